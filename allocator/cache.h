@@ -1,0 +1,149 @@
+/* cache.h - the caching allocator: PyTorch's algorithm, to the byte, for any device.
+ *
+ * Bytes are bought from the device in segments, cut into blocks whose sizes are multiples of 512,
+ * kept when they are released and handed out again best fit. docs/allocator.md has the rules;
+ * settings carry PyTorch's names.
+ *
+ *   requested bytes   what callers asked for, until the release completes
+ *   allocated bytes   whole blocks, until the release is requested
+ *   active bytes      whole blocks, until the release completes
+ *   reserved bytes    whole segments
+ *
+ * Every function may be called from any thread.
+ */
+#ifndef TIDE_ALLOCATOR_CACHE_H
+#define TIDE_ALLOCATOR_CACHE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "allocator/device.h"
+#include "allocator/recorder.h"
+#include "common/event.h"
+#include "common/hostmem.h"
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_cache tide_cache;
+
+#define TIDE_UNLIMITED SIZE_MAX
+enum { TIDE_N_ROUNDUP_INTERVALS = 16 }; /* [1,2) MiB, [2,4) MiB, ... from 64 GiB on */
+
+/* Every effective constant of the algorithm. */
+typedef struct tide_cache_config {
+    const tide_hostmem *mem;    /* borrowed; outlives the cache */
+    size_t memory_limit_bytes;  /* reserved bytes may not exceed it; TIDE_UNLIMITED: no limit */
+    size_t min_block_bytes;     /* 512; fixed */
+    size_t small_bytes;         /* 1 MiB; fixed: blocks up to this come from the small pool */
+    size_t small_segment_bytes; /* 2 MiB; fixed */
+    size_t min_large_bytes;     /* 10 MiB; fixed: smaller large blocks get a segment of
+                                   large_segment_bytes */
+    size_t large_segment_bytes; /* 20 MiB; large_segment_size_mb */
+    size_t round_large_bytes;   /* 2 MiB; fixed: other large segments are multiples of this */
+    size_t max_split_bytes;     /* TIDE_UNLIMITED; max_split_size_mb */
+    size_t max_non_split_rounding_bytes; /* 20 MiB; max_non_split_rounding_mb */
+    double garbage_collection_threshold; /* 0: off; garbage_collection_threshold */
+    size_t
+        roundup_power2_divisions[TIDE_N_ROUNDUP_INTERVALS]; /* 0: off; roundup_power2_divisions */
+} tide_cache_config;
+
+void tide_cache_config_init(tide_cache_config *config);
+
+/* Applies "name:value,name:value" in PyTorch's spelling on top of what is there. Unknown names are
+ * refused with the list of valid ones; names that PyTorch has and that cannot apply here (backend,
+ * expandable_segments, ...) are refused by name with the reason. `config` is unchanged on failure.
+ */
+TIDE_NODISCARD tide_status tide_cache_config_parse(tide_cache_config *config, const char *text,
+                                                   tide_error *error);
+
+/* What the bytes are for. `name` is copied; NULL: none. */
+typedef struct tide_tag {
+    tide_category category;
+    const char *name;
+} tide_tag;
+
+/* `recorder` NULL: nothing is recorded. `config` NULL: defaults. Device and recorder are borrowed
+ * and outlive the cache. The caller destroys it. */
+TIDE_NODISCARD tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
+                                             const tide_cache_config *config,
+                                             tide_cache **ret_cache, tide_error *error);
+/* Returns all segments to the device, those of live blocks too. Records nothing. */
+void tide_cache_destroy(tide_cache *cache);
+
+/* n_bytes 0: address 0, no event. `tag` NULL: unknown. TIDE_DEVICE_OOM: the message names bytes
+ * asked for, free, allocated and reserved, and the largest categories and call stacks alive; an oom
+ * row is recorded; the cache stays usable. */
+TIDE_NODISCARD tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stream,
+                                            const tide_tag *tag, uint64_t *ret_address,
+                                            tide_error *error);
+/* Address 0 is allowed. TIDE_INVALID, with the message naming it, for an address that is not a live
+ * block's first byte. */
+TIDE_NODISCARD tide_status tide_cache_release(tide_cache *cache, uint64_t address,
+                                              tide_error *error);
+
+/* Returns every segment without a live block to the device. */
+TIDE_NODISCARD tide_status tide_cache_empty(tide_cache *cache, tide_error *error);
+
+/* One quantity: now, the highest ever (since tide_cache_reset_peaks), and all that came and went.
+ */
+typedef struct tide_stat {
+    int64_t current;
+    int64_t peak;
+    int64_t allocated; /* sum of increases */
+    int64_t freed;     /* sum of decreases */
+} tide_stat;
+
+enum { TIDE_POOL_ALL = 0, TIDE_POOL_SMALL, TIDE_POOL_LARGE, TIDE_N_POOLS };
+
+/* As torch.cuda.memory_stats() defines them; index by TIDE_POOL_*. */
+typedef struct tide_cache_stats {
+    tide_stat requested_bytes[TIDE_N_POOLS];
+    tide_stat allocated_bytes[TIDE_N_POOLS];
+    tide_stat active_bytes[TIDE_N_POOLS];
+    tide_stat reserved_bytes[TIDE_N_POOLS];
+    tide_stat inactive_split_bytes[TIDE_N_POOLS];
+    tide_stat allocation[TIDE_N_POOLS];
+    tide_stat segment[TIDE_N_POOLS];
+    tide_stat active[TIDE_N_POOLS];
+    tide_stat inactive_split[TIDE_N_POOLS];
+    tide_stat oversize_allocations; /* blocks of max_split_bytes and more */
+    tide_stat oversize_segments;
+    uint64_t num_alloc_retries;
+    uint64_t num_ooms;
+    uint64_t num_device_alloc;
+    uint64_t num_device_free;
+} tide_cache_stats;
+
+void tide_cache_get_stats(tide_cache *cache, tide_cache_stats *ret_stats);
+void tide_cache_reset_peaks(tide_cache *cache);
+/* The effective settings. Valid until the cache is destroyed. */
+const tide_cache_config *tide_cache_get_config(const tide_cache *cache);
+tide_device *tide_cache_device(const tide_cache *cache);
+
+/* Walks every invariant: blocks tile their segments, neighbours are coalesced, free lists and
+ * address table agree with the blocks, statistics equal what a recount gives. TIDE_INVALID with the
+ * first violation. */
+TIDE_NODISCARD tide_status tide_cache_check(tide_cache *cache, tide_error *error);
+
+/* Segments (by address) with their blocks, and the recording up to the same instant. */
+typedef struct tide_cache_state {
+    const tide_hostmem *mem; /* borrowed; what the arrays came from */
+    tide_segment_row *segments;
+    size_t n_segments;
+    tide_block_row *blocks;
+    size_t n_blocks;
+    tide_recording recording; /* empty without a recorder */
+} tide_cache_state;
+
+TIDE_NODISCARD tide_status tide_cache_copy_state(tide_cache *cache, const tide_hostmem *mem,
+                                                 tide_cache_state *ret_state, tide_error *error);
+void tide_cache_state_fini(tide_cache_state *state);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

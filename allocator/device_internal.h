@@ -1,0 +1,52 @@
+/* device_internal.h - what a device implementation fills in. Implementations embed `struct
+ * tide_device` as their first member; tests add decorators the same way.
+ */
+#ifndef TIDE_ALLOCATOR_DEVICE_INTERNAL_H
+#define TIDE_ALLOCATOR_DEVICE_INTERNAL_H
+
+#include "allocator/device.h"
+
+/* Contracts as in device.h. Every member must be set. */
+typedef struct tide_device_table {
+    void (*close)(tide_device *device);
+    tide_status (*alloc)(tide_device *device, size_t n_bytes, uint64_t *ret_address,
+                         tide_error *error);
+    tide_status (*release)(tide_device *device, uint64_t address, tide_error *error);
+    tide_status (*memory_info)(tide_device *device, uint64_t *ret_free_bytes,
+                               uint64_t *ret_total_bytes, tide_error *error);
+    void *(*pointer)(tide_device *device, uint64_t address);
+    tide_status (*copy)(tide_device *device, void *dst, const void *src, size_t n_bytes,
+                        tide_copy_direction direction, tide_stream stream, tide_error *error);
+    tide_status (*set)(tide_device *device, void *dst, int byte, size_t n_bytes, tide_stream stream,
+                       tide_error *error);
+    tide_status (*stream_create)(tide_device *device, tide_stream *ret_stream, tide_error *error);
+    tide_status (*stream_destroy)(tide_device *device, tide_stream stream, tide_error *error);
+    tide_status (*event_create)(tide_device *device, tide_device_event **ret_event,
+                                tide_error *error);
+    void (*event_destroy)(tide_device *device, tide_device_event *event);
+    tide_status (*event_record)(tide_device *device, tide_device_event *event, tide_stream stream,
+                                tide_error *error);
+    tide_status (*event_query)(tide_device *device, tide_device_event *event, tide_error *error);
+    tide_status (*event_elapsed)(tide_device *device, const tide_device_event *begin,
+                                 const tide_device_event *end, double *ret_ms, tide_error *error);
+    tide_status (*synchronize)(tide_device *device, tide_error *error);
+} tide_device_table;
+
+struct tide_device {
+    const tide_device_table *table; /* static */
+    const tide_hostmem *mem;        /* borrowed; outlives the device */
+    tide_device_info info;
+};
+
+TIDE_NODISCARD tide_status tide_device_cpu_open(const tide_device_options *options,
+                                                tide_device **ret_device, tide_error *error);
+/* `card` NULL: no card. */
+TIDE_NODISCARD tide_status tide_device_virtual_open(const char *card,
+                                                    const tide_device_options *options,
+                                                    tide_device **ret_device, tide_error *error);
+/* TIDE_DEVICE_ABSENT, with the reason, where there is no driver, no device or no CUDA in this
+ * build. */
+TIDE_NODISCARD tide_status tide_device_cuda_open(int ordinal, const tide_device_options *options,
+                                                 tide_device **ret_device, tide_error *error);
+
+#endif

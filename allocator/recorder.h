@@ -1,0 +1,110 @@
+/* recorder.h - writes down every allocation and release, with its call stack and scope, from the
+ * first one on.
+ *
+ * A recorder is handed to a cache (cache.h), which appends the events; the program opens scopes.
+ * Everything here may be called from any thread. The log is anonymous memory reserved once, so
+ * appending never moves or copies it.
+ */
+#ifndef TIDE_ALLOCATOR_RECORDER_H
+#define TIDE_ALLOCATOR_RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/event.h"
+#include "common/hostmem.h"
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_recorder tide_recorder;
+
+/* What happens to events when the log is full. Either way the rest is counted as dropped. */
+typedef enum tide_full_policy {
+    TIDE_FULL_STOP = 0,   /* keep the oldest: later events are dropped */
+    TIDE_FULL_KEEP_NEWEST /* keep the newest: the oldest are overwritten */
+} tide_full_policy;
+
+typedef struct tide_recorder_config {
+    const tide_hostmem *mem;      /* borrowed; outlives the recorder */
+    size_t log_bytes;             /* bound of the event log; 48 bytes an event */
+    tide_full_policy full_policy; /* default TIDE_FULL_KEEP_NEWEST */
+    bool capture_stacks;          /* default true; false also where libunwind is missing */
+    int max_frames;               /* deepest stack kept, 1..256; innermost frames win */
+} tide_recorder_config;
+
+/* 256 MiB of log, keep the newest, stacks of up to 128 frames. */
+void tide_recorder_config_init(tide_recorder_config *config);
+
+/* `config` NULL: defaults. A missing libunwind is no error: stacks are then off, and
+ * tide_recorder_stacks_missing tells why. The caller destroys the recorder, after every cache that
+ * uses it. */
+TIDE_NODISCARD tide_status tide_recorder_create(const tide_recorder_config *config,
+                                                tide_recorder **ret_recorder, tide_error *error);
+void tide_recorder_destroy(tide_recorder *recorder);
+
+/* NULL when stacks are recorded; else the reason, for people, valid until the recorder is
+ * destroyed. */
+const char *tide_recorder_stacks_missing(const tide_recorder *recorder);
+
+/* An open scope: its row in the scope table. TIDE_NONE when nothing is recorded. */
+typedef uint32_t tide_scope;
+
+/* Opens a nested interval on the calling thread. `index`: step or layer number, -1 for none; `name`
+ * is copied. With a NULL recorder nothing happens. Never fails: when there is no memory the scope
+ * is TIDE_NONE and is counted. */
+tide_scope tide_scope_begin(tide_recorder *recorder, tide_scope_kind kind, const char *name,
+                            int32_t index);
+/* Closes `scope` and whatever is still open inside it on this thread. */
+void tide_scope_end(tide_recorder *recorder, tide_scope scope);
+
+/* ns since the recorder was created. */
+int64_t tide_recorder_now_ns(const tide_recorder *recorder);
+
+/* Everything recorded so far, as plain tables that the caller owns. */
+typedef struct tide_recording {
+    const tide_hostmem *mem; /* borrowed; what the arrays came from */
+    tide_event *events;      /* oldest first */
+    size_t n_events;
+    uint64_t n_dropped; /* events the log had no room for */
+    tide_full_policy full_policy;
+    tide_scope_row *scopes;
+    size_t n_scopes;
+    uint64_t n_scopes_dropped;
+    char **strings; /* numbers in events and scopes refer to these; each owned */
+    size_t n_strings;
+    /* Stack i is pcs[stack_first[i]] .. pcs[stack_first[i + 1] - 1]: return addresses, innermost
+     * first. */
+    uint64_t *pcs;
+    size_t *stack_first; /* n_stacks + 1 entries */
+    size_t n_stacks;
+    tide_stream_row *streams; /* the tables' stream numbers refer to these */
+    size_t n_streams;
+    int64_t created_unix_us;
+} tide_recording;
+
+/* A consistent copy. TIDE_NO_MEMORY leaves nothing behind. Use tide_cache_copy_state (cache.h) to
+ * get the events and the segments of one and the same instant. */
+TIDE_NODISCARD tide_status tide_recorder_copy(tide_recorder *recorder, const tide_hostmem *mem,
+                                              tide_recording *ret_recording, tide_error *error);
+void tide_recording_fini(tide_recording *recording);
+
+/* Figures of the log so far. */
+typedef struct tide_recorder_stats {
+    uint64_t n_events; /* appended, dropped ones included */
+    uint64_t n_dropped;
+    size_t n_scopes;
+    size_t n_stacks;    /* distinct call stacks */
+    size_t depot_bytes; /* memory that the stacks take */
+    size_t max_events;  /* what the log has room for */
+} tide_recorder_stats;
+void tide_recorder_get_stats(tide_recorder *recorder, tide_recorder_stats *ret_stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

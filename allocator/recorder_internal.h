@@ -1,0 +1,31 @@
+/* recorder_internal.h - how the cache feeds the recorder.
+ *
+ * Order of an allocation: tide_recorder_note (outside the cache's lock: captures the stack, interns
+ * it and the name, reads the thread's open scope), then under the cache's lock one
+ * tide_recorder_append per row.
+ */
+#ifndef TIDE_ALLOCATOR_RECORDER_INTERNAL_H
+#define TIDE_ALLOCATOR_RECORDER_INTERNAL_H
+
+#include "allocator/recorder.h"
+
+/* What the caller of an allocation or release contributes to its rows. */
+typedef struct tide_note {
+    uint32_t stack; /* TIDE_NONE: none */
+    uint32_t scope;
+    uint32_t name;
+} tide_note;
+
+/* Never fails: what cannot be had is TIDE_NONE. `name` may be NULL. With a NULL recorder all is
+ * TIDE_NONE. */
+tide_note tide_recorder_note(tide_recorder *recorder, const char *name);
+
+/* Stamps the time and stores the row; calls must be serialised by the cache's lock, which makes the
+ * order of rows the order of things. NULL recorder: nothing. */
+void tide_recorder_append(tide_recorder *recorder, tide_event event);
+
+/* The number of a stream in the recording's table of streams; made at its first use. 255 different
+ * streams at most: later ones share the last number. */
+uint8_t tide_recorder_stream(tide_recorder *recorder, uint8_t device, uint64_t handle);
+
+#endif

@@ -1,0 +1,36 @@
+# Libraries. libunwind and OpenBLAS are opened at run time and are not needed here.
+
+find_package(ZLIB REQUIRED)
+find_package(Threads REQUIRED)
+find_package(OpenMP COMPONENTS C QUIET)
+
+find_path(CJSON_INCLUDE_DIR cjson/cJSON.h REQUIRED)
+find_library(CJSON_LIBRARY cjson REQUIRED)
+add_library(tide_cjson INTERFACE)
+target_include_directories(tide_cjson SYSTEM INTERFACE "${CJSON_INCLUDE_DIR}")
+target_link_libraries(tide_cjson INTERFACE "${CJSON_LIBRARY}")
+
+# libbacktrace comes with GCC, in a folder that other compilers do not look into.
+execute_process(COMMAND gcc -print-file-name=include OUTPUT_VARIABLE TIDE_GCC_INCLUDE
+    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+execute_process(COMMAND gcc -print-file-name=libbacktrace.a OUTPUT_VARIABLE TIDE_GCC_BACKTRACE
+    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+find_path(BACKTRACE_INCLUDE_DIR backtrace.h HINTS "${TIDE_GCC_INCLUDE}")
+find_library(BACKTRACE_LIBRARY NAMES libbacktrace.a backtrace HINTS "${TIDE_GCC_BACKTRACE}/.." )
+if(NOT BACKTRACE_LIBRARY AND EXISTS "${TIDE_GCC_BACKTRACE}")
+    set(BACKTRACE_LIBRARY "${TIDE_GCC_BACKTRACE}" CACHE FILEPATH "libbacktrace" FORCE)
+endif()
+add_library(tide_backtrace INTERFACE)
+if(BACKTRACE_INCLUDE_DIR AND BACKTRACE_LIBRARY)
+    # Copied, so that the rest of gcc's include folder does not come along.
+    file(COPY "${BACKTRACE_INCLUDE_DIR}/backtrace.h" DESTINATION "${CMAKE_BINARY_DIR}/backtrace")
+    if(EXISTS "${BACKTRACE_INCLUDE_DIR}/backtrace-supported.h")
+        file(COPY "${BACKTRACE_INCLUDE_DIR}/backtrace-supported.h" DESTINATION "${CMAKE_BINARY_DIR}/backtrace")
+    endif()
+    target_include_directories(tide_backtrace SYSTEM INTERFACE "${CMAKE_BINARY_DIR}/backtrace")
+    target_link_libraries(tide_backtrace INTERFACE "${BACKTRACE_LIBRARY}")
+    target_compile_definitions(tide_backtrace INTERFACE TIDEMARK_HAVE_BACKTRACE=1)
+else()
+    message(STATUS "tidemark: no libbacktrace: call stacks will have function names only")
+    target_compile_definitions(tide_backtrace INTERFACE TIDEMARK_HAVE_BACKTRACE=0)
+endif()

@@ -1,0 +1,59 @@
+#include "common/arena.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum { ALIGNMENT = 16, CHUNK_BYTES = 64 * 1024 };
+
+struct tide_arena_chunk {
+    _Alignas(ALIGNMENT)
+        tide_arena_chunk *older; /* owned; the bytes handed out follow this header */
+};
+
+void tide_arena_init(tide_arena *arena, const tide_hostmem *mem) {
+    *arena = (tide_arena){.mem = mem};
+}
+
+void tide_arena_fini(tide_arena *arena) {
+    tide_arena_chunk *chunk = arena->newest;
+    while (chunk != NULL) {
+        tide_arena_chunk *older = chunk->older;
+        arena->mem->release(arena->mem->ctx, chunk);
+        chunk = older;
+    }
+    *arena = (tide_arena){.mem = arena->mem};
+}
+
+void *tide_arena_alloc(tide_arena *arena, size_t n_items, size_t item_bytes) {
+    if (item_bytes != 0 && n_items > (SIZE_MAX / 2) / item_bytes) {
+        return NULL;
+    }
+    size_t n_wanted = (n_items * item_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (arena->newest == NULL || arena->n_bytes - arena->n_used < n_wanted) {
+        size_t n_bytes = n_wanted > CHUNK_BYTES ? n_wanted : CHUNK_BYTES;
+        tide_arena_chunk *chunk = arena->mem->alloc(arena->mem->ctx, sizeof(*chunk) + n_bytes);
+        if (chunk == NULL) {
+            return NULL;
+        }
+        chunk->older = arena->newest;
+        arena->newest = chunk;
+        arena->n_used = 0;
+        arena->n_bytes = n_bytes;
+    }
+    void *memory = (unsigned char *)(arena->newest + 1) + arena->n_used;
+    arena->n_used += n_wanted;
+    memset(memory, 0, n_wanted);
+    return memory;
+}
+
+char *tide_arena_text_n(tide_arena *arena, const char *text, size_t n_bytes) {
+    char *copy = tide_arena_alloc(arena, n_bytes + 1, 1);
+    if (copy != NULL) {
+        memcpy(copy, text, n_bytes);
+    }
+    return copy;
+}
+
+char *tide_arena_text(tide_arena *arena, const char *text) {
+    return tide_arena_text_n(arena, text, strlen(text));
+}

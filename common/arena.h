@@ -1,0 +1,41 @@
+/* arena.h - memory that is released all at once: for documents whose parts live as long as the
+ * whole.
+ *
+ * Not thread-safe.
+ */
+#ifndef TIDE_COMMON_ARENA_H
+#define TIDE_COMMON_ARENA_H
+
+#include <stddef.h>
+
+#include "common/hostmem.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_arena_chunk tide_arena_chunk;
+
+typedef struct tide_arena {
+    const tide_hostmem *mem;  /* borrowed; outlives the arena */
+    tide_arena_chunk *newest; /* owned list; NULL while empty */
+    size_t n_used;            /* bytes handed out of the newest chunk */
+    size_t n_bytes;           /* room in the newest chunk */
+} tide_arena;
+
+void tide_arena_init(tide_arena *arena, const tide_hostmem *mem);
+void tide_arena_fini(tide_arena *arena);
+
+/* Zeroed, aligned to 16 bytes; NULL when there is no memory or the product overflows. 0 items give
+ * a valid pointer. */
+void *tide_arena_alloc(tide_arena *arena, size_t n_items, size_t item_bytes);
+
+/* A copy of `text` (of its first n_bytes); NULL when there is no memory. */
+char *tide_arena_text(tide_arena *arena, const char *text);
+char *tide_arena_text_n(tide_arena *arena, const char *text, size_t n_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

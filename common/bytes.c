@@ -1,0 +1,64 @@
+#include "common/bytes.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    double bytes;
+} UNITS[] = {{"", 1.0},
+             {"B", 1.0},
+             {"KiB", 1024.0},
+             {"MiB", 1048576.0},
+             {"GiB", 1073741824.0},
+             {"TiB", 1099511627776.0}};
+
+tide_status tide_bytes_parse(const char *text, uint64_t *ret_bytes, tide_error *error) {
+    char *end = NULL;
+    errno = 0;
+    double number = text[0] >= '0' && text[0] <= '9' ? strtod(text, &end) : -1.0;
+    if (end == NULL || errno != 0 || !(number >= 0.0) || strpbrk(text, "xXpP") != NULL) {
+        return tide_fail(error, TIDE_INVALID,
+                         "'%s' is not a size: write 24GiB, 512MiB or plain bytes", text);
+    }
+    while (*end == ' ') {
+        end++;
+    }
+    for (size_t i = 0; i < sizeof(UNITS) / sizeof(UNITS[0]); i++) {
+        if (strcmp(end, UNITS[i].name) != 0) {
+            continue;
+        }
+        double bytes = number * UNITS[i].bytes;
+        if (bytes >= 9223372036854775808.0) {
+            return tide_fail(error, TIDE_LIMIT, "'%s' is beyond the limit of 2^63 - 1 bytes", text);
+        }
+        if (UNITS[i].bytes == 1.0 && floor(number) == number && strchr(text, '.') == NULL) {
+            *ret_bytes = strtoull(text, NULL, 10); /* exact beyond 2^53 */
+        } else {
+            *ret_bytes = (uint64_t)bytes;
+        }
+        return TIDE_OK;
+    }
+    return tide_fail(error, TIDE_INVALID,
+                     "'%s' is not a size: the units are B, KiB, MiB, GiB and TiB", text);
+}
+
+char *tide_bytes_format(int64_t n_bytes, char text[TIDE_BYTES_TEXT]) {
+    if (n_bytes < 0) {
+        snprintf(text, TIDE_BYTES_TEXT, "-");
+        return text;
+    }
+    size_t unit = 1;
+    double shown = (double)n_bytes;
+    /* 1023.995 would be printed as 1024.00: the next unit reads better. */
+    while (unit + 1 < sizeof(UNITS) / sizeof(UNITS[0]) &&
+           shown >= (unit == 1 ? 1024.0 : 1023.995)) {
+        shown /= 1024.0;
+        unit++;
+    }
+    snprintf(text, TIDE_BYTES_TEXT, unit == 1 ? "%.0f %s" : "%.2f %s", shown, UNITS[unit].name);
+    return text;
+}

@@ -1,0 +1,30 @@
+/* bytes.h - numbers of bytes as people write and read them. */
+#ifndef TIDE_COMMON_BYTES_H
+#define TIDE_COMMON_BYTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_BYTES_TEXT = 32 }; /* room for any text of tide_bytes_format */
+
+/* "24GiB", "512 MiB", "1.5GiB", "2KiB", "100B" or plain bytes "1048576". Binary units only: "GB" is
+ * refused with a message that says so. TIDE_INVALID for anything else, TIDE_LIMIT beyond 2^63 - 1.
+ */
+TIDE_NODISCARD tide_status tide_bytes_parse(const char *text, uint64_t *ret_bytes,
+                                            tide_error *error);
+
+/* "1.50 GiB", "512 B"; exact bytes below 1 KiB, two decimals above. -1 gives "-". Returns `text`.
+ */
+char *tide_bytes_format(int64_t n_bytes, char text[TIDE_BYTES_TEXT]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

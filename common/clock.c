@@ -1,0 +1,18 @@
+#define _POSIX_C_SOURCE 200809L
+#include "common/clock.h"
+
+#include <time.h>
+
+static int64_t read_ns(clockid_t clock) {
+    struct timespec now = {0, 0};
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + (int64_t)now.tv_nsec;
+}
+
+int64_t tide_clock_now_ns(void) {
+    return read_ns(CLOCK_MONOTONIC);
+}
+
+int64_t tide_clock_unix_us(void) {
+    return read_ns(CLOCK_REALTIME) / 1000;
+}

@@ -1,0 +1,21 @@
+/* clock.h - time in nanoseconds. */
+#ifndef TIDE_COMMON_CLOCK_H
+#define TIDE_COMMON_CLOCK_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* CLOCK_MONOTONIC in ns: never goes back, has no meaning as a date. Any thread. */
+int64_t tide_clock_now_ns(void);
+
+/* Microseconds since 1970-01-01 UTC. */
+int64_t tide_clock_unix_us(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,143 @@
+/* event.h - the plain tables that a recording consists of: events, scopes, segments and blocks, and
+ * the names of their kinds. The recorder fills them, the snapshot stores them, everything else
+ * reads them; they know nobody.
+ *
+ * Numbers that refer to another table are indices into it; TIDE_NONE means "none". Bytes and
+ * nanoseconds throughout.
+ */
+#ifndef TIDE_COMMON_EVENT_H
+#define TIDE_COMMON_EVENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TIDE_NONE UINT32_MAX /* an index that refers to nothing; -1 in a snapshot file */
+
+/* What a row of the event table tells. Stored by name in the documents, by these numbers in the
+ * columns. */
+typedef enum tide_action {
+    TIDE_ACTION_ALLOC = 0,
+    TIDE_ACTION_FREE,           /* requested and completed at once */
+    TIDE_ACTION_FREE_REQUESTED, /* another stream still uses the block */
+    TIDE_ACTION_FREE_COMPLETED,
+    TIDE_ACTION_SEGMENT_ALLOC,
+    TIDE_ACTION_SEGMENT_FREE,
+    TIDE_ACTION_SEGMENT_MAP, /* expandable segments, as other recorders write them */
+    TIDE_ACTION_SEGMENT_UNMAP,
+    TIDE_ACTION_OOM,  /* requested_bytes asked for; address is not valid */
+    TIDE_ACTION_MARK, /* a note at an instant; name says what */
+    TIDE_N_ACTIONS
+} tide_action;
+
+/* What the bytes are. Given by the caller at allocation, never guessed. */
+typedef enum tide_category {
+    TIDE_UNKNOWN = 0,
+    TIDE_PARAMETER,
+    TIDE_GRADIENT,
+    TIDE_OPTIMIZER_STATE,
+    TIDE_ACTIVATION,
+    TIDE_TEMPORARY,
+    TIDE_WORKSPACE,
+    TIDE_INPUT,
+    TIDE_N_CATEGORIES
+} tide_category;
+
+typedef enum tide_scope_kind {
+    TIDE_SCOPE_STEP = 0,
+    TIDE_SCOPE_PHASE, /* forward, backward, optimizer; also what lies outside steps, such as setup
+                       */
+    TIDE_SCOPE_LAYER,
+    TIDE_SCOPE_OPERATOR,
+    TIDE_SCOPE_USER, /* anything else a program names */
+    TIDE_N_SCOPE_KINDS
+} tide_scope_kind;
+
+typedef enum tide_block_state {
+    TIDE_BLOCK_FREE = 0,
+    TIDE_BLOCK_ALLOCATED,
+    TIDE_BLOCK_PENDING_FREE, /* free requested, another stream still uses it */
+    TIDE_N_BLOCK_STATES
+} tide_block_state;
+
+/* One row of the event table. Fixed size, 48 bytes; the order of rows is the order in which things
+ * happened. */
+typedef struct tide_event {
+    int64_t time_ns;          /* since the recorder was created */
+    uint64_t address;         /* of the block or segment; undefined for oom and mark */
+    uint64_t requested_bytes; /* alloc, free*: what was asked for; oom: the same; segment rows:
+                                 equals block_bytes */
+    uint64_t block_bytes; /* alloc, free*: the whole block; segment rows: the whole segment; oom:
+                             free bytes then */
+    uint32_t stack;       /* call stack of this row's own caller, or TIDE_NONE */
+    uint32_t scope;       /* innermost open scope of the calling thread, or TIDE_NONE */
+    uint32_t name;    /* string: the tensor's name (free rows repeat the block's), or TIDE_NONE */
+    uint8_t action;   /* tide_action */
+    uint8_t category; /* tide_category; free rows repeat the block's */
+    uint8_t device;   /* index of the device, 0..255 */
+    uint8_t stream;   /* index in the table of streams, 0..255 */
+} tide_event;
+
+/* One row of the scope table: a named interval. A parent stands before its children. */
+typedef struct tide_scope_row {
+    int64_t begin_ns;        /* since the recorder was created; never decreases from row to row */
+    int64_t duration_ns;     /* -1: still open */
+    int64_t device_begin_ns; /* on the recorder's clock; -1: not measured */
+    int64_t device_duration_ns; /* -1: not measured */
+    uint32_t parent;            /* scope that encloses it on the same thread, or TIDE_NONE */
+    uint32_t name;              /* string */
+    int32_t index;              /* step or layer number; -1: it has none */
+    uint16_t thread;            /* 0 for the first thread that opened a scope, then 1, 2, ... */
+    uint8_t kind;               /* tide_scope_kind */
+} tide_scope_row;
+
+/* A part of a segment, as it stood at one instant. */
+typedef struct tide_block_row {
+    uint64_t offset_bytes;    /* from the segment's address */
+    uint64_t block_bytes;     /* multiple of 512 for our own allocator */
+    uint64_t requested_bytes; /* 0 for a free block */
+    uint32_t stack;           /* of the allocation, or TIDE_NONE */
+    uint32_t scope;           /* of the allocation, or TIDE_NONE */
+    uint32_t name;            /* string, or TIDE_NONE */
+    uint8_t state;            /* tide_block_state */
+    uint8_t category;         /* tide_category */
+} tide_block_row;
+
+/* Bytes bought from a device in one call, with the blocks that fill them without gap or overlap. */
+typedef struct tide_segment_row {
+    uint64_t address;
+    uint64_t total_bytes;
+    size_t first_block; /* index of its first block in the table of blocks that comes with the
+                           segments */
+    size_t n_blocks;
+    uint8_t device;
+    uint8_t stream; /* index in the table of streams */
+} tide_segment_row;
+
+/* One row of the table of streams. */
+typedef struct tide_stream_row {
+    uint64_t handle; /* native handle; 0: the default stream */
+    uint8_t device;
+} tide_stream_row;
+
+/* Names as they stand in files and reports: "alloc", "parameter", "step", "free". "?" for a number
+ * out of range. */
+const char *tide_action_name(int action);
+const char *tide_category_name(int category);
+const char *tide_scope_kind_name(int kind);
+const char *tide_block_state_name(int state);
+
+/* The number of a name, or -1. */
+int tide_action_from_name(const char *name);
+int tide_category_from_name(const char *name);
+int tide_scope_kind_from_name(const char *name);
+int tide_block_state_from_name(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,42 @@
+/* hostmem.h - where tidemark's own host memory comes from: three functions and a context, so that
+ * tests can fail the n-th call and programs can bring their own heap.
+ */
+#ifndef TIDE_COMMON_HOSTMEM_H
+#define TIDE_COMMON_HOSTMEM_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A heap. Copied by value where it is kept; the functions must be callable from any thread. */
+typedef struct tide_hostmem {
+    void *(*alloc)(void *ctx, size_t n_bytes); /* NULL when there is none left */
+    void *(*resize)(void *ctx, void *memory,
+                    size_t n_bytes);          /* as realloc: on NULL the old memory stays valid */
+    void (*release)(void *ctx, void *memory); /* NULL is allowed */
+    void *ctx; /* handed to each function; owned by whoever made it */
+} tide_hostmem;
+
+/* malloc, realloc, free. Never NULL, lives for ever. */
+const tide_hostmem *tide_hostmem_default(void);
+
+/* Zeroed memory for n_items of item_bytes each; NULL when there is none or the product overflows.
+ */
+void *tide_hostmem_zeroed(const tide_hostmem *mem, size_t n_items, size_t item_bytes);
+
+/* Makes room for `n_needed` items of `item_bytes` in a growable array, doubling. Returns the array,
+ * perhaps moved, and writes its new capacity; NULL when there is no memory, with array and capacity
+ * as they were. */
+void *tide_hostmem_grow(const tide_hostmem *mem, void *items, size_t *capacity, size_t n_needed,
+                        size_t item_bytes);
+
+/* A copy of `text`; NULL when there is no memory. The caller releases it. */
+char *tide_hostmem_text(const tide_hostmem *mem, const char *text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,94 @@
+/* config.h - the shape of the transformer and of a run, and the letters for dimensions used
+ * everywhere:
+ *
+ *   B  sequences in a batch          T  tokens in a sequence (context length)
+ *   C  channels (d_model)            H  attention heads            D  channels of a head, C / H
+ *   F  hidden channels of the FFN    L  layers (blocks)            V  vocabulary
+ *   R  rows = B * T
+ */
+#ifndef TIDE_MODEL_CONFIG_H
+#define TIDE_MODEL_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tide_mode {
+    TIDE_FORWARD = 0,
+    TIDE_FORWARD_BACKWARD,
+    TIDE_TRAIN,
+    TIDE_N_MODES
+} tide_mode;
+typedef enum tide_precision {
+    TIDE_PRECISION_FP32 = 0,
+    TIDE_PRECISION_TF32,
+    TIDE_PRECISION_BF16_MIXED,
+    TIDE_PRECISION_BF16_TRUE,
+    TIDE_N_PRECISIONS
+} tide_precision;
+typedef enum tide_attention {
+    TIDE_ATTENTION_FLASH = 0,
+    TIDE_ATTENTION_NAIVE,
+    TIDE_N_ATTENTIONS
+} tide_attention;
+typedef enum tide_recompute {
+    TIDE_RECOMPUTE_NONE = 0,
+    TIDE_RECOMPUTE_BLOCK,
+    TIDE_N_RECOMPUTES
+} tide_recompute;
+
+/* Names as on the command line: "forward-backward", "bf16-mixed", "flash", "block". "?" out of
+ * range. */
+const char *tide_mode_name(int mode);
+const char *tide_precision_name(int precision);
+const char *tide_attention_name(int attention);
+const char *tide_recompute_name(int recompute);
+/* The number of a name ("bf16" means bf16-mixed), or -1. */
+int tide_mode_from_name(const char *name);
+int tide_precision_from_name(const char *name);
+int tide_attention_from_name(const char *name);
+int tide_recompute_from_name(const char *name);
+
+typedef struct tide_model_config {
+    char size[32];         /* the preset's name, or "custom" */
+    size_t vocab_size;     /* V */
+    size_t d_model;        /* C */
+    size_t d_ff;           /* F */
+    size_t n_layers;       /* L */
+    size_t n_heads;        /* H, divides C; C / H is even */
+    size_t context_length; /* T */
+    size_t batch_size;     /* B */
+    double rope_theta;     /* 10000 */
+} tide_model_config;
+
+/* The preset with batch 4 and context 128. TIDE_INVALID for an unknown name, with the list of valid
+ * ones. */
+TIDE_NODISCARD tide_status tide_model_config_preset(const char *size, tide_model_config *ret_config,
+                                                    tide_error *error);
+/* The names of the presets in order of size; NULL past the last. */
+const char *tide_model_preset_name(size_t i);
+
+/* Every product that a run needs is checked. TIDE_INVALID: 0, heads that do not divide d_model, odd
+ * head size. TIDE_LIMIT: beyond a stated limit (the message names it). */
+TIDE_NODISCARD tide_status tide_model_config_check(const tide_model_config *config,
+                                                   tide_error *error);
+
+/* 2 V C + L (4 C^2 + 3 C F + 2 C) + C. The config must have passed the check. */
+uint64_t tide_model_n_parameters(const tide_model_config *config);
+/* 9 L + 3. */
+size_t tide_model_n_tensors(const tide_model_config *config);
+/* Matrix products of one forward pass, in FLOP: 2 R L (4 C^2 + 3 C F) + 4 B T^2 C L + 2 R V C;
+ * backward is twice that. Attention is counted over the full T x T. */
+double tide_model_forward_flops(const tide_model_config *config);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

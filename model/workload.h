@@ -1,0 +1,80 @@
+/* workload.h - a profiled run: builds the transformer on a device, runs warm-up and measured steps,
+ * times the phases.
+ *
+ * Everything is allocated through the cache, so what is recorded is the run. docs/memory-model.md
+ * derives the bytes.
+ */
+#ifndef TIDE_MODEL_WORKLOAD_H
+#define TIDE_MODEL_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "allocator/cache.h"
+#include "allocator/recorder.h"
+#include "common/status.h"
+#include "model/config.h"
+#include "model/ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_workload_config {
+    tide_model_config model;
+    tide_mode mode;
+    bool keep_graph; /* forward mode: keep what backward would need until the end of the step */
+    tide_precision precision;
+    tide_attention attention;
+    tide_recompute recompute;
+    double clip_grad_norm; /* 0: no clipping */
+    uint64_t seed;
+    size_t warmup_steps;
+    size_t steps; /* measured steps, at least 1 */
+    tide_adamw adamw;
+    void (*progress)(void *ctx, size_t n_done, size_t n_total); /* after each step; NULL: none */
+    void *progress_ctx;
+} tide_workload_config;
+
+/* size small, mode train, fp32, flash, 5 warm-up and 10 measured steps. */
+void tide_workload_config_init(tide_workload_config *config);
+
+enum {
+    TIDE_TIMED_FORWARD = 0,
+    TIDE_TIMED_BACKWARD,
+    TIDE_TIMED_OPTIMIZER,
+    TIDE_TIMED_STEP,
+    TIDE_N_TIMED
+};
+
+/* Samples of the measured steps in ms; -1 where a phase did not run or the device does not compute.
+ */
+typedef struct tide_workload_result {
+    size_t n_samples;                /* measured steps that were completed */
+    double *host_ms[TIDE_N_TIMED];   /* owned; n_samples each */
+    double *device_ms[TIDE_N_TIMED]; /* owned; n_samples each */
+    double loss; /* of the last step; NAN when there is none (forward, virtual) */
+} tide_workload_result;
+
+/* Runs it. On TIDE_DEVICE_OOM the recording up to there is intact and what the run had allocated is
+ * still alive, so that a snapshot shows it: release it with tide_workload_destroy. `ret_result` is
+ * filled even on failure, with the samples so far; fini it in any case. */
+typedef struct tide_workload tide_workload;
+TIDE_NODISCARD tide_status tide_workload_create(const tide_workload_config *config,
+                                                tide_cache *cache, tide_recorder *recorder,
+                                                tide_workload **ret_workload, tide_error *error);
+TIDE_NODISCARD tide_status tide_workload_run(tide_workload *workload,
+                                             tide_workload_result *ret_result, tide_error *error);
+void tide_workload_destroy(tide_workload *workload);
+void tide_workload_result_fini(tide_workload_result *result);
+
+/* A lower bound of what the run will need on the device, by the closed forms of
+ * docs/memory-model.md: for refusing a run that cannot fit the host before it starts. */
+uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

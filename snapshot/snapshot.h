@@ -1,0 +1,154 @@
+/* snapshot.h - a recording as one document in memory: what a snapshot file holds.
+ *
+ * Built by capture/ from a live recorder, or by snapshot/reader.h from a file; then immutable.
+ * Plain tables, indices between them, TIDE_NONE for "none"; bytes and nanoseconds; -1 for "unknown
+ * or not measured". The document owns all it points to: everything lies in its arena, or in tables
+ * it was given together with a release function. docs/snapshot-format.md specifies the file.
+ */
+#ifndef TIDE_SNAPSHOT_SNAPSHOT_H
+#define TIDE_SNAPSHOT_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "common/event.h"
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_SNAPSHOT_VERSION = 1 };
+
+/* Where a return address lies. Texts are indices into the table of strings. */
+typedef struct tide_frame_row {
+    uint32_t function; /* TIDE_NONE: unknown */
+    uint32_t file;     /* TIDE_NONE: unknown */
+    int32_t line;      /* 0: unknown */
+    bool inlined;      /* inlined into the frame below it (its caller) */
+} tide_frame_row;
+
+/* A call stack is a path in a tree: this node's frame is the innermost, its parent's the caller's,
+ * and so on. */
+typedef struct tide_stack_row {
+    uint32_t parent; /* node of the caller, always a smaller index; TIDE_NONE: outermost */
+    uint32_t frame;
+} tide_stack_row;
+
+typedef struct tide_snapshot_model {
+    const char *size; /* preset's name, or "custom"; NULL in the whole struct when no model ran */
+    int64_t d_model, d_ff, n_layers, n_heads, vocab_size;
+    int64_t n_parameters;
+} tide_snapshot_model;
+
+typedef struct tide_snapshot_run {
+    const char *command;     /* command line; "" when left out */
+    int64_t started_unix_us; /* -1: unknown */
+    tide_snapshot_model model;
+    const char *precision; /* fp32, tf32, bf16-mixed, bf16-true; "" unknown */
+    const char *mode;      /* forward, forward-backward, train; "" unknown */
+    const char *attention; /* flash, naive; "" unknown */
+    const char *recompute; /* none, block; "" unknown */
+    bool keep_graph;
+    int64_t batch_size, context_length, seed;   /* -1: unknown */
+    int64_t memory_limit_bytes;                 /* -1: none */
+    double clip_grad_norm;                      /* -1: no clipping */
+    const char *outcome;                        /* "completed", "oom" */
+    const char *host_name, *host_os, *host_cpu; /* "" when left out */
+    int64_t host_n_cpus, host_total_bytes;
+} tide_snapshot_run;
+
+typedef struct tide_snapshot_device {
+    const char *kind; /* cuda, cpu, virtual */
+    const char *name;
+    int64_t total_bytes;                     /* -1: unlimited or unknown */
+    int64_t compute_capability;              /* 90 for 9.0; -1 */
+    int64_t driver_version, runtime_version; /* -1 */
+} tide_snapshot_device;
+
+/* One allocator setting: PyTorch's name where it has one. */
+typedef struct tide_snapshot_setting {
+    const char *name;
+    const char *text; /* NULL: the value is the number; else a text, such as a list */
+    double number;    /* -1: unlimited */
+} tide_snapshot_setting;
+
+/* Samples of one phase in ms, one per measured step. */
+typedef struct tide_snapshot_phase {
+    const char *name; /* forward, backward, optimizer, step */
+    size_t n_samples; /* 0: not computed (virtual device) */
+    const double *host_ms;
+    const double *device_ms; /* -1 where not measured */
+} tide_snapshot_phase;
+
+typedef struct tide_snapshot_timing {
+    int64_t warmup_steps, measured_steps;
+    const tide_snapshot_phase *phases;
+    size_t n_phases;
+    double flops;                 /* of one measured step by the closed form; -1 unknown */
+    double stated_peak_flops;     /* of the device; -1 unknown */
+    double recorder_ns_per_event; /* -1: not measured */
+} tide_snapshot_timing;
+
+typedef struct tide_snapshot {
+    tide_arena arena;
+    const char *tool_version;
+    const char *tool_build;
+    tide_snapshot_run run;
+    const char *clock_source; /* monotonic, tsc, none */
+    const tide_snapshot_device *devices;
+    size_t n_devices;
+    const tide_stream_row *streams;
+    size_t n_streams;
+    const tide_snapshot_setting *settings;
+    size_t n_settings;
+    tide_snapshot_timing timing;
+    uint64_t n_dropped;      /* events lost because the log was full */
+    const char *full_policy; /* stop, keep-newest */
+    const char *const *strings;
+    size_t n_strings;
+    const tide_frame_row *frames;
+    size_t n_frames;
+    const tide_stack_row *stacks;
+    size_t n_stacks;
+    const tide_scope_row *scopes;
+    size_t n_scopes;
+    const tide_segment_row *start_segments; /* before the first event */
+    size_t n_start_segments;
+    const tide_block_row *start_blocks;
+    size_t n_start_blocks;
+    const tide_segment_row *end_segments; /* after the last event */
+    size_t n_end_segments;
+    const tide_block_row *end_blocks;
+    size_t n_end_blocks;
+    const tide_event *events;
+    size_t n_events;
+} tide_snapshot;
+
+/* An empty document: every text "", every number unknown, no rows. `mem` NULL: default heap. */
+TIDE_NODISCARD tide_status tide_snapshot_create(const tide_hostmem *mem,
+                                                tide_snapshot **ret_snapshot);
+void tide_snapshot_destroy(tide_snapshot *snapshot);
+
+/* The text of a string index; "" for TIDE_NONE. */
+const char *tide_snapshot_text(const tide_snapshot *snapshot, uint32_t string);
+
+/* Writes the document gzip-compressed to PATH: to a temporary name beside it first, renamed when
+ * complete, so that a failure leaves an older file as it was and no half file behind. TIDE_IO names
+ * the file and the system's reason. */
+TIDE_NODISCARD tide_status tide_snapshot_save(const tide_snapshot *snapshot, const char *path,
+                                              tide_error *error);
+
+/* Reads and validates. The file is untrusted: TIDE_FORMAT names the place (byte offset in the
+ * uncompressed text and the key), TIDE_LIMIT a limit of docs/snapshot-format.md; never crashes,
+ * never runs anything. `mem` NULL: default heap. */
+TIDE_NODISCARD tide_status tide_snapshot_load(const char *path, const tide_hostmem *mem,
+                                              tide_snapshot **ret_snapshot, tide_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

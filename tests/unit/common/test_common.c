@@ -1,0 +1,192 @@
+/* test_common.c - byte sizes as text, the hash table, interned strings, the arena, statistics,
+ * status and names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/arena.h"
+#include "common/bytes.h"
+#include "common/event.h"
+#include "common/map.h"
+#include "common/statistics.h"
+#include "common/status.h"
+#include "common/strings.h"
+
+static void bytes_are_parsed(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } GOOD[] = {{"0", 0},
+                {"1048576", 1048576},
+                {"24GiB", UINT64_C(24) << 30},
+                {"512 MiB", UINT64_C(512) << 20},
+                {"1.5GiB", UINT64_C(3) << 29},
+                {"2KiB", 2048},
+                {"7B", 7},
+                {"9007199254740993", UINT64_C(9007199254740993)}};
+    for (size_t i = 0; i < sizeof(GOOD) / sizeof(GOOD[0]); i++) {
+        uint64_t bytes = 1;
+        assert_int_equal(tide_bytes_parse(GOOD[i].text, &bytes, NULL), TIDE_OK);
+        assert_true(bytes == GOOD[i].bytes);
+    }
+    static const char *const BAD[] = {"",     "x",   "-1",  "24GB", "1e999",   "5 parsecs",
+                                      "0x10", "inf", "nan", "GiB",  "1.5.2MiB"};
+    for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
+        uint64_t bytes = 1;
+        tide_error error = {""};
+        assert_int_equal(tide_bytes_parse(BAD[i], &bytes, &error), TIDE_INVALID);
+        assert_true(bytes == 1);
+        assert_non_null(strstr(error.message, BAD[i]));
+    }
+    assert_int_equal(tide_bytes_parse("8388608TiB", &(uint64_t){0}, NULL), TIDE_LIMIT);
+}
+
+static void bytes_are_formatted(void **state) {
+    (void)state;
+    static const struct {
+        int64_t bytes;
+        const char *text;
+    } CASES[] = {{-1, "-"},
+                 {0, "0 B"},
+                 {1023, "1023 B"},
+                 {1024, "1.00 KiB"},
+                 {1048575, "1.00 MiB"},
+                 {1610612736, "1.50 GiB"},
+                 {INT64_C(5) << 40, "5.00 TiB"}};
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        char text[TIDE_BYTES_TEXT];
+        assert_string_equal(tide_bytes_format(CASES[i].bytes, text), CASES[i].text);
+    }
+}
+
+static void map_agrees_with_a_plain_array(void **state) {
+    (void)state;
+    enum { N_KEYS = 512, N_STEPS = 40000 };
+    uint64_t values[N_KEYS] = {0}; /* 0: not there */
+    tide_map map;
+    tide_map_init(&map, tide_hostmem_default());
+    uint64_t random = 42;
+    for (int step = 0; step < N_STEPS; step++) {
+        random = tide_hash_u64(random + 0x9e3779b97f4a7c15u);
+        size_t key = (size_t)(random % N_KEYS);
+        if ((random >> 32) % 3 == 0) {
+            assert_int_equal(tide_map_remove(&map, key * 512), values[key] != 0);
+            values[key] = 0;
+        } else {
+            values[key] = (random >> 40) + 1;
+            assert_int_equal(tide_map_put(&map, key * 512, values[key]), TIDE_OK);
+        }
+        uint64_t found = 0;
+        size_t other = (size_t)((random >> 16) % N_KEYS);
+        assert_int_equal(tide_map_find(&map, other * 512, &found), values[other] != 0);
+        assert_true(found == values[other]);
+    }
+    tide_map_fini(&map);
+}
+
+static void strings_are_interned(void **state) {
+    (void)state;
+    tide_strings strings;
+    tide_strings_init(&strings, tide_hostmem_default());
+    uint32_t a = 9;
+    uint32_t b = 9;
+    uint32_t none = 9;
+    assert_int_equal(tide_strings_intern(&strings, "layers.0", &a), TIDE_OK);
+    assert_int_equal(tide_strings_intern(&strings, "layers.1", &b), TIDE_OK);
+    assert_int_equal(a, 0);
+    assert_int_equal(b, 1);
+    assert_int_equal(tide_strings_intern_n(&strings, "layers.0.attn", 8, &b), TIDE_OK);
+    assert_int_equal(b, 0);
+    assert_int_equal(tide_strings_intern(&strings, NULL, &none), TIDE_OK);
+    assert_true(none == UINT32_MAX);
+    assert_string_equal(tide_strings_text(&strings, 1), "layers.1");
+    assert_null(tide_strings_text(&strings, 2));
+    tide_strings_fini(&strings);
+}
+
+static void arena_hands_out_zeroed_aligned_memory(void **state) {
+    (void)state;
+    tide_arena arena;
+    tide_arena_init(&arena, tide_hostmem_default());
+    for (size_t n = 0; n < 200; n++) {
+        unsigned char *memory = tide_arena_alloc(&arena, n * 37, 1);
+        assert_non_null(memory);
+        assert_true((uintptr_t)memory % 16 == 0);
+        for (size_t i = 0; i < n * 37; i++) {
+            assert_int_equal(memory[i], 0);
+        }
+        memset(memory, 0xff, n * 37);
+    }
+    assert_null(tide_arena_alloc(&arena, SIZE_MAX / 2, 8));
+    assert_string_equal(tide_arena_text_n(&arena, "segment", 3), "seg");
+    tide_arena_fini(&arena);
+}
+
+static void statistics_are_of_the_population(void **state) {
+    (void)state;
+    const double samples[] = {2.0, 4.0, -1.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0};
+    tide_statistics of = tide_statistics_of(samples, 9);
+    assert_float_equal(of.mean, 5.0, 0.0);
+    assert_float_equal(of.std, 2.0, 0.0);
+    assert_float_equal(of.median, 4.5, 0.0);
+    assert_float_equal(of.min, 2.0, 0.0);
+    assert_float_equal(of.max, 9.0, 0.0);
+    of = tide_statistics_of(samples, 0);
+    assert_float_equal(of.mean, -1.0, 0.0);
+    assert_float_equal(of.median, -1.0, 0.0);
+    const double odd[] = {3.0, 1.0, 2.0};
+    assert_float_equal(tide_statistics_of(odd, 3).median, 2.0, 0.0);
+}
+
+static void errors_keep_the_first_line_and_are_cut_at_the_end(void **state) {
+    (void)state;
+    tide_error error = {""};
+    assert_int_equal(tide_fail(&error, TIDE_IO, "cannot open %s", "x"), TIDE_IO);
+    tide_error_prefix(&error, "reading %d", 7);
+    assert_string_equal(error.message, "reading 7: cannot open x");
+    char longest[4096];
+    memset(longest, 'y', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    tide_fail(&error, TIDE_IO, "%s", longest);
+    tide_error_prefix(&error, "prefix");
+    assert_true(strlen(error.message) < sizeof(error.message));
+    assert_int_equal(tide_fail(NULL, TIDE_LIMIT, "nobody listens"), TIDE_LIMIT);
+}
+
+static void names_lead_back_to_their_numbers(void **state) {
+    (void)state;
+    for (int i = 0; i < TIDE_N_ACTIONS; i++) {
+        assert_int_equal(tide_action_from_name(tide_action_name(i)), i);
+    }
+    for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+        assert_int_equal(tide_category_from_name(tide_category_name(i)), i);
+    }
+    for (int i = 0; i < TIDE_N_SCOPE_KINDS; i++) {
+        assert_int_equal(tide_scope_kind_from_name(tide_scope_kind_name(i)), i);
+    }
+    for (int i = 0; i < TIDE_N_BLOCK_STATES; i++) {
+        assert_int_equal(tide_block_state_from_name(tide_block_state_name(i)), i);
+    }
+    assert_int_equal(tide_category_from_name("weights"), -1);
+    assert_string_equal(tide_action_name(99), "?");
+    assert_int_equal(sizeof(tide_event), 48);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_are_parsed),
+        cmocka_unit_test(bytes_are_formatted),
+        cmocka_unit_test(map_agrees_with_a_plain_array),
+        cmocka_unit_test(strings_are_interned),
+        cmocka_unit_test(arena_hands_out_zeroed_aligned_memory),
+        cmocka_unit_test(statistics_are_of_the_population),
+        cmocka_unit_test(errors_keep_the_first_line_and_are_cut_at_the_end),
+        cmocka_unit_test(names_lead_back_to_their_numbers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
