@@ -1,0 +1,104 @@
+/* transformer.h - the transformer on a device, step by step: forward, loss, backward, optimizer.
+ *
+ * A step is forward, loss, backward, optimize, end_step, in that order; one that ends at the logits
+ * is forward, end_step. Everything on the device is allocated through the cache, with a name and a
+ * category, and released at its last use: docs/memory-model.md has the lifetimes.
+ *
+ * A call that fails leaves what it had allocated alive, so that a snapshot shows it; after that
+ * only the accessors and tide_transformer_destroy may be called, and the scopes it had opened stay
+ * open until the caller ends an enclosing one. Not thread-safe.
+ *
+ * Device arrays are read and written from the host with tide_device_copy, after
+ * tide_device_synchronize:
+ *
+ *   const tide_parameter *p = tide_transformer_parameter(t, i);
+ *   tide_device_copy(device, host, p->gradient.array.data, p->n_elements * 4, TIDE_COPY_TO_HOST, 0,
+ *                    error);
+ */
+#ifndef TIDE_MODEL_TRANSFORMER_H
+#define TIDE_MODEL_TRANSFORMER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "allocator/cache.h"
+#include "allocator/recorder.h"
+#include "common/status.h"
+#include "model/config.h"
+#include "model/ops.h"
+#include "model/parameters.h"
+#include "model/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_transformer tide_transformer;
+
+typedef struct tide_transformer_config {
+    tide_model_config model;
+    tide_precision precision;
+    tide_attention attention;
+    tide_recompute recompute;
+    bool keep_for_backward; /* true: forward keeps what backward needs; false: it keeps nothing, and
+                               only forward and end_step may be called */
+    double clip_grad_norm;  /* largest L2 norm of all gradients together; 0: no clipping */
+    uint64_t seed;          /* of tide_transformer_fill */
+    tide_adamw adamw;       /* t is counted by the transformer: 0 at first */
+} tide_transformer_config;
+
+/* size small, fp32, flash, no recompute, kept for backward, no clipping, seed 0, AdamW's defaults.
+ */
+void tide_transformer_config_init(tide_transformer_config *config);
+
+/* Checks the configuration, opens the operators of the cache's device, allocates nothing on it.
+ * `recorder` NULL: no scopes. Cache and recorder are borrowed and outlive the transformer. */
+TIDE_NODISCARD tide_status tide_transformer_create(const tide_transformer_config *config,
+                                                   tide_cache *cache, tide_recorder *recorder,
+                                                   tide_transformer **ret_transformer,
+                                                   tide_error *error);
+/* Releases all it holds on the device. NULL is allowed. */
+void tide_transformer_destroy(tide_transformer *transformer);
+
+/* Allocates workspace, tokens, targets, RoPE table and parameters, in this order, and fills the
+ * RoPE table. Once, before anything else. */
+TIDE_NODISCARD tide_status tide_transformer_setup(tide_transformer *transformer, tide_error *error);
+/* Fills parameters, tokens and targets from the seed. Without it the caller copies them in. */
+TIDE_NODISCARD tide_status tide_transformer_fill(tide_transformer *transformer, tide_error *error);
+
+/* tokens -> logits. */
+TIDE_NODISCARD tide_status tide_transformer_forward(tide_transformer *transformer,
+                                                    tide_error *error);
+/* logits, targets -> loss; overwrites the logits by their gradient. */
+TIDE_NODISCARD tide_status tide_transformer_loss(tide_transformer *transformer, tide_error *error);
+/* Gradients of all parameters; the logits and everything kept are released on the way. */
+TIDE_NODISCARD tide_status tide_transformer_backward(tide_transformer *transformer,
+                                                     tide_error *error);
+/* Clips if asked to, one AdamW step, and releases the gradients. */
+TIDE_NODISCARD tide_status tide_transformer_optimize(tide_transformer *transformer,
+                                                     tide_error *error);
+/* Releases what is left of the step: logits, what was kept, bf16 copies, gradients, loss. */
+TIDE_NODISCARD tide_status tide_transformer_end_step(tide_transformer *transformer,
+                                                     tide_error *error);
+
+/* Everything below is valid until the transformer is destroyed. */
+const tide_transformer_config *tide_transformer_get_config(const tide_transformer *transformer);
+tide_ops *tide_transformer_ops(const tide_transformer *transformer);
+size_t tide_transformer_n_parameters(const tide_transformer *transformer);
+/* Row i of the table (parameters.h): name, shape, value, gradient, AdamW state. NULL past the last.
+ */
+const tide_parameter *tide_transformer_parameter(const tide_transformer *transformer, size_t i);
+const tide_tensor *tide_transformer_tokens(const tide_transformer *transformer);  /* (B, T) int32 */
+const tide_tensor *tide_transformer_targets(const tide_transformer *transformer); /* (B, T) int32 */
+/* (R, V) of the activation type: logits after forward, their gradient after loss, not allocated
+ * after backward. */
+const tide_tensor *tide_transformer_logits(const tide_transformer *transformer);
+/* (1) fp32, from loss to end_step. */
+const tide_tensor *tide_transformer_loss_value(const tide_transformer *transformer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
