@@ -1,0 +1,67 @@
+/* cli.h - what the commands of the tidemark program share: the table of commands, exit statuses,
+ * and the one place that prints messages.
+ *
+ * Results go to stdout, messages to stderr. Only main.c ends the process; a command returns its
+ * exit status.
+ */
+#ifndef TIDE_CLI_CLI_H
+#define TIDE_CLI_CLI_H
+
+#include <stdbool.h>
+
+#include "cli/options.h"
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    TIDE_EXIT_SUCCESS = 0,
+    TIDE_EXIT_FAILURE = 1,
+    TIDE_EXIT_USAGE = 2,      /* the command line makes no sense */
+    TIDE_EXIT_DEVICE_OOM = 3, /* out of device memory; the snapshot is still written */
+    TIDE_EXIT_GATE = 4        /* everything ran, but a stated bound was missed */
+};
+
+typedef struct tide_command {
+    const char *name;                 /* "profile" */
+    const char *summary;              /* one line for `tidemark --help`, no full stop */
+    const tide_option_table *options; /* its options; --help is generated from it */
+    /* argv[0] is the command's name. Returns the exit status. */
+    int (*run)(int argc, char **argv);
+} tide_command;
+
+/* One per file command_NAME.c; main.c has the table of those that are built in. */
+extern const tide_command tide_command_profile;
+extern const tide_command tide_command_summary;
+extern const tide_command tide_command_compare;
+extern const tide_command tide_command_view;
+extern const tide_command tide_command_dump;
+extern const tide_command tide_command_check_reference;
+extern const tide_command tide_command_devices;
+
+/* 0 for TIDE_OK, 2 for TIDE_INVALID, 3 for TIDE_DEVICE_OOM, 4 for TIDE_GATE, 1 for the rest. */
+int tide_exit_status(tide_status status);
+
+/* Prints "tidemark COMMAND: MESSAGE" to stderr (the status' own text when the message is empty) and
+ * returns the exit status, so that it can stand in a return statement. `command` may be NULL. */
+int tide_cli_fail(const char *command, tide_status status, const tide_error *error);
+
+/* Prints "tidemark COMMAND: ..." to stderr: warnings and notes. */
+void tide_cli_note(const char *command, const char *format, ...) TIDE_PRINTF(2, 3);
+
+/* Parses argv[1..] by the command's table into `values` and `operands` (NULL when the table takes
+ * none). True: go on. False: help or an error has been printed; return *ret_exit. */
+bool tide_cli_parse(const tide_option_table *table, int argc, char **argv, void *values,
+                    tide_operands *operands, int *ret_exit);
+
+/* Flushes stdout: a report that a full disk or a closed pipe has cut must not look like success.
+ * Returns `exit_status`, or 1 with a message when stdout could not be written. */
+int tide_cli_finish(const char *command, int exit_status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,392 @@
+#include "cli/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/bytes.h"
+
+enum { LIST_TEXT = 1024, NAME_BYTES = 64 };
+
+/* ---- nearest word ---- */
+
+/* Edits (insert, delete, replace, swap of neighbours) from a to b; words of NAME_BYTES and more are
+ * far from everything. */
+static size_t edit_distance(const char *a, const char *b) {
+    size_t n_a = strlen(a);
+    size_t n_b = strlen(b);
+    if (n_a >= NAME_BYTES || n_b >= NAME_BYTES) {
+        return NAME_BYTES;
+    }
+    size_t rows[3][NAME_BYTES + 1]; /* of prefixes of b: i - 2, i - 1, i */
+    for (size_t j = 0; j <= n_b; j++) {
+        rows[1][j] = j;
+        rows[0][j] = j;
+    }
+    for (size_t i = 1; i <= n_a; i++) {
+        rows[2][0] = i;
+        for (size_t j = 1; j <= n_b; j++) {
+            size_t best = rows[1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+            best = rows[1][j] + 1 < best ? rows[1][j] + 1 : best;
+            best = rows[2][j - 1] + 1 < best ? rows[2][j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                rows[0][j - 2] + 1 < best) {
+                best = rows[0][j - 2] + 1;
+            }
+            rows[2][j] = best;
+        }
+        memcpy(rows[0], rows[1], sizeof(rows[0]));
+        memcpy(rows[1], rows[2], sizeof(rows[1]));
+    }
+    return rows[1][n_b];
+}
+
+const char *tide_nearest_word(const char *word, const char *(*word_at)(const void *ctx, size_t i),
+                              const void *ctx) {
+    const char *nearest = NULL;
+    size_t n_word = strlen(word);
+    size_t best = n_word / 3 + 1; /* more than every third letter wrong: not what was meant */
+    best = best > 3 ? 4 : best + 1;
+    for (size_t i = 0; word_at(ctx, i) != NULL; i++) {
+        const char *candidate = word_at(ctx, i);
+        size_t distance = edit_distance(word, candidate);
+        /* "--prec" for "--precision": a beginning counts as one edit. */
+        if (n_word >= 3 && strncmp(word, candidate, n_word) == 0 && distance > 1) {
+            distance = 1;
+        }
+        if (distance < best && distance < strlen(candidate)) {
+            best = distance;
+            nearest = candidate;
+        }
+    }
+    return nearest;
+}
+
+/* ---- the table ---- */
+
+/* Does the space-separated list hold the word of n letters? */
+static bool list_holds(const char *list, const char *word, size_t n) {
+    for (const char *at = list; at != NULL && *at != '\0';) {
+        size_t n_item = strcspn(at, " ");
+        if (n_item == n && strncmp(at, word, n) == 0) {
+            return true;
+        }
+        at += n_item;
+        at += strspn(at, " ");
+    }
+    return false;
+}
+
+static const tide_option *find_option(const tide_option_table *table, const char *name, size_t n) {
+    for (size_t i = 0; i < table->n_options; i++) {
+        const tide_option *option = &table->options[i];
+        if (option->name != NULL && strlen(option->name) == n &&
+            strncmp(option->name, name, n) == 0) {
+            return option;
+        }
+        if (list_holds(option->aliases, name, n)) {
+            return option;
+        }
+    }
+    return NULL;
+}
+
+static const tide_option *find_letter(const tide_option_table *table, char letter) {
+    for (size_t i = 0; i < table->n_options; i++) {
+        if (letter != '\0' && table->options[i].letter == letter) {
+            return &table->options[i];
+        }
+    }
+    return NULL;
+}
+
+/* The i-th long name that --help shows; NULL past the last. */
+static const char *name_at(const void *ctx, size_t i) {
+    const tide_option_table *table = ctx;
+    for (size_t k = 0; k < table->n_options; k++) {
+        const tide_option *option = &table->options[k];
+        if (option->name == NULL || option->kind == TIDE_OPTION_LATER) {
+            continue;
+        }
+        if (i == 0) {
+            return option->name;
+        }
+        i--;
+    }
+    return i == 0 ? "help" : NULL;
+}
+
+static const char *choice_at(const void *ctx, size_t i) {
+    const tide_option *option = ctx;
+    return option->choice_at(i);
+}
+
+/* The name as people write it: "--size" or "-o". */
+static const char *spelling(const tide_option *option, char text[NAME_BYTES]) {
+    if (option->name != NULL) {
+        snprintf(text, NAME_BYTES, "--%s", option->name);
+    } else {
+        snprintf(text, NAME_BYTES, "-%c", option->letter);
+    }
+    return text;
+}
+
+/* Appends to a text of LIST_TEXT bytes, cutting it at its end. */
+static void append(char text[LIST_TEXT], const char *more) {
+    size_t n = strlen(text);
+    snprintf(text + n, LIST_TEXT - n, "%s", more);
+}
+
+static tide_status unknown_option(const tide_option_table *table, const char *argument, size_t n,
+                                  tide_error *error) {
+    char given[NAME_BYTES] = "";
+    snprintf(given, sizeof(given), "%.*s", (int)(n < NAME_BYTES ? n : NAME_BYTES - 1), argument);
+    char valid[LIST_TEXT] = "";
+    for (size_t i = 0; name_at(table, i) != NULL; i++) {
+        append(valid, i == 0 ? "--" : " --");
+        append(valid, name_at(table, i));
+        const tide_option *option =
+            find_option(table, name_at(table, i), strlen(name_at(table, i)));
+        if (option != NULL && option->letter != '\0') {
+            append(valid, (const char[]){' ', '-', option->letter, '\0'});
+        }
+    }
+    const char *nearest = tide_nearest_word(given + strspn(given, "-"), name_at, table);
+    if (nearest != NULL) {
+        return tide_fail(error, TIDE_INVALID, "unknown option '%s': did you mean --%s? (valid: %s)",
+                         given, nearest, valid);
+    }
+    return tide_fail(error, TIDE_INVALID, "unknown option '%s' (valid: %s)", given, valid);
+}
+
+/* ---- values ---- */
+
+static tide_status find_choice(const tide_option *option, const char *text, const char **ret_choice,
+                               tide_error *error) {
+    char given[NAME_BYTES + 1];
+    snprintf(given, sizeof(given), "%s=", text);
+    for (const char *at = option->synonyms; at != NULL && *at != '\0';) {
+        if (strncmp(at, given, strlen(given)) == 0) {
+            const char *meant = at + strlen(given);
+            for (size_t i = 0; option->choice_at(i) != NULL; i++) {
+                const char *choice = option->choice_at(i);
+                if (strncmp(meant, choice, strlen(choice)) == 0 &&
+                    strlen(choice) == strcspn(meant, " ")) {
+                    *ret_choice = choice;
+                    return TIDE_OK;
+                }
+            }
+        }
+        at += strcspn(at, " ");
+        at += strspn(at, " ");
+    }
+    char valid[LIST_TEXT] = "";
+    for (size_t i = 0; option->choice_at(i) != NULL; i++) {
+        if (strcmp(option->choice_at(i), text) == 0) {
+            *ret_choice = option->choice_at(i);
+            return TIDE_OK;
+        }
+        append(valid, i == 0 ? "" : ", ");
+        append(valid, option->choice_at(i));
+    }
+    char name[NAME_BYTES];
+    const char *nearest = tide_nearest_word(text, choice_at, option);
+    if (nearest != NULL) {
+        return tide_fail(error, TIDE_INVALID,
+                         "%s: unknown value '%.64s': did you mean %s? (valid: %s)",
+                         spelling(option, name), text, nearest, valid);
+    }
+    return tide_fail(error, TIDE_INVALID, "%s: unknown value '%.64s' (valid: %s)",
+                     spelling(option, name), text, valid);
+}
+
+static tide_status parse_count(const tide_option *option, const char *text, uint64_t *ret_count,
+                               tide_error *error) {
+    char name[NAME_BYTES];
+    if (text[0] == '\0' || text[strspn(text, "0123456789")] != '\0') {
+        return tide_fail(error, TIDE_INVALID, "%s: '%.64s' is not a whole number of 0 or more",
+                         spelling(option, name), text);
+    }
+    errno = 0;
+    unsigned long long count = strtoull(text, NULL, 10);
+    if (errno != 0 || count > INT64_MAX) {
+        return tide_fail(error, TIDE_LIMIT, "%s: %.64s is beyond the limit of 2^63 - 1",
+                         spelling(option, name), text);
+    }
+    *ret_count = count;
+    return TIDE_OK;
+}
+
+static tide_status parse_real(const tide_option *option, const char *text, double *ret_real,
+                              tide_error *error) {
+    char name[NAME_BYTES];
+    char *end = NULL;
+    double real = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(real)) {
+        return tide_fail(error, TIDE_INVALID, "%s: '%.64s' is not a number", spelling(option, name),
+                         text);
+    }
+    *ret_real = real;
+    return TIDE_OK;
+}
+
+static tide_status parse_item(const tide_option *option, const char *text, tide_option_list *list,
+                              tide_error *error) {
+    char name[NAME_BYTES];
+    if (list->n == TIDE_OPTION_LIST_ITEMS) {
+        return tide_fail(error, TIDE_LIMIT, "%s: a list holds %d values at most",
+                         spelling(option, name), (int)TIDE_OPTION_LIST_ITEMS);
+    }
+    const char *choice = text;
+    if (option->kind == TIDE_OPTION_COUNTS) {
+        TIDE_TRY(parse_count(option, text, &list->counts[list->n], error));
+    } else {
+        TIDE_TRY(find_choice(option, text, &choice, error));
+    }
+    for (size_t i = 0; i < list->n; i++) {
+        if (strcmp(list->texts[i], choice) == 0) {
+            return tide_fail(error, TIDE_INVALID, "%s: %s stands in the list twice",
+                             spelling(option, name), choice);
+        }
+    }
+    snprintf(list->texts[list->n], TIDE_OPTION_ITEM_BYTES, "%s", choice);
+    list->n++;
+    return TIDE_OK;
+}
+
+static tide_status parse_list(const tide_option *option, const char *text,
+                              tide_option_list *ret_list, tide_error *error) {
+    char name[NAME_BYTES];
+    tide_option_list list = {0};
+    for (const char *at = text;; at++) {
+        size_t n = strcspn(at, ",");
+        char item[TIDE_OPTION_ITEM_BYTES];
+        if (n == 0 || n >= sizeof(item)) {
+            return tide_fail(error, TIDE_INVALID, "%s: '%.128s' is not a comma list of values",
+                             spelling(option, name), text);
+        }
+        memcpy(item, at, n);
+        item[n] = '\0';
+        TIDE_TRY(parse_item(option, item, &list, error));
+        at += n;
+        if (*at == '\0') {
+            break;
+        }
+    }
+    *ret_list = list;
+    return TIDE_OK;
+}
+
+static tide_status store(const tide_option *option, const char *text, void *values,
+                         tide_error *error) {
+    char name[NAME_BYTES];
+    void *member = (char *)values + option->offset;
+    switch (option->kind) {
+    case TIDE_OPTION_FLAG:
+        *(bool *)member = true;
+        return TIDE_OK;
+    case TIDE_OPTION_TEXT:
+        *(const char **)member = text;
+        return TIDE_OK;
+    case TIDE_OPTION_COUNT:
+        return parse_count(option, text, member, error);
+    case TIDE_OPTION_SIZE: {
+        tide_status status = tide_bytes_parse(text, member, error);
+        if (status != TIDE_OK) {
+            tide_error_prefix(error, "%s", spelling(option, name));
+        }
+        return status;
+    }
+    case TIDE_OPTION_REAL:
+        return parse_real(option, text, member, error);
+    case TIDE_OPTION_CHOICE:
+        return find_choice(option, text, member, error);
+    case TIDE_OPTION_CHOICES:
+    case TIDE_OPTION_COUNTS:
+        return parse_list(option, text, member, error);
+    case TIDE_OPTION_HEADING:
+    case TIDE_OPTION_LATER:
+        break;
+    }
+    return tide_fail(error, TIDE_INVALID, "not in this version: %s (%s)", spelling(option, name),
+                     option->help);
+}
+
+/* ---- the command line ---- */
+
+/* Handles the option at argv[*i] and leaves *i on the last argument that belongs to it. */
+static tide_status parse_option(const tide_option_table *table, int argc, char **argv, int *i,
+                                void *values, tide_error *error) {
+    const char *argument = argv[*i];
+    bool is_long = argument[1] == '-';
+    size_t n = strcspn(argument, "=");
+    const char *text = is_long && argument[n] == '=' ? argument + n + 1 : NULL;
+    const tide_option *option = NULL;
+    if (is_long) {
+        option = find_option(table, argument + 2, n - 2);
+    } else {
+        option = find_letter(table, argument[1]);
+        text = argument[2] != '\0' ? argument + 2 : NULL;
+    }
+    if (option == NULL) {
+        return unknown_option(table, argument, is_long ? n : strlen(argument), error);
+    }
+    char name[NAME_BYTES];
+    bool takes_value = option->kind != TIDE_OPTION_FLAG && option->kind != TIDE_OPTION_LATER;
+    if (!takes_value && text != NULL && option->kind == TIDE_OPTION_FLAG) {
+        return tide_fail(error, TIDE_INVALID, "%s takes no value, but '%.64s' was given",
+                         spelling(option, name), text);
+    }
+    if (takes_value && text == NULL) {
+        if (*i + 1 >= argc) {
+            return tide_fail(error, TIDE_INVALID, "%s needs a value%s%s", spelling(option, name),
+                             option->value != NULL ? ": " : "",
+                             option->value != NULL ? option->value : "");
+        }
+        text = argv[++*i];
+    }
+    return store(option, text, values, error);
+}
+
+static tide_status add_operand(const tide_option_table *table, const char *text,
+                               tide_operands *operands, tide_error *error) {
+    if (operands->n >= table->max_operands || operands->n >= TIDE_MAX_OPERANDS) {
+        if (table->max_operands == 0) {
+            return tide_fail(error, TIDE_INVALID,
+                             "'%.128s' is not an option: this command takes options only", text);
+        }
+        return tide_fail(error, TIDE_INVALID, "'%.128s' is one argument too many: %zu at most",
+                         text, table->max_operands);
+    }
+    operands->texts[operands->n++] = text;
+    return TIDE_OK;
+}
+
+tide_status tide_options_parse(const tide_option_table *table, int argc, char **argv, void *values,
+                               tide_operands *ret_operands, tide_error *error) {
+    tide_operands operands = {.n = 0};
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            operands.wants_help = true;
+            *ret_operands = operands;
+            return TIDE_OK;
+        }
+    }
+    bool only_operands = false;
+    for (int i = 1; i < argc; i++) {
+        if (!only_operands && strcmp(argv[i], "--") == 0) {
+            only_operands = true;
+        } else if (!only_operands && argv[i][0] == '-' && argv[i][1] != '\0') {
+            TIDE_TRY(parse_option(table, argc, argv, &i, values, error));
+        } else {
+            TIDE_TRY(add_operand(table, argv[i], &operands, error));
+        }
+    }
+    if (operands.n < table->min_operands) {
+        return tide_fail(error, TIDE_INVALID, "%s is missing: tidemark %s [options] %s",
+                         table->operands, table->command, table->operands);
+    }
+    *ret_operands = operands;
+    return TIDE_OK;
+}

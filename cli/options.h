@@ -1,0 +1,98 @@
+/* options.h - command line options by table: one table per command drives the parser, the messages
+ * and the --help text.
+ *
+ * Accepted: --name value, --name=value, flags, one-letter options (-o value), aliases, "--" before
+ * operands, and options and operands in any order. The last of several wins. An error names the
+ * option, lists what is valid and suggests the nearest.
+ */
+#ifndef TIDE_CLI_OPTIONS_H
+#define TIDE_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    TIDE_OPTION_LIST_ITEMS = 16, /* values in a comma list, at most */
+    TIDE_OPTION_ITEM_BYTES = 48, /* an item of a comma list with its NUL, at most */
+    TIDE_MAX_OPERANDS = 64
+};
+
+/* What an option takes, and the type of the member of the values' struct that it is written to. */
+typedef enum tide_option_kind {
+    TIDE_OPTION_FLAG = 0, /* bool, set to true */
+    TIDE_OPTION_TEXT,     /* const char *, borrowed from argv */
+    TIDE_OPTION_COUNT,    /* uint64_t: decimal digits */
+    TIDE_OPTION_SIZE,     /* uint64_t: bytes, as tide_bytes_parse reads them */
+    TIDE_OPTION_REAL,     /* double, finite */
+    TIDE_OPTION_CHOICE,   /* const char *, one of the choices in its first spelling */
+    TIDE_OPTION_CHOICES,  /* tide_option_list of choices, comma-separated, no value twice */
+    TIDE_OPTION_COUNTS,   /* tide_option_list of counts, comma-separated, no value twice */
+    TIDE_OPTION_HEADING,  /* no option: `help` is a line above those that follow in --help */
+    TIDE_OPTION_LATER     /* known but not in this version: refused by name; not in --help */
+} tide_option_kind;
+
+/* The values of a comma list. n 0: the option was not given. */
+typedef struct tide_option_list {
+    size_t n;
+    char texts[TIDE_OPTION_LIST_ITEMS][TIDE_OPTION_ITEM_BYTES]; /* choices in their first spelling;
+                                                                   counts as they were written */
+    uint64_t counts[TIDE_OPTION_LIST_ITEMS];                    /* TIDE_OPTION_COUNTS only */
+} tide_option_list;
+
+typedef struct tide_option {
+    tide_option_kind kind;
+    const char *name;     /* without dashes: "memory-limit"; NULL for a heading */
+    char letter;          /* 'o' for -o; 0: none. With a letter, the name may be NULL. */
+    const char *value;    /* placeholder in --help: "SIZE"; NULL: the choices, or a flag */
+    const char *help;     /* one sentence, no full stop; TIDE_OPTION_LATER: what it will do */
+    const char *aliases;  /* other names, space-separated; NULL: none */
+    const char *synonyms; /* of choices: "bf16=bf16-mixed", space-separated; NULL: none */
+    const char *(*choice_at)(size_t i); /* the i-th choice, NULL past the last; NULL: free */
+    size_t offset;                      /* of the member in the values' struct */
+} tide_option;
+
+typedef struct tide_option_table {
+    const char *command;  /* "profile" */
+    const char *operands; /* "FILE..." in --help; NULL: it takes none */
+    const char *intro;    /* what the command does: complete lines of --help */
+    const tide_option *options;
+    size_t n_options;
+    size_t min_operands, max_operands; /* max at most TIDE_MAX_OPERANDS */
+    const char *notes;                 /* complete lines below the options; NULL: none */
+} tide_option_table;
+
+/* What stands on the command line beside options. */
+typedef struct tide_operands {
+    const char *texts[TIDE_MAX_OPERANDS]; /* borrowed from argv */
+    size_t n;
+    bool wants_help; /* --help or -h was there: nothing else was checked */
+} tide_operands;
+
+/* Parses argv[1..argc - 1]. `values` keeps what options that are not given would set, so fill it
+ * with defaults first. TIDE_INVALID, TIDE_LIMIT: one line for people, without the command's name.
+ */
+TIDE_NODISCARD tide_status tide_options_parse(const tide_option_table *table, int argc, char **argv,
+                                              void *values, tide_operands *ret_operands,
+                                              tide_error *error);
+
+/* The --help text. */
+void tide_options_print_help(const tide_option_table *table, FILE *out);
+
+/* The word nearest to `word` among word_at(0), word_at(1), ... up to NULL, or NULL when none is
+ * near enough to be what was meant. */
+const char *tide_nearest_word(const char *word, const char *(*word_at)(const void *ctx, size_t i),
+                              const void *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,105 @@
+/* The --help text of a table of options. */
+#include "cli/options.h"
+
+#include <string.h>
+
+enum { LIST_TEXT = 1024, NAME_BYTES = 64, HELP_COLUMN = 28, HELP_WIDTH = 96 };
+
+/* Appends to a text of LIST_TEXT bytes, cutting it at its end. */
+static void append(char text[LIST_TEXT], const char *more) {
+    size_t n = strlen(text);
+    snprintf(text + n, LIST_TEXT - n, "%s", more);
+}
+
+/* "  --size SIZE", "  -o FILE", "  --mode forward|train". */
+static void left_column(const tide_option *option, char text[LIST_TEXT]) {
+    text[0] = '\0';
+    append(text, "  ");
+    if (option->letter != '\0') {
+        append(text, (const char[]){'-', option->letter, '\0'});
+    }
+    if (option->name != NULL) {
+        append(text, option->letter != '\0' ? ", --" : "--");
+        append(text, option->name);
+    }
+    if (option->value != NULL) {
+        append(text, " ");
+        append(text, option->value);
+    }
+    for (size_t i = 0; option->value == NULL && option->choice_at != NULL; i++) {
+        if (option->choice_at(i) == NULL) {
+            break;
+        }
+        append(text, i == 0 ? " " : "|");
+        append(text, option->choice_at(i));
+    }
+}
+
+/* Words of `text` from column `column` on, broken before HELP_WIDTH. */
+static void print_wrapped(FILE *out, const char *text, int column) {
+    int at = column;
+    for (const char *word = text; *word != '\0';) {
+        int n = (int)strcspn(word, " ");
+        if (at > column && at + 1 + n > HELP_WIDTH) {
+            fprintf(out, "\n%*s", column, "");
+            at = column;
+        } else if (at > column) {
+            fputc(' ', out);
+            at++;
+        }
+        fprintf(out, "%.*s", n, word);
+        at += n;
+        word += n;
+        word += strspn(word, " ");
+    }
+    fputc('\n', out);
+}
+
+static void print_option(const tide_option *option, FILE *out) {
+    if (option->kind == TIDE_OPTION_LATER) {
+        return;
+    }
+    if (option->kind == TIDE_OPTION_HEADING) {
+        fprintf(out, "\n%s\n", option->help);
+        return;
+    }
+    char left[LIST_TEXT];
+    left_column(option, left);
+    if (strlen(left) >= HELP_COLUMN) {
+        fprintf(out, "%s\n%*s", left, (int)HELP_COLUMN, "");
+    } else {
+        fprintf(out, "%-*s", (int)HELP_COLUMN, left);
+    }
+    char help[LIST_TEXT] = "";
+    append(help, option->help);
+    if (option->aliases != NULL) {
+        append(help, " (also ");
+        for (const char *at = option->aliases; *at != '\0';) {
+            size_t n = strcspn(at, " ");
+            char alias[NAME_BYTES];
+            snprintf(alias, sizeof(alias), "--%.*s", (int)n, at);
+            append(help, alias);
+            at += n;
+            at += strspn(at, " ");
+            append(help, *at != '\0' ? ", " : "");
+        }
+        append(help, ")");
+    }
+    print_wrapped(out, help, HELP_COLUMN);
+}
+
+void tide_options_print_help(const tide_option_table *table, FILE *out) {
+    fprintf(out, "usage: tidemark %s [options]%s%s\n\n%s", table->command,
+            table->operands != NULL ? " " : "", table->operands != NULL ? table->operands : "",
+            table->intro);
+    if (table->n_options == 0 || table->options[0].kind != TIDE_OPTION_HEADING) {
+        fprintf(out, "\nOptions\n");
+    }
+    for (size_t i = 0; i < table->n_options; i++) {
+        print_option(&table->options[i], out);
+    }
+    fprintf(out, "%-*sthis text\n", (int)HELP_COLUMN, "  -h, --help");
+    if (table->notes != NULL) {
+        fprintf(out, "\n%s", table->notes);
+    }
+}
