@@ -1,0 +1,203 @@
+/* device_cpu.c - host memory from a pool with a capacity. Addresses are those of the virtual
+ * device; behind them lies one reservation of the host's address space, of which live segments are
+ * usable.
+ */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE, madvise */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "allocator/device_host.h"
+#include "common/bytes.h"
+
+static unsigned char *host_pointer(const tide_device_host *host, uint64_t address) {
+    return host->pool + (address - TIDE_DEVICE_BASE_ADDRESS);
+}
+
+static void cpu_close(tide_device *device) {
+    tide_device_host *host = (tide_device_host *)device;
+    munmap(host->pool, (size_t)host->space.extent_bytes);
+    tide_device_host_destroy(host);
+}
+
+static tide_status cpu_alloc(tide_device *device, size_t n_bytes, uint64_t *ret_address,
+                             tide_error *error) {
+    tide_device_host *host = (tide_device_host *)device;
+    uint64_t address = 0;
+    pthread_mutex_lock(&host->lock);
+    tide_status status = tide_address_space_take(&host->space, n_bytes, &address, error);
+    if (status != TIDE_OK) {
+        goto done;
+    }
+    uint64_t n_usable = tide_address_space_find(&host->space, address);
+    if (mprotect(host_pointer(host, address), (size_t)n_usable, PROT_READ | PROT_WRITE) != 0) {
+        char text[TIDE_BYTES_TEXT];
+        status = tide_fail(error, TIDE_DEVICE_OOM, "the host refuses %s more memory: %s",
+                           tide_bytes_format((int64_t)n_usable, text), strerror(errno));
+        tide_status undone = tide_address_space_give_back(&host->space, address, NULL);
+        (void)undone; /* it was taken three lines above */
+        goto done;
+    }
+    *ret_address = address;
+done:
+    pthread_mutex_unlock(&host->lock);
+    return status;
+}
+
+static tide_status cpu_release(tide_device *device, uint64_t address, tide_error *error) {
+    tide_device_host *host = (tide_device_host *)device;
+    pthread_mutex_lock(&host->lock);
+    uint64_t n_bytes = tide_address_space_find(&host->space, address);
+    tide_status status = tide_address_space_give_back(&host->space, address, error);
+    if (status == TIDE_OK) {
+        /* The pages go back to the host; a refusal of either call costs memory or a guard, and
+         * nothing can be done about it here. */
+        (void)madvise(host_pointer(host, address), (size_t)n_bytes, MADV_DONTNEED);
+        (void)mprotect(host_pointer(host, address), (size_t)n_bytes, PROT_NONE);
+    }
+    pthread_mutex_unlock(&host->lock);
+    return status;
+}
+
+static void *cpu_pointer(tide_device *device, uint64_t address) {
+    return host_pointer((tide_device_host *)device, address);
+}
+
+static tide_status cpu_copy(tide_device *device, void *dst, const void *src, size_t n_bytes,
+                            tide_copy_direction direction, tide_stream stream, tide_error *error) {
+    (void)device;
+    (void)direction;
+    (void)stream;
+    (void)error;
+    memmove(dst, src, n_bytes);
+    return TIDE_OK;
+}
+
+static tide_status cpu_set(tide_device *device, void *dst, int byte, size_t n_bytes,
+                           tide_stream stream, tide_error *error) {
+    (void)device;
+    (void)stream;
+    (void)error;
+    memset(dst, byte, n_bytes);
+    return TIDE_OK;
+}
+
+static const tide_device_table CPU_TABLE = {
+    .close = cpu_close,
+    .alloc = cpu_alloc,
+    .release = cpu_release,
+    .memory_info = tide_device_host_memory_info,
+    .pointer = cpu_pointer,
+    .copy = cpu_copy,
+    .set = cpu_set,
+    .stream_create = tide_device_host_stream_create,
+    .stream_destroy = tide_device_host_stream_destroy,
+    .event_create = tide_device_host_event_create,
+    .event_destroy = tide_device_host_event_destroy,
+    .event_record = tide_device_host_event_record,
+    .event_query = tide_device_host_event_query,
+    .event_elapsed = tide_device_host_event_elapsed,
+    .synchronize = tide_device_host_synchronize,
+};
+
+/* The text after "KEY" and a colon on the first line of `path` that begins with KEY. */
+static bool read_field(const char *path, const char *key, char *text, size_t n_bytes) {
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        return false;
+    }
+    char line[512];
+    bool found = false;
+    while (!found && fgets(line, sizeof(line), file) != NULL) {
+        const char *value = strchr(line, ':');
+        if (strncmp(line, key, strlen(key)) == 0 && value != NULL) {
+            value += 1 + strspn(value + 1, " \t");
+            snprintf(text, n_bytes, "%.*s", (int)strcspn(value, "\n"), value);
+            found = true;
+        }
+    }
+    (void)fclose(file);
+    return found;
+}
+
+/* The number in a file that holds nothing else; false for "max" and missing files. */
+static bool read_number(const char *path, uint64_t *ret_number) {
+    char text[64] = "";
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        return false;
+    }
+    bool read = fgets(text, sizeof(text), file) != NULL;
+    (void)fclose(file);
+    char *end = text;
+    uint64_t number = strtoull(text, &end, 10);
+    if (!read || end == text) {
+        return false;
+    }
+    *ret_number = number;
+    return true;
+}
+
+static uint64_t less_of(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* What the host has free: MemAvailable, or less where a cgroup allows less. */
+static uint64_t host_free_bytes(void) {
+    static const struct {
+        const char *limit;
+        const char *used;
+    } GROUPS[] = {{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
+                  {"/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                   "/sys/fs/cgroup/memory/memory.usage_in_bytes"}};
+    char text[64] = "";
+    uint64_t free_bytes = 0;
+    if (read_field("/proc/meminfo", "MemAvailable", text, sizeof(text))) {
+        free_bytes = strtoull(text, NULL, 10) * 1024;
+    }
+    for (size_t i = 0; i < sizeof(GROUPS) / sizeof(GROUPS[0]); i++) {
+        uint64_t limit = 0;
+        uint64_t used = 0;
+        if (read_number(GROUPS[i].limit, &limit) && read_number(GROUPS[i].used, &used)) {
+            free_bytes = less_of(free_bytes, limit > used ? limit - used : 0);
+        }
+    }
+    return free_bytes / TIDE_DEVICE_GRANULE * TIDE_DEVICE_GRANULE;
+}
+
+tide_status tide_device_cpu_open(const tide_device_options *options, tide_device **ret_device,
+                                 tide_error *error) {
+    tide_device_info info = {.kind = TIDE_DEVICE_CPU,
+                             .spec = "cpu",
+                             .name = "cpu",
+                             .context_bytes = 0,
+                             .compute_capability = -1,
+                             .driver_version = -1,
+                             .runtime_version = -1,
+                             .computes = true};
+    (void)read_field("/proc/cpuinfo", "model name", info.name, sizeof(info.name));
+    uint64_t total_bytes = options != NULL ? options->capacity_bytes : 0;
+    if (total_bytes == 0) {
+        total_bytes = host_free_bytes();
+    }
+    tide_device_host *host = NULL;
+    TIDE_TRY(tide_device_host_create(&CPU_TABLE, options, &info, total_bytes, &host, error));
+    void *pool = mmap(NULL, (size_t)host->space.extent_bytes, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pool == MAP_FAILED) {
+        char text[TIDE_BYTES_TEXT];
+        tide_status status = tide_fail(
+            error, TIDE_NO_MEMORY,
+            "cannot reserve %s of addresses for the cpu device: %s; raise the limit that ulimit -v "
+            "shows, or give the device a smaller capacity",
+            tide_bytes_format((int64_t)host->space.extent_bytes, text), strerror(errno));
+        tide_device_host_destroy(host);
+        return status;
+    }
+    host->pool = pool;
+    *ret_device = &host->base;
+    return TIDE_OK;
+}
