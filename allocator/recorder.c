@@ -1,0 +1,219 @@
+#define _POSIX_C_SOURCE 200809L
+#include "allocator/recorder.h"
+
+#include <string.h>
+
+#include "allocator/recorder_internal.h"
+#include "allocator/recorder_state_internal.h"
+#include "common/clock.h"
+
+enum { DEFAULT_FRAMES = 128 };
+#define DEFAULT_LOG_BYTES ((size_t)256 << 20)
+
+void tide_recorder_config_init(tide_recorder_config *config) {
+    *config = (tide_recorder_config){.mem = tide_hostmem_default(),
+                                     .log_bytes = DEFAULT_LOG_BYTES,
+                                     .full_policy = TIDE_FULL_KEEP_NEWEST,
+                                     .capture_stacks = true,
+                                     .max_frames = DEFAULT_FRAMES};
+}
+
+static tide_status check_config(const tide_recorder_config *config, tide_error *error) {
+    if (config->max_frames < 1 || config->max_frames > TIDE_MAX_FRAMES) {
+        return tide_fail(error, TIDE_INVALID, "recorder: max_frames is %d; it must be 1..%d",
+                         config->max_frames, (int)TIDE_MAX_FRAMES);
+    }
+    if (config->full_policy != TIDE_FULL_STOP && config->full_policy != TIDE_FULL_KEEP_NEWEST) {
+        return tide_fail(error, TIDE_INVALID, "recorder: unknown full_policy %d",
+                         (int)config->full_policy);
+    }
+    return TIDE_OK;
+}
+
+/* A missing libunwind is no error: the reason is kept for whoever asks. */
+static void open_unwinder(tide_recorder *recorder) {
+    tide_error reason = {"call stacks are off: the recorder was created without them"};
+    if (recorder->config.capture_stacks) {
+        recorder->captures_stacks = tide_unwinder_init(&recorder->unwinder, &reason) == TIDE_OK;
+    }
+    if (!recorder->captures_stacks) {
+        size_t n_bytes = strlen(reason.message);
+        n_bytes = n_bytes < TIDE_REASON_TEXT ? n_bytes : TIDE_REASON_TEXT - 1;
+        memcpy(recorder->stacks_missing, reason.message, n_bytes); /* the rest is zero */
+    }
+}
+
+/* All three or none. */
+static bool init_locks(tide_recorder *recorder) {
+    if (pthread_mutex_init(&recorder->log_lock, NULL) != 0) {
+        return false;
+    }
+    if (pthread_mutex_init(&recorder->strings_lock, NULL) != 0) {
+        goto fail_strings;
+    }
+    if (pthread_mutex_init(&recorder->scopes_lock, NULL) != 0) {
+        goto fail_scopes;
+    }
+    return true;
+
+fail_scopes:
+    pthread_mutex_destroy(&recorder->strings_lock);
+fail_strings:
+    pthread_mutex_destroy(&recorder->log_lock);
+    return false;
+}
+
+tide_status tide_recorder_create(const tide_recorder_config *config, tide_recorder **ret_recorder,
+                                 tide_error *error) {
+    tide_recorder_config effective;
+    tide_recorder_config_init(&effective);
+    if (config != NULL) {
+        effective = *config;
+        effective.mem = config->mem != NULL ? config->mem : tide_hostmem_default();
+    }
+    TIDE_TRY(check_config(&effective, error));
+    const tide_hostmem *mem = effective.mem;
+    tide_status status = TIDE_NO_MEMORY;
+    tide_recorder *recorder = tide_hostmem_zeroed(mem, 1, sizeof(*recorder));
+    if (recorder == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "recorder: no host memory");
+    }
+    recorder->mem = mem;
+    recorder->config = effective;
+    status = tide_event_log_init(&recorder->log, effective.log_bytes,
+                                 effective.full_policy == TIDE_FULL_KEEP_NEWEST, error);
+    if (status != TIDE_OK) {
+        goto fail_log;
+    }
+    status = tide_stack_depot_create(mem, &recorder->depot);
+    if (status != TIDE_OK) {
+        tide_fail(error, status, "recorder: no host memory");
+        goto fail_depot;
+    }
+    if (!init_locks(recorder)) {
+        status = tide_fail(error, TIDE_NO_MEMORY, "recorder: no memory for locks");
+        goto fail_locks;
+    }
+    tide_strings_init(&recorder->strings, mem);
+    recorder->max_scopes = effective.log_bytes / sizeof(tide_scope_row) + 1;
+    open_unwinder(recorder);
+    recorder->created_unix_us = tide_clock_unix_us();
+    recorder->created_ns = tide_clock_now_ns();
+    *ret_recorder = recorder;
+    return TIDE_OK;
+
+fail_locks:
+    tide_stack_depot_destroy(recorder->depot);
+fail_depot:
+    tide_event_log_fini(&recorder->log);
+fail_log:
+    mem->release(mem->ctx, recorder);
+    return status;
+}
+
+void tide_recorder_destroy(tide_recorder *recorder) {
+    if (recorder == NULL) {
+        return;
+    }
+    const tide_hostmem *mem = recorder->mem;
+    tide_recorder_scopes_fini(recorder);
+    tide_strings_fini(&recorder->strings);
+    pthread_mutex_destroy(&recorder->scopes_lock);
+    pthread_mutex_destroy(&recorder->strings_lock);
+    pthread_mutex_destroy(&recorder->log_lock);
+    tide_stack_depot_destroy(recorder->depot);
+    tide_event_log_fini(&recorder->log);
+    mem->release(mem->ctx, recorder);
+}
+
+const char *tide_recorder_stacks_missing(const tide_recorder *recorder) {
+    return recorder->captures_stacks ? NULL : recorder->stacks_missing;
+}
+
+int64_t tide_recorder_now_ns(const tide_recorder *recorder) {
+    return tide_clock_now_ns() - recorder->created_ns;
+}
+
+uint32_t tide_recorder_intern(tide_recorder *recorder, const char *text) {
+    uint32_t number = TIDE_NONE;
+    pthread_mutex_lock(&recorder->strings_lock);
+    if (tide_strings_intern(&recorder->strings, text, &number) != TIDE_OK) {
+        number = TIDE_NONE;
+    }
+    pthread_mutex_unlock(&recorder->strings_lock);
+    return number;
+}
+
+static uint32_t capture_stack(tide_recorder *recorder) {
+    void *addresses[TIDE_MAX_FRAMES];
+    int n_frames = recorder->unwinder.backtrace(addresses, recorder->config.max_frames);
+    if (n_frames <= 0) {
+        return TIDE_NONE;
+    }
+    uint64_t pcs[TIDE_MAX_FRAMES];
+    for (int i = 0; i < n_frames; i++) {
+        pcs[i] = (uint64_t)(uintptr_t)addresses[i];
+    }
+    return tide_stack_depot_intern(recorder->depot, pcs, (size_t)n_frames);
+}
+
+tide_note tide_recorder_note(tide_recorder *recorder, const char *name) {
+    tide_note note = {TIDE_NONE, TIDE_NONE, TIDE_NONE};
+    if (recorder == NULL) {
+        return note;
+    }
+    if (recorder->captures_stacks) {
+        note.stack = capture_stack(recorder);
+    }
+    note.scope = tide_recorder_innermost(recorder);
+    if (name != NULL) {
+        note.name = tide_recorder_intern(recorder, name);
+    }
+    return note;
+}
+
+void tide_recorder_append(tide_recorder *recorder, tide_event event) {
+    if (recorder == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&recorder->log_lock);
+    event.time_ns = tide_recorder_now_ns(recorder);
+    tide_event_log_append(&recorder->log, &event);
+    pthread_mutex_unlock(&recorder->log_lock);
+}
+
+static uint8_t find_stream(tide_recorder *recorder, uint8_t device, uint64_t handle) {
+    for (size_t i = 0; i < recorder->n_streams; i++) {
+        if (recorder->streams[i].handle == handle && recorder->streams[i].device == device) {
+            return (uint8_t)i;
+        }
+    }
+    if (recorder->n_streams == TIDE_MAX_STREAMS) {
+        return TIDE_MAX_STREAMS - 1;
+    }
+    recorder->streams[recorder->n_streams] = (tide_stream_row){.handle = handle, .device = device};
+    return (uint8_t)recorder->n_streams++;
+}
+
+uint8_t tide_recorder_stream(tide_recorder *recorder, uint8_t device, uint64_t handle) {
+    if (recorder == NULL) {
+        return 0;
+    }
+    pthread_mutex_lock(&recorder->log_lock);
+    uint8_t number = find_stream(recorder, device, handle);
+    pthread_mutex_unlock(&recorder->log_lock);
+    return number;
+}
+
+void tide_recorder_get_stats(tide_recorder *recorder, tide_recorder_stats *ret_stats) {
+    tide_recorder_stats stats = {.max_events = recorder->log.max_events};
+    pthread_mutex_lock(&recorder->log_lock);
+    stats.n_events = recorder->log.n_appended;
+    stats.n_dropped = tide_event_log_n_dropped(&recorder->log);
+    pthread_mutex_unlock(&recorder->log_lock);
+    pthread_mutex_lock(&recorder->scopes_lock);
+    stats.n_scopes = recorder->n_scopes;
+    pthread_mutex_unlock(&recorder->scopes_lock);
+    tide_stack_depot_get_stats(recorder->depot, &stats.n_stacks, &stats.depot_bytes);
+    *ret_stats = stats;
+}

@@ -1,0 +1,66 @@
+/* recorder_state_internal.h - what a recorder consists of, shared by its source files alone.
+ *
+ * Three locks, never held together: the log's, the strings' and the scopes'.
+ */
+#ifndef TIDE_ALLOCATOR_RECORDER_STATE_INTERNAL_H
+#define TIDE_ALLOCATOR_RECORDER_STATE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "allocator/event_log.h"
+#include "allocator/recorder.h"
+#include "allocator/recorder_internal.h"
+#include "allocator/stack_depot.h"
+#include "allocator/unwinder.h"
+#include "common/strings.h"
+
+enum { TIDE_MAX_STREAMS = 255, TIDE_REASON_TEXT = 512 };
+
+/* What a recorder knows about one thread. Only that thread reads and writes `innermost`. */
+typedef struct tide_recorder_thread {
+    struct tide_recorder_thread *next; /* owned list; newest first */
+    const void *address;               /* of the thread's own cache: with birth_ns its identity */
+    int64_t birth_ns;   /* when that cache was first used: another thread may get the address */
+    uint32_t innermost; /* open scope, or TIDE_NONE */
+    uint16_t number;    /* 0, 1, 2, ...; threads beyond the range share the last */
+} tide_recorder_thread;
+
+struct tide_recorder {
+    const tide_hostmem *mem; /* borrowed */
+    tide_recorder_config config;
+    int64_t created_ns; /* CLOCK_MONOTONIC; time 0 of all rows, and with the address the identity */
+    int64_t created_unix_us;
+
+    tide_unwinder unwinder; /* valid when stacks are captured */
+    bool captures_stacks;
+    char stacks_missing[TIDE_REASON_TEXT]; /* "" when stacks are captured */
+    tide_stack_depot *depot;               /* owned; has its own lock */
+
+    pthread_mutex_t log_lock; /* guards log, streams and n_streams */
+    tide_event_log log;
+    tide_stream_row streams[TIDE_MAX_STREAMS];
+    size_t n_streams;
+
+    pthread_mutex_t strings_lock; /* guards strings */
+    tide_strings strings;
+
+    pthread_mutex_t scopes_lock; /* guards everything below */
+    tide_scope_row *scopes;      /* owned; n_scopes of scopes_capacity */
+    size_t n_scopes;
+    size_t scopes_capacity;
+    size_t max_scopes; /* the table takes no more bytes than the event log may */
+    uint64_t n_scopes_dropped;
+    tide_recorder_thread *threads; /* owned */
+    size_t n_threads;
+};
+
+/* The calling thread's innermost open scope, or TIDE_NONE. Takes no lock when the thread used this
+ * recorder lately. */
+uint32_t tide_recorder_innermost(tide_recorder *recorder);
+
+/* The string's number; TIDE_NONE for NULL and when there is no memory. */
+uint32_t tide_recorder_intern(tide_recorder *recorder, const char *text);
+
+void tide_recorder_scopes_fini(tide_recorder *recorder);
+
+#endif

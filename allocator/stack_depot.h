@@ -1,0 +1,43 @@
+/* stack_depot.h - call stacks stored once each and known by a number.
+ *
+ * Thread-safe. Looking up a stack that is already there takes no lock; a new one takes the depot's.
+ * Numbers are 0, 1, 2, ... in the order of first appearance.
+ */
+#ifndef TIDE_ALLOCATOR_STACK_DEPOT_H
+#define TIDE_ALLOCATOR_STACK_DEPOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/hostmem.h"
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_stack_depot tide_stack_depot;
+
+/* `mem` is borrowed and outlives the depot. The caller destroys it. */
+TIDE_NODISCARD tide_status tide_stack_depot_create(const tide_hostmem *mem,
+                                                   tide_stack_depot **ret_depot);
+void tide_stack_depot_destroy(tide_stack_depot *depot);
+
+/* The number of a stack of return addresses, innermost first. TIDE_NONE (UINT32_MAX) for an empty
+ * stack and when there is no memory for a new one. */
+uint32_t tide_stack_depot_intern(tide_stack_depot *depot, const uint64_t *pcs, size_t n_pcs);
+
+/* Distinct stacks, and the bytes that they and the tables take. Either may be NULL. */
+void tide_stack_depot_get_stats(tide_stack_depot *depot, size_t *ret_n_stacks, size_t *ret_bytes);
+
+/* All stacks as flat arrays that the caller releases to `mem`: stack i is
+ * pcs[first[i]] .. pcs[first[i + 1] - 1]. TIDE_NO_MEMORY leaves nothing behind. */
+TIDE_NODISCARD tide_status tide_stack_depot_copy(tide_stack_depot *depot, const tide_hostmem *mem,
+                                                 uint64_t **ret_pcs, size_t **ret_first,
+                                                 size_t *ret_n_stacks);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
