@@ -1,0 +1,90 @@
+/* The program `tidemark`: finds the command and ends the process with its exit status. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const tide_command *const COMMANDS[] = {
+    &tide_command_profile,
+#ifdef TIDEMARK_COMMAND_SUMMARY
+    &tide_command_summary,
+#endif
+#ifdef TIDEMARK_COMMAND_COMPARE
+    &tide_command_compare,
+#endif
+    &tide_command_view,
+#ifdef TIDEMARK_COMMAND_DUMP
+    &tide_command_dump,
+#endif
+#ifdef TIDEMARK_COMMAND_CHECK_REFERENCE
+    &tide_command_check_reference,
+#endif
+    &tide_command_devices,
+};
+
+enum { N_COMMANDS = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
+
+/* Commands of the plan that this version does not have. */
+static const char *const LATER[] = {"sweep",  "study", "fit",    "replay",
+                                    "export", "bench", "recover"};
+
+static const char *command_at(const void *ctx, size_t i) {
+    (void)ctx;
+    return i < N_COMMANDS ? COMMANDS[i]->name : NULL;
+}
+
+static void print_help(FILE *out) {
+    fprintf(out,
+            "usage: tidemark COMMAND [options]\n\n"
+            "Where did the device memory of a training run go at its peak, what would change it,\n"
+            "and what did that cost in time.\n\nCommands\n");
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        fprintf(out, "  %-16s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
+    }
+    fprintf(
+        out,
+        "\ntidemark COMMAND --help tells the options of one, tidemark --version the version.\n"
+        "\nExit status: 0 success, 1 failure, 2 usage, 3 out of device memory (the snapshot is\n"
+        "still written), 4 a stated bound was missed.\n");
+}
+
+static int unknown_command(const char *name) {
+    for (size_t i = 0; i < sizeof(LATER) / sizeof(LATER[0]); i++) {
+        if (strcmp(LATER[i], name) == 0) {
+            tide_cli_note(NULL, "not in this version: the command %s", name);
+            return TIDE_EXIT_USAGE;
+        }
+    }
+    char valid[512] = "";
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        size_t n = strlen(valid);
+        snprintf(valid + n, sizeof(valid) - n, "%s%s", i == 0 ? "" : ", ", COMMANDS[i]->name);
+    }
+    const char *nearest = tide_nearest_word(name, command_at, NULL);
+    tide_cli_note(NULL, "unknown command '%.64s'%s%s%s (valid: %s)", name,
+                  nearest != NULL ? ": did you mean " : "", nearest != NULL ? nearest : "",
+                  nearest != NULL ? "?" : "", valid);
+    return TIDE_EXIT_USAGE;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        print_help(stderr);
+        return TIDE_EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        print_help(stdout);
+        return tide_cli_finish(NULL, TIDE_EXIT_SUCCESS);
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("tidemark %s\n", TIDEMARK_VERSION);
+        return tide_cli_finish(NULL, TIDE_EXIT_SUCCESS);
+    }
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(COMMANDS[i]->name, name) == 0) {
+            return COMMANDS[i]->run(argc - 1, argv + 1);
+        }
+    }
+    return unknown_command(name);
+}

@@ -1,0 +1,109 @@
+/* profile_internal.h - the parts of `tidemark profile`: options, the runs they name, the checks
+ * before anything starts, one run, and what is printed.
+ */
+#ifndef TIDE_CLI_PROFILE_INTERNAL_H
+#define TIDE_CLI_PROFILE_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "allocator/cache.h"
+#include "allocator/device.h"
+#include "cli/host.h"
+#include "cli/options.h"
+#include "common/status.h"
+#include "model/workload.h"
+#include "snapshot/snapshot.h"
+
+#define TIDE_NOT_GIVEN UINT64_MAX /* a count or size option that is not on the command line */
+
+enum {
+    TIDE_PROFILE_MAX_RUNS = 64,
+    TIDE_PROFILE_NAME_BYTES = 160,
+    TIDE_PROFILE_MAX_STEPS = 1000000
+};
+
+/* The command line as it was written. */
+typedef struct tide_profile_options {
+    tide_option_list sizes, contexts, batches, modes, precisions, attentions, recomputes;
+    uint64_t d_model, n_layers, n_heads, d_ff, vocab_size; /* TIDE_NOT_GIVEN */
+    const char *config_path;                               /* NULL: none */
+    bool keep_graph;
+    const char *device;          /* "auto", or what tide_device_open takes */
+    uint64_t memory_limit_bytes; /* TIDE_NOT_GIVEN: none */
+    const char *alloc_conf;      /* NULL: none */
+    double clip_grad_norm;       /* 0: no clipping */
+    uint64_t seed, warmup_steps, steps;
+    bool no_record;
+    const char *output; /* NULL: the default name in this folder */
+    const char *format; /* of the tables on stdout */
+    bool strip_private;
+    bool open_browser;
+} tide_profile_options;
+
+extern const tide_option_table tide_profile_option_table;
+
+void tide_profile_options_init(tide_profile_options *options);
+
+/* How a run ended. */
+typedef enum tide_profile_outcome {
+    TIDE_RUN_COMPLETED = 0,
+    TIDE_RUN_OOM,     /* the device had no room; there is a snapshot */
+    TIDE_RUN_NO_HOST, /* could not fit the host's memory and was not started; no snapshot */
+    TIDE_RUN_FAILED   /* anything else; no snapshot */
+} tide_profile_outcome;
+
+/* One run of the list, and what came of it. */
+typedef struct tide_profile_run {
+    tide_workload_config workload;
+    char name[TIDE_PROFILE_NAME_BYTES]; /* small-train-c128-b4-fp32 */
+    char path[TIDE_PATH_BYTES];         /* of the snapshot */
+    tide_profile_outcome outcome;
+    tide_status status;       /* why, unless it completed */
+    tide_error error;         /* the same for people */
+    uint64_t need_bytes;      /* TIDE_RUN_NO_HOST: the lower bound of what it needs */
+    uint64_t available_bytes; /* TIDE_RUN_NO_HOST: what there is */
+    tide_snapshot *snapshot;  /* owned; NULL where there is none */
+} tide_profile_run;
+
+/* Everything that `tidemark profile` is going to do. */
+typedef struct tide_profile_plan {
+    const tide_profile_options *options; /* borrowed */
+    tide_cache_config cache;
+    char device[64];        /* spec, never "auto" */
+    tide_device_kind kind;  /* of that device */
+    tide_profile_run *runs; /* owned, n_runs */
+    size_t n_runs;
+    bool is_list;                      /* an option named several values */
+    char report_path[TIDE_PATH_BYTES]; /* "" : no report is written */
+    const char *command;               /* borrowed: the command line as text */
+    char stacks_missing[256];          /* why stacks are not recorded; "" when they are */
+    double recorder_ns_per_event;      /* -1: not measured */
+} tide_profile_plan;
+
+/* The runs that the options name, with names and paths, checked; nothing is allocated on a device
+ * and nothing is left on disk. The caller calls fini in any case. */
+TIDE_NODISCARD tide_status tide_profile_plan_init(tide_profile_plan *plan,
+                                                  const tide_profile_options *options,
+                                                  const char *command, tide_error *error);
+void tide_profile_plan_fini(tide_profile_plan *plan);
+
+/* Sets what a JSON file says about the model: d_model, n_layers, n_heads, d_ff, vocab_size,
+ * context_length, batch_size, rope_theta, size. TIDE_FORMAT names file, place or key. */
+TIDE_NODISCARD tide_status tide_profile_read_config(const char *path, tide_model_config *config,
+                                                    tide_error *error);
+
+/* Runs `run` and writes its snapshot; fills its outcome. Never fails: failures are the outcome. */
+void tide_profile_execute(tide_profile_plan *plan, tide_profile_run *run);
+
+/* What memory a run that was refused takes and what was alive, on stderr. */
+void tide_profile_print_oom(const tide_profile_run *run);
+
+/* Results on stdout: of a single run, and of a list. */
+TIDE_NODISCARD tide_status tide_profile_print_single(const tide_profile_plan *plan,
+                                                     tide_error *error);
+TIDE_NODISCARD tide_status tide_profile_print_list(const tide_profile_plan *plan,
+                                                   tide_error *error);
+
+#endif

@@ -1,0 +1,129 @@
+/* The options of `tidemark profile`. */
+#include "cli/profile_internal.h"
+
+static const char *size_at(size_t i) {
+    return tide_model_preset_name(i);
+}
+
+static const char *mode_at(size_t i) {
+    return i < TIDE_N_MODES ? tide_mode_name((int)i) : NULL;
+}
+
+static const char *precision_at(size_t i) {
+    return i < TIDE_N_PRECISIONS ? tide_precision_name((int)i) : NULL;
+}
+
+static const char *attention_at(size_t i) {
+    return i < TIDE_N_ATTENTIONS ? tide_attention_name((int)i) : NULL;
+}
+
+static const char *recompute_at(size_t i) {
+    return i < TIDE_N_RECOMPUTES ? tide_recompute_name((int)i) : NULL;
+}
+
+static const char *format_at(size_t i) {
+    static const char *const FORMATS[] = {"text", "markdown", "csv", "latex", "json"};
+    return i < sizeof(FORMATS) / sizeof(FORMATS[0]) ? FORMATS[i] : NULL;
+}
+
+#define AT(member) offsetof(tide_profile_options, member)
+
+static const tide_option OPTIONS[] = {
+    {.kind = TIDE_OPTION_HEADING, .help = "Model"},
+    {TIDE_OPTION_CHOICES, "size", 0, NULL, "preset; default small", "model-size", NULL, size_at,
+     AT(sizes)},
+    {TIDE_OPTION_COUNT, "d-model", 0, "N",
+     "width; with any of these the size is called custom and the rest comes from --size", NULL,
+     NULL, NULL, AT(d_model)},
+    {TIDE_OPTION_COUNT, "layers", 0, "N", "number of blocks", "num-layers", NULL, NULL,
+     AT(n_layers)},
+    {TIDE_OPTION_COUNT, "heads", 0, "N", "attention heads; they divide the width", "num-heads",
+     NULL, NULL, AT(n_heads)},
+    {TIDE_OPTION_COUNT, "d-ff", 0, "N", "hidden width of the feed-forward layers", NULL, NULL, NULL,
+     AT(d_ff)},
+    {TIDE_OPTION_COUNT, "vocab", 0, "N", "vocabulary", "vocab-size", NULL, NULL, AT(vocab_size)},
+    {TIDE_OPTION_TEXT, "config", 0, "FILE.json",
+     "model from a file with the keys size, d_model, n_layers, n_heads, d_ff, vocab_size, "
+     "context_length, batch_size",
+     NULL, NULL, NULL, AT(config_path)},
+    {.kind = TIDE_OPTION_HEADING, .help = "Run"},
+    {TIDE_OPTION_COUNTS, "batch", 0, "N", "sequences in a batch; default 4", "batch-size", NULL,
+     NULL, AT(batches)},
+    {TIDE_OPTION_COUNTS, "context", 0, "N", "tokens in a sequence; default 128", "context-length",
+     NULL, NULL, AT(contexts)},
+    {TIDE_OPTION_CHOICES, "mode", 0, NULL, "what a step does; default train", NULL, NULL, mode_at,
+     AT(modes)},
+    {TIDE_OPTION_FLAG, "keep-graph", 0, NULL, "forward mode: keep what backward would need", NULL,
+     NULL, NULL, AT(keep_graph)},
+    {TIDE_OPTION_CHOICES, "precision", 0, NULL,
+     "default fp32; bf16 means bf16-mixed; the cpu device computes fp32", NULL, "bf16=bf16-mixed",
+     precision_at, AT(precisions)},
+    {TIDE_OPTION_CHOICES, "attention", 0, NULL, "default flash", NULL, NULL, attention_at,
+     AT(attentions)},
+    {TIDE_OPTION_CHOICES, "recompute", 0, NULL,
+     "keep only the input of a block for backward; default none", NULL, NULL, recompute_at,
+     AT(recomputes)},
+    {TIDE_OPTION_TEXT, "device", 0, "auto|cuda[:N]|cpu|virtual[:CARD]",
+     "default auto: the best real one; tidemark devices lists them", NULL, NULL, NULL, AT(device)},
+    {TIDE_OPTION_SIZE, "memory-limit", 0, "SIZE", "reserved bytes may not exceed it: 24GiB", NULL,
+     NULL, NULL, AT(memory_limit_bytes)},
+    {TIDE_OPTION_TEXT, "alloc-conf", 0, "NAME:VALUE,...",
+     "allocator settings, in PyTorch's names; on top of $TIDEMARK_ALLOC_CONF", NULL, NULL, NULL,
+     AT(alloc_conf)},
+    {TIDE_OPTION_REAL, "clip-grad-norm", 0, "X", "clip the gradients' global norm", NULL, NULL,
+     NULL, AT(clip_grad_norm)},
+    {TIDE_OPTION_COUNT, "seed", 0, "N", "of weights and tokens; default 0", NULL, NULL, NULL,
+     AT(seed)},
+    {TIDE_OPTION_COUNT, "warmup", 0, "N", "steps before the measured ones; default 5",
+     "warmup-steps", NULL, NULL, AT(warmup_steps)},
+    {TIDE_OPTION_COUNT, "steps", 0, "N", "measured steps; default 10", "measure-steps", NULL, NULL,
+     AT(steps)},
+    {TIDE_OPTION_FLAG, "no-record", 0, NULL, "time it without recording allocations", NULL, NULL,
+     NULL, AT(no_record)},
+    {TIDE_OPTION_LATER, "log", 0, NULL, "the event log in a mapped file that survives a crash",
+     NULL, NULL, NULL, 0},
+    {TIDE_OPTION_LATER, "profiler-range", 0, NULL,
+     "marks the measured steps for Nsight, which needs the cuda device", NULL, NULL, NULL, 0},
+    {.kind = TIDE_OPTION_HEADING, .help = "Output"},
+    {TIDE_OPTION_TEXT, NULL, 'o', "FILE.json.gz",
+     "the snapshot; a folder: default names in it, and the one way for lists", "output", NULL, NULL,
+     AT(output)},
+    {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the tables; default text", NULL, NULL, format_at,
+     AT(format)},
+    {TIDE_OPTION_FLAG, "strip-private", 0, NULL,
+     "leave out command line, host name and folders of absolute paths", NULL, NULL, NULL,
+     AT(strip_private)},
+    {TIDE_OPTION_FLAG, "open", 0, NULL, "write the HTML report and open it in a browser", NULL,
+     NULL, NULL, AT(open_browser)},
+};
+
+const tide_option_table tide_profile_option_table = {
+    .command = "profile",
+    .intro = "Runs the transformer, times it, records every allocation and writes a snapshot.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .notes =
+        "--size, --batch, --context, --mode, --precision, --attention and --recompute take comma\n"
+        "lists: the runs go one after another, each writes its snapshot\n"
+        "(small-train-c128-b4-fp32.json.gz ...), and a table and report.html compare them.\n"
+        "\n"
+        "Exit status 3: out of device memory; the snapshot is still written, and in a list the\n"
+        "other runs go on. A run that could not fit the host's free memory is not started: also "
+        "3,\n"
+        "and there is no snapshot of it.\n",
+};
+
+void tide_profile_options_init(tide_profile_options *options) {
+    *options = (tide_profile_options){
+        .d_model = TIDE_NOT_GIVEN,
+        .n_layers = TIDE_NOT_GIVEN,
+        .n_heads = TIDE_NOT_GIVEN,
+        .d_ff = TIDE_NOT_GIVEN,
+        .vocab_size = TIDE_NOT_GIVEN,
+        .device = "auto",
+        .memory_limit_bytes = TIDE_NOT_GIVEN,
+        .warmup_steps = 5,
+        .steps = 10,
+        .format = "text",
+    };
+}

@@ -1,0 +1,324 @@
+/* The runs that a command line names, checked before the first one starts. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/profile_internal.h"
+
+/* ---- model and run ---- */
+
+static tide_status as_size(const char *option, uint64_t count, size_t *ret_size,
+                           tide_error *error) {
+    if (count == TIDE_NOT_GIVEN) {
+        return TIDE_OK;
+    }
+    if (count > SIZE_MAX) {
+        return tide_fail(error, TIDE_LIMIT, "--%s: %llu is beyond what this machine can count",
+                         option, (unsigned long long)count);
+    }
+    *ret_size = (size_t)count;
+    return TIDE_OK;
+}
+
+static tide_status apply_dimensions(const tide_profile_options *options, tide_model_config *model,
+                                    tide_error *error) {
+    TIDE_TRY(as_size("d-model", options->d_model, &model->d_model, error));
+    TIDE_TRY(as_size("layers", options->n_layers, &model->n_layers, error));
+    TIDE_TRY(as_size("heads", options->n_heads, &model->n_heads, error));
+    TIDE_TRY(as_size("d-ff", options->d_ff, &model->d_ff, error));
+    TIDE_TRY(as_size("vocab", options->vocab_size, &model->vocab_size, error));
+    if (options->d_model != TIDE_NOT_GIVEN || options->n_layers != TIDE_NOT_GIVEN ||
+        options->n_heads != TIDE_NOT_GIVEN || options->d_ff != TIDE_NOT_GIVEN ||
+        options->vocab_size != TIDE_NOT_GIVEN) {
+        snprintf(model->size, sizeof(model->size), "custom");
+    }
+    return TIDE_OK;
+}
+
+/* The value of a list option in this run; `fallback` when it was not given. */
+static const char *item(const tide_option_list *list, size_t i, const char *fallback) {
+    return list->n > 0 ? list->texts[i] : fallback;
+}
+
+/* Which item of each list a run takes. */
+typedef struct tide_profile_choice {
+    size_t size, mode, context, batch, precision, attention, recompute;
+} tide_profile_choice;
+
+/* The last lists vary fastest. Returns false when number is past the last run. */
+static bool choose(const tide_profile_options *options, size_t number, tide_profile_choice *ret) {
+    const tide_option_list *lists[] = {
+        &options->recomputes, &options->attentions, &options->precisions, &options->batches,
+        &options->contexts,   &options->modes,      &options->sizes};
+    size_t *indices[] = {&ret->recompute, &ret->attention, &ret->precision, &ret->batch,
+                         &ret->context,   &ret->mode,      &ret->size};
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        size_t n = lists[i]->n > 0 ? lists[i]->n : 1;
+        *indices[i] = number % n;
+        number /= n;
+    }
+    return number == 0;
+}
+
+static tide_status configure_model(const tide_profile_options *options,
+                                   const tide_profile_choice *choice, tide_model_config *model,
+                                   tide_error *error) {
+    TIDE_TRY(tide_model_config_preset(item(&options->sizes, choice->size, "small"), model, error));
+    if (options->config_path != NULL) {
+        TIDE_TRY(tide_profile_read_config(options->config_path, model, error));
+        if (options->sizes.n > 0) {
+            return tide_fail(error, TIDE_INVALID,
+                             "--size and --config exclude each other: put the size into the file");
+        }
+    }
+    TIDE_TRY(apply_dimensions(options, model, error));
+    if (options->contexts.n > 0) {
+        model->context_length = (size_t)options->contexts.counts[choice->context];
+    }
+    if (options->batches.n > 0) {
+        model->batch_size = (size_t)options->batches.counts[choice->batch];
+    }
+    return tide_model_config_check(model, error);
+}
+
+static tide_status configure(const tide_profile_options *options, const tide_profile_choice *choice,
+                             tide_workload_config *workload, tide_error *error) {
+    tide_workload_config_init(workload);
+    TIDE_TRY(configure_model(options, choice, &workload->model, error));
+    workload->mode = (tide_mode)tide_mode_from_name(item(&options->modes, choice->mode, "train"));
+    workload->precision = (tide_precision)tide_precision_from_name(
+        item(&options->precisions, choice->precision, "fp32"));
+    workload->attention = (tide_attention)tide_attention_from_name(
+        item(&options->attentions, choice->attention, "flash"));
+    workload->recompute = (tide_recompute)tide_recompute_from_name(
+        item(&options->recomputes, choice->recompute, "none"));
+    workload->keep_graph = options->keep_graph;
+    workload->clip_grad_norm = options->clip_grad_norm;
+    workload->seed = options->seed;
+    workload->warmup_steps = (size_t)options->warmup_steps;
+    workload->steps = (size_t)options->steps;
+    if (workload->keep_graph && workload->mode != TIDE_FORWARD) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--keep-graph goes with --mode forward: %s keeps what it needs anyway",
+                         tide_mode_name((int)workload->mode));
+    }
+    return TIDE_OK;
+}
+
+static void name_run(tide_profile_run *run) {
+    const tide_workload_config *workload = &run->workload;
+    snprintf(run->name, sizeof(run->name), "%s-%s-c%zu-b%zu-%s%s%s%s", workload->model.size,
+             tide_mode_name((int)workload->mode), workload->model.context_length,
+             workload->model.batch_size, tide_precision_name((int)workload->precision),
+             workload->attention == TIDE_ATTENTION_NAIVE ? "-naive" : "",
+             workload->recompute == TIDE_RECOMPUTE_BLOCK ? "-recompute" : "",
+             workload->keep_graph ? "-keep-graph" : "");
+}
+
+/* ---- options that hold for all runs ---- */
+
+static tide_status check_common(const tide_profile_options *options, tide_error *error) {
+    if (options->steps == 0) {
+        return tide_fail(error, TIDE_INVALID, "--steps 0: at least 1 step is measured");
+    }
+    if (options->steps > TIDE_PROFILE_MAX_STEPS || options->warmup_steps > TIDE_PROFILE_MAX_STEPS) {
+        return tide_fail(error, TIDE_LIMIT, "--steps and --warmup: the limit is %d",
+                         (int)TIDE_PROFILE_MAX_STEPS);
+    }
+    if (options->clip_grad_norm < 0.0) {
+        return tide_fail(error, TIDE_INVALID, "--clip-grad-norm %g: must be above 0 (0: off)",
+                         options->clip_grad_norm);
+    }
+    if (options->memory_limit_bytes == 0) {
+        return tide_fail(error, TIDE_INVALID, "--memory-limit 0: must be above 0");
+    }
+    return TIDE_OK;
+}
+
+static tide_status configure_cache(const tide_profile_options *options, tide_cache_config *cache,
+                                   tide_error *error) {
+    tide_cache_config_init(cache);
+    const char *environment = getenv("TIDEMARK_ALLOC_CONF");
+    if (environment != NULL && environment[0] != '\0') {
+        tide_status status = tide_cache_config_parse(cache, environment, error);
+        if (status != TIDE_OK) {
+            tide_error_prefix(error, "TIDEMARK_ALLOC_CONF");
+            return status;
+        }
+    }
+    if (options->alloc_conf != NULL) {
+        tide_status status = tide_cache_config_parse(cache, options->alloc_conf, error);
+        if (status != TIDE_OK) {
+            tide_error_prefix(error, "--alloc-conf");
+            return status;
+        }
+    }
+    if (options->memory_limit_bytes != TIDE_NOT_GIVEN) {
+        cache->memory_limit_bytes = options->memory_limit_bytes < SIZE_MAX
+                                        ? (size_t)options->memory_limit_bytes
+                                        : TIDE_UNLIMITED;
+    }
+    return TIDE_OK;
+}
+
+/* auto: the first cuda device when this build can compute on it, else the cpu. */
+static tide_status pick_device(const char *spec, tide_profile_plan *plan, tide_error *error) {
+    tide_device *device = NULL;
+    tide_status status = TIDE_OK;
+    if (strcmp(spec, "auto") == 0) {
+        status = tide_device_open("cuda:0", NULL, &device, NULL);
+        if (status != TIDE_OK) {
+            status = tide_device_open("cpu", NULL, &device, error);
+        }
+    } else {
+        status = tide_device_open(spec, NULL, &device, error);
+    }
+    if (status != TIDE_OK) {
+        tide_error_prefix(error, "--device %.64s", spec);
+        return status;
+    }
+    const tide_device_info *info = tide_device_get_info(device);
+    snprintf(plan->device, sizeof(plan->device), "%s", info->spec);
+    plan->kind = info->kind;
+    tide_device_close(device);
+    return TIDE_OK;
+}
+
+/* The cpu device computes fp32 alone: said before anything runs, not by the run of a list that
+ * needs another. */
+static tide_status check_precision(const tide_profile_plan *plan, const tide_profile_run *run,
+                                   tide_error *error) {
+    if (plan->kind != TIDE_DEVICE_CPU || run->workload.precision == TIDE_PRECISION_FP32) {
+        return TIDE_OK;
+    }
+    return tide_fail(error, TIDE_INVALID,
+                     "--precision %s is not computed on the cpu device: --device virtual tells its "
+                     "memory, without times",
+                     tide_precision_name((int)run->workload.precision));
+}
+
+/* ---- output ---- */
+
+static bool is_folder(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t n = strlen(text);
+    return n >= strlen(end) && strcmp(text + n - strlen(end), end) == 0;
+}
+
+/* Writes "FOLDER/NAME" ("NAME" without a folder). */
+static tide_status join(char *path, const char *folder, const char *name, const char *ending,
+                        tide_error *error) {
+    bool needs_slash = folder[0] != '\0' && !ends_with(folder, "/");
+    int n =
+        snprintf(path, TIDE_PATH_BYTES, "%s%s%s%s", folder, needs_slash ? "/" : "", name, ending);
+    if (n < 0 || n >= TIDE_PATH_BYTES) {
+        return tide_fail(error, TIDE_LIMIT, "-o: the path is longer than the limit of %d bytes",
+                         (int)TIDE_PATH_BYTES);
+    }
+    return TIDE_OK;
+}
+
+/* The report of a single run lies beside its snapshot: FILE.json.gz -> FILE.html. */
+static tide_status name_report_beside(const char *snapshot, char *path, tide_error *error) {
+    char stem[TIDE_PATH_BYTES];
+    snprintf(stem, sizeof(stem), "%s", snapshot);
+    if (ends_with(stem, ".json.gz")) {
+        stem[strlen(stem) - strlen(".json.gz")] = '\0';
+    }
+    return join(path, "", stem, ".html", error);
+}
+
+static tide_status make_folder(const char *path, tide_error *error) {
+    if (is_folder(path)) {
+        return TIDE_OK;
+    }
+    if (mkdir(path, 0777) != 0) {
+        return tide_fail(error, TIDE_IO, "-o %s: the folder for a list's files cannot be made: %s",
+                         path, strerror(errno));
+    }
+    return TIDE_OK;
+}
+
+static tide_status name_files(tide_profile_plan *plan, tide_error *error) {
+    const tide_profile_options *options = plan->options;
+    const char *output = options->output;
+    if (!plan->is_list && output != NULL && !ends_with(output, "/") && !is_folder(output)) {
+        TIDE_TRY(join(plan->runs[0].path, "", output, "", error));
+    } else {
+        const char *folder = output != NULL ? output : "";
+        if (output != NULL) {
+            TIDE_TRY(make_folder(output, error));
+        }
+        for (size_t i = 0; i < plan->n_runs; i++) {
+            TIDE_TRY(join(plan->runs[i].path, folder, plan->runs[i].name, ".json.gz", error));
+        }
+        if (plan->is_list) {
+            TIDE_TRY(join(plan->report_path, folder, "report", ".html", error));
+        }
+    }
+    if (!plan->is_list && options->open_browser) {
+        TIDE_TRY(name_report_beside(plan->runs[0].path, plan->report_path, error));
+    }
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        TIDE_TRY(tide_host_check_writable(plan->runs[i].path, error));
+    }
+    return plan->report_path[0] != '\0' ? tide_host_check_writable(plan->report_path, error)
+                                        : TIDE_OK;
+}
+
+/* ---- the plan ---- */
+
+static tide_status add_runs(tide_profile_plan *plan, tide_error *error) {
+    const tide_profile_options *options = plan->options;
+    tide_profile_choice choice;
+    size_t n = 0;
+    while (choose(options, n, &choice)) {
+        n++;
+    }
+    if (n > TIDE_PROFILE_MAX_RUNS) {
+        return tide_fail(error, TIDE_LIMIT, "%zu runs in one list: the limit is %d", n,
+                         (int)TIDE_PROFILE_MAX_RUNS);
+    }
+    plan->runs = tide_hostmem_zeroed(tide_hostmem_default(), n, sizeof(*plan->runs));
+    if (plan->runs == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    plan->n_runs = n;
+    plan->is_list = n > 1;
+    for (size_t i = 0; i < n; i++) {
+        tide_profile_run *run = &plan->runs[i];
+        choose(options, i, &choice);
+        TIDE_TRY(configure(options, &choice, &run->workload, error));
+        name_run(run);
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_profile_plan_init(tide_profile_plan *plan, const tide_profile_options *options,
+                                   const char *command, tide_error *error) {
+    *plan =
+        (tide_profile_plan){.options = options, .command = command, .recorder_ns_per_event = -1.0};
+    TIDE_TRY(check_common(options, error));
+    TIDE_TRY(configure_cache(options, &plan->cache, error));
+    TIDE_TRY(add_runs(plan, error));
+    TIDE_TRY(pick_device(options->device, plan, error));
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        TIDE_TRY(check_precision(plan, &plan->runs[i], error));
+    }
+    return name_files(plan, error);
+}
+
+void tide_profile_plan_fini(tide_profile_plan *plan) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        tide_snapshot_destroy(plan->runs[i].snapshot);
+    }
+    mem->release(mem->ctx, plan->runs);
+    *plan = (tide_profile_plan){.options = plan->options};
+}

@@ -1,0 +1,36 @@
+/* progress.h - how far long work has come: one line on stderr that is rewritten, on a terminal
+ * only.
+ *
+ * Not thread-safe.
+ */
+#ifndef TIDE_CLI_PROGRESS_H
+#define TIDE_CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_progress {
+    const char *label;  /* borrowed until the end: what is being done */
+    int64_t next_ns;    /* no line before this time */
+    bool on_terminal;   /* false: nothing is ever shown */
+    bool line_is_shown; /* there is a line to be wiped */
+} tide_progress;
+
+void tide_progress_begin(tide_progress *progress, const char *label);
+
+/* Shows "label: 3 of 15", ten times a second at most. */
+void tide_progress_update(tide_progress *progress, size_t n_done, size_t n_total);
+
+/* Wipes the line. To be called before anything else is printed. */
+void tide_progress_end(tide_progress *progress);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
