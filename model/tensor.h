@@ -41,6 +41,8 @@ TIDE_NODISCARD tide_status tide_tensor_alloc(tide_cache *cache, tide_tensor *ten
 /* Releases it; nothing happens when it is not allocated. Afterwards it is not. */
 TIDE_NODISCARD tide_status tide_tensor_release(tide_cache *cache, tide_tensor *tensor,
                                                tide_error *error);
+/* The same where nobody can act on a failure: in destructors. Afterwards it is not allocated. */
+void tide_tensor_drop(tide_cache *cache, tide_tensor *tensor);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@
 
 #include "allocator/cache.h"
 #include "allocator/recorder.h"
+#include "common/hostmem.h"
 #include "common/status.h"
 #include "model/config.h"
 #include "model/ops.h"
@@ -51,13 +52,18 @@ enum {
 /* Samples of the measured steps in ms; -1 where a phase did not run or the device does not compute.
  */
 typedef struct tide_workload_result {
+    const tide_hostmem *mem;         /* borrowed; what the samples came from: the cache's */
     size_t n_samples;                /* measured steps that were completed */
     double *host_ms[TIDE_N_TIMED];   /* owned; n_samples each */
     double *device_ms[TIDE_N_TIMED]; /* owned; n_samples each */
     double loss; /* of the last step; NAN when there is none (forward, virtual) */
 } tide_workload_result;
 
-/* Runs it. On TIDE_DEVICE_OOM the recording up to there is intact and what the run had allocated is
+/* create checks the configuration and opens the operators, and allocates nothing on the device: all
+ * of that is recorded in run.
+ *
+ * run allocates what the whole run needs, fills it, and runs the steps; once per workload. On
+ * TIDE_DEVICE_OOM the recording up to there is intact and what the run had allocated is
  * still alive, so that a snapshot shows it: release it with tide_workload_destroy. `ret_result` is
  * filled even on failure, with the samples so far; fini it in any case. */
 typedef struct tide_workload tide_workload;

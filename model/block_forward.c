@@ -1,0 +1,130 @@
+/* block_forward.c - one block forward: x + attention(ln1(x)), then that + ffn(ln2(that)).
+ *
+ * Every tensor is released at its last use; what the block keeps is decided by tide_block_keep.
+ */
+#include "model/transformer_internal.h"
+
+/* out (R, n_out) = x W^T into a slot that is allocated here. */
+static tide_status project(tide_transformer *t, size_t l, tide_layer_parameter which, tide_slot out,
+                           tide_slot x, tide_error *error) {
+    TIDE_TRY(tide_activation_alloc(&t->activations, out, l, error));
+    return tide_linear_forward(t, tide_parameter_of_layer(l, which), tide_slot_array(t, out, l),
+                               tide_slot_array(t, x, l), error);
+}
+
+static tide_status rotate(tide_transformer *t, size_t l, tide_slot slot, tide_error *error) {
+    const tide_model_config *model = &t->config.model;
+    return t->ops->table->rope(t->ops, tide_slot_array(t, slot, l), t->rope.array.data,
+                               model->batch_size, model->context_length, model->n_heads,
+                               model->d_model / model->n_heads, false, error);
+}
+
+/* softmax(q k^T / sqrt(D)) v, causal, from rotated q and k. */
+static tide_status attend(tide_transformer *t, size_t l, bool keeps, tide_error *error) {
+    const tide_model_config *model = &t->config.model;
+    bool flash = t->config.attention == TIDE_ATTENTION_FLASH;
+    TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_ATTENTION, l, error));
+    if (flash && keeps) {
+        TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_LSE, l, error));
+    }
+    if (!flash) {
+        TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_PROBS, l, error));
+    }
+    const tide_attention_forward call = {
+        .kind = t->config.attention,
+        .out = tide_slot_array(t, TIDE_SLOT_ATTENTION, l),
+        .q = tide_slot_array(t, TIDE_SLOT_Q, l),
+        .k = tide_slot_array(t, TIDE_SLOT_K, l),
+        .v = tide_slot_array(t, TIDE_SLOT_V, l),
+        .lse = tide_slot_array(t, TIDE_SLOT_LSE, l).data,
+        .probs = tide_slot_array(t, TIDE_SLOT_PROBS, l),
+        .B = model->batch_size,
+        .T = model->context_length,
+        .H = model->n_heads,
+        .D = model->d_model / model->n_heads,
+    };
+    return t->ops->table->attention_forward(t->ops, &call, error);
+}
+
+/* mid = x + attention(ln1). Without `keeps` all but mid is released, and x too when nothing at all
+ * is kept. */
+static tide_status attention_forward(tide_transformer *t, size_t l, bool keeps, tide_error *error) {
+    tide_slot x = tide_input_slot(l);
+    size_t x_layer = tide_input_layer(l);
+    tide_scope scope = tide_operator_begin(t, "attention");
+    TIDE_TRY(project(t, l, TIDE_Q_PROJ, TIDE_SLOT_Q, TIDE_SLOT_NORM1, error));
+    TIDE_TRY(project(t, l, TIDE_K_PROJ, TIDE_SLOT_K, TIDE_SLOT_NORM1, error));
+    TIDE_TRY(project(t, l, TIDE_V_PROJ, TIDE_SLOT_V, TIDE_SLOT_NORM1, error));
+    if (!keeps) {
+        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_NORM1, l, error));
+    }
+    TIDE_TRY(rotate(t, l, TIDE_SLOT_Q, error));
+    TIDE_TRY(rotate(t, l, TIDE_SLOT_K, error));
+    TIDE_TRY(attend(t, l, keeps, error));
+    if (!keeps) {
+        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_Q, l, error));
+        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_K, l, error));
+        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_V, l, error));
+        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_PROBS, l, error));
+    }
+    TIDE_TRY(project(t, l, TIDE_OUTPUT_PROJ, TIDE_SLOT_MID, TIDE_SLOT_ATTENTION, error));
+    if (!keeps) {
+        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_ATTENTION, l, error));
+    }
+    TIDE_TRY(t->ops->table->residual_add(t->ops, tide_slot_array(t, TIDE_SLOT_MID, l),
+                                         tide_slot_array(t, x, x_layer),
+                                         t->R * t->config.model.d_model, error));
+    if (!t->config.keep_for_backward) {
+        TIDE_TRY(tide_slot_release(t, x, x_layer, error));
+    }
+    tide_scope_end(t->recorder, scope);
+    return TIDE_OK;
+}
+
+/* out = mid + ffn_product W2^T, the way down. */
+static tide_status ffn_down(tide_transformer *t, size_t l, bool keeps, tide_error *error) {
+    TIDE_TRY(project(t, l, TIDE_W2, TIDE_SLOT_OUT, TIDE_SLOT_PRODUCT, error));
+    if (!keeps) {
+        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_PRODUCT, l, error));
+    }
+    TIDE_TRY(t->ops->table->residual_add(t->ops, tide_slot_array(t, TIDE_SLOT_OUT, l),
+                                         tide_slot_array(t, TIDE_SLOT_MID, l),
+                                         t->R * t->config.model.d_model, error));
+    return keeps ? TIDE_OK : tide_slot_release(t, TIDE_SLOT_MID, l, error);
+}
+
+/* out = mid + (silu(ln2 W1^T) * (ln2 W3^T)) W2^T; in recompute only up to the product. */
+static tide_status ffn_forward(tide_transformer *t, size_t l, tide_block_keep keep,
+                               tide_error *error) {
+    bool keeps = keep != TIDE_BLOCK_KEEP_INPUT;
+    tide_scope scope = tide_operator_begin(t, "ffn");
+    TIDE_TRY(project(t, l, TIDE_W1, TIDE_SLOT_GATE, TIDE_SLOT_NORM2, error));
+    TIDE_TRY(project(t, l, TIDE_W3, TIDE_SLOT_UP, TIDE_SLOT_NORM2, error));
+    if (!keeps) {
+        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_NORM2, l, error));
+    }
+    TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_PRODUCT, l, error));
+    TIDE_TRY(t->ops->table->swiglu_forward(
+        t->ops, tide_slot_array(t, TIDE_SLOT_PRODUCT, l), tide_slot_array(t, TIDE_SLOT_GATE, l),
+        tide_slot_array(t, TIDE_SLOT_UP, l), t->R * t->config.model.d_ff, error));
+    if (!keeps) {
+        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_GATE, l, error));
+        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_UP, l, error));
+    }
+    if (keep != TIDE_BLOCK_RECOMPUTE) {
+        TIDE_TRY(ffn_down(t, l, keeps, error));
+    }
+    tide_scope_end(t->recorder, scope);
+    return TIDE_OK;
+}
+
+tide_status tide_block_forward(tide_transformer *t, size_t layer, tide_block_keep keep,
+                               tide_error *error) {
+    bool keeps = keep != TIDE_BLOCK_KEEP_INPUT;
+    const tide_norm_slots ln1 = tide_ln1_slots(layer);
+    const tide_norm_slots ln2 = tide_ln2_slots(layer);
+    TIDE_TRY(tide_norm_forward(t, &ln1, keeps, error));
+    TIDE_TRY(attention_forward(t, layer, keeps, error));
+    TIDE_TRY(tide_norm_forward(t, &ln2, keeps, error));
+    return ffn_forward(t, layer, keep, error);
+}

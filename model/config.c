@@ -1,0 +1,221 @@
+#include "model/config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Presets: one row per size of facts' table; every one has V = 10000 and theta = 10000. */
+typedef struct preset {
+    const char *name;
+    size_t d_model, d_ff, n_layers, n_heads;
+} preset;
+
+static const preset PRESETS[] = {
+    {"small", 768, 3072, 12, 12}, {"medium", 1024, 4096, 24, 16}, {"large", 1280, 5120, 36, 20},
+    {"xl", 1600, 6400, 48, 25},   {"2.7B", 2560, 10240, 32, 32},  {"10B", 4608, 12288, 50, 36},
+};
+enum { N_PRESETS = sizeof(PRESETS) / sizeof(PRESETS[0]) };
+
+static const char *const MODES[] = {"forward", "forward-backward", "train"};
+static const char *const PRECISIONS[] = {"fp32", "tf32", "bf16-mixed", "bf16-true"};
+static const char *const ATTENTIONS[] = {"flash", "naive"};
+static const char *const RECOMPUTES[] = {"none", "block"};
+
+static const char *name_of(const char *const *names, int n, int i) {
+    return i >= 0 && i < n ? names[i] : "?";
+}
+
+static int number_of(const char *const *names, int n, const char *name) {
+    for (int i = 0; name != NULL && i < n; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+const char *tide_mode_name(int mode) {
+    return name_of(MODES, TIDE_N_MODES, mode);
+}
+
+const char *tide_precision_name(int precision) {
+    return name_of(PRECISIONS, TIDE_N_PRECISIONS, precision);
+}
+
+const char *tide_attention_name(int attention) {
+    return name_of(ATTENTIONS, TIDE_N_ATTENTIONS, attention);
+}
+
+const char *tide_recompute_name(int recompute) {
+    return name_of(RECOMPUTES, TIDE_N_RECOMPUTES, recompute);
+}
+
+int tide_mode_from_name(const char *name) {
+    return number_of(MODES, TIDE_N_MODES, name);
+}
+
+int tide_precision_from_name(const char *name) {
+    if (name != NULL && strcmp(name, "bf16") == 0) {
+        return TIDE_PRECISION_BF16_MIXED;
+    }
+    return number_of(PRECISIONS, TIDE_N_PRECISIONS, name);
+}
+
+int tide_attention_from_name(const char *name) {
+    return number_of(ATTENTIONS, TIDE_N_ATTENTIONS, name);
+}
+
+int tide_recompute_from_name(const char *name) {
+    return number_of(RECOMPUTES, TIDE_N_RECOMPUTES, name);
+}
+
+const char *tide_model_preset_name(size_t i) {
+    return i < N_PRESETS ? PRESETS[i].name : NULL;
+}
+
+static tide_status unknown_size(const char *size, tide_error *error) {
+    char list[128] = "";
+    for (size_t i = 0; i < N_PRESETS; i++) {
+        size_t used = strlen(list);
+        (void)snprintf(list + used, sizeof(list) - used, "%s%s", i == 0 ? "" : ", ",
+                       PRESETS[i].name);
+    }
+    return tide_fail(error, TIDE_INVALID, "unknown size \"%s\": the sizes are %s", size, list);
+}
+
+tide_status tide_model_config_preset(const char *size, tide_model_config *ret_config,
+                                     tide_error *error) {
+    if (size == NULL) {
+        return unknown_size("", error);
+    }
+    for (size_t i = 0; i < N_PRESETS; i++) {
+        const preset *row = &PRESETS[i];
+        if (strcmp(row->name, size) != 0) {
+            continue;
+        }
+        tide_model_config config = {
+            .vocab_size = 10000,
+            .d_model = row->d_model,
+            .d_ff = row->d_ff,
+            .n_layers = row->n_layers,
+            .n_heads = row->n_heads,
+            .context_length = 128,
+            .batch_size = 4,
+            .rope_theta = 10000.0,
+        };
+        (void)snprintf(config.size, sizeof(config.size), "%s", row->name);
+        *ret_config = config;
+        return TIDE_OK;
+    }
+    return unknown_size(size, error);
+}
+
+/* Products and sums that stick at UINT64_MAX instead of wrapping. */
+static uint64_t times(uint64_t a, uint64_t b) {
+    return a != 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
+}
+
+static uint64_t plus(uint64_t a, uint64_t b) {
+    return b > UINT64_MAX - a ? UINT64_MAX : a + b;
+}
+
+/* A bound on all elements alive at once: parameters with gradient, two moments and a bf16 copy;
+ * three times what a block saves, for every block; three times the logits; tables and inputs. */
+static uint64_t total_elements(const tide_model_config *config) {
+    uint64_t C = config->d_model;
+    uint64_t F = config->d_ff;
+    uint64_t R = times(config->batch_size, config->context_length);
+    uint64_t per_layer = plus(plus(times(4, times(C, C)), times(3, times(C, F))), times(2, C));
+    uint64_t parameters =
+        plus(plus(times(2, times(config->vocab_size, C)), times(config->n_layers, per_layer)), C);
+    uint64_t rows = plus(plus(times(8, C), times(3, F)), plus(2, config->n_heads));
+    uint64_t scores = times(times(R, config->context_length), config->n_heads);
+    uint64_t saved = times(plus(times(R, rows), scores), plus(config->n_layers, 1));
+    uint64_t logits = times(R, plus(config->vocab_size, 2));
+    uint64_t table = times(config->context_length, C);
+    return plus(plus(times(5, parameters), times(3, saved)), plus(times(3, logits), table));
+}
+
+/* Each dimension, and the number of rows, fits the 32-bit integers of BLAS interfaces. */
+static const uint64_t MAX_DIMENSION = INT32_MAX;
+/* Elements in all; times the 4 bytes of an element this stays within a signed 64-bit count. */
+static const uint64_t MAX_ELEMENTS = UINT64_C(1) << 60;
+
+static tide_status check_dimensions(const tide_model_config *config, tide_error *error) {
+    const struct {
+        const char *name;
+        size_t value;
+    } dimensions[] = {
+        {"vocab_size", config->vocab_size},
+        {"d_model", config->d_model},
+        {"d_ff", config->d_ff},
+        {"layers", config->n_layers},
+        {"heads", config->n_heads},
+        {"context", config->context_length},
+        {"batch", config->batch_size},
+    };
+    for (size_t i = 0; i < sizeof(dimensions) / sizeof(dimensions[0]); i++) {
+        if (dimensions[i].value == 0) {
+            return tide_fail(error, TIDE_INVALID, "%s is 0: it must be at least 1",
+                             dimensions[i].name);
+        }
+        if (dimensions[i].value > MAX_DIMENSION) {
+            return tide_fail(error, TIDE_LIMIT, "%s is %zu: the limit is %llu", dimensions[i].name,
+                             dimensions[i].value, (unsigned long long)MAX_DIMENSION);
+        }
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_model_config_check(const tide_model_config *config, tide_error *error) {
+    TIDE_TRY(check_dimensions(config, error));
+    if (config->d_model % config->n_heads != 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "%zu heads do not divide d_model %zu: choose heads that do",
+                         config->n_heads, config->d_model);
+    }
+    if (config->d_model / config->n_heads % 2 != 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "d_model %zu with %zu heads gives heads of %zu channels: RoPE rotates "
+                         "pairs, so their number must be even",
+                         config->d_model, config->n_heads, config->d_model / config->n_heads);
+    }
+    if (!isfinite(config->rope_theta) || config->rope_theta <= 0) {
+        return tide_fail(error, TIDE_INVALID, "rope_theta is %g: it must be above 0",
+                         config->rope_theta);
+    }
+    uint64_t rows = times(config->batch_size, config->context_length);
+    if (rows > MAX_DIMENSION) {
+        return tide_fail(error, TIDE_LIMIT,
+                         "batch %zu times context %zu is beyond the limit of %llu tokens: lower "
+                         "one of them",
+                         config->batch_size, config->context_length,
+                         (unsigned long long)MAX_DIMENSION);
+    }
+    if (total_elements(config) >= MAX_ELEMENTS) {
+        return tide_fail(error, TIDE_LIMIT,
+                         "this model, batch and context need more than the limit of 2^60 array "
+                         "elements: lower the context, the batch or the model's dimensions");
+    }
+    return TIDE_OK;
+}
+
+uint64_t tide_model_n_parameters(const tide_model_config *config) {
+    uint64_t C = config->d_model;
+    uint64_t per_layer = 4 * C * C + 3 * C * config->d_ff + 2 * C;
+    return 2 * config->vocab_size * C + config->n_layers * per_layer + C;
+}
+
+size_t tide_model_n_tensors(const tide_model_config *config) {
+    return 9 * config->n_layers + 3;
+}
+
+double tide_model_forward_flops(const tide_model_config *config) {
+    double C = (double)config->d_model;
+    double F = (double)config->d_ff;
+    double L = (double)config->n_layers;
+    double T = (double)config->context_length;
+    double R = (double)config->batch_size * T;
+    return 2 * R * L * (4 * C * C + 3 * C * F) + 4 * R * T * C * L +
+           2 * R * (double)config->vocab_size * C;
+}

@@ -1,0 +1,67 @@
+/* forward.c - tokens to logits, and logits to loss. */
+#include "model/transformer_internal.h"
+
+static tide_status embedding_forward(tide_transformer *t, tide_error *error) {
+    tide_scope scope = tide_operator_begin(t, "embedding");
+    TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_EMBEDDED, 0, error));
+    TIDE_TRY(t->ops->table->embedding_forward(
+        t->ops, tide_slot_array(t, TIDE_SLOT_EMBEDDED, 0),
+        t->parameters[tide_parameter_token_embeddings()].value.array, t->tokens.array.data, t->R,
+        t->config.model.d_model, error));
+    tide_scope_end(t->recorder, scope);
+    return TIDE_OK;
+}
+
+static tide_status layer_forward(tide_transformer *t, size_t layer, tide_error *error) {
+    bool keeps = t->config.keep_for_backward && t->config.recompute == TIDE_RECOMPUTE_NONE;
+    tide_scope scope = tide_scope_begin(t->recorder, TIDE_SCOPE_LAYER, "layer", (int32_t)layer);
+    TIDE_TRY(
+        tide_block_forward(t, layer, keeps ? TIDE_BLOCK_KEEP_ALL : TIDE_BLOCK_KEEP_INPUT, error));
+    tide_scope_end(t->recorder, scope);
+    return TIDE_OK;
+}
+
+/* logits = ln_final lm_head^T. */
+static tide_status lm_head_forward(tide_transformer *t, tide_error *error) {
+    tide_scope scope = tide_operator_begin(t, "lm_head");
+    TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_LOGITS, 0, error));
+    TIDE_TRY(tide_linear_forward(t, tide_parameter_lm_head(&t->config.model),
+                                 tide_slot_array(t, TIDE_SLOT_LOGITS, 0),
+                                 tide_slot_array(t, TIDE_SLOT_NORM_FINAL, 0), error));
+    if (!t->config.keep_for_backward) {
+        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_NORM_FINAL, 0, error));
+    }
+    tide_scope_end(t->recorder, scope);
+    return TIDE_OK;
+}
+
+tide_status tide_transformer_forward(tide_transformer *t, tide_error *error) {
+    TIDE_TRY(embedding_forward(t, error));
+    for (size_t l = 0; l < t->config.model.n_layers; l++) {
+        TIDE_TRY(layer_forward(t, l, error));
+    }
+    const tide_norm_slots ln_final = tide_ln_final_slots(t);
+    TIDE_TRY(tide_norm_forward(t, &ln_final, t->config.keep_for_backward, error));
+    if (!t->config.keep_for_backward) {
+        TIDE_TRY(tide_slot_release(t, ln_final.x, ln_final.x_layer, error));
+    }
+    return lm_head_forward(t, error);
+}
+
+tide_status tide_transformer_loss(tide_transformer *t, tide_error *error) {
+    tide_scope scope = tide_operator_begin(t, "loss");
+    TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_LOSS, 0, error));
+    TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_ROW_LOSSES, 0, error));
+    const tide_cross_entropy call = {
+        .logits = tide_slot_array(t, TIDE_SLOT_LOGITS, 0),
+        .row_losses = tide_slot_array(t, TIDE_SLOT_ROW_LOSSES, 0).data,
+        .loss = tide_slot_array(t, TIDE_SLOT_LOSS, 0).data,
+        .targets = t->targets.array.data,
+        .R = t->R,
+        .V = t->config.model.vocab_size,
+    };
+    TIDE_TRY(t->ops->table->cross_entropy(t->ops, &call, error));
+    TIDE_TRY(tide_slot_release(t, TIDE_SLOT_ROW_LOSSES, 0, error));
+    tide_scope_end(t->recorder, scope);
+    return TIDE_OK;
+}

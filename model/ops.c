@@ -1,0 +1,48 @@
+#include "model/ops.h"
+
+tide_status tide_ops_open(tide_device *device, tide_precision precision, tide_ops **ret_ops,
+                          tide_error *error) {
+    switch (tide_device_get_info(device)->kind) {
+    case TIDE_DEVICE_VIRTUAL:
+        return tide_ops_virtual_open(device, ret_ops, error);
+    case TIDE_DEVICE_CPU:
+#if TIDE_HAVE_OPS_CPU
+        return tide_ops_cpu_open(device, precision, ret_ops, error);
+#endif
+    case TIDE_DEVICE_CUDA:
+        break;
+    }
+    (void)precision;
+    return tide_fail(error, TIDE_UNSUPPORTED,
+                     "this build has no operators for device %s: use cpu or virtual",
+                     tide_device_get_info(device)->spec);
+}
+
+void tide_ops_close(tide_ops *ops) {
+    if (ops != NULL) {
+        ops->table->close(ops);
+    }
+}
+
+void tide_adamw_init(tide_adamw *adamw) {
+    *adamw = (tide_adamw){
+        .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .t = 0};
+}
+
+size_t tide_ops_rmsnorm_scratch_elements(size_t R, size_t C) {
+    size_t partials = (R + TIDE_RMSNORM_ROWS - 1) / TIDE_RMSNORM_ROWS;
+    return (partials < TIDE_RMSNORM_PARTIALS ? partials : TIDE_RMSNORM_PARTIALS) * C;
+}
+
+size_t tide_ops_attention_scratch_elements(tide_attention kind, size_t B, size_t T, size_t H) {
+    return kind == TIDE_ATTENTION_FLASH ? B * T * H : 0;
+}
+
+size_t tide_ops_norm_scratch_elements(const tide_parameter_arrays *parameters,
+                                      size_t n_parameters) {
+    size_t n_chunks = 0;
+    for (size_t i = 0; i < n_parameters; i++) {
+        n_chunks += (parameters[i].n_elements + TIDE_NORM_CHUNK - 1) / TIDE_NORM_CHUNK;
+    }
+    return n_chunks;
+}

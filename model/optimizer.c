@@ -1,0 +1,101 @@
+#include "model/optimizer.h"
+
+#include <stdio.h>
+
+tide_status tide_optimizer_init(tide_optimizer *optimizer, tide_error *error) {
+    const tide_hostmem *mem = tide_cache_get_config(optimizer->cache)->mem;
+    optimizer->norm_scratch = (tide_tensor){0};
+    optimizer->norm = (tide_tensor){0};
+    optimizer->arrays =
+        tide_hostmem_zeroed(mem, optimizer->n_parameters, sizeof(*optimizer->arrays));
+    if (optimizer->arrays == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for the optimizer");
+    }
+    return TIDE_OK;
+}
+
+void tide_optimizer_fini(tide_optimizer *optimizer) {
+    if (optimizer->arrays == NULL) {
+        return;
+    }
+    tide_tensor_drop(optimizer->cache, &optimizer->norm);
+    tide_tensor_drop(optimizer->cache, &optimizer->norm_scratch);
+    const tide_hostmem *mem = tide_cache_get_config(optimizer->cache)->mem;
+    mem->release(mem->ctx, optimizer->arrays);
+    optimizer->arrays = NULL;
+}
+
+static void collect(tide_optimizer *optimizer) {
+    for (size_t i = 0; i < optimizer->n_parameters; i++) {
+        const tide_parameter *parameter = &optimizer->parameters[i];
+        optimizer->arrays[i] = (tide_parameter_arrays){
+            .parameter = parameter->value.array,
+            .gradient = parameter->gradient.array,
+            .exp_avg = parameter->exp_avg.array,
+            .exp_avg_sq = parameter->exp_avg_sq.array,
+            .n_elements = parameter->n_elements,
+        };
+    }
+}
+
+static tide_status clip_gradients(tide_optimizer *optimizer, tide_error *error) {
+    tide_cache *cache = optimizer->cache;
+    tide_ops *ops = optimizer->ops;
+    size_t n = optimizer->n_parameters;
+    tide_scope scope = tide_scope_begin(optimizer->recorder, TIDE_SCOPE_OPERATOR, "clip", -1);
+    collect(optimizer);
+    TIDE_TRY(tide_tensor_alloc(cache, &optimizer->norm_scratch,
+                               tide_ops_norm_scratch_elements(optimizer->arrays, n), TIDE_FP32,
+                               TIDE_TEMPORARY, "clip.scratch", error));
+    TIDE_TRY(tide_tensor_alloc(cache, &optimizer->norm, 1, TIDE_FP32, TIDE_TEMPORARY, "clip.norm",
+                               error));
+    TIDE_TRY(ops->table->global_norm(ops, optimizer->arrays, n, optimizer->norm_scratch.array.data,
+                                     optimizer->norm.array.data, error));
+    TIDE_TRY(tide_tensor_release(cache, &optimizer->norm_scratch, error));
+    TIDE_TRY(ops->table->clip(ops, optimizer->arrays, n, optimizer->norm.array.data,
+                              optimizer->clip_grad_norm, error));
+    TIDE_TRY(tide_tensor_release(cache, &optimizer->norm, error));
+    tide_scope_end(optimizer->recorder, scope);
+    return TIDE_OK;
+}
+
+/* One state tensor, of the gradient's type, filled with zeros. */
+static tide_status make_state(tide_optimizer *optimizer, const tide_parameter *parameter,
+                              tide_tensor *state, const char *suffix, tide_error *error) {
+    char name[TIDE_PARAMETER_NAME + 16];
+    (void)snprintf(name, sizeof(name), "%s%s", parameter->name, suffix);
+    TIDE_TRY(tide_tensor_alloc(optimizer->cache, state, parameter->n_elements,
+                               parameter->gradient.array.dtype, TIDE_OPTIMIZER_STATE, name, error));
+    return optimizer->ops->table->fill(optimizer->ops, state->array, 0, parameter->n_elements,
+                                       error);
+}
+
+static tide_status update_parameters(tide_optimizer *optimizer, tide_error *error) {
+    tide_ops *ops = optimizer->ops;
+    tide_scope scope = tide_scope_begin(optimizer->recorder, TIDE_SCOPE_OPERATOR, "adamw", -1);
+    for (size_t i = 0; optimizer->adamw.t == 0 && i < optimizer->n_parameters; i++) {
+        tide_parameter *parameter = &optimizer->parameters[i];
+        TIDE_TRY(make_state(optimizer, parameter, &parameter->exp_avg, ".exp_avg", error));
+        TIDE_TRY(make_state(optimizer, parameter, &parameter->exp_avg_sq, ".exp_avg_sq", error));
+    }
+    collect(optimizer);
+    optimizer->adamw.t++;
+    TIDE_TRY(ops->table->adamw(ops, &optimizer->adamw, optimizer->arrays, optimizer->n_parameters,
+                               error));
+    tide_scope_end(optimizer->recorder, scope);
+    return TIDE_OK;
+}
+
+tide_status tide_optimizer_step(tide_optimizer *optimizer, tide_error *error) {
+    if (optimizer->clip_grad_norm > 0) {
+        TIDE_TRY(clip_gradients(optimizer, error));
+    }
+    return update_parameters(optimizer, error);
+}
+
+tide_status tide_optimizer_release_gradients(tide_optimizer *optimizer, tide_error *error) {
+    for (size_t i = 0; i < optimizer->n_parameters; i++) {
+        TIDE_TRY(tide_tensor_release(optimizer->cache, &optimizer->parameters[i].gradient, error));
+    }
+    return TIDE_OK;
+}

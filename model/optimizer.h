@@ -1,0 +1,49 @@
+/* optimizer.h - gradient clipping and AdamW over a table of parameters, with the memory they take.
+ */
+#ifndef TIDE_MODEL_OPTIMIZER_H
+#define TIDE_MODEL_OPTIMIZER_H
+
+#include <stddef.h>
+
+#include "allocator/cache.h"
+#include "allocator/recorder.h"
+#include "common/status.h"
+#include "model/ops.h"
+#include "model/parameters.h"
+#include "model/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_optimizer {
+    tide_cache *cache;          /* borrowed; outlives the optimizer */
+    tide_recorder *recorder;    /* borrowed; NULL: no scopes */
+    tide_ops *ops;              /* borrowed; outlives the optimizer */
+    tide_adamw adamw;           /* t: steps taken so far */
+    double clip_grad_norm;      /* largest L2 norm of all gradients together; 0: no clipping */
+    tide_parameter *parameters; /* borrowed; gradient and state of each are released here and in
+                                   their owner's destructor */
+    size_t n_parameters;
+    tide_parameter_arrays *arrays; /* owned; one per parameter, filled anew in each step */
+    tide_tensor norm_scratch;      /* owned; allocated during clipping alone */
+    tide_tensor norm;              /* owned; (1) fp32, likewise */
+} tide_optimizer;
+
+/* cache, recorder, ops, adamw, clip_grad_norm, parameters and n_parameters are set by the caller;
+ * allocates nothing on the device. TIDE_NO_MEMORY. */
+TIDE_NODISCARD tide_status tide_optimizer_init(tide_optimizer *optimizer, tide_error *error);
+void tide_optimizer_fini(tide_optimizer *optimizer);
+
+/* Scopes "clip" (if asked for) and "adamw". Every gradient must be there; its state is made, and
+ * filled with zeros, in the first call. Gradients stay. */
+TIDE_NODISCARD tide_status tide_optimizer_step(tide_optimizer *optimizer, tide_error *error);
+/* Releases every gradient that is allocated, in the table's order. */
+TIDE_NODISCARD tide_status tide_optimizer_release_gradients(tide_optimizer *optimizer,
+                                                            tide_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,193 @@
+#include "model/transformer.h"
+
+#include <math.h>
+
+#include "model/transformer_internal.h"
+
+/* Random streams of the inputs; parameters use their index, which is far below. */
+static const uint64_t TOKENS_STREAM = UINT64_C(1) << 32;
+static const uint64_t TARGETS_STREAM = (UINT64_C(1) << 32) + 1;
+
+void tide_transformer_config_init(tide_transformer_config *config) {
+    *config = (tide_transformer_config){.keep_for_backward = true};
+    /* The first preset's name cannot be unknown. */
+    tide_status status = tide_model_config_preset(tide_model_preset_name(0), &config->model, NULL);
+    (void)status;
+    tide_adamw_init(&config->adamw);
+}
+
+static tide_status check_config(const tide_transformer_config *config, tide_error *error) {
+    TIDE_TRY(tide_model_config_check(&config->model, error));
+    if (!isfinite(config->clip_grad_norm) || config->clip_grad_norm < 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "the gradient norm to clip at is %g: it must be above 0, or 0 for no "
+                         "clipping",
+                         config->clip_grad_norm);
+    }
+    return TIDE_OK;
+}
+
+/* Everything that create makes beyond the struct itself. On failure destroy undoes it. */
+static tide_status build(tide_transformer *t, tide_error *error) {
+    const tide_hostmem *mem = tide_cache_get_config(t->cache)->mem;
+    const tide_transformer_config *config = &t->config;
+    TIDE_TRY(tide_ops_open(tide_cache_device(t->cache), config->precision, &t->ops, error));
+    TIDE_TRY(tide_parameters_create(mem, &config->model, &t->parameters, error));
+    t->n_parameters = tide_model_n_tensors(&config->model);
+    TIDE_TRY(
+        tide_activations_init(&t->activations, &config->model, config->precision, t->cache, error));
+    t->optimizer = (tide_optimizer){
+        .cache = t->cache,
+        .recorder = t->recorder,
+        .ops = t->ops,
+        .adamw = config->adamw,
+        .clip_grad_norm = config->clip_grad_norm,
+        .parameters = t->parameters,
+        .n_parameters = t->n_parameters,
+    };
+    return tide_optimizer_init(&t->optimizer, error);
+}
+
+tide_status tide_transformer_create(const tide_transformer_config *config, tide_cache *cache,
+                                    tide_recorder *recorder, tide_transformer **ret_transformer,
+                                    tide_error *error) {
+    TIDE_TRY(check_config(config, error));
+    const tide_hostmem *mem = tide_cache_get_config(cache)->mem;
+    tide_transformer *t = tide_hostmem_zeroed(mem, 1, sizeof(*t));
+    if (t == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for the transformer");
+    }
+    t->config = *config;
+    t->cache = cache;
+    t->recorder = recorder;
+    t->R = config->model.batch_size * config->model.context_length;
+    t->copies_weights = config->precision == TIDE_PRECISION_BF16_MIXED;
+    t->parameter_type = config->precision == TIDE_PRECISION_BF16_TRUE ? TIDE_BF16 : TIDE_FP32;
+    tide_status status = build(t, error);
+    if (status != TIDE_OK) {
+        tide_transformer_destroy(t);
+        return status;
+    }
+    *ret_transformer = t;
+    return TIDE_OK;
+}
+
+static void drop_parameter(tide_cache *cache, tide_parameter *parameter) {
+    tide_tensor_drop(cache, &parameter->gradient);
+    tide_tensor_drop(cache, &parameter->bf16);
+    tide_tensor_drop(cache, &parameter->exp_avg);
+    tide_tensor_drop(cache, &parameter->exp_avg_sq);
+    tide_tensor_drop(cache, &parameter->value);
+}
+
+void tide_transformer_destroy(tide_transformer *t) {
+    if (t == NULL) {
+        return;
+    }
+    const tide_hostmem *mem = tide_cache_get_config(t->cache)->mem;
+    tide_optimizer_fini(&t->optimizer);
+    tide_activations_fini(&t->activations);
+    for (size_t i = t->n_parameters; i > 0; i--) {
+        drop_parameter(t->cache, &t->parameters[i - 1]);
+    }
+    tide_tensor_drop(t->cache, &t->rope);
+    tide_tensor_drop(t->cache, &t->targets);
+    tide_tensor_drop(t->cache, &t->tokens);
+    tide_tensor_drop(t->cache, &t->workspace);
+    mem->release(mem->ctx, t->parameters);
+    tide_ops_close(t->ops);
+    mem->release(mem->ctx, t);
+}
+
+static tide_status alloc_inputs(tide_transformer *t, tide_error *error) {
+    const tide_model_config *model = &t->config.model;
+    size_t D = model->d_model / model->n_heads;
+    TIDE_TRY(
+        tide_tensor_alloc(t->cache, &t->tokens, t->R, TIDE_INT32, TIDE_INPUT, "tokens", error));
+    TIDE_TRY(
+        tide_tensor_alloc(t->cache, &t->targets, t->R, TIDE_INT32, TIDE_INPUT, "targets", error));
+    TIDE_TRY(tide_tensor_alloc(t->cache, &t->rope, model->context_length * D, TIDE_FP32, TIDE_INPUT,
+                               "rope", error));
+    return t->ops->table->fill_rope(t->ops, t->rope.array.data, model->context_length, D,
+                                    model->rope_theta, error);
+}
+
+tide_status tide_transformer_setup(tide_transformer *t, tide_error *error) {
+    size_t workspace_bytes = tide_device_get_info(tide_cache_device(t->cache))->workspace_bytes;
+    if (workspace_bytes > 0) {
+        /* Counted in elements of 4 bytes; every card's workspace is a multiple. */
+        TIDE_TRY(tide_tensor_alloc(t->cache, &t->workspace, (workspace_bytes + 3) / 4, TIDE_FP32,
+                                   TIDE_WORKSPACE, "gemm.workspace", error));
+    }
+    TIDE_TRY(alloc_inputs(t, error));
+    for (size_t i = 0; i < t->n_parameters; i++) {
+        tide_parameter *parameter = &t->parameters[i];
+        TIDE_TRY(tide_tensor_alloc(t->cache, &parameter->value, parameter->n_elements,
+                                   t->parameter_type, TIDE_PARAMETER, parameter->name, error));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_transformer_fill(tide_transformer *t, tide_error *error) {
+    const tide_ops_table *table = t->ops->table;
+    size_t V = t->config.model.vocab_size;
+    for (size_t i = 0; i < t->n_parameters; i++) {
+        const tide_parameter *parameter = &t->parameters[i];
+        tide_random random = {t->config.seed, i};
+        if (parameter->sigma > 0) {
+            TIDE_TRY(table->fill_normal(t->ops, parameter->value.array, parameter->sigma, random,
+                                        parameter->n_elements, error));
+        } else {
+            TIDE_TRY(table->fill(t->ops, parameter->value.array, 1, parameter->n_elements, error));
+        }
+    }
+    tide_random tokens = {t->config.seed, TOKENS_STREAM};
+    tide_random targets = {t->config.seed, TARGETS_STREAM};
+    TIDE_TRY(table->fill_tokens(t->ops, t->tokens.array.data, V, tokens, t->R, error));
+    return table->fill_tokens(t->ops, t->targets.array.data, V, targets, t->R, error);
+}
+
+tide_status tide_transformer_optimize(tide_transformer *t, tide_error *error) {
+    TIDE_TRY(tide_optimizer_step(&t->optimizer, error));
+    return tide_optimizer_release_gradients(&t->optimizer, error);
+}
+
+tide_status tide_transformer_end_step(tide_transformer *t, tide_error *error) {
+    TIDE_TRY(tide_activations_release_all(&t->activations, error));
+    for (size_t i = 0; i < t->n_parameters; i++) {
+        TIDE_TRY(tide_tensor_release(t->cache, &t->parameters[i].bf16, error));
+    }
+    return tide_optimizer_release_gradients(&t->optimizer, error);
+}
+
+const tide_transformer_config *tide_transformer_get_config(const tide_transformer *t) {
+    return &t->config;
+}
+
+tide_ops *tide_transformer_ops(const tide_transformer *t) {
+    return t->ops;
+}
+
+size_t tide_transformer_n_parameters(const tide_transformer *t) {
+    return t->n_parameters;
+}
+
+const tide_parameter *tide_transformer_parameter(const tide_transformer *t, size_t i) {
+    return i < t->n_parameters ? &t->parameters[i] : NULL;
+}
+
+const tide_tensor *tide_transformer_tokens(const tide_transformer *t) {
+    return &t->tokens;
+}
+
+const tide_tensor *tide_transformer_targets(const tide_transformer *t) {
+    return &t->targets;
+}
+
+const tide_tensor *tide_transformer_logits(const tide_transformer *t) {
+    return tide_activation(&t->activations, TIDE_SLOT_LOGITS, 0);
+}
+
+const tide_tensor *tide_transformer_loss_value(const tide_transformer *t) {
+    return tide_activation(&t->activations, TIDE_SLOT_LOSS, 0);
+}

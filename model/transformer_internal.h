@@ -1,0 +1,107 @@
+/* transformer_internal.h - the transformer's state, and the pieces that its forward and backward
+ * are made of.
+ */
+#ifndef TIDE_MODEL_TRANSFORMER_INTERNAL_H
+#define TIDE_MODEL_TRANSFORMER_INTERNAL_H
+
+#include "model/activations.h"
+#include "model/optimizer.h"
+#include "model/transformer.h"
+
+struct tide_transformer {
+    tide_transformer_config config;
+    tide_cache *cache;          /* borrowed; outlives the transformer */
+    tide_recorder *recorder;    /* borrowed; NULL: no scopes */
+    tide_ops *ops;              /* owned */
+    size_t R;                   /* rows: B * T */
+    tide_dtype parameter_type;  /* of parameters, gradients and optimizer state */
+    bool copies_weights;        /* bf16-mixed: GEMMs read bf16 copies of the weights */
+    tide_parameter *parameters; /* owned; n_parameters rows, each with its tensors */
+    size_t n_parameters;        /* 9 L + 3 */
+    tide_optimizer optimizer;
+    tide_activations activations;
+    tide_tensor workspace; /* owned; the GEMM library's; not allocated where it wants none */
+    tide_tensor tokens;    /* owned; (B, T) int32 */
+    tide_tensor targets;   /* owned; (B, T) int32 */
+    tide_tensor rope;      /* owned; (2, T, D / 2) fp32 */
+};
+
+/* What a block's forward leaves behind. */
+typedef enum tide_block_keep {
+    TIDE_BLOCK_KEEP_INPUT = 0, /* its input and its output, or with keep_for_backward off its output
+                                  alone */
+    TIDE_BLOCK_KEEP_ALL,       /* all that its backward reads, and its output */
+    TIDE_BLOCK_RECOMPUTE /* all that its backward reads; the output is not made a second time */
+} tide_block_keep;
+
+/* The array of a slot; data NULL while it is not allocated. */
+static inline tide_array tide_slot_array(const tide_transformer *t, tide_slot slot, size_t layer) {
+    return tide_activation(&t->activations, slot, layer)->array;
+}
+
+static inline tide_status tide_slot_release(tide_transformer *t, tide_slot slot, size_t layer,
+                                            tide_error *error) {
+    return tide_activation_release(&t->activations, slot, layer, error);
+}
+
+/* Where the residual stream enters block `layer`: the embedding or the block before. */
+static inline tide_slot tide_input_slot(size_t layer) {
+    return layer == 0 ? TIDE_SLOT_EMBEDDED : TIDE_SLOT_OUT;
+}
+
+/* The layer that goes with it: block 0's input belongs to the model, so that any will do. */
+static inline size_t tide_input_layer(size_t layer) {
+    return layer == 0 ? 0 : layer - 1;
+}
+
+static inline tide_scope tide_operator_begin(tide_transformer *t, const char *name) {
+    return tide_scope_begin(t->recorder, TIDE_SCOPE_OPERATOR, name, -1);
+}
+
+/* linear.c: parameter `i` is W (n_out, n_in). In bf16-mixed its bf16 copy is made when it is not
+ * there. */
+
+/* out (R, n_out) = x (R, n_in) W^T. The copy is released at once when nothing is kept. */
+TIDE_NODISCARD tide_status tide_linear_forward(tide_transformer *t, size_t i, tide_array out,
+                                               tide_array x, tide_error *error);
+/* Allocates W's gradient (n_out, n_in) = dout (R, n_out)^T x (R, n_in). */
+TIDE_NODISCARD tide_status tide_linear_backward_weight(tide_transformer *t, size_t i,
+                                                       tide_array dout, tide_array x,
+                                                       tide_error *error);
+/* dx (R, n_in) = dout (R, n_out) W, or += ; then releases the copy: nobody reads it after this. */
+TIDE_NODISCARD tide_status tide_linear_backward_input(tide_transformer *t, size_t i, tide_array dx,
+                                                      tide_array dout, bool accumulate,
+                                                      tide_error *error);
+/* Allocates the gradient of parameter `i`. Its values are not set. */
+TIDE_NODISCARD tide_status tide_gradient_alloc(tide_transformer *t, size_t i, tide_error *error);
+
+/* norm.c: RMSNorm of the residual stream, forward and backward. */
+typedef struct tide_norm_slots {
+    const char *scope; /* operator's name */
+    size_t parameter;  /* index of its weight */
+    size_t layer;      /* of the slots below, x excepted */
+    tide_slot x;       /* input */
+    size_t x_layer;
+    tide_slot out, rstd, dout, scratch;
+} tide_norm_slots;
+
+/* Allocates out, and rstd if wanted. */
+TIDE_NODISCARD tide_status tide_norm_forward(tide_transformer *t, const tide_norm_slots *slots,
+                                             bool wants_rstd, tide_error *error);
+/* Adds to the gradient of the residual stream (or sets it: `accumulate` false) and makes the
+ * weight's gradient; then releases dout, x and rstd: this is their last use. */
+TIDE_NODISCARD tide_status tide_norm_backward(tide_transformer *t, const tide_norm_slots *slots,
+                                              bool accumulate, tide_error *error);
+tide_norm_slots tide_ln1_slots(size_t layer);
+tide_norm_slots tide_ln2_slots(size_t layer);
+tide_norm_slots tide_ln_final_slots(const tide_transformer *t);
+
+/* block_forward.c, block_backward.c */
+TIDE_NODISCARD tide_status tide_block_forward(tide_transformer *t, size_t layer,
+                                              tide_block_keep keep, tide_error *error);
+/* Everything that the block's forward kept is there; the gradient of the residual stream is that of
+ * its output, and becomes that of its input. */
+TIDE_NODISCARD tide_status tide_block_backward(tide_transformer *t, size_t layer,
+                                               tide_error *error);
+
+#endif

@@ -1,0 +1,318 @@
+#include "model/workload.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "model/memory_model.h"
+#include "model/transformer.h"
+
+/* A device event at each end of a timed interval. */
+typedef struct interval {
+    tide_device_event *begin; /* owned */
+    tide_device_event *end;   /* owned */
+    int64_t host_begin_ns;
+    double host_ms; /* of the latest interval */
+    bool ran;       /* in this step */
+} interval;
+
+struct tide_workload {
+    tide_workload_config config;
+    const tide_hostmem *mem;       /* borrowed; the cache's */
+    tide_cache *cache;             /* borrowed; outlives the workload */
+    tide_recorder *recorder;       /* borrowed; NULL: no scopes */
+    tide_device *device;           /* borrowed; the cache's */
+    bool computes;                 /* the device's; without it nothing has a time */
+    tide_transformer *transformer; /* owned */
+    interval timers[TIDE_N_TIMED];
+};
+
+void tide_workload_config_init(tide_workload_config *config) {
+    tide_transformer_config defaults;
+    tide_transformer_config_init(&defaults);
+    *config = (tide_workload_config){
+        .model = defaults.model,
+        .mode = TIDE_TRAIN,
+        .precision = TIDE_PRECISION_FP32,
+        .attention = TIDE_ATTENTION_FLASH,
+        .recompute = TIDE_RECOMPUTE_NONE,
+        .warmup_steps = 5,
+        .steps = 10,
+        .adamw = defaults.adamw,
+    };
+}
+
+/* Scope indices are 32 bits wide; more steps than this are a mistake anyway. */
+static const size_t MAX_STEPS = 1000000000;
+
+static tide_status check_config(const tide_workload_config *config, tide_error *error) {
+    if (config->steps == 0) {
+        return tide_fail(error, TIDE_INVALID, "0 measured steps: at least 1 is needed");
+    }
+    if (config->steps > MAX_STEPS || config->warmup_steps > MAX_STEPS) {
+        return tide_fail(error, TIDE_LIMIT, "more than %zu steps", MAX_STEPS);
+    }
+    if (config->keep_graph && config->mode != TIDE_FORWARD) {
+        return tide_fail(error, TIDE_INVALID,
+                         "keep_graph goes with mode forward only: mode %s keeps what backward "
+                         "needs by itself",
+                         tide_mode_name(config->mode));
+    }
+    return TIDE_OK;
+}
+
+static tide_status create_timers(tide_workload *workload, tide_error *error) {
+    for (size_t i = 0; i < TIDE_N_TIMED; i++) {
+        interval *timer = &workload->timers[i];
+        TIDE_TRY(tide_device_event_create(workload->device, &timer->begin, error));
+        TIDE_TRY(tide_device_event_create(workload->device, &timer->end, error));
+    }
+    return TIDE_OK;
+}
+
+static tide_status build(tide_workload *workload, tide_error *error) {
+    const tide_workload_config *config = &workload->config;
+    const tide_transformer_config transformer = {
+        .model = config->model,
+        .precision = config->precision,
+        .attention = config->attention,
+        .recompute = config->recompute,
+        .keep_for_backward = config->mode != TIDE_FORWARD || config->keep_graph,
+        .clip_grad_norm = config->clip_grad_norm,
+        .seed = config->seed,
+        .adamw = config->adamw,
+    };
+    TIDE_TRY(create_timers(workload, error));
+    return tide_transformer_create(&transformer, workload->cache, workload->recorder,
+                                   &workload->transformer, error);
+}
+
+tide_status tide_workload_create(const tide_workload_config *config, tide_cache *cache,
+                                 tide_recorder *recorder, tide_workload **ret_workload,
+                                 tide_error *error) {
+    TIDE_TRY(check_config(config, error));
+    const tide_hostmem *mem = tide_cache_get_config(cache)->mem;
+    tide_workload *workload = tide_hostmem_zeroed(mem, 1, sizeof(*workload));
+    if (workload == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for the run");
+    }
+    workload->config = *config;
+    workload->mem = mem;
+    workload->cache = cache;
+    workload->recorder = recorder;
+    workload->device = tide_cache_device(cache);
+    workload->computes = tide_device_get_info(workload->device)->computes;
+    tide_status status = build(workload, error);
+    if (status != TIDE_OK) {
+        tide_workload_destroy(workload);
+        return status;
+    }
+    *ret_workload = workload;
+    return TIDE_OK;
+}
+
+void tide_workload_destroy(tide_workload *workload) {
+    if (workload == NULL) {
+        return;
+    }
+    tide_transformer_destroy(workload->transformer);
+    for (size_t i = 0; i < TIDE_N_TIMED; i++) {
+        if (workload->timers[i].begin != NULL) {
+            tide_device_event_destroy(workload->device, workload->timers[i].begin);
+        }
+        if (workload->timers[i].end != NULL) {
+            tide_device_event_destroy(workload->device, workload->timers[i].end);
+        }
+    }
+    workload->mem->release(workload->mem->ctx, workload);
+}
+
+static tide_status timer_begin(tide_workload *workload, size_t which, tide_error *error) {
+    interval *timer = &workload->timers[which];
+    timer->host_begin_ns = tide_clock_now_ns();
+    return tide_device_event_record(workload->device, timer->begin, 0, error);
+}
+
+static tide_status timer_end(tide_workload *workload, size_t which, tide_error *error) {
+    interval *timer = &workload->timers[which];
+    TIDE_TRY(tide_device_event_record(workload->device, timer->end, 0, error));
+    timer->host_ms = (double)(tide_clock_now_ns() - timer->host_begin_ns) * 1e-6;
+    timer->ran = true;
+    return TIDE_OK;
+}
+
+static tide_status run_setup(tide_workload *workload, tide_error *error) {
+    tide_scope scope = tide_scope_begin(workload->recorder, TIDE_SCOPE_PHASE, "setup", -1);
+    tide_status status = tide_transformer_setup(workload->transformer, error);
+    if (status == TIDE_OK) {
+        status = tide_transformer_fill(workload->transformer, error);
+    }
+    tide_scope_end(workload->recorder, scope);
+    return status;
+}
+
+static tide_status forward_and_loss(tide_workload *workload, tide_error *error) {
+    TIDE_TRY(timer_begin(workload, TIDE_TIMED_FORWARD, error));
+    TIDE_TRY(tide_transformer_forward(workload->transformer, error));
+    if (workload->config.mode != TIDE_FORWARD) {
+        TIDE_TRY(tide_transformer_loss(workload->transformer, error));
+    }
+    return timer_end(workload, TIDE_TIMED_FORWARD, error);
+}
+
+/* The run_ functions close their scope on failure too, and with it all that is open inside. */
+static tide_status run_forward(tide_workload *workload, tide_error *error) {
+    tide_scope scope = tide_scope_begin(workload->recorder, TIDE_SCOPE_PHASE, "forward", -1);
+    tide_status status = forward_and_loss(workload, error);
+    tide_scope_end(workload->recorder, scope);
+    return status;
+}
+
+static tide_status timed_backward(tide_workload *workload, tide_error *error) {
+    TIDE_TRY(timer_begin(workload, TIDE_TIMED_BACKWARD, error));
+    TIDE_TRY(tide_transformer_backward(workload->transformer, error));
+    return timer_end(workload, TIDE_TIMED_BACKWARD, error);
+}
+
+static tide_status run_backward(tide_workload *workload, tide_error *error) {
+    tide_scope scope = tide_scope_begin(workload->recorder, TIDE_SCOPE_PHASE, "backward", -1);
+    tide_status status = timed_backward(workload, error);
+    tide_scope_end(workload->recorder, scope);
+    return status;
+}
+
+static tide_status timed_optimizer(tide_workload *workload, tide_error *error) {
+    TIDE_TRY(timer_begin(workload, TIDE_TIMED_OPTIMIZER, error));
+    TIDE_TRY(tide_transformer_optimize(workload->transformer, error));
+    return timer_end(workload, TIDE_TIMED_OPTIMIZER, error);
+}
+
+static tide_status run_optimizer(tide_workload *workload, tide_error *error) {
+    tide_scope scope = tide_scope_begin(workload->recorder, TIDE_SCOPE_PHASE, "optimizer", -1);
+    tide_status status = timed_optimizer(workload, error);
+    tide_scope_end(workload->recorder, scope);
+    return status;
+}
+
+static tide_status run_phases(tide_workload *workload, tide_error *error) {
+    TIDE_TRY(run_forward(workload, error));
+    if (workload->config.mode != TIDE_FORWARD) {
+        TIDE_TRY(run_backward(workload, error));
+    }
+    if (workload->config.mode == TIDE_TRAIN) {
+        TIDE_TRY(run_optimizer(workload, error));
+    }
+    return TIDE_OK;
+}
+
+/* The phases, one synchronisation, the loss, and last what nobody times: the releases. */
+static tide_status timed_step(tide_workload *workload, double *ret_loss, tide_error *error) {
+    for (size_t i = 0; i < TIDE_N_TIMED; i++) {
+        workload->timers[i].ran = false;
+    }
+    TIDE_TRY(timer_begin(workload, TIDE_TIMED_STEP, error));
+    TIDE_TRY(run_phases(workload, error));
+    TIDE_TRY(timer_end(workload, TIDE_TIMED_STEP, error));
+    TIDE_TRY(tide_device_synchronize(workload->device, error));
+    interval *step = &workload->timers[TIDE_TIMED_STEP];
+    step->host_ms = (double)(tide_clock_now_ns() - step->host_begin_ns) * 1e-6;
+    if (workload->computes && workload->config.mode != TIDE_FORWARD) {
+        float loss = 0;
+        const tide_tensor *value = tide_transformer_loss_value(workload->transformer);
+        TIDE_TRY(tide_device_copy(workload->device, &loss, value->array.data, sizeof(loss),
+                                  TIDE_COPY_TO_HOST, 0, error));
+        TIDE_TRY(tide_device_synchronize(workload->device, error));
+        *ret_loss = (double)loss;
+    }
+    return tide_transformer_end_step(workload->transformer, error);
+}
+
+static tide_status run_step(tide_workload *workload, const char *name, size_t index,
+                            double *ret_loss, tide_error *error) {
+    tide_scope scope = tide_scope_begin(workload->recorder, TIDE_SCOPE_STEP, name, (int32_t)index);
+    tide_status status = timed_step(workload, ret_loss, error);
+    tide_scope_end(workload->recorder, scope);
+    return status;
+}
+
+/* Appends the samples of the step that has just ended. */
+static tide_status keep_samples(tide_workload *workload, tide_workload_result *result,
+                                tide_error *error) {
+    double device_ms[TIDE_N_TIMED];
+    for (size_t i = 0; i < TIDE_N_TIMED; i++) {
+        const interval *timer = &workload->timers[i];
+        device_ms[i] = -1;
+        if (timer->ran && workload->computes) {
+            TIDE_TRY(tide_device_event_elapsed(workload->device, timer->begin, timer->end,
+                                               &device_ms[i], error));
+        }
+    }
+    for (size_t i = 0; i < TIDE_N_TIMED; i++) {
+        const interval *timer = &workload->timers[i];
+        bool timed = timer->ran && workload->computes;
+        result->host_ms[i][result->n_samples] = timed ? timer->host_ms : -1;
+        result->device_ms[i][result->n_samples] = device_ms[i];
+    }
+    result->n_samples++;
+    return TIDE_OK;
+}
+
+static tide_status alloc_samples(const tide_workload *workload, tide_workload_result *result,
+                                 tide_error *error) {
+    for (size_t i = 0; i < TIDE_N_TIMED; i++) {
+        size_t n = workload->config.steps;
+        result->host_ms[i] = tide_hostmem_zeroed(workload->mem, n, sizeof(double));
+        result->device_ms[i] = tide_hostmem_zeroed(workload->mem, n, sizeof(double));
+        if (result->host_ms[i] == NULL || result->device_ms[i] == NULL) {
+            return tide_fail(error, TIDE_NO_MEMORY,
+                             "the host has no memory left for the samples of %zu steps", n);
+        }
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_workload_run(tide_workload *workload, tide_workload_result *ret_result,
+                              tide_error *error) {
+    const tide_workload_config *config = &workload->config;
+    size_t n_total = config->warmup_steps + config->steps;
+    *ret_result = (tide_workload_result){.mem = workload->mem, .loss = (double)NAN};
+    TIDE_TRY(alloc_samples(workload, ret_result, error));
+    TIDE_TRY(run_setup(workload, error));
+    for (size_t i = 0; i < n_total; i++) {
+        bool warmup = i < config->warmup_steps;
+        TIDE_TRY(run_step(workload, warmup ? "warmup" : "step",
+                          warmup ? i : i - config->warmup_steps, &ret_result->loss, error));
+        if (!warmup) {
+            TIDE_TRY(keep_samples(workload, ret_result, error));
+        }
+        if (config->progress != NULL) {
+            config->progress(config->progress_ctx, i + 1, n_total);
+        }
+    }
+    return TIDE_OK;
+}
+
+void tide_workload_result_fini(tide_workload_result *result) {
+    for (size_t i = 0; result->mem != NULL && i < TIDE_N_TIMED; i++) {
+        result->mem->release(result->mem->ctx, result->host_ms[i]);
+        result->mem->release(result->mem->ctx, result->device_ms[i]);
+    }
+    *result = (tide_workload_result){.mem = NULL, .loss = (double)NAN};
+}
+
+uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config) {
+    const tide_memory_model_run run = {
+        .model = config->model,
+        .mode = config->mode,
+        .keep_graph = config->keep_graph,
+        .precision = config->precision,
+        .attention = config->attention,
+        .recompute = config->recompute,
+        .clips = config->clip_grad_norm > 0,
+        .workspace_bytes = 0,
+        .n_steps = config->warmup_steps + config->steps,
+    };
+    tide_memory_model model;
+    tide_memory_model_derive(&run, &model);
+    return model.peak_bytes;
+}
