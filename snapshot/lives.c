@@ -1,0 +1,251 @@
+#include "snapshot/lives.h"
+
+#include "common/map.h"
+
+/* What the walk knows about one device. */
+typedef struct walk_device {
+    tide_map alive; /* address -> index of its life, until its free completes */
+    tide_totals now;
+} walk_device;
+
+typedef struct walker {
+    const tide_snapshot *snapshot; /* borrowed */
+    tide_lives *lives;             /* borrowed; filled */
+    walk_device *devices;          /* owned */
+    size_t event;                  /* row at hand, + 1; 0: the start */
+} walker;
+
+int tide_life_is_allocated(const tide_life *life, int64_t event) {
+    int64_t moment = event + 1;
+    return (int64_t)life->born <= moment && moment < (int64_t)life->freed;
+}
+
+/* Adds to a total that holds no negative numbers. */
+static tide_status add(int64_t *total, uint64_t n_bytes, tide_error *error) {
+    if (n_bytes > (uint64_t)(INT64_MAX - *total)) {
+        return tide_fail(error, TIDE_LIMIT, "the bytes alive at once exceed 2^63 - 1");
+    }
+    *total += (int64_t)n_bytes;
+    return TIDE_OK;
+}
+
+static void note_maxima(walker *walk, size_t device) {
+    tide_device_lives *of = &walk->lives->devices[device];
+    const tide_totals *now = &walk->devices[device].now;
+    int64_t values[TIDE_N_MAX] = {now->requested_bytes, now->allocated_bytes, now->active_bytes,
+                                  now->reserved_bytes};
+    for (int i = 0; i < TIDE_N_MAX; i++) {
+        if (values[i] > of->max[i].bytes) {
+            of->max[i] = (tide_extreme){values[i], (int64_t)walk->event - 1};
+            if (i == TIDE_MAX_ALLOCATED) {
+                of->at_peak = *now;
+            }
+        }
+    }
+}
+
+static void forget(walker *walk, tide_life *life) {
+    tide_totals *now = &walk->devices[life->device].now;
+    now->active_bytes -= (int64_t)life->block_bytes;
+    now->requested_bytes -= (int64_t)life->requested_bytes;
+    life->completed = (uint32_t)walk->event;
+    tide_map_remove(&walk->devices[life->device].alive, life->address);
+}
+
+static void stop_counting(walker *walk, tide_life *life) {
+    tide_totals *now = &walk->devices[life->device].now;
+    now->allocated_bytes -= (int64_t)life->block_bytes;
+    now->n_blocks--;
+    life->freed = (uint32_t)walk->event;
+}
+
+static tide_status be_born(walker *walk, const tide_life *born, tide_error *error) {
+    walk_device *device = &walk->devices[born->device];
+    uint64_t other = 0;
+    if (tide_map_find(&device->alive, born->address, &other)) {
+        tide_life *replaced = &walk->lives->lives[other];
+        walk->lives->devices[born->device].n_unmatched++;
+        if (replaced->freed == TIDE_LIFE_FOREVER) {
+            stop_counting(walk, replaced);
+        }
+        forget(walk, replaced);
+    }
+    TIDE_TRY(add(&device->now.requested_bytes, born->requested_bytes, error));
+    TIDE_TRY(add(&device->now.active_bytes, born->block_bytes, error));
+    if (born->freed == TIDE_LIFE_FOREVER) {
+        TIDE_TRY(add(&device->now.allocated_bytes, born->block_bytes, error));
+        device->now.n_blocks++;
+    }
+    size_t index = walk->lives->n_lives++;
+    walk->lives->lives[index] = *born;
+    return tide_map_put(&device->alive, born->address, index);
+}
+
+static tide_status start(walker *walk, tide_error *error) {
+    const tide_snapshot *snapshot = walk->snapshot;
+    for (size_t i = 0; i < snapshot->n_start_segments; i++) {
+        const tide_segment_row *segment = &snapshot->start_segments[i];
+        walk_device *device = &walk->devices[segment->device];
+        TIDE_TRY(add(&device->now.reserved_bytes, segment->total_bytes, error));
+        device->now.n_segments++;
+        for (size_t j = 0; j < segment->n_blocks; j++) {
+            const tide_block_row *block = &snapshot->start_blocks[segment->first_block + j];
+            if (block->state == TIDE_BLOCK_FREE) {
+                continue;
+            }
+            tide_life born = {.address = segment->address + block->offset_bytes,
+                              .requested_bytes = block->requested_bytes,
+                              .block_bytes = block->block_bytes,
+                              .freed =
+                                  block->state == TIDE_BLOCK_PENDING_FREE ? 0 : TIDE_LIFE_FOREVER,
+                              .completed = TIDE_LIFE_FOREVER,
+                              .stack = block->stack,
+                              .scope = block->scope,
+                              .name = block->name,
+                              .category = block->category,
+                              .device = segment->device};
+            TIDE_TRY(be_born(walk, &born, error));
+        }
+    }
+    for (size_t i = 0; i < snapshot->n_devices; i++) {
+        tide_device_lives *of = &walk->lives->devices[i];
+        of->at_peak = walk->devices[i].now;
+        for (int j = 0; j < TIDE_N_MAX; j++) {
+            of->max[j] = (tide_extreme){-1, -1};
+        }
+        note_maxima(walk, i);
+    }
+    return TIDE_OK;
+}
+
+static tide_status alloc_row(walker *walk, const tide_event *event, tide_error *error) {
+    tide_life born = {.address = event->address,
+                      .requested_bytes = event->requested_bytes,
+                      .block_bytes = event->block_bytes,
+                      .born = (uint32_t)walk->event,
+                      .freed = TIDE_LIFE_FOREVER,
+                      .completed = TIDE_LIFE_FOREVER,
+                      .stack = event->stack,
+                      .scope = event->scope,
+                      .name = event->name,
+                      .category = event->category,
+                      .device = event->device};
+    return be_born(walk, &born, error);
+}
+
+static void free_row(walker *walk, const tide_event *event) {
+    uint64_t index = 0;
+    if (!tide_map_find(&walk->devices[event->device].alive, event->address, &index)) {
+        walk->lives->devices[event->device].n_unmatched++;
+        return;
+    }
+    tide_life *life = &walk->lives->lives[index];
+    if (life->freed == TIDE_LIFE_FOREVER) {
+        stop_counting(walk, life);
+    }
+    if (event->action != TIDE_ACTION_FREE_REQUESTED) {
+        forget(walk, life);
+    }
+}
+
+static tide_status segment_row(walker *walk, const tide_event *event, tide_error *error) {
+    tide_totals *now = &walk->devices[event->device].now;
+    if (event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_MAP) {
+        now->n_segments++;
+        return add(&now->reserved_bytes, event->block_bytes, error);
+    }
+    if (event->block_bytes > (uint64_t)now->reserved_bytes) {
+        walk->lives->devices[event->device].n_unmatched++;
+        return TIDE_OK;
+    }
+    now->n_segments--;
+    now->reserved_bytes -= (int64_t)event->block_bytes;
+    return TIDE_OK;
+}
+
+static tide_status one_event(walker *walk, const tide_event *event, tide_error *error) {
+    walk->lives->devices[event->device].counts[event->action]++;
+    switch (event->action) {
+    case TIDE_ACTION_ALLOC:
+        TIDE_TRY(alloc_row(walk, event, error));
+        note_maxima(walk, event->device);
+        return TIDE_OK;
+    case TIDE_ACTION_FREE:
+    case TIDE_ACTION_FREE_REQUESTED:
+    case TIDE_ACTION_FREE_COMPLETED:
+        free_row(walk, event);
+        return TIDE_OK;
+    case TIDE_ACTION_SEGMENT_ALLOC:
+    case TIDE_ACTION_SEGMENT_MAP:
+        TIDE_TRY(segment_row(walk, event, error));
+        note_maxima(walk, event->device);
+        return TIDE_OK;
+    case TIDE_ACTION_SEGMENT_FREE:
+    case TIDE_ACTION_SEGMENT_UNMAP:
+        return segment_row(walk, event, error);
+    default:
+        return TIDE_OK;
+    }
+}
+
+static tide_status walk_all(walker *walk, tide_error *error) {
+    const tide_snapshot *snapshot = walk->snapshot;
+    TIDE_TRY(start(walk, error));
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        walk->event = i + 1;
+        TIDE_TRY(one_event(walk, &snapshot->events[i], error));
+    }
+    for (size_t i = 0; i < snapshot->n_devices; i++) {
+        walk->lives->devices[i].end = walk->devices[i].now;
+    }
+    return TIDE_OK;
+}
+
+static size_t count_births(const tide_snapshot *snapshot) {
+    size_t n = snapshot->n_start_blocks;
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        n += snapshot->events[i].action == TIDE_ACTION_ALLOC;
+    }
+    return n;
+}
+
+tide_status tide_lives_init(tide_lives *lives, const tide_snapshot *snapshot,
+                            const tide_hostmem *mem, tide_error *error) {
+    *lives = (tide_lives){.mem = mem, .n_devices = snapshot->n_devices};
+    if (snapshot->n_events > TIDE_MAX_EVENTS) {
+        return tide_fail(error, TIDE_LIMIT, "%zu events: the limit is 2^32 - 2",
+                         snapshot->n_events);
+    }
+    walker walk = {.snapshot = snapshot, .lives = lives};
+    size_t n_births = count_births(snapshot);
+    tide_status status = TIDE_NO_MEMORY;
+    lives->lives = tide_hostmem_zeroed(mem, n_births, sizeof(*lives->lives));
+    lives->devices = tide_hostmem_zeroed(mem, snapshot->n_devices, sizeof(*lives->devices));
+    walk.devices = tide_hostmem_zeroed(mem, snapshot->n_devices, sizeof(*walk.devices));
+    if (lives->lives == NULL || lives->devices == NULL || walk.devices == NULL) {
+        goto done;
+    }
+    for (size_t i = 0; i < snapshot->n_devices; i++) {
+        tide_map_init(&walk.devices[i].alive, mem);
+    }
+    status = walk_all(&walk, error);
+    for (size_t i = 0; i < snapshot->n_devices; i++) {
+        tide_map_fini(&walk.devices[i].alive);
+    }
+
+done:
+    mem->release(mem->ctx, walk.devices);
+    if (status != TIDE_OK) {
+        tide_lives_fini(lives);
+    }
+    return status;
+}
+
+void tide_lives_fini(tide_lives *lives) {
+    if (lives->mem == NULL) {
+        return;
+    }
+    lives->mem->release(lives->mem->ctx, lives->lives);
+    lives->mem->release(lives->mem->ctx, lives->devices);
+    *lives = (tide_lives){.mem = lives->mem};
+}

@@ -1,0 +1,84 @@
+/* lives.h - from a snapshot's start and events to the life of each block, and to the four byte
+ * totals after each event's moment of interest.
+ *
+ * The events may come from a file that nobody checked: a free without its block and an alloc on top
+ * of a live one are counted, not believed.
+ */
+#ifndef TIDE_SNAPSHOT_LIVES_H
+#define TIDE_SNAPSHOT_LIVES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/hostmem.h"
+#include "common/status.h"
+#include "snapshot/snapshot.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_LIFE_FOREVER = UINT32_MAX, TIDE_MAX_EVENTS = UINT32_MAX - 1 };
+
+/* One block from its allocation to its release. Events are rows of the event table. */
+typedef struct tide_life {
+    uint64_t address;
+    uint64_t requested_bytes;
+    uint64_t block_bytes;
+    uint32_t born;  /* its alloc row + 1; 0: alive at the start */
+    uint32_t freed; /* row that requested its free, + 1; 0: before the start; TIDE_LIFE_FOREVER */
+    uint32_t completed;          /* row that completed its free, + 1; TIDE_LIFE_FOREVER */
+    uint32_t stack, scope, name; /* of the allocation; TIDE_NONE */
+    uint8_t category;
+    uint8_t device;
+} tide_life;
+
+/* The byte totals of one device. */
+typedef struct tide_totals {
+    int64_t requested_bytes; /* until the free completes */
+    int64_t allocated_bytes; /* whole blocks, until the free is requested */
+    int64_t active_bytes;    /* whole blocks, until the free completes */
+    int64_t reserved_bytes;  /* segments */
+    int64_t n_blocks;        /* allocated blocks */
+    int64_t n_segments;
+} tide_totals;
+
+/* The highest value of one total and the first event that reached it (-1: before the first). */
+typedef struct tide_extreme {
+    int64_t bytes;
+    int64_t event;
+} tide_extreme;
+
+enum { TIDE_MAX_REQUESTED = 0, TIDE_MAX_ALLOCATED, TIDE_MAX_ACTIVE, TIDE_MAX_RESERVED, TIDE_N_MAX };
+
+typedef struct tide_device_lives {
+    int64_t counts[TIDE_N_ACTIONS]; /* rows per action */
+    int64_t n_unmatched; /* frees of blocks that were not alive, allocs on top of live ones */
+    tide_extreme max[TIDE_N_MAX];
+    tide_totals at_peak; /* after max[TIDE_MAX_ALLOCATED].event */
+    tide_totals end;     /* after the last event */
+} tide_device_lives;
+
+typedef struct tide_lives {
+    const tide_hostmem *mem; /* borrowed */
+    tide_life *lives;        /* owned; in order of birth */
+    size_t n_lives;
+    tide_device_lives *devices; /* owned; as many as the snapshot has */
+    size_t n_devices;
+} tide_lives;
+
+/* TIDE_LIMIT: more than TIDE_MAX_EVENTS events, or totals beyond 2^63 - 1. The caller finishes
+ * it. */
+TIDE_NODISCARD tide_status tide_lives_init(tide_lives *lives, const tide_snapshot *snapshot,
+                                           const tide_hostmem *mem, tide_error *error);
+void tide_lives_fini(tide_lives *lives);
+
+/* True when the block is allocated (its free not yet requested) after row `event` (-1: at the
+ * start). */
+int tide_life_is_allocated(const tide_life *life, int64_t event);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

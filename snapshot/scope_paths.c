@@ -1,0 +1,120 @@
+#include "snapshot/scope_paths.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/map.h"
+
+enum { INDEX_BYTES = 16 }; /* " 2147483647" */
+
+static uint64_t hash_of(const tide_scope_path *path) {
+    uint64_t hash = tide_hash_u64((uint64_t)path->parent << 32 | path->name);
+    return tide_hash_u64(hash ^ ((uint64_t)(uint32_t)path->index << 8 | path->kind));
+}
+
+static bool equal(const tide_scope_path *a, const tide_scope_path *b) {
+    return a->parent == b->parent && a->name == b->name && a->index == b->index &&
+           a->kind == b->kind;
+}
+
+static tide_status intern(tide_scope_paths *paths, tide_map *by_hash, const tide_scope_path *path,
+                          uint32_t *ret_number) {
+    uint64_t hash = hash_of(path);
+    uint64_t number = 0;
+    while (tide_map_find(by_hash, hash, &number)) {
+        if (equal(&paths->paths[number], path)) {
+            *ret_number = (uint32_t)number;
+            return TIDE_OK;
+        }
+        hash++;
+    }
+    tide_scope_path *grown = tide_hostmem_grow(paths->mem, paths->paths, &paths->capacity,
+                                               paths->n_paths + 1, sizeof(*grown));
+    if (grown == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    paths->paths = grown;
+    TIDE_TRY(tide_map_put(by_hash, hash, paths->n_paths));
+    paths->paths[paths->n_paths] = *path;
+    *ret_number = (uint32_t)paths->n_paths++;
+    return TIDE_OK;
+}
+
+static tide_status intern_all(tide_scope_paths *paths, tide_map *by_hash,
+                              const tide_snapshot *snapshot) {
+    for (size_t i = 0; i < snapshot->n_scopes; i++) {
+        const tide_scope_row *row = &snapshot->scopes[i];
+        uint32_t parent = row->parent == TIDE_NONE ? TIDE_NONE : paths->of_scope[row->parent];
+        if (row->kind == TIDE_SCOPE_STEP) {
+            paths->of_scope[i] = parent;
+            continue;
+        }
+        tide_scope_path path = {parent, row->name, row->index, row->kind};
+        TIDE_TRY(intern(paths, by_hash, &path, &paths->of_scope[i]));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_scope_paths_init(tide_scope_paths *paths, const tide_snapshot *snapshot,
+                                  const tide_hostmem *mem) {
+    *paths = (tide_scope_paths){.mem = mem};
+    paths->of_scope = tide_hostmem_zeroed(mem, snapshot->n_scopes, sizeof(*paths->of_scope));
+    if (paths->of_scope == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tide_map by_hash;
+    tide_map_init(&by_hash, mem);
+    tide_status status = intern_all(paths, &by_hash, snapshot);
+    tide_map_fini(&by_hash);
+    if (status != TIDE_OK) {
+        tide_scope_paths_fini(paths);
+    }
+    return status;
+}
+
+void tide_scope_paths_fini(tide_scope_paths *paths) {
+    if (paths->mem == NULL) {
+        return;
+    }
+    paths->mem->release(paths->mem->ctx, paths->of_scope);
+    paths->mem->release(paths->mem->ctx, paths->paths);
+    *paths = (tide_scope_paths){.mem = paths->mem};
+}
+
+uint32_t tide_scope_paths_phase(const tide_scope_paths *paths, uint32_t path) {
+    while (path != TIDE_NONE && paths->paths[path].kind != TIDE_SCOPE_PHASE) {
+        path = paths->paths[path].parent;
+    }
+    return path;
+}
+
+const char *tide_scope_paths_text(const tide_scope_paths *paths, const tide_snapshot *snapshot,
+                                  uint32_t path, tide_arena *arena) {
+    static const char SEPARATOR[] = " > ";
+    uint32_t chain[TIDE_SCOPE_PATH_DEPTH];
+    size_t n_chain = 0;
+    size_t n_bytes = 1;
+    for (uint32_t i = path; i != TIDE_NONE && n_chain < TIDE_SCOPE_PATH_DEPTH;
+         i = paths->paths[i].parent) {
+        n_bytes += strlen(tide_snapshot_text(snapshot, paths->paths[i].name)) + INDEX_BYTES +
+                   sizeof(SEPARATOR);
+        chain[n_chain++] = i;
+    }
+    char *text = tide_arena_alloc(arena, n_bytes, 1);
+    if (text == NULL) {
+        return NULL;
+    }
+    size_t n_used = 0;
+    while (n_chain > 0) {
+        const tide_scope_path *one = &paths->paths[chain[--n_chain]];
+        char index[INDEX_BYTES] = "";
+        if (one->index >= 0) {
+            snprintf(index, sizeof(index), " %d", (int)one->index);
+        }
+        n_used += (size_t)snprintf(text + n_used, n_bytes - n_used, "%s%s%s",
+                                   tide_snapshot_text(snapshot, one->name), index,
+                                   n_chain > 0 ? SEPARATOR : "");
+    }
+    return text;
+}

@@ -1,0 +1,53 @@
+/* scope_paths.h - the path of each scope without its step ("backward > layer 5 > attention"), with
+ * equal paths of different steps having one number.
+ */
+#ifndef TIDE_SNAPSHOT_SCOPE_PATHS_H
+#define TIDE_SNAPSHOT_SCOPE_PATHS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/hostmem.h"
+#include "common/status.h"
+#include "snapshot/snapshot.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_SCOPE_PATH_DEPTH = 32 }; /* components that are shown; deeper ones count to the 32nd */
+
+/* A distinct path: its innermost component, and the path that encloses it. */
+typedef struct tide_scope_path {
+    uint32_t parent; /* number of the enclosing path, smaller; TIDE_NONE: outermost */
+    uint32_t name;   /* string */
+    int32_t index;   /* layer number; -1: none */
+    uint8_t kind;    /* tide_scope_kind, never a step */
+} tide_scope_path;
+
+typedef struct tide_scope_paths {
+    const tide_hostmem *mem; /* borrowed */
+    uint32_t *of_scope;      /* owned; number of the scope's path, TIDE_NONE for a bare step */
+    tide_scope_path *paths;  /* owned */
+    size_t n_paths;
+    size_t capacity; /* of paths */
+} tide_scope_paths;
+
+TIDE_NODISCARD tide_status tide_scope_paths_init(tide_scope_paths *paths,
+                                                 const tide_snapshot *snapshot,
+                                                 const tide_hostmem *mem);
+void tide_scope_paths_fini(tide_scope_paths *paths);
+
+/* The innermost phase that encloses or is the path; TIDE_NONE: none. */
+uint32_t tide_scope_paths_phase(const tide_scope_paths *paths, uint32_t path);
+
+/* "backward > layer 5 > attention"; "" for TIDE_NONE. The text lies in `arena`; NULL when there is
+ * no memory. */
+const char *tide_scope_paths_text(const tide_scope_paths *paths, const tide_snapshot *snapshot,
+                                  uint32_t path, tide_arena *arena);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,100 @@
+#include "snapshot/snapshot.h"
+
+#include <string.h>
+
+#include "snapshot/private_texts.h"
+
+static void init_texts(tide_snapshot *snapshot) {
+    snapshot->tool_version = "";
+    snapshot->tool_build = "";
+    snapshot->clock_source = "none";
+    snapshot->full_policy = "";
+    snapshot->run.command = "";
+    snapshot->run.precision = "";
+    snapshot->run.mode = "";
+    snapshot->run.attention = "";
+    snapshot->run.recompute = "";
+    snapshot->run.outcome = "";
+    snapshot->run.host_name = "";
+    snapshot->run.host_os = "";
+    snapshot->run.host_cpu = "";
+}
+
+static void init_numbers(tide_snapshot *snapshot) {
+    tide_snapshot_run *run = &snapshot->run;
+    run->started_unix_us = -1;
+    run->batch_size = -1;
+    run->context_length = -1;
+    run->seed = -1;
+    run->memory_limit_bytes = -1;
+    run->clip_grad_norm = -1.0;
+    run->host_n_cpus = -1;
+    run->host_total_bytes = -1;
+    run->model = (tide_snapshot_model){NULL, -1, -1, -1, -1, -1, -1};
+    snapshot->timing.warmup_steps = -1;
+    snapshot->timing.measured_steps = -1;
+    snapshot->timing.flops = -1.0;
+    snapshot->timing.stated_peak_flops = -1.0;
+    snapshot->timing.recorder_ns_per_event = -1.0;
+}
+
+tide_status tide_snapshot_create(const tide_hostmem *mem, tide_snapshot **ret_snapshot) {
+    if (mem == NULL) {
+        mem = tide_hostmem_default();
+    }
+    tide_snapshot *snapshot = tide_hostmem_zeroed(mem, 1, sizeof(*snapshot));
+    if (snapshot == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tide_arena_init(&snapshot->arena, mem);
+    init_texts(snapshot);
+    init_numbers(snapshot);
+    *ret_snapshot = snapshot;
+    return TIDE_OK;
+}
+
+void tide_snapshot_destroy(tide_snapshot *snapshot) {
+    if (snapshot == NULL) {
+        return;
+    }
+    const tide_hostmem *mem = snapshot->arena.mem;
+    tide_arena_fini(&snapshot->arena);
+    mem->release(mem->ctx, snapshot);
+}
+
+const char *tide_snapshot_text(const tide_snapshot *snapshot, uint32_t string) {
+    return string < snapshot->n_strings ? snapshot->strings[string] : "";
+}
+
+/* The last component of an absolute path, and any other text as it is. */
+static const char *without_folder(const char *text) {
+    if (text[0] != '/') {
+        return text;
+    }
+    const char *slash = strrchr(text, '/');
+    return slash[1] != '\0' ? slash + 1 : "";
+}
+
+tide_status tide_snapshot_strip_private(tide_snapshot *snapshot) {
+    const char **strings =
+        tide_arena_alloc(&snapshot->arena, snapshot->n_strings, sizeof(*strings));
+    tide_snapshot_setting *settings =
+        tide_arena_alloc(&snapshot->arena, snapshot->n_settings, sizeof(*settings));
+    if (strings == NULL || settings == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < snapshot->n_strings; i++) {
+        strings[i] = without_folder(snapshot->strings[i]);
+    }
+    for (size_t i = 0; i < snapshot->n_settings; i++) {
+        settings[i] = snapshot->settings[i];
+        if (settings[i].text != NULL) {
+            settings[i].text = without_folder(settings[i].text);
+        }
+    }
+    snapshot->strings = strings;
+    snapshot->settings = settings;
+    snapshot->run.command = "";
+    snapshot->run.host_name = "";
+    return TIDE_OK;
+}

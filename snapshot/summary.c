@@ -1,0 +1,306 @@
+#include "snapshot/summary.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/map.h"
+#include "snapshot/scope_paths.h"
+
+enum { ROUNDING_BYTES = 512 };
+
+typedef struct summary_builder {
+    const tide_snapshot *snapshot; /* borrowed */
+    tide_summary *summary;         /* borrowed; filled */
+    tide_lives lives;
+    tide_scope_paths paths;
+} summary_builder;
+
+/* Which group a block belongs to. */
+typedef uint32_t (*key_of)(const summary_builder *builder, const tide_life *life);
+
+static uint32_t category_key(const summary_builder *builder, const tide_life *life) {
+    (void)builder;
+    return life->category;
+}
+
+static uint32_t stack_key(const summary_builder *builder, const tide_life *life) {
+    (void)builder;
+    return life->stack;
+}
+
+static uint32_t scope_key(const summary_builder *builder, const tide_life *life) {
+    return life->scope == TIDE_NONE ? TIDE_NONE : builder->paths.of_scope[life->scope];
+}
+
+static uint32_t phase_key(const summary_builder *builder, const tide_life *life) {
+    return tide_scope_paths_phase(&builder->paths, scope_key(builder, life));
+}
+
+static int by_bytes(const void *left, const void *right) {
+    const tide_share *a = left;
+    const tide_share *b = right;
+    if (a->bytes != b->bytes) {
+        return a->bytes < b->bytes ? 1 : -1;
+    }
+    return a->key < b->key ? -1 : a->key > b->key;
+}
+
+static void add_block(const summary_builder *builder, tide_share *share, const tide_life *life) {
+    share->bytes += (int64_t)life->block_bytes;
+    share->requested_bytes += (int64_t)life->requested_bytes;
+    share->n_blocks++;
+    if ((int64_t)life->block_bytes > share->largest_bytes) {
+        share->largest_bytes = (int64_t)life->block_bytes;
+        share->largest_name = tide_snapshot_text(builder->snapshot, life->name);
+    }
+}
+
+/* Room for a share per distinct key, found through `by_key`. */
+static tide_status group(summary_builder *builder, const tide_summary_peak *peak,
+                         key_of key_of_life, tide_map *by_key, tide_split *ret_split) {
+    tide_arena *arena = &builder->summary->arena;
+    for (size_t i = 0; i < peak->n_blocks; i++) {
+        uint32_t key = key_of_life(builder, &peak->blocks[i]);
+        if (!tide_map_find(by_key, key, NULL)) {
+            TIDE_TRY(tide_map_put(by_key, key, by_key->n_used));
+        }
+    }
+    size_t n_shares = by_key->n_used;
+    tide_share *shares = tide_arena_alloc(arena, n_shares, sizeof(*shares));
+    if (shares == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < peak->n_blocks; i++) {
+        uint32_t key = key_of_life(builder, &peak->blocks[i]);
+        uint64_t number = 0;
+        (void)tide_map_find(by_key, key, &number);
+        shares[number].key = key;
+        add_block(builder, &shares[number], &peak->blocks[i]);
+    }
+    qsort(shares, n_shares, sizeof(*shares), by_bytes);
+    for (size_t i = 0; i < n_shares; i++) {
+        shares[i].label = "";
+        if (key_of_life != stack_key) {
+            shares[i].label =
+                tide_scope_paths_text(&builder->paths, builder->snapshot, shares[i].key, arena);
+        }
+        if (shares[i].label == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+    }
+    *ret_split = (tide_split){shares, n_shares};
+    return TIDE_OK;
+}
+
+static tide_status split(summary_builder *builder, const tide_summary_peak *peak,
+                         key_of key_of_life, tide_split *ret_split) {
+    tide_map by_key;
+    tide_map_init(&by_key, builder->lives.mem);
+    tide_status status = group(builder, peak, key_of_life, &by_key, ret_split);
+    tide_map_fini(&by_key);
+    return status;
+}
+
+static tide_status split_by_category(summary_builder *builder, const tide_summary_peak *peak,
+                                     tide_split *ret_split) {
+    tide_share *shares =
+        tide_arena_alloc(&builder->summary->arena, TIDE_N_CATEGORIES, sizeof(*shares));
+    if (shares == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < TIDE_N_CATEGORIES; i++) {
+        shares[i].label = tide_category_name((int)i);
+        shares[i].key = i;
+        shares[i].largest_name = "";
+    }
+    for (size_t i = 0; i < peak->n_blocks; i++) {
+        add_block(builder, &shares[category_key(builder, &peak->blocks[i])], &peak->blocks[i]);
+    }
+    *ret_split = (tide_split){shares, TIDE_N_CATEGORIES};
+    return TIDE_OK;
+}
+
+static int by_size(const void *left, const void *right) {
+    const tide_life *a = left;
+    const tide_life *b = right;
+    if (a->block_bytes != b->block_bytes) {
+        return a->block_bytes < b->block_bytes ? 1 : -1;
+    }
+    if (a->born != b->born) {
+        return a->born < b->born ? -1 : 1;
+    }
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static void account(tide_summary_peak *peak) {
+    for (size_t i = 0; i < peak->n_blocks; i++) {
+        uint64_t asked = peak->blocks[i].requested_bytes; /* at most the block's: validated */
+        uint64_t slack = peak->blocks[i].block_bytes - asked;
+        uint64_t rounding = (ROUNDING_BYTES - asked % ROUNDING_BYTES) % ROUNDING_BYTES;
+        rounding = rounding < slack ? rounding : slack;
+        peak->asked_bytes += (int64_t)asked;
+        peak->rounding_bytes += (int64_t)rounding;
+        peak->unsplit_bytes += (int64_t)(slack - rounding);
+    }
+}
+
+/* The blocks of one device that are allocated at its peak. */
+static tide_status collect(summary_builder *builder, size_t device, tide_summary_peak *peak) {
+    size_t n_blocks = (size_t)peak->totals.n_blocks;
+    tide_life *blocks = tide_arena_alloc(&builder->summary->arena, n_blocks, sizeof(*blocks));
+    if (blocks == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < builder->lives.n_lives; i++) {
+        const tide_life *life = &builder->lives.lives[i];
+        if (life->device == device && tide_life_is_allocated(life, peak->event) && n < n_blocks) {
+            blocks[n++] = *life;
+        }
+    }
+    qsort(blocks, n, sizeof(*blocks), by_size);
+    peak->blocks = blocks;
+    peak->n_blocks = n;
+    return TIDE_OK;
+}
+
+/* Step, phase and scope of the peak's row. */
+static tide_status locate(summary_builder *builder, tide_summary_peak *peak) {
+    const tide_snapshot *snapshot = builder->snapshot;
+    peak->time_ns = -1;
+    peak->step = -1;
+    peak->step_name = "";
+    peak->phase = "";
+    peak->scope_path = "";
+    if (peak->event < 0) {
+        return TIDE_OK;
+    }
+    const tide_event *event = &snapshot->events[peak->event];
+    peak->time_ns = event->time_ns;
+    if (event->scope == TIDE_NONE) {
+        return TIDE_OK;
+    }
+    uint32_t path = builder->paths.of_scope[event->scope];
+    uint32_t phase = tide_scope_paths_phase(&builder->paths, path);
+    if (phase != TIDE_NONE) {
+        peak->phase = tide_snapshot_text(snapshot, builder->paths.paths[phase].name);
+    }
+    for (uint32_t i = event->scope; i != TIDE_NONE; i = snapshot->scopes[i].parent) {
+        if (snapshot->scopes[i].kind == TIDE_SCOPE_STEP) {
+            peak->step = snapshot->scopes[i].index;
+            peak->step_name = tide_snapshot_text(snapshot, snapshot->scopes[i].name);
+            break;
+        }
+    }
+    peak->scope_path =
+        tide_scope_paths_text(&builder->paths, snapshot, path, &builder->summary->arena);
+    return peak->scope_path != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+}
+
+static tide_status summarise_device(summary_builder *builder, size_t device,
+                                    tide_summary_device *of) {
+    const tide_device_lives *lives = &builder->lives.devices[device];
+    memcpy(of->counts, lives->counts, sizeof(of->counts));
+    memcpy(of->max, lives->max, sizeof(of->max));
+    of->n_unmatched = lives->n_unmatched;
+    of->end = lives->end;
+    tide_summary_peak *peak = &of->peak;
+    peak->event = lives->max[TIDE_MAX_ALLOCATED].event;
+    peak->totals = lives->at_peak;
+    TIDE_TRY(locate(builder, peak));
+    TIDE_TRY(collect(builder, device, peak));
+    account(peak);
+    TIDE_TRY(split_by_category(builder, peak, &peak->by_category));
+    TIDE_TRY(split(builder, peak, phase_key, &peak->by_phase));
+    TIDE_TRY(split(builder, peak, scope_key, &peak->by_scope));
+    return split(builder, peak, stack_key, &peak->by_stack);
+}
+
+static void note_oom(const tide_snapshot *snapshot, tide_summary_device *devices) {
+    for (size_t i = 0; i < snapshot->n_devices; i++) {
+        devices[i].oom_event = -1;
+        devices[i].oom_requested_bytes = -1;
+        devices[i].oom_free_bytes = -1;
+    }
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        const tide_event *event = &snapshot->events[i];
+        if (event->action != TIDE_ACTION_OOM) {
+            continue;
+        }
+        tide_summary_device *of = &devices[event->device];
+        if (of->n_oom++ == 0) {
+            of->oom_event = (int64_t)i;
+            of->oom_requested_bytes = (int64_t)event->requested_bytes;
+            of->oom_free_bytes = (int64_t)event->block_bytes;
+        }
+    }
+}
+
+static tide_status summarise(summary_builder *builder) {
+    const tide_snapshot *snapshot = builder->snapshot;
+    tide_summary_device *devices =
+        tide_arena_alloc(&builder->summary->arena, snapshot->n_devices, sizeof(*devices));
+    if (devices == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    note_oom(snapshot, devices);
+    for (size_t i = 0; i < snapshot->n_devices; i++) {
+        TIDE_TRY(summarise_device(builder, i, &devices[i]));
+    }
+    builder->summary->devices = devices;
+    builder->summary->n_devices = snapshot->n_devices;
+    builder->summary->n_dropped = snapshot->n_dropped;
+    return TIDE_OK;
+}
+
+tide_status tide_summary_create(const tide_snapshot *snapshot, tide_summary **ret_summary,
+                                tide_error *error) {
+    const tide_hostmem *mem = snapshot->arena.mem;
+    summary_builder builder = {.snapshot = snapshot};
+    tide_summary *summary = tide_hostmem_zeroed(mem, 1, sizeof(*summary));
+    if (summary == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tide_arena_init(&summary->arena, mem);
+    builder.summary = summary;
+    tide_status status = tide_lives_init(&builder.lives, snapshot, mem, error);
+    if (status != TIDE_OK) {
+        goto fail_lives;
+    }
+    status = tide_scope_paths_init(&builder.paths, snapshot, mem);
+    if (status != TIDE_OK) {
+        goto fail_paths;
+    }
+    status = summarise(&builder);
+    tide_scope_paths_fini(&builder.paths);
+fail_paths:
+    tide_lives_fini(&builder.lives);
+fail_lives:
+    if (status == TIDE_OK) {
+        *ret_summary = summary;
+    } else {
+        tide_summary_destroy(summary);
+    }
+    return status;
+}
+
+void tide_summary_destroy(tide_summary *summary) {
+    if (summary == NULL) {
+        return;
+    }
+    const tide_hostmem *mem = summary->arena.mem;
+    tide_arena_fini(&summary->arena);
+    mem->release(mem->ctx, summary);
+}
+
+size_t tide_summary_main_device(const tide_summary *summary) {
+    size_t main_device = 0;
+    for (size_t i = 1; i < summary->n_devices; i++) {
+        if (summary->devices[i].peak.totals.allocated_bytes >
+            summary->devices[main_device].peak.totals.allocated_bytes) {
+            main_device = i;
+        }
+    }
+    return main_device;
+}

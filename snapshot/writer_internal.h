@@ -1,0 +1,17 @@
+/* writer_internal.h - the parts of a snapshot document, each written by its own file.
+ */
+#ifndef TIDE_SNAPSHOT_WRITER_INTERNAL_H
+#define TIDE_SNAPSHOT_WRITER_INTERNAL_H
+
+#include "snapshot/json_writer.h"
+#include "snapshot/snapshot.h"
+#include "snapshot/summary.h"
+
+/* The key "summary" with its value. */
+void tide_write_summary(tide_json_writer *json, const tide_summary *summary);
+
+/* Keys and columns of strings, frames, stacks, scopes, start, end, events and oom. Addresses are
+ * divided by unit_bytes. */
+void tide_write_tables(tide_json_writer *json, const tide_snapshot *snapshot, uint64_t unit_bytes);
+
+#endif
