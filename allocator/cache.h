@@ -14,6 +14,7 @@
 #ifndef TIDE_ALLOCATOR_CACHE_H
 #define TIDE_ALLOCATOR_CACHE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,10 +47,12 @@ typedef struct tide_cache_config {
     size_t max_split_bytes;     /* TIDE_UNLIMITED; max_split_size_mb */
     size_t max_non_split_rounding_bytes; /* 20 MiB; max_non_split_rounding_mb */
     double garbage_collection_threshold; /* 0: off; garbage_collection_threshold */
+    double per_process_memory_fraction;  /* 1: off; of the device's total: a second memory limit */
     size_t
         roundup_power2_divisions[TIDE_N_ROUNDUP_INTERVALS]; /* 0: off; roundup_power2_divisions */
 } tide_cache_config;
 
+/* PyTorch's defaults, without a memory limit. */
 void tide_cache_config_init(tide_cache_config *config);
 
 /* Applies "name:value,name:value" in PyTorch's spelling on top of what is there. Unknown names are
@@ -59,14 +62,20 @@ void tide_cache_config_init(tide_cache_config *config);
 TIDE_NODISCARD tide_status tide_cache_config_parse(tide_cache_config *config, const char *text,
                                                    tide_error *error);
 
+/* The same with what the environment variable TIDEMARK_ALLOC_CONF holds; nothing happens where it
+ * is not set. */
+TIDE_NODISCARD tide_status tide_cache_config_from_environment(tide_cache_config *config,
+                                                              tide_error *error);
+
 /* What the bytes are for. `name` is copied; NULL: none. */
 typedef struct tide_tag {
     tide_category category;
     const char *name;
 } tide_tag;
 
-/* `recorder` NULL: nothing is recorded. `config` NULL: defaults. Device and recorder are borrowed
- * and outlive the cache. The caller destroys it. */
+/* `recorder` NULL: nothing is recorded. `config` NULL: defaults. TIDE_INVALID for sizes that
+ * contradict one another, and for a memory fraction of a device without a capacity. Device and
+ * recorder are borrowed and outlive the cache. The caller destroys it. */
 TIDE_NODISCARD tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
                                              const tide_cache_config *config,
                                              tide_cache **ret_cache, tide_error *error);
@@ -119,9 +128,41 @@ typedef struct tide_cache_stats {
 
 void tide_cache_get_stats(tide_cache *cache, tide_cache_stats *ret_stats);
 void tide_cache_reset_peaks(tide_cache *cache);
-/* The effective settings. Valid until the cache is destroyed. */
+/* The effective settings: memory_limit_bytes is the lower of the two limits. Valid until the cache
+ * is destroyed. */
 const tide_cache_config *tide_cache_get_config(const tide_cache *cache);
 tide_device *tide_cache_device(const tide_cache *cache);
+
+enum { TIDE_N_LARGEST = 5 }; /* call stacks that an out-of-memory message names */
+
+/* Live blocks that one call stack allocated. */
+typedef struct tide_cache_group {
+    uint64_t block_bytes;     /* sum over its blocks */
+    uint64_t requested_bytes; /* sum over its blocks */
+    size_t n_blocks;
+    uint32_t stack;   /* of the recorder; TIDE_NONE: allocated without a stack */
+    uint32_t scope;   /* of its largest block; a row of the recorder, or TIDE_NONE */
+    uint32_t name;    /* of its largest block; a string of the recorder, or TIDE_NONE */
+    uint8_t category; /* of its largest block; tide_category */
+} tide_cache_group;
+
+/* How things stood when memory ran out. */
+typedef struct tide_cache_oom {
+    uint64_t requested_bytes; /* asked for, in vain */
+    uint64_t free_bytes;      /* could still be bought then; UINT64_MAX: unlimited */
+    uint64_t allocated_bytes;
+    uint64_t reserved_bytes;
+    uint64_t limit_bytes; /* the memory limit, or the device's total without one; UINT64_MAX:
+                             neither */
+    uint64_t category_bytes[TIDE_N_CATEGORIES]; /* whole live blocks */
+    size_t category_blocks[TIDE_N_CATEGORIES];
+    tide_cache_group largest[TIDE_N_LARGEST]; /* by block_bytes, the largest first */
+    size_t n_largest;
+} tide_cache_oom;
+
+/* Of the last time that memory ran out: what the message of tide_cache_alloc said, as numbers, so
+ * that a program can resolve the stacks to function names. False when it never did. */
+bool tide_cache_get_oom(tide_cache *cache, tide_cache_oom *ret_oom);
 
 /* Walks every invariant: blocks tile their segments, neighbours are coalesced, free lists and
  * address table agree with the blocks, statistics equal what a recount gives. TIDE_INVALID with the

@@ -28,4 +28,8 @@ void tide_recorder_append(tide_recorder *recorder, tide_event event);
  * streams at most: later ones share the last number. */
 uint8_t tide_recorder_stream(tide_recorder *recorder, uint8_t device, uint64_t handle);
 
+/* The text of a string's number; NULL for TIDE_NONE and unknown numbers, and with a NULL recorder.
+ * Valid until the recorder is destroyed. */
+const char *tide_recorder_text(tide_recorder *recorder, uint32_t number);
+
 #endif

@@ -54,7 +54,7 @@ const char *tide_status_text(tide_status status);
 tide_status tide_fail(tide_error *error, tide_status status, const char *format, ...)
     TIDE_PRINTF(3, 4);
 tide_status tide_fail_list(tide_error *error, tide_status status, const char *format,
-                           va_list arguments);
+                           va_list arguments) TIDE_PRINTF(3, 0);
 
 /* Puts "PREFIX: " before the message that is there; for callers that know the place a callee could
  * not know. */

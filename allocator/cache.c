@@ -1,0 +1,315 @@
+#include "allocator/cache.h"
+
+#include <inttypes.h>
+
+#include "allocator/cache_internal.h"
+
+#define TOO_MUCH ((size_t)1 << 60) /* a request of 1 EiB and more is refused at once */
+
+/* The lower of the configured limit and the fraction of the device's total. */
+static tide_status effective_limit(const tide_cache_config *config, const tide_device *device,
+                                   size_t *ret_limit, tide_error *error) {
+    *ret_limit = config->memory_limit_bytes;
+    if (config->per_process_memory_fraction >= 1.0) {
+        return TIDE_OK;
+    }
+    const tide_device_info *info = tide_device_get_info(device);
+    if (info->total_bytes < 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "per_process_memory_fraction needs a device with a capacity, and %s has "
+                         "none: give a memory limit instead",
+                         info->spec);
+    }
+    size_t limit = (size_t)(config->per_process_memory_fraction * (double)info->total_bytes);
+    *ret_limit = limit < *ret_limit ? limit : *ret_limit;
+    return TIDE_OK;
+}
+
+tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
+                              const tide_cache_config *config, tide_cache **ret_cache,
+                              tide_error *error) {
+    tide_cache_config defaults;
+    tide_cache_config_init(&defaults);
+    if (config == NULL) {
+        config = &defaults;
+    }
+    size_t limit_bytes = 0;
+    TIDE_TRY(tide_cache_config_check(config, error));
+    TIDE_TRY(effective_limit(config, device, &limit_bytes, error));
+    const tide_hostmem *mem = config->mem != NULL ? config->mem : defaults.mem;
+    tide_cache *cache = tide_hostmem_zeroed(mem, 1, sizeof(*cache));
+    if (cache == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the cache");
+    }
+    cache->mem = *mem;
+    cache->config = *config;
+    cache->config.mem = &cache->mem;
+    cache->config.memory_limit_bytes = limit_bytes;
+    cache->device = device;
+    cache->recorder = recorder;
+    if (tide_cache_table_init(&cache->live, mem) != TIDE_OK) {
+        goto fail_table;
+    }
+    if (pthread_mutex_init(&cache->lock, NULL) != 0) {
+        goto fail_lock;
+    }
+    *ret_cache = cache;
+    return TIDE_OK;
+
+fail_lock:
+    tide_cache_table_fini(&cache->live, mem);
+fail_table:
+    mem->release(mem->ctx, cache);
+    return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the cache");
+}
+
+void tide_cache_destroy(tide_cache *cache) {
+    if (cache == NULL) {
+        return;
+    }
+    for (tide_cache_segment *segment = cache->newest; segment != NULL; segment = segment->older) {
+        /* Nobody is left who could do anything about a refusal. */
+        tide_status ignored = tide_device_release(cache->device, segment->address, NULL);
+        (void)ignored;
+    }
+    tide_hostmem mem = cache->mem;
+    pthread_mutex_destroy(&cache->lock);
+    tide_cache_table_fini(&cache->live, &mem);
+    tide_cache_nodes_fini(cache);
+    mem.release(mem.ctx, cache);
+}
+
+const tide_cache_config *tide_cache_get_config(const tide_cache *cache) {
+    return &cache->config;
+}
+
+tide_device *tide_cache_device(const tide_cache *cache) {
+    return cache->device;
+}
+
+static void record_block(tide_cache *cache, const tide_cache_block *block, tide_action action,
+                         const tide_note *note) {
+    tide_recorder_append(cache->recorder, (tide_event){.address = block->address,
+                                                       .requested_bytes = block->requested_bytes,
+                                                       .block_bytes = block->block_bytes,
+                                                       .stack = note->stack,
+                                                       .scope = note->scope,
+                                                       .name = block->name,
+                                                       .action = (uint8_t)action,
+                                                       .category = block->category,
+                                                       .stream = block->segment->stream_number});
+}
+
+static void make_free(tide_cache *cache, tide_cache_block *block) {
+    tide_cache_tree *tree = &cache->free[block->segment->pool];
+    block->state = TIDE_BLOCK_FREE;
+    block->requested_bytes = 0;
+    block->freed_at_lookup = tree->n_lookups;
+    tide_cache_tree_insert(tree, block);
+}
+
+/* Cuts n_bytes off the front of a block that is in no tree; the rest becomes a free block. */
+static void split(tide_cache *cache, tide_cache_block *block, size_t n_bytes) {
+    tide_cache_block *rest = tide_cache_take_block(cache);
+    rest->address = block->address + n_bytes;
+    rest->block_bytes = block->block_bytes - n_bytes;
+    rest->segment = block->segment;
+    rest->before = block;
+    rest->after = block->after;
+    if (rest->after != NULL) {
+        rest->after->before = rest;
+    }
+    block->after = rest;
+    block->block_bytes = n_bytes;
+    cache->n_blocks++;
+    make_free(cache, rest);
+}
+
+static bool should_split(const tide_cache *cache, const tide_cache_request *request,
+                         const tide_cache_block *block) {
+    uint64_t rest_bytes = block->block_bytes - request->block_bytes;
+    if (request->pool == TIDE_POOL_SMALL) {
+        return rest_bytes >= cache->config.min_block_bytes;
+    }
+    return request->block_bytes < cache->config.max_split_bytes &&
+           rest_bytes > cache->config.small_bytes;
+}
+
+/* Gives the block, which is free and in no tree, to the caller of the request. */
+static void hand_out(tide_cache *cache, const tide_cache_request *request,
+                     tide_cache_block *block) {
+    bool was_split = tide_cache_is_split(block);
+    if (should_split(cache, request, block)) {
+        split(cache, block, request->block_bytes);
+        if (was_split) {
+            tide_cache_count_split(cache, request->pool, 0, -(int64_t)block->block_bytes);
+        } else {
+            tide_cache_count_split(cache, request->pool, 1, (int64_t)block->after->block_bytes);
+        }
+    } else if (was_split) {
+        tide_cache_count_split(cache, request->pool, -1, -(int64_t)block->block_bytes);
+    }
+    block->state = TIDE_BLOCK_ALLOCATED;
+    block->requested_bytes = request->requested_bytes;
+    block->category = request->category;
+    block->stack = request->note.stack;
+    block->scope = request->note.scope;
+    block->name = request->note.name;
+    tide_cache_table_put(&cache->live, &cache->mem, block);
+    tide_cache_count_alloc(cache, block, 1);
+    tide_cache_count_active(cache, block, 1);
+    record_block(cache, block, TIDE_ACTION_ALLOC, &request->note);
+}
+
+static tide_status alloc_locked(tide_cache *cache, const tide_cache_request *request,
+                                uint64_t *ret_address, tide_error *error) {
+    if (request->requested_bytes >= TOO_MUCH) {
+        return tide_cache_out_of_memory(cache, request, error);
+    }
+    /* Whatever happens below needs no host memory: at most a segment, its block and its rest. */
+    if (tide_cache_nodes_reserve(cache, 2, 1) != TIDE_OK) {
+        return tide_fail(error, TIDE_NO_MEMORY,
+                         "no host memory to keep account of an allocation of %zu bytes",
+                         request->requested_bytes);
+    }
+    tide_cache_block *block = NULL;
+    tide_status status = tide_cache_find_block(cache, request, &block, error);
+    if (status == TIDE_DEVICE_OOM) {
+        return tide_cache_out_of_memory(cache, request, error);
+    }
+    if (status != TIDE_OK) {
+        return status;
+    }
+    hand_out(cache, request, block);
+    *ret_address = block->address;
+    return TIDE_OK;
+}
+
+tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stream,
+                             const tide_tag *tag, uint64_t *ret_address, tide_error *error) {
+    if (n_bytes == 0) {
+        *ret_address = 0;
+        return TIDE_OK;
+    }
+    if (tag != NULL && (unsigned)tag->category >= TIDE_N_CATEGORIES) {
+        return tide_fail(error, TIDE_INVALID, "allocation \"%s\": there is no category %d",
+                         tag->name == NULL ? "" : tag->name, (int)tag->category);
+    }
+    tide_cache_request request = {.requested_bytes = n_bytes, .stream = stream};
+    request.block_bytes = n_bytes < TOO_MUCH ? tide_cache_round_bytes(&cache->config, n_bytes) : 0;
+    request.pool = n_bytes < TOO_MUCH && request.block_bytes <= cache->config.small_bytes
+                       ? TIDE_POOL_SMALL
+                       : TIDE_POOL_LARGE;
+    request.category = tag == NULL ? (uint8_t)TIDE_UNKNOWN : (uint8_t)tag->category;
+    request.note = tide_recorder_note(cache->recorder, tag == NULL ? NULL : tag->name);
+    pthread_mutex_lock(&cache->lock);
+    tide_status status = alloc_locked(cache, &request, ret_address, error);
+    pthread_mutex_unlock(&cache->lock);
+    return status;
+}
+
+/* Takes a free neighbour out of its tree and into the block. Returns its bytes; 0 when there is
+ * nothing to merge. */
+static uint64_t merge(tide_cache *cache, tide_cache_block *block, tide_cache_block *neighbour) {
+    if (neighbour == NULL || neighbour->state != TIDE_BLOCK_FREE) {
+        return 0;
+    }
+    uint64_t n_bytes = neighbour->block_bytes;
+    tide_cache_tree_remove(&cache->free[block->segment->pool], neighbour);
+    if (neighbour == block->before) {
+        block->address = neighbour->address;
+        block->before = neighbour->before;
+        if (block->before != NULL) {
+            block->before->after = block;
+        } else {
+            block->segment->first_block = block;
+        }
+    } else {
+        block->after = neighbour->after;
+        if (block->after != NULL) {
+            block->after->before = block;
+        }
+    }
+    block->block_bytes += n_bytes;
+    cache->n_blocks--;
+    tide_cache_drop_block(cache, neighbour);
+    return n_bytes;
+}
+
+/* The second half of a release: nobody uses the block any more. */
+static void complete_release(tide_cache *cache, tide_cache_block *block) {
+    int pool = block->segment->pool;
+    int64_t n_split = 0;
+    int64_t split_bytes = 0;
+    tide_cache_table_remove(&cache->live, block);
+    tide_cache_count_active(cache, block, -1);
+    for (int side = 0; side < 2; side++) {
+        uint64_t n_bytes = merge(cache, block, side == 0 ? block->before : block->after);
+        n_split -= n_bytes > 0 ? 1 : 0;
+        split_bytes -= (int64_t)n_bytes;
+    }
+    if (tide_cache_is_split(block)) {
+        n_split++;
+        split_bytes += (int64_t)block->block_bytes;
+    }
+    tide_cache_count_split(cache, pool, n_split, split_bytes);
+    block->stack = TIDE_NONE;
+    block->scope = TIDE_NONE;
+    block->name = TIDE_NONE;
+    block->category = TIDE_UNKNOWN;
+    make_free(cache, block);
+}
+
+static tide_status refuse(const tide_cache *cache, uint64_t address, tide_error *error) {
+    for (const tide_cache_segment *segment = cache->newest; segment != NULL;
+         segment = segment->older) {
+        if (address - segment->address >= segment->total_bytes) {
+            continue; /* below wraps round to a huge number */
+        }
+        const tide_cache_block *block = segment->first_block;
+        while (address - block->address >= block->block_bytes) {
+            block = block->after;
+        }
+        if (block->state == TIDE_BLOCK_ALLOCATED) {
+            return tide_fail(error, TIDE_INVALID,
+                             "cannot release 0x%" PRIx64 ": it lies %" PRIu64
+                             " bytes inside the block at 0x%" PRIx64
+                             "; release the address that was handed out",
+                             address, address - block->address, block->address);
+        }
+        return tide_fail(
+            error, TIDE_INVALID,
+            "cannot release 0x%" PRIx64 ": it is free already; release each block once", address);
+    }
+    return tide_fail(error, TIDE_INVALID,
+                     "cannot release 0x%" PRIx64
+                     ": it does not come from this cache; release it where it was allocated",
+                     address);
+}
+
+tide_status tide_cache_release(tide_cache *cache, uint64_t address, tide_error *error) {
+    if (address == 0) {
+        return TIDE_OK;
+    }
+    tide_note note = tide_recorder_note(cache->recorder, NULL);
+    tide_status status = TIDE_OK;
+    pthread_mutex_lock(&cache->lock);
+    tide_cache_block *block = tide_cache_table_find(&cache->live, address);
+    if (block == NULL || block->state != TIDE_BLOCK_ALLOCATED) {
+        status = refuse(cache, address, error);
+    } else {
+        record_block(cache, block, TIDE_ACTION_FREE, &note);
+        tide_cache_count_alloc(cache, block, -1);
+        complete_release(cache, block);
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return status;
+}
+
+tide_status tide_cache_empty(tide_cache *cache, tide_error *error) {
+    tide_note note = tide_recorder_note(cache->recorder, NULL);
+    pthread_mutex_lock(&cache->lock);
+    tide_status status = tide_cache_give_back_all(cache, &note, error);
+    pthread_mutex_unlock(&cache->lock);
+    return status;
+}

@@ -1,0 +1,223 @@
+/* cache_check.c - walks every invariant of a cache. */
+#include <inttypes.h>
+
+#include "allocator/cache_internal.h"
+
+/* What a walk over all segments counts; compared with what the cache believes. */
+typedef struct recount {
+    tide_cache_stats stats; /* `current` alone is filled in */
+    size_t n_segments;
+    size_t n_blocks;
+    size_t n_live;
+    size_t n_free[TIDE_N_POOLS];
+} recount;
+
+/* Every violation is a TIDE_INVALID that begins with the place. */
+#define VIOLATED(error, block, what)                                                               \
+    tide_fail(error, TIDE_INVALID, "cache check: block 0x%" PRIx64 " of %" PRIu64 " bytes: %s",    \
+              (block)->address, (block)->block_bytes, what)
+
+static void count(tide_stat stats[TIDE_N_POOLS], int pool, uint64_t amount) {
+    stats[TIDE_POOL_ALL].current += (int64_t)amount;
+    stats[pool].current += (int64_t)amount;
+}
+
+static void count_block(const tide_cache *cache, const tide_cache_block *block, recount *found) {
+    tide_cache_stats *stats = &found->stats;
+    int pool = block->segment->pool;
+    found->n_blocks++;
+    if (block->state == TIDE_BLOCK_FREE) {
+        found->n_free[pool]++;
+        if (tide_cache_is_split(block)) {
+            count(stats->inactive_split, pool, 1);
+            count(stats->inactive_split_bytes, pool, block->block_bytes);
+        }
+        return;
+    }
+    found->n_live++;
+    count(stats->active, pool, 1);
+    count(stats->active_bytes, pool, block->block_bytes);
+    count(stats->requested_bytes, pool, block->requested_bytes);
+    if (block->state == TIDE_BLOCK_ALLOCATED) {
+        count(stats->allocation, pool, 1);
+        count(stats->allocated_bytes, pool, block->block_bytes);
+        stats->oversize_allocations.current +=
+            block->block_bytes >= cache->config.max_split_bytes ? 1 : 0;
+    }
+}
+
+static tide_status check_free_block(const tide_cache *cache, const tide_cache_block *block,
+                                    tide_error *error) {
+    const tide_cache_tree *tree = &cache->free[block->segment->pool];
+    if (tide_cache_tree_at_least(tree, block->segment->stream, block->block_bytes,
+                                 block->address) != block) {
+        return VIOLATED(error, block, "free, but not found among the free blocks");
+    }
+    if (block->requested_bytes != 0) {
+        return VIOLATED(error, block, "free, but has requested bytes");
+    }
+    if (block->after != NULL && block->after->state == TIDE_BLOCK_FREE) {
+        return VIOLATED(error, block, "free, and so is its neighbour: not coalesced");
+    }
+    if (block->freed_at_lookup > tree->n_lookups) {
+        return VIOLATED(error, block, "was freed in the future");
+    }
+    return TIDE_OK;
+}
+
+static tide_status check_live_block(const tide_cache *cache, const tide_cache_block *block,
+                                    tide_error *error) {
+    if (tide_cache_table_find(&cache->live, block->address) != block) {
+        return VIOLATED(error, block, "live, but not found by its address");
+    }
+    if (block->requested_bytes == 0 || block->requested_bytes > block->block_bytes) {
+        return VIOLATED(error, block, "requested bytes are 0 or more than the block's");
+    }
+    if (block->state >= TIDE_N_BLOCK_STATES || block->category >= TIDE_N_CATEGORIES) {
+        return VIOLATED(error, block, "state or category out of range");
+    }
+    return TIDE_OK;
+}
+
+static tide_status check_segment(const tide_cache *cache, const tide_cache_segment *segment,
+                                 recount *found, tide_error *error) {
+    if (segment->pool != TIDE_POOL_SMALL && segment->pool != TIDE_POOL_LARGE) {
+        return tide_fail(error, TIDE_INVALID, "cache check: segment 0x%" PRIx64 ": no pool %d",
+                         segment->address, segment->pool);
+    }
+    uint64_t end = segment->address;
+    const tide_cache_block *before = NULL;
+    for (const tide_cache_block *block = segment->first_block; block != NULL;
+         block = block->after) {
+        if (block->address != end || block->segment != segment || block->before != before) {
+            return VIOLATED(error, block, "does not follow its neighbour in its segment");
+        }
+        if (block->block_bytes == 0 || block->block_bytes % cache->config.min_block_bytes != 0) {
+            return VIOLATED(error, block, "not a multiple of the smallest block");
+        }
+        if (block->state == TIDE_BLOCK_FREE) {
+            TIDE_TRY(check_free_block(cache, block, error));
+        } else {
+            TIDE_TRY(check_live_block(cache, block, error));
+        }
+        count_block(cache, block, found);
+        end += block->block_bytes;
+        before = block;
+    }
+    if (end != segment->address + segment->total_bytes) {
+        return tide_fail(error, TIDE_INVALID,
+                         "cache check: segment 0x%" PRIx64 " of %" PRIu64
+                         " bytes: its blocks cover %" PRIu64,
+                         segment->address, segment->total_bytes, end - segment->address);
+    }
+    count(found->stats.segment, segment->pool, 1);
+    count(found->stats.reserved_bytes, segment->pool, segment->total_bytes);
+    found->stats.oversize_segments.current +=
+        segment->total_bytes >= cache->config.max_split_bytes ? 1 : 0;
+    found->n_segments++;
+    return TIDE_OK;
+}
+
+static tide_status check_list(const tide_cache *cache, recount *found, tide_error *error) {
+    const tide_cache_segment *newer = NULL;
+    for (const tide_cache_segment *segment = cache->newest; segment != NULL;
+         segment = segment->older) {
+        if (segment->newer != newer) {
+            return tide_fail(error, TIDE_INVALID,
+                             "cache check: segment 0x%" PRIx64 ": the list of segments is broken",
+                             segment->address);
+        }
+        newer = segment;
+        TIDE_TRY(check_segment(cache, segment, found, error));
+    }
+    return TIDE_OK;
+}
+
+static tide_status check_number(const char *what, size_t believed, size_t counted,
+                                tide_error *error) {
+    return believed == counted
+               ? TIDE_OK
+               : tide_fail(error, TIDE_INVALID, "cache check: %s: %zu believed, %zu counted", what,
+                           believed, counted);
+}
+
+/* A tree visited in order: keys rise, and there are as many as it believes. */
+static tide_status check_tree(const tide_cache *cache, int pool, size_t n_free, tide_error *error) {
+    const tide_cache_tree *tree = &cache->free[pool];
+    size_t n_blocks = 0;
+    const tide_cache_block *block = tide_cache_tree_at_least(tree, 0, 0, 0);
+    while (block != NULL && n_blocks <= n_free) {
+        if (block->state != TIDE_BLOCK_FREE || block->segment->pool != pool) {
+            return VIOLATED(error, block, "among the free blocks of a pool that it is not in");
+        }
+        n_blocks++;
+        block = tide_cache_tree_next(tree, block);
+    }
+    TIDE_TRY(check_number("free blocks in a pool's order", n_blocks, n_free, error));
+    return check_number("free blocks of a pool", tree->n_blocks, n_free, error);
+}
+
+static tide_status check_stat(const char *what, const tide_stat *believed, const tide_stat *counted,
+                              tide_error *error) {
+    if (believed->current != counted->current) {
+        return tide_fail(error, TIDE_INVALID,
+                         "cache check: %s: %" PRId64 " believed, %" PRId64 " counted", what,
+                         believed->current, counted->current);
+    }
+    if (believed->current > believed->peak ||
+        believed->allocated - believed->freed != believed->current) {
+        return tide_fail(error, TIDE_INVALID,
+                         "cache check: %s: current %" PRId64 ", peak %" PRId64 ", came %" PRId64
+                         ", went %" PRId64 " do not fit together",
+                         what, believed->current, believed->peak, believed->allocated,
+                         believed->freed);
+    }
+    return TIDE_OK;
+}
+
+static tide_status check_stats(const tide_cache_stats *believed, const tide_cache_stats *counted,
+                               tide_error *error) {
+    for (int pool = 0; pool < TIDE_N_POOLS; pool++) {
+        const struct {
+            const char *what;
+            const tide_stat *believed;
+            const tide_stat *counted;
+        } STATS[] = {
+            {"requested_bytes", believed->requested_bytes, counted->requested_bytes},
+            {"allocated_bytes", believed->allocated_bytes, counted->allocated_bytes},
+            {"active_bytes", believed->active_bytes, counted->active_bytes},
+            {"reserved_bytes", believed->reserved_bytes, counted->reserved_bytes},
+            {"inactive_split_bytes", believed->inactive_split_bytes, counted->inactive_split_bytes},
+            {"allocation", believed->allocation, counted->allocation},
+            {"segment", believed->segment, counted->segment},
+            {"active", believed->active, counted->active},
+            {"inactive_split", believed->inactive_split, counted->inactive_split},
+        };
+        for (size_t i = 0; i < sizeof(STATS) / sizeof(STATS[0]); i++) {
+            TIDE_TRY(check_stat(STATS[i].what, &STATS[i].believed[pool], &STATS[i].counted[pool],
+                                error));
+        }
+    }
+    TIDE_TRY(check_stat("oversize_allocations", &believed->oversize_allocations,
+                        &counted->oversize_allocations, error));
+    return check_stat("oversize_segments", &believed->oversize_segments,
+                      &counted->oversize_segments, error);
+}
+
+static tide_status check_locked(const tide_cache *cache, tide_error *error) {
+    recount found = {.n_segments = 0};
+    TIDE_TRY(check_list(cache, &found, error));
+    TIDE_TRY(check_number("segments", cache->n_segments, found.n_segments, error));
+    TIDE_TRY(check_number("blocks", cache->n_blocks, found.n_blocks, error));
+    TIDE_TRY(check_number("live blocks by address", cache->live.n_blocks, found.n_live, error));
+    TIDE_TRY(check_tree(cache, TIDE_POOL_SMALL, found.n_free[TIDE_POOL_SMALL], error));
+    TIDE_TRY(check_tree(cache, TIDE_POOL_LARGE, found.n_free[TIDE_POOL_LARGE], error));
+    return check_stats(&cache->stats, &found.stats, error);
+}
+
+tide_status tide_cache_check(tide_cache *cache, tide_error *error) {
+    pthread_mutex_lock(&cache->lock);
+    tide_status status = check_locked(cache, error);
+    pthread_mutex_unlock(&cache->lock);
+    return status;
+}

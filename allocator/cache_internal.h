@@ -1,0 +1,177 @@
+/* cache_internal.h - the parts of the cache, for its own files, for replays that start from a given
+ * state, and for tests that damage one on purpose.
+ */
+#ifndef TIDE_ALLOCATOR_CACHE_INTERNAL_H
+#define TIDE_ALLOCATOR_CACHE_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "allocator/cache.h"
+#include "allocator/recorder_internal.h"
+
+typedef struct tide_cache_segment tide_cache_segment;
+typedef struct tide_cache_block tide_cache_block;
+
+/* A part of a segment: handed out, or kept free. */
+struct tide_cache_block {
+    uint64_t address;             /* of its first byte */
+    uint64_t block_bytes;         /* a multiple of min_block_bytes */
+    uint64_t requested_bytes;     /* of the allocation; 0 while free */
+    tide_cache_segment *segment;  /* that it is a part of */
+    tide_cache_block *before;     /* neighbour at the lower address in the segment, or NULL */
+    tide_cache_block *after;      /* neighbour at the higher address, or NULL */
+    tide_cache_block *left;       /* free: smaller keys in the pool's tree; in the pool of unused
+                                     nodes: the next one */
+    tide_cache_block *right;      /* free: greater keys in the pool's tree */
+    tide_cache_block *same_chain; /* not free: next in its bucket of the address table */
+    uint64_t freed_at_lookup;     /* free: the pool's n_lookups when it was put there */
+    uint32_t stack;               /* of the allocation, or TIDE_NONE */
+    uint32_t scope;               /* of the allocation, or TIDE_NONE */
+    uint32_t name;                /* string of the recorder, or TIDE_NONE */
+    uint8_t state;                /* tide_block_state */
+    uint8_t category;             /* tide_category */
+};
+
+/* Bytes bought from the device in one call. */
+struct tide_cache_segment {
+    uint64_t address;
+    uint64_t total_bytes;
+    tide_stream stream;            /* all its blocks belong to it */
+    tide_cache_block *first_block; /* at the segment's address; NULL while the node is unused */
+    tide_cache_segment *older;     /* neighbours in the list of all segments */
+    tide_cache_segment *newer;     /* in the pool of unused nodes: the next one */
+    uint8_t pool;                  /* TIDE_POOL_SMALL or TIDE_POOL_LARGE */
+    uint8_t stream_number;         /* of `stream` in the recording */
+};
+
+/* Free blocks of one pool, ordered by (stream, bytes, address): a treap whose priorities are hashes
+ * of addresses, so that its shape depends on its contents alone. It needs no memory of its own. */
+typedef struct tide_cache_tree {
+    tide_cache_block *root;
+    size_t n_blocks;
+    uint64_t n_lookups; /* searches so far; counted while garbage collection is on */
+} tide_cache_tree;
+
+/* Live blocks by address: buckets of chains through the blocks. It can always take one more; when
+ * there is no memory for more buckets, chains grow longer. */
+typedef struct tide_cache_table {
+    tide_cache_block **buckets; /* owned */
+    size_t n_buckets;           /* a power of two */
+    size_t n_blocks;
+} tide_cache_table;
+
+/* Nodes for blocks and segments, allocated by the chunk and reused. */
+typedef struct tide_cache_nodes {
+    void *chunks;                        /* owned list; each begins with a pointer to the next */
+    tide_cache_block *unused_blocks;     /* linked by `left` */
+    tide_cache_segment *unused_segments; /* linked by `newer` */
+    size_t n_unused_blocks;
+    size_t n_unused_segments;
+} tide_cache_nodes;
+
+struct tide_cache {
+    tide_hostmem mem;                   /* a copy of the configuration's */
+    tide_cache_config config;           /* effective settings; config.mem points to mem */
+    tide_device *device;                /* borrowed; outlives the cache */
+    tide_recorder *recorder;            /* borrowed; outlives the cache; may be NULL */
+    pthread_mutex_t lock;               /* guards everything below */
+    tide_cache_tree free[TIDE_N_POOLS]; /* [TIDE_POOL_SMALL] and [TIDE_POOL_LARGE] */
+    tide_cache_table live;              /* blocks that are not free */
+    tide_cache_nodes nodes;
+    tide_cache_segment *newest; /* list of all segments, newest first */
+    size_t n_segments;
+    size_t n_blocks; /* live and free */
+    tide_cache_stats stats;
+    tide_cache_oom last_oom; /* zero until memory runs out for the first time */
+};
+
+/* What one allocation asks for, from rounding to the block. */
+typedef struct tide_cache_request {
+    size_t requested_bytes; /* as the caller asked */
+    size_t block_bytes;     /* rounded */
+    tide_stream stream;
+    int pool;         /* by block_bytes */
+    uint8_t category; /* tide_category */
+    tide_note note;   /* stack, scope and name of the caller */
+} tide_cache_request;
+
+/* cache_config.c. The size of the block for a request, and of the segment to buy for it. */
+size_t tide_cache_round_bytes(const tide_cache_config *config, size_t n_bytes);
+size_t tide_cache_segment_bytes(const tide_cache_config *config, size_t block_bytes);
+/* Sizes that contradict one another are TIDE_INVALID. */
+TIDE_NODISCARD tide_status tide_cache_config_check(const tide_cache_config *config,
+                                                   tide_error *error);
+
+/* cache_tree.c. Blocks carry their stream in their segment. */
+void tide_cache_tree_insert(tide_cache_tree *tree, tide_cache_block *block);
+/* False when the block is not there. */
+bool tide_cache_tree_remove(tide_cache_tree *tree, tide_cache_block *block);
+/* The first block at or above the key; the next one above a block; the last one below the key. NULL
+ * when there is none. */
+tide_cache_block *tide_cache_tree_at_least(const tide_cache_tree *tree, tide_stream stream,
+                                           uint64_t block_bytes, uint64_t address);
+tide_cache_block *tide_cache_tree_next(const tide_cache_tree *tree, const tide_cache_block *block);
+tide_cache_block *tide_cache_tree_below(const tide_cache_tree *tree, tide_stream stream,
+                                        uint64_t block_bytes, uint64_t address);
+
+/* cache_nodes.c */
+TIDE_NODISCARD tide_status tide_cache_table_init(tide_cache_table *table, const tide_hostmem *mem);
+void tide_cache_table_fini(tide_cache_table *table, const tide_hostmem *mem);
+void tide_cache_table_put(tide_cache_table *table, const tide_hostmem *mem,
+                          tide_cache_block *block);
+tide_cache_block *tide_cache_table_find(const tide_cache_table *table, uint64_t address);
+/* The block must be there. */
+void tide_cache_table_remove(tide_cache_table *table, const tide_cache_block *block);
+
+/* After TIDE_OK that many nodes can be taken without asking for memory. */
+TIDE_NODISCARD tide_status tide_cache_nodes_reserve(tide_cache *cache, size_t n_blocks,
+                                                    size_t n_segments);
+tide_cache_block *tide_cache_take_block(tide_cache *cache);
+void tide_cache_drop_block(tide_cache *cache, tide_cache_block *block);
+tide_cache_segment *tide_cache_take_segment(tide_cache *cache);
+void tide_cache_drop_segment(tide_cache *cache, tide_cache_segment *segment);
+void tide_cache_nodes_fini(tide_cache *cache);
+
+/* cache_stats.c. Adds `amount` (negative: subtracts) to all and to the pool. */
+void tide_stat_add(tide_stat stats[TIDE_N_POOLS], int pool, int64_t amount);
+void tide_stat_add_one(tide_stat *stat, int64_t amount);
+/* What one block adds to the statistics; sign -1 takes it away again. */
+void tide_cache_count_alloc(tide_cache *cache, const tide_cache_block *block, int sign);
+void tide_cache_count_active(tide_cache *cache, const tide_cache_block *block, int sign);
+void tide_cache_count_segment(tide_cache *cache, const tide_cache_segment *segment, int sign);
+void tide_cache_count_split(tide_cache *cache, int pool, int64_t n_blocks, int64_t n_bytes);
+
+/* cache_segment.c. A free block for the request, taken out of the pool's tree, by the ladder: a
+ * cached one, garbage collection, a new segment, after giving back oversize blocks, after giving
+ * back all unsplit cached blocks. TIDE_DEVICE_OOM when all of that fails. */
+TIDE_NODISCARD tide_status tide_cache_find_block(tide_cache *cache,
+                                                 const tide_cache_request *request,
+                                                 tide_cache_block **ret_block, tide_error *error);
+/* Enters a segment of one free block, which is in no tree yet. Nodes must have been reserved. */
+tide_cache_block *tide_cache_enter_segment(tide_cache *cache, uint64_t address, size_t total_bytes,
+                                           tide_stream stream, int pool);
+/* Returns every unsplit free block to the device. Stops at the first failure, with the cache
+ * consistent. */
+TIDE_NODISCARD tide_status tide_cache_give_back_all(tide_cache *cache, const tide_note *note,
+                                                    tide_error *error);
+bool tide_cache_is_split(const tide_cache_block *block);
+/* Bytes that could still be bought now: what the device has free, or less under the memory limit.
+ */
+uint64_t tide_cache_buyable_bytes(tide_cache *cache);
+
+/* cache_oom.c. Records the row, keeps the figures for tide_cache_get_oom, writes the message. */
+TIDE_NODISCARD tide_status tide_cache_out_of_memory(tide_cache *cache,
+                                                    const tide_cache_request *request,
+                                                    tide_error *error);
+
+/* cache_state.c. Makes a segment with this partition a part of the cache, as if it had been bought
+ * and cut earlier; nothing is recorded. Offsets count from `address`; blocks must tile the segment,
+ * be multiples of min_block_bytes and have no free neighbours. Blocks that wait for another stream
+ * are refused. The device must know `address` as a segment. */
+TIDE_NODISCARD tide_status tide_cache_adopt_segment(tide_cache *cache, uint64_t address,
+                                                    size_t total_bytes, tide_stream stream,
+                                                    int pool, const tide_block_row *blocks,
+                                                    size_t n_blocks, tide_error *error);
+
+#endif

@@ -1,0 +1,229 @@
+/* cache_oom.c - what is said, recorded and kept when memory runs out. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocator/cache_internal.h"
+#include "common/bytes.h"
+#include "common/map.h"
+
+/* Live blocks by call stack. */
+typedef struct grouping {
+    const tide_hostmem *mem;  /* borrowed */
+    tide_map by_stack;        /* stack -> index of its group */
+    tide_cache_group *groups; /* owned */
+    uint64_t *largest_bytes;  /* owned; per group, its largest block */
+    size_t n_groups;
+    size_t capacity;         /* of groups */
+    size_t largest_capacity; /* of largest_bytes */
+} grouping;
+
+static bool add_group(grouping *all, uint32_t stack, size_t *ret_index) {
+    tide_cache_group *groups = tide_hostmem_grow(all->mem, all->groups, &all->capacity,
+                                                 all->n_groups + 1, sizeof(*groups));
+    if (groups == NULL) {
+        return false;
+    }
+    all->groups = groups;
+    uint64_t *largest = tide_hostmem_grow(all->mem, all->largest_bytes, &all->largest_capacity,
+                                          all->n_groups + 1, sizeof(*largest));
+    if (largest == NULL) {
+        return false;
+    }
+    all->largest_bytes = largest;
+    if (tide_map_put(&all->by_stack, stack, all->n_groups) != TIDE_OK) {
+        return false;
+    }
+    groups[all->n_groups] = (tide_cache_group){.stack = stack};
+    largest[all->n_groups] = 0;
+    *ret_index = all->n_groups++;
+    return true;
+}
+
+static bool add_block(grouping *all, const tide_cache_block *block) {
+    uint64_t found = 0;
+    size_t index = 0;
+    if (tide_map_find(&all->by_stack, block->stack, &found)) {
+        index = (size_t)found;
+    } else if (!add_group(all, block->stack, &index)) {
+        return false;
+    }
+    tide_cache_group *group = &all->groups[index];
+    group->block_bytes += block->block_bytes;
+    group->requested_bytes += block->requested_bytes;
+    group->n_blocks++;
+    if (block->block_bytes > all->largest_bytes[index]) {
+        all->largest_bytes[index] = block->block_bytes;
+        group->scope = block->scope;
+        group->name = block->name;
+        group->category = block->category;
+    }
+    return true;
+}
+
+static int larger_first(const void *a, const void *b) {
+    const tide_cache_group *left = a;
+    const tide_cache_group *right = b;
+    if (left->block_bytes != right->block_bytes) {
+        return left->block_bytes > right->block_bytes ? -1 : 1;
+    }
+    return left->stack < right->stack ? -1 : left->stack > right->stack ? 1 : 0;
+}
+
+/* Fills in categories and groups. Without host memory for the groups there are none. */
+static void describe_live(tide_cache *cache, tide_cache_oom *oom) {
+    grouping all = {.mem = &cache->mem};
+    bool has_memory = true;
+    tide_map_init(&all.by_stack, &cache->mem);
+    for (const tide_cache_segment *segment = cache->newest; segment != NULL;
+         segment = segment->older) {
+        for (const tide_cache_block *block = segment->first_block; block != NULL;
+             block = block->after) {
+            if (block->state != TIDE_BLOCK_FREE) {
+                oom->category_bytes[block->category] += block->block_bytes;
+                oom->category_blocks[block->category]++;
+                has_memory = has_memory && add_block(&all, block);
+            }
+        }
+    }
+    if (has_memory && all.n_groups > 0) {
+        qsort(all.groups, all.n_groups, sizeof(*all.groups), larger_first);
+        oom->n_largest = all.n_groups < TIDE_N_LARGEST ? all.n_groups : TIDE_N_LARGEST;
+        memcpy(oom->largest, all.groups, oom->n_largest * sizeof(*all.groups));
+    }
+    tide_map_fini(&all.by_stack);
+    cache->mem.release(cache->mem.ctx, all.groups);
+    cache->mem.release(cache->mem.ctx, all.largest_bytes);
+}
+
+/* A message that grows at its end and is cut at the buffer's. */
+typedef struct message {
+    char text[sizeof(((tide_error *)0)->message)];
+    size_t n_used;
+} message;
+
+static void add(message *to, const char *format, ...) TIDE_PRINTF(2, 3);
+
+static void add(message *to, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(to->text + to->n_used, sizeof(to->text) - to->n_used, format, arguments);
+    va_end(arguments);
+    size_t n_left = sizeof(to->text) - to->n_used - 1;
+    to->n_used += n < 0 ? 0 : (size_t)n < n_left ? (size_t)n : n_left;
+}
+
+static const char *bytes_text(uint64_t n_bytes, char text[TIDE_BYTES_TEXT]) {
+    return n_bytes > INT64_MAX ? "unlimited" : tide_bytes_format((int64_t)n_bytes, text);
+}
+
+static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, message *to) {
+    char asked[TIDE_BYTES_TEXT];
+    char unused[TIDE_BYTES_TEXT];
+    char allocated[TIDE_BYTES_TEXT];
+    char reserved[TIDE_BYTES_TEXT];
+    char limit[TIDE_BYTES_TEXT];
+    bool is_limited = cache->config.memory_limit_bytes != TIDE_UNLIMITED;
+    const tide_device_info *info = tide_device_get_info(cache->device);
+    add(to, "out of memory on %s: asked for %s (%llu bytes), free %s, allocated %s, reserved %s, ",
+        info->spec, bytes_text(oom->requested_bytes, asked),
+        (unsigned long long)oom->requested_bytes, bytes_text(oom->free_bytes, unused),
+        bytes_text(oom->allocated_bytes, allocated), bytes_text(oom->reserved_bytes, reserved));
+    add(to, "%s %s; %s", is_limited ? "memory limit" : "capacity",
+        bytes_text(oom->limit_bytes, limit),
+        is_limited ? "raise the limit or make the run smaller"
+                   : "use a device with more memory or make the run smaller");
+}
+
+static void add_fragmentation(const tide_cache_oom *oom, message *to) {
+    char cached[TIDE_BYTES_TEXT];
+    uint64_t cached_bytes = oom->reserved_bytes - oom->allocated_bytes;
+    if (cached_bytes >= oom->requested_bytes) {
+        add(to,
+            "\n  %s of the reserved bytes are free, but in pieces of segments in use: "
+            "max_split_size_mb or roundup_power2_divisions may help",
+            bytes_text(cached_bytes, cached));
+    }
+}
+
+static void add_categories(const tide_cache_oom *oom, message *to) {
+    bool is_said[TIDE_N_CATEGORIES] = {false};
+    for (int n = 0; n < TIDE_N_CATEGORIES; n++) {
+        int largest = -1;
+        for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+            if (!is_said[i] && oom->category_bytes[i] > 0 &&
+                (largest < 0 || oom->category_bytes[i] > oom->category_bytes[largest])) {
+                largest = i;
+            }
+        }
+        if (largest < 0) {
+            return;
+        }
+        char text[TIDE_BYTES_TEXT];
+        is_said[largest] = true;
+        add(to, "%s%s %s in %zu block%s", n == 0 ? "\n  alive: " : ", ",
+            tide_category_name(largest), bytes_text(oom->category_bytes[largest], text),
+            oom->category_blocks[largest], oom->category_blocks[largest] == 1 ? "" : "s");
+    }
+}
+
+static void add_stacks(tide_cache *cache, const tide_cache_oom *oom, message *to) {
+    for (size_t i = 0; i < oom->n_largest; i++) {
+        const tide_cache_group *group = &oom->largest[i];
+        const char *name = tide_recorder_text(cache->recorder, group->name);
+        char text[TIDE_BYTES_TEXT];
+        add(to, "\n  %s in %zu block%s: %s", bytes_text(group->block_bytes, text), group->n_blocks,
+            group->n_blocks == 1 ? "" : "s", tide_category_name(group->category));
+        if (name != NULL) {
+            add(to, " %.80s%s", name, group->n_blocks == 1 ? "" : " and others");
+        }
+        if (group->stack == TIDE_NONE) {
+            add(to, ", no call stack");
+        } else {
+            add(to, ", call stack %u", (unsigned)group->stack);
+        }
+    }
+}
+
+tide_status tide_cache_out_of_memory(tide_cache *cache, const tide_cache_request *request,
+                                     tide_error *error) {
+    const tide_device_info *info = tide_device_get_info(cache->device);
+    tide_cache_oom *oom = &cache->last_oom;
+    *oom = (tide_cache_oom){
+        .requested_bytes = request->requested_bytes,
+        .free_bytes = tide_cache_buyable_bytes(cache),
+        .allocated_bytes = (uint64_t)cache->stats.allocated_bytes[TIDE_POOL_ALL].current,
+        .reserved_bytes = (uint64_t)cache->stats.reserved_bytes[TIDE_POOL_ALL].current,
+        .limit_bytes = cache->config.memory_limit_bytes != TIDE_UNLIMITED
+                           ? cache->config.memory_limit_bytes
+                       : info->total_bytes < 0 ? UINT64_MAX
+                                               : (uint64_t)info->total_bytes};
+    cache->stats.num_ooms++;
+    uint8_t stream =
+        cache->recorder == NULL ? 0 : tide_recorder_stream(cache->recorder, 0, request->stream);
+    tide_recorder_append(cache->recorder, (tide_event){.requested_bytes = request->requested_bytes,
+                                                       .block_bytes = oom->free_bytes,
+                                                       .stack = request->note.stack,
+                                                       .scope = request->note.scope,
+                                                       .name = request->note.name,
+                                                       .action = TIDE_ACTION_OOM,
+                                                       .category = request->category,
+                                                       .stream = stream});
+    describe_live(cache, oom);
+    message text = {.n_used = 0};
+    add_summary(cache, oom, &text);
+    add_fragmentation(oom, &text);
+    add_categories(oom, &text);
+    add_stacks(cache, oom, &text);
+    return tide_fail(error, TIDE_DEVICE_OOM, "%s", text.text);
+}
+
+bool tide_cache_get_oom(tide_cache *cache, tide_cache_oom *ret_oom) {
+    pthread_mutex_lock(&cache->lock);
+    bool has_happened = cache->stats.num_ooms > 0;
+    if (has_happened) {
+        *ret_oom = cache->last_oom;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return has_happened;
+}
