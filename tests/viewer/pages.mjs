@@ -1,0 +1,65 @@
+// Opens viewer pages in the system's Chromium. Exits with 77 where Chromium or playwright-core is absent.
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+
+const CHROMIUM = process.env.TIDEMARK_CHROMIUM ?? '/usr/bin/chromium';
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync'];
+
+/** The joined page; its path is given by the build. */
+export const VIEWER_HTML = process.env.TIDEMARK_VIEWER_HTML ?? '';
+
+/** @returns {Promise<any>} the browser, or null with a message where there is none */
+export async function openBrowser() {
+  let playwright;
+  try {
+    playwright = await import('playwright-core');
+  } catch {
+    console.log('skipped: playwright-core is absent; run npm ci in tests/viewer');
+    return null;
+  }
+  if (!existsSync(CHROMIUM)) {
+    console.log(`skipped: no Chromium at ${CHROMIUM}`);
+    return null;
+  }
+  return playwright.chromium.launch({ executablePath: CHROMIUM, args: FLAGS, headless: true });
+}
+
+/** A report as the command line writes it: the page with documents (or raw bytes) in it. */
+export function reportHtml(runs, comparison = null) {
+  const page = readFileSync(VIEWER_HTML, 'utf8');
+  const escape = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  const data = runs.map(({ label, document, bytes }) => {
+    const content = bytes ?? gzipSync(JSON.stringify(document));
+    return `<script type="application/octet-stream" class="tidemark-snapshot" data-label="${escape(label)}">${content.toString('base64')}</script>\n`;
+  });
+  if (comparison !== null) {
+    data.unshift(`<script type="application/octet-stream" class="tidemark-comparison">${Buffer.from(JSON.stringify(comparison)).toString('base64')}</script>\n`);
+  }
+  return page.replace('<!--DATA-->', () => `${data.join('')}<!--DATA-->`);
+}
+
+/** A folder for files of one test; removed at exit. */
+export function temporaryFolder() {
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-viewer-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Opens `html` from disk; `page.problems` collects console errors, page errors and requests beyond the file itself. */
+export async function openPage(browser, folder, html, options = {}) {
+  const path = join(folder, `page-${Math.random().toString(36).slice(2)}.html`);
+  writeFileSync(path, html);
+  const context = await browser.newContext({ viewport: { width: 1600, height: 1000 }, ...options });
+  const page = await context.newPage();
+  const url = `file://${path}`;
+  page.problems = [];
+  page.on('console', (message) => ['error', 'warning'].includes(message.type()) && page.problems.push(`console: ${message.text()}`));
+  page.on('pageerror', (problem) => page.problems.push(`page: ${problem.message}`));
+  page.on('request', (request) => request.url() !== url && page.problems.push(`request: ${request.url()}`));
+  await page.goto(url);
+  await page.waitForSelector('html[data-ready=yes]', { state: 'attached', timeout: 20000 });
+  return page;
+}

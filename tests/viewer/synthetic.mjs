@@ -1,0 +1,260 @@
+// Documents in the snapshot format, made up: a transformer's training steps with scopes, stacks and
+// names, as regular or as hostile as a test wants them. Deterministic.
+
+const CATEGORIES = ['unknown', 'parameter', 'gradient', 'optimizer_state', 'activation', 'temporary', 'workspace', 'input'];
+const ACTIONS = ['alloc', 'free', 'free_requested', 'free_completed', 'segment_alloc', 'segment_free', 'segment_map', 'segment_unmap', 'oom', 'mark'];
+const KINDS = ['step', 'phase', 'layer', 'operator', 'user'];
+
+/** A generator of numbers in [0, 1) from a seed. */
+export function randomNumbers(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+/** Writes a document row by row; each call is one event or one edge of a scope. */
+export class Recording {
+  constructor({ nsPerEvent = 10_000 } = {}) {
+    this.strings = [];
+    this.stringIds = new Map();
+    this.frames = { function: [], file: [], line: [], inlined: [] };
+    this.frameIds = new Map();
+    this.stacks = { parent: [], frame: [] };
+    this.stackIds = new Map();
+    this.scopes = [];
+    this.open = [];
+    this.events = [];
+    this.oom = [];
+    this.nowNs = 1000;
+    this.nsPerEvent = nsPerEvent;
+    this.nextAddress = 4096;
+    this.freeAddresses = new Map();
+    this.path = ['main'];
+  }
+
+  string(text) {
+    if (!this.stringIds.has(text)) {
+      this.stringIds.set(text, this.strings.length);
+      this.strings.push(text);
+    }
+    return this.stringIds.get(text);
+  }
+
+  /** A stack from function names, outermost first. */
+  stack(names) {
+    let parent = -1;
+    for (const name of names) {
+      if (!this.frameIds.has(name)) {
+        this.frameIds.set(name, this.frames.function.length);
+        this.frames.function.push(this.string(name));
+        this.frames.file.push(this.string(`model/${name}.c`));
+        this.frames.line.push(10 + this.frames.function.length);
+        this.frames.inlined.push(0);
+      }
+      const key = `${parent}/${this.frameIds.get(name)}`;
+      if (!this.stackIds.has(key)) {
+        this.stackIds.set(key, this.stacks.parent.length);
+        this.stacks.parent.push(parent);
+        this.stacks.frame.push(this.frameIds.get(name));
+      }
+      parent = this.stackIds.get(key);
+    }
+    return parent;
+  }
+
+  event(action, fields) {
+    this.nowNs += this.nsPerEvent;
+    this.events.push({
+      time: this.nowNs, action: ACTIONS.indexOf(action), address: this.events.at(-1)?.address ?? 0, requested: 0, block: 0,
+      stack: this.stack([...this.path, ...this.open.map((s) => this.scopes[s].text)]), scope: this.open.at(-1) ?? -1,
+      category: 0, name: -1, ...fields,
+    });
+  }
+
+  begin(kind, text, index = -1) {
+    this.scopes.push({ parent: this.open.at(-1) ?? -1, kind: KINDS.indexOf(kind), name: this.string(text), text, index, begin: this.nowNs, duration: -1 });
+    this.open.push(this.scopes.length - 1);
+  }
+
+  end() {
+    this.nowNs += 50;
+    const scope = this.scopes[this.open.pop()];
+    scope.duration = this.nowNs - scope.begin;
+  }
+
+  within(kind, text, index, body) {
+    this.begin(kind, text, index);
+    body();
+    this.end();
+  }
+
+  alloc(name, category, requested) {
+    const block = Math.max(512, Math.ceil(requested / 512) * 512);
+    const reuse = this.freeAddresses.get(block)?.pop();
+    const address = reuse ?? this.nextAddress;
+    if (reuse === undefined) this.nextAddress += block / 512;
+    const made = { address, requested, block, category: CATEGORIES.indexOf(category), name: this.string(name) };
+    this.event('alloc', made);
+    return made;
+  }
+
+  free(block) {
+    this.event('free', block);
+    if (!this.freeAddresses.has(block.block)) this.freeAddresses.set(block.block, []);
+    this.freeAddresses.get(block.block).push(block.address);
+  }
+
+  segment(bytes) {
+    this.event('segment_alloc', { address: this.nextAddress, requested: bytes, block: bytes });
+  }
+
+  outOfMemory(requested, free) {
+    this.event('oom', { requested, block: free });
+    this.oom.push({ event: this.events.length - 1, requested_bytes: requested, free_bytes: free });
+  }
+
+  document(more = {}) {
+    const delta = (values) => values.map((value, i) => value - (i > 0 ? values[i - 1] : 0));
+    const column = (key) => this.events.map((event) => event[key]);
+    const scope = (key) => this.scopes.map((row) => row[key]);
+    return {
+      format: 'tidemark-snapshot', version: 1, tool: { version: '0.1.0', build: 'synthetic' },
+      clock: { unit_ns: 1, source: 'monotonic' }, address_unit_bytes: 512,
+      actions: ACTIONS, categories: CATEGORIES, scope_kinds: KINDS, block_states: ['free', 'allocated', 'pending_free'],
+      devices: [{ kind: 'cpu', name: 'cpu', total_bytes: -1, compute_capability: -1, driver_version: -1, runtime_version: -1 }],
+      streams: [{ device: 0, handle: 0 }], allocator: {}, log: { full_policy: 'keep-newest', dropped_events: 0 },
+      timing: { warmup_steps: 0, measured_steps: 0, phases: [], flops: -1, stated_peak_flops: -1, recorder_ns_per_event: -1 },
+      summary: [], strings: this.strings, frames: this.frames, stacks: this.stacks,
+      scopes: {
+        parent: scope('parent'), kind: scope('kind'), name: scope('name'), index: scope('index'), thread: scope('parent').map(() => 0),
+        begin_delta: delta(scope('begin')), duration: scope('duration'),
+        device_begin: scope('parent').map(() => -1), device_duration: scope('parent').map(() => -1),
+      },
+      start: { segments: [] }, end: { segments: [] },
+      events: {
+        time_delta: delta(column('time')), action: column('action'), device: column('time').map(() => 0),
+        address_delta: delta(column('address')), requested_bytes: column('requested'), block_bytes: column('block'),
+        stream: column('time').map(() => 0), stack: column('stack'), scope_delta: delta(column('scope')),
+        category: column('category'), name: column('name'),
+      },
+      oom: this.oom, ...more,
+      run: {
+        command: 'tidemark profile', started_unix_us: 0, model: { size: 'small' }, precision: 'fp32', mode: 'train', attention: 'flash',
+        recompute: 'none', batch_size: 4, context_length: 128, seed: 0, memory_limit_bytes: -1, outcome: 'completed', ...more.run,
+      },
+    };
+  }
+}
+
+/**
+ * A training run. `limitBytes` ends it with an out-of-memory row at the first allocation beyond it.
+ */
+export function trainingRun({ layers = 12, warmup = 1, steps = 3, width = 768, tokens = 512, vocab = 10000, bytes = 4,
+  precision = 'fp32', limitBytes = Infinity, device = 'cpu', label = (name) => name, operators = 4, times = device === 'cpu' } = {}) {
+  const r = new Recording();
+  let live = 0, reserved = 0;
+  class Full extends Error {}
+  const take = (name, category, n) => {
+    if (live + n > limitBytes) {
+      r.outOfMemory(n, Math.max(0, limitBytes - live));
+      throw new Full();
+    }
+    while (live + n > reserved) {
+      const segment = Math.max(20 << 20, Math.ceil(n / (2 << 20)) * (2 << 20));
+      reserved += segment;
+      r.segment(segment);
+    }
+    const block = r.alloc(label(name), category, n);
+    live += block.block;
+    return block;
+  };
+  const drop = (block) => {
+    live -= block.block;
+    r.free(block);
+  };
+  const weights = [];
+  const state = [];
+  const weight = (name, n) => weights.push({ name, n, block: take(name, 'parameter', n * 4) });
+  const step = (kind, number) => {
+    r.within('step', kind, number, () => {
+      const saved = [];
+      const gradients = new Map();
+      r.within('phase', 'forward', -1, () => {
+        for (let l = 0; l < layers; l++) {
+          r.within('layer', 'layer', l, () => {
+            for (let o = 0; o < operators; o++) {
+              r.within('operator', ['ln1', 'attention', 'ln2', 'ffn'][o % 4], -1, () => {
+                const temporary = take(`layers.${l}.op${o}.scratch`, 'temporary', tokens * width * bytes);
+                saved.push([l, o, take(`layers.${l}.op${o}.out`, 'activation', tokens * width * (1 + (o % 4)) * bytes)]);
+                drop(temporary);
+              });
+            }
+          });
+        }
+        r.within('operator', 'loss', -1, () => saved.push([-1, 0, take('logits', 'activation', tokens * vocab * bytes)]));
+      });
+      r.within('phase', 'backward', -1, () => {
+        for (let l = layers - 1; l >= -1; l--) {
+          r.begin('layer', l < 0 ? 'embedding' : 'layer', l);
+          const mine = l === layers - 1 ? saved.filter(([k]) => k === l || k === -1) : saved.filter(([k]) => k === l && k >= 0);
+          for (const [k, o, block] of mine.reverse()) {
+            const temporary = take(`layers.${l}.op${o}.grad`, 'temporary', tokens * width * bytes);
+            drop(block);
+            for (const w of weights.filter((x) => k >= 0 && x.name.startsWith(`layers.${l}.op${o}.`))) {
+              gradients.set(w.name, take(`${w.name}.grad`, 'gradient', w.n * 4));
+            }
+            drop(temporary);
+          }
+          if (l < 0) gradients.set('embedding', take('embedding.weight.grad', 'gradient', vocab * width * 4));
+          r.end();
+        }
+      });
+      r.within('phase', 'optimizer', -1, () => {
+        r.within('operator', 'adamw', -1, () => {
+          if (state.length === 0) {
+            for (const w of weights) state.push(take(`${w.name}.exp_avg`, 'optimizer_state', w.n * 4), take(`${w.name}.exp_avg_sq`, 'optimizer_state', w.n * 4));
+          }
+        });
+        for (const block of gradients.values()) drop(block);
+      });
+    });
+  };
+  try {
+    r.within('phase', 'setup', -1, () => {
+      weight('embedding.weight', vocab * width);
+      for (let l = 0; l < layers; l++) {
+        for (let o = 0; o < operators; o++) weight(`layers.${l}.op${o}.weight`, o % 2 === 0 ? width : 4 * width * width);
+      }
+      take('tokens', 'input', tokens * 4);
+    });
+    for (let i = 0; i < warmup; i++) step('warmup', i);
+    for (let i = 0; i < steps; i++) step('step', i);
+  } catch (problem) {
+    if (!(problem instanceof Full)) throw problem;
+  }
+  const random = randomNumbers(7);
+  const phases = [['forward', 30], ['backward', 62], ['optimizer', 18], ['step', 111]].map(([name, ms]) => ({
+    name, host_ms: times ? Array.from({ length: steps }, () => ms * (1 + 0.08 * random())) : [], device_ms: [],
+  }));
+  return r.document({
+    devices: [{ kind: device, name: device === 'virtual' ? 'h100-80' : device, total_bytes: device === 'virtual' ? 85_017_493_504 : -1 }],
+    timing: { warmup_steps: warmup, measured_steps: steps, phases: times ? phases : [], flops: -1 },
+    run: { precision, outcome: r.oom.length > 0 ? 'oom' : 'completed', memory_limit_bytes: Number.isFinite(limitBytes) ? limitBytes : -1 },
+  });
+}
+
+/** Random blocks without scopes or names, about `n` events. */
+export function randomRun(n, seed) {
+  const r = new Recording(), random = randomNumbers(seed), alive = [];
+  const categories = CATEGORIES;
+  while (r.events.length < n) {
+    r.nsPerEvent = random() < 0.2 ? 0 : Math.floor(random() * 5000);
+    if (alive.length > 0 && random() < 0.47) r.free(alive.splice(Math.floor(random() * alive.length), 1)[0]);
+    else alive.push(r.alloc(`t${r.events.length}`, categories[Math.floor(random() * 8)], 1 + Math.floor(random() ** 3 * 4e6)));
+  }
+  return r.document();
+}

@@ -1,0 +1,359 @@
+/* draw.js - paints one run onto canvases: raster, axes, lines, markers, lanes; and the overlay with
+ * what is pointed at and pinned. Knows contexts and numbers, never the document.
+ */
+import { CATEGORIES, inkOn } from './colours.js';
+import { laneItems, scopeSpan, scopeText } from './lanes.js';
+import { bandLabels, copyToImage, outlineOf } from './raster.js';
+import { byteTicks, decimalTicks, timeTickText } from './ticks.js';
+import { categoryText, formatBytes, formatCount, formatTickBytes } from './text.js';
+
+const GUTTER = 74; // CSS pixels left of the plot, for labels
+const RIGHT = 10;
+const TOP = 10;
+const TICK_ROW = 24;
+const LANE_HEIGHT = 20;
+const LANE_GAP = 3;
+const FONT = '12px system-ui, sans-serif';
+const FONT_STRONG = '600 12px system-ui, sans-serif';
+
+/**
+ * @typedef {object} Geometry in CSS pixels
+ * @property {number} width
+ * @property {number} height
+ * @property {{x: number, y: number, w: number, h: number}} plot
+ * @property {{y: number, h: number, lane: import('./lanes.js').Lane}[]} lanes
+ *
+ * @typedef {{x0: number, x1: number}} View a piece of the axis
+ * @typedef {Record<'bg' | 'ink' | 'muted' | 'grid' | 'accent' | 'danger' | 'lane' | 'laneAlt' | 'measured', string>} Theme
+ *
+ * @typedef {object} Scene all that a picture needs
+ * @property {CanvasRenderingContext2D} context scaled to CSS pixels
+ * @property {Geometry} geometry
+ * @property {import('./run.js').Run} run
+ * @property {import('./axis.js').Axis} axis
+ * @property {View} view
+ * @property {number} maxBytes
+ * @property {import('./raster.js').Raster} raster
+ * @property {Theme} theme
+ * @property {number} pixelRatio raster columns per CSS pixel
+ */
+
+/** @param {number} width @param {number} height @param {import('./lanes.js').Lane[]} lanes @returns {Geometry} */
+export function layOut(width, height, lanes) {
+  const lanesHeight = lanes.length * (LANE_HEIGHT + LANE_GAP);
+  const plot = { x: GUTTER, y: TOP, w: Math.max(50, width - GUTTER - RIGHT), h: Math.max(60, height - TOP - TICK_ROW - lanesHeight) };
+  const y0 = plot.y + plot.h + TICK_ROW;
+  return { width, height, plot, lanes: lanes.map((lane, i) => ({ lane, y: y0 + i * (LANE_HEIGHT + LANE_GAP), h: LANE_HEIGHT })) };
+}
+
+/** Height of everything but the plot. @param {number} nLanes */
+export function heightBesidesPlot(nLanes) {
+  return TOP + TICK_ROW + nLanes * (LANE_HEIGHT + LANE_GAP);
+}
+
+/** @param {Scene} scene @param {number} x */
+function toPixel({ geometry, view }, x) {
+  return geometry.plot.x + ((x - view.x0) / (view.x1 - view.x0)) * geometry.plot.w;
+}
+
+/** @param {Scene} scene @param {number} nBytes */
+function toRow({ geometry, maxBytes }, nBytes) {
+  return geometry.plot.y + geometry.plot.h * (1 - nBytes / maxBytes);
+}
+
+/** Text with a rim in the background's colour, so that it reads on anything.
+ * @param {Scene} scene @param {string} text @param {number} x @param {number} y @param {string} colour @param {CanvasTextAlign} [align] */
+function haloText({ context, theme }, text, x, y, colour, align = 'left') {
+  context.textAlign = align;
+  context.lineJoin = 'round';
+  context.lineWidth = 4;
+  context.strokeStyle = theme.bg;
+  context.strokeText(text, x, y);
+  context.fillStyle = colour;
+  context.fillText(text, x, y);
+}
+
+/** Text on a filled pill, kept inside [left, right]. @param {Scene} scene @param {string} text @param {number} x middle
+ * @param {number} y top @param {string} fill @param {string} ink */
+function pill({ context, geometry }, text, x, y, fill, ink) {
+  context.font = FONT_STRONG;
+  const w = context.measureText(text).width + 14, { plot } = geometry;
+  const left = Math.max(plot.x + 2, Math.min(plot.x + plot.w - w - 2, x - w / 2));
+  context.fillStyle = fill;
+  context.beginPath();
+  context.roundRect(left, y, w, 20, 10);
+  context.fill();
+  context.fillStyle = ink;
+  context.textAlign = 'left';
+  context.textBaseline = 'middle';
+  context.fillText(text, left + 7, y + 10.5);
+}
+
+/** @param {Scene} scene */
+function drawByteAxis(scene) {
+  const { context, geometry: { plot }, theme, maxBytes } = scene;
+  context.font = FONT;
+  context.textBaseline = 'middle';
+  for (const tick of byteTicks(maxBytes, Math.max(2, Math.floor(plot.h / 48)))) {
+    const y = Math.round(toRow(scene, tick)) + 0.5;
+    if (y < plot.y + 4) continue;
+    context.fillStyle = theme.grid;
+    context.fillRect(plot.x, y - 0.5, plot.w, 1);
+    context.fillStyle = theme.muted;
+    context.textAlign = 'right';
+    context.fillText(formatTickBytes(tick), plot.x - 8, y);
+  }
+}
+
+/** @param {Scene} scene */
+function drawEventAxis(scene) {
+  const { context, geometry: { plot }, theme, axis, view } = scene;
+  const y = plot.y + plot.h + 13;
+  const { ticks, step } = decimalTicks(Math.max(view.x0, axis.lo), Math.min(view.x1, axis.hi), Math.max(2, Math.floor(plot.w / 110)), axis.kind === 'event' ? 1 : 0);
+  context.font = FONT;
+  context.textBaseline = 'middle';
+  context.fillStyle = theme.muted;
+  context.textAlign = 'right';
+  context.fillText(axis.kind === 'event' ? 'event' : 'time', plot.x - 8, y);
+  for (const tick of ticks) {
+    const x = toPixel(scene, tick), text = axis.kind === 'event' ? formatCount(tick) : timeTickText(tick, step, axis.hi);
+    context.fillRect(Math.round(x), plot.y + plot.h, 1, 4);
+    const half = context.measureText(text).width / 2;
+    if (x - half < plot.x - 2 || x + half > plot.x + plot.w + RIGHT) continue;
+    context.textAlign = 'center';
+    context.fillText(text, x, y);
+  }
+}
+
+/** The largest reserved bytes per pixel, as a line. @param {Scene} scene */
+function drawReserved(scene) {
+  const { context, geometry: { plot }, run, raster, pixelRatio, theme } = scene, { state, bytes } = run.reserved;
+  context.beginPath();
+  let k = 0, drawing = false;
+  for (let x = 0; x < plot.w; x++) {
+    const here = raster.states[Math.min(raster.width - 1, Math.round(x * pixelRatio))];
+    if (here < 0) {
+      drawing = false;
+      continue;
+    }
+    if (state[k] > here) k = 0;
+    while (k + 1 < state.length && state[k + 1] <= here) k++;
+    const y = toRow(scene, bytes[k]);
+    if (drawing) context.lineTo(plot.x + x, y);
+    else context.moveTo(plot.x + x, y);
+    context.lineTo(plot.x + x + 1, y);
+    drawing = true;
+  }
+  context.strokeStyle = theme.ink;
+  context.lineWidth = 1.25;
+  context.stroke();
+}
+
+/** @param {Scene} scene @param {boolean} peakOnRight */
+function drawLines(scene, peakOnRight) {
+  const { context, geometry: { plot }, run, maxBytes, theme, raster } = scene;
+  drawReserved(scene);
+  context.font = FONT;
+  context.textBaseline = 'bottom';
+  const column = peakOnRight ? raster.states.findIndex((s) => s >= 0) : raster.states.findLastIndex((s) => s >= 0);
+  if (column >= 0) {
+    const { state, bytes } = run.reserved, k = state.findLastIndex((s) => s <= raster.states[column]);
+    const x = plot.x + (column / raster.width) * plot.w;
+    haloText(scene, `reserved ${formatBytes(bytes[k])}`, peakOnRight ? x + 6 : x - 6, toRow(scene, bytes[k]) - 2, theme.ink, peakOnRight ? 'left' : 'right');
+  }
+  if (run.capacityBytes <= 0) return;
+  const text = `${run.capacityText} ${formatBytes(run.capacityBytes)}`;
+  if (run.capacityBytes > maxBytes) {
+    context.textBaseline = 'top';
+    haloText(scene, `${text} ↑`, plot.x + plot.w - 4, plot.y + 2, theme.muted, 'right');
+    return;
+  }
+  const y = Math.round(toRow(scene, run.capacityBytes)) + 0.5;
+  context.strokeStyle = theme.danger;
+  context.lineWidth = 1.5;
+  context.setLineDash([6, 4]);
+  context.beginPath();
+  context.moveTo(plot.x, y);
+  context.lineTo(plot.x + plot.w, y);
+  context.stroke();
+  context.setLineDash([]);
+  haloText(scene, text, peakOnRight ? plot.x + plot.w - 6 : plot.x + 6, y - 3, theme.danger, peakOnRight ? 'right' : 'left');
+}
+
+/** @param {Scene} scene */
+function drawPeak(scene) {
+  const { context, geometry: { plot }, run, axis, view, theme } = scene;
+  const at = axis.ofEvent(Math.max(0, run.peakState - 1)), next = axis.ofEvent(run.peakState);
+  if (next < view.x0 || at > view.x1) return;
+  const x = Math.max(plot.x, Math.min(plot.x + plot.w, toPixel(scene, axis.kind === 'event' ? at + 0.5 : at)));
+  const y = toRow(scene, run.peak.bytes), room = y - plot.y > 30;
+  context.fillStyle = theme.ink;
+  context.beginPath();
+  context.moveTo(x, y);
+  context.lineTo(x - 5, y - 8);
+  context.lineTo(x + 5, y - 8);
+  context.fill();
+  pill(scene, `peak ${formatBytes(run.peak.bytes)}`, x, room ? y - 29 : y + 6, theme.ink, theme.bg);
+}
+
+/** Where the run ended for want of memory. @param {Scene} scene */
+function drawOom(scene) {
+  const { context, geometry: { plot }, run, axis, view, theme } = scene;
+  for (const oom of run.snapshot.oom) {
+    const at = axis.ofEvent(oom.event);
+    if (at < view.x0 || at > view.x1) continue;
+    const x = toPixel(scene, at), bottom = toRow(scene, run.index.totals[oom.event + 1]);
+    const top = Math.max(plot.y, toRow(scene, run.index.totals[oom.event + 1] + oom.requestedBytes));
+    const w = 14, left = Math.min(x, plot.x + plot.w - w), h = Math.max(6, bottom - top);
+    context.save();
+    context.beginPath();
+    context.rect(left, bottom - h, w, h);
+    context.clip();
+    context.strokeStyle = theme.danger;
+    context.lineWidth = 2;
+    for (let d = -h; d < w; d += 6) {
+      context.beginPath();
+      context.moveTo(left + d, bottom);
+      context.lineTo(left + d + h, bottom - h);
+      context.stroke();
+    }
+    context.restore();
+    context.strokeStyle = theme.danger;
+    context.lineWidth = 1.5;
+    context.strokeRect(left, bottom - h, w, h);
+    context.fillStyle = theme.danger;
+    context.fillRect(x - 0.75, plot.y, 1.5, plot.h);
+    pill(scene, `out of memory: ${formatBytes(oom.requestedBytes)} more`, left - 110, Math.min(plot.y + plot.h - 26, bottom + 34), theme.danger, '#ffffff');
+  }
+}
+
+/** Names of the categories, where their bands have room. @param {Scene} scene */
+function drawBandNames(scene) {
+  const { context, geometry: { plot }, raster, pixelRatio } = scene;
+  context.font = FONT_STRONG;
+  context.textAlign = 'center';
+  context.textBaseline = 'middle';
+  for (const { category, column, row } of bandLabels(raster, 17 * pixelRatio, 110 * pixelRatio)) {
+    const name = CATEGORIES[category];
+    context.fillStyle = inkOn(name);
+    context.fillText(categoryText(name), plot.x + column / pixelRatio, plot.y + plot.h - row / pixelRatio);
+  }
+}
+
+/** @param {Scene} scene */
+function drawLanes(scene) {
+  const { context, geometry, run, axis, view, theme } = scene, { plot } = geometry;
+  const perPixel = (view.x1 - view.x0) / plot.w;
+  context.textBaseline = 'middle';
+  for (const { lane, y, h } of geometry.lanes) {
+    context.font = FONT;
+    context.textAlign = 'right';
+    context.fillStyle = theme.muted;
+    context.fillText(lane.title, plot.x - 8, y + h / 2);
+    context.save();
+    context.beginPath();
+    context.rect(plot.x, y, plot.w, h);
+    context.clip();
+    for (const item of laneItems(run.snapshot, run.extents, axis, lane, view.x0, view.x1, perPixel)) {
+      drawLaneItem(scene, item, y, h);
+    }
+    context.restore();
+  }
+}
+
+/** @param {Scene} scene @param {import('./lanes.js').LaneItem} item @param {number} y @param {number} h */
+function drawLaneItem(scene, item, y, h) {
+  const { context, geometry: { plot }, run, theme } = scene, { scopes } = run.snapshot;
+  const x0 = toPixel(scene, item.x0), x1 = toPixel(scene, item.x1), gap = x1 - x0 > 3 ? 1 : 0;
+  const alternate = scopes.index[item.scope] >= 0 ? scopes.index[item.scope] & 1 : item.scope & 1;
+  context.fillStyle = item.scope === run.homeScope ? theme.measured : alternate ? theme.laneAlt : theme.lane;
+  context.fillRect(x0, y, Math.max(0.75, x1 - x0 - gap), h);
+  const left = Math.max(x0, plot.x), right = Math.min(x1, plot.x + plot.w);
+  if (right - left < 18) return;
+  const text = scopeText(run.snapshot, item.scope), short = scopes.index[item.scope] >= 0 ? String(scopes.index[item.scope]) : '';
+  const fits = [text, short].find((t) => t !== '' && context.measureText(t).width <= right - left - 6);
+  if (fits === undefined) return;
+  context.fillStyle = item.scope === run.homeScope ? theme.bg : theme.ink;
+  context.textAlign = 'center';
+  context.fillText(fits, (left + right) / 2, y + h / 2 + 0.5);
+}
+
+/**
+ * Paints everything but the overlay. `image` is a canvas of the raster's size; the columns [c0, c1) of it are stale.
+ * @param {Scene} scene @param {{canvas: HTMLCanvasElement, context: CanvasRenderingContext2D, data: ImageData}} image
+ * @param {[number, number]} stale
+ */
+export function drawScene(scene, image, stale) {
+  const { context, geometry, raster, theme } = scene, { plot } = geometry;
+  context.fillStyle = theme.bg;
+  context.fillRect(0, 0, geometry.width, geometry.height);
+  drawByteAxis(scene);
+  copyToImage(raster, new Uint32Array(image.data.data.buffer), stale[0], stale[1]);
+  image.context.putImageData(image.data, 0, 0);
+  context.imageSmoothingEnabled = false;
+  context.drawImage(image.canvas, plot.x, plot.y, plot.w, plot.h);
+  context.fillStyle = theme.muted;
+  context.fillRect(plot.x, plot.y + plot.h, plot.w, 1);
+  drawEventAxis(scene);
+  drawLanes(scene);
+  drawBandNames(scene);
+  const peakX = toPixel(scene, scene.axis.ofEvent(Math.max(0, scene.run.peakState - 1)));
+  drawLines(scene, peakX > plot.x + plot.w / 2);
+  drawPeak(scene);
+  drawOom(scene);
+}
+
+/** The rim of a block. @param {Scene} scene @param {number} block @param {string} colour @param {number} thick CSS pixels */
+function strokeBlock({ context, geometry: { plot }, raster, pixelRatio }, block, colour, thick) {
+  const spans = outlineOf(raster, block), unit = 1 / pixelRatio;
+  context.fillStyle = colour;
+  /** @type {[number, number, number] | null} */
+  let before = null;
+  const bar = (/** @type {number} */ column, /** @type {number} */ bottom, /** @type {number} */ top) =>
+    context.fillRect(plot.x + column * unit - thick / 2, plot.y + plot.h - top * unit - thick / 2, thick, (top - bottom) * unit + thick);
+  for (const span of spans) {
+    const [column, bottom, top] = span;
+    const x = plot.x + column * unit;
+    context.fillRect(x, plot.y + plot.h - top * unit - thick / 2, unit, thick);
+    context.fillRect(x, plot.y + plot.h - bottom * unit - thick / 2, unit, thick);
+    if (before === null || before[0] !== column - 1) {
+      if (before !== null) bar(before[0] + 1, before[1], before[2]);
+      bar(column, bottom, top);
+    } else {
+      if (before[1] !== bottom) bar(column, Math.min(before[1], bottom), Math.max(before[1], bottom));
+      if (before[2] !== top) bar(column, Math.min(before[2], top), Math.max(before[2], top));
+    }
+    before = span;
+  }
+  if (before !== null) bar(before[0] + 1, before[1], before[2]);
+}
+
+/**
+ * What lies above the picture: the cursor, the scope or block pointed at, the pinned block.
+ * @param {Scene} scene @param {{x: number | null, block: number, scope: number, pinned: number}} marks x in CSS pixels
+ */
+export function drawOverlay(scene, marks) {
+  const { context, geometry, theme } = scene, { plot } = geometry;
+  context.clearRect(0, 0, geometry.width, geometry.height);
+  if (marks.scope >= 0) {
+    const [x0, x1] = scopeSpan(scene.run.snapshot, scene.run.extents, scene.axis, marks.scope).map((x) => toPixel(scene, x));
+    const left = Math.max(plot.x, x0), right = Math.min(plot.x + plot.w, x1);
+    context.fillStyle = theme.accent;
+    context.globalAlpha = 0.13;
+    context.fillRect(left, plot.y, Math.max(1, right - left), plot.h);
+    context.globalAlpha = 1;
+    context.fillRect(left, plot.y, 1, plot.h);
+    context.fillRect(right - 1, plot.y, 1, plot.h);
+  }
+  if (marks.x !== null) {
+    context.fillStyle = theme.ink;
+    context.globalAlpha = 0.35;
+    context.fillRect(Math.round(marks.x), plot.y, 1, geometry.height - plot.y);
+    context.globalAlpha = 1;
+  }
+  if (marks.pinned >= 0) {
+    strokeBlock(scene, marks.pinned, theme.bg, 4);
+    strokeBlock(scene, marks.pinned, theme.ink, 2);
+  }
+  if (marks.block >= 0 && marks.block !== marks.pinned) strokeBlock(scene, marks.block, theme.ink, 1.5);
+}

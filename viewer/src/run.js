@@ -1,0 +1,159 @@
+/* run.js - one run with everything that is derived from its snapshot once.
+ */
+import { eventAxis, timeAxis } from './axis.js';
+import { buildBlocks, buildReserved } from './blocks.js';
+import { SCOPE } from './format.js';
+import { buildIndex, largestState } from './index.js';
+import { buildLanes, enclosing, scopeExtents, scopeSpan, scopeText } from './lanes.js';
+import { breakdownAt } from './peak.js';
+import { categoryText, formatBytes, formatCount } from './text.js';
+
+/**
+ * @typedef {object} Statistics
+ * @property {number[]} samples ms
+ * @property {number} mean
+ * @property {number} std of the population
+ * @property {number} median
+ * @property {number} min
+ * @property {number} max
+ *
+ * @typedef {{name: string, clock: 'host' | 'device', statistics: Statistics}} PhaseTiming
+ *
+ * @typedef {object} Run
+ * @property {string} label short name, from the file
+ * @property {string} title what ran
+ * @property {import('./format.js').Snapshot} snapshot
+ * @property {import('./index.js').MemoryIndex} index
+ * @property {ReturnType<typeof buildReserved>} reserved
+ * @property {import('./lanes.js').Extents} extents
+ * @property {import('./lanes.js').Lane[]} lanes
+ * @property {{event: import('./axis.js').Axis, time: import('./axis.js').Axis}} axes
+ * @property {number} peakState the peak that is shown: inside a measured step where one reaches it
+ * @property {number} homeScope the step that holds it, or -1
+ * @property {import('./peak.js').Breakdown} peak
+ * @property {number} capacityBytes memory limit or device capacity; -1: none
+ * @property {string} capacityText
+ * @property {PhaseTiming[]} timing empty: not computed
+ * @property {boolean} isVirtual
+ * @property {string[]} warnings
+ */
+
+/** @param {number[]} samples @returns {Statistics} */
+export function statisticsOf(samples) {
+  const n = samples.length, sorted = [...samples].sort((a, b) => a - b);
+  const mean = sorted.reduce((a, b) => a + b, 0) / n;
+  const std = Math.sqrt(sorted.reduce((a, x) => a + (x - mean) ** 2, 0) / n);
+  const median = n % 2 ? sorted[(n - 1) / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+  return { samples, mean, std, median, min: sorted[0], max: sorted[n - 1] };
+}
+
+/** Device times where there are any, else host times. @param {import('./format.js').Snapshot} snapshot @returns {PhaseTiming[]} */
+function buildTiming(snapshot) {
+  return snapshot.timing.phases.filter((phase) => phase.hostMs.length + phase.deviceMs.length > 0).map((phase) => {
+    const onDevice = phase.deviceMs.length > 0;
+    return { name: phase.name, clock: onDevice ? 'device' : 'host', statistics: statisticsOf(onDevice ? phase.deviceMs : phase.hostMs) };
+  });
+}
+
+/**
+ * The peak to show: the first state with most bytes inside a measured step, when some measured step
+ * reaches the run's peak; else the run's peak, wherever it is.
+ * @param {import('./format.js').Snapshot} snapshot @param {import('./index.js').MemoryIndex} index
+ * @param {import('./lanes.js').Extents} extents
+ */
+function choosePeak(snapshot, index, extents) {
+  const { scopes, strings } = snapshot, peakBytes = index.totals[index.peakState];
+  for (let s = 0; s < scopes.count; s++) {
+    if (scopes.kind[s] !== SCOPE.STEP || extents.first[s] < 0 || strings[scopes.name[s]] === 'warmup') continue;
+    const state = largestState(index, extents.first[s] + 1, extents.last[s] + 2);
+    if (index.totals[state] === peakBytes) return { peakState: state, homeScope: s };
+  }
+  const scope = index.peakState > 0 ? snapshot.events.scope[index.peakState - 1] : -1;
+  return { peakState: index.peakState, homeScope: enclosing(scopes, scope, SCOPE.STEP) };
+}
+
+/** @param {import('./format.js').Snapshot} snapshot @param {import('./format.js').Device | undefined} device */
+function buildTitle(snapshot, device) {
+  const { run } = snapshot, parts = [];
+  if (typeof run.model?.size === 'string') parts.push(run.model.size);
+  for (const key of ['mode', 'precision']) if (run[key]) parts.push(String(run[key]));
+  if (run.context_length > 0) parts.push(`context ${run.context_length}`);
+  if (run.batch_size > 0) parts.push(`batch ${run.batch_size}`);
+  if (run.attention) parts.push(`${run.attention} attention`);
+  if (run.recompute && run.recompute !== 'none') parts.push(`recompute ${run.recompute}`);
+  if (device) parts.push(device.name && device.name !== device.kind ? `${device.kind}: ${device.name}` : device.kind);
+  return parts.join(' · ');
+}
+
+/** @param {import('./format.js').Snapshot} snapshot @param {import('./blocks.js').Blocks} blocks
+ * @param {import('./format.js').Device | undefined} device */
+function buildWarnings(snapshot, blocks, device) {
+  const warnings = [];
+  if (snapshot.nDropped > 0) {
+    warnings.push(`The event log was full: ${formatCount(snapshot.nDropped)} events were dropped, and what they did is not shown. Record with a larger log to see them.`);
+  }
+  if (blocks.nUnmatched > 0) {
+    warnings.push(`${formatCount(blocks.nUnmatched)} frees have no allocation in this file and are not shown.`);
+  }
+  if (blocks.nOtherEvents > 0) {
+    warnings.push(`The file holds ${snapshot.devices.length} devices; device ${blocks.device} is shown, ${formatCount(blocks.nOtherEvents)} events of the others are not.`);
+  }
+  if (device?.kind === 'cpu' && String(snapshot.run.precision).startsWith('bf16')) {
+    warnings.push('bf16 is emulated on the cpu: the bytes are real, the times are not representative.');
+  }
+  return warnings;
+}
+
+/** When the last event or scope ended. @param {import('./format.js').Snapshot} snapshot */
+function endNs(snapshot) {
+  const { events, scopes } = snapshot;
+  let end = events.count > 0 ? events.timeNs[events.count - 1] : 0;
+  for (let s = 0; s < scopes.count; s++) end = Math.max(end, scopes.beginNs[s] + Math.max(0, scopes.durationNs[s]));
+  return end;
+}
+
+/** @param {import('./format.js').Snapshot} snapshot @param {string} label @returns {Run} */
+export function makeRun(snapshot, label) {
+  const blocks = buildBlocks(snapshot), index = buildIndex(blocks), extents = scopeExtents(snapshot);
+  const { peakState, homeScope } = choosePeak(snapshot, index, extents);
+  const device = snapshot.devices[blocks.device], limit = Number(snapshot.run.memory_limit_bytes);
+  const capacityBytes = limit > 0 ? limit : device && device.totalBytes > 0 ? device.totalBytes : -1;
+  return {
+    label, title: buildTitle(snapshot, device), snapshot, index, reserved: buildReserved(snapshot, blocks.device), extents,
+    lanes: buildLanes(snapshot),
+    axes: { event: eventAxis(snapshot.events.count), time: timeAxis(snapshot.events.timeNs, endNs(snapshot)) },
+    peakState, homeScope, peak: breakdownAt(snapshot, index, peakState), capacityBytes,
+    capacityText: limit > 0 ? 'memory limit' : 'device capacity',
+    timing: buildTiming(snapshot), isVirtual: device?.kind === 'virtual', warnings: buildWarnings(snapshot, blocks, device),
+  };
+}
+
+/** The part of an axis on which the page opens: the step of the peak, else the whole run.
+ * @param {Run} run @param {import('./axis.js').Axis} axis @returns {[number, number]} */
+export function homeView(run, axis) {
+  if (run.homeScope < 0) return [axis.lo, axis.hi];
+  const [x0, x1] = scopeSpan(run.snapshot, run.extents, axis, run.homeScope);
+  const x1Shown = Math.max(x1, x0 + axis.minSpan), margin = (x1Shown - x0) * 0.01;
+  return [x0 - margin, x1Shown + margin];
+}
+
+/** "step 1, optimizer", or "" where there are no scopes. @param {Run} run @param {number} state */
+export function placeOfState(run, state) {
+  const { snapshot } = run, scope = state > 0 ? snapshot.events.scope[state - 1] : -1;
+  return [SCOPE.STEP, SCOPE.PHASE].map((kind) => enclosing(snapshot.scopes, scope, kind)).filter((s) => s >= 0)
+    .map((s) => scopeText(snapshot, s)).join(', ');
+}
+
+/** The peak in one sentence, or where the run ended. @param {Run} run */
+export function headline(run) {
+  const { snapshot, peak } = run, place = placeOfState(run, run.peakState);
+  const parts = [...peak.categories].sort((a, b) => b.bytes - a.bytes).filter((c) => c.bytes >= peak.bytes * 0.02).slice(0, 4)
+    .map((c) => `${categoryText(c.key)} ${formatBytes(c.bytes)}`);
+  const oom = snapshot.oom[snapshot.oom.length - 1];
+  if (snapshot.run.outcome === 'oom' && oom) {
+    const where = placeOfState(run, oom.event + 1), allocated = run.index.totals[oom.event + 1];
+    const limit = run.capacityBytes > 0 ? ` of ${formatBytes(run.capacityBytes)}` : '';
+    return `Out of memory${where ? ` in ${where}` : ''}: ${formatBytes(oom.requestedBytes)} more did not fit beside ${formatBytes(allocated)} allocated${limit}; ${parts.join(', ')}.`;
+  }
+  return `Peak ${formatBytes(peak.bytes)} allocated${place ? ` in ${place}` : ''}: ${parts.join(', ')}.`;
+}

@@ -1,0 +1,164 @@
+/* stage.js - one run on the page: its canvases, what they show, and what lies under the pointer.
+ */
+import { drawOverlay, drawScene, heightBesidesPlot, layOut } from './draw.js';
+import { SCOPE } from './format.js';
+import { laneItems } from './lanes.js';
+import { element } from './panels.js';
+import { blockAt, createRaster, renderRaster } from './raster.js';
+import { headline, homeView } from './run.js';
+
+const BAND_SHARE = 1 / 60; // a column that holds more of a step than this shows bands
+const BAND_STATES = 24; // and more states than this
+
+/**
+ * @typedef {{x: number, state: number, block: number, scope: number}} Target what lies under a point; -1: nothing
+ */
+
+/** The canvases of a run, and the part of the axis that they show. */
+export class Stage {
+  /** @param {import('./run.js').Run} run @param {boolean} alone @param {'event' | 'time'} kind */
+  constructor(run, alone, kind) {
+    this.run = run;
+    this.axis = run.axes[kind];
+    const [x0, x1] = homeView(run, this.axis);
+    this.view = { x0, x1 };
+    this.home = { x0, x1 };
+    this.base = /** @type {HTMLCanvasElement} */ (element('canvas'));
+    this.over = /** @type {HTMLCanvasElement} */ (element('canvas'));
+    this.image = /** @type {HTMLCanvasElement} */ (element('canvas'));
+    this.frame = element('div', { class: 'canvases', tabindex: '0', role: 'img', 'aria-label': `Memory over ${kind === 'event' ? 'events' : 'time'}. ${headline(run)}` },
+      this.base, this.over);
+    this.element = element('section', { class: 'run' }, alone ? null : element('div', { class: 'run-title' }, element('h2', {}, run.label),
+      element('span', { class: 'muted' }, headline(run))), this.frame);
+    /** @type {import('./draw.js').Scene | null} */
+    this.scene = null;
+    this.data = new ImageData(1, 1);
+    this.marks = { x: /** @type {number | null} */ (null), block: -1, scope: -1, pinned: -1 };
+  }
+
+  /** @param {'event' | 'time'} kind */
+  setAxis(kind) {
+    this.axis = this.run.axes[kind];
+    const [x0, x1] = homeView(this.run, this.axis);
+    this.home = { x0, x1 };
+    this.view = { x0, x1 };
+  }
+
+  /** Fits the canvases into the frame. @param {number} plotHeight CSS pixels @param {number} maxBytes
+   * @param {import('./draw.js').Theme} theme */
+  resize(plotHeight, maxBytes, theme) {
+    const height = plotHeight + heightBesidesPlot(this.run.lanes.length);
+    this.frame.style.height = `${height}px`;
+    const width = this.frame.clientWidth, pixelRatio = Math.min(2, window.devicePixelRatio || 1);
+    for (const canvas of [this.base, this.over]) {
+      canvas.width = Math.round(width * pixelRatio);
+      canvas.height = Math.round(height * pixelRatio);
+      /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')).setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
+    }
+    const geometry = layOut(width, height, this.run.lanes);
+    const raster = createRaster(Math.round(geometry.plot.w * pixelRatio), Math.round(geometry.plot.h * pixelRatio));
+    this.image.width = raster.width;
+    this.image.height = raster.height;
+    this.data = new ImageData(raster.width, raster.height);
+    const context = /** @type {CanvasRenderingContext2D} */ (this.base.getContext('2d'));
+    this.scene = { context, geometry, run: this.run, axis: this.axis, view: this.view, maxBytes, raster, theme, pixelRatio };
+  }
+
+  /** Axis units that a step spans, or the whole run. */
+  stepSpan() {
+    return this.home.x1 - this.home.x0;
+  }
+
+  draw() {
+    const { scene } = this;
+    if (scene === null) return;
+    const { raster } = scene, perColumn = (this.view.x1 - this.view.x0) / raster.width;
+    scene.axis = this.axis;
+    const middle = (this.view.x0 + this.view.x1) / 2, [s0, s1] = this.axis.states(middle, middle + perColumn * 16);
+    const bands = perColumn > this.stepSpan() * BAND_SHARE || (s1 - s0) / 16 > BAND_STATES;
+    const stale = renderRaster(raster, this.run.index, this.axis, { x0: this.view.x0, perColumn, maxBytes: scene.maxBytes, bands, kind: this.axis.kind });
+    const shown = /** @type {import('./raster.js').RasterView} */ (raster.view);
+    scene.view = { x0: shown.x0, x1: shown.x0 + perColumn * raster.width };
+    const context = /** @type {CanvasRenderingContext2D} */ (this.image.getContext('2d'));
+    const whole = stale[1] - stale[0] < raster.width ? /** @type {[number, number]} */ ([0, raster.width]) : stale;
+    drawScene(scene, { canvas: this.image, context, data: this.data }, whole);
+    this.drawMarks();
+  }
+
+  drawMarks() {
+    if (this.scene === null) return;
+    const context = /** @type {CanvasRenderingContext2D} */ (this.over.getContext('2d'));
+    drawOverlay({ ...this.scene, context }, this.marks);
+  }
+
+  /** Zooms by `factor` (below 1: closer) about a point of the frame; null: its middle.
+   * @param {number} factor @param {number | null} x CSS pixels */
+  zoom(factor, x) {
+    if (this.scene === null) return;
+    const { plot } = this.scene.geometry, { x0, x1 } = this.view, span = x1 - x0;
+    const share = x === null ? 0.5 : Math.max(0, Math.min(1, (x - plot.x) / plot.w));
+    const widest = (this.axis.hi - this.axis.lo) * 1.02;
+    const next = Math.max(this.axis.minSpan, Math.min(widest, span * factor));
+    const at = x0 + span * share;
+    this.show(at - next * share, at + next * (1 - share));
+  }
+
+  /** Pans by a share of what is shown. @param {number} share */
+  pan(share) {
+    const span = this.view.x1 - this.view.x0;
+    this.show(this.view.x0 + span * share, this.view.x1 + span * share);
+  }
+
+  /** Shows [x0, x1], moved so that some of the run stays in sight. @param {number} x0 @param {number} x1 */
+  show(x0, x1) {
+    const span = x1 - x0, low = this.axis.lo - span / 2, high = this.axis.hi - span / 2;
+    const left = Math.max(Math.min(low, high), Math.min(Math.max(low, high), x0));
+    this.view = { x0: left, x1: left + span };
+  }
+
+  showHome() {
+    this.view = { ...this.home };
+  }
+
+  showWhole() {
+    const margin = (this.axis.hi - this.axis.lo) * 0.01;
+    this.view = { x0: this.axis.lo - margin, x1: this.axis.hi + margin };
+  }
+
+  /** The view in units of the home view, so that another run can show the same part of its own. */
+  relativeView() {
+    const span = this.stepSpan();
+    return { x0: (this.view.x0 - this.home.x0) / span, x1: (this.view.x1 - this.home.x0) / span };
+  }
+
+  /** @param {{x0: number, x1: number}} relative */
+  showRelative(relative) {
+    const span = this.stepSpan();
+    this.show(this.home.x0 + relative.x0 * span, this.home.x0 + relative.x1 * span);
+  }
+
+  /** What lies under a point of the page. @param {number} clientX @param {number} clientY @returns {Target} */
+  target(clientX, clientY) {
+    const nothing = { x: 0, state: -1, block: -1, scope: -1 };
+    if (this.scene === null) return nothing;
+    const { geometry, raster, pixelRatio, view } = this.scene, { plot } = geometry, box = this.frame.getBoundingClientRect();
+    const x = clientX - box.left, y = clientY - box.top;
+    if (x < plot.x || x >= plot.x + plot.w) return { ...nothing, x };
+    const column = Math.min(raster.width - 1, Math.floor((x - plot.x) * pixelRatio));
+    if (y >= plot.y && y < plot.y + plot.h) {
+      const row = Math.floor((plot.y + plot.h - y) * pixelRatio);
+      return { x, state: raster.states[column], block: blockAt(raster, column, row), scope: -1 };
+    }
+    const perPixel = (view.x1 - view.x0) / plot.w, at = view.x0 + (x - plot.x) * perPixel;
+    const lane = geometry.lanes.find((row) => y >= row.y && y < row.y + row.h);
+    if (lane === undefined) return { ...nothing, x };
+    const items = laneItems(this.run.snapshot, this.run.extents, this.axis, lane.lane, at - perPixel, at + perPixel, 0);
+    const hit = items.find((item) => at >= item.x0 && at < item.x1) ?? items[0];
+    return { x, state: -1, block: -1, scope: hit ? hit.scope : -1 };
+  }
+
+  /** True for scopes worth zooming to. @param {number} scope */
+  isStep(scope) {
+    return this.run.snapshot.scopes.kind[scope] === SCOPE.STEP;
+  }
+}

@@ -1,0 +1,80 @@
+/* text.js - bytes, times, counts and names as people read them. */
+
+const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+/** A number with commas between groups of three digits. @param {number} n */
+export function formatCount(n) {
+  return String(Math.round(n)).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
+}
+
+/** "1.50 GiB", "512 B": exact below 1 KiB, two decimals above. @param {number} nBytes */
+export function formatBytes(nBytes) {
+  let value = Math.abs(nBytes), unit = 0;
+  while (value >= 1024 && unit < BYTE_UNITS.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  const sign = nBytes < 0 ? '−' : '';
+  return `${sign}${unit === 0 ? value : value.toFixed(2)} ${BYTE_UNITS[unit]}`;
+}
+
+/** "1,572,864 B". @param {number} nBytes */
+export function formatExactBytes(nBytes) {
+  return `${formatCount(nBytes)} B`;
+}
+
+/** A binary tick such as "256 MiB" or "1.5 GiB", without needless decimals. @param {number} nBytes */
+export function formatTickBytes(nBytes) {
+  let value = nBytes, unit = 0;
+  while (value >= 1024 && unit < BYTE_UNITS.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${Number(value.toFixed(3))} ${BYTE_UNITS[unit]}`;
+}
+
+/** Three significant digits, never in exponents. @param {number} value */
+function threeDigits(value) {
+  const size = Math.abs(value);
+  return size >= 100 ? value.toFixed(0) : size >= 10 ? value.toFixed(1) : value.toFixed(2);
+}
+
+/** "12.3 ms", "640 ns", "1.20 s". @param {number} ns */
+export function formatDuration(ns) {
+  if (ns < 1e3) return `${Math.round(ns)} ns`;
+  if (ns < 1e6) return `${threeDigits(ns / 1e3)} µs`;
+  if (ns < 1e9) return `${threeDigits(ns / 1e6)} ms`;
+  return `${threeDigits(ns / 1e9)} s`;
+}
+
+/** Milliseconds to four digits: "1,234", "123.4", "12.34", "1.234". @param {number} ms */
+export function formatMs(ms) {
+  if (ms >= 1000) return formatCount(ms);
+  return ms >= 100 ? ms.toFixed(1) : ms >= 10 ? ms.toFixed(2) : ms.toFixed(3);
+}
+
+/** "12.3 %". @param {number} share 0..1 */
+export function formatShare(share) {
+  return share > 0 && share < 0.001 ? '<0.1 %' : `${(share * 100).toFixed(1)} %`;
+}
+
+/** "1.93×". @param {number} ratio */
+export function formatRatio(ratio) {
+  return Number.isFinite(ratio) ? `${ratio >= 100 ? ratio.toFixed(0) : ratio.toFixed(2)}×` : '–';
+}
+
+const CATEGORY_PLURALS = new Map([
+  ['parameter', 'parameters'], ['gradient', 'gradients'], ['optimizer_state', 'optimizer state'],
+  ['activation', 'activations'], ['temporary', 'temporaries'], ['workspace', 'workspace'],
+  ['input', 'inputs'], ['unknown', 'uncategorised'],
+]);
+
+/** A category's name in a sentence. @param {string} name */
+export function categoryText(name) {
+  return CATEGORY_PLURALS.get(name) ?? name;
+}
+
+/** A tensor's name without its numbers: "layers.*.attn.q". @param {string} name */
+export function namePattern(name) {
+  return name.replace(/\d+/g, '*');
+}

@@ -1,0 +1,41 @@
+/* ticks.js - where the marks of an axis stand. */
+
+/**
+ * Ticks of bytes from 0 to maxBytes: a power of two apart, so that labels are 256 MiB, 1 GiB, ...
+ * @param {number} maxBytes @param {number} maxTicks at most this many, besides 0
+ * @returns {number[]}
+ */
+export function byteTicks(maxBytes, maxTicks) {
+  if (!(maxBytes > 0) || maxTicks < 1) return [0];
+  let step = 1;
+  while (maxBytes / step > maxTicks) step *= 2;
+  const ticks = [];
+  for (let value = 0; value <= maxBytes; value += step) ticks.push(value);
+  return ticks;
+}
+
+/**
+ * Ticks at 1, 2 or 5 times a power of ten within [lo, hi]; at least `minStep` apart.
+ * @param {number} lo @param {number} hi @param {number} maxTicks @param {number} [minStep]
+ * @returns {{ticks: number[], step: number}}
+ */
+export function decimalTicks(lo, hi, maxTicks, minStep = 0) {
+  const span = hi - lo;
+  if (!(span > 0) || maxTicks < 1) return { ticks: [], step: 0 };
+  const rough = Math.max(span / maxTicks, minStep);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const factor = [1, 2, 5, 10].find((f) => f * power >= rough * (1 - 1e-9)) ?? 10;
+  const step = factor * power, ticks = [];
+  for (let i = Math.ceil(lo / step - 1e-9); i * step <= hi + step * 1e-9; i++) ticks.push(i * step);
+  return { ticks, step };
+}
+
+/**
+ * The label of a time tick, in the unit that suits the whole axis and the decimals that suit the step.
+ * @param {number} ns @param {number} step ns between ticks @param {number} hi ns at the axis' end
+ */
+export function timeTickText(ns, step, hi) {
+  const [unit, size] = hi >= 1e9 && step >= 1e6 ? ['s', 1e9] : step >= 1e4 ? ['ms', 1e6] : step >= 10 ? ['µs', 1e3] : ['ns', 1];
+  const decimals = Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9));
+  return `${(ns / size).toFixed(decimals)} ${unit}`;
+}
