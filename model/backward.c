@@ -51,7 +51,6 @@ static tide_status embedding_backward(tide_transformer *t, tide_error *error) {
 tide_status tide_transformer_backward(tide_transformer *t, tide_error *error) {
     const tide_norm_slots ln_final = tide_ln_final_slots(t);
     TIDE_TRY(lm_head_backward(t, error));
-    TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_RESIDUAL, 0, error));
     TIDE_TRY(tide_norm_backward(t, &ln_final, false, error));
     for (size_t l = t->config.model.n_layers; l > 0; l--) {
         TIDE_TRY(layer_backward(t, l - 1, error));

@@ -63,6 +63,9 @@ tide_status tide_norm_backward(tide_transformer *t, const tide_norm_slots *slots
                                tide_error *error) {
     size_t l = slots->layer;
     tide_scope scope = tide_operator_begin(t, slots->scope);
+    if (!accumulate) {
+        TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_RESIDUAL, 0, error));
+    }
     TIDE_TRY(tide_gradient_alloc(t, slots->parameter, error));
     TIDE_TRY(tide_activation_alloc(&t->activations, slots->scratch, l, error));
     const tide_rmsnorm_backward call = {

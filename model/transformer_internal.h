@@ -88,8 +88,8 @@ typedef struct tide_norm_slots {
 /* Allocates out, and rstd if wanted. */
 TIDE_NODISCARD tide_status tide_norm_forward(tide_transformer *t, const tide_norm_slots *slots,
                                              bool wants_rstd, tide_error *error);
-/* Adds to the gradient of the residual stream (or sets it: `accumulate` false) and makes the
- * weight's gradient; then releases dout, x and rstd: this is their last use. */
+/* Adds to the gradient of the residual stream (`accumulate` false: allocates and sets it) and makes
+ * the weight's gradient; then releases dout, x and rstd: this is their last use. */
 TIDE_NODISCARD tide_status tide_norm_backward(tide_transformer *t, const tide_norm_slots *slots,
                                               bool accumulate, tide_error *error);
 tide_norm_slots tide_ln1_slots(size_t layer);
