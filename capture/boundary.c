@@ -1,0 +1,318 @@
+/* Segments and blocks at one end of the event table, from those at the other end and the events
+ * between. Only segments and blocks in use are followed: what lies between them is free. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/capture_internal.h"
+#include "common/map.h"
+
+typedef struct live_block {
+    uint64_t address;
+    tide_block_row row; /* its offset_bytes is set at the end */
+} live_block;
+
+typedef struct walker {
+    const tide_hostmem *mem;    /* borrowed */
+    tide_segment_row *segments; /* owned, in no order */
+    size_t n_segments;
+    size_t segments_capacity;
+    live_block *blocks; /* owned, in no order */
+    size_t n_blocks;
+    size_t blocks_capacity;
+    tide_map segment_at; /* address -> index in segments */
+    tide_map block_at;   /* address -> index in blocks */
+} walker;
+
+static void walker_init(walker *w, const tide_hostmem *mem) {
+    *w = (walker){.mem = mem};
+    tide_map_init(&w->segment_at, mem);
+    tide_map_init(&w->block_at, mem);
+}
+
+static void walker_fini(walker *w) {
+    tide_map_fini(&w->segment_at);
+    tide_map_fini(&w->block_at);
+    w->mem->release(w->mem->ctx, w->segments);
+    w->mem->release(w->mem->ctx, w->blocks);
+}
+
+/* TIDE_INVALID: there is one at this address. */
+static tide_status add_segment(walker *w, tide_segment_row segment) {
+    if (tide_map_find(&w->segment_at, segment.address, NULL)) {
+        return TIDE_INVALID;
+    }
+    tide_segment_row *segments = tide_hostmem_grow(w->mem, w->segments, &w->segments_capacity,
+                                                   w->n_segments + 1, sizeof(*segments));
+    if (segments == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    w->segments = segments;
+    TIDE_TRY(tide_map_put(&w->segment_at, segment.address, w->n_segments));
+    segments[w->n_segments++] = segment;
+    return TIDE_OK;
+}
+
+/* TIDE_INVALID: there is none at this address. */
+static tide_status remove_segment(walker *w, uint64_t address) {
+    uint64_t index = 0;
+    if (!tide_map_find(&w->segment_at, address, &index)) {
+        return TIDE_INVALID;
+    }
+    tide_map_remove(&w->segment_at, address);
+    size_t last = --w->n_segments;
+    if (index != last) { /* the last one takes its place */
+        w->segments[index] = w->segments[last];
+        return tide_map_put(&w->segment_at, w->segments[index].address, index);
+    }
+    return TIDE_OK;
+}
+
+static tide_status add_block(walker *w, live_block block) {
+    if (tide_map_find(&w->block_at, block.address, NULL)) {
+        return TIDE_INVALID;
+    }
+    live_block *blocks =
+        tide_hostmem_grow(w->mem, w->blocks, &w->blocks_capacity, w->n_blocks + 1, sizeof(*blocks));
+    if (blocks == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    w->blocks = blocks;
+    TIDE_TRY(tide_map_put(&w->block_at, block.address, w->n_blocks));
+    blocks[w->n_blocks++] = block;
+    return TIDE_OK;
+}
+
+static tide_status remove_block(walker *w, uint64_t address) {
+    uint64_t index = 0;
+    if (!tide_map_find(&w->block_at, address, &index)) {
+        return TIDE_INVALID;
+    }
+    tide_map_remove(&w->block_at, address);
+    size_t last = --w->n_blocks;
+    if (index != last) {
+        w->blocks[index] = w->blocks[last];
+        return tide_map_put(&w->block_at, w->blocks[index].address, index);
+    }
+    return TIDE_OK;
+}
+
+static tide_status set_state(walker *w, uint64_t address, tide_block_state state) {
+    uint64_t index = 0;
+    if (!tide_map_find(&w->block_at, address, &index)) {
+        return TIDE_INVALID;
+    }
+    w->blocks[index].row.state = (uint8_t)state;
+    return TIDE_OK;
+}
+
+static tide_segment_row segment_of(const tide_event *event) {
+    return (tide_segment_row){.address = event->address,
+                              .total_bytes = event->block_bytes,
+                              .device = event->device,
+                              .stream = event->stream};
+}
+
+static live_block block_of(const tide_event *event, tide_block_state state) {
+    return (live_block){.address = event->address,
+                        .row = {.block_bytes = event->block_bytes,
+                                .requested_bytes = event->requested_bytes,
+                                .stack = event->stack,
+                                .scope = event->scope,
+                                .name = event->name,
+                                .state = (uint8_t)state,
+                                .category = event->category}};
+}
+
+static tide_status apply(walker *w, const tide_event *event) {
+    switch (event->action) {
+    case TIDE_ACTION_ALLOC:
+        return add_block(w, block_of(event, TIDE_BLOCK_ALLOCATED));
+    case TIDE_ACTION_FREE:
+    case TIDE_ACTION_FREE_COMPLETED:
+        return remove_block(w, event->address);
+    case TIDE_ACTION_FREE_REQUESTED:
+        return set_state(w, event->address, TIDE_BLOCK_PENDING_FREE);
+    case TIDE_ACTION_SEGMENT_ALLOC:
+    case TIDE_ACTION_SEGMENT_MAP:
+        return add_segment(w, segment_of(event));
+    case TIDE_ACTION_SEGMENT_FREE:
+    case TIDE_ACTION_SEGMENT_UNMAP:
+        return remove_segment(w, event->address);
+    default:
+        return TIDE_OK;
+    }
+}
+
+/* A free row's stack and scope are the free's own: those of the allocation are not known. */
+static tide_status put_back(walker *w, const tide_event *event, tide_block_state state) {
+    live_block block = block_of(event, state);
+    block.row.stack = TIDE_NONE;
+    block.row.scope = TIDE_NONE;
+    return add_block(w, block);
+}
+
+static tide_status take_back(walker *w, const tide_event *event) {
+    switch (event->action) {
+    case TIDE_ACTION_ALLOC:
+        return remove_block(w, event->address);
+    case TIDE_ACTION_FREE:
+        return put_back(w, event, TIDE_BLOCK_ALLOCATED);
+    case TIDE_ACTION_FREE_COMPLETED:
+        return put_back(w, event, TIDE_BLOCK_PENDING_FREE);
+    case TIDE_ACTION_FREE_REQUESTED:
+        return set_state(w, event->address, TIDE_BLOCK_ALLOCATED);
+    case TIDE_ACTION_SEGMENT_ALLOC:
+    case TIDE_ACTION_SEGMENT_MAP:
+        return remove_segment(w, event->address);
+    case TIDE_ACTION_SEGMENT_FREE:
+    case TIDE_ACTION_SEGMENT_UNMAP:
+        return add_segment(w, segment_of(event));
+    default:
+        return TIDE_OK;
+    }
+}
+
+static tide_status load(walker *w, const tide_boundary *boundary) {
+    for (size_t s = 0; s < boundary->n_segments; s++) {
+        const tide_segment_row *segment = &boundary->segments[s];
+        TIDE_TRY(add_segment(w, *segment));
+        for (size_t i = 0; i < segment->n_blocks; i++) {
+            const tide_block_row *row = &boundary->blocks[segment->first_block + i];
+            if (row->state != TIDE_BLOCK_FREE) {
+                TIDE_TRY(add_block(w, (live_block){segment->address + row->offset_bytes, *row}));
+            }
+        }
+    }
+    return TIDE_OK;
+}
+
+static int compare_segments(const void *a, const void *b) {
+    uint64_t left = ((const tide_segment_row *)a)->address;
+    uint64_t right = ((const tide_segment_row *)b)->address;
+    return (left > right) - (left < right);
+}
+
+static int compare_blocks(const void *a, const void *b) {
+    uint64_t left = ((const live_block *)a)->address;
+    uint64_t right = ((const live_block *)b)->address;
+    return (left > right) - (left < right);
+}
+
+static void add_free(tide_boundary *to, uint64_t offset_bytes, uint64_t block_bytes) {
+    if (block_bytes > 0) {
+        to->blocks[to->n_blocks++] = (tide_block_row){.offset_bytes = offset_bytes,
+                                                      .block_bytes = block_bytes,
+                                                      .stack = TIDE_NONE,
+                                                      .scope = TIDE_NONE,
+                                                      .name = TIDE_NONE,
+                                                      .state = TIDE_BLOCK_FREE};
+    }
+}
+
+/* The live blocks from *next on that lie in the segment, with free ones in the gaps. */
+static tide_status tile(const walker *w, tide_segment_row *segment, size_t *next,
+                        tide_boundary *to) {
+    uint64_t used_bytes = 0; /* from the segment's address */
+    segment->first_block = to->n_blocks;
+    while (*next < w->n_blocks &&
+           w->blocks[*next].address - segment->address < segment->total_bytes) {
+        tide_block_row row = w->blocks[*next].row;
+        row.offset_bytes = w->blocks[*next].address - segment->address;
+        if (row.offset_bytes < used_bytes ||
+            row.block_bytes > segment->total_bytes - row.offset_bytes) {
+            return TIDE_INVALID;
+        }
+        add_free(to, used_bytes, row.offset_bytes - used_bytes);
+        to->blocks[to->n_blocks++] = row;
+        used_bytes = row.offset_bytes + row.block_bytes;
+        (*next)++;
+    }
+    add_free(to, used_bytes, segment->total_bytes - used_bytes);
+    segment->n_blocks = to->n_blocks - segment->first_block;
+    return TIDE_OK;
+}
+
+static tide_status lay_out(walker *w, tide_arena *arena, tide_boundary *ret_boundary) {
+    if (w->n_segments > 0) {
+        qsort(w->segments, w->n_segments, sizeof(*w->segments), compare_segments);
+    }
+    if (w->n_blocks > 0) {
+        qsort(w->blocks, w->n_blocks, sizeof(*w->blocks), compare_blocks);
+    }
+    size_t max_blocks = 2 * w->n_blocks + w->n_segments; /* a gap before each, one at the end */
+    tide_boundary to = {
+        .segments = tide_arena_alloc(arena, w->n_segments, sizeof(*to.segments)),
+        .blocks = tide_arena_alloc(arena, max_blocks, sizeof(*to.blocks)),
+    };
+    if (to.segments == NULL || to.blocks == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    size_t next = 0;
+    for (size_t s = 0; s < w->n_segments; s++) {
+        to.segments[s] = w->segments[s];
+        TIDE_TRY(tile(w, &to.segments[s], &next, &to));
+    }
+    to.n_segments = w->n_segments;
+    if (next < w->n_blocks) {
+        return TIDE_INVALID; /* a block outside all segments */
+    }
+    *ret_boundary = to;
+    return TIDE_OK;
+}
+
+static tide_status explain(tide_status status, const tide_event *event, size_t row,
+                           tide_error *error) {
+    if (status == TIDE_NO_MEMORY) {
+        return tide_fail(error, status, "no host memory for the segments of a snapshot");
+    }
+    if (event == NULL) {
+        return tide_fail(error, status,
+                         "the events do not fit the blocks of the cache; was the recorder used by "
+                         "another cache too? A snapshot needs a recorder of its own");
+    }
+    return tide_fail(error, status,
+                     "event %zu (%s at 0x%" PRIx64 ") does not fit the blocks of the cache; was "
+                     "the recorder used by another cache too? A snapshot needs a recorder of its "
+                     "own",
+                     row, tide_action_name(event->action), event->address);
+}
+
+tide_status tide_boundary_before(const tide_boundary *end, const tide_event *events,
+                                 size_t n_events, tide_arena *arena, tide_boundary *ret_start,
+                                 tide_error *error) {
+    walker w;
+    walker_init(&w, arena->mem);
+    const tide_event *at = NULL;
+    tide_status status = load(&w, end);
+    for (size_t i = n_events; i > 0 && status == TIDE_OK; i--) {
+        at = &events[i - 1];
+        status = take_back(&w, at);
+    }
+    if (status == TIDE_OK) {
+        at = NULL;
+        status = lay_out(&w, arena, ret_start);
+    }
+    walker_fini(&w);
+    return status == TIDE_OK ? TIDE_OK
+                             : explain(status, at, at == NULL ? 0 : (size_t)(at - events), error);
+}
+
+tide_status tide_boundary_after(const tide_event *events, size_t n_events, tide_arena *arena,
+                                tide_boundary *ret_end, tide_error *error) {
+    walker w;
+    walker_init(&w, arena->mem);
+    const tide_event *at = NULL;
+    tide_status status = TIDE_OK;
+    for (size_t i = 0; i < n_events && status == TIDE_OK; i++) {
+        at = &events[i];
+        status = apply(&w, at);
+    }
+    if (status == TIDE_OK) {
+        at = NULL;
+        status = lay_out(&w, arena, ret_end);
+    }
+    walker_fini(&w);
+    return status == TIDE_OK ? TIDE_OK
+                             : explain(status, at, at == NULL ? 0 : (size_t)(at - events), error);
+}

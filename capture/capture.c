@@ -1,0 +1,236 @@
+#include "capture/capture.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "capture/capture_internal.h"
+
+/* A heap on top of an arena, so that the copy of the recording lies in the document at once. Each
+ * piece of memory is preceded by its size, for resize. */
+typedef struct piece {
+    _Alignas(16) size_t n_bytes;
+} piece;
+
+static void *arena_alloc(void *ctx, size_t n_bytes) {
+    if (n_bytes > SIZE_MAX - sizeof(piece)) {
+        return NULL;
+    }
+    piece *made = tide_arena_alloc(ctx, 1, sizeof(piece) + n_bytes);
+    if (made == NULL) {
+        return NULL;
+    }
+    made->n_bytes = n_bytes;
+    return made + 1;
+}
+
+static void *arena_resize(void *ctx, void *memory, size_t n_bytes) {
+    void *made = arena_alloc(ctx, n_bytes);
+    if (made != NULL && memory != NULL) {
+        size_t n_old = ((const piece *)memory - 1)->n_bytes;
+        memcpy(made, memory, n_old < n_bytes ? n_old : n_bytes);
+    }
+    return made;
+}
+
+static void arena_release(void *ctx, void *memory) {
+    (void)ctx;
+    (void)memory; /* goes with the document */
+}
+
+static tide_status out_of_memory(tide_error *error) {
+    return tide_fail(error, TIDE_NO_MEMORY, "no host memory for a snapshot of the recording");
+}
+
+/* Whether the copy can be one of this recorder's, which had n_before events just before. */
+static tide_status check_recorder(tide_recorder *recorder, uint64_t n_before,
+                                  const tide_recording *recording, tide_error *error) {
+    uint64_t n_copied = recording->n_events + recording->n_dropped;
+    uint64_t n_after = 0;
+    if (recorder != NULL) {
+        tide_recorder_stats stats;
+        tide_recorder_get_stats(recorder, &stats);
+        n_after = stats.n_events;
+    }
+    if (n_copied < n_before || n_copied > n_after) {
+        return tide_fail(error, TIDE_INVALID,
+                         "the cache records into another recorder than the one given: %" PRIu64
+                         " events there, %" PRIu64 " here; pass the one it was created with",
+                         n_copied, n_after);
+    }
+    return TIDE_OK;
+}
+
+/* Start and end of the event table. Whole recordings begin with nothing. */
+static tide_status set_boundaries(const tide_cache_state *state, tide_snapshot *snapshot,
+                                  tide_boundary *ret_start, tide_boundary *ret_end,
+                                  tide_error *error) {
+    const tide_recording *recording = &state->recording;
+    tide_boundary start = {NULL, 0, NULL, 0};
+    tide_boundary end = {state->segments, state->n_segments, state->blocks, state->n_blocks};
+    if (recording->n_dropped > 0 && recording->full_policy == TIDE_FULL_STOP) {
+        TIDE_TRY(tide_boundary_after(recording->events, recording->n_events, &snapshot->arena, &end,
+                                     error));
+    } else if (recording->n_dropped > 0) {
+        TIDE_TRY(tide_boundary_before(&end, recording->events, recording->n_events,
+                                      &snapshot->arena, &start, error));
+    }
+    snapshot->start_segments = start.segments;
+    snapshot->n_start_segments = start.n_segments;
+    snapshot->start_blocks = start.blocks;
+    snapshot->n_start_blocks = start.n_blocks;
+    snapshot->end_segments = end.segments;
+    snapshot->n_end_segments = end.n_segments;
+    snapshot->end_blocks = end.blocks;
+    snapshot->n_end_blocks = end.n_blocks;
+    *ret_start = start;
+    *ret_end = end;
+    return TIDE_OK;
+}
+
+static void mark_stack(uint32_t *nodes, size_t n_stacks, uint32_t stack) {
+    if (stack < n_stacks) {
+        nodes[stack] = 0;
+    }
+}
+
+static uint32_t node_of(const uint32_t *nodes, size_t n_stacks, uint32_t stack) {
+    return stack < n_stacks ? nodes[stack] : TIDE_NONE;
+}
+
+/* From stacks of the recording to nodes of the document's tree, in every row that has one. */
+static tide_status resolve_stacks(tide_recording *recording, tide_boundary *boundaries[2],
+                                  tide_strings *strings, tide_snapshot *snapshot) {
+    size_t n_stacks = recording->n_stacks;
+    uint32_t *nodes = tide_arena_alloc(&snapshot->arena, n_stacks, sizeof(*nodes));
+    if (nodes == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    /* Stacks that no row refers to any more are not worth a look-up. */
+    memset(nodes, 0xff, n_stacks * sizeof(*nodes));
+    for (size_t i = 0; i < recording->n_events; i++) {
+        mark_stack(nodes, n_stacks, recording->events[i].stack);
+    }
+    for (size_t b = 0; b < 2; b++) {
+        for (size_t i = 0; i < boundaries[b]->n_blocks; i++) {
+            mark_stack(nodes, n_stacks, boundaries[b]->blocks[i].stack);
+        }
+    }
+    TIDE_TRY(tide_capture_stacks(recording, strings, snapshot, nodes));
+    for (size_t i = 0; i < recording->n_events; i++) {
+        recording->events[i].stack = node_of(nodes, n_stacks, recording->events[i].stack);
+    }
+    for (size_t b = 0; b < 2; b++) {
+        for (size_t i = 0; i < boundaries[b]->n_blocks; i++) {
+            tide_block_row *block = &boundaries[b]->blocks[i];
+            block->stack = node_of(nodes, n_stacks, block->stack);
+        }
+    }
+    return TIDE_OK;
+}
+
+/* The recording's strings keep their numbers; those that symbols added come after them. */
+static tide_status set_strings(const tide_recording *recording, const tide_strings *strings,
+                               tide_snapshot *snapshot) {
+    const char **texts = tide_arena_alloc(&snapshot->arena, strings->n_texts, sizeof(const char *));
+    if (texts == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < strings->n_texts; i++) {
+        texts[i] = i < recording->n_strings ? recording->strings[i]
+                                            : tide_arena_text(&snapshot->arena, strings->texts[i]);
+        if (texts[i] == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+    }
+    snapshot->strings = texts;
+    snapshot->n_strings = strings->n_texts;
+    return TIDE_OK;
+}
+
+static tide_status set_tables(tide_recording *recording, tide_boundary *boundaries[2],
+                              tide_snapshot *snapshot) {
+    tide_strings strings;
+    tide_strings_init(&strings, snapshot->arena.mem);
+    tide_status status = TIDE_OK;
+    for (size_t i = 0; i < recording->n_strings && status == TIDE_OK; i++) {
+        uint32_t number = 0;
+        status = tide_strings_intern(&strings, recording->strings[i], &number);
+    }
+    if (status == TIDE_OK) {
+        status = resolve_stacks(recording, boundaries, &strings, snapshot);
+    }
+    if (status == TIDE_OK) {
+        status = set_strings(recording, &strings, snapshot);
+    }
+    tide_strings_fini(&strings);
+    snapshot->events = recording->events;
+    snapshot->n_events = recording->n_events;
+    snapshot->scopes = recording->scopes;
+    snapshot->n_scopes = recording->n_scopes;
+    snapshot->streams = recording->streams;
+    snapshot->n_streams = recording->n_streams;
+    snapshot->n_dropped = recording->n_dropped;
+    snapshot->full_policy = recording->full_policy == TIDE_FULL_STOP ? "stop" : "keep-newest";
+    return status;
+}
+
+static tide_status set_descriptions(tide_cache *cache, const tide_recording *recording,
+                                    const tide_capture_options *options, tide_snapshot *snapshot) {
+    snapshot->tool_version = TIDEMARK_VERSION;
+    snapshot->tool_build = TIDEMARK_BUILD;
+    snapshot->clock_source = "monotonic";
+    TIDE_TRY(tide_capture_device(tide_device_get_info(tide_cache_device(cache)), snapshot));
+    TIDE_TRY(tide_capture_settings(tide_cache_get_config(cache), snapshot));
+    TIDE_TRY(tide_capture_run(options->run, snapshot));
+    if (snapshot->run.started_unix_us < 0 && recording->created_unix_us > 0) {
+        snapshot->run.started_unix_us = recording->created_unix_us;
+    }
+    return tide_capture_timing(options->timing, snapshot);
+}
+
+static tide_status fill(tide_recorder *recorder, tide_cache *cache,
+                        const tide_capture_options *options, tide_snapshot *snapshot,
+                        tide_error *error) {
+    const tide_hostmem arena_mem = {arena_alloc, arena_resize, arena_release, &snapshot->arena};
+    tide_recorder_stats before = {.n_events = 0};
+    if (recorder != NULL) {
+        tide_recorder_get_stats(recorder, &before);
+    }
+    tide_cache_state state; /* all of it in the arena: nothing to release */
+    TIDE_TRY(tide_cache_copy_state(cache, &arena_mem, &state, error));
+    TIDE_TRY(check_recorder(recorder, before.n_events, &state.recording, error));
+    tide_boundary start, end;
+    TIDE_TRY(set_boundaries(&state, snapshot, &start, &end, error));
+    tide_status status = set_tables(&state.recording, (tide_boundary *[2]){&start, &end}, snapshot);
+    if (status == TIDE_OK) {
+        status = set_descriptions(cache, &state.recording, options, snapshot);
+    }
+    return status == TIDE_OK ? TIDE_OK : out_of_memory(error);
+}
+
+tide_status tide_capture(tide_recorder *recorder, tide_cache *cache,
+                         const tide_capture_options *options, tide_snapshot **ret_snapshot,
+                         tide_error *error) {
+    const tide_capture_options none = {.mem = NULL};
+    options = options != NULL ? options : &none;
+    tide_snapshot *snapshot = NULL;
+    if (tide_snapshot_create(options->mem, &snapshot) != TIDE_OK) {
+        return out_of_memory(error);
+    }
+    tide_status status = fill(recorder, cache, options, snapshot, error);
+    if (status != TIDE_OK) {
+        tide_snapshot_destroy(snapshot);
+        return status;
+    }
+    *ret_snapshot = snapshot;
+    return TIDE_OK;
+}
+
+tide_status tide_snapshot_write(tide_recorder *recorder, tide_cache *cache, const char *path,
+                                tide_error *error) {
+    tide_snapshot *snapshot = NULL;
+    TIDE_TRY(tide_capture(recorder, cache, NULL, &snapshot, error));
+    tide_status status = tide_snapshot_save(snapshot, path, error);
+    tide_snapshot_destroy(snapshot);
+    return status;
+}

@@ -1,0 +1,47 @@
+/* capture_internal.h - the steps of a capture, one file each. */
+#ifndef TIDE_CAPTURE_CAPTURE_INTERNAL_H
+#define TIDE_CAPTURE_CAPTURE_INTERNAL_H
+
+#include "allocator/cache.h"
+#include "common/strings.h"
+#include "snapshot/snapshot.h"
+
+/* Segments and the blocks that tile them, at one instant. */
+typedef struct tide_boundary {
+    tide_segment_row *segments; /* by address */
+    size_t n_segments;
+    tide_block_row *blocks; /* in the order of the segments */
+    size_t n_blocks;
+} tide_boundary;
+
+/* boundary.c. The state before the first event, from the one after the last: the events are taken
+ * back one by one. Blocks that are put back have neither stack nor scope. The rows lie in `arena`.
+ * TIDE_INVALID when events and blocks do not fit together. */
+TIDE_NODISCARD tide_status tide_boundary_before(const tide_boundary *end, const tide_event *events,
+                                                size_t n_events, tide_arena *arena,
+                                                tide_boundary *ret_start, tide_error *error);
+
+/* The state after the last event, from nothing before the first. */
+TIDE_NODISCARD tide_status tide_boundary_after(const tide_event *events, size_t n_events,
+                                               tide_arena *arena, tide_boundary *ret_end,
+                                               tide_error *error);
+
+/* stacks.c. Fills frames and stacks of the document, new texts into `strings`. nodes[i] is written
+ * for each stack i of the recording whose nodes[i] is not TIDE_NONE: its node in the tree, or
+ * TIDE_NONE when nothing is left of it. */
+TIDE_NODISCARD tide_status tide_capture_stacks(const tide_recording *recording,
+                                               tide_strings *strings, tide_snapshot *snapshot,
+                                               uint32_t *nodes);
+
+/* settings.c. Every effective constant of the allocator. */
+TIDE_NODISCARD tide_status tide_capture_settings(const tide_cache_config *config,
+                                                 tide_snapshot *snapshot);
+
+/* describe.c. The device; the run and the timing as the caller gave them; either may be NULL. */
+TIDE_NODISCARD tide_status tide_capture_device(const tide_device_info *info,
+                                               tide_snapshot *snapshot);
+TIDE_NODISCARD tide_status tide_capture_run(const tide_snapshot_run *run, tide_snapshot *snapshot);
+TIDE_NODISCARD tide_status tide_capture_timing(const tide_snapshot_timing *timing,
+                                               tide_snapshot *snapshot);
+
+#endif

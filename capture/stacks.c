@@ -1,0 +1,189 @@
+/* Call stacks of a recording as one tree of frames, cut to what a person wants to read: from the
+ * allocation's caller to main. */
+#include <string.h>
+
+#include "capture/capture_internal.h"
+#include "common/map.h"
+#include "snapshot/symbols.h"
+
+typedef struct builder {
+    const tide_hostmem *mem; /* borrowed */
+    tide_strings *strings;   /* borrowed */
+    tide_symbols *symbols;   /* owned */
+    tide_frame_row *frames;  /* owned: distinct frames */
+    size_t n_frames;
+    size_t frames_capacity;
+    tide_map frame_at;     /* hash of a frame -> its number; collisions step to the next hash */
+    tide_stack_row *nodes; /* owned: the tree */
+    size_t n_nodes;
+    size_t nodes_capacity;
+    tide_map node_at;    /* (parent + 1) << 32 | frame -> node */
+    tide_frame_row *one; /* owned: the frames of one stack, innermost first */
+    size_t one_capacity;
+} builder;
+
+static void builder_fini(builder *b) {
+    tide_symbols_destroy(b->symbols);
+    tide_map_fini(&b->frame_at);
+    tide_map_fini(&b->node_at);
+    b->mem->release(b->mem->ctx, b->frames);
+    b->mem->release(b->mem->ctx, b->nodes);
+    b->mem->release(b->mem->ctx, b->one);
+}
+
+static bool starts_with(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Frames of the allocator and the recorder themselves, and of the tensors' thin wrappers. Where
+ * there are no files, by the names that these have. */
+static bool is_ours(const builder *b, const tide_frame_row *frame) {
+    const char *file = tide_strings_text(b->strings, frame->file);
+    if (file != NULL) {
+        return starts_with(file, "allocator/") || strcmp(file, "model/tensor.c") == 0;
+    }
+    const char *function = tide_strings_text(b->strings, frame->function);
+    return function != NULL &&
+           (starts_with(function, "tide_cache_") || starts_with(function, "tide_recorder_") ||
+            starts_with(function, "tide_tensor_"));
+}
+
+static bool is_main(const builder *b, const tide_frame_row *frame) {
+    const char *function = tide_strings_text(b->strings, frame->function);
+    return function != NULL && strcmp(function, "main") == 0;
+}
+
+static bool same_frame(const tide_frame_row *a, const tide_frame_row *b) {
+    return a->function == b->function && a->file == b->file && a->line == b->line &&
+           a->inlined == b->inlined;
+}
+
+static tide_status intern_frame(builder *b, const tide_frame_row *frame, uint32_t *ret_frame) {
+    uint64_t hash = tide_hash_u64((uint64_t)frame->function << 32 | frame->file);
+    hash = tide_hash_u64(hash ^ ((uint64_t)(uint32_t)frame->line << 1 | frame->inlined));
+    uint64_t number = 0;
+    while (tide_map_find(&b->frame_at, hash, &number)) {
+        if (same_frame(&b->frames[number], frame)) {
+            *ret_frame = (uint32_t)number;
+            return TIDE_OK;
+        }
+        hash++;
+    }
+    tide_frame_row *frames =
+        tide_hostmem_grow(b->mem, b->frames, &b->frames_capacity, b->n_frames + 1, sizeof(*frames));
+    if (frames == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    b->frames = frames;
+    TIDE_TRY(tide_map_put(&b->frame_at, hash, b->n_frames));
+    frames[b->n_frames] = *frame;
+    *ret_frame = (uint32_t)b->n_frames++;
+    return TIDE_OK;
+}
+
+/* The child of `parent` with this frame, made if it is not there. */
+static tide_status intern_node(builder *b, uint32_t parent, uint32_t frame, uint32_t *ret_node) {
+    uint64_t key = (uint64_t)(uint32_t)(parent + 1u) << 32 | frame; /* TIDE_NONE + 1 is 0 */
+    uint64_t node = 0;
+    if (tide_map_find(&b->node_at, key, &node)) {
+        *ret_node = (uint32_t)node;
+        return TIDE_OK;
+    }
+    tide_stack_row *nodes =
+        tide_hostmem_grow(b->mem, b->nodes, &b->nodes_capacity, b->n_nodes + 1, sizeof(*nodes));
+    if (nodes == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    b->nodes = nodes;
+    TIDE_TRY(tide_map_put(&b->node_at, key, b->n_nodes));
+    nodes[b->n_nodes] = (tide_stack_row){.parent = parent, .frame = frame};
+    *ret_node = (uint32_t)b->n_nodes++;
+    return TIDE_OK;
+}
+
+/* All frames of a stack, into b->one. */
+static tide_status expand(builder *b, const uint64_t *pcs, size_t n_pcs, size_t *ret_n_frames) {
+    size_t n_frames = 0;
+    for (size_t i = 0; i < n_pcs; i++) {
+        const tide_frame_row *frames = NULL;
+        size_t n_more = 0;
+        TIDE_TRY(tide_symbols_resolve(b->symbols, pcs[i], &frames, &n_more));
+        tide_frame_row *one =
+            tide_hostmem_grow(b->mem, b->one, &b->one_capacity, n_frames + n_more, sizeof(*one));
+        if (one == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+        b->one = one;
+        memcpy(one + n_frames, frames, n_more * sizeof(*one));
+        n_frames += n_more;
+    }
+    *ret_n_frames = n_frames;
+    return TIDE_OK;
+}
+
+static tide_status add_stack(builder *b, const uint64_t *pcs, size_t n_pcs, uint32_t *ret_node) {
+    size_t end = 0;
+    TIDE_TRY(expand(b, pcs, n_pcs, &end));
+    for (size_t i = end; i > 0; i--) { /* outermost first: main may call itself */
+        if (is_main(b, &b->one[i - 1])) {
+            end = i;
+            break;
+        }
+    }
+    size_t begin = 0;
+    while (begin < end && is_ours(b, &b->one[begin])) {
+        begin++;
+    }
+    uint32_t node = TIDE_NONE;
+    for (size_t i = end; i > begin; i--) {
+        uint32_t frame = 0;
+        TIDE_TRY(intern_frame(b, &b->one[i - 1], &frame));
+        TIDE_TRY(intern_node(b, node, frame, &node));
+    }
+    *ret_node = node;
+    return TIDE_OK;
+}
+
+static tide_status add_stacks(builder *b, const tide_recording *recording, uint32_t *nodes) {
+    TIDE_TRY(tide_symbols_create(b->mem, b->strings, &b->symbols));
+    for (size_t i = 0; i < recording->n_stacks; i++) {
+        if (nodes[i] != TIDE_NONE) {
+            size_t first = recording->stack_first[i];
+            TIDE_TRY(add_stack(b, recording->pcs + first, recording->stack_first[i + 1] - first,
+                               &nodes[i]));
+        }
+    }
+    return TIDE_OK;
+}
+
+static tide_status hand_over(const builder *b, tide_snapshot *snapshot) {
+    tide_frame_row *frames = tide_arena_alloc(&snapshot->arena, b->n_frames, sizeof(*frames));
+    tide_stack_row *nodes = tide_arena_alloc(&snapshot->arena, b->n_nodes, sizeof(*nodes));
+    if (frames == NULL || nodes == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    if (b->n_frames > 0) {
+        memcpy(frames, b->frames, b->n_frames * sizeof(*frames));
+    }
+    if (b->n_nodes > 0) {
+        memcpy(nodes, b->nodes, b->n_nodes * sizeof(*nodes));
+    }
+    snapshot->frames = frames;
+    snapshot->n_frames = b->n_frames;
+    snapshot->stacks = nodes;
+    snapshot->n_stacks = b->n_nodes;
+    return TIDE_OK;
+}
+
+tide_status tide_capture_stacks(const tide_recording *recording, tide_strings *strings,
+                                tide_snapshot *snapshot, uint32_t *nodes) {
+    builder b = {.mem = snapshot->arena.mem, .strings = strings};
+    tide_map_init(&b.frame_at, b.mem);
+    tide_map_init(&b.node_at, b.mem);
+    tide_status status = add_stacks(&b, recording, nodes);
+    if (status == TIDE_OK) {
+        status = hand_over(&b, snapshot);
+    }
+    builder_fini(&b);
+    return status;
+}
