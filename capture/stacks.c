@@ -40,12 +40,13 @@ static bool starts_with(const char *text, const char *prefix) {
 static bool is_ours(const builder *b, const tide_frame_row *frame) {
     const char *file = tide_strings_text(b->strings, frame->file);
     if (file != NULL) {
-        return starts_with(file, "allocator/") || strcmp(file, "model/tensor.c") == 0;
+        return starts_with(file, "allocator/") || strcmp(file, "model/tensor.c") == 0 ||
+               strcmp(file, "model/activations.c") == 0;
     }
     const char *function = tide_strings_text(b->strings, frame->function);
     return function != NULL &&
            (starts_with(function, "tide_cache_") || starts_with(function, "tide_recorder_") ||
-            starts_with(function, "tide_tensor_"));
+            starts_with(function, "tide_tensor_") || starts_with(function, "tide_activation_"));
 }
 
 static bool is_main(const builder *b, const tide_frame_row *frame) {

@@ -8,11 +8,11 @@ static tide_status lm_head_backward(tide_transformer *t, tide_error *error) {
     tide_scope scope = tide_operator_begin(t, "lm_head");
     TIDE_TRY(tide_linear_backward_weight(t, lm_head, dlogits,
                                          tide_slot_array(t, TIDE_SLOT_NORM_FINAL, 0), error));
-    TIDE_TRY(tide_slot_release(t, TIDE_SLOT_NORM_FINAL, 0, error));
+    TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_NORM_FINAL, 0, error));
     TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_NORM_FINAL, 0, error));
     TIDE_TRY(tide_linear_backward_input(t, lm_head, tide_slot_array(t, TIDE_SLOT_D_NORM_FINAL, 0),
                                         dlogits, false, error));
-    TIDE_TRY(tide_slot_release(t, TIDE_SLOT_LOGITS, 0, error));
+    TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_LOGITS, 0, error));
     tide_scope_end(t->recorder, scope);
     return TIDE_OK;
 }
@@ -43,7 +43,7 @@ static tide_status embedding_backward(tide_transformer *t, tide_error *error) {
                                                tide_slot_array(t, TIDE_SLOT_D_RESIDUAL, 0),
                                                t->tokens.array.data, t->R, t->config.model.d_model,
                                                t->config.model.vocab_size, error));
-    TIDE_TRY(tide_slot_release(t, TIDE_SLOT_D_RESIDUAL, 0, error));
+    TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_D_RESIDUAL, 0, error));
     tide_scope_end(t->recorder, scope);
     return TIDE_OK;
 }

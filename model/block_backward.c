@@ -44,10 +44,10 @@ static tide_status ffn_down_backward(tide_transformer *t, size_t l, tide_error *
     linear_step down = {TIDE_W2, {0}, tide_slot_array(t, TIDE_SLOT_PRODUCT, l)};
     TIDE_TRY(residual_operand(t, &down.dout, error));
     TIDE_TRY(weight_gradient(t, l, &down, error));
-    TIDE_TRY(tide_slot_release(t, TIDE_SLOT_PRODUCT, l, error));
+    TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_PRODUCT, l, error));
     TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_PRODUCT, l, error));
     TIDE_TRY(input_gradient(t, l, &down, TIDE_SLOT_D_PRODUCT, false, error));
-    return tide_slot_release(t, TIDE_SLOT_D_RESIDUAL_BF16, 0, error);
+    return tide_activation_release(&t->activations, TIDE_SLOT_D_RESIDUAL_BF16, 0, error);
 }
 
 static tide_status swiglu_backward(tide_transformer *t, size_t l, tide_error *error) {
@@ -57,9 +57,9 @@ static tide_status swiglu_backward(tide_transformer *t, size_t l, tide_error *er
         t->ops, tide_slot_array(t, TIDE_SLOT_D_GATE, l), tide_slot_array(t, TIDE_SLOT_D_UP, l),
         tide_slot_array(t, TIDE_SLOT_D_PRODUCT, l), tide_slot_array(t, TIDE_SLOT_GATE, l),
         tide_slot_array(t, TIDE_SLOT_UP, l), t->R * t->config.model.d_ff, error));
-    TIDE_TRY(tide_slot_release(t, TIDE_SLOT_D_PRODUCT, l, error));
-    TIDE_TRY(tide_slot_release(t, TIDE_SLOT_GATE, l, error));
-    return tide_slot_release(t, TIDE_SLOT_UP, l, error);
+    TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_D_PRODUCT, l, error));
+    TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_GATE, l, error));
+    return tide_activation_release(&t->activations, TIDE_SLOT_UP, l, error);
 }
 
 /* Gradients of W2, W1, W3 and of ln2's output. */
@@ -73,11 +73,11 @@ static tide_status ffn_backward(tide_transformer *t, size_t l, tide_error *error
     TIDE_TRY(weight_gradient(t, l, &gate, error));
     TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_NORM2, l, error));
     TIDE_TRY(input_gradient(t, l, &gate, TIDE_SLOT_D_NORM2, false, error));
-    TIDE_TRY(tide_slot_release(t, TIDE_SLOT_D_GATE, l, error));
+    TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_D_GATE, l, error));
     TIDE_TRY(weight_gradient(t, l, &up, error));
-    TIDE_TRY(tide_slot_release(t, TIDE_SLOT_NORM2, l, error));
+    TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_NORM2, l, error));
     TIDE_TRY(input_gradient(t, l, &up, TIDE_SLOT_D_NORM2, true, error));
-    TIDE_TRY(tide_slot_release(t, TIDE_SLOT_D_UP, l, error));
+    TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_D_UP, l, error));
     tide_scope_end(t->recorder, scope);
     return TIDE_OK;
 }
@@ -89,11 +89,11 @@ static tide_status output_backward(tide_transformer *t, size_t l, tide_error *er
     TIDE_TRY(residual_operand(t, &output.dout, error));
     TIDE_TRY(weight_gradient(t, l, &output, error));
     if (t->config.attention == TIDE_ATTENTION_NAIVE) {
-        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_ATTENTION, l, error));
+        TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_ATTENTION, l, error));
     }
     TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_ATTENTION, l, error));
     TIDE_TRY(input_gradient(t, l, &output, TIDE_SLOT_D_ATTENTION, false, error));
-    return tide_slot_release(t, TIDE_SLOT_D_RESIDUAL_BF16, 0, error);
+    return tide_activation_release(&t->activations, TIDE_SLOT_D_RESIDUAL_BF16, 0, error);
 }
 
 static tide_status alloc_attention_gradients(tide_transformer *t, size_t l, tide_error *error) {
@@ -118,7 +118,7 @@ static tide_status release_attention(tide_transformer *t, size_t l, tide_error *
                                           TIDE_SLOT_K,
                                           TIDE_SLOT_V};
     for (size_t i = 0; i < sizeof(LAST_USED) / sizeof(LAST_USED[0]); i++) {
-        TIDE_TRY(tide_slot_release(t, LAST_USED[i], l, error));
+        TIDE_TRY(tide_activation_release(&t->activations, LAST_USED[i], l, error));
     }
     return TIDE_OK;
 }
@@ -166,14 +166,14 @@ static tide_status projections_backward(tide_transformer *t, size_t l, tide_erro
     TIDE_TRY(weight_gradient(t, l, &q, error));
     TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_NORM1, l, error));
     TIDE_TRY(input_gradient(t, l, &q, TIDE_SLOT_D_NORM1, false, error));
-    TIDE_TRY(tide_slot_release(t, TIDE_SLOT_D_Q, l, error));
+    TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_D_Q, l, error));
     TIDE_TRY(weight_gradient(t, l, &k, error));
     TIDE_TRY(input_gradient(t, l, &k, TIDE_SLOT_D_NORM1, true, error));
-    TIDE_TRY(tide_slot_release(t, TIDE_SLOT_D_K, l, error));
+    TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_D_K, l, error));
     TIDE_TRY(weight_gradient(t, l, &v, error));
-    TIDE_TRY(tide_slot_release(t, TIDE_SLOT_NORM1, l, error));
+    TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_NORM1, l, error));
     TIDE_TRY(input_gradient(t, l, &v, TIDE_SLOT_D_NORM1, true, error));
-    return tide_slot_release(t, TIDE_SLOT_D_V, l, error);
+    return tide_activation_release(&t->activations, TIDE_SLOT_D_V, l, error);
 }
 
 static tide_status attention_backward(tide_transformer *t, size_t l, tide_error *error) {

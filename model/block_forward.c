@@ -56,26 +56,26 @@ static tide_status attention_forward(tide_transformer *t, size_t l, bool keeps, 
     TIDE_TRY(project(t, l, TIDE_K_PROJ, TIDE_SLOT_K, TIDE_SLOT_NORM1, error));
     TIDE_TRY(project(t, l, TIDE_V_PROJ, TIDE_SLOT_V, TIDE_SLOT_NORM1, error));
     if (!keeps) {
-        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_NORM1, l, error));
+        TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_NORM1, l, error));
     }
     TIDE_TRY(rotate(t, l, TIDE_SLOT_Q, error));
     TIDE_TRY(rotate(t, l, TIDE_SLOT_K, error));
     TIDE_TRY(attend(t, l, keeps, error));
     if (!keeps) {
-        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_Q, l, error));
-        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_K, l, error));
-        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_V, l, error));
-        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_PROBS, l, error));
+        TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_Q, l, error));
+        TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_K, l, error));
+        TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_V, l, error));
+        TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_PROBS, l, error));
     }
     TIDE_TRY(project(t, l, TIDE_OUTPUT_PROJ, TIDE_SLOT_MID, TIDE_SLOT_ATTENTION, error));
     if (!keeps) {
-        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_ATTENTION, l, error));
+        TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_ATTENTION, l, error));
     }
     TIDE_TRY(t->ops->table->residual_add(t->ops, tide_slot_array(t, TIDE_SLOT_MID, l),
                                          tide_slot_array(t, x, x_layer),
                                          t->R * t->config.model.d_model, error));
     if (!t->config.keep_for_backward) {
-        TIDE_TRY(tide_slot_release(t, x, x_layer, error));
+        TIDE_TRY(tide_activation_release(&t->activations, x, x_layer, error));
     }
     tide_scope_end(t->recorder, scope);
     return TIDE_OK;
@@ -85,12 +85,12 @@ static tide_status attention_forward(tide_transformer *t, size_t l, bool keeps, 
 static tide_status ffn_down(tide_transformer *t, size_t l, bool keeps, tide_error *error) {
     TIDE_TRY(project(t, l, TIDE_W2, TIDE_SLOT_OUT, TIDE_SLOT_PRODUCT, error));
     if (!keeps) {
-        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_PRODUCT, l, error));
+        TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_PRODUCT, l, error));
     }
     TIDE_TRY(t->ops->table->residual_add(t->ops, tide_slot_array(t, TIDE_SLOT_OUT, l),
                                          tide_slot_array(t, TIDE_SLOT_MID, l),
                                          t->R * t->config.model.d_model, error));
-    return keeps ? TIDE_OK : tide_slot_release(t, TIDE_SLOT_MID, l, error);
+    return keeps ? TIDE_OK : tide_activation_release(&t->activations, TIDE_SLOT_MID, l, error);
 }
 
 /* out = mid + (silu(ln2 W1^T) * (ln2 W3^T)) W2^T; in recompute only up to the product. */
@@ -101,15 +101,15 @@ static tide_status ffn_forward(tide_transformer *t, size_t l, tide_block_keep ke
     TIDE_TRY(project(t, l, TIDE_W1, TIDE_SLOT_GATE, TIDE_SLOT_NORM2, error));
     TIDE_TRY(project(t, l, TIDE_W3, TIDE_SLOT_UP, TIDE_SLOT_NORM2, error));
     if (!keeps) {
-        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_NORM2, l, error));
+        TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_NORM2, l, error));
     }
     TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_PRODUCT, l, error));
     TIDE_TRY(t->ops->table->swiglu_forward(
         t->ops, tide_slot_array(t, TIDE_SLOT_PRODUCT, l), tide_slot_array(t, TIDE_SLOT_GATE, l),
         tide_slot_array(t, TIDE_SLOT_UP, l), t->R * t->config.model.d_ff, error));
     if (!keeps) {
-        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_GATE, l, error));
-        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_UP, l, error));
+        TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_GATE, l, error));
+        TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_UP, l, error));
     }
     if (keep != TIDE_BLOCK_RECOMPUTE) {
         TIDE_TRY(ffn_down(t, l, keeps, error));

@@ -29,7 +29,7 @@ static tide_status lm_head_forward(tide_transformer *t, tide_error *error) {
                                  tide_slot_array(t, TIDE_SLOT_LOGITS, 0),
                                  tide_slot_array(t, TIDE_SLOT_NORM_FINAL, 0), error));
     if (!t->config.keep_for_backward) {
-        TIDE_TRY(tide_slot_release(t, TIDE_SLOT_NORM_FINAL, 0, error));
+        TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_NORM_FINAL, 0, error));
     }
     tide_scope_end(t->recorder, scope);
     return TIDE_OK;
@@ -43,7 +43,7 @@ tide_status tide_transformer_forward(tide_transformer *t, tide_error *error) {
     const tide_norm_slots ln_final = tide_ln_final_slots(t);
     TIDE_TRY(tide_norm_forward(t, &ln_final, t->config.keep_for_backward, error));
     if (!t->config.keep_for_backward) {
-        TIDE_TRY(tide_slot_release(t, ln_final.x, ln_final.x_layer, error));
+        TIDE_TRY(tide_activation_release(&t->activations, ln_final.x, ln_final.x_layer, error));
     }
     return lm_head_forward(t, error);
 }
@@ -61,7 +61,7 @@ tide_status tide_transformer_loss(tide_transformer *t, tide_error *error) {
         .V = t->config.model.vocab_size,
     };
     TIDE_TRY(t->ops->table->cross_entropy(t->ops, &call, error));
-    TIDE_TRY(tide_slot_release(t, TIDE_SLOT_ROW_LOSSES, 0, error));
+    TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_ROW_LOSSES, 0, error));
     tide_scope_end(t->recorder, scope);
     return TIDE_OK;
 }

@@ -81,10 +81,10 @@ tide_status tide_norm_backward(tide_transformer *t, const tide_norm_slots *slots
         .accumulate = accumulate,
     };
     TIDE_TRY(t->ops->table->rmsnorm_backward(t->ops, &call, error));
-    TIDE_TRY(tide_slot_release(t, slots->scratch, l, error));
-    TIDE_TRY(tide_slot_release(t, slots->dout, l, error));
-    TIDE_TRY(tide_slot_release(t, slots->rstd, l, error));
-    TIDE_TRY(tide_slot_release(t, slots->x, slots->x_layer, error));
+    TIDE_TRY(tide_activation_release(&t->activations, slots->scratch, l, error));
+    TIDE_TRY(tide_activation_release(&t->activations, slots->dout, l, error));
+    TIDE_TRY(tide_activation_release(&t->activations, slots->rstd, l, error));
+    TIDE_TRY(tide_activation_release(&t->activations, slots->x, slots->x_layer, error));
     tide_scope_end(t->recorder, scope);
     return TIDE_OK;
 }

@@ -39,11 +39,6 @@ static inline tide_array tide_slot_array(const tide_transformer *t, tide_slot sl
     return tide_activation(&t->activations, slot, layer)->array;
 }
 
-static inline tide_status tide_slot_release(tide_transformer *t, tide_slot slot, size_t layer,
-                                            tide_error *error) {
-    return tide_activation_release(&t->activations, slot, layer, error);
-}
-
 /* Where the residual stream enters block `layer`: the embedding or the block before. */
 static inline tide_slot tide_input_slot(size_t layer) {
     return layer == 0 ? TIDE_SLOT_EMBEDDED : TIDE_SLOT_OUT;
