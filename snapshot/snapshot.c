@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "snapshot/private_texts.h"
-
 static void init_texts(tide_snapshot *snapshot) {
     snapshot->tool_version = "";
     snapshot->tool_build = "";

@@ -135,9 +135,14 @@ void tide_snapshot_destroy(tide_snapshot *snapshot);
 /* The text of a string index; "" for TIDE_NONE. */
 const char *tide_snapshot_text(const tide_snapshot *snapshot, uint32_t string);
 
+/* Leaves out the command line, the host's name and the folders of absolute paths (of every text of
+ * the tables of strings and settings that starts with '/'). For a document that is about to be
+ * written; its rows stay as they are. TIDE_NO_MEMORY leaves it unchanged. */
+TIDE_NODISCARD tide_status tide_snapshot_strip_private(tide_snapshot *snapshot);
+
 /* Writes the document gzip-compressed to PATH: to a temporary name beside it first, renamed when
  * complete, so that a failure leaves an older file as it was and no half file behind. TIDE_IO names
- * the file and the system's reason. */
+ * the file and the system's reason; TIDE_INVALID: the tables contradict each other (validate.h). */
 TIDE_NODISCARD tide_status tide_snapshot_save(const tide_snapshot *snapshot, const char *path,
                                               tide_error *error);
 

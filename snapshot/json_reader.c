@@ -1,0 +1,639 @@
+#include "snapshot/json_reader.h"
+
+#include <inttypes.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PATH_BYTES = 256,   /* room for a key path in a message */
+    NUMBER_BYTES = 512, /* longest number */
+    KEY_SHOWN = 48      /* bytes of a key that a message shows */
+};
+
+void tide_json_init(tide_json *json, const char *text, size_t n_bytes, tide_error *error) {
+    memset(json, 0, sizeof(*json));
+    json->text = text;
+    json->n_bytes = n_bytes;
+    json->error = error;
+}
+
+tide_status tide_json_status(const tide_json *json) {
+    return json->status;
+}
+
+/* Printable bytes only: keys of a hostile file end up on a terminal. */
+static size_t put_key(char *path, size_t n_room, const char *key, size_t n_bytes) {
+    size_t n = 0;
+    for (size_t i = 0; i < n_bytes && i < KEY_SHOWN && n + 1 < n_room; i++) {
+        path[n++] = key[i] >= ' ' && key[i] <= '~' ? key[i] : '?';
+    }
+    path[n] = '\0';
+    return n;
+}
+
+static void write_path(const tide_json *json, char path[PATH_BYTES]) {
+    size_t n = 0;
+    path[0] = '\0';
+    for (size_t i = 0; i < json->n_levels && n + 32 < PATH_BYTES; i++) {
+        const tide_json_level *level = &json->levels[i];
+        if (level->is_array && level->n_items > 0) {
+            n += (size_t)snprintf(path + n, PATH_BYTES - n, "[%zu]", level->n_items - 1);
+        } else if (!level->is_array && level->key_size > 0) {
+            if (n > 0) {
+                path[n++] = '.';
+            }
+            n += put_key(path + n, PATH_BYTES - n, json->text + level->key_at, level->key_size);
+        }
+    }
+}
+
+void tide_json_fail(tide_json *json, tide_status status, size_t at, const char *format, ...) {
+    if (json->status != TIDE_OK) {
+        return;
+    }
+    char path[PATH_BYTES];
+    write_path(json, path);
+    va_list arguments;
+    va_start(arguments, format);
+    json->status = tide_fail_list(json->error, status, format, arguments);
+    va_end(arguments);
+    tide_error_prefix(json->error, path[0] != '\0' ? "byte %zu, %s" : "byte %zu", at, path);
+}
+
+static bool failed(const tide_json *json) {
+    return json->status != TIDE_OK;
+}
+
+/* The next byte behind white space; '\0' at the end. */
+static char look(tide_json *json) {
+    while (json->at < json->n_bytes) {
+        char c = json->text[json->at];
+        if (c != ' ' && c != '\n' && c != '\r' && c != '\t') {
+            return c;
+        }
+        json->at++;
+    }
+    return '\0';
+}
+
+/* What an unexpected byte is called in a message. */
+static const char *found(const tide_json *json, char buffer[32]) {
+    if (json->at >= json->n_bytes) {
+        return "the end of the file";
+    }
+    unsigned char c = (unsigned char)json->text[json->at];
+    snprintf(buffer, 32, c >= ' ' && c <= '~' ? "'%c'" : "byte 0x%02x", c);
+    return buffer;
+}
+
+static void fail_expected(tide_json *json, const char *what) {
+    char buffer[32];
+    (void)look(json);
+    const char *there = found(json, buffer);
+    tide_json_fail(json, TIDE_FORMAT, json->at, "%s was expected, not %s", what, there);
+}
+
+tide_json_kind tide_json_peek(tide_json *json) {
+    if (failed(json)) {
+        return TIDE_JSON_NOTHING;
+    }
+    char c = look(json);
+    switch (c) {
+    case '{':
+        return TIDE_JSON_OBJECT;
+    case '[':
+        return TIDE_JSON_ARRAY;
+    case '"':
+        return TIDE_JSON_STRING;
+    case 't':
+    case 'f':
+        return TIDE_JSON_BOOLEAN;
+    case 'n':
+        return TIDE_JSON_NULL;
+    default:
+        return c == '-' || (c >= '0' && c <= '9') ? TIDE_JSON_NUMBER : TIDE_JSON_NOTHING;
+    }
+}
+
+static void enter(tide_json *json, bool is_array) {
+    if (failed(json)) {
+        return;
+    }
+    if (look(json) != (is_array ? '[' : '{')) {
+        fail_expected(json, is_array ? "an array" : "an object");
+        return;
+    }
+    if (json->n_levels == TIDE_JSON_DEPTH) {
+        tide_json_fail(json, TIDE_LIMIT, json->at, "nested deeper than the limit of %d",
+                       TIDE_JSON_DEPTH);
+        return;
+    }
+    json->at++;
+    json->levels[json->n_levels++] = (tide_json_level){.is_array = is_array};
+}
+
+void tide_json_enter_array(tide_json *json) {
+    enter(json, true);
+}
+
+void tide_json_enter_object(tide_json *json) {
+    enter(json, false);
+}
+
+/* Takes the comma between items or the closing bracket: true when another item follows. */
+static bool more(tide_json *json, char closing) {
+    if (failed(json) || json->n_levels == 0) {
+        return false;
+    }
+    tide_json_level *level = &json->levels[json->n_levels - 1];
+    char c = look(json);
+    if (c == closing) {
+        json->at++;
+        json->n_levels--;
+        return false;
+    }
+    if (level->has_items) {
+        if (c != ',') {
+            fail_expected(json, closing == ']' ? "',' or ']'" : "',' or '}'");
+            return false;
+        }
+        json->at++;
+        if (look(json) == closing) {
+            fail_expected(json, "another item after ','");
+            return false;
+        }
+    }
+    level->has_items = true;
+    return true;
+}
+
+bool tide_json_next_item(tide_json *json) {
+    if (!more(json, ']')) {
+        return false;
+    }
+    json->levels[json->n_levels - 1].n_items++;
+    return true;
+}
+
+/* Takes a text's quotes and what is between them, which stays as it is written. Checks length,
+ * control characters and escapes' first letters. */
+static bool take_raw_text(tide_json *json, size_t *ret_at, size_t *ret_size) {
+    if (failed(json)) {
+        return false;
+    }
+    if (look(json) != '"') {
+        fail_expected(json, "a text");
+        return false;
+    }
+    size_t begin = ++json->at;
+    while (json->at < json->n_bytes && json->text[json->at] != '"') {
+        unsigned char c = (unsigned char)json->text[json->at];
+        if (c < ' ') {
+            fail_expected(json, "a character of a text");
+            return false;
+        }
+        json->at += c == '\\' ? 2 : 1;
+        if (json->at - begin > TIDE_JSON_TEXT_BYTES) {
+            tide_json_fail(json, TIDE_LIMIT, begin, "a text longer than the limit of %d bytes",
+                           TIDE_JSON_TEXT_BYTES);
+            return false;
+        }
+    }
+    if (json->at >= json->n_bytes) {
+        tide_json_fail(json, TIDE_FORMAT, begin - 1, "a text without its end");
+        return false;
+    }
+    *ret_at = begin;
+    *ret_size = json->at - begin;
+    json->at++;
+    return true;
+}
+
+/* Takes the next key and its colon. */
+static bool take_key(tide_json *json) {
+    size_t key_at = 0;
+    size_t key_size = 0;
+    if (!more(json, '}')) {
+        return false;
+    }
+    if (look(json) != '"') {
+        fail_expected(json, "a key");
+        return false;
+    }
+    if (!take_raw_text(json, &key_at, &key_size)) {
+        return false;
+    }
+    tide_json_level *level = &json->levels[json->n_levels - 1];
+    level->key_at = key_at;
+    level->key_size = key_size;
+    if (look(json) != ':') {
+        fail_expected(json, "':'");
+        return false;
+    }
+    json->at++;
+    return true;
+}
+
+static int field_of(const tide_json *json, const tide_json_level *level, const char *const *fields,
+                    size_t n_fields) {
+    for (size_t i = 0; i < n_fields; i++) {
+        if (strlen(fields[i]) == level->key_size &&
+            memcmp(fields[i], json->text + level->key_at, level->key_size) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+int tide_json_next_field(tide_json *json, const char *const *fields, size_t n_fields,
+                         uint32_t required) {
+    if (failed(json)) {
+        return -1;
+    }
+    tide_json_level *level = &json->levels[json->n_levels - 1];
+    while (take_key(json)) {
+        int field = field_of(json, level, fields, n_fields);
+        if (field < 0) {
+            tide_json_skip(json);
+            continue;
+        }
+        uint32_t bit = UINT32_C(1) << field;
+        if ((level->seen & bit) != 0) {
+            tide_json_fail(json, TIDE_FORMAT, level->key_at - 1, "this key comes twice");
+            return -1;
+        }
+        level->seen |= bit;
+        return field;
+    }
+    for (size_t i = 0; i < n_fields && !failed(json); i++) {
+        if ((required & ~level->seen & (UINT32_C(1) << i)) != 0) {
+            tide_json_fail(json, TIDE_FORMAT, json->at - 1, "the key '%s' is missing", fields[i]);
+        }
+    }
+    return -1;
+}
+
+/* Value of four hexadecimal digits, or -1. */
+static int32_t hex4(const char *text) {
+    int32_t value = 0;
+    for (int i = 0; i < 4; i++) {
+        char c = text[i];
+        int32_t digit = c >= '0' && c <= '9'   ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
+        if (digit < 0) {
+            return -1;
+        }
+        value = value * 16 + digit;
+    }
+    return value;
+}
+
+/* Text of `size` bytes at `at`, being copied. */
+typedef struct unescape {
+    const char *text; /* borrowed */
+    size_t size;
+    size_t at; /* next byte of text */
+    char *out; /* borrowed; never longer than text */
+    size_t n_out;
+} unescape;
+
+static void put_utf8(unescape *copy, uint32_t code) {
+    unsigned char *out = (unsigned char *)copy->out + copy->n_out;
+    if (code < 0x80) {
+        out[0] = (unsigned char)code;
+        copy->n_out += 1;
+    } else if (code < 0x800) {
+        out[0] = (unsigned char)(0xC0 | code >> 6);
+        out[1] = (unsigned char)(0x80 | (code & 0x3F));
+        copy->n_out += 2;
+    } else if (code < 0x10000) {
+        out[0] = (unsigned char)(0xE0 | code >> 12);
+        out[1] = (unsigned char)(0x80 | (code >> 6 & 0x3F));
+        out[2] = (unsigned char)(0x80 | (code & 0x3F));
+        copy->n_out += 3;
+    } else {
+        out[0] = (unsigned char)(0xF0 | code >> 18);
+        out[1] = (unsigned char)(0x80 | (code >> 12 & 0x3F));
+        out[2] = (unsigned char)(0x80 | (code >> 6 & 0x3F));
+        out[3] = (unsigned char)(0x80 | (code & 0x3F));
+        copy->n_out += 4;
+    }
+}
+
+/* After "\u": false for a code that is no character, or U+0000. */
+static bool copy_code(unescape *copy) {
+    int32_t code = copy->size - copy->at >= 4 ? hex4(copy->text + copy->at) : -1;
+    if (code <= 0 || (code >= 0xDC00 && code <= 0xDFFF)) {
+        return false;
+    }
+    copy->at += 4;
+    if (code >= 0xD800 && code <= 0xDBFF) {
+        const char *low_text = copy->text + copy->at;
+        int32_t low = copy->size - copy->at >= 6 && low_text[0] == '\\' && low_text[1] == 'u'
+                          ? hex4(low_text + 2)
+                          : -1;
+        if (low < 0xDC00 || low > 0xDFFF) {
+            return false;
+        }
+        copy->at += 6;
+        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    }
+    put_utf8(copy, (uint32_t)code);
+    return true;
+}
+
+static bool copy_escape(unescape *copy) {
+    static const char LETTERS[] = "\"\\/bfnrt";
+    static const char MEANINGS[] = "\"\\/\b\f\n\r\t";
+    copy->at++;
+    char letter = copy->text[copy->at++];
+    if (letter == 'u') {
+        return copy_code(copy);
+    }
+    const char *known = letter != '\0' ? strchr(LETTERS, letter) : NULL;
+    if (known == NULL) {
+        return false;
+    }
+    copy->out[copy->n_out++] = MEANINGS[known - LETTERS];
+    return true;
+}
+
+/* One character that takes more than one byte of UTF-8. */
+static bool copy_utf8(unescape *copy) {
+    const unsigned char *from = (const unsigned char *)copy->text + copy->at;
+    size_t n_left = copy->size - copy->at;
+    size_t n_bytes = from[0] >= 0xF0 ? 4 : from[0] >= 0xE0 ? 3 : 2;
+    if (from[0] < 0xC2 || from[0] > 0xF4 || n_left < n_bytes) {
+        return false;
+    }
+    for (size_t i = 1; i < n_bytes; i++) {
+        if ((from[i] & 0xC0) != 0x80) {
+            return false;
+        }
+    }
+    if ((from[0] == 0xE0 && from[1] < 0xA0) || (from[0] == 0xED && from[1] > 0x9F) ||
+        (from[0] == 0xF0 && from[1] < 0x90) || (from[0] == 0xF4 && from[1] > 0x8F)) {
+        return false;
+    }
+    memcpy(copy->out + copy->n_out, from, n_bytes);
+    copy->n_out += n_bytes;
+    copy->at += n_bytes;
+    return true;
+}
+
+static const char *copy_text(tide_json *json, size_t text_at, size_t size, tide_arena *arena) {
+    unescape copy = {.text = json->text + text_at, .size = size};
+    copy.out = tide_arena_alloc(arena, size + 1, 1);
+    if (copy.out == NULL) {
+        tide_json_fail(json, TIDE_NO_MEMORY, text_at, "no memory for a text of %zu bytes", size);
+        return "";
+    }
+    while (copy.at < size) {
+        unsigned char c = (unsigned char)copy.text[copy.at];
+        size_t before = copy.at;
+        bool good = true;
+        if (c == '\\') {
+            good = copy_escape(&copy);
+        } else if (c >= 0x80) {
+            good = copy_utf8(&copy);
+        } else {
+            copy.out[copy.n_out++] = copy.text[copy.at++];
+        }
+        if (!good) {
+            tide_json_fail(json, TIDE_FORMAT, text_at + before, "%s",
+                           c == '\\' ? "an escape that means no character" : "not UTF-8");
+            return "";
+        }
+    }
+    return copy.out;
+}
+
+const char *tide_json_get_text(tide_json *json, tide_arena *arena) {
+    size_t at = 0;
+    size_t size = 0;
+    return take_raw_text(json, &at, &size) ? copy_text(json, at, size, arena) : "";
+}
+
+const char *tide_json_next_key(tide_json *json, tide_arena *arena) {
+    if (failed(json) || !take_key(json)) {
+        return NULL;
+    }
+    const tide_json_level *level = &json->levels[json->n_levels - 1];
+    const char *key = copy_text(json, level->key_at, level->key_size, arena);
+    return failed(json) ? NULL : key;
+}
+
+/* Takes an integer at the next byte: false when there is none or it is beyond int64_t. */
+static bool take_integer(tide_json *json, int64_t *ret_value) {
+    const char *at = json->text + json->at;
+    const char *end = json->text + json->n_bytes;
+    bool negative = at < end && *at == '-';
+    at += negative;
+    if (at == end || *at < '0' || *at > '9') {
+        return false;
+    }
+    const char *first = at;
+    uint64_t limit = (uint64_t)INT64_MAX + negative;
+    uint64_t value = 0;
+    while (at < end && *at >= '0' && *at <= '9') {
+        uint64_t digit = (uint64_t)(*at++ - '0');
+        if (value > (limit - digit) / 10) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    if ((*first == '0' && at - first > 1) ||
+        (at < end && (*at == '.' || *at == 'e' || *at == 'E'))) {
+        return false;
+    }
+    json->at = (size_t)(at - json->text);
+    *ret_value = negative ? (int64_t)(UINT64_C(0) - value) : (int64_t)value;
+    return true;
+}
+
+static void fail_range(tide_json *json, size_t at, int64_t value, int64_t min, int64_t max) {
+    tide_json_fail(json, TIDE_FORMAT, at,
+                   "%" PRId64 " is out of range: %" PRId64 " to %" PRId64 " is allowed", value, min,
+                   max);
+}
+
+int64_t tide_json_get_integer(tide_json *json, int64_t min, int64_t max) {
+    int64_t value = 0;
+    if (failed(json)) {
+        return 0;
+    }
+    (void)look(json);
+    size_t at = json->at;
+    if (!take_integer(json, &value)) {
+        fail_expected(json, "an integer within 2^63");
+        return 0;
+    }
+    if (value < min || value > max) {
+        fail_range(json, at, value, min, max);
+        return 0;
+    }
+    return value;
+}
+
+void tide_json_get_column(tide_json *json, int64_t min, int64_t max, tide_json_column *column) {
+    column->n_values = 0;
+    tide_json_enter_array(json);
+    while (tide_json_next_item(json)) {
+        if (column->n_values == column->capacity) {
+            int64_t *values = tide_hostmem_grow(column->mem, column->values, &column->capacity,
+                                                column->n_values + 1, sizeof(*column->values));
+            if (values == NULL) {
+                tide_json_fail(json, TIDE_NO_MEMORY, json->at, "no memory for the column");
+                return;
+            }
+            column->values = values;
+        }
+        column->values[column->n_values] = tide_json_get_integer(json, min, max);
+        column->n_values++;
+    }
+}
+
+/* Length of the number at the next byte by JSON's grammar; 0: none. */
+static size_t number_size(const tide_json *json) {
+    const char *begin = json->text + json->at;
+    const char *end = json->text + json->n_bytes;
+    const char *at = begin + (begin < end && *begin == '-');
+    const char *digits = at;
+    while (at < end && *at >= '0' && *at <= '9') {
+        at++;
+    }
+    if (at == digits || (*digits == '0' && at - digits > 1)) {
+        return 0;
+    }
+    if (at < end && *at == '.') {
+        digits = ++at;
+        while (at < end && *at >= '0' && *at <= '9') {
+            at++;
+        }
+        if (at == digits) {
+            return 0;
+        }
+    }
+    if (at < end && (*at == 'e' || *at == 'E')) {
+        at++;
+        at += at < end && (*at == '+' || *at == '-');
+        digits = at;
+        while (at < end && *at >= '0' && *at <= '9') {
+            at++;
+        }
+        if (at == digits) {
+            return 0;
+        }
+    }
+    return (size_t)(at - begin);
+}
+
+double tide_json_get_real(tide_json *json) {
+    char number[NUMBER_BYTES];
+    if (failed(json)) {
+        return 0.0;
+    }
+    (void)look(json);
+    size_t size = number_size(json);
+    if (size == 0 || size >= NUMBER_BYTES) {
+        fail_expected(json, "a number");
+        return 0.0;
+    }
+    memcpy(number, json->text + json->at, size);
+    number[size] = '\0';
+    char *point = strchr(number, '.');
+    if (point != NULL) {
+        *point = localeconv()->decimal_point[0];
+    }
+    double value = strtod(number, NULL);
+    if (value - value != 0.0) {
+        tide_json_fail(json, TIDE_LIMIT, json->at, "a number beyond the range of a double");
+        return 0.0;
+    }
+    json->at += size;
+    return value;
+}
+
+/* Takes one of the three words. */
+static bool take_word(tide_json *json, const char *word) {
+    size_t size = strlen(word);
+    if (json->n_bytes - json->at < size || memcmp(json->text + json->at, word, size) != 0) {
+        return false;
+    }
+    json->at += size;
+    return true;
+}
+
+bool tide_json_get_boolean(tide_json *json) {
+    if (failed(json)) {
+        return false;
+    }
+    (void)look(json);
+    if (take_word(json, "true")) {
+        return true;
+    }
+    if (!take_word(json, "false")) {
+        fail_expected(json, "true or false");
+    }
+    return false;
+}
+
+static void skip_scalar(tide_json *json) {
+    size_t at = 0;
+    size_t size = 0;
+    switch (tide_json_peek(json)) {
+    case TIDE_JSON_STRING:
+        (void)take_raw_text(json, &at, &size);
+        break;
+    case TIDE_JSON_NUMBER:
+        size = number_size(json);
+        json->at += size;
+        if (size == 0) {
+            fail_expected(json, "a number");
+        }
+        break;
+    case TIDE_JSON_BOOLEAN:
+        (void)tide_json_get_boolean(json);
+        break;
+    case TIDE_JSON_NULL:
+        if (!take_word(json, "null")) {
+            fail_expected(json, "null");
+        }
+        break;
+    default:
+        fail_expected(json, "a value");
+    }
+}
+
+/* Without recursion: the levels are the parser's own. */
+void tide_json_skip(tide_json *json) {
+    size_t outer = json->n_levels;
+    do {
+        bool inside = json->n_levels > outer;
+        if (inside) {
+            bool is_array = json->levels[json->n_levels - 1].is_array;
+            if (!(is_array ? tide_json_next_item(json) : take_key(json))) {
+                continue;
+            }
+        }
+        tide_json_kind kind = tide_json_peek(json);
+        if (kind == TIDE_JSON_ARRAY) {
+            tide_json_enter_array(json);
+        } else if (kind == TIDE_JSON_OBJECT) {
+            tide_json_enter_object(json);
+        } else {
+            skip_scalar(json);
+        }
+    } while (!failed(json) && json->n_levels > outer);
+}
+
+void tide_json_expect_end(tide_json *json) {
+    if (!failed(json) && (look(json) != '\0' || json->at < json->n_bytes)) {
+        fail_expected(json, "nothing after the document's end");
+    }
+}

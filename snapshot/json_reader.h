@@ -1,0 +1,114 @@
+/* json_reader.h - a strict pull parser of JSON text in memory, for input that nobody vouches for.
+ *
+ * The caller asks for what it expects. The first failure sticks: every later call does nothing and
+ * returns 0, NULL or false, and tide_json_status returns it; so a caller reads a whole part and
+ * checks once. Messages name the byte offset and the key path. What lies too deep, text that is too
+ * long, numbers out of range, keys given twice and text that is not UTF-8 are failures.
+ */
+#ifndef TIDE_SNAPSHOT_JSON_READER_H
+#define TIDE_SNAPSHOT_JSON_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "common/hostmem.h"
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    TIDE_JSON_DEPTH = 32,           /* nested objects and arrays */
+    TIDE_JSON_TEXT_BYTES = 1 << 20, /* of one text, as it stands in the file */
+    TIDE_JSON_MAX_FIELDS = 32       /* known keys of one object */
+};
+
+typedef enum tide_json_kind {
+    TIDE_JSON_NOTHING = 0, /* after a failure, or no value here */
+    TIDE_JSON_OBJECT,
+    TIDE_JSON_ARRAY,
+    TIDE_JSON_STRING,
+    TIDE_JSON_NUMBER,
+    TIDE_JSON_BOOLEAN,
+    TIDE_JSON_NULL
+} tide_json_kind;
+
+/* One level that the parser is inside of. */
+typedef struct tide_json_level {
+    bool is_array;
+    bool has_items;  /* something was read on this level */
+    size_t n_items;  /* array: items begun */
+    size_t key_at;   /* object: offset of the key at hand, behind its quote */
+    size_t key_size; /* bytes of it, as it stands in the file */
+    uint32_t seen;   /* bit i: known key i was read */
+} tide_json_level;
+
+typedef struct tide_json {
+    const char *text;   /* borrowed */
+    size_t n_bytes;     /* of text */
+    size_t at;          /* offset of the next byte */
+    tide_status status; /* first failure */
+    tide_error *error;  /* borrowed; may be NULL */
+    size_t n_levels;    /* depth */
+    tide_json_level levels[TIDE_JSON_DEPTH];
+} tide_json;
+
+void tide_json_init(tide_json *json, const char *text, size_t n_bytes, tide_error *error);
+tide_status tide_json_status(const tide_json *json);
+
+/* Fails at offset `at`; "byte 12, events.stack[3]: " comes before the message. */
+void tide_json_fail(tide_json *json, tide_status status, size_t at, const char *format, ...)
+    TIDE_PRINTF(4, 5);
+
+/* What comes next. */
+tide_json_kind tide_json_peek(tide_json *json);
+
+/* `enter` takes the opening bracket; then `next` says whether another item follows, until it has
+ * taken the closing one. */
+void tide_json_enter_array(tide_json *json);
+bool tide_json_next_item(tide_json *json);
+
+/* The same for an object. The number of the next known key of `fields`; unknown ones are skipped;
+ * -1 at the end. A known key that comes twice is a failure, and so is an end before each key of
+ * `required` (bits) has come. At most TIDE_JSON_MAX_FIELDS fields. */
+void tide_json_enter_object(tide_json *json);
+int tide_json_next_field(tide_json *json, const char *const *fields, size_t n_fields,
+                         uint32_t required);
+
+/* For objects whose keys are data: the next key, copied into `arena`; NULL at the end. */
+const char *tide_json_next_key(tide_json *json, tide_arena *arena);
+
+/* An integer in [min, max]. */
+int64_t tide_json_get_integer(tide_json *json, int64_t min, int64_t max);
+double tide_json_get_real(tide_json *json);
+bool tide_json_get_boolean(tide_json *json);
+/* Copied into `arena`, never NULL ("" after a failure). */
+const char *tide_json_get_text(tide_json *json, tide_arena *arena);
+/* Takes any value. */
+void tide_json_skip(tide_json *json);
+/* Fails if anything but white space follows. */
+void tide_json_expect_end(tide_json *json);
+
+/* Integers in one growing array that is used again for each column. */
+typedef struct tide_json_column {
+    const tide_hostmem *mem; /* borrowed */
+    int64_t *values;         /* owned */
+    size_t n_values;
+    size_t capacity; /* of values */
+} tide_json_column;
+
+/* A whole array of integers in [min, max]. */
+void tide_json_get_column(tide_json *json, int64_t min, int64_t max, tide_json_column *column);
+
+/* The offset of the value at a key path ("start.segments[0].blocks[3].name"), as
+ * tide_snapshot_validate writes it; 0 where there is none. */
+size_t tide_json_find(const char *text, size_t n_bytes, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,269 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "snapshot/gzip_file.h"
+#include "snapshot/reader_internal.h"
+#include "snapshot/validate.h"
+
+enum { ADDRESS_UNIT_BYTES = 512 };
+
+/* Of the uncompressed text: 50 million events. */
+#define MAX_DOCUMENT_BYTES ((size_t)1 << 31)
+
+void tide_reading_fail_at(tide_reading *reading, const char *path, const char *message) {
+    if (tide_json_status(&reading->json) != TIDE_OK) {
+        return;
+    }
+    size_t at = tide_json_find(reading->json.text, reading->json.n_bytes, path);
+    reading->json.status =
+        tide_fail(reading->json.error, TIDE_FORMAT, "byte %zu, %s: %s", at, path, message);
+}
+
+static void read_format(tide_reading *reading) {
+    size_t at = reading->json.at;
+    const char *format = tide_json_get_text(&reading->json, &reading->snapshot->arena);
+    if (strcmp(format, "tidemark-snapshot") != 0) {
+        tide_json_fail(&reading->json, TIDE_FORMAT, at, "this is not a tidemark snapshot");
+    }
+}
+
+static void read_version(tide_reading *reading) {
+    size_t at = reading->json.at;
+    int64_t version = tide_json_get_integer(&reading->json, 1, INT64_MAX);
+    if (version > TIDE_SNAPSHOT_VERSION) {
+        tide_json_fail(&reading->json, TIDE_UNSUPPORTED, at,
+                       "the file has version %" PRId64
+                       ", this tidemark reads up to %d: use a newer one",
+                       version, TIDE_SNAPSHOT_VERSION);
+    }
+}
+
+static void read_unit(tide_reading *reading) {
+    size_t at = reading->json.at;
+    reading->unit_bytes = tide_json_get_integer(&reading->json, 1, ADDRESS_UNIT_BYTES);
+    if (reading->unit_bytes != 1 && reading->unit_bytes != ADDRESS_UNIT_BYTES) {
+        tide_json_fail(&reading->json, TIDE_FORMAT, at, "only 1 and 512 are allowed");
+    }
+}
+
+/* `other`: what an unknown name counts as. */
+static void read_names(tide_reading *reading, tide_name_map *map, int (*number_of)(const char *),
+                       uint8_t other) {
+    map->given = true;
+    tide_json_enter_array(&reading->json);
+    while (tide_json_next_item(&reading->json)) {
+        size_t at = reading->json.at;
+        const char *name = tide_json_get_text(&reading->json, &reading->snapshot->arena);
+        if (map->n == TIDE_MAX_NAMES) {
+            tide_json_fail(&reading->json, TIDE_LIMIT, at, "more than the limit of %d names",
+                           TIDE_MAX_NAMES);
+            return;
+        }
+        int number = number_of(name);
+        map->to[map->n++] = number >= 0 ? (uint8_t)number : other;
+    }
+}
+
+static const char *const KEYS[] = {"format",       "version",    "address_unit_bytes",
+                                   "devices",      "streams",    "strings",
+                                   "frames",       "stacks",     "scopes",
+                                   "start",        "end",        "events",
+                                   "tool",         "run",        "clock",
+                                   "actions",      "categories", "scope_kinds",
+                                   "block_states", "allocator",  "log",
+                                   "timing"};
+enum { N_KEYS = sizeof(KEYS) / sizeof(KEYS[0]), N_REQUIRED = 12 };
+
+static void read_field(tide_reading *reading, int field) {
+    static void (*const READERS[N_KEYS])(tide_reading *) = {read_format,
+                                                            read_version,
+                                                            read_unit,
+                                                            tide_read_devices,
+                                                            tide_read_streams,
+                                                            tide_read_strings,
+                                                            tide_read_frames,
+                                                            tide_read_stacks,
+                                                            tide_read_scopes,
+                                                            tide_read_start,
+                                                            tide_read_end,
+                                                            tide_read_events,
+                                                            tide_read_tool,
+                                                            tide_read_run,
+                                                            tide_read_clock,
+                                                            NULL,
+                                                            NULL,
+                                                            NULL,
+                                                            NULL,
+                                                            tide_read_allocator,
+                                                            tide_read_log,
+                                                            tide_read_timing};
+    switch (field) {
+    case 15:
+        read_names(reading, &reading->actions, tide_action_from_name, TIDE_NO_NUMBER);
+        break;
+    case 16:
+        read_names(reading, &reading->categories, tide_category_from_name, TIDE_UNKNOWN);
+        break;
+    case 17:
+        read_names(reading, &reading->scope_kinds, tide_scope_kind_from_name, TIDE_SCOPE_USER);
+        break;
+    case 18:
+        read_names(reading, &reading->block_states, tide_block_state_from_name, TIDE_NO_NUMBER);
+        break;
+    default:
+        READERS[field](reading);
+    }
+}
+
+static void read_document(tide_reading *reading) {
+    tide_json *json = &reading->json;
+    int field = -1;
+    tide_json_enter_object(json);
+    while ((field = tide_json_next_field(json, KEYS, N_KEYS, (1U << N_REQUIRED) - 1)) >= 0) {
+        read_field(reading, field);
+    }
+    tide_json_expect_end(json);
+}
+
+/* Our number for the file's; TIDE_NO_NUMBER where there is none. */
+static uint8_t translate(const tide_name_map *map, uint8_t number) {
+    if (!map->given) {
+        return number;
+    }
+    return number < map->n ? map->to[number] : TIDE_NO_NUMBER;
+}
+
+static void translate_blocks(tide_reading *reading, tide_block_row *blocks, size_t n_blocks) {
+    for (size_t i = 0; i < n_blocks; i++) {
+        blocks[i].state = translate(&reading->block_states, blocks[i].state);
+        blocks[i].category = translate(&reading->categories, blocks[i].category);
+    }
+}
+
+/* From the file's numbers to ours. What has none is left for the validation to find. */
+static void translate_numbers(tide_reading *reading) {
+    tide_snapshot *snapshot = reading->snapshot;
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        tide_event *row = &reading->events[i];
+        row->action = translate(&reading->actions, row->action);
+        row->category = translate(&reading->categories, row->category);
+    }
+    for (size_t i = 0; i < snapshot->n_scopes; i++) {
+        reading->scopes[i].kind = translate(&reading->scope_kinds, reading->scopes[i].kind);
+    }
+    translate_blocks(reading, reading->start_blocks, snapshot->n_start_blocks);
+    translate_blocks(reading, reading->end_blocks, snapshot->n_end_blocks);
+}
+
+/* Addresses from units to bytes; false when one is beyond 2^63 - 1. */
+static bool scale(tide_reading *reading, uint64_t *address, const char *format, size_t row) {
+    uint64_t unit_bytes = (uint64_t)reading->unit_bytes;
+    if (*address > (uint64_t)INT64_MAX / unit_bytes) {
+        char place[TIDE_PLACE_BYTES];
+        snprintf(place, sizeof(place), "%s[%zu]", format, row);
+        tide_reading_fail_at(reading, place, "an address beyond 2^63 - 1");
+        return false;
+    }
+    *address *= unit_bytes;
+    return true;
+}
+
+static void scale_addresses(tide_reading *reading) {
+    const tide_snapshot *snapshot = reading->snapshot;
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        if (!scale(reading, &reading->events[i].address, "events.address_delta", i)) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < snapshot->n_start_segments; i++) {
+        if (!scale(reading, &reading->start_segments[i].address, "start.segments", i)) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < snapshot->n_end_segments; i++) {
+        if (!scale(reading, &reading->end_segments[i].address, "end.segments", i)) {
+            return;
+        }
+    }
+}
+
+static tide_status validate(tide_reading *reading, tide_error *error) {
+    char place[TIDE_PLACE_BYTES] = "";
+    tide_status status = tide_snapshot_validate(reading->snapshot, place, error);
+    if (status != TIDE_OK) {
+        size_t at = tide_json_find(reading->json.text, reading->json.n_bytes, place);
+        tide_error_prefix(error, "byte %zu", at);
+    }
+    return status;
+}
+
+static tide_status read_text(tide_snapshot *snapshot, const char *text, size_t n_bytes,
+                             tide_error *error) {
+    const tide_hostmem *mem = snapshot->arena.mem;
+    tide_reading *reading = tide_hostmem_zeroed(mem, 1, sizeof(*reading));
+    if (reading == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tide_json_init(&reading->json, text, n_bytes, error);
+    reading->mem = mem;
+    reading->column.mem = mem;
+    reading->snapshot = snapshot;
+    read_document(reading);
+    if (tide_json_status(&reading->json) == TIDE_OK) {
+        translate_numbers(reading);
+        scale_addresses(reading);
+    }
+    tide_status status = tide_json_status(&reading->json);
+    if (status == TIDE_OK) {
+        status = validate(reading, error);
+    }
+    mem->release(mem->ctx, reading->column.values);
+    mem->release(mem->ctx, reading);
+    return status;
+}
+
+static tide_status check_beginning(const char *path, const char *text, size_t n_bytes,
+                                   tide_error *error) {
+    size_t n_space = strspn(text, " \t\r\n");
+    if (n_bytes == 0) {
+        return tide_fail(error, TIDE_FORMAT, "'%s' is empty, not a snapshot", path);
+    }
+    if (text[n_space] != '{') {
+        return tide_fail(error, TIDE_FORMAT,
+                         "'%s' is not a snapshot: it holds neither gzip nor JSON", path);
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_snapshot_load(const char *path, const tide_hostmem *mem,
+                               tide_snapshot **ret_snapshot, tide_error *error) {
+    char *text = NULL;
+    size_t n_bytes = 0;
+    tide_snapshot *snapshot = NULL;
+    if (mem == NULL) {
+        mem = tide_hostmem_default();
+    }
+    TIDE_TRY(tide_gzip_read(path, mem, MAX_DOCUMENT_BYTES, &text, &n_bytes, error));
+    tide_status status = check_beginning(path, text, n_bytes, error);
+    if (status != TIDE_OK) {
+        goto fail_text;
+    }
+    status = tide_snapshot_create(mem, &snapshot);
+    if (status != TIDE_OK) {
+        goto fail_text;
+    }
+    status = read_text(snapshot, text, n_bytes, error);
+    if (status == TIDE_OK) {
+        *ret_snapshot = snapshot;
+    } else {
+        if (status != TIDE_NO_MEMORY) {
+            tide_error_prefix(error, "cannot read '%s'", path);
+        }
+        tide_snapshot_destroy(snapshot);
+    }
+
+fail_text:
+    mem->release(mem->ctx, text);
+    return status;
+}

@@ -1,0 +1,55 @@
+/* reader_internal.h - what the files of the reader share.
+ */
+#ifndef TIDE_SNAPSHOT_READER_INTERNAL_H
+#define TIDE_SNAPSHOT_READER_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "snapshot/json_reader.h"
+#include "snapshot/snapshot.h"
+
+enum { TIDE_MAX_NAMES = 255, TIDE_NO_NUMBER = 255 };
+
+/* From the numbers of a file to ours. */
+typedef struct tide_name_map {
+    bool given;                 /* the file has the table; else numbers stay as they are */
+    size_t n;                   /* names in it */
+    uint8_t to[TIDE_MAX_NAMES]; /* TIDE_NO_NUMBER: a name that nobody here knows */
+} tide_name_map;
+
+/* A document while it is being read. Numbers are still the file's, addresses still in units. */
+typedef struct tide_reading {
+    tide_json json;
+    const tide_hostmem *mem; /* borrowed */
+    tide_snapshot *snapshot; /* borrowed; filled */
+    tide_json_column column; /* the column at hand */
+    int64_t unit_bytes;      /* of addresses */
+    tide_name_map actions, categories, scope_kinds, block_states;
+    /* The rows of snapshot that are still to be changed; in its arena. */
+    tide_scope_row *scopes;
+    tide_event *events;
+    tide_segment_row *start_segments, *end_segments;
+    tide_block_row *start_blocks, *end_blocks;
+} tide_reading;
+
+/* Each takes the value of its key. */
+void tide_read_strings(tide_reading *reading);
+void tide_read_frames(tide_reading *reading);
+void tide_read_stacks(tide_reading *reading);
+void tide_read_scopes(tide_reading *reading);
+void tide_read_start(tide_reading *reading);
+void tide_read_end(tide_reading *reading);
+void tide_read_events(tide_reading *reading);
+void tide_read_tool(tide_reading *reading);
+void tide_read_run(tide_reading *reading);
+void tide_read_clock(tide_reading *reading);
+void tide_read_devices(tide_reading *reading);
+void tide_read_streams(tide_reading *reading);
+void tide_read_allocator(tide_reading *reading);
+void tide_read_log(tide_reading *reading);
+void tide_read_timing(tide_reading *reading);
+
+/* Fails at a place that is known by its key path alone. */
+void tide_reading_fail_at(tide_reading *reading, const char *path, const char *message);
+
+#endif

@@ -1,0 +1,304 @@
+#include <string.h>
+
+#include "snapshot/reader_internal.h"
+
+enum { MAX_DEVICES = 256, MAX_PHASES = 64, MAX_SETTINGS = 1024 };
+
+#define N_KEYS(keys) (sizeof(keys) / sizeof((keys)[0]))
+
+/* An unknown number is -1; other negative ones make no sense. */
+static int64_t get_number(tide_reading *reading) {
+    return tide_json_get_integer(&reading->json, -1, INT64_MAX);
+}
+
+static const char *get_text(tide_reading *reading) {
+    return tide_json_get_text(&reading->json, &reading->snapshot->arena);
+}
+
+void tide_read_tool(tide_reading *reading) {
+    static const char *const KEYS[] = {"version", "build"};
+    int field = -1;
+    tide_json_enter_object(&reading->json);
+    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
+        if (field == 0) {
+            reading->snapshot->tool_version = get_text(reading);
+        } else {
+            reading->snapshot->tool_build = get_text(reading);
+        }
+    }
+}
+
+void tide_read_clock(tide_reading *reading) {
+    static const char *const KEYS[] = {"unit_ns", "source"};
+    int field = -1;
+    tide_json_enter_object(&reading->json);
+    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
+        if (field == 0) {
+            (void)tide_json_get_integer(&reading->json, 1, 1);
+        } else {
+            reading->snapshot->clock_source = get_text(reading);
+        }
+    }
+}
+
+static void read_host(tide_reading *reading) {
+    static const char *const KEYS[] = {"name", "os", "cpu", "n_cpus", "total_bytes"};
+    tide_snapshot_run *run = &reading->snapshot->run;
+    const char **texts[] = {&run->host_name, &run->host_os, &run->host_cpu};
+    int64_t *numbers[] = {&run->host_n_cpus, &run->host_total_bytes};
+    int field = -1;
+    tide_json_enter_object(&reading->json);
+    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
+        if (field < 3) {
+            *texts[field] = get_text(reading);
+        } else {
+            *numbers[field - 3] = get_number(reading);
+        }
+    }
+}
+
+static void read_model(tide_reading *reading) {
+    static const char *const KEYS[] = {"size",    "d_model",    "d_ff",        "n_layers",
+                                       "n_heads", "vocab_size", "n_parameters"};
+    tide_snapshot_model *model = &reading->snapshot->run.model;
+    int64_t *numbers[] = {&model->d_model, &model->d_ff,       &model->n_layers,
+                          &model->n_heads, &model->vocab_size, &model->n_parameters};
+    int field = -1;
+    if (tide_json_peek(&reading->json) == TIDE_JSON_NULL) {
+        tide_json_skip(&reading->json);
+        return;
+    }
+    tide_json_enter_object(&reading->json);
+    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 1)) >= 0) {
+        if (field == 0) {
+            model->size = get_text(reading);
+        } else {
+            *numbers[field - 1] = get_number(reading);
+        }
+    }
+}
+
+void tide_read_run(tide_reading *reading) {
+    static const char *const KEYS[] = {
+        "command",         "precision",  "mode",           "attention", "recompute",
+        "outcome",         "batch_size", "context_length", "seed",      "memory_limit_bytes",
+        "started_unix_us", "keep_graph", "clip_grad_norm", "model",     "host"};
+    enum { FIRST_NUMBER = 6, KEEP_GRAPH = 11, CLIP, MODEL };
+    tide_snapshot_run *run = &reading->snapshot->run;
+    const char **texts[] = {&run->command,   &run->precision, &run->mode,
+                            &run->attention, &run->recompute, &run->outcome};
+    int64_t *numbers[] = {&run->batch_size, &run->context_length, &run->seed,
+                          &run->memory_limit_bytes, &run->started_unix_us};
+    int field = -1;
+    tide_json_enter_object(&reading->json);
+    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
+        if (field < FIRST_NUMBER) {
+            *texts[field] = get_text(reading);
+        } else if (field < KEEP_GRAPH) {
+            *numbers[field - FIRST_NUMBER] =
+                tide_json_get_integer(&reading->json, INT64_MIN, INT64_MAX);
+        } else if (field == KEEP_GRAPH) {
+            run->keep_graph = tide_json_get_boolean(&reading->json);
+        } else if (field == CLIP) {
+            run->clip_grad_norm = tide_json_get_real(&reading->json);
+        } else if (field == MODEL) {
+            read_model(reading);
+        } else {
+            read_host(reading);
+        }
+    }
+}
+
+static tide_snapshot_device read_device(tide_reading *reading) {
+    static const char *const KEYS[] = {
+        "kind", "name", "total_bytes", "compute_capability", "driver_version", "runtime_version"};
+    tide_snapshot_device row = {"", "", -1, -1, -1, -1};
+    const char **texts[] = {&row.kind, &row.name};
+    int64_t *numbers[] = {&row.total_bytes, &row.compute_capability, &row.driver_version,
+                          &row.runtime_version};
+    int field = -1;
+    tide_json_enter_object(&reading->json);
+    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 3)) >= 0) {
+        if (field < 2) {
+            *texts[field] = get_text(reading);
+        } else {
+            *numbers[field - 2] = get_number(reading);
+        }
+    }
+    return row;
+}
+
+/* Room for one more of at most `limit` rows. */
+static bool room_for(tide_reading *reading, size_t n_rows, size_t limit) {
+    if (n_rows == limit) {
+        tide_json_fail(&reading->json, TIDE_LIMIT, reading->json.at,
+                       "more than the limit of %zu of them", limit);
+    }
+    return n_rows < limit;
+}
+
+void tide_read_devices(tide_reading *reading) {
+    tide_snapshot_device *rows =
+        tide_arena_alloc(&reading->snapshot->arena, MAX_DEVICES, sizeof(*rows));
+    size_t n_rows = 0;
+    if (rows == NULL) {
+        tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory for devices");
+        return;
+    }
+    tide_json_enter_array(&reading->json);
+    while (tide_json_next_item(&reading->json) && room_for(reading, n_rows, MAX_DEVICES)) {
+        rows[n_rows++] = read_device(reading);
+    }
+    reading->snapshot->devices = rows;
+    reading->snapshot->n_devices = n_rows;
+}
+
+void tide_read_streams(tide_reading *reading) {
+    static const char *const KEYS[] = {"device", "handle"};
+    tide_stream_row *rows = tide_arena_alloc(&reading->snapshot->arena, MAX_DEVICES, sizeof(*rows));
+    size_t n_rows = 0;
+    if (rows == NULL) {
+        tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory for streams");
+        return;
+    }
+    tide_json_enter_array(&reading->json);
+    while (tide_json_next_item(&reading->json) && room_for(reading, n_rows, MAX_DEVICES)) {
+        int field = -1;
+        tide_json_enter_object(&reading->json);
+        while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 3)) >= 0) {
+            if (field == 0) {
+                rows[n_rows].device = (uint8_t)tide_json_get_integer(&reading->json, 0, UINT8_MAX);
+            } else {
+                rows[n_rows].handle =
+                    (uint64_t)tide_json_get_integer(&reading->json, INT64_MIN, INT64_MAX);
+            }
+        }
+        n_rows++;
+    }
+    reading->snapshot->streams = rows;
+    reading->snapshot->n_streams = n_rows;
+}
+
+void tide_read_allocator(tide_reading *reading) {
+    tide_snapshot *snapshot = reading->snapshot;
+    tide_snapshot_setting *rows = tide_arena_alloc(&snapshot->arena, MAX_SETTINGS, sizeof(*rows));
+    size_t n_rows = 0;
+    if (rows == NULL) {
+        tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory for settings");
+        return;
+    }
+    const char *key = NULL;
+    tide_json_enter_object(&reading->json);
+    while ((key = tide_json_next_key(&reading->json, &snapshot->arena)) != NULL &&
+           room_for(reading, n_rows, MAX_SETTINGS)) {
+        rows[n_rows].name = key;
+        if (tide_json_peek(&reading->json) == TIDE_JSON_STRING) {
+            rows[n_rows].text = get_text(reading);
+        } else {
+            rows[n_rows].number = tide_json_get_real(&reading->json);
+        }
+        n_rows++;
+    }
+    snapshot->settings = rows;
+    snapshot->n_settings = n_rows;
+}
+
+void tide_read_log(tide_reading *reading) {
+    static const char *const KEYS[] = {"full_policy", "dropped_events"};
+    int field = -1;
+    tide_json_enter_object(&reading->json);
+    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
+        if (field == 0) {
+            reading->snapshot->full_policy = get_text(reading);
+        } else {
+            reading->snapshot->n_dropped =
+                (uint64_t)tide_json_get_integer(&reading->json, 0, INT64_MAX);
+        }
+    }
+}
+
+/* An array of reals, in the arena. */
+static const double *read_samples(tide_reading *reading, size_t *ret_n) {
+    double *samples = NULL;
+    size_t n = 0;
+    size_t capacity = 0;
+    tide_json_enter_array(&reading->json);
+    while (tide_json_next_item(&reading->json)) {
+        double *grown =
+            tide_hostmem_grow(reading->mem, samples, &capacity, n + 1, sizeof(*samples));
+        if (grown == NULL) {
+            tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory");
+            break;
+        }
+        samples = grown;
+        samples[n++] = tide_json_get_real(&reading->json);
+    }
+    double *kept = tide_arena_alloc(&reading->snapshot->arena, n, sizeof(*kept));
+    if (kept == NULL) {
+        tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory");
+    } else if (n > 0) {
+        memcpy(kept, samples, n * sizeof(*kept));
+    }
+    reading->mem->release(reading->mem->ctx, samples);
+    *ret_n = n;
+    return kept;
+}
+
+static tide_snapshot_phase read_phase(tide_reading *reading) {
+    static const char *const KEYS[] = {"name", "host_ms", "device_ms"};
+    tide_snapshot_phase row = {.name = ""};
+    size_t n_device = 0;
+    int field = -1;
+    tide_json_enter_object(&reading->json);
+    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 7)) >= 0) {
+        if (field == 0) {
+            row.name = get_text(reading);
+        } else if (field == 1) {
+            row.host_ms = read_samples(reading, &row.n_samples);
+        } else {
+            row.device_ms = read_samples(reading, &n_device);
+        }
+    }
+    if (n_device != row.n_samples) {
+        tide_json_fail(&reading->json, TIDE_FORMAT, reading->json.at,
+                       "%zu samples in host_ms, %zu in device_ms", row.n_samples, n_device);
+    }
+    return row;
+}
+
+static void read_phases(tide_reading *reading) {
+    tide_snapshot_phase *rows =
+        tide_arena_alloc(&reading->snapshot->arena, MAX_PHASES, sizeof(*rows));
+    size_t n_rows = 0;
+    if (rows == NULL) {
+        tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory for phases");
+        return;
+    }
+    tide_json_enter_array(&reading->json);
+    while (tide_json_next_item(&reading->json) && room_for(reading, n_rows, MAX_PHASES)) {
+        rows[n_rows++] = read_phase(reading);
+    }
+    reading->snapshot->timing.phases = rows;
+    reading->snapshot->timing.n_phases = n_rows;
+}
+
+void tide_read_timing(tide_reading *reading) {
+    static const char *const KEYS[] = {
+        "warmup_steps", "measured_steps",    "phases",
+        "flops",        "stated_peak_flops", "recorder_ns_per_event"};
+    tide_snapshot_timing *timing = &reading->snapshot->timing;
+    double *reals[] = {&timing->flops, &timing->stated_peak_flops, &timing->recorder_ns_per_event};
+    int field = -1;
+    tide_json_enter_object(&reading->json);
+    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
+        if (field == 0) {
+            timing->warmup_steps = get_number(reading);
+        } else if (field == 1) {
+            timing->measured_steps = get_number(reading);
+        } else if (field == 2) {
+            read_phases(reading);
+        } else {
+            *reals[field - 3] = tide_json_get_real(&reading->json);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+#include <string.h>
+
+#include "snapshot/reader_internal.h"
+
+/* Rows in growing arrays, until their number is known. */
+typedef struct growing_state {
+    tide_segment_row *segments; /* owned */
+    size_t n_segments;
+    size_t segment_capacity;
+    tide_block_row *blocks; /* owned */
+    size_t n_blocks;
+    size_t block_capacity;
+} growing_state;
+
+static uint32_t get_index(tide_json *json) {
+    return (uint32_t)tide_json_get_integer(json, -1, (int64_t)TIDE_NONE - 1);
+}
+
+static uint64_t get_bytes(tide_json *json) {
+    return (uint64_t)tide_json_get_integer(json, 0, INT64_MAX);
+}
+
+static tide_block_row read_block(tide_json *json) {
+    static const char *const KEYS[] = {"offset_bytes", "block_bytes", "requested_bytes", "state",
+                                       "stack",        "scope",       "category",        "name"};
+    enum { N_KEYS = sizeof(KEYS) / sizeof(KEYS[0]) };
+    tide_block_row row = {0};
+    int field = -1;
+    tide_json_enter_object(json);
+    while ((field = tide_json_next_field(json, KEYS, N_KEYS, (1U << N_KEYS) - 1)) >= 0) {
+        switch (field) {
+        case 0:
+            row.offset_bytes = get_bytes(json);
+            break;
+        case 1:
+            row.block_bytes = get_bytes(json);
+            break;
+        case 2:
+            row.requested_bytes = get_bytes(json);
+            break;
+        case 3:
+            row.state = (uint8_t)tide_json_get_integer(json, 0, UINT8_MAX - 1);
+            break;
+        case 4:
+            row.stack = get_index(json);
+            break;
+        case 5:
+            row.scope = get_index(json);
+            break;
+        case 6:
+            row.category = (uint8_t)tide_json_get_integer(json, 0, UINT8_MAX - 1);
+            break;
+        default:
+            row.name = get_index(json);
+        }
+    }
+    return row;
+}
+
+static void read_blocks(tide_reading *reading, growing_state *state, tide_segment_row *segment) {
+    tide_json *json = &reading->json;
+    segment->first_block = state->n_blocks;
+    tide_json_enter_array(json);
+    while (tide_json_next_item(json)) {
+        tide_block_row *blocks =
+            tide_hostmem_grow(reading->mem, state->blocks, &state->block_capacity,
+                              state->n_blocks + 1, sizeof(*blocks));
+        if (blocks == NULL) {
+            tide_json_fail(json, TIDE_NO_MEMORY, json->at, "no memory for the blocks");
+            return;
+        }
+        state->blocks = blocks;
+        state->blocks[state->n_blocks++] = read_block(json);
+    }
+    segment->n_blocks = state->n_blocks - segment->first_block;
+}
+
+static tide_segment_row read_segment(tide_reading *reading, growing_state *state) {
+    static const char *const KEYS[] = {"device", "address", "total_bytes", "stream", "blocks"};
+    enum { N_KEYS = sizeof(KEYS) / sizeof(KEYS[0]) };
+    tide_json *json = &reading->json;
+    tide_segment_row row = {0};
+    int field = -1;
+    tide_json_enter_object(json);
+    while ((field = tide_json_next_field(json, KEYS, N_KEYS, (1U << N_KEYS) - 1)) >= 0) {
+        switch (field) {
+        case 0:
+            row.device = (uint8_t)tide_json_get_integer(json, 0, UINT8_MAX);
+            break;
+        case 1:
+            row.address = get_bytes(json);
+            break;
+        case 2:
+            row.total_bytes = get_bytes(json);
+            break;
+        case 3:
+            row.stream = (uint8_t)tide_json_get_integer(json, 0, UINT8_MAX);
+            break;
+        default:
+            read_blocks(reading, state, &row);
+        }
+    }
+    return row;
+}
+
+static void read_segments(tide_reading *reading, growing_state *state) {
+    tide_json *json = &reading->json;
+    tide_json_enter_array(json);
+    while (tide_json_next_item(json)) {
+        tide_segment_row *segments =
+            tide_hostmem_grow(reading->mem, state->segments, &state->segment_capacity,
+                              state->n_segments + 1, sizeof(*segments));
+        if (segments == NULL) {
+            tide_json_fail(json, TIDE_NO_MEMORY, json->at, "no memory for the segments");
+            return;
+        }
+        state->segments = segments;
+        tide_segment_row row = read_segment(reading, state);
+        state->segments[state->n_segments++] = row;
+    }
+}
+
+/* A copy in the snapshot's arena. */
+static void *keep(tide_reading *reading, const void *rows, size_t n_rows, size_t row_bytes) {
+    void *copy = tide_arena_alloc(&reading->snapshot->arena, n_rows, row_bytes);
+    if (copy == NULL) {
+        tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory for %zu rows",
+                       n_rows);
+    } else if (n_rows > 0) {
+        memcpy(copy, rows, n_rows * row_bytes);
+    }
+    return copy;
+}
+
+static void read_state(tide_reading *reading, tide_segment_row **ret_segments,
+                       tide_block_row **ret_blocks, size_t *ret_n_segments, size_t *ret_n_blocks) {
+    static const char *const KEYS[] = {"segments"};
+    growing_state state = {0};
+    tide_json_enter_object(&reading->json);
+    while (tide_json_next_field(&reading->json, KEYS, 1, 1) >= 0) {
+        read_segments(reading, &state);
+    }
+    *ret_segments = keep(reading, state.segments, state.n_segments, sizeof(*state.segments));
+    *ret_blocks = keep(reading, state.blocks, state.n_blocks, sizeof(*state.blocks));
+    *ret_n_segments = *ret_segments != NULL ? state.n_segments : 0;
+    *ret_n_blocks = *ret_blocks != NULL ? state.n_blocks : 0;
+    reading->mem->release(reading->mem->ctx, state.segments);
+    reading->mem->release(reading->mem->ctx, state.blocks);
+}
+
+void tide_read_start(tide_reading *reading) {
+    tide_snapshot *snapshot = reading->snapshot;
+    read_state(reading, &reading->start_segments, &reading->start_blocks,
+               &snapshot->n_start_segments, &snapshot->n_start_blocks);
+    snapshot->start_segments = reading->start_segments;
+    snapshot->start_blocks = reading->start_blocks;
+}
+
+void tide_read_end(tide_reading *reading) {
+    tide_snapshot *snapshot = reading->snapshot;
+    read_state(reading, &reading->end_segments, &reading->end_blocks, &snapshot->n_end_segments,
+               &snapshot->n_end_blocks);
+    snapshot->end_segments = reading->end_segments;
+    snapshot->end_blocks = reading->end_blocks;
+}
+
+void tide_read_strings(tide_reading *reading) {
+    tide_json *json = &reading->json;
+    const char **strings = NULL;
+    size_t n_strings = 0;
+    size_t capacity = 0;
+    tide_json_enter_array(json);
+    while (tide_json_next_item(json)) {
+        const char **grown =
+            tide_hostmem_grow(reading->mem, strings, &capacity, n_strings + 1, sizeof(*strings));
+        if (grown == NULL) {
+            tide_json_fail(json, TIDE_NO_MEMORY, json->at, "no memory for the strings");
+            break;
+        }
+        strings = grown;
+        strings[n_strings++] = tide_json_get_text(json, &reading->snapshot->arena);
+    }
+    reading->snapshot->strings = keep(reading, strings, n_strings, sizeof(*strings));
+    reading->snapshot->n_strings = reading->snapshot->strings != NULL ? n_strings : 0;
+    reading->mem->release(reading->mem->ctx, strings);
+}

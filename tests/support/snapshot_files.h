@@ -1,0 +1,23 @@
+/* snapshot_files.h - files of tests in a folder of their own, which each test program makes and
+ * removes.
+ */
+#ifndef TIDE_TESTS_SUPPORT_SNAPSHOT_FILES_H
+#define TIDE_TESTS_SUPPORT_SNAPSHOT_FILES_H
+
+#include <stddef.h>
+
+enum { SNAPSHOT_PATH_BYTES = 256 };
+
+/* Writes the path of NAME in the folder of this process, which it makes if it is not there. */
+void snapshot_path(char path[SNAPSHOT_PATH_BYTES], const char *name);
+/* Removes the file, and the folder if it is empty then. */
+void snapshot_remove(const char *path);
+/* Files in the folder, whatever their names. */
+size_t snapshot_count_files(void);
+
+/* The whole file and its NUL; malloc's. NULL when it cannot be read. */
+char *snapshot_file_text(const char *path, size_t *ret_bytes);
+/* Ends the program when it cannot be written. */
+void snapshot_write_file(const char *path, const void *text, size_t n_bytes);
+
+#endif
