@@ -10,7 +10,8 @@
 
 #include "allocator/cache.h"
 #include "allocator/device.h"
-#include "cli/host.h"
+#include "capture/host.h"
+#include "cli/files.h"
 #include "cli/options.h"
 #include "common/status.h"
 #include "model/workload.h"
@@ -51,7 +52,7 @@ typedef enum tide_profile_outcome {
     TIDE_RUN_COMPLETED = 0,
     TIDE_RUN_OOM,     /* the device had no room; there is a snapshot */
     TIDE_RUN_NO_HOST, /* could not fit the host's memory and was not started; no snapshot */
-    TIDE_RUN_FAILED   /* anything else; no snapshot */
+    TIDE_RUN_FAILED   /* anything else; a snapshot only where it could not be saved */
 } tide_profile_outcome;
 
 /* One run of the list, and what came of it. */
@@ -64,7 +65,10 @@ typedef struct tide_profile_run {
     tide_error error;         /* the same for people */
     uint64_t need_bytes;      /* TIDE_RUN_NO_HOST: the lower bound of what it needs */
     uint64_t available_bytes; /* TIDE_RUN_NO_HOST: what there is */
-    tide_snapshot *snapshot;  /* owned; NULL where there is none */
+    tide_cache_oom oom;       /* TIDE_RUN_OOM: how things stood then */
+    int64_t allocated_peak_bytes, reserved_peak_bytes; /* by the cache's own statistics */
+    tide_snapshot *snapshot;                           /* owned; NULL where there is none */
+    bool is_saved;                                     /* the snapshot is a file, too */
 } tide_profile_run;
 
 /* Everything that `tidemark profile` is going to do. */
@@ -97,7 +101,21 @@ TIDE_NODISCARD tide_status tide_profile_read_config(const char *path, tide_model
 /* Runs `run` and writes its snapshot; fills its outcome. Never fails: failures are the outcome. */
 void tide_profile_execute(tide_profile_plan *plan, tide_profile_run *run);
 
-/* What memory a run that was refused takes and what was alive, on stderr. */
+/* The samples of a run as the snapshot has them. */
+typedef struct tide_profile_timing {
+    tide_snapshot_timing timing; /* its phases are those below */
+    tide_snapshot_phase phases[TIDE_N_TIMED];
+} tide_profile_timing;
+
+/* Describe a run for its snapshot; `ret_run` borrows its texts from plan and host, `ret_timing`
+ * its samples from result. */
+void tide_profile_describe_run(const tide_profile_plan *plan, const tide_profile_run *run,
+                               const tide_host_info *host, tide_snapshot_run *ret_run);
+void tide_profile_describe_timing(const tide_profile_plan *plan, const tide_profile_run *run,
+                                  const tide_workload_result *result, bool computes,
+                                  tide_profile_timing *ret_timing);
+
+/* What a run that ran out of memory asked for, and what was alive then, on stderr. */
 void tide_profile_print_oom(const tide_profile_run *run);
 
 /* Results on stdout: of a single run, and of a list. */

@@ -1,9 +1,6 @@
 /* The runs that a command line names, checked before the first one starts. */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/profile_internal.h"
 
@@ -140,14 +137,7 @@ static tide_status check_common(const tide_profile_options *options, tide_error 
 static tide_status configure_cache(const tide_profile_options *options, tide_cache_config *cache,
                                    tide_error *error) {
     tide_cache_config_init(cache);
-    const char *environment = getenv("TIDEMARK_ALLOC_CONF");
-    if (environment != NULL && environment[0] != '\0') {
-        tide_status status = tide_cache_config_parse(cache, environment, error);
-        if (status != TIDE_OK) {
-            tide_error_prefix(error, "TIDEMARK_ALLOC_CONF");
-            return status;
-        }
-    }
+    TIDE_TRY(tide_cache_config_from_environment(cache, error));
     if (options->alloc_conf != NULL) {
         tide_status status = tide_cache_config_parse(cache, options->alloc_conf, error);
         if (status != TIDE_OK) {
@@ -201,11 +191,6 @@ static tide_status check_precision(const tide_profile_plan *plan, const tide_pro
 
 /* ---- output ---- */
 
-static bool is_folder(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 static bool ends_with(const char *text, const char *end) {
     size_t n = strlen(text);
     return n >= strlen(end) && strcmp(text + n - strlen(end), end) == 0;
@@ -234,26 +219,16 @@ static tide_status name_report_beside(const char *snapshot, char *path, tide_err
     return join(path, "", stem, ".html", error);
 }
 
-static tide_status make_folder(const char *path, tide_error *error) {
-    if (is_folder(path)) {
-        return TIDE_OK;
-    }
-    if (mkdir(path, 0777) != 0) {
-        return tide_fail(error, TIDE_IO, "-o %s: the folder for a list's files cannot be made: %s",
-                         path, strerror(errno));
-    }
-    return TIDE_OK;
-}
-
 static tide_status name_files(tide_profile_plan *plan, tide_error *error) {
     const tide_profile_options *options = plan->options;
     const char *output = options->output;
-    if (!plan->is_list && output != NULL && !ends_with(output, "/") && !is_folder(output)) {
+    if (!plan->is_list && output != NULL && !ends_with(output, "/") &&
+        !tide_file_is_folder(output)) {
         TIDE_TRY(join(plan->runs[0].path, "", output, "", error));
     } else {
         const char *folder = output != NULL ? output : "";
         if (output != NULL) {
-            TIDE_TRY(make_folder(output, error));
+            TIDE_TRY(tide_file_make_folder(output, error));
         }
         for (size_t i = 0; i < plan->n_runs; i++) {
             TIDE_TRY(join(plan->runs[i].path, folder, plan->runs[i].name, ".json.gz", error));
@@ -266,9 +241,9 @@ static tide_status name_files(tide_profile_plan *plan, tide_error *error) {
         TIDE_TRY(name_report_beside(plan->runs[0].path, plan->report_path, error));
     }
     for (size_t i = 0; i < plan->n_runs; i++) {
-        TIDE_TRY(tide_host_check_writable(plan->runs[i].path, error));
+        TIDE_TRY(tide_file_check_writable(plan->runs[i].path, error));
     }
-    return plan->report_path[0] != '\0' ? tide_host_check_writable(plan->report_path, error)
+    return plan->report_path[0] != '\0' ? tide_file_check_writable(plan->report_path, error)
                                         : TIDE_OK;
 }
 

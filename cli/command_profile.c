@@ -1,0 +1,125 @@
+/* tidemark profile: run the transformer, time it, record it, write a snapshot; lists of runs
+ * compare themselves. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/html_report.h"
+#include "cli/profile_internal.h"
+
+enum { COMMAND_BYTES = 2048 };
+
+/* The command line as it could be typed again; cut at the end of the buffer. */
+static void join_command(int argc, char **argv, char text[COMMAND_BYTES]) {
+    size_t n = (size_t)snprintf(text, COMMAND_BYTES, "tidemark");
+    for (int i = 0; i < argc && n < COMMAND_BYTES; i++) {
+        bool is_plain =
+            argv[i][0] != '\0' && argv[i][strcspn(argv[i], " \t\n\"'\\$`*?[]{}()<>|&;#~!")] == '\0';
+        const char *quote = is_plain ? "" : "'";
+        int n_more = snprintf(text + n, COMMAND_BYTES - n, " %s%s%s", quote, argv[i], quote);
+        n += n_more > 0 ? (size_t)n_more : 0;
+    }
+}
+
+/* Runs that did not complete, on stderr, as they happen. */
+static void tell(const tide_profile_run *run) {
+    switch (run->outcome) {
+    case TIDE_RUN_COMPLETED:
+        return;
+    case TIDE_RUN_OOM:
+        tide_profile_print_oom(run);
+        return;
+    case TIDE_RUN_NO_HOST:
+    case TIDE_RUN_FAILED:
+        tide_cli_fail("profile", run->status, &run->error);
+        return;
+    }
+}
+
+/* 0 when all completed, 3 when one did not fit, 1 when one failed for another reason. */
+static int exit_status_of(const tide_profile_plan *plan) {
+    int status = TIDE_EXIT_SUCCESS;
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        const tide_profile_run *run = &plan->runs[i];
+        if (run->outcome == TIDE_RUN_FAILED) {
+            return run->status == TIDE_INVALID ? TIDE_EXIT_USAGE : TIDE_EXIT_FAILURE;
+        }
+        if (run->outcome != TIDE_RUN_COMPLETED) {
+            status = TIDE_EXIT_DEVICE_OOM;
+        }
+    }
+    return status;
+}
+
+static tide_status write_report(const tide_profile_plan *plan, tide_error *error) {
+    tide_html_run runs[TIDE_PROFILE_MAX_RUNS];
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        const tide_profile_run *run = &plan->runs[i];
+        if (run->is_saved) {
+            runs[n++] =
+                (tide_html_run){.label = run->name, .path = run->path, .snapshot = run->snapshot};
+        }
+    }
+    if (plan->report_path[0] == '\0' || n == 0) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_html_report_write(plan->report_path, runs, n, error));
+    printf("report: %s\n", plan->report_path);
+    return plan->options->open_browser ? tide_browser_open(plan->report_path, error) : TIDE_OK;
+}
+
+static tide_status print_results(const tide_profile_plan *plan, tide_error *error) {
+    if (plan->is_list) {
+        TIDE_TRY(tide_profile_print_list(plan, error));
+    } else if (plan->runs[0].snapshot != NULL) {
+        TIDE_TRY(tide_profile_print_single(plan, error));
+    }
+    return write_report(plan, error);
+}
+
+static int profile(const tide_profile_options *options, const char *command) {
+    tide_profile_plan plan;
+    tide_error error = {""};
+    tide_status status = tide_profile_plan_init(&plan, options, command, &error);
+    if (status != TIDE_OK) {
+        tide_profile_plan_fini(&plan);
+        tide_cli_fail("profile", status, &error);
+        /* Beyond a limit: the command line asks for it. */
+        return status == TIDE_LIMIT ? TIDE_EXIT_USAGE : tide_exit_status(status);
+    }
+    for (size_t i = 0; i < plan.n_runs; i++) {
+        tide_profile_execute(&plan, &plan.runs[i]);
+        if (i == 0 && plan.stacks_missing[0] != '\0') {
+            tide_cli_note("profile", "%s", plan.stacks_missing);
+        }
+        tell(&plan.runs[i]);
+    }
+    status = print_results(&plan, &error);
+    int exit_status = exit_status_of(&plan);
+    if (status != TIDE_OK) {
+        int report_status = tide_cli_fail("profile", status, &error);
+        exit_status = exit_status == TIDE_EXIT_SUCCESS ? report_status : exit_status;
+    }
+    tide_profile_plan_fini(&plan);
+    return tide_cli_finish("profile", exit_status);
+}
+
+static int run(int argc, char **argv) {
+    tide_profile_options options;
+    int exit_status = TIDE_EXIT_SUCCESS;
+    tide_profile_options_init(&options);
+    if (!tide_cli_parse(&tide_profile_option_table, argc, argv, &options, NULL, &exit_status)) {
+        return exit_status;
+    }
+    char command[COMMAND_BYTES];
+    join_command(argc, argv, command);
+    return profile(&options, command);
+}
+
+const tide_command tide_command_profile = {
+    .name = "profile",
+    .summary = "run the transformer, time it, record it, write a snapshot",
+    .options = &tide_profile_option_table,
+    .run = run,
+};

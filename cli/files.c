@@ -1,0 +1,69 @@
+#define _DEFAULT_SOURCE
+#include "cli/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+bool tide_file_is_folder(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+tide_status tide_file_make_folder(const char *path, tide_error *error) {
+    if (tide_file_is_folder(path) || mkdir(path, 0777) == 0) {
+        return TIDE_OK;
+    }
+    return tide_fail(error, TIDE_IO, "the folder %s cannot be made: %s: choose another place", path,
+                     strerror(errno));
+}
+
+static tide_status cannot_write(const char *path, int reason, tide_error *error) {
+    return tide_fail(error, TIDE_IO, "%s cannot be written: %s: choose another place with -o", path,
+                     strerror(reason));
+}
+
+tide_status tide_file_check_writable(const char *path, tide_error *error) {
+    if (tide_file_is_folder(path)) {
+        return cannot_write(path, EISDIR, error);
+    }
+    char trial[TIDE_PATH_BYTES];
+    int n = snprintf(trial, sizeof(trial), "%s.XXXXXX", path);
+    if (n < 0 || (size_t)n >= sizeof(trial)) {
+        return cannot_write(path, ENAMETOOLONG, error);
+    }
+    int file = mkstemp(trial);
+    if (file < 0) {
+        return cannot_write(path, errno, error);
+    }
+    close(file);
+    unlink(trial);
+    return TIDE_OK;
+}
+
+tide_status tide_browser_open(const char *path, tide_error *error) {
+    pid_t child = fork();
+    if (child == 0) {
+        int null = open("/dev/null", O_RDWR);
+        if (null >= 0) {
+            dup2(null, STDOUT_FILENO);
+            dup2(null, STDERR_FILENO);
+        }
+        execlp("xdg-open", "xdg-open", path, (char *)NULL);
+        _exit(127);
+    }
+    int status = -1;
+    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
+        WEXITSTATUS(status) != 0) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "no browser could be opened (xdg-open, package xdg-utils): open %s "
+                         "yourself",
+                         path);
+    }
+    return TIDE_OK;
+}

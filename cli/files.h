@@ -1,0 +1,32 @@
+/* files.h - small things of the file system that commands need.
+ */
+#ifndef TIDE_CLI_FILES_H
+#define TIDE_CLI_FILES_H
+
+#include <stdbool.h>
+
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_PATH_BYTES = 4096 }; /* of a file name with its NUL, at most */
+
+bool tide_file_is_folder(const char *path);
+
+/* Makes the folder unless it is there; its parent must be. TIDE_IO names path and reason. */
+TIDE_NODISCARD tide_status tide_file_make_folder(const char *path, tide_error *error);
+
+/* TIDE_IO, naming path, reason and remedy, when a file at `path` could not be created or replaced:
+ * found out by creating and removing a file beside it. Nothing is left behind. */
+TIDE_NODISCARD tide_status tide_file_check_writable(const char *path, tide_error *error);
+
+/* Opens `path` in the desktop's browser. TIDE_UNSUPPORTED, with the remedy, where there is none. */
+TIDE_NODISCARD tide_status tide_browser_open(const char *path, tide_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,158 @@
+/* One run of `tidemark profile`: device, recorder, cache, workload, snapshot. */
+#include <stdio.h>
+
+#include "capture/capture.h"
+#include "capture/measure.h"
+#include "cli/profile_internal.h"
+#include "cli/progress.h"
+#include "common/bytes.h"
+#include "common/clock.h"
+
+/* What a run holds while it goes on. */
+typedef struct tide_profile_session {
+    tide_device *device;
+    tide_recorder *recorder; /* NULL with --no-record */
+    tide_cache *cache;
+    tide_workload *workload;
+    tide_workload_result result;
+    int64_t started_unix_us;
+    tide_progress progress;
+} tide_profile_session;
+
+static void show_progress(void *ctx, size_t n_done, size_t n_total) {
+    tide_progress_update(ctx, n_done, n_total);
+}
+
+static void fail(tide_profile_run *run, tide_status status) {
+    run->status = status;
+    run->outcome = status == TIDE_DEVICE_OOM ? TIDE_RUN_OOM : TIDE_RUN_FAILED;
+}
+
+/* ---- before anything is allocated ---- */
+
+/* On the cpu the device's memory is the host's: a run that would only be killed half-way is not
+ * started. */
+static tide_status check_host(const tide_profile_plan *plan, tide_profile_run *run,
+                              tide_device *device) {
+    uint64_t free_bytes = 0;
+    uint64_t total_bytes = 0;
+    if (tide_device_get_info(device)->kind != TIDE_DEVICE_CPU) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_device_memory_info(device, &free_bytes, &total_bytes, &run->error));
+    run->need_bytes = tide_workload_requested_peak_bytes(&run->workload);
+    run->available_bytes = free_bytes;
+    /* Under a lower memory limit the run ends at the limit, not at the host's. */
+    if (run->need_bytes <= free_bytes || plan->cache.memory_limit_bytes <= free_bytes) {
+        return TIDE_OK;
+    }
+    char need[TIDE_BYTES_TEXT];
+    char have[TIDE_BYTES_TEXT];
+    run->outcome = TIDE_RUN_NO_HOST;
+    return tide_fail(&run->error, TIDE_DEVICE_OOM,
+                     "%s needs %s at least, and this host has %s free: it was not started; "
+                     "--device virtual tells what it would take",
+                     run->name, tide_bytes_format((int64_t)run->need_bytes, need),
+                     tide_bytes_format((int64_t)free_bytes, have));
+}
+
+static tide_status prepare(tide_profile_plan *plan, tide_profile_run *run,
+                           tide_profile_session *session) {
+    tide_error *error = &run->error;
+    TIDE_TRY(tide_device_open(plan->device, NULL, &session->device, error));
+    TIDE_TRY(check_host(plan, run, session->device));
+    if (!plan->options->no_record) {
+        TIDE_TRY(tide_recorder_create(NULL, &session->recorder, error));
+        const char *missing = tide_recorder_stacks_missing(session->recorder);
+        snprintf(plan->stacks_missing, sizeof(plan->stacks_missing), "%s",
+                 missing != NULL ? missing : "");
+    }
+    if (session->recorder != NULL && plan->recorder_ns_per_event < 0.0) {
+        /* A figure for the reader of the snapshot: without it the run is no worse. */
+        double ns = -1.0;
+        plan->recorder_ns_per_event =
+            tide_recorder_measure_ns(NULL, &ns, NULL) == TIDE_OK ? ns : -1.0;
+    }
+    return tide_cache_create(session->device, session->recorder, &plan->cache, &session->cache,
+                             error);
+}
+
+/* ---- the snapshot ---- */
+
+static tide_status take_snapshot(tide_profile_plan *plan, tide_profile_run *run,
+                                 tide_profile_session *session, tide_error *error) {
+    tide_host_info host;
+    tide_snapshot_run description;
+    tide_profile_timing timing;
+    tide_host_get_info(&host);
+    tide_profile_describe_run(plan, run, &host, &description);
+    description.started_unix_us = session->started_unix_us;
+    bool computes = tide_device_get_info(session->device)->computes;
+    tide_profile_describe_timing(plan, run, &session->result, computes, &timing);
+    const tide_capture_options options = {.run = &description, .timing = &timing.timing};
+    tide_snapshot *snapshot = NULL;
+    TIDE_TRY(tide_capture(session->recorder, session->cache, &options, &snapshot, error));
+    run->snapshot = snapshot; /* kept where it cannot be saved: its figures are still printed */
+    if (plan->options->strip_private) {
+        TIDE_TRY(tide_snapshot_strip_private(snapshot));
+    }
+    TIDE_TRY(tide_snapshot_save(snapshot, run->path, error));
+    run->is_saved = true;
+    return TIDE_OK;
+}
+
+/* ---- the run ---- */
+
+static tide_status work(tide_profile_run *run, tide_profile_session *session) {
+    TIDE_TRY(tide_workload_create(&run->workload, session->cache, session->recorder,
+                                  &session->workload, &run->error));
+    return tide_workload_run(session->workload, &session->result, &run->error);
+}
+
+static void read_peaks(tide_profile_run *run, tide_cache *cache) {
+    tide_cache_stats stats;
+    tide_cache_get_stats(cache, &stats);
+    run->allocated_peak_bytes = stats.allocated_bytes[TIDE_POOL_ALL].peak;
+    run->reserved_peak_bytes = stats.reserved_bytes[TIDE_POOL_ALL].peak;
+}
+
+static void end_session(tide_profile_session *session) {
+    tide_workload_result_fini(&session->result);
+    tide_workload_destroy(session->workload);
+    tide_cache_destroy(session->cache);
+    tide_recorder_destroy(session->recorder);
+    tide_device_close(session->device);
+}
+
+void tide_profile_execute(tide_profile_plan *plan, tide_profile_run *run) {
+    tide_profile_session session = {.started_unix_us = tide_clock_unix_us()};
+    tide_progress_begin(&session.progress, run->name);
+    run->workload.progress = show_progress;
+    run->workload.progress_ctx = &session.progress;
+    tide_status status = prepare(plan, run, &session);
+    if (status != TIDE_OK) {
+        if (run->outcome != TIDE_RUN_NO_HOST) {
+            run->outcome = TIDE_RUN_FAILED;
+        }
+        run->status = status;
+        end_session(&session);
+        return;
+    }
+    status = work(run, &session);
+    tide_progress_end(&session.progress);
+    read_peaks(run, session.cache);
+    if (status != TIDE_OK) {
+        fail(run, status);
+        tide_cache_get_oom(session.cache, &run->oom);
+    }
+    if (run->outcome != TIDE_RUN_FAILED) {
+        tide_error error = {""};
+        status = take_snapshot(plan, run, &session, &error);
+        if (status != TIDE_OK) {
+            run->outcome = TIDE_RUN_FAILED;
+            run->status = status;
+            run->error = error;
+        }
+    }
+    end_session(&session);
+}
