@@ -9,6 +9,10 @@
 
 #include "allocator/recorder.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What the caller of an allocation or release contributes to its rows. */
 typedef struct tide_note {
     uint32_t stack; /* TIDE_NONE: none */
@@ -31,5 +35,9 @@ uint8_t tide_recorder_stream(tide_recorder *recorder, uint8_t device, uint64_t h
 /* The text of a string's number; NULL for TIDE_NONE and unknown numbers, and with a NULL recorder.
  * Valid until the recorder is destroyed. */
 const char *tide_recorder_text(tide_recorder *recorder, uint32_t number);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

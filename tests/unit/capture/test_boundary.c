@@ -1,0 +1,213 @@
+/* test_boundary.c - the state before the first event and after the last one, against a plain
+ * simulation of random events.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "capture/capture_internal.h"
+#include "common/map.h"
+
+enum { MAX_SEGMENTS = 8, MAX_BLOCKS = 64, N_UNITS = 16, UNIT = 512, N_EVENTS = 300 };
+
+/* The simulation: segments of N_UNITS units at fixed places, each unit free or part of a block. */
+typedef struct model {
+    bool segment_live[MAX_SEGMENTS];
+    uint32_t alloc[MAX_SEGMENTS]
+                  [N_UNITS];    /* row of the alloc that the unit belongs to, + 1; 0: free */
+    bool pending[N_EVENTS + 1]; /* by alloc row + 1 */
+} model;
+
+/* Not in the order of their numbers. */
+static uint64_t segment_address(size_t s) {
+    return (uint64_t)0x100000 * (1 + s * 5 % MAX_SEGMENTS);
+}
+
+static tide_event base_event(tide_action action, uint64_t address, uint64_t n_bytes) {
+    return (tide_event){.address = address,
+                        .requested_bytes = n_bytes,
+                        .block_bytes = n_bytes,
+                        .stack = TIDE_NONE,
+                        .scope = TIDE_NONE,
+                        .name = TIDE_NONE,
+                        .action = (uint8_t)action};
+}
+
+/* Length in units of the run of equal values from unit u on. */
+static size_t run_of(const uint32_t *units, size_t u) {
+    size_t end = u + 1;
+    while (end < N_UNITS && units[end] == units[u]) {
+        end++;
+    }
+    return end - u;
+}
+
+static tide_event change_segment(model *m, size_t s) {
+    m->segment_live[s] = !m->segment_live[s];
+    tide_event event =
+        base_event(m->segment_live[s] ? TIDE_ACTION_SEGMENT_ALLOC : TIDE_ACTION_SEGMENT_FREE,
+                   segment_address(s), N_UNITS * UNIT);
+    event.stream = (uint8_t)s;
+    return event;
+}
+
+static tide_event change_block(model *m, const tide_event *events, size_t row, size_t s, size_t u,
+                               uint64_t random) {
+    uint32_t *units = m->alloc[s];
+    uint32_t alloc = units[u];
+    if (alloc == 0) {
+        size_t n_units = 1 + random % run_of(units, u);
+        for (size_t i = 0; i < n_units; i++) {
+            units[u + i] = (uint32_t)row + 1;
+        }
+        tide_event event =
+            base_event(TIDE_ACTION_ALLOC, segment_address(s) + u * UNIT, n_units * UNIT);
+        event.requested_bytes -= random % UNIT;
+        event.stack = (uint32_t)row;
+        event.scope = (uint32_t)row + 1000;
+        event.name = (uint32_t)row + 2000;
+        event.category = (uint8_t)(random % TIDE_N_CATEGORIES);
+        return event;
+    }
+    tide_event event = events[alloc - 1]; /* repeats its block */
+    event.stack = 7777;
+    event.scope = 8888;
+    if (!m->pending[alloc] && random % 3 == 0) {
+        m->pending[alloc] = true;
+        event.action = TIDE_ACTION_FREE_REQUESTED;
+        return event;
+    }
+    event.action = m->pending[alloc] ? TIDE_ACTION_FREE_COMPLETED : TIDE_ACTION_FREE;
+    for (size_t i = 0; i < N_UNITS; i++) {
+        units[i] = units[i] == alloc ? 0 : units[i];
+    }
+    return event;
+}
+
+static bool is_empty(const uint32_t *units) {
+    return units[0] == 0 && run_of(units, 0) == N_UNITS;
+}
+
+/* Row `row` of a random history. */
+static tide_event step(model *m, const tide_event *events, size_t row, uint64_t *random) {
+    for (;;) {
+        *random = tide_hash_u64(*random + 0x9e3779b97f4a7c15u);
+        size_t s = *random % MAX_SEGMENTS, u = *random / 64 % N_UNITS;
+        uint64_t rest = *random >> 20;
+        if (rest % 16 == 0) {
+            return base_event(rest % 32 == 0 ? TIDE_ACTION_OOM : TIDE_ACTION_MARK, 1, 1);
+        }
+        if (!m->segment_live[s] || (rest % 4 == 0 && is_empty(m->alloc[s]))) {
+            return change_segment(m, s);
+        }
+        if (u == 0 || m->alloc[s][u] != m->alloc[s][u - 1] || m->alloc[s][u] == 0) {
+            return change_block(m, events, row, s, u, rest);
+        }
+    }
+}
+
+/* `known`: blocks allocated before this row were put back without stack and scope, unless they are
+ * still there at the end. */
+static void compare(const model *m, const tide_boundary *boundary, const tide_event *events,
+                    const model *end) {
+    size_t n_live = 0, b = 0;
+    uint64_t last_address = 0;
+    for (size_t i = 0; i < MAX_SEGMENTS; i++) {
+        n_live += m->segment_live[i];
+    }
+    assert_int_equal(boundary->n_segments, n_live);
+    for (size_t i = 0; i < n_live; i++) {
+        const tide_segment_row *segment = &boundary->segments[i];
+        assert_true(segment->address > last_address);
+        last_address = segment->address;
+        size_t s = segment->stream;
+        assert_true(segment->address == segment_address(s) && m->segment_live[s]);
+        assert_int_equal(segment->total_bytes, N_UNITS * UNIT);
+        assert_int_equal(segment->first_block, b);
+        size_t u = 0;
+        while (u < N_UNITS) {
+            uint32_t alloc = m->alloc[s][u];
+            const tide_block_row *block = &boundary->blocks[b++];
+            assert_int_equal(block->offset_bytes, u * UNIT);
+            assert_int_equal(block->block_bytes, run_of(m->alloc[s], u) * UNIT);
+            u += run_of(m->alloc[s], u);
+            if (alloc == 0) {
+                assert_int_equal(block->state, TIDE_BLOCK_FREE);
+                assert_true(block->stack == TIDE_NONE && block->requested_bytes == 0);
+                continue;
+            }
+            const tide_event *row = &events[alloc - 1];
+            assert_int_equal(block->state,
+                             m->pending[alloc] ? TIDE_BLOCK_PENDING_FREE : TIDE_BLOCK_ALLOCATED);
+            assert_int_equal(block->requested_bytes, row->requested_bytes);
+            assert_int_equal(block->category, row->category);
+            assert_true(block->name == row->name);
+            bool survives = end == NULL || end->alloc[s][u - 1] == alloc;
+            assert_true(block->stack == (survives ? row->stack : TIDE_NONE));
+            assert_true(block->scope == (survives ? row->scope : TIDE_NONE));
+        }
+        assert_int_equal(segment->n_blocks, b - segment->first_block);
+    }
+    assert_int_equal(boundary->n_blocks, b);
+}
+
+static void both_directions_agree_with_a_simulation(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        static model states[N_EVENTS + 1]; /* states[i]: before row i */
+        static tide_event events[N_EVENTS];
+        uint64_t random = seed;
+        memset(states, 0, sizeof(states));
+        for (size_t i = 0; i < N_EVENTS; i++) {
+            states[i + 1] = states[i];
+            events[i] = step(&states[i + 1], events, i, &random);
+        }
+        tide_arena arena;
+        tide_arena_init(&arena, tide_hostmem_default());
+        tide_boundary end, start;
+        for (size_t i = 0; i <= N_EVENTS; i += 7) {
+            assert_int_equal(tide_boundary_after(events, i, &arena, &end, NULL), TIDE_OK);
+            compare(&states[i], &end, events, NULL);
+            for (size_t j = 0; j <= i; j += 13) {
+                assert_int_equal(
+                    tide_boundary_before(&end, events + j, i - j, &arena, &start, NULL), TIDE_OK);
+                compare(&states[j], &start, events, &states[i]);
+            }
+        }
+        tide_arena_fini(&arena);
+    }
+}
+
+static void events_of_another_cache_are_told(void **state) {
+    (void)state;
+    tide_arena arena;
+    tide_arena_init(&arena, tide_hostmem_default());
+    tide_error error = {""};
+    tide_boundary ret;
+    tide_boundary none = {NULL, 0, NULL, 0};
+    const tide_event foreign[] = {base_event(TIDE_ACTION_MARK, 0, 0),
+                                  base_event(TIDE_ACTION_ALLOC, 0xabc00, 512)};
+    assert_int_equal(tide_boundary_before(&none, foreign, 2, &arena, &ret, &error), TIDE_INVALID);
+    assert_non_null(strstr(error.message, "event 1 (alloc at 0xabc00)"));
+    /* A block outside all segments; two on top of each other. */
+    assert_int_equal(tide_boundary_after(foreign, 2, &arena, &ret, &error), TIDE_INVALID);
+    const tide_event overlapping[] = {base_event(TIDE_ACTION_SEGMENT_ALLOC, 0x10000, 4096),
+                                      base_event(TIDE_ACTION_ALLOC, 0x10000, 1024),
+                                      base_event(TIDE_ACTION_ALLOC, 0x10200, 512)};
+    assert_int_equal(tide_boundary_after(overlapping, 3, &arena, &ret, &error), TIDE_INVALID);
+    assert_int_equal(tide_boundary_after(overlapping, 2, &arena, &ret, &error), TIDE_OK);
+    tide_arena_fini(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_directions_agree_with_a_simulation),
+        cmocka_unit_test(events_of_another_cache_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
