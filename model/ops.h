@@ -75,12 +75,12 @@ typedef struct tide_attention_forward {
 
 typedef struct tide_attention_backward {
     tide_attention kind;
-    tide_array dq, dk, dv; /* written */
-    tide_array dout, out, q, k, v;
-    const float *lse;  /* flash */
-    tide_array probs;  /* naive */
-    tide_array dprobs; /* naive: (B, H, T, T) scratch, holds d probs, then d scores */
-    float *scratch;    /* tide_ops_attention_scratch_elements(...) */
+    tide_array dq, dk, dv;         /* written */
+    tide_array dout, out, q, k, v; /* out: flash only; naive: data NULL, it is released by then */
+    const float *lse;              /* flash */
+    tide_array probs;              /* naive */
+    tide_array dprobs;             /* naive: (B, H, T, T) scratch, holds d probs, then d scores */
+    float *scratch;                /* tide_ops_attention_scratch_elements(...) */
     size_t B, T, H, D;
 } tide_attention_backward;
 
