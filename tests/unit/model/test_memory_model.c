@@ -283,6 +283,10 @@ static void published_figures_are_met(void **state) {
     tide_memory_model model;
     tide_memory_model_derive(&run, &model);
     assert_true(model.saved_per_block_bytes == UINT64_C(400) * 1048576 + 8 * 2048 + 4 * 32 * 2048);
+    /* The worked example of docs/memory-model.md. */
+    assert_true(model.peak_bytes == UINT64_C(54708592644));
+    assert_string_equal(model.peak_instant, "swiglu backward");
+    assert_int_equal(model.peak_layer, 31);
     run.attention = TIDE_ATTENTION_NAIVE;
     tide_memory_model_derive(&run, &model);
     assert_true(model.saved_per_block_bytes == UINT64_C(528) * 1048576 + 8 * 2048);
