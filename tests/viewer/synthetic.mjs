@@ -160,7 +160,7 @@ export function trainingRun({ layers = 12, warmup = 1, steps = 3, width = 768, t
   class Full extends Error {}
   const take = (name, category, n) => {
     if (live + n > limitBytes) {
-      r.outOfMemory(n, Math.max(0, limitBytes - live));
+      r.outOfMemory(n, Math.max(0, Math.floor(limitBytes - live)));
       throw new Full();
     }
     while (live + n > reserved) {
@@ -243,7 +243,7 @@ export function trainingRun({ layers = 12, warmup = 1, steps = 3, width = 768, t
   return r.document({
     devices: [{ kind: device, name: device === 'virtual' ? 'h100-80' : device, total_bytes: device === 'virtual' ? 85_017_493_504 : -1 }],
     timing: { warmup_steps: warmup, measured_steps: steps, phases: times ? phases : [], flops: -1 },
-    run: { precision, outcome: r.oom.length > 0 ? 'oom' : 'completed', memory_limit_bytes: Number.isFinite(limitBytes) ? limitBytes : -1 },
+    run: { precision, outcome: r.oom.length > 0 ? 'oom' : 'completed', memory_limit_bytes: Number.isFinite(limitBytes) ? Math.floor(limitBytes) : -1 },
   });
 }
 

@@ -14,7 +14,7 @@ const ZOOM_PER_KEY = 0.8;
 const PAN_PER_KEY = 0.12;
 const DRAG_PIXELS = 4; // less is a click
 const MIN_PLOT = 220;
-const SEVERAL_PLOT = 250;
+const SEVERAL_PLOT = 210;
 
 /** @param {string} id @returns {HTMLElement} */
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -125,7 +125,7 @@ function showRunPanels(chosen) {
 }
 
 function showAxisName() {
-  byId('axis-button').textContent = page.axis === 'time' ? 'time' : 'event order';
+  byId('axis-button').textContent = `x: ${page.axis === 'time' ? 'time' : 'event order'}`;
 }
 
 /** Gives every other run the same part of its own axis. @param {Stage} leader */

@@ -53,5 +53,5 @@ export function inkOn(name) {
 export function categoryPixels() {
   const make = (/** @type {number} */ amount) =>
     Uint32Array.from(CATEGORIES, (name) => pixel(shade(categoryColour(name), amount)));
-  return { plain: make(0), even: make(0), odd: make(0.14), edge: make(-0.28) };
+  return { plain: make(0), even: make(0), odd: make(0.14), edge: make(-0.16) };
 }

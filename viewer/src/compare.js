@@ -8,18 +8,17 @@ import { CATEGORIES } from './colours.js';
  * @property {string} category name in CATEGORIES, or ""
  * @property {'bytes' | 'ms'} unit
  * @property {number[]} values one per run; NaN: none
- * @property {number[]} ratios to the base; NaN: none
+ * @property {number[]} ratios to the base; NaN: none, also where a run ended before its time
  *
  * @typedef {{title: string, rows: Row[]}} Section
  */
 
-/** @param {string} label @param {string} category @param {'bytes' | 'ms'} unit @param {number[]} values @returns {Row} */
-function row(label, category, unit, values) {
-  return { label, category, unit, values, ratios: values.map((value) => (values[0] > 0 ? value / values[0] : NaN)) };
-}
-
 /** @param {import('./run.js').Run[]} runs @returns {Section[]} */
 export function compareRuns(runs) {
+  const ended = runs.map((run) => run.snapshot.oom.length > 0 || run.snapshot.run.outcome === 'oom');
+  /** @param {string} label @param {string} category @param {'bytes' | 'ms'} unit @param {number[]} values @returns {Row} */
+  const row = (label, category, unit, values) => ({ label, category, unit, values,
+    ratios: values.map((value, i) => (values[0] > 0 && !ended[0] && !ended[i] ? value / values[0] : NaN)) });
   const ofCategory = (/** @type {import('./run.js').Run} */ run, /** @type {string} */ name) =>
     run.peak.categories.find((c) => c.key === name)?.bytes ?? 0;
   const categories = CATEGORIES.map((name) => row(name, name, 'bytes', runs.map((run) => ofCategory(run, name))))

@@ -73,12 +73,12 @@ function haloText({ context, theme }, text, x, y, colour, align = 'left') {
   context.fillText(text, x, y);
 }
 
-/** Text on a filled pill, kept inside [left, right]. @param {Scene} scene @param {string} text @param {number} x middle
- * @param {number} y top @param {string} fill @param {string} ink */
-function pill({ context, geometry }, text, x, y, fill, ink) {
+/** Text on a filled pill, kept inside the plot. @param {Scene} scene @param {string} text @param {number} x middle
+ * @param {number} y top @param {string} fill @param {string} ink @param {number} [limit] right end at most */
+function pill({ context, geometry }, text, x, y, fill, ink, limit = Infinity) {
   context.font = FONT_STRONG;
   const w = context.measureText(text).width + 14, { plot } = geometry;
-  const left = Math.max(plot.x + 2, Math.min(plot.x + plot.w - w - 2, x - w / 2));
+  const left = Math.max(plot.x + 2, Math.min(Math.min(plot.x + plot.w - 2, limit) - w, x - w / 2));
   context.fillStyle = fill;
   context.beginPath();
   context.roundRect(left, y, w, 20, 10);
@@ -108,7 +108,7 @@ function drawByteAxis(scene) {
 /** @param {Scene} scene */
 function drawEventAxis(scene) {
   const { context, geometry: { plot }, theme, axis, view } = scene;
-  const y = plot.y + plot.h + 13;
+  const y = plot.y + plot.h + 14;
   const { ticks, step } = decimalTicks(Math.max(view.x0, axis.lo), Math.min(view.x1, axis.hi), Math.max(2, Math.floor(plot.w / 110)), axis.kind === 'event' ? 1 : 0);
   context.font = FONT;
   context.textBaseline = 'middle';
@@ -155,19 +155,24 @@ function drawLines(scene, peakOnRight) {
   drawReserved(scene);
   context.font = FONT;
   context.textBaseline = 'bottom';
-  const column = peakOnRight ? raster.states.findIndex((s) => s >= 0) : raster.states.findLastIndex((s) => s >= 0);
-  if (column >= 0) {
-    const { state, bytes } = run.reserved, k = state.findLastIndex((s) => s <= raster.states[column]);
-    const x = plot.x + (column / raster.width) * plot.w;
-    haloText(scene, `reserved ${formatBytes(bytes[k])}`, peakOnRight ? x + 6 : x - 6, toRow(scene, bytes[k]) - 2, theme.ink, peakOnRight ? 'left' : 'right');
+  const text = `${run.capacityText} ${formatBytes(run.capacityBytes)}`, hasLine = run.capacityBytes > 0 && run.capacityBytes <= maxBytes;
+  const labelAt = (/** @type {number} */ inset) => {
+    const wanted = Math.round(inset * (raster.width / plot.w));
+    const column = peakOnRight ? Math.max(wanted, raster.states.findIndex((s) => s >= 0))
+      : Math.min(raster.width - 1 - wanted, raster.states.findLastIndex((s) => s >= 0));
+    const k = run.reserved.state.findLastIndex((s) => s <= raster.states[column]);
+    return { x: plot.x + (column / raster.width) * plot.w, bytes: run.reserved.bytes[k], y: toRow(scene, run.reserved.bytes[k]) };
+  };
+  if (raster.states.some((s) => s >= 0)) {
+    const near = labelAt(0), close = hasLine && Math.abs(near.y - toRow(scene, run.capacityBytes)) < 18;
+    const at = close ? labelAt(context.measureText(text).width + 24) : near;
+    haloText(scene, `reserved ${formatBytes(at.bytes)}`, peakOnRight ? at.x + 6 : at.x - 6, at.y - 2, theme.ink, peakOnRight ? 'left' : 'right');
   }
-  if (run.capacityBytes <= 0) return;
-  const text = `${run.capacityText} ${formatBytes(run.capacityBytes)}`;
   if (run.capacityBytes > maxBytes) {
     context.textBaseline = 'top';
-    haloText(scene, `${text} ↑`, plot.x + plot.w - 4, plot.y + 2, theme.muted, 'right');
-    return;
+    haloText(scene, `${text} ↑`, peakOnRight ? plot.x + 6 : plot.x + plot.w - 4, plot.y - 4, theme.muted, peakOnRight ? 'left' : 'right');
   }
+  if (!hasLine) return;
   const y = Math.round(toRow(scene, run.capacityBytes)) + 0.5;
   context.strokeStyle = theme.danger;
   context.lineWidth = 1.5;
@@ -177,7 +182,7 @@ function drawLines(scene, peakOnRight) {
   context.lineTo(plot.x + plot.w, y);
   context.stroke();
   context.setLineDash([]);
-  haloText(scene, text, peakOnRight ? plot.x + plot.w - 6 : plot.x + 6, y - 3, theme.danger, peakOnRight ? 'right' : 'left');
+  haloText(scene, text, peakOnRight ? plot.x + 6 : plot.x + plot.w - 6, y - 3, theme.danger, peakOnRight ? 'left' : 'right');
 }
 
 /** @param {Scene} scene */
@@ -193,7 +198,8 @@ function drawPeak(scene) {
   context.lineTo(x - 5, y - 8);
   context.lineTo(x + 5, y - 8);
   context.fill();
-  pill(scene, `peak ${formatBytes(run.peak.bytes)}`, x, room ? y - 29 : y + 6, theme.ink, theme.bg);
+  const end = run.snapshot.oom.length > 0 ? toPixel(scene, axis.ofEvent(run.snapshot.oom[run.snapshot.oom.length - 1].event)) - 10 : Infinity;
+  pill(scene, `peak ${formatBytes(run.peak.bytes)}`, x, room ? y - 29 : y + 6, theme.ink, theme.bg, end > x ? end : Infinity);
 }
 
 /** Where the run ended for want of memory. @param {Scene} scene */
@@ -269,9 +275,9 @@ function drawLaneItem(scene, item, y, h) {
   context.fillStyle = item.scope === run.homeScope ? theme.measured : alternate ? theme.laneAlt : theme.lane;
   context.fillRect(x0, y, Math.max(0.75, x1 - x0 - gap), h);
   const left = Math.max(x0, plot.x), right = Math.min(x1, plot.x + plot.w);
-  if (right - left < 18) return;
+  if (right - left < 12) return;
   const text = scopeText(run.snapshot, item.scope), short = scopes.index[item.scope] >= 0 ? String(scopes.index[item.scope]) : '';
-  const fits = [text, short].find((t) => t !== '' && context.measureText(t).width <= right - left - 6);
+  const fits = [text, short].find((t) => t !== '' && context.measureText(t).width <= right - left - 3);
   if (fits === undefined) return;
   context.fillStyle = item.scope === run.homeScope ? theme.bg : theme.ink;
   context.textAlign = 'center';

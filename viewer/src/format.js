@@ -124,7 +124,7 @@ function textOr(value, fallback) {
  * @returns {T}
  */
 function column(table, place, key, out, lo, hi, what) {
-  const values = table[key];
+  const values = table[key] ?? (out.length === 0 ? [] : undefined);
   if (!Array.isArray(values)) throw new FormatError(`${place}.${key} is missing or not a list`);
   if (values.length !== out.length) {
     throw new FormatError(`${place}.${key} has ${values.length} rows where ${out.length} are expected`);
@@ -152,9 +152,12 @@ function deltaColumn(table, place, key, out, lo, hi, what) {
   return out;
 }
 
-/** Number of rows of a table: the length of one of its columns. @param {any} table @param {string} key */
-function rows(table, key) {
-  return Array.isArray(table[key]) ? table[key].length : 0;
+/** Number of rows of a table: the length of one of its columns; 0 where the table is absent.
+ * @param {any} table @param {string} place name of the table @param {string} key */
+function rows(table, place, key) {
+  if (Object.keys(table).length === 0) return 0;
+  if (!Array.isArray(table[key])) throw new FormatError(`${place}.${key} is missing or not a list`);
+  return table[key].length;
 }
 
 /** Maps the numbers of a file to ours by the names that the file gives them.
@@ -177,7 +180,7 @@ function renumber(values, map, place) {
 /** @param {any} doc @param {number} nStrings @returns {{frames: Frames, stacks: Stacks}} */
 function readStacks(doc, nStrings) {
   const f = section(doc, 'frames'), s = section(doc, 'stacks');
-  const nFrames = rows(f, 'function'), nStacks = rows(s, 'frame');
+  const nFrames = rows(f, 'frames', 'function'), nStacks = rows(s, 'stacks', 'frame');
   const aString = `one of ${nStrings} strings`;
   const frames = {
     function: column(f, 'frames', 'function', new Int32Array(nFrames), -1, nStrings - 1, aString),
@@ -203,7 +206,7 @@ function requireParentsFirst(parent, place) {
 
 /** @param {any} doc @param {number} nStrings @returns {Scopes} */
 function readScopes(doc, nStrings) {
-  const s = section(doc, 'scopes'), count = rows(s, 'name');
+  const s = section(doc, 'scopes'), count = rows(s, 'scopes', 'name');
   const kinds = mapping(doc, 'scope_kinds', SCOPE_NAMES, (name) => {
     const kind = SCOPE_NAMES.indexOf(name);
     return kind < 0 ? SCOPE.USER : kind;
@@ -275,7 +278,7 @@ function readStart(doc, tables) {
 
 /** @param {any} doc @param {Tables} tables @returns {Events} */
 function readEvents(doc, tables) {
-  const e = section(doc, 'events'), count = rows(e, 'action'), far = Number.MAX_SAFE_INTEGER;
+  const e = section(doc, 'events'), count = rows(e, 'events', 'action'), far = Number.MAX_SAFE_INTEGER;
   const actions = mapping(doc, 'actions', ACTION_NAMES, (name) => {
     const action = ACTION_NAMES.indexOf(name);
     if (action < 0) throw new FormatError(`actions holds "${name.slice(0, 40)}", which this viewer does not know`);

@@ -5,7 +5,7 @@ import { CATEGORIES, categoryColour } from './colours.js';
 import { compareRuns } from './compare.js';
 import { scopePath } from './lanes.js';
 import { stackFrames } from './peak.js';
-import { categoryText, formatBytes, formatCount, formatDuration, formatExactBytes, formatMs, formatRatio, formatShare } from './text.js';
+import { categoryText, formatBytes, formatCount, formatDuration, formatExactBytes, formatMeanStd, formatMs, formatRatio, formatShare } from './text.js';
 
 const SHOWN_ROWS = 14;
 const SHOWN_CHILDREN = 30;
@@ -141,8 +141,6 @@ export function peakCard(run) {
 function sampleStrip(phase, longest) {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('class', 'samples');
-  svg.setAttribute('viewBox', '0 0 200 20');
-  svg.setAttribute('preserveAspectRatio', 'none');
   svg.setAttribute('role', 'img');
   svg.setAttribute('aria-label', `${phase.statistics.samples.length} samples: ${phase.statistics.samples.map(formatMs).join(', ')} ms`);
   const put = (/** @type {string} */ tag, /** @type {Record<string, number | string>} */ attributes) => {
@@ -150,10 +148,10 @@ function sampleStrip(phase, longest) {
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
     svg.append(made);
   };
-  const { mean, std, samples } = phase.statistics, x = (/** @type {number} */ ms) => 3 + (194 * ms) / longest;
-  put('rect', { class: 'mean', x: 3, y: 6, width: x(mean) - 3, height: 8 });
-  put('rect', { class: 'spread', x: x(mean - std), y: 2, width: Math.max(0.5, x(mean + std) - x(mean - std)), height: 16 });
-  samples.forEach((ms, i) => put('ellipse', { class: 'dot', cx: x(ms), cy: 4 + ((i * 7) % 13), rx: 1.4, ry: 1.9 }));
+  const { mean, std, samples } = phase.statistics, at = (/** @type {number} */ ms) => `${(97 * ms) / longest}%`;
+  put('rect', { class: 'mean', x: 0, y: 8, width: at(mean), height: 8 });
+  put('rect', { class: 'spread', x: at(mean - std), y: 2, width: at(2 * std), height: 20 });
+  samples.forEach((ms, i) => put('circle', { class: 'dot', cx: at(ms), cy: 5 + ((i * 5) % 14), r: 2.2 }));
   return svg;
 }
 
@@ -166,7 +164,7 @@ export function timingCard(run) {
   }
   const longest = Math.max(...timing.map((phase) => phase.statistics.max));
   const rows = timing.map((phase) => element('div', { class: 'phase' }, element('span', { class: 'name' }, phase.name),
-    sampleStrip(phase, longest), element('span', { class: 'number' }, `${formatMs(phase.statistics.mean)} ± ${formatMs(phase.statistics.std)} ms`)));
+    sampleStrip(phase, longest), element('span', { class: 'number' }, formatMeanStd(phase.statistics.mean, phase.statistics.std))));
   const n = timing[0].statistics.samples.length;
   const note = `mean ± std of ${n} step${n === 1 ? '' : 's'} after ${Math.max(0, snapshot.timing.warmupSteps)} of warm-up, ${timing[0].clock} clock; one dot per step`;
   return card('Time per step', ...rows, element('p', { class: 'muted small' }, note));

@@ -29,7 +29,7 @@ import { categoryText, formatBytes, formatCount } from './text.js';
  * @property {import('./lanes.js').Lane[]} lanes
  * @property {{event: import('./axis.js').Axis, time: import('./axis.js').Axis}} axes
  * @property {number} peakState the peak that is shown: inside a measured step where one reaches it
- * @property {number} homeScope the step that holds it, or -1
+ * @property {number} homeScope the step that holds it, or in which the run ended; -1: none
  * @property {import('./peak.js').Breakdown} peak
  * @property {number} capacityBytes memory limit or device capacity; -1: none
  * @property {string} capacityText
@@ -62,7 +62,11 @@ function buildTiming(snapshot) {
  * @param {import('./lanes.js').Extents} extents
  */
 function choosePeak(snapshot, index, extents) {
-  const { scopes, strings } = snapshot, peakBytes = index.totals[index.peakState];
+  const { scopes, strings, oom } = snapshot, peakBytes = index.totals[index.peakState];
+  const last = oom[oom.length - 1]; // where the run ended is what its reader wants to see
+  if (snapshot.run.outcome === 'oom' && last) {
+    return { peakState: index.peakState, homeScope: enclosing(scopes, snapshot.events.scope[last.event], SCOPE.STEP) };
+  }
   for (let s = 0; s < scopes.count; s++) {
     if (scopes.kind[s] !== SCOPE.STEP || extents.first[s] < 0 || strings[scopes.name[s]] === 'warmup') continue;
     const state = largestState(index, extents.first[s] + 1, extents.last[s] + 2);
@@ -144,8 +148,13 @@ export function placeOfState(run, state) {
     .map((s) => scopeText(snapshot, s)).join(', ');
 }
 
-/** The peak in one sentence, or where the run ended. @param {Run} run */
+/** The peak in one sentence, or where the run ended; lines do not break between number and unit. @param {Run} run */
 export function headline(run) {
+  return headlineText(run).replace(/(\d) (?=[KMGTP]?i?B\b)/g, '$1\u00a0');
+}
+
+/** @param {Run} run */
+function headlineText(run) {
   const { snapshot, peak } = run, place = placeOfState(run, run.peakState);
   const parts = [...peak.categories].sort((a, b) => b.bytes - a.bytes).filter((c) => c.bytes >= peak.bytes * 0.02).slice(0, 4)
     .map((c) => `${categoryText(c.key)} ${formatBytes(c.bytes)}`);

@@ -7,7 +7,7 @@ import { element } from './panels.js';
 import { blockAt, createRaster, renderRaster } from './raster.js';
 import { headline, homeView } from './run.js';
 
-const BAND_SHARE = 1 / 60; // a column that holds more of a step than this shows bands
+const BAND_SHARE = 1 / 250; // a column that holds more of a step than this shows bands
 const BAND_STATES = 24; // and more states than this
 
 /**

@@ -53,6 +53,12 @@ export function formatMs(ms) {
   return ms >= 100 ? ms.toFixed(1) : ms >= 10 ? ms.toFixed(2) : ms.toFixed(3);
 }
 
+/** "31.09 ± 0.89 ms": both with the decimals that suit the mean. @param {number} mean @param {number} std ms */
+export function formatMeanStd(mean, std) {
+  const decimals = mean >= 100 ? 1 : mean >= 10 ? 2 : 3;
+  return `${mean.toFixed(decimals)} ± ${std.toFixed(decimals)} ms`;
+}
+
 /** "12.3 %". @param {number} share 0..1 */
 export function formatShare(share) {
   return share > 0 && share < 0.001 ? '<0.1 %' : `${(share * 100).toFixed(1)} %`;

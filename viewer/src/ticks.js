@@ -8,7 +8,7 @@
 export function byteTicks(maxBytes, maxTicks) {
   if (!(maxBytes > 0) || maxTicks < 1) return [0];
   let step = 1;
-  while (maxBytes / step > maxTicks) step *= 2;
+  while (Math.floor(maxBytes / step) > maxTicks) step *= 2;
   const ticks = [];
   for (let value = 0; value <= maxBytes; value += step) ticks.push(value);
   return ticks;
@@ -26,7 +26,7 @@ export function decimalTicks(lo, hi, maxTicks, minStep = 0) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const factor = [1, 2, 5, 10].find((f) => f * power >= rough * (1 - 1e-9)) ?? 10;
   const step = factor * power, ticks = [];
-  for (let i = Math.ceil(lo / step - 1e-9); i * step <= hi + step * 1e-9; i++) ticks.push(i * step);
+  for (let i = Math.ceil(lo / step - 1e-9) + 0; i * step <= hi + step * 1e-9; i++) ticks.push(i * step);
   return { ticks, step };
 }
 

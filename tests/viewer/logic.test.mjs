@@ -1,0 +1,317 @@
+// The viewer's modules without a document: format, blocks, index, raster, axis, ticks, peak, compare, text.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eventAxis, timeAxis } from '../../viewer/src/axis.js';
+import { buildBlocks, buildReserved } from '../../viewer/src/blocks.js';
+import { CATEGORIES, categoryColour } from '../../viewer/src/colours.js';
+import { compareRuns, sharedScale } from '../../viewer/src/compare.js';
+import { FormatError, parseSnapshot, readSnapshot } from '../../viewer/src/format.js';
+import { aliveAt, buildIndex, largestState } from '../../viewer/src/index.js';
+import { laneItems, scopePath } from '../../viewer/src/lanes.js';
+import { breakdownAt, stackFrames } from '../../viewer/src/peak.js';
+import { blockAt, columnState, createRaster, outlineOf, renderRaster } from '../../viewer/src/raster.js';
+import { headline, homeView, makeRun, placeOfState, statisticsOf } from '../../viewer/src/run.js';
+import { byteTicks, decimalTicks, timeTickText } from '../../viewer/src/ticks.js';
+import { formatBytes, formatCount, formatDuration, formatExactBytes, formatMeanStd, formatShare, formatTickBytes } from '../../viewer/src/text.js';
+import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mjs';
+
+const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
+
+/** Allocated bytes after each event, walked in the plainest way: address -> block. */
+function plainTotals(document) {
+  const alive = new Map(), totals = [0];
+  let address = 0;
+  document.events.action.forEach((action, e) => {
+    address += document.events.address_delta[e];
+    if (action === 0) alive.set(address, document.events.block_bytes[e]);
+    else if (action === 1 || action === 2) alive.delete(address);
+    totals.push([...alive.values()].reduce((a, b) => a + b, 0));
+  });
+  return totals;
+}
+
+function timesOf(document) {
+  let t = 0;
+  return document.events.time_delta.map((d) => (t += d));
+}
+
+test('totals equal a plain walk', () => {
+  const document = randomRun(700, SEED), index = buildIndex(buildBlocks(readSnapshot(document)));
+  assert.deepEqual([...index.totals], plainTotals(document));
+});
+
+test(`each column shows the largest total of its span, at random zooms (seed ${SEED})`, () => {
+  const document = randomRun(5000, SEED), snapshot = readSnapshot(document), index = buildIndex(buildBlocks(snapshot));
+  const random = randomNumbers(SEED + 1), times = timesOf(document), n = times.length;
+  const axes = [eventAxis(n), timeAxis(Float64Array.from(times), times[n - 1] + 1000)];
+  let compared = 0;
+  for (let round = 0; round < 400; round++) {
+    const axis = axes[round & 1], span = axis.hi - axis.lo;
+    const width = span * random() ** 6, x0 = axis.lo + (random() * 1.2 - 0.1) * span, x1 = x0 + width;
+    let most = -1;
+    for (let s = 1; s <= n; s++) {
+      const begin = axis.kind === 'event' ? s - 1 : times[s - 1];
+      const end = axis.kind === 'event' ? s : s < n ? times[s] : axis.hi;
+      const shown = begin < x1 && end > x0;
+      if (shown && begin < axis.hi && x0 < axis.hi && x1 > axis.lo) most = Math.max(most, index.totals[s]);
+    }
+    const state = columnState(index, axis, x0, x1);
+    assert.equal(state < 0 ? -1 : index.totals[state], most, `${axis.kind} [${x0}, ${x1})`);
+    if (state >= 0) compared++;
+  }
+  assert.ok(compared > 200, `only ${compared} columns were inside the run`);
+});
+
+test('the first state with the largest total, for every range', () => {
+  const index = buildIndex(buildBlocks(readSnapshot(randomRun(1500, SEED)))), random = randomNumbers(SEED);
+  for (let round = 0; round < 500; round++) {
+    const lo = Math.floor(random() * index.nStates), hi = lo + 1 + Math.floor(random() * (index.nStates - lo));
+    let best = lo;
+    for (let s = lo; s < Math.min(hi, index.nStates); s++) if (index.totals[s] > index.totals[best]) best = s;
+    assert.equal(largestState(index, lo, Math.min(hi, index.nStates)), best);
+  }
+});
+
+test('blocks alive add up to the total, sorted by category, then birth', () => {
+  const index = buildIndex(buildBlocks(readSnapshot(randomRun(4000, SEED)))), { blocks } = index, random = randomNumbers(SEED);
+  for (const state of [0, 1, 1023, 1024, 1025, 2048, index.nStates - 1, ...Array.from({ length: 60 }, () => Math.floor(random() * index.nStates))]) {
+    const alive = aliveAt(index, state);
+    assert.equal(alive.reduce((sum, b) => sum + blocks.bytes[b], 0), index.totals[state]);
+    for (let i = 1; i < alive.length; i++) {
+      const [a, b] = [alive[i - 1], alive[i]];
+      assert.ok(blocks.category[a] < blocks.category[b] || (blocks.category[a] === blocks.category[b] && a < b));
+    }
+    assert.ok(alive.every((b) => blocks.bornState[b] <= state && state < blocks.diedState[b]));
+  }
+});
+
+test('a raster that was panned equals one drawn afresh, and draws only the new columns', () => {
+  const index = buildIndex(buildBlocks(readSnapshot(randomRun(3000, SEED)))), axis = eventAxis(3000);
+  const view = { x0: 500, perColumn: 1.5, maxBytes: index.totals[index.peakState] * 1.1, bands: false, kind: axis.kind };
+  const panned = createRaster(200, 80);
+  renderRaster(panned, index, axis, view);
+  for (const columns of [7, -3, 40, -90]) {
+    view.x0 += columns * view.perColumn;
+    renderRaster(panned, index, axis, view);
+    assert.equal(panned.nDrawn, Math.abs(columns));
+    const fresh = createRaster(200, 80);
+    renderRaster(fresh, index, axis, view);
+    assert.deepEqual(panned.pixels, fresh.pixels);
+    assert.deepEqual(panned.ids, fresh.ids);
+    assert.deepEqual(panned.states, fresh.states);
+    assert.deepEqual(panned.tops, fresh.tops);
+  }
+});
+
+test('the height of a column is its total, and a block is found where it lies', () => {
+  const r = new Recording();
+  r.alloc('low', 'parameter', 40 * 512);
+  const middle = r.alloc('middle', 'activation', 30 * 512);
+  r.alloc('top', 'temporary', 20 * 512);
+  r.free(middle);
+  r.event('mark', {});
+  const snapshot = readSnapshot(r.document()), index = buildIndex(buildBlocks(snapshot)), axis = eventAxis(5);
+  const raster = createRaster(5, 100);
+  renderRaster(raster, index, axis, { x0: 0, perColumn: 1, maxBytes: 100 * 512, bands: false, kind: 'event' });
+  const height = (column) => raster.ids.subarray(column * 100, column * 100 + 100).findIndex((id) => id < 0);
+  assert.deepEqual([0, 1, 2, 3, 4].map(height), [40, 70, 90, 60, 60]);
+  assert.equal(blockAt(raster, 2, 39), 0);
+  assert.equal(blockAt(raster, 2, 40), 1);
+  assert.equal(blockAt(raster, 2, 75), 2);
+  assert.equal(blockAt(raster, 3, 45), 2);
+  assert.equal(blockAt(raster, 2, 95), -1);
+  assert.equal(blockAt(raster, 5, 0), -1);
+  assert.deepEqual(outlineOf(raster, 1), [[1, 40, 70], [2, 40, 70]]);
+  assert.deepEqual(outlineOf(raster, 2), [[2, 70, 90], [3, 40, 60], [4, 40, 60]]);
+});
+
+test('what is alive at the peak adds up exactly at every level', () => {
+  for (const document of [trainingRun(), randomRun(2000, SEED)]) {
+    const snapshot = readSnapshot(document), index = buildIndex(buildBlocks(snapshot)), peak = breakdownAt(snapshot, index, index.peakState);
+    const sum = (rows) => rows.reduce((a, row) => a + row.bytes, 0), count = (rows) => rows.reduce((a, row) => a + row.count, 0);
+    assert.equal(peak.bytes, Math.max(...plainTotals(document)));
+    for (const rows of [peak.categories, peak.scopes, peak.stacks]) {
+      assert.equal(sum(rows), peak.bytes);
+      assert.equal(count(rows), peak.count);
+    }
+    const check = (group) => {
+      if (group.children.length === 0) return;
+      assert.equal(sum(group.children), group.bytes);
+      assert.equal(count(group.children), group.count);
+      group.children.forEach(check);
+    };
+    [...peak.categories, ...peak.scopes].forEach(check);
+  }
+});
+
+test('blocks of the start are alive from the beginning and can be freed', () => {
+  const document = new Recording().document();
+  document.strings.push('old');
+  document.start.segments = [{ device: 0, address: 100, total_bytes: 4096, stream: 0, blocks: [
+    { offset_bytes: 0, block_bytes: 1024, requested_bytes: 1000, state: 1, stack: -1, scope: -1, category: 1, name: 0 },
+    { offset_bytes: 1024, block_bytes: 3072, requested_bytes: 0, state: 0, stack: -1, scope: -1, category: 0, name: -1 }] }];
+  document.events = { time_delta: [5], action: [1], device: [0], address_delta: [100], requested_bytes: [1000], block_bytes: [1024],
+    stream: [0], stack: [-1], scope_delta: [-1], category: [1], name: [0] };
+  const snapshot = readSnapshot(document), blocks = buildBlocks(snapshot), index = buildIndex(blocks);
+  assert.deepEqual([...index.totals], [1024, 0]);
+  assert.equal(blocks.nUnmatched, 0);
+  assert.equal(CATEGORIES[blocks.category[0]], 'parameter');
+  assert.deepEqual(buildReserved(snapshot, 0).bytes, [4096]);
+});
+
+test('a free without its allocation is counted, not followed', () => {
+  const r = new Recording();
+  r.event('free', { address: 77, requested: 512, block: 512 });
+  const blocks = buildBlocks(readSnapshot(r.document()));
+  assert.equal(blocks.nUnmatched, 1);
+  assert.deepEqual([...buildIndex(blocks).totals], [0, 0]);
+});
+
+test('the page opens on the measured step that holds the peak', () => {
+  const run = makeRun(readSnapshot(trainingRun({ warmup: 2, steps: 3 })), 'x');
+  assert.equal(placeOfState(run, run.peakState), 'step 0, backward');
+  assert.equal(scopePath(run.snapshot, run.homeScope), 'step 0');
+  assert.equal(run.peak.bytes, run.index.totals[run.index.peakState]);
+  for (const axis of [run.axes.event, run.axes.time]) {
+    const [x0, x1] = homeView(run, axis), at = axis.ofEvent(run.peakState - 1);
+    assert.ok(x0 < at && at < x1);
+    assert.ok(x1 - x0 < (axis.hi - axis.lo) / 2);
+  }
+  assert.match(headline(run), /^Peak 981\.47\sMiB allocated in step 0, backward: optimizer state 490\.73\sMiB, parameters/);
+});
+
+test('a run out of memory says where it ended', () => {
+  const run = makeRun(readSnapshot(trainingRun({ limitBytes: 500e6 })), 'x');
+  assert.match(headline(run), /^Out of memory in warm-up 0, backward: 29\.30\sMiB more did not fit beside 461\.44\sMiB allocated of 476\.84\sMiB;/);
+  assert.equal(scopePath(run.snapshot, run.homeScope), 'warm-up 0');
+});
+
+test('lanes hold what is in view, in both orders', () => {
+  const run = makeRun(readSnapshot(trainingRun()), 'x');
+  assert.deepEqual(run.lanes.map((lane) => lane.title), ['step', 'phase', 'layer', 'operator']);
+  for (const axis of [run.axes.event, run.axes.time]) {
+    const [x0, x1] = homeView(run, axis);
+    const phases = laneItems(run.snapshot, run.extents, axis, run.lanes[1], x0, x1, (x1 - x0) / 1000);
+    const names = phases.map((item) => scopePath(run.snapshot, item.scope));
+    for (const name of ['step 0 › forward', 'step 0 › backward', 'step 0 › optimizer']) assert.ok(names.includes(name), names.join());
+    assert.ok(phases.every((item) => item.x1 > x0 && item.x0 < x1));
+  }
+});
+
+test('runs are compared by category, peak and time; the first is the base', () => {
+  const runs = [trainingRun(), trainingRun({ bytes: 2, precision: 'bf16-mixed' })].map((d, i) => makeRun(readSnapshot(d), String(i)));
+  const sections = compareRuns(runs), row = (title, label) => sections.find((s) => s.title === title).rows.find((r) => r.label === label);
+  assert.deepEqual(row('Peak', 'allocated').values, runs.map((run) => run.peak.bytes));
+  assert.equal(row('Peak', 'allocated').ratios[1], runs[1].peak.bytes / runs[0].peak.bytes);
+  assert.equal(sections[0].rows.reduce((sum, r) => sum + r.values[1], 0), runs[1].peak.bytes);
+  assert.equal(row('Time, mean', 'forward').values[0], statisticsOf(runs[0].snapshot.timing.phases[0].hostMs).mean);
+  assert.ok(sharedScale(runs) > Math.max(...runs.map((run) => run.reserved.maxBytes)));
+});
+
+test('no ratios to a run that ended before its time', () => {
+  const runs = [trainingRun({ limitBytes: 500e6 }), trainingRun()].map((d) => makeRun(readSnapshot(d), 'x'));
+  assert.ok(compareRuns(runs)[1].rows.every((row) => row.ratios.every(Number.isNaN)));
+  assert.ok(sharedScale(runs) >= runs[0].index.totals[runs[0].snapshot.oom[0].event + 1] + runs[0].snapshot.oom[0].requestedBytes);
+});
+
+test('a virtual device has no times', () => {
+  const run = makeRun(readSnapshot(trainingRun({ device: 'virtual' })), 'x');
+  assert.deepEqual(run.timing, []);
+  assert.ok(run.isVirtual);
+});
+
+test('statistics are of the population', () => {
+  const { mean, std, median, min, max } = statisticsOf([2, 4, 4, 4, 5, 5, 7, 9]);
+  assert.deepEqual([mean, std, median, min, max], [5, 2, 4.5, 2, 9]);
+});
+
+test('a run warns of what is missing and of times that say little', () => {
+  const warnings = (more) => makeRun(readSnapshot(trainingRunWith(more)), 'x').warnings.join(' ');
+  assert.equal(warnings({}), '');
+  assert.match(warnings({ log: { dropped_events: 1234 } }), /1,234 events were dropped/);
+  assert.match(makeRun(readSnapshot(trainingRun({ precision: 'bf16-mixed' })), 'x').warnings[0], /bf16 is emulated on the cpu/);
+  assert.deepEqual(makeRun(readSnapshot(trainingRun({ precision: 'bf16-mixed', device: 'virtual' })), 'x').warnings, []);
+});
+
+function trainingRunWith(more) {
+  return { ...trainingRun({ layers: 2, steps: 1 }), ...more };
+}
+
+test('stacks are read innermost first', () => {
+  const r = new Recording();
+  const stack = r.stack(['main', 'train', 'attention']);
+  r.event('mark', {});
+  assert.deepEqual(stackFrames(readSnapshot(r.document()), stack).map((f) => f.function), ['attention', 'train', 'main']);
+  assert.deepEqual(stackFrames(readSnapshot(r.document()), -1), []);
+});
+
+test('documents that cannot be right are refused, with the place', () => {
+  const refused = (change, pattern) => {
+    const document = structuredClone(trainingRun({ layers: 1, steps: 1 }));
+    change(document);
+    assert.throws(() => readSnapshot(document), (problem) => problem instanceof FormatError && pattern.test(problem.message), String(pattern));
+  };
+  refused((d) => (d.format = 'other'), /not a tidemark snapshot/);
+  refused((d) => (d.version = 2), /version 2; this viewer reads version 1/);
+  refused((d) => d.events.stack.pop(), /events\.stack has \d+ rows where \d+ are expected/);
+  refused((d) => (d.events.stack[3] = 99999), /events\.stack\[3\] is 99999, not one of \d+ rows/);
+  refused((d) => (d.events.name[2] = 1.5), /events\.name\[2\] is 1\.5/);
+  refused((d) => (d.events.time_delta[1] = -1e9), /events\.time_delta\[1\] leads to/);
+  refused((d) => (d.events.category[4] = 200), /events\.category\[4\] is 200, beyond its table/);
+  refused((d) => (d.events.action = 'x'), /events\.action is missing or not a list/);
+  refused((d) => (d.scopes.parent[0] = 0), /scopes\.parent\[0\] is 0: a parent must stand before/);
+  refused((d) => (d.stacks.parent[1] = 1), /stacks\.parent\[1\] is 1: a parent must stand before/);
+  refused((d) => (d.stacks.frame[0] = -1), /stacks\.frame\[0\] is -1/);
+  refused((d) => (d.strings[1] = {}), /strings\[1\] is not a text/);
+  refused((d) => (d.scopes.name[0] = null), /scopes\.name\[0\] is null/);
+  refused((d) => (d.actions = ['alloc', '<b>']), /actions holds "<b>"/);
+  refused((d) => (d.start = { segments: [{ device: 0, address: 1, total_bytes: 512, blocks: [{ state: 1, offset_bytes: -5 }] }] }), /start\.segments\[0\]\.blocks\[0\]\.offset_bytes is -5/);
+  assert.throws(() => parseSnapshot('{"format": "tidemark-sn'), /not complete JSON/);
+  assert.throws(() => readSnapshot(null), /not a tidemark snapshot/);
+  assert.throws(() => readSnapshot([]), /not a tidemark snapshot/);
+});
+
+test('numbers are decoded through the names that the file gives', () => {
+  const document = trainingRun({ layers: 1, steps: 1 });
+  const swapped = structuredClone(document);
+  swapped.categories = [...document.categories].reverse();
+  swapped.events.category = document.events.category.map((c) => document.categories.length - 1 - c);
+  assert.deepEqual(readSnapshot(swapped).events.category, readSnapshot(document).events.category);
+});
+
+test('an empty document is an empty run', () => {
+  const run = makeRun(readSnapshot(new Recording().document()), 'x');
+  assert.equal(run.peak.bytes, 0);
+  assert.deepEqual(homeView(run, run.axes.event), [0, 1]);
+  renderRaster(createRaster(10, 10), run.index, run.axes.time, { x0: 0, perColumn: 1, maxBytes: 1, bands: false, kind: 'time' });
+});
+
+test('binary ticks are powers of two apart, few enough, and labelled shortly', () => {
+  assert.deepEqual(byteTicks(2 ** 30 + 5, 4).map(formatTickBytes), ['0 B', '256 MiB', '512 MiB', '768 MiB', '1 GiB']);
+  assert.deepEqual(byteTicks(1.6 * 2 ** 30, 3).map(formatTickBytes), ['0 B', '512 MiB', '1 GiB', '1.5 GiB']);
+  assert.deepEqual(byteTicks(3, 4), [0, 1, 2, 3]);
+  assert.deepEqual(byteTicks(0, 4), [0]);
+  for (let bytes = 1; bytes < 2 ** 45; bytes *= 1.7) assert.ok(byteTicks(bytes, 6).length <= 7);
+});
+
+test('decimal ticks and their labels', () => {
+  assert.deepEqual(decimalTicks(0, 100, 5), { ticks: [0, 20, 40, 60, 80, 100], step: 20 });
+  assert.deepEqual(decimalTicks(3, 5, 10, 1), { ticks: [3, 4, 5], step: 1 });
+  assert.equal(timeTickText(12_500_000, 500_000, 20e6), '12.5 ms');
+  assert.equal(timeTickText(1_250_000_000, 50_000_000, 2e9), '1.25 s');
+  assert.equal(timeTickText(1500, 500, 9000), '1.5 µs');
+});
+
+test('texts', () => {
+  assert.deepEqual([0, 512, 1536, 2072772608, 85_017_493_504].map(formatBytes), ['0 B', '512 B', '1.50 KiB', '1.93 GiB', '79.18 GiB']);
+  assert.equal(formatExactBytes(1234567), '1,234,567 B');
+  assert.equal(formatCount(999), '999');
+  assert.deepEqual([12, 1500, 12_345_678, 2.5e9].map(formatDuration), ['12 ns', '1.50 µs', '12.3 ms', '2.50 s']);
+  assert.equal(formatMeanStd(31.086, 0.894), '31.09 ± 0.89 ms');
+  assert.deepEqual([0.1234, 0.0001, 0].map(formatShare), ['12.3 %', '<0.1 %', '0.0 %']);
+});
+
+test('colours belong to names, and every category has its own', () => {
+  assert.equal(new Set(CATEGORIES.map(categoryColour)).size, CATEGORIES.length);
+  assert.equal(categoryColour('no such'), categoryColour('unknown'));
+});

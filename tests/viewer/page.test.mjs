@@ -1,0 +1,266 @@
+// The viewer's page in headless Chromium, opened from disk as people open it.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { openPage, reportHtml, temporaryFolder, openBrowser } from './pages.mjs';
+import { Recording, trainingRun } from './synthetic.mjs';
+
+const browser = await openBrowser();
+if (browser === null) process.exit(77);
+after(() => browser.close());
+const folder = temporaryFolder();
+const RUN = { label: 'small-train-fp32', document: trainingRun({ warmup: 2, steps: 4 }) };
+
+/** Three blocks of known place: after the first event of 4 the lowest, and so on; the last state lasts. */
+function knownRun(names = ['low', 'middle', 'top']) {
+  const r = new Recording();
+  const path = names[0];
+  r.within('step', 'step', 0, () => {
+    r.begin('phase', path);
+    names.forEach((name, i) => r.alloc(name, ['parameter', 'activation', 'temporary'][i], 2 ** 20));
+    for (let i = 0; i < 9; i++) r.event('mark', {});
+    r.end();
+  });
+  return r.document({ run: { precision: path } });
+}
+
+/** The middle of the timeline, at a share of the height of what is allocated at the peak. */
+async function onTimeline(page, x, share) {
+  return page.evaluate(([x, share]) => {
+    const box = document.querySelector('.canvases').getBoundingClientRect();
+    const plot = { x: 74, y: 10, w: box.width - 84, h: box.height - 10 - 24 - 23 * 2 };
+    return { x: box.left + plot.x + x * plot.w, y: box.top + plot.y + plot.h - (share / 1.07) * plot.h };
+  }, [x, share]);
+}
+
+const text = (page, selector) => page.locator(selector).innerText();
+const picture = (page) => page.evaluate(() => document.querySelector('.canvases canvas').toDataURL());
+
+/** The picture once it has changed. */
+async function changed(page, before) {
+  for (let i = 0; i < 40; i++) {
+    const now = await picture(page);
+    if (now !== before) return now;
+    await page.waitForTimeout(25);
+  }
+  assert.fail('the picture did not change');
+  return '';
+}
+
+async function opened(runs, comparison = null, options = {}) {
+  return openPage(browser, folder, reportHtml(runs, comparison), options);
+}
+
+async function closed(page) {
+  assert.deepEqual(page.problems, []);
+  await page.context().close();
+}
+
+test('opens from disk on the step of the peak, with the peak in one sentence, nothing asked of a network', async () => {
+  const page = await opened([RUN]);
+  assert.match(await text(page, '#headline'), /^Peak 981\.47\sMiB allocated in step 0, backward: optimizer state/);
+  assert.match(await text(page, '#subtitle'), /small · train · fp32/);
+  assert.match(await text(page, '#legend'), /optimizer state\s*490\.73 MiB\s*50\.0 %/);
+  assert.match(await text(page, '#panels'), /981\.47 MiB in 197 blocks/);
+  assert.equal(await page.locator('.phase').count(), 4);
+  assert.equal(await page.locator('.phase circle').count(), 16);
+  assert.match(await page.locator('.phase').first().innerText(), /forward\s+\d+\.\d+ ± \d+\.\d+ ms/);
+  assert.equal(await page.locator('script.tidemark-snapshot').count(), 0);
+  await closed(page);
+});
+
+test('pointing at an allocation says what it is; clicking pins it; Escape unpins', async () => {
+  const page = await opened([{ label: 'known', document: knownRun() }]);
+  for (const [name, share] of [['low', 1 / 6], ['middle', 1 / 2], ['top', 5 / 6]]) {
+    const at = await onTimeline(page, 0.6, share);
+    await page.mouse.move(at.x, at.y);
+    assert.equal(await page.locator('#tooltip .block-name').innerText(), name);
+  }
+  assert.match(await text(page, '#tooltip'), /category\s*temporaries\s*size\s*1\.00 MiB = 1,048,576 B\s*life\s*event 2 to the end[\s\S]*scope\s*step 0 › low\s*stack\s*low/);
+  assert.match(await text(page, '#live'), /top, temporaries, 1\.00 MiB/);
+  const at = await onTimeline(page, 0.6, 1 / 2);
+  await page.mouse.click(at.x, at.y);
+  assert.match(await text(page, '#pinned'), /Pinned allocation\s*×?\s*middle/);
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('#pinned *').count(), 0);
+  await page.mouse.move(5, 5);
+  assert.ok(await page.locator('#tooltip').isHidden());
+  await closed(page);
+});
+
+test('keys zoom, pan, show the whole run and switch the axis', async () => {
+  const page = await opened([RUN]);
+  let before = await picture(page);
+  for (const key of ['w', 's', 'd', 'a', 'f', '0', 't']) {
+    await page.keyboard.press(key);
+    before = await changed(page, before);
+  }
+  assert.equal(await text(page, '#axis-button'), 'x: event order');
+  await page.keyboard.press('?');
+  assert.ok(await page.locator('#help').isVisible());
+  await page.keyboard.press('Escape');
+  assert.ok(await page.locator('#help').isHidden());
+  await closed(page);
+});
+
+test('wheel zooms, dragging pans, a click on a lane zooms to it', async () => {
+  const page = await opened([RUN]);
+  let before = await picture(page);
+  await page.mouse.move(600, 500);
+  await page.mouse.wheel(0, -300);
+  before = await changed(page, before);
+  await page.mouse.down();
+  await page.mouse.move(480, 500, { steps: 4 });
+  await page.mouse.up();
+  before = await changed(page, before);
+  assert.equal(await page.locator('#pinned *').count(), 0);
+  const box = await page.locator('.canvases').boundingBox();
+  await page.mouse.click(box.x + 400, box.y + box.height - 23 * 3 + 10);
+  await changed(page, before);
+  await closed(page);
+});
+
+test('a virtual run opens in event order and says that nothing was computed', async () => {
+  const page = await opened([{ label: 'v', document: trainingRun({ device: 'virtual' }) }]);
+  assert.equal(await text(page, '#axis-button'), 'x: event order');
+  assert.match(await text(page, '#panels'), /not computed: a virtual device computes nothing/);
+  await closed(page);
+});
+
+test('two runs share one memory scale and a comparison', async () => {
+  const other = { label: 'bf16', document: trainingRun({ bytes: 2, precision: 'bf16-mixed', layers: 6 }) };
+  const page = await opened([RUN, other], { sentence: 'the computed <b>sentence</b>' });
+  assert.equal(await text(page, '#headline'), 'the computed <b>sentence</b>');
+  assert.equal(await page.locator('.run').count(), 2);
+  assert.match(await text(page, '.compare'), /Alive at the peak[\s\S]*optimizer state[\s\S]*Time, mean[\s\S]*backward/);
+  assert.match(await text(page, '#banners'), /bf16: bf16 is emulated on the cpu/);
+  const tops = await page.evaluate(() => [...document.querySelectorAll('.canvases')].map((frame) => {
+    const canvas = frame.querySelector('canvas'), context = canvas.getContext('2d');
+    const column = context.getImageData(Math.round(canvas.width / 2), 0, 1, canvas.height - 100).data;
+    for (let y = 0; y < canvas.height - 100; y++) if (column[4 * y] === 0 && column[4 * y + 1] === 114) return canvas.height - 100 - y;
+    return -1;
+  }));
+  assert.ok(tops[0] > 0 && tops[1] > 0 && tops[0] > tops[1], `parameters are drawn ${tops} rows high`);
+  await closed(page);
+});
+
+test('a run out of memory says where it ended', async () => {
+  const page = await opened([{ label: 'oom', document: trainingRun({ limitBytes: 500e6 }) }]);
+  assert.match(await text(page, '#headline'), /^Out of memory in warm-up 0, backward: 29\.30\sMiB more did not fit/);
+  await closed(page);
+});
+
+test('markup in a file stays text, and nothing in it runs', async () => {
+  const evil = ['<script>window.broken=1</script>', '<img src=x onerror="window.broken=2">', '"\'><svg onload=window.broken=3>&amp;'];
+  const document = knownRun(evil);
+  document.devices[0].name = evil[1];
+  document.run.model.size = evil[0];
+  document.timing.phases = [{ name: evil[2], host_ms: [1, 2], device_ms: [] }];
+  const page = await opened([{ label: evil[1], document }, { label: evil[2], document }], { sentence: evil[0] });
+  assert.equal(await text(page, '#headline'), evil[0]);
+  const shown = await page.locator('body').innerText();
+  for (const name of evil.slice(1)) assert.ok(shown.includes(name), name);
+  const at = await onTimeline(page, 0.6, 0.5 / 3);
+  await page.mouse.move(at.x, at.y);
+  assert.equal(await page.locator('#tooltip .block-name').innerText(), evil[0]);
+  await page.mouse.click(at.x, at.y);
+  await page.evaluate(() => document.querySelectorAll('details').forEach((details) => (details.open = true)));
+  await page.getByRole('tab', { name: 'by call stack' }).click();
+  assert.equal(await page.evaluate(() => window.broken), undefined);
+  assert.equal(await page.locator('body img, body svg[onload], body script:not([type=module])').count(), 0);
+  await closed(page);
+});
+
+test('inline script that is not the viewer does not run, and text cannot become markup', async () => {
+  const page = await opened([RUN]);
+  page.problems.length = 0;
+  const result = await page.evaluate(() => {
+    const script = document.createElement('script');
+    try {
+      script.textContent = 'window.broken = 4';
+      document.body.append(script);
+      document.body.insertAdjacentHTML('beforeend', '<p id=injected>');
+    } catch (problem) {
+      return String(problem);
+    }
+    return 'accepted';
+  });
+  assert.match(result, /TypeError/);
+  assert.equal(await page.evaluate(() => window.broken ?? document.getElementById('injected')), null);
+  await page.context().close();
+});
+
+test('files can be dropped and chosen; a bad one is refused in a sentence and the page stays usable', async () => {
+  const page = await opened([]);
+  assert.ok(await page.locator('#empty').isVisible());
+  const good = join(folder, 'dropped.json.gz'), plain = join(folder, 'plain.json'), bad = join(folder, 'bad.json.gz'), cut = join(folder, 'cut.json.gz');
+  const packed = gzipSync(JSON.stringify(RUN.document));
+  writeFileSync(good, packed);
+  writeFileSync(plain, JSON.stringify(RUN.document));
+  writeFileSync(bad, gzipSync('{"format": "something else"}'));
+  writeFileSync(cut, packed.subarray(0, packed.length / 2));
+  await page.setInputFiles('#file-input', [bad, cut]);
+  await page.waitForFunction(() => document.querySelectorAll('.banner.error').length === 2);
+  assert.match(await text(page, '#banners'), /bad: this is not a tidemark snapshot[\s\S]*cut: the file is damaged or cut off/);
+  await page.setInputFiles('#file-input', good);
+  await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('Peak 981'));
+  assert.ok(await page.locator('#empty').isHidden());
+  assert.equal(await page.locator('.banner').count(), 0);
+  const transfer = await page.evaluateHandle(async (content) => {
+    const data = new DataTransfer();
+    data.items.add(new File([content], 'one.json'));
+    data.items.add(new File([content], 'two.json'));
+    return data;
+  }, JSON.stringify(RUN.document));
+  await page.dispatchEvent('body', 'drop', { dataTransfer: transfer });
+  await page.waitForFunction(() => document.querySelectorAll('.run').length === 2);
+  await closed(page);
+});
+
+test('a report that the library writes opens, labels and comparison included', async () => {
+  const snapshot = join(folder, 'for-c.json.gz'), report = join(folder, 'report.html'), label = 'fp32 "first" <b>&amp;';
+  writeFileSync(snapshot, gzipSync(JSON.stringify(RUN.document)));
+  execFileSync(process.env.TIDEMARK_WRITE_REPORT, [report, '{"sentence": "one </script> sentence é"}', label, snapshot, 'second', snapshot]);
+  const page = await openPage(browser, folder, readFileSync(report, 'utf8'));
+  assert.equal(await text(page, '#headline'), 'one </script> sentence é');
+  assert.deepEqual(await page.locator('.run h2').allInnerTexts(), [label, 'second']);
+  assert.equal(await page.locator('script[data-label]').count(), 0);
+  await closed(page);
+});
+
+test('damaged data in the page is said, and the rest is shown', async () => {
+  const page = await opened([{ label: 'broken', bytes: Buffer.from([0x1f, 0x8b, 8, 0, 1, 2]) }, RUN]);
+  assert.match(await text(page, '#banners'), /broken: the file is damaged or cut off/);
+  assert.match(await text(page, '#headline'), /^Peak 981/);
+  await closed(page);
+});
+
+test('narrow windows do not scroll sideways, in light and dark', async () => {
+  for (const [width, colorScheme] of [[800, 'dark'], [480, 'light']]) {
+    const page = await opened([RUN, { ...RUN, label: 'again' }], null, { viewport: { width, height: 900 }, colorScheme });
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `at ${width}`);
+    await closed(page);
+  }
+});
+
+test('100,000 events are on the screen within 0.3 s of being handed over, give or take a busy machine', async () => {
+  const document = trainingRun({ layers: 36, steps: 85, operators: 4 });
+  assert.ok(document.events.action.length >= 95_000, String(document.events.action.length));
+  const page = await opened([]);
+  await page.evaluate(() => window.addEventListener('drop', () => (window.began = performance.now()), { capture: true }));
+  const path = join(folder, 'large.json.gz');
+  writeFileSync(path, gzipSync(JSON.stringify(document)));
+  await page.evaluate(() => {
+    window.observed = new Promise((resolve) => new MutationObserver(() => requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now()))))
+      .observe(window.document.getElementById('headline'), { childList: true, characterData: true, subtree: true }));
+    window.document.getElementById('file-input').addEventListener('change', () => (window.began = performance.now()), { capture: true });
+  });
+  await page.setInputFiles('#file-input', path);
+  const ms = await page.evaluate(async () => (await window.observed) - window.began);
+  console.log(`# ${document.events.action.length} events: ${ms.toFixed(0)} ms`);
+  assert.ok(ms < 1500, `${ms} ms`);
+  await closed(page);
+});
