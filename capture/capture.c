@@ -167,8 +167,10 @@ static tide_status set_tables(tide_recording *recording, tide_boundary *boundari
     snapshot->n_events = recording->n_events;
     snapshot->scopes = recording->scopes;
     snapshot->n_scopes = recording->n_scopes;
-    snapshot->streams = recording->streams;
-    snapshot->n_streams = recording->n_streams;
+    /* Without a recorder nobody numbered the streams, and the segments are the default one's. */
+    static const tide_stream_row DEFAULT_STREAM = {.handle = 0, .device = 0};
+    snapshot->streams = recording->n_streams > 0 ? recording->streams : &DEFAULT_STREAM;
+    snapshot->n_streams = recording->n_streams > 0 ? recording->n_streams : 1;
     snapshot->n_dropped = recording->n_dropped;
     snapshot->full_policy = recording->full_policy == TIDE_FULL_STOP ? "stop" : "keep-newest";
     return status;
