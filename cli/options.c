@@ -46,8 +46,8 @@ const char *tide_nearest_word(const char *word, const char *(*word_at)(const voi
                               const void *ctx) {
     const char *nearest = NULL;
     size_t n_word = strlen(word);
-    size_t best = n_word / 3 + 1; /* more than every third letter wrong: not what was meant */
-    best = best > 3 ? 4 : best + 1;
+    /* One letter of three may be wrong, and three at most: else it is not what was meant. */
+    size_t best = 1 + ((n_word + 1) / 3 < 3 ? (n_word + 1) / 3 : 3);
     for (size_t i = 0; word_at(ctx, i) != NULL; i++) {
         const char *candidate = word_at(ctx, i);
         size_t distance = edit_distance(word, candidate);

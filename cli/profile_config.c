@@ -62,7 +62,7 @@ static tide_status apply_item(const char *path, const cJSON *item, tide_model_co
     }
     if (strcmp(key, "rope_theta") == 0) {
         if (!cJSON_IsNumber(item) || !(item->valuedouble > 0.0)) {
-            return tide_fail(error, TIDE_FORMAT, "%s: rope_theta must be a number above 0", path);
+            return tide_fail(error, TIDE_INVALID, "%s: rope_theta must be a number above 0", path);
         }
         config->rope_theta = item->valuedouble;
         return TIDE_OK;
@@ -74,32 +74,32 @@ static tide_status apply_item(const char *path, const cJSON *item, tide_model_co
         double number = item->valuedouble;
         if (!cJSON_IsNumber(item) || number < 0.0 || number > 9007199254740992.0 ||
             floor(number) != number) {
-            return tide_fail(error, TIDE_FORMAT, "%s: %s must be a whole number of 0 or more", path,
-                             key);
+            return tide_fail(error, TIDE_INVALID, "%s: %s must be a whole number of 0 or more",
+                             path, key);
         }
         memcpy((char *)config + COUNTS[i].offset, &(size_t){(size_t)number}, sizeof(size_t));
         *is_custom = *is_custom || i < 5; /* context and batch do not make another model */
         return TIDE_OK;
     }
-    return tide_fail(error, TIDE_FORMAT, "%s: unknown key '%.64s' (valid: " KEYS ")", path, key);
+    return tide_fail(error, TIDE_INVALID, "%s: unknown key '%.64s' (valid: " KEYS ")", path, key);
 }
 
 static tide_status apply(const char *path, const char *text, const cJSON *document,
                          tide_model_config *config, tide_error *error) {
     if (document == NULL) {
         const char *at = cJSON_GetErrorPtr();
-        return tide_fail(error, TIDE_FORMAT, "%s: not JSON at byte %td", path,
+        return tide_fail(error, TIDE_INVALID, "%s: not JSON at byte %td", path,
                          at != NULL ? at - text : (ptrdiff_t)0);
     }
     if (!cJSON_IsObject(document)) {
-        return tide_fail(error, TIDE_FORMAT, "%s: must be one JSON object with the keys " KEYS,
+        return tide_fail(error, TIDE_INVALID, "%s: must be one JSON object with the keys " KEYS,
                          path);
     }
     tide_model_config read = *config;
     const cJSON *size = cJSON_GetObjectItemCaseSensitive(document, "size");
     if (size != NULL) {
         if (!cJSON_IsString(size)) {
-            return tide_fail(error, TIDE_FORMAT, "%s: size must be a text", path);
+            return tide_fail(error, TIDE_INVALID, "%s: size must be a text", path);
         }
         tide_status status = tide_model_config_preset(size->valuestring, &read, error);
         if (status != TIDE_OK) {

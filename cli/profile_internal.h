@@ -94,7 +94,7 @@ TIDE_NODISCARD tide_status tide_profile_plan_init(tide_profile_plan *plan,
 void tide_profile_plan_fini(tide_profile_plan *plan);
 
 /* Sets what a JSON file says about the model: d_model, n_layers, n_heads, d_ff, vocab_size,
- * context_length, batch_size, rope_theta, size. TIDE_FORMAT names file, place or key. */
+ * context_length, batch_size, rope_theta, size. TIDE_INVALID names file, place or key. */
 TIDE_NODISCARD tide_status tide_profile_read_config(const char *path, tide_model_config *config,
                                                     tide_error *error);
 

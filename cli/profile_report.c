@@ -37,8 +37,8 @@ static double tokens_per_second(const tide_snapshot *snapshot) {
 
 static void print_timing(const tide_snapshot *snapshot, bool computes) {
     const tide_snapshot_timing *timing = &snapshot->timing;
-    printf("\ntime of %" PRId64 " measured steps after %" PRId64 " of warm-up",
-           timing->measured_steps, timing->warmup_steps);
+    printf("\ntime of %" PRId64 " measured step%s after %" PRId64 " of warm-up",
+           timing->measured_steps, timing->measured_steps == 1 ? "" : "s", timing->warmup_steps);
     if (!computes) {
         printf(": not computed (the virtual device has no times)\n");
         return;

@@ -1,0 +1,12 @@
+run() { tidemark profile --device virtual "$@"; echo "exit $?" >&2; }
+run --steps 0
+run --steps 99999999
+run --memory-limit 24GB
+run --memory-limit 0
+run --clip-grad-norm -1
+run --keep-graph
+run --alloc-conf max_split_size:20
+run --alloc-conf expandable_segments:True
+TIDEMARK_ALLOC_CONF=nonsense:1 run --steps 1
+run --precision fp32,fp32
+ls

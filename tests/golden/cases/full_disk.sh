@@ -1,0 +1,11 @@
+# What a full disk leaves: the message, the old file, and nothing half-written.
+tidemark profile --device virtual --size small --steps 1 --warmup 0 -o run.json.gz >/dev/null
+before=$(md5sum <run.json.gz)
+(
+    trap '' XFSZ
+    ulimit -f 4 # blocks of 1 KiB or of 512 bytes: less than the snapshot either way
+    tidemark profile --device virtual --size small --steps 3 --warmup 0 -o run.json.gz >/dev/null
+    echo "exit $?" >&2
+)
+[ "$(md5sum <run.json.gz)" = "$before" ] && echo "the old file is as it was"
+ls

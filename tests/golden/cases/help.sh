@@ -1,0 +1,2 @@
+# The commands, and nothing that is not there.
+tidemark --help

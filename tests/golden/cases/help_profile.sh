@@ -1,0 +1,2 @@
+# --help wins over everything else on the line.
+tidemark profile --nonsense --help
