@@ -18,7 +18,8 @@
 extern "C" {
 #endif
 
-enum { TIDE_LIFE_FOREVER = UINT32_MAX, TIDE_MAX_EVENTS = UINT32_MAX - 1 };
+#define TIDE_LIFE_FOREVER UINT32_MAX     /* not freed within the recording */
+#define TIDE_MAX_EVENTS (UINT32_MAX - 1) /* that lives can be made of */
 
 /* One block from its allocation to its release. Events are rows of the event table. */
 typedef struct tide_life {
