@@ -1,0 +1,194 @@
+#include "snapshot/compare.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "snapshot/compare_internal.h"
+
+enum { N_SETTINGS = 9, SETTING_BYTES = 24, MAX_TIMES = 16 };
+
+/* The settings that may tell runs apart, as texts; "" unknown. */
+static void settings_of(const tide_snapshot_run *run, char settings[N_SETTINGS][SETTING_BYTES]) {
+    const char *texts[] = {run->model.size != NULL ? run->model.size : "", run->precision,
+                           run->mode, run->attention, run->recompute};
+    enum { N_TEXTS = sizeof(texts) / sizeof(texts[0]) };
+    for (size_t i = 0; i < N_TEXTS; i++) {
+        snprintf(settings[i], SETTING_BYTES, "%.23s", texts[i]);
+    }
+    if (strcmp(run->recompute, "none") == 0) {
+        snprintf(settings[4], SETTING_BYTES, "no recompute");
+    } else if (strcmp(run->recompute, "block") == 0) {
+        snprintf(settings[4], SETTING_BYTES, "recompute block");
+    }
+    snprintf(settings[5], SETTING_BYTES, "context %lld", (long long)run->context_length);
+    snprintf(settings[6], SETTING_BYTES, "batch %lld", (long long)run->batch_size);
+    snprintf(settings[7], SETTING_BYTES, "%s", run->keep_graph ? "keep graph" : "");
+    snprintf(settings[8], SETTING_BYTES, "%s", run->clip_grad_norm > 0.0 ? "clipping" : "");
+}
+
+/* The settings in which the runs differ, of one run: "bf16-mixed context 512". */
+static const char *describe(tide_compare *compare, const tide_compare_input *inputs, size_t run) {
+    char own[N_SETTINGS][SETTING_BYTES];
+    char name[N_SETTINGS * SETTING_BYTES + N_SETTINGS + 1] = "";
+    size_t n = 0;
+    settings_of(&inputs[run].snapshot->run, own);
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        bool differs = false;
+        for (size_t j = 0; j < compare->n_runs; j++) {
+            char other[N_SETTINGS][SETTING_BYTES];
+            settings_of(&inputs[j].snapshot->run, other);
+            differs = differs || strcmp(own[i], other[i]) != 0;
+        }
+        if (differs && own[i][0] != '\0') {
+            n += (size_t)snprintf(name + n, sizeof(name) - n, "%s%s", n > 0 ? " " : "", own[i]);
+        }
+    }
+    return tide_arena_text(&compare->arena, name);
+}
+
+/* Names that differ from each other: by settings if that is enough, else the labels. */
+static tide_status name_runs(tide_compare *compare, const tide_compare_input *inputs) {
+    bool distinct = true;
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        compare->runs[i].label = inputs[i].label;
+        compare->runs[i].name = describe(compare, inputs, i);
+        if (compare->runs[i].name == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+        distinct = distinct && compare->runs[i].name[0] != '\0';
+        for (size_t j = 0; j < i; j++) {
+            distinct = distinct && strcmp(compare->runs[i].name, compare->runs[j].name) != 0;
+        }
+    }
+    for (size_t i = 0; i < compare->n_runs && !distinct; i++) {
+        compare->runs[i].name = inputs[i].label;
+    }
+    return TIDE_OK;
+}
+
+static void fill_memory(tide_compare_run *run, const tide_summary *summary) {
+    if (summary->n_devices == 0) {
+        return;
+    }
+    const tide_summary_device *device = &summary->devices[tide_summary_main_device(summary)];
+    run->device = device;
+    run->requested_bytes = device->max[TIDE_MAX_REQUESTED].bytes;
+    run->allocated_bytes = device->max[TIDE_MAX_ALLOCATED].bytes;
+    run->active_bytes = device->max[TIDE_MAX_ACTIVE].bytes;
+    run->reserved_bytes = device->max[TIDE_MAX_RESERVED].bytes;
+    for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+        run->category_bytes[i] = device->peak.by_category.shares[i].bytes;
+        if (run->category_bytes[i] > run->category_bytes[run->dominant]) {
+            run->dominant = i;
+        }
+    }
+    run->is_oom = strcmp(run->snapshot->run.outcome, "oom") == 0;
+}
+
+static size_t find_time(const char *const names[MAX_TIMES], size_t n_names, const char *name) {
+    size_t i = 0;
+    while (i < n_names && strcmp(names[i], name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static tide_compare_time time_of(const tide_snapshot *snapshot, const char *name) {
+    tide_compare_time row = {name, {-1.0, -1.0, -1.0, -1.0, -1.0}, 0};
+    for (size_t i = 0; i < snapshot->timing.n_phases; i++) {
+        const tide_snapshot_phase *phase = &snapshot->timing.phases[i];
+        if (strcmp(phase->name, name) != 0) {
+            continue;
+        }
+        row.n_samples = phase->n_samples;
+        row.ms = tide_statistics_of(phase->device_ms, phase->n_samples);
+        if (row.ms.mean < 0.0) {
+            row.ms = tide_statistics_of(phase->host_ms, phase->n_samples);
+        }
+        break;
+    }
+    return row;
+}
+
+static tide_status fill_times(tide_compare *compare) {
+    const char *names[MAX_TIMES];
+    size_t n_names = 0;
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        const tide_snapshot_timing *timing = &compare->runs[i].snapshot->timing;
+        for (size_t j = 0; j < timing->n_phases; j++) {
+            size_t at = find_time(names, n_names, timing->phases[j].name);
+            if (at == n_names && n_names < MAX_TIMES) {
+                names[n_names++] = timing->phases[j].name;
+            }
+        }
+    }
+    compare->n_times = n_names;
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        tide_compare_time *times = tide_arena_alloc(&compare->arena, n_names, sizeof(*times));
+        if (times == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+        for (size_t j = 0; j < n_names; j++) {
+            times[j] = time_of(compare->runs[i].snapshot, names[j]);
+        }
+        compare->runs[i].times = times;
+    }
+    return TIDE_OK;
+}
+
+static tide_status fill(tide_compare *compare, const tide_compare_input *inputs,
+                        tide_error *error) {
+    compare->runs = tide_arena_alloc(&compare->arena, compare->n_runs, sizeof(*compare->runs));
+    compare->summaries =
+        tide_arena_alloc(&compare->arena, compare->n_runs, sizeof(*compare->summaries));
+    if (compare->runs == NULL || compare->summaries == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    TIDE_TRY(name_runs(compare, inputs));
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        compare->runs[i].snapshot = inputs[i].snapshot;
+        tide_status status = tide_summary_create(inputs[i].snapshot, &compare->summaries[i], error);
+        if (status != TIDE_OK) {
+            tide_error_prefix(error, "'%s'", inputs[i].label);
+            return status;
+        }
+        fill_memory(&compare->runs[i], compare->summaries[i]);
+    }
+    TIDE_TRY(fill_times(compare));
+    compare->sentence = tide_compare_sentence(compare);
+    return compare->sentence != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+}
+
+tide_status tide_compare_create(const tide_compare_input *inputs, size_t n_inputs,
+                                tide_compare **ret_compare, tide_error *error) {
+    if (n_inputs == 0 || n_inputs > TIDE_COMPARE_MAX_RUNS) {
+        return tide_fail(error, TIDE_LIMIT, "%zu runs to compare: 1 to %d are possible", n_inputs,
+                         TIDE_COMPARE_MAX_RUNS);
+    }
+    const tide_hostmem *mem = inputs[0].snapshot->arena.mem;
+    tide_compare *compare = tide_hostmem_zeroed(mem, 1, sizeof(*compare));
+    if (compare == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tide_arena_init(&compare->arena, mem);
+    compare->n_runs = n_inputs;
+    tide_status status = fill(compare, inputs, error);
+    if (status != TIDE_OK) {
+        tide_compare_destroy(compare);
+        return status;
+    }
+    *ret_compare = compare;
+    return TIDE_OK;
+}
+
+void tide_compare_destroy(tide_compare *compare) {
+    if (compare == NULL) {
+        return;
+    }
+    const tide_hostmem *mem = compare->arena.mem;
+    for (size_t i = 0; compare->summaries != NULL && i < compare->n_runs; i++) {
+        tide_summary_destroy(compare->summaries[i]);
+    }
+    tide_arena_fini(&compare->arena);
+    mem->release(mem->ctx, compare);
+}

@@ -1,0 +1,71 @@
+/* compare.h - runs side by side, the first being the base: what is alive at each peak by category,
+ * the peaks, the times, and in words what sets the peaks and what the other settings do to them.
+ */
+#ifndef TIDE_SNAPSHOT_COMPARE_H
+#define TIDE_SNAPSHOT_COMPARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "common/statistics.h"
+#include "common/status.h"
+#include "snapshot/snapshot.h"
+#include "snapshot/summary.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_COMPARE_MAX_RUNS = 64 };
+
+typedef struct tide_compare_input {
+    const char *label;             /* borrowed; such as the file's name */
+    const tide_snapshot *snapshot; /* borrowed; outlives the comparison */
+} tide_compare_input;
+
+/* One phase by the device's clock, or by the host's where the device has none. */
+typedef struct tide_compare_time {
+    const char *name;
+    tide_statistics ms; /* all -1: not computed */
+    size_t n_samples;
+} tide_compare_time;
+
+typedef struct tide_compare_run {
+    const char *name; /* what tells it from the others ("bf16-mixed"), else the label */
+    const char *label;
+    const tide_snapshot *snapshot;     /* borrowed */
+    const tide_summary_device *device; /* the one with the highest peak; NULL: the file has none */
+    int64_t category_bytes[TIDE_N_CATEGORIES]; /* at the peak; they add up to allocated_bytes */
+    int64_t requested_bytes;                   /* highest ever, each */
+    int64_t allocated_bytes;
+    int64_t active_bytes;
+    int64_t reserved_bytes;
+    int dominant;                   /* the category with most bytes at the peak */
+    bool is_oom;                    /* the run ended because the device had no memory left */
+    const tide_compare_time *times; /* as many as the comparison has */
+} tide_compare_run;
+
+typedef struct tide_compare {
+    tide_arena arena;
+    tide_compare_run *runs;
+    tide_summary **summaries; /* owned; one per run */
+    size_t n_runs;
+    size_t n_times;       /* phases that any run has, in order of appearance */
+    const char *sentence; /* what sets the peaks, and what differs */
+} tide_compare;
+
+/* 1 to TIDE_COMPARE_MAX_RUNS runs, else TIDE_LIMIT. The caller destroys it. */
+TIDE_NODISCARD tide_status tide_compare_create(const tide_compare_input *inputs, size_t n_inputs,
+                                               tide_compare **ret_compare, tide_error *error);
+void tide_compare_destroy(tide_compare *compare);
+
+/* "AdamW state", "activations": a category as it stands in a sentence. */
+const char *tide_compare_category_words(const tide_snapshot *snapshot, int category);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,261 @@
+/* From figures to words. What is said of a category is what its bytes at the two peaks say; nothing
+ * is assumed about what a precision or a setting ought to do. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/bytes.h"
+#include "snapshot/compare_internal.h"
+
+enum {
+    TEXT_BYTES = 16384,    /* room for the sentences of all runs; more is cut */
+    SAME_PER_MILLE = 10,   /* peaks nearer than 1 % of the base count as equal */
+    TELLING_PER_MILLE = 10 /* a category's change is told from 1 % of the base's peak on */
+};
+
+/* Text under construction. */
+typedef struct words {
+    char *text; /* borrowed; TEXT_BYTES */
+    size_t n;
+} words;
+
+TIDE_PRINTF(2, 3) static void say(words *to, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(to->text + to->n, TEXT_BYTES - to->n, format, arguments);
+    va_end(arguments);
+    if (n > 0) {
+        to->n = to->n + (size_t)n < TEXT_BYTES ? to->n + (size_t)n : TEXT_BYTES - 1;
+    }
+}
+
+static void say_bytes(words *to, int64_t n_bytes) {
+    char text[TIDE_BYTES_TEXT];
+    say(to, "%s", tide_bytes_format(n_bytes, text));
+}
+
+static bool has_scope_named(const tide_snapshot *snapshot, const char *name) {
+    for (size_t i = 0; i < snapshot->n_scopes; i++) {
+        if (strcmp(tide_snapshot_text(snapshot, snapshot->scopes[i].name), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *tide_compare_category_words(const tide_snapshot *snapshot, int category) {
+    switch (category) {
+    case TIDE_PARAMETER:
+        return "parameters";
+    case TIDE_GRADIENT:
+        return "gradients";
+    case TIDE_OPTIMIZER_STATE:
+        return has_scope_named(snapshot, "adamw") ? "AdamW state" : "optimizer state";
+    case TIDE_ACTIVATION:
+        return "activations";
+    case TIDE_TEMPORARY:
+        return "temporaries";
+    case TIDE_WORKSPACE:
+        return "library workspaces";
+    case TIDE_INPUT:
+        return "inputs";
+    default:
+        return "bytes of unknown use";
+    }
+}
+
+static const char *category_words(const tide_compare_run *run, int category) {
+    return tide_compare_category_words(run->snapshot, category);
+}
+
+/* "AdamW state (25.84 of 63.10 GiB)" */
+static void say_dominant(words *to, const tide_compare_run *run) {
+    say(to, "%s (", category_words(run, run->dominant));
+    say_bytes(to, run->category_bytes[run->dominant]);
+    say(to, " of ");
+    say_bytes(to, run->allocated_bytes);
+    say(to, ")");
+}
+
+/* ", in the optimizer phase" where the file says so. */
+static void say_phase(words *to, const tide_compare_run *run) {
+    if (run->device != NULL && run->device->peak.phase[0] != '\0') {
+        say(to, " in the %s phase", run->device->peak.phase);
+    }
+}
+
+/* The category whose bytes change most in one direction; -1 where none changes enough to tell. */
+static int largest_change(const tide_compare_run *base, const tide_compare_run *other,
+                          bool shrinking) {
+    int found = -1;
+    int64_t largest = base->allocated_bytes / 1000 * TELLING_PER_MILLE;
+    for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+        int64_t change = other->category_bytes[i] - base->category_bytes[i];
+        change = shrinking ? -change : change;
+        if (change > largest) {
+            largest = change;
+            found = i;
+        }
+    }
+    return found;
+}
+
+/* "activations shrink by 3.20 GiB" */
+static void say_change(words *to, const tide_compare_run *base, const tide_compare_run *other,
+                       int category) {
+    int64_t change = other->category_bytes[category] - base->category_bytes[category];
+    bool plural = category != TIDE_OPTIMIZER_STATE;
+    say(to, "%s %s%s by ", category_words(other, category), change < 0 ? "shrink" : "grow",
+        plural ? "" : "s");
+    say_bytes(to, change < 0 ? -change : change);
+}
+
+/* "because activations shrink by 3.20 GiB, though parameters grow by 1.00 GiB"; nothing where no
+ * category tells. */
+static void say_why(words *to, const tide_compare_run *base, const tide_compare_run *other,
+                    bool lower) {
+    int main_change = largest_change(base, other, lower);
+    int against = largest_change(base, other, !lower);
+    if (main_change < 0) {
+        return;
+    }
+    say(to, " because ");
+    say_change(to, base, other, main_change);
+    if (against >= 0) {
+        say(to, ", though ");
+        say_change(to, base, other, against);
+    }
+}
+
+static double percent(int64_t value, int64_t base) {
+    return base > 0 ? 100.0 * (double)(value - base) / (double)base : 0.0;
+}
+
+static bool nearly_equal(const tide_compare_run *base, const tide_compare_run *other) {
+    int64_t difference = other->allocated_bytes - base->allocated_bytes;
+    int64_t bound = base->allocated_bytes / 1000 * SAME_PER_MILLE;
+    return difference <= bound && difference >= -bound;
+}
+
+/* Both runs ended well. */
+static void say_completed(words *to, const tide_compare_run *base, const tide_compare_run *other) {
+    if (nearly_equal(base, other)) {
+        if (base->dominant == other->dominant) {
+            say(to, "The peak is set by ");
+            say_dominant(to, base);
+            say_phase(to, base);
+            say(to, " in both: %s cannot lower it (", other->name);
+        } else {
+            say(to, "The peak is set by %s with %s and by %s with %s, at nearly the same height (",
+                category_words(base, base->dominant), base->name,
+                category_words(other, other->dominant), other->name);
+        }
+        say_bytes(to, base->allocated_bytes);
+        say(to, " with %s, ", base->name);
+        say_bytes(to, other->allocated_bytes);
+        say(to, " with %s).", other->name);
+        return;
+    }
+    bool lower = other->allocated_bytes < base->allocated_bytes;
+    say(to, "%s %s the peak by %.1f %%, from ", other->name, lower ? "lowers" : "raises",
+        lower ? -percent(other->allocated_bytes, base->allocated_bytes)
+              : percent(other->allocated_bytes, base->allocated_bytes));
+    say_bytes(to, base->allocated_bytes);
+    say(to, " to ");
+    say_bytes(to, other->allocated_bytes);
+    say(to, ",");
+    say_why(to, base, other, lower);
+    if (to->text[to->n - 1] == ',') {
+        to->n--;
+    }
+    say(to, "; it is set by ");
+    if (base->dominant == other->dominant) {
+        say(to, "%s in both.", category_words(base, base->dominant));
+    } else {
+        say(to, "%s with %s and by %s with %s.", category_words(base, base->dominant), base->name,
+            category_words(other, other->dominant), other->name);
+    }
+}
+
+/* "fp32 does not fit: it asked for 1.00 GiB with 0.50 GiB free in the backward phase, when
+ * activations (40.00 of 78.00 GiB) were most of what was allocated" */
+static void say_oom(words *to, const tide_compare_run *run) {
+    say(to, "%s does not fit", run->name);
+    if (run->device == NULL || run->device->oom_event < 0) {
+        return;
+    }
+    say(to, ": it asked for ");
+    say_bytes(to, run->device->oom_requested_bytes);
+    say(to, " with ");
+    say_bytes(to, run->device->oom_free_bytes);
+    say(to, " free");
+    say_phase(to, run);
+    say(to, ", most of what it had allocated being ");
+    say_dominant(to, run);
+}
+
+/* One of the two ran out of memory. */
+static void say_one_fits(words *to, const tide_compare_run *base, const tide_compare_run *other) {
+    const tide_compare_run *fits = base->is_oom ? other : base;
+    const tide_compare_run *stopped = base->is_oom ? base : other;
+    say_oom(to, stopped);
+    say(to, "; %s peaks at ", fits->name);
+    say_bytes(to, fits->allocated_bytes);
+    say(to, ", set by ");
+    say_dominant(to, fits);
+    say_phase(to, fits);
+    int less = largest_change(stopped, fits, true);
+    if (less >= 0) {
+        say(to, ": ");
+        say_bytes(to, fits->category_bytes[less]);
+        say(to, " of %s against ", category_words(fits, less));
+        say_bytes(to, stopped->category_bytes[less]);
+        say(to, " when %s ran out", stopped->name);
+    }
+    say(to, ".");
+}
+
+static void say_pair(words *to, const tide_compare_run *base, const tide_compare_run *other) {
+    if (base->device == NULL || other->device == NULL) {
+        say(to, "%s records no device.", base->device == NULL ? base->name : other->name);
+    } else if (!base->is_oom && !other->is_oom) {
+        say_completed(to, base, other);
+    } else if (base->is_oom && other->is_oom) {
+        say_oom(to, base);
+        say(to, "; ");
+        say_oom(to, other);
+        say(to, ".");
+    } else {
+        say_one_fits(to, base, other);
+    }
+}
+
+static void say_single(words *to, const tide_compare_run *run) {
+    if (run->device == NULL) {
+        say(to, "%s records no device.", run->name);
+    } else if (run->is_oom) {
+        say_oom(to, run);
+        say(to, ".");
+    } else {
+        say(to, "The peak is set by ");
+        say_dominant(to, run);
+        say_phase(to, run);
+        say(to, ".");
+    }
+}
+
+const char *tide_compare_sentence(tide_compare *compare) {
+    words to = {tide_arena_alloc(&compare->arena, TEXT_BYTES, 1), 0};
+    if (to.text == NULL) {
+        return NULL;
+    }
+    if (compare->n_runs == 1) {
+        say_single(&to, &compare->runs[0]);
+    }
+    for (size_t i = 1; i < compare->n_runs; i++) {
+        say(&to, "%s", i > 1 ? " " : "");
+        say_pair(&to, &compare->runs[0], &compare->runs[i]);
+    }
+    return to.text;
+}
