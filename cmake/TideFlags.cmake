@@ -23,7 +23,9 @@ target_compile_options(tide_flags INTERFACE
     $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
     # Call stacks in snapshots: line tables, every caller in the chain, and paths that name no one's machine.
     -g -fno-omit-frame-pointer -fno-optimize-sibling-calls
-    "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
+    "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/="
+    # The folder of compilation too: clang writes paths relative to it, which debuggers then join with it.
+    "$<IF:$<C_COMPILER_ID:Clang>,-fdebug-compilation-dir=.,-fdebug-prefix-map=${PROJECT_BINARY_DIR}=.>")
 if(TIDEMARK_WERROR)
     target_compile_options(tide_flags INTERFACE -Werror)
 endif()

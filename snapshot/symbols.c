@@ -60,6 +60,10 @@ static tide_status add_frame(tide_symbols *symbols, const char *function, const 
         return TIDE_NO_MEMORY;
     }
     symbols->frames = frames;
+    /* "./" is the folder of compilation, which is nobody's business. */
+    if (file != NULL && strncmp(file, "./", 2) == 0) {
+        file += 2;
+    }
     tide_frame_row frame = {.function = TIDE_NONE, .file = TIDE_NONE, .line = line};
     TIDE_TRY(tide_strings_intern(symbols->strings, function, &frame.function));
     TIDE_TRY(tide_strings_intern(symbols->strings, file, &frame.file));
