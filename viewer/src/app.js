@@ -72,6 +72,7 @@ function banner(text, isError) {
 function showRuns() {
   const { runs } = page, several = runs.length > 1;
   byId('empty').hidden = runs.length > 0;
+  /** @type {HTMLElement} */ (document.querySelector('main')).hidden = runs.length === 0;
   byId('legend').replaceChildren();
   byId('panels').replaceChildren();
   unpin();

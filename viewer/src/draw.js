@@ -166,11 +166,8 @@ function drawLines(scene, peakOnRight) {
   if (raster.states.some((s) => s >= 0)) {
     const near = labelAt(0), close = hasLine && Math.abs(near.y - toRow(scene, run.capacityBytes)) < 18;
     const at = close ? labelAt(context.measureText(text).width + 24) : near;
-    haloText(scene, `reserved ${formatBytes(at.bytes)}`, peakOnRight ? at.x + 6 : at.x - 6, at.y - 2, theme.ink, peakOnRight ? 'left' : 'right');
-  }
-  if (run.capacityBytes > maxBytes) {
-    context.textBaseline = 'top';
-    haloText(scene, `${text} ↑`, peakOnRight ? plot.x + 6 : plot.x + plot.w - 4, plot.y - 4, theme.muted, peakOnRight ? 'left' : 'right');
+    const beyond = run.capacityBytes > maxBytes ? ` of ${formatBytes(run.capacityBytes)} ${run.capacityText}` : '';
+    haloText(scene, `reserved ${formatBytes(at.bytes)}${beyond}`, peakOnRight ? at.x + 6 : at.x - 6, at.y - 2, theme.ink, peakOnRight ? 'left' : 'right');
   }
   if (!hasLine) return;
   const y = Math.round(toRow(scene, run.capacityBytes)) + 0.5;
@@ -198,8 +195,8 @@ function drawPeak(scene) {
   context.lineTo(x - 5, y - 8);
   context.lineTo(x + 5, y - 8);
   context.fill();
-  const end = run.snapshot.oom.length > 0 ? toPixel(scene, axis.ofEvent(run.snapshot.oom[run.snapshot.oom.length - 1].event)) - 10 : Infinity;
-  pill(scene, `peak ${formatBytes(run.peak.bytes)}`, x, room ? y - 29 : y + 6, theme.ink, theme.bg, end > x ? end : Infinity);
+  const { oom } = run.snapshot, end = oom.length > 0 ? toPixel(scene, axis.ofEvent(oom[oom.length - 1].event)) : -Infinity;
+  pill(scene, `peak ${formatBytes(run.peak.bytes)}`, x, room ? y - 29 : y + 6, theme.ink, theme.bg, end >= x ? end - 10 : Infinity);
 }
 
 /** Where the run ended for want of memory. @param {Scene} scene */
@@ -260,15 +257,17 @@ function drawLanes(scene) {
     context.beginPath();
     context.rect(plot.x, y, plot.w, h);
     context.clip();
-    for (const item of laneItems(run.snapshot, run.extents, axis, lane, view.x0, view.x1, perPixel)) {
-      drawLaneItem(scene, item, y, h);
-    }
+    const items = laneItems(run.snapshot, run.extents, axis, lane, view.x0, view.x1, perPixel);
+    const shortly = items.some((item) => run.snapshot.scopes.index[item.scope] >= 0 && item.x0 >= view.x0 && item.x1 <= view.x1 &&
+      context.measureText(scopeText(run.snapshot, item.scope)).width > (item.x1 - item.x0) / perPixel - 3);
+    for (const item of items) drawLaneItem(scene, item, y, h, shortly);
     context.restore();
   }
 }
 
-/** @param {Scene} scene @param {import('./lanes.js').LaneItem} item @param {number} y @param {number} h */
-function drawLaneItem(scene, item, y, h) {
+/** @param {Scene} scene @param {import('./lanes.js').LaneItem} item @param {number} y @param {number} h
+ * @param {boolean} shortly only the number, where there is one */
+function drawLaneItem(scene, item, y, h, shortly) {
   const { context, geometry: { plot }, run, theme } = scene, { scopes } = run.snapshot;
   const x0 = toPixel(scene, item.x0), x1 = toPixel(scene, item.x1), gap = x1 - x0 > 3 ? 1 : 0;
   const alternate = scopes.index[item.scope] >= 0 ? scopes.index[item.scope] & 1 : item.scope & 1;
@@ -276,12 +275,11 @@ function drawLaneItem(scene, item, y, h) {
   context.fillRect(x0, y, Math.max(0.75, x1 - x0 - gap), h);
   const left = Math.max(x0, plot.x), right = Math.min(x1, plot.x + plot.w);
   if (right - left < 12) return;
-  const text = scopeText(run.snapshot, item.scope), short = scopes.index[item.scope] >= 0 ? String(scopes.index[item.scope]) : '';
-  const fits = [text, short].find((t) => t !== '' && context.measureText(t).width <= right - left - 3);
-  if (fits === undefined) return;
+  const text = shortly && scopes.index[item.scope] >= 0 ? String(scopes.index[item.scope]) : scopeText(run.snapshot, item.scope);
+  if (context.measureText(text).width > right - left - 3) return;
   context.fillStyle = item.scope === run.homeScope ? theme.bg : theme.ink;
   context.textAlign = 'center';
-  context.fillText(fits, (left + right) / 2, y + h / 2 + 0.5);
+  context.fillText(text, (left + right) / 2, y + h / 2 + 0.5);
 }
 
 /**
