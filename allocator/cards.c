@@ -5,25 +5,38 @@
 /* CUBLAS_WORKSPACE_CONFIG's default as PyTorch sets it: 4096 KiB * 2 + 16 KiB * 8, and 32 MiB for
  * compute capability 9.0 exactly. */
 #define WORKSPACE_HOPPER ((size_t)33554432)
-#define WORKSPACE_SOURCE "PyTorch's cuBLAS workspace for this compute capability"
+#define WORKSPACE_OTHERS ((size_t)8519680)
+#define WORKSPACE_SOURCE "what PyTorch gives cuBLAS on this compute capability"
 #define NOT_MEASURED "not measured"
 
-/* The compiler XLA ships this description of the card, device_memory_size included; 79.10 GiB is
- * also what PyTorch's out-of-memory messages on it say. */
-#define H100_SOURCE                                                                                \
-    "XLA's target description of NVIDIA H100 80GB HBM3 (device_memory_size); PyTorch's messages "  \
-    "say 79.10 GiB"
-
+/* Drivers differ by a few MiB from version to version: each figure is one report. Where a report
+ * has whole MiB alone, the card has up to one MiB more. */
 static const tide_card CARDS[] = {
-    {.name = "h100-80",
-     .title = "NVIDIA H100 80GB HBM3",
-     .total_bytes = INT64_C(84929347584),
-     .context_bytes = -1,
-     .workspace_bytes = WORKSPACE_HOPPER,
-     .compute_capability = 90,
-     .total_source = H100_SOURCE,
-     .context_source = NOT_MEASURED,
-     .workspace_source = WORKSPACE_SOURCE},
+    {"h200-141", "NVIDIA H200", INT64_C(143156) << 20, -1, WORKSPACE_HOPPER, 90,
+     "PyTorch's device properties, as published: total_memory=143156MB", NOT_MEASURED,
+     WORKSPACE_SOURCE},
+    {"h100-80", "NVIDIA H100 80GB HBM3", INT64_C(84929347584), -1, WORKSPACE_HOPPER, 90,
+     "XLA target description of NVIDIA H100 80GB HBM3, CUDA 12.8 (device_memory_size); PyTorch's "
+     "messages say 79.10 GiB",
+     NOT_MEASURED, WORKSPACE_SOURCE},
+    {"a100-80", "NVIDIA A100-SXM4-80GB", INT64_C(84987740160), -1, WORKSPACE_OTHERS, 80,
+     "published deviceQuery output, driver CUDA 12.2: 81051 MBytes", NOT_MEASURED,
+     WORKSPACE_SOURCE},
+    {"a100-40", "NVIDIA A100-SXM4-40GB", INT64_C(42298834944), -1, WORKSPACE_OTHERS, 80,
+     "published deviceQuery output, driver CUDA 12.2: 40339 MBytes", NOT_MEASURED,
+     WORKSPACE_SOURCE},
+    {"l40s-48", "NVIDIA L40S", INT64_C(45589) << 20, -1, WORKSPACE_OTHERS, 89,
+     "PyTorch's device properties, as published: total_memory=45589MB", NOT_MEASURED,
+     WORKSPACE_SOURCE},
+    {"rtx4090-24", "NVIDIA GeForce RTX 4090", INT64_C(25756696576), -1, WORKSPACE_OTHERS, 89,
+     "published deviceQuery output, driver CUDA 12.1: 24564 MBytes", NOT_MEASURED,
+     WORKSPACE_SOURCE},
+    {"rtx3090-24", "NVIDIA GeForce RTX 3090", INT64_C(25447170048), -1, WORKSPACE_OTHERS, 86,
+     "published deviceQuery output, driver CUDA 11.8: 24268 MBytes", NOT_MEASURED,
+     WORKSPACE_SOURCE},
+    {"t4-16", "Tesla T4", INT64_C(15843721216), -1, WORKSPACE_OTHERS, 75,
+     "published deviceQuery output, driver CUDA 11.0: 15110 MBytes", NOT_MEASURED,
+     WORKSPACE_SOURCE},
 };
 
 const tide_card *tide_cards(size_t *ret_n_cards) {

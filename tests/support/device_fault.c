@@ -1,0 +1,140 @@
+#include "support/device_fault.h"
+
+static bool is_between(size_t call, size_t from, size_t to) {
+    return from != 0 && call >= from && call <= to;
+}
+
+static tide_device *inner_of(tide_device *device) {
+    return ((tide_device_fault *)device)->inner;
+}
+
+static void fault_close(tide_device *device) {
+    (void)device;
+}
+
+static tide_status fault_alloc(tide_device *device, size_t n_bytes, uint64_t *ret_address,
+                               tide_error *error) {
+    tide_device_fault *fault = (tide_device_fault *)device;
+    fault->n_allocs++;
+    fault->last_bytes = n_bytes;
+    if (is_between(fault->n_allocs, fault->fail_alloc_from, fault->fail_alloc_to)) {
+        return tide_fail(error, fault->alloc_status, "planted failure of alloc %zu",
+                         fault->n_allocs);
+    }
+    if (fault->inner != NULL) {
+        return tide_device_alloc(fault->inner, n_bytes, ret_address, error);
+    }
+    if (fault->n_addresses == 0) {
+        return tide_fail(error, TIDE_DEVICE_FAILED, "a segment that the trace did not buy");
+    }
+    *ret_address = *fault->addresses++;
+    fault->n_addresses--;
+    return TIDE_OK;
+}
+
+static tide_status fault_release(tide_device *device, uint64_t address, tide_error *error) {
+    tide_device_fault *fault = (tide_device_fault *)device;
+    fault->n_releases++;
+    if (is_between(fault->n_releases, fault->fail_release_from, fault->fail_release_to)) {
+        return tide_fail(error, TIDE_DEVICE_FAILED, "planted failure of release %zu",
+                         fault->n_releases);
+    }
+    return fault->inner == NULL ? TIDE_OK : tide_device_release(fault->inner, address, error);
+}
+
+static tide_status fault_memory_info(tide_device *device, uint64_t *ret_free_bytes,
+                                     uint64_t *ret_total_bytes, tide_error *error) {
+    if (inner_of(device) != NULL) {
+        return tide_device_memory_info(inner_of(device), ret_free_bytes, ret_total_bytes, error);
+    }
+    *ret_free_bytes = UINT64_MAX;
+    *ret_total_bytes = UINT64_MAX;
+    return TIDE_OK;
+}
+
+static void *fault_pointer(tide_device *device, uint64_t address) {
+    return tide_device_pointer(inner_of(device), address);
+}
+
+static tide_status fault_copy(tide_device *device, void *dst, const void *src, size_t n_bytes,
+                              tide_copy_direction direction, tide_stream stream,
+                              tide_error *error) {
+    return tide_device_copy(inner_of(device), dst, src, n_bytes, direction, stream, error);
+}
+
+static tide_status fault_set(tide_device *device, void *dst, int byte, size_t n_bytes,
+                             tide_stream stream, tide_error *error) {
+    return tide_device_set(inner_of(device), dst, byte, n_bytes, stream, error);
+}
+
+static tide_status fault_stream_create(tide_device *device, tide_stream *ret_stream,
+                                       tide_error *error) {
+    return tide_device_stream_create(inner_of(device), ret_stream, error);
+}
+
+static tide_status fault_stream_destroy(tide_device *device, tide_stream stream,
+                                        tide_error *error) {
+    return tide_device_stream_destroy(inner_of(device), stream, error);
+}
+
+static tide_status fault_event_create(tide_device *device, tide_device_event **ret_event,
+                                      tide_error *error) {
+    return tide_device_event_create(inner_of(device), ret_event, error);
+}
+
+static void fault_event_destroy(tide_device *device, tide_device_event *event) {
+    tide_device_event_destroy(inner_of(device), event);
+}
+
+static tide_status fault_event_record(tide_device *device, tide_device_event *event,
+                                      tide_stream stream, tide_error *error) {
+    return tide_device_event_record(inner_of(device), event, stream, error);
+}
+
+static tide_status fault_event_query(tide_device *device, tide_device_event *event,
+                                     tide_error *error) {
+    return tide_device_event_query(inner_of(device), event, error);
+}
+
+static tide_status fault_event_elapsed(tide_device *device, const tide_device_event *begin,
+                                       const tide_device_event *end, double *ret_ms,
+                                       tide_error *error) {
+    return tide_device_event_elapsed(inner_of(device), begin, end, ret_ms, error);
+}
+
+static tide_status fault_synchronize(tide_device *device, tide_error *error) {
+    return inner_of(device) == NULL ? TIDE_OK : tide_device_synchronize(inner_of(device), error);
+}
+
+static const tide_device_table FAULT_TABLE = {
+    .close = fault_close,
+    .alloc = fault_alloc,
+    .release = fault_release,
+    .memory_info = fault_memory_info,
+    .pointer = fault_pointer,
+    .copy = fault_copy,
+    .set = fault_set,
+    .stream_create = fault_stream_create,
+    .stream_destroy = fault_stream_destroy,
+    .event_create = fault_event_create,
+    .event_destroy = fault_event_destroy,
+    .event_record = fault_event_record,
+    .event_query = fault_event_query,
+    .event_elapsed = fault_event_elapsed,
+    .synchronize = fault_synchronize,
+};
+
+void tide_device_fault_init(tide_device_fault *fault, tide_device *inner) {
+    *fault = (tide_device_fault){
+        .base = {.table = &FAULT_TABLE,
+                 .mem = tide_hostmem_default(),
+                 .info = {.kind = TIDE_DEVICE_VIRTUAL, .spec = "test", .name = "test device"}},
+        .inner = inner,
+        .alloc_status = TIDE_DEVICE_OOM};
+    if (inner != NULL) {
+        fault->base.info = *tide_device_get_info(inner);
+    } else {
+        fault->base.info.total_bytes = -1;
+        fault->base.info.compute_capability = -1;
+    }
+}

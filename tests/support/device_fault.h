@@ -1,0 +1,31 @@
+/* device_fault.h - a device for tests that passes everything on to another one, fails chosen calls,
+ * counts them, and can hand out addresses from a list.
+ */
+#ifndef TIDE_TESTS_SUPPORT_DEVICE_FAULT_H
+#define TIDE_TESTS_SUPPORT_DEVICE_FAULT_H
+
+#include "allocator/device_internal.h"
+
+/* Calls are counted from 1; 0: never. */
+typedef struct tide_device_fault {
+    tide_device base;   /* first, so that &fault->base is a tide_device */
+    tide_device *inner; /* borrowed; what does the work; NULL: addresses come from the list alone */
+
+    size_t fail_alloc_from;   /* this call of alloc and later ones fail ... */
+    size_t fail_alloc_to;     /* ... up to this one */
+    tide_status alloc_status; /* what they answer */
+    size_t fail_release_from; /* the same of release, with TIDE_DEVICE_FAILED */
+    size_t fail_release_to;
+
+    const uint64_t *addresses; /* borrowed; the next segments' addresses when there is no inner */
+    size_t n_addresses;        /* left in the list */
+
+    size_t n_allocs;   /* calls so far, failed ones included */
+    size_t n_releases; /* the same */
+    size_t last_bytes; /* of the last call of alloc */
+} tide_device_fault;
+
+/* `inner` may be NULL. Nothing to undo. */
+void tide_device_fault_init(tide_device_fault *fault, tide_device *inner);
+
+#endif
