@@ -13,6 +13,7 @@
 
 #include "allocator/recorder.h"
 #include "allocator/recorder_internal.h"
+#include "allocator/stack_depot.h"
 
 enum { N_THREADS = 4, N_ROUNDS = 400, N_EVENTS = N_THREADS * N_ROUNDS * 2 };
 
@@ -161,10 +162,60 @@ static void a_new_thread_starts_without_scopes(void **state) {
     tide_recorder_destroy(recorder);
 }
 
+enum { N_STACKS = 3000 }; /* more than the depot's first table has room for */
+
+/* One thread's share of interning. */
+typedef struct interner {
+    tide_stack_depot *depot;
+    uint64_t number;
+    uint32_t numbers[N_STACKS]; /* what the depot called each stack */
+} interner;
+
+static void *intern_all(void *argument) {
+    interner *me = argument;
+    for (uint64_t i = 0; i < N_STACKS; i++) {
+        /* Half of the threads forwards, half backwards: they meet. */
+        uint64_t stack = me->number % 2 == 0 ? i : N_STACKS - 1 - i;
+        const uint64_t pcs[] = {stack, stack * 3, 17};
+        me->numbers[stack] = tide_stack_depot_intern(me->depot, pcs, 3);
+    }
+    return NULL;
+}
+
+static void threads_agree_on_the_numbers_of_stacks(void **state) {
+    (void)state;
+    tide_stack_depot *depot = NULL;
+    assert_int_equal(tide_stack_depot_create(tide_hostmem_default(), &depot), TIDE_OK);
+    static interner interners[N_THREADS];
+    pthread_t threads[N_THREADS];
+    for (uint64_t i = 0; i < N_THREADS; i++) {
+        interners[i].depot = depot;
+        interners[i].number = i;
+        assert_int_equal(pthread_create(&threads[i], NULL, intern_all, &interners[i]), 0);
+    }
+    for (size_t i = 0; i < N_THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    size_t n_stacks = 0;
+    tide_stack_depot_get_stats(depot, &n_stacks, NULL);
+    assert_int_equal(n_stacks, N_STACKS);
+    static bool seen[N_STACKS];
+    for (size_t s = 0; s < N_STACKS; s++) {
+        uint32_t number = interners[0].numbers[s];
+        assert_true(number < N_STACKS && !seen[number]);
+        seen[number] = true;
+        for (size_t i = 1; i < N_THREADS; i++) {
+            assert_int_equal(interners[i].numbers[s], number);
+        }
+    }
+    tide_stack_depot_destroy(depot);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_record_while_another_copies),
         cmocka_unit_test(a_new_thread_starts_without_scopes),
+        cmocka_unit_test(threads_agree_on_the_numbers_of_stacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
