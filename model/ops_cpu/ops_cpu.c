@@ -1,0 +1,101 @@
+#include <stdio.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "model/ops_cpu/ops_cpu_internal.h"
+
+tide_status tide_ops_cpu_need_fp32(const char *operator_name, const tide_array *arrays,
+                                   size_t n_arrays, tide_error *error) {
+    for (size_t i = 0; i < n_arrays; i++) {
+        if (arrays[i].dtype != TIDE_FP32) {
+            return tide_fail(error, TIDE_UNSUPPORTED,
+                             "%s: device cpu computes in fp32 alone: --device virtual answers for "
+                             "memory",
+                             operator_name);
+        }
+    }
+    return TIDE_OK;
+}
+
+static void close_ops(tide_ops *ops) {
+    tide_ops_cpu *cpu = (tide_ops_cpu *)(void *)ops;
+    cpu->mem->release(cpu->mem->ctx, cpu);
+}
+
+static const char *describe(const tide_ops *ops) {
+    return tide_ops_cpu_of(ops)->description;
+}
+
+static const tide_ops_table CPU_TABLE = {
+    .close = close_ops,
+    .describe = describe,
+    .embedding_forward = tide_cpu_embedding_forward,
+    .embedding_backward = tide_cpu_embedding_backward,
+    .rmsnorm_forward = tide_cpu_rmsnorm_forward,
+    .rmsnorm_backward = tide_cpu_rmsnorm_backward,
+    .matmul = tide_cpu_matmul,
+    .rope = tide_cpu_rope,
+    .attention_forward = tide_cpu_attention_forward,
+    .attention_backward = tide_cpu_attention_backward,
+    .swiglu_forward = tide_cpu_swiglu_forward,
+    .swiglu_backward = tide_cpu_swiglu_backward,
+    .residual_add = tide_cpu_residual_add,
+    .cross_entropy = tide_cpu_cross_entropy,
+    .cast = tide_cpu_cast,
+    .fill = tide_cpu_fill,
+    .fill_normal = tide_cpu_fill_normal,
+    .fill_tokens = tide_cpu_fill_tokens,
+    .fill_rope = tide_cpu_fill_rope,
+    .global_norm = tide_cpu_global_norm,
+    .clip = tide_cpu_clip,
+    .adamw = tide_cpu_adamw,
+};
+
+static tide_status check_precision(tide_precision precision, tide_error *error) {
+    switch (precision) {
+    case TIDE_PRECISION_FP32:
+        return TIDE_OK;
+    case TIDE_PRECISION_TF32:
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "precision tf32 is arithmetic of a GPU's tensor cores, which device cpu "
+                         "does not have: use --precision fp32, or --device virtual for memory");
+    case TIDE_PRECISION_BF16_MIXED:
+    case TIDE_PRECISION_BF16_TRUE:
+    case TIDE_N_PRECISIONS:
+        break;
+    }
+    return tide_fail(error, TIDE_UNSUPPORTED,
+                     "precision %s is not computed on device cpu: use --precision fp32; --device "
+                     "virtual answers for memory",
+                     tide_precision_name((int)precision));
+}
+
+static int available_threads(void) {
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+tide_status tide_ops_cpu_open(tide_device *device, tide_precision precision, tide_ops **ret_ops,
+                              tide_error *error) {
+    TIDE_TRY(check_precision(precision, error));
+    tide_blas blas;
+    TIDE_TRY(tide_blas_open(&blas, error));
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_ops_cpu *cpu = tide_hostmem_zeroed(mem, 1, sizeof(*cpu));
+    if (cpu == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY,
+                         "the host has no memory left for the operators of device cpu");
+    }
+    cpu->ops = (tide_ops){.table = &CPU_TABLE, .device = device, .stream = 0};
+    cpu->mem = mem;
+    cpu->blas = blas;
+    cpu->n_threads = available_threads();
+    (void)snprintf(cpu->description, sizeof(cpu->description), "%s, %d thread%s", blas.name,
+                   cpu->n_threads, cpu->n_threads == 1 ? "" : "s");
+    *ret_ops = &cpu->ops;
+    return TIDE_OK;
+}

@@ -1,0 +1,60 @@
+/* ops_support.h - what the tests of the cpu operators share: opened operators, numbers, and how a
+ * result is compared with one computed in double.
+ */
+#ifndef TIDE_TESTS_OPS_SUPPORT_H
+#define TIDE_TESTS_OPS_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/ops.h"
+
+/* Half the distance between 1 and the next fp32 number: the largest relative error of one rounding.
+ */
+#define UNIT_ROUNDOFF 5.9604644775390625e-8
+
+/* Bound of the relative L2 error of numbers that are sums of k products, rounded n more times. The
+ * roundings of a sum of k random terms add up like a random walk: each is at most u of a partial
+ * sum, which itself grows with the square root, so the L2 norm over many numbers stays below u
+ * sqrt(k); every other rounding adds at most u. */
+double sum_tolerance(size_t k, size_t n);
+
+typedef struct ops_fixture {
+    tide_device *device;
+    tide_ops *ops;
+} ops_fixture;
+
+/* cmocka's group fixture: device cpu and its operators. */
+int ops_fixture_setup(void **state);
+int ops_fixture_teardown(void **state);
+tide_ops *fixture_ops(void **state);
+
+/* n numbers, uniform in [-scale, scale), chosen by the seed. The caller frees them. */
+float *random_floats(size_t n, uint64_t seed, double scale);
+double *widen(const float *x, size_t n);
+float *zeros(size_t n);
+
+tide_array fp32(float *x);
+
+/* |got - want| / |want| in the L2 norm; NaN when there is one in `got`. */
+double relative_error(const float *got, const double *want, size_t n);
+
+/* Fails the test, naming what and how much, unless the relative error is within the tolerance. */
+void assert_close(const char *what, const float *got, const double *want, size_t n,
+                  double tolerance);
+/* The reverse, for seeded faults: the same comparison must reject it. */
+void assert_rejected(const char *what, const float *got, const double *want, size_t n,
+                     double tolerance);
+
+/* Gradients against differences: `loss` of x at x + h e and x - h e, for a random direction e,
+ * gives the slope that sum(gradient * e) must have. All in double, so 1e-6 of the norms' product is
+ * room for the difference's own error; `tolerance` is the operator's. */
+typedef double (*loss_function)(const void *ctx, const double *x);
+void assert_slope(const char *what, loss_function loss, const void *ctx, const double *x,
+                  const float *gradient, size_t n, double tolerance);
+
+#endif
