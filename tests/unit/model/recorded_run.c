@@ -29,6 +29,13 @@ void recorded_run_start(recorded_run *run, const char *device, const tide_worklo
     tide_workload_destroy(workload);
 }
 
+void recorded_runs_start(recorded_run *runs, const char *const *devices, size_t n_runs,
+                         const tide_workload_config *config) {
+    for (size_t i = 0; i < n_runs; i++) {
+        recorded_run_start(&runs[i], devices[i], config, TIDE_UNLIMITED, TIDE_OK);
+    }
+}
+
 void recorded_run_end(recorded_run *run) {
     tide_cache_state_fini(&run->state);
     tide_workload_result_fini(&run->result);

@@ -1,0 +1,145 @@
+/* test_events_equal.c - the cpu device and the virtual device record the same events, row for row:
+ * order, addresses, sizes, categories, names, streams, scopes and call stacks. Only times differ.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "recorded_run.h"
+
+static const char *text_of(const tide_recording *recording, uint32_t string) {
+    return string == TIDE_NONE ? "-" : recording->strings[string];
+}
+
+static void expect_same_scope(const tide_recording *a, const tide_recording *b, size_t i) {
+    const tide_scope_row *left = &a->scopes[i];
+    const tide_scope_row *right = &b->scopes[i];
+    assert_string_equal(text_of(a, left->name), text_of(b, right->name));
+    assert_int_equal(left->kind, right->kind);
+    assert_int_equal(left->index, right->index);
+    assert_int_equal(left->parent, right->parent);
+    assert_int_equal(left->thread, right->thread);
+}
+
+/* Both runs are made by one and the same call, so even the return addresses agree. */
+static void expect_same_stack(const tide_recording *a, const tide_recording *b, uint32_t left,
+                              uint32_t right) {
+    assert_int_equal(left == TIDE_NONE, right == TIDE_NONE);
+    if (left == TIDE_NONE) {
+        return;
+    }
+    size_t n_frames = a->stack_first[left + 1] - a->stack_first[left];
+    assert_int_equal(n_frames, b->stack_first[right + 1] - b->stack_first[right]);
+    assert_memory_equal(&a->pcs[a->stack_first[left]], &b->pcs[b->stack_first[right]],
+                        n_frames * sizeof(uint64_t));
+}
+
+static void expect_same_event(const tide_recording *a, const tide_recording *b, size_t i) {
+    const tide_event *left = &a->events[i];
+    const tide_event *right = &b->events[i];
+    assert_int_equal(left->action, right->action);
+    assert_true(left->address == right->address);
+    assert_true(left->requested_bytes == right->requested_bytes);
+    assert_true(left->block_bytes == right->block_bytes);
+    assert_string_equal(text_of(a, left->name), text_of(b, right->name));
+    assert_int_equal(left->category, right->category);
+    assert_int_equal(left->stream, right->stream);
+    assert_int_equal(left->device, right->device);
+    assert_int_equal(left->scope, right->scope);
+    expect_same_stack(a, b, left->stack, right->stack);
+}
+
+static void expect_same_runs(const tide_workload_config *config) {
+    static const char *const DEVICES[2] = {"cpu", "virtual"};
+    recorded_run runs[2];
+    recorded_runs_start(runs, DEVICES, 2, config);
+    const tide_recording *a = &runs[0].state.recording;
+    const tide_recording *b = &runs[1].state.recording;
+    assert_true(a->n_events > 50);
+    assert_int_equal(a->n_events, b->n_events);
+    assert_int_equal(a->n_scopes, b->n_scopes);
+    for (size_t i = 0; i < a->n_scopes; i++) {
+        expect_same_scope(a, b, i);
+    }
+    for (size_t i = 0; i < a->n_events; i++) {
+        expect_same_event(a, b, i);
+    }
+    /* The cpu did compute: there are times, and a loss near log(V), what uniform guesses cost. */
+    assert_true(runs[0].result.host_ms[TIDE_TIMED_STEP][0] > 0);
+    assert_true(runs[0].result.device_ms[TIDE_TIMED_FORWARD][0] > 0);
+    if (config->mode != TIDE_FORWARD) {
+        assert_true(fabs(runs[0].result.loss - log((double)config->model.vocab_size)) < 3);
+        assert_true(runs[0].result.device_ms[TIDE_TIMED_BACKWARD][0] > 0);
+    } else {
+        assert_true(isnan(runs[0].result.loss));
+        assert_true(runs[0].result.device_ms[TIDE_TIMED_BACKWARD][0] == -1);
+    }
+    recorded_run_end(&runs[0]);
+    recorded_run_end(&runs[1]);
+}
+
+/* All modes, attentions and recompute settings; clipping in half of them. */
+static void expect_same_modes(const tide_model_config *model) {
+    for (int variant = 0; variant < 16; variant++) {
+        tide_workload_config config;
+        tide_workload_config_init(&config);
+        config.model = *model;
+        config.warmup_steps = 1;
+        config.steps = 2;
+        config.mode = (variant & 3) == 3 ? TIDE_FORWARD : (tide_mode)(variant & 3);
+        config.keep_graph = (variant & 3) == 3;
+        config.attention = (variant & 4) != 0 ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH;
+        config.recompute = (variant & 8) != 0 ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE;
+        config.clip_grad_norm = (variant & 4) != 0 ? 1 : 0;
+        expect_same_runs(&config);
+    }
+}
+
+static void tiny_runs_are_the_same(void **state) {
+    (void)state;
+    tide_model_config model = tiny_model();
+    expect_same_modes(&model);
+}
+
+/* Blocks above and below 1 MiB, segments of both pools, splits and a reused cache. */
+static void larger_runs_are_the_same(void **state) {
+    (void)state;
+    tide_model_config model = {.size = "custom",
+                               .vocab_size = 2001,
+                               .d_model = 192,
+                               .d_ff = 520,
+                               .n_layers = 3,
+                               .n_heads = 4,
+                               .context_length = 96,
+                               .batch_size = 3,
+                               .rope_theta = 10000};
+    expect_same_modes(&model);
+}
+
+static void one_token_is_enough(void **state) {
+    (void)state;
+    tide_model_config model = {.size = "custom",
+                               .vocab_size = 1,
+                               .d_model = 2,
+                               .d_ff = 1,
+                               .n_layers = 1,
+                               .n_heads = 1,
+                               .context_length = 1,
+                               .batch_size = 1,
+                               .rope_theta = 10000};
+    expect_same_modes(&model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tiny_runs_are_the_same),
+        cmocka_unit_test(larger_runs_are_the_same),
+        cmocka_unit_test(one_token_is_enough),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
