@@ -87,6 +87,10 @@ tide_device *tide_cache_device(const tide_cache *cache) {
     return cache->device;
 }
 
+tide_recorder *tide_cache_recorder(const tide_cache *cache) {
+    return cache->recorder;
+}
+
 static void record_block(tide_cache *cache, const tide_cache_block *block, tide_action action,
                          const tide_note *note) {
     tide_recorder_append(cache->recorder, (tide_event){.address = block->address,

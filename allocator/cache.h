@@ -132,6 +132,8 @@ void tide_cache_reset_peaks(tide_cache *cache);
  * is destroyed. */
 const tide_cache_config *tide_cache_get_config(const tide_cache *cache);
 tide_device *tide_cache_device(const tide_cache *cache);
+/* The one it was created with; may be NULL. */
+tide_recorder *tide_cache_recorder(const tide_cache *cache);
 
 enum { TIDE_N_LARGEST = 5 }; /* call stacks that an out-of-memory message names */
 

@@ -1,6 +1,5 @@
 #include "capture/capture.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "capture/capture_internal.h"
@@ -39,25 +38,6 @@ static void arena_release(void *ctx, void *memory) {
 
 static tide_status out_of_memory(tide_error *error) {
     return tide_fail(error, TIDE_NO_MEMORY, "no host memory for a snapshot of the recording");
-}
-
-/* Whether the copy can be one of this recorder's, which had n_before events just before. */
-static tide_status check_recorder(tide_recorder *recorder, uint64_t n_before,
-                                  const tide_recording *recording, tide_error *error) {
-    uint64_t n_copied = recording->n_events + recording->n_dropped;
-    uint64_t n_after = 0;
-    if (recorder != NULL) {
-        tide_recorder_stats stats;
-        tide_recorder_get_stats(recorder, &stats);
-        n_after = stats.n_events;
-    }
-    if (n_copied < n_before || n_copied > n_after) {
-        return tide_fail(error, TIDE_INVALID,
-                         "the cache records into another recorder than the one given: %" PRIu64
-                         " events there, %" PRIu64 " here; pass the one it was created with",
-                         n_copied, n_after);
-    }
-    return TIDE_OK;
 }
 
 /* Start and end of the event table. Whole recordings begin with nothing. */
@@ -190,17 +170,11 @@ static tide_status set_descriptions(tide_cache *cache, const tide_recording *rec
     return tide_capture_timing(options->timing, snapshot);
 }
 
-static tide_status fill(tide_recorder *recorder, tide_cache *cache,
-                        const tide_capture_options *options, tide_snapshot *snapshot,
-                        tide_error *error) {
+static tide_status fill(tide_cache *cache, const tide_capture_options *options,
+                        tide_snapshot *snapshot, tide_error *error) {
     const tide_hostmem arena_mem = {arena_alloc, arena_resize, arena_release, &snapshot->arena};
-    tide_recorder_stats before = {.n_events = 0};
-    if (recorder != NULL) {
-        tide_recorder_get_stats(recorder, &before);
-    }
     tide_cache_state state; /* all of it in the arena: nothing to release */
     TIDE_TRY(tide_cache_copy_state(cache, &arena_mem, &state, error));
-    TIDE_TRY(check_recorder(recorder, before.n_events, &state.recording, error));
     tide_boundary start, end;
     TIDE_TRY(set_boundaries(&state, snapshot, &start, &end, error));
     tide_status status = set_tables(&state.recording, (tide_boundary *[2]){&start, &end}, snapshot);
@@ -215,11 +189,16 @@ tide_status tide_capture(tide_recorder *recorder, tide_cache *cache,
                          tide_error *error) {
     const tide_capture_options none = {.mem = NULL};
     options = options != NULL ? options : &none;
+    if (recorder != tide_cache_recorder(cache)) {
+        return tide_fail(error, TIDE_INVALID,
+                         "the cache records into another recorder than the one given; pass the one "
+                         "it was created with");
+    }
     tide_snapshot *snapshot = NULL;
     if (tide_snapshot_create(options->mem, &snapshot) != TIDE_OK) {
         return out_of_memory(error);
     }
-    tide_status status = fill(recorder, cache, options, snapshot, error);
+    tide_status status = fill(cache, options, snapshot, error);
     if (status != TIDE_OK) {
         tide_snapshot_destroy(snapshot);
         return status;
