@@ -1,0 +1,239 @@
+/* tidemark compare: runs side by side. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/table.h"
+#include "snapshot/compare.h"
+#include "snapshot/snapshot.h"
+
+enum { KEY_BYTES = 96 };
+
+typedef struct compare_options {
+    const char *format; /* a choice of tide_format_name */
+} compare_options;
+
+static const tide_option OPTIONS[] = {
+    {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the report; default text", NULL, NULL,
+     tide_format_name, offsetof(compare_options, format)},
+};
+
+static const tide_option_table TABLE = {
+    .command = "compare",
+    .operands = "FILE FILE...",
+    .intro = "Shows runs side by side: footprint at the peak by category, peaks, times, ratios.\n"
+             "The first is the base of the ratios.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .min_operands = 2,
+    .max_operands = TIDE_COMPARE_MAX_RUNS,
+};
+
+/* A column per run, and behind all but the base one for the ratio. */
+static void run_columns(tide_table *table, const tide_compare *compare, const char *unit) {
+    char key[KEY_BYTES];
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        snprintf(key, sizeof(key), "run%zu_%s", i + 1, unit);
+        tide_table_column(table, key, compare->runs[i].name, true);
+        if (i > 0) {
+            snprintf(key, sizeof(key), "run%zu_ratio", i + 1);
+            tide_table_column(table, key, "ratio", true);
+        }
+    }
+}
+
+static double ratio(double value, double base) {
+    return value >= 0.0 && base > 0.0 ? value / base : -1.0;
+}
+
+static void bytes_row(tide_table *table, const tide_compare *compare, const char *label,
+                      int64_t (*bytes_of)(const tide_compare_run *run, int which), int which) {
+    tide_table_row_begin(table);
+    tide_cell_text(table, label);
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        int64_t n_bytes = bytes_of(&compare->runs[i], which);
+        tide_cell_bytes(table, n_bytes);
+        if (i > 0) {
+            tide_cell_ratio(table,
+                            ratio((double)n_bytes, (double)bytes_of(&compare->runs[0], which)));
+        }
+    }
+}
+
+static int64_t category_bytes(const tide_compare_run *run, int category) {
+    return run->category_bytes[category];
+}
+
+static int64_t peak_bytes(const tide_compare_run *run, int which) {
+    const int64_t bytes[] = {run->requested_bytes, run->allocated_bytes, run->active_bytes,
+                             run->reserved_bytes};
+    return bytes[which];
+}
+
+static void footprint_table(tide_report *report, const tide_compare *compare) {
+    tide_table *table = tide_report_table(report, "footprint", "Alive at the peak, by category");
+    tide_table_column(table, "category", "category", false);
+    run_columns(table, compare, "bytes");
+    for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+        bool any = false;
+        for (size_t j = 0; j < compare->n_runs; j++) {
+            any = any || compare->runs[j].category_bytes[i] > 0;
+        }
+        if (any) {
+            bytes_row(table, compare, tide_category_name(i), category_bytes, i);
+        }
+    }
+    bytes_row(table, compare, "all", peak_bytes, 1);
+}
+
+static void peaks_table(tide_report *report, const tide_compare *compare) {
+    static const char *const NAMES[] = {"requested", "allocated", "active", "reserved"};
+    tide_table *table = tide_report_table(report, "peaks", "Highest bytes");
+    tide_table_column(table, "quantity", "bytes", false);
+    run_columns(table, compare, "bytes");
+    for (int i = 0; i < 4; i++) {
+        bytes_row(table, compare, NAMES[i], peak_bytes, i);
+    }
+}
+
+static void outcome_table(tide_report *report, const tide_compare *compare) {
+    tide_table *table = tide_report_table(report, "runs", "Runs");
+    tide_table_column(table, "run", "run", false);
+    tide_table_column(table, "file", "file", false);
+    tide_table_column(table, "outcome", "outcome", false);
+    tide_table_column(table, "peak_phase", "peak in", false);
+    tide_table_column(table, "dominant", "most of it", false);
+    tide_table_column(table, "dropped_events", "lost events", true);
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        const tide_compare_run *run = &compare->runs[i];
+        tide_table_row_begin(table);
+        tide_cell_text(table, run->name);
+        tide_cell_text(table, run->label);
+        tide_cell_text(table, run->snapshot->run.outcome);
+        tide_cell_text(table, run->device != NULL ? run->device->peak.phase : "");
+        tide_cell_text(table, tide_compare_category_words(run->snapshot, run->dominant));
+        tide_cell_count(table, (int64_t)run->snapshot->n_dropped);
+    }
+}
+
+static void time_columns(tide_table *table, const tide_compare *compare) {
+    char key[KEY_BYTES];
+    char title[KEY_BYTES];
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        snprintf(key, sizeof(key), "run%zu_ms", i + 1);
+        snprintf(title, sizeof(title), "%.64s ms", compare->runs[i].name);
+        tide_table_column(table, key, title, true);
+        snprintf(key, sizeof(key), "run%zu_std_ms", i + 1);
+        tide_table_column(table, key, "± std", true);
+        if (i > 0) {
+            snprintf(key, sizeof(key), "run%zu_ratio", i + 1);
+            tide_table_column(table, key, "ratio", true);
+        }
+    }
+}
+
+static bool any_time(const tide_compare *compare) {
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        for (size_t j = 0; j < compare->n_times; j++) {
+            if (compare->runs[i].times[j].ms.mean >= 0.0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void timing_table(tide_report *report, const tide_compare *compare) {
+    if (!any_time(compare)) {
+        tide_report_say(report, "timing", "timing: not computed in any of the runs");
+        return;
+    }
+    tide_table *table = tide_report_table(report, "timing", "Mean time of a step's phases");
+    tide_table_column(table, "phase", "phase", false);
+    time_columns(table, compare);
+    for (size_t i = 0; i < compare->n_times; i++) {
+        tide_table_row_begin(table);
+        tide_cell_text(table, compare->runs[0].times[i].name);
+        for (size_t j = 0; j < compare->n_runs; j++) {
+            const tide_statistics *ms = &compare->runs[j].times[i].ms;
+            tide_cell_ms(table, ms->mean);
+            tide_cell_ms(table, ms->std);
+            if (j > 0) {
+                tide_cell_ratio(table, ratio(ms->mean, compare->runs[0].times[i].ms.mean));
+            }
+        }
+    }
+}
+
+static void say_warnings(tide_report *report, const tide_compare *compare) {
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        const tide_snapshot *snapshot = compare->runs[i].snapshot;
+        if (snapshot->n_dropped > 0) {
+            tide_report_say(report, "dropped",
+                            "warning: %s lost %" PRIu64
+                            " events because its log was full: its figures may be too low",
+                            compare->runs[i].name, snapshot->n_dropped);
+        }
+        if (snapshot->n_devices > 0 && strcmp(snapshot->devices[0].kind, "cpu") == 0 &&
+            strncmp(snapshot->run.precision, "bf16", 4) == 0) {
+            tide_report_say(report, "emulated",
+                            "note: bf16 is emulated on the cpu in %s: its bytes are real, its "
+                            "times are not representative",
+                            compare->runs[i].name);
+        }
+    }
+}
+
+static tide_status report_on(const tide_compare_input *inputs, size_t n_inputs, const char *format,
+                             tide_error *error) {
+    tide_compare *compare = NULL;
+    TIDE_TRY(tide_compare_create(inputs, n_inputs, &compare, error));
+    tide_report report;
+    tide_report_init(&report);
+    tide_report_say(&report, "comparison", "%s", compare->sentence);
+    say_warnings(&report, compare);
+    outcome_table(&report, compare);
+    footprint_table(&report, compare);
+    peaks_table(&report, compare);
+    timing_table(&report, compare);
+    tide_status status =
+        tide_report_print(&report, (tide_format)tide_format_from_name(format), stdout);
+    tide_report_fini(&report);
+    tide_compare_destroy(compare);
+    return status;
+}
+
+static int run(int argc, char **argv) {
+    compare_options options = {.format = "text"};
+    tide_operands operands = {.n = 0};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
+        return exit_status;
+    }
+    tide_compare_input inputs[TIDE_COMPARE_MAX_RUNS];
+    tide_snapshot *snapshots[TIDE_COMPARE_MAX_RUNS] = {NULL};
+    tide_error error = {""};
+    tide_status status = TIDE_OK;
+    for (size_t i = 0; i < operands.n && status == TIDE_OK; i++) {
+        status = tide_snapshot_load(operands.texts[i], NULL, &snapshots[i], &error);
+        inputs[i] = (tide_compare_input){operands.texts[i], snapshots[i]};
+    }
+    if (status == TIDE_OK) {
+        status = report_on(inputs, operands.n, options.format, &error);
+    }
+    for (size_t i = 0; i < operands.n; i++) {
+        tide_snapshot_destroy(snapshots[i]);
+    }
+    if (status != TIDE_OK) {
+        return tide_cli_fail("compare", status, &error);
+    }
+    return tide_cli_finish("compare", TIDE_EXIT_SUCCESS);
+}
+
+const tide_command tide_command_compare = {
+    .name = "compare",
+    .summary = "runs side by side: footprint by category, peaks, times, ratios",
+    .options = &TABLE,
+    .run = run,
+};

@@ -1,0 +1,354 @@
+/* tidemark summary: what happened in one run. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/snapshot_words.h"
+#include "cli/table.h"
+#include "common/bytes.h"
+#include "common/statistics.h"
+#include "snapshot/snapshot.h"
+#include "snapshot/summary.h"
+
+enum { DEFAULT_TOP = 10, MAX_TOP = 100000, SHOWN_FRAMES = 4, SENTENCE_BYTES = 1024 };
+
+typedef struct summary_options {
+    const char *format; /* a choice of tide_format_name */
+    uint64_t top;       /* rows of the tables of scopes, stacks and blocks */
+} summary_options;
+
+static const tide_option OPTIONS[] = {
+    {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the report; default text", NULL, NULL,
+     tide_format_name, offsetof(summary_options, format)},
+    {TIDE_OPTION_COUNT, "top", 0, "N",
+     "rows in the tables of scopes, call stacks and blocks; default 10", NULL, NULL, NULL,
+     offsetof(summary_options, top)},
+};
+
+static const tide_option_table TABLE = {
+    .command = "summary",
+    .operands = "FILE",
+    .intro = "Tells what happened in a run: the peak, what is alive then by category, scope and\n"
+             "call stack, and how long the phases took.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .min_operands = 1,
+    .max_operands = 1,
+};
+
+/* What the parts of the report share. */
+typedef struct view {
+    tide_report *report;
+    const tide_snapshot *snapshot;
+    const tide_summary_device *device;
+    size_t top;
+} view;
+
+static double share_of(const view *of, int64_t n_bytes) {
+    int64_t all = of->device->peak.totals.allocated_bytes;
+    return all > 0 ? 100.0 * (double)n_bytes / (double)all : 0.0;
+}
+
+/* ---- sentences ---- */
+
+static void say_run(const view *of, const char *path) {
+    char words[SENTENCE_BYTES];
+    tide_words_run(of->snapshot, words, sizeof(words));
+    tide_report_say(of->report, "run", "%s: %s", path, words);
+}
+
+static void say_warnings(const view *of) {
+    const tide_snapshot *snapshot = of->snapshot;
+    if (snapshot->n_dropped > 0) {
+        tide_report_say(of->report, "dropped",
+                        "warning: %" PRIu64 " events were lost because the log was full (%s): "
+                        "what happened then is missing below",
+                        snapshot->n_dropped, snapshot->full_policy);
+    }
+    if (of->device->n_unmatched > 0) {
+        tide_report_say(of->report, "unmatched",
+                        "warning: %" PRId64 " events contradict those before them (a free without "
+                        "its block, a block on top of another)",
+                        of->device->n_unmatched);
+    }
+    if (strcmp(snapshot->devices[0].kind, "cpu") == 0 &&
+        strncmp(snapshot->run.precision, "bf16", 4) == 0) {
+        tide_report_say(of->report, "emulated",
+                        "note: bf16 is emulated on the cpu: its bytes are real, its times are not "
+                        "representative");
+    }
+}
+
+static void say_peak(const view *of) {
+    const tide_summary_peak *peak = &of->device->peak;
+    char where[SENTENCE_BYTES];
+    char parts[SENTENCE_BYTES] = "";
+    char text[TIDE_BYTES_TEXT];
+    tide_words_peak_place(peak, where, sizeof(where));
+    tide_words_categories(peak, parts, sizeof(parts));
+    tide_report_say(of->report, "peak", "peak %s (%" PRId64 " bytes) allocated%s%s%s%s",
+                    tide_bytes_format(peak->totals.allocated_bytes, text),
+                    peak->totals.allocated_bytes, where[0] != '\0' ? " in " : "", where,
+                    parts[0] != '\0' ? ": " : "", parts);
+    tide_report_say(of->report, "accounting",
+                    "allocated = requested %" PRId64 " + rounding %" PRId64
+                    " + unsplit tails %" PRId64 " bytes, in %zu blocks",
+                    peak->asked_bytes, peak->rounding_bytes, peak->unsplit_bytes, peak->n_blocks);
+}
+
+static void say_outcome(const view *of) {
+    const tide_summary_device *device = of->device;
+    char asked[TIDE_BYTES_TEXT];
+    char there[TIDE_BYTES_TEXT];
+    if (device->n_oom > 0) {
+        tide_report_say(of->report, "oom",
+                        "%s: out of device memory at event %" PRId64
+                        ": asked for %s with %s free%s",
+                        strcmp(of->snapshot->run.outcome, "oom") == 0 ? "the run ended" : "note",
+                        device->oom_event, tide_bytes_format(device->oom_requested_bytes, asked),
+                        tide_bytes_format(device->oom_free_bytes, there),
+                        device->n_oom > 1 ? " (and again later)" : "");
+    }
+}
+
+/* ---- tables ---- */
+
+static void maxima_table(const view *of) {
+    static const char *const NAMES[TIDE_N_MAX] = {"requested", "allocated", "active", "reserved"};
+    const tide_totals *end = &of->device->end;
+    int64_t ends[TIDE_N_MAX] = {end->requested_bytes, end->allocated_bytes, end->active_bytes,
+                                end->reserved_bytes};
+    tide_table *table = tide_report_table(of->report, "maxima", "Highest bytes and the end");
+    tide_table_column(table, "quantity", "bytes", false);
+    tide_table_column(table, "max_bytes", "highest", true);
+    tide_table_column(table, "event", "at event", true);
+    tide_table_column(table, "end_bytes", "at the end", true);
+    for (int i = 0; i < TIDE_N_MAX; i++) {
+        tide_table_row_begin(table);
+        tide_cell_text(table, NAMES[i]);
+        tide_cell_bytes(table, of->device->max[i].bytes);
+        tide_cell_count(table, of->device->max[i].event);
+        tide_cell_bytes(table, ends[i]);
+    }
+}
+
+static tide_table *share_table(const view *of, const char *key, const char *title,
+                               const char *label_key, const char *label_title) {
+    tide_table *table = tide_report_table(of->report, key, title);
+    tide_table_column(table, label_key, label_title, false);
+    tide_table_column(table, "bytes", "allocated", true);
+    tide_table_column(table, "share_percent", "share", true);
+    tide_table_column(table, "requested_bytes", "requested", true);
+    tide_table_column(table, "blocks", "blocks", true);
+    tide_table_column(table, "largest", "largest block", false);
+    return table;
+}
+
+static void share_row(const view *of, tide_table *table, const char *label,
+                      const tide_share *share) {
+    tide_table_row_begin(table);
+    tide_cell_text(table, label);
+    tide_cell_bytes(table, share->bytes);
+    tide_cell_percent(table, share_of(of, share->bytes));
+    tide_cell_bytes(table, share->requested_bytes);
+    tide_cell_count(table, share->n_blocks);
+    tide_cell_text(table, share->largest_name);
+}
+
+/* One row for what the table has no room for. */
+static void others_row(const view *of, tide_table *table, const tide_split *split) {
+    if (split->n_shares <= of->top) {
+        return;
+    }
+    char label[48];
+    tide_share rest = {.largest_name = ""};
+    for (size_t i = of->top; i < split->n_shares; i++) {
+        rest.bytes += split->shares[i].bytes;
+        rest.requested_bytes += split->shares[i].requested_bytes;
+        rest.n_blocks += split->shares[i].n_blocks;
+    }
+    snprintf(label, sizeof(label), "(%zu others)", split->n_shares - of->top);
+    share_row(of, table, label, &rest);
+}
+
+static void category_table(const view *of) {
+    tide_table *table =
+        share_table(of, "by_category", "Alive at the peak, by category", "category", "category");
+    const tide_split *split = &of->device->peak.by_category;
+    for (size_t i = 0; i < split->n_shares; i++) {
+        if (split->shares[i].n_blocks > 0) {
+            share_row(of, table, split->shares[i].label, &split->shares[i]);
+        }
+    }
+}
+
+static void path_table(const view *of, const char *key, const char *title,
+                       const tide_split *split) {
+    tide_table *table = share_table(of, key, title, "scope", "scope");
+    for (size_t i = 0; i < split->n_shares && i < of->top; i++) {
+        const char *label = split->shares[i].label;
+        share_row(of, table, label[0] != '\0' ? label : "(outside every scope)", &split->shares[i]);
+    }
+    others_row(of, table, split);
+}
+
+static void stack_table(const view *of) {
+    tide_table *table = share_table(of, "by_stack", "Alive at the peak, by call stack", "stack",
+                                    "call stack, innermost first");
+    const tide_split *split = &of->device->peak.by_stack;
+    for (size_t i = 0; i < split->n_shares && i < of->top; i++) {
+        char words[SENTENCE_BYTES];
+        tide_words_stack(of->snapshot, split->shares[i].key, SHOWN_FRAMES, words, sizeof(words));
+        share_row(of, table, words, &split->shares[i]);
+    }
+    others_row(of, table, split);
+}
+
+static void block_table(const view *of) {
+    const tide_summary_peak *peak = &of->device->peak;
+    tide_table *table = tide_report_table(of->report, "blocks", "Largest blocks at the peak");
+    tide_table_column(table, "name", "name", false);
+    tide_table_column(table, "category", "category", false);
+    tide_table_column(table, "bytes", "allocated", true);
+    tide_table_column(table, "requested_bytes", "requested", true);
+    tide_table_column(table, "event", "since event", true);
+    for (size_t i = 0; i < peak->n_blocks && i < of->top; i++) {
+        const tide_life *block = &peak->blocks[i];
+        const char *name = tide_snapshot_text(of->snapshot, block->name);
+        tide_table_row_begin(table);
+        tide_cell_text(table, name[0] != '\0' ? name : "(no name)");
+        tide_cell_text(table, tide_category_name(block->category));
+        tide_cell_bytes(table, (int64_t)block->block_bytes);
+        tide_cell_bytes(table, (int64_t)block->requested_bytes);
+        tide_cell_count(table, (int64_t)block->born - 1);
+    }
+}
+
+static void time_row(tide_table *table, const char *name, const char *clock, const double *samples,
+                     size_t n_samples) {
+    tide_statistics ms = tide_statistics_of(samples, n_samples);
+    if (ms.mean < 0.0) {
+        return;
+    }
+    tide_table_row_begin(table);
+    tide_cell_text(table, name);
+    tide_cell_text(table, clock);
+    tide_cell_count(table, (int64_t)n_samples);
+    tide_cell_ms(table, ms.mean);
+    tide_cell_ms(table, ms.std);
+    tide_cell_ms(table, ms.median);
+    tide_cell_ms(table, ms.min);
+    tide_cell_ms(table, ms.max);
+}
+
+static bool has_times(const tide_snapshot_timing *timing) {
+    for (size_t i = 0; i < timing->n_phases; i++) {
+        const tide_snapshot_phase *phase = &timing->phases[i];
+        if (tide_statistics_of(phase->host_ms, phase->n_samples).mean >= 0.0 ||
+            tide_statistics_of(phase->device_ms, phase->n_samples).mean >= 0.0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void timing_table(const view *of) {
+    const tide_snapshot_timing *timing = &of->snapshot->timing;
+    if (!has_times(timing)) {
+        tide_report_say(of->report, "timing", "timing: not computed%s",
+                        strcmp(of->snapshot->devices[0].kind, "virtual") == 0
+                            ? " (the virtual device computes nothing)"
+                            : "");
+        return;
+    }
+    char title[96];
+    snprintf(title, sizeof(title), "Time in ms of %" PRId64 " steps after %" PRId64 " of warm-up",
+             timing->measured_steps, timing->warmup_steps);
+    tide_table *table = tide_report_table(of->report, "timing", title);
+    static const char *const KEYS[] = {"samples",   "mean_ms", "std_ms",
+                                       "median_ms", "min_ms",  "max_ms"};
+    static const char *const TITLES[] = {"steps", "mean", "± std", "median", "min", "max"};
+    tide_table_column(table, "phase", "phase", false);
+    tide_table_column(table, "clock", "clock", false);
+    for (size_t i = 0; i < sizeof(KEYS) / sizeof(KEYS[0]); i++) {
+        tide_table_column(table, KEYS[i], TITLES[i], true);
+    }
+    for (size_t i = 0; i < timing->n_phases; i++) {
+        const tide_snapshot_phase *phase = &timing->phases[i];
+        time_row(table, phase->name, "device", phase->device_ms, phase->n_samples);
+        time_row(table, phase->name, "host", phase->host_ms, phase->n_samples);
+    }
+}
+
+/* ---- the command ---- */
+
+static void build(const view *of, const char *path) {
+    say_run(of, path);
+    say_warnings(of);
+    say_outcome(of);
+    say_peak(of);
+    category_table(of);
+    maxima_table(of);
+    path_table(of, "by_phase", "Alive at the peak, by phase of the allocation",
+               &of->device->peak.by_phase);
+    path_table(of, "by_scope", "Alive at the peak, by scope of the allocation",
+               &of->device->peak.by_scope);
+    stack_table(of);
+    block_table(of);
+    timing_table(of);
+}
+
+static tide_status report_on(const tide_snapshot *snapshot, const char *path,
+                             const summary_options *options, tide_error *error) {
+    if (snapshot->n_devices == 0) {
+        return tide_fail(error, TIDE_FORMAT, "'%s' records no device", path);
+    }
+    tide_summary *summary = NULL;
+    TIDE_TRY(tide_summary_create(snapshot, &summary, error));
+    tide_report report;
+    tide_report_init(&report);
+    size_t device = tide_summary_main_device(summary);
+    view of = {&report, snapshot, &summary->devices[device], (size_t)options->top};
+    if (summary->n_devices > 1) {
+        tide_report_say(&report, "device", "device %zu of %zu, the one with the highest peak",
+                        device, summary->n_devices);
+    }
+    build(&of, path);
+    tide_status status =
+        tide_report_print(&report, (tide_format)tide_format_from_name(options->format), stdout);
+    tide_report_fini(&report);
+    tide_summary_destroy(summary);
+    return status;
+}
+
+static int run(int argc, char **argv) {
+    summary_options options = {.format = "text", .top = DEFAULT_TOP};
+    tide_operands operands = {.n = 0};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
+        return exit_status;
+    }
+    if (options.top == 0 || options.top > MAX_TOP) {
+        tide_cli_note("summary", "--top must be 1 to %d", MAX_TOP);
+        return TIDE_EXIT_USAGE;
+    }
+    tide_snapshot *snapshot = NULL;
+    tide_error error = {""};
+    tide_status status = tide_snapshot_load(operands.texts[0], NULL, &snapshot, &error);
+    if (status == TIDE_OK) {
+        status = report_on(snapshot, operands.texts[0], &options, &error);
+    }
+    tide_snapshot_destroy(snapshot);
+    if (status != TIDE_OK) {
+        return tide_cli_fail("summary", status, &error);
+    }
+    return tide_cli_finish("summary", TIDE_EXIT_SUCCESS);
+}
+
+const tide_command tide_command_summary = {
+    .name = "summary",
+    .summary = "what happened: the peak, what is alive then, timing",
+    .options = &TABLE,
+    .run = run,
+};

@@ -1,0 +1,122 @@
+#include "cli/snapshot_words.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/bytes.h"
+#include "common/status.h"
+
+/* A text that grows up to its room. */
+typedef struct words {
+    char *text;
+    size_t n_room;
+    size_t n;
+} words;
+
+static words words_in(char *text, size_t n_room) {
+    text[0] = '\0';
+    return (words){text, n_room, 0};
+}
+
+TIDE_PRINTF(2, 3) static void say(words *to, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(to->text + to->n, to->n_room - to->n, format, arguments);
+    va_end(arguments);
+    if (n > 0) {
+        to->n = to->n + (size_t)n < to->n_room ? to->n + (size_t)n : to->n_room - 1;
+    }
+}
+
+/* The text behind a comma, if there is any. */
+static void say_part(words *to, const char *text) {
+    if (text[0] != '\0') {
+        say(to, "%s%s", to->n > 0 ? ", " : "", text);
+    }
+}
+
+void tide_words_run(const tide_snapshot *snapshot, char *ret_text, size_t n_room) {
+    const tide_snapshot_run *run = &snapshot->run;
+    words to = words_in(ret_text, n_room);
+    if (run->model.size != NULL) {
+        say_part(&to, run->model.size);
+    }
+    say_part(&to, run->mode);
+    say_part(&to, run->precision);
+    say_part(&to, run->attention);
+    if (strcmp(run->recompute, "none") != 0 && run->recompute[0] != '\0') {
+        say(&to, ", recompute %s", run->recompute);
+    }
+    if (run->batch_size >= 0 && run->context_length >= 0) {
+        say(&to, "%sbatch %" PRId64 ", context %" PRId64, to.n > 0 ? ", " : "", run->batch_size,
+            run->context_length);
+    }
+    if (snapshot->n_devices > 0) {
+        const tide_snapshot_device *device = &snapshot->devices[0];
+        char total[TIDE_BYTES_TEXT];
+        say(&to, "%son %s (%s", to.n > 0 ? ", " : "", device->kind, device->name);
+        if (device->total_bytes >= 0) {
+            say(&to, ", %s", tide_bytes_format(device->total_bytes, total));
+        }
+        say(&to, ")");
+    }
+    if (run->memory_limit_bytes >= 0) {
+        char limit[TIDE_BYTES_TEXT];
+        say(&to, ", limited to %s", tide_bytes_format(run->memory_limit_bytes, limit));
+    }
+}
+
+void tide_words_peak_place(const tide_summary_peak *peak, char *ret_text, size_t n_room) {
+    words to = words_in(ret_text, n_room);
+    if (peak->step_name[0] != '\0') {
+        say(&to, "%s", peak->step_name);
+        if (peak->step >= 0) {
+            say(&to, " %" PRId64, peak->step);
+        }
+    }
+    say_part(&to, peak->scope_path);
+}
+
+void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t n_room) {
+    words to = words_in(ret_text, n_room);
+    bool said[TIDE_N_CATEGORIES] = {false};
+    for (;;) {
+        const tide_share *next = NULL;
+        for (size_t i = 0; i < peak->by_category.n_shares; i++) {
+            const tide_share *share = &peak->by_category.shares[i];
+            if (!said[share->key] && share->bytes > (next == NULL ? 0 : next->bytes)) {
+                next = share;
+            }
+        }
+        if (next == NULL) {
+            return;
+        }
+        said[next->key] = true;
+        say(&to, "%s%.1f %% %s", to.n > 0 ? ", " : "",
+            100.0 * (double)next->bytes / (double)peak->totals.allocated_bytes, next->label);
+    }
+}
+
+void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_frames,
+                      char *ret_text, size_t n_room) {
+    words to = words_in(ret_text, n_room);
+    if (stack == TIDE_NONE) {
+        say(&to, "(none recorded)");
+    }
+    for (size_t i = 0; i < max_frames && stack != TIDE_NONE; i++) {
+        const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[stack].frame];
+        const char *function = tide_snapshot_text(snapshot, frame->function);
+        const char *file = tide_snapshot_text(snapshot, frame->file);
+        say(&to, "%s%s", i > 0 ? " < " : "", function[0] != '\0' ? function : "?");
+        if (file[0] != '\0') {
+            say(&to, " (%s:%d)", file, (int)frame->line);
+        }
+        stack = snapshot->stacks[stack].parent;
+    }
+    if (stack != TIDE_NONE) {
+        say(&to, " < ...");
+    }
+}

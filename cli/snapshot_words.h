@@ -1,0 +1,34 @@
+/* snapshot_words.h - parts of a snapshot as words on one line, for reports. Texts are cut where
+ * there is no room.
+ */
+#ifndef TIDE_CLI_SNAPSHOT_WORDS_H
+#define TIDE_CLI_SNAPSHOT_WORDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "snapshot/snapshot.h"
+#include "snapshot/summary.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "small, train, fp32, flash, batch 4, context 128, on virtual (H100, 79.11 GiB)" */
+void tide_words_run(const tide_snapshot *snapshot, char *ret_text, size_t n_room);
+
+/* "step 1, optimizer > adamw"; "" outside every scope. */
+void tide_words_peak_place(const tide_summary_peak *peak, char *ret_text, size_t n_room);
+
+/* "50.0 % optimizer_state, 25.0 % parameter": the largest first. */
+void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t n_room);
+
+/* "attention (model/forward.c:120) < layer (...)": at most max_frames, innermost first. */
+void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_frames,
+                      char *ret_text, size_t n_room);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,252 @@
+#include "cli/table.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "cli/table_internal.h"
+#include "common/bytes.h"
+
+static const char *const FORMATS[TIDE_N_FORMATS] = {"text", "markdown", "csv", "latex", "json"};
+
+const char *tide_format_name(size_t i) {
+    return i < TIDE_N_FORMATS ? FORMATS[i] : NULL;
+}
+
+int tide_format_from_name(const char *name) {
+    for (int i = 0; i < TIDE_N_FORMATS; i++) {
+        if (strcmp(FORMATS[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+void tide_report_init(tide_report *report) {
+    *report = (tide_report){.no_memory = false};
+    tide_arena_init(&report->arena, tide_hostmem_default());
+}
+
+void tide_report_fini(tide_report *report) {
+    tide_arena_fini(&report->arena);
+}
+
+static void *take(tide_report *report, size_t n_items, size_t item_bytes) {
+    void *memory = tide_arena_alloc(&report->arena, n_items, item_bytes);
+    if (memory == NULL) {
+        report->no_memory = true;
+    }
+    return memory;
+}
+
+/* True for a byte that a terminal would obey: C0 and DEL here, C1 by its two bytes of UTF-8. */
+static bool is_control(const char *at) {
+    unsigned char c = (unsigned char)at[0];
+    unsigned char next = c != '\0' ? (unsigned char)at[1] : 0;
+    return c < ' ' || c == 0x7F || (c == 0xC2 && next >= 0x80 && next < 0xA0);
+}
+
+void tide_text_harmless(const char *text, char *ret_text, size_t n_room) {
+    size_t n = 0;
+    while (*text != '\0' && n + 1 < n_room) {
+        if (is_control(text)) {
+            text += (unsigned char)*text == 0xC2 ? 2 : 1;
+            ret_text[n++] = '?';
+        } else {
+            ret_text[n++] = *text++;
+        }
+    }
+    /* No half character at the cut. */
+    while (*text != '\0' && ((unsigned char)*text & 0xC0) == 0x80 && n > 0 &&
+           ((unsigned char)ret_text[n - 1] & 0x80) != 0) {
+        bool was_first = ((unsigned char)ret_text[n - 1] & 0xC0) == 0xC0;
+        n--;
+        if (was_first) {
+            break;
+        }
+    }
+    ret_text[n] = '\0';
+}
+
+static const char *keep_text(tide_report *report, const char *text) {
+    size_t n_room = strlen(text) + 1;
+    char *copy = take(report, n_room, 1);
+    if (copy != NULL) {
+        tide_text_harmless(text, copy, n_room);
+    }
+    return copy != NULL ? copy : "";
+}
+
+static tide_report_item *add_item(tide_report *report) {
+    tide_report_item *item = take(report, 1, sizeof(*item));
+    if (item == NULL) {
+        return NULL;
+    }
+    if (report->last != NULL) {
+        report->last->next = item;
+    } else {
+        report->first = item;
+    }
+    report->last = item;
+    return item;
+}
+
+void tide_report_say(tide_report *report, const char *key, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    va_list again;
+    va_copy(again, arguments);
+    int n = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    char *text = take(report, (size_t)(n < 0 ? 0 : n) + 1, 1);
+    tide_report_item *item = add_item(report);
+    if (text != NULL && item != NULL) {
+        vsnprintf(text, (size_t)(n < 0 ? 0 : n) + 1, format, again);
+        item->key = keep_text(report, key);
+        item->text = keep_text(report, text);
+    }
+    va_end(again);
+}
+
+tide_table *tide_report_table(tide_report *report, const char *key, const char *title) {
+    tide_table *table = take(report, 1, sizeof(*table));
+    tide_report_item *item = table != NULL ? add_item(report) : NULL;
+    if (item == NULL) {
+        return NULL;
+    }
+    item->table = table;
+    table->report = report;
+    table->key = keep_text(report, key);
+    table->title = keep_text(report, title);
+    return table;
+}
+
+void tide_table_column(tide_table *table, const char *key, const char *title, bool is_number) {
+    if (table != NULL && table->n_columns < TIDE_TABLE_MAX_COLUMNS) {
+        table->columns[table->n_columns++] = (tide_column){
+            keep_text(table->report, key), keep_text(table->report, title), is_number};
+    }
+}
+
+void tide_table_row_begin(tide_table *table) {
+    if (table == NULL) {
+        return;
+    }
+    tide_table_row *row = take(table->report, 1, sizeof(*row));
+    tide_cell *cells = take(table->report, table->n_columns, sizeof(*cells));
+    if (row == NULL || cells == NULL) {
+        return;
+    }
+    row->cells = cells;
+    if (table->last != NULL) {
+        table->last->next = row;
+    } else {
+        table->first = row;
+    }
+    table->last = row;
+    table->n_rows++;
+}
+
+static void add_cell(tide_table *table, tide_cell cell) {
+    if (table != NULL && table->last != NULL && table->last->n_cells < table->n_columns) {
+        table->last->cells[table->last->n_cells++] = cell;
+    }
+}
+
+void tide_cell_text(tide_table *table, const char *text) {
+    if (table != NULL) {
+        add_cell(table,
+                 (tide_cell){.kind = TIDE_CELL_TEXT, .text = keep_text(table->report, text)});
+    }
+}
+
+void tide_cell_bytes(tide_table *table, int64_t n_bytes) {
+    add_cell(table, (tide_cell){.kind = n_bytes < 0 ? TIDE_CELL_NONE : TIDE_CELL_BYTES,
+                                .integer = n_bytes});
+}
+
+void tide_cell_count(tide_table *table, int64_t count) {
+    add_cell(table, (tide_cell){.kind = TIDE_CELL_COUNT, .integer = count});
+}
+
+void tide_cell_percent(tide_table *table, double percent) {
+    add_cell(table, (tide_cell){.kind = TIDE_CELL_PERCENT, .real = percent});
+}
+
+void tide_cell_ms(tide_table *table, double ms) {
+    add_cell(table, (tide_cell){.kind = ms < 0.0 ? TIDE_CELL_NONE : TIDE_CELL_MS, .real = ms});
+}
+
+void tide_cell_ratio(tide_table *table, double ratio) {
+    add_cell(table,
+             (tide_cell){.kind = ratio < 0.0 ? TIDE_CELL_NONE : TIDE_CELL_RATIO, .real = ratio});
+}
+
+void tide_cell_none(tide_table *table) {
+    add_cell(table, (tide_cell){.kind = TIDE_CELL_NONE});
+}
+
+const char *tide_cell_shown(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_TEXT]) {
+    switch (cell->kind) {
+    case TIDE_CELL_TEXT:
+        return cell->text;
+    case TIDE_CELL_BYTES:
+        return tide_bytes_format(cell->integer, buffer);
+    case TIDE_CELL_COUNT:
+        snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%" PRId64, cell->integer);
+        return buffer;
+    case TIDE_CELL_PERCENT:
+        snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%.1f %%", cell->real);
+        return buffer;
+    case TIDE_CELL_MS:
+        snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%.3f", cell->real);
+        return buffer;
+    case TIDE_CELL_RATIO:
+        snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%.3f", cell->real);
+        return buffer;
+    case TIDE_CELL_NONE:
+        break;
+    }
+    return "-";
+}
+
+const char *tide_cell_plain(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_TEXT]) {
+    switch (cell->kind) {
+    case TIDE_CELL_TEXT:
+        return cell->text;
+    case TIDE_CELL_BYTES:
+    case TIDE_CELL_COUNT:
+        snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%" PRId64, cell->integer);
+        return buffer;
+    case TIDE_CELL_PERCENT:
+    case TIDE_CELL_MS:
+    case TIDE_CELL_RATIO:
+        snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%.9g", cell->real);
+        return buffer;
+    case TIDE_CELL_NONE:
+        break;
+    }
+    return "";
+}
+
+tide_status tide_report_print(const tide_report *report, tide_format format, FILE *out) {
+    if (report->no_memory) {
+        return TIDE_NO_MEMORY;
+    }
+    switch (format) {
+    case TIDE_FORMAT_MARKDOWN:
+        tide_report_print_markdown(report, out);
+        return TIDE_OK;
+    case TIDE_FORMAT_CSV:
+        tide_report_print_csv(report, out);
+        return TIDE_OK;
+    case TIDE_FORMAT_LATEX:
+        tide_report_print_latex(report, out);
+        return TIDE_OK;
+    case TIDE_FORMAT_JSON:
+        return tide_report_print_json(report, out);
+    default:
+        tide_report_print_text(report, out);
+        return TIDE_OK;
+    }
+}

@@ -1,0 +1,124 @@
+/* table.h - reports: sentences and tables, printed as text, Markdown, CSV, LaTeX or JSON with the
+ * same rows in the same order.
+ *
+ * Text, Markdown and LaTeX are for people: bytes are shown as "1.93 GiB". CSV and JSON are for
+ * programs: bytes are integers, columns have the names of keys. Texts may come from a file that
+ * nobody checked: control characters are replaced, and what has a meaning in the format is escaped.
+ * A failed allocation sticks; tide_report_print returns it.
+ */
+#ifndef TIDE_CLI_TABLE_H
+#define TIDE_CLI_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/arena.h"
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_TABLE_MAX_COLUMNS = 160 };
+
+typedef enum tide_format {
+    TIDE_FORMAT_TEXT = 0,
+    TIDE_FORMAT_MARKDOWN,
+    TIDE_FORMAT_CSV,
+    TIDE_FORMAT_LATEX,
+    TIDE_FORMAT_JSON,
+    TIDE_N_FORMATS
+} tide_format;
+
+/* "text", "markdown", ...; NULL past the last: the choices of an option. */
+const char *tide_format_name(size_t i);
+/* The number of a name, or -1. */
+int tide_format_from_name(const char *name);
+
+typedef enum tide_cell_kind {
+    TIDE_CELL_NONE = 0, /* "-"; empty in CSV, null in JSON */
+    TIDE_CELL_TEXT,
+    TIDE_CELL_BYTES,   /* integer; below 0: none */
+    TIDE_CELL_COUNT,   /* integer */
+    TIDE_CELL_PERCENT, /* real: 12.5 is "12.5 %" */
+    TIDE_CELL_MS,      /* real, milliseconds; below 0: none */
+    TIDE_CELL_RATIO    /* real: 0.5 is "0.500"; below 0: none */
+} tide_cell_kind;
+
+typedef struct tide_cell {
+    tide_cell_kind kind;
+    const char *text; /* in the report's arena */
+    int64_t integer;
+    double real;
+} tide_cell;
+
+typedef struct tide_column {
+    const char *key;   /* in CSV and JSON */
+    const char *title; /* for people */
+    bool is_number;    /* set to the right */
+} tide_column;
+
+typedef struct tide_table_row tide_table_row;
+struct tide_table_row {
+    tide_table_row *next; /* in the arena */
+    size_t n_cells;       /* filled so far; the rest are NONE */
+    tide_cell *cells;     /* as many as columns */
+};
+
+typedef struct tide_report tide_report;
+
+typedef struct tide_table {
+    tide_report *report; /* it belongs to */
+    const char *key;     /* in JSON */
+    const char *title;   /* for people */
+    tide_column columns[TIDE_TABLE_MAX_COLUMNS];
+    size_t n_columns;
+    tide_table_row *first, *last; /* rows in the arena; NULL while empty */
+    size_t n_rows;
+} tide_table;
+
+/* A report for one command. */
+struct tide_report {
+    tide_arena arena;
+    bool no_memory;                 /* something is missing */
+    struct tide_report_item *first; /* in the order they were added; in the arena */
+    struct tide_report_item *last;
+};
+
+void tide_report_init(tide_report *report);
+void tide_report_fini(tide_report *report);
+
+/* A sentence. `key`: its name in JSON, such as "peak"; several may have the same. */
+void tide_report_say(tide_report *report, const char *key, const char *format, ...)
+    TIDE_PRINTF(3, 4);
+
+/* An empty table; NULL when there is no memory, which the functions below accept. Titles, keys and
+ * texts are copied. */
+tide_table *tide_report_table(tide_report *report, const char *key, const char *title);
+/* Before the first row. */
+void tide_table_column(tide_table *table, const char *key, const char *title, bool is_number);
+void tide_table_row_begin(tide_table *table);
+/* The next cell of the row at hand. */
+void tide_cell_text(tide_table *table, const char *text);
+void tide_cell_bytes(tide_table *table, int64_t n_bytes);
+void tide_cell_count(tide_table *table, int64_t count);
+void tide_cell_percent(tide_table *table, double percent);
+void tide_cell_ms(tide_table *table, double ms);
+void tide_cell_ratio(tide_table *table, double ratio);
+void tide_cell_none(tide_table *table);
+
+/* TIDE_NO_MEMORY when the report is incomplete: then nothing is printed. Errors of `out` are the
+ * caller's to find. */
+TIDE_NODISCARD tide_status tide_report_print(const tide_report *report, tide_format format,
+                                             FILE *out);
+
+/* The text without control characters, which a terminal would obey: at most n_room - 1 bytes. */
+void tide_text_harmless(const char *text, char *ret_text, size_t n_room);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,319 @@
+#include <string.h>
+
+#include "cli/table_internal.h"
+#include "snapshot/json_writer.h"
+
+/* Characters that a text takes on a terminal: code points. */
+static size_t width_of(const char *text) {
+    size_t n = 0;
+    for (; *text != '\0'; text++) {
+        n += ((unsigned char)*text & 0xC0) != 0x80;
+    }
+    return n;
+}
+
+static void pad(FILE *out, size_t n) {
+    fprintf(out, "%*s", (int)n, "");
+}
+
+/* ---- text ---- */
+
+static void text_cell(FILE *out, const char *text, size_t width, bool right, bool last) {
+    size_t n_missing = width - width_of(text);
+    if (right) {
+        pad(out, n_missing);
+    }
+    fputs(text, out);
+    if (!right && !last) {
+        pad(out, n_missing);
+    }
+}
+
+static void text_table(const tide_table *table, FILE *out) {
+    char buffer[TIDE_CELL_BYTES_TEXT];
+    size_t widths[TIDE_TABLE_MAX_COLUMNS];
+    size_t n = table->n_columns;
+    for (size_t i = 0; i < n; i++) {
+        widths[i] = width_of(table->columns[i].title);
+        for (const tide_table_row *row = table->first; row != NULL; row = row->next) {
+            size_t width = width_of(tide_cell_shown(&row->cells[i], buffer));
+            widths[i] = width > widths[i] ? width : widths[i];
+        }
+    }
+    fprintf(out, "\n%s\n", table->title);
+    if (table->n_rows == 0) {
+        fputs("  (none)\n", out);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        fputs("  ", out);
+        text_cell(out, table->columns[i].title, widths[i], table->columns[i].is_number, i + 1 == n);
+    }
+    fputc('\n', out);
+    for (const tide_table_row *row = table->first; row != NULL; row = row->next) {
+        for (size_t i = 0; i < n; i++) {
+            fputs("  ", out);
+            text_cell(out, tide_cell_shown(&row->cells[i], buffer), widths[i],
+                      table->columns[i].is_number, i + 1 == n);
+        }
+        fputc('\n', out);
+    }
+}
+
+void tide_report_print_text(const tide_report *report, FILE *out) {
+    for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
+        if (item->table != NULL) {
+            text_table(item->table, out);
+        } else {
+            fprintf(out, "%s\n", item->text);
+        }
+    }
+}
+
+/* ---- Markdown ---- */
+
+static void markdown_text(FILE *out, const char *text) {
+    for (; *text != '\0'; text++) {
+        if (*text == '<') {
+            fputs("&lt;", out);
+            continue;
+        }
+        if (strchr("|\\`*[]", *text) != NULL) {
+            fputc('\\', out);
+        }
+        fputc(*text, out);
+    }
+}
+
+static void markdown_table(const tide_table *table, FILE *out) {
+    char buffer[TIDE_CELL_BYTES_TEXT];
+    fputs("### ", out);
+    markdown_text(out, table->title);
+    fputs("\n\n|", out);
+    for (size_t i = 0; i < table->n_columns; i++) {
+        fputc(' ', out);
+        markdown_text(out, table->columns[i].title);
+        fputs(" |", out);
+    }
+    fputs("\n|", out);
+    for (size_t i = 0; i < table->n_columns; i++) {
+        fputs(table->columns[i].is_number ? "---:|" : "---|", out);
+    }
+    fputc('\n', out);
+    for (const tide_table_row *row = table->first; row != NULL; row = row->next) {
+        fputc('|', out);
+        for (size_t i = 0; i < table->n_columns; i++) {
+            fputc(' ', out);
+            markdown_text(out, tide_cell_shown(&row->cells[i], buffer));
+            fputs(" |", out);
+        }
+        fputc('\n', out);
+    }
+    fputc('\n', out);
+}
+
+void tide_report_print_markdown(const tide_report *report, FILE *out) {
+    for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
+        if (item->table != NULL) {
+            markdown_table(item->table, out);
+        } else {
+            markdown_text(out, item->text);
+            fputs("\n\n", out);
+        }
+    }
+}
+
+/* ---- CSV (RFC 4180); sentences and titles are lines that begin with # ---- */
+
+static void csv_field(FILE *out, const char *text) {
+    if (strpbrk(text, ",\"\r\n#") == NULL) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text != '\0'; text++) {
+        if (*text == '"') {
+            fputc('"', out);
+        }
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void csv_table(const tide_table *table, FILE *out) {
+    char buffer[TIDE_CELL_BYTES_TEXT];
+    fprintf(out, "# %s\n", table->title);
+    for (size_t i = 0; i < table->n_columns; i++) {
+        fputs(i > 0 ? "," : "", out);
+        csv_field(out, table->columns[i].key);
+    }
+    fputc('\n', out);
+    for (const tide_table_row *row = table->first; row != NULL; row = row->next) {
+        for (size_t i = 0; i < table->n_columns; i++) {
+            fputs(i > 0 ? "," : "", out);
+            csv_field(out, tide_cell_plain(&row->cells[i], buffer));
+        }
+        fputc('\n', out);
+    }
+}
+
+void tide_report_print_csv(const tide_report *report, FILE *out) {
+    for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
+        if (item->table != NULL) {
+            csv_table(item->table, out);
+        } else {
+            fprintf(out, "# %s\n", item->text);
+        }
+    }
+}
+
+/* ---- LaTeX (booktabs) ---- */
+
+static void latex_text(FILE *out, const char *text) {
+    for (; *text != '\0'; text++) {
+        switch (*text) {
+        case '\\':
+            fputs("\\textbackslash{}", out);
+            break;
+        case '~':
+            fputs("\\textasciitilde{}", out);
+            break;
+        case '^':
+            fputs("\\textasciicircum{}", out);
+            break;
+        case '<':
+            fputs("\\textless{}", out);
+            break;
+        case '>':
+            fputs("\\textgreater{}", out);
+            break;
+        default:
+            if (strchr("&%$#_{}", *text) != NULL) {
+                fputc('\\', out);
+            }
+            fputc(*text, out);
+        }
+    }
+}
+
+static void latex_table(const tide_table *table, FILE *out) {
+    char buffer[TIDE_CELL_BYTES_TEXT];
+    fputs("\\begin{table}\n\\caption{", out);
+    latex_text(out, table->title);
+    fputs("}\n\\begin{tabular}{", out);
+    for (size_t i = 0; i < table->n_columns; i++) {
+        fputc(table->columns[i].is_number ? 'r' : 'l', out);
+    }
+    fputs("}\n\\toprule\n", out);
+    for (size_t i = 0; i < table->n_columns; i++) {
+        fputs(i > 0 ? " & " : "", out);
+        latex_text(out, table->columns[i].title);
+    }
+    fputs(" \\\\\n\\midrule\n", out);
+    for (const tide_table_row *row = table->first; row != NULL; row = row->next) {
+        for (size_t i = 0; i < table->n_columns; i++) {
+            fputs(i > 0 ? " & " : "", out);
+            latex_text(out, tide_cell_shown(&row->cells[i], buffer));
+        }
+        fputs(" \\\\\n", out);
+    }
+    fputs("\\bottomrule\n\\end{tabular}\n\\end{table}\n\n", out);
+}
+
+void tide_report_print_latex(const tide_report *report, FILE *out) {
+    for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
+        if (item->table != NULL) {
+            latex_table(item->table, out);
+        } else {
+            latex_text(out, item->text);
+            fputs("\n\n", out);
+        }
+    }
+}
+
+/* ---- JSON: {"sentences": [{key, text}], "tables": [{key, title, rows: [{column: value}]}]} ----
+ */
+
+static tide_status to_file(void *ctx, const char *text, size_t n_bytes) {
+    return fwrite(text, 1, n_bytes, ctx) == n_bytes ? TIDE_OK : TIDE_IO;
+}
+
+static void json_cell(tide_json_writer *json, const tide_cell *cell) {
+    switch (cell->kind) {
+    case TIDE_CELL_TEXT:
+        tide_json_text(json, cell->text);
+        break;
+    case TIDE_CELL_BYTES:
+    case TIDE_CELL_COUNT:
+        tide_json_integer(json, cell->integer);
+        break;
+    case TIDE_CELL_PERCENT:
+    case TIDE_CELL_MS:
+    case TIDE_CELL_RATIO:
+        tide_json_real(json, cell->real);
+        break;
+    case TIDE_CELL_NONE:
+        tide_json_null(json);
+        break;
+    }
+}
+
+static void json_table(tide_json_writer *json, const tide_table *table) {
+    tide_json_line(json);
+    tide_json_begin_object(json);
+    tide_json_key_text(json, "key", table->key);
+    tide_json_key_text(json, "title", table->title);
+    tide_json_key(json, "rows");
+    tide_json_begin_array(json);
+    for (const tide_table_row *row = table->first; row != NULL; row = row->next) {
+        tide_json_line(json);
+        tide_json_begin_object(json);
+        for (size_t i = 0; i < table->n_columns; i++) {
+            tide_json_key(json, table->columns[i].key);
+            json_cell(json, &row->cells[i]);
+        }
+        tide_json_end_object(json);
+    }
+    tide_json_end_array(json);
+    tide_json_end_object(json);
+}
+
+static void json_report(tide_json_writer *json, const tide_report *report) {
+    tide_json_begin_object(json);
+    tide_json_key(json, "sentences");
+    tide_json_begin_array(json);
+    for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
+        if (item->table == NULL) {
+            tide_json_line(json);
+            tide_json_begin_object(json);
+            tide_json_key_text(json, "key", item->key);
+            tide_json_key_text(json, "text", item->text);
+            tide_json_end_object(json);
+        }
+    }
+    tide_json_end_array(json);
+    tide_json_key(json, "tables");
+    tide_json_begin_array(json);
+    for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
+        if (item->table != NULL) {
+            json_table(json, item->table);
+        }
+    }
+    tide_json_end_array(json);
+    tide_json_end_object(json);
+}
+
+tide_status tide_report_print_json(const tide_report *report, FILE *out) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_json_writer *json = mem->alloc(mem->ctx, sizeof(*json));
+    if (json == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tide_json_writer_init(json, to_file, out);
+    json_report(json, report);
+    tide_status status = tide_json_writer_finish(json);
+    fputc('\n', out);
+    mem->release(mem->ctx, json);
+    /* What could not be written, the caller finds in `out`. */
+    return status == TIDE_IO ? TIDE_OK : status;
+}
