@@ -1,24 +1,230 @@
 /* tidemark devices: what is here, and why anything is missing. */
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "allocator/cards.h"
 #include "allocator/device.h"
 #include "allocator/recorder.h"
 #include "capture/host.h"
 #include "cli/cli.h"
+#include "cli/table.h"
 #include "common/bytes.h"
+#include "model/ops_cpu/blas.h"
+
+enum { DETAIL_BYTES = 512 };
+
+typedef struct devices_options {
+    const char *format; /* one of tide_format_name */
+} devices_options;
+
+static const tide_option OPTIONS[] = {
+    {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the tables; default text", NULL, NULL,
+     tide_format_name, offsetof(devices_options, format)},
+};
 
 static const tide_option_table TABLE = {
     .command = "devices",
-    .intro = "Tells which devices this machine has, and why anything is missing.\n",
+    .intro = "Tells which devices this machine has, why anything is missing and what would bring\n"
+             "it, and which cards the virtual device knows.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
 };
 
+/* One thing that is here or is not. */
+typedef struct part {
+    const char *name;
+    bool is_here;
+    char detail[DETAIL_BYTES]; /* what it is, or why it is missing and what would bring it */
+} part;
+
+static void describe_cuda(part *ret_part) {
+    tide_device *device = NULL;
+    tide_error error = {""};
+    *ret_part = (part){.name = "cuda", .is_here = true};
+    if (tide_device_open("cuda:0", NULL, &device, &error) != TIDE_OK) {
+        ret_part->is_here = false;
+        snprintf(ret_part->detail, DETAIL_BYTES, "%.500s", error.message);
+        return;
+    }
+    const tide_device_info *info = tide_device_get_info(device);
+    char total[TIDE_BYTES_TEXT];
+    snprintf(ret_part->detail, DETAIL_BYTES, "%s, %s", info->name,
+             tide_bytes_format(info->total_bytes, total));
+    tide_device_close(device);
+}
+
+static void describe_cpu(part *ret_part) {
+    tide_device *device = NULL;
+    tide_error error = {""};
+    uint64_t free_bytes = 0;
+    uint64_t total_bytes = 0;
+    *ret_part = (part){.name = "cpu", .is_here = true};
+    tide_status status = tide_device_open("cpu", NULL, &device, &error);
+    if (status == TIDE_OK) {
+        status = tide_device_memory_info(device, &free_bytes, &total_bytes, &error);
+    }
+    tide_device_close(device);
+    if (status != TIDE_OK) {
+        ret_part->is_here = false;
+        snprintf(ret_part->detail, DETAIL_BYTES, "%.500s", error.message);
+        return;
+    }
+    tide_host_info host;
+    char total[TIDE_BYTES_TEXT];
+    char unused[TIDE_BYTES_TEXT];
+    tide_host_get_info(&host);
+    snprintf(ret_part->detail, DETAIL_BYTES,
+             "%.128s, %" PRId64 " core%s, %s of memory, %s free; computes fp32",
+             host.cpu[0] != '\0' ? host.cpu : "unknown processor", host.n_cpus,
+             host.n_cpus == 1 ? "" : "s", tide_bytes_format(host.total_bytes, total),
+             tide_bytes_format((int64_t)free_bytes, unused));
+}
+
+static void describe_blas(part *ret_part) {
+    tide_blas blas = {NULL, ""};
+    tide_error error = {""};
+    *ret_part = (part){.name = "BLAS", .is_here = true};
+    tide_status status = tide_blas_open(&blas, &error);
+    if (status == TIDE_OK && blas.sgemm != NULL) {
+        snprintf(ret_part->detail, DETAIL_BYTES, "%s, for the cpu device", blas.name);
+        return;
+    }
+    ret_part->is_here = false;
+    snprintf(ret_part->detail, DETAIL_BYTES,
+             "%.300s%sthe cpu device computes in plain C, slowly: install the package "
+             "libopenblas0-openmp",
+             error.message, error.message[0] != '\0' ? "; " : "");
+}
+
+static void describe_stacks(part *ret_part) {
+    tide_recorder *recorder = NULL;
+    tide_error error = {""};
+    tide_recorder_config config;
+    tide_recorder_config_init(&config);
+    config.log_bytes = 1 << 16;
+    *ret_part = (part){.name = "call stacks", .is_here = true};
+    if (tide_recorder_create(&config, &recorder, &error) != TIDE_OK) {
+        ret_part->is_here = false;
+        snprintf(ret_part->detail, DETAIL_BYTES, "%.500s", error.message);
+        return;
+    }
+    const char *missing = tide_recorder_stacks_missing(recorder);
+    ret_part->is_here = missing == NULL;
+    snprintf(ret_part->detail, DETAIL_BYTES, "%.500s",
+             missing == NULL ? "recorded with libunwind" : missing);
+    tide_recorder_destroy(recorder);
+}
+
+static void describe_symbols(part *ret_part) {
+    *ret_part = (part){.name = "symbols", .is_here = TIDEMARK_HAVE_BACKTRACE != 0};
+    snprintf(ret_part->detail, DETAIL_BYTES, "%s",
+             TIDEMARK_HAVE_BACKTRACE
+                 ? "function, file and line, by libbacktrace"
+                 : "function names only: build with GCC, whose libbacktrace tells file and line");
+}
+
+enum { N_PARTS = 6 };
+
+static void describe_parts(part parts[N_PARTS]) {
+    describe_cuda(&parts[0]);
+    describe_cpu(&parts[1]);
+    parts[2] = (part){.name = "virtual",
+                      .is_here = true,
+                      .detail = "addresses only: any capacity or a card's, every precision; "
+                                "computes nothing"};
+    describe_blas(&parts[3]);
+    describe_stacks(&parts[4]);
+    describe_symbols(&parts[5]);
+}
+
+static void add_parts(tide_report *report) {
+    part parts[N_PARTS];
+    describe_parts(parts);
+    tide_table *table = tide_report_table(report, "parts", "what is here");
+    tide_table_column(table, "part", "part", false);
+    tide_table_column(table, "state", "state", false);
+    tide_table_column(table, "detail", "detail", false);
+    for (size_t i = 0; i < N_PARTS; i++) {
+        tide_table_row_begin(table);
+        tide_cell_text(table, parts[i].name);
+        tide_cell_text(table, parts[i].is_here ? "here" : "missing");
+        tide_cell_text(table, parts[i].detail);
+    }
+}
+
+static void add_cards(tide_report *report) {
+    size_t n_cards = 0;
+    const tide_card *cards = tide_cards(&n_cards);
+    tide_table *table = tide_report_table(report, "cards", "cards of virtual:CARD, in bytes");
+    tide_table_column(table, "card", "card", false);
+    tide_table_column(table, "total_bytes", "memory", true);
+    tide_table_column(table, "context_bytes", "context", true);
+    tide_table_column(table, "workspace_bytes", "GEMM workspace", true);
+    tide_table_column(table, "title", "title", false);
+    for (size_t i = 0; i < n_cards; i++) {
+        const tide_card *card = &cards[i];
+        tide_table_row_begin(table);
+        tide_cell_text(table, card->name);
+        /* Exact: what the driver reports, not a rounded figure. */
+        tide_cell_count(table, card->total_bytes);
+        if (card->context_bytes < 0) {
+            tide_cell_none(table);
+        } else {
+            tide_cell_count(table, card->context_bytes);
+        }
+        tide_cell_count(table, (int64_t)card->workspace_bytes);
+        tide_cell_text(table, card->title);
+    }
+}
+
+static const char *source_of(const tide_card *card, size_t figure) {
+    return figure == 0   ? card->total_source
+           : figure == 1 ? card->context_source
+                         : card->workspace_source;
+}
+
+/* Where the figures come from. A source that all cards share is said once. */
+static void add_sources(tide_report *report) {
+    static const char *const FIGURES[] = {"memory", "context", "GEMM workspace"};
+    size_t n_cards = 0;
+    const tide_card *cards = tide_cards(&n_cards);
+    tide_table *table = tide_report_table(report, "sources", "where these figures come from");
+    tide_table_column(table, "figure", "figure", false);
+    tide_table_column(table, "card", "card", false);
+    tide_table_column(table, "source", "source", false);
+    for (size_t figure = 0; figure < sizeof(FIGURES) / sizeof(FIGURES[0]); figure++) {
+        bool is_shared = true;
+        for (size_t i = 0; i < n_cards; i++) {
+            is_shared = is_shared &&
+                        strcmp(source_of(&cards[i], figure), source_of(&cards[0], figure)) == 0;
+        }
+        for (size_t i = 0; i < (is_shared && n_cards > 0 ? 1 : n_cards); i++) {
+            tide_table_row_begin(table);
+            tide_cell_text(table, FIGURES[figure]);
+            tide_cell_text(table, is_shared ? "all" : cards[i].name);
+            tide_cell_text(table, source_of(&cards[i], figure));
+        }
+    }
+}
+
 static int run(int argc, char **argv) {
+    devices_options options = {"text"};
     int exit_status = TIDE_EXIT_SUCCESS;
-    if (!tide_cli_parse(&TABLE, argc, argv, NULL, NULL, &exit_status)) {
+    if (!tide_cli_parse(&TABLE, argc, argv, &options, NULL, &exit_status)) {
         return exit_status;
     }
-    return tide_cli_finish("devices", TIDE_EXIT_SUCCESS);
+    tide_report report;
+    tide_report_init(&report);
+    add_parts(&report);
+    add_cards(&report);
+    add_sources(&report);
+    int format = tide_format_from_name(options.format);
+    tide_status status =
+        tide_report_print(&report, format < 0 ? TIDE_FORMAT_TEXT : (tide_format)format, stdout);
+    tide_report_fini(&report);
+    return status == TIDE_OK ? tide_cli_finish("devices", TIDE_EXIT_SUCCESS)
+                             : tide_cli_fail("devices", status, NULL);
 }
 
 const tide_command tide_command_devices = {

@@ -65,7 +65,6 @@ static tide_status write_report(const tide_profile_plan *plan, tide_error *error
         return TIDE_OK;
     }
     TIDE_TRY(tide_html_report_write(plan->report_path, runs, n, error));
-    printf("report: %s\n", plan->report_path);
     return plan->options->open_browser ? tide_browser_open(plan->report_path, error) : TIDE_OK;
 }
 

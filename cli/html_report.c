@@ -1,7 +1,36 @@
 #include "cli/html_report.h"
 
+#include <cjson/cJSON.h>
+
 #include "common/hostmem.h"
+#include "snapshot/compare.h"
 #include "viewer/report.h"
+
+/* {"sentence": "..."} of several runs. NULL stays NULL: a report without it is no worse than one
+ * that is not written. The caller releases it with cJSON_free. */
+static char *compare(const tide_html_run *runs, size_t n) {
+    tide_compare_input inputs[TIDE_COMPARE_MAX_RUNS];
+    tide_compare *comparison = NULL;
+    if (n < 2 || n > TIDE_COMPARE_MAX_RUNS) {
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        inputs[i] =
+            (tide_compare_input){.label = runs[i].label != NULL ? runs[i].label : runs[i].path,
+                                 .snapshot = runs[i].snapshot};
+    }
+    if (tide_compare_create(inputs, n, &comparison, NULL) != TIDE_OK) {
+        return NULL;
+    }
+    cJSON *document = cJSON_CreateObject();
+    char *text = NULL;
+    if (cJSON_AddStringToObject(document, "sentence", comparison->sentence) != NULL) {
+        text = cJSON_PrintUnformatted(document);
+    }
+    cJSON_Delete(document);
+    tide_compare_destroy(comparison);
+    return text;
+}
 
 tide_status tide_html_report_write(const char *path, const tide_html_run *runs, size_t n,
                                    tide_error *error) {
@@ -13,7 +42,9 @@ tide_status tide_html_report_write(const char *path, const tide_html_run *runs, 
     for (size_t i = 0; i < n; i++) {
         inputs[i] = (tide_report_input){.label = runs[i].label, .path = runs[i].path};
     }
-    tide_status status = tide_report_write(path, inputs, n, NULL, error);
+    char *comparison = compare(runs, n);
+    tide_status status = tide_report_write(path, inputs, n, comparison, error);
+    cJSON_free(comparison);
     mem->release(mem->ctx, inputs);
     return status;
 }

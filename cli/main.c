@@ -6,16 +6,10 @@
 
 static const tide_command *const COMMANDS[] = {
     &tide_command_profile,
-#ifdef TIDEMARK_COMMAND_SUMMARY
     &tide_command_summary,
-#endif
-#ifdef TIDEMARK_COMMAND_COMPARE
     &tide_command_compare,
-#endif
     &tide_command_view,
-#ifdef TIDEMARK_COMMAND_DUMP
     &tide_command_dump,
-#endif
 #ifdef TIDEMARK_COMMAND_CHECK_REFERENCE
     &tide_command_check_reference,
 #endif

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "cli/profile_internal.h"
+#include "cli/snapshot_words.h"
 #include "common/bytes.h"
 
-enum { N_STACKS_SHOWN = 3, N_FRAMES_SHOWN = 3 };
+enum { N_STACKS_SHOWN = 3, N_FRAMES_SHOWN = 3, FRAMES_TEXT = 512 };
 
 /* Blocks alive that one call stack allocated. */
 typedef struct group {
@@ -16,29 +17,15 @@ typedef struct group {
     uint32_t name; /* of the first of its blocks; TIDE_NONE */
 } group;
 
-static void print_frame(const tide_snapshot *snapshot, uint32_t frame) {
-    const tide_frame_row *row = &snapshot->frames[frame];
-    const char *function = tide_snapshot_text(snapshot, row->function);
-    const char *file = tide_snapshot_text(snapshot, row->file);
-    fprintf(stderr, "%s", function[0] != '\0' ? function : "?");
-    if (file[0] != '\0' && row->line > 0) {
-        fprintf(stderr, " (%s:%d)", file, row->line);
-    }
-}
-
 static void print_group(const tide_snapshot *snapshot, const group *shown) {
     const char *name = tide_snapshot_text(snapshot, shown->name);
     char text[TIDE_BYTES_TEXT];
     fprintf(stderr, "    %s", tide_bytes_format((int64_t)shown->n_bytes, text));
     fprintf(stderr, " in %zu block%s%s%s: ", shown->n_blocks, shown->n_blocks == 1 ? "" : "s",
             name[0] != '\0' ? ", such as " : "", name);
-    uint32_t node = shown->stack;
-    for (size_t n = 0; n < N_FRAMES_SHOWN && node != TIDE_NONE; n++) {
-        fprintf(stderr, "%s", n > 0 ? " < " : "");
-        print_frame(snapshot, snapshot->stacks[node].frame);
-        node = snapshot->stacks[node].parent;
-    }
-    fprintf(stderr, "\n");
+    char frames[FRAMES_TEXT];
+    tide_words_stack(snapshot, shown->stack, N_FRAMES_SHOWN, frames, sizeof(frames));
+    fprintf(stderr, "%s\n", frames);
 }
 
 static int by_stack(const void *left, const void *right) {

@@ -1,5 +1,6 @@
 /* The options of `tidemark profile`. */
 #include "cli/profile_internal.h"
+#include "cli/table.h"
 
 static const char *size_at(size_t i) {
     return tide_model_preset_name(i);
@@ -19,11 +20,6 @@ static const char *attention_at(size_t i) {
 
 static const char *recompute_at(size_t i) {
     return i < TIDE_N_RECOMPUTES ? tide_recompute_name((int)i) : NULL;
-}
-
-static const char *format_at(size_t i) {
-    static const char *const FORMATS[] = {"text", "markdown", "csv", "latex", "json"};
-    return i < sizeof(FORMATS) / sizeof(FORMATS[0]) ? FORMATS[i] : NULL;
 }
 
 #define AT(member) offsetof(tide_profile_options, member)
@@ -88,8 +84,8 @@ static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, NULL, 'o', "FILE.json.gz",
      "the snapshot; a folder: default names in it, and the one way for lists", "output", NULL, NULL,
      AT(output)},
-    {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the tables; default text", NULL, NULL, format_at,
-     AT(format)},
+    {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the tables; default text", NULL, NULL,
+     tide_format_name, AT(format)},
     {TIDE_OPTION_FLAG, "strip-private", 0, NULL,
      "leave out command line, host name and folders of absolute paths", NULL, NULL, NULL,
      AT(strip_private)},

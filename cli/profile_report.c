@@ -4,16 +4,32 @@
 #include <string.h>
 
 #include "cli/profile_internal.h"
+#include "cli/table.h"
 #include "common/bytes.h"
 #include "common/statistics.h"
+#include "snapshot/compare.h"
 #include "snapshot/summary.h"
 
-enum { CELL_BYTES = 160 };
+static tide_format format_of(const tide_profile_plan *plan) {
+    int format = tide_format_from_name(plan->options->format);
+    return format < 0 ? TIDE_FORMAT_TEXT : (tide_format)format;
+}
+
+/* "snapshot: PATH" for people, the bare path for programs. */
+static void say_path(const tide_profile_plan *plan, tide_report *report, const char *key,
+                     const char *path) {
+    tide_format format = format_of(plan);
+    if (format == TIDE_FORMAT_JSON || format == TIDE_FORMAT_CSV) {
+        tide_report_say(report, key, "%s", path);
+    } else {
+        tide_report_say(report, key, "%s: %s", key, path);
+    }
+}
 
 /* ---- times ---- */
 
 static const tide_snapshot_phase *find_phase(const tide_snapshot *snapshot, const char *name) {
-    for (size_t i = 0; i < snapshot->timing.n_phases; i++) {
+    for (size_t i = 0; snapshot != NULL && i < snapshot->timing.n_phases; i++) {
         if (strcmp(snapshot->timing.phases[i].name, name) == 0) {
             return &snapshot->timing.phases[i];
         }
@@ -21,180 +37,303 @@ static const tide_snapshot_phase *find_phase(const tide_snapshot *snapshot, cons
     return NULL;
 }
 
-/* By the device's clock; by the host's where the device has none. */
-static tide_statistics phase_statistics(const tide_snapshot_phase *phase) {
+/* By the device's clock; by the host's where the device has none. All -1: no times. */
+static tide_statistics statistics_of(const tide_snapshot *snapshot, const char *phase_name) {
+    const tide_snapshot_phase *phase = find_phase(snapshot, phase_name);
+    if (phase == NULL) {
+        return tide_statistics_of(NULL, 0);
+    }
     tide_statistics device = tide_statistics_of(phase->device_ms, phase->n_samples);
     return device.mean >= 0.0 ? device : tide_statistics_of(phase->host_ms, phase->n_samples);
 }
 
 /* Tokens of a step over the mean time of a step; -1 without times. */
 static double tokens_per_second(const tide_snapshot *snapshot) {
-    const tide_snapshot_phase *step = find_phase(snapshot, "step");
-    double mean_ms = step != NULL ? phase_statistics(step).mean : -1.0;
+    double mean_ms = statistics_of(snapshot, "step").mean;
+    if (mean_ms <= 0.0) {
+        return -1.0;
+    }
     double n_tokens = (double)snapshot->run.batch_size * (double)snapshot->run.context_length;
-    return mean_ms > 0.0 ? n_tokens / (mean_ms * 1e-3) : -1.0;
+    return n_tokens / (mean_ms * 1e-3);
 }
 
-static void print_timing(const tide_snapshot *snapshot, bool computes) {
+static void cell_rate(tide_table *table, double rate) {
+    if (rate >= 0.0) {
+        tide_cell_count(table, (int64_t)(rate + 0.5));
+    } else {
+        tide_cell_none(table);
+    }
+}
+
+static void add_timing(const tide_snapshot *snapshot, bool computes, tide_report *report) {
     const tide_snapshot_timing *timing = &snapshot->timing;
-    printf("\ntime of %" PRId64 " measured step%s after %" PRId64 " of warm-up",
-           timing->measured_steps, timing->measured_steps == 1 ? "" : "s", timing->warmup_steps);
     if (!computes) {
-        printf(": not computed (the virtual device has no times)\n");
+        tide_report_say(report, "timing", "times: not computed (the virtual device has none)");
         return;
     }
-    printf(", mean ± std in ms\n");
+    tide_report_say(
+        report, "timing", "times of %" PRId64 " measured step%s after %" PRId64 " of warm-up",
+        timing->measured_steps, timing->measured_steps == 1 ? "" : "s", timing->warmup_steps);
+    tide_table *table = tide_report_table(report, "phases", "time per phase");
+    tide_table_column(table, "phase", "phase", false);
+    tide_table_column(table, "mean_ms", "mean", true);
+    tide_table_column(table, "std_ms", "± std", true);
+    tide_table_column(table, "samples", "samples", true);
     for (size_t i = 0; i < timing->n_phases; i++) {
-        tide_statistics ms = phase_statistics(&timing->phases[i]);
-        if (ms.mean < 0.0) {
-            printf("  %-16s %12s\n", timing->phases[i].name, "no sample");
-        } else {
-            printf("  %-16s %12.2f ± %.2f\n", timing->phases[i].name, ms.mean, ms.std);
-        }
+        const tide_snapshot_phase *phase = &timing->phases[i];
+        tide_statistics ms = statistics_of(snapshot, phase->name);
+        tide_table_row_begin(table);
+        tide_cell_text(table, phase->name);
+        tide_cell_ms(table, ms.mean);
+        tide_cell_ms(table, ms.std);
+        tide_cell_count(table, (int64_t)phase->n_samples);
     }
     double rate = tokens_per_second(snapshot);
     if (rate >= 0.0) {
-        printf("  %-16s %12.0f\n", "tokens/s", rate);
+        tide_report_say(report, "tokens_per_second", "%.0f tokens/s", rate);
     }
 }
 
 /* ---- a single run ---- */
 
-/* "in step 1, backward, layer 11". */
-static void print_where(const tide_summary_peak *peak) {
-    if (peak->step >= 0) {
-        printf(" in %s %" PRId64, peak->step_name, peak->step);
-    }
-    if (peak->phase[0] != '\0') {
-        printf("%s %s", peak->step >= 0 ? "," : " in", peak->phase);
-    }
-}
-
-static void print_peak(const tide_summary_device *device) {
-    const tide_summary_peak *peak = &device->peak;
-    char text[TIDE_BYTES_TEXT];
-    printf("peak: %s", tide_bytes_format(peak->totals.allocated_bytes, text));
-    printf(" (%" PRId64 " bytes) allocated", peak->totals.allocated_bytes);
-    print_where(peak);
-    printf("; %s reserved at most\n",
-           tide_bytes_format(device->max[TIDE_MAX_RESERVED].bytes, text));
+static void add_categories(const tide_summary_peak *peak, tide_report *report) {
+    tide_table *table = tide_report_table(report, "categories", "alive at the peak");
+    tide_table_column(table, "category", "category", false);
+    tide_table_column(table, "bytes", "bytes", true);
+    tide_table_column(table, "percent", "share", true);
     for (size_t i = 0; i < peak->by_category.n_shares; i++) {
         const tide_share *share = &peak->by_category.shares[i];
         if (share->bytes > 0) {
-            double percent = 100.0 * (double)share->bytes / (double)peak->totals.allocated_bytes;
-            printf("  %-16s %12s %6.1f %%\n", share->label, tide_bytes_format(share->bytes, text),
-                   percent);
+            tide_table_row_begin(table);
+            tide_cell_text(table, share->label);
+            tide_cell_bytes(table, share->bytes);
+            tide_cell_percent(table,
+                              100.0 * (double)share->bytes / (double)peak->totals.allocated_bytes);
         }
     }
-    printf("  %-16s %12" PRId64 " bytes\n", "requested", peak->asked_bytes);
-    printf("  %-16s %12" PRId64 " bytes\n", "rounding", peak->rounding_bytes);
-    printf("  %-16s %12" PRId64 " bytes\n", "unsplit tails", peak->unsplit_bytes);
+    tide_report_say(report, "accounting",
+                    "%" PRId64 " bytes allocated = %" PRId64 " requested + %" PRId64
+                    " rounding + %" PRId64 " unsplit tails",
+                    peak->totals.allocated_bytes, peak->asked_bytes, peak->rounding_bytes,
+                    peak->unsplit_bytes);
+}
+
+/* "peak: 1.93 GiB allocated in step 1, backward; 2.16 GiB reserved at most". */
+static void add_peak(const tide_summary_device *device, tide_report *report) {
+    const tide_summary_peak *peak = &device->peak;
+    char allocated[TIDE_BYTES_TEXT];
+    char reserved[TIDE_BYTES_TEXT];
+    char where[128] = "";
+    if (peak->step >= 0) {
+        snprintf(where, sizeof(where), " in %.40s %" PRId64 "%s%.40s", peak->step_name, peak->step,
+                 peak->phase[0] != '\0' ? ", " : "", peak->phase);
+    } else if (peak->phase[0] != '\0') {
+        snprintf(where, sizeof(where), " in %.40s", peak->phase);
+    }
+    tide_report_say(report, "peak", "peak: %s allocated%s; %s reserved at most",
+                    tide_bytes_format(peak->totals.allocated_bytes, allocated), where,
+                    tide_bytes_format(device->max[TIDE_MAX_RESERVED].bytes, reserved));
+    add_categories(peak, report);
+}
+
+static void add_memory(const tide_profile_plan *plan, const tide_summary *summary,
+                       tide_report *report) {
+    const tide_profile_run *run = &plan->runs[0];
+    char allocated[TIDE_BYTES_TEXT];
+    char reserved[TIDE_BYTES_TEXT];
+    if (plan->options->no_record) {
+        tide_report_say(report, "peak",
+                        "peak: %s allocated, %s reserved at most; allocations were not recorded",
+                        tide_bytes_format(run->allocated_peak_bytes, allocated),
+                        tide_bytes_format(run->reserved_peak_bytes, reserved));
+    } else if (summary->n_devices > 0) {
+        add_peak(&summary->devices[tide_summary_main_device(summary)], report);
+    }
 }
 
 tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error *error) {
     const tide_profile_run *run = &plan->runs[0];
-    printf("%s on %s\n", run->name, plan->device);
-    if (plan->options->no_record) {
-        char allocated[TIDE_BYTES_TEXT];
-        char reserved[TIDE_BYTES_TEXT];
-        printf("peak: %s allocated, %s reserved at most; allocations were not recorded\n",
-               tide_bytes_format(run->allocated_peak_bytes, allocated),
-               tide_bytes_format(run->reserved_peak_bytes, reserved));
-    } else {
-        tide_summary *summary = NULL;
-        TIDE_TRY(tide_summary_create(run->snapshot, &summary, error));
-        if (summary->n_devices > 0) {
-            print_peak(&summary->devices[tide_summary_main_device(summary)]);
-        }
-        tide_summary_destroy(summary);
+    tide_summary *summary = NULL;
+    tide_report report;
+    TIDE_TRY(tide_summary_create(run->snapshot, &summary, error));
+    tide_report_init(&report);
+    tide_report_say(&report, "run", "%s on %s%s", run->name, plan->device,
+                    run->outcome == TIDE_RUN_OOM ? ": does not fit" : "");
+    add_memory(plan, summary, &report);
+    if (run->outcome != TIDE_RUN_OOM) {
+        add_timing(run->snapshot, plan->kind != TIDE_DEVICE_VIRTUAL, &report);
     }
-    print_timing(run->snapshot, plan->kind != TIDE_DEVICE_VIRTUAL);
     if (run->is_saved) {
-        printf("\nsnapshot: %s\n", run->path);
+        say_path(plan, &report, "snapshot", run->path);
     }
-    return TIDE_OK;
+    if (plan->report_path[0] != '\0' && run->is_saved) {
+        say_path(plan, &report, "report", plan->report_path);
+    }
+    tide_status status = tide_report_print(&report, format_of(plan), stdout);
+    tide_report_fini(&report);
+    tide_summary_destroy(summary);
+    return status;
 }
 
 /* ---- a list ---- */
 
-enum { COLUMN_RUN = 0, COLUMN_ALLOCATED, COLUMN_RESERVED, COLUMN_TIMES };
+enum { N_TIMES = 4 };
 
-/* "12.34 ± 0.05", "not computed", "-". */
-static void format_time(const tide_profile_run *run, const char *phase_name, bool computes,
-                        char cell[CELL_BYTES]) {
-    const tide_snapshot_phase *phase =
-        run->snapshot != NULL ? find_phase(run->snapshot, phase_name) : NULL;
-    tide_statistics ms = {.mean = -1.0};
-    if (phase != NULL) {
-        ms = phase_statistics(phase);
+static const struct {
+    const char *phase;
+    const char *mean_key;
+    const char *std_key;
+} TIMES[N_TIMES] = {{"forward", "forward_ms", "forward_std_ms"},
+                    {"backward", "backward_ms", "backward_std_ms"},
+                    {"optimizer", "optimizer_ms", "optimizer_std_ms"},
+                    {"step", "step_ms", "step_std_ms"}};
+
+/* Which columns the table of this list has: none that would be empty in every row. */
+typedef struct list_columns {
+    bool has_refusals; /* a run did not fit */
+    bool has_time[N_TIMES];
+    bool has_rate;
+} list_columns;
+
+static list_columns choose_columns(const tide_profile_plan *plan) {
+    list_columns columns = {.has_refusals = false};
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        const tide_profile_run *run = &plan->runs[i];
+        columns.has_refusals = columns.has_refusals || run->outcome == TIDE_RUN_OOM ||
+                               run->outcome == TIDE_RUN_NO_HOST;
+        for (size_t t = 0; t < N_TIMES; t++) {
+            columns.has_time[t] =
+                columns.has_time[t] || statistics_of(run->snapshot, TIMES[t].phase).mean >= 0.0;
+        }
+        columns.has_rate = columns.has_time[N_TIMES - 1];
     }
-    if (ms.mean >= 0.0) {
-        snprintf(cell, CELL_BYTES, "%.2f ± %.2f", ms.mean, ms.std);
-    } else {
-        snprintf(cell, CELL_BYTES, "%s", phase != NULL && !computes ? "not computed" : "-");
-    }
+    return columns;
 }
 
-static void format_outcome(const tide_profile_run *run, char cell[CELL_BYTES]) {
-    char first[TIDE_BYTES_TEXT];
-    char second[TIDE_BYTES_TEXT];
-    switch (run->outcome) {
+static void add_columns(const list_columns *columns, tide_table *table) {
+    tide_table_column(table, "run", "run", false);
+    tide_table_column(table, "outcome", "outcome", false);
+    tide_table_column(table, "allocated_bytes", "allocated", true);
+    tide_table_column(table, "reserved_bytes", "reserved", true);
+    if (columns->has_refusals) {
+        tide_table_column(table, "asked_bytes", "asked for", true);
+        tide_table_column(table, "free_bytes", "free", true);
+    }
+    for (size_t t = 0; t < N_TIMES; t++) {
+        if (columns->has_time[t]) {
+            tide_table_column(table, TIMES[t].mean_key, TIMES[t].phase, true);
+            tide_table_column(table, TIMES[t].std_key, "± std", true);
+        }
+    }
+    if (columns->has_rate) {
+        tide_table_column(table, "tokens_per_second", "tokens/s", true);
+    }
+    tide_table_column(table, "snapshot", "snapshot", false);
+}
+
+static const char *outcome_text(tide_profile_outcome outcome) {
+    switch (outcome) {
     case TIDE_RUN_COMPLETED:
-        snprintf(cell, CELL_BYTES, "fits");
-        break;
+        return "fits";
     case TIDE_RUN_OOM:
-        snprintf(cell, CELL_BYTES, "does not fit: asked for %s with %s free",
-                 tide_bytes_format((int64_t)run->oom.requested_bytes, first),
-                 tide_bytes_format((int64_t)run->oom.free_bytes, second));
-        break;
+        return "does not fit";
     case TIDE_RUN_NO_HOST:
-        snprintf(cell, CELL_BYTES, "not started: needs %s, the host has %s free",
-                 tide_bytes_format((int64_t)run->need_bytes, first),
-                 tide_bytes_format((int64_t)run->available_bytes, second));
-        break;
+        return "not started: the host is too small";
     case TIDE_RUN_FAILED:
-        snprintf(cell, CELL_BYTES, "failed: %s", tide_status_text(run->status));
         break;
+    }
+    return "failed";
+}
+
+/* A device without a bound has more free than can be counted. */
+static int64_t countable(uint64_t n_bytes) {
+    return n_bytes > INT64_MAX ? -1 : (int64_t)n_bytes;
+}
+
+static void add_refusal(const tide_profile_run *run, tide_table *table) {
+    switch (run->outcome) {
+    case TIDE_RUN_OOM:
+        tide_cell_bytes(table, countable(run->oom.requested_bytes));
+        tide_cell_bytes(table, countable(run->oom.free_bytes));
+        return;
+    case TIDE_RUN_NO_HOST:
+        tide_cell_bytes(table, countable(run->need_bytes));
+        tide_cell_bytes(table, countable(run->available_bytes));
+        return;
+    default:
+        tide_cell_none(table);
+        tide_cell_none(table);
     }
 }
 
-enum { N_TIMES = 4, N_COLUMNS = COLUMN_TIMES + N_TIMES + 2 };
-
-static const char *const TIMES[N_TIMES] = {"forward", "backward", "optimizer", "step"};
-
-static void fill_row(const tide_profile_plan *plan, const tide_profile_run *run,
-                     char cells[N_COLUMNS][CELL_BYTES]) {
-    char text[TIDE_BYTES_TEXT];
+static void add_row(const tide_profile_run *run, const list_columns *columns, tide_table *table) {
     bool was_run = run->allocated_peak_bytes > 0;
-    snprintf(cells[COLUMN_RUN], CELL_BYTES, "%s", run->name);
-    snprintf(cells[COLUMN_ALLOCATED], CELL_BYTES, "%s",
-             tide_bytes_format(was_run ? run->allocated_peak_bytes : -1, text));
-    snprintf(cells[COLUMN_RESERVED], CELL_BYTES, "%s",
-             tide_bytes_format(was_run ? run->reserved_peak_bytes : -1, text));
-    for (size_t i = 0; i < N_TIMES; i++) {
-        format_time(run, TIMES[i], plan->kind != TIDE_DEVICE_VIRTUAL, cells[COLUMN_TIMES + i]);
+    tide_table_row_begin(table);
+    tide_cell_text(table, run->name);
+    tide_cell_text(table, outcome_text(run->outcome));
+    tide_cell_bytes(table, was_run ? run->allocated_peak_bytes : -1);
+    tide_cell_bytes(table, was_run ? run->reserved_peak_bytes : -1);
+    if (columns->has_refusals) {
+        add_refusal(run, table);
     }
-    double rate = run->snapshot != NULL ? tokens_per_second(run->snapshot) : -1.0;
-    snprintf(cells[N_COLUMNS - 2], CELL_BYTES, rate >= 0.0 ? "%.0f" : "-", rate);
-    format_outcome(run, cells[N_COLUMNS - 1]);
+    for (size_t t = 0; t < N_TIMES; t++) {
+        if (columns->has_time[t]) {
+            tide_statistics ms = statistics_of(run->snapshot, TIMES[t].phase);
+            tide_cell_ms(table, ms.mean);
+            tide_cell_ms(table, ms.std);
+        }
+    }
+    if (columns->has_rate) {
+        cell_rate(table, tokens_per_second(run->snapshot));
+    }
+    if (run->is_saved) {
+        tide_cell_text(table, run->path);
+    } else {
+        tide_cell_none(table);
+    }
+}
+
+/* The sentence that compares the runs that were recorded. */
+static tide_status add_comparison(const tide_profile_plan *plan, tide_report *report,
+                                  tide_error *error) {
+    tide_compare_input inputs[TIDE_PROFILE_MAX_RUNS];
+    tide_compare *comparison = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        const tide_profile_run *run = &plan->runs[i];
+        if (run->snapshot != NULL) {
+            inputs[n++] = (tide_compare_input){.label = run->name, .snapshot = run->snapshot};
+        }
+    }
+    if (n < 2 || plan->options->no_record) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_compare_create(inputs, n, &comparison, error));
+    tide_report_say(report, "comparison", "%s", comparison->sentence);
+    tide_compare_destroy(comparison);
+    return TIDE_OK;
 }
 
 tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *error) {
-    static const char *const HEAD[N_COLUMNS] = {"run",     "allocated", "reserved",
-                                                "forward", "backward",  "optimizer",
-                                                "step",    "tokens/s",  "outcome"};
-    (void)error;
-    for (size_t c = 0; c < N_COLUMNS; c++) {
-        printf("%s%s", c > 0 ? "  " : "", HEAD[c]);
-    }
-    printf("\n");
+    tide_report report;
+    list_columns columns = choose_columns(plan);
+    tide_report_init(&report);
+    tide_report_say(&report, "device", "%zu runs on %s%s", plan->n_runs, plan->device,
+                    plan->kind == TIDE_DEVICE_VIRTUAL ? "; times: not computed" : "");
+    tide_table *table = tide_report_table(&report, "runs", "runs");
+    add_columns(&columns, table);
+    bool is_any_saved = false;
     for (size_t i = 0; i < plan->n_runs; i++) {
-        char cells[N_COLUMNS][CELL_BYTES];
-        fill_row(plan, &plan->runs[i], cells);
-        for (size_t c = 0; c < N_COLUMNS; c++) {
-            printf("%s%s", c > 0 ? "  " : "", cells[c]);
-        }
-        printf("\n");
+        add_row(&plan->runs[i], &columns, table);
+        is_any_saved = is_any_saved || plan->runs[i].is_saved;
     }
-    return TIDE_OK;
+    tide_status status = add_comparison(plan, &report, error);
+    if (is_any_saved) {
+        say_path(plan, &report, "report", plan->report_path);
+    }
+    if (status == TIDE_OK) {
+        status = tide_report_print(&report, format_of(plan), stdout);
+    }
+    tide_report_fini(&report);
+    return status;
 }
