@@ -56,7 +56,7 @@ static tide_status check_config(const tide_workload_config *config, tide_error *
         return tide_fail(error, TIDE_INVALID,
                          "keep_graph goes with mode forward only: mode %s keeps what backward "
                          "needs by itself",
-                         tide_mode_name(config->mode));
+                         tide_mode_name((int)config->mode));
     }
     return TIDE_OK;
 }
@@ -301,6 +301,9 @@ void tide_workload_result_fini(tide_workload_result *result) {
 }
 
 uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config) {
+    if (tide_model_config_check(&config->model, NULL) != TIDE_OK) {
+        return 0;
+    }
     const tide_memory_model_run run = {
         .model = config->model,
         .mode = config->mode,

@@ -59,24 +59,25 @@ typedef struct tide_workload_result {
     double loss; /* of the last step; NAN when there is none (forward, virtual) */
 } tide_workload_result;
 
-/* create checks the configuration and opens the operators, and allocates nothing on the device: all
- * of that is recorded in run.
- *
- * run allocates what the whole run needs, fills it, and runs the steps; once per workload. On
- * TIDE_DEVICE_OOM the recording up to there is intact and what the run had allocated is
- * still alive, so that a snapshot shows it: release it with tide_workload_destroy. `ret_result` is
- * filled even on failure, with the samples so far; fini it in any case. */
 typedef struct tide_workload tide_workload;
+
+/* Checks the configuration and opens the operators; allocates nothing on the device. Cache and
+ * recorder (NULL: no scopes) are borrowed and outlive the workload. */
 TIDE_NODISCARD tide_status tide_workload_create(const tide_workload_config *config,
                                                 tide_cache *cache, tide_recorder *recorder,
                                                 tide_workload **ret_workload, tide_error *error);
+/* Allocates what the whole run needs, fills it, and runs the steps; once per workload. On
+ * TIDE_DEVICE_OOM the recording up to there is intact and what the run had allocated is still
+ * alive, so that a snapshot shows it: tide_workload_destroy releases it. `ret_result` is filled
+ * even on failure, with the samples so far; fini it in any case. */
 TIDE_NODISCARD tide_status tide_workload_run(tide_workload *workload,
                                              tide_workload_result *ret_result, tide_error *error);
 void tide_workload_destroy(tide_workload *workload);
 void tide_workload_result_fini(tide_workload_result *result);
 
 /* A lower bound of what the run will need on the device, by the closed forms of
- * docs/memory-model.md: for refusing a run that cannot fit the host before it starts. */
+ * docs/memory-model.md, the GEMM library's workspace left out: for refusing a run that cannot fit
+ * the host before it starts. 0 for a configuration that tide_model_config_check refuses. */
 uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config);
 
 #ifdef __cplusplus

@@ -52,9 +52,10 @@ static void describe(const tide_workload_config *config, char text[256]) {
                    "%s, recompute %s, clip %g",
                    model->size, model->d_model, model->d_ff, model->n_layers, model->n_heads,
                    model->vocab_size, model->context_length, model->batch_size,
-                   tide_mode_name(config->mode), config->keep_graph ? " --keep-graph" : "",
-                   tide_precision_name(config->precision), tide_attention_name(config->attention),
-                   tide_recompute_name(config->recompute), config->clip_grad_norm);
+                   tide_mode_name((int)config->mode), config->keep_graph ? " --keep-graph" : "",
+                   tide_precision_name((int)config->precision),
+                   tide_attention_name((int)config->attention),
+                   tide_recompute_name((int)config->recompute), config->clip_grad_norm);
 }
 
 /* Instants that set a peak somewhere, so that the tests can say what they have not seen. */
