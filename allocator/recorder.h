@@ -30,7 +30,8 @@ typedef enum tide_full_policy {
 
 typedef struct tide_recorder_config {
     const tide_hostmem *mem;      /* borrowed; outlives the recorder */
-    size_t log_bytes;             /* bound of the event log; 48 bytes an event */
+    size_t log_bytes;             /* bound of the event log, 48 bytes an event; the table of scopes
+                                     may take as much again */
     tide_full_policy full_policy; /* default TIDE_FULL_KEEP_NEWEST */
     bool capture_stacks;          /* default true; false also where libunwind is missing */
     int max_frames;               /* deepest stack kept, 1..256; innermost frames win */
