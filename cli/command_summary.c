@@ -1,5 +1,6 @@
 /* tidemark summary: what happened in one run. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +12,13 @@
 #include "snapshot/snapshot.h"
 #include "snapshot/summary.h"
 
-enum { DEFAULT_TOP = 10, MAX_TOP = 100000, SHOWN_FRAMES = 4, SENTENCE_BYTES = 1024 };
+enum {
+    DEFAULT_TOP = 10,
+    MAX_TOP = 100000,
+    SHOWN_FRAMES = 3,
+    SENTENCE_BYTES = 1024,
+    LABEL_BYTES = 48
+};
 
 typedef struct summary_options {
     const char *format; /* a choice of tide_format_name */
@@ -133,22 +140,16 @@ static void maxima_table(const view *of) {
     }
 }
 
-static tide_table *share_table(const view *of, const char *key, const char *title,
-                               const char *label_key, const char *label_title) {
-    tide_table *table = tide_report_table(of->report, key, title);
-    tide_table_column(table, label_key, label_title, false);
+/* The columns that every table of shares has behind its first, or before its last. */
+static void share_columns(tide_table *table) {
     tide_table_column(table, "bytes", "allocated", true);
     tide_table_column(table, "share_percent", "share", true);
     tide_table_column(table, "requested_bytes", "requested", true);
     tide_table_column(table, "blocks", "blocks", true);
     tide_table_column(table, "largest", "largest block", false);
-    return table;
 }
 
-static void share_row(const view *of, tide_table *table, const char *label,
-                      const tide_share *share) {
-    tide_table_row_begin(table);
-    tide_cell_text(table, label);
+static void share_cells(const view *of, tide_table *table, const tide_share *share) {
     tide_cell_bytes(table, share->bytes);
     tide_cell_percent(table, share_of(of, share->bytes));
     tide_cell_bytes(table, share->requested_bytes);
@@ -156,26 +157,36 @@ static void share_row(const view *of, tide_table *table, const char *label,
     tide_cell_text(table, share->largest_name);
 }
 
-/* One row for what the table has no room for. */
-static void others_row(const view *of, tide_table *table, const tide_split *split) {
+/* What the table has no room for, with a label for it; false when all of it has. */
+static bool others(const view *of, const tide_split *split, tide_share *ret_rest,
+                   char ret_label[LABEL_BYTES]) {
     if (split->n_shares <= of->top) {
-        return;
+        return false;
     }
-    char label[48];
     tide_share rest = {.largest_name = ""};
     for (size_t i = of->top; i < split->n_shares; i++) {
         rest.bytes += split->shares[i].bytes;
         rest.requested_bytes += split->shares[i].requested_bytes;
         rest.n_blocks += split->shares[i].n_blocks;
     }
-    snprintf(label, sizeof(label), "(%zu others)", split->n_shares - of->top);
-    share_row(of, table, label, &rest);
+    snprintf(ret_label, LABEL_BYTES, "(%zu others)", split->n_shares - of->top);
+    *ret_rest = rest;
+    return true;
+}
+
+static void share_row(const view *of, tide_table *table, const char *label,
+                      const tide_share *share) {
+    tide_table_row_begin(table);
+    tide_cell_text(table, label);
+    share_cells(of, table, share);
 }
 
 static void category_table(const view *of) {
     tide_table *table =
-        share_table(of, "by_category", "Alive at the peak, by category", "category", "category");
+        tide_report_table(of->report, "by_category", "Alive at the peak, by category");
     const tide_split *split = &of->device->peak.by_category;
+    tide_table_column(table, "category", "category", false);
+    share_columns(table);
     for (size_t i = 0; i < split->n_shares; i++) {
         if (split->shares[i].n_blocks > 0) {
             share_row(of, table, split->shares[i].label, &split->shares[i]);
@@ -185,24 +196,44 @@ static void category_table(const view *of) {
 
 static void path_table(const view *of, const char *key, const char *title,
                        const tide_split *split) {
-    tide_table *table = share_table(of, key, title, "scope", "scope");
+    char label[LABEL_BYTES];
+    tide_share rest;
+    tide_table *table = tide_report_table(of->report, key, title);
+    tide_table_column(table, "scope", "scope", false);
+    share_columns(table);
     for (size_t i = 0; i < split->n_shares && i < of->top; i++) {
-        const char *label = split->shares[i].label;
-        share_row(of, table, label[0] != '\0' ? label : "(outside every scope)", &split->shares[i]);
+        const char *path = split->shares[i].label;
+        share_row(of, table, path[0] != '\0' ? path : "(outside every scope)", &split->shares[i]);
     }
-    others_row(of, table, split);
+    if (others(of, split, &rest, label)) {
+        share_row(of, table, label, &rest);
+    }
+}
+
+/* The stack comes last: it is long. */
+static void stack_row(const view *of, tide_table *table, const char *words,
+                      const tide_share *share) {
+    tide_table_row_begin(table);
+    share_cells(of, table, share);
+    tide_cell_text(table, words);
 }
 
 static void stack_table(const view *of) {
-    tide_table *table = share_table(of, "by_stack", "Alive at the peak, by call stack", "stack",
-                                    "call stack, innermost first");
+    char label[LABEL_BYTES];
+    tide_share rest;
+    tide_table *table =
+        tide_report_table(of->report, "by_stack", "Alive at the peak, by call stack");
     const tide_split *split = &of->device->peak.by_stack;
+    share_columns(table);
+    tide_table_column(table, "stack", "call stack, innermost first", false);
     for (size_t i = 0; i < split->n_shares && i < of->top; i++) {
         char words[SENTENCE_BYTES];
         tide_words_stack(of->snapshot, split->shares[i].key, SHOWN_FRAMES, words, sizeof(words));
-        share_row(of, table, words, &split->shares[i]);
+        stack_row(of, table, words, &split->shares[i]);
     }
-    others_row(of, table, split);
+    if (others(of, split, &rest, label)) {
+        stack_row(of, table, label, &rest);
+    }
 }
 
 static void block_table(const view *of) {

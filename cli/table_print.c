@@ -61,12 +61,14 @@ static void text_table(const tide_table *table, FILE *out) {
 }
 
 void tide_report_print_text(const tide_report *report, FILE *out) {
+    bool after_table = false;
     for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
         if (item->table != NULL) {
             text_table(item->table, out);
         } else {
-            fprintf(out, "%s\n", item->text);
+            fprintf(out, "%s%s\n", after_table ? "\n" : "", item->text);
         }
+        after_table = item->table != NULL;
     }
 }
 

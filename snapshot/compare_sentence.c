@@ -85,46 +85,62 @@ static void say_phase(words *to, const tide_compare_run *run) {
     }
 }
 
-/* The category whose bytes change most in one direction; -1 where none changes enough to tell. */
-static int largest_change(const tide_compare_run *base, const tide_compare_run *other,
-                          bool shrinking) {
+/* How much more of a category `other` has at its peak; 0 where the change is too small to tell. */
+static int64_t telling_change(const tide_compare_run *base, const tide_compare_run *other,
+                              int category) {
+    int64_t change = other->category_bytes[category] - base->category_bytes[category];
+    int64_t bound = base->allocated_bytes / 1000 * TELLING_PER_MILLE;
+    return change > bound || change < -bound ? change : 0;
+}
+
+/* The category that shrinks most from `base` to `other`; -1 where none shrinks enough to tell. */
+static int largest_shrinking(const tide_compare_run *base, const tide_compare_run *other) {
     int found = -1;
-    int64_t largest = base->allocated_bytes / 1000 * TELLING_PER_MILLE;
+    int64_t lowest = 0;
     for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
-        int64_t change = other->category_bytes[i] - base->category_bytes[i];
-        change = shrinking ? -change : change;
-        if (change > largest) {
-            largest = change;
+        int64_t change = telling_change(base, other, i);
+        if (change < lowest) {
+            lowest = change;
             found = i;
         }
     }
     return found;
 }
 
-/* "activations shrink by 3.20 GiB" */
-static void say_change(words *to, const tide_compare_run *base, const tide_compare_run *other,
-                       int category) {
-    int64_t change = other->category_bytes[category] - base->category_bytes[category];
-    bool plural = category != TIDE_OPTIMIZER_STATE;
-    say(to, "%s %s%s by ", category_words(other, category), change < 0 ? "shrink" : "grow",
-        plural ? "" : "s");
-    say_bytes(to, change < 0 ? -change : change);
+/* ": activations take 3.20 GiB less, parameters 1.00 GiB more", by size; nothing where no category
+ * tells. */
+static void say_changes(words *to, const tide_compare_run *base, const tide_compare_run *other) {
+    bool said[TIDE_N_CATEGORIES] = {false};
+    for (int n_said = 0; n_said < TIDE_N_CATEGORIES; n_said++) {
+        int next = -1;
+        int64_t largest = 0;
+        for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+            int64_t change = telling_change(base, other, i);
+            int64_t size = change < 0 ? -change : change;
+            if (!said[i] && size > largest) {
+                largest = size;
+                next = i;
+            }
+        }
+        if (next < 0) {
+            return;
+        }
+        said[next] = true;
+        say(to, "%s%s %s", n_said == 0 ? ": there " : ", ", category_words(other, next),
+            n_said > 0                     ? ""
+            : next == TIDE_OPTIMIZER_STATE ? "takes "
+                                           : "take ");
+        say_bytes(to, largest);
+        say(to, " %s", telling_change(base, other, next) < 0 ? "less" : "more");
+    }
 }
 
-/* "because activations shrink by 3.20 GiB, though parameters grow by 1.00 GiB"; nothing where no
- * category tells. */
-static void say_why(words *to, const tide_compare_run *base, const tide_compare_run *other,
-                    bool lower) {
-    int main_change = largest_change(base, other, lower);
-    int against = largest_change(base, other, !lower);
-    if (main_change < 0) {
-        return;
-    }
-    say(to, " because ");
-    say_change(to, base, other, main_change);
-    if (against >= 0) {
-        say(to, ", though ");
-        say_change(to, base, other, against);
+/* Where the peak moves, if it does. */
+static void say_move(words *to, const tide_compare_run *base, const tide_compare_run *other) {
+    const char *from = base->device->peak.scope_path;
+    const char *there = other->device->peak.scope_path;
+    if (strcmp(from, there) != 0 && from[0] != '\0' && there[0] != '\0') {
+        say(to, "; it moves from %s to %s", from, there);
     }
 }
 
@@ -158,24 +174,27 @@ static void say_completed(words *to, const tide_compare_run *base, const tide_co
         return;
     }
     bool lower = other->allocated_bytes < base->allocated_bytes;
-    say(to, "%s %s the peak by %.1f %%, from ", other->name, lower ? "lowers" : "raises",
-        lower ? -percent(other->allocated_bytes, base->allocated_bytes)
-              : percent(other->allocated_bytes, base->allocated_bytes));
+    bool same = base->dominant == other->dominant;
+    double change = percent(other->allocated_bytes, base->allocated_bytes);
+    if (same && !lower) {
+        say(to, "The peak is set by %s in both: %s cannot lower it and raises it by %.1f %%, from ",
+            category_words(base, base->dominant), other->name, change);
+    } else {
+        say(to, "%s %s the peak by %.1f %%, from ", other->name, lower ? "lowers" : "raises",
+            lower ? -change : change);
+    }
     say_bytes(to, base->allocated_bytes);
     say(to, " to ");
     say_bytes(to, other->allocated_bytes);
-    say(to, ",");
-    say_why(to, base, other, lower);
-    if (to->text[to->n - 1] == ',') {
-        to->n--;
+    say_changes(to, base, other);
+    say_move(to, base, other);
+    if (!same) {
+        say(to, "; it is set by %s with %s and by %s with %s", category_words(base, base->dominant),
+            base->name, category_words(other, other->dominant), other->name);
+    } else if (lower) {
+        say(to, "; it is set by %s in both", category_words(base, base->dominant));
     }
-    say(to, "; it is set by ");
-    if (base->dominant == other->dominant) {
-        say(to, "%s in both.", category_words(base, base->dominant));
-    } else {
-        say(to, "%s with %s and by %s with %s.", category_words(base, base->dominant), base->name,
-            category_words(other, other->dominant), other->name);
-    }
+    say(to, ".");
 }
 
 /* "fp32 does not fit: it asked for 1.00 GiB with 0.50 GiB free in the backward phase, when
@@ -205,7 +224,7 @@ static void say_one_fits(words *to, const tide_compare_run *base, const tide_com
     say(to, ", set by ");
     say_dominant(to, fits);
     say_phase(to, fits);
-    int less = largest_change(stopped, fits, true);
+    int less = largest_shrinking(stopped, fits);
     if (less >= 0) {
         say(to, ": ");
         say_bytes(to, fits->category_bytes[less]);
