@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <math.h>
 #include <string.h>
@@ -59,8 +60,8 @@ static void scopes_are_nested_and_numbered(void **state) {
             continue;
         }
         if (n > 0) {
-            strcpy(expected, STEPS[(n - 1) / 8]);
-            strcat(expected, STEP[(n - 1) % 8]);
+            (void)snprintf(expected, sizeof(expected), "%s%s", STEPS[(n - 1) / 8],
+                           STEP[(n - 1) % 8]);
         }
         assert_string_equal(path, expected);
         n++;
