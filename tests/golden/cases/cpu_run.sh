@@ -1,6 +1,8 @@
 # Real steps on the host: same bytes as the virtual device, and times.
 tiny="--layers 2 --d-model 64 --heads 4 --d-ff 128 --vocab 500 --context 16 --batch 2 --steps 2 --warmup 1"
-tidemark profile $tiny --device cpu -o cpu.json.gz | sed -E 's/ +[0-9.]+ ± [0-9.]+/ MEAN ± STD/; s/(tokens.s) +[0-9]+/\1 N/'
+tidemark profile $tiny --device cpu -o cpu.json.gz |
+    sed -E '/^  (forward|backward|optimizer|step) /s/ +[0-9.]+ +[0-9.]+ +([0-9]+)$/ MEAN STD \1/
+        s/^  phase .*/  phase mean std samples/; s/^[0-9]+ tokens/N tokens/'
 tidemark profile $tiny --device virtual -o virtual.json.gz >/dev/null
 for device in cpu virtual; do
     gunzip -c $device.json.gz | jq -c '.summary[0].max, [.timing.phases[] | {name, n: (.host_ms | length)}]'
