@@ -6,13 +6,10 @@ tide_status tide_ops_open(tide_device *device, tide_precision precision, tide_op
     case TIDE_DEVICE_VIRTUAL:
         return tide_ops_virtual_open(device, ret_ops, error);
     case TIDE_DEVICE_CPU:
-#if TIDE_HAVE_OPS_CPU
         return tide_ops_cpu_open(device, precision, ret_ops, error);
-#endif
     case TIDE_DEVICE_CUDA:
         break;
     }
-    (void)precision;
     return tide_fail(error, TIDE_UNSUPPORTED,
                      "this build has no operators for device %s: use cpu or virtual",
                      tide_device_get_info(device)->spec);
