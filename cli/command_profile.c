@@ -9,15 +9,34 @@
 
 enum { COMMAND_BYTES = 2048 };
 
+/* Appends a letter unless the text is full. */
+static void put(char text[COMMAND_BYTES], size_t *n, char letter) {
+    if (*n + 1 < COMMAND_BYTES) {
+        text[(*n)++] = letter;
+        text[*n] = '\0';
+    }
+}
+
 /* The command line as it could be typed again; cut at the end of the buffer. */
 static void join_command(int argc, char **argv, char text[COMMAND_BYTES]) {
     size_t n = (size_t)snprintf(text, COMMAND_BYTES, "tidemark");
-    for (int i = 0; i < argc && n < COMMAND_BYTES; i++) {
+    for (int i = 0; i < argc; i++) {
         bool is_plain =
             argv[i][0] != '\0' && argv[i][strcspn(argv[i], " \t\n\"'\\$`*?[]{}()<>|&;#~!")] == '\0';
-        const char *quote = is_plain ? "" : "'";
-        int n_more = snprintf(text + n, COMMAND_BYTES - n, " %s%s%s", quote, argv[i], quote);
-        n += n_more > 0 ? (size_t)n_more : 0;
+        put(text, &n, ' ');
+        if (!is_plain) {
+            put(text, &n, '\'');
+        }
+        for (const char *at = argv[i]; *at != '\0'; at++) {
+            /* A quote inside quotes: end them, quote it, begin again. */
+            for (const char *piece = *at == '\'' ? "'\\'" : ""; *piece != '\0'; piece++) {
+                put(text, &n, *piece);
+            }
+            put(text, &n, *at);
+        }
+        if (!is_plain) {
+            put(text, &n, '\'');
+        }
     }
 }
 
@@ -64,17 +83,27 @@ static tide_status write_report(const tide_profile_plan *plan, tide_error *error
     if (plan->report_path[0] == '\0' || n == 0) {
         return TIDE_OK;
     }
-    TIDE_TRY(tide_html_report_write(plan->report_path, runs, n, error));
-    return plan->options->open_browser ? tide_browser_open(plan->report_path, error) : TIDE_OK;
+    return tide_html_report_write(plan->report_path, runs, n, error);
 }
 
 static tide_status print_results(const tide_profile_plan *plan, tide_error *error) {
     if (plan->is_list) {
-        TIDE_TRY(tide_profile_print_list(plan, error));
-    } else if (plan->runs[0].snapshot != NULL) {
-        TIDE_TRY(tide_profile_print_single(plan, error));
+        return tide_profile_print_list(plan, error);
     }
-    return write_report(plan, error);
+    return plan->runs[0].snapshot != NULL ? tide_profile_print_single(plan, error) : TIDE_OK;
+}
+
+/* The HTML report and what is printed: a failure of the one does not keep the other back. */
+static tide_status report(tide_profile_plan *plan, tide_error *error) {
+    tide_status html = write_report(plan, error);
+    if (html != TIDE_OK) {
+        plan->report_path[0] = '\0'; /* not to be named as if it were there */
+        TIDE_TRY(print_results(plan, NULL));
+        return html;
+    }
+    TIDE_TRY(print_results(plan, error));
+    bool opens = plan->options->open_browser && plan->report_path[0] != '\0';
+    return opens ? tide_browser_open(plan->report_path, error) : TIDE_OK;
 }
 
 static int profile(const tide_profile_options *options, const char *command) {
@@ -94,7 +123,7 @@ static int profile(const tide_profile_options *options, const char *command) {
         }
         tell(&plan.runs[i]);
     }
-    status = print_results(&plan, &error);
+    status = report(&plan, &error);
     int exit_status = exit_status_of(&plan);
     if (status != TIDE_OK) {
         int report_status = tide_cli_fail("profile", status, &error);

@@ -227,6 +227,11 @@ static tide_status name_files(tide_profile_plan *plan, tide_error *error) {
         TIDE_TRY(join(plan->runs[0].path, "", output, "", error));
     } else {
         const char *folder = output != NULL ? output : "";
+        if (ends_with(folder, ".gz") && !tide_file_is_folder(folder)) {
+            return tide_fail(error, TIDE_INVALID,
+                             "-o %s: %zu runs write %zu snapshots: name a folder", folder,
+                             plan->n_runs, plan->n_runs);
+        }
         if (output != NULL) {
             TIDE_TRY(tide_file_make_folder(output, error));
         }

@@ -328,7 +328,7 @@ tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *e
         is_any_saved = is_any_saved || plan->runs[i].is_saved;
     }
     tide_status status = add_comparison(plan, &report, error);
-    if (is_any_saved) {
+    if (is_any_saved && plan->report_path[0] != '\0') {
         say_path(plan, &report, "report", plan->report_path);
     }
     if (status == TIDE_OK) {

@@ -6,6 +6,7 @@ run -o missing/run.json.gz
 run -o file/run.json.gz
 run --precision fp32,bf16 -o file
 run --precision fp32,bf16 -o missing/folder
+run --precision fp32,bf16 -o one.json.gz
 run -o "$(printf 'x%.0s' $(seq 300))"
 rm message
 ls
