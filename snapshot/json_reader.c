@@ -192,7 +192,8 @@ static bool take_raw_text(tide_json *json, size_t *ret_at, size_t *ret_size) {
     while (json->at < json->n_bytes && json->text[json->at] != '"') {
         unsigned char c = (unsigned char)json->text[json->at];
         if (c < ' ') {
-            fail_expected(json, "a character of a text");
+            tide_json_fail(json, TIDE_FORMAT, json->at, "a text holds the control character 0x%02x",
+                           c);
             return false;
         }
         json->at += c == '\\' ? 2 : 1;
