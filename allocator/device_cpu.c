@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "allocator/device_host.h"
+#include "allocator/device_host_internal.h"
 #include "common/bytes.h"
 
 static unsigned char *host_pointer(const tide_device_host *host, uint64_t address) {

@@ -1,4 +1,4 @@
-#include "allocator/device_host.h"
+#include "allocator/device_host_internal.h"
 
 #include "common/clock.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "allocator/cards.h"
-#include "allocator/device_host.h"
+#include "allocator/device_host_internal.h"
 
 static void virtual_close(tide_device *device) {
     tide_device_host_destroy((tide_device_host *)device);

@@ -1,9 +1,9 @@
-/* device_host.h - what cpu and virtual share: addresses under a lock, streams that are only
- * numbers, and events that are timestamps, because every operation on them is done when its call
- * returns.
+/* device_host_internal.h - what cpu and virtual share: addresses under a lock, streams that are
+ * only numbers, and events that are timestamps, because every operation on them is done when its
+ * call returns.
  */
-#ifndef TIDE_ALLOCATOR_DEVICE_HOST_H
-#define TIDE_ALLOCATOR_DEVICE_HOST_H
+#ifndef TIDE_ALLOCATOR_DEVICE_HOST_INTERNAL_H
+#define TIDE_ALLOCATOR_DEVICE_HOST_INTERNAL_H
 
 #include <pthread.h>
 
