@@ -148,6 +148,12 @@ static void translate_numbers(tide_reading *reading) {
         tide_event *row = &reading->events[i];
         row->action = translate(&reading->actions, row->action);
         row->category = translate(&reading->categories, row->category);
+        if (row->action == TIDE_NO_NUMBER) {
+            char place[TIDE_PLACE_BYTES];
+            snprintf(place, sizeof(place), "events.action[%zu]", i);
+            tide_reading_fail_at(reading, place, "the file's 'actions' has no known name for it");
+            return;
+        }
     }
     for (size_t i = 0; i < snapshot->n_scopes; i++) {
         reading->scopes[i].kind = translate(&reading->scope_kinds, reading->scopes[i].kind);

@@ -1,0 +1,384 @@
+/* test_reader_errors.c - files that are not what they should be: each gets a message that names the
+ * place, none crashes the reader. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/map.h"
+#include "snapshot/gzip_file.h"
+#include "snapshot/snapshot.h"
+#include "snapshot/summary.h"
+#include "support/snapshot_files.h"
+#include "support/synthetic.h"
+
+/* A small document by hand: one segment, one block, two scopes. */
+static const char GOOD[] =
+    "{\"format\":\"tidemark-snapshot\",\"version\":1,\"address_unit_bytes\":512,\n"
+    "\"run\":{\"seed\":1,\"keep_graph\":false,\"model\":null},\n"
+    "\"timing\":{\"phases\":[{\"name\":\"step\",\"host_ms\":[1.5],\"device_ms\":[-1]}]},\n"
+    "\"log\":{\"dropped_events\":0},\n"
+    "\"devices\":[{\"kind\":\"virtual\",\"name\":\"v\"}],\"streams\":[{\"device\":0,\"handle\":0}],"
+    "\n"
+    "\"strings\":[\"a\",\"b\"],\n"
+    "\"frames\":{\"function\":[0],\"file\":[1],\"line\":[3],\"inlined\":[0]},\n"
+    "\"stacks\":{\"parent\":[-1],\"frame\":[0]},\n"
+    "\"scopes\":{\"parent\":[-1,0],\"kind\":[0,1],\"name\":[0,1],\"index\":[0,-1],\"thread\":[0,0],"
+    "\"begin_delta\":[5,6],\"duration\":[-1,-1],\"device_begin\":[-1,-1],"
+    "\"device_duration\":[-1,-1]},\n"
+    "\"start\":{\"segments\":[]},\n"
+    "\"end\":{\"segments\":[{\"device\":0,\"address\":8,\"total_bytes\":2048,\"stream\":0,"
+    "\"blocks\":["
+    "{\"offset_bytes\":0,\"block_bytes\":512,\"requested_bytes\":100,\"state\":1,\"stack\":0,"
+    "\"scope\":1,\"category\":4,\"name\":0},"
+    "{\"offset_bytes\":512,\"block_bytes\":1536,\"requested_bytes\":0,\"state\":0,\"stack\":-1,"
+    "\"scope\":-1,\"category\":0,\"name\":-1}]}]},\n"
+    "\"events\":{\"time_delta\":[10,1],\"action\":[4,0],\"device\":[0,0],\"address_delta\":[8,0],"
+    "\"requested_bytes\":[2048,100],\"block_bytes\":[2048,512],\"stream\":[0,0],\"stack\":[-1,0],"
+    "\"scope_delta\":[-1,2],\"category\":[0,4],\"name\":[-1,0]}}";
+
+static tide_status load(const void *bytes, size_t n_bytes, tide_error *error) {
+    char path[SNAPSHOT_PATH_BYTES];
+    tide_snapshot *read = NULL;
+    error->message[0] = '\0';
+    snapshot_path(path, "bad.json.gz");
+    snapshot_write_file(path, bytes, n_bytes);
+    tide_status status = tide_snapshot_load(path, NULL, &read, error);
+    if (status == TIDE_OK) {
+        /* What was accepted can be walked and written. */
+        tide_summary *summary = NULL;
+        tide_error more = {""};
+        tide_status summarised = tide_summary_create(read, &summary, &more);
+        assert_true(summarised == TIDE_OK || more.message[0] != '\0');
+        if (summarised == TIDE_OK) {
+            assert_int_equal(tide_snapshot_save(read, path, &more), TIDE_OK);
+        }
+        tide_summary_destroy(summary);
+        tide_snapshot_destroy(read);
+    } else {
+        assert_null(read);
+        assert_true(error->message[0] != '\0');
+    }
+    snapshot_remove(path);
+    return status;
+}
+
+static void the_good_one_is_read(void **state) {
+    (void)state;
+    tide_error error = {""};
+    assert_int_equal(load(GOOD, sizeof(GOOD) - 1, &error), TIDE_OK);
+    assert_string_equal(error.message, "");
+}
+
+typedef struct bad_case {
+    const char *from;    /* in GOOD */
+    const char *to;      /* what stands there instead */
+    const char *message; /* part of the message */
+    const char *there;   /* the text at the byte that the message names; NULL: not checked */
+} bad_case;
+
+static const bad_case CASES[] = {
+    {"tidemark-snapshot", "tidemark", "this is not a tidemark snapshot", "\"tidemark\""},
+    {"\"format\":\"tidemark-snapshot\",", "", "the key 'format' is missing", NULL},
+    {"\"version\":1", "\"version\":2", "use a newer one", "2,"},
+    {"\"version\":1", "\"version\":0", "out of range", "0,"},
+    {"\"version\":1", "\"version\":\"1\"", "version: an integer", "\"1\""},
+    {"\"address_unit_bytes\":512", "\"address_unit_bytes\":256", "only 1 and 512", "256"},
+    {"\"seed\":1", "\"seed\":1,\"seed\":2", "run.seed: this key comes twice", "\"seed\":2"},
+    {"\"seed\":1", "\"seed\":9223372036854775808", "run.seed: an integer", "9223"},
+    {"\"keep_graph\":false", "\"keep_graph\":0", "run.keep_graph: true or false", "0,"},
+    {"\"model\":null", "\"model\":[]", "run.model: an object", "[]"},
+    {"[-1]}]},", "[-1,2]}]},", "1 samples in host_ms, 2 in device_ms", NULL},
+    {"\"host_ms\":[1.5]", "\"host_ms\":[1e999]", "timing.phases[0].host_ms[0]", "1e999"},
+    {"\"dropped_events\":0", "\"dropped_events\":-1", "log.dropped_events: -1 is out of", "-1"},
+    {"\"kind\":\"virtual\",", "", "devices[0]: the key 'kind' is missing", NULL},
+    {"{\"device\":0,\"handle\":0}", "{\"device\":1,\"handle\":0}", "streams[0].device: 1 refers",
+     "1,\"handle\""},
+    {"\"strings\":[\"a\",\"b\"]", "\"strings\":[\"a\",7]", "strings[1]: a text was", "7]"},
+    {"\"strings\":[\"a\",\"b\"]", "\"strings\":[\"a\",\"\xff\"]", "strings[1]: not UTF-8", "\xff"},
+    {"\"file\":[1]", "\"file\":[2]", "frames.file[0]: 2 refers to none of the 2 strings", "2]"},
+    {"\"file\":[1]", "\"file\":[1,1]", "2 values, those before it have 1", "[1,1]"},
+    {"\"line\":[3]", "\"line\":[-3]", "frames.line[0]: -3 is out of range", "-3"},
+    {"\"inlined\":[0]", "\"inlined\":[2]", "frames.inlined[0]: 2 is out of range", "2]"},
+    {",\"inlined\":[0]", "", "the key 'inlined' is missing", NULL},
+    {"\"stacks\":{\"parent\":[-1]", "\"stacks\":{\"parent\":[0]", "stacks.parent[0]: a parent must",
+     "0],\"frame\""},
+    {"\"frame\":[0]", "\"frame\":[1]", "stacks.frame[0]: 1 refers", "1]}"},
+    {"\"scopes\":{\"parent\":[-1,0]", "\"scopes\":{\"parent\":[-1,1]", "scopes.parent[1]: a parent",
+     "1],\"kind\""},
+    {"\"kind\":[0,1]", "\"kind\":[0,5]", "scopes.kind[1]: 5 refers", "5],"},
+    {"\"name\":[0,1],\"index\"", "\"name\":[0,-1],\"index\"", "scopes.name[1]: -1 is out of range",
+     "-1],\"index\""},
+    {"\"begin_delta\":[5,6]", "\"begin_delta\":[5,-1]", "scopes.begin_delta[1]: the scope begins",
+     "-1],\"duration\""},
+    {"\"begin_delta\":[5,6]", "\"begin_delta\":[5,9223372036854775807]",
+     "scopes.begin_delta[1]: the value it leads to is out of range", "9223"},
+    {"\"duration\":[-1,-1]", "\"duration\":[-2,-1]", "scopes.duration[0]: -2 is out", "-2"},
+    {"\"start\":{\"segments\":[]}", "\"start\":{}", "start: the key 'segments'", NULL},
+    {"\"total_bytes\":2048", "\"total_bytes\":4096", "the blocks fill 2048 of 4096", "4096"},
+    {"\"total_bytes\":2048", "\"total_bytes\":1024", "without gap or overlap", "1536"},
+    {"\"total_bytes\":2048", "\"total_bytes\":-1", "end.segments[0].total_bytes: -1 is out", "-1"},
+    {"\"address\":8", "\"address\":9223372036854775807", "end.segments[0]: an address beyond", "{"},
+    {"\"offset_bytes\":512", "\"offset_bytes\":1024", "blocks[1].offset_bytes: the blocks", "1024"},
+    {"\"requested_bytes\":100,\"state\"", "\"requested_bytes\":513,\"state\"",
+     "end.segments[0].blocks[0].requested_bytes: 513 bytes were asked of a block of 512", "513"},
+    {"\"state\":1", "\"state\":3", "blocks[0].state: 3 refers to none", "3,"},
+    {"\"scope\":1", "\"scope\":2", "blocks[0].scope: 2 refers to none of the 2 scopes", "2,"},
+    {"\"category\":4,\"name\":0}", "\"category\":8,\"name\":0}", "blocks[0].category: 8", "8,"},
+    {"\"name\":0}", "\"name\":2}", "blocks[0].name: 2 refers to none of the 2 strings", "2}"},
+    {"\"time_delta\":[10,1]", "\"time_delta\":[10,-11]",
+     "events.time_delta[1]: the value it leads to is out of range", "-11"},
+    {"\"time_delta\":[10,1]", "\"time_delta\":[10,1.5]", "events.time_delta[1]: an integer", "1.5"},
+    {"\"time_delta\":[10,1]", "\"time_delta\":[10,1,1]", "2 values, those before it have 3", "["},
+    {"\"action\":[4,0]", "\"action\":[4,10]", "events.action[1]: 10 refers", "10]"},
+    {"\"device\":[0,0],\"address", "\"device\":[0,1],\"address", "events.device[1]: 1 refers",
+     "1]"},
+    {"\"stream\":[0,0]", "\"stream\":[1,0]", "events.stream[0]: 1 refers", "1,0]"},
+    {"\"stack\":[-1,0]", "\"stack\":[-1,1]", "events.stack[1]: 1 refers", "1],"},
+    {"\"scope_delta\":[-1,2]", "\"scope_delta\":[-1,3]", "events.scope_delta[1]: 2 refers", "3]"},
+    {"\"scope_delta\":[-1,2]", "\"scope_delta\":[-2,2]", "events.scope_delta[0]: the value", "-2"},
+    {"\"category\":[0,4]", "\"category\":[8,4]", "events.category[0]: 8 refers", "8,4"},
+    {"\"name\":[-1,0]}}", "\"name\":[2,0]}}", "events.name[0]: 2 refers", "2,0]"},
+    {"\"requested_bytes\":[2048,100]", "\"requested_bytes\":[2048,513]",
+     "events.requested_bytes[1]: 513 bytes were asked of a block of 512", "513"},
+    {"\"block_bytes\":[2048,512]", "\"block_bytes\":[-2048,512]", "events.block_bytes[0]: -2048",
+     "-2048"},
+    {"\"address_delta\":[8,0]", "\"address_delta\":[8,-9]", "events.address_delta[1]", "-9"},
+    {"\"address_delta\":[8,0]", "\"address_delta\":[8,9223372036854775000]",
+     "events.address_delta[1]: an address beyond", "9223"},
+    {"\"name\":[-1,0]}}", "\"name\":[-1,0]}} x", "nothing after the document's end", "x"},
+    {"\"name\":[-1,0]}}", "\"name\":[-1,0]}", "the end of the file", NULL},
+    {"\"log\":{", "\"actions\":[\"alloc\"],\"log\":{", "events.action[0]: the file's 'actions'",
+     "4,0]"},
+    {"\"log\":{", "\"actions\":[7],\"log\":{", "actions[0]: a text", "7]"},
+};
+
+/* GOOD with one change; malloc's. */
+static char *changed(const bad_case *of, size_t *ret_bytes) {
+    const char *at = strstr(GOOD, of->from);
+    if (at == NULL) {
+        fail_msg("the case '%s' changes nothing", of->from);
+    }
+    size_t n_bytes = sizeof(GOOD) - 1 - strlen(of->from) + strlen(of->to);
+    char *text = malloc(n_bytes + 1);
+    assert_non_null(text);
+    snprintf(text, n_bytes + 1, "%.*s%s%s", (int)(at - GOOD), GOOD, of->to, at + strlen(of->from));
+    *ret_bytes = n_bytes;
+    return text;
+}
+
+static void bad_documents_are_refused_by_place(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        size_t n_bytes = 0;
+        tide_error error = {""};
+        char *text = changed(&CASES[i], &n_bytes);
+        tide_status status = load(text, n_bytes, &error);
+        const char *byte = strstr(error.message, "byte ");
+        if (status == TIDE_OK || byte == NULL || strstr(error.message, CASES[i].message) == NULL ||
+            strstr(error.message, "bad.json.gz") == NULL) {
+            fail_msg("%s -> %s: \"%s\"", CASES[i].from, CASES[i].to, error.message);
+        }
+        size_t offset = strtoul(byte + 5, NULL, 10);
+        const char *there = CASES[i].there;
+        if (there != NULL && strncmp(text + offset, there, strlen(there)) != 0) {
+            fail_msg("\"%s\" names the byte of '%.20s', not of '%s'", error.message, text + offset,
+                     there);
+        }
+        free(text);
+    }
+}
+
+/* What is allowed to differ from what we write. */
+static void other_writers_are_understood(void **state) {
+    (void)state;
+    static const bad_case ALLOWED[] = {
+        {"\"log\":{", "\"later\":{\"a\":[1,{\"b\":null}]},\"log\":{", "", NULL},
+        {"\"seed\":1", "\"seed\": 1 , \"else\" : [ ]", "", NULL},
+        {"\"log\":{", "\"categories\":[\"unknown\",\"x\",\"y\",\"z\",\"hoard\"],\"log\":{", "",
+         NULL},
+        {"\"run\":{", "\"summary\":[],\"oom\":[],\"run\":{", "", NULL},
+        {"{\"format\"", "\n\t {\"format\"", "", NULL},
+        {"\"name\":[-1,0]}}", "\"name\":[-1,0]}}\n\n", "", NULL}};
+    for (size_t i = 0; i < sizeof(ALLOWED) / sizeof(ALLOWED[0]); i++) {
+        size_t n_bytes = 0;
+        tide_error error = {""};
+        char *text = changed(&ALLOWED[i], &n_bytes);
+        if (load(text, n_bytes, &error) != TIDE_OK) {
+            fail_msg("%s", error.message);
+        }
+        free(text);
+    }
+}
+
+/* Numbers are decoded by the file's own names. */
+static void numbers_are_translated(void **state) {
+    (void)state;
+    static const bad_case OWN = {"\"log\":{",
+                                 "\"actions\":[\"segment_alloc\",\"x\",\"x\",\"x\",\"alloc\"],"
+                                 "\"categories\":[\"input\",\"x\",\"x\",\"x\",\"gradient\"],"
+                                 "\"scope_kinds\":[\"phase\",\"strange\"],\"block_states\":["
+                                 "\"free\",\"allocated\"],\"log\":{",
+                                 "", NULL};
+    char path[SNAPSHOT_PATH_BYTES];
+    size_t n_bytes = 0;
+    tide_snapshot *read = NULL;
+    tide_error error = {""};
+    char *text = changed(&OWN, &n_bytes);
+    snapshot_path(path, "own.json");
+    snapshot_write_file(path, text, n_bytes);
+    if (tide_snapshot_load(path, NULL, &read, &error) != TIDE_OK) {
+        fail_msg("%s", error.message);
+    }
+    assert_int_equal(read->events[0].action, TIDE_ACTION_ALLOC);
+    assert_int_equal(read->events[1].action, TIDE_ACTION_SEGMENT_ALLOC);
+    assert_int_equal(read->events[0].category, TIDE_INPUT);
+    assert_int_equal(read->events[1].category, TIDE_GRADIENT);
+    assert_int_equal(read->scopes[0].kind, TIDE_SCOPE_PHASE);
+    assert_int_equal(read->scopes[1].kind, TIDE_SCOPE_USER);
+    assert_int_equal(read->end_blocks[0].category, TIDE_GRADIENT);
+    tide_snapshot_destroy(read);
+    snapshot_remove(path);
+    free(text);
+}
+
+/* A snapshot as it is written, compressed; malloc's. */
+static char *compressed(size_t *ret_bytes) {
+    char path[SNAPSHOT_PATH_BYTES];
+    tide_snapshot *made = synthetic_create(&(synthetic_config){
+        .seed = 3, .n_events = 60, .n_layers = 1, .element_bytes = 4, .precision = "fp32"});
+    snapshot_path(path, "good.json.gz");
+    assert_int_equal(tide_snapshot_save(made, path, NULL), TIDE_OK);
+    char *bytes = snapshot_file_text(path, ret_bytes);
+    assert_non_null(bytes);
+    snapshot_remove(path);
+    tide_snapshot_destroy(made);
+    return bytes;
+}
+
+static void foreign_files_are_named(void **state) {
+    (void)state;
+    tide_error error = {""};
+    tide_snapshot *read = NULL;
+    assert_int_equal(load("", 0, &error), TIDE_FORMAT);
+    assert_non_null(strstr(error.message, "is empty"));
+    assert_int_equal(load("\x80\x02}q", 4, &error), TIDE_FORMAT);
+    assert_non_null(strstr(error.message, "neither gzip nor JSON"));
+    assert_int_equal(load("[1]", 3, &error), TIDE_FORMAT);
+    assert_int_equal(load("{\"segments\":[]}", 15, &error), TIDE_FORMAT);
+    assert_non_null(strstr(error.message, "'format' is missing"));
+    assert_int_equal(tide_snapshot_load("/nowhere.json.gz", NULL, &read, &error), TIDE_IO);
+    assert_non_null(strstr(error.message, "/nowhere.json.gz"));
+    assert_int_equal(tide_snapshot_load("/tmp", NULL, &read, &error), TIDE_IO);
+    assert_non_null(strstr(error.message, "folder"));
+}
+
+static void damaged_gzip_is_named(void **state) {
+    (void)state;
+    size_t n_bytes = 0;
+    char *bytes = compressed(&n_bytes);
+    char *longer = malloc(n_bytes + 1);
+    tide_error error = {""};
+    assert_non_null(longer);
+    memcpy(longer, bytes, n_bytes);
+    longer[n_bytes] = 'x';
+    assert_int_equal(load(bytes, n_bytes, &error), TIDE_OK);
+    assert_int_equal(load(longer, n_bytes + 1, &error), TIDE_FORMAT);
+    assert_non_null(strstr(error.message, "goes on after the end"));
+    assert_int_equal(load(bytes, n_bytes / 2, &error), TIDE_FORMAT);
+    assert_non_null(strstr(error.message, "truncated"));
+    longer[n_bytes - 5] = (char)(longer[n_bytes - 5] ^ 1); /* the checksum */
+    assert_int_equal(load(longer, n_bytes, &error), TIDE_FORMAT);
+    assert_non_null(strstr(error.message, "damaged"));
+    free(longer);
+    free(bytes);
+}
+
+static void the_limit_of_text_holds(void **state) {
+    (void)state;
+    char path[SNAPSHOT_PATH_BYTES];
+    size_t n_bytes = 0;
+    char *bytes = compressed(&n_bytes);
+    char *text = NULL;
+    size_t n_text = 0;
+    tide_error error = {""};
+    snapshot_path(path, "limit.json.gz");
+    snapshot_write_file(path, bytes, n_bytes);
+    assert_int_equal(
+        tide_gzip_read(path, tide_hostmem_default(), SIZE_MAX / 2, &text, &n_text, &error),
+        TIDE_OK);
+    free(text);
+    assert_int_equal(tide_gzip_read(path, tide_hostmem_default(), n_text, &text, &n_text, &error),
+                     TIDE_OK);
+    free(text);
+    assert_int_equal(
+        tide_gzip_read(path, tide_hostmem_default(), n_text - 1, &text, &n_text, &error),
+        TIDE_LIMIT);
+    snapshot_remove(path);
+    free(bytes);
+}
+
+/* Each beginning of the document, and of the compressed file, is refused. */
+static void truncated_files_are_refused(void **state) {
+    (void)state;
+    tide_error error = {""};
+    for (size_t n = 0; n < sizeof(GOOD) - 1; n += 3) {
+        assert_int_equal(load(GOOD, n, &error), TIDE_FORMAT);
+    }
+    size_t n_bytes = 0;
+    char *bytes = compressed(&n_bytes);
+    for (size_t n = 0; n < n_bytes; n += 1 + n_bytes / 300) {
+        assert_int_equal(load(bytes, n, &error), TIDE_FORMAT);
+    }
+    free(bytes);
+}
+
+/* Bytes are replaced at random: whatever comes out is an answer or a message, never a crash. */
+static void scramble(const char *good, size_t n_bytes, size_t n_rounds, bool digits) {
+    static const char WORDS[] = "0123456789-,[]{}\":.e ";
+    char *bytes = malloc(n_bytes);
+    uint64_t random = 20250101;
+    tide_error error = {""};
+    assert_non_null(bytes);
+    for (size_t round = 0; round < n_rounds; round++) {
+        memcpy(bytes, good, n_bytes);
+        for (size_t i = 0; i <= round % 4; i++) {
+            random = tide_hash_u64(random + 0x9e3779b97f4a7c15u);
+            char to = digits ? WORDS[(random >> 40) % (sizeof(WORDS) - 1)] : (char)(random >> 48);
+            bytes[random % n_bytes] = to;
+        }
+        (void)load(bytes, n_bytes, &error);
+    }
+    free(bytes);
+}
+
+static void scrambled_files_do_no_harm(void **state) {
+    (void)state;
+    size_t n_bytes = 0;
+    char *bytes = compressed(&n_bytes);
+    scramble(GOOD, sizeof(GOOD) - 1, 2000, true);
+    scramble(GOOD, sizeof(GOOD) - 1, 1000, false);
+    scramble(bytes, n_bytes, 1000, false);
+    free(bytes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_good_one_is_read),
+        cmocka_unit_test(bad_documents_are_refused_by_place),
+        cmocka_unit_test(other_writers_are_understood),
+        cmocka_unit_test(numbers_are_translated),
+        cmocka_unit_test(foreign_files_are_named),
+        cmocka_unit_test(damaged_gzip_is_named),
+        cmocka_unit_test(the_limit_of_text_holds),
+        cmocka_unit_test(truncated_files_are_refused),
+        cmocka_unit_test(scrambled_files_do_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
