@@ -19,7 +19,7 @@ typedef struct devices_options {
 } devices_options;
 
 static const tide_option OPTIONS[] = {
-    {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the tables; default text", NULL, NULL,
+    {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the tables; default text", NULL, NULL,
      tide_format_name, offsetof(devices_options, format)},
 };
 

@@ -12,10 +12,10 @@ typedef struct view_options {
 } view_options;
 
 static const tide_option OPTIONS[] = {
-    {TIDE_OPTION_TEXT, NULL, 'o', "REPORT.html",
+    {TIDE_OPTION_TEXT, NULL, "o", "REPORT.html",
      "default: FILE.html beside a single snapshot, report.html here for several", "output", NULL,
      NULL, offsetof(view_options, output)},
-    {TIDE_OPTION_FLAG, "open", 0, NULL, "open it in a browser", NULL, NULL, NULL,
+    {TIDE_OPTION_FLAG, "open", NULL, NULL, "open it in a browser", NULL, NULL, NULL,
      offsetof(view_options, open_browser)},
 };
 

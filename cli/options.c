@@ -94,7 +94,7 @@ static const tide_option *find_option(const tide_option_table *table, const char
 
 static const tide_option *find_letter(const tide_option_table *table, char letter) {
     for (size_t i = 0; i < table->n_options; i++) {
-        if (letter != '\0' && table->options[i].letter == letter) {
+        if (table->options[i].letter != NULL && table->options[i].letter[0] == letter) {
             return &table->options[i];
         }
     }
@@ -127,7 +127,7 @@ static const char *spelling(const tide_option *option, char text[NAME_BYTES]) {
     if (option->name != NULL) {
         snprintf(text, NAME_BYTES, "--%s", option->name);
     } else {
-        snprintf(text, NAME_BYTES, "-%c", option->letter);
+        snprintf(text, NAME_BYTES, "-%s", option->letter);
     }
     return text;
 }
@@ -148,8 +148,9 @@ static tide_status unknown_option(const tide_option_table *table, const char *ar
         append(valid, name_at(table, i));
         const tide_option *option =
             find_option(table, name_at(table, i), strlen(name_at(table, i)));
-        if (option != NULL && option->letter != '\0') {
-            append(valid, (const char[]){' ', '-', option->letter, '\0'});
+        if (option != NULL && option->letter != NULL) {
+            append(valid, " -");
+            append(valid, option->letter);
         }
     }
     const char *nearest = tide_nearest_word(given + strspn(given, "-"), name_at, table);

@@ -50,7 +50,7 @@ typedef struct tide_option_list {
 typedef struct tide_option {
     tide_option_kind kind;
     const char *name;     /* without dashes: "memory-limit"; NULL for a heading */
-    char letter;          /* 'o' for -o; 0: none. With a letter, the name may be NULL. */
+    const char *letter;   /* "o" for -o; NULL: none. With a letter, the name may be NULL. */
     const char *value;    /* placeholder in --help: "SIZE"; NULL: the choices, or a flag */
     const char *help;     /* one sentence, no full stop; TIDE_OPTION_LATER: what it will do */
     const char *aliases;  /* other names, space-separated; NULL: none */

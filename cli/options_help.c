@@ -15,11 +15,12 @@ static void append(char text[LIST_TEXT], const char *more) {
 static void left_column(const tide_option *option, char text[LIST_TEXT]) {
     text[0] = '\0';
     append(text, "  ");
-    if (option->letter != '\0') {
-        append(text, (const char[]){'-', option->letter, '\0'});
+    if (option->letter != NULL) {
+        append(text, "-");
+        append(text, option->letter);
     }
     if (option->name != NULL) {
-        append(text, option->letter != '\0' ? ", --" : "--");
+        append(text, option->letter != NULL ? ", --" : "--");
         append(text, option->name);
     }
     if (option->value != NULL) {

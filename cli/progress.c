@@ -23,13 +23,13 @@ void tide_progress_update(tide_progress *progress, size_t n_done, size_t n_total
     progress->next_ns = now_ns + REFRESH_NS;
     progress->line_is_shown = true;
     fprintf(stderr, "\r\033[K%s: %zu of %zu", progress->label, n_done, n_total);
-    fflush(stderr);
+    (void)fflush(stderr); /* a message that cannot be shown is no failure */
 }
 
 void tide_progress_end(tide_progress *progress) {
     if (progress->line_is_shown) {
         fprintf(stderr, "\r\033[K");
-        fflush(stderr);
+        (void)fflush(stderr); /* a message that cannot be shown is no failure */
         progress->line_is_shown = false;
     }
 }

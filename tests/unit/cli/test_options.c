@@ -32,20 +32,20 @@ static const char *fruit_at(size_t i) {
 }
 
 static const tide_option OPTIONS[] = {
-    {TIDE_OPTION_FLAG, "flag", 0, NULL, "a flag", NULL, NULL, NULL, offsetof(values, flag)},
-    {TIDE_OPTION_TEXT, "text", 0, "TEXT", "a text", NULL, NULL, NULL, offsetof(values, text)},
-    {TIDE_OPTION_COUNT, "count", 0, "N", "a count", "how-many number", NULL, NULL,
+    {TIDE_OPTION_FLAG, "flag", NULL, NULL, "a flag", NULL, NULL, NULL, offsetof(values, flag)},
+    {TIDE_OPTION_TEXT, "text", NULL, "TEXT", "a text", NULL, NULL, NULL, offsetof(values, text)},
+    {TIDE_OPTION_COUNT, "count", NULL, "N", "a count", "how-many number", NULL, NULL,
      offsetof(values, count)},
-    {TIDE_OPTION_SIZE, "size", 0, "SIZE", "bytes", NULL, NULL, NULL, offsetof(values, n_bytes)},
-    {TIDE_OPTION_REAL, "real", 0, "X", "a number", NULL, NULL, NULL, offsetof(values, real)},
-    {TIDE_OPTION_CHOICE, "fruit", 0, NULL, "one fruit", NULL, "malus=apple", fruit_at,
+    {TIDE_OPTION_SIZE, "size", NULL, "SIZE", "bytes", NULL, NULL, NULL, offsetof(values, n_bytes)},
+    {TIDE_OPTION_REAL, "real", NULL, "X", "a number", NULL, NULL, NULL, offsetof(values, real)},
+    {TIDE_OPTION_CHOICE, "fruit", NULL, NULL, "one fruit", NULL, "malus=apple", fruit_at,
      offsetof(values, fruit)},
-    {TIDE_OPTION_CHOICES, "fruits", 0, NULL, "some fruit", NULL, "malus=apple pyrus=pear", fruit_at,
-     offsetof(values, fruits)},
-    {TIDE_OPTION_COUNTS, "numbers", 0, "N,...", "counts", NULL, NULL, NULL,
+    {TIDE_OPTION_CHOICES, "fruits", NULL, NULL, "some fruit", NULL, "malus=apple pyrus=pear",
+     fruit_at, offsetof(values, fruits)},
+    {TIDE_OPTION_COUNTS, "numbers", NULL, "N,...", "counts", NULL, NULL, NULL,
      offsetof(values, numbers)},
-    {TIDE_OPTION_LATER, "teleport", 0, NULL, "moves the card", NULL, NULL, NULL, 0},
-    {TIDE_OPTION_TEXT, NULL, 'o', "FILE", "a file", NULL, NULL, NULL, offsetof(values, output)},
+    {TIDE_OPTION_LATER, "teleport", NULL, NULL, "moves the card", NULL, NULL, NULL, 0},
+    {TIDE_OPTION_TEXT, NULL, "o", "FILE", "a file", NULL, NULL, NULL, offsetof(values, output)},
 };
 
 static const tide_option_table TABLE = {.command = "try",
