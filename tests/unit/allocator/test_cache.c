@@ -413,6 +413,45 @@ static void every_failing_host_allocation_leaves_the_cache_consistent(void **sta
     tide_device_close(device);
 }
 
+static void a_copy_that_finds_no_memory_leaves_nothing_behind(void **state) {
+    (void)state;
+    fixture on;
+    tide_hostmem_fault fault;
+    fixture_open(&on, 0, 0, "");
+    (void)fixture_alloc(&on, 4 * MIB);
+    (void)fixture_alloc(&on, 512);
+    size_t n = 0;
+    tide_status status = TIDE_NO_MEMORY;
+    while (status == TIDE_NO_MEMORY) {
+        tide_cache_state now;
+        tide_hostmem_fault_init(&fault, ++n);
+        status = tide_cache_copy_state(on.cache, &fault.mem, &now, &on.error);
+        if (status == TIDE_OK) {
+            assert_int_equal(now.n_blocks, 4);
+            tide_cache_state_fini(&now);
+        }
+        assert_int_equal(fault.n_live, 0);
+    }
+    assert_int_equal(status, TIDE_OK);
+    assert_true(n > 4);
+    fixture_close(&on);
+}
+
+/* One block, then two for each request: an odd number of nodes is in use whenever two more are
+ * needed. */
+static void a_segment_and_its_rest_always_find_nodes(void **state) {
+    (void)state;
+    enum { N_STREAMS = 200 };
+    fixture on;
+    fixture_open(&on, 0, 0, "");
+    (void)fixture_alloc(&on, 20 * MIB);
+    for (tide_stream stream = 1; stream <= N_STREAMS; stream++) {
+        (void)fixture_alloc_on(&on, 4 * MIB, stream);
+    }
+    assert_int_equal(on.cache->n_blocks, 1 + 2 * N_STREAMS);
+    fixture_close(&on);
+}
+
 enum { N_THREADS = 4, N_THREAD_STEPS = 2000, N_THREAD_SLOTS = 16 };
 
 typedef struct worker {
@@ -479,6 +518,8 @@ int main(void) {
         cmocka_unit_test(a_category_out_of_range_is_refused),
         cmocka_unit_test(destroying_returns_live_segments_too),
         cmocka_unit_test(every_failing_host_allocation_leaves_the_cache_consistent),
+        cmocka_unit_test(a_copy_that_finds_no_memory_leaves_nothing_behind),
+        cmocka_unit_test(a_segment_and_its_rest_always_find_nodes),
         cmocka_unit_test(threads_may_share_a_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
