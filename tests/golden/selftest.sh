@@ -11,8 +11,8 @@ failures=0
 # expect STATUS TEXT: run.sh must exit so and print TEXT.
 expect() {
     local status=0
-    bash "$scratch/run.sh" "$(command -v true)" one >"$scratch/out" 2>&1 || status=$?
-    if [ "$status" -ne "$1" ] || ! grep -q "$2" "$scratch/out"; then
+    bash "$scratch/run.sh" "$(type -P true)" one >"$scratch/out" 2>&1 || status=$?
+    if [ "$status" -ne "$1" ] || ! grep -q -e "$2" "$scratch/out"; then
         echo "expected status $1 and '$2', got $status and:" >&2
         cat "$scratch/out" >&2
         failures=$((failures + 1))
@@ -29,10 +29,10 @@ echo 0 >"$scratch/cases/one.exit"
 expect 1 "one failed"
 echo 3 >"$scratch/cases/one.exit"
 echo other >"$scratch/cases/one.stderr"
-expect 1 "^-other"
+expect 1 "^+"
 echo err >"$scratch/cases/one.stderr"
 echo other >"$scratch/cases/one.stdout"
-expect 1 "^-other"
+expect 1 "^+"
 printf 'echo why >&2\nexit 77\n' >"$scratch/cases/one.sh"
 expect 77 "1 skipped"
 [ "$failures" -eq 0 ]
