@@ -1,6 +1,11 @@
 // The viewer's modules without a document: format, blocks, index, raster, axis, ticks, peak, compare, text.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import { eventAxis, timeAxis } from '../../viewer/src/axis.js';
 import { buildBlocks, buildReserved } from '../../viewer/src/blocks.js';
 import { CATEGORIES, categoryColour } from '../../viewer/src/colours.js';
@@ -12,7 +17,7 @@ import { breakdownAt, stackFrames } from '../../viewer/src/peak.js';
 import { blockAt, columnState, createRaster, outlineOf, renderRaster } from '../../viewer/src/raster.js';
 import { headline, homeView, makeRun, placeOfState, statisticsOf } from '../../viewer/src/run.js';
 import { byteTicks, decimalTicks, timeTickText } from '../../viewer/src/ticks.js';
-import { formatBytes, formatCount, formatDuration, formatExactBytes, formatMeanStd, formatShare, formatTickBytes } from '../../viewer/src/text.js';
+import { distinctParts, formatBytes, formatCount, formatDuration, formatExactBytes, formatMeanStd, formatShare, formatTickBytes } from '../../viewer/src/text.js';
 import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
@@ -309,6 +314,38 @@ test('texts', () => {
   assert.deepEqual([12, 1500, 12_345_678, 2.5e9].map(formatDuration), ['12 ns', '1.50 µs', '12.3 ms', '2.50 s']);
   assert.equal(formatMeanStd(31.086, 0.894), '31.09 ± 0.89 ms');
   assert.deepEqual([0.1234, 0.0001, 0].map(formatShare), ['12.3 %', '<0.1 %', '0.0 %']);
+});
+
+test('what tells names apart', () => {
+  assert.deepEqual(distinctParts(['small-train-fp32', 'small-train-bf16-mixed']), ['fp32', 'bf16-mixed']);
+  assert.deepEqual(distinctParts(['a-c128-fp32', 'a-c256-fp32']), ['c128', 'c256']);
+  assert.deepEqual(distinctParts(['a-b', 'a']), ['a-b', 'a']);
+  assert.deepEqual(distinctParts(['same', 'same']), ['same', 'same']);
+  assert.deepEqual(distinctParts(['alone-x']), ['alone-x']);
+  assert.deepEqual(distinctParts([]), []);
+});
+
+test('a file that the program writes is read, and its own summary agrees', { skip: process.env.TIDEMARK_CLI ? false : 'TIDEMARK_CLI names no program' }, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-logic-')), path = join(folder, 'run.json.gz');
+  try {
+    execFileSync(process.env.TIDEMARK_CLI, ['profile', '--size', 'small', '--device', 'virtual', '--steps', '2', '--warmup', '1', '-o', path], { stdio: 'ignore' });
+    const text = gunzipSync(readFileSync(path)).toString(), summary = JSON.parse(text).summary[0];
+    const run = makeRun(parseSnapshot(text), 'small');
+    assert.equal(run.peak.bytes, summary.peak.allocated_bytes);
+    assert.equal(run.index.peakState - 1, summary.peak.event);
+    assert.equal(run.reserved.maxBytes, summary.max.reserved.bytes);
+    const atFirst = breakdownAt(run.snapshot, run.index, run.index.peakState);
+    assert.equal(atFirst.requestedBytes, summary.peak.requested_bytes);
+    assert.equal(atFirst.count, summary.peak.n_blocks);
+    for (const [name, row] of Object.entries(summary.peak.by_category)) {
+      const group = atFirst.categories.find((c) => c.key === name);
+      assert.deepEqual([group?.bytes ?? 0, group?.count ?? 0], [row.bytes, row.count], name);
+    }
+    assert.deepEqual(atFirst.stacks.map((row) => row.bytes), summary.peak.by_stack.map((row) => row.bytes));
+    assert.match(headline(run), /in step \d/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('colours belong to names, and every category has its own', () => {

@@ -8,7 +8,7 @@ import { bytesOfBase64, textOfBytes } from './load.js';
 import { blockFacts, compareCard, element, legend, peakCard, pinnedCard, scopeFacts, stateFacts, timingCard } from './panels.js';
 import { headline, makeRun } from './run.js';
 import { Stage } from './stage.js';
-import { categoryText, formatBytes } from './text.js';
+import { categoryText, distinctParts, formatBytes } from './text.js';
 
 const ZOOM_PER_KEY = 0.8;
 const PAN_PER_KEY = 0.12;
@@ -85,13 +85,14 @@ function showRuns() {
     return;
   }
   page.axis = runs.some((run) => run.isVirtual || run.snapshot.clockSource === 'none') ? 'event' : 'time';
+  distinctParts(runs.map((run) => run.label)).forEach((short, i) => (runs[i].short = short));
   page.stages = runs.map((run) => new Stage(run, !several, page.axis));
   byId('runs').replaceChildren(...page.stages.map((stage) => stage.element));
   for (const stage of page.stages) listen(stage);
   document.title = several ? `${runs.map((run) => run.label).join(' / ')} – tidemark` : `${runs[0].label} – tidemark`;
   byId('subtitle').textContent = several ? `${runs.length} runs compared` : runs[0].title;
   byId('headline').textContent = several ? page.sentence || comparisonSentence() : headline(runs[0]);
-  for (const run of runs) for (const warning of run.warnings) banner(several ? `${run.label}: ${warning}` : warning, false);
+  for (const run of runs) for (const warning of run.warnings) banner(several ? `${run.short}: ${warning}` : warning, false);
   if (several) byId('panels').append(compareCard(runs, ''));
   else byId('legend').append(legend(runs[0]));
   showRunPanels(0);
@@ -102,8 +103,8 @@ function showRuns() {
 /** Used where the command line gave none. */
 function comparisonSentence() {
   const [base, ...others] = page.runs;
-  return `${base.label} peaks at ${formatBytes(base.peak.bytes)}; ${others.map((run) =>
-    `${run.label} at ${formatBytes(run.peak.bytes)}, ${(run.peak.bytes / base.peak.bytes).toFixed(2)} times as much`).join('; ')}.`;
+  return `${base.short} peaks at ${formatBytes(base.peak.bytes)}; ${others.map((run) =>
+    `${run.short} at ${formatBytes(run.peak.bytes)}, ${(run.peak.bytes / base.peak.bytes).toFixed(2)} times as much`).join('; ')}.`;
 }
 
 /** The cards of one run; with several, a choice of the run above them. @param {number} chosen */
@@ -113,7 +114,7 @@ function showRunPanels(chosen) {
   const cards = [timingCard(run), peakCard(run)];
   if (page.runs.length > 1) {
     const tabs = element('div', { class: 'tabs of-run', role: 'tablist', 'aria-label': 'Run' }, ...page.runs.map((each, i) => {
-      const tab = element('button', { type: 'button', role: 'tab', 'aria-selected': String(i === chosen) }, each.label);
+      const tab = element('button', { type: 'button', role: 'tab', 'aria-selected': String(i === chosen) }, each.short);
       tab.addEventListener('click', () => showRunPanels(i));
       return tab;
     }));

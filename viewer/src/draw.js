@@ -73,28 +73,12 @@ function haloText({ context, theme }, text, x, y, colour, align = 'left') {
   context.fillText(text, x, y);
 }
 
-/** Text on a filled pill, kept inside the plot. @param {Scene} scene @param {string} text @param {number} x middle
- * @param {number} y top @param {string} fill @param {string} ink @param {number} [limit] right end at most */
-function pill({ context, geometry }, text, x, y, fill, ink, limit = Infinity) {
-  context.font = FONT_STRONG;
-  const w = context.measureText(text).width + 14, { plot } = geometry;
-  const left = Math.max(plot.x + 2, Math.min(Math.min(plot.x + plot.w - 2, limit) - w, x - w / 2));
-  context.fillStyle = fill;
-  context.beginPath();
-  context.roundRect(left, y, w, 20, 10);
-  context.fill();
-  context.fillStyle = ink;
-  context.textAlign = 'left';
-  context.textBaseline = 'middle';
-  context.fillText(text, left + 7, y + 10.5);
-}
-
 /** @param {Scene} scene */
 function drawByteAxis(scene) {
   const { context, geometry: { plot }, theme, maxBytes } = scene;
   context.font = FONT;
   context.textBaseline = 'middle';
-  for (const tick of byteTicks(maxBytes, Math.max(2, Math.floor(plot.h / 48)))) {
+  for (const tick of byteTicks(maxBytes, Math.max(2, Math.floor(plot.h / 40)))) {
     const y = Math.round(toRow(scene, tick)) + 0.5;
     if (y < plot.y + 4) continue;
     context.fillStyle = theme.grid;
@@ -149,28 +133,47 @@ function drawReserved(scene) {
   context.stroke();
 }
 
-/** @param {Scene} scene @param {boolean} peakOnRight */
-function drawLines(scene, peakOnRight) {
-  const { context, geometry: { plot }, run, maxBytes, theme, raster } = scene;
-  drawReserved(scene);
-  context.font = FONT;
-  context.textBaseline = 'bottom';
-  const text = `${run.capacityText} ${formatBytes(run.capacityBytes)}`, hasLine = run.capacityBytes > 0 && run.capacityBytes <= maxBytes;
-  const labelAt = (/** @type {number} */ inset) => {
-    const wanted = Math.round(inset * (raster.width / plot.w));
-    const column = peakOnRight ? Math.max(wanted, raster.states.findIndex((s) => s >= 0))
-      : Math.min(raster.width - 1 - wanted, raster.states.findLastIndex((s) => s >= 0));
-    const k = run.reserved.state.findLastIndex((s) => s <= raster.states[column]);
-    return { x: plot.x + (column / raster.width) * plot.w, bytes: run.reserved.bytes[k], y: toRow(scene, run.reserved.bytes[k]) };
-  };
-  if (raster.states.some((s) => s >= 0)) {
-    const near = labelAt(0), close = hasLine && Math.abs(near.y - toRow(scene, run.capacityBytes)) < 18;
-    const at = close ? labelAt(context.measureText(text).width + 24) : near;
-    const beyond = run.capacityBytes > maxBytes ? ` of ${formatBytes(run.capacityBytes)} ${run.capacityText}` : '';
-    haloText(scene, `reserved ${formatBytes(at.bytes)}${beyond}`, peakOnRight ? at.x + 6 : at.x - 6, at.y - 2, theme.ink, peakOnRight ? 'left' : 'right');
+/** @typedef {{x: number, y: number, w: number, h: number}} Box in CSS pixels */
+
+/** The first box that overlaps none that is taken, or null; it is taken from then on.
+ * @param {Box[]} taken @param {Box[]} choices @returns {Box | null} */
+function place(taken, choices) {
+  const free = (/** @type {Box} */ a) => taken.every((b) => a.x >= b.x + b.w || b.x >= a.x + a.w || a.y >= b.y + b.h || b.y >= a.y + a.h);
+  const box = choices.find(free);
+  if (box === undefined) return null;
+  taken.push(box);
+  return box;
+}
+
+/** The most that is reserved in view, at either end of where it is. @param {Scene} scene @param {Box[]} taken */
+function labelReserved(scene, taken) {
+  const { context, geometry: { plot }, run, maxBytes, theme, raster } = scene, { state, bytes } = run.reserved;
+  let most = -1, from = 0, to = 0, k = 0;
+  for (let c = 0; c < raster.width; c++) {
+    if (raster.states[c] < 0) continue;
+    while (k + 1 < state.length && state[k + 1] <= raster.states[c]) k++;
+    if (bytes[k] > most) from = c;
+    if (bytes[k] >= most) to = c;
+    most = Math.max(most, bytes[k]);
   }
-  if (!hasLine) return;
-  const y = Math.round(toRow(scene, run.capacityBytes)) + 0.5;
+  if (most <= 0) return;
+  const beyond = run.capacityBytes > maxBytes ? ` of ${formatBytes(run.capacityBytes)} ${run.capacityText}` : '';
+  context.font = FONT;
+  const text = `reserved ${formatBytes(most)}${beyond}`, w = context.measureText(text).width + 8, y = toRow(scene, most);
+  const inside = (/** @type {number} */ x) => Math.max(plot.x + 2, Math.min(plot.x + plot.w - w, x));
+  const left = inside(plot.x + (from / raster.width) * plot.w + 4), right = inside(plot.x + (to / raster.width) * plot.w - w - 2);
+  const rows = [y - 17, y + 2].filter((row) => row > 0);
+  const box = place(taken, rows.flatMap((row) => [left, right, inside(right - 90), inside(right - 180)].map((x) => ({ x, y: row, w, h: 15 }))));
+  if (box === null) return;
+  context.textBaseline = 'middle';
+  haloText(scene, text, box.x + 4, box.y + 8, theme.ink);
+}
+
+/** Memory limit or device capacity, where it is in sight. @param {Scene} scene @param {Box[]} taken */
+function drawCapacity(scene, taken) {
+  const { context, geometry: { plot }, run, maxBytes, theme } = scene;
+  if (run.capacityBytes <= 0 || run.capacityBytes > maxBytes) return;
+  const text = `${run.capacityText} ${formatBytes(run.capacityBytes)}`, y = Math.round(toRow(scene, run.capacityBytes)) + 0.5;
   context.strokeStyle = theme.danger;
   context.lineWidth = 1.5;
   context.setLineDash([6, 4]);
@@ -179,55 +182,95 @@ function drawLines(scene, peakOnRight) {
   context.lineTo(plot.x + plot.w, y);
   context.stroke();
   context.setLineDash([]);
-  haloText(scene, text, peakOnRight ? plot.x + 6 : plot.x + plot.w - 6, y - 3, theme.danger, peakOnRight ? 'left' : 'right');
+  context.font = FONT;
+  const w = context.measureText(text).width + 8;
+  const choices = [plot.x + 2, plot.x + plot.w - w - 2].map((x) => ({ x, y: y - 17, w, h: 16 }));
+  const box = place(taken, choices) ?? choices[0];
+  taken.push({ x: plot.x, y: y - 1, w: plot.w, h: 2 });
+  context.textBaseline = 'middle';
+  haloText(scene, text, box.x + 4, box.y + 8, theme.danger);
 }
 
-/** @param {Scene} scene */
-function drawPeak(scene) {
+/** A pill's box: about x, kept inside the plot and left of `limit`. @param {Scene} scene @param {string} text
+ * @param {number} x @param {number} y top @param {number} limit @returns {Box} */
+function pillBox({ context, geometry: { plot } }, text, x, y, limit) {
+  context.font = FONT_STRONG;
+  const w = context.measureText(text).width + 14;
+  return { x: Math.max(plot.x + 2, Math.min(Math.min(plot.x + plot.w - 2, limit) - w, x - w / 2)), y, w, h: 20 };
+}
+
+/** @param {Scene} scene @param {string} text @param {Box} box @param {string} fill @param {string} ink */
+function drawPill({ context }, text, box, fill, ink) {
+  context.font = FONT_STRONG;
+  context.fillStyle = fill;
+  context.beginPath();
+  context.roundRect(box.x, box.y, box.w, box.h, 10);
+  context.fill();
+  context.fillStyle = ink;
+  context.textAlign = 'left';
+  context.textBaseline = 'middle';
+  context.fillText(text, box.x + 7, box.y + 10.5);
+}
+
+/** The peak's marker. Returns what draws it, so that other labels can keep clear of it first.
+ * @param {Scene} scene @param {Box[]} taken @returns {() => void} */
+function placePeak(scene, taken) {
   const { context, geometry: { plot }, run, axis, view, theme } = scene;
   const at = axis.ofEvent(Math.max(0, run.peakState - 1)), next = axis.ofEvent(run.peakState);
-  if (next < view.x0 || at > view.x1) return;
+  if (next < view.x0 || at > view.x1 || run.peak.bytes === 0) return () => {};
   const x = Math.max(plot.x, Math.min(plot.x + plot.w, toPixel(scene, axis.kind === 'event' ? at + 0.5 : at)));
-  const y = toRow(scene, run.peak.bytes), room = y - plot.y > 30;
-  context.fillStyle = theme.ink;
-  context.beginPath();
-  context.moveTo(x, y);
-  context.lineTo(x - 5, y - 8);
-  context.lineTo(x + 5, y - 8);
-  context.fill();
+  const y = toRow(scene, run.peak.bytes), room = y - plot.y > 25, text = `peak ${formatBytes(run.peak.bytes)}`;
   const { oom } = run.snapshot, end = oom.length > 0 ? toPixel(scene, axis.ofEvent(oom[oom.length - 1].event)) : -Infinity;
-  pill(scene, `peak ${formatBytes(run.peak.bytes)}`, x, room ? y - 29 : y + 6, theme.ink, theme.bg, end >= x ? end - 10 : Infinity);
+  const box = pillBox(scene, text, x, room ? y - 29 : y + 6, end >= x ? end - 10 : Infinity);
+  taken.push(box);
+  return () => {
+    context.fillStyle = theme.ink;
+    context.beginPath();
+    context.moveTo(x, y);
+    context.lineTo(x - 5, y - 8);
+    context.lineTo(x + 5, y - 8);
+    context.fill();
+    drawPill(scene, text, box, theme.ink, theme.bg);
+  };
 }
 
-/** Where the run ended for want of memory. @param {Scene} scene */
-function drawOom(scene) {
-  const { context, geometry: { plot }, run, axis, view, theme } = scene;
-  for (const oom of run.snapshot.oom) {
-    const at = axis.ofEvent(oom.event);
-    if (at < view.x0 || at > view.x1) continue;
-    const x = toPixel(scene, at), bottom = toRow(scene, run.index.totals[oom.event + 1]);
-    const top = Math.max(plot.y, toRow(scene, run.index.totals[oom.event + 1] + oom.requestedBytes));
-    const w = 14, left = Math.min(x, plot.x + plot.w - w), h = Math.max(6, bottom - top);
-    context.save();
+/** Where the run ended for want of memory. Returns what draws it. @param {Scene} scene @param {Box[]} taken
+ * @returns {(() => void)[]} */
+function placeOom(scene, taken) {
+  const { geometry: { plot }, run, axis, view, theme } = scene;
+  return run.snapshot.oom.filter((oom) => axis.ofEvent(oom.event) >= view.x0 && axis.ofEvent(oom.event) <= view.x1).map((oom) => {
+    const x = toPixel(scene, axis.ofEvent(oom.event)), total = run.index.totals[oom.event + 1], bottom = toRow(scene, total);
+    const top = Math.max(plot.y, toRow(scene, total + oom.requestedBytes)), text = `out of memory: ${formatBytes(oom.requestedBytes)} more`;
+    const choices = [24, 50, -60].map((below) => pillBox(scene, text, x, Math.max(plot.y, Math.min(plot.y + plot.h - 26, bottom + below)), x - 10));
+    const box = place(taken, choices) ?? choices[0];
+    taken.push({ x: x - 3, y: plot.y, w: 20, h: plot.h });
+    return () => {
+      drawHatch(scene, { x: Math.min(x, plot.x + plot.w - 14), y: Math.min(top, bottom - 6), w: 14, h: Math.max(6, bottom - top) });
+      scene.context.fillStyle = theme.danger;
+      scene.context.fillRect(x - 0.75, plot.y, 1.5, plot.h);
+      drawPill(scene, text, box, theme.danger, '#ffffff');
+    };
+  });
+}
+
+/** Bytes that were asked for and not given. @param {Scene} scene @param {Box} box */
+function drawHatch({ context, theme }, box) {
+  context.save();
+  context.beginPath();
+  context.rect(box.x, box.y, box.w, box.h);
+  context.clip();
+  context.strokeStyle = theme.danger;
+  context.lineWidth = 2;
+  for (let d = -box.h; d < box.w; d += 6) {
     context.beginPath();
-    context.rect(left, bottom - h, w, h);
-    context.clip();
-    context.strokeStyle = theme.danger;
-    context.lineWidth = 2;
-    for (let d = -h; d < w; d += 6) {
-      context.beginPath();
-      context.moveTo(left + d, bottom);
-      context.lineTo(left + d + h, bottom - h);
-      context.stroke();
-    }
-    context.restore();
-    context.strokeStyle = theme.danger;
-    context.lineWidth = 1.5;
-    context.strokeRect(left, bottom - h, w, h);
-    context.fillStyle = theme.danger;
-    context.fillRect(x - 0.75, plot.y, 1.5, plot.h);
-    pill(scene, `out of memory: ${formatBytes(oom.requestedBytes)} more`, left - 110, Math.min(plot.y + plot.h - 26, bottom + 34), theme.danger, '#ffffff');
+    context.moveTo(box.x + d, box.y + box.h);
+    context.lineTo(box.x + d + box.h, box.y);
+    context.stroke();
   }
+  context.restore();
+  context.strokeStyle = theme.danger;
+  context.lineWidth = 1.5;
+  context.strokeRect(box.x, box.y, box.w, box.h);
 }
 
 /** Names of the categories, where their bands have room. @param {Scene} scene */
@@ -301,10 +344,14 @@ export function drawScene(scene, image, stale) {
   drawEventAxis(scene);
   drawLanes(scene);
   drawBandNames(scene);
-  const peakX = toPixel(scene, scene.axis.ofEvent(Math.max(0, scene.run.peakState - 1)));
-  drawLines(scene, peakX > plot.x + plot.w / 2);
-  drawPeak(scene);
-  drawOom(scene);
+  /** @type {Box[]} */
+  const taken = [];
+  const drawPeak = placePeak(scene, taken), drawOoms = placeOom(scene, taken);
+  drawReserved(scene);
+  drawCapacity(scene, taken);
+  labelReserved(scene, taken);
+  for (const drawOom of drawOoms) drawOom();
+  drawPeak();
 }
 
 /** The rim of a block. @param {Scene} scene @param {number} block @param {string} colour @param {number} thick CSS pixels */

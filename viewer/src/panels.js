@@ -41,14 +41,15 @@ export function legend(run) {
       element('b', {}, formatBytes(group.bytes)), element('span', { class: 'muted' }, formatShare(group.bytes / run.peak.bytes)))));
 }
 
-/** A row of a tree table. @param {{label: (Node | string)[], bytes: number, count: number, total: number, colour: string, depth: number, title?: string}} row */
-function amountRow({ label, bytes, count, total, colour, depth, title }) {
+/** A row of a tree table; with `below`, the name stands above it on a line of its own.
+ * @param {{label: (Node | string)[], bytes: number, count: number, total: number, colour: string, depth: number, title?: string, below?: string}} row */
+function amountRow({ label, bytes, count, total, colour, depth, title, below }) {
   const bar = element('span', { class: 'bar', 'aria-hidden': 'true' });
   bar.style.width = `${(100 * bytes) / total}%`;
   bar.style.background = colour;
-  const made = element('div', { class: 'amount' },
-    element('span', { class: 'name', title: title ?? '' }, ...label), element('span', { class: 'number' }, formatBytes(bytes)),
-    element('span', { class: 'number share' }, formatShare(bytes / total)), element('span', { class: 'number count', title: 'blocks' }, formatCount(count)),
+  const made = element('div', { class: below === undefined ? 'amount' : 'amount tall' }, element('span', { class: 'name', title: title ?? '' }, ...label),
+    below === undefined ? null : element('span', { class: 'name small muted' }, below), element('span', { class: 'number' }, formatBytes(bytes)),
+    element('span', { class: 'number share' }, formatShare(bytes / total)), element('span', { class: 'number count' }, formatCount(count)),
     bar);
   made.style.setProperty('--depth', String(depth));
   return made;
@@ -97,10 +98,11 @@ function stackList(snapshot, stack) {
 function stackRows(run) {
   const { peak, snapshot, index: { blocks } } = run;
   const rows = peak.stacks.slice(0, SHOWN_ROWS).map((entry) => {
-    const top = stackFrames(snapshot, entry.stack)[0];
+    const [top, ...callers] = stackFrames(snapshot, entry.stack);
     const label = top ? [element('code', {}, top.function), ' ', element('span', { class: 'muted' }, top.place)] : ['no call stack'];
+    const below = callers.length > 0 ? `from ${callers[0].function}` : '';
     const colour = categoryColour(CATEGORIES[blocks.category[entry.largest]]);
-    const row = amountRow({ label, bytes: entry.bytes, count: entry.count, total: peak.bytes, colour, depth: 0, title: top ? `${top.function} ${top.place}` : '' });
+    const row = amountRow({ label, bytes: entry.bytes, count: entry.count, total: peak.bytes, colour, depth: 0, below, title: top ? `${top.function} ${top.place}` : '' });
     const details = element('details', {}, element('summary', {}, row));
     details.addEventListener('toggle', () => {
       if (details.childElementCount === 1) details.append(stackList(snapshot, entry.stack));
@@ -121,10 +123,12 @@ export function peakCard(run) {
       ...(rest.length > 0 ? [restRow(rest, peak.bytes, 0)] : [])]],
     ['call stack', stackRows(run)],
   ]);
+  const columns = element('div', { class: 'amount columns', 'aria-hidden': 'true' }, element('span'), ...['bytes', 'share', 'blocks'].map((name) =>
+    element('span', { class: `number ${name === 'blocks' ? 'count' : ''}` }, name)));
   const body = element('div', { class: 'tree', role: 'tabpanel' }), tabs = element('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Split by' });
   const show = (/** @type {number} */ chosen) => {
     [...tabs.children].forEach((tab, i) => tab.setAttribute('aria-selected', String(i === chosen)));
-    body.replaceChildren(...views[chosen][1]);
+    body.replaceChildren(columns, ...views[chosen][1]);
   };
   views.forEach(([name], i) => {
     const tab = element('button', { type: 'button', role: 'tab' }, `by ${name}`);
@@ -173,8 +177,8 @@ export function timingCard(run) {
 /** @param {import('./run.js').Run[]} runs @param {string} sentence computed by the command line, or "" */
 export function compareCard(runs, sentence) {
   const head = element('tr', {}, element('th', { scope: 'col' }, ''), ...runs.flatMap((run, i) => {
-    const name = element('th', { scope: 'col', class: 'number', title: run.label }, run.label);
-    return i === 0 ? [name] : [name, element('th', { scope: 'col', class: 'number', title: `ratio to ${runs[0].label}` }, '×')];
+    const name = element('th', { scope: 'col', class: 'number', title: run.label }, run.short);
+    return i === 0 ? [name] : [name, element('th', { scope: 'col', class: 'number', title: `ratio to ${runs[0].short}` }, '×')];
   }));
   const text = (/** @type {number} */ value, /** @type {string} */ unit) =>
     !Number.isFinite(value) ? 'not computed' : unit === 'ms' ? `${formatMs(value)} ms` : value === 0 ? '–' : formatBytes(value);
@@ -186,7 +190,7 @@ export function compareCard(runs, sentence) {
         const cell = element('td', { class: 'number' }, text(value, row.unit));
         return i === 0 ? [cell] : [cell, element('td', { class: 'number ratio' }, formatRatio(row.ratios[i]))];
       })))));
-  const ended = runs.filter((run) => run.snapshot.oom.length > 0).map((run) => run.label);
+  const ended = runs.filter((run) => run.snapshot.oom.length > 0).map((run) => run.short);
   return card('Comparison', sentence ? element('p', { class: 'sentence' }, sentence) : null,
     element('div', { class: 'scroll' }, element('table', { class: 'compare' }, element('thead', {}, head), ...bodies)),
     ended.length > 0 ? element('p', { class: 'muted small' }, `${ended.join(', ')} ran out of memory: what stands here is how far it came, not what it needs.`) : null);
@@ -218,7 +222,7 @@ export function blockFacts(run, block, maxFrames) {
     element('dl', {},
       ...fact('category', swatch(category), categoryText(category)),
       ...fact('size', element('b', {}, formatBytes(requested)), ` = ${formatExactBytes(requested)}`),
-      ...(whole === requested ? [] : fact('block', `${formatBytes(whole)}, ${formatExactBytes(whole - requested)} of it rounding`)),
+      ...(whole === requested ? [] : fact('block', `${formatBytes(whole)}, ${formatExactBytes(whole - requested)} of it unused`)),
       ...fact('life', lifeText(run, block)),
       ...fact('scope', scopePath(snapshot, blocks.scope[block]) || 'outside every scope'),
       ...fact('stack', frames.length > 0 ? list : 'not recorded')),

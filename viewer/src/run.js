@@ -20,7 +20,8 @@ import { categoryText, formatBytes, formatCount } from './text.js';
  * @typedef {{name: string, clock: 'host' | 'device', statistics: Statistics}} PhaseTiming
  *
  * @typedef {object} Run
- * @property {string} label short name, from the file
+ * @property {string} label name, from the file
+ * @property {string} short what tells it from the runs beside it
  * @property {string} title what ran
  * @property {import('./format.js').Snapshot} snapshot
  * @property {import('./index.js').MemoryIndex} index
@@ -123,7 +124,7 @@ export function makeRun(snapshot, label) {
   const device = snapshot.devices[blocks.device], limit = Number(snapshot.run.memory_limit_bytes);
   const capacityBytes = limit > 0 ? limit : device && device.totalBytes > 0 ? device.totalBytes : -1;
   return {
-    label, title: buildTitle(snapshot, device), snapshot, index, reserved: buildReserved(snapshot, blocks.device), extents,
+    label, short: label, title: buildTitle(snapshot, device), snapshot, index, reserved: buildReserved(snapshot, blocks.device), extents,
     lanes: buildLanes(snapshot),
     axes: { event: eventAxis(snapshot.events.count), time: timeAxis(snapshot.events.timeNs, endNs(snapshot)) },
     peakState, homeScope, peak: breakdownAt(snapshot, index, peakState), capacityBytes,

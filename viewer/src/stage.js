@@ -28,7 +28,7 @@ export class Stage {
     this.image = /** @type {HTMLCanvasElement} */ (element('canvas'));
     this.frame = element('div', { class: 'canvases', tabindex: '0', role: 'img', 'aria-label': `Memory over ${kind === 'event' ? 'events' : 'time'}. ${headline(run)}` },
       this.base, this.over);
-    this.element = element('section', { class: 'run' }, alone ? null : element('div', { class: 'run-title' }, element('h2', {}, run.label),
+    this.element = element('section', { class: 'run' }, alone ? null : element('div', { class: 'run-title' }, element('h2', { title: run.title }, run.label),
       element('span', { class: 'muted' }, headline(run))), this.frame);
     /** @type {import('./draw.js').Scene | null} */
     this.scene = null;

@@ -55,6 +55,7 @@ export function formatMs(ms) {
 
 /** "31.09 ± 0.89 ms": both with the decimals that suit the mean. @param {number} mean @param {number} std ms */
 export function formatMeanStd(mean, std) {
+  if (mean >= 1000) return `${formatCount(mean)} ± ${formatCount(std)} ms`;
   const decimals = mean >= 100 ? 1 : mean >= 10 ? 2 : 3;
   return `${mean.toFixed(decimals)} ± ${std.toFixed(decimals)} ms`;
 }
@@ -78,6 +79,22 @@ const CATEGORY_PLURALS = new Map([
 /** A category's name in a sentence. @param {string} name */
 export function categoryText(name) {
   return CATEGORY_PLURALS.get(name) ?? name;
+}
+
+/**
+ * What tells names apart: without the parts, between hyphens, that all of them begin and end with.
+ * @param {string[]} names @returns {string[]} the names themselves where nothing would be left of one
+ */
+export function distinctParts(names) {
+  const split = names.map((name) => name.split('-'));
+  const shared = (/** @type {string[][]} */ lists) => {
+    let n = 0;
+    while (lists.length > 0 && lists.every((list) => n < list.length - 1 && list[n] === lists[0][n])) n++;
+    return n;
+  };
+  const front = shared(split), back = shared(split.map((parts) => parts.slice(front).reverse()));
+  const short = split.map((parts) => parts.slice(front, parts.length - back).join('-'));
+  return names.length > 1 && new Set(short).size === names.length ? short : names;
 }
 
 /** A tensor's name without its numbers: "layers.*.attn.q". @param {string} name */
