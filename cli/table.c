@@ -1,6 +1,7 @@
 #include "cli/table.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -182,6 +183,10 @@ void tide_cell_ratio(tide_table *table, double ratio) {
              (tide_cell){.kind = ratio < 0.0 ? TIDE_CELL_NONE : TIDE_CELL_RATIO, .real = ratio});
 }
 
+void tide_cell_error(tide_table *table, double error) {
+    add_cell(table, (tide_cell){.kind = TIDE_CELL_ERROR, .real = error});
+}
+
 void tide_cell_none(tide_table *table) {
     add_cell(table, (tide_cell){.kind = TIDE_CELL_NONE});
 }
@@ -204,6 +209,9 @@ const char *tide_cell_shown(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_T
     case TIDE_CELL_RATIO:
         snprintf(buffer, TIDE_CELL_BYTES_TEXT, cell->real < 1000.0 ? "%.3f" : ">999", cell->real);
         return buffer;
+    case TIDE_CELL_ERROR:
+        snprintf(buffer, TIDE_CELL_BYTES_TEXT, isnan(cell->real) ? "nan" : "%.1e", cell->real);
+        return buffer;
     case TIDE_CELL_NONE:
         break;
     }
@@ -221,7 +229,8 @@ const char *tide_cell_plain(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_T
     case TIDE_CELL_PERCENT:
     case TIDE_CELL_MS:
     case TIDE_CELL_RATIO:
-        snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%.9g", cell->real);
+    case TIDE_CELL_ERROR:
+        snprintf(buffer, TIDE_CELL_BYTES_TEXT, isnan(cell->real) ? "nan" : "%.9g", cell->real);
         return buffer;
     case TIDE_CELL_NONE:
         break;

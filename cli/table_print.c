@@ -1,3 +1,4 @@
+#include <math.h>
 #include <string.h>
 
 #include "cli/table_internal.h"
@@ -253,6 +254,13 @@ static void json_cell(tide_json_writer *json, const tide_cell *cell) {
     case TIDE_CELL_MS:
     case TIDE_CELL_RATIO:
         tide_json_real(json, cell->real);
+        break;
+    case TIDE_CELL_ERROR:
+        if (isfinite(cell->real)) {
+            tide_json_real(json, cell->real);
+        } else {
+            tide_json_null(json);
+        }
         break;
     case TIDE_CELL_NONE:
         tide_json_null(json);

@@ -1,0 +1,226 @@
+#include "model/reference.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "allocator/cache.h"
+#include "model/reference_internal.h"
+
+/* One run of a file. */
+typedef struct check {
+    const tide_reference *reference;
+    tide_device *device;
+    tide_transformer *transformer;
+    tide_reference_report *report;
+    size_t max_rows; /* room in the report */
+    float *got;      /* owned; room for the largest result */
+    tide_reference_tolerances tolerances;
+} check;
+
+static void add_row(check *c, const char *prefix, const char *name, double error,
+                    double tolerance) {
+    if (c->report->n_rows == c->max_rows) {
+        return;
+    }
+    tide_reference_row *row = &c->report->rows[c->report->n_rows++];
+    (void)snprintf(row->name, sizeof(row->name), "%s%s", prefix, name);
+    row->error = error;
+    row->tolerance = tolerance;
+    row->ok = error <= tolerance; /* false for NaN */
+    c->report->n_failed += row->ok ? 0 : 1;
+}
+
+static tide_status copy_in(const check *c, const tide_tensor *tensor, const void *from,
+                           tide_error *error) {
+    return tide_device_copy(c->device, tensor->array.data, from, tensor->n_elements * 4,
+                            TIDE_COPY_TO_DEVICE, 0, error);
+}
+
+/* The tensor's values on the host, valid until the next call. */
+static tide_status copy_out(const check *c, const tide_tensor *tensor, tide_error *error) {
+    TIDE_TRY(tide_device_synchronize(c->device, error));
+    return tide_device_copy(c->device, c->got, tensor->array.data, tensor->n_elements * 4,
+                            TIDE_COPY_TO_HOST, 0, error);
+}
+
+static tide_status load(const check *c, tide_error *error) {
+    const tide_reference *reference = c->reference;
+    for (size_t i = 0; i < reference->n_parameters; i++) {
+        const tide_parameter *parameter = tide_transformer_parameter(c->transformer, i);
+        TIDE_TRY(copy_in(c, &parameter->value, reference->parameters[i].before, error));
+    }
+    TIDE_TRY(copy_in(c, tide_transformer_tokens(c->transformer), reference->tokens, error));
+    return copy_in(c, tide_transformer_targets(c->transformer), reference->targets, error);
+}
+
+static tide_status compare_loss(check *c, const char *name, double want, double allowed,
+                                tide_error *error) {
+    TIDE_TRY(copy_out(c, tide_transformer_loss_value(c->transformer), error));
+    double scale = fabs(want) > 0 ? fabs(want) : 1;
+    add_row(c, "", name, fabs((double)c->got[0] - want) / scale,
+            c->tolerances.forward + allowed / scale);
+    return TIDE_OK;
+}
+
+/* Forward, loss, backward, each compared. */
+static tide_status compare_first_step(check *c, tide_error *error) {
+    const tide_reference *reference = c->reference;
+    const tide_tensor *logits = tide_transformer_logits(c->transformer);
+    TIDE_TRY(tide_transformer_forward(c->transformer, error));
+    TIDE_TRY(copy_out(c, logits, error));
+    size_t n = logits->n_elements;
+    add_row(c, "", "logits",
+            tide_reference_error(c->got, reference->logits, n,
+                                 tide_reference_norm(reference->logits, n)),
+            c->tolerances.forward);
+    TIDE_TRY(tide_transformer_loss(c->transformer, error));
+    TIDE_TRY(compare_loss(c, "loss", reference->loss, 0, error));
+    TIDE_TRY(tide_transformer_backward(c->transformer, error));
+    for (size_t i = 0; i < reference->n_parameters; i++) {
+        const tide_reference_parameter *parameter = &reference->parameters[i];
+        TIDE_TRY(copy_out(c, &tide_transformer_parameter(c->transformer, i)->gradient, error));
+        add_row(c, "grad/", parameter->name,
+                tide_reference_error(c->got, parameter->gradient, parameter->n_elements,
+                                     tide_reference_gradient_scale(reference, i)),
+                c->tolerances.gradient);
+    }
+    return TIDE_OK;
+}
+
+static tide_status take_steps(check *c, tide_error *error) {
+    for (uint64_t step = 1; step <= c->reference->info.steps; step++) {
+        if (step > 1) {
+            TIDE_TRY(tide_transformer_forward(c->transformer, error));
+            TIDE_TRY(tide_transformer_loss(c->transformer, error));
+            TIDE_TRY(tide_transformer_backward(c->transformer, error));
+        }
+        TIDE_TRY(tide_transformer_optimize(c->transformer, error));
+        TIDE_TRY(tide_transformer_end_step(c->transformer, error));
+    }
+    return c->reference->info.steps == 0 ? tide_transformer_end_step(c->transformer, error)
+                                         : TIDE_OK;
+}
+
+/* Parameters and loss after the steps. What the parameters are off by, each within its tolerance,
+ * moves the loss by at most its slope times their norm; the slope after the steps is taken to be at
+ * most twice that before. */
+static tide_status compare_after(check *c, tide_error *error) {
+    const tide_reference *reference = c->reference;
+    double allowed = 0;
+    for (size_t i = 0; i < reference->n_parameters; i++) {
+        const tide_reference_parameter *parameter = &reference->parameters[i];
+        double scale = tide_reference_gradient_scale(reference, i);
+        TIDE_TRY(copy_out(c, &tide_transformer_parameter(c->transformer, i)->value, error));
+        const tide_reference_step step = tide_reference_compare_step(
+            parameter, &reference->info, c->tolerances.gradient * scale, c->got);
+        add_row(c, "step/", parameter->name, step.error, step.tolerance);
+        add_row(c, "param/", parameter->name, step.param_error, step.param_tolerance);
+        allowed += 2 * scale * step.difference_norm;
+    }
+    TIDE_TRY(tide_transformer_forward(c->transformer, error));
+    TIDE_TRY(tide_transformer_loss(c->transformer, error));
+    TIDE_TRY(compare_loss(c, "loss_after", reference->loss_after, allowed, error));
+    return tide_transformer_end_step(c->transformer, error);
+}
+
+/* Everything with a transformer that stands. */
+static tide_status run_check(check *c, const tide_reference_run *run, tide_error *error) {
+    TIDE_TRY(tide_transformer_setup(c->transformer, error));
+    if (run->prepare != NULL) {
+        run->prepare(run->prepare_ctx, c->transformer);
+    }
+    TIDE_TRY(load(c, error));
+    TIDE_TRY(compare_first_step(c, error));
+    TIDE_TRY(take_steps(c, error));
+    return compare_after(c, error);
+}
+
+/* Room for the rows and for the largest result. */
+static tide_status alloc_room(check *c, tide_error *error) {
+    const tide_reference *reference = c->reference;
+    const tide_hostmem *mem = reference->mem;
+    const tide_model_config *model = &reference->info.model;
+    size_t n_largest = model->batch_size * model->context_length * model->vocab_size;
+    for (size_t i = 0; i < reference->n_parameters; i++) {
+        size_t n = reference->parameters[i].n_elements;
+        n_largest = n > n_largest ? n : n_largest;
+    }
+    c->max_rows = 3 + 3 * reference->n_parameters;
+    c->report->rows = tide_hostmem_zeroed(mem, c->max_rows, sizeof(*c->report->rows));
+    c->got = tide_hostmem_zeroed(mem, n_largest, sizeof(*c->got));
+    if (c->report->rows == NULL || c->got == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for the comparison");
+    }
+    return TIDE_OK;
+}
+
+static tide_status make_transformer(check *c, const tide_reference_run *run, tide_cache *cache,
+                                    tide_error *error) {
+    tide_transformer_config config;
+    tide_transformer_config_init(&config);
+    config.model = c->reference->info.model;
+    config.precision = c->reference->info.precision;
+    config.attention = run->attention;
+    config.recompute = run->recompute;
+    config.adamw = c->reference->info.adamw;
+    return tide_transformer_create(&config, cache, NULL, &c->transformer, error);
+}
+
+static const tide_reference_row *worst_row(const tide_reference_report *report) {
+    const tide_reference_row *worst = &report->rows[0];
+    for (size_t i = 0; i < report->n_rows; i++) {
+        const tide_reference_row *row = &report->rows[i];
+        bool is_worse = row->error * worst->tolerance > worst->error * row->tolerance;
+        if (!row->ok && (worst->ok || is_worse)) {
+            worst = row;
+        }
+    }
+    return worst;
+}
+
+tide_status tide_reference_check(const tide_reference *reference, const tide_reference_run *run,
+                                 tide_reference_report *ret_report, tide_error *error) {
+    const tide_hostmem *mem = reference->mem;
+    if (!tide_device_get_info(run->device)->computes) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "device %s computes nothing that could be compared: use --device cpu",
+                         tide_device_get_info(run->device)->spec);
+    }
+    tide_reference_report report = {.mem = mem};
+    check c = {.reference = reference,
+               .device = run->device,
+               .report = &report,
+               .tolerances = tide_reference_get_tolerances(&reference->info.model)};
+    tide_cache *cache = NULL;
+    TIDE_TRY(tide_cache_create(run->device, NULL, NULL, &cache, error));
+    tide_status status = make_transformer(&c, run, cache, error);
+    if (status == TIDE_OK) {
+        status = alloc_room(&c, error);
+    }
+    if (status == TIDE_OK) {
+        status = run_check(&c, run, error);
+    }
+    tide_transformer_destroy(c.transformer);
+    tide_cache_destroy(cache);
+    mem->release(mem->ctx, c.got);
+    if (status != TIDE_OK) {
+        tide_reference_report_fini(&report);
+        return status;
+    }
+    *ret_report = report;
+    if (report.n_failed == 0) {
+        return TIDE_OK;
+    }
+    const tide_reference_row *worst = worst_row(&report);
+    return tide_fail(error, TIDE_GATE,
+                     "%zu of %zu results are beyond their tolerance, %s most: relative error %.3g, "
+                     "allowed %.3g",
+                     report.n_failed, report.n_rows, worst->name, worst->error, worst->tolerance);
+}
+
+void tide_reference_report_fini(tide_reference_report *report) {
+    if (report->mem != NULL) {
+        report->mem->release(report->mem->ctx, report->rows);
+    }
+    *report = (tide_reference_report){0};
+}

@@ -1,0 +1,88 @@
+/* reference.h - compares the transformer with recorded PyTorch results.
+ *
+ * A reference file (tests/reference/make_reference.py) holds parameters and a batch, and what
+ * PyTorch computes from them: logits, loss, gradients, and parameters and loss after some AdamW
+ * steps. The transformer of the file's shape is built on a device, given the same parameters and
+ * batch, and run; each result becomes a row with its relative error in the L2 norm and the
+ * tolerance that reference_tolerance.c derives for it.
+ */
+#ifndef TIDE_MODEL_REFERENCE_H
+#define TIDE_MODEL_REFERENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "allocator/device.h"
+#include "common/hostmem.h"
+#include "common/status.h"
+#include "model/config.h"
+#include "model/ops.h"
+#include "model/transformer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_reference tide_reference;
+
+/* What a file says about itself. */
+typedef struct tide_reference_info {
+    tide_model_config model;
+    tide_precision precision; /* fp32 files are computed in float64 */
+    tide_adamw adamw;         /* t 0 */
+    uint64_t steps;           /* AdamW steps between "before" and "after", 100,000 at most */
+} tide_reference_info;
+
+/* Reads and checks everything: metadata, and the shape and type of every tensor that a check needs,
+ * and that tokens are below the vocabulary. `mem` is borrowed and outlives it. The message of a
+ * failure names the file and the place. */
+TIDE_NODISCARD tide_status tide_reference_open(const tide_hostmem *mem, const char *path,
+                                               tide_reference **ret_reference, tide_error *error);
+/* NULL is allowed. */
+void tide_reference_close(tide_reference *reference);
+/* Valid until the reference is closed. */
+const tide_reference_info *tide_reference_get_info(const tide_reference *reference);
+
+typedef struct tide_reference_run {
+    tide_device *device; /* borrowed; must compute */
+    tide_attention attention;
+    tide_recompute recompute;
+    /* Called when the transformer stands, before its parameters are copied in: tests put a wrong
+     * operator there. NULL: not called. */
+    void (*prepare)(void *ctx, tide_transformer *transformer);
+    void *prepare_ctx;
+} tide_reference_run;
+
+enum { TIDE_REFERENCE_NAME = TIDE_PARAMETER_NAME + 8 };
+
+/* "logits", "loss", "grad/NAME", "step/NAME", "param/NAME", "loss_after". A step row measures p -
+ * p_reference against p_reference - p_before, beyond what tiny gradients explain: see
+ * reference_tolerance.c. */
+typedef struct tide_reference_row {
+    char name[TIDE_REFERENCE_NAME];
+    double error;     /* |got - expected| / |expected|; NAN where the result has one */
+    double tolerance; /* 0 or more */
+    bool ok;          /* error <= tolerance */
+} tide_reference_row;
+
+typedef struct tide_reference_report {
+    const tide_hostmem *mem;  /* borrowed; what the rows came from */
+    tide_reference_row *rows; /* owned; the same rows in the same order for every run of a file */
+    size_t n_rows;
+    size_t n_failed; /* rows that are not ok */
+} tide_reference_report;
+
+/* Runs the file. TIDE_OK: every row is within its tolerance. TIDE_GATE: some are not; the report is
+ * filled in this case too. Anything else: the check could not be made. */
+TIDE_NODISCARD tide_status tide_reference_check(const tide_reference *reference,
+                                                const tide_reference_run *run,
+                                                tide_reference_report *ret_report,
+                                                tide_error *error);
+void tide_reference_report_fini(tide_reference_report *report);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,136 @@
+/* reference_tolerance.c - how far fp32 may be from the exact result.
+ *
+ * u = 2^-24 is the largest relative error of one rounding. A sum of k terms of random sign has
+ * partial sums that grow like the square root of their length, each rounded once; its relative
+ * error in the L2 norm over many such sums is then at most u sqrt(k) (the rounding errors add up as
+ * squares). Errors of operators that follow each other are independent, so that they add up as
+ * squares too: the relative error at the end of a chain is
+ *
+ *   u sqrt(K), K = sum of the reduction lengths along the chain + one for every other rounding.
+ *
+ * The chain of the forward pass, per layer: q, k, v (C), scores (D), values (T), output (C), w1 and
+ * w3 (C), w2 (F), and 40 roundings of norms, rotation, softmax, SwiGLU and sums; then lm_head (C).
+ * The chain of a gradient is the forward pass, then lm_head (V), then per layer, on the way back,
+ * w2 (C), w1 and w3 (2 F), output (C), dP (D), dq, dk, dv (2 T), q, k, v (3 C), with 60 other
+ * roundings; the weight's gradient itself sums over R rows.
+ *
+ * Differences lose digits where their terms are close: dP - delta in attention, the mean that
+ * RMSNorm's backward takes off, softmax - onehot. Gradients are allowed a factor for them: 2, and
+ * more where channels are few, because the part along x that RMSNorm's backward takes off is then
+ * often most of a gradient: sqrt(1 + 16 / C). */
+#include <math.h>
+
+#include "model/reference_internal.h"
+
+static const double UNIT_ROUNDOFF = 5.9604644775390625e-8;
+static const double CANCELLATION = 2;
+static const double FEW_CHANNELS = 16;
+
+tide_reference_tolerances tide_reference_get_tolerances(const tide_model_config *model) {
+    double C = (double)model->d_model;
+    double F = (double)model->d_ff;
+    double T = (double)model->context_length;
+    double D = C / (double)model->n_heads;
+    double R = T * (double)model->batch_size;
+    double L = (double)model->n_layers;
+    double forward = L * (3 * C + D + T + F + 40) + C + 40;
+    double backward = (double)model->vocab_size + R + L * (5 * C + 2 * F + D + 2 * T + 60);
+    return (tide_reference_tolerances){
+        .forward = UNIT_ROUNDOFF * sqrt(forward),
+        .gradient =
+            CANCELLATION * sqrt(1 + FEW_CHANNELS / C) * UNIT_ROUNDOFF * sqrt(forward + backward),
+    };
+}
+
+double tide_reference_norm(const float *x, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)x[i] * (double)x[i];
+    }
+    return sqrt(sum);
+}
+
+double tide_reference_error(const float *got, const float *want, size_t n, double scale) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        double difference = (double)got[i] - (double)want[i];
+        sum += difference * difference;
+    }
+    return scale > 0 ? sqrt(sum) / scale : sqrt(sum);
+}
+
+/* With one key its probability is 1, whatever the scores: dP - delta is 0, and the gradients of q
+ * and k are what rounding leaves of dP. That is as large as the gradient of v. */
+double tide_reference_gradient_scale(const tide_reference *reference, size_t i) {
+    const tide_reference_parameter *parameter = &reference->parameters[i];
+    const tide_model_config *model = &reference->info.model;
+    for (size_t l = 0; model->context_length == 1 && l < model->n_layers; l++) {
+        if (i == tide_parameter_of_layer(l, TIDE_Q_PROJ) ||
+            i == tide_parameter_of_layer(l, TIDE_K_PROJ)) {
+            parameter = &reference->parameters[tide_parameter_of_layer(l, TIDE_V_PROJ)];
+        }
+    }
+    return tide_reference_norm(parameter->gradient, parameter->n_elements);
+}
+
+/* AdamW moves an element by about lr m / sqrt(v): by the sign of its gradient more than by its
+ * size. Where an element's gradient is as small as the error that the tensor's gradient may have, d
+ * = tolerance * root mean square, the step may point either way: the two results differ by up to 2
+ * lr per step. Where it is larger, the relative error d / |g| of m and of sqrt(v) passes on to the
+ * step. So element i may be off by
+ *
+ *   slack_i = steps lr min(2, ELEMENT steps d / |g_i|)
+ *
+ * with ELEMENT for elements whose gradients err by more than the tensor's mean: rows and columns
+ * differ in size, and both m and v have the error. It counts once per step, because the gradients
+ * of a step see what the steps before have moved. An element without any gradient, such as an
+ * embedding that the batch does not use, has no slack. Beside it stand the roundings of the
+ * arithmetic: u |p| twice per step and in storing p, and the ten of the update.
+ *
+ * The step row counts what exceeds the slack, element by element, so that its tolerance is the
+ * roundings alone, and a wrong decay or a wrong beta stands out among elements with a clear
+ * gradient. The param row counts everything, and is allowed everything. */
+static const double ELEMENT = 4;
+static const double UPDATE_ROUNDINGS = 10;
+
+tide_reference_step tide_reference_compare_step(const tide_reference_parameter *parameter,
+                                                const tide_reference_info *info,
+                                                double allowed_gradient, const float *got) {
+    size_t n = parameter->n_elements;
+    double steps = (double)info->steps;
+    double length = steps * info->adamw.lr;
+    double clear = ELEMENT * steps * allowed_gradient / sqrt((double)n);
+    bool is_rounding = tide_reference_norm(parameter->gradient, n) < allowed_gradient;
+    double without_gradient = is_rounding ? 2 * length : 0;
+    double excess_sum = 0;
+    double slack_sum = 0;
+    double difference_sum = 0;
+    double moved_sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        double size = fabs((double)parameter->gradient[i]);
+        double slack = size > 0 ? length * fmin(2, clear / size) : without_gradient;
+        double difference = fabs((double)got[i] - (double)parameter->after[i]);
+        double moved = (double)parameter->after[i] - (double)parameter->before[i];
+        /* Not fmax, which drops a NaN. */
+        double excess = difference <= slack ? 0 : difference - slack;
+        excess_sum += excess * excess;
+        slack_sum += slack * slack;
+        difference_sum += difference * difference;
+        moved_sum += moved * moved;
+    }
+    double after_norm = tide_reference_norm(parameter->after, n);
+    double moved_norm = sqrt(moved_sum);
+    double rounding =
+        UNIT_ROUNDOFF * (after_norm * (2 * steps + 1) + UPDATE_ROUNDINGS * moved_norm);
+    double allowed = sqrt(slack_sum) + rounding;
+    /* What did not move is compared as it is. */
+    double step_scale = moved_norm > 0 ? moved_norm : 1;
+    double param_scale = after_norm > 0 ? after_norm : 1;
+    return (tide_reference_step){
+        .error = sqrt(excess_sum) / step_scale,
+        .tolerance = rounding / step_scale,
+        .param_error = sqrt(difference_sum) / param_scale,
+        .param_tolerance = allowed / param_scale,
+        .difference_norm = sqrt(difference_sum),
+    };
+}
