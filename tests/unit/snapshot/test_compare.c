@@ -1,0 +1,292 @@
+/* test_compare.c - figures side by side, and sentences that say what the figures say. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "snapshot/compare.h"
+#include "support/synthetic.h"
+
+enum { MAX_RUNS = 3 };
+#define GIB (UINT64_C(1) << 30)
+#define MIB (UINT64_C(1) << 20)
+
+/* A run with given bytes per category, all alive at the peak, then, with `oom_bytes`, an oom row.
+ */
+typedef struct made_run {
+    const char *precision;
+    uint64_t bytes[TIDE_N_CATEGORIES];
+    uint64_t oom_bytes; /* asked for; 0: the run completes */
+    uint32_t scope;     /* of the last event: 1 optimizer > adamw, 3 backward > attention */
+    double step_ms;     /* 0: not computed */
+} made_run;
+
+static const char *const STRINGS[] = {"optimizer", "adamw", "backward", "attention"};
+static const tide_scope_row SCOPES[] = {
+    {0, 1, -1, -1, TIDE_NONE, 0, -1, 0, TIDE_SCOPE_PHASE},
+    {0, 1, -1, -1, 0, 1, -1, 0, TIDE_SCOPE_OPERATOR},
+    {0, 1, -1, -1, TIDE_NONE, 2, -1, 0, TIDE_SCOPE_PHASE},
+    {0, 1, -1, -1, 2, 3, -1, 0, TIDE_SCOPE_OPERATOR},
+};
+static const tide_snapshot_device DEVICE = {"virtual", "v", -1, -1, -1, -1};
+static const tide_stream_row STREAM = {0, 0};
+
+static tide_snapshot *make(const made_run *of) {
+    tide_snapshot *made = NULL;
+    assert_int_equal(tide_snapshot_create(NULL, &made), TIDE_OK);
+    tide_event *events = tide_arena_alloc(&made->arena, TIDE_N_CATEGORIES + 1, sizeof(*events));
+    tide_snapshot_phase *phase = tide_arena_alloc(&made->arena, 1, sizeof(*phase));
+    double *ms = tide_arena_alloc(&made->arena, 2, sizeof(*ms));
+    assert_true(events != NULL && phase != NULL && ms != NULL);
+    size_t n = 0;
+    for (uint8_t i = 0; i < TIDE_N_CATEGORIES; i++) {
+        if (of->bytes[i] > 0) {
+            events[n++] = (tide_event){.address = (uint64_t)i << 40,
+                                       .requested_bytes = of->bytes[i],
+                                       .block_bytes = of->bytes[i],
+                                       .stack = TIDE_NONE,
+                                       .scope = of->scope,
+                                       .name = TIDE_NONE,
+                                       .category = i};
+        }
+    }
+    if (of->oom_bytes > 0) {
+        events[n++] = (tide_event){.requested_bytes = of->oom_bytes,
+                                   .block_bytes = 100 * MIB,
+                                   .stack = TIDE_NONE,
+                                   .scope = of->scope,
+                                   .name = TIDE_NONE,
+                                   .action = TIDE_ACTION_OOM};
+    }
+    ms[0] = of->step_ms;
+    ms[1] = -1.0;
+    *phase = (tide_snapshot_phase){"step", of->step_ms > 0.0 ? 1 : 0, ms, ms + 1};
+    made->timing.phases = phase;
+    made->timing.n_phases = 1;
+    made->devices = &DEVICE;
+    made->n_devices = 1;
+    made->streams = &STREAM;
+    made->n_streams = 1;
+    made->strings = STRINGS;
+    made->n_strings = 4;
+    made->scopes = SCOPES;
+    made->n_scopes = 4;
+    made->events = events;
+    made->n_events = n;
+    made->run.precision = of->precision;
+    made->run.outcome = of->oom_bytes > 0 ? "oom" : "completed";
+    return made;
+}
+
+typedef struct comparison {
+    tide_snapshot *snapshots[MAX_RUNS];
+    size_t n_runs;
+    tide_compare *compare;
+} comparison;
+
+static comparison compare_runs(const made_run *runs, size_t n_runs) {
+    static const char *const LABELS[] = {"a.json.gz", "b.json.gz", "c.json.gz"};
+    comparison of = {.n_runs = n_runs};
+    tide_compare_input inputs[MAX_RUNS];
+    tide_error error = {""};
+    for (size_t i = 0; i < n_runs; i++) {
+        of.snapshots[i] = make(&runs[i]);
+        inputs[i] = (tide_compare_input){LABELS[i], of.snapshots[i]};
+    }
+    if (tide_compare_create(inputs, n_runs, &of.compare, &error) != TIDE_OK) {
+        fail_msg("%s", error.message);
+    }
+    return of;
+}
+
+static void finish(comparison *of) {
+    tide_compare_destroy(of->compare);
+    for (size_t i = 0; i < of->n_runs; i++) {
+        tide_snapshot_destroy(of->snapshots[i]);
+    }
+}
+
+/* The sentence of two runs. */
+static void assert_sentence(const made_run *runs, const char *expected) {
+    comparison of = compare_runs(runs, 2);
+    assert_string_equal(of.compare->sentence, expected);
+    finish(&of);
+}
+
+static void figures_stand_side_by_side(void **state) {
+    (void)state;
+    const made_run runs[] = {
+        {"fp32", {[TIDE_PARAMETER] = GIB, [TIDE_ACTIVATION] = 3 * GIB}, 0, 3, 20.0},
+        {"bf16-mixed", {[TIDE_PARAMETER] = 2 * GIB, [TIDE_ACTIVATION] = GIB}, 0, 3, 5.0}};
+    comparison of = compare_runs(runs, 2);
+    const tide_compare_run *base = &of.compare->runs[0];
+    const tide_compare_run *other = &of.compare->runs[1];
+    assert_string_equal(base->name, "fp32");
+    assert_string_equal(other->name, "bf16-mixed");
+    assert_string_equal(other->label, "b.json.gz");
+    assert_int_equal(base->allocated_bytes, 4 * GIB);
+    assert_int_equal(other->allocated_bytes, 3 * GIB);
+    assert_int_equal(base->category_bytes[TIDE_ACTIVATION], 3 * GIB);
+    assert_int_equal(base->dominant, TIDE_ACTIVATION);
+    assert_int_equal(other->dominant, TIDE_PARAMETER);
+    assert_int_equal(of.compare->n_times, 1);
+    assert_string_equal(base->times[0].name, "step");
+    assert_true(base->times[0].ms.mean == 20.0 && other->times[0].ms.mean == 5.0);
+    finish(&of);
+}
+
+static void equal_runs_go_by_their_labels(void **state) {
+    (void)state;
+    const made_run runs[] = {{"fp32", {[TIDE_PARAMETER] = GIB}, 0, 1, 0.0},
+                             {"fp32", {[TIDE_PARAMETER] = GIB}, 0, 1, 0.0},
+                             {"tf32", {[TIDE_PARAMETER] = GIB}, 0, 1, 0.0}};
+    comparison of = compare_runs(runs, 3);
+    assert_string_equal(of.compare->runs[0].name, "a.json.gz");
+    assert_string_equal(of.compare->runs[2].name, "c.json.gz");
+    assert_true(of.compare->runs[0].times[0].ms.mean == -1.0);
+    finish(&of);
+}
+
+static void a_peak_that_stays(void **state) {
+    (void)state;
+    assert_sentence(
+        (const made_run[]){
+            {"fp32", {[TIDE_PARAMETER] = GIB, [TIDE_OPTIMIZER_STATE] = 2 * GIB}, 0, 1, 0.0},
+            {"bf16-mixed", {[TIDE_PARAMETER] = GIB, [TIDE_OPTIMIZER_STATE] = 2 * GIB}, 0, 1, 0.0}},
+        "The peak is set by AdamW state (2.00 GiB of 3.00 GiB) in the optimizer phase in both: "
+        "bf16-mixed cannot lower it (3.00 GiB with fp32, 3.00 GiB with bf16-mixed).");
+}
+
+static void a_peak_that_falls(void **state) {
+    (void)state;
+    assert_sentence(
+        (const made_run[]){
+            {"fp32", {[TIDE_PARAMETER] = GIB, [TIDE_ACTIVATION] = 3 * GIB}, 0, 3, 0.0},
+            {"bf16-mixed", {[TIDE_PARAMETER] = GIB + GIB / 2, [TIDE_ACTIVATION] = GIB}, 0, 3, 0.0}},
+        "bf16-mixed lowers the peak by 37.5 %, from 4.00 GiB to 2.50 GiB: there activations take "
+        "2.00 GiB less, parameters 512.00 MiB more; it is set by activations with fp32 and by "
+        "parameters with bf16-mixed.");
+}
+
+static void a_peak_that_rises_and_moves(void **state) {
+    (void)state;
+    assert_sentence(
+        (const made_run[]){
+            {"fp32", {[TIDE_OPTIMIZER_STATE] = 4 * GIB, [TIDE_GRADIENT] = GIB}, 0, 1, 0.0},
+            {"bf16-mixed",
+             {[TIDE_OPTIMIZER_STATE] = 4 * GIB, [TIDE_ACTIVATION] = 2 * GIB},
+             0,
+             3,
+             0.0}},
+        "The peak is set by AdamW state in both: bf16-mixed cannot lower it and raises it by "
+        "20.0 %, from 5.00 GiB to 6.00 GiB: there activations take 2.00 GiB more, gradients "
+        "1.00 GiB less; it moves from optimizer > adamw to backward > attention.");
+}
+
+static void a_base_that_does_not_fit(void **state) {
+    (void)state;
+    assert_sentence(
+        (const made_run[]){
+            {"fp32", {[TIDE_PARAMETER] = GIB, [TIDE_ACTIVATION] = 4 * GIB}, GIB, 3, 0.0},
+            {"bf16-mixed", {[TIDE_PARAMETER] = GIB, [TIDE_ACTIVATION] = 2 * GIB}, 0, 3, 0.0}},
+        "fp32 does not fit: it asked for 1.00 GiB with 100.00 MiB free in the backward phase, most "
+        "of what it had allocated being activations (4.00 GiB of 5.00 GiB); bf16-mixed peaks at "
+        "3.00 GiB, set by activations (2.00 GiB of 3.00 GiB) in the backward phase: 2.00 GiB of "
+        "activations against 4.00 GiB when fp32 ran out.");
+}
+
+static void another_that_does_not_fit(void **state) {
+    (void)state;
+    const made_run runs[] = {{"fp32", {[TIDE_PARAMETER] = GIB}, 0, 1, 0.0},
+                             {"tf32", {[TIDE_PARAMETER] = GIB}, GIB, 1, 0.0},
+                             {"bf16-true", {[TIDE_PARAMETER] = GIB / 2}, 0, 1, 0.0}};
+    comparison of = compare_runs(runs, 3);
+    assert_string_equal(
+        of.compare->sentence,
+        "tf32 does not fit: it asked for 1.00 GiB with 100.00 MiB free in the optimizer phase, "
+        "most "
+        "of what it had allocated being parameters (1.00 GiB of 1.00 GiB); fp32 peaks at 1.00 GiB, "
+        "set by parameters (1.00 GiB of 1.00 GiB) in the optimizer phase. bf16-true lowers the "
+        "peak by 50.0 %, from 1.00 GiB to 512.00 MiB: there parameters take 512.00 MiB less; it is "
+        "set by parameters in both.");
+    finish(&of);
+}
+
+static void neither_fits(void **state) {
+    (void)state;
+    comparison of =
+        compare_runs((const made_run[]){{"fp32", {[TIDE_PARAMETER] = GIB}, GIB, 1, 0.0},
+                                        {"bf16-mixed", {[TIDE_GRADIENT] = GIB}, 2 * GIB, 3, 0.0}},
+                     2);
+    assert_non_null(strstr(of.compare->sentence, "fp32 does not fit: it asked for 1.00 GiB"));
+    assert_non_null(strstr(of.compare->sentence, "; bf16-mixed does not fit: it asked for 2.00"));
+    finish(&of);
+}
+
+static void one_run_alone(void **state) {
+    (void)state;
+    comparison of = compare_runs(&(const made_run){"fp32", {[TIDE_GRADIENT] = GIB}, 0, 3, 0.0}, 1);
+    assert_string_equal(of.compare->sentence, "The peak is set by gradients (1.00 GiB of 1.00 GiB) "
+                                              "in the backward phase.");
+    finish(&of);
+}
+
+static void nothing_recorded_is_no_crash(void **state) {
+    (void)state;
+    tide_snapshot *empty = NULL;
+    tide_compare *compare = NULL;
+    assert_int_equal(tide_snapshot_create(NULL, &empty), TIDE_OK);
+    const tide_compare_input inputs[] = {{"a", empty}, {"b", empty}};
+    assert_int_equal(tide_compare_create(inputs, 2, &compare, NULL), TIDE_OK);
+    assert_string_equal(compare->sentence, "a records no device.");
+    tide_compare_destroy(compare);
+    assert_int_equal(tide_compare_create(inputs, 0, &compare, NULL), TIDE_LIMIT);
+    tide_snapshot_destroy(empty);
+}
+
+/* Two whole runs of the same model: half the bytes of an activation show. */
+static void whole_runs(void **state) {
+    (void)state;
+    synthetic_config config = synthetic_default();
+    tide_snapshot *fp32 = synthetic_create(&config);
+    config.element_bytes = 2;
+    config.precision = "bf16-mixed";
+    tide_snapshot *bf16 = synthetic_create(&config);
+    tide_compare *compare = NULL;
+    const tide_compare_input inputs[] = {{"a", fp32}, {"b", bf16}};
+    assert_int_equal(tide_compare_create(inputs, 2, &compare, NULL), TIDE_OK);
+    assert_true(compare->runs[1].allocated_bytes < compare->runs[0].allocated_bytes);
+    assert_non_null(strstr(compare->sentence, "bf16-mixed lowers the peak"));
+    assert_non_null(strstr(compare->sentence, "activations take"));
+    int64_t sum = 0;
+    for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+        sum += compare->runs[0].category_bytes[i];
+    }
+    assert_true(sum == compare->runs[0].allocated_bytes);
+    assert_int_equal(compare->n_times, 4);
+    assert_true(compare->runs[0].times[0].ms.mean == 1.5);
+    tide_compare_destroy(compare);
+    tide_snapshot_destroy(fp32);
+    tide_snapshot_destroy(bf16);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_stand_side_by_side),
+        cmocka_unit_test(equal_runs_go_by_their_labels),
+        cmocka_unit_test(a_peak_that_stays),
+        cmocka_unit_test(a_peak_that_falls),
+        cmocka_unit_test(a_peak_that_rises_and_moves),
+        cmocka_unit_test(a_base_that_does_not_fit),
+        cmocka_unit_test(another_that_does_not_fit),
+        cmocka_unit_test(neither_fits),
+        cmocka_unit_test(one_run_alone),
+        cmocka_unit_test(nothing_recorded_is_no_crash),
+        cmocka_unit_test(whole_runs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

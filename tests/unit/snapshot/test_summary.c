@@ -1,0 +1,486 @@
+/* test_summary.c - peaks, splits and totals: on small recordings whose figures are known, against a
+ * second way to count them, and against what the file itself stores. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <cjson/cJSON.h>
+
+#include "snapshot/gzip_file.h"
+#include "snapshot/summary.h"
+#include "support/snapshot_files.h"
+#include "support/synthetic.h"
+
+enum { KIB = 1024 };
+
+static const char *const STRINGS[] = {"step",  "forward", "layer", "attention",
+                                      "setup", "w",       "x",     "y"};
+enum { STEP = 0, FORWARD, LAYER, ATTENTION, SETUP, NAME_W, NAME_X, NAME_Y };
+
+/* setup; step 0 > forward > layer 3 > attention; step 1 the same. */
+static const tide_scope_row SCOPES[] = {
+    {0, 10, -1, -1, TIDE_NONE, SETUP, -1, 0, TIDE_SCOPE_PHASE},
+    {10, 10, -1, -1, TIDE_NONE, STEP, 0, 0, TIDE_SCOPE_STEP},
+    {10, 10, -1, -1, 1, FORWARD, -1, 0, TIDE_SCOPE_PHASE},
+    {10, 10, -1, -1, 2, LAYER, 3, 0, TIDE_SCOPE_LAYER},
+    {10, 10, -1, -1, 3, ATTENTION, -1, 0, TIDE_SCOPE_OPERATOR},
+    {20, 10, -1, -1, TIDE_NONE, STEP, 1, 0, TIDE_SCOPE_STEP},
+    {20, 10, -1, -1, 5, FORWARD, -1, 0, TIDE_SCOPE_PHASE},
+    {20, 10, -1, -1, 6, LAYER, 3, 0, TIDE_SCOPE_LAYER},
+    {20, 10, -1, -1, 7, ATTENTION, -1, 0, TIDE_SCOPE_OPERATOR},
+};
+
+static const tide_snapshot_device DEVICES[] = {{"virtual", "a", -1, -1, -1, -1},
+                                               {"virtual", "b", -1, -1, -1, -1}};
+static const tide_stream_row STREAMS[] = {{0, 0}};
+static const tide_frame_row FRAMES[] = {{SETUP, STEP, 1, false}};
+static const tide_stack_row STACKS[] = {{TIDE_NONE, 0}, {0, 0}};
+
+static tide_snapshot *recording(const tide_event *events, size_t n_events) {
+    tide_snapshot *made = NULL;
+    assert_int_equal(tide_snapshot_create(NULL, &made), TIDE_OK);
+    made->devices = DEVICES;
+    made->n_devices = 1;
+    made->streams = STREAMS;
+    made->n_streams = 1;
+    made->strings = STRINGS;
+    made->n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]);
+    made->frames = FRAMES;
+    made->n_frames = 1;
+    made->stacks = STACKS;
+    made->n_stacks = 2;
+    made->scopes = SCOPES;
+    made->n_scopes = sizeof(SCOPES) / sizeof(SCOPES[0]);
+    made->events = events;
+    made->n_events = n_events;
+    return made;
+}
+
+static tide_summary *summarise(const tide_snapshot *snapshot) {
+    tide_summary *summary = NULL;
+    tide_error error = {""};
+    if (tide_summary_create(snapshot, &summary, &error) != TIDE_OK) {
+        fail_msg("%s", error.message);
+    }
+    return summary;
+}
+
+static tide_event alloc(uint64_t address, uint64_t requested, uint64_t block, int category,
+                        uint32_t scope, uint32_t name) {
+    return (tide_event){.time_ns = (int64_t)address,
+                        .address = address,
+                        .requested_bytes = requested,
+                        .block_bytes = block,
+                        .stack = address % 2048 == 0 ? 1 : TIDE_NONE,
+                        .scope = scope,
+                        .name = name,
+                        .action = TIDE_ACTION_ALLOC,
+                        .category = (uint8_t)category};
+}
+
+static tide_event row(tide_action action, uint64_t address, uint64_t n_bytes) {
+    return (tide_event){.address = address,
+                        .requested_bytes = n_bytes,
+                        .block_bytes = n_bytes,
+                        .stack = TIDE_NONE,
+                        .scope = TIDE_NONE,
+                        .name = TIDE_NONE,
+                        .action = (uint8_t)action};
+}
+
+static int64_t sum_of(const tide_split *split) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < split->n_shares; i++) {
+        sum += split->shares[i].bytes;
+    }
+    return sum;
+}
+
+static void assert_adds_up(const tide_summary_peak *peak) {
+    int64_t all = peak->totals.allocated_bytes;
+    assert_true(sum_of(&peak->by_category) == all);
+    assert_true(sum_of(&peak->by_phase) == all);
+    assert_true(sum_of(&peak->by_scope) == all);
+    assert_true(sum_of(&peak->by_stack) == all);
+    assert_true(peak->asked_bytes + peak->rounding_bytes + peak->unsplit_bytes == all);
+    int64_t blocks = 0;
+    for (size_t i = 0; i < peak->n_blocks; i++) {
+        blocks += (int64_t)peak->blocks[i].block_bytes;
+        assert_true(i == 0 || peak->blocks[i].block_bytes <= peak->blocks[i - 1].block_bytes);
+    }
+    assert_true(blocks == all);
+    assert_true((int64_t)peak->n_blocks == peak->totals.n_blocks);
+}
+
+static void a_known_recording(void **state) {
+    (void)state;
+    const tide_event events[] = {
+        row(TIDE_ACTION_SEGMENT_ALLOC, 0, 16 * KIB),
+        alloc(0, 1000, KIB, TIDE_PARAMETER, 0, NAME_W),
+        alloc(4096, 600, 4 * KIB, TIDE_ACTIVATION, 4, NAME_X), /* the tail stays unsplit */
+        row(TIDE_ACTION_FREE, 0, KIB),
+        alloc(1024, 512, 512, TIDE_ACTIVATION, 8, NAME_Y),
+        alloc(512, 1, 512, TIDE_TEMPORARY, TIDE_NONE, TIDE_NONE), /* the same height again */
+        row(TIDE_ACTION_FREE, 512, 512),
+        row(TIDE_ACTION_MARK, 0, 0),
+        row(TIDE_ACTION_OOM, 0, 99 * KIB),
+    };
+    tide_snapshot *made = recording(events, sizeof(events) / sizeof(events[0]));
+    tide_summary *summary = summarise(made);
+    const tide_summary_device *device = &summary->devices[0];
+    const tide_summary_peak *peak = &device->peak;
+    assert_int_equal(peak->event, 2); /* not 5: the first on ties */
+    assert_int_equal(peak->totals.allocated_bytes, 5 * KIB);
+    assert_int_equal(peak->totals.requested_bytes, 1600);
+    assert_int_equal(peak->totals.reserved_bytes, 16 * KIB);
+    assert_int_equal(peak->asked_bytes, 1600);
+    assert_int_equal(peak->rounding_bytes, 24 + 424);
+    assert_int_equal(peak->unsplit_bytes, 3 * KIB);
+    assert_int_equal(peak->step, 0);
+    assert_string_equal(peak->step_name, "step");
+    assert_string_equal(peak->phase, "forward");
+    assert_string_equal(peak->scope_path, "forward > layer 3 > attention");
+    assert_int_equal(peak->by_category.shares[TIDE_PARAMETER].bytes, KIB);
+    assert_string_equal(peak->by_category.shares[TIDE_PARAMETER].largest_name, "w");
+    assert_int_equal(peak->by_category.shares[TIDE_ACTIVATION].bytes, 4 * KIB);
+    assert_int_equal(peak->by_category.shares[TIDE_ACTIVATION].requested_bytes, 600);
+    assert_int_equal(peak->by_scope.n_shares, 2);
+    assert_string_equal(peak->by_scope.shares[0].label, "forward > layer 3 > attention");
+    assert_string_equal(peak->by_scope.shares[1].label, "setup");
+    assert_string_equal(peak->by_phase.shares[0].label, "forward");
+    assert_adds_up(peak);
+    assert_int_equal(device->max[TIDE_MAX_REQUESTED].bytes, 1600);
+    assert_int_equal(device->max[TIDE_MAX_RESERVED].event, 0);
+    assert_int_equal(device->counts[TIDE_ACTION_ALLOC], 4);
+    assert_int_equal(device->counts[TIDE_ACTION_FREE], 2);
+    assert_int_equal(device->n_oom, 1);
+    assert_int_equal(device->oom_event, 8);
+    assert_int_equal(device->oom_requested_bytes, 99 * KIB);
+    assert_int_equal(device->end.allocated_bytes, 4 * KIB + 512);
+    assert_int_equal(device->end.n_blocks, 2);
+    assert_int_equal(device->n_unmatched, 0);
+    tide_summary_destroy(summary);
+    tide_snapshot_destroy(made);
+}
+
+/* A pending free leaves allocated bytes at once, active and requested bytes when it completes. */
+static void pending_frees(void **state) {
+    (void)state;
+    const tide_event events[] = {
+        alloc(0, 1000, KIB, TIDE_TEMPORARY, 4, NAME_W),
+        row(TIDE_ACTION_FREE_REQUESTED, 0, KIB),
+        alloc(2048, 3000, 3 * KIB, TIDE_ACTIVATION, 8, NAME_X),
+        row(TIDE_ACTION_FREE_COMPLETED, 0, KIB),
+    };
+    tide_snapshot *made = recording(events, sizeof(events) / sizeof(events[0]));
+    tide_summary *summary = summarise(made);
+    const tide_summary_device *device = &summary->devices[0];
+    assert_int_equal(device->peak.event, 2);
+    assert_int_equal(device->peak.totals.allocated_bytes, 3 * KIB);
+    assert_int_equal(device->peak.totals.active_bytes, 4 * KIB);
+    assert_int_equal(device->peak.totals.requested_bytes, 4000);
+    assert_int_equal(device->peak.n_blocks, 1);
+    assert_int_equal(device->max[TIDE_MAX_ACTIVE].bytes, 4 * KIB);
+    assert_int_equal(device->end.active_bytes, 3 * KIB);
+    assert_int_equal(device->end.requested_bytes, 3000);
+    assert_adds_up(&device->peak);
+    tide_summary_destroy(summary);
+    tide_snapshot_destroy(made);
+}
+
+static void what_stood_at_the_start_counts(void **state) {
+    (void)state;
+    const tide_segment_row segment = {.address = 8192, .total_bytes = 4 * KIB, .n_blocks = 3};
+    const tide_block_row blocks[] = {
+        {0, KIB, 1000, 1, 0, NAME_W, TIDE_BLOCK_ALLOCATED, TIDE_PARAMETER},
+        {KIB, KIB, 1024, TIDE_NONE, TIDE_NONE, TIDE_NONE, TIDE_BLOCK_PENDING_FREE, TIDE_UNKNOWN},
+        {2 * KIB, 2 * KIB, 0, TIDE_NONE, TIDE_NONE, TIDE_NONE, TIDE_BLOCK_FREE, TIDE_UNKNOWN}};
+    const tide_event events[] = {
+        row(TIDE_ACTION_FREE, 8192, KIB), row(TIDE_ACTION_FREE_COMPLETED, 8192 + KIB, KIB),
+        row(TIDE_ACTION_SEGMENT_FREE, 8192, 4 * KIB),
+        row(TIDE_ACTION_FREE, 77, KIB), /* nobody knows it */
+    };
+    tide_snapshot *made = recording(events, sizeof(events) / sizeof(events[0]));
+    made->start_segments = &segment;
+    made->n_start_segments = 1;
+    made->start_blocks = blocks;
+    made->n_start_blocks = 3;
+    tide_summary *summary = summarise(made);
+    const tide_summary_device *device = &summary->devices[0];
+    assert_int_equal(device->peak.event, -1);
+    assert_int_equal(device->peak.time_ns, -1);
+    assert_int_equal(device->peak.step, -1);
+    assert_int_equal(device->peak.totals.allocated_bytes, KIB);
+    assert_int_equal(device->peak.totals.active_bytes, 2 * KIB);
+    assert_int_equal(device->peak.totals.reserved_bytes, 4 * KIB);
+    assert_string_equal(device->peak.by_scope.shares[0].label, "setup");
+    assert_int_equal(device->n_unmatched, 1);
+    assert_int_equal(device->end.active_bytes, 0);
+    assert_int_equal(device->end.reserved_bytes, 0);
+    assert_int_equal(device->end.n_segments, 0);
+    assert_adds_up(&device->peak);
+    tide_summary_destroy(summary);
+    tide_snapshot_destroy(made);
+}
+
+static void equal_paths_of_steps_are_one(void **state) {
+    (void)state;
+    const tide_event events[] = {
+        alloc(0, 512, 512, TIDE_ACTIVATION, 4, NAME_X),
+        alloc(512, 512, 512, TIDE_ACTIVATION, 8, NAME_Y),
+        alloc(1024, 512, 512, TIDE_ACTIVATION, 7, NAME_Y),
+        alloc(2048, 512, 512, TIDE_ACTIVATION, 1, NAME_Y), /* in the step alone */
+    };
+    tide_snapshot *made = recording(events, 4);
+    tide_summary *summary = summarise(made);
+    const tide_summary_peak *peak = &summary->devices[0].peak;
+    assert_int_equal(peak->by_scope.n_shares, 3);
+    assert_int_equal(peak->by_scope.shares[0].n_blocks, 2);
+    assert_string_equal(peak->by_scope.shares[0].largest_name, "x");
+    assert_int_equal(peak->by_phase.n_shares, 2);
+    assert_int_equal(peak->by_phase.shares[0].bytes, 1536);
+    assert_string_equal(peak->by_phase.shares[1].label, "");
+    assert_string_equal(peak->scope_path, "");
+    assert_int_equal(peak->step, 0);
+    assert_adds_up(peak);
+    tide_summary_destroy(summary);
+    tide_snapshot_destroy(made);
+}
+
+static void contradictions_are_counted(void **state) {
+    (void)state;
+    const tide_event events[] = {
+        alloc(0, 512, 512, TIDE_ACTIVATION, 4, NAME_X),
+        alloc(0, 1024, 1024, TIDE_GRADIENT, 4, NAME_Y), /* on top of it */
+        row(TIDE_ACTION_SEGMENT_FREE, 0, 512),          /* never bought */
+        row(TIDE_ACTION_FREE, 0, 1024),
+        row(TIDE_ACTION_FREE, 0, 1024), /* twice */
+    };
+    tide_snapshot *made = recording(events, 5);
+    tide_summary *summary = summarise(made);
+    const tide_summary_device *device = &summary->devices[0];
+    assert_int_equal(device->n_unmatched, 3);
+    assert_int_equal(device->peak.totals.allocated_bytes, 1024);
+    assert_int_equal(device->end.allocated_bytes, 0);
+    assert_int_equal(device->end.active_bytes, 0);
+    assert_adds_up(&device->peak);
+    tide_summary_destroy(summary);
+    tide_snapshot_destroy(made);
+}
+
+static void sums_beyond_the_limit_are_refused(void **state) {
+    (void)state;
+    const tide_event events[] = {
+        alloc(0, 0, INT64_MAX, TIDE_ACTIVATION, 4, NAME_X),
+        alloc(512, 0, 1, TIDE_GRADIENT, 4, NAME_Y),
+    };
+    tide_snapshot *made = recording(events, 2);
+    tide_summary *summary = NULL;
+    tide_error error = {""};
+    assert_int_equal(tide_summary_create(made, &summary, &error), TIDE_LIMIT);
+    assert_non_null(strstr(error.message, "2^63"));
+    assert_null(summary);
+    tide_snapshot_destroy(made);
+}
+
+static void devices_are_kept_apart(void **state) {
+    (void)state;
+    tide_event events[] = {
+        alloc(0, 512, 512, TIDE_ACTIVATION, 4, NAME_X),
+        alloc(0, 2048, 2048, TIDE_GRADIENT, 4, NAME_Y),
+        row(TIDE_ACTION_FREE, 0, 512),
+    };
+    events[1].device = 1;
+    tide_snapshot *made = recording(events, 3);
+    made->n_devices = 2;
+    tide_summary *summary = summarise(made);
+    assert_int_equal(summary->devices[0].peak.totals.allocated_bytes, 512);
+    assert_int_equal(summary->devices[0].end.allocated_bytes, 0);
+    assert_int_equal(summary->devices[1].peak.totals.allocated_bytes, 2048);
+    assert_int_equal(summary->devices[1].end.allocated_bytes, 2048);
+    assert_int_equal(tide_summary_main_device(summary), 1);
+    assert_adds_up(&summary->devices[1].peak);
+    tide_summary_destroy(summary);
+    tide_snapshot_destroy(made);
+}
+
+/* A second way to count: no table of live blocks, each row's own sizes are believed. */
+static void recounted_rows_agree(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        tide_snapshot *made = synthetic_create(&(synthetic_config){.seed = seed,
+                                                                   .n_events = 2000 * seed,
+                                                                   .n_layers = (size_t)seed,
+                                                                   .element_bytes = 4,
+                                                                   .two_streams = seed % 2 == 0,
+                                                                   .precision = "fp32"});
+        int64_t allocated = 0, active = 0, highest = 0, highest_active = 0;
+        int64_t event = -1;
+        for (size_t i = 0; i < made->n_events; i++) {
+            const tide_event *e = &made->events[i];
+            int64_t n_bytes = (int64_t)e->block_bytes;
+            allocated += e->action == TIDE_ACTION_ALLOC ? n_bytes : 0;
+            active += e->action == TIDE_ACTION_ALLOC ? n_bytes : 0;
+            allocated -= e->action == TIDE_ACTION_FREE || e->action == TIDE_ACTION_FREE_REQUESTED
+                             ? n_bytes
+                             : 0;
+            active -= e->action == TIDE_ACTION_FREE || e->action == TIDE_ACTION_FREE_COMPLETED
+                          ? n_bytes
+                          : 0;
+            event = allocated > highest ? (int64_t)i : event;
+            highest = allocated > highest ? allocated : highest;
+            highest_active = active > highest_active ? active : highest_active;
+        }
+        tide_summary *summary = summarise(made);
+        const tide_summary_device *device = &summary->devices[0];
+        assert_int_equal(device->peak.event, event);
+        assert_int_equal(device->peak.totals.allocated_bytes, highest);
+        assert_int_equal(device->max[TIDE_MAX_ACTIVE].bytes, highest_active);
+        assert_int_equal(device->end.allocated_bytes, allocated);
+        assert_int_equal(device->end.active_bytes, active);
+        assert_adds_up(&device->peak);
+        tide_summary_destroy(summary);
+        tide_snapshot_destroy(made);
+    }
+}
+
+/* The totals after the last event are those of the recorded end. */
+static void the_end_agrees(void **state) {
+    (void)state;
+    synthetic_config config = synthetic_default();
+    tide_snapshot *made = synthetic_create(&config);
+    tide_summary *summary = summarise(made);
+    const tide_totals *end = &summary->devices[0].end;
+    int64_t reserved = 0, allocated = 0, requested = 0, n_blocks = 0;
+    for (size_t i = 0; i < made->n_end_segments; i++) {
+        reserved += (int64_t)made->end_segments[i].total_bytes;
+    }
+    for (size_t i = 0; i < made->n_end_blocks; i++) {
+        bool live = made->end_blocks[i].state == TIDE_BLOCK_ALLOCATED;
+        allocated += live ? (int64_t)made->end_blocks[i].block_bytes : 0;
+        requested += live ? (int64_t)made->end_blocks[i].requested_bytes : 0;
+        n_blocks += live;
+    }
+    assert_true(end->reserved_bytes == reserved && end->allocated_bytes == allocated);
+    assert_true(end->requested_bytes == requested && end->n_blocks == n_blocks);
+    assert_true(end->n_segments == (int64_t)made->n_end_segments);
+    tide_summary_destroy(summary);
+    tide_snapshot_destroy(made);
+}
+
+/* ---- the file's own summary ---- */
+
+static int64_t number_in(const cJSON *object, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (!cJSON_IsNumber(item)) {
+        fail_msg("no number '%s'", key);
+    }
+    return (int64_t)item->valuedouble;
+}
+
+static void assert_share_stored(const tide_share *share, const cJSON *stored) {
+    assert_true(number_in(stored, "bytes") == share->bytes);
+    assert_true(number_in(stored, "requested_bytes") == share->requested_bytes);
+    assert_true(number_in(stored, "count") == share->n_blocks);
+    assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(stored, "largest")),
+                        share->largest_name);
+}
+
+static void assert_split_stored(const tide_split *split, const cJSON *stored) {
+    assert_int_equal(cJSON_GetArraySize(stored), split->n_shares);
+    for (size_t i = 0; i < split->n_shares; i++) {
+        const cJSON *item = cJSON_GetArrayItem(stored, (int)i);
+        const cJSON *path = cJSON_GetObjectItemCaseSensitive(item, "path");
+        assert_share_stored(&split->shares[i], item);
+        if (path != NULL) {
+            assert_string_equal(cJSON_GetStringValue(path), split->shares[i].label);
+        } else {
+            assert_true(number_in(item, "stack") ==
+                        (split->shares[i].key == TIDE_NONE ? -1 : (int64_t)split->shares[i].key));
+        }
+    }
+}
+
+static void assert_totals_stored(const tide_totals *totals, const cJSON *stored) {
+    assert_true(number_in(stored, "requested_bytes") == totals->requested_bytes);
+    assert_true(number_in(stored, "allocated_bytes") == totals->allocated_bytes);
+    assert_true(number_in(stored, "active_bytes") == totals->active_bytes);
+    assert_true(number_in(stored, "reserved_bytes") == totals->reserved_bytes);
+    assert_true(number_in(stored, "n_blocks") == totals->n_blocks);
+    assert_true(number_in(stored, "n_segments") == totals->n_segments);
+}
+
+static void assert_device_stored(const tide_summary_device *device, const cJSON *stored) {
+    static const char *const MAX_KEYS[] = {"requested", "allocated", "active", "reserved"};
+    const cJSON *counts = cJSON_GetObjectItemCaseSensitive(stored, "counts");
+    const cJSON *max = cJSON_GetObjectItemCaseSensitive(stored, "max");
+    const cJSON *peak = cJSON_GetObjectItemCaseSensitive(stored, "peak");
+    const cJSON *by_category = cJSON_GetObjectItemCaseSensitive(peak, "by_category");
+    for (int i = 0; i < TIDE_N_ACTIONS; i++) {
+        assert_true(number_in(counts, tide_action_name(i)) == device->counts[i]);
+    }
+    for (int i = 0; i < TIDE_N_MAX; i++) {
+        const cJSON *one = cJSON_GetObjectItemCaseSensitive(max, MAX_KEYS[i]);
+        assert_true(number_in(one, "bytes") == device->max[i].bytes);
+        assert_true(number_in(one, "event") == device->max[i].event);
+    }
+    for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+        assert_share_stored(&device->peak.by_category.shares[i],
+                            cJSON_GetObjectItemCaseSensitive(by_category, tide_category_name(i)));
+    }
+    assert_true(number_in(peak, "event") == device->peak.event);
+    assert_true(number_in(peak, "time") == device->peak.time_ns);
+    assert_totals_stored(&device->peak.totals, peak);
+    assert_totals_stored(&device->end, cJSON_GetObjectItemCaseSensitive(stored, "end"));
+    assert_split_stored(&device->peak.by_phase, cJSON_GetObjectItemCaseSensitive(peak, "by_phase"));
+    assert_split_stored(&device->peak.by_scope, cJSON_GetObjectItemCaseSensitive(peak, "by_scope"));
+    assert_split_stored(&device->peak.by_stack, cJSON_GetObjectItemCaseSensitive(peak, "by_stack"));
+}
+
+static void the_stored_summary_can_be_derived(void **state) {
+    (void)state;
+    char path[SNAPSHOT_PATH_BYTES];
+    char *text = NULL;
+    size_t n_bytes = 0;
+    tide_snapshot *read = NULL;
+    synthetic_config config = synthetic_default();
+    tide_snapshot *made = synthetic_create(&config);
+    snapshot_path(path, "stored.json.gz");
+    assert_int_equal(tide_snapshot_save(made, path, NULL), TIDE_OK);
+    assert_int_equal(tide_snapshot_load(path, NULL, &read, NULL), TIDE_OK);
+    assert_int_equal(
+        tide_gzip_read(path, tide_hostmem_default(), SIZE_MAX / 2, &text, &n_bytes, NULL), TIDE_OK);
+    cJSON *document = cJSON_Parse(text);
+    assert_non_null(document);
+    const cJSON *stored = cJSON_GetObjectItemCaseSensitive(document, "summary");
+    tide_summary *summary = summarise(read);
+    assert_int_equal(cJSON_GetArraySize(stored), 1);
+    assert_device_stored(&summary->devices[0], cJSON_GetArrayItem(stored, 0));
+    tide_summary_destroy(summary);
+    cJSON_Delete(document);
+    free(text);
+    snapshot_remove(path);
+    tide_snapshot_destroy(read);
+    tide_snapshot_destroy(made);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_known_recording),
+        cmocka_unit_test(pending_frees),
+        cmocka_unit_test(what_stood_at_the_start_counts),
+        cmocka_unit_test(equal_paths_of_steps_are_one),
+        cmocka_unit_test(contradictions_are_counted),
+        cmocka_unit_test(sums_beyond_the_limit_are_refused),
+        cmocka_unit_test(devices_are_kept_apart),
+        cmocka_unit_test(recounted_rows_agree),
+        cmocka_unit_test(the_end_agrees),
+        cmocka_unit_test(the_stored_summary_can_be_derived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
