@@ -10,9 +10,7 @@ static const tide_command *const COMMANDS[] = {
     &tide_command_compare,
     &tide_command_view,
     &tide_command_dump,
-#ifdef TIDEMARK_COMMAND_CHECK_REFERENCE
     &tide_command_check_reference,
-#endif
     &tide_command_devices,
 };
 

@@ -14,7 +14,7 @@ typedef struct group {
     uint64_t n_bytes; /* whole blocks */
     size_t n_blocks;
     uint32_t stack;
-    uint32_t name; /* of the first of its blocks; TIDE_NONE */
+    uint32_t name; /* of its largest block; TIDE_NONE */
 } group;
 
 static void print_group(const tide_snapshot *snapshot, const group *shown) {
@@ -28,10 +28,17 @@ static void print_group(const tide_snapshot *snapshot, const group *shown) {
     fprintf(stderr, "%s\n", frames);
 }
 
+/* Groups of one block each: stack by stack, the largest block of a stack first. */
 static int by_stack(const void *left, const void *right) {
-    uint32_t a = ((const group *)left)->stack;
-    uint32_t b = ((const group *)right)->stack;
-    return a < b ? -1 : a > b;
+    const group *a = left;
+    const group *b = right;
+    if (a->stack != b->stack) {
+        return a->stack < b->stack ? -1 : 1;
+    }
+    if (a->n_bytes != b->n_bytes) {
+        return a->n_bytes > b->n_bytes ? -1 : 1;
+    }
+    return a->name < b->name ? -1 : a->name > b->name;
 }
 
 static int by_bytes(const void *left, const void *right) {

@@ -267,7 +267,7 @@ static void add_refusal(const tide_profile_run *run, tide_table *table) {
 }
 
 static void add_row(const tide_profile_run *run, const list_columns *columns, tide_table *table) {
-    bool was_run = run->allocated_peak_bytes > 0;
+    bool was_run = run->outcome == TIDE_RUN_COMPLETED || run->outcome == TIDE_RUN_OOM;
     tide_table_row_begin(table);
     tide_cell_text(table, run->name);
     tide_cell_text(table, outcome_text(run->outcome));

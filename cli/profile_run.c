@@ -17,6 +17,7 @@ typedef struct tide_profile_session {
     tide_workload_result result;
     int64_t started_unix_us;
     tide_progress progress;
+    char label[TIDE_PROFILE_NAME_BYTES + 32]; /* of the progress: "NAME (2 of 4)" */
 } tide_profile_session;
 
 static void show_progress(void *ctx, size_t n_done, size_t n_total) {
@@ -126,7 +127,9 @@ static void end_session(tide_profile_session *session) {
 
 void tide_profile_execute(tide_profile_plan *plan, tide_profile_run *run) {
     tide_profile_session session = {.started_unix_us = tide_clock_unix_us()};
-    tide_progress_begin(&session.progress, run->name);
+    snprintf(session.label, sizeof(session.label), "%s (%zu of %zu)", run->name,
+             (size_t)(run - plan->runs) + 1, plan->n_runs);
+    tide_progress_begin(&session.progress, session.label);
     run->workload.progress = show_progress;
     run->workload.progress_ctx = &session.progress;
     tide_status status = prepare(plan, run, &session);
