@@ -22,7 +22,7 @@ static const char *const STRINGS[] = {"step",  "forward", "layer", "attention",
                                       "setup", "w",       "x",     "y"};
 enum { STEP = 0, FORWARD, LAYER, ATTENTION, SETUP, NAME_W, NAME_X, NAME_Y };
 
-/* setup; step 0 > forward > layer 3 > attention; step 1 the same. */
+/* setup; step 0 > forward > layer 3 > attention; step 1 the same, and layer 4 in it. */
 static const tide_scope_row SCOPES[] = {
     {0, 10, -1, -1, TIDE_NONE, SETUP, -1, 0, TIDE_SCOPE_PHASE},
     {10, 10, -1, -1, TIDE_NONE, STEP, 0, 0, TIDE_SCOPE_STEP},
@@ -33,6 +33,7 @@ static const tide_scope_row SCOPES[] = {
     {20, 10, -1, -1, 5, FORWARD, -1, 0, TIDE_SCOPE_PHASE},
     {20, 10, -1, -1, 6, LAYER, 3, 0, TIDE_SCOPE_LAYER},
     {20, 10, -1, -1, 7, ATTENTION, -1, 0, TIDE_SCOPE_OPERATOR},
+    {20, 10, -1, -1, 6, LAYER, 4, 0, TIDE_SCOPE_LAYER},
 };
 
 static const tide_snapshot_device DEVICES[] = {{"virtual", "a", -1, -1, -1, -1},
@@ -235,18 +236,19 @@ static void equal_paths_of_steps_are_one(void **state) {
         alloc(512, 512, 512, TIDE_ACTIVATION, 8, NAME_Y),
         alloc(1024, 512, 512, TIDE_ACTIVATION, 7, NAME_Y),
         alloc(2048, 512, 512, TIDE_ACTIVATION, 1, NAME_Y), /* in the step alone */
+        alloc(4096, 512, 512, TIDE_ACTIVATION, 9, NAME_Y), /* another layer */
     };
-    tide_snapshot *made = recording(events, 4);
+    tide_snapshot *made = recording(events, 5);
     tide_summary *summary = summarise(made);
     const tide_summary_peak *peak = &summary->devices[0].peak;
-    assert_int_equal(peak->by_scope.n_shares, 3);
+    assert_int_equal(peak->by_scope.n_shares, 4);
     assert_int_equal(peak->by_scope.shares[0].n_blocks, 2);
     assert_string_equal(peak->by_scope.shares[0].largest_name, "x");
     assert_int_equal(peak->by_phase.n_shares, 2);
-    assert_int_equal(peak->by_phase.shares[0].bytes, 1536);
+    assert_int_equal(peak->by_phase.shares[0].bytes, 2048);
     assert_string_equal(peak->by_phase.shares[1].label, "");
-    assert_string_equal(peak->scope_path, "");
-    assert_int_equal(peak->step, 0);
+    assert_string_equal(peak->scope_path, "forward > layer 4");
+    assert_int_equal(peak->step, 1);
     assert_adds_up(peak);
     tide_summary_destroy(summary);
     tide_snapshot_destroy(made);
