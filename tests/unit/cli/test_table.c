@@ -1,0 +1,169 @@
+/* test_table.c - one report in five formats: the same rows, and nothing of a text that a terminal,
+ * a table or a document would obey. */
+#define _POSIX_C_SOURCE 200809L
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/table.h"
+
+/* What a report prints; malloc's. */
+static char *printed(const tide_report *report, tide_format format) {
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *out = open_memstream(&text, &n_bytes);
+    assert_non_null(out);
+    assert_int_equal(tide_report_print(report, format, out), TIDE_OK);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void build(tide_report *report) {
+    tide_report_init(report);
+    tide_report_say(report, "note", "50 %% of <all> & %s", "x_1");
+    tide_table *table = tide_report_table(report, "shares", "Shares");
+    tide_table_column(table, "name", "name", false);
+    tide_table_column(table, "bytes", "size", true);
+    tide_table_column(table, "share_percent", "share", true);
+    tide_table_column(table, "ms", "time", true);
+    tide_table_column(table, "ratio", "ratio", true);
+    tide_table_row_begin(table);
+    tide_cell_text(table, "a|b,\"c\"_\xc3\xa9");
+    tide_cell_bytes(table, 1536);
+    tide_cell_percent(table, 12.25);
+    tide_cell_ms(table, 1.0625);
+    tide_cell_ratio(table, 0.5);
+    tide_table_row_begin(table);
+    tide_cell_text(table, "\x1b[31mred\n\t</script>\xc2\x9b");
+    tide_cell_bytes(table, -1);
+    tide_cell_count(table, -3);
+    tide_cell_ms(table, -1.0);
+}
+
+static void assert_prints(tide_format format, const char *expected) {
+    tide_report report;
+    build(&report);
+    char *text = printed(&report, format);
+    assert_string_equal(text, expected);
+    free(text);
+    tide_report_fini(&report);
+}
+
+static void text_is_aligned(void **state) {
+    (void)state;
+    assert_prints(TIDE_FORMAT_TEXT,
+                  "50 % of <all> & x_1\n"
+                  "\n"
+                  "Shares\n"
+                  "  name                      size   share   time  ratio\n"
+                  "  a|b,\"c\"_\xc3\xa9             1.50 KiB  12.2 %  1.062  0.500\n"
+                  "  ?[31mred?\?</script>?         -      -3      -      -\n");
+}
+
+static void markdown_is_escaped(void **state) {
+    (void)state;
+    assert_prints(TIDE_FORMAT_MARKDOWN,
+                  "50 % of &lt;all> & x_1\n"
+                  "\n"
+                  "### Shares\n"
+                  "\n"
+                  "| name | size | share | time | ratio |\n"
+                  "|---|---:|---:|---:|---:|\n"
+                  "| a\\|b,\"c\"_\xc3\xa9 | 1.50 KiB | 12.2 % | 1.062 | 0.500 |\n"
+                  "| ?\\[31mred?\?&lt;/script>? | - | -3 | - | - |\n"
+                  "\n");
+}
+
+static void csv_is_quoted(void **state) {
+    (void)state;
+    assert_prints(TIDE_FORMAT_CSV, "# 50 % of <all> & x_1\n"
+                                   "# Shares\n"
+                                   "name,bytes,share_percent,ms,ratio\n"
+                                   "\"a|b,\"\"c\"\"_\xc3\xa9\",1536,12.25,1.0625,0.5\n"
+                                   "?[31mred?\?</script>?,,-3,,\n");
+}
+
+static void latex_is_escaped(void **state) {
+    (void)state;
+    assert_prints(TIDE_FORMAT_LATEX,
+                  "50 \\% of \\textless{}all\\textgreater{} \\& x\\_1\n"
+                  "\n"
+                  "\\begin{table}\n"
+                  "\\caption{Shares}\n"
+                  "\\begin{tabular}{lrrrr}\n"
+                  "\\toprule\n"
+                  "name & size & share & time & ratio \\\\\n"
+                  "\\midrule\n"
+                  "a|b,\"c\"\\_\xc3\xa9 & 1.50 KiB & 12.2 \\% & 1.062 & 0.500 \\\\\n"
+                  "?[31mred?\?\\textless{}/script\\textgreater{}? & - & -3 & - & - \\\\\n"
+                  "\\bottomrule\n"
+                  "\\end{tabular}\n"
+                  "\\end{table}\n"
+                  "\n");
+}
+
+static void json_is_exact(void **state) {
+    (void)state;
+    assert_prints(TIDE_FORMAT_JSON,
+                  "{\"sentences\":[\n"
+                  "{\"key\":\"note\",\"text\":\"50 % of \\u003call> & x_1\"}],\"tables\":[\n"
+                  "{\"key\":\"shares\",\"title\":\"Shares\",\"rows\":[\n"
+                  "{\"name\":\"a|b,\\\"c\\\"_\xc3\xa9\",\"bytes\":1536,\"share_percent\":12.25,"
+                  "\"ms\":1.0625,\"ratio\":0.5},\n"
+                  "{\"name\":\"?[31mred?\?\\u003c/script>?\",\"bytes\":null,\"share_percent\":-3,"
+                  "\"ms\":null,\"ratio\":null}]}]}\n");
+}
+
+static void formats_have_names(void **state) {
+    (void)state;
+    for (int i = 0; i < TIDE_N_FORMATS; i++) {
+        assert_int_equal(tide_format_from_name(tide_format_name((size_t)i)), i);
+    }
+    assert_null(tide_format_name(TIDE_N_FORMATS));
+    assert_int_equal(tide_format_from_name("pdf"), -1);
+}
+
+static void texts_are_cut_between_characters(void **state) {
+    (void)state;
+    char text[8];
+    tide_text_harmless("abcd\xe2\x82\xac\xc3\xa9", text, sizeof(text));
+    assert_string_equal(text, "abcd\xe2\x82\xac");
+    tide_text_harmless("abcde\xe2\x82\xac", text, sizeof(text));
+    assert_string_equal(text, "abcde");
+    tide_text_harmless("abcdefghij", text, sizeof(text));
+    assert_string_equal(text, "abcdefg");
+    tide_text_harmless("a\xc2\x85\x7f", text, sizeof(text));
+    assert_string_equal(text, "a?\?");
+}
+
+static void an_empty_table_says_so(void **state) {
+    (void)state;
+    tide_report report;
+    tide_report_init(&report);
+    tide_table *table = tide_report_table(&report, "k", "Title");
+    tide_table_column(table, "a", "a", true);
+    char *text = printed(&report, TIDE_FORMAT_TEXT);
+    assert_string_equal(text, "\nTitle\n  (none)\n");
+    free(text);
+    tide_report_fini(&report);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_is_aligned),
+        cmocka_unit_test(markdown_is_escaped),
+        cmocka_unit_test(csv_is_quoted),
+        cmocka_unit_test(latex_is_escaped),
+        cmocka_unit_test(json_is_exact),
+        cmocka_unit_test(formats_have_names),
+        cmocka_unit_test(texts_are_cut_between_characters),
+        cmocka_unit_test(an_empty_table_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
