@@ -177,7 +177,10 @@ static tide_status run_all(const check_options *options, const tide_reference *r
             tide_reference_check(reference, &run, &runs->reports[runs->n], &run_error);
         if (status != TIDE_OK && result == TIDE_OK) {
             *error = run_error;
-            tide_error_prefix(error, "attention %s, recompute %s", attention_name, recompute_name);
+            if (status == TIDE_GATE) { /* otherwise this combination has nothing to do with it */
+                tide_error_prefix(error, "attention %s, recompute %s", attention_name,
+                                  recompute_name);
+            }
         }
         if (status != TIDE_OK && status != TIDE_GATE) {
             return status;

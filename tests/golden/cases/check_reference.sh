@@ -1,12 +1,17 @@
-# Recorded PyTorch results: accepted where they agree, refused by name where they cannot be read.
-file=$golden/../reference/tiny_fp32.safetensors
-tidemark check-reference "$file" --format csv >table
-echo "exit $?"
-echo "$(grep -c ',yes$' table) rows within their tolerance, $(grep -c ',no$' table) beyond"
-run() { tidemark check-reference "$@" >/dev/null; echo "exit $?" >&2; }
-head -c 1000 "$file" >truncated.safetensors
-echo "not a safetensors file" >foreign.safetensors
+# Recorded PyTorch results: which rows there are and that they pass; what cannot be compared.
+cp "$golden/../reference/"*.safetensors .
+tidemark check-reference edge_fp32.safetensors --format csv >all.csv
+head -1 all.csv
+sed 1d all.csv | cut -d, -f1,7 | grep -E '^(log|loss|[a-z]+/(tok|layers.1.(attn.q|ffn.w2|ln2)))'
+tidemark check-reference tiny_fp32.safetensors --attention naive --recompute block --worst-first --format csv |
+    sed 1d | grep -c ',yes$'
+run() { tidemark check-reference "$@"; echo "exit $?" >&2; }
+run tiny_bf16_mixed.safetensors
+run tiny_bf16_mixed.safetensors --device virtual
+head -c 5000 tiny_fp32.safetensors >truncated.safetensors
 run truncated.safetensors
+echo 'not a reference file' >foreign.safetensors
 run foreign.safetensors
 run missing.safetensors
+run tiny_bf16_mixed.safetensors --attention slow
 run

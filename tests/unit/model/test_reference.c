@@ -1,0 +1,461 @@
+/* test_reference.c - the transformer against recorded PyTorch results, with right and with wrong
+ * operators, and reference files that are not what they should be. */
+#define _POSIX_C_SOURCE 200809L /* unlink, getpid */
+#include "ops_support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "model/reference.h"
+#include "model/safetensors.h"
+#include "support/hostmem_fault.h"
+
+#define GOLDEN(name) TIDE_REFERENCE_DIR "/" name ".safetensors"
+
+static tide_reference *open_golden(const char *path) {
+    tide_reference *reference = NULL;
+    tide_error error = {""};
+    if (tide_reference_open(tide_hostmem_default(), path, &reference, &error) != TIDE_OK) {
+        fail_msg("%s", error.message);
+    }
+    return reference;
+}
+
+static void check_all_ways(tide_device *device, const char *path) {
+    tide_reference *reference = open_golden(path);
+    for (int attention = 0; attention < TIDE_N_ATTENTIONS; attention++) {
+        for (int recompute = 0; recompute < TIDE_N_RECOMPUTES; recompute++) {
+            const tide_reference_run run = {.device = device,
+                                            .attention = (tide_attention)attention,
+                                            .recompute = (tide_recompute)recompute};
+            tide_reference_report report;
+            tide_error error = {""};
+            if (tide_reference_check(reference, &run, &report, &error) != TIDE_OK) {
+                fail_msg("%s: attention %d, recompute %d: %s", path, attention, recompute,
+                         error.message);
+            }
+            size_t n_tensors = tide_model_n_tensors(&tide_reference_get_info(reference)->model);
+            assert_int_equal(report.n_rows, 3 + 3 * n_tensors);
+            assert_int_equal(report.n_failed, 0);
+            for (size_t i = 0; i < report.n_rows; i++) {
+                /* A tolerance that lets everything pass is none. The widest are those of "edge",
+                 * where rounding chooses the sign of whole steps. */
+                bool whole = strncmp(report.rows[i].name, "param/", 6) == 0;
+                if (!(report.rows[i].tolerance < (whole ? 0.04 : 0.02))) {
+                    fail_msg("%s: %s is allowed %g", path, report.rows[i].name,
+                             report.rows[i].tolerance);
+                }
+            }
+            tide_reference_report_fini(&report);
+        }
+    }
+    tide_reference_close(reference);
+}
+
+static void golden_files(void **state) {
+    ops_fixture *fixture = *state;
+    check_all_ways(fixture->device, GOLDEN("tiny_fp32"));
+    check_all_ways(fixture->device, GOLDEN("odd_fp32"));
+    check_all_ways(fixture->device, GOLDEN("edge_fp32"));
+}
+
+/* Wrong operators. Each is the right one with a fault; `right` is the table they came from. */
+static const tide_ops_table *right;
+
+static tide_status wrong_swiglu_backward(tide_ops *ops, tide_array dgate, tide_array dup,
+                                         tide_array dout, tide_array gate, tide_array up, size_t n,
+                                         tide_error *error) {
+    TIDE_TRY(right->swiglu_backward(ops, dgate, dup, dout, gate, up, n, error));
+    float *d = dgate.data;
+    for (size_t i = 0; i < n; i++) {
+        d[i] *= 1.0001F;
+    }
+    return TIDE_OK;
+}
+
+static tide_status wrong_rope(tide_ops *ops, tide_array x, const float *table, size_t B, size_t T,
+                              size_t H, size_t D, bool inverse, tide_error *error) {
+    return right->rope(ops, x, table, B, T, H, D, !inverse, error);
+}
+
+/* The rotation's gradient forgets to turn back. */
+static tide_status wrong_rope_backward(tide_ops *ops, tide_array x, const float *table, size_t B,
+                                       size_t T, size_t H, size_t D, bool inverse,
+                                       tide_error *error) {
+    (void)inverse;
+    return right->rope(ops, x, table, B, T, H, D, false, error);
+}
+
+/* Without 1 / sqrt(D). */
+static tide_status wrong_attention_forward(tide_ops *ops, const tide_attention_forward *call,
+                                           tide_error *error) {
+    size_t n = call->B * call->T * call->H * call->D;
+    float scale = sqrtf((float)call->D);
+    float *q = call->q.data;
+    for (size_t i = 0; i < n; i++) {
+        q[i] *= scale;
+    }
+    tide_status status = right->attention_forward(ops, call, error);
+    for (size_t i = 0; i < n; i++) {
+        q[i] /= scale;
+    }
+    return status;
+}
+
+static tide_status wrong_embedding_backward(tide_ops *ops, tide_array dtable, tide_array dout,
+                                            const int32_t *tokens, size_t R, size_t C, size_t V,
+                                            tide_error *error) {
+    TIDE_TRY(right->embedding_backward(ops, dtable, dout, tokens, R, C, V, error));
+    for (size_t r = 1; r < R; r++) {
+        for (size_t before = 0; before < r; before++) {
+            if (tokens[before] == tokens[r]) { /* overwrites instead of adding */
+                memcpy((float *)dtable.data + (size_t)tokens[r] * C, (float *)dout.data + r * C,
+                       C * sizeof(float));
+            }
+        }
+    }
+    return TIDE_OK;
+}
+
+static tide_status wrong_rmsnorm_backward(tide_ops *ops, const tide_rmsnorm_backward *call,
+                                          tide_error *error) {
+    tide_rmsnorm_backward wrong = *call;
+    wrong.accumulate = false;
+    return right->rmsnorm_backward(ops, &wrong, error);
+}
+
+static tide_status wrong_cross_entropy(tide_ops *ops, const tide_cross_entropy *call,
+                                       tide_error *error) {
+    TIDE_TRY(right->cross_entropy(ops, call, error));
+    *call->loss *= 1.00001F;
+    return TIDE_OK;
+}
+
+static tide_status wrong_adamw_decay(tide_ops *ops, const tide_adamw *adamw,
+                                     const tide_parameter_arrays *parameters, size_t n_parameters,
+                                     tide_error *error) {
+    tide_adamw wrong = *adamw;
+    wrong.weight_decay = 0;
+    return right->adamw(ops, &wrong, parameters, n_parameters, error);
+}
+
+static tide_status wrong_adamw_step(tide_ops *ops, const tide_adamw *adamw,
+                                    const tide_parameter_arrays *parameters, size_t n_parameters,
+                                    tide_error *error) {
+    tide_adamw wrong = *adamw;
+    wrong.t = 1; /* the same bias correction for ever */
+    return right->adamw(ops, &wrong, parameters, n_parameters, error);
+}
+
+static tide_status wrong_matmul(tide_ops *ops, const tide_matmul *call, tide_error *error) {
+    TIDE_TRY(right->matmul(ops, call, error));
+    if (call->kind == TIDE_MATMUL_TN) { /* one row of every weight's gradient is lost */
+        memset(call->out.data, 0, call->n * sizeof(float));
+    }
+    return TIDE_OK;
+}
+
+static void use_table(void *ctx, tide_transformer *transformer) {
+    tide_transformer_ops(transformer)->table = ctx;
+}
+
+static void check_rejected(tide_device *device, const tide_reference *reference, const char *what,
+                           const tide_ops_table *wrong) {
+    for (int attention = 0; attention < TIDE_N_ATTENTIONS; attention++) {
+        tide_ops_table table = *wrong;
+        const tide_reference_run run = {.device = device,
+                                        .attention = (tide_attention)attention,
+                                        .prepare = use_table,
+                                        .prepare_ctx = &table};
+        tide_reference_report report = {.n_rows = 0};
+        tide_error error = {""};
+        tide_status status = tide_reference_check(reference, &run, &report, &error);
+        if (status != TIDE_GATE) {
+            fail_msg("%s passes as %s: %s", what, tide_status_text(status), error.message);
+        }
+        assert_true(report.n_failed > 0);
+        assert_non_null(strstr(error.message, "beyond their tolerance"));
+        tide_reference_report_fini(&report);
+    }
+}
+
+static void wrong_operators_are_rejected(void **state) {
+    ops_fixture *fixture = *state;
+    right = fixture->ops->table;
+    static const char *const FILES[] = {GOLDEN("tiny_fp32"), GOLDEN("odd_fp32")};
+    for (size_t f = 0; f < 2; f++) {
+        tide_reference *reference = open_golden(FILES[f]);
+        tide_ops_table wrong = *right;
+#define REJECT(operator, fault)                                                                    \
+    wrong = *right;                                                                                \
+    wrong.operator=(fault);                                                                        \
+    check_rejected(fixture->device, reference, #fault, &wrong)
+        REJECT(swiglu_backward, wrong_swiglu_backward);
+        REJECT(rope, wrong_rope);
+        REJECT(rope, wrong_rope_backward);
+        REJECT(attention_forward, wrong_attention_forward);
+        REJECT(embedding_backward, wrong_embedding_backward);
+        REJECT(rmsnorm_backward, wrong_rmsnorm_backward);
+        REJECT(cross_entropy, wrong_cross_entropy);
+        REJECT(adamw, wrong_adamw_decay);
+        REJECT(adamw, wrong_adamw_step);
+        REJECT(matmul, wrong_matmul);
+#undef REJECT
+        tide_reference_close(reference);
+    }
+}
+
+static tide_reference_report report_with_threads(tide_device *device,
+                                                 const tide_reference *reference, int n_threads) {
+#ifdef _OPENMP
+    int before = omp_get_max_threads();
+    omp_set_num_threads(n_threads);
+#endif
+    const tide_reference_run run = {.device = device};
+    tide_reference_report report;
+    assert_int_equal(tide_reference_check(reference, &run, &report, NULL), TIDE_OK);
+#ifdef _OPENMP
+    omp_set_num_threads(before);
+#else
+    (void)n_threads;
+#endif
+    return report;
+}
+
+/* Errors of all results, down to the last bit. */
+static void threads_do_not_matter(void **state) {
+    ops_fixture *fixture = *state;
+    tide_reference *reference = open_golden(GOLDEN("odd_fp32"));
+    tide_reference_report one = report_with_threads(fixture->device, reference, 1);
+    for (int n_threads = 2; n_threads <= 4; n_threads += 2) {
+        tide_reference_report many = report_with_threads(fixture->device, reference, n_threads);
+        assert_int_equal(one.n_rows, many.n_rows);
+        for (size_t i = 0; i < one.n_rows; i++) {
+            assert_memory_equal(&one.rows[i].error, &many.rows[i].error, sizeof(double));
+        }
+        tide_reference_report_fini(&many);
+    }
+    tide_reference_report_fini(&one);
+    tide_reference_close(reference);
+}
+
+static void what_cannot_be_compared_is_refused(void **state) {
+    ops_fixture *fixture = *state;
+    tide_reference *bf16 = open_golden(GOLDEN("tiny_bf16_mixed"));
+    tide_reference *fp32_file = open_golden(GOLDEN("tiny_fp32"));
+    tide_reference_report report = {.n_rows = 77};
+    tide_error error = {""};
+    tide_reference_run run = {.device = fixture->device};
+    assert_int_equal(tide_reference_check(bf16, &run, &report, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "bf16-mixed"));
+    tide_device *nothing = NULL;
+    assert_int_equal(tide_device_open("virtual", NULL, &nothing, NULL), TIDE_OK);
+    run.device = nothing;
+    assert_int_equal(tide_reference_check(fp32_file, &run, &report, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "virtual"));
+    assert_int_equal(report.n_rows, 77);
+    tide_device_close(nothing);
+    tide_reference_close(fp32_file);
+    tide_reference_close(bf16);
+}
+
+/* A file of this process' own. */
+typedef struct scratch_file {
+    char path[128];
+    char *bytes; /* a copy of the edge file, to be damaged */
+    size_t n_bytes;
+} scratch_file;
+
+static scratch_file copy_of_edge(void) {
+    scratch_file file;
+    (void)snprintf(file.path, sizeof(file.path), "/tmp/tidemark-reference-%ld", (long)getpid());
+    FILE *stream = fopen(GOLDEN("edge_fp32"), "rb");
+    assert_non_null(stream);
+    assert_int_equal(fseek(stream, 0, SEEK_END), 0);
+    file.n_bytes = (size_t)ftell(stream);
+    rewind(stream);
+    file.bytes = malloc(file.n_bytes + 1);
+    assert_non_null(file.bytes);
+    assert_int_equal(fread(file.bytes, 1, file.n_bytes, stream), file.n_bytes);
+    file.bytes[file.n_bytes] = '\0';
+    assert_int_equal(fclose(stream), 0);
+    return file;
+}
+
+static void remove_copy(scratch_file *file) {
+    (void)unlink(file->path);
+    free(file->bytes);
+}
+
+/* Writes n_bytes of it, opens that, and returns the status. */
+static tide_status open_damaged(const scratch_file *file, size_t n_bytes, tide_error *error) {
+    FILE *stream = fopen(file->path, "wb");
+    assert_non_null(stream);
+    assert_int_equal(fwrite(file->bytes, 1, n_bytes, stream), n_bytes);
+    assert_int_equal(fclose(stream), 0);
+    tide_reference *reference = NULL;
+    tide_status status = tide_reference_open(tide_hostmem_default(), file->path, &reference, error);
+    if (status == TIDE_OK) {
+        tide_reference_close(reference);
+    } else {
+        assert_null(reference);
+        assert_non_null(strstr(error->message, file->path));
+        assert_null(strchr(error->message, '\n'));
+    }
+    return status;
+}
+
+static void truncated_files(void **state) {
+    (void)state;
+    scratch_file file = copy_of_edge();
+    tide_error error = {""};
+    assert_int_equal(open_damaged(&file, file.n_bytes, &error), TIDE_OK);
+    for (size_t n = 0; n < file.n_bytes; n += n < 40 ? 1 : 997) {
+        assert_int_equal(open_damaged(&file, n, &error), TIDE_FORMAT);
+        assert_non_null(strstr(error.message, "truncated"));
+    }
+    assert_int_equal(open_damaged(&file, file.n_bytes - 1, &error), TIDE_FORMAT);
+    remove_copy(&file);
+}
+
+/* Replaces the first `from` of the header by `to`, of the same length. */
+static void replace(scratch_file *file, const char *from, const char *to) {
+    size_t n = strlen(from);
+    assert_int_equal(n, strlen(to));
+    for (size_t i = 8; i + n <= file->n_bytes; i++) {
+        if (memcmp(file->bytes + i, from, n) == 0) {
+            memcpy(file->bytes + i, to, n);
+            return;
+        }
+    }
+    fail_msg("the file has no %s", from);
+}
+
+static void damaged_headers(void **state) {
+    (void)state;
+    static const struct {
+        const char *from, *to;
+        tide_status status;
+        const char *says;
+    } CASES[] = {
+        {"{\"__meta", "x\"__meta", TIDE_FORMAT, "not JSON (at byte 8"},
+        {"\"vocab_size\"", "\"vocab-size\"", TIDE_FORMAT, "vocab_size"},
+        {"\"vocab_size\": \"37\"", "\"vocab_size\": \"-7\"", TIDE_FORMAT, "'-7', not a count"},
+        {"\"vocab_size\": \"37\"", "\"vocab_size\": 1234", TIDE_FORMAT, "is not text"},
+        {"\"d_model\": \"16\"", "\"d_model\": \"17\"", TIDE_INVALID, "17"},
+        {"\"steps\": \"4\"", "\"steps\": \"x\"", TIDE_FORMAT, "steps"},
+        {"\"eps\": \"1e-08\"", "\"eps\": \"1e-0z\"", TIDE_FORMAT, "'1e-0z', not a number"},
+        {"\"precision\": \"fp32\"", "\"precision\": \"fp99\"", TIDE_FORMAT, "fp99"},
+        {"\"num_layers\": \"2\"", "\"num_layers\": \"3\"", TIDE_FORMAT,
+         "no tensor 'param/layers.2."},
+        {"\"vocab_size\": \"37\"", "\"vocab_size\": \"36\"", TIDE_FORMAT, "shape"},
+        {"\"dtype\": \"F32\"", "\"dtype\": \"F64\"", TIDE_UNSUPPORTED, "F64"},
+        {"\"dtype\": \"F32\"", "\"dtype\": \"I32\"", TIDE_FORMAT, "must be F32"},
+        {"\"shape\": [37, 16]", "\"shape\": [37, -6]", TIDE_FORMAT, "not a count"},
+        {"\"shape\": [37, 16]", "\"shape\": [37, 15]", TIDE_FORMAT, "its shape takes"},
+        {"\"shape\": [37, 16]", "\"shape\": [1e9,16]", TIDE_FORMAT, "its shape takes"},
+        {"\"shape\": [37, 16]", "\"shape\":[1e15,99]", TIDE_FORMAT, "its shape takes"},
+        {"\"data_offsets\": [0, 2368]", "\"data_offsets\": [9, 2368]", TIDE_FORMAT, "its data has"},
+        {"\"data_offsets\": [0, 2368]", "\"data_offsets\": [2, 2370]", TIDE_UNSUPPORTED,
+         "not a multiple"},
+        {"\"data_offsets\": [0, 2368]", "\"data_offsets\": [9,   1 ]", TIDE_FORMAT, "lie outside"},
+        {"\"data_offsets\": [0, 2368]", "\"data_offsets\": [0, 9e99]", TIDE_FORMAT, "two counts"},
+        {"\"data_offsets\": [0, 2368]", "\"data_offsets\": [0, 9e15]", TIDE_FORMAT, "lie outside"},
+        {"\"data_offsets\": [0, 2368]", "\"data_offsets\": \"0, 2368\"", TIDE_FORMAT, "two counts"},
+        {"\"expect/loss\"", "\"expect/lost\"", TIDE_FORMAT, "no tensor 'expect/loss'"},
+        {"layers.0.attn.q_proj", "layers.0.attn.k_proj", TIDE_FORMAT, "twice"},
+    };
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        scratch_file file = copy_of_edge();
+        tide_error error = {""};
+        replace(&file, CASES[i].from, CASES[i].to);
+        tide_status status = open_damaged(&file, file.n_bytes, &error);
+        if (status != CASES[i].status || strstr(error.message, CASES[i].says) == NULL) {
+            fail_msg("%s: %s: %s", CASES[i].to, tide_status_text(status), error.message);
+        }
+        remove_copy(&file);
+    }
+}
+
+static void damaged_numbers(void **state) {
+    (void)state;
+    scratch_file file = copy_of_edge();
+    tide_error error = {""};
+    memset(file.bytes, 0xFF, 8); /* a header of 2^64 - 1 bytes */
+    assert_int_equal(open_damaged(&file, file.n_bytes, &error), TIDE_FORMAT);
+    assert_non_null(strstr(error.message, "18446744073709551615"));
+    remove_copy(&file);
+    file = copy_of_edge(); /* a token of 37 of 37 */
+    tide_safetensors *original = NULL;
+    assert_int_equal(
+        tide_safetensors_open(tide_hostmem_default(), GOLDEN("edge_fp32"), &original, NULL),
+        TIDE_OK);
+    const int32_t *tokens = tide_safetensors_find(original, "input/tokens")->data;
+    const float *first = tide_safetensors_find(original, "param/token_embeddings.weight")->data;
+    size_t n_header_bytes = (unsigned char)file.bytes[0] + 256U * (unsigned char)file.bytes[1];
+    size_t at = 8 + n_header_bytes + (size_t)((const char *)tokens - (const char *)first);
+    assert_memory_equal(file.bytes + at, tokens, 16);
+    file.bytes[at + 4] = 37;
+    assert_int_equal(open_damaged(&file, file.n_bytes, &error), TIDE_FORMAT);
+    assert_non_null(strstr(error.message, "input/tokens"));
+    assert_non_null(strstr(error.message, "element 1 is 37"));
+    tide_safetensors_close(original);
+    remove_copy(&file);
+}
+
+static void absent_files(void **state) {
+    (void)state;
+    tide_reference *reference = NULL;
+    tide_error error = {""};
+    assert_int_equal(
+        tide_reference_open(tide_hostmem_default(), "/nowhere/x.safetensors", &reference, &error),
+        TIDE_IO);
+    assert_non_null(strstr(error.message, "/nowhere/x.safetensors: cannot be opened"));
+    assert_int_equal(tide_reference_open(tide_hostmem_default(), "/tmp", &reference, &error),
+                     TIDE_IO);
+    assert_non_null(strstr(error.message, "/tmp: cannot be read"));
+}
+
+/* Every allocation fails once; nothing may leak or crash. */
+static void host_memory_runs_out(void **state) {
+    (void)state;
+    size_t n = 1;
+    for (;; n++) {
+        tide_hostmem_fault fault;
+        tide_hostmem_fault_init(&fault, n);
+        tide_reference *reference = NULL;
+        tide_error error = {""};
+        tide_status status =
+            tide_reference_open(&fault.mem, GOLDEN("edge_fp32"), &reference, &error);
+        if (status == TIDE_OK) {
+            tide_reference_close(reference);
+            assert_int_equal(fault.n_live, 0);
+            break;
+        }
+        assert_int_equal(status, TIDE_NO_MEMORY);
+        assert_true(error.message[0] != '\0');
+        assert_int_equal(fault.n_live, 0);
+    }
+    assert_true(n > 4);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_files),
+        cmocka_unit_test(wrong_operators_are_rejected),
+        cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(what_cannot_be_compared_is_refused),
+        cmocka_unit_test(truncated_files),
+        cmocka_unit_test(damaged_headers),
+        cmocka_unit_test(damaged_numbers),
+        cmocka_unit_test(absent_files),
+        cmocka_unit_test(host_memory_runs_out),
+    };
+    return cmocka_run_group_tests(tests, ops_fixture_setup, ops_fixture_teardown);
+}
