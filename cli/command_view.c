@@ -5,16 +5,29 @@
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/html_report.h"
+#include "common/hostmem.h"
 
 typedef struct view_options {
     const char *output; /* NULL: report.html, or FILE.html for a single snapshot */
+    bool strip_private;
     bool open_browser;
 } view_options;
+
+/* What the command holds while it works. */
+typedef struct view_work {
+    size_t n;
+    tide_html_run runs[TIDE_MAX_OPERANDS];
+    tide_snapshot *snapshots[TIDE_MAX_OPERANDS];       /* owned */
+    char stripped[TIDE_MAX_OPERANDS][TIDE_PATH_BYTES]; /* files made here, to be removed; "" none */
+} view_work;
 
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, NULL, "o", "REPORT.html",
      "default: FILE.html beside a single snapshot, report.html here for several", "output", NULL,
      NULL, offsetof(view_options, output)},
+    {TIDE_OPTION_FLAG, "strip-private", NULL, NULL,
+     "leave out command lines, host names and folders of absolute paths", NULL, NULL, NULL,
+     offsetof(view_options, strip_private)},
     {TIDE_OPTION_FLAG, "open", NULL, NULL, "open it in a browser", NULL, NULL, NULL,
      offsetof(view_options, open_browser)},
 };
@@ -50,44 +63,97 @@ static tide_status name_report(const char *snapshot, char path[TIDE_PATH_BYTES],
     return TIDE_OK;
 }
 
-static tide_status load(const tide_operands *files, tide_snapshot **snapshots, tide_html_run *runs,
-                        tide_error *error) {
+/* The file's name without its folders, which are nobody's business; with them where two files would
+ * have one name. */
+static const char *label_of(const tide_operands *files, size_t i, bool strips) {
+    const char *slash = strrchr(files->texts[i], '/');
+    const char *name = slash != NULL ? slash + 1 : files->texts[i];
+    for (size_t k = 0; k < files->n && !strips; k++) {
+        const char *other_slash = strrchr(files->texts[k], '/');
+        const char *other = other_slash != NULL ? other_slash + 1 : files->texts[k];
+        if (k != i && strcmp(name, other) == 0) {
+            return files->texts[i];
+        }
+    }
+    return name;
+}
+
+/* Replaces the snapshot's file by one without private texts, beside the report. */
+static tide_status strip(view_work *work, size_t i, const char *report, tide_error *error) {
+    int n = snprintf(work->stripped[i], TIDE_PATH_BYTES, "%s.%zu.json.gz", report, i);
+    if (n < 0 || n >= TIDE_PATH_BYTES) {
+        work->stripped[i][0] = '\0';
+        return tide_fail(error, TIDE_LIMIT, "the name of the report is too long");
+    }
+    TIDE_TRY(tide_snapshot_strip_private(work->snapshots[i]));
+    TIDE_TRY(tide_snapshot_save(work->snapshots[i], work->stripped[i], error));
+    work->runs[i].path = work->stripped[i];
+    return TIDE_OK;
+}
+
+static tide_status load(const tide_operands *files, bool strips, const char *report,
+                        view_work *work, tide_error *error) {
+    work->n = files->n;
     for (size_t i = 0; i < files->n; i++) {
-        TIDE_TRY(tide_snapshot_load(files->texts[i], NULL, &snapshots[i], error));
-        runs[i] = (tide_html_run){.path = files->texts[i], .snapshot = snapshots[i]};
+        if (tide_file_is_same(files->texts[i], report)) {
+            return tide_fail(error, TIDE_INVALID,
+                             "%s is a snapshot to be shown: name another file with -o", report);
+        }
+        TIDE_TRY(tide_snapshot_load(files->texts[i], NULL, &work->snapshots[i], error));
+        work->runs[i] = (tide_html_run){.label = label_of(files, i, strips),
+                                        .path = files->texts[i],
+                                        .snapshot = work->snapshots[i]};
+        if (strips) {
+            TIDE_TRY(strip(work, i, report, error));
+        }
     }
     return TIDE_OK;
 }
 
-static tide_status view(const tide_operands *files, const view_options *options,
-                        tide_snapshot **snapshots, tide_error *error) {
+static void clean_up(view_work *work) {
+    for (size_t i = 0; i < work->n; i++) {
+        tide_snapshot_destroy(work->snapshots[i]);
+        if (work->stripped[i][0] != '\0') {
+            remove(work->stripped[i]);
+        }
+    }
+}
+
+static tide_status view(const tide_operands *files, const view_options *options, view_work *work,
+                        tide_error *error) {
     char path[TIDE_PATH_BYTES] = "report.html";
     if (options->output != NULL) {
-        snprintf(path, sizeof(path), "%s", options->output);
+        int n = snprintf(path, sizeof(path), "%s", options->output);
+        if (n < 0 || n >= TIDE_PATH_BYTES) {
+            return tide_fail(error, TIDE_LIMIT, "-o: the path is longer than the limit of %d bytes",
+                             (int)TIDE_PATH_BYTES);
+        }
     } else if (files->n == 1) {
         TIDE_TRY(name_report(files->texts[0], path, error));
     }
     TIDE_TRY(tide_file_check_writable(path, error));
-    tide_html_run runs[TIDE_MAX_OPERANDS];
-    TIDE_TRY(load(files, snapshots, runs, error));
-    TIDE_TRY(tide_html_report_write(path, runs, files->n, error));
+    TIDE_TRY(load(files, options->strip_private, path, work, error));
+    TIDE_TRY(tide_html_report_write(path, work->runs, work->n, error));
     printf("report: %s\n", path);
     return options->open_browser ? tide_browser_open(path, error) : TIDE_OK;
 }
 
 static int run(int argc, char **argv) {
-    view_options options = {NULL, false};
+    view_options options = {.output = NULL};
     tide_operands files;
     int exit_status = TIDE_EXIT_SUCCESS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &files, &exit_status)) {
         return exit_status;
     }
-    tide_error error = {""};
-    tide_snapshot *snapshots[TIDE_MAX_OPERANDS] = {NULL};
-    tide_status status = view(&files, &options, snapshots, &error);
-    for (size_t i = 0; i < TIDE_MAX_OPERANDS; i++) {
-        tide_snapshot_destroy(snapshots[i]);
+    const tide_hostmem *mem = tide_hostmem_default();
+    view_work *work = tide_hostmem_zeroed(mem, 1, sizeof(*work));
+    if (work == NULL) {
+        return tide_cli_fail("view", TIDE_NO_MEMORY, NULL);
     }
+    tide_error error = {""};
+    tide_status status = view(&files, &options, work, &error);
+    clean_up(work);
+    mem->release(mem->ctx, work);
     if (status != TIDE_OK) {
         return tide_cli_fail("view", status, &error);
     }

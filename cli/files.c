@@ -46,6 +46,13 @@ tide_status tide_file_check_writable(const char *path, tide_error *error) {
     return TIDE_OK;
 }
 
+bool tide_file_is_same(const char *path, const char *other) {
+    struct stat a;
+    struct stat b;
+    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
 tide_status tide_browser_open(const char *path, tide_error *error) {
     pid_t child = fork();
     if (child == 0) {

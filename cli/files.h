@@ -22,6 +22,9 @@ TIDE_NODISCARD tide_status tide_file_make_folder(const char *path, tide_error *e
  * found out by creating and removing a file beside it. Nothing is left behind. */
 TIDE_NODISCARD tide_status tide_file_check_writable(const char *path, tide_error *error);
 
+/* Both exist and are one and the same file. */
+bool tide_file_is_same(const char *path, const char *other);
+
 /* Opens `path` in the desktop's browser. TIDE_UNSUPPORTED, with the remedy, where there is none. */
 TIDE_NODISCARD tide_status tide_browser_open(const char *path, tide_error *error);
 
