@@ -15,3 +15,5 @@ run foreign.safetensors
 run missing.safetensors
 run tiny_bf16_mixed.safetensors --attention slow
 run
+{ head -c -4 edge_fp32.safetensors && printf '\0\0\200\077'; } >wrong.safetensors # loss_after is 1
+run wrong.safetensors --attention naive --recompute none >/dev/null
