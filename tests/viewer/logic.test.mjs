@@ -11,10 +11,10 @@ import { buildBlocks, buildReserved } from '../../viewer/src/blocks.js';
 import { CATEGORIES, categoryColour } from '../../viewer/src/colours.js';
 import { compareRuns, sharedScale } from '../../viewer/src/compare.js';
 import { FormatError, parseSnapshot, readSnapshot } from '../../viewer/src/format.js';
-import { aliveAt, buildIndex, largestState } from '../../viewer/src/index.js';
+import { aliveAt, buildIndex, largestState, walkAlive } from '../../viewer/src/index.js';
 import { laneItems, scopePath } from '../../viewer/src/lanes.js';
 import { breakdownAt, stackFrames } from '../../viewer/src/peak.js';
-import { blockAt, columnState, createRaster, outlineOf, renderRaster } from '../../viewer/src/raster.js';
+import { blockAt, columnState, createRaster, outlineOf, renderRaster, wholeOutlineOf } from '../../viewer/src/raster.js';
 import { headline, homeView, makeRun, placeOfState, statisticsOf } from '../../viewer/src/run.js';
 import { byteTicks, decimalTicks, timeTickText } from '../../viewer/src/ticks.js';
 import { distinctParts, formatBytes, formatCount, formatDuration, formatExactBytes, formatMeanStd, formatShare, formatTickBytes } from '../../viewer/src/text.js';
@@ -87,6 +87,9 @@ test('blocks alive add up to the total, sorted by category, then birth', () => {
       assert.ok(blocks.category[a] < blocks.category[b] || (blocks.category[a] === blocks.category[b] && a < b));
     }
     assert.ok(alive.every((b) => blocks.bornState[b] <= state && state < blocks.diedState[b]));
+    const walked = [];
+    walkAlive(index, state, (b, bytes, category) => walked.push([b, bytes, category]), CATEGORIES.map(() => []));
+    assert.deepEqual(walked, alive.map((b) => [b, blocks.bytes[b], blocks.category[b]]));
   }
 });
 
@@ -128,6 +131,19 @@ test('the height of a column is its total, and a block is found where it lies', 
   assert.equal(blockAt(raster, 5, 0), -1);
   assert.deepEqual(outlineOf(raster, 1), [[1, 40, 70], [2, 40, 70]]);
   assert.deepEqual(outlineOf(raster, 2), [[2, 70, 90], [3, 40, 60], [4, 40, 60]]);
+  assert.deepEqual(wholeOutlineOf(raster, index, 2), outlineOf(raster, 2));
+});
+
+test('a block too thin for a pixel is still outlined where it lies', () => {
+  const r = new Recording();
+  r.alloc('low', 'parameter', 40 * 512 * 100);
+  r.alloc('thin', 'parameter', 512);
+  r.alloc('top', 'parameter', 20 * 512 * 100);
+  r.event('mark', {});
+  const index = buildIndex(buildBlocks(readSnapshot(r.document()))), raster = createRaster(4, 100);
+  renderRaster(raster, index, eventAxis(4), { x0: 0, perColumn: 1, maxBytes: 100 * 512 * 100, bands: false, kind: 'event' });
+  assert.deepEqual(outlineOf(raster, 1), []);
+  assert.deepEqual(wholeOutlineOf(raster, index, 1), [[1, 40, 41], [2, 40, 41], [3, 40, 41]]);
 });
 
 test('what is alive at the peak adds up exactly at every level', () => {
@@ -135,6 +151,7 @@ test('what is alive at the peak adds up exactly at every level', () => {
     const snapshot = readSnapshot(document), index = buildIndex(buildBlocks(snapshot)), peak = breakdownAt(snapshot, index, index.peakState);
     const sum = (rows) => rows.reduce((a, row) => a + row.bytes, 0), count = (rows) => rows.reduce((a, row) => a + row.count, 0);
     assert.equal(peak.bytes, Math.max(...plainTotals(document)));
+    assert.equal(peak.requestedBytes, aliveAt(index, index.peakState).reduce((a, b) => a + index.blocks.requestedBytes[b], 0));
     for (const rows of [peak.categories, peak.scopes, peak.stacks]) {
       assert.equal(sum(rows), peak.bytes);
       assert.equal(count(rows), peak.count);

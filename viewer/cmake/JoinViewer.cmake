@@ -2,7 +2,8 @@
 #   cmake -DSOURCE=viewer -DMODULES=a.js,b.js -DHTML=viewer.html -DARRAYS=viewer_page.c -P JoinViewer.cmake
 #
 # A module's imports name modules that stand before it in MODULES, so the joined text is the modules one after the
-# other, without their import lines, the word export, block comments and indentation (so no text runs over lines). All names at the top level of a module are therefore unique
+# other, without their import lines, the word export, comments, indentation and some spaces: no text of a module runs
+# over lines or holds " // " or an operator such as " => " between spaces. All names at the top level of a module are therefore unique
 # in the viewer; the browser refuses the page otherwise, and a test opens it.
 
 cmake_minimum_required(VERSION 3.25)
@@ -35,10 +36,17 @@ foreach(module IN LISTS module_list)
     if(text MATCHES "\n(import|export) ")
         message(FATAL_ERROR "viewer/src/${module}: only 'import {...} from' at the top and 'export const|function|class' can be joined")
     endif()
+    string(REGEX REPLACE " // [^\n]*" "" text "${text}")
     string(REGEX REPLACE "\n[ \n]+" "\n" text "${text}")
+    string(REGEX REPLACE " (=>|===|!==|&&|>=|\\+=) " "\\1" text "${text}")
+    string(REPLACE " || " "||" text "${text}")
     string(APPEND script "${text}")
 endforeach()
 file(READ "${SOURCE}/style.css" style)
+string(REGEX REPLACE "\n +" "\n" style "${style}")
+string(REGEX REPLACE " ?([{};]) +" "\\1" style "${style}")
+string(REGEX REPLACE "; ?}" "}" style "${style}")
+string(REGEX REPLACE "([a-z]): " "\\1:" style "${style}")
 file(READ "${SOURCE}/index.html" page)
 
 string(SHA256 script_hash "${script}")

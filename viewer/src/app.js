@@ -147,18 +147,14 @@ function switchAxis() {
 function unpin() {
   page.pinned = null;
   byId('pinned').replaceChildren();
-  for (const stage of page.stages) {
-    stage.marks.pinned = -1;
-    stage.drawMarks();
-  }
+  for (const stage of page.stages) stage.pin(-1);
 }
 
 /** @param {Stage} stage @param {number} block */
 function pin(stage, block) {
   unpin();
   page.pinned = { stage, block };
-  stage.marks.pinned = block;
-  stage.drawMarks();
+  stage.pin(block);
   byId('pinned').replaceChildren(pinnedCard(stage.run, block, unpin));
 }
 

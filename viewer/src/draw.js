@@ -354,9 +354,10 @@ export function drawScene(scene, image, stale) {
   drawPeak();
 }
 
-/** The rim of a block. @param {Scene} scene @param {number} block @param {string} colour @param {number} thick CSS pixels */
-function strokeBlock({ context, geometry: { plot }, raster, pixelRatio }, block, colour, thick) {
-  const spans = outlineOf(raster, block), unit = 1 / pixelRatio;
+/** The rim of a block. @param {Scene} scene @param {[number, number, number][]} spans of columns @param {string} colour
+ * @param {number} thick CSS pixels */
+function strokeSpans({ context, geometry: { plot }, pixelRatio }, spans, colour, thick) {
+  const unit = 1 / pixelRatio;
   context.fillStyle = colour;
   /** @type {[number, number, number] | null} */
   let before = null;
@@ -381,7 +382,8 @@ function strokeBlock({ context, geometry: { plot }, raster, pixelRatio }, block,
 
 /**
  * What lies above the picture: the cursor, the scope or block pointed at, the pinned block.
- * @param {Scene} scene @param {{x: number | null, block: number, scope: number, pinned: number}} marks x in CSS pixels
+ * @param {Scene} scene @param {{x: number | null, block: number, scope: number, pinned: number,
+ *   pinnedSpans: [number, number, number][]}} marks x in CSS pixels
  */
 export function drawOverlay(scene, marks) {
   const { context, geometry, theme } = scene, { plot } = geometry;
@@ -402,9 +404,7 @@ export function drawOverlay(scene, marks) {
     context.fillRect(Math.round(marks.x), plot.y, 1, geometry.height - plot.y);
     context.globalAlpha = 1;
   }
-  if (marks.pinned >= 0) {
-    strokeBlock(scene, marks.pinned, theme.bg, 4);
-    strokeBlock(scene, marks.pinned, theme.ink, 2);
-  }
-  if (marks.block >= 0 && marks.block !== marks.pinned) strokeBlock(scene, marks.block, theme.ink, 1.5);
+  strokeSpans(scene, marks.pinnedSpans, theme.bg, 4);
+  strokeSpans(scene, marks.pinnedSpans, theme.ink, 2);
+  if (marks.block >= 0 && marks.block !== marks.pinned) strokeSpans(scene, outlineOf(scene.raster, marks.block), theme.ink, 1.5);
 }

@@ -166,7 +166,7 @@ export function timingCard(run) {
     const why = run.isVirtual ? 'a virtual device computes nothing' : 'the file holds no measured steps';
     return card('Time per step', element('p', { class: 'muted' }, `not computed: ${why}`));
   }
-  const longest = Math.max(...timing.map((phase) => phase.statistics.max));
+  const longest = Math.max(...timing.map(({ statistics: { max, mean, std } }) => Math.max(max, mean + std)));
   const rows = timing.map((phase) => element('div', { class: 'phase' }, element('span', { class: 'name' }, phase.name),
     sampleStrip(phase, longest), element('span', { class: 'number' }, formatMeanStd(phase.statistics.mean, phase.statistics.std))));
   const n = timing[0].statistics.samples.length;

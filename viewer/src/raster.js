@@ -191,6 +191,35 @@ export function outlineOf(raster, block) {
 }
 
 /**
+ * As `outlineOf`, but also where the block is too thin for a pixel of its own: there it is one row high.
+ * @param {Raster} raster @param {import('./index.js').MemoryIndex} index @param {number} block
+ * @returns {[number, number, number][]}
+ */
+export function wholeOutlineOf(raster, index, block) {
+  const { width, height, states, view } = raster, { bornState, diedState } = index.blocks;
+  if (view === null) return [];
+  const seen = new Map(outlineOf(raster, block).map((span) => [span[0], span]));
+  const young = CATEGORIES.map(() => /** @type {number[]} */ ([]));
+  /** @type {[number, number, number][]} */
+  const spans = [];
+  let row = 0;
+  for (let c = 0; c < width; c++) {
+    if (states[c] < bornState[block] || states[c] >= diedState[block]) continue;
+    const span = seen.get(c);
+    if (span === undefined && (c === 0 || states[c] !== states[c - 1])) {
+      let below = 0, found = false;
+      walkAlive(index, states[c], (b, bytes) => {
+        found ||= b === block;
+        if (!found) below += bytes;
+      }, young);
+      row = Math.min(height - 1, Math.floor((below * height) / view.maxBytes));
+    }
+    spans.push(span ?? [c, row, row + 1]);
+  }
+  return spans;
+}
+
+/**
  * Where the name of each category fits into its band: the widest stretch in which the band keeps
  * `minRows` in common.
  * @param {Raster} raster @param {number} minRows @param {number} minColumns

@@ -4,7 +4,7 @@ import { drawOverlay, drawScene, heightBesidesPlot, layOut } from './draw.js';
 import { SCOPE } from './format.js';
 import { laneItems } from './lanes.js';
 import { element } from './panels.js';
-import { blockAt, createRaster, renderRaster } from './raster.js';
+import { blockAt, createRaster, renderRaster, wholeOutlineOf } from './raster.js';
 import { headline, homeView } from './run.js';
 
 const BAND_SHARE = 1 / 250; // a column that holds more of a step than this shows bands
@@ -33,7 +33,7 @@ export class Stage {
     /** @type {import('./draw.js').Scene | null} */
     this.scene = null;
     this.data = new ImageData(1, 1);
-    this.marks = { x: /** @type {number | null} */ (null), block: -1, scope: -1, pinned: -1 };
+    this.marks = { x: /** @type {number | null} */ (null), block: -1, scope: -1, pinned: -1, pinnedSpans: /** @type {[number, number, number][]} */ ([]) };
   }
 
   /** @param {'event' | 'time'} kind */
@@ -82,7 +82,21 @@ export class Stage {
     const context = /** @type {CanvasRenderingContext2D} */ (this.image.getContext('2d'));
     const whole = stale[1] - stale[0] < raster.width ? /** @type {[number, number]} */ ([0, raster.width]) : stale;
     drawScene(scene, { canvas: this.image, context, data: this.data }, whole);
+    this.outlinePinned();
     this.drawMarks();
+  }
+
+  /** @param {number} block -1: none */
+  pin(block) {
+    this.marks.pinned = block;
+    this.outlinePinned();
+    this.drawMarks();
+  }
+
+  /** The outline costs a walk per column, so it is kept from one picture to the next. */
+  outlinePinned() {
+    const { scene, marks } = this;
+    marks.pinnedSpans = scene === null || marks.pinned < 0 ? [] : wholeOutlineOf(scene.raster, this.run.index, marks.pinned);
   }
 
   drawMarks() {
