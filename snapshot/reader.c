@@ -199,7 +199,7 @@ static tide_status validate(tide_reading *reading, tide_error *error) {
     tide_status status = tide_snapshot_validate(reading->snapshot, place, error);
     if (status != TIDE_OK) {
         size_t at = tide_json_find(reading->json.text, reading->json.n_bytes, place);
-        tide_error_prefix(error, "byte %zu", at);
+        tide_error_prefix(error, "byte %zu, %s", at, place);
     }
     return status;
 }

@@ -2,7 +2,6 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "common/map.h"
 
@@ -37,6 +36,9 @@ static tide_status intern(tide_scope_paths *paths, tide_map *by_hash, const tide
     paths->paths = grown;
     TIDE_TRY(tide_map_put(by_hash, hash, paths->n_paths));
     paths->paths[paths->n_paths] = *path;
+    if (path->kind == TIDE_SCOPE_PHASE) {
+        paths->paths[paths->n_paths].phase = (uint32_t)paths->n_paths;
+    }
     *ret_number = (uint32_t)paths->n_paths++;
     return TIDE_OK;
 }
@@ -50,7 +52,11 @@ static tide_status intern_all(tide_scope_paths *paths, tide_map *by_hash,
             paths->of_scope[i] = parent;
             continue;
         }
-        tide_scope_path path = {parent, row->name, row->index, row->kind};
+        tide_scope_path path = {.parent = parent,
+                                .phase = tide_scope_paths_phase(paths, parent),
+                                .name = row->name,
+                                .index = row->index,
+                                .kind = row->kind};
         TIDE_TRY(intern(paths, by_hash, &path, &paths->of_scope[i]));
     }
     return TIDE_OK;
@@ -83,38 +89,28 @@ void tide_scope_paths_fini(tide_scope_paths *paths) {
 }
 
 uint32_t tide_scope_paths_phase(const tide_scope_paths *paths, uint32_t path) {
-    while (path != TIDE_NONE && paths->paths[path].kind != TIDE_SCOPE_PHASE) {
-        path = paths->paths[path].parent;
-    }
-    return path;
+    return path == TIDE_NONE ? TIDE_NONE : paths->paths[path].phase;
 }
 
 const char *tide_scope_paths_text(const tide_scope_paths *paths, const tide_snapshot *snapshot,
                                   uint32_t path, tide_arena *arena) {
-    static const char SEPARATOR[] = " > ";
     uint32_t chain[TIDE_SCOPE_PATH_DEPTH];
+    char text[TIDE_SCOPE_PATH_BYTES] = "";
     size_t n_chain = 0;
-    size_t n_bytes = 1;
+    size_t n_used = 0;
     for (uint32_t i = path; i != TIDE_NONE && n_chain < TIDE_SCOPE_PATH_DEPTH;
          i = paths->paths[i].parent) {
-        n_bytes += strlen(tide_snapshot_text(snapshot, paths->paths[i].name)) + INDEX_BYTES +
-                   sizeof(SEPARATOR);
         chain[n_chain++] = i;
     }
-    char *text = tide_arena_alloc(arena, n_bytes, 1);
-    if (text == NULL) {
-        return NULL;
-    }
-    size_t n_used = 0;
-    while (n_chain > 0) {
+    while (n_chain > 0 && n_used < sizeof(text)) {
         const tide_scope_path *one = &paths->paths[chain[--n_chain]];
         char index[INDEX_BYTES] = "";
         if (one->index >= 0) {
             snprintf(index, sizeof(index), " %d", (int)one->index);
         }
-        n_used += (size_t)snprintf(text + n_used, n_bytes - n_used, "%s%s%s",
-                                   tide_snapshot_text(snapshot, one->name), index,
-                                   n_chain > 0 ? SEPARATOR : "");
+        n_used += (size_t)snprintf(text + n_used, sizeof(text) - n_used, "%.*s%s%s",
+                                   TIDE_SCOPE_NAME_BYTES, tide_snapshot_text(snapshot, one->name),
+                                   index, n_chain > 0 ? " > " : "");
     }
-    return text;
+    return tide_arena_text(arena, text);
 }

@@ -15,11 +15,16 @@
 extern "C" {
 #endif
 
-enum { TIDE_SCOPE_PATH_DEPTH = 32 }; /* components that are shown; deeper ones count to the 32nd */
+enum {
+    TIDE_SCOPE_PATH_DEPTH = 32,  /* innermost components that a text shows */
+    TIDE_SCOPE_NAME_BYTES = 128, /* of each name that a text shows */
+    TIDE_SCOPE_PATH_BYTES = 1024 /* of a text with its NUL; the rest is cut */
+};
 
 /* A distinct path: its innermost component, and the path that encloses it. */
 typedef struct tide_scope_path {
     uint32_t parent; /* number of the enclosing path, smaller; TIDE_NONE: outermost */
+    uint32_t phase;  /* number of the innermost phase that encloses or is it; TIDE_NONE: none */
     uint32_t name;   /* string */
     int32_t index;   /* layer number; -1: none */
     uint8_t kind;    /* tide_scope_kind, never a step */

@@ -26,7 +26,6 @@ TIDE_PRINTF(2, 3) static tide_status bad(const checker *check, const char *forma
     va_start(arguments, format);
     tide_status status = tide_fail_list(check->error, TIDE_FORMAT, format, arguments);
     va_end(arguments);
-    tide_error_prefix(check->error, "%s", check->place);
     return status;
 }
 

@@ -245,7 +245,7 @@ static tide_status write_file(const tide_snapshot *snapshot, const tide_summary 
 tide_status tide_snapshot_save(const tide_snapshot *snapshot, const char *path, tide_error *error) {
     char place[TIDE_PLACE_BYTES] = "";
     if (tide_snapshot_validate(snapshot, place, error) != TIDE_OK) {
-        tide_error_prefix(error, "the snapshot contradicts itself");
+        tide_error_prefix(error, "the snapshot contradicts itself at %s", place);
         return TIDE_INVALID;
     }
     tide_summary *summary = NULL;

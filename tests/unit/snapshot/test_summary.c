@@ -12,6 +12,7 @@
 #include <cjson/cJSON.h>
 
 #include "snapshot/gzip_file.h"
+#include "snapshot/scope_paths.h"
 #include "snapshot/summary.h"
 #include "support/snapshot_files.h"
 #include "support/synthetic.h"
@@ -254,6 +255,38 @@ static void equal_paths_of_steps_are_one(void **state) {
     tide_snapshot_destroy(made);
 }
 
+/* Texts of paths stay short, whatever a file nests and names. */
+static void deep_scopes_have_short_texts(void **state) {
+    (void)state;
+    enum { DEPTH = 5000, LONG = 3000 };
+    static tide_scope_row scopes[DEPTH];
+    static char name[LONG + 1];
+    memset(name, 'n', LONG);
+    const char *strings[] = {name, "inner"};
+    for (uint32_t i = 0; i < DEPTH; i++) {
+        scopes[i] = (tide_scope_row){.parent = i == 0 ? TIDE_NONE : i - 1,
+                                     .name = i + 1 == DEPTH,
+                                     .index = -1,
+                                     .kind = i == 0 ? TIDE_SCOPE_PHASE : TIDE_SCOPE_OPERATOR};
+    }
+    const tide_event event = alloc(0, 512, 512, TIDE_ACTIVATION, DEPTH - 1, TIDE_NONE);
+    tide_snapshot *made = recording(&event, 1);
+    made->strings = strings;
+    made->n_strings = 2;
+    made->frames = NULL;
+    made->n_frames = 0;
+    made->n_stacks = 0;
+    made->scopes = scopes;
+    made->n_scopes = DEPTH;
+    tide_summary *summary = summarise(made);
+    const tide_summary_peak *peak = &summary->devices[0].peak;
+    assert_true(strlen(peak->by_scope.shares[0].label) == TIDE_SCOPE_PATH_BYTES - 1);
+    assert_true(strlen(peak->by_phase.shares[0].label) == TIDE_SCOPE_NAME_BYTES);
+    assert_adds_up(peak);
+    tide_summary_destroy(summary);
+    tide_snapshot_destroy(made);
+}
+
 static void contradictions_are_counted(void **state) {
     (void)state;
     const tide_event events[] = {
@@ -477,6 +510,7 @@ int main(void) {
         cmocka_unit_test(pending_frees),
         cmocka_unit_test(what_stood_at_the_start_counts),
         cmocka_unit_test(equal_paths_of_steps_are_one),
+        cmocka_unit_test(deep_scopes_have_short_texts),
         cmocka_unit_test(contradictions_are_counted),
         cmocka_unit_test(sums_beyond_the_limit_are_refused),
         cmocka_unit_test(devices_are_kept_apart),
