@@ -246,7 +246,7 @@ test('narrow windows do not scroll sideways, in light and dark', async () => {
   }
 });
 
-test('100,000 events are on the screen within 0.3 s of being handed over, give or take a busy machine', async () => {
+test('100,000 events are soon on the screen; the bound is wide, for busy machines, and the time is printed', async () => {
   const document = trainingRun({ layers: 36, steps: 85, operators: 4 });
   assert.ok(document.events.action.length >= 95_000, String(document.events.action.length));
   const page = await opened([]);
