@@ -139,8 +139,7 @@ static tide_status fill_times(tide_compare *compare) {
 static tide_status fill(tide_compare *compare, const tide_compare_input *inputs,
                         tide_error *error) {
     compare->runs = tide_arena_alloc(&compare->arena, compare->n_runs, sizeof(*compare->runs));
-    compare->summaries =
-        tide_arena_alloc(&compare->arena, compare->n_runs, sizeof(*compare->summaries));
+    compare->summaries = tide_arena_alloc(&compare->arena, compare->n_runs, sizeof(tide_summary *));
     if (compare->runs == NULL || compare->summaries == NULL) {
         return TIDE_NO_MEMORY;
     }

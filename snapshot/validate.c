@@ -145,15 +145,15 @@ static tide_status check_block(const checker *check, const state_part *state, si
     const tide_block_row *row = &state->blocks[state->segments[segment].first_block + block];
     const struct {
         const char *key;
-        uint32_t index;
-        size_t n_rows;
         const char *what;
+        size_t n_rows;
+        uint32_t index;
         bool none_allowed;
-    } INDICES[] = {{"stack", row->stack, snapshot->n_stacks, "stacks", true},
-                   {"scope", row->scope, snapshot->n_scopes, "scopes", true},
-                   {"name", row->name, snapshot->n_strings, "strings", true},
-                   {"category", row->category, TIDE_N_CATEGORIES, "categories", false},
-                   {"state", row->state, TIDE_N_BLOCK_STATES, "states of blocks", false}};
+    } INDICES[] = {{"stack", "stacks", snapshot->n_stacks, row->stack, true},
+                   {"scope", "scopes", snapshot->n_scopes, row->scope, true},
+                   {"name", "strings", snapshot->n_strings, row->name, true},
+                   {"category", "categories", TIDE_N_CATEGORIES, row->category, false},
+                   {"state", "states of blocks", TIDE_N_BLOCK_STATES, row->state, false}};
     for (size_t i = 0; i < sizeof(INDICES) / sizeof(INDICES[0]); i++) {
         if (INDICES[i].index < INDICES[i].n_rows ||
             (INDICES[i].none_allowed && INDICES[i].index == TIDE_NONE)) {
