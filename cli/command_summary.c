@@ -169,7 +169,8 @@ static bool others(const view *of, const tide_split *split, tide_share *ret_rest
         rest.requested_bytes += split->shares[i].requested_bytes;
         rest.n_blocks += split->shares[i].n_blocks;
     }
-    snprintf(ret_label, LABEL_BYTES, "(%zu others)", split->n_shares - of->top);
+    size_t n_others = split->n_shares - of->top;
+    snprintf(ret_label, LABEL_BYTES, "(%zu other%s)", n_others, n_others == 1 ? "" : "s");
     *ret_rest = rest;
     return true;
 }
