@@ -94,7 +94,7 @@ static tide_status write_content(FILE *out, const char *path, const char *input_
     } else if (status == TIDE_OK && is_first) {
         status = tide_fail(error, TIDE_FORMAT, "%s: not a snapshot: the file is empty", input_path);
     }
-    fclose(in);
+    (void)fclose(in);
     return status;
 }
 
@@ -169,7 +169,7 @@ tide_status tide_report_write(const char *path, const tide_report_input *inputs,
                            strerror(errno));
     }
     if (status != TIDE_OK) {
-        remove(temporary);
+        (void)remove(temporary);
     }
 fail_open:
     mem->release(mem->ctx, temporary);

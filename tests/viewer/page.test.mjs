@@ -118,6 +118,8 @@ test('wheel zooms, dragging pans, a click on a lane zooms to it', async () => {
   before = await changed(page, before);
   assert.equal(await page.locator('#pinned *').count(), 0);
   const box = await page.locator('.canvases').boundingBox();
+  await page.mouse.move(box.x + 400, box.y + box.height - 23 * 3 + 10);
+  assert.match(await text(page, '#tooltip'), /^step 0 › (forward|backward)\s+[\d.]+ ms · \d+ events$/);
   await page.mouse.click(box.x + 400, box.y + box.height - 23 * 3 + 10);
   await changed(page, before);
   await closed(page);

@@ -163,7 +163,8 @@ function labelReserved(scene, taken) {
   const inside = (/** @type {number} */ x) => Math.max(plot.x + 2, Math.min(plot.x + plot.w - w, x));
   const left = inside(plot.x + (from / raster.width) * plot.w + 4), right = inside(plot.x + (to / raster.width) * plot.w - w - 2);
   const rows = [y - 17, y + 2].filter((row) => row > 0);
-  const box = place(taken, rows.flatMap((row) => [left, right, inside(right - 90), inside(right - 180)].map((x) => ({ x, y: row, w, h: 15 }))));
+  const ends = taken.some((other) => other.x + other.w / 2 < plot.x + plot.w / 2) ? [right, left] : [left, right];
+  const box = place(taken, rows.flatMap((row) => [...ends, inside(right - 90), inside(right - 180)].map((x) => ({ x, y: row, w, h: 15 }))));
   if (box === null) return;
   context.textBaseline = 'middle';
   haloText(scene, text, box.x + 4, box.y + 8, theme.ink);
