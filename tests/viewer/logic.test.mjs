@@ -208,6 +208,26 @@ test('a run out of memory says where it ended', () => {
   assert.equal(scopePath(run.snapshot, run.homeScope), 'warm-up 0');
 });
 
+test('a step that ended early is aligned with one that did not, layer by layer', () => {
+  const whole = makeRun(readSnapshot(trainingRun({ device: 'virtual' })), 'whole');
+  const early = makeRun(readSnapshot(trainingRun({ device: 'virtual', limitBytes: 300e6 })), 'early');
+  const layerEnd = (run) => {
+    const layer = early.snapshot.scopes.index[early.snapshot.events.scope[early.snapshot.oom[0].event]] >= 0 ? 0 : 1;
+    const oomScope = early.snapshot.events.scope[early.snapshot.oom[0].event];
+    const wanted = scopePath(early.snapshot, layer ? early.snapshot.scopes.parent[oomScope] : oomScope).split(' › ').slice(1).join();
+    const [x0, x1] = homeView(run, run.axes.event, whole);
+    for (let s = run.homeScope; s < run.snapshot.scopes.count; s++) {
+      if (scopePath(run.snapshot, s).split(' › ').slice(1).join() === wanted) return (run.extents.last[s] + 1 - x0) / (x1 - x0);
+    }
+    return NaN;
+  };
+  assert.equal(placeOfState(early, early.snapshot.oom[0].event + 1), 'warm-up 0, forward');
+  const [atWhole, atEarly] = [layerEnd(whole), layerEnd(early)];
+  assert.ok(atWhole > 0.05 && atWhole < 0.5, String(atWhole));
+  assert.ok(Math.abs(atEarly - atWhole) < 0.03, `${atEarly} and ${atWhole}`);
+  assert.deepEqual(homeView(whole, whole.axes.event, whole), homeView(whole, whole.axes.event));
+});
+
 test('lanes hold what is in view, in both orders', () => {
   const run = makeRun(readSnapshot(trainingRun()), 'x');
   assert.deepEqual(run.lanes.map((lane) => lane.title), ['step', 'phase', 'layer', 'operator']);

@@ -6,7 +6,7 @@ import { FormatError, parseSnapshot } from './format.js';
 import { scopeSpan } from './lanes.js';
 import { bytesOfBase64, textOfBytes } from './load.js';
 import { blockFacts, compareCard, element, legend, peakCard, pinnedCard, scopeFacts, stateFacts, timingCard } from './panels.js';
-import { headline, makeRun } from './run.js';
+import { endedEarly, headline, makeRun } from './run.js';
 import { Stage } from './stage.js';
 import { categoryText, distinctParts, formatBytes } from './text.js';
 
@@ -86,7 +86,8 @@ function showRuns() {
   }
   page.axis = runs.some((run) => run.isVirtual || run.snapshot.clockSource === 'none') ? 'event' : 'time';
   distinctParts(runs.map((run) => run.label)).forEach((short, i) => (runs[i].short = short));
-  page.stages = runs.map((run) => new Stage(run, !several, page.axis));
+  const whole = runs.find((run) => !endedEarly(run)) ?? null;
+  page.stages = runs.map((run) => new Stage(run, !several, page.axis, whole));
   byId('runs').replaceChildren(...page.stages.map((stage) => stage.element));
   for (const stage of page.stages) listen(stage);
   document.title = several ? `${runs.map((run) => run.label).join(' / ')} – tidemark` : `${runs[0].label} – tidemark`;

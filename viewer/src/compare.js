@@ -1,6 +1,7 @@
 /* compare.js - several runs side by side: bytes at the peak, peaks, times; the first is the base.
  */
 import { CATEGORIES } from './colours.js';
+import { endedEarly } from './run.js';
 
 /**
  * @typedef {object} Row
@@ -15,7 +16,7 @@ import { CATEGORIES } from './colours.js';
 
 /** @param {import('./run.js').Run[]} runs @returns {Section[]} */
 export function compareRuns(runs) {
-  const ended = runs.map((run) => run.snapshot.oom.length > 0 || run.snapshot.run.outcome === 'oom');
+  const ended = runs.map(endedEarly);
   /** @param {string} label @param {string} category @param {'bytes' | 'ms'} unit @param {number[]} values @returns {Row} */
   const row = (label, category, unit, values) => ({ label, category, unit, values,
     ratios: values.map((value, i) => (values[0] > 0 && !ended[0] && !ended[i] ? value / values[0] : NaN)) });

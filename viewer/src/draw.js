@@ -93,7 +93,8 @@ function drawByteAxis(scene) {
 function drawEventAxis(scene) {
   const { context, geometry: { plot }, theme, axis, view } = scene;
   const y = plot.y + plot.h + 14;
-  const { ticks, step } = decimalTicks(Math.max(view.x0, axis.lo), Math.min(view.x1, axis.hi), Math.max(2, Math.floor(plot.w / 110)), axis.kind === 'event' ? 1 : 0);
+  const lo = Math.max(view.x0, axis.lo), hi = Math.min(view.x1, axis.hi), room = toPixel(scene, hi) - toPixel(scene, lo);
+  const { ticks, step } = decimalTicks(lo, hi, Math.max(1, Math.floor(room / 100)), axis.kind === 'event' ? 1 : 0);
   context.font = FONT;
   context.textBaseline = 'middle';
   context.fillStyle = theme.muted;
@@ -164,7 +165,7 @@ function labelReserved(scene, taken) {
   const left = inside(plot.x + (from / raster.width) * plot.w + 4), right = inside(plot.x + (to / raster.width) * plot.w - w - 2);
   const rows = [y - 17, y + 2].filter((row) => row > 0);
   const ends = taken.some((other) => other.x + other.w / 2 < plot.x + plot.w / 2) ? [right, left] : [left, right];
-  const box = place(taken, rows.flatMap((row) => [...ends, inside(right - 90), inside(right - 180)].map((x) => ({ x, y: row, w, h: 15 }))));
+  const box = place(taken, rows.flatMap((row) => [...ends, inside(right - 90), inside(right - 180), inside(right + w + 24)].map((x) => ({ x, y: row, w, h: 15 }))));
   if (box === null) return;
   context.textBaseline = 'middle';
   haloText(scene, text, box.x + 4, box.y + 8, theme.ink);
@@ -242,7 +243,10 @@ function placeOom(scene, taken) {
   return run.snapshot.oom.filter((oom) => axis.ofEvent(oom.event) >= view.x0 && axis.ofEvent(oom.event) <= view.x1).map((oom) => {
     const x = toPixel(scene, axis.ofEvent(oom.event)), total = run.index.totals[oom.event + 1], bottom = toRow(scene, total);
     const top = Math.max(plot.y, toRow(scene, total + oom.requestedBytes)), text = `out of memory: ${formatBytes(oom.requestedBytes)} more`;
-    const choices = [24, 50, -60].map((below) => pillBox(scene, text, x, Math.max(plot.y, Math.min(plot.y + plot.h - 26, bottom + below)), x - 10));
+    const at = (/** @type {number} */ middle, /** @type {number} */ below, /** @type {number} */ limit) =>
+      pillBox(scene, text, middle, Math.max(plot.y, Math.min(plot.y + plot.h - 26, bottom + below)), limit);
+    const width = at(x, 0, Infinity).w, roomRight = x + width + 30 < plot.x + plot.w;
+    const choices = [24, 50, -60].map((below) => (roomRight ? at(x + 24 + width / 2, below, Infinity) : at(x, below, x - 10)));
     const box = place(taken, choices) ?? choices[0];
     taken.push({ x: x - 3, y: plot.y, w: 20, h: plot.h });
     return () => {

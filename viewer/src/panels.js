@@ -5,6 +5,7 @@ import { CATEGORIES, categoryColour } from './colours.js';
 import { compareRuns } from './compare.js';
 import { scopePath } from './lanes.js';
 import { stackFrames } from './peak.js';
+import { endedEarly } from './run.js';
 import { categoryText, formatBytes, formatCount, formatDuration, formatExactBytes, formatMeanStd, formatMs, formatRatio, formatShare } from './text.js';
 
 const SHOWN_ROWS = 14;
@@ -190,7 +191,7 @@ export function compareCard(runs, sentence) {
         const cell = element('td', { class: 'number' }, text(value, row.unit));
         return i === 0 ? [cell] : [cell, element('td', { class: 'number ratio' }, formatRatio(row.ratios[i]))];
       })))));
-  const ended = runs.filter((run) => run.snapshot.oom.length > 0).map((run) => run.short);
+  const ended = runs.filter(endedEarly).map((run) => run.short);
   return card('Comparison', sentence ? element('p', { class: 'sentence' }, sentence) : null,
     element('div', { class: 'scroll' }, element('table', { class: 'compare' }, element('thead', {}, head), ...bodies)),
     ended.length > 0 ? element('p', { class: 'muted small' }, `${ended.join(', ')} ran out of memory: what stands here is how far it came, not what it needs.`) : null);

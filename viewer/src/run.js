@@ -133,11 +133,39 @@ export function makeRun(snapshot, label) {
   };
 }
 
-/** The part of an axis on which the page opens: the step of the peak, else the whole run.
- * @param {Run} run @param {import('./axis.js').Axis} axis @returns {[number, number]} */
-export function homeView(run, axis) {
+/** True when the run ended because the device had no memory left. @param {Run} run */
+export function endedEarly(run) {
+  return run.snapshot.run.outcome === 'oom' && run.snapshot.oom.length > 0;
+}
+
+/**
+ * How far into its last step a run came that ended early, as a share of the same step of a run that did not.
+ * @param {Run} run @param {Run} whole @param {'event' | 'time'} kind of the axis
+ */
+export function reachedShare(run, whole, kind) {
+  const { scopes: ours, events, oom } = run.snapshot, { scopes: theirs, strings } = whole.snapshot;
+  if (run.homeScope < 0 || whole.homeScope < 0) return 1;
+  const at = events.scope[oom[oom.length - 1].event], phase = enclosing(ours, at, SCOPE.PHASE), layer = enclosing(ours, at, SCOPE.LAYER);
+  const alike = (/** @type {number} */ a, /** @type {number} */ b) =>
+    run.snapshot.strings[ours.name[a]] === strings[theirs.name[b]] && ours.index[a] === theirs.index[b];
+  const [x0, x1] = scopeSpan(whole.snapshot, whole.extents, whole.axes[kind], whole.homeScope);
+  let end = x0;
+  for (let s = whole.homeScope + 1; s < theirs.count; s++) {
+    const inPhase = enclosing(theirs, s, SCOPE.PHASE);
+    if (enclosing(theirs, s, SCOPE.STEP) !== whole.homeScope || phase < 0 || inPhase < 0 || !alike(phase, inPhase)) continue;
+    const reached = layer < 0 ? s === inPhase : theirs.kind[s] === SCOPE.LAYER && alike(layer, s);
+    if (reached) end = Math.max(end, scopeSpan(whole.snapshot, whole.extents, whole.axes[kind], s)[1]);
+  }
+  return end > x0 && x1 > x0 ? Math.min(1, (end - x0) / (x1 - x0)) : 1;
+}
+
+/** The part of an axis on which the page opens: the step of the peak, else the whole run; a step that ended early is
+ * as wide as it would be, had it come to its end like that of `whole`.
+ * @param {Run} run @param {import('./axis.js').Axis} axis @param {Run | null} [whole] @returns {[number, number]} */
+export function homeView(run, axis, whole = null) {
   if (run.homeScope < 0) return [axis.lo, axis.hi];
-  const [x0, x1] = scopeSpan(run.snapshot, run.extents, axis, run.homeScope);
+  const [x0, end] = scopeSpan(run.snapshot, run.extents, axis, run.homeScope);
+  const x1 = whole !== null && endedEarly(run) ? x0 + (end - x0) / reachedShare(run, whole, axis.kind) : end;
   const x1Shown = Math.max(x1, x0 + axis.minSpan), margin = (x1Shown - x0) * 0.01;
   return [x0 - margin, x1Shown + margin];
 }
@@ -160,7 +188,7 @@ function headlineText(run) {
   const parts = [...peak.categories].sort((a, b) => b.bytes - a.bytes).filter((c) => c.bytes >= peak.bytes * 0.02).slice(0, 4)
     .map((c) => `${categoryText(c.key)} ${formatBytes(c.bytes)}`);
   const oom = snapshot.oom[snapshot.oom.length - 1];
-  if (snapshot.run.outcome === 'oom' && oom) {
+  if (endedEarly(run)) {
     const where = placeOfState(run, oom.event + 1), allocated = run.index.totals[oom.event + 1];
     const limit = run.capacityBytes > 0 ? ` of ${formatBytes(run.capacityBytes)}` : '';
     return `Out of memory${where ? ` in ${where}` : ''}: ${formatBytes(oom.requestedBytes)} more did not fit beside ${formatBytes(allocated)} allocated${limit}; ${parts.join(', ')}.`;

@@ -16,13 +16,15 @@ const BAND_STATES = 24; // and more states than this
 
 /** The canvases of a run, and the part of the axis that they show. */
 export class Stage {
-  /** @param {import('./run.js').Run} run @param {boolean} alone @param {'event' | 'time'} kind */
-  constructor(run, alone, kind) {
+  /** @param {import('./run.js').Run} run @param {boolean} alone @param {'event' | 'time'} kind
+   * @param {import('./run.js').Run | null} whole a run that came to its end, to align with; null: none */
+  constructor(run, alone, kind, whole) {
     this.run = run;
+    this.whole = whole;
     this.axis = run.axes[kind];
-    const [x0, x1] = homeView(run, this.axis);
-    this.view = { x0, x1 };
-    this.home = { x0, x1 };
+    this.view = { x0: 0, x1: 1 };
+    this.home = { x0: 0, x1: 1 };
+    this.setAxis(kind);
     this.base = /** @type {HTMLCanvasElement} */ (element('canvas'));
     this.over = /** @type {HTMLCanvasElement} */ (element('canvas'));
     this.image = /** @type {HTMLCanvasElement} */ (element('canvas'));
@@ -39,7 +41,7 @@ export class Stage {
   /** @param {'event' | 'time'} kind */
   setAxis(kind) {
     this.axis = this.run.axes[kind];
-    const [x0, x1] = homeView(this.run, this.axis);
+    const [x0, x1] = homeView(this.run, this.axis, this.whole);
     this.home = { x0, x1 };
     this.view = { x0, x1 };
   }
@@ -111,7 +113,7 @@ export class Stage {
     if (this.scene === null) return;
     const { plot } = this.scene.geometry, { x0, x1 } = this.view, span = x1 - x0;
     const share = x === null ? 0.5 : Math.max(0, Math.min(1, (x - plot.x) / plot.w));
-    const widest = (this.axis.hi - this.axis.lo) * 1.02;
+    const widest = Math.max((this.axis.hi - this.axis.lo) * 1.02, this.stepSpan());
     const next = Math.max(this.axis.minSpan, Math.min(widest, span * factor));
     const at = x0 + span * share;
     this.show(at - next * share, at + next * (1 - share));
@@ -125,7 +127,7 @@ export class Stage {
 
   /** Shows [x0, x1], moved so that some of the run stays in sight. @param {number} x0 @param {number} x1 */
   show(x0, x1) {
-    const span = x1 - x0, low = this.axis.lo - span / 2, high = this.axis.hi - span / 2;
+    const span = x1 - x0, low = this.axis.lo - span * 0.9, high = this.axis.hi - span * 0.1;
     const left = Math.max(Math.min(low, high), Math.min(Math.max(low, high), x0));
     this.view = { x0: left, x1: left + span };
   }
