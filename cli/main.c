@@ -5,13 +5,8 @@
 #include "cli/cli.h"
 
 static const tide_command *const COMMANDS[] = {
-    &tide_command_profile,
-    &tide_command_summary,
-    &tide_command_compare,
-    &tide_command_view,
-    &tide_command_dump,
-    &tide_command_check_reference,
-    &tide_command_devices,
+    &tide_command_profile, &tide_command_summary,         &tide_command_compare, &tide_command_view,
+    &tide_command_dump,    &tide_command_check_reference, &tide_command_devices,
 };
 
 enum { N_COMMANDS = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
