@@ -92,54 +92,57 @@ static tide_status read_info(const tide_safetensors *file, tide_reference_info *
     return TIDE_OK;
 }
 
+enum { MAX_DIMS = 3 }; /* of what is looked for here */
+
 /* What a tensor must be. */
 typedef struct expected_shape {
-    tide_dtype dtype;
-    size_t n_dims;
-    size_t shape[3];
+    tide_dtype dtype;       /* TIDE_FP32 or TIDE_INT32 */
+    size_t n_dims;          /* 1 .. MAX_DIMS */
+    size_t shape[MAX_DIMS]; /* outermost first; n_dims of them count */
 } expected_shape;
 
-static tide_status find_tensor(const tide_safetensors *file, const char *name,
-                               const expected_shape *expected, const void **ret_data,
-                               tide_error *error) {
+/* The data of a tensor that is as expected; NULL, with the message of a TIDE_FORMAT, of any other.
+ */
+static const void *find_tensor(const tide_safetensors *file, const char *name,
+                               const expected_shape *expected, tide_error *error) {
     const tide_safetensor *tensor = tide_safetensors_find(file, name);
     if (tensor == NULL) {
-        return tide_fail(error, TIDE_FORMAT, "has no tensor '%s'", name);
+        (void)tide_fail(error, TIDE_FORMAT, "has no tensor '%s'", name);
+        return NULL;
     }
     if (tensor->dtype != expected->dtype) {
-        return tide_fail(error, TIDE_FORMAT, "tensor '%s': its dtype must be %s", name,
-                         expected->dtype == TIDE_FP32 ? "F32" : "I32");
+        (void)tide_fail(error, TIDE_FORMAT, "tensor '%s': its dtype must be %s", name,
+                        expected->dtype == TIDE_FP32 ? "F32" : "I32");
+        return NULL;
     }
     bool fits = tensor->n_dims == expected->n_dims;
-    for (size_t d = 0; fits && d < tensor->n_dims; d++) {
+    for (size_t d = 0; fits && d < MAX_DIMS && d < tensor->n_dims; d++) {
         fits = tensor->shape[d] == expected->shape[d];
     }
     if (!fits) {
-        return tide_fail(error, TIDE_FORMAT,
-                         "tensor '%s': its shape is not what the file's metadata make it", name);
+        (void)tide_fail(error, TIDE_FORMAT,
+                        "tensor '%s': its shape is not what the file's metadata make it", name);
+        return NULL;
     }
-    *ret_data = tensor->data;
-    return TIDE_OK;
+    return tensor->data;
 }
 
-static tide_status find_floats(const tide_safetensors *file, const char *prefix, const char *name,
-                               const expected_shape *expected, const float **ret_floats,
-                               tide_error *error) {
+/* The same for fp32, with a name of two parts. */
+static const float *find_floats(const tide_safetensors *file, const char *prefix, const char *name,
+                                const expected_shape *expected, tide_error *error) {
     char full[TIDE_PARAMETER_NAME + 16];
     (void)snprintf(full, sizeof(full), "%s%s", prefix, name);
-    const void *data = NULL;
-    TIDE_TRY(find_tensor(file, full, expected, &data, error));
-    *ret_floats = data;
-    return TIDE_OK;
+    return find_tensor(file, full, expected, error);
 }
 
 static tide_status find_tokens(const tide_reference *reference, const char *name,
                                const int32_t **ret_tokens, tide_error *error) {
     const tide_model_config *model = &reference->info.model;
     const expected_shape expected = {TIDE_INT32, 2, {model->batch_size, model->context_length, 0}};
-    const void *data = NULL;
-    TIDE_TRY(find_tensor(reference->file, name, &expected, &data, error));
-    const int32_t *tokens = data;
+    const int32_t *tokens = find_tensor(reference->file, name, &expected, error);
+    if (tokens == NULL) {
+        return TIDE_FORMAT;
+    }
     for (size_t i = 0; i < model->batch_size * model->context_length; i++) {
         if (tokens[i] < 0 || (size_t)tokens[i] >= model->vocab_size) {
             return tide_fail(error, TIDE_FORMAT,
@@ -157,11 +160,20 @@ static tide_status find_parameter(const tide_reference *reference, const tide_pa
         TIDE_FP32, parameter->n_dims, {parameter->shape[0], parameter->shape[1], 0}};
     (void)snprintf(found->name, sizeof(found->name), "%s", parameter->name);
     found->n_elements = parameter->n_elements;
-    TIDE_TRY(find_floats(reference->file, "param/", found->name, &expected, &found->before, error));
-    TIDE_TRY(find_floats(reference->file, "expect/grad/", found->name, &expected, &found->gradient,
-                         error));
-    return find_floats(reference->file, "expect/param/", found->name, &expected, &found->after,
-                       error);
+    const struct {
+        const char *prefix;
+        const float **data;
+    } tensors[] = {{"param/", &found->before},
+                   {"expect/grad/", &found->gradient},
+                   {"expect/param/", &found->after}};
+    for (size_t i = 0; i < sizeof(tensors) / sizeof(tensors[0]); i++) {
+        *tensors[i].data =
+            find_floats(reference->file, tensors[i].prefix, found->name, &expected, error);
+        if (*tensors[i].data == NULL) {
+            return TIDE_FORMAT;
+        }
+    }
+    return TIDE_OK;
 }
 
 static tide_status find_parameters(tide_reference *reference, tide_error *error) {
@@ -182,20 +194,29 @@ static tide_status find_parameters(tide_reference *reference, tide_error *error)
     return status;
 }
 
+static tide_status find_number(const tide_reference *reference, const char *name,
+                               double *ret_number, tide_error *error) {
+    const expected_shape expected = {TIDE_FP32, 1, {1, 0, 0}};
+    const float *number = find_tensor(reference->file, name, &expected, error);
+    if (number == NULL) {
+        return TIDE_FORMAT;
+    }
+    *ret_number = (double)*number;
+    return TIDE_OK;
+}
+
 static tide_status find_all(tide_reference *reference, tide_error *error) {
     const tide_model_config *model = &reference->info.model;
     const expected_shape logits = {
         TIDE_FP32, 3, {model->batch_size, model->context_length, model->vocab_size}};
-    const expected_shape one = {TIDE_FP32, 1, {1, 0, 0}};
-    const float *loss = NULL;
-    const float *loss_after = NULL;
     TIDE_TRY(find_tokens(reference, "input/tokens", &reference->tokens, error));
     TIDE_TRY(find_tokens(reference, "input/targets", &reference->targets, error));
-    TIDE_TRY(find_floats(reference->file, "expect/", "logits", &logits, &reference->logits, error));
-    TIDE_TRY(find_floats(reference->file, "expect/", "loss", &one, &loss, error));
-    TIDE_TRY(find_floats(reference->file, "expect/", "loss_after", &one, &loss_after, error));
-    reference->loss = (double)*loss;
-    reference->loss_after = (double)*loss_after;
+    reference->logits = find_floats(reference->file, "expect/", "logits", &logits, error);
+    if (reference->logits == NULL) {
+        return TIDE_FORMAT;
+    }
+    TIDE_TRY(find_number(reference, "expect/loss", &reference->loss, error));
+    TIDE_TRY(find_number(reference, "expect/loss_after", &reference->loss_after, error));
     return find_parameters(reference, error);
 }
 
