@@ -138,6 +138,8 @@ static uint64_t total_elements(const tide_model_config *config) {
 
 /* Each dimension, and the number of rows, fits the 32-bit integers of BLAS interfaces. */
 static const uint64_t MAX_DIMENSION = INT32_MAX;
+/* Tables of the host have a few kilobytes for each layer: this many take some 250 MiB. */
+static const uint64_t MAX_LAYERS = 1 << 16;
 /* Elements in all; times the 4 bytes of an element this stays within a signed 64-bit count. */
 static const uint64_t MAX_ELEMENTS = UINT64_C(1) << 60;
 
@@ -145,23 +147,24 @@ static tide_status check_dimensions(const tide_model_config *config, tide_error 
     const struct {
         const char *name;
         size_t value;
+        uint64_t limit;
     } dimensions[] = {
-        {"vocab_size", config->vocab_size},
-        {"d_model", config->d_model},
-        {"d_ff", config->d_ff},
-        {"layers", config->n_layers},
-        {"heads", config->n_heads},
-        {"context", config->context_length},
-        {"batch", config->batch_size},
+        {"vocab_size", config->vocab_size, MAX_DIMENSION},
+        {"d_model", config->d_model, MAX_DIMENSION},
+        {"d_ff", config->d_ff, MAX_DIMENSION},
+        {"layers", config->n_layers, MAX_LAYERS},
+        {"heads", config->n_heads, MAX_DIMENSION},
+        {"context", config->context_length, MAX_DIMENSION},
+        {"batch", config->batch_size, MAX_DIMENSION},
     };
     for (size_t i = 0; i < sizeof(dimensions) / sizeof(dimensions[0]); i++) {
         if (dimensions[i].value == 0) {
             return tide_fail(error, TIDE_INVALID, "%s is 0: it must be at least 1",
                              dimensions[i].name);
         }
-        if (dimensions[i].value > MAX_DIMENSION) {
+        if (dimensions[i].value > dimensions[i].limit) {
             return tide_fail(error, TIDE_LIMIT, "%s is %zu: the limit is %llu", dimensions[i].name,
-                             dimensions[i].value, (unsigned long long)MAX_DIMENSION);
+                             dimensions[i].value, (unsigned long long)dimensions[i].limit);
         }
     }
     return TIDE_OK;

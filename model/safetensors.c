@@ -11,7 +11,8 @@
 
 #include "common/arena.h"
 
-enum { LENGTH_BYTES = 8, MAX_HEADER_BYTES = 16 << 20, MAX_TENSORS = 1 << 16, MAX_NAME_BYTES = 256 };
+/* The limits keep what a hostile header can cost to some 160 MiB of JSON tree. */
+enum { LENGTH_BYTES = 8, MAX_HEADER_BYTES = 4 << 20, MAX_TENSORS = 1 << 13, MAX_NAME_BYTES = 256 };
 #define METADATA "__metadata__"
 
 /* One key of the metadata. */

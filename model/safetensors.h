@@ -3,7 +3,7 @@
  * row-major data.
  *
  * Files are untrusted: every number is checked against the file before it is used. Limits: a header
- * of 16 MiB, 65,536 tensors of up to 8 dimensions.
+ * of 4 MiB, 8,192 tensors of up to 8 dimensions, names below 256 bytes.
  */
 #ifndef TIDE_MODEL_SAFETENSORS_H
 #define TIDE_MODEL_SAFETENSORS_H

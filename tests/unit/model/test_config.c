@@ -166,7 +166,8 @@ static void bad_configurations_are_refused(void **state) {
         {offsetof(tide_model_config, context_length), SIZE_MAX, TIDE_LIMIT, "context"},
         {offsetof(tide_model_config, context_length), 536870912, TIDE_LIMIT, "tokens"},
         {offsetof(tide_model_config, context_length), 536870911, TIDE_LIMIT, "2^60"},
-        {offsetof(tide_model_config, n_layers), 2147483647, TIDE_OK, ""},
+        {offsetof(tide_model_config, n_layers), 65536, TIDE_OK, ""},
+        {offsetof(tide_model_config, n_layers), 65537, TIDE_LIMIT, "layers is 65537"},
         {offsetof(tide_model_config, d_ff), 2147483647, TIDE_OK, ""},
     };
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {

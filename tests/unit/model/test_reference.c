@@ -211,15 +211,14 @@ static void wrong_operators_are_rejected(void **state) {
     }
 }
 
-static tide_reference_report report_with_threads(tide_device *device,
+static tide_reference_report report_with_threads(const tide_reference_run *run,
                                                  const tide_reference *reference, int n_threads) {
 #ifdef _OPENMP
     int before = omp_get_max_threads();
     omp_set_num_threads(n_threads);
 #endif
-    const tide_reference_run run = {.device = device};
     tide_reference_report report;
-    assert_int_equal(tide_reference_check(reference, &run, &report, NULL), TIDE_OK);
+    assert_int_equal(tide_reference_check(reference, run, &report, NULL), TIDE_OK);
 #ifdef _OPENMP
     omp_set_num_threads(before);
 #else
@@ -232,16 +231,20 @@ static tide_reference_report report_with_threads(tide_device *device,
 static void threads_do_not_matter(void **state) {
     ops_fixture *fixture = *state;
     tide_reference *reference = open_golden(GOLDEN("odd_fp32"));
-    tide_reference_report one = report_with_threads(fixture->device, reference, 1);
-    for (int n_threads = 2; n_threads <= 4; n_threads += 2) {
-        tide_reference_report many = report_with_threads(fixture->device, reference, n_threads);
-        assert_int_equal(one.n_rows, many.n_rows);
-        for (size_t i = 0; i < one.n_rows; i++) {
-            assert_memory_equal(&one.rows[i].error, &many.rows[i].error, sizeof(double));
+    for (int attention = 0; attention < TIDE_N_ATTENTIONS; attention++) {
+        const tide_reference_run run = {.device = fixture->device,
+                                        .attention = (tide_attention)attention};
+        tide_reference_report one = report_with_threads(&run, reference, 1);
+        for (int n_threads = 2; n_threads <= 4; n_threads += 2) {
+            tide_reference_report many = report_with_threads(&run, reference, n_threads);
+            assert_int_equal(one.n_rows, many.n_rows);
+            for (size_t i = 0; i < one.n_rows; i++) {
+                assert_memory_equal(&one.rows[i].error, &many.rows[i].error, sizeof(double));
+            }
+            tide_reference_report_fini(&many);
         }
-        tide_reference_report_fini(&many);
+        tide_reference_report_fini(&one);
     }
-    tide_reference_report_fini(&one);
     tide_reference_close(reference);
 }
 
@@ -354,6 +357,8 @@ static void damaged_headers(void **state) {
         {"\"precision\": \"fp32\"", "\"precision\": \"fp99\"", TIDE_FORMAT, "fp99"},
         {"\"num_layers\": \"2\"", "\"num_layers\": \"3\"", TIDE_FORMAT,
          "no tensor 'param/layers.2."},
+        {"\"num_layers\": \"2\", \"num_heads\": \"2\", ",
+         "\"num_layers\":\"99999\",\"num_heads\":\"2\",", TIDE_LIMIT, "layers is 99999"},
         {"\"vocab_size\": \"37\"", "\"vocab_size\": \"36\"", TIDE_FORMAT, "shape"},
         {"\"dtype\": \"F32\"", "\"dtype\": \"F64\"", TIDE_UNSUPPORTED, "F64"},
         {"\"dtype\": \"F32\"", "\"dtype\": \"I32\"", TIDE_FORMAT, "must be F32"},
@@ -409,6 +414,47 @@ static void damaged_numbers(void **state) {
     remove_copy(&file);
 }
 
+/* A file with nothing but a header of this text, blanks up to n_bytes included. */
+static scratch_file header_alone(const char *text, size_t n_bytes) {
+    scratch_file file;
+    (void)snprintf(file.path, sizeof(file.path), "/tmp/tidemark-reference-%ld", (long)getpid());
+    file.n_bytes = 8 + n_bytes;
+    file.bytes = malloc(file.n_bytes);
+    assert_non_null(file.bytes);
+    for (size_t i = 0; i < 8; i++) { /* little-endian */
+        file.bytes[i] = (char)(n_bytes >> (8 * i));
+    }
+    memset(file.bytes + 8, ' ', n_bytes);
+    memcpy(file.bytes + 8, text, strlen(text));
+    return file;
+}
+
+/* What a header may cost is bounded before it is parsed. */
+static void headers_beyond_the_limits(void **state) {
+    (void)state;
+    enum { MAX_HEADER_BYTES = 4 << 20, N_TENSORS = 8193, ITEM_BYTES = 12 };
+    tide_error error = {""};
+    scratch_file file = header_alone("{}", MAX_HEADER_BYTES);
+    assert_int_equal(open_damaged(&file, file.n_bytes, &error), TIDE_FORMAT);
+    remove_copy(&file);
+    file = header_alone("{}", MAX_HEADER_BYTES + 1);
+    assert_int_equal(open_damaged(&file, file.n_bytes, &error), TIDE_LIMIT);
+    assert_non_null(strstr(error.message, "the limit is 4194304"));
+    remove_copy(&file);
+    char *text = calloc(N_TENSORS + 2, ITEM_BYTES);
+    assert_non_null(text);
+    size_t n_chars = 0;
+    for (size_t i = 0; i < N_TENSORS; i++) {
+        n_chars += (size_t)sprintf(text + n_chars, "%c\"t%zu\":0", i == 0 ? '{' : ',', i);
+    }
+    text[n_chars++] = '}';
+    file = header_alone(text, n_chars);
+    free(text);
+    assert_int_equal(open_damaged(&file, file.n_bytes, &error), TIDE_LIMIT);
+    assert_non_null(strstr(error.message, "8193 tensors; the limit is 8192"));
+    remove_copy(&file);
+}
+
 static void absent_files(void **state) {
     (void)state;
     tide_reference *reference = NULL;
@@ -454,6 +500,7 @@ int main(void) {
         cmocka_unit_test(truncated_files),
         cmocka_unit_test(damaged_headers),
         cmocka_unit_test(damaged_numbers),
+        cmocka_unit_test(headers_beyond_the_limits),
         cmocka_unit_test(absent_files),
         cmocka_unit_test(host_memory_runs_out),
     };
