@@ -1,13 +1,17 @@
 /* test_overflow.c - reads one byte behind an allocation: a sanitizer build must stop here. */
 #include <stdlib.h>
+#include <string.h>
 
 int main(int argc, char **argv) {
     (void)argv;
-    volatile char *memory = malloc(16);
+    size_t n_bytes = 15 + (size_t)argc; /* 16, which the compiler does not know */
+    char *memory = malloc(n_bytes);
     if (memory == NULL) {
         return 0;
     }
-    char behind = memory[15 + argc];
-    free((void *)memory);
-    return behind == 'x' ? 0 : 0;
+    memset(memory, 'x', n_bytes);
+    const volatile char *behind = memory + n_bytes;
+    int status = *behind == 'x' ? 0 : 0;
+    free(memory);
+    return status;
 }
