@@ -1,7 +1,7 @@
 #include "common/bytes.h"
 
 #include <errno.h>
-#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,29 +17,27 @@ static const struct {
              {"TiB", 1099511627776.0}};
 
 tide_status tide_bytes_parse(const char *text, uint64_t *ret_bytes, tide_error *error) {
+    size_t n_number = strspn(text, "0123456789.");
+    const char *unit = text + n_number + strspn(text + n_number, " ");
+    bool is_whole = memchr(text, '.', n_number) == NULL;
     char *end = NULL;
-    errno = 0;
     double number = text[0] >= '0' && text[0] <= '9' ? strtod(text, &end) : -1.0;
-    if (end == NULL || errno != 0 || !(number >= 0.0) || strpbrk(text, "xXpP") != NULL) {
+    if (end != text + n_number) { /* no digits, two points, or an exponent */
         return tide_fail(error, TIDE_INVALID,
                          "'%s' is not a size: write 24GiB, 512MiB or plain bytes", text);
     }
-    while (*end == ' ') {
-        end++;
-    }
     for (size_t i = 0; i < sizeof(UNITS) / sizeof(UNITS[0]); i++) {
-        if (strcmp(end, UNITS[i].name) != 0) {
+        if (strcmp(unit, UNITS[i].name) != 0) {
             continue;
         }
+        errno = 0;
+        unsigned long long whole = strtoull(text, NULL, 10);
+        bool is_exact = is_whole && UNITS[i].bytes == 1.0; /* beyond 2^53, too */
         double bytes = number * UNITS[i].bytes;
-        if (bytes >= 9223372036854775808.0) {
+        if (is_exact ? errno != 0 || whole > INT64_MAX : bytes >= 9223372036854775808.0) {
             return tide_fail(error, TIDE_LIMIT, "'%s' is beyond the limit of 2^63 - 1 bytes", text);
         }
-        if (UNITS[i].bytes == 1.0 && floor(number) == number && strchr(text, '.') == NULL) {
-            *ret_bytes = strtoull(text, NULL, 10); /* exact beyond 2^53 */
-        } else {
-            *ret_bytes = (uint64_t)bytes;
-        }
+        *ret_bytes = is_exact ? (uint64_t)whole : (uint64_t)bytes;
         return TIDE_OK;
     }
     return tide_fail(error, TIDE_INVALID,

@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-/* A heap. Copied by value where it is kept; the functions must be callable from any thread. */
+/* A heap. Borrowed by whatever is made with it, and outlives that; the functions must be callable
+ * from any thread. */
 typedef struct tide_hostmem {
     void *(*alloc)(void *ctx, size_t n_bytes); /* NULL when there is none left */
     void *(*resize)(void *ctx, void *memory,

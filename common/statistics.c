@@ -1,22 +1,37 @@
 #include "common/statistics.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stdint.h>
+#include <string.h>
 
-/* The k-th smallest measured sample, by counting: samples are few, and nothing is allocated. */
+/* A double that is not negative, as a number with the same order. */
+static uint64_t order_of(double sample) {
+    uint64_t bits = 0;
+    sample += 0.0; /* -0 becomes 0 */
+    memcpy(&bits, &sample, sizeof(bits));
+    return bits;
+}
+
+/* The k-th smallest measured sample: halves the range of doubles until one is left, so that nothing
+ * is allocated and many samples take no longer than 64 passes. There are more than k. */
 static double kth(const double *samples, size_t n, size_t k) {
-    for (size_t i = 0; i < n; i++) {
-        size_t n_below = 0;
-        size_t n_equal = 0;
-        for (size_t j = 0; j < n; j++) {
-            n_below += samples[j] >= 0.0 && samples[j] < samples[i];
-            n_equal += samples[j] == samples[i];
+    uint64_t low = 0;
+    uint64_t high = order_of(HUGE_VAL);
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        size_t n_up_to = 0;
+        for (size_t i = 0; i < n; i++) {
+            n_up_to += samples[i] >= 0.0 && order_of(samples[i]) <= middle;
         }
-        if (samples[i] >= 0.0 && n_below <= k && k < n_below + n_equal) {
-            return samples[i];
+        if (n_up_to > k) {
+            high = middle;
+        } else {
+            low = middle + 1;
         }
     }
-    return -1.0;
+    double sample = 0.0;
+    memcpy(&sample, &low, sizeof(sample));
+    return sample;
 }
 
 tide_statistics tide_statistics_of(const double *samples, size_t n) {

@@ -1,5 +1,6 @@
 /* test_common.c - byte sizes as text, the hash table, interned strings, the arena, statistics,
  * status and names. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,14 +29,16 @@ static void bytes_are_parsed(void **state) {
                 {"1.5GiB", UINT64_C(3) << 29},
                 {"2KiB", 2048},
                 {"7B", 7},
-                {"9007199254740993", UINT64_C(9007199254740993)}};
+                {"9007199254740993", UINT64_C(9007199254740993)},
+                {"9223372036854775807", INT64_MAX}};
     for (size_t i = 0; i < sizeof(GOOD) / sizeof(GOOD[0]); i++) {
         uint64_t bytes = 1;
         assert_int_equal(tide_bytes_parse(GOOD[i].text, &bytes, NULL), TIDE_OK);
         assert_true(bytes == GOOD[i].bytes);
     }
-    static const char *const BAD[] = {"",     "x",   "-1",  "24GB", "1e999",   "5 parsecs",
-                                      "0x10", "inf", "nan", "GiB",  "1.5.2MiB"};
+    static const char *const BAD[] = {"",          "x",    "-1",     "24GB", "1e999",
+                                      "5 parsecs", "0x10", "inf",    "nan",  "GiB",
+                                      "1.5.2MiB",  "1e3",  "1e3GiB", "1.5.2"};
     for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
         uint64_t bytes = 1;
         tide_error error = {""};
@@ -43,7 +46,11 @@ static void bytes_are_parsed(void **state) {
         assert_true(bytes == 1);
         assert_non_null(strstr(error.message, BAD[i]));
     }
-    assert_int_equal(tide_bytes_parse("8388608TiB", &(uint64_t){0}, NULL), TIDE_LIMIT);
+    static const char *const TOO_LARGE[] = {"8388608TiB", "9223372036854775808",
+                                            "99999999999999999999", "9223372036854775808.5"};
+    for (size_t i = 0; i < sizeof(TOO_LARGE) / sizeof(TOO_LARGE[0]); i++) {
+        assert_int_equal(tide_bytes_parse(TOO_LARGE[i], &(uint64_t){0}, NULL), TIDE_LIMIT);
+    }
 }
 
 static void bytes_are_formatted(void **state) {
@@ -141,6 +148,24 @@ static void statistics_are_of_the_population(void **state) {
     assert_float_equal(of.median, -1.0, 0.0);
     const double odd[] = {3.0, 1.0, 2.0};
     assert_float_equal(tide_statistics_of(odd, 3).median, 2.0, 0.0);
+    const double extremes[] = {-0.0, 0.0, 1e300, NAN, INFINITY};
+    assert_true(tide_statistics_of(extremes, 3).median == 0.0);
+    assert_true(tide_statistics_of(extremes + 1, 2).median == 5e299);
+    assert_true(isinf(tide_statistics_of(extremes + 3, 2).median));
+}
+
+/* A file may bring as many samples as it likes: sorting by comparing each with each would take
+ * hours. */
+static void statistics_of_many_samples_are_exact(void **state) {
+    (void)state;
+    enum { N_SAMPLES = 1000001 };
+    static double samples[N_SAMPLES];
+    for (size_t i = 0; i < N_SAMPLES; i++) {
+        samples[i] = (double)(i * 7919 % N_SAMPLES); /* each of 0 .. 1000000 once */
+    }
+    tide_statistics of = tide_statistics_of(samples, N_SAMPLES);
+    assert_true(of.median == 500000.0);
+    assert_true(of.max == 1000000.0);
 }
 
 static void errors_keep_the_first_line_and_are_cut_at_the_end(void **state) {
@@ -185,6 +210,7 @@ int main(void) {
         cmocka_unit_test(strings_are_interned),
         cmocka_unit_test(arena_hands_out_zeroed_aligned_memory),
         cmocka_unit_test(statistics_are_of_the_population),
+        cmocka_unit_test(statistics_of_many_samples_are_exact),
         cmocka_unit_test(errors_keep_the_first_line_and_are_cut_at_the_end),
         cmocka_unit_test(names_lead_back_to_their_numbers),
     };
