@@ -50,7 +50,8 @@ enum {
 };
 
 /* Samples of the measured steps in ms; -1 where a phase did not run or the device does not compute.
- */
+ * device_ms: between two device events that stand around the phase. host_ms: what the host took to
+ * submit the phase, and for the step, at whose end it waits for the device, the whole of it. */
 typedef struct tide_workload_result {
     const tide_hostmem *mem;         /* borrowed; what the samples came from: the cache's */
     size_t n_samples;                /* measured steps that were completed */
