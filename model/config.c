@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Presets: one row per size of facts' table; every one has V = 10000 and theta = 10000. */
+/* A size of the course's table; every one has V = 10000 and theta = 10000. */
 typedef struct preset {
-    const char *name;
-    size_t d_model, d_ff, n_layers, n_heads;
+    const char *name;                        /* as --size takes it */
+    size_t d_model, d_ff, n_layers, n_heads; /* C, F, L, H */
 } preset;
 
 static const preset PRESETS[] = {

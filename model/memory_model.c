@@ -220,7 +220,6 @@ void tide_memory_model_derive(const tide_memory_model_run *run, tide_memory_mode
         .parameter_bytes = s.g * P,
         .gradient_bytes = has_loss ? s.g * P : 0,
         .optimizer_state_bytes = run->mode == TIDE_TRAIN ? 2 * s.g * P : 0,
-        .weight_copy_bytes = s.w * (s.L * s.block_matrices + s.vc),
         .saved_per_block_bytes = keeps ? s.kept : 0,
         .after_forward_bytes =
             s.persistent + (keeps ? kept_at_logits(&s) : s.Y) + (has_loss ? 4 : 0),

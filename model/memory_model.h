@@ -33,7 +33,6 @@ typedef struct tide_memory_model {
     uint64_t parameter_bytes;       /* without bf16 copies */
     uint64_t gradient_bytes;        /* all of them at once; 0 in mode forward */
     uint64_t optimizer_state_bytes; /* 0 unless mode is train */
-    uint64_t weight_copy_bytes;     /* all bf16 copies at once; 0 unless bf16-mixed */
     uint64_t saved_per_block_bytes; /* kept by a block for backward, its input included */
     uint64_t after_forward_bytes;   /* alive after the forward phase, first step, all of the above
                                        that is there included */

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -254,6 +255,22 @@ static int64_t per_block(const tide_transformer_config *config) {
     return e * (8 * N + 3 * F) + 8 * rows + attention + (mixed ? 4 * N : 0) + copies;
 }
 
+/* What the closed forms say is alive after forward, beside what setup made. */
+static int64_t after_forward(const tide_transformer_config *config, bool keep_graph) {
+    const tide_memory_model_run run = {
+        .model = config->model,
+        .mode = TIDE_FORWARD,
+        .keep_graph = keep_graph,
+        .precision = config->precision,
+        .attention = config->attention,
+        .recompute = config->recompute,
+        .n_steps = 1,
+    };
+    tide_memory_model model;
+    tide_memory_model_derive(&run, &model);
+    return (int64_t)(model.after_forward_bytes - model.input_bytes - model.parameter_bytes);
+}
+
 static void blocks_keep_what_the_page_says(void **state) {
     (void)state;
     tide_device *device = open_virtual();
@@ -268,15 +285,18 @@ static void blocks_keep_what_the_page_says(void **state) {
         int64_t one = kept_by_forward(device, config, 1);
         int64_t three = kept_by_forward(device, config, 3);
         assert_true(three - one == 2 * per_block(&config));
+        config.model.n_layers = 3;
+        assert_true(three == after_forward(&config, true));
         config.keep_for_backward = false;
         int64_t logits = kept_by_forward(device, config, 3);
+        assert_true(logits == after_forward(&config, false));
         int64_t e = config.precision >= TIDE_PRECISION_BF16_MIXED ? 2 : 4;
         assert_true(logits == e * 4 * 256 * 10000);
     }
     tide_device_close(device);
 }
 
-/* MiB of the table of facts for 2.7B at context 512, batch 4: 400.27 flash, 528.02 naive, fp32. */
+/* MiB of the published table for 2.7B at context 512, batch 4: 400.27 flash, 528.02 naive, fp32. */
 static void published_figures_are_met(void **state) {
     (void)state;
     tide_memory_model_run run = {.mode = TIDE_TRAIN, .n_steps = 2};
@@ -296,6 +316,74 @@ static void published_figures_are_met(void **state) {
     assert_true(model.optimizer_state_bytes == 2 * UINT64_C(13627238400));
 }
 
+/* A file of the project as text; the caller frees it. */
+static char *read_text(const char *path) {
+    FILE *stream = fopen(path, "rb");
+    assert_non_null(stream);
+    assert_int_equal(fseek(stream, 0, SEEK_END), 0);
+    long n_bytes = ftell(stream);
+    assert_true(n_bytes > 0);
+    rewind(stream);
+    char *text = malloc((size_t)n_bytes + 1);
+    assert_non_null(text);
+    assert_int_equal(fread(text, 1, (size_t)n_bytes, stream), n_bytes);
+    assert_int_equal(fclose(stream), 0);
+    text[n_bytes] = '\0';
+    return text;
+}
+
+/* "| small | fp32 | flash | none | 1.918 embedding backward | ...": a row of the page's table. */
+static void winners_row(tide_memory_model_run *run, char *row, size_t row_bytes) {
+    size_t n = (size_t)snprintf(row, row_bytes, "\n| %s | %s | %s | %s |", run->model.size,
+                                tide_precision_name((int)run->precision),
+                                tide_attention_name((int)run->attention),
+                                tide_recompute_name((int)run->recompute));
+    for (run->model.context_length = 128; run->model.context_length <= 2048;
+         run->model.context_length *= 4) {
+        tide_memory_model model;
+        tide_memory_model_derive(run, &model);
+        n += (size_t)snprintf(row + n, row_bytes - n, " %.3f %s",
+                              (double)model.peak_bytes / (1024.0 * 1024.0 * 1024.0),
+                              model.peak_instant);
+        if (model.peak_layer >= 0) {
+            n += (size_t)snprintf(row + n, row_bytes - n, " (%lld)", (long long)model.peak_layer);
+        }
+        n += (size_t)snprintf(row + n, row_bytes - n, " |");
+    }
+    (void)snprintf(row + n, row_bytes - n, "\n");
+}
+
+static void the_table_of_winners_is_as_derived(void **state) {
+    (void)state;
+    static const char *const SIZES[] = {"small", "2.7B"};
+    char *page = read_text(TIDE_DOCS_DIR "/memory-model.md");
+    for (size_t i = 0; i < 16; i++) {
+        tide_memory_model_run run = {
+            .mode = TIDE_TRAIN,
+            .precision = (i & 4) != 0 ? TIDE_PRECISION_BF16_MIXED : TIDE_PRECISION_FP32,
+            .attention = (i & 2) != 0 ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH,
+            .recompute = (i & 1) != 0 ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE,
+            .n_steps = 2,
+        };
+        char row[512];
+        assert_int_equal(tide_model_config_preset(SIZES[i / 8], &run.model, NULL), TIDE_OK);
+        winners_row(&run, row, sizeof(row));
+        if (strstr(page, row) == NULL) {
+            fail_msg("docs/memory-model.md has no row%s", row);
+        }
+    }
+    free(page);
+    /* Below the table: where lm_head backward wins. */
+    tide_memory_model_run run = {.mode = TIDE_TRAIN, .n_steps = 2};
+    assert_int_equal(tide_model_config_preset("small", &run.model, NULL), TIDE_OK);
+    for (run.model.context_length = 256; run.model.context_length <= 2048;
+         run.model.context_length *= 2) {
+        tide_memory_model model;
+        tide_memory_model_derive(&run, &model);
+        assert_string_equal(model.peak_instant, "lm_head backward");
+    }
+}
+
 static void a_card_s_workspace_is_counted(void **state) {
     (void)state;
     tide_memory_model_run run = {.mode = TIDE_FORWARD, .n_steps = 1};
@@ -313,6 +401,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_keep_what_the_page_says),
         cmocka_unit_test(published_figures_are_met),
+        cmocka_unit_test(the_table_of_winners_is_as_derived),
         cmocka_unit_test(a_card_s_workspace_is_counted),
         cmocka_unit_test(peaks_of_odd_shapes_are_as_derived),
         cmocka_unit_test(peaks_are_as_derived),
