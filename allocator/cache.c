@@ -36,7 +36,7 @@ tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
     size_t limit_bytes = 0;
     TIDE_TRY(tide_cache_config_check(config, error));
     TIDE_TRY(effective_limit(config, device, &limit_bytes, error));
-    const tide_hostmem *mem = config->mem != NULL ? config->mem : defaults.mem;
+    const tide_hostmem *mem = config->mem != NULL ? config->mem : tide_hostmem_default();
     tide_cache *cache = tide_hostmem_zeroed(mem, 1, sizeof(*cache));
     if (cache == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the cache");

@@ -133,10 +133,7 @@ tide_cache_segment *tide_cache_take_segment(tide_cache *cache);
 void tide_cache_drop_segment(tide_cache *cache, tide_cache_segment *segment);
 void tide_cache_nodes_fini(tide_cache *cache);
 
-/* cache_stats.c. Adds `amount` (negative: subtracts) to all and to the pool. */
-void tide_stat_add(tide_stat stats[TIDE_N_POOLS], int pool, int64_t amount);
-void tide_stat_add_one(tide_stat *stat, int64_t amount);
-/* What one block adds to the statistics; sign -1 takes it away again. */
+/* cache_stats.c. What one block adds to the statistics; sign -1 takes it away again. */
 void tide_cache_count_alloc(tide_cache *cache, const tide_cache_block *block, int sign);
 void tide_cache_count_active(tide_cache *cache, const tide_cache_block *block, int sign);
 void tide_cache_count_segment(tide_cache *cache, const tide_cache_segment *segment, int sign);
@@ -167,8 +164,8 @@ TIDE_NODISCARD tide_status tide_cache_out_of_memory(tide_cache *cache,
 
 /* cache_state.c. Makes a segment with this partition a part of the cache, as if it had been bought
  * and cut earlier; nothing is recorded. Offsets count from `address`; blocks must tile the segment,
- * be multiples of min_block_bytes and have no free neighbours. Blocks that wait for another stream
- * are refused. The device must know `address` as a segment. */
+ * be multiples of min_block_bytes, hold what was requested of them and have no free neighbours.
+ * Blocks that wait for another stream are refused. The device must know `address` as a segment. */
 TIDE_NODISCARD tide_status tide_cache_adopt_segment(tide_cache *cache, uint64_t address,
                                                     size_t total_bytes, tide_stream stream,
                                                     int pool, const tide_block_row *blocks,

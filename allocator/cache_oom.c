@@ -185,6 +185,28 @@ static void add_stacks(tide_cache *cache, const tide_cache_oom *oom, message *to
     }
 }
 
+/* Bytes as a row has them: at most what a file can hold. */
+static uint64_t row_bytes(uint64_t n_bytes) {
+    return n_bytes > INT64_MAX ? INT64_MAX : n_bytes;
+}
+
+static void record(const tide_cache *cache, const tide_cache_request *request,
+                   const tide_cache_oom *oom) {
+    if (cache->recorder == NULL) {
+        return;
+    }
+    tide_recorder_append(
+        cache->recorder,
+        (tide_event){.requested_bytes = row_bytes(oom->requested_bytes),
+                     .block_bytes = row_bytes(oom->free_bytes),
+                     .stack = request->note.stack,
+                     .scope = request->note.scope,
+                     .name = request->note.name,
+                     .action = TIDE_ACTION_OOM,
+                     .category = request->category,
+                     .stream = tide_recorder_stream(cache->recorder, 0, request->stream)});
+}
+
 tide_status tide_cache_out_of_memory(tide_cache *cache, const tide_cache_request *request,
                                      tide_error *error) {
     const tide_device_info *info = tide_device_get_info(cache->device);
@@ -199,16 +221,7 @@ tide_status tide_cache_out_of_memory(tide_cache *cache, const tide_cache_request
                        : info->total_bytes < 0 ? UINT64_MAX
                                                : (uint64_t)info->total_bytes};
     cache->stats.num_ooms++;
-    uint8_t stream =
-        cache->recorder == NULL ? 0 : tide_recorder_stream(cache->recorder, 0, request->stream);
-    tide_recorder_append(cache->recorder, (tide_event){.requested_bytes = request->requested_bytes,
-                                                       .block_bytes = oom->free_bytes,
-                                                       .stack = request->note.stack,
-                                                       .scope = request->note.scope,
-                                                       .name = request->note.name,
-                                                       .action = TIDE_ACTION_OOM,
-                                                       .category = request->category,
-                                                       .stream = stream});
+    record(cache, request, oom);
     describe_live(cache, oom);
     message text = {.n_used = 0};
     add_summary(cache, oom, &text);

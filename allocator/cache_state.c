@@ -107,39 +107,57 @@ void tide_cache_state_fini(tide_cache_state *state) {
     *state = (tide_cache_state){.mem = NULL};
 }
 
-static tide_status check_rows(const tide_cache *cache, uint64_t address, size_t total_bytes,
-                              const tide_block_row *blocks, size_t n_blocks, tide_error *error) {
-    uint64_t offset_bytes = 0;
-    for (size_t i = 0; i < n_blocks; i++) {
-        const tide_block_row *row = &blocks[i];
-        if (row->offset_bytes != offset_bytes || row->block_bytes == 0 ||
-            row->block_bytes > total_bytes - offset_bytes ||
-            row->block_bytes % cache->config.min_block_bytes != 0) {
-            return tide_fail(error, TIDE_INVALID,
-                             "segment 0x%" PRIx64 ": block %zu does not continue at %" PRIu64
-                             " with a multiple of %zu bytes",
-                             address, i, offset_bytes, cache->config.min_block_bytes);
-        }
-        if (row->state != TIDE_BLOCK_FREE && row->state != TIDE_BLOCK_ALLOCATED) {
-            return tide_fail(error, TIDE_UNSUPPORTED,
-                             "segment 0x%" PRIx64 ": block %zu waits for another stream", address,
-                             i);
-        }
-        if (row->category >= TIDE_N_CATEGORIES) {
-            return tide_fail(error, TIDE_INVALID, "segment 0x%" PRIx64 ": block %zu: category %d",
-                             address, i, row->category);
-        }
-        if (i > 0 && row->state == TIDE_BLOCK_FREE && blocks[i - 1].state == TIDE_BLOCK_FREE) {
-            return tide_fail(error, TIDE_INVALID,
-                             "segment 0x%" PRIx64 ": blocks %zu and %zu are free neighbours",
-                             address, i - 1, i);
-        }
-        offset_bytes += row->block_bytes;
+/* Row i of a segment at `address`, which the rows before it fill up to offset_bytes. */
+static tide_status check_row(const tide_cache *cache, uint64_t address, const tide_block_row *rows,
+                             size_t i, uint64_t offset_bytes, tide_error *error) {
+    const tide_block_row *row = &rows[i];
+    if (row->offset_bytes != offset_bytes || row->block_bytes == 0 ||
+        row->block_bytes % cache->config.min_block_bytes != 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "segment 0x%" PRIx64 ": block %zu does not continue at %" PRIu64
+                         " with a multiple of %zu bytes",
+                         address, i, offset_bytes, cache->config.min_block_bytes);
     }
-    if (n_blocks == 0 || offset_bytes != total_bytes) {
+    if (row->state != TIDE_BLOCK_FREE && row->state != TIDE_BLOCK_ALLOCATED) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "segment 0x%" PRIx64 ": block %zu waits for another stream", address, i);
+    }
+    if (row->state == TIDE_BLOCK_ALLOCATED &&
+        (row->requested_bytes == 0 || row->requested_bytes > row->block_bytes)) {
+        return tide_fail(error, TIDE_INVALID,
+                         "segment 0x%" PRIx64 ": block %zu: %" PRIu64
+                         " bytes were asked of a block of %" PRIu64,
+                         address, i, row->requested_bytes, row->block_bytes);
+    }
+    if (row->category >= TIDE_N_CATEGORIES) {
+        return tide_fail(error, TIDE_INVALID, "segment 0x%" PRIx64 ": block %zu: category %d",
+                         address, i, row->category);
+    }
+    if (i > 0 && row->state == TIDE_BLOCK_FREE && rows[i - 1].state == TIDE_BLOCK_FREE) {
+        return tide_fail(error, TIDE_INVALID,
+                         "segment 0x%" PRIx64 ": blocks %zu and %zu are free neighbours", address,
+                         i - 1, i);
+    }
+    return TIDE_OK;
+}
+
+static tide_status check_rows(const tide_cache *cache, uint64_t address, size_t total_bytes,
+                              const tide_block_row *rows, size_t n_rows, tide_error *error) {
+    uint64_t covered_bytes = 0;
+    for (size_t i = 0; i < n_rows; i++) {
+        TIDE_TRY(check_row(cache, address, rows, i, covered_bytes, error));
+        if (rows[i].block_bytes > total_bytes - covered_bytes) {
+            return tide_fail(error, TIDE_INVALID,
+                             "segment 0x%" PRIx64 ": block %zu of %" PRIu64
+                             " bytes ends beyond its %zu bytes",
+                             address, i, rows[i].block_bytes, total_bytes);
+        }
+        covered_bytes += rows[i].block_bytes;
+    }
+    if (n_rows == 0 || covered_bytes != total_bytes) {
         return tide_fail(error, TIDE_INVALID,
                          "segment 0x%" PRIx64 ": its blocks cover %" PRIu64 " of %zu bytes",
-                         address, offset_bytes, total_bytes);
+                         address, covered_bytes, total_bytes);
     }
     for (const tide_cache_segment *other = cache->newest; other != NULL; other = other->older) {
         if (address < other->address + other->total_bytes &&

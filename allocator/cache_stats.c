@@ -1,7 +1,7 @@
 /* cache_stats.c - statistics as torch.cuda.memory_stats() defines them. */
 #include "allocator/cache_internal.h"
 
-void tide_stat_add_one(tide_stat *stat, int64_t amount) {
+static void add_one(tide_stat *stat, int64_t amount) {
     stat->current += amount;
     if (stat->current > stat->peak) {
         stat->peak = stat->current;
@@ -13,38 +13,39 @@ void tide_stat_add_one(tide_stat *stat, int64_t amount) {
     }
 }
 
-void tide_stat_add(tide_stat stats[TIDE_N_POOLS], int pool, int64_t amount) {
-    tide_stat_add_one(&stats[TIDE_POOL_ALL], amount);
-    tide_stat_add_one(&stats[pool], amount);
+/* Adds `amount` (negative: subtracts) to all and to the pool. */
+static void add(tide_stat stats[TIDE_N_POOLS], int pool, int64_t amount) {
+    add_one(&stats[TIDE_POOL_ALL], amount);
+    add_one(&stats[pool], amount);
 }
 
 void tide_cache_count_alloc(tide_cache *cache, const tide_cache_block *block, int sign) {
     int pool = block->segment->pool;
-    tide_stat_add(cache->stats.allocation, pool, sign);
-    tide_stat_add(cache->stats.allocated_bytes, pool, sign * (int64_t)block->block_bytes);
+    add(cache->stats.allocation, pool, sign);
+    add(cache->stats.allocated_bytes, pool, sign * (int64_t)block->block_bytes);
     if (block->block_bytes >= cache->config.max_split_bytes) {
-        tide_stat_add_one(&cache->stats.oversize_allocations, sign);
+        add_one(&cache->stats.oversize_allocations, sign);
     }
 }
 
 void tide_cache_count_active(tide_cache *cache, const tide_cache_block *block, int sign) {
     int pool = block->segment->pool;
-    tide_stat_add(cache->stats.active, pool, sign);
-    tide_stat_add(cache->stats.active_bytes, pool, sign * (int64_t)block->block_bytes);
-    tide_stat_add(cache->stats.requested_bytes, pool, sign * (int64_t)block->requested_bytes);
+    add(cache->stats.active, pool, sign);
+    add(cache->stats.active_bytes, pool, sign * (int64_t)block->block_bytes);
+    add(cache->stats.requested_bytes, pool, sign * (int64_t)block->requested_bytes);
 }
 
 void tide_cache_count_segment(tide_cache *cache, const tide_cache_segment *segment, int sign) {
-    tide_stat_add(cache->stats.segment, segment->pool, sign);
-    tide_stat_add(cache->stats.reserved_bytes, segment->pool, sign * (int64_t)segment->total_bytes);
+    add(cache->stats.segment, segment->pool, sign);
+    add(cache->stats.reserved_bytes, segment->pool, sign * (int64_t)segment->total_bytes);
     if (segment->total_bytes >= cache->config.max_split_bytes) {
-        tide_stat_add_one(&cache->stats.oversize_segments, sign);
+        add_one(&cache->stats.oversize_segments, sign);
     }
 }
 
 void tide_cache_count_split(tide_cache *cache, int pool, int64_t n_blocks, int64_t n_bytes) {
-    tide_stat_add(cache->stats.inactive_split, pool, n_blocks);
-    tide_stat_add(cache->stats.inactive_split_bytes, pool, n_bytes);
+    add(cache->stats.inactive_split, pool, n_blocks);
+    add(cache->stats.inactive_split_bytes, pool, n_bytes);
 }
 
 void tide_cache_get_stats(tide_cache *cache, tide_cache_stats *ret_stats) {

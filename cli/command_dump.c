@@ -35,7 +35,7 @@ static void put_event(const tide_snapshot *snapshot, size_t i, const char *scope
     char frame[TEXT_BYTES] = "";
     printf("%zu\t%" PRId64 "\t%s\t%u", i, event->time_ns, tide_action_name(event->action),
            (unsigned)event->device);
-    if (event->action == TIDE_ACTION_OOM || event->action == TIDE_ACTION_MARK) {
+    if (!tide_action_has_address(event->action)) {
         fputs("\t-", stdout);
     } else {
         printf("\t0x%" PRIx64, event->address);

@@ -109,13 +109,14 @@ static void say_outcome(const view *of) {
     char asked[TIDE_BYTES_TEXT];
     char there[TIDE_BYTES_TEXT];
     if (device->n_oom > 0) {
-        tide_report_say(of->report, "oom",
-                        "%s: out of device memory at event %" PRId64
-                        ": asked for %s with %s free%s",
-                        strcmp(of->snapshot->run.outcome, "oom") == 0 ? "the run ended" : "note",
-                        device->oom_event, tide_bytes_format(device->oom_requested_bytes, asked),
-                        tide_bytes_format(device->oom_free_bytes, there),
-                        device->n_oom > 1 ? " (and again later)" : "");
+        tide_report_say(
+            of->report, "oom",
+            "%s: out of device memory at event %" PRId64 ": asked for %s with %s free%s",
+            strcmp(of->snapshot->run.outcome, "oom") == 0 ? "the run ended" : "note",
+            device->oom_event, tide_bytes_format(device->oom_requested_bytes, asked),
+            device->oom_free_bytes < 0 ? "unlimited bytes"
+                                       : tide_bytes_format(device->oom_free_bytes, there),
+            device->n_oom > 1 ? " (and again later)" : "");
     }
 }
 

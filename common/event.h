@@ -8,6 +8,7 @@
 #ifndef TIDE_COMMON_EVENT_H
 #define TIDE_COMMON_EVENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -71,7 +72,7 @@ typedef struct tide_event {
     uint64_t requested_bytes; /* alloc, free*: what was asked for; oom: the same; segment rows:
                                  equals block_bytes */
     uint64_t block_bytes; /* alloc, free*: the whole block; segment rows: the whole segment; oom:
-                             free bytes then */
+                             free bytes then, INT64_MAX: unlimited */
     uint32_t stack;       /* call stack of this row's own caller, or TIDE_NONE */
     uint32_t scope;       /* innermost open scope of the calling thread, or TIDE_NONE */
     uint32_t name;    /* string: the tensor's name (free rows repeat the block's), or TIDE_NONE */
@@ -129,6 +130,9 @@ const char *tide_action_name(int action);
 const char *tide_category_name(int category);
 const char *tide_scope_kind_name(int kind);
 const char *tide_block_state_name(int state);
+
+/* False for oom and mark: the address of such a row means nothing. */
+bool tide_action_has_address(int action);
 
 /* The number of a name, or -1. */
 int tide_action_from_name(const char *name);

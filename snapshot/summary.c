@@ -217,6 +217,10 @@ static tide_status summarise_device(summary_builder *builder, size_t device,
     return split(builder, peak, stack_key, &peak->by_stack);
 }
 
+int64_t tide_oom_free_bytes(const tide_event *event) {
+    return event->block_bytes >= INT64_MAX ? -1 : (int64_t)event->block_bytes;
+}
+
 static void note_oom(const tide_snapshot *snapshot, tide_summary_device *devices) {
     for (size_t i = 0; i < snapshot->n_devices; i++) {
         devices[i].oom_event = -1;
@@ -232,7 +236,7 @@ static void note_oom(const tide_snapshot *snapshot, tide_summary_device *devices
         if (of->n_oom++ == 0) {
             of->oom_event = (int64_t)i;
             of->oom_requested_bytes = (int64_t)event->requested_bytes;
-            of->oom_free_bytes = (int64_t)event->block_bytes;
+            of->oom_free_bytes = tide_oom_free_bytes(event);
         }
     }
 }

@@ -62,7 +62,7 @@ typedef struct tide_summary_device {
     int64_t n_oom;               /* oom rows */
     int64_t oom_event;           /* the first; -1: none */
     int64_t oom_requested_bytes; /* asked for then */
-    int64_t oom_free_bytes;      /* on the device then */
+    int64_t oom_free_bytes;      /* on the device then; -1: unlimited, or no such row */
 } tide_summary_device;
 
 typedef struct tide_summary {
@@ -77,6 +77,9 @@ typedef struct tide_summary {
 TIDE_NODISCARD tide_status tide_summary_create(const tide_snapshot *snapshot,
                                                tide_summary **ret_summary, tide_error *error);
 void tide_summary_destroy(tide_summary *summary);
+
+/* What the device had free at an oom row; -1: unlimited. */
+int64_t tide_oom_free_bytes(const tide_event *event);
 
 /* The device with the highest peak: what a one-device report is about. 0 when there is none. */
 size_t tide_summary_main_device(const tide_summary *summary);

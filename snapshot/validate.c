@@ -122,6 +122,11 @@ static tide_status check_event(const checker *check, size_t i) {
         at(check, "events.block_bytes[%zu]", i);
         return bad(check, "more than 2^63 - 1 bytes");
     }
+    if (tide_action_has_address(row->action) &&
+        row->address > (UINT64_C(1) << 63) - row->block_bytes) {
+        at(check, "events.address_delta[%zu]", i);
+        return bad(check, "it ends beyond address 2^63 - 1");
+    }
     if (row->action <= TIDE_ACTION_FREE_COMPLETED && row->requested_bytes > row->block_bytes) {
         at(check, "events.requested_bytes[%zu]", i);
         return bad(check, "%" PRIu64 " bytes were asked of a block of %" PRIu64,

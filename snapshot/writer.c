@@ -175,7 +175,7 @@ static uint64_t address_unit_bytes(const tide_snapshot *snapshot) {
     uint64_t bits = 0;
     for (size_t i = 0; i < snapshot->n_events; i++) {
         const tide_event *row = &snapshot->events[i];
-        if (row->action != TIDE_ACTION_OOM && row->action != TIDE_ACTION_MARK) {
+        if (tide_action_has_address(row->action)) {
             bits |= row->address;
         }
     }

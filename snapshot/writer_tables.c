@@ -148,8 +148,7 @@ static void write_addresses(tide_json_writer *json, const tide_snapshot *snapsho
     begin_column(json, "address_delta");
     for (size_t i = 0; i < snapshot->n_events; i++) {
         const tide_event *row = &snapshot->events[i];
-        bool has_address = row->action != TIDE_ACTION_OOM && row->action != TIDE_ACTION_MARK;
-        uint64_t address = has_address ? row->address / unit_bytes : last;
+        uint64_t address = tide_action_has_address(row->action) ? row->address / unit_bytes : last;
         tide_json_integer(json, (int64_t)address - (int64_t)last);
         last = address;
     }
@@ -186,7 +185,7 @@ static void write_oom(tide_json_writer *json, const tide_snapshot *snapshot) {
         tide_json_begin_object(json);
         tide_json_key_integer(json, "event", (int64_t)i);
         tide_json_key_integer(json, "requested_bytes", (int64_t)row->requested_bytes);
-        tide_json_key_integer(json, "free_bytes", (int64_t)row->block_bytes);
+        tide_json_key_integer(json, "free_bytes", tide_oom_free_bytes(row));
         tide_json_end_object(json);
     }
     tide_json_end_array(json);

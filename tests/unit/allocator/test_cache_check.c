@@ -217,6 +217,10 @@ static void an_impossible_partition_is_refused(void **state) {
                                                .requested_bytes = 1,
                                                .state = TIDE_BLOCK_ALLOCATED,
                                                .category = TIDE_N_CATEGORIES}};
+    static const tide_block_row EMPTY[] = {
+        {.block_bytes = 20 * MIB, .state = TIDE_BLOCK_ALLOCATED}};
+    static const tide_block_row TOO_MUCH[] = {
+        {.block_bytes = 20 * MIB, .requested_bytes = 20 * MIB + 1, .state = TIDE_BLOCK_ALLOCATED}};
     static const tide_block_row GOOD[] = {LIVE(0, 20 * MIB)};
     const struct {
         const tide_block_row *rows;
@@ -225,7 +229,8 @@ static void an_impossible_partition_is_refused(void **state) {
     } CASES[] = {{GAP, 2, TIDE_INVALID},        {SHORT, 1, TIDE_INVALID},
                  {LONG, 1, TIDE_INVALID},       {ODD, 2, TIDE_INVALID},
                  {NEIGHBOURS, 2, TIDE_INVALID}, {PENDING, 1, TIDE_UNSUPPORTED},
-                 {CATEGORY, 1, TIDE_INVALID},   {GOOD, 0, TIDE_INVALID}};
+                 {CATEGORY, 1, TIDE_INVALID},   {EMPTY, 1, TIDE_INVALID},
+                 {TOO_MUCH, 1, TIDE_INVALID},   {GOOD, 0, TIDE_INVALID}};
     fixture on;
     uint64_t base = UINT64_C(1) << 40;
     fixture_open(&on, 0, 0, "");

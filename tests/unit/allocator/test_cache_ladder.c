@@ -330,6 +330,17 @@ static void absurd_requests_are_refused_at_once(void **state) {
     }
     assert_int_equal(on.device.n_allocs, 1);
     assert_actions(&on, "Safooo");
+    tide_cache_oom oom;
+    tide_cache_state now;
+    assert_true(tide_cache_get_oom(on.cache, &oom));
+    assert_true(oom.requested_bytes == SIZE_MAX - 511 && oom.free_bytes == UINT64_MAX);
+    assert_int_equal(tide_cache_copy_state(on.cache, NULL, &now, NULL), TIDE_OK);
+    for (size_t i = 3; i < 6; i++) { /* rows stay within what a file can hold */
+        const tide_event *row = &now.recording.events[i];
+        assert_true(row->requested_bytes == (i == 3 ? ABSURD[0] : INT64_MAX));
+        assert_true(row->block_bytes == INT64_MAX);
+    }
+    tide_cache_state_fini(&now);
     uint64_t address = 0;
     assert_int_equal(tide_cache_alloc(on.cache, ((size_t)1 << 60) - 1, 0, NULL, &address, NULL),
                      TIDE_DEVICE_OOM);

@@ -16,6 +16,7 @@
 #include "capture/capture.h"
 #include "capture/host.h"
 #include "common/map.h"
+#include "snapshot/summary.h"
 #include "snapshot/validate.h"
 
 typedef struct fixture {
@@ -418,6 +419,34 @@ static void a_file_is_written_and_read(void **state) {
     assert_int_equal(remove(path), 0);
 }
 
+/* On a device without a bound neither what was asked for nor what was free fits a file's numbers.
+ */
+static void an_absurd_request_does_not_spoil_the_file(void **state) {
+    (void)state;
+    char path[] = "/tmp/tidemark-capture-XXXXXX";
+    int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0);
+    assert_int_equal(close(descriptor), 0);
+    fixture f = create_fixture(16, TIDE_FULL_KEEP_NEWEST);
+    uint64_t address = 0;
+    assert_int_equal(tide_cache_alloc(f.cache, SIZE_MAX, 0, NULL, &address, NULL), TIDE_DEVICE_OOM);
+    tide_error error = {""};
+    tide_status status = tide_snapshot_write(f.recorder, f.cache, path, &error);
+    assert_string_equal(error.message, "");
+    assert_int_equal(status, TIDE_OK);
+    tide_snapshot *read = NULL;
+    tide_summary *summary = NULL;
+    assert_int_equal(tide_snapshot_load(path, NULL, &read, NULL), TIDE_OK);
+    assert_int_equal(tide_summary_create(read, &summary, NULL), TIDE_OK);
+    assert_int_equal(summary->devices[0].n_oom, 1);
+    assert_true(summary->devices[0].oom_requested_bytes == INT64_MAX);
+    assert_int_equal(summary->devices[0].oom_free_bytes, -1);
+    tide_summary_destroy(summary);
+    tide_snapshot_destroy(read);
+    destroy_fixture(&f);
+    assert_int_equal(remove(path), 0);
+}
+
 static void the_host_is_described(void **state) {
     (void)state;
     tide_host_info info;
@@ -441,6 +470,7 @@ int main(void) {
         cmocka_unit_test(another_recorder_is_refused),
         cmocka_unit_test(no_memory_leaves_nothing_behind),
         cmocka_unit_test(a_file_is_written_and_read),
+        cmocka_unit_test(an_absurd_request_does_not_spoil_the_file),
         cmocka_unit_test(the_host_is_described),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

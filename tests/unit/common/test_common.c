@@ -199,6 +199,8 @@ static void names_lead_back_to_their_numbers(void **state) {
     }
     assert_int_equal(tide_category_from_name("weights"), -1);
     assert_string_equal(tide_action_name(99), "?");
+    assert_true(tide_action_has_address(TIDE_ACTION_SEGMENT_FREE));
+    assert_false(tide_action_has_address(TIDE_ACTION_OOM));
     assert_int_equal(sizeof(tide_event), 48);
 }
 

@@ -152,6 +152,8 @@ static const bad_case CASES[] = {
     {"\"address_delta\":[8,0]", "\"address_delta\":[8,-9]", "events.address_delta[1]", "-9"},
     {"\"address_delta\":[8,0]", "\"address_delta\":[8,9223372036854775000]",
      "events.address_delta[1]: an address beyond", "9223"},
+    {"\"address_delta\":[8,0]", "\"address_delta\":[8,18014398509481975]",
+     "events.address_delta[1]: it ends beyond address 2^63 - 1", "18014"},
     {"\"name\":[-1,0]}}", "\"name\":[-1,0]}} x", "nothing after the document's end", "x"},
     {"\"name\":[-1,0]}}", "\"name\":[-1,0]}", "the end of the file", NULL},
     {"\"log\":{", "\"actions\":[\"alloc\"],\"log\":{", "events.action[0]: the file's 'actions'",
