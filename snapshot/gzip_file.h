@@ -16,8 +16,8 @@ extern "C" {
 typedef struct tide_gzip_writer tide_gzip_writer;
 
 /* Opens a temporary file in the folder of PATH (of what PATH links to). TIDE_IO: the folder cannot
- * be written, or PATH exists and is not a regular file. `mem` is borrowed. Ends with commit or
- * abandon. */
+ * be written, or PATH exists and is not a regular file. `mem` is borrowed. Ends with
+ * commit. */
 TIDE_NODISCARD tide_status tide_gzip_writer_open(const char *path, const tide_hostmem *mem,
                                                  tide_gzip_writer **ret_writer, tide_error *error);
 /* Errors stick until commit. */
@@ -26,8 +26,6 @@ TIDE_NODISCARD tide_status tide_gzip_writer_write(tide_gzip_writer *writer, cons
 /* Completes the file, gives it its name and releases the writer. On failure the temporary file is
  * removed, an older file stays as it was, and the message names path and reason. */
 TIDE_NODISCARD tide_status tide_gzip_writer_commit(tide_gzip_writer *writer, tide_error *error);
-/* Removes the temporary file and releases the writer. NULL is allowed. */
-void tide_gzip_writer_abandon(tide_gzip_writer *writer);
 
 /* The uncompressed text of a gzip file, or a plain file as it is; at most max_bytes. A NUL follows
  * the text. The caller releases it with `mem`. TIDE_IO: cannot be read; TIDE_FORMAT: truncated or

@@ -178,17 +178,7 @@ tide_status tide_gzip_writer_commit(tide_gzip_writer *writer, tide_error *error)
     tide_status status =
         tide_fail(error, TIDE_IO, "cannot write '%s': %s; nothing was changed there", writer->path,
                   strerror(writer->reason));
-    tide_gzip_writer_abandon(writer);
-    return status;
-}
-
-void tide_gzip_writer_abandon(tide_gzip_writer *writer) {
-    if (writer == NULL) {
-        return;
-    }
-    if (writer->fd >= 0) {
-        close(writer->fd);
-    }
     unlink(writer->temporary);
     release(writer);
+    return status;
 }

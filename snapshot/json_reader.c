@@ -350,6 +350,11 @@ void tide_json_get_column(tide_json *json, int64_t min, int64_t max, tide_json_c
     column->n_values = 0;
     tide_json_enter_array(json);
     while (tide_json_next_item(json)) {
+        if (column->n_values == TIDE_JSON_MAX_ROWS) {
+            tide_json_fail(json, TIDE_LIMIT, json->at, "more than the limit of %d values",
+                           TIDE_JSON_MAX_ROWS);
+            return;
+        }
         if (column->n_values == column->capacity) {
             int64_t *values = tide_hostmem_grow(column->mem, column->values, &column->capacity,
                                                 column->n_values + 1, sizeof(*column->values));

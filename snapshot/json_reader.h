@@ -23,7 +23,8 @@ extern "C" {
 enum {
     TIDE_JSON_DEPTH = 32,           /* nested objects and arrays */
     TIDE_JSON_TEXT_BYTES = 1 << 20, /* of one text, as it stands in the file */
-    TIDE_JSON_MAX_FIELDS = 32       /* known keys of one object */
+    TIDE_JSON_MAX_FIELDS = 32,      /* known keys of one object */
+    TIDE_JSON_MAX_ROWS = 100000000  /* values of one column */
 };
 
 typedef enum tide_json_kind {
@@ -100,7 +101,7 @@ typedef struct tide_json_column {
     size_t capacity; /* of values */
 } tide_json_column;
 
-/* A whole array of integers in [min, max]. */
+/* A whole array of at most TIDE_JSON_MAX_ROWS integers in [min, max]. */
 void tide_json_get_column(tide_json *json, int64_t min, int64_t max, tide_json_column *column);
 
 /* The offset of the value at a key path ("start.segments[0].blocks[3].name"), as

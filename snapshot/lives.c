@@ -15,7 +15,7 @@ typedef struct walker {
     size_t event;                  /* row at hand, + 1; 0: the start */
 } walker;
 
-int tide_life_is_allocated(const tide_life *life, int64_t event) {
+bool tide_life_is_allocated(const tide_life *life, int64_t event) {
     int64_t moment = event + 1;
     return (int64_t)life->born <= moment && moment < (int64_t)life->freed;
 }

@@ -1,5 +1,5 @@
-/* lives.h - from a snapshot's start and events to the life of each block, and to the four byte
- * totals after each event's moment of interest.
+/* lives.h - from a snapshot's start and events to the life of each block, and to the highest and
+ * the last values of the four byte totals.
  *
  * The events may come from a file that nobody checked: a free without its block and an alloc on top
  * of a live one are counted, not believed.
@@ -7,6 +7,7 @@
 #ifndef TIDE_SNAPSHOT_LIVES_H
 #define TIDE_SNAPSHOT_LIVES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -76,7 +77,7 @@ void tide_lives_fini(tide_lives *lives);
 
 /* True when the block is allocated (its free not yet requested) after row `event` (-1: at the
  * start). */
-int tide_life_is_allocated(const tide_life *life, int64_t event);
+bool tide_life_is_allocated(const tide_life *life, int64_t event);
 
 #ifdef __cplusplus
 }

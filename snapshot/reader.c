@@ -65,63 +65,62 @@ static void read_names(tide_reading *reading, tide_name_map *map, int (*number_o
     }
 }
 
-static const char *const KEYS[] = {"format",       "version",    "address_unit_bytes",
-                                   "devices",      "streams",    "strings",
-                                   "frames",       "stacks",     "scopes",
-                                   "start",        "end",        "events",
-                                   "tool",         "run",        "clock",
-                                   "actions",      "categories", "scope_kinds",
-                                   "block_states", "allocator",  "log",
-                                   "timing"};
-enum { N_KEYS = sizeof(KEYS) / sizeof(KEYS[0]), N_REQUIRED = 12 };
-
-static void read_field(tide_reading *reading, int field) {
-    static void (*const READERS[N_KEYS])(tide_reading *) = {read_format,
-                                                            read_version,
-                                                            read_unit,
-                                                            tide_read_devices,
-                                                            tide_read_streams,
-                                                            tide_read_strings,
-                                                            tide_read_frames,
-                                                            tide_read_stacks,
-                                                            tide_read_scopes,
-                                                            tide_read_start,
-                                                            tide_read_end,
-                                                            tide_read_events,
-                                                            tide_read_tool,
-                                                            tide_read_run,
-                                                            tide_read_clock,
-                                                            NULL,
-                                                            NULL,
-                                                            NULL,
-                                                            NULL,
-                                                            tide_read_allocator,
-                                                            tide_read_log,
-                                                            tide_read_timing};
-    switch (field) {
-    case 15:
-        read_names(reading, &reading->actions, tide_action_from_name, TIDE_NO_NUMBER);
-        break;
-    case 16:
-        read_names(reading, &reading->categories, tide_category_from_name, TIDE_UNKNOWN);
-        break;
-    case 17:
-        read_names(reading, &reading->scope_kinds, tide_scope_kind_from_name, TIDE_SCOPE_USER);
-        break;
-    case 18:
-        read_names(reading, &reading->block_states, tide_block_state_from_name, TIDE_NO_NUMBER);
-        break;
-    default:
-        READERS[field](reading);
-    }
+static void read_actions(tide_reading *reading) {
+    read_names(reading, &reading->actions, tide_action_from_name, TIDE_NO_NUMBER);
 }
+
+static void read_categories(tide_reading *reading) {
+    read_names(reading, &reading->categories, tide_category_from_name, TIDE_UNKNOWN);
+}
+
+static void read_scope_kinds(tide_reading *reading) {
+    read_names(reading, &reading->scope_kinds, tide_scope_kind_from_name, TIDE_SCOPE_USER);
+}
+
+static void read_block_states(tide_reading *reading) {
+    read_names(reading, &reading->block_states, tide_block_state_from_name, TIDE_NO_NUMBER);
+}
+
+/* The keys of the document, those that must be there first. */
+static const struct {
+    const char *key;
+    void (*read)(tide_reading *reading);
+} FIELDS[] = {
+    {"format", read_format},
+    {"version", read_version},
+    {"address_unit_bytes", read_unit},
+    {"devices", tide_read_devices},
+    {"streams", tide_read_streams},
+    {"strings", tide_read_strings},
+    {"frames", tide_read_frames},
+    {"stacks", tide_read_stacks},
+    {"scopes", tide_read_scopes},
+    {"start", tide_read_start},
+    {"end", tide_read_end},
+    {"events", tide_read_events},
+    {"tool", tide_read_tool},
+    {"run", tide_read_run},
+    {"clock", tide_read_clock},
+    {"actions", read_actions},
+    {"categories", read_categories},
+    {"scope_kinds", read_scope_kinds},
+    {"block_states", read_block_states},
+    {"allocator", tide_read_allocator},
+    {"log", tide_read_log},
+    {"timing", tide_read_timing},
+};
+enum { N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]), N_REQUIRED = 12 };
 
 static void read_document(tide_reading *reading) {
     tide_json *json = &reading->json;
+    const char *keys[N_FIELDS];
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        keys[i] = FIELDS[i].key;
+    }
     int field = -1;
     tide_json_enter_object(json);
-    while ((field = tide_json_next_field(json, KEYS, N_KEYS, (1U << N_REQUIRED) - 1)) >= 0) {
-        read_field(reading, field);
+    while ((field = tide_json_next_field(json, keys, N_FIELDS, (1U << N_REQUIRED) - 1)) >= 0) {
+        FIELDS[field].read(reading);
     }
     tide_json_expect_end(json);
 }
@@ -163,11 +162,11 @@ static void translate_numbers(tide_reading *reading) {
 }
 
 /* Addresses from units to bytes; false when one is beyond 2^63 - 1. */
-static bool scale(tide_reading *reading, uint64_t *address, const char *format, size_t row) {
+static bool scale(tide_reading *reading, uint64_t *address, const char *column, size_t row) {
     uint64_t unit_bytes = (uint64_t)reading->unit_bytes;
     if (*address > (uint64_t)INT64_MAX / unit_bytes) {
         char place[TIDE_PLACE_BYTES];
-        snprintf(place, sizeof(place), "%s[%zu]", format, row);
+        snprintf(place, sizeof(place), "%s[%zu]", column, row);
         tide_reading_fail_at(reading, place, "an address beyond 2^63 - 1");
         return false;
     }

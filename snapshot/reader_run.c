@@ -2,7 +2,7 @@
 
 #include "snapshot/reader_internal.h"
 
-enum { MAX_DEVICES = 256, MAX_PHASES = 64, MAX_SETTINGS = 1024 };
+enum { MAX_DEVICES = 256, MAX_PHASES = 64, MAX_SETTINGS = 1024, MAX_SAMPLES = 1000000 };
 
 #define N_KEYS(keys) (sizeof(keys) / sizeof((keys)[0]))
 
@@ -223,7 +223,7 @@ static const double *read_samples(tide_reading *reading, size_t *ret_n) {
     size_t n = 0;
     size_t capacity = 0;
     tide_json_enter_array(&reading->json);
-    while (tide_json_next_item(&reading->json)) {
+    while (tide_json_next_item(&reading->json) && room_for(reading, n, MAX_SAMPLES)) {
         double *grown =
             tide_hostmem_grow(reading->mem, samples, &capacity, n + 1, sizeof(*samples));
         if (grown == NULL) {

@@ -171,6 +171,11 @@ void tide_read_strings(tide_reading *reading) {
     size_t capacity = 0;
     tide_json_enter_array(json);
     while (tide_json_next_item(json)) {
+        if (n_strings == TIDE_JSON_MAX_ROWS) {
+            tide_json_fail(json, TIDE_LIMIT, json->at, "more than the limit of %d strings",
+                           TIDE_JSON_MAX_ROWS);
+            break;
+        }
         const char **grown =
             tide_hostmem_grow(reading->mem, strings, &capacity, n_strings + 1, sizeof(*strings));
         if (grown == NULL) {

@@ -326,6 +326,27 @@ static void the_limit_of_text_holds(void **state) {
     free(bytes);
 }
 
+static void the_limit_of_samples_holds(void **state) {
+    (void)state;
+    enum { N_SAMPLES = 1000001 };
+    size_t n_bytes = 0;
+    tide_error error = {""};
+    char *samples = malloc(2 * N_SAMPLES + 32);
+    assert_non_null(samples);
+    size_t n = (size_t)sprintf(samples, "\"host_ms\":[0");
+    for (size_t i = 1; i < N_SAMPLES; i++) {
+        memcpy(samples + n, ",0", 2);
+        n += 2;
+    }
+    memcpy(samples + n, "]", 2);
+    const bad_case many = {"\"host_ms\":[1.5]", samples, "", NULL};
+    char *text = changed(&many, &n_bytes);
+    assert_int_equal(load(text, n_bytes, &error), TIDE_LIMIT);
+    assert_non_null(strstr(error.message, "more than the limit of 1000000"));
+    free(text);
+    free(samples);
+}
+
 /* Each beginning of the document, and of the compressed file, is refused. */
 static void truncated_files_are_refused(void **state) {
     (void)state;
@@ -379,6 +400,7 @@ int main(void) {
         cmocka_unit_test(foreign_files_are_named),
         cmocka_unit_test(damaged_gzip_is_named),
         cmocka_unit_test(the_limit_of_text_holds),
+        cmocka_unit_test(the_limit_of_samples_holds),
         cmocka_unit_test(truncated_files_are_refused),
         cmocka_unit_test(scrambled_files_do_no_harm),
     };
