@@ -66,8 +66,8 @@ static int64_t category_bytes(const tide_compare_run *run, int category) {
 }
 
 static int64_t peak_bytes(const tide_compare_run *run, int which) {
-    const int64_t bytes[] = {run->requested_bytes, run->allocated_bytes, run->active_bytes,
-                             run->reserved_bytes};
+    const int64_t bytes[TIDE_N_MAX] = {run->requested_bytes, run->allocated_bytes,
+                                       run->active_bytes, run->reserved_bytes};
     return bytes[which];
 }
 
@@ -84,15 +84,15 @@ static void footprint_table(tide_report *report, const tide_compare *compare) {
             bytes_row(table, compare, tide_category_name(i), category_bytes, i);
         }
     }
-    bytes_row(table, compare, "all", peak_bytes, 1);
+    bytes_row(table, compare, "all", peak_bytes, TIDE_MAX_ALLOCATED);
 }
 
 static void peaks_table(tide_report *report, const tide_compare *compare) {
-    static const char *const NAMES[] = {"requested", "allocated", "active", "reserved"};
+    static const char *const NAMES[TIDE_N_MAX] = {"requested", "allocated", "active", "reserved"};
     tide_table *table = tide_report_table(report, "peaks", "Highest bytes");
     tide_table_column(table, "quantity", "bytes", false);
     run_columns(table, compare, "bytes");
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < TIDE_N_MAX; i++) {
         bytes_row(table, compare, NAMES[i], peak_bytes, i);
     }
 }
@@ -116,6 +116,10 @@ static void outcome_table(tide_report *report, const tide_compare *compare) {
         tide_cell_count(table, (int64_t)run->snapshot->n_dropped);
     }
 }
+
+/* Beside the phase: mean, deviation and ratio of each run; the base has no ratio. */
+_Static_assert(1 + 3 * TIDE_COMPARE_MAX_RUNS - 1 <= TIDE_TABLE_MAX_COLUMNS,
+               "a table has room for every run");
 
 static void time_columns(tide_table *table, const tide_compare *compare) {
     char key[KEY_BYTES];

@@ -246,7 +246,10 @@ static tide_status parse_item(const tide_option *option, const char *text, tide_
         TIDE_TRY(find_choice(option, text, &choice, error));
     }
     for (size_t i = 0; i < list->n; i++) {
-        if (strcmp(list->texts[i], choice) == 0) {
+        bool is_same = option->kind == TIDE_OPTION_COUNTS
+                           ? list->counts[i] == list->counts[list->n] /* "4" and "04" */
+                           : strcmp(list->texts[i], choice) == 0;
+        if (is_same) {
             return tide_fail(error, TIDE_INVALID, "%s: %s stands in the list twice",
                              spelling(option, name), choice);
         }

@@ -36,7 +36,7 @@ static tide_status read_text(const char *path, char **ret_text, tide_error *erro
     char *text = tide_hostmem_zeroed(tide_hostmem_default(), MAX_CONFIG_BYTES + 1, 1);
     size_t n = text != NULL ? fread(text, 1, MAX_CONFIG_BYTES + 1, file) : 0;
     int failed = ferror(file);
-    (void)!fclose(file); /* was only read */
+    (void)fclose(file); /* was only read */
     tide_status status = TIDE_OK;
     if (text == NULL) {
         return TIDE_NO_MEMORY;

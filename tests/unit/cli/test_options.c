@@ -133,6 +133,7 @@ static void mistakes_are_named(void **state) {
         {"--fruits pear,,apple", TIDE_INVALID, "comma list"},
         {"--fruits pear,", TIDE_INVALID, "comma list"},
         {"--fruits pear,pyrus", TIDE_INVALID, "pear stands in the list twice"},
+        {"--numbers 4,8,04", TIDE_INVALID, "04 stands in the list twice"},
         {"--numbers 1,2,x", TIDE_INVALID, "--numbers: 'x' is not a whole number"},
         {"--numbers 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", TIDE_LIMIT, "16 values at most"},
         {"--count", TIDE_INVALID, "--count needs a value: N"},
