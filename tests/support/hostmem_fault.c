@@ -2,18 +2,23 @@
 
 #include <stdlib.h>
 
+/* Counts the call; true when it is one that fails. */
+static bool fails(tide_hostmem_fault *fault) {
+    fault->n_calls++;
+    return fault->n_calls == fault->fail_call ||
+           (fault->fails_on && fault->fail_call != 0 && fault->n_calls > fault->fail_call);
+}
+
 static void *fault_alloc(void *ctx, size_t n_bytes) {
     tide_hostmem_fault *fault = ctx;
-    fault->n_calls++;
-    void *memory = fault->n_calls == fault->fail_call ? NULL : malloc(n_bytes);
+    void *memory = fails(fault) ? NULL : malloc(n_bytes);
     fault->n_live += memory == NULL ? 0 : 1;
     return memory;
 }
 
 static void *fault_resize(void *ctx, void *memory, size_t n_bytes) {
     tide_hostmem_fault *fault = ctx;
-    fault->n_calls++;
-    if (fault->n_calls == fault->fail_call) {
+    if (fails(fault)) {
         return NULL;
     }
     void *resized = realloc(memory, n_bytes);

@@ -13,6 +13,7 @@
 #include "allocator/recorder.h"
 #include "allocator/recorder_internal.h"
 #include "allocator/stack_depot.h"
+#include "support/hostmem_fault.h"
 
 static tide_recorder *create(size_t n_events, tide_full_policy policy, bool stacks) {
     tide_recorder_config config;
@@ -237,38 +238,6 @@ static void recorders_do_not_mix_up_their_scopes(void **state) {
     }
 }
 
-/* A heap that refuses every call after the n-th. */
-typedef struct failing_heap {
-    size_t n_left;
-    size_t n_live;
-} failing_heap;
-
-static void *failing_alloc(void *ctx, size_t n_bytes) {
-    failing_heap *heap = ctx;
-    if (heap->n_left == 0) {
-        return NULL;
-    }
-    heap->n_left--;
-    heap->n_live++;
-    return malloc(n_bytes);
-}
-
-static void *failing_resize(void *ctx, void *memory, size_t n_bytes) {
-    failing_heap *heap = ctx;
-    if (heap->n_left == 0) {
-        return NULL;
-    }
-    heap->n_left--;
-    heap->n_live += memory == NULL;
-    return realloc(memory, n_bytes);
-}
-
-static void failing_release(void *ctx, void *memory) {
-    failing_heap *heap = ctx;
-    heap->n_live -= memory != NULL;
-    free(memory);
-}
-
 /* True when nothing was refused. */
 static bool record_a_little(const tide_hostmem *mem, bool *ret_created) {
     tide_recorder_config config;
@@ -308,9 +277,10 @@ static void no_memory_never_breaks_the_program(void **state) {
     (void)state;
     bool created = false;
     for (size_t n = 0; n < 200; n++) {
-        failing_heap heap = {n, 0};
-        tide_hostmem mem = {failing_alloc, failing_resize, failing_release, &heap};
-        bool complete = record_a_little(&mem, &created);
+        tide_hostmem_fault heap;
+        tide_hostmem_fault_init(&heap, n + 1);
+        heap.fails_on = true;
+        bool complete = record_a_little(&heap.mem, &created);
         assert_int_equal(heap.n_live, 0);
         if (complete) {
             assert_true(n > 8); /* otherwise nothing was refused at all */

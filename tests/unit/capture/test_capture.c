@@ -18,6 +18,7 @@
 #include "common/map.h"
 #include "snapshot/summary.h"
 #include "snapshot/validate.h"
+#include "support/hostmem_fault.h"
 
 typedef struct fixture {
     tide_device *device;
@@ -324,46 +325,15 @@ static void another_recorder_is_refused(void **state) {
     destroy_fixture(&f);
 }
 
-/* A heap whose n-th call fails, and all after it. */
-typedef struct failing_heap {
-    size_t n_left;
-    size_t n_live;
-} failing_heap;
-
-static void *failing_alloc(void *ctx, size_t n_bytes) {
-    failing_heap *heap = ctx;
-    if (heap->n_left == 0) {
-        return NULL;
-    }
-    heap->n_left--;
-    heap->n_live++;
-    return malloc(n_bytes);
-}
-
-static void *failing_resize(void *ctx, void *memory, size_t n_bytes) {
-    failing_heap *heap = ctx;
-    if (heap->n_left == 0) {
-        return NULL;
-    }
-    heap->n_left--;
-    heap->n_live += memory == NULL;
-    return realloc(memory, n_bytes);
-}
-
-static void failing_release(void *ctx, void *memory) {
-    failing_heap *heap = ctx;
-    heap->n_live -= memory != NULL;
-    free(memory);
-}
-
 static void no_memory_leaves_nothing_behind(void **state) {
     (void)state;
     fixture f = create_fixture(16, TIDE_FULL_KEEP_NEWEST);
     run_history(f.cache, 60);
     for (size_t n = 0; n < 10000; n++) {
-        failing_heap heap = {n, 0};
-        tide_hostmem mem = {failing_alloc, failing_resize, failing_release, &heap};
-        tide_capture_options options = {&mem, NULL, NULL};
+        tide_hostmem_fault heap;
+        tide_hostmem_fault_init(&heap, n + 1);
+        heap.fails_on = true;
+        tide_capture_options options = {&heap.mem, NULL, NULL};
         tide_snapshot *snapshot = NULL;
         tide_error error = {""};
         tide_status status = tide_capture(f.recorder, f.cache, &options, &snapshot, &error);

@@ -18,6 +18,7 @@
 
 #include "snapshot/gzip_file.h"
 #include "snapshot/summary.h"
+#include "support/hostmem_fault.h"
 #include "support/snapshot_files.h"
 #include "support/synthetic.h"
 
@@ -376,42 +377,20 @@ static void links_are_followed(void **state) {
     tide_snapshot_destroy(made);
 }
 
-/* A heap whose n-th call fails. */
-typedef struct failing_heap {
-    size_t n_calls;
-    size_t fail_call;
-} failing_heap;
-
-static void *failing_alloc(void *ctx, size_t n_bytes) {
-    failing_heap *heap = ctx;
-    return ++heap->n_calls == heap->fail_call ? NULL : malloc(n_bytes);
-}
-
-static void *failing_resize(void *ctx, void *memory, size_t n_bytes) {
-    failing_heap *heap = ctx;
-    return ++heap->n_calls == heap->fail_call ? NULL : realloc(memory, n_bytes);
-}
-
-static void failing_release(void *ctx, void *memory) {
-    (void)ctx;
-    free(memory);
-}
-
 static void lack_of_host_memory_is_told(void **state) {
     (void)state;
     char path[SNAPSHOT_PATH_BYTES];
-    failing_heap heap = {0, 0};
-    tide_hostmem mem = {failing_alloc, failing_resize, failing_release, &heap};
+    tide_hostmem_fault heap;
     tide_snapshot *made = synthetic_create(&(synthetic_config){
         .n_events = 300, .n_layers = 2, .element_bytes = 4, .precision = "fp32"});
     snapshot_path(path, "lack.json.gz");
     assert_int_equal(tide_snapshot_save(made, path, NULL), TIDE_OK);
     size_t n_failures = 0;
-    for (heap.fail_call = 1;; heap.fail_call++) {
+    for (size_t n = 1;; n++) {
         tide_snapshot *read = NULL;
         tide_summary *summary = NULL;
-        heap.n_calls = 0;
-        tide_status status = tide_snapshot_load(path, &mem, &read, NULL);
+        tide_hostmem_fault_init(&heap, n);
+        tide_status status = tide_snapshot_load(path, &heap.mem, &read, NULL);
         if (status == TIDE_OK) {
             status = tide_summary_create(read, &summary, NULL);
         }
@@ -420,6 +399,7 @@ static void lack_of_host_memory_is_told(void **state) {
         }
         tide_summary_destroy(summary);
         tide_snapshot_destroy(read);
+        assert_int_equal(heap.n_live, 0);
         if (status == TIDE_OK) {
             break;
         }
