@@ -13,11 +13,11 @@
 enum { N_RUNS = TIDE_N_ATTENTIONS * TIDE_N_RECOMPUTES, TEXT_BYTES = 64 };
 
 typedef struct check_options {
-    const char *device;
+    const char *device;    /* what tide_device_open takes */
     const char *attention; /* NULL: both */
     const char *recompute; /* NULL: both */
     const char *format;    /* one of tide_format_name */
-    bool worst_first;
+    bool worst_first;      /* order rows by error over tolerance */
 } check_options;
 
 static const char *attention_at(size_t i) {
@@ -62,10 +62,10 @@ static const tide_option_table TABLE = {
 
 /* The runs of one file: all reports have the same rows. */
 typedef struct check_runs {
-    size_t n;
-    char names[N_RUNS][TEXT_BYTES]; /* "flash_none": the column's key */
-    tide_reference_report reports[N_RUNS];
-    size_t *order; /* owned; rows as they are printed */
+    size_t n;                              /* runs made */
+    char names[N_RUNS][TEXT_BYTES];        /* "flash_none": the column's key */
+    tide_reference_report reports[N_RUNS]; /* owned; n of them */
+    size_t *order;                         /* owned; rows as they are printed */
 } check_runs;
 
 /* Error over tolerance in the worst run: what --worst-first orders by. */

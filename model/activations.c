@@ -24,10 +24,10 @@ typedef enum array_type {
 } array_type;
 
 typedef struct description {
-    const char *name; /* of a layer's slot: what follows "layers.N." */
-    array_shape shape;
-    array_type type;
-    tide_category category;
+    const char *name;       /* of a layer's slot: what follows "layers.N." */
+    array_shape shape;      /* elements */
+    array_type type;        /* of an element; depends on the precision */
+    tide_category category; /* what an event says */
 } description;
 
 static const description TABLE[TIDE_N_SLOTS] = {

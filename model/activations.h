@@ -66,9 +66,9 @@ typedef enum tide_slot {
 } tide_slot;
 
 typedef struct tide_activations {
-    const tide_hostmem *mem; /* borrowed; outlives the activations */
-    tide_cache *cache;       /* borrowed; outlives the activations */
-    tide_model_config model;
+    const tide_hostmem *mem;    /* borrowed; outlives the activations */
+    tide_cache *cache;          /* borrowed; outlives the activations */
+    tide_model_config model;    /* gives the shapes */
     tide_dtype activation_type; /* of what operators read and write */
     tide_dtype residual_type;   /* of the residual stream and its gradient */
     tide_tensor *tensors; /* owned: L rows of TIDE_SLOT_LAYER_SLOTS, then the model's; each owns its

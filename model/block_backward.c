@@ -9,9 +9,9 @@
 
 /* One step back through y = x W^T: which weight, and where its arrays are. */
 typedef struct linear_step {
-    tide_layer_parameter which;
-    tide_array dout; /* (R, n_out) */
-    tide_array x;    /* (R, n_in) */
+    tide_layer_parameter which; /* W, (n_out, n_in) */
+    tide_array dout;            /* (R, n_out) */
+    tide_array x;               /* (R, n_in) */
 } linear_step;
 
 static tide_status weight_gradient(tide_transformer *t, size_t l, const linear_step *step,
@@ -150,13 +150,6 @@ static tide_status attend_backward(tide_transformer *t, size_t l, tide_error *er
     return release_attention(t, l, error);
 }
 
-static tide_status rotate_back(tide_transformer *t, size_t l, tide_slot slot, tide_error *error) {
-    const tide_model_config *model = &t->config.model;
-    return t->ops->table->rope(t->ops, tide_slot_array(t, slot, l), t->rope.array.data,
-                               model->batch_size, model->context_length, model->n_heads,
-                               model->d_model / model->n_heads, true, error);
-}
-
 /* q, k and v projections: gradients of their weights and of ln1's output. */
 static tide_status projections_backward(tide_transformer *t, size_t l, tide_error *error) {
     tide_array norm = tide_slot_array(t, TIDE_SLOT_NORM1, l);
@@ -180,8 +173,8 @@ static tide_status attention_backward(tide_transformer *t, size_t l, tide_error 
     tide_scope scope = tide_operator_begin(t, "attention");
     TIDE_TRY(output_backward(t, l, error));
     TIDE_TRY(attend_backward(t, l, error));
-    TIDE_TRY(rotate_back(t, l, TIDE_SLOT_D_Q, error));
-    TIDE_TRY(rotate_back(t, l, TIDE_SLOT_D_K, error));
+    TIDE_TRY(tide_block_rotate(t, l, TIDE_SLOT_D_Q, true, error));
+    TIDE_TRY(tide_block_rotate(t, l, TIDE_SLOT_D_K, true, error));
     TIDE_TRY(projections_backward(t, l, error));
     tide_scope_end(t->recorder, scope);
     return TIDE_OK;

@@ -12,11 +12,12 @@ static tide_status project(tide_transformer *t, size_t l, tide_layer_parameter w
                                tide_slot_array(t, x, l), error);
 }
 
-static tide_status rotate(tide_transformer *t, size_t l, tide_slot slot, tide_error *error) {
+tide_status tide_block_rotate(tide_transformer *t, size_t l, tide_slot slot, bool inverse,
+                              tide_error *error) {
     const tide_model_config *model = &t->config.model;
     return t->ops->table->rope(t->ops, tide_slot_array(t, slot, l), t->rope.array.data,
                                model->batch_size, model->context_length, model->n_heads,
-                               model->d_model / model->n_heads, false, error);
+                               model->d_model / model->n_heads, inverse, error);
 }
 
 /* softmax(q k^T / sqrt(D)) v, causal, from rotated q and k. */
@@ -58,8 +59,8 @@ static tide_status attention_forward(tide_transformer *t, size_t l, bool keeps, 
     if (!keeps) {
         TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_NORM1, l, error));
     }
-    TIDE_TRY(rotate(t, l, TIDE_SLOT_Q, error));
-    TIDE_TRY(rotate(t, l, TIDE_SLOT_K, error));
+    TIDE_TRY(tide_block_rotate(t, l, TIDE_SLOT_Q, false, error));
+    TIDE_TRY(tide_block_rotate(t, l, TIDE_SLOT_K, false, error));
     TIDE_TRY(attend(t, l, keeps, error));
     if (!keeps) {
         TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_Q, l, error));

@@ -5,10 +5,10 @@
 #include "model/memory_model.h"
 
 typedef struct symbols {
-    uint64_t e, r, g; /* bytes of an element: activation, residual stream, parameter */
-    uint64_t w;       /* bytes of an element of a weight copy: 2 in bf16-mixed, else 0 */
-    bool naive, recompute;
-    uint64_t L, R, C, F, V;
+    uint64_t e, r, g;        /* bytes of an element: activation, residual stream, parameter */
+    uint64_t w;              /* bytes of an element of a weight copy: 2 in bf16-mixed, else 0 */
+    bool naive, recompute;   /* attention, recompute setting */
+    uint64_t L, R, C, F, V;  /* dimensions */
     uint64_t E;              /* e N: an activation (R, C) */
     uint64_t X;              /* r N: a residual tensor (R, C) */
     uint64_t M;              /* e R F: an activation (R, F) */
@@ -26,9 +26,9 @@ typedef struct symbols {
 
 /* The largest so far. */
 typedef struct peak_so_far {
-    uint64_t bytes;
-    const char *instant;
-    int64_t layer;
+    uint64_t bytes;      /* requested */
+    const char *instant; /* static; the page's name */
+    int64_t layer;       /* -1: not in a layer */
 } peak_so_far;
 
 static void consider(peak_so_far *peak, uint64_t bytes, const char *instant, int64_t layer) {

@@ -15,12 +15,12 @@ extern "C" {
 #endif
 
 typedef struct tide_memory_model_run {
-    tide_model_config model; /* must have passed tide_model_config_check */
-    tide_mode mode;
-    bool keep_graph; /* mode forward only */
-    tide_precision precision;
-    tide_attention attention;
-    tide_recompute recompute;
+    tide_model_config model;  /* must have passed tide_model_config_check */
+    tide_mode mode;           /* which phases a step has */
+    bool keep_graph;          /* mode forward only */
+    tide_precision precision; /* gives e, r, g and w */
+    tide_attention attention; /* of every block */
+    tide_recompute recompute; /* of every block */
     bool clips;               /* gradient clipping is on */
     uint64_t workspace_bytes; /* of the GEMM library; 0: none */
     size_t n_steps;           /* warm-up and measured steps; from 2 on it makes no difference */
@@ -28,7 +28,7 @@ typedef struct tide_memory_model_run {
 
 /* All in requested bytes. */
 typedef struct tide_memory_model {
-    uint64_t workspace_bytes;
+    uint64_t workspace_bytes;       /* as given */
     uint64_t input_bytes;           /* tokens, targets, RoPE table */
     uint64_t parameter_bytes;       /* without bf16 copies */
     uint64_t gradient_bytes;        /* all of them at once; 0 in mode forward */
@@ -36,9 +36,9 @@ typedef struct tide_memory_model {
     uint64_t saved_per_block_bytes; /* kept by a block for backward, its input included */
     uint64_t after_forward_bytes;   /* alive after the forward phase, first step, all of the above
                                        that is there included */
-    uint64_t peak_bytes;
-    const char *peak_instant; /* static; a name of docs/memory-model.md: "cross-entropy" */
-    int64_t peak_layer;       /* -1: not in a layer */
+    uint64_t peak_bytes;            /* the largest instant of the whole run */
+    const char *peak_instant;       /* static; a name of docs/memory-model.md: "cross-entropy" */
+    int64_t peak_layer;             /* -1: not in a layer */
 } tide_memory_model;
 
 void tide_memory_model_derive(const tide_memory_model_run *run, tide_memory_model *ret_model);

@@ -35,9 +35,9 @@ typedef enum tide_matmul_kind {
 
 typedef struct tide_matmul {
     tide_matmul_kind kind;
-    tide_array out, a, b;
-    size_t m, n, k;
-    bool accumulate; /* out += instead of out = */
+    tide_array out, a, b; /* shapes by the kind */
+    size_t m, n, k;       /* each at most INT_MAX */
+    bool accumulate;      /* out += instead of out = */
 } tide_matmul;
 
 /* rstd_r = 1 / sqrt(mean_c(x_rc^2) + 1e-5); out = x * rstd * weight. */
@@ -46,7 +46,7 @@ typedef struct tide_rmsnorm_forward {
     float *rstd;       /* (R), fp32; NULL: not wanted */
     tide_array x;      /* (R, C) */
     tide_array weight; /* (C) */
-    size_t R, C;
+    size_t R, C;       /* rows, channels */
 } tide_rmsnorm_forward;
 
 /* dx (= or +=) the gradient of x; dweight = sum_r dout * x * rstd. */
@@ -58,8 +58,8 @@ typedef struct tide_rmsnorm_backward {
     tide_array weight;  /* (C) */
     const float *rstd;  /* (R) */
     float *scratch;     /* tide_ops_rmsnorm_scratch_elements(R, C) */
-    size_t R, C;
-    bool accumulate; /* dx += instead of dx = ; dweight is always written */
+    size_t R, C;        /* rows, channels */
+    bool accumulate;    /* dx += instead of dx = ; dweight is always written */
 } tide_rmsnorm_backward;
 
 /* Causal attention. q, k, v, out: (B, T, H, D), that is (R, C); scores are scaled by 1 / sqrt(D).
@@ -67,10 +67,11 @@ typedef struct tide_rmsnorm_backward {
  * naive: probs (B, H, T, T), zero above the diagonal, lse unused. */
 typedef struct tide_attention_forward {
     tide_attention kind;
-    tide_array out, q, k, v;
-    float *lse;       /* flash: written; NULL: not wanted */
-    tide_array probs; /* naive: written */
-    size_t B, T, H, D;
+    tide_array out;     /* written */
+    tide_array q, k, v; /* q and k rotated */
+    float *lse;         /* flash: written; NULL: not wanted */
+    tide_array probs;   /* naive: written */
+    size_t B, T, H, D;  /* sequences, tokens, heads, channels of a head */
 } tide_attention_forward;
 
 typedef struct tide_attention_backward {
@@ -81,7 +82,7 @@ typedef struct tide_attention_backward {
     tide_array probs;              /* naive */
     tide_array dprobs;             /* naive: (B, H, T, T) scratch, holds d probs, then d scores */
     float *scratch;                /* tide_ops_attention_scratch_elements(...) */
-    size_t B, T, H, D;
+    size_t B, T, H, D;             /* as in forward */
 } tide_attention_backward;
 
 /* Mean cross-entropy over R rows, fused with its gradient: row_losses_r = log(sum_v exp(logits_rv))
@@ -92,22 +93,25 @@ typedef struct tide_cross_entropy {
     float *row_losses;      /* (R) */
     float *loss;            /* (1): their mean */
     const int32_t *targets; /* (R), each below V */
-    size_t R, V;
+    size_t R, V;            /* rows, vocabulary */
 } tide_cross_entropy;
 
 /* One parameter of the optimizer's list, with what belongs to it. */
 typedef struct tide_parameter_arrays {
-    tide_array parameter, gradient, exp_avg,
-        exp_avg_sq; /* n_elements each; the last two unused by the norm */
-    size_t n_elements;
+    tide_array parameter, gradient; /* the norm and clipping look at the gradient alone */
+    tide_array exp_avg, exp_avg_sq; /* AdamW's first and second moment */
+    size_t n_elements;              /* of each of the four */
 } tide_parameter_arrays;
 
 /* The course's AdamW, eps beside the uncorrected square root and decay after the update (the 2025
- * edition): m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2 p = p - lr sqrt(1 - beta2^t)
- * / (1 - beta1^t) m / (sqrt(v) + eps); p = p - lr weight_decay p */
+ * edition):
+ *
+ *   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
+ *   p = p - lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps)
+ *   p = p - lr weight_decay p */
 typedef struct tide_adamw {
-    double lr, beta1, beta2, eps, weight_decay;
-    int64_t t; /* 1 for the first step */
+    double lr, beta1, beta2, eps, weight_decay; /* as above */
+    int64_t t;                                  /* 1 for the first step */
 } tide_adamw;
 
 /* 1e-3, 0.9, 0.999, 1e-8, 0.01. */
@@ -116,7 +120,7 @@ void tide_adamw_init(tide_adamw *adamw);
 /* How a new array is filled: Philox, keyed by (seed, stream, element), so the same on every device
  * and thread count. */
 typedef struct tide_random {
-    uint64_t seed;
+    uint64_t seed;   /* of the run */
     uint64_t stream; /* a number per tensor */
 } tide_random;
 
@@ -183,7 +187,7 @@ typedef struct tide_ops_table {
 struct tide_ops {
     const tide_ops_table *table; /* static */
     tide_device *device;         /* borrowed; outlives the operators */
-    tide_stream stream;
+    tide_stream stream;          /* what the operators are ordered on */
 };
 
 /* The operators of `device`'s kind. The caller closes them before the device. */

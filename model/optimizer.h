@@ -17,14 +17,14 @@ extern "C" {
 #endif
 
 typedef struct tide_optimizer {
-    tide_cache *cache;          /* borrowed; outlives the optimizer */
-    tide_recorder *recorder;    /* borrowed; NULL: no scopes */
-    tide_ops *ops;              /* borrowed; outlives the optimizer */
-    tide_adamw adamw;           /* t: steps taken so far */
-    double clip_grad_norm;      /* largest L2 norm of all gradients together; 0: no clipping */
-    tide_parameter *parameters; /* borrowed; gradient and state of each are released here and in
-                                   their owner's destructor */
-    size_t n_parameters;
+    tide_cache *cache;             /* borrowed; outlives the optimizer */
+    tide_recorder *recorder;       /* borrowed; NULL: no scopes */
+    tide_ops *ops;                 /* borrowed; outlives the optimizer */
+    tide_adamw adamw;              /* t: steps taken so far */
+    double clip_grad_norm;         /* largest L2 norm of all gradients together; 0: no clipping */
+    tide_parameter *parameters;    /* borrowed; gradient and state of each are released here and in
+                                      their owner's destructor */
+    size_t n_parameters;           /* 9 L + 3 */
     tide_parameter_arrays *arrays; /* owned; one per parameter, filled anew in each step */
     tide_tensor norm_scratch;      /* owned; allocated during clipping alone */
     tide_tensor norm;              /* owned; (1) fp32, likewise */

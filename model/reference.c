@@ -8,13 +8,13 @@
 
 /* One run of a file. */
 typedef struct check {
-    const tide_reference *reference;
-    tide_device *device;
-    tide_transformer *transformer;
-    tide_reference_report *report;
-    size_t max_rows; /* room in the report */
-    float *got;      /* owned; room for the largest result */
-    tide_reference_tolerances tolerances;
+    const tide_reference *reference;      /* borrowed; what is expected */
+    tide_device *device;                  /* borrowed; what computes */
+    tide_transformer *transformer;        /* owned */
+    tide_reference_report *report;        /* borrowed; being filled */
+    size_t max_rows;                      /* room in the report */
+    float *got;                           /* owned; room for the largest result */
+    tide_reference_tolerances tolerances; /* of the file's model */
 } check;
 
 static void add_row(check *c, const char *prefix, const char *name, double error,

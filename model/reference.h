@@ -28,7 +28,7 @@ typedef struct tide_reference tide_reference;
 
 /* What a file says about itself. */
 typedef struct tide_reference_info {
-    tide_model_config model;
+    tide_model_config model;  /* size "custom" */
     tide_precision precision; /* fp32 files are computed in float64 */
     tide_adamw adamw;         /* t 0 */
     uint64_t steps;           /* AdamW steps between "before" and "after", 100,000 at most */
@@ -45,13 +45,13 @@ void tide_reference_close(tide_reference *reference);
 const tide_reference_info *tide_reference_get_info(const tide_reference *reference);
 
 typedef struct tide_reference_run {
-    tide_device *device; /* borrowed; must compute */
-    tide_attention attention;
-    tide_recompute recompute;
+    tide_device *device;      /* borrowed; must compute */
+    tide_attention attention; /* of every block */
+    tide_recompute recompute; /* of every block */
     /* Called when the transformer stands, before its parameters are copied in: tests put a wrong
      * operator there. NULL: not called. */
     void (*prepare)(void *ctx, tide_transformer *transformer);
-    void *prepare_ctx;
+    void *prepare_ctx; /* borrowed; prepare's first argument */
 } tide_reference_run;
 
 enum { TIDE_REFERENCE_NAME = TIDE_PARAMETER_NAME + 8 };
@@ -60,7 +60,7 @@ enum { TIDE_REFERENCE_NAME = TIDE_PARAMETER_NAME + 8 };
  * p_reference against p_reference - p_before, beyond what tiny gradients explain: see
  * reference_tolerance.c. */
 typedef struct tide_reference_row {
-    char name[TIDE_REFERENCE_NAME];
+    char name[TIDE_REFERENCE_NAME]; /* as above */
     double error;     /* |got - expected| / |expected|; NAN where the result has one */
     double tolerance; /* 0 or more */
     bool ok;          /* error <= tolerance */
@@ -69,8 +69,8 @@ typedef struct tide_reference_row {
 typedef struct tide_reference_report {
     const tide_hostmem *mem;  /* borrowed; what the rows came from */
     tide_reference_row *rows; /* owned; the same rows in the same order for every run of a file */
-    size_t n_rows;
-    size_t n_failed; /* rows that are not ok */
+    size_t n_rows;            /* 3 + 3 per parameter */
+    size_t n_failed;          /* rows that are not ok */
 } tide_reference_report;
 
 /* Runs the file. TIDE_OK: every row is within its tolerance. TIDE_GATE: some are not; the report is

@@ -7,24 +7,24 @@
 
 /* The four tensors of one parameter, all n_elements fp32 in the file. */
 typedef struct tide_reference_parameter {
-    char name[TIDE_PARAMETER_NAME];
-    size_t n_elements;
-    const float *before;   /* "param/NAME" */
-    const float *gradient; /* "expect/grad/NAME" */
-    const float *after;    /* "expect/param/NAME" */
+    char name[TIDE_PARAMETER_NAME]; /* as in state_dict */
+    size_t n_elements;              /* of each below */
+    const float *before;            /* "param/NAME" */
+    const float *gradient;          /* "expect/grad/NAME" */
+    const float *after;             /* "expect/param/NAME" */
 } tide_reference_parameter;
 
 struct tide_reference {
-    const tide_hostmem *mem; /* borrowed; what everything here came from */
-    tide_safetensors *file;  /* owned; what the pointers below point into */
-    tide_reference_info info;
+    const tide_hostmem *mem;              /* borrowed; what everything here came from */
+    tide_safetensors *file;               /* owned; what the pointers below point into */
+    tide_reference_info info;             /* the file's metadata */
     tide_reference_parameter *parameters; /* owned; in the transformer's order */
-    size_t n_parameters;
-    const int32_t *tokens;  /* (B, T) */
-    const int32_t *targets; /* (B, T) */
-    const float *logits;    /* (B, T, V) */
-    double loss;
-    double loss_after;
+    size_t n_parameters;                  /* 9 L + 3 */
+    const int32_t *tokens;                /* (B, T) */
+    const int32_t *targets;               /* (B, T) */
+    const float *logits;                  /* (B, T, V) */
+    double loss;                          /* of the first step */
+    double loss_after;                    /* after the steps */
 };
 
 /* reference_tolerance.c */

@@ -17,19 +17,19 @@ enum { LENGTH_BYTES = 8, MAX_HEADER_BYTES = 4 << 20, MAX_TENSORS = 1 << 13, MAX_
 
 /* One key of the metadata. */
 typedef struct text_pair {
-    const char *key;
-    const char *text;
+    const char *key;  /* in the file's arena */
+    const char *text; /* in the file's arena */
 } text_pair;
 
 struct tide_safetensors {
-    const tide_hostmem *mem; /* borrowed; what everything here came from */
-    tide_arena arena;        /* names, tables */
-    char *data;              /* owned; all tensors, n_data_bytes */
-    size_t n_data_bytes;
+    const tide_hostmem *mem;  /* borrowed; what everything here came from */
+    tide_arena arena;         /* names, tables */
+    char *data;               /* owned; all tensors, n_data_bytes */
+    size_t n_data_bytes;      /* the file's length less its header */
     tide_safetensor *tensors; /* in the arena */
-    size_t n_tensors;
-    text_pair *pairs; /* in the arena */
-    size_t n_pairs;
+    size_t n_tensors;         /* read so far */
+    text_pair *pairs;         /* in the arena */
+    size_t n_pairs;           /* read so far */
 };
 
 void tide_safetensors_close(tide_safetensors *file) {

@@ -23,14 +23,14 @@ size_t tide_dtype_bytes(tide_dtype dtype);
 /* What operators work on: a typed pointer on the device. On virtual it must never be dereferenced.
  * Passed by value. */
 typedef struct tide_array {
-    void *data; /* borrowed from the tensor */
-    tide_dtype dtype;
+    void *data;       /* borrowed from the tensor */
+    tide_dtype dtype; /* of each element */
 } tide_array;
 
 typedef struct tide_tensor {
-    uint64_t address; /* owned block of the cache; 0: not allocated */
-    size_t n_elements;
-    tide_array array; /* of the same block; data NULL while not allocated */
+    uint64_t address;  /* owned block of the cache; 0: not allocated */
+    size_t n_elements; /* as last allocated */
+    tide_array array;  /* of the same block; data NULL while not allocated */
 } tide_tensor;
 
 /* Allocates n_elements of dtype with the tag (category, name). The tensor must not be allocated. */

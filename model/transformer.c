@@ -160,10 +160,6 @@ tide_status tide_transformer_end_step(tide_transformer *t, tide_error *error) {
     return tide_optimizer_release_gradients(&t->optimizer, error);
 }
 
-const tide_transformer_config *tide_transformer_get_config(const tide_transformer *t) {
-    return &t->config;
-}
-
 tide_ops *tide_transformer_ops(const tide_transformer *t) {
     return t->ops;
 }

@@ -37,10 +37,10 @@ extern "C" {
 typedef struct tide_transformer tide_transformer;
 
 typedef struct tide_transformer_config {
-    tide_model_config model;
-    tide_precision precision;
-    tide_attention attention;
-    tide_recompute recompute;
+    tide_model_config model;  /* with batch and context */
+    tide_precision precision; /* one that the device computes */
+    tide_attention attention; /* of every block */
+    tide_recompute recompute; /* of every block */
     bool keep_for_backward; /* true: forward keeps what backward needs; false: it keeps nothing, and
                                only forward and end_step may be called */
     double clip_grad_norm;  /* largest L2 norm of all gradients together; 0: no clipping */
@@ -83,7 +83,6 @@ TIDE_NODISCARD tide_status tide_transformer_end_step(tide_transformer *transform
                                                      tide_error *error);
 
 /* Everything below is valid until the transformer is destroyed. */
-const tide_transformer_config *tide_transformer_get_config(const tide_transformer *transformer);
 tide_ops *tide_transformer_ops(const tide_transformer *transformer);
 size_t tide_transformer_n_parameters(const tide_transformer *transformer);
 /* Row i of the table (parameters.h): name, shape, value, gradient, AdamW state. NULL past the last.

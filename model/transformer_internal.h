@@ -9,17 +9,17 @@
 #include "model/transformer.h"
 
 struct tide_transformer {
-    tide_transformer_config config;
-    tide_cache *cache;          /* borrowed; outlives the transformer */
-    tide_recorder *recorder;    /* borrowed; NULL: no scopes */
-    tide_ops *ops;              /* owned */
-    size_t R;                   /* rows: B * T */
-    tide_dtype parameter_type;  /* of parameters, gradients and optimizer state */
-    bool copies_weights;        /* bf16-mixed: GEMMs read bf16 copies of the weights */
-    tide_parameter *parameters; /* owned; n_parameters rows, each with its tensors */
-    size_t n_parameters;        /* 9 L + 3 */
-    tide_optimizer optimizer;
-    tide_activations activations;
+    tide_transformer_config config; /* as given */
+    tide_cache *cache;              /* borrowed; outlives the transformer */
+    tide_recorder *recorder;        /* borrowed; NULL: no scopes */
+    tide_ops *ops;                  /* owned */
+    size_t R;                       /* rows: B * T */
+    tide_dtype parameter_type;      /* of parameters, gradients and optimizer state */
+    bool copies_weights;            /* bf16-mixed: GEMMs read bf16 copies of the weights */
+    tide_parameter *parameters;     /* owned; n_parameters rows, each with its tensors */
+    size_t n_parameters;            /* 9 L + 3 */
+    tide_optimizer optimizer;       /* borrows the parameters */
+    tide_activations activations;   /* what a step makes */
     tide_tensor workspace; /* owned; the GEMM library's; not allocated where it wants none */
     tide_tensor tokens;    /* owned; (B, T) int32 */
     tide_tensor targets;   /* owned; (B, T) int32 */
@@ -72,12 +72,13 @@ TIDE_NODISCARD tide_status tide_gradient_alloc(tide_transformer *t, size_t i, ti
 
 /* norm.c: RMSNorm of the residual stream, forward and backward. */
 typedef struct tide_norm_slots {
-    const char *scope; /* operator's name */
-    size_t parameter;  /* index of its weight */
-    size_t layer;      /* of the slots below, x excepted */
-    tide_slot x;       /* input */
-    size_t x_layer;
-    tide_slot out, rstd, dout, scratch;
+    const char *scope;       /* operator's name */
+    size_t parameter;        /* index of its weight */
+    size_t layer;            /* of the slots below, x excepted */
+    tide_slot x;             /* input, of the residual stream */
+    size_t x_layer;          /* of x */
+    tide_slot out, rstd;     /* made by forward */
+    tide_slot dout, scratch; /* of backward */
 } tide_norm_slots;
 
 /* Allocates out, and rstd if wanted. */
@@ -94,6 +95,9 @@ tide_norm_slots tide_ln_final_slots(const tide_transformer *t);
 /* block_forward.c, block_backward.c */
 TIDE_NODISCARD tide_status tide_block_forward(tide_transformer *t, size_t layer,
                                               tide_block_keep keep, tide_error *error);
+/* RoPE of q or k in place; `inverse` for their gradients. */
+TIDE_NODISCARD tide_status tide_block_rotate(tide_transformer *t, size_t layer, tide_slot slot,
+                                             bool inverse, tide_error *error);
 /* Everything that the block's forward kept is there; the gradient of the residual stream is that of
  * its output, and becomes that of its input. */
 TIDE_NODISCARD tide_status tide_block_backward(tide_transformer *t, size_t layer,

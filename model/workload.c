@@ -17,7 +17,7 @@ typedef struct interval {
 } interval;
 
 struct tide_workload {
-    tide_workload_config config;
+    tide_workload_config config;   /* as given */
     const tide_hostmem *mem;       /* borrowed; the cache's */
     tide_cache *cache;             /* borrowed; outlives the workload */
     tide_recorder *recorder;       /* borrowed; NULL: no scopes */

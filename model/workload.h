@@ -23,19 +23,19 @@ extern "C" {
 #endif
 
 typedef struct tide_workload_config {
-    tide_model_config model;
-    tide_mode mode;
-    bool keep_graph; /* forward mode: keep what backward would need until the end of the step */
-    tide_precision precision;
-    tide_attention attention;
-    tide_recompute recompute;
-    double clip_grad_norm; /* 0: no clipping */
-    uint64_t seed;
-    size_t warmup_steps;
-    size_t steps; /* measured steps, at least 1 */
-    tide_adamw adamw;
+    tide_model_config model;  /* with batch and context */
+    tide_mode mode;           /* which phases a step has */
+    bool keep_graph;          /* forward mode: keep what backward would need to the end of a step */
+    tide_precision precision; /* one that the device computes */
+    tide_attention attention; /* of every block */
+    tide_recompute recompute; /* of every block */
+    double clip_grad_norm;    /* largest L2 norm of all gradients together; 0: no clipping */
+    uint64_t seed;            /* of parameters, tokens and targets */
+    size_t warmup_steps;      /* steps before the measured ones; not among the samples */
+    size_t steps;             /* measured steps, at least 1 */
+    tide_adamw adamw;         /* t 0 */
     void (*progress)(void *ctx, size_t n_done, size_t n_total); /* after each step; NULL: none */
-    void *progress_ctx;
+    void *progress_ctx;                                         /* borrowed; progress' first */
 } tide_workload_config;
 
 /* size small, mode train, fp32, flash, 5 warm-up and 10 measured steps. */

@@ -9,10 +9,11 @@
 
 /* The factors of one step, computed in double. */
 typedef struct factors {
-    float beta1, one_minus_beta1, beta2, one_minus_beta2;
-    float step; /* lr with both bias corrections */
-    float eps;
-    float decay; /* lr weight_decay */
+    float beta1, one_minus_beta1; /* of m */
+    float beta2, one_minus_beta2; /* of v */
+    float step;                   /* lr with both bias corrections */
+    float eps;                    /* beside the uncorrected sqrt(v) */
+    float decay;                  /* lr weight_decay */
 } factors;
 
 static factors make_factors(const tide_adamw *adamw) {

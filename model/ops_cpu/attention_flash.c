@@ -24,13 +24,14 @@ enum {
 /* Where one head of one sequence lies. */
 typedef struct head_arrays {
     const float *q, *k, *v; /* (T, D), C elements from row to row */
-    size_t T, D, C;
-    float scale; /* 1 / sqrt(D) */
+    size_t T, D, C;         /* tokens, channels of the head, of all heads */
+    float scale;            /* 1 / sqrt(D) */
 } head_arrays;
 
 /* Queries t0 .. t0 + n_t and keys s0 .. s0 + n_s. */
 typedef struct tile_range {
-    size_t t0, n_t, s0, n_s;
+    size_t t0, n_t; /* n_t at most TILE */
+    size_t s0, n_s; /* n_s at most TILE */
 } tile_range;
 
 static size_t tile_length(size_t begin, size_t T) {
@@ -69,8 +70,8 @@ static double exponentials(float *row, size_t n, size_t n_s, float max) {
 
 /* Running maximum and sum of a tile's queries. */
 typedef struct running {
-    float max[TILE];
-    double sum[TILE];
+    float max[TILE];  /* of scores */
+    double sum[TILE]; /* of exp(score - max) */
 } running;
 
 /* Scores to P, and what is there already rescaled to the new maximum. */

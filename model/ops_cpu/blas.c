@@ -14,9 +14,9 @@ enum { CBLAS_ROW_MAJOR = 101, CBLAS_NO_TRANSPOSE = 111, CBLAS_TRANSPOSE = 112 };
 
 /* The functions used, as OpenBLAS declares them. */
 typedef struct openblas_functions {
-    tide_sgemm_function sgemm;
-    char *(*get_config)(void); /* "OpenBLAS 0.3.21 NO_LAPACKE ... MAX_THREADS=64" */
-    void (*set_num_threads)(int n_threads);
+    tide_sgemm_function sgemm;              /* cblas_sgemm */
+    char *(*get_config)(void);              /* "OpenBLAS 0.3.21 NO_LAPACKE ... MAX_THREADS=64" */
+    void (*set_num_threads)(int n_threads); /* of a call; process-wide */
 } openblas_functions;
 
 /* ISO C has no cast from void * to a function pointer; POSIX promises that the bits are the same.

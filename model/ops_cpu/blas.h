@@ -31,16 +31,16 @@ TIDE_NODISCARD tide_status tide_blas_open(tide_blas *ret_blas, tide_error *error
 /* c (m, n) = alpha op(a) op(b) + beta c, op by the kind as in ops.h; beta 0 does not read c.
  * Leading dimensions in elements. Every number is at most INT_MAX. */
 typedef struct tide_gemm {
-    tide_matmul_kind kind;
-    size_t m, n, k;
-    float alpha;
-    const float *a;
-    size_t lda; /* elements from row to row of a as stored */
-    const float *b;
-    size_t ldb;
-    float beta;
-    float *c;
-    size_t ldc;
+    tide_matmul_kind kind; /* which of a and b is transposed */
+    size_t m, n, k;        /* of the product: (m, k) times (k, n) */
+    float alpha;           /* factor of the product */
+    const float *a;        /* borrowed, as b and c */
+    size_t lda;            /* elements from row to row of a as stored */
+    const float *b;        /* must not overlap c */
+    size_t ldb;            /* of b, likewise */
+    float beta;            /* factor of what c held */
+    float *c;              /* (m, n), written */
+    size_t ldc;            /* of c, likewise */
 } tide_gemm;
 
 /* Any thread; inside an OpenMP region the thread has called tide_blas_enter before. */

@@ -13,11 +13,11 @@
 #include "model/workload.h"
 
 typedef struct recorded_run {
-    tide_device *device;
+    tide_device *device; /* all owned */
     tide_recorder *recorder;
     tide_cache *cache;
-    tide_workload_result result;
-    tide_cache_state state; /* after the run, before anything of it was released */
+    tide_workload_result result; /* samples of the run */
+    tide_cache_state state;      /* after the run, before anything of it was released */
 } recorded_run;
 
 /* Runs it; `expected` is what tide_workload_run must return. `limit_bytes`: reserved bytes at most.
