@@ -80,11 +80,7 @@ static const char *label_of(const tide_operands *files, size_t i, bool strips) {
 
 /* Replaces the snapshot's file by one without private texts, beside the report. */
 static tide_status strip(view_work *work, size_t i, const char *report, tide_error *error) {
-    int n = snprintf(work->stripped[i], TIDE_PATH_BYTES, "%s.%zu.json.gz", report, i);
-    if (n < 0 || n >= TIDE_PATH_BYTES) {
-        work->stripped[i][0] = '\0';
-        return tide_fail(error, TIDE_LIMIT, "the name of the report is too long");
-    }
+    TIDE_TRY(tide_file_make_temporary(report, work->stripped[i], error));
     TIDE_TRY(tide_snapshot_strip_private(work->snapshots[i]));
     TIDE_TRY(tide_snapshot_save(work->snapshots[i], work->stripped[i], error));
     work->runs[i].path = work->stripped[i];

@@ -28,20 +28,28 @@ static tide_status cannot_write(const char *path, int reason, tide_error *error)
                      strerror(reason));
 }
 
+tide_status tide_file_make_temporary(const char *path, char ret_path[TIDE_PATH_BYTES],
+                                     tide_error *error) {
+    char name[TIDE_PATH_BYTES];
+    int n = snprintf(name, sizeof(name), "%s.XXXXXX", path);
+    if (n < 0 || n >= TIDE_PATH_BYTES) {
+        return cannot_write(path, ENAMETOOLONG, error);
+    }
+    int file = mkstemp(name);
+    if (file < 0) {
+        return cannot_write(path, errno, error);
+    }
+    close(file);
+    memcpy(ret_path, name, sizeof(name));
+    return TIDE_OK;
+}
+
 tide_status tide_file_check_writable(const char *path, tide_error *error) {
     if (tide_file_is_folder(path)) {
         return cannot_write(path, EISDIR, error);
     }
     char trial[TIDE_PATH_BYTES];
-    int n = snprintf(trial, sizeof(trial), "%s.XXXXXX", path);
-    if (n < 0 || (size_t)n >= sizeof(trial)) {
-        return cannot_write(path, ENAMETOOLONG, error);
-    }
-    int file = mkstemp(trial);
-    if (file < 0) {
-        return cannot_write(path, errno, error);
-    }
-    close(file);
+    TIDE_TRY(tide_file_make_temporary(path, trial, error));
     unlink(trial);
     return TIDE_OK;
 }
