@@ -154,23 +154,34 @@ static bool nearly_equal(const tide_compare_run *base, const tide_compare_run *o
     return difference <= bound && difference >= -bound;
 }
 
+/* "The peak is set by AdamW state (2.00 GiB of 3.00 GiB) in the optimizer phase in both: X cannot
+ * lower it (...)"; short where an earlier clause has described the base. */
+static void say_nearly_equal(words *to, const tide_compare_run *base, const tide_compare_run *other,
+                             bool base_is_known) {
+    if (base->dominant != other->dominant) {
+        say(to, "The peak is set by %s with %s and by %s with %s, at nearly the same height (",
+            category_words(base, base->dominant), base->name,
+            category_words(other, other->dominant), other->name);
+    } else if (base_is_known) {
+        say(to, "%s cannot lower the peak, set by %s there too (", other->name,
+            category_words(other, other->dominant));
+    } else {
+        say(to, "The peak is set by ");
+        say_dominant(to, base);
+        say_phase(to, base);
+        say(to, " in both: %s cannot lower it (", other->name);
+    }
+    say_bytes(to, base->allocated_bytes);
+    say(to, " with %s, ", base->name);
+    say_bytes(to, other->allocated_bytes);
+    say(to, " with %s).", other->name);
+}
+
 /* Both runs ended well. */
-static void say_completed(words *to, const tide_compare_run *base, const tide_compare_run *other) {
+static void say_completed(words *to, const tide_compare_run *base, const tide_compare_run *other,
+                          bool base_is_known) {
     if (nearly_equal(base, other)) {
-        if (base->dominant == other->dominant) {
-            say(to, "The peak is set by ");
-            say_dominant(to, base);
-            say_phase(to, base);
-            say(to, " in both: %s cannot lower it (", other->name);
-        } else {
-            say(to, "The peak is set by %s with %s and by %s with %s, at nearly the same height (",
-                category_words(base, base->dominant), base->name,
-                category_words(other, other->dominant), other->name);
-        }
-        say_bytes(to, base->allocated_bytes);
-        say(to, " with %s, ", base->name);
-        say_bytes(to, other->allocated_bytes);
-        say(to, " with %s).", other->name);
+        say_nearly_equal(to, base, other, base_is_known);
         return;
     }
     bool lower = other->allocated_bytes < base->allocated_bytes;
@@ -214,16 +225,29 @@ static void say_oom(words *to, const tide_compare_run *run) {
     say_dominant(to, run);
 }
 
-/* One of the two ran out of memory. */
-static void say_one_fits(words *to, const tide_compare_run *base, const tide_compare_run *other) {
-    const tide_compare_run *fits = base->is_oom ? other : base;
-    const tide_compare_run *stopped = base->is_oom ? base : other;
-    say_oom(to, stopped);
-    say(to, "; %s peaks at ", fits->name);
-    say_bytes(to, fits->allocated_bytes);
+/* "bf16-mixed peaks at 3.00 GiB, set by activations (2.00 GiB of 3.00 GiB) in the backward phase"
+ */
+static void say_peak(words *to, const tide_compare_run *run) {
+    say(to, "%s peaks at ", run->name);
+    say_bytes(to, run->allocated_bytes);
     say(to, ", set by ");
-    say_dominant(to, fits);
-    say_phase(to, fits);
+    say_dominant(to, run);
+    say_phase(to, run);
+}
+
+/* What became of one run, compared with nothing. */
+static void say_outcome(words *to, const tide_compare_run *run) {
+    if (run->device == NULL) {
+        say(to, "%s records no device", run->name);
+    } else if (run->is_oom) {
+        say_oom(to, run);
+    } else {
+        say_peak(to, run);
+    }
+}
+
+/* What the run that fits has less of. */
+static void say_less(words *to, const tide_compare_run *fits, const tide_compare_run *stopped) {
     int less = largest_shrinking(stopped, fits);
     if (less >= 0) {
         say(to, ": ");
@@ -232,36 +256,135 @@ static void say_one_fits(words *to, const tide_compare_run *base, const tide_com
         say_bytes(to, stopped->category_bytes[less]);
         say(to, " when %s ran out", stopped->name);
     }
+}
+
+/* One of the two ran out of memory. */
+static void say_one_fits(words *to, const tide_compare_run *base, const tide_compare_run *other,
+                         bool base_is_known) {
+    const tide_compare_run *fits = base->is_oom ? other : base;
+    const tide_compare_run *stopped = base->is_oom ? base : other;
+    if (stopped == other || !base_is_known) {
+        say_oom(to, stopped);
+    }
+    say(to, "%s", base_is_known ? "" : "; ");
+    if (fits == other || !base_is_known) {
+        say_peak(to, fits);
+        say_less(to, fits, stopped);
+    }
     say(to, ".");
 }
 
-static void say_pair(words *to, const tide_compare_run *base, const tide_compare_run *other) {
-    if (base->device == NULL || other->device == NULL) {
-        say(to, "%s records no device.", base->device == NULL ? base->name : other->name);
-    } else if (!base->is_oom && !other->is_oom) {
-        say_completed(to, base, other);
+/* `base_is_known`: an earlier clause has said what became of the base. Both have a device. */
+static void say_pair(words *to, const tide_compare_run *base, const tide_compare_run *other,
+                     bool base_is_known) {
+    if (!base->is_oom && !other->is_oom) {
+        say_completed(to, base, other, base_is_known);
     } else if (base->is_oom && other->is_oom) {
-        say_oom(to, base);
-        say(to, "; ");
+        if (!base_is_known) {
+            say_oom(to, base);
+            say(to, "; ");
+        }
         say_oom(to, other);
         say(to, ".");
     } else {
-        say_one_fits(to, base, other);
+        say_one_fits(to, base, other, base_is_known);
     }
 }
 
+/* The only run. */
 static void say_single(words *to, const tide_compare_run *run) {
-    if (run->device == NULL) {
-        say(to, "%s records no device.", run->name);
-    } else if (run->is_oom) {
-        say_oom(to, run);
-        say(to, ".");
+    if (run->device == NULL || run->is_oom) {
+        say_outcome(to, run);
     } else {
         say(to, "The peak is set by ");
         say_dominant(to, run);
         say_phase(to, run);
-        say(to, ".");
     }
+    say(to, ".");
+}
+
+/* ---- runs of other workloads than the base's: what became of them, and no comparison ---- */
+
+/* What makes a workload; the settings of a run that are left may be compared. */
+enum { IN_MODEL = 1, IN_CONTEXT = 2, IN_BATCH = 4, IN_MODE = 8 };
+
+/* In what the workloads of two runs differ; 0: they are the same. */
+static unsigned workload_difference(const tide_compare_run *one, const tide_compare_run *other) {
+    const tide_snapshot_run *a = &one->snapshot->run;
+    const tide_snapshot_run *b = &other->snapshot->run;
+    bool same_model = a->model.d_model == b->model.d_model && a->model.d_ff == b->model.d_ff &&
+                      a->model.n_layers == b->model.n_layers &&
+                      a->model.n_heads == b->model.n_heads &&
+                      a->model.vocab_size == b->model.vocab_size;
+    return (same_model ? 0U : IN_MODEL) |
+           (a->context_length == b->context_length ? 0U : IN_CONTEXT) |
+           (a->batch_size == b->batch_size ? 0U : IN_BATCH) |
+           (strcmp(a->mode, b->mode) == 0 ? 0U : IN_MODE);
+}
+
+/* "model, context" */
+static void say_difference(words *to, unsigned difference) {
+    static const char *const NAMES[] = {"model", "context", "batch", "mode"};
+    const char *before = "";
+    for (unsigned i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        if ((difference >> i & 1U) != 0) {
+            say(to, "%s%s", before, NAMES[i]);
+            before = ", ";
+        }
+    }
+}
+
+/* The runs that do not share the base's workload. `n_shared`: those beside the base that do; where
+ * there are none, nothing has been said of the base yet. */
+static void say_other_workloads(words *to, const tide_compare *compare, size_t n_shared) {
+    const tide_compare_run *base = &compare->runs[0];
+    unsigned difference = 0;
+    for (size_t i = 1; i < compare->n_runs; i++) {
+        difference |= workload_difference(base, &compare->runs[i]);
+    }
+    if (difference == 0) {
+        return;
+    }
+    if (n_shared > 0) {
+        say(to, " Not compared, as the workload is another (");
+    } else {
+        say(to, "The runs are different workloads (");
+    }
+    say_difference(to, difference);
+    bool one = (difference & (difference - 1)) == 0;
+    say(to, "%s): ", n_shared > 0 ? "" : one ? " differs" : " differ");
+    const char *before = "";
+    for (size_t i = n_shared > 0 ? 1 : 0; i < compare->n_runs; i++) {
+        if (i == 0 || workload_difference(base, &compare->runs[i]) != 0) {
+            say(to, "%s", before);
+            say_outcome(to, &compare->runs[i]);
+            before = "; ";
+        }
+    }
+    say(to, ".");
+}
+
+/* The runs that share the base's workload, each against it. Returns how many they are. */
+static size_t say_shared_workload(words *to, const tide_compare *compare) {
+    const tide_compare_run *base = &compare->runs[0];
+    size_t n_shared = 0;
+    bool base_is_known = false;
+    for (size_t i = 1; i < compare->n_runs; i++) {
+        const tide_compare_run *other = &compare->runs[i];
+        if (workload_difference(base, other) != 0) {
+            continue;
+        }
+        say(to, "%s", n_shared > 0 ? " " : "");
+        if (base->device == NULL || other->device == NULL) {
+            say_outcome(to, base->device == NULL && !base_is_known ? base : other);
+            say(to, ".");
+        } else {
+            say_pair(to, base, other, base_is_known);
+        }
+        base_is_known = base_is_known || base->device == NULL || other->device != NULL;
+        n_shared++;
+    }
+    return n_shared;
 }
 
 const char *tide_compare_sentence(tide_compare *compare) {
@@ -271,10 +394,8 @@ const char *tide_compare_sentence(tide_compare *compare) {
     }
     if (compare->n_runs == 1) {
         say_single(&to, &compare->runs[0]);
+        return to.text;
     }
-    for (size_t i = 1; i < compare->n_runs; i++) {
-        say(&to, "%s", i > 1 ? " " : "");
-        say_pair(&to, &compare->runs[0], &compare->runs[i]);
-    }
+    say_other_workloads(&to, compare, say_shared_workload(&to, compare));
     return to.text;
 }

@@ -23,6 +23,8 @@ typedef struct made_run {
     uint64_t oom_bytes; /* asked for; 0: the run completes */
     uint32_t scope;     /* of the last event: 1 optimizer > adamw, 3 backward > attention */
     double step_ms;     /* 0: not computed */
+    int64_t context;    /* tokens of a sequence */
+    int64_t d_model;
 } made_run;
 
 static const char *const STRINGS[] = {"optimizer", "adamw", "backward", "attention"};
@@ -78,6 +80,8 @@ static tide_snapshot *make(const made_run *of) {
     made->events = events;
     made->n_events = n;
     made->run.precision = of->precision;
+    made->run.context_length = of->context;
+    made->run.model.d_model = of->d_model;
     made->run.outcome = of->oom_bytes > 0 ? "oom" : "completed";
     return made;
 }
@@ -119,9 +123,14 @@ static void assert_sentence(const made_run *runs, const char *expected) {
 
 static void figures_stand_side_by_side(void **state) {
     (void)state;
-    const made_run runs[] = {
-        {"fp32", {[TIDE_PARAMETER] = GIB, [TIDE_ACTIVATION] = 3 * GIB}, 0, 3, 20.0},
-        {"bf16-mixed", {[TIDE_PARAMETER] = 2 * GIB, [TIDE_ACTIVATION] = GIB}, 0, 3, 5.0}};
+    const made_run runs[] = {{"fp32",
+                              {[TIDE_PARAMETER] = GIB, [TIDE_ACTIVATION] = 3 * GIB},
+                              .scope = 3,
+                              .step_ms = 20.0},
+                             {"bf16-mixed",
+                              {[TIDE_PARAMETER] = 2 * GIB, [TIDE_ACTIVATION] = GIB},
+                              .scope = 3,
+                              .step_ms = 5.0}};
     comparison of = compare_runs(runs, 2);
     const tide_compare_run *base = &of.compare->runs[0];
     const tide_compare_run *other = &of.compare->runs[1];
@@ -141,9 +150,9 @@ static void figures_stand_side_by_side(void **state) {
 
 static void equal_runs_go_by_their_labels(void **state) {
     (void)state;
-    const made_run runs[] = {{"fp32", {[TIDE_PARAMETER] = GIB}, 0, 1, 0.0},
-                             {"fp32", {[TIDE_PARAMETER] = GIB}, 0, 1, 0.0},
-                             {"tf32", {[TIDE_PARAMETER] = GIB}, 0, 1, 0.0}};
+    const made_run runs[] = {{"fp32", {[TIDE_PARAMETER] = GIB}, .scope = 1},
+                             {"fp32", {[TIDE_PARAMETER] = GIB}, .scope = 1},
+                             {"tf32", {[TIDE_PARAMETER] = GIB}, .scope = 1}};
     comparison of = compare_runs(runs, 3);
     assert_string_equal(of.compare->runs[0].name, "a.json.gz");
     assert_string_equal(of.compare->runs[2].name, "c.json.gz");
@@ -155,8 +164,8 @@ static void a_peak_that_stays(void **state) {
     (void)state;
     assert_sentence(
         (const made_run[]){
-            {"fp32", {[TIDE_PARAMETER] = GIB, [TIDE_OPTIMIZER_STATE] = 2 * GIB}, 0, 1, 0.0},
-            {"bf16-mixed", {[TIDE_PARAMETER] = GIB, [TIDE_OPTIMIZER_STATE] = 2 * GIB}, 0, 1, 0.0}},
+            {"fp32", {[TIDE_PARAMETER] = GIB, [TIDE_OPTIMIZER_STATE] = 2 * GIB}, .scope = 1},
+            {"bf16-mixed", {[TIDE_PARAMETER] = GIB, [TIDE_OPTIMIZER_STATE] = 2 * GIB}, .scope = 1}},
         "The peak is set by AdamW state (2.00 GiB of 3.00 GiB) in the optimizer phase in both: "
         "bf16-mixed cannot lower it (3.00 GiB with fp32, 3.00 GiB with bf16-mixed).");
 }
@@ -165,8 +174,10 @@ static void a_peak_that_falls(void **state) {
     (void)state;
     assert_sentence(
         (const made_run[]){
-            {"fp32", {[TIDE_PARAMETER] = GIB, [TIDE_ACTIVATION] = 3 * GIB}, 0, 3, 0.0},
-            {"bf16-mixed", {[TIDE_PARAMETER] = GIB + GIB / 2, [TIDE_ACTIVATION] = GIB}, 0, 3, 0.0}},
+            {"fp32", {[TIDE_PARAMETER] = GIB, [TIDE_ACTIVATION] = 3 * GIB}, .scope = 3},
+            {"bf16-mixed",
+             {[TIDE_PARAMETER] = GIB + GIB / 2, [TIDE_ACTIVATION] = GIB},
+             .scope = 3}},
         "bf16-mixed lowers the peak by 37.5 %, from 4.00 GiB to 2.50 GiB: there activations take "
         "2.00 GiB less, parameters 512.00 MiB more; it is set by activations with fp32 and by "
         "parameters with bf16-mixed.");
@@ -176,12 +187,10 @@ static void a_peak_that_rises_and_moves(void **state) {
     (void)state;
     assert_sentence(
         (const made_run[]){
-            {"fp32", {[TIDE_OPTIMIZER_STATE] = 4 * GIB, [TIDE_GRADIENT] = GIB}, 0, 1, 0.0},
+            {"fp32", {[TIDE_OPTIMIZER_STATE] = 4 * GIB, [TIDE_GRADIENT] = GIB}, .scope = 1},
             {"bf16-mixed",
              {[TIDE_OPTIMIZER_STATE] = 4 * GIB, [TIDE_ACTIVATION] = 2 * GIB},
-             0,
-             3,
-             0.0}},
+             .scope = 3}},
         "The peak is set by AdamW state in both: bf16-mixed cannot lower it and raises it by "
         "20.0 %, from 5.00 GiB to 6.00 GiB: there activations take 2.00 GiB more, gradients "
         "1.00 GiB less; it moves from optimizer > adamw to backward > attention.");
@@ -191,8 +200,11 @@ static void a_base_that_does_not_fit(void **state) {
     (void)state;
     assert_sentence(
         (const made_run[]){
-            {"fp32", {[TIDE_PARAMETER] = GIB, [TIDE_ACTIVATION] = 4 * GIB}, GIB, 3, 0.0},
-            {"bf16-mixed", {[TIDE_PARAMETER] = GIB, [TIDE_ACTIVATION] = 2 * GIB}, 0, 3, 0.0}},
+            {"fp32",
+             {[TIDE_PARAMETER] = GIB, [TIDE_ACTIVATION] = 4 * GIB},
+             .oom_bytes = GIB,
+             .scope = 3},
+            {"bf16-mixed", {[TIDE_PARAMETER] = GIB, [TIDE_ACTIVATION] = 2 * GIB}, .scope = 3}},
         "fp32 does not fit: it asked for 1.00 GiB with 100.00 MiB free in the backward phase, most "
         "of what it had allocated being activations (4.00 GiB of 5.00 GiB); bf16-mixed peaks at "
         "3.00 GiB, set by activations (2.00 GiB of 3.00 GiB) in the backward phase: 2.00 GiB of "
@@ -201,9 +213,9 @@ static void a_base_that_does_not_fit(void **state) {
 
 static void another_that_does_not_fit(void **state) {
     (void)state;
-    const made_run runs[] = {{"fp32", {[TIDE_PARAMETER] = GIB}, 0, 1, 0.0},
-                             {"tf32", {[TIDE_PARAMETER] = GIB}, GIB, 1, 0.0},
-                             {"bf16-true", {[TIDE_PARAMETER] = GIB / 2}, 0, 1, 0.0}};
+    const made_run runs[] = {{"fp32", {[TIDE_PARAMETER] = GIB}, .scope = 1},
+                             {"tf32", {[TIDE_PARAMETER] = GIB}, .oom_bytes = GIB, .scope = 1},
+                             {"bf16-true", {[TIDE_PARAMETER] = GIB / 2}, .scope = 1}};
     comparison of = compare_runs(runs, 3);
     assert_string_equal(
         of.compare->sentence,
@@ -218,18 +230,90 @@ static void another_that_does_not_fit(void **state) {
 
 static void neither_fits(void **state) {
     (void)state;
-    comparison of =
-        compare_runs((const made_run[]){{"fp32", {[TIDE_PARAMETER] = GIB}, GIB, 1, 0.0},
-                                        {"bf16-mixed", {[TIDE_GRADIENT] = GIB}, 2 * GIB, 3, 0.0}},
-                     2);
+    comparison of = compare_runs(
+        (const made_run[]){
+            {"fp32", {[TIDE_PARAMETER] = GIB}, .oom_bytes = GIB, .scope = 1},
+            {"bf16-mixed", {[TIDE_GRADIENT] = GIB}, .oom_bytes = 2 * GIB, .scope = 3}},
+        2);
     assert_non_null(strstr(of.compare->sentence, "fp32 does not fit: it asked for 1.00 GiB"));
     assert_non_null(strstr(of.compare->sentence, "; bf16-mixed does not fit: it asked for 2.00"));
     finish(&of);
 }
 
+/* The base is described once, however many runs stand beside it. */
+static void the_base_is_described_once(void **state) {
+    (void)state;
+    comparison of = compare_runs(
+        (const made_run[]){{"fp32", {[TIDE_ACTIVATION] = 4 * GIB}, .oom_bytes = GIB, .scope = 3},
+                           {"bf16-mixed", {[TIDE_ACTIVATION] = 2 * GIB}, .scope = 3},
+                           {"bf16-true", {[TIDE_PARAMETER] = GIB}, .scope = 1}},
+        3);
+    assert_string_equal(
+        of.compare->sentence,
+        "fp32 does not fit: it asked for 1.00 GiB with 100.00 MiB free in the backward phase, most "
+        "of what it had allocated being activations (4.00 GiB of 4.00 GiB); bf16-mixed peaks at "
+        "2.00 GiB, set by activations (2.00 GiB of 2.00 GiB) in the backward phase: 2.00 GiB of "
+        "activations against 4.00 GiB when fp32 ran out. bf16-true peaks at 1.00 GiB, set by "
+        "parameters (1.00 GiB of 1.00 GiB) in the optimizer phase: 0 B of activations against "
+        "4.00 GiB when fp32 ran out.");
+    finish(&of);
+    of = compare_runs((const made_run[]){{"fp32", {[TIDE_PARAMETER] = GIB}, .scope = 1},
+                                         {"tf32", {[TIDE_PARAMETER] = GIB}, .scope = 1},
+                                         {"bf16-mixed", {[TIDE_PARAMETER] = GIB}, .scope = 1}},
+                      3);
+    assert_string_equal(
+        of.compare->sentence,
+        "The peak is set by parameters (1.00 GiB of 1.00 GiB) in the optimizer phase in both: tf32 "
+        "cannot lower it (1.00 GiB with fp32, 1.00 GiB with tf32). bf16-mixed cannot lower the "
+        "peak, set by parameters there too (1.00 GiB with fp32, 1.00 GiB with bf16-mixed).");
+    finish(&of);
+    of = compare_runs(
+        (const made_run[]){{"fp32", {[TIDE_PARAMETER] = GIB}, .oom_bytes = GIB, .scope = 1},
+                           {"tf32", {[TIDE_PARAMETER] = GIB}, .oom_bytes = GIB, .scope = 1},
+                           {"bf16-mixed", {[TIDE_PARAMETER] = GIB}, .oom_bytes = GIB, .scope = 1}},
+        3);
+    const char *first = strstr(of.compare->sentence, "fp32 does not fit");
+    assert_ptr_equal(first, of.compare->sentence);
+    assert_null(strstr(first + 1, " fp32 does not fit"));
+    assert_non_null(strstr(first, ". bf16-mixed does not fit"));
+    finish(&of);
+}
+
+/* Runs of different models or contexts are told apart and not measured against each other. */
+static void other_workloads_are_not_compared(void **state) {
+    (void)state;
+    comparison of = compare_runs(
+        (const made_run[]){{"fp32", {[TIDE_ACTIVATION] = 4 * GIB}, .scope = 3},
+                           {"fp32", {[TIDE_PARAMETER] = GIB}, .scope = 1, .context = 9}},
+        2);
+    assert_string_equal(
+        of.compare->sentence,
+        "The runs are different workloads (context differs): context 0 peaks at 4.00 GiB, set by "
+        "activations (4.00 GiB of 4.00 GiB) in the backward phase; context 9 peaks at 1.00 GiB, "
+        "set by parameters (1.00 GiB of 1.00 GiB) in the optimizer phase.");
+    finish(&of);
+    of = compare_runs((const made_run[]){{"fp32", {[TIDE_ACTIVATION] = 4 * GIB}, .scope = 3},
+                                         {"fp32",
+                                          {[TIDE_PARAMETER] = GIB},
+                                          .oom_bytes = GIB,
+                                          .scope = 1,
+                                          .context = 9,
+                                          .d_model = 8},
+                                         {"tf32", {[TIDE_ACTIVATION] = 2 * GIB}, .scope = 3}},
+                      3);
+    assert_string_equal(
+        of.compare->sentence,
+        "tf32 context 0 lowers the peak by 50.0 %, from 4.00 GiB to 2.00 GiB: there activations "
+        "take 2.00 GiB less; it is set by activations in both. Not compared, as the workload is "
+        "another (model, context): fp32 context 9 does not fit: it asked for 1.00 GiB with "
+        "100.00 MiB free in the optimizer phase, most of what it had allocated being parameters "
+        "(1.00 GiB of 1.00 GiB).");
+    finish(&of);
+}
+
 static void one_run_alone(void **state) {
     (void)state;
-    comparison of = compare_runs(&(const made_run){"fp32", {[TIDE_GRADIENT] = GIB}, 0, 3, 0.0}, 1);
+    comparison of = compare_runs(&(const made_run){"fp32", {[TIDE_GRADIENT] = GIB}, .scope = 3}, 1);
     assert_string_equal(of.compare->sentence, "The peak is set by gradients (1.00 GiB of 1.00 GiB) "
                                               "in the backward phase.");
     finish(&of);
@@ -284,6 +368,8 @@ int main(void) {
         cmocka_unit_test(a_base_that_does_not_fit),
         cmocka_unit_test(another_that_does_not_fit),
         cmocka_unit_test(neither_fits),
+        cmocka_unit_test(the_base_is_described_once),
+        cmocka_unit_test(other_workloads_are_not_compared),
         cmocka_unit_test(one_run_alone),
         cmocka_unit_test(nothing_recorded_is_no_crash),
         cmocka_unit_test(whole_runs),
