@@ -70,7 +70,7 @@ TIDE_NODISCARD tide_status tide_cache_config_from_environment(tide_cache_config 
 /* What the bytes are for. `name` is copied; NULL: none. */
 typedef struct tide_tag {
     tide_category category;
-    const char *name;
+    const char *name; /* borrowed during the call; NULL: none */
 } tide_tag;
 
 /* `recorder` NULL: nothing is recorded. `config` NULL: defaults. TIDE_INVALID for sizes that
@@ -99,8 +99,8 @@ TIDE_NODISCARD tide_status tide_cache_empty(tide_cache *cache, tide_error *error
 /* One quantity: now, the highest ever (since tide_cache_reset_peaks), and all that came and went.
  */
 typedef struct tide_stat {
-    int64_t current;
-    int64_t peak;
+    int64_t current;   /* now; never below 0 */
+    int64_t peak;      /* highest since the last reset */
     int64_t allocated; /* sum of increases */
     int64_t freed;     /* sum of decreases */
 } tide_stat;
@@ -109,21 +109,21 @@ enum { TIDE_POOL_ALL = 0, TIDE_POOL_SMALL, TIDE_POOL_LARGE, TIDE_N_POOLS };
 
 /* As torch.cuda.memory_stats() defines them; index by TIDE_POOL_*. */
 typedef struct tide_cache_stats {
-    tide_stat requested_bytes[TIDE_N_POOLS];
-    tide_stat allocated_bytes[TIDE_N_POOLS];
-    tide_stat active_bytes[TIDE_N_POOLS];
-    tide_stat reserved_bytes[TIDE_N_POOLS];
-    tide_stat inactive_split_bytes[TIDE_N_POOLS];
-    tide_stat allocation[TIDE_N_POOLS];
-    tide_stat segment[TIDE_N_POOLS];
-    tide_stat active[TIDE_N_POOLS];
-    tide_stat inactive_split[TIDE_N_POOLS];
-    tide_stat oversize_allocations; /* blocks of max_split_bytes and more */
-    tide_stat oversize_segments;
-    uint64_t num_alloc_retries;
-    uint64_t num_ooms;
-    uint64_t num_device_alloc;
-    uint64_t num_device_free;
+    tide_stat requested_bytes[TIDE_N_POOLS];      /* the four as at the top of this file */
+    tide_stat allocated_bytes[TIDE_N_POOLS];      /* whole blocks, until the release is requested */
+    tide_stat active_bytes[TIDE_N_POOLS];         /* whole blocks, until the release completes */
+    tide_stat reserved_bytes[TIDE_N_POOLS];       /* whole segments */
+    tide_stat inactive_split_bytes[TIDE_N_POOLS]; /* free blocks that have a neighbour */
+    tide_stat allocation[TIDE_N_POOLS];           /* blocks that allocated_bytes counts */
+    tide_stat segment[TIDE_N_POOLS];              /* segments */
+    tide_stat active[TIDE_N_POOLS];               /* blocks that active_bytes counts */
+    tide_stat inactive_split[TIDE_N_POOLS];       /* blocks that inactive_split_bytes counts */
+    tide_stat oversize_allocations;               /* live blocks of max_split_bytes and more */
+    tide_stat oversize_segments;                  /* segments of max_split_bytes and more */
+    uint64_t num_alloc_retries; /* times all cached segments went back before buying again */
+    uint64_t num_ooms;          /* times memory ran out */
+    uint64_t num_device_alloc;  /* segments bought, ever */
+    uint64_t num_device_free;   /* segments returned, ever */
 } tide_cache_stats;
 
 void tide_cache_get_stats(tide_cache *cache, tide_cache_stats *ret_stats);
@@ -152,10 +152,10 @@ typedef struct tide_cache_group {
 typedef struct tide_cache_oom {
     uint64_t requested_bytes; /* asked for, in vain */
     uint64_t free_bytes;      /* could still be bought then; UINT64_MAX: unlimited */
-    uint64_t allocated_bytes;
-    uint64_t reserved_bytes;
-    uint64_t limit_bytes; /* the memory limit, or the device's total without one; UINT64_MAX:
-                             neither */
+    uint64_t allocated_bytes; /* whole live blocks */
+    uint64_t reserved_bytes;  /* whole segments */
+    uint64_t limit_bytes;     /* the memory limit, or the device's total without one; UINT64_MAX:
+                                 neither */
     uint64_t category_bytes[TIDE_N_CATEGORIES]; /* whole live blocks */
     size_t category_blocks[TIDE_N_CATEGORIES];
     tide_cache_group largest[TIDE_N_LARGEST]; /* by block_bytes, the largest first */
@@ -173,10 +173,10 @@ TIDE_NODISCARD tide_status tide_cache_check(tide_cache *cache, tide_error *error
 
 /* Segments (by address) with their blocks, and the recording up to the same instant. */
 typedef struct tide_cache_state {
-    const tide_hostmem *mem; /* borrowed; what the arrays came from */
-    tide_segment_row *segments;
+    const tide_hostmem *mem;    /* borrowed; what the arrays came from */
+    tide_segment_row *segments; /* owned */
     size_t n_segments;
-    tide_block_row *blocks;
+    tide_block_row *blocks; /* owned; in the order of the segments */
     size_t n_blocks;
     tide_recording recording; /* empty without a recorder */
 } tide_cache_state;

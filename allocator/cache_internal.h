@@ -35,8 +35,8 @@ struct tide_cache_block {
 
 /* Bytes bought from the device in one call. */
 struct tide_cache_segment {
-    uint64_t address;
-    uint64_t total_bytes;
+    uint64_t address;              /* of its first byte */
+    uint64_t total_bytes;          /* as bought */
     tide_stream stream;            /* all its blocks belong to it */
     tide_cache_block *first_block; /* at the segment's address; NULL while the node is unused */
     tide_cache_segment *older;     /* neighbours in the list of all segments */
@@ -48,9 +48,9 @@ struct tide_cache_segment {
 /* Free blocks of one pool, ordered by (stream, bytes, address): a treap whose priorities are hashes
  * of addresses, so that its shape depends on its contents alone. It needs no memory of its own. */
 typedef struct tide_cache_tree {
-    tide_cache_block *root;
-    size_t n_blocks;
-    uint64_t n_lookups; /* searches so far; counted while garbage collection is on */
+    tide_cache_block *root; /* NULL: empty */
+    size_t n_blocks;        /* in the tree */
+    uint64_t n_lookups;     /* searches so far; counted while garbage collection is on */
 } tide_cache_tree;
 
 /* Live blocks by address: buckets of chains through the blocks. It can always take one more; when

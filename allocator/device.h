@@ -45,7 +45,7 @@ typedef enum tide_copy_direction {
 } tide_copy_direction;
 
 typedef struct tide_device_info {
-    tide_device_kind kind;
+    tide_device_kind kind;  /* cuda, cpu or virtual */
     char spec[64];          /* what opens it again: "cpu", "virtual:h100-80" */
     char name[128];         /* for people: "NVIDIA H100 80GB HBM3", "cpu" */
     int64_t total_bytes;    /* capacity; -1: unlimited */

@@ -70,12 +70,12 @@ typedef struct tide_recording {
     const tide_hostmem *mem; /* borrowed; what the arrays came from */
     tide_event *events;      /* oldest first */
     size_t n_events;
-    uint64_t n_dropped; /* events the log had no room for */
-    tide_full_policy full_policy;
-    tide_scope_row *scopes;
+    uint64_t n_dropped;           /* events the log had no room for */
+    tide_full_policy full_policy; /* which events these are */
+    tide_scope_row *scopes;       /* in the order in which they began */
     size_t n_scopes;
-    uint64_t n_scopes_dropped;
-    char **strings; /* numbers in events and scopes refer to these; each owned */
+    uint64_t n_scopes_dropped; /* scopes that could not be opened */
+    char **strings;            /* numbers in events and scopes refer to these; each owned */
     size_t n_strings;
     /* Stack i is pcs[stack_first[i]] .. pcs[stack_first[i + 1] - 1]: return addresses, innermost
      * first. */
@@ -84,7 +84,7 @@ typedef struct tide_recording {
     size_t n_stacks;
     tide_stream_row *streams; /* the tables' stream numbers refer to these */
     size_t n_streams;
-    int64_t created_unix_us;
+    int64_t created_unix_us; /* when the recorder was created: time 0 of the rows */
 } tide_recording;
 
 /* A consistent copy. TIDE_NO_MEMORY leaves nothing behind. Use tide_cache_copy_state (cache.h) to
@@ -97,7 +97,7 @@ void tide_recording_fini(tide_recording *recording);
 typedef struct tide_recorder_stats {
     uint64_t n_events; /* appended, dropped ones included */
     uint64_t n_dropped;
-    size_t n_scopes;
+    size_t n_scopes;    /* opened so far */
     size_t n_stacks;    /* distinct call stacks */
     size_t depot_bytes; /* memory that the stacks take */
     size_t max_events;  /* what the log has room for */

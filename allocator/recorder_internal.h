@@ -15,9 +15,9 @@ extern "C" {
 
 /* What the caller of an allocation or release contributes to its rows. */
 typedef struct tide_note {
-    uint32_t stack; /* TIDE_NONE: none */
-    uint32_t scope;
-    uint32_t name;
+    uint32_t stack; /* of the depot; each TIDE_NONE: none */
+    uint32_t scope; /* innermost open one of the calling thread */
+    uint32_t name;  /* string of the recorder */
 } tide_note;
 
 /* Never fails: what cannot be had is TIDE_NONE. `name` may be NULL. With a NULL recorder all is

@@ -49,8 +49,8 @@ typedef enum tide_cell_kind {
 } tide_cell_kind;
 
 typedef struct tide_cell {
-    tide_cell_kind kind;
-    const char *text; /* in the report's arena */
+    tide_cell_kind kind; /* says which of the others counts */
+    const char *text;    /* in the report's arena */
     int64_t integer;
     double real;
 } tide_cell;
@@ -82,7 +82,7 @@ typedef struct tide_table {
 
 /* A report for one command. */
 struct tide_report {
-    tide_arena arena;
+    tide_arena arena;               /* tables, rows and texts */
     bool no_memory;                 /* something is missing */
     struct tide_report_item *first; /* in the order they were added; in the arena */
     struct tide_report_item *last;

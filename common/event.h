@@ -109,19 +109,19 @@ typedef struct tide_block_row {
 
 /* Bytes bought from a device in one call, with the blocks that fill them without gap or overlap. */
 typedef struct tide_segment_row {
-    uint64_t address;
-    uint64_t total_bytes;
-    size_t first_block; /* index of its first block in the table of blocks that comes with the
+    uint64_t address;     /* of its first byte */
+    uint64_t total_bytes; /* as bought */
+    size_t first_block;   /* index of its first block in the table of blocks that comes with the
                            segments */
-    size_t n_blocks;
-    uint8_t device;
-    uint8_t stream; /* index in the table of streams */
+    size_t n_blocks;      /* at least 1 */
+    uint8_t device;       /* index of the device */
+    uint8_t stream;       /* index in the table of streams */
 } tide_segment_row;
 
 /* One row of the table of streams. */
 typedef struct tide_stream_row {
     uint64_t handle; /* native handle; 0: the default stream */
-    uint8_t device;
+    uint8_t device;  /* index of the device it belongs to */
 } tide_stream_row;
 
 /* Names as they stand in files and reports: "alloc", "parameter", "step", "free". "?" for a number

@@ -20,7 +20,7 @@ extern "C" {
 typedef struct tide_map_slot {
     uint64_t key;
     uint64_t value;
-    bool used;
+    bool used; /* false: key and value mean nothing */
 } tide_map_slot;
 
 typedef struct tide_map {

@@ -27,7 +27,7 @@ typedef struct tide_compare_input {
 
 /* One phase by the device's clock, or by the host's where the device has none. */
 typedef struct tide_compare_time {
-    const char *name;
+    const char *name;   /* of the phase */
     tide_statistics ms; /* all -1: not computed */
     size_t n_samples;
 } tide_compare_time;
@@ -48,8 +48,8 @@ typedef struct tide_compare_run {
 } tide_compare_run;
 
 typedef struct tide_compare {
-    tide_arena arena;
-    tide_compare_run *runs;
+    tide_arena arena;         /* all of it that is not said to be owned */
+    tide_compare_run *runs;   /* n_runs of them, the base first */
     tide_summary **summaries; /* owned; one per run */
     size_t n_runs;
     size_t n_times;       /* phases that any run has, in order of appearance */

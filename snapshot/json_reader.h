@@ -39,7 +39,7 @@ typedef enum tide_json_kind {
 
 /* One level that the parser is inside of. */
 typedef struct tide_json_level {
-    bool is_array;
+    bool is_array;   /* else an object */
     bool has_items;  /* something was read on this level */
     size_t n_items;  /* array: items begun */
     size_t key_at;   /* object: offset of the key at hand, behind its quote */

@@ -24,15 +24,15 @@ extern "C" {
 
 /* One block from its allocation to its release. Events are rows of the event table. */
 typedef struct tide_life {
-    uint64_t address;
-    uint64_t requested_bytes;
-    uint64_t block_bytes;
-    uint32_t born;  /* its alloc row + 1; 0: alive at the start */
+    uint64_t address;         /* of its first byte */
+    uint64_t requested_bytes; /* what was asked for */
+    uint64_t block_bytes;     /* the whole block */
+    uint32_t born;            /* its alloc row + 1; 0: alive at the start */
     uint32_t freed; /* row that requested its free, + 1; 0: before the start; TIDE_LIFE_FOREVER */
     uint32_t completed;          /* row that completed its free, + 1; TIDE_LIFE_FOREVER */
     uint32_t stack, scope, name; /* of the allocation; TIDE_NONE */
-    uint8_t category;
-    uint8_t device;
+    uint8_t category;            /* tide_category */
+    uint8_t device;              /* index of the device */
 } tide_life;
 
 /* The byte totals of one device. */
@@ -47,8 +47,8 @@ typedef struct tide_totals {
 
 /* The highest value of one total and the first event that reached it (-1: before the first). */
 typedef struct tide_extreme {
-    int64_t bytes;
-    int64_t event;
+    int64_t bytes; /* the total's */
+    int64_t event; /* row of the event table */
 } tide_extreme;
 
 enum { TIDE_MAX_REQUESTED = 0, TIDE_MAX_ALLOCATED, TIDE_MAX_ACTIVE, TIDE_MAX_RESERVED, TIDE_N_MAX };

@@ -39,8 +39,8 @@ typedef struct tide_stack_row {
 
 typedef struct tide_snapshot_model {
     const char *size; /* preset's name, or "custom"; NULL in the whole struct when no model ran */
-    int64_t d_model, d_ff, n_layers, n_heads, vocab_size;
-    int64_t n_parameters;
+    int64_t d_model, d_ff, n_layers, n_heads, vocab_size; /* -1: unknown */
+    int64_t n_parameters;                                 /* -1: unknown */
 } tide_snapshot_model;
 
 typedef struct tide_snapshot_run {
@@ -84,8 +84,8 @@ typedef struct tide_snapshot_phase {
 } tide_snapshot_phase;
 
 typedef struct tide_snapshot_timing {
-    int64_t warmup_steps, measured_steps;
-    const tide_snapshot_phase *phases;
+    int64_t warmup_steps, measured_steps; /* -1: unknown */
+    const tide_snapshot_phase *phases;    /* in the order of a step */
     size_t n_phases;
     double flops;                 /* of one measured step by the closed form; -1 unknown */
     double stated_peak_flops;     /* of the device; -1 unknown */
@@ -93,37 +93,37 @@ typedef struct tide_snapshot_timing {
 } tide_snapshot_timing;
 
 typedef struct tide_snapshot {
-    tide_arena arena;
-    const char *tool_version;
-    const char *tool_build;
+    tide_arena arena;         /* all that the pointers below point to */
+    const char *tool_version; /* of the program that wrote it; "" unknown */
+    const char *tool_build;   /* its build type and compiler; "" unknown */
     tide_snapshot_run run;
     const char *clock_source; /* monotonic, tsc, none */
     const tide_snapshot_device *devices;
     size_t n_devices;
-    const tide_stream_row *streams;
+    const tide_stream_row *streams; /* stream numbers of rows refer to these */
     size_t n_streams;
-    const tide_snapshot_setting *settings;
+    const tide_snapshot_setting *settings; /* of the allocator */
     size_t n_settings;
     tide_snapshot_timing timing;
-    uint64_t n_dropped;      /* events lost because the log was full */
-    const char *full_policy; /* stop, keep-newest */
-    const char *const *strings;
+    uint64_t n_dropped;         /* events lost because the log was full */
+    const char *full_policy;    /* stop, keep-newest */
+    const char *const *strings; /* UTF-8; what rows refer to by number */
     size_t n_strings;
-    const tide_frame_row *frames;
+    const tide_frame_row *frames; /* distinct */
     size_t n_frames;
-    const tide_stack_row *stacks;
+    const tide_stack_row *stacks; /* a tree, parents first */
     size_t n_stacks;
-    const tide_scope_row *scopes;
+    const tide_scope_row *scopes; /* parents first, in the order of their begins */
     size_t n_scopes;
     const tide_segment_row *start_segments; /* before the first event */
     size_t n_start_segments;
-    const tide_block_row *start_blocks;
+    const tide_block_row *start_blocks; /* the segments' first_block counts in these */
     size_t n_start_blocks;
     const tide_segment_row *end_segments; /* after the last event */
     size_t n_end_segments;
     const tide_block_row *end_blocks;
     size_t n_end_blocks;
-    const tide_event *events;
+    const tide_event *events; /* oldest first */
     size_t n_events;
 } tide_snapshot;
 

@@ -31,7 +31,7 @@ typedef struct tide_share {
 /* Shares, largest first (by_category: in the order of tide_category). Their bytes add up to the
  * peak's allocated bytes. */
 typedef struct tide_split {
-    const tide_share *shares;
+    const tide_share *shares; /* in the summary's arena */
     size_t n_shares;
 } tide_split;
 
@@ -54,11 +54,11 @@ typedef struct tide_summary_peak {
 } tide_summary_peak;
 
 typedef struct tide_summary_device {
-    int64_t counts[TIDE_N_ACTIONS];
-    int64_t n_unmatched; /* frees without their block, allocs on top of a live one */
+    int64_t counts[TIDE_N_ACTIONS]; /* rows per action */
+    int64_t n_unmatched;            /* frees without their block, allocs on top of a live one */
     tide_extreme max[TIDE_N_MAX];
     tide_summary_peak peak;
-    tide_totals end;
+    tide_totals end;             /* after the last event */
     int64_t n_oom;               /* oom rows */
     int64_t oom_event;           /* the first; -1: none */
     int64_t oom_requested_bytes; /* asked for then */
@@ -66,7 +66,7 @@ typedef struct tide_summary_device {
 } tide_summary_device;
 
 typedef struct tide_summary {
-    tide_arena arena;
+    tide_arena arena;                   /* all that the pointers below point to */
     const tide_summary_device *devices; /* in the order of the snapshot's */
     size_t n_devices;
     uint64_t n_dropped; /* events the log lost: the figures may be too low */
