@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "allocator/device.h"
+#include "common/hostmem.h"
 #include "common/status.h"
 #include "model/config.h"
 #include "model/tensor.h"
@@ -186,19 +187,23 @@ typedef struct tide_ops_table {
 
 struct tide_ops {
     const tide_ops_table *table; /* static */
+    const tide_hostmem *mem;     /* borrowed; what this struct came from */
     tide_device *device;         /* borrowed; outlives the operators */
     tide_stream stream;          /* what the operators are ordered on */
 };
 
-/* The operators of `device`'s kind. The caller closes them before the device. */
-TIDE_NODISCARD tide_status tide_ops_open(tide_device *device, tide_precision precision,
-                                         tide_ops **ret_ops, tide_error *error);
+/* The operators of `device`'s kind. `mem` is borrowed and outlives them. The caller closes them
+ * before the device. */
+TIDE_NODISCARD tide_status tide_ops_open(const tide_hostmem *mem, tide_device *device,
+                                         tide_precision precision, tide_ops **ret_ops,
+                                         tide_error *error);
 void tide_ops_close(tide_ops *ops);
 
-TIDE_NODISCARD tide_status tide_ops_cpu_open(tide_device *device, tide_precision precision,
-                                             tide_ops **ret_ops, tide_error *error);
-TIDE_NODISCARD tide_status tide_ops_virtual_open(tide_device *device, tide_ops **ret_ops,
-                                                 tide_error *error);
+TIDE_NODISCARD tide_status tide_ops_cpu_open(const tide_hostmem *mem, tide_device *device,
+                                             tide_precision precision, tide_ops **ret_ops,
+                                             tide_error *error);
+TIDE_NODISCARD tide_status tide_ops_virtual_open(const tide_hostmem *mem, tide_device *device,
+                                                 tide_ops **ret_ops, tide_error *error);
 
 /* Scratch in fp32 elements; functions of shape alone, the same on every device. */
 enum { TIDE_RMSNORM_ROWS = 64, TIDE_RMSNORM_PARTIALS = 128, TIDE_NORM_CHUNK = 1 << 16 };

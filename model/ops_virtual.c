@@ -6,8 +6,7 @@
 #define IGNORE_CALL(ops, call, error) ((void)(ops), (void)(call), (void)(error))
 
 static void close_ops(tide_ops *ops) {
-    const tide_hostmem *mem = tide_hostmem_default();
-    mem->release(mem->ctx, ops);
+    ops->mem->release(ops->mem->ctx, ops);
 }
 
 static const char *describe(const tide_ops *ops) {
@@ -173,13 +172,13 @@ static const tide_ops_table TABLE = {
     .adamw = adamw,
 };
 
-tide_status tide_ops_virtual_open(tide_device *device, tide_ops **ret_ops, tide_error *error) {
-    const tide_hostmem *mem = tide_hostmem_default();
+tide_status tide_ops_virtual_open(const tide_hostmem *mem, tide_device *device, tide_ops **ret_ops,
+                                  tide_error *error) {
     tide_ops *ops = mem->alloc(mem->ctx, sizeof(*ops));
     if (ops == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for the operators");
     }
-    *ops = (tide_ops){.table = &TABLE, .device = device, .stream = 0};
+    *ops = (tide_ops){.table = &TABLE, .mem = mem, .device = device, .stream = 0};
     *ret_ops = ops;
     return TIDE_OK;
 }

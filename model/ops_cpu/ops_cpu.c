@@ -19,8 +19,7 @@ tide_status tide_ops_cpu_need_fp32(const char *operator_name, const tide_array *
 }
 
 static void close_ops(tide_ops *ops) {
-    tide_ops_cpu *cpu = (tide_ops_cpu *)(void *)ops;
-    cpu->mem->release(cpu->mem->ctx, cpu);
+    ops->mem->release(ops->mem->ctx, ops); /* the first member of what was allocated */
 }
 
 static const char *describe(const tide_ops *ops) {
@@ -79,19 +78,17 @@ static int available_threads(void) {
 #endif
 }
 
-tide_status tide_ops_cpu_open(tide_device *device, tide_precision precision, tide_ops **ret_ops,
-                              tide_error *error) {
+tide_status tide_ops_cpu_open(const tide_hostmem *mem, tide_device *device,
+                              tide_precision precision, tide_ops **ret_ops, tide_error *error) {
     TIDE_TRY(check_precision(precision, error));
     tide_blas blas;
     TIDE_TRY(tide_blas_open(&blas, error));
-    const tide_hostmem *mem = tide_hostmem_default();
     tide_ops_cpu *cpu = tide_hostmem_zeroed(mem, 1, sizeof(*cpu));
     if (cpu == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY,
                          "the host has no memory left for the operators of device cpu");
     }
-    cpu->ops = (tide_ops){.table = &CPU_TABLE, .device = device, .stream = 0};
-    cpu->mem = mem;
+    cpu->ops = (tide_ops){.table = &CPU_TABLE, .mem = mem, .device = device, .stream = 0};
     cpu->blas = blas;
     cpu->n_threads = available_threads();
     (void)snprintf(cpu->description, sizeof(cpu->description), "%s, %d thread%s", blas.name,

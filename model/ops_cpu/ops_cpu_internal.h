@@ -16,11 +16,10 @@
 #include "model/ops_cpu/blas.h"
 
 typedef struct tide_ops_cpu {
-    tide_ops ops;            /* first member */
-    const tide_hostmem *mem; /* borrowed; what this struct came from */
-    tide_blas blas;          /* where matrix products are computed */
-    int n_threads;           /* of every parallel loop, at least 1 */
-    char description[160];   /* "OpenBLAS 0.3.21, 2 threads" */
+    tide_ops ops;          /* first member */
+    tide_blas blas;        /* where matrix products are computed */
+    int n_threads;         /* of every parallel loop, at least 1 */
+    char description[160]; /* "OpenBLAS 0.3.21, 2 threads" */
 } tide_ops_cpu;
 
 static inline const tide_ops_cpu *tide_ops_cpu_of(const tide_ops *ops) {

@@ -16,7 +16,8 @@ int ops_fixture_setup(void **state) {
     }
     tide_error error = {""};
     if (tide_device_open("cpu", NULL, &fixture->device, &error) != TIDE_OK ||
-        tide_ops_open(fixture->device, TIDE_PRECISION_FP32, &fixture->ops, &error) != TIDE_OK) {
+        tide_ops_open(tide_hostmem_default(), fixture->device, TIDE_PRECISION_FP32, &fixture->ops,
+                      &error) != TIDE_OK) {
         print_error("%s\n", error.message);
         return -1;
     }

@@ -74,7 +74,9 @@ static void products_in_plain_c(void **state) {
     assert_int_equal(setenv("TIDEMARK_OPENBLAS", "none", 1), 0);
     tide_ops *ops = NULL;
     ops_fixture *fixture = *state;
-    assert_int_equal(tide_ops_open(fixture->device, TIDE_PRECISION_FP32, &ops, NULL), TIDE_OK);
+    assert_int_equal(
+        tide_ops_open(tide_hostmem_default(), fixture->device, TIDE_PRECISION_FP32, &ops, NULL),
+        TIDE_OK);
     assert_non_null(strstr(ops->table->describe(ops), "plain C"));
     check_all(ops);
     tide_ops_close(ops);
@@ -104,13 +106,15 @@ static void other_libraries(void **state) {
     tide_ops *ops = NULL;
     tide_error error = {""};
     assert_int_equal(setenv("TIDEMARK_OPENBLAS", "/nowhere/libopenblas.so", 1), 0);
-    assert_int_equal(tide_ops_open(fixture->device, TIDE_PRECISION_FP32, &ops, &error),
-                     TIDE_DEVICE_ABSENT);
+    assert_int_equal(
+        tide_ops_open(tide_hostmem_default(), fixture->device, TIDE_PRECISION_FP32, &ops, &error),
+        TIDE_DEVICE_ABSENT);
     assert_non_null(strstr(error.message, "/nowhere/libopenblas.so"));
     assert_non_null(strstr(error.message, "TIDEMARK_OPENBLAS"));
     assert_int_equal(setenv("TIDEMARK_OPENBLAS", "libm.so.6", 1), 0);
-    assert_int_equal(tide_ops_open(fixture->device, TIDE_PRECISION_FP32, &ops, &error),
-                     TIDE_DEVICE_ABSENT);
+    assert_int_equal(
+        tide_ops_open(tide_hostmem_default(), fixture->device, TIDE_PRECISION_FP32, &ops, &error),
+        TIDE_DEVICE_ABSENT);
     assert_non_null(strstr(error.message, "it is not OpenBLAS"));
     assert_int_equal(unsetenv("TIDEMARK_OPENBLAS"), 0);
     assert_null(ops);
@@ -127,7 +131,8 @@ static void other_precisions_are_refused(void **state) {
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         tide_ops *ops = NULL;
         tide_error error = {""};
-        assert_int_equal(tide_ops_open(fixture->device, CASES[i].precision, &ops, &error),
+        assert_int_equal(tide_ops_open(tide_hostmem_default(), fixture->device, CASES[i].precision,
+                                       &ops, &error),
                          TIDE_UNSUPPORTED);
         assert_null(ops);
         assert_non_null(strstr(error.message, CASES[i].says));

@@ -124,11 +124,13 @@ static void run_all(tide_device *device, int n_threads, results *all) {
 #ifdef _OPENMP
     int before = omp_get_max_threads();
     omp_set_num_threads(n_threads);
-    assert_int_equal(tide_ops_open(device, TIDE_PRECISION_FP32, &ops, NULL), TIDE_OK);
+    assert_int_equal(tide_ops_open(tide_hostmem_default(), device, TIDE_PRECISION_FP32, &ops, NULL),
+                     TIDE_OK);
     omp_set_num_threads(before);
 #else
     (void)n_threads;
-    assert_int_equal(tide_ops_open(device, TIDE_PRECISION_FP32, &ops, NULL), TIDE_OK);
+    assert_int_equal(tide_ops_open(tide_hostmem_default(), device, TIDE_PRECISION_FP32, &ops, NULL),
+                     TIDE_OK);
 #endif
     float *x = random_floats((size_t)R * F + 100, 1, 1);
     run_matmuls(ops, all, x);
