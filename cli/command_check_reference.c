@@ -80,7 +80,7 @@ static double badness(const check_runs *runs, size_t row) {
     return worst;
 }
 
-/* Insertion sort: a thousand rows at most, and stable. */
+/* Insertion sort: some thousand rows at most, and stable. */
 static void order_worst_first(const check_runs *runs) {
     for (size_t i = 1; i < runs->reports[0].n_rows; i++) {
         size_t row = runs->order[i];
