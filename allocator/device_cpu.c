@@ -12,6 +12,7 @@
 
 #include "allocator/device_host_internal.h"
 #include "common/bytes.h"
+#include "common/text_file.h"
 
 static unsigned char *host_pointer(const tide_device_host *host, uint64_t address) {
     return host->pool + (address - TIDE_DEVICE_BASE_ADDRESS);
@@ -103,26 +104,6 @@ static const tide_device_table CPU_TABLE = {
     .synchronize = tide_device_host_synchronize,
 };
 
-/* The text after "KEY" and a colon on the first line of `path` that begins with KEY. */
-static bool read_field(const char *path, const char *key, char *text, size_t n_bytes) {
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
-        return false;
-    }
-    char line[512];
-    bool found = false;
-    while (!found && fgets(line, sizeof(line), file) != NULL) {
-        const char *value = strchr(line, ':');
-        if (strncmp(line, key, strlen(key)) == 0 && value != NULL) {
-            value += 1 + strspn(value + 1, " \t");
-            snprintf(text, n_bytes, "%.*s", (int)strcspn(value, "\n"), value);
-            found = true;
-        }
-    }
-    (void)fclose(file);
-    return found;
-}
-
 /* The number in a file that holds nothing else; false for "max" and missing files. */
 static bool read_number(const char *path, uint64_t *ret_number) {
     char text[64] = "";
@@ -155,7 +136,7 @@ static uint64_t host_free_bytes(void) {
                    "/sys/fs/cgroup/memory/memory.usage_in_bytes"}};
     char text[64] = "";
     uint64_t free_bytes = 0;
-    if (read_field("/proc/meminfo", "MemAvailable", text, sizeof(text))) {
+    if (tide_text_file_value("/proc/meminfo", "MemAvailable", ':', text, sizeof(text))) {
         free_bytes = strtoull(text, NULL, 10) * 1024;
     }
     for (size_t i = 0; i < sizeof(GROUPS) / sizeof(GROUPS[0]); i++) {
@@ -178,7 +159,7 @@ tide_status tide_device_cpu_open(const tide_device_options *options, tide_device
                              .driver_version = -1,
                              .runtime_version = -1,
                              .computes = true};
-    (void)read_field("/proc/cpuinfo", "model name", info.name, sizeof(info.name));
+    (void)tide_text_file_value("/proc/cpuinfo", "model name", ':', info.name, sizeof(info.name));
     uint64_t total_bytes = options != NULL ? options->capacity_bytes : 0;
     if (total_bytes == 0) {
         total_bytes = host_free_bytes();

@@ -1,11 +1,15 @@
 /* test_common.c - byte sizes as text, the hash table, interned strings, the arena, statistics,
  * status and names. */
+#define _POSIX_C_SOURCE 200809L /* mkstemp */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,6 +20,7 @@
 #include "common/statistics.h"
 #include "common/status.h"
 #include "common/strings.h"
+#include "common/text_file.h"
 
 static void bytes_are_parsed(void **state) {
     (void)state;
@@ -168,6 +173,28 @@ static void statistics_of_many_samples_are_exact(void **state) {
     assert_true(of.max == 1000000.0);
 }
 
+static void values_are_found_in_text_files(void **state) {
+    (void)state;
+    char path[] = "/tmp/tidemark-common-XXXXXX";
+    int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0);
+    static const char TEXT[] = "MemTotal: 1 kB\nMemFree:\t 22 kB\nNAME=\"A b\"\nno separator\n";
+    assert_int_equal(write(descriptor, TEXT, sizeof(TEXT) - 1), sizeof(TEXT) - 1);
+    assert_int_equal(close(descriptor), 0);
+    char value[8] = "before";
+    assert_false(tide_text_file_value(path, "Mem:", ':', value, sizeof(value)));
+    assert_false(tide_text_file_value(path, "no separator", ':', value, sizeof(value)));
+    assert_false(tide_text_file_value("/no/such/file", "MemFree", ':', value, sizeof(value)));
+    assert_string_equal(value, "before");
+    assert_true(tide_text_file_value(path, "MemFree", ':', value, sizeof(value)));
+    assert_string_equal(value, "22 kB");
+    assert_true(tide_text_file_value(path, "NAME", '=', value, sizeof(value)));
+    assert_string_equal(value, "A b");
+    assert_true(tide_text_file_value(path, "NAME", '=', value, 2));
+    assert_string_equal(value, "A");
+    assert_int_equal(remove(path), 0);
+}
+
 static void errors_keep_the_first_line_and_are_cut_at_the_end(void **state) {
     (void)state;
     tide_error error = {""};
@@ -213,6 +240,7 @@ int main(void) {
         cmocka_unit_test(arena_hands_out_zeroed_aligned_memory),
         cmocka_unit_test(statistics_are_of_the_population),
         cmocka_unit_test(statistics_of_many_samples_are_exact),
+        cmocka_unit_test(values_are_found_in_text_files),
         cmocka_unit_test(errors_keep_the_first_line_and_are_cut_at_the_end),
         cmocka_unit_test(names_lead_back_to_their_numbers),
     };
