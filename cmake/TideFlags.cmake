@@ -25,7 +25,7 @@ target_compile_options(tide_flags INTERFACE
     -g -fno-omit-frame-pointer -fno-optimize-sibling-calls
     "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/="
     # The folder of compilation too: clang writes paths relative to it, which debuggers then join with it.
-    "$<IF:$<C_COMPILER_ID:Clang>,-fdebug-compilation-dir=.,-fdebug-prefix-map=${PROJECT_BINARY_DIR}=.>")
+    "$<IF:$<OR:$<COMPILE_LANG_AND_ID:C,Clang>,$<COMPILE_LANG_AND_ID:CXX,Clang>>,-fdebug-compilation-dir=.,-fdebug-prefix-map=${PROJECT_BINARY_DIR}=.>")
 if(TIDEMARK_WERROR)
     target_compile_options(tide_flags INTERFACE -Werror)
 endif()
