@@ -1,18 +1,14 @@
 #include "snapshot/json_reader.h"
 
-#include <inttypes.h>
-#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "snapshot/json_internal.h"
 
 enum {
-    PATH_BYTES = 256,   /* room for a key path in a message */
-    NUMBER_BYTES = 512, /* longest number */
-    KEY_SHOWN = 48      /* bytes of a key that a message shows */
+    PATH_BYTES = 256, /* room for a key path in a message */
+    KEY_SHOWN = 48    /* bytes of a key that a message shows */
 };
 
 void tide_json_init(tide_json *json, const char *text, size_t n_bytes, tide_error *error) {
@@ -69,18 +65,6 @@ static bool failed(const tide_json *json) {
     return json->status != TIDE_OK;
 }
 
-/* The next byte behind white space; '\0' at the end. */
-static char look(tide_json *json) {
-    while (json->at < json->n_bytes) {
-        char c = json->text[json->at];
-        if (c != ' ' && c != '\n' && c != '\r' && c != '\t') {
-            return c;
-        }
-        json->at++;
-    }
-    return '\0';
-}
-
 /* What an unexpected byte is called in a message. */
 static const char *found(const tide_json *json, char buffer[32]) {
     if (json->at >= json->n_bytes) {
@@ -91,9 +75,9 @@ static const char *found(const tide_json *json, char buffer[32]) {
     return buffer;
 }
 
-static void fail_expected(tide_json *json, const char *what) {
+void tide_json_fail_expected(tide_json *json, const char *what) {
     char buffer[32];
-    (void)look(json);
+    (void)tide_json_look(json);
     const char *there = found(json, buffer);
     tide_json_fail(json, TIDE_FORMAT, json->at, "%s was expected, not %s", what, there);
 }
@@ -102,7 +86,7 @@ tide_json_kind tide_json_peek(tide_json *json) {
     if (failed(json)) {
         return TIDE_JSON_NOTHING;
     }
-    char c = look(json);
+    char c = tide_json_look(json);
     switch (c) {
     case '{':
         return TIDE_JSON_OBJECT;
@@ -124,8 +108,8 @@ static void enter(tide_json *json, bool is_array) {
     if (failed(json)) {
         return;
     }
-    if (look(json) != (is_array ? '[' : '{')) {
-        fail_expected(json, is_array ? "an array" : "an object");
+    if (tide_json_look(json) != (is_array ? '[' : '{')) {
+        tide_json_fail_expected(json, is_array ? "an array" : "an object");
         return;
     }
     if (json->n_levels == TIDE_JSON_DEPTH) {
@@ -151,7 +135,7 @@ static bool more(tide_json *json, char closing) {
         return false;
     }
     tide_json_level *level = &json->levels[json->n_levels - 1];
-    char c = look(json);
+    char c = tide_json_look(json);
     if (c == closing) {
         json->at++;
         json->n_levels--;
@@ -159,12 +143,12 @@ static bool more(tide_json *json, char closing) {
     }
     if (level->has_items) {
         if (c != ',') {
-            fail_expected(json, closing == ']' ? "',' or ']'" : "',' or '}'");
+            tide_json_fail_expected(json, closing == ']' ? "',' or ']'" : "',' or '}'");
             return false;
         }
         json->at++;
-        if (look(json) == closing) {
-            fail_expected(json, "another item after ','");
+        if (tide_json_look(json) == closing) {
+            tide_json_fail_expected(json, "another item after ','");
             return false;
         }
     }
@@ -186,8 +170,8 @@ static bool take_raw_text(tide_json *json, size_t *ret_at, size_t *ret_size) {
     if (failed(json)) {
         return false;
     }
-    if (look(json) != '"') {
-        fail_expected(json, "a text");
+    if (tide_json_look(json) != '"') {
+        tide_json_fail_expected(json, "a text");
         return false;
     }
     size_t begin = ++json->at;
@@ -222,8 +206,8 @@ static bool take_key(tide_json *json) {
     if (!more(json, '}')) {
         return false;
     }
-    if (look(json) != '"') {
-        fail_expected(json, "a key");
+    if (tide_json_look(json) != '"') {
+        tide_json_fail_expected(json, "a key");
         return false;
     }
     if (!take_raw_text(json, &key_at, &key_size)) {
@@ -232,8 +216,8 @@ static bool take_key(tide_json *json) {
     tide_json_level *level = &json->levels[json->n_levels - 1];
     level->key_at = key_at;
     level->key_size = key_size;
-    if (look(json) != ':') {
-        fail_expected(json, "':'");
+    if (tide_json_look(json) != ':') {
+        tide_json_fail_expected(json, "':'");
         return false;
     }
     json->at++;
@@ -294,142 +278,6 @@ const char *tide_json_next_key(tide_json *json, tide_arena *arena) {
     return failed(json) ? NULL : key;
 }
 
-/* Takes an integer at the next byte: false when there is none or it is beyond int64_t. */
-static bool take_integer(tide_json *json, int64_t *ret_value) {
-    const char *at = json->text + json->at;
-    const char *end = json->text + json->n_bytes;
-    bool negative = at < end && *at == '-';
-    at += negative;
-    if (at == end || *at < '0' || *at > '9') {
-        return false;
-    }
-    const char *first = at;
-    uint64_t limit = (uint64_t)INT64_MAX + negative;
-    uint64_t value = 0;
-    while (at < end && *at >= '0' && *at <= '9') {
-        uint64_t digit = (uint64_t)(*at++ - '0');
-        if (value > (limit - digit) / 10) {
-            return false;
-        }
-        value = value * 10 + digit;
-    }
-    if ((*first == '0' && at - first > 1) ||
-        (at < end && (*at == '.' || *at == 'e' || *at == 'E'))) {
-        return false;
-    }
-    json->at = (size_t)(at - json->text);
-    *ret_value = negative ? (int64_t)(UINT64_C(0) - value) : (int64_t)value;
-    return true;
-}
-
-static void fail_range(tide_json *json, size_t at, int64_t value, int64_t min, int64_t max) {
-    tide_json_fail(json, TIDE_FORMAT, at,
-                   "%" PRId64 " is out of range: %" PRId64 " to %" PRId64 " is allowed", value, min,
-                   max);
-}
-
-int64_t tide_json_get_integer(tide_json *json, int64_t min, int64_t max) {
-    int64_t value = 0;
-    if (failed(json)) {
-        return 0;
-    }
-    (void)look(json);
-    size_t at = json->at;
-    if (!take_integer(json, &value)) {
-        fail_expected(json, "an integer within 2^63");
-        return 0;
-    }
-    if (value < min || value > max) {
-        fail_range(json, at, value, min, max);
-        return 0;
-    }
-    return value;
-}
-
-void tide_json_get_column(tide_json *json, int64_t min, int64_t max, tide_json_column *column) {
-    column->n_values = 0;
-    tide_json_enter_array(json);
-    while (tide_json_next_item(json)) {
-        if (column->n_values == TIDE_JSON_MAX_ROWS) {
-            tide_json_fail(json, TIDE_LIMIT, json->at, "more than the limit of %d values",
-                           TIDE_JSON_MAX_ROWS);
-            return;
-        }
-        if (column->n_values == column->capacity) {
-            int64_t *values = tide_hostmem_grow(column->mem, column->values, &column->capacity,
-                                                column->n_values + 1, sizeof(*column->values));
-            if (values == NULL) {
-                tide_json_fail(json, TIDE_NO_MEMORY, json->at, "no memory for the column");
-                return;
-            }
-            column->values = values;
-        }
-        column->values[column->n_values] = tide_json_get_integer(json, min, max);
-        column->n_values++;
-    }
-}
-
-/* Length of the number at the next byte by JSON's grammar; 0: none. */
-static size_t number_size(const tide_json *json) {
-    const char *begin = json->text + json->at;
-    const char *end = json->text + json->n_bytes;
-    const char *at = begin + (begin < end && *begin == '-');
-    const char *digits = at;
-    while (at < end && *at >= '0' && *at <= '9') {
-        at++;
-    }
-    if (at == digits || (*digits == '0' && at - digits > 1)) {
-        return 0;
-    }
-    if (at < end && *at == '.') {
-        digits = ++at;
-        while (at < end && *at >= '0' && *at <= '9') {
-            at++;
-        }
-        if (at == digits) {
-            return 0;
-        }
-    }
-    if (at < end && (*at == 'e' || *at == 'E')) {
-        at++;
-        at += at < end && (*at == '+' || *at == '-');
-        digits = at;
-        while (at < end && *at >= '0' && *at <= '9') {
-            at++;
-        }
-        if (at == digits) {
-            return 0;
-        }
-    }
-    return (size_t)(at - begin);
-}
-
-double tide_json_get_real(tide_json *json) {
-    char number[NUMBER_BYTES];
-    if (failed(json)) {
-        return 0.0;
-    }
-    (void)look(json);
-    size_t size = number_size(json);
-    if (size == 0 || size >= NUMBER_BYTES) {
-        fail_expected(json, "a number");
-        return 0.0;
-    }
-    memcpy(number, json->text + json->at, size);
-    number[size] = '\0';
-    char *point = strchr(number, '.');
-    if (point != NULL) {
-        *point = localeconv()->decimal_point[0];
-    }
-    double value = strtod(number, NULL);
-    if (value - value != 0.0) {
-        tide_json_fail(json, TIDE_LIMIT, json->at, "a number beyond the range of a double");
-        return 0.0;
-    }
-    json->at += size;
-    return value;
-}
-
 /* Takes one of the three words. */
 static bool take_word(tide_json *json, const char *word) {
     size_t size = strlen(word);
@@ -444,12 +292,12 @@ bool tide_json_get_boolean(tide_json *json) {
     if (failed(json)) {
         return false;
     }
-    (void)look(json);
+    (void)tide_json_look(json);
     if (take_word(json, "true")) {
         return true;
     }
     if (!take_word(json, "false")) {
-        fail_expected(json, "true or false");
+        tide_json_fail_expected(json, "true or false");
     }
     return false;
 }
@@ -462,10 +310,10 @@ static void skip_scalar(tide_json *json) {
         (void)take_raw_text(json, &at, &size);
         break;
     case TIDE_JSON_NUMBER:
-        size = number_size(json);
+        size = tide_json_number_size(json);
         json->at += size;
         if (size == 0) {
-            fail_expected(json, "a number");
+            tide_json_fail_expected(json, "a number");
         }
         break;
     case TIDE_JSON_BOOLEAN:
@@ -473,11 +321,11 @@ static void skip_scalar(tide_json *json) {
         break;
     case TIDE_JSON_NULL:
         if (!take_word(json, "null")) {
-            fail_expected(json, "null");
+            tide_json_fail_expected(json, "null");
         }
         break;
     default:
-        fail_expected(json, "a value");
+        tide_json_fail_expected(json, "a value");
     }
 }
 
@@ -504,7 +352,7 @@ void tide_json_skip(tide_json *json) {
 }
 
 void tide_json_expect_end(tide_json *json) {
-    if (!failed(json) && (look(json) != '\0' || json->at < json->n_bytes)) {
-        fail_expected(json, "nothing after the document's end");
+    if (!failed(json) && (tide_json_look(json) != '\0' || json->at < json->n_bytes)) {
+        tide_json_fail_expected(json, "nothing after the document's end");
     }
 }
