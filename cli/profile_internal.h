@@ -25,22 +25,25 @@ enum {
     TIDE_PROFILE_MAX_STEPS = 1000000
 };
 
-/* The command line as it was written. */
+/* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_profile_options {
+    /* Empty: the default. */
     tide_option_list sizes, contexts, batches, modes, precisions, attentions, recomputes;
     uint64_t d_model, n_layers, n_heads, d_ff, vocab_size; /* TIDE_NOT_GIVEN */
     const char *config_path;                               /* NULL: none */
-    bool keep_graph;
+    bool keep_graph;                                       /* mode forward only */
     const char *device;          /* "auto", or what tide_device_open takes */
     uint64_t memory_limit_bytes; /* TIDE_NOT_GIVEN: none */
     const char *alloc_conf;      /* NULL: none */
     double clip_grad_norm;       /* 0: no clipping */
-    uint64_t seed, warmup_steps, steps;
-    bool no_record;
-    const char *output; /* NULL: the default name in this folder */
-    const char *format; /* of the tables on stdout */
-    bool strip_private;
-    bool open_browser;
+    uint64_t seed;               /* of parameters, tokens and targets */
+    uint64_t warmup_steps;       /* TIDE_PROFILE_MAX_STEPS at most */
+    uint64_t steps;              /* measured; 1 .. TIDE_PROFILE_MAX_STEPS */
+    bool no_record;              /* time it without a recorder */
+    const char *output;          /* NULL: the default name in this folder */
+    const char *format;          /* of the tables on stdout */
+    bool strip_private;          /* of command line, host name and folders */
+    bool open_browser;           /* write the report and open it */
 } tide_profile_options;
 
 extern const tide_option_table tide_profile_option_table;
@@ -57,15 +60,15 @@ typedef enum tide_profile_outcome {
 
 /* One run of the list, and what came of it. */
 typedef struct tide_profile_run {
-    tide_workload_config workload;
+    tide_workload_config workload;      /* checked */
     char name[TIDE_PROFILE_NAME_BYTES]; /* small-train-c128-b4-fp32 */
     char path[TIDE_PATH_BYTES];         /* of the snapshot */
-    tide_profile_outcome outcome;
-    tide_status status;       /* why, unless it completed */
-    tide_error error;         /* the same for people */
-    uint64_t need_bytes;      /* TIDE_RUN_NO_HOST: the lower bound of what it needs */
-    uint64_t available_bytes; /* TIDE_RUN_NO_HOST: what there is */
-    tide_cache_oom oom;       /* TIDE_RUN_OOM: how things stood then */
+    tide_profile_outcome outcome;       /* how it ended */
+    tide_status status;                 /* why, unless it completed */
+    tide_error error;                   /* the same for people */
+    uint64_t need_bytes;                /* TIDE_RUN_NO_HOST: the lower bound of what it needs */
+    uint64_t available_bytes;           /* TIDE_RUN_NO_HOST: what there is */
+    tide_cache_oom oom;                 /* TIDE_RUN_OOM: how things stood then */
     int64_t allocated_peak_bytes, reserved_peak_bytes; /* by the cache's own statistics */
     tide_snapshot *snapshot;                           /* owned; NULL where there is none */
     bool is_saved;                                     /* the snapshot is a file, too */
@@ -74,16 +77,16 @@ typedef struct tide_profile_run {
 /* Everything that `tidemark profile` is going to do. */
 typedef struct tide_profile_plan {
     const tide_profile_options *options; /* borrowed */
-    tide_cache_config cache;
-    char device[64];        /* spec, never "auto" */
-    tide_device_kind kind;  /* of that device */
-    tide_profile_run *runs; /* owned, n_runs */
-    size_t n_runs;
-    bool is_list;                      /* an option named several values */
-    char report_path[TIDE_PATH_BYTES]; /* "" : no report is written */
-    const char *command;               /* borrowed: the command line as text */
-    char stacks_missing[256];          /* why stacks are not recorded; "" when they are */
-    double recorder_ns_per_event;      /* -1: not measured */
+    tide_cache_config cache;             /* the same for every run */
+    char device[64];                     /* spec, never "auto" */
+    tide_device_kind kind;               /* of that device */
+    tide_profile_run *runs;              /* owned, n_runs */
+    size_t n_runs;                       /* 1 .. TIDE_PROFILE_MAX_RUNS */
+    bool is_list;                        /* an option named several values */
+    char report_path[TIDE_PATH_BYTES];   /* "" : no report is written */
+    const char *command;                 /* borrowed: the command line as text */
+    char stacks_missing[256];            /* why stacks are not recorded; "" when they are */
+    double recorder_ns_per_event;        /* -1: not measured */
 } tide_profile_plan;
 
 /* The runs that the options name, with names and paths, checked; nothing is allocated on a device
@@ -103,8 +106,8 @@ void tide_profile_execute(tide_profile_plan *plan, tide_profile_run *run);
 
 /* The samples of a run as the snapshot has them. */
 typedef struct tide_profile_timing {
-    tide_snapshot_timing timing; /* its phases are those below */
-    tide_snapshot_phase phases[TIDE_N_TIMED];
+    tide_snapshot_timing timing;              /* its phases are those below */
+    tide_snapshot_phase phases[TIDE_N_TIMED]; /* those that a step of the mode has */
 } tide_profile_timing;
 
 /* Describe a run for its snapshot; `ret_run` borrows its texts from plan and host, `ret_timing`

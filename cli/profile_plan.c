@@ -39,13 +39,13 @@ static const char *item(const tide_option_list *list, size_t i, const char *fall
     return list->n > 0 ? list->texts[i] : fallback;
 }
 
-/* Which item of each list a run takes. */
-typedef struct tide_profile_choice {
+/* Which item of each list a run takes: an index; 0 for a list that was not given. */
+typedef struct choice {
     size_t size, mode, context, batch, precision, attention, recompute;
-} tide_profile_choice;
+} choice;
 
 /* The last lists vary fastest. Returns false when number is past the last run. */
-static bool choose(const tide_profile_options *options, size_t number, tide_profile_choice *ret) {
+static bool choose(const tide_profile_options *options, size_t number, choice *ret) {
     const tide_option_list *lists[] = {
         &options->recomputes, &options->attentions, &options->precisions, &options->batches,
         &options->contexts,   &options->modes,      &options->sizes};
@@ -59,10 +59,9 @@ static bool choose(const tide_profile_options *options, size_t number, tide_prof
     return number == 0;
 }
 
-static tide_status configure_model(const tide_profile_options *options,
-                                   const tide_profile_choice *choice, tide_model_config *model,
-                                   tide_error *error) {
-    TIDE_TRY(tide_model_config_preset(item(&options->sizes, choice->size, "small"), model, error));
+static tide_status configure_model(const tide_profile_options *options, const choice *chosen,
+                                   tide_model_config *model, tide_error *error) {
+    TIDE_TRY(tide_model_config_preset(item(&options->sizes, chosen->size, "small"), model, error));
     if (options->config_path != NULL) {
         TIDE_TRY(tide_profile_read_config(options->config_path, model, error));
         if (options->sizes.n > 0) {
@@ -72,25 +71,25 @@ static tide_status configure_model(const tide_profile_options *options,
     }
     TIDE_TRY(apply_dimensions(options, model, error));
     if (options->contexts.n > 0) {
-        model->context_length = (size_t)options->contexts.counts[choice->context];
+        model->context_length = (size_t)options->contexts.counts[chosen->context];
     }
     if (options->batches.n > 0) {
-        model->batch_size = (size_t)options->batches.counts[choice->batch];
+        model->batch_size = (size_t)options->batches.counts[chosen->batch];
     }
     return tide_model_config_check(model, error);
 }
 
-static tide_status configure(const tide_profile_options *options, const tide_profile_choice *choice,
+static tide_status configure(const tide_profile_options *options, const choice *chosen,
                              tide_workload_config *workload, tide_error *error) {
     tide_workload_config_init(workload);
-    TIDE_TRY(configure_model(options, choice, &workload->model, error));
-    workload->mode = (tide_mode)tide_mode_from_name(item(&options->modes, choice->mode, "train"));
+    TIDE_TRY(configure_model(options, chosen, &workload->model, error));
+    workload->mode = (tide_mode)tide_mode_from_name(item(&options->modes, chosen->mode, "train"));
     workload->precision = (tide_precision)tide_precision_from_name(
-        item(&options->precisions, choice->precision, "fp32"));
+        item(&options->precisions, chosen->precision, "fp32"));
     workload->attention = (tide_attention)tide_attention_from_name(
-        item(&options->attentions, choice->attention, "flash"));
+        item(&options->attentions, chosen->attention, "flash"));
     workload->recompute = (tide_recompute)tide_recompute_from_name(
-        item(&options->recomputes, choice->recompute, "none"));
+        item(&options->recomputes, chosen->recompute, "none"));
     workload->keep_graph = options->keep_graph;
     workload->clip_grad_norm = options->clip_grad_norm;
     workload->seed = options->seed;
@@ -256,9 +255,9 @@ static tide_status name_files(tide_profile_plan *plan, tide_error *error) {
 
 static tide_status add_runs(tide_profile_plan *plan, tide_error *error) {
     const tide_profile_options *options = plan->options;
-    tide_profile_choice choice;
+    choice chosen;
     size_t n = 0;
-    while (choose(options, n, &choice)) {
+    while (choose(options, n, &chosen)) {
         n++;
     }
     if (n > TIDE_PROFILE_MAX_RUNS) {
@@ -273,8 +272,8 @@ static tide_status add_runs(tide_profile_plan *plan, tide_error *error) {
     plan->is_list = n > 1;
     for (size_t i = 0; i < n; i++) {
         tide_profile_run *run = &plan->runs[i];
-        choose(options, i, &choice);
-        TIDE_TRY(configure(options, &choice, &run->workload, error));
+        choose(options, i, &chosen);
+        TIDE_TRY(configure(options, &chosen, &run->workload, error));
         name_run(run);
     }
     return TIDE_OK;

@@ -9,16 +9,16 @@
 #include "common/clock.h"
 
 /* What a run holds while it goes on. */
-typedef struct tide_profile_session {
-    tide_device *device;
-    tide_recorder *recorder; /* NULL with --no-record */
-    tide_cache *cache;
-    tide_workload *workload;
-    tide_workload_result result;
-    int64_t started_unix_us;
-    tide_progress progress;
+typedef struct session_state {
+    tide_device *device;         /* owned, as all here; NULL until it is opened, as all here */
+    tide_recorder *recorder;     /* NULL with --no-record, too */
+    tide_cache *cache;           /* on the device */
+    tide_workload *workload;     /* on the cache */
+    tide_workload_result result; /* samples up to where it came */
+    int64_t started_unix_us;     /* by the host's calendar */
+    tide_progress progress;      /* on a terminal */
     char label[TIDE_PROFILE_NAME_BYTES + 32]; /* of the progress: "NAME (2 of 4)" */
-} tide_profile_session;
+} session_state;
 
 static void show_progress(void *ctx, size_t n_done, size_t n_total) {
     tide_progress_update(ctx, n_done, n_total);
@@ -57,8 +57,7 @@ static tide_status check_host(const tide_profile_plan *plan, tide_profile_run *r
                      tide_bytes_format((int64_t)free_bytes, have));
 }
 
-static tide_status prepare(tide_profile_plan *plan, tide_profile_run *run,
-                           tide_profile_session *session) {
+static tide_status prepare(tide_profile_plan *plan, tide_profile_run *run, session_state *session) {
     tide_error *error = &run->error;
     TIDE_TRY(tide_device_open(plan->device, NULL, &session->device, error));
     TIDE_TRY(check_host(plan, run, session->device));
@@ -81,7 +80,7 @@ static tide_status prepare(tide_profile_plan *plan, tide_profile_run *run,
 /* ---- the snapshot ---- */
 
 static tide_status take_snapshot(tide_profile_plan *plan, tide_profile_run *run,
-                                 tide_profile_session *session, tide_error *error) {
+                                 session_state *session, tide_error *error) {
     tide_host_info host;
     tide_snapshot_run description;
     tide_profile_timing timing;
@@ -104,7 +103,7 @@ static tide_status take_snapshot(tide_profile_plan *plan, tide_profile_run *run,
 
 /* ---- the run ---- */
 
-static tide_status work(tide_profile_run *run, tide_profile_session *session) {
+static tide_status work(tide_profile_run *run, session_state *session) {
     TIDE_TRY(tide_workload_create(&run->workload, session->cache, session->recorder,
                                   &session->workload, &run->error));
     return tide_workload_run(session->workload, &session->result, &run->error);
@@ -117,7 +116,7 @@ static void read_peaks(tide_profile_run *run, tide_cache *cache) {
     run->reserved_peak_bytes = stats.reserved_bytes[TIDE_POOL_ALL].peak;
 }
 
-static void end_session(tide_profile_session *session) {
+static void end_session(session_state *session) {
     tide_workload_result_fini(&session->result);
     tide_workload_destroy(session->workload);
     tide_cache_destroy(session->cache);
@@ -126,7 +125,7 @@ static void end_session(tide_profile_session *session) {
 }
 
 void tide_profile_execute(tide_profile_plan *plan, tide_profile_run *run) {
-    tide_profile_session session = {.started_unix_us = tide_clock_unix_us()};
+    session_state session = {.started_unix_us = tide_clock_unix_us()};
     snprintf(session.label, sizeof(session.label), "%s (%zu of %zu)", run->name,
              (size_t)(run - plan->runs) + 1, plan->n_runs);
     tide_progress_begin(&session.progress, session.label);
