@@ -1,13 +1,32 @@
 #include "cli/html_report.h"
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 
 #include "common/hostmem.h"
 #include "snapshot/compare.h"
 #include "viewer/report.h"
 
-/* {"sentence": "..."} of several runs. NULL stays NULL: a report without it is no worse than one
- * that is not written. The caller releases it with cJSON_free. */
+/* {"sentence": "...", "names": ["..."]} as text, or NULL without host memory. */
+static char *print_comparison(const tide_compare *comparison) {
+    char *text = NULL;
+    cJSON *document = cJSON_CreateObject();
+    cJSON *names = cJSON_AddArrayToObject(document, "names");
+    bool complete = names != NULL &&
+                    cJSON_AddStringToObject(document, "sentence", comparison->sentence) != NULL;
+    for (size_t i = 0; complete && i < comparison->n_runs; i++) {
+        cJSON *name = cJSON_CreateString(comparison->runs[i].name);
+        complete = cJSON_AddItemToArray(names, name) != 0;
+    }
+    if (complete) {
+        text = cJSON_PrintUnformatted(document);
+    }
+    cJSON_Delete(document);
+    return text;
+}
+
+/* The comparison of several runs. NULL stays NULL: a report without it is no worse than one that is
+ * not written. The caller releases it with cJSON_free. */
 static char *compare(const tide_html_run *runs, size_t n) {
     tide_compare_input inputs[TIDE_COMPARE_MAX_RUNS];
     tide_compare *comparison = NULL;
@@ -22,12 +41,7 @@ static char *compare(const tide_html_run *runs, size_t n) {
     if (tide_compare_create(inputs, n, &comparison, NULL) != TIDE_OK) {
         return NULL;
     }
-    cJSON *document = cJSON_CreateObject();
-    char *text = NULL;
-    if (cJSON_AddStringToObject(document, "sentence", comparison->sentence) != NULL) {
-        text = cJSON_PrintUnformatted(document);
-    }
-    cJSON_Delete(document);
+    char *text = print_comparison(comparison);
     tide_compare_destroy(comparison);
     return text;
 }

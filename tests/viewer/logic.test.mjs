@@ -9,7 +9,7 @@ import { gunzipSync } from 'node:zlib';
 import { eventAxis, timeAxis } from '../../viewer/src/axis.js';
 import { buildBlocks, buildReserved } from '../../viewer/src/blocks.js';
 import { CATEGORIES, categoryColour } from '../../viewer/src/colours.js';
-import { compareRuns, sharedScale } from '../../viewer/src/compare.js';
+import { compareRuns, scaleNote, scalesOf, sharedScale } from '../../viewer/src/compare.js';
 import { FormatError, parseSnapshot, readSnapshot } from '../../viewer/src/format.js';
 import { aliveAt, buildIndex, largestState, walkAlive } from '../../viewer/src/index.js';
 import { laneItems, scopePath } from '../../viewer/src/lanes.js';
@@ -17,7 +17,7 @@ import { breakdownAt, stackFrames } from '../../viewer/src/peak.js';
 import { blockAt, columnState, createRaster, outlineOf, renderRaster, wholeOutlineOf } from '../../viewer/src/raster.js';
 import { headline, homeView, makeRun, placeOfState, statisticsOf } from '../../viewer/src/run.js';
 import { byteTicks, decimalTicks, timeTickText } from '../../viewer/src/ticks.js';
-import { distinctParts, formatBytes, formatCount, formatDuration, formatExactBytes, formatMeanStd, formatShare, formatTickBytes } from '../../viewer/src/text.js';
+import { distinctParts, formatBytes, formatCount, formatDuration, formatExactBytes, formatMeanStd, formatRatio, formatShare, formatTickBytes, splitSentence } from '../../viewer/src/text.js';
 import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
@@ -199,7 +199,7 @@ test('the page opens on the measured step that holds the peak', () => {
     assert.ok(x0 < at && at < x1);
     assert.ok(x1 - x0 < (axis.hi - axis.lo) / 2);
   }
-  assert.match(headline(run), /^Peak 981\.47\sMiB allocated in step 0, backward: optimizer state 490\.73\sMiB, parameters/);
+  assert.match(headline(run), /^Peak 981\.47\sMiB allocated in step 0, backward, first reached in warm-up 0: optimizer state 490\.73\sMiB, parameters/);
 });
 
 test('a run out of memory says where it ended', () => {
@@ -254,6 +254,42 @@ test('no ratios to a run that ended before its time', () => {
   const runs = [trainingRun({ limitBytes: 500e6 }), trainingRun()].map((d) => makeRun(readSnapshot(d), 'x'));
   assert.ok(compareRuns(runs)[1].rows.every((row) => row.ratios.every(Number.isNaN)));
   assert.ok(sharedScale(runs) >= runs[0].index.totals[runs[0].snapshot.oom[0].event + 1] + runs[0].snapshot.oom[0].requestedBytes);
+});
+
+/** A run of one block, of so many MiB. */
+function runOf(mib) {
+  const r = new Recording();
+  r.alloc('only', 'parameter', mib * 2 ** 20);
+  return makeRun(readSnapshot(r.document()), 'x');
+}
+
+test('a run far below the others has a scale of its own, and says so', () => {
+  const runs = [runOf(8000), runOf(900), runOf(1100)], common = sharedScale(runs);
+  assert.deepEqual(scalesOf(runs), [common, sharedScale([runs[1]]), common]);
+  assert.equal(scaleNote(scalesOf(runs), 1), `own scale: 1/${Math.round(8000 / 900)} of the others'`);
+  assert.equal(scaleNote(scalesOf(runs), 0), '');
+  assert.equal(scaleNote([common, common, common], 1), '');
+  const low = [runOf(8000), runOf(200), runOf(100), runOf(1)];
+  assert.deepEqual(scalesOf(low), [sharedScale(low), sharedScale([low[1]]), sharedScale([low[1]]), sharedScale([low[3]])]);
+  assert.equal(scaleNote(scalesOf(low), 3), "own scale: 1/8000 of the largest run's");
+  const empty = makeRun(readSnapshot(new Recording().document()), 'x');
+  assert.deepEqual(scalesOf([runs[0], empty]), [sharedScale(runs), sharedScale(runs)]);
+});
+
+test('a run without recorded allocations says so, and has no bytes to compare', () => {
+  const none = makeRun(readSnapshot(new Recording().document()), 'x');
+  assert.match(headline(none), /not recorded/);
+  assert.ok(!none.isRecorded && runOf(1).isRecorded);
+  assert.ok(compareRuns([runOf(1), none]).every((section) => section.rows.every((row) => Number.isNaN(row.values[1]) && Number.isNaN(row.ratios[1]))));
+});
+
+test('a peak that a warm-up step reached first is shown in the measured step, and that is said', () => {
+  const run = makeRun(readSnapshot(trainingRun({ warmup: 2 })), 'x'), first = run.snapshot.events.scope[run.index.peakState - 1];
+  const where = scopePath(run.snapshot, first).split(' › ')[0];
+  assert.match(where, /^warm-up/);
+  assert.match(headline(run), new RegExp(`^Peak 981\\.47\\sMiB allocated in step 0, backward, first reached in ${where}: `));
+  assert.doesNotMatch(headline(makeRun(readSnapshot(trainingRun({ warmup: 0 })), 'x')), /first reached/);
+  assert.doesNotMatch(headline(runOf(1)), /first reached/);
 });
 
 test('a virtual device has no times', () => {
@@ -350,7 +386,20 @@ test('texts', () => {
   assert.equal(formatCount(999), '999');
   assert.deepEqual([12, 1500, 12_345_678, 2.5e9].map(formatDuration), ['12 ns', '1.50 µs', '12.3 ms', '2.50 s']);
   assert.equal(formatMeanStd(31.086, 0.894), '31.09 ± 0.89 ms');
+  assert.equal(formatMeanStd(1620.137, 0.324), '1,620.14 ± 0.32 ms');
+  assert.equal(formatMeanStd(1234567.8, 3.21), '1,234,567.8 ± 3.2 ms');
+  assert.equal(formatMeanStd(4870.732, 600.139), '4,871 ± 600 ms');
+  assert.equal(formatMeanStd(0.0123456, 0.0000021), '0.012346 ± 0.000002 ms');
+  assert.equal(formatMeanStd(1620.4, 0), '1,620 ± 0 ms');
+  assert.deepEqual([1.934, 0.0253, 0, 1234.5, NaN].map(formatRatio), ['1.93×', '0.025×', '0×', '1,235×', '–']);
   assert.deepEqual([0.1234, 0.0001, 0].map(formatShare), ['12.3 %', '<0.1 %', '0.0 %']);
+});
+
+test('the first sentence is split off; dots of numbers end none', () => {
+  assert.deepEqual(splitSentence('2.7B fp32 does not fit. bf16-mixed peaks at 72.55 GiB.'), ['2.7B fp32 does not fit.', 'bf16-mixed peaks at 72.55 GiB.']);
+  assert.deepEqual(splitSentence('one\ntwo'), ['one', 'two']);
+  assert.deepEqual(splitSentence('alone at 1.5 GiB.'), ['alone at 1.5 GiB.', '']);
+  assert.deepEqual(splitSentence(''), ['', '']);
 });
 
 test('what tells names apart', () => {

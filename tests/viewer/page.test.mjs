@@ -1,7 +1,7 @@
 // The viewer's page in headless Chromium, opened from disk as people open it.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -61,7 +61,7 @@ async function closed(page) {
 
 test('opens from disk on the step of the peak, with the peak in one sentence, nothing asked of a network', async () => {
   const page = await opened([RUN]);
-  assert.match(await text(page, '#headline'), /^Peak 981\.47\sMiB allocated in step 0, backward: optimizer state/);
+  assert.match(await text(page, '#headline'), /^Peak 981\.47\sMiB allocated in step 0, backward, first reached in warm-up 0: optimizer state/);
   assert.match(await text(page, '#subtitle'), /small · train · fp32/);
   assert.match(await text(page, '#legend'), /optimizer state\s*490\.73 MiB\s*50\.0 %/);
   assert.match(await text(page, '#panels'), /981\.47 MiB in 197 blocks/);
@@ -146,6 +146,153 @@ test('two runs share one memory scale and a comparison', async () => {
     return -1;
   }));
   assert.ok(tops[0] > 0 && tops[1] > 0 && tops[0] > tops[1], `parameters are drawn ${tops} rows high`);
+  await closed(page);
+});
+
+/** Three runs as a list of runs gives them, the third far smaller than the others, with names and a long comparison. */
+const THREE = [RUN, { label: 'large-train-c2048-b4-bf16', document: trainingRun({ bytes: 2 }) },
+  { label: 'tiny-train-c128-b4-fp32', document: trainingRun({ width: 64, vocab: 500, tokens: 64, layers: 2 }) }];
+const NAMES = ['large fp32 context 2048', 'large bf16-mixed context 2048', 'tiny fp32 context 128'];
+const SENTENCES = { names: NAMES, sentence: NAMES.map((name) => `${name} peaks at 981.47 MiB, set by AdamW state (490.73 MiB of 981.47 MiB) in the backward phase, beside 245.37 MiB of parameters.`).join(' ') };
+
+test('several runs carry their names, and nothing is cut off at any width', async () => {
+  for (const width of [1600, 1280, 800, 480]) {
+    const page = await opened(THREE, SENTENCES, { viewport: { width, height: 1000 } });
+    assert.deepEqual(await page.locator('.run h2').allInnerTexts(), NAMES);
+    assert.deepEqual(await page.locator('.compare thead th:not(.ratio)').allInnerTexts(), NAMES);
+    assert.deepEqual(await page.locator('.tabs.of-run [role=tab]').allInnerTexts(), NAMES);
+    assert.match(await page.locator('.run-title').first().innerText(), /small-train-fp32/);
+    const cut = await page.evaluate(() => [...document.querySelectorAll('.scroll, .compare th, .compare td, .run-title *, .tabs button')]
+      .filter((node) => node.scrollWidth > node.clientWidth + 1).map((node) => node.textContent));
+    assert.deepEqual(cut, [], `at ${width}`);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `at ${width}`);
+    const top = await page.evaluate(() => document.querySelector('.canvases').getBoundingClientRect().top);
+    assert.ok(width < 1600 || top < 220, `the first timeline begins at ${top}`);
+    await closed(page);
+  }
+});
+
+test('what is too long of the comparison is behind a button; only the first sentence is bold', async () => {
+  const page = await opened(THREE, { ...SENTENCES, sentence: `${SENTENCES.sentence} ${SENTENCES.sentence}` }, { viewport: { width: 800, height: 900 } });
+  const weight = (selector) => page.evaluate((s) => getComputedStyle(document.querySelector(s)).fontWeight, selector);
+  assert.equal(await weight('#headline'), '600');
+  assert.equal(await weight('#headline .rest'), '400');
+  assert.ok((await text(page, '#headline .rest')).startsWith(NAMES[1]));
+  const height = () => page.evaluate(() => document.getElementById('headline').clientHeight);
+  const before = await height();
+  await page.getByRole('button', { name: 'more' }).click();
+  assert.ok(await height() > before);
+  await page.getByRole('button', { name: 'less' }).click();
+  assert.equal(await height(), before);
+  await closed(page);
+});
+
+test('a much smaller run has its own scale, and Y puts all on one', async () => {
+  const page = await opened(THREE, SENTENCES), note = page.locator('.run').nth(2).locator('.note');
+  assert.match(await note.innerText(), /^own scale: 1\/\d+ of the others'$/);
+  assert.ok(await page.locator('.run').first().locator('.note').isHidden());
+  await page.keyboard.press('y');
+  assert.ok(await note.isHidden());
+  assert.equal(await text(page, '#scale-button'), 'y: one scale');
+  await page.locator('#scale-button').click();
+  assert.ok(await note.isVisible());
+  await closed(page);
+  const alike = await opened(THREE.slice(0, 2));
+  assert.ok(await alike.locator('#scale-button').isHidden());
+  await closed(alike);
+});
+
+test('the keyboard alone reaches the timeline, goes through its allocations, pins one and lets it go', async () => {
+  const page = await opened([{ label: 'known', document: knownRun() }]);
+  for (let i = 0; i < 12 && !await page.evaluate(() => document.activeElement.className === 'canvases'); i++) await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle), 'solid');
+  for (const [key, name] of [['ArrowUp', 'low'], ['ArrowUp', 'middle'], ['ArrowUp', 'top'], ['ArrowUp', 'top'], ['ArrowDown', 'middle']]) {
+    await page.keyboard.press(key);
+    await page.waitForFunction((n) => document.querySelector('#tooltip .block-name')?.textContent === n, name);
+  }
+  assert.match(await text(page, '#live'), /^middle, activations, 1\.00 MiB/);
+  await page.keyboard.press('Enter');
+  assert.match(await text(page, '#pinned'), /Pinned allocation\s*×?\s*middle/);
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('#pinned *').count(), 0);
+  assert.ok(await page.locator('#tooltip').isHidden());
+  const before = await picture(page);
+  await page.keyboard.press('w');
+  await page.keyboard.press('ArrowRight');
+  await changed(page, before);
+  const tab = page.getByRole('tab', { name: 'by category' });
+  await tab.focus();
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'by scope');
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-selected')), 'true');
+  await closed(page);
+});
+
+test('choosing a run by its tab keeps the keyboard where it is', async () => {
+  const page = await opened(THREE, SENTENCES);
+  await page.getByRole('tab', { name: NAMES[0] }).focus();
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), NAMES[1]);
+  await closed(page);
+});
+
+test('all text has a contrast of at least 4.5 to 1, in light and dark', async () => {
+  for (const colorScheme of ['light', 'dark']) {
+    const page = await opened([{ label: 'broken', bytes: Buffer.from([0x1f, 0x8b, 8, 0, 1, 2]) }, ...THREE], SENTENCES, { colorScheme });
+    const box = await page.locator('.canvases').first().boundingBox();
+    await page.mouse.click(box.x + box.width / 2, box.y + 190);
+    const weak = await page.evaluate(() => {
+      const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
+      const light = (colour) => channels(colour).slice(0, 3).map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+      const ground = (node) => (node === null ? 'rgb(255, 255, 255)' : channels(getComputedStyle(node).backgroundColor)[3] === 0 ? ground(node.parentElement) : getComputedStyle(node).backgroundColor);
+      const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+      let seen = 0;
+      for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+        const parent = node.parentElement;
+        if (!node.textContent.trim() || !parent.checkVisibility() || parent.closest('script, style')) continue;
+        const [a, b] = [light(getComputedStyle(parent).color), light(ground(parent))].sort((x, y) => y - x);
+        seen++;
+        if ((a + 0.05) / (b + 0.05) < 4.5) found.push(`${node.textContent}: ${((a + 0.05) / (b + 0.05)).toFixed(2)}`);
+      }
+      return seen > 100 ? found : [`only ${seen} texts`];
+    });
+    assert.deepEqual(weak, [], colorScheme);
+    assert.equal(await page.locator('.banner.error').count(), 1);
+    await closed(page);
+  }
+});
+
+test('a run that was only timed shows its times, without an empty timeline', async () => {
+  const timed = { ...new Recording().document(), timing: trainingRun().timing };
+  const page = await opened([{ label: 'timed', document: timed }]);
+  assert.match(await text(page, '#headline'), /not recorded/);
+  assert.equal(await page.locator('.canvases').count(), 0);
+  assert.equal(await page.locator('.phase').count(), 4);
+  assert.doesNotMatch(await text(page, '#panels'), /Alive/);
+  await page.keyboard.press('w');
+  await page.keyboard.press('f');
+  await closed(page);
+  const both = await opened([RUN, { label: 'timed', document: timed }]);
+  assert.match(await text(both, '.run:nth-child(2)'), /no timeline/);
+  assert.match(await text(both, '.compare'), /not recorded/);
+  await closed(both);
+});
+
+test('the page without data stays below 100 KB', () => {
+  assert.ok(readFileSync(process.env.TIDEMARK_VIEWER_HTML).length < 100_000);
+});
+
+test('the command line hands the names of its comparison to the page', { skip: existsSync(process.env.TIDEMARK_CLI ?? '') ? false : 'TIDEMARK_CLI names no program' }, async () => {
+  const files = ['fp32', 'bf16-mixed'].map((precision) => join(folder, `small-${precision}.json.gz`));
+  for (const [i, precision] of ['fp32', 'bf16-mixed'].entries()) {
+    execFileSync(process.env.TIDEMARK_CLI, ['profile', '--size', 'small', '--precision', precision, '--device', 'virtual', '--steps', '1', '--warmup', '0', '-o', files[i]], { stdio: 'ignore' });
+  }
+  const report = join(folder, 'named.html');
+  execFileSync(process.env.TIDEMARK_CLI, ['view', ...files, '-o', report], { stdio: 'ignore' });
+  const page = await openPage(browser, folder, readFileSync(report, 'utf8'));
+  assert.deepEqual(await page.locator('.run h2').allInnerTexts(), ['fp32', 'bf16-mixed']);
+  assert.equal(await page.locator('.run h2 + span').first().innerText(), 'small-fp32');
   await closed(page);
 });
 

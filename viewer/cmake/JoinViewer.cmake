@@ -2,9 +2,10 @@
 #   cmake -DSOURCE=viewer -DMODULES=a.js,b.js -DHTML=viewer.html -DARRAYS=viewer_page.c -P JoinViewer.cmake
 #
 # A module's imports name modules that stand before it in MODULES, so the joined text is the modules one after the
-# other, without their import lines, the word export, comments, indentation and some spaces: no text of a module runs
-# over lines or holds " // " or an operator such as " => " between spaces. All names at the top level of a module are therefore unique
-# in the viewer; the browser refuses the page otherwise, and a test opens it.
+# other, without their import lines, the word export, comments, indentation and the spaces about punctuation in front of
+# a line's first template, double quote or regular expression: no text of a module runs over lines, holds " // " or an
+# escaped quote, and no regular expression begins with a space. All names at the top level of a module are therefore
+# unique in the viewer; the browser refuses the page otherwise, and a test opens it.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -38,8 +39,17 @@ foreach(module IN LISTS module_list)
     endif()
     string(REGEX REPLACE " // [^\n]*" "" text "${text}")
     string(REGEX REPLACE "\n[ \n]+" "\n" text "${text}")
-    string(REGEX REPLACE " (=>|===|!==|&&|>=|\\+=) " "\\1" text "${text}")
-    string(REPLACE " || " "||" text "${text}")
+    # Each round takes one space of every line, from the right. + and - only between words: "a + +b" is no "a++b".
+    set(code "([^'\"`/\n]|'[^'\n]*'| / )*")
+    set(before "")
+    while(NOT text STREQUAL before)
+        set(before "${text}")
+        string(REGEX REPLACE "\n(${code}[][,;:{}()=<>?*|&]) " "\n\\1" text "${text}")
+        string(REGEX REPLACE "\n(${code}) ([][,;:{}()=<>?*|&!])" "\n\\1\\3" text "${text}")
+        string(REGEX REPLACE "\n(${code}[A-Za-z0-9_)]) ([-+]) ([A-Za-z0-9_(])" "\n\\1\\3\\4" text "${text}")
+    endwhile()
+    string(REGEX REPLACE "([;{,(])\n" "\\1" text "${text}")
+    string(REGEX REPLACE "\n([]})])" "\\1" text "${text}")
     string(APPEND script "${text}")
 endforeach()
 file(READ "${SOURCE}/style.css" style)
@@ -48,6 +58,7 @@ string(REGEX REPLACE " ?([{};]) +" "\\1" style "${style}")
 string(REGEX REPLACE "; ?}" "}" style "${style}")
 string(REGEX REPLACE "([a-z]): " "\\1:" style "${style}")
 file(READ "${SOURCE}/index.html" page)
+string(REGEX REPLACE "\n +" "\n" page "${page}")
 
 string(SHA256 script_hash "${script}")
 string(SHA256 style_hash "${style}")

@@ -1,6 +1,6 @@
 /* app.js - the page: loads runs, lays them out, answers mouse and keys.
  */
-import { sharedScale } from './compare.js';
+import { scaleNote, scalesOf } from './compare.js';
 import { CATEGORIES } from './colours.js';
 import { FormatError, parseSnapshot } from './format.js';
 import { scopeSpan } from './lanes.js';
@@ -8,7 +8,7 @@ import { bytesOfBase64, textOfBytes } from './load.js';
 import { blockFacts, compareCard, element, legend, peakCard, pinnedCard, scopeFacts, stateFacts, timingCard } from './panels.js';
 import { endedEarly, headline, makeRun } from './run.js';
 import { Stage } from './stage.js';
-import { categoryText, distinctParts, formatBytes } from './text.js';
+import { categoryText, distinctParts, formatBytes, splitSentence } from './text.js';
 
 const ZOOM_PER_KEY = 0.8;
 const PAN_PER_KEY = 0.12;
@@ -24,6 +24,7 @@ const page = {
   /** @type {Stage[]} */ stages: [],
   /** @type {'event' | 'time'} */ axis: 'time',
   sentence: '', // of the comparison, from the command line
+  oneScale: false, // asked for, where runs would have scales of their own
   /** @type {{stage: Stage, block: number} | null} */ pinned: null,
   /** @type {{stage: Stage, x: number, clientX: number, clientY: number} | null} */ pointer: null,
   /** @type {{stage: Stage, clientX: number, moved: boolean} | null} */ drag: null,
@@ -52,15 +53,38 @@ function askDraw() {
 
 /** Sizes the timelines to the window: one fills it, several share it. */
 function layOutPage() {
-  const colours = theme(), maxBytes = sharedScale(page.runs), n = page.stages.length;
+  const colours = theme(), n = page.stages.length;
+  fitHeadline();
   if (n === 0) return;
+  const own = scalesOf(page.runs), top = Math.max(...own), scales = page.oneScale ? own.map(() => top) : own;
+  const button = byId('scale-button'), table = document.querySelector('.scroll');
+  button.hidden = own.every((scale) => scale === top);
+  button.textContent = `y: ${page.oneScale ? 'one scale' : 'own scales'}`;
+  page.stages.forEach((stage, i) => stage.setNote(scaleNote(scales, i)));
+  table?.classList.remove('narrow');
+  table?.classList.toggle('narrow', table.scrollWidth > table.clientWidth);
   const wide = window.innerWidth > 1100;
-  const top = byId('runs').getBoundingClientRect().top + window.scrollY;
+  const above = byId('runs').getBoundingClientRect().top + window.scrollY;
   const besides = page.stages.reduce((sum, stage) => sum + stage.element.offsetHeight - stage.frame.offsetHeight + 24 + 23 * stage.run.lanes.length + 10, 0);
-  const free = window.innerHeight - top - besides - 34 - 14 * (n - 1);
+  const free = window.innerHeight - above - besides - 34 - 14 * (n - 1);
   const plot = n > 1 ? Math.max(SEVERAL_PLOT, free / n) : wide ? Math.max(MIN_PLOT, free) : Math.max(MIN_PLOT, Math.min(420, window.innerHeight * 0.5));
-  for (const stage of page.stages) stage.resize(Math.floor(plot), maxBytes, colours);
+  page.stages.forEach((stage, i) => stage.resize(Math.floor(plot), scales[i], colours));
   askDraw();
+}
+
+/** The first sentence stands out; what is too long for the screen is behind a button. @param {string} text @param {boolean} several */
+function showHeadline(text, several) {
+  const [first, rest] = splitSentence(text), headline = byId('headline');
+  headline.classList.toggle('several', several);
+  headline.classList.remove('open');
+  headline.replaceChildren(first, ...(rest ? [' ', element('span', { class: 'rest' }, rest)] : []));
+}
+
+function fitHeadline() {
+  const headline = byId('headline'), button = byId('more-button'), isOpen = headline.classList.contains('open');
+  button.hidden = !isOpen && headline.scrollHeight <= headline.clientHeight + 2;
+  button.textContent = isOpen ? 'less' : 'more';
+  button.setAttribute('aria-expanded', String(isOpen));
 }
 
 /** A sentence above the page. @param {string} text @param {boolean} isError */
@@ -77,25 +101,30 @@ function showRuns() {
   byId('panels').replaceChildren();
   unpin();
   document.querySelector('main')?.classList.toggle('wide-side', several);
-  for (const id of ['axis-button', 'home-button', 'whole-button']) byId(id).hidden = runs.length === 0;
+  document.querySelector('main')?.classList.toggle('times-only', !runs.some((run) => run.isRecorded));
+  for (const id of ['axis-button', 'home-button', 'whole-button']) byId(id).hidden = !runs.some((run) => run.isRecorded);
+  byId('scale-button').hidden = true;
   if (runs.length === 0) {
     page.stages = [];
     byId('runs').replaceChildren();
-    byId('headline').textContent = '';
+    showHeadline('', false);
+    byId('subtitle').textContent = '';
+    layOutPage();
     return;
   }
   page.axis = runs.some((run) => run.isVirtual || run.snapshot.clockSource === 'none') ? 'event' : 'time';
-  distinctParts(runs.map((run) => run.label)).forEach((short, i) => (runs[i].short = short));
+  const given = runs.map((run) => run.given), isNamed = several && new Set(given).size === runs.length && !given.includes('');
+  (isNamed ? given : distinctParts(runs.map((run) => run.label))).forEach((short, i) => (runs[i].short = short));
   const whole = runs.find((run) => !endedEarly(run)) ?? null;
   page.stages = runs.map((run) => new Stage(run, !several, page.axis, whole));
   byId('runs').replaceChildren(...page.stages.map((stage) => stage.element));
   for (const stage of page.stages) listen(stage);
-  document.title = several ? `${runs.map((run) => run.label).join(' / ')} – tidemark` : `${runs[0].label} – tidemark`;
+  document.title = several ? `${runs.map((run) => run.short).join(' / ')} – tidemark` : `${runs[0].label} – tidemark`;
   byId('subtitle').textContent = several ? `${runs.length} runs compared` : runs[0].title;
-  byId('headline').textContent = several ? page.sentence || comparisonSentence() : headline(runs[0]);
+  showHeadline(several ? page.sentence || comparisonSentence() : headline(runs[0]), several);
   for (const run of runs) for (const warning of run.warnings) banner(several ? `${run.short}: ${warning}` : warning, false);
-  if (several) byId('panels').append(compareCard(runs, ''));
-  else byId('legend').append(legend(runs[0]));
+  if (several) byId('panels').append(compareCard(runs));
+  else if (runs[0].isRecorded) byId('legend').append(legend(runs[0]));
   showRunPanels(0);
   showAxisName();
   layOutPage();
@@ -111,15 +140,17 @@ function comparisonSentence() {
 /** The cards of one run; with several, a choice of the run above them. @param {number} chosen */
 function showRunPanels(chosen) {
   const panels = byId('panels'), run = page.runs[chosen];
+  const hadFocus = panels.querySelector('.of-run[role=tablist]')?.contains(document.activeElement);
   panels.querySelectorAll('.of-run').forEach((old) => old.remove());
-  const cards = [timingCard(run), peakCard(run)];
+  const cards = [timingCard(run), ...(run.isRecorded ? [peakCard(run)] : [])];
   if (page.runs.length > 1) {
     const tabs = element('div', { class: 'tabs of-run', role: 'tablist', 'aria-label': 'Run' }, ...page.runs.map((each, i) => {
-      const tab = element('button', { type: 'button', role: 'tab', 'aria-selected': String(i === chosen) }, each.short);
+      const tab = element('button', { type: 'button', role: 'tab', title: each.label, 'aria-selected': String(i === chosen) }, each.short);
       tab.addEventListener('click', () => showRunPanels(i));
       return tab;
     }));
     panels.append(tabs);
+    if (hadFocus) /** @type {HTMLElement} */ (tabs.children[chosen]).focus();
   }
   for (const made of cards) {
     made.classList.add('of-run');
@@ -145,6 +176,12 @@ function switchAxis() {
   askDraw();
 }
 
+function switchScale() {
+  if (byId('scale-button').hidden) return;
+  page.oneScale = !page.oneScale;
+  layOutPage();
+}
+
 function unpin() {
   page.pinned = null;
   byId('pinned').replaceChildren();
@@ -167,6 +204,13 @@ function hideTooltip() {
   }
 }
 
+/** The keyboard points at nothing any more. @param {Stage} stage */
+function leave(stage) {
+  stage.cursor = null;
+  page.pointer = null;
+  hideTooltip();
+}
+
 /** Shows what lies under the pointer. @param {Stage} stage @param {number} clientX @param {number} clientY */
 function point(stage, clientX, clientY) {
   const target = stage.target(clientX, clientY), tooltip = byId('tooltip');
@@ -175,7 +219,8 @@ function point(stage, clientX, clientY) {
     other.drawMarks();
   }
   const inside = target.state >= 0 || target.scope >= 0;
-  stage.marks = { ...stage.marks, x: inside ? target.x : null, block: target.block, scope: target.scope };
+  const spans = target.block === stage.marks.block && stage.marks.spans.length > 0 ? stage.marks.spans : stage.spansOf(target.block);
+  stage.marks = { ...stage.marks, x: inside ? target.x : null, block: target.block, spans, scope: target.scope };
   stage.drawMarks();
   tooltip.hidden = !inside;
   if (!inside) return;
@@ -191,7 +236,25 @@ function point(stage, clientX, clientY) {
   }
 }
 
-/** @param {Stage} stage @param {PointerEvent} event */
+/** Shows what the keyboard's cursor is on, once the picture is drawn. @param {Stage} stage */
+function pointByKey(stage) {
+  requestAnimationFrame(() => {
+    if (stage.cursor === null) return;
+    const box = stage.frame.getBoundingClientRect();
+    page.pointer = { stage, x: stage.cursor.x, clientX: box.left + stage.cursor.x, clientY: box.top + stage.cursor.y };
+    point(stage, page.pointer.clientX, page.pointer.clientY);
+  });
+}
+
+/** @param {Stage} stage */
+function pinByKey(stage) {
+  if (stage.cursor === null) stage.moveCursor(0);
+  if (stage.cursor === null) return;
+  const box = stage.frame.getBoundingClientRect();
+  click(stage, { clientX: box.left + stage.cursor.x, clientY: box.top + stage.cursor.y });
+}
+
+/** @param {Stage} stage @param {{clientX: number, clientY: number}} event */
 function click(stage, event) {
   const target = stage.target(event.clientX, event.clientY);
   if (target.block >= 0) {
@@ -221,6 +284,7 @@ function listen(stage) {
   });
   frame.addEventListener('pointermove', (event) => {
     page.pointer = { stage, x: event.clientX - frame.getBoundingClientRect().left, clientX: event.clientX, clientY: event.clientY };
+    stage.cursor = null;
     const { drag } = page;
     if (drag === null) return point(stage, event.clientX, event.clientY);
     const distance = event.clientX - drag.clientX;
@@ -244,6 +308,12 @@ function listen(stage) {
   frame.addEventListener('pointerleave', () => {
     page.pointer = null;
     hideTooltip();
+  });
+  frame.addEventListener('focus', () => {
+    if (page.pointer?.stage !== stage) page.pointer = null;
+  });
+  frame.addEventListener('blur', () => {
+    if (stage.cursor !== null) leave(stage);
   });
   frame.addEventListener('dblclick', () => {
     for (const each of page.stages) each.showWhole();
@@ -271,17 +341,31 @@ function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const help = /** @type {HTMLDialogElement} */ (byId('help'));
   if (event.key === '?' && !help.open) return help.showModal();
+  const target = /** @type {HTMLElement} */ (event.target), focused = page.stages.find((each) => each.frame === target);
   if (event.key === 'Escape') {
     unpin();
-    return hideTooltip();
+    return focused ? leave(focused) : hideTooltip();
   }
   const stage = activeStage();
   if (stage === undefined || help.open) return;
-  const inTabs = /** @type {HTMLElement} */ (event.target).closest?.('aside');
-  if (event.code in KEYS && !(inTabs && event.code.startsWith('Arrow'))) {
+  const tab = target.closest?.('[role=tab]'), arrow = { ArrowLeft: 'previous', ArrowRight: 'next' }[event.key];
+  if (tab && arrow) {
+    const next = /** @type {HTMLElement | null} */ (tab[`${arrow}ElementSibling`]);
+    next?.focus();
+    next?.click();
+  } else if (focused && ['ArrowUp', 'ArrowDown'].includes(event.key)) {
+    event.preventDefault();
+    focused.moveCursor(event.key === 'ArrowUp' ? 1 : -1);
+    pointByKey(focused);
+  } else if (focused && event.key === 'Enter') {
+    pinByKey(focused);
+  } else if (event.code in KEYS && !(event.key.startsWith('Arrow') && target.closest?.('aside, .scroll'))) {
     KEYS[event.code](stage);
     event.preventDefault();
     follow(stage);
+    pointByKey(stage);
+  } else if (event.code === 'KeyY') {
+    switchScale();
   } else if (event.code === 'KeyF') {
     for (const each of page.stages) each.showWhole();
     askDraw();
@@ -325,20 +409,27 @@ async function openFiles(files, add) {
 
 /** Reads what the command line put into the page, and takes it out of the document. */
 async function openEmbedded() {
+  /** @type {string[]} */
+  let names = [];
   for (const node of document.querySelectorAll('script.tidemark-comparison')) {
     try {
       const comparison = JSON.parse(new TextDecoder().decode(bytesOfBase64((node.textContent ?? '').trim())));
       if (typeof comparison?.sentence === 'string') page.sentence = comparison.sentence;
+      if (Array.isArray(comparison?.names)) names = comparison.names.map(String);
     } catch {
       banner('The comparison in this page is damaged; the table is computed from the snapshots.', true);
     }
     node.remove();
   }
-  for (const node of document.querySelectorAll('script.tidemark-snapshot')) {
+  for (const [i, node] of document.querySelectorAll('script.tidemark-snapshot').entries()) {
     const label = labelOf(node.getAttribute('data-label') ?? 'snapshot');
     try {
       const run = await readRun(label, bytesOfBase64((node.textContent ?? '').trim()));
-      if (run !== null) page.runs.push(run);
+      if (run !== null) {
+        const name = labelOf(names[i] ?? '');
+        run.given = name === label ? '' : name;
+        page.runs.push(run);
+      }
     } catch {
       banner(`${label}: the data in this page is damaged.`, true);
     }
@@ -352,6 +443,11 @@ function listenToPage() {
   byId('open-button').addEventListener('click', choose);
   byId('choose-button').addEventListener('click', choose);
   byId('axis-button').addEventListener('click', switchAxis);
+  byId('scale-button').addEventListener('click', switchScale);
+  byId('more-button').addEventListener('click', () => {
+    byId('headline').classList.toggle('open');
+    layOutPage();
+  });
   byId('help-button').addEventListener('click', () => help.showModal());
   byId('help-close').addEventListener('click', () => help.close());
   for (const [id, show] of /** @type {[string, 'showHome' | 'showWhole'][]} */ ([['home-button', 'showHome'], ['whole-button', 'showWhole']])) {

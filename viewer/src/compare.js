@@ -1,7 +1,9 @@
-/* compare.js - several runs side by side: bytes at the peak, peaks, times; the first is the base.
+/* compare.js - several runs side by side: bytes at the peak, peaks, times, scales; the first is the base.
  */
 import { CATEGORIES } from './colours.js';
 import { endedEarly } from './run.js';
+
+const OWN_SCALE_SHARE = 1 / 8; // of the common scale; what stays below it would be a flat line
 
 /**
  * @typedef {object} Row
@@ -20,16 +22,17 @@ export function compareRuns(runs) {
   /** @param {string} label @param {string} category @param {'bytes' | 'ms'} unit @param {number[]} values @returns {Row} */
   const row = (label, category, unit, values) => ({ label, category, unit, values,
     ratios: values.map((value, i) => (values[0] > 0 && !ended[0] && !ended[i] ? value / values[0] : NaN)) });
+  const bytesOf = (/** @type {(run: import('./run.js').Run) => number} */ value) => runs.map((run) => (run.isRecorded ? value(run) : NaN));
   const ofCategory = (/** @type {import('./run.js').Run} */ run, /** @type {string} */ name) =>
     run.peak.categories.find((c) => c.key === name)?.bytes ?? 0;
-  const categories = CATEGORIES.map((name) => row(name, name, 'bytes', runs.map((run) => ofCategory(run, name))))
+  const categories = CATEGORIES.map((name) => row(name, name, 'bytes', bytesOf((run) => ofCategory(run, name))))
     .filter((r) => r.values.some((value) => value > 0));
   const sections = [
     { title: 'Alive at the peak', rows: categories },
     { title: 'Peak', rows: [
-      row('allocated', '', 'bytes', runs.map((run) => run.peak.bytes)),
-      row('requested', '', 'bytes', runs.map((run) => run.peak.requestedBytes)),
-      row('reserved, largest', '', 'bytes', runs.map((run) => run.reserved.maxBytes)),
+      row('allocated', '', 'bytes', bytesOf((run) => run.peak.bytes)),
+      row('requested', '', 'bytes', bytesOf((run) => run.peak.requestedBytes)),
+      row('reserved, largest', '', 'bytes', bytesOf((run) => run.reserved.maxBytes)),
     ] },
   ];
   const phases = [...new Set(runs.flatMap((run) => run.timing.map((phase) => phase.name)))];
@@ -50,4 +53,21 @@ export function sharedScale(runs) {
   const used = top;
   for (const run of runs) if (run.capacityBytes <= 1.5 * used) top = Math.max(top, run.capacityBytes);
   return top * 1.07;
+}
+
+/** Bytes at the top of each timeline: one scale for all, but runs whose lines stay far below it have one of their own.
+ * @param {import('./run.js').Run[]} runs @returns {number[]} */
+export function scalesOf(runs) {
+  const common = sharedScale(runs);
+  const isLow = runs.map((run) => run.isRecorded && Math.max(run.index.totals[run.index.peakState], run.reserved.maxBytes) < common * OWN_SCALE_SHARE);
+  if (!isLow.includes(true) || !isLow.includes(false)) return runs.map(() => common);
+  const own = scalesOf(runs.filter((_, i) => isLow[i]));
+  return isLow.map((low) => (low ? /** @type {number} */ (own.shift()) : common));
+}
+
+/** What the title of a run says of its scale; "" where it is the common one. @param {number[]} scales @param {number} i */
+export function scaleNote(scales, i) {
+  const common = Math.max(...scales);
+  if (!(scales[i] < common)) return '';
+  return `own scale: 1/${Math.round(common / scales[i])} of ${scales.every((scale, j) => j === i || scale === common) ? "the others'" : "the largest run's"}`;
 }

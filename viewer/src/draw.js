@@ -1,9 +1,9 @@
 /* draw.js - paints one run onto canvases: raster, axes, lines, markers, lanes; and the overlay with
  * what is pointed at and pinned. Knows contexts and numbers, never the document.
  */
-import { CATEGORIES, inkOn } from './colours.js';
+import { CATEGORIES, categoryColour, inkOn } from './colours.js';
 import { laneItems, scopeSpan, scopeText } from './lanes.js';
-import { bandLabels, copyToImage, outlineOf } from './raster.js';
+import { bandLabels, copyToImage } from './raster.js';
 import { byteTicks, decimalTicks, timeTickText } from './ticks.js';
 import { categoryText, formatBytes, formatCount, formatTickBytes } from './text.js';
 
@@ -61,13 +61,12 @@ function toRow({ geometry, maxBytes }, nBytes) {
   return geometry.plot.y + geometry.plot.h * (1 - nBytes / maxBytes);
 }
 
-/** Text with a rim in the background's colour, so that it reads on anything.
- * @param {Scene} scene @param {string} text @param {number} x @param {number} y @param {string} colour @param {CanvasTextAlign} [align] */
-function haloText({ context, theme }, text, x, y, colour, align = 'left') {
-  context.textAlign = align;
+/** Text with a rim, by default in the background's colour, so that it reads on anything.
+ * @param {Scene} scene @param {string} text @param {number} x @param {number} y @param {string} colour @param {string} [rim] */
+function haloText({ context, theme }, text, x, y, colour, rim = theme.bg) {
   context.lineJoin = 'round';
   context.lineWidth = 4;
-  context.strokeStyle = theme.bg;
+  context.strokeStyle = rim;
   context.strokeText(text, x, y);
   context.fillStyle = colour;
   context.fillText(text, x, y);
@@ -85,7 +84,7 @@ function drawByteAxis(scene) {
     context.fillRect(plot.x, y - 0.5, plot.w, 1);
     context.fillStyle = theme.muted;
     context.textAlign = 'right';
-    context.fillText(formatTickBytes(tick), plot.x - 8, y);
+    context.fillText(formatTickBytes(tick), plot.x - 8, tick === 0 ? y - 4 : y);
   }
 }
 
@@ -163,10 +162,11 @@ function labelReserved(scene, taken) {
   const text = `reserved ${formatBytes(most)}${beyond}`, w = context.measureText(text).width + 8, y = toRow(scene, most);
   const inside = (/** @type {number} */ x) => Math.max(plot.x + 2, Math.min(plot.x + plot.w - w, x));
   const left = inside(plot.x + (from / raster.width) * plot.w + 4), right = inside(plot.x + (to / raster.width) * plot.w - w - 2);
-  const rows = [y - 17, y + 2].filter((row) => row > 0);
+  const rows = [y - 17, y + 2].filter((row) => row > 0 && row + 14 < plot.y + plot.h);
   const ends = taken.some((other) => other.x + other.w / 2 < plot.x + plot.w / 2) ? [right, left] : [left, right];
   const box = place(taken, rows.flatMap((row) => [...ends, inside(right - 90), inside(right - 180), inside(right + w + 24)].map((x) => ({ x, y: row, w, h: 15 }))));
   if (box === null) return;
+  context.textAlign = 'left';
   context.textBaseline = 'middle';
   haloText(scene, text, box.x + 4, box.y + 8, theme.ink);
 }
@@ -189,6 +189,7 @@ function drawCapacity(scene, taken) {
   const choices = [plot.x + 2, plot.x + plot.w - w - 2].map((x) => ({ x, y: y - 17, w, h: 16 }));
   const box = place(taken, choices) ?? choices[0];
   taken.push({ x: plot.x, y: y - 1, w: plot.w, h: 2 });
+  context.textAlign = 'left';
   context.textBaseline = 'middle';
   haloText(scene, text, box.x + 4, box.y + 8, theme.danger);
 }
@@ -253,7 +254,7 @@ function placeOom(scene, taken) {
       drawHatch(scene, { x: Math.min(x, plot.x + plot.w - 14), y: Math.min(top, bottom - 6), w: 14, h: Math.max(6, bottom - top) });
       scene.context.fillStyle = theme.danger;
       scene.context.fillRect(x - 0.75, plot.y, 1.5, plot.h);
-      drawPill(scene, text, box, theme.danger, '#ffffff');
+      drawPill(scene, text, box, theme.danger, theme.bg);
     };
   });
 }
@@ -286,8 +287,7 @@ function drawBandNames(scene) {
   context.textBaseline = 'middle';
   for (const { category, column, row } of bandLabels(raster, 17 * pixelRatio, 110 * pixelRatio)) {
     const name = CATEGORIES[category];
-    context.fillStyle = inkOn(name);
-    context.fillText(categoryText(name), plot.x + column / pixelRatio, plot.y + plot.h - row / pixelRatio);
+    haloText(scene, categoryText(name), plot.x + column / pixelRatio, plot.y + plot.h - row / pixelRatio, inkOn(name), categoryColour(name));
   }
 }
 
@@ -387,8 +387,8 @@ function strokeSpans({ context, geometry: { plot }, pixelRatio }, spans, colour,
 
 /**
  * What lies above the picture: the cursor, the scope or block pointed at, the pinned block.
- * @param {Scene} scene @param {{x: number | null, block: number, scope: number, pinned: number,
- *   pinnedSpans: [number, number, number][]}} marks x in CSS pixels
+ * @param {Scene} scene @param {{x: number | null, block: number, scope: number, pinned: number, spans: [number, number, number][],
+ *   pinnedSpans: [number, number, number][]}} marks x in CSS pixels; spans: of the block pointed at
  */
 export function drawOverlay(scene, marks) {
   const { context, geometry, theme } = scene, { plot } = geometry;
@@ -411,5 +411,5 @@ export function drawOverlay(scene, marks) {
   }
   strokeSpans(scene, marks.pinnedSpans, theme.bg, 4);
   strokeSpans(scene, marks.pinnedSpans, theme.ink, 2);
-  if (marks.block >= 0 && marks.block !== marks.pinned) strokeSpans(scene, outlineOf(scene.raster, marks.block), theme.ink, 1.5);
+  if (marks.block >= 0 && marks.block !== marks.pinned) strokeSpans(scene, marks.spans, theme.ink, 1.5);
 }

@@ -175,26 +175,28 @@ export function timingCard(run) {
   return card('Time per step', ...rows, element('p', { class: 'muted small' }, note));
 }
 
-/** @param {import('./run.js').Run[]} runs @param {string} sentence computed by the command line, or "" */
-export function compareCard(runs, sentence) {
-  const head = element('tr', {}, element('th', { scope: 'col' }, ''), ...runs.flatMap((run, i) => {
+/** @param {import('./run.js').Run[]} runs */
+export function compareCard(runs) {
+  const sections = compareRuns(runs), hasRatios = sections.some(({ rows }) => rows.some((row) => row.ratios.slice(1).some(Number.isFinite)));
+  const ended = runs.filter(endedEarly).map((run) => run.short), toBase = `times as much as ${runs[0].short}`;
+  const head = element('tr', {}, element('td'), ...runs.flatMap((run, i) => {
     const name = element('th', { scope: 'col', class: 'number', title: run.label }, run.short);
-    return i === 0 ? [name] : [name, element('th', { scope: 'col', class: 'number', title: `ratio to ${runs[0].short}` }, '×')];
+    return i === 0 || !hasRatios ? [name] : [name, element('th', { scope: 'col', class: 'number ratio', title: `${run.short}: ${toBase}`, 'aria-label': toBase }, '×')];
   }));
+  const why = ended.length > 0 ? 'no ratio: a run that ended out of memory shows how far it came, not what it needs' : 'no ratio: one of the two has none';
   const text = (/** @type {number} */ value, /** @type {string} */ unit) =>
-    !Number.isFinite(value) ? 'not computed' : unit === 'ms' ? `${formatMs(value)} ms` : value === 0 ? '–' : formatBytes(value);
-  const bodies = compareRuns(runs).map((section) => element('tbody', {},
+    !Number.isFinite(value) ? (unit === 'ms' ? 'not computed' : 'not recorded') : unit === 'ms' ? `${formatMs(value)} ms` : value === 0 ? '–' : formatBytes(value);
+  const bodies = sections.map((section) => element('tbody', {},
     element('tr', {}, element('th', { scope: 'rowgroup', class: 'section', colspan: String(2 * runs.length) }, section.title)),
     ...section.rows.map((row) => element('tr', {},
       element('th', { scope: 'row' }, row.category ? swatch(row.category) : null, row.category ? categoryText(row.category) : row.label),
       ...row.values.flatMap((value, i) => {
         const cell = element('td', { class: 'number' }, text(value, row.unit));
-        return i === 0 ? [cell] : [cell, element('td', { class: 'number ratio' }, formatRatio(row.ratios[i]))];
+        return i === 0 || !hasRatios ? [cell] : [cell, element('td', { class: 'number ratio', title: Number.isFinite(row.ratios[i]) ? toBase : why }, formatRatio(row.ratios[i]))];
       })))));
-  const ended = runs.filter(endedEarly).map((run) => run.short);
-  return card('Comparison', sentence ? element('p', { class: 'sentence' }, sentence) : null,
+  return card('Comparison',
     element('div', { class: 'scroll' }, element('table', { class: 'compare' }, element('thead', {}, head), ...bodies)),
-    ended.length > 0 ? element('p', { class: 'muted small' }, `${ended.join(', ')} ran out of memory: what stands here is how far it came, not what it needs.`) : null);
+    ended.length > 0 ? element('p', { class: 'muted small' }, `${ended.join(', ')} ran out of memory: what stands here is how far it came, not what it needs${hasRatios ? '' : '; so there are no ratios'}.`) : null);
 }
 
 /** When a block lived, in words. @param {import('./run.js').Run} run @param {number} block */

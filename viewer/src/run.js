@@ -21,7 +21,9 @@ import { categoryText, formatBytes, formatCount } from './text.js';
  *
  * @typedef {object} Run
  * @property {string} label name, from the file
+ * @property {string} given the name that the command line gave it, or ""
  * @property {string} short what tells it from the runs beside it
+ * @property {boolean} isRecorded false: times alone, no allocation
  * @property {string} title what ran
  * @property {import('./format.js').Snapshot} snapshot
  * @property {import('./index.js').MemoryIndex} index
@@ -124,7 +126,7 @@ export function makeRun(snapshot, label) {
   const device = snapshot.devices[blocks.device], limit = Number(snapshot.run.memory_limit_bytes);
   const capacityBytes = limit > 0 ? limit : device && device.totalBytes > 0 ? device.totalBytes : -1;
   return {
-    label, short: label, title: buildTitle(snapshot, device), snapshot, index, reserved: buildReserved(snapshot, blocks.device), extents,
+    label, given: '', short: label, isRecorded: snapshot.events.count + blocks.count > 0, title: buildTitle(snapshot, device), snapshot, index, reserved: buildReserved(snapshot, blocks.device), extents,
     lanes: buildLanes(snapshot),
     axes: { event: eventAxis(snapshot.events.count), time: timeAxis(snapshot.events.timeNs, endNs(snapshot)) },
     peakState, homeScope, peak: breakdownAt(snapshot, index, peakState), capacityBytes,
@@ -184,7 +186,8 @@ export function headline(run) {
 
 /** @param {Run} run */
 function headlineText(run) {
-  const { snapshot, peak } = run, place = placeOfState(run, run.peakState);
+  const { snapshot, peak, index } = run, place = placeOfState(run, run.peakState);
+  if (!run.isRecorded) return 'Allocations were not recorded; the file holds times alone.';
   const parts = [...peak.categories].sort((a, b) => b.bytes - a.bytes).filter((c) => c.bytes >= peak.bytes * 0.02).slice(0, 4)
     .map((c) => `${categoryText(c.key)} ${formatBytes(c.bytes)}`);
   const oom = snapshot.oom[snapshot.oom.length - 1];
@@ -193,5 +196,7 @@ function headlineText(run) {
     const limit = run.capacityBytes > 0 ? ` of ${formatBytes(run.capacityBytes)}` : '';
     return `Out of memory${where ? ` in ${where}` : ''}: ${formatBytes(oom.requestedBytes)} more did not fit beside ${formatBytes(allocated)} allocated${limit}; ${parts.join(', ')}.`;
   }
-  return `Peak ${formatBytes(peak.bytes)} allocated${place ? ` in ${place}` : ''}: ${parts.join(', ')}.`;
+  const first = enclosing(snapshot.scopes, index.peakState > 0 ? snapshot.events.scope[index.peakState - 1] : -1, SCOPE.STEP);
+  const before = run.homeScope < 0 || first === run.homeScope ? '' : `, first reached in ${first < 0 ? 'setup' : scopeText(snapshot, first)}`;
+  return `Peak ${formatBytes(peak.bytes)} allocated${place ? ` in ${place}` : ''}${before}: ${parts.join(', ')}.`;
 }

@@ -1,10 +1,9 @@
 /* stage.js - one run on the page: its canvases, what they show, and what lies under the pointer.
  */
 import { drawOverlay, drawScene, heightBesidesPlot, layOut } from './draw.js';
-import { SCOPE } from './format.js';
 import { laneItems } from './lanes.js';
 import { element } from './panels.js';
-import { blockAt, createRaster, renderRaster, wholeOutlineOf } from './raster.js';
+import { blockAt, createRaster, outlineOf, renderRaster, wholeOutlineOf } from './raster.js';
 import { headline, homeView } from './run.js';
 
 const BAND_SHARE = 1 / 250; // a column that holds more of a step than this shows bands
@@ -20,6 +19,8 @@ export class Stage {
    * @param {import('./run.js').Run | null} whole a run that came to its end, to align with; null: none */
   constructor(run, alone, kind, whole) {
     this.run = run;
+    /** @type {{x: number, y: number} | null} where the keyboard points, in CSS pixels of the frame */
+    this.cursor = null;
     this.whole = whole;
     this.axis = run.axes[kind];
     this.view = { x0: 0, x1: 1 };
@@ -28,14 +29,23 @@ export class Stage {
     this.base = /** @type {HTMLCanvasElement} */ (element('canvas'));
     this.over = /** @type {HTMLCanvasElement} */ (element('canvas'));
     this.image = /** @type {HTMLCanvasElement} */ (element('canvas'));
-    this.frame = element('div', { class: 'canvases', tabindex: '0', role: 'img', 'aria-label': `Memory over ${kind === 'event' ? 'events' : 'time'}. ${headline(run)}` },
+    this.frame = element('div', { class: 'canvases', tabindex: '0', role: 'application', 'aria-roledescription': 'timeline',
+      'aria-label': `Memory over ${kind === 'event' ? 'events' : 'time'} of ${run.short}. ${headline(run)} Up and down go through the allocations, Enter pins.` },
       this.base, this.over);
-    this.element = element('section', { class: 'run' }, alone ? null : element('div', { class: 'run-title' }, element('h2', { title: run.title }, run.label),
-      element('span', { class: 'muted' }, headline(run))), this.frame);
+    this.note = element('span', { class: 'note', hidden: '' });
+    this.element = element('section', { class: 'run' }, alone ? null : element('div', { class: 'run-title' }, element('h2', { title: run.title }, run.short),
+      run.short === run.label ? null : element('span', { class: 'muted small' }, run.label), this.note, element('p', { class: 'muted small' }, headline(run))),
+    run.isRecorded ? this.frame : element('p', { class: 'muted no-timeline' }, 'There is no timeline: the run was timed without recording its allocations.'));
     /** @type {import('./draw.js').Scene | null} */
     this.scene = null;
     this.data = new ImageData(1, 1);
-    this.marks = { x: /** @type {number | null} */ (null), block: -1, scope: -1, pinned: -1, pinnedSpans: /** @type {[number, number, number][]} */ ([]) };
+    this.marks = { x: /** @type {number | null} */ (null), block: -1, scope: -1, pinned: -1, spans: /** @type {[number, number, number][]} */ ([]), pinnedSpans: /** @type {[number, number, number][]} */ ([]) };
+  }
+
+  /** @param {string} text of the memory scale; "": nothing to say */
+  setNote(text) {
+    this.note.textContent = text;
+    this.note.hidden = text === '';
   }
 
   /** @param {'event' | 'time'} kind */
@@ -49,6 +59,7 @@ export class Stage {
   /** Fits the canvases into the frame. @param {number} plotHeight CSS pixels @param {number} maxBytes
    * @param {import('./draw.js').Theme} theme */
   resize(plotHeight, maxBytes, theme) {
+    if (!this.run.isRecorded) return;
     const height = plotHeight + heightBesidesPlot(this.run.lanes.length);
     this.frame.style.height = `${height}px`;
     const width = this.frame.clientWidth, pixelRatio = Math.min(2, window.devicePixelRatio || 1);
@@ -85,6 +96,7 @@ export class Stage {
     const whole = stale[1] - stale[0] < raster.width ? /** @type {[number, number]} */ ([0, raster.width]) : stale;
     drawScene(scene, { canvas: this.image, context, data: this.data }, whole);
     this.outlinePinned();
+    this.marks.spans = this.spansOf(this.marks.block);
     this.drawMarks();
   }
 
@@ -99,6 +111,13 @@ export class Stage {
   outlinePinned() {
     const { scene, marks } = this;
     marks.pinnedSpans = scene === null || marks.pinned < 0 ? [] : wholeOutlineOf(scene.raster, this.run.index, marks.pinned);
+  }
+
+  /** The spans of a block; walked for in full where it is too thin to be drawn in every column. @param {number} block */
+  spansOf(block) {
+    if (this.scene === null || block < 0) return [];
+    const spans = outlineOf(this.scene.raster, block), n = spans.length;
+    return n > 0 && spans[n - 1][0] - spans[0][0] >= n ? wholeOutlineOf(this.scene.raster, this.run.index, block) : spans;
   }
 
   drawMarks() {
@@ -173,8 +192,26 @@ export class Stage {
     return { x, state: -1, block: -1, scope: hit ? hit.scope : -1 };
   }
 
-  /** True for scopes worth zooming to. @param {number} scope */
-  isStep(scope) {
-    return this.run.snapshot.scopes.kind[scope] === SCOPE.STEP;
+  /** Moves the keyboard's cursor to the next allocation that is drawn above (1) or below (-1) it, or to the largest (0);
+   * at first it stands at the peak, or in the middle of what is shown. @param {-1 | 0 | 1} direction */
+  moveCursor(direction) {
+    if (this.scene === null) return;
+    const { geometry: { plot }, raster, pixelRatio } = this.scene, at = this.axis.ofEvent(Math.max(0, this.run.peakState - 1));
+    const share = (at - this.view.x0) / (this.view.x1 - this.view.x0);
+    const x = this.cursor?.x ?? plot.x + plot.w * (share >= 0 && share < 1 ? share : 0.5) + 1;
+    const column = Math.max(0, Math.min(raster.width - 1, Math.floor((x - plot.x) * pixelRatio)));
+    /** @type {{block: number, lo: number, hi: number}[]} */
+    const drawn = [];
+    for (let row = 0; row < raster.height; row++) {
+      const block = blockAt(raster, column, row), last = drawn[drawn.length - 1];
+      if (block < 0) break;
+      if (last?.block === block) last.hi = row + 1;
+      else drawn.push({ block, lo: row, hi: row + 1 });
+    }
+    if (drawn.length === 0) return;
+    const now = this.cursor === null ? -1 : drawn.findIndex(({ hi }) => hi > (plot.y + plot.h - /** @type {{y: number}} */ (this.cursor).y) * pixelRatio);
+    const largest = drawn.reduce((a, b) => (b.hi - b.lo > a.hi - a.lo ? b : a));
+    const next = direction === 0 ? largest : drawn[Math.max(0, Math.min(drawn.length - 1, now < 0 && direction < 0 ? drawn.length - 1 : now + direction))];
+    this.cursor = { x, y: plot.y + plot.h - (next.lo + next.hi) / 2 / pixelRatio };
   }
 }

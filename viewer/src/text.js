@@ -53,11 +53,19 @@ export function formatMs(ms) {
   return ms >= 100 ? ms.toFixed(1) : ms >= 10 ? ms.toFixed(2) : ms.toFixed(3);
 }
 
-/** "31.09 ± 0.89 ms": both with the decimals that suit the mean. @param {number} mean @param {number} std ms */
+/** "1,620.14 ± 0.32 ms": both with the decimals that show two digits of the deviation, down to 1 ns.
+ * @param {number} mean @param {number} std ms */
 export function formatMeanStd(mean, std) {
-  if (mean >= 1000) return `${formatCount(mean)} ± ${formatCount(std)} ms`;
-  const decimals = mean >= 100 ? 1 : mean >= 10 ? 2 : 3;
-  return `${mean.toFixed(decimals)} ± ${std.toFixed(decimals)} ms`;
+  if (!(std > 0)) return `${formatMs(mean)} ± 0 ms`;
+  const decimals = Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(std))));
+  const [whole, part] = mean.toFixed(decimals).split('.');
+  return `${formatCount(Number(whole))}${part ? `.${part}` : ''} ± ${std.toFixed(decimals)} ms`;
+}
+
+/** The first sentence, or line, and what follows it; the dot of "2.7B" ends nothing. @param {string} text @returns {[string, string]} */
+export function splitSentence(text) {
+  const end = /[.!?](?=\s)|\n/.exec(text), at = end === null ? text.length : end.index + 1;
+  return [text.slice(0, at).trim(), text.slice(at).trim()];
 }
 
 /** "12.3 %". @param {number} share 0..1 */
@@ -65,9 +73,9 @@ export function formatShare(share) {
   return share > 0 && share < 0.001 ? '<0.1 %' : `${(share * 100).toFixed(1)} %`;
 }
 
-/** "1.93×". @param {number} ratio */
+/** "1.93×", "0.025×". @param {number} ratio */
 export function formatRatio(ratio) {
-  return Number.isFinite(ratio) ? `${ratio >= 100 ? ratio.toFixed(0) : ratio.toFixed(2)}×` : '–';
+  return Number.isFinite(ratio) ? `${ratio >= 100 ? formatCount(ratio) : ratio >= 0.1 ? ratio.toFixed(2) : Number(ratio.toPrecision(2))}×` : '–';
 }
 
 const CATEGORY_PLURALS = new Map([
