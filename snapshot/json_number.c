@@ -44,7 +44,7 @@ static void fail_range(tide_json *json, size_t at, int64_t value, int64_t min, i
 
 int64_t tide_json_get_integer(tide_json *json, int64_t min, int64_t max) {
     int64_t value = 0;
-    if (tide_json_status(json) != TIDE_OK) {
+    if (json->status != TIDE_OK) {
         return 0;
     }
     (void)tide_json_look(json);
@@ -119,7 +119,7 @@ size_t tide_json_number_size(const tide_json *json) {
 
 double tide_json_get_real(tide_json *json) {
     char number[NUMBER_BYTES];
-    if (tide_json_status(json) != TIDE_OK) {
+    if (json->status != TIDE_OK) {
         return 0.0;
     }
     (void)tide_json_look(json);
