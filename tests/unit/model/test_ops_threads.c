@@ -8,11 +8,11 @@
 #endif
 
 /* More tiles, heads, groups of rows and chunks than threads, none of them even. */
-enum { B = 2, T = 150, H = 3, D = 22, C = H * D, R = B * T, V = 301, F = 530, N_PARTS = 14 };
+enum { B = 2, T = 150, H = 3, D = 22, C = H * D, R = B * T, V = 301, F = 530, N_PARTS = 24 };
 
 /* All that one number of threads gives. */
 typedef struct results {
-    float *arrays[N_PARTS];
+    float *arrays[N_PARTS]; /* owned */
     size_t n_elements[N_PARTS];
 } results;
 
@@ -41,38 +41,45 @@ static void run_matmuls(tide_ops *ops, results *all, float *x) {
     assert_int_equal(ops->table->matmul(ops, &small, NULL), TIDE_OK);
 }
 
-static void run_attention(tide_ops *ops, results *all, float *x) {
+/* Parts `first` to `first` + 3. */
+static void run_attention(tide_ops *ops, tide_attention kind, results *all, size_t first,
+                          float *x) {
     float *lse = zeros((size_t)R * H);
     float *scratch = zeros((size_t)R * H);
-    tide_array out = part(all, 4, (size_t)R * C);
-    tide_attention_forward forward = {TIDE_ATTENTION_FLASH,
-                                      out,
-                                      fp32(x),
-                                      fp32(x + 7),
-                                      fp32(x + 19),
-                                      lse,
-                                      {NULL, TIDE_FP32},
-                                      B,
-                                      T,
-                                      H,
-                                      D};
+    float *probs = zeros((size_t)R * H * T);
+    float *dprobs = zeros((size_t)R * H * T);
+    tide_attention_forward forward = {.kind = kind,
+                                      .out = part(all, first, (size_t)R * C),
+                                      .q = fp32(x),
+                                      .k = fp32(x + 7),
+                                      .v = fp32(x + 19),
+                                      .lse = lse,
+                                      .probs = fp32(probs),
+                                      .B = B,
+                                      .T = T,
+                                      .H = H,
+                                      .D = D};
     assert_int_equal(ops->table->attention_forward(ops, &forward, NULL), TIDE_OK);
-    tide_attention_backward backward = {.kind = TIDE_ATTENTION_FLASH,
-                                        .dq = part(all, 5, (size_t)R * C),
-                                        .dk = part(all, 6, (size_t)R * C),
-                                        .dv = part(all, 7, (size_t)R * C),
+    tide_attention_backward backward = {.kind = kind,
+                                        .dq = part(all, first + 1, (size_t)R * C),
+                                        .dk = part(all, first + 2, (size_t)R * C),
+                                        .dv = part(all, first + 3, (size_t)R * C),
                                         .dout = fp32(x + 3),
-                                        .out = out,
+                                        .out = forward.out,
                                         .q = forward.q,
                                         .k = forward.k,
                                         .v = forward.v,
                                         .lse = lse,
+                                        .probs = forward.probs,
+                                        .dprobs = fp32(dprobs),
                                         .scratch = scratch,
                                         .B = B,
                                         .T = T,
                                         .H = H,
                                         .D = D};
     assert_int_equal(ops->table->attention_backward(ops, &backward, NULL), TIDE_OK);
+    free(dprobs);
+    free(probs);
     free(scratch);
     free(lse);
 }
@@ -119,6 +126,29 @@ static void run_norm(tide_ops *ops, results *all) {
     free(gradient);
 }
 
+/* Elementwise loops: where one thread's share ends, so does its last whole vector register. */
+static void run_elements(tide_ops *ops, results *all, float *x) {
+    enum { N = R * F - 3 };
+    assert_int_equal(
+        ops->table->swiglu_forward(ops, part(all, 18, N), fp32(x), fp32(x + 1), N, NULL), TIDE_OK);
+    assert_int_equal(ops->table->swiglu_backward(ops, part(all, 19, N), part(all, 20, N),
+                                                 fp32(x + 2), fp32(x), fp32(x + 1), N, NULL),
+                     TIDE_OK);
+    tide_adamw adamw;
+    tide_adamw_init(&adamw);
+    adamw.t = 1;
+    tide_parameter_arrays parameter = {.parameter = part(all, 21, N),
+                                       .gradient = fp32(x),
+                                       .exp_avg = part(all, 22, N),
+                                       .exp_avg_sq = part(all, 23, N),
+                                       .n_elements = N};
+    float *second = parameter.exp_avg_sq.data;
+    for (size_t i = 0; i < N; i++) { /* a mean of squares */
+        second[i] *= second[i];
+    }
+    assert_int_equal(ops->table->adamw(ops, &adamw, &parameter, 1, NULL), TIDE_OK);
+}
+
 static void run_all(tide_device *device, int n_threads, results *all) {
     tide_ops *ops = NULL;
 #ifdef _OPENMP
@@ -134,9 +164,11 @@ static void run_all(tide_device *device, int n_threads, results *all) {
 #endif
     float *x = random_floats((size_t)R * F + 100, 1, 1);
     run_matmuls(ops, all, x);
-    run_attention(ops, all, x);
+    run_attention(ops, TIDE_ATTENTION_FLASH, all, 4, x);
+    run_attention(ops, TIDE_ATTENTION_NAIVE, all, 14, x);
     run_rows(ops, all, x);
     run_norm(ops, all);
+    run_elements(ops, all, x);
     free(x);
     tide_ops_close(ops);
 }
