@@ -79,7 +79,8 @@ void tide_json_enter_object(tide_json *json);
 int tide_json_next_field(tide_json *json, const char *const *fields, size_t n_fields,
                          uint32_t required);
 
-/* For objects whose keys are data: the next key, copied into `arena`; NULL at the end. */
+/* For objects whose keys are data: the next key, copied into `arena`; NULL at the end. Whether it
+ * came before is the caller's to find. */
 const char *tide_json_next_key(tide_json *json, tide_arena *arena);
 
 /* An integer in [min, max]. */

@@ -179,6 +179,15 @@ void tide_read_streams(tide_reading *reading) {
     reading->snapshot->n_streams = n_rows;
 }
 
+static void refuse_twice(tide_reading *reading, const tide_snapshot_setting *rows, size_t n_rows,
+                         const char *key) {
+    for (size_t i = 0; i < n_rows; i++) {
+        if (strcmp(rows[i].name, key) == 0) {
+            tide_json_fail(&reading->json, TIDE_FORMAT, reading->json.at, "this key comes twice");
+        }
+    }
+}
+
 void tide_read_allocator(tide_reading *reading) {
     tide_snapshot *snapshot = reading->snapshot;
     tide_snapshot_setting *rows = tide_arena_alloc(&snapshot->arena, MAX_SETTINGS, sizeof(*rows));
@@ -191,6 +200,7 @@ void tide_read_allocator(tide_reading *reading) {
     tide_json_enter_object(&reading->json);
     while ((key = tide_json_next_key(&reading->json, &snapshot->arena)) != NULL &&
            room_for(reading, n_rows, MAX_SETTINGS)) {
+        refuse_twice(reading, rows, n_rows, key);
         rows[n_rows].name = key;
         if (tide_json_peek(&reading->json) == TIDE_JSON_STRING) {
             rows[n_rows].text = get_text(reading);

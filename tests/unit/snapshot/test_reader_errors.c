@@ -96,6 +96,8 @@ static const bad_case CASES[] = {
     {"\"model\":null", "\"model\":[]", "run.model: an object", "[]"},
     {"[-1]}]},", "[-1,2]}]},", "1 samples in host_ms, 2 in device_ms", NULL},
     {"\"host_ms\":[1.5]", "\"host_ms\":[1e999]", "timing.phases[0].host_ms[0]", "1e999"},
+    {"\"log\":{", "\"allocator\":{\"a\":1,\"b\":\"x\",\"a\":2},\"log\":{",
+     "allocator.a: this key comes twice", "2},"},
     {"\"dropped_events\":0", "\"dropped_events\":-1", "log.dropped_events: -1 is out of", "-1"},
     {"\"kind\":\"virtual\",", "", "devices[0]: the key 'kind' is missing", NULL},
     {"{\"device\":0,\"handle\":0}", "{\"device\":1,\"handle\":0}", "streams[0].device: 1 refers",
