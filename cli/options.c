@@ -5,63 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/options_internal.h"
 #include "common/bytes.h"
-
-enum { LIST_TEXT = 1024, NAME_BYTES = 64 };
-
-/* ---- nearest word ---- */
-
-/* Edits (insert, delete, replace, swap of neighbours) from a to b; words of NAME_BYTES and more are
- * far from everything. */
-static size_t edit_distance(const char *a, const char *b) {
-    size_t n_a = strlen(a);
-    size_t n_b = strlen(b);
-    if (n_a >= NAME_BYTES || n_b >= NAME_BYTES) {
-        return NAME_BYTES;
-    }
-    size_t rows[3][NAME_BYTES + 1]; /* of prefixes of b: i - 2, i - 1, i */
-    for (size_t j = 0; j <= n_b; j++) {
-        rows[1][j] = j;
-        rows[0][j] = j;
-    }
-    for (size_t i = 1; i <= n_a; i++) {
-        rows[2][0] = i;
-        for (size_t j = 1; j <= n_b; j++) {
-            size_t best = rows[1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-            best = rows[1][j] + 1 < best ? rows[1][j] + 1 : best;
-            best = rows[2][j - 1] + 1 < best ? rows[2][j - 1] + 1 : best;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                rows[0][j - 2] + 1 < best) {
-                best = rows[0][j - 2] + 1;
-            }
-            rows[2][j] = best;
-        }
-        memcpy(rows[0], rows[1], sizeof(rows[0]));
-        memcpy(rows[1], rows[2], sizeof(rows[1]));
-    }
-    return rows[1][n_b];
-}
-
-const char *tide_nearest_word(const char *word, const char *(*word_at)(const void *ctx, size_t i),
-                              const void *ctx) {
-    const char *nearest = NULL;
-    size_t n_word = strlen(word);
-    /* One letter of three may be wrong, and three at most: else it is not what was meant. */
-    size_t best = 1 + ((n_word + 1) / 3 < 3 ? (n_word + 1) / 3 : 3);
-    for (size_t i = 0; word_at(ctx, i) != NULL; i++) {
-        const char *candidate = word_at(ctx, i);
-        size_t distance = edit_distance(word, candidate);
-        /* "--prec" for "--precision": a beginning counts as one edit. */
-        if (n_word >= 3 && strncmp(word, candidate, n_word) == 0 && distance > 1) {
-            distance = 1;
-        }
-        if (distance < best && distance < strlen(candidate)) {
-            best = distance;
-            nearest = candidate;
-        }
-    }
-    return nearest;
-}
 
 /* ---- the table ---- */
 
@@ -123,34 +68,29 @@ static const char *choice_at(const void *ctx, size_t i) {
 }
 
 /* The name as people write it: "--size" or "-o". */
-static const char *spelling(const tide_option *option, char text[NAME_BYTES]) {
+static const char *spelling(const tide_option *option, char text[TIDE_OPTIONS_NAME_BYTES]) {
     if (option->name != NULL) {
-        snprintf(text, NAME_BYTES, "--%s", option->name);
+        snprintf(text, TIDE_OPTIONS_NAME_BYTES, "--%s", option->name);
     } else {
-        snprintf(text, NAME_BYTES, "-%s", option->letter);
+        snprintf(text, TIDE_OPTIONS_NAME_BYTES, "-%s", option->letter);
     }
     return text;
 }
 
-/* Appends to a text of LIST_TEXT bytes, cutting it at its end. */
-static void append(char text[LIST_TEXT], const char *more) {
-    size_t n = strlen(text);
-    snprintf(text + n, LIST_TEXT - n, "%s", more);
-}
-
 static tide_status unknown_option(const tide_option_table *table, const char *argument, size_t n,
                                   tide_error *error) {
-    char given[NAME_BYTES] = "";
-    snprintf(given, sizeof(given), "%.*s", (int)(n < NAME_BYTES ? n : NAME_BYTES - 1), argument);
-    char valid[LIST_TEXT] = "";
+    char given[TIDE_OPTIONS_NAME_BYTES] = "";
+    snprintf(given, sizeof(given), "%.*s",
+             (int)(n < TIDE_OPTIONS_NAME_BYTES ? n : TIDE_OPTIONS_NAME_BYTES - 1), argument);
+    char valid[TIDE_OPTIONS_LIST_TEXT] = "";
     for (size_t i = 0; name_at(table, i) != NULL; i++) {
-        append(valid, i == 0 ? "--" : " --");
-        append(valid, name_at(table, i));
+        tide_options_append(valid, i == 0 ? "--" : " --");
+        tide_options_append(valid, name_at(table, i));
         const tide_option *option =
             find_option(table, name_at(table, i), strlen(name_at(table, i)));
         if (option != NULL && option->letter != NULL) {
-            append(valid, " -");
-            append(valid, option->letter);
+            tide_options_append(valid, " -");
+            tide_options_append(valid, option->letter);
         }
     }
     const char *nearest = tide_nearest_word(given + strspn(given, "-"), name_at, table);
@@ -165,7 +105,7 @@ static tide_status unknown_option(const tide_option_table *table, const char *ar
 
 static tide_status find_choice(const tide_option *option, const char *text, const char **ret_choice,
                                tide_error *error) {
-    char given[NAME_BYTES + 1];
+    char given[TIDE_OPTIONS_NAME_BYTES + 1];
     snprintf(given, sizeof(given), "%s=", text);
     for (const char *at = option->synonyms; at != NULL && *at != '\0';) {
         if (strncmp(at, given, strlen(given)) == 0) {
@@ -182,16 +122,16 @@ static tide_status find_choice(const tide_option *option, const char *text, cons
         at += strcspn(at, " ");
         at += strspn(at, " ");
     }
-    char valid[LIST_TEXT] = "";
+    char valid[TIDE_OPTIONS_LIST_TEXT] = "";
     for (size_t i = 0; option->choice_at(i) != NULL; i++) {
         if (strcmp(option->choice_at(i), text) == 0) {
             *ret_choice = option->choice_at(i);
             return TIDE_OK;
         }
-        append(valid, i == 0 ? "" : ", ");
-        append(valid, option->choice_at(i));
+        tide_options_append(valid, i == 0 ? "" : ", ");
+        tide_options_append(valid, option->choice_at(i));
     }
-    char name[NAME_BYTES];
+    char name[TIDE_OPTIONS_NAME_BYTES];
     const char *nearest = tide_nearest_word(text, choice_at, option);
     if (nearest != NULL) {
         return tide_fail(error, TIDE_INVALID,
@@ -204,7 +144,7 @@ static tide_status find_choice(const tide_option *option, const char *text, cons
 
 static tide_status parse_count(const tide_option *option, const char *text, uint64_t *ret_count,
                                tide_error *error) {
-    char name[NAME_BYTES];
+    char name[TIDE_OPTIONS_NAME_BYTES];
     if (text[0] == '\0' || text[strspn(text, "0123456789")] != '\0') {
         return tide_fail(error, TIDE_INVALID, "%s: '%.64s' is not a whole number of 0 or more",
                          spelling(option, name), text);
@@ -221,7 +161,7 @@ static tide_status parse_count(const tide_option *option, const char *text, uint
 
 static tide_status parse_real(const tide_option *option, const char *text, double *ret_real,
                               tide_error *error) {
-    char name[NAME_BYTES];
+    char name[TIDE_OPTIONS_NAME_BYTES];
     char *end = NULL;
     double real = strtod(text, &end);
     if (end == text || *end != '\0' || !isfinite(real)) {
@@ -234,7 +174,7 @@ static tide_status parse_real(const tide_option *option, const char *text, doubl
 
 static tide_status parse_item(const tide_option *option, const char *text, tide_option_list *list,
                               tide_error *error) {
-    char name[NAME_BYTES];
+    char name[TIDE_OPTIONS_NAME_BYTES];
     if (list->n == TIDE_OPTION_LIST_ITEMS) {
         return tide_fail(error, TIDE_LIMIT, "%s: a list holds %d values at most",
                          spelling(option, name), (int)TIDE_OPTION_LIST_ITEMS);
@@ -261,7 +201,7 @@ static tide_status parse_item(const tide_option *option, const char *text, tide_
 
 static tide_status parse_list(const tide_option *option, const char *text,
                               tide_option_list *ret_list, tide_error *error) {
-    char name[NAME_BYTES];
+    char name[TIDE_OPTIONS_NAME_BYTES];
     tide_option_list list = {0};
     for (const char *at = text;; at++) {
         size_t n = strcspn(at, ",");
@@ -284,7 +224,7 @@ static tide_status parse_list(const tide_option *option, const char *text,
 
 static tide_status store(const tide_option *option, const char *text, void *values,
                          tide_error *error) {
-    char name[NAME_BYTES];
+    char name[TIDE_OPTIONS_NAME_BYTES];
     void *member = (char *)values + option->offset;
     switch (option->kind) {
     case TIDE_OPTION_FLAG:
@@ -336,7 +276,7 @@ static tide_status parse_option(const tide_option_table *table, int argc, char *
     if (option == NULL) {
         return unknown_option(table, argument, is_long ? n : strlen(argument), error);
     }
-    char name[NAME_BYTES];
+    char name[TIDE_OPTIONS_NAME_BYTES];
     bool takes_value = option->kind != TIDE_OPTION_FLAG && option->kind != TIDE_OPTION_LATER;
     if (!takes_value && text != NULL && option->kind == TIDE_OPTION_FLAG) {
         return tide_fail(error, TIDE_INVALID, "%s takes no value, but '%.64s' was given",

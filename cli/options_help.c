@@ -3,36 +3,37 @@
 
 #include <string.h>
 
-enum { LIST_TEXT = 1024, NAME_BYTES = 64, HELP_COLUMN = 28, HELP_WIDTH = 96 };
+#include "cli/options_internal.h"
 
-/* Appends to a text of LIST_TEXT bytes, cutting it at its end. */
-static void append(char text[LIST_TEXT], const char *more) {
+enum { HELP_COLUMN = 28, HELP_WIDTH = 96 };
+
+void tide_options_append(char text[TIDE_OPTIONS_LIST_TEXT], const char *more) {
     size_t n = strlen(text);
-    snprintf(text + n, LIST_TEXT - n, "%s", more);
+    snprintf(text + n, TIDE_OPTIONS_LIST_TEXT - n, "%s", more);
 }
 
 /* "  --size SIZE", "  -o FILE", "  --mode forward|train". */
-static void left_column(const tide_option *option, char text[LIST_TEXT]) {
+static void left_column(const tide_option *option, char text[TIDE_OPTIONS_LIST_TEXT]) {
     text[0] = '\0';
-    append(text, "  ");
+    tide_options_append(text, "  ");
     if (option->letter != NULL) {
-        append(text, "-");
-        append(text, option->letter);
+        tide_options_append(text, "-");
+        tide_options_append(text, option->letter);
     }
     if (option->name != NULL) {
-        append(text, option->letter != NULL ? ", --" : "--");
-        append(text, option->name);
+        tide_options_append(text, option->letter != NULL ? ", --" : "--");
+        tide_options_append(text, option->name);
     }
     if (option->value != NULL) {
-        append(text, " ");
-        append(text, option->value);
+        tide_options_append(text, " ");
+        tide_options_append(text, option->value);
     }
     for (size_t i = 0; option->value == NULL && option->choice_at != NULL; i++) {
         if (option->choice_at(i) == NULL) {
             break;
         }
-        append(text, i == 0 ? " " : "|");
-        append(text, option->choice_at(i));
+        tide_options_append(text, i == 0 ? " " : "|");
+        tide_options_append(text, option->choice_at(i));
     }
 }
 
@@ -64,27 +65,27 @@ static void print_option(const tide_option *option, FILE *out) {
         fprintf(out, "\n%s\n", option->help);
         return;
     }
-    char left[LIST_TEXT];
+    char left[TIDE_OPTIONS_LIST_TEXT];
     left_column(option, left);
     if (strlen(left) >= HELP_COLUMN) {
         fprintf(out, "%s\n%*s", left, (int)HELP_COLUMN, "");
     } else {
         fprintf(out, "%-*s", (int)HELP_COLUMN, left);
     }
-    char help[LIST_TEXT] = "";
-    append(help, option->help);
+    char help[TIDE_OPTIONS_LIST_TEXT] = "";
+    tide_options_append(help, option->help);
     if (option->aliases != NULL) {
-        append(help, " (also ");
+        tide_options_append(help, " (also ");
         for (const char *at = option->aliases; *at != '\0';) {
             size_t n = strcspn(at, " ");
-            char alias[NAME_BYTES];
+            char alias[TIDE_OPTIONS_NAME_BYTES];
             snprintf(alias, sizeof(alias), "--%.*s", (int)n, at);
-            append(help, alias);
+            tide_options_append(help, alias);
             at += n;
             at += strspn(at, " ");
-            append(help, *at != '\0' ? ", " : "");
+            tide_options_append(help, *at != '\0' ? ", " : "");
         }
-        append(help, ")");
+        tide_options_append(help, ")");
     }
     print_wrapped(out, help, HELP_COLUMN);
 }

@@ -1,0 +1,14 @@
+/* options_internal.h - what the files of the option parser share.
+ */
+#ifndef TIDE_CLI_OPTIONS_INTERNAL_H
+#define TIDE_CLI_OPTIONS_INTERNAL_H
+
+enum {
+    TIDE_OPTIONS_LIST_TEXT = 1024, /* room for a list of names or choices */
+    TIDE_OPTIONS_NAME_BYTES = 64   /* room for one name with its dashes */
+};
+
+/* Appends to the text, cutting it at the buffer's end. */
+void tide_options_append(char text[TIDE_OPTIONS_LIST_TEXT], const char *more);
+
+#endif
