@@ -30,22 +30,29 @@ TIDE_NODISCARD tide_status tide_device_host_create(const tide_device_table *tabl
 void tide_device_host_destroy(tide_device_host *host);
 
 /* Members of tide_device_table that both use as they are. */
-tide_status tide_device_host_memory_info(tide_device *device, uint64_t *ret_free_bytes,
-                                         uint64_t *ret_total_bytes, tide_error *error);
-tide_status tide_device_host_stream_create(tide_device *device, tide_stream *ret_stream,
-                                           tide_error *error);
-tide_status tide_device_host_stream_destroy(tide_device *device, tide_stream stream,
-                                            tide_error *error);
-tide_status tide_device_host_event_create(tide_device *device, tide_device_event **ret_event,
-                                          tide_error *error);
+TIDE_NODISCARD tide_status tide_device_host_memory_info(tide_device *device,
+                                                        uint64_t *ret_free_bytes,
+                                                        uint64_t *ret_total_bytes,
+                                                        tide_error *error);
+TIDE_NODISCARD tide_status tide_device_host_stream_create(tide_device *device,
+                                                          tide_stream *ret_stream,
+                                                          tide_error *error);
+TIDE_NODISCARD tide_status tide_device_host_stream_destroy(tide_device *device, tide_stream stream,
+                                                           tide_error *error);
+TIDE_NODISCARD tide_status tide_device_host_event_create(tide_device *device,
+                                                         tide_device_event **ret_event,
+                                                         tide_error *error);
 void tide_device_host_event_destroy(tide_device *device, tide_device_event *event);
-tide_status tide_device_host_event_record(tide_device *device, tide_device_event *event,
-                                          tide_stream stream, tide_error *error);
-tide_status tide_device_host_event_query(tide_device *device, tide_device_event *event,
-                                         tide_error *error);
-tide_status tide_device_host_event_elapsed(tide_device *device, const tide_device_event *begin,
-                                           const tide_device_event *end, double *ret_ms,
-                                           tide_error *error);
-tide_status tide_device_host_synchronize(tide_device *device, tide_error *error);
+TIDE_NODISCARD tide_status tide_device_host_event_record(tide_device *device,
+                                                         tide_device_event *event,
+                                                         tide_stream stream, tide_error *error);
+TIDE_NODISCARD tide_status tide_device_host_event_query(tide_device *device,
+                                                        tide_device_event *event,
+                                                        tide_error *error);
+TIDE_NODISCARD tide_status tide_device_host_event_elapsed(tide_device *device,
+                                                          const tide_device_event *begin,
+                                                          const tide_device_event *end,
+                                                          double *ret_ms, tide_error *error);
+TIDE_NODISCARD tide_status tide_device_host_synchronize(tide_device *device, tide_error *error);
 
 #endif

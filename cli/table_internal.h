@@ -26,6 +26,6 @@ void tide_report_print_text(const tide_report *report, FILE *out);
 void tide_report_print_markdown(const tide_report *report, FILE *out);
 void tide_report_print_csv(const tide_report *report, FILE *out);
 void tide_report_print_latex(const tide_report *report, FILE *out);
-tide_status tide_report_print_json(const tide_report *report, FILE *out);
+TIDE_NODISCARD tide_status tide_report_print_json(const tide_report *report, FILE *out);
 
 #endif
