@@ -1,6 +1,5 @@
 #include "snapshot/summary.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

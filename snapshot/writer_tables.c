@@ -1,7 +1,5 @@
 #include "snapshot/writer_internal.h"
 
-#include <stdbool.h>
-
 /* An index as it stands in a file. */
 static int64_t index_or_none(uint32_t index) {
     return index == TIDE_NONE ? -1 : (int64_t)index;
