@@ -40,7 +40,7 @@ static const tide_option OPTIONS[] = {
     {TIDE_OPTION_COUNT, "vocab", NULL, "N", "vocabulary", "vocab-size", NULL, NULL, AT(vocab_size)},
     {TIDE_OPTION_TEXT, "config", NULL, "FILE.json",
      "model from a file with the keys size, d_model, n_layers, n_heads, d_ff, vocab_size, "
-     "context_length, batch_size",
+     "context_length, batch_size, rope_theta",
      NULL, NULL, NULL, AT(config_path)},
     {.kind = TIDE_OPTION_HEADING, .help = "Run"},
     {TIDE_OPTION_COUNTS, "batch", NULL, "N", "sequences in a batch; default 4", "batch-size", NULL,
