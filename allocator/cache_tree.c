@@ -2,10 +2,11 @@
 #include "allocator/cache_internal.h"
 #include "common/map.h"
 
+/* What the order is by: the first difference decides. */
 typedef struct key {
     tide_stream stream;
     uint64_t block_bytes;
-    uint64_t address;
+    uint64_t address; /* of the block: no two have the same */
 } key;
 
 static key key_of(const tide_cache_block *block) {
@@ -86,37 +87,38 @@ bool tide_cache_tree_remove(tide_cache_tree *tree, tide_cache_block *block) {
     return true;
 }
 
-tide_cache_block *tide_cache_tree_at_least(const tide_cache_tree *tree, tide_stream stream,
-                                           uint64_t block_bytes, uint64_t address) {
-    key at = {stream, block_bytes, address};
-    tide_cache_block *found = NULL;
+/* The two blocks between which the key lies: the last one below it, and the first at or above it.
+ */
+typedef struct gap {
+    tide_cache_block *below; /* NULL: none */
+    tide_cache_block *above; /* NULL: none */
+} gap;
+
+static gap find_gap(const tide_cache_tree *tree, key at) {
+    gap found = {NULL, NULL};
     for (tide_cache_block *block = tree->root; block != NULL;) {
         if (is_less(key_of(block), at)) {
+            found.below = block;
             block = block->right;
         } else {
-            found = block;
+            found.above = block;
             block = block->left;
         }
     }
     return found;
+}
+
+tide_cache_block *tide_cache_tree_at_least(const tide_cache_tree *tree, tide_stream stream,
+                                           uint64_t block_bytes, uint64_t address) {
+    return find_gap(tree, (key){stream, block_bytes, address}).above;
+}
+
+tide_cache_block *tide_cache_tree_below(const tide_cache_tree *tree, tide_stream stream,
+                                        uint64_t block_bytes, uint64_t address) {
+    return find_gap(tree, (key){stream, block_bytes, address}).below;
 }
 
 tide_cache_block *tide_cache_tree_next(const tide_cache_tree *tree, const tide_cache_block *block) {
     return tide_cache_tree_at_least(tree, block->segment->stream, block->block_bytes,
                                     block->address + 1);
-}
-
-tide_cache_block *tide_cache_tree_below(const tide_cache_tree *tree, tide_stream stream,
-                                        uint64_t block_bytes, uint64_t address) {
-    key at = {stream, block_bytes, address};
-    tide_cache_block *found = NULL;
-    for (tide_cache_block *block = tree->root; block != NULL;) {
-        if (is_less(key_of(block), at)) {
-            found = block;
-            block = block->right;
-        } else {
-            block = block->left;
-        }
-    }
-    return found;
 }
