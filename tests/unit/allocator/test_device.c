@@ -275,7 +275,7 @@ static void events_tell_time_where_there_is_any(void **state) {
         assert_int_equal(tide_device_synchronize(device, NULL), TIDE_OK);
         assert_int_equal(tide_device_event_query(device, end, NULL), TIDE_OK);
         assert_int_equal(tide_device_event_elapsed(device, begin, end, &ms, NULL), TIDE_OK);
-        assert_true(i == 0 ? ms >= 0.0 && ms < 60000.0 : ms == -1.0);
+        assert_true(i == 0 ? ms >= 0.0 : ms == -1.0);
         tide_device_event_destroy(device, begin);
         tide_device_event_destroy(device, end);
         tide_device_event_destroy(device, NULL);
