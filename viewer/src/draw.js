@@ -145,7 +145,7 @@ function place(taken, choices) {
   return box;
 }
 
-/** The most that is reserved in view, at either end of where it is. @param {Scene} scene @param {Box[]} taken */
+/** The most that is reserved in view, at either end of where it is, or beside what stands there. @param {Scene} scene @param {Box[]} taken */
 function labelReserved(scene, taken) {
   const { context, geometry: { plot }, run, maxBytes, theme, raster } = scene, { state, bytes } = run.reserved;
   let most = -1, from = 0, to = 0, k = 0;
@@ -164,7 +164,8 @@ function labelReserved(scene, taken) {
   const left = inside(plot.x + (from / raster.width) * plot.w + 4), right = inside(plot.x + (to / raster.width) * plot.w - w - 2);
   const rows = [y - 17, y + 2].filter((row) => row > 0 && row + 14 < plot.y + plot.h);
   const ends = taken.some((other) => other.x + other.w / 2 < plot.x + plot.w / 2) ? [right, left] : [left, right];
-  const box = place(taken, rows.flatMap((row) => [...ends, inside(right - 90), inside(right - 180), inside(right + w + 24)].map((x) => ({ x, y: row, w, h: 15 }))));
+  const besides = taken.flatMap((other) => [inside(other.x - w - 6), inside(other.x + other.w + 6)]).sort((a, b) => Math.abs(a - right) - Math.abs(b - right));
+  const box = place(taken, rows.flatMap((row) => [...ends, ...besides].map((x) => ({ x, y: row, w, h: 15 }))));
   if (box === null) return;
   context.textAlign = 'left';
   context.textBaseline = 'middle';
