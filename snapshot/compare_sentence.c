@@ -162,14 +162,18 @@ static void say_nearly_equal(words *to, const tide_compare_run *base, const tide
         say(to, "The peak is set by %s with %s and by %s with %s, at nearly the same height (",
             category_words(base, base->dominant), base->name,
             category_words(other, other->dominant), other->name);
-    } else if (base_is_known) {
+    } else if (base_is_known && other->name != other->label) {
         say(to, "%s cannot lower the peak, set by %s there too (", other->name,
             category_words(other, other->dominant));
     } else {
         say(to, "The peak is set by ");
         say_dominant(to, base);
         say_phase(to, base);
-        say(to, " in both: %s cannot lower it (", other->name);
+        if (other->name == other->label) { /* no setting tells the two apart */
+            say(to, " in both (");
+        } else {
+            say(to, " in both: %s cannot lower it (", other->name);
+        }
     }
     say_bytes(to, base->allocated_bytes);
     say(to, " with %s, ", base->name);

@@ -311,6 +311,14 @@ static void other_workloads_are_not_compared(void **state) {
     finish(&of);
 }
 
+static void runs_with_equal_settings(void **state) {
+    (void)state;
+    assert_sentence((const made_run[]){{"fp32", {[TIDE_PARAMETER] = GIB}, .scope = 1},
+                                       {"fp32", {[TIDE_PARAMETER] = GIB}, .scope = 1}},
+                    "The peak is set by parameters (1.00 GiB of 1.00 GiB) in the optimizer phase "
+                    "in both (1.00 GiB with a.json.gz, 1.00 GiB with b.json.gz).");
+}
+
 static void one_run_alone(void **state) {
     (void)state;
     comparison of = compare_runs(&(const made_run){"fp32", {[TIDE_GRADIENT] = GIB}, .scope = 3}, 1);
@@ -370,6 +378,7 @@ int main(void) {
         cmocka_unit_test(neither_fits),
         cmocka_unit_test(the_base_is_described_once),
         cmocka_unit_test(other_workloads_are_not_compared),
+        cmocka_unit_test(runs_with_equal_settings),
         cmocka_unit_test(one_run_alone),
         cmocka_unit_test(nothing_recorded_is_no_crash),
         cmocka_unit_test(whole_runs),
