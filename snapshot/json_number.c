@@ -6,7 +6,10 @@
 
 #include "snapshot/json_internal.h"
 
-enum { NUMBER_BYTES = 512 }; /* longest real */
+enum {
+    NUMBER_BYTES = 512, /* longest real */
+    MAX_SHOWN = 40      /* digits of a number in a message */
+};
 
 /* Takes an integer at the next byte: false when there is none or it is beyond int64_t. */
 static bool take_integer(tide_json *json, int64_t *ret_value) {
@@ -50,7 +53,13 @@ int64_t tide_json_get_integer(tide_json *json, int64_t min, int64_t max) {
     (void)tide_json_look(json);
     size_t at = json->at;
     if (!take_integer(json, &value)) {
-        tide_json_fail_expected(json, "an integer within 2^63");
+        size_t n_bytes = tide_json_number_size(json);
+        if (n_bytes == 0) {
+            tide_json_fail_expected(json, "an integer within 2^63");
+        } else {
+            tide_json_fail(json, TIDE_FORMAT, at, "%.*s is not an integer within 2^63",
+                           n_bytes < MAX_SHOWN ? (int)n_bytes : MAX_SHOWN, json->text + at);
+        }
         return 0;
     }
     if (value < min || value > max) {

@@ -140,22 +140,35 @@ static void translate_blocks(tide_reading *reading, tide_block_row *blocks, size
     }
 }
 
-/* From the file's numbers to ours. What has none is left for the validation to find. */
+static void fail_untranslated(tide_reading *reading, const char *column, size_t row,
+                              const char *map) {
+    char place[TIDE_PLACE_BYTES];
+    char reason[TIDE_PLACE_BYTES];
+    snprintf(place, sizeof(place), "%s[%zu]", column, row);
+    snprintf(reason, sizeof(reason), "the file's '%s' has no known name for it", map);
+    tide_reading_fail_at(reading, place, reason);
+}
+
+/* From the file's numbers to ours. What has none in a block is left for the validation to find. */
 static void translate_numbers(tide_reading *reading) {
     tide_snapshot *snapshot = reading->snapshot;
     for (size_t i = 0; i < snapshot->n_events; i++) {
         tide_event *row = &reading->events[i];
         row->action = translate(&reading->actions, row->action);
         row->category = translate(&reading->categories, row->category);
-        if (row->action == TIDE_NO_NUMBER) {
-            char place[TIDE_PLACE_BYTES];
-            snprintf(place, sizeof(place), "events.action[%zu]", i);
-            tide_reading_fail_at(reading, place, "the file's 'actions' has no known name for it");
+        if (row->action == TIDE_NO_NUMBER || row->category == TIDE_NO_NUMBER) {
+            bool action = row->action == TIDE_NO_NUMBER;
+            fail_untranslated(reading, action ? "events.action" : "events.category", i,
+                              action ? "actions" : "categories");
             return;
         }
     }
     for (size_t i = 0; i < snapshot->n_scopes; i++) {
         reading->scopes[i].kind = translate(&reading->scope_kinds, reading->scopes[i].kind);
+        if (reading->scopes[i].kind == TIDE_NO_NUMBER) {
+            fail_untranslated(reading, "scopes.kind", i, "scope_kinds");
+            return;
+        }
     }
     translate_blocks(reading, reading->start_blocks, snapshot->n_start_blocks);
     translate_blocks(reading, reading->end_blocks, snapshot->n_end_blocks);
@@ -236,7 +249,7 @@ static tide_status check_beginning(const char *path, const char *text, size_t n_
     }
     if (text[n_space] != '{') {
         return tide_fail(error, TIDE_FORMAT,
-                         "'%s' is not a snapshot: it holds neither gzip nor JSON", path);
+                         "'%s' is not a snapshot: it holds neither gzip nor a JSON object", path);
     }
     return TIDE_OK;
 }

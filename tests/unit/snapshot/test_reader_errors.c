@@ -91,7 +91,8 @@ static const bad_case CASES[] = {
     {"\"version\":1", "\"version\":\"1\"", "version: an integer", "\"1\""},
     {"\"address_unit_bytes\":512", "\"address_unit_bytes\":256", "only 1 and 512", "256"},
     {"\"seed\":1", "\"seed\":1,\"seed\":2", "run.seed: this key comes twice", "\"seed\":2"},
-    {"\"seed\":1", "\"seed\":9223372036854775808", "run.seed: an integer", "9223"},
+    {"\"seed\":1", "\"seed\":9223372036854775808",
+     "run.seed: 9223372036854775808 is not an integer", "9223"},
     {"\"keep_graph\":false", "\"keep_graph\":0", "run.keep_graph: true or false", "0,"},
     {"\"model\":null", "\"model\":[]", "run.model: an object", "[]"},
     {"[-1]}]},", "[-1,2]}]},", "1 samples in host_ms, 2 in device_ms", NULL},
@@ -136,7 +137,8 @@ static const bad_case CASES[] = {
     {"\"name\":0}", "\"name\":2}", "blocks[0].name: 2 refers to none of the 2 strings", "2}"},
     {"\"time_delta\":[10,1]", "\"time_delta\":[10,-11]",
      "events.time_delta[1]: the value it leads to is out of range", "-11"},
-    {"\"time_delta\":[10,1]", "\"time_delta\":[10,1.5]", "events.time_delta[1]: an integer", "1.5"},
+    {"\"time_delta\":[10,1]", "\"time_delta\":[10,1.5]",
+     "events.time_delta[1]: 1.5 is not an integer", "1.5"},
     {"\"time_delta\":[10,1]", "\"time_delta\":[10,1,1]", "2 values, those before it have 3", "["},
     {"\"action\":[4,0]", "\"action\":[4,10]", "events.action[1]: 10 refers", "10]"},
     {"\"device\":[0,0],\"address", "\"device\":[0,1],\"address", "events.device[1]: 1 refers",
@@ -160,6 +162,10 @@ static const bad_case CASES[] = {
     {"\"name\":[-1,0]}}", "\"name\":[-1,0]}", "the end of the file", NULL},
     {"\"log\":{", "\"actions\":[\"alloc\"],\"log\":{", "events.action[0]: the file's 'actions'",
      "4,0]"},
+    {"\"log\":{", "\"categories\":[\"unknown\"],\"log\":{",
+     "events.category[1]: the file's 'categories' has no known name", "0,4]"},
+    {"\"log\":{", "\"scope_kinds\":[\"step\"],\"log\":{",
+     "scopes.kind[1]: the file's 'scope_kinds' has no known name", "0,1]"},
     {"\"log\":{", "\"actions\":[7],\"log\":{", "actions[0]: a text", "7]"},
 };
 
@@ -273,7 +279,7 @@ static void foreign_files_are_named(void **state) {
     assert_int_equal(load("", 0, &error), TIDE_FORMAT);
     assert_non_null(strstr(error.message, "is empty"));
     assert_int_equal(load("\x80\x02}q", 4, &error), TIDE_FORMAT);
-    assert_non_null(strstr(error.message, "neither gzip nor JSON"));
+    assert_non_null(strstr(error.message, "neither gzip nor a JSON object"));
     assert_int_equal(load("[1]", 3, &error), TIDE_FORMAT);
     assert_int_equal(load("{\"segments\":[]}", 15, &error), TIDE_FORMAT);
     assert_non_null(strstr(error.message, "'format' is missing"));
