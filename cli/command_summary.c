@@ -74,10 +74,12 @@ static void say_warnings(const view *of) {
                         snapshot->n_dropped, snapshot->full_policy);
     }
     if (of->device->n_unmatched > 0) {
-        tide_report_say(of->report, "unmatched",
-                        "warning: %" PRId64 " events contradict those before them (a free without "
-                        "its block, a block on top of another)",
-                        of->device->n_unmatched);
+        bool one = of->device->n_unmatched == 1;
+        tide_report_say(
+            of->report, "unmatched",
+            "warning: %" PRId64 " event%s those before %s (a free without its block, a block on "
+            "top of another): bytes below may be wrong",
+            of->device->n_unmatched, one ? " contradicts" : "s contradict", one ? "it" : "them");
     }
     if (strcmp(snapshot->devices[0].kind, "cpu") == 0 &&
         strncmp(snapshot->run.precision, "bf16", 4) == 0) {

@@ -45,8 +45,17 @@ tide_status tide_file_make_temporary(const char *path, char ret_path[TIDE_PATH_B
 }
 
 tide_status tide_file_check_writable(const char *path, tide_error *error) {
-    if (tide_file_is_folder(path)) {
-        return cannot_write(path, EISDIR, error);
+    struct stat status;
+    if (path[0] == '\0') {
+        return tide_fail(error, TIDE_INVALID, "a file to write has no name: name it with -o");
+    }
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        return S_ISDIR(status.st_mode)
+                   ? cannot_write(path, EISDIR, error)
+                   : tide_fail(error, TIDE_IO,
+                               "%s cannot be written: it is a device or a pipe, and the finished "
+                               "file would replace it: name a file with -o",
+                               path);
     }
     char trial[TIDE_PATH_BYTES];
     TIDE_TRY(tide_file_make_temporary(path, trial, error));

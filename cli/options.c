@@ -93,6 +93,12 @@ static tide_status unknown_option(const tide_option_table *table, const char *ar
             tide_options_append(valid, option->letter);
         }
     }
+    for (size_t i = 0; i < table->n_options; i++) { /* those that have a letter alone */
+        if (table->options[i].name == NULL && table->options[i].letter != NULL) {
+            tide_options_append(valid, " -");
+            tide_options_append(valid, table->options[i].letter);
+        }
+    }
     const char *nearest = tide_nearest_word(given + strspn(given, "-"), name_at, table);
     if (nearest != NULL) {
         return tide_fail(error, TIDE_INVALID, "unknown option '%s': did you mean --%s? (valid: %s)",
@@ -259,6 +265,16 @@ static tide_status store(const tide_option *option, const char *text, void *valu
 
 /* ---- the command line ---- */
 
+/* Is the argument one of the table's options as it stands, "-o" or "--size"? Then it is no value.
+ */
+static bool is_option(const tide_option_table *table, const char *text) {
+    if (text[0] != '-' || text[1] == '\0') {
+        return false;
+    }
+    return text[1] == '-' ? find_option(table, text + 2, strlen(text + 2)) != NULL
+                          : text[2] == '\0' && find_letter(table, text[1]) != NULL;
+}
+
 /* Handles the option at argv[*i] and leaves *i on the last argument that belongs to it. */
 static tide_status parse_option(const tide_option_table *table, int argc, char **argv, int *i,
                                 void *values, tide_error *error) {
@@ -289,6 +305,10 @@ static tide_status parse_option(const tide_option_table *table, int argc, char *
                              option->value != NULL ? option->value : "");
         }
         text = argv[++*i];
+        if (is_option(table, text)) {
+            return tide_fail(error, TIDE_INVALID, "%s needs a value, but the option %.64s follows",
+                             spelling(option, name), text);
+        }
     }
     return store(option, text, values, error);
 }
@@ -326,6 +346,12 @@ tide_status tide_options_parse(const tide_option_table *table, int argc, char **
         } else {
             TIDE_TRY(add_operand(table, argv[i], &operands, error));
         }
+    }
+    if (operands.n > 0 && operands.n < table->min_operands) {
+        return tide_fail(error, TIDE_INVALID,
+                         "%zu %s where at least %zu are needed: tidemark %s [options] %s",
+                         operands.n, operands.n == 1 ? "argument" : "arguments",
+                         table->min_operands, table->command, table->operands);
     }
     if (operands.n < table->min_operands) {
         return tide_fail(error, TIDE_INVALID, "%s is missing: tidemark %s [options] %s",

@@ -109,6 +109,11 @@ static tide_status apply(const char *path, const char *text, const cJSON *docume
     bool is_custom = false;
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, document) {
+        const char *key = item->string != NULL ? item->string : "";
+        if (cJSON_GetObjectItemCaseSensitive(document, key) != item) {
+            return tide_fail(error, TIDE_INVALID, "%s: the key '%.64s' stands there twice", path,
+                             key);
+        }
         TIDE_TRY(apply_item(path, item, &read, &is_custom, error));
     }
     if (is_custom) {
@@ -122,7 +127,8 @@ tide_status tide_profile_read_config(const char *path, tide_model_config *config
                                      tide_error *error) {
     char *text = NULL;
     TIDE_TRY(read_text(path, &text, error));
-    cJSON *document = cJSON_Parse(text);
+    const char *end = NULL;
+    cJSON *document = cJSON_ParseWithOpts(text, &end, true /* nothing after the document */);
     tide_status status = apply(path, text, document, config, error);
     cJSON_Delete(document);
     tide_hostmem_default()->release(tide_hostmem_default()->ctx, text);

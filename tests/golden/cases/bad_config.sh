@@ -8,4 +8,6 @@ try '{"size": "smal"}'
 try '[1, 2]'
 try '{"d_model": 512,'
 try '{"d_model": 100, "n_heads": 3}'
+try '{"n_heads": 4, "n_heads": 8}'
+try '{"n_heads": 4} and more'
 ls

@@ -126,7 +126,8 @@ static void mistakes_are_named(void **state) {
         {"--cuont 5", TIDE_INVALID, "unknown option '--cuont': did you mean --count?"},
         {"--cou=5", TIDE_INVALID, "unknown option '--cou': did you mean --count?"},
         {"--xylophone", TIDE_INVALID, "unknown option '--xylophone' (valid: --flag --text"},
-        {"-x", TIDE_INVALID, "unknown option '-x'"},
+        {"-x", TIDE_INVALID, "unknown option '-x' (valid: --flag --text"},
+        {"-y", TIDE_INVALID, " --help -o)"},
         {"--fruit aple", TIDE_INVALID,
          "--fruit: unknown value 'aple': did you mean apple? (valid: apple, pear, quince)"},
         {"--fruit stone", TIDE_INVALID, "'stone' (valid: apple, pear, quince)"},
@@ -151,6 +152,8 @@ static void mistakes_are_named(void **state) {
         {"--teleport=x", TIDE_INVALID, "not in this version: --teleport"},
         {"a b c", TIDE_INVALID, "'c' is one argument too many"},
         {"-o", TIDE_INVALID, "-o needs a value: FILE"},
+        {"-o --flag", TIDE_INVALID, "-o needs a value, but the option --flag follows"},
+        {"--text -o", TIDE_INVALID, "--text needs a value, but the option -o follows"},
     };
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         values v = {0};
@@ -195,6 +198,12 @@ static void missing_operands_are_named(void **state) {
     tide_error error = {""};
     assert_int_equal(tide_options_parse(&table, 1, argv, &v, &operands, &error), TIDE_INVALID);
     assert_string_equal(error.message, "FILE... is missing: tidemark try [options] FILE...");
+    table.min_operands = 2;
+    char file[] = "file";
+    char *one[] = {program, file, NULL};
+    assert_int_equal(tide_options_parse(&table, 2, one, &v, &operands, &error), TIDE_INVALID);
+    assert_string_equal(error.message, "1 argument where at least 2 are needed: tidemark try "
+                                       "[options] FILE...");
 }
 
 static void help_comes_from_the_table(void **state) {
