@@ -163,9 +163,9 @@ static const bad_case CASES[] = {
     {"\"log\":{", "\"actions\":[\"alloc\"],\"log\":{", "events.action[0]: the file's 'actions'",
      "4,0]"},
     {"\"log\":{", "\"categories\":[\"unknown\"],\"log\":{",
-     "events.category[1]: the file's 'categories' has no known name", "0,4]"},
+     "events.category[1]: the file's 'categories' has no known name", "4]"},
     {"\"log\":{", "\"scope_kinds\":[\"step\"],\"log\":{",
-     "scopes.kind[1]: the file's 'scope_kinds' has no known name", "0,1]"},
+     "scopes.kind[1]: the file's 'scope_kinds' has no known name", "1]"},
     {"\"log\":{", "\"actions\":[7],\"log\":{", "actions[0]: a text", "7]"},
 };
 
