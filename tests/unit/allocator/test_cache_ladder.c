@@ -64,6 +64,12 @@ static void a_device_that_is_full_is_asked_again(void **state) {
     (void)fixture_alloc(&on, 60 * MIB);
     /* large pool first, in the order (stream, bytes, address), then the small pool */
     assert_actions(&on, "SaSaSafffRRRSa");
+    tide_cache_state now;
+    assert_int_equal(tide_cache_copy_state(on.cache, NULL, &now, NULL), TIDE_OK);
+    const tide_event *returned = &now.recording.events[9];
+    assert_true(returned[0].address == large && returned[1].address == other);
+    assert_true(returned[2].address == small);
+    tide_cache_state_fini(&now);
     assert_int_equal(on.device.n_allocs, 5); /* refused once */
     assert_int_equal(fixture_stats(&on).num_alloc_retries, 1);
     fixture_close(&on);
@@ -118,6 +124,22 @@ static void just_enough_oversize_blocks_are_returned(void **state) {
     assert_int_equal(fixture_stats(&on).num_alloc_retries, 0);
     assert_int_equal(fixture_stats(&on).reserved_bytes[TIDE_POOL_ALL].current, 160 * MIB);
     assert_true(fixture_alloc(&on, 40 * MIB) == a);
+    fixture_close(&on);
+}
+
+static void oversize_blocks_that_add_up_exactly_are_enough(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 140 * MIB, 0, "max_split_size_mb:32");
+    uint64_t a = fixture_alloc(&on, 36 * MIB);
+    uint64_t b = fixture_alloc(&on, 40 * MIB);
+    uint64_t c = fixture_alloc(&on, 60 * MIB);
+    fixture_release(&on, a);
+    fixture_release(&on, b);
+    fixture_release(&on, c);
+    (void)fixture_alloc(&on, 100 * MIB); /* 60 and 40 go; 36 stays */
+    assert_actions(&on, "SaSaSafffRRSa");
+    assert_true(fixture_alloc(&on, 36 * MIB) == a);
     fixture_close(&on);
 }
 
@@ -355,6 +377,7 @@ int main(void) {
         cmocka_unit_test(oversize_blocks_serve_oversize_requests_of_about_their_size),
         cmocka_unit_test(a_rejected_candidate_ends_the_search),
         cmocka_unit_test(just_enough_oversize_blocks_are_returned),
+        cmocka_unit_test(oversize_blocks_that_add_up_exactly_are_enough),
         cmocka_unit_test(one_oversize_block_that_suffices_is_returned_alone),
         cmocka_unit_test(oversize_blocks_of_other_streams_are_left_to_the_last_attempt),
         cmocka_unit_test(garbage_is_collected_from_the_older_blocks),
