@@ -117,7 +117,10 @@ static const char *bytes_text(uint64_t n_bytes, char text[TIDE_BYTES_TEXT]) {
     return n_bytes > INT64_MAX ? "unlimited" : tide_bytes_format((int64_t)n_bytes, text);
 }
 
-static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, message *to) {
+static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, size_t segment_bytes,
+                        message *to) {
+    char segment[TIDE_BYTES_TEXT];
+    bool is_larger = oom->free_bytes >= oom->requested_bytes && segment_bytes > oom->free_bytes;
     char asked[TIDE_BYTES_TEXT];
     char unused[TIDE_BYTES_TEXT];
     char allocated[TIDE_BYTES_TEXT];
@@ -125,9 +128,11 @@ static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, mess
     char limit[TIDE_BYTES_TEXT];
     bool is_limited = cache->config.memory_limit_bytes != TIDE_UNLIMITED;
     const tide_device_info *info = tide_device_get_info(cache->device);
-    add(to, "out of memory on %s: asked for %s (%llu bytes), free %s, allocated %s, reserved %s, ",
+    add(to,
+        "out of memory on %s: asked for %s (%llu bytes)%s%s, free %s, allocated %s, reserved %s, ",
         info->spec, bytes_text(oom->requested_bytes, asked),
-        (unsigned long long)oom->requested_bytes, bytes_text(oom->free_bytes, unused),
+        (unsigned long long)oom->requested_bytes, is_larger ? " in a new segment of " : "",
+        is_larger ? bytes_text(segment_bytes, segment) : "", bytes_text(oom->free_bytes, unused),
         bytes_text(oom->allocated_bytes, allocated), bytes_text(oom->reserved_bytes, reserved));
     add(to, "%s %s; %s", is_limited ? "memory limit" : "capacity",
         bytes_text(oom->limit_bytes, limit),
@@ -224,7 +229,7 @@ tide_status tide_cache_out_of_memory(tide_cache *cache, const tide_cache_request
     record(cache, request, oom);
     describe_live(cache, oom);
     message text = {.n_used = 0};
-    add_summary(cache, oom, &text);
+    add_summary(cache, oom, tide_cache_segment_bytes(&cache->config, request->block_bytes), &text);
     add_fragmentation(oom, &text);
     add_categories(oom, &text);
     add_stacks(cache, oom, &text);
