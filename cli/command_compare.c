@@ -22,8 +22,10 @@ static const tide_option OPTIONS[] = {
 static const tide_option_table TABLE = {
     .command = "compare",
     .operands = "FILE FILE...",
-    .intro = "Shows runs side by side: footprint at the peak by category, peaks, times, ratios.\n"
-             "The first is the base of the ratios.\n",
+    .intro =
+        "Shows runs side by side: footprint at the peak by category, peaks, times, ratios.\n"
+        "The first is the base of the ratios. Its sentence compares runs of the base's workload\n"
+        "(model, context, batch, mode); of others it says what sets their peak.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 2,
@@ -112,7 +114,9 @@ static void outcome_table(tide_report *report, const tide_compare *compare) {
         tide_cell_text(table, run->label);
         tide_cell_text(table, run->snapshot->run.outcome);
         tide_cell_text(table, run->device != NULL ? run->device->peak.phase : "");
-        tide_cell_text(table, tide_compare_category_words(run->snapshot, run->dominant));
+        tide_cell_text(table, run->device == NULL
+                                  ? "not recorded"
+                                  : tide_compare_category_words(run->snapshot, run->dominant));
         tide_cell_count(table, (int64_t)run->snapshot->n_dropped);
     }
 }

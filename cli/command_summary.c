@@ -113,11 +113,13 @@ static void say_outcome(const view *of) {
     if (device->n_oom > 0) {
         tide_report_say(
             of->report, "oom",
-            "%s: out of device memory at event %" PRId64 ": asked for %s with %s free%s",
+            "%s: out of device memory at event %" PRId64 ": asked for %s with %s free%s%s",
             strcmp(of->snapshot->run.outcome, "oom") == 0 ? "the run ended" : "note",
             device->oom_event, tide_bytes_format(device->oom_requested_bytes, asked),
             device->oom_free_bytes < 0 ? "unlimited bytes"
                                        : tide_bytes_format(device->oom_free_bytes, there),
+            device->oom_free_bytes >= device->oom_requested_bytes ? ", too little for a new segment"
+                                                                  : "",
             device->n_oom > 1 ? " (and again later)" : "");
     }
 }
@@ -321,6 +323,12 @@ static void timing_table(const view *of) {
 static void build(const view *of, const char *path) {
     say_run(of, path);
     say_warnings(of);
+    if (of->snapshot->n_events == 0 && of->snapshot->n_start_blocks == 0) {
+        tide_report_say(of->report, "not_recorded",
+                        "the allocations of this run were not recorded");
+        timing_table(of);
+        return;
+    }
     say_outcome(of);
     say_peak(of);
     category_table(of);

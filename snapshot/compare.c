@@ -67,7 +67,12 @@ static tide_status name_runs(tide_compare *compare, const tide_compare_input *in
 }
 
 static void fill_memory(tide_compare_run *run, const tide_summary *summary) {
-    if (summary->n_devices == 0) {
+    if (summary->n_devices == 0 ||
+        (run->snapshot->n_events == 0 && run->snapshot->n_start_blocks == 0)) {
+        for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+            run->category_bytes[i] = -1;
+        }
+        run->requested_bytes = run->allocated_bytes = run->active_bytes = run->reserved_bytes = -1;
         return;
     }
     const tide_summary_device *device = &summary->devices[tide_summary_main_device(summary)];

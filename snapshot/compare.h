@@ -35,8 +35,9 @@ typedef struct tide_compare_time {
 typedef struct tide_compare_run {
     const char *name; /* what tells it from the others ("bf16-mixed"), else the label */
     const char *label;
-    const tide_snapshot *snapshot;     /* borrowed */
-    const tide_summary_device *device; /* the one with the highest peak; NULL: the file has none */
+    const tide_snapshot *snapshot; /* borrowed */
+    const tide_summary_device
+        *device; /* with the highest peak; NULL: nothing was recorded, bytes are -1 */
     int64_t category_bytes[TIDE_N_CATEGORIES]; /* at the peak; they add up to allocated_bytes */
     int64_t requested_bytes;                   /* highest ever, each */
     int64_t allocated_bytes;

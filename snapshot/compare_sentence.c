@@ -224,6 +224,9 @@ static void say_oom(words *to, const tide_compare_run *run) {
     say(to, " with ");
     say_bytes(to, run->device->oom_free_bytes);
     say(to, " free");
+    if (run->device->oom_free_bytes >= run->device->oom_requested_bytes) {
+        say(to, ", too little for a new segment,");
+    }
     say_phase(to, run);
     say(to, ", most of what it had allocated being ");
     say_dominant(to, run);
@@ -242,7 +245,7 @@ static void say_peak(words *to, const tide_compare_run *run) {
 /* What became of one run, compared with nothing. */
 static void say_outcome(words *to, const tide_compare_run *run) {
     if (run->device == NULL) {
-        say(to, "%s records no device", run->name);
+        say(to, "%s has no recorded allocations", run->name);
     } else if (run->is_oom) {
         say_oom(to, run);
     } else {
@@ -371,8 +374,7 @@ static void say_other_workloads(words *to, const tide_compare *compare, size_t n
 /* The runs that share the base's workload, each against it. Returns how many they are. */
 static size_t say_shared_workload(words *to, const tide_compare *compare) {
     const tide_compare_run *base = &compare->runs[0];
-    size_t n_shared = 0;
-    bool base_is_known = false;
+    size_t n_shared = 0; /* once it is above 0, a clause has said what became of the base */
     for (size_t i = 1; i < compare->n_runs; i++) {
         const tide_compare_run *other = &compare->runs[i];
         if (workload_difference(base, other) != 0) {
@@ -380,12 +382,15 @@ static size_t say_shared_workload(words *to, const tide_compare *compare) {
         }
         say(to, "%s", n_shared > 0 ? " " : "");
         if (base->device == NULL || other->device == NULL) {
-            say_outcome(to, base->device == NULL && !base_is_known ? base : other);
+            if (n_shared == 0) {
+                say_outcome(to, base);
+                say(to, "; ");
+            }
+            say_outcome(to, other);
             say(to, ".");
         } else {
-            say_pair(to, base, other, base_is_known);
+            say_pair(to, base, other, n_shared > 0);
         }
-        base_is_known = base_is_known || base->device == NULL || other->device != NULL;
         n_shared++;
     }
     return n_shared;

@@ -311,6 +311,32 @@ static void other_workloads_are_not_compared(void **state) {
     finish(&of);
 }
 
+/* A run timed with recording off, beside one of another context. */
+static void a_run_without_recording(void **state) {
+    (void)state;
+    comparison of =
+        compare_runs((const made_run[]){{"fp32", {0}, .scope = 1},
+                                        {"tf32", {[TIDE_PARAMETER] = GIB}, .scope = 1},
+                                        {"tf32", {[TIDE_PARAMETER] = GIB}, .context = 9}},
+                     3);
+    assert_true(of.compare->runs[0].device == NULL && of.compare->runs[0].category_bytes[0] == -1);
+    assert_non_null(strstr(
+        of.compare->sentence,
+        "fp32 context 0 has no recorded allocations; tf32 context 0 peaks at 1.00 GiB, set by"));
+    finish(&of);
+}
+
+/* A request may fail with as many bytes free: its new segment is larger than it. */
+static void too_little_for_a_segment(void **state) {
+    (void)state;
+    comparison of = compare_runs(
+        &(const made_run){"fp32", {[TIDE_GRADIENT] = GIB}, .oom_bytes = 9 * MIB, .scope = 3}, 1);
+    assert_non_null(strstr(of.compare->sentence,
+                           "asked for 9.00 MiB with 100.00 MiB free, too little for a new segment, "
+                           "in the backward phase"));
+    finish(&of);
+}
+
 static void runs_with_equal_settings(void **state) {
     (void)state;
     assert_sentence((const made_run[]){{"fp32", {[TIDE_PARAMETER] = GIB}, .scope = 1},
@@ -334,7 +360,9 @@ static void nothing_recorded_is_no_crash(void **state) {
     assert_int_equal(tide_snapshot_create(NULL, &empty), TIDE_OK);
     const tide_compare_input inputs[] = {{"a", empty}, {"b", empty}};
     assert_int_equal(tide_compare_create(inputs, 2, &compare, NULL), TIDE_OK);
-    assert_string_equal(compare->sentence, "a records no device.");
+    assert_string_equal(compare->sentence,
+                        "a has no recorded allocations; b has no recorded allocations.");
+    assert_true(compare->runs[0].allocated_bytes == -1);
     tide_compare_destroy(compare);
     assert_int_equal(tide_compare_create(inputs, 0, &compare, NULL), TIDE_LIMIT);
     tide_snapshot_destroy(empty);
@@ -378,6 +406,8 @@ int main(void) {
         cmocka_unit_test(neither_fits),
         cmocka_unit_test(the_base_is_described_once),
         cmocka_unit_test(other_workloads_are_not_compared),
+        cmocka_unit_test(a_run_without_recording),
+        cmocka_unit_test(too_little_for_a_segment),
         cmocka_unit_test(runs_with_equal_settings),
         cmocka_unit_test(one_run_alone),
         cmocka_unit_test(nothing_recorded_is_no_crash),
