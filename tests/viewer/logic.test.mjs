@@ -10,6 +10,7 @@ import { eventAxis, timeAxis } from '../../viewer/src/axis.js';
 import { buildBlocks, buildReserved } from '../../viewer/src/blocks.js';
 import { CATEGORIES, categoryColour } from '../../viewer/src/colours.js';
 import { compareRuns, scaleNote, scalesOf, sharedScale } from '../../viewer/src/compare.js';
+import { drawScene, layOut } from '../../viewer/src/draw.js';
 import { FormatError, parseSnapshot, readSnapshot } from '../../viewer/src/format.js';
 import { aliveAt, buildIndex, largestState, walkAlive } from '../../viewer/src/index.js';
 import { laneItems, scopePath } from '../../viewer/src/lanes.js';
@@ -290,6 +291,29 @@ test('a peak that a warm-up step reached first is shown in the measured step, an
   assert.match(headline(run), new RegExp(`^Peak 981\\.47\\sMiB allocated in step 0, backward, first reached in ${where}: `));
   assert.doesNotMatch(headline(makeRun(readSnapshot(trainingRun({ warmup: 0 })), 'x')), /first reached/);
   assert.doesNotMatch(headline(runOf(1)), /first reached/);
+});
+
+test('what is reserved keeps its label, with the capacity that is out of sight, clear of the peak and the end', () => {
+  for (const [document, pattern] of [[trainingRun({ device: 'virtual' }), /^reserved [\d.]+ MiB of 79\.18 GiB device capacity$/],
+    [trainingRun({ device: 'virtual', limitBytes: 500e6 }), /^reserved [\d.]+ MiB$/]]) {
+    for (const width of [360, 700, 1010]) {
+      const run = makeRun(readSnapshot(document), 'x'), axis = run.axes.event, [x0, x1] = homeView(run, axis), maxBytes = sharedScale([run]);
+      const geometry = layOut(width, 336, run.lanes), raster = createRaster(Math.round(geometry.plot.w), Math.round(geometry.plot.h)), labels = [];
+      const context = new Proxy({}, {
+        get: (state, key) => (key === 'measureText' ? (text) => ({ width: text.length * 6.6 }) : key === 'fillText'
+          ? (text, x, y) => state.textAlign === 'left' && y < geometry.plot.y + geometry.plot.h && labels.push({ text, x, y, w: text.length * 6.6 }) : state[key] ?? (() => {})),
+        set: (state, key, value) => Reflect.set(state, key, value),
+      });
+      renderRaster(raster, run.index, axis, { x0, perColumn: (x1 - x0) / raster.width, maxBytes, bands: false, kind: 'event' });
+      const image = { canvas: {}, context, data: { data: { buffer: new ArrayBuffer(raster.width * raster.height * 4) } } };
+      drawScene({ context, geometry, run, axis, view: { x0, x1 }, maxBytes, raster, theme: {}, pixelRatio: 1 }, image, [0, raster.width]);
+      const reserved = labels.find(({ text }) => pattern.test(text));
+      assert.ok(reserved, `${width}: ${labels.map(({ text }) => text).join()}`);
+      for (const other of labels.filter((label) => label !== reserved && /^(peak|out of memory)/.test(label.text))) {
+        assert.ok(Math.abs(other.y - reserved.y) >= 12 || other.x >= reserved.x + reserved.w || reserved.x >= other.x + other.w, `${width}: ${other.text} on ${reserved.text}`);
+      }
+    }
+  }
 });
 
 test('a virtual device has no times', () => {

@@ -3,7 +3,7 @@
 import { drawOverlay, drawScene, heightBesidesPlot, layOut } from './draw.js';
 import { laneItems } from './lanes.js';
 import { element } from './panels.js';
-import { blockAt, createRaster, outlineOf, renderRaster, wholeOutlineOf } from './raster.js';
+import { blockAt, createRaster, renderRaster, wholeOutlineOf } from './raster.js';
 import { headline, homeView } from './run.js';
 
 const BAND_SHARE = 1 / 250; // a column that holds more of a step than this shows bands
@@ -109,15 +109,12 @@ export class Stage {
 
   /** The outline costs a walk per column, so it is kept from one picture to the next. */
   outlinePinned() {
-    const { scene, marks } = this;
-    marks.pinnedSpans = scene === null || marks.pinned < 0 ? [] : wholeOutlineOf(scene.raster, this.run.index, marks.pinned);
+    this.marks.pinnedSpans = this.spansOf(this.marks.pinned);
   }
 
-  /** The spans of a block; walked for in full where it is too thin to be drawn in every column. @param {number} block */
+  /** Where a block lies in the picture. @param {number} block -1: none */
   spansOf(block) {
-    if (this.scene === null || block < 0) return [];
-    const spans = outlineOf(this.scene.raster, block), n = spans.length;
-    return n > 0 && spans[n - 1][0] - spans[0][0] >= n ? wholeOutlineOf(this.scene.raster, this.run.index, block) : spans;
+    return this.scene === null || block < 0 ? [] : wholeOutlineOf(this.scene.raster, this.run.index, block);
   }
 
   drawMarks() {
