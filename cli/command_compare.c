@@ -45,8 +45,11 @@ static void run_columns(tide_table *table, const tide_compare *compare, const ch
     }
 }
 
-static double ratio(double value, double base) {
-    return value >= 0.0 && base > 0.0 ? value / base : -1.0;
+/* -1: none, also where one of the two runs ran out of memory: its bytes say how far it came, not
+ * what it needs. */
+static double ratio(const tide_compare *compare, size_t run, double value, double base) {
+    bool ended = !compare->runs[0].is_oom && !compare->runs[run].is_oom;
+    return ended && value >= 0.0 && base > 0.0 ? value / base : -1.0;
 }
 
 static void bytes_row(tide_table *table, const tide_compare *compare, const char *label,
@@ -57,8 +60,8 @@ static void bytes_row(tide_table *table, const tide_compare *compare, const char
         int64_t n_bytes = bytes_of(&compare->runs[i], which);
         tide_cell_bytes(table, n_bytes);
         if (i > 0) {
-            tide_cell_ratio(table,
-                            ratio((double)n_bytes, (double)bytes_of(&compare->runs[0], which)));
+            tide_cell_ratio(table, ratio(compare, i, (double)n_bytes,
+                                         (double)bytes_of(&compare->runs[0], which)));
         }
     }
 }
@@ -168,7 +171,8 @@ static void timing_table(tide_report *report, const tide_compare *compare) {
             tide_cell_ms(table, ms->mean);
             tide_cell_ms(table, ms->std);
             if (j > 0) {
-                tide_cell_ratio(table, ratio(ms->mean, compare->runs[0].times[i].ms.mean));
+                tide_cell_ratio(table,
+                                ratio(compare, j, ms->mean, compare->runs[0].times[i].ms.mean));
             }
         }
     }
@@ -177,6 +181,12 @@ static void timing_table(tide_report *report, const tide_compare *compare) {
 static void say_warnings(tide_report *report, const tide_compare *compare) {
     for (size_t i = 0; i < compare->n_runs; i++) {
         const tide_snapshot *snapshot = compare->runs[i].snapshot;
+        if (compare->runs[i].is_oom) {
+            tide_report_say(report, "oom",
+                            "note: %s ran out of memory: its figures say how far it came, not what "
+                            "it needs, so they have no ratios",
+                            compare->runs[i].name);
+        }
         if (snapshot->n_dropped > 0) {
             tide_report_say(report, "dropped",
                             "warning: %s lost %" PRIu64

@@ -1,0 +1,7 @@
+# A run that ran out of memory has no ratios; a run of another workload is described, not compared.
+run() { tidemark profile --device virtual --layers 2 --steps 1 --warmup 0 "$@" >/dev/null 2>&1; echo "exit $?" >&2; }
+run -o base.json.gz --memory-limit 400MiB
+run -o other.json.gz --precision bf16-true
+run -o longer.json.gz --context 256
+tidemark compare base.json.gz other.json.gz longer.json.gz
+tidemark compare other.json.gz longer.json.gz --format csv | head -n 1
