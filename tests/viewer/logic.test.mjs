@@ -422,6 +422,7 @@ test('texts', () => {
 test('the first sentence is split off; dots of numbers end none', () => {
   assert.deepEqual(splitSentence('2.7B fp32 does not fit. bf16-mixed peaks at 72.55 GiB.'), ['2.7B fp32 does not fit.', 'bf16-mixed peaks at 72.55 GiB.']);
   assert.deepEqual(splitSentence('one\ntwo'), ['one', 'two']);
+  assert.deepEqual(splitSentence('fp32 does not fit; bf16 does.'), ['fp32 does not fit;', 'bf16 does.']);
   assert.deepEqual(splitSentence('alone at 1.5 GiB.'), ['alone at 1.5 GiB.', '']);
   assert.deepEqual(splitSentence(''), ['', '']);
 });

@@ -72,9 +72,9 @@ function layOutPage() {
   askDraw();
 }
 
-/** The first sentence stands out; what is too long for the screen is behind a button. @param {string} text @param {boolean} several */
+/** Of several runs the first sentence stands out; what is too long for the screen is behind a button. @param {string} text @param {boolean} several */
 function showHeadline(text, several) {
-  const [first, rest] = splitSentence(text), headline = byId('headline');
+  const [first, rest] = several ? splitSentence(text) : [text, ''], headline = byId('headline');
   headline.classList.toggle('several', several);
   headline.classList.remove('open');
   headline.replaceChildren(first, ...(rest ? [' ', element('span', { class: 'rest' }, rest)] : []));

@@ -62,9 +62,9 @@ export function formatMeanStd(mean, std) {
   return `${formatCount(Number(whole))}${part ? `.${part}` : ''} ± ${std.toFixed(decimals)} ms`;
 }
 
-/** The first sentence, or line, and what follows it; the dot of "2.7B" ends nothing. @param {string} text @returns {[string, string]} */
+/** The first sentence, up to a semicolon, and what follows it; the dot of "2.7B" ends nothing. @param {string} text @returns {[string, string]} */
 export function splitSentence(text) {
-  const end = /[.!?](?=\s)|\n/.exec(text), at = end === null ? text.length : end.index + 1;
+  const end = /[.!?;](?=\s)|\n/.exec(text), at = end === null ? text.length : end.index + 1;
   return [text.slice(0, at).trim(), text.slice(at).trim()];
 }
 
