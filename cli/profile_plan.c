@@ -115,6 +115,15 @@ static void name_run(tide_profile_run *run) {
 
 /* ---- options that hold for all runs ---- */
 
+static bool some_run_trains(const tide_profile_options *options) {
+    for (size_t i = 0; i < options->modes.n; i++) {
+        if (strcmp(options->modes.texts[i], "train") == 0) {
+            return true;
+        }
+    }
+    return options->modes.n == 0; /* the default */
+}
+
 static tide_status check_common(const tide_profile_options *options, tide_error *error) {
     if (options->steps == 0) {
         return tide_fail(error, TIDE_INVALID, "--steps 0: at least 1 step is measured");
@@ -126,6 +135,10 @@ static tide_status check_common(const tide_profile_options *options, tide_error 
     if (options->clip_grad_norm < 0.0) {
         return tide_fail(error, TIDE_INVALID, "--clip-grad-norm %g: must be above 0 (0: off)",
                          options->clip_grad_norm);
+    }
+    if (options->clip_grad_norm > 0.0 && !some_run_trains(options)) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--clip-grad-norm goes with --mode train: the optimizer phase clips");
     }
     if (options->memory_limit_bytes == 0) {
         return tide_fail(error, TIDE_INVALID, "--memory-limit 0: must be above 0");

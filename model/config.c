@@ -178,13 +178,14 @@ tide_status tide_model_config_check(const tide_model_config *config, tide_error 
                          config->n_heads, config->d_model);
     }
     if (config->d_model / config->n_heads % 2 != 0) {
-        return tide_fail(error, TIDE_INVALID,
-                         "d_model %zu with %zu heads gives heads of %zu channels: RoPE rotates "
-                         "pairs, so their number must be even",
-                         config->d_model, config->n_heads, config->d_model / config->n_heads);
+        return tide_fail(
+            error, TIDE_INVALID,
+            "d_model %zu with n_heads %zu gives a head size of %zu: RoPE rotates pairs, "
+            "so it must be even",
+            config->d_model, config->n_heads, config->d_model / config->n_heads);
     }
     if (!isfinite(config->rope_theta) || config->rope_theta <= 0) {
-        return tide_fail(error, TIDE_INVALID, "rope_theta is %g: it must be above 0",
+        return tide_fail(error, TIDE_INVALID, "rope_theta is %g: it must be above 0 and finite",
                          config->rope_theta);
     }
     uint64_t rows = times(config->batch_size, config->context_length);

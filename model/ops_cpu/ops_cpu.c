@@ -58,16 +58,17 @@ static tide_status check_precision(tide_precision precision, tide_error *error) 
     case TIDE_PRECISION_TF32:
         return tide_fail(error, TIDE_UNSUPPORTED,
                          "precision tf32 is arithmetic of a GPU's tensor cores, which device cpu "
-                         "does not have: use --precision fp32, or --device virtual for memory");
+                         "does not have: it computes fp32; --device virtual answers for memory");
     case TIDE_PRECISION_BF16_MIXED:
     case TIDE_PRECISION_BF16_TRUE:
     case TIDE_N_PRECISIONS:
         break;
     }
-    return tide_fail(error, TIDE_UNSUPPORTED,
-                     "precision %s is not computed on device cpu: use --precision fp32; --device "
-                     "virtual answers for memory",
-                     tide_precision_name((int)precision));
+    return tide_fail(
+        error, TIDE_UNSUPPORTED,
+        "precision %s is not computed on device cpu in this version: it computes fp32; "
+        "--device virtual answers for memory",
+        tide_precision_name((int)precision));
 }
 
 static int available_threads(void) {

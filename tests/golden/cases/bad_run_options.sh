@@ -4,6 +4,7 @@ run --steps 99999999
 run --memory-limit 24GB
 run --memory-limit 0
 run --clip-grad-norm -1
+run --clip-grad-norm 1 --mode forward,forward-backward
 run --keep-graph
 run --alloc-conf max_split_size:20
 run --alloc-conf expandable_segments:True
