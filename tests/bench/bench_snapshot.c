@@ -1,8 +1,10 @@
 /* bench_snapshot.c - what it costs to write, read and summarise a snapshot.
  *
  * bench_snapshot [EVENTS] [FILE]: makes a recording of EVENTS events (1,000,000) with scopes, names
- * and stacks, writes, reads and summarises it five times, and prints the medians. FILE is kept.
+ * and stacks, writes, reads and summarises it, once to warm up and then five times, and prints
+ * every sample and the medians. FILE is kept.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -20,13 +22,46 @@ static int by_value(const void *left, const void *right) {
     return (*a > *b) - (*a < *b);
 }
 
-static double median(double seconds[REPEATS]) {
+/* Samples in the order they were taken, then their median. */
+static void print_samples(const char *what, double seconds[REPEATS]) {
+    printf("%-12s", what);
+    for (int i = 0; i < REPEATS; i++) {
+        printf("  %.3f", seconds[i]);
+    }
     qsort(seconds, REPEATS, sizeof(*seconds), by_value);
-    return seconds[REPEATS / 2];
+    printf("  median %.3f s\n", seconds[REPEATS / 2]);
 }
 
 static double since(int64_t start_ns) {
     return (double)(tide_clock_now_ns() - start_ns) * 1e-9;
+}
+
+/* Writes, reads and summarises `made` once. False, with a message on stderr, when something fails.
+ */
+static bool measure(const tide_snapshot *made, const char *path, double *ret_write_s,
+                    double *ret_read_s, double *ret_summary_s) {
+    tide_snapshot *read = NULL;
+    tide_summary *summary = NULL;
+    tide_error error = {""};
+    int64_t start_ns = tide_clock_now_ns();
+    tide_status status = tide_snapshot_save(made, path, &error);
+    *ret_write_s = since(start_ns);
+    start_ns = tide_clock_now_ns();
+    if (status == TIDE_OK) {
+        status = tide_snapshot_load(path, NULL, &read, &error);
+    }
+    *ret_read_s = since(start_ns);
+    start_ns = tide_clock_now_ns();
+    if (status == TIDE_OK) {
+        status = tide_summary_create(read, &summary, &error);
+    }
+    *ret_summary_s = since(start_ns);
+    tide_summary_destroy(summary);
+    tide_snapshot_destroy(read);
+    if (status != TIDE_OK) {
+        fprintf(stderr, "%s\n", error.message);
+    }
+    return status == TIDE_OK;
 }
 
 int main(int argc, char **argv) {
@@ -36,39 +71,20 @@ int main(int argc, char **argv) {
     config.n_layers = 32;
     tide_snapshot *made = synthetic_create(&config);
     double write_s[REPEATS], read_s[REPEATS], summary_s[REPEATS];
-    tide_error error = {""};
-    for (int i = 0; i < REPEATS && made != NULL; i++) {
-        tide_snapshot *read = NULL;
-        tide_summary *summary = NULL;
-        int64_t start_ns = tide_clock_now_ns();
-        if (tide_snapshot_save(made, path, &error) != TIDE_OK) {
-            fprintf(stderr, "%s\n", error.message);
-            return EXIT_FAILURE;
-        }
-        write_s[i] = since(start_ns);
-        start_ns = tide_clock_now_ns();
-        if (tide_snapshot_load(path, NULL, &read, &error) != TIDE_OK) {
-            fprintf(stderr, "%s\n", error.message);
-            return EXIT_FAILURE;
-        }
-        read_s[i] = since(start_ns);
-        start_ns = tide_clock_now_ns();
-        if (tide_summary_create(read, &summary, &error) != TIDE_OK) {
-            fprintf(stderr, "%s\n", error.message);
-            return EXIT_FAILURE;
-        }
-        summary_s[i] = since(start_ns);
-        tide_summary_destroy(summary);
-        tide_snapshot_destroy(read);
+    bool works = made != NULL && measure(made, path, write_s, read_s, summary_s);
+    for (int i = 0; i < REPEATS && works; i++) {
+        works = measure(made, path, &write_s[i], &read_s[i], &summary_s[i]);
     }
     struct stat info;
-    if (made == NULL || stat(path, &info) != 0) {
+    if (!works || stat(path, &info) != 0) {
+        tide_snapshot_destroy(made);
         return EXIT_FAILURE;
     }
-    printf("%zu events, %zu scopes, %zu stacks: %.2f MB; median of %d: written in %.3f s (its "
-           "summary included), read in %.3f s, summarised in %.3f s\n",
-           made->n_events, made->n_scopes, made->n_stacks, (double)info.st_size * 1e-6, REPEATS,
-           median(write_s), median(read_s), median(summary_s));
+    printf("%zu events, %zu scopes, %zu stacks: %.2f MB\n", made->n_events, made->n_scopes,
+           made->n_stacks, (double)info.st_size * 1e-6);
+    print_samples("written", write_s); /* its summary included */
+    print_samples("read", read_s);
+    print_samples("summarised", summary_s);
     tide_snapshot_destroy(made);
     if (argc <= 2) {
         remove(path);
