@@ -164,6 +164,10 @@ tide_status tide_gzip_writer_commit(tide_gzip_writer *writer, tide_error *error)
     if (writer->reason == 0) {
         (void)deflate_all(writer, Z_FINISH); /* a failure stands in reason */
     }
+    /* On the disk before it takes the older file's name; EINVAL: nothing that can be synced. */
+    if (writer->reason == 0 && fsync(writer->fd) != 0 && errno != EINVAL) {
+        writer->reason = errno;
+    }
     if (close(writer->fd) != 0 && writer->reason == 0) {
         writer->reason = errno;
     }

@@ -247,6 +247,12 @@ static tide_status check_beginning(const char *path, const char *text, size_t n_
     if (n_bytes == 0) {
         return tide_fail(error, TIDE_FORMAT, "'%s' is empty, not a snapshot", path);
     }
+    if (text[0] == '\x80') { /* the first opcode of every pickle since protocol 2 */
+        return tide_fail(error, TIDE_FORMAT,
+                         "'%s' is a Python pickle, as PyTorch writes its snapshots: this version "
+                         "reads tidemark's own",
+                         path);
+    }
     if (text[n_space] != '{') {
         return tide_fail(error, TIDE_FORMAT,
                          "'%s' is not a snapshot: it holds neither gzip nor a JSON object", path);
