@@ -409,6 +409,6 @@ test('100,000 events come onto the screen; the time is printed, not judged', asy
   await page.setInputFiles('#file-input', path);
   const ms = await page.evaluate(async () => (await window.observed) - window.began);
   console.log(`# ${document.events.action.length} events: ${ms.toFixed(0)} ms`);
-  assert.match(await text(page, '#headline'), /^Peak \S+ [KMG]iB/);
+  assert.match(await text(page, '#headline'), /^Peak \S+\s[KMG]iB/);
   await closed(page);
 });
