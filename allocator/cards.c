@@ -8,33 +8,34 @@
 #define WORKSPACE_OTHERS ((size_t)8519680)
 #define WORKSPACE_SOURCE "what PyTorch gives cuBLAS on this compute capability"
 #define NOT_MEASURED "not measured"
+#define CARD(name) name, "virtual:" name
 
 /* Drivers differ by a few MiB from version to version: each figure is one report. Where a report
  * has whole MiB alone, the card has up to one MiB more. */
 static const tide_card CARDS[] = {
-    {"h200-141", "NVIDIA H200", INT64_C(143156) << 20, -1, WORKSPACE_HOPPER, 90,
+    {CARD("h200-141"), "NVIDIA H200", INT64_C(143156) << 20, -1, WORKSPACE_HOPPER, 90,
      "PyTorch's device properties, as published: total_memory=143156MB", NOT_MEASURED,
      WORKSPACE_SOURCE},
-    {"h100-80", "NVIDIA H100 80GB HBM3", INT64_C(84929347584), -1, WORKSPACE_HOPPER, 90,
+    {CARD("h100-80"), "NVIDIA H100 80GB HBM3", INT64_C(84929347584), -1, WORKSPACE_HOPPER, 90,
      "XLA target description of NVIDIA H100 80GB HBM3, CUDA 12.8 (device_memory_size); PyTorch's "
      "messages say 79.10 GiB",
      NOT_MEASURED, WORKSPACE_SOURCE},
-    {"a100-80", "NVIDIA A100-SXM4-80GB", INT64_C(84987740160), -1, WORKSPACE_OTHERS, 80,
+    {CARD("a100-80"), "NVIDIA A100-SXM4-80GB", INT64_C(84987740160), -1, WORKSPACE_OTHERS, 80,
      "published deviceQuery output, driver CUDA 12.2: 81051 MBytes", NOT_MEASURED,
      WORKSPACE_SOURCE},
-    {"a100-40", "NVIDIA A100-SXM4-40GB", INT64_C(42298834944), -1, WORKSPACE_OTHERS, 80,
+    {CARD("a100-40"), "NVIDIA A100-SXM4-40GB", INT64_C(42298834944), -1, WORKSPACE_OTHERS, 80,
      "published deviceQuery output, driver CUDA 12.2: 40339 MBytes", NOT_MEASURED,
      WORKSPACE_SOURCE},
-    {"l40s-48", "NVIDIA L40S", INT64_C(45589) << 20, -1, WORKSPACE_OTHERS, 89,
+    {CARD("l40s-48"), "NVIDIA L40S", INT64_C(45589) << 20, -1, WORKSPACE_OTHERS, 89,
      "PyTorch's device properties, as published: total_memory=45589MB", NOT_MEASURED,
      WORKSPACE_SOURCE},
-    {"rtx4090-24", "NVIDIA GeForce RTX 4090", INT64_C(25756696576), -1, WORKSPACE_OTHERS, 89,
+    {CARD("rtx4090-24"), "NVIDIA GeForce RTX 4090", INT64_C(25756696576), -1, WORKSPACE_OTHERS, 89,
      "published deviceQuery output, driver CUDA 12.1: 24564 MBytes", NOT_MEASURED,
      WORKSPACE_SOURCE},
-    {"rtx3090-24", "NVIDIA GeForce RTX 3090", INT64_C(25447170048), -1, WORKSPACE_OTHERS, 86,
+    {CARD("rtx3090-24"), "NVIDIA GeForce RTX 3090", INT64_C(25447170048), -1, WORKSPACE_OTHERS, 86,
      "published deviceQuery output, driver CUDA 11.8: 24268 MBytes", NOT_MEASURED,
      WORKSPACE_SOURCE},
-    {"t4-16", "Tesla T4", INT64_C(15843721216), -1, WORKSPACE_OTHERS, 75,
+    {CARD("t4-16"), "Tesla T4", INT64_C(15843721216), -1, WORKSPACE_OTHERS, 75,
      "published deviceQuery output, driver CUDA 11.0: 15110 MBytes", NOT_MEASURED,
      WORKSPACE_SOURCE},
 };
