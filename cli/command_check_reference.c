@@ -28,8 +28,13 @@ static const char *recompute_at(size_t i) {
     return i < TIDE_N_RECOMPUTES ? tide_recompute_name((int)i) : NULL;
 }
 
+static const char *device_at(size_t i) {
+    static const char *const DEVICES[] = {"cpu", "cuda"};
+    return i < sizeof(DEVICES) / sizeof(DEVICES[0]) ? DEVICES[i] : NULL;
+}
+
 static const tide_option OPTIONS[] = {
-    {TIDE_OPTION_TEXT, "device", 0, "DEVICE", "what computes; default cpu", NULL, NULL, NULL,
+    {TIDE_OPTION_TEXT, "device", 0, "DEVICE", "what computes; default cpu", NULL, NULL, device_at,
      offsetof(check_options, device)},
     {TIDE_OPTION_CHOICE, "attention", 0, NULL, "default: both, one after the other", NULL, NULL,
      attention_at, offsetof(check_options, attention)},

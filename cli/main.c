@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/manual.h"
 
 static const tide_command *const COMMANDS[] = {
     &tide_command_profile, &tide_command_summary,         &tide_command_compare, &tide_command_view,
@@ -20,19 +21,41 @@ static const char *command_at(const void *ctx, size_t i) {
     return i < N_COMMANDS ? COMMANDS[i]->name : NULL;
 }
 
+static const tide_option OPTIONS[] = {
+    {.kind = TIDE_OPTION_FLAG, .name = "version", .help = "the version"},
+    {.kind = TIDE_OPTION_FLAG,
+     .name = "manual",
+     .help = "this text and the options of every "
+             "command, as the source of a manual page"},
+    {.kind = TIDE_OPTION_FLAG,
+     .name = "completion",
+     .help = "the completion for bash: "
+             "source <(tidemark --completion)"},
+};
+
+static const tide_program PROGRAM = {
+    .version = TIDEMARK_VERSION,
+    .title = "memory profiler for training on GPUs",
+    .intro = "Where did the device memory of a training run go at its peak, what would change it,\n"
+             "and what did that cost in time.\n",
+    .exit_statuses = "0 success, 1 failure, 2 usage, 3 out of device memory (the snapshot is\n"
+                     "still written), 4 a stated bound was missed.\n",
+    .commands = COMMANDS,
+    .n_commands = N_COMMANDS,
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+};
+
 static void print_help(FILE *out) {
-    fprintf(out,
-            "usage: tidemark COMMAND [options]\n\n"
-            "Where did the device memory of a training run go at its peak, what would change it,\n"
-            "and what did that cost in time.\n\nCommands\n");
+    fprintf(out, "usage: tidemark COMMAND [options]\n\n%s\nCommands\n", PROGRAM.intro);
     for (size_t i = 0; i < N_COMMANDS; i++) {
         fprintf(out, "  %-16s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
     }
-    fprintf(
-        out,
-        "\ntidemark COMMAND --help tells the options of one, tidemark --version the version.\n"
-        "\nExit status: 0 success, 1 failure, 2 usage, 3 out of device memory (the snapshot is\n"
-        "still written), 4 a stated bound was missed.\n");
+    fprintf(out,
+            "\ntidemark COMMAND --help tells the options of one, tidemark --version the version.\n"
+            "tidemark --manual prints the manual page, tidemark --completion the completion for\n"
+            "bash.\n\nExit status: %s",
+            PROGRAM.exit_statuses);
 }
 
 static int unknown_command(const char *name) {
@@ -66,6 +89,14 @@ int main(int argc, char **argv) {
     }
     if (strcmp(name, "--version") == 0) {
         printf("tidemark %s\n", TIDEMARK_VERSION);
+        return tide_cli_finish(NULL, TIDE_EXIT_SUCCESS);
+    }
+    if (strcmp(name, "--manual") == 0) {
+        tide_manual_print(&PROGRAM, stdout);
+        return tide_cli_finish(NULL, TIDE_EXIT_SUCCESS);
+    }
+    if (strcmp(name, "--completion") == 0) {
+        tide_completion_print(&PROGRAM, stdout);
         return tide_cli_finish(NULL, TIDE_EXIT_SUCCESS);
     }
     for (size_t i = 0; i < N_COMMANDS; i++) {

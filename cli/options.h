@@ -55,8 +55,10 @@ typedef struct tide_option {
     const char *help;     /* one sentence, no full stop; TIDE_OPTION_LATER: what it will do */
     const char *aliases;  /* other names, space-separated; NULL: none */
     const char *synonyms; /* of choices: "bf16=bf16-mixed", space-separated; NULL: none */
-    const char *(*choice_at)(size_t i); /* the i-th choice, NULL past the last; NULL: free */
-    size_t offset;                      /* of the member in the values' struct */
+    /* The i-th choice, NULL past the last; of TIDE_OPTION_TEXT: a value that completion offers
+     * among others that are valid. NULL: free. */
+    const char *(*choice_at)(size_t i);
+    size_t offset; /* of the member in the values' struct */
 } tide_option;
 
 typedef struct tide_option_table {

@@ -12,10 +12,8 @@ void tide_options_append(char text[TIDE_OPTIONS_LIST_TEXT], const char *more) {
     snprintf(text + n, TIDE_OPTIONS_LIST_TEXT - n, "%s", more);
 }
 
-/* "  --size SIZE", "  -o FILE", "  --mode forward|train". */
-static void left_column(const tide_option *option, char text[TIDE_OPTIONS_LIST_TEXT]) {
+void tide_options_usage(const tide_option *option, char text[TIDE_OPTIONS_LIST_TEXT]) {
     text[0] = '\0';
-    tide_options_append(text, "  ");
     if (option->letter != NULL) {
         tide_options_append(text, "-");
         tide_options_append(text, option->letter);
@@ -35,6 +33,25 @@ static void left_column(const tide_option *option, char text[TIDE_OPTIONS_LIST_T
         tide_options_append(text, i == 0 ? " " : "|");
         tide_options_append(text, option->choice_at(i));
     }
+}
+
+void tide_options_meaning(const tide_option *option, char text[TIDE_OPTIONS_LIST_TEXT]) {
+    text[0] = '\0';
+    tide_options_append(text, option->help);
+    if (option->aliases == NULL) {
+        return;
+    }
+    tide_options_append(text, " (also ");
+    for (const char *at = option->aliases; *at != '\0';) {
+        size_t n = strcspn(at, " ");
+        char alias[TIDE_OPTIONS_NAME_BYTES];
+        snprintf(alias, sizeof(alias), "--%.*s", (int)n, at);
+        tide_options_append(text, alias);
+        at += n;
+        at += strspn(at, " ");
+        tide_options_append(text, *at != '\0' ? ", " : "");
+    }
+    tide_options_append(text, ")");
 }
 
 /* Words of `text` from column `column` on, broken before HELP_WIDTH. */
@@ -66,27 +83,14 @@ static void print_option(const tide_option *option, FILE *out) {
         return;
     }
     char left[TIDE_OPTIONS_LIST_TEXT];
-    left_column(option, left);
-    if (strlen(left) >= HELP_COLUMN) {
-        fprintf(out, "%s\n%*s", left, (int)HELP_COLUMN, "");
+    tide_options_usage(option, left);
+    if (strlen(left) + 2 >= HELP_COLUMN) {
+        fprintf(out, "  %s\n%*s", left, (int)HELP_COLUMN, "");
     } else {
-        fprintf(out, "%-*s", (int)HELP_COLUMN, left);
+        fprintf(out, "  %-*s", (int)HELP_COLUMN - 2, left);
     }
-    char help[TIDE_OPTIONS_LIST_TEXT] = "";
-    tide_options_append(help, option->help);
-    if (option->aliases != NULL) {
-        tide_options_append(help, " (also ");
-        for (const char *at = option->aliases; *at != '\0';) {
-            size_t n = strcspn(at, " ");
-            char alias[TIDE_OPTIONS_NAME_BYTES];
-            snprintf(alias, sizeof(alias), "--%.*s", (int)n, at);
-            tide_options_append(help, alias);
-            at += n;
-            at += strspn(at, " ");
-            tide_options_append(help, *at != '\0' ? ", " : "");
-        }
-        tide_options_append(help, ")");
-    }
+    char help[TIDE_OPTIONS_LIST_TEXT];
+    tide_options_meaning(option, help);
     print_wrapped(out, help, HELP_COLUMN);
 }
 

@@ -3,6 +3,8 @@
 #ifndef TIDE_CLI_OPTIONS_INTERNAL_H
 #define TIDE_CLI_OPTIONS_INTERNAL_H
 
+#include "cli/options.h"
+
 enum {
     TIDE_OPTIONS_LIST_TEXT = 1024, /* room for a list of names or choices */
     TIDE_OPTIONS_NAME_BYTES = 64   /* room for one name with its dashes */
@@ -10,5 +12,11 @@ enum {
 
 /* Appends to the text, cutting it at the buffer's end. */
 void tide_options_append(char text[TIDE_OPTIONS_LIST_TEXT], const char *more);
+
+/* How the option is written: "--size SIZE", "-o FILE", "--mode forward|train". */
+void tide_options_usage(const tide_option *option, char text[TIDE_OPTIONS_LIST_TEXT]);
+
+/* What it does, with its aliases: "of weights (also --init)". */
+void tide_options_meaning(const tide_option *option, char text[TIDE_OPTIONS_LIST_TEXT]);
 
 #endif

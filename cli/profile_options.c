@@ -1,4 +1,5 @@
 /* The options of `tidemark profile`. */
+#include "allocator/cards.h"
 #include "cli/profile_internal.h"
 #include "cli/table.h"
 
@@ -20,6 +21,18 @@ static const char *attention_at(size_t i) {
 
 static const char *recompute_at(size_t i) {
     return i < TIDE_N_RECOMPUTES ? tide_recompute_name((int)i) : NULL;
+}
+
+/* Values of --device: what has no card first, then every card. */
+static const char *device_at(size_t i) {
+    static const char *const KINDS[] = {"auto", "cuda", "cpu", "virtual"};
+    const size_t n_kinds = sizeof(KINDS) / sizeof(KINDS[0]);
+    size_t n_cards = 0;
+    const tide_card *cards = tide_cards(&n_cards);
+    if (i < n_kinds) {
+        return KINDS[i];
+    }
+    return i - n_kinds < n_cards ? cards[i - n_kinds].spec : NULL;
 }
 
 #define AT(member) offsetof(tide_profile_options, member)
@@ -60,7 +73,8 @@ static const tide_option OPTIONS[] = {
      "keep only the input of a block for backward; default none", NULL, NULL, recompute_at,
      AT(recomputes)},
     {TIDE_OPTION_TEXT, "device", NULL, "auto|cuda[:N]|cpu|virtual[:CARD]",
-     "default auto: the best real one; tidemark devices lists them", NULL, NULL, NULL, AT(device)},
+     "default auto: the best real one; tidemark devices lists them", NULL, NULL, device_at,
+     AT(device)},
     {TIDE_OPTION_SIZE, "memory-limit", NULL, "SIZE", "reserved bytes may not exceed it: 24GiB",
      NULL, NULL, NULL, AT(memory_limit_bytes)},
     {TIDE_OPTION_TEXT, "alloc-conf", NULL, "NAME:VALUE,...",

@@ -1,0 +1,38 @@
+/* manual.h - the manual page and the completion for bash, written from the tables that --help is
+ * written from.
+ */
+#ifndef TIDE_CLI_MANUAL_H
+#define TIDE_CLI_MANUAL_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All that there is to say of the program. */
+typedef struct tide_program {
+    const char *version;
+    const char *title;         /* what it is, in a few words; no full stop */
+    const char *intro;         /* what it is for: complete lines of --help */
+    const char *exit_statuses; /* complete lines of --help */
+    const tide_command *const *commands;
+    size_t n_commands;
+    const tide_option *options; /* in the place of a command; --help is not among them */
+    size_t n_options;
+} tide_program;
+
+/* The manual page, section 1, with the man macros. */
+void tide_manual_print(const tide_program *program, FILE *out);
+
+/* A script for bash to source. */
+void tide_completion_print(const tide_program *program, FILE *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
