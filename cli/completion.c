@@ -5,15 +5,13 @@
 
 #include "cli/manual.h"
 
-/* `words` and `kind` (file: names of files too; list: a comma list of the words; word: one of them)
- * are the caller's. */
 static const char HEAD[] =
     "# Completion of tidemark for bash, written by tidemark --completion from the tables behind\n"
     "# --help.\n";
 
-/* bash cuts the line at = and : too. Here the pieces of a word are joined again; in what is
- * answered, the pieces before the last one are left out, because readline replaces the last one
- * alone. */
+/* `words`, `kind` and `whole` are what the written functions and this one share. bash cuts the line
+ * at = and : too. Here the pieces of a word are joined again; in what is answered, the pieces
+ * before the last one are left out, because readline replaces the last one alone. */
 static const char TAIL[] =
     "_tidemark() {\n"
     "    local i word kind value option=\n"
