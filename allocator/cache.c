@@ -1,7 +1,5 @@
 #include "allocator/cache.h"
 
-#include <inttypes.h>
-
 #include "allocator/cache_internal.h"
 
 #define TOO_MUCH ((size_t)1 << 60) /* a request of 1 EiB and more is refused at once */
@@ -264,33 +262,6 @@ static void complete_release(tide_cache *cache, tide_cache_block *block) {
     make_free(cache, block);
 }
 
-static tide_status refuse(const tide_cache *cache, uint64_t address, tide_error *error) {
-    for (const tide_cache_segment *segment = cache->newest; segment != NULL;
-         segment = segment->older) {
-        if (address - segment->address >= segment->total_bytes) {
-            continue; /* below wraps round to a huge number */
-        }
-        const tide_cache_block *block = segment->first_block;
-        while (address - block->address >= block->block_bytes) {
-            block = block->after;
-        }
-        if (block->state == TIDE_BLOCK_ALLOCATED) {
-            return tide_fail(error, TIDE_INVALID,
-                             "cannot release 0x%" PRIx64 ": it lies %" PRIu64
-                             " bytes inside the block at 0x%" PRIx64
-                             "; release the address that was handed out",
-                             address, address - block->address, block->address);
-        }
-        return tide_fail(
-            error, TIDE_INVALID,
-            "cannot release 0x%" PRIx64 ": it is free already; release each block once", address);
-    }
-    return tide_fail(error, TIDE_INVALID,
-                     "cannot release 0x%" PRIx64
-                     ": it does not come from this cache; release it where it was allocated",
-                     address);
-}
-
 tide_status tide_cache_release(tide_cache *cache, uint64_t address, tide_error *error) {
     if (address == 0) {
         return TIDE_OK;
@@ -300,7 +271,7 @@ tide_status tide_cache_release(tide_cache *cache, uint64_t address, tide_error *
     pthread_mutex_lock(&cache->lock);
     tide_cache_block *block = tide_cache_table_find(&cache->live, address);
     if (block == NULL || block->state != TIDE_BLOCK_ALLOCATED) {
-        status = refuse(cache, address, error);
+        status = tide_cache_refuse_release(cache, address, error);
     } else {
         record_block(cache, block, TIDE_ACTION_FREE, &note);
         tide_cache_count_alloc(cache, block, -1);

@@ -88,8 +88,9 @@ void tide_cache_destroy(tide_cache *cache);
 TIDE_NODISCARD tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stream,
                                             const tide_tag *tag, uint64_t *ret_address,
                                             tide_error *error);
-/* Address 0 is allowed. TIDE_INVALID, with the message naming it, for an address that is not a live
- * block's first byte. */
+/* Address 0 is allowed. TIDE_INVALID for an address that is not a live block's first byte: the
+ * message names it and, as far as the recording reaches, the block's bytes, category and name, when
+ * and in which scope it was allocated, and when and in which scope it was released. */
 TIDE_NODISCARD tide_status tide_cache_release(tide_cache *cache, uint64_t address,
                                               tide_error *error);
 

@@ -162,6 +162,11 @@ TIDE_NODISCARD tide_status tide_cache_out_of_memory(tide_cache *cache,
                                                     const tide_cache_request *request,
                                                     tide_error *error);
 
+/* cache_history.c. TIDE_INVALID, and why the address cannot be released: the message's first line
+ * says what is wrong with it, the lines after it what the recording knows of its block. */
+TIDE_NODISCARD tide_status tide_cache_refuse_release(const tide_cache *cache, uint64_t address,
+                                                     tide_error *error);
+
 /* cache_state.c. Makes a segment with this partition a part of the cache, as if it had been bought
  * and cut earlier; nothing is recorded. Offsets count from `address`; blocks must tile the segment,
  * be multiples of min_block_bytes, hold what was requested of them and have no free neighbours.

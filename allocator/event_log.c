@@ -59,6 +59,10 @@ uint64_t tide_event_log_n_dropped(const tide_event_log *log) {
     return log->n_appended - tide_event_log_n_kept(log);
 }
 
+const tide_event *tide_event_log_newest(const tide_event_log *log, size_t i) {
+    return &log->rows[i < log->next ? log->next - 1 - i : log->next + log->max_events - 1 - i];
+}
+
 void tide_event_log_copy(const tide_event_log *log, tide_event *ret_events) {
     size_t n_kept = tide_event_log_n_kept(log);
     /* Rows [next, n_kept) are the older part once a ring has wrapped; otherwise it is empty. */

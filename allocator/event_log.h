@@ -41,6 +41,9 @@ size_t tide_event_log_n_kept(const tide_event_log *log);
 /* Rows that are not: overwritten ones, or those that came after the end. */
 uint64_t tide_event_log_n_dropped(const tide_event_log *log);
 
+/* The row that is `i` rows before the newest one; i below n_kept. Valid until the next append. */
+const tide_event *tide_event_log_newest(const tide_event_log *log, size_t i);
+
 /* Writes the n_kept rows, oldest first. */
 void tide_event_log_copy(const tide_event_log *log, tide_event *ret_events);
 

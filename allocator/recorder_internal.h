@@ -36,6 +36,31 @@ uint8_t tide_recorder_stream(tide_recorder *recorder, uint8_t device, uint64_t h
  * Valid until the recorder is destroyed. */
 const char *tide_recorder_text(tide_recorder *recorder, uint32_t number);
 
+/* Writes "step 3/backward/layer 2": the scope within the ones around it, eight of them at most. ""
+ * for TIDE_NONE, unknown numbers and with a NULL recorder. */
+void tide_recorder_scope_path(tide_recorder *recorder, uint32_t scope, char *text, size_t n_bytes);
+
+/* A row of the log and its number: 0 for the first event ever appended. */
+typedef struct tide_found_row {
+    tide_event event;
+    uint64_t number;
+    bool is_found; /* false: the other fields are 0 */
+} tide_found_row;
+
+/* The latest that happened to an address. */
+typedef struct tide_address_history {
+    tide_found_row alloc;        /* of the block that holds the address now, or held it last */
+    tide_found_row freed;        /* of that block; not found: it is alive, or not in the log */
+    tide_found_row segment_free; /* the segment that held the address went back after that */
+    bool is_unused;              /* no block held it between its segment's purchase and now */
+    int64_t now_ns;              /* time of the search, as rows have it */
+} tide_address_history;
+
+/* Searches the newest max_rows rows, newest first. Nothing is found with a NULL recorder and in a
+ * log that stopped. */
+void tide_recorder_look_back(tide_recorder *recorder, uint64_t address, size_t max_rows,
+                             tide_address_history *ret_history);
+
 #ifdef __cplusplus
 }
 #endif

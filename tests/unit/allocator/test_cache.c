@@ -309,7 +309,7 @@ static void bad_releases_are_refused_and_change_nothing(void **state) {
     } CASES[] = {{a, "free already"},
                  {a + 512, "free already"},
                  {b + 512, "512 bytes inside the block at 0x7000004"},
-                 {b + 4 * MIB, "free already"},
+                 {b + 4 * MIB, "no block was handed out there"},
                  {b + 100 * MIB, "does not come from this cache"},
                  {1, "does not come from this cache"},
                  {UINT64_MAX, "does not come from this cache"}};

@@ -1,0 +1,150 @@
+/* cache_history.c - why an address cannot be released, and what the recording knows of the block
+ * that it names. Only on the way to a refusal: nothing here has to be fast.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "allocator/cache_internal.h"
+
+enum {
+    MAX_ROWS = 1 << 20, /* looked through from the newest one back: some milliseconds */
+    LINE_BYTES = 640,   /* of one line below the first: a scope, a name and numbers */
+    SCOPE_BYTES = 256
+};
+
+/* ", in step 0/forward, call stack 7": the place that a row comes from; each part only if known. */
+static void format_place(const tide_cache *cache, uint32_t scope, uint32_t stack,
+                         char text[LINE_BYTES / 2]) {
+    char path[SCOPE_BYTES];
+    tide_recorder_scope_path(cache->recorder, scope, path, sizeof(path));
+    char number[16] = "";
+    if (stack != TIDE_NONE) {
+        (void)snprintf(number, sizeof(number), "%" PRIu32, stack);
+    }
+    (void)snprintf(text, LINE_BYTES / 2, "%s%s%s%s", path[0] == '\0' ? "" : ", in ", path,
+                   number[0] == '\0' ? "" : ", call stack ", number);
+}
+
+/* " as event 17, 3.2 ms ago"; "" for a row that was not found. */
+static void format_time(const tide_address_history *history, const tide_found_row *row,
+                        char text[64]) {
+    text[0] = '\0';
+    if (row->is_found) {
+        (void)snprintf(text, 64, " as event %" PRIu64 ", %.1f ms ago", row->number,
+                       (double)(history->now_ns - row->event.time_ns) * 1e-6);
+    }
+}
+
+/* "\n  the block: activation logits, 4096 bytes, allocated ..." from the row that describes it, its
+ * alloc row or its free row. */
+static void format_block(const tide_cache *cache, const tide_address_history *history,
+                         const tide_event *block, char text[LINE_BYTES]) {
+    char time[64];
+    char place[LINE_BYTES / 2] = "";
+    const char *name = tide_recorder_text(cache->recorder, block->name);
+    format_time(history, &history->alloc, time);
+    if (block->action == TIDE_ACTION_ALLOC) {
+        format_place(cache, block->scope, block->stack, place);
+    }
+    (void)snprintf(text, LINE_BYTES, "\n  the block: %s%s%.80s, %" PRIu64 " bytes%s%s%s",
+                   tide_category_name(block->category), name == NULL ? "" : " ",
+                   name == NULL ? "" : name, block->requested_bytes,
+                   time[0] == '\0' && place[0] == '\0' ? "" : ", allocated", time, place);
+}
+
+/* "\n  released as event 20, 1.5 ms ago, in ..." */
+static void format_row(const tide_cache *cache, const tide_address_history *history,
+                       const char *what, const tide_found_row *row, char text[LINE_BYTES]) {
+    char time[64];
+    char place[LINE_BYTES / 2];
+    text[0] = '\0';
+    if (row->is_found) {
+        format_time(history, row, time);
+        format_place(cache, row->event.scope, row->event.stack, place);
+        (void)snprintf(text, LINE_BYTES, "\n  %s%s%s", what, time, place);
+    }
+}
+
+static tide_status refuse_inside(const tide_cache *cache, const tide_cache_block *block,
+                                 uint64_t address, tide_error *error) {
+    tide_address_history history;
+    tide_recorder_look_back(cache->recorder, block->address, MAX_ROWS, &history);
+    const tide_event known = {.requested_bytes = block->requested_bytes,
+                              .stack = block->stack,
+                              .scope = block->scope,
+                              .name = block->name,
+                              .action = TIDE_ACTION_ALLOC,
+                              .category = block->category};
+    char line[LINE_BYTES];
+    format_block(cache, &history, &known, line);
+    return tide_fail(error, TIDE_INVALID,
+                     "cannot release 0x%" PRIx64 ": it lies %" PRIu64
+                     " bytes inside the block at 0x%" PRIx64
+                     "; release the address that was handed out%s",
+                     address, address - block->address, block->address, line);
+}
+
+/* Of an address that no live block holds: the block that held it last, its release, and that its
+ * segment went back. "" for what the recording does not have. */
+static void format_last_block(const tide_cache *cache, const tide_address_history *history,
+                              char block[LINE_BYTES], char freed[LINE_BYTES],
+                              char segment[LINE_BYTES]) {
+    block[0] = '\0';
+    if (history->freed.is_found) {
+        format_block(cache, history,
+                     history->alloc.is_found ? &history->alloc.event : &history->freed.event,
+                     block);
+    }
+    format_row(cache, history, "released", &history->freed, freed);
+    format_row(cache, history, "its segment went back to the device", &history->segment_free,
+               segment);
+}
+
+static tide_status refuse_free(const tide_cache *cache, bool has_segment, uint64_t address,
+                               tide_error *error) {
+    tide_address_history history;
+    char block[LINE_BYTES];
+    char freed[LINE_BYTES];
+    char segment[LINE_BYTES];
+    tide_recorder_look_back(cache->recorder, address, MAX_ROWS, &history);
+    format_last_block(cache, &history, block, freed, segment);
+    if (!history.freed.is_found && history.is_unused) {
+        return tide_fail(error, TIDE_INVALID,
+                         "cannot release 0x%" PRIx64
+                         ": it is free, and no block was handed out there since its segment was "
+                         "bought; release the address that was handed out%s",
+                         address, segment);
+    }
+    if (!has_segment && !history.freed.is_found) {
+        return tide_fail(error, TIDE_INVALID,
+                         "cannot release 0x%" PRIx64
+                         ": it does not come from this cache; release it where it was allocated",
+                         address);
+    }
+    char offset[64] = "";
+    if (history.freed.is_found && history.freed.event.address != address) {
+        (void)snprintf(offset, sizeof(offset), ", %" PRIu64 " bytes inside its block",
+                       address - history.freed.event.address);
+    }
+    return tide_fail(error, TIDE_INVALID,
+                     "cannot release 0x%" PRIx64
+                     ": it is free already%s; release each block once%s%s%s",
+                     address, offset, block, freed, segment);
+}
+
+tide_status tide_cache_refuse_release(const tide_cache *cache, uint64_t address,
+                                      tide_error *error) {
+    for (const tide_cache_segment *segment = cache->newest; segment != NULL;
+         segment = segment->older) {
+        if (address - segment->address >= segment->total_bytes) {
+            continue; /* below wraps round to a huge number */
+        }
+        const tide_cache_block *block = segment->first_block;
+        while (address - block->address >= block->block_bytes) {
+            block = block->after;
+        }
+        return block->state == TIDE_BLOCK_ALLOCATED ? refuse_inside(cache, block, address, error)
+                                                    : refuse_free(cache, true, address, error);
+    }
+    return refuse_free(cache, false, address, error);
+}
