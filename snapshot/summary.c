@@ -263,7 +263,7 @@ tide_status tide_summary_create(const tide_snapshot *snapshot, tide_summary **re
     summary_builder builder = {.snapshot = snapshot};
     tide_summary *summary = tide_hostmem_zeroed(mem, 1, sizeof(*summary));
     if (summary == NULL) {
-        return TIDE_NO_MEMORY;
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for a summary");
     }
     tide_arena_init(&summary->arena, mem);
     builder.summary = summary;
@@ -284,6 +284,9 @@ fail_lives:
         *ret_summary = summary;
     } else {
         tide_summary_destroy(summary);
+    }
+    if (status == TIDE_NO_MEMORY) {
+        return tide_fail(error, status, "no host memory for a summary");
     }
     return status;
 }

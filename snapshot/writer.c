@@ -252,5 +252,8 @@ tide_status tide_snapshot_save(const tide_snapshot *snapshot, const char *path, 
     TIDE_TRY(tide_summary_create(snapshot, &summary, error));
     tide_status status = write_file(snapshot, summary, path, error);
     tide_summary_destroy(summary);
+    if (status == TIDE_NO_MEMORY) {
+        return tide_fail(error, status, "no host memory to write '%s'", path);
+    }
     return status;
 }
