@@ -8,6 +8,24 @@ static tide_device *inner_of(tide_device *device) {
     return ((tide_device_fault *)device)->inner;
 }
 
+/* Counts the call; TIDE_OK unless it is one that fails by fail_call. */
+static tide_status count(tide_device *device, tide_device_call call, tide_error *error) {
+    static const char *const NAMES[TIDE_N_DEVICE_CALLS] = {
+        "alloc",        "release",       "memory_info",    "copy",
+        "set",          "stream_create", "stream_destroy", "event_create",
+        "event_record", "event_query",   "event_elapsed",  "synchronize"};
+    tide_device_fault *fault = (tide_device_fault *)device;
+    fault->n_calls++;
+    bool is_lost = fault->fail_status == TIDE_DEVICE_LOST && fault->fail_call != 0 &&
+                   fault->n_calls > fault->fail_call;
+    if (fault->n_calls != fault->fail_call && !is_lost) {
+        return TIDE_OK;
+    }
+    fault->n_failed[call]++;
+    return tide_fail(error, fault->fail_status, "planted failure of %s (call %zu)", NAMES[call],
+                     fault->n_calls);
+}
+
 static void fault_close(tide_device *device) {
     (void)device;
 }
@@ -17,12 +35,15 @@ static tide_status fault_alloc(tide_device *device, size_t n_bytes, uint64_t *re
     tide_device_fault *fault = (tide_device_fault *)device;
     fault->n_allocs++;
     fault->last_bytes = n_bytes;
+    TIDE_TRY(count(device, TIDE_CALL_ALLOC, error));
     if (is_between(fault->n_allocs, fault->fail_alloc_from, fault->fail_alloc_to)) {
         return tide_fail(error, fault->alloc_status, "planted failure of alloc %zu",
                          fault->n_allocs);
     }
     if (fault->inner != NULL) {
-        return tide_device_alloc(fault->inner, n_bytes, ret_address, error);
+        TIDE_TRY(tide_device_alloc(fault->inner, n_bytes, ret_address, error));
+        fault->n_segments++;
+        return TIDE_OK;
     }
     if (fault->n_addresses == 0) {
         return tide_fail(error, TIDE_DEVICE_FAILED, "a segment that the trace did not buy");
@@ -35,15 +56,21 @@ static tide_status fault_alloc(tide_device *device, size_t n_bytes, uint64_t *re
 static tide_status fault_release(tide_device *device, uint64_t address, tide_error *error) {
     tide_device_fault *fault = (tide_device_fault *)device;
     fault->n_releases++;
+    TIDE_TRY(count(device, TIDE_CALL_RELEASE, error));
     if (is_between(fault->n_releases, fault->fail_release_from, fault->fail_release_to)) {
         return tide_fail(error, TIDE_DEVICE_FAILED, "planted failure of release %zu",
                          fault->n_releases);
     }
-    return fault->inner == NULL ? TIDE_OK : tide_device_release(fault->inner, address, error);
+    if (fault->inner != NULL) {
+        TIDE_TRY(tide_device_release(fault->inner, address, error));
+        fault->n_segments--;
+    }
+    return TIDE_OK;
 }
 
 static tide_status fault_memory_info(tide_device *device, uint64_t *ret_free_bytes,
                                      uint64_t *ret_total_bytes, tide_error *error) {
+    TIDE_TRY(count(device, TIDE_CALL_MEMORY_INFO, error));
     if (inner_of(device) != NULL) {
         return tide_device_memory_info(inner_of(device), ret_free_bytes, ret_total_bytes, error);
     }
@@ -59,50 +86,62 @@ static void *fault_pointer(tide_device *device, uint64_t address) {
 static tide_status fault_copy(tide_device *device, void *dst, const void *src, size_t n_bytes,
                               tide_copy_direction direction, tide_stream stream,
                               tide_error *error) {
+    TIDE_TRY(count(device, TIDE_CALL_COPY, error));
     return tide_device_copy(inner_of(device), dst, src, n_bytes, direction, stream, error);
 }
 
 static tide_status fault_set(tide_device *device, void *dst, int byte, size_t n_bytes,
                              tide_stream stream, tide_error *error) {
+    TIDE_TRY(count(device, TIDE_CALL_SET, error));
     return tide_device_set(inner_of(device), dst, byte, n_bytes, stream, error);
 }
 
 static tide_status fault_stream_create(tide_device *device, tide_stream *ret_stream,
                                        tide_error *error) {
+    TIDE_TRY(count(device, TIDE_CALL_STREAM_CREATE, error));
     return tide_device_stream_create(inner_of(device), ret_stream, error);
 }
 
 static tide_status fault_stream_destroy(tide_device *device, tide_stream stream,
                                         tide_error *error) {
+    TIDE_TRY(count(device, TIDE_CALL_STREAM_DESTROY, error));
     return tide_device_stream_destroy(inner_of(device), stream, error);
 }
 
 static tide_status fault_event_create(tide_device *device, tide_device_event **ret_event,
                                       tide_error *error) {
-    return tide_device_event_create(inner_of(device), ret_event, error);
+    TIDE_TRY(count(device, TIDE_CALL_EVENT_CREATE, error));
+    TIDE_TRY(tide_device_event_create(inner_of(device), ret_event, error));
+    ((tide_device_fault *)device)->n_events++;
+    return TIDE_OK;
 }
 
 static void fault_event_destroy(tide_device *device, tide_device_event *event) {
     tide_device_event_destroy(inner_of(device), event);
+    ((tide_device_fault *)device)->n_events--;
 }
 
 static tide_status fault_event_record(tide_device *device, tide_device_event *event,
                                       tide_stream stream, tide_error *error) {
+    TIDE_TRY(count(device, TIDE_CALL_EVENT_RECORD, error));
     return tide_device_event_record(inner_of(device), event, stream, error);
 }
 
 static tide_status fault_event_query(tide_device *device, tide_device_event *event,
                                      tide_error *error) {
+    TIDE_TRY(count(device, TIDE_CALL_EVENT_QUERY, error));
     return tide_device_event_query(inner_of(device), event, error);
 }
 
 static tide_status fault_event_elapsed(tide_device *device, const tide_device_event *begin,
                                        const tide_device_event *end, double *ret_ms,
                                        tide_error *error) {
+    TIDE_TRY(count(device, TIDE_CALL_EVENT_ELAPSED, error));
     return tide_device_event_elapsed(inner_of(device), begin, end, ret_ms, error);
 }
 
 static tide_status fault_synchronize(tide_device *device, tide_error *error) {
+    TIDE_TRY(count(device, TIDE_CALL_SYNCHRONIZE, error));
     return inner_of(device) == NULL ? TIDE_OK : tide_device_synchronize(inner_of(device), error);
 }
 
@@ -130,6 +169,7 @@ void tide_device_fault_init(tide_device_fault *fault, tide_device *inner) {
                  .mem = tide_hostmem_default(),
                  .info = {.kind = TIDE_DEVICE_VIRTUAL, .spec = "test", .name = "test device"}},
         .inner = inner,
+        .fail_status = TIDE_DEVICE_FAILED,
         .alloc_status = TIDE_DEVICE_OOM};
     if (inner != NULL) {
         fault->base.info = *tide_device_get_info(inner);

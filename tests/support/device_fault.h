@@ -6,6 +6,23 @@
 
 #include "allocator/device_internal.h"
 
+/* What is counted one by one: every call that can fail. */
+typedef enum tide_device_call {
+    TIDE_CALL_ALLOC = 0,
+    TIDE_CALL_RELEASE,
+    TIDE_CALL_MEMORY_INFO,
+    TIDE_CALL_COPY,
+    TIDE_CALL_SET,
+    TIDE_CALL_STREAM_CREATE,
+    TIDE_CALL_STREAM_DESTROY,
+    TIDE_CALL_EVENT_CREATE,
+    TIDE_CALL_EVENT_RECORD,
+    TIDE_CALL_EVENT_QUERY,
+    TIDE_CALL_EVENT_ELAPSED,
+    TIDE_CALL_SYNCHRONIZE,
+    TIDE_N_DEVICE_CALLS
+} tide_device_call;
+
 /* Calls are counted from 1; 0: never. */
 typedef struct tide_device_fault {
     tide_device base;   /* first, so that &fault->base is a tide_device */
@@ -17,12 +34,19 @@ typedef struct tide_device_fault {
     size_t fail_release_from; /* the same of release, with TIDE_DEVICE_FAILED */
     size_t fail_release_to;
 
+    size_t fail_call;        /* this call, of whatever kind, fails ... */
+    tide_status fail_status; /* ... with this; TIDE_DEVICE_LOST: and every later one does */
+
     const uint64_t *addresses; /* borrowed; the next segments' addresses when there is no inner */
     size_t n_addresses;        /* left in the list */
 
-    size_t n_allocs;   /* calls so far, failed ones included */
-    size_t n_releases; /* the same */
-    size_t last_bytes; /* of the last call of alloc */
+    size_t n_allocs;                      /* calls so far, failed ones included */
+    size_t n_releases;                    /* the same */
+    size_t last_bytes;                    /* of the last call of alloc */
+    size_t n_calls;                       /* calls of all kinds so far, failed ones included */
+    size_t n_failed[TIDE_N_DEVICE_CALLS]; /* failed because of fail_call, by kind */
+    size_t n_segments;                    /* bought and not taken back */
+    size_t n_events;                      /* created and not destroyed */
 } tide_device_fault;
 
 /* `inner` may be NULL. Nothing to undo. */

@@ -1,0 +1,367 @@
+/* test_oom_run.c - a whole run, from the device to the file, in which the n-th host allocation or
+ * the n-th device call fails, for every n: nothing leaks, the status is clear, the cache holds its
+ * invariants, and the next calls work.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "capture/capture.h"
+#include "model/workload.h"
+#include "snapshot/summary.h"
+#include "support/device_fault.h"
+#include "support/hostmem_fault.h"
+
+enum { MAX_CALLS = 20000 };
+
+/* One run, and where it fails. */
+typedef struct run {
+    tide_hostmem_fault heap;
+    tide_device_fault device;
+    tide_device *inner;      /* owned */
+    tide_recorder *recorder; /* owned */
+    tide_cache *cache;       /* owned */
+    tide_workload *workload; /* owned */
+    bool captures_stacks;
+    const char *spec; /* of the inner device */
+    tide_error error; /* of the call that failed first */
+} run;
+
+static char folder[] = "/tmp/tidemark-oom-XXXXXX";
+static char path[sizeof(folder) + 32];
+
+/* What every run does: one training step of two layers in one and the same order. */
+static tide_workload_config tiny_run(void) {
+    tide_workload_config config;
+    tide_workload_config_init(&config);
+    config.model = (tide_model_config){.size = "custom",
+                                       .vocab_size = 17,
+                                       .d_model = 8,
+                                       .d_ff = 16,
+                                       .n_layers = 2,
+                                       .n_heads = 2,
+                                       .context_length = 4,
+                                       .batch_size = 1,
+                                       .rope_theta = 10000};
+    config.clip_grad_norm = 1;
+    config.warmup_steps = 0;
+    config.steps = 1;
+    return config;
+}
+
+static tide_status create(run *on) {
+    const tide_device_options options = {.mem = &on->heap.mem,
+                                         .capacity_bytes = (uint64_t)64 << 20};
+    TIDE_TRY(tide_device_open(on->spec, &options, &on->inner, &on->error));
+    on->device.inner = on->inner;
+    on->device.base.info = *tide_device_get_info(on->inner);
+    tide_recorder_config recording;
+    tide_recorder_config_init(&recording);
+    recording.mem = &on->heap.mem;
+    recording.log_bytes = (size_t)1 << 20;
+    recording.capture_stacks = on->captures_stacks;
+    TIDE_TRY(tide_recorder_create(&recording, &on->recorder, &on->error));
+    tide_cache_config settings;
+    tide_cache_config_init(&settings);
+    settings.mem = &on->heap.mem;
+    TIDE_TRY(tide_cache_create(&on->device.base, on->recorder, &settings, &on->cache, &on->error));
+    const tide_workload_config config = tiny_run();
+    return tide_workload_create(&config, on->cache, on->recorder, &on->workload, &on->error);
+}
+
+static tide_status train(run *on) {
+    tide_workload_result result;
+    tide_status status = tide_workload_run(on->workload, &result, &on->error);
+    tide_workload_result_fini(&result);
+    return status;
+}
+
+/* The calls that a run on these devices makes no use of. */
+static tide_status use_stream(run *on, tide_stream stream, void *data) {
+    tide_device *device = &on->device.base;
+    tide_device_event *event = NULL;
+    char byte = 0;
+    uint64_t free_bytes = 0;
+    uint64_t total_bytes = 0;
+    TIDE_TRY(tide_device_memory_info(device, &free_bytes, &total_bytes, &on->error));
+    TIDE_TRY(tide_device_set(device, data, 7, 100, stream, &on->error));
+    TIDE_TRY(
+        tide_device_copy(device, &byte, data, sizeof(byte), TIDE_COPY_TO_HOST, stream, &on->error));
+    TIDE_TRY(tide_device_event_create(device, &event, &on->error));
+    tide_status status = tide_device_event_record(device, event, stream, &on->error);
+    if (status == TIDE_OK) {
+        status = tide_device_event_query(device, event, &on->error);
+    }
+    tide_device_event_destroy(device, event);
+    return status;
+}
+
+/* A program's own buffer on a stream of its own. */
+static tide_status use_buffer(run *on) {
+    tide_device *device = &on->device.base;
+    tide_stream stream = 0;
+    uint64_t address = 0;
+    TIDE_TRY(tide_device_stream_create(device, &stream, &on->error));
+    tide_status status = tide_cache_alloc(on->cache, 100, stream, NULL, &address, &on->error);
+    if (status == TIDE_OK) {
+        status = use_stream(on, stream, tide_device_pointer(device, address));
+        assert_int_equal(tide_cache_release(on->cache, address, NULL), TIDE_OK);
+    }
+    return status == TIDE_OK ? tide_device_stream_destroy(device, stream, &on->error) : status;
+}
+
+static tide_status save(run *on, tide_error *error) {
+    const tide_capture_options options = {.mem = &on->heap.mem};
+    tide_snapshot *snapshot = NULL;
+    TIDE_TRY(tide_capture(on->recorder, on->cache, &options, &snapshot, error));
+    tide_status status = tide_snapshot_save(snapshot, path, error);
+    tide_snapshot_destroy(snapshot);
+    return status;
+}
+
+/* All of it, up to the first failure; then memory goes back to the device. */
+static tide_status go(run *on) {
+    TIDE_TRY(create(on));
+    TIDE_TRY(train(on));
+    tide_workload_destroy(on->workload);
+    on->workload = NULL;
+    TIDE_TRY(use_buffer(on));
+    TIDE_TRY(save(on, &on->error));
+    return tide_cache_empty(on->cache, &on->error);
+}
+
+static size_t count_files(void) {
+    size_t n_files = 0;
+    DIR *listing = opendir(folder);
+    assert_non_null(listing);
+    for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
+        n_files += entry->d_name[0] != '.';
+    }
+    assert_int_equal(closedir(listing), 0);
+    return n_files;
+}
+
+/* The file is there, can be read, and means something. */
+static void expect_file(void) {
+    tide_error error = {""};
+    tide_snapshot *snapshot = NULL;
+    tide_summary *summary = NULL;
+    tide_status status = tide_snapshot_load(path, NULL, &snapshot, &error);
+    if (status == TIDE_OK) {
+        status = tide_summary_create(snapshot, &summary, &error);
+    }
+    if (status != TIDE_OK) {
+        fail_msg("%s: %s", tide_status_text(status), error.message);
+    }
+    for (size_t i = 0; i < summary->n_devices; i++) {
+        assert_int_equal(summary->devices[i].n_unmatched, 0);
+    }
+    tide_summary_destroy(summary);
+    tide_snapshot_destroy(snapshot);
+    assert_int_equal(count_files(), 1);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void expect_whole(run *on, size_t requested_bytes) {
+    tide_error error = {""};
+    tide_cache_stats stats;
+    if (tide_cache_check(on->cache, &error) != TIDE_OK) {
+        fail_msg("%s", error.message);
+    }
+    tide_cache_get_stats(on->cache, &stats);
+    assert_true(stats.requested_bytes[TIDE_POOL_ALL].current == (int64_t)requested_bytes);
+}
+
+/* With nothing failing any more: the cache hands out and takes back, a second run on it trains, and
+ * it can be written. */
+static void expect_the_next_calls_work(run *on) {
+    const tide_workload_config config = tiny_run();
+    uint64_t address = 0;
+    on->heap.fail_call = 0;
+    on->device.fail_call = 0;
+    assert_int_equal(tide_cache_alloc(on->cache, 5000, 0, NULL, &address, NULL), TIDE_OK);
+    expect_whole(on, 5000);
+    assert_int_equal(tide_cache_release(on->cache, address, NULL), TIDE_OK);
+    tide_status status =
+        tide_workload_create(&config, on->cache, on->recorder, &on->workload, &on->error);
+    if (status == TIDE_OK) {
+        status = train(on);
+    }
+    if (status != TIDE_OK) {
+        fail_msg("the run after the failure: %s", on->error.message);
+    }
+    tide_workload_destroy(on->workload);
+    on->workload = NULL;
+    expect_whole(on, 0);
+    assert_int_equal(save(on, NULL), TIDE_OK);
+    expect_file();
+}
+
+/* The device is lost for good: what needs it says so, what does not need it works. */
+static void expect_lost(run *on) {
+    uint64_t address = 0;
+    double ms = 0;
+    on->heap.fail_call = 0;
+    on->error = (tide_error){""};
+    tide_status status =
+        tide_cache_alloc(on->cache, (size_t)30 << 20, 0, NULL, &address, &on->error);
+    assert_int_equal(status, TIDE_DEVICE_LOST);
+    assert_non_null(strstr(on->error.message, "planted failure of alloc"));
+    status = tide_device_event_elapsed(&on->device.base, NULL, NULL, &ms, NULL);
+    assert_int_equal(status, TIDE_DEVICE_LOST);
+    expect_whole(on, 0);
+    assert_int_equal(save(on, NULL), TIDE_OK);
+    expect_file();
+}
+
+static void end(run *on) {
+    bool is_lost = on->device.fail_call != 0 && on->device.fail_status == TIDE_DEVICE_LOST;
+    tide_workload_destroy(on->workload);
+    tide_cache_destroy(on->cache);
+    tide_recorder_destroy(on->recorder);
+    assert_int_equal(on->device.n_events, 0);
+    assert_true(is_lost || on->device.n_segments == 0);
+    tide_device_close(on->inner);
+    assert_int_equal(on->heap.n_live, 0);
+}
+
+static bool has_failed(const run *on) {
+    size_t n_failed = 0;
+    for (size_t i = 0; i < TIDE_N_DEVICE_CALLS; i++) {
+        n_failed += on->device.n_failed[i];
+    }
+    return n_failed > 0 || (on->heap.fail_call != 0 && on->heap.n_calls >= on->heap.fail_call);
+}
+
+/* `expected`: the status where the failure shows. A failure that the code can do without may leave
+ * TIDE_OK: a recording without a scope or a name, a segment bought at the second attempt. False
+ * when the run ended before the n-th call. */
+static bool run_once(run *on, tide_status expected) {
+    tide_status status = go(on);
+    bool failed = has_failed(on);
+    if (status != TIDE_OK && status != expected) {
+        fail_msg("host call %zu, device call %zu: %s: %s", on->heap.fail_call, on->device.fail_call,
+                 tide_status_text(status), on->error.message);
+    }
+    assert_true(failed || status == TIDE_OK);
+    if (status != TIDE_OK && strlen(on->error.message) < 10) {
+        fail_msg("host call %zu, device call %zu: %s, but the message is \"%s\"",
+                 on->heap.fail_call, on->device.fail_call, tide_status_text(status),
+                 on->error.message);
+    }
+    if (count_files() > 0) {
+        expect_file();
+    }
+    tide_workload_destroy(on->workload);
+    on->workload = NULL;
+    if (on->cache != NULL) {
+        expect_whole(on, 0);
+        if (failed && on->device.fail_call != 0 && expected == TIDE_DEVICE_LOST) {
+            expect_lost(on);
+        } else if (failed) {
+            expect_the_next_calls_work(on);
+        }
+    }
+    end(on);
+    return failed;
+}
+
+static void init(run *on, const char *spec) {
+    *on = (run){.spec = spec};
+    tide_hostmem_fault_init(&on->heap, 0);
+    tide_device_fault_init(&on->device, NULL);
+}
+
+static void sweep_host(const char *spec, bool captures_stacks, bool fails_on, size_t step) {
+    static run on;
+    size_t n = 1;
+    for (;; n += step) {
+        init(&on, spec);
+        on.captures_stacks = captures_stacks;
+        on.heap.fail_call = n;
+        on.heap.fails_on = fails_on;
+        assert_true(n < MAX_CALLS);
+        if (!run_once(&on, TIDE_NO_MEMORY)) {
+            break;
+        }
+    }
+    assert_true(n > 100);
+}
+
+static void any_host_allocation_may_fail(void **state) {
+    (void)state;
+    sweep_host("virtual", false, false, 1);
+    sweep_host("virtual", false, true, 1);
+}
+
+/* Symbols make these slower, so not every n: a step that is prime to the rhythm of the run. */
+static void any_host_allocation_may_fail_with_stacks(void **state) {
+    (void)state;
+    sweep_host("virtual", true, false, 29);
+}
+
+static void sweep_device(const char *spec, tide_status status, size_t *ret_failed) {
+    static run on;
+    size_t n = 1;
+    bool failed = true;
+    for (; failed; n++) {
+        init(&on, spec);
+        on.device.fail_call = n;
+        on.device.fail_status = status;
+        assert_true(n < MAX_CALLS);
+        failed = run_once(&on, status);
+        for (size_t i = 0; i < TIDE_N_DEVICE_CALLS; i++) {
+            ret_failed[i] += on.device.n_failed[i];
+        }
+    }
+    assert_true(n > 8);
+}
+
+static void any_device_call_may_fail(void **state) {
+    (void)state;
+    static const char *const SPECS[] = {"virtual", "cpu"};
+    static const tide_status ANSWERS[] = {TIDE_DEVICE_FAILED, TIDE_DEVICE_OOM, TIDE_DEVICE_LOST};
+    size_t n_failed[TIDE_N_DEVICE_CALLS] = {0};
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t k = 0; k < 3; k++) {
+            sweep_device(SPECS[i], ANSWERS[k], n_failed);
+        }
+    }
+    for (size_t i = 0; i < TIDE_N_DEVICE_CALLS; i++) {
+        if (n_failed[i] == 0) {
+            fail_msg("no call of kind %zu was reached", i);
+        }
+    }
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    if (mkdtemp(folder) == NULL) {
+        return 1;
+    }
+    (void)snprintf(path, sizeof(path), "%s/run.json.gz", folder);
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    return rmdir(folder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_host_allocation_may_fail),
+        cmocka_unit_test(any_host_allocation_may_fail_with_stacks),
+        cmocka_unit_test(any_device_call_may_fail),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
