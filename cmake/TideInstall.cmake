@@ -1,0 +1,69 @@
+# What a user installs: program and viewer (their folders say so), the library with its headers, the CMake package,
+# the pkg-config file, and the documents. One archive holds all modules that a program needs to record itself.
+
+include(CMakePackageConfigHelpers)
+
+set(TIDE_LIBRARY_MODULES common allocator snapshot capture)
+set(TIDE_INCLUDE_DIR "${CMAKE_INSTALL_INCLUDEDIR}/tidemark")
+set(TIDE_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/tidemark")
+
+set(objects "")
+foreach(module IN LISTS TIDE_LIBRARY_MODULES)
+    list(APPEND objects "$<TARGET_OBJECTS:tide_${module}>")
+endforeach()
+add_library(tide_library STATIC ${objects})
+set_target_properties(tide_library PROPERTIES OUTPUT_NAME tidemark EXPORT_NAME tidemark LINKER_LANGUAGE C)
+target_include_directories(tide_library INTERFACE
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>" "$<INSTALL_INTERFACE:${TIDE_INCLUDE_DIR}>")
+target_link_libraries(tide_library INTERFACE ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS} m)
+# Only inside the build: an archive of sanitized objects is nobody's to install.
+if(TIDEMARK_SANITIZE)
+    target_link_options(tide_library INTERFACE "$<BUILD_INTERFACE:-fsanitize=${TIDEMARK_SANITIZE}>")
+endif()
+set(TIDE_PC_LIBS_PRIVATE "-lm")
+if(CMAKE_DL_LIBS)
+    string(PREPEND TIDE_PC_LIBS_PRIVATE "-l${CMAKE_DL_LIBS} ")
+endif()
+string(PREPEND TIDE_PC_LIBS_PRIVATE "-pthread ")
+set(TIDE_BACKTRACE_PATH "")
+if(BACKTRACE_INCLUDE_DIR AND BACKTRACE_LIBRARY)
+    set(TIDE_BACKTRACE_PATH "${BACKTRACE_LIBRARY}")
+    target_link_libraries(tide_library INTERFACE "${BACKTRACE_LIBRARY}")
+    string(PREPEND TIDE_PC_LIBS_PRIVATE "${BACKTRACE_LIBRARY} ")
+endif()
+if(TIDEMARK_HAVE_CUDA)
+    target_link_libraries(tide_library INTERFACE CUDA::cudart_static)
+    string(PREPEND TIDE_PC_LIBS_PRIVATE "-L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lrt ")
+endif()
+add_library(tidemark::tidemark ALIAS tide_library)
+
+install(TARGETS tide_library EXPORT tidemark ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(EXPORT tidemark NAMESPACE tidemark:: FILE tidemarkTargets.cmake DESTINATION "${TIDE_PACKAGE_DIR}")
+configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/tidemarkConfig.cmake.in"
+    "${PROJECT_BINARY_DIR}/tidemarkConfig.cmake" INSTALL_DESTINATION "${TIDE_PACKAGE_DIR}"
+    NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/tidemarkConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/tidemarkConfig.cmake" "${PROJECT_BINARY_DIR}/tidemarkConfigVersion.cmake"
+    DESTINATION "${TIDE_PACKAGE_DIR}")
+
+# The prefix is found from where the file lies, so that an installed tree can be moved; not where libraries have a
+# folder of their own, outside the prefix.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    set(TIDE_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
+else()
+    file(RELATIVE_PATH TIDE_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+    string(REGEX REPLACE "/$" "" TIDE_PC_PREFIX "\${pcfiledir}/${TIDE_PC_PREFIX}")
+endif()
+cmake_path(APPEND TIDE_PC_INCLUDE_DIR "\${prefix}" "${TIDE_INCLUDE_DIR}")
+cmake_path(APPEND TIDE_PC_LIB_DIR "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
+configure_file("${CMAKE_CURRENT_LIST_DIR}/tidemark.pc.in" "${PROJECT_BINARY_DIR}/tidemark.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/tidemark.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+install(FILES tidemark.h DESTINATION "${TIDE_INCLUDE_DIR}")
+foreach(module IN LISTS TIDE_LIBRARY_MODULES)
+    install(DIRECTORY ${module}/ DESTINATION "${TIDE_INCLUDE_DIR}/${module}"
+        FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE)
+endforeach()
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs"
+    FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.c")
