@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# One step of the install test: run.sh STEP WORK. The steps share the folder WORK: WORK/prefix is the installed tree,
+# WORK/foreign the build of a project that knows nothing but that tree.
+set -eu
+step=$1
+work=$2
+here=$(cd "$(dirname "$0")" && pwd)
+prefix=$work/moved
+export LC_ALL=C
+
+fail() {
+    printf 'install: %s\n' "$1" >&2
+    exit 1
+}
+
+# What the example wrote must be what the installed program reads.
+summarise() { # EXAMPLE SNAPSHOT
+    "$1" "$2" | grep -q '^peak 25165824 bytes allocated' || fail "$1 did not reach its peak of 24 MiB"
+    "$prefix/bin/tidemark" summary "$2" >"$2.txt" || fail "the installed tidemark cannot read $2"
+    for word in weights layer.output parameter activation; do
+        grep -q "$word" "$2.txt" || fail "the summary does not name $word: $(cat "$2.txt")"
+    done
+}
+
+case "$step" in
+tree)
+    rm -rf "$work"
+    mkdir -p "$work"
+    "$TIDE_CMAKE" --install "$TIDE_BUILD" --prefix "$work/prefix" >/dev/null
+    mv "$work/prefix" "$prefix" # nothing may depend on where it was put first
+    for file in bin/tidemark share/tidemark/viewer.html include/tidemark/tidemark.h \
+        include/tidemark/allocator/cache.h "$TIDE_LIBDIR/libtidemark.a" "$TIDE_LIBDIR/pkgconfig/tidemark.pc" \
+        "$TIDE_LIBDIR/cmake/tidemark/tidemarkConfig.cmake" "$TIDE_DOCDIR/LICENSE" \
+        "$TIDE_DOCDIR/docs/using-the-library.md" "$TIDE_DOCDIR/docs/examples/own_buffers.c"; do
+        [ -s "$prefix/$file" ] || fail "$file was not installed"
+    done
+    found=$(find "$prefix/include" -name '*_internal.h')
+    [ -z "$found" ] || fail "internal headers were installed: $found"
+    "$prefix/bin/tidemark" --version >/dev/null || fail "the installed program does not run"
+    ;;
+foreign)
+    "$TIDE_CMAKE" -S "$here/foreign" -B "$work/foreign" -DCMAKE_PREFIX_PATH="$prefix" \
+        -DEXAMPLE="$prefix/$TIDE_DOCDIR/docs/examples/own_buffers.c" >"$work/configure.log" 2>&1 ||
+        fail "the foreign project does not configure: $(tail -n 20 "$work/configure.log")"
+    "$TIDE_CMAKE" --build "$work/foreign" -j 2 >"$work/build.log" 2>&1 ||
+        fail "the foreign project does not build: $(tail -n 40 "$work/build.log")"
+    ;;
+example)
+    summarise "$work/foreign/own_buffers" "$work/foreign.json.gz"
+    ;;
+pkg_config)
+    command -v pkg-config >/dev/null || exit 77
+    export PKG_CONFIG_PATH="$prefix/$TIDE_LIBDIR/pkgconfig"
+    read -r -a flags <<<"$(pkg-config --static --cflags --libs tidemark)"
+    "$CC" -std=c11 -o "$work/by_pkg_config" "$prefix/$TIDE_DOCDIR/docs/examples/own_buffers.c" "${flags[@]}"
+    summarise "$work/by_pkg_config" "$work/by_pkg_config.json.gz"
+    "$CXX" -std=c++17 -o "$work/unwinding_by_pkg_config" "$here/foreign/unwinding.cpp" "${flags[@]}"
+    "$work/unwinding_by_pkg_config"
+    ;;
+unwinding)
+    "$work/foreign/unwinding"
+    ;;
+unwinding_selftest)
+    # A process in which libunwind does stand before the system's unwinder: the test must say so.
+    /sbin/ldconfig -p | grep -q 'libunwind\.so\.8' || exit 77
+    status=0
+    LD_PRELOAD=libunwind.so.8 "$work/foreign/unwinding" >"$work/selftest.txt" 2>&1 || status=$?
+    [ "$status" -eq 1 ] || fail "status $status with libunwind preloaded, expected 1: $(cat "$work/selftest.txt")"
+    grep -q 'libunwind' "$work/selftest.txt" || fail "the message does not name libunwind: $(cat "$work/selftest.txt")"
+    ;;
+*) fail "no step '$step'" ;;
+esac
