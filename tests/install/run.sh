@@ -57,6 +57,18 @@ pkg_config)
     "$CXX" -std=c++17 -o "$work/unwinding_by_pkg_config" "$here/foreign/unwinding.cpp" "${flags[@]}"
     "$work/unwinding_by_pkg_config"
     ;;
+page)
+    # The commands of docs/using-the-library.md as they stand there, but for those that install the tree.
+    command -v pkg-config >/dev/null || exit 77
+    export PKG_CONFIG_PATH="$prefix/$TIDE_LIBDIR/pkgconfig" PATH="$prefix/bin:$PATH"
+    mkdir -p "$work/page" && cd "$work/page"
+    cp "$prefix/$TIDE_DOCDIR/docs/examples/own_buffers.c" .
+    awk '/^```sh$/ { inside = 1; next } /^```$/ { inside = 0 } inside && !/^cmake /' \
+        "$prefix/$TIDE_DOCDIR/docs/using-the-library.md" >commands.sh
+    [ "$(wc -l <commands.sh)" -eq 4 ] || fail "expected 4 commands on the page: $(cat commands.sh)"
+    bash -e commands.sh >output.txt 2>&1 || fail "the page's commands fail: $(tail -n 20 output.txt)"
+    [ -s report.html ] || fail "the page's commands left no report.html"
+    ;;
 unwinding)
     "$work/foreign/unwinding"
     ;;
