@@ -306,7 +306,7 @@ static void any_host_allocation_may_fail(void **state) {
 /* Symbols make these slower, so not every n: a step that is prime to the rhythm of the run. */
 static void any_host_allocation_may_fail_with_stacks(void **state) {
     (void)state;
-    sweep_host("virtual", true, false, 29);
+    sweep_host("virtual", true, false, 5);
 }
 
 static void sweep_device(const char *spec, tide_status status, size_t *ret_failed) {
