@@ -44,8 +44,9 @@ static void expect_ok(shared_state *shared, tide_status status) {
     }
 }
 
-/* Allocates a block, leaves it in a slot that all threads share, and releases what was there. */
-static void exchange(shared_state *shared, uint64_t number, uint64_t round) {
+/* Allocates a block, leaves it in a slot that all threads share, and releases what was there.
+ * Returns the address of the block, which may be released by now. */
+static uint64_t exchange(shared_state *shared, uint64_t number, uint64_t round) {
     static const size_t SIZES[] = {700, 40000, 3 << 20, 1 << 20, 12 << 20};
     char name[32];
     uint64_t address = 0;
@@ -56,6 +57,7 @@ static void exchange(shared_state *shared, uint64_t number, uint64_t round) {
     uint64_t slot = (round * 7 + number * 5) % N_SLOTS;
     uint64_t before = atomic_exchange(&shared->slots[slot], address);
     expect_ok(shared, tide_cache_release(shared->cache, before, NULL));
+    return address;
 }
 
 static void *work(void *argument) {
@@ -64,14 +66,16 @@ static void *work(void *argument) {
     tide_error error = {""};
     for (uint64_t i = 0; i < N_ROUNDS || !atomic_load(&shared->is_stopped); i++) {
         tide_scope outer = tide_scope_begin(shared->recorder, TIDE_SCOPE_STEP, "step", (int32_t)i);
-        exchange(shared, me->number, i);
+        uint64_t address = exchange(shared, me->number, i);
         tide_scope inner = tide_scope_begin(shared->recorder, TIDE_SCOPE_OPERATOR, "exchange", -1);
-        exchange(shared, me->number, i + 3);
+        (void)exchange(shared, me->number, i + 3);
         tide_scope_end(shared->recorder, i % 2 == 0 ? inner : outer);
         if (i % 50 == 0) {
             expect_ok(shared, tide_cache_empty(shared->cache, NULL));
+        }
+        if (i % 5 == 0) {
             /* A refusal reads the recording while the others write it. */
-            if (tide_cache_release(shared->cache, UINT64_MAX, &error) != TIDE_INVALID) {
+            if (tide_cache_release(shared->cache, address + 1, &error) != TIDE_INVALID) {
                 atomic_fetch_add(&shared->n_failed, 1);
             }
         }
