@@ -14,12 +14,14 @@
 #include "common/hostmem.h"
 #include "model/ops.h"
 #include "model/ops_cpu/blas.h"
+#include "model/ops_cpu/kernels.h"
 
 typedef struct tide_ops_cpu {
-    tide_ops ops;          /* first member */
-    tide_blas blas;        /* where matrix products are computed */
-    int n_threads;         /* of every parallel loop, at least 1 */
-    char description[160]; /* "OpenBLAS 0.3.21, 2 threads" */
+    tide_ops ops;                    /* first member */
+    tide_blas blas;                  /* where matrix products are computed */
+    const tide_cpu_kernels *kernels; /* static; the inner loops for this machine */
+    int n_threads;                   /* of every parallel loop, at least 1 */
+    char description[160];           /* "OpenBLAS 0.3.21, 2 threads" */
 } tide_ops_cpu;
 
 static inline const tide_ops_cpu *tide_ops_cpu_of(const tide_ops *ops) {

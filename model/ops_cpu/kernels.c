@@ -1,0 +1,51 @@
+#include "model/ops_cpu/kernels.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <strings.h>
+
+extern const tide_cpu_kernels tide_cpu_kernels_generic;
+#ifdef TIDE_KERNELS_X86
+extern const tide_cpu_kernels tide_cpu_kernels_avx2;
+extern const tide_cpu_kernels tide_cpu_kernels_avx512;
+#endif
+
+const tide_cpu_kernels *const *tide_cpu_kernels_available(void) {
+    static const tide_cpu_kernels *const GENERIC[] = {&tide_cpu_kernels_generic, NULL};
+#ifdef TIDE_KERNELS_X86
+    static const tide_cpu_kernels *const AVX512[] = {
+        &tide_cpu_kernels_avx512, &tide_cpu_kernels_avx2, &tide_cpu_kernels_generic, NULL};
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    if (avx512) {
+        return AVX512;
+    }
+    if (avx2) {
+        return AVX512 + 1;
+    }
+#endif
+    return GENERIC;
+}
+
+/* "AVX-512" is asked for as avx512. */
+static bool is_named(const tide_cpu_kernels *kernels, const char *asked) {
+    for (const char *c = kernels->name; *c != '\0'; c++) {
+        if (*c != '-' && strncasecmp(c, asked++, 1) != 0) {
+            return false;
+        }
+    }
+    return *asked == '\0';
+}
+
+const tide_cpu_kernels *tide_cpu_kernels_choose(void) {
+    const tide_cpu_kernels *const *available = tide_cpu_kernels_available();
+    const char *asked = getenv("TIDEMARK_CPU_KERNELS");
+    if (asked == NULL || asked[0] == '\0') {
+        return available[0];
+    }
+    while (*available != NULL && !is_named(*available, asked)) {
+        available++;
+    }
+    return *available;
+}
