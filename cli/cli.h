@@ -21,7 +21,8 @@ enum {
     TIDE_EXIT_FAILURE = 1,
     TIDE_EXIT_USAGE = 2,      /* the command line makes no sense */
     TIDE_EXIT_DEVICE_OOM = 3, /* out of device memory; the snapshot is still written */
-    TIDE_EXIT_GATE = 4        /* everything ran, but a stated bound was missed */
+    TIDE_EXIT_GATE = 4,       /* everything ran, but a stated bound was missed */
+    TIDE_EXIT_SIGNAL = 128    /* and the signal's number: interrupted */
 };
 
 typedef struct tide_command {

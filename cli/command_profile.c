@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/html_report.h"
+#include "cli/interrupt.h"
 #include "cli/profile_internal.h"
 
 enum { COMMAND_BYTES = 2048 };
@@ -44,6 +45,7 @@ static void join_command(int argc, char **argv, char text[COMMAND_BYTES]) {
 static void tell(const tide_profile_run *run) {
     switch (run->outcome) {
     case TIDE_RUN_COMPLETED:
+    case TIDE_RUN_STOPPED:
         return;
     case TIDE_RUN_OOM:
         tide_profile_print_oom(run);
@@ -55,15 +57,19 @@ static void tell(const tide_profile_run *run) {
     }
 }
 
-/* 0 when all completed, 3 when one did not fit, 1 when one failed for another reason. */
+/* 0 when all completed, 3 when one did not fit, 1 when one failed for another reason; 128 and the
+ * signal's number after an interruption. */
 static int exit_status_of(const tide_profile_plan *plan) {
     int status = TIDE_EXIT_SUCCESS;
+    if (tide_interrupt_signal() != 0) {
+        return TIDE_EXIT_SIGNAL + tide_interrupt_signal();
+    }
     for (size_t i = 0; i < plan->n_runs; i++) {
         const tide_profile_run *run = &plan->runs[i];
         if (run->outcome == TIDE_RUN_FAILED) {
             return run->status == TIDE_INVALID ? TIDE_EXIT_USAGE : TIDE_EXIT_FAILURE;
         }
-        if (run->outcome != TIDE_RUN_COMPLETED) {
+        if (run->outcome == TIDE_RUN_OOM || run->outcome == TIDE_RUN_NO_HOST) {
             status = TIDE_EXIT_DEVICE_OOM;
         }
     }
@@ -116,7 +122,14 @@ static int profile(const tide_profile_options *options, const char *command) {
         /* Beyond a limit: the command line asks for it. */
         return status == TIDE_LIMIT ? TIDE_EXIT_USAGE : tide_exit_status(status);
     }
+    tide_interrupt_begin();
     for (size_t i = 0; i < plan.n_runs; i++) {
+        if (tide_interrupt_signal() != 0) {
+            tide_cli_note("profile", "%zu of %zu runs were not started", plan.n_runs - i,
+                          plan.n_runs);
+            plan.n_runs = i;
+            break;
+        }
         tide_profile_execute(&plan, &plan.runs[i]);
         if (i == 0 && plan.stacks_missing[0] != '\0') {
             tide_cli_note("profile", "%s", plan.stacks_missing);

@@ -1,4 +1,5 @@
 /* The program `tidemark`: finds the command and ends the process with its exit status. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,8 +39,9 @@ static const tide_program PROGRAM = {
     .title = "memory profiler for training on GPUs",
     .intro = "Where did the device memory of a training run go at its peak, what would change it,\n"
              "and what did that cost in time.\n",
-    .exit_statuses = "0 success, 1 failure, 2 usage, 3 out of device memory (the snapshot is\n"
-                     "still written), 4 a stated bound was missed.\n",
+    .exit_statuses =
+        "0 success, 1 failure, 2 usage, 3 out of device memory (the snapshot is\n"
+        "still written), 4 a stated bound was missed, 128 and more ended by a signal.\n",
     .commands = COMMANDS,
     .n_commands = N_COMMANDS,
     .options = OPTIONS,
@@ -101,7 +103,12 @@ int main(int argc, char **argv) {
     }
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (strcmp(COMMANDS[i]->name, name) == 0) {
-            return COMMANDS[i]->run(argc - 1, argv + 1);
+            int exit_status = COMMANDS[i]->run(argc - 1, argv + 1);
+            if (exit_status > TIDE_EXIT_SIGNAL) {
+                /* Ended by the signal after all: a script that runs this one stops, too. */
+                (void)raise(exit_status - TIDE_EXIT_SIGNAL);
+            }
+            return exit_status;
         }
     }
     return unknown_command(name);

@@ -32,7 +32,9 @@ void tide_profile_describe_run(const tide_profile_plan *plan, const tide_profile
                                   ? -1
                                   : clamp(plan->cache.memory_limit_bytes),
         .clip_grad_norm = workload->clip_grad_norm > 0.0 ? workload->clip_grad_norm : -1.0,
-        .outcome = run->outcome == TIDE_RUN_OOM ? "oom" : "completed",
+        .outcome = run->outcome == TIDE_RUN_OOM       ? "oom"
+                   : run->outcome == TIDE_RUN_STOPPED ? "stopped"
+                                                      : "completed",
         .host_name = host->name,
         .host_os = host->os,
         .host_cpu = host->cpu,
@@ -67,14 +69,15 @@ void tide_profile_describe_timing(const tide_profile_plan *plan, const tide_prof
                                       .device_ms = result->device_ms[i]};
         }
     }
-    ret_timing->timing =
-        (tide_snapshot_timing){.warmup_steps = (int64_t)workload->warmup_steps,
-                               .measured_steps = (int64_t)workload->steps,
-                               .phases = ret_timing->phases,
-                               .n_phases = n_phases,
-                               /* Backward costs twice the forward pass. */
-                               .flops = tide_model_forward_flops(&workload->model) *
-                                        (workload->mode == TIDE_FORWARD ? 1.0 : 3.0),
-                               .stated_peak_flops = -1.0,
-                               .recorder_ns_per_event = plan->recorder_ns_per_event};
+    ret_timing->timing = (tide_snapshot_timing){
+        .warmup_steps = (int64_t)workload->warmup_steps,
+        .measured_steps =
+            (int64_t)(run->outcome == TIDE_RUN_STOPPED ? result->n_samples : workload->steps),
+        .phases = ret_timing->phases,
+        .n_phases = n_phases,
+        /* Backward costs twice the forward pass. */
+        .flops = tide_model_forward_flops(&workload->model) *
+                 (workload->mode == TIDE_FORWARD ? 1.0 : 3.0),
+        .stated_peak_flops = -1.0,
+        .recorder_ns_per_event = plan->recorder_ns_per_event};
 }

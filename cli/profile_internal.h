@@ -53,6 +53,7 @@ void tide_profile_options_init(tide_profile_options *options);
 /* How a run ended. */
 typedef enum tide_profile_outcome {
     TIDE_RUN_COMPLETED = 0,
+    TIDE_RUN_STOPPED, /* interrupted between two steps; there is a snapshot */
     TIDE_RUN_OOM,     /* the device had no room; there is a snapshot */
     TIDE_RUN_NO_HOST, /* could not fit the host's memory and was not started; no snapshot */
     TIDE_RUN_FAILED   /* anything else; a snapshot only where it could not be saved */

@@ -120,7 +120,12 @@ const tide_option_table tide_profile_option_table = {
         "Exit status 3: out of device memory; the snapshot is still written, and in a list the\n"
         "other runs go on. A run that could not fit the host's free memory is not started: also "
         "3,\n"
-        "and there is no snapshot of it.\n",
+        "and there is no snapshot of it.\n"
+        "\n"
+        "Ctrl-C (or SIGTERM) ends the run after the step that is under way: the snapshot of what "
+        "was\n"
+        "measured is written, and runs that have not begun are left out. A second one ends the\n"
+        "program at once.\n",
 };
 
 void tide_profile_options_init(tide_profile_options *options) {

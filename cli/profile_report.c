@@ -158,7 +158,9 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
     TIDE_TRY(tide_summary_create(run->snapshot, &summary, error));
     tide_report_init(&report);
     tide_report_say(&report, "run", "%s on %s%s", run->name, plan->device,
-                    run->outcome == TIDE_RUN_OOM ? ": does not fit" : "");
+                    run->outcome == TIDE_RUN_OOM       ? ": does not fit"
+                    : run->outcome == TIDE_RUN_STOPPED ? ": stopped"
+                                                       : "");
     add_memory(plan, summary, &report);
     if (run->outcome != TIDE_RUN_OOM) {
         add_timing(run->snapshot, plan->kind != TIDE_DEVICE_VIRTUAL, &report);
@@ -235,6 +237,8 @@ static const char *outcome_text(tide_profile_outcome outcome) {
     switch (outcome) {
     case TIDE_RUN_COMPLETED:
         return "fits";
+    case TIDE_RUN_STOPPED:
+        return "stopped";
     case TIDE_RUN_OOM:
         return "does not fit";
     case TIDE_RUN_NO_HOST:
@@ -267,7 +271,8 @@ static void add_refusal(const tide_profile_run *run, tide_table *table) {
 }
 
 static void add_row(const tide_profile_run *run, const list_columns *columns, tide_table *table) {
-    bool was_run = run->outcome == TIDE_RUN_COMPLETED || run->outcome == TIDE_RUN_OOM;
+    bool was_run = run->outcome == TIDE_RUN_COMPLETED || run->outcome == TIDE_RUN_STOPPED ||
+                   run->outcome == TIDE_RUN_OOM;
     tide_table_row_begin(table);
     tide_cell_text(table, run->name);
     tide_cell_text(table, outcome_text(run->outcome));

@@ -3,6 +3,8 @@
 
 #include "capture/capture.h"
 #include "capture/measure.h"
+#include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "cli/profile_internal.h"
 #include "cli/progress.h"
 #include "common/bytes.h"
@@ -17,11 +19,18 @@ typedef struct session_state {
     tide_workload_result result; /* samples up to where it came */
     int64_t started_unix_us;     /* by the host's calendar */
     tide_progress progress;      /* on a terminal */
+    size_t n_done;               /* steps, warm-up included */
+    size_t n_total;              /* steps that were asked for, warm-up included */
     char label[TIDE_PROFILE_NAME_BYTES + 32]; /* of the progress: "NAME (2 of 4)" */
 } session_state;
 
-static void show_progress(void *ctx, size_t n_done, size_t n_total) {
-    tide_progress_update(ctx, n_done, n_total);
+/* Shows how far it came. A run that is interrupted ends after its step. */
+static bool go_on(void *ctx, size_t n_done, size_t n_total) {
+    session_state *session = ctx;
+    session->n_done = n_done;
+    session->n_total = n_total;
+    tide_progress_update(&session->progress, n_done, n_total);
+    return tide_interrupt_signal() == 0;
 }
 
 static void fail(tide_profile_run *run, tide_status status) {
@@ -129,8 +138,8 @@ void tide_profile_execute(tide_profile_plan *plan, tide_profile_run *run) {
     snprintf(session.label, sizeof(session.label), "%s (%zu of %zu)", run->name,
              (size_t)(run - plan->runs) + 1, plan->n_runs);
     tide_progress_begin(&session.progress, session.label);
-    run->workload.progress = show_progress;
-    run->workload.progress_ctx = &session.progress;
+    run->workload.progress = go_on;
+    run->workload.progress_ctx = &session;
     tide_status status = prepare(plan, run, &session);
     if (status != TIDE_OK) {
         if (run->outcome != TIDE_RUN_NO_HOST) {
@@ -146,6 +155,12 @@ void tide_profile_execute(tide_profile_plan *plan, tide_profile_run *run) {
     if (status != TIDE_OK) {
         fail(run, status);
         tide_cache_get_oom(session.cache, &run->oom);
+    } else if (session.n_done < session.n_total) {
+        run->outcome = TIDE_RUN_STOPPED;
+        tide_cli_note("profile",
+                      "%s: stopped after %zu of %zu steps, warm-up included; its snapshot has what "
+                      "was measured",
+                      run->name, session.n_done, session.n_total);
     }
     if (run->outcome != TIDE_RUN_FAILED) {
         tide_error error = {""};

@@ -34,8 +34,9 @@ typedef struct tide_workload_config {
     size_t warmup_steps;      /* steps before the measured ones; not among the samples */
     size_t steps;             /* measured steps, at least 1 */
     tide_adamw adamw;         /* t 0 */
-    void (*progress)(void *ctx, size_t n_done, size_t n_total); /* after each step; NULL: none */
-    void *progress_ctx;                                         /* borrowed; progress' first */
+    /* After each step or pair; false ends the run there, with TIDE_OK. NULL: none. */
+    bool (*progress)(void *ctx, size_t n_done, size_t n_total);
+    void *progress_ctx; /* borrowed; progress' first */
 } tide_workload_config;
 
 /* size small, mode train, fp32, flash, 5 warm-up and 10 measured steps. */
@@ -74,6 +75,24 @@ TIDE_NODISCARD tide_status tide_workload_create(const tide_workload_config *conf
 TIDE_NODISCARD tide_status tide_workload_run(tide_workload *workload,
                                              tide_workload_result *ret_result, tide_error *error);
 void tide_workload_destroy(tide_workload *workload);
+
+/* Host times in ms of whole steps that did the same, with recording and without. */
+typedef struct tide_workload_pairs {
+    const tide_hostmem *mem; /* borrowed; what the samples came from: the cache's */
+    size_t n_pairs;          /* completed */
+    double *recorded_ms;     /* owned; n_pairs */
+    double *unrecorded_ms;   /* owned; n_pairs; of the step beside it */
+} tide_workload_pairs;
+
+/* Runs 1 + 2 n_pairs further steps: one that is not measured, then pairs, one step recorded and one
+ * not, the other one first from pair to pair. After a tide_workload_run that completed, on a device
+ * that computes, with a recorder: TIDE_INVALID otherwise. The recorder's log has holes afterwards:
+ * the snapshot must have been taken before. The steps take no more memory than those before.
+ * `ret_pairs` is filled even on failure, with the pairs so far; fini it in any case. */
+TIDE_NODISCARD tide_status tide_workload_run_pairs(tide_workload *workload, size_t n_pairs,
+                                                   tide_workload_pairs *ret_pairs,
+                                                   tide_error *error);
+void tide_workload_pairs_fini(tide_workload_pairs *pairs);
 void tide_workload_result_fini(tide_workload_result *result);
 
 /* A lower bound of what the run will need on the device, by the closed forms of

@@ -55,7 +55,7 @@ typedef struct tide_snapshot_run {
     int64_t batch_size, context_length, seed;   /* -1: unknown */
     int64_t memory_limit_bytes;                 /* -1: none */
     double clip_grad_norm;                      /* -1: no clipping */
-    const char *outcome;                        /* "completed", "oom" */
+    const char *outcome;                        /* "completed", "oom", "stopped" */
     const char *host_name, *host_os, *host_cpu; /* "" when left out */
     int64_t host_n_cpus, host_total_bytes;
 } tide_snapshot_run;
@@ -90,6 +90,10 @@ typedef struct tide_snapshot_timing {
     double flops;                 /* of one measured step by the closed form; -1 unknown */
     double stated_peak_flops;     /* of the device; -1 unknown */
     double recorder_ns_per_event; /* -1: not measured */
+    /* Host times of whole steps after the last event, in pairs: with recording and without. */
+    const double *recorded_step_ms;   /* n_recorder_pairs */
+    const double *unrecorded_step_ms; /* n_recorder_pairs */
+    size_t n_recorder_pairs;          /* 0: not measured */
 } tide_snapshot_timing;
 
 typedef struct tide_snapshot {

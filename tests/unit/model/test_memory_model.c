@@ -25,12 +25,13 @@ typedef struct peaks {
     int64_t bytes[N_STEPS];
 } peaks;
 
-static void note_peak(void *ctx, size_t n_done, size_t n_total) {
+static bool note_peak(void *ctx, size_t n_done, size_t n_total) {
     peaks *peaks_of_run = ctx;
     (void)n_total;
     tide_cache_stats stats;
     tide_cache_get_stats(peaks_of_run->cache, &stats);
     peaks_of_run->bytes[n_done - 1] = stats.requested_bytes[TIDE_POOL_ALL].peak;
+    return true;
 }
 
 static tide_memory_model_run run_of(const tide_workload_config *config, size_t n_steps) {

@@ -1,0 +1,29 @@
+#define _POSIX_C_SOURCE 200809L
+#include "cli/interrupt.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+/* The signal slot of the process: a handler is handed nothing else. */
+static volatile sig_atomic_t noted;
+
+static void note(int number) {
+    noted = number;
+}
+
+void tide_interrupt_begin(void) {
+    static const int SIGNALS[] = {SIGINT, SIGTERM};
+    /* A signal takes its handler with it, so that the next one has its usual effect; calls that it
+     * falls into go on. */
+    struct sigaction action = {.sa_handler = note, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    for (size_t i = 0; i < sizeof(SIGNALS) / sizeof(SIGNALS[0]); i++) {
+        struct sigaction before;
+        if (sigaction(SIGNALS[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
+            (void)sigaction(SIGNALS[i], &action, NULL); /* both may be caught: it cannot fail */
+        }
+    }
+}
+
+int tide_interrupt_signal(void) {
+    return noted;
+}

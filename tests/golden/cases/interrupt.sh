@@ -1,0 +1,20 @@
+# A signal ends a run between two steps; its snapshot is whole, and what has not begun is left out.
+began() { # PID: waits until the program catches SIGTERM.
+    local mask=0
+    until (((16#$mask >> 14) & 1)); do
+        kill -0 "$1" || exit 1
+        mask=$(sed -n 's/^SigCgt:\t*//p' "/proc/$1/status")
+    done
+}
+tidemark profile --device virtual --d-model 64 --layers 2 --heads 2 --warmup 0 --steps 1000000 \
+    --context 16,32 -o . >table 2>messages &
+pid=$!
+began "$pid"
+kill -TERM "$pid"
+wait "$pid" 2>/dev/null
+echo "status $?"
+sed -E 's/after [0-9]+ of/after N of/' messages
+grep -o 'custom.*stopped' table
+ls ./*.gz
+zcat ./*.gz | jq -r '.run.outcome, .timing.measured_steps == ([.scopes.kind[] | select(. == 0)] | length)'
+tidemark summary ./*.gz | head -n 1
