@@ -1,5 +1,6 @@
 /* The loops of kernels.h. Compiled once per instruction set, with TIDE_KERNELS its table's name and
  * TIDE_KERNELS_NAME what people read. */
+#include <math.h>
 #include <string.h>
 
 #include "model/ops_cpu/kernels.h"
@@ -19,9 +20,166 @@ static void narrow(uint16_t *out, const float *x, size_t n) {
     }
 }
 
+static void add(float *out, const float *x, size_t n) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        out[i] += x[i];
+    }
+}
+
+static void scale(float *x, float factor, size_t n) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        x[i] *= factor;
+    }
+}
+
+static double dot(const float *x, const float *y, size_t n) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)x[i] * (double)y[i];
+    }
+    return sum;
+}
+
+static double sum_of_squares(const float *x, size_t n) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)x[i] * (double)x[i];
+    }
+    return sum;
+}
+
+static float row_max(const float *x, size_t n) {
+    float max = -INFINITY;
+#pragma omp simd reduction(max : max)
+    for (size_t i = 0; i < n; i++) {
+        max = x[i] > max ? x[i] : max;
+    }
+    return max;
+}
+
+static double exponentials(float *row, size_t n, float max) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++) {
+        row[i] = tide_exp(row[i] - max);
+        sum += (double)row[i];
+    }
+    return sum;
+}
+
+static void dscores(float *drow, const float *row, float delta, float factor, size_t n) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        drow[i] = row[i] * (drow[i] - delta) * factor;
+    }
+}
+
+static void rmsnorm_forward(float *out, const float *x, const float *weight, float rstd, size_t n) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        out[i] = weight[i] * (x[i] * rstd);
+    }
+}
+
+static double rmsnorm_dot(const float *dout, const float *weight, const float *x, float rstd,
+                          size_t n) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)(dout[i] * weight[i]) * (double)(x[i] * rstd);
+    }
+    return sum;
+}
+
+static void rmsnorm_backward(const tide_rmsnorm_run *run, size_t n) {
+    float *dx = run->dx;
+    float *dweight = run->dweight;
+    const float *dout = run->dout;
+    const float *x = run->x;
+    const float *weight = run->weight;
+    float rstd = run->rstd;
+    float mean = run->mean;
+    bool accumulate = run->accumulate;
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        float normed = x[i] * rstd;
+        float gradient = rstd * (dout[i] * weight[i] - normed * mean);
+        dx[i] = accumulate ? dx[i] + gradient : gradient;
+        dweight[i] += dout[i] * normed;
+    }
+}
+
+static void rope(float *pairs, const float *cosines, const float *sines, float sign, size_t n_pairs,
+                 size_t n_heads) {
+    for (size_t head = 0; head < n_heads; head++) {
+        float *x = pairs + 2 * n_pairs * head;
+#pragma omp simd
+        for (size_t i = 0; i < n_pairs; i++) {
+            float even = x[2 * i];
+            float odd = x[2 * i + 1];
+            float sine = sign * sines[i];
+            x[2 * i] = cosines[i] * even - sine * odd;
+            x[2 * i + 1] = sine * even + cosines[i] * odd;
+        }
+    }
+}
+
+static void swiglu_forward(float *out, const float *gate, const float *up, size_t n) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        out[i] = gate[i] / (1 + tide_exp(-gate[i])) * up[i];
+    }
+}
+
+static void swiglu_backward(float *dgate, float *dup, const float *dout, const float *gate,
+                            const float *up, size_t n) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        float g = gate[i];
+        float d = dout[i];
+        float e = tide_exp(-g);
+        float s = 1 / (1 + e);
+        float product = d * up[i];
+        dup[i] = d * (g * s);
+        dgate[i] = product * s * (1 + g * (e * s)); /* e s = 1 - s, uncancelled */
+    }
+}
+
+static void adamw(float *p, float *m, float *v, const float *g, const tide_adamw_factors *factors,
+                  size_t n) {
+    const tide_adamw_factors f = *factors;
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        float mean = f.beta1 * m[i] + f.one_minus_beta1 * g[i];
+        float square = f.beta2 * v[i] + f.one_minus_beta2 * (g[i] * g[i]);
+        float moved = p[i] - f.step * mean / (sqrtf(square) + f.eps);
+        m[i] = mean;
+        v[i] = square;
+        p[i] = moved - f.decay * moved;
+    }
+}
+
 extern const tide_cpu_kernels TIDE_KERNELS;
 const tide_cpu_kernels TIDE_KERNELS = {
     .name = TIDE_KERNELS_NAME,
     .widen = widen,
     .narrow = narrow,
+    .add = add,
+    .scale = scale,
+    .dot = dot,
+    .sum_of_squares = sum_of_squares,
+    .row_max = row_max,
+    .exponentials = exponentials,
+    .dscores = dscores,
+    .rmsnorm_forward = rmsnorm_forward,
+    .rmsnorm_dot = rmsnorm_dot,
+    .rmsnorm_backward = rmsnorm_backward,
+    .rope = rope,
+    .swiglu_forward = swiglu_forward,
+    .swiglu_backward = swiglu_backward,
+    .adamw = adamw,
 };

@@ -1,0 +1,60 @@
+/* pieces.h - how operators read and write arrays of either type: in pieces of at most TIDE_PIECE
+ * elements, as fp32 numbers. A piece of an fp32 array is the array itself; a piece of a bf16 array
+ * is a buffer on the caller's stack, widened on the way in and rounded once on the way out.
+ *
+ *   float buffer[TIDE_PIECE];
+ *   for (size_t at = begin; at < end; at += n) {
+ *       n = tide_piece_length(at, end);
+ *       float *piece = tide_piece_update(cpu, x, at, n, buffer);
+ *       cpu->kernels->scale(piece, factor, n);
+ *       tide_piece_store(cpu, x, at, n, piece);
+ *   }
+ */
+#ifndef TIDE_MODEL_OPS_CPU_PIECES_H
+#define TIDE_MODEL_OPS_CPU_PIECES_H
+
+#include "model/ops_cpu/ops_cpu_internal.h"
+
+/* Elements: 4 KiB, so that the five pieces that SwiGLU's backward works on stay in the first-level
+ * cache. */
+enum { TIDE_PIECE = 1024 };
+
+/* Of the piece that begins at `at`. */
+static inline size_t tide_piece_length(size_t at, size_t end) {
+    return end - at < TIDE_PIECE ? end - at : TIDE_PIECE;
+}
+
+/* x[at .. at + n) to be read. `buffer` holds n elements and must live as long as the result. */
+static inline const float *tide_piece_read(const tide_ops_cpu *cpu, tide_array x, size_t at,
+                                           size_t n, float *buffer) {
+    if (x.dtype == TIDE_FP32) {
+        return (const float *)x.data + at;
+    }
+    cpu->kernels->widen(buffer, (const uint16_t *)x.data + at, n);
+    return buffer;
+}
+
+/* x[at .. at + n) to be written: its elements are undefined until they are. */
+static inline float *tide_piece_write(tide_array x, size_t at, float *buffer) {
+    return x.dtype == TIDE_FP32 ? (float *)x.data + at : buffer;
+}
+
+/* x[at .. at + n) to be read and written. */
+static inline float *tide_piece_update(const tide_ops_cpu *cpu, tide_array x, size_t at, size_t n,
+                                       float *buffer) {
+    if (x.dtype == TIDE_FP32) {
+        return (float *)x.data + at;
+    }
+    cpu->kernels->widen(buffer, (const uint16_t *)x.data + at, n);
+    return buffer;
+}
+
+/* x[at .. at + n) = piece, which is what tide_piece_write or tide_piece_update returned. */
+static inline void tide_piece_store(const tide_ops_cpu *cpu, tide_array x, size_t at, size_t n,
+                                    const float *piece) {
+    if (x.dtype == TIDE_BF16) {
+        cpu->kernels->narrow((uint16_t *)x.data + at, piece, n);
+    }
+}
+
+#endif
