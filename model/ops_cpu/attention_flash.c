@@ -12,61 +12,16 @@
  *     P = exp(S - lse);  dv += P^T dout;  dP = dout v^T;  dS = P * (dP - delta) / sqrt(D)
  *     dq += dS k;  dk += dS^T q
  *
- * out, dq, dk and dv are the accumulators. */
+ * Everything between reading the inputs and rounding the results once is fp32, also where the
+ * arrays are bf16. */
 #include <math.h>
 
-#include "model/ops_cpu/ops_cpu_internal.h"
+#include "model/ops_cpu/attention_internal.h"
 
-enum {
-    TILE = 64
-}; /* a tile of scores is 16 KiB: three of them fit the first-level cache's double */
+enum { TILE = TIDE_ATTENTION_TILE, CHANNELS = TIDE_ATTENTION_CHANNELS };
 
-/* Where one head of one sequence lies. */
-typedef struct head_arrays {
-    const float *q, *k, *v; /* (T, D), C elements from row to row */
-    size_t T, D, C;         /* tokens, channels of the head, of all heads */
-    float scale;            /* 1 / sqrt(D) */
-} head_arrays;
-
-/* Queries t0 .. t0 + n_t and keys s0 .. s0 + n_s. */
-typedef struct tile_range {
-    size_t t0, n_t; /* n_t at most TILE */
-    size_t s0, n_s; /* n_s at most TILE */
-} tile_range;
-
-static size_t tile_length(size_t begin, size_t T) {
-    return T - begin < TILE ? T - begin : TILE;
-}
-
-/* Keys that query t0 + i of the tile may look at. */
-static size_t n_visible(const tile_range *tile, size_t i) {
-    size_t t = tile->t0 + i;
-    size_t n = t < tile->s0 ? 0 : t - tile->s0 + 1;
-    return n < tile->n_s ? n : tile->n_s;
-}
-
-/* scores (n_t, n_s), TILE elements from row to row. */
-static void tile_scores(const tide_ops_cpu *cpu, const head_arrays *head, const tile_range *tile,
-                        float *scores) {
-    tide_blas_gemm(&cpu->blas,
-                   &(const tide_gemm){TIDE_MATMUL_NT, tile->n_t, tile->n_s, head->D, head->scale,
-                                      head->q + tile->t0 * head->C, head->C,
-                                      head->k + tile->s0 * head->C, head->C, 0, scores, TILE});
-}
-
-/* Row i of a tile in place: scores in, exp(score - max) out, 0 beyond n. Returns their sum. */
-static double exponentials(float *row, size_t n, size_t n_s, float max) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t s = 0; s < n; s++) {
-        row[s] = tide_exp(row[s] - max);
-        sum += (double)row[s];
-    }
-    for (size_t s = n; s < n_s; s++) {
-        row[s] = 0;
-    }
-    return sum;
-}
+/* What a thread adds up in: rows of `stride` elements. */
+typedef float accumulator[TILE * CHANNELS];
 
 /* Running maximum and sum of a tile's queries. */
 typedef struct running {
@@ -74,191 +29,223 @@ typedef struct running {
     double sum[TILE]; /* of exp(score - max) */
 } running;
 
-/* Scores to P, and what is there already rescaled to the new maximum. */
-static void online_softmax(const head_arrays *head, const tile_range *tile, float *scores,
-                           float *out, running *state) {
+/* Row i of scores (n_s) to probabilities in place: 0 beyond the n visible. Returns their sum. */
+static double row_exponentials(const tide_ops_cpu *cpu, float *row, size_t n, size_t n_s,
+                               float max) {
+    double sum = cpu->kernels->exponentials(row, n, max);
+    memset(row + n, 0, (n_s - n) * sizeof(*row));
+    return sum;
+}
+
+/* Queries and keys of a tile of scores. */
+typedef struct tile_range {
+    size_t t0, n_t; /* queries t0 .. t0 + n_t, at most TILE */
+    size_t s0, n_s; /* keys s0 .. s0 + n_s, at most TILE */
+} tile_range;
+
+static tile_range tile_at(const tide_attention_head *head, size_t t0, size_t s0) {
+    return (tile_range){t0, tide_attention_tile_length(t0, head->T), s0,
+                        tide_attention_tile_length(s0, head->T)};
+}
+
+/* Scores to P, and the n_c channels that are in `out` already rescaled to the new maximum. */
+static void online_softmax(const tide_attention_head *head, const tile_range *tile, float *scores,
+                           running *state, float *out, size_t n_c) {
+    const tide_cpu_kernels *kernels = head->cpu->kernels;
     for (size_t i = 0; i < tile->n_t; i++) { /* query t0 + i */
         float *row = scores + i * TILE;
-        size_t n = n_visible(tile, i);
-        float max = state->max[i];
-        for (size_t s = 0; s < n; s++) {
-            max = row[s] > max ? row[s] : max;
-        }
-        double sum = exponentials(row, n, tile->n_s, max);
+        size_t n = tide_attention_n_visible(tile->t0 + i, tile->s0, tile->n_s);
+        float before = state->max[i];
+        float here = kernels->row_max(row, n);
+        float max = here > before ? here : before;
+        double sum = row_exponentials(head->cpu, row, n, tile->n_s, max);
         if (tile->s0 == 0) {
             state->sum[i] = sum;
         } else {
-            float rescale = tide_exp(state->max[i] - max);
-            float *out_row = out + (tile->t0 + i) * head->C;
-            for (size_t d = 0; d < head->D; d++) {
-                out_row[d] *= rescale;
-            }
+            float rescale = tide_exp(before - max);
+            kernels->scale(out + i * n_c, rescale, n_c);
             state->sum[i] = state->sum[i] * (double)rescale + sum;
         }
         state->max[i] = max;
     }
 }
 
-/* out[t0 .. t0 + n_t) and lse of them; out and lse start at the head. */
-static void forward_queries(const tide_ops_cpu *cpu, const head_arrays *head, size_t t0, float *out,
-                            float *lse) {
+/* Channels c0 and on of out[t0 .. t0 + TILE), and lse of these queries unless NULL. */
+static void forward_piece(const tide_attention_head *head, const tide_attention_forward *call,
+                          size_t t0, size_t c0, float *lse) {
+    tide_attention_buffer q = {.source = NULL};
+    tide_attention_buffer k = {.source = NULL};
+    tide_attention_buffer v = {.source = NULL};
     float scores[TILE * TILE];
+    accumulator out;
     running state;
-    tile_range tile = {.t0 = t0, .n_t = tile_length(t0, head->T)};
-    for (size_t i = 0; i < tile.n_t; i++) {
+    tide_attention_block out_block = tide_attention_channels(head, call->out, t0, c0);
+    size_t n_c = out_block.n;
+    size_t n_t = out_block.n_rows;
+    for (size_t i = 0; i < n_t; i++) {
         state.max[i] = -INFINITY;
         state.sum[i] = 0;
     }
-    for (tile.s0 = 0; tile.s0 < t0 + tile.n_t; tile.s0 += TILE) {
-        tile.n_s = tile_length(tile.s0, head->T);
-        tile_scores(cpu, head, &tile, scores);
-        online_softmax(head, &tile, scores, out, &state);
-        tide_blas_gemm(&cpu->blas,
-                       &(const tide_gemm){TIDE_MATMUL_NN, tile.n_t, head->D, tile.n_s, 1, scores,
-                                          TILE, head->v + tile.s0 * head->C, head->C,
-                                          tile.s0 == 0 ? 0.0F : 1.0F, out + t0 * head->C, head->C});
+    for (size_t s0 = 0; s0 <= t0; s0 += TILE) {
+        tile_range tile = tile_at(head, t0, s0);
+        tide_attention_multiply_heads(
+            head, &(tide_attention_dots){call->q, call->k, t0, s0, head->scale, &q, &k, scores});
+        online_softmax(head, &tile, scores, &state, out, n_c);
+        tide_attention_block v_block = tide_attention_channels(head, call->v, s0, c0);
+        tide_attention_rows rows = tide_attention_read(head->cpu, &v_block, &v);
+        tide_attention_gemm(head->cpu, &(const tide_gemm){TIDE_MATMUL_NN, n_t, n_c, tile.n_s, 1,
+                                                          scores, TILE, rows.data, rows.stride,
+                                                          s0 == 0 ? 0.0F : 1.0F, out, n_c});
     }
-    for (size_t i = 0; i < tile.n_t; i++) { /* query t0 + i */
-        float *out_row = out + (t0 + i) * head->C;
-        float scale = (float)(1 / state.sum[i]);
-        for (size_t d = 0; d < head->D; d++) {
-            out_row[d] *= scale;
-        }
+    for (size_t i = 0; i < n_t; i++) { /* query t0 + i */
+        head->cpu->kernels->scale(out + i * n_c, (float)(1 / state.sum[i]), n_c);
         if (lse != NULL) {
             lse[t0 + i] = (float)((double)state.max[i] + log(state.sum[i]));
         }
     }
+    tide_attention_write(head->cpu, &out_block, (tide_attention_rows){out, n_c});
 }
 
 void tide_cpu_flash_forward(const tide_ops_cpu *cpu, const tide_attention_forward *call) {
-    size_t T = call->T;
-    size_t C = call->H * call->D;
-    size_t n_tiles = (T + TILE - 1) / TILE;
-    float scale = (float)(1 / sqrt((double)call->D));
+    size_t n_tiles = tide_attention_n_blocks(call->T, TILE);
+    size_t n_channels = tide_attention_n_blocks(call->D, CHANNELS);
+    size_t n_pieces = call->B * call->H * n_tiles * n_channels;
 #pragma omp parallel num_threads(cpu->n_threads)
     {
         tide_blas_enter();
 #pragma omp for schedule(dynamic)
-        for (size_t piece = 0; piece < call->B * call->H * n_tiles; piece++) { /* out[b][t..][h] */
-            size_t bh = piece / n_tiles;
-            size_t at = bh / call->H * T * C + bh % call->H * call->D;
-            const head_arrays head = {(const float *)call->q.data + at,
-                                      (const float *)call->k.data + at,
-                                      (const float *)call->v.data + at,
-                                      T,
-                                      call->D,
-                                      C,
-                                      scale};
-            forward_queries(cpu, &head, piece % n_tiles * TILE, (float *)call->out.data + at,
-                            call->lse == NULL ? NULL : call->lse + bh * T);
+        for (size_t piece = 0; piece < n_pieces; piece++) { /* out[b][t0 ..][h][c0 ..] */
+            size_t c0 = piece % n_channels * CHANNELS;
+            size_t t0 = piece / n_channels % n_tiles * TILE;
+            tide_attention_head head = tide_attention_head_of(cpu, piece / n_channels / n_tiles,
+                                                              call->T, call->H, call->D);
+            float *lse = call->lse == NULL || c0 != 0 ? NULL : call->lse + head.row_at;
+            forward_piece(&head, call, t0, c0, lse);
         }
     }
 }
 
-/* What backward adds to a head. */
-typedef struct head_gradients {
-    const float *dout;   /* (T, D), C elements from row to row */
-    const float *lse;    /* (T) */
-    const float *delta;  /* (T) */
-    float *dq, *dk, *dv; /* (T, D), C elements from row to row */
-} head_gradients;
+/* delta (B, H, T) = sum_d dout * out, of query t and head h. */
+static float make_delta(const tide_attention_head *head, const tide_attention_backward *call,
+                        size_t t) {
+    float dout_buffer[CHANNELS];
+    float out_buffer[CHANNELS];
+    double sum = 0;
+    for (size_t c0 = 0; c0 < head->D; c0 += CHANNELS) {
+        size_t at = head->at + t * head->C + c0;
+        size_t n = tide_attention_block_length(c0, head->D);
+        sum += head->cpu->kernels->dot(tide_piece_read(head->cpu, call->dout, at, n, dout_buffer),
+                                       tide_piece_read(head->cpu, call->out, at, n, out_buffer), n);
+    }
+    return (float)sum;
+}
 
-/* probs: scores in, P out; dscores: dP in, dS out. */
-static void tile_dscores(const head_arrays *head, const head_gradients *gradients,
-                         const tile_range *tile, float *dscores, const float *probs) {
+/* What a thread of the backward pass holds. */
+typedef struct backward_work {
+    tide_attention_buffer q, k, v, dout; /* tiles of the arrays, as they are needed */
+    float probs[TILE * TILE];            /* scores, then P */
+    float dscores[TILE * TILE];          /* dP, then dS */
+    accumulator dq, dk, dv;              /* of this piece */
+} backward_work;
+
+/* P and dS of a tile. */
+static void make_dscores(const tide_attention_head *head, const tide_attention_backward *call,
+                         const tile_range *tile, backward_work *work) {
+    const float *lse = call->lse + head->row_at + tile->t0;
+    const float *delta = call->scratch + head->row_at + tile->t0;
+    tide_attention_multiply_heads(head, &(tide_attention_dots){call->q, call->k, tile->t0, tile->s0,
+                                                               head->scale, &work->q, &work->k,
+                                                               work->probs});
+    tide_attention_multiply_heads(head,
+                                  &(tide_attention_dots){call->dout, call->v, tile->t0, tile->s0, 1,
+                                                         &work->dout, &work->v, work->dscores});
     for (size_t i = 0; i < tile->n_t; i++) { /* query t0 + i; P is 0 beyond the visible keys */
-        float delta = gradients->delta[tile->t0 + i];
-        const float *row = probs + i * TILE;
-        float *drow = dscores + i * TILE;
-        for (size_t s = 0; s < tile->n_s; s++) {
-            drow[s] = row[s] * (drow[s] - delta) * head->scale;
-        }
+        float *row = work->probs + i * TILE;
+        size_t n = tide_attention_n_visible(tile->t0 + i, tile->s0, tile->n_s);
+        (void)row_exponentials(head->cpu, row, n, tile->n_s, lse[i]);
+        head->cpu->kernels->dscores(work->dscores + i * TILE, row, delta[i], head->scale,
+                                    tile->n_s);
     }
 }
 
-static void backward_tile(const tide_ops_cpu *cpu, const head_arrays *head,
-                          const head_gradients *gradients, const tile_range *tile) {
-    float probs[TILE * TILE];
-    float dscores[TILE * TILE];
-    size_t n_t = tile->n_t;
-    size_t n_s = tile->n_s;
-    size_t C = head->C;
-    size_t D = head->D;
-    const float *dout = gradients->dout + tile->t0 * C;
-    float *dv = gradients->dv + tile->s0 * C;
-    float *dk = gradients->dk + tile->s0 * C;
-    float *dq = gradients->dq + tile->t0 * C;
-    float first_query = tile->t0 == tile->s0 ? 0.0F : 1.0F; /* of these keys */
-    float first_key = tile->s0 == 0 ? 0.0F : 1.0F;
-    tile_scores(cpu, head, tile, probs);
-    for (size_t i = 0; i < n_t; i++) { /* query t0 + i */
-        exponentials(probs + i * TILE, n_visible(tile, i), n_s, gradients->lse[tile->t0 + i]);
-    }
-    tide_blas_gemm(&cpu->blas, &(const tide_gemm){TIDE_MATMUL_TN, n_s, D, n_t, 1, probs, TILE, dout,
-                                                  C, first_query, dv, C});
-    tide_blas_gemm(&cpu->blas, &(const tide_gemm){TIDE_MATMUL_NT, n_t, n_s, D, 1, dout, C,
-                                                  head->v + tile->s0 * C, C, 0, dscores, TILE});
-    tile_dscores(head, gradients, tile, dscores, probs);
-    tide_blas_gemm(&cpu->blas, &(const tide_gemm){TIDE_MATMUL_NN, n_t, D, n_s, 1, dscores, TILE,
-                                                  head->k + tile->s0 * C, C, first_key, dq, C});
-    tide_blas_gemm(&cpu->blas, &(const tide_gemm){TIDE_MATMUL_TN, n_s, D, n_t, 1, dscores, TILE,
-                                                  head->q + tile->t0 * C, C, first_query, dk, C});
+/* One product that adds to a gradient: sum (n_rows, n_c) = or += op(scores) rows. */
+typedef struct gradient_product {
+    tide_matmul_kind kind;       /* TN: the scores are transposed; NN */
+    const float *scores;         /* (n_t, n_s), TILE elements from row to row */
+    tide_array array;            /* (B, T, H, D), whose rows are added up */
+    tide_attention_buffer *rows; /* where they are widened to */
+    float *sum;                  /* accumulator */
+    bool first;                  /* = instead of += */
+} gradient_product;
+
+static void add_product(const tide_attention_head *head, const tile_range *tile, size_t c0,
+                        const gradient_product *product) {
+    bool transposed = product->kind == TIDE_MATMUL_TN;
+    tide_attention_block block =
+        tide_attention_channels(head, product->array, transposed ? tile->t0 : tile->s0, c0);
+    tide_attention_rows rows = tide_attention_read(head->cpu, &block, product->rows);
+    tide_attention_gemm(head->cpu,
+                        &(const tide_gemm){product->kind, transposed ? tile->n_s : tile->n_t,
+                                           block.n, block.n_rows, 1, product->scores, TILE,
+                                           rows.data, rows.stride, product->first ? 0.0F : 1.0F,
+                                           product->sum, block.n});
 }
 
-/* delta (B, H, T) = sum_d dout * out */
-static void make_deltas(const tide_ops_cpu *cpu, const tide_attention_backward *call) {
-    size_t D = call->D;
-    size_t C = call->H * D;
-#pragma omp parallel for num_threads(cpu->n_threads) schedule(static)
-    for (size_t row = 0; row < call->B * call->T; row++) { /* delta[b][:][t] */
-        for (size_t h = 0; h < call->H; h++) {
-            const float *dout = (const float *)call->dout.data + row * C + h * D;
-            const float *out = (const float *)call->out.data + row * C + h * D;
-            double sum = 0;
-#pragma omp simd reduction(+ : sum)
-            for (size_t d = 0; d < D; d++) {
-                sum += (double)dout[d] * (double)out[d];
-            }
-            call->scratch[(row / call->T * call->H + h) * call->T + row % call->T] = (float)sum;
+/* Channels c0 and on of dq, dk and dv[i0 .. i0 + TILE). dq needs the tiles of scores in the row of
+ * the square on the diagonal, dk and dv those in its column; that one itself serves all three. Each
+ * piece has as many tiles as the others, whatever i0. */
+static void backward_piece(const tide_attention_head *head, const tide_attention_backward *call,
+                           size_t i0, size_t c0) {
+    backward_work work;
+    work.q.source = work.k.source = work.v.source = work.dout.source = NULL;
+    size_t n_tiles = tide_attention_n_blocks(head->T, TILE);
+    for (size_t j = 0; j < n_tiles; j++) { /* left of the diagonal, on it, below it */
+        size_t j0 = j * TILE;
+        tile_range tile = tile_at(head, j0 < i0 ? i0 : j0, j0 < i0 ? j0 : i0);
+        make_dscores(head, call, &tile, &work);
+        if (j0 >= i0) {
+            bool first = j0 == i0;
+            add_product(head, &tile, c0,
+                        &(gradient_product){TIDE_MATMUL_TN, work.probs, call->dout, &work.dout,
+                                            work.dv, first});
+            add_product(head, &tile, c0,
+                        &(gradient_product){TIDE_MATMUL_TN, work.dscores, call->q, &work.q, work.dk,
+                                            first});
+        }
+        if (j0 <= i0) {
+            add_product(head, &tile, c0,
+                        &(gradient_product){TIDE_MATMUL_NN, work.dscores, call->k, &work.k, work.dq,
+                                            j == 0});
         }
     }
-}
-
-static void backward_head(const tide_ops_cpu *cpu, const tide_attention_backward *call, size_t bh) {
-    size_t T = call->T;
-    size_t C = call->H * call->D;
-    size_t at = bh / call->H * T * C + bh % call->H * call->D;
-    const head_arrays head = {(const float *)call->q.data + at,
-                              (const float *)call->k.data + at,
-                              (const float *)call->v.data + at,
-                              T,
-                              call->D,
-                              C,
-                              (float)(1 / sqrt((double)call->D))};
-    const head_gradients gradients = {(const float *)call->dout.data + at,
-                                      call->lse + bh * T,
-                                      call->scratch + bh * T,
-                                      (float *)call->dq.data + at,
-                                      (float *)call->dk.data + at,
-                                      (float *)call->dv.data + at};
-    tile_range tile;
-    for (tile.s0 = 0; tile.s0 < T; tile.s0 += TILE) { /* dk, dv[s0 ..], dq += */
-        tile.n_s = tile_length(tile.s0, T);
-        for (tile.t0 = tile.s0; tile.t0 < T; tile.t0 += TILE) {
-            tile.n_t = tile_length(tile.t0, T);
-            backward_tile(cpu, &head, &gradients, &tile);
-        }
+    const tide_array gradients[] = {call->dq, call->dk, call->dv};
+    const float *const sums[] = {work.dq, work.dk, work.dv};
+    for (size_t g = 0; g < 3; g++) {
+        tide_attention_block block = tide_attention_channels(head, gradients[g], i0, c0);
+        tide_attention_write(head->cpu, &block, (tide_attention_rows){sums[g], block.n});
     }
 }
 
 void tide_cpu_flash_backward(const tide_ops_cpu *cpu, const tide_attention_backward *call) {
-    make_deltas(cpu, call);
+    size_t n_tiles = tide_attention_n_blocks(call->T, TILE);
+    size_t n_channels = tide_attention_n_blocks(call->D, CHANNELS);
+    size_t n_pieces = call->B * call->H * n_tiles * n_channels;
 #pragma omp parallel num_threads(cpu->n_threads)
     {
         tide_blas_enter();
+#pragma omp for schedule(static)
+        for (size_t row = 0; row < call->B * call->H * call->T; row++) { /* scratch[b][h][t] */
+            tide_attention_head head =
+                tide_attention_head_of(cpu, row / call->T, call->T, call->H, call->D);
+            call->scratch[row] = make_delta(&head, call, row % call->T);
+        }
 #pragma omp for schedule(dynamic)
-        for (size_t bh = 0; bh < call->B * call->H; bh++) { /* dq, dk, dv[b][:][h] */
-            backward_head(cpu, call, bh);
+        for (size_t piece = 0; piece < n_pieces; piece++) { /* dq, dk, dv[b][i0 ..][h][c0 ..] */
+            size_t c0 = piece % n_channels * CHANNELS;
+            size_t i0 = piece / n_channels % n_tiles * TILE;
+            tide_attention_head head = tide_attention_head_of(cpu, piece / n_channels / n_tiles,
+                                                              call->T, call->H, call->D);
+            backward_piece(&head, call, i0, c0);
         }
     }
 }
