@@ -160,7 +160,7 @@ static uint32_t capture_stack(tide_recorder *recorder) {
 
 tide_note tide_recorder_note(tide_recorder *recorder, const char *name) {
     tide_note note = {TIDE_NONE, TIDE_NONE, TIDE_NONE};
-    if (recorder == NULL) {
+    if (recorder == NULL || tide_recorder_is_paused(recorder)) {
         return note;
     }
     if (recorder->captures_stacks) {
@@ -174,13 +174,21 @@ tide_note tide_recorder_note(tide_recorder *recorder, const char *name) {
 }
 
 void tide_recorder_append(tide_recorder *recorder, tide_event event) {
-    if (recorder == NULL) {
+    if (recorder == NULL || tide_recorder_is_paused(recorder)) {
         return;
     }
     pthread_mutex_lock(&recorder->log_lock);
     event.time_ns = tide_recorder_now_ns(recorder);
     tide_event_log_append(&recorder->log, &event);
     pthread_mutex_unlock(&recorder->log_lock);
+}
+
+bool tide_recorder_is_paused(tide_recorder *recorder) {
+    return atomic_load_explicit(&recorder->is_paused, memory_order_relaxed);
+}
+
+void tide_recorder_set_paused(tide_recorder *recorder, bool is_paused) {
+    atomic_store_explicit(&recorder->is_paused, is_paused, memory_order_relaxed);
 }
 
 static uint8_t find_stream(tide_recorder *recorder, uint8_t device, uint64_t handle) {

@@ -32,6 +32,11 @@ void tide_recorder_append(tide_recorder *recorder, tide_event event);
  * streams at most: later ones share the last number. */
 uint8_t tide_recorder_stream(tide_recorder *recorder, uint8_t device, uint64_t handle);
 
+/* While it is paused nothing is written down: appends, notes and scopes return at once, and what
+ * they would have recorded is counted nowhere. The log then has holes and fits the cache no more,
+ * so this is for measuring what recording costs after the last snapshot was taken. */
+void tide_recorder_set_paused(tide_recorder *recorder, bool is_paused);
+
 /* The text of a string's number; NULL for TIDE_NONE and unknown numbers, and with a NULL recorder.
  * Valid until the recorder is destroyed. */
 const char *tide_recorder_text(tide_recorder *recorder, uint32_t number);

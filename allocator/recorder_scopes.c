@@ -113,7 +113,7 @@ static tide_scope append_scope(tide_recorder *recorder, tide_scope_row row) {
 
 tide_scope tide_scope_begin(tide_recorder *recorder, tide_scope_kind kind, const char *name,
                             int32_t index) {
-    if (recorder == NULL) {
+    if (recorder == NULL || tide_recorder_is_paused(recorder)) {
         return TIDE_NONE;
     }
     tide_scope_row row = {.duration_ns = -1,

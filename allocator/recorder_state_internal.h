@@ -6,6 +6,7 @@
 #define TIDE_ALLOCATOR_RECORDER_STATE_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "allocator/event_log.h"
 #include "allocator/recorder.h"
@@ -31,6 +32,8 @@ struct tide_recorder {
     int64_t created_ns; /* CLOCK_MONOTONIC; time 0 of all rows, and with the address the identity */
     int64_t created_unix_us;
 
+    atomic_bool is_paused; /* nothing is written down */
+
     tide_unwinder unwinder; /* valid when stacks are captured */
     bool captures_stacks;
     char stacks_missing[TIDE_REASON_TEXT]; /* "" when stacks are captured */
@@ -53,6 +56,8 @@ struct tide_recorder {
     tide_recorder_thread *threads; /* owned */
     size_t n_threads;
 };
+
+bool tide_recorder_is_paused(tide_recorder *recorder);
 
 /* The calling thread's innermost open scope, or TIDE_NONE. Takes no lock when the thread used this
  * recorder lately. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/snapshot_words.h"
 #include "cli/table.h"
 #include "snapshot/compare.h"
 #include "snapshot/snapshot.h"
@@ -193,8 +194,7 @@ static void say_warnings(tide_report *report, const tide_compare *compare) {
                             " events because its log was full: its figures may be too low",
                             compare->runs[i].name, snapshot->n_dropped);
         }
-        if (snapshot->n_devices > 0 && strcmp(snapshot->devices[0].kind, "cpu") == 0 &&
-            strncmp(snapshot->run.precision, "bf16", 4) == 0) {
+        if (tide_words_is_emulated(snapshot)) {
             tide_report_say(report, "emulated",
                             "note: bf16 is emulated on the cpu in %s: its bytes are real, its "
                             "times are not representative",

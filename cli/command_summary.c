@@ -81,8 +81,7 @@ static void say_warnings(const view *of) {
             "top of another): bytes below may be wrong",
             of->device->n_unmatched, one ? " contradicts" : "s contradict", one ? "it" : "them");
     }
-    if (strcmp(snapshot->devices[0].kind, "cpu") == 0 &&
-        strncmp(snapshot->run.precision, "bf16", 4) == 0) {
+    if (tide_words_is_emulated(snapshot)) {
         tide_report_say(of->report, "emulated",
                         "note: bf16 is emulated on the cpu: its bytes are real, its times are not "
                         "representative");
@@ -315,6 +314,11 @@ static void timing_table(const view *of) {
         const tide_snapshot_phase *phase = &timing->phases[i];
         time_row(table, phase->name, "device", phase->device_ms, phase->n_samples);
         time_row(table, phase->name, "host", phase->host_ms, phase->n_samples);
+    }
+    char words[SENTENCE_BYTES];
+    tide_words_recorder(of->snapshot, words, sizeof(words));
+    if (words[0] != '\0') {
+        tide_report_say(of->report, "recorder", "%s", words);
     }
 }
 

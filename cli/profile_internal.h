@@ -13,6 +13,7 @@
 #include "capture/host.h"
 #include "cli/files.h"
 #include "cli/options.h"
+#include "cli/table.h"
 #include "common/status.h"
 #include "model/workload.h"
 #include "snapshot/snapshot.h"
@@ -39,6 +40,7 @@ typedef struct tide_profile_options {
     uint64_t seed;               /* of parameters, tokens and targets */
     uint64_t warmup_steps;       /* TIDE_PROFILE_MAX_STEPS at most */
     uint64_t steps;              /* measured; 1 .. TIDE_PROFILE_MAX_STEPS */
+    uint64_t overhead_pairs;     /* TIDE_NOT_GIVEN: as many as a bound on their time allows */
     bool no_record;              /* time it without a recorder */
     const char *output;          /* NULL: the default name in this folder */
     const char *format;          /* of the tables on stdout */
@@ -118,6 +120,18 @@ void tide_profile_describe_run(const tide_profile_plan *plan, const tide_profile
 void tide_profile_describe_timing(const tide_profile_plan *plan, const tide_profile_run *run,
                                   const tide_workload_result *result, bool computes,
                                   tide_profile_timing *ret_timing);
+
+/* How many pairs of steps, recorded and not, follow the run; 0 where there is nothing to compare.
+ */
+size_t tide_profile_n_pairs(const tide_profile_plan *plan, const tide_profile_run *run,
+                            const tide_workload_result *result);
+/* Runs them and adds their times to the snapshot of the workload's run, which nobody else uses yet.
+ * What was measured before a failure is added, too. */
+TIDE_NODISCARD tide_status tide_profile_compare_recording(tide_workload *workload, size_t n_pairs,
+                                                          tide_snapshot *snapshot,
+                                                          tide_error *error);
+/* What recording cost; nothing on a device that has no times. */
+void tide_profile_say_recorder(const tide_profile_plan *plan, tide_report *report);
 
 /* What a run that ran out of memory asked for, and what was alive then, on stderr. */
 void tide_profile_print_oom(const tide_profile_run *run);

@@ -88,6 +88,10 @@ static const tide_option OPTIONS[] = {
      "warmup-steps", NULL, NULL, AT(warmup_steps)},
     {TIDE_OPTION_COUNT, "steps", NULL, "N", "measured steps; default 10", "measure-steps", NULL,
      NULL, AT(steps)},
+    {TIDE_OPTION_COUNT, "overhead-pairs", NULL, "N",
+     "pairs of further steps, one recorded and one not, that tell what recording costs; default: "
+     "as many as half the time of the steps allows, 30 at most; none in a list",
+     NULL, NULL, NULL, AT(overhead_pairs)},
     {TIDE_OPTION_FLAG, "no-record", NULL, NULL, "time it without recording allocations", NULL, NULL,
      NULL, AT(no_record)},
     {TIDE_OPTION_LATER, "log", NULL, NULL, "the event log in a mapped file that survives a crash",
@@ -139,6 +143,7 @@ void tide_profile_options_init(tide_profile_options *options) {
         .memory_limit_bytes = TIDE_NOT_GIVEN,
         .warmup_steps = 5,
         .steps = 10,
+        .overhead_pairs = TIDE_NOT_GIVEN,
         .format = "text",
     };
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/profile_internal.h"
+#include "snapshot/recorder_cost.h"
 
 /* ---- model and run ---- */
 
@@ -124,6 +125,19 @@ static bool some_run_trains(const tide_profile_options *options) {
     return options->modes.n == 0; /* the default */
 }
 
+static tide_status check_pairs(const tide_profile_options *options, tide_error *error) {
+    if (options->overhead_pairs > TIDE_RECORDER_MAX_PAIRS) {
+        return tide_fail(error, TIDE_LIMIT, "--overhead-pairs: the limit is %d",
+                         (int)TIDE_RECORDER_MAX_PAIRS);
+    }
+    if (options->overhead_pairs > 0 && options->no_record) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--overhead-pairs compares recorded steps with others: it excludes "
+                         "--no-record");
+    }
+    return TIDE_OK;
+}
+
 static tide_status check_common(const tide_profile_options *options, tide_error *error) {
     if (options->steps == 0) {
         return tide_fail(error, TIDE_INVALID, "--steps 0: at least 1 step is measured");
@@ -131,6 +145,9 @@ static tide_status check_common(const tide_profile_options *options, tide_error 
     if (options->steps > TIDE_PROFILE_MAX_STEPS || options->warmup_steps > TIDE_PROFILE_MAX_STEPS) {
         return tide_fail(error, TIDE_LIMIT, "--steps and --warmup: the limit is %d",
                          (int)TIDE_PROFILE_MAX_STEPS);
+    }
+    if (options->overhead_pairs != TIDE_NOT_GIVEN) {
+        TIDE_TRY(check_pairs(options, error));
     }
     if (options->clip_grad_norm < 0.0) {
         return tide_fail(error, TIDE_INVALID, "--clip-grad-norm %g: must be above 0 (0: off)",
@@ -300,6 +317,13 @@ tide_status tide_profile_plan_init(tide_profile_plan *plan, const tide_profile_o
     TIDE_TRY(configure_cache(options, &plan->cache, error));
     TIDE_TRY(add_runs(plan, error));
     TIDE_TRY(pick_device(options->device, plan, error));
+    if (options->overhead_pairs != TIDE_NOT_GIVEN && options->overhead_pairs > 0 &&
+        plan->kind == TIDE_DEVICE_VIRTUAL) {
+        return tide_fail(
+            error, TIDE_INVALID,
+            "--overhead-pairs compares times, and the virtual device has none: --device "
+            "cpu has");
+    }
     for (size_t i = 0; i < plan->n_runs; i++) {
         TIDE_TRY(check_precision(plan, &plan->runs[i], error));
     }

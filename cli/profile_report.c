@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/profile_internal.h"
+#include "cli/snapshot_words.h"
 #include "cli/table.h"
 #include "common/bytes.h"
 #include "common/statistics.h"
@@ -94,6 +95,18 @@ static void add_timing(const tide_snapshot *snapshot, bool computes, tide_report
     }
 }
 
+/* bf16 on the cpu is fp32 with rounding: nobody may take its times for those of a card. */
+static void say_emulated(const tide_profile_plan *plan, tide_report *report) {
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        if (plan->runs[i].snapshot != NULL && tide_words_is_emulated(plan->runs[i].snapshot)) {
+            tide_report_say(report, "emulated",
+                            "note: bf16 is emulated on the cpu: its bytes are real, its times are "
+                            "not representative");
+            return;
+        }
+    }
+}
+
 /* ---- a single run ---- */
 
 static void add_categories(const tide_summary_peak *peak, tide_report *report) {
@@ -164,7 +177,9 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
     add_memory(plan, summary, &report);
     if (run->outcome != TIDE_RUN_OOM) {
         add_timing(run->snapshot, plan->kind != TIDE_DEVICE_VIRTUAL, &report);
+        tide_profile_say_recorder(plan, &report);
     }
+    say_emulated(plan, &report);
     if (run->is_saved) {
         say_path(plan, &report, "snapshot", run->path);
     }
@@ -333,6 +348,8 @@ tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *e
         is_any_saved = is_any_saved || plan->runs[i].is_saved;
     }
     tide_status status = add_comparison(plan, &report, error);
+    tide_profile_say_recorder(plan, &report);
+    say_emulated(plan, &report);
     if (is_any_saved && plan->report_path[0] != '\0') {
         say_path(plan, &report, "report", plan->report_path);
     }

@@ -88,6 +88,26 @@ static tide_status prepare(tide_profile_plan *plan, tide_profile_run *run, sessi
 
 /* ---- the snapshot ---- */
 
+/* Steps with and without recording, once the tables of the snapshot are copied. A failure is no
+ * failure of the run. */
+static void compare_recording(const tide_profile_plan *plan, const tide_profile_run *run,
+                              session_state *session) {
+    tide_error error = {""};
+    size_t n_pairs = tide_profile_n_pairs(plan, run, &session->result);
+    if (n_pairs == 0) {
+        return;
+    }
+    snprintf(session->label, sizeof(session->label), "%s, recording on and off", run->name);
+    tide_progress_begin(&session->progress, session->label);
+    tide_status status =
+        tide_profile_compare_recording(session->workload, n_pairs, run->snapshot, &error);
+    tide_progress_end(&session->progress);
+    if (status != TIDE_OK) {
+        tide_cli_note("profile", "%s: what recording costs was not measured to the end: %s",
+                      run->name, error.message);
+    }
+}
+
 static tide_status take_snapshot(tide_profile_plan *plan, tide_profile_run *run,
                                  session_state *session, tide_error *error) {
     tide_host_info host;
@@ -102,6 +122,7 @@ static tide_status take_snapshot(tide_profile_plan *plan, tide_profile_run *run,
     tide_snapshot *snapshot = NULL;
     TIDE_TRY(tide_capture(session->recorder, session->cache, &options, &snapshot, error));
     run->snapshot = snapshot; /* kept where it cannot be saved: its figures are still printed */
+    compare_recording(plan, run, session);
     if (plan->options->strip_private) {
         TIDE_TRY(tide_snapshot_strip_private(snapshot));
     }

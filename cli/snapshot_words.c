@@ -1,6 +1,7 @@
 #include "cli/snapshot_words.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 
 #include "common/bytes.h"
 #include "common/status.h"
+#include "snapshot/recorder_cost.h"
 
 /* A text that grows up to its room. */
 typedef struct words {
@@ -119,4 +121,58 @@ void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_
     if (stack != TIDE_NONE) {
         say(&to, " < ...");
     }
+}
+
+/* Two digits that count: "12", "0.012". */
+static void say_percent(words *to, double share) {
+    double percent = 100.0 * share;
+    double size = fabs(percent);
+    if (size > 0.0 && size < 0.001) {
+        say(to, "%s0.001 %%", percent < 0.0 ? "above -" : "below ");
+    } else {
+        int n_decimals = size >= 9.95 ? 0 : size >= 0.995 ? 1 : size >= 0.0995 ? 2 : 3;
+        say(to, "%.*f %%", n_decimals, percent);
+    }
+}
+
+static void say_pairs(words *to, const tide_recorder_cost *cost) {
+    bool is_few = cost->n_pairs < TIDE_RECORDER_MIN_PAIRS;
+    say(to, "recording on and off: ");
+    if (cost->low_share <= 0.0) {
+        say(to, "not distinguishable from 0 within ± ");
+        say_percent(to, fmax(fabs(cost->low_share), fabs(cost->high_share)));
+    } else {
+        if (!is_few) {
+            say_percent(to, cost->pair_share);
+            say(to, " of a step, ");
+        }
+        say_percent(to, cost->low_share);
+        say(to, " to ");
+        say_percent(to, cost->high_share);
+        say(to,
+            is_few ? " of a step, which so few cannot tell from chance" : " with 95 %% confidence");
+    }
+    say(to, " (%zu pair%s of steps)", cost->n_pairs, cost->n_pairs == 1 ? "" : "s");
+}
+
+void tide_words_recorder(const tide_snapshot *snapshot, char *ret_text, size_t n_room) {
+    tide_recorder_cost cost = tide_recorder_cost_of(snapshot);
+    words to = words_in(ret_text, n_room);
+    if (cost.event_share < 0.0 && cost.n_pairs == 0) {
+        return;
+    }
+    say(&to, "recorder: ");
+    if (cost.event_share >= 0.0) {
+        say_percent(&to, cost.event_share);
+        say(&to, " of a step by its cost per event (%" PRId64 " events of %.0f ns)%s",
+            cost.n_events, cost.ns_per_event, cost.n_pairs > 0 ? "; " : "");
+    }
+    if (cost.n_pairs > 0) {
+        say_pairs(&to, &cost);
+    }
+}
+
+bool tide_words_is_emulated(const tide_snapshot *snapshot) {
+    return snapshot->n_devices > 0 && strcmp(snapshot->devices[0].kind, "cpu") == 0 &&
+           strncmp(snapshot->run.precision, "bf16", 4) == 0;
 }

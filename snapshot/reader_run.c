@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "snapshot/reader_internal.h"
+#include "snapshot/recorder_cost.h"
 
 enum { MAX_DEVICES = 256, MAX_PHASES = 64, MAX_SETTINGS = 1024, MAX_SAMPLES = 1000000 };
 
@@ -292,10 +293,33 @@ static void read_phases(tide_reading *reading) {
     reading->snapshot->timing.n_phases = n_rows;
 }
 
+static void read_pairs(tide_reading *reading) {
+    static const char *const KEYS[] = {"recorded_ms", "unrecorded_ms"};
+    tide_snapshot_timing *timing = &reading->snapshot->timing;
+    size_t n_unrecorded = 0;
+    int field = -1;
+    tide_json_enter_object(&reading->json);
+    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 3)) >= 0) {
+        if (field == 0) {
+            timing->recorded_step_ms = read_samples(reading, &timing->n_recorder_pairs);
+        } else {
+            timing->unrecorded_step_ms = read_samples(reading, &n_unrecorded);
+        }
+    }
+    if (n_unrecorded > TIDE_RECORDER_MAX_PAIRS) {
+        tide_json_fail(&reading->json, TIDE_LIMIT, reading->json.at, "the limit is %d pairs",
+                       (int)TIDE_RECORDER_MAX_PAIRS);
+    } else if (n_unrecorded != timing->n_recorder_pairs) {
+        tide_json_fail(&reading->json, TIDE_FORMAT, reading->json.at,
+                       "%zu samples in recorded_ms, %zu in unrecorded_ms", timing->n_recorder_pairs,
+                       n_unrecorded);
+    }
+}
+
 void tide_read_timing(tide_reading *reading) {
     static const char *const KEYS[] = {
-        "warmup_steps", "measured_steps",    "phases",
-        "flops",        "stated_peak_flops", "recorder_ns_per_event"};
+        "warmup_steps",      "measured_steps",        "phases",        "flops",
+        "stated_peak_flops", "recorder_ns_per_event", "recorder_pairs"};
     tide_snapshot_timing *timing = &reading->snapshot->timing;
     double *reals[] = {&timing->flops, &timing->stated_peak_flops, &timing->recorder_ns_per_event};
     int field = -1;
@@ -307,6 +331,8 @@ void tide_read_timing(tide_reading *reading) {
             timing->measured_steps = get_number(reading);
         } else if (field == 2) {
             read_phases(reading);
+        } else if (field == 6) {
+            read_pairs(reading);
         } else {
             *reals[field - 3] = tide_json_get_real(&reading->json);
         }

@@ -166,6 +166,14 @@ static void write_timing(tide_json_writer *json, const tide_snapshot_timing *tim
     tide_json_key_real(json, "flops", timing->flops);
     tide_json_key_real(json, "stated_peak_flops", timing->stated_peak_flops);
     tide_json_key_real(json, "recorder_ns_per_event", timing->recorder_ns_per_event);
+    if (timing->n_recorder_pairs > 0) {
+        size_t n_pairs = timing->n_recorder_pairs;
+        tide_json_key(json, "recorder_pairs");
+        tide_json_begin_object(json);
+        write_samples(json, "recorded_ms", timing->recorded_step_ms, n_pairs);
+        write_samples(json, "unrecorded_ms", timing->unrecorded_step_ms, n_pairs);
+        tide_json_end_object(json);
+    }
     tide_json_end_object(json);
     tide_json_line(json);
 }

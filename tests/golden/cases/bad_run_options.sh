@@ -9,5 +9,8 @@ run --keep-graph
 run --alloc-conf max_split_size:20
 run --alloc-conf expandable_segments:True
 TIDEMARK_ALLOC_CONF=nonsense:1 run --steps 1
+run --overhead-pairs 3
+run --overhead-pairs 1001
+run --overhead-pairs 1 --no-record
 run --precision fp32,fp32
 ls

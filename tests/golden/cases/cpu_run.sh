@@ -1,9 +1,13 @@
 # Real steps on the host: same bytes as the virtual device, and times.
 tiny="--layers 2 --d-model 64 --heads 4 --d-ff 128 --vocab 500 --context 16 --batch 2 --steps 2 --warmup 1"
-tidemark profile $tiny --device cpu -o cpu.json.gz |
+tidemark profile $tiny --device cpu --overhead-pairs 2 -o cpu.json.gz |
     sed -E '/^  (forward|backward|optimizer|step) /s/ +[0-9.]+ +[0-9.]+ +([0-9]+)$/ MEAN STD \1/
-        s/^  phase .*/  phase mean std samples/; s/^[0-9]+ tokens/N tokens/'
+        s/^  phase .*/  phase mean std samples/; s/^[0-9]+ tokens/N tokens/
+        s/^(recorder: )[0-9.]+ (% .*\(163 events of )[0-9]+( ns\); recording on and off: ).*( \(2 pairs of steps\))$/\1SHARE \2N\3SHARE\4/'
 tidemark profile $tiny --device virtual -o virtual.json.gz >/dev/null
 for device in cpu virtual; do
     gunzip -c $device.json.gz | jq -c '.summary[0].max, [.timing.phases[] | {name, n: (.host_ms | length)}]'
 done
+gunzip -c cpu.json.gz | jq -c '[.timing.recorder_pairs[] | length], ([.timing.recorder_pairs[][] > 0] | all)'
+tidemark summary cpu.json.gz | grep -c '^recorder: '
+gunzip -c virtual.json.gz | jq -c '.timing.recorder_pairs'
