@@ -1,0 +1,137 @@
+"""The programs that bench/beside_pytorch.py runs: finding them, their environment, their samples."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Mapping
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+STEPS = HERE / "pytorch_steps.py"
+REFERENCE = ROOT / "tests" / "reference" / "tiny_fp32.safetensors"
+DEBIAN_PYTHON = "/usr/bin/python3"  # the one that Debian's python3-torch belongs to
+USAGE_STATUS = 2  # tidemark's, of a request that this build refuses
+
+
+class BenchError(Exception):
+    """What ends the measurement, in one line."""
+
+
+class Refused(BenchError):
+    """tidemark does not do what was asked: this build has no such operators."""
+
+
+def find_tidemark(path: str) -> Path:
+    """The program, or how to build it."""
+    program = Path(path)
+    if not os.access(program, os.X_OK) or program.is_dir():
+        raise BenchError(
+            f"{path}: no such program; build it with: "
+            "cmake --preset release && cmake --build --preset release"
+        )
+    return program.resolve()
+
+
+def has_torch(python: str) -> bool:
+    """Whether an interpreter has PyTorch; it is not loaded."""
+    look = "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)"
+    try:
+        return subprocess.run([python, "-c", look], capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def find_python(wanted: str | None) -> str:
+    """The interpreter that has PyTorch: the wanted one, or this one, or Debian's."""
+    candidates = [wanted] if wanted is not None else [sys.executable, DEBIAN_PYTHON]
+    for candidate in candidates:
+        if has_torch(candidate):
+            return candidate
+    raise BenchError(
+        f"no PyTorch in {' or '.join(candidates)}: install it (Debian: apt-get install python3-torch), "
+        "or name another interpreter with --python"
+    )
+
+
+def environment(threads: int, wait_policy: str) -> dict[str, str]:
+    """What both sides run in: the same threads, waiting in the same way."""
+    variables = dict(os.environ)
+    for name in ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "MKL_NUM_THREADS"):
+        variables.pop(name, None)
+    variables["OMP_NUM_THREADS"] = str(threads)
+    variables.pop("OMP_WAIT_POLICY", None)
+    if wait_policy != "default":
+        variables["OMP_WAIT_POLICY"] = wait_policy
+    return variables
+
+
+def run(command: list[str], variables: Mapping[str, str]) -> str:
+    """The standard output of a program that must succeed."""
+    done = subprocess.run(command, env=variables, capture_output=True, text=True)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or ["no message"]
+        kind = Refused if done.returncode == USAGE_STATUS else BenchError
+        raise kind(f"{lines[-1]} (exit status {done.returncode} of {Path(command[0]).name})")
+    return done.stdout
+
+
+@dataclasses.dataclass
+class Result:
+    """What one process measured."""
+
+    phases: dict[str, list[float]]  # host's ms of each measured step, by phase
+    n_parameters: int
+    details: dict[str, Any]  # versions and the like, as the program says them
+
+
+def phases_of(entries: list[dict[str, Any]]) -> dict[str, list[float]]:
+    """The samples of a document's timing.phases."""
+    phases = {entry["name"]: [float(sample) for sample in entry["host_ms"]] for entry in entries}
+    if any(sample < 0 for samples in phases.values() for sample in samples):
+        raise BenchError("a phase has no time: was it run on a device that does not compute?")
+    return phases
+
+
+def run_tidemark(command: list[str], variables: Mapping[str, str], snapshot: Path) -> Result:
+    """Runs tidemark profile and reads its snapshot."""
+    run([*command, "-o", str(snapshot)], variables)
+    with gzip.open(snapshot, "rt", encoding="utf-8") as file:
+        document = json.load(file)
+    snapshot.unlink()
+    return Result(
+        phases=phases_of(document["timing"]["phases"]),
+        n_parameters=document["run"]["model"]["n_parameters"],
+        details={"tool": document["tool"], "host": document["run"]["host"]},
+    )
+
+
+def run_pytorch(command: list[str], variables: Mapping[str, str]) -> Result:
+    """Runs pytorch_steps.py and reads what it prints."""
+    document = json.loads(run(command, variables))
+    return Result(
+        phases=phases_of(document["phases"]),
+        n_parameters=document["n_parameters"],
+        details=document,
+    )
+
+
+def check_same_model(
+    tidemark: Path, python: str, attention: str, variables: Mapping[str, str]
+) -> str:
+    """Both programs against one recorded case; a sentence that says how close PyTorch's side is."""
+    run([str(tidemark), "check-reference", str(REFERENCE)], variables)
+    command = [python, str(STEPS), "--check-reference", str(REFERENCE), "--attention", attention]
+    found = json.loads(run(command, variables))
+    if not found["agrees"]:
+        raise BenchError(f"the PyTorch model is not the recorded one: {found['errors']}")
+    gradients = max(errors["gradients"] for errors in found["errors"].values())
+    return (
+        f"Both programs reproduce the recorded case {REFERENCE.name}: loss, every gradient and the "
+        f"steps of AdamW (PyTorch here: gradients within {gradients:.1e} in the L2 norm)."
+    )
