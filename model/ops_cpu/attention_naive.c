@@ -5,115 +5,215 @@
  *
  *   dv = probs^T dout;  dprobs = dout v^T
  *   dscores = probs * (dprobs - sum_s dprobs * probs) / sqrt(D), in the place of dprobs
- *   dq = dscores k;  dk = dscores^T q */
+ *   dq = dscores k;  dk = dscores^T q
+ *
+ * What is stored is rounded to the arrays' type when it is stored, and what follows reads it as it
+ * was stored: out the rounded probabilities, dscores the rounded dprobs. A row of scores is as long
+ * as the context, so none is held in fp32: the scores are computed twice, once for their maximum
+ * and the sum of their exponentials, once for the probabilities. */
 #include <math.h>
 
-#include "model/ops_cpu/ops_cpu_internal.h"
+#include "model/ops_cpu/attention_internal.h"
 
-/* Row t of probs in place: scaled scores in, probabilities out. */
-static void softmax_row(float *row, size_t t, size_t T) {
-    float max = row[0];
-    for (size_t s = 1; s <= t; s++) {
-        max = row[s] > max ? row[s] : max;
-    }
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t s = 0; s <= t; s++) {
-        row[s] = tide_exp(row[s] - max);
-        sum += (double)row[s];
-    }
-    float scale = (float)(1 / sum);
-    for (size_t s = 0; s <= t; s++) {
-        row[s] *= scale;
-    }
-    for (size_t s = t + 1; s < T; s++) {
-        row[s] = 0;
+enum { TILE = TIDE_ATTENTION_TILE, CHANNELS = TIDE_ATTENTION_CHANNELS };
+
+/* Rows t0 .. t0 + n_t of (T, T), from column `begin` on: zero. */
+static void clear_right(const tide_attention_head *head, tide_array array, size_t t0, size_t n_t,
+                        size_t begin) {
+    size_t n_bytes = tide_dtype_bytes(array.dtype);
+    for (size_t t = t0; t < t0 + n_t; t++) { /* [b][h][t][begin ..] */
+        memset((char *)array.data + (head->scores_at + t * head->T + begin) * n_bytes, 0,
+               (head->T - begin) * n_bytes);
     }
 }
 
-static void forward_head(const tide_ops_cpu *cpu, const tide_attention_forward *call, size_t head) {
-    size_t T = call->T;
-    size_t D = call->D;
-    size_t C = call->H * D;
-    size_t at = head / call->H * T * C + head % call->H * D;
-    float *probs = (float *)call->probs.data + head * T * T;
-    const float *q = (const float *)call->q.data + at;
-    const float *k = (const float *)call->k.data + at;
-    const float *v = (const float *)call->v.data + at;
-    float *out = (float *)call->out.data + at;
-    float scale = (float)(1 / sqrt((double)D));
-    tide_blas_gemm(&cpu->blas,
-                   &(const tide_gemm){TIDE_MATMUL_NT, T, T, D, scale, q, C, k, C, 0, probs, T});
-    for (size_t t = 0; t < T; t++) {
-        softmax_row(probs + t * T, t, T);
+/* A sum over tokens: out[t] = sum_s scores[t][s] x[s] for queries t, or, transposed, out[s] = sum_t
+ * scores[t][s] x[t] for keys s. The tiles above the diagonal, all 0, are left out. */
+typedef struct scores_product {
+    bool transposed;   /* the second */
+    tide_array out;    /* (B, T, H, D), written */
+    tide_array scores; /* (B, H, T, T) */
+    tide_array x;      /* (B, T, H, D) */
+} scores_product;
+
+/* out[i0 .. i0 + TILE). */
+static void multiply_scores(const tide_attention_head *head, const scores_product *product,
+                            size_t i0) {
+    tide_attention_buffer scores_buffer = {.source = NULL};
+    tide_attention_buffer x_buffer = {.source = NULL};
+    float sum[TILE * CHANNELS];
+    bool transposed = product->transposed;
+    size_t begin = transposed ? i0 : 0;
+    size_t end = transposed ? head->T : i0 + 1;
+    for (size_t c0 = 0; c0 < head->D; c0 += CHANNELS) {
+        tide_attention_block out = tide_attention_channels(head, product->out, i0, c0);
+        for (size_t j0 = begin; j0 < end; j0 += TILE) {
+            tide_attention_block scores = tide_attention_scores(
+                head, product->scores, transposed ? j0 : i0, transposed ? i0 : j0);
+            tide_attention_block x = tide_attention_channels(head, product->x, j0, c0);
+            tide_attention_rows a = tide_attention_read(head->cpu, &scores, &scores_buffer);
+            tide_attention_rows b = tide_attention_read(head->cpu, &x, &x_buffer);
+            tide_attention_gemm(head->cpu,
+                                &(const tide_gemm){transposed ? TIDE_MATMUL_TN : TIDE_MATMUL_NN,
+                                                   out.n_rows, out.n, x.n_rows, 1, a.data, a.stride,
+                                                   b.data, b.stride, j0 == begin ? 0.0F : 1.0F, sum,
+                                                   out.n});
+        }
+        tide_attention_write(head->cpu, &out, (tide_attention_rows){sum, out.n});
     }
-    tide_blas_gemm(&cpu->blas,
-                   &(const tide_gemm){TIDE_MATMUL_NN, T, D, T, 1, probs, T, v, C, 0, out, C});
+}
+
+/* Maximum and sum of the rows of a tile of queries. */
+typedef struct row_statistics {
+    float max[TILE];  /* of scores */
+    double sum[TILE]; /* of exp(score - max) */
+} row_statistics;
+
+/* Takes n more scores of row i into the statistics; they are lost. */
+static void add_statistics(const tide_cpu_kernels *kernels, float *scores, size_t n, size_t i,
+                           row_statistics *rows) {
+    float before = rows->max[i];
+    float here = kernels->row_max(scores, n);
+    float max = here > before ? here : before;
+    double sum = kernels->exponentials(scores, n, max);
+    if (rows->sum[i] > 0) {
+        sum += rows->sum[i] * (double)tide_exp(before - max);
+    }
+    rows->max[i] = max;
+    rows->sum[i] = sum;
+}
+
+/* n scores of row i of a tile n_s wide to probabilities in place. */
+static void make_probs_row(const tide_cpu_kernels *kernels, float *scores, size_t n, size_t n_s,
+                           float max, double sum) {
+    (void)kernels->exponentials(scores, n, max);
+    kernels->scale(scores, (float)(1 / sum), n);
+    memset(scores + n, 0, (n_s - n) * sizeof(*scores));
+}
+
+/* probs[t0 .. t0 + TILE). */
+static void make_probs(const tide_attention_head *head, const tide_attention_forward *call,
+                       size_t t0) {
+    tide_attention_buffer q = {.source = NULL};
+    tide_attention_buffer k = {.source = NULL};
+    float scores[TILE * TILE];
+    row_statistics rows;
+    size_t n_t = tide_attention_tile_length(t0, head->T);
+    for (size_t i = 0; i < n_t; i++) {
+        rows.max[i] = -INFINITY;
+        rows.sum[i] = 0;
+    }
+    size_t n_tiles = t0 / TILE + 1;
+    for (size_t j = 0; j < 2 * n_tiles; j++) { /* all tiles for the statistics, then all again */
+        size_t s0 = j % n_tiles * TILE;
+        tide_attention_block block = tide_attention_scores(head, call->probs, t0, s0);
+        tide_attention_multiply_heads(
+            head, &(tide_attention_dots){call->q, call->k, t0, s0, head->scale, &q, &k, scores});
+        for (size_t i = 0; i < n_t; i++) { /* query t0 + i */
+            float *row = scores + i * TILE;
+            size_t n = tide_attention_n_visible(t0 + i, s0, block.n);
+            if (j < n_tiles) {
+                add_statistics(head->cpu->kernels, row, n, i, &rows);
+            } else {
+                make_probs_row(head->cpu->kernels, row, n, block.n, rows.max[i], rows.sum[i]);
+            }
+        }
+        if (j >= n_tiles) {
+            tide_attention_write(head->cpu, &block, (tide_attention_rows){scores, TILE});
+        }
+    }
+    clear_right(head, call->probs, t0, n_t, t0 + n_t);
 }
 
 void tide_cpu_naive_forward(const tide_ops_cpu *cpu, const tide_attention_forward *call) {
+    size_t n_tiles = tide_attention_n_blocks(call->T, TILE);
 #pragma omp parallel num_threads(cpu->n_threads)
     {
         tide_blas_enter();
 #pragma omp for schedule(dynamic)
-        for (size_t head = 0; head < call->B * call->H; head++) { /* probs[b][h], out[b][:][h] */
-            forward_head(cpu, call, head);
+        for (size_t piece = 0; piece < call->B * call->H * n_tiles; piece++) {
+            /* probs[b][h][t0 ..], out[b][t0 ..][h] */
+            size_t t0 = piece % n_tiles * TILE;
+            tide_attention_head head =
+                tide_attention_head_of(cpu, piece / n_tiles, call->T, call->H, call->D);
+            make_probs(&head, call, t0);
+            multiply_scores(&head, &(scores_product){false, call->out, call->probs, call->v}, t0);
         }
     }
 }
 
-/* Row t of dprobs in place: gradient of probabilities in, of unscaled scores out. */
-static void softmax_backward_row(float *drow, const float *row, size_t t, size_t T, float scale) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t s = 0; s <= t; s++) {
-        sum += (double)drow[s] * (double)row[s];
-    }
-    float mean = (float)sum;
-    for (size_t s = 0; s <= t; s++) {
-        drow[s] = row[s] * (drow[s] - mean) * scale;
-    }
-    for (size_t s = t + 1; s < T; s++) {
-        drow[s] = 0;
+/* dprobs[t0 .. t0 + TILE), up to the tile on the diagonal, and ret_means (TILE) = sum_s dprobs *
+ * probs of these rows. */
+static void make_dprobs(const tide_attention_head *head, const tide_attention_backward *call,
+                        size_t t0, double *ret_means) {
+    tide_attention_buffer dout = {.source = NULL};
+    tide_attention_buffer v = {.source = NULL};
+    float products[TILE * TILE];
+    for (size_t s0 = 0; s0 <= t0; s0 += TILE) {
+        tide_attention_buffer dprobs_buffer = {.source = NULL}; /* read after the tile is written */
+        tide_attention_buffer probs_buffer = {.source = NULL};
+        tide_attention_block dprobs = tide_attention_scores(head, call->dprobs, t0, s0);
+        tide_attention_block probs = tide_attention_scores(head, call->probs, t0, s0);
+        tide_attention_multiply_heads(
+            head, &(tide_attention_dots){call->dout, call->v, t0, s0, 1, &dout, &v, products});
+        tide_attention_write(head->cpu, &dprobs, (tide_attention_rows){products, TILE});
+        tide_attention_rows drows = tide_attention_read(head->cpu, &dprobs, &dprobs_buffer);
+        tide_attention_rows rows = tide_attention_read(head->cpu, &probs, &probs_buffer);
+        for (size_t i = 0; i < dprobs.n_rows; i++) { /* query t0 + i; probs is 0 beyond it */
+            double sum = head->cpu->kernels->dot(drows.data + i * drows.stride,
+                                                 rows.data + i * rows.stride, dprobs.n);
+            ret_means[i] = s0 == 0 ? sum : ret_means[i] + sum;
+        }
     }
 }
 
-static void backward_head(const tide_ops_cpu *cpu, const tide_attention_backward *call,
-                          size_t head) {
-    size_t T = call->T;
-    size_t D = call->D;
-    size_t C = call->H * D;
-    size_t at = head / call->H * T * C + head % call->H * D;
-    const float *probs = (const float *)call->probs.data + head * T * T;
-    float *dprobs = (float *)call->dprobs.data + head * T * T;
-    const float *dout = (const float *)call->dout.data + at;
-    const float *q = (const float *)call->q.data + at;
-    const float *k = (const float *)call->k.data + at;
-    const float *v = (const float *)call->v.data + at;
-    float *dq = (float *)call->dq.data + at;
-    float *dk = (float *)call->dk.data + at;
-    float *dv = (float *)call->dv.data + at;
-    tide_blas_gemm(&cpu->blas,
-                   &(const tide_gemm){TIDE_MATMUL_TN, T, D, T, 1, probs, T, dout, C, 0, dv, C});
-    tide_blas_gemm(&cpu->blas,
-                   &(const tide_gemm){TIDE_MATMUL_NT, T, T, D, 1, dout, C, v, C, 0, dprobs, T});
-    float scale = (float)(1 / sqrt((double)D));
-    for (size_t t = 0; t < T; t++) {
-        softmax_backward_row(dprobs + t * T, probs + t * T, t, T, scale);
+/* dprobs[t0 .. t0 + TILE) to dscores. */
+static void make_dscores(const tide_attention_head *head, const tide_attention_backward *call,
+                         size_t t0) {
+    double means[TILE];
+    make_dprobs(head, call, t0, means);
+    tide_attention_buffer probs_buffer = {.source = NULL};
+    tide_attention_buffer dprobs_buffer = {.source = NULL};
+    float dscores[TILE * TILE];
+    for (size_t s0 = 0; s0 <= t0; s0 += TILE) {
+        tide_attention_block dprobs = tide_attention_scores(head, call->dprobs, t0, s0);
+        tide_attention_block probs = tide_attention_scores(head, call->probs, t0, s0);
+        tide_attention_rows drows = tide_attention_read(head->cpu, &dprobs, &dprobs_buffer);
+        tide_attention_rows rows = tide_attention_read(head->cpu, &probs, &probs_buffer);
+        for (size_t i = 0; i < dprobs.n_rows; i++) { /* query t0 + i; probs is 0 beyond it */
+            float *drow = dscores + i * TILE;
+            memcpy(drow, drows.data + i * drows.stride, dprobs.n * sizeof(*drow));
+            head->cpu->kernels->dscores(drow, rows.data + i * rows.stride, (float)means[i],
+                                        head->scale, dprobs.n);
+        }
+        tide_attention_write(head->cpu, &dprobs, (tide_attention_rows){dscores, TILE});
     }
-    tide_blas_gemm(&cpu->blas,
-                   &(const tide_gemm){TIDE_MATMUL_NN, T, D, T, 1, dprobs, T, k, C, 0, dq, C});
-    tide_blas_gemm(&cpu->blas,
-                   &(const tide_gemm){TIDE_MATMUL_TN, T, D, T, 1, dprobs, T, q, C, 0, dk, C});
+    size_t n_t = tide_attention_tile_length(t0, head->T);
+    clear_right(head, call->dprobs, t0, n_t, t0 + n_t);
 }
 
 void tide_cpu_naive_backward(const tide_ops_cpu *cpu, const tide_attention_backward *call) {
+    size_t n_tiles = tide_attention_n_blocks(call->T, TILE);
+    size_t n_pieces = call->B * call->H * n_tiles;
 #pragma omp parallel num_threads(cpu->n_threads)
     {
         tide_blas_enter();
 #pragma omp for schedule(dynamic)
-        for (size_t head = 0; head < call->B * call->H; head++) { /* d*[b][:][h] */
-            backward_head(cpu, call, head);
+        for (size_t piece = 0; piece < n_pieces; piece++) {
+            /* dscores[b][h][t0 ..], dq[b][t0 ..][h] */
+            size_t t0 = piece % n_tiles * TILE;
+            tide_attention_head head =
+                tide_attention_head_of(cpu, piece / n_tiles, call->T, call->H, call->D);
+            make_dscores(&head, call, t0);
+            multiply_scores(&head, &(scores_product){false, call->dq, call->dprobs, call->k}, t0);
+        }
+#pragma omp for schedule(dynamic)
+        for (size_t piece = 0; piece < n_pieces; piece++) { /* dk, dv[b][s0 ..][h] */
+            size_t s0 = piece % n_tiles * TILE;
+            tide_attention_head head =
+                tide_attention_head_of(cpu, piece / n_tiles, call->T, call->H, call->D);
+            multiply_scores(&head, &(scores_product){true, call->dk, call->dprobs, call->q}, s0);
+            multiply_scores(&head, &(scores_product){true, call->dv, call->probs, call->dout}, s0);
         }
     }
 }
