@@ -332,6 +332,34 @@ static void a_missing_libunwind_is_told(void **state) {
     tide_recorder_destroy(recorder);
 }
 
+static void a_pause_leaves_nothing_behind(void **state) {
+    (void)state;
+    tide_recorder *recorder = create(8, TIDE_FULL_KEEP_NEWEST, true);
+    append_n(recorder, 0, 2);
+    tide_recorder_set_paused(recorder, true);
+    append_n(recorder, 2, 2);
+    tide_note note = tide_recorder_note(recorder, "unheard of");
+    assert_true(note.stack == TIDE_NONE && note.scope == TIDE_NONE && note.name == TIDE_NONE);
+    tide_scope scope = tide_scope_begin(recorder, TIDE_SCOPE_STEP, "unheard of, too", 0);
+    assert_true(scope == TIDE_NONE);
+    tide_scope_end(recorder, scope);
+    tide_recorder_set_paused(recorder, false);
+    append_n(recorder, 4, 1);
+    scope = tide_scope_begin(recorder, TIDE_SCOPE_STEP, "heard of", 0);
+    assert_true(tide_recorder_note(recorder, NULL).scope == scope);
+    tide_scope_end(recorder, scope);
+    tide_recording recording = copy(recorder);
+    assert_int_equal(recording.n_events, 3);
+    assert_int_equal(recording.events[2].address, 4);
+    assert_int_equal(recording.n_dropped, 0);
+    assert_int_equal(recording.n_scopes, 1);
+    assert_int_equal(recording.n_scopes_dropped, 0);
+    assert_int_equal(recording.n_strings, 1);
+    assert_int_equal(recording.n_stacks, 1);
+    tide_recording_fini(&recording);
+    tide_recorder_destroy(recorder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_log_that_is_not_full_keeps_all),
@@ -346,6 +374,7 @@ int main(void) {
         cmocka_unit_test(no_memory_never_breaks_the_program),
         cmocka_unit_test(scopes_beyond_the_bound_are_counted),
         cmocka_unit_test(a_missing_libunwind_is_told),
+        cmocka_unit_test(a_pause_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,6 +121,11 @@ static void assert_timing_equal(const tide_snapshot_timing *a, const tide_snapsh
     assert_true(a->warmup_steps == b->warmup_steps && a->measured_steps == b->measured_steps);
     assert_true(a->flops == b->flops && a->stated_peak_flops == b->stated_peak_flops);
     assert_true(a->recorder_ns_per_event == b->recorder_ns_per_event);
+    assert_int_equal(a->n_recorder_pairs, b->n_recorder_pairs);
+    for (size_t i = 0; i < a->n_recorder_pairs; i++) {
+        assert_true(a->recorded_step_ms[i] == b->recorded_step_ms[i]);
+        assert_true(a->unrecorded_step_ms[i] == b->unrecorded_step_ms[i]);
+    }
     assert_int_equal(a->n_phases, b->n_phases);
     for (size_t i = 0; i < a->n_phases; i++) {
         assert_string_equal(a->phases[i].name, b->phases[i].name);
@@ -190,6 +195,11 @@ static void everything_comes_back(void **state) {
     tide_snapshot *made = synthetic_create(&config);
     made->n_dropped = 17;
     made->timing.recorder_ns_per_event = 512.25;
+    const double recorded_ms[] = {1.25, 1.5, 0.1};
+    const double unrecorded_ms[] = {1.0, 1.125, 0.3};
+    made->timing.recorded_step_ms = recorded_ms;
+    made->timing.unrecorded_step_ms = unrecorded_ms;
+    made->timing.n_recorder_pairs = 3;
     made->run.clip_grad_norm = 0.1;
     made->run.keep_graph = true;
     tide_snapshot *read = there_and_back(made);

@@ -1,0 +1,162 @@
+/* test_recorder_cost.c - the recorder's share of a step: which events count, what they cost, and
+ * when steps with and without recording tell anything. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "snapshot/recorder_cost.h"
+
+/* 0 step 0 > 1 forward > 2 operator; 3 step 1 > 4 forward > 5 operator, 6 backward; 7 evaluation */
+static const char *const STRINGS[] = {"step", "forward", "matmul", "backward", "evaluation"};
+static const tide_scope_row SCOPES[] = {
+    {.begin_ns = 0, .parent = TIDE_NONE, .name = 0, .index = 0, .kind = TIDE_SCOPE_STEP},
+    {.begin_ns = 1, .parent = 0, .name = 1, .index = -1, .kind = TIDE_SCOPE_PHASE},
+    {.begin_ns = 2, .parent = 1, .name = 2, .index = -1, .kind = TIDE_SCOPE_OPERATOR},
+    {.begin_ns = 100, .parent = TIDE_NONE, .name = 0, .index = 1, .kind = TIDE_SCOPE_STEP},
+    {.begin_ns = 101, .parent = 3, .name = 1, .index = -1, .kind = TIDE_SCOPE_PHASE},
+    {.begin_ns = 102, .parent = 4, .name = 2, .index = -1, .kind = TIDE_SCOPE_OPERATOR},
+    {.begin_ns = 110, .parent = 3, .name = 3, .index = -1, .kind = TIDE_SCOPE_PHASE},
+    {.begin_ns = 200, .parent = TIDE_NONE, .name = 4, .index = 0, .kind = TIDE_SCOPE_STEP},
+};
+/* Of the last step: 4, 5, 5, 6 lie in phases; 3 does not. */
+static const uint32_t EVENT_SCOPES[] = {TIDE_NONE, 2, 2, 0, 4, 5, 5, 6, 3, 7};
+enum { N_EVENTS = sizeof(EVENT_SCOPES) / sizeof(EVENT_SCOPES[0]) };
+
+static const double STEP_MS[] = {1.0, 3.0};
+static const tide_snapshot_phase PHASES[] = {
+    {.name = "step", .n_samples = 2, .host_ms = STEP_MS, .device_ms = STEP_MS}};
+
+static tide_event events[N_EVENTS];
+
+static tide_snapshot made(void) {
+    for (size_t i = 0; i < N_EVENTS; i++) {
+        events[i] = (tide_event){.time_ns = (int64_t)i, .scope = EVENT_SCOPES[i]};
+    }
+    return (tide_snapshot){
+        .strings = STRINGS,
+        .n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]),
+        .scopes = SCOPES,
+        .n_scopes = sizeof(SCOPES) / sizeof(SCOPES[0]),
+        .events = events,
+        .n_events = N_EVENTS,
+        .full_policy = "keep-newest",
+        .timing = {.phases = PHASES, .n_phases = 1, .recorder_ns_per_event = 500.0}};
+}
+
+static void events_of_the_last_steps_phases_count(void **state) {
+    (void)state;
+    tide_snapshot snapshot = made();
+    tide_recorder_cost cost = tide_recorder_cost_of(&snapshot);
+    assert_int_equal(cost.n_events, 4);
+    assert_true(cost.ns_per_event == 500.0);
+    assert_true(cost.step_ms == 2.0);
+    assert_true(fabs(cost.event_share - 4 * 500e-6 / 2.0) < 1e-15);
+    assert_int_equal(cost.n_pairs, 0);
+    assert_false(tide_recorder_cost_shows(&cost));
+}
+
+static void what_is_not_known_is_not_said(void **state) {
+    (void)state;
+    tide_snapshot snapshot = made();
+    snapshot.timing.recorder_ns_per_event = -1.0;
+    assert_true(tide_recorder_cost_of(&snapshot).event_share == -1.0);
+    snapshot = made();
+    snapshot.timing.n_phases = 0;
+    assert_true(tide_recorder_cost_of(&snapshot).event_share == -1.0);
+    snapshot = made();
+    snapshot.n_scopes = 0;
+    for (size_t i = 0; i < N_EVENTS; i++) {
+        events[i].scope = TIDE_NONE;
+    }
+    assert_int_equal(tide_recorder_cost_of(&snapshot).n_events, -1);
+    /* Lost events: of the step, or before it. */
+    snapshot = made();
+    snapshot.n_dropped = 1;
+    assert_int_equal(tide_recorder_cost_of(&snapshot).n_events, 4);
+    snapshot.full_policy = "stop";
+    assert_int_equal(tide_recorder_cost_of(&snapshot).n_events, -1);
+    snapshot.full_policy = "keep-newest";
+    events[0].time_ns = 101;
+    assert_int_equal(tide_recorder_cost_of(&snapshot).n_events, -1);
+}
+
+/* Pairs of 100 ms unrecorded, whose shares of the recorded step are given. */
+static tide_recorder_cost cost_of(const double *shares, size_t n) {
+    double recorded[TIDE_RECORDER_MAX_PAIRS];
+    double unrecorded[TIDE_RECORDER_MAX_PAIRS];
+    for (size_t i = 0; i < n; i++) {
+        unrecorded[i] = 100.0;
+        recorded[i] = 100.0 / (1.0 - shares[i]);
+    }
+    tide_snapshot snapshot = made();
+    snapshot.timing.recorded_step_ms = recorded;
+    snapshot.timing.unrecorded_step_ms = unrecorded;
+    snapshot.timing.n_recorder_pairs = n;
+    return tide_recorder_cost_of(&snapshot);
+}
+
+static void assert_near(double value, double expected) {
+    assert_true(fabs(value - expected) < 1e-12);
+}
+
+static void the_interval_of_the_median_holds_it_in_95_of_100_cases(void **state) {
+    (void)state;
+    /* From tables of the sign test: how many to leave out at each end. */
+    static const struct {
+        size_t n, outside;
+    } KNOWN[] = {{1, 0},  {5, 0},  {6, 0},  {8, 0},  {9, 1},    {11, 1},
+                 {12, 2}, {15, 3}, {20, 5}, {30, 9}, {100, 39}, {1000, 468}};
+    double shares[TIDE_RECORDER_MAX_PAIRS];
+    for (size_t k = 0; k < sizeof(KNOWN) / sizeof(KNOWN[0]); k++) {
+        size_t n = KNOWN[k].n;
+        for (size_t i = 0; i < n; i++) { /* in no order: 7 divides none of them */
+            shares[i] = (double)((i * 7) % n + 1) * 1e-4;
+        }
+        tide_recorder_cost cost = cost_of(shares, n);
+        assert_int_equal(cost.n_pairs, n);
+        assert_near(cost.low_share, (double)(KNOWN[k].outside + 1) * 1e-4);
+        assert_near(cost.high_share, (double)(n - KNOWN[k].outside) * 1e-4);
+        assert_near(cost.pair_share, (double)(n + 1) * 0.5e-4);
+        assert_int_equal(tide_recorder_cost_shows(&cost), n >= TIDE_RECORDER_MIN_PAIRS);
+    }
+}
+
+static void a_share_shows_only_above_0(void **state) {
+    (void)state;
+    double shares[] = {0.04, 0.05, 0.06, 0.04, 0.05, 0.06, 0.05, 0.05, -1.5};
+    tide_recorder_cost cost = cost_of(shares, 9); /* one slow step is left out */
+    assert_true(tide_recorder_cost_shows(&cost));
+    assert_near(cost.pair_share, 0.05);
+    assert_near(cost.low_share, 0.04);
+    shares[0] = -0.02;
+    cost = cost_of(shares, 9);
+    assert_false(tide_recorder_cost_shows(&cost));
+    assert_near(cost.low_share, -0.02);
+}
+
+static void impossible_times_are_no_pairs(void **state) {
+    (void)state;
+    const double recorded[] = {1.0, -1.0};
+    const double unrecorded[] = {1.0, 1.0};
+    tide_snapshot snapshot = made();
+    snapshot.timing.recorded_step_ms = recorded;
+    snapshot.timing.unrecorded_step_ms = unrecorded;
+    snapshot.timing.n_recorder_pairs = 2;
+    assert_int_equal(tide_recorder_cost_of(&snapshot).n_pairs, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_of_the_last_steps_phases_count),
+        cmocka_unit_test(what_is_not_known_is_not_said),
+        cmocka_unit_test(the_interval_of_the_median_holds_it_in_95_of_100_cases),
+        cmocka_unit_test(a_share_shows_only_above_0),
+        cmocka_unit_test(impossible_times_are_no_pairs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
