@@ -37,7 +37,7 @@ typedef enum tide_matmul_kind {
 typedef struct tide_matmul {
     tide_matmul_kind kind;
     tide_array out, a, b; /* shapes by the kind */
-    size_t m, n, k;       /* each at most INT_MAX */
+    size_t m, n, k;       /* each in 1 .. INT_MAX */
     bool accumulate;      /* out += instead of out = */
 } tide_matmul;
 

@@ -12,6 +12,7 @@
 
 #include "common/status.h"
 #include "model/ops.h"
+#include "model/ops_cpu/gemm.h"
 
 /* cblas_sgemm with 32-bit integers; order and transposes by CBLAS' numbers. */
 typedef void (*tide_sgemm_function)(int order, int transpose_a, int transpose_b, int m, int n,
@@ -27,21 +28,6 @@ typedef struct tide_blas {
  * it libopenblas.so.0, and without that plain C. TIDE_DEVICE_ABSENT when the file that was asked
  * for cannot be used. */
 TIDE_NODISCARD tide_status tide_blas_open(tide_blas *ret_blas, tide_error *error);
-
-/* c (m, n) = alpha op(a) op(b) + beta c, op by the kind as in ops.h; beta 0 does not read c.
- * Leading dimensions in elements. Every number is at most INT_MAX. */
-typedef struct tide_gemm {
-    tide_matmul_kind kind; /* which of a and b is transposed */
-    size_t m, n, k;        /* of the product: (m, k) times (k, n) */
-    float alpha;           /* factor of the product */
-    const float *a;        /* borrowed, as b and c */
-    size_t lda;            /* elements from row to row of a as stored */
-    const float *b;        /* must not overlap c */
-    size_t ldb;            /* of b, likewise */
-    float beta;            /* factor of what c held */
-    float *c;              /* (m, n), written */
-    size_t ldc;            /* of c, likewise */
-} tide_gemm;
 
 /* Any thread; inside an OpenMP region the thread has called tide_blas_enter before. */
 void tide_blas_gemm(const tide_blas *blas, const tide_gemm *gemm);

@@ -39,7 +39,8 @@ typedef struct tide_adamw_factors {
 } tide_adamw_factors;
 
 typedef struct tide_cpu_kernels {
-    const char *name; /* of the instruction set: "AVX-512", "AVX2", "generic" */
+    const char *name;                     /* of the instruction set: "AVX-512", "AVX2", "generic" */
+    const struct tide_gemm_kernels *gemm; /* static; matrix products, see gemm.h */
 
     /* out (n) = x (n), bf16 to fp32; exact. */
     void (*widen)(float *out, const uint16_t *x, size_t n);

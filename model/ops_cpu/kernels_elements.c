@@ -163,9 +163,11 @@ static void adamw(float *p, float *m, float *v, const float *g, const tide_adamw
     }
 }
 
+extern const tide_gemm_kernels TIDE_GEMM_KERNELS; /* kernels_gemm.c */
 extern const tide_cpu_kernels TIDE_KERNELS;
 const tide_cpu_kernels TIDE_KERNELS = {
     .name = TIDE_KERNELS_NAME,
+    .gemm = &TIDE_GEMM_KERNELS,
     .widen = widen,
     .narrow = narrow,
     .add = add,

@@ -6,6 +6,19 @@
 
 #include "model/ops_cpu/ops_cpu_internal.h"
 
+tide_status tide_ops_cpu_need_floats(const char *operator_name, const tide_array *arrays,
+                                     size_t n_arrays, tide_error *error) {
+    for (size_t i = 0; i < n_arrays; i++) {
+        if (arrays[i].dtype != TIDE_FP32 && arrays[i].dtype != TIDE_BF16) {
+            return tide_fail(error, TIDE_UNSUPPORTED,
+                             "%s: array %zu of %zu is int32, and device cpu computes on fp32 and "
+                             "bf16 alone: pass it as one of these",
+                             operator_name, i + 1, n_arrays);
+        }
+    }
+    return TIDE_OK;
+}
+
 tide_status tide_ops_cpu_need_fp32(const char *operator_name, const tide_array *arrays,
                                    size_t n_arrays, tide_error *error) {
     for (size_t i = 0; i < n_arrays; i++) {
@@ -20,6 +33,7 @@ tide_status tide_ops_cpu_need_fp32(const char *operator_name, const tide_array *
 }
 
 static void close_ops(tide_ops *ops) {
+    ops->mem->release(ops->mem->ctx, tide_ops_cpu_of(ops)->scratch);
     ops->mem->release(ops->mem->ctx, ops); /* the first member of what was allocated */
 }
 
@@ -55,21 +69,37 @@ static const tide_ops_table CPU_TABLE = {
 static tide_status check_precision(tide_precision precision, tide_error *error) {
     switch (precision) {
     case TIDE_PRECISION_FP32:
-        return TIDE_OK;
-    case TIDE_PRECISION_TF32:
-        return tide_fail(error, TIDE_UNSUPPORTED,
-                         "precision tf32 is arithmetic of a GPU's tensor cores, which device cpu "
-                         "does not have: it computes fp32; --device virtual answers for memory");
     case TIDE_PRECISION_BF16_MIXED:
     case TIDE_PRECISION_BF16_TRUE:
+        return TIDE_OK;
+    case TIDE_PRECISION_TF32:
     case TIDE_N_PRECISIONS:
         break;
     }
-    return tide_fail(
-        error, TIDE_UNSUPPORTED,
-        "precision %s is not computed on device cpu in this version: it computes fp32; "
-        "--device virtual answers for memory",
-        tide_precision_name((int)precision));
+    return tide_fail(error, TIDE_UNSUPPORTED,
+                     "precision %s is arithmetic of a GPU's tensor cores, which device cpu does "
+                     "not have: it computes fp32, bf16-mixed and bf16-true; --device virtual "
+                     "answers for memory",
+                     tide_precision_name((int)precision));
+}
+
+/* matmul's panels, and room to sum up a block of a bf16 out. */
+static bool alloc_scratch(tide_ops_cpu *cpu, tide_precision precision) {
+    const tide_hostmem *mem = cpu->ops.mem;
+    size_t n_a = (size_t)(TIDE_OPS_CPU_GEMM_M + TIDE_GEMM_MAX_ROWS) * TIDE_GEMM_K;
+    size_t n_b = (size_t)(TIDE_OPS_CPU_GEMM_N + TIDE_GEMM_MAX_COLUMNS) * TIDE_GEMM_K;
+    size_t n_sums = precision == TIDE_PRECISION_FP32
+                        ? 0
+                        : (size_t)TIDE_OPS_CPU_GEMM_M * (size_t)TIDE_OPS_CPU_GEMM_N;
+    size_t line = 64 / sizeof(float); /* panels begin at the begin of a cache line */
+    cpu->scratch = mem->alloc(mem->ctx, (n_a + n_b + n_sums + line) * sizeof(float));
+    if (cpu->scratch == NULL) {
+        return false;
+    }
+    cpu->packed_a = cpu->scratch + (line - (uintptr_t)cpu->scratch / sizeof(float) % line) % line;
+    cpu->packed_b = cpu->packed_a + n_a;
+    cpu->sums = cpu->packed_b + n_b;
+    return true;
 }
 
 static int available_threads(void) {
@@ -94,15 +124,23 @@ tide_status tide_ops_cpu_open(const tide_hostmem *mem, tide_device *device,
     TIDE_TRY(tide_blas_open(&blas, error));
     tide_ops_cpu *cpu = tide_hostmem_zeroed(mem, 1, sizeof(*cpu));
     if (cpu == NULL) {
-        return tide_fail(error, TIDE_NO_MEMORY,
-                         "the host has no memory left for the operators of device cpu");
+        goto fail_memory;
     }
     cpu->ops = (tide_ops){.table = &CPU_TABLE, .mem = mem, .device = device, .stream = 0};
     cpu->blas = blas;
     cpu->kernels = kernels;
+    cpu->gemm = kernels->gemm;
+    if (!alloc_scratch(cpu, precision)) {
+        goto fail_memory;
+    }
     cpu->n_threads = available_threads();
     (void)snprintf(cpu->description, sizeof(cpu->description), "%s, %d thread%s", blas.name,
                    cpu->n_threads, cpu->n_threads == 1 ? "" : "s");
     *ret_ops = &cpu->ops;
     return TIDE_OK;
+
+fail_memory:
+    mem->release(mem->ctx, cpu);
+    return tide_fail(error, TIDE_NO_MEMORY,
+                     "the host has no memory left for the operators of device cpu");
 }

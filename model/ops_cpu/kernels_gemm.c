@@ -1,0 +1,183 @@
+/* The kernel of gemm.h and the copies into its panels. Compiled once per instruction set, with
+ * TIDE_GEMM_KERNELS its table's name and TIDE_VECTOR_BYTES and TIDE_GEMM_ROWS the shape of a tile:
+ * two vector registers wide, and as many rows as leave no register unused for long. */
+#include <string.h>
+
+#include "model/ops_cpu/gemm.h"
+#include "model/ops_cpu/ops_cpu_internal.h"
+
+#define TIDE_TEXT(x) #x
+#ifdef __clang__
+#define TIDE_UNROLL(n) _Pragma(TIDE_TEXT(unroll n))
+#else
+#define TIDE_UNROLL(n) _Pragma(TIDE_TEXT(GCC unroll n))
+#endif
+
+enum { LANES = TIDE_VECTOR_BYTES / 4, ROWS = TIDE_GEMM_ROWS, COLUMNS = 2 * LANES };
+
+_Static_assert((int)ROWS <= (int)TIDE_GEMM_MAX_ROWS, "a tile has too many rows");
+_Static_assert((int)COLUMNS <= (int)TIDE_GEMM_MAX_COLUMNS, "a tile has too many columns");
+
+/* A register of fp32 numbers, at any address. */
+typedef float vector __attribute__((vector_size(TIDE_VECTOR_BYTES), aligned(4), may_alias));
+
+static void multiply(size_t n_l, const float *a, const float *b, float alpha, bool add, float *c,
+                     size_t ldc) {
+    vector sums[ROWS][2];
+    TIDE_UNROLL(8)
+    for (size_t i = 0; i < ROWS; i++) {
+        sums[i][0] = (vector){0};
+        sums[i][1] = (vector){0};
+    }
+    for (size_t l = 0; l < n_l; l++) {
+        vector left = *(const vector *)(const void *)b;
+        vector right = *(const vector *)(const void *)(b + LANES);
+        TIDE_UNROLL(8)
+        for (size_t i = 0; i < ROWS; i++) {
+            sums[i][0] += a[i] * left;
+            sums[i][1] += a[i] * right;
+        }
+        a += ROWS;
+        b += COLUMNS;
+    }
+    TIDE_UNROLL(8)
+    for (size_t i = 0; i < ROWS; i++) { /* c[i][:] */
+        vector *row = (vector *)(void *)(c + i * ldc);
+        row[0] = add ? row[0] + alpha * sums[i][0] : alpha * sums[i][0];
+        row[1] = add ? row[1] + alpha * sums[i][1] : alpha * sums[i][1];
+    }
+}
+
+static const float *fp32_at(const tide_gemm_operand *x, size_t element) {
+    return (const float *)x->array.data + element;
+}
+
+static const uint16_t *bf16_at(const tide_gemm_operand *x, size_t element) {
+    return (const uint16_t *)x->array.data + element;
+}
+
+/* Four numbers: half of the smallest vector register that there is. */
+typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* packed[l][0 .. 4) = rows[0 .. 4)[l], `width` elements from l to l. */
+static void transpose_four(float *packed, size_t width, const float *const rows[4], size_t n_l) {
+    size_t l = 0;
+    for (; l + 4 <= n_l; l += 4) {
+        four r0 = *(const four *)(const void *)(rows[0] + l);
+        four r1 = *(const four *)(const void *)(rows[1] + l);
+        four r2 = *(const four *)(const void *)(rows[2] + l);
+        four r3 = *(const four *)(const void *)(rows[3] + l);
+        four low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
+        four high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
+        four low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
+        four high23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+        float *to = packed + l * width;
+        *(four *)(void *)to = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
+        *(four *)(void *)(to + width) = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
+        *(four *)(void *)(to + 2 * width) = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
+        *(four *)(void *)(to + 3 * width) = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
+    }
+    for (; l < n_l; l++) {
+        for (size_t i = 0; i < 4; i++) {
+            packed[l * width + i] = rows[i][l];
+        }
+    }
+}
+
+/* Row i of the part as fp32: where it lies, or widened into `wide`. */
+static const float *row_of(const tide_gemm_operand *x, const tide_gemm_part *part, size_t i,
+                           float *wide) {
+    size_t at = (part->i0 + i) * x->ld + part->l0;
+    if (x->array.dtype == TIDE_FP32) {
+        return fp32_at(x, at);
+    }
+    const uint16_t *row = bf16_at(x, at);
+#pragma omp simd
+    for (size_t l = 0; l < part->n_l; l++) {
+        wide[l] = tide_bf16_to_fp32(row[l]);
+    }
+    return wide;
+}
+
+/* k along the rows as stored: every panel is a transpose, four rows at a time. */
+static inline void pack_rows(float *packed, const tide_gemm_operand *x, const tide_gemm_part *part,
+                             size_t width) {
+    float wide[4][TIDE_GEMM_K];
+    const float ZEROS[TIDE_GEMM_K] = {0};
+    for (size_t i = 0; i < part->n_i; i += width) { /* packed[i / width][:][:] */
+        for (size_t j = 0; j < width; j += 4) {
+            size_t n = width - j < 4 ? width - j : 4;
+            const float *rows[4] = {ZEROS, ZEROS, ZEROS, ZEROS};
+            for (size_t r = 0; r < n && i + j + r < part->n_i; r++) {
+                rows[r] = row_of(x, part, i + j + r, wide[r]);
+            }
+            if (n == 4) {
+                transpose_four(packed + j, width, rows, part->n_l);
+                continue;
+            }
+            for (size_t l = 0; l < part->n_l; l++) {
+                for (size_t r = 0; r < n; r++) {
+                    packed[l * width + j + r] = rows[r][l];
+                }
+            }
+        }
+        packed += width * part->n_l;
+    }
+}
+
+/* `width` numbers from element `at` on. */
+static inline void copy_run(float *packed, const tide_gemm_operand *x, size_t at, size_t width) {
+    if (x->array.dtype == TIDE_FP32) {
+        memcpy(packed, fp32_at(x, at), width * sizeof(float));
+        return;
+    }
+    const uint16_t *run = bf16_at(x, at);
+#pragma omp simd
+    for (size_t i = 0; i < width; i++) {
+        packed[i] = tide_bf16_to_fp32(run[i]);
+    }
+}
+
+/* Rows as stored run along the panels: each is cut into runs, one for each panel. */
+static inline void pack_columns(float *packed, const tide_gemm_operand *x,
+                                const tide_gemm_part *part, size_t width) {
+    size_t n_whole = part->n_i / width;
+    size_t n_left = part->n_i % width;
+    for (size_t l = 0; l < part->n_l; l++) { /* packed[:][l][:] */
+        size_t at = (part->l0 + l) * x->ld + part->i0;
+        float *to = packed + l * width;
+        for (size_t panel = 0; panel < n_whole; panel++) {
+            copy_run(to + panel * width * part->n_l, x, at + panel * width, width);
+        }
+        if (n_left > 0) {
+            to += n_whole * width * part->n_l;
+            memset(to, 0, width * sizeof(float));
+            copy_run(to, x, at + n_whole * width, n_left);
+        }
+    }
+}
+
+static void pack_a(float *packed, const tide_gemm_operand *a, const tide_gemm_part *part) {
+    if (a->k_is_inner) {
+        pack_rows(packed, a, part, ROWS);
+    } else {
+        pack_columns(packed, a, part, ROWS);
+    }
+}
+
+static void pack_b(float *packed, const tide_gemm_operand *b, const tide_gemm_part *part) {
+    if (b->k_is_inner) {
+        pack_rows(packed, b, part, COLUMNS);
+    } else {
+        pack_columns(packed, b, part, COLUMNS);
+    }
+}
+
+extern const tide_gemm_kernels TIDE_GEMM_KERNELS;
+const tide_gemm_kernels TIDE_GEMM_KERNELS = {
+    .rows = ROWS,
+    .columns = COLUMNS,
+    .multiply = multiply,
+    .pack_a = pack_a,
+    .pack_b = pack_b,
+};
