@@ -38,7 +38,7 @@ static tide_status read_text(const char *path, char **ret_text, tide_error *erro
     (void)fclose(file); /* was only read */
     tide_status status = TIDE_OK;
     if (text == NULL) {
-        return TIDE_NO_MEMORY;
+        return tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory to read it", path);
     }
     if (failed) {
         status = tide_fail(error, TIDE_IO, "%s: cannot be read", path);
@@ -85,6 +85,9 @@ static tide_status apply_item(const char *path, const cJSON *item, tide_model_co
 
 static tide_status apply(const char *path, const char *text, const cJSON *document,
                          tide_model_config *config, tide_error *error) {
+    if (document == NULL && errno == ENOMEM) { /* cJSON does not tell, malloc does */
+        return tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory to read it", path);
+    }
     if (document == NULL) {
         const char *at = cJSON_GetErrorPtr();
         return tide_fail(error, TIDE_INVALID, "%s: not JSON at byte %td", path,
@@ -128,6 +131,7 @@ tide_status tide_profile_read_config(const char *path, tide_model_config *config
     char *text = NULL;
     TIDE_TRY(read_text(path, &text, error));
     const char *end = NULL;
+    errno = 0;
     cJSON *document = cJSON_ParseWithOpts(text, &end, true /* nothing after the document */);
     tide_status status = apply(path, text, document, config, error);
     cJSON_Delete(document);

@@ -250,7 +250,11 @@ static tide_status read_tables(tide_safetensors *file, const cJSON *root, tide_e
 static tide_status parse_header(tide_safetensors *file, const char *text, size_t n_bytes,
                                 tide_error *error) {
     const char *end = NULL;
+    errno = 0;
     cJSON *root = cJSON_ParseWithLengthOpts(text, n_bytes, &end, false);
+    if (root == NULL && errno == ENOMEM) { /* cJSON does not tell, malloc does */
+        return no_memory(error);
+    }
     if (root == NULL) {
         size_t at = end == NULL ? 0 : (size_t)(end - text);
         return tide_fail(error, TIDE_FORMAT, "its header is not JSON (at byte %zu of the file)",

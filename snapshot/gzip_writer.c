@@ -62,6 +62,9 @@ static tide_status set_target(tide_gzip_writer *writer, const char *path, tide_e
                              S_ISDIR(info.st_mode) ? "a folder" : "not a regular file");
         }
         resolved = realpath(path, NULL); /* malloc's: released below */
+        if (resolved == NULL) {
+            return tide_fail(error, TIDE_IO, "cannot write '%s': %s", path, strerror(errno));
+        }
     }
     writer->target = tide_hostmem_text(writer->mem, resolved != NULL ? resolved : path);
     free(resolved);
@@ -86,7 +89,7 @@ static tide_status open_temporary(tide_gzip_writer *writer, tide_error *error) {
         }
     }
     if (writer->fd < 0) {
-        return tide_fail(error, TIDE_IO, "cannot write '%s': %s; choose another place with -o FILE",
+        return tide_fail(error, TIDE_IO, "cannot write '%s': %s; choose another place",
                          writer->path, strerror(errno));
     }
     return TIDE_OK;

@@ -260,14 +260,12 @@ static tide_status check_beginning(const char *path, const char *text, size_t n_
     return TIDE_OK;
 }
 
-tide_status tide_snapshot_load(const char *path, const tide_hostmem *mem,
-                               tide_snapshot **ret_snapshot, tide_error *error) {
+/* Of TIDE_NO_MEMORY there is no message yet. */
+static tide_status load(const char *path, const tide_hostmem *mem, tide_snapshot **ret_snapshot,
+                        tide_error *error) {
     char *text = NULL;
     size_t n_bytes = 0;
     tide_snapshot *snapshot = NULL;
-    if (mem == NULL) {
-        mem = tide_hostmem_default();
-    }
     TIDE_TRY(tide_gzip_read(path, mem, MAX_DOCUMENT_BYTES, &text, &n_bytes, error));
     tide_status status = check_beginning(path, text, n_bytes, error);
     if (status != TIDE_OK) {
@@ -290,4 +288,13 @@ tide_status tide_snapshot_load(const char *path, const tide_hostmem *mem,
 fail_text:
     mem->release(mem->ctx, text);
     return status;
+}
+
+tide_status tide_snapshot_load(const char *path, const tide_hostmem *mem,
+                               tide_snapshot **ret_snapshot, tide_error *error) {
+    tide_status status =
+        load(path, mem != NULL ? mem : tide_hostmem_default(), ret_snapshot, error);
+    return status == TIDE_NO_MEMORY
+               ? tide_fail(error, status, "no host memory left to read '%s'", path)
+               : status;
 }

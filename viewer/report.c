@@ -1,4 +1,4 @@
-#define _POSIX_C_SOURCE 200809L /* fileno, fsync, getpid */
+#define _XOPEN_SOURCE 700 /* fileno, fsync, getpid, realpath */
 
 #include "viewer/report.h"
 
@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -145,33 +146,48 @@ static tide_status write_page(FILE *out, const char *path, const tide_report_inp
     return TIDE_OK;
 }
 
-tide_status tide_report_write(const char *path, const tide_report_input *inputs, size_t n_inputs,
-                              const char *comparison_json, tide_error *error) {
-    const tide_hostmem *mem = tide_hostmem_default();
-    size_t n_temporary = strlen(path) + TEMPORARY_TEXT;
-    char *temporary = mem->alloc(mem->ctx, n_temporary);
-    if (temporary == NULL) {
-        return tide_fail(error, TIDE_NO_MEMORY, "no host memory left to write %s", path);
-    }
-    snprintf(temporary, n_temporary, "%s.%ld.tmp", path, (long)getpid());
-    tide_status status = TIDE_OK;
+/* Writes the page under the temporary name and gives it the target's; leaves nothing on failure. */
+static tide_status write_and_rename(const char *path, const char *target, const char *temporary,
+                                    const tide_report_input *inputs, size_t n_inputs,
+                                    const char *comparison_json, tide_error *error) {
     FILE *out = fopen(temporary, "wb");
     if (out == NULL) {
-        status = tide_fail(error, TIDE_IO, "%s: cannot create: %s", path, strerror(errno));
-        goto fail_open;
+        return tide_fail(error, TIDE_IO, "%s: cannot create: %s", path, strerror(errno));
     }
-    status = write_page(out, path, inputs, n_inputs, comparison_json, error);
+    tide_status status = write_page(out, path, inputs, n_inputs, comparison_json, error);
     if (fclose(out) != 0 && status == TIDE_OK) {
         status = failed_write(path, error);
     }
-    if (status == TIDE_OK && rename(temporary, path) != 0) {
+    if (status == TIDE_OK && rename(temporary, target) != 0) {
         status = tide_fail(error, TIDE_IO, "%s: cannot rename the finished file to it: %s", path,
                            strerror(errno));
     }
     if (status != TIDE_OK) {
         (void)remove(temporary);
     }
-fail_open:
-    mem->release(mem->ctx, temporary);
+    return status;
+}
+
+tide_status tide_report_write(const char *path, const tide_report_input *inputs, size_t n_inputs,
+                              const char *comparison_json, tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    /* What a link leads to is replaced, not the link. */
+    char *resolved = realpath(path, NULL); /* malloc's: released below */
+    if (resolved == NULL && errno != ENOENT) {
+        return failed_write(path, error);
+    }
+    const char *target = resolved != NULL ? resolved : path;
+    size_t n_temporary = strlen(target) + TEMPORARY_TEXT;
+    char *temporary = mem->alloc(mem->ctx, n_temporary);
+    tide_status status = TIDE_NO_MEMORY;
+    if (temporary != NULL) {
+        snprintf(temporary, n_temporary, "%s.%ld.tmp", target, (long)getpid());
+        status =
+            write_and_rename(path, target, temporary, inputs, n_inputs, comparison_json, error);
+        mem->release(mem->ctx, temporary);
+    } else {
+        tide_fail(error, status, "no host memory left to write %s", path);
+    }
+    free(resolved);
     return status;
 }

@@ -1,6 +1,7 @@
-/* test_oom_run.c - a whole run, from the device to the file, in which the n-th host allocation or
- * the n-th device call fails, for every n: nothing leaks, the status is clear, the cache holds its
- * invariants, and the next calls work.
+/* test_oom_run.c - a whole run, from the device to the file and back, in which the n-th host
+ * allocation, the n-th device call or the n-th call of the system fails, for every n: nothing
+ * leaks, the status is clear, an older file survives, the cache holds its invariants, and the next
+ * calls work.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dirent.h>
@@ -20,6 +21,7 @@
 #include "snapshot/summary.h"
 #include "support/device_fault.h"
 #include "support/hostmem_fault.h"
+#include "support/system_fault.h"
 
 enum { MAX_CALLS = 20000 };
 
@@ -27,10 +29,11 @@ enum { MAX_CALLS = 20000 };
 typedef struct run {
     tide_hostmem_fault heap;
     tide_device_fault device;
-    tide_device *inner;      /* owned */
-    tide_recorder *recorder; /* owned */
-    tide_cache *cache;       /* owned */
-    tide_workload *workload; /* owned */
+    tide_system_fault system; /* in use from init to end, fails calls up to the end of go */
+    tide_device *inner;       /* owned */
+    tide_recorder *recorder;  /* owned */
+    tide_cache *cache;        /* owned */
+    tide_workload *workload;  /* owned */
     bool captures_stacks;
     const char *spec; /* of the inner device */
     tide_error error; /* of the call that failed first */
@@ -38,6 +41,7 @@ typedef struct run {
 
 static char folder[] = "/tmp/tidemark-oom-XXXXXX";
 static char path[sizeof(folder) + 32];
+static const char OLDER[] = "what stood there before";
 
 /* What every run does: one training step of two layers in one and the same order. */
 static tide_workload_config tiny_run(void) {
@@ -128,6 +132,17 @@ static tide_status save(run *on, tide_error *error) {
     return status;
 }
 
+/* What was saved, with its summary. */
+static tide_status load(run *on) {
+    tide_snapshot *snapshot = NULL;
+    tide_summary *summary = NULL;
+    TIDE_TRY(tide_snapshot_load(path, &on->heap.mem, &snapshot, &on->error));
+    tide_status status = tide_summary_create(snapshot, &summary, &on->error);
+    tide_summary_destroy(summary);
+    tide_snapshot_destroy(snapshot);
+    return status;
+}
+
 /* All of it, up to the first failure; then memory goes back to the device. */
 static tide_status go(run *on) {
     TIDE_TRY(create(on));
@@ -136,6 +151,7 @@ static tide_status go(run *on) {
     on->workload = NULL;
     TIDE_TRY(use_buffer(on));
     TIDE_TRY(save(on, &on->error));
+    TIDE_TRY(load(on));
     return tide_cache_empty(on->cache, &on->error);
 }
 
@@ -144,10 +160,27 @@ static size_t count_files(void) {
     DIR *listing = opendir(folder);
     assert_non_null(listing);
     for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
-        n_files += entry->d_name[0] != '.';
+        n_files += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
     }
     assert_int_equal(closedir(listing), 0);
     return n_files;
+}
+
+static void put_older_file(void) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(OLDER, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* True when the file is the older one, whole. */
+static bool is_older_file(void) {
+    char text[sizeof(OLDER) + 1] = "";
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t n = fread(text, 1, sizeof(text), file);
+    assert_int_equal(fclose(file), 0);
+    return n == sizeof(OLDER) - 1 && strcmp(text, OLDER) == 0;
 }
 
 /* The file is there, can be read, and means something. */
@@ -232,6 +265,23 @@ static void end(run *on) {
     assert_true(is_lost || on->device.n_segments == 0);
     tide_device_close(on->inner);
     assert_int_equal(on->heap.n_live, 0);
+    tide_system_fault_use(NULL);
+    /* libbacktrace keeps its maps of the program. */
+    for (size_t i = on->captures_stacks ? TIDE_SYSTEM_LOCKS : 0; i < TIDE_N_SYSTEM_KINDS; i++) {
+        assert_int_equal(on->system.n_live[i], 0);
+    }
+}
+
+/* What the failed call of the system should come out as. */
+static tide_status status_of_system(const run *on) {
+    static const tide_system_call MEMORY[] = {TIDE_SYSTEM_MMAP, TIDE_SYSTEM_MUTEX_INIT,
+                                              TIDE_SYSTEM_DEFLATE_INIT, TIDE_SYSTEM_INFLATE_INIT};
+    for (size_t i = 0; i < sizeof(MEMORY) / sizeof(MEMORY[0]); i++) {
+        if (on->system.n_failed[MEMORY[i]] > 0) {
+            return TIDE_NO_MEMORY;
+        }
+    }
+    return on->system.n_failed[TIDE_SYSTEM_MPROTECT] > 0 ? TIDE_DEVICE_OOM : TIDE_IO;
 }
 
 static bool has_failed(const run *on) {
@@ -239,26 +289,42 @@ static bool has_failed(const run *on) {
     for (size_t i = 0; i < TIDE_N_DEVICE_CALLS; i++) {
         n_failed += on->device.n_failed[i];
     }
+    for (size_t i = 0; i < TIDE_N_SYSTEM_CALLS; i++) {
+        n_failed += on->system.n_failed[i];
+    }
     return n_failed > 0 || (on->heap.fail_call != 0 && on->heap.n_calls >= on->heap.fail_call);
 }
 
-/* `expected`: the status where the failure shows. A failure that the code can do without may leave
- * TIDE_OK: a recording without a scope or a name, a segment bought at the second attempt. False
- * when the run ended before the n-th call. */
+/* What fails in a run, for messages. */
+static void name_failure(const run *on, char text[96]) {
+    const char *name = "";
+    for (size_t i = 0; i < TIDE_N_SYSTEM_CALLS; i++) {
+        name = on->system.n_failed[i] > 0 ? tide_system_call_name((tide_system_call)i) : name;
+    }
+    (void)snprintf(text, 96, "host call %zu, device call %zu, system call %zu %s",
+                   on->heap.fail_call, on->device.fail_call, on->system.fail_call, name);
+}
+
+/* `expected`: the status where the failure shows; TIDE_OK: what the failed call of the system
+ * should come out as. A failure that the code can do without may leave TIDE_OK: a recording without
+ * a scope or a name, a segment bought at the second attempt. False when the run ended before the
+ * n-th call.
+ */
 static bool run_once(run *on, tide_status expected) {
+    char failure[96];
     tide_status status = go(on);
+    name_failure(on, failure);
+    on->system.fail_call = 0;
     bool failed = has_failed(on);
-    if (status != TIDE_OK && status != expected) {
-        fail_msg("host call %zu, device call %zu: %s: %s", on->heap.fail_call, on->device.fail_call,
-                 tide_status_text(status), on->error.message);
+    expected = expected == TIDE_OK ? status_of_system(on) : expected;
+    if (status != TIDE_OK && (status != expected || strlen(on->error.message) < 10)) {
+        fail_msg("%s: %s: \"%s\"", failure, tide_status_text(status), on->error.message);
     }
     assert_true(failed || status == TIDE_OK);
-    if (status != TIDE_OK && strlen(on->error.message) < 10) {
-        fail_msg("host call %zu, device call %zu: %s, but the message is \"%s\"",
-                 on->heap.fail_call, on->device.fail_call, tide_status_text(status),
-                 on->error.message);
-    }
-    if (count_files() > 0) {
+    assert_int_equal(count_files(), 1);
+    if (is_older_file()) {
+        assert_int_not_equal(status, TIDE_OK);
+    } else {
         expect_file();
     }
     tide_workload_destroy(on->workload);
@@ -276,15 +342,17 @@ static bool run_once(run *on, tide_status expected) {
 }
 
 static void init(run *on, const char *spec) {
+    put_older_file();
     *on = (run){.spec = spec};
+    tide_system_fault_use(&on->system);
     tide_hostmem_fault_init(&on->heap, 0);
     tide_device_fault_init(&on->device, NULL);
 }
 
-static void sweep_host(const char *spec, bool captures_stacks, bool fails_on, size_t step) {
+static void sweep_host(const char *spec, bool captures_stacks, bool fails_on) {
     static run on;
     size_t n = 1;
-    for (;; n += step) {
+    for (;; n++) {
         init(&on, spec);
         on.captures_stacks = captures_stacks;
         on.heap.fail_call = n;
@@ -299,14 +367,35 @@ static void sweep_host(const char *spec, bool captures_stacks, bool fails_on, si
 
 static void any_host_allocation_may_fail(void **state) {
     (void)state;
-    sweep_host("virtual", false, false, 1);
-    sweep_host("virtual", false, true, 1);
+    sweep_host("virtual", false, false);
+    sweep_host("virtual", false, true);
 }
 
-/* Symbols make these slower, so not every n: a step that is prime to the rhythm of the run. */
 static void any_host_allocation_may_fail_with_stacks(void **state) {
     (void)state;
-    sweep_host("virtual", true, false, 5);
+    sweep_host("virtual", true, false);
+}
+
+static void any_call_of_the_system_may_fail(void **state) {
+    (void)state;
+    static run on;
+    size_t n_failed[TIDE_N_SYSTEM_CALLS] = {0};
+    bool failed = true;
+    for (size_t n = 1; failed; n++) {
+        init(&on, "cpu");
+        on.system.fail_call = n;
+        assert_true(n < MAX_CALLS);
+        failed = run_once(&on, TIDE_OK);
+        for (size_t i = 0; i < TIDE_N_SYSTEM_CALLS; i++) {
+            n_failed[i] += on.system.n_failed[i];
+        }
+    }
+    /* The stream calls are for other programs. */
+    for (size_t i = 0; i < TIDE_SYSTEM_FOPEN; i++) {
+        if (n_failed[i] == 0) {
+            fail_msg("no call of %s was reached", tide_system_call_name((tide_system_call)i));
+        }
+    }
 }
 
 static void sweep_device(const char *spec, tide_status status, size_t *ret_failed) {
@@ -362,6 +451,7 @@ int main(void) {
         cmocka_unit_test(any_host_allocation_may_fail),
         cmocka_unit_test(any_host_allocation_may_fail_with_stacks),
         cmocka_unit_test(any_device_call_may_fail),
+        cmocka_unit_test(any_call_of_the_system_may_fail),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
