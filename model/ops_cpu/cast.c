@@ -1,25 +1,28 @@
 /* out (n) = x (n), each fp32 or bf16; to nearest, ties to even, where the type narrows. */
-#include "model/ops_cpu/ops_cpu_internal.h"
+#include <string.h>
 
-static float load(tide_array x, size_t i) {
-    return x.dtype == TIDE_BF16 ? tide_bf16_to_fp32(((const uint16_t *)x.data)[i])
-                                : ((const float *)x.data)[i];
+#include "model/ops_cpu/pieces.h"
+
+/* Elements [begin, begin + n). */
+static void cast(const tide_ops_cpu *cpu, tide_array out, tide_array x, size_t begin, size_t n) {
+    size_t bytes = tide_dtype_bytes(out.dtype);
+    if (out.dtype == x.dtype) {
+        memcpy((char *)out.data + begin * bytes, (const char *)x.data + begin * bytes, n * bytes);
+    } else if (out.dtype == TIDE_BF16) {
+        cpu->kernels->narrow((uint16_t *)out.data + begin, (const float *)x.data + begin, n);
+    } else {
+        cpu->kernels->widen((float *)out.data + begin, (const uint16_t *)x.data + begin, n);
+    }
 }
 
 tide_status tide_cpu_cast(tide_ops *ops, tide_array out, tide_array x, size_t n,
                           tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    if (out.dtype == TIDE_INT32 || x.dtype == TIDE_INT32) {
-        return tide_fail(error, TIDE_UNSUPPORTED, "cast: device cpu casts fp32 and bf16 alone");
-    }
-#pragma omp parallel for num_threads(cpu->n_threads) schedule(static)
-    for (size_t i = 0; i < n; i++) {
-        float value = load(x, i);
-        if (out.dtype == TIDE_BF16) {
-            ((uint16_t *)out.data)[i] = tide_fp32_to_bf16(value);
-        } else {
-            ((float *)out.data)[i] = value;
-        }
+    TIDE_TRY(tide_ops_cpu_need_floats("cast", (const tide_array[]){out, x}, 2, error));
+#pragma omp parallel for num_threads(cpu->n_threads) if (n > TIDE_OPS_CPU_SERIAL) schedule(static)
+    for (size_t chunk = 0; chunk < tide_ops_cpu_n_chunks(n); chunk++) {
+        size_t begin = chunk * TIDE_OPS_CPU_CHUNK;
+        cast(cpu, out, x, begin, tide_ops_cpu_chunk_end(chunk, n) - begin);
     }
     return TIDE_OK;
 }

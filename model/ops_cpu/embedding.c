@@ -1,47 +1,112 @@
 /* out (R, C) = table (V, C) at tokens (R); backward: dtable (V, C) = 0, then += dout (R, C) at
- * tokens, rows in order. */
+ * tokens, rows in order.
+ *
+ * Backward goes by blocks of the table, BAND words by CHANNELS channels. Each block is set to 0,
+ * all tokens are looked through, and the rows whose token is of the band are added: in fp32 and in
+ * the order of rows, whatever the number of threads. An fp32 table is the accumulator itself; a
+ * bf16 block is accumulated on the stack, and each of its numbers rounded once. The scratch is
+ * fixed, and the looking through costs R V C / (BAND CHANNELS) comparisons, which is less than the
+ * R C additions as long as V < 16384, and comparisons are cheaper. */
 #include <string.h>
 
-#include "model/ops_cpu/ops_cpu_internal.h"
+#include "model/ops_cpu/pieces.h"
+
+/* A block is 64 KiB in fp32. */
+enum { BAND = 64, CHANNELS = 256 };
+
+/* out[at .. at + C) = table[from .. from + C) */
+static void copy_row(const tide_ops_cpu *cpu, tide_array out, size_t at, tide_array table,
+                     size_t from, size_t C) {
+    float buffer[TIDE_PIECE];
+    size_t n;
+    for (size_t c = 0; c < C; c += n) {
+        n = tide_piece_length(c, C);
+        const float *piece = tide_piece_read(cpu, table, from + c, n, buffer);
+        if (out.dtype == TIDE_FP32) {
+            memcpy((float *)out.data + at + c, piece, n * sizeof(float));
+        } else {
+            cpu->kernels->narrow((uint16_t *)out.data + at + c, piece, n);
+        }
+    }
+}
 
 tide_status tide_cpu_embedding_forward(tide_ops *ops, tide_array out, tide_array table,
                                        const int32_t *tokens, size_t R, size_t C,
                                        tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    TIDE_TRY(tide_ops_cpu_need_fp32("embedding", (const tide_array[]){out, table}, 2, error));
-    float *rows = out.data;
-    const float *vectors = table.data;
-#pragma omp parallel for num_threads(cpu->n_threads) schedule(static)
+    TIDE_TRY(tide_ops_cpu_need_floats("embedding", (const tide_array[]){out, table}, 2, error));
+#pragma omp parallel for num_threads(cpu->n_threads) if (R * C > TIDE_OPS_CPU_SERIAL)              \
+    schedule(static)
     for (size_t r = 0; r < R; r++) { /* out[r][:] */
-        memcpy(rows + r * C, vectors + (size_t)tokens[r] * C, C * sizeof(float));
+        copy_row(cpu, out, r * C, table, (size_t)tokens[r] * C, C);
     }
     return TIDE_OK;
 }
 
-/* Channels of one piece: a cache line's worth, so that no two threads write to the same one. */
-enum { CHANNELS = 64 };
+/* What backward reads. */
+typedef struct rows {
+    tide_array dout;       /* (R, C) */
+    const int32_t *tokens; /* (R) */
+    size_t R, C;           /* tokens, channels */
+} rows;
+
+/* Words v0 .. v1, channels c0 .. c1. */
+typedef struct table_block {
+    size_t v0, v1; /* at most BAND */
+    size_t c0, c1; /* at most CHANNELS */
+} table_block;
+
+/* sums (v1 - v0, c1 - c0), `stride` elements from row to row. */
+static void sum_block(const tide_ops_cpu *cpu, const rows *given, const table_block *block,
+                      float *sums, size_t stride) {
+    float buffer[CHANNELS];
+    size_t n_words = block->v1 - block->v0;
+    size_t n = block->c1 - block->c0;
+    for (size_t v = 0; v < n_words; v++) {
+        memset(sums + v * stride, 0, n * sizeof(float));
+    }
+    for (size_t r = 0; r < given->R; r++) {
+        size_t v = (size_t)given->tokens[r] - block->v0; /* huge where the token is before v0 */
+        if (v < n_words) {
+            const float *row =
+                tide_piece_read(cpu, given->dout, r * given->C + block->c0, n, buffer);
+            cpu->kernels->add(sums + v * stride, row, n);
+        }
+    }
+}
+
+/* dtable[v0 .. v1)[c0 .. c1) */
+static void write_block(const tide_ops_cpu *cpu, tide_array dtable, const rows *given,
+                        const table_block *block) {
+    size_t at = block->v0 * given->C + block->c0;
+    if (dtable.dtype == TIDE_FP32) {
+        sum_block(cpu, given, block, (float *)dtable.data + at, given->C);
+        return;
+    }
+    float sums[BAND * CHANNELS];
+    sum_block(cpu, given, block, sums, CHANNELS);
+    for (size_t v = 0; v < block->v1 - block->v0; v++) {
+        cpu->kernels->narrow((uint16_t *)dtable.data + at + v * given->C, sums + v * CHANNELS,
+                             block->c1 - block->c0);
+    }
+}
 
 tide_status tide_cpu_embedding_backward(tide_ops *ops, tide_array dtable, tide_array dout,
                                         const int32_t *tokens, size_t R, size_t C, size_t V,
                                         tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    TIDE_TRY(tide_ops_cpu_need_fp32("embedding", (const tide_array[]){dtable, dout}, 2, error));
-    TIDE_TRY(tide_cpu_fill(ops, dtable, 0, V * C, error));
-    float *gradients = dtable.data;
-    const float *rows = dout.data;
-    size_t n_pieces = (C + CHANNELS - 1) / CHANNELS;
-    /* Pieces are of channels: rows with the same token are then added in the order of rows. */
-#pragma omp parallel for num_threads(cpu->n_threads) schedule(static)
-    for (size_t piece = 0; piece < n_pieces; piece++) { /* dtable[:][c0 .. c1) */
-        size_t c0 = piece * CHANNELS;
-        size_t c1 = c0 + CHANNELS < C ? c0 + CHANNELS : C;
-        for (size_t r = 0; r < R; r++) {
-            float *gradient = gradients + (size_t)tokens[r] * C;
-            const float *row = rows + r * C;
-            for (size_t c = c0; c < c1; c++) {
-                gradient[c] += row[c];
-            }
-        }
+    TIDE_TRY(tide_ops_cpu_need_floats("embedding", (const tide_array[]){dtable, dout}, 2, error));
+    const rows given = {dout, tokens, R, C};
+    size_t n_across = (C + CHANNELS - 1) / CHANNELS;
+    size_t n_blocks = (V + BAND - 1) / BAND * n_across;
+#pragma omp parallel for num_threads(cpu->n_threads) if (V * C > TIDE_OPS_CPU_SERIAL)              \
+    schedule(dynamic)
+    for (size_t i = 0; i < n_blocks; i++) {
+        size_t v0 = i / n_across * BAND;
+        size_t c0 = i % n_across * CHANNELS;
+        const table_block block = {v0, v0 + BAND < V ? v0 + BAND : V, c0,
+                                   c0 + CHANNELS < C ? c0 + CHANNELS : C};
+        write_block(cpu, dtable, &given, &block);
     }
     return TIDE_OK;
 }

@@ -1,15 +1,27 @@
-/* out (n) = value. */
+/* out (n) = value, rounded once to its type. */
 #include "model/ops_cpu/ops_cpu_internal.h"
 
 tide_status tide_cpu_fill(tide_ops *ops, tide_array out, double value, size_t n,
                           tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    TIDE_TRY(tide_ops_cpu_need_fp32("fill", &out, 1, error));
-    float *values = out.data;
-    float narrow = (float)value;
-#pragma omp parallel for simd num_threads(cpu->n_threads) schedule(static)
-    for (size_t i = 0; i < n; i++) {
-        values[i] = narrow;
+    TIDE_TRY(tide_ops_cpu_need_floats("fill", &out, 1, error));
+    float wide = (float)value;
+    uint16_t narrow = tide_fp32_to_bf16(wide);
+#pragma omp parallel for num_threads(cpu->n_threads) if (n > TIDE_OPS_CPU_SERIAL) schedule(static)
+    for (size_t chunk = 0; chunk < tide_ops_cpu_n_chunks(n); chunk++) {
+        size_t begin = chunk * TIDE_OPS_CPU_CHUNK;
+        size_t end = tide_ops_cpu_chunk_end(chunk, n);
+        if (out.dtype == TIDE_FP32) {
+#pragma omp simd
+            for (size_t i = begin; i < end; i++) {
+                ((float *)out.data)[i] = wide;
+            }
+        } else {
+#pragma omp simd
+            for (size_t i = begin; i < end; i++) {
+                ((uint16_t *)out.data)[i] = narrow;
+            }
+        }
     }
     return TIDE_OK;
 }

@@ -3,11 +3,17 @@
  * z = F^-1(F(-3) + u (F(3) - F(-3))) with F the normal distribution and u = (word + 1/2) / 2^32 of
  * Philox: one number per element, and the tails can be neither missed nor exceeded. F^-1 by
  * Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied Statistics
- * 37 (1988), routine PPND16: relative error about 1e-16. */
+ * 37 (1988), routine PPND16: relative error about 1e-16.
+ *
+ * A bf16 number is the rounding of the fp32 number of the same element: the weights of a run in
+ * bf16 are those of the run in fp32, rounded. */
 #include <math.h>
 
 #include "model/ops_cpu/ops_cpu_internal.h"
 #include "model/philox.h"
+
+/* Elements that are not worth a thread's wake-up; one takes some 30 ns. */
+enum { FEW = 1 << 10 };
 
 static const double BELOW = 1.3498980316300946e-3; /* F(-3) */
 
@@ -70,14 +76,18 @@ static double truncated_normal(uint32_t word) {
 tide_status tide_cpu_fill_normal(tide_ops *ops, tide_array out, double sigma, tide_random random,
                                  size_t n, tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    TIDE_TRY(tide_ops_cpu_need_fp32("fill_normal", &out, 1, error));
-    float *values = out.data;
+    TIDE_TRY(tide_ops_cpu_need_floats("fill_normal", &out, 1, error));
     size_t n_blocks = (n + 3) / 4;
-#pragma omp parallel for num_threads(cpu->n_threads) schedule(static)
+#pragma omp parallel for num_threads(cpu->n_threads) if (n > FEW) schedule(static)
     for (size_t block = 0; block < n_blocks; block++) { /* out[4 block .. 4 block + 4) */
         tide_philox_block numbers = tide_philox_elements(random.seed, random.stream, block);
-        for (size_t i = 0; i < 4 && 4 * block + i < n; i++) {
-            values[4 * block + i] = (float)(sigma * truncated_normal(numbers.words[i]));
+        for (size_t i = 4 * block; i < 4 * block + 4 && i < n; i++) {
+            float value = (float)(sigma * truncated_normal(numbers.words[i % 4]));
+            if (out.dtype == TIDE_FP32) {
+                ((float *)out.data)[i] = value;
+            } else {
+                ((uint16_t *)out.data)[i] = tide_fp32_to_bf16(value);
+            }
         }
     }
     return TIDE_OK;

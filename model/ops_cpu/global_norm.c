@@ -2,39 +2,53 @@
  * TIDE_NORM_CHUNK elements of each gradient, added up in their order. */
 #include <math.h>
 
-#include "model/ops_cpu/ops_cpu_internal.h"
+#include "model/ops_cpu/pieces.h"
 
-static float sum_of_squares(const float *x, size_t n) {
+/* Of x[begin .. end). */
+static float sum_of_squares(const tide_ops_cpu *cpu, tide_array x, size_t begin, size_t end) {
+    float buffer[TIDE_PIECE];
     double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < n; i++) {
-        sum += (double)x[i] * (double)x[i];
+    size_t n;
+    for (size_t at = begin; at < end; at += n) {
+        n = tide_piece_length(at, end);
+        sum += cpu->kernels->sum_of_squares(tide_piece_read(cpu, x, at, n, buffer), n);
     }
     return (float)sum;
+}
+
+static size_t n_partials(const tide_parameter_arrays *parameter) {
+    return (parameter->n_elements + TIDE_NORM_CHUNK - 1) / TIDE_NORM_CHUNK;
+}
+
+/* One thread's share of all partial sums. */
+static void make_partials(const tide_ops_cpu *cpu, const tide_parameter_arrays *parameters,
+                          size_t n_parameters, float *scratch) {
+    for (size_t p = 0; p < n_parameters; p++) {
+        const tide_parameter_arrays *parameter = &parameters[p];
+        size_t n = parameter->n_elements;
+#pragma omp for schedule(static) nowait
+        for (size_t i = 0; i < n_partials(parameter); i++) { /* scratch[i] */
+            size_t begin = i * TIDE_NORM_CHUNK;
+            size_t end = n - begin < TIDE_NORM_CHUNK ? n : begin + TIDE_NORM_CHUNK;
+            scratch[i] = sum_of_squares(cpu, parameter->gradient, begin, end);
+        }
+        scratch += n_partials(parameter);
+    }
 }
 
 tide_status tide_cpu_global_norm(tide_ops *ops, const tide_parameter_arrays *parameters,
                                  size_t n_parameters, float *scratch, float *norm,
                                  tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    size_t n_partials = 0;
+    size_t n_elements = 0;
     for (size_t p = 0; p < n_parameters; p++) {
-        const tide_parameter_arrays *parameter = &parameters[p];
-        TIDE_TRY(tide_ops_cpu_need_fp32("global_norm", &parameter->gradient, 1, error));
-        size_t n_chunks = (parameter->n_elements + TIDE_NORM_CHUNK - 1) / TIDE_NORM_CHUNK;
-        const float *gradient = parameter->gradient.data;
-        float *partials = scratch + n_partials;
-#pragma omp parallel for num_threads(cpu->n_threads) schedule(static)
-        for (size_t chunk = 0; chunk < n_chunks; chunk++) { /* gradient[begin ..) */
-            size_t begin = chunk * TIDE_NORM_CHUNK;
-            size_t left = parameter->n_elements - begin;
-            partials[chunk] =
-                sum_of_squares(gradient + begin, left < TIDE_NORM_CHUNK ? left : TIDE_NORM_CHUNK);
-        }
-        n_partials += n_chunks;
+        TIDE_TRY(tide_ops_cpu_need_floats("global_norm", &parameters[p].gradient, 1, error));
+        n_elements += parameters[p].n_elements;
     }
+#pragma omp parallel num_threads(cpu->n_threads) if (n_elements > TIDE_OPS_CPU_SERIAL)
+    make_partials(cpu, parameters, n_parameters, scratch);
     double sum = 0;
-    for (size_t i = 0; i < n_partials; i++) {
+    for (size_t i = 0; i < tide_ops_norm_scratch_elements(parameters, n_parameters); i++) {
         sum += (double)scratch[i];
     }
     *norm = (float)sqrt(sum);

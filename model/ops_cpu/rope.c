@@ -1,27 +1,56 @@
 /* x (B, T, H, D) in place: the pair (x[2i], x[2i + 1]) is rotated by the angle t theta^(-2i / D)
  * whose cosine and sine stand in table (2, T, D / 2); inverse: by the negative angle. */
-#include "model/ops_cpu/ops_cpu_internal.h"
+#include "model/ops_cpu/pieces.h"
+
+/* The angles of one token. */
+typedef struct token_angles {
+    const float *cosines, *sines; /* (D / 2) */
+    float sign;                   /* -1: the other way round */
+} token_angles;
+
+/* x[at .. at + n_heads D): as many whole heads as a piece holds. */
+static void rotate_heads(const tide_ops_cpu *cpu, tide_array x, size_t at, size_t n_heads, size_t D,
+                         const token_angles *angles) {
+    float buffer[TIDE_PIECE];
+    size_t most = TIDE_PIECE / D;
+    for (size_t h = 0; h < n_heads; h += most) {
+        size_t n = n_heads - h < most ? n_heads - h : most;
+        float *pairs = tide_piece_update(cpu, x, at + h * D, n * D, buffer);
+        cpu->kernels->rope(pairs, angles->cosines, angles->sines, angles->sign, D / 2, n);
+        tide_piece_store(cpu, x, at + h * D, n * D, pairs);
+    }
+}
+
+/* x[at .. at + D): a head that may be longer than a piece. */
+static void rotate_long_head(const tide_ops_cpu *cpu, tide_array x, size_t at, size_t D,
+                             const token_angles *angles) {
+    float buffer[TIDE_PIECE];
+    size_t n;
+    for (size_t d = 0; d < D; d += n) {
+        n = tide_piece_length(d, D);
+        float *pairs = tide_piece_update(cpu, x, at + d, n, buffer);
+        cpu->kernels->rope(pairs, angles->cosines + d / 2, angles->sines + d / 2, angles->sign,
+                           n / 2, 1);
+        tide_piece_store(cpu, x, at + d, n, pairs);
+    }
+}
 
 tide_status tide_cpu_rope(tide_ops *ops, tide_array x, const float *table, size_t B, size_t T,
                           size_t H, size_t D, bool inverse, tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    TIDE_TRY(tide_ops_cpu_need_fp32("rope", &x, 1, error));
-    size_t n_pairs = D / 2;
-    float sign = inverse ? -1.0F : 1.0F;
-#pragma omp parallel for num_threads(cpu->n_threads) schedule(static)
+    TIDE_TRY(tide_ops_cpu_need_floats("rope", &x, 1, error));
+#pragma omp parallel for num_threads(cpu->n_threads) if (B * T * H * D > TIDE_OPS_CPU_SERIAL)      \
+    schedule(static)
     for (size_t row = 0; row < B * T; row++) { /* x[b][t][:][:] */
         size_t t = row % T;
-        const float *cosines = table + t * n_pairs;
-        const float *sines = table + (T + t) * n_pairs;
+        const token_angles angles = {table + t * (D / 2), table + (T + t) * (D / 2),
+                                     inverse ? -1.0F : 1.0F};
+        if (D <= TIDE_PIECE) {
+            rotate_heads(cpu, x, row * H * D, H, D, &angles);
+            continue;
+        }
         for (size_t h = 0; h < H; h++) {
-            float *pairs = (float *)x.data + (row * H + h) * D;
-            for (size_t i = 0; i < n_pairs; i++) {
-                float even = pairs[2 * i];
-                float odd = pairs[2 * i + 1];
-                float sine = sign * sines[i];
-                pairs[2 * i] = cosines[i] * even - sine * odd;
-                pairs[2 * i + 1] = sine * even + cosines[i] * odd;
-            }
+            rotate_long_head(cpu, x, (row * H + h) * D, D, &angles);
         }
     }
     return TIDE_OK;

@@ -1,48 +1,68 @@
 /* out (n) = silu(gate (n)) * up (n), silu(x) = x s(x), s(x) = 1 / (1 + exp(-x)).
  *
  * Backward: dup = dout * silu(gate); dgate = dout * up * s (1 + gate (1 - s)). */
-#include "model/ops_cpu/ops_cpu_internal.h"
+#include "model/ops_cpu/pieces.h"
+
+/* Elements [begin, end). */
+static void forward(const tide_ops_cpu *cpu, tide_array out, tide_array gate, tide_array up,
+                    size_t begin, size_t end) {
+    float buffers[3][TIDE_PIECE];
+    size_t n;
+    for (size_t at = begin; at < end; at += n) {
+        n = tide_piece_length(at, end);
+        float *product = tide_piece_write(out, at, buffers[0]);
+        const float *g = tide_piece_read(cpu, gate, at, n, buffers[1]);
+        const float *u = tide_piece_read(cpu, up, at, n, buffers[2]);
+        cpu->kernels->swiglu_forward(product, g, u, n);
+        tide_piece_store(cpu, out, at, n, product);
+    }
+}
 
 tide_status tide_cpu_swiglu_forward(tide_ops *ops, tide_array out, tide_array gate, tide_array up,
                                     size_t n, tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    TIDE_TRY(tide_ops_cpu_need_fp32("swiglu", (const tide_array[]){out, gate, up}, 3, error));
-    float *product = out.data;
-    const float *g = gate.data;
-    const float *u = up.data;
-#pragma omp parallel for num_threads(cpu->n_threads) schedule(static)
+    TIDE_TRY(tide_ops_cpu_need_floats("swiglu", (const tide_array[]){out, gate, up}, 3, error));
+#pragma omp parallel for num_threads(cpu->n_threads) if (n > TIDE_OPS_CPU_SERIAL) schedule(static)
     for (size_t chunk = 0; chunk < tide_ops_cpu_n_chunks(n); chunk++) {
-        size_t end = tide_ops_cpu_chunk_end(chunk, n);
-#pragma omp simd
-        for (size_t i = chunk * TIDE_OPS_CPU_CHUNK; i < end; i++) {
-            product[i] = g[i] / (1 + tide_exp(-g[i])) * u[i];
-        }
+        forward(cpu, out, gate, up, chunk * TIDE_OPS_CPU_CHUNK, tide_ops_cpu_chunk_end(chunk, n));
     }
     return TIDE_OK;
+}
+
+/* What backward reads and writes. */
+typedef struct backward_arrays {
+    tide_array dgate, dup;     /* written */
+    tide_array dout, gate, up; /* read */
+} backward_arrays;
+
+/* Elements [begin, end). */
+static void backward(const tide_ops_cpu *cpu, const backward_arrays *arrays, size_t begin,
+                     size_t end) {
+    float buffers[5][TIDE_PIECE];
+    size_t n;
+    for (size_t at = begin; at < end; at += n) {
+        n = tide_piece_length(at, end);
+        float *dgate = tide_piece_write(arrays->dgate, at, buffers[0]);
+        float *dup = tide_piece_write(arrays->dup, at, buffers[1]);
+        const float *dout = tide_piece_read(cpu, arrays->dout, at, n, buffers[2]);
+        const float *gate = tide_piece_read(cpu, arrays->gate, at, n, buffers[3]);
+        const float *up = tide_piece_read(cpu, arrays->up, at, n, buffers[4]);
+        cpu->kernels->swiglu_backward(dgate, dup, dout, gate, up, n);
+        tide_piece_store(cpu, arrays->dgate, at, n, dgate);
+        tide_piece_store(cpu, arrays->dup, at, n, dup);
+    }
 }
 
 tide_status tide_cpu_swiglu_backward(tide_ops *ops, tide_array dgate, tide_array dup,
                                      tide_array dout, tide_array gate, tide_array up, size_t n,
                                      tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    TIDE_TRY(tide_ops_cpu_need_fp32("swiglu", (const tide_array[]){dgate, dup, dout, gate, up}, 5,
-                                    error));
-    float *dg = dgate.data;
-    float *du = dup.data;
-    const float *d = dout.data;
-    const float *g = gate.data;
-    const float *u = up.data;
-#pragma omp parallel for num_threads(cpu->n_threads) schedule(static)
+    const backward_arrays arrays = {dgate, dup, dout, gate, up};
+    TIDE_TRY(tide_ops_cpu_need_floats("swiglu", (const tide_array[]){dgate, dup, dout, gate, up}, 5,
+                                      error));
+#pragma omp parallel for num_threads(cpu->n_threads) if (n > TIDE_OPS_CPU_SERIAL) schedule(static)
     for (size_t chunk = 0; chunk < tide_ops_cpu_n_chunks(n); chunk++) {
-        size_t end = tide_ops_cpu_chunk_end(chunk, n);
-#pragma omp simd
-        for (size_t i = chunk * TIDE_OPS_CPU_CHUNK; i < end; i++) {
-            float e = tide_exp(-g[i]);
-            float s = 1 / (1 + e);
-            float gradient = d[i];
-            du[i] = gradient * (g[i] * s);
-            dg[i] = gradient * u[i] * s * (1 + g[i] * (e * s)); /* e s = 1 - s, uncancelled */
-        }
+        backward(cpu, &arrays, chunk * TIDE_OPS_CPU_CHUNK, tide_ops_cpu_chunk_end(chunk, n));
     }
     return TIDE_OK;
 }
