@@ -122,29 +122,21 @@ static void other_libraries(void **state) {
 
 static void other_precisions_are_refused(void **state) {
     ops_fixture *fixture = *state;
-    static const struct {
-        tide_precision precision;
-        const char *says;
-    } CASES[] = {{TIDE_PRECISION_TF32, "tensor cores"},
-                 {TIDE_PRECISION_BF16_MIXED, "bf16-mixed"},
-                 {TIDE_PRECISION_BF16_TRUE, "bf16-true"}};
-    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
-        tide_ops *ops = NULL;
-        tide_error error = {""};
-        assert_int_equal(tide_ops_open(tide_hostmem_default(), fixture->device, CASES[i].precision,
-                                       &ops, &error),
-                         TIDE_UNSUPPORTED);
-        assert_null(ops);
-        assert_non_null(strstr(error.message, CASES[i].says));
-        assert_non_null(strstr(error.message, "--device virtual"));
-        assert_null(strchr(error.message, '\n'));
-    }
+    tide_ops *ops = NULL;
+    tide_error error = {""};
+    assert_int_equal(
+        tide_ops_open(tide_hostmem_default(), fixture->device, TIDE_PRECISION_TF32, &ops, &error),
+        TIDE_UNSUPPORTED);
+    assert_null(ops);
+    assert_non_null(strstr(error.message, "tf32"));
+    assert_non_null(strstr(error.message, "--device virtual"));
+    assert_null(strchr(error.message, '\n'));
 }
 
 static void other_types_are_refused(void **state) {
     tide_ops *ops = fixture_ops(state);
     tide_error error = {""};
-    tide_matmul call = {.a = {NULL, TIDE_BF16}};
+    tide_matmul call = {.a = {NULL, TIDE_INT32}, .m = 1, .n = 1, .k = 1};
     assert_int_equal(ops->table->matmul(ops, &call, &error), TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "matmul"));
 }
