@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "common/bytes.h"
-#include "model/ops_cpu/blas.h"
+#include "model/ops_cpu/kernels.h"
 
 enum { DETAIL_BYTES = 512 };
 
@@ -60,7 +60,11 @@ static void describe_cpu(part *ret_part) {
     uint64_t free_bytes = 0;
     uint64_t total_bytes = 0;
     *ret_part = (part){.name = "cpu", .is_here = true};
+    const tide_cpu_kernels *kernels = NULL;
     tide_status status = tide_device_open("cpu", NULL, &device, &error);
+    if (status == TIDE_OK) {
+        status = tide_cpu_kernels_choose(&kernels, &error);
+    }
     if (status == TIDE_OK) {
         status = tide_device_memory_info(device, &free_bytes, &total_bytes, &error);
     }
@@ -75,26 +79,11 @@ static void describe_cpu(part *ret_part) {
     char unused[TIDE_BYTES_TEXT];
     tide_host_get_info(&host);
     snprintf(ret_part->detail, DETAIL_BYTES,
-             "%.128s, %" PRId64 " core%s, %s of memory, %s free; computes fp32",
+             "%.128s, %" PRId64 " core%s, %s of memory, %s free; computes fp32 and bf16 "
+             "with %s kernels",
              host.cpu[0] != '\0' ? host.cpu : "unknown processor", host.n_cpus,
              host.n_cpus == 1 ? "" : "s", tide_bytes_format(host.total_bytes, total),
-             tide_bytes_format((int64_t)free_bytes, unused));
-}
-
-static void describe_blas(part *ret_part) {
-    tide_blas blas = {NULL, ""};
-    tide_error error = {""};
-    *ret_part = (part){.name = "BLAS", .is_here = true};
-    tide_status status = tide_blas_open(&blas, &error);
-    if (status == TIDE_OK && blas.sgemm != NULL) {
-        snprintf(ret_part->detail, DETAIL_BYTES, "%s, for the cpu device", blas.name);
-        return;
-    }
-    ret_part->is_here = false;
-    snprintf(ret_part->detail, DETAIL_BYTES,
-             "%.300s%sthe cpu device computes in plain C, slowly: install the package "
-             "libopenblas0-openmp",
-             error.message, error.message[0] != '\0' ? "; " : "");
+             tide_bytes_format((int64_t)free_bytes, unused), kernels->name);
 }
 
 static void describe_stacks(part *ret_part) {
@@ -124,7 +113,7 @@ static void describe_symbols(part *ret_part) {
                  : "function names only: build with GCC, whose libbacktrace tells file and line");
 }
 
-enum { N_PARTS = 6 };
+enum { N_PARTS = 5 };
 
 static void describe_parts(part parts[N_PARTS]) {
     describe_cuda(&parts[0]);
@@ -133,9 +122,8 @@ static void describe_parts(part parts[N_PARTS]) {
                       .is_here = true,
                       .detail = "addresses only: any capacity or a card's, every precision; "
                                 "computes nothing"};
-    describe_blas(&parts[3]);
-    describe_stacks(&parts[4]);
-    describe_symbols(&parts[5]);
+    describe_stacks(&parts[3]);
+    describe_symbols(&parts[4]);
 }
 
 static void add_parts(tide_report *report) {

@@ -1,4 +1,4 @@
-# Libraries. libunwind and OpenBLAS are opened at run time and are not needed here.
+# Libraries. libunwind is opened at run time and is not needed here.
 
 find_package(ZLIB REQUIRED)
 find_package(Threads REQUIRED)

@@ -127,7 +127,7 @@ typedef struct tide_random {
 
 typedef struct tide_ops_table {
     void (*close)(tide_ops *ops);
-    /* A line about what computes: "OpenBLAS 0.3.21, 2 threads". Valid until close. */
+    /* A line about what computes: "AVX-512 kernels, 2 threads". Valid until close. */
     const char *(*describe)(const tide_ops *ops);
 
     /* out (R, C) = table (V, C) at tokens (R). */

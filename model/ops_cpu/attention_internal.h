@@ -98,7 +98,7 @@ void tide_attention_multiply_heads(const tide_attention_head *head,
 
 /* Every product of attention, on the calling thread. */
 static inline void tide_attention_gemm(const tide_ops_cpu *cpu, const tide_gemm *gemm) {
-    tide_blas_gemm(&cpu->blas, gemm);
+    tide_gemm_block(cpu->gemm, gemm);
 }
 
 #endif

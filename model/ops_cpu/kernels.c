@@ -38,14 +38,23 @@ static bool is_named(const tide_cpu_kernels *kernels, const char *asked) {
     return *asked == '\0';
 }
 
-const tide_cpu_kernels *tide_cpu_kernels_choose(void) {
+tide_status tide_cpu_kernels_choose(const tide_cpu_kernels **ret_kernels, tide_error *error) {
     const tide_cpu_kernels *const *available = tide_cpu_kernels_available();
+    const tide_cpu_kernels *best = available[0];
     const char *asked = getenv("TIDEMARK_CPU_KERNELS");
     if (asked == NULL || asked[0] == '\0') {
-        return available[0];
+        *ret_kernels = best;
+        return TIDE_OK;
     }
     while (*available != NULL && !is_named(*available, asked)) {
         available++;
     }
-    return *available;
+    if (*available == NULL) {
+        return tide_fail(error, TIDE_DEVICE_ABSENT,
+                         "TIDEMARK_CPU_KERNELS names %s, which this machine does not have: unset "
+                         "it for %s",
+                         asked, best->name);
+    }
+    *ret_kernels = *available;
+    return TIDE_OK;
 }

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/status.h"
+
 /* What one run of RMSNorm's backward reads and writes; all of n elements. */
 typedef struct tide_rmsnorm_run {
     float *dx;           /* written, or added to */
@@ -90,7 +92,8 @@ typedef struct tide_cpu_kernels {
 const tide_cpu_kernels *const *tide_cpu_kernels_available(void);
 
 /* The best, or the one that the environment variable TIDEMARK_CPU_KERNELS names ("avx512", "avx2",
- * "generic"), for comparisons. NULL: this machine does not have what it names. */
-const tide_cpu_kernels *tide_cpu_kernels_choose(void);
+ * "generic"), for comparisons. TIDE_DEVICE_ABSENT: this machine does not have what it names. */
+TIDE_NODISCARD tide_status tide_cpu_kernels_choose(const tide_cpu_kernels **ret_kernels,
+                                                   tide_error *error);
 
 #endif

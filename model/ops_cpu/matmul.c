@@ -10,6 +10,7 @@
 
 /* Panels that one thread takes at a time. */
 enum {
+    SMALL = 1 << 18,      /* products of a call that is not worth waking another thread for */
     PACK_BYTES = 1 << 15, /* of packed elements, so that no two threads are in the same page long */
     TILES_A = 8,          /* panels of a: with those of b 50 microseconds of work */
     TILES_B = 8
@@ -170,7 +171,7 @@ tide_status tide_cpu_matmul(tide_ops *ops, const tide_matmul *call, tide_error *
     };
     size_t i_step = block_length(call->m, TIDE_OPS_CPU_GEMM_M);
     size_t j_step = block_length(call->n, TIDE_OPS_CPU_GEMM_N);
-#pragma omp parallel num_threads(cpu->n_threads)
+#pragma omp parallel num_threads(cpu->n_threads) if (call->m * call->n > SMALL / call->k)
     {
         product block = whole;
         for (size_t j = 0; j < call->n; j += j_step) {

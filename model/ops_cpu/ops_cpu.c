@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <stdlib.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -113,29 +112,21 @@ static int available_threads(void) {
 tide_status tide_ops_cpu_open(const tide_hostmem *mem, tide_device *device,
                               tide_precision precision, tide_ops **ret_ops, tide_error *error) {
     TIDE_TRY(check_precision(precision, error));
-    const tide_cpu_kernels *kernels = tide_cpu_kernels_choose();
-    if (kernels == NULL) {
-        return tide_fail(
-            error, TIDE_DEVICE_ABSENT,
-            "TIDEMARK_CPU_KERNELS names %s, which this machine does not have: unset it",
-            getenv("TIDEMARK_CPU_KERNELS"));
-    }
-    tide_blas blas;
-    TIDE_TRY(tide_blas_open(&blas, error));
+    const tide_cpu_kernels *kernels = NULL;
+    TIDE_TRY(tide_cpu_kernels_choose(&kernels, error));
     tide_ops_cpu *cpu = tide_hostmem_zeroed(mem, 1, sizeof(*cpu));
     if (cpu == NULL) {
         goto fail_memory;
     }
     cpu->ops = (tide_ops){.table = &CPU_TABLE, .mem = mem, .device = device, .stream = 0};
-    cpu->blas = blas;
     cpu->kernels = kernels;
     cpu->gemm = kernels->gemm;
     if (!alloc_scratch(cpu, precision)) {
         goto fail_memory;
     }
     cpu->n_threads = available_threads();
-    (void)snprintf(cpu->description, sizeof(cpu->description), "%s, %d thread%s", blas.name,
-                   cpu->n_threads, cpu->n_threads == 1 ? "" : "s");
+    (void)snprintf(cpu->description, sizeof(cpu->description), "%s kernels, %d thread%s",
+                   kernels->name, cpu->n_threads, cpu->n_threads == 1 ? "" : "s");
     *ret_ops = &cpu->ops;
     return TIDE_OK;
 

@@ -15,13 +15,11 @@
 
 #include "common/hostmem.h"
 #include "model/ops.h"
-#include "model/ops_cpu/blas.h"
 #include "model/ops_cpu/gemm.h"
 #include "model/ops_cpu/kernels.h"
 
 typedef struct tide_ops_cpu {
     tide_ops ops;                    /* first member */
-    tide_blas blas;                  /* where matrix products are computed */
     const tide_cpu_kernels *kernels; /* static; the inner loops for this machine */
     const tide_gemm_kernels *gemm;   /* static; matmul's and attention's */
     float *scratch;                  /* owned; the three below, in matmul alone */
@@ -29,7 +27,7 @@ typedef struct tide_ops_cpu {
     float *packed_b;                 /* panels of TIDE_OPS_CPU_GEMM_N columns by TIDE_GEMM_K */
     float *sums;                     /* (TIDE_OPS_CPU_GEMM_M, TIDE_OPS_CPU_GEMM_N) */
     int n_threads;                   /* of every parallel loop, at least 1 */
-    char description[160];           /* "OpenBLAS 0.3.21, 2 threads" */
+    char description[160];           /* "AVX-512 kernels, 2 threads" */
 } tide_ops_cpu;
 
 /* Rows and columns of a block of matmul's out: large, since each block copies its rows of a and its

@@ -1,31 +1,71 @@
-/* test_ops_matmul.c - matrix products of every kind and odd shape, on OpenBLAS and in plain C. */
+/* test_ops_matmul.c - matrix products of every kind and odd shape, storage type and instruction
+ * set. */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #include "ops_support.h"
 
-#include <math.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/ops_cpu/ops_cpu_internal.h"
+
 static const size_t SIZES[][3] = {{1, 1, 1},     {1, 33, 7},    {31, 1, 257},    {33, 31, 1},
                                   {257, 33, 31}, {31, 257, 33}, {300, 520, 129}, {16, 1000, 64}};
 
-static double element(const float *x, size_t row, size_t column, size_t n_columns) {
-    return (double)x[row * n_columns + column];
+/* A matrix as both types hold it. */
+typedef struct matrix {
+    tide_array array;  /* of the type asked for */
+    float *values;     /* owned; exactly what the array holds */
+    uint16_t *bf16;    /* owned; what a bf16 array points to */
+    size_t n_elements; /* of each */
+} matrix;
+
+static matrix make_matrix(size_t n_elements, uint64_t seed, tide_dtype dtype) {
+    matrix x = {{NULL, dtype}, random_floats(n_elements, seed, 1), NULL, n_elements};
+    x.array.data = x.values;
+    if (dtype == TIDE_BF16) {
+        x.bf16 = calloc(n_elements, sizeof(*x.bf16));
+        assert_non_null(x.bf16);
+        x.array.data = x.bf16;
+        for (size_t i = 0; i < n_elements; i++) {
+            x.bf16[i] = tide_fp32_to_bf16(x.values[i]);
+            x.values[i] = tide_bf16_to_fp32(x.bf16[i]);
+        }
+    }
+    return x;
+}
+
+/* After an operator has written to the array. */
+static const float *read_matrix(matrix *x) {
+    for (size_t i = 0; x->bf16 != NULL && i < x->n_elements; i++) {
+        x->values[i] = tide_bf16_to_fp32(x->bf16[i]);
+    }
+    return x->values;
+}
+
+static void free_matrix(matrix *x) {
+    free(x->bf16);
+    free(x->values);
+}
+
+static double element(const matrix *x, size_t row, size_t column, size_t n_columns) {
+    return (double)x->values[row * n_columns + column];
 }
 
 /* want (m, n) = before + op(a) op(b) */
-static double *reference(const tide_matmul *call, const float *before) {
+static double *reference(const tide_matmul *call, const matrix *a, const matrix *b,
+                         const float *before) {
     double *want = widen(before, call->m * call->n);
     for (size_t i = 0; i < call->m; i++) {
         for (size_t j = 0; j < call->n; j++) {
             double sum = 0;
             for (size_t l = 0; l < call->k; l++) {
-                double a = call->kind == TIDE_MATMUL_TN ? element(call->a.data, l, i, call->m)
-                                                        : element(call->a.data, i, l, call->k);
-                double b = call->kind == TIDE_MATMUL_NT ? element(call->b.data, j, l, call->k)
-                                                        : element(call->b.data, l, j, call->n);
-                sum += a * b;
+                double left = call->kind == TIDE_MATMUL_TN ? element(a, l, i, call->m)
+                                                           : element(a, i, l, call->k);
+                double right = call->kind == TIDE_MATMUL_NT ? element(b, j, l, call->k)
+                                                            : element(b, l, j, call->n);
+                sum += left * right;
             }
             want[i * call->n + j] = sum + (call->accumulate ? want[i * call->n + j] : 0);
         }
@@ -33,94 +73,120 @@ static double *reference(const tide_matmul *call, const float *before) {
     return want;
 }
 
-static void check(tide_ops *ops, tide_matmul_kind kind, const size_t size[3], bool accumulate) {
+/* What the model multiplies: fp32, bf16 with fp32 or bf16 results. */
+static const tide_dtype TYPES[][3] = {{TIDE_FP32, TIDE_FP32, TIDE_FP32},
+                                      {TIDE_FP32, TIDE_BF16, TIDE_BF16},
+                                      {TIDE_BF16, TIDE_BF16, TIDE_BF16},
+                                      {TIDE_BF16, TIDE_FP32, TIDE_BF16}};
+enum { N_TYPES = sizeof(TYPES) / sizeof(TYPES[0]) };
+
+/* Rounding to bf16 once: each element by at most 2^-8 of its size. */
+static const double BF16_ROUNDOFF = 1.0 / 256;
+
+static void check(tide_ops *ops, tide_matmul_kind kind, const size_t size[3],
+                  const tide_dtype types[3], bool accumulate) {
     size_t m = size[0];
     size_t n = size[1];
     size_t k = size[2];
-    float *a = random_floats(m * k, 1, 1);
-    float *b = random_floats(k * n, 2, 1);
-    float *out = random_floats(m * n, 3, 1);
-    if (!accumulate) {
-        out[0] = NAN; /* what was there must not be read */
+    matrix out = make_matrix(m * n, 3, types[0]);
+    matrix a = make_matrix(m * k, 1, types[1]);
+    matrix b = make_matrix(k * n, 2, types[2]);
+    tide_matmul call = {kind, out.array, a.array, b.array, m, n, k, accumulate};
+    double *want = reference(&call, &a, &b, out.values);
+    if (!accumulate) { /* what was there must not be read */
+        memset(out.array.data, 0xFF, m * n * tide_dtype_bytes(types[0]));
     }
-    tide_matmul call = {kind, fp32(out), fp32(a), fp32(b), m, n, k, accumulate};
-    double *want = reference(&call, out);
     assert_int_equal(ops->table->matmul(ops, &call, NULL), TIDE_OK);
-    char what[80];
-    (void)snprintf(what, sizeof(what), "matmul kind %d (%zu, %zu, %zu)%s", (int)kind, m, n, k,
-                   accumulate ? " accumulate" : "");
+    char what[120];
+    (void)snprintf(what, sizeof(what), "%s: matmul kind %d (%zu, %zu, %zu) types %d %d %d%s",
+                   ops->table->describe(ops), (int)kind, m, n, k, (int)types[0], (int)types[1],
+                   (int)types[2], accumulate ? " accumulate" : "");
     /* k products, and one rounding of the product and of the accumulated value each. */
-    assert_close(what, out, want, m * n, sum_tolerance(k, 2));
+    assert_close(what, read_matrix(&out), want, m * n,
+                 sum_tolerance(k, 2) + (types[0] == TIDE_BF16 ? BF16_ROUNDOFF : 0));
     free(want);
-    free(out);
-    free(b);
-    free(a);
+    free_matrix(&b);
+    free_matrix(&a);
+    free_matrix(&out);
 }
 
 static void check_all(tide_ops *ops) {
     for (size_t i = 0; i < sizeof(SIZES) / sizeof(SIZES[0]); i++) {
         for (int kind = 0; kind < 3; kind++) {
-            check(ops, (tide_matmul_kind)kind, SIZES[i], false);
-            check(ops, (tide_matmul_kind)kind, SIZES[i], true);
+            for (size_t t = 0; t < N_TYPES; t++) {
+                check(ops, (tide_matmul_kind)kind, SIZES[i], TYPES[t], false);
+                check(ops, (tide_matmul_kind)kind, SIZES[i], TYPES[t], true);
+            }
         }
     }
 }
 
-static void products(void **state) {
-    check_all(fixture_ops(state));
+/* As the environment variable spells it. */
+static const char *name_of(const tide_cpu_kernels *kernels) {
+    return strcmp(kernels->name, "AVX-512") == 0 ? "avx512" : kernels->name;
 }
 
-static void products_in_plain_c(void **state) {
-    assert_int_equal(setenv("TIDEMARK_OPENBLAS", "none", 1), 0);
-    tide_ops *ops = NULL;
+/* On every instruction set that this machine has. */
+static void products(void **state) {
     ops_fixture *fixture = *state;
-    assert_int_equal(
-        tide_ops_open(tide_hostmem_default(), fixture->device, TIDE_PRECISION_FP32, &ops, NULL),
-        TIDE_OK);
-    assert_non_null(strstr(ops->table->describe(ops), "plain C"));
-    check_all(ops);
-    tide_ops_close(ops);
-    assert_int_equal(unsetenv("TIDEMARK_OPENBLAS"), 0);
+    const tide_cpu_kernels *const *available = tide_cpu_kernels_available();
+    for (size_t i = 0; available[i] != NULL; i++) {
+        tide_ops *ops = NULL;
+        assert_int_equal(setenv("TIDEMARK_CPU_KERNELS", name_of(available[i]), 1), 0);
+        assert_int_equal(tide_ops_open(tide_hostmem_default(), fixture->device,
+                                       TIDE_PRECISION_BF16_MIXED, &ops, NULL),
+                         TIDE_OK);
+        assert_memory_equal(ops->table->describe(ops), available[i]->name,
+                            strlen(available[i]->name));
+        check_all(ops);
+        tide_ops_close(ops);
+    }
+    assert_int_equal(unsetenv("TIDEMARK_CPU_KERNELS"), 0);
+}
+
+/* More rows, columns and products than one block has: 1024, 2048 and 384. */
+static void several_blocks(void **state) {
+    static const size_t SHAPES[][3] = {{1030, 40, 50}, {20, 2060, 30}, {33, 30, 1200}};
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t t = 0; t < N_TYPES; t++) {
+            check(fixture_ops(state), (tide_matmul_kind)i, SHAPES[i], TYPES[t], t % 2 == 1);
+        }
+    }
 }
 
 /* A product with the wrong operand transposed must not pass. */
 static void wrong_transpose_is_rejected(void **state) {
     tide_ops *ops = fixture_ops(state);
     enum { N = 33 };
-    float *a = random_floats(N * N, 1, 1);
-    float *b = random_floats(N * N, 2, 1);
-    float *out = zeros(N * N);
-    tide_matmul call = {TIDE_MATMUL_NT, fp32(out), fp32(a), fp32(b), N, N, N, false};
-    double *want = reference(&call, out);
+    matrix a = make_matrix((size_t)N * N, 1, TIDE_FP32);
+    matrix b = make_matrix((size_t)N * N, 2, TIDE_FP32);
+    matrix out = make_matrix((size_t)N * N, 3, TIDE_FP32);
+    tide_matmul call = {TIDE_MATMUL_NT, out.array, a.array, b.array, N, N, N, false};
+    double *want = reference(&call, &a, &b, out.values);
     call.kind = TIDE_MATMUL_NN;
     assert_int_equal(ops->table->matmul(ops, &call, NULL), TIDE_OK);
-    assert_rejected("wrong transpose", out, want, N * N, sum_tolerance(N, 2));
+    assert_rejected("wrong transpose", out.values, want, (size_t)N * N, sum_tolerance(N, 2));
     free(want);
-    free(out);
-    free(b);
-    free(a);
+    free_matrix(&out);
+    free_matrix(&b);
+    free_matrix(&a);
 }
 
-static void other_libraries(void **state) {
+static void other_kernels_are_refused(void **state) {
     ops_fixture *fixture = *state;
     tide_ops *ops = NULL;
     tide_error error = {""};
-    assert_int_equal(setenv("TIDEMARK_OPENBLAS", "/nowhere/libopenblas.so", 1), 0);
+    assert_int_equal(setenv("TIDEMARK_CPU_KERNELS", "neon1024", 1), 0);
     assert_int_equal(
         tide_ops_open(tide_hostmem_default(), fixture->device, TIDE_PRECISION_FP32, &ops, &error),
         TIDE_DEVICE_ABSENT);
-    assert_non_null(strstr(error.message, "/nowhere/libopenblas.so"));
-    assert_non_null(strstr(error.message, "TIDEMARK_OPENBLAS"));
-    assert_int_equal(setenv("TIDEMARK_OPENBLAS", "libm.so.6", 1), 0);
-    assert_int_equal(
-        tide_ops_open(tide_hostmem_default(), fixture->device, TIDE_PRECISION_FP32, &ops, &error),
-        TIDE_DEVICE_ABSENT);
-    assert_non_null(strstr(error.message, "it is not OpenBLAS"));
-    assert_int_equal(unsetenv("TIDEMARK_OPENBLAS"), 0);
+    assert_int_equal(unsetenv("TIDEMARK_CPU_KERNELS"), 0);
+    assert_non_null(strstr(error.message, "neon1024"));
+    assert_non_null(strstr(error.message, "TIDEMARK_CPU_KERNELS"));
     assert_null(ops);
 }
 
-static void other_precisions_are_refused(void **state) {
+static void tf32_is_refused(void **state) {
     ops_fixture *fixture = *state;
     tide_ops *ops = NULL;
     tide_error error = {""};
@@ -128,27 +194,32 @@ static void other_precisions_are_refused(void **state) {
         tide_ops_open(tide_hostmem_default(), fixture->device, TIDE_PRECISION_TF32, &ops, &error),
         TIDE_UNSUPPORTED);
     assert_null(ops);
-    assert_non_null(strstr(error.message, "tf32"));
+    assert_non_null(strstr(error.message, "tensor cores"));
     assert_non_null(strstr(error.message, "--device virtual"));
     assert_null(strchr(error.message, '\n'));
 }
 
-static void other_types_are_refused(void **state) {
+static void other_types_and_sizes_are_refused(void **state) {
     tide_ops *ops = fixture_ops(state);
     tide_error error = {""};
     tide_matmul call = {.a = {NULL, TIDE_INT32}, .m = 1, .n = 1, .k = 1};
     assert_int_equal(ops->table->matmul(ops, &call, &error), TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "matmul"));
+    call = (tide_matmul){.m = 1, .n = (size_t)INT_MAX + 1, .k = 1};
+    assert_int_equal(ops->table->matmul(ops, &call, &error), TIDE_LIMIT);
+    assert_non_null(strstr(error.message, "2147483648"));
+    call = (tide_matmul){.m = 1, .n = 1, .k = 0};
+    assert_int_equal(ops->table->matmul(ops, &call, &error), TIDE_LIMIT);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products),
-        cmocka_unit_test(products_in_plain_c),
+        cmocka_unit_test(several_blocks),
         cmocka_unit_test(wrong_transpose_is_rejected),
-        cmocka_unit_test(other_libraries),
-        cmocka_unit_test(other_precisions_are_refused),
-        cmocka_unit_test(other_types_are_refused),
+        cmocka_unit_test(other_kernels_are_refused),
+        cmocka_unit_test(tf32_is_refused),
+        cmocka_unit_test(other_types_and_sizes_are_refused),
     };
     return cmocka_run_group_tests(tests, ops_fixture_setup, ops_fixture_teardown);
 }
