@@ -82,14 +82,13 @@ static tide_status check_precision(tide_precision precision, tide_error *error) 
                      tide_precision_name((int)precision));
 }
 
-/* matmul's panels, and room to sum up a block of a bf16 out. */
-static bool alloc_scratch(tide_ops_cpu *cpu, tide_precision precision) {
+/* matmul's panels, and room to sum up a block of a bf16 out: pages that are not used cost nothing.
+ */
+static bool alloc_scratch(tide_ops_cpu *cpu) {
     const tide_hostmem *mem = cpu->ops.mem;
     size_t n_a = (size_t)(TIDE_OPS_CPU_GEMM_M + TIDE_GEMM_MAX_ROWS) * TIDE_GEMM_K;
     size_t n_b = (size_t)(TIDE_OPS_CPU_GEMM_N + TIDE_GEMM_MAX_COLUMNS) * TIDE_GEMM_K;
-    size_t n_sums = precision == TIDE_PRECISION_FP32
-                        ? 0
-                        : (size_t)TIDE_OPS_CPU_GEMM_M * (size_t)TIDE_OPS_CPU_GEMM_N;
+    size_t n_sums = (size_t)TIDE_OPS_CPU_GEMM_M * (size_t)TIDE_OPS_CPU_GEMM_N;
     size_t line = 64 / sizeof(float); /* panels begin at the begin of a cache line */
     cpu->scratch = mem->alloc(mem->ctx, (n_a + n_b + n_sums + line) * sizeof(float));
     if (cpu->scratch == NULL) {
@@ -121,7 +120,7 @@ tide_status tide_ops_cpu_open(const tide_hostmem *mem, tide_device *device,
     cpu->ops = (tide_ops){.table = &CPU_TABLE, .mem = mem, .device = device, .stream = 0};
     cpu->kernels = kernels;
     cpu->gemm = kernels->gemm;
-    if (!alloc_scratch(cpu, precision)) {
+    if (!alloc_scratch(cpu)) {
         goto fail_memory;
     }
     cpu->n_threads = available_threads();
