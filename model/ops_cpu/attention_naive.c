@@ -129,6 +129,7 @@ void tide_cpu_naive_forward(const tide_ops_cpu *cpu, const tide_attention_forwar
     size_t n_tiles = tide_attention_n_blocks(call->T, TILE);
 #pragma omp parallel num_threads(cpu->n_threads)
     {
+        tide_blas_enter();
 #pragma omp for schedule(dynamic)
         for (size_t piece = 0; piece < call->B * call->H * n_tiles; piece++) {
             /* probs[b][h][t0 ..], out[b][t0 ..][h] */
@@ -166,7 +167,7 @@ static void make_dprobs(const tide_attention_head *head, const tide_attention_ba
     }
 }
 
-/* dprobs[t0 .. t0 + TILE) to dscores. */
+/* dprobs[t0 .. t0 + TILE) to dscores, up to the tile on the diagonal. */
 static void make_dscores(const tide_attention_head *head, const tide_attention_backward *call,
                          size_t t0) {
     double means[TILE];
@@ -187,8 +188,6 @@ static void make_dscores(const tide_attention_head *head, const tide_attention_b
         }
         tide_attention_write(head->cpu, &dprobs, (tide_attention_rows){dscores, TILE});
     }
-    size_t n_t = tide_attention_tile_length(t0, head->T);
-    clear_right(head, call->dprobs, t0, n_t, t0 + n_t);
 }
 
 void tide_cpu_naive_backward(const tide_ops_cpu *cpu, const tide_attention_backward *call) {
@@ -196,6 +195,7 @@ void tide_cpu_naive_backward(const tide_ops_cpu *cpu, const tide_attention_backw
     size_t n_pieces = call->B * call->H * n_tiles;
 #pragma omp parallel num_threads(cpu->n_threads)
     {
+        tide_blas_enter();
 #pragma omp for schedule(dynamic)
         for (size_t piece = 0; piece < n_pieces; piece++) {
             /* dscores[b][h][t0 ..], dq[b][t0 ..][h] */
