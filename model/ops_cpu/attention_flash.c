@@ -112,7 +112,6 @@ void tide_cpu_flash_forward(const tide_ops_cpu *cpu, const tide_attention_forwar
     size_t n_pieces = call->B * call->H * n_tiles * n_channels;
 #pragma omp parallel num_threads(cpu->n_threads)
     {
-        tide_blas_enter();
 #pragma omp for schedule(dynamic)
         for (size_t piece = 0; piece < n_pieces; piece++) { /* out[b][t0 ..][h][c0 ..] */
             size_t c0 = piece % n_channels * CHANNELS;
@@ -232,7 +231,6 @@ void tide_cpu_flash_backward(const tide_ops_cpu *cpu, const tide_attention_backw
     size_t n_pieces = call->B * call->H * n_tiles * n_channels;
 #pragma omp parallel num_threads(cpu->n_threads)
     {
-        tide_blas_enter();
 #pragma omp for schedule(static)
         for (size_t row = 0; row < call->B * call->H * call->T; row++) { /* scratch[b][h][t] */
             tide_attention_head head =

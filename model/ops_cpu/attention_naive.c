@@ -129,7 +129,6 @@ void tide_cpu_naive_forward(const tide_ops_cpu *cpu, const tide_attention_forwar
     size_t n_tiles = tide_attention_n_blocks(call->T, TILE);
 #pragma omp parallel num_threads(cpu->n_threads)
     {
-        tide_blas_enter();
 #pragma omp for schedule(dynamic)
         for (size_t piece = 0; piece < call->B * call->H * n_tiles; piece++) {
             /* probs[b][h][t0 ..], out[b][t0 ..][h] */
@@ -195,7 +194,6 @@ void tide_cpu_naive_backward(const tide_ops_cpu *cpu, const tide_attention_backw
     size_t n_pieces = call->B * call->H * n_tiles;
 #pragma omp parallel num_threads(cpu->n_threads)
     {
-        tide_blas_enter();
 #pragma omp for schedule(dynamic)
         for (size_t piece = 0; piece < n_pieces; piece++) {
             /* dscores[b][h][t0 ..], dq[b][t0 ..][h] */
