@@ -32,6 +32,7 @@ tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
         config = &defaults;
     }
     size_t limit_bytes = 0;
+    tide_status status = TIDE_NO_MEMORY;
     TIDE_TRY(tide_cache_config_check(config, error));
     TIDE_TRY(effective_limit(config, device, &limit_bytes, error));
     const tide_hostmem *mem = config->mem != NULL ? config->mem : tide_hostmem_default();
@@ -51,14 +52,22 @@ tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
     if (pthread_mutex_init(&cache->lock, NULL) != 0) {
         goto fail_lock;
     }
+    if (!tide_recorder_claim(recorder)) {
+        status = tide_fail(error, TIDE_INVALID,
+                           "the recorder records another cache: create a recorder for each cache");
+        goto fail_claim;
+    }
     *ret_cache = cache;
     return TIDE_OK;
 
+fail_claim:
+    pthread_mutex_destroy(&cache->lock);
 fail_lock:
     tide_cache_table_fini(&cache->live, mem);
 fail_table:
     mem->release(mem->ctx, cache);
-    return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the cache");
+    return status == TIDE_NO_MEMORY ? tide_fail(error, status, "no host memory for the cache")
+                                    : status;
 }
 
 void tide_cache_destroy(tide_cache *cache) {

@@ -74,8 +74,9 @@ typedef struct tide_tag {
 } tide_tag;
 
 /* `recorder` NULL: nothing is recorded. `config` NULL: defaults. TIDE_INVALID for sizes that
- * contradict one another, and for a memory fraction of a device without a capacity. Device and
- * recorder are borrowed and outlive the cache. The caller destroys it. */
+ * contradict one another, for a memory fraction of a device without a capacity, and for a recorder
+ * that has recorded another cache. Device and recorder are borrowed and outlive the cache. The
+ * caller destroys it. */
 TIDE_NODISCARD tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
                                              const tide_cache_config *config,
                                              tide_cache **ret_cache, tide_error *error);

@@ -12,17 +12,23 @@ enum {
     SCOPE_BYTES = 256
 };
 
-/* ", in step 0/forward, call stack 7": the place that a row comes from; each part only if known. */
-static void format_place(const tide_cache *cache, uint32_t scope, uint32_t stack,
-                         char text[LINE_BYTES / 2]) {
+/* ", in step 0/forward"; "" where no scope is known. */
+static void format_place(const tide_cache *cache, uint32_t scope, char text[LINE_BYTES / 2]) {
     char path[SCOPE_BYTES];
     tide_recorder_scope_path(cache->recorder, scope, path, sizeof(path));
-    char number[16] = "";
-    if (stack != TIDE_NONE) {
-        (void)snprintf(number, sizeof(number), "%" PRIu32, stack);
+    (void)snprintf(text, LINE_BYTES / 2, "%s%s", path[0] == '\0' ? "" : ", in ", path);
+}
+
+/* The last line, where any of the rows has a call stack: numbers of stacks would tell nobody
+ * anything, and their symbols are resolved when a snapshot is taken. */
+static const char *stacks_hint(const tide_address_history *history) {
+    const tide_found_row *const rows[] = {&history->alloc, &history->freed, &history->segment_free};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i]->is_found && rows[i]->event.stack != TIDE_NONE) {
+            return "\n  their call stacks: in a snapshot, at these events";
+        }
     }
-    (void)snprintf(text, LINE_BYTES / 2, "%s%s%s%s", path[0] == '\0' ? "" : ", in ", path,
-                   number[0] == '\0' ? "" : ", call stack ", number);
+    return "";
 }
 
 /* " as event 17, 3.2 ms ago"; "" for a row that was not found. */
@@ -44,7 +50,7 @@ static void format_block(const tide_cache *cache, const tide_address_history *hi
     const char *name = tide_recorder_text(cache->recorder, block->name);
     format_time(history, &history->alloc, time);
     if (block->action == TIDE_ACTION_ALLOC) {
-        format_place(cache, block->scope, block->stack, place);
+        format_place(cache, block->scope, place);
     }
     (void)snprintf(text, LINE_BYTES, "\n  the block: %s%s%.80s, %" PRIu64 " bytes%s%s%s",
                    tide_category_name(block->category), name == NULL ? "" : " ",
@@ -60,7 +66,7 @@ static void format_row(const tide_cache *cache, const tide_address_history *hist
     text[0] = '\0';
     if (row->is_found) {
         format_time(history, row, time);
-        format_place(cache, row->event.scope, row->event.stack, place);
+        format_place(cache, row->event.scope, place);
         (void)snprintf(text, LINE_BYTES, "\n  %s%s%s", what, time, place);
     }
 }
@@ -70,18 +76,17 @@ static tide_status refuse_inside(const tide_cache *cache, const tide_cache_block
     tide_address_history history;
     tide_recorder_look_back(cache->recorder, block->address, MAX_ROWS, &history);
     const tide_event known = {.requested_bytes = block->requested_bytes,
-                              .stack = block->stack,
                               .scope = block->scope,
                               .name = block->name,
                               .action = TIDE_ACTION_ALLOC,
                               .category = block->category};
     char line[LINE_BYTES];
     format_block(cache, &history, &known, line);
-    return tide_fail(error, TIDE_INVALID,
-                     "cannot release 0x%" PRIx64 ": it lies %" PRIu64
-                     " bytes inside the block at 0x%" PRIx64
-                     "; release the address that was handed out%s",
-                     address, address - block->address, block->address, line);
+    return tide_fail(
+        error, TIDE_INVALID,
+        "cannot release 0x%" PRIx64 ": it lies %" PRIu64 " bytes inside the block at 0x%" PRIx64
+        "; release the address that was handed out%s%s",
+        address, address - block->address, block->address, line, stacks_hint(&history));
 }
 
 /* Of an address that no live block holds: the block that held it last, its release, and that its
@@ -118,7 +123,7 @@ static tide_status refuse_free(const tide_cache *cache, bool has_segment, uint64
     if (!has_segment && !history.freed.is_found) {
         return tide_fail(error, TIDE_INVALID,
                          "cannot release 0x%" PRIx64
-                         ": it does not come from this cache; release it where it was allocated",
+                         ": it lies in no segment of this cache; release it where it was allocated",
                          address);
     }
     char offset[64] = "";
@@ -128,8 +133,8 @@ static tide_status refuse_free(const tide_cache *cache, bool has_segment, uint64
     }
     return tide_fail(error, TIDE_INVALID,
                      "cannot release 0x%" PRIx64
-                     ": it is free already%s; release each block once%s%s%s",
-                     address, offset, block, freed, segment);
+                     ": it is free already%s; release each block once%s%s%s%s",
+                     address, offset, block, freed, segment, stacks_hint(&history));
 }
 
 tide_status tide_cache_refuse_release(const tide_cache *cache, uint64_t address,

@@ -173,6 +173,17 @@ tide_note tide_recorder_note(tide_recorder *recorder, const char *name) {
     return note;
 }
 
+bool tide_recorder_claim(tide_recorder *recorder) {
+    if (recorder == NULL) {
+        return true;
+    }
+    pthread_mutex_lock(&recorder->log_lock);
+    bool is_claimed = recorder->is_claimed;
+    recorder->is_claimed = true;
+    pthread_mutex_unlock(&recorder->log_lock);
+    return !is_claimed;
+}
+
 void tide_recorder_append(tide_recorder *recorder, tide_event event) {
     if (recorder == NULL || tide_recorder_is_paused(recorder)) {
         return;

@@ -13,6 +13,11 @@
 extern "C" {
 #endif
 
+/* Makes the recorder that of one cache for as long as it lives; false when it is another one's,
+ * alive or not: two caches would use the same addresses for different blocks. NULL recorder: true.
+ */
+bool tide_recorder_claim(tide_recorder *recorder);
+
 /* What the caller of an allocation or release contributes to its rows. */
 typedef struct tide_note {
     uint32_t stack; /* of the depot; each TIDE_NONE: none */

@@ -39,10 +39,11 @@ struct tide_recorder {
     char stacks_missing[TIDE_REASON_TEXT]; /* "" when stacks are captured */
     tide_stack_depot *depot;               /* owned; has its own lock */
 
-    pthread_mutex_t log_lock; /* guards log, streams and n_streams */
+    pthread_mutex_t log_lock; /* guards log, streams, n_streams and is_claimed */
     tide_event_log log;
     tide_stream_row streams[TIDE_MAX_STREAMS];
     size_t n_streams;
+    bool is_claimed; /* a cache records here */
 
     pthread_mutex_t strings_lock; /* guards strings */
     tide_strings strings;

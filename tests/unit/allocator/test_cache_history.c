@@ -111,7 +111,7 @@ static void a_returned_segment_is_told_from_a_foreign_address(void **state) {
                                          "\n  its segment went back to the device as event 3, ",
                                          NULL});
     expect_refusal(&on, block + ((uint64_t)1 << 40),
-                   (const char *const[]){"it does not come from this cache; release it where it "
+                   (const char *const[]){"it lies in no segment of this cache; release it where it "
                                          "was allocated",
                                          NULL});
     assert_false(message_has(&on, "\n"));
@@ -124,7 +124,7 @@ static void a_returned_segment_is_told_from_a_foreign_address(void **state) {
     fixture_close(&on);
 }
 
-static void a_call_stack_is_named_by_its_number(void **state) {
+static void call_stacks_are_found_by_their_events(void **state) {
     (void)state;
     fixture on;
     fixture_open(&on, 0, 0, "");
@@ -136,10 +136,29 @@ static void a_call_stack_is_named_by_its_number(void **state) {
     if (tide_recorder_stacks_missing(on.recorder) == NULL) {
         uint64_t block = alloc_named(&on, 100, TIDE_WORKSPACE, "gemm");
         fixture_release(&on, block);
-        expect_refusal(&on, block,
-                       (const char *const[]){"allocated as event 1, ", ", call stack 0\n",
-                                             "released as event 2, ", ", call stack 1", NULL});
+        expect_refusal(
+            &on, block,
+            (const char *const[]){"allocated as event 1, ", "\n  released as event 2, ",
+                                  "\n  their call stacks: in a snapshot, at these events", NULL});
     }
+    fixture_close(&on);
+}
+
+/* Two caches would give one address two histories, and a snapshot the events of both. */
+static void a_recorder_serves_one_cache(void **state) {
+    (void)state;
+    fixture on;
+    tide_cache *second = NULL;
+    fixture_open(&on, 0, 0, "");
+    assert_int_equal(tide_cache_create(&on.device.base, on.recorder, NULL, &second, &on.error),
+                     TIDE_INVALID);
+    assert_true(message_has(&on, "create a recorder for each cache"));
+    assert_null(second);
+    /* Nor one after the other: the first one's segments went back without a row. */
+    tide_cache_destroy(on.cache);
+    assert_int_equal(tide_cache_create(&on.device.base, on.recorder, NULL, &on.cache, &on.error),
+                     TIDE_INVALID);
+    assert_int_equal(tide_cache_create(&on.device.base, NULL, NULL, &on.cache, NULL), TIDE_OK);
     fixture_close(&on);
 }
 
@@ -186,8 +205,9 @@ int main(void) {
         cmocka_unit_test(a_freed_block_names_both_ends_of_its_life),
         cmocka_unit_test(a_misaligned_address_names_the_live_block),
         cmocka_unit_test(a_returned_segment_is_told_from_a_foreign_address),
-        cmocka_unit_test(a_call_stack_is_named_by_its_number),
+        cmocka_unit_test(call_stacks_are_found_by_their_events),
         cmocka_unit_test(what_the_log_lost_is_left_out),
+        cmocka_unit_test(a_recorder_serves_one_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
