@@ -1,17 +1,17 @@
 /* out (R, C) = table (V, C) at tokens (R); backward: dtable (V, C) = 0, then += dout (R, C) at
  * tokens, rows in order.
  *
- * Backward goes by blocks of the table, BAND words by CHANNELS channels. Each block is set to 0,
- * all tokens are looked through, and the rows whose token is of the band are added: in fp32 and in
- * the order of rows, whatever the number of threads. An fp32 table is the accumulator itself; a
- * bf16 block is accumulated on the stack, and each of its numbers rounded once. The scratch is
- * fixed, and the looking through costs R V C / (BAND CHANNELS) comparisons, which is less than the
- * R C additions as long as V < 16384, and comparisons are cheaper. */
+ * Backward goes by blocks of the table, each of BAND words. A block is set to 0, all tokens are
+ * looked through, and the rows whose token is of the band are added: in fp32 and in the order of
+ * rows, whatever the number of threads. An fp32 table is the accumulator itself, over all channels;
+ * a bf16 table is accumulated on the stack, CHANNELS of them at a time, and each of its numbers is
+ * rounded once. So the scratch is fixed; looking through costs a bf16 table R V C / (BAND CHANNELS)
+ * comparisons, fewer than the R C additions as long as V < 16384, and cheaper ones. */
 #include <string.h>
 
 #include "model/ops_cpu/pieces.h"
 
-/* A block is 64 KiB in fp32. */
+/* 64 KiB in fp32. */
 enum { BAND = 64, CHANNELS = 256 };
 
 /* out[at .. at + C) = table[from .. from + C) */
@@ -53,24 +53,32 @@ typedef struct rows {
 /* Words v0 .. v1, channels c0 .. c1. */
 typedef struct table_block {
     size_t v0, v1; /* at most BAND */
-    size_t c0, c1; /* at most CHANNELS */
+    size_t c0, c1; /* at most CHANNELS where the table is bf16 */
 } table_block;
+
+/* sums (c1 - c0) += dout[r][c0 .. c1) */
+static void add_row(const tide_ops_cpu *cpu, const rows *given, const table_block *block, size_t r,
+                    float *sums) {
+    float buffer[TIDE_PIECE];
+    size_t n;
+    for (size_t c = block->c0; c < block->c1; c += n) {
+        n = tide_piece_length(c, block->c1);
+        const float *row = tide_piece_read(cpu, given->dout, r * given->C + c, n, buffer);
+        cpu->kernels->add(sums + (c - block->c0), row, n);
+    }
+}
 
 /* sums (v1 - v0, c1 - c0), `stride` elements from row to row. */
 static void sum_block(const tide_ops_cpu *cpu, const rows *given, const table_block *block,
                       float *sums, size_t stride) {
-    float buffer[CHANNELS];
     size_t n_words = block->v1 - block->v0;
-    size_t n = block->c1 - block->c0;
     for (size_t v = 0; v < n_words; v++) {
-        memset(sums + v * stride, 0, n * sizeof(float));
+        memset(sums + v * stride, 0, (block->c1 - block->c0) * sizeof(float));
     }
     for (size_t r = 0; r < given->R; r++) {
         size_t v = (size_t)given->tokens[r] - block->v0; /* huge where the token is before v0 */
         if (v < n_words) {
-            const float *row =
-                tide_piece_read(cpu, given->dout, r * given->C + block->c0, n, buffer);
-            cpu->kernels->add(sums + v * stride, row, n);
+            add_row(cpu, given, block, r, sums + v * stride);
         }
     }
 }
@@ -97,15 +105,16 @@ tide_status tide_cpu_embedding_backward(tide_ops *ops, tide_array dtable, tide_a
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
     TIDE_TRY(tide_ops_cpu_need_floats("embedding", (const tide_array[]){dtable, dout}, 2, error));
     const rows given = {dout, tokens, R, C};
-    size_t n_across = (C + CHANNELS - 1) / CHANNELS;
+    size_t n_channels = dtable.dtype == TIDE_FP32 ? C : CHANNELS; /* of a block */
+    size_t n_across = (C + n_channels - 1) / n_channels;
     size_t n_blocks = (V + BAND - 1) / BAND * n_across;
 #pragma omp parallel for num_threads(cpu->n_threads) if (V * C > TIDE_OPS_CPU_SERIAL)              \
     schedule(dynamic)
     for (size_t i = 0; i < n_blocks; i++) {
         size_t v0 = i / n_across * BAND;
-        size_t c0 = i % n_across * CHANNELS;
+        size_t c0 = i % n_across * n_channels;
         const table_block block = {v0, v0 + BAND < V ? v0 + BAND : V, c0,
-                                   c0 + CHANNELS < C ? c0 + CHANNELS : C};
+                                   c0 + n_channels < C ? c0 + n_channels : C};
         write_block(cpu, dtable, &given, &block);
     }
     return TIDE_OK;

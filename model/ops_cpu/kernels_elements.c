@@ -131,7 +131,8 @@ static void rope(float *pairs, const float *cosines, const float *sines, float s
 static void swiglu_forward(float *out, const float *gate, const float *up, size_t n) {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        out[i] = gate[i] / (1 + tide_exp(-gate[i])) * up[i];
+        /* Not gate / (1 + exp): gcc then divides twice, once for where exp is clamped. */
+        out[i] = gate[i] * (1 / (1 + tide_exp(-gate[i]))) * up[i];
     }
 }
 
