@@ -99,7 +99,14 @@ tide_status tide_capture_timing(const tide_snapshot_timing *timing, tide_snapsho
             return TIDE_NO_MEMORY;
         }
     }
-    snapshot->timing = *timing;
-    snapshot->timing.phases = phases;
+    tide_snapshot_timing copy = *timing;
+    copy.phases = phases;
+    if (!copy_samples(arena, timing->recorded_step_ms, timing->n_recorder_pairs,
+                      &copy.recorded_step_ms) ||
+        !copy_samples(arena, timing->unrecorded_step_ms, timing->n_recorder_pairs,
+                      &copy.unrecorded_step_ms)) {
+        return TIDE_NO_MEMORY;
+    }
+    snapshot->timing = copy;
     return TIDE_OK;
 }

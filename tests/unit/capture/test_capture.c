@@ -288,12 +288,25 @@ static void descriptions_are_copied(void **state) {
                              .model = {"small", 768, 3072, 12, 12, 10000, 1},
                              .precision = "fp32",
                              .seed = 7};
-    tide_snapshot_timing timing = {1, 2, &phase, 1, 1e9, -1.0, 250.0};
+    double recorded[] = {3.0, 4.0};
+    double unrecorded[] = {2.0, 3.0};
+    tide_snapshot_timing timing = {.warmup_steps = 1,
+                                   .measured_steps = 2,
+                                   .phases = &phase,
+                                   .n_phases = 1,
+                                   .flops = 1e9,
+                                   .stated_peak_flops = -1.0,
+                                   .recorder_ns_per_event = 250.0,
+                                   .recorded_step_ms = recorded,
+                                   .unrecorded_step_ms = unrecorded,
+                                   .n_recorder_pairs = 2};
     tide_capture_options options = {NULL, &run, &timing};
     tide_snapshot *snapshot = NULL;
     assert_int_equal(tide_capture(f.recorder, f.cache, &options, &snapshot, NULL), TIDE_OK);
     command[0] = '?';
     samples[0] = 0.0;
+    recorded[1] = 0.0;
+    unrecorded[1] = 0.0;
     phase.name = "?";
     destroy_fixture(&f); /* the snapshot owns all that it points to */
     assert_string_equal(snapshot->run.command, "tidemark profile");
@@ -306,6 +319,9 @@ static void descriptions_are_copied(void **state) {
     assert_true(snapshot->timing.phases[0].host_ms[0] == 1.5);
     assert_true(snapshot->timing.phases[0].device_ms == NULL);
     assert_true(snapshot->timing.recorder_ns_per_event == 250.0);
+    assert_int_equal(snapshot->timing.n_recorder_pairs, 2);
+    assert_true(snapshot->timing.recorded_step_ms[1] == 4.0);
+    assert_true(snapshot->timing.unrecorded_step_ms[1] == 3.0);
     tide_snapshot_destroy(snapshot);
 }
 
