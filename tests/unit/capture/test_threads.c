@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -24,8 +25,11 @@ enum { N_THREADS = 4, N_ROUNDS = 1500, N_SLOTS = 32, MIN_SNAPSHOTS = 3 };
 typedef struct shared_state {
     tide_recorder *recorder;
     tide_cache *cache;
-    _Atomic uint64_t slots[N_SLOTS]; /* addresses of live blocks; 0: none. Whoever takes one out
-                                        releases it */
+    /* Live blocks: the address, a multiple of 512, plus the number of the thread that allocated it;
+     * 0: none. Whoever takes one out releases it. */
+    _Atomic uint64_t slots[N_SLOTS];
+    pthread_barrier_t start; /* all of them at once */
+    atomic_int n_crossed;    /* blocks that another thread released */
     atomic_int n_running;
     atomic_int n_failed;    /* calls that should have worked */
     atomic_bool is_stopped; /* enough snapshots were taken */
@@ -55,16 +59,21 @@ static uint64_t exchange(shared_state *shared, uint64_t number, uint64_t round) 
     expect_ok(shared,
               tide_cache_alloc(shared->cache, SIZES[round % 5] + number, 0, &tag, &address, NULL));
     uint64_t slot = (round * 7 + number * 5) % N_SLOTS;
-    uint64_t before = atomic_exchange(&shared->slots[slot], address);
-    expect_ok(shared, tide_cache_release(shared->cache, before, NULL));
+    uint64_t before = atomic_exchange(&shared->slots[slot], address | number);
+    if (before != 0 && before % N_THREADS != number) {
+        atomic_fetch_add(&shared->n_crossed, 1);
+    }
+    expect_ok(shared, tide_cache_release(shared->cache, before / N_THREADS * N_THREADS, NULL));
     return address;
 }
 
 static void *work(void *argument) {
     const worker *me = argument;
     shared_state *shared = me->shared;
+    (void)pthread_barrier_wait(&shared->start);
     tide_error error = {""};
     for (uint64_t i = 0; i < N_ROUNDS || !atomic_load(&shared->is_stopped); i++) {
+        (void)sched_yield(); /* the others' turn, on few cores too */
         tide_scope outer = tide_scope_begin(shared->recorder, TIDE_SCOPE_STEP, "step", (int32_t)i);
         uint64_t address = exchange(shared, me->number, i);
         tide_scope inner = tide_scope_begin(shared->recorder, TIDE_SCOPE_OPERATOR, "exchange", -1);
@@ -144,6 +153,7 @@ static void run(shared_state *shared, size_t n_events) {
     pthread_t threads[N_THREADS];
     worker workers[N_THREADS];
     atomic_store(&shared->n_running, N_THREADS);
+    assert_int_equal(pthread_barrier_init(&shared->start, NULL, N_THREADS), 0);
     for (uint64_t i = 0; i < N_THREADS; i++) {
         workers[i] = (worker){shared, i};
         assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
@@ -158,11 +168,14 @@ static void run(shared_state *shared, size_t n_events) {
     for (size_t i = 0; i < N_THREADS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
+    assert_int_equal(pthread_barrier_destroy(&shared->start), 0);
     assert_int_equal(atomic_load(&shared->n_failed), 0);
+    assert_true(atomic_load(&shared->n_crossed) > N_ROUNDS); /* of 8 N_ROUNDS and more */
     assert_int_equal(tide_cache_check(shared->cache, NULL), TIDE_OK);
     take_snapshot(shared);
     for (size_t i = 0; i < N_SLOTS; i++) {
-        assert_int_equal(tide_cache_release(shared->cache, shared->slots[i], NULL), TIDE_OK);
+        uint64_t address = shared->slots[i] / N_THREADS * N_THREADS;
+        assert_int_equal(tide_cache_release(shared->cache, address, NULL), TIDE_OK);
     }
     assert_int_equal(tide_cache_check(shared->cache, NULL), TIDE_OK);
     tide_cache_destroy(shared->cache);
