@@ -65,7 +65,7 @@ static const tide_option OPTIONS[] = {
     {TIDE_OPTION_FLAG, "keep-graph", NULL, NULL, "forward mode: keep what backward would need",
      NULL, NULL, NULL, AT(keep_graph)},
     {TIDE_OPTION_CHOICES, "precision", NULL, NULL,
-     "default fp32; bf16 means bf16-mixed; the cpu device computes fp32", NULL, "bf16=bf16-mixed",
+     "default fp32; bf16 means bf16-mixed; no tf32 on the cpu device", NULL, "bf16=bf16-mixed",
      precision_at, AT(precisions)},
     {TIDE_OPTION_CHOICES, "attention", NULL, NULL, "default flash", NULL, NULL, attention_at,
      AT(attentions)},

@@ -205,17 +205,16 @@ static tide_status pick_device(const char *spec, tide_profile_plan *plan, tide_e
     return TIDE_OK;
 }
 
-/* The cpu device computes fp32 alone: said before anything runs, not by the run of a list that
- * needs another. */
+/* The cpu device has no tensor cores: said before anything runs, not by the run of a list that
+ * needs them. */
 static tide_status check_precision(const tide_profile_plan *plan, const tide_profile_run *run,
                                    tide_error *error) {
-    if (plan->kind != TIDE_DEVICE_CPU || run->workload.precision == TIDE_PRECISION_FP32) {
+    if (plan->kind != TIDE_DEVICE_CPU || run->workload.precision != TIDE_PRECISION_TF32) {
         return TIDE_OK;
     }
     return tide_fail(error, TIDE_INVALID,
-                     "--precision %s is not computed on the cpu device: --device virtual tells its "
-                     "memory, without times",
-                     tide_precision_name((int)run->workload.precision));
+                     "--precision tf32 is arithmetic of a GPU's tensor cores, which the cpu device "
+                     "does not have: --device virtual tells its memory, without times");
 }
 
 /* ---- output ---- */

@@ -18,19 +18,6 @@ tide_status tide_ops_cpu_need_floats(const char *operator_name, const tide_array
     return TIDE_OK;
 }
 
-tide_status tide_ops_cpu_need_fp32(const char *operator_name, const tide_array *arrays,
-                                   size_t n_arrays, tide_error *error) {
-    for (size_t i = 0; i < n_arrays; i++) {
-        if (arrays[i].dtype != TIDE_FP32) {
-            return tide_fail(error, TIDE_UNSUPPORTED,
-                             "%s: device cpu computes in fp32 alone: --device virtual answers for "
-                             "memory",
-                             operator_name);
-        }
-    }
-    return TIDE_OK;
-}
-
 static void close_ops(tide_ops *ops) {
     ops->mem->release(ops->mem->ctx, tide_ops_cpu_of(ops)->scratch);
     ops->mem->release(ops->mem->ctx, ops); /* the first member of what was allocated */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/hostmem.h"
+#include "model/bf16.h"
 #include "model/ops.h"
 #include "model/ops_cpu/gemm.h"
 #include "model/ops_cpu/kernels.h"
@@ -42,10 +43,6 @@ static inline const tide_ops_cpu *tide_ops_cpu_of(const tide_ops *ops) {
 TIDE_NODISCARD tide_status tide_ops_cpu_need_floats(const char *operator_name,
                                                     const tide_array *arrays, size_t n_arrays,
                                                     tide_error *error);
-/* TIDE_UNSUPPORTED, naming the operator, unless every array is fp32. */
-TIDE_NODISCARD tide_status tide_ops_cpu_need_fp32(const char *operator_name,
-                                                  const tide_array *arrays, size_t n_arrays,
-                                                  tide_error *error);
 
 /* Elements of one chunk of an elementwise loop: large enough to be worth a thread's wake-up. */
 enum { TIDE_OPS_CPU_CHUNK = 1 << 14 };
@@ -90,23 +87,6 @@ static inline float tide_exp(float x) {
     float scale;
     memcpy(&scale, &bits, sizeof(scale));
     return p * scale;
-}
-
-static inline float tide_bf16_to_fp32(uint16_t x) {
-    uint32_t bits = (uint32_t)x << 16;
-    float wide;
-    memcpy(&wide, &bits, sizeof(wide));
-    return wide;
-}
-
-/* To nearest, ties to even; NaN stays NaN. */
-static inline uint16_t tide_fp32_to_bf16(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-    if ((bits & UINT32_C(0x7FFFFFFF)) > UINT32_C(0x7F800000)) {
-        return (uint16_t)((bits >> 16) | 0x40U);
-    }
-    return (uint16_t)((bits + UINT32_C(0x7FFF) + ((bits >> 16) & 1U)) >> 16);
 }
 
 /* The operators; contracts in ops.h. */
