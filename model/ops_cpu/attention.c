@@ -12,59 +12,44 @@ tide_attention_head tide_attention_head_of(const tide_ops_cpu *cpu, size_t bh, s
                                  C,   (float)(1 / sqrt((double)D))};
 }
 
-tide_attention_block tide_attention_channels(const tide_attention_head *head, tide_array array,
-                                             size_t t0, size_t c0) {
-    return (tide_attention_block){array, head->at + t0 * head->C + c0, head->C,
-                                  tide_attention_tile_length(t0, head->T),
-                                  tide_attention_block_length(c0, head->D)};
+static tide_array from_element(tide_array x, size_t at) {
+    return (tide_array){(char *)x.data + at * tide_dtype_bytes(x.dtype), x.dtype};
 }
 
-tide_attention_block tide_attention_scores(const tide_attention_head *head, tide_array array,
-                                           size_t t0, size_t s0) {
-    return (tide_attention_block){array, head->scores_at + t0 * head->T + s0, head->T,
-                                  tide_attention_tile_length(t0, head->T),
-                                  tide_attention_tile_length(s0, head->T)};
+tide_array tide_attention_at(const tide_attention_head *head, tide_array x, size_t t, size_t c) {
+    return from_element(x, head->at + t * head->C + c);
 }
 
-tide_attention_rows tide_attention_read(const tide_ops_cpu *cpu, const tide_attention_block *block,
-                                        tide_attention_buffer *buffer) {
-    if (block->array.dtype == TIDE_FP32) {
-        return (tide_attention_rows){(const float *)block->array.data + block->at, block->stride};
-    }
-    const uint16_t *source = (const uint16_t *)block->array.data + block->at;
-    if (buffer->source != source) {
-        for (size_t i = 0; i < block->n_rows; i++) {
-            cpu->kernels->widen(buffer->data + i * block->n, source + i * block->stride, block->n);
-        }
-        buffer->source = source;
-    }
-    return (tide_attention_rows){buffer->data, block->n};
+tide_array tide_attention_scores_at(const tide_attention_head *head, tide_array x, size_t t,
+                                    size_t s) {
+    return from_element(x, head->scores_at + t * head->T + s);
 }
 
-void tide_attention_write(const tide_ops_cpu *cpu, const tide_attention_block *block,
-                          tide_attention_rows rows) {
-    for (size_t i = 0; i < block->n_rows; i++) {
-        size_t at = block->at + i * block->stride;
-        const float *row = rows.data + i * rows.stride;
-        if (block->array.dtype == TIDE_FP32) {
-            memcpy((float *)block->array.data + at, row, block->n * sizeof(*row));
+void tide_attention_dots(const tide_attention_head *head, const tide_attention_tile *tile,
+                         float alpha, tide_array x, tide_array y, float *out) {
+    tide_gemm_block(head->cpu->gemm,
+                    &(const tide_gemm){.kind = TIDE_MATMUL_NT,
+                                       .m = tile->n_t,
+                                       .n = tile->n_s,
+                                       .k = head->D,
+                                       .alpha = alpha,
+                                       .a = tide_attention_at(head, x, tile->t0, 0),
+                                       .lda = head->C,
+                                       .b = tide_attention_at(head, y, tile->s0, 0),
+                                       .ldb = head->C,
+                                       .beta = 0,
+                                       .c = out,
+                                       .ldc = TIDE_ATTENTION_TILE});
+}
+
+void tide_attention_store_rows(const tide_ops_cpu *cpu, const tide_attention_store *store) {
+    for (size_t i = 0; i < store->n_rows; i++) {
+        const float *row = store->rows + i * store->stride;
+        if (store->x.dtype == TIDE_FP32) {
+            memcpy((float *)store->x.data + i * store->x_stride, row, store->n * sizeof(*row));
         } else {
-            cpu->kernels->narrow((uint16_t *)block->array.data + at, row, block->n);
+            cpu->kernels->narrow((uint16_t *)store->x.data + i * store->x_stride, row, store->n);
         }
-    }
-}
-
-void tide_attention_multiply_heads(const tide_attention_head *head,
-                                   const tide_attention_dots *dots) {
-    for (size_t c0 = 0; c0 < head->D; c0 += TIDE_ATTENTION_CHANNELS) {
-        tide_attention_block a = tide_attention_channels(head, dots->a, dots->t0, c0);
-        tide_attention_block b = tide_attention_channels(head, dots->b, dots->s0, c0);
-        tide_attention_rows a_rows = tide_attention_read(head->cpu, &a, dots->a_buffer);
-        tide_attention_rows b_rows = tide_attention_read(head->cpu, &b, dots->b_buffer);
-        tide_attention_gemm(
-            head->cpu, &(const tide_gemm){TIDE_MATMUL_NT, a.n_rows, b.n_rows, a.n, dots->alpha,
-                                          a_rows.data, a_rows.stride, b_rows.data, b_rows.stride,
-                                          c0 == 0 ? 0.0F : 1.0F, dots->out, TIDE_ATTENTION_TILE});
     }
 }
 

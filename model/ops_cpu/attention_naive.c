@@ -39,28 +39,47 @@ typedef struct scores_product {
 /* out[i0 .. i0 + TILE). */
 static void multiply_scores(const tide_attention_head *head, const scores_product *product,
                             size_t i0) {
-    tide_attention_buffer scores_buffer = {.source = NULL};
-    tide_attention_buffer x_buffer = {.source = NULL};
     float sum[TILE * CHANNELS];
     bool transposed = product->transposed;
-    size_t begin = transposed ? i0 : 0;
-    size_t end = transposed ? head->T : i0 + 1;
+    size_t n_rows = tide_attention_tile_length(i0, head->T);
+    size_t begin = transposed ? i0 : 0; /* of the tokens that are summed over */
+    size_t end = transposed ? head->T : i0 + n_rows;
     for (size_t c0 = 0; c0 < head->D; c0 += CHANNELS) {
-        tide_attention_block out = tide_attention_channels(head, product->out, i0, c0);
-        for (size_t j0 = begin; j0 < end; j0 += TILE) {
-            tide_attention_block scores = tide_attention_scores(
-                head, product->scores, transposed ? j0 : i0, transposed ? i0 : j0);
-            tide_attention_block x = tide_attention_channels(head, product->x, j0, c0);
-            tide_attention_rows a = tide_attention_read(head->cpu, &scores, &scores_buffer);
-            tide_attention_rows b = tide_attention_read(head->cpu, &x, &x_buffer);
-            tide_attention_gemm(head->cpu,
-                                &(const tide_gemm){transposed ? TIDE_MATMUL_TN : TIDE_MATMUL_NN,
-                                                   out.n_rows, out.n, x.n_rows, 1, a.data, a.stride,
-                                                   b.data, b.stride, j0 == begin ? 0.0F : 1.0F, sum,
-                                                   out.n});
-        }
-        tide_attention_write(head->cpu, &out, (tide_attention_rows){sum, out.n});
+        size_t n_c = tide_attention_block_length(c0, head->D);
+        size_t t = transposed ? begin : i0;
+        size_t s = transposed ? i0 : begin;
+        tide_gemm_block(
+            head->cpu->gemm,
+            &(const tide_gemm){.kind = transposed ? TIDE_MATMUL_TN : TIDE_MATMUL_NN,
+                               .m = n_rows,
+                               .n = n_c,
+                               .k = end - begin,
+                               .alpha = 1,
+                               .a = tide_attention_scores_at(head, product->scores, t, s),
+                               .lda = head->T,
+                               .b = tide_attention_at(head, product->x, begin, c0),
+                               .ldb = head->C,
+                               .beta = 0,
+                               .c = sum,
+                               .ldc = n_c});
+        tide_attention_store_rows(
+            head->cpu, &(tide_attention_store){tide_attention_at(head, product->out, i0, c0),
+                                               head->C, sum, n_c, n_rows, n_c});
     }
+}
+
+/* A tile of queries and one of keys, up to the diagonal. */
+static tide_attention_tile tile_at(const tide_attention_head *head, size_t t0, size_t s0) {
+    return (tide_attention_tile){t0, tide_attention_tile_length(t0, head->T), s0,
+                                 tide_attention_tile_length(s0, head->T)};
+}
+
+/* x[t0 ..)[s0 ..) = a tile, x (B, H, T, T). */
+static void store_tile(const tide_attention_head *head, const tide_attention_tile *tile,
+                       tide_array x, const float *rows) {
+    tide_attention_store_rows(
+        head->cpu, &(tide_attention_store){tide_attention_scores_at(head, x, tile->t0, tile->s0),
+                                           head->T, rows, TILE, tile->n_t, tile->n_s});
 }
 
 /* Maximum and sum of the rows of a tile of queries. */
@@ -94,8 +113,6 @@ static void make_probs_row(const tide_cpu_kernels *kernels, float *scores, size_
 /* probs[t0 .. t0 + TILE). */
 static void make_probs(const tide_attention_head *head, const tide_attention_forward *call,
                        size_t t0) {
-    tide_attention_buffer q = {.source = NULL};
-    tide_attention_buffer k = {.source = NULL};
     float scores[TILE * TILE];
     row_statistics rows;
     size_t n_t = tide_attention_tile_length(t0, head->T);
@@ -105,28 +122,26 @@ static void make_probs(const tide_attention_head *head, const tide_attention_for
     }
     size_t n_tiles = t0 / TILE + 1;
     for (size_t j = 0; j < 2 * n_tiles; j++) { /* all tiles for the statistics, then all again */
-        size_t s0 = j % n_tiles * TILE;
-        tide_attention_block block = tide_attention_scores(head, call->probs, t0, s0);
-        tide_attention_multiply_heads(
-            head, &(tide_attention_dots){call->q, call->k, t0, s0, head->scale, &q, &k, scores});
+        tide_attention_tile tile = tile_at(head, t0, j % n_tiles * TILE);
+        tide_attention_dots(head, &tile, head->scale, call->q, call->k, scores);
         for (size_t i = 0; i < n_t; i++) { /* query t0 + i */
             float *row = scores + i * TILE;
-            size_t n = tide_attention_n_visible(t0 + i, s0, block.n);
+            size_t n = tide_attention_n_visible(t0 + i, tile.s0, tile.n_s);
             if (j < n_tiles) {
                 add_statistics(head->cpu->kernels, row, n, i, &rows);
             } else {
-                make_probs_row(head->cpu->kernels, row, n, block.n, rows.max[i], rows.sum[i]);
+                make_probs_row(head->cpu->kernels, row, n, tile.n_s, rows.max[i], rows.sum[i]);
             }
         }
         if (j >= n_tiles) {
-            tide_attention_write(head->cpu, &block, (tide_attention_rows){scores, TILE});
+            store_tile(head, &tile, call->probs, scores);
         }
     }
     clear_right(head, call->probs, t0, n_t, t0 + n_t);
 }
 
 void tide_cpu_naive_forward(const tide_ops_cpu *cpu, const tide_attention_forward *call) {
-    size_t n_tiles = tide_attention_n_blocks(call->T, TILE);
+    size_t n_tiles = tide_attention_n_tiles(call->T);
 #pragma omp parallel num_threads(cpu->n_threads)
     {
 #pragma omp for schedule(dynamic)
@@ -145,22 +160,18 @@ void tide_cpu_naive_forward(const tide_ops_cpu *cpu, const tide_attention_forwar
  * probs of these rows. */
 static void make_dprobs(const tide_attention_head *head, const tide_attention_backward *call,
                         size_t t0, double *ret_means) {
-    tide_attention_buffer dout = {.source = NULL};
-    tide_attention_buffer v = {.source = NULL};
     float products[TILE * TILE];
+    float dprobs_buffer[TILE];
+    float probs_buffer[TILE];
     for (size_t s0 = 0; s0 <= t0; s0 += TILE) {
-        tide_attention_buffer dprobs_buffer = {.source = NULL}; /* read after the tile is written */
-        tide_attention_buffer probs_buffer = {.source = NULL};
-        tide_attention_block dprobs = tide_attention_scores(head, call->dprobs, t0, s0);
-        tide_attention_block probs = tide_attention_scores(head, call->probs, t0, s0);
-        tide_attention_multiply_heads(
-            head, &(tide_attention_dots){call->dout, call->v, t0, s0, 1, &dout, &v, products});
-        tide_attention_write(head->cpu, &dprobs, (tide_attention_rows){products, TILE});
-        tide_attention_rows drows = tide_attention_read(head->cpu, &dprobs, &dprobs_buffer);
-        tide_attention_rows rows = tide_attention_read(head->cpu, &probs, &probs_buffer);
-        for (size_t i = 0; i < dprobs.n_rows; i++) { /* query t0 + i; probs is 0 beyond it */
-            double sum = head->cpu->kernels->dot(drows.data + i * drows.stride,
-                                                 rows.data + i * rows.stride, dprobs.n);
+        tide_attention_tile tile = tile_at(head, t0, s0);
+        tide_attention_dots(head, &tile, 1, call->dout, call->v, products);
+        store_tile(head, &tile, call->dprobs, products);
+        for (size_t i = 0; i < tile.n_t; i++) { /* query t0 + i; probs is 0 beyond it */
+            size_t at = head->scores_at + (t0 + i) * head->T + s0;
+            double sum = head->cpu->kernels->dot(
+                tide_piece_read(head->cpu, call->dprobs, at, tile.n_s, dprobs_buffer),
+                tide_piece_read(head->cpu, call->probs, at, tile.n_s, probs_buffer), tile.n_s);
             ret_means[i] = s0 == 0 ? sum : ret_means[i] + sum;
         }
     }
@@ -169,28 +180,27 @@ static void make_dprobs(const tide_attention_head *head, const tide_attention_ba
 /* dprobs[t0 .. t0 + TILE) to dscores, up to the tile on the diagonal. */
 static void make_dscores(const tide_attention_head *head, const tide_attention_backward *call,
                          size_t t0) {
+    const tide_ops_cpu *cpu = head->cpu;
+    float dprobs_buffer[TILE];
+    float probs_buffer[TILE];
     double means[TILE];
     make_dprobs(head, call, t0, means);
-    tide_attention_buffer probs_buffer = {.source = NULL};
-    tide_attention_buffer dprobs_buffer = {.source = NULL};
-    float dscores[TILE * TILE];
-    for (size_t s0 = 0; s0 <= t0; s0 += TILE) {
-        tide_attention_block dprobs = tide_attention_scores(head, call->dprobs, t0, s0);
-        tide_attention_block probs = tide_attention_scores(head, call->probs, t0, s0);
-        tide_attention_rows drows = tide_attention_read(head->cpu, &dprobs, &dprobs_buffer);
-        tide_attention_rows rows = tide_attention_read(head->cpu, &probs, &probs_buffer);
-        for (size_t i = 0; i < dprobs.n_rows; i++) { /* query t0 + i; probs is 0 beyond it */
-            float *drow = dscores + i * TILE;
-            memcpy(drow, drows.data + i * drows.stride, dprobs.n * sizeof(*drow));
-            head->cpu->kernels->dscores(drow, rows.data + i * rows.stride, (float)means[i],
-                                        head->scale, dprobs.n);
+    size_t n_t = tide_attention_tile_length(t0, head->T);
+    for (size_t i = 0; i < n_t; i++) { /* query t0 + i; probs is 0 beyond it */
+        size_t at = head->scores_at + (t0 + i) * head->T;
+        for (size_t s0 = 0; s0 < t0 + n_t; s0 += TILE) {
+            size_t n_s = tide_attention_tile_length(s0, head->T);
+            float *drow = tide_piece_update(cpu, call->dprobs, at + s0, n_s, dprobs_buffer);
+            cpu->kernels->dscores(drow,
+                                  tide_piece_read(cpu, call->probs, at + s0, n_s, probs_buffer),
+                                  (float)means[i], head->scale, n_s);
+            tide_piece_store(cpu, call->dprobs, at + s0, n_s, drow);
         }
-        tide_attention_write(head->cpu, &dprobs, (tide_attention_rows){dscores, TILE});
     }
 }
 
 void tide_cpu_naive_backward(const tide_ops_cpu *cpu, const tide_attention_backward *call) {
-    size_t n_tiles = tide_attention_n_blocks(call->T, TILE);
+    size_t n_tiles = tide_attention_n_tiles(call->T);
     size_t n_pieces = call->B * call->H * n_tiles;
 #pragma omp parallel num_threads(cpu->n_threads)
     {

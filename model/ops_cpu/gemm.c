@@ -47,11 +47,8 @@ static void multiply_block(const tide_gemm_kernels *kernels, const tide_gemm *ge
 void tide_gemm_block(const tide_gemm_kernels *kernels, const tide_gemm *gemm) {
     alignas(64) float packed_a[(BLOCK_M + TIDE_GEMM_MAX_ROWS) * BLOCK_K];
     alignas(64) float packed_b[BLOCK_N * BLOCK_K];
-    /* Read alone. */
-    const tide_gemm_operand a = {
-        {(void *)(uintptr_t)gemm->a, TIDE_FP32}, gemm->lda, gemm->kind != TIDE_MATMUL_TN};
-    const tide_gemm_operand b = {
-        {(void *)(uintptr_t)gemm->b, TIDE_FP32}, gemm->ldb, gemm->kind == TIDE_MATMUL_NT};
+    const tide_gemm_operand a = {gemm->a, gemm->lda, gemm->kind != TIDE_MATMUL_TN};
+    const tide_gemm_operand b = {gemm->b, gemm->ldb, gemm->kind == TIDE_MATMUL_NT};
     for (size_t j = 0; j < gemm->n; j += BLOCK_N) {
         for (size_t l = 0; l < gemm->k; l += BLOCK_K) {
             size_t n_l = at_most(gemm->k - l, BLOCK_K);

@@ -54,9 +54,9 @@ typedef struct tide_gemm {
     tide_matmul_kind kind; /* which of a and b is transposed */
     size_t m, n, k;        /* of the product: (m, k) times (k, n) */
     float alpha;           /* factor of the product */
-    const float *a;        /* borrowed, as b and c */
+    tide_array a;          /* fp32 or bf16; borrowed, as b and c */
     size_t lda;            /* elements from row to row of a as stored */
-    const float *b;        /* must not overlap c */
+    tide_array b;          /* likewise; must not overlap c */
     size_t ldb;            /* of b, likewise */
     float beta;            /* 0 or 1 */
     float *c;              /* (m, n), written */
