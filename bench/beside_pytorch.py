@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Time a training step on the cpu device beside the same model in PyTorch's CPU build.
 
-Each round runs every side once, each a process of its own with warm-up steps first; the order turns
-round from one round to the next. Sides: tidemark in fp32, PyTorch in fp32, and tidemark in bf16-mixed
-where the build computes it. Prints the ratios against their targets; -o writes a page for docs/results/
-with every sample. docs/results/README.md says what "the same" means here.
+Each round runs every side once, each a process of its own with warm-up steps first; the order
+turns round from one round to the next. Sides: tidemark in fp32, PyTorch in fp32, and tidemark in
+bf16-mixed where the build computes it. Prints the ratios against their targets; -o writes a page
+for docs/results/ with every sample. docs/results/README.md says what "the same" means here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import math
-import os
 import platform
 import shlex
 import subprocess
@@ -37,7 +36,7 @@ TARGETS = {
     (BF16, TIDEMARK): {"forward + backward": 1.5},
 }
 MISSED_STATUS = 4  # as tidemark's, of a gate that fails
-BUSY_LOAD = 0.25  # load average above which other work is worth a warning
+BUSY_CORES = 0.1  # other programs' cores above which a process's samples are worth a warning
 
 
 def parse_options() -> argparse.Namespace:
@@ -149,8 +148,16 @@ class Bench:
         outcome = self.refusals.get(side)
         if outcome is None:
             phases = self.results[side][-1].phases
-            outcome = ", ".join(f"{name} {report.in_ms(median(phases[name]))} ms" for name in report.MEASURED)
+            times = [f"{name} {report.in_ms(median(phases[name]))} ms" for name in report.MEASURED]
+            outcome = ", ".join(times)
+            other_cores = self.results[side][-1].other_cores
+            if other_cores > BUSY_CORES:
+                outcome += f"; disturbed: other programs kept {other_cores:.2f} cores busy"
         print(f"round {number + 1} of {self.options.rounds}, {side}: {outcome}", file=sys.stderr)
+
+    def other_cores(self) -> list[float]:
+        """What other programs took during each process."""
+        return [one.other_cores for results in self.results.values() for one in results]
 
     def series(self) -> dict[str, dict[str, list[list[float]]]]:
         """The samples by side, phase and round, with the sum of forward and backward."""
@@ -177,7 +184,7 @@ class Bench:
 
 
 def check_first_loss(shape: Shape, loss: float) -> None:
-    """The initialisation: logits of variance 2 C / (C + V) cost C / (C + V) over a uniform guess."""
+    """At initialisation logits of variance 2 C / (C + V) cost C / (C + V) over a uniform guess."""
     expected = math.log(shape.vocab) + shape.d_model / (shape.d_model + shape.vocab)
     if abs(loss - expected) > 0.5:
         raise BenchError(f"PyTorch's first loss is {loss:.3f}, {expected:.3f} was expected")
@@ -206,7 +213,7 @@ def system_name() -> str:
 
 
 def revision() -> str:
-    """The commit that the checkout stands at, marked when files differ from it; empty without git."""
+    """The commit of the checkout, marked when files differ from it; empty without git."""
     command = ["git", "-C", str(programs.ROOT), "describe", "--always", "--dirty", "--abbrev=10"]
     try:
         done = subprocess.run(command, capture_output=True, text=True)
@@ -217,21 +224,22 @@ def revision() -> str:
 
 def blas_of(details: dict) -> str:
     """The linear algebra libraries of a PyTorch process, by file name."""
-    return ", ".join(Path(file).name for file in details["blas"]) or "none that is a file of its own"
+    return ", ".join(Path(file).name for file in details["blas"]) or "no file of its own"
 
 
-def facts(bench: Bench, load: float) -> list[tuple[str, str]]:
+def facts(bench: Bench) -> list[tuple[str, str]]:
     """What the figures hold for."""
     options = bench.options
     details = bench.results[TIDEMARK][0].details
     host, tool = details["host"], details["tool"]
+    others = bench.other_cores()
     memory = f"{host['total_bytes'] / 2**30:.1f} GiB"
     commit = f", commit {revision()}" if revision() else ""
     command = shlex.join(["tidemark", *bench.tidemark_words("fp32")])
     rows = [
         ("machine", f"{host['cpu']}, {host['n_cpus']} cores, {memory}"),
         ("system", system_name()),
-        ("load average before", f"{load:.2f}"),
+        ("other programs meanwhile", f"{median(others):.2f} cores, at most {max(others):.2f}"),
         ("tidemark", f"{tool['version']}, {tool['build']}{commit}"),
         ("", f"`{command}`"),
     ]
@@ -243,25 +251,20 @@ def facts(bench: Bench, load: float) -> list[tuple[str, str]]:
         rows.append(("", f"`{words}`"))
     waiting = f"OMP_NUM_THREADS {options.threads}, OMP_WAIT_POLICY {options.wait_policy}"
     rows.append(("both", waiting))
-    steps = f"{options.rounds} rounds of {options.steps} steps a side, after {options.warmup}"
-    rows.append(("samples", f"{steps} of warm-up; order turned round every other round"))
+    steps = f"rounds: {options.rounds}; steps of each side in a round: {options.steps} measured"
+    rows.append(("samples", f"{steps} after {options.warmup} of warm-up"))
     return rows
 
 
-def page(bench: Bench, said: list[str], load: float) -> str:
+def page(bench: Bench, said: list[str]) -> str:
     """The page for docs/results/."""
     title = f"A training step beside PyTorch on the CPU, {datetime.date.today().isoformat()}"
-    return report.document(
-        title, facts(bench, load), [" ".join(said)], bench.tables(), bench.series()
-    )
+    return report.document(title, facts(bench), [" ".join(said)], bench.tables(), bench.series())
 
 
 def measure(options: argparse.Namespace, folder: Path) -> int:
     """Runs everything; the exit status."""
-    load = os.getloadavg()[0]
     bench = Bench(options, folder)
-    if load > BUSY_LOAD:
-        print(f"other work runs on this machine (load average {load:.2f})", file=sys.stderr)
     said = checks(bench)
     bench.run_rounds()
     if PYTORCH in bench.results:
@@ -270,7 +273,7 @@ def measure(options: argparse.Namespace, folder: Path) -> int:
         said.append(f"PyTorch's first loss is {first_loss:.3f}, as the initialisation has it.")
     print("\n".join(report.ratio_table(table) for table in bench.tables()))
     if options.output is not None:
-        Path(options.output).write_text(page(bench, said, load), encoding="utf-8")
+        Path(options.output).write_text(page(bench, said), encoding="utf-8")
         print(f"written: {options.output}", file=sys.stderr)
     missed = report.n_missed(bench.tables())
     return MISSED_STATUS if options.gate and missed > 0 else 0

@@ -1,4 +1,4 @@
-"""The programs that bench/beside_pytorch.py runs: finding them, their environment, their samples."""
+"""The programs that beside_pytorch.py runs: finding them, their environment, their samples."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import dataclasses
 import gzip
 import json
 import os
+import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any, Mapping
 
@@ -54,8 +56,8 @@ def find_python(wanted: str | None) -> str:
         if has_torch(candidate):
             return candidate
     raise BenchError(
-        f"no PyTorch in {' or '.join(candidates)}: install it (Debian: apt-get install python3-torch), "
-        "or name another interpreter with --python"
+        f"no PyTorch in {' or '.join(candidates)}: install it "
+        "(Debian: apt-get install python3-torch), or name another interpreter with --python"
     )
 
 
@@ -69,6 +71,27 @@ def environment(threads: int, wait_policy: str) -> dict[str, str]:
     if wait_policy != "default":
         variables["OMP_WAIT_POLICY"] = wait_policy
     return variables
+
+
+class Meter:
+    """How many cores other programs kept busy while this process waited for a child."""
+
+    def __init__(self) -> None:
+        self.begin = self._now()
+
+    @staticmethod
+    def _now() -> tuple[float, float, float]:
+        """Seconds of the machine's busy cores, of this process's children, and of the clock."""
+        ticks = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]
+        user, nice, system, _idle, _iowait, irq, softirq, steal = (int(tick) for tick in ticks)
+        busy_s = (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return busy_s, used.ru_utime + used.ru_stime, time.monotonic()
+
+    def other_cores(self) -> float:
+        """Since this meter was made; children that have ended are not others."""
+        busy_s, children_s, wall_s = (b - a for a, b in zip(self.begin, self._now()))
+        return max(0.0, busy_s - children_s) / max(wall_s, 1e-9)
 
 
 def run(command: list[str], variables: Mapping[str, str]) -> str:
@@ -88,6 +111,7 @@ class Result:
     phases: dict[str, list[float]]  # host's ms of each measured step, by phase
     n_parameters: int
     details: dict[str, Any]  # versions and the like, as the program says them
+    other_cores: float  # cores that other programs kept busy meanwhile
 
 
 def phases_of(entries: list[dict[str, Any]]) -> dict[str, list[float]]:
@@ -100,7 +124,9 @@ def phases_of(entries: list[dict[str, Any]]) -> dict[str, list[float]]:
 
 def run_tidemark(command: list[str], variables: Mapping[str, str], snapshot: Path) -> Result:
     """Runs tidemark profile and reads its snapshot."""
+    meter = Meter()
     run([*command, "-o", str(snapshot)], variables)
+    other_cores = meter.other_cores()
     with gzip.open(snapshot, "rt", encoding="utf-8") as file:
         document = json.load(file)
     snapshot.unlink()
@@ -108,16 +134,21 @@ def run_tidemark(command: list[str], variables: Mapping[str, str], snapshot: Pat
         phases=phases_of(document["timing"]["phases"]),
         n_parameters=document["run"]["model"]["n_parameters"],
         details={"tool": document["tool"], "host": document["run"]["host"]},
+        other_cores=other_cores,
     )
 
 
 def run_pytorch(command: list[str], variables: Mapping[str, str]) -> Result:
     """Runs pytorch_steps.py and reads what it prints."""
-    document = json.loads(run(command, variables))
+    meter = Meter()
+    printed = run(command, variables)
+    other_cores = meter.other_cores()
+    document = json.loads(printed)
     return Result(
         phases=phases_of(document["phases"]),
         n_parameters=document["n_parameters"],
         details=document,
+        other_cores=other_cores,
     )
 
 

@@ -1,9 +1,9 @@
 """The course's transformer and AdamW in plain PyTorch: what tidemark is measured beside.
 
-The same model as model/transformer.h: pre-norm blocks, RMSNorm (eps 1e-5), RoPE on adjacent pairs,
-causal multi-head attention, SwiGLU, lm_head of its own, no biases, mean cross-entropy. Written the way
-it is usually written, neither fused by hand nor slowed down. Works on PyTorch 1.13 (CPU) and on 2.x
-(CPU and CUDA). Parameters carry the names of tidemark's snapshots.
+The same model as model/transformer.h: pre-norm blocks, RMSNorm (eps 1e-5), RoPE on adjacent
+pairs, causal multi-head attention, SwiGLU, lm_head of its own, no biases, mean cross-entropy.
+Written the way it is usually written, neither fused by hand nor slowed down. For PyTorch 1.13
+and 2.x, on a CPU or on CUDA. Parameters carry the names of tidemark's snapshots.
 
 Shapes: B sequences, T tokens, C channels, H heads, D = C / H, F hidden channels, V vocabulary.
 """
@@ -51,7 +51,7 @@ class RMSNorm(nn.Module):
 
 
 class Rope(nn.Module):
-    """Turns the pairs of channels (2i, 2i + 1) of a head by an angle that grows with the position."""
+    """Turns channels (2i, 2i + 1) of a head by an angle that grows with the position."""
 
     def __init__(self, context_length: int, d_head: int, theta: float) -> None:
         super().__init__()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Run and time training steps of the course's transformer in PyTorch; print the samples as JSON.
 
-The options are those of `tidemark profile`, and so is the split of a step: forward (with the loss),
-backward, optimizer; the step is all of it with the loss brought to the host. Gradients are let go of
-after the step, untimed, where tidemark does it. With --check-reference nothing is timed: the model is
-compared with recorded results, the same files that `tidemark check-reference` reads.
+The options are those of `tidemark profile`, and so is the split of a step: forward (with the
+loss), backward, optimizer; the step is all of it with the loss brought to the host. Gradients are
+let go of after the step, untimed, where tidemark does it. With --check-reference nothing is timed:
+the model is compared with recorded results, the same files that `tidemark check-reference` reads.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ try:
     import pytorch_model
     import reference_check
 except ImportError as missing:
-    sys.exit(f"pytorch_steps.py: {missing}: install PyTorch (Debian: apt-get install python3-torch)")
+    sys.exit(f"pytorch_steps.py: {missing} (Debian: apt-get install python3-torch)")
 
 PRECISIONS = ("fp32", "tf32", "bf16-mixed", "bf16-true")
 MODES = ("forward", "forward-backward", "train")
@@ -53,7 +53,7 @@ def parse_options() -> argparse.Namespace:
 
 
 class Clock:
-    """Times intervals that may lie inside each other: by the host's clock, on CUDA between two events."""
+    """Times intervals, also nested ones: by the host's clock, and on CUDA between two events."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -84,7 +84,7 @@ class Clock:
             self._events.append((name, begin, end))
 
     def collect(self) -> None:
-        """Reads the device's times of the intervals since the last call; after a synchronisation."""
+        """Reads the device's times of intervals since the last call; after a synchronisation."""
         for name, begin, end in self._events:
             self.device_ms.setdefault(name, []).append(begin.elapsed_time(end))
         self._events.clear()
@@ -157,7 +157,7 @@ def compiled(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def blas_libraries() -> list[str]:
-    """The files of linear algebra libraries that this process has loaded, as the system resolves them."""
+    """The files of the linear algebra libraries that this process has loaded."""
     maps = Path("/proc/self/maps")
     if not maps.exists():
         return []

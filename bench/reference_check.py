@@ -1,7 +1,7 @@
-"""The PyTorch model against a recorded case of tests/reference: that what is timed is the same model.
+"""The PyTorch model against a recorded case of tests/reference: is what is timed the same model?
 
-`tidemark check-reference` compares tidemark with the same files, so two programs that both agree with
-them compute the same loss, gradients and AdamW steps.
+`tidemark check-reference` compares tidemark with the same files, so two programs that both agree
+with them compute the same loss, gradients and AdamW steps.
 """
 
 from __future__ import annotations

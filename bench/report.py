@@ -1,4 +1,4 @@
-"""The Markdown of bench/beside_pytorch.py: tables of ratios against targets, and the raw samples."""
+"""The Markdown of beside_pytorch.py: tables of ratios against targets, and the raw samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of timing samples that were taken in rounds: medians, quartiles, ratios and their spread.
+"""Statistics of timing samples taken in rounds: medians, quartiles, ratios and their spread.
 
 A series is a list of rounds, a round the list of one process's samples in ms. Pure functions: no
 torch, no files.
@@ -52,7 +52,7 @@ def _resampled(source: random.Random, values: Sequence) -> list:
 
 
 def bootstrap_interval(numerator: Series, denominator: Series) -> tuple[float, float]:
-    """The middle 95 % of the ratio of medians when rounds, and the samples in each, are drawn again.
+    """The middle 95 % of the ratio of medians when rounds, and samples in them, are drawn again.
 
     Rounds are drawn as pairs: what disturbed one side of a round may have disturbed the other.
     """

@@ -1,4 +1,4 @@
-"""The shapes of the course's transformer and the options that give them, named as in tidemark profile."""
+"""The shapes of the course's transformer and their options, named as in tidemark profile."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def add_shape_options(parser: argparse.ArgumentParser) -> None:
 
 
 def shape_from(arguments: argparse.Namespace) -> Shape:
-    """The preset with what the options change; ValueError where the heads do not divide the width."""
+    """The preset with what the options change; ValueError where heads do not divide the width."""
     given = {name: getattr(arguments, name) for name in OPTIONS}
     changes = {name: value for name, value in given.items() if value is not None}
     shape = dataclasses.replace(SIZES[arguments.size], **changes)
