@@ -57,6 +57,10 @@ char *tide_bytes_format(int64_t n_bytes, char text[TIDE_BYTES_TEXT]) {
         shown /= 1024.0;
         unit++;
     }
-    snprintf(text, TIDE_BYTES_TEXT, unit == 1 ? "%.0f %s" : "%.2f %s", shown, UNITS[unit].name);
+    /* Halves upwards, as in the viewer: printf would round 1.125, which binary sizes often are, to
+     * the even 1.12. */
+    double rounded = (double)(uint64_t)(shown * 100.0 + 0.5) / 100.0;
+    snprintf(text, TIDE_BYTES_TEXT, unit == 1 ? "%.0f %s" : "%.2f %s", unit == 1 ? shown : rounded,
+             UNITS[unit].name);
     return text;
 }

@@ -194,12 +194,11 @@ function checkSummaryCommand({ path, document, summary, short }, device) {
 }
 
 for (const [number, each] of CASES.entries()) {
-  test(`${each.name} on ${each.device}: each figure is what the events and samples say`, (t) => {
+  test(`${each.name} on ${each.device}: each figure is what the events and samples say`, () => {
     for (const [format, check] of [['json', checkJson], ['text', checkText]]) {
       const folder = join(root, `${number}-${format}`);
       mkdirSync(folder);
       const result = profile(each, folder, format);
-      if (result === null) return t.skip('the cpu device does not compute bf16 in this build');
       for (const run of result.runs) {
         checkSummary(run);
         checkEnd(run);
@@ -211,6 +210,5 @@ for (const [number, each] of CASES.entries()) {
       checkReport(result);
       checkCompare(result);
     }
-    return undefined;
   });
 }

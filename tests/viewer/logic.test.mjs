@@ -406,6 +406,7 @@ test('decimal ticks and their labels', () => {
 
 test('texts', () => {
   assert.deepEqual([0, 512, 1536, 2072772608, 85_017_493_504].map(formatBytes), ['0 B', '512 B', '1.50 KiB', '1.93 GiB', '79.18 GiB']);
+  assert.deepEqual([1048575, 1179648, 1441792, 1179647].map(formatBytes), ['1.00 MiB', '1.13 MiB', '1.38 MiB', '1.12 MiB'], 'as the command line rounds');
   assert.equal(formatExactBytes(1234567), '1,234,567 B');
   assert.equal(formatCount(999), '999');
   assert.deepEqual([12, 1500, 12_345_678, 2.5e9].map(formatDuration), ['12 ns', '1.50 µs', '12.3 ms', '2.50 s']);

@@ -10,7 +10,7 @@ export function formatCount(n) {
 /** "1.50 GiB", "512 B": exact below 1 KiB, two decimals above. @param {number} nBytes */
 export function formatBytes(nBytes) {
   let value = Math.abs(nBytes), unit = 0;
-  while (value >= 1024 && unit < BYTE_UNITS.length - 1) {
+  while (value >= (unit === 0 ? 1024 : 1023.995) && unit < BYTE_UNITS.length - 1) { // not "1024.00 MiB"
     value /= 1024;
     unit++;
   }

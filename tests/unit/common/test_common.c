@@ -68,6 +68,9 @@ static void bytes_are_formatted(void **state) {
                  {1023, "1023 B"},
                  {1024, "1.00 KiB"},
                  {1048575, "1.00 MiB"},
+                 {1179648, "1.13 MiB"}, /* 1.125 and 1.375: halves upwards, both */
+                 {1441792, "1.38 MiB"},
+                 {1179647, "1.12 MiB"},
                  {1610612736, "1.50 GiB"},
                  {INT64_C(5) << 40, "5.00 TiB"}};
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
