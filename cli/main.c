@@ -34,6 +34,34 @@ static const tide_option OPTIONS[] = {
              "source <(tidemark --completion)"},
 };
 
+static const tide_program_item ENVIRONMENT[] = {
+    {"TIDEMARK_ALLOC_CONF", "allocator settings in PyTorch's names; under those of the option"},
+    {"TIDEMARK_LIBUNWIND", "file of libunwind, for call stacks; default libunwind.so.8"},
+    {"TIDEMARK_CPU_KERNELS", "of the cpu device: avx512, avx2 or generic; default the best here"},
+    {"OMP_NUM_THREADS", "threads of the cpu device; default all cores"},
+    {"OMP_WAIT_POLICY", "passive: idle threads sleep, for a machine that does more"},
+    {NULL, NULL},
+};
+
+static const tide_program_item FILES[] = {
+    {"SIZE-MODE-cCONTEXT-bBATCH-PRECISION.json.gz",
+     "a snapshot of profile without -o; the format is described in docs/snapshot-format.md"},
+    {"report.html", "the report of a list of runs, and of view with several snapshots"},
+    {"FILE.html", "the report of view with the snapshot FILE alone"},
+    {NULL, NULL},
+};
+
+static const tide_program_item EXAMPLES[] = {
+    {"tidemark profile --size small --device cpu --warmup 1 --steps 2 -o small.json.gz",
+     "Two training steps of the small model on the cpu, recorded"},
+    {"tidemark summary small.json.gz", "What filled the memory at the peak"},
+    {"tidemark profile --size 2.7B --device virtual:h100-80 --warmup 0 --steps 2",
+     "Whether a model fits a card that is not here"},
+    {"tidemark profile --precision fp32,bf16-mixed --device virtual --warmup 0 --steps 2",
+     "Two precisions side by side, with a report"},
+    {NULL, NULL},
+};
+
 static const tide_program PROGRAM = {
     .version = TIDEMARK_VERSION,
     .title = "memory profiler for training on GPUs",
@@ -42,6 +70,9 @@ static const tide_program PROGRAM = {
     .exit_statuses =
         "0 success, 1 failure, 2 usage, 3 out of device memory (the snapshot is\n"
         "still written), 4 a stated bound was missed, 128 and more ended by a signal.\n",
+    .environment = ENVIRONMENT,
+    .files = FILES,
+    .examples = EXAMPLES,
     .commands = COMMANDS,
     .n_commands = N_COMMANDS,
     .options = OPTIONS,
@@ -56,8 +87,11 @@ static void print_help(FILE *out) {
     fprintf(out,
             "\ntidemark COMMAND --help tells the options of one, tidemark --version the version.\n"
             "tidemark --manual prints the manual page, tidemark --completion the completion for\n"
-            "bash.\n\nExit status: %s",
-            PROGRAM.exit_statuses);
+            "bash.\n\nEnvironment\n");
+    for (const tide_program_item *item = ENVIRONMENT; item->name != NULL; item++) {
+        fprintf(out, "  %-20s  %s\n", item->name, item->text);
+    }
+    fprintf(out, "\nExit status: %s", PROGRAM.exit_statuses);
 }
 
 static int unknown_command(const char *name) {

@@ -119,6 +119,32 @@ static void put_command(FILE *out, const tide_command *command) {
     }
 }
 
+static void put_heading(FILE *out, const char *name) {
+    fprintf(out, ".SH %s\n", name);
+}
+
+static void put_items(FILE *out, const char *heading, const tide_program_item *item) {
+    put_heading(out, heading);
+    for (; item->name != NULL; item++) {
+        fputs(".TP\n\\fB", out);
+        put_text(out, item->name, strlen(item->name));
+        fputs("\\fR\n", out);
+        put_line(out, item->text);
+    }
+}
+
+/* Each command line below what it is for. */
+static void put_examples(FILE *out, const tide_program_item *item) {
+    put_heading(out, "EXAMPLES");
+    for (const char *apart = ""; item->name != NULL; item++, apart = ".PP\n") {
+        fputs(apart, out);
+        put_text(out, item->text, strlen(item->text));
+        fputs(":\n.PP\n.RS 4\n.nf\n", out);
+        put_line(out, item->name);
+        fputs(".fi\n.RE\n", out);
+    }
+}
+
 void tide_manual_print(const tide_program *program, FILE *out) {
     fputs(".\\\" Written by tidemark --manual from the tables behind --help.\n", out);
     /* No date: the same source gives the same page. */
@@ -140,6 +166,9 @@ void tide_manual_print(const tide_program *program, FILE *out) {
     for (size_t i = 0; i < program->n_commands; i++) {
         put_command(out, program->commands[i]);
     }
-    fputs(".SH \"EXIT STATUS\"\n", out);
+    put_heading(out, "\"EXIT STATUS\"");
     put_paragraphs(out, program->exit_statuses);
+    put_items(out, "ENVIRONMENT", program->environment);
+    put_items(out, "FILES", program->files);
+    put_examples(out, program->examples);
 }

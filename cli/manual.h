@@ -13,12 +13,21 @@
 extern "C" {
 #endif
 
+/* A variable, a file or a command line, and what it is for. */
+typedef struct tide_program_item {
+    const char *name; /* NULL ends a list */
+    const char *text; /* a phrase without a full stop; may be long */
+} tide_program_item;
+
 /* All that there is to say of the program. */
 typedef struct tide_program {
     const char *version;
-    const char *title;         /* what it is, in a few words; no full stop */
-    const char *intro;         /* what it is for: complete lines of --help */
-    const char *exit_statuses; /* complete lines of --help */
+    const char *title;                    /* what it is, in a few words; no full stop */
+    const char *intro;                    /* what it is for: complete lines of --help */
+    const char *exit_statuses;            /* complete lines of --help */
+    const tide_program_item *environment; /* every variable that the program reads */
+    const tide_program_item *files;       /* that it reads and writes under these names */
+    const tide_program_item *examples;    /* command lines that work as they stand */
     const tide_command *const *commands;
     size_t n_commands;
     const tide_option *options; /* in the place of a command; --help is not among them */

@@ -18,5 +18,22 @@ for command in $commands; do
     check "tidemark ${command//-/\\\\-}" $options
     echo "$command: $(echo $options | wc -w) options"
 done
+# Every variable that the sources ask for stands there, and in --help; and none that they do not ask for.
+cd "$golden/../.." || exit 1
+asked=$(grep -rhoE 'getenv\("[A-Z_]+"' --include='*.[ch]' --include='*.cu' allocator capture cli common model snapshot viewer |
+    grep -o '[A-Z][A-Z_]*' | sort)
+[ -n "$asked" ] || echo "no getenv found"
+cd "$OLDPWD" || exit 1
+check ENVIRONMENT $asked
+for name in $asked; do
+    tidemark --help | grep -q "^  $name " || echo "missing in --help: $name"
+done
+for name in $(sed -n '/^\.SH ENVIRONMENT/,/^\.SH /s/^\\fB\(TIDEMARK_[A-Z_]*\).*/\1/p' page); do
+    case " $(echo $asked) " in *" $name "*) ;; *) echo "nobody reads $name" ;; esac
+done
+# The examples are what their commands accept; on the virtual device, which computes nothing.
+sed -n '/^\.SH EXAMPLES/,$p' page | grep '^tidemark' | sed 's/\\-/-/g; s/--device cpu/--device virtual/' >examples
+bash -e examples >/dev/null || echo "an example fails"
+wc -l <examples
 # The page's headings.
 grep '^\.S[SH]' page

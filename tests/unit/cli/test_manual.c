@@ -47,11 +47,19 @@ static const tide_command EAT = {.name = "eat-up", .summary = "eats", .options =
 static const tide_command BARE = {.name = "bare", .summary = "does", .options = &BARE_TABLE};
 static const tide_command *const COMMANDS[] = {&EAT, &BARE};
 
+static const tide_program_item ENVIRONMENT[] = {{"A_NAME", ".what it's for"}, {NULL, NULL}};
+static const tide_program_item FILES[] = {{"a-b.html", "a page"}, {NULL, NULL}};
+static const tide_program_item EXAMPLES[] = {
+    {"eat-up --all 'x'", "All"}, {"bare", "None"}, {NULL, NULL}};
+
 static const tide_program PROGRAM = {
     .version = "1.2.3",
     .title = "a title",
     .intro = "An intro.\n",
     .exit_statuses = "0 success.\n",
+    .environment = ENVIRONMENT,
+    .files = FILES,
+    .examples = EXAMPLES,
     .commands = COMMANDS,
     .n_commands = 2,
 };
@@ -88,7 +96,12 @@ static void test_manual_escapes(void **state) {
                        "(also \\-\\-kind, \\-\\-sort\\-of)\n");
     assert_holds(page, ".TP\n\\fB\\-a\\fR, \\fB\\-\\-all\\fR \\fIFILE\\fR\n\\&.in\n");
     assert_holds(page, "this text\n.PP\nA note.\n.SS \"tidemark bare\"\n");
-    assert_holds(page, ".SH \"EXIT STATUS\"\n0 success.\n");
+    assert_holds(page, ".SH \"EXIT STATUS\"\n0 success.\n"
+                       ".SH ENVIRONMENT\n.TP\n\\fBA_NAME\\fR\n\\&.what it\\(aqs for\n"
+                       ".SH FILES\n.TP\n\\fBa\\-b.html\\fR\na page\n"
+                       ".SH EXAMPLES\nAll:\n.PP\n.RS 4\n.nf\n"
+                       "eat\\-up \\-\\-all \\(aqx\\(aq\n.fi\n.RE\n"
+                       ".PP\nNone:\n.PP\n.RS 4\n.nf\nbare\n");
     free(page);
 }
 
