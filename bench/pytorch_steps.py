@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable, ContextManager
 
-from shapes import Shape, add_shape_options, count, shape_from
+from shapes import Shape, add_shape_options, count, count_or_none, shape_from
 
 try:
     import torch
@@ -46,10 +46,23 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--compile", action="store_true", help="torch.compile the model")
     parser.add_argument("--threads", type=count, help="default: as PyTorch chooses")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--warmup", type=int, default=5, metavar="N")
+    parser.add_argument("--warmup", type=count_or_none, default=5, metavar="N")
     parser.add_argument("--steps", type=count, default=10, metavar="N")
     parser.add_argument("--check-reference", metavar="FILE.safetensors")
     return parser.parse_args()
+
+
+def open_device(name: str) -> torch.device:
+    """The device of an option; ValueError where it is not here."""
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise ValueError(f"--device {name}: it is cpu or cuda[:N]")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"--device {name}: PyTorch {torch.__version__} finds no such GPU here")
+    return device
 
 
 class Clock:
@@ -97,7 +110,7 @@ class Clock:
 def numeric_context(precision: str, device: torch.device) -> Callable[[], ContextManager]:
     """Sets what the precision needs globally; returns what surrounds each forward pass."""
     if precision == "tf32" and device.type != "cuda":
-        sys.exit("pytorch_steps.py: --precision tf32 needs --device cuda")
+        raise ValueError("--precision tf32 needs --device cuda")
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
     if precision == "bf16-mixed":
@@ -110,12 +123,13 @@ class Training:
 
     def __init__(self, shape: Shape, options: argparse.Namespace) -> None:
         torch.manual_seed(options.seed)
-        self.device = torch.device(options.device)
+        self.device = open_device(options.device)
         self.mode = options.mode
         self.context = numeric_context(options.precision, self.device)
         model = pytorch_model.Transformer(shape, options.attention).to(self.device)
         if options.precision == "bf16-true":
-            model = model.to(torch.bfloat16)
+            for parameter in model.parameters():  # not the buffers: RoPE's table stays fp32
+                parameter.data = parameter.data.to(torch.bfloat16)
         self.parameters = list(model.parameters())
         in_place = options.optimizer == "in-place"
         self.optimizer = pytorch_model.AdamW(self.parameters, in_place=in_place)
@@ -152,7 +166,7 @@ class Training:
 def compiled(model: torch.nn.Module) -> torch.nn.Module:
     """The model through torch.compile, which PyTorch 2.0 brought."""
     if not hasattr(torch, "compile"):
-        sys.exit(f"pytorch_steps.py: PyTorch {torch.__version__} has no torch.compile (2.0 has it)")
+        raise ValueError(f"--compile: PyTorch {torch.__version__} cannot, 2.0 and later can")
     return torch.compile(model)
 
 

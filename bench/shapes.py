@@ -49,6 +49,11 @@ def count(text: str) -> int:
     return value
 
 
+def count_or_none(text: str) -> int:
+    """An argument that is a whole number, 0 too."""
+    return 0 if text == "0" else count(text)
+
+
 def add_shape_options(parser: argparse.ArgumentParser) -> None:
     """Adds --size and the options that change a preset."""
     group = parser.add_argument_group("shape, as in tidemark profile")

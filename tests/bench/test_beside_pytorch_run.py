@@ -86,12 +86,13 @@ class Run(unittest.TestCase):
             done = subprocess.run(command, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0 if name == "none" else 3, f"{name}: {done.stderr}")
 
-    def test_a_missing_file_is_one_line(self) -> None:
-        command = [self.python, str(programs.STEPS), "--check-reference", "absent.safetensors"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
-        self.assertIn("absent.safetensors", done.stderr)
+    def test_what_is_not_here_is_one_line(self) -> None:
+        for option, value in (("--check-reference", "absent.safetensors"), ("--device", "cuda:99")):
+            command = [self.python, str(programs.STEPS), option, value]
+            done = subprocess.run(command, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+            self.assertIn(value, done.stderr)
 
 
 if __name__ == "__main__":
