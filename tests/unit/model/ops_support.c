@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/map.h"
 
@@ -64,6 +65,81 @@ float *zeros(size_t n) {
 
 tide_array fp32(float *x) {
     return (tide_array){x, TIDE_FP32};
+}
+
+/* 2^-133 is the smallest bf16 number above 0; ulps of smaller powers do not exist. */
+static double bf16_ulp(double x) {
+    int exponent;
+    (void)frexp(x, &exponent); /* |x| = m 2^exponent, m in [1/2, 1): 8 bits are kept */
+    return x == 0 || exponent < -125 ? ldexp(1, -133) : ldexp(1, exponent - 8);
+}
+
+uint16_t nearest_bf16(double x) {
+    double ulp = bf16_ulp(x);
+    double rounded = rint(fabs(x) / ulp) * ulp;
+    float wide = rounded > 3.3961775e38 ? INFINITY : (float)rounded; /* beyond (2 - 2^-8) 2^127 */
+    uint32_t bits;
+    memcpy(&bits, &wide, sizeof(bits));
+    return (uint16_t)(bits >> 16 | (signbit(x) ? 0x8000U : 0U));
+}
+
+tide_array stored(tide_dtype dtype, const float *x, size_t n) {
+    tide_array array = {malloc((n == 0 ? 1 : n) * sizeof(float)), dtype};
+    assert_non_null(array.data);
+    for (size_t i = 0; i < n; i++) {
+        if (dtype == TIDE_BF16) {
+            ((uint16_t *)array.data)[i] = nearest_bf16((double)x[i]);
+        } else {
+            ((float *)array.data)[i] = x[i];
+        }
+    }
+    return array;
+}
+
+tide_array random_stored(tide_dtype dtype, size_t n, uint64_t seed, double scale) {
+    float *x = random_floats(n, seed, scale);
+    tide_array array = stored(dtype, x, n);
+    free(x);
+    return array;
+}
+
+static double stored_number(tide_array x, size_t i) {
+    if (x.dtype != TIDE_BF16) {
+        return (double)((const float *)x.data)[i];
+    }
+    uint32_t bits = (uint32_t)((const uint16_t *)x.data)[i] << 16;
+    float wide;
+    memcpy(&wide, &bits, sizeof(wide));
+    return (double)wide;
+}
+
+double *widen_stored(tide_array x, size_t n) {
+    double *wide = malloc((n == 0 ? 1 : n) * sizeof(*wide));
+    assert_non_null(wide);
+    for (size_t i = 0; i < n; i++) {
+        wide[i] = stored_number(x, i);
+    }
+    return wide;
+}
+
+void assert_stored(const char *what, tide_array got, const double *want, size_t n,
+                   double tolerance) {
+    double largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs(want[i]));
+    }
+    for (size_t i = 0; i < n; i++) {
+        double number = stored_number(got, i);
+        double room = tolerance * (fabs(want[i]) + largest);
+        if (got.dtype == TIDE_BF16) {
+            room += bf16_ulp(fmax(fabs(number), fabs(want[i]))) / 2;
+        }
+        if (!(fabs(number - want[i]) <= room)) {
+            fail_msg("%s (%s): number %zu of %zu is %.9g instead of %.9g, off by %.3g of %.3g",
+                     what, got.dtype == TIDE_BF16 ? "bf16" : "fp32", i, n, number, want[i],
+                     fabs(number - want[i]), room);
+        }
+    }
 }
 
 double relative_error(const float *got, const double *want, size_t n) {

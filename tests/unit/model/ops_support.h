@@ -40,6 +40,22 @@ float *zeros(size_t n);
 
 tide_array fp32(float *x);
 
+/* n numbers in storage of either type, each rounded to it. The caller frees .data. */
+tide_array stored(tide_dtype dtype, const float *x, size_t n);
+tide_array random_stored(tide_dtype dtype, size_t n, uint64_t seed, double scale);
+/* The n numbers as they are stored. The caller frees them. */
+double *widen_stored(tide_array x, size_t n);
+
+/* The bits of the bf16 number nearest to x, ties to even, found by division and rint; not of NaN.
+ */
+uint16_t nearest_bf16(double x);
+
+/* Fails the test unless each number is within `tolerance` of what is wanted, relative to it and to
+ * the largest that is wanted; and where storage is bf16, within half a unit in its last place more:
+ * it was rounded once, and nothing before it. */
+void assert_stored(const char *what, tide_array got, const double *want, size_t n,
+                   double tolerance);
+
 /* |got - want| / |want| in the L2 norm; NaN when there is one in `got`. */
 double relative_error(const float *got, const double *want, size_t n);
 

@@ -1,0 +1,479 @@
+/* test_ops_storage.c - the elementwise and row operators of the cpu device on fp32 and bf16 arrays,
+ * in every combination: against double, computed from what is stored. What goes to a bf16 array
+ * must be within half a unit in its last place, so rounded once. int32 is refused. */
+#include "ops_support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The third is more than a piece, the last more than a chunk. */
+static const size_t SIZES[] = {1, 33, 1025, 40001};
+enum { N_SIZES = sizeof(SIZES) / sizeof(SIZES[0]) };
+
+/* Rows of one piece and of three, groups of rows of more than one, blocks of an embedding. */
+static const size_t SHAPES[][2] = {{1, 1}, {31, 33}, {65, 2050}, {300, 10}};
+enum { N_SHAPES = sizeof(SHAPES) / sizeof(SHAPES[0]) };
+
+/* Array i of a combination. */
+static tide_dtype type_of(unsigned combination, unsigned i) {
+    return (combination >> i & 1U) != 0 ? TIDE_BF16 : TIDE_FP32;
+}
+
+enum { MOST = 8 };
+
+/* Arrays of one call, with their numbers before it. */
+typedef struct operands {
+    tide_array array[MOST]; /* data owned */
+    double *wide[MOST];     /* owned */
+    double *want[MOST];     /* owned; for the test to fill */
+    size_t n;               /* arrays in use */
+} operands;
+
+static void add_operand(operands *all, unsigned combination, size_t n, double scale) {
+    size_t i = all->n++;
+    all->array[i] = random_stored(type_of(combination, (unsigned)i), n, i + 1, scale);
+    all->wide[i] = widen_stored(all->array[i], n);
+    all->want[i] = widen_stored(all->array[i], n);
+}
+
+static void free_operands(operands *all) {
+    for (size_t i = 0; i < all->n; i++) {
+        free(all->want[i]);
+        free(all->wide[i]);
+        free(all->array[i].data);
+    }
+}
+
+static int32_t *some_tokens(size_t n, size_t bound) {
+    int32_t *tokens = malloc(n * sizeof(*tokens));
+    assert_non_null(tokens);
+    for (size_t i = 0; i < n; i++) {
+        tokens[i] = (int32_t)(i * 7919 % bound);
+    }
+    return tokens;
+}
+
+static void check_swiglu_forward(tide_ops *ops, size_t n, unsigned combination) {
+    operands all = {.n = 0};
+    for (size_t i = 0; i < 3; i++) { /* out, gate, up */
+        add_operand(&all, combination, n, 4);
+    }
+    for (size_t i = 0; i < n; i++) {
+        all.want[0][i] = all.wide[1][i] / (1 + exp(-all.wide[1][i])) * all.wide[2][i];
+    }
+    assert_int_equal(
+        ops->table->swiglu_forward(ops, all.array[0], all.array[1], all.array[2], n, NULL),
+        TIDE_OK);
+    assert_stored("swiglu", all.array[0], all.want[0], n, sum_tolerance(0, 12));
+    free_operands(&all);
+}
+
+static void check_swiglu_backward(tide_ops *ops, size_t n, unsigned combination) {
+    operands all = {.n = 0};
+    for (size_t i = 0; i < 5; i++) { /* dgate, dup, dout, gate, up */
+        add_operand(&all, combination, n, 4);
+    }
+    for (size_t i = 0; i < n; i++) {
+        double g = all.wide[3][i];
+        double s = 1 / (1 + exp(-g));
+        all.want[0][i] = all.wide[2][i] * all.wide[4][i] * s * (1 + g * (1 - s));
+        all.want[1][i] = all.wide[2][i] * g * s;
+    }
+    const tide_array *array = all.array;
+    assert_int_equal(
+        ops->table->swiglu_backward(ops, array[0], array[1], array[2], array[3], array[4], n, NULL),
+        TIDE_OK);
+    assert_stored("swiglu's dgate", array[0], all.want[0], n, sum_tolerance(0, 12));
+    assert_stored("swiglu's dup", array[1], all.want[1], n, sum_tolerance(0, 12));
+    free_operands(&all);
+}
+
+static void swiglu(void **state) {
+    for (size_t s = 0; s < N_SIZES; s++) {
+        for (unsigned combination = 0; combination < 1U << 5; combination++) {
+            check_swiglu_backward(fixture_ops(state), SIZES[s], combination);
+            if (combination < 1U << 3) {
+                check_swiglu_forward(fixture_ops(state), SIZES[s], combination);
+            }
+        }
+    }
+}
+
+/* Sums and casts: one operation, one rounding. */
+static void check_sum_and_cast(tide_ops *ops, size_t n, unsigned combination) {
+    operands all = {.n = 0};
+    add_operand(&all, combination, n, 1);
+    add_operand(&all, combination, n, 1);
+    for (size_t i = 0; i < n; i++) {
+        all.want[0][i] += all.wide[1][i];
+    }
+    assert_int_equal(ops->table->residual_add(ops, all.array[0], all.array[1], n, NULL), TIDE_OK);
+    assert_stored("residual_add", all.array[0], all.want[0], n, UNIT_ROUNDOFF);
+    assert_int_equal(ops->table->cast(ops, all.array[0], all.array[1], n, NULL), TIDE_OK);
+    assert_stored("cast", all.array[0], all.wide[1], n, 0);
+    free_operands(&all);
+}
+
+static void sums_and_casts(void **state) {
+    for (size_t s = 0; s < N_SIZES; s++) {
+        for (unsigned combination = 0; combination < 1U << 2; combination++) {
+            check_sum_and_cast(fixture_ops(state), SIZES[s], combination);
+        }
+    }
+}
+
+static void fills(void **state) {
+    tide_ops *ops = fixture_ops(state);
+    enum { N = 40001 };
+    tide_array narrow = random_stored(TIDE_BF16, N, 1, 1);
+    tide_array wide = random_stored(TIDE_FP32, N, 1, 1);
+    const tide_random random = {42, 3};
+    assert_int_equal(ops->table->fill_normal(ops, wide, 0.02, random, N, NULL), TIDE_OK);
+    assert_int_equal(ops->table->fill_normal(ops, narrow, 0.02, random, N, NULL), TIDE_OK);
+    for (size_t i = 0; i < N; i++) { /* the fp32 numbers, rounded */
+        assert_int_equal(((uint16_t *)narrow.data)[i],
+                         nearest_bf16((double)((float *)wide.data)[i]));
+    }
+    /* All but the last, which stays. */
+    uint16_t last = ((uint16_t *)narrow.data)[N - 1];
+    assert_int_equal(ops->table->fill(ops, narrow, 0.3, N - 1, NULL), TIDE_OK);
+    for (size_t i = 0; i < N - 1; i++) {
+        assert_int_equal(((uint16_t *)narrow.data)[i], nearest_bf16(0.3));
+    }
+    assert_int_equal(((uint16_t *)narrow.data)[N - 1], last);
+    free(wide.data);
+    free(narrow.data);
+}
+
+static void check_norm_forward(tide_ops *ops, size_t R, size_t C, unsigned combination) {
+    operands all = {.n = 0};
+    add_operand(&all, combination, R * C, 1); /* out */
+    add_operand(&all, combination, R * C, 2); /* x */
+    add_operand(&all, combination, C, 1);     /* weight */
+    double *want_rstd = calloc(R, sizeof(*want_rstd));
+    assert_non_null(want_rstd);
+    for (size_t r = 0; r < R; r++) {
+        double sum = 0;
+        for (size_t i = r * C; i < (r + 1) * C; i++) {
+            sum += all.wide[1][i] * all.wide[1][i];
+        }
+        want_rstd[r] = 1 / sqrt(sum / (double)C + 1e-5);
+        for (size_t i = r * C; i < (r + 1) * C; i++) {
+            all.want[0][i] = all.wide[1][i] * want_rstd[r] * all.wide[2][i % C];
+        }
+    }
+    float *rstd = zeros(R);
+    const tide_rmsnorm_forward call = {all.array[0], rstd, all.array[1], all.array[2], R, C};
+    assert_int_equal(ops->table->rmsnorm_forward(ops, &call, NULL), TIDE_OK);
+    assert_stored("rmsnorm", all.array[0], all.want[0], R * C, sum_tolerance(0, 3));
+    assert_stored("rstd", fp32(rstd), want_rstd, R, sum_tolerance(0, 1));
+    free(rstd);
+    free(want_rstd);
+    free_operands(&all);
+}
+
+/* dx, dweight, dout, x, weight with rstd. */
+static void norm_gradients(operands *all, const float *rstd, size_t R, size_t C, bool accumulate) {
+    memset(all->want[1], 0, C * sizeof(double));
+    for (size_t r = 0; r < R; r++) {
+        double mean = 0;
+        for (size_t i = r * C; i < (r + 1) * C; i++) {
+            double normed = all->wide[3][i] * (double)rstd[r];
+            mean += all->wide[2][i] * all->wide[4][i % C] * normed / (double)C;
+            all->want[1][i % C] += all->wide[2][i] * normed;
+        }
+        for (size_t i = r * C; i < (r + 1) * C; i++) {
+            double normed = all->wide[3][i] * (double)rstd[r];
+            all->want[0][i] =
+                (accumulate ? all->wide[0][i] : 0) +
+                (double)rstd[r] * (all->wide[2][i] * all->wide[4][i % C] - normed * mean);
+        }
+    }
+}
+
+static void check_norm_backward(tide_ops *ops, size_t R, size_t C, unsigned combination) {
+    operands all = {.n = 0};
+    add_operand(&all, combination, R * C, 1); /* dx */
+    add_operand(&all, combination, C, 1);     /* dweight */
+    add_operand(&all, combination, R * C, 1); /* dout */
+    add_operand(&all, combination, R * C, 2); /* x */
+    add_operand(&all, combination, C, 1);     /* weight */
+    float *rstd = zeros(R);
+    for (size_t r = 0; r < R; r++) {
+        rstd[r] = 0.7F + 0.1F * (float)(r % 5);
+    }
+    float *scratch = zeros(tide_ops_rmsnorm_scratch_elements(R, C));
+    bool accumulate = combination % 3 != 0;
+    norm_gradients(&all, rstd, R, C, accumulate);
+    const tide_rmsnorm_backward call = {
+        all.array[0], all.array[1], all.array[2], all.array[3], all.array[4], rstd, scratch, R, C,
+        accumulate};
+    assert_int_equal(ops->table->rmsnorm_backward(ops, &call, NULL), TIDE_OK);
+    /* Terms of up to 1.1^2 * 2 beside results that may be smaller. */
+    assert_stored("rmsnorm's dx", all.array[0], all.want[0], R * C, sum_tolerance(0, 24));
+    assert_stored("rmsnorm's dweight", all.array[1], all.want[1], C, sum_tolerance(R, 3));
+    free(scratch);
+    free(rstd);
+    free_operands(&all);
+}
+
+static void rmsnorm(void **state) {
+    for (size_t s = 0; s < N_SHAPES; s++) {
+        for (unsigned combination = 0; combination < 1U << 5; combination++) {
+            check_norm_backward(fixture_ops(state), SHAPES[s][0], SHAPES[s][1], combination);
+            if (combination < 1U << 3) {
+                check_norm_forward(fixture_ops(state), SHAPES[s][0], SHAPES[s][1], combination);
+            }
+        }
+    }
+}
+
+/* Heads shorter than a piece, of which a piece takes several, and one that is longer. */
+static void rope(void **state) {
+    tide_ops *ops = fixture_ops(state);
+    static const size_t SHAPE[][4] = {{2, 7, 5, 10}, {1, 3, 40, 64}, {2, 3, 2, 2052}};
+    for (size_t s = 0; s < sizeof(SHAPE) / sizeof(SHAPE[0]); s++) {
+        size_t T = SHAPE[s][1];
+        size_t HD = SHAPE[s][2] * SHAPE[s][3];
+        size_t D = SHAPE[s][3];
+        size_t n = SHAPE[s][0] * T * HD;
+        float *table = zeros(T * D);
+        assert_int_equal(ops->table->fill_rope(ops, table, T, D, 10000, NULL), TIDE_OK);
+        for (unsigned combination = 0; combination < 4; combination++) {
+            operands all = {.n = 0};
+            double sign = combination < 2 ? 1 : -1;
+            add_operand(&all, combination, n, 1);
+            for (size_t i = 0; i < n; i += 2) {
+                size_t at = i / HD % T * (D / 2) + i % D / 2;
+                double cosine = (double)table[at];
+                double sine = sign * (double)table[T * (D / 2) + at];
+                all.want[0][i] = cosine * all.wide[0][i] - sine * all.wide[0][i + 1];
+                all.want[0][i + 1] = sine * all.wide[0][i] + cosine * all.wide[0][i + 1];
+            }
+            assert_int_equal(ops->table->rope(ops, all.array[0], table, SHAPE[s][0], T, SHAPE[s][2],
+                                              D, sign < 0, NULL),
+                             TIDE_OK);
+            assert_stored("rope", all.array[0], all.want[0], n, sum_tolerance(0, 3));
+            free_operands(&all);
+        }
+        free(table);
+    }
+}
+
+/* Words of which a few are hit by many rows: a bf16 sum of them would be off in its first digits.
+ */
+static void check_embedding(tide_ops *ops, size_t R, size_t C, size_t V, unsigned combination) {
+    operands all = {.n = 0};
+    add_operand(&all, combination, R * C, 1); /* out, then dout */
+    add_operand(&all, combination, V * C, 1); /* table, then dtable */
+    int32_t *tokens = some_tokens(R, V < 9 ? V : 9);
+    for (size_t r = 0; r < R && V > 100; r += 3) {
+        tokens[r] = (int32_t)(V - 1 - r % 50);
+    }
+    memset(all.want[1], 0, V * C * sizeof(double));
+    for (size_t i = 0; i < R * C; i++) {
+        all.want[1][(size_t)tokens[i / C] * C + i % C] += all.wide[0][i];
+    }
+    assert_int_equal(
+        ops->table->embedding_backward(ops, all.array[1], all.array[0], tokens, R, C, V, NULL),
+        TIDE_OK);
+    assert_stored("embedding's gradient", all.array[1], all.want[1], V * C, sum_tolerance(R, 0));
+    double *table = widen_stored(all.array[1], V * C);
+    for (size_t i = 0; i < R * C; i++) {
+        all.want[0][i] = table[(size_t)tokens[i / C] * C + i % C];
+    }
+    assert_int_equal(
+        ops->table->embedding_forward(ops, all.array[0], all.array[1], tokens, R, C, NULL),
+        TIDE_OK);
+    assert_stored("embedding", all.array[0], all.want[0], R * C, 0);
+    free(table);
+    free(tokens);
+    free_operands(&all);
+}
+
+static void embedding(void **state) {
+    for (unsigned combination = 0; combination < 1U << 2; combination++) {
+        check_embedding(fixture_ops(state), 1, 1, 1, combination);
+        check_embedding(fixture_ops(state), 257, 33, 5, combination);
+        check_embedding(fixture_ops(state), 200, 300, 151, combination);
+        check_embedding(fixture_ops(state), 50, 1100, 64, combination);
+    }
+}
+
+static void check_cross_entropy(tide_ops *ops, size_t R, size_t V, unsigned combination) {
+    operands all = {.n = 0};
+    add_operand(&all, combination, R * V, 5);
+    int32_t *targets = some_tokens(R, V);
+    double *want_losses = calloc(R, sizeof(*want_losses));
+    assert_non_null(want_losses);
+    double want_loss = 0;
+    for (size_t r = 0; r < R; r++) {
+        double sum = 0;
+        for (size_t i = r * V; i < (r + 1) * V; i++) {
+            sum += exp(all.wide[0][i]);
+        }
+        for (size_t i = r * V; i < (r + 1) * V; i++) {
+            double is_target = i - r * V == (size_t)targets[r] ? 1 : 0;
+            all.want[0][i] = (exp(all.wide[0][i]) / sum - is_target) / (double)R;
+        }
+        want_losses[r] = log(sum) - all.wide[0][r * V + (size_t)targets[r]];
+        want_loss += want_losses[r] / (double)R;
+    }
+    float *row_losses = zeros(R);
+    float loss = NAN;
+    const tide_cross_entropy call = {all.array[0], row_losses, &loss, targets, R, V};
+    assert_int_equal(ops->table->cross_entropy(ops, &call, NULL), TIDE_OK);
+    /* exp of a difference up to 10, which one rounding moves by 10 u; exp itself 4 u. */
+    double tolerance = sum_tolerance(0, 20);
+    assert_stored("cross-entropy's gradient", all.array[0], all.want[0], R * V, tolerance);
+    assert_stored("row losses", fp32(row_losses), want_losses, R, tolerance);
+    assert_stored("loss", fp32(&loss), &want_loss, 1, tolerance);
+    free(row_losses);
+    free(want_losses);
+    free(targets);
+    free_operands(&all);
+}
+
+static void cross_entropy(void **state) {
+    for (unsigned combination = 0; combination < 2; combination++) {
+        for (size_t s = 1; s < N_SHAPES; s++) {
+            check_cross_entropy(fixture_ops(state), SHAPES[s][0], SHAPES[s][1], combination);
+        }
+    }
+}
+
+/* Three parameters of different sizes, each step from what the one before stored. */
+static void check_adamw(tide_ops *ops, unsigned combination) {
+    static const size_t N[] = {1, 1025, 40001};
+    tide_adamw adamw = {.lr = 0.3, .beta1 = 0.8, .beta2 = 0.95, .eps = 0.1, .weight_decay = 0.2};
+    operands all[3] = {{.n = 0}};
+    tide_parameter_arrays parameters[3];
+    for (size_t p = 0; p < 3; p++) {
+        for (size_t i = 0; i < 4; i++) { /* parameter, gradient, moments */
+            add_operand(&all[p], combination, N[p], 1);
+        }
+        assert_int_equal(ops->table->fill(ops, all[p].array[3], 0.25, N[p], NULL), TIDE_OK);
+        const tide_array *array = all[p].array;
+        parameters[p] = (tide_parameter_arrays){array[0], array[1], array[2], array[3], N[p]};
+    }
+    for (adamw.t = 1; adamw.t <= 3; adamw.t++) {
+        double t = (double)adamw.t;
+        double step = adamw.lr * sqrt(1 - pow(adamw.beta2, t)) / (1 - pow(adamw.beta1, t));
+        for (size_t p = 0; p < 3; p++) {
+            for (size_t i = 0; i < 4; i++) {
+                free(all[p].wide[i]);
+                all[p].wide[i] = widen_stored(all[p].array[i], N[p]);
+            }
+            for (size_t i = 0; i < N[p]; i++) {
+                double g = all[p].wide[1][i];
+                double m = adamw.beta1 * all[p].wide[2][i] + (1 - adamw.beta1) * g;
+                double v = adamw.beta2 * all[p].wide[3][i] + (1 - adamw.beta2) * g * g;
+                all[p].want[2][i] = m;
+                all[p].want[3][i] = v;
+                all[p].want[0][i] = (all[p].wide[0][i] - step * m / (sqrt(v) + adamw.eps)) *
+                                    (1 - adamw.lr * adamw.weight_decay);
+            }
+        }
+        assert_int_equal(ops->table->adamw(ops, &adamw, parameters, 3, NULL), TIDE_OK);
+        for (size_t p = 0; p < 3; p++) { /* three, four and about ten roundings */
+            assert_stored("AdamW's m", all[p].array[2], all[p].want[2], N[p], sum_tolerance(0, 4));
+            assert_stored("AdamW's v", all[p].array[3], all[p].want[3], N[p], sum_tolerance(0, 4));
+            assert_stored("AdamW's p", all[p].array[0], all[p].want[0], N[p], sum_tolerance(0, 20));
+            assert_stored("AdamW's gradient", all[p].array[1], all[p].wide[1], N[p], 0);
+        }
+    }
+    for (size_t p = 0; p < 3; p++) {
+        free_operands(&all[p]);
+    }
+}
+
+static void adamw(void **state) {
+    for (unsigned combination = 0; combination < 1U << 4; combination++) {
+        check_adamw(fixture_ops(state), combination);
+    }
+}
+
+static void norm_and_clip(void **state) {
+    tide_ops *ops = fixture_ops(state);
+    static const size_t N[] = {33, TIDE_NORM_CHUNK + 1025};
+    for (unsigned combination = 0; combination < 1U << 2; combination++) {
+        operands all = {.n = 0};
+        tide_parameter_arrays parameters[2];
+        double sum = 0;
+        for (size_t p = 0; p < 2; p++) {
+            add_operand(&all, combination, N[p], 1);
+            parameters[p] = (tide_parameter_arrays){.gradient = all.array[p], .n_elements = N[p]};
+            for (size_t i = 0; i < N[p]; i++) {
+                sum += all.wide[p][i] * all.wide[p][i];
+            }
+        }
+        float *scratch = zeros(tide_ops_norm_scratch_elements(parameters, 2));
+        float norm = 0;
+        double want = sqrt(sum);
+        assert_int_equal(ops->table->global_norm(ops, parameters, 2, scratch, &norm, NULL),
+                         TIDE_OK);
+        assert_stored("global norm", fp32(&norm), &want, 1, sum_tolerance(0, 2));
+        assert_int_equal(ops->table->clip(ops, parameters, 2, &norm, 0.5, NULL), TIDE_OK);
+        for (size_t p = 0; p < 2; p++) {
+            for (size_t i = 0; i < N[p]; i++) {
+                all.want[p][i] *= 0.5 / (want + 1e-6);
+            }
+            assert_stored("clipped gradient", all.array[p], all.want[p], N[p], sum_tolerance(0, 3));
+        }
+        free(scratch);
+        free_operands(&all);
+    }
+}
+
+/* A status, and a message that names operator and type. */
+static void assert_refused(const char *name, tide_status status, const tide_error *error) {
+    assert_int_equal(status, TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error->message, name));
+    assert_non_null(strstr(error->message, "int32"));
+    assert_null(strchr(error->message, '\n'));
+}
+
+static void integers_are_refused(void **state) {
+    tide_ops *ops = fixture_ops(state);
+    const tide_ops_table *table = ops->table;
+    float number = 1;
+    int32_t token = 0;
+    tide_error error;
+    const tide_array f = fp32(&number);
+    const tide_array i = {&token, TIDE_INT32};
+    const tide_adamw adamw = {.t = 1};
+    const tide_parameter_arrays parameter = {f, i, f, f, 1};
+    const tide_rmsnorm_forward forward = {f, NULL, i, f, 1, 1};
+    const tide_rmsnorm_backward backward = {f, f, f, f, i, &number, &number, 1, 1, false};
+    const tide_cross_entropy loss = {i, &number, &number, &token, 1, 1};
+    assert_refused("embedding", table->embedding_forward(ops, f, i, &token, 1, 1, &error), &error);
+    assert_refused("embedding", table->embedding_backward(ops, i, f, &token, 1, 1, 1, &error),
+                   &error);
+    assert_refused("rmsnorm", table->rmsnorm_forward(ops, &forward, &error), &error);
+    assert_refused("rmsnorm", table->rmsnorm_backward(ops, &backward, &error), &error);
+    assert_refused("rope", table->rope(ops, i, &number, 1, 1, 1, 2, false, &error), &error);
+    assert_refused("swiglu", table->swiglu_forward(ops, f, f, i, 1, &error), &error);
+    assert_refused("swiglu", table->swiglu_backward(ops, f, f, f, f, i, 1, &error), &error);
+    assert_refused("residual_add", table->residual_add(ops, f, i, 1, &error), &error);
+    assert_refused("cross_entropy", table->cross_entropy(ops, &loss, &error), &error);
+    assert_refused("cast", table->cast(ops, i, f, 1, &error), &error);
+    assert_refused("fill", table->fill(ops, i, 0, 1, &error), &error);
+    assert_refused("fill_normal", table->fill_normal(ops, i, 1, (tide_random){1, 2}, 1, &error),
+                   &error);
+    assert_refused("global_norm", table->global_norm(ops, &parameter, 1, &number, &number, &error),
+                   &error);
+    assert_refused("clip", table->clip(ops, &parameter, 1, &number, 1, &error), &error);
+    assert_refused("adamw", table->adamw(ops, &adamw, &parameter, 1, &error), &error);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(swiglu),        cmocka_unit_test(sums_and_casts),
+        cmocka_unit_test(fills),         cmocka_unit_test(rmsnorm),
+        cmocka_unit_test(rope),          cmocka_unit_test(embedding),
+        cmocka_unit_test(cross_entropy), cmocka_unit_test(adamw),
+        cmocka_unit_test(norm_and_clip), cmocka_unit_test(integers_are_refused),
+    };
+    return cmocka_run_group_tests(tests, ops_fixture_setup, ops_fixture_teardown);
+}
