@@ -45,6 +45,22 @@ foreign)
     "$TIDE_CMAKE" --build "$work/foreign" -j 2 >"$work/build.log" 2>&1 ||
         fail "the foreign project does not build: $(tail -n 40 "$work/build.log")"
     ;;
+missing)
+    # Without an archive that it was built against, the package says which one and what to do.
+    rm -rf "$work/lacking"
+    cp -r "$prefix" "$work/lacking"
+    for what in backtrace cudart; do
+        config=$work/lacking/$TIDE_LIBDIR/cmake/tidemark/tidemarkConfig.cmake
+        sed "s|^set(tidemark_$what .*|set(tidemark_$what \"/nowhere/lib$what.a\")|" \
+            "$prefix/$TIDE_LIBDIR/cmake/tidemark/tidemarkConfig.cmake" >"$config"
+        if "$TIDE_CMAKE" -S "$here/foreign" -B "$work/lacking/build" -DCMAKE_PREFIX_PATH="$work/lacking" \
+            -DEXAMPLE="$prefix/$TIDE_DOCDIR/docs/examples/own_buffers.c" >"$work/lacking.log" 2>&1; then
+            fail "the foreign project configures without lib$what.a"
+        fi
+        tr -s ' \n' ' ' <"$work/lacking.log" | grep -q "/nowhere/lib$what.a, .* is not here: install that" ||
+            fail "the message does not say what is missing: $(cat "$work/lacking.log")"
+    done
+    ;;
 example)
     summarise "$work/foreign/own_buffers" "$work/foreign.json.gz"
     ;;
