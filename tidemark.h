@@ -23,16 +23,19 @@
  *
  * What holds everywhere:
  *
- *   Failure   Whatever can fail returns a tide_status; nothing prints, exits or aborts. A
- * tide_error, always the last parameter and always optional, gets a message for people. ret_
- *             parameters are written only on TIDE_OK. Running out of device memory is an answer
- *             (TIDE_DEVICE_OOM): the cache stays usable.
- *   Owners    Who creates destroys; destroying NULL is allowed. The cache borrows device and
- *             recorder, so it goes first.
- *   Threads   Device, cache and recorder may be used from any thread. Scopes belong to the thread
- *             that opened them. Documents (tide_snapshot) are immutable once built.
- *   Units     Bytes and nanoseconds, and the names say so. Device addresses are uint64_t; 0 is
- * none. Host memory  comes from the tide_hostmem that a config names; NULL: malloc.
+ * Failure. Whatever can fail returns a tide_status; nothing prints, exits or aborts. A tide_error,
+ * always the last parameter and always optional, gets a message for people. ret_ parameters are
+ * written only on TIDE_OK. Running out of device memory is an answer (TIDE_DEVICE_OOM): the cache
+ * stays usable.
+ *
+ * Owners. Who creates destroys; destroying NULL is allowed. The cache borrows device and recorder,
+ * so it goes first. A recorder serves one cache.
+ *
+ * Threads. Device, cache and recorder may be used from any thread. Scopes belong to the thread that
+ * opened them. Documents (tide_snapshot) are immutable once built.
+ *
+ * Units. Bytes and nanoseconds, and the names say so. Device addresses are uint64_t; 0 is none.
+ * Host memory comes from the tide_hostmem that a config names; NULL: malloc.
  *
  * Recording loads libunwind at run time with its symbols kept local: backtrace() and C++ exceptions
  * of the program stay those of the system. Without libunwind everything works, without call stacks.
