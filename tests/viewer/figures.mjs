@@ -10,11 +10,12 @@ export const EMULATED = 'bf16 is emulated on the cpu: its bytes are real, its ti
 const MODEL = ['--layers', '2', '--d-model', '64', '--heads', '4', '--d-ff', '160', '--vocab', '500'];
 const STEPS = ['--warmup', '1', '--steps', '4'];
 
-/** One shape whose peak the activations set, and one where bf16 cannot lower it. */
+/** A shape whose peak the activations set, one where bf16 cannot lower it, and one with blocks that are not split to the end. */
 export const CASES = [
-  { name: 'activations', shape: [...MODEL, '--context', '64', '--batch', '8', ...STEPS] },
-  { name: 'optimizer state', shape: [...MODEL, '--context', '16', '--batch', '2', ...STEPS] },
-].flatMap((each) => ['virtual', 'cpu'].map((device) => ({ ...each, device, pairs: device === 'cpu' ? 9 : 0 })));
+  { name: 'activations', devices: ['virtual', 'cpu'], shape: [...MODEL, '--context', '64', '--batch', '8', ...STEPS] },
+  { name: 'optimizer state', devices: ['virtual', 'cpu'], shape: [...MODEL, '--context', '16', '--batch', '2', ...STEPS] },
+  { name: 'unsplit tails', devices: ['virtual'], shape: ['--layers', '1', '--context', '128', '--batch', '4', ...STEPS] },
+].flatMap((each) => each.devices.map((device) => ({ ...each, device, pairs: device === 'cpu' ? 9 : 0 })));
 
 if (!existsSync(CLI)) {
   console.log('skipped: TIDEMARK_CLI names no program');

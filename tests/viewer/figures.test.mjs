@@ -212,3 +212,15 @@ for (const [number, each] of CASES.entries()) {
     }
   });
 }
+
+test('a run alone says in every format that bf16 is emulated on the cpu, and nothing of the kind elsewhere', () => {
+  const shape = CASES.find((each) => each.device === 'cpu').shape;
+  for (const [device, precision, isEmulated] of [['cpu', 'bf16-true', true], ['cpu', 'bf16-mixed', true], ['cpu', 'fp32', false], ['virtual', 'bf16-mixed', false]]) {
+    for (const format of ['text', 'markdown', 'csv', 'latex', 'json']) {
+      const options = ['--precision', precision, '--device', device, '--format', format, '-o', join(root, `alone-${device}.json.gz`)];
+      const { status, stdout, stderr } = tidemark('profile', ...shape, ...options, ...(device === 'cpu' ? ['--overhead-pairs', '0'] : []));
+      assert.equal(status, 0, stderr);
+      assert.equal(stdout.includes(EMULATED), isEmulated, options.join(' '));
+    }
+  }
+});
