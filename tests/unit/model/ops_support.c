@@ -84,7 +84,7 @@ uint16_t nearest_bf16(double x) {
 }
 
 tide_array stored(tide_dtype dtype, const float *x, size_t n) {
-    tide_array array = {malloc((n == 0 ? 1 : n) * sizeof(float)), dtype};
+    tide_array array = {calloc(n == 0 ? 1 : n, sizeof(float)), dtype};
     assert_non_null(array.data);
     for (size_t i = 0; i < n; i++) {
         if (dtype == TIDE_BF16) {
