@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "snapshot/gzip_file.h"
+#include "snapshot/recorder_cost.h"
 #include "snapshot/summary.h"
 #include "support/hostmem_fault.h"
 #include "support/snapshot_files.h"
@@ -207,6 +208,30 @@ static void everything_comes_back(void **state) {
     assert_equal(made, read);
     tide_snapshot_destroy(made);
     tide_snapshot_destroy(read);
+}
+
+static void pairs_have_a_limit(void **state) {
+    (void)state;
+    double samples[TIDE_RECORDER_MAX_PAIRS + 1];
+    synthetic_config config = synthetic_default();
+    tide_snapshot *made = synthetic_create(&config);
+    for (size_t i = 0; i <= TIDE_RECORDER_MAX_PAIRS; i++) {
+        samples[i] = 1.0;
+    }
+    made->timing.recorded_step_ms = samples;
+    made->timing.unrecorded_step_ms = samples;
+    made->timing.n_recorder_pairs = TIDE_RECORDER_MAX_PAIRS;
+    tide_snapshot_destroy(there_and_back(made));
+    made->timing.n_recorder_pairs = TIDE_RECORDER_MAX_PAIRS + 1;
+    char path[SNAPSHOT_PATH_BYTES];
+    tide_error error = {""};
+    tide_snapshot *read = NULL;
+    snapshot_path(path, "pairs.json.gz");
+    assert_int_equal(tide_snapshot_save(made, path, &error), TIDE_OK);
+    assert_int_equal(tide_snapshot_load(path, NULL, &read, &error), TIDE_LIMIT);
+    assert_non_null(strstr(error.message, "timing.recorder_pairs"));
+    snapshot_remove(path);
+    tide_snapshot_destroy(made);
 }
 
 static void oom_rows_and_a_start_come_back(void **state) {
@@ -456,6 +481,7 @@ int main(int argc, char **argv) {
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_comes_back),
+        cmocka_unit_test(pairs_have_a_limit),
         cmocka_unit_test(oom_rows_and_a_start_come_back),
         cmocka_unit_test(an_empty_document_comes_back),
         cmocka_unit_test(odd_addresses_and_texts_come_back),
