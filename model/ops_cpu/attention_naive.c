@@ -88,55 +88,50 @@ typedef struct row_statistics {
     double sum[TILE]; /* of exp(score - max) */
 } row_statistics;
 
-/* Takes n more scores of row i into the statistics; they are lost. */
-static void add_statistics(const tide_cpu_kernels *kernels, float *scores, size_t n, size_t i,
-                           row_statistics *rows) {
-    float before = rows->max[i];
-    float here = kernels->row_max(scores, n);
-    float max = here > before ? here : before;
-    double sum = kernels->exponentials(scores, n, max);
-    if (rows->sum[i] > 0) {
-        sum += rows->sum[i] * (double)tide_exp(before - max);
+/* The statistics of queries t0 .. t0 + n_t; scores: room for a tile. */
+static void make_statistics(const tide_attention_head *head, const tide_attention_forward *call,
+                            size_t t0, float *scores, row_statistics *rows) {
+    const tide_cpu_kernels *kernels = head->cpu->kernels;
+    for (size_t s0 = 0; s0 <= t0; s0 += TILE) {
+        tide_attention_tile tile = tile_at(head, t0, s0);
+        tide_attention_dots(head, &tile, head->scale, call->q, call->k, scores);
+        for (size_t i = 0; i < tile.n_t; i++) { /* query t0 + i */
+            float *row = scores + i * TILE;
+            size_t n = tide_attention_n_visible(t0 + i, s0, tile.n_s);
+            float max = kernels->row_max(row, n);
+            if (s0 > 0 && !(max > rows->max[i])) {
+                max = rows->max[i];
+            }
+            double sum = kernels->exponentials(row, n, max);
+            if (s0 > 0) {
+                sum += rows->sum[i] * (double)tide_exp(rows->max[i] - max);
+            }
+            rows->max[i] = max;
+            rows->sum[i] = sum;
+        }
     }
-    rows->max[i] = max;
-    rows->sum[i] = sum;
-}
-
-/* n scores of row i of a tile n_s wide to probabilities in place. */
-static void make_probs_row(const tide_cpu_kernels *kernels, float *scores, size_t n, size_t n_s,
-                           float max, double sum) {
-    (void)kernels->exponentials(scores, n, max);
-    kernels->scale(scores, (float)(1 / sum), n);
-    memset(scores + n, 0, (n_s - n) * sizeof(*scores));
 }
 
 /* probs[t0 .. t0 + TILE). */
 static void make_probs(const tide_attention_head *head, const tide_attention_forward *call,
                        size_t t0) {
+    const tide_cpu_kernels *kernels = head->cpu->kernels;
     float scores[TILE * TILE];
     row_statistics rows;
-    size_t n_t = tide_attention_tile_length(t0, head->T);
-    for (size_t i = 0; i < n_t; i++) {
-        rows.max[i] = -INFINITY;
-        rows.sum[i] = 0;
-    }
-    size_t n_tiles = t0 / TILE + 1;
-    for (size_t j = 0; j < 2 * n_tiles; j++) { /* all tiles for the statistics, then all again */
-        tide_attention_tile tile = tile_at(head, t0, j % n_tiles * TILE);
+    make_statistics(head, call, t0, scores, &rows);
+    for (size_t s0 = 0; s0 <= t0; s0 += TILE) {
+        tide_attention_tile tile = tile_at(head, t0, s0);
         tide_attention_dots(head, &tile, head->scale, call->q, call->k, scores);
-        for (size_t i = 0; i < n_t; i++) { /* query t0 + i */
+        for (size_t i = 0; i < tile.n_t; i++) { /* query t0 + i */
             float *row = scores + i * TILE;
-            size_t n = tide_attention_n_visible(t0 + i, tile.s0, tile.n_s);
-            if (j < n_tiles) {
-                add_statistics(head->cpu->kernels, row, n, i, &rows);
-            } else {
-                make_probs_row(head->cpu->kernels, row, n, tile.n_s, rows.max[i], rows.sum[i]);
-            }
+            size_t n = tide_attention_n_visible(t0 + i, s0, tile.n_s);
+            (void)kernels->exponentials(row, n, rows.max[i]);
+            kernels->scale(row, (float)(1 / rows.sum[i]), n);
+            memset(row + n, 0, (tile.n_s - n) * sizeof(*row));
         }
-        if (j >= n_tiles) {
-            store_tile(head, &tile, call->probs, scores);
-        }
+        store_tile(head, &tile, call->probs, scores);
     }
+    size_t n_t = tide_attention_tile_length(t0, head->T);
     clear_right(head, call->probs, t0, n_t, t0 + n_t);
 }
 

@@ -471,7 +471,8 @@ static void large_scores_do_not_overflow(void **state) {
         attention_run run = make_run(s, i % 2 == 0 ? TIDE_FP32 : TIDE_BF16);
         for (size_t j = 0; j < elements(s); j++) { /* q = 8, k = 8 t: the score is 128 t */
             float q = 8;
-            float k = 8 * (float)(j / s.D);
+            size_t t = j / s.D;
+            float k = 8 * (float)t;
             uint32_t bits[2];
             memcpy(&bits[0], &q, sizeof(q));
             memcpy(&bits[1], &k, sizeof(k));
