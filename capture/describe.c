@@ -54,7 +54,8 @@ tide_status tide_capture_run(const tide_snapshot_run *run, tide_snapshot *snapsh
                   copy_text(arena, run->outcome, &copy.outcome) &&
                   copy_text(arena, run->host_name, &copy.host_name) &&
                   copy_text(arena, run->host_os, &copy.host_os) &&
-                  copy_text(arena, run->host_cpu, &copy.host_cpu);
+                  copy_text(arena, run->host_cpu, &copy.host_cpu) &&
+                  copy_text(arena, run->host_computed_by, &copy.host_computed_by);
     if (copied && run->model.size != NULL) { /* NULL: no model ran */
         copied = copy_text(arena, run->model.size, &copy.model.size);
     }

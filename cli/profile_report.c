@@ -72,9 +72,11 @@ static void add_timing(const tide_snapshot *snapshot, bool computes, tide_report
         tide_report_say(report, "timing", "times: not computed (the virtual device has none)");
         return;
     }
-    tide_report_say(
-        report, "timing", "times of %" PRId64 " measured step%s after %" PRId64 " of warm-up",
-        timing->measured_steps, timing->measured_steps == 1 ? "" : "s", timing->warmup_steps);
+    tide_report_say(report, "timing",
+                    "times of %" PRId64 " measured step%s after %" PRId64
+                    " of warm-up, computed by %s",
+                    timing->measured_steps, timing->measured_steps == 1 ? "" : "s",
+                    timing->warmup_steps, snapshot->run.host_computed_by);
     tide_table *table = tide_report_table(report, "phases", "time per phase");
     tide_table_column(table, "phase", "phase", false);
     tide_table_column(table, "mean_ms", "mean", true);

@@ -116,6 +116,8 @@ static tide_status take_snapshot(tide_profile_plan *plan, tide_profile_run *run,
     tide_host_get_info(&host);
     tide_profile_describe_run(plan, run, &host, &description);
     description.started_unix_us = session->started_unix_us;
+    description.host_computed_by =
+        session->workload != NULL ? tide_workload_computed_by(session->workload) : "";
     bool computes = tide_device_get_info(session->device)->computes;
     tide_profile_describe_timing(plan, run, &session->result, computes, &timing);
     const tide_capture_options options = {.run = &description, .timing = &timing.timing};

@@ -374,6 +374,11 @@ void tide_workload_result_fini(tide_workload_result *result) {
     *result = (tide_workload_result){.mem = NULL, .loss = (double)NAN};
 }
 
+const char *tide_workload_computed_by(const tide_workload *workload) {
+    const tide_ops *ops = tide_transformer_ops(workload->transformer);
+    return workload->computes ? ops->table->describe(ops) : "";
+}
+
 uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config) {
     if (tide_model_config_check(&config->model, NULL) != TIDE_OK) {
         return 0;

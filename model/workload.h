@@ -95,6 +95,10 @@ TIDE_NODISCARD tide_status tide_workload_run_pairs(tide_workload *workload, size
 void tide_workload_pairs_fini(tide_workload_pairs *pairs);
 void tide_workload_result_fini(tide_workload_result *result);
 
+/* A line about what computes: "AVX-512 kernels, 2 threads"; "" where nothing does. Valid until the
+ * workload is destroyed. */
+const char *tide_workload_computed_by(const tide_workload *workload);
+
 /* A lower bound of what the run will need on the device, by the closed forms of
  * docs/memory-model.md, the GEMM library's workspace left out: for refusing a run that cannot fit
  * the host before it starts. 0 for a configuration that tide_model_config_check refuses. */

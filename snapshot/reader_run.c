@@ -43,17 +43,17 @@ void tide_read_clock(tide_reading *reading) {
 }
 
 static void read_host(tide_reading *reading) {
-    static const char *const KEYS[] = {"name", "os", "cpu", "n_cpus", "total_bytes"};
+    static const char *const KEYS[] = {"name", "os", "cpu", "computed_by", "n_cpus", "total_bytes"};
     tide_snapshot_run *run = &reading->snapshot->run;
-    const char **texts[] = {&run->host_name, &run->host_os, &run->host_cpu};
+    const char **texts[] = {&run->host_name, &run->host_os, &run->host_cpu, &run->host_computed_by};
     int64_t *numbers[] = {&run->host_n_cpus, &run->host_total_bytes};
     int field = -1;
     tide_json_enter_object(&reading->json);
     while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
-        if (field < 3) {
+        if (field < (int)N_KEYS(texts)) {
             *texts[field] = get_text(reading);
         } else {
-            *numbers[field - 3] = get_number(reading);
+            *numbers[field - (int)N_KEYS(texts)] = get_number(reading);
         }
     }
 }

@@ -16,6 +16,7 @@ static void init_texts(tide_snapshot *snapshot) {
     snapshot->run.host_name = "";
     snapshot->run.host_os = "";
     snapshot->run.host_cpu = "";
+    snapshot->run.host_computed_by = "";
 }
 
 static void init_numbers(tide_snapshot *snapshot) {

@@ -57,6 +57,7 @@ typedef struct tide_snapshot_run {
     double clip_grad_norm;                      /* -1: no clipping */
     const char *outcome;                        /* "completed", "oom", "stopped" */
     const char *host_name, *host_os, *host_cpu; /* "" when left out */
+    const char *host_computed_by; /* kernels and threads; "" where nothing was computed */
     int64_t host_n_cpus, host_total_bytes;
 } tide_snapshot_run;
 

@@ -17,6 +17,7 @@ static void write_host(tide_json_writer *json, const tide_snapshot_run *run) {
     tide_json_key_text(json, "name", run->host_name);
     tide_json_key_text(json, "os", run->host_os);
     tide_json_key_text(json, "cpu", run->host_cpu);
+    tide_json_key_text(json, "computed_by", run->host_computed_by);
     tide_json_key_integer(json, "n_cpus", run->host_n_cpus);
     tide_json_key_integer(json, "total_bytes", run->host_total_bytes);
     tide_json_end_object(json);

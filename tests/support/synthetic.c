@@ -488,6 +488,7 @@ static void describe(tide_snapshot *snapshot, const maker *m) {
     run->outcome = oom ? "oom" : "completed";
     run->host_name = "host.example";
     run->host_os = "Linux";
+    run->host_computed_by = "kernels";
     run->host_n_cpus = 2;
     snapshot->timing.warmup_steps = 1;
     snapshot->timing.measured_steps = 3;

@@ -3,8 +3,11 @@ tiny="--layers 2 --d-model 64 --heads 4 --d-ff 128 --vocab 500 --context 16 --ba
 tidemark profile $tiny --device cpu --overhead-pairs 2 -o cpu.json.gz |
     sed -E '/^  (forward|backward|optimizer|step) /s/ +[0-9.]+ +[0-9.]+ +([0-9]+)$/ MEAN STD \1/
         s/^  phase .*/  phase mean std samples/; s/^[0-9]+ tokens/N tokens/
+        s/computed by (generic|AVX2|AVX-512) kernels, [0-9]+ threads?$/computed by KERNELS/
         s/^(recorder: )[0-9.]+ (% .*\(163 events of )[0-9]+( ns\); recording on and off: ).*( \(2 pairs of steps\))$/\1SHARE \2N\3SHARE\4/'
 tidemark profile $tiny --device virtual -o virtual.json.gz >/dev/null
+gunzip -c cpu.json.gz | jq -r '.run.host.computed_by' | grep -c 'kernels, [0-9]* thread'
+gunzip -c virtual.json.gz | jq -c '.run.host.computed_by'
 for device in cpu virtual; do
     gunzip -c $device.json.gz | jq -c '.summary[0].max, [.timing.phases[] | {name, n: (.host_ms | length)}]'
 done

@@ -102,6 +102,7 @@ static void assert_runs_equal(const tide_snapshot_run *a, const tide_snapshot_ru
     assert_string_equal(a->host_name, b->host_name);
     assert_string_equal(a->host_os, b->host_os);
     assert_string_equal(a->host_cpu, b->host_cpu);
+    assert_string_equal(a->host_computed_by, b->host_computed_by);
     assert_true(a->started_unix_us == b->started_unix_us && a->seed == b->seed);
     assert_true(a->batch_size == b->batch_size && a->context_length == b->context_length);
     assert_true(a->memory_limit_bytes == b->memory_limit_bytes);
