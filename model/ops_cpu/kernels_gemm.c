@@ -13,6 +13,9 @@
 #define TIDE_UNROLL(n) _Pragma(TIDE_TEXT(GCC unroll n))
 #endif
 
+/* Steps of k after which a number of b is needed: the panel comes from the second-level cache. */
+enum { AHEAD = 16 };
+
 enum { LANES = TIDE_VECTOR_BYTES / 4, ROWS = TIDE_GEMM_ROWS, COLUMNS = 2 * LANES };
 
 _Static_assert((int)ROWS <= (int)TIDE_GEMM_MAX_ROWS, "a tile has too many rows");
@@ -26,10 +29,14 @@ static void multiply(size_t n_l, const float *a, const float *b, float alpha, bo
     vector sums[ROWS][2];
     TIDE_UNROLL(8)
     for (size_t i = 0; i < ROWS; i++) {
+        __builtin_prefetch(c + i * ldc, 1); /* every row of c lies in another page */
+        __builtin_prefetch(c + i * ldc + COLUMNS - 1, 1);
         sums[i][0] = (vector){0};
         sums[i][1] = (vector){0};
     }
     for (size_t l = 0; l < n_l; l++) {
+        __builtin_prefetch(b + AHEAD * COLUMNS);
+        __builtin_prefetch(b + AHEAD * COLUMNS + LANES);
         vector left = *(const vector *)(const void *)b;
         vector right = *(const vector *)(const void *)(b + LANES);
         TIDE_UNROLL(8)
@@ -84,42 +91,54 @@ static void transpose_four(float *packed, size_t width, const float *const rows[
     }
 }
 
-/* Row i of the part as fp32: where it lies, or widened into `wide`. */
-static const float *row_of(const tide_gemm_operand *x, const tide_gemm_part *part, size_t i,
+/* Along k: the lines of a panel that are written at the same time stay in the first-level cache. */
+enum { PIECE = 64 };
+
+/* n_l numbers along k of row i as fp32: where they lie, or widened into `wide`. */
+static const float *row_of(const tide_gemm_operand *x, size_t i, size_t l, size_t n_l,
                            float *wide) {
-    size_t at = (part->i0 + i) * x->ld + part->l0;
+    size_t at = i * x->ld + l;
     if (x->array.dtype == TIDE_FP32) {
         return fp32_at(x, at);
     }
     const uint16_t *row = bf16_at(x, at);
 #pragma omp simd
-    for (size_t l = 0; l < part->n_l; l++) {
-        wide[l] = tide_bf16_to_fp32(row[l]);
+    for (size_t j = 0; j < n_l; j++) {
+        wide[j] = tide_bf16_to_fp32(row[j]);
     }
     return wide;
 }
 
-/* k along the rows as stored: every panel is a transpose, four rows at a time. */
+/* One piece of one panel: packed[0 .. n_l)[0 .. width) from rows i .. i + n_rows. */
+static inline void pack_piece(float *packed, const tide_gemm_operand *x, size_t i, size_t n_rows,
+                              size_t l, size_t n_l, size_t width) {
+    static const float ZEROS[PIECE] = {0};
+    float wide[4][PIECE];
+    for (size_t j = 0; j < width; j += 4) {
+        const float *rows[4] = {ZEROS, ZEROS, ZEROS, ZEROS};
+        for (size_t r = 0; r < 4 && j + r < n_rows; r++) {
+            rows[r] = row_of(x, i + j + r, l, n_l, wide[r]);
+        }
+        if (width - j >= 4) {
+            transpose_four(packed + j, width, rows, n_l);
+            continue;
+        }
+        for (size_t k = 0; k < n_l; k++) {
+            for (size_t r = 0; r < width - j; r++) {
+                packed[k * width + j + r] = rows[r][k];
+            }
+        }
+    }
+}
+
+/* k along the rows as stored: every panel is a transpose. */
 static inline void pack_rows(float *packed, const tide_gemm_operand *x, const tide_gemm_part *part,
                              size_t width) {
-    float wide[4][TIDE_GEMM_K];
-    const float ZEROS[TIDE_GEMM_K] = {0};
     for (size_t i = 0; i < part->n_i; i += width) { /* packed[i / width][:][:] */
-        for (size_t j = 0; j < width; j += 4) {
-            size_t n = width - j < 4 ? width - j : 4;
-            const float *rows[4] = {ZEROS, ZEROS, ZEROS, ZEROS};
-            for (size_t r = 0; r < n && i + j + r < part->n_i; r++) {
-                rows[r] = row_of(x, part, i + j + r, wide[r]);
-            }
-            if (n == 4) {
-                transpose_four(packed + j, width, rows, part->n_l);
-                continue;
-            }
-            for (size_t l = 0; l < part->n_l; l++) {
-                for (size_t r = 0; r < n; r++) {
-                    packed[l * width + j + r] = rows[r][l];
-                }
-            }
+        size_t n_rows = part->n_i - i < width ? part->n_i - i : width;
+        for (size_t l = 0; l < part->n_l; l += PIECE) {
+            size_t n_l = part->n_l - l < PIECE ? part->n_l - l : PIECE;
+            pack_piece(packed + l * width, x, part->i0 + i, n_rows, part->l0 + l, n_l, width);
         }
         packed += width * part->n_l;
     }
