@@ -188,6 +188,16 @@ static void say_warnings(tide_report *report, const tide_compare *compare) {
                             "it needs, so they have no ratios",
                             compare->runs[i].name);
         }
+        if (strcmp(snapshot->run.outcome, "stopped") == 0) {
+            tide_report_say(report, "stopped",
+                            "note: %s was stopped before its end, where its peak may lie",
+                            compare->runs[i].name);
+        }
+        if (snapshot->n_devices > 1) {
+            tide_report_say(report, "devices",
+                            "note: %s has %zu devices: compared is the one with the highest peak",
+                            compare->runs[i].name, snapshot->n_devices);
+        }
         if (snapshot->n_dropped > 0) {
             tide_report_say(report, "dropped",
                             "warning: %s lost %" PRIu64

@@ -121,6 +121,10 @@ static void say_outcome(const view *of) {
                                                                   : "",
             device->n_oom > 1 ? " (and again later)" : "");
     }
+    if (strcmp(of->snapshot->run.outcome, "stopped") == 0) {
+        tide_report_say(of->report, "stopped",
+                        "note: the run was stopped before its end, where its peak may lie");
+    }
 }
 
 /* ---- tables ---- */
@@ -293,7 +297,8 @@ static void timing_table(const view *of) {
     const tide_snapshot_timing *timing = &of->snapshot->timing;
     if (!has_times(timing)) {
         tide_report_say(of->report, "timing", "timing: not computed%s",
-                        strcmp(of->snapshot->devices[0].kind, "virtual") == 0
+                        of->snapshot->n_devices == 1 &&
+                                strcmp(of->snapshot->devices[0].kind, "virtual") == 0
                             ? " (the virtual device computes nothing)"
                             : "");
         return;

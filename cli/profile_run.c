@@ -180,10 +180,8 @@ void tide_profile_execute(tide_profile_plan *plan, tide_profile_run *run) {
         tide_cache_get_oom(session.cache, &run->oom);
     } else if (session.n_done < session.n_total) {
         run->outcome = TIDE_RUN_STOPPED;
-        tide_cli_note("profile",
-                      "%s: stopped after %zu of %zu steps, warm-up included; its snapshot has what "
-                      "was measured",
-                      run->name, session.n_done, session.n_total);
+        tide_cli_note("profile", "%s: stopped after %zu of %zu steps, warm-up included", run->name,
+                      session.n_done, session.n_total);
     }
     if (run->outcome != TIDE_RUN_FAILED) {
         tide_error error = {""};

@@ -64,6 +64,9 @@ void tide_words_run(const tide_snapshot *snapshot, char *ret_text, size_t n_room
             say(&to, ", %s", tide_bytes_format(device->total_bytes, total));
         }
         say(&to, ")");
+        if (snapshot->n_devices > 1) {
+            say(&to, " and %zu more", snapshot->n_devices - 1);
+        }
     }
     if (run->memory_limit_bytes >= 0) {
         char limit[TIDE_BYTES_TEXT];
@@ -173,6 +176,9 @@ void tide_words_recorder(const tide_snapshot *snapshot, char *ret_text, size_t n
 }
 
 bool tide_words_is_emulated(const tide_snapshot *snapshot) {
-    return snapshot->n_devices > 0 && strcmp(snapshot->devices[0].kind, "cpu") == 0 &&
-           strncmp(snapshot->run.precision, "bf16", 4) == 0;
+    bool is_cpu = false;
+    for (size_t i = 0; i < snapshot->n_devices; i++) {
+        is_cpu = is_cpu || strcmp(snapshot->devices[i].kind, "cpu") == 0;
+    }
+    return is_cpu && strncmp(snapshot->run.precision, "bf16", 4) == 0;
 }

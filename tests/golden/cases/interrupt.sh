@@ -17,4 +17,5 @@ sed -E 's/after [0-9]+ of/after N of/' messages
 grep -o 'custom.*stopped' table
 ls ./*.gz
 zcat ./*.gz | jq -r '.run.outcome, .timing.measured_steps == ([.scopes.kind[] | select(. == 0)] | length)'
-tidemark summary ./*.gz | head -n 1
+tidemark summary ./*.gz | grep -e '^./custom' -e '^note'
+tidemark compare ./*.gz ./*.gz | grep -c '^note: .* was stopped before its end'
