@@ -67,6 +67,9 @@ static const tide_program PROGRAM = {
     .title = "memory profiler for training on GPUs",
     .intro = "Where did the device memory of a training run go at its peak, what would change it,\n"
              "and what did that cost in time.\n",
+    .syntax =
+        "Options and operands stand in any order, as --name VALUE or --name=VALUE; after -- all\n"
+        "are operands. Of an option given twice the last one counts.\n",
     .exit_statuses =
         "0 success, 1 failure, 2 usage, 3 out of device memory (the snapshot is\n"
         "still written), 4 a stated bound was missed, 128 and more ended by a signal.\n",
@@ -87,7 +90,8 @@ static void print_help(FILE *out) {
     fprintf(out,
             "\ntidemark COMMAND --help tells the options of one, tidemark --version the version.\n"
             "tidemark --manual prints the manual page, tidemark --completion the completion for\n"
-            "bash.\n\nEnvironment\n");
+            "bash.\n\n%s\nEnvironment\n",
+            PROGRAM.syntax);
     for (const tide_program_item *item = ENVIRONMENT; item->name != NULL; item++) {
         fprintf(out, "  %-20s  %s\n", item->name, item->text);
     }

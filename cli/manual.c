@@ -161,6 +161,7 @@ void tide_manual_print(const tide_program *program, FILE *out) {
         put_line(out, program->commands[i]->summary);
     }
     fputs(".SH OPTIONS\n", out);
+    put_paragraphs(out, program->syntax);
     put_options(out, program->options, program->n_options);
     fputs(".SH COMMANDS\n", out);
     for (size_t i = 0; i < program->n_commands; i++) {

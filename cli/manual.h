@@ -24,6 +24,7 @@ typedef struct tide_program {
     const char *version;
     const char *title;                    /* what it is, in a few words; no full stop */
     const char *intro;                    /* what it is for: complete lines of --help */
+    const char *syntax;                   /* of all command lines: complete lines of --help */
     const char *exit_statuses;            /* complete lines of --help */
     const tide_program_item *environment; /* every variable that the program reads */
     const tide_program_item *files;       /* that it reads and writes under these names */

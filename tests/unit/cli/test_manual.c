@@ -56,6 +56,7 @@ static const tide_program PROGRAM = {
     .version = "1.2.3",
     .title = "a title",
     .intro = "An intro.\n",
+    .syntax = "Any order.\n",
     .exit_statuses = "0 success.\n",
     .environment = ENVIRONMENT,
     .files = FILES,
@@ -86,6 +87,7 @@ static void test_manual_escapes(void **state) {
     char *page = print(tide_manual_print);
     assert_holds(page, ".TH TIDEMARK 1 \"\" \"tidemark 1.2.3\" \"User Commands\"\n");
     assert_holds(page, ".SH NAME\ntidemark \\- a title\n");
+    assert_holds(page, ".SH OPTIONS\nAny order.\n.TP\n");
     assert_holds(page, ".SS \"tidemark eat\\-up\"\n"
                        "\\fBtidemark eat\\-up\\fR [options] \\fIPAGE.html...\\fR\n.PP\n"
                        "First line,\nsecond line.\n.PP\n\\&.Next paragraph.\n"
