@@ -68,8 +68,7 @@ static const tide_program PROGRAM = {
     .intro = "Where did the device memory of a training run go at its peak, what would change it,\n"
              "and what did that cost in time.\n",
     .syntax =
-        "Options and operands stand in any order, as --name VALUE or --name=VALUE; after -- all\n"
-        "are operands. Of an option given twice the last one counts.\n",
+        "Options and operands stand in any order; of an option given twice the last one counts.\n",
     .exit_statuses =
         "0 success, 1 failure, 2 usage, 3 out of device memory (the snapshot is\n"
         "still written), 4 a stated bound was missed, 128 and more ended by a signal.\n",
