@@ -16,6 +16,7 @@ typedef struct check_options {
     const char *device;    /* what tide_device_open takes */
     const char *attention; /* NULL: both */
     const char *recompute; /* NULL: both */
+    const char *precision; /* NULL: the file's */
     const char *format;    /* one of tide_format_name */
     bool worst_first;      /* order rows by error over tolerance */
 } check_options;
@@ -26,6 +27,10 @@ static const char *attention_at(size_t i) {
 
 static const char *recompute_at(size_t i) {
     return i < TIDE_N_RECOMPUTES ? tide_recompute_name((int)i) : NULL;
+}
+
+static const char *precision_at(size_t i) {
+    return i < TIDE_N_PRECISIONS ? tide_precision_name((int)i) : NULL;
 }
 
 static const char *device_at(size_t i) {
@@ -40,6 +45,9 @@ static const tide_option OPTIONS[] = {
      attention_at, offsetof(check_options, attention)},
     {TIDE_OPTION_CHOICE, "recompute", 0, NULL, "default: both, one after the other", NULL, NULL,
      recompute_at, offsetof(check_options, recompute)},
+    {TIDE_OPTION_CHOICE, "precision", 0, NULL,
+     "what to compute in; default what the file says. An fp32 file is compared in bf16 too", NULL,
+     NULL, precision_at, offsetof(check_options, precision)},
     {TIDE_OPTION_FLAG, "worst-first", 0, NULL,
      "order the rows by error over tolerance, largest first", NULL, NULL, NULL,
      offsetof(check_options, worst_first)},
@@ -62,7 +70,10 @@ static const tide_option_table TABLE = {
     .notes =
         "Rows: logits, loss; grad/NAME; step/NAME: how far the steps moved a parameter, beyond\n"
         "what the sign of tiny gradients decides; param/NAME: the parameter itself; loss_after.\n"
-        "tests/reference/make_reference.py makes more files.\n",
+        "tests/reference/make_reference.py makes more files. In bf16 the tolerances are those of "
+        "its\n"
+        "8 significant bits; files of make_storage_reference.py are rounded where this program\n"
+        "rounds, and are compared as fp32 is.\n",
 };
 
 /* The runs of one file: all reports have the same rows. */
@@ -150,14 +161,18 @@ static void add_table(tide_report *report, const check_runs *runs) {
     }
 }
 
-static void add_shape(tide_report *report, const tide_reference_info *info, const char *path) {
+static void add_shape(tide_report *report, const check_options *options,
+                      const tide_reference_info *info, const char *path) {
     const tide_model_config *model = &info->model;
-    tide_report_say(report, "reference",
-                    "%s: %s, vocabulary %zu, context %zu, d_model %zu, %zu layers, %zu heads, d_ff "
-                    "%zu, batch %zu, %llu AdamW steps",
-                    path, tide_precision_name((int)info->precision), model->vocab_size,
-                    model->context_length, model->d_model, model->n_layers, model->n_heads,
-                    model->d_ff, model->batch_size, (unsigned long long)info->steps);
+    tide_report_say(
+        report, "reference",
+        "%s: %s%s%s%s, vocabulary %zu, context %zu, d_model %zu, %zu layers, %zu heads, d_ff "
+        "%zu, batch %zu, %llu AdamW steps",
+        path, tide_precision_name((int)info->precision), info->own_storage ? " as stored here" : "",
+        options->precision == NULL ? "" : ", run in ",
+        options->precision == NULL ? "" : options->precision, model->vocab_size,
+        model->context_length, model->d_model, model->n_layers, model->n_heads, model->d_ff,
+        model->batch_size, (unsigned long long)info->steps);
 }
 
 /* Runs every combination that was asked for. TIDE_GATE when a result of one is beyond its
@@ -165,6 +180,10 @@ static void add_shape(tide_report *report, const tide_reference_info *info, cons
 static tide_status run_all(const check_options *options, const tide_reference *reference,
                            tide_device *device, check_runs *runs, tide_error *error) {
     tide_status result = TIDE_OK;
+    tide_precision precision = tide_reference_get_info(reference)->precision;
+    if (options->precision != NULL) {
+        precision = (tide_precision)tide_precision_from_name(options->precision);
+    }
     for (size_t i = 0; i < N_RUNS; i++) {
         tide_attention attention = (tide_attention)(i / TIDE_N_RECOMPUTES);
         tide_recompute recompute = (tide_recompute)(i % TIDE_N_RECOMPUTES);
@@ -175,8 +194,10 @@ static tide_status run_all(const check_options *options, const tide_reference *r
             continue;
         }
         (void)snprintf(runs->names[runs->n], TEXT_BYTES, "%s_%s", attention_name, recompute_name);
-        const tide_reference_run run = {
-            .device = device, .attention = attention, .recompute = recompute};
+        const tide_reference_run run = {.device = device,
+                                        .attention = attention,
+                                        .recompute = recompute,
+                                        .precision = &precision};
         tide_error run_error = {""};
         tide_status status =
             tide_reference_check(reference, &run, &runs->reports[runs->n], &run_error);
@@ -202,7 +223,7 @@ static int print(const check_options *options, const tide_reference *reference, 
     if (status == TIDE_OK) {
         tide_report report;
         tide_report_init(&report);
-        add_shape(&report, tide_reference_get_info(reference), path);
+        add_shape(&report, options, tide_reference_get_info(reference), path);
         add_table(&report, runs);
         int format = tide_format_from_name(options->format);
         status =

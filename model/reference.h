@@ -4,7 +4,7 @@
  * PyTorch computes from them: logits, loss, gradients, and parameters and loss after some AdamW
  * steps. The transformer of the file's shape is built on a device, given the same parameters and
  * batch, and run; each result becomes a row with its relative error in the L2 norm and the
- * tolerance that reference_tolerance.c derives for it.
+ * tolerance that reference_tolerance.c and reference_tolerance_bf16.c derive for it.
  */
 #ifndef TIDE_MODEL_REFERENCE_H
 #define TIDE_MODEL_REFERENCE_H
@@ -32,6 +32,8 @@ typedef struct tide_reference_info {
     tide_precision precision; /* fp32 files are computed in float64 */
     tide_adamw adamw;         /* t 0 */
     uint64_t steps;           /* AdamW steps between "before" and "after", 100,000 at most */
+    bool own_storage;         /* rounded where this project stores bf16, as by `attention` */
+    tide_attention attention; /* meaningful with own_storage */
 } tide_reference_info;
 
 /* Reads and checks everything: metadata, and the shape and type of every tensor that a check needs,
@@ -48,6 +50,9 @@ typedef struct tide_reference_run {
     tide_device *device;      /* borrowed; must compute */
     tide_attention attention; /* of every block */
     tide_recompute recompute; /* of every block */
+    /* borrowed; NULL: the file's. An fp32 file may be run in bf16-mixed and bf16-true too, and is
+     * then compared with their tolerances. */
+    const tide_precision *precision;
     /* Called when the transformer stands, before its parameters are copied in: tests put a wrong
      * operator there. NULL: not called. */
     void (*prepare)(void *ctx, tide_transformer *transformer);

@@ -68,6 +68,26 @@ static tide_status read_model(const tide_safetensors *file, tide_model_config *m
     return tide_model_config_check(model, error);
 }
 
+/* "storage" and "attention" are there where make_storage_reference.py wrote the file. */
+static tide_status read_storage(const tide_safetensors *file, tide_reference_info *info,
+                                tide_error *error) {
+    const char *storage = tide_safetensors_metadata(file, "storage");
+    info->own_storage = storage != NULL && info->precision != TIDE_PRECISION_FP32;
+    if (storage == NULL) {
+        return TIDE_OK;
+    }
+    const char *attention = NULL;
+    TIDE_TRY(find_text(file, "attention", &attention, error));
+    int number = tide_attention_from_name(attention);
+    if (strcmp(storage, "tidemark") != 0 || number < 0) {
+        return tide_fail(error, TIDE_FORMAT,
+                         "metadata 'storage' and 'attention' are '%.32s' and '%.32s'", storage,
+                         attention);
+    }
+    info->attention = (tide_attention)number;
+    return TIDE_OK;
+}
+
 static tide_status read_info(const tide_safetensors *file, tide_reference_info *info,
                              tide_error *error) {
     TIDE_TRY(read_model(file, &info->model, error));
@@ -78,6 +98,7 @@ static tide_status read_info(const tide_safetensors *file, tide_reference_info *
         return tide_fail(error, TIDE_FORMAT, "metadata 'precision' is '%.32s'", precision);
     }
     info->precision = (tide_precision)number;
+    TIDE_TRY(read_storage(file, info, error));
     tide_adamw_init(&info->adamw);
     TIDE_TRY(read_real(file, "lr", &info->adamw.lr, error));
     TIDE_TRY(read_real(file, "beta1", &info->adamw.beta1, error));
@@ -160,6 +181,7 @@ static tide_status find_parameter(const tide_reference *reference, const tide_pa
         TIDE_FP32, parameter->n_dims, {parameter->shape[0], parameter->shape[1], 0}};
     (void)snprintf(found->name, sizeof(found->name), "%s", parameter->name);
     found->n_elements = parameter->n_elements;
+    found->n_columns = parameter->n_dims == 2 ? parameter->shape[1] : parameter->n_elements;
     const struct {
         const char *prefix;
         const float **data;

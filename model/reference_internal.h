@@ -9,6 +9,7 @@
 typedef struct tide_reference_parameter {
     char name[TIDE_PARAMETER_NAME]; /* as in state_dict */
     size_t n_elements;              /* of each below */
+    size_t n_columns;               /* elements of a row */
     const float *before;            /* "param/NAME" */
     const float *gradient;          /* "expect/grad/NAME" */
     const float *after;             /* "expect/param/NAME" */
@@ -27,15 +28,30 @@ struct tide_reference {
     double loss_after;                    /* after the steps */
 };
 
-/* reference_tolerance.c */
+/* reference_tolerance.c, reference_tolerance_bf16.c */
 
-/* Relative L2 error that fp32 arithmetic may have. */
+/* What two results that are compared differ by. */
+typedef enum tide_reference_arithmetic {
+    TIDE_REFERENCE_FP32 = 0, /* fp32 sums: nothing is stored as bf16, or where the file stores it */
+    TIDE_REFERENCE_MIXED,    /* the roundings of bf16-mixed, against an exact result */
+    TIDE_REFERENCE_MIXED_PAIR, /* those of bf16-mixed and of PyTorch's autocast */
+    TIDE_REFERENCE_TRUE        /* the roundings of bf16-true, against an exact result */
+} tide_reference_arithmetic;
+
+/* Relative L2 error that the results of a run may have. */
 typedef struct tide_reference_tolerances {
-    double forward;  /* of logits and loss */
-    double gradient; /* of a gradient */
+    tide_reference_arithmetic arithmetic; /* what the others follow from */
+    double forward;                       /* of logits */
+    double loss;                          /* of the loss */
+    double gradient;                      /* of a gradient */
 } tide_reference_tolerances;
 
-tide_reference_tolerances tide_reference_get_tolerances(const tide_model_config *model);
+tide_reference_tolerances tide_reference_get_tolerances(const tide_reference *reference,
+                                                        tide_precision precision,
+                                                        tide_attention attention);
+/* The same for one of the bf16 arithmetics. */
+tide_reference_tolerances tide_reference_bf16_tolerances(const tide_reference *reference,
+                                                         tide_reference_arithmetic arithmetic);
 
 /* How far a parameter after the steps may be from the expected one. */
 typedef struct tide_reference_step {
@@ -43,17 +59,41 @@ typedef struct tide_reference_step {
     double tolerance;       /* of the step row */
     double param_error;     /* of the param row */
     double param_tolerance; /* of the param row */
-    double difference_norm; /* L2 norm of what it is off by */
+    double difference_norm; /* L2 norm of got - expected */
+    double slope;           /* sum of gradient (got - expected) */
+    double slope_square;    /* sum of (gradient (got - expected))^2 */
 } tide_reference_step;
 
 /* The L2 norm that the errors of parameter i's gradient are measured against: the gradient's own,
  * but for those that are 0 in exact arithmetic. */
 double tide_reference_gradient_scale(const tide_reference *reference, size_t i);
 
-/* allowed_gradient: the L2 norm of the error that the gradient may have. */
-tide_reference_step tide_reference_compare_step(const tide_reference_parameter *parameter,
-                                                const tide_reference_info *info,
-                                                double allowed_gradient, const float *got);
+/* Parameter i, n_elements of it in `got`. */
+tide_reference_step tide_reference_compare_step(const tide_reference *reference, size_t i,
+                                                const tide_reference_tolerances *tolerances,
+                                                const float *got);
+
+/* An element of a parameter, as its step is judged. */
+typedef struct tide_reference_element {
+    double value;    /* as loaded */
+    double gradient; /* of the first step */
+    double clear;    /* error that the gradient may have: a standard deviation */
+    double length;   /* steps times the learning rate */
+    double steps;    /* AdamW steps */
+} tide_reference_element;
+
+/* What an element is off by: a random number. */
+typedef struct tide_reference_spread {
+    double square;   /* mean of its square */
+    double variance; /* of its square */
+} tide_reference_spread;
+
+/* Of a bf16 arithmetic: what the element is off by at most where its gradient is clear, and what is
+ * to be expected. */
+double tide_reference_bf16_most(tide_reference_arithmetic arithmetic,
+                                const tide_reference_element *element);
+tide_reference_spread tide_reference_bf16_spread(tide_reference_arithmetic arithmetic,
+                                                 const tide_reference_element *element);
 
 /* |got - want| / scale, or |got - want| where scale is 0. */
 double tide_reference_error(const float *got, const float *want, size_t n, double scale);

@@ -26,7 +26,7 @@ static const double UNIT_ROUNDOFF = 5.9604644775390625e-8;
 static const double CANCELLATION = 2;
 static const double FEW_CHANNELS = 16;
 
-tide_reference_tolerances tide_reference_get_tolerances(const tide_model_config *model) {
+static tide_reference_tolerances fp32_tolerances(const tide_model_config *model) {
     double C = (double)model->d_model;
     double F = (double)model->d_ff;
     double T = (double)model->context_length;
@@ -36,10 +36,44 @@ tide_reference_tolerances tide_reference_get_tolerances(const tide_model_config 
     double forward = L * (3 * C + D + T + F + 40) + C + 40;
     double backward = (double)model->vocab_size + R + L * (5 * C + 2 * F + D + 2 * T + 60);
     return (tide_reference_tolerances){
+        .arithmetic = TIDE_REFERENCE_FP32,
         .forward = UNIT_ROUNDOFF * sqrt(forward),
+        .loss = UNIT_ROUNDOFF * sqrt(forward),
         .gradient =
             CANCELLATION * sqrt(1 + FEW_CHANNELS / C) * UNIT_ROUNDOFF * sqrt(forward + backward),
     };
+}
+
+/* A file that is rounded where this project stores bf16 differs by fp32 sums alone: its maker sees
+ * to it that no rounding is so close that they could turn it. With the other attention, which
+ * rounds elsewhere, it is one more result in bf16. */
+static tide_reference_arithmetic arithmetic_of(const tide_reference_info *info,
+                                               tide_precision precision, tide_attention attention) {
+    if (info->own_storage && info->attention == attention) {
+        return TIDE_REFERENCE_FP32;
+    }
+    switch (precision) {
+    case TIDE_PRECISION_BF16_MIXED:
+        return info->precision == TIDE_PRECISION_FP32 || info->own_storage
+                   ? TIDE_REFERENCE_MIXED
+                   : TIDE_REFERENCE_MIXED_PAIR;
+    case TIDE_PRECISION_BF16_TRUE:
+        return TIDE_REFERENCE_TRUE;
+    case TIDE_PRECISION_FP32:
+    case TIDE_PRECISION_TF32:
+    case TIDE_N_PRECISIONS:
+        break;
+    }
+    return TIDE_REFERENCE_FP32;
+}
+
+tide_reference_tolerances tide_reference_get_tolerances(const tide_reference *reference,
+                                                        tide_precision precision,
+                                                        tide_attention attention) {
+    tide_reference_arithmetic arithmetic = arithmetic_of(&reference->info, precision, attention);
+    return arithmetic == TIDE_REFERENCE_FP32
+               ? fp32_tolerances(&reference->info.model)
+               : tide_reference_bf16_tolerances(reference, arithmetic);
 }
 
 double tide_reference_norm(const float *x, size_t n) {
@@ -75,9 +109,9 @@ double tide_reference_gradient_scale(const tide_reference *reference, size_t i) 
 
 /* AdamW moves an element by about lr m / sqrt(v): by the sign of its gradient more than by its
  * size. Where an element's gradient is as small as the error that the tensor's gradient may have, d
- * = tolerance * root mean square, the step may point either way: the two results differ by up to 2
- * lr per step. Where it is larger, the relative error d / |g| of m and of sqrt(v) passes on to the
- * step. So element i may be off by
+ * = tolerance * root mean square of the tensor or of its row, whichever is larger, the step may
+ * point either way: the two results differ by up to 2 lr per step. Where it is larger, the relative
+ * error d / |g| of m and of sqrt(v) passes on to the step. So element i may be off by
  *
  *   slack_i = steps lr min(2, ELEMENT steps d / |g_i|)
  *
@@ -87,50 +121,98 @@ double tide_reference_gradient_scale(const tide_reference *reference, size_t i) 
  * embedding that the batch does not use, has no slack. Beside it stand the roundings of the
  * arithmetic: u |p| twice per step and in storing p, and the ten of the update.
  *
+ * In a bf16 arithmetic reference_tolerance_bf16.c says how far, at most and in the mean of squares.
+ *
  * The step row counts what exceeds the slack, element by element, so that its tolerance is the
  * roundings alone, and a wrong decay or a wrong beta stands out among elements with a clear
- * gradient. The param row counts everything, and is allowed everything. */
+ * gradient. The param row counts everything, and is allowed everything.
+ */
 static const double ELEMENT = 4;
 static const double UPDATE_ROUNDINGS = 10;
 
-tide_reference_step tide_reference_compare_step(const tide_reference_parameter *parameter,
-                                                const tide_reference_info *info,
-                                                double allowed_gradient, const float *got) {
+static const double DEVIATIONS = 2;
+
+/* Sums over a parameter's elements. */
+typedef struct step_sums {
+    double excess;       /* squares of what exceeds the slack */
+    double allowed;      /* squares of what an element may be off by: at most, or in the mean */
+    double variance;     /* of these where they are means, otherwise 0 */
+    double difference;   /* squares of got - expected */
+    double moved;        /* squares of expected - before */
+    double slope;        /* gradient (got - expected) */
+    double slope_square; /* squares of these */
+} step_sums;
+
+static void add_element(step_sums *sums, tide_reference_arithmetic arithmetic,
+                        const tide_reference_element *element, bool is_rounding, double after,
+                        double got) {
+    double size = fabs(element->gradient);
+    double without_gradient = is_rounding ? 2 * element->length : 0;
+    double slack = size > 0
+                       ? element->length * fmin(2, ELEMENT * element->steps * element->clear / size)
+                       : without_gradient;
+    tide_reference_spread allowed = {slack * slack, 0};
+    if (arithmetic != TIDE_REFERENCE_FP32) {
+        slack += tide_reference_bf16_most(arithmetic, element);
+        allowed.square = slack * slack;
+        if (size > 0 || is_rounding) {
+            allowed = tide_reference_bf16_spread(arithmetic, element);
+        }
+    }
+    double difference = got - after;
+    double moved = after - element->value;
+    /* Not fmax, which drops a NaN. */
+    double excess = fabs(difference) <= slack ? 0 : fabs(difference) - slack;
+    double slope = element->gradient * difference;
+    sums->excess += excess * excess;
+    sums->allowed += allowed.square;
+    sums->variance += allowed.variance;
+    sums->difference += difference * difference;
+    sums->moved += moved * moved;
+    sums->slope += slope;
+    sums->slope_square += slope * slope;
+}
+
+tide_reference_step tide_reference_compare_step(const tide_reference *reference, size_t index,
+                                                const tide_reference_tolerances *tolerances,
+                                                const float *got) {
+    const tide_reference_parameter *parameter = &reference->parameters[index];
+    const tide_reference_info *info = &reference->info;
     size_t n = parameter->n_elements;
+    size_t n_columns = parameter->n_columns;
     double steps = (double)info->steps;
-    double length = steps * info->adamw.lr;
-    double clear = ELEMENT * steps * allowed_gradient / sqrt((double)n);
+    double scale = tide_reference_gradient_scale(reference, index);
+    double allowed_gradient = tolerances->gradient * scale;
     bool is_rounding = tide_reference_norm(parameter->gradient, n) < allowed_gradient;
-    double without_gradient = is_rounding ? 2 * length : 0;
-    double excess_sum = 0;
-    double slack_sum = 0;
-    double difference_sum = 0;
-    double moved_sum = 0;
+    double clear = allowed_gradient / sqrt((double)n);
+    tide_reference_element element = {
+        .clear = clear, .length = steps * info->adamw.lr, .steps = steps};
+    step_sums sums = {0};
     for (size_t i = 0; i < n; i++) {
-        double size = fabs((double)parameter->gradient[i]);
-        double slack = size > 0 ? length * fmin(2, clear / size) : without_gradient;
-        double difference = fabs((double)got[i] - (double)parameter->after[i]);
-        double moved = (double)parameter->after[i] - (double)parameter->before[i];
-        /* Not fmax, which drops a NaN. */
-        double excess = difference <= slack ? 0 : difference - slack;
-        excess_sum += excess * excess;
-        slack_sum += slack * slack;
-        difference_sum += difference * difference;
-        moved_sum += moved * moved;
+        if (i % n_columns == 0) {
+            double row_norm = tide_reference_norm(parameter->gradient + i, n_columns);
+            element.clear = fmax(clear, tolerances->gradient * row_norm / sqrt((double)n_columns));
+        }
+        element.value = (double)parameter->before[i];
+        element.gradient = (double)parameter->gradient[i];
+        add_element(&sums, tolerances->arithmetic, &element, is_rounding,
+                    (double)parameter->after[i], (double)got[i]);
     }
     double after_norm = tide_reference_norm(parameter->after, n);
-    double moved_norm = sqrt(moved_sum);
+    double moved_norm = sqrt(sums.moved);
     double rounding =
         UNIT_ROUNDOFF * (after_norm * (2 * steps + 1) + UPDATE_ROUNDINGS * moved_norm);
-    double allowed = sqrt(slack_sum) + rounding;
+    double allowed = sqrt(sums.allowed + DEVIATIONS * sqrt(sums.variance)) + rounding;
     /* What did not move is compared as it is. */
     double step_scale = moved_norm > 0 ? moved_norm : 1;
     double param_scale = after_norm > 0 ? after_norm : 1;
     return (tide_reference_step){
-        .error = sqrt(excess_sum) / step_scale,
+        .error = sqrt(sums.excess) / step_scale,
         .tolerance = rounding / step_scale,
-        .param_error = sqrt(difference_sum) / param_scale,
+        .param_error = sqrt(sums.difference) / param_scale,
         .param_tolerance = allowed / param_scale,
-        .difference_norm = sqrt(difference_sum),
+        .difference_norm = sqrt(sums.difference),
+        .slope = sums.slope,
+        .slope_square = sums.slope_square,
     };
 }

@@ -1,5 +1,6 @@
 /* test_events_equal.c - the cpu device and the virtual device record the same events, row for row:
- * order, addresses, sizes, categories, names, streams, scopes and call stacks. Only times differ.
+ * order, addresses, sizes, categories, names, streams, scopes and call stacks, in every precision
+ * that the cpu computes. Only times differ.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -84,11 +85,12 @@ static void expect_same_runs(const tide_workload_config *config) {
 }
 
 /* All modes, attentions and recompute settings; clipping in half of them. */
-static void expect_same_modes(const tide_model_config *model) {
+static void expect_same_modes_in(const tide_model_config *model, tide_precision precision) {
     for (int variant = 0; variant < 16; variant++) {
         tide_workload_config config;
         tide_workload_config_init(&config);
         config.model = *model;
+        config.precision = precision;
         config.warmup_steps = 1;
         config.steps = 2;
         config.mode = (variant & 3) == 3 ? TIDE_FORWARD : (tide_mode)(variant & 3);
@@ -98,6 +100,12 @@ static void expect_same_modes(const tide_model_config *model) {
         config.clip_grad_norm = (variant & 4) != 0 ? 1 : 0;
         expect_same_runs(&config);
     }
+}
+
+static void expect_same_modes(const tide_model_config *model) {
+    expect_same_modes_in(model, TIDE_PRECISION_FP32);
+    expect_same_modes_in(model, TIDE_PRECISION_BF16_MIXED);
+    expect_same_modes_in(model, TIDE_PRECISION_BF16_TRUE);
 }
 
 static void tiny_runs_are_the_same(void **state) {

@@ -255,8 +255,17 @@ static void what_cannot_be_compared_is_refused(void **state) {
     tide_reference_report report = {.n_rows = 77};
     tide_error error = {""};
     tide_reference_run run = {.device = fixture->device};
-    assert_int_equal(tide_reference_check(bf16, &run, &report, &error), TIDE_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "bf16-mixed"));
+    static const tide_precision OTHERS[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_BF16_TRUE};
+    for (size_t i = 0; i < 2; i++) {
+        run.precision = &OTHERS[i];
+        assert_int_equal(tide_reference_check(bf16, &run, &report, &error), TIDE_UNSUPPORTED);
+        assert_non_null(strstr(error.message, "holds results of bf16-mixed"));
+    }
+    static const tide_precision TF32 = TIDE_PRECISION_TF32;
+    run.precision = &TF32;
+    assert_int_equal(tide_reference_check(fp32_file, &run, &report, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "tf32"));
+    run.precision = NULL;
     tide_device *nothing = NULL;
     assert_int_equal(tide_device_open("virtual", NULL, &nothing, NULL), TIDE_OK);
     run.device = nothing;
