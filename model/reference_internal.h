@@ -78,6 +78,7 @@ typedef struct tide_reference_element {
     double value;    /* as loaded */
     double gradient; /* of the first step */
     double clear;    /* error that the gradient may have: a standard deviation */
+    bool is_open;    /* a gradient of 0 may be rounding */
     double length;   /* steps times the learning rate */
     double steps;    /* AdamW steps */
 } tide_reference_element;

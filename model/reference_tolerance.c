@@ -121,15 +121,18 @@ double tide_reference_gradient_scale(const tide_reference *reference, size_t i) 
  * embedding that the batch does not use, has no slack. Beside it stand the roundings of the
  * arithmetic: u |p| twice per step and in storing p, and the ten of the update.
  *
- * In a bf16 arithmetic reference_tolerance_bf16.c says how far, at most and in the mean of squares.
+ * In a bf16 arithmetic reference_tolerance_bf16.c says how far, in the mean of squares. There d is
+ * a standard deviation, and a sign that turns costs all of 2 lr at once, so that the factor is at
+ * least 12: signs are open up to 6 d. Sums of bf16 numbers cancel to 0 now and then, so that only a
+ * row of zeros is without any gradient.
  *
  * The step row counts what exceeds the slack, element by element, so that its tolerance is the
  * roundings alone, and a wrong decay or a wrong beta stands out among elements with a clear
  * gradient. The param row counts everything, and is allowed everything.
  */
 static const double ELEMENT = 4;
+static const double BF16_ELEMENT = 12;
 static const double UPDATE_ROUNDINGS = 10;
-
 static const double DEVIATIONS = 2;
 
 /* Sums over a parameter's elements. */
@@ -144,18 +147,20 @@ typedef struct step_sums {
 } step_sums;
 
 static void add_element(step_sums *sums, tide_reference_arithmetic arithmetic,
-                        const tide_reference_element *element, bool is_rounding, double after,
-                        double got) {
+                        const tide_reference_element *element, double after, double got) {
     double size = fabs(element->gradient);
-    double without_gradient = is_rounding ? 2 * element->length : 0;
-    double slack = size > 0
-                       ? element->length * fmin(2, ELEMENT * element->steps * element->clear / size)
-                       : without_gradient;
+    double without_gradient = element->is_open ? 2 * element->length : 0;
+    double factor = ELEMENT * element->steps;
+    if (arithmetic != TIDE_REFERENCE_FP32) {
+        factor = fmax(factor, BF16_ELEMENT);
+    }
+    double slack =
+        size > 0 ? element->length * fmin(2, factor * element->clear / size) : without_gradient;
     tide_reference_spread allowed = {slack * slack, 0};
     if (arithmetic != TIDE_REFERENCE_FP32) {
         slack += tide_reference_bf16_most(arithmetic, element);
         allowed.square = slack * slack;
-        if (size > 0 || is_rounding) {
+        if (size > 0 || element->is_open) {
             allowed = tide_reference_bf16_spread(arithmetic, element);
         }
     }
@@ -191,12 +196,14 @@ tide_reference_step tide_reference_compare_step(const tide_reference *reference,
     for (size_t i = 0; i < n; i++) {
         if (i % n_columns == 0) {
             double row_norm = tide_reference_norm(parameter->gradient + i, n_columns);
+            element.is_open =
+                is_rounding || (tolerances->arithmetic != TIDE_REFERENCE_FP32 && row_norm > 0);
             element.clear = fmax(clear, tolerances->gradient * row_norm / sqrt((double)n_columns));
         }
         element.value = (double)parameter->before[i];
         element.gradient = (double)parameter->gradient[i];
-        add_element(&sums, tolerances->arithmetic, &element, is_rounding,
-                    (double)parameter->after[i], (double)got[i]);
+        add_element(&sums, tolerances->arithmetic, &element, (double)parameter->after[i],
+                    (double)got[i]);
     }
     double after_norm = tide_reference_norm(parameter->after, n);
     double moved_norm = sqrt(sums.moved);

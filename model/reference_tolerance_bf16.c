@@ -29,7 +29,8 @@
  *   FFN: the residual gradient's copy, W_2, d product, d gate and up, W_1, d norm (2) = 7
  *   attention: copy, W_o, d out, dP - delta, d q, its rotation, W_q, d norm (3, once per sum) = 10
  * so 8.5, and one for the weight gradient's other operand. bf16-true: the norm's weights and the
- * stream's gradient, in full: 8.5 + 1 + 2 a layer, then 6. Autocast without the weights, both:
+ * stream's gradient, in full: 8.5 + 1 + 2 a layer; at the ends ln_final's weight and the weight
+ * gradient's own rounding besides: 6. Autocast without the weights, both:
  * ours 5 and 8; its own the copy, d product, three of SwiGLU's, d norm (2), the weight gradient
  * itself: 8; and copy, d out, dP, dS, the scaled dS, d q, rotation, d norm (3), the gradient: 11.
  * Together 16 a layer, then 2 + 2 + 2.
