@@ -74,6 +74,7 @@ void tide_cache_destroy(tide_cache *cache) {
     if (cache == NULL) {
         return;
     }
+    tide_cache_streams_fini(cache);
     for (tide_cache_segment *segment = cache->newest; segment != NULL; segment = segment->older) {
         /* Nobody is left who could do anything about a refusal. */
         tide_status ignored = tide_device_release(cache->device, segment->address, NULL);
@@ -98,8 +99,8 @@ tide_recorder *tide_cache_recorder(const tide_cache *cache) {
     return cache->recorder;
 }
 
-static void record_block(tide_cache *cache, const tide_cache_block *block, tide_action action,
-                         const tide_note *note) {
+void tide_cache_record_block(tide_cache *cache, const tide_cache_block *block, tide_action action,
+                             const tide_note *note) {
     tide_recorder_append(cache->recorder, (tide_event){.address = block->address,
                                                        .requested_bytes = block->requested_bytes,
                                                        .block_bytes = block->block_bytes,
@@ -169,7 +170,7 @@ static void hand_out(tide_cache *cache, const tide_cache_request *request,
     tide_cache_table_put(&cache->live, &cache->mem, block);
     tide_cache_count_alloc(cache, block, 1);
     tide_cache_count_active(cache, block, 1);
-    record_block(cache, block, TIDE_ACTION_ALLOC, &request->note);
+    tide_cache_record_block(cache, block, TIDE_ACTION_ALLOC, &request->note);
 }
 
 static tide_status alloc_locked(tide_cache *cache, const tide_cache_request *request,
@@ -177,6 +178,7 @@ static tide_status alloc_locked(tide_cache *cache, const tide_cache_request *req
     if (request->requested_bytes >= TOO_MUCH) {
         return tide_cache_out_of_memory(cache, request, error);
     }
+    TIDE_TRY(tide_cache_poll_streams(cache, &request->note, error));
     /* Whatever happens below needs no host memory: at most a segment, its block and its rest. */
     if (tide_cache_nodes_reserve(cache, 2, 1) != TIDE_OK) {
         return tide_fail(error, TIDE_NO_MEMORY,
@@ -247,8 +249,7 @@ static uint64_t merge(tide_cache *cache, tide_cache_block *block, tide_cache_blo
     return n_bytes;
 }
 
-/* The second half of a release: nobody uses the block any more. */
-static void complete_release(tide_cache *cache, tide_cache_block *block) {
+void tide_cache_complete_release(tide_cache *cache, tide_cache_block *block) {
     int pool = block->segment->pool;
     int64_t n_split = 0;
     int64_t split_bytes = 0;
@@ -271,21 +272,31 @@ static void complete_release(tide_cache *cache, tide_cache_block *block) {
     make_free(cache, block);
 }
 
+static tide_status release_locked(tide_cache *cache, uint64_t address, const tide_note *note,
+                                  tide_error *error) {
+    tide_cache_block *block = tide_cache_table_find(&cache->live, address);
+    if (block == NULL || block->state != TIDE_BLOCK_ALLOCATED) {
+        return tide_cache_refuse_release(cache, address, error);
+    }
+    if (block->uses == NULL) {
+        tide_cache_record_block(cache, block, TIDE_ACTION_FREE, note);
+        tide_cache_count_alloc(cache, block, -1);
+        tide_cache_complete_release(cache, block);
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_cache_begin_waiting(cache, block, error));
+    tide_cache_record_block(cache, block, TIDE_ACTION_FREE_REQUESTED, note);
+    tide_cache_count_alloc(cache, block, -1);
+    return TIDE_OK;
+}
+
 tide_status tide_cache_release(tide_cache *cache, uint64_t address, tide_error *error) {
     if (address == 0) {
         return TIDE_OK;
     }
     tide_note note = tide_recorder_note(cache->recorder, NULL);
-    tide_status status = TIDE_OK;
     pthread_mutex_lock(&cache->lock);
-    tide_cache_block *block = tide_cache_table_find(&cache->live, address);
-    if (block == NULL || block->state != TIDE_BLOCK_ALLOCATED) {
-        status = tide_cache_refuse_release(cache, address, error);
-    } else {
-        record_block(cache, block, TIDE_ACTION_FREE, &note);
-        tide_cache_count_alloc(cache, block, -1);
-        complete_release(cache, block);
-    }
+    tide_status status = release_locked(cache, address, &note, error);
     pthread_mutex_unlock(&cache->lock);
     return status;
 }

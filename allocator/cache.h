@@ -80,7 +80,8 @@ typedef struct tide_tag {
 TIDE_NODISCARD tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
                                              const tide_cache_config *config,
                                              tide_cache **ret_cache, tide_error *error);
-/* Returns all segments to the device, those of live blocks too. Records nothing. */
+/* Returns all segments to the device, those of live blocks too, once the streams that still use
+ * released ones are done. Records nothing. */
 void tide_cache_destroy(tide_cache *cache);
 
 /* n_bytes 0: address 0, no event. `tag` NULL: unknown. TIDE_DEVICE_OOM: the message names bytes
@@ -89,13 +90,26 @@ void tide_cache_destroy(tide_cache *cache);
 TIDE_NODISCARD tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stream,
                                             const tide_tag *tag, uint64_t *ret_address,
                                             tide_error *error);
-/* Address 0 is allowed. TIDE_INVALID for an address that is not a live block's first byte: the
+/* Says that `stream` uses the block too, beside the one it was allocated on: after its release the
+ * block is not handed out again before `stream` has done everything that was launched on it up to
+ * the release. Once for each stream is enough; the block's own stream and address 0 are allowed and
+ * change nothing. TIDE_INVALID as for tide_cache_release. The stream must live until the block is
+ * released. */
+TIDE_NODISCARD tide_status tide_cache_record_stream(tide_cache *cache, uint64_t address,
+                                                    tide_stream stream, tide_error *error);
+/* The block may be handed out again, on its own stream. Where other streams use it, the release is
+ * only requested: it completes in the first tide_cache_alloc that finds these streams done. Where
+ * the device fails to record how far they are, its status is returned and the block is as live as
+ * before.
+ *
+ * Address 0 is allowed. TIDE_INVALID for an address that is not a live block's first byte: the
  * message names it and, as far as the recording reaches, the block's bytes, category and name, when
  * and in which scope it was allocated, and when and in which scope it was released. */
 TIDE_NODISCARD tide_status tide_cache_release(tide_cache *cache, uint64_t address,
                                               tide_error *error);
 
-/* Returns every segment without a live block to the device. */
+/* Waits for the streams that still use released blocks, then returns every segment without a live
+ * block to the device. */
 TIDE_NODISCARD tide_status tide_cache_empty(tide_cache *cache, tide_error *error);
 
 /* One quantity: now, the highest ever (since tide_cache_reset_peaks), and all that came and went.
@@ -122,10 +136,12 @@ typedef struct tide_cache_stats {
     tide_stat inactive_split[TIDE_N_POOLS];       /* blocks that inactive_split_bytes counts */
     tide_stat oversize_allocations;               /* live blocks of max_split_bytes and more */
     tide_stat oversize_segments;                  /* segments of max_split_bytes and more */
-    uint64_t num_alloc_retries; /* times all cached segments went back before buying again */
-    uint64_t num_ooms;          /* times memory ran out */
-    uint64_t num_device_alloc;  /* segments bought, ever */
-    uint64_t num_device_free;   /* segments returned, ever */
+    uint64_t num_alloc_retries;    /* times all cached segments went back before buying again */
+    uint64_t num_sync_all_streams; /* times all cached segments were to go back, for which every
+                                      stream that still uses a released block is waited for */
+    uint64_t num_ooms;             /* times memory ran out */
+    uint64_t num_device_alloc;     /* segments bought, ever */
+    uint64_t num_device_free;      /* segments returned, ever */
 } tide_cache_stats;
 
 void tide_cache_get_stats(tide_cache *cache, tide_cache_stats *ret_stats);

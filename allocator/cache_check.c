@@ -10,6 +10,8 @@ typedef struct recount {
     size_t n_blocks;
     size_t n_live;
     size_t n_free[TIDE_N_POOLS];
+    size_t n_uses;    /* of all blocks by other streams */
+    size_t n_waiting; /* of them, of blocks whose release is requested */
 } recount;
 
 /* Every violation is a TIDE_INVALID that begins with the place. */
@@ -56,6 +58,9 @@ static tide_status check_free_block(const tide_cache *cache, const tide_cache_bl
     if (block->requested_bytes != 0) {
         return VIOLATED(error, block, "free, but has requested bytes");
     }
+    if (block->uses != NULL) {
+        return VIOLATED(error, block, "free, but used by another stream");
+    }
     if (block->after != NULL && block->after->state == TIDE_BLOCK_FREE) {
         return VIOLATED(error, block, "free, and so is its neighbour: not coalesced");
     }
@@ -65,8 +70,42 @@ static tide_status check_free_block(const tide_cache *cache, const tide_cache_bl
     return TIDE_OK;
 }
 
+static bool has_queue(const tide_cache *cache, const tide_cache_queue *wanted) {
+    const tide_cache_queue *queue = cache->streams.queues;
+    while (queue != NULL && queue != wanted) {
+        queue = queue->next;
+    }
+    return queue != NULL;
+}
+
+/* Each use by another stream, and no stream twice. */
+static tide_status check_uses(const tide_cache *cache, const tide_cache_block *block,
+                              recount *found, tide_error *error) {
+    bool is_waiting = block->state == TIDE_BLOCK_PENDING_FREE;
+    if (is_waiting && block->uses == NULL) {
+        return VIOLATED(error, block, "waits for no stream");
+    }
+    for (const tide_cache_use *use = block->uses; use != NULL; use = use->next) {
+        if (use->block != block || !has_queue(cache, use->queue) ||
+            use->queue->stream == block->segment->stream) {
+            return VIOLATED(error, block, "a use by another stream is broken");
+        }
+        if (is_waiting && use->event == NULL) {
+            return VIOLATED(error, block, "waits without an event");
+        }
+        for (const tide_cache_use *other = use->next; other != NULL; other = other->next) {
+            if (other->queue == use->queue) {
+                return VIOLATED(error, block, "used twice by one stream");
+            }
+        }
+        found->n_uses++;
+        found->n_waiting += is_waiting ? 1 : 0;
+    }
+    return TIDE_OK;
+}
+
 static tide_status check_live_block(const tide_cache *cache, const tide_cache_block *block,
-                                    tide_error *error) {
+                                    recount *found, tide_error *error) {
     if (tide_cache_table_find(&cache->live, block->address) != block) {
         return VIOLATED(error, block, "live, but not found by its address");
     }
@@ -76,7 +115,7 @@ static tide_status check_live_block(const tide_cache *cache, const tide_cache_bl
     if (block->state >= TIDE_N_BLOCK_STATES || block->category >= TIDE_N_CATEGORIES) {
         return VIOLATED(error, block, "state or category out of range");
     }
-    return TIDE_OK;
+    return check_uses(cache, block, found, error);
 }
 
 static tide_status check_segment(const tide_cache *cache, const tide_cache_segment *segment,
@@ -98,7 +137,7 @@ static tide_status check_segment(const tide_cache *cache, const tide_cache_segme
         if (block->state == TIDE_BLOCK_FREE) {
             TIDE_TRY(check_free_block(cache, block, error));
         } else {
-            TIDE_TRY(check_live_block(cache, block, error));
+            TIDE_TRY(check_live_block(cache, block, found, error));
         }
         count_block(cache, block, found);
         end += block->block_bytes;
@@ -139,6 +178,60 @@ static tide_status check_number(const char *what, size_t believed, size_t counte
                ? TIDE_OK
                : tide_fail(error, TIDE_INVALID, "cache check: %s: %zu believed, %zu counted", what,
                            believed, counted);
+}
+
+static bool is_use_of(const tide_cache_block *block, const tide_cache_use *wanted) {
+    const tide_cache_use *use = block->uses;
+    while (use != NULL && use != wanted) {
+        use = use->next;
+    }
+    return use != NULL;
+}
+
+/* What waits in a queue are uses of blocks that wait, and the end of the list is its last one. */
+static tide_status check_queue(const tide_cache *cache, const tide_cache_queue *queue,
+                               size_t *n_waiting, tide_error *error) {
+    const tide_cache_use *last = NULL;
+    for (const tide_cache_queue *other = queue->next; other != NULL; other = other->next) {
+        if (other->stream == queue->stream) {
+            return tide_fail(error, TIDE_INVALID, "cache check: two queues for stream 0x%" PRIx64,
+                             queue->stream);
+        }
+    }
+    for (const tide_cache_use *use = queue->first;
+         use != NULL && *n_waiting <= cache->streams.n_waiting; use = use->later) {
+        if (use->queue != queue || use->block->state != TIDE_BLOCK_PENDING_FREE ||
+            !is_use_of(use->block, use)) {
+            return tide_fail(error, TIDE_INVALID,
+                             "cache check: stream 0x%" PRIx64 ": what waits for it is broken",
+                             queue->stream);
+        }
+        last = use;
+        ++*n_waiting;
+    }
+    if (last != queue->last || queue->n_uses == 0) {
+        return tide_fail(error, TIDE_INVALID, "cache check: stream 0x%" PRIx64 ": a broken queue",
+                         queue->stream);
+    }
+    return TIDE_OK;
+}
+
+static tide_status check_streams(const tide_cache *cache, const recount *found, tide_error *error) {
+    size_t n_uses = 0;
+    size_t n_waiting = 0;
+    for (const tide_cache_queue *queue = cache->streams.queues; queue != NULL;
+         queue = queue->next) {
+        TIDE_TRY(check_queue(cache, queue, &n_waiting, error));
+        n_uses += queue->n_uses;
+    }
+    for (const tide_cache_use *use = cache->streams.spare_events; use != NULL; use = use->next) {
+        if (use->event == NULL) {
+            return tide_fail(error, TIDE_INVALID, "cache check: a spare event is missing");
+        }
+    }
+    TIDE_TRY(check_number("uses by other streams", n_uses, found->n_uses, error));
+    TIDE_TRY(check_number("uses in queues", n_waiting, found->n_waiting, error));
+    return check_number("uses that wait", cache->streams.n_waiting, found->n_waiting, error);
 }
 
 /* A tree visited in order: keys rise, and there are as many as it believes. */
@@ -212,6 +305,7 @@ static tide_status check_locked(const tide_cache *cache, tide_error *error) {
     TIDE_TRY(check_number("live blocks by address", cache->live.n_blocks, found.n_live, error));
     TIDE_TRY(check_tree(cache, TIDE_POOL_SMALL, found.n_free[TIDE_POOL_SMALL], error));
     TIDE_TRY(check_tree(cache, TIDE_POOL_LARGE, found.n_free[TIDE_POOL_LARGE], error));
+    TIDE_TRY(check_streams(cache, &found, error));
     return check_stats(&cache->stats, &found.stats, error);
 }
 

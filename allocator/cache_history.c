@@ -1,5 +1,6 @@
-/* cache_history.c - why an address cannot be released, and what the recording knows of the block
- * that it names. Only on the way to a refusal: nothing here has to be fast.
+/* cache_history.c - why an address cannot be released, or a stream recorded for it, and what the
+ * recording knows of the block that it names. Only on the way to a refusal: nothing here has to be
+ * fast.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,6 +13,23 @@ enum {
     SCOPE_BYTES = 256
 };
 
+/* What is refused, and what to do instead. */
+typedef struct refusal {
+    const char *what;    /* before the address */
+    const char *inside;  /* the address lies inside a block, or where no block was */
+    const char *again;   /* its block was released */
+    const char *foreign; /* it is not of this cache */
+} refusal;
+
+static const refusal RELEASE = {.what = "release",
+                                .inside = "release the address that was handed out",
+                                .again = "release each block once",
+                                .foreign = "release it where it was allocated"};
+static const refusal STREAM = {.what = "record a stream for",
+                               .inside = "give the address that was handed out",
+                               .again = "record streams before the release",
+                               .foreign = "ask the cache that allocated it"};
+
 /* ", in step 0/forward"; "" where no scope is known. */
 static void format_place(const tide_cache *cache, uint32_t scope, char text[LINE_BYTES / 2]) {
     char path[SCOPE_BYTES];
@@ -22,7 +40,8 @@ static void format_place(const tide_cache *cache, uint32_t scope, char text[LINE
 /* The last line, where any of the rows has a call stack: numbers of stacks would tell nobody
  * anything, and their symbols are resolved when a snapshot is taken. */
 static const char *stacks_hint(const tide_address_history *history) {
-    const tide_found_row *const rows[] = {&history->alloc, &history->freed, &history->segment_free};
+    const tide_found_row *const rows[] = {&history->alloc, &history->freed, &history->completed,
+                                          &history->segment_free};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i]->is_found && rows[i]->event.stack != TIDE_NONE) {
             return "\n  their call stacks: in a snapshot, at these events";
@@ -71,60 +90,96 @@ static void format_row(const tide_cache *cache, const tide_address_history *hist
     }
 }
 
-static tide_status refuse_inside(const tide_cache *cache, const tide_cache_block *block,
-                                 uint64_t address, tide_error *error) {
-    tide_address_history history;
-    tide_recorder_look_back(cache->recorder, block->address, MAX_ROWS, &history);
-    const tide_event known = {.requested_bytes = block->requested_bytes,
-                              .scope = block->scope,
-                              .name = block->name,
-                              .action = TIDE_ACTION_ALLOC,
-                              .category = block->category};
-    char line[LINE_BYTES];
-    format_block(cache, &history, &known, line);
-    return tide_fail(
-        error, TIDE_INVALID,
-        "cannot release 0x%" PRIx64 ": it lies %" PRIu64 " bytes inside the block at 0x%" PRIx64
-        "; release the address that was handed out%s%s",
-        address, address - block->address, block->address, line, stacks_hint(&history));
+/* The row of its allocation, as far as the block knows it. */
+static tide_event alloc_row(const tide_cache_block *block) {
+    return (tide_event){.requested_bytes = block->requested_bytes,
+                        .scope = block->scope,
+                        .name = block->name,
+                        .action = TIDE_ACTION_ALLOC,
+                        .category = block->category};
 }
 
-/* Of an address that no live block holds: the block that held it last, its release, and that its
- * segment went back. "" for what the recording does not have. */
+static tide_status refuse_inside(const tide_cache *cache, const refusal *refused,
+                                 const tide_cache_block *block, uint64_t address,
+                                 tide_error *error) {
+    tide_address_history history;
+    tide_recorder_look_back(cache->recorder, block->address, MAX_ROWS, &history);
+    const tide_event known = alloc_row(block);
+    char line[LINE_BYTES];
+    format_block(cache, &history, &known, line);
+    return tide_fail(error, TIDE_INVALID,
+                     "cannot %s 0x%" PRIx64 ": it lies %" PRIu64
+                     " bytes inside the block at 0x%" PRIx64 "; %s%s%s",
+                     refused->what, address, address - block->address, block->address,
+                     refused->inside, line, stacks_hint(&history));
+}
+
+/* Of an address in a released block that other streams still use. */
+static tide_status refuse_waiting(const tide_cache *cache, const refusal *refused,
+                                  const tide_cache_block *block, uint64_t address,
+                                  tide_error *error) {
+    tide_address_history history;
+    char line[LINE_BYTES];
+    char freed[LINE_BYTES];
+    char others[64] = "";
+    size_t n_others = 0;
+    const tide_event known = alloc_row(block);
+    tide_recorder_look_back(cache->recorder, block->address, MAX_ROWS, &history);
+    format_block(cache, &history, &known, line);
+    format_row(cache, &history, "released", &history.freed, freed);
+    for (const tide_cache_use *use = block->uses->next; use != NULL; use = use->next) {
+        n_others++;
+    }
+    if (n_others > 0) {
+        (void)snprintf(others, sizeof(others), " and %zu more", n_others);
+    }
+    return tide_fail(error, TIDE_INVALID,
+                     "cannot %s 0x%" PRIx64
+                     ": it is released already and waits for stream 0x%" PRIx64 "%s; %s%s%s%s",
+                     refused->what, address, block->uses->queue->stream, others, refused->again,
+                     line, freed, stacks_hint(&history));
+}
+
+/* What the recording has of an address that no live block holds; "" for what it has not. */
+typedef struct last_block {
+    char block[LINE_BYTES];     /* that held the address last */
+    char freed[LINE_BYTES];     /* its release */
+    char completed[LINE_BYTES]; /* that other streams were done with it */
+    char segment[LINE_BYTES];   /* that its segment went back */
+} last_block;
+
 static void format_last_block(const tide_cache *cache, const tide_address_history *history,
-                              char block[LINE_BYTES], char freed[LINE_BYTES],
-                              char segment[LINE_BYTES]) {
-    block[0] = '\0';
+                              last_block *lines) {
+    lines->block[0] = '\0';
     if (history->freed.is_found) {
         format_block(cache, history,
                      history->alloc.is_found ? &history->alloc.event : &history->freed.event,
-                     block);
+                     lines->block);
     }
-    format_row(cache, history, "released", &history->freed, freed);
+    format_row(cache, history, "released", &history->freed, lines->freed);
+    format_row(cache, history, "other streams were done with it", &history->completed,
+               lines->completed);
     format_row(cache, history, "its segment went back to the device", &history->segment_free,
-               segment);
+               lines->segment);
 }
 
-static tide_status refuse_free(const tide_cache *cache, bool has_segment, uint64_t address,
-                               tide_error *error) {
+static tide_status refuse_free(const tide_cache *cache, const refusal *refused, bool has_segment,
+                               uint64_t address, tide_error *error) {
     tide_address_history history;
-    char block[LINE_BYTES];
-    char freed[LINE_BYTES];
-    char segment[LINE_BYTES];
+    last_block lines;
     tide_recorder_look_back(cache->recorder, address, MAX_ROWS, &history);
-    format_last_block(cache, &history, block, freed, segment);
+    format_last_block(cache, &history, &lines);
     if (!history.freed.is_found && history.is_unused) {
         return tide_fail(error, TIDE_INVALID,
-                         "cannot release 0x%" PRIx64
+                         "cannot %s 0x%" PRIx64
                          ": it is free, and no block was handed out there since its segment was "
-                         "bought; release the address that was handed out%s",
-                         address, segment);
+                         "bought; %s%s",
+                         refused->what, address, refused->inside, lines.segment);
     }
     if (!has_segment && !history.freed.is_found) {
         return tide_fail(error, TIDE_INVALID,
-                         "cannot release 0x%" PRIx64
-                         ": it lies in no segment of this cache; release it where it was allocated",
-                         address);
+                         "cannot %s 0x%" PRIx64 ": it lies in no segment of this cache; %s",
+                         refused->what, address, refused->foreign);
     }
     char offset[64] = "";
     if (history.freed.is_found && history.freed.event.address != address) {
@@ -132,13 +187,13 @@ static tide_status refuse_free(const tide_cache *cache, bool has_segment, uint64
                        address - history.freed.event.address);
     }
     return tide_fail(error, TIDE_INVALID,
-                     "cannot release 0x%" PRIx64
-                     ": it is free already%s; release each block once%s%s%s%s",
-                     address, offset, block, freed, segment, stacks_hint(&history));
+                     "cannot %s 0x%" PRIx64 ": it is free already%s; %s%s%s%s%s%s", refused->what,
+                     address, offset, refused->again, lines.block, lines.freed, lines.completed,
+                     lines.segment, stacks_hint(&history));
 }
 
-tide_status tide_cache_refuse_release(const tide_cache *cache, uint64_t address,
-                                      tide_error *error) {
+static tide_status refuse(const tide_cache *cache, const refusal *refused, uint64_t address,
+                          tide_error *error) {
     for (const tide_cache_segment *segment = cache->newest; segment != NULL;
          segment = segment->older) {
         if (address - segment->address >= segment->total_bytes) {
@@ -148,8 +203,23 @@ tide_status tide_cache_refuse_release(const tide_cache *cache, uint64_t address,
         while (address - block->address >= block->block_bytes) {
             block = block->after;
         }
-        return block->state == TIDE_BLOCK_ALLOCATED ? refuse_inside(cache, block, address, error)
-                                                    : refuse_free(cache, true, address, error);
+        switch (block->state) {
+        case TIDE_BLOCK_ALLOCATED:
+            return refuse_inside(cache, refused, block, address, error);
+        case TIDE_BLOCK_PENDING_FREE:
+            return refuse_waiting(cache, refused, block, address, error);
+        default:
+            return refuse_free(cache, refused, true, address, error);
+        }
     }
-    return refuse_free(cache, false, address, error);
+    return refuse_free(cache, refused, false, address, error);
+}
+
+tide_status tide_cache_refuse_release(const tide_cache *cache, uint64_t address,
+                                      tide_error *error) {
+    return refuse(cache, &RELEASE, address, error);
+}
+
+tide_status tide_cache_refuse_stream(const tide_cache *cache, uint64_t address, tide_error *error) {
+    return refuse(cache, &STREAM, address, error);
 }

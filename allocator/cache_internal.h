@@ -12,6 +12,8 @@
 
 typedef struct tide_cache_segment tide_cache_segment;
 typedef struct tide_cache_block tide_cache_block;
+typedef struct tide_cache_use tide_cache_use;
+typedef struct tide_cache_queue tide_cache_queue;
 
 /* A part of a segment: handed out, or kept free. */
 struct tide_cache_block {
@@ -25,6 +27,8 @@ struct tide_cache_block {
                                      nodes: the next one */
     tide_cache_block *right;      /* free: greater keys in the pool's tree */
     tide_cache_block *same_chain; /* not free: next in its bucket of the address table */
+    tide_cache_use *uses;         /* not free: other streams that use it, in the order in which they
+                                     were recorded; NULL: none */
     uint64_t freed_at_lookup;     /* free: the pool's n_lookups when it was put there */
     uint32_t stack;               /* of the allocation, or TIDE_NONE */
     uint32_t scope;               /* of the allocation, or TIDE_NONE */
@@ -70,6 +74,36 @@ typedef struct tide_cache_nodes {
     size_t n_unused_segments;
 } tide_cache_nodes;
 
+/* Another stream that uses a block: from tide_cache_record_stream until the stream has passed the
+ * event that the release recorded on it. While the block is TIDE_BLOCK_PENDING_FREE the use waits
+ * in its queue. */
+struct tide_cache_use {
+    tide_cache_block *block;  /* what is used */
+    tide_cache_queue *queue;  /* the stream's */
+    tide_device_event *event; /* owned; NULL: none was needed so far */
+    tide_cache_use *next;     /* of the same block; in a pool of unused nodes: the next one */
+    tide_cache_use *later;    /* waiting: the one behind it in the queue */
+};
+
+/* Uses by one stream that wait for it, in the order of their events. */
+struct tide_cache_queue {
+    tide_stream stream;     /* no two queues have the same */
+    tide_cache_use *first;  /* oldest event; NULL: nothing waits */
+    tide_cache_use *last;   /* newest event */
+    size_t n_uses;          /* waiting ones and those of live blocks; at 0 the queue goes */
+    tide_cache_queue *next; /* made later; in the pool of unused nodes: the next one */
+};
+
+/* Everything about blocks that more than one stream uses. Events are made when there is none to
+ * reuse, and kept until the cache is destroyed. */
+typedef struct tide_cache_streams {
+    tide_cache_queue *queues;        /* one for each stream that uses a block of another one */
+    tide_cache_queue *unused_queues; /* linked by `next` */
+    tide_cache_use *unused_uses;     /* linked by `next`; without an event */
+    tide_cache_use *spare_events;    /* linked by `next`; unused nodes that own an event */
+    size_t n_waiting;                /* uses in all queues */
+} tide_cache_streams;
+
 struct tide_cache {
     tide_hostmem mem;                   /* a copy of the configuration's */
     tide_cache_config config;           /* effective settings; config.mem points to mem */
@@ -79,6 +113,7 @@ struct tide_cache {
     tide_cache_tree free[TIDE_N_POOLS]; /* [TIDE_POOL_SMALL] and [TIDE_POOL_LARGE] */
     tide_cache_table live;              /* blocks that are not free */
     tide_cache_nodes nodes;
+    tide_cache_streams streams;
     tide_cache_segment *newest; /* list of all segments, newest first */
     size_t n_segments;
     size_t n_blocks; /* live and free */
@@ -95,6 +130,26 @@ typedef struct tide_cache_request {
     uint8_t category; /* tide_category */
     tide_note note;   /* stack, scope and name of the caller */
 } tide_cache_request;
+
+/* cache.c. A row about a block. */
+void tide_cache_record_block(tide_cache *cache, const tide_cache_block *block, tide_action action,
+                             const tide_note *note);
+/* The second half of a release: nobody uses the block any more, so it becomes free. */
+void tide_cache_complete_release(tide_cache *cache, tide_cache_block *block);
+
+/* cache_streams.c. The first half of the release of a block that other streams use: records an
+ * event on each, and lets the uses wait. On failure the block is as live as before. */
+TIDE_NODISCARD tide_status tide_cache_begin_waiting(tide_cache *cache, tide_cache_block *block,
+                                                    tide_error *error);
+/* Completes the releases whose streams are done: each stream's events from the oldest on, up to the
+ * first one that is not reached. On failure that event and those behind it go on waiting. */
+TIDE_NODISCARD tide_status tide_cache_poll_streams(tide_cache *cache, const tide_note *note,
+                                                   tide_error *error);
+/* Waits until all are reached and completes their releases. On failure nothing has changed. */
+TIDE_NODISCARD tide_status tide_cache_wait_for_streams(tide_cache *cache, const tide_note *note,
+                                                       tide_error *error);
+/* Gives all events back to the device. */
+void tide_cache_streams_fini(tide_cache *cache);
 
 /* cache_config.c. The size of the block for a request, and of the segment to buy for it. */
 size_t tide_cache_round_bytes(const tide_cache_config *config, size_t n_bytes);
@@ -127,6 +182,8 @@ void tide_cache_table_remove(tide_cache_table *table, const tide_cache_block *bl
 /* After TIDE_OK that many nodes can be taken without asking for memory. */
 TIDE_NODISCARD tide_status tide_cache_nodes_reserve(tide_cache *cache, size_t n_blocks,
                                                     size_t n_segments);
+/* Zeroed memory for nodes of any kind, owned by the cache; NULL when there is none. */
+void *tide_cache_new_chunk(tide_cache *cache, size_t n_items, size_t item_bytes);
 tide_cache_block *tide_cache_take_block(tide_cache *cache);
 void tide_cache_drop_block(tide_cache *cache, tide_cache_block *block);
 tide_cache_segment *tide_cache_take_segment(tide_cache *cache);
@@ -148,8 +205,8 @@ TIDE_NODISCARD tide_status tide_cache_find_block(tide_cache *cache,
 /* Enters a segment of one free block, which is in no tree yet. Nodes must have been reserved. */
 tide_cache_block *tide_cache_enter_segment(tide_cache *cache, uint64_t address, size_t total_bytes,
                                            tide_stream stream, int pool);
-/* Returns every unsplit free block to the device. Stops at the first failure, with the cache
- * consistent. */
+/* Waits for the streams that use released blocks, then returns every unsplit free block to the
+ * device. Stops at the first failure, with the cache consistent. */
 TIDE_NODISCARD tide_status tide_cache_give_back_all(tide_cache *cache, const tide_note *note,
                                                     tide_error *error);
 bool tide_cache_is_split(const tide_cache_block *block);
@@ -162,10 +219,13 @@ TIDE_NODISCARD tide_status tide_cache_out_of_memory(tide_cache *cache,
                                                     const tide_cache_request *request,
                                                     tide_error *error);
 
-/* cache_history.c. TIDE_INVALID, and why the address cannot be released: the message's first line
- * says what is wrong with it, the lines after it what the recording knows of its block. */
+/* cache_history.c. TIDE_INVALID, and why the address cannot be released, or a stream recorded for
+ * it: the message's first line says what is wrong with it, the lines after it what the recording
+ * knows of its block. */
 TIDE_NODISCARD tide_status tide_cache_refuse_release(const tide_cache *cache, uint64_t address,
                                                      tide_error *error);
+TIDE_NODISCARD tide_status tide_cache_refuse_stream(const tide_cache *cache, uint64_t address,
+                                                    tide_error *error);
 
 /* cache_state.c. Makes a segment with this partition a part of the cache, as if it had been bought
  * and cut earlier; nothing is recorded. Offsets count from `address`; blocks must tile the segment,

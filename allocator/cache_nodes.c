@@ -79,8 +79,8 @@ void tide_cache_table_remove(tide_cache_table *table, const tide_cache_block *bl
     table->n_blocks--;
 }
 
-/* n_items nodes behind the link to the next chunk; NULL when there is no memory. */
-static void *new_chunk(tide_cache *cache, size_t n_items, size_t item_bytes) {
+/* n_items nodes behind the link to the next chunk. */
+void *tide_cache_new_chunk(tide_cache *cache, size_t n_items, size_t item_bytes) {
     _Static_assert(sizeof(void *) % _Alignof(uint64_t) == 0, "nodes follow the link");
     unsigned char *chunk =
         tide_hostmem_zeroed(&cache->mem, 1, sizeof(void *) + n_items * item_bytes);
@@ -94,7 +94,7 @@ static void *new_chunk(tide_cache *cache, size_t n_items, size_t item_bytes) {
 
 tide_status tide_cache_nodes_reserve(tide_cache *cache, size_t n_blocks, size_t n_segments) {
     while (cache->nodes.n_unused_blocks < n_blocks) {
-        tide_cache_block *blocks = new_chunk(cache, BLOCKS_PER_CHUNK, sizeof(*blocks));
+        tide_cache_block *blocks = tide_cache_new_chunk(cache, BLOCKS_PER_CHUNK, sizeof(*blocks));
         if (blocks == NULL) {
             return TIDE_NO_MEMORY;
         }
@@ -103,7 +103,8 @@ tide_status tide_cache_nodes_reserve(tide_cache *cache, size_t n_blocks, size_t 
         }
     }
     while (cache->nodes.n_unused_segments < n_segments) {
-        tide_cache_segment *segments = new_chunk(cache, SEGMENTS_PER_CHUNK, sizeof(*segments));
+        tide_cache_segment *segments =
+            tide_cache_new_chunk(cache, SEGMENTS_PER_CHUNK, sizeof(*segments));
         if (segments == NULL) {
             return TIDE_NO_MEMORY;
         }

@@ -79,7 +79,7 @@ static void describe_live(tide_cache *cache, tide_cache_oom *oom) {
          segment = segment->older) {
         for (const tide_cache_block *block = segment->first_block; block != NULL;
              block = block->after) {
-            if (block->state != TIDE_BLOCK_FREE) {
+            if (block->state == TIDE_BLOCK_ALLOCATED) {
                 oom->category_bytes[block->category] += block->block_bytes;
                 oom->category_blocks[block->category]++;
                 has_memory = has_memory && add_block(&all, block);

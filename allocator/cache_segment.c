@@ -161,6 +161,7 @@ static tide_status give_back_pool(tide_cache *cache, int pool, const tide_note *
 }
 
 tide_status tide_cache_give_back_all(tide_cache *cache, const tide_note *note, tide_error *error) {
+    TIDE_TRY(tide_cache_wait_for_streams(cache, note, error));
     TIDE_TRY(give_back_pool(cache, TIDE_POOL_LARGE, note, error));
     return give_back_pool(cache, TIDE_POOL_SMALL, note, error);
 }

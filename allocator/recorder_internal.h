@@ -60,7 +60,10 @@ typedef struct tide_found_row {
 /* The latest that happened to an address. */
 typedef struct tide_address_history {
     tide_found_row alloc;        /* of the block that holds the address now, or held it last */
-    tide_found_row freed;        /* of that block; not found: it is alive, or not in the log */
+    tide_found_row freed;        /* of that block: where its release was requested, or completed if
+                                    the log has only that; not found: it is alive, or not in the
+                                    log */
+    tide_found_row completed;    /* of that block, where `freed` is only the request */
     tide_found_row segment_free; /* the segment that held the address went back after that */
     bool is_unused;              /* no block held it between its segment's purchase and now */
     int64_t now_ns;              /* time of the search, as rows have it */

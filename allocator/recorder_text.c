@@ -61,13 +61,17 @@ static bool look_at(const tide_event *event, uint64_t number, uint64_t address,
         history->alloc = row;
         return true;
     case TIDE_ACTION_FREE:
+    case TIDE_ACTION_FREE_REQUESTED:
         history->freed = history->freed.is_found ? history->freed : row;
+        return false;
+    case TIDE_ACTION_FREE_COMPLETED:
+        history->completed = history->completed.is_found ? history->completed : row;
         return false;
     case TIDE_ACTION_SEGMENT_FREE:
         history->segment_free = history->segment_free.is_found ? history->segment_free : row;
         return false;
     case TIDE_ACTION_SEGMENT_ALLOC:
-        history->is_unused = !history->freed.is_found;
+        history->is_unused = !history->freed.is_found && !history->completed.is_found;
         return true;
     default:
         return false;
@@ -92,6 +96,10 @@ void tide_recorder_look_back(tide_recorder *recorder, uint64_t address, size_t m
         }
         history.now_ns = tide_recorder_now_ns(recorder);
         pthread_mutex_unlock(&recorder->log_lock);
+    }
+    if (!history.freed.is_found) {
+        history.freed = history.completed;
+        history.completed = (tide_found_row){.is_found = false};
     }
     *ret_history = history;
 }

@@ -1,5 +1,13 @@
 #include "support/device_fault.h"
 
+/* What the decorator hands out as a tide_device_event. */
+typedef struct late_event {
+    tide_device_event *inner; /* owned; NULL without an inner device */
+    size_t n_late;            /* queries that still answer TIDE_NOT_READY */
+    size_t n_synchronized;    /* of the device when it was recorded */
+    tide_stream stream;       /* that it was recorded on */
+} late_event;
+
 static bool is_between(size_t call, size_t from, size_t to) {
     return from != 0 && call >= from && call <= to;
 }
@@ -111,38 +119,82 @@ static tide_status fault_stream_destroy(tide_device *device, tide_stream stream,
 static tide_status fault_event_create(tide_device *device, tide_device_event **ret_event,
                                       tide_error *error) {
     TIDE_TRY(count(device, TIDE_CALL_EVENT_CREATE, error));
-    TIDE_TRY(tide_device_event_create(inner_of(device), ret_event, error));
-    ((tide_device_fault *)device)->n_events++;
+    tide_device_fault *fault = (tide_device_fault *)device;
+    late_event *event = tide_hostmem_zeroed(device->mem, 1, sizeof(*event));
+    if (event == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for an event");
+    }
+    if (fault->inner != NULL) {
+        tide_status status = tide_device_event_create(fault->inner, &event->inner, error);
+        if (status != TIDE_OK) {
+            device->mem->release(device->mem->ctx, event);
+            return status;
+        }
+    }
+    fault->n_events++;
+    fault->n_created++;
+    *ret_event = (tide_device_event *)event;
     return TIDE_OK;
 }
 
 static void fault_event_destroy(tide_device *device, tide_device_event *event) {
-    tide_device_event_destroy(inner_of(device), event);
+    late_event *late = (late_event *)event;
+    if (late->inner != NULL) {
+        tide_device_event_destroy(inner_of(device), late->inner);
+    }
+    device->mem->release(device->mem->ctx, late);
     ((tide_device_fault *)device)->n_events--;
 }
 
 static tide_status fault_event_record(tide_device *device, tide_device_event *event,
                                       tide_stream stream, tide_error *error) {
     TIDE_TRY(count(device, TIDE_CALL_EVENT_RECORD, error));
-    return tide_device_event_record(inner_of(device), event, stream, error);
+    tide_device_fault *fault = (tide_device_fault *)device;
+    late_event *late = (late_event *)event;
+    if (fault->inner != NULL) {
+        TIDE_TRY(tide_device_event_record(fault->inner, late->inner, stream, error));
+    }
+    late->n_late = fault->late_queries;
+    late->n_synchronized = fault->n_synchronized;
+    late->stream = stream;
+    fault->n_recorded++;
+    return TIDE_OK;
 }
 
 static tide_status fault_event_query(tide_device *device, tide_device_event *event,
                                      tide_error *error) {
+    tide_device_fault *fault = (tide_device_fault *)device;
+    late_event *late = (late_event *)event;
+    fault->n_queries++;
     TIDE_TRY(count(device, TIDE_CALL_EVENT_QUERY, error));
-    return tide_device_event_query(inner_of(device), event, error);
+    if (late->n_synchronized == fault->n_synchronized) {
+        if (late->stream < 64 && (fault->held_streams >> late->stream & 1) != 0) {
+            return TIDE_NOT_READY;
+        }
+        if (late->n_late > 0) {
+            late->n_late--;
+            return TIDE_NOT_READY;
+        }
+    }
+    return fault->inner == NULL ? TIDE_OK
+                                : tide_device_event_query(fault->inner, late->inner, error);
 }
 
 static tide_status fault_event_elapsed(tide_device *device, const tide_device_event *begin,
                                        const tide_device_event *end, double *ret_ms,
                                        tide_error *error) {
     TIDE_TRY(count(device, TIDE_CALL_EVENT_ELAPSED, error));
-    return tide_device_event_elapsed(inner_of(device), begin, end, ret_ms, error);
+    return tide_device_event_elapsed(inner_of(device), ((const late_event *)begin)->inner,
+                                     ((const late_event *)end)->inner, ret_ms, error);
 }
 
 static tide_status fault_synchronize(tide_device *device, tide_error *error) {
     TIDE_TRY(count(device, TIDE_CALL_SYNCHRONIZE, error));
-    return inner_of(device) == NULL ? TIDE_OK : tide_device_synchronize(inner_of(device), error);
+    if (inner_of(device) != NULL) {
+        TIDE_TRY(tide_device_synchronize(inner_of(device), error));
+    }
+    ((tide_device_fault *)device)->n_synchronized++;
+    return TIDE_OK;
 }
 
 static const tide_device_table FAULT_TABLE = {

@@ -1,5 +1,5 @@
 /* device_fault.h - a device for tests that passes everything on to another one, fails chosen calls,
- * counts them, and can hand out addresses from a list.
+ * counts them, can hand out addresses from a list, and lets events be late.
  */
 #ifndef TIDE_TESTS_SUPPORT_DEVICE_FAULT_H
 #define TIDE_TESTS_SUPPORT_DEVICE_FAULT_H
@@ -37,6 +37,11 @@ typedef struct tide_device_fault {
     size_t fail_call;        /* this call, of whatever kind, fails ... */
     tide_status fail_status; /* ... with this; TIDE_DEVICE_LOST: and every later one does */
 
+    /* Late events: a query answers TIDE_NOT_READY although the inner device is done, until then or
+     * until tide_device_synchronize. */
+    size_t late_queries;   /* so many times for each event recorded from now on */
+    uint64_t held_streams; /* bit n set: as long as it is, for events recorded on stream n < 64 */
+
     const uint64_t *addresses; /* borrowed; the next segments' addresses when there is no inner */
     size_t n_addresses;        /* left in the list */
 
@@ -47,6 +52,10 @@ typedef struct tide_device_fault {
     size_t n_failed[TIDE_N_DEVICE_CALLS]; /* failed because of fail_call, by kind */
     size_t n_segments;                    /* bought and not taken back */
     size_t n_events;                      /* created and not destroyed */
+    size_t n_created;                     /* events created, ever */
+    size_t n_recorded;                    /* calls of event_record that succeeded */
+    size_t n_queries;                     /* calls of event_query, failed ones included */
+    size_t n_synchronized;                /* calls of synchronize that succeeded */
 } tide_device_fault;
 
 /* `inner` may be NULL. Nothing to undo. */

@@ -69,14 +69,20 @@ static inline void fixture_release(fixture *on, uint64_t address) {
     }
 }
 
+static inline void fixture_record_stream(fixture *on, uint64_t address, tide_stream stream) {
+    if (tide_cache_record_stream(on->cache, address, stream, &on->error) != TIDE_OK) {
+        fail_msg("%s", on->error.message);
+    }
+}
+
 static inline tide_cache_stats fixture_stats(fixture *on) {
     tide_cache_stats stats;
     tide_cache_get_stats(on->cache, &stats);
     return stats;
 }
 
-/* The actions recorded so far, one letter each: a alloc, f free, S segment_alloc, R segment_free,
- * o oom, ? anything else. */
+/* The actions recorded so far, one letter each: a alloc, f free, q free_requested, c
+ * free_completed, S segment_alloc, R segment_free, o oom, ? anything else. */
 static inline void fixture_actions(fixture *on, char *text, size_t n_bytes) {
     tide_cache_state state;
     size_t n = 0;
@@ -88,6 +94,12 @@ static inline void fixture_actions(fixture *on, char *text, size_t n_bytes) {
             break;
         case TIDE_ACTION_FREE:
             text[n++] = 'f';
+            break;
+        case TIDE_ACTION_FREE_REQUESTED:
+            text[n++] = 'q';
+            break;
+        case TIDE_ACTION_FREE_COMPLETED:
+            text[n++] = 'c';
             break;
         case TIDE_ACTION_SEGMENT_ALLOC:
             text[n++] = 'S';

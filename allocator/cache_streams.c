@@ -1,0 +1,263 @@
+/* cache_streams.c - blocks that more than one stream uses: who uses them, and when a release is
+ * complete. */
+#include "allocator/cache_internal.h"
+
+enum { USES_PER_CHUNK = 64, QUEUES_PER_CHUNK = 8 };
+
+static tide_cache_use *take_use(tide_cache *cache) {
+    tide_cache_streams *streams = &cache->streams;
+    tide_cache_use **pool =
+        streams->unused_uses == NULL ? &streams->spare_events : &streams->unused_uses;
+    if (*pool == NULL) {
+        tide_cache_use *uses = tide_cache_new_chunk(cache, USES_PER_CHUNK, sizeof(*uses));
+        if (uses == NULL) {
+            return NULL;
+        }
+        for (size_t i = USES_PER_CHUNK; i > 0; i--) {
+            uses[i - 1].next = streams->unused_uses;
+            streams->unused_uses = &uses[i - 1];
+        }
+        pool = &streams->unused_uses;
+    }
+    tide_cache_use *use = *pool;
+    *pool = use->next;
+    *use = (tide_cache_use){.event = use->event};
+    return use;
+}
+
+/* Its event, if it has one, stays with it: that is the pool of events. */
+static void drop_use(tide_cache *cache, tide_cache_use *use) {
+    tide_cache_streams *streams = &cache->streams;
+    tide_cache_use **pool = use->event == NULL ? &streams->unused_uses : &streams->spare_events;
+    *use = (tide_cache_use){.event = use->event, .next = *pool};
+    *pool = use;
+}
+
+static tide_cache_queue *take_queue(tide_cache *cache) {
+    tide_cache_streams *streams = &cache->streams;
+    if (streams->unused_queues == NULL) {
+        tide_cache_queue *queues = tide_cache_new_chunk(cache, QUEUES_PER_CHUNK, sizeof(*queues));
+        if (queues == NULL) {
+            return NULL;
+        }
+        for (size_t i = QUEUES_PER_CHUNK; i > 0; i--) {
+            queues[i - 1].next = streams->unused_queues;
+            streams->unused_queues = &queues[i - 1];
+        }
+    }
+    tide_cache_queue *queue = streams->unused_queues;
+    streams->unused_queues = queue->next;
+    return queue;
+}
+
+/* The stream's queue, made at its first use; NULL when there is no memory. */
+static tide_cache_queue *queue_of(tide_cache *cache, tide_stream stream) {
+    tide_cache_queue **link = &cache->streams.queues;
+    while (*link != NULL && (*link)->stream != stream) {
+        link = &(*link)->next;
+    }
+    if (*link == NULL) {
+        tide_cache_queue *queue = take_queue(cache);
+        if (queue == NULL) {
+            return NULL;
+        }
+        *queue = (tide_cache_queue){.stream = stream};
+        *link = queue;
+    }
+    return *link;
+}
+
+static void leave_queue(tide_cache *cache, tide_cache_queue *queue) {
+    if (--queue->n_uses > 0) {
+        return;
+    }
+    tide_cache_queue **link = &cache->streams.queues;
+    while (*link != queue) {
+        link = &(*link)->next;
+    }
+    *link = queue->next;
+    *queue = (tide_cache_queue){.next = cache->streams.unused_queues};
+    cache->streams.unused_queues = queue;
+}
+
+static tide_status add_use(tide_cache *cache, tide_cache_block *block, tide_stream stream,
+                           tide_error *error) {
+    tide_cache_use **link = &block->uses;
+    while (*link != NULL && (*link)->queue->stream != stream) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL || stream == block->segment->stream) {
+        return TIDE_OK;
+    }
+    tide_cache_use *use = take_use(cache);
+    tide_cache_queue *queue = use == NULL ? NULL : queue_of(cache, stream);
+    if (queue == NULL) {
+        if (use != NULL) {
+            drop_use(cache, use);
+        }
+        return tide_fail(error, TIDE_NO_MEMORY,
+                         "no host memory to note that stream 0x%llx uses the block at 0x%llx",
+                         (unsigned long long)stream, (unsigned long long)block->address);
+    }
+    use->block = block;
+    use->queue = queue;
+    queue->n_uses++;
+    *link = use;
+    return TIDE_OK;
+}
+
+tide_status tide_cache_record_stream(tide_cache *cache, uint64_t address, tide_stream stream,
+                                     tide_error *error) {
+    if (address == 0) {
+        return TIDE_OK;
+    }
+    pthread_mutex_lock(&cache->lock);
+    tide_cache_block *block = tide_cache_table_find(&cache->live, address);
+    tide_status status = block == NULL || block->state != TIDE_BLOCK_ALLOCATED
+                             ? tide_cache_refuse_stream(cache, address, error)
+                             : add_use(cache, block, stream, error);
+    pthread_mutex_unlock(&cache->lock);
+    return status;
+}
+
+/* Gives the use an event: its own from an earlier attempt, a spare one, or a new one. */
+static tide_status get_event(tide_cache *cache, tide_cache_use *use, tide_error *error) {
+    if (use->event != NULL) {
+        return TIDE_OK;
+    }
+    tide_cache_use *spare = cache->streams.spare_events;
+    if (spare == NULL) {
+        return tide_device_event_create(cache->device, &use->event, error);
+    }
+    cache->streams.spare_events = spare->next;
+    use->event = spare->event;
+    spare->event = NULL;
+    drop_use(cache, spare);
+    return TIDE_OK;
+}
+
+static tide_status record_event(tide_cache *cache, tide_cache_use *use, tide_error *error) {
+    tide_stream stream = use->queue->stream;
+    tide_status status = get_event(cache, use, error);
+    if (status == TIDE_OK) {
+        status = tide_device_event_record(cache->device, use->event, stream, error);
+    }
+    if (status != TIDE_OK) {
+        tide_error_prefix(
+            error, "releasing the block at 0x%llx, which stream 0x%llx uses: recording an event",
+            (unsigned long long)use->block->address, (unsigned long long)stream);
+    }
+    return status;
+}
+
+tide_status tide_cache_begin_waiting(tide_cache *cache, tide_cache_block *block,
+                                     tide_error *error) {
+    for (tide_cache_use *use = block->uses; use != NULL; use = use->next) {
+        TIDE_TRY(record_event(cache, use, error));
+    }
+    for (tide_cache_use *use = block->uses; use != NULL; use = use->next) {
+        tide_cache_queue *queue = use->queue;
+        if (queue->last == NULL) {
+            queue->first = use;
+        } else {
+            queue->last->later = use;
+        }
+        queue->last = use;
+        cache->streams.n_waiting++;
+    }
+    block->state = TIDE_BLOCK_PENDING_FREE;
+    return TIDE_OK;
+}
+
+/* The stream is done with the block that the first use in its queue is about. With the block's last
+ * use its release is complete. */
+static void finish_first(tide_cache *cache, tide_cache_queue *queue, const tide_note *note) {
+    tide_cache_use *use = queue->first;
+    tide_cache_block *block = use->block;
+    tide_cache_use **link = &block->uses;
+    while (*link != use) {
+        link = &(*link)->next;
+    }
+    *link = use->next;
+    queue->first = use->later;
+    if (queue->first == NULL) {
+        queue->last = NULL;
+    }
+    cache->streams.n_waiting--;
+    drop_use(cache, use);
+    leave_queue(cache, queue);
+    if (block->uses == NULL) {
+        tide_cache_record_block(cache, block, TIDE_ACTION_FREE_COMPLETED, note);
+        tide_cache_complete_release(cache, block);
+    }
+}
+
+static tide_status poll_queue(tide_cache *cache, tide_cache_queue *queue, const tide_note *note,
+                              tide_error *error) {
+    tide_stream stream = queue->stream;
+    /* A queue that its last use has left is an unused node, and empty. */
+    while (queue->first != NULL) {
+        tide_status status = tide_device_event_query(cache->device, queue->first->event, error);
+        if (status == TIDE_NOT_READY) {
+            return TIDE_OK;
+        }
+        if (status != TIDE_OK) {
+            tide_error_prefix(error, "asking whether stream 0x%llx is done with released blocks",
+                              (unsigned long long)stream);
+            return status;
+        }
+        finish_first(cache, queue, note);
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_cache_poll_streams(tide_cache *cache, const tide_note *note, tide_error *error) {
+    tide_cache_queue *queue = cache->streams.n_waiting == 0 ? NULL : cache->streams.queues;
+    while (queue != NULL) {
+        tide_cache_queue *next = queue->next;
+        TIDE_TRY(poll_queue(cache, queue, note, error));
+        queue = next;
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_cache_wait_for_streams(tide_cache *cache, const tide_note *note,
+                                        tide_error *error) {
+    cache->stats.num_sync_all_streams++;
+    if (cache->streams.n_waiting == 0) {
+        return TIDE_OK;
+    }
+    tide_status status = tide_device_synchronize(cache->device, error);
+    if (status != TIDE_OK) {
+        tide_error_prefix(error, "waiting for the streams that still use released blocks");
+        return status;
+    }
+    tide_cache_queue *queue = cache->streams.queues;
+    while (queue != NULL) {
+        tide_cache_queue *next = queue->next;
+        while (queue->first != NULL) {
+            finish_first(cache, queue, note);
+        }
+        queue = next;
+    }
+    return TIDE_OK;
+}
+
+void tide_cache_streams_fini(tide_cache *cache) {
+    if (cache->streams.n_waiting > 0) {
+        /* Nobody is left who could do anything about a refusal. */
+        tide_status ignored = tide_device_synchronize(cache->device, NULL);
+        (void)ignored;
+    }
+    for (tide_cache_segment *segment = cache->newest; segment != NULL; segment = segment->older) {
+        for (tide_cache_block *block = segment->first_block; block != NULL; block = block->after) {
+            for (tide_cache_use *use = block->uses; use != NULL; use = use->next) {
+                tide_device_event_destroy(cache->device, use->event);
+            }
+        }
+    }
+    for (tide_cache_use *use = cache->streams.spare_events; use != NULL; use = use->next) {
+        tide_device_event_destroy(cache->device, use->event);
+    }
+    cache->streams = (tide_cache_streams){.queues = NULL};
+}
