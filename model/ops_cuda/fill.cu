@@ -1,0 +1,43 @@
+/* out (n) = value, rounded once to its type. */
+#include "model/ops_cuda/gpu.h"
+#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/vector.h"
+
+/* The first n_packs packs by 16-byte accesses, the rest one by one. */
+template <typename Out>
+static __global__ void __launch_bounds__(TIDE_BLOCK)
+    fill_kernel(tide_view<Out> out, float value, size_t n_packs, size_t n) {
+    constexpr int N = TIDE_COMMON_PACK<Out>;
+    float values[N];
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        values[k] = value;
+    }
+    for (size_t i = tide_thread(); i < n_packs; i += tide_n_threads()) {
+        tide_store(out, i * N, values);
+    }
+    const float one[1] = {value};
+    for (size_t at = n_packs * N + tide_thread(); at < n; at += tide_n_threads()) {
+        tide_store(out, at, one);
+    }
+}
+
+template <typename Out>
+static int launch(const tide_ops *ops, tide_array out, float value, size_t n) {
+    const size_t n_packs = tide_n_common_packs(n, TIDE_COMMON_PACK<Out>, out);
+    return TIDE_LAUNCH((fill_kernel<Out>),
+                       tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, TIDE_BLOCK), TIDE_BLOCK, 0,
+                       tide_cuda_stream(ops), tide_view_of<Out>(out), value, n_packs, n);
+}
+
+extern "C" tide_status tide_cuda_fill(tide_ops *ops, tide_array out, double value, size_t n,
+                                      tide_error *error) {
+    TIDE_TRY(tide_cuda_need_floats("fill", &out, 1, error));
+    if (n == 0) {
+        return TIDE_OK;
+    }
+    float narrow = static_cast<float>(value);
+    int result = out.dtype == TIDE_BF16 ? launch<__nv_bfloat16>(ops, out, narrow, n)
+                                        : launch<float>(ops, out, narrow, n);
+    return tide_cuda_launched(ops, "fill", result, error);
+}

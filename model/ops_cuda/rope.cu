@@ -1,0 +1,95 @@
+/* x (B, T, H, D) in place: the pair (x[2i], x[2i + 1]) is rotated by the angle t theta^(-2i / D)
+ * whose cosine and sine stand in table (2, T, D / 2); inverse: by the negative angle.
+ *
+ * A block takes the heads of one token: threadIdx.x counts packs of a head, whose angles the thread
+ * reads once, and threadIdx.y counts heads. */
+#include "model/ops_cuda/gpu.h"
+#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/vector.h"
+
+enum { BLOCK = 256, MOST_ACROSS = 32 };
+
+template <int N, typename X>
+static __device__ __forceinline__ void
+rotate(tide_view<X> x, size_t at, const float (&cosines)[N / 2], const float (&sines)[N / 2]) {
+    float pair[N];
+    if constexpr (N == 2) { /* no pack: each by itself */
+        float even[1], odd[1];
+        tide_load(even, x, at);
+        tide_load(odd, x, at + 1);
+        pair[0] = even[0];
+        pair[1] = odd[0];
+    } else {
+        tide_load(pair, x, at);
+    }
+#pragma unroll
+    for (int k = 0; k < N; k += 2) {
+        const float even = pair[k];
+        const float odd = pair[k + 1];
+        pair[k] = cosines[k / 2] * even - sines[k / 2] * odd;
+        pair[k + 1] = sines[k / 2] * even + cosines[k / 2] * odd;
+    }
+    if constexpr (N == 2) {
+        const float even[1] = {pair[0]}, odd[1] = {pair[1]};
+        tide_store(x, at, even);
+        tide_store(x, at + 1, odd);
+    } else {
+        tide_store(x, at, pair);
+    }
+}
+
+/* N elements of a head at a time: 2, or a pack, of which D is then a multiple. */
+template <int N, typename X>
+static __global__ void __launch_bounds__(BLOCK)
+    rope_kernel(tide_view<X> x, const float *table, float sign, size_t n_rows, size_t T, size_t H,
+                size_t D) {
+    for (size_t row = blockIdx.x; row < n_rows; row += gridDim.x) { /* x[b][t][:][:] */
+        const float *angles = table + row % T * (D / 2);
+        for (size_t d = threadIdx.x * N; d < D; d += blockDim.x * N) {
+            float cosines[N / 2];
+            float sines[N / 2];
+#pragma unroll
+            for (int k = 0; k < N / 2; k++) {
+                cosines[k] = angles[d / 2 + static_cast<size_t>(k)];
+                sines[k] = sign * angles[T * (D / 2) + d / 2 + static_cast<size_t>(k)];
+            }
+            for (size_t h = threadIdx.y; h < H; h += blockDim.y) {
+                rotate<N>(x, (row * H + h) * D + d, cosines, sines);
+            }
+        }
+    }
+}
+
+template <int N, typename X>
+static int launch(const tide_ops *ops, tide_array x, const float *table, size_t n_rows, size_t T,
+                  size_t H, size_t D, float sign) {
+    const size_t across = D / N < MOST_ACROSS ? D / N : static_cast<size_t>(MOST_ACROSS);
+    const size_t most_down = BLOCK / across;
+    const size_t down = H < most_down ? H : most_down;
+    const dim3 block(static_cast<unsigned>(across), static_cast<unsigned>(down), 1);
+    return TIDE_LAUNCH((rope_kernel<N, X>), tide_cuda_grid(ops, n_rows, 1), block, 0,
+                       tide_cuda_stream(ops), tide_view_of<X>(x), table, sign, n_rows, T, H, D);
+}
+
+template <typename X>
+static int launch_of(const tide_ops *ops, tide_array x, const float *table, size_t n_rows, size_t T,
+                     size_t H, size_t D, float sign) {
+    constexpr int N = TIDE_PACK<X>;
+    return D % N == 0 && tide_is_aligned(x.data)
+               ? launch<N, X>(ops, x, table, n_rows, T, H, D, sign)
+               : launch<2, X>(ops, x, table, n_rows, T, H, D, sign);
+}
+
+extern "C" tide_status tide_cuda_rope(tide_ops *ops, tide_array x, const float *table, size_t B,
+                                      size_t T, size_t H, size_t D, bool inverse,
+                                      tide_error *error) {
+    TIDE_TRY(tide_cuda_need_floats("rope", &x, 1, error));
+    if (B * T * H * (D / 2) == 0) {
+        return TIDE_OK;
+    }
+    const float sign = inverse ? -1.0F : 1.0F;
+    const int result = tide_is<float>(x)
+                           ? launch_of<float>(ops, x, table, B * T, T, H, D, sign)
+                           : launch_of<__nv_bfloat16>(ops, x, table, B * T, T, H, D, sign);
+    return tide_cuda_launched(ops, "rope", result, error);
+}
