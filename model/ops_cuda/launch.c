@@ -1,0 +1,40 @@
+/* launch.c - what every launcher of the cuda operators does. */
+#include "model/ops_cuda/ops_cuda_internal.h"
+
+unsigned tide_cuda_grid(const tide_ops *ops, size_t n_items, unsigned n_threads) {
+    const size_t n_blocks = n_items / n_threads + (n_items % n_threads != 0);
+    const unsigned max_blocks = tide_ops_cuda_of(ops)->max_blocks;
+    if (n_blocks == 0) {
+        return 1;
+    }
+    return n_blocks < max_blocks ? (unsigned)n_blocks : max_blocks;
+}
+
+tide_status tide_cuda_need_one_type(const char *operator_name, const tide_array *arrays,
+                                    size_t n_arrays, tide_error *error) {
+    for (size_t i = 0; i < n_arrays; i++) {
+        if (arrays[i].dtype != TIDE_FP32 && arrays[i].dtype != TIDE_BF16) {
+            return tide_fail(error, TIDE_UNSUPPORTED,
+                             "%s: array %zu of %zu is int32, and device cuda computes on fp32 and "
+                             "bf16 alone: pass it as one of these",
+                             operator_name, i + 1, n_arrays);
+        }
+        if (arrays[i].dtype != arrays[0].dtype) {
+            return tide_fail(error, TIDE_UNSUPPORTED,
+                             "%s: array %zu of %zu is of another type than the first: device cuda "
+                             "wants one type for all of them",
+                             operator_name, i + 1, n_arrays);
+        }
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_cuda_launched(const tide_ops *ops, const char *launch_name, int result,
+                               tide_error *error) {
+    (void)ops;
+    if (result == cudaSuccess) {
+        return TIDE_OK;
+    }
+    return tide_fail(error, TIDE_DEVICE_FAILED, "%s: the launch failed: %s (CUDA error %d)",
+                     launch_name, cudaGetErrorString((cudaError_t)result), result);
+}

@@ -1,0 +1,126 @@
+/* out (n) = silu(gate (n)) * up (n), silu(x) = x s(x), s(x) = 1 / (1 + exp(-x)).
+ *
+ * Backward: dup = dout * silu(gate); dgate = dout * up * s (1 + gate (1 - s)).
+ *
+ * Each thread takes a pack of 16 bytes per array; what does not fill a pack, and everything where
+ * an array is not aligned, goes element by element. Outputs may be the inputs' own memory. */
+#include "model/ops_cuda/gpu.h"
+#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/storage.h"
+
+enum { BLOCK = 256 };
+
+static __device__ __forceinline__ float sigmoid(float x) {
+    return 1.0F / (1.0F + expf(-x));
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(BLOCK)
+    forward(T *out, const T *gate, const T *up, size_t n_packs, size_t n) {
+    const size_t step = static_cast<size_t>(gridDim.x) * BLOCK;
+    const size_t first = static_cast<size_t>(blockIdx.x) * BLOCK + threadIdx.x;
+    for (size_t i = first; i < n_packs; i += step) {
+        float g[TIDE_PACK<T>], u[TIDE_PACK<T>];
+        tide_read_pack(gate + i * TIDE_PACK<T>, g);
+        tide_read_pack(up + i * TIDE_PACK<T>, u);
+#pragma unroll
+        for (int k = 0; k < TIDE_PACK<T>; k++) {
+            u[k] *= g[k] * sigmoid(g[k]);
+        }
+        tide_write_pack(out + i * TIDE_PACK<T>, u);
+    }
+    for (size_t i = n_packs * TIDE_PACK<T> + first; i < n; i += step) {
+        const float g = tide_read(gate + i);
+        tide_write(out + i, g * sigmoid(g) * tide_read(up + i));
+    }
+}
+
+template <typename T>
+static int launch_forward(const tide_ops *ops, tide_array out, tide_array gate, tide_array up,
+                          size_t n) {
+    const size_t n_packs = tide_n_packs<T>(n, out.data, gate.data, up.data);
+    return TIDE_LAUNCH((forward<T>), tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, BLOCK), BLOCK,
+                       0, tide_cuda_stream(ops), static_cast<T *>(out.data),
+                       static_cast<const T *>(gate.data), static_cast<const T *>(up.data), n_packs,
+                       n);
+}
+
+extern "C" tide_status tide_cuda_swiglu_forward(tide_ops *ops, tide_array out, tide_array gate,
+                                                tide_array up, size_t n, tide_error *error) {
+    const tide_array all[] = {out, gate, up};
+    TIDE_TRY(tide_cuda_need_one_type("swiglu", all, 3, error));
+    if (n == 0) {
+        return TIDE_OK;
+    }
+    const int result = out.dtype == TIDE_FP32
+                           ? launch_forward<float>(ops, out, gate, up, n)
+                           : launch_forward<__nv_bfloat16>(ops, out, gate, up, n);
+    return tide_cuda_launched(ops, "swiglu_forward", result, error);
+}
+
+/* What backward reads and writes, all (n). */
+template <typename T> struct backward_arrays {
+    T *dgate, *dup;     /* written */
+    const T *dout;      /* read */
+    const T *gate, *up; /* read */
+};
+
+/* In place: gate becomes dgate, up becomes dup. */
+static __device__ __forceinline__ void differentiate(float dout, float &gate, float &up) {
+    const float s = sigmoid(gate);
+    const float silu = gate * s;
+    gate = dout * up * s * (1.0F + gate * (1.0F - s));
+    up = dout * silu;
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(BLOCK)
+    backward(const backward_arrays<T> arrays, size_t n_packs, size_t n) {
+    const size_t step = static_cast<size_t>(gridDim.x) * BLOCK;
+    const size_t first = static_cast<size_t>(blockIdx.x) * BLOCK + threadIdx.x;
+    for (size_t i = first; i < n_packs; i += step) {
+        float dout[TIDE_PACK<T>], gate[TIDE_PACK<T>], up[TIDE_PACK<T>];
+        tide_read_pack(arrays.dout + i * TIDE_PACK<T>, dout);
+        tide_read_pack(arrays.gate + i * TIDE_PACK<T>, gate);
+        tide_read_pack(arrays.up + i * TIDE_PACK<T>, up);
+#pragma unroll
+        for (int k = 0; k < TIDE_PACK<T>; k++) {
+            differentiate(dout[k], gate[k], up[k]);
+        }
+        tide_write_pack(arrays.dgate + i * TIDE_PACK<T>, gate);
+        tide_write_pack(arrays.dup + i * TIDE_PACK<T>, up);
+    }
+    for (size_t i = n_packs * TIDE_PACK<T> + first; i < n; i += step) {
+        float gate = tide_read(arrays.gate + i);
+        float up = tide_read(arrays.up + i);
+        differentiate(tide_read(arrays.dout + i), gate, up);
+        tide_write(arrays.dgate + i, gate);
+        tide_write(arrays.dup + i, up);
+    }
+}
+
+/* all: dgate, dup, dout, gate, up. */
+template <typename T>
+static int launch_backward(const tide_ops *ops, const tide_array (&all)[5], size_t n) {
+    const backward_arrays<T> arrays = {static_cast<T *>(all[0].data), static_cast<T *>(all[1].data),
+                                       static_cast<const T *>(all[2].data),
+                                       static_cast<const T *>(all[3].data),
+                                       static_cast<const T *>(all[4].data)};
+    const size_t n_packs =
+        tide_n_packs<T>(n, arrays.dgate, arrays.dup, arrays.dout, arrays.gate, arrays.up);
+    return TIDE_LAUNCH((backward<T>), tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, BLOCK), BLOCK,
+                       0, tide_cuda_stream(ops), arrays, n_packs, n);
+}
+
+extern "C" tide_status tide_cuda_swiglu_backward(tide_ops *ops, tide_array dgate, tide_array dup,
+                                                 tide_array dout, tide_array gate, tide_array up,
+                                                 size_t n, tide_error *error) {
+    const tide_array all[] = {dgate, dup, dout, gate, up};
+    TIDE_TRY(tide_cuda_need_one_type("swiglu", all, 5, error));
+    if (n == 0) {
+        return TIDE_OK;
+    }
+    const int result = dgate.dtype == TIDE_FP32 ? launch_backward<float>(ops, all, n)
+                                                : launch_backward<__nv_bfloat16>(ops, all, n);
+    return tide_cuda_launched(ops, "swiglu_backward", result, error);
+}

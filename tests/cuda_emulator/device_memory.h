@@ -1,0 +1,28 @@
+/* device_memory.h - which addresses are device memory of the emulated device. Whoever plays the
+ * runtime registers what it gives out; a kernel that is handed, or touches, anything else is
+ * reported. One OS thread at a time. C and C++.
+ */
+#ifndef TIDE_TESTS_DEVICE_MEMORY_H
+#define TIDE_TESTS_DEVICE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* [base, base + n_bytes) becomes device memory; n_bytes > 0, ranges do not overlap. */
+void tide_device_memory_register(void *base, size_t n_bytes);
+/* Takes back the range that begins at `base`; false when there is none. */
+bool tide_device_memory_unregister(void *base);
+
+/* Whether [address, address + n_bytes) lies inside one registered range. n_bytes 0: whether
+ * `address` lies in one, or just behind its end. */
+bool tide_device_memory_holds(const void *address, size_t n_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

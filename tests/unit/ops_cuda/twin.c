@@ -1,0 +1,283 @@
+/* twin.c - see twin.h. */
+#include "twin.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_emulator.h"
+#include "model/bf16.h"
+
+typedef struct twin_array {
+    tide_dtype dtype;   /* of each element */
+    size_t n;           /* elements */
+    size_t shift;       /* elements between an aligned address and the first */
+    bool compared;      /* written by the operator */
+    unsigned char *fed; /* owned; what both sides find in it */
+} twin_array;
+
+struct twin_case {
+    const char *name;               /* borrowed */
+    twin_array arrays[TWIN_ARRAYS]; /* of the case */
+    size_t n_arrays;                /* used of them */
+    size_t shift;                   /* of the arrays that follow */
+    unsigned max_blocks;            /* of a grid that loops */
+};
+
+/* What one run of an operator left behind: the arrays, each at `data`, in memory of its device. */
+typedef struct twin_run {
+    twin_side side;
+    unsigned char *memory[TWIN_ARRAYS]; /* owned; arrays begin `shift` elements behind it */
+} twin_run;
+
+twin_case *twin_begin(const char *name) {
+    twin_case *test = calloc(1, sizeof(*test));
+    assert_non_null(test);
+    test->name = name;
+    test->max_blocks = 3;
+    return test;
+}
+
+void twin_shift(twin_case *test, size_t n_elements) {
+    test->shift = n_elements;
+}
+
+void twin_max_blocks(twin_case *test, unsigned max_blocks) {
+    test->max_blocks = max_blocks;
+}
+
+static size_t add(twin_case *test, tide_dtype dtype, size_t n, bool compared) {
+    assert_true(test->n_arrays < TWIN_ARRAYS);
+    twin_array *array = &test->arrays[test->n_arrays];
+    *array = (twin_array){.dtype = dtype, .n = n, .shift = test->shift, .compared = compared};
+    array->fed = malloc(n * tide_dtype_bytes(dtype) + 1);
+    assert_non_null(array->fed);
+    memset(array->fed, 0xFF, n * tide_dtype_bytes(dtype)); /* NaN in either type */
+    return test->n_arrays++;
+}
+
+static void put(twin_array *array, size_t i, float x) {
+    if (array->dtype == TIDE_FP32) {
+        memcpy(array->fed + i * sizeof(x), &x, sizeof(x));
+    } else {
+        const uint16_t narrow = tide_fp32_to_bf16(x);
+        memcpy(array->fed + i * sizeof(narrow), &narrow, sizeof(narrow));
+    }
+}
+
+/* The i-th of a sequence of well mixed numbers, of its own for each array (SplitMix64). */
+static uint64_t mixed(size_t array, size_t i) {
+    uint64_t x = (uint64_t)(i + 1) * UINT64_C(0x9E3779B97F4A7C15) + ((uint64_t)array << 48);
+    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return x ^ (x >> 31);
+}
+
+static void feed(twin_case *test, size_t at, double scale) {
+    twin_array *array = &test->arrays[at];
+    for (size_t i = 0; i < array->n; i++) {
+        put(array, i, (float)(((double)(mixed(at, i) >> 11) * 0x1p-52 - 1) * scale));
+    }
+}
+
+size_t twin_written(twin_case *test, tide_dtype dtype, size_t n) {
+    return add(test, dtype, n, true);
+}
+
+size_t twin_read(twin_case *test, tide_dtype dtype, size_t n, double scale) {
+    const size_t at = add(test, dtype, n, false);
+    feed(test, at, scale);
+    return at;
+}
+
+size_t twin_updated(twin_case *test, tide_dtype dtype, size_t n, double scale) {
+    const size_t at = add(test, dtype, n, true);
+    feed(test, at, scale);
+    return at;
+}
+
+size_t twin_scratch(twin_case *test, tide_dtype dtype, size_t n) {
+    return add(test, dtype, n, false);
+}
+
+size_t twin_tokens(twin_case *test, size_t n, int32_t bound) {
+    const size_t at = add(test, TIDE_INT32, n, false);
+    for (size_t i = 0; i < n; i++) {
+        const int32_t token = (int32_t)(mixed(at, i) % (uint64_t)bound);
+        memcpy(test->arrays[at].fed + i * sizeof(token), &token, sizeof(token));
+    }
+    return at;
+}
+
+size_t twin_given(twin_case *test, tide_dtype dtype, const float *values, size_t n) {
+    const size_t at = add(test, dtype, n, false);
+    for (size_t i = 0; i < n; i++) {
+        put(&test->arrays[at], i, values[i]);
+    }
+    return at;
+}
+
+static void *take(bool is_cuda, size_t n_bytes) {
+    return is_cuda ? tide_emulator_alloc(n_bytes) : malloc(n_bytes);
+}
+
+/* Copies what the case feeds, calls the operator, and leaves its results in the run. */
+static void run(const twin_case *test, twin_run *made, tide_ops *ops, bool is_cuda, twin_call call,
+                const void *shape) {
+    made->side.ops = ops;
+    made->side.is_cuda = is_cuda;
+    for (size_t i = 0; i < test->n_arrays; i++) {
+        const twin_array *array = &test->arrays[i];
+        const size_t item = tide_dtype_bytes(array->dtype);
+        const size_t n_bytes = (array->shift + array->n) * item;
+        made->memory[i] = take(is_cuda, n_bytes > 0 ? n_bytes : 1);
+        assert_non_null(made->memory[i]);
+        memset(made->memory[i], 0xFF, n_bytes);
+        made->side.arrays[i] = (tide_array){made->memory[i] + array->shift * item, array->dtype};
+        memcpy(made->side.arrays[i].data, array->fed, array->n * item);
+    }
+    tide_error error = {.message = ""};
+    const tide_status status = call(&made->side, shape, &error);
+    if (status != TIDE_OK) {
+        fail_msg("%s on %s: %s", test->name, is_cuda ? "cuda" : "cpu", error.message);
+    }
+}
+
+static void drop(const twin_case *test, twin_run *made) {
+    for (size_t i = 0; i < test->n_arrays; i++) {
+        if (made->side.is_cuda) {
+            tide_emulator_release(made->memory[i]);
+        } else {
+            free(made->memory[i]);
+        }
+    }
+}
+
+static double value(tide_array array, size_t i) {
+    if (array.dtype == TIDE_FP32) {
+        return (double)((const float *)array.data)[i];
+    }
+    if (array.dtype == TIDE_BF16) {
+        return (double)tide_bf16_to_fp32(((const uint16_t *)array.data)[i]);
+    }
+    return (double)((const int32_t *)array.data)[i];
+}
+
+/* The first element of array `at` that differs by more than allowed; n when none does. */
+static size_t first_wrong(const twin_array *array, tide_array got, tide_array want,
+                          double tolerance) {
+    double largest = 0;
+    for (size_t i = 0; i < array->n; i++) {
+        const double x = fabs(value(want, i));
+        largest = isfinite(x) && x > largest ? x : largest;
+    }
+    const double ulp = array->dtype == TIDE_BF16 ? 0x1p-7 : 0;
+    for (size_t i = 0; i < array->n; i++) {
+        const double x = value(got, i);
+        const double y = value(want, i);
+        const bool equal = x == y || (isnan(x) && isnan(y));
+        if (!equal && !(fabs(x - y) <= tolerance * (fabs(y) + largest) + ulp * fabs(y))) {
+            return i;
+        }
+    }
+    return array->n;
+}
+
+/* False, with a message, when a written array differs. */
+static bool compare(const twin_case *test, const twin_run *got, const twin_run *want,
+                    double tolerance, bool aloud) {
+    for (size_t a = 0; a < test->n_arrays; a++) {
+        const twin_array *array = &test->arrays[a];
+        const size_t i = array->compared ? first_wrong(array, got->side.arrays[a],
+                                                       want->side.arrays[a], tolerance)
+                                         : array->n;
+        if (i < array->n) {
+            if (aloud) {
+                print_error("%s: array %zu (%s, %zu elements, shifted by %zu), element %zu: cuda "
+                            "%.9g, cpu %.9g\n",
+                            test->name, a, array->dtype == TIDE_FP32 ? "fp32" : "bf16", array->n,
+                            array->shift, i, value(got->side.arrays[a], i),
+                            value(want->side.arrays[a], i));
+            }
+            return false;
+        }
+    }
+    return true;
+}
+
+static void assert_same_bits(const twin_case *test, const twin_run *first, const twin_run *other) {
+    for (size_t a = 0; a < test->n_arrays; a++) {
+        const twin_array *array = &test->arrays[a];
+        const size_t n_bytes = array->n * tide_dtype_bytes(array->dtype);
+        if (array->compared &&
+            memcmp(first->side.arrays[a].data, other->side.arrays[a].data, n_bytes) != 0) {
+            fail_msg("%s: array %zu depends on the order in which threads run", test->name, a);
+        }
+    }
+}
+
+/* What is only read must be as it was. */
+static void assert_unwritten(const twin_case *test, const twin_run *made) {
+    for (size_t a = 0; a < test->n_arrays; a++) {
+        const twin_array *array = &test->arrays[a];
+        const size_t item = tide_dtype_bytes(array->dtype);
+        for (size_t i = 0; i < array->shift * item; i++) {
+            if (made->memory[a][i] != 0xFF) {
+                fail_msg("%s: wrote in front of array %zu", test->name, a);
+            }
+        }
+    }
+}
+
+static bool matches(const twin_case *test, twin_call call, const void *shape, double tolerance,
+                    bool aloud) {
+    tide_device *device = NULL;
+    tide_ops *cpu = NULL;
+    assert_int_equal(tide_device_open("cpu", NULL, &device, NULL), TIDE_OK);
+    assert_int_equal(
+        tide_ops_cpu_open(tide_hostmem_default(), device, TIDE_PRECISION_FP32, &cpu, NULL),
+        TIDE_OK);
+    tide_ops_cuda cuda = {.ops = {.mem = tide_hostmem_default(), .device = device},
+                          .max_blocks = test->max_blocks};
+    twin_run want = {.side = {0}};
+    twin_run first = {.side = {0}};
+    run(test, &want, cpu, false, call, shape);
+    tide_emulator_set_order(TIDE_EMULATOR_FORWARD, 0);
+    run(test, &first, &cuda.ops, true, call, shape);
+    assert_unwritten(test, &first);
+    for (unsigned order = TIDE_EMULATOR_REVERSE; order < TIDE_EMULATOR_N_ORDERS; order++) {
+        twin_run other = {.side = {0}};
+        tide_emulator_set_order((tide_emulator_order)order, 7);
+        run(test, &other, &cuda.ops, true, call, shape);
+        assert_same_bits(test, &first, &other);
+        drop(test, &other);
+    }
+    const bool equal = compare(test, &first, &want, tolerance, aloud);
+    drop(test, &first);
+    drop(test, &want);
+    tide_ops_close(cpu);
+    tide_device_close(device);
+    if (tide_emulator_n_reports() != 0) {
+        fail_msg("%s: %s", test->name, tide_emulator_last_report());
+    }
+    return equal;
+}
+
+static void end(twin_case *test) {
+    for (size_t i = 0; i < test->n_arrays; i++) {
+        free(test->arrays[i].fed);
+    }
+    free(test);
+}
+
+void twin_check(twin_case *test, twin_call call, const void *shape, double tolerance) {
+    const bool equal = matches(test, call, shape, tolerance, true);
+    end(test);
+    assert_true(equal);
+}
+
+void twin_reject(twin_case *test, twin_call call, const void *shape, double tolerance) {
+    const bool equal = matches(test, call, shape, tolerance, false);
+    end(test);
+    assert_false(equal);
+}
