@@ -123,6 +123,113 @@ static void wrong_count(fixture *on) {
     on->cache->n_blocks++;
 }
 
+/* What the damages below wrote over, so that the events in their way can be given back. */
+static struct {
+    void *at;                          /* the field */
+    unsigned char was[sizeof(void *)]; /* its bytes before */
+    size_t n_bytes;                    /* of the field */
+} kept[2];
+static size_t n_kept;
+
+static void keep(void *at, size_t n_bytes) {
+    assert_true(n_kept < 2 && n_bytes <= sizeof(void *));
+    kept[n_kept].at = at;
+    kept[n_kept].n_bytes = n_bytes;
+    memcpy(kept[n_kept++].was, at, n_bytes);
+}
+
+static void undo(void) {
+    while (n_kept > 0) {
+        n_kept--;
+        memcpy(kept[n_kept].at, kept[n_kept].was, kept[n_kept].n_bytes);
+    }
+}
+
+#define PLANT(field, value) (keep(&(field), sizeof(field)), (void)((field) = (value)))
+
+/* Two blocks of stream 0 that streams 1 and 2 use; the first is released and waits. */
+static tide_cache_block *waiting_block(fixture *on) {
+    uint64_t first = fixture_alloc(on, 4096);
+    uint64_t second = fixture_alloc(on, 4096);
+    fixture_record_stream(on, first, 1);
+    fixture_record_stream(on, first, 2);
+    fixture_record_stream(on, second, 2);
+    fixture_release(on, first);
+    fixture_check(on);
+    return tide_cache_table_find(&on->cache->live, first);
+}
+
+static void waits_for_nobody(fixture *on) {
+    tide_cache_block *block = waiting_block(on);
+    PLANT(block->uses, NULL);
+}
+
+static void waits_without_event(fixture *on) {
+    tide_cache_block *block = waiting_block(on);
+    PLANT(block->uses->event, NULL);
+}
+
+static void used_while_free(fixture *on) {
+    tide_cache_block *block = waiting_block(on);
+    PLANT(block->after->after->uses, block->uses);
+}
+
+static void used_by_its_own_stream(fixture *on) {
+    tide_cache_block *block = waiting_block(on);
+    PLANT(block->uses->queue->stream, 0);
+}
+
+static void used_twice(fixture *on) {
+    tide_cache_block *block = waiting_block(on);
+    PLANT(block->uses->next->queue, block->uses->queue);
+}
+
+static void use_of_another_block(fixture *on) {
+    tide_cache_block *block = waiting_block(on);
+    PLANT(block->uses->block, block->after);
+}
+
+static void unknown_queue(fixture *on) {
+    (void)waiting_block(on);
+    PLANT(on->cache->streams.queues, on->cache->streams.queues->next);
+}
+
+static void two_queues(fixture *on) {
+    (void)waiting_block(on);
+    PLANT(on->cache->streams.queues->stream, 2);
+}
+
+static void lost_from_its_queue(fixture *on) {
+    tide_cache_queue *queue = waiting_block(on)->uses->queue;
+    PLANT(queue->first, NULL);
+    PLANT(queue->last, NULL);
+}
+
+static void wrong_end_of_queue(fixture *on) {
+    tide_cache_block *block = waiting_block(on);
+    PLANT(block->uses->queue->last, NULL);
+}
+
+static void alive_in_a_queue(fixture *on) {
+    tide_cache_block *block = waiting_block(on);
+    PLANT(block->uses->next->later, block->after->uses);
+}
+
+static void endless_queue(fixture *on) {
+    tide_cache_use *use = waiting_block(on)->uses;
+    PLANT(use->later, use);
+}
+
+static void wrong_uses(fixture *on) {
+    tide_cache_queue *queue = waiting_block(on)->uses->queue;
+    PLANT(queue->n_uses, queue->n_uses + 1);
+}
+
+static void wrong_waiting(fixture *on) {
+    (void)waiting_block(on);
+    PLANT(on->cache->streams.n_waiting, on->cache->streams.n_waiting + 1);
+}
+
 static void planted_damage_is_found(void **state) {
     (void)state;
     static const struct {
@@ -149,6 +256,20 @@ static void planted_damage_is_found(void **state) {
         {wrong_sum, "requested_bytes"},
         {wrong_oversize, "oversize_segments"},
         {wrong_count, "blocks: 7 believed, 6 counted"},
+        {waits_for_nobody, "waits for no stream"},
+        {waits_without_event, "waits without an event"},
+        {used_while_free, "free, but used by another stream"},
+        {used_by_its_own_stream, "a use by another stream is broken"},
+        {used_twice, "used twice by one stream"},
+        {use_of_another_block, "a use by another stream is broken"},
+        {unknown_queue, "a use by another stream is broken"},
+        {two_queues, "two queues for stream 0x2"},
+        {lost_from_its_queue, "uses in queues: 1 believed, 2 counted"},
+        {wrong_end_of_queue, "stream 0x1: a broken queue"},
+        {alive_in_a_queue, "stream 0x2: what waits for it is broken"},
+        {endless_queue, "a broken queue"},
+        {wrong_uses, "uses by other streams: 4 believed, 3 counted"},
+        {wrong_waiting, "uses that wait: 3 believed, 2 counted"},
     };
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         fixture on;
@@ -160,8 +281,10 @@ static void planted_damage_is_found(void **state) {
         if (strstr(on.error.message, CASES[i].says) == NULL) {
             fail_msg("damage %zu: %s", i, on.error.message);
         }
+        undo();
         tide_cache_destroy(on.cache);
         tide_recorder_destroy(on.recorder);
+        assert_int_equal(on.device.n_events, 0);
         tide_device_close(on.inner);
     }
 }

@@ -1,0 +1,551 @@
+/* test_cache_streams.c - blocks that several streams use, rule by rule, with numbers worked out by
+ * hand. Streams are held back by the device's decorator. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cache_fixture.h"
+#include "support/hostmem_fault.h"
+
+#define SMALL_SEGMENT ((size_t)2 << 20)
+
+static void expect_actions(fixture *on, const char *wanted) {
+    char actions[256];
+    fixture_actions(on, actions, sizeof(actions));
+    assert_string_equal(actions, wanted);
+}
+
+/* Allocated and active bytes now, of both pools. */
+static void expect_bytes(fixture *on, int64_t allocated_bytes, int64_t active_bytes) {
+    tide_cache_stats stats = fixture_stats(on);
+    fixture_check(on);
+    assert_int_equal(stats.allocated_bytes[TIDE_POOL_ALL].current, allocated_bytes);
+    assert_int_equal(stats.active_bytes[TIDE_POOL_ALL].current, active_bytes);
+}
+
+/* A block of stream 0 that stream `user` uses. */
+static uint64_t alloc_used(fixture *on, size_t n_bytes, tide_stream user) {
+    uint64_t address = fixture_alloc(on, n_bytes);
+    fixture_record_stream(on, address, user);
+    return address;
+}
+
+static void its_own_stream_changes_nothing(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 0, 0, "");
+    uint64_t block = fixture_alloc_on(&on, 1000, 3);
+    fixture_record_stream(&on, block, 3);
+    fixture_record_stream(&on, 0, 1);
+    fixture_release(&on, block);
+    expect_actions(&on, "Saf");
+    expect_bytes(&on, 0, 0);
+    assert_int_equal(on.device.n_created, 0);
+    fixture_close(&on);
+}
+
+static void a_release_waits_for_the_other_stream(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 0, 0, "");
+    uint64_t block = alloc_used(&on, 1000, 1);
+    fixture_record_stream(&on, block, 1); /* once is enough */
+    on.device.held_streams = 1 << 1;
+    fixture_release(&on, block);
+    tide_cache_stats stats = fixture_stats(&on);
+    assert_int_equal(stats.allocation[TIDE_POOL_ALL].current, 0);
+    assert_int_equal(stats.active[TIDE_POOL_ALL].current, 1);
+    assert_int_equal(stats.requested_bytes[TIDE_POOL_ALL].current, 1000);
+    assert_int_equal(stats.inactive_split_bytes[TIDE_POOL_ALL].current, SMALL_SEGMENT - 1024);
+    expect_bytes(&on, 0, 1024);
+    assert_int_equal(on.device.n_recorded, 1);
+    assert_int_equal(on.device.n_queries, 0); /* a release asks nothing */
+    /* The smallest block that fits would be the one that waits. */
+    uint64_t second = fixture_alloc(&on, 1000);
+    assert_true(second == block + 1024);
+    assert_int_equal(on.device.n_queries, 1);
+    expect_bytes(&on, 1024, 2048);
+    fixture_release(&on, second); /* asks nothing either */
+    assert_int_equal(on.device.n_queries, 1);
+    expect_bytes(&on, 0, 1024);
+    on.device.held_streams = 0;
+    assert_true(fixture_alloc(&on, 1000) == block); /* asked before a block is looked for */
+    expect_actions(&on, "Saqafca");
+    stats = fixture_stats(&on);
+    assert_int_equal(stats.active_bytes[TIDE_POOL_ALL].peak, 2048);
+    assert_int_equal(stats.allocated_bytes[TIDE_POOL_ALL].peak, 1024);
+    fixture_close(&on);
+}
+
+static void only_a_request_for_bytes_asks(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 0, 0, "");
+    fixture_release(&on, alloc_used(&on, 1000, 1));
+    assert_int_equal(fixture_alloc(&on, 0), 0);
+    uint64_t none = 0;
+    assert_int_equal(tide_cache_alloc(on.cache, (size_t)1 << 60, 0, NULL, &none, NULL),
+                     TIDE_DEVICE_OOM);
+    assert_int_equal(on.device.n_queries, 0);
+    tide_cache_oom oom;
+    assert_true(tide_cache_get_oom(on.cache, &oom));
+    assert_int_equal(oom.allocated_bytes, 0);
+    assert_int_equal(oom.category_bytes[TIDE_UNKNOWN], 0); /* released blocks are nobody's */
+    (void)fixture_alloc_on(&on, 1000, 5);                  /* of any stream */
+    assert_int_equal(on.device.n_queries, 1);
+    expect_actions(&on, "SaqocSa");
+    fixture_close(&on);
+}
+
+/* Each stream's events are asked about from the oldest on, up to the first that is late. */
+static void events_of_a_stream_are_reached_in_order(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 0, 0, "");
+    uint64_t a = alloc_used(&on, 512, 1);
+    uint64_t b = alloc_used(&on, 1024, 1);
+    uint64_t c = alloc_used(&on, 2048, 2);
+    on.device.late_queries = 2;
+    fixture_release(&on, a);
+    on.device.late_queries = 0;
+    fixture_release(&on, b); /* done, but behind a */
+    fixture_release(&on, c);
+    expect_bytes(&on, 0, 3584);
+    (void)fixture_alloc(&on, 4096); /* a is late, c is done */
+    assert_int_equal(on.device.n_queries, 2);
+    expect_bytes(&on, 4096, 4096 + 1536);
+    (void)fixture_alloc(&on, 4096);
+    assert_int_equal(on.device.n_queries, 3);
+    expect_bytes(&on, 8192, 8192 + 1536);
+    (void)fixture_alloc(&on, 4096); /* both of stream 1 */
+    assert_int_equal(on.device.n_queries, 5);
+    expect_bytes(&on, 12288, 12288);
+    (void)fixture_alloc(&on, 4096); /* nothing to ask */
+    assert_int_equal(on.device.n_queries, 5);
+    expect_actions(&on, "Saaaqqqcaaccaa");
+    fixture_close(&on);
+}
+
+static void the_last_of_several_streams_completes(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 0, 0, "");
+    uint64_t block = alloc_used(&on, 512, 1);
+    fixture_record_stream(&on, block, 2);
+    fixture_record_stream(&on, block, 7);
+    on.device.held_streams = 1 << 2;
+    fixture_release(&on, block);
+    assert_int_equal(on.device.n_recorded, 3);
+    (void)fixture_alloc_on(&on, 512, 9);
+    expect_bytes(&on, 512, 1024); /* 1 and 7 are done */
+    on.device.held_streams = 0;
+    (void)fixture_alloc_on(&on, 512, 9);
+    assert_int_equal(on.device.n_queries, 4); /* 1, 2, 7; then only 2 */
+    expect_bytes(&on, 1024, 1024);
+    expect_actions(&on, "SaqSaca");
+    fixture_close(&on);
+}
+
+static void a_waiting_block_is_not_merged(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 0, 0, "");
+    uint64_t a = fixture_alloc(&on, 512);
+    uint64_t b = alloc_used(&on, 512, 1);
+    uint64_t c = fixture_alloc(&on, 512);
+    on.device.held_streams = 1 << 1;
+    fixture_release(&on, b);
+    fixture_release(&on, a);
+    fixture_release(&on, c);
+    /* Free: a, and c with what is behind it. */
+    tide_cache_stats stats = fixture_stats(&on);
+    assert_int_equal(stats.inactive_split[TIDE_POOL_SMALL].current, 2);
+    assert_int_equal(stats.inactive_split_bytes[TIDE_POOL_SMALL].current, SMALL_SEGMENT - 512);
+    expect_bytes(&on, 0, 512);
+    assert_true(fixture_alloc(&on, 1024) == c); /* does not fit in a alone */
+    on.device.held_streams = 0;
+    assert_true(fixture_alloc(&on, 1024) == a); /* a and b */
+    expect_bytes(&on, 2048, 2048);
+    fixture_close(&on);
+}
+
+static void a_block_stays_with_its_own_stream(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 0, 0, "");
+    uint64_t block = alloc_used(&on, 512, 1);
+    fixture_release(&on, block);
+    uint64_t other = fixture_alloc_on(&on, 512, 1);
+    assert_true(other != block);
+    expect_actions(&on, "SaqcSa");
+    assert_true(fixture_alloc(&on, 512) == block);
+    fixture_close(&on);
+}
+
+/* The last step before memory is out waits for all streams, and then buys: it does not look among
+ * the cached blocks again. */
+static void the_last_attempt_to_buy_waits(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 32 * MIB, 0, "");
+    uint64_t block = alloc_used(&on, 24 * MIB, 1);
+    on.device.held_streams = 1 << 1;
+    fixture_release(&on, block);
+    assert_true(fixture_alloc(&on, 24 * MIB) == block);
+    expect_actions(&on, "SaqcRSa");
+    tide_cache_stats stats = fixture_stats(&on);
+    assert_int_equal(stats.num_alloc_retries, 1);
+    assert_int_equal(stats.num_sync_all_streams, 1);
+    assert_int_equal(on.device.n_synchronized, 1);
+    expect_bytes(&on, 24 * MIB, 24 * MIB);
+    fixture_close(&on);
+
+    fixture_open(&on, 20 * MIB, 0, "");
+    block = alloc_used(&on, 8 * MIB, 1);
+    (void)fixture_alloc(&on, 8 * MIB); /* keeps the segment */
+    on.device.held_streams = 1 << 1;
+    fixture_release(&on, block);
+    uint64_t none = 0;
+    assert_int_equal(tide_cache_alloc(on.cache, 8 * MIB, 0, NULL, &none, &on.error),
+                     TIDE_DEVICE_OOM);
+    expect_actions(&on, "Saaqco");
+    assert_true(fixture_alloc(&on, 8 * MIB) == block);
+    fixture_close(&on);
+}
+
+static void emptying_the_cache_waits(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 0, 0, "");
+    uint64_t block = alloc_used(&on, 1000, 1);
+    fixture_record_stream(&on, block, 2);
+    on.device.held_streams = 1 << 1;
+    fixture_release(&on, block);
+    assert_int_equal(tide_cache_empty(on.cache, &on.error), TIDE_OK);
+    expect_actions(&on, "SaqcR");
+    expect_bytes(&on, 0, 0);
+    assert_int_equal(on.device.n_synchronized, 1);
+    assert_int_equal(on.device.n_queries, 0);
+    assert_int_equal(on.cache->n_segments, 0);
+    assert_int_equal(tide_cache_empty(on.cache, &on.error), TIDE_OK); /* nothing to wait for */
+    assert_int_equal(on.device.n_synchronized, 1);
+    assert_int_equal(fixture_stats(&on).num_sync_all_streams, 2);
+    fixture_close(&on);
+}
+
+static void events_are_used_again(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 0, 0, "");
+    for (int i = 0; i < 10; i++) {
+        fixture_release(&on, alloc_used(&on, 512, 1 + (tide_stream)i % 3));
+    }
+    assert_int_equal(on.device.n_recorded, 10);
+    assert_int_equal(on.device.n_created, 1);
+    on.device.held_streams = UINT64_MAX;
+    for (int i = 0; i < 100; i++) {
+        fixture_release(&on, alloc_used(&on, 512, 1 + (tide_stream)i % 3));
+    }
+    assert_int_equal(on.device.n_created, 101); /* the tenth of those before waits, too */
+    on.device.held_streams = 0;
+    (void)fixture_alloc(&on, 512);
+    expect_bytes(&on, 512, 512);
+    assert_null(on.cache->streams.queues);
+    for (int i = 0; i < 100; i++) {
+        fixture_release(&on, alloc_used(&on, 512, 100 + (tide_stream)i));
+    }
+    assert_int_equal(on.device.n_created, 101);
+    fixture_close(&on);
+    assert_int_equal(on.device.n_events, 0);
+}
+
+static void a_cache_with_waiting_blocks_can_be_destroyed(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 0, 0, "");
+    on.device.held_streams = UINT64_MAX;
+    uint64_t block = alloc_used(&on, 4 * MIB, 1);
+    fixture_record_stream(&on, block, 2);
+    (void)alloc_used(&on, 512, 3); /* alive and used */
+    fixture_release(&on, block);
+    assert_int_equal(on.device.n_events, 2);
+    fixture_close(&on);
+    assert_int_equal(on.device.n_events, 0);
+    assert_int_equal(on.device.n_segments, 0);
+    assert_int_equal(on.device.n_synchronized, 1);
+}
+
+static void expect_text(const fixture *on, const char *text) {
+    if (strstr(on->error.message, text) == NULL) {
+        fail_msg("no \"%s\" in: %s", text, on->error.message);
+    }
+}
+
+static void refusals_say_what_a_block_waits_for(void **state) {
+    (void)state;
+    fixture on;
+    const tide_tag tag = {TIDE_ACTIVATION, "layers.3.attn.q"};
+    uint64_t block = 0;
+    fixture_open(&on, 0, 0, "");
+    tide_scope step = tide_scope_begin(on.recorder, TIDE_SCOPE_STEP, "step", 4);
+    assert_int_equal(tide_cache_alloc(on.cache, 1000, 0, &tag, &block, NULL), TIDE_OK);
+    fixture_record_stream(&on, block, 0x1f);
+    fixture_record_stream(&on, block, 2);
+    on.device.held_streams = UINT64_MAX;
+    fixture_release(&on, block);
+    tide_scope_end(on.recorder, step);
+    for (int offset = 0; offset < 1024; offset += 512) { /* inside it, too */
+        assert_int_equal(tide_cache_release(on.cache, block + (uint64_t)offset, &on.error),
+                         TIDE_INVALID);
+        expect_text(&on, ": it is released already and waits for stream 0x1f and 1 more; release "
+                         "each block once\n  the block: activation layers.3.attn.q, 1000 bytes, "
+                         "allocated as event 1, ");
+        expect_text(&on, " ms ago, in step 4\n  released as event 2, ");
+    }
+    assert_int_equal(tide_cache_record_stream(on.cache, block, 5, &on.error), TIDE_INVALID);
+    expect_text(&on, "cannot record a stream for 0x");
+    expect_text(&on, "waits for stream 0x1f and 1 more; record streams before the release\n");
+    expect_bytes(&on, 0, 1024);
+    on.device.held_streams = 0;
+    fixture_release(&on, fixture_alloc_on(&on, 1, 1));
+    assert_int_equal(tide_cache_release(on.cache, block, &on.error), TIDE_INVALID);
+    expect_text(&on, "it is free already; release each block once\n  the block: activation");
+    expect_text(&on, "\n  released as event 2, ");
+    expect_text(&on, "\n  other streams were done with it as event 3, ");
+    fixture_close(&on);
+}
+
+static void streams_of_what_is_not_alive_are_refused(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 0, 0, "");
+    uint64_t block = fixture_alloc(&on, 4096);
+    assert_int_equal(tide_cache_record_stream(on.cache, block + 8, 1, &on.error), TIDE_INVALID);
+    expect_text(&on, "it lies 8 bytes inside the block at 0x700000000000; give the address that "
+                     "was handed out\n");
+    assert_int_equal(tide_cache_record_stream(on.cache, 77, 1, &on.error), TIDE_INVALID);
+    expect_text(&on, "in no segment of this cache; ask the cache that allocated it");
+    fixture_release(&on, block);
+    assert_int_equal(tide_cache_record_stream(on.cache, block, 1, &on.error), TIDE_INVALID);
+    expect_text(&on, "it is free already; record streams before the release\n");
+    fixture_close(&on);
+}
+
+/* With only the second half of a release left in the log, that half is its release. */
+static void what_the_log_lost_of_a_release_is_left_out(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 0, 0, "");
+    tide_cache_destroy(on.cache);
+    tide_recorder_destroy(on.recorder);
+    tide_recorder_config config;
+    tide_recorder_config_init(&config);
+    config.log_bytes = 3 * sizeof(tide_event);
+    config.capture_stacks = false;
+    assert_int_equal(tide_recorder_create(&config, &on.recorder, NULL), TIDE_OK);
+    assert_int_equal(tide_cache_create(&on.device.base, on.recorder, NULL, &on.cache, NULL),
+                     TIDE_OK);
+    uint64_t block = alloc_used(&on, 700, 1);
+    fixture_release(&on, block);
+    (void)fixture_alloc_on(&on, 512, 1); /* event 3 completes; 4 buys, 5 allocates */
+    assert_int_equal(tide_cache_release(on.cache, block, &on.error), TIDE_INVALID);
+    expect_text(&on, "it is free already; release each block once\n  the block: unknown, 700 "
+                     "bytes\n  released as event 3, ");
+    assert_null(strstr(on.error.message, "other streams"));
+    fixture_close(&on);
+}
+
+static void a_copy_shows_what_waits(void **state) {
+    (void)state;
+    fixture on;
+    tide_cache_state now;
+    fixture_open(&on, 0, 0, "");
+    on.device.held_streams = UINT64_MAX;
+    uint64_t block = alloc_used(&on, 1000, 1);
+    fixture_release(&on, block);
+    assert_int_equal(tide_cache_copy_state(on.cache, NULL, &now, NULL), TIDE_OK);
+    assert_int_equal(now.n_blocks, 2);
+    assert_int_equal(now.blocks[0].state, TIDE_BLOCK_PENDING_FREE);
+    assert_int_equal(now.blocks[0].requested_bytes, 1000);
+    assert_int_equal(now.blocks[1].state, TIDE_BLOCK_FREE);
+    const tide_event *request = &now.recording.events[2];
+    assert_int_equal(request->action, TIDE_ACTION_FREE_REQUESTED);
+    assert_true(request->address == block);
+    assert_int_equal(request->requested_bytes, 1000);
+    assert_int_equal(request->block_bytes, 1024);
+    assert_int_equal(request->stream, now.segments[0].stream);
+    tide_cache_state_fini(&now);
+    fixture_close(&on);
+}
+
+static void a_release_that_cannot_be_recorded_has_not_happened(void **state) {
+    (void)state;
+    fixture on;
+    for (size_t n = 1; n <= 4; n++) { /* create, record, create, record */
+        fixture_open(&on, 0, 0, "");
+        uint64_t block = alloc_used(&on, 1000, 1);
+        fixture_record_stream(&on, block, 2);
+        on.device.fail_call = on.device.n_calls + n;
+        assert_int_equal(tide_cache_release(on.cache, block, &on.error), TIDE_DEVICE_FAILED);
+        expect_text(&on, n <= 2 ? "which stream 0x1 uses" : "which stream 0x2 uses");
+        expect_text(&on, "planted failure of event_");
+        expect_bytes(&on, 1024, 1024);
+        expect_actions(&on, "Sa");
+        fixture_release(&on, block);
+        expect_bytes(&on, 0, 1024);
+        assert_int_equal(on.device.n_created, 2);
+        (void)fixture_alloc_on(&on, 512, 1);
+        expect_actions(&on, "SaqcSa");
+        fixture_close(&on);
+        assert_int_equal(on.device.n_events, 0);
+    }
+}
+
+static void a_failing_query_stops_the_allocation(void **state) {
+    (void)state;
+    fixture on;
+    uint64_t none = 0;
+    fixture_open(&on, 0, 0, "");
+    uint64_t a = alloc_used(&on, 512, 1);
+    uint64_t b = alloc_used(&on, 512, 1);
+    fixture_release(&on, a);
+    fixture_release(&on, b);
+    on.device.fail_call = on.device.n_calls + 2;
+    assert_int_equal(tide_cache_alloc(on.cache, 512, 0, NULL, &none, &on.error),
+                     TIDE_DEVICE_FAILED);
+    expect_text(&on, "asking whether stream 0x1 is done with released blocks");
+    expect_actions(&on, "Saaqqc");
+    expect_bytes(&on, 0, 512);
+    assert_true(fixture_alloc(&on, 512) == a);
+    expect_actions(&on, "Saaqqcca");
+    fixture_close(&on);
+}
+
+static void a_failing_wait_changes_nothing(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 0, 0, "");
+    fixture_release(&on, alloc_used(&on, 512, 1));
+    on.device.fail_call = on.device.n_calls + 1;
+    assert_int_equal(tide_cache_empty(on.cache, &on.error), TIDE_DEVICE_FAILED);
+    expect_text(&on, "waiting for the streams that still use released blocks");
+    expect_actions(&on, "Saq");
+    expect_bytes(&on, 0, 512);
+    assert_int_equal(tide_cache_empty(on.cache, &on.error), TIDE_OK);
+    expect_actions(&on, "SaqcR");
+    fixture_close(&on);
+}
+
+/* Whatever fails is answered with the planted status, and everything can be taken down. */
+static void scenario(fixture *on, tide_status planted) {
+    uint64_t live[8] = {0};
+    on->device.late_queries = 3;
+    for (size_t i = 0; i < 40; i++) {
+        uint64_t *slot = &live[i * 5 % 8];
+        tide_status status = TIDE_OK;
+        if (*slot != 0) {
+            assert_int_equal(tide_cache_record_stream(on->cache, *slot, i % 4, NULL), TIDE_OK);
+            assert_int_equal(tide_cache_record_stream(on->cache, *slot, i % 3, NULL), TIDE_OK);
+            status = tide_cache_release(on->cache, *slot, &on->error);
+            *slot = status == TIDE_OK ? 0 : *slot;
+        } else {
+            status =
+                tide_cache_alloc(on->cache, (i % 6 + 1) * 2 * MIB, i % 2, NULL, slot, &on->error);
+            if (status != TIDE_OK) {
+                *slot = 0;
+            }
+        }
+        assert_true(status == TIDE_OK || status == planted || status == TIDE_DEVICE_OOM);
+        fixture_check(on);
+    }
+    tide_status status = tide_cache_empty(on->cache, &on->error);
+    assert_true(status == TIDE_OK || status == planted);
+}
+
+static void every_call_of_the_device_may_fail(void **state) {
+    (void)state;
+    static const tide_status PLANTED[] = {TIDE_DEVICE_FAILED, TIDE_DEVICE_LOST};
+    fixture on;
+    fixture_open(&on, 44 * MIB, 0, "");
+    scenario(&on, TIDE_OK);
+    size_t n_calls = on.device.n_calls;
+    assert_true(on.device.n_recorded > 5 && on.device.n_synchronized > 1);
+    fixture_close(&on);
+    for (size_t s = 0; s < 2; s++) {
+        size_t n_failed[TIDE_N_DEVICE_CALLS] = {0};
+        for (size_t n = 1; n <= n_calls; n++) {
+            fixture_open(&on, 44 * MIB, 0, "");
+            on.device.fail_status = PLANTED[s];
+            on.device.fail_call = n;
+            scenario(&on, PLANTED[s]);
+            for (int call = 0; call < TIDE_N_DEVICE_CALLS; call++) {
+                n_failed[call] += on.device.n_failed[call];
+            }
+            on.device.fail_call = 0; /* so that segments go back */
+            fixture_close(&on);
+            assert_int_equal(on.device.n_events, 0);
+            assert_int_equal(on.device.n_segments, 0);
+        }
+        assert_true(n_failed[TIDE_CALL_EVENT_CREATE] > 0 && n_failed[TIDE_CALL_EVENT_RECORD] > 0 &&
+                    n_failed[TIDE_CALL_EVENT_QUERY] > 0 && n_failed[TIDE_CALL_SYNCHRONIZE] > 0);
+    }
+}
+
+static void a_stream_that_finds_no_memory_is_not_noted(void **state) {
+    (void)state;
+    tide_device *device = NULL;
+    assert_int_equal(tide_device_open("virtual", NULL, &device, NULL), TIDE_OK);
+    for (size_t n = 1; n <= 2; n++) { /* the use, its stream's queue */
+        tide_hostmem_fault fault;
+        tide_cache_config config;
+        tide_cache *cache = NULL;
+        uint64_t block = 0;
+        tide_error error = {""};
+        tide_hostmem_fault_init(&fault, 0);
+        tide_cache_config_init(&config);
+        config.mem = &fault.mem;
+        assert_int_equal(tide_cache_create(device, NULL, &config, &cache, NULL), TIDE_OK);
+        assert_int_equal(tide_cache_alloc(cache, 512, 0, NULL, &block, NULL), TIDE_OK);
+        fault.fail_call = fault.n_calls + n;
+        assert_int_equal(tide_cache_record_stream(cache, block, 1, &error), TIDE_NO_MEMORY);
+        assert_non_null(strstr(error.message, "stream 0x1 uses the block at 0x7000"));
+        assert_int_equal(tide_cache_check(cache, &error), TIDE_OK);
+        assert_int_equal(tide_cache_record_stream(cache, block, 1, &error), TIDE_OK);
+        size_t n_calls = fault.n_calls;
+        assert_int_equal(tide_cache_release(cache, block, &error), TIDE_OK);
+        assert_int_equal(fault.n_calls, n_calls); /* a release needs no memory of the cache's */
+        tide_cache_destroy(cache);
+        assert_int_equal(fault.n_live, 0);
+    }
+    tide_device_close(device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(its_own_stream_changes_nothing),
+        cmocka_unit_test(a_release_waits_for_the_other_stream),
+        cmocka_unit_test(only_a_request_for_bytes_asks),
+        cmocka_unit_test(events_of_a_stream_are_reached_in_order),
+        cmocka_unit_test(the_last_of_several_streams_completes),
+        cmocka_unit_test(a_waiting_block_is_not_merged),
+        cmocka_unit_test(a_block_stays_with_its_own_stream),
+        cmocka_unit_test(the_last_attempt_to_buy_waits),
+        cmocka_unit_test(emptying_the_cache_waits),
+        cmocka_unit_test(events_are_used_again),
+        cmocka_unit_test(a_cache_with_waiting_blocks_can_be_destroyed),
+        cmocka_unit_test(refusals_say_what_a_block_waits_for),
+        cmocka_unit_test(streams_of_what_is_not_alive_are_refused),
+        cmocka_unit_test(what_the_log_lost_of_a_release_is_left_out),
+        cmocka_unit_test(a_copy_shows_what_waits),
+        cmocka_unit_test(a_release_that_cannot_be_recorded_has_not_happened),
+        cmocka_unit_test(a_failing_query_stops_the_allocation),
+        cmocka_unit_test(a_failing_wait_changes_nothing),
+        cmocka_unit_test(every_call_of_the_device_may_fail),
+        cmocka_unit_test(a_stream_that_finds_no_memory_is_not_noted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
