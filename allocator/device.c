@@ -117,3 +117,12 @@ tide_status tide_device_event_elapsed(tide_device *device, const tide_device_eve
 tide_status tide_device_synchronize(tide_device *device, tide_error *error) {
     return device->table->synchronize(device, error);
 }
+
+tide_status tide_device_profiler_range(tide_device *device, bool begins, tide_error *error) {
+    if (device->table->profiler_range == NULL) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "no profiler knows the device %s: profiler ranges need a cuda device",
+                         device->info.spec);
+    }
+    return device->table->profiler_range(device, begins, error);
+}

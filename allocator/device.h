@@ -123,6 +123,12 @@ TIDE_NODISCARD tide_status tide_device_synchronize(tide_device *device, tide_err
 
 #ifdef __cplusplus
 }
+/* Begins or ends what a profiler looks at that was told to wait for it, such as nsys profile
+ * --capture-range=cudaProfilerApi; nothing where none listens. TIDE_UNSUPPORTED on a device that no
+ * such profiler knows. */
+TIDE_NODISCARD tide_status tide_device_profiler_range(tide_device *device, bool begins,
+                                                      tide_error *error);
+
 #endif
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "allocator/device.h"
 
-/* Contracts as in device.h. Every member must be set. */
+/* Contracts as in device.h. Every member must be set but the last. */
 typedef struct tide_device_table {
     void (*close)(tide_device *device);
     tide_status (*alloc)(tide_device *device, size_t n_bytes, uint64_t *ret_address,
@@ -30,6 +30,8 @@ typedef struct tide_device_table {
     tide_status (*event_elapsed)(tide_device *device, const tide_device_event *begin,
                                  const tide_device_event *end, double *ret_ms, tide_error *error);
     tide_status (*synchronize)(tide_device *device, tide_error *error);
+    /* NULL: no profiler knows this device. */
+    tide_status (*profiler_range)(tide_device *device, bool begins, tide_error *error);
 } tide_device_table;
 
 struct tide_device {

@@ -97,6 +97,7 @@ tide_status tide_recorder_create(const tide_recorder_config *config, tide_record
     tide_strings_init(&recorder->strings, mem);
     size_t max_scopes = effective.log_bytes / sizeof(tide_scope_row) + 1;
     recorder->max_scopes = max_scopes < TIDE_NONE ? max_scopes : TIDE_NONE;
+    recorder->device_uncertainty_ns = -1;
     open_unwinder(recorder);
     recorder->created_unix_us = tide_clock_unix_us();
     recorder->created_ns = tide_clock_now_ns();

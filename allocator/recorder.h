@@ -54,9 +54,11 @@ const char *tide_recorder_stacks_missing(const tide_recorder *recorder);
 /* An open scope: its row in the scope table. TIDE_NONE when nothing is recorded. */
 typedef uint32_t tide_scope;
 
-/* Opens a nested interval on the calling thread. `index`: step or layer number, -1 for none; `name`
- * is copied. With a NULL recorder nothing happens. Never fails: when there is no memory the scope
- * is TIDE_NONE and is counted. */
+/* Opens a nested interval on the calling thread: for the recorder, for tools that listen to NVTX
+ * ranges, such as Nsight Systems, and, where a tide_scope_times is attached (scope_times.h),
+ * between two device events. `index`: step or layer number, -1 for none; `name` is copied. With a
+ * NULL recorder only the NVTX range is opened, and without a tool not even that. Never fails: when
+ * there is no memory the scope is TIDE_NONE and is counted. */
 tide_scope tide_scope_begin(tide_recorder *recorder, tide_scope_kind kind, const char *name,
                             int32_t index);
 /* Closes `scope` and whatever is still open inside it on this thread. */
@@ -85,6 +87,9 @@ typedef struct tide_recording {
     tide_stream_row *streams; /* the tables' stream numbers refer to these */
     size_t n_streams;
     int64_t created_unix_us; /* when the recorder was created: time 0 of the rows */
+    /* Device times of scopes may lie this far from the recorder's clock, in ns (scope_times.h); -1:
+     * there are none, or it is not known. */
+    int64_t device_uncertainty_ns;
 } tide_recording;
 
 /* A consistent copy. TIDE_NO_MEMORY leaves nothing behind. Use tide_cache_copy_state (cache.h) to

@@ -35,6 +35,7 @@ static tide_status copy_scopes(const tide_recorder *recorder, tide_recording *re
     }
     recording->n_scopes = recorder->n_scopes;
     recording->n_scopes_dropped = recorder->n_scopes_dropped;
+    recording->device_uncertainty_ns = recorder->device_uncertainty_ns;
     return TIDE_OK;
 }
 

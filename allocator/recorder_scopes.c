@@ -2,8 +2,12 @@
  * the recorder keeps the innermost one of each thread. */
 #define _POSIX_C_SOURCE 200809L
 
+#include <math.h>
+
+#include "allocator/nvtx_ranges_internal.h"
 #include "allocator/recorder.h"
 #include "allocator/recorder_state_internal.h"
+#include "allocator/scope_times_internal.h"
 #include "common/clock.h"
 
 enum { N_CACHED = 4 }; /* recorders that one thread uses in turn without taking a lock */
@@ -111,26 +115,42 @@ static tide_scope append_scope(tide_recorder *recorder, tide_scope_row row) {
     return thread->innermost;
 }
 
-tide_scope tide_scope_begin(tide_recorder *recorder, tide_scope_kind kind, const char *name,
-                            int32_t index) {
-    if (recorder == NULL || tide_recorder_is_paused(recorder)) {
-        return TIDE_NONE;
-    }
+static tide_scope open_scope(tide_recorder *recorder, tide_scope_kind kind, const char *name,
+                             int32_t index) {
     tide_scope_row row = {.duration_ns = -1,
                           .device_begin_ns = -1,
                           .device_duration_ns = -1,
-                          .name = tide_recorder_intern(recorder, name == NULL ? "" : name),
+                          .name = tide_recorder_intern(recorder, name),
                           .index = index < 0 ? -1 : index,
                           .kind = (uint8_t)kind};
     tide_scope scope = TIDE_NONE;
+    tide_scope_times *times = NULL;
     pthread_mutex_lock(&recorder->scopes_lock);
     if (row.name != TIDE_NONE) {
         scope = append_scope(recorder, row);
     }
     if (scope == TIDE_NONE) {
         recorder->n_scopes_dropped++;
+    } else if (recorder->times != NULL && recorder->timed == thread_of(recorder)) {
+        times = recorder->times;
     }
     pthread_mutex_unlock(&recorder->scopes_lock);
+    if (times != NULL) {
+        tide_scope_times_begin(times, scope);
+    }
+    return scope;
+}
+
+tide_scope tide_scope_begin(tide_recorder *recorder, tide_scope_kind kind, const char *name,
+                            int32_t index) {
+    tide_scope scope = TIDE_NONE;
+    name = name == NULL ? "" : name;
+    if (recorder != NULL && !tide_recorder_is_paused(recorder)) {
+        scope = open_scope(recorder, kind, name, index);
+    }
+    if (tide_nvtx_is_heard()) {
+        tide_nvtx_begin(recorder, scope, name, index);
+    }
     return scope;
 }
 
@@ -144,10 +164,8 @@ static bool is_open(const tide_recorder *recorder, const tide_recorder_thread *t
     return open == scope;
 }
 
-void tide_scope_end(tide_recorder *recorder, tide_scope scope) {
-    if (recorder == NULL || scope == TIDE_NONE) {
-        return;
-    }
+static void close_scope(tide_recorder *recorder, tide_scope scope) {
+    tide_scope_times *times = NULL;
     pthread_mutex_lock(&recorder->scopes_lock);
     tide_recorder_thread *thread = thread_of(recorder);
     if (thread != NULL && is_open(recorder, thread, scope)) {
@@ -159,6 +177,71 @@ void tide_scope_end(tide_recorder *recorder, tide_scope scope) {
             row->duration_ns = now_ns - row->begin_ns;
             thread->innermost = row->parent;
         } while (closed != scope);
+        times = recorder->timed == thread ? recorder->times : NULL;
+    }
+    pthread_mutex_unlock(&recorder->scopes_lock);
+    if (times != NULL) {
+        tide_scope_times_end(times, scope);
+    }
+}
+
+void tide_scope_end(tide_recorder *recorder, tide_scope scope) {
+    if (recorder != NULL && scope != TIDE_NONE) {
+        close_scope(recorder, scope);
+    }
+    if (tide_nvtx_is_heard()) {
+        tide_nvtx_end(recorder, scope);
+    }
+}
+
+tide_status tide_recorder_attach_times(tide_recorder *recorder, tide_scope_times *times,
+                                       tide_scope *ret_first) {
+    tide_status status = TIDE_OK;
+    pthread_mutex_lock(&recorder->scopes_lock);
+    const tide_recorder_thread *thread = thread_of(recorder);
+    if (recorder->times != NULL) {
+        status = TIDE_INVALID;
+    } else if (thread == NULL) {
+        status = TIDE_NO_MEMORY;
+    } else {
+        recorder->times = times;
+        recorder->timed = thread;
+        *ret_first = (tide_scope)recorder->n_scopes;
+    }
+    pthread_mutex_unlock(&recorder->scopes_lock);
+    return status;
+}
+
+void tide_recorder_detach_times(tide_recorder *recorder) {
+    pthread_mutex_lock(&recorder->scopes_lock);
+    recorder->times = NULL;
+    recorder->timed = NULL;
+    pthread_mutex_unlock(&recorder->scopes_lock);
+}
+
+void tide_recorder_set_device_time(tide_recorder *recorder, tide_scope scope, int64_t begin_ns,
+                                   int64_t duration_ns) {
+    pthread_mutex_lock(&recorder->scopes_lock);
+    tide_scope_row *row = &recorder->scopes[scope];
+    row->device_begin_ns = begin_ns > 0 ? begin_ns : 0;
+    row->device_duration_ns = duration_ns > 0 ? duration_ns : 0;
+    pthread_mutex_unlock(&recorder->scopes_lock);
+}
+
+void tide_recorder_correct_device_times(tide_recorder *recorder, tide_scope first,
+                                        int64_t origin_ns, double factor, int64_t uncertainty_ns) {
+    pthread_mutex_lock(&recorder->scopes_lock);
+    for (size_t i = first; i < recorder->n_scopes; i++) {
+        tide_scope_row *row = &recorder->scopes[i];
+        if (row->device_begin_ns >= 0) {
+            double since_ns = (double)(row->device_begin_ns - origin_ns);
+            int64_t begin_ns = origin_ns + (int64_t)llround(since_ns * factor);
+            row->device_begin_ns = begin_ns > 0 ? begin_ns : 0;
+            row->device_duration_ns = (int64_t)llround((double)row->device_duration_ns * factor);
+        }
+    }
+    if (uncertainty_ns > recorder->device_uncertainty_ns) {
+        recorder->device_uncertainty_ns = uncertainty_ns;
     }
     pthread_mutex_unlock(&recorder->scopes_lock);
 }

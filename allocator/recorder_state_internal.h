@@ -11,6 +11,7 @@
 #include "allocator/event_log.h"
 #include "allocator/recorder.h"
 #include "allocator/recorder_internal.h"
+#include "allocator/scope_times.h"
 #include "allocator/stack_depot.h"
 #include "allocator/unwinder.h"
 #include "common/strings.h"
@@ -56,6 +57,9 @@ struct tide_recorder {
     uint64_t n_scopes_dropped;
     tide_recorder_thread *threads; /* owned */
     size_t n_threads;
+    tide_scope_times *times;           /* borrowed; NULL: no scope is timed on the device */
+    const tide_recorder_thread *timed; /* whose scopes `times` takes */
+    int64_t device_uncertainty_ns;     /* of the scopes' device times; -1: not stated */
 };
 
 bool tide_recorder_is_paused(tide_recorder *recorder);

@@ -161,6 +161,9 @@ static tide_status set_descriptions(tide_cache *cache, const tide_recording *rec
     snapshot->tool_version = TIDEMARK_VERSION;
     snapshot->tool_build = TIDEMARK_BUILD;
     snapshot->clock_source = "monotonic";
+    /* A copy without a recorder was zeroed: it has no scopes either. */
+    snapshot->device_uncertainty_ns =
+        recording->n_scopes > 0 ? recording->device_uncertainty_ns : -1;
     TIDE_TRY(tide_capture_device(tide_device_get_info(tide_cache_device(cache)), snapshot));
     TIDE_TRY(tide_capture_settings(tide_cache_get_config(cache), snapshot));
     TIDE_TRY(tide_capture_run(options->run, snapshot));

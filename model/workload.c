@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "allocator/recorder_internal.h"
+#include "allocator/scope_times.h"
 #include "common/clock.h"
 #include "model/memory_model.h"
 #include "model/transformer.h"
@@ -26,6 +27,8 @@ struct tide_workload {
     bool computes;                 /* the device's; without it nothing has a time */
     tide_transformer *transformer; /* owned */
     interval timers[TIDE_N_TIMED]; /* by TIDE_TIMED_... */
+    tide_scope_times *scope_times; /* owned; NULL before the run, and where the host's clock is the
+                                      only one or nothing is recorded */
     bool is_complete;              /* tide_workload_run came to its end */
     float loss; /* of the latest step; here, because the device writes it behind a call's back */
 };
@@ -119,6 +122,7 @@ void tide_workload_destroy(tide_workload *workload) {
         return;
     }
     tide_transformer_destroy(workload->transformer);
+    tide_scope_times_destroy(workload->scope_times);
     for (size_t i = 0; i < TIDE_N_TIMED; i++) {
         if (workload->timers[i].begin != NULL) {
             tide_device_event_destroy(workload->device, workload->timers[i].begin);
@@ -231,6 +235,9 @@ static tide_status timed_step(tide_workload *workload, double *ret_loss, tide_er
     TIDE_TRY(tide_device_synchronize(workload->device, error));
     interval *step = &workload->timers[TIDE_TIMED_STEP];
     step->host_ms = (double)(tide_clock_now_ns() - step->host_begin_ns) * 1e-6;
+    if (workload->scope_times != NULL) {
+        TIDE_TRY(tide_scope_times_collect(workload->scope_times, error));
+    }
     if (has_loss) {
         *ret_loss = (double)workload->loss;
     }
@@ -281,26 +288,58 @@ static tide_status alloc_samples(const tide_workload *workload, tide_workload_re
     return TIDE_OK;
 }
 
-tide_status tide_workload_run(tide_workload *workload, tide_workload_result *ret_result,
-                              tide_error *error) {
+static tide_status begin_scope_times(tide_workload *workload, tide_error *error) {
+    bool has_clock = tide_device_get_info(workload->device)->kind == TIDE_DEVICE_CUDA;
+    if (workload->recorder == NULL || !has_clock) {
+        return TIDE_OK;
+    }
+    return tide_scope_times_create(workload->recorder, workload->device, 0, &workload->scope_times,
+                                   error);
+}
+
+static tide_status profiler_range(tide_workload *workload, bool begins, tide_error *error) {
+    if (!workload->config.profiler_range) {
+        return TIDE_OK;
+    }
+    return tide_device_profiler_range(workload->device, begins, error);
+}
+
+static tide_status run_steps(tide_workload *workload, tide_workload_result *result,
+                             tide_error *error) {
     const tide_workload_config *config = &workload->config;
     size_t n_total = config->warmup_steps + config->steps;
-    *ret_result = (tide_workload_result){.mem = workload->mem, .loss = (double)NAN};
-    TIDE_TRY(alloc_samples(workload, ret_result, error));
     TIDE_TRY(run_setup(workload, error));
     for (size_t i = 0; i < n_total; i++) {
         bool warmup = i < config->warmup_steps;
+        if (i == config->warmup_steps) {
+            TIDE_TRY(profiler_range(workload, true, error));
+        }
         TIDE_TRY(run_step(workload, warmup ? "warmup" : "step",
-                          warmup ? i : i - config->warmup_steps, &ret_result->loss, error));
+                          warmup ? i : i - config->warmup_steps, &result->loss, error));
         if (!warmup) {
-            TIDE_TRY(keep_samples(workload, ret_result, error));
+            TIDE_TRY(keep_samples(workload, result, error));
         }
         if (config->progress != NULL && !config->progress(config->progress_ctx, i + 1, n_total)) {
-            break;
+            return i < config->warmup_steps ? TIDE_OK : profiler_range(workload, false, error);
         }
     }
-    workload->is_complete = true;
-    return TIDE_OK;
+    return profiler_range(workload, false, error);
+}
+
+tide_status tide_workload_run(tide_workload *workload, tide_workload_result *ret_result,
+                              tide_error *error) {
+    *ret_result = (tide_workload_result){.mem = workload->mem, .loss = (double)NAN};
+    TIDE_TRY(alloc_samples(workload, ret_result, error));
+    TIDE_TRY(begin_scope_times(workload, error));
+    tide_status status = run_steps(workload, ret_result, error);
+    if (workload->scope_times != NULL) {
+        /* Of a run that failed, too: its snapshot shows how far it came. */
+        tide_status timed =
+            tide_scope_times_finish(workload->scope_times, status == TIDE_OK ? error : NULL);
+        status = status == TIDE_OK ? timed : status;
+    }
+    workload->is_complete = status == TIDE_OK;
+    return status;
 }
 
 /* One step for a pair; its time by the host's clock, which is what a user waits. */

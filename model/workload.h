@@ -34,6 +34,7 @@ typedef struct tide_workload_config {
     size_t warmup_steps;      /* steps before the measured ones; not among the samples */
     size_t steps;             /* measured steps, at least 1 */
     tide_adamw adamw;         /* t 0 */
+    bool profiler_range;      /* a profiler range around the measured steps (device.h) */
     /* After each step or pair; false ends the run there, with TIDE_OK. NULL: none. */
     bool (*progress)(void *ctx, size_t n_done, size_t n_total);
     void *progress_ctx; /* borrowed; progress' first */
@@ -50,7 +51,10 @@ enum {
     TIDE_N_TIMED
 };
 
-/* Samples of the measured steps in ms; -1 where a phase did not run or the device does not compute.
+/* On a device with a clock of its own (cuda) every scope of a recorded run gets its device times,
+ * too (allocator/scope_times.h).
+ *
+ * Samples of the measured steps in ms; -1 where a phase did not run or the device does not compute.
  * device_ms: between two device events that stand around the phase. host_ms: what the host took to
  * submit the phase, and for the step, at whose end it waits for the device, the whole of it. */
 typedef struct tide_workload_result {

@@ -30,12 +30,14 @@ void tide_read_tool(tide_reading *reading) {
 }
 
 void tide_read_clock(tide_reading *reading) {
-    static const char *const KEYS[] = {"unit_ns", "source"};
+    static const char *const KEYS[] = {"unit_ns", "source", "device_uncertainty_ns"};
     int field = -1;
     tide_json_enter_object(&reading->json);
     while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
         if (field == 0) {
             (void)tide_json_get_integer(&reading->json, 1, 1);
+        } else if (field == 2) {
+            reading->snapshot->device_uncertainty_ns = get_number(reading);
         } else {
             reading->snapshot->clock_source = get_text(reading);
         }

@@ -21,6 +21,7 @@ static void init_texts(tide_snapshot *snapshot) {
 
 static void init_numbers(tide_snapshot *snapshot) {
     tide_snapshot_run *run = &snapshot->run;
+    snapshot->device_uncertainty_ns = -1;
     run->started_unix_us = -1;
     run->batch_size = -1;
     run->context_length = -1;

@@ -102,7 +102,9 @@ typedef struct tide_snapshot {
     const char *tool_version; /* of the program that wrote it; "" unknown */
     const char *tool_build;   /* its build type and compiler; "" unknown */
     tide_snapshot_run run;
-    const char *clock_source; /* monotonic, tsc, none */
+    const char *clock_source;      /* monotonic, tsc, none */
+    int64_t device_uncertainty_ns; /* device times of scopes may lie this far from that clock; -1:
+                                      unknown, or there are none */
     const tide_snapshot_device *devices;
     size_t n_devices;
     const tide_stream_row *streams; /* stream numbers of rows refer to these */

@@ -214,6 +214,7 @@ static void write_document(tide_json_writer *json, const tide_snapshot *snapshot
     tide_json_begin_object(json);
     tide_json_key_integer(json, "unit_ns", 1);
     tide_json_key_text(json, "source", snapshot->clock_source);
+    tide_json_key_integer(json, "device_uncertainty_ns", snapshot->device_uncertainty_ns);
     tide_json_end_object(json);
     tide_json_line(json);
     tide_json_key_integer(json, "address_unit_bytes", (int64_t)unit_bytes);

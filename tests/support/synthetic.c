@@ -464,6 +464,7 @@ static void describe(tide_snapshot *snapshot, const maker *m) {
     snapshot->tool_version = "0.1.0";
     snapshot->tool_build = "made up";
     snapshot->clock_source = "monotonic";
+    snapshot->device_uncertainty_ns = 4321;
     snapshot->full_policy = "keep-newest";
     snapshot->devices = DEVICES;
     snapshot->n_devices = 1;

@@ -143,6 +143,7 @@ static void assert_small_parts_equal(const tide_snapshot *a, const tide_snapshot
     assert_string_equal(a->tool_version, b->tool_version);
     assert_string_equal(a->tool_build, b->tool_build);
     assert_string_equal(a->clock_source, b->clock_source);
+    assert_true(a->device_uncertainty_ns == b->device_uncertainty_ns);
     assert_string_equal(a->full_policy, b->full_policy);
     assert_true(a->n_dropped == b->n_dropped);
     assert_int_equal(a->n_devices, b->n_devices);
