@@ -50,6 +50,15 @@ template <typename T> static inline bool tide_is(tide_array array) {
     return array.dtype == (std::is_same<T, float>::value ? TIDE_FP32 : TIDE_BF16);
 }
 
+/* Bit i: array i is bf16. */
+template <size_t N> static inline unsigned tide_types(const tide_array (&arrays)[N]) {
+    unsigned types = 0;
+    for (size_t i = 0; i < N; i++) {
+        types |= (arrays[i].dtype == TIDE_BF16 ? 1U : 0U) << i;
+    }
+    return types;
+}
+
 static inline bool tide_is_aligned(const void *data) {
     return reinterpret_cast<uintptr_t>(data) % 16 == 0;
 }

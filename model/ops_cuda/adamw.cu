@@ -1,0 +1,123 @@
+/* The course's AdamW on each parameter p (n) with gradient g, and moments m and v:
+ *
+ *   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
+ *   p = p - lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps)
+ *   p = p - lr weight_decay p
+ *
+ * in fp32; what is stored as bf16 is rounded once: p moves by the m and v before their rounding.
+ * One launch for up to TIDE_LIST_TENSORS parameters whose arrays are all fp32, all bf16, or
+ * neither. */
+#include <math.h>
+
+#include "model/ops_cuda/gpu.h"
+#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/tensor_list.h"
+#include "model/ops_cuda/vector.h"
+
+/* Elements of one block: some tens of accesses per thread, and blocks enough for small models. */
+enum { CHUNK = 1 << 13 };
+
+enum { P = 0, G, M, V, N_ARRAYS };
+
+typedef tide_tensor_list<N_ARRAYS> tensor_list;
+
+/* The factors of one step; as in ops_cpu/kernels.h. */
+struct factors {
+    float beta1, one_minus_beta1; /* of m */
+    float beta2, one_minus_beta2; /* of v */
+    float step;                   /* lr with both bias corrections */
+    float eps;                    /* beside the uncorrected sqrt(v) */
+    float decay;                  /* lr weight_decay */
+};
+
+/* The arrays of one parameter, all of one of the three kinds of type. */
+template <typename T> struct parameter { tide_view<T> p, g, m, v; /* (n) */ };
+
+template <int N, typename T>
+static __device__ __forceinline__ void update(const parameter<T> &arrays, const factors &f,
+                                              size_t at) {
+    float p[N], g[N], m[N], v[N];
+    tide_load(p, arrays.p, at);
+    tide_load(g, arrays.g, at);
+    tide_load(m, arrays.m, at);
+    tide_load(v, arrays.v, at);
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        m[k] = f.beta1 * m[k] + f.one_minus_beta1 * g[k];
+        v[k] = f.beta2 * v[k] + f.one_minus_beta2 * (g[k] * g[k]);
+        const float moved = p[k] - f.step * m[k] / (sqrtf(v[k]) + f.eps);
+        p[k] = moved - f.decay * moved;
+    }
+    tide_store(arrays.p, at, p);
+    tide_store(arrays.m, at, m);
+    tide_store(arrays.v, at, v);
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(TIDE_BLOCK)
+    adamw_kernel(const tensor_list list, const factors f) {
+    constexpr int N = TIDE_COMMON_PACK<T>;
+    const tide_list_item item = tide_list_find(list, blockIdx.x);
+    const tide_list_share share = tide_list_share_of(list, item, CHUNK, N);
+    const parameter<T> arrays = {
+        tide_list_view<T>(list, P, item.tensor), tide_list_view<T>(list, G, item.tensor),
+        tide_list_view<T>(list, M, item.tensor), tide_list_view<T>(list, V, item.tensor)};
+    for (size_t i = threadIdx.x; i < share.n_packs; i += TIDE_BLOCK) {
+        update<N>(arrays, f, share.begin + i * N);
+    }
+    for (size_t i = share.n_packs * N + threadIdx.x; i < share.n; i += TIDE_BLOCK) {
+        update<1>(arrays, f, share.begin + i);
+    }
+}
+
+enum { ALL_FP32 = 0, ALL_BF16 = (1 << N_ARRAYS) - 1, MIXED };
+
+/* The parameters whose arrays are all fp32, all bf16, or neither. */
+template <typename T>
+static tide_status update_all(const tide_ops *ops, const tide_parameter_arrays *parameters,
+                              size_t n_parameters, unsigned kind, const factors &f,
+                              tide_error *error) {
+    return tide_list_each<N_ARRAYS>(
+        parameters, n_parameters, CHUNK,
+        [kind](const tide_parameter_arrays &given, tide_array(&arrays)[N_ARRAYS]) {
+            arrays[P] = given.parameter;
+            arrays[G] = given.gradient;
+            arrays[M] = given.exp_avg;
+            arrays[V] = given.exp_avg_sq;
+            const unsigned types = tide_types(arrays);
+            const bool is_mixed = types != ALL_FP32 && types != ALL_BF16;
+            return is_mixed ? kind == MIXED : kind == types;
+        },
+        [ops, &f, error](const tensor_list &list) {
+            const int result = TIDE_LAUNCH((adamw_kernel<T>), tide_list_n_blocks(list), TIDE_BLOCK,
+                                           0, tide_cuda_stream(ops), list, f);
+            return tide_cuda_launched(ops, "adamw", result, error);
+        });
+}
+
+/* Computed in double. */
+static factors make_factors(const tide_adamw *adamw) {
+    const double t = static_cast<double>(adamw->t);
+    const double step = adamw->lr * sqrt(1 - pow(adamw->beta2, t)) / (1 - pow(adamw->beta1, t));
+    return {static_cast<float>(adamw->beta1),
+            static_cast<float>(1 - adamw->beta1),
+            static_cast<float>(adamw->beta2),
+            static_cast<float>(1 - adamw->beta2),
+            static_cast<float>(step),
+            static_cast<float>(adamw->eps),
+            static_cast<float>(adamw->lr * adamw->weight_decay)};
+}
+
+extern "C" tide_status tide_cuda_adamw(tide_ops *ops, const tide_adamw *adamw,
+                                       const tide_parameter_arrays *parameters, size_t n_parameters,
+                                       tide_error *error) {
+    const factors f = make_factors(adamw);
+    for (size_t i = 0; i < n_parameters; i++) {
+        const tide_array arrays[] = {parameters[i].parameter, parameters[i].gradient,
+                                     parameters[i].exp_avg, parameters[i].exp_avg_sq};
+        TIDE_TRY(tide_cuda_need_floats("adamw", arrays, 4, error));
+    }
+    TIDE_TRY(update_all<float>(ops, parameters, n_parameters, ALL_FP32, f, error));
+    TIDE_TRY(update_all<__nv_bfloat16>(ops, parameters, n_parameters, ALL_BF16, f, error));
+    return update_all<tide_any>(ops, parameters, n_parameters, MIXED, f, error);
+}
