@@ -53,3 +53,7 @@ const tide_card *tide_card_find(const char *name) {
     }
     return NULL;
 }
+
+size_t tide_card_workspace_bytes(int compute_capability) {
+    return compute_capability == 90 ? WORKSPACE_HOPPER : WORKSPACE_OTHERS;
+}

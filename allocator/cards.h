@@ -31,6 +31,10 @@ const tide_card *tide_cards(size_t *ret_n_cards);
 /* NULL when there is no card of that name. */
 const tide_card *tide_card_find(const char *name);
 
+/* The workspace that cuBLAS is given on a card of that compute capability (90 for 9.0), as PyTorch
+ * does: 32 MiB on 9.0, 8,519,680 bytes on all others. */
+size_t tide_card_workspace_bytes(int compute_capability);
+
 #ifdef __cplusplus
 }
 #endif

@@ -55,6 +55,8 @@ typedef struct tide_device_info {
     int compute_capability; /* 90 for 9.0; -1: has none */
     int driver_version;     /* as the driver reports it; -1: none */
     int runtime_version;    /* as the runtime reports it; -1: none */
+    int sm_clock_khz;       /* highest, of the multiprocessors; -1: unknown */
+    int memory_clock_khz;   /* highest, of the memory; -1: unknown */
     bool computes;          /* false: operators return at once and nothing has a time */
 } tide_device_info;
 
@@ -121,14 +123,14 @@ TIDE_NODISCARD tide_status tide_device_event_elapsed(tide_device *device,
                                                      tide_error *error);
 TIDE_NODISCARD tide_status tide_device_synchronize(tide_device *device, tide_error *error);
 
-#ifdef __cplusplus
-}
 /* Begins or ends what a profiler looks at that was told to wait for it, such as nsys profile
  * --capture-range=cudaProfilerApi; nothing where none listens. TIDE_UNSUPPORTED on a device that no
  * such profiler knows. */
 TIDE_NODISCARD tide_status tide_device_profiler_range(tide_device *device, bool begins,
                                                       tide_error *error);
 
+#ifdef __cplusplus
+}
 #endif
 
 #endif

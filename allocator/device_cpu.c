@@ -157,6 +157,8 @@ tide_status tide_device_cpu_open(const tide_device_options *options, tide_device
                              .compute_capability = -1,
                              .driver_version = -1,
                              .runtime_version = -1,
+                             .sm_clock_khz = -1,
+                             .memory_clock_khz = -1,
                              .computes = true};
     (void)tide_text_file_value("/proc/cpuinfo", "model name", ':', info.name, sizeof(info.name));
     uint64_t total_bytes = options != NULL ? options->capacity_bytes : 0;

@@ -98,6 +98,8 @@ tide_status tide_device_virtual_open(const char *card_name, const tide_device_op
                              .compute_capability = -1,
                              .driver_version = -1,
                              .runtime_version = -1,
+                             .sm_clock_khz = -1,
+                             .memory_clock_khz = -1,
                              .computes = false};
     uint64_t total_bytes = UINT64_MAX;
     if (card_name != NULL) {

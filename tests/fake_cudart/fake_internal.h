@@ -1,0 +1,27 @@
+/* fake_internal.h - what the files of the fake runtime share. */
+#ifndef TIDE_TESTS_FAKE_INTERNAL_H
+#define TIDE_TESTS_FAKE_INTERNAL_H
+
+#include "fake_cudart/fake_cudart.h"
+
+/* What every call does first: takes the lock, counts, and says whether the call fails here. */
+cudaError_t tide_fake_enter(const char *function);
+/* What every call does last: keeps the result as the runtime does, gives the lock back, and returns
+ * it. */
+cudaError_t tide_fake_leave(cudaError_t result);
+
+/* All below: the caller holds the lock. */
+
+tide_fake_cudart *tide_fake_cudart_locked(void);
+/* A mistake of the caller's that the real runtime might let pass: kept for the test. Returns
+ * `error`. */
+cudaError_t tide_fake_mistake(cudaError_t error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Everything recorded so far on a stream, or on all of them, is reached. */
+void tide_fake_reach(cudaStream_t stream, bool all);
+/* Whether it is the default stream or a live one. */
+cudaError_t tide_fake_check_stream(cudaStream_t stream);
+/* Destroys all streams and events. */
+void tide_fake_clear_handles(void);
+
+#endif
