@@ -303,6 +303,10 @@ inline float __int_as_float(int bits) {
 inline unsigned __umulhi(unsigned x, unsigned y) {
     return static_cast<unsigned>(static_cast<std::uint64_t>(x) * y >> 32);
 }
+/* The number of the lowest bit that is set, counted from 1; 0 of none. */
+inline int __ffs(int bits) {
+    return __builtin_ffs(bits);
+}
 
 template <typename T> inline T min(T x, tide_same<T> y) {
     return y < x ? y : x;

@@ -69,8 +69,7 @@ struct race_hooks {
     void (*block)();
     void (*barrier)();
     void (*meet)(unsigned warp_index, unsigned mask); /* __syncwarp alone orders memory */
-    void (*access)(const void *address, size_t n_bytes, access kind, const void *pc,
-                   const char *file, int line);
+    void (*see)(const void *address, size_t n_bytes, access kind, const char *file, int line);
 };
 
 struct machine {

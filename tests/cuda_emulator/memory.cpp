@@ -157,7 +157,7 @@ bool touch(const void *address, size_t n_bytes, access kind, size_t alignment, c
         return false;
     }
     if (the.race != nullptr) {
-        the.race->access(address, n_bytes, kind, nullptr, file, line);
+        the.race->see(address, n_bytes, kind, file, line);
     }
     return true;
 }

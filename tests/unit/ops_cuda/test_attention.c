@@ -1,0 +1,349 @@
+/* test_attention.c - attention*.cu beside their twins.
+ *
+ * Both sides read the same numbers; the backward pass reads what the cpu's forward pass wrote. Both
+ * compute in fp32 and differ by the order of their sums, each of which is off by what
+ * test_ops_attention.c of the cpu device derives: so twice that is allowed, of the largest number.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_emulator.h"
+#include "model/bf16.h"
+#include "twin.h"
+
+#define FP32_ROUNDOFF 5.9604644775390625e-8
+
+typedef struct call_shape {
+    tide_attention kind;
+    tide_dtype dtype;  /* of all but lse and scratch */
+    size_t B, T, H, D; /* as in ops.h */
+} call_shape;
+
+/* Below, on and above one tile of own tokens and of others. */
+static const size_t TOKENS[] = {1, 17, 64, 65, 130};
+/* Below, on and between the sizes that kernels are compiled for; whole accesses, and not. */
+static const size_t CHANNELS[] = {10, 16, 64, 80, 128};
+
+static size_t n_elements(const call_shape *s) {
+    return s->B * s->T * s->H * s->D;
+}
+
+static size_t n_rows(const call_shape *s) {
+    return s->B * s->H * s->T;
+}
+
+/* The error of an fp32 sum of n terms, rounded a few times more, as of a random walk. */
+static double sum_error(size_t n, double roundings) {
+    return FP32_ROUNDOFF * (sqrt((double)n) + roundings);
+}
+
+static double forward_tolerance(const call_shape *s) {
+    return 2 * (sum_error(s->T, 8) + FP32_ROUNDOFF * 4 * sqrt((double)s->D));
+}
+
+static double backward_tolerance(const call_shape *s) {
+    return 4 * (forward_tolerance(s) + 2 * sum_error(s->D, 4));
+}
+
+/* Arrays of a forward case, in order. */
+enum { OUT, LSE, FORWARD_Q, FORWARD_K, FORWARD_V, FORWARD_PROBS };
+
+static tide_status forward(const twin_side *side, const void *shape, tide_error *error) {
+    const call_shape *s = shape;
+    const tide_attention_forward call = {.kind = s->kind,
+                                         .out = side->arrays[OUT],
+                                         .q = side->arrays[FORWARD_Q],
+                                         .k = side->arrays[FORWARD_K],
+                                         .v = side->arrays[FORWARD_V],
+                                         .lse = twin_fp32(side, LSE),
+                                         .probs = side->arrays[FORWARD_PROBS],
+                                         .B = s->B,
+                                         .T = s->T,
+                                         .H = s->H,
+                                         .D = s->D};
+    return TWIN(side, attention_forward)(side->ops, &call, error);
+}
+
+static twin_case *forward_case(const call_shape *s, size_t shift) {
+    const bool naive = s->kind == TIDE_ATTENTION_NAIVE;
+    twin_case *test = twin_begin(naive ? "naive forward" : "flash forward");
+    twin_shift(test, shift);
+    (void)twin_written(test, s->dtype, n_elements(s));
+    if (naive) {
+        (void)twin_scratch(test, TIDE_FP32, 1);
+    } else {
+        (void)twin_written(test, TIDE_FP32, n_rows(s));
+    }
+    for (int i = 0; i < 3; i++) { /* q, k, v */
+        (void)twin_read(test, s->dtype, n_elements(s), 2);
+    }
+    if (naive) {
+        (void)twin_written(test, s->dtype, n_rows(s) * s->T);
+    }
+    return test;
+}
+
+/* Arrays of a backward case, in order. */
+enum { DQ, DK, DV, DOUT, Q, K, V, GIVEN_OUT, GIVEN_LSE, SCRATCH };
+
+/* One key: its probability is 1 whatever q and k are, and dq and dk are 0 but for rounding: dP and
+ * delta are sums of D products of at most 2, each off by sqrt(D) roundings of at most 2 D; q and k
+ * are at most 2. */
+static void assert_no_gradient(const call_shape *s, tide_array gradient) {
+    const double bound = 2 * sum_error(s->D, 4) * 2 * (double)s->D * 2 / sqrt((double)s->D);
+    for (size_t i = 0; i < n_elements(s); i++) {
+        const double x = gradient.dtype == TIDE_FP32
+                             ? (double)((const float *)gradient.data)[i]
+                             : (double)tide_bf16_to_fp32(((const uint16_t *)gradient.data)[i]);
+        if (!(fabs(x) <= bound)) {
+            fail_msg("flash backward, one token, D %zu: %.3g instead of 0", s->D, x);
+        }
+    }
+}
+
+static tide_status backward(const twin_side *side, const void *shape, tide_error *error) {
+    const call_shape *s = shape;
+    const tide_attention_backward call = {.kind = s->kind,
+                                          .dq = side->arrays[DQ],
+                                          .dk = side->arrays[DK],
+                                          .dv = side->arrays[DV],
+                                          .dout = side->arrays[DOUT],
+                                          .out = side->arrays[GIVEN_OUT],
+                                          .q = side->arrays[Q],
+                                          .k = side->arrays[K],
+                                          .v = side->arrays[V],
+                                          .lse = twin_fp32(side, GIVEN_LSE),
+                                          .scratch = twin_fp32(side, SCRATCH),
+                                          .B = s->B,
+                                          .T = s->T,
+                                          .H = s->H,
+                                          .D = s->D};
+    TIDE_TRY(TWIN(side, attention_backward)(side->ops, &call, error));
+    if (s->T == 1) {
+        assert_no_gradient(s, call.dq);
+        assert_no_gradient(s, call.dk);
+    }
+    return TIDE_OK;
+}
+
+/* n numbers in [-2, 2), each one of the type's. */
+static float *numbers(tide_dtype dtype, size_t n, unsigned seed) {
+    float *x = malloc(n * sizeof(*x));
+    assert_non_null(x);
+    uint32_t state = seed;
+    for (size_t i = 0; i < n; i++) {
+        state = state * 1664525U + 1013904223U;
+        x[i] = (float)(state >> 8) * 0x1p-22F - 2;
+        x[i] = dtype == TIDE_BF16 ? tide_bf16_to_fp32(tide_fp32_to_bf16(x[i])) : x[i];
+    }
+    return x;
+}
+
+/* What the cpu's forward pass gives, in fp32, for the same q, k, v. */
+static void forward_on_cpu(const call_shape *s, float *const inputs[3], float *out, float *lse) {
+    tide_device *device = NULL;
+    tide_ops *cpu = NULL;
+    assert_int_equal(tide_device_open("cpu", NULL, &device, NULL), TIDE_OK);
+    assert_int_equal(
+        tide_ops_cpu_open(tide_hostmem_default(), device, TIDE_PRECISION_FP32, &cpu, NULL),
+        TIDE_OK);
+    const tide_attention_forward call = {.kind = TIDE_ATTENTION_FLASH,
+                                         .out = {out, TIDE_FP32},
+                                         .q = {inputs[0], TIDE_FP32},
+                                         .k = {inputs[1], TIDE_FP32},
+                                         .v = {inputs[2], TIDE_FP32},
+                                         .lse = lse,
+                                         .B = s->B,
+                                         .T = s->T,
+                                         .H = s->H,
+                                         .D = s->D};
+    assert_int_equal(tide_cpu_attention_forward(cpu, &call, NULL), TIDE_OK);
+    tide_ops_close(cpu);
+    tide_device_close(device);
+}
+
+static twin_case *backward_case(const call_shape *s, size_t shift) {
+    const size_t n = n_elements(s);
+    float *inputs[3];
+    float *out = malloc(n * sizeof(*out));
+    float *lse = malloc(n_rows(s) * sizeof(*lse));
+    assert_true(out != NULL && lse != NULL);
+    for (unsigned i = 0; i < 3; i++) {
+        inputs[i] = numbers(s->dtype, n, i + 1);
+    }
+    forward_on_cpu(s, inputs, out, lse);
+    twin_case *test = twin_begin("flash backward");
+    twin_shift(test, shift);
+    for (size_t i = DQ; i <= DV; i++) {
+        const bool is_zero = s->T == 1 && i < DV; /* see assert_no_gradient */
+        (void)(is_zero ? twin_scratch : twin_written)(test, s->dtype, n);
+    }
+    (void)twin_read(test, s->dtype, n, 1);
+    for (int i = 0; i < 3; i++) {
+        (void)twin_given(test, s->dtype, inputs[i], n);
+        free(inputs[i]);
+    }
+    (void)twin_given(test, s->dtype, out, n);
+    (void)twin_given(test, TIDE_FP32, lse, n_rows(s));
+    (void)twin_scratch(test, TIDE_FP32, n_rows(s));
+    free(out);
+    free(lse);
+    return test;
+}
+
+static call_shape shape_at(tide_attention kind, tide_dtype dtype, size_t i) {
+    const size_t n_channels = sizeof(CHANNELS) / sizeof(CHANNELS[0]);
+    return (call_shape){
+        kind, dtype, 1 + i % 2, TOKENS[i / n_channels], 2 - i % 2, CHANNELS[i % n_channels]};
+}
+
+static const size_t N_SHAPES =
+    sizeof(TOKENS) / sizeof(TOKENS[0]) * (sizeof(CHANNELS) / sizeof(CHANNELS[0]));
+
+/* Under the race detector, ten times as slow, every third shape. */
+static size_t shape_step(void) {
+    return tide_emulator_detects_races() ? 3 : 1;
+}
+
+static void check_flash(tide_dtype dtype) {
+    for (size_t i = 0; i < N_SHAPES; i += shape_step()) {
+        const call_shape s = shape_at(TIDE_ATTENTION_FLASH, dtype, i);
+        twin_check(forward_case(&s, 0), forward, &s, forward_tolerance(&s));
+        twin_check(backward_case(&s, 0), backward, &s, backward_tolerance(&s));
+    }
+}
+
+static void flash_fp32_matches_its_twin(void **state) {
+    (void)state;
+    check_flash(TIDE_FP32);
+}
+
+static void flash_bf16_matches_its_twin(void **state) {
+    (void)state;
+    check_flash(TIDE_BF16);
+}
+
+/* Arrays that begin at odd elements, where nothing may be accessed but element by element. */
+static void unaligned_arrays_are_read_by_element(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const call_shape s = {TIDE_ATTENTION_FLASH, i == 0 ? TIDE_FP32 : TIDE_BF16, 2, 35, 2, 16};
+        twin_check(forward_case(&s, 1), forward, &s, forward_tolerance(&s));
+        twin_check(backward_case(&s, 1), backward, &s, backward_tolerance(&s));
+    }
+}
+
+static tide_status exchanged_keys(const twin_side *side, const void *shape, tide_error *error) {
+    twin_side other = *side;
+    if (side->is_cuda) {
+        other.arrays[FORWARD_K] = side->arrays[FORWARD_V];
+    }
+    return forward(&other, shape, error);
+}
+
+static tide_status exchanged_gradients(const twin_side *side, const void *shape,
+                                       tide_error *error) {
+    twin_side other = *side;
+    if (side->is_cuda) {
+        other.arrays[DQ] = side->arrays[DK];
+        other.arrays[DK] = side->arrays[DQ];
+    }
+    return backward(&other, shape, error);
+}
+
+static void exchanged_operands_are_seen(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const call_shape s = {TIDE_ATTENTION_FLASH, i == 0 ? TIDE_FP32 : TIDE_BF16, 1, 17, 1, 16};
+        twin_reject(forward_case(&s, 0), exchanged_keys, &s, forward_tolerance(&s));
+        twin_reject(backward_case(&s, 0), exchanged_gradients, &s, backward_tolerance(&s));
+    }
+}
+
+static tide_status forward_without_lse(const twin_side *side, const void *shape,
+                                       tide_error *error) {
+    twin_side other = *side;
+    other.arrays[LSE].data = NULL;
+    return forward(&other, shape, error);
+}
+
+/* Both sides leave it as it was, and write the same out. */
+static void lse_is_optional(void **state) {
+    (void)state;
+    const call_shape s = {TIDE_ATTENTION_FLASH, TIDE_FP32, 1, 33, 1, 10};
+    twin_check(forward_case(&s, 0), forward_without_lse, &s, forward_tolerance(&s));
+}
+
+/* Key s has the score 128 s, or, falling, 128 (T - 1 - s): the maximum moves in every tile, or
+ * stays in the first. */
+static void check_large_scores(tide_dtype dtype, bool falling) {
+    const call_shape s = {TIDE_ATTENTION_FLASH, dtype, 1, 130, 1, 4};
+    float *q = numbers(dtype, n_elements(&s), 1);
+    float *k = numbers(dtype, n_elements(&s), 1);
+    for (size_t i = 0; i < n_elements(&s); i++) {
+        q[i] = 8;
+        k[i] = 8 * (float)(falling ? s.T - 1 - i / s.D : i / s.D);
+    }
+    twin_case *test = twin_begin("flash forward, large scores");
+    (void)twin_written(test, dtype, n_elements(&s));
+    (void)twin_written(test, TIDE_FP32, n_rows(&s));
+    (void)twin_given(test, dtype, q, n_elements(&s));
+    (void)twin_given(test, dtype, k, n_elements(&s));
+    (void)twin_read(test, dtype, n_elements(&s), 1);
+    twin_check(test, forward, &s, forward_tolerance(&s));
+    free(q);
+    free(k);
+}
+
+static void large_scores_do_not_overflow(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        check_large_scores(i / 2 == 0 ? TIDE_FP32 : TIDE_BF16, i % 2 == 1);
+    }
+}
+
+static void assert_refused(tide_status want, const char *text, const tide_attention_forward *call) {
+    tide_ops_cuda cuda = {.max_blocks = 1};
+    tide_error error = {.message = ""};
+    assert_int_equal(tide_cuda_attention_forward(&cuda.ops, call, &error), want);
+    assert_non_null(strstr(error.message, text));
+}
+
+static void what_cannot_be_computed_is_refused(void **state) {
+    (void)state;
+    tide_attention_forward call = {.kind = TIDE_ATTENTION_FLASH, .B = 1, .T = 2, .H = 1, .D = 129};
+    assert_refused(TIDE_UNSUPPORTED, "up to 128 channels, these have 129", &call);
+    call.D = 16;
+    call.T = (size_t)1 << 31;
+    assert_refused(TIDE_LIMIT, "context 2147483648", &call);
+    call.T = (size_t)1 << 30;
+    call.B = 3;
+    assert_refused(TIDE_LIMIT, "3 sequences of 1 heads", &call);
+    call.v.dtype = TIDE_BF16;
+    assert_refused(TIDE_UNSUPPORTED, "attention: array 4 of 4", &call);
+}
+
+/* No tokens: nothing is launched. */
+static void nothing_is_a_result(void **state) {
+    (void)state;
+    tide_ops_cuda cuda = {.max_blocks = 1};
+    const tide_attention_forward empty = {.kind = TIDE_ATTENTION_FLASH, .B = 1, .H = 1, .D = 16};
+    const tide_attention_backward none = {.kind = TIDE_ATTENTION_FLASH, .T = 1, .H = 1, .D = 16};
+    assert_int_equal(tide_cuda_attention_forward(&cuda.ops, &empty, NULL), TIDE_OK);
+    assert_int_equal(tide_cuda_attention_backward(&cuda.ops, &none, NULL), TIDE_OK);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(flash_fp32_matches_its_twin),
+        cmocka_unit_test(flash_bf16_matches_its_twin),
+        cmocka_unit_test(unaligned_arrays_are_read_by_element),
+        cmocka_unit_test(exchanged_operands_are_seen),
+        cmocka_unit_test(lse_is_optional),
+        cmocka_unit_test(large_scores_do_not_overflow),
+        cmocka_unit_test(what_cannot_be_computed_is_refused),
+        cmocka_unit_test(nothing_is_a_result),
+    };
+    return cmocka_run_group_tests_name("ops_cuda.attention", tests, NULL, NULL);
+}
