@@ -33,7 +33,7 @@ struct factors {
 /* The arrays of one parameter, all of one of the three kinds of type. */
 template <typename T> struct parameter { tide_view<T> p, g, m, v; /* (n) */ };
 
-template <int N, typename T>
+template <size_t N, typename T>
 static __device__ __forceinline__ void update(const parameter<T> &arrays, const factors &f,
                                               size_t at) {
     float p[N], g[N], m[N], v[N];
@@ -42,7 +42,7 @@ static __device__ __forceinline__ void update(const parameter<T> &arrays, const 
     tide_load(m, arrays.m, at);
     tide_load(v, arrays.v, at);
 #pragma unroll
-    for (int k = 0; k < N; k++) {
+    for (size_t k = 0; k < N; k++) {
         m[k] = f.beta1 * m[k] + f.one_minus_beta1 * g[k];
         v[k] = f.beta2 * v[k] + f.one_minus_beta2 * (g[k] * g[k]);
         const float moved = p[k] - f.step * m[k] / (sqrtf(v[k]) + f.eps);
@@ -56,7 +56,7 @@ static __device__ __forceinline__ void update(const parameter<T> &arrays, const 
 template <typename T>
 static __global__ void __launch_bounds__(TIDE_BLOCK)
     adamw_kernel(const tensor_list list, const factors f) {
-    constexpr int N = TIDE_COMMON_PACK<T>;
+    constexpr size_t N = TIDE_COMMON_PACK<T>;
     const tide_list_item item = tide_list_find(list, blockIdx.x);
     const tide_list_share share = tide_list_share_of(list, item, CHUNK, N);
     const parameter<T> arrays = {

@@ -3,7 +3,7 @@
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/vector.h"
 
-template <int N, typename Out, typename X>
+template <size_t N, typename Out, typename X>
 static __device__ __forceinline__ void cast(tide_view<Out> out, tide_view<X> x, size_t at) {
     float number[N];
     tide_load(number, x, at);
@@ -14,7 +14,7 @@ static __device__ __forceinline__ void cast(tide_view<Out> out, tide_view<X> x, 
 template <typename Out, typename X>
 static __global__ void __launch_bounds__(TIDE_BLOCK)
     cast_kernel(tide_view<Out> out, tide_view<X> x, size_t n_packs, size_t n) {
-    constexpr int N = TIDE_COMMON_PACK<Out, X>;
+    constexpr size_t N = TIDE_COMMON_PACK<Out, X>;
     for (size_t i = tide_thread(); i < n_packs; i += tide_n_threads()) {
         cast<N>(out, x, i * N);
     }
@@ -25,7 +25,7 @@ static __global__ void __launch_bounds__(TIDE_BLOCK)
 
 template <typename Out, typename X>
 static int launch(const tide_ops *ops, tide_array out, tide_array x, size_t n) {
-    constexpr int N = TIDE_COMMON_PACK<Out, X>;
+    constexpr size_t N = TIDE_COMMON_PACK<Out, X>;
     const size_t n_packs = tide_n_common_packs(n, N, out, x);
     return TIDE_LAUNCH((cast_kernel<Out, X>),
                        tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, TIDE_BLOCK), TIDE_BLOCK, 0,

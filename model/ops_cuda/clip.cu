@@ -12,12 +12,12 @@ static constexpr double EPSILON = 1e-6;
 /* Elements of one block. */
 enum { CHUNK = 1 << 14 };
 
-template <int N, typename T>
+template <size_t N, typename T>
 static __device__ __forceinline__ void scale(tide_view<T> x, float factor, size_t at) {
     float number[N];
     tide_load(number, x, at);
 #pragma unroll
-    for (int k = 0; k < N; k++) {
+    for (size_t k = 0; k < N; k++) {
         number[k] *= factor;
     }
     tide_store(x, at, number);
@@ -26,7 +26,7 @@ static __device__ __forceinline__ void scale(tide_view<T> x, float factor, size_
 template <typename T>
 static __global__ void __launch_bounds__(TIDE_BLOCK)
     clip_kernel(const tide_tensor_list<1> list, const float *norm, double max_norm) {
-    constexpr int N = TIDE_COMMON_PACK<T>;
+    constexpr size_t N = TIDE_COMMON_PACK<T>;
     const double ratio = max_norm / (static_cast<double>(*norm) + EPSILON);
     if (ratio >= 1) {
         return;

@@ -33,17 +33,17 @@ static __device__ __forceinline__ exponentials join(exponentials a, exponentials
                      b.sum * static_cast<double>(expf(b.max - base))};
 }
 
-template <int N>
+template <size_t N>
 static __device__ __forceinline__ void include(exponentials &so_far, const float (&x)[N]) {
     float max = so_far.max;
 #pragma unroll
-    for (int k = 0; k < N; k++) {
+    for (size_t k = 0; k < N; k++) {
         max = fmaxf(max, x[k]);
     }
     const float base = base_of(max);
     float sum = 0;
 #pragma unroll
-    for (int k = 0; k < N; k++) {
+    for (size_t k = 0; k < N; k++) {
         sum += expf(x[k] - base);
     }
     so_far.sum =
@@ -94,7 +94,7 @@ static __device__ __forceinline__ logits_row<T> row_of(tide_view<T> logits, size
 
 template <typename T>
 static __device__ __forceinline__ exponentials read_row(const logits_row<T> &row) {
-    constexpr int N = TIDE_PACK<T>;
+    constexpr size_t N = TIDE_PACK<T>;
     exponentials all = {-INFINITY, 0};
     for (size_t i = threadIdx.x; i < row.n_packs; i += blockDim.x) {
         float x[N];
@@ -118,15 +118,15 @@ struct gradient_factors {
     size_t target;   /* element of the row */
 };
 
-template <int N, typename T>
+template <size_t N, typename T>
 static __device__ __forceinline__ void write_gradient(const logits_row<T> &row, size_t at,
                                                       const gradient_factors &factors) {
     float x[N];
     tide_load(x, row.x, at);
 #pragma unroll
-    for (int k = 0; k < N; k++) {
+    for (size_t k = 0; k < N; k++) {
         x[k] = expf(x[k] - factors.max) * factors.scale;
-        x[k] -= at + static_cast<size_t>(k) == factors.target ? factors.inverse_R : 0.0F;
+        x[k] -= at + k == factors.target ? factors.inverse_R : 0.0F;
     }
     tide_store(row.x, at, x);
 }
@@ -134,7 +134,7 @@ static __device__ __forceinline__ void write_gradient(const logits_row<T> &row, 
 template <typename T>
 static __device__ __forceinline__ void write_row(const logits_row<T> &row,
                                                  const gradient_factors &factors) {
-    constexpr int N = TIDE_PACK<T>;
+    constexpr size_t N = TIDE_PACK<T>;
     for (size_t i = threadIdx.x; i < row.n_packs; i += blockDim.x) {
         write_gradient<N>(row, row.head + i * N, factors);
     }

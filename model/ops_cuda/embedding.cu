@@ -17,7 +17,7 @@ enum { FORWARD_BLOCK = 128, BACKWARD_BLOCK = 256, WARPS = BACKWARD_BLOCK / TIDE_
 /* Channels that a lane of backward keeps in registers; a run is 32 times as many. */
 enum { LANE_CHANNELS = 16 };
 
-template <int N, typename Out, typename Table>
+template <size_t N, typename Out, typename Table>
 static __device__ __forceinline__ void copy(tide_view<Out> out, size_t to, tide_view<Table> table,
                                             size_t from) {
     float number[N];
@@ -30,7 +30,7 @@ template <typename Out, typename Table>
 static __global__ void __launch_bounds__(FORWARD_BLOCK)
     forward(tide_view<Out> out, tide_view<Table> table, const int32_t *tokens, size_t n_packs,
             size_t R, size_t C) {
-    constexpr int N = TIDE_COMMON_PACK<Out, Table>;
+    constexpr size_t N = TIDE_COMMON_PACK<Out, Table>;
     for (size_t r = blockIdx.x; r < R; r += gridDim.x) {
         const size_t word = static_cast<size_t>(tokens[r]);
         for (size_t i = threadIdx.x; i < n_packs; i += blockDim.x) {
@@ -45,7 +45,7 @@ static __global__ void __launch_bounds__(FORWARD_BLOCK)
 template <typename Out, typename Table>
 static int launch_forward(const tide_ops *ops, tide_array out, tide_array table,
                           const int32_t *tokens, size_t R, size_t C) {
-    constexpr int N = TIDE_COMMON_PACK<Out, Table>;
+    constexpr size_t N = TIDE_COMMON_PACK<Out, Table>;
     const size_t n_packs = C % N == 0 ? tide_n_common_packs(C, N, out, table) : 0;
     return TIDE_LAUNCH((forward<Out, Table>), tide_cuda_grid(ops, R, 1),
                        tide_row_threads(n_packs > 0 ? n_packs : C, FORWARD_BLOCK), 0,
@@ -76,27 +76,27 @@ extern "C" tide_status tide_cuda_embedding_forward(tide_ops *ops, tide_array out
 }
 
 /* The packs of N of one lane in a run that begins at channel c0: lane's, lane's + 32, ... */
-template <int N> struct lane_packs {
-    static constexpr int COUNT = LANE_CHANNELS / N;
+template <size_t N> struct lane_packs {
+    static constexpr size_t COUNT = LANE_CHANNELS / N;
     float sum[COUNT][N]; /* of the rows so far */
 };
 
 /* Channel of pack i of this lane. */
-template <int N> static __device__ __forceinline__ size_t channel_of(size_t c0, int i) {
-    return c0 + (static_cast<size_t>(i) * TIDE_WARP + tide_lane()) * N;
+template <size_t N> static __device__ __forceinline__ size_t channel_of(size_t c0, size_t i) {
+    return c0 + (i * TIDE_WARP + tide_lane()) * N;
 }
 
-template <int N, typename Dout>
+template <size_t N, typename Dout>
 static __device__ __forceinline__ void add_row(lane_packs<N> &packs, tide_view<Dout> dout, size_t r,
                                                size_t c0, size_t C) {
 #pragma unroll
-    for (int i = 0; i < lane_packs<N>::COUNT; i++) {
+    for (size_t i = 0; i < lane_packs<N>::COUNT; i++) {
         const size_t c = channel_of<N>(c0, i);
         if (c < C) {
             float row[N];
             tide_load(row, dout, r * C + c);
 #pragma unroll
-            for (int k = 0; k < N; k++) {
+            for (size_t k = 0; k < N; k++) {
                 packs.sum[i][k] += row[k];
             }
         }
@@ -104,7 +104,7 @@ static __device__ __forceinline__ void add_row(lane_packs<N> &packs, tide_view<D
 }
 
 /* dtable[word][c0 .. c0 + 32 LANE_CHANNELS) of this warp; C % N is 0. */
-template <int N, typename Dtable, typename Dout>
+template <size_t N, typename Dtable, typename Dout>
 static __device__ __forceinline__ void sum_run(tide_view<Dtable> dtable, tide_view<Dout> dout,
                                                const int32_t *tokens, size_t word, size_t c0,
                                                size_t R, size_t C) {
@@ -119,7 +119,7 @@ static __device__ __forceinline__ void sum_run(tide_view<Dtable> dtable, tide_vi
         }
     }
 #pragma unroll
-    for (int i = 0; i < lane_packs<N>::COUNT; i++) {
+    for (size_t i = 0; i < lane_packs<N>::COUNT; i++) {
         const size_t c = channel_of<N>(c0, i);
         if (c < C) {
             tide_store(dtable, word * C + c, packs.sum[i]);
@@ -149,7 +149,7 @@ static __global__ void __launch_bounds__(BACKWARD_BLOCK)
 template <typename Dtable, typename Dout>
 static int launch_backward(const tide_ops *ops, tide_array dtable, tide_array dout,
                            const int32_t *tokens, size_t R, size_t C, size_t V) {
-    constexpr int N = TIDE_COMMON_PACK<Dtable, Dout>;
+    constexpr size_t N = TIDE_COMMON_PACK<Dtable, Dout>;
     const bool is_packed = C % N == 0 && tide_n_common_packs(C, N, dtable, dout) > 0;
     const size_t n_runs = (C + LANE_CHANNELS * TIDE_WARP - 1) / (LANE_CHANNELS * TIDE_WARP);
     return TIDE_LAUNCH((backward<Dtable, Dout>), tide_cuda_grid(ops, V * n_runs, WARPS),

@@ -7,10 +7,10 @@
 template <typename Out>
 static __global__ void __launch_bounds__(TIDE_BLOCK)
     fill_kernel(tide_view<Out> out, float value, size_t n_packs, size_t n) {
-    constexpr int N = TIDE_COMMON_PACK<Out>;
+    constexpr size_t N = TIDE_COMMON_PACK<Out>;
     float values[N];
 #pragma unroll
-    for (int k = 0; k < N; k++) {
+    for (size_t k = 0; k < N; k++) {
         values[k] = value;
     }
     for (size_t i = tide_thread(); i < n_packs; i += tide_n_threads()) {

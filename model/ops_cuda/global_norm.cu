@@ -12,13 +12,13 @@
 /* A chunk is 32 to 64 packs for each of its threads; the last sum is over thousands. */
 enum { CHUNK_BLOCK = 512, SUM_BLOCK = 1024 };
 
-template <int N, typename T>
+template <size_t N, typename T>
 static __device__ __forceinline__ double squares(tide_view<T> x, size_t at) {
     float number[N];
     tide_load(number, x, at);
     double sum = 0;
 #pragma unroll
-    for (int k = 0; k < N; k++) {
+    for (size_t k = 0; k < N; k++) {
         sum += static_cast<double>(number[k]) * static_cast<double>(number[k]);
     }
     return sum;
@@ -27,7 +27,7 @@ static __device__ __forceinline__ double squares(tide_view<T> x, size_t at) {
 /* partials[b] = the sum of block b's chunk. */
 static __global__ void __launch_bounds__(CHUNK_BLOCK)
     partials_kernel(const tide_tensor_list<1> list, float *partials) {
-    constexpr int N = TIDE_COMMON_PACK<tide_any>;
+    constexpr size_t N = TIDE_COMMON_PACK<tide_any>;
     const tide_list_item item = tide_list_find(list, blockIdx.x);
     const tide_list_share share = tide_list_share_of(list, item, TIDE_NORM_CHUNK, N);
     const tide_view<tide_any> x = tide_list_view<tide_any>(list, 0, item.tensor);

@@ -3,14 +3,14 @@
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/vector.h"
 
-template <int N, typename Out, typename X>
+template <size_t N, typename Out, typename X>
 static __device__ __forceinline__ void add(tide_view<Out> out, tide_view<X> x, size_t at) {
     float sum[N];
     float term[N];
     tide_load(sum, out, at);
     tide_load(term, x, at);
 #pragma unroll
-    for (int k = 0; k < N; k++) {
+    for (size_t k = 0; k < N; k++) {
         sum[k] += term[k];
     }
     tide_store(out, at, sum);
@@ -20,7 +20,7 @@ static __device__ __forceinline__ void add(tide_view<Out> out, tide_view<X> x, s
 template <typename Out, typename X>
 static __global__ void __launch_bounds__(TIDE_BLOCK)
     add_kernel(tide_view<Out> out, tide_view<X> x, size_t n_packs, size_t n) {
-    constexpr int N = TIDE_COMMON_PACK<Out, X>;
+    constexpr size_t N = TIDE_COMMON_PACK<Out, X>;
     for (size_t i = tide_thread(); i < n_packs; i += tide_n_threads()) {
         add<N>(out, x, i * N);
     }
@@ -31,7 +31,7 @@ static __global__ void __launch_bounds__(TIDE_BLOCK)
 
 template <typename Out, typename X>
 static int launch(const tide_ops *ops, tide_array out, tide_array x, size_t n) {
-    constexpr int N = TIDE_COMMON_PACK<Out, X>;
+    constexpr size_t N = TIDE_COMMON_PACK<Out, X>;
     const size_t n_packs = tide_n_common_packs(n, N, out, x);
     return TIDE_LAUNCH((add_kernel<Out, X>),
                        tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, TIDE_BLOCK), TIDE_BLOCK, 0,

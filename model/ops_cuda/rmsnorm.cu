@@ -25,7 +25,7 @@ struct row_shape {
 };
 
 /* Calls f.at<N>(c) for this thread's packs of a row and f.at<1>(c) for its single elements. */
-template <int N, typename F> static __device__ __forceinline__ void each(row_shape shape, F f) {
+template <size_t N, typename F> static __device__ __forceinline__ void each(row_shape shape, F f) {
     for (size_t i = threadIdx.x; i < shape.n_packs; i += blockDim.x) {
         f.template at<N>(i * N);
     }
@@ -39,11 +39,11 @@ template <typename X> struct sum_of_squares {
     size_t begin;   /* of the row */
     double *sum;    /* this thread's */
 
-    template <int N> __device__ __forceinline__ void at(size_t c) const {
+    template <size_t N> __device__ __forceinline__ void at(size_t c) const {
         float number[N];
         tide_load(number, x, begin + c);
 #pragma unroll
-        for (int k = 0; k < N; k++) {
+        for (size_t k = 0; k < N; k++) {
             *sum += static_cast<double>(number[k]) * static_cast<double>(number[k]);
         }
     }
@@ -56,13 +56,13 @@ template <typename Out, typename X, typename Weight> struct normalise {
     size_t begin;             /* of the row */
     float rstd;               /* of the row */
 
-    template <int N> __device__ __forceinline__ void at(size_t c) const {
+    template <size_t N> __device__ __forceinline__ void at(size_t c) const {
         float number[N];
         float factor[N];
         tide_load(number, x, begin + c);
         tide_load(factor, weight, c);
 #pragma unroll
-        for (int k = 0; k < N; k++) {
+        for (size_t k = 0; k < N; k++) {
             number[k] = factor[k] * (number[k] * rstd);
         }
         tide_store(out, begin + c, number);
@@ -74,7 +74,7 @@ template <typename Out, typename X, typename Weight>
 static __global__ void __launch_bounds__(ROW_BLOCK)
     forward(tide_view<Out> out, float *rstds, tide_view<X> x, tide_view<Weight> weight,
             row_shape shape) {
-    constexpr int N = TIDE_COMMON_PACK<Out, X, Weight>;
+    constexpr size_t N = TIDE_COMMON_PACK<Out, X, Weight>;
     for (size_t r = blockIdx.x; r < shape.R; r += gridDim.x) {
         double sum = 0;
         each<N>(shape, sum_of_squares<X>{x, r * shape.C, &sum});
@@ -90,7 +90,7 @@ static __global__ void __launch_bounds__(ROW_BLOCK)
 
 template <typename... T, typename... Arrays>
 static row_shape shape_of(size_t R, size_t C, Arrays... arrays) {
-    constexpr int N = TIDE_COMMON_PACK<T...>;
+    constexpr size_t N = TIDE_COMMON_PACK<T...>;
     return {C % N == 0 ? tide_n_common_packs(C, N, arrays...) : 0, R, C};
 }
 
@@ -137,7 +137,7 @@ template <typename Dout, typename X, typename Weight> struct sum_of_products {
     float rstd;               /* of the row */
     double *sum;              /* of dn * n, this thread's */
 
-    template <int N> __device__ __forceinline__ void at(size_t c) const {
+    template <size_t N> __device__ __forceinline__ void at(size_t c) const {
         float gradient[N];
         float number[N];
         float factor[N];
@@ -145,7 +145,7 @@ template <typename Dout, typename X, typename Weight> struct sum_of_products {
         tide_load(number, x, begin + c);
         tide_load(factor, weight, c);
 #pragma unroll
-        for (int k = 0; k < N; k++) {
+        for (size_t k = 0; k < N; k++) {
             *sum += static_cast<double>(gradient[k] * factor[k]) *
                     static_cast<double>(number[k] * rstd);
         }
@@ -159,7 +159,7 @@ template <typename Arrays> struct write_dx {
     float mean;      /* over the row, of dn * n */
     bool accumulate; /* dx += instead of dx = */
 
-    template <int N> __device__ __forceinline__ void at(size_t c) const {
+    template <size_t N> __device__ __forceinline__ void at(size_t c) const {
         float gradient[N];
         float number[N];
         float factor[N];
@@ -171,7 +171,7 @@ template <typename Arrays> struct write_dx {
         tide_load(number, arrays.x, begin + c);
         tide_load(factor, arrays.weight, c);
 #pragma unroll
-        for (int k = 0; k < N; k++) {
+        for (size_t k = 0; k < N; k++) {
             dx[k] += rstd * (gradient[k] * factor[k] - number[k] * rstd * mean);
         }
         tide_store(arrays.dx, begin + c, dx);
@@ -182,7 +182,7 @@ template <typename Arrays> struct write_dx {
 template <typename Dx, typename Dout, typename X, typename Weight>
 static __global__ void __launch_bounds__(ROW_BLOCK)
     backward_rows(backward_arrays<Dx, Dout, X, Weight> arrays, bool accumulate, row_shape shape) {
-    constexpr int N = TIDE_COMMON_PACK<Dx, Dout, X, Weight>;
+    constexpr size_t N = TIDE_COMMON_PACK<Dx, Dout, X, Weight>;
     for (size_t r = blockIdx.x; r < shape.R; r += gridDim.x) {
         const size_t begin = r * shape.C;
         const float rstd = arrays.rstd[r];
@@ -195,12 +195,12 @@ static __global__ void __launch_bounds__(ROW_BLOCK)
 }
 
 /* Channels of one block of the kernel below: a pack per lane. */
-template <int N> constexpr int CHANNELS = N *TIDE_WARP;
+template <size_t N> constexpr size_t CHANNELS = N *TIDE_WARP;
 
 /* scratch (n_groups, C): group g's sum of dout * x * rstd, over rows [g n_rows, (g + 1) n_rows). A
  * block takes some channels of a group; warp w takes rows w, w + WARPS, ... of it, and the warps'
  * sums are added in their order. N is 1, or C % N is 0 and all is aligned. */
-template <int N, typename Dout, typename X>
+template <size_t N, typename Dout, typename X>
 static __global__ void __launch_bounds__(GROUP_BLOCK)
     backward_groups(float *scratch, tide_view<Dout> dout, tide_view<X> x, const float *rstd,
                     size_t n_rows, size_t R, size_t C) {
@@ -216,12 +216,12 @@ static __global__ void __launch_bounds__(GROUP_BLOCK)
         tide_load(gradient, dout, r * C + c);
         tide_load(number, x, r * C + c);
 #pragma unroll
-        for (int k = 0; k < N; k++) {
+        for (size_t k = 0; k < N; k++) {
             sum[k] += gradient[k] * (number[k] * rstd[r]);
         }
     }
 #pragma unroll
-    for (int k = 0; k < N; k++) {
+    for (size_t k = 0; k < N; k++) {
         sums[warp][k][tide_lane()] = sum[k];
     }
     __syncthreads();
@@ -265,7 +265,7 @@ static int launch_rows(const tide_ops *ops, const tide_rmsnorm_backward *call) {
                        tide_cuda_stream(ops), arrays, call->accumulate, shape);
 }
 
-template <int N, typename Dout, typename X>
+template <size_t N, typename Dout, typename X>
 static int launch_groups(const tide_ops *ops, const tide_rmsnorm_backward *call) {
     const size_t n_groups = tide_ops_rmsnorm_scratch_elements(call->R, 1);
     const size_t n_across = (call->C + CHANNELS<N> - 1) / CHANNELS<N>;
@@ -277,7 +277,7 @@ static int launch_groups(const tide_ops *ops, const tide_rmsnorm_backward *call)
 
 template <typename Dout, typename X>
 static int launch_groups_of(const tide_ops *ops, const tide_rmsnorm_backward *call) {
-    constexpr int N = TIDE_COMMON_PACK<Dout, X>;
+    constexpr size_t N = TIDE_COMMON_PACK<Dout, X>;
     return call->C % N == 0 && tide_is_aligned(call->dout.data) && tide_is_aligned(call->x.data)
                ? launch_groups<N, Dout, X>(ops, call)
                : launch_groups<1, Dout, X>(ops, call);

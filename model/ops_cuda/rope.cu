@@ -9,7 +9,7 @@
 
 enum { BLOCK = 256, MOST_ACROSS = 32 };
 
-template <int N, typename X>
+template <size_t N, typename X>
 static __device__ __forceinline__ void
 rotate(tide_view<X> x, size_t at, const float (&cosines)[N / 2], const float (&sines)[N / 2]) {
     float pair[N];
@@ -23,7 +23,7 @@ rotate(tide_view<X> x, size_t at, const float (&cosines)[N / 2], const float (&s
         tide_load(pair, x, at);
     }
 #pragma unroll
-    for (int k = 0; k < N; k += 2) {
+    for (size_t k = 0; k < N; k += 2) {
         const float even = pair[k];
         const float odd = pair[k + 1];
         pair[k] = cosines[k / 2] * even - sines[k / 2] * odd;
@@ -39,7 +39,7 @@ rotate(tide_view<X> x, size_t at, const float (&cosines)[N / 2], const float (&s
 }
 
 /* N elements of a head at a time: 2, or a pack, of which D is then a multiple. */
-template <int N, typename X>
+template <size_t N, typename X>
 static __global__ void __launch_bounds__(BLOCK)
     rope_kernel(tide_view<X> x, const float *table, float sign, size_t n_rows, size_t T, size_t H,
                 size_t D) {
@@ -49,9 +49,9 @@ static __global__ void __launch_bounds__(BLOCK)
             float cosines[N / 2];
             float sines[N / 2];
 #pragma unroll
-            for (int k = 0; k < N / 2; k++) {
-                cosines[k] = angles[d / 2 + static_cast<size_t>(k)];
-                sines[k] = sign * angles[T * (D / 2) + d / 2 + static_cast<size_t>(k)];
+            for (size_t k = 0; k < N / 2; k++) {
+                cosines[k] = angles[d / 2 + k];
+                sines[k] = sign * angles[T * (D / 2) + d / 2 + k];
             }
             for (size_t h = threadIdx.y; h < H; h += blockDim.y) {
                 rotate<N>(x, (row * H + h) * D + d, cosines, sines);
@@ -60,7 +60,7 @@ static __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-template <int N, typename X>
+template <size_t N, typename X>
 static int launch(const tide_ops *ops, tide_array x, const float *table, size_t n_rows, size_t T,
                   size_t H, size_t D, float sign) {
     const size_t across = D / N < MOST_ACROSS ? D / N : static_cast<size_t>(MOST_ACROSS);
@@ -74,7 +74,7 @@ static int launch(const tide_ops *ops, tide_array x, const float *table, size_t 
 template <typename X>
 static int launch_of(const tide_ops *ops, tide_array x, const float *table, size_t n_rows, size_t T,
                      size_t H, size_t D, float sign) {
-    constexpr int N = TIDE_PACK<X>;
+    constexpr size_t N = TIDE_PACK<X>;
     return D % N == 0 && tide_is_aligned(x.data)
                ? launch<N, X>(ops, x, table, n_rows, T, H, D, sign)
                : launch<2, X>(ops, x, table, n_rows, T, H, D, sign);

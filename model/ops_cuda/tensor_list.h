@@ -14,7 +14,7 @@
 enum { TIDE_LIST_TENSORS = 64 };
 
 /* Arrays are numbered by whoever makes the list. */
-template <int N_ARRAYS> struct tide_tensor_list {
+template <size_t N_ARRAYS> struct tide_tensor_list {
     void *data[N_ARRAYS][TIDE_LIST_TENSORS]; /* device memory, borrowed */
     uint64_t n_elements[TIDE_LIST_TENSORS];  /* of each array of the parameter, above 0 */
     uint32_t end[TIDE_LIST_TENSORS];         /* one past the last block of the parameter */
@@ -28,7 +28,7 @@ struct tide_list_item {
     uint32_t chunk;  /* of it: elements [chunk n_chunk, (chunk + 1) n_chunk) */
 };
 
-template <int N_ARRAYS>
+template <size_t N_ARRAYS>
 static __device__ __forceinline__ tide_list_item
 tide_list_find(const tide_tensor_list<N_ARRAYS> &list, uint32_t block) {
     uint32_t low = 0; /* the first parameter that ends after the block is in [low, high] */
@@ -45,9 +45,9 @@ tide_list_find(const tide_tensor_list<N_ARRAYS> &list, uint32_t block) {
 }
 
 /* Array `a` of the item's parameter. */
-template <typename T, int N_ARRAYS>
+template <typename T, size_t N_ARRAYS>
 static __device__ __forceinline__ tide_view<T>
-tide_list_view(const tide_tensor_list<N_ARRAYS> &list, int a, uint32_t tensor) {
+tide_list_view(const tide_tensor_list<N_ARRAYS> &list, size_t a, uint32_t tensor) {
     if constexpr (std::is_same<T, tide_any>::value) {
         return {list.data[a][tensor], (list.types[tensor] >> a & 1) != 0};
     } else {
@@ -56,12 +56,12 @@ tide_list_view(const tide_tensor_list<N_ARRAYS> &list, int a, uint32_t tensor) {
 }
 
 /* Whether the item's parameter can be read by packs. */
-template <int N_ARRAYS>
+template <size_t N_ARRAYS>
 static __device__ __forceinline__ bool tide_list_is_aligned(const tide_tensor_list<N_ARRAYS> &list,
                                                             uint32_t tensor) {
     uintptr_t addresses = 0;
 #pragma unroll
-    for (int a = 0; a < N_ARRAYS; a++) {
+    for (size_t a = 0; a < N_ARRAYS; a++) {
         addresses |= reinterpret_cast<uintptr_t>(list.data[a][tensor]);
     }
     return addresses % 16 == 0;
@@ -69,7 +69,7 @@ static __device__ __forceinline__ bool tide_list_is_aligned(const tide_tensor_li
 
 /* On the host: adds a parameter of n_elements > 0 with blocks for chunks of n_chunk. False when
  * there is no room, in the table or in a grid. */
-template <int N_ARRAYS>
+template <size_t N_ARRAYS>
 static inline bool tide_list_add(tide_tensor_list<N_ARRAYS> &list,
                                  const tide_array (&arrays)[N_ARRAYS], size_t n_elements,
                                  size_t n_chunk) {
@@ -79,7 +79,7 @@ static inline bool tide_list_add(tide_tensor_list<N_ARRAYS> &list,
     if (i == TIDE_LIST_TENSORS || end > INT32_MAX) {
         return false;
     }
-    for (int a = 0; a < N_ARRAYS; a++) {
+    for (size_t a = 0; a < N_ARRAYS; a++) {
         list.data[a][i] = arrays[a].data;
     }
     list.n_elements[i] = n_elements;
@@ -90,7 +90,7 @@ static inline bool tide_list_add(tide_tensor_list<N_ARRAYS> &list,
 }
 
 /* Blocks of the launch. */
-template <int N_ARRAYS>
+template <size_t N_ARRAYS>
 static inline uint32_t tide_list_n_blocks(const tide_tensor_list<N_ARRAYS> &list) {
     return list.n_tensors == 0 ? 0 : list.end[list.n_tensors - 1];
 }
@@ -98,7 +98,7 @@ static inline uint32_t tide_list_n_blocks(const tide_tensor_list<N_ARRAYS> &list
 /* On the host: calls launch(list) -> tide_status for the parameters that are not empty and for
  * which select(parameter, arrays) -> bool, which fills the arrays, says true: in their order, in as
  * few lists as hold them. */
-template <int N_ARRAYS, typename Select, typename Launch>
+template <size_t N_ARRAYS, typename Select, typename Launch>
 static inline tide_status tide_list_each(const tide_parameter_arrays *parameters,
                                          size_t n_parameters, size_t n_chunk, Select select,
                                          Launch launch) {
@@ -122,7 +122,7 @@ struct tide_list_share {
     size_t begin, n, n_packs;
 };
 
-template <int N_ARRAYS>
+template <size_t N_ARRAYS>
 static __device__ __forceinline__ tide_list_share tide_list_share_of(
     const tide_tensor_list<N_ARRAYS> &list, tide_list_item item, size_t n_chunk, size_t N) {
     const size_t begin = item.chunk * n_chunk;

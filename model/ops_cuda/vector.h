@@ -35,7 +35,7 @@ template <> struct tide_view<tide_any> {
 /* Elements that a kernel on arrays of these types takes at a time: accesses are of 16 bytes, and
  * where all arrays are fp32 one per array is enough. */
 template <typename... T>
-constexpr int TIDE_COMMON_PACK = (std::is_same<T, float>::value && ...) ? 4 : 8;
+constexpr size_t TIDE_COMMON_PACK = (std::is_same<T, float>::value && ...) ? 4 : 8;
 
 template <typename T> static inline tide_view<T> tide_view_of(tide_array array) {
     if constexpr (std::is_same<T, tide_any>::value) {
@@ -65,8 +65,8 @@ static inline bool tide_is_aligned(const void *data) {
 
 /* Packs of N in n elements of arrays; 0 where an array is not aligned. */
 template <typename... Arrays>
-static inline size_t tide_n_common_packs(size_t n, int N, Arrays... arrays) {
-    return (tide_is_aligned(arrays.data) && ...) ? n / static_cast<size_t>(N) : 0;
+static inline size_t tide_n_common_packs(size_t n, size_t N, Arrays... arrays) {
+    return (tide_is_aligned(arrays.data) && ...) ? n / N : 0;
 }
 
 /* TIDE_UNSUPPORTED, naming the operator and the array, unless every array is fp32 or bf16. */
@@ -83,43 +83,43 @@ static inline tide_status tide_cuda_need_floats(const char *operator_name, const
     return TIDE_OK;
 }
 
-template <int N, typename T>
+template <size_t N, typename T>
 static __device__ __forceinline__ void tide_load(float (&out)[N], tide_view<T> x, size_t at) {
     static_assert(N == 1 || N % TIDE_PACK<T> == 0, "whole accesses");
     if constexpr (N == 1) {
         out[0] = tide_read(x.data + at);
     } else {
 #pragma unroll
-        for (int i = 0; i < N; i += TIDE_PACK<T>) {
+        for (size_t i = 0; i < N; i += TIDE_PACK<T>) {
             float pack[TIDE_PACK<T>];
-            tide_read_pack(x.data + at + static_cast<size_t>(i), pack);
+            tide_read_pack(x.data + at + i, pack);
 #pragma unroll
-            for (int k = 0; k < TIDE_PACK<T>; k++) {
+            for (size_t k = 0; k < TIDE_PACK<T>; k++) {
                 out[i + k] = pack[k];
             }
         }
     }
 }
 
-template <int N, typename T>
+template <size_t N, typename T>
 static __device__ __forceinline__ void tide_store(tide_view<T> x, size_t at, const float (&in)[N]) {
     static_assert(N == 1 || N % TIDE_PACK<T> == 0, "whole accesses");
     if constexpr (N == 1) {
         tide_write(x.data + at, in[0]);
     } else {
 #pragma unroll
-        for (int i = 0; i < N; i += TIDE_PACK<T>) {
+        for (size_t i = 0; i < N; i += TIDE_PACK<T>) {
             float pack[TIDE_PACK<T>];
 #pragma unroll
-            for (int k = 0; k < TIDE_PACK<T>; k++) {
+            for (size_t k = 0; k < TIDE_PACK<T>; k++) {
                 pack[k] = in[i + k];
             }
-            tide_write_pack(x.data + at + static_cast<size_t>(i), pack);
+            tide_write_pack(x.data + at + i, pack);
         }
     }
 }
 
-template <int N>
+template <size_t N>
 static __device__ __forceinline__ void tide_load(float (&out)[N], tide_view<tide_any> x,
                                                  size_t at) {
     if (x.is_bf16) {
@@ -129,7 +129,7 @@ static __device__ __forceinline__ void tide_load(float (&out)[N], tide_view<tide
     }
 }
 
-template <int N>
+template <size_t N>
 static __device__ __forceinline__ void tide_store(tide_view<tide_any> x, size_t at,
                                                   const float (&in)[N]) {
     if (x.is_bf16) {
