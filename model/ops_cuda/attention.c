@@ -1,0 +1,77 @@
+/* Causal attention: checks, and which kernels compute a call. */
+#include <limits.h>
+
+#include "model/ops_cuda/attention_internal.h"
+
+static tide_status check(size_t B, size_t T, size_t H, size_t D, tide_error *error) {
+    const size_t C = H * D;
+    if (T > INT_MAX || C > INT_MAX) {
+        return tide_fail(error, TIDE_LIMIT,
+                         "attention: context %zu or %zu channels exceed 2^31 - 1", T, C);
+    }
+    if (T != 0 && B * H > INT_MAX / T) { /* every tile has a block, and a row at least */
+        return tide_fail(
+            error, TIDE_LIMIT,
+            "attention: %zu sequences of %zu heads and %zu tokens are more than 2^31 - "
+            "1 rows: lower the batch size or the context length",
+            B, H, T);
+    }
+    return TIDE_OK;
+}
+
+static tide_status check_flash(size_t D, tide_error *error) {
+    if (D > TIDE_CUDA_FLASH_CHANNELS) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "attention: flash attention on device cuda takes heads of up to %d "
+                         "channels, these have %zu: use --attention naive, or more heads",
+                         TIDE_CUDA_FLASH_CHANNELS, D);
+    }
+    return TIDE_OK;
+}
+
+static tide_status refuse_naive(tide_error *error) {
+    return tide_fail(error, TIDE_UNSUPPORTED,
+                     "attention: device cuda has no naive attention: use --attention flash");
+}
+
+tide_status tide_cuda_attention_forward(tide_ops *ops, const tide_attention_forward *call,
+                                        tide_error *error) {
+    const tide_array arrays[] = {call->out, call->q, call->k, call->v, call->probs};
+    const bool naive = call->kind == TIDE_ATTENTION_NAIVE;
+    TIDE_TRY(tide_cuda_need_one_type("attention", arrays, naive ? 5 : 4, error));
+    TIDE_TRY(check(call->B, call->T, call->H, call->D, error));
+    if (call->B * call->T * call->H * call->D == 0) {
+        return TIDE_OK;
+    }
+    if (naive) {
+        return refuse_naive(error);
+    }
+    TIDE_TRY(check_flash(call->D, error));
+    return tide_cuda_flash_forward(ops, call, error);
+}
+
+tide_status tide_cuda_attention_backward(tide_ops *ops, const tide_attention_backward *call,
+                                         tide_error *error) {
+    const bool naive = call->kind == TIDE_ATTENTION_NAIVE;
+    const tide_array arrays[] = {call->dq,
+                                 call->dk,
+                                 call->dv,
+                                 call->dout,
+                                 call->q,
+                                 call->k,
+                                 call->v,
+                                 naive ? call->probs : call->out,
+                                 naive ? call->dprobs : call->out};
+    TIDE_TRY(
+        tide_cuda_need_one_type("attention", arrays, sizeof(arrays) / sizeof(arrays[0]), error));
+    TIDE_TRY(check(call->B, call->T, call->H, call->D, error));
+    if (call->B * call->T * call->H * call->D == 0) {
+        return TIDE_OK;
+    }
+    if (naive) {
+        return refuse_naive(error);
+    }
+    TIDE_TRY(check_flash(call->D, error));
+    TIDE_TRY(tide_cuda_attention_delta(ops, call, error));
+    return tide_cuda_flash_backward(ops, call, error);
+}

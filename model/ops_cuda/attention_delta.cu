@@ -1,0 +1,42 @@
+/* delta (B, H, T) = sum over d of dout * out, both (B, T, H, D). A warp per row of D channels; rows
+ * are read in the order in which they lie in memory. */
+#include "model/ops_cuda/attention_internal.h"
+#include "model/ops_cuda/gpu.h"
+#include "model/ops_cuda/reduce.h"
+#include "model/ops_cuda/storage.h"
+
+enum { BLOCK = 128, ROWS_OF_BLOCK = BLOCK / TIDE_WARP };
+
+template <typename T>
+static __global__ void __launch_bounds__(BLOCK)
+    make_delta(float *delta, const T *dout, const T *out, tide_attention_backward call) {
+    const size_t n_rows = call.B * call.T * call.H;
+    const size_t step = static_cast<size_t>(gridDim.x) * ROWS_OF_BLOCK;
+    const size_t first = static_cast<size_t>(blockIdx.x) * ROWS_OF_BLOCK + threadIdx.x / TIDE_WARP;
+    for (size_t row = first; row < n_rows; row += step) { /* dout, out[b][t][h] */
+        float sum = 0;
+        for (size_t d = tide_lane(); d < call.D; d += TIDE_WARP) {
+            sum += tide_read(dout + row * call.D + d) * tide_read(out + row * call.D + d);
+        }
+        sum = tide_warp_sum(sum);
+        if (tide_lane() == 0) { /* [b][h][t] */
+            const size_t b = row / (call.T * call.H);
+            const size_t t = row / call.H % call.T;
+            delta[(b * call.H + row % call.H) * call.T + t] = sum;
+        }
+    }
+}
+
+template <typename T> static int launch(const tide_ops *ops, const tide_attention_backward *call) {
+    const unsigned n_blocks = tide_cuda_grid(ops, call->B * call->T * call->H, ROWS_OF_BLOCK);
+    return TIDE_LAUNCH((make_delta<T>), n_blocks, BLOCK, 0, tide_cuda_stream(ops), call->scratch,
+                       static_cast<const T *>(call->dout.data),
+                       static_cast<const T *>(call->out.data), *call);
+}
+
+extern "C" tide_status tide_cuda_attention_delta(tide_ops *ops, const tide_attention_backward *call,
+                                                 tide_error *error) {
+    const int result =
+        call->q.dtype == TIDE_FP32 ? launch<float>(ops, call) : launch<__nv_bfloat16>(ops, call);
+    return tide_cuda_launched(ops, "attention_delta", result, error);
+}

@@ -1,0 +1,52 @@
+/* attention_internal.h - the parts of attention on the cuda device: attention.c checks a call and
+ * hands it to one of these. C and C++.
+ */
+#ifndef TIDE_MODEL_OPS_CUDA_ATTENTION_INTERNAL_H
+#define TIDE_MODEL_OPS_CUDA_ATTENTION_INTERNAL_H
+
+#include "model/ops_cuda/ops_cuda_internal.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Most channels of a head for flash attention: what a block holds in registers and shared memory.
+ */
+enum { TIDE_CUDA_FLASH_CHANNELS = 128 };
+
+/* attention_flash.cu: fp32 arithmetic on tiles in shared memory, for arrays of one type. */
+TIDE_NODISCARD tide_status tide_cuda_flash_forward(tide_ops *ops,
+                                                   const tide_attention_forward *call,
+                                                   tide_error *error);
+TIDE_NODISCARD tide_status tide_cuda_flash_backward(tide_ops *ops,
+                                                    const tide_attention_backward *call,
+                                                    tide_error *error);
+
+/* attention_delta.cu: call->scratch[b][h][t] = sum_d dout * out, the first step of the backward
+ * pass of flash attention. */
+TIDE_NODISCARD tide_status tide_cuda_attention_delta(tide_ops *ops,
+                                                     const tide_attention_backward *call,
+                                                     tide_error *error);
+
+/* attention_naive.c: products by cuBLAS, and the two below. */
+TIDE_NODISCARD tide_status tide_cuda_naive_forward(tide_ops *ops,
+                                                   const tide_attention_forward *call,
+                                                   tide_error *error);
+TIDE_NODISCARD tide_status tide_cuda_naive_backward(tide_ops *ops,
+                                                    const tide_attention_backward *call,
+                                                    tide_error *error);
+
+/* attention_softmax.cu: call->probs (B, H, T, T) from scaled scores to probabilities, and
+ * call->dprobs to the gradients of unscaled scores, both in place. */
+TIDE_NODISCARD tide_status tide_cuda_attention_softmax(tide_ops *ops,
+                                                       const tide_attention_forward *call,
+                                                       tide_error *error);
+TIDE_NODISCARD tide_status tide_cuda_attention_softmax_backward(tide_ops *ops,
+                                                                const tide_attention_backward *call,
+                                                                tide_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
