@@ -182,6 +182,25 @@ test('blocks of the start are alive from the beginning and can be freed', () => 
   assert.deepEqual(buildReserved(snapshot, 0).bytes, [4096]);
 });
 
+test('a block that waits for another stream is not alive, at the start and after its release', () => {
+  const r = new Recording();
+  const used = r.alloc('used', 'input', 4000), other = r.alloc('other', 'activation', 1000);
+  r.event('free_requested', used);
+  r.alloc('more', 'activation', 512);
+  r.event('free_completed', used);
+  r.event('free_completed', { address: 1, requested: 3000, block: 3072 });
+  r.free(other);
+  const document = r.document();
+  document.start.segments = [{ device: 0, address: 1, total_bytes: 4096, stream: 0, blocks: [
+    { offset_bytes: 0, block_bytes: 3072, requested_bytes: 3000, state: 2, stack: -1, scope: -1, category: 1, name: 0 },
+    { offset_bytes: 3072, block_bytes: 1024, requested_bytes: 1024, state: 1, stack: -1, scope: -1, category: 1, name: 0 }] }];
+  const snapshot = readSnapshot(document), blocks = buildBlocks(snapshot), index = buildIndex(blocks);
+  assert.deepEqual([...index.totals], [1024, 5120, 6144, 2048, 2560, 2560, 2560, 1536]);
+  assert.equal(blocks.nUnmatched, 0);
+  assert.equal(index.peakState, 2);
+  assert.deepEqual([...blocks.diedState], [8, 3, 7, 8]);
+});
+
 test('a free without its allocation is counted, not followed', () => {
   const r = new Recording();
   r.event('free', { address: 77, requested: 512, block: 512 });
