@@ -123,6 +123,18 @@ static tide_status release_attention(tide_transformer *t, size_t l, tide_error *
     return TIDE_OK;
 }
 
+/* In scopes as in forward. */
+static tide_status run_attention(tide_transformer *t, const tide_attention_backward *call,
+                                 tide_error *error) {
+    if (call->kind != TIDE_ATTENTION_FLASH) {
+        return t->ops->table->attention_backward(t->ops, call, error);
+    }
+    tide_scope scope = tide_operator_begin(t, "flash");
+    TIDE_TRY(t->ops->table->attention_backward(t->ops, call, error));
+    tide_scope_end(t->recorder, scope);
+    return TIDE_OK;
+}
+
 /* Gradients of rotated q and k, and of v. */
 static tide_status attend_backward(tide_transformer *t, size_t l, tide_error *error) {
     const tide_model_config *model = &t->config.model;
@@ -146,7 +158,7 @@ static tide_status attend_backward(tide_transformer *t, size_t l, tide_error *er
         .H = model->n_heads,
         .D = model->d_model / model->n_heads,
     };
-    TIDE_TRY(t->ops->table->attention_backward(t->ops, &call, error));
+    TIDE_TRY(run_attention(t, &call, error));
     return release_attention(t, l, error);
 }
 

@@ -20,6 +20,19 @@ tide_status tide_block_rotate(tide_transformer *t, size_t l, tide_slot slot, boo
                                model->d_model / model->n_heads, inverse, error);
 }
 
+/* Flash attention is one scope; naive attention opens one for each of its parts, where a device
+ * computes them one after the other. */
+static tide_status run_attention(tide_transformer *t, const tide_attention_forward *call,
+                                 tide_error *error) {
+    if (call->kind != TIDE_ATTENTION_FLASH) {
+        return t->ops->table->attention_forward(t->ops, call, error);
+    }
+    tide_scope scope = tide_operator_begin(t, "flash");
+    TIDE_TRY(t->ops->table->attention_forward(t->ops, call, error));
+    tide_scope_end(t->recorder, scope);
+    return TIDE_OK;
+}
+
 /* softmax(q k^T / sqrt(D)) v, causal, from rotated q and k. */
 static tide_status attend(tide_transformer *t, size_t l, bool keeps, tide_error *error) {
     const tide_model_config *model = &t->config.model;
@@ -44,7 +57,7 @@ static tide_status attend(tide_transformer *t, size_t l, bool keeps, tide_error 
         .H = model->n_heads,
         .D = model->d_model / model->n_heads,
     };
-    return t->ops->table->attention_forward(t->ops, &call, error);
+    return run_attention(t, &call, error);
 }
 
 /* mid = x + attention(ln1). Without `keeps` all but mid is released, and x too when nothing at all

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "allocator/device.h"
+#include "allocator/recorder.h"
 #include "common/hostmem.h"
 #include "common/status.h"
 #include "model/config.h"
@@ -190,6 +191,7 @@ struct tide_ops {
     const tide_hostmem *mem;     /* borrowed; what this struct came from */
     tide_device *device;         /* borrowed; outlives the operators */
     tide_stream stream;          /* what the operators are ordered on */
+    tide_recorder *recorder; /* borrowed; where operators open scopes for their parts; NULL: none */
 };
 
 /* The operators of `device`'s kind. `mem` is borrowed and outlives them. The caller closes them

@@ -32,6 +32,7 @@ static tide_status build(tide_transformer *t, tide_error *error) {
     const tide_hostmem *mem = tide_cache_get_config(t->cache)->mem;
     const tide_transformer_config *config = &t->config;
     TIDE_TRY(tide_ops_open(mem, tide_cache_device(t->cache), config->precision, &t->ops, error));
+    t->ops->recorder = t->recorder;
     TIDE_TRY(tide_parameters_create(mem, &config->model, &t->parameters, error));
     t->n_parameters = tide_model_n_tensors(&config->model);
     TIDE_TRY(

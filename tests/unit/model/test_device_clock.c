@@ -1,0 +1,167 @@
+/* test_device_clock.c - device times of a run's scopes and the profiler's range: on a device with a
+ * clock of its own every scope has them, within its parent's; on the others none has.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "allocator/device_internal.h"
+#include "recorded_run.h"
+
+/* What the run asked of the profiler: 'B' and 'E', a digit for the measured steps done by then. */
+static char profiled[16];
+static size_t n_steps_done;
+
+static tide_status watched_range(tide_device *device, bool begins, tide_error *error) {
+    (void)device;
+    (void)error;
+    size_t n = strlen(profiled);
+    (void)snprintf(profiled + n, sizeof(profiled) - n, "%c%zu", begins ? 'B' : 'E', n_steps_done);
+    return TIDE_OK;
+}
+
+static bool count_steps(void *ctx, size_t n_done, size_t n_total) {
+    const size_t *stop_after = ctx;
+    (void)n_total;
+    n_steps_done = n_done;
+    return n_done < *stop_after;
+}
+
+static tide_workload_config make_config(size_t *stop_after) {
+    tide_workload_config config;
+    tide_workload_config_init(&config);
+    config.model = tiny_model();
+    config.warmup_steps = 1;
+    config.steps = 3;
+    config.progress = count_steps;
+    config.progress_ctx = stop_after;
+    profiled[0] = '\0';
+    n_steps_done = 0;
+    return config;
+}
+
+/* A run on the cpu, whose device says that it is another kind once the operators are open. */
+static void run_as(recorded_run *run, tide_device_kind kind, const tide_workload_config *config,
+                   size_t limit_bytes, tide_status expected) {
+    tide_workload *workload = NULL;
+    tide_cache_config cache_config;
+    tide_error error = {""};
+    tide_cache_config_init(&cache_config);
+    cache_config.memory_limit_bytes = limit_bytes;
+    assert_int_equal(tide_device_open("cpu", NULL, &run->device, NULL), TIDE_OK);
+    assert_int_equal(tide_recorder_create(NULL, &run->recorder, NULL), TIDE_OK);
+    assert_int_equal(
+        tide_cache_create(run->device, run->recorder, &cache_config, &run->cache, NULL), TIDE_OK);
+    const tide_device_table *right = run->device->table;
+    tide_device_table table = *right;
+    table.profiler_range = watched_range;
+    assert_int_equal(tide_workload_create(config, run->cache, run->recorder, &workload, NULL),
+                     TIDE_OK);
+    run->device->table = &table;
+    run->device->info.kind = kind;
+    assert_int_equal(tide_workload_run(workload, &run->result, &error), expected);
+    run->device->info.kind = TIDE_DEVICE_CPU;
+    run->device->table = right;
+    assert_int_equal(tide_cache_copy_state(run->cache, tide_hostmem_default(), &run->state, NULL),
+                     TIDE_OK);
+    tide_workload_destroy(workload);
+}
+
+static void every_scope_has_device_times(void **state) {
+    (void)state;
+    recorded_run run;
+    size_t stop_after = SIZE_MAX;
+    tide_workload_config config = make_config(&stop_after);
+    run_as(&run, TIDE_DEVICE_CUDA, &config, TIDE_UNLIMITED, TIDE_OK);
+    const tide_recording *recording = &run.state.recording;
+    int64_t slack_ns = recording->device_uncertainty_ns;
+    assert_true(recording->n_scopes > 100);
+    assert_in_range(slack_ns, 1, 1000000);
+    for (size_t i = 0; i < recording->n_scopes; i++) {
+        const tide_scope_row *row = &recording->scopes[i];
+        /* This device works at once: its times are the host's, but for reading them. */
+        assert_true(row->device_begin_ns >= row->begin_ns - slack_ns);
+        assert_true(row->device_duration_ns >= 0);
+        if (row->parent != TIDE_NONE) {
+            const tide_scope_row *parent = &recording->scopes[row->parent];
+            assert_true(row->device_begin_ns >= parent->device_begin_ns);
+            /* The runtime returns times in single precision. */
+            assert_true(row->device_begin_ns + row->device_duration_ns <=
+                        parent->device_begin_ns + parent->device_duration_ns + 1000);
+        }
+    }
+    assert_string_equal(profiled, ""); /* nobody asked */
+    recorded_run_end(&run);
+}
+
+static void the_hosts_clock_is_the_only_one_elsewhere(void **state) {
+    (void)state;
+    static const char *const DEVICES[] = {"cpu", "virtual"};
+    for (size_t d = 0; d < 2; d++) {
+        recorded_run run;
+        size_t stop_after = SIZE_MAX;
+        tide_workload_config config = make_config(&stop_after);
+        recorded_run_start(&run, DEVICES[d], &config, TIDE_UNLIMITED, TIDE_OK);
+        const tide_recording *recording = &run.state.recording;
+        assert_true(recording->device_uncertainty_ns == -1);
+        for (size_t i = 0; i < recording->n_scopes; i++) {
+            assert_true(recording->scopes[i].device_begin_ns == -1);
+            assert_true(recording->scopes[i].device_duration_ns == -1);
+        }
+        recorded_run_end(&run);
+    }
+}
+
+/* The scopes that ended before the memory did have their times; those still open have none. */
+static void a_run_out_of_memory_keeps_its_times(void **state) {
+    (void)state;
+    recorded_run run;
+    size_t stop_after = SIZE_MAX;
+    tide_workload_config config = make_config(&stop_after);
+    config.model.d_model = 240;
+    config.model.d_ff = 2000;
+    config.model.n_layers = 6;
+    run_as(&run, TIDE_DEVICE_CUDA, &config, (size_t)64 << 20, TIDE_DEVICE_OOM);
+    const tide_recording *recording = &run.state.recording;
+    size_t n_timed = 0;
+    for (size_t i = 0; i < recording->n_scopes; i++) {
+        const tide_scope_row *row = &recording->scopes[i];
+        assert_int_equal(row->device_duration_ns >= 0, row->duration_ns >= 0);
+        n_timed += row->device_duration_ns >= 0;
+    }
+    assert_true(n_timed > 30);
+    assert_true(recording->device_uncertainty_ns > 0);
+    recorded_run_end(&run);
+}
+
+static void the_profiler_sees_the_measured_steps(void **state) {
+    (void)state;
+    static const struct {
+        size_t stop_after;
+        const char *expected;
+    } CASES[] = {{SIZE_MAX, "B1E4"}, {2, "B1E2"}, {1, ""}};
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        recorded_run run;
+        size_t stop_after = CASES[i].stop_after;
+        tide_workload_config config = make_config(&stop_after);
+        config.profiler_range = true;
+        run_as(&run, TIDE_DEVICE_CUDA, &config, TIDE_UNLIMITED, TIDE_OK);
+        assert_string_equal(profiled, CASES[i].expected);
+        recorded_run_end(&run);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_scope_has_device_times),
+        cmocka_unit_test(the_hosts_clock_is_the_only_one_elsewhere),
+        cmocka_unit_test(a_run_out_of_memory_keeps_its_times),
+        cmocka_unit_test(the_profiler_sees_the_measured_steps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
