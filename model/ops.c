@@ -1,5 +1,9 @@
 #include "model/ops.h"
 
+#ifndef TIDEMARK_HAVE_CUDA
+#define TIDEMARK_HAVE_CUDA 0
+#endif
+
 tide_status tide_ops_open(const tide_hostmem *mem, tide_device *device, tide_precision precision,
                           tide_ops **ret_ops, tide_error *error) {
     switch (tide_device_get_info(device)->kind) {
@@ -8,7 +12,11 @@ tide_status tide_ops_open(const tide_hostmem *mem, tide_device *device, tide_pre
     case TIDE_DEVICE_CPU:
         return tide_ops_cpu_open(mem, device, precision, ret_ops, error);
     case TIDE_DEVICE_CUDA:
+#if TIDEMARK_HAVE_CUDA
+        return tide_ops_cuda_open(mem, device, precision, ret_ops, error);
+#else
         break;
+#endif
     }
     return tide_fail(error, TIDE_UNSUPPORTED,
                      "this build has no operators for device %s: use cpu or virtual",

@@ -1,5 +1,5 @@
 /* ops.h - the operators of the transformer, as a table with one implementation per device
- * (ops_cpu/, virtual; cuda later). All take device arrays, dimensions by the letters of config.h,
+ * (ops_cpu/, ops_cuda/, virtual). All take device arrays, dimensions by the letters of config.h,
  * and nothing else; none allocates device memory: an operator that needs scratch says how much
  * through a tide_ops_*_scratch_* function here, of shape and precision alone, and the model
  * allocates it on every device.
@@ -130,6 +130,9 @@ typedef struct tide_ops_table {
     void (*close)(tide_ops *ops);
     /* A line about what computes: "AVX-512 kernels, 2 threads". Valid until close. */
     const char *(*describe)(const tide_ops *ops);
+    /* The library for matrix products works in this memory, aligned to 256 bytes, which outlives the
+     * operators' last call. NULL: it needs none. */
+    tide_status (*use_workspace)(tide_ops *ops, void *workspace, size_t n_bytes, tide_error *error);
 
     /* out (R, C) = table (V, C) at tokens (R). */
     tide_status (*embedding_forward)(tide_ops *ops, tide_array out, tide_array table,
@@ -204,6 +207,9 @@ void tide_ops_close(tide_ops *ops);
 TIDE_NODISCARD tide_status tide_ops_cpu_open(const tide_hostmem *mem, tide_device *device,
                                              tide_precision precision, tide_ops **ret_ops,
                                              tide_error *error);
+TIDE_NODISCARD tide_status tide_ops_cuda_open(const tide_hostmem *mem, tide_device *device,
+                                              tide_precision precision, tide_ops **ret_ops,
+                                              tide_error *error);
 TIDE_NODISCARD tide_status tide_ops_virtual_open(const tide_hostmem *mem, tide_device *device,
                                                  tide_ops **ret_ops, tide_error *error);
 

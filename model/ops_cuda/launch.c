@@ -1,4 +1,5 @@
 /* launch.c - what every launcher of the cuda operators does. */
+#include "allocator/device_cuda_internal.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 
 unsigned tide_cuda_grid(const tide_ops *ops, size_t n_items, unsigned n_threads) {
@@ -31,10 +32,5 @@ tide_status tide_cuda_need_one_type(const char *operator_name, const tide_array 
 
 tide_status tide_cuda_launched(const tide_ops *ops, const char *launch_name, int result,
                                tide_error *error) {
-    (void)ops;
-    if (result == cudaSuccess) {
-        return TIDE_OK;
-    }
-    return tide_fail(error, TIDE_DEVICE_FAILED, "%s: the launch failed: %s (CUDA error %d)",
-                     launch_name, cudaGetErrorString((cudaError_t)result), result);
+    return tide_device_cuda_answer(ops->device, launch_name, result, error);
 }

@@ -12,15 +12,22 @@
 #include <cuda_runtime_api.h>
 
 #include "model/ops.h"
+#include "model/ops_cuda/cublas.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+enum { TIDE_CUDA_LOWEST_CAPABILITY = 80 }; /* 8.0: bf16 and asynchronous copies */
+
 typedef struct tide_ops_cuda {
     tide_ops ops;        /* first member */
     unsigned max_blocks; /* of a grid whose kernel loops over the rest; at least 1; never changes a
                             result */
+    tide_cublas cublas;  /* its functions */
+    struct cublasContext *handle; /* owned */
+    int fp32_compute_type;        /* how fp32 operands are multiplied: strictly, or as TF32 */
+    char description[160];        /* for people */
 } tide_ops_cuda;
 
 static inline const tide_ops_cuda *tide_ops_cuda_of(const tide_ops *ops) {

@@ -1,0 +1,147 @@
+#define _POSIX_C_SOURCE 200809L /* glob */
+#include "model/ops_cuda/cublas.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATTERN_BYTES = 1024, TRIED_BYTES = 1200 };
+
+/* What the message says when nothing is found. */
+typedef struct attempt {
+    void *library;           /* open; NULL: not found yet */
+    char tried[TRIED_BYTES]; /* names and folders, separated by commas */
+} attempt;
+
+static void note(attempt *try, const char *what) {
+    size_t n = strlen(try->tried);
+    (void)snprintf(try->tried + n, TRIED_BYTES - n, "%s%s", n == 0 ? "" : ", ", what);
+}
+
+static void try_file(attempt *try, const char *path) {
+    if (try->library == NULL) {
+        try->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+}
+
+/* Every file that the pattern matches; `folder` and `rest` are joined to it. */
+static void try_pattern(attempt *try, const char *folder, const char *rest, const char *file) {
+    char pattern[PATTERN_BYTES];
+    glob_t found;
+    if (try->library != NULL || folder == NULL || folder[0] == '\0') {
+        return;
+    }
+    int n = snprintf(pattern, sizeof(pattern), "%s%s/%s", folder, rest, file);
+    if (n < 0 || (size_t)n >= sizeof(pattern)) {
+        return;
+    }
+    if (glob(pattern, 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++) {
+            try_file(try, found.gl_pathv[i]);
+        }
+    }
+    globfree(&found);
+}
+
+#define PACKAGES "python3*/site-packages/nvidia/*/lib"
+#define SYSTEM_PACKAGES "python3*/dist-packages/nvidia/*/lib"
+
+/* Beside the programs on PATH: where a python that was activated keeps its packages. */
+static void try_beside_path(attempt *try, const char *file) {
+    const char *path = getenv("PATH");
+    while (path != NULL && path[0] != '\0' && try->library == NULL) {
+        size_t n = strcspn(path, ":");
+        char folder[PATTERN_BYTES];
+        if (n > 0 && n < sizeof(folder)) {
+            memcpy(folder, path, n);
+            folder[n] = '\0';
+            try_pattern(try, folder, "/../lib/" PACKAGES, file);
+        }
+        path += n + (path[n] == ':');
+    }
+}
+
+static void search(attempt *try) {
+    static const char *const FILES[] = {"libcublas.so.13", "libcublas.so.12"};
+    for (size_t i = 0; i < sizeof(FILES) / sizeof(FILES[0]); i++) {
+        const char *file = FILES[i];
+        try_file(try, file);
+        note(try, file);
+        try_pattern(try, getenv("CUDA_HOME"), "/lib64", file);
+        try_pattern(try, getenv("CUDA_PATH"), "/lib64", file);
+        try_pattern(try, "/usr/local/cuda", "/lib64", file);
+        try_pattern(try, "/usr/local", "/cuda-*/lib64", file);
+        try_pattern(try, "/opt/cuda", "/lib64", file);
+        try_pattern(try, getenv("VIRTUAL_ENV"), "/lib/" PACKAGES, file);
+        try_pattern(try, getenv("CONDA_PREFIX"), "/lib", file);
+        try_pattern(try, getenv("CONDA_PREFIX"), "/lib/" PACKAGES, file);
+        try_beside_path(try, file);
+        try_pattern(try, getenv("HOME"), "/.local/lib/" PACKAGES, file);
+        try_pattern(try, "/usr/local/lib", "/" SYSTEM_PACKAGES, file);
+        try_pattern(try, "/usr/lib", "/" SYSTEM_PACKAGES, file);
+    }
+    note(try, "lib64 of CUDA_HOME, CUDA_PATH, /usr/local/cuda, /usr/local/cuda-*, /opt/cuda");
+    note(try, "nvidia/*/lib among the python packages of VIRTUAL_ENV, CONDA_PREFIX, PATH, ~/.local "
+              "and the system");
+}
+
+static tide_status open_library(void **ret_library, tide_error *error) {
+    attempt try = {NULL, ""};
+    const char *path = getenv("TIDEMARK_CUBLAS");
+    if (path != NULL && path[0] != '\0') {
+        try_file(&try, path);
+        if (try.library == NULL) {
+            const char *reason = dlerror();
+            return tide_fail(error, TIDE_UNSUPPORTED,
+                             "cannot open the cuBLAS that TIDEMARK_CUBLAS names, %s: %s", path,
+                             reason == NULL ? "no reason given" : reason);
+        }
+    } else {
+        search(&try);
+    }
+    if (try.library == NULL) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "device cuda needs cuBLAS, and none was found: install the CUDA toolkit "
+                         "12 or newer, or let TIDEMARK_CUBLAS name the file; tried %s",
+                         try.tried);
+    }
+    *ret_library = try.library;
+    return TIDE_OK;
+}
+
+tide_status tide_cublas_load(tide_cublas *ret_table, tide_error *error) {
+    static const struct {
+        const char *name; /* of the symbol */
+        size_t offset;    /* of the member */
+    } SYMBOLS[] = {
+        {"cublasCreate_v2", offsetof(tide_cublas, create)},
+        {"cublasDestroy_v2", offsetof(tide_cublas, destroy)},
+        {"cublasGetVersion_v2", offsetof(tide_cublas, get_version)},
+        {"cublasSetStream_v2", offsetof(tide_cublas, set_stream)},
+        {"cublasSetWorkspace_v2", offsetof(tide_cublas, set_workspace)},
+        {"cublasSetMathMode", offsetof(tide_cublas, set_math_mode)},
+        {"cublasGetStatusString", offsetof(tide_cublas, get_status_string)},
+        {"cublasGemmEx", offsetof(tide_cublas, gemm_ex)},
+        {"cublasGemmStridedBatchedEx", offsetof(tide_cublas, gemm_strided_batched_ex)},
+    };
+    void *library = NULL;
+    tide_cublas table;
+    TIDE_TRY(open_library(&library, error));
+    for (size_t i = 0; i < sizeof(SYMBOLS) / sizeof(SYMBOLS[0]); i++) {
+        void *symbol = dlsym(library, SYMBOLS[i].name);
+        if (symbol == NULL) {
+            (void)dlclose(library);
+            return tide_fail(error, TIDE_UNSUPPORTED,
+                             "the cuBLAS that was found has no %s: install the CUDA toolkit 12 or "
+                             "newer, or let TIDEMARK_CUBLAS name its library",
+                             SYMBOLS[i].name);
+        }
+        /* ISO C knows no conversion from void * to a function pointer. */
+        memcpy((char *)&table + SYMBOLS[i].offset, &symbol, sizeof(symbol));
+    }
+    *ret_table = table;
+    return TIDE_OK;
+}

@@ -1,0 +1,40 @@
+/* gemm.h - matrix products on the cuda device, by cuBLAS: row-major, with leading dimensions and in
+ * batches, for the operators that are made of them. C and C++.
+ */
+#ifndef TIDE_MODEL_OPS_CUDA_GEMM_H
+#define TIDE_MODEL_OPS_CUDA_GEMM_H
+
+#include "model/ops_cuda/ops_cuda_internal.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One operand, as it lies in memory: row by row. */
+typedef struct tide_cuda_matrix {
+    tide_array array; /* borrowed; fp32 or bf16 */
+    size_t ld;        /* elements from row to row */
+    size_t stride;    /* elements from batch to batch */
+} tide_cuda_matrix;
+
+/* out (m, n) = alpha op(a) op(b) + beta out, n_batches times; op by the kind as in ops.h: a is (m,
+ * k), of TN (k, m); b is (k, n), of NT (n, k). a and b are of one type; fp32 gives fp32, bf16 gives
+ * either. Sums are fp32; fp32 operands are not shortened unless the precision is tf32. beta 0 does
+ * not read out. */
+typedef struct tide_cuda_gemm {
+    tide_matmul_kind kind;      /* which of a and b is transposed */
+    size_t m, n, k;             /* each in 1 .. INT_MAX, as are the leading dimensions */
+    size_t n_batches;           /* in 1 .. INT_MAX; batches of out do not overlap */
+    float alpha, beta;          /* factors */
+    tide_cuda_matrix out, a, b; /* out must not overlap a or b */
+} tide_cuda_gemm;
+
+/* `name` is for people and static: "attention: scores". */
+TIDE_NODISCARD tide_status tide_cuda_gemm_run(tide_ops *ops, const char *name,
+                                              const tide_cuda_gemm *gemm, tide_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

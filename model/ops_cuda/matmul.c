@@ -1,0 +1,103 @@
+/* out (m, n) = a (m, k) b (n, k)^T, or a (m, k) b (k, n), or a (k, m)^T b (k, n); with accumulate
+ * out += .
+ *
+ * cuBLAS is column-major: what is (r, c) row by row is (c, r) column by column. So it is asked for
+ * out^T = op(b)^T op(a)^T: operands swapped, m and n swapped, no element moved.
+ */
+#include <limits.h>
+
+#include "allocator/device_cuda_internal.h"
+#include "model/ops_cuda/gemm.h"
+
+static tide_status check_types(const char *name, const tide_cuda_gemm *gemm, tide_error *error) {
+    const tide_dtype in = gemm->a.array.dtype;
+    const tide_dtype out = gemm->out.array.dtype;
+    if (in == TIDE_INT32 || out == TIDE_INT32 || gemm->b.array.dtype != in) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "%s: device cuda multiplies two fp32 or two bf16 arrays: pass both as one "
+                         "of these",
+                         name);
+    }
+    if (in == TIDE_FP32 && out == TIDE_BF16) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "%s: device cuda gives fp32 products as fp32: cast them afterwards", name);
+    }
+    return TIDE_OK;
+}
+
+static tide_status check_sizes(const char *name, const tide_cuda_gemm *gemm, tide_error *error) {
+    const size_t sizes[] = {gemm->m,      gemm->n,    gemm->k,   gemm->n_batches,
+                            gemm->out.ld, gemm->a.ld, gemm->b.ld};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        if (sizes[i] == 0 || sizes[i] > INT_MAX) {
+            return tide_fail(error, TIDE_LIMIT,
+                             "%s: (%zu, %zu, %zu), %zu times, with rows of %zu, %zu and %zu "
+                             "elements, is not in 1 .. 2^31 - 1",
+                             name, gemm->m, gemm->n, gemm->k, gemm->n_batches, gemm->out.ld,
+                             gemm->a.ld, gemm->b.ld);
+        }
+    }
+    return TIDE_OK;
+}
+
+static int type_of(tide_dtype dtype) {
+    return dtype == TIDE_BF16 ? TIDE_CUBLAS_R_16BF : TIDE_CUBLAS_R_32F;
+}
+
+/* What cuBLAS answered, as a status: a failed launch leaves its reason with the runtime. */
+static tide_status answer(tide_ops *ops, const char *name, int result, tide_error *error) {
+    const tide_ops_cuda *cuda = tide_ops_cuda_of(ops);
+    if (result == 0) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_device_cuda_answer(ops->device, name, (int)cudaGetLastError(), error));
+    return tide_fail(
+        error, result == TIDE_CUBLAS_STATUS_ALLOC_FAILED ? TIDE_DEVICE_OOM : TIDE_DEVICE_FAILED,
+        "%s: cuBLAS answers %s (%d)", name, cuda->cublas.get_status_string(result), result);
+}
+
+tide_status tide_cuda_gemm_run(tide_ops *ops, const char *name, const tide_cuda_gemm *gemm,
+                               tide_error *error) {
+    const tide_ops_cuda *cuda = tide_ops_cuda_of(ops);
+    TIDE_TRY(check_types(name, gemm, error));
+    TIDE_TRY(check_sizes(name, gemm, error));
+    const tide_cuda_matrix *a = &gemm->b; /* cuBLAS' A and B: see above */
+    const tide_cuda_matrix *b = &gemm->a;
+    const tide_cuda_matrix *c = &gemm->out;
+    const int op_a = gemm->kind == TIDE_MATMUL_NT ? TIDE_CUBLAS_OP_T : TIDE_CUBLAS_OP_N;
+    const int op_b = gemm->kind == TIDE_MATMUL_TN ? TIDE_CUBLAS_OP_T : TIDE_CUBLAS_OP_N;
+    const int in = type_of(a->array.dtype);
+    const int out = type_of(c->array.dtype);
+    const int compute_type =
+        in == TIDE_CUBLAS_R_32F ? cuda->fp32_compute_type : TIDE_CUBLAS_COMPUTE_32F;
+    int result = 0;
+    if (gemm->n_batches == 1) {
+        result = cuda->cublas.gemm_ex(cuda->handle, op_a, op_b, (int)gemm->n, (int)gemm->m,
+                                      (int)gemm->k, &gemm->alpha, a->array.data, in, (int)a->ld,
+                                      b->array.data, in, (int)b->ld, &gemm->beta, c->array.data,
+                                      out, (int)c->ld, compute_type, TIDE_CUBLAS_GEMM_DEFAULT);
+    } else {
+        result = cuda->cublas.gemm_strided_batched_ex(
+            cuda->handle, op_a, op_b, (int)gemm->n, (int)gemm->m, (int)gemm->k, &gemm->alpha,
+            a->array.data, in, (int)a->ld, (long long)a->stride, b->array.data, in, (int)b->ld,
+            (long long)b->stride, &gemm->beta, c->array.data, out, (int)c->ld, (long long)c->stride,
+            (int)gemm->n_batches, compute_type, TIDE_CUBLAS_GEMM_DEFAULT);
+    }
+    return answer(ops, name, result, error);
+}
+
+tide_status tide_cuda_matmul(tide_ops *ops, const tide_matmul *call, tide_error *error) {
+    const tide_cuda_gemm gemm = {
+        .kind = call->kind,
+        .m = call->m,
+        .n = call->n,
+        .k = call->k,
+        .n_batches = 1,
+        .alpha = 1,
+        .beta = call->accumulate ? 1 : 0,
+        .out = {.array = call->out, .ld = call->n},
+        .a = {.array = call->a, .ld = call->kind == TIDE_MATMUL_TN ? call->m : call->k},
+        .b = {.array = call->b, .ld = call->kind == TIDE_MATMUL_NT ? call->k : call->n},
+    };
+    return tide_cuda_gemm_run(ops, "matmul", &gemm, error);
+}

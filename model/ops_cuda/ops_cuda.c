@@ -1,0 +1,137 @@
+#include <stdio.h>
+
+#include "allocator/device_cuda_internal.h"
+#include "model/ops_cuda/ops_cuda_internal.h"
+
+/* Blocks for each multiprocessor in a grid that loops: enough to fill it with blocks of 256. */
+enum { BLOCKS_PER_MULTIPROCESSOR = 16 };
+
+static void close_ops(tide_ops *ops) {
+    tide_ops_cuda *cuda = (tide_ops_cuda *)(void *)ops;
+    (void)cuda->cublas.destroy(cuda->handle); /* nobody is left to be told */
+    (void)cudaGetLastError();
+    ops->mem->release(ops->mem->ctx, cuda);
+}
+
+static const char *describe(const tide_ops *ops) {
+    return tide_ops_cuda_of(ops)->description;
+}
+
+static tide_status use_workspace(tide_ops *ops, void *workspace, size_t n_bytes,
+                                 tide_error *error) {
+    const tide_ops_cuda *cuda = tide_ops_cuda_of(ops);
+    int result = cuda->cublas.set_workspace(cuda->handle, workspace, n_bytes);
+    if (result != 0) {
+        return tide_fail(error, TIDE_DEVICE_FAILED,
+                         "cuBLAS refuses a workspace of %zu bytes: %s (%d)", n_bytes,
+                         cuda->cublas.get_status_string(result), result);
+    }
+    return TIDE_OK;
+}
+
+static const tide_ops_table CUDA_TABLE = {
+    .close = close_ops,
+    .describe = describe,
+    .use_workspace = use_workspace,
+    .embedding_forward = tide_cuda_embedding_forward,
+    .embedding_backward = tide_cuda_embedding_backward,
+    .rmsnorm_forward = tide_cuda_rmsnorm_forward,
+    .rmsnorm_backward = tide_cuda_rmsnorm_backward,
+    .matmul = tide_cuda_matmul,
+    .rope = tide_cuda_rope,
+    .attention_forward = tide_cuda_attention_forward,
+    .attention_backward = tide_cuda_attention_backward,
+    .swiglu_forward = tide_cuda_swiglu_forward,
+    .swiglu_backward = tide_cuda_swiglu_backward,
+    .residual_add = tide_cuda_residual_add,
+    .cross_entropy = tide_cuda_cross_entropy,
+    .cast = tide_cuda_cast,
+    .fill = tide_cuda_fill,
+    .fill_normal = tide_cuda_fill_normal,
+    .fill_tokens = tide_cuda_fill_tokens,
+    .fill_rope = tide_cuda_fill_rope,
+    .global_norm = tide_cuda_global_norm,
+    .clip = tide_cuda_clip,
+    .adamw = tide_cuda_adamw,
+};
+
+static tide_status check_device(const tide_device_info *info, tide_error *error) {
+    if (info->compute_capability < TIDE_CUDA_LOWEST_CAPABILITY) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "%s, %s, has compute capability %d.%d, and device cuda needs %d.%d: use "
+                         "cpu, or virtual:CARD for the memory of a card",
+                         info->spec, info->name, info->compute_capability / 10,
+                         info->compute_capability % 10, TIDE_CUDA_LOWEST_CAPABILITY / 10,
+                         TIDE_CUDA_LOWEST_CAPABILITY % 10);
+    }
+    return TIDE_OK;
+}
+
+static tide_status cublas_failed(const tide_ops_cuda *cuda, const char *what, int result,
+                                 tide_error *error) {
+    TIDE_TRY(tide_device_cuda_answer(cuda->ops.device, what, (int)cudaGetLastError(), error));
+    return tide_fail(
+        error, result == TIDE_CUBLAS_STATUS_ALLOC_FAILED ? TIDE_DEVICE_OOM : TIDE_DEVICE_FAILED,
+        "%s: cuBLAS answers %s (%d)", what, cuda->cublas.get_status_string(result), result);
+}
+
+/* The handle, ordered on the operators' stream. Sums of bf16 products are fp32 to their end, also
+ * where cuBLAS splits them. */
+static tide_status open_cublas(tide_ops_cuda *cuda, tide_error *error) {
+    const int mode =
+        TIDE_CUBLAS_DEFAULT_MATH | TIDE_CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+    TIDE_TRY(tide_cublas_load(&cuda->cublas, error));
+    int result = cuda->cublas.create(&cuda->handle);
+    if (result != 0) {
+        return cublas_failed(cuda, "cublasCreate", result, error);
+    }
+    result = cuda->cublas.set_stream(cuda->handle, tide_cuda_stream(&cuda->ops));
+    if (result == 0) {
+        result = cuda->cublas.set_math_mode(cuda->handle, mode);
+    }
+    if (result != 0) {
+        tide_status status = cublas_failed(cuda, "a new cuBLAS handle", result, error);
+        (void)cuda->cublas.destroy(cuda->handle); /* the failure is told */
+        return status;
+    }
+    return TIDE_OK;
+}
+
+static void write_description(tide_ops_cuda *cuda) {
+    int version = 0;
+    const char *name = tide_device_get_info(cuda->ops.device)->name;
+    if (cuda->cublas.get_version(cuda->handle, &version) != 0) {
+        version = 0;
+    }
+    (void)snprintf(cuda->description, sizeof(cuda->description), "%.120s, cuBLAS %d.%d.%d", name,
+                   version / 10000, version / 100 % 100, version % 100);
+}
+
+tide_status tide_ops_cuda_open(const tide_hostmem *mem, tide_device *device,
+                               tide_precision precision, tide_ops **ret_ops, tide_error *error) {
+    int n_multiprocessors = 0;
+    int ordinal = 0;
+    TIDE_TRY(check_device(tide_device_get_info(device), error));
+    TIDE_TRY(tide_device_cuda_answer(device, "cudaGetDevice", (int)cudaGetDevice(&ordinal), error));
+    TIDE_TRY(tide_device_cuda_answer(
+        device, "cudaDeviceGetAttribute",
+        (int)cudaDeviceGetAttribute(&n_multiprocessors, cudaDevAttrMultiProcessorCount, ordinal),
+        error));
+    tide_ops_cuda *cuda = tide_hostmem_zeroed(mem, 1, sizeof(*cuda));
+    if (cuda == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY,
+                         "the host has no memory left for the operators of device cuda");
+    }
+    cuda->ops = (tide_ops){.table = &CUDA_TABLE, .mem = mem, .device = device, .stream = 0};
+    cuda->max_blocks = (unsigned)(n_multiprocessors * BLOCKS_PER_MULTIPROCESSOR);
+    cuda->fp32_compute_type = precision == TIDE_PRECISION_TF32 ? TIDE_CUBLAS_COMPUTE_32F_FAST_TF32
+                                                               : TIDE_CUBLAS_COMPUTE_32F;
+    tide_status status = open_cublas(cuda, error);
+    if (status != TIDE_OK) {
+        mem->release(mem->ctx, cuda);
+        return status;
+    }
+    write_description(cuda);
+    *ret_ops = &cuda->ops;
+    return TIDE_OK;
+}
