@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
 #include "allocator/cards.h"
@@ -317,6 +318,13 @@ static tide_status cuda_synchronize(tide_device *device, tide_error *error) {
     return answer(device, "cudaDeviceSynchronize", cudaDeviceSynchronize(), error);
 }
 
+/* What is submitted is finished first: the range holds its own work and no other. */
+static tide_status cuda_profiler_range(tide_device *device, bool begins, tide_error *error) {
+    TIDE_TRY(cuda_synchronize(device, error));
+    return begins ? answer(device, "cudaProfilerStart", cudaProfilerStart(), error)
+                  : answer(device, "cudaProfilerStop", cudaProfilerStop(), error);
+}
+
 static const tide_device_table CUDA_TABLE = {
     .close = cuda_close,
     .alloc = cuda_alloc,
@@ -333,6 +341,7 @@ static const tide_device_table CUDA_TABLE = {
     .event_query = cuda_event_query,
     .event_elapsed = cuda_event_elapsed,
     .synchronize = cuda_synchronize,
+    .profiler_range = cuda_profiler_range,
 };
 
 /* Why there is no device, and what would bring it. */

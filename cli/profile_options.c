@@ -96,8 +96,10 @@ static const tide_option OPTIONS[] = {
      NULL, AT(no_record)},
     {TIDE_OPTION_LATER, "log", NULL, NULL, "the event log in a mapped file that survives a crash",
      NULL, NULL, NULL, 0},
-    {TIDE_OPTION_LATER, "profiler-range", NULL, NULL,
-     "marks the measured steps for Nsight, which needs the cuda device", NULL, NULL, NULL, 0},
+    {TIDE_OPTION_FLAG, "profiler-range", NULL, NULL,
+     "start and stop the CUDA profiler around the measured steps, for nsys profile "
+     "--capture-range=cudaProfilerApi",
+     NULL, NULL, NULL, AT(profiler_range)},
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.json.gz",
      "the snapshot; a folder: default names in it, and the one way for lists", "output", NULL, NULL,

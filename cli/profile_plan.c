@@ -92,6 +92,7 @@ static tide_status configure(const tide_profile_options *options, const choice *
     workload->recompute = (tide_recompute)tide_recompute_from_name(
         item(&options->recomputes, chosen->recompute, "none"));
     workload->keep_graph = options->keep_graph;
+    workload->profiler_range = options->profiler_range;
     workload->clip_grad_norm = options->clip_grad_norm;
     workload->seed = options->seed;
     workload->warmup_steps = (size_t)options->warmup_steps;
@@ -322,6 +323,12 @@ tide_status tide_profile_plan_init(tide_profile_plan *plan, const tide_profile_o
             error, TIDE_INVALID,
             "--overhead-pairs compares times, and the virtual device has none: --device "
             "cpu has");
+    }
+    if (options->profiler_range && plan->kind != TIDE_DEVICE_CUDA) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--profiler-range starts the CUDA profiler, which does not look at the "
+                         "device %s: it needs --device cuda",
+                         plan->device);
     }
     for (size_t i = 0; i < plan->n_runs; i++) {
         TIDE_TRY(check_precision(plan, &plan->runs[i], error));

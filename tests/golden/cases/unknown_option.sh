@@ -1,5 +1,5 @@
 run() { tidemark profile "$@"; echo "exit $?" >&2; }
 run --contxt 128
 run --log events.log
-run --profiler-range
+run --profiler-range --device cpu
 run stray

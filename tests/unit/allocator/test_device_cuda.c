@@ -420,6 +420,25 @@ static void a_lost_device_stays_lost(void **state) {
     assert_null(device);
 }
 
+static void profiler_ranges_answer_as_calls_do(void **state) {
+    (void)state;
+    tide_device *device = open_device();
+    tide_error error = {""};
+    tide_fake_cudart_fail("cudaProfilerStart", 2, cudaErrorInvalidConfiguration);
+    assert_int_equal(tide_device_profiler_range(device, true, NULL), TIDE_OK);
+    assert_int_equal(tide_device_profiler_range(device, true, &error), TIDE_DEVICE_FAILED);
+    assert_non_null(strstr(error.message, "cudaProfilerStart"));
+    tide_fake_cudart_fail("cudaProfilerStop", 1, cudaErrorInvalidConfiguration);
+    assert_int_equal(tide_device_profiler_range(device, false, &error), TIDE_DEVICE_FAILED);
+    assert_int_equal(tide_device_profiler_range(device, false, NULL), TIDE_OK);
+    tide_device_close(device);
+    /* Where no such profiler looks, it says so. */
+    assert_int_equal(tide_device_open("cpu", NULL, &device, NULL), TIDE_OK);
+    assert_int_equal(tide_device_profiler_range(device, true, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "no profiler knows the device cpu"));
+    tide_device_close(device);
+}
+
 static void launches_answer_as_calls_do(void **state) {
     (void)state;
     tide_device *device = open_device();
@@ -467,6 +486,7 @@ int main(void) {
         cmocka_unit_test_setup(every_call_may_fail, start),
         cmocka_unit_test_setup(every_call_may_lose_the_device, start),
         cmocka_unit_test_setup(a_lost_device_stays_lost, start),
+        cmocka_unit_test_setup(profiler_ranges_answer_as_calls_do, start),
         cmocka_unit_test_setup(launches_answer_as_calls_do, start),
         cmocka_unit_test_setup(no_host_memory_is_said, start),
     };
