@@ -83,6 +83,8 @@ struct machine {
     std::vector<thread> threads;        /* of the block that runs */
     warp warps[32];                     /* of the block that runs */
     thread *current;                    /* nullptr outside kernels */
+    bool combines;                      /* a meeting's result is being made: lanes' own stacks are
+                                           written */
     size_t shared_limit;                /* of static and dynamic together, by launch */
     std::vector<shared_range> shared;   /* of the block that runs; [0] is dynamic */
     size_t shared_bytes;                /* of all of them */

@@ -137,7 +137,8 @@ bool clash(const record &older, const record &mine, bool is_shared) {
     return now.lanes[mine.thread].of[older.thread % 32] < older.clock;
 }
 
-void report_race(const char *what, const void *address, const record &older, const record &mine) {
+void report_race(const void *address, const record &older, const char *older_kind,
+                 const record &mine, const char *kind) {
     const detector &now = state();
     const auto after = std::upper_bound(now.blocks.begin(), now.blocks.end(), older.epoch);
     const uint3 block = now.block_indices[static_cast<size_t>(after - now.blocks.begin()) - 1];
@@ -145,9 +146,10 @@ void report_race(const char *what, const void *address, const record &older, con
     const source_place here = place_resolve(mine.place);
     char name[200];
     report(here.file, here.line,
-           "race: %s %s, and thread %u of block (%u, %u, %u) at %s:%d, in no order", what,
-           place_of_address(address, name, sizeof(name)), older.thread, block.x, block.y, block.z,
-           other.file, other.line);
+           "race on %s: this %s and the %s at %s:%d by thread %u of block (%u, %u, %u) have no "
+           "order",
+           place_of_address(address, name, sizeof(name)), kind, older_kind, other.file, other.line,
+           older.thread, block.x, block.y, block.z);
 }
 
 /* False when the kernel may not touch it at all. */
@@ -207,17 +209,15 @@ void see(const void *address, size_t n_bytes, access kind, std::uint32_t place) 
             report(here.file, here.line, "reads %s, which nothing has written",
                    place_of_address(address, name, sizeof(name)));
         }
+        const char *verb = writes ? "write" : "read";
         if (!said && clash(at.written, mine, is_shared)) {
             said = true;
-            report_race(writes ? "two writes of" : "a read of", address, at.written, mine);
+            report_race(address, at.written, "write", mine, verb);
         }
-        if (!said && writes && clash(at.read, mine, is_shared)) {
+        const bool by_other = clash(at.read_other, mine, is_shared);
+        if (!said && writes && (by_other || clash(at.read, mine, is_shared))) {
             said = true;
-            report_race("a write of", address, at.read, mine);
-        }
-        if (!said && writes && clash(at.read_other, mine, is_shared)) {
-            said = true;
-            report_race("a write of", address, at.read_other, mine);
+            report_race(address, by_other ? at.read_other : at.read, "read", mine, verb);
         }
         remember(at, mine, writes);
     }
@@ -246,7 +246,8 @@ bool is_argument(const void *address) {
 /* From the compiler's calls. */
 static void instrumented(const void *address, size_t n_bytes, bool writes, bool aligned,
                          const void *pc) {
-    if (the.current == nullptr || fiber_owns(the.current->stack, address) || is_argument(address)) {
+    if (the.current == nullptr || the.combines || fiber_owns(the.current->stack, address) ||
+        is_argument(address)) {
         return;
     }
     const std::uint32_t place = place_from_code(pc);

@@ -85,7 +85,9 @@ bool complete(const thread &one) {
         for (unsigned i = 0; i < 32; i++) {
             brought |= (data[i] != nullptr ? 1U : 0U) << i;
         }
+        the.combines = true;
         one.combine(data, brought);
+        the.combines = false;
     }
     if (one.waits_for == meeting::warp && the.race != nullptr) {
         the.race->meet(index, present);
