@@ -291,12 +291,25 @@ static void compare_rows(walk *of) {
     tide_cache_state_fini(&now);
 }
 
-static void walk_with(uint64_t capacity_bytes, uint64_t seed) {
+typedef struct setup {
+    const char *settings;
+    uint64_t capacity_bytes; /* 0: unlimited */
+    size_t limit_bytes;      /* 0: none */
+} setup;
+
+static const setup SETUPS[] = {
+    {"", 0, 0},
+    {"", 80 * MIB, 0},
+    {"roundup_power2_divisions:4,large_segment_size_mb:12", 0, 90 * MIB},
+    {"garbage_collection_threshold:0.5,max_split_size_mb:20", 0, 90 * MIB},
+};
+enum { N_SETUPS = sizeof(SETUPS) / sizeof(SETUPS[0]) };
+
+static void walk_under(const setup *under, uint64_t seed) {
     static walk of;
     of = (walk){.random = seed};
-    printf("capacity %llu, seed %llu\n", (unsigned long long)capacity_bytes,
-           (unsigned long long)seed);
-    fixture_open(&of.on, capacity_bytes, 0, "");
+    printf("settings \"%s\", seed %llu\n", under->settings, (unsigned long long)seed);
+    fixture_open(&of.on, under->capacity_bytes, under->limit_bytes, under->settings);
     for (int i = 0; i < N_STEPS; i++) {
         step(&of);
         fixture_check(&of.on);
@@ -304,7 +317,7 @@ static void walk_with(uint64_t capacity_bytes, uint64_t seed) {
     }
     compare_rows(&of);
     assert_true(of.n_waited > 100 && of.n_synchronized > 0);
-    assert_int_equal(of.n_refused > 0, capacity_bytes != 0);
+    assert_int_equal(of.n_refused > 0, under->capacity_bytes != 0 || under->limit_bytes != 0);
     assert_true(of.on.device.n_created < of.on.device.n_recorded / 2); /* most are used again */
     fixture_close(&of.on);
     assert_int_equal(of.on.device.n_events, 0);
@@ -314,10 +327,9 @@ static void walk_with(uint64_t capacity_bytes, uint64_t seed) {
 static void random_streams_agree_with_the_model(void **state) {
     (void)state;
     const char *text = getenv("TIDEMARK_SEED");
-    static const uint64_t CAPACITIES[] = {0, 80 * MIB};
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < N_SETUPS; i++) {
         for (uint64_t n = 0; n < (text != NULL ? 1 : N_SEEDS); n++) {
-            walk_with(CAPACITIES[i], text != NULL ? strtoull(text, NULL, 10) : 100 * i + n);
+            walk_under(&SETUPS[i], text != NULL ? strtoull(text, NULL, 10) : 100 * i + n);
         }
     }
 }
