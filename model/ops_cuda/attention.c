@@ -29,11 +29,6 @@ static tide_status check_flash(size_t D, tide_error *error) {
     return TIDE_OK;
 }
 
-static tide_status refuse_naive(tide_error *error) {
-    return tide_fail(error, TIDE_UNSUPPORTED,
-                     "attention: device cuda has no naive attention: use --attention flash");
-}
-
 tide_status tide_cuda_attention_forward(tide_ops *ops, const tide_attention_forward *call,
                                         tide_error *error) {
     const tide_array arrays[] = {call->out, call->q, call->k, call->v, call->probs};
@@ -44,7 +39,7 @@ tide_status tide_cuda_attention_forward(tide_ops *ops, const tide_attention_forw
         return TIDE_OK;
     }
     if (naive) {
-        return refuse_naive(error);
+        return tide_cuda_naive_forward(ops, call, error);
     }
     TIDE_TRY(check_flash(call->D, error));
     return tide_cuda_flash_forward(ops, call, error);
@@ -69,7 +64,7 @@ tide_status tide_cuda_attention_backward(tide_ops *ops, const tide_attention_bac
         return TIDE_OK;
     }
     if (naive) {
-        return refuse_naive(error);
+        return tide_cuda_naive_backward(ops, call, error);
     }
     TIDE_TRY(check_flash(call->D, error));
     TIDE_TRY(tide_cuda_attention_delta(ops, call, error));

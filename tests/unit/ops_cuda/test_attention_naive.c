@@ -1,0 +1,291 @@
+/* test_attention_naive.c - attention_naive.c and attention_softmax.cu beside their twins, with
+ * products by plain loops in the place of cuBLAS.
+ *
+ * Tolerances as in test_attention.c. In bf16 a score is rounded before softmax sees it, which the
+ * cpu's is not: each is at most 4 sqrt(D) and typically a fourth of D's square root of that, so a
+ * probability is off by as many roundings of 2^-8; and what is rounded on both sides may be rounded
+ * to different sides, and goes on as it was stored.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_emulator.h"
+#include "model/bf16.h"
+#include "twin.h"
+
+#define FP32_ROUNDOFF 5.9604644775390625e-8
+#define BF16_ROUNDOFF 0.00390625
+
+typedef struct call_shape {
+    tide_dtype dtype;  /* of all arrays */
+    size_t B, T, H, D; /* as in ops.h */
+} call_shape;
+
+/* Rows of one element, of whole packs and of none; a warp and more of packs. */
+static const call_shape SHAPES[] = {{TIDE_FP32, 3, 1, 2, 10},   {TIDE_FP32, 2, 17, 2, 16},
+                                    {TIDE_FP32, 1, 64, 1, 80},  {TIDE_FP32, 1, 130, 2, 16},
+                                    {TIDE_FP32, 1, 300, 1, 4},  {TIDE_BF16, 3, 1, 2, 10},
+                                    {TIDE_BF16, 2, 17, 2, 16},  {TIDE_BF16, 1, 64, 1, 80},
+                                    {TIDE_BF16, 1, 130, 2, 16}, {TIDE_BF16, 1, 296, 1, 4}};
+enum { N_SHAPES = sizeof(SHAPES) / sizeof(SHAPES[0]) };
+
+static size_t n_elements(const call_shape *s) {
+    return s->B * s->T * s->H * s->D;
+}
+
+static size_t n_scores(const call_shape *s) {
+    return s->B * s->H * s->T * s->T;
+}
+
+/* The error of an fp32 sum of n terms, rounded a few times more, as of a random walk. */
+static double sum_error(size_t n, double roundings) {
+    return FP32_ROUNDOFF * (sqrt((double)n) + roundings);
+}
+
+static double forward_tolerance(const call_shape *s) {
+    const double fp32 = 2 * (sum_error(s->T, 8) + FP32_ROUNDOFF * 4 * sqrt((double)s->D));
+    return s->dtype == TIDE_FP32 ? fp32 : fp32 + 3 * BF16_ROUNDOFF;
+}
+
+static double backward_tolerance(const call_shape *s) {
+    const double fp32 = 8 * (sum_error(s->T, 8) + 2 * sum_error(s->D, 4));
+    return s->dtype == TIDE_FP32 ? fp32 : fp32 + 2 * BF16_ROUNDOFF;
+}
+
+/* ---- cuBLAS' part, by plain loops ---- */
+
+static float number(const void *x, int type, size_t i) {
+    return type == TIDE_CUBLAS_R_32F ? ((const float *)x)[i]
+                                     : tide_bf16_to_fp32(((const uint16_t *)x)[i]);
+}
+
+/* Column-major, as cuBLAS' own. */
+static int gemm_ex(struct cublasContext *handle, int op_a, int op_b, int m, int n, int k,
+                   const void *alpha, const void *a, int type_a, int lda, const void *b, int type_b,
+                   int ldb, const void *beta, void *c, int type_c, int ldc, int compute_type,
+                   int algorithm) {
+    (void)handle;
+    (void)compute_type;
+    (void)algorithm;
+    assert_true(*(const float *)beta == 0);
+    for (int j = 0; j < n; j++) {
+        for (int i = 0; i < m; i++) {
+            double sum = 0;
+            for (int p = 0; p < k; p++) {
+                const int at_a = op_a == TIDE_CUBLAS_OP_N ? i + p * lda : p + i * lda;
+                const int at_b = op_b == TIDE_CUBLAS_OP_N ? p + j * ldb : j + p * ldb;
+                sum += (double)number(a, type_a, (size_t)at_a) *
+                       (double)number(b, type_b, (size_t)at_b);
+            }
+            const float x = *(const float *)alpha * (float)sum;
+            const size_t at_c = (size_t)i + (size_t)j * (size_t)ldc;
+            if (type_c == TIDE_CUBLAS_R_32F) {
+                ((float *)c)[at_c] = x;
+            } else {
+                ((uint16_t *)c)[at_c] = tide_fp32_to_bf16(x);
+            }
+        }
+    }
+    return 0;
+}
+
+static const void *moved(const void *x, int type, long long n_elements_on) {
+    return (const char *)x + n_elements_on * (type == TIDE_CUBLAS_R_32F ? 4 : 2);
+}
+
+static int gemm_strided_batched_ex(struct cublasContext *handle, int op_a, int op_b, int m, int n,
+                                   int k, const void *alpha, const void *a, int type_a, int lda,
+                                   long long stride_a, const void *b, int type_b, int ldb,
+                                   long long stride_b, const void *beta, void *c, int type_c,
+                                   int ldc, long long stride_c, int n_batches, int compute_type,
+                                   int algorithm) {
+    for (int i = 0; i < n_batches; i++) {
+        char *batch = (char *)c + i * stride_c * (type_c == TIDE_CUBLAS_R_32F ? 4 : 2);
+        (void)gemm_ex(handle, op_a, op_b, m, n, k, alpha, moved(a, type_a, i * stride_a), type_a,
+                      lda, moved(b, type_b, i * stride_b), type_b, ldb, beta, batch, type_c, ldc,
+                      compute_type, algorithm);
+    }
+    return 0;
+}
+
+/* The side's operators, those of cuda with these products. */
+typedef struct side_ops {
+    tide_ops_cuda cuda;
+    tide_ops *ops; /* `cuda`, or the cpu's */
+} side_ops;
+
+static void use_loops(const twin_side *side, side_ops *made) {
+    made->ops = side->ops;
+    if (side->is_cuda) {
+        made->cuda = *tide_ops_cuda_of(side->ops);
+        made->cuda.cublas.gemm_ex = gemm_ex;
+        made->cuda.cublas.gemm_strided_batched_ex = gemm_strided_batched_ex;
+        made->ops = &made->cuda.ops;
+    }
+}
+
+/* ---- cases ---- */
+
+enum { OUT, PROBS, FORWARD_Q, FORWARD_K, FORWARD_V };
+
+static tide_status forward(const twin_side *side, const void *shape, tide_error *error) {
+    const call_shape *s = shape;
+    side_ops made;
+    use_loops(side, &made);
+    const tide_attention_forward call = {.kind = TIDE_ATTENTION_NAIVE,
+                                         .out = side->arrays[OUT],
+                                         .q = side->arrays[FORWARD_Q],
+                                         .k = side->arrays[FORWARD_K],
+                                         .v = side->arrays[FORWARD_V],
+                                         .probs = side->arrays[PROBS],
+                                         .B = s->B,
+                                         .T = s->T,
+                                         .H = s->H,
+                                         .D = s->D};
+    return TWIN(side, attention_forward)(made.ops, &call, error);
+}
+
+static twin_case *forward_case(const call_shape *s) {
+    twin_case *test = twin_begin("naive forward");
+    (void)twin_written(test, s->dtype, n_elements(s));
+    (void)twin_written(test, s->dtype, n_scores(s));
+    for (int i = 0; i < 3; i++) {
+        (void)twin_read(test, s->dtype, n_elements(s), 2);
+    }
+    return test;
+}
+
+enum { DQ, DK, DV, DOUT, Q, K, V, GIVEN_PROBS, DPROBS };
+
+static tide_status backward(const twin_side *side, const void *shape, tide_error *error) {
+    const call_shape *s = shape;
+    side_ops made;
+    use_loops(side, &made);
+    const tide_attention_backward call = {.kind = TIDE_ATTENTION_NAIVE,
+                                          .dq = side->arrays[DQ],
+                                          .dk = side->arrays[DK],
+                                          .dv = side->arrays[DV],
+                                          .dout = side->arrays[DOUT],
+                                          .q = side->arrays[Q],
+                                          .k = side->arrays[K],
+                                          .v = side->arrays[V],
+                                          .probs = side->arrays[GIVEN_PROBS],
+                                          .dprobs = side->arrays[DPROBS],
+                                          .B = s->B,
+                                          .T = s->T,
+                                          .H = s->H,
+                                          .D = s->D};
+    return TWIN(side, attention_backward)(made.ops, &call, error);
+}
+
+/* Rows that sum to 1 up to the diagonal, and 0 beyond. */
+static float *random_probs(const call_shape *s) {
+    float *probs = calloc(n_scores(s), sizeof(*probs));
+    assert_non_null(probs);
+    uint32_t state = 1;
+    for (size_t row = 0; row < s->B * s->H * s->T; row++) {
+        float sum = 0;
+        for (size_t i = 0; i <= row % s->T; i++) {
+            state = state * 1664525U + 1013904223U;
+            probs[row * s->T + i] = (float)(state >> 8);
+            sum += probs[row * s->T + i];
+        }
+        for (size_t i = 0; i <= row % s->T; i++) {
+            probs[row * s->T + i] /= sum;
+        }
+    }
+    return probs;
+}
+
+static twin_case *backward_case(const call_shape *s) {
+    float *probs = random_probs(s);
+    twin_case *test = twin_begin("naive backward");
+    for (size_t i = DQ; i <= DV; i++) {
+        /* Of one token dscores, and with them dq and dk, are nothing but roundings. */
+        const bool is_zero = s->T == 1 && i < DV;
+        (void)(is_zero ? twin_scratch : twin_written)(test, s->dtype, n_elements(s));
+    }
+    (void)twin_read(test, s->dtype, n_elements(s), 1);
+    for (int i = 0; i < 3; i++) {
+        (void)twin_read(test, s->dtype, n_elements(s), 2);
+    }
+    (void)twin_given(test, s->dtype, probs, n_scores(s));
+    (void)twin_scratch(test, s->dtype, n_scores(s));
+    free(probs);
+    return test;
+}
+
+static void forward_matches_its_twin(void **state) {
+    (void)state;
+    for (size_t i = 0; i < N_SHAPES; i++) {
+        twin_check(forward_case(&SHAPES[i]), forward, &SHAPES[i], forward_tolerance(&SHAPES[i]));
+    }
+}
+
+static void backward_matches_its_twin(void **state) {
+    (void)state;
+    for (size_t i = 0; i < N_SHAPES; i++) {
+        twin_check(backward_case(&SHAPES[i]), backward, &SHAPES[i], backward_tolerance(&SHAPES[i]));
+    }
+}
+
+static tide_status exchanged_keys(const twin_side *side, const void *shape, tide_error *error) {
+    twin_side other = *side;
+    if (side->is_cuda) {
+        other.arrays[FORWARD_K] = side->arrays[FORWARD_Q];
+        other.arrays[FORWARD_Q] = side->arrays[FORWARD_K];
+    }
+    return forward(&other, shape, error);
+}
+
+static tide_status exchanged_gradients(const twin_side *side, const void *shape,
+                                       tide_error *error) {
+    twin_side other = *side;
+    if (side->is_cuda) {
+        other.arrays[DQ] = side->arrays[DK];
+        other.arrays[DK] = side->arrays[DQ];
+    }
+    return backward(&other, shape, error);
+}
+
+static void exchanged_operands_are_seen(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const call_shape s = {i == 0 ? TIDE_FP32 : TIDE_BF16, 1, 17, 1, 16};
+        twin_reject(forward_case(&s), exchanged_keys, &s, forward_tolerance(&s));
+        twin_reject(backward_case(&s), exchanged_gradients, &s, backward_tolerance(&s));
+    }
+}
+
+/* Key s has the score 128 s, or, falling, 128 (T - 1 - s): without the maximum exponentials would
+ * be infinite or all 0. Every number here is a bf16 number. */
+static void large_scores_do_not_overflow(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const call_shape s = {i / 2 == 0 ? TIDE_FP32 : TIDE_BF16, 1, 130, 1, 4};
+        float q[130 * 4];
+        float k[130 * 4];
+        for (size_t j = 0; j < n_elements(&s); j++) {
+            q[j] = 8;
+            k[j] = 8 * (float)(i % 2 == 1 ? s.T - 1 - j / s.D : j / s.D);
+        }
+        twin_case *test = twin_begin("naive forward, large scores");
+        (void)twin_written(test, s.dtype, n_elements(&s));
+        (void)twin_written(test, s.dtype, n_scores(&s));
+        (void)twin_given(test, s.dtype, q, n_elements(&s));
+        (void)twin_given(test, s.dtype, k, n_elements(&s));
+        (void)twin_read(test, s.dtype, n_elements(&s), 1);
+        twin_check(test, forward, &s, forward_tolerance(&s));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forward_matches_its_twin),
+        cmocka_unit_test(backward_matches_its_twin),
+        cmocka_unit_test(exchanged_operands_are_seen),
+        cmocka_unit_test(large_scores_do_not_overflow),
+    };
+    return cmocka_run_group_tests_name("ops_cuda.attention_naive", tests, NULL, NULL);
+}
