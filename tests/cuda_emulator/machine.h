@@ -70,6 +70,8 @@ struct race_hooks {
     void (*barrier)();
     void (*meet)(unsigned warp_index, unsigned mask); /* __syncwarp alone orders memory */
     void (*see)(const void *address, size_t n_bytes, access kind, const char *file, int line);
+    /* A copy into shared memory is on its way from now on, or has arrived. */
+    void (*copy)(const void *address, size_t n_bytes, bool begins);
 };
 
 struct machine {
@@ -108,6 +110,10 @@ void shared_end_block();
 bool shared_arena_holds(const void *address);
 /* The array that holds all n_bytes; nullptr: none. */
 const shared_range *shared_find(const void *address, size_t n_bytes);
+
+/* ---- copies ---- */
+/* Forgets what the last block has begun. */
+void copies_begin_block();
 
 inline unsigned thread_number() {
     return static_cast<unsigned>(the.current - the.threads.data());

@@ -34,9 +34,11 @@ struct record {
 };
 
 struct cell {
-    record written;    /* last */
-    record read;       /* last */
-    record read_other; /* last by another thread than `read` */
+    record written;           /* last */
+    record read;              /* last */
+    record read_other;        /* last by another thread than `read` */
+    std::uint32_t n_copies;   /* on their way into it, begun in this block */
+    std::uint32_t copy_epoch; /* when the last of them was begun */
 };
 
 enum { CELL_BYTES = 2, PAGE_BYTES = 4096, PAGE_CELLS = PAGE_BYTES / CELL_BYTES };
@@ -200,16 +202,22 @@ void see(const void *address, size_t n_bytes, access kind, std::uint32_t place) 
     const uintptr_t first = reinterpret_cast<uintptr_t>(address) / CELL_BYTES;
     const uintptr_t last = (reinterpret_cast<uintptr_t>(address) + n_bytes - 1) / CELL_BYTES;
     bool said = false;
+    char name[200];
     for (uintptr_t i = first; i <= last; i++) {
         cell &at = page_of(i * CELL_BYTES)->cells[i % PAGE_CELLS];
         if (!said && is_shared && kind != access::write && at.written.epoch < now.block_epoch) {
             said = true;
-            char name[200];
             const source_place here = place_resolve(place);
             report(here.file, here.line, "reads %s, which nothing has written",
                    place_of_address(address, name, sizeof(name)));
         }
         const char *verb = writes ? "write" : "read";
+        if (!said && is_shared && at.n_copies > 0 && at.copy_epoch >= now.block_epoch) {
+            said = true;
+            const source_place here = place_resolve(place);
+            report(here.file, here.line, "%s %s, into which a copy is on its way",
+                   writes ? "writes" : "reads", place_of_address(address, name, sizeof(name)));
+        }
         if (!said && clash(at.written, mine, is_shared)) {
             said = true;
             report_race(address, at.written, "write", mine, verb);
@@ -228,7 +236,19 @@ void on_access(const void *address, size_t n_bytes, access kind, const char *fil
     see(address, n_bytes, kind, place_from_source(file, line));
 }
 
-const race_hooks hooks = {on_launch, on_block, on_barrier, on_meet, on_access};
+void on_copy(const void *address, size_t n_bytes, bool begins) {
+    const uintptr_t first = reinterpret_cast<uintptr_t>(address) / CELL_BYTES;
+    for (uintptr_t i = first; i < first + n_bytes / CELL_BYTES; i++) {
+        cell &at = page_of(i * CELL_BYTES)->cells[i % PAGE_CELLS];
+        if (at.copy_epoch < state().block_epoch) {
+            at.n_copies = 0; /* of a block that has ended */
+        }
+        at.copy_epoch = state().epoch;
+        at.n_copies += begins ? 1U : static_cast<std::uint32_t>(-1);
+    }
+}
+
+const race_hooks hooks = {on_launch, on_block, on_barrier, on_meet, on_access, on_copy};
 
 struct connect {
     connect() {

@@ -261,6 +261,7 @@ bool run_grid(size_t shared_bytes) {
                     static_cast<unsigned>(at / gridDim.x % gridDim.y),
                     static_cast<unsigned>(at / gridDim.x / gridDim.y)};
         shared_begin_block(shared_bytes);
+        copies_begin_block();
         if (the.race != nullptr) {
             the.race->block();
         }

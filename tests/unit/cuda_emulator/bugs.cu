@@ -3,6 +3,7 @@
 #include "bugs.h"
 
 #include "model/ops_cuda/gpu.h"
+#include "model/ops_cuda/mma.h"
 
 static __global__ void correct(float *out, const float *in, int n) {
     TIDE_SHARED(float, tile, [BUG_THREADS]);
@@ -201,6 +202,51 @@ static __global__ void shared_sum(float *out, const float *in, int n) {
     out[t] = tile[t] + buffer[t];
 }
 
+static __global__ void missing_copy_wait(float *out, const float *in, int n) {
+    TIDE_SHARED(float, tile, [BUG_THREADS]);
+    const int t = static_cast<int>(threadIdx.x);
+    if (4 * t < n) {
+        tide_copy_begin(tile + 4 * t, in + 4 * t);
+    }
+    tide_copy_commit();
+    __syncthreads();
+    out[t] = tile[n - 1 - t];
+}
+
+static __global__ void copy_without_barrier(float *out, const float *in, int n) {
+    TIDE_SHARED(float, tile, [BUG_THREADS]);
+    const int t = static_cast<int>(threadIdx.x);
+    if (4 * t < n) {
+        tide_copy_begin(tile + 4 * t, in + 4 * t);
+    }
+    tide_copy_commit();
+    tide_copy_wait<0>();
+    out[t] = tile[n - 1 - t];
+}
+
+static __global__ void matrix_of_half_a_warp(float *out, const float *in, int n) {
+    const int t = static_cast<int>(threadIdx.x);
+    const unsigned a[4] = {0, 0, 0, 0};
+    const unsigned b[2] = {0, 0};
+    float d[4] = {0, 0, 0, 0};
+    (void)n;
+    if (t % 32 < 16) {
+        tide_mma(d, a, b);
+    }
+    out[t] = in[t] + d[0];
+}
+
+static __global__ void matrix_row_misaligned(float *out, const float *in, int n) {
+    TIDE_SHARED(float, tile, [BUG_THREADS + 4]);
+    const int t = static_cast<int>(threadIdx.x);
+    unsigned rows[4];
+    (void)n;
+    tile[t] = in[t];
+    __syncwarp();
+    tide_load_matrices(rows, tile + t % 32 + 4);
+    out[t] = static_cast<float>(rows[0]);
+}
+
 typedef void (*bug_kernel)(float *, const float *, int);
 
 struct bug_case {
@@ -238,6 +284,10 @@ extern "C" int bug_launch(bug planted, float *out, const float *in, const float 
         {copy, 1, BUG_THREADS, (48 << 10) + 1},
         {shared_sum, 1, BUG_THREADS, 20 << 10},
         {shared_dynamic, 1, BUG_THREADS, 0},
+        {missing_copy_wait, 1, BUG_THREADS, 0},
+        {copy_without_barrier, 1, BUG_THREADS, 0},
+        {matrix_of_half_a_warp, 1, BUG_THREADS, 0},
+        {matrix_row_misaligned, 1, BUG_THREADS, 0},
     };
     const bug_case &given = cases[planted];
     if (planted == BUG_HOST_POINTER_IN_STRUCT) {

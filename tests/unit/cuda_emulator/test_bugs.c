@@ -34,7 +34,7 @@ typedef struct expectation {
 
 static const expectation EXPECTED[] = {
     {BUG_NONE, 0, 0, 0, ""},
-    {BUG_MISSING_BARRIER, WRONG, WRONG, REPORT, "bugs.cu:27: race on 'tile'"},
+    {BUG_MISSING_BARRIER, WRONG, WRONG, REPORT, "bugs.cu:28: race on 'tile'"},
     {BUG_MISSING_BARRIER_ON_REUSE, 0, 0, REPORT, "race on 'tile'"},
     {BUG_MISSING_SYNCWARP, WRONG, WRONG, REPORT, "race on 'tile'"},
     {BUG_SHUFFLE_FOR_SYNCWARP, 0, 0, REPORT, "race on 'tile'"},
@@ -60,6 +60,10 @@ static const expectation EXPECTED[] = {
     {BUG_SHARED_TOO_LARGE, REPORT, REPORT, REPORT, "49153 bytes of shared memory"},
     {BUG_SHARED_SUM_TOO_LARGE, REPORT, REPORT, REPORT, "53248 bytes of shared memory"},
     {BUG_NO_DYNAMIC_SHARED, REPORT, STOP, REPORT, ""},
+    {BUG_MISSING_COPY_WAIT, WRONG, WRONG, REPORT, "into which a copy is on its way"},
+    {BUG_COPY_WITHOUT_BARRIER, WRONG, WRONG, REPORT, "tile"},
+    {BUG_MATRIX_OF_HALF_A_WARP, REPORT, REPORT, REPORT, "of which ffff0000 have returned"},
+    {BUG_MATRIX_ROW_MISALIGNED, REPORT, REPORT, REPORT, "not aligned to 16"},
 };
 
 static int expected(const expectation *of) {
@@ -79,6 +83,8 @@ static bool is_wrong(bug planted, const float *out, const float *in) {
             break;
         case BUG_MISSING_BARRIER:
         case BUG_MISSING_BARRIER_ON_REUSE:
+        case BUG_MISSING_COPY_WAIT:
+        case BUG_COPY_WITHOUT_BARRIER:
             break;
         case BUG_MISSING_SYNCWARP:
             want = in[t ^ 1];

@@ -1,0 +1,66 @@
+/* emulator_mma.h - the emulated twins of model/ops_cuda/mma.h, which says what they do.
+ *
+ * Lanes meet for real, fragments lie as on the device. Products of bf16 numbers are exact there and
+ * here; the sixteen of an element are added in double and rounded once, where the device's own
+ * order and rounding are not documented. A copy takes effect at the wait that covers it, not
+ * before.
+ */
+#ifndef TIDE_TESTS_EMULATOR_MMA_H
+#define TIDE_TESTS_EMULATOR_MMA_H
+
+#include "emulator.h"
+
+namespace tide_emulator {
+
+void mma(float *d, const unsigned *a, const unsigned *b, const char *file, int line);
+/* n_matrices: 2 or 4. */
+void load_matrices(unsigned *out, unsigned n_matrices, const void *row, bool transposed,
+                   const char *file, int line);
+void copy_begin(void *to, const void *from, unsigned n_bytes, const char *file, int line);
+void copy_commit();
+void copy_wait(unsigned n_groups, const char *file, int line);
+
+} /* namespace tide_emulator */
+
+inline void tide_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2],
+                     TIDE_EMULATOR_PLACE) {
+    tide_emulator::mma(d, a, b, file, line);
+}
+
+inline void tide_load_matrices(unsigned (&out)[4], const void *row, TIDE_EMULATOR_PLACE) {
+    tide_emulator::load_matrices(out, 4, row, false, file, line);
+}
+
+inline void tide_load_matrices(unsigned (&out)[2], const void *row, TIDE_EMULATOR_PLACE) {
+    tide_emulator::load_matrices(out, 2, row, false, file, line);
+}
+
+inline void tide_load_matrices_transposed(unsigned (&out)[4], const void *row,
+                                          TIDE_EMULATOR_PLACE) {
+    tide_emulator::load_matrices(out, 4, row, true, file, line);
+}
+
+inline void tide_load_matrices_transposed(unsigned (&out)[2], const void *row,
+                                          TIDE_EMULATOR_PLACE) {
+    tide_emulator::load_matrices(out, 2, row, true, file, line);
+}
+
+inline void tide_copy_begin(void *to, const void *from, unsigned n_bytes = 16,
+                            TIDE_EMULATOR_PLACE) {
+    tide_emulator::copy_begin(to, from, n_bytes, file, line);
+}
+
+inline void tide_copy_commit() {
+    tide_emulator::copy_commit();
+}
+
+template <int N> inline void tide_copy_wait(TIDE_EMULATOR_PLACE) {
+    tide_emulator::copy_wait(N, file, line);
+}
+
+inline float tide_exp2(float x) {
+    const float power = exp2f(x);
+    return power < 1.17549435e-38F ? 0.0F : power;
+}
+
+#endif

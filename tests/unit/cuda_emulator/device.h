@@ -1,0 +1,43 @@
+/* device.h - kernels that show what device functions do; see device.cu. All pointers are device
+ * memory; each launches and gives what TIDE_LAUNCH gives. */
+#ifndef TIDE_TESTS_DEVICE_H
+#define TIDE_TESTS_DEVICE_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* out (6, 32): of a warp whose lane i holds 100 + i: from lane 5 of each group of 8; from lane ^ 3;
+ * 2 up; 2 down; 3 up in groups of 8; 3 down in groups of 8. */
+int device_shuffles(int *out);
+/* out (32): votes for odd lanes: 0 the ballot, 1 any, 2 all; 3 to 5 the same for lanes below 16,
+ * who alone vote. */
+int device_votes(unsigned *out);
+/* out (4): sum, maximum, minimum of the numbers of `blocks` blocks of 64 threads, and how many
+ * threads there were. out must be 0, 0, -1, 0. */
+int device_atomics(unsigned *out, unsigned blocks);
+/* out (grid (3, 2, 2), block (4, 2, 3)): each thread's own place. */
+int device_indices(int *out);
+/* bits (n) = the bf16 numbers nearest to x (n); back (n) = these as fp32. */
+int device_bf16(uint16_t *bits, float *back, const float *x, int n);
+
+/* d (16, 8) = a (16, 16) b (16, 8), by fragments that each lane reads by the layout in mma.h. */
+int device_product(float *d, const uint16_t *a, const uint16_t *b);
+/* The same through shared memory, with tide_load_matrices; b_transposed (8, 16). */
+int device_product_loaded(float *d, const uint16_t *a, const uint16_t *b,
+                          const uint16_t *b_transposed, int use_transposed);
+/* out (32, n_matrices): what each lane gets of matrices (n_matrices, 8, 8). */
+int device_load(uint32_t *out, const uint16_t *matrices, int n_matrices, int transposed);
+/* out (n) = x (n) through shared memory, by copies of 16 bytes in 3 groups on their way at a time;
+ * n at most 4096. */
+int device_copy(float *out, const float *x, int n);
+/* out (n) = 2^x (n) */
+int device_exp2(float *out, const float *x, int n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

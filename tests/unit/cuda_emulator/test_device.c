@@ -1,0 +1,266 @@
+/* test_device.c - what the emulator makes of device functions, beside plain C; each in three thread
+ * orders. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "cuda_emulator.h"
+#include "device.h"
+#include "device_memory.h"
+#include "model/bf16.h"
+
+static void *device_copy_of(const void *bytes, size_t n_bytes) {
+    void *made = tide_emulator_alloc(n_bytes);
+    assert_non_null(made);
+    memcpy(made, bytes, n_bytes);
+    return made;
+}
+
+/* After every launch: it worked, and nothing was found. */
+static void assert_fine(int result) {
+    if (result != 0 || tide_emulator_n_reports() != 0) {
+        fail_msg("launch: %d, %s", result, tide_emulator_last_report());
+    }
+}
+
+/* For every order. */
+static void in_all_orders(void (*check)(void)) {
+    for (unsigned order = 0; order < TIDE_EMULATOR_N_ORDERS; order++) {
+        tide_emulator_set_order((tide_emulator_order)order, 5);
+        check();
+    }
+}
+
+static void check_shuffles(void) {
+    int *out = tide_emulator_alloc(6 * 32 * sizeof(*out));
+    assert_fine(device_shuffles(out));
+    for (int i = 0; i < 32; i++) {
+        assert_int_equal(out[i], 100 + i / 8 * 8 + 5);
+        assert_int_equal(out[32 + i], 100 + (i ^ 3));
+        assert_int_equal(out[64 + i], 100 + (i >= 2 ? i - 2 : i));
+        assert_int_equal(out[96 + i], 100 + (i < 30 ? i + 2 : i));
+        assert_int_equal(out[128 + i], 100 + (i % 8 >= 3 ? i - 3 : i));
+        assert_int_equal(out[160 + i], 100 + (i % 8 < 5 ? i + 3 : i));
+    }
+    tide_emulator_release(out);
+}
+
+static void check_votes(void) {
+    unsigned *out = tide_emulator_alloc(6 * sizeof(*out));
+    static const unsigned WANT[6] = {0xAAAAAAAA, 1, 0, 0xAAAA, 0, 1};
+    assert_fine(device_votes(out));
+    assert_memory_equal(out, WANT, sizeof(WANT));
+    tide_emulator_release(out);
+}
+
+static void check_atomics(void) {
+    static const unsigned BEFORE[4] = {0, 0, UINT32_MAX, 0};
+    unsigned *out = device_copy_of(BEFORE, sizeof(BEFORE));
+    const unsigned n = 5 * 64;
+    assert_fine(device_atomics(out, 5));
+    assert_int_equal(out[0], n * (n + 1) / 2);
+    assert_int_equal(out[1], n);
+    assert_int_equal(out[2], 1);
+    assert_int_equal(out[3], n);
+    tide_emulator_release(out);
+}
+
+static void check_indices(void) {
+    int *out = tide_emulator_alloc(12 * 24 * sizeof(*out));
+    int at = 0;
+    assert_fine(device_indices(out));
+    for (int block = 0; block < 12; block++) {
+        for (int thread = 0; thread < 24; thread++) {
+            const int want = block % 3 * 100000 + block / 3 % 2 * 10000 + block / 6 * 1000 +
+                             thread % 4 * 100 + thread / 4 % 2 * 10 + thread / 8;
+            assert_int_equal(out[at++], want);
+        }
+    }
+    tide_emulator_release(out);
+}
+
+static void check_bf16(void) {
+    const float x[] = {0.0F,        -0.0F,     1.0F,        1.00390625F, 1.01171875F,
+                       1.00390637F, -2.5F,     3.4e38F,     INFINITY,    -INFINITY,
+                       1e-40F,      -65504.0F, 0.33333333F, 1.0e-38F,    7.0F};
+    enum { N = sizeof(x) / sizeof(x[0]) };
+    float with_nan[N + 1];
+    memcpy(with_nan, x, sizeof(x));
+    with_nan[N] = NAN;
+    float *in = device_copy_of(with_nan, sizeof(with_nan));
+    uint16_t *bits = tide_emulator_alloc((N + 1) * sizeof(*bits));
+    float *back = tide_emulator_alloc((N + 1) * sizeof(*back));
+    assert_fine(device_bf16(bits, back, in, N + 1));
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(bits[i], tide_fp32_to_bf16(x[i]));
+        assert_true(back[i] == tide_bf16_to_fp32(bits[i]));
+    }
+    assert_int_equal(bits[N], 0x7FFF);
+    assert_true(isnan(back[N]));
+    tide_emulator_release(back);
+    tide_emulator_release(bits);
+    tide_emulator_release(in);
+}
+
+/* Small whole numbers: exact in bf16 and in every sum. */
+static void fill_matrix(uint16_t *out, size_t n, unsigned seed) {
+    for (size_t i = 0; i < n; i++) {
+        seed = seed * 1664525U + 1013904223U;
+        out[i] = tide_fp32_to_bf16((float)((int)(seed >> 24) % 17 - 8));
+    }
+}
+
+static void check_products(void) {
+    uint16_t a[256];
+    uint16_t b[128];
+    uint16_t transposed[128];
+    fill_matrix(a, 256, 1);
+    fill_matrix(b, 128, 2);
+    for (size_t k = 0; k < 16; k++) {
+        for (size_t n = 0; n < 8; n++) {
+            transposed[n * 16 + k] = b[k * 8 + n];
+        }
+    }
+    uint16_t *on_device[3] = {device_copy_of(a, sizeof(a)), device_copy_of(b, sizeof(b)),
+                              device_copy_of(transposed, sizeof(transposed))};
+    float *d = tide_emulator_alloc(128 * sizeof(*d));
+    for (int way = 0; way < 3; way++) {
+        assert_fine(way == 0 ? device_product(d, on_device[0], on_device[1])
+                             : device_product_loaded(d, on_device[0], on_device[1], on_device[2],
+                                                     way == 2));
+        for (size_t i = 0; i < 128; i++) {
+            float want = 0;
+            for (size_t k = 0; k < 16; k++) {
+                want += tide_bf16_to_fp32(a[i / 8 * 16 + k]) * tide_bf16_to_fp32(b[k * 8 + i % 8]);
+            }
+            assert_true(d[i] == want);
+        }
+    }
+    tide_emulator_release(d);
+    for (size_t i = 0; i < 3; i++) {
+        tide_emulator_release(on_device[i]);
+    }
+}
+
+static void check_loads(void) {
+    uint16_t numbers[256];
+    for (size_t i = 0; i < 256; i++) {
+        numbers[i] = (uint16_t)(i * 257 + 1);
+    }
+    uint16_t *matrices = device_copy_of(numbers, sizeof(numbers));
+    for (size_t way = 0; way < 4; way++) {
+        const size_t n = way < 2 ? 4 : 2;
+        const size_t across =
+            way % 2 == 0 ? 1 : 8; /* from one of a lane's two numbers to the other */
+        const size_t down = way % 2 == 0 ? 8 : 1;
+        uint32_t *out = tide_emulator_alloc(32 * n * sizeof(*out));
+        assert_fine(device_load(out, matrices, (int)n, way % 2 == 1));
+        for (size_t lane = 0; lane < 32; lane++) {
+            for (size_t i = 0; i < n; i++) {
+                const size_t at = i * 64 + lane / 4 * down + lane % 4 * 2 * across;
+                assert_int_equal(out[lane * n + i],
+                                 numbers[at] | (uint32_t)numbers[at + across] << 16);
+            }
+        }
+        tide_emulator_release(out);
+    }
+    tide_emulator_release(matrices);
+}
+
+static void check_copies(void) {
+    static const int SIZES[] = {4096, 4095, 1, 260, 1027};
+    for (size_t s = 0; s < sizeof(SIZES) / sizeof(SIZES[0]); s++) {
+        const size_t n = (size_t)SIZES[s];
+        float *x = tide_emulator_alloc(n * sizeof(*x));
+        float *out = tide_emulator_alloc(n * sizeof(*out));
+        for (size_t i = 0; i < n; i++) {
+            x[i] = (float)(i + 1);
+        }
+        assert_fine(device_copy(out, x, (int)n));
+        assert_memory_equal(out, x, n * sizeof(*x));
+        tide_emulator_release(out);
+        tide_emulator_release(x);
+    }
+}
+
+static void check_exp2(void) {
+    const float x[] = {0.0F, 1.0F, -1.0F, 0.5F, -126.0F, -127.0F, -INFINITY, 128.0F};
+    enum { N = sizeof(x) / sizeof(x[0]) };
+    float *in = device_copy_of(x, sizeof(x));
+    float *out = tide_emulator_alloc(sizeof(x));
+    assert_fine(device_exp2(out, in, N));
+    assert_true(out[0] == 1.0F && out[1] == 2.0F && out[2] == 0.5F);
+    assert_true(fabsf(out[3] - 1.41421356F) < 3e-7F);
+    assert_true(out[4] > 0 && out[5] == 0 && out[6] == 0 && isinf(out[7]));
+    tide_emulator_release(out);
+    tide_emulator_release(in);
+}
+
+static void shuffles(void **state) {
+    (void)state;
+    in_all_orders(check_shuffles);
+}
+static void votes(void **state) {
+    (void)state;
+    in_all_orders(check_votes);
+}
+static void atomics(void **state) {
+    (void)state;
+    in_all_orders(check_atomics);
+}
+static void indices(void **state) {
+    (void)state;
+    in_all_orders(check_indices);
+}
+static void bf16(void **state) {
+    (void)state;
+    in_all_orders(check_bf16);
+}
+static void products(void **state) {
+    (void)state;
+    in_all_orders(check_products);
+}
+static void loads(void **state) {
+    (void)state;
+    in_all_orders(check_loads);
+}
+static void copies(void **state) {
+    (void)state;
+    in_all_orders(check_copies);
+}
+static void exp2_of(void **state) {
+    (void)state;
+    in_all_orders(check_exp2);
+}
+
+static void device_memory_is_known(void **state) {
+    (void)state;
+    static char segment[64];
+    assert_false(tide_device_memory_holds(segment, 1));
+    tide_device_memory_register(segment, sizeof(segment));
+    assert_true(tide_device_memory_holds(segment, sizeof(segment)));
+    assert_true(tide_device_memory_holds(segment + 63, 1));
+    assert_true(tide_device_memory_holds(segment + 64, 0));
+    assert_false(tide_device_memory_holds(segment + 60, 8));
+    assert_false(tide_device_memory_holds(segment + 64, 1));
+    assert_true(tide_device_memory_unregister(segment));
+    assert_false(tide_device_memory_unregister(segment));
+    assert_false(tide_device_memory_holds(segment, 1));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shuffles), cmocka_unit_test(votes),
+        cmocka_unit_test(atomics),  cmocka_unit_test(indices),
+        cmocka_unit_test(bf16),     cmocka_unit_test(products),
+        cmocka_unit_test(loads),    cmocka_unit_test(copies),
+        cmocka_unit_test(exp2_of),  cmocka_unit_test(device_memory_is_known),
+    };
+    return cmocka_run_group_tests_name("cuda_emulator.device", tests, NULL, NULL);
+}
