@@ -18,19 +18,34 @@ set(CMAKE_C_FLAGS_RELEASE "-O2")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 
 add_library(tide_flags INTERFACE)
-target_compile_options(tide_flags INTERFACE
-    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-qual -Wundef -Wvla -Wformat=2
-    $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
+set(TIDE_WARNINGS
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-qual -Wundef -Wvla -Wformat=2)
+set(TIDE_HOST_OPTIONS
     # Call stacks in snapshots: line tables, every caller in the chain, and paths that name no one's machine.
     -g -fno-omit-frame-pointer -fno-optimize-sibling-calls
-    "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/="
-    # The folder of compilation too: clang writes paths relative to it, which debuggers then join with it.
-    "$<IF:$<OR:$<COMPILE_LANG_AND_ID:C,Clang>,$<COMPILE_LANG_AND_ID:CXX,Clang>>,-fdebug-compilation-dir=.,-fdebug-prefix-map=${PROJECT_BINARY_DIR}=.>")
+    "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
+# The folder of compilation too: clang writes paths relative to it, which debuggers then join with it.
+if(CMAKE_C_COMPILER_ID MATCHES "Clang")
+    list(APPEND TIDE_HOST_OPTIONS -fdebug-compilation-dir=.)
+else()
+    list(APPEND TIDE_HOST_OPTIONS "-fdebug-prefix-map=${PROJECT_BINARY_DIR}=.")
+endif()
 if(TIDEMARK_WERROR)
-    target_compile_options(tide_flags INTERFACE -Werror)
+    list(APPEND TIDE_HOST_OPTIONS -Werror)
 endif()
 if(TIDEMARK_SANITIZE)
-    target_compile_options(tide_flags INTERFACE "-fsanitize=${TIDEMARK_SANITIZE}" -fno-sanitize-recover=all)
+    list(APPEND TIDE_HOST_OPTIONS "-fsanitize=${TIDEMARK_SANITIZE}" -fno-sanitize-recover=all)
     target_link_options(tide_flags INTERFACE "-fsanitize=${TIDEMARK_SANITIZE}")
 endif()
+target_compile_options(tide_flags INTERFACE
+    "$<$<COMPILE_LANGUAGE:C,CXX>:${TIDE_WARNINGS}>"
+    "$<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>"
+    "$<$<COMPILE_LANGUAGE:C,CXX>:${TIDE_HOST_OPTIONS}>")
+# nvcc: line tables of the host's part for call stacks, of the device's for tools; never -G, which makes slow code.
+set(TIDE_NVCC_OPTIONS -g -lineinfo
+    "-Xcompiler=-fno-omit-frame-pointer,-fno-optimize-sibling-calls,-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
+if(TIDEMARK_WERROR)
+    list(APPEND TIDE_NVCC_OPTIONS -Werror=all-warnings -Xcompiler=-Wall,-Wextra)
+endif()
+target_compile_options(tide_flags INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:${TIDE_NVCC_OPTIONS}>")
 target_include_directories(tide_flags INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/generated")
