@@ -144,7 +144,7 @@ static void both_halves_of_a_release_count(void **state) {
     (void)state;
     char folder[] = "/tmp/tide-streams-XXXXXX";
     char path[64];
-    fixture on = {NULL};
+    fixture on = {.inner = NULL};
     tide_error error = {""};
     tide_snapshot *snapshot = NULL;
     fixture_open(&on, 100);
@@ -165,7 +165,7 @@ static void both_halves_of_a_release_count(void **state) {
 
 static void what_still_waits_at_the_end_is_in_the_state(void **state) {
     (void)state;
-    fixture on = {NULL};
+    fixture on = {.inner = NULL};
     tide_summary *summary = NULL;
     fixture_open(&on, 100);
     (void)first_half(&on);
@@ -187,7 +187,7 @@ static void what_still_waits_at_the_end_is_in_the_state(void **state) {
 /* A log that kept rows 5 to 8 begins with a block that waits. */
 static void what_waited_before_the_first_row_is_in_the_state(void **state) {
     (void)state;
-    fixture on = {NULL};
+    fixture on = {.inner = NULL};
     tide_summary *summary = NULL;
     fixture_open(&on, 4);
     second_half(&on, first_half(&on));
