@@ -32,6 +32,8 @@ tide_status tide_capture_device(const tide_device_info *info, tide_snapshot *sna
     device->compute_capability = info->compute_capability;
     device->driver_version = info->driver_version;
     device->runtime_version = info->runtime_version;
+    device->sm_clock_khz = info->sm_clock_khz;
+    device->memory_clock_khz = info->memory_clock_khz;
     if (!copy_text(&snapshot->arena, info->name, &device->name)) {
         return TIDE_NO_MEMORY;
     }

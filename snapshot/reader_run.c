@@ -113,12 +113,14 @@ void tide_read_run(tide_reading *reading) {
 }
 
 static tide_snapshot_device read_device(tide_reading *reading) {
-    static const char *const KEYS[] = {
-        "kind", "name", "total_bytes", "compute_capability", "driver_version", "runtime_version"};
-    tide_snapshot_device row = {"", "", -1, -1, -1, -1};
+    static const char *const KEYS[] = {"kind",           "name",
+                                       "total_bytes",    "compute_capability",
+                                       "driver_version", "runtime_version",
+                                       "sm_clock_khz",   "memory_clock_khz"};
+    tide_snapshot_device row = {"", "", -1, -1, -1, -1, -1, -1};
     const char **texts[] = {&row.kind, &row.name};
-    int64_t *numbers[] = {&row.total_bytes, &row.compute_capability, &row.driver_version,
-                          &row.runtime_version};
+    int64_t *numbers[] = {&row.total_bytes,     &row.compute_capability, &row.driver_version,
+                          &row.runtime_version, &row.sm_clock_khz,       &row.memory_clock_khz};
     int field = -1;
     tide_json_enter_object(&reading->json);
     while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 3)) >= 0) {

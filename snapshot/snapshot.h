@@ -67,6 +67,7 @@ typedef struct tide_snapshot_device {
     int64_t total_bytes;                     /* -1: unlimited or unknown */
     int64_t compute_capability;              /* 90 for 9.0; -1 */
     int64_t driver_version, runtime_version; /* -1 */
+    int64_t sm_clock_khz, memory_clock_khz;  /* highest; -1: unknown */
 } tide_snapshot_device;
 
 /* One allocator setting: PyTorch's name where it has one. */

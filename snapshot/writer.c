@@ -86,6 +86,12 @@ static void write_devices(tide_json_writer *json, const tide_snapshot *snapshot)
         tide_json_key_integer(json, "compute_capability", device->compute_capability);
         tide_json_key_integer(json, "driver_version", device->driver_version);
         tide_json_key_integer(json, "runtime_version", device->runtime_version);
+        if (device->sm_clock_khz > 0) {
+            tide_json_key_integer(json, "sm_clock_khz", device->sm_clock_khz);
+        }
+        if (device->memory_clock_khz > 0) {
+            tide_json_key_integer(json, "memory_clock_khz", device->memory_clock_khz);
+        }
         tide_json_end_object(json);
     }
     tide_json_end_array(json);

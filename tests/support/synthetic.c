@@ -456,7 +456,7 @@ static void describe(tide_snapshot *snapshot, const maker *m) {
                                                  {"optimizer", 0, NULL, NULL},
                                                  {"step", 3, HOST_MS, NOT_MEASURED}};
     static const tide_snapshot_device DEVICES[] = {
-        {"virtual", "made-up card", 85899345920, 90, -1, -1}};
+        {"virtual", "made-up card", 85899345920, 90, -1, -1, -1, -1}};
     static const tide_snapshot_setting SETTINGS[] = {{"max_split_size_mb", NULL, -1.0},
                                                      {"garbage_collection_threshold", NULL, 0.75},
                                                      {"roundup_power2_divisions", "0,0,0", 0.0}};

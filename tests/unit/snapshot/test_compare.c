@@ -34,7 +34,7 @@ static const tide_scope_row SCOPES[] = {
     {0, 1, -1, -1, TIDE_NONE, 2, -1, 0, TIDE_SCOPE_PHASE},
     {0, 1, -1, -1, 2, 3, -1, 0, TIDE_SCOPE_OPERATOR},
 };
-static const tide_snapshot_device DEVICE = {"virtual", "v", -1, -1, -1, -1};
+static const tide_snapshot_device DEVICE = {"virtual", "v", -1, -1, -1, -1, -1, -1};
 static const tide_stream_row STREAM = {0, 0};
 
 static tide_snapshot *make(const made_run *of) {

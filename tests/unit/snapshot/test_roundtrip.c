@@ -154,6 +154,8 @@ static void assert_small_parts_equal(const tide_snapshot *a, const tide_snapshot
         assert_true(a->devices[i].compute_capability == b->devices[i].compute_capability);
         assert_true(a->devices[i].driver_version == b->devices[i].driver_version);
         assert_true(a->devices[i].runtime_version == b->devices[i].runtime_version);
+        assert_true(a->devices[i].sm_clock_khz == b->devices[i].sm_clock_khz);
+        assert_true(a->devices[i].memory_clock_khz == b->devices[i].memory_clock_khz);
     }
     assert_int_equal(a->n_streams, b->n_streams);
     for (size_t i = 0; i < a->n_streams; i++) {
@@ -268,7 +270,7 @@ static void odd_addresses_and_texts_come_back(void **state) {
     (void)state;
     static const char *const STRINGS[] = {"</script><b>", "a\"b\\\n\t\x01",
                                           "\xc3\xa9 \xf0\x9f\x8c\x8a"};
-    tide_snapshot_device device = {"cpu", "c", -1, -1, -1, -1};
+    tide_snapshot_device device = {"cpu", "c", -1, -1, 13010, 13000, 1980000, -1};
     tide_stream_row stream = {UINT64_MAX, 0};
     tide_event events[] = {{.address = (UINT64_C(1) << 63) - 8,
                             .requested_bytes = 7,
@@ -323,7 +325,7 @@ static void contradictions_are_not_written(void **state) {
     char path[SNAPSHOT_PATH_BYTES];
     tide_error error = {""};
     tide_event event = {.stack = 9};
-    tide_snapshot_device device = {"cpu", "c", -1, -1, -1, -1};
+    tide_snapshot_device device = {"cpu", "c", -1, -1, -1, -1, -1, -1};
     tide_stream_row stream = {0, 0};
     tide_snapshot *made = NULL;
     assert_int_equal(tide_snapshot_create(NULL, &made), TIDE_OK);

@@ -37,8 +37,8 @@ static const tide_scope_row SCOPES[] = {
     {20, 10, -1, -1, 6, LAYER, 4, 0, TIDE_SCOPE_LAYER},
 };
 
-static const tide_snapshot_device DEVICES[] = {{"virtual", "a", -1, -1, -1, -1},
-                                               {"virtual", "b", -1, -1, -1, -1}};
+static const tide_snapshot_device DEVICES[] = {{"virtual", "a", -1, -1, -1, -1, -1, -1},
+                                               {"virtual", "b", -1, -1, -1, -1, -1, -1}};
 static const tide_stream_row STREAMS[] = {{0, 0}};
 static const tide_frame_row FRAMES[] = {{SETUP, STEP, 1, false}};
 static const tide_stack_row STACKS[] = {{TIDE_NONE, 0}, {0, 0}};
