@@ -177,9 +177,9 @@ void fiber_wait(fiber *self) {
     leave(self);
 }
 
-bool fiber_owns(const fiber *self, const void *address) {
-    const char *byte = static_cast<const char *>(address);
-    return byte >= self->stack && byte < self->stack + STACK_BYTES;
+void fiber_bounds(const fiber *self, const char **ret_low, const char **ret_high) {
+    *ret_low = self->stack;
+    *ret_high = self->stack + STACK_BYTES;
 }
 
 } /* namespace tide_emulator */

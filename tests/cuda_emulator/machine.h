@@ -33,7 +33,8 @@ void fiber_abandon(fiber *stuck);
 bool fiber_resume(fiber *next);
 /* From inside a fiber: back to whoever resumed it. */
 void fiber_wait(fiber *self);
-bool fiber_owns(const fiber *self, const void *address);
+/* The lowest byte of its stack, and one past the highest. */
+void fiber_bounds(const fiber *self, const char **ret_low, const char **ret_high);
 
 /* One CUDA thread of the block that runs. */
 struct thread {
@@ -84,6 +85,7 @@ struct machine {
     size_t argument_bytes;              /* of the whole */
     std::vector<thread> threads;        /* of the block that runs */
     warp warps[32];                     /* of the block that runs */
+    const char *stack_low, *stack_high; /* of the thread that runs */
     thread *current;                    /* nullptr outside kernels */
     bool combines;                      /* a meeting's result is being made: lanes' own stacks are
                                            written */

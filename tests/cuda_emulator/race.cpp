@@ -52,6 +52,13 @@ struct knowledge {
     std::uint32_t of[32];
 };
 
+struct recent_page {
+    uintptr_t key; /* address / PAGE_BYTES */
+    page *cells;   /* borrowed from `pages`; nullptr: none yet */
+};
+
+enum { N_RECENT = 256 };
+
 struct detector {
     std::unordered_map<uintptr_t, std::unique_ptr<page>> pages; /* by address / PAGE_BYTES */
     std::uint32_t epoch;                                        /* now; at least 1 in a launch */
@@ -60,38 +67,36 @@ struct detector {
     std::vector<std::uint32_t> blocks; /* first epochs of this launch's blocks, in order */
     std::vector<uint3> block_indices;  /* blockIdx of each */
     std::vector<knowledge> lanes;      /* by thread of the block */
-    uintptr_t last_key;                /* of the page looked up last */
-    page *last_page;                   /* its page; nullptr: none yet */
+    recent_page recent[N_RECENT];      /* found lately, by key modulo N_RECENT */
 };
 
-detector &state() {
-    static detector all;
-    return all;
-}
+detector now;
 
 page *page_of(uintptr_t address) {
-    detector &now = state();
     const uintptr_t key = address / PAGE_BYTES;
-    if (now.last_page == nullptr || now.last_key != key) {
+    recent_page &recent = now.recent[key % N_RECENT];
+    if (recent.cells == nullptr || recent.key != key) {
         std::unique_ptr<page> &found = now.pages[key];
         if (found == nullptr) {
             found = std::make_unique<page>();
         }
-        now.last_key = key;
-        now.last_page = found.get();
+        recent = {key, found.get()};
     }
-    return now.last_page;
+    return recent.cells;
+}
+
+/* The cell that holds the byte at `address`. */
+cell &cell_of(uintptr_t address) {
+    return page_of(address)->cells[address % PAGE_BYTES / CELL_BYTES];
 }
 
 void on_launch() {
-    detector &now = state();
     now.launch_epoch = now.epoch + 1;
     now.blocks.clear();
     now.block_indices.clear();
 }
 
 void on_block() {
-    detector &now = state();
     now.block_epoch = ++now.epoch;
     now.blocks.push_back(now.epoch);
     now.block_indices.push_back(blockIdx);
@@ -102,12 +107,12 @@ void on_block() {
 }
 
 void on_barrier() {
-    state().epoch++;
+    now.epoch++;
 }
 
 void on_meet(unsigned warp_index, unsigned mask) {
     knowledge all = {};
-    knowledge *lanes = &state().lanes[warp_index * 32];
+    knowledge *lanes = &now.lanes[warp_index * 32];
     for (unsigned i = 0; i < 32; i++) {
         for (unsigned k = 0; (mask >> i & 1U) && k < 32; k++) {
             all.of[k] = std::max(all.of[k], lanes[i].of[k]);
@@ -122,8 +127,7 @@ void on_meet(unsigned warp_index, unsigned mask) {
 }
 
 /* Whether `older` and an access of the current thread lack an order. */
-bool clash(const record &older, const record &mine, bool is_shared) {
-    const detector &now = state();
+inline bool clash(const record &older, const record &mine, bool is_shared) {
     if (older.epoch < now.launch_epoch || (older.atomic && mine.atomic)) {
         return false;
     }
@@ -141,7 +145,6 @@ bool clash(const record &older, const record &mine, bool is_shared) {
 
 void report_race(const void *address, const record &older, const char *older_kind,
                  const record &mine, const char *kind) {
-    const detector &now = state();
     const auto after = std::upper_bound(now.blocks.begin(), now.blocks.end(), older.epoch);
     const uint3 block = now.block_indices[static_cast<size_t>(after - now.blocks.begin()) - 1];
     const source_place other = place_resolve(older.place);
@@ -179,12 +182,22 @@ bool allowed(const void *address, size_t n_bytes, bool writes, std::uint32_t pla
     return false;
 }
 
-void remember(cell &at, const record &mine, bool writes) {
+bool same_moment(const record &a, const record &b) {
+    return a.epoch == b.epoch && a.thread == b.thread && a.clock == b.clock && a.atomic == b.atomic;
+}
+
+/* Whether this thread has done the same since it last met others: had anyone come between, that
+ * would have been a race, and been reported then. */
+bool is_known(const cell &at, const record &mine, bool writes) {
+    return same_moment(writes ? at.written : at.read, mine);
+}
+
+inline void remember(cell &at, const record &mine, bool writes) {
     if (writes) {
         at.written = mine;
         return;
     }
-    if (at.read.thread != mine.thread || at.read.epoch < state().block_epoch) {
+    if (at.read.thread != mine.thread || at.read.epoch < now.block_epoch) {
         at.read_other = at.read;
     }
     at.read = mine;
@@ -192,19 +205,21 @@ void remember(cell &at, const record &mine, bool writes) {
 
 /* One access of the current thread, to memory that it may touch. */
 void see(const void *address, size_t n_bytes, access kind, std::uint32_t place) {
-    const detector &now = state();
     const unsigned thread = thread_number();
     const bool is_shared = shared_arena_holds(address);
     const bool writes = kind != access::read;
     const record mine = {now.epoch, now.lanes[thread].of[thread % 32], place,
                          static_cast<std::uint16_t>(thread),
                          static_cast<std::uint16_t>(kind == access::atomic ? 1 : 0)};
-    const uintptr_t first = reinterpret_cast<uintptr_t>(address) / CELL_BYTES;
-    const uintptr_t last = (reinterpret_cast<uintptr_t>(address) + n_bytes - 1) / CELL_BYTES;
+    const uintptr_t first = reinterpret_cast<uintptr_t>(address) & ~uintptr_t{CELL_BYTES - 1};
+    const uintptr_t end = reinterpret_cast<uintptr_t>(address) + n_bytes;
     bool said = false;
     char name[200];
-    for (uintptr_t i = first; i <= last; i++) {
-        cell &at = page_of(i * CELL_BYTES)->cells[i % PAGE_CELLS];
+    for (uintptr_t i = first; i < end; i += CELL_BYTES) {
+        cell &at = cell_of(i);
+        if (at.n_copies == 0 && is_known(at, mine, writes)) {
+            continue;
+        }
         if (!said && is_shared && kind != access::write && at.written.epoch < now.block_epoch) {
             said = true;
             const source_place here = place_resolve(place);
@@ -222,7 +237,7 @@ void see(const void *address, size_t n_bytes, access kind, std::uint32_t place) 
             said = true;
             report_race(address, at.written, "write", mine, verb);
         }
-        const bool by_other = clash(at.read_other, mine, is_shared);
+        const bool by_other = writes && clash(at.read_other, mine, is_shared);
         if (!said && writes && (by_other || clash(at.read, mine, is_shared))) {
             said = true;
             report_race(address, by_other ? at.read_other : at.read, "read", mine, verb);
@@ -237,13 +252,15 @@ void on_access(const void *address, size_t n_bytes, access kind, const char *fil
 }
 
 void on_copy(const void *address, size_t n_bytes, bool begins) {
-    const uintptr_t first = reinterpret_cast<uintptr_t>(address) / CELL_BYTES;
-    for (uintptr_t i = first; i < first + n_bytes / CELL_BYTES; i++) {
-        cell &at = page_of(i * CELL_BYTES)->cells[i % PAGE_CELLS];
-        if (at.copy_epoch < state().block_epoch) {
+    const uintptr_t first = reinterpret_cast<uintptr_t>(address);
+    for (uintptr_t i = first; i < first + n_bytes; i += CELL_BYTES) {
+        cell &at = cell_of(i);
+        at.read = {}; /* what was read of it is not known any more */
+        at.read_other = {};
+        if (at.copy_epoch < now.block_epoch) {
             at.n_copies = 0; /* of a block that has ended */
         }
-        at.copy_epoch = state().epoch;
+        at.copy_epoch = now.epoch;
         at.n_copies += begins ? 1U : static_cast<std::uint32_t>(-1);
     }
 }
@@ -256,18 +273,19 @@ struct connect {
     }
 } at_start;
 
-bool is_argument(const void *address) {
+/* The thread's own variables, and the launch's arguments. */
+bool is_own(const void *address) {
     const char *byte = static_cast<const char *>(address);
-    return byte >= the.argument && byte < the.argument + the.argument_bytes;
+    return (byte >= the.stack_low && byte < the.stack_high) ||
+           (byte >= the.argument && byte < the.argument + the.argument_bytes);
 }
 
 } /* namespace */
 
 /* From the compiler's calls. */
-static void instrumented(const void *address, size_t n_bytes, bool writes, bool aligned,
-                         const void *pc) {
-    if (the.current == nullptr || the.combines || fiber_owns(the.current->stack, address) ||
-        is_argument(address)) {
+static inline void instrumented(const void *address, size_t n_bytes, bool writes, bool aligned,
+                                const void *pc) {
+    if (the.current == nullptr || the.combines || is_own(address)) {
         return;
     }
     const std::uint32_t place = place_from_code(pc);

@@ -112,6 +112,7 @@ void turn(unsigned warp_index, unsigned lane_index) {
         next.stack = fiber_take(enter, the.argument);
     }
     the.current = &next;
+    fiber_bounds(next.stack, &the.stack_low, &the.stack_high);
     threadIdx = next.index;
     next.done = fiber_resume(next.stack);
     the.current = nullptr;
