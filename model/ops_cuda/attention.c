@@ -29,6 +29,16 @@ static tide_status check_flash(size_t D, tide_error *error) {
     return TIDE_OK;
 }
 
+/* Whether tensor cores can take a call: bf16 arrays whose every row of a head is whole accesses of
+ * 16 bytes. */
+static bool fits_matrices(const tide_array *arrays, size_t n_arrays, size_t D) {
+    bool fits = arrays[0].dtype == TIDE_BF16 && D % 8 == 0;
+    for (size_t i = 0; i < n_arrays; i++) {
+        fits = fits && (uintptr_t)arrays[i].data % 16 == 0;
+    }
+    return fits;
+}
+
 tide_status tide_cuda_attention_forward(tide_ops *ops, const tide_attention_forward *call,
                                         tide_error *error) {
     const tide_array arrays[] = {call->out, call->q, call->k, call->v, call->probs};
@@ -42,7 +52,8 @@ tide_status tide_cuda_attention_forward(tide_ops *ops, const tide_attention_forw
         return tide_cuda_naive_forward(ops, call, error);
     }
     TIDE_TRY(check_flash(call->D, error));
-    return tide_cuda_flash_forward(ops, call, error);
+    return fits_matrices(arrays, 4, call->D) ? tide_cuda_mma_forward(ops, call, error)
+                                             : tide_cuda_flash_forward(ops, call, error);
 }
 
 tide_status tide_cuda_attention_backward(tide_ops *ops, const tide_attention_backward *call,
@@ -68,5 +79,6 @@ tide_status tide_cuda_attention_backward(tide_ops *ops, const tide_attention_bac
     }
     TIDE_TRY(check_flash(call->D, error));
     TIDE_TRY(tide_cuda_attention_delta(ops, call, error));
-    return tide_cuda_flash_backward(ops, call, error);
+    return fits_matrices(arrays, 7, call->D) ? tide_cuda_mma_backward(ops, call, error)
+                                             : tide_cuda_flash_backward(ops, call, error);
 }

@@ -2,7 +2,7 @@
  * channels (Dao et al., "FlashAttention", NeurIPS 2022). q, k, v, out: (B, T, H, D); lse, delta:
  * (B, H, T). Per head, with q, k, v, out (T, D):
  *
- *   forward, a block per tile of queries, over tiles of keys up to the diagonal, with running
+ *   forward, a block per tile of queries, over tiles of keys up to the diagonal, with flash_running
  *   maximum m and sum l per query:
  *     S = q k^T / sqrt(D);  m' = max(m, max_s S);  P = exp(S - m'), 0 for s > t
  *     out = out exp(m - m') + P v;  l = l exp(m - m') + sum_s P
@@ -31,23 +31,23 @@ static constexpr size_t shared_bytes(unsigned dim, unsigned rows, unsigned n_own
            sizeof(float);
 }
 
-template <typename T> struct forward_arrays {
+template <typename T> struct flash_forward_arrays {
     T *out;             /* written */
     const T *q, *k, *v; /* read */
     float *lse;         /* written; NULL: not wanted */
 };
 
 /* Running maximum and sum of the thread's rows, the same in all threads of a row. */
-template <unsigned M> struct running {
+template <unsigned M> struct flash_running {
     float max[M]; /* of scores, scaled */
     float sum[M]; /* of exp(score - max) */
 };
 
-/* Scores to P, the running statistics brought up to date, and sums rescaled to them. */
+/* Scores to P, the flash_running statistics brought up to date, and sums rescaled to them. */
 template <unsigned M, unsigned N, unsigned N_CHANNELS>
 static __device__ __forceinline__ void
 online_softmax(const tide_attention_shape &shape, size_t own, size_t other, float (&scores)[M][N],
-               running<M> &rows, float (&sums)[M][N_CHANNELS]) {
+               flash_running<M> &rows, float (&sums)[M][N_CHANNELS]) {
 #pragma unroll
     for (unsigned i = 0; i < M; i++) {
         const size_t t = own + tide_attention_group() + i * ATTENTION_GROUPS;
@@ -79,8 +79,8 @@ online_softmax(const tide_attention_shape &shape, size_t own, size_t other, floa
 /* out and lse of the block's queries, from what was added up. */
 template <unsigned DIM, unsigned M, typename T>
 static __device__ __forceinline__ void
-finish_forward(const forward_arrays<T> &arrays, const tide_attention_shape &shape,
-               const tide_attention_place &place, const running<M> &rows,
+finish_forward(const flash_forward_arrays<T> &arrays, const tide_attention_shape &shape,
+               const tide_attention_place &place, const flash_running<M> &rows,
                const float (&sums)[M][DIM / ATTENTION_LANES]) {
     float factors[M];
 #pragma unroll
@@ -96,7 +96,7 @@ finish_forward(const forward_arrays<T> &arrays, const tide_attention_shape &shap
 
 template <typename T, unsigned DIM>
 static __global__ void __launch_bounds__(ATTENTION_THREADS, 2)
-    flash_forward(const forward_arrays<T> arrays, const tide_attention_shape shape) {
+    flash_forward(const flash_forward_arrays<T> arrays, const tide_attention_shape shape) {
     constexpr unsigned M = FORWARD_ROWS / ATTENTION_GROUPS;
     TIDE_DYNAMIC_SHARED(float, shared);
     float *q = shared;
@@ -105,7 +105,7 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS, 2)
     float *probs = v + ATTENTION_OTHER * ATTENTION_STRIDE<DIM>;
     const tide_attention_place place = tide_attention_place_of<FORWARD_ROWS>(shape, true);
     tide_attention_load<FORWARD_ROWS, DIM>(q, arrays.q, shape, place, place.own);
-    running<M> rows;
+    flash_running<M> rows;
     float sums[M][DIM / ATTENTION_LANES];
 #pragma unroll
     for (unsigned i = 0; i < M; i++) {
@@ -133,7 +133,7 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS, 2)
 
 /* One half of the backward pass. Own tokens are queries, for dq, or keys, for dk and dv; others are
  * the reverse. */
-template <typename T> struct backward_arrays {
+template <typename T> struct flash_backward_arrays {
     const T *own[2];   /* queries: q, dout; keys: k, v */
     const T *other[2]; /* the reverse */
     T *from_dscores;   /* written: dq or dk */
@@ -143,15 +143,16 @@ template <typename T> struct backward_arrays {
 };
 
 /* lse and delta of N queries that are `step` apart, 0 beyond the last. */
-template <unsigned N> struct query_rows {
+template <unsigned N> struct flash_query_rows {
     float lse[N];
     float delta[N];
 };
 
 template <typename T, unsigned N>
-static __device__ __forceinline__ void
-load_queries(const backward_arrays<T> &arrays, const tide_attention_shape &shape,
-             const tide_attention_place &place, size_t first, unsigned step, query_rows<N> &rows) {
+static __device__ __forceinline__ void load_queries(const flash_backward_arrays<T> &arrays,
+                                                    const tide_attention_shape &shape,
+                                                    const tide_attention_place &place, size_t first,
+                                                    unsigned step, flash_query_rows<N> &rows) {
 #pragma unroll
     for (unsigned i = 0; i < N; i++) {
         const size_t t = first + i * step;
@@ -161,7 +162,7 @@ load_queries(const backward_arrays<T> &arrays, const tide_attention_shape &shape
 }
 
 /* The tokens of a thread's part of scores. */
-template <bool KEYS> struct tokens {
+template <bool KEYS> struct flash_tokens {
     size_t own, other; /* of element [0][0] */
 
     /* Whether the query of an element sees its key. Queries beyond the last see none: their rows
@@ -174,23 +175,23 @@ template <bool KEYS> struct tokens {
 };
 
 /* What a block of the backward pass adds up. */
-template <unsigned DIM, bool KEYS> struct backward_sums {
+template <unsigned DIM, bool KEYS> struct flash_backward_sums {
     static constexpr unsigned M = BACKWARD_ROWS<DIM> / ATTENTION_GROUPS;
     float from_dscores[M][DIM / ATTENTION_LANES];
     float from_probs[KEYS ? M : 1][DIM / ATTENTION_LANES];
 };
 
 /* Shared memory of a block of the backward pass. */
-struct backward_tiles {
+struct flash_backward_tiles {
     float *own[2], *other[2], *scores;
 };
 
 /* Adds what a tile of other tokens contributes. */
 template <unsigned DIM, bool KEYS, unsigned N_QUERIES>
 static __device__ __forceinline__ void
-add_gradients(const tide_attention_shape &shape, const tokens<KEYS> &at,
-              const query_rows<N_QUERIES> &queries, const backward_tiles &tiles,
-              backward_sums<DIM, KEYS> &sums) {
+add_gradients(const tide_attention_shape &shape, const flash_tokens<KEYS> &at,
+              const flash_query_rows<N_QUERIES> &queries, const flash_backward_tiles &tiles,
+              flash_backward_sums<DIM, KEYS> &sums) {
     constexpr unsigned M = BACKWARD_ROWS<DIM> / ATTENTION_GROUPS;
     constexpr unsigned N = ATTENTION_OTHER / ATTENTION_LANES;
     float probs[M][N];
@@ -222,7 +223,7 @@ add_gradients(const tide_attention_shape &shape, const tokens<KEYS> &at,
 }
 
 template <unsigned DIM>
-static __device__ __forceinline__ backward_tiles lay_out_backward(float *shared) {
+static __device__ __forceinline__ flash_backward_tiles lay_out_backward(float *shared) {
     constexpr unsigned OWN = BACKWARD_ROWS<DIM> * ATTENTION_STRIDE<DIM>;
     constexpr unsigned OTHER = ATTENTION_OTHER * ATTENTION_STRIDE<DIM>;
     return {{shared, shared + OWN},
@@ -232,21 +233,21 @@ static __device__ __forceinline__ backward_tiles lay_out_backward(float *shared)
 
 template <typename T, unsigned DIM, bool KEYS>
 static __global__ void __launch_bounds__(ATTENTION_THREADS, 2)
-    flash_backward(const backward_arrays<T> arrays, const tide_attention_shape shape) {
+    flash_backward(const flash_backward_arrays<T> arrays, const tide_attention_shape shape) {
     constexpr unsigned ROWS = BACKWARD_ROWS<DIM>;
     constexpr unsigned M = ROWS / ATTENTION_GROUPS;
     constexpr unsigned N = ATTENTION_OTHER / ATTENTION_LANES;
     TIDE_DYNAMIC_SHARED(float, shared);
-    const backward_tiles tiles = lay_out_backward<DIM>(shared);
+    const flash_backward_tiles tiles = lay_out_backward<DIM>(shared);
     const tide_attention_place place = tide_attention_place_of<ROWS>(shape, !KEYS);
     tide_attention_load<ROWS, DIM>(tiles.own[0], arrays.own[0], shape, place, place.own);
     tide_attention_load<ROWS, DIM>(tiles.own[1], arrays.own[1], shape, place, place.own);
     const size_t own = place.own + tide_attention_group();
-    query_rows<KEYS ? N : M> queries;
+    flash_query_rows<KEYS ? N : M> queries;
     if (!KEYS) {
         load_queries(arrays, shape, place, own, ATTENTION_GROUPS, queries);
     }
-    backward_sums<DIM, KEYS> sums = {};
+    flash_backward_sums<DIM, KEYS> sums = {};
     const size_t own_end = shape.T - place.own < ROWS ? shape.T : place.own + ROWS;
     const size_t end = KEYS ? shape.T : own_end;
     for (size_t o0 = KEYS ? place.own : 0; o0 < end; o0 += ATTENTION_OTHER) {
@@ -260,7 +261,7 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS, 2)
             load_queries(arrays, shape, place, other, ATTENTION_LANES, queries);
         }
         __syncthreads();
-        add_gradients<DIM, KEYS>(shape, tokens<KEYS>{own, other}, queries, tiles, sums);
+        add_gradients<DIM, KEYS>(shape, flash_tokens<KEYS>{own, other}, queries, tiles, sums);
     }
     float ones[M];
 #pragma unroll
@@ -273,40 +274,30 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS, 2)
     }
 }
 
-/* Blocks for tiles of so many rows. The caller has checked that they fit a grid. */
-static unsigned n_blocks(const tide_attention_shape &shape, unsigned rows) {
-    return static_cast<unsigned>((shape.T + rows - 1) / rows * shape.n_heads);
-}
-
-/* More than 48 KiB of shared memory a kernel has to ask for. */
-template <typename Kernel> static int allow_shared(Kernel *kernel, size_t n_bytes) {
-    return static_cast<int>(cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(n_bytes)));
-}
-
 template <typename T, unsigned DIM>
 static int launch_forward(const tide_ops *ops, const tide_attention_forward *call,
                           const tide_attention_shape &shape) {
     constexpr size_t n_bytes = shared_bytes(DIM, FORWARD_ROWS, 1);
-    const forward_arrays<T> arrays = {
+    const flash_forward_arrays<T> arrays = {
         static_cast<T *>(call->out.data), static_cast<const T *>(call->q.data),
         static_cast<const T *>(call->k.data), static_cast<const T *>(call->v.data), call->lse};
-    const int result = allow_shared(flash_forward<T, DIM>, n_bytes);
+    const int result = tide_attention_allow_shared(flash_forward<T, DIM>, n_bytes);
     return result != 0
                ? result
-               : TIDE_LAUNCH((flash_forward<T, DIM>), n_blocks(shape, FORWARD_ROWS),
+               : TIDE_LAUNCH((flash_forward<T, DIM>), tide_attention_n_blocks(shape, FORWARD_ROWS),
                              ATTENTION_THREADS, n_bytes, tide_cuda_stream(ops), arrays, shape);
 }
 
 template <typename T, unsigned DIM, bool KEYS>
-static int launch_half(const tide_ops *ops, const backward_arrays<T> &arrays,
+static int launch_half(const tide_ops *ops, const flash_backward_arrays<T> &arrays,
                        const tide_attention_shape &shape) {
     constexpr size_t n_bytes = shared_bytes(DIM, BACKWARD_ROWS<DIM>, 2);
-    const int result = allow_shared(flash_backward<T, DIM, KEYS>, n_bytes);
+    const int result = tide_attention_allow_shared(flash_backward<T, DIM, KEYS>, n_bytes);
     return result != 0
                ? result
-               : TIDE_LAUNCH((flash_backward<T, DIM, KEYS>), n_blocks(shape, BACKWARD_ROWS<DIM>),
-                             ATTENTION_THREADS, n_bytes, tide_cuda_stream(ops), arrays, shape);
+               : TIDE_LAUNCH((flash_backward<T, DIM, KEYS>),
+                             tide_attention_n_blocks(shape, BACKWARD_ROWS<DIM>), ATTENTION_THREADS,
+                             n_bytes, tide_cuda_stream(ops), arrays, shape);
 }
 
 template <typename T, unsigned DIM>
@@ -331,22 +322,11 @@ static int launch_backward(const tide_ops *ops, const tide_attention_backward *c
                                                    shape);
 }
 
-/* The sizes of a call whose arrays are these. */
-template <size_t N>
-static tide_attention_shape shape_of(const tide_array (&arrays)[N], size_t B, size_t T, size_t H,
-                                     size_t D) {
-    const size_t n_bytes = 4 * tide_dtype_bytes(arrays[0].dtype);
-    bool in_fours = D % 4 == 0;
-    for (const tide_array &array : arrays) {
-        in_fours = in_fours && reinterpret_cast<uintptr_t>(array.data) % n_bytes == 0;
-    }
-    return {T, D, H * D, H, B * H, 1.0F / sqrtf(static_cast<float>(D)), in_fours};
-}
-
 template <typename T>
 static int forward_by_size(const tide_ops *ops, const tide_attention_forward *call) {
     const tide_array arrays[] = {call->out, call->q, call->k, call->v};
-    const tide_attention_shape shape = shape_of(arrays, call->B, call->T, call->H, call->D);
+    const tide_attention_shape shape =
+        tide_attention_shape_of(arrays, call->B, call->T, call->H, call->D);
     return call->D <= 64   ? launch_forward<T, 64>(ops, call, shape)
            : call->D <= 80 ? launch_forward<T, 80>(ops, call, shape)
                            : launch_forward<T, 128>(ops, call, shape);
@@ -356,7 +336,8 @@ template <typename T>
 static int backward_by_size(const tide_ops *ops, const tide_attention_backward *call) {
     const tide_array arrays[] = {call->dq, call->dk, call->dv, call->dout,
                                  call->q,  call->k,  call->v};
-    const tide_attention_shape shape = shape_of(arrays, call->B, call->T, call->H, call->D);
+    const tide_attention_shape shape =
+        tide_attention_shape_of(arrays, call->B, call->T, call->H, call->D);
     return call->D <= 64   ? launch_backward<T, 64>(ops, call, shape)
            : call->D <= 80 ? launch_backward<T, 80>(ops, call, shape)
                            : launch_backward<T, 128>(ops, call, shape);

@@ -22,6 +22,14 @@ TIDE_NODISCARD tide_status tide_cuda_flash_backward(tide_ops *ops,
                                                     const tide_attention_backward *call,
                                                     tide_error *error);
 
+/* attention_mma.cu: the same for bf16 on tensor cores, for heads of whole packs of 8 channels in
+ * arrays aligned to 16 bytes. */
+TIDE_NODISCARD tide_status tide_cuda_mma_forward(tide_ops *ops, const tide_attention_forward *call,
+                                                 tide_error *error);
+TIDE_NODISCARD tide_status tide_cuda_mma_backward(tide_ops *ops,
+                                                  const tide_attention_backward *call,
+                                                  tide_error *error);
+
 /* attention_delta.cu: call->scratch[b][h][t] = sum_d dout * out, the first step of the backward
  * pass of flash attention. */
 TIDE_NODISCARD tide_status tide_cuda_attention_delta(tide_ops *ops,

@@ -34,19 +34,19 @@ static __device__ __forceinline__ void write_some(T *to, const float (&x)[N]) {
 }
 
 /* Maximum of a part of a row, and the sum of exp(x - max); -infinity and 0 of none. */
-struct statistics {
+struct softmax_statistics {
     float max, sum;
 };
 
 /* `sum` as it is for a maximum that is not below its own. */
-static __device__ __forceinline__ float rescaled(statistics part, float max) {
+static __device__ __forceinline__ float rescaled(softmax_statistics part, float max) {
     return max > -INFINITY ? part.sum * expf(part.max - max) : 0.0F;
 }
 
 /* Of elements 0 .. t of a row; the same in all lanes. */
 template <typename T, unsigned N>
-static __device__ __forceinline__ statistics row_statistics(const T *row, size_t t) {
-    statistics all = {-INFINITY, 0};
+static __device__ __forceinline__ softmax_statistics row_statistics(const T *row, size_t t) {
+    softmax_statistics all = {-INFINITY, 0};
     for (size_t s = tide_lane() * N; s <= t; s += TIDE_WARP * N) {
         float x[N];
         read_some(row + s, x);
@@ -65,8 +65,8 @@ static __device__ __forceinline__ statistics row_statistics(const T *row, size_t
     }
 #pragma unroll
     for (int distance = TIDE_WARP / 2; distance > 0; distance /= 2) {
-        const statistics other = {__shfl_xor_sync(TIDE_ALL_LANES, all.max, distance),
-                                  __shfl_xor_sync(TIDE_ALL_LANES, all.sum, distance)};
+        const softmax_statistics other = {__shfl_xor_sync(TIDE_ALL_LANES, all.max, distance),
+                                          __shfl_xor_sync(TIDE_ALL_LANES, all.sum, distance)};
         const float max = fmaxf(all.max, other.max);
         all = {max, rescaled(all, max) + rescaled(other, max)};
     }
@@ -80,7 +80,7 @@ static __global__ void __launch_bounds__(BLOCK) softmax(T *scores, size_t n_rows
     for (size_t r = first; r < n_rows; r += step) { /* scores[r] */
         T *row = scores + r * n_tokens;
         const size_t t = r % n_tokens;
-        const statistics all = row_statistics<T, N>(row, t);
+        const softmax_statistics all = row_statistics<T, N>(row, t);
         const float factor = 1.0F / all.sum;
         for (size_t s = tide_lane() * N; s < n_tokens; s += TIDE_WARP * N) {
             float x[N] = {};

@@ -14,6 +14,7 @@
 #ifndef TIDE_MODEL_OPS_CUDA_ATTENTION_TILES_H
 #define TIDE_MODEL_OPS_CUDA_ATTENTION_TILES_H
 
+#include "model/ops_cuda/attention_shape.h"
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/storage.h"
 
@@ -26,36 +27,6 @@ static constexpr unsigned ATTENTION_OTHER = 32;
 template <unsigned DIM> static constexpr unsigned ATTENTION_STRIDE = DIM + 4;
 /* Rows of scores: the two that a warp writes at a time are 16 banks apart. */
 static constexpr unsigned ATTENTION_SCORES_STRIDE = ATTENTION_OTHER + 16;
-
-/* Sizes of a call; every array (B, T, H, D), lse and delta (B, H, T). */
-struct tide_attention_shape {
-    size_t T, D, C; /* tokens, channels of a head, of all heads */
-    size_t H;       /* heads */
-    size_t n_heads; /* B H */
-    float scale;    /* of scores: 1 / sqrt(D) */
-    bool in_fours;  /* rows can be accessed four elements at a time */
-};
-
-/* What a block works on. */
-struct tide_attention_place {
-    size_t at;     /* element (b, 0, h, 0) of arrays (B, T, H, D) */
-    size_t row_at; /* element (b, h, 0) of arrays (B, H, T) */
-    size_t own;    /* first token of its own tile */
-};
-
-/* Blocks are numbered head after head and then tile after tile, the longest tiles first: they begin
- * with the last tile where a tile looks to the left, with the first where it looks down. */
-template <unsigned ROWS>
-static __device__ __forceinline__ tide_attention_place
-tide_attention_place_of(const tide_attention_shape &shape, bool last_first) {
-    const size_t head = blockIdx.x % shape.n_heads;
-    const size_t tile = blockIdx.x / shape.n_heads;
-    const size_t n_tiles = gridDim.x / shape.n_heads;
-    const size_t b = head / shape.H;
-    const size_t h = head % shape.H;
-    return {b * shape.T * shape.C + h * shape.D, head * shape.T,
-            (last_first ? n_tiles - 1 - tile : tile) * ROWS};
-}
 
 static __device__ __forceinline__ unsigned tide_attention_group(void) {
     return threadIdx.x / ATTENTION_LANES;

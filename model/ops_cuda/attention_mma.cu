@@ -1,0 +1,403 @@
+/* Causal attention that never stores its probabilities, bf16 on tensor cores, for heads of up to
+ * 128 channels that are whole packs of 8. The same as attention_flash.cu, which says what is
+ * computed in which order, with these differences:
+ *
+ *   - P and dS are rounded to bf16 before they are multiplied; sums stay fp32.
+ *   - Exponentials are powers of two: exp(x) = 2^(x log2 e), with log2 e in the scale of scores. */
+#include "model/ops_cuda/attention_internal.h"
+#include "model/ops_cuda/attention_mma_tiles.h"
+#include "model/ops_cuda/gpu.h"
+
+static constexpr float LOG2_E = 1.44269504F;
+static constexpr float LN_2 = 0.693147181F;
+
+/* Bytes of shared memory: n_own tiles of own tokens and two of others, twice; in the backward pass
+ * lse and delta of other tokens, twice. */
+template <unsigned DIM> static constexpr size_t shared_bytes(unsigned n_own, bool is_backward) {
+    return (n_own * MMA_ROWS + 4 * MMA_OTHER<DIM>)*MMA_STRIDE<DIM> * sizeof(__nv_bfloat16) +
+           (is_backward ? 4 * MMA_OTHER<DIM> * sizeof(float) : 0);
+}
+
+/* ---- forward ---- */
+
+struct mma_forward_arrays {
+    __nv_bfloat16 *out;             /* written */
+    const __nv_bfloat16 *q, *k, *v; /* read */
+    float *lse;                     /* written; NULL: not wanted */
+};
+
+/* Running statistics of rows g and g + 8, the same in the four lanes of a row. */
+struct mma_running {
+    float max[2]; /* of scores, scaled with log2 e */
+    float sum[2]; /* of 2^(score - max) */
+};
+
+/* Scores to P, the mma_running statistics brought up to date, and sums rescaled to them. */
+template <unsigned N, unsigned N_CHANNELS>
+static __device__ __forceinline__ void online_softmax(float scale, float (&scores)[N][4],
+                                                      mma_running &rows,
+                                                      float (&sums)[N_CHANNELS][4]) {
+#pragma unroll
+    for (unsigned r = 0; r < 2; r++) {
+        float max = -INFINITY;
+#pragma unroll
+        for (unsigned j = 0; j < N; j++) {
+            max = fmaxf(max, fmaxf(scores[j][2 * r], scores[j][2 * r + 1]));
+        }
+        /* Key 0 is in the first tile, and every query sees it: finite from then on. */
+        max = fmaxf(mma_row_max(max) * scale, rows.max[r]);
+        float sum = 0;
+#pragma unroll
+        for (unsigned j = 0; j < N; j++) {
+#pragma unroll
+            for (unsigned i = 2 * r; i < 2 * r + 2; i++) {
+                scores[j][i] = tide_exp2(fmaf(scores[j][i], scale, -max));
+                sum += scores[j][i];
+            }
+        }
+        const float rescale = tide_exp2(rows.max[r] - max);
+        rows.sum[r] = rows.sum[r] * rescale + mma_row_sum(sum);
+        rows.max[r] = max;
+#pragma unroll
+        for (unsigned j = 0; j < N_CHANNELS; j++) {
+            sums[j][2 * r] *= rescale;
+            sums[j][2 * r + 1] *= rescale;
+        }
+    }
+}
+
+/* A lane's part of scores: the tokens of element [0][0]. */
+struct mma_tokens {
+    size_t own, other;
+};
+
+static __device__ __forceinline__ mma_tokens mma_tokens_of(size_t own_tile, size_t other_tile) {
+    return {own_tile + mma_warp_row() + mma_lane() / 4, other_tile + mma_lane() % 4 * 2};
+}
+
+/* What no query may see becomes `hidden`. KEYS: own tokens are keys, else queries. */
+template <bool KEYS, unsigned N>
+static __device__ __forceinline__ void hide(const mma_tokens &at, float hidden, float (&x)[N][4]) {
+#pragma unroll
+    for (unsigned j = 0; j < N; j++) {
+#pragma unroll
+        for (unsigned i = 0; i < 4; i++) {
+            const size_t own = at.own + i / 2 * 8;
+            const size_t other = at.other + j * 8 + i % 2;
+            if (KEYS ? own > other : other > own) {
+                x[j][i] = hidden;
+            }
+        }
+    }
+}
+
+/* Adds a tile of keys and values to the sums of the warp's queries. */
+template <unsigned DIM>
+static __device__ __forceinline__ void
+add_values(float scale, size_t own, size_t s0, const __nv_bfloat16 *q, const __nv_bfloat16 *k,
+           const __nv_bfloat16 *v, mma_running &rows, float (&sums)[DIM / 8][4]) {
+    const size_t first = own + mma_warp_row();
+    if (s0 >= first + MMA_WARP_ROWS) {
+        return; /* no query of this warp sees the tile */
+    }
+    float scores[MMA_OTHER<DIM> / 8][4];
+    mma_dots<DIM>(q, k, scores);
+    if (s0 + MMA_OTHER < DIM >> first + 1) {
+        hide<false>(mma_tokens_of(own, s0), -INFINITY, scores);
+    }
+    online_softmax(scale, scores, rows, sums);
+    mma_add<DIM>(scores, v, sums);
+}
+
+/* out and lse of the warp's queries. */
+template <unsigned DIM>
+static __device__ __forceinline__ void
+finish_forward(const mma_forward_arrays &arrays, const tide_attention_shape &shape,
+               const tide_attention_place &place, const mma_running &rows,
+               const float (&sums)[DIM / 8][4], __nv_bfloat16 *tile) {
+    const float factors[2] = {1.0F / rows.sum[0], 1.0F / rows.sum[1]};
+    if (arrays.lse != nullptr && mma_lane() % 4 == 0) {
+#pragma unroll
+        for (unsigned r = 0; r < 2; r++) {
+            const size_t t = place.own + mma_warp_row() + mma_lane() / 4 + r * 8;
+            if (t < shape.T) {
+                arrays.lse[place.row_at + t] = rows.max[r] * LN_2 + logf(rows.sum[r]);
+            }
+        }
+    }
+    mma_store<DIM>(arrays.out, shape, place, sums, factors, tile);
+}
+
+template <unsigned DIM>
+static __global__ void __launch_bounds__(MMA_THREADS, 2)
+    mma_flash_forward(const mma_forward_arrays arrays, const tide_attention_shape shape) {
+    constexpr unsigned OTHER = MMA_OTHER<DIM>;
+    constexpr unsigned TILE = OTHER * MMA_STRIDE<DIM>;
+    TIDE_DYNAMIC_SHARED(__nv_bfloat16, q);
+    __nv_bfloat16 *others = q + MMA_ROWS * MMA_STRIDE<DIM>; /* k, v; k, v */
+    const tide_attention_place place = tide_attention_place_of<MMA_ROWS>(shape, true);
+    mma_begin_tile<MMA_ROWS, DIM>(q, arrays.q, shape, place, place.own);
+    mma_begin_tile<OTHER, DIM>(others, arrays.k, shape, place, 0);
+    mma_begin_tile<OTHER, DIM>(others + TILE, arrays.v, shape, place, 0);
+    tide_copy_commit();
+    const float scale = shape.scale * LOG2_E;
+    mma_running rows = {{-INFINITY, -INFINITY}, {0, 0}};
+    float sums[DIM / 8][4];
+    mma_clear(sums);
+    const size_t end = shape.T - place.own < MMA_ROWS ? shape.T : place.own + MMA_ROWS;
+    unsigned stage = 0;
+    for (size_t s0 = 0; s0 < end; s0 += OTHER) {
+        tide_copy_wait<0>();
+        __syncthreads(); /* the tile is there, and all have read the one before */
+        __nv_bfloat16 *k = others + stage * 2 * TILE;
+        stage = 1 - stage;
+        if (s0 + OTHER < end) {
+            __nv_bfloat16 *next = others + stage * 2 * TILE;
+            mma_begin_tile<OTHER, DIM>(next, arrays.k, shape, place, s0 + OTHER);
+            mma_begin_tile<OTHER, DIM>(next + TILE, arrays.v, shape, place, s0 + OTHER);
+            tide_copy_commit();
+        }
+        add_values<DIM>(scale, place.own, s0, q, k, k + TILE, rows, sums);
+    }
+    finish_forward<DIM>(arrays, shape, place, rows, sums, q);
+}
+
+/* ---- backward ---- */
+
+/* One half of the backward pass. Own tokens are queries, for dq, or keys, for dk and dv; others are
+ * the reverse. */
+struct mma_backward_arrays {
+    const __nv_bfloat16 *own[2];   /* queries: q, dout; keys: k, v */
+    const __nv_bfloat16 *other[2]; /* the reverse */
+    __nv_bfloat16 *from_dscores;   /* written: dq or dk */
+    __nv_bfloat16 *from_probs;     /* written: dv; queries: NULL */
+    const float *lse;              /* of queries */
+    const float *delta;            /* of queries */
+};
+
+/* lse, with log2 e, or delta of query t. Beyond the last, infinity and 0: then P and dS are 0. */
+static __device__ __forceinline__ float statistic(const mma_backward_arrays &arrays,
+                                                  const tide_attention_shape &shape,
+                                                  const tide_attention_place &place, size_t t,
+                                                  bool is_lse) {
+    if (t >= shape.T) {
+        return is_lse ? INFINITY : 0.0F;
+    }
+    return is_lse ? arrays.lse[place.row_at + t] * LOG2_E : arrays.delta[place.row_at + t];
+}
+
+/* lse and delta of the queries of a tile: OTHER of each in shared memory where they are the others,
+ * two of each in registers where they are own. */
+template <bool KEYS, unsigned OTHER> struct mma_query_rows {
+    const float *shared; /* KEYS */
+    float own[4];        /* lse of rows g and g + 8, then delta; else */
+
+    /* Of element i of column group j. */
+    __device__ __forceinline__ float lse(unsigned j, unsigned i) const {
+        return KEYS ? shared[j * 8 + mma_lane() % 4 * 2 + i % 2] : own[i / 2];
+    }
+    __device__ __forceinline__ float delta(unsigned j, unsigned i) const {
+        return KEYS ? shared[OTHER + j * 8 + mma_lane() % 4 * 2 + i % 2] : own[2 + i / 2];
+    }
+};
+
+/* What a warp of the backward pass adds up; from_dscores still without the scale. */
+template <unsigned DIM, bool KEYS> struct mma_backward_sums {
+    float from_dscores[DIM / 8][4];
+    float from_probs[KEYS ? DIM / 8 : 1][4];
+};
+
+/* Tiles in shared memory. */
+struct mma_backward_tiles {
+    const __nv_bfloat16 *own[2], *other[2];
+};
+
+/* Adds what a tile of other tokens contributes to the warp's. */
+template <unsigned DIM, bool KEYS>
+static __device__ __forceinline__ void
+add_gradients(float scale, const mma_tokens &at, bool is_diagonal, const mma_backward_tiles &tiles,
+              const mma_query_rows<KEYS, MMA_OTHER<DIM>> &queries,
+              mma_backward_sums<DIM, KEYS> &sums) {
+    constexpr unsigned N = MMA_OTHER<DIM> / 8;
+    float probs[N][4];
+    mma_dots<DIM>(tiles.own[0], tiles.other[0], probs);
+#pragma unroll
+    for (unsigned j = 0; j < N; j++) {
+#pragma unroll
+        for (unsigned i = 0; i < 4; i++) {
+            probs[j][i] = tide_exp2(fmaf(probs[j][i], scale, -queries.lse(j, i)));
+        }
+    }
+    if (is_diagonal) {
+        hide<KEYS>(at, 0.0F, probs);
+    }
+    if constexpr (KEYS) {
+        mma_add<DIM>(probs, tiles.other[1], sums.from_probs);
+    }
+    float dscores[N][4];
+    mma_dots<DIM>(tiles.own[1], tiles.other[1], dscores);
+#pragma unroll
+    for (unsigned j = 0; j < N; j++) {
+#pragma unroll
+        for (unsigned i = 0; i < 4; i++) {
+            dscores[j][i] = probs[j][i] * (dscores[j][i] - queries.delta(j, i));
+        }
+    }
+    mma_add<DIM>(dscores, tiles.other[0], sums.from_dscores);
+}
+
+/* Begins to copy both tiles of other tokens. */
+template <unsigned DIM>
+static __device__ __forceinline__ void
+begin_others(const mma_backward_arrays &arrays, const tide_attention_shape &shape,
+             const tide_attention_place &place, size_t o0, __nv_bfloat16 *tiles) {
+    constexpr unsigned OTHER = MMA_OTHER<DIM>;
+    mma_begin_tile<OTHER, DIM>(tiles, arrays.other[0], shape, place, o0);
+    mma_begin_tile<OTHER, DIM>(tiles + OTHER * MMA_STRIDE<DIM>, arrays.other[1], shape, place, o0);
+    tide_copy_commit();
+}
+
+template <unsigned DIM, bool KEYS>
+static __device__ __forceinline__ void
+finish_backward(const mma_backward_arrays &arrays, const tide_attention_shape &shape,
+                const tide_attention_place &place, const mma_backward_sums<DIM, KEYS> &sums,
+                __nv_bfloat16 *tile) {
+    const float scales[2] = {shape.scale, shape.scale};
+    mma_store<DIM>(arrays.from_dscores, shape, place, sums.from_dscores, scales, tile);
+    if constexpr (KEYS) {
+        const float ones[2] = {1, 1};
+        mma_store<DIM>(arrays.from_probs, shape, place, sums.from_probs, ones, tile);
+    }
+}
+
+template <unsigned DIM, bool KEYS>
+static __global__ void __launch_bounds__(MMA_THREADS, 2)
+    mma_flash_backward(const mma_backward_arrays arrays, const tide_attention_shape shape) {
+    constexpr unsigned OTHER = MMA_OTHER<DIM>;
+    constexpr unsigned OWN_TILE = MMA_ROWS * MMA_STRIDE<DIM>;
+    constexpr unsigned TILE = OTHER * MMA_STRIDE<DIM>;
+    TIDE_DYNAMIC_SHARED(__nv_bfloat16, own);
+    __nv_bfloat16 *others = own + 2 * OWN_TILE;
+    float *statistics = reinterpret_cast<float *>(others + 4 * TILE); /* KEYS: as others, twice */
+    const tide_attention_place place = tide_attention_place_of<MMA_ROWS>(shape, !KEYS);
+    const size_t own_end = shape.T - place.own < MMA_ROWS ? shape.T : place.own + MMA_ROWS;
+    const size_t begin = KEYS ? place.own : 0;
+    const size_t end = KEYS ? shape.T : own_end;
+    mma_begin_tile<MMA_ROWS, DIM>(own, arrays.own[0], shape, place, place.own);
+    mma_begin_tile<MMA_ROWS, DIM>(own + OWN_TILE, arrays.own[1], shape, place, place.own);
+    begin_others<DIM>(arrays, shape, place, begin, others);
+    const unsigned column = threadIdx.x % OTHER; /* of statistics */
+    const bool is_lse = threadIdx.x < OTHER;
+    const bool fetches = KEYS && threadIdx.x < 2 * OTHER;
+    mma_query_rows<KEYS, OTHER> queries;
+    if (fetches) {
+        statistics[threadIdx.x] = statistic(arrays, shape, place, begin + column, is_lse);
+    } else if (!KEYS) {
+        const size_t t = mma_tokens_of(place.own, 0).own;
+#pragma unroll
+        for (unsigned i = 0; i < 4; i++) {
+            queries.own[i] = statistic(arrays, shape, place, t + i % 2 * 8, i < 2);
+        }
+    }
+    mma_backward_sums<DIM, KEYS> sums;
+    mma_clear(sums.from_dscores);
+    mma_clear(sums.from_probs);
+    const size_t first = place.own + mma_warp_row();
+    unsigned stage = 0;
+    for (size_t o0 = begin; o0 < end; o0 += OTHER) {
+        tide_copy_wait<0>();
+        __syncthreads(); /* the tiles are there, and all have read those before */
+        const __nv_bfloat16 *other = others + stage * 2 * TILE;
+        queries.shared = statistics + stage * 2 * OTHER;
+        stage = 1 - stage;
+        float next = 0;
+        if (o0 + OTHER < end) {
+            begin_others<DIM>(arrays, shape, place, o0 + OTHER, others + stage * 2 * TILE);
+            if (fetches) { /* arrives while the tile is worked on */
+                next = statistic(arrays, shape, place, o0 + OTHER + column, is_lse);
+            }
+        }
+        const bool sees = KEYS ? o0 + OTHER > first : o0 < first + MMA_WARP_ROWS;
+        const bool is_diagonal = KEYS ? o0 < first + MMA_WARP_ROWS : o0 + OTHER > first + 1;
+        if (sees) {
+            add_gradients<DIM, KEYS>(shape.scale * LOG2_E, mma_tokens_of(place.own, o0),
+                                     is_diagonal, {{own, own + OWN_TILE}, {other, other + TILE}},
+                                     queries, sums);
+        }
+        if (fetches) {
+            statistics[stage * 2 * OTHER + threadIdx.x] = next;
+        }
+    }
+    finish_backward<DIM, KEYS>(arrays, shape, place, sums, own);
+}
+
+/* ---- launchers ---- */
+
+static const __nv_bfloat16 *read_from(tide_array array) {
+    return static_cast<const __nv_bfloat16 *>(array.data);
+}
+
+static __nv_bfloat16 *written_to(tide_array array) {
+    return static_cast<__nv_bfloat16 *>(array.data);
+}
+
+template <unsigned DIM>
+static int launch_forward(const tide_ops *ops, const tide_attention_forward *call,
+                          const tide_attention_shape &shape) {
+    constexpr size_t n_bytes = shared_bytes<DIM>(1, false);
+    const mma_forward_arrays arrays = {written_to(call->out), read_from(call->q),
+                                       read_from(call->k), read_from(call->v), call->lse};
+    const int result = tide_attention_allow_shared(mma_flash_forward<DIM>, n_bytes);
+    return result != 0
+               ? result
+               : TIDE_LAUNCH((mma_flash_forward<DIM>), tide_attention_n_blocks(shape, MMA_ROWS),
+                             MMA_THREADS, n_bytes, tide_cuda_stream(ops), arrays, shape);
+}
+
+template <unsigned DIM, bool KEYS>
+static int launch_half(const tide_ops *ops, const mma_backward_arrays &arrays,
+                       const tide_attention_shape &shape) {
+    constexpr size_t n_bytes = shared_bytes<DIM>(2, true);
+    const int result = tide_attention_allow_shared(mma_flash_backward<DIM, KEYS>, n_bytes);
+    return result != 0 ? result
+                       : TIDE_LAUNCH((mma_flash_backward<DIM, KEYS>),
+                                     tide_attention_n_blocks(shape, MMA_ROWS), MMA_THREADS, n_bytes,
+                                     tide_cuda_stream(ops), arrays, shape);
+}
+
+template <unsigned DIM>
+static int launch_backward(const tide_ops *ops, const tide_attention_backward *call,
+                           const tide_attention_shape &shape) {
+    const __nv_bfloat16 *q = read_from(call->q);
+    const __nv_bfloat16 *k = read_from(call->k);
+    const __nv_bfloat16 *v = read_from(call->v);
+    const __nv_bfloat16 *dout = read_from(call->dout);
+    const mma_backward_arrays queries = {{q, dout}, {k, v},    written_to(call->dq),
+                                         nullptr,   call->lse, call->scratch};
+    const mma_backward_arrays keys = {
+        {k, v}, {q, dout}, written_to(call->dk), written_to(call->dv), call->lse, call->scratch};
+    const int result = launch_half<DIM, false>(ops, queries, shape);
+    return result != 0 ? result : launch_half<DIM, true>(ops, keys, shape);
+}
+
+extern "C" tide_status tide_cuda_mma_forward(tide_ops *ops, const tide_attention_forward *call,
+                                             tide_error *error) {
+    const tide_array arrays[] = {call->out};
+    const tide_attention_shape shape =
+        tide_attention_shape_of(arrays, call->B, call->T, call->H, call->D);
+    const int result = call->D <= 64   ? launch_forward<64>(ops, call, shape)
+                       : call->D <= 80 ? launch_forward<80>(ops, call, shape)
+                                       : launch_forward<128>(ops, call, shape);
+    return tide_cuda_launched(ops, "flash_forward", result, error);
+}
+
+extern "C" tide_status tide_cuda_mma_backward(tide_ops *ops, const tide_attention_backward *call,
+                                              tide_error *error) {
+    const tide_array arrays[] = {call->dq};
+    const tide_attention_shape shape =
+        tide_attention_shape_of(arrays, call->B, call->T, call->H, call->D);
+    const int result = call->D <= 64   ? launch_backward<64>(ops, call, shape)
+                       : call->D <= 80 ? launch_backward<80>(ops, call, shape)
+                                       : launch_backward<128>(ops, call, shape);
+    return tide_cuda_launched(ops, "flash_backward", result, error);
+}
