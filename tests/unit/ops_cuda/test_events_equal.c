@@ -1,0 +1,153 @@
+/* test_events_equal.c - the cuda device and the virtual device of its card record the same events,
+ * row for row: order, sizes, categories, names, streams and scopes, and addresses as distances from
+ * the first segment. Only times differ, and where the memory begins.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "allocator/cards.h"
+#include "fake_cublas/fake_cublas.h"
+#include "fake_cudart/fake_cudart.h"
+#include "unit/model/recorded_run.h"
+
+static const char *text_of(const tide_recording *recording, uint32_t string) {
+    return string == TIDE_NONE ? "-" : recording->strings[string];
+}
+
+/* The parts of naive attention are separate products on the cuda device alone. */
+static bool is_part(const char *path) {
+    static const char *const PARTS[] = {"attention/scores", "attention/softmax", "attention/value"};
+    for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]); i++) {
+        size_t n = strlen(PARTS[i]);
+        if (strlen(path) >= n && strcmp(path + strlen(path) - n, PARTS[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void expect_same_scopes(const tide_recording *cuda, const tide_recording *virtual_one) {
+    size_t k = 0;
+    for (size_t i = 0; i < cuda->n_scopes; i++) {
+        char left[SCOPE_PATH];
+        char right[SCOPE_PATH];
+        scope_path(cuda, (uint32_t)i, left);
+        if (is_part(left)) {
+            continue;
+        }
+        assert_true(k < virtual_one->n_scopes);
+        scope_path(virtual_one, (uint32_t)k, right);
+        assert_string_equal(left, right);
+        assert_int_equal(cuda->scopes[i].kind, virtual_one->scopes[k].kind);
+        k++;
+    }
+    assert_int_equal(k, virtual_one->n_scopes);
+}
+
+/* Where a recording's memory begins: its first row is the purchase of a segment. */
+static uint64_t base_of(const tide_recording *recording) {
+    assert_int_equal(recording->events[0].action, TIDE_ACTION_SEGMENT_ALLOC);
+    return recording->events[0].address;
+}
+
+static void expect_same_events(const tide_recording *a, const tide_recording *b) {
+    assert_true(a->n_events > 50);
+    for (size_t i = 0; i < a->n_events && i < b->n_events; i++) {
+        const tide_event *left = &a->events[i];
+        const tide_event *right = &b->events[i];
+        char left_scope[SCOPE_PATH];
+        char right_scope[SCOPE_PATH];
+        assert_int_equal(left->action, right->action);
+        assert_string_equal(text_of(a, left->name), text_of(b, right->name));
+        assert_true(left->address - base_of(a) == right->address - base_of(b));
+        assert_true(left->requested_bytes == right->requested_bytes);
+        assert_true(left->block_bytes == right->block_bytes);
+        assert_int_equal(left->category, right->category);
+        assert_int_equal(left->stream, right->stream);
+        assert_int_equal(left->device, right->device);
+        scope_path(a, left->scope, left_scope);
+        scope_path(b, right->scope, right_scope);
+        assert_string_equal(left_scope, right_scope);
+    }
+    assert_int_equal(a->n_events, b->n_events);
+}
+
+static void expect_same_runs(const tide_workload_config *config) {
+    static const char *const DEVICES[2] = {"cuda", "virtual:h100-80"};
+    recorded_run runs[2];
+    tide_fake_cudart_reset();
+    tide_fake_cublas_reset();
+    tide_fake_cudart_state()->capacity_bytes =
+        (size_t)tide_card_find("h100-80")->total_bytes / TIDE_DEVICE_GRANULE * TIDE_DEVICE_GRANULE;
+    recorded_runs_start(runs, DEVICES, 2, config);
+    expect_same_scopes(&runs[0].state.recording, &runs[1].state.recording);
+    expect_same_events(&runs[0].state.recording, &runs[1].state.recording);
+    assert_true(runs[0].result.device_ms[TIDE_TIMED_STEP][0] >= 0); /* it was timed */
+    assert_int_equal(tide_fake_cublas_state()->n_without_workspace, 0);
+    recorded_run_end(&runs[0]);
+    recorded_run_end(&runs[1]);
+    assert_int_equal(tide_fake_cudart_state()->n_segments, 0);
+    assert_int_equal(tide_fake_cudart_state()->n_events, 0);
+}
+
+/* All modes, attentions and recompute settings; clipping in half of them. */
+static void every_variant(const tide_model_config *model, tide_precision precision, int step) {
+    for (int variant = 0; variant < 16; variant += step) {
+        tide_workload_config config;
+        tide_workload_config_init(&config);
+        config.model = *model;
+        config.precision = precision;
+        config.warmup_steps = 0;
+        config.steps = 2;
+        config.mode = (variant & 3) == 3 ? TIDE_FORWARD : (tide_mode)(variant & 3);
+        config.keep_graph = (variant & 3) == 3;
+        config.attention = (variant & 4) != 0 ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH;
+        config.recompute = (variant & 8) != 0 ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE;
+        config.clip_grad_norm = (variant & 4) != 0 ? 1 : 0;
+        expect_same_runs(&config);
+    }
+}
+
+static void fp32(void **state) {
+    (void)state;
+    const tide_model_config model = tiny_model();
+    every_variant(&model, TIDE_PRECISION_FP32, 1);
+}
+
+static void other_precisions(void **state) {
+    (void)state;
+    const tide_model_config model = tiny_model();
+    every_variant(&model, TIDE_PRECISION_TF32, 5);
+    every_variant(&model, TIDE_PRECISION_BF16_MIXED, 5);
+    every_variant(&model, TIDE_PRECISION_BF16_TRUE, 5);
+}
+
+/* Blocks above and below 1 MiB, segments of both pools, splits and a reused cache. */
+static void a_larger_run(void **state) {
+    (void)state;
+    const tide_model_config model = {.size = "custom",
+                                     .vocab_size = 4001,
+                                     .d_model = 96,
+                                     .d_ff = 130,
+                                     .n_layers = 1,
+                                     .n_heads = 2,
+                                     .context_length = 40,
+                                     .batch_size = 2,
+                                     .rope_theta = 10000};
+    every_variant(&model, TIDE_PRECISION_FP32, 16);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fp32),
+        cmocka_unit_test(other_precisions),
+        cmocka_unit_test(a_larger_run),
+    };
+    return cmocka_run_group_tests_name("ops_cuda.events_equal", tests, NULL, NULL);
+}
