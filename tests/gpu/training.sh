@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# training.sh TIDEMARK REFERENCES: whole runs on a GPU. Every recorded result is met; every precision, attention and
+# recomputation trains and writes a snapshot with device times; the events are those of the cpu; out of memory is an
+# answer.
+set -u
+tidemark=$(realpath "$1")
+references=$(realpath "$2")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+# expect WANTED_EXIT COMMAND...
+expect() {
+    local wanted=$1 status
+    shift
+    "$@" >out 2>err
+    status=$?
+    [ "$status" -eq "$wanted" ] && return 0
+    echo "exit $status instead of $wanted: $*"
+    cat out err
+    failures=$((failures + 1))
+    return 1
+}
+
+for file in "$references"/*.safetensors; do
+    expect 0 "$tidemark" check-reference "$file" --device cuda
+done
+
+model=(--layers 2 --d-model 96 --heads 3 --d-ff 160 --vocab 331 --context 67 --batch 3 --warmup 1 --steps 2)
+for precision in fp32 tf32 bf16-mixed bf16-true; do
+    for attention in flash naive; do
+        for recompute in none block; do
+            run=("${model[@]}" --precision "$precision" --attention "$attention" --recompute "$recompute")
+            expect 0 "$tidemark" profile "${run[@]}" --device cuda -o run.json.gz || continue
+            # Every scope has its times on the device's clock, and the file says how well.
+            gzip -dc run.json.gz | jq -e '([.scopes.device_duration[] | select(. < 0)] | length) == 0
+                and .clock.device_uncertainty_ns > 0 and (.timing.phases | map(.device_ms[]) | min) > 0' >/dev/null ||
+                { echo "times are missing: ${run[*]}" && failures=$((failures + 1)); }
+        done
+    done
+done
+
+# The same requests as on the cpu, but for the GEMM library's workspace: action, bytes, category and name of every row.
+requests() {
+    gzip -dc "$1" | jq -c '. as $d | [.events.action, .events.requested_bytes, .events.category, .events.name] | transpose[]
+        | select(.[0] < 4) | [$d.actions[.[0]], .[1], $d.categories[.[2]], (if .[3] < 0 then "" else $d.strings[.[3]] end)]
+        | select(.[2] != "workspace")'
+}
+expect 0 "$tidemark" profile "${model[@]}" --device cuda -o cuda.json.gz
+expect 0 "$tidemark" profile "${model[@]}" --device cpu -o cpu.json.gz
+if ! diff <(requests cuda.json.gz) <(requests cpu.json.gz) >difference; then
+    echo "cuda and cpu ask for different things:"
+    head -n 20 difference
+    failures=$((failures + 1))
+fi
+
+expect 3 "$tidemark" profile "${model[@]}" --device cuda --memory-limit 4MiB -o limited.json.gz
+expect 3 "$tidemark" profile --size 10B --context 2048 --batch 64 --warmup 0 --steps 1 --device cuda -o full.json.gz
+expect 0 "$tidemark" summary full.json.gz
+expect 0 "$tidemark" profile "${model[@]}" --device cuda --profiler-range -o after.json.gz
+
+[ "$failures" -eq 0 ]
