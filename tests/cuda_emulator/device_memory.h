@@ -21,6 +21,10 @@ bool tide_device_memory_unregister(void *base);
  * `address` lies in one, or just behind its end. */
 bool tide_device_memory_holds(const void *address, size_t n_bytes);
 
+/* Asked before a kernel is launched: cudaSuccess, or the cudaError_t that the launch answers
+ * instead of running. Whoever plays the runtime defines it; without one, every launch runs. */
+int tide_device_launches(const char *kernel);
+
 #ifdef __cplusplus
 }
 #endif

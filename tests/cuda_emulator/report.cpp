@@ -18,7 +18,8 @@ size_t n_reports;
 char last[1024];
 bool quiet;
 
-void say(const char *file, int line, const char *format, va_list arguments) {
+__attribute__((format(printf, 3, 0))) void say(const char *file, int line, const char *format,
+                                               va_list arguments) {
     char text[512];
     char where[160] = "";
     char place[256] = "";

@@ -2,6 +2,13 @@
  * a library, so that a whole runtime that is linked before it takes its place. */
 #include <cuda_runtime_api.h>
 
+#include "device_memory.h"
+
+int tide_device_launches(const char *kernel) {
+    (void)kernel;
+    return cudaSuccess;
+}
+
 const char *cudaGetErrorString(cudaError_t error) {
     switch (error) {
     case cudaSuccess:

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device_memory.h"
+
 uint3 threadIdx;
 uint3 blockIdx;
 dim3 blockDim;
@@ -347,6 +349,10 @@ int run(const char *kernel, const void *function, dim3 grid, dim3 block, size_t 
     if (the.kernel != nullptr) {
         report(nullptr, 0, "launches %s: kernels launch nothing here", kernel);
         return cudaErrorLaunchFailure;
+    }
+    const int refusal = tide_device_launches(kernel);
+    if (refusal != cudaSuccess) {
+        return refusal;
     }
     the.kernel = kernel;
     the.shared_limit = SHARED_DEFAULT;
