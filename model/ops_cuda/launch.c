@@ -34,3 +34,16 @@ tide_status tide_cuda_launched(const tide_ops *ops, const char *launch_name, int
                                tide_error *error) {
     return tide_device_cuda_answer(ops->device, launch_name, result, error);
 }
+
+tide_status tide_cuda_multiplied(const tide_ops *ops, const char *call, int result,
+                                 tide_error *error) {
+    if (result == 0) {
+        return TIDE_OK;
+    }
+    /* A launch of cuBLAS' that failed leaves its reason with the runtime. */
+    TIDE_TRY(tide_device_cuda_answer(ops->device, call, (int)cudaGetLastError(), error));
+    return tide_fail(
+        error, result == TIDE_CUBLAS_STATUS_ALLOC_FAILED ? TIDE_DEVICE_OOM : TIDE_DEVICE_FAILED,
+        "%s: cuBLAS answers %s (%d)", call, tide_ops_cuda_of(ops)->cublas.get_status_string(result),
+        result);
+}

@@ -6,7 +6,6 @@
  */
 #include <limits.h>
 
-#include "allocator/device_cuda_internal.h"
 #include "model/ops_cuda/gemm.h"
 
 static tide_status check_types(const char *name, const tide_cuda_gemm *gemm, tide_error *error) {
@@ -44,18 +43,6 @@ static int type_of(tide_dtype dtype) {
     return dtype == TIDE_BF16 ? TIDE_CUBLAS_R_16BF : TIDE_CUBLAS_R_32F;
 }
 
-/* What cuBLAS answered, as a status: a failed launch leaves its reason with the runtime. */
-static tide_status answer(tide_ops *ops, const char *name, int result, tide_error *error) {
-    const tide_ops_cuda *cuda = tide_ops_cuda_of(ops);
-    if (result == 0) {
-        return TIDE_OK;
-    }
-    TIDE_TRY(tide_device_cuda_answer(ops->device, name, (int)cudaGetLastError(), error));
-    return tide_fail(
-        error, result == TIDE_CUBLAS_STATUS_ALLOC_FAILED ? TIDE_DEVICE_OOM : TIDE_DEVICE_FAILED,
-        "%s: cuBLAS answers %s (%d)", name, cuda->cublas.get_status_string(result), result);
-}
-
 tide_status tide_cuda_gemm_run(tide_ops *ops, const char *name, const tide_cuda_gemm *gemm,
                                tide_error *error) {
     const tide_ops_cuda *cuda = tide_ops_cuda_of(ops);
@@ -83,7 +70,7 @@ tide_status tide_cuda_gemm_run(tide_ops *ops, const char *name, const tide_cuda_
             (long long)b->stride, &gemm->beta, c->array.data, out, (int)c->ld, (long long)c->stride,
             (int)gemm->n_batches, compute_type, TIDE_CUBLAS_GEMM_DEFAULT);
     }
-    return answer(ops, name, result, error);
+    return tide_cuda_multiplied(ops, name, result, error);
 }
 
 tide_status tide_cuda_matmul(tide_ops *ops, const tide_matmul *call, tide_error *error) {

@@ -20,13 +20,9 @@ static const char *describe(const tide_ops *ops) {
 static tide_status use_workspace(tide_ops *ops, void *workspace, size_t n_bytes,
                                  tide_error *error) {
     const tide_ops_cuda *cuda = tide_ops_cuda_of(ops);
-    int result = cuda->cublas.set_workspace(cuda->handle, workspace, n_bytes);
-    if (result != 0) {
-        return tide_fail(error, TIDE_DEVICE_FAILED,
-                         "cuBLAS refuses a workspace of %zu bytes: %s (%d)", n_bytes,
-                         cuda->cublas.get_status_string(result), result);
-    }
-    return TIDE_OK;
+    return tide_cuda_multiplied(ops, "cublasSetWorkspace",
+                                cuda->cublas.set_workspace(cuda->handle, workspace, n_bytes),
+                                error);
 }
 
 static const tide_ops_table CUDA_TABLE = {
@@ -67,34 +63,23 @@ static tide_status check_device(const tide_device_info *info, tide_error *error)
     return TIDE_OK;
 }
 
-static tide_status cublas_failed(const tide_ops_cuda *cuda, const char *what, int result,
-                                 tide_error *error) {
-    TIDE_TRY(tide_device_cuda_answer(cuda->ops.device, what, (int)cudaGetLastError(), error));
-    return tide_fail(
-        error, result == TIDE_CUBLAS_STATUS_ALLOC_FAILED ? TIDE_DEVICE_OOM : TIDE_DEVICE_FAILED,
-        "%s: cuBLAS answers %s (%d)", what, cuda->cublas.get_status_string(result), result);
-}
-
 /* The handle, ordered on the operators' stream. Sums of bf16 products are fp32 to their end, also
  * where cuBLAS splits them. */
 static tide_status open_cublas(tide_ops_cuda *cuda, tide_error *error) {
     const int mode =
         TIDE_CUBLAS_DEFAULT_MATH | TIDE_CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
     TIDE_TRY(tide_cublas_load(&cuda->cublas, error));
-    int result = cuda->cublas.create(&cuda->handle);
-    if (result != 0) {
-        return cublas_failed(cuda, "cublasCreate", result, error);
-    }
-    result = cuda->cublas.set_stream(cuda->handle, tide_cuda_stream(&cuda->ops));
+    TIDE_TRY(tide_cuda_multiplied(&cuda->ops, "cublasCreate", cuda->cublas.create(&cuda->handle),
+                                  error));
+    int result = cuda->cublas.set_stream(cuda->handle, tide_cuda_stream(&cuda->ops));
     if (result == 0) {
         result = cuda->cublas.set_math_mode(cuda->handle, mode);
     }
-    if (result != 0) {
-        tide_status status = cublas_failed(cuda, "a new cuBLAS handle", result, error);
+    tide_status status = tide_cuda_multiplied(&cuda->ops, "a new cuBLAS handle", result, error);
+    if (status != TIDE_OK) {
         (void)cuda->cublas.destroy(cuda->handle); /* the failure is told */
-        return status;
     }
-    return TIDE_OK;
+    return status;
 }
 
 static void write_description(tide_ops_cuda *cuda) {

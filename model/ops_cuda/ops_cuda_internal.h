@@ -52,6 +52,10 @@ TIDE_NODISCARD tide_status tide_cuda_need_one_type(const char *operator_name,
 TIDE_NODISCARD tide_status tide_cuda_launched(const tide_ops *ops, const char *launch_name,
                                               int result, tide_error *error);
 
+/* What a function of cuBLAS gave, as a status; `call` is for people and static. */
+TIDE_NODISCARD tide_status tide_cuda_multiplied(const tide_ops *ops, const char *call, int result,
+                                                tide_error *error);
+
 /* The operators; contracts in ops.h. */
 tide_status tide_cuda_embedding_forward(tide_ops *ops, tide_array out, tide_array table,
                                         const int32_t *tokens, size_t R, size_t C,

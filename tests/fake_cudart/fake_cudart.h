@@ -62,12 +62,10 @@ void tide_fake_cudart_reset(void);
 /* The n-th call from now of `function` (NULL: of any) fails with `error`. */
 void tide_fake_cudart_fail(const char *function, size_t n, cudaError_t error);
 
-/* What every call does first; the emulator's launches, too, so that they count and fail as calls
- * do. cudaSuccess: go on. */
+/* For calls that are not the runtime's, so that they count and fail as its own: cuBLAS', kernel
+ * launches. An error is kept as the last one, and for good where it ends the context. cudaSuccess:
+ * go on. */
 cudaError_t tide_fake_cudart_enter(const char *function);
-/* What every call does last: keeps an error as the last one, and for good where it ends the
- * context. Returns it. */
-cudaError_t tide_fake_cudart_leave(cudaError_t result);
 
 #ifdef __cplusplus
 }
