@@ -142,12 +142,7 @@ static void make_block(const tide_ops_cpu *cpu, product *p) {
 
 static tide_status check(const tide_matmul *call, tide_error *error) {
     const tide_array arrays[] = {call->out, call->a, call->b};
-    for (size_t i = 0; i < 3; i++) {
-        if (arrays[i].dtype == TIDE_INT32) {
-            return tide_fail(error, TIDE_UNSUPPORTED,
-                             "matmul: int32 numbers are not multiplied on device cpu");
-        }
-    }
+    TIDE_TRY(tide_ops_cpu_need_floats("matmul", arrays, 3, error));
     const size_t sizes[] = {call->m, call->n, call->k};
     for (size_t i = 0; i < 3; i++) {
         if (sizes[i] == 0 || sizes[i] > INT_MAX) {
