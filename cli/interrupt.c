@@ -7,7 +7,13 @@
 /* The signal slot of the process: a handler is handed nothing else. */
 static volatile sig_atomic_t noted;
 
+/* A second one of the other kind, too, has its usual effect: when this returns, for until then the
+ * signal is blocked. */
 static void note(int number) {
+    if (noted != 0) {
+        (void)raise(number);
+        return;
+    }
     noted = number;
 }
 

@@ -139,13 +139,13 @@ static void say_percent(words *to, double share) {
 }
 
 static void say_pairs(words *to, const tide_recorder_cost *cost) {
-    bool is_few = cost->n_pairs < TIDE_RECORDER_MIN_PAIRS;
+    bool shows = tide_recorder_cost_shows(cost);
     say(to, "recording on and off: ");
     if (cost->low_share <= 0.0) {
         say(to, "not distinguishable from 0 within ± ");
         say_percent(to, fmax(fabs(cost->low_share), fabs(cost->high_share)));
     } else {
-        if (!is_few) {
+        if (shows) {
             say_percent(to, cost->pair_share);
             say(to, " of a step, ");
         }
@@ -153,7 +153,7 @@ static void say_pairs(words *to, const tide_recorder_cost *cost) {
         say(to, " to ");
         say_percent(to, cost->high_share);
         say(to,
-            is_few ? " of a step, which so few cannot tell from chance" : " with 95 %% confidence");
+            shows ? " with 95 %% confidence" : " of a step, which so few cannot tell from chance");
     }
     say(to, " (%zu pair%s of steps)", cost->n_pairs, cost->n_pairs == 1 ? "" : "s");
 }

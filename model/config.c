@@ -136,7 +136,7 @@ static uint64_t total_elements(const tide_model_config *config) {
     return plus(plus(times(5, parameters), times(3, saved)), plus(times(3, logits), table));
 }
 
-/* Each dimension, and the number of rows, fits the 32-bit integers of BLAS interfaces. */
+/* Each dimension, and the number of rows, fits the 32-bit integers of cuBLAS. */
 static const uint64_t MAX_DIMENSION = INT32_MAX;
 /* Tables of the host have a few kilobytes for each layer: this many take some 250 MiB. */
 static const uint64_t MAX_LAYERS = 1 << 16;

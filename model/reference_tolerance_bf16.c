@@ -117,9 +117,12 @@ tide_reference_tolerances tide_reference_bf16_tolerances(const tide_reference *r
     };
 }
 
-/* Half the distance between the bf16 numbers about x. */
+/* Half the distance between the bf16 numbers about x; 0 is one of them. */
 static double half_distance(double x) {
     int exponent = 0;
+    if (!(x > 0)) {
+        return 0;
+    }
     (void)frexp(x, &exponent);
     return ldexp(1, exponent - 9);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/statistics.h"
+#include "snapshot/scope_paths.h"
 
 /* The last scope "step N"; n_scopes: none. */
 static size_t last_step(const tide_snapshot *snapshot) {
@@ -19,10 +20,11 @@ static size_t last_step(const tide_snapshot *snapshot) {
 }
 
 /* Whether the scope lies in a phase of the step: what a step releases at its end, outside every
- * phase, is not among what is timed. */
+ * phase, is not among what is timed. Nor is what lies deeper than a path is told: a file whose
+ * scopes are nested without end would take as long for each of its events. */
 static bool is_in_phase(const tide_snapshot *snapshot, uint32_t scope, size_t step) {
     bool in_phase = false;
-    while (scope != TIDE_NONE && scope > step) {
+    for (int i = 0; i < TIDE_SCOPE_PATH_DEPTH && scope != TIDE_NONE && scope > step; i++) {
         in_phase = in_phase || snapshot->scopes[scope].kind == TIDE_SCOPE_PHASE;
         scope = snapshot->scopes[scope].parent;
     }

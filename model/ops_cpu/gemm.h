@@ -63,7 +63,7 @@ typedef struct tide_gemm {
     size_t ldc;            /* of c, likewise */
 } tide_gemm;
 
-/* A small product on the calling thread, with its panels on the stack (96 KiB). */
+/* A small product on the calling thread, with its panels on the stack (68 KiB). */
 void tide_gemm_block(const tide_gemm_kernels *kernels, const tide_gemm *gemm);
 
 /* Where a tile of a product goes. */

@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 extern const tide_cpu_kernels tide_cpu_kernels_generic;
@@ -28,14 +29,19 @@ const tide_cpu_kernels *const *tide_cpu_kernels_available(void) {
     return GENERIC;
 }
 
-/* "AVX-512" is asked for as avx512. */
+static const char *skip_dashes(const char *text) {
+    return text + strspn(text, "-");
+}
+
+/* "AVX-512" may be asked for as avx512. */
 static bool is_named(const tide_cpu_kernels *kernels, const char *asked) {
-    for (const char *c = kernels->name; *c != '\0'; c++) {
-        if (*c != '-' && strncasecmp(c, asked++, 1) != 0) {
-            return false;
-        }
+    const char *name = skip_dashes(kernels->name);
+    asked = skip_dashes(asked);
+    while (*name != '\0' && strncasecmp(name, asked, 1) == 0) {
+        name = skip_dashes(name + 1);
+        asked = skip_dashes(asked + 1);
     }
-    return *asked == '\0';
+    return *name == '\0' && *asked == '\0';
 }
 
 tide_status tide_cpu_kernels_choose(const tide_cpu_kernels **ret_kernels, tide_error *error) {

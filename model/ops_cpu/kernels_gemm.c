@@ -35,8 +35,8 @@ static void multiply(size_t n_l, const float *a, const float *b, float alpha, bo
         sums[i][1] = (vector){0};
     }
     for (size_t l = 0; l < n_l; l++) {
-        __builtin_prefetch(b + AHEAD * COLUMNS);
-        __builtin_prefetch(b + AHEAD * COLUMNS + LANES);
+        __builtin_prefetch(b + (size_t)AHEAD * COLUMNS);
+        __builtin_prefetch(b + (size_t)AHEAD * COLUMNS + LANES);
         vector left = *(const vector *)(const void *)b;
         vector right = *(const vector *)(const void *)(b + LANES);
         TIDE_UNROLL(8)

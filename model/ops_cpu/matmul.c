@@ -8,12 +8,12 @@
 
 #include "model/ops_cpu/ops_cpu_internal.h"
 
-/* Panels that one thread takes at a time. */
+/* How the work is cut. */
 enum {
     SMALL = 1 << 18,      /* products of a call that is not worth waking another thread for */
-    PACK_BYTES = 1 << 15, /* of packed elements, so that no two threads are in the same page long */
-    TILES_A = 8,          /* panels of a: with those of b 50 microseconds of work */
-    TILES_B = 8
+    PACK_BYTES = 1 << 15, /* of panels: a thread's are in other pages than the next one's */
+    TILES_A = 8,          /* panels of a that a thread takes at a time ... */
+    TILES_B = 8           /* ... and of b: some 50 microseconds of work */
 };
 
 /* One call, and the block that is being worked on. */
@@ -26,9 +26,9 @@ typedef struct product {
     size_t ldc;                       /* from row to row of c */
 } product;
 
-/* Blocks of at most `most` along a dimension of n, as equal as multiples of 32 allow. */
+/* Blocks of at most `most` along a dimension of n > 0, as equal as multiples of 32 allow. */
 static size_t block_length(size_t n, size_t most) {
-    size_t n_blocks = (n + most - 1) / most;
+    size_t n_blocks = 1 + (n - 1) / most;
     return ((n + n_blocks - 1) / n_blocks + 31) / 32 * 32;
 }
 
@@ -142,12 +142,7 @@ static void make_block(const tide_ops_cpu *cpu, product *p) {
 
 static tide_status check(const tide_matmul *call, tide_error *error) {
     const tide_array arrays[] = {call->out, call->a, call->b};
-    for (size_t i = 0; i < 3; i++) {
-        if (arrays[i].dtype == TIDE_INT32) {
-            return tide_fail(error, TIDE_UNSUPPORTED,
-                             "matmul: int32 numbers are not multiplied on device cpu");
-        }
-    }
+    TIDE_TRY(tide_ops_cpu_need_floats("matmul", arrays, 3, error));
     const size_t sizes[] = {call->m, call->n, call->k};
     for (size_t i = 0; i < 3; i++) {
         if (sizes[i] == 0 || sizes[i] > INT_MAX) {

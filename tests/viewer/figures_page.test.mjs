@@ -132,7 +132,11 @@ const ratioText = (ratio) => (!Number.isFinite(ratio) ? '–' : ratio >= 100 ? `
 
 async function checkTable(page, { runs, device }) {
   const rows = await page.locator('.compare tbody tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
-  const peaks = runs.map(shown), bytesRow = (name, [a, b]) => [name, ...[a, b].map((n) => (n === 0 ? '–' : bytesText(n)))].toSpliced(3, 0, ratioText(a > 0 ? b / a : NaN));
+  const peaks = runs.map(shown);
+  const bytesRow = (name, bytes) => {
+    const [base, other] = bytes;
+    return [name, ...bytes.map((n) => (n === 0 ? '–' : bytesText(n))), ratioText(base > 0 ? other / base : NaN)];
+  };
   const ofCategory = (category) => peaks.map((peak) => peak.categories.get(category)?.bytes ?? 0);
   const categories = CATEGORIES.filter((category) => ofCategory(category).some((bytes) => bytes > 0)).map((category) => bytesRow(NAMES[category], ofCategory(category)));
   const split = rows.findIndex(([title]) => title === 'Peak');

@@ -96,6 +96,9 @@ function buildTitle(snapshot, device) {
  * @param {import('./format.js').Device | undefined} device */
 function buildWarnings(snapshot, blocks, device) {
   const warnings = [];
+  if (snapshot.run.outcome === 'stopped') {
+    warnings.push('The run was stopped before its end, where its peak may lie.');
+  }
   if (snapshot.nDropped > 0) {
     warnings.push(`The event log was full: ${formatCount(snapshot.nDropped)} events were dropped, and what they did is not shown. Record with a larger log to see them.`);
   }

@@ -41,6 +41,12 @@ static void two_signals(void) {
     (void)raise(SIGINT);
 }
 
+static void two_kinds_of_signals(void) {
+    tide_interrupt_begin();
+    (void)raise(SIGINT);
+    (void)raise(SIGTERM);
+}
+
 static void ignored_signal(void) {
     (void)signal(SIGINT, SIG_IGN);
     tide_interrupt_begin();
@@ -61,6 +67,9 @@ static void the_second_one_ends_the_process(void **state) {
     int status = wait_status_of(two_signals);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGINT);
+    status = wait_status_of(two_kinds_of_signals);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGTERM);
 }
 
 static void an_ignored_one_stays_so(void **state) {

@@ -11,7 +11,7 @@
 #include "model/ops_cpu/kernels.h"
 
 /* About the lanes of a register, a piece of an operator, and beyond. */
-static const size_t SIZES[] = {0, 1, 15, 16, 17, 1023, 1024, 1025, 5000};
+static const size_t SIZES[] = {0, 1, 15, 16, 17, 479, 480, 481, 5000};
 enum { N_SIZES = sizeof(SIZES) / sizeof(SIZES[0]), N_RUNS = 5 };
 
 /* Runs of n numbers, and one more that no kernel may touch; they begin at odd addresses. */

@@ -43,7 +43,7 @@ static void run_matmuls(tide_ops *ops, results *all) {
                             true};
         assert_int_equal(ops->table->matmul(ops, &call, NULL), TIDE_OK);
     }
-    /* One tile: the only piece must not be spread over the threads by the library. */
+    /* No whole panels at the edges, and one block of k. */
     tide_matmul small = {
         TIDE_MATMUL_NT, part(all, 3, (size_t)200 * 200), from(all, 0), from(all, 0), 200, 200, 150,
         false};

@@ -1,15 +1,19 @@
 /* test_recorder_cost.c - the recorder's share of a step: which events count, what they cost, and
  * when steps with and without recording tell anything. */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include "snapshot/recorder_cost.h"
+#include "snapshot/scope_paths.h"
 
 /* 0 step 0 > 1 forward > 2 operator; 3 step 1 > 4 forward > 5 operator, 6 backward; 7 evaluation */
 static const char *const STRINGS[] = {"step", "forward", "matmul", "backward", "evaluation"};
@@ -58,6 +62,36 @@ static void events_of_the_last_steps_phases_count(void **state) {
     assert_true(fabs(cost.event_share - 4 * 500e-6 / 2.0) < 1e-15);
     assert_int_equal(cost.n_pairs, 0);
     assert_false(tide_recorder_cost_shows(&cost));
+}
+
+/* Time that grows with depth times events would hang on a small file from outside. */
+static void nesting_without_end_costs_no_time(void **state) {
+    (void)state;
+    enum { N = 300000, N_COUNTED = TIDE_SCOPE_PATH_DEPTH };
+    tide_scope_row *scopes = calloc(N, sizeof(*scopes));
+    tide_event *rows = calloc(N, sizeof(*rows));
+    assert_non_null(scopes);
+    assert_non_null(rows);
+    for (uint32_t i = 0; i < N; i++) {
+        scopes[i] = (tide_scope_row){
+            .parent = i - 1, .name = 1, .index = -1, .kind = (uint8_t)TIDE_SCOPE_OPERATOR};
+        rows[i] = (tide_event){.scope = i};
+    }
+    scopes[0] = (tide_scope_row){.parent = TIDE_NONE, .kind = TIDE_SCOPE_STEP};
+    scopes[1].kind = TIDE_SCOPE_PHASE;
+    tide_snapshot snapshot = made();
+    snapshot.scopes = scopes;
+    snapshot.n_scopes = N;
+    snapshot.events = rows;
+    snapshot.n_events = N;
+    struct timespec begin;
+    struct timespec end;
+    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin), 0);
+    assert_int_equal(tide_recorder_cost_of(&snapshot).n_events, N_COUNTED);
+    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end), 0);
+    assert_true(end.tv_sec - begin.tv_sec < 10); /* 45 thousand million steps take minutes */
+    free(rows);
+    free(scopes);
 }
 
 static void what_is_not_known_is_not_said(void **state) {
@@ -153,6 +187,7 @@ static void impossible_times_are_no_pairs(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_of_the_last_steps_phases_count),
+        cmocka_unit_test(nesting_without_end_costs_no_time),
         cmocka_unit_test(what_is_not_known_is_not_said),
         cmocka_unit_test(the_interval_of_the_median_holds_it_in_95_of_100_cases),
         cmocka_unit_test(a_share_shows_only_above_0),
