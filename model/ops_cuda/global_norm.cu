@@ -9,8 +9,8 @@
 #include "model/ops_cuda/tensor_list.h"
 #include "model/ops_cuda/vector.h"
 
-/* A chunk is 32 to 64 packs for each of its threads; the last sum is over thousands. */
-enum { CHUNK_BLOCK = 512, SUM_BLOCK = 1024 };
+/* A chunk is 16 packs for each of its threads. */
+enum { CHUNK_BLOCK = 512, SUM_BLOCK = 256 };
 
 template <size_t N, typename T>
 static __device__ __forceinline__ double squares(tide_view<T> x, size_t at) {

@@ -11,7 +11,7 @@ static tide_dtype type_of(unsigned combination, unsigned i) {
 
 /* More parameters than one launch takes (64): each is a slice of the case's arrays, so that many
  * begin where no pack does. */
-enum { MOST = 150 };
+enum { MANY = 150, MOST = 300 };
 
 typedef struct list_shape {
     size_t n_parameters;
@@ -97,9 +97,9 @@ static const list_shape FEW = {7, {1, 8192, 7, 0, 2 * 8192 + 9, 33, 1000}, 0};
 /* A parameter's last step is some ten roundings on either side. */
 static const double ADAMW_TOLERANCE = 2 * 20 * 0x1p-24;
 
-static list_shape many_parameters(void) {
-    list_shape many = {MOST, {0}, 0};
-    for (size_t i = 0; i < MOST; i++) {
+static list_shape many_parameters(size_t n_parameters) {
+    list_shape many = {n_parameters, {0}, 0};
+    for (size_t i = 0; i < n_parameters; i++) {
         many.n_elements[i] = 1 + i * 7 % 23;
     }
     return many;
@@ -110,7 +110,7 @@ static void adamw(void **state) {
     for (unsigned combination = 0; combination < 16; combination++) {
         twin_check(adamw_case(&FEW, combination), update_one_set, &FEW, ADAMW_TOLERANCE);
     }
-    const list_shape many = many_parameters();
+    const list_shape many = many_parameters(MANY);
     for (unsigned combination = 0; combination < 16; combination += 15) {
         twin_check(adamw_case(&many, combination), update_one_set, &many, ADAMW_TOLERANCE);
         list_shape wrong = FEW;
@@ -123,7 +123,7 @@ static void adamw(void **state) {
 static void adamw_of_several_types(void **state) {
     (void)state;
     static const unsigned PAIRS[][2] = {{0, 15}, {15, 0}, {0, 3}, {6, 15}};
-    const list_shape many = many_parameters();
+    const list_shape many = many_parameters(MANY);
     for (size_t i = 0; i < sizeof(PAIRS) / sizeof(PAIRS[0]); i++) {
         twin_case *test = twin_begin("adamw");
         for (size_t set = 0; set < 2; set++) {
@@ -177,7 +177,8 @@ static const double NORM_TOLERANCE = 2 * 2 * 0x1p-24;
 static void global_norms(void **state) {
     (void)state;
     static const list_shape LONG = {4, {33, TIDE_NORM_CHUNK + 1025, 0, 2 * TIDE_NORM_CHUNK}, 0};
-    const list_shape many = many_parameters();
+    const list_shape many = many_parameters(MANY);
+    const list_shape most = many_parameters(MOST); /* more than the last block has threads */
     const list_shape none = {0};
     for (unsigned combination = 0; combination < 4; combination++) {
         twin_check(norm_case(&many, combination), global_norm, &many, NORM_TOLERANCE);
@@ -186,6 +187,7 @@ static void global_norms(void **state) {
         wrong.wrong = 1;
         twin_reject(norm_case(&wrong, combination), global_norm, &wrong, NORM_TOLERANCE);
     }
+    twin_check(norm_case(&most, 1), global_norm, &most, NORM_TOLERANCE);
     twin_check(norm_case(&LONG, 2), global_norm, &LONG, NORM_TOLERANCE);
     twin_check(norm_case(&none, 0), global_norm, &none, 0);
 }
@@ -218,7 +220,7 @@ static twin_case *clip_case(const clip_shape *shape, unsigned combination) {
 static void clips(void **state) {
     (void)state;
     /* The factor in double and rounded, then one product: the same on both sides. */
-    const clip_shape cases[] = {{FEW, 0.5}, {FEW, 10}, {FEW, 10.5}, {many_parameters(), 3}};
+    const clip_shape cases[] = {{FEW, 0.5}, {FEW, 10}, {FEW, 10.5}, {many_parameters(MANY), 3}};
     for (unsigned combination = 0; combination < 4; combination++) {
         for (size_t i = 0; i < 4; i++) {
             twin_check(clip_case(&cases[i], combination), clip, &cases[i], 0);

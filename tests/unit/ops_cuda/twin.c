@@ -171,7 +171,7 @@ static size_t first_wrong(const twin_array *array, tide_array got, tide_array wa
         const double x = fabs(value(want, i));
         largest = isfinite(x) && x > largest ? x : largest;
     }
-    const double ulp = array->dtype == TIDE_BF16 ? 0x1p-7 : 0;
+    const double ulp = array->dtype == TIDE_BF16 && tolerance > 0 ? 0x1p-7 : 0;
     for (size_t i = 0; i < array->n; i++) {
         const double x = value(got, i);
         const double y = value(want, i);

@@ -74,7 +74,7 @@ void twin_max_blocks(twin_case *test, unsigned max_blocks);
 
 /* Runs both sides and fails the test unless every written number is within tolerance * (|want| +
  * largest |want|), for bf16 one unit in its last place more: both sides round once, perhaps to
- * different sides. Ends the case. */
+ * different sides. Tolerance 0 wants equal numbers, in bf16 too. Ends the case. */
 void twin_check(twin_case *test, twin_call call, const void *shape, double tolerance);
 /* The reverse, for seeded faults: the comparison must fail. */
 void twin_reject(twin_case *test, twin_call call, const void *shape, double tolerance);
