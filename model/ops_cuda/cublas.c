@@ -72,12 +72,12 @@ static void search(attempt *try) {
         note(try, file);
         try_pattern(try, getenv("CUDA_HOME"), "/lib64", file);
         try_pattern(try, getenv("CUDA_PATH"), "/lib64", file);
-        try_pattern(try, "/usr/local/cuda", "/lib64", file);
-        try_pattern(try, "/usr/local", "/cuda-*/lib64", file);
-        try_pattern(try, "/opt/cuda", "/lib64", file);
         try_pattern(try, getenv("VIRTUAL_ENV"), "/lib/" PACKAGES, file);
         try_pattern(try, getenv("CONDA_PREFIX"), "/lib", file);
         try_pattern(try, getenv("CONDA_PREFIX"), "/lib/" PACKAGES, file);
+        try_pattern(try, "/usr/local/cuda", "/lib64", file);
+        try_pattern(try, "/usr/local", "/cuda-*/lib64", file);
+        try_pattern(try, "/opt/cuda", "/lib64", file);
         try_beside_path(try, file);
         try_pattern(try, getenv("HOME"), "/.local/lib/" PACKAGES, file);
         try_pattern(try, "/usr/local/lib", "/" SYSTEM_PACKAGES, file);

@@ -1,0 +1,59 @@
+/* fake_library.c - a shared library that has the names of cuBLAS; each function answers a number of
+ * its own, so that a test can tell which one a member of the table is.
+ */
+#include "model/ops_cuda/cublas.h"
+
+int cublasCreate_v2(struct cublasContext **ret_handle);
+int cublasDestroy_v2(struct cublasContext *handle);
+int cublasGetVersion_v2(struct cublasContext *handle, int *ret_version);
+int cublasSetStream_v2(struct cublasContext *handle, struct CUstream_st *stream);
+int cublasSetWorkspace_v2(struct cublasContext *handle, void *workspace, size_t n_bytes);
+int cublasSetMathMode(struct cublasContext *handle, int mode);
+const char *cublasGetStatusString(int status);
+int cublasGemmEx(void);
+int cublasGemmStridedBatchedEx(void);
+
+int cublasCreate_v2(struct cublasContext **ret_handle) {
+    *ret_handle = NULL;
+    return 1001;
+}
+
+int cublasDestroy_v2(struct cublasContext *handle) {
+    (void)handle;
+    return 1002;
+}
+
+int cublasGetVersion_v2(struct cublasContext *handle, int *ret_version) {
+    (void)handle;
+    *ret_version = 12345;
+    return 1003;
+}
+
+int cublasSetStream_v2(struct cublasContext *handle, struct CUstream_st *stream) {
+    (void)handle;
+    (void)stream;
+    return 1004;
+}
+
+int cublasSetWorkspace_v2(struct cublasContext *handle, void *workspace, size_t n_bytes) {
+    (void)handle;
+    (void)workspace;
+    return 1005 + (int)n_bytes;
+}
+
+int cublasSetMathMode(struct cublasContext *handle, int mode) {
+    (void)handle;
+    return 1006 + mode;
+}
+
+const char *cublasGetStatusString(int status) {
+    return status == 7 ? "seven" : "another";
+}
+
+int cublasGemmEx(void) {
+    return 1008;
+}
+
+int cublasGemmStridedBatchedEx(void) {
+    return 1009;
+}
