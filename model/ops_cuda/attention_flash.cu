@@ -142,7 +142,8 @@ template <typename T> struct flash_backward_arrays {
     const float *delta;
 };
 
-/* lse and delta of N queries that are `step` apart, 0 beyond the last. */
+/* lse and delta of N queries that are `step` apart; 0 beyond the last, where q and dout are 0, so
+ * that nothing is added for any P. */
 template <unsigned N> struct flash_query_rows {
     float lse[N];
     float delta[N];
@@ -165,12 +166,11 @@ static __device__ __forceinline__ void load_queries(const flash_backward_arrays<
 template <bool KEYS> struct flash_tokens {
     size_t own, other; /* of element [0][0] */
 
-    /* Whether the query of an element sees its key. Queries beyond the last see none: their rows
-     * would be added to keys that exist. */
-    __device__ __forceinline__ bool sees(unsigned i, unsigned j, size_t T) const {
+    /* Whether the query of an element sees its key. */
+    __device__ __forceinline__ bool sees(unsigned i, unsigned j) const {
         const size_t r = own + i * ATTENTION_GROUPS;
         const size_t s = other + j * ATTENTION_LANES;
-        return KEYS ? r <= s && s < T : s <= r;
+        return KEYS ? r <= s : s <= r;
     }
 };
 
@@ -201,7 +201,7 @@ add_gradients(const tide_attention_shape &shape, const flash_tokens<KEYS> &at,
 #pragma unroll
         for (unsigned j = 0; j < N; j++) {
             const float lse = queries.lse[KEYS ? j : i];
-            probs[i][j] = at.sees(i, j, shape.T) ? expf(probs[i][j] * shape.scale - lse) : 0.0F;
+            probs[i][j] = at.sees(i, j) ? expf(probs[i][j] * shape.scale - lse) : 0.0F;
         }
     }
     if constexpr (KEYS) {

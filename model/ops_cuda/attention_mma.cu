@@ -14,8 +14,9 @@ static constexpr float LN_2 = 0.693147181F;
 /* Bytes of shared memory: n_own tiles of own tokens and two of others, twice; in the backward pass
  * lse and delta of other tokens, twice. */
 template <unsigned DIM> static constexpr size_t shared_bytes(unsigned n_own, bool is_backward) {
-    return (n_own * MMA_ROWS + 4 * MMA_OTHER<DIM>)*MMA_STRIDE<DIM> * sizeof(__nv_bfloat16) +
-           (is_backward ? 4 * MMA_OTHER<DIM> * sizeof(float) : 0);
+    constexpr size_t ROW_BYTES = MMA_STRIDE<DIM> * sizeof(__nv_bfloat16);
+    constexpr size_t N_OTHERS = 4 * MMA_OTHER<DIM>;
+    return (n_own * MMA_ROWS + N_OTHERS) * ROW_BYTES + (is_backward ? N_OTHERS * sizeof(float) : 0);
 }
 
 /* ---- forward ---- */
@@ -96,13 +97,14 @@ template <unsigned DIM>
 static __device__ __forceinline__ void
 add_values(float scale, size_t own, size_t s0, const __nv_bfloat16 *q, const __nv_bfloat16 *k,
            const __nv_bfloat16 *v, mma_running &rows, float (&sums)[DIM / 8][4]) {
+    constexpr unsigned OTHER = MMA_OTHER<DIM>;
     const size_t first = own + mma_warp_row();
     if (s0 >= first + MMA_WARP_ROWS) {
         return; /* no query of this warp sees the tile */
     }
-    float scores[MMA_OTHER<DIM> / 8][4];
+    float scores[OTHER / 8][4];
     mma_dots<DIM>(q, k, scores);
-    if (s0 + MMA_OTHER < DIM >> first + 1) {
+    if (s0 + OTHER > first + 1) {
         hide<false>(mma_tokens_of(own, s0), -INFINITY, scores);
     }
     online_softmax(scale, scores, rows, sums);
@@ -175,13 +177,14 @@ struct mma_backward_arrays {
     const float *delta;            /* of queries */
 };
 
-/* lse, with log2 e, or delta of query t. Beyond the last, infinity and 0: then P and dS are 0. */
+/* lse, with log2 e, or delta of query t; 0 beyond the last, where q and dout are 0, so that nothing
+ * is added for any P. */
 static __device__ __forceinline__ float statistic(const mma_backward_arrays &arrays,
                                                   const tide_attention_shape &shape,
                                                   const tide_attention_place &place, size_t t,
                                                   bool is_lse) {
     if (t >= shape.T) {
-        return is_lse ? INFINITY : 0.0F;
+        return 0.0F;
     }
     return is_lse ? arrays.lse[place.row_at + t] * LOG2_E : arrays.delta[place.row_at + t];
 }
