@@ -97,6 +97,7 @@ tide_status tide_recorder_create(const tide_recorder_config *config, tide_record
     tide_strings_init(&recorder->strings, mem);
     size_t max_scopes = effective.log_bytes / sizeof(tide_scope_row) + 1;
     recorder->max_scopes = max_scopes < TIDE_NONE ? max_scopes : TIDE_NONE;
+    tide_map_init(&recorder->kernel_rows, mem);
     recorder->device_uncertainty_ns = -1;
     open_unwinder(recorder);
     recorder->created_unix_us = tide_clock_unix_us();
@@ -119,6 +120,7 @@ void tide_recorder_destroy(tide_recorder *recorder) {
     }
     const tide_hostmem *mem = recorder->mem;
     tide_recorder_scopes_fini(recorder);
+    tide_recorder_kernels_fini(recorder);
     tide_strings_fini(&recorder->strings);
     pthread_mutex_destroy(&recorder->scopes_lock);
     pthread_mutex_destroy(&recorder->strings_lock);

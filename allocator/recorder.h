@@ -77,7 +77,9 @@ typedef struct tide_recording {
     tide_scope_row *scopes;       /* in the order in which they began */
     size_t n_scopes;
     uint64_t n_scopes_dropped; /* scopes that could not be opened */
-    char **strings;            /* numbers in events and scopes refer to these; each owned */
+    tide_kernel_row *kernels;  /* what a kernel trace added up (kernel_trace.h) */
+    size_t n_kernels;
+    char **strings; /* numbers in events and scopes refer to these; each owned */
     size_t n_strings;
     /* Stack i is pcs[stack_first[i]] .. pcs[stack_first[i + 1] - 1]: return addresses, innermost
      * first. */

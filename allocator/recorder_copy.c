@@ -33,6 +33,16 @@ static tide_status copy_scopes(const tide_recorder *recorder, tide_recording *re
     if (recorder->n_scopes > 0) {
         memcpy(recording->scopes, recorder->scopes, recorder->n_scopes * sizeof(tide_scope_row));
     }
+    recording->kernels =
+        tide_hostmem_zeroed(recording->mem, recorder->n_kernels, sizeof(tide_kernel_row));
+    if (recording->kernels == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    if (recorder->n_kernels > 0) {
+        memcpy(recording->kernels, recorder->kernels,
+               recorder->n_kernels * sizeof(tide_kernel_row));
+    }
+    recording->n_kernels = recorder->n_kernels;
     recording->n_scopes = recorder->n_scopes;
     recording->n_scopes_dropped = recorder->n_scopes_dropped;
     recording->device_uncertainty_ns = recorder->device_uncertainty_ns;
@@ -100,6 +110,7 @@ void tide_recording_fini(tide_recording *recording) {
     mem->release(mem->ctx, recording->strings);
     mem->release(mem->ctx, recording->events);
     mem->release(mem->ctx, recording->scopes);
+    mem->release(mem->ctx, recording->kernels);
     mem->release(mem->ctx, recording->pcs);
     mem->release(mem->ctx, recording->stack_first);
     mem->release(mem->ctx, recording->streams);

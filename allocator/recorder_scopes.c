@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "allocator/kernel_trace_internal.h"
 #include "allocator/nvtx_ranges_internal.h"
 #include "allocator/recorder.h"
 #include "allocator/recorder_state_internal.h"
@@ -125,18 +126,24 @@ static tide_scope open_scope(tide_recorder *recorder, tide_scope_kind kind, cons
                           .kind = (uint8_t)kind};
     tide_scope scope = TIDE_NONE;
     tide_scope_times *times = NULL;
+    tide_kernel_trace *trace = NULL;
     pthread_mutex_lock(&recorder->scopes_lock);
     if (row.name != TIDE_NONE) {
         scope = append_scope(recorder, row);
     }
     if (scope == TIDE_NONE) {
         recorder->n_scopes_dropped++;
-    } else if (recorder->times != NULL && recorder->timed == thread_of(recorder)) {
-        times = recorder->times;
+    } else {
+        const tide_recorder_thread *thread = thread_of(recorder);
+        times = recorder->timed == thread ? recorder->times : NULL;
+        trace = recorder->traced == thread ? recorder->trace : NULL;
     }
     pthread_mutex_unlock(&recorder->scopes_lock);
     if (times != NULL) {
         tide_scope_times_begin(times, scope);
+    }
+    if (trace != NULL) {
+        tide_kernel_trace_push(trace, scope);
     }
     return scope;
 }
@@ -166,6 +173,7 @@ static bool is_open(const tide_recorder *recorder, const tide_recorder_thread *t
 
 static void close_scope(tide_recorder *recorder, tide_scope scope) {
     tide_scope_times *times = NULL;
+    tide_kernel_trace *trace = NULL;
     pthread_mutex_lock(&recorder->scopes_lock);
     tide_recorder_thread *thread = thread_of(recorder);
     if (thread != NULL && is_open(recorder, thread, scope)) {
@@ -178,8 +186,12 @@ static void close_scope(tide_recorder *recorder, tide_scope scope) {
             thread->innermost = row->parent;
         } while (closed != scope);
         times = recorder->timed == thread ? recorder->times : NULL;
+        trace = recorder->traced == thread ? recorder->trace : NULL;
     }
     pthread_mutex_unlock(&recorder->scopes_lock);
+    if (trace != NULL) {
+        tide_kernel_trace_pop(trace, scope);
+    }
     if (times != NULL) {
         tide_scope_times_end(times, scope);
     }
@@ -216,6 +228,24 @@ void tide_recorder_detach_times(tide_recorder *recorder) {
     pthread_mutex_lock(&recorder->scopes_lock);
     recorder->times = NULL;
     recorder->timed = NULL;
+    pthread_mutex_unlock(&recorder->scopes_lock);
+}
+
+tide_status tide_recorder_attach_trace(tide_recorder *recorder, tide_kernel_trace *trace) {
+    pthread_mutex_lock(&recorder->scopes_lock);
+    const tide_recorder_thread *thread = thread_of(recorder);
+    if (thread != NULL) {
+        recorder->trace = trace;
+        recorder->traced = thread;
+    }
+    pthread_mutex_unlock(&recorder->scopes_lock);
+    return thread != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+}
+
+void tide_recorder_detach_trace(tide_recorder *recorder) {
+    pthread_mutex_lock(&recorder->scopes_lock);
+    recorder->trace = NULL;
+    recorder->traced = NULL;
     pthread_mutex_unlock(&recorder->scopes_lock);
 }
 

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "allocator/event_log.h"
+#include "allocator/kernel_trace.h"
 #include "allocator/recorder.h"
 #include "allocator/recorder_internal.h"
 #include "allocator/scope_times.h"
@@ -57,9 +58,15 @@ struct tide_recorder {
     uint64_t n_scopes_dropped;
     tide_recorder_thread *threads; /* owned */
     size_t n_threads;
-    tide_scope_times *times;           /* borrowed; NULL: no scope is timed on the device */
-    const tide_recorder_thread *timed; /* whose scopes `times` takes */
-    int64_t device_uncertainty_ns;     /* of the scopes' device times; -1: not stated */
+    tide_scope_times *times;            /* borrowed; NULL: no scope is timed on the device */
+    const tide_recorder_thread *timed;  /* whose scopes `times` takes */
+    int64_t device_uncertainty_ns;      /* of the scopes' device times; -1: not stated */
+    tide_kernel_trace *trace;           /* borrowed; NULL: no kernels are traced */
+    const tide_recorder_thread *traced; /* whose scopes `trace` takes */
+    tide_kernel_row *kernels;           /* owned; n_kernels of kernels_capacity */
+    size_t n_kernels;
+    size_t kernels_capacity;
+    tide_map kernel_rows; /* path << 32 | name -> row of kernels */
 };
 
 bool tide_recorder_is_paused(tide_recorder *recorder);
@@ -72,5 +79,6 @@ uint32_t tide_recorder_innermost(tide_recorder *recorder);
 uint32_t tide_recorder_intern(tide_recorder *recorder, const char *text);
 
 void tide_recorder_scopes_fini(tide_recorder *recorder);
+void tide_recorder_kernels_fini(tide_recorder *recorder);
 
 #endif

@@ -118,6 +118,17 @@ typedef struct tide_segment_row {
     uint8_t stream;       /* index in the table of streams */
 } tide_segment_row;
 
+/* One row of the table of kernels: launches of one kernel in one place. */
+typedef struct tide_kernel_row {
+    uint32_t name;  /* string; demangled where it could be */
+    uint32_t phase; /* string: "forward"; TIDE_NONE: outside every phase */
+    uint32_t path;  /* string: scopes without steps and numbers, "forward > layer > attention"; ""
+                       outside all scopes */
+    uint64_t n_launches;    /* at least 1 */
+    int64_t total_ns;       /* on the device, of all launches */
+    int64_t min_ns, max_ns; /* of one launch */
+} tide_kernel_row;
+
 /* One row of the table of streams. */
 typedef struct tide_stream_row {
     uint64_t handle; /* native handle; 0: the default stream */
