@@ -32,8 +32,12 @@ __attribute__((format(printf, 3, 0))) void say(const char *file, int line, const
     if (file != nullptr) {
         (void)std::snprintf(place, sizeof(place), ", %s:%d", file, line);
     }
-    (void)std::snprintf(last, sizeof(last), "%s%s%s: %s",
-                        the.kernel != nullptr ? the.kernel : "no kernel", where, place, text);
+    const char *kernel = the.kernel != nullptr ? the.kernel : "no kernel";
+    const size_t length = std::strlen(kernel);
+    const bool bracketed = length > 1 && kernel[0] == '(' && kernel[length - 1] == ')';
+    (void)std::snprintf(last, sizeof(last), "%.*s%s%s: %s",
+                        static_cast<int>(bracketed ? length - 2 : length),
+                        bracketed ? kernel + 1 : kernel, where, place, text);
     if (n_reports++ < N_PRINTED && !quiet) {
         (void)std::fprintf(stderr, "cuda emulator: %s\n", last);
     }

@@ -30,13 +30,13 @@ unsigned random_below(unsigned bound) {
 }
 
 /* positions[0 .. n) in the order in which they are to run. */
-void arrange(unsigned *positions, unsigned n) {
-    for (unsigned i = 0; i < n; i++) {
+template <typename T> void arrange(T *positions, T n) {
+    for (T i = 0; i < n; i++) {
         positions[i] = the.order == TIDE_EMULATOR_REVERSE ? n - 1 - i : i;
     }
     if (the.order == TIDE_EMULATOR_SHUFFLED) {
-        for (unsigned i = n; i > 1; i--) {
-            std::swap(positions[i - 1], positions[random_below(i)]);
+        for (T i = n; i > 1; i--) {
+            std::swap(positions[i - 1], positions[random_below(static_cast<unsigned>(i))]);
         }
     }
 }
@@ -131,12 +131,12 @@ bool run_warps() {
     bool any = false;
     unsigned warps[32];
     unsigned lanes[32];
-    arrange(warps, n_warps());
+    arrange<unsigned>(warps, n_warps());
     for (unsigned w = 0; w < n_warps(); w++) {
         const warp &mine = the.warps[warps[w]];
         while (mine.ready != 0) {
             any = true;
-            arrange(lanes, 32);
+            arrange<unsigned>(lanes, 32);
             for (unsigned i = 0; i < 32; i++) {
                 if (mine.ready >> lanes[i] & 1U) {
                     turn(warps[w], lanes[i]);
@@ -258,8 +258,10 @@ bool run_block() {
 bool run_grid(size_t shared_bytes) {
     const size_t n_blocks = static_cast<size_t>(gridDim.x) * gridDim.y * gridDim.z;
     bool ended = true;
+    std::vector<size_t> blocks(n_blocks);
+    arrange<size_t>(blocks.data(), n_blocks);
     for (size_t k = 0; k < n_blocks && ended; k++) {
-        const size_t at = the.order == TIDE_EMULATOR_FORWARD ? k : n_blocks - 1 - k;
+        const size_t at = blocks[k];
         blockIdx = {static_cast<unsigned>(at % gridDim.x),
                     static_cast<unsigned>(at / gridDim.x % gridDim.y),
                     static_cast<unsigned>(at / gridDim.x / gridDim.y)};
