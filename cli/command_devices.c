@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "common/bytes.h"
+#include "model/ops.h"
 #include "model/ops_cpu/kernels.h"
 
 enum { DETAIL_BYTES = 512 };
@@ -38,20 +39,41 @@ typedef struct part {
     char detail[DETAIL_BYTES]; /* what it is, or why it is missing and what would bring it */
 } part;
 
+/* The device, and cuBLAS, without which it computes nothing. */
+static tide_status describe_gpu(tide_device *device, char detail[DETAIL_BYTES], tide_error *error) {
+    const tide_device_info *info = tide_device_get_info(device);
+    tide_ops *ops = NULL;
+    uint64_t free_bytes = 0;
+    uint64_t total_bytes = 0;
+    char total[TIDE_BYTES_TEXT];
+    char unused[TIDE_BYTES_TEXT];
+    TIDE_TRY(tide_device_memory_info(device, &free_bytes, &total_bytes, error));
+    TIDE_TRY(tide_ops_open(tide_hostmem_default(), device, TIDE_PRECISION_FP32, &ops, error));
+    snprintf(detail, DETAIL_BYTES,
+             "%.200s; compute capability %d.%d, %s of memory, %s free, clocks up to %d MHz, of "
+             "memory %d MHz; driver CUDA %d.%d",
+             ops->table->describe(ops), info->compute_capability / 10,
+             info->compute_capability % 10, tide_bytes_format(info->total_bytes, total),
+             tide_bytes_format((int64_t)free_bytes, unused), info->sm_clock_khz / 1000,
+             info->memory_clock_khz / 1000, info->driver_version / 1000,
+             info->driver_version % 1000 / 10);
+    tide_ops_close(ops);
+    return TIDE_OK;
+}
+
 static void describe_cuda(part *ret_part) {
     tide_device *device = NULL;
     tide_error error = {""};
     *ret_part = (part){.name = "cuda", .is_here = true};
-    if (tide_device_open("cuda:0", NULL, &device, &error) != TIDE_OK) {
+    tide_status status = tide_device_open("cuda:0", NULL, &device, &error);
+    if (status == TIDE_OK) {
+        status = describe_gpu(device, ret_part->detail, &error);
+    }
+    tide_device_close(device);
+    if (status != TIDE_OK) {
         ret_part->is_here = false;
         snprintf(ret_part->detail, DETAIL_BYTES, "%.500s", error.message);
-        return;
     }
-    const tide_device_info *info = tide_device_get_info(device);
-    char total[TIDE_BYTES_TEXT];
-    snprintf(ret_part->detail, DETAIL_BYTES, "%s, %s", info->name,
-             tide_bytes_format(info->total_bytes, total));
-    tide_device_close(device);
 }
 
 static void describe_cpu(part *ret_part) {

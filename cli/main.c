@@ -37,7 +37,9 @@ static const tide_option OPTIONS[] = {
 static const tide_program_item ENVIRONMENT[] = {
     {"TIDEMARK_ALLOC_CONF", "allocator settings in PyTorch's names; under those of the option"},
     {"TIDEMARK_LIBUNWIND", "file of libunwind, for call stacks; default libunwind.so.8"},
+    {"TIDEMARK_CUBLAS", "file of cuBLAS, for the cuda device; default: it is searched for"},
     {"TIDEMARK_CPU_KERNELS", "of the cpu device: avx512, avx2 or generic; default the best here"},
+    {"CUDA_VISIBLE_DEVICES", "the driver's: which GPUs this program sees; empty: none"},
     {"OMP_NUM_THREADS", "threads of the cpu device; default all cores"},
     {"OMP_WAIT_POLICY", "passive: idle threads sleep, for a machine that does more"},
     {NULL, NULL},

@@ -183,15 +183,36 @@ static tide_status configure_cache(const tide_profile_options *options, tide_cac
     return TIDE_OK;
 }
 
-/* auto: the first cuda device when this build can compute on it, else the cpu. */
+/* Whether the operators of a device open: its card may be too old, or cuBLAS missing. */
+static tide_status try_operators(tide_device *device, tide_error *error) {
+    tide_ops *ops = NULL;
+    TIDE_TRY(tide_ops_open(tide_hostmem_default(), device, TIDE_PRECISION_FP32, &ops, error));
+    tide_ops_close(ops);
+    return TIDE_OK;
+}
+
+/* The first cuda device when it is here and can compute, else the cpu. A GPU that is left out is
+ * told: nobody expects it. */
+static tide_status open_best(tide_device **ret_device, tide_error *error) {
+    tide_device *device = NULL;
+    tide_error reason = {""};
+    if (tide_device_open("cuda:0", NULL, &device, NULL) == TIDE_OK) {
+        if (try_operators(device, &reason) == TIDE_OK) {
+            *ret_device = device;
+            return TIDE_OK;
+        }
+        fprintf(stderr, "tidemark profile: the cpu computes, not %s: %s\n",
+                tide_device_get_info(device)->name, reason.message);
+        tide_device_close(device);
+    }
+    return tide_device_open("cpu", NULL, ret_device, error);
+}
+
 static tide_status pick_device(const char *spec, tide_profile_plan *plan, tide_error *error) {
     tide_device *device = NULL;
     tide_status status = TIDE_OK;
     if (strcmp(spec, "auto") == 0) {
-        status = tide_device_open("cuda:0", NULL, &device, NULL);
-        if (status != TIDE_OK) {
-            status = tide_device_open("cpu", NULL, &device, error);
-        }
+        status = open_best(&device, error);
     } else {
         status = tide_device_open(spec, NULL, &device, error);
     }

@@ -27,15 +27,41 @@ static void try_file(attempt *try, const char *path) {
     }
 }
 
-/* Every file that the pattern matches; `folder` and `rest` are joined to it. */
-static void try_pattern(attempt *try, const char *folder, const char *rest, const char *file) {
+/* Where a folder is that may hold it: behind what a variable of the environment says, or at a place
+ * of its own. */
+typedef struct place {
+    const char *variable; /* NULL: there is none */
+    bool is_list;         /* of folders between colons, as PATH is */
+    const char *rest;     /* of the folder, or all of it; a pattern */
+} place;
+
+#define PACKAGES "python3*/site-packages/nvidia/*/lib"
+#define SYSTEM_PACKAGES "python3*/dist-packages/nvidia/*/lib"
+
+/* What the toolkit and python's environments set, then what their installers choose. A python that
+ * was activated is on PATH. */
+static const place PLACES[] = {
+    {"CUDA_HOME", false, "/lib64"},
+    {"CUDA_PATH", false, "/lib64"},
+    {"VIRTUAL_ENV", false, "/lib/" PACKAGES},
+    {"CONDA_PREFIX", false, "/lib"},
+    {"CONDA_PREFIX", false, "/lib/" PACKAGES},
+    {NULL, false, "/usr/local/cuda/lib64"},
+    {NULL, false, "/usr/local/cuda-*/lib64"},
+    {NULL, false, "/opt/cuda/lib64"},
+    {"PATH", true, "/../lib/" PACKAGES},
+    {"HOME", false, "/.local/lib/" PACKAGES},
+    {NULL, false, "/usr/local/lib/" SYSTEM_PACKAGES},
+    {NULL, false, "/usr/lib/" SYSTEM_PACKAGES},
+};
+
+/* Every file that FOLDER REST / FILE matches; n: of the folder's name. */
+static void try_pattern(attempt *try, const char *folder, size_t n, const char *rest,
+                        const char *file) {
     char pattern[PATTERN_BYTES];
     glob_t found;
-    if (try->library != NULL || folder == NULL || folder[0] == '\0') {
-        return;
-    }
-    int n = snprintf(pattern, sizeof(pattern), "%s%s/%s", folder, rest, file);
-    if (n < 0 || (size_t)n >= sizeof(pattern)) {
+    int n_pattern = snprintf(pattern, sizeof(pattern), "%.*s%s/%s", (int)n, folder, rest, file);
+    if (n_pattern < 0 || (size_t)n_pattern >= sizeof(pattern)) {
         return;
     }
     if (glob(pattern, 0, NULL, &found) == 0) {
@@ -46,42 +72,29 @@ static void try_pattern(attempt *try, const char *folder, const char *rest, cons
     globfree(&found);
 }
 
-#define PACKAGES "python3*/site-packages/nvidia/*/lib"
-#define SYSTEM_PACKAGES "python3*/dist-packages/nvidia/*/lib"
-
-/* Beside the programs on PATH: where a python that was activated keeps its packages. */
-static void try_beside_path(attempt *try, const char *file) {
-    const char *path = getenv("PATH");
-    while (path != NULL && path[0] != '\0' && try->library == NULL) {
-        size_t n = strcspn(path, ":");
-        char folder[PATTERN_BYTES];
-        if (n > 0 && n < sizeof(folder)) {
-            memcpy(folder, path, n);
-            folder[n] = '\0';
-            try_pattern(try, folder, "/../lib/" PACKAGES, file);
+static void try_place(attempt *try, const place *at, const char *file) {
+    const char *value = at->variable == NULL ? NULL : getenv(at->variable);
+    if (at->variable == NULL) {
+        try_pattern(try, "", 0, at->rest, file);
+        return;
+    }
+    while (value != NULL && value[0] != '\0' && try->library == NULL) {
+        size_t n = at->is_list ? strcspn(value, ":") : strlen(value);
+        if (n > 0 && n < PATTERN_BYTES) {
+            try_pattern(try, value, n, at->rest, file);
         }
-        path += n + (path[n] == ':');
+        value += n + (value[n] == ':');
     }
 }
 
 static void search(attempt *try) {
     static const char *const FILES[] = {"libcublas.so.13", "libcublas.so.12"};
     for (size_t i = 0; i < sizeof(FILES) / sizeof(FILES[0]); i++) {
-        const char *file = FILES[i];
-        try_file(try, file);
-        note(try, file);
-        try_pattern(try, getenv("CUDA_HOME"), "/lib64", file);
-        try_pattern(try, getenv("CUDA_PATH"), "/lib64", file);
-        try_pattern(try, getenv("VIRTUAL_ENV"), "/lib/" PACKAGES, file);
-        try_pattern(try, getenv("CONDA_PREFIX"), "/lib", file);
-        try_pattern(try, getenv("CONDA_PREFIX"), "/lib/" PACKAGES, file);
-        try_pattern(try, "/usr/local/cuda", "/lib64", file);
-        try_pattern(try, "/usr/local", "/cuda-*/lib64", file);
-        try_pattern(try, "/opt/cuda", "/lib64", file);
-        try_beside_path(try, file);
-        try_pattern(try, getenv("HOME"), "/.local/lib/" PACKAGES, file);
-        try_pattern(try, "/usr/local/lib", "/" SYSTEM_PACKAGES, file);
-        try_pattern(try, "/usr/lib", "/" SYSTEM_PACKAGES, file);
+        try_file(try, FILES[i]);
+        note(try, FILES[i]);
+        for (size_t k = 0; k < sizeof(PLACES) / sizeof(PLACES[0]) && try->library == NULL; k++) {
+            try_place(try, &PLACES[k], FILES[i]);
+        }
     }
     note(try, "lib64 of CUDA_HOME, CUDA_PATH, /usr/local/cuda, /usr/local/cuda-*, /opt/cuda");
     note(try, "nvidia/*/lib among the python packages of VIRTUAL_ENV, CONDA_PREFIX, PATH, ~/.local "

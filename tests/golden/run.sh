@@ -18,7 +18,7 @@ program=$build
 program=$(realpath "$program") && [ -x "$program" ] || { echo "golden: no program at $program" >&2; exit 2; }
 golden=$(cd "$(dirname "$0")" && pwd)
 export golden LC_ALL=C TZ=UTC
-unset TIDEMARK_ALLOC_CONF TIDEMARK_LIBUNWIND TIDEMARK_CPU_KERNELS OMP_NUM_THREADS
+unset TIDEMARK_ALLOC_CONF TIDEMARK_LIBUNWIND TIDEMARK_CUBLAS TIDEMARK_CPU_KERNELS OMP_NUM_THREADS
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

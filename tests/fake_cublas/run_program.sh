@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# The program with an emulated cuda device: what it says of it, a training run that picks it, and PyTorch's results.
+#     run_program.sh PROGRAM REFERENCE-FOLDER
+set -u
+program=$(realpath "$1")
+reference=$(realpath "$2")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+export OMP_WAIT_POLICY=passive LC_ALL=C
+
+# expect WORDS FILE: the words stand in the file.
+expect() {
+    grep -qF -- "$1" "$2" || { echo "\"$1\" is not in:" >&2; cat "$2" >&2; exit 1; }
+}
+
+"$program" devices >devices || exit 1
+expect "cuda         here   Fake GPU 0, cuBLAS 13.1.0; compute capability 9.0, 80.00 GiB of memory, 79.50 GiB free" devices
+expect "clocks up to 1980 MHz, of memory 2619 MHz; driver CUDA 13.0" devices
+
+shape="--d-model 16 --layers 2 --heads 2 --d-ff 24 --vocab 37 --context 8 --batch 2 --warmup 1 --steps 2"
+for precision in fp32 tf32 bf16-mixed bf16-true; do
+    # shellcheck disable=SC2086 # a list of options
+    "$program" profile $shape --precision "$precision" -o "$precision.json.gz" >profile 2>&1 || { cat profile >&2; exit 1; }
+    expect "on cuda:0" profile
+    expect "computed by Fake GPU 0, cuBLAS 13.1.0" profile
+    grep -q "workspace  *32.00 MiB" profile || { cat profile >&2; exit 1; }
+    "$program" summary "$precision.json.gz" >summary || exit 1
+    expect "workspace" summary
+done
+gzip -dc tf32.json.gz >tf32.json
+for key in '"kind":"cuda"' '"name":"Fake GPU 0"' '"compute_capability":90' '"driver_version":13000' \
+    '"runtime_version":13000' '"sm_clock_khz":1980000' '"memory_clock_khz":2619000'; do
+    expect "$key" tf32.json
+done
+
+"$program" check-reference --device cuda "$reference/tiny_fp32.safetensors" >check 2>&1 || { cat check >&2; exit 1; }
+"$program" check-reference --device cuda "$reference/odd_bf16_mixed.safetensors" >check 2>&1 || { cat check >&2; exit 1; }
+
+# A memory limit is met as on every device: exit status 3, and the snapshot is written.
+# shellcheck disable=SC2086
+"$program" profile $shape --memory-limit 33MiB -o oom.json.gz >profile 2>&1
+[ $? -eq 3 ] || { cat profile >&2; exit 1; }
+[ -s oom.json.gz ] || exit 1
