@@ -21,8 +21,8 @@
 static constexpr unsigned MMA_THREADS = 128;
 static constexpr unsigned MMA_ROWS = 64;      /* own tokens of a block */
 static constexpr unsigned MMA_WARP_ROWS = 16; /* of a warp */
-/* At 128 channels, with 64 other tokens, two blocks of the backward pass fill the shared memory of a
- * multiprocessor (8.0: one), and every register; with 32 its 70 KiB leave room for more. */
+/* At 128 channels, with 64 other tokens, two blocks of the backward pass fill the shared memory of
+ * a multiprocessor (8.0: one), and every register; with 32 its 70 KiB leave room for more. */
 template <unsigned DIM> static constexpr unsigned MMA_OTHER = DIM > 80 ? 32 : 64;
 /* Elements from row to row: the eight rows of a matrix that is loaded lie in different banks, since
  * (DIM + 8) / 8 is odd for every DIM that is a multiple of 16. */
