@@ -386,15 +386,15 @@ static tide_status find_device(int ordinal, tide_device_info *info, tide_error *
     int runtime_version = 0;
     int n_devices = 0;
     cudaError_t result = cudaDriverGetVersion(&driver_version);
-    if (result == cudaSuccess && driver_version == 0) {
-        (void)cudaGetLastError();
-        return tide_fail(error, TIDE_DEVICE_ABSENT, "no NVIDIA driver is installed: " REMEDY);
-    }
     if (result == cudaSuccess) {
         result = cudaRuntimeGetVersion(&runtime_version);
     }
     if (result == cudaSuccess) {
         result = cudaGetDeviceCount(&n_devices);
+    }
+    if (result == cudaErrorInsufficientDriver && driver_version == 0) {
+        (void)cudaGetLastError();
+        return tide_fail(error, TIDE_DEVICE_ABSENT, "no NVIDIA driver is installed: " REMEDY);
     }
     if (result == cudaSuccess && n_devices == 0) {
         result = cudaErrorNoDevice;

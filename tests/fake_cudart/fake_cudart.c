@@ -206,13 +206,16 @@ int tide_device_launches(const char *kernel) {
 
 /* Devices. */
 
+/* Without a driver, or with the stub in its place, the answer is 0. */
 cudaError_t cudaDriverGetVersion(int *driverVersion) {
     cudaError_t result = tide_fake_enter("cudaDriverGetVersion");
-    bool answers = state.driver == TIDE_FAKE_DRIVER_NONE ||
-                   state.driver == TIDE_FAKE_DRIVER_TOO_OLD || result == cudaErrorNoDevice;
-    if (answers || result == cudaSuccess) {
-        *driverVersion = state.driver == TIDE_FAKE_DRIVER_NONE ? 0 : state.driver_version;
+    if (driver_error() != cudaSuccess) {
+        const bool has_one =
+            state.driver != TIDE_FAKE_DRIVER_NONE && state.driver != TIDE_FAKE_DRIVER_STUB;
+        *driverVersion = has_one ? state.driver_version : 0;
         result = cudaSuccess;
+    } else if (result == cudaSuccess) {
+        *driverVersion = state.driver_version;
     }
     return tide_fake_leave(result);
 }

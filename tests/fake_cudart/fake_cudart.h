@@ -23,7 +23,7 @@ extern "C" {
 typedef enum tide_fake_driver {
     TIDE_FAKE_DRIVER_PRESENT = 0,
     TIDE_FAKE_DRIVER_NONE,     /* no libcuda.so.1: version 0, everything else 35 */
-    TIDE_FAKE_DRIVER_STUB,     /* the toolkit's stub in its place: everything 34 */
+    TIDE_FAKE_DRIVER_STUB,     /* the toolkit's stub in its place: version 0, everything else 34 */
     TIDE_FAKE_DRIVER_TOO_OLD,  /* has a version, everything else 35 */
     TIDE_FAKE_DRIVER_NO_DEVICE /* a driver that shows no GPU: 100 */
 } tide_fake_driver;
