@@ -147,6 +147,8 @@ static tide_status set_tables(tide_recording *recording, tide_boundary *boundari
     snapshot->n_events = recording->n_events;
     snapshot->scopes = recording->scopes;
     snapshot->n_scopes = recording->n_scopes;
+    snapshot->kernels = recording->kernels;
+    snapshot->n_kernels = recording->n_kernels;
     /* Without a recorder nobody numbered the streams, and the segments are the default one's. */
     static const tide_stream_row DEFAULT_STREAM = {.handle = 0, .device = 0};
     snapshot->streams = recording->n_streams > 0 ? recording->streams : &DEFAULT_STREAM;

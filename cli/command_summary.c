@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/snapshot_words.h"
+#include "cli/summary_kernels.h"
 #include "cli/table.h"
 #include "common/bytes.h"
 #include "common/statistics.h"
@@ -320,6 +321,11 @@ static void timing_table(const view *of) {
         time_row(table, phase->name, "device", phase->device_ms, phase->n_samples);
         time_row(table, phase->name, "host", phase->host_ms, phase->n_samples);
     }
+    if (of->snapshot->device_uncertainty_ns >= 0) {
+        tide_report_say(of->report, "device_clock",
+                        "device times of scopes lie within %.1f us of the host's clock",
+                        (double)of->snapshot->device_uncertainty_ns * 1e-3);
+    }
     char words[SENTENCE_BYTES];
     tide_words_recorder(of->snapshot, words, sizeof(words));
     if (words[0] != '\0') {
@@ -367,8 +373,11 @@ static tide_status report_on(const tide_snapshot *snapshot, const char *path,
                         device, summary->n_devices);
     }
     build(&of, path);
-    tide_status status =
-        tide_report_print(&report, (tide_format)tide_format_from_name(options->format), stdout);
+    tide_status status = tide_summary_kernels(&report, snapshot, of.top);
+    if (status == TIDE_OK) {
+        status =
+            tide_report_print(&report, (tide_format)tide_format_from_name(options->format), stdout);
+    }
     tide_report_fini(&report);
     tide_summary_destroy(summary);
     return status;

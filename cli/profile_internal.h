@@ -43,6 +43,7 @@ typedef struct tide_profile_options {
     uint64_t overhead_pairs;     /* TIDE_NOT_GIVEN: as many as a bound on their time allows */
     bool no_record;              /* time it without a recorder */
     bool profiler_range;         /* the CUDA profiler around the measured steps; cuda only */
+    bool kernels;                /* trace the kernels of the measured steps; cuda only */
     const char *output;          /* NULL: the default name in this folder */
     const char *format;          /* of the tables on stdout */
     bool strip_private;          /* of command line, host name and folders */

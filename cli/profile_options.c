@@ -100,6 +100,9 @@ static const tide_option OPTIONS[] = {
      "start and stop the CUDA profiler around the measured steps, for nsys profile "
      "--capture-range=cudaProfilerApi",
      NULL, NULL, NULL, AT(profiler_range)},
+    {TIDE_OPTION_FLAG, "kernels", NULL, NULL,
+     "count and time the kernels of the measured steps by CUPTI, which slows them down", NULL, NULL,
+     NULL, AT(kernels)},
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.json.gz",
      "the snapshot; a folder: default names in it, and the one way for lists", "output", NULL, NULL,

@@ -93,6 +93,7 @@ static tide_status configure(const tide_profile_options *options, const choice *
         item(&options->recomputes, chosen->recompute, "none"));
     workload->keep_graph = options->keep_graph;
     workload->profiler_range = options->profiler_range;
+    workload->trace_kernels = options->kernels;
     workload->clip_grad_norm = options->clip_grad_norm;
     workload->seed = options->seed;
     workload->warmup_steps = (size_t)options->warmup_steps;
@@ -149,6 +150,11 @@ static tide_status check_common(const tide_profile_options *options, tide_error 
     }
     if (options->overhead_pairs != TIDE_NOT_GIVEN) {
         TIDE_TRY(check_pairs(options, error));
+    }
+    if (options->kernels && options->no_record) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--kernels counts kernels by the scopes of the recording: it excludes "
+                         "--no-record");
     }
     if (options->clip_grad_norm < 0.0) {
         return tide_fail(error, TIDE_INVALID, "--clip-grad-norm %g: must be above 0 (0: off)",
@@ -349,6 +355,12 @@ tide_status tide_profile_plan_init(tide_profile_plan *plan, const tide_profile_o
         return tide_fail(error, TIDE_INVALID,
                          "--profiler-range starts the CUDA profiler, which does not look at the "
                          "device %s: it needs --device cuda",
+                         plan->device);
+    }
+    if (options->kernels && plan->kind != TIDE_DEVICE_CUDA) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--kernels traces what a GPU runs, and the device %s is none: it needs "
+                         "--device cuda",
                          plan->device);
     }
     for (size_t i = 0; i < plan->n_runs; i++) {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "allocator/kernel_trace.h"
 #include "allocator/recorder_internal.h"
 #include "allocator/scope_times.h"
 #include "common/clock.h"
@@ -29,6 +30,7 @@ struct tide_workload {
     interval timers[TIDE_N_TIMED]; /* by TIDE_TIMED_... */
     tide_scope_times *scope_times; /* owned; NULL before the run, and where the host's clock is the
                                       only one or nothing is recorded */
+    tide_kernel_trace *kernels;    /* owned; NULL: none is traced */
     bool is_complete;              /* tide_workload_run came to its end */
     float loss; /* of the latest step; here, because the device writes it behind a call's back */
 };
@@ -51,12 +53,16 @@ void tide_workload_config_init(tide_workload_config *config) {
 /* Scope indices are 32 bits wide; more steps than this are a mistake anyway. */
 static const size_t MAX_STEPS = 1000000000;
 
-static tide_status check_config(const tide_workload_config *config, tide_error *error) {
+static tide_status check_config(const tide_workload_config *config, const tide_recorder *recorder,
+                                tide_error *error) {
     if (config->steps == 0) {
         return tide_fail(error, TIDE_INVALID, "0 measured steps: at least 1 is needed");
     }
     if (config->steps > MAX_STEPS || config->warmup_steps > MAX_STEPS) {
         return tide_fail(error, TIDE_LIMIT, "more than %zu steps", MAX_STEPS);
+    }
+    if (config->trace_kernels && recorder == NULL) {
+        return tide_fail(error, TIDE_INVALID, "kernels are traced in a run that is recorded");
     }
     if (config->keep_graph && config->mode != TIDE_FORWARD) {
         return tide_fail(error, TIDE_INVALID,
@@ -96,7 +102,7 @@ static tide_status build(tide_workload *workload, tide_error *error) {
 tide_status tide_workload_create(const tide_workload_config *config, tide_cache *cache,
                                  tide_recorder *recorder, tide_workload **ret_workload,
                                  tide_error *error) {
-    TIDE_TRY(check_config(config, error));
+    TIDE_TRY(check_config(config, recorder, error));
     const tide_hostmem *mem = tide_cache_get_config(cache)->mem;
     tide_workload *workload = tide_hostmem_zeroed(mem, 1, sizeof(*workload));
     if (workload == NULL) {
@@ -122,6 +128,7 @@ void tide_workload_destroy(tide_workload *workload) {
         return;
     }
     tide_transformer_destroy(workload->transformer);
+    tide_kernel_trace_destroy(workload->kernels);
     tide_scope_times_destroy(workload->scope_times);
     for (size_t i = 0; i < TIDE_N_TIMED; i++) {
         if (workload->timers[i].begin != NULL) {
@@ -238,6 +245,9 @@ static tide_status timed_step(tide_workload *workload, double *ret_loss, tide_er
     if (workload->scope_times != NULL) {
         TIDE_TRY(tide_scope_times_collect(workload->scope_times, error));
     }
+    if (workload->kernels != NULL) {
+        TIDE_TRY(tide_kernel_trace_collect(workload->kernels, error));
+    }
     if (has_loss) {
         *ret_loss = (double)workload->loss;
     }
@@ -297,11 +307,21 @@ static tide_status begin_scope_times(tide_workload *workload, tide_error *error)
                                    error);
 }
 
-static tide_status profiler_range(tide_workload *workload, bool begins, tide_error *error) {
-    if (!workload->config.profiler_range) {
-        return TIDE_OK;
+/* The measured steps begin: for a profiler that waits for them, and for the trace of kernels. */
+static tide_status begin_measuring(tide_workload *workload, tide_error *error) {
+    if (workload->config.profiler_range) {
+        TIDE_TRY(tide_device_profiler_range(workload->device, true, error));
     }
-    return tide_device_profiler_range(workload->device, begins, error);
+    return workload->kernels != NULL ? tide_kernel_trace_begin(workload->kernels, error) : TIDE_OK;
+}
+
+static tide_status end_measuring(tide_workload *workload, tide_error *error) {
+    if (workload->kernels != NULL) {
+        TIDE_TRY(tide_kernel_trace_end(workload->kernels, error));
+    }
+    return workload->config.profiler_range
+               ? tide_device_profiler_range(workload->device, false, error)
+               : TIDE_OK;
 }
 
 static tide_status run_steps(tide_workload *workload, tide_workload_result *result,
@@ -312,7 +332,7 @@ static tide_status run_steps(tide_workload *workload, tide_workload_result *resu
     for (size_t i = 0; i < n_total; i++) {
         bool warmup = i < config->warmup_steps;
         if (i == config->warmup_steps) {
-            TIDE_TRY(profiler_range(workload, true, error));
+            TIDE_TRY(begin_measuring(workload, error));
         }
         TIDE_TRY(run_step(workload, warmup ? "warmup" : "step",
                           warmup ? i : i - config->warmup_steps, &result->loss, error));
@@ -320,10 +340,10 @@ static tide_status run_steps(tide_workload *workload, tide_workload_result *resu
             TIDE_TRY(keep_samples(workload, result, error));
         }
         if (config->progress != NULL && !config->progress(config->progress_ctx, i + 1, n_total)) {
-            return i < config->warmup_steps ? TIDE_OK : profiler_range(workload, false, error);
+            return warmup ? TIDE_OK : end_measuring(workload, error);
         }
     }
-    return profiler_range(workload, false, error);
+    return end_measuring(workload, error);
 }
 
 tide_status tide_workload_run(tide_workload *workload, tide_workload_result *ret_result,
@@ -331,6 +351,9 @@ tide_status tide_workload_run(tide_workload *workload, tide_workload_result *ret
     *ret_result = (tide_workload_result){.mem = workload->mem, .loss = (double)NAN};
     TIDE_TRY(alloc_samples(workload, ret_result, error));
     TIDE_TRY(begin_scope_times(workload, error));
+    if (workload->config.trace_kernels) {
+        TIDE_TRY(tide_kernel_trace_create(workload->recorder, &workload->kernels, error));
+    }
     tide_status status = run_steps(workload, ret_result, error);
     if (workload->scope_times != NULL) {
         /* Of a run that failed, too: its snapshot shows how far it came. */

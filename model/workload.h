@@ -35,6 +35,8 @@ typedef struct tide_workload_config {
     size_t steps;             /* measured steps, at least 1 */
     tide_adamw adamw;         /* t 0 */
     bool profiler_range;      /* a profiler range around the measured steps (device.h) */
+    bool trace_kernels; /* which kernels ran in them (allocator/kernel_trace.h): a recorded run
+                           on a cuda device */
     /* After each step or pair; false ends the run there, with TIDE_OK. NULL: none. */
     bool (*progress)(void *ctx, size_t n_done, size_t n_total);
     void *progress_ctx; /* borrowed; progress' first */

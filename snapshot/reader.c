@@ -108,6 +108,7 @@ static const struct {
     {"allocator", tide_read_allocator},
     {"log", tide_read_log},
     {"timing", tide_read_timing},
+    {"kernels", tide_read_kernels},
 };
 enum { N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]), N_REQUIRED = 12 };
 

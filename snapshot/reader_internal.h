@@ -37,6 +37,7 @@ void tide_read_strings(tide_reading *reading);
 void tide_read_frames(tide_reading *reading);
 void tide_read_stacks(tide_reading *reading);
 void tide_read_scopes(tide_reading *reading);
+void tide_read_kernels(tide_reading *reading);
 void tide_read_start(tide_reading *reading);
 void tide_read_end(tide_reading *reading);
 void tide_read_events(tide_reading *reading);

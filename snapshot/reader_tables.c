@@ -190,6 +190,42 @@ void tide_read_scopes(tide_reading *reading) {
     reading->snapshot->n_scopes = of.n_rows;
 }
 
+static const column_rule KERNEL_RULES[] = {
+    {"name", 0, MAX_INDEX, false},     {"phase", -1, MAX_INDEX, false},
+    {"path", 0, MAX_INDEX, false},     {"launches", 1, INT64_MAX, false},
+    {"total_ns", 0, INT64_MAX, false}, {"min_ns", 0, INT64_MAX, false},
+    {"max_ns", 0, INT64_MAX, false}};
+
+static void store_kernels(void *rows, size_t n_rows, int column, const int64_t *values) {
+    switch (column) {
+    case 0:
+        STORE(tide_kernel_row, name, uint32_t);
+    case 1:
+        STORE(tide_kernel_row, phase, uint32_t);
+    case 2:
+        STORE(tide_kernel_row, path, uint32_t);
+    case 3:
+        STORE(tide_kernel_row, n_launches, uint64_t);
+    case 4:
+        STORE(tide_kernel_row, total_ns, int64_t);
+    case 5:
+        STORE(tide_kernel_row, min_ns, int64_t);
+    default:
+        STORE(tide_kernel_row, max_ns, int64_t);
+    }
+}
+
+void tide_read_kernels(tide_reading *reading) {
+    table of = {.key = "kernels",
+                .rules = KERNEL_RULES,
+                .n_rules = sizeof(KERNEL_RULES) / sizeof(KERNEL_RULES[0]),
+                .row_bytes = sizeof(tide_kernel_row),
+                .store = store_kernels};
+    read_table(reading, &of);
+    reading->snapshot->kernels = of.rows;
+    reading->snapshot->n_kernels = of.n_rows;
+}
+
 static const column_rule EVENT_RULES[] = {{"time_delta", 0, INT64_MAX, true},
                                           {"action", 0, UINT8_MAX - 1, false},
                                           {"device", 0, UINT8_MAX, false},

@@ -123,6 +123,8 @@ typedef struct tide_snapshot {
     size_t n_stacks;
     const tide_scope_row *scopes; /* parents first, in the order of their begins */
     size_t n_scopes;
+    const tide_kernel_row *kernels; /* launches by kernel and place; none where none was traced */
+    size_t n_kernels;
     const tide_segment_row *start_segments; /* before the first event */
     size_t n_start_segments;
     const tide_block_row *start_blocks; /* the segments' first_block counts in these */

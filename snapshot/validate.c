@@ -89,6 +89,34 @@ static tide_status check_scope(const checker *check, size_t i) {
     return TIDE_OK;
 }
 
+static tide_status check_kernel(const checker *check, size_t i) {
+    const tide_snapshot *snapshot = check->snapshot;
+    const tide_kernel_row *row = &snapshot->kernels[i];
+    const struct {
+        const char *column;
+        uint32_t index;
+        bool none_allowed;
+    } TEXTS[] = {{"kernels.name", row->name, false},
+                 {"kernels.phase", row->phase, true},
+                 {"kernels.path", row->path, false}};
+    for (size_t t = 0; t < sizeof(TEXTS) / sizeof(TEXTS[0]); t++) {
+        if (TEXTS[t].index >= snapshot->n_strings &&
+            !(TEXTS[t].none_allowed && TEXTS[t].index == TIDE_NONE)) {
+            return bad_index(check, TEXTS[t].column, i, TEXTS[t].index, "strings",
+                             snapshot->n_strings);
+        }
+    }
+    if (row->n_launches == 0 || row->n_launches > (uint64_t)INT64_MAX || row->min_ns < 0 ||
+        row->min_ns > row->max_ns || row->max_ns > row->total_ns) {
+        at(check, "kernels.launches[%zu]", i);
+        return bad(check,
+                   "%" PRIu64 " launches of %" PRId64 " to %" PRId64 " ns cannot take %" PRId64
+                   " ns together",
+                   row->n_launches, row->min_ns, row->max_ns, row->total_ns);
+    }
+    return TIDE_OK;
+}
+
 static tide_status check_event(const checker *check, size_t i) {
     const tide_snapshot *snapshot = check->snapshot;
     const tide_event *row = &snapshot->events[i];
@@ -250,6 +278,9 @@ tide_status tide_snapshot_validate(const tide_snapshot *snapshot, char ret_place
     TIDE_TRY(check_stacks(&check));
     for (size_t i = 0; i < snapshot->n_scopes; i++) {
         TIDE_TRY(check_scope(&check, i));
+    }
+    for (size_t i = 0; i < snapshot->n_kernels; i++) {
+        TIDE_TRY(check_kernel(&check, i));
     }
     TIDE_TRY(check_state(&check, &(state_part){"start", snapshot->start_segments,
                                                snapshot->n_start_segments, snapshot->start_blocks,

@@ -460,6 +460,8 @@ static void describe(tide_snapshot *snapshot, const maker *m) {
     static const tide_snapshot_setting SETTINGS[] = {{"max_split_size_mb", NULL, -1.0},
                                                      {"garbage_collection_threshold", NULL, 0.75},
                                                      {"roundup_power2_divisions", "0,0,0", 0.0}};
+    static const tide_kernel_row KERNELS[] = {{0, TIDE_NONE, 0, 1, 17, 17, 17},
+                                              {1, 0, 1, 2000000, INT64_MAX, 0, 5000000000}};
     static const tide_stream_row STREAMS[] = {{0, 0}, {140000000000, 0}};
     snapshot->tool_version = "0.1.0";
     snapshot->tool_build = "made up";
@@ -470,6 +472,10 @@ static void describe(tide_snapshot *snapshot, const maker *m) {
     snapshot->n_devices = 1;
     snapshot->streams = STREAMS;
     snapshot->n_streams = 2;
+    if (snapshot->n_strings >= 2) {
+        snapshot->kernels = KERNELS;
+        snapshot->n_kernels = 2;
+    }
     snapshot->settings = SETTINGS;
     snapshot->n_settings = 3;
     const tide_event *events = m->events.items;

@@ -1,16 +1,22 @@
-/* test_device_clock.c - device times of a run's scopes and the profiler's range: on a device with a
- * clock of its own every scope has them, within its parent's; on the others none has.
+/* test_device_clock.c - device times of a run's scopes, the profiler's range and traced kernels: on
+ * a device with a clock of its own every scope has them, within its parent's; on the others none
+ * has.
  */
+#define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include <dlfcn.h>
+
 #include "allocator/device_internal.h"
+#include "fake_cupti/fake_cupti.h"
 #include "recorded_run.h"
 
 /* What the run asked of the profiler: 'B' and 'E', a digit for the measured steps done by then. */
@@ -30,6 +36,16 @@ static bool count_steps(void *ctx, size_t n_done, size_t n_total) {
     (void)n_total;
     n_steps_done = n_done;
     return n_done < *stop_after;
+}
+
+static const tide_fake_cupti *cupti;
+
+/* Between the steps a kernel is launched that belongs to none. */
+static bool launch_kernel(void *ctx, size_t n_done, size_t n_total) {
+    (void)ctx;
+    (void)n_total;
+    cupti->launch("between", n_done);
+    return true;
 }
 
 static tide_workload_config make_config(size_t *stop_after) {
@@ -156,12 +172,38 @@ static void the_profiler_sees_the_measured_steps(void **state) {
     }
 }
 
+static void kernels_of_the_measured_steps_are_traced(void **state) {
+    (void)state;
+    recorded_run run;
+    size_t stop_after = SIZE_MAX;
+    tide_workload_config config = make_config(&stop_after);
+    config.progress = launch_kernel;
+    config.trace_kernels = true;
+    run_as(&run, TIDE_DEVICE_CUDA, &config, TIDE_UNLIMITED, TIDE_OK);
+    const tide_recording *recording = &run.state.recording;
+    assert_int_equal(recording->n_kernels, 1);
+    const tide_kernel_row *row = &recording->kernels[0];
+    assert_string_equal(recording->strings[row->name], "between");
+    assert_true(row->n_launches == 3 && row->min_ns == 2 && row->max_ns == 4); /* not the warm-up */
+    assert_true(cupti->n_enabled == 0 && cupti->n_pushed == 0);
+    recorded_run_end(&run);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_scope_has_device_times),
         cmocka_unit_test(the_hosts_clock_is_the_only_one_elsewhere),
         cmocka_unit_test(a_run_out_of_memory_keeps_its_times),
         cmocka_unit_test(the_profiler_sees_the_measured_steps),
+        cmocka_unit_test(kernels_of_the_measured_steps_are_traced),
     };
+    tide_fake_cupti_getter getter = NULL;
+    void *library = dlopen(TIDE_FAKE_CUPTI, RTLD_NOW | RTLD_LOCAL);
+    void *symbol = library != NULL ? dlsym(library, "tide_fake_cupti_state") : NULL;
+    if (symbol == NULL || setenv("TIDEMARK_CUPTI", TIDE_FAKE_CUPTI, 1) != 0) {
+        return 1;
+    }
+    memcpy(&getter, &symbol, sizeof(symbol));
+    cupti = getter();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,6 +64,17 @@ static void assert_scopes_equal(const tide_snapshot *a, const tide_snapshot *b) 
     }
 }
 
+static void assert_kernels_equal(const tide_snapshot *a, const tide_snapshot *b) {
+    assert_int_equal(a->n_kernels, b->n_kernels);
+    for (size_t i = 0; i < a->n_kernels; i++) {
+        const tide_kernel_row *x = &a->kernels[i];
+        const tide_kernel_row *y = &b->kernels[i];
+        assert_true(x->name == y->name && x->phase == y->phase && x->path == y->path);
+        assert_true(x->n_launches == y->n_launches && x->total_ns == y->total_ns);
+        assert_true(x->min_ns == y->min_ns && x->max_ns == y->max_ns);
+    }
+}
+
 static void assert_states_equal(const tide_segment_row *a, const tide_block_row *a_blocks, size_t n,
                                 const tide_segment_row *b, const tide_block_row *b_blocks) {
     for (size_t i = 0; i < n; i++) {
@@ -184,6 +195,7 @@ static void assert_equal(const tide_snapshot *a, const tide_snapshot *b) {
     assert_timing_equal(&a->timing, &b->timing);
     assert_frames_equal(a, b);
     assert_scopes_equal(a, b);
+    assert_kernels_equal(a, b);
     assert_int_equal(a->n_start_segments, b->n_start_segments);
     assert_states_equal(a->start_segments, a->start_blocks, a->n_start_segments, b->start_segments,
                         b->start_blocks);
