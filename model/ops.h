@@ -130,8 +130,8 @@ typedef struct tide_ops_table {
     void (*close)(tide_ops *ops);
     /* A line about what computes: "AVX-512 kernels, 2 threads". Valid until close. */
     const char *(*describe)(const tide_ops *ops);
-    /* The library for matrix products works in this memory, aligned to 256 bytes, which outlives the
-     * operators' last call. NULL: it needs none. */
+    /* The library for matrix products works in this memory, aligned to 256 bytes, which outlives
+     * the operators' last call. NULL: it needs none. */
     tide_status (*use_workspace)(tide_ops *ops, void *workspace, size_t n_bytes, tide_error *error);
 
     /* out (R, C) = table (V, C) at tokens (R). */
