@@ -45,6 +45,8 @@ void tide_fake_cublas_reset(void) {
     state = (tide_fake_cublas){.math_mode = -1, .compute_type = -1};
 }
 
+static int mistake(int status, const char *format, ...) TIDE_PRINTF(2, 3);
+
 static int mistake(int status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -2,6 +2,7 @@
 #ifndef TIDE_TESTS_FAKE_INTERNAL_H
 #define TIDE_TESTS_FAKE_INTERNAL_H
 
+#include "common/status.h"
 #include "fake_cudart/fake_cudart.h"
 
 /* What every call does first: takes the lock, counts, and says whether the call fails here. */
@@ -15,8 +16,7 @@ cudaError_t tide_fake_leave(cudaError_t result);
 tide_fake_cudart *tide_fake_cudart_locked(void);
 /* A mistake of the caller's that the real runtime might let pass: kept for the test. Returns
  * `error`. */
-cudaError_t tide_fake_mistake(cudaError_t error, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+cudaError_t tide_fake_mistake(cudaError_t error, const char *format, ...) TIDE_PRINTF(2, 3);
 /* Everything recorded so far on a stream, or on all of them, is reached. */
 void tide_fake_reach(cudaStream_t stream, bool all);
 /* Whether it is the default stream or a live one. */
