@@ -56,7 +56,7 @@ find_sanitizer() {
 }
 
 sanitize() {
-    local sanitizer tool program
+    local sanitizer tool name precision
     if ! sanitizer=$(find_sanitizer); then
         row "compute-sanitizer" "NOT RUN" 0 "it is not installed: it comes with the CUDA toolkit"
         return
@@ -64,9 +64,8 @@ sanitize() {
     local step=("$build/cli/tidemark" profile --layers 2 --d-model 64 --heads 2 --d-ff 96 --vocab 131 --context 33 --batch 2
         --warmup 0 --steps 1 --overhead-pairs 0 --device cuda -o "$build/gpu-logs/step.json.gz")
     for tool in memcheck racecheck initcheck; do
-        for program in "$build"/tests/gpu/test_gpu_*; do
-            [ -x "$program" ] && [ -f "$program" ] || continue
-            step "$tool ${program##*/test_gpu_}" "$sanitizer" --tool "$tool" --error-exitcode 9 "$program"
+        for name in $("$build/tests/gpu/test_gpu" --list); do
+            step "$tool $name" "$sanitizer" --tool "$tool" --error-exitcode 9 "$build/tests/gpu/test_gpu" "$name"
         done
         for precision in fp32 bf16-mixed; do
             step "$tool training step $precision" "$sanitizer" --tool "$tool" --error-exitcode 9 "${step[@]}" \

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# check_carried.sh FOLDER: runs a carried build where nothing is but glibc and the build itself: a root folder of its own.
+# Exit status 77 where that cannot be made (it takes root).
+set -u
+folder=$(realpath "$1")
+[ "$(id -u)" -eq 0 ] || { echo "skipped: only root may change the root folder" && exit 77; }
+cell=$(mktemp -d)
+trap 'rm -rf "$cell"' EXIT
+mkdir -p "$cell/lib64" "$cell/build" "$cell/tmp" "$cell/proc"
+loader=$(readelf -l "$folder/tidemark" | sed -nE 's/.*interpreter: (\S+)\]/\1/p')
+cp -L "$loader" "$cell$loader"
+# glibc lies where the loader looks without a cache.
+ldd "$folder/tidemark" | sed -nE 's/^\s*(libc|libm)\.so\.6 => (\S+) .*/\2/p' | while read -r library; do
+    mkdir -p "$cell$(dirname "$library")"
+    cp -L "$library" "$cell$library"
+done
+cp -r "$folder/." "$cell/build/"
+# In a mount namespace of its own, so that /proc goes with it.
+inside() { unshare --mount bash -c 'mount --bind /proc "$1/proc" && shift && exec chroot "$@"' inside "$cell" "$cell" "$@"; }
+inside /build/tidemark devices >"$cell.out" 2>&1 || { cat "$cell.out" && rm -f "$cell.out" && exit 1; }
+cat "$cell.out"
+status=0
+grep -q 'call stacks *here' "$cell.out" || { echo "libunwind was not carried" && status=1; }
+rm -f "$cell.out"
+inside /build/tidemark profile --layers 2 --d-model 64 --heads 2 --d-ff 96 --vocab 131 --context 33 --batch 2 --device cpu \
+    --warmup 1 --steps 2 -o /tmp/run.json.gz || status=1
+inside /build/tidemark check-reference /build/reference/tiny_fp32.safetensors --device cpu >/dev/null || status=1
+# No GPU is in there: the probe says so.
+inside /build/tests/tide_gpu_probe
+[ $? -eq 77 ] || { echo "the probe found a GPU" && status=1; }
+inside /build/tests/test_gpu --list | grep -q attention || { echo "test_gpu does not start" && status=1; }
+exit "$status"
