@@ -95,7 +95,8 @@ TIDE_NODISCARD tide_status tide_device_memory_info(tide_device *device, uint64_t
 void *tide_device_pointer(tide_device *device, uint64_t address);
 
 /* Ordered on `stream`. One of dst, src is a host pointer unless the direction is
- * TIDE_COPY_ON_DEVICE. virtual: returns at once; a copy to the host gives zeros. */
+ * TIDE_COPY_ON_DEVICE: what it points to is read or written at any time until the stream has been
+ * waited for. virtual: returns at once; a copy to the host gives zeros. */
 TIDE_NODISCARD tide_status tide_device_copy(tide_device *device, void *dst, const void *src,
                                             size_t n_bytes, tide_copy_direction direction,
                                             tide_stream stream, tide_error *error);

@@ -37,16 +37,18 @@ static void add_row(check *c, const char *prefix, const char *name, double error
 static tide_status copy_in(const check *c, const tide_tensor *tensor, const void *from,
                            tide_error *error) {
     size_t n = tensor->n_elements;
-    if (tensor->array.dtype == TIDE_BF16) {
+    bool narrow = tensor->array.dtype == TIDE_BF16;
+    if (narrow) {
         const float *values = from;
         for (size_t i = 0; i < n; i++) {
             c->bf16[i] = tide_fp32_to_bf16(values[i]);
         }
         from = c->bf16;
     }
-    return tide_device_copy(c->device, tensor->array.data, from,
-                            n * tide_dtype_bytes(tensor->array.dtype), TIDE_COPY_TO_DEVICE, 0,
-                            error);
+    TIDE_TRY(tide_device_copy(c->device, tensor->array.data, from,
+                              n * tide_dtype_bytes(tensor->array.dtype), TIDE_COPY_TO_DEVICE, 0,
+                              error));
+    return narrow ? tide_device_synchronize(c->device, error) : TIDE_OK; /* bf16 is used again */
 }
 
 /* The tensor's values on the host, valid until the next call. */
@@ -54,10 +56,10 @@ static tide_status copy_out(const check *c, const tide_tensor *tensor, tide_erro
     size_t n = tensor->n_elements;
     bool narrow = tensor->array.dtype == TIDE_BF16;
     void *to = narrow ? (void *)c->bf16 : (void *)c->got;
-    TIDE_TRY(tide_device_synchronize(c->device, error));
     TIDE_TRY(tide_device_copy(c->device, to, tensor->array.data,
                               n * tide_dtype_bytes(tensor->array.dtype), TIDE_COPY_TO_HOST, 0,
                               error));
+    TIDE_TRY(tide_device_synchronize(c->device, error));
     for (size_t i = 0; narrow && i < n; i++) {
         c->got[i] = tide_bf16_to_fp32(c->bf16[i]);
     }

@@ -8,12 +8,13 @@
  * only the accessors and tide_transformer_destroy may be called, and the scopes it had opened stay
  * open until the caller ends an enclosing one. Not thread-safe.
  *
- * Device arrays are read and written from the host with tide_device_copy, after
- * tide_device_synchronize:
+ * Device arrays are read and written from the host with tide_device_copy; what is read is there
+ * after tide_device_synchronize:
  *
  *   const tide_parameter *p = tide_transformer_parameter(t, i);
  *   tide_device_copy(device, host, p->gradient.array.data, p->n_elements * 4, TIDE_COPY_TO_HOST, 0,
  *                    error);
+ *   tide_device_synchronize(device, error);
  */
 #ifndef TIDE_MODEL_TRANSFORMER_H
 #define TIDE_MODEL_TRANSFORMER_H

@@ -8,6 +8,7 @@
 #include <cuda_profiler_api.h>
 
 #include "cuda_emulator/device_memory.h"
+#include "fake_cudart/fake_copies.h"
 #include "fake_cudart/fake_internal.h"
 #include "fake_cudart/fake_memory.h"
 
@@ -48,6 +49,7 @@ tide_fake_cudart *tide_fake_cudart_locked(void) {
 
 void tide_fake_cudart_reset(void) {
     pthread_mutex_lock(&runtime.lock);
+    tide_fake_copies_clear();
     tide_fake_memory_clear();
     tide_fake_clear_handles();
     memset(runtime.used_bytes, 0, sizeof(runtime.used_bytes));
@@ -133,7 +135,11 @@ cudaError_t tide_fake_leave(cudaError_t result) {
 }
 
 cudaError_t tide_fake_cudart_enter(const char *function) {
-    return tide_fake_leave(tide_fake_enter(function));
+    cudaError_t result = tide_fake_enter(function);
+    if (result == cudaSuccess) {
+        tide_fake_copies_submit();
+    }
+    return tide_fake_leave(result);
 }
 
 cudaError_t tide_fake_mistake(cudaError_t error, const char *format, ...) {
@@ -429,10 +435,16 @@ static cudaError_t copy(void *dst, const void *src, size_t n_bytes, enum cudaMem
     if (result == cudaSuccess) {
         result = check_range(src, n_bytes, from_device);
     }
-    if (result == cudaSuccess) {
-        memmove(dst, src, n_bytes);
+    if (result != cudaSuccess) {
+        return result;
     }
-    return result;
+    if (state.late_copies && kind != cudaMemcpyDeviceToDevice) {
+        return tide_fake_copies_add(dst, src, n_bytes, from_device) ? cudaSuccess
+                                                                    : cudaErrorMemoryAllocation;
+    }
+    tide_fake_copies_submit();
+    memmove(dst, src, n_bytes);
+    return cudaSuccess;
 }
 
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
@@ -450,6 +462,7 @@ cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t 
         result = check_range(devPtr, count, true);
     }
     if (result == cudaSuccess) {
+        tide_fake_copies_submit();
         memset(devPtr, value, count);
     }
     return tide_fake_leave(result);

@@ -5,8 +5,8 @@
  * not clear it; an error that ends the context (an illegal address) answers every later call;
  * output arguments are left alone on failure; segments are multiples of 2 MiB. Device memory is
  * host memory that goes back to the system when it is freed, so that later accesses fault; fresh
- * memory is filled with 0xFF, so that every number in it is NaN. Copies are done when they return;
- * events are reached when the test says. All functions may be called from any thread.
+ * memory is filled with 0xFF, so that every number in it is NaN. Copies are done when they return,
+ * or late, and events are reached, when the test says. All functions may be called from any thread.
  */
 #ifndef TIDE_TESTS_FAKE_CUDART_H
 #define TIDE_TESTS_FAKE_CUDART_H
@@ -42,6 +42,7 @@ typedef struct tide_fake_cudart {
     size_t fail_call;          /* this one of them fails ... */
     cudaError_t fail_with;     /* ... with this; one that ends the context stays for good */
     size_t event_delay;        /* queries that an event answers with 600 after each record */
+    bool late_copies;          /* a host's memory is read and written as late as it may be */
 
     size_t n_calls;        /* of what fail_function selects, failed ones included */
     const char *failed_in; /* the function that fail_call met; NULL: none yet */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "fake_cudart/fake_copies.h"
 #include "fake_cudart/fake_internal.h"
 
 /* Both kinds of handles are in lists, so that foreign ones are found. */
@@ -39,6 +40,7 @@ void tide_fake_clear_handles(void) {
 
 /* Everything recorded so far on a stream, or on all of them, is reached. */
 void tide_fake_reach(cudaStream_t stream, bool all) {
+    tide_fake_copies_finish();
     for (struct CUevent_st *event = runtime.events; event != NULL; event = event->next) {
         if (all || event->stream == stream) {
             event->n_queries_left = 0;

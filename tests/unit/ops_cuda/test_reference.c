@@ -23,6 +23,7 @@ static int setup(void **state) {
     tide_error error = {""};
     tide_fake_cudart_reset();
     tide_fake_cublas_reset();
+    tide_fake_cudart_state()->late_copies = true;
     if (tide_device_open("cuda", NULL, &device, &error) != TIDE_OK) {
         print_error("%s\n", error.message);
         return -1;

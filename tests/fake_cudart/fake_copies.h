@@ -1,0 +1,20 @@
+/* fake_copies.h - copies that are done late, as those of host memory may be: what goes to the
+ * device is read from the host when the next launch, copy or wait comes, and what goes to the host
+ * arrives with a wait. The caller holds the runtime's lock.
+ */
+#ifndef TIDE_TESTS_FAKE_COPIES_H
+#define TIDE_TESTS_FAKE_COPIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Until it arrives, dst is 0xFF where that is the host. False when the host has no memory. */
+bool tide_fake_copies_add(void *dst, const void *src, size_t n_bytes, bool to_host);
+/* Those to the device. */
+void tide_fake_copies_submit(void);
+/* All. */
+void tide_fake_copies_finish(void);
+/* Forgets all. */
+void tide_fake_copies_clear(void);
+
+#endif
