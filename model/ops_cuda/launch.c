@@ -40,8 +40,10 @@ tide_status tide_cuda_multiplied(const tide_ops *ops, const char *call, int resu
     if (result == 0) {
         return TIDE_OK;
     }
-    /* A launch of cuBLAS' that failed leaves its reason with the runtime. */
+    /* cuBLAS brings a runtime of its own along. If ours was asked, the reason is its last error; if
+     * not, it still hears of an ended context, at its next call. */
     TIDE_TRY(tide_device_cuda_answer(ops->device, call, (int)cudaGetLastError(), error));
+    TIDE_TRY(tide_device_cuda_answer(ops->device, call, (int)cudaDeviceSynchronize(), error));
     return tide_fail(
         error, result == TIDE_CUBLAS_STATUS_ALLOC_FAILED ? TIDE_DEVICE_OOM : TIDE_DEVICE_FAILED,
         "%s: cuBLAS answers %s (%d)", call, tide_ops_cuda_of(ops)->cublas.get_status_string(result),

@@ -58,7 +58,7 @@ static int mistake(int status, const char *format, ...) {
 
 /* What cuBLAS answers where the runtime fails. */
 static int enter(const char *function) {
-    switch (tide_fake_cudart_enter(function)) {
+    switch (tide_fake_cudart_enter_beside(function)) {
     case cudaSuccess:
         return 0;
     case cudaErrorMemoryAllocation:

@@ -19,6 +19,7 @@ static struct {
     pthread_mutex_t lock;           /* guards state and all of this */
     bool is_set;                    /* state has its first values */
     cudaError_t sticky;             /* what ended the context; cudaSuccess: nothing */
+    bool is_told;                   /* a call of this runtime has answered `sticky` */
     size_t used_bytes[MAX_DEVICES]; /* of segments */
 } runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static _Thread_local cudaError_t last_error;
@@ -54,6 +55,7 @@ void tide_fake_cudart_reset(void) {
     tide_fake_clear_handles();
     memset(runtime.used_bytes, 0, sizeof(runtime.used_bytes));
     runtime.sticky = cudaSuccess;
+    runtime.is_told = false;
     set_first_values();
     pthread_mutex_unlock(&runtime.lock);
     last_error = cudaSuccess;
@@ -123,12 +125,17 @@ cudaError_t tide_fake_enter(const char *function) {
     return runtime.sticky;
 }
 
-cudaError_t tide_fake_leave(cudaError_t result) {
+static void keep_sticky(cudaError_t result) {
     if (ends_context(result) && runtime.sticky == cudaSuccess) {
         runtime.sticky = result;
     }
+}
+
+cudaError_t tide_fake_leave(cudaError_t result) {
+    keep_sticky(result);
     if (result != cudaSuccess) {
         last_error = result;
+        runtime.is_told = runtime.sticky != cudaSuccess;
     }
     pthread_mutex_unlock(&runtime.lock);
     return result;
@@ -140,6 +147,16 @@ cudaError_t tide_fake_cudart_enter(const char *function) {
         tide_fake_copies_submit();
     }
     return tide_fake_leave(result);
+}
+
+cudaError_t tide_fake_cudart_enter_beside(const char *function) {
+    cudaError_t result = tide_fake_enter(function);
+    if (result == cudaSuccess) {
+        tide_fake_copies_submit();
+    }
+    keep_sticky(result);
+    pthread_mutex_unlock(&runtime.lock);
+    return result;
 }
 
 cudaError_t tide_fake_mistake(cudaError_t error, const char *format, ...) {
@@ -157,9 +174,8 @@ cudaError_t cudaPeekAtLastError(void) {
     pthread_mutex_lock(&runtime.lock);
     cudaError_t error = runtime.is_set ? driver_error() : cudaSuccess;
     bool has_no_driver = error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary;
-    cudaError_t answer = has_no_driver                   ? error
-                         : runtime.sticky != cudaSuccess ? runtime.sticky
-                                                         : last_error;
+    bool is_dead = runtime.sticky != cudaSuccess && runtime.is_told;
+    cudaError_t answer = has_no_driver ? error : is_dead ? runtime.sticky : last_error;
     pthread_mutex_unlock(&runtime.lock);
     return answer;
 }

@@ -63,10 +63,12 @@ void tide_fake_cudart_reset(void);
 /* The n-th call from now of `function` (NULL: of any) fails with `error`. */
 void tide_fake_cudart_fail(const char *function, size_t n, cudaError_t error);
 
-/* For calls that are not the runtime's, so that they count and fail as its own: cuBLAS', kernel
- * launches. An error is kept as the last one, and for good where it ends the context. cudaSuccess:
- * go on. */
+/* For calls that are not the runtime's, so that they count and fail as its own: kernel launches. An
+ * error is kept as the last one, and for good where it ends the context. cudaSuccess: go on. */
 cudaError_t tide_fake_cudart_enter(const char *function);
+/* The same for a library that brings its own runtime along, as cuBLAS does: the last error of this
+ * one stays as it is, and of an ended context it hears at its next call. */
+cudaError_t tide_fake_cudart_enter_beside(const char *function);
 
 #ifdef __cplusplus
 }
