@@ -2,15 +2,14 @@
  * products by plain loops in the place of cuBLAS.
  *
  * Tolerances as in test_attention.c. In bf16 a score is rounded before softmax sees it, which the
- * cpu's is not: each is at most 4 sqrt(D) and typically a fourth of D's square root of that, so a
- * probability is off by as many roundings of 2^-8; and what is rounded on both sides may be rounded
- * to different sides, and goes on as it was stored.
+ * cpu's is not; scores have a standard deviation of 4/3 here, so that a probability is off by 4/3
+ * of 2^-8 and its sum by as much: 3 * 2^-8. dscores are made of dprobs that were rounded before, on
+ * either side perhaps differently: 2 * 2^-8.
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "cuda_emulator.h"
+#include "allocator/recorder.h"
 #include "model/bf16.h"
 #include "twin.h"
 
@@ -115,12 +114,13 @@ typedef struct side_ops {
     tide_ops *ops; /* `cuda`, or the cpu's */
 } side_ops;
 
-static void use_loops(const twin_side *side, side_ops *made) {
+static void use_loops(const twin_side *side, side_ops *made, tide_recorder *recorder) {
     made->ops = side->ops;
     if (side->is_cuda) {
         made->cuda = *tide_ops_cuda_of(side->ops);
         made->cuda.cublas.gemm_ex = gemm_ex;
         made->cuda.cublas.gemm_strided_batched_ex = gemm_strided_batched_ex;
+        made->cuda.ops.recorder = recorder;
         made->ops = &made->cuda.ops;
     }
 }
@@ -129,10 +129,11 @@ static void use_loops(const twin_side *side, side_ops *made) {
 
 enum { OUT, PROBS, FORWARD_Q, FORWARD_K, FORWARD_V };
 
-static tide_status forward(const twin_side *side, const void *shape, tide_error *error) {
+static tide_status record_forward(const twin_side *side, const void *shape, tide_recorder *recorder,
+                                  tide_error *error) {
     const call_shape *s = shape;
     side_ops made;
-    use_loops(side, &made);
+    use_loops(side, &made, recorder);
     const tide_attention_forward call = {.kind = TIDE_ATTENTION_NAIVE,
                                          .out = side->arrays[OUT],
                                          .q = side->arrays[FORWARD_Q],
@@ -144,6 +145,10 @@ static tide_status forward(const twin_side *side, const void *shape, tide_error 
                                          .H = s->H,
                                          .D = s->D};
     return TWIN(side, attention_forward)(made.ops, &call, error);
+}
+
+static tide_status forward(const twin_side *side, const void *shape, tide_error *error) {
+    return record_forward(side, shape, NULL, error);
 }
 
 static twin_case *forward_case(const call_shape *s) {
@@ -158,10 +163,11 @@ static twin_case *forward_case(const call_shape *s) {
 
 enum { DQ, DK, DV, DOUT, Q, K, V, GIVEN_PROBS, DPROBS };
 
-static tide_status backward(const twin_side *side, const void *shape, tide_error *error) {
+static tide_status record_backward(const twin_side *side, const void *shape,
+                                   tide_recorder *recorder, tide_error *error) {
     const call_shape *s = shape;
     side_ops made;
-    use_loops(side, &made);
+    use_loops(side, &made, recorder);
     const tide_attention_backward call = {.kind = TIDE_ATTENTION_NAIVE,
                                           .dq = side->arrays[DQ],
                                           .dk = side->arrays[DK],
@@ -177,6 +183,10 @@ static tide_status backward(const twin_side *side, const void *shape, tide_error
                                           .H = s->H,
                                           .D = s->D};
     return TWIN(side, attention_backward)(made.ops, &call, error);
+}
+
+static tide_status backward(const twin_side *side, const void *shape, tide_error *error) {
+    return record_backward(side, shape, NULL, error);
 }
 
 /* Rows that sum to 1 up to the diagonal, and 0 beyond. */
@@ -280,11 +290,52 @@ static void large_scores_do_not_overflow(void **state) {
     }
 }
 
+typedef tide_status (*recorded_call)(const twin_side *side, const void *shape,
+                                     tide_recorder *recorder, tide_error *error);
+
+/* Calls, and expects the cuda side to have opened and closed these three scopes, one after the
+ * other. */
+static tide_status expect_scopes(const twin_side *side, const void *shape, recorded_call call,
+                                 const char *const names[3], tide_error *error) {
+    tide_recorder *recorder = NULL;
+    tide_recording recording;
+    TIDE_TRY(tide_recorder_create(NULL, &recorder, error));
+    assert_int_equal(call(side, shape, recorder, error), TIDE_OK);
+    assert_int_equal(tide_recorder_copy(recorder, tide_hostmem_default(), &recording, error),
+                     TIDE_OK);
+    assert_int_equal(recording.n_scopes, side->is_cuda ? 3 : 0);
+    for (size_t i = 0; i < recording.n_scopes; i++) {
+        const tide_scope_row *scope = &recording.scopes[i];
+        assert_string_equal(recording.strings[scope->name], names[i]);
+        assert_int_equal(scope->kind, TIDE_SCOPE_OPERATOR);
+        assert_true(scope->parent == TIDE_NONE && scope->duration_ns >= 0);
+    }
+    tide_recording_fini(&recording);
+    tide_recorder_destroy(recorder);
+    return TIDE_OK;
+}
+
+static tide_status scopes_forward(const twin_side *side, const void *shape, tide_error *error) {
+    static const char *const NAMES[3] = {"scores", "softmax", "value"};
+    return expect_scopes(side, shape, record_forward, NAMES, error);
+}
+
+static tide_status scopes_backward(const twin_side *side, const void *shape, tide_error *error) {
+    static const char *const NAMES[3] = {"value", "softmax", "scores"};
+    return expect_scopes(side, shape, record_backward, NAMES, error);
+}
+
+static void parts_are_scopes(void **state) {
+    (void)state;
+    const call_shape s = {TIDE_FP32, 2, 17, 2, 16};
+    twin_check(forward_case(&s), scopes_forward, &s, forward_tolerance(&s));
+    twin_check(backward_case(&s), scopes_backward, &s, backward_tolerance(&s));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forward_matches_its_twin),
-        cmocka_unit_test(backward_matches_its_twin),
-        cmocka_unit_test(exchanged_operands_are_seen),
+        cmocka_unit_test(forward_matches_its_twin),     cmocka_unit_test(backward_matches_its_twin),
+        cmocka_unit_test(exchanged_operands_are_seen),  cmocka_unit_test(parts_are_scopes),
         cmocka_unit_test(large_scores_do_not_overflow),
     };
     return cmocka_run_group_tests_name("ops_cuda.attention_naive", tests, NULL, NULL);
