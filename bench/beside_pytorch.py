@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""Time a training step on the cpu device beside the same model in PyTorch's CPU build.
+"""Time a training step beside the same model in PyTorch, on the cpu or a GPU.
 
 Each round runs every side once, each a process of its own with warm-up steps first; the order
 turns round from one round to the next. Sides: tidemark in fp32, PyTorch in fp32, and tidemark in
 bf16-mixed where the build computes it. Prints the ratios against their targets; -o writes a page
 for docs/results/ with every sample. docs/results/README.md says what "the same" means here.
+
+With --device cuda, or lists of sizes, contexts or precisions, it is a grid: tidemark, PyTorch eager
+and torch.compile in every cell, the phases by the device's clock, and the peaks of both
+allocators.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import tempfile
 from pathlib import Path
 from typing import Callable
 
+import grid
 import programs
 import report
 from programs import BenchError, Refused, Result
@@ -45,6 +50,8 @@ def parse_options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add_shape_options(parser)
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda[:N] for a grid of runs")
+    grid.add_options(parser)
     group = parser.add_argument_group("measurement")
     group.add_argument("--rounds", type=count, default=5, metavar="N", help="default %(default)s")
     group.add_argument("--warmup", type=count, default=2, metavar="N", help="default %(default)s")
@@ -279,11 +286,29 @@ def measure(options: argparse.Namespace, folder: Path) -> int:
     return MISSED_STATUS if options.gate and missed > 0 else 0
 
 
+def measure_grid(options: argparse.Namespace, folder: Path) -> int:
+    """A grid of runs on one device; the exit status."""
+    runs = grid.Grid(options, folder)
+    if options.device.startswith("cuda"):
+        programs.check_gpu(runs.tidemark, runs.python, options.device, runs.variables)
+    for cell in runs.cells:
+        runs.run_cell(cell)
+    page = runs.page()
+    print(page)
+    if options.output is not None:
+        title = f"# A training step beside PyTorch, {datetime.date.today().isoformat()}\n\n"
+        Path(options.output).write_text(title + page, encoding="utf-8")
+        print(f"written: {options.output}", file=sys.stderr)
+    return MISSED_STATUS if options.gate and grid.n_missed(*runs.tables()) > 0 else 0
+
+
 def main() -> int:
     """Runs the measurement; errors are one line on stderr."""
     options = parse_options()
     try:
         with tempfile.TemporaryDirectory() as folder:
+            if grid.wanted(options):
+                return measure_grid(options, Path(folder))
             return measure(options, Path(folder))
     except (BenchError, ValueError, OSError) as error:
         print(f"beside_pytorch.py: {error}", file=sys.stderr)

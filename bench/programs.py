@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import Any, Mapping
 
+from samples import median
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 STEPS = HERE / "pytorch_steps.py"
@@ -112,18 +114,35 @@ class Result:
     n_parameters: int
     details: dict[str, Any]  # versions and the like, as the program says them
     other_cores: float  # cores that other programs kept busy meanwhile
+    peak_bytes: int | None = None  # allocated at most; None: not known
+    reserved_bytes: int | None = None  # bought from the device at most
+    recording: float | None = None  # how much longer a step takes when recorded, as a share
 
 
-def phases_of(entries: list[dict[str, Any]]) -> dict[str, list[float]]:
-    """The samples of a document's timing.phases."""
-    phases = {entry["name"]: [float(sample) for sample in entry["host_ms"]] for entry in entries}
+def phases_of(entries: list[dict[str, Any]], clock: str = "host_ms") -> dict[str, list[float]]:
+    """The samples of a document's timing.phases, by the host's or the device's clock."""
+    phases = {entry["name"]: [float(sample) for sample in entry[clock]] for entry in entries}
     if any(sample < 0 for samples in phases.values() for sample in samples):
         raise BenchError("a phase has no time: was it run on a device that does not compute?")
     return phases
 
 
-def run_tidemark(command: list[str], variables: Mapping[str, str], snapshot: Path) -> Result:
-    """Runs tidemark profile and reads its snapshot."""
+def cost_of_recording(timing: Mapping[str, Any]) -> float | None:
+    """From the steps with and without it: the median of the pairs' ratios, less 1."""
+    pairs = timing.get("recorder_pairs")
+    if not pairs or not pairs["recorded_ms"]:
+        return None
+    both = zip(pairs["recorded_ms"], pairs["unrecorded_ms"], strict=True)
+    return median([on / off for on, off in both]) - 1.0
+
+
+def run_tidemark(
+    command: list[str],
+    variables: Mapping[str, str],
+    snapshot: Path,
+    clock: str | None = "host_ms",
+) -> Result:
+    """Runs tidemark profile and reads its snapshot; clock None: nothing was timed."""
     meter = Meter()
     run([*command, "-o", str(snapshot)], variables)
     other_cores = meter.other_cores()
@@ -131,24 +150,30 @@ def run_tidemark(command: list[str], variables: Mapping[str, str], snapshot: Pat
         document = json.load(file)
     snapshot.unlink()
     return Result(
-        phases=phases_of(document["timing"]["phases"]),
+        phases={} if clock is None else phases_of(document["timing"]["phases"], clock),
         n_parameters=document["run"]["model"]["n_parameters"],
         details={"tool": document["tool"], "host": document["run"]["host"]},
         other_cores=other_cores,
+        peak_bytes=document["summary"][0]["max"]["allocated"]["bytes"],
+        reserved_bytes=document["summary"][0]["max"]["reserved"]["bytes"],
+        recording=cost_of_recording(document["timing"]),
     )
 
 
-def run_pytorch(command: list[str], variables: Mapping[str, str]) -> Result:
+def run_pytorch(
+    command: list[str], variables: Mapping[str, str], clock: str = "host_ms"
+) -> Result:
     """Runs pytorch_steps.py and reads what it prints."""
     meter = Meter()
     printed = run(command, variables)
     other_cores = meter.other_cores()
     document = json.loads(printed)
     return Result(
-        phases=phases_of(document["phases"]),
+        phases=phases_of(document["phases"], clock),
         n_parameters=document["n_parameters"],
         details=document,
         other_cores=other_cores,
+        peak_bytes=document["peak_allocated_bytes"],
     )
 
 
@@ -166,3 +191,11 @@ def check_same_model(
         f"Both programs reproduce the recorded case {REFERENCE.name}: loss, every gradient and the "
         f"steps of AdamW (PyTorch here: gradients within {gradients:.1e} in the L2 norm)."
     )
+
+
+def check_gpu(tidemark: Path, python: str, device: str, variables: Mapping[str, str]) -> None:
+    """Both sides on a tiny model first: what is missing is said before hours of runs."""
+    tiny = ["--d-model", "64", "--layers", "1", "--heads", "2", "--d-ff", "96", "--vocab", "61"]
+    tiny += ["--batch", "1", "--context", "16", "--warmup", "0", "--steps", "1"]
+    run([python, str(STEPS), "--device", device, *tiny], variables)
+    run([str(tidemark), "profile", "--device", device, *tiny, "-o", os.devnull], variables)

@@ -179,6 +179,11 @@ def blas_libraries() -> list[str]:
     return sorted(files)
 
 
+def peak_allocated_bytes(device: torch.device) -> int | None:
+    """What the caching allocator had handed out at most; a CPU has none."""
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
+
+
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Warm-up and measured steps; the document that is printed."""
     shape = shape_from(options)
@@ -192,6 +197,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "blas": blas_libraries(),
         "n_parameters": sum(parameter.numel() for parameter in training.parameters),
+        "peak_allocated_bytes": peak_allocated_bytes(training.device),
         "first_loss": losses[0],
         "last_loss": losses[-1],
         "phases": [

@@ -70,6 +70,19 @@ class Run(unittest.TestCase):
         self.assertIn("24,544 parameters", page)
         self.assertNotIn(folder, page)
 
+    def test_a_grid_has_a_row_for_every_cell(self) -> None:
+        lists = ["--contexts", "16,24", "--precisions", "fp32", "--no-compile", "--card", "h100-80"]
+        done = self.bench(*lists)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for context in (16, 24):
+            for phase in ("forward", "backward", "optimizer", "step"):
+                times = r"[0-9.]+ \([0-9.]+ to [0-9.]+\)"
+                cell = rf"\| small \| {context} \| fp32 \| {phase} \|"
+                line = rf"{cell} {times} \| {times} \| [0-9.]+ \|"
+                self.assertRegex(done.stdout, line)
+        # The cpu has no cuBLAS workspace; the card has 32 MiB.
+        self.assertEqual(done.stdout.count("| -33554432 | -33554432 |"), 2)
+
     def test_the_model_agrees_with_every_recorded_case(self) -> None:
         self.assertGreater(len(RECORDED), 0)
         for file in RECORDED:

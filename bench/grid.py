@@ -1,0 +1,344 @@
+"""A grid of training steps beside PyTorch on one device: sizes, contexts and precisions in one go.
+
+For each cell: tidemark, PyTorch eager and, where it can, torch.compile, in rounds as in
+beside_pytorch.py. On cuda the times of phases are the device's, between two events; peaks are
+what each side's allocator had handed out at most. What does not fit is a row, not an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import sys
+from pathlib import Path
+from typing import Callable, Sequence
+
+import programs
+import report
+from programs import BenchError, Refused, Result
+from samples import Comparison, compare, median
+from shapes import OPTIONS, SIZES, count
+
+TIDEMARK, EAGER, COMPILED = "tidemark", "PyTorch eager", "torch.compile"
+PRECISIONS = ("fp32", "tf32", "bf16-mixed", "bf16-true")
+RECORDING_TARGETS = {("small", 128): 0.01, ("2.7B", 512): 0.001}
+HEADER = (
+    "size",
+    "context",
+    "precision",
+    "phase",
+    "tidemark, ms: median (quartiles)",
+    "eager, ms",
+    "ratio",
+    "95 %",
+    "target",
+    "",
+    "compile, ms",
+    "ratio",
+)
+MEMORY_HEADER = (
+    "size",
+    "context",
+    "precision",
+    "tidemark, GiB",
+    "eager, GiB",
+    "ratio",
+    "target",
+    "",
+    "allocated minus virtual's, bytes",
+    "reserved minus virtual's, bytes",
+    "recording on over off",
+    "target",
+    "",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One shape in one precision."""
+
+    size: str
+    context: int
+    precision: str
+
+    def words(self) -> list[str]:
+        """The options that both programs know by the same names."""
+        return ["--size", self.size, "--context", str(self.context), "--precision", self.precision]
+
+    def label(self) -> str:
+        """For people."""
+        return f"{self.size}, context {self.context}, {self.precision}"
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What one side of a cell measured, round by round; or why it did not."""
+
+    rounds: list[Result] = dataclasses.field(default_factory=list)
+    absent: str | None = None
+
+    def series(self, phase: str) -> list[list[float]]:
+        """The samples of a phase."""
+        return [one.phases[phase] for one in self.rounds]
+
+
+def cells(
+    sizes: Sequence[str], contexts: Sequence[int], precisions: Sequence[str]
+) -> list[Cell]:
+    """The grid, the last list running fastest."""
+    return [Cell(*values) for values in itertools.product(sizes, contexts, precisions)]
+
+
+def target(cell: Cell, phase: str) -> float | None:
+    """The largest ratio to PyTorch eager that is wanted on a GPU; None: none is stated."""
+    if phase == "optimizer":
+        return 0.3
+    if phase not in ("forward", "backward"):
+        return None
+    if cell.size != "small":
+        return 1.0
+    return 0.8 if cell.precision == "fp32" and cell.context >= 512 else 0.5
+
+
+def verdict(value: float | None, wanted: float | None) -> str:
+    """Whether a target is met; empty without one."""
+    if wanted is None:
+        return ""
+    if value is None:
+        return "not measured"
+    return "met" if value <= wanted else "missed"
+
+
+def comparison(above: Outcome, below: Outcome, phase: str) -> Comparison | None:
+    """The two sides' phase, where both measured the same number of rounds."""
+    if above.absent or below.absent or not above.rounds or not below.rounds:
+        return None
+    if len(above.rounds) != len(below.rounds) or phase not in above.rounds[0].phases:
+        return None
+    return compare(above.series(phase), below.series(phase))
+
+
+def time_row(cell: Cell, phase: str, sides: dict[str, Outcome], targets: bool) -> list[str]:
+    """One line of the table of times."""
+    eager = comparison(sides[TIDEMARK], sides[EAGER], phase)
+    compiled = comparison(sides[TIDEMARK], sides[COMPILED], phase) if COMPILED in sides else None
+    wanted = target(cell, phase) if targets else None
+    times = [why(sides[TIDEMARK]), why(sides[EAGER])]
+    if not sides[TIDEMARK].absent and sides[TIDEMARK].rounds:
+        times[0] = report.spread(sides[TIDEMARK].series(phase))
+    if eager is not None:
+        times[1] = report.spread(eager.denominator)
+    return [
+        cell.size,
+        str(cell.context),
+        cell.precision,
+        phase,
+        *times,
+        "" if eager is None else f"{eager.ratio:.3f}",
+        "" if eager is None else f"{eager.interval[0]:.3f} to {eager.interval[1]:.3f}",
+        "" if wanted is None else f"at most {wanted:g}",
+        verdict(None if eager is None else eager.ratio, wanted),
+        "" if compiled is None else report.spread(compiled.denominator),
+        "" if compiled is None else f"{compiled.ratio:.3f}",
+    ]
+
+
+def why(outcome: Outcome) -> str:
+    """What stands in the place of a time."""
+    return outcome.absent or "not measured"
+
+
+def in_gib(n_bytes: int | None) -> str:
+    """Bytes as GiB, for a table; empty where unknown."""
+    return "" if n_bytes is None else f"{n_bytes / 2**30:.3f}"
+
+
+def memory_row(
+    cell: Cell, sides: dict[str, Outcome], virtual: Result | None, targets: bool
+) -> list[str]:
+    """One line of the table of peaks and of what recording costs."""
+    ours = sides[TIDEMARK].rounds[0] if sides[TIDEMARK].rounds else None
+    theirs = sides[EAGER].rounds[0] if sides[EAGER].rounds else None
+    peaks = [one.peak_bytes if one is not None else None for one in (ours, theirs)]
+    ratio = peaks[0] / peaks[1] if peaks[0] and peaks[1] else None
+    recordings = [one.recording for one in sides[TIDEMARK].rounds if one.recording is not None]
+    recording = median(recordings) if recordings else None
+    bound = RECORDING_TARGETS.get((cell.size, cell.context)) if targets else None
+    known = virtual is not None and ours is not None
+    return [
+        cell.size,
+        str(cell.context),
+        cell.precision,
+        *(in_gib(peak) for peak in peaks),
+        "" if ratio is None else f"{ratio:.3f}",
+        "below 1" if targets else "",
+        verdict(ratio, 1.0 if targets else None),
+        str(ours.peak_bytes - virtual.peak_bytes) if known else "",
+        str(ours.reserved_bytes - virtual.reserved_bytes) if known else "",
+        "" if recording is None else f"{100 * recording:+.2f} %",
+        "" if bound is None else f"at most {100 * bound:g} %",
+        verdict(recording, bound),
+    ]
+
+
+def n_missed(times: Sequence[Sequence[str]], memory: Sequence[Sequence[str]]) -> int:
+    """Targets that are not met or could not be measured."""
+    verdicts = [row[9] for row in times] + [row[at] for row in memory for at in (7, 12)]
+    return sum(one in ("missed", "not measured") for one in verdicts)
+
+
+class Grid:
+    """The runs of a grid and what they have measured."""
+
+    def __init__(self, options: argparse.Namespace, folder: Path) -> None:
+        self.options = options
+        self.folder = folder
+        self.device = options.device
+        self.clock = "device_ms" if self.device.startswith("cuda") else "host_ms"
+        self.variables = programs.environment(options.threads, options.wait_policy)
+        self.tidemark = programs.find_tidemark(options.tidemark)
+        self.python = programs.find_python(options.python)
+        self.cells = cells(options.sizes, options.contexts, options.precisions)
+        self.outcomes: dict[Cell, dict[str, Outcome]] = {}
+        self.virtual: dict[Cell, Result] = {}
+
+    def common(self, cell: Cell) -> list[str]:
+        """What both programs are told."""
+        options = self.options
+        words = [*cell.words(), "--mode", "train"]
+        words += ["--warmup", str(options.warmup), "--steps", str(options.steps)]
+        for name in OPTIONS:
+            value = getattr(options, name)
+            if value is not None and name != "context":
+                words += ["--" + name.replace("_", "-"), str(value)]
+        return words
+
+    def run_tidemark(self, cell: Cell, device: str) -> Result:
+        """One process of tidemark."""
+        command = [str(self.tidemark), "profile", "--device", device, *self.common(cell)]
+        path = self.folder / "run.json.gz"
+        return programs.run_tidemark(command, self.variables, path, self.clock)
+
+    def run_pytorch(self, cell: Cell, compiles: bool) -> Result:
+        """One process of PyTorch."""
+        options = self.options
+        words = ["--device", self.device, "--attention", options.attention]
+        words += ["--optimizer", options.optimizer, *(["--compile"] if compiles else [])]
+        if not self.device.startswith("cuda"):
+            words += ["--threads", str(options.threads)]
+        command = [self.python, str(programs.STEPS), *self.common(cell), *words]
+        return programs.run_pytorch(command, self.variables, self.clock)
+
+    def sides(self, cell: Cell) -> dict[str, Callable[[], Result]]:
+        """What is run in each round of a cell."""
+        found: dict[str, Callable[[], Result]] = {
+            TIDEMARK: lambda: self.run_tidemark(cell, self.device),
+            EAGER: lambda: self.run_pytorch(cell, False),
+        }
+        if not self.options.no_compile:
+            found[COMPILED] = lambda: self.run_pytorch(cell, True)
+        return found
+
+    def run_cell(self, cell: Cell) -> None:
+        """All rounds of a cell; a side that fails is left out of those that follow."""
+        sides = self.sides(cell)
+        outcomes = self.outcomes[cell] = {name: Outcome() for name in sides}
+        for number in range(self.options.rounds):
+            order = list(sides)
+            for name in order if number % 2 == 0 else reversed(order):
+                if outcomes[name].absent is not None:
+                    continue
+                try:
+                    outcomes[name].rounds.append(sides[name]())
+                except (BenchError, Refused) as error:
+                    outcomes[name].absent = str(error)
+                    outcomes[name].rounds.clear()
+                self.say_progress(cell, name, number)
+        if self.options.card is not None:
+            self.virtual[cell] = self.run_virtual(cell)
+
+    def run_virtual(self, cell: Cell) -> Result:
+        """The same run on the virtual device of a card: its bytes alone."""
+        command = [str(self.tidemark), "profile", "--device", f"virtual:{self.options.card}"]
+        command += self.common(cell)
+        return programs.run_tidemark(command, self.variables, self.folder / "run.json.gz", None)
+
+    def say_progress(self, cell: Cell, name: str, number: int) -> None:
+        """One line on stderr for a process that has ended."""
+        outcome = self.outcomes[cell][name]
+        said = outcome.absent
+        if said is None:
+            phases = outcome.rounds[-1].phases
+            said = ", ".join(f"{p} {report.in_ms(median(phases[p]))} ms" for p in report.MEASURED)
+        line = f"{cell.label()}, round {number + 1} of {self.options.rounds}, {name}: {said}"
+        print(line, file=sys.stderr)
+
+    def tables(self) -> tuple[list[list[str]], list[list[str]]]:
+        """The rows of times and of peaks."""
+        targets = self.device.startswith("cuda")
+        times = [
+            time_row(cell, phase, sides, targets)
+            for cell, sides in self.outcomes.items()
+            for phase in report.MEASURED
+        ]
+        memory = [
+            memory_row(cell, sides, self.virtual.get(cell), targets)
+            for cell, sides in self.outcomes.items()
+        ]
+        return times, memory
+
+    def page(self) -> str:
+        """Both tables."""
+        times, memory = self.tables()
+        clock = "the device's clock" if self.clock == "device_ms" else "the host's clock"
+        return "\n".join(
+            [
+                f"### Times of phases by {clock}, {self.device}\n",
+                report.markdown_table(HEADER, times) + "\n",
+                "### Peaks of allocated memory, and the cost of recording\n",
+                report.markdown_table(MEMORY_HEADER, memory) + "\n",
+            ]
+        )
+
+
+def names(valid: Sequence[str]) -> Callable[[str], list[str]]:
+    """An argument that is a comma list of names."""
+
+    def parse(text: str) -> list[str]:
+        found = text.split(",")
+        for name in found:
+            if name not in valid:
+                raise argparse.ArgumentTypeError(f"'{name}' is none of {', '.join(valid)}")
+        return found
+
+    return parse
+
+
+def counts(text: str) -> list[int]:
+    """An argument that is a comma list of whole numbers."""
+    return [count(part) for part in text.split(",")]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of a grid."""
+    group = parser.add_argument_group("grid, for --device cuda or where a list is given")
+    group.add_argument("--sizes", type=names(list(SIZES)), metavar="SIZE,...")
+    group.add_argument("--contexts", type=counts, metavar="N,...")
+    group.add_argument("--precisions", type=names(PRECISIONS), metavar="PRECISION,...")
+    group.add_argument("--no-compile", action="store_true", help="without torch.compile")
+    group.add_argument("--card", help="compare peaks with the virtual device of this card")
+
+
+def wanted(options: argparse.Namespace) -> bool:
+    """Whether the command line asks for a grid; fills in its defaults."""
+    given = [options.sizes, options.contexts, options.precisions]
+    on_gpu = options.device.startswith("cuda")
+    if not on_gpu and given == [None, None, None]:
+        return False
+    sizes = ["small", "medium", "large", "xl", "2.7B"] if on_gpu else [options.size]
+    options.sizes = options.sizes or sizes
+    options.contexts = options.contexts or ([128, 512] if on_gpu else [options.context or 128])
+    precisions = ["fp32", "tf32", "bf16-mixed"] if on_gpu else ["fp32"]
+    options.precisions = options.precisions or precisions
+    return True

@@ -1,0 +1,147 @@
+"""The grid of bench/: cells, targets, rows and what counts as missed. Needs no PyTorch."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+
+import grid
+import programs
+from grid import COMPILED, EAGER, TIDEMARK, Cell, Outcome
+
+GIB = 2**30
+
+
+def side(ms: float, peak_bytes: int | None = None, recording: float | None = None) -> Outcome:
+    """An outcome whose samples are all alike, of two rounds."""
+    phases = {name: [ms, ms] for name in ("forward", "backward", "optimizer", "step")}
+    one = programs.Result(phases, 1, {}, 0.0, peak_bytes, peak_bytes, recording)
+    return Outcome([one, one])
+
+
+def sides(ours: float, theirs: float, compiled: float) -> dict[str, Outcome]:
+    """All three sides."""
+    return {
+        TIDEMARK: side(ours, 3 * GIB, 0.004),
+        EAGER: side(theirs, 4 * GIB),
+        COMPILED: side(compiled, 2 * GIB),
+    }
+
+
+SMALL = Cell("small", 128, "fp32")
+
+
+class Cells(unittest.TestCase):
+    def test_every_combination_is_a_cell(self) -> None:
+        found = grid.cells(["small", "xl"], [128, 512], ["fp32", "tf32"])
+        self.assertEqual(len(found), 8)
+        self.assertEqual(found[0], SMALL)
+        self.assertEqual(found[-1], Cell("xl", 512, "tf32"))
+
+    def test_a_cell_is_named_as_both_programs_name_it(self) -> None:
+        words = ["--size", "small", "--context", "128", "--precision", "fp32"]
+        self.assertEqual(SMALL.words(), words)
+
+    def test_targets(self) -> None:
+        for cell, phase, expected in (
+            (SMALL, "forward", 0.5),
+            (SMALL, "optimizer", 0.3),
+            (SMALL, "step", None),
+            (Cell("small", 512, "fp32"), "backward", 0.8),
+            (Cell("small", 512, "tf32"), "backward", 0.5),
+            (Cell("2.7B", 512, "fp32"), "forward", 1.0),
+            (Cell("2.7B", 512, "bf16-mixed"), "optimizer", 0.3),
+        ):
+            self.assertEqual(grid.target(cell, phase), expected, f"{cell} {phase}")
+
+
+class Rows(unittest.TestCase):
+    def test_times_beside_both(self) -> None:
+        row = grid.time_row(SMALL, "forward", sides(2.0, 8.0, 4.0), True)
+        self.assertEqual(row[:4], ["small", "128", "fp32", "forward"])
+        self.assertEqual(row[6:10], ["0.250", "0.250 to 0.250", "at most 0.5", "met"])
+        self.assertEqual(row[11], "0.500")
+        self.assertEqual(len(row), len(grid.HEADER))
+
+    def test_a_target_is_missed_above_it(self) -> None:
+        self.assertEqual(grid.time_row(SMALL, "forward", sides(4.1, 8.0, 4.0), True)[9], "missed")
+        self.assertEqual(grid.time_row(SMALL, "forward", sides(4.0, 8.0, 4.0), True)[9], "met")
+
+    def test_no_targets_hold_on_the_cpu(self) -> None:
+        row = grid.time_row(SMALL, "forward", sides(9.0, 8.0, 4.0), False)
+        self.assertEqual(row[8:10], ["", ""])
+
+    def test_what_did_not_run_says_why_and_counts_as_missed(self) -> None:
+        found = sides(2.0, 8.0, 4.0)
+        found[EAGER] = Outcome(absent="CUDA out of memory")
+        row = grid.time_row(SMALL, "forward", found, True)
+        self.assertEqual(row[5], "CUDA out of memory")
+        self.assertEqual(row[9], "not measured")
+        self.assertEqual(row[11], "0.500")
+        self.assertEqual(grid.n_missed([row], []), 1)
+
+    def test_peaks_and_recording(self) -> None:
+        virtual = programs.Result({}, 1, {}, 0.0, 3 * GIB, 3 * GIB - 512)
+        row = grid.memory_row(SMALL, sides(2.0, 8.0, 4.0), virtual, True)
+        self.assertEqual(row[3:8], ["3.000", "4.000", "0.750", "below 1", "met"])
+        self.assertEqual(row[8:], ["0", "512", "+0.40 %", "at most 1 %", "met"])
+        self.assertEqual(len(row), len(grid.MEMORY_HEADER))
+
+    def test_recording_above_its_bound_is_missed(self) -> None:
+        found = sides(2.0, 8.0, 4.0)
+        found[TIDEMARK] = side(2.0, 3 * GIB, 0.02)
+        row = grid.memory_row(SMALL, found, None, True)
+        self.assertEqual(row[12], "missed")
+        self.assertEqual(grid.n_missed([], [row]), 1)
+
+    def test_no_bound_is_stated_for_other_sizes(self) -> None:
+        row = grid.memory_row(Cell("xl", 128, "fp32"), sides(2.0, 8.0, 4.0), None, True)
+        self.assertEqual(row[11:], ["", ""])
+        self.assertEqual(grid.n_missed([], [row]), 0)
+
+
+class Recording(unittest.TestCase):
+    def test_the_cost_is_the_median_of_the_pairs(self) -> None:
+        pairs = {"recorded_ms": [11.0, 10.2, 90.0], "unrecorded_ms": [10.0, 10.0, 9.0]}
+        found = programs.cost_of_recording({"recorder_pairs": pairs})
+        self.assertAlmostEqual(found, 0.1)
+
+    def test_no_pairs_are_no_cost(self) -> None:
+        self.assertIsNone(programs.cost_of_recording({}))
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    """Options as beside_pytorch.py has them."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--size", default="small")
+    parser.add_argument("--context", type=int)
+    grid.add_options(parser)
+    return parser.parse_args(words)
+
+
+class Options(unittest.TestCase):
+    def test_a_gpu_means_the_whole_grid(self) -> None:
+        options = parsed("--device", "cuda")
+        self.assertTrue(grid.wanted(options))
+        self.assertEqual(options.contexts, [128, 512])
+        self.assertEqual(options.sizes[-1], "2.7B")
+        self.assertEqual(options.precisions, ["fp32", "tf32", "bf16-mixed"])
+
+    def test_a_list_means_a_grid_on_the_cpu(self) -> None:
+        self.assertFalse(grid.wanted(parsed()))
+        options = parsed("--contexts", "16,32")
+        self.assertTrue(grid.wanted(options))
+        self.assertEqual((options.sizes, options.contexts), (["small"], [16, 32]))
+
+    def test_unknown_names_are_refused(self) -> None:
+        with self.assertRaises(argparse.ArgumentTypeError):
+            grid.names(["small"])("small,tiny")
+
+
+if __name__ == "__main__":
+    unittest.main()
