@@ -10,7 +10,6 @@
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cuda_emulator.h"
 
@@ -64,10 +63,13 @@ void *tide_emulator_alloc(size_t n_bytes) {
     }
     cudaError_t result = cudaMallocManaged(&memory, n_bytes, cudaMemAttachGlobal);
     note("cudaMallocManaged", result);
-    if (result == cudaSuccess) {
-        memset(memory, 0xFF, n_bytes);
+    if (result != cudaSuccess) {
+        return NULL;
     }
-    return result == cudaSuccess ? memory : NULL;
+    /* By the GPU: of what the host writes, compute-sanitizer's initcheck may not know. */
+    note("cudaMemset", cudaMemset(memory, 0xFF, n_bytes));
+    note("cudaDeviceSynchronize", cudaDeviceSynchronize());
+    return memory;
 }
 
 void tide_emulator_release(void *memory) {
