@@ -101,28 +101,28 @@ static void search(attempt *try) {
               "and the system");
 }
 
-static tide_status open_library(void **ret_library, tide_error *error) {
+/* NULL, with the reason, when there is none. */
+static void *open_library(tide_error *error) {
     attempt try = {NULL, ""};
     const char *path = getenv("TIDEMARK_CUBLAS");
     if (path != NULL && path[0] != '\0') {
         try_file(&try, path);
         if (try.library == NULL) {
             const char *reason = dlerror();
-            return tide_fail(error, TIDE_UNSUPPORTED,
-                             "cannot open the cuBLAS that TIDEMARK_CUBLAS names, %s: %s", path,
-                             reason == NULL ? "no reason given" : reason);
+            (void)tide_fail(error, TIDE_UNSUPPORTED,
+                            "cannot open the cuBLAS that TIDEMARK_CUBLAS names, %s: %s", path,
+                            reason == NULL ? "no reason given" : reason);
         }
-    } else {
-        search(&try);
+        return try.library;
     }
+    search(&try);
     if (try.library == NULL) {
-        return tide_fail(error, TIDE_UNSUPPORTED,
-                         "device cuda needs cuBLAS, and none was found: install the CUDA toolkit "
-                         "12 or newer, or let TIDEMARK_CUBLAS name the file; tried %s",
-                         try.tried);
+        (void)tide_fail(error, TIDE_UNSUPPORTED,
+                        "device cuda needs cuBLAS, and none was found: install the CUDA toolkit 12 "
+                        "or newer, or let TIDEMARK_CUBLAS name the file; tried %s",
+                        try.tried);
     }
-    *ret_library = try.library;
-    return TIDE_OK;
+    return try.library;
 }
 
 tide_status tide_cublas_load(tide_cublas *ret_table, tide_error *error) {
@@ -140,9 +140,11 @@ tide_status tide_cublas_load(tide_cublas *ret_table, tide_error *error) {
         {"cublasGemmEx", offsetof(tide_cublas, gemm_ex)},
         {"cublasGemmStridedBatchedEx", offsetof(tide_cublas, gemm_strided_batched_ex)},
     };
-    void *library = NULL;
     tide_cublas table;
-    TIDE_TRY(open_library(&library, error));
+    void *library = open_library(error);
+    if (library == NULL) {
+        return TIDE_UNSUPPORTED;
+    }
     for (size_t i = 0; i < sizeof(SYMBOLS) / sizeof(SYMBOLS[0]); i++) {
         void *symbol = dlsym(library, SYMBOLS[i].name);
         if (symbol == NULL) {

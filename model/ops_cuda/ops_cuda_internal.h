@@ -36,7 +36,7 @@ static inline const tide_ops_cuda *tide_ops_cuda_of(const tide_ops *ops) {
 
 /* What the operators are ordered on, as the runtime calls it. */
 static inline cudaStream_t tide_cuda_stream(const tide_ops *ops) {
-    return (cudaStream_t)(uintptr_t)ops->stream;
+    return (cudaStream_t)(uintptr_t)ops->stream; /* NOLINT(performance-no-int-to-ptr): a handle */
 }
 
 /* The number of blocks of n_threads for n_items that are handed out in a loop over the grid; at
