@@ -97,6 +97,7 @@ tide_status tide_ops_cuda_open(const tide_hostmem *mem, tide_device *device,
     int n_multiprocessors = 0;
     int ordinal = 0;
     TIDE_TRY(check_device(tide_device_get_info(device), error));
+    TIDE_TRY(tide_device_synchronize(device, error)); /* any call makes it the current one */
     TIDE_TRY(tide_device_cuda_answer(device, "cudaGetDevice", (int)cudaGetDevice(&ordinal), error));
     TIDE_TRY(tide_device_cuda_answer(
         device, "cudaDeviceGetAttribute",

@@ -311,6 +311,27 @@ static void old_cards_are_refused(void **state) {
     (void)f;
 }
 
+/* Operators are opened on their own device, whichever was opened or used since. */
+static void each_device_has_its_operators(void **state) {
+    (void)state;
+    tide_device *devices[2] = {NULL, NULL};
+    tide_ops *ops = NULL;
+    int current = -1;
+    tide_fake_cudart_state()->n_devices = 2;
+    assert_int_equal(tide_device_open("cuda:0", NULL, &devices[0], NULL), TIDE_OK);
+    assert_int_equal(tide_device_open("cuda:1", NULL, &devices[1], NULL), TIDE_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            tide_ops_open(tide_hostmem_default(), devices[i], TIDE_PRECISION_FP32, &ops, NULL),
+            TIDE_OK);
+        assert_int_equal(cudaGetDevice(&current), cudaSuccess);
+        assert_int_equal(current, i);
+        tide_ops_close(ops);
+    }
+    tide_device_close(devices[1]);
+    tide_device_close(devices[0]);
+}
+
 /* Opening and one product, with each call failing in turn. */
 static void every_call_may_fail(void **state) {
     fixture *f = *state;
@@ -347,7 +368,8 @@ static void every_call_may_fail(void **state) {
             assert_int_equal(tide_fake_cublas_state()->n_handles, 1); /* the fixture's */
             tide_device_close(device);
         }
-        assert_int_equal(n, 8); /* device, attribute, create, stream, mode, product: each once */
+        assert_int_equal(n, 10); /* two of the device, its number and attribute, create, stream,
+                                     mode, product: each once */
     }
     tide_fake_cudart_reset();
     (void)f;
@@ -363,6 +385,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_workspace_is_given, setup, teardown),
         cmocka_unit_test_setup_teardown(the_ops_say_what_computes, setup, teardown),
         cmocka_unit_test_setup_teardown(old_cards_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(each_device_has_its_operators, setup, teardown),
         cmocka_unit_test_setup_teardown(every_call_may_fail, setup, teardown),
     };
     return cmocka_run_group_tests_name("ops_cuda.matmul", tests, NULL, NULL);
