@@ -70,11 +70,13 @@ void *tide_device_pointer(tide_device *device, uint64_t address) {
 
 tide_status tide_device_copy(tide_device *device, void *dst, const void *src, size_t n_bytes,
                              tide_copy_direction direction, tide_stream stream, tide_error *error) {
+    tide_device_count_work(device);
     return device->table->copy(device, dst, src, n_bytes, direction, stream, error);
 }
 
 tide_status tide_device_set(tide_device *device, void *dst, int byte, size_t n_bytes,
                             tide_stream stream, tide_error *error) {
+    tide_device_count_work(device);
     return device->table->set(device, dst, byte, n_bytes, stream, error);
 }
 

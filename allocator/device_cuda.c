@@ -478,7 +478,7 @@ tide_status tide_device_cuda_open(int ordinal, const tide_device_options *option
     if (cuda == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the device %s", info.spec);
     }
-    cuda->base = (tide_device){.table = &CUDA_TABLE, .mem = mem, .info = info};
+    cuda->base = (tide_device){.table = &CUDA_TABLE, .mem = mem, .info = info, .counts_work = true};
     cuda->ordinal = ordinal;
     atomic_init(&cuda->is_lost, false);
     if (pthread_mutex_init(&cuda->lock, NULL) != 0) {

@@ -4,6 +4,8 @@
 #ifndef TIDE_ALLOCATOR_DEVICE_INTERNAL_H
 #define TIDE_ALLOCATOR_DEVICE_INTERNAL_H
 
+#include <stdatomic.h>
+
 #include "allocator/device.h"
 
 /* Contracts as in device.h. Every member must be set but the last. */
@@ -38,7 +40,16 @@ struct tide_device {
     const tide_device_table *table; /* static */
     const tide_hostmem *mem;        /* borrowed; outlives the device */
     tide_device_info info;
+    /* Calls that handed work to the device. Copies and sets count themselves; operators that launch
+     * kernels count each, and say so. */
+    atomic_uint_fast64_t n_submitted;
+    bool counts_work; /* the operators do; false: nothing follows from the number */
 };
+
+/* The calling operator hands work to the device. Any thread. */
+static inline void tide_device_count_work(tide_device *device) {
+    (void)atomic_fetch_add_explicit(&device->n_submitted, 1, memory_order_relaxed);
+}
 
 TIDE_NODISCARD tide_status tide_device_cpu_open(const tide_device_options *options,
                                                 tide_device **ret_device, tide_error *error);

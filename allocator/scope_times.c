@@ -3,10 +3,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "allocator/device_internal.h"
 #include "allocator/recorder_state_internal.h"
 #include "allocator/scope_times_internal.h"
 
-enum { N_TRIES = 16 }; /* of an anchor: the first ones meet a device that has to wake up */
+enum {
+    N_TRIES = 16,         /* of an anchor: the first ones meet a device that has to wake up */
+    MAX_SHARED_NS = 10000 /* of host time between two ends of scopes that share an event */
+};
 
 /* An event on the stream, at the begin or end of scopes. */
 typedef struct mark {
@@ -45,6 +49,9 @@ struct tide_scope_times {
     tide_device_event *base;  /* owned; elapsed times are taken from here: short, so that they are
                                  exact although the runtime returns them in single precision */
     tide_device_event *spare; /* owned; for anchors */
+    int64_t marked_ns;        /* host time of the latest mark */
+    uint64_t n_submitted;     /* of the device at the latest mark */
+    int64_t shared_ns;        /* largest host time between two ends that shared a mark */
     int64_t base_ns;          /* of the base, since the first anchor on the device's clock */
     double rounding_ns;       /* that the chain of bases may have gathered */
     anchor first;             /* device time 0 */
@@ -142,8 +149,30 @@ void tide_scope_times_destroy(tide_scope_times *times) {
     }
 }
 
+/* Whether the latest mark will do once more: where nothing was submitted since, the device reaches
+ * a further one right after it, or, if it has nothing to do, by as much later as the host is. Most
+ * scopes of a step begin where another one ends, and an event costs the host and the device about a
+ * microsecond each. */
+static bool shares_mark(tide_scope_times *times) {
+    uint64_t n_submitted = atomic_load_explicit(&times->device->n_submitted, memory_order_relaxed);
+    int64_t now_ns = tide_recorder_now_ns(times->recorder);
+    int64_t gap_ns = now_ns - times->marked_ns;
+    if (times->device->counts_work && times->n_marks > 0 && n_submitted == times->n_submitted &&
+        gap_ns <= MAX_SHARED_NS) {
+        times->shared_ns = gap_ns > times->shared_ns ? gap_ns : times->shared_ns;
+        return true;
+    }
+    times->marked_ns = now_ns;
+    times->n_submitted = n_submitted;
+    return false;
+}
+
 /* Records the next event of the pool. */
 static tide_status put_mark(tide_scope_times *times, size_t *ret_mark, tide_error *error) {
+    if (shares_mark(times)) {
+        *ret_mark = times->n_marks - 1;
+        return TIDE_OK;
+    }
     mark *marks = tide_hostmem_grow(times->mem, times->marks, &times->marks_capacity,
                                     times->n_marks + 1, sizeof(*marks));
     if (marks == NULL) {
@@ -259,6 +288,7 @@ tide_status tide_scope_times_finish(tide_scope_times *times, tide_error *error) 
     TIDE_TRY(tide_scope_times_collect(times, error));
     /* The events in the pool are free now: the anchor keeps one of them. */
     size_t kept = 0;
+    times->marked_ns = INT64_MIN / 2;
     TIDE_TRY(put_mark(times, &kept, error));
     TIDE_TRY(take_anchor(times, &times->marks[kept].event, &last, error));
     TIDE_TRY(device_time(times, times->marks[kept].event, &device_ns, &rounding_ns, error));
@@ -267,8 +297,9 @@ tide_status tide_scope_times_finish(tide_scope_times *times, tide_error *error) 
     double factor = device_ns > 0 && host_ns > 0 ? (double)host_ns / (double)device_ns : 1;
     int64_t width_ns = last.half_width_ns > times->first.half_width_ns ? last.half_width_ns
                                                                        : times->first.half_width_ns;
-    tide_recorder_correct_device_times(
-        times->recorder, times->first_scope, times->first.host_ns, factor,
-        width_ns + TIDE_EVENT_RESOLUTION_NS + (int64_t)ceil(times->rounding_ns + rounding_ns));
+    tide_recorder_correct_device_times(times->recorder, times->first_scope, times->first.host_ns,
+                                       factor,
+                                       width_ns + times->shared_ns + TIDE_EVENT_RESOLUTION_NS +
+                                           (int64_t)ceil(times->rounding_ns + rounding_ns));
     return TIDE_OK;
 }

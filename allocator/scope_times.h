@@ -10,6 +10,9 @@
  * host's clock; the narrowest of several tries counts. Between the two anchors the device's time is
  * taken as a straight line. What that leaves open is stated by the recording, in ns.
  *
+ * Where a scope begins or ends right after another one and nothing was submitted in between, both
+ * share one event.
+ *
  * Of the thread that creates it, except where said. One at a time on a recorder.
  */
 #ifndef TIDE_ALLOCATOR_SCOPE_TIMES_H

@@ -32,11 +32,13 @@ tide_status tide_cuda_need_one_type(const char *operator_name, const tide_array 
 
 tide_status tide_cuda_launched(const tide_ops *ops, const char *launch_name, int result,
                                tide_error *error) {
+    tide_device_count_work(ops->device);
     return tide_device_cuda_answer(ops->device, launch_name, result, error);
 }
 
 tide_status tide_cuda_multiplied(const tide_ops *ops, const char *call, int result,
                                  tide_error *error) {
+    tide_device_count_work(ops->device);
     if (result == 0) {
         return TIDE_OK;
     }

@@ -47,6 +47,9 @@ static void late_destroy(tide_device *device, tide_device_event *event) {
 }
 
 static void submit(late_device *late, int64_t work_ns) {
+    if (work_ns > 0) {
+        tide_device_count_work(&late->base);
+    }
     int64_t start_ns = tide_clock_now_ns() + LATENCY_NS;
     late->busy_until_ns =
         (start_ns > late->busy_until_ns ? start_ns : late->busy_until_ns) + work_ns;
@@ -184,6 +187,59 @@ static void truths_are_met(void **state) {
     tide_recorder_destroy(recorder);
 }
 
+static void wait_ns(int64_t n_ns) {
+    int64_t end_ns = tide_clock_now_ns() + n_ns;
+    while (tide_clock_now_ns() < end_ns) {
+    }
+}
+
+/* Without work in between an end and a begin are one event; with work, or after a while, two. */
+static void neighbours_share_an_event(void **state) {
+    (void)state;
+    static const struct {
+        int64_t work_ns, wait_ns;
+        size_t n_records; /* of all three scopes */
+        bool counts;
+    } CASES[] = {{0, 0, 3, true}, {50000, 0, 4, true}, {0, 50000, 4, true}, {0, 0, 6, false}};
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        late_device late = make_device(1);
+        tide_recorder *recorder = NULL;
+        tide_scope_times *times = NULL;
+        tide_recording recording;
+        late.base.counts_work = CASES[i].counts;
+        assert_int_equal(tide_recorder_create(NULL, &recorder, NULL), TIDE_OK);
+        assert_int_equal(tide_scope_times_create(recorder, &late.base, 0, &times, NULL), TIDE_OK);
+        size_t n_met = 0;
+        for (int try = 0; try < 50; try++) { /* a busy machine may keep the host away for a while */
+            size_t n_before = late.n_records;
+            tide_scope first = tide_scope_begin(recorder, TIDE_SCOPE_USER, "first", -1);
+            submit(&late, 20000);
+            wait_ns(CASES[i].wait_ns);
+            tide_scope_end(recorder, first);
+            submit(&late, CASES[i].work_ns);
+            wait_ns(CASES[i].wait_ns);
+            tide_scope second = tide_scope_begin(recorder, TIDE_SCOPE_USER, "second", -1);
+            tide_scope inner = tide_scope_begin(recorder, TIDE_SCOPE_USER, "inner", -1);
+            submit(&late, 20000);
+            tide_scope_end(recorder, inner);
+            tide_scope_end(recorder, second);
+            submit(&late, 1);
+            n_met += late.n_records - n_before == CASES[i].n_records;
+            assert_int_equal(tide_device_synchronize(&late.base, NULL), TIDE_OK);
+            assert_int_equal(tide_scope_times_collect(times, NULL), TIDE_OK);
+        }
+        assert_true(n_met > 0);
+        assert_int_equal(tide_scope_times_finish(times, NULL), TIDE_OK);
+        assert_int_equal(tide_recorder_copy(recorder, NULL, &recording, NULL), TIDE_OK);
+        for (size_t s = 0; s < recording.n_scopes; s++) {
+            assert_true(recording.scopes[s].device_duration_ns >= 20000 - 1000);
+        }
+        tide_recording_fini(&recording);
+        tide_scope_times_destroy(times);
+        tide_recorder_destroy(recorder);
+    }
+}
+
 static void *open_elsewhere(void *recorder) {
     tide_scope scope = tide_scope_begin(recorder, TIDE_SCOPE_USER, "elsewhere", -1);
     tide_scope_end(recorder, scope);
@@ -300,6 +356,7 @@ static void host_memory_may_end_anywhere(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(truths_are_met),
+        cmocka_unit_test(neighbours_share_an_event),
         cmocka_unit_test(only_scopes_of_the_owner_are_timed),
         cmocka_unit_test(every_failing_call_is_told),
         cmocka_unit_test(host_memory_may_end_anywhere),
