@@ -8,6 +8,7 @@
 #if TIDEMARK_HAVE_NVTX
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -30,12 +31,17 @@ static _Thread_local open_ranges mine;
  * which the tool knows us. Set once. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static nvtxDomainHandle_t domain; /* NULL: nobody listens */
+static atomic_int is_deaf;        /* 1: nobody listens, so that asking is a branch */
 
 static void make_domain(void) {
     domain = nvtxDomainCreateA("tidemark");
+    atomic_store_explicit(&is_deaf, domain == NULL, memory_order_relaxed);
 }
 
 bool tide_nvtx_is_heard(void) {
+    if (atomic_load_explicit(&is_deaf, memory_order_relaxed) != 0) {
+        return false;
+    }
     (void)pthread_once(&once, make_domain);
     return domain != NULL;
 }
