@@ -57,6 +57,11 @@ static tide_status describe_gpu(tide_device *device, char detail[DETAIL_BYTES], 
              tide_bytes_format((int64_t)free_bytes, unused), info->sm_clock_khz / 1000,
              info->memory_clock_khz / 1000, info->driver_version / 1000,
              info->driver_version % 1000 / 10);
+    if (info->context_bytes >= 0) {
+        size_t n = strlen(detail);
+        snprintf(detail + n, DETAIL_BYTES - n, "; a context takes %s",
+                 tide_bytes_format(info->context_bytes, total));
+    }
     tide_ops_close(ops);
     return TIDE_OK;
 }

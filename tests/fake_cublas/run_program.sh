@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The program with an emulated cuda device: what it says of it, a training run that picks it, and PyTorch's results.
-#     run_program.sh PROGRAM REFERENCE-FOLDER
+#     run_program.sh PROGRAM MANAGEMENT-LIBRARY-FOLDER REFERENCE-FOLDER
 set -u
 program=$(realpath "$1")
-reference=$(realpath "$2")
+management=$(realpath "$2")
+reference=$(realpath "$3")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
@@ -17,6 +18,8 @@ expect() {
 "$program" devices >devices || exit 1
 expect "cuda         here   Fake GPU 0, cuBLAS 13.1.0; compute capability 9.0, 80.00 GiB of memory, 79.50 GiB free" devices
 expect "clocks up to 1980 MHz, of memory 2619 MHz; driver CUDA 13.0" devices
+LD_LIBRARY_PATH=$management "$program" devices >devices || exit 1
+expect "driver CUDA 13.0; a context takes 512.00 MiB" devices
 
 shape="--d-model 16 --layers 2 --heads 2 --d-ff 24 --vocab 37 --context 8 --batch 2 --warmup 1 --steps 2"
 for precision in fp32 tf32 bf16-mixed bf16-true; do
