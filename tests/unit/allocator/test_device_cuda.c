@@ -2,6 +2,7 @@
  * what it says of itself, memory, copies, streams, late events, and failures of every call in turn.
  */
 #define _POSIX_C_SOURCE 200809L /* setenv */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -474,6 +475,35 @@ static void no_host_memory_is_said(void **state) {
     }
 }
 
+/* One of several that use a device at the same time; NULL when all went well. */
+static void *use_in_thread(void *device) {
+    for (int i = 0; i < 50; i++) {
+        if (use_device(device, NULL) != TIDE_OK) {
+            return device;
+        }
+    }
+    return NULL;
+}
+
+static void threads_share_a_device(void **state) {
+    (void)state;
+    enum { N_THREADS = 4 };
+    pthread_t threads[N_THREADS];
+    tide_device *device = open_device();
+    for (size_t i = 0; i < N_THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, use_in_thread, device), 0);
+    }
+    for (size_t i = 0; i < N_THREADS; i++) {
+        void *failed = NULL;
+        assert_int_equal(pthread_join(threads[i], &failed), 0);
+        assert_null(failed);
+    }
+    tide_device_close(device);
+    assert_int_equal(tide_fake_cudart_state()->n_mistakes, 0);
+    assert_int_equal(tide_fake_cudart_state()->n_segments, 0);
+    assert_int_equal(tide_fake_cudart_state()->n_events, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(absent_devices_say_why, start),
@@ -490,6 +520,7 @@ int main(void) {
         cmocka_unit_test_setup(profiler_ranges_answer_as_calls_do, start),
         cmocka_unit_test_setup(launches_answer_as_calls_do, start),
         cmocka_unit_test_setup(no_host_memory_is_said, start),
+        cmocka_unit_test_setup(threads_share_a_device, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
