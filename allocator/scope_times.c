@@ -151,8 +151,8 @@ void tide_scope_times_destroy(tide_scope_times *times) {
 
 /* Whether the latest mark will do once more: where nothing was submitted since, the device reaches
  * a further one right after it, or, if it has nothing to do, by as much later as the host is. Most
- * scopes of a step begin where another one ends, and an event costs the host and the device about a
- * microsecond each. */
+ * scopes of a step begin where another one ends, and an event costs the host a call and the device
+ * some work. */
 static bool shares_mark(tide_scope_times *times) {
     uint64_t n_submitted = atomic_load_explicit(&times->device->n_submitted, memory_order_relaxed);
     int64_t now_ns = tide_recorder_now_ns(times->recorder);

@@ -12,7 +12,7 @@
 #include "model/ops_cpu/ops_cpu_internal.h"
 #include "model/philox.h"
 
-/* Elements that are not worth a thread's wake-up; one takes some 30 ns. */
+/* Elements that are not worth a thread's wake-up; one takes long. */
 enum { FEW = 1 << 10 };
 
 static const double BELOW = 1.3498980316300946e-3; /* F(-3) */

@@ -13,7 +13,7 @@ enum {
     SMALL = 1 << 18,      /* products of a call that is not worth waking another thread for */
     PACK_BYTES = 1 << 15, /* of panels: a thread's are in other pages than the next one's */
     TILES_A = 8,          /* panels of a that a thread takes at a time ... */
-    TILES_B = 8           /* ... and of b: some 50 microseconds of work */
+    TILES_B = 8           /* ... and of b: much more work than taking them */
 };
 
 /* One call, and the block that is being worked on. */

@@ -1,5 +1,5 @@
 /* fiber.cpp - stacks that take turns on one OS thread. On x86-64 a switch saves the six registers
- * that a called function must keep; elsewhere it is ucontext's, ten times as slow. */
+ * that a called function must keep; elsewhere it is ucontext's, which makes system calls. */
 #include "machine.h"
 
 #include <cstdlib>

@@ -220,7 +220,7 @@ static call_shape shape_at(tide_dtype dtype, size_t i) {
 static const size_t N_SHAPES =
     sizeof(TOKENS) / sizeof(TOKENS[0]) * (sizeof(CHANNELS) / sizeof(CHANNELS[0]));
 
-/* Under the race detector, ten times as slow, every third shape. */
+/* Under the race detector, which is slow, every third shape. */
 static size_t shape_step(void) {
     return tide_emulator_detects_races() ? 3 : 1;
 }
