@@ -144,11 +144,11 @@ static cudaStream_t native(tide_stream stream) {
 
 static void cuda_close(tide_device *device) {
     device_cuda *cuda = (device_cuda *)device;
-    const bool works = begin(device, NULL) == TIDE_OK;
+    (void)begin(device, NULL);
     while (cuda->spare != NULL) {
         tide_device_event *event = cuda->spare;
         cuda->spare = event->next;
-        if (works) {
+        if (!atomic_load(&cuda->is_lost)) {
             (void)cudaEventDestroy(event->event); /* nobody is left to be told */
         }
         device->mem->release(device->mem->ctx, event);
