@@ -188,7 +188,8 @@ static void calls_may_run_out_of_memory(void **state) {
 static void calls_may_fail(void **state) {
     (void)state;
     assert_true(sweep(NULL, cudaErrorUnknown, TIDE_DEVICE_FAILED) > 120);
-    assert_true(sweep("cudaSetDevice", cudaErrorUnknown, TIDE_DEVICE_FAILED) > 120); /* to the end */
+    assert_true(sweep("cudaSetDevice", cudaErrorUnknown, TIDE_DEVICE_FAILED) >
+                120); /* to the end */
 }
 
 static void calls_may_lose_the_device(void **state) {
