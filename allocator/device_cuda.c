@@ -3,24 +3,16 @@
  */
 #include "allocator/device_cuda_internal.h"
 
-#ifndef TIDEMARK_HAVE_CUDA
-#define TIDEMARK_HAVE_CUDA 0
-#endif
-
-#define REMEDY "use cpu, or virtual:CARD for the memory of a card"
-
 #if TIDEMARK_HAVE_CUDA
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
-#include "allocator/cards.h"
 #include "common/bytes.h"
 
 struct tide_device_event {
@@ -29,106 +21,9 @@ struct tide_device_event {
     bool is_recorded;        /* since it was handed out */
 };
 
-typedef struct device_cuda {
-    tide_device base;         /* first, so that a tide_device * is a device_cuda * */
-    int ordinal;              /* the runtime's number of it */
-    pthread_mutex_t lock;     /* guards the members below, but for is_lost */
-    atomic_bool is_lost;      /* for good */
-    cudaError_t cause;        /* what the device was lost to */
-    const char *cause_call;   /* static; where that was seen */
-    tide_device_event *spare; /* events that were destroyed, for the next to be created; owned */
-} device_cuda;
-
-/* Errors after which nothing works in this process' context any more. */
-static bool ends_context(cudaError_t result) {
-    switch ((int)result) {
-    case cudaErrorECCUncorrectable:
-    case cudaErrorNvlinkUncorrectable:
-    case cudaErrorIllegalAddress:
-    case cudaErrorLaunchTimeout:
-    case cudaErrorAssert:
-    case cudaErrorHardwareStackError:
-    case cudaErrorIllegalInstruction:
-    case cudaErrorMisalignedAddress:
-    case cudaErrorInvalidAddressSpace:
-    case cudaErrorInvalidPc:
-    case cudaErrorLaunchFailure:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void keep_cause(device_cuda *cuda, const char *call, cudaError_t result) {
-    pthread_mutex_lock(&cuda->lock);
-    if (!atomic_load(&cuda->is_lost)) {
-        cuda->cause = result;
-        cuda->cause_call = call;
-        atomic_store(&cuda->is_lost, true);
-    }
-    pthread_mutex_unlock(&cuda->lock);
-}
-
-static tide_status fail_lost(const char *spec, const char *call, cudaError_t cause,
-                             tide_error *error) {
-    return tide_fail(
-        error, TIDE_DEVICE_LOST,
-        "%s is lost since %s answered: %s (CUDA error %d); nothing on it works in this "
-        "process any more: run the program again, under compute-sanitizer to find the "
-        "kernel",
-        spec, call, cudaGetErrorString(cause), (int)cause);
-}
-
-/* `result` is a failure; the device is not lost. */
-static tide_status fail_call(const char *spec, const char *call, cudaError_t result,
-                             tide_error *error) {
-    switch ((int)result) {
-    case cudaErrorNotReady:
-        return TIDE_NOT_READY;
-    case cudaErrorMemoryAllocation:
-        return tide_fail(error, TIDE_DEVICE_OOM, "%s has no memory left for %s", spec, call);
-    case cudaErrorInvalidValue:
-    case cudaErrorInvalidResourceHandle:
-        return tide_fail(error, TIDE_INVALID,
-                         "%s on %s: %s (CUDA error %d): an address, a range, a stream or an event "
-                         "is not this device's",
-                         call, spec, cudaGetErrorString(result), (int)result);
-    default:
-        return tide_fail(error, TIDE_DEVICE_FAILED, "%s on %s: %s (CUDA error %d)", call, spec,
-                         cudaGetErrorString(result), (int)result);
-    }
-}
-
-static const tide_device_table CUDA_TABLE;
-
-tide_status tide_device_cuda_answer(tide_device *device, const char *call, int result,
-                                    tide_error *error) {
-    const char *spec = device->info.spec;
-    const cudaError_t code = (cudaError_t)result;
-    if (code == cudaSuccess) {
-        return TIDE_OK;
-    }
-    (void)cudaGetLastError(); /* the code is in hand: the next check must not find it again */
-    if (device->table != &CUDA_TABLE) {
-        return ends_context(code) ? fail_lost(spec, call, code, error)
-                                  : fail_call(spec, call, code, error);
-    }
-    device_cuda *cuda = (device_cuda *)device;
-    if (ends_context(code)) {
-        keep_cause(cuda, call, code);
-    }
-    return atomic_load(&cuda->is_lost) ? fail_lost(spec, cuda->cause_call, cuda->cause, error)
-                                       : fail_call(spec, call, code, error);
-}
-
-/* Before every call: a lost device says so, and another thread may have another device current. */
+/* Before every call. */
 static tide_status begin(tide_device *device, tide_error *error) {
-    device_cuda *cuda = (device_cuda *)device;
-    if (atomic_load(&cuda->is_lost)) {
-        return fail_lost(device->info.spec, cuda->cause_call, cuda->cause, error);
-    }
-    return tide_device_cuda_answer(device, "cudaSetDevice", (int)cudaSetDevice(cuda->ordinal),
-                                   error);
+    return tide_device_cuda_begin((tide_device_cuda *)device, error);
 }
 
 /* After every call. */
@@ -143,7 +38,7 @@ static cudaStream_t native(tide_stream stream) {
 }
 
 static void cuda_close(tide_device *device) {
-    device_cuda *cuda = (device_cuda *)device;
+    tide_device_cuda *cuda = (tide_device_cuda *)device;
     (void)begin(device, NULL);
     while (cuda->spare != NULL) {
         tide_device_event *event = cuda->spare;
@@ -243,7 +138,7 @@ static tide_status cuda_stream_destroy(tide_device *device, tide_stream stream, 
     return answer(device, "cudaStreamDestroy", cudaStreamDestroy(native(stream)), error);
 }
 
-static tide_device_event *take_spare(device_cuda *cuda) {
+static tide_device_event *take_spare(tide_device_cuda *cuda) {
     pthread_mutex_lock(&cuda->lock);
     tide_device_event *event = cuda->spare;
     if (event != NULL) {
@@ -256,7 +151,7 @@ static tide_device_event *take_spare(device_cuda *cuda) {
 static tide_status cuda_event_create(tide_device *device, tide_device_event **ret_event,
                                      tide_error *error) {
     TIDE_TRY(begin(device, error));
-    tide_device_event *event = take_spare((device_cuda *)device);
+    tide_device_event *event = take_spare((tide_device_cuda *)device);
     if (event == NULL) {
         event = device->mem->alloc(device->mem->ctx, sizeof(*event));
         if (event == NULL) {
@@ -277,7 +172,7 @@ static tide_status cuda_event_create(tide_device *device, tide_device_event **re
 }
 
 static void cuda_event_destroy(tide_device *device, tide_device_event *event) {
-    device_cuda *cuda = (device_cuda *)device;
+    tide_device_cuda *cuda = (tide_device_cuda *)device;
     pthread_mutex_lock(&cuda->lock);
     event->next = cuda->spare;
     cuda->spare = event;
@@ -347,117 +242,20 @@ static const tide_device_table CUDA_TABLE = {
     .profiler_range = cuda_profiler_range,
 };
 
-/* Why there is no device, and what would bring it. */
-static tide_status fail_absent(cudaError_t result, int driver_version, int runtime_version,
-                               tide_error *error) {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    (void)cudaGetLastError(); /* an answer, not a fault to be found by the next call */
-    switch ((int)result) {
-    case cudaErrorStubLibrary:
-        return tide_fail(
-            error, TIDE_DEVICE_ABSENT,
-            "libcuda.so.1 is the CUDA toolkit's stub, not a driver: take the toolkit's "
-            "stubs folder off LD_LIBRARY_PATH, or " REMEDY);
-    case cudaErrorInsufficientDriver:
-        return tide_fail(error, TIDE_DEVICE_ABSENT,
-                         "the NVIDIA driver is too old: it brings CUDA %d.%d, and this program "
-                         "needs %d.%d: update the driver, or " REMEDY,
-                         driver_version / 1000, driver_version % 1000 / 10, runtime_version / 1000,
-                         runtime_version % 1000 / 10);
-    case cudaErrorNoDevice:
-        if (visible != NULL) {
-            return tide_fail(error, TIDE_DEVICE_ABSENT,
-                             "CUDA_VISIBLE_DEVICES=\"%.200s\" hides every GPU from this program: "
-                             "unset it, or " REMEDY,
-                             visible);
-        }
-        return tide_fail(error, TIDE_DEVICE_ABSENT,
-                         "the NVIDIA driver (CUDA %d.%d) finds no GPU: look whether nvidia-smi "
-                         "lists one and whether this program may use it, or " REMEDY,
-                         driver_version / 1000, driver_version % 1000 / 10);
-    default:
-        return tide_fail(error, TIDE_DEVICE_ABSENT,
-                         "the NVIDIA driver (CUDA %d.%d) answers: %s (CUDA error %d); " REMEDY,
-                         driver_version / 1000, driver_version % 1000 / 10,
-                         cudaGetErrorString(result), (int)result);
-    }
-}
-
-/* Writes both versions into `info`. */
-static tide_status find_device(int ordinal, tide_device_info *info, tide_error *error) {
-    int driver_version = 0;
-    int runtime_version = 0;
-    int n_devices = 0;
-    cudaError_t result = cudaDriverGetVersion(&driver_version);
-    if (result == cudaSuccess) {
-        result = cudaRuntimeGetVersion(&runtime_version);
-    }
-    if (result == cudaSuccess) {
-        result = cudaGetDeviceCount(&n_devices);
-    }
-    if (result == cudaErrorInsufficientDriver && driver_version == 0) {
-        (void)cudaGetLastError();
-        return tide_fail(error, TIDE_DEVICE_ABSENT, "no NVIDIA driver is installed: " REMEDY);
-    }
-    if (result == cudaSuccess && n_devices == 0) {
-        result = cudaErrorNoDevice;
-    }
-    if (result != cudaSuccess) {
-        return fail_absent(result, driver_version, runtime_version, error);
-    }
-    if (ordinal >= n_devices) {
-        return tide_fail(
-            error, TIDE_DEVICE_ABSENT, "there is no cuda:%d: the driver shows %d GPU%s%s; " REMEDY,
-            ordinal, n_devices, n_devices == 1 ? "" : "s",
-            getenv("CUDA_VISIBLE_DEVICES") != NULL ? " (CUDA_VISIBLE_DEVICES is set)" : "");
-    }
-    info->driver_version = driver_version;
-    info->runtime_version = runtime_version;
-    return TIDE_OK;
-}
-
-static tide_status read_properties(device_cuda *cuda, tide_error *error) {
-    tide_device_info *info = &cuda->base.info;
-    struct cudaDeviceProp properties;
-    TIDE_TRY(answer(&cuda->base, "cudaGetDeviceProperties",
-                    cudaGetDeviceProperties(&properties, cuda->ordinal), error));
-    (void)snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1,
-                   properties.name);
-    info->total_bytes = (int64_t)properties.totalGlobalMem;
-    const struct {
-        enum cudaDeviceAttr attribute; /* what is asked for */
-        int *ret_value;                /* where it goes */
-    } ATTRIBUTES[] = {
-        {cudaDevAttrComputeCapabilityMajor, &info->compute_capability},
-        {cudaDevAttrComputeCapabilityMinor, NULL},
-        {cudaDevAttrClockRate, &info->sm_clock_khz},
-        {cudaDevAttrMemoryClockRate, &info->memory_clock_khz},
-    };
-    for (size_t i = 0; i < sizeof(ATTRIBUTES) / sizeof(ATTRIBUTES[0]); i++) {
-        int value = 0;
-        TIDE_TRY(answer(&cuda->base, "cudaDeviceGetAttribute",
-                        cudaDeviceGetAttribute(&value, ATTRIBUTES[i].attribute, cuda->ordinal),
-                        error));
-        if (ATTRIBUTES[i].ret_value != NULL) {
-            *ATTRIBUTES[i].ret_value = value;
-        } else {
-            info->compute_capability = 10 * info->compute_capability + value;
-        }
-    }
-    info->workspace_bytes = tide_card_workspace_bytes(info->compute_capability);
-    return TIDE_OK;
+tide_device_cuda *tide_device_cuda_of(tide_device *device) {
+    return device->table == &CUDA_TABLE ? (tide_device_cuda *)device : NULL;
 }
 
 /* Makes the context, and measures what it takes where somebody can tell: other processes that
  * allocate on the GPU meanwhile are counted in, and a context that was there already is not. */
-static tide_status make_context(device_cuda *cuda, tide_error *error) {
+static tide_status make_context(tide_device_cuda *cuda, tide_error *error) {
     char pci_bus_id[32] = "";
     int64_t used_before = -1;
     if (cudaDeviceGetPCIBusId(pci_bus_id, (int)sizeof(pci_bus_id), cuda->ordinal) == cudaSuccess) {
         used_before = tide_device_cuda_used_bytes(pci_bus_id);
     }
     (void)cudaGetLastError();
-    TIDE_TRY(begin(&cuda->base, error));
+    TIDE_TRY(tide_device_cuda_begin(cuda, error));
     TIDE_TRY(answer(&cuda->base, "the context", cudaFree(NULL), error));
     int64_t used_after = used_before < 0 ? -1 : tide_device_cuda_used_bytes(pci_bus_id);
     if (used_after > used_before) {
@@ -473,8 +271,8 @@ tide_status tide_device_cuda_open(int ordinal, const tide_device_options *option
     const tide_hostmem *mem =
         options != NULL && options->mem != NULL ? options->mem : tide_hostmem_default();
     (void)snprintf(info.spec, sizeof(info.spec), "cuda:%d", ordinal);
-    TIDE_TRY(find_device(ordinal, &info, error));
-    device_cuda *cuda = tide_hostmem_zeroed(mem, 1, sizeof(*cuda));
+    TIDE_TRY(tide_device_cuda_find(ordinal, &info, error));
+    tide_device_cuda *cuda = tide_hostmem_zeroed(mem, 1, sizeof(*cuda));
     if (cuda == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the device %s", info.spec);
     }
@@ -485,7 +283,7 @@ tide_status tide_device_cuda_open(int ordinal, const tide_device_options *option
         status = tide_fail(error, TIDE_NO_MEMORY, "no lock for the device %s", info.spec);
         goto fail_lock;
     }
-    status = read_properties(cuda, error);
+    status = tide_device_cuda_read_properties(cuda, error);
     if (status != TIDE_OK) {
         goto fail_context;
     }
@@ -510,8 +308,9 @@ tide_status tide_device_cuda_open(int ordinal, const tide_device_options *option
     (void)ordinal;
     (void)options;
     (void)ret_device;
-    return tide_fail(error, TIDE_DEVICE_ABSENT,
-                     "this build has no CUDA: configure with -DTIDEMARK_CUDA=ON, or " REMEDY);
+    return tide_fail(
+        error, TIDE_DEVICE_ABSENT,
+        "this build has no CUDA: configure with -DTIDEMARK_CUDA=ON, or " TIDE_DEVICE_CUDA_REMEDY);
 }
 
 #endif

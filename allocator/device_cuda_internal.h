@@ -1,14 +1,47 @@
-/* device_cuda_internal.h - what the cuda device shares with its operators, and how the memory that
- * a context takes is measured.
+/* device_cuda_internal.h - what the files of the cuda device share with each other and with its
+ * operators. No header of the toolkit is needed: a cudaError_t passes as an int.
  */
 #ifndef TIDE_ALLOCATOR_DEVICE_CUDA_INTERNAL_H
 #define TIDE_ALLOCATOR_DEVICE_CUDA_INTERNAL_H
 
+#include <pthread.h>
+
 #include "allocator/device_internal.h"
+
+#ifndef TIDEMARK_HAVE_CUDA
+#define TIDEMARK_HAVE_CUDA 0
+#endif
+
+#define TIDE_DEVICE_CUDA_REMEDY "use cpu, or virtual:CARD for the memory of a card"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct tide_device_cuda {
+    tide_device base;         /* first, so that a tide_device * is a tide_device_cuda * */
+    int ordinal;              /* the runtime's number of it */
+    pthread_mutex_t lock;     /* guards the members below, but for is_lost */
+    atomic_bool is_lost;      /* for good */
+    int cause;                /* cudaError_t that the device was lost to */
+    const char *cause_call;   /* static; where that was seen */
+    tide_device_event *spare; /* events that were destroyed, for the next to be created; owned */
+} tide_device_cuda;
+
+/* NULL: `device` is another one, or one that only passes calls on to a cuda device. */
+tide_device_cuda *tide_device_cuda_of(tide_device *device);
+
+/* Whether there is such a GPU; writes the versions of driver and runtime into `info`.
+ * TIDE_DEVICE_ABSENT says why not, and what would bring it. */
+TIDE_NODISCARD tide_status tide_device_cuda_find(int ordinal, tide_device_info *info,
+                                                 tide_error *error);
+/* What it is: name, memory, compute capability, clocks, the GEMM library's workspace. */
+TIDE_NODISCARD tide_status tide_device_cuda_read_properties(tide_device_cuda *cuda,
+                                                            tide_error *error);
+
+/* Before every call: a lost device says so, and the device is made the calling thread's current
+ * one, since the thread may have called another. */
+TIDE_NODISCARD tide_status tide_device_cuda_begin(tide_device_cuda *cuda, tide_error *error);
 
 /* What a CUDA runtime call or a launch gave (a cudaError_t), as a status; `call` is for people and
  * static: "cudaMalloc", "swiglu_forward". Clears the runtime's last error. One that ends the

@@ -100,6 +100,10 @@ static bool ends_context(cudaError_t error) {
     case cudaErrorInvalidPc:
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorTensorMemoryLeak:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorExternalDevice:
         return true;
     default:
         return false;

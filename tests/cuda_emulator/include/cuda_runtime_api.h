@@ -33,6 +33,7 @@ typedef enum cudaError {
     cudaErrorNoKernelImageForDevice = 209,
     cudaErrorECCUncorrectable = 214,
     cudaErrorNvlinkUncorrectable = 220,
+    cudaErrorContained = 226,
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorNotReady = 600,
     cudaErrorIllegalAddress = 700,
@@ -45,9 +46,12 @@ typedef enum cudaError {
     cudaErrorInvalidAddressSpace = 717,
     cudaErrorInvalidPc = 718,
     cudaErrorLaunchFailure = 719,
+    cudaErrorTensorMemoryLeak = 721,
     cudaErrorSystemNotReady = 802,
     cudaErrorSystemDriverMismatch = 803,
     cudaErrorCompatNotSupportedOnDevice = 804,
+    cudaErrorMpsClientTerminated = 810,
+    cudaErrorExternalDevice = 911,
     cudaErrorUnknown = 999
 } cudaError_t;
 

@@ -386,22 +386,59 @@ static void every_call_may_fail(void **state) {
     sweep(cudaErrorUnknown, TIDE_DEVICE_FAILED);
 }
 
+/* What ends the context, and what the message advises. */
+static const struct {
+    cudaError_t error;
+    const char *remedy; /* words of it */
+} CAUSES[] = {
+    {cudaErrorECCUncorrectable, "the hardware failed: look for Xid lines"},
+    {cudaErrorNvlinkUncorrectable, "the hardware failed"},
+    {cudaErrorContained, "the hardware failed"},
+    {cudaErrorIllegalAddress, "under compute-sanitizer to find the kernel"},
+    {cudaErrorLaunchTimeout, "ran longer than a GPU with a display may"},
+    {cudaErrorAssert, "under compute-sanitizer"},
+    {cudaErrorHardwareStackError, "under compute-sanitizer"},
+    {cudaErrorIllegalInstruction, "under compute-sanitizer"},
+    {cudaErrorMisalignedAddress, "under compute-sanitizer"},
+    {cudaErrorInvalidAddressSpace, "under compute-sanitizer"},
+    {cudaErrorInvalidPc, "under compute-sanitizer"},
+    {cudaErrorLaunchFailure, "under compute-sanitizer"},
+    {cudaErrorTensorMemoryLeak, "under compute-sanitizer"},
+    {cudaErrorMpsClientTerminated, "the MPS server ended it"},
+    {cudaErrorExternalDevice, "a device that it waited for"},
+};
+enum { N_CAUSES = sizeof(CAUSES) / sizeof(CAUSES[0]) };
+
 static void every_call_may_lose_the_device(void **state) {
     (void)state;
-    static const cudaError_t CAUSES[] = {cudaErrorIllegalAddress,
-                                         cudaErrorMisalignedAddress,
-                                         cudaErrorLaunchFailure,
-                                         cudaErrorLaunchTimeout,
-                                         cudaErrorAssert,
-                                         cudaErrorHardwareStackError,
-                                         cudaErrorIllegalInstruction,
-                                         cudaErrorInvalidAddressSpace,
-                                         cudaErrorInvalidPc,
-                                         cudaErrorECCUncorrectable,
-                                         cudaErrorNvlinkUncorrectable};
-    for (size_t i = 0; i < sizeof(CAUSES) / sizeof(CAUSES[0]); i++) {
-        sweep(CAUSES[i], TIDE_DEVICE_LOST);
+    for (size_t i = 0; i < N_CAUSES; i++) {
+        sweep(CAUSES[i].error, TIDE_DEVICE_LOST);
     }
+}
+
+/* Every error there may be, so that none that the process survives is taken for its end either. */
+static void some_errors_lose_the_device_and_others_do_not(void **state) {
+    (void)state;
+    size_t n_ends = 0;
+    for (int code = 1; code <= 999; code++) {
+        const char *remedy = NULL;
+        for (size_t i = 0; i < N_CAUSES; i++) {
+            remedy = (int)CAUSES[i].error == code ? CAUSES[i].remedy : remedy;
+        }
+        tide_fake_cudart_reset();
+        tide_device *device = open_device();
+        tide_error error = {""};
+        tide_status status = tide_device_cuda_answer(device, "swiglu", code, &error);
+        assert_int_equal(status == TIDE_DEVICE_LOST, remedy != NULL);
+        assert_int_equal(tide_device_synchronize(device, NULL),
+                         remedy != NULL ? TIDE_DEVICE_LOST : TIDE_OK);
+        if (remedy != NULL && strstr(error.message, remedy) == NULL) {
+            fail_msg("\"%s\" is not in: %s", remedy, error.message);
+        }
+        n_ends += remedy != NULL;
+        tide_device_close(device);
+    }
+    assert_int_equal(n_ends, N_CAUSES);
 }
 
 static void a_lost_device_stays_lost(void **state) {
@@ -516,6 +553,7 @@ int main(void) {
         cmocka_unit_test_setup(every_call_may_run_out_of_memory, start),
         cmocka_unit_test_setup(every_call_may_fail, start),
         cmocka_unit_test_setup(every_call_may_lose_the_device, start),
+        cmocka_unit_test_setup(some_errors_lose_the_device_and_others_do_not, start),
         cmocka_unit_test_setup(a_lost_device_stays_lost, start),
         cmocka_unit_test_setup(profiler_ranges_answer_as_calls_do, start),
         cmocka_unit_test_setup(launches_answer_as_calls_do, start),
