@@ -197,7 +197,11 @@ typedef struct tide_cache_state {
     tide_block_row *blocks; /* owned; in the order of the segments */
     size_t n_blocks;
     tide_recording recording; /* empty without a recorder */
+    int64_t pause_ns;         /* longest that the copy kept another thread from going on */
 } tide_cache_state;
+
+/* Other threads go on meanwhile, but for the time that it takes to list the blocks and to copy the
+ * rows that were recorded since the copy began. */
 
 TIDE_NODISCARD tide_status tide_cache_copy_state(tide_cache *cache, const tide_hostmem *mem,
                                                  tide_cache_state *ret_state, tide_error *error);

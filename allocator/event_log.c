@@ -63,14 +63,19 @@ const tide_event *tide_event_log_newest(const tide_event_log *log, size_t i) {
     return &log->rows[i < log->next ? log->next - 1 - i : log->next + log->max_events - 1 - i];
 }
 
-void tide_event_log_copy(const tide_event_log *log, tide_event *ret_events) {
-    size_t n_kept = tide_event_log_n_kept(log);
-    /* Rows [next, n_kept) are the older part once a ring has wrapped; otherwise it is empty. */
-    size_t n_older = n_kept - log->next;
-    if (n_older > 0) {
-        memcpy(ret_events, log->rows + log->next, n_older * sizeof(*ret_events));
+uint64_t tide_event_log_first(const tide_event_log *log) {
+    return log->keep_newest ? tide_event_log_n_dropped(log) : 0;
+}
+
+void tide_event_log_copy(const tide_event_log *log, uint64_t first, size_t n_rows,
+                         tide_event *ret_events) {
+    size_t slot = (size_t)(first % log->max_events);
+    size_t n_left = log->max_events - slot; /* up to where a ring goes on at its begin */
+    size_t n_front = n_rows < n_left ? n_rows : n_left;
+    if (n_front > 0) {
+        memcpy(ret_events, log->rows + slot, n_front * sizeof(*ret_events));
     }
-    if (log->next > 0) {
-        memcpy(ret_events + n_older, log->rows, log->next * sizeof(*ret_events));
+    if (n_rows > n_front) {
+        memcpy(ret_events + n_front, log->rows, (n_rows - n_front) * sizeof(*ret_events));
     }
 }

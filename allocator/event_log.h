@@ -44,8 +44,12 @@ uint64_t tide_event_log_n_dropped(const tide_event_log *log);
 /* The row that is `i` rows before the newest one; i below n_kept. Valid until the next append. */
 const tide_event *tide_event_log_newest(const tide_event_log *log, size_t i);
 
-/* Writes the n_kept rows, oldest first. */
-void tide_event_log_copy(const tide_event_log *log, tide_event *ret_events);
+/* The number of the oldest row that is there: 0 for the first one ever appended. */
+uint64_t tide_event_log_first(const tide_event_log *log);
+
+/* Writes n_rows rows from number `first` on; all of them must be there. */
+void tide_event_log_copy(const tide_event_log *log, uint64_t first, size_t n_rows,
+                         tide_event *ret_events);
 
 #ifdef __cplusplus
 }

@@ -211,22 +211,22 @@ void tide_stack_depot_get_stats(tide_stack_depot *depot, size_t *ret_n_stacks, s
     pthread_mutex_unlock(&depot->lock);
 }
 
-static tide_status copy_locked(const tide_stack_depot *depot, const tide_hostmem *mem,
-                               uint64_t **ret_pcs, size_t **ret_first) {
+static tide_status copy_records(record *const *records, size_t n_records, const tide_hostmem *mem,
+                                uint64_t **ret_pcs, size_t **ret_first) {
     size_t n_pcs = 0;
-    for (size_t i = 0; i < depot->n_records; i++) {
-        n_pcs += depot->by_number[i]->n_pcs;
+    for (size_t i = 0; i < n_records; i++) {
+        n_pcs += records[i]->n_pcs;
     }
     uint64_t *pcs = tide_hostmem_zeroed(mem, n_pcs, sizeof(*pcs));
-    size_t *first = tide_hostmem_zeroed(mem, depot->n_records + 1, sizeof(*first));
+    size_t *first = tide_hostmem_zeroed(mem, n_records + 1, sizeof(*first));
     if (pcs == NULL || first == NULL) {
         mem->release(mem->ctx, pcs);
         mem->release(mem->ctx, first);
         return TIDE_NO_MEMORY;
     }
     size_t n_copied = 0;
-    for (size_t i = 0; i < depot->n_records; i++) {
-        const record *from = depot->by_number[i];
+    for (size_t i = 0; i < n_records; i++) {
+        const record *from = records[i];
         memcpy(pcs + n_copied, from->pcs, from->n_pcs * sizeof(*pcs));
         n_copied += from->n_pcs;
         first[i + 1] = n_copied;
@@ -236,13 +236,25 @@ static tide_status copy_locked(const tide_stack_depot *depot, const tide_hostmem
     return TIDE_OK;
 }
 
+/* Records never change: only the list of them is copied under the lock. */
 tide_status tide_stack_depot_copy(tide_stack_depot *depot, const tide_hostmem *mem,
                                   uint64_t **ret_pcs, size_t **ret_first, size_t *ret_n_stacks) {
     pthread_mutex_lock(&depot->lock);
-    tide_status status = copy_locked(depot, mem, ret_pcs, ret_first);
-    if (status == TIDE_OK) {
-        *ret_n_stacks = depot->n_records;
-    }
+    size_t n_records = depot->n_records;
     pthread_mutex_unlock(&depot->lock);
+    record **records = tide_hostmem_zeroed(mem, n_records, sizeof(record *));
+    if (records == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    if (n_records > 0) {
+        pthread_mutex_lock(&depot->lock);
+        memcpy(records, depot->by_number, n_records * sizeof(record *));
+        pthread_mutex_unlock(&depot->lock);
+    }
+    tide_status status = copy_records(records, n_records, mem, ret_pcs, ret_first);
+    mem->release(mem->ctx, records);
+    if (status == TIDE_OK) {
+        *ret_n_stacks = n_records;
+    }
     return status;
 }
