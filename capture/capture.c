@@ -158,40 +158,36 @@ static tide_status set_tables(tide_recording *recording, tide_boundary *boundari
     return status;
 }
 
-static tide_status set_descriptions(tide_cache *cache, const tide_recording *recording,
-                                    const tide_capture_options *options, tide_snapshot *snapshot) {
+static tide_status set_descriptions(tide_cache *cache, const tide_capture_options *options,
+                                    tide_snapshot *snapshot) {
     snapshot->tool_version = TIDEMARK_VERSION;
     snapshot->tool_build = TIDEMARK_BUILD;
     snapshot->clock_source = "monotonic";
-    /* A copy without a recorder was zeroed: it has no scopes either. */
-    snapshot->device_uncertainty_ns =
-        recording->n_scopes > 0 ? recording->device_uncertainty_ns : -1;
     TIDE_TRY(tide_capture_device(tide_device_get_info(tide_cache_device(cache)), snapshot));
     TIDE_TRY(tide_capture_settings(tide_cache_get_config(cache), snapshot));
     TIDE_TRY(tide_capture_run(options->run, snapshot));
-    if (snapshot->run.started_unix_us < 0 && recording->created_unix_us > 0) {
-        snapshot->run.started_unix_us = recording->created_unix_us;
-    }
     return tide_capture_timing(options->timing, snapshot);
 }
 
-static tide_status fill(tide_cache *cache, const tide_capture_options *options,
-                        tide_snapshot *snapshot, tide_error *error) {
-    const tide_hostmem arena_mem = {arena_alloc, arena_resize, arena_release, &snapshot->arena};
-    tide_cache_state state; /* all of it in the arena: nothing to release */
-    TIDE_TRY(tide_cache_copy_state(cache, &arena_mem, &state, error));
-    tide_boundary start, end;
-    TIDE_TRY(set_boundaries(&state, snapshot, &start, &end, error));
-    tide_status status = set_tables(&state.recording, (tide_boundary *[2]){&start, &end}, snapshot);
-    if (status == TIDE_OK) {
-        status = set_descriptions(cache, &state.recording, options, snapshot);
+/* What the recording knows of itself; a copy without a recorder was zeroed. */
+static void describe_recording(const tide_recording *recording, tide_snapshot *snapshot) {
+    if (snapshot->run.started_unix_us < 0 && recording->created_unix_us > 0) {
+        snapshot->run.started_unix_us = recording->created_unix_us;
     }
-    return status == TIDE_OK ? TIDE_OK : out_of_memory(error);
+    snapshot->device_uncertainty_ns =
+        recording->n_scopes > 0 ? recording->device_uncertainty_ns : -1;
 }
 
-tide_status tide_capture(tide_recorder *recorder, tide_cache *cache,
-                         const tide_capture_options *options, tide_snapshot **ret_snapshot,
-                         tide_error *error) {
+struct tide_captured {
+    const tide_hostmem *mem; /* borrowed */
+    tide_snapshot *snapshot; /* owned until it is handed out */
+    tide_hostmem arena_mem;  /* of the snapshot's arena */
+    tide_cache_state state;  /* all of it in the arena: nothing to release */
+};
+
+tide_status tide_capture_begin(tide_recorder *recorder, tide_cache *cache,
+                               const tide_capture_options *options, tide_captured **ret_captured,
+                               tide_error *error) {
     const tide_capture_options none = {.mem = NULL};
     options = options != NULL ? options : &none;
     if (recorder != tide_cache_recorder(cache)) {
@@ -199,17 +195,77 @@ tide_status tide_capture(tide_recorder *recorder, tide_cache *cache,
                          "the cache records into another recorder than the one given; pass the one "
                          "it was created with");
     }
-    tide_snapshot *snapshot = NULL;
-    if (tide_snapshot_create(options->mem, &snapshot) != TIDE_OK) {
+    const tide_hostmem *mem = options->mem != NULL ? options->mem : tide_hostmem_default();
+    tide_captured *captured = tide_hostmem_zeroed(mem, 1, sizeof(*captured));
+    if (captured == NULL) {
         return out_of_memory(error);
     }
-    tide_status status = fill(cache, options, snapshot, error);
+    captured->mem = mem;
+    tide_status status = tide_snapshot_create(mem, &captured->snapshot);
     if (status != TIDE_OK) {
-        tide_snapshot_destroy(snapshot);
-        return status;
+        out_of_memory(error);
+        goto fail_snapshot;
     }
-    *ret_snapshot = snapshot;
+    captured->arena_mem =
+        (tide_hostmem){arena_alloc, arena_resize, arena_release, &captured->snapshot->arena};
+    status = set_descriptions(cache, options, captured->snapshot);
+    if (status != TIDE_OK) {
+        out_of_memory(error);
+        goto fail_copy;
+    }
+    status = tide_cache_copy_state(cache, &captured->arena_mem, &captured->state, error);
+    if (status != TIDE_OK) {
+        goto fail_copy;
+    }
+    describe_recording(&captured->state.recording, captured->snapshot);
+    *ret_captured = captured;
     return TIDE_OK;
+
+fail_copy:
+    tide_snapshot_destroy(captured->snapshot);
+fail_snapshot:
+    mem->release(mem->ctx, captured);
+    return status;
+}
+
+int64_t tide_captured_pause_ns(const tide_captured *captured) {
+    return captured->state.pause_ns;
+}
+
+static tide_status fill(tide_captured *captured, tide_error *error) {
+    tide_snapshot *snapshot = captured->snapshot;
+    tide_boundary start, end;
+    TIDE_TRY(set_boundaries(&captured->state, snapshot, &start, &end, error));
+    return set_tables(&captured->state.recording, (tide_boundary *[2]){&start, &end}, snapshot) ==
+                   TIDE_OK
+               ? TIDE_OK
+               : out_of_memory(error);
+}
+
+tide_status tide_capture_end(tide_captured *captured, tide_snapshot **ret_snapshot,
+                             tide_error *error) {
+    tide_status status = fill(captured, error);
+    if (status == TIDE_OK) {
+        *ret_snapshot = captured->snapshot;
+        captured->snapshot = NULL;
+    }
+    tide_captured_destroy(captured);
+    return status;
+}
+
+void tide_captured_destroy(tide_captured *captured) {
+    if (captured != NULL) {
+        tide_snapshot_destroy(captured->snapshot);
+        captured->mem->release(captured->mem->ctx, captured);
+    }
+}
+
+tide_status tide_capture(tide_recorder *recorder, tide_cache *cache,
+                         const tide_capture_options *options, tide_snapshot **ret_snapshot,
+                         tide_error *error) {
+    tide_captured *captured = NULL;
+    TIDE_TRY(tide_capture_begin(recorder, cache, options, &captured, error));
+    return tide_capture_end(captured, ret_snapshot, error);
 }
 
 tide_status tide_snapshot_write(tide_recorder *recorder, tide_cache *cache, const char *path,

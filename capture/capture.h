@@ -7,6 +7,8 @@
 #ifndef TIDE_CAPTURE_CAPTURE_H
 #define TIDE_CAPTURE_CAPTURE_H
 
+#include <stdint.h>
+
 #include "allocator/cache.h"
 #include "allocator/recorder.h"
 #include "common/hostmem.h"
@@ -29,6 +31,21 @@ typedef struct tide_capture_options {
 TIDE_NODISCARD tide_status tide_capture(tide_recorder *recorder, tide_cache *cache,
                                         const tide_capture_options *options,
                                         tide_snapshot **ret_snapshot, tide_error *error);
+
+/* The same in two halves. The first one copies the tables: other threads go on meanwhile, but for
+ * the moments that tide_captured_pause_ns tells. The second one needs neither cache nor recorder
+ * any more and may run on another thread: it resolves symbols, which takes most of the time. It
+ * consumes `captured`, whatever comes of it. */
+typedef struct tide_captured tide_captured;
+TIDE_NODISCARD tide_status tide_capture_begin(tide_recorder *recorder, tide_cache *cache,
+                                              const tide_capture_options *options,
+                                              tide_captured **ret_captured, tide_error *error);
+TIDE_NODISCARD tide_status tide_capture_end(tide_captured *captured, tide_snapshot **ret_snapshot,
+                                            tide_error *error);
+/* Instead of the second half. NULL is allowed. */
+void tide_captured_destroy(tide_captured *captured);
+/* The longest that the copy kept another thread's allocation, release or scope waiting, in ns. */
+int64_t tide_captured_pause_ns(const tide_captured *captured);
 
 /* tide_capture without options, saved to PATH (see tide_snapshot_save). */
 TIDE_NODISCARD tide_status tide_snapshot_write(tide_recorder *recorder, tide_cache *cache,
