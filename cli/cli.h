@@ -40,6 +40,7 @@ extern const tide_command tide_command_compare;
 extern const tide_command tide_command_view;
 extern const tide_command tide_command_dump;
 extern const tide_command tide_command_check_reference;
+extern const tide_command tide_command_bench;
 extern const tide_command tide_command_devices;
 
 /* 0 for TIDE_OK, 2 for TIDE_INVALID, 3 for TIDE_DEVICE_OOM, 4 for TIDE_GATE, 1 for the rest. */

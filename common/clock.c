@@ -13,6 +13,10 @@ int64_t tide_clock_now_ns(void) {
     return read_ns(CLOCK_MONOTONIC);
 }
 
+int64_t tide_clock_thread_ns(void) {
+    return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int64_t tide_clock_unix_us(void) {
     return read_ns(CLOCK_REALTIME) / 1000;
 }

@@ -11,6 +11,9 @@ extern "C" {
 /* CLOCK_MONOTONIC in ns: never goes back, has no meaning as a date. Any thread. */
 int64_t tide_clock_now_ns(void);
 
+/* ns that the calling thread has spent computing: what others do on the machine does not count. */
+int64_t tide_clock_thread_ns(void);
+
 /* Microseconds since 1970-01-01 UTC. */
 int64_t tide_clock_unix_us(void);
 

@@ -1,0 +1,11 @@
+# A brief run has every workload, variant and target; its figures mean nothing and are left out.
+for name in allocator recorder; do
+    tidemark bench "$name" --brief --rounds 2 --samples --format json >"$name.json" || echo "exit status $?"
+    jq -r '.tables[] | select(.key == "targets").rows[] | "\(.quantity): \(.unit) \(.at_most)"' "$name.json"
+    jq -r '.tables[] | select(.key == "pairs").rows[] | "\(.workload) \(.variant) \(.min_ns > 0)"' "$name.json"
+    jq '[.tables[] | select(.key == "samples").rows[]] | length' "$name.json"
+done
+tidemark bench allocator --rounds 0
+echo "exit status $?"
+tidemark bench alocator
+echo "exit status $?"
