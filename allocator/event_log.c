@@ -5,58 +5,187 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "allocator/log_format_internal.h"
 #include "common/bytes.h"
 
-_Static_assert(sizeof(tide_event) == 48, "an event is 48 bytes");
+/* More may be alive than a small ring holds. Only address space: pages come as they are used. */
+enum { MORE_BASE = 65536 };
 
-tide_status tide_event_log_init(tide_event_log *log, size_t log_bytes, bool keep_newest,
-                                tide_error *error) {
+void tide_event_log_init_in(tide_event_log *log, const tide_hostmem *mem,
+                            const tide_event_log_memory *memory, bool keep_newest) {
+    *log = (tide_event_log){.rows = memory->rows,
+                            .max_events = memory->max_events,
+                            .keep_newest = keep_newest,
+                            .base = memory->base,
+                            .max_base = memory->max_base,
+                            .counters = memory->counters};
+    tide_map_init(&log->base_at, mem);
+}
+
+tide_status tide_event_log_init(tide_event_log *log, const tide_hostmem *mem, size_t log_bytes,
+                                bool keep_newest, tide_error *error) {
     size_t max_events = log_bytes / sizeof(tide_event);
     if (max_events == 0) {
         return tide_fail(error, TIDE_INVALID,
                          "event log of %zu bytes: one event takes %zu bytes; give it at least that",
                          log_bytes, sizeof(tide_event));
     }
-    size_t mapped_bytes = max_events * sizeof(tide_event);
-    void *rows = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t max_base = keep_newest ? max_events + MORE_BASE : 0;
+    void *rows = MAP_FAILED;
+    if (max_events <= (SIZE_MAX / sizeof(tide_event) - MORE_BASE) / 2) {
+        rows = mmap(NULL, (max_events + max_base) * sizeof(tide_event), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    } else {
+        errno = ENOMEM;
+    }
     if (rows == MAP_FAILED) {
         char text[TIDE_BYTES_TEXT];
         return tide_fail(error, TIDE_NO_MEMORY,
                          "event log: cannot reserve %s of address space (%s); use a smaller log",
-                         tide_bytes_format((int64_t)mapped_bytes, text), strerror(errno));
+                         tide_bytes_format((int64_t)(max_events * sizeof(tide_event)), text),
+                         strerror(errno));
     }
-    *log = (tide_event_log){.rows = rows,
-                            .mapped_bytes = mapped_bytes,
-                            .max_events = max_events,
-                            .keep_newest = keep_newest};
+    const tide_event_log_memory memory = {.rows = rows,
+                                          .max_events = max_events,
+                                          .base = (tide_event *)rows + max_events,
+                                          .max_base = max_base};
+    tide_event_log_init_in(log, mem, &memory, keep_newest);
+    log->mapping = rows;
+    log->mapped_bytes = (max_events + max_base) * sizeof(tide_event);
     return TIDE_OK;
 }
 
 void tide_event_log_fini(tide_event_log *log) {
-    if (log->rows != NULL) {
-        munmap(log->rows, log->mapped_bytes);
+    if (log->mapping != NULL) {
+        munmap(log->mapping, log->mapped_bytes);
     }
+    tide_map_fini(&log->base_at);
     *log = (tide_event_log){.rows = NULL};
+}
+
+/* What was stored before stands in the file before what is stored after: the process may end in
+ * between. */
+static void publish(_Atomic(uint64_t) *counter, uint64_t value) {
+    atomic_store_explicit(counter, value, memory_order_release);
+    atomic_thread_fence(memory_order_acq_rel);
+}
+
+/* ---- the base ---- */
+
+static uint64_t key_of(const tide_event *event) {
+    bool is_segment = event->action >= TIDE_ACTION_SEGMENT_ALLOC;
+    return event->address << 1 | (is_segment ? 1u : 0u);
+}
+
+static void base_remove(tide_event_log *log, const tide_event *event) {
+    uint64_t row = 0;
+    if (!tide_map_find(&log->base_at, key_of(event), &row)) {
+        return;
+    }
+    tide_map_remove(&log->base_at, key_of(event));
+    log->base[row].action = TIDE_BASE_UNUSED;
+    atomic_thread_fence(memory_order_acq_rel);
+    log->base[row].address = log->base_unused;
+    log->base_unused = row + 1;
+    log->n_base--;
+}
+
+/* False: there is no room. The action comes last: until then the row is unused. */
+static bool base_add(tide_event_log *log, const tide_event *event) {
+    base_remove(log, event); /* whatever was there is gone */
+    bool is_new = log->base_unused == 0;
+    uint64_t row = is_new ? log->n_base_used : log->base_unused - 1;
+    if (row >= log->max_base || tide_map_put(&log->base_at, key_of(event), row) != TIDE_OK) {
+        return false;
+    }
+    tide_event entry = *event;
+    entry.action = TIDE_BASE_UNUSED;
+    log->base_unused = is_new ? 0 : log->base[row].address;
+    log->base[row] = entry;
+    atomic_thread_fence(memory_order_acq_rel);
+    log->base[row].action = event->action;
+    log->n_base++;
+    if (is_new) {
+        log->n_base_used++;
+        if (log->counters != NULL) {
+            publish(&log->counters->n_base_used, log->n_base_used);
+        }
+    }
+    return true;
+}
+
+static void base_request_free(tide_event_log *log, const tide_event *event) {
+    uint64_t row = 0;
+    if (tide_map_find(&log->base_at, key_of(event), &row)) {
+        log->base[row].action = TIDE_ACTION_FREE_REQUESTED;
+    }
+}
+
+/* Takes one more event into the base. False: there is no room for it. */
+static bool fold(tide_event_log *log, const tide_event *event) {
+    switch (event->action) {
+    case TIDE_ACTION_ALLOC:
+    case TIDE_ACTION_SEGMENT_ALLOC:
+    case TIDE_ACTION_SEGMENT_MAP:
+        return base_add(log, event);
+    case TIDE_ACTION_FREE:
+    case TIDE_ACTION_FREE_COMPLETED:
+    case TIDE_ACTION_SEGMENT_FREE:
+    case TIDE_ACTION_SEGMENT_UNMAP:
+        base_remove(log, event);
+        return true;
+    case TIDE_ACTION_FREE_REQUESTED:
+        base_request_free(log, event);
+        return true;
+    default:
+        return true;
+    }
+}
+
+/* ---- the rows ---- */
+
+/* Makes the oldest row, which is the next one, free. False: there is no room any more. */
+static bool drop_oldest(tide_event_log *log) {
+    if (!log->keep_newest || log->is_frozen) {
+        return false;
+    }
+    log->next = log->next == log->max_events ? 0 : log->next;
+    if (!fold(log, &log->rows[log->next])) {
+        log->is_frozen = true;
+        return false;
+    }
+    log->n_folded++;
+    if (log->counters != NULL) {
+        publish(&log->counters->n_folded, log->n_folded);
+    }
+    return true;
 }
 
 void tide_event_log_append(tide_event_log *log, const tide_event *event) {
     log->n_appended++;
-    if (log->next == log->max_events) {
-        if (!log->keep_newest) {
-            return;
+    if (log->n_written >= log->max_events && !drop_oldest(log)) {
+        if (log->counters != NULL) {
+            publish(&log->counters->n_refused, log->n_appended - log->n_written);
         }
-        log->next = 0;
+        return;
     }
     log->rows[log->next++] = *event;
+    log->n_written++;
+    if (log->counters != NULL) {
+        atomic_store_explicit(&log->counters->n_written, log->n_written, memory_order_release);
+    }
 }
 
 size_t tide_event_log_n_kept(const tide_event_log *log) {
-    return log->n_appended < log->max_events ? (size_t)log->n_appended : log->max_events;
+    return (size_t)(log->n_written - log->n_folded);
 }
 
 uint64_t tide_event_log_n_dropped(const tide_event_log *log) {
     return log->n_appended - tide_event_log_n_kept(log);
+}
+
+bool tide_event_log_has_newest(const tide_event_log *log) {
+    return log->n_appended == log->n_written;
 }
 
 const tide_event *tide_event_log_newest(const tide_event_log *log, size_t i) {
@@ -64,7 +193,7 @@ const tide_event *tide_event_log_newest(const tide_event_log *log, size_t i) {
 }
 
 uint64_t tide_event_log_first(const tide_event_log *log) {
-    return log->keep_newest ? tide_event_log_n_dropped(log) : 0;
+    return log->n_folded;
 }
 
 void tide_event_log_copy(const tide_event_log *log, uint64_t first, size_t n_rows,
@@ -77,5 +206,14 @@ void tide_event_log_copy(const tide_event_log *log, uint64_t first, size_t n_row
     }
     if (n_rows > n_front) {
         memcpy(ret_events + n_front, log->rows, (n_rows - n_front) * sizeof(*ret_events));
+    }
+}
+
+void tide_event_log_copy_base(const tide_event_log *log, tide_event *ret_events) {
+    size_t n = 0;
+    for (size_t i = 0; i < log->n_base_used; i++) {
+        if (log->base[i].action != TIDE_BASE_UNUSED) {
+            ret_events[n++] = log->base[i];
+        }
     }
 }

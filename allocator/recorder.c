@@ -1,6 +1,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "allocator/recorder.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "allocator/recorder_internal.h"
@@ -43,6 +44,66 @@ static void open_unwinder(tide_recorder *recorder) {
     }
 }
 
+/* ---- the log: anonymous memory or a file ---- */
+
+static tide_status open_file(tide_recorder *recorder, const char *path, tide_error *error) {
+    const tide_recorder_config *config = &recorder->config;
+    if (config->log_bytes < TIDE_LOG_MIN_BYTES) {
+        return tide_fail(error, TIDE_INVALID,
+                         "the log %s of %zu bytes is too small: give it 1MiB at least", path,
+                         config->log_bytes);
+    }
+    TIDE_TRY(tide_log_file_open(recorder->mem, path, config->log_bytes,
+                                (uint32_t)config->full_policy, &recorder->file, error));
+    tide_status status = tide_journal_create(recorder->mem, &recorder->file, &recorder->journal);
+    if (status != TIDE_OK) {
+        tide_log_file_close(&recorder->file);
+        return tide_fail(error, status, "the log %s: no host memory", path);
+    }
+    recorder->has_file = true;
+    return TIDE_OK;
+}
+
+static tide_status open_log(tide_recorder *recorder, tide_error *error) {
+    const tide_recorder_config *config = &recorder->config;
+    bool keep_newest = config->full_policy == TIDE_FULL_KEEP_NEWEST;
+    const char *path = config->log_path != NULL ? config->log_path : getenv("TIDEMARK_LOG");
+    if (path == NULL || path[0] == '\0') {
+        size_t max_scopes = config->log_bytes / sizeof(tide_scope_row) + 1;
+        recorder->max_scopes = max_scopes < TIDE_NONE ? max_scopes : TIDE_NONE;
+        return tide_event_log_init(&recorder->log, recorder->mem, config->log_bytes, keep_newest,
+                                   error);
+    }
+    TIDE_TRY(open_file(recorder, path, error));
+    const tide_event_log_memory memory = tide_log_file_memory(&recorder->file);
+    tide_event_log_init_in(&recorder->log, recorder->mem, &memory, keep_newest);
+    size_t max_scopes = (size_t)recorder->file.header->layout.max_scopes;
+    recorder->max_scopes = max_scopes < TIDE_NONE ? max_scopes : TIDE_NONE;
+    recorder->scopes = recorder->file.scopes;
+    recorder->scopes_capacity = recorder->max_scopes; /* it never grows */
+    tide_stack_depot_set_journal(recorder->depot, recorder->journal);
+    return TIDE_OK;
+}
+
+static void close_log(tide_recorder *recorder) {
+    tide_event_log_fini(&recorder->log);
+    tide_journal_destroy(recorder->journal);
+    if (recorder->has_file) {
+        tide_log_file_close(&recorder->file);
+    }
+}
+
+/* One and the same time 0 in the process and in the file. */
+static void set_clock(tide_recorder *recorder) {
+    if (recorder->has_file) {
+        recorder->created_unix_us = recorder->file.header->layout.created_unix_us;
+        recorder->created_ns = recorder->file.header->layout.created_clock_ns;
+        return;
+    }
+    recorder->created_unix_us = tide_clock_unix_us();
+    recorder->created_ns = tide_clock_now_ns();
+}
+
 /* All three or none. */
 static bool init_locks(tide_recorder *recorder) {
     if (pthread_mutex_init(&recorder->log_lock, NULL) != 0) {
@@ -80,36 +141,32 @@ tide_status tide_recorder_create(const tide_recorder_config *config, tide_record
     }
     recorder->mem = mem;
     recorder->config = effective;
-    status = tide_event_log_init(&recorder->log, effective.log_bytes,
-                                 effective.full_policy == TIDE_FULL_KEEP_NEWEST, error);
-    if (status != TIDE_OK) {
-        goto fail_log;
-    }
     status = tide_stack_depot_create(mem, &recorder->depot);
     if (status != TIDE_OK) {
         tide_fail(error, status, "recorder: no host memory");
         goto fail_depot;
+    }
+    status = open_log(recorder, error);
+    if (status != TIDE_OK) {
+        goto fail_log;
     }
     if (!init_locks(recorder)) {
         status = tide_fail(error, TIDE_NO_MEMORY, "recorder: no memory for locks");
         goto fail_locks;
     }
     tide_strings_init(&recorder->strings, mem);
-    size_t max_scopes = effective.log_bytes / sizeof(tide_scope_row) + 1;
-    recorder->max_scopes = max_scopes < TIDE_NONE ? max_scopes : TIDE_NONE;
     tide_map_init(&recorder->kernel_rows, mem);
     recorder->device_uncertainty_ns = -1;
     open_unwinder(recorder);
-    recorder->created_unix_us = tide_clock_unix_us();
-    recorder->created_ns = tide_clock_now_ns();
+    set_clock(recorder);
     *ret_recorder = recorder;
     return TIDE_OK;
 
 fail_locks:
+    close_log(recorder);
+fail_log:
     tide_stack_depot_destroy(recorder->depot);
 fail_depot:
-    tide_event_log_fini(&recorder->log);
-fail_log:
     mem->release(mem->ctx, recorder);
     return status;
 }
@@ -126,8 +183,14 @@ void tide_recorder_destroy(tide_recorder *recorder) {
     pthread_mutex_destroy(&recorder->strings_lock);
     pthread_mutex_destroy(&recorder->log_lock);
     tide_stack_depot_destroy(recorder->depot);
-    tide_event_log_fini(&recorder->log);
+    close_log(recorder);
     mem->release(mem->ctx, recorder);
+}
+
+void tide_recorder_describe(tide_recorder *recorder, const char *key, const char *value) {
+    if (recorder != NULL) {
+        tide_journal_text(recorder->journal, key, value);
+    }
 }
 
 const char *tide_recorder_stacks_missing(const tide_recorder *recorder) {
@@ -141,8 +204,11 @@ int64_t tide_recorder_now_ns(const tide_recorder *recorder) {
 uint32_t tide_recorder_intern(tide_recorder *recorder, const char *text) {
     uint32_t number = TIDE_NONE;
     pthread_mutex_lock(&recorder->strings_lock);
+    size_t n_known = recorder->strings.n_texts;
     if (tide_strings_intern(&recorder->strings, text, &number) != TIDE_OK) {
         number = TIDE_NONE;
+    } else if (recorder->strings.n_texts > n_known) {
+        tide_journal_string(recorder->journal, number, text);
     }
     pthread_mutex_unlock(&recorder->strings_lock);
     return number;
@@ -202,6 +268,13 @@ bool tide_recorder_is_paused(tide_recorder *recorder) {
 }
 
 void tide_recorder_set_paused(tide_recorder *recorder, bool is_paused) {
+    if (is_paused && recorder->has_file) { /* what comes after the first hole fits no more */
+        pthread_mutex_lock(&recorder->log_lock);
+        uint64_t never = TIDE_LOG_NEVER;
+        atomic_compare_exchange_strong(&recorder->file.header->counters.paused_at, &never,
+                                       recorder->log.n_written);
+        pthread_mutex_unlock(&recorder->log_lock);
+    }
     atomic_store_explicit(&recorder->is_paused, is_paused, memory_order_relaxed);
 }
 
@@ -215,6 +288,7 @@ static uint8_t find_stream(tide_recorder *recorder, uint8_t device, uint64_t han
         return TIDE_MAX_STREAMS - 1;
     }
     recorder->streams[recorder->n_streams] = (tide_stream_row){.handle = handle, .device = device};
+    tide_journal_stream(recorder->journal, (uint32_t)recorder->n_streams, device, handle);
     return (uint8_t)recorder->n_streams++;
 }
 

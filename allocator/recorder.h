@@ -2,8 +2,8 @@
  * first one on.
  *
  * A recorder is handed to a cache (cache.h), which appends the events; the program opens scopes.
- * Everything here may be called from any thread. The log is anonymous memory reserved once, so
- * appending never moves or copies it.
+ * Everything here may be called from any thread. The log is anonymous memory or a mapped file,
+ * reserved once, so appending never moves or copies it.
  */
 #ifndef TIDE_ALLOCATOR_RECORDER_H
 #define TIDE_ALLOCATOR_RECORDER_H
@@ -35,17 +35,29 @@ typedef struct tide_recorder_config {
     tide_full_policy full_policy; /* default TIDE_FULL_KEEP_NEWEST */
     bool capture_stacks;          /* default true; false also where libunwind is missing */
     int max_frames;               /* deepest stack kept, 1..256; innermost frames win */
+    /* A file that the log lies in, so that it survives the process; "%p" in it stands for the
+     * process' number. It is reserved now, log_bytes (1 MiB at least) in all, and holds the
+     * scopes, stacks and names, too; see docs/log-format.md. NULL: the file that the environment
+     * variable TIDEMARK_LOG names, if it does; "": anonymous memory in any case. A process made by
+     * fork() must not use the recorder. */
+    const char *log_path;
 } tide_recorder_config;
 
 /* 256 MiB of log, keep the newest, stacks of up to 128 frames. */
 void tide_recorder_config_init(tide_recorder_config *config);
 
-/* `config` NULL: defaults. A missing libunwind is no error: stacks are then off, and
- * tide_recorder_stacks_missing tells why. The caller destroys the recorder, after every cache that
+/* `config` NULL: defaults. TIDE_IO: the log file cannot be made; nothing that was there before is
+ * lost. A missing libunwind is no error: stacks are then off, and tide_recorder_stacks_missing
+ * tells why. The caller destroys the recorder, after every cache that
  * uses it. */
 TIDE_NODISCARD tide_status tide_recorder_create(const tide_recorder_config *config,
                                                 tide_recorder **ret_recorder, tide_error *error);
 void tide_recorder_destroy(tide_recorder *recorder);
+
+/* A text that describes the run, for whoever recovers the log file: a key such as "run.command"
+ * (docs/log-format.md lists them) and its value; the last one of a key counts. Without a log file,
+ * and with a NULL recorder, nothing. */
+void tide_recorder_describe(tide_recorder *recorder, const char *key, const char *value);
 
 /* NULL when stacks are recorded; else the reason, for people, valid until the recorder is
  * destroyed. */
@@ -74,7 +86,12 @@ typedef struct tide_recording {
     size_t n_events;
     uint64_t n_dropped;           /* events the log had no room for */
     tide_full_policy full_policy; /* which events these are */
-    tide_scope_row *scopes;       /* in the order in which they began */
+    bool has_newest;              /* nothing happened after the last one of them */
+    /* What was alive before the first event, in no order: the rows of the allocs of blocks and
+     * segments; the action is free_requested where that had happened to the block since. */
+    tide_event *base;
+    size_t n_base;
+    tide_scope_row *scopes; /* in the order in which they began */
     size_t n_scopes;
     uint64_t n_scopes_dropped; /* scopes that could not be opened */
     tide_kernel_row *kernels;  /* what a kernel trace added up (kernel_trace.h) */

@@ -64,6 +64,18 @@ static size_t find_missing(const tide_recorder *recorder, tide_recorder_copying 
     return (size_t)(end - copying->first_row) - copying->recording.n_events;
 }
 
+/* Under the log lock: what was alive before the first row. */
+static tide_status copy_base(const tide_recorder *recorder, tide_recording *recording) {
+    const tide_hostmem *mem = recording->mem;
+    recording->base = mem->alloc(mem->ctx, (recorder->log.n_base + 1) * sizeof(tide_event));
+    if (recording->base == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tide_event_log_copy_base(&recorder->log, recording->base);
+    recording->n_base = recorder->log.n_base;
+    return TIDE_OK;
+}
+
 /* Under the log lock; there is room for them. */
 static void copy_rows(const tide_recorder *recorder, tide_recorder_copying *copying,
                       size_t n_rows) {
@@ -111,6 +123,10 @@ tide_status tide_recorder_copy_instant(tide_recorder *recorder, tide_recorder_co
     size_t n_missing = find_missing(recorder, copying);
     tide_status status = reserve_rows(copying, recording->n_events + n_missing);
     if (status == TIDE_OK) {
+        status = copy_base(recorder, recording);
+    }
+    if (status == TIDE_OK) {
+        recording->has_newest = tide_event_log_has_newest(&recorder->log);
         copy_rows(recorder, copying, n_missing);
         copying->instant_ns = tide_recorder_now_ns(recorder);
         copying->first_kept = tide_event_log_first(&recorder->log);
@@ -267,6 +283,7 @@ void tide_recording_fini(tide_recording *recording) {
     }
     mem->release(mem->ctx, recording->strings);
     mem->release(mem->ctx, recording->events);
+    mem->release(mem->ctx, recording->base);
     mem->release(mem->ctx, recording->scopes);
     mem->release(mem->ctx, recording->kernels);
     mem->release(mem->ctx, recording->pcs);

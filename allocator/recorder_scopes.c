@@ -113,6 +113,10 @@ static tide_scope append_scope(tide_recorder *recorder, tide_scope_row row) {
     row.thread = thread->number;
     scopes[recorder->n_scopes] = row;
     thread->innermost = (uint32_t)recorder->n_scopes++;
+    if (recorder->has_file) {
+        atomic_store_explicit(&recorder->file.header->counters.n_scopes, recorder->n_scopes,
+                              memory_order_release);
+    }
     return thread->innermost;
 }
 
@@ -133,6 +137,10 @@ static tide_scope open_scope(tide_recorder *recorder, tide_scope_kind kind, cons
     }
     if (scope == TIDE_NONE) {
         recorder->n_scopes_dropped++;
+        if (recorder->has_file) {
+            atomic_store(&recorder->file.header->counters.n_scopes_refused,
+                         recorder->n_scopes_dropped);
+        }
     } else {
         const tide_recorder_thread *thread = thread_of(recorder);
         times = recorder->timed == thread ? recorder->times : NULL;
@@ -283,5 +291,7 @@ void tide_recorder_scopes_fini(tide_recorder *recorder) {
         recorder->mem->release(recorder->mem->ctx, thread);
         thread = next;
     }
-    recorder->mem->release(recorder->mem->ctx, recorder->scopes);
+    if (!recorder->has_file) {
+        recorder->mem->release(recorder->mem->ctx, recorder->scopes);
+    }
 }

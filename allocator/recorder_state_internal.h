@@ -9,7 +9,9 @@
 #include <stdatomic.h>
 
 #include "allocator/event_log.h"
+#include "allocator/journal_internal.h"
 #include "allocator/kernel_trace.h"
+#include "allocator/log_file_internal.h"
 #include "allocator/recorder.h"
 #include "allocator/recorder_internal.h"
 #include "allocator/scope_times.h"
@@ -41,6 +43,10 @@ struct tide_recorder {
     char stacks_missing[TIDE_REASON_TEXT]; /* "" when stacks are captured */
     tide_stack_depot *depot;               /* owned; has its own lock */
 
+    bool has_file;         /* the log lies in one */
+    tide_log_file file;    /* valid then */
+    tide_journal *journal; /* owned; into that file; NULL: there is none */
+
     pthread_mutex_t log_lock; /* guards log, streams, n_streams and is_claimed */
     tide_event_log log;
     tide_stream_row streams[TIDE_MAX_STREAMS];
@@ -51,7 +57,7 @@ struct tide_recorder {
     tide_strings strings;
 
     pthread_mutex_t scopes_lock; /* guards everything below */
-    tide_scope_row *scopes;      /* owned; n_scopes of scopes_capacity */
+    tide_scope_row *scopes;      /* owned, or in the file; n_scopes of scopes_capacity */
     size_t n_scopes;
     size_t scopes_capacity;
     size_t max_scopes; /* the table takes no more bytes than the event log may */

@@ -85,8 +85,7 @@ void tide_recorder_look_back(tide_recorder *recorder, uint64_t address, size_t m
         pthread_mutex_lock(&recorder->log_lock);
         const tide_event_log *log = &recorder->log;
         /* A log that stopped knows nothing of what came after it. */
-        bool has_newest = log->keep_newest || tide_event_log_n_dropped(log) == 0;
-        size_t n_rows = has_newest ? tide_event_log_n_kept(log) : 0;
+        size_t n_rows = tide_event_log_has_newest(log) ? tide_event_log_n_kept(log) : 0;
         n_rows = n_rows < max_rows ? n_rows : max_rows;
         for (size_t i = 0; i < n_rows; i++) {
             if (look_at(tide_event_log_newest(log, i), log->n_appended - 1 - i, address,

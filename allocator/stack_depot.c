@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "allocator/journal_internal.h"
 #include "common/arena.h"
 #include "common/event.h"
 #include "common/map.h"
@@ -34,8 +35,9 @@ struct tide_stack_depot {
     tide_arena arena;         /* the records */
     record **by_number;       /* owned array of borrowed records */
     size_t n_records;
-    size_t capacity; /* of by_number */
-    size_t n_bytes;  /* records, tables and the array */
+    size_t capacity;       /* of by_number */
+    size_t n_bytes;        /* records, tables and the array */
+    tide_journal *journal; /* borrowed; NULL: none */
 };
 
 static table *table_create(const tide_hostmem *mem, size_t n_slots, table *older) {
@@ -79,6 +81,10 @@ fail_lock:
 fail_table:
     mem->release(mem->ctx, depot);
     return TIDE_NO_MEMORY;
+}
+
+void tide_stack_depot_set_journal(tide_stack_depot *depot, tide_journal *journal) {
+    depot->journal = journal;
 }
 
 void tide_stack_depot_destroy(tide_stack_depot *depot) {
@@ -179,6 +185,7 @@ static uint32_t insert(tide_stack_depot *depot, uint64_t hash, const uint64_t *p
     if (made == NULL) {
         return TIDE_NONE;
     }
+    tide_journal_stack(depot->journal, made->number, pcs, n_pcs); /* before anybody knows it */
     atomic_store_explicit(&t->slots[slot], made, memory_order_release);
     return made->number;
 }

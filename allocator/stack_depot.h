@@ -17,11 +17,16 @@ extern "C" {
 #endif
 
 typedef struct tide_stack_depot tide_stack_depot;
+struct tide_journal; /* journal_internal.h */
 
 /* `mem` is borrowed and outlives the depot. The caller destroys it. */
 TIDE_NODISCARD tide_status tide_stack_depot_create(const tide_hostmem *mem,
                                                    tide_stack_depot **ret_depot);
 void tide_stack_depot_destroy(tide_stack_depot *depot);
+
+/* Before the first stack: each new one is written there, too. `journal` is borrowed and outlives
+ * the depot. */
+void tide_stack_depot_set_journal(tide_stack_depot *depot, struct tide_journal *journal);
 
 /* The number of a stack of return addresses, innermost first. TIDE_NONE (UINT32_MAX) for an empty
  * stack and when there is no memory for a new one. */

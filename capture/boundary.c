@@ -278,12 +278,40 @@ static tide_status explain(tide_status status, const tide_event *event, size_t r
                      row, tide_action_name(event->action), event->address);
 }
 
+/* Gives the blocks the stacks and scopes of their allocations. */
+static tide_status recall(const tide_boundary *start, const tide_event *base, size_t n_base,
+                          const tide_hostmem *mem) {
+    tide_map at; /* address -> row of the base */
+    tide_status status = TIDE_OK;
+    tide_map_init(&at, mem);
+    for (size_t i = 0; i < n_base && status == TIDE_OK; i++) {
+        if (base[i].action < TIDE_ACTION_SEGMENT_ALLOC) {
+            status = tide_map_put(&at, base[i].address, i);
+        }
+    }
+    for (size_t s = 0; s < start->n_segments && status == TIDE_OK; s++) {
+        const tide_segment_row *segment = &start->segments[s];
+        for (size_t i = 0; i < segment->n_blocks; i++) {
+            tide_block_row *block = &start->blocks[segment->first_block + i];
+            uint64_t row = 0;
+            if (block->state != TIDE_BLOCK_FREE &&
+                tide_map_find(&at, segment->address + block->offset_bytes, &row)) {
+                block->stack = base[row].stack;
+                block->scope = base[row].scope;
+            }
+        }
+    }
+    tide_map_fini(&at);
+    return status;
+}
+
 tide_status tide_boundary_before(const tide_boundary *end, const tide_event *events,
-                                 size_t n_events, tide_arena *arena, tide_boundary *ret_start,
-                                 tide_error *error) {
+                                 size_t n_events, const tide_event *base, size_t n_base,
+                                 tide_arena *arena, tide_boundary *ret_start, tide_error *error) {
     walker w;
     walker_init(&w, arena->mem);
     const tide_event *at = NULL;
+    tide_boundary start;
     tide_status status = load(&w, end);
     for (size_t i = n_events; i > 0 && status == TIDE_OK; i--) {
         at = &events[i - 1];
@@ -291,19 +319,45 @@ tide_status tide_boundary_before(const tide_boundary *end, const tide_event *eve
     }
     if (status == TIDE_OK) {
         at = NULL;
-        status = lay_out(&w, arena, ret_start);
+        status = lay_out(&w, arena, &start);
+    }
+    if (status == TIDE_OK) {
+        status = recall(&start, base, n_base, arena->mem);
     }
     walker_fini(&w);
-    return status == TIDE_OK ? TIDE_OK
-                             : explain(status, at, at == NULL ? 0 : (size_t)(at - events), error);
+    if (status != TIDE_OK) {
+        return explain(status, at, at == NULL ? 0 : (size_t)(at - events), error);
+    }
+    *ret_start = start;
+    return TIDE_OK;
 }
 
-tide_status tide_boundary_after(const tide_event *events, size_t n_events, tide_arena *arena,
+/* Enters what was alive before the first event. */
+static tide_status enter(walker *w, const tide_event *base, size_t n_base) {
+    for (size_t i = 0; i < n_base; i++) {
+        const tide_event *row = &base[i];
+        bool is_pending = row->action == TIDE_ACTION_FREE_REQUESTED;
+        TIDE_TRY(is_pending ? add_block(w, block_of(row, TIDE_BLOCK_PENDING_FREE)) : apply(w, row));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_boundary_after(const tide_event *base, size_t n_base, const tide_event *events,
+                                size_t n_events, tide_arena *arena, tide_boundary *ret_start,
                                 tide_boundary *ret_end, tide_error *error) {
     walker w;
     walker_init(&w, arena->mem);
     const tide_event *at = NULL;
-    tide_status status = TIDE_OK;
+    tide_boundary start;
+    tide_status status = enter(&w, base, n_base);
+    if (status == TIDE_OK) {
+        status = lay_out(&w, arena, &start);
+    }
+    if (status == TIDE_OK) { /* the layout has sorted the rows */
+        walker_fini(&w);
+        walker_init(&w, arena->mem);
+        status = load(&w, &start);
+    }
     for (size_t i = 0; i < n_events && status == TIDE_OK; i++) {
         at = &events[i];
         status = apply(&w, at);
@@ -313,6 +367,11 @@ tide_status tide_boundary_after(const tide_event *events, size_t n_events, tide_
         status = lay_out(&w, arena, ret_end);
     }
     walker_fini(&w);
-    return status == TIDE_OK ? TIDE_OK
-                             : explain(status, at, at == NULL ? 0 : (size_t)(at - events), error);
+    if (status != TIDE_OK) {
+        return explain(status, at, at == NULL ? 0 : (size_t)(at - events), error);
+    }
+    if (ret_start != NULL) {
+        *ret_start = start;
+    }
+    return TIDE_OK;
 }

@@ -47,12 +47,12 @@ static tide_status set_boundaries(const tide_cache_state *state, tide_snapshot *
     const tide_recording *recording = &state->recording;
     tide_boundary start = {NULL, 0, NULL, 0};
     tide_boundary end = {state->segments, state->n_segments, state->blocks, state->n_blocks};
-    if (recording->n_dropped > 0 && recording->full_policy == TIDE_FULL_STOP) {
-        TIDE_TRY(tide_boundary_after(recording->events, recording->n_events, &snapshot->arena, &end,
-                                     error));
+    if (recording->n_dropped > 0 && !recording->has_newest) {
+        TIDE_TRY(tide_boundary_after(recording->base, recording->n_base, recording->events,
+                                     recording->n_events, &snapshot->arena, &start, &end, error));
     } else if (recording->n_dropped > 0) {
-        TIDE_TRY(tide_boundary_before(&end, recording->events, recording->n_events,
-                                      &snapshot->arena, &start, error));
+        TIDE_TRY(tide_boundary_before(&end, recording->events, recording->n_events, recording->base,
+                                      recording->n_base, &snapshot->arena, &start, error));
     }
     snapshot->start_segments = start.segments;
     snapshot->n_start_segments = start.n_segments;

@@ -15,16 +15,20 @@ typedef struct tide_boundary {
 } tide_boundary;
 
 /* boundary.c. The state before the first event, from the one after the last: the events are taken
- * back one by one. Blocks that are put back have neither stack nor scope. The rows lie in `arena`.
- * TIDE_INVALID when events and blocks do not fit together. */
+ * back one by one. `base` holds the allocs of what was alive then (tide_recording): blocks that are
+ * put back have their stack and scope from there, or none. The rows lie in `arena`. TIDE_INVALID
+ * when events and blocks do not fit together. */
 TIDE_NODISCARD tide_status tide_boundary_before(const tide_boundary *end, const tide_event *events,
-                                                size_t n_events, tide_arena *arena,
+                                                size_t n_events, const tide_event *base,
+                                                size_t n_base, tide_arena *arena,
                                                 tide_boundary *ret_start, tide_error *error);
 
-/* The state after the last event, from nothing before the first. */
-TIDE_NODISCARD tide_status tide_boundary_after(const tide_event *events, size_t n_events,
-                                               tide_arena *arena, tide_boundary *ret_end,
-                                               tide_error *error);
+/* The states before the first and after the last event, from what was alive before the first.
+ * `ret_start` may be NULL. */
+TIDE_NODISCARD tide_status tide_boundary_after(const tide_event *base, size_t n_base,
+                                               const tide_event *events, size_t n_events,
+                                               tide_arena *arena, tide_boundary *ret_start,
+                                               tide_boundary *ret_end, tide_error *error);
 
 /* stacks.c. Fills frames and stacks of the document, new texts into `strings`. nodes[i] is written
  * for each stack i of the recording whose nodes[i] is not TIDE_NONE: its node in the tree, or

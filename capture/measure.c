@@ -48,6 +48,7 @@ tide_status tide_recorder_measure_ns(const tide_recorder_config *config, double 
         private_config = *config;
     }
     private_config.log_bytes = LOG_BYTES;
+    private_config.log_path = ""; /* never the file of the run */
     tide_recorder *recorder = NULL;
     TIDE_TRY(tide_recorder_create(&private_config, &recorder, error));
     double samples[N_ROUNDS];

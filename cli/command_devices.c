@@ -119,6 +119,7 @@ static void describe_stacks(part *ret_part) {
     tide_recorder_config config;
     tide_recorder_config_init(&config);
     config.log_bytes = 1 << 16;
+    config.log_path = "";
     *ret_part = (part){.name = "call stacks", .is_here = true};
     if (tide_recorder_create(&config, &recorder, &error) != TIDE_OK) {
         ret_part->is_here = false;

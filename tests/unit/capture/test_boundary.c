@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "allocator/event_log.h"
 #include "capture/capture_internal.h"
 #include "common/map.h"
 
@@ -171,15 +172,91 @@ static void both_directions_agree_with_a_simulation(void **state) {
         tide_arena_init(&arena, tide_hostmem_default());
         tide_boundary end, start;
         for (size_t i = 0; i <= N_EVENTS; i += 7) {
-            assert_int_equal(tide_boundary_after(events, i, &arena, &end, NULL), TIDE_OK);
+            assert_int_equal(tide_boundary_after(NULL, 0, events, i, &arena, NULL, &end, NULL),
+                             TIDE_OK);
             compare(&states[i], &end, events, NULL);
             for (size_t j = 0; j <= i; j += 13) {
                 assert_int_equal(
-                    tide_boundary_before(&end, events + j, i - j, &arena, &start, NULL), TIDE_OK);
+                    tide_boundary_before(&end, events + j, i - j, NULL, 0, &arena, &start, NULL),
+                    TIDE_OK);
                 compare(&states[j], &start, events, &states[i]);
             }
         }
         tide_arena_fini(&arena);
+    }
+}
+
+/* A random history, and the truth before each of its rows. */
+static void make_history(uint64_t seed, model states[N_EVENTS + 1], tide_event events[N_EVENTS]) {
+    uint64_t random = seed;
+    memset(states, 0, (N_EVENTS + 1) * sizeof(states[0]));
+    for (size_t i = 0; i < N_EVENTS; i++) {
+        states[i + 1] = states[i];
+        events[i] = step(&states[i + 1], events, i, &random);
+    }
+}
+
+/* Both ways from what the log has kept to the truth at both ends, stacks and scopes included. */
+static void check_log(const tide_event_log *log, const model *states, const tide_event *events) {
+    static tide_event kept[N_EVENTS], base[N_EVENTS];
+    size_t first = (size_t)tide_event_log_first(log), n_kept = tide_event_log_n_kept(log);
+    assert_true(log->n_base <= N_EVENTS);
+    tide_event_log_copy(log, first, n_kept, kept);
+    tide_event_log_copy_base(log, base);
+    assert_memory_equal(kept, events + first, n_kept * sizeof(*kept));
+    tide_arena arena;
+    tide_arena_init(&arena, tide_hostmem_default());
+    tide_boundary start, end;
+    assert_int_equal(
+        tide_boundary_after(base, log->n_base, kept, n_kept, &arena, &start, &end, NULL), TIDE_OK);
+    compare(&states[first], &start, events, NULL);
+    compare(&states[first + n_kept], &end, events, NULL);
+    assert_int_equal(
+        tide_boundary_before(&end, kept, n_kept, base, log->n_base, &arena, &start, NULL), TIDE_OK);
+    compare(&states[first], &start, events, NULL);
+    tide_arena_fini(&arena);
+}
+
+static void a_ring_of_any_length_knows_what_was_alive(void **state) {
+    (void)state;
+    static model states[N_EVENTS + 1];
+    static tide_event events[N_EVENTS];
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        make_history(seed, states, events);
+        for (size_t n_rows = 1; n_rows <= N_EVENTS; n_rows++) {
+            tide_event_log log;
+            assert_int_equal(tide_event_log_init(&log, tide_hostmem_default(),
+                                                 n_rows * sizeof(tide_event), true, NULL),
+                             TIDE_OK);
+            for (size_t i = 0; i < N_EVENTS; i++) {
+                tide_event_log_append(&log, &events[i]);
+            }
+            assert_int_equal(tide_event_log_n_kept(&log), n_rows);
+            assert_true(tide_event_log_has_newest(&log));
+            check_log(&log, states, events);
+            tide_event_log_fini(&log);
+        }
+    }
+}
+
+/* A base that is too small for what is alive ends the log: what it has is still true. */
+static void a_full_base_ends_the_log(void **state) {
+    (void)state;
+    static model states[N_EVENTS + 1];
+    static tide_event events[N_EVENTS], rows[N_EVENTS], base[N_EVENTS];
+    make_history(4, states, events);
+    for (size_t max_base = 0; max_base < 20; max_base++) {
+        tide_event_log log;
+        const tide_event_log_memory memory = {rows, 7, base, max_base, NULL};
+        tide_event_log_init_in(&log, tide_hostmem_default(), &memory, true);
+        for (size_t i = 0; i < N_EVENTS; i++) {
+            tide_event_log_append(&log, &events[i]);
+        }
+        assert_int_equal(tide_event_log_n_kept(&log), 7);
+        assert_int_equal(tide_event_log_n_dropped(&log), N_EVENTS - 7);
+        assert_true(!tide_event_log_has_newest(&log));
+        check_log(&log, states, events);
+        tide_event_log_fini(&log);
     }
 }
 
@@ -192,21 +269,27 @@ static void events_of_another_cache_are_told(void **state) {
     tide_boundary none = {NULL, 0, NULL, 0};
     const tide_event foreign[] = {base_event(TIDE_ACTION_MARK, 0, 0),
                                   base_event(TIDE_ACTION_ALLOC, 0xabc00, 512)};
-    assert_int_equal(tide_boundary_before(&none, foreign, 2, &arena, &ret, &error), TIDE_INVALID);
+    assert_int_equal(tide_boundary_before(&none, foreign, 2, NULL, 0, &arena, &ret, &error),
+                     TIDE_INVALID);
     assert_non_null(strstr(error.message, "event 1 (alloc at 0xabc00)"));
     /* A block outside all segments; two on top of each other. */
-    assert_int_equal(tide_boundary_after(foreign, 2, &arena, &ret, &error), TIDE_INVALID);
+    assert_int_equal(tide_boundary_after(NULL, 0, foreign, 2, &arena, NULL, &ret, &error),
+                     TIDE_INVALID);
     const tide_event overlapping[] = {base_event(TIDE_ACTION_SEGMENT_ALLOC, 0x10000, 4096),
                                       base_event(TIDE_ACTION_ALLOC, 0x10000, 1024),
                                       base_event(TIDE_ACTION_ALLOC, 0x10200, 512)};
-    assert_int_equal(tide_boundary_after(overlapping, 3, &arena, &ret, &error), TIDE_INVALID);
-    assert_int_equal(tide_boundary_after(overlapping, 2, &arena, &ret, &error), TIDE_OK);
+    assert_int_equal(tide_boundary_after(NULL, 0, overlapping, 3, &arena, NULL, &ret, &error),
+                     TIDE_INVALID);
+    assert_int_equal(tide_boundary_after(NULL, 0, overlapping, 2, &arena, NULL, &ret, &error),
+                     TIDE_OK);
     tide_arena_fini(&arena);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_directions_agree_with_a_simulation),
+        cmocka_unit_test(a_ring_of_any_length_knows_what_was_alive),
+        cmocka_unit_test(a_full_base_ends_the_log),
         cmocka_unit_test(events_of_another_cache_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
