@@ -221,23 +221,35 @@ tide_status tide_cache_poll_streams(tide_cache *cache, const tide_note *note, ti
     return TIDE_OK;
 }
 
+/* Waits for the latest event, which the stream reaches after all others, and for no work that was
+ * submitted behind it. */
+static tide_status wait_for_queue(tide_cache *cache, tide_cache_queue *queue, const tide_note *note,
+                                  tide_error *error) {
+    if (queue->last == NULL) {
+        return TIDE_OK;
+    }
+    tide_status status = tide_device_event_synchronize(cache->device, queue->last->event, error);
+    if (status != TIDE_OK) {
+        tide_error_prefix(error, "waiting for stream 0x%llx, which still uses released blocks",
+                          (unsigned long long)queue->stream);
+        return status;
+    }
+    while (queue->first != NULL) {
+        finish_first(cache, queue, note);
+    }
+    return TIDE_OK;
+}
+
 tide_status tide_cache_wait_for_streams(tide_cache *cache, const tide_note *note,
                                         tide_error *error) {
     cache->stats.num_sync_all_streams++;
     if (cache->streams.n_waiting == 0) {
         return TIDE_OK;
     }
-    tide_status status = tide_device_synchronize(cache->device, error);
-    if (status != TIDE_OK) {
-        tide_error_prefix(error, "waiting for the streams that still use released blocks");
-        return status;
-    }
     tide_cache_queue *queue = cache->streams.queues;
     while (queue != NULL) {
         tide_cache_queue *next = queue->next;
-        while (queue->first != NULL) {
-            finish_first(cache, queue, note);
-        }
+        TIDE_TRY(wait_for_queue(cache, queue, note, error));
         queue = next;
     }
     return TIDE_OK;

@@ -110,6 +110,11 @@ tide_status tide_device_event_query(tide_device *device, tide_device_event *even
     return device->table->event_query(device, event, error);
 }
 
+tide_status tide_device_event_synchronize(tide_device *device, tide_device_event *event,
+                                          tide_error *error) {
+    return device->table->event_synchronize(device, event, error);
+}
+
 tide_status tide_device_event_elapsed(tide_device *device, const tide_device_event *begin,
                                       const tide_device_event *end, double *ret_ms,
                                       tide_error *error) {

@@ -117,6 +117,10 @@ TIDE_NODISCARD tide_status tide_device_event_record(tide_device *device, tide_de
 /* TIDE_OK: reached. TIDE_NOT_READY: not yet. */
 TIDE_NODISCARD tide_status tide_device_event_query(tide_device *device, tide_device_event *event,
                                                    tide_error *error);
+/* Waits until it is reached, and for nothing else. An event that was never recorded is reached. */
+TIDE_NODISCARD tide_status tide_device_event_synchronize(tide_device *device,
+                                                         tide_device_event *event,
+                                                         tide_error *error);
 /* Milliseconds between two reached events; -1 on a device that does not compute. */
 TIDE_NODISCARD tide_status tide_device_event_elapsed(tide_device *device,
                                                      const tide_device_event *begin,

@@ -197,6 +197,15 @@ static tide_status cuda_event_query(tide_device *device, tide_device_event *even
     return answer(device, "cudaEventQuery", cudaEventQuery(event->event), error);
 }
 
+static tide_status cuda_event_synchronize(tide_device *device, tide_device_event *event,
+                                          tide_error *error) {
+    TIDE_TRY(begin(device, error));
+    if (!event->is_recorded) {
+        return TIDE_OK;
+    }
+    return answer(device, "cudaEventSynchronize", cudaEventSynchronize(event->event), error);
+}
+
 static tide_status cuda_event_elapsed(tide_device *device, const tide_device_event *begin_event,
                                       const tide_device_event *end_event, double *ret_ms,
                                       tide_error *error) {
@@ -237,6 +246,7 @@ static const tide_device_table CUDA_TABLE = {
     .event_destroy = cuda_event_destroy,
     .event_record = cuda_event_record,
     .event_query = cuda_event_query,
+    .event_synchronize = cuda_event_synchronize,
     .event_elapsed = cuda_event_elapsed,
     .synchronize = cuda_synchronize,
     .profiler_range = cuda_profiler_range,

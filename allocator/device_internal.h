@@ -29,6 +29,8 @@ typedef struct tide_device_table {
     tide_status (*event_record)(tide_device *device, tide_device_event *event, tide_stream stream,
                                 tide_error *error);
     tide_status (*event_query)(tide_device *device, tide_device_event *event, tide_error *error);
+    tide_status (*event_synchronize)(tide_device *device, tide_device_event *event,
+                                     tide_error *error);
     tide_status (*event_elapsed)(tide_device *device, const tide_device_event *begin,
                                  const tide_device_event *end, double *ret_ms, tide_error *error);
     tide_status (*synchronize)(tide_device *device, tide_error *error);

@@ -125,6 +125,9 @@ static tide_status use_stream(run *on, tide_stream stream, void *data) {
     if (status == TIDE_OK) {
         status = tide_device_event_query(device, event, &on->error);
     }
+    if (status == TIDE_OK) {
+        status = tide_device_event_synchronize(device, event, &on->error);
+    }
     tide_device_event_destroy(device, event);
     return status;
 }

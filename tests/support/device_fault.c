@@ -6,6 +6,8 @@ typedef struct late_event {
     size_t n_late;            /* queries that still answer TIDE_NOT_READY */
     size_t n_synchronized;    /* of the device when it was recorded */
     tide_stream stream;       /* that it was recorded on */
+    bool is_waited_for;       /* since it was recorded */
+    size_t number;            /* of its record, from 1 on */
 } late_event;
 
 static bool is_between(size_t call, size_t from, size_t to) {
@@ -19,9 +21,10 @@ static tide_device *inner_of(tide_device *device) {
 /* Counts the call; TIDE_OK unless it is one that fails by fail_call. */
 static tide_status count(tide_device *device, tide_device_call call, tide_error *error) {
     static const char *const NAMES[TIDE_N_DEVICE_CALLS] = {
-        "alloc",        "release",       "memory_info",    "copy",
-        "set",          "stream_create", "stream_destroy", "event_create",
-        "event_record", "event_query",   "event_elapsed",  "synchronize"};
+        "alloc",        "release",       "memory_info",       "copy",
+        "set",          "stream_create", "stream_destroy",    "event_create",
+        "event_record", "event_query",   "event_synchronize", "event_elapsed",
+        "synchronize"};
     tide_device_fault *fault = (tide_device_fault *)device;
     fault->n_calls++;
     bool is_lost = fault->fail_status == TIDE_DEVICE_LOST && fault->fail_call != 0 &&
@@ -157,7 +160,8 @@ static tide_status fault_event_record(tide_device *device, tide_device_event *ev
     late->n_late = fault->late_queries;
     late->n_synchronized = fault->n_synchronized;
     late->stream = stream;
-    fault->n_recorded++;
+    late->is_waited_for = false;
+    late->number = ++fault->n_recorded;
     return TIDE_OK;
 }
 
@@ -167,7 +171,7 @@ static tide_status fault_event_query(tide_device *device, tide_device_event *eve
     late_event *late = (late_event *)event;
     fault->n_queries++;
     TIDE_TRY(count(device, TIDE_CALL_EVENT_QUERY, error));
-    if (late->n_synchronized == fault->n_synchronized) {
+    if (late->n_synchronized == fault->n_synchronized && !late->is_waited_for) {
         if (late->stream < 64 && (fault->held_streams >> late->stream & 1) != 0) {
             return TIDE_NOT_READY;
         }
@@ -178,6 +182,20 @@ static tide_status fault_event_query(tide_device *device, tide_device_event *eve
     }
     return fault->inner == NULL ? TIDE_OK
                                 : tide_device_event_query(fault->inner, late->inner, error);
+}
+
+static tide_status fault_event_synchronize(tide_device *device, tide_device_event *event,
+                                           tide_error *error) {
+    tide_device_fault *fault = (tide_device_fault *)device;
+    late_event *late = (late_event *)event;
+    TIDE_TRY(count(device, TIDE_CALL_EVENT_SYNCHRONIZE, error));
+    if (fault->inner != NULL) {
+        TIDE_TRY(tide_device_event_synchronize(fault->inner, late->inner, error));
+    }
+    late->is_waited_for = true;
+    fault->n_waited_for++;
+    fault->last_waited_for = late->number;
+    return TIDE_OK;
 }
 
 static tide_status fault_event_elapsed(tide_device *device, const tide_device_event *begin,
@@ -211,6 +229,7 @@ static const tide_device_table FAULT_TABLE = {
     .event_destroy = fault_event_destroy,
     .event_record = fault_event_record,
     .event_query = fault_event_query,
+    .event_synchronize = fault_event_synchronize,
     .event_elapsed = fault_event_elapsed,
     .synchronize = fault_synchronize,
 };

@@ -18,6 +18,7 @@ typedef enum tide_device_call {
     TIDE_CALL_EVENT_CREATE,
     TIDE_CALL_EVENT_RECORD,
     TIDE_CALL_EVENT_QUERY,
+    TIDE_CALL_EVENT_SYNCHRONIZE,
     TIDE_CALL_EVENT_ELAPSED,
     TIDE_CALL_SYNCHRONIZE,
     TIDE_N_DEVICE_CALLS
@@ -38,7 +39,7 @@ typedef struct tide_device_fault {
     tide_status fail_status; /* ... with this; TIDE_DEVICE_LOST: and every later one does */
 
     /* Late events: a query answers TIDE_NOT_READY although the inner device is done, until then or
-     * until tide_device_synchronize. */
+     * until tide_device_synchronize or tide_device_event_synchronize. */
     size_t late_queries;   /* so many times for each event recorded from now on */
     uint64_t held_streams; /* bit n set: as long as it is, for events recorded on stream n < 64 */
 
@@ -55,6 +56,8 @@ typedef struct tide_device_fault {
     size_t n_created;                     /* events created, ever */
     size_t n_recorded;                    /* calls of event_record that succeeded */
     size_t n_queries;                     /* calls of event_query, failed ones included */
+    size_t n_waited_for;                  /* calls of event_synchronize that succeeded */
+    size_t last_waited_for;               /* its n-th record, of those that succeeded */
     size_t n_synchronized;                /* calls of synchronize that succeeded */
 } tide_device_fault;
 

@@ -200,7 +200,7 @@ static void the_last_attempt_to_buy_waits(void **state) {
     tide_cache_stats stats = fixture_stats(&on);
     assert_int_equal(stats.num_alloc_retries, 1);
     assert_int_equal(stats.num_sync_all_streams, 1);
-    assert_int_equal(on.device.n_synchronized, 1);
+    assert_int_equal(on.device.n_waited_for, 1);
     expect_bytes(&on, 24 * MIB, 24 * MIB);
     fixture_close(&on);
 
@@ -228,12 +228,34 @@ static void emptying_the_cache_waits(void **state) {
     assert_int_equal(tide_cache_empty(on.cache, &on.error), TIDE_OK);
     expect_actions(&on, "SaqcR");
     expect_bytes(&on, 0, 0);
-    assert_int_equal(on.device.n_synchronized, 1);
+    /* For the two streams, not for the device: others may be at work. */
+    assert_int_equal(on.device.n_waited_for, 2);
+    assert_int_equal(on.device.n_synchronized, 0);
     assert_int_equal(on.device.n_queries, 0);
     assert_int_equal(on.cache->n_segments, 0);
     assert_int_equal(tide_cache_empty(on.cache, &on.error), TIDE_OK); /* nothing to wait for */
-    assert_int_equal(on.device.n_synchronized, 1);
+    assert_int_equal(on.device.n_waited_for, 2);
     assert_int_equal(fixture_stats(&on).num_sync_all_streams, 2);
+    fixture_close(&on);
+}
+
+/* A stream reaches its events in order: the last one stands for all. */
+static void the_latest_event_of_a_stream_is_waited_for(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 0, 0, "");
+    uint64_t first = alloc_used(&on, 512, 1);
+    uint64_t second = alloc_used(&on, 512, 1);
+    uint64_t third = alloc_used(&on, 512, 1);
+    on.device.held_streams = 1 << 1;
+    fixture_release(&on, first);
+    fixture_release(&on, second);
+    fixture_release(&on, third);
+    assert_int_equal(tide_cache_empty(on.cache, &on.error), TIDE_OK);
+    expect_bytes(&on, 0, 0);
+    assert_int_equal(on.device.n_recorded, 3);
+    assert_int_equal(on.device.n_waited_for, 1);
+    assert_int_equal(on.device.last_waited_for, 3);
     fixture_close(&on);
 }
 
@@ -432,7 +454,7 @@ static void a_failing_wait_changes_nothing(void **state) {
     fixture_release(&on, alloc_used(&on, 512, 1));
     on.device.fail_call = on.device.n_calls + 1;
     assert_int_equal(tide_cache_empty(on.cache, &on.error), TIDE_DEVICE_FAILED);
-    expect_text(&on, "waiting for the streams that still use released blocks");
+    expect_text(&on, "waiting for stream 0x1, which still uses released blocks");
     expect_actions(&on, "Saq");
     expect_bytes(&on, 0, 512);
     assert_int_equal(tide_cache_empty(on.cache, &on.error), TIDE_OK);
@@ -473,7 +495,7 @@ static void every_call_of_the_device_may_fail(void **state) {
     fixture_open(&on, 44 * MIB, 0, "");
     scenario(&on, TIDE_OK);
     size_t n_calls = on.device.n_calls;
-    assert_true(on.device.n_recorded > 5 && on.device.n_synchronized > 1);
+    assert_true(on.device.n_recorded > 5 && on.device.n_waited_for > 1);
     fixture_close(&on);
     for (size_t s = 0; s < 2; s++) {
         size_t n_failed[TIDE_N_DEVICE_CALLS] = {0};
@@ -491,7 +513,8 @@ static void every_call_of_the_device_may_fail(void **state) {
             assert_int_equal(on.device.n_segments, 0);
         }
         assert_true(n_failed[TIDE_CALL_EVENT_CREATE] > 0 && n_failed[TIDE_CALL_EVENT_RECORD] > 0 &&
-                    n_failed[TIDE_CALL_EVENT_QUERY] > 0 && n_failed[TIDE_CALL_SYNCHRONIZE] > 0);
+                    n_failed[TIDE_CALL_EVENT_QUERY] > 0 &&
+                    n_failed[TIDE_CALL_EVENT_SYNCHRONIZE] > 0);
     }
 }
 
@@ -535,6 +558,7 @@ int main(void) {
         cmocka_unit_test(a_block_stays_with_its_own_stream),
         cmocka_unit_test(the_last_attempt_to_buy_waits),
         cmocka_unit_test(emptying_the_cache_waits),
+        cmocka_unit_test(the_latest_event_of_a_stream_is_waited_for),
         cmocka_unit_test(events_are_used_again),
         cmocka_unit_test(a_cache_with_waiting_blocks_can_be_destroyed),
         cmocka_unit_test(refusals_say_what_a_block_waits_for),

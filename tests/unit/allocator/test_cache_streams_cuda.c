@@ -78,7 +78,7 @@ static void late_events_delay_the_reuse(void **state) {
     assert_int_equal(active_bytes(&on), 2 * MIB + 512);
     assert_true(alloc(&on, MIB, on.streams[0]) == block);
     assert_int_equal(active_bytes(&on), 2 * MIB + 512);
-    /* Waiting for the device reaches every event. */
+    /* Waiting for an event reaches it. */
     fake->event_delay = 1000;
     assert_int_equal(tide_cache_record_stream(on.cache, block, on.streams[2], NULL), TIDE_OK);
     assert_int_equal(tide_cache_release(on.cache, block, NULL), TIDE_OK);
@@ -134,7 +134,7 @@ static void every_call_of_the_runtime_may_fail(void **state) {
                  {cudaErrorIllegalAddress, TIDE_DEVICE_LOST}};
     static const char *const FUNCTIONS[] = {"cudaMalloc",      "cudaFree",
                                             "cudaEventQuery",  "cudaEventCreateWithFlags",
-                                            "cudaEventRecord", "cudaDeviceSynchronize"};
+                                            "cudaEventRecord", "cudaEventSynchronize"};
     tide_fake_cudart *fake = tide_fake_cudart_state();
     fixture on;
     for (size_t c = 0; c < sizeof(CASES) / sizeof(CASES[0]); c++) {

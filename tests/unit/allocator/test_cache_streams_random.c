@@ -41,7 +41,7 @@ typedef struct walk {
     size_t n_queries; /* that the device should have seen */
     uint64_t random;
     size_t n_waited; /* lives that an allocation found not done */
-    size_t n_synchronized;
+    size_t n_waited_for;
     size_t n_refused;
 } walk;
 
@@ -102,8 +102,8 @@ static void model_synchronize(walk *of) {
 
 /* After a call that may have waited for all streams. */
 static void follow_synchronize(walk *of) {
-    if (of->on.device.n_synchronized != of->n_synchronized) {
-        of->n_synchronized = of->on.device.n_synchronized;
+    if (of->on.device.n_waited_for != of->n_waited_for) {
+        of->n_waited_for = of->on.device.n_waited_for;
         model_synchronize(of);
     }
 }
@@ -316,7 +316,7 @@ static void walk_under(const setup *under, uint64_t seed) {
         compare(&of);
     }
     compare_rows(&of);
-    assert_true(of.n_waited > 100 && of.n_synchronized > 0);
+    assert_true(of.n_waited > 100 && of.n_waited_for > 0);
     assert_int_equal(of.n_refused > 0, under->capacity_bytes != 0 || under->limit_bytes != 0);
     assert_true(of.on.device.n_created < of.on.device.n_recorded / 2); /* most are used again */
     fixture_close(&of.on);

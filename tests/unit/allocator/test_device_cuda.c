@@ -248,12 +248,19 @@ static void late_events_are_not_ready_and_then_are(void **state) {
     assert_int_equal(tide_device_event_query(device, end, NULL), TIDE_OK);
     assert_int_equal(tide_device_event_elapsed(device, begin, end, &ms, NULL), TIDE_OK);
     assert_true(ms >= 0);
+    /* Waiting for one event leaves the other as it is. */
+    assert_int_equal(tide_device_event_record(device, begin, 0, NULL), TIDE_OK);
+    assert_int_equal(tide_device_event_record(device, end, 0, NULL), TIDE_OK);
+    assert_int_equal(tide_device_event_synchronize(device, begin, NULL), TIDE_OK);
+    assert_int_equal(tide_device_event_query(device, begin, NULL), TIDE_OK);
+    assert_int_equal(tide_device_event_query(device, end, NULL), TIDE_NOT_READY);
     fake->event_delay = 5;
     assert_int_equal(tide_device_event_record(device, begin, 0, NULL), TIDE_OK);
     tide_device_event_destroy(device, begin);
     assert_int_equal(tide_device_event_create(device, &begin, NULL), TIDE_OK);
     assert_int_equal(fake->n_events, 2); /* the destroyed one came back, as a new one */
     assert_int_equal(tide_device_event_query(device, begin, NULL), TIDE_OK);
+    assert_int_equal(tide_device_event_synchronize(device, begin, NULL), TIDE_OK);
     tide_device_event_destroy(device, begin);
     tide_device_event_destroy(device, end);
     tide_device_close(device);
@@ -293,6 +300,9 @@ static tide_status use_device(tide_device *device, tide_error *error) {
     }
     if (status == TIDE_OK) {
         status = tide_device_event_query(device, events[1], error);
+    }
+    if (status == TIDE_OK) {
+        status = tide_device_event_synchronize(device, events[0], error);
     }
     if (status == TIDE_OK) {
         status = tide_device_synchronize(device, error);
