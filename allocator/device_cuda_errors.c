@@ -113,12 +113,27 @@ tide_status tide_device_cuda_answer(tide_device *device, const char *call, int r
     return is_end ? fail_lost(spec, call, code, error) : fail_call(spec, call, code, error);
 }
 
+/* What this thread made current last; -1: nothing, or it is not known. */
+static _Thread_local int current_ordinal = -1;
+
+static cudaError_t set_current(int ordinal) {
+    cudaError_t result = cudaSetDevice(ordinal);
+    current_ordinal = result == cudaSuccess ? ordinal : -1;
+    return result;
+}
+
 tide_status tide_device_cuda_begin(tide_device_cuda *cuda, tide_error *error) {
     if (atomic_load(&cuda->is_lost)) {
         return fail_sticky(cuda, error);
     }
-    return tide_device_cuda_answer(&cuda->base, "cudaSetDevice", (int)cudaSetDevice(cuda->ordinal),
+    return tide_device_cuda_answer(&cuda->base, "cudaSetDevice", (int)set_current(cuda->ordinal),
                                    error);
+}
+
+void tide_device_cuda_make_current(int ordinal) {
+    if (current_ordinal != ordinal) {
+        (void)set_current(ordinal);
+    }
 }
 
 #endif

@@ -40,8 +40,15 @@ TIDE_NODISCARD tide_status tide_device_cuda_read_properties(tide_device_cuda *cu
                                                             tide_error *error);
 
 /* Before every call: a lost device says so, and the device is made the calling thread's current
- * one, since the thread may have called another. */
+ * one, since the thread may have called another, or the program changed it. */
 TIDE_NODISCARD tide_status tide_device_cuda_begin(tide_device_cuda *cuda, tide_error *error);
+
+/* Before launches on GPU `ordinal`, whose device is open: makes it the calling thread's current
+ * one. No more than a branch where it is already, by a call of the device or of this one: a program
+ * that calls cudaSetDevice by itself is not seen. A refusal is left to the launch, which meets it,
+ * too.
+ */
+void tide_device_cuda_make_current(int ordinal);
 
 /* What a CUDA runtime call or a launch gave (a cudaError_t), as a status; `call` is for people and
  * static: "cudaMalloc", "swiglu_forward". Clears the runtime's last error. One that ends the

@@ -13,7 +13,7 @@
 #include "model/ops.h"
 #include "model/ops_cpu/kernels.h"
 
-enum { DETAIL_BYTES = 512 };
+enum { DETAIL_BYTES = 512, MAX_GPUS = 64 };
 
 typedef struct devices_options {
     const char *format; /* one of tide_format_name */
@@ -34,7 +34,7 @@ static const tide_option_table TABLE = {
 
 /* One thing that is here or is not. */
 typedef struct part {
-    const char *name;
+    char name[16];
     bool is_here;
     char detail[DETAIL_BYTES]; /* what it is, or why it is missing and what would bring it */
 } part;
@@ -66,11 +66,13 @@ static tide_status describe_gpu(tide_device *device, char detail[DETAIL_BYTES], 
     return TIDE_OK;
 }
 
-static void describe_cuda(part *ret_part) {
+/* TIDE_DEVICE_ABSENT: there is no GPU of that number. */
+static tide_status describe_cuda(int ordinal, part *ret_part) {
     tide_device *device = NULL;
     tide_error error = {""};
     *ret_part = (part){.name = "cuda", .is_here = true};
-    tide_status status = tide_device_open("cuda:0", NULL, &device, &error);
+    snprintf(ret_part->name, sizeof(ret_part->name), "cuda:%d", ordinal);
+    tide_status status = tide_device_open(ret_part->name, NULL, &device, &error);
     if (status == TIDE_OK) {
         status = describe_gpu(device, ret_part->detail, &error);
     }
@@ -79,6 +81,7 @@ static void describe_cuda(part *ret_part) {
         ret_part->is_here = false;
         snprintf(ret_part->detail, DETAIL_BYTES, "%.500s", error.message);
     }
+    return status;
 }
 
 static void describe_cpu(part *ret_part) {
@@ -141,32 +144,51 @@ static void describe_symbols(part *ret_part) {
                  : "function names only: build with GCC, whose libbacktrace tells file and line");
 }
 
-enum { N_PARTS = 5 };
+static void add_part(tide_table *table, const part *row) {
+    tide_table_row_begin(table);
+    tide_cell_text(table, row->name);
+    tide_cell_text(table, row->is_here ? "here" : "missing");
+    tide_cell_text(table, row->detail);
+}
 
-static void describe_parts(part parts[N_PARTS]) {
-    describe_cuda(&parts[0]);
-    describe_cpu(&parts[1]);
-    parts[2] = (part){.name = "virtual",
-                      .is_here = true,
-                      .detail = "addresses only: any capacity or a card's, every precision; "
-                                "computes nothing"};
-    describe_stacks(&parts[3]);
-    describe_symbols(&parts[4]);
+/* Each GPU; where there is none, one row that says why. */
+static void add_gpus(tide_table *table) {
+    part gpu;
+    tide_status status = describe_cuda(0, &gpu);
+    if (status == TIDE_DEVICE_ABSENT) {
+        snprintf(gpu.name, sizeof(gpu.name), "cuda");
+    }
+    for (int ordinal = 1; ordinal <= MAX_GPUS; ordinal++) {
+        add_part(table, &gpu);
+        if (status == TIDE_DEVICE_ABSENT) {
+            return;
+        }
+        status = describe_cuda(ordinal, &gpu);
+        if (status == TIDE_DEVICE_ABSENT) {
+            return;
+        }
+    }
 }
 
 static void add_parts(tide_report *report) {
-    part parts[N_PARTS];
-    describe_parts(parts);
+    static const part VIRTUAL = {"virtual", true,
+                                 "addresses only: any capacity or a card's, every precision; "
+                                 "computes nothing"};
+    part host;
+    part stacks;
+    part symbols;
+    describe_cpu(&host);
+    describe_stacks(&stacks);
+    describe_symbols(&symbols);
     tide_table *table = tide_report_table(report, "parts", "what is here");
     tide_table_column(table, "part", "part", false);
     tide_table_column(table, "state", "state", false);
     tide_table_column(table, "detail", "detail", false);
-    for (size_t i = 0; i < N_PARTS; i++) {
-        tide_table_row_begin(table);
-        tide_cell_text(table, parts[i].name);
-        tide_cell_text(table, parts[i].is_here ? "here" : "missing");
-        tide_cell_text(table, parts[i].detail);
-    }
+    add_gpus(table);
+    add_part(table, &host);
+    add_part(table, &VIRTUAL);
+    add_part(table, &stacks);
+    add_part(table, &symbols);
 }
 
 static void add_cards(tide_report *report) {

@@ -198,8 +198,7 @@ struct tide_ops {
 };
 
 /* The operators of `device`'s kind. `mem` is borrowed and outlives them. The caller closes them
- * before the device. Operators of cuda run on the calling thread's current GPU, which is the one
- * whose device it called last: a program with several has a thread for each. */
+ * before the device. */
 TIDE_NODISCARD tide_status tide_ops_open(const tide_hostmem *mem, tide_device *device,
                                          tide_precision precision, tide_ops **ret_ops,
                                          tide_error *error);

@@ -52,6 +52,7 @@ tide_status tide_cuda_attention_forward(tide_ops *ops, const tide_attention_forw
         return tide_cuda_naive_forward(ops, call, error);
     }
     TIDE_TRY(check_flash(call->D, error));
+    tide_cuda_make_current(ops); /* kernels are allowed their shared memory there */
     return fits_matrices(arrays, 4, call->D) ? tide_cuda_mma_forward(ops, call, error)
                                              : tide_cuda_flash_forward(ops, call, error);
 }
@@ -78,6 +79,7 @@ tide_status tide_cuda_attention_backward(tide_ops *ops, const tide_attention_bac
         return tide_cuda_naive_backward(ops, call, error);
     }
     TIDE_TRY(check_flash(call->D, error));
+    tide_cuda_make_current(ops); /* kernels are allowed their shared memory there */
     TIDE_TRY(tide_cuda_attention_delta(ops, call, error));
     return fits_matrices(arrays, 7, call->D) ? tide_cuda_mma_backward(ops, call, error)
                                              : tide_cuda_flash_backward(ops, call, error);

@@ -2,6 +2,15 @@
 #include "allocator/device_cuda_internal.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 
+void tide_cuda_make_current(const tide_ops *ops) {
+    tide_device_cuda_make_current(tide_ops_cuda_of(ops)->ordinal);
+}
+
+cudaStream_t tide_cuda_stream(const tide_ops *ops) {
+    tide_cuda_make_current(ops);
+    return (cudaStream_t)(uintptr_t)ops->stream; /* NOLINT(performance-no-int-to-ptr): a handle */
+}
+
 unsigned tide_cuda_grid(const tide_ops *ops, size_t n_items, unsigned n_threads) {
     const size_t n_blocks = n_items / n_threads + (n_items % n_threads != 0);
     const unsigned max_blocks = tide_ops_cuda_of(ops)->max_blocks;

@@ -58,6 +58,7 @@ tide_status tide_cuda_gemm_run(tide_ops *ops, const char *name, const tide_cuda_
     const int compute_type =
         in == TIDE_CUBLAS_R_32F ? cuda->fp32_compute_type : TIDE_CUBLAS_COMPUTE_32F;
     int result = 0;
+    tide_cuda_make_current(ops); /* cuBLAS launches on it */
     if (gemm->n_batches == 1) {
         result = cuda->cublas.gemm_ex(cuda->handle, op_a, op_b, (int)gemm->n, (int)gemm->m,
                                       (int)gemm->k, &gemm->alpha, a->array.data, in, (int)a->ld,

@@ -8,6 +8,7 @@ enum { BLOCKS_PER_MULTIPROCESSOR = 16 };
 
 static void close_ops(tide_ops *ops) {
     tide_ops_cuda *cuda = (tide_ops_cuda *)(void *)ops;
+    tide_cuda_make_current(ops);
     (void)cuda->cublas.destroy(cuda->handle); /* nobody is left to be told */
     (void)cudaGetLastError();
     ops->mem->release(ops->mem->ctx, cuda);
@@ -20,6 +21,7 @@ static const char *describe(const tide_ops *ops) {
 static tide_status use_workspace(tide_ops *ops, void *workspace, size_t n_bytes,
                                  tide_error *error) {
     const tide_ops_cuda *cuda = tide_ops_cuda_of(ops);
+    tide_cuda_make_current(ops);
     return tide_cuda_multiplied(ops, "cublasSetWorkspace",
                                 cuda->cublas.set_workspace(cuda->handle, workspace, n_bytes),
                                 error);
@@ -109,6 +111,7 @@ tide_status tide_ops_cuda_open(const tide_hostmem *mem, tide_device *device,
                          "the host has no memory left for the operators of device cuda");
     }
     cuda->ops = (tide_ops){.table = &CUDA_TABLE, .mem = mem, .device = device, .stream = 0};
+    cuda->ordinal = ordinal;
     cuda->max_blocks = (unsigned)(n_multiprocessors * BLOCKS_PER_MULTIPROCESSOR);
     cuda->fp32_compute_type = precision == TIDE_PRECISION_TF32 ? TIDE_CUBLAS_COMPUTE_32F_FAST_TF32
                                                                : TIDE_CUBLAS_COMPUTE_32F;

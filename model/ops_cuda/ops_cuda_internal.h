@@ -22,6 +22,7 @@ enum { TIDE_CUDA_LOWEST_CAPABILITY = 80 }; /* 8.0: bf16 and asynchronous copies 
 
 typedef struct tide_ops_cuda {
     tide_ops ops;        /* first member */
+    int ordinal;         /* the runtime's number of the GPU */
     unsigned max_blocks; /* of a grid whose kernel loops over the rest; at least 1; never changes a
                             result */
     tide_cublas cublas;  /* its functions */
@@ -34,10 +35,11 @@ static inline const tide_ops_cuda *tide_ops_cuda_of(const tide_ops *ops) {
     return (const tide_ops_cuda *)(const void *)ops;
 }
 
-/* What the operators are ordered on, as the runtime calls it. */
-static inline cudaStream_t tide_cuda_stream(const tide_ops *ops) {
-    return (cudaStream_t)(uintptr_t)ops->stream; /* NOLINT(performance-no-int-to-ptr): a handle */
-}
+/* Makes the operators' GPU the calling thread's current one: before what is no launch. */
+void tide_cuda_make_current(const tide_ops *ops);
+/* For a launch: what the operators are ordered on, as the runtime calls it. Makes their GPU the
+ * calling thread's current one, since the thread may have launched on another. */
+cudaStream_t tide_cuda_stream(const tide_ops *ops);
 
 /* The number of blocks of n_threads for n_items that are handed out in a loop over the grid; at
  * least 1. */

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cuda_profiler_api.h>
@@ -12,23 +13,22 @@
 #include "fake_cudart/fake_internal.h"
 #include "fake_cudart/fake_memory.h"
 
-enum { MAX_DEVICES = 8 };
-
 static tide_fake_cudart state;
 static struct {
-    pthread_mutex_t lock;           /* guards state and all of this */
-    bool is_set;                    /* state has its first values */
-    cudaError_t sticky;             /* what ended the context; cudaSuccess: nothing */
-    bool is_told;                   /* a call of this runtime has answered `sticky` */
-    size_t used_bytes[MAX_DEVICES]; /* of segments */
+    pthread_mutex_t lock;                     /* guards state and all of this */
+    bool is_set;                              /* state has its first values */
+    cudaError_t sticky;                       /* what ended the context; cudaSuccess: nothing */
+    bool is_told;                             /* a call of this runtime has answered `sticky` */
+    size_t used_bytes[TIDE_FAKE_MAX_DEVICES]; /* of segments */
 } runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static _Thread_local cudaError_t last_error;
 static _Thread_local int current_device;
 
 static void set_first_values(void) {
+    const char *n_devices = getenv("TIDE_FAKE_DEVICES");
     state = (tide_fake_cudart){.driver = TIDE_FAKE_DRIVER_PRESENT,
                                .driver_version = 13000,
-                               .n_devices = 1,
+                               .n_devices = n_devices != NULL ? atoi(n_devices) : 1,
                                .compute_capability = 90,
                                .capacity_bytes = (size_t)80 << 30,
                                .context_bytes = (size_t)512 << 20};
@@ -145,19 +145,23 @@ cudaError_t tide_fake_leave(cudaError_t result) {
     return result;
 }
 
-cudaError_t tide_fake_cudart_enter(const char *function) {
-    cudaError_t result = tide_fake_enter(function);
+/* Work goes to the current device. */
+static void submit(cudaError_t result) {
     if (result == cudaSuccess) {
         tide_fake_copies_submit();
+        state.n_launches[current_device]++;
     }
+}
+
+cudaError_t tide_fake_cudart_enter(const char *function) {
+    cudaError_t result = tide_fake_enter(function);
+    submit(result);
     return tide_fake_leave(result);
 }
 
 cudaError_t tide_fake_cudart_enter_beside(const char *function) {
     cudaError_t result = tide_fake_enter(function);
-    if (result == cudaSuccess) {
-        tide_fake_copies_submit();
-    }
+    submit(result);
     keep_sticky(result);
     pthread_mutex_unlock(&runtime.lock);
     return result;
@@ -260,8 +264,9 @@ cudaError_t cudaGetDeviceCount(int *count) {
 }
 
 static cudaError_t check_device(int device) {
-    return device >= 0 && device < state.n_devices && device < MAX_DEVICES ? cudaSuccess
-                                                                           : cudaErrorInvalidDevice;
+    return device >= 0 && device < state.n_devices && device < TIDE_FAKE_MAX_DEVICES
+               ? cudaSuccess
+               : cudaErrorInvalidDevice;
 }
 
 cudaError_t cudaGetDevice(int *device) {

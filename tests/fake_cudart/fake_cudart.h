@@ -28,6 +28,8 @@ typedef enum tide_fake_driver {
     TIDE_FAKE_DRIVER_NO_DEVICE /* a driver that shows no GPU: 100 */
 } tide_fake_driver;
 
+enum { TIDE_FAKE_MAX_DEVICES = 8 };
+
 /* Calls are counted from 1; 0: never. */
 typedef struct tide_fake_cudart {
     tide_fake_driver driver; /* what is there */
@@ -44,6 +46,8 @@ typedef struct tide_fake_cudart {
     size_t event_delay;        /* queries that an event answers with 600 after each record */
     bool late_copies;          /* a host's memory is read and written as late as it may be */
 
+    size_t n_launches[TIDE_FAKE_MAX_DEVICES]; /* while each was the calling thread's current one:
+                                                 kernels, and calls of libraries */
     size_t n_calls;        /* of what fail_function selects, failed ones included */
     const char *failed_in; /* the function that fail_call met; NULL: none yet */
     size_t used_bytes;     /* of segments on all devices */
@@ -56,8 +60,8 @@ typedef struct tide_fake_cudart {
 
 /* The one there is; a test reads and writes it while no call runs. */
 tide_fake_cudart *tide_fake_cudart_state(void);
-/* One H100-like GPU of 80 GiB, nothing failing; frees what is live; clears this thread's last
- * error. It is so at the start, too. */
+/* One H100-like GPU of 80 GiB, or as many as the environment's TIDE_FAKE_DEVICES says, nothing
+ * failing; frees what is live; clears this thread's last error. It is so at the start, too. */
 void tide_fake_cudart_reset(void);
 
 /* The n-th call from now of `function` (NULL: of any) fails with `error`. */

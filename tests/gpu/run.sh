@@ -77,7 +77,7 @@ sanitize() {
 # The machine as it says itself; the clocks matter to whoever reads times.
 machine() {
     nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit --format=csv,noheader 2>/dev/null
-    "$build/cli/tidemark" devices 2>/dev/null | sed -n 's/^  cuda  */cuda: /p'
+    "$build/cli/tidemark" devices 2>/dev/null | sed -nE 's/^  (cuda:[0-9]+) +/\1: /p'
 }
 
 write_report() {
