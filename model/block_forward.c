@@ -20,8 +20,8 @@ tide_status tide_block_rotate(tide_transformer *t, size_t l, tide_slot slot, boo
                                model->d_model / model->n_heads, inverse, error);
 }
 
-/* Flash attention is one scope; naive attention opens one for each of its parts, where a device
- * computes them one after the other. */
+/* Flash attention is one scope; naive attention opens one for each of its parts, see
+ * tide_attention_part. */
 static tide_status run_attention(tide_transformer *t, const tide_attention_forward *call,
                                  tide_error *error) {
     if (call->kind != TIDE_ATTENTION_FLASH) {

@@ -29,6 +29,17 @@ void tide_ops_close(tide_ops *ops) {
     }
 }
 
+tide_scope tide_ops_part_begin(const tide_ops *ops, tide_attention_part part) {
+    static const char *const NAMES[] = {[TIDE_PART_SCORES] = "scores",
+                                        [TIDE_PART_SOFTMAX] = "softmax",
+                                        [TIDE_PART_VALUE] = "value"};
+    return tide_scope_begin(ops->recorder, TIDE_SCOPE_OPERATOR, NAMES[part], -1);
+}
+
+void tide_ops_part_end(const tide_ops *ops, tide_scope scope) {
+    tide_scope_end(ops->recorder, scope);
+}
+
 void tide_adamw_init(tide_adamw *adamw) {
     *adamw = (tide_adamw){
         .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .t = 0};

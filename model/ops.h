@@ -66,7 +66,8 @@ typedef struct tide_rmsnorm_backward {
 
 /* Causal attention. q, k, v, out: (B, T, H, D), that is (R, C); scores are scaled by 1 / sqrt(D).
  * flash: lse (B, H, T) = log of the sum of exponentials of a row's scaled scores, probs unused.
- * naive: probs (B, H, T, T), zero above the diagonal, lse unused. */
+ * naive: probs (B, H, T, T), zero above the diagonal, lse unused. The scaled scores lie in probs
+ * before, rounded to its type like everything that is stored. */
 typedef struct tide_attention_forward {
     tide_attention kind;
     tide_array out;     /* written */
@@ -212,6 +213,20 @@ TIDE_NODISCARD tide_status tide_ops_cuda_open(const tide_hostmem *mem, tide_devi
                                               tide_error *error);
 TIDE_NODISCARD tide_status tide_ops_virtual_open(const tide_hostmem *mem, tide_device *device,
                                                  tide_ops **ret_ops, tide_error *error);
+
+/* The parts of naive attention. On every device each of them is a scope of its own, "scores",
+ * "softmax" and "value", in this order forward and in the reverse order backward: where the part's
+ * products or rows, or their gradients, are computed. */
+typedef enum tide_attention_part {
+    TIDE_PART_SCORES = 0, /* q k^T / sqrt(D); backward dq and dk */
+    TIDE_PART_SOFTMAX,    /* scores to probs; backward dprobs to dscores */
+    TIDE_PART_VALUE       /* out; backward dv and dprobs */
+} tide_attention_part;
+
+/* For implementations of the table. A failed call may leave its scope open: that of its caller
+ * closes it. */
+tide_scope tide_ops_part_begin(const tide_ops *ops, tide_attention_part part);
+void tide_ops_part_end(const tide_ops *ops, tide_scope scope);
 
 /* Scratch in fp32 elements; functions of shape alone, the same on every device. */
 enum { TIDE_RMSNORM_ROWS = 64, TIDE_RMSNORM_PARTIALS = 128, TIDE_NORM_CHUNK = 1 << 16 };

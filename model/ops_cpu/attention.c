@@ -75,7 +75,7 @@ tide_status tide_cpu_attention_forward(tide_ops *ops, const tide_attention_forwa
     bool naive = call->kind == TIDE_ATTENTION_NAIVE;
     TIDE_TRY(check(arrays, naive ? 5 : 4, call->T, call->H * call->D, error));
     if (naive) {
-        tide_cpu_naive_forward(tide_ops_cpu_of(ops), call);
+        tide_cpu_naive_forward(ops, call);
     } else {
         tide_cpu_flash_forward(tide_ops_cpu_of(ops), call);
     }
@@ -96,7 +96,7 @@ tide_status tide_cpu_attention_backward(tide_ops *ops, const tide_attention_back
                                  naive ? call->dprobs : call->out};
     TIDE_TRY(check(arrays, sizeof(arrays) / sizeof(arrays[0]), call->T, call->H * call->D, error));
     if (naive) {
-        tide_cpu_naive_backward(tide_ops_cpu_of(ops), call);
+        tide_cpu_naive_backward(ops, call);
     } else {
         tide_cpu_flash_backward(tide_ops_cpu_of(ops), call);
     }

@@ -7,24 +7,44 @@
  *   dscores = probs * (dprobs - sum_s dprobs * probs) / sqrt(D), in the place of dprobs
  *   dq = dscores k;  dk = dscores^T q
  *
- * What is stored is rounded to the arrays' type when it is stored, and what follows reads it as it
- * was stored: out the rounded probabilities, dscores the rounded dprobs. A row of scores is as long
- * as the context, so none is held in fp32: the scores are computed twice, once for their maximum
- * and the sum of their exponentials, once for the probabilities. */
+ * Scores, scaled, lie where probs will, and what is stored is rounded to the arrays' type when it
+ * is stored; what follows reads it as it was stored: softmax the rounded scores, out the rounded
+ * probabilities, dscores the rounded dprobs. Each part is a pass over all heads, in a scope of its
+ * own. */
 #include <math.h>
 
 #include "model/ops_cpu/attention_internal.h"
 
 enum { TILE = TIDE_ATTENTION_TILE, CHANNELS = TIDE_ATTENTION_CHANNELS };
 
-/* Rows t0 .. t0 + n_t of (T, T), from column `begin` on: zero. */
-static void clear_right(const tide_attention_head *head, tide_array array, size_t t0, size_t n_t,
-                        size_t begin) {
-    size_t n_bytes = tide_dtype_bytes(array.dtype);
-    for (size_t t = t0; t < t0 + n_t; t++) { /* [b][h][t][begin ..] */
-        memset((char *)array.data + (head->scores_at + t * head->T + begin) * n_bytes, 0,
-               (head->T - begin) * n_bytes);
+/* Computes tokens i0 .. i0 + TILE of a head. `call` is a tide_attention_forward or _backward. */
+typedef void (*tile_work)(const tide_attention_head *head, const void *call, size_t i0);
+
+/* Sizes of a call. */
+typedef struct sizes {
+    size_t B, T, H, D; /* as in ops.h */
+} sizes;
+
+/* All tiles of all heads of a call, as one of its parts. */
+static void run_part(tide_ops *ops, tide_attention_part part, const sizes *s, tile_work work,
+                     const void *call) {
+    const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
+    size_t n_tiles = tide_attention_n_tiles(s->T);
+    size_t n_pieces = s->B * s->H * n_tiles;
+    tide_scope scope = tide_ops_part_begin(ops, part);
+#pragma omp parallel for num_threads(cpu->n_threads) schedule(dynamic)
+    for (size_t piece = 0; piece < n_pieces; piece++) { /* [b][h][i0 ..] or [b][i0 ..][h] */
+        tide_attention_head head = tide_attention_head_of(cpu, piece / n_tiles, s->T, s->H, s->D);
+        work(&head, call, piece % n_tiles * TILE);
     }
+    tide_ops_part_end(ops, scope);
+}
+
+/* Row t of (T, T), keys begin .. end: zero. */
+static void clear(const tide_attention_head *head, tide_array array, size_t t, size_t begin,
+                  size_t end) {
+    tide_array row = tide_attention_scores_at(head, array, t, begin);
+    memset(row.data, 0, (end - begin) * tide_dtype_bytes(row.dtype));
 }
 
 /* A sum over tokens: out[t] = sum_s scores[t][s] x[s] for queries t, or, transposed, out[s] = sum_t
@@ -68,153 +88,129 @@ static void multiply_scores(const tide_attention_head *head, const scores_produc
     }
 }
 
-/* A tile of queries and one of keys, up to the diagonal. */
-static tide_attention_tile tile_at(const tide_attention_head *head, size_t t0, size_t s0) {
-    return (tide_attention_tile){t0, tide_attention_tile_length(t0, head->T), s0,
-                                 tide_attention_tile_length(s0, head->T)};
-}
-
-/* x[t0 ..)[s0 ..) = a tile, x (B, H, T, T). */
-static void store_tile(const tide_attention_head *head, const tide_attention_tile *tile,
-                       tide_array x, const float *rows) {
-    tide_attention_store_rows(
-        head->cpu, &(tide_attention_store){tide_attention_scores_at(head, x, tile->t0, tile->s0),
-                                           head->T, rows, TILE, tile->n_t, tile->n_s});
-}
-
-/* Maximum and sum of the rows of a tile of queries. */
-typedef struct row_statistics {
-    float max[TILE];  /* of scores */
-    double sum[TILE]; /* of exp(score - max) */
-} row_statistics;
-
-/* The statistics of queries t0 .. t0 + n_t; scores: room for a tile. */
-static void make_statistics(const tide_attention_head *head, const tide_attention_forward *call,
-                            size_t t0, float *scores, row_statistics *rows) {
-    const tide_cpu_kernels *kernels = head->cpu->kernels;
-    for (size_t s0 = 0; s0 <= t0; s0 += TILE) {
-        tide_attention_tile tile = tile_at(head, t0, s0);
-        tide_attention_dots(head, &tile, head->scale, call->q, call->k, scores);
-        for (size_t i = 0; i < tile.n_t; i++) { /* query t0 + i */
-            float *row = scores + i * TILE;
-            size_t n = tide_attention_n_visible(t0 + i, s0, tile.n_s);
-            float max = kernels->row_max(row, n);
-            if (s0 > 0 && !(max > rows->max[i])) {
-                max = rows->max[i];
-            }
-            double sum = kernels->exponentials(row, n, max);
-            if (s0 > 0) {
-                sum += rows->sum[i] * (double)tide_exp(rows->max[i] - max);
-            }
-            rows->max[i] = max;
-            rows->sum[i] = sum;
-        }
-    }
-}
-
-/* probs[t0 .. t0 + TILE). */
-static void make_probs(const tide_attention_head *head, const tide_attention_forward *call,
-                       size_t t0) {
-    const tide_cpu_kernels *kernels = head->cpu->kernels;
-    float scores[TILE * TILE];
-    row_statistics rows;
-    make_statistics(head, call, t0, scores, &rows);
-    for (size_t s0 = 0; s0 <= t0; s0 += TILE) {
-        tide_attention_tile tile = tile_at(head, t0, s0);
-        tide_attention_dots(head, &tile, head->scale, call->q, call->k, scores);
-        for (size_t i = 0; i < tile.n_t; i++) { /* query t0 + i */
-            float *row = scores + i * TILE;
-            size_t n = tide_attention_n_visible(t0 + i, s0, tile.n_s);
-            (void)kernels->exponentials(row, n, rows.max[i]);
-            kernels->scale(row, (float)(1 / rows.sum[i]), n);
-            memset(row + n, 0, (tile.n_s - n) * sizeof(*row));
-        }
-        store_tile(head, &tile, call->probs, scores);
-    }
-    size_t n_t = tide_attention_tile_length(t0, head->T);
-    clear_right(head, call->probs, t0, n_t, t0 + n_t);
-}
-
-void tide_cpu_naive_forward(const tide_ops_cpu *cpu, const tide_attention_forward *call) {
-    size_t n_tiles = tide_attention_n_tiles(call->T);
-#pragma omp parallel num_threads(cpu->n_threads)
-    {
-#pragma omp for schedule(dynamic)
-        for (size_t piece = 0; piece < call->B * call->H * n_tiles; piece++) {
-            /* probs[b][h][t0 ..], out[b][t0 ..][h] */
-            size_t t0 = piece % n_tiles * TILE;
-            tide_attention_head head =
-                tide_attention_head_of(cpu, piece / n_tiles, call->T, call->H, call->D);
-            make_probs(&head, call, t0);
-            multiply_scores(&head, &(scores_product){false, call->out, call->probs, call->v}, t0);
-        }
-    }
-}
-
-/* dprobs[t0 .. t0 + TILE), up to the tile on the diagonal, and ret_means (TILE) = sum_s dprobs *
- * probs of these rows. */
-static void make_dprobs(const tide_attention_head *head, const tide_attention_backward *call,
-                        size_t t0, double *ret_means) {
+/* out[t0 .. t0 + TILE), up to the tile on the diagonal: alpha sum_d x_td y_sd, with x and y (B, T,
+ * H, D), out (B, H, T, T). */
+static void multiply_tokens(const tide_attention_head *head, float alpha, tide_array x,
+                            tide_array y, tide_array out, size_t t0) {
     float products[TILE * TILE];
-    float dprobs_buffer[TILE];
-    float probs_buffer[TILE];
     for (size_t s0 = 0; s0 <= t0; s0 += TILE) {
-        tide_attention_tile tile = tile_at(head, t0, s0);
-        tide_attention_dots(head, &tile, 1, call->dout, call->v, products);
-        store_tile(head, &tile, call->dprobs, products);
-        for (size_t i = 0; i < tile.n_t; i++) { /* query t0 + i; probs is 0 beyond it */
-            size_t at = head->scores_at + (t0 + i) * head->T + s0;
-            double sum = head->cpu->kernels->dot(
-                tide_piece_read(head->cpu, call->dprobs, at, tile.n_s, dprobs_buffer),
-                tide_piece_read(head->cpu, call->probs, at, tile.n_s, probs_buffer), tile.n_s);
-            ret_means[i] = s0 == 0 ? sum : ret_means[i] + sum;
-        }
+        const tide_attention_tile tile = {t0, tide_attention_tile_length(t0, head->T), s0,
+                                          tide_attention_tile_length(s0, head->T)};
+        tide_attention_dots(head, &tile, alpha, x, y, products);
+        tide_attention_store_rows(
+            head->cpu, &(tide_attention_store){tide_attention_scores_at(head, out, t0, s0), head->T,
+                                               products, TILE, tile.n_t, tile.n_s});
     }
 }
 
-/* dprobs[t0 .. t0 + TILE) to dscores, up to the tile on the diagonal. */
-static void make_dscores(const tide_attention_head *head, const tide_attention_backward *call,
-                         size_t t0) {
+/* ---- forward ---- */
+
+/* probs[t0 .. t0 + TILE) = scores, up to the tile on the diagonal. */
+static void make_scores(const tide_attention_head *head, const void *from, size_t t0) {
+    const tide_attention_forward *call = from;
+    multiply_tokens(head, head->scale, call->q, call->k, call->probs, t0);
+}
+
+/* A row of n scores, from element `at` of x on, to probabilities in place. */
+static void softmax(const tide_ops_cpu *cpu, tide_array x, size_t at, size_t n) {
+    const tide_cpu_kernels *kernels = cpu->kernels;
+    float buffer[TIDE_PIECE];
+    size_t end = at + n;
+    float max = -INFINITY;
+    double sum = 0;
+    for (size_t i = at; i < end; i += TIDE_PIECE) {
+        n = tide_piece_length(i, end);
+        max = fmaxf(max, kernels->row_max(tide_piece_read(cpu, x, i, n, buffer), n));
+    }
+    for (size_t i = at; i < end; i += TIDE_PIECE) { /* fp32: its exponentials stay in the row */
+        n = tide_piece_length(i, end);
+        sum += kernels->exponentials(tide_piece_update(cpu, x, i, n, buffer), n, max);
+    }
+    for (size_t i = at; i < end; i += TIDE_PIECE) {
+        n = tide_piece_length(i, end);
+        float *piece = tide_piece_update(cpu, x, i, n, buffer);
+        if (x.dtype == TIDE_BF16) {
+            (void)kernels->exponentials(piece, n, max);
+        }
+        kernels->scale(piece, (float)(1 / sum), n);
+        tide_piece_store(cpu, x, i, n, piece);
+    }
+}
+
+/* probs[t0 .. t0 + TILE) from scores to probabilities, 0 beyond the diagonal. */
+static void make_probs(const tide_attention_head *head, const void *from, size_t t0) {
+    const tide_attention_forward *call = from;
+    size_t end = t0 + tide_attention_tile_length(t0, head->T);
+    for (size_t t = t0; t < end; t++) { /* probs[b][h][t] */
+        softmax(head->cpu, call->probs, head->scores_at + t * head->T, t + 1);
+        clear(head, call->probs, t, t + 1, head->T);
+    }
+}
+
+/* out[t0 .. t0 + TILE) */
+static void make_out(const tide_attention_head *head, const void *from, size_t t0) {
+    const tide_attention_forward *call = from;
+    multiply_scores(head, &(scores_product){false, call->out, call->probs, call->v}, t0);
+}
+
+void tide_cpu_naive_forward(tide_ops *ops, const tide_attention_forward *call) {
+    const sizes s = {call->B, call->T, call->H, call->D};
+    run_part(ops, TIDE_PART_SCORES, &s, make_scores, call);
+    run_part(ops, TIDE_PART_SOFTMAX, &s, make_probs, call);
+    run_part(ops, TIDE_PART_VALUE, &s, make_out, call);
+}
+
+/* ---- backward ---- */
+
+/* dv[i0 .. i0 + TILE), and dprobs[i0 .. i0 + TILE) up to the tile on the diagonal. */
+static void backward_of_values(const tide_attention_head *head, const void *from, size_t i0) {
+    const tide_attention_backward *call = from;
+    multiply_scores(head, &(scores_product){true, call->dv, call->probs, call->dout}, i0);
+    multiply_tokens(head, 1, call->dout, call->v, call->dprobs, i0);
+}
+
+/* A row of n elements, from element `at` on: dprobs to dscores. */
+static void softmax_backward(const tide_attention_head *head, const tide_attention_backward *call,
+                             size_t at, size_t n) {
     const tide_ops_cpu *cpu = head->cpu;
-    float dprobs_buffer[TILE];
-    float probs_buffer[TILE];
-    double means[TILE];
-    make_dprobs(head, call, t0, means);
-    size_t n_t = tide_attention_tile_length(t0, head->T);
-    for (size_t i = 0; i < n_t; i++) { /* query t0 + i; probs is 0 beyond it */
-        size_t at = head->scores_at + (t0 + i) * head->T;
-        for (size_t s0 = 0; s0 < t0 + n_t; s0 += TILE) {
-            size_t n_s = tide_attention_tile_length(s0, head->T);
-            float *drow = tide_piece_update(cpu, call->dprobs, at + s0, n_s, dprobs_buffer);
-            cpu->kernels->dscores(drow,
-                                  tide_piece_read(cpu, call->probs, at + s0, n_s, probs_buffer),
-                                  (float)means[i], head->scale, n_s);
-            tide_piece_store(cpu, call->dprobs, at + s0, n_s, drow);
-        }
+    float dprobs[TIDE_PIECE];
+    float probs[TIDE_PIECE];
+    size_t end = at + n;
+    double mean = 0;
+    for (size_t i = at; i < end; i += TIDE_PIECE) {
+        n = tide_piece_length(i, end);
+        mean += cpu->kernels->dot(tide_piece_read(cpu, call->dprobs, i, n, dprobs),
+                                  tide_piece_read(cpu, call->probs, i, n, probs), n);
+    }
+    for (size_t i = at; i < end; i += TIDE_PIECE) {
+        n = tide_piece_length(i, end);
+        float *piece = tide_piece_update(cpu, call->dprobs, i, n, dprobs);
+        cpu->kernels->dscores(piece, tide_piece_read(cpu, call->probs, i, n, probs), (float)mean,
+                              head->scale, n);
+        tide_piece_store(cpu, call->dprobs, i, n, piece);
     }
 }
 
-void tide_cpu_naive_backward(const tide_ops_cpu *cpu, const tide_attention_backward *call) {
-    size_t n_tiles = tide_attention_n_tiles(call->T);
-    size_t n_pieces = call->B * call->H * n_tiles;
-#pragma omp parallel num_threads(cpu->n_threads)
-    {
-#pragma omp for schedule(dynamic)
-        for (size_t piece = 0; piece < n_pieces; piece++) {
-            /* dscores[b][h][t0 ..], dq[b][t0 ..][h] */
-            size_t t0 = piece % n_tiles * TILE;
-            tide_attention_head head =
-                tide_attention_head_of(cpu, piece / n_tiles, call->T, call->H, call->D);
-            make_dscores(&head, call, t0);
-            multiply_scores(&head, &(scores_product){false, call->dq, call->dprobs, call->k}, t0);
-        }
-#pragma omp for schedule(dynamic)
-        for (size_t piece = 0; piece < n_pieces; piece++) { /* dk, dv[b][s0 ..][h] */
-            size_t s0 = piece % n_tiles * TILE;
-            tide_attention_head head =
-                tide_attention_head_of(cpu, piece / n_tiles, call->T, call->H, call->D);
-            multiply_scores(&head, &(scores_product){true, call->dk, call->dprobs, call->q}, s0);
-            multiply_scores(&head, &(scores_product){true, call->dv, call->probs, call->dout}, s0);
-        }
+/* dprobs[t0 .. t0 + TILE) to dscores, 0 from the diagonal to the end of its tile. */
+static void backward_of_softmax(const tide_attention_head *head, const void *from, size_t t0) {
+    const tide_attention_backward *call = from;
+    size_t end = t0 + tide_attention_tile_length(t0, head->T);
+    for (size_t t = t0; t < end; t++) { /* dprobs[b][h][t] */
+        softmax_backward(head, call, head->scores_at + t * head->T, t + 1);
+        clear(head, call->dprobs, t, t + 1, end);
     }
+}
+
+/* dq and dk[i0 .. i0 + TILE) */
+static void backward_of_scores(const tide_attention_head *head, const void *from, size_t i0) {
+    const tide_attention_backward *call = from;
+    multiply_scores(head, &(scores_product){false, call->dq, call->dprobs, call->k}, i0);
+    multiply_scores(head, &(scores_product){true, call->dk, call->dprobs, call->q}, i0);
+}
+
+void tide_cpu_naive_backward(tide_ops *ops, const tide_attention_backward *call) {
+    const sizes s = {call->B, call->T, call->H, call->D};
+    run_part(ops, TIDE_PART_VALUE, &s, backward_of_values, call);
+    run_part(ops, TIDE_PART_SOFTMAX, &s, backward_of_softmax, call);
+    run_part(ops, TIDE_PART_SCORES, &s, backward_of_scores, call);
 }

@@ -137,7 +137,7 @@ tide_status tide_cpu_adamw(tide_ops *ops, const tide_adamw *adamw,
 /* attention_flash.c, attention_naive.c: the two kinds; arrays are checked by the caller. */
 void tide_cpu_flash_forward(const tide_ops_cpu *cpu, const tide_attention_forward *call);
 void tide_cpu_flash_backward(const tide_ops_cpu *cpu, const tide_attention_backward *call);
-void tide_cpu_naive_forward(const tide_ops_cpu *cpu, const tide_attention_forward *call);
-void tide_cpu_naive_backward(const tide_ops_cpu *cpu, const tide_attention_backward *call);
+void tide_cpu_naive_forward(tide_ops *ops, const tide_attention_forward *call);
+void tide_cpu_naive_backward(tide_ops *ops, const tide_attention_backward *call);
 
 #endif

@@ -13,7 +13,6 @@
  * bf16 scores are rounded when they are stored, and softmax reads them so. */
 #include <math.h>
 
-#include "allocator/recorder.h"
 #include "model/ops_cuda/attention_internal.h"
 #include "model/ops_cuda/gemm.h"
 
@@ -70,46 +69,41 @@ static tide_status multiply_scores(tide_ops *ops, const char *name, const sizes 
     return TIDE_OK;
 }
 
-/* A scope for a part of a call; see tide_ops. */
-static tide_scope begin(const tide_ops *ops, const char *part) {
-    return tide_scope_begin(ops->recorder, TIDE_SCOPE_OPERATOR, part, -1);
-}
-
 tide_status tide_cuda_naive_forward(tide_ops *ops, const tide_attention_forward *call,
                                     tide_error *error) {
     const sizes s = {call->B, call->T, call->H, call->D};
     const float scale = (float)(1 / sqrt((double)s.D));
-    tide_scope scope = begin(ops, "scores");
+    tide_scope scope = tide_ops_part_begin(ops, TIDE_PART_SCORES);
     TIDE_TRY(multiply_tokens(ops, "attention: scores", &s, scale,
                              (const tide_array[]){call->probs, call->q, call->k}, error));
-    tide_scope_end(ops->recorder, scope);
-    scope = begin(ops, "softmax");
+    tide_ops_part_end(ops, scope);
+    scope = tide_ops_part_begin(ops, TIDE_PART_SOFTMAX);
     TIDE_TRY(tide_cuda_attention_softmax(ops, call, error));
-    tide_scope_end(ops->recorder, scope);
-    scope = begin(ops, "value");
+    tide_ops_part_end(ops, scope);
+    scope = tide_ops_part_begin(ops, TIDE_PART_VALUE);
     TIDE_TRY(multiply_scores(ops, "attention: values", &s, TIDE_MATMUL_NN,
                              (const tide_array[]){call->out, call->probs, call->v}, error));
-    tide_scope_end(ops->recorder, scope);
+    tide_ops_part_end(ops, scope);
     return TIDE_OK;
 }
 
 tide_status tide_cuda_naive_backward(tide_ops *ops, const tide_attention_backward *call,
                                      tide_error *error) {
     const sizes s = {call->B, call->T, call->H, call->D};
-    tide_scope scope = begin(ops, "value");
+    tide_scope scope = tide_ops_part_begin(ops, TIDE_PART_VALUE);
     TIDE_TRY(multiply_scores(ops, "attention: dv", &s, TIDE_MATMUL_TN,
                              (const tide_array[]){call->dv, call->probs, call->dout}, error));
     TIDE_TRY(multiply_tokens(ops, "attention: dprobs", &s, 1,
                              (const tide_array[]){call->dprobs, call->dout, call->v}, error));
-    tide_scope_end(ops->recorder, scope);
-    scope = begin(ops, "softmax");
+    tide_ops_part_end(ops, scope);
+    scope = tide_ops_part_begin(ops, TIDE_PART_SOFTMAX);
     TIDE_TRY(tide_cuda_attention_softmax_backward(ops, call, error));
-    tide_scope_end(ops->recorder, scope);
-    scope = begin(ops, "scores");
+    tide_ops_part_end(ops, scope);
+    scope = tide_ops_part_begin(ops, TIDE_PART_SCORES);
     TIDE_TRY(multiply_scores(ops, "attention: dq", &s, TIDE_MATMUL_NN,
                              (const tide_array[]){call->dq, call->dprobs, call->k}, error));
     TIDE_TRY(multiply_scores(ops, "attention: dk", &s, TIDE_MATMUL_TN,
                              (const tide_array[]){call->dk, call->dprobs, call->q}, error));
-    tide_scope_end(ops->recorder, scope);
+    tide_ops_part_end(ops, scope);
     return TIDE_OK;
 }

@@ -10,8 +10,8 @@ step passes on to everything after it. So the script draws seeds until one is fo
 with noise of --noise times the roundings of fp32 sums make every rounding fall as without noise.
 
 Which tensors are stored how (design: "Model", precisions):
-  bf16-mixed   bf16: outputs of norms and projections, rotated q and k, attention's output, naive
-               probabilities and their gradients, SwiGLU, logits and their gradient, all gradients of those,
+  bf16-mixed   bf16: outputs of norms and projections, rotated q and k, attention's output, naive scores
+               (scaled before) and probabilities, SwiGLU, logits and their gradient, all gradients of those,
                copies of GEMM weights and of the residual stream's gradient.
                fp32: the residual stream and its gradient, parameters, their gradients, AdamW's state.
   bf16-true    everything but row statistics and the loss.
@@ -125,8 +125,9 @@ class Step:
         out[..., 0::2], out[..., 1::2] = self.cos * even - sin * odd, sin * even + self.cos * odd
         return self.rows(self.a.activation(self.a.blur(out, np.abs(x) if self.a.noise else None)))
 
-    def scores(self, q, k):
-        return self.a.matmul(q, k.swapaxes(-1, -2)) / math.sqrt(q.shape[-1])
+    def scores(self, q, k):                         # scaled, then stored where attention is naive
+        scores = np.where(self.future, 0, self.a.matmul(q, k.swapaxes(-1, -2)) / math.sqrt(q.shape[-1]))
+        return self.a.activation(scores) if self.cfg["attention"] == "naive" else scores
 
     def attend(self, s):
         a, (q, k, v) = self.a, (self.heads(s[c]) for c in "qkv")

@@ -1,6 +1,7 @@
 /* test_events_equal.c - the cuda device and the virtual device of its card record the same events,
  * row for row: order, sizes, categories, names, streams and scopes, and addresses as distances from
- * the first segment. Only times differ, and where the memory begins.
+ * the first segment. Only times differ, and where the memory begins. The cpu device has the same
+ * scopes, and the same rows of blocks once the workspace for products is left out.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,34 +21,17 @@ static const char *text_of(const tide_recording *recording, uint32_t string) {
     return string == TIDE_NONE ? "-" : recording->strings[string];
 }
 
-/* The parts of naive attention are separate products on the cuda device alone. */
-static bool is_part(const char *path) {
-    static const char *const PARTS[] = {"attention/scores", "attention/softmax", "attention/value"};
-    for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]); i++) {
-        size_t n = strlen(PARTS[i]);
-        if (strlen(path) >= n && strcmp(path + strlen(path) - n, PARTS[i]) == 0) {
-            return true;
-        }
+static void expect_same_scopes(const tide_recording *a, const tide_recording *b) {
+    for (size_t i = 0; i < a->n_scopes && i < b->n_scopes; i++) {
+        const tide_scope_row *left = &a->scopes[i];
+        const tide_scope_row *right = &b->scopes[i];
+        assert_string_equal(text_of(a, left->name), text_of(b, right->name));
+        assert_int_equal(left->kind, right->kind);
+        assert_int_equal(left->index, right->index);
+        assert_int_equal(left->parent, right->parent);
+        assert_int_equal(left->thread, right->thread);
     }
-    return false;
-}
-
-static void expect_same_scopes(const tide_recording *cuda, const tide_recording *virtual_one) {
-    size_t k = 0;
-    for (size_t i = 0; i < cuda->n_scopes; i++) {
-        char left[SCOPE_PATH];
-        char right[SCOPE_PATH];
-        scope_path(cuda, (uint32_t)i, left);
-        if (is_part(left)) {
-            continue;
-        }
-        assert_true(k < virtual_one->n_scopes);
-        scope_path(virtual_one, (uint32_t)k, right);
-        assert_string_equal(left, right);
-        assert_int_equal(cuda->scopes[i].kind, virtual_one->scopes[k].kind);
-        k++;
-    }
-    assert_int_equal(k, virtual_one->n_scopes);
+    assert_int_equal(a->n_scopes, b->n_scopes);
 }
 
 /* Where a recording's memory begins: its first row is the purchase of a segment. */
@@ -61,8 +45,6 @@ static void expect_same_events(const tide_recording *a, const tide_recording *b)
     for (size_t i = 0; i < a->n_events && i < b->n_events; i++) {
         const tide_event *left = &a->events[i];
         const tide_event *right = &b->events[i];
-        char left_scope[SCOPE_PATH];
-        char right_scope[SCOPE_PATH];
         assert_int_equal(left->action, right->action);
         assert_string_equal(text_of(a, left->name), text_of(b, right->name));
         assert_true(left->address - base_of(a) == right->address - base_of(b));
@@ -71,25 +53,55 @@ static void expect_same_events(const tide_recording *a, const tide_recording *b)
         assert_int_equal(left->category, right->category);
         assert_int_equal(left->stream, right->stream);
         assert_int_equal(left->device, right->device);
-        scope_path(a, left->scope, left_scope);
-        scope_path(b, right->scope, right_scope);
-        assert_string_equal(left_scope, right_scope);
+        assert_int_equal(left->scope, right->scope);
     }
     assert_int_equal(a->n_events, b->n_events);
 }
 
+/* The first row of a block from the i-th on that is not the workspace's. */
+static size_t next_request(const tide_recording *recording, size_t i) {
+    while (i < recording->n_events && (recording->events[i].action > TIDE_ACTION_FREE_COMPLETED ||
+                                       recording->events[i].category == TIDE_WORKSPACE)) {
+        i++;
+    }
+    return i;
+}
+
+static void expect_same_requests(const tide_recording *a, const tide_recording *b) {
+    size_t k = next_request(b, 0);
+    for (size_t i = next_request(a, 0); i < a->n_events; i = next_request(a, i + 1)) {
+        assert_true(k < b->n_events);
+        const tide_event *left = &a->events[i];
+        const tide_event *right = &b->events[k];
+        assert_int_equal(left->action, right->action);
+        assert_string_equal(text_of(a, left->name), text_of(b, right->name));
+        assert_true(left->requested_bytes == right->requested_bytes);
+        assert_int_equal(left->category, right->category);
+        assert_int_equal(left->stream, right->stream);
+        assert_int_equal(left->scope, right->scope);
+        k = next_request(b, k + 1);
+    }
+    assert_int_equal(k, b->n_events);
+}
+
 static void expect_same_runs(const tide_workload_config *config) {
-    static const char *const DEVICES[2] = {"cuda", "virtual:h100-80"};
-    recorded_run runs[2];
+    static const char *const DEVICES[3] = {"cuda", "virtual:h100-80", "cpu"};
+    const bool has_cpu = config->precision != TIDE_PRECISION_TF32; /* which the cpu refuses */
+    recorded_run runs[3];
     tide_fake_cudart_reset();
     tide_fake_cublas_reset();
     tide_fake_cudart_state()->capacity_bytes =
         (size_t)tide_card_find("h100-80")->total_bytes / TIDE_DEVICE_GRANULE * TIDE_DEVICE_GRANULE;
-    recorded_runs_start(runs, DEVICES, 2, config);
+    recorded_runs_start(runs, DEVICES, has_cpu ? 3 : 2, config);
     expect_same_scopes(&runs[0].state.recording, &runs[1].state.recording);
     expect_same_events(&runs[0].state.recording, &runs[1].state.recording);
     assert_true(runs[0].result.device_ms[TIDE_TIMED_STEP][0] >= 0); /* it was timed */
     assert_int_equal(tide_fake_cublas_state()->n_without_workspace, 0);
+    if (has_cpu) {
+        expect_same_scopes(&runs[0].state.recording, &runs[2].state.recording);
+        expect_same_requests(&runs[0].state.recording, &runs[2].state.recording);
+        recorded_run_end(&runs[2]);
+    }
     recorded_run_end(&runs[0]);
     recorded_run_end(&runs[1]);
     assert_int_equal(tide_fake_cudart_state()->n_segments, 0);

@@ -95,15 +95,13 @@ static void bf16_files(void **state) {
     check_all_ways(*state, GOLDEN("odd_bf16_mixed"));
 }
 
-/* Rounded where the cpu device rounds: what is left is fp32 arithmetic. Naive attention of the cuda
- * device alone rounds in one place more, where scores wait for softmax; so it is not held against
- * files that were made without that rounding. */
+/* Rounded where both devices round: what is left is fp32 arithmetic. */
 static void files_of_our_storage(void **state) {
     check_all_ways(*state, GOLDEN("stored_mixed_flash"));
     check_all_ways(*state, GOLDEN("stored_mixed_long"));
     check_all_ways(*state, GOLDEN("stored_true_flash"));
-    check(*state, GOLDEN("stored_mixed_naive"), TIDE_ATTENTION_FLASH, TIDE_RECOMPUTE_NONE, NULL);
-    check(*state, GOLDEN("stored_true_naive"), TIDE_ATTENTION_FLASH, TIDE_RECOMPUTE_NONE, NULL);
+    check_all_ways(*state, GOLDEN("stored_mixed_naive"));
+    check_all_ways(*state, GOLDEN("stored_true_naive"));
 }
 
 static void fp32_files_in_bf16(void **state) {
