@@ -63,6 +63,7 @@
 
 /* 5. From a live cache to a file, or to a document in memory. */
 #include "capture/capture.h"
+#include "capture/dumper.h"  /* while the program runs: on a signal, at OOM, every k steps */
 #include "capture/host.h"    /* the machine, for the description of the run */
 #include "capture/measure.h" /* what recording costs here */
 

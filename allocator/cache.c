@@ -218,6 +218,9 @@ tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stre
     pthread_mutex_lock(&cache->lock);
     tide_status status = alloc_locked(cache, &request, ret_address, error);
     pthread_mutex_unlock(&cache->lock);
+    if (status == TIDE_DEVICE_OOM && cache->oom_hook != NULL) {
+        cache->oom_hook(cache->oom_ctx);
+    }
     return status;
 }
 

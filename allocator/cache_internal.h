@@ -118,7 +118,9 @@ struct tide_cache {
     size_t n_segments;
     size_t n_blocks; /* live and free */
     tide_cache_stats stats;
-    tide_cache_oom last_oom; /* zero until memory runs out for the first time */
+    tide_cache_oom last_oom;     /* zero until memory runs out for the first time */
+    void (*oom_hook)(void *ctx); /* called without the lock; NULL: none */
+    void *oom_ctx;               /* borrowed; its first */
 };
 
 /* What one allocation asks for, from rounding to the block. */

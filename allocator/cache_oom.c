@@ -245,3 +245,8 @@ bool tide_cache_get_oom(tide_cache *cache, tide_cache_oom *ret_oom) {
     pthread_mutex_unlock(&cache->lock);
     return has_happened;
 }
+
+void tide_cache_set_oom_hook(tide_cache *cache, void (*hook)(void *ctx), void *ctx) {
+    cache->oom_ctx = ctx;
+    cache->oom_hook = hook;
+}

@@ -1,0 +1,187 @@
+/* How signals, exit and abort reach the dumpers of the process. A handler does nothing but wake
+ * their threads; one for abort waits for them, too, for a while. */
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/dumper_internal.h"
+
+enum {
+    MAX_DUMPERS = 16,
+    MAX_SIGNAL = 64,
+    POLL_MS = 2,
+    /* In a process that ends, perhaps with a lock held that the copy needs. */
+    COPY_PATIENCE_MS = 3000,
+    WRITE_PATIENCE_MS = 60000
+};
+
+/* The signal slots of the process: a handler is handed nothing else. */
+static struct {
+    _Atomic(tide_dumper *) dumpers[MAX_DUMPERS]; /* NULL: free */
+    atomic_int n_inside;                         /* handlers that may hold one of them */
+    pthread_mutex_t lock;                        /* guards everything below */
+    struct sigaction before[MAX_SIGNAL + 1];     /* what the signal did without us */
+    int n_users[MAX_SIGNAL + 1];                 /* dumpers that listen to it */
+    bool hears_exit;                             /* there is no way back from atexit */
+} slots = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void wake_for_signal(int number) {
+    int error_number = errno;
+    atomic_fetch_add(&slots.n_inside, 1);
+    for (size_t i = 0; i < MAX_DUMPERS; i++) {
+        tide_dumper *dumper = atomic_load(&slots.dumpers[i]);
+        if (dumper != NULL && dumper->config.signal_number == number) {
+            atomic_fetch_add(&dumper->n_signals, 1);
+            (void)sem_post(&dumper->wake); /* full: it is awake */
+        }
+    }
+    atomic_fetch_sub(&slots.n_inside, 1);
+    errno = error_number;
+}
+
+/* Waits until the dumper's thread has written, or is stuck. Safe in a handler. */
+static void await_last(tide_dumper *dumper) {
+    long waited_ms = 0;
+    int seen = TIDE_LAST_ASKED;
+    for (;;) {
+        int state = atomic_load(&dumper->last);
+        waited_ms = state == seen ? waited_ms + POLL_MS : 0;
+        seen = state;
+        long patience_ms = state == TIDE_LAST_COPIES ? COPY_PATIENCE_MS : WRITE_PATIENCE_MS;
+        if (state == TIDE_LAST_DONE || waited_ms > patience_ms) {
+            return;
+        }
+        (void)nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
+    }
+}
+
+/* The last snapshots of a process that ends. On a dumper's own thread there is nobody to wait for,
+ * and in a fork there is no such thread. */
+static void take_last(bool is_abort) {
+    atomic_fetch_add(&slots.n_inside, 1);
+    for (size_t i = 0; i < MAX_DUMPERS; i++) {
+        tide_dumper *dumper = atomic_load(&slots.dumpers[i]);
+        int none = TIDE_LAST_NONE;
+        if (dumper == NULL || dumper->process != getpid() ||
+            pthread_equal(pthread_self(), dumper->thread) != 0 ||
+            !(is_abort ? dumper->config.on_abort : dumper->config.on_exit)) {
+            continue;
+        }
+        atomic_store(&dumper->is_abort, is_abort);
+        if (atomic_compare_exchange_strong(&dumper->last, &none, TIDE_LAST_ASKED)) {
+            (void)sem_post(&dumper->wake);
+        }
+        await_last(dumper);
+    }
+    atomic_fetch_sub(&slots.n_inside, 1);
+}
+
+static void on_abort(int number) {
+    take_last(true);
+    /* As without us: the signal comes again as soon as this returns. */
+    (void)sigaction(number, &slots.before[number], NULL);
+    (void)raise(number);
+}
+
+static void on_exit_of_process(void) {
+    take_last(false);
+}
+
+/* Under the lock. */
+static tide_status listen(int number, void (*handler)(int), tide_error *error) {
+    if (slots.n_users[number] > 0) {
+        slots.n_users[number]++;
+        return TIDE_OK;
+    }
+    struct sigaction action = {.sa_handler = handler, .sa_flags = (int)SA_RESTART};
+    (void)sigemptyset(&action.sa_mask);
+    struct sigaction before;
+    if (sigaction(number, NULL, &before) != 0) {
+        return tide_fail(error, TIDE_INVALID, "signal %d cannot be caught: %s", number,
+                         strerror(errno));
+    }
+    bool is_free = (before.sa_flags & SA_SIGINFO) == 0 &&
+                   (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN);
+    if (number != SIGABRT && !is_free) {
+        return tide_fail(error, TIDE_INVALID,
+                         "signal %d has a handler of the program's already: choose another signal",
+                         number);
+    }
+    slots.before[number] = before;
+    if (sigaction(number, &action, NULL) != 0) {
+        return tide_fail(error, TIDE_INVALID, "signal %d cannot be caught: %s", number,
+                         strerror(errno));
+    }
+    slots.n_users[number] = 1;
+    return TIDE_OK;
+}
+
+/* Under the lock. */
+static void unlisten(int number) {
+    if (--slots.n_users[number] == 0) {
+        (void)sigaction(number, &slots.before[number], NULL);
+    }
+}
+
+/* Under the lock. All or nothing. */
+static tide_status enter_locked(tide_dumper *dumper, tide_error *error) {
+    const tide_dumper_config *config = &dumper->config;
+    size_t slot = 0;
+    while (slot < MAX_DUMPERS && atomic_load(&slots.dumpers[slot]) != NULL) {
+        slot++;
+    }
+    if (slot == MAX_DUMPERS) {
+        return tide_fail(error, TIDE_LIMIT, "a process can have %d dumpers: destroy one first",
+                         (int)MAX_DUMPERS);
+    }
+    if (config->on_exit && !slots.hears_exit) {
+        if (atexit(on_exit_of_process) != 0) {
+            return tide_fail(error, TIDE_NO_MEMORY, "no memory for a handler of exit");
+        }
+        slots.hears_exit = true;
+    }
+    if (config->signal_number != 0) {
+        TIDE_TRY(listen(config->signal_number, wake_for_signal, error));
+    }
+    if (config->on_abort) {
+        tide_status status = listen(SIGABRT, on_abort, error);
+        if (status != TIDE_OK) {
+            if (config->signal_number != 0) {
+                unlisten(config->signal_number);
+            }
+            return status;
+        }
+    }
+    atomic_store(&slots.dumpers[slot], dumper);
+    return TIDE_OK;
+}
+
+tide_status tide_dumper_enter(tide_dumper *dumper, tide_error *error) {
+    pthread_mutex_lock(&slots.lock);
+    tide_status status = enter_locked(dumper, error);
+    pthread_mutex_unlock(&slots.lock);
+    return status;
+}
+
+void tide_dumper_leave(tide_dumper *dumper) {
+    pthread_mutex_lock(&slots.lock);
+    for (size_t i = 0; i < MAX_DUMPERS; i++) {
+        if (atomic_load(&slots.dumpers[i]) == dumper) {
+            atomic_store(&slots.dumpers[i], NULL);
+        }
+    }
+    if (dumper->config.signal_number != 0) {
+        unlisten(dumper->config.signal_number);
+    }
+    if (dumper->config.on_abort) {
+        unlisten(SIGABRT);
+    }
+    pthread_mutex_unlock(&slots.lock);
+    while (atomic_load(&slots.n_inside) > 0) { /* handlers that found it before */
+        (void)nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
+    }
+}
