@@ -193,6 +193,12 @@ static void say_warnings(tide_report *report, const tide_compare *compare) {
                             "note: %s was stopped before its end, where its peak may lie",
                             compare->runs[i].name);
         }
+        if (strcmp(snapshot->run.outcome, "running") == 0) {
+            tide_report_say(report, "running",
+                            "note: %s was taken while the run went on: its peak may have come "
+                            "later",
+                            compare->runs[i].name);
+        }
         if (snapshot->n_devices > 1) {
             tide_report_say(report, "devices",
                             "note: %s has %zu devices: compared is the one with the highest peak",

@@ -123,6 +123,7 @@ static int profile(const tide_profile_options *options, const char *command) {
         return status == TIDE_LIMIT ? TIDE_EXIT_USAGE : tide_exit_status(status);
     }
     tide_interrupt_begin();
+    tide_profile_dumps_hold_signal(&plan);
     for (size_t i = 0; i < plan.n_runs; i++) {
         if (tide_interrupt_signal() != 0) {
             tide_cli_note("profile", "%zu of %zu runs were not started", plan.n_runs - i,

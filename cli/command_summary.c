@@ -126,6 +126,10 @@ static void say_outcome(const view *of) {
         tide_report_say(of->report, "stopped",
                         "note: the run was stopped before its end, where its peak may lie");
     }
+    if (strcmp(of->snapshot->run.outcome, "running") == 0) {
+        tide_report_say(of->report, "running",
+                        "note: taken while the run went on: its peak may have come later");
+    }
 }
 
 /* ---- tables ---- */

@@ -10,6 +10,7 @@
 
 #include "allocator/cache.h"
 #include "allocator/device.h"
+#include "capture/dumper.h"
 #include "capture/host.h"
 #include "cli/files.h"
 #include "cli/options.h"
@@ -44,6 +45,8 @@ typedef struct tide_profile_options {
     bool no_record;              /* time it without a recorder */
     bool profiler_range;         /* the CUDA profiler around the measured steps; cuda only */
     bool kernels;                /* trace the kernels of the measured steps; cuda only */
+    const char *snapshot_signal; /* a snapshot of the running program on it; NULL: none */
+    uint64_t snapshot_every;     /* and after every so many steps; TIDE_NOT_GIVEN: none */
     const char *output;          /* NULL: the default name in this folder */
     const char *format;          /* of the tables on stdout */
     bool strip_private;          /* of command line, host name and folders */
@@ -92,6 +95,7 @@ typedef struct tide_profile_plan {
     const char *command;                 /* borrowed: the command line as text */
     char stacks_missing[256];            /* why stacks are not recorded; "" when they are */
     double recorder_ns_per_event;        /* -1: not measured */
+    int snapshot_signal;                 /* number; 0: none */
 } tide_profile_plan;
 
 /* The runs that the options name, with names and paths, checked; nothing is allocated on a device
@@ -122,6 +126,32 @@ void tide_profile_describe_run(const tide_profile_plan *plan, const tide_profile
 void tide_profile_describe_timing(const tide_profile_plan *plan, const tide_profile_run *run,
                                   const tide_workload_result *result, bool computes,
                                   tide_profile_timing *ret_timing);
+
+/* Snapshots while a run goes on, each a file of its own beside the run's. */
+typedef struct tide_profile_dumps {
+    const tide_profile_plan *plan; /* borrowed */
+    const tide_profile_run *run;   /* borrowed */
+    tide_dumper *dumper;           /* owned; NULL: nothing is recorded, and nobody asked */
+    tide_host_info host;           /* what the description borrows from */
+    tide_snapshot_run description; /* of the run, as it is while it goes on */
+} tide_profile_dumps;
+
+/* Reads the options. TIDE_INVALID names the one that makes no sense. */
+TIDE_NODISCARD tide_status tide_profile_dumps_check(const tide_profile_options *options,
+                                                    tide_profile_plan *plan, tide_error *error);
+/* From now on the signal of --snapshot-signal ends nothing, when it comes between two runs. */
+void tide_profile_dumps_hold_signal(const tide_profile_plan *plan);
+/* `dumps` must stay where it is until the end, which comes before that of the cache. */
+TIDE_NODISCARD tide_status tide_profile_dumps_begin(tide_profile_dumps *dumps,
+                                                    const tide_profile_plan *plan,
+                                                    const tide_profile_run *run,
+                                                    tide_recorder *recorder, tide_cache *cache,
+                                                    tide_error *error);
+/* After step n_done, warm-up included; `result` has the samples up to there. */
+void tide_profile_dumps_step(tide_profile_dumps *dumps, const tide_workload_result *result,
+                             size_t n_done, bool computes);
+/* Waits for what is being written. Allowed where it never began. */
+void tide_profile_dumps_end(tide_profile_dumps *dumps);
 
 /* How many pairs of steps, recorded and not, follow the run; 0 where there is nothing to compare.
  */

@@ -35,6 +35,12 @@ static const char *device_at(size_t i) {
     return i - n_kinds < n_cards ? cards[i - n_kinds].spec : NULL;
 }
 
+/* The usual ones for --snapshot-signal. */
+static const char *signal_at(size_t i) {
+    static const char *const NAMES[] = {"USR1", "USR2"};
+    return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
+}
+
 #define AT(member) offsetof(tide_profile_options, member)
 
 static const tide_option OPTIONS[] = {
@@ -96,6 +102,11 @@ static const tide_option OPTIONS[] = {
      NULL, AT(no_record)},
     {TIDE_OPTION_LATER, "log", NULL, NULL, "the event log in a mapped file that survives a crash",
      NULL, NULL, NULL, 0},
+    {TIDE_OPTION_TEXT, "snapshot-signal", NULL, "NAME",
+     "a snapshot of the running program on this signal: USR2 for kill -USR2", NULL, NULL, signal_at,
+     AT(snapshot_signal)},
+    {TIDE_OPTION_COUNT, "snapshot-every", NULL, "K",
+     "a snapshot after every K-th step, warm-up included", NULL, NULL, NULL, AT(snapshot_every)},
     {TIDE_OPTION_FLAG, "profiler-range", NULL, NULL,
      "start and stop the CUDA profiler around the measured steps, for nsys profile "
      "--capture-range=cudaProfilerApi",
@@ -134,7 +145,12 @@ const tide_option_table tide_profile_option_table = {
         "Ctrl-C (or SIGTERM) ends the run after the step that is under way: the snapshot of what "
         "was\n"
         "measured is written, and runs that have not begun are left out. A second one ends the\n"
-        "program at once.\n",
+        "program at once.\n"
+        "\n"
+        "Snapshots while the run goes on lie beside its own and are never overwritten:\n"
+        "run.usr2-1.json.gz, run.step-20.json.gz. The run waits only while the tables are copied.\n"
+        "Where something calls exit or abort in its midst, run.exit-1.json.gz or\n"
+        "run.abort-1.json.gz is written.\n",
 };
 
 void tide_profile_options_init(tide_profile_options *options) {
@@ -149,6 +165,7 @@ void tide_profile_options_init(tide_profile_options *options) {
         .warmup_steps = 5,
         .steps = 10,
         .overhead_pairs = TIDE_NOT_GIVEN,
+        .snapshot_every = TIDE_NOT_GIVEN,
         .format = "text",
     };
 }

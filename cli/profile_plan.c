@@ -341,6 +341,7 @@ tide_status tide_profile_plan_init(tide_profile_plan *plan, const tide_profile_o
     *plan =
         (tide_profile_plan){.options = options, .command = command, .recorder_ns_per_event = -1.0};
     TIDE_TRY(check_common(options, error));
+    TIDE_TRY(tide_profile_dumps_check(options, plan, error));
     TIDE_TRY(configure_cache(options, &plan->cache, error));
     TIDE_TRY(add_runs(plan, error));
     TIDE_TRY(pick_device(options->device, plan, error));

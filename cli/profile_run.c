@@ -18,6 +18,7 @@ typedef struct session_state {
     tide_workload *workload;     /* on the cache */
     tide_workload_result result; /* samples up to where it came */
     int64_t started_unix_us;     /* by the host's calendar */
+    tide_profile_dumps dumps;    /* snapshots while it goes on */
     tide_progress progress;      /* on a terminal */
     size_t n_done;               /* steps, warm-up included */
     size_t n_total;              /* steps that were asked for, warm-up included */
@@ -30,6 +31,10 @@ static bool go_on(void *ctx, size_t n_done, size_t n_total) {
     session->n_done = n_done;
     session->n_total = n_total;
     tide_progress_update(&session->progress, n_done, n_total);
+    if (session->dumps.dumper != NULL) {
+        bool computes = tide_device_get_info(session->device)->computes;
+        tide_profile_dumps_step(&session->dumps, &session->result, n_done, computes);
+    }
     return tide_interrupt_signal() == 0;
 }
 
@@ -82,8 +87,10 @@ static tide_status prepare(tide_profile_plan *plan, tide_profile_run *run, sessi
         plan->recorder_ns_per_event =
             tide_recorder_measure_ns(NULL, &ns, NULL) == TIDE_OK ? ns : -1.0;
     }
-    return tide_cache_create(session->device, session->recorder, &plan->cache, &session->cache,
-                             error);
+    TIDE_TRY(tide_cache_create(session->device, session->recorder, &plan->cache, &session->cache,
+                               error));
+    return tide_profile_dumps_begin(&session->dumps, plan, run, session->recorder, session->cache,
+                                    error);
 }
 
 /* ---- the snapshot ---- */
@@ -149,6 +156,7 @@ static void read_peaks(tide_profile_run *run, tide_cache *cache) {
 }
 
 static void end_session(session_state *session) {
+    tide_profile_dumps_end(&session->dumps);
     tide_workload_result_fini(&session->result);
     tide_workload_destroy(session->workload);
     tide_cache_destroy(session->cache);
@@ -173,6 +181,7 @@ void tide_profile_execute(tide_profile_plan *plan, tide_profile_run *run) {
         return;
     }
     status = work(run, &session);
+    tide_profile_dumps_end(&session.dumps);
     tide_progress_end(&session.progress);
     read_peaks(run, session.cache);
     if (status != TIDE_OK) {

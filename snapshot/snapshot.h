@@ -55,7 +55,7 @@ typedef struct tide_snapshot_run {
     int64_t batch_size, context_length, seed;   /* -1: unknown */
     int64_t memory_limit_bytes;                 /* -1: none */
     double clip_grad_norm;                      /* -1: no clipping */
-    const char *outcome;                        /* "completed", "oom", "stopped" */
+    const char *outcome;                        /* "completed", "oom", "stopped", "running" */
     const char *host_name, *host_os, *host_cpu; /* "" when left out */
     const char *host_computed_by; /* kernels and threads; "" where nothing was computed */
     int64_t host_n_cpus, host_total_bytes;

@@ -351,6 +351,7 @@ test('a run warns of what is missing and of times that say little', () => {
   assert.equal(warnings({}), '');
   assert.match(warnings({ log: { dropped_events: 1234 } }), /1,234 events were dropped/);
   assert.match(warnings({ run: { ...trainingRunWith({}).run, outcome: 'stopped' } }), /was stopped before its end/);
+  assert.match(warnings({ run: { ...trainingRunWith({}).run, outcome: 'running' } }), /while the run went on/);
   assert.match(makeRun(readSnapshot(trainingRun({ precision: 'bf16-mixed' })), 'x').warnings[0], /bf16 is emulated on the cpu/);
   assert.deepEqual(makeRun(readSnapshot(trainingRun({ precision: 'bf16-mixed', device: 'virtual' })), 'x').warnings, []);
 });

@@ -99,6 +99,9 @@ function buildWarnings(snapshot, blocks, device) {
   if (snapshot.run.outcome === 'stopped') {
     warnings.push('The run was stopped before its end, where its peak may lie.');
   }
+  if (snapshot.run.outcome === 'running') {
+    warnings.push('Taken while the run went on: its peak may have come later.');
+  }
   if (snapshot.nDropped > 0) {
     warnings.push(`The event log was full: ${formatCount(snapshot.nDropped)} events were dropped, and what they did is not shown. Record with a larger log to see them.`);
   }
