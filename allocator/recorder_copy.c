@@ -10,9 +10,11 @@
 #include "common/clock.h"
 
 enum {
-    CHUNK_ROWS = 2048, /* 96 KiB of events under one lock: some tens of microseconds */
+    CHUNK_ROWS = 4096, /* 192 KiB of events under one lock: some tens of microseconds */
     SPARE_ROWS = 1024, /* room for what is recorded while the rows are copied */
-    PAUSE_NS = 20000   /* between two chunks: longer than it takes to wake who waits for the lock */
+    MAX_CHUNKS = 64,   /* of a long log: who allocates all the time lets nobody have the lock */
+    MAX_SLOW = 12,     /* chunks after which more was missing than before */
+    PAUSE_NS = 10000   /* between two chunks: longer than it takes to wake who waits for the lock */
 };
 
 static void lock(tide_recorder_copying *copying, pthread_mutex_t *mutex) {
@@ -33,14 +35,14 @@ static void let_others_go_on(void) {
 
 /* ---- events ---- */
 
-/* Room for n_rows, and as much again for what comes; the pages are there already when they are
+/* Room for n_rows, and some more for what comes; the pages are there already when they are
  * written under a lock. */
 static tide_status reserve_rows(tide_recorder_copying *copying, size_t n_rows) {
     const tide_hostmem *mem = copying->recording.mem;
     if (n_rows <= copying->capacity) {
         return TIDE_OK;
     }
-    size_t n_bytes = (n_rows + n_rows / 16 + SPARE_ROWS) * sizeof(tide_event);
+    size_t n_bytes = (n_rows + n_rows / 2 + SPARE_ROWS) * sizeof(tide_event);
     tide_event *events = mem->resize(mem->ctx, copying->recording.events, n_bytes);
     if (events == NULL) {
         return TIDE_NO_MEMORY;
@@ -85,6 +87,30 @@ static void copy_rows(const tide_recorder *recorder, tide_recorder_copying *copy
     recording->n_events += n_rows;
 }
 
+/* Rows until hardly any are missing; the chunks grow while more comes than is copied. A ring that
+ * is overwritten faster than that begins anew each time: not for ever. */
+static tide_status catch_up(tide_recorder *recorder, tide_recorder_copying *copying,
+                            size_t n_missing) {
+    size_t n_chunk = n_missing / MAX_CHUNKS > CHUNK_ROWS ? n_missing / MAX_CHUNKS : CHUNK_ROWS;
+    for (int n_slow = 0; n_missing > SPARE_ROWS && n_slow < MAX_SLOW;) {
+        TIDE_TRY(reserve_rows(copying, copying->recording.n_events + n_chunk));
+        lock(copying, &recorder->log_lock);
+        size_t n_now = find_missing(recorder, copying);
+        size_t n_rows = n_now < n_chunk ? n_now : n_chunk;
+        copy_rows(recorder, copying, n_rows);
+        unlock(copying, &recorder->log_lock);
+        if (n_now - n_rows >= n_missing) {
+            n_chunk *= 2;
+            n_slow++;
+        }
+        n_missing = n_now - n_rows;
+        if (n_missing > SPARE_ROWS) {
+            let_others_go_on();
+        }
+    }
+    return reserve_rows(copying, copying->recording.n_events + SPARE_ROWS);
+}
+
 tide_status tide_recorder_copy_begin(tide_recorder *recorder, const tide_hostmem *mem,
                                      tide_recorder_copying *ret_copying) {
     tide_recorder_copying copying = {.recording = {.mem = mem,
@@ -99,18 +125,10 @@ tide_status tide_recorder_copy_begin(tide_recorder *recorder, const tide_hostmem
         tide_recording_fini(&copying.recording);
         return TIDE_NO_MEMORY;
     }
-    /* A ring that is overwritten faster than it is copied begins anew each time: not for ever. */
-    for (size_t n_left = copying.capacity / CHUNK_ROWS;
-         n_left > 0 && n_missing > CHUNK_ROWS &&
-         copying.recording.n_events + CHUNK_ROWS <= copying.capacity;
-         n_left--) {
-        lock(&copying, &recorder->log_lock);
-        n_missing = find_missing(recorder, &copying);
-        size_t n_rows = n_missing < CHUNK_ROWS ? n_missing : CHUNK_ROWS;
-        copy_rows(recorder, &copying, n_rows);
-        n_missing -= n_rows;
-        unlock(&copying, &recorder->log_lock);
-        let_others_go_on();
+    tide_status status = catch_up(recorder, &copying, n_missing);
+    if (status != TIDE_OK) {
+        tide_recording_fini(&copying.recording);
+        return status;
     }
     *ret_copying = copying;
     return TIDE_OK;
