@@ -148,7 +148,7 @@ static tide_scope open_scope(tide_recorder *recorder, tide_scope_kind kind, cons
     }
     pthread_mutex_unlock(&recorder->scopes_lock);
     if (times != NULL) {
-        tide_scope_times_begin(times, scope);
+        tide_scope_times_begin(times, scope, kind);
     }
     if (trace != NULL) {
         tide_kernel_trace_push(trace, scope);

@@ -9,6 +9,7 @@
 
 enum {
     N_TRIES = 16,         /* of an anchor: the first ones meet a device that has to wake up */
+    N_COST = 32,          /* marks that tell what one takes */
     MAX_SHARED_NS = 10000 /* of host time between two ends of scopes that share an event */
 };
 
@@ -16,17 +17,20 @@ enum {
 typedef struct mark {
     tide_device_event *event; /* owned */
     int64_t device_ns;        /* since the first anchor; valid after a collection */
+    tide_scope_kind kind;     /* the outermost of the scopes that it bounds */
 } mark;
 
 /* A scope whose times are not written down yet. */
 typedef struct pending {
     tide_scope scope;
+    tide_scope_kind kind;
     size_t begin_mark; /* NO_MARK: resolved */
     size_t end_mark;   /* NO_MARK: still open */
     int64_t begin_ns;  /* device time, once resolved */
 } pending;
 
 #define NO_MARK SIZE_MAX
+#define NEVER_NS (INT64_MIN / 2) /* so long ago that no mark is shared */
 
 /* One instant on both clocks. */
 typedef struct anchor {
@@ -49,15 +53,18 @@ struct tide_scope_times {
     tide_device_event *base;  /* owned; elapsed times are taken from here: short, so that they are
                                  exact although the runtime returns them in single precision */
     tide_device_event *spare; /* owned; for anchors */
-    int64_t marked_ns;        /* host time of the latest mark */
-    uint64_t n_submitted;     /* of the device at the latest mark */
-    int64_t shared_ns;        /* largest host time between two ends that shared a mark */
-    int64_t base_ns;          /* of the base, since the first anchor on the device's clock */
-    double rounding_ns;       /* that the chain of bases may have gathered */
-    anchor first;             /* device time 0 */
-    tide_scope first_scope;   /* the first that may be timed */
-    tide_status status;       /* of marks: once it is a failure, no more are taken */
-    tide_error error;         /* the same for people */
+    tide_scope_kind deepest;  /* of the scopes that are timed; those inside of them are not */
+    double mark_ns;           /* what one takes, of the device's time and the host's */
+    size_t n_marks_of[TIDE_N_SCOPE_KINDS]; /* by kind, of the last collection */
+    int64_t marked_ns;                     /* host time of the latest mark */
+    uint64_t n_submitted;                  /* of the device at the latest mark */
+    int64_t shared_ns;      /* largest host time between two ends that shared a mark */
+    int64_t base_ns;        /* of the base, since the first anchor on the device's clock */
+    double rounding_ns;     /* that the chain of bases may have gathered */
+    anchor first;           /* device time 0 */
+    tide_scope first_scope; /* the first that may be timed */
+    tide_status status;     /* of marks: once it is a failure, no more are taken */
+    tide_error error;       /* the same for people */
 };
 
 /* Device time of a reached event that is not before the base. */
@@ -94,11 +101,73 @@ static tide_status take_anchor(tide_scope_times *times, tide_device_event **kept
     return TIDE_OK;
 }
 
+/* Whether the latest mark will do once more: where nothing was submitted since, the device reaches
+ * a further one right after it, or, if it has nothing to do, by as much later as the host is. Most
+ * scopes of a step begin where another one ends, and an event costs the host a call and the device
+ * some work. */
+static bool shares_mark(tide_scope_times *times) {
+    uint64_t n_submitted = atomic_load_explicit(&times->device->n_submitted, memory_order_relaxed);
+    int64_t now_ns = tide_recorder_now_ns(times->recorder);
+    int64_t gap_ns = now_ns - times->marked_ns;
+    if (times->device->counts_work && times->n_marks > 0 && n_submitted == times->n_submitted &&
+        gap_ns <= MAX_SHARED_NS) {
+        times->shared_ns = gap_ns > times->shared_ns ? gap_ns : times->shared_ns;
+        return true;
+    }
+    times->marked_ns = now_ns;
+    times->n_submitted = n_submitted;
+    return false;
+}
+
+/* Records the next event of the pool, for a scope of that kind. */
+static tide_status put_mark(tide_scope_times *times, tide_scope_kind kind, size_t *ret_mark,
+                            tide_error *error) {
+    if (shares_mark(times)) {
+        mark *latest = &times->marks[times->n_marks - 1];
+        latest->kind = kind < latest->kind ? kind : latest->kind;
+        *ret_mark = times->n_marks - 1;
+        return TIDE_OK;
+    }
+    mark *marks = tide_hostmem_grow(times->mem, times->marks, &times->marks_capacity,
+                                    times->n_marks + 1, sizeof(*marks));
+    if (marks == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory to time scopes");
+    }
+    times->marks = marks;
+    if (times->n_marks == times->n_made) {
+        TIDE_TRY(tide_device_event_create(times->device, &marks[times->n_made].event, error));
+        times->n_made++;
+    }
+    TIDE_TRY(
+        tide_device_event_record(times->device, marks[times->n_marks].event, times->stream, error));
+    marks[times->n_marks].kind = kind;
+    *ret_mark = times->n_marks++;
+    return TIDE_OK;
+}
+
+/* Records events back to back: what the device needs for one, or what the host does, whichever is
+ * more, since the device cannot come sooner to an event than the host. */
+static tide_status measure_mark(tide_scope_times *times, tide_error *error) {
+    double ms = 0;
+    size_t last = 0;
+    for (size_t i = 0; i < N_COST; i++) {
+        times->marked_ns = NEVER_NS;
+        TIDE_TRY(put_mark(times, TIDE_SCOPE_STEP, &last, error));
+    }
+    TIDE_TRY(tide_device_synchronize(times->device, error));
+    TIDE_TRY(tide_device_event_elapsed(times->device, times->marks[0].event,
+                                       times->marks[last].event, &ms, error));
+    times->mark_ns = ms > 0 ? ms * 1e6 / (double)last : 0;
+    times->n_marks = 0;
+    return TIDE_OK;
+}
+
 static tide_status start(tide_scope_times *times, tide_error *error) {
     TIDE_TRY(tide_device_event_create(times->device, &times->base, error));
     TIDE_TRY(tide_device_event_create(times->device, &times->spare, error));
     TIDE_TRY(tide_device_synchronize(times->device, error));
     TIDE_TRY(take_anchor(times, &times->base, &times->first, error));
+    TIDE_TRY(measure_mark(times, error));
     tide_status status = tide_recorder_attach_times(times->recorder, times, &times->first_scope);
     if (status == TIDE_INVALID) {
         return tide_fail(error, status, "the recorder's scopes are timed already");
@@ -133,6 +202,7 @@ tide_status tide_scope_times_create(tide_recorder *recorder, tide_device *device
     times->device = device;
     times->stream = stream;
     times->status = TIDE_OK;
+    times->deepest = TIDE_SCOPE_USER;
     tide_status status = start(times, error);
     if (status != TIDE_OK) {
         release(times);
@@ -149,47 +219,8 @@ void tide_scope_times_destroy(tide_scope_times *times) {
     }
 }
 
-/* Whether the latest mark will do once more: where nothing was submitted since, the device reaches
- * a further one right after it, or, if it has nothing to do, by as much later as the host is. Most
- * scopes of a step begin where another one ends, and an event costs the host a call and the device
- * some work. */
-static bool shares_mark(tide_scope_times *times) {
-    uint64_t n_submitted = atomic_load_explicit(&times->device->n_submitted, memory_order_relaxed);
-    int64_t now_ns = tide_recorder_now_ns(times->recorder);
-    int64_t gap_ns = now_ns - times->marked_ns;
-    if (times->device->counts_work && times->n_marks > 0 && n_submitted == times->n_submitted &&
-        gap_ns <= MAX_SHARED_NS) {
-        times->shared_ns = gap_ns > times->shared_ns ? gap_ns : times->shared_ns;
-        return true;
-    }
-    times->marked_ns = now_ns;
-    times->n_submitted = n_submitted;
-    return false;
-}
-
-/* Records the next event of the pool. */
-static tide_status put_mark(tide_scope_times *times, size_t *ret_mark, tide_error *error) {
-    if (shares_mark(times)) {
-        *ret_mark = times->n_marks - 1;
-        return TIDE_OK;
-    }
-    mark *marks = tide_hostmem_grow(times->mem, times->marks, &times->marks_capacity,
-                                    times->n_marks + 1, sizeof(*marks));
-    if (marks == NULL) {
-        return tide_fail(error, TIDE_NO_MEMORY, "no host memory to time scopes");
-    }
-    times->marks = marks;
-    if (times->n_marks == times->n_made) {
-        TIDE_TRY(tide_device_event_create(times->device, &marks[times->n_made].event, error));
-        times->n_made++;
-    }
-    TIDE_TRY(
-        tide_device_event_record(times->device, marks[times->n_marks].event, times->stream, error));
-    *ret_mark = times->n_marks++;
-    return TIDE_OK;
-}
-
-static tide_status begin_pending(tide_scope_times *times, tide_scope scope, tide_error *error) {
+static tide_status begin_pending(tide_scope_times *times, tide_scope scope, tide_scope_kind kind,
+                                 tide_error *error) {
     pending *pendings = tide_hostmem_grow(times->mem, times->pendings, &times->pendings_capacity,
                                           times->n_pendings + 1, sizeof(*pendings));
     if (pendings == NULL) {
@@ -197,15 +228,15 @@ static tide_status begin_pending(tide_scope_times *times, tide_scope scope, tide
     }
     times->pendings = pendings;
     pending *row = &pendings[times->n_pendings];
-    *row = (pending){.scope = scope, .begin_mark = NO_MARK, .end_mark = NO_MARK};
-    TIDE_TRY(put_mark(times, &row->begin_mark, error));
+    *row = (pending){.scope = scope, .kind = kind, .begin_mark = NO_MARK, .end_mark = NO_MARK};
+    TIDE_TRY(put_mark(times, kind, &row->begin_mark, error));
     times->n_pendings++;
     return TIDE_OK;
 }
 
-void tide_scope_times_begin(tide_scope_times *times, tide_scope scope) {
-    if (times->status == TIDE_OK) {
-        times->status = begin_pending(times, scope, &times->error);
+void tide_scope_times_begin(tide_scope_times *times, tide_scope scope, tide_scope_kind kind) {
+    if (times->status == TIDE_OK && kind <= times->deepest) {
+        times->status = begin_pending(times, scope, kind, &times->error);
     }
 }
 
@@ -222,13 +253,15 @@ void tide_scope_times_end(tide_scope_times *times, tide_scope scope) {
     for (size_t i = times->n_pendings; i > 0 && times->pendings[i - 1].scope >= scope; i--) {
         pending *row = &times->pendings[i - 1];
         if (ends_with(row, scope) && end_mark == NO_MARK) {
-            times->status = put_mark(times, &end_mark, &times->error);
+            times->status = put_mark(times, row->kind, &end_mark, &times->error);
             if (times->status != TIDE_OK) {
                 return;
             }
         }
         if (ends_with(row, scope)) {
             row->end_mark = end_mark;
+            mark *end = &times->marks[end_mark];
+            end->kind = row->kind < end->kind ? row->kind : end->kind;
         }
     }
 }
@@ -255,7 +288,9 @@ static void settle(tide_scope_times *times) {
 
 static tide_status collect(tide_scope_times *times, tide_error *error) {
     double rounding_ns = 0;
+    memset(times->n_marks_of, 0, sizeof(times->n_marks_of));
     for (size_t i = 0; i < times->n_marks; i++) {
+        times->n_marks_of[times->marks[i].kind]++;
         TIDE_TRY(device_time(times, times->marks[i].event, &times->marks[i].device_ns, &rounding_ns,
                              error));
     }
@@ -280,6 +315,21 @@ tide_status tide_scope_times_collect(tide_scope_times *times, tide_error *error)
     return times->status;
 }
 
+void tide_scope_times_limit(tide_scope_times *times, int64_t span_ns, double share) {
+    const double most_ns = share * (double)span_ns;
+    tide_scope_kind deepest = TIDE_SCOPE_PHASE;
+    size_t n_marks = 0;
+    for (tide_scope_kind kind = TIDE_SCOPE_STEP; kind <= times->deepest; kind++) {
+        n_marks += times->n_marks_of[kind];
+        if (kind > deepest && (double)n_marks * times->mark_ns <= most_ns) {
+            deepest = kind;
+        } else if (kind > deepest) {
+            break;
+        }
+    }
+    times->deepest = deepest < times->deepest ? deepest : times->deepest;
+}
+
 tide_status tide_scope_times_finish(tide_scope_times *times, tide_error *error) {
     anchor last;
     int64_t device_ns = 0;
@@ -288,8 +338,8 @@ tide_status tide_scope_times_finish(tide_scope_times *times, tide_error *error) 
     TIDE_TRY(tide_scope_times_collect(times, error));
     /* The events in the pool are free now: the anchor keeps one of them. */
     size_t kept = 0;
-    times->marked_ns = INT64_MIN / 2;
-    TIDE_TRY(put_mark(times, &kept, error));
+    times->marked_ns = NEVER_NS;
+    TIDE_TRY(put_mark(times, TIDE_SCOPE_STEP, &kept, error));
     TIDE_TRY(take_anchor(times, &times->marks[kept].event, &last, error));
     TIDE_TRY(device_time(times, times->marks[kept].event, &device_ns, &rounding_ns, error));
     times->n_marks = kept;

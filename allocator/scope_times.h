@@ -1,5 +1,5 @@
-/* scope_times.h - when the device did what a scope encloses: a pair of device events around each
- * scope of one thread, and their times on the recorder's clock.
+/* scope_times.h - when the device did what a scope encloses: device events where each scope of one
+ * thread begins and ends, and their times on the recorder's clock.
  *
  * The host only submits work; the device does it later. So each scope that the thread opens while
  * this is attached records an event on a stream where it begins and one where it ends, and after a
@@ -11,7 +11,8 @@
  * taken as a straight line. What that leaves open is stated by the recording, in ns.
  *
  * Where a scope begins or ends right after another one and nothing was submitted in between, both
- * share one event.
+ * share one event. What an event takes is measured when the object is created, so that whoever
+ * measures short steps can leave out the scopes whose events would be too many.
  *
  * Of the thread that creates it, except where said. One at a time on a recorder.
  */
@@ -40,6 +41,11 @@ typedef struct tide_scope_times tide_scope_times;
 TIDE_NODISCARD tide_status tide_scope_times_create(tide_recorder *recorder, tide_device *device,
                                                    tide_stream stream, tide_scope_times **ret_times,
                                                    tide_error *error);
+
+/* From now on scopes are timed only to the depth at which the events of the scopes of the last
+ * collection would take no more than `share` of span_ns: all, or steps, phases and layers, or steps
+ * and phases, which always are. Never deeper than before. */
+void tide_scope_times_limit(tide_scope_times *times, int64_t span_ns, double share);
 
 /* After a synchronisation of the device: gives the scopes that have ended their times, by the first
  * anchor alone, and uses their events again. Returns what went wrong since the last call: after a

@@ -6,7 +6,7 @@
 
 /* Called by the recorder, outside its locks, on the thread whose scopes are timed. Never fail: what
  * goes wrong is returned by the next collect. `end` ends every scope that is open inside, too. */
-void tide_scope_times_begin(tide_scope_times *times, tide_scope scope);
+void tide_scope_times_begin(tide_scope_times *times, tide_scope scope, tide_scope_kind kind);
 void tide_scope_times_end(tide_scope_times *times, tide_scope scope);
 
 /* Attaches for the calling thread's scopes; false when another one is. `ret_first`: the number of

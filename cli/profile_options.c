@@ -41,6 +41,11 @@ static const char *signal_at(size_t i) {
     return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
 }
 
+static const char *device_times_at(size_t i) {
+    static const char *const NAMES[] = {"auto", "all"};
+    return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
+}
+
 #define AT(member) offsetof(tide_profile_options, member)
 
 static const tide_option OPTIONS[] = {
@@ -107,6 +112,10 @@ static const tide_option OPTIONS[] = {
      AT(snapshot_signal)},
     {TIDE_OPTION_COUNT, "snapshot-every", NULL, "K",
      "a snapshot after every K-th step, warm-up included", NULL, NULL, NULL, AT(snapshot_every)},
+    {TIDE_OPTION_CHOICE, "device-times", NULL, NULL,
+     "which scopes of measured steps are timed on a cuda device: all, or those whose events "
+     "take no more than 0.5 % of a step; default auto",
+     NULL, NULL, device_times_at, AT(device_times)},
     {TIDE_OPTION_FLAG, "profiler-range", NULL, NULL,
      "start and stop the CUDA profiler around the measured steps, for nsys profile "
      "--capture-range=cudaProfilerApi",
@@ -161,6 +170,7 @@ void tide_profile_options_init(tide_profile_options *options) {
         .d_ff = TIDE_NOT_GIVEN,
         .vocab_size = TIDE_NOT_GIVEN,
         .device = "auto",
+        .device_times = "auto",
         .memory_limit_bytes = TIDE_NOT_GIVEN,
         .warmup_steps = 5,
         .steps = 10,

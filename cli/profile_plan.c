@@ -93,6 +93,7 @@ static tide_status configure(const tide_profile_options *options, const choice *
         item(&options->recomputes, chosen->recompute, "none"));
     workload->keep_graph = options->keep_graph;
     workload->profiler_range = options->profiler_range;
+    workload->times_all_scopes = strcmp(options->device_times, "all") == 0;
     workload->trace_kernels = options->kernels;
     workload->clip_grad_norm = options->clip_grad_norm;
     workload->seed = options->seed;

@@ -307,6 +307,19 @@ static tide_status begin_scope_times(tide_workload *workload, tide_error *error)
                                    error);
 }
 
+/* After the last step of warm-up, or the first measured one where there is none, and after all that
+ * follow: from now on no more scopes are timed than such a step can bear. */
+static tide_status limit_scope_times(tide_workload *workload, tide_error *error) {
+    const interval *step = &workload->timers[TIDE_TIMED_STEP];
+    double ms = 0;
+    if (workload->scope_times == NULL || workload->config.times_all_scopes) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_device_event_elapsed(workload->device, step->begin, step->end, &ms, error));
+    tide_scope_times_limit(workload->scope_times, (int64_t)(ms * 1e6), TIDE_SCOPE_TIMES_SHARE);
+    return TIDE_OK;
+}
+
 /* The measured steps begin: for a profiler that waits for them, and for the trace of kernels. */
 static tide_status begin_measuring(tide_workload *workload, tide_error *error) {
     if (workload->config.profiler_range) {
@@ -338,6 +351,9 @@ static tide_status run_steps(tide_workload *workload, tide_workload_result *resu
                           warmup ? i : i - config->warmup_steps, &result->loss, error));
         if (!warmup) {
             TIDE_TRY(keep_samples(workload, result, error));
+        }
+        if (i + 1 >= config->warmup_steps) {
+            TIDE_TRY(limit_scope_times(workload, error));
         }
         if (config->progress != NULL && !config->progress(config->progress_ctx, i + 1, n_total)) {
             return warmup ? TIDE_OK : end_measuring(workload, error);

@@ -35,6 +35,7 @@ typedef struct tide_workload_config {
     size_t steps;             /* measured steps, at least 1 */
     tide_adamw adamw;         /* t 0 */
     bool profiler_range;      /* a profiler range around the measured steps (device.h) */
+    bool times_all_scopes;    /* on the device, whatever that costs the measured steps */
     bool trace_kernels; /* which kernels ran in them (allocator/kernel_trace.h): a recorded run
                            on a cuda device */
     /* After each step or pair; false ends the run there, with TIDE_OK. NULL: none. */
@@ -45,6 +46,8 @@ typedef struct tide_workload_config {
 /* size small, mode train, fp32, flash, 5 warm-up and 10 measured steps. */
 void tide_workload_config_init(tide_workload_config *config);
 
+#define TIDE_SCOPE_TIMES_SHARE 0.005
+
 enum {
     TIDE_TIMED_FORWARD = 0,
     TIDE_TIMED_BACKWARD,
@@ -53,8 +56,10 @@ enum {
     TIDE_N_TIMED
 };
 
-/* On a device with a clock of its own (cuda) every scope of a recorded run gets its device times,
- * too (allocator/scope_times.h).
+/* On a device with a clock of its own (cuda) the scopes of a recorded run get their device times,
+ * too (allocator/scope_times.h): every scope in setup and warm-up (without warm-up, in the first
+ * measured step), and in the steps after that as deep as the events take no more than
+ * TIDE_SCOPE_TIMES_SHARE of the step before, steps and phases always.
  *
  * Samples of the measured steps in ms; -1 where a phase did not run or the device does not compute.
  * device_ms: between two device events that stand around the phase. host_ms: what the host took to

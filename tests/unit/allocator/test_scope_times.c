@@ -29,6 +29,7 @@ typedef struct late_device {
     tide_device base;
     int64_t busy_until_ns; /* by the host's clock */
     int64_t last_ns;       /* when the latest event was reached */
+    int64_t record_ns;     /* that it takes for an event */
     double speed;          /* of its clock against the host's */
     size_t n_records;      /* events recorded so far */
 } late_device;
@@ -60,6 +61,7 @@ static tide_status late_record(tide_device *device, tide_device_event *event, ti
     late_device *late = (late_device *)device;
     (void)stream;
     (void)error;
+    late->busy_until_ns += late->record_ns;
     submit(late, 0);
     event->host_ns = late->last_ns = late->busy_until_ns;
     late->n_records++;
@@ -119,7 +121,8 @@ static void expect_near(int64_t actual_ns, int64_t expected_ns, int64_t toleranc
     }
 }
 
-enum { N_STEPS = 12, WORK_NS = 3000000 };
+/* For the anchor, and for what an event takes. */
+enum { N_STEPS = 12, WORK_NS = 3000000, N_RECORDS_BEFORE = 16 + 32 };
 
 /* A scope of a step, and when the device reached its events. */
 typedef struct truth {
@@ -161,7 +164,7 @@ static void truths_are_met(void **state) {
         inner[i].end_ns = i % 2 == 0 ? inner[i].end_ns : late.last_ns;
     }
     /* 2 a step that ends both, 3 or 4 events else: one where two scopes end together. */
-    assert_int_equal(late.n_records, 16 + N_STEPS / 2 * 4 + N_STEPS / 2 * 3);
+    assert_int_equal(late.n_records, N_RECORDS_BEFORE + N_STEPS / 2 * 4 + N_STEPS / 2 * 3);
     assert_int_equal(tide_scope_times_finish(times, NULL), TIDE_OK);
     tide_scope_end(recorder, before);
     assert_int_equal(tide_recorder_copy(recorder, NULL, &recording, NULL), TIDE_OK);
@@ -238,6 +241,71 @@ static void neighbours_share_an_event(void **state) {
         tide_scope_times_destroy(times);
         tide_recorder_destroy(recorder);
     }
+}
+
+/* A step of 2 phases of 3 layers of 2 operators, with work in each; the first of its scopes. */
+static tide_scope run_tree(tide_recorder *recorder, late_device *late) {
+    tide_scope step = tide_scope_begin(recorder, TIDE_SCOPE_STEP, "step", -1);
+    for (int p = 0; p < 2; p++) {
+        tide_scope phase = tide_scope_begin(recorder, TIDE_SCOPE_PHASE, "phase", -1);
+        for (int l = 0; l < 3; l++) {
+            tide_scope layer = tide_scope_begin(recorder, TIDE_SCOPE_LAYER, "layer", l);
+            for (int o = 0; o < 2; o++) {
+                tide_scope operator= tide_scope_begin(
+                    recorder, o == 0 ? TIDE_SCOPE_OPERATOR : TIDE_SCOPE_USER, "operator", -1);
+                submit(late, 1000);
+                tide_scope_end(recorder, operator);
+            }
+            tide_scope_end(recorder, layer);
+        }
+        tide_scope_end(recorder, phase);
+    }
+    tide_scope_end(recorder, step);
+    return step;
+}
+
+/* Scopes inside of those that can be afforded are left out; and once left out, they stay so. */
+static void too_many_events_are_left_out(void **state) {
+    (void)state;
+    enum { RECORD_NS = 100000, N_SCOPES = 1 + 2 + 6 + 12 };
+    static const struct {
+        int64_t events;          /* that the share of the span is enough for */
+        tide_scope_kind deepest; /* that is then timed */
+    } CASES[] = {{1000, TIDE_SCOPE_USER},
+                 {10, TIDE_SCOPE_LAYER},
+                 {3, TIDE_SCOPE_PHASE},
+                 {0, TIDE_SCOPE_PHASE},
+                 {1000, TIDE_SCOPE_PHASE}};
+    late_device late = make_device(1);
+    tide_recorder *recorder = NULL;
+    tide_scope_times *times = NULL;
+    tide_recording recording;
+    tide_scope steps[sizeof(CASES) / sizeof(CASES[0])];
+    late.record_ns = RECORD_NS;
+    late.base.counts_work = true;
+    assert_int_equal(tide_recorder_create(NULL, &recorder, NULL), TIDE_OK);
+    assert_int_equal(tide_scope_times_create(recorder, &late.base, 0, &times, NULL), TIDE_OK);
+    (void)run_tree(recorder, &late);
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        assert_int_equal(tide_device_synchronize(&late.base, NULL), TIDE_OK);
+        assert_int_equal(tide_scope_times_collect(times, NULL), TIDE_OK);
+        tide_scope_times_limit(times, CASES[i].events * RECORD_NS * 100, 0.01);
+        steps[i] = run_tree(recorder, &late);
+    }
+    assert_int_equal(tide_device_synchronize(&late.base, NULL), TIDE_OK);
+    assert_int_equal(tide_scope_times_finish(times, NULL), TIDE_OK);
+    assert_int_equal(tide_recorder_copy(recorder, NULL, &recording, NULL), TIDE_OK);
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        for (size_t s = steps[i]; s < steps[i] + N_SCOPES; s++) {
+            const tide_scope_row *row = &recording.scopes[s];
+            const bool is_timed = row->kind <= CASES[i].deepest;
+            assert_int_equal(row->device_begin_ns >= 0, is_timed);
+            assert_int_equal(row->device_duration_ns >= 0, is_timed);
+        }
+    }
+    tide_recording_fini(&recording);
+    tide_scope_times_destroy(times);
+    tide_recorder_destroy(recorder);
 }
 
 static void *open_elsewhere(void *recorder) {
@@ -357,6 +425,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(truths_are_met),
         cmocka_unit_test(neighbours_share_an_event),
+        cmocka_unit_test(too_many_events_are_left_out),
         cmocka_unit_test(only_scopes_of_the_owner_are_timed),
         cmocka_unit_test(every_failing_call_is_told),
         cmocka_unit_test(host_memory_may_end_anywhere),

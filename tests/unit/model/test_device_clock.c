@@ -15,7 +15,8 @@
 
 #include <dlfcn.h>
 
-#include "allocator/device_internal.h"
+#include "allocator/device_host_internal.h"
+#include "common/clock.h"
 #include "fake_cupti/fake_cupti.h"
 #include "recorded_run.h"
 
@@ -30,6 +31,10 @@ static tide_status watched_range(tide_device *device, bool begins, tide_error *e
     (void)snprintf(profiled + n, sizeof(profiled) - n, "%c%zu", begins ? 'B' : 'E', n_steps_done);
     return TIDE_OK;
 }
+
+/* In the place of the device's own; NULL: that one. */
+static tide_status (*record_event)(tide_device *device, tide_device_event *event,
+                                   tide_stream stream, tide_error *error);
 
 static bool count_steps(void *ctx, size_t n_done, size_t n_total) {
     const size_t *stop_after = ctx;
@@ -76,6 +81,7 @@ static void run_as(recorded_run *run, tide_device_kind kind, const tide_workload
     const tide_device_table *right = run->device->table;
     tide_device_table table = *right;
     table.profiler_range = watched_range;
+    table.event_record = record_event != NULL ? record_event : table.event_record;
     assert_int_equal(tide_workload_create(config, run->cache, run->recorder, &workload, NULL),
                      TIDE_OK);
     run->device->table = &table;
@@ -93,6 +99,7 @@ static void every_scope_has_device_times(void **state) {
     recorded_run run;
     size_t stop_after = SIZE_MAX;
     tide_workload_config config = make_config(&stop_after);
+    config.times_all_scopes = true;
     run_as(&run, TIDE_DEVICE_CUDA, &config, TIDE_UNLIMITED, TIDE_OK);
     const tide_recording *recording = &run.state.recording;
     int64_t slack_ns = recording->device_uncertainty_ns;
@@ -113,6 +120,48 @@ static void every_scope_has_device_times(void **state) {
     }
     assert_string_equal(profiled, ""); /* nobody asked */
     recorded_run_end(&run);
+}
+
+static tide_status slow_record(tide_device *device, tide_device_event *event, tide_stream stream,
+                               tide_error *error) {
+    int64_t end_ns = tide_clock_now_ns() + 20000;
+    while (tide_clock_now_ns() < end_ns) {
+    }
+    return tide_device_host_event_record(device, event, stream, error);
+}
+
+/* Of a step of this size even a few events would be too many: what warm-up has in full, measured
+ * steps have by their phases. */
+static void what_measured_steps_cannot_bear_is_timed_in_warmup(void **state) {
+    (void)state;
+    for (size_t n_warmup = 0; n_warmup < 3; n_warmup++) {
+        recorded_run run;
+        size_t stop_after = SIZE_MAX;
+        tide_workload_config config = make_config(&stop_after);
+        config.warmup_steps = n_warmup;
+        record_event = slow_record;
+        run_as(&run, TIDE_DEVICE_CUDA, &config, TIDE_UNLIMITED, TIDE_OK);
+        record_event = NULL;
+        const tide_recording *recording = &run.state.recording;
+        size_t n_steps = 0;
+        size_t n_left_out = 0;
+        for (size_t i = 0; i < recording->n_scopes; i++) {
+            const tide_scope_row *row = &recording->scopes[i];
+            n_steps += row->kind == TIDE_SCOPE_STEP;
+            const size_t n_full = n_warmup > 0 ? n_warmup : 1;
+            /* The first step of all may be slow, so that the one after it bears layers. */
+            if (n_steps == n_full + 1 && row->kind == TIDE_SCOPE_LAYER) {
+                continue;
+            }
+            const bool is_timed = n_steps <= n_full || row->kind <= TIDE_SCOPE_PHASE;
+            assert_int_equal(row->device_begin_ns >= 0, is_timed);
+            assert_int_equal(row->device_duration_ns >= 0, is_timed);
+            n_left_out += !is_timed;
+        }
+        assert_int_equal(n_steps, n_warmup + 3);
+        assert_true(n_left_out > 30);
+        recorded_run_end(&run);
+    }
 }
 
 static void the_hosts_clock_is_the_only_one_elsewhere(void **state) {
@@ -192,6 +241,7 @@ static void kernels_of_the_measured_steps_are_traced(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_scope_has_device_times),
+        cmocka_unit_test(what_measured_steps_cannot_bear_is_timed_in_warmup),
         cmocka_unit_test(the_hosts_clock_is_the_only_one_elsewhere),
         cmocka_unit_test(a_run_out_of_memory_keeps_its_times),
         cmocka_unit_test(the_profiler_sees_the_measured_steps),
