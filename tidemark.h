@@ -38,7 +38,8 @@
  * Host memory comes from the tide_hostmem that a config names; NULL: malloc.
  *
  * Recording loads libunwind at run time with its symbols kept local: backtrace() and C++ exceptions
- * of the program stay those of the system. Without libunwind everything works, without call stacks.
+ * of the program stay those of the system. Without libunwind everything works, with shorter call
+ * stacks or none.
  *
  * docs/using-the-library.md goes through a whole program; docs/examples/own_buffers.c is one.
  */

@@ -32,16 +32,23 @@ static tide_status check_config(const tide_recorder_config *config, tide_error *
 }
 
 /* A missing libunwind is no error: the reason is kept for whoever asks. */
-static void open_unwinder(tide_recorder *recorder) {
+static tide_status open_unwinder(tide_recorder *recorder, tide_error *error) {
     tide_error reason = {"call stacks are off: the recorder was created without them"};
     if (recorder->config.capture_stacks) {
-        recorder->captures_stacks = tide_unwinder_init(&recorder->unwinder, &reason) == TIDE_OK;
+        tide_status status =
+            tide_unwinder_create(recorder->mem, recorder->depot, recorder->config.max_frames,
+                                 &recorder->unwinder, &reason);
+        if (status == TIDE_OK) {
+            return TIDE_OK;
+        }
+        if (status != TIDE_UNSUPPORTED) {
+            return tide_fail(error, status, "recorder: %s", reason.message);
+        }
     }
-    if (!recorder->captures_stacks) {
-        size_t n_bytes = strlen(reason.message);
-        n_bytes = n_bytes < TIDE_REASON_TEXT ? n_bytes : TIDE_REASON_TEXT - 1;
-        memcpy(recorder->stacks_missing, reason.message, n_bytes); /* the rest is zero */
-    }
+    size_t n_bytes = strlen(reason.message);
+    n_bytes = n_bytes < TIDE_REASON_TEXT ? n_bytes : TIDE_REASON_TEXT - 1;
+    memcpy(recorder->stacks_missing, reason.message, n_bytes); /* the rest is zero */
+    return TIDE_OK;
 }
 
 /* ---- the log: anonymous memory or a file ---- */
@@ -146,6 +153,10 @@ tide_status tide_recorder_create(const tide_recorder_config *config, tide_record
         tide_fail(error, status, "recorder: no host memory");
         goto fail_depot;
     }
+    status = open_unwinder(recorder, error);
+    if (status != TIDE_OK) {
+        goto fail_unwinder;
+    }
     status = open_log(recorder, error);
     if (status != TIDE_OK) {
         goto fail_log;
@@ -157,7 +168,6 @@ tide_status tide_recorder_create(const tide_recorder_config *config, tide_record
     tide_strings_init(&recorder->strings, mem);
     tide_map_init(&recorder->kernel_rows, mem);
     recorder->device_uncertainty_ns = -1;
-    open_unwinder(recorder);
     set_clock(recorder);
     *ret_recorder = recorder;
     return TIDE_OK;
@@ -165,6 +175,8 @@ tide_status tide_recorder_create(const tide_recorder_config *config, tide_record
 fail_locks:
     close_log(recorder);
 fail_log:
+    tide_unwinder_destroy(recorder->unwinder);
+fail_unwinder:
     tide_stack_depot_destroy(recorder->depot);
 fail_depot:
     mem->release(mem->ctx, recorder);
@@ -182,6 +194,7 @@ void tide_recorder_destroy(tide_recorder *recorder) {
     pthread_mutex_destroy(&recorder->scopes_lock);
     pthread_mutex_destroy(&recorder->strings_lock);
     pthread_mutex_destroy(&recorder->log_lock);
+    tide_unwinder_destroy(recorder->unwinder);
     tide_stack_depot_destroy(recorder->depot);
     close_log(recorder);
     mem->release(mem->ctx, recorder);
@@ -194,7 +207,12 @@ void tide_recorder_describe(tide_recorder *recorder, const char *key, const char
 }
 
 const char *tide_recorder_stacks_missing(const tide_recorder *recorder) {
-    return recorder->captures_stacks ? NULL : recorder->stacks_missing;
+    return recorder->unwinder != NULL ? NULL : recorder->stacks_missing;
+}
+
+const char *tide_recorder_stacks_limited(const tide_recorder *recorder) {
+    return recorder->unwinder != NULL ? tide_unwinder_missing(recorder->unwinder)
+                                      : recorder->stacks_missing;
 }
 
 int64_t tide_recorder_now_ns(const tide_recorder *recorder) {
@@ -214,26 +232,13 @@ uint32_t tide_recorder_intern(tide_recorder *recorder, const char *text) {
     return number;
 }
 
-static uint32_t capture_stack(tide_recorder *recorder) {
-    void *addresses[TIDE_MAX_FRAMES];
-    int n_frames = recorder->unwinder.backtrace(addresses, recorder->config.max_frames);
-    if (n_frames <= 0) {
-        return TIDE_NONE;
-    }
-    uint64_t pcs[TIDE_MAX_FRAMES];
-    for (int i = 0; i < n_frames; i++) {
-        pcs[i] = (uint64_t)(uintptr_t)addresses[i];
-    }
-    return tide_stack_depot_intern(recorder->depot, pcs, (size_t)n_frames);
-}
-
 tide_note tide_recorder_note(tide_recorder *recorder, const char *name) {
     tide_note note = {TIDE_NONE, TIDE_NONE, TIDE_NONE};
     if (recorder == NULL || tide_recorder_is_paused(recorder)) {
         return note;
     }
-    if (recorder->captures_stacks) {
-        note.stack = capture_stack(recorder);
+    if (recorder->unwinder != NULL) {
+        note.stack = tide_unwinder_capture(recorder->unwinder);
     }
     note.scope = tide_recorder_innermost(recorder);
     if (name != NULL) {

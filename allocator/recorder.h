@@ -33,7 +33,7 @@ typedef struct tide_recorder_config {
     size_t log_bytes;             /* bound of the event log, 48 bytes an event; the table of scopes
                                      may take as much again */
     tide_full_policy full_policy; /* default TIDE_FULL_KEEP_NEWEST */
-    bool capture_stacks;          /* default true; false also where libunwind is missing */
+    bool capture_stacks;          /* default true */
     int max_frames;               /* deepest stack kept, 1..256; innermost frames win */
     /* A file that the log lies in, so that it survives the process; "%p" in it stands for the
      * process' number. It is reserved now, log_bytes (1 MiB at least) in all, and holds the
@@ -47,9 +47,9 @@ typedef struct tide_recorder_config {
 void tide_recorder_config_init(tide_recorder_config *config);
 
 /* `config` NULL: defaults. TIDE_IO: the log file cannot be made; nothing that was there before is
- * lost. A missing libunwind is no error: stacks are then off, and tide_recorder_stacks_missing
- * tells why. The caller destroys the recorder, after every cache that
- * uses it. */
+ * lost. A missing libunwind is no error: some stacks are then short (tide_recorder_stacks_limited
+ * tells why) or, on other processors than x86-64, all of them off. The caller destroys the
+ * recorder, after every cache that uses it. */
 TIDE_NODISCARD tide_status tide_recorder_create(const tide_recorder_config *config,
                                                 tide_recorder **ret_recorder, tide_error *error);
 void tide_recorder_destroy(tide_recorder *recorder);
@@ -62,6 +62,10 @@ void tide_recorder_describe(tide_recorder *recorder, const char *key, const char
 /* NULL when stacks are recorded; else the reason, for people, valid until the recorder is
  * destroyed. */
 const char *tide_recorder_stacks_missing(const tide_recorder *recorder);
+
+/* NULL when every stack is followed to its end; else the reason why some stacks, or all, are not,
+ * for people, valid until the recorder is destroyed. */
+const char *tide_recorder_stacks_limited(const tide_recorder *recorder);
 
 /* An open scope: its row in the scope table. TIDE_NONE when nothing is recorded. */
 typedef uint32_t tide_scope;

@@ -38,8 +38,7 @@ struct tide_recorder {
 
     atomic_bool is_paused; /* nothing is written down */
 
-    tide_unwinder unwinder; /* valid when stacks are captured */
-    bool captures_stacks;
+    tide_unwinder *unwinder;               /* owned; NULL: no stacks are captured */
     char stacks_missing[TIDE_REASON_TEXT]; /* "" when stacks are captured */
     tide_stack_depot *depot;               /* owned; has its own lock */
 

@@ -9,7 +9,6 @@
 #include "allocator/journal_internal.h"
 #include "common/arena.h"
 #include "common/event.h"
-#include "common/map.h"
 
 enum { FIRST_SLOTS = 1024 }; /* power of two */
 
@@ -191,10 +190,18 @@ static uint32_t insert(tide_stack_depot *depot, uint64_t hash, const uint64_t *p
 }
 
 uint32_t tide_stack_depot_intern(tide_stack_depot *depot, const uint64_t *pcs, size_t n_pcs) {
+    uint64_t hash = TIDE_STACK_HASH_SEED;
+    for (size_t i = n_pcs; i > 0; i--) {
+        hash = tide_stack_hash(hash, pcs[i - 1]);
+    }
+    return tide_stack_depot_intern_hashed(depot, hash, pcs, n_pcs);
+}
+
+uint32_t tide_stack_depot_intern_hashed(tide_stack_depot *depot, uint64_t hash, const uint64_t *pcs,
+                                        size_t n_pcs) {
     if (n_pcs == 0 || n_pcs > UINT32_MAX) {
         return TIDE_NONE;
     }
-    uint64_t hash = tide_hash_bytes(pcs, n_pcs * sizeof(*pcs));
     size_t slot = 0;
     table *t = atomic_load_explicit(&depot->current, memory_order_acquire);
     const record *known = find(t, hash, pcs, n_pcs, &slot);

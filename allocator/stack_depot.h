@@ -32,6 +32,18 @@ void tide_stack_depot_set_journal(tide_stack_depot *depot, struct tide_journal *
  * stack and when there is no memory for a new one. */
 uint32_t tide_stack_depot_intern(tide_stack_depot *depot, const uint64_t *pcs, size_t n_pcs);
 
+/* The hash of a stack grows from its outermost address inwards, so that stacks which share their
+ * outer frames share that part of the work: from TIDE_STACK_HASH_SEED, once for each address. */
+#define TIDE_STACK_HASH_SEED UINT64_C(0x9e3779b97f4a7c15)
+static inline uint64_t tide_stack_hash(uint64_t outer_hash, uint64_t pc) {
+    uint64_t hash = (outer_hash ^ pc) * UINT64_C(0x9fb21c651e98df25);
+    return hash ^ hash >> 32;
+}
+
+/* The same with the hash at hand; a wrong one would make a second stack of one. */
+uint32_t tide_stack_depot_intern_hashed(tide_stack_depot *depot, uint64_t hash, const uint64_t *pcs,
+                                        size_t n_pcs);
+
 /* Distinct stacks, and the bytes that they and the tables take. Either may be NULL. */
 void tide_stack_depot_get_stats(tide_stack_depot *depot, size_t *ret_n_stacks, size_t *ret_bytes);
 

@@ -129,10 +129,9 @@ static void describe_stacks(part *ret_part) {
         snprintf(ret_part->detail, DETAIL_BYTES, "%.500s", error.message);
         return;
     }
-    const char *missing = tide_recorder_stacks_missing(recorder);
-    ret_part->is_here = missing == NULL;
-    snprintf(ret_part->detail, DETAIL_BYTES, "%.500s",
-             missing == NULL ? "recorded with libunwind" : missing);
+    const char *limited = tide_recorder_stacks_limited(recorder);
+    ret_part->is_here = tide_recorder_stacks_missing(recorder) == NULL;
+    snprintf(ret_part->detail, DETAIL_BYTES, "%.500s", limited == NULL ? "recorded" : limited);
     tide_recorder_destroy(recorder);
 }
 

@@ -132,8 +132,8 @@ static int profile(const tide_profile_options *options, const char *command) {
             break;
         }
         tide_profile_execute(&plan, &plan.runs[i]);
-        if (i == 0 && plan.stacks_missing[0] != '\0') {
-            tide_cli_note("profile", "%s", plan.stacks_missing);
+        if (i == 0 && plan.stacks_limited[0] != '\0') {
+            tide_cli_note("profile", "%s", plan.stacks_limited);
         }
         tell(&plan.runs[i]);
     }

@@ -36,6 +36,7 @@ static const tide_option OPTIONS[] = {
 
 static const tide_program_item ENVIRONMENT[] = {
     {"TIDEMARK_ALLOC_CONF", "allocator settings in PyTorch's names; under those of the option"},
+    {"TIDEMARK_UNWINDER", "what walks call stacks: memo (default), libunwind, or check, both"},
     {"TIDEMARK_LIBUNWIND", "file of libunwind, for call stacks; default libunwind.so.8"},
     {"TIDEMARK_CUBLAS", "file of cuBLAS, for the cuda device; default: it is searched for"},
     {"TIDEMARK_CUPTI", "file of CUPTI, which traces kernels; default libcupti.so.13 or .12"},

@@ -94,7 +94,7 @@ typedef struct tide_profile_plan {
     bool is_list;                        /* an option named several values */
     char report_path[TIDE_PATH_BYTES];   /* "" : no report is written */
     const char *command;                 /* borrowed: the command line as text */
-    char stacks_missing[256];            /* why stacks are not recorded; "" when they are */
+    char stacks_limited[512];            /* why stacks are short or not there; "" when whole */
     double recorder_ns_per_event;        /* -1: not measured */
     int snapshot_signal;                 /* number; 0: none */
 } tide_profile_plan;

@@ -77,8 +77,8 @@ static tide_status prepare(tide_profile_plan *plan, tide_profile_run *run, sessi
     TIDE_TRY(check_host(plan, run, session->device));
     if (!plan->options->no_record) {
         TIDE_TRY(tide_recorder_create(NULL, &session->recorder, error));
-        const char *missing = tide_recorder_stacks_missing(session->recorder);
-        snprintf(plan->stacks_missing, sizeof(plan->stacks_missing), "%s",
+        const char *missing = tide_recorder_stacks_limited(session->recorder);
+        snprintf(plan->stacks_limited, sizeof(plan->stacks_limited), "%s",
                  missing != NULL ? missing : "");
     }
     if (session->recorder != NULL && plan->recorder_ns_per_event < 0.0) {

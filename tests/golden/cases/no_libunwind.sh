@@ -1,6 +1,13 @@
-# The run goes on without call stacks and says so once.
+# The run goes on, with stacks that may be short or with none, and says so once.
 export TIDEMARK_LIBUNWIND=/nonexistent/libunwind.so
-tidemark profile --device virtual --layers 1 --precision fp32,bf16 --steps 1 --warmup 0 2>messages >/dev/null
-echo "exit $?"
-sed -E 's/\(.*\)/(REASON)/' messages >&2
+run() {
+    tidemark profile --device virtual --layers 1 --precision fp32,bf16 --steps 1 --warmup 0 2>messages >/dev/null
+    echo "exit $?"
+    sed -E 's/\(.*\)/(REASON)/' messages >&2
+}
+run
+gunzip -c custom-train-c128-b4-fp32.json.gz | jq -c '[(.events.action | length > 0), (.events.stack | min >= 0), (.frames.function | length > 0)]'
+export TIDEMARK_UNWINDER=libunwind
+run
 gunzip -c custom-train-c128-b4-fp32.json.gz | jq -c '[(.events.action | length > 0), (.events.stack | unique), (.stacks.frame | length)]'
+TIDEMARK_UNWINDER=frames run

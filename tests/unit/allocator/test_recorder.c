@@ -13,6 +13,7 @@
 #include "allocator/recorder.h"
 #include "allocator/recorder_internal.h"
 #include "allocator/stack_depot.h"
+#include "allocator/stack_walk_internal.h"
 #include "support/hostmem_fault.h"
 
 static tide_recorder *create(size_t n_events, tide_full_policy policy, bool stacks) {
@@ -313,10 +314,13 @@ static void scopes_beyond_the_bound_are_counted(void **state) {
 
 static void a_missing_libunwind_is_told(void **state) {
     (void)state;
+    assert_int_equal(setenv("TIDEMARK_UNWINDER", "libunwind", 1), 0);
     assert_int_equal(setenv("TIDEMARK_LIBUNWIND", "/no/such/file.so", 1), 0);
     tide_recorder *recorder = create(8, TIDE_FULL_STOP, true);
     const char *reason = tide_recorder_stacks_missing(recorder);
     assert_non_null(reason);
+    assert_ptr_equal(reason, tide_recorder_stacks_limited(recorder));
+    assert_non_null(strstr(reason, "call stacks are off"));
     assert_non_null(strstr(reason, "/no/such/file.so"));
     assert_non_null(strstr(reason, "libunwind8"));
     assert_true(tide_recorder_note(recorder, "x").stack == TIDE_NONE);
@@ -327,9 +331,37 @@ static void a_missing_libunwind_is_told(void **state) {
     assert_non_null(strstr(tide_recorder_stacks_missing(recorder), "unw_backtrace"));
     tide_recorder_destroy(recorder);
     assert_int_equal(unsetenv("TIDEMARK_LIBUNWIND"), 0);
+    assert_int_equal(unsetenv("TIDEMARK_UNWINDER"), 0);
     recorder = create(8, TIDE_FULL_STOP, false);
     assert_non_null(tide_recorder_stacks_missing(recorder));
+    assert_non_null(tide_recorder_stacks_limited(recorder));
     tide_recorder_destroy(recorder);
+}
+
+static void stacks_are_walked_without_libunwind(void **state) {
+    (void)state;
+    if (!TIDE_HAVE_STACK_WALK) {
+        skip();
+    }
+    assert_int_equal(setenv("TIDEMARK_LIBUNWIND", "/no/such/file.so", 1), 0);
+    tide_recorder *recorder = create(8, TIDE_FULL_STOP, true);
+    assert_null(tide_recorder_stacks_missing(recorder));
+    assert_non_null(strstr(tide_recorder_stacks_limited(recorder), "end too early"));
+    assert_non_null(strstr(tide_recorder_stacks_limited(recorder), "/no/such/file.so"));
+    assert_true(tide_recorder_note(recorder, "x").stack == 0);
+    tide_recorder_destroy(recorder);
+    assert_int_equal(unsetenv("TIDEMARK_LIBUNWIND"), 0);
+}
+
+static void an_unknown_unwinder_is_refused(void **state) {
+    (void)state;
+    tide_recorder *recorder = NULL;
+    tide_error error = {""};
+    assert_int_equal(setenv("TIDEMARK_UNWINDER", "frames", 1), 0);
+    assert_int_equal(tide_recorder_create(NULL, &recorder, &error), TIDE_INVALID);
+    assert_non_null(strstr(error.message, "\"frames\""));
+    assert_non_null(strstr(error.message, "memo, libunwind or check"));
+    assert_int_equal(unsetenv("TIDEMARK_UNWINDER"), 0);
 }
 
 static void a_pause_leaves_nothing_behind(void **state) {
@@ -374,6 +406,8 @@ int main(void) {
         cmocka_unit_test(no_memory_never_breaks_the_program),
         cmocka_unit_test(scopes_beyond_the_bound_are_counted),
         cmocka_unit_test(a_missing_libunwind_is_told),
+        cmocka_unit_test(stacks_are_walked_without_libunwind),
+        cmocka_unit_test(an_unknown_unwinder_is_refused),
         cmocka_unit_test(a_pause_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,306 @@
+#define _GNU_SOURCE /* pthread_getattr_np */
+#include "allocator/stack_walk_internal.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "allocator/stack_depot.h"
+#include "common/event.h"
+
+enum { WORD_BYTES = 8, END = TIDE_MAX_FRAMES, MAX_ATTEMPTS = 3 };
+
+void tide_stack_walker_init(tide_stack_walker *walker, const void *thread) {
+    walker->next = NULL;
+    walker->thread = thread;
+    atomic_init(&walker->n_captures, 0);
+    atomic_init(&walker->n_remembered, 0);
+    atomic_init(&walker->n_frames_walked, 0);
+    atomic_init(&walker->n_given_up, 0);
+}
+
+void tide_stack_walker_begin_thread(tide_stack_walker *walker) {
+    walker->low = 0;
+    walker->high = 0;
+    walker->is_busy = false;
+    walker->next_memory = 0;
+    for (size_t i = 0; i < TIDE_STACK_MEMORIES; i++) {
+        walker->memories[i].key = 0;
+        walker->memories[i].epoch = 0;
+        walker->memories[i].first = END;
+        walker->memories[i].first_word = END;
+    }
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) {
+        return;
+    }
+    void *begin = NULL;
+    size_t n_bytes = 0;
+    if (pthread_attr_getstack(&attributes, &begin, &n_bytes) == 0) {
+        walker->low = (uint64_t)(uintptr_t)begin;
+        walker->high = walker->low + n_bytes;
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+/* A word of the own stack. The sanitizers would take it for a stray access: it may lie between two
+ * of somebody's variables, and somebody else may be writing there. */
+#if defined(__GNUC__)
+__attribute__((no_sanitize("address"), no_sanitize("thread")))
+#endif
+static inline uint64_t
+load(uint64_t address) {
+    const uint64_t *word = NULL;
+    memcpy(&word, &address, sizeof(word));
+    return *(const volatile uint64_t *)word;
+}
+
+/* A load that stays on the used part of the stack: from `rsp` on, which the walk has reached. */
+static inline bool may_load(const tide_stack_walker *walker, uint64_t rsp, uint64_t address) {
+    return address >= rsp && address <= walker->high - WORD_BYTES && address % WORD_BYTES == 0;
+}
+
+typedef enum step { STEPPED, AT_END, UNKNOWN } step;
+
+/* To the frame outside of `state`. */
+static inline step step_out(const tide_stack_walker *walker, tide_packed_rule rule,
+                            tide_walk_state *state) {
+    tide_unwind_kind kind = tide_rule_kind(rule);
+    if (kind == TIDE_UNWIND_END) {
+        return AT_END;
+    }
+    if (kind == TIDE_UNWIND_OTHER) {
+        return UNKNOWN;
+    }
+    uint64_t cfa = (kind == TIDE_UNWIND_RSP ? state->rsp : state->rbp) + tide_rule_cfa_offset(rule);
+    if (!may_load(walker, state->rsp, cfa - WORD_BYTES)) {
+        return UNKNOWN;
+    }
+    uint64_t pc = load(cfa - WORD_BYTES);
+    if (pc == 0) {
+        return AT_END;
+    }
+    if ((rule & TIDE_RULE_SAVES_RBP) != 0) {
+        uint64_t at = cfa + tide_rule_rbp_offset(rule);
+        if (!may_load(walker, state->rsp, at)) {
+            return UNKNOWN;
+        }
+        state->rbp = load(at);
+        state->rbp_at = at;
+    } else {
+        state->rbp_at = 0;
+    }
+    state->pc = pc;
+    state->rsp = cfa;
+    return STEPPED;
+}
+
+static inline tide_packed_rule rule_for(tide_unwind_rules *rules, uint64_t pc) {
+    tide_packed_rule rule = tide_unwind_rules_find(rules, pc);
+    return rule != 0 ? rule : tide_unwind_rules_make(rules, pc);
+}
+
+/* The memory of walks with this second return address, or the one to use for them from now on:
+ * what it holds of its former use may still fit, from some frame on. */
+static tide_stack_memory *memory_for(tide_stack_walker *walker, uint64_t key, uint32_t epoch) {
+    tide_stack_memory *memory = NULL;
+    for (size_t i = 0; i < TIDE_STACK_MEMORIES && memory == NULL; i++) {
+        memory = walker->memories[i].key == key ? &walker->memories[i] : NULL;
+    }
+    if (memory == NULL) {
+        memory = &walker->memories[walker->next_memory];
+        walker->next_memory = (walker->next_memory + 1) % TIDE_STACK_MEMORIES;
+        memory->key = key;
+    }
+    if (memory->epoch != epoch) {
+        memory->epoch = epoch;
+        memory->first = END;
+        memory->first_word = END;
+    }
+    return memory;
+}
+
+/* The innermost remembered frame from which all that its walk loaded further on is what it was. */
+static inline size_t find_unchanged(const tide_stack_memory *memory) {
+    size_t i = END - 1;
+    while (i > memory->first && load(memory->frames[i].rsp - WORD_BYTES) == memory->pcs[i]) {
+        i--;
+    }
+    size_t w = END;
+    while (w > memory->first_word &&
+           load(memory->words[w - 1].address) == memory->words[w - 1].value) {
+        w--;
+    }
+    if (w > memory->first_word && memory->words[w - 1].frame > i) {
+        return memory->words[w - 1].frame;
+    }
+    return i;
+}
+
+static inline bool is_frame(const tide_stack_memory *memory, size_t i,
+                            const tide_walk_state *state) {
+    const tide_kept_frame *frame = &memory->frames[i];
+    return frame->rsp == state->rsp && memory->pcs[i] == state->pc &&
+           (!frame->uses_rbp || frame->rbp == state->rbp);
+}
+
+typedef struct walk {
+    tide_stack_walker *walker;    /* borrowed */
+    const tide_walk_order *order; /* borrowed */
+    size_t n_new;                 /* frames in walker->walked */
+    size_t joined;                /* frame of the memory that follows them; END: none */
+    tide_walk_state at_joined;    /* how the walk came there */
+    bool reaches_end;             /* false: cut at max_frames */
+    bool may_go;                  /* a rule used may go */
+} walk;
+
+/* Walks on from `state`, the frame outside of those in walker->walked, until the stack ends or
+ * `memory` knows the rest, which holds from frame `unchanged` on. False: give up. */
+static bool walk_on(walk *w, tide_walk_state state, const tide_stack_memory *memory,
+                    size_t unchanged) {
+    size_t i = unchanged;
+    for (;;) {
+        while (i < END && memory->frames[i].rsp < state.rsp) {
+            i++;
+        }
+        if (i < END && is_frame(memory, i, &state)) {
+            w->joined = i;
+            w->at_joined = state;
+            w->reaches_end = true;
+            return true;
+        }
+        if (w->n_new == w->order->max_frames) {
+            return true; /* the innermost frames are all that is wanted */
+        }
+        tide_packed_rule rule = rule_for(w->order->rules, state.pc);
+        w->walker->walked[w->n_new] = state;
+        w->walker->rules[w->n_new] = rule;
+        w->n_new++;
+        w->may_go = w->may_go || (rule & TIDE_RULE_MAY_GO) != 0;
+        step result = step_out(w->walker, rule, &state);
+        if (result == AT_END || (result == UNKNOWN && w->order->ends_at_unknown)) {
+            w->reaches_end = true;
+            return true;
+        }
+        if (result == UNKNOWN) {
+            return false;
+        }
+    }
+}
+
+/* The word that frame i's rbp came from, if the walk from there on depends on it. */
+static void keep_word(tide_stack_memory *memory, size_t i, const tide_walk_state *state) {
+    if (memory->frames[i].uses_rbp && state->rbp_at != 0) {
+        memory->words[--memory->first_word] =
+            (tide_kept_word){.address = state->rbp_at, .value = state->rbp, .frame = i};
+    }
+}
+
+/* Puts the new frames before those of the memory that they joined. */
+static void remember(tide_stack_memory *memory, const walk *w) {
+    size_t i = w->joined;
+    bool uses_rbp = false;
+    bool may_go = false;
+    uint64_t hash = TIDE_STACK_HASH_SEED;
+    memory->first_word = END;
+    if (i < END) {
+        uses_rbp = memory->frames[i].uses_rbp;
+        may_go = memory->frames[i].may_go;
+        hash = memory->frames[i].hash;
+        memory->first_word = memory->frames[i].outer_checks;
+        keep_word(memory, i, &w->at_joined);
+    }
+    for (size_t n = w->n_new; n > 0; n--) {
+        const tide_walk_state *state = &w->walker->walked[n - 1];
+        tide_packed_rule rule = w->walker->rules[n - 1];
+        i--;
+        uses_rbp = tide_rule_kind(rule) == TIDE_UNWIND_RBP ||
+                   (uses_rbp && (rule & TIDE_RULE_SAVES_RBP) == 0);
+        may_go = may_go || (rule & TIDE_RULE_MAY_GO) != 0;
+        hash = tide_stack_hash(hash, state->pc);
+        memory->pcs[i] = state->pc;
+        memory->frames[i] = (tide_kept_frame){.rsp = state->rsp,
+                                              .rbp = state->rbp,
+                                              .hash = hash,
+                                              .outer_checks = (uint16_t)memory->first_word,
+                                              .uses_rbp = uses_rbp,
+                                              .may_go = may_go};
+        keep_word(memory, i, state);
+    }
+    memory->first = i;
+    memory->reaches_end = w->reaches_end;
+    memory->number = TIDE_NONE;
+}
+
+static void count(_Atomic(uint64_t) *counter, uint64_t n) {
+    uint64_t sum = atomic_load_explicit(counter, memory_order_relaxed) + n;
+    atomic_store_explicit(counter, sum, memory_order_relaxed);
+}
+
+/* One attempt; NULL with *ret_again: the rules had changed meanwhile. */
+static tide_stack_memory *attempt(tide_stack_walker *walker, const tide_walk_order *order,
+                                  tide_walk_state start, bool *ret_is_known, bool *ret_again) {
+    uint32_t epoch = atomic_load_explicit(&order->rules->epoch, memory_order_acquire);
+    tide_packed_rule rule = rule_for(order->rules, start.pc);
+    tide_walk_state second = start;
+    if (step_out(walker, rule, &second) != STEPPED) {
+        return NULL;
+    }
+    tide_stack_memory *memory = memory_for(walker, second.pc, epoch);
+    size_t unchanged = memory->first < END ? find_unchanged(memory) : END;
+    walk w = {.walker = walker, .order = order, .n_new = 1, .joined = END};
+    w.may_go = (rule & TIDE_RULE_MAY_GO) != 0;
+    *ret_is_known = unchanged == memory->first && unchanged < END && memory->number != TIDE_NONE &&
+                    is_frame(memory, unchanged, &start);
+    if (!*ret_is_known) {
+        walker->walked[0] = start;
+        walker->rules[0] = rule;
+        if (!walk_on(&w, second, memory, memory->reaches_end ? unchanged : END)) {
+            return NULL;
+        }
+        if (w.n_new + (END - w.joined) > order->max_frames) {
+            /* Deeper than what is kept: the outermost frames fall off, so the hashes change. */
+            w = (walk){
+                .walker = walker, .order = order, .n_new = 1, .joined = END, .may_go = w.may_go};
+            if (!walk_on(&w, second, memory, END)) {
+                return NULL;
+            }
+        }
+    }
+    bool may_go = *ret_is_known ? memory->frames[unchanged].may_go
+                                : w.may_go || (w.joined < END && memory->frames[w.joined].may_go);
+    if (may_go && !tide_unwind_rules_hold(order->rules, epoch)) {
+        *ret_again = true;
+        return NULL;
+    }
+    if (!*ret_is_known) {
+        remember(memory, &w);
+        count(&walker->n_frames_walked, w.n_new);
+    } else {
+        count(&walker->n_remembered, 1);
+    }
+    return memory;
+}
+
+tide_stack_memory *tide_stack_walk(tide_stack_walker *walker, const tide_walk_order *order,
+                                   tide_walk_state start, bool *ret_is_known) {
+    tide_stack_memory *memory = NULL;
+    count(&walker->n_captures, 1);
+    /* Elsewhere than on the thread's own stack: a signal's, or that of a coroutine. */
+    bool is_walkable = TIDE_HAVE_STACK_WALK && start.rsp >= walker->low &&
+                       start.rsp < walker->high && !walker->is_busy;
+    if (is_walkable) {
+        walker->is_busy = true;
+        atomic_signal_fence(memory_order_seq_cst);
+        bool again = true;
+        for (int i = 0; i < MAX_ATTEMPTS && again; i++) {
+            again = false;
+            memory = attempt(walker, order, start, ret_is_known, &again);
+        }
+        atomic_signal_fence(memory_order_seq_cst);
+        walker->is_busy = false;
+    }
+    if (memory == NULL) {
+        count(&walker->n_given_up, 1);
+    }
+    return memory;
+}
