@@ -17,8 +17,8 @@ typedef struct view_options {
 typedef struct view_work {
     size_t n;
     tide_html_run runs[TIDE_MAX_OPERANDS];
-    tide_snapshot *snapshots[TIDE_MAX_OPERANDS];       /* owned */
-    char stripped[TIDE_MAX_OPERANDS][TIDE_PATH_BYTES]; /* files made here, to be removed; "" none */
+    tide_snapshot *snapshots[TIDE_MAX_OPERANDS];   /* owned */
+    char made[TIDE_MAX_OPERANDS][TIDE_PATH_BYTES]; /* files written here, to be removed; "" none */
 } view_work;
 
 static const tide_option OPTIONS[] = {
@@ -44,10 +44,10 @@ static const tide_option_table TABLE = {
     .max_operands = TIDE_MAX_OPERANDS,
 };
 
-/* FILE.json.gz -> FILE.html */
+/* FILE.json.gz, FILE.pickle -> FILE.html */
 static tide_status name_report(const char *snapshot, char path[TIDE_PATH_BYTES],
                                tide_error *error) {
-    static const char *const ENDINGS[] = {".json.gz", ".json"};
+    static const char *const ENDINGS[] = {".json.gz", ".json", ".pickle.gz", ".pickle", ".pkl"};
     size_t n = strlen(snapshot);
     for (size_t i = 0; i < sizeof(ENDINGS) / sizeof(ENDINGS[0]); i++) {
         size_t n_ending = strlen(ENDINGS[i]);
@@ -78,12 +78,11 @@ static const char *label_of(const tide_operands *files, size_t i, bool strips) {
     return name;
 }
 
-/* Replaces the snapshot's file by one without private texts, beside the report. */
-static tide_status strip(view_work *work, size_t i, const char *report, tide_error *error) {
-    TIDE_TRY(tide_file_make_temporary(report, work->stripped[i], error));
-    TIDE_TRY(tide_snapshot_strip_private(work->snapshots[i]));
-    TIDE_TRY(tide_snapshot_save(work->snapshots[i], work->stripped[i], error));
-    work->runs[i].path = work->stripped[i];
+/* Replaces the snapshot's file by one in the format that the page reads, beside the report. */
+static tide_status write_again(view_work *work, size_t i, const char *report, tide_error *error) {
+    TIDE_TRY(tide_file_make_temporary(report, work->made[i], error));
+    TIDE_TRY(tide_snapshot_save(work->snapshots[i], work->made[i], error));
+    work->runs[i].path = work->made[i];
     return TIDE_OK;
 }
 
@@ -100,7 +99,10 @@ static tide_status load(const tide_operands *files, bool strips, const char *rep
                                         .path = files->texts[i],
                                         .snapshot = work->snapshots[i]};
         if (strips) {
-            TIDE_TRY(strip(work, i, report, error));
+            TIDE_TRY(tide_snapshot_strip_private(work->snapshots[i]));
+        }
+        if (strips || work->snapshots[i]->origin.format[0] != '\0') {
+            TIDE_TRY(write_again(work, i, report, error));
         }
     }
     return TIDE_OK;
@@ -109,8 +111,8 @@ static tide_status load(const tide_operands *files, bool strips, const char *rep
 static void clean_up(view_work *work) {
     for (size_t i = 0; i < work->n; i++) {
         tide_snapshot_destroy(work->snapshots[i]);
-        if (work->stripped[i][0] != '\0') {
-            remove(work->stripped[i]);
+        if (work->made[i][0] != '\0') {
+            remove(work->made[i]);
         }
     }
 }

@@ -59,11 +59,12 @@ void tide_words_run(const tide_snapshot *snapshot, char *ret_text, size_t n_room
     if (snapshot->n_devices > 0) {
         const tide_snapshot_device *device = &snapshot->devices[0];
         char total[TIDE_BYTES_TEXT];
-        say(&to, "%son %s (%s", to.n > 0 ? ", " : "", device->kind, device->name);
-        if (device->total_bytes >= 0) {
-            say(&to, ", %s", tide_bytes_format(device->total_bytes, total));
+        bool sized = device->total_bytes >= 0;
+        say(&to, "%son %s", to.n > 0 ? ", " : "", device->kind);
+        if (device->name[0] != '\0' || sized) {
+            say(&to, " (%s%s%s)", device->name, device->name[0] != '\0' && sized ? ", " : "",
+                sized ? tide_bytes_format(device->total_bytes, total) : "");
         }
-        say(&to, ")");
         if (snapshot->n_devices > 1) {
             say(&to, " and %zu more", snapshot->n_devices - 1);
         }

@@ -107,6 +107,13 @@ typedef struct tide_block_row {
     uint8_t category;         /* tide_category */
 } tide_block_row;
 
+/* Which requests a segment serves, as PyTorch divides them. */
+typedef enum tide_segment_pool {
+    TIDE_SEGMENT_UNKNOWN = 0,
+    TIDE_SEGMENT_SMALL, /* of at most 1 MiB */
+    TIDE_SEGMENT_LARGE
+} tide_segment_pool;
+
 /* Bytes bought from a device in one call, with the blocks that fill them without gap or overlap. */
 typedef struct tide_segment_row {
     uint64_t address;     /* of its first byte */
@@ -116,6 +123,9 @@ typedef struct tide_segment_row {
     size_t n_blocks;      /* at least 1 */
     uint8_t device;       /* index of the device */
     uint8_t stream;       /* index in the table of streams */
+    uint8_t pool;         /* tide_segment_pool */
+    bool is_expandable;   /* mapped piece by piece; its rows are segment_map and segment_unmap */
+    uint32_t pool_id[2];  /* of a private pool: {n, 0} a graph's, {0, n} the user's; else {0, 0} */
 } tide_segment_row;
 
 /* One row of the table of kernels: launches of one kernel in one place. */

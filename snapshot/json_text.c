@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/utf8.h"
 #include "snapshot/json_internal.h"
 
 /* Value of four hexadecimal digits, or -1. */
@@ -94,18 +95,8 @@ static bool copy_escape(unescape *copy) {
 /* One character that takes more than one byte of UTF-8. */
 static bool copy_utf8(unescape *copy) {
     const unsigned char *from = (const unsigned char *)copy->text + copy->at;
-    size_t n_left = copy->size - copy->at;
-    size_t n_bytes = from[0] >= 0xF0 ? 4 : from[0] >= 0xE0 ? 3 : 2;
-    if (from[0] < 0xC2 || from[0] > 0xF4 || n_left < n_bytes) {
-        return false;
-    }
-    for (size_t i = 1; i < n_bytes; i++) {
-        if ((from[i] & 0xC0) != 0x80) {
-            return false;
-        }
-    }
-    if ((from[0] == 0xE0 && from[1] < 0xA0) || (from[0] == 0xED && from[1] > 0x9F) ||
-        (from[0] == 0xF0 && from[1] < 0x90) || (from[0] == 0xF4 && from[1] > 0x8F)) {
+    size_t n_bytes = tide_utf8_length(from, copy->size - copy->at);
+    if (n_bytes == 0) {
         return false;
     }
     memcpy(copy->out + copy->n_out, from, n_bytes);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/utf8.h"
+
 enum {
     NUMBER_BYTES = 40, /* room for any number with its comma */
     ESCAPE_BYTES = 8   /* room for one escaped character */
@@ -171,27 +173,6 @@ void tide_json_real(tide_json_writer *json, double value) {
     put_bytes(json, text, (size_t)n_bytes);
 }
 
-/* Length of the UTF-8 character at `text`, 0 if it is none. */
-static size_t utf8_length(const unsigned char *text) {
-    if (text[0] < 0x80) {
-        return 1;
-    }
-    size_t n_bytes = text[0] >= 0xF0 ? 4 : text[0] >= 0xE0 ? 3 : 2;
-    if (text[0] < 0xC2 || text[0] > 0xF4) {
-        return 0;
-    }
-    for (size_t i = 1; i < n_bytes; i++) {
-        if ((text[i] & 0xC0) != 0x80) { /* the terminator too */
-            return 0;
-        }
-    }
-    if ((text[0] == 0xE0 && text[1] < 0xA0) || (text[0] == 0xED && text[1] > 0x9F) ||
-        (text[0] == 0xF0 && text[1] < 0x90) || (text[0] == 0xF4 && text[1] > 0x8F)) {
-        return 0;
-    }
-    return n_bytes;
-}
-
 static void put_escaped(tide_json_writer *json, unsigned char c) {
     static const char HEX[] = "0123456789abcdef";
     char escape[ESCAPE_BYTES] = {'\\', 'u', '0', '0', HEX[c >> 4], HEX[c & 15], 0, 0};
@@ -201,7 +182,7 @@ static void put_escaped(tide_json_writer *json, unsigned char c) {
 static void put_text(tide_json_writer *json, const char *text) {
     put_char(json, '"');
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
-        size_t n_bytes = utf8_length(at);
+        size_t n_bytes = tide_utf8_length(at, 4); /* ends at the terminator at the latest */
         if (n_bytes == 0) {
             put_bytes(json, "\xEF\xBF\xBD", 3);
             n_bytes = 1;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "snapshot/gzip_file.h"
+#include "snapshot/pytorch_import.h"
 #include "snapshot/reader_internal.h"
 #include "snapshot/validate.h"
 
@@ -99,6 +100,7 @@ static const struct {
     {"end", tide_read_end},
     {"events", tide_read_events},
     {"tool", tide_read_tool},
+    {"origin", tide_read_origin},
     {"run", tide_read_run},
     {"clock", tide_read_clock},
     {"actions", read_actions},
@@ -248,15 +250,11 @@ static tide_status check_beginning(const char *path, const char *text, size_t n_
     if (n_bytes == 0) {
         return tide_fail(error, TIDE_FORMAT, "'%s' is empty, not a snapshot", path);
     }
-    if (text[0] == '\x80') { /* the first opcode of every pickle since protocol 2 */
+    if (text[n_space] != '{' && text[0] != '\x80') {
         return tide_fail(error, TIDE_FORMAT,
-                         "'%s' is a Python pickle, as PyTorch writes its snapshots: this version "
-                         "reads tidemark's own",
+                         "'%s' is not a snapshot: it holds neither gzip nor a JSON object nor a "
+                         "pickle by PyTorch",
                          path);
-    }
-    if (text[n_space] != '{') {
-        return tide_fail(error, TIDE_FORMAT,
-                         "'%s' is not a snapshot: it holds neither gzip nor a JSON object", path);
     }
     return TIDE_OK;
 }
@@ -276,7 +274,9 @@ static tide_status load(const char *path, const tide_hostmem *mem, tide_snapshot
     if (status != TIDE_OK) {
         goto fail_text;
     }
-    status = read_text(snapshot, text, n_bytes, error);
+    /* The first opcode of every pickle since protocol 2; no JSON begins like that. */
+    status = text[0] == '\x80' ? tide_pytorch_import_pickle(text, n_bytes, snapshot, error)
+                               : read_text(snapshot, text, n_bytes, error);
     if (status == TIDE_OK) {
         *ret_snapshot = snapshot;
     } else {

@@ -47,6 +47,7 @@ void tide_read_clock(tide_reading *reading);
 void tide_read_devices(tide_reading *reading);
 void tide_read_streams(tide_reading *reading);
 void tide_read_allocator(tide_reading *reading);
+void tide_read_origin(tide_reading *reading);
 void tide_read_log(tide_reading *reading);
 void tide_read_timing(tide_reading *reading);
 

@@ -218,6 +218,21 @@ void tide_read_allocator(tide_reading *reading) {
     snapshot->n_settings = n_rows;
 }
 
+void tide_read_origin(tide_reading *reading) {
+    static const char *const KEYS[] = {"format", "events", "contradictions"};
+    tide_snapshot_origin *origin = &reading->snapshot->origin;
+    int field = -1;
+    tide_json_enter_object(&reading->json);
+    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
+        if (field == 0) {
+            origin->format = get_text(reading);
+        } else {
+            uint64_t *number = field == 1 ? &origin->n_events : &origin->n_contradictions;
+            *number = (uint64_t)tide_json_get_integer(&reading->json, 0, INT64_MAX);
+        }
+    }
+}
+
 void tide_read_log(tide_reading *reading) {
     static const char *const KEYS[] = {"full_policy", "dropped_events"};
     int field = -1;

@@ -75,14 +75,40 @@ static void read_blocks(tide_reading *reading, growing_state *state, tide_segmen
     segment->n_blocks = state->n_blocks - segment->first_block;
 }
 
+/* What nobody here knows is an unknown pool. */
+static uint8_t read_pool(tide_reading *reading) {
+    const char *pool = tide_json_get_text(&reading->json, &reading->snapshot->arena);
+    return strcmp(pool, "small") == 0   ? TIDE_SEGMENT_SMALL
+           : strcmp(pool, "large") == 0 ? TIDE_SEGMENT_LARGE
+                                        : TIDE_SEGMENT_UNKNOWN;
+}
+
+static void read_pool_id(tide_json *json, uint32_t pool_id[2]) {
+    size_t n = 0;
+    size_t at = json->at;
+    tide_json_enter_array(json);
+    while (tide_json_next_item(json)) {
+        int64_t number = tide_json_get_integer(json, 0, UINT32_MAX);
+        if (n < 2) {
+            pool_id[n] = (uint32_t)number;
+        }
+        n++;
+    }
+    if (n != 2) {
+        tide_json_fail(json, TIDE_FORMAT, at, "two integers were expected, not %zu", n);
+    }
+}
+
 static tide_segment_row read_segment(tide_reading *reading, growing_state *state) {
-    static const char *const KEYS[] = {"device", "address", "total_bytes", "stream", "blocks"};
-    enum { N_KEYS = sizeof(KEYS) / sizeof(KEYS[0]) };
+    /* Those that must be there first. */
+    static const char *const KEYS[] = {"device", "address",    "total_bytes", "stream",
+                                       "blocks", "expandable", "pool",        "pool_id"};
+    enum { N_KEYS = sizeof(KEYS) / sizeof(KEYS[0]), N_REQUIRED = 5 };
     tide_json *json = &reading->json;
     tide_segment_row row = {0};
     int field = -1;
     tide_json_enter_object(json);
-    while ((field = tide_json_next_field(json, KEYS, N_KEYS, (1U << N_KEYS) - 1)) >= 0) {
+    while ((field = tide_json_next_field(json, KEYS, N_KEYS, (1U << N_REQUIRED) - 1)) >= 0) {
         switch (field) {
         case 0:
             row.device = (uint8_t)tide_json_get_integer(json, 0, UINT8_MAX);
@@ -96,8 +122,17 @@ static tide_segment_row read_segment(tide_reading *reading, growing_state *state
         case 3:
             row.stream = (uint8_t)tide_json_get_integer(json, 0, UINT8_MAX);
             break;
-        default:
+        case 4:
             read_blocks(reading, state, &row);
+            break;
+        case 5:
+            row.is_expandable = tide_json_get_boolean(json);
+            break;
+        case 6:
+            row.pool = read_pool(reading);
+            break;
+        default:
+            read_pool_id(json, row.pool_id);
         }
     }
     return row;

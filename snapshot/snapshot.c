@@ -5,6 +5,7 @@
 static void init_texts(tide_snapshot *snapshot) {
     snapshot->tool_version = "";
     snapshot->tool_build = "";
+    snapshot->origin.format = "";
     snapshot->clock_source = "none";
     snapshot->full_policy = "";
     snapshot->run.command = "";

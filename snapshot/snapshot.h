@@ -98,10 +98,18 @@ typedef struct tide_snapshot_timing {
     size_t n_recorder_pairs;          /* 0: not measured */
 } tide_snapshot_timing;
 
+/* Where a document comes from that another program recorded. */
+typedef struct tide_snapshot_origin {
+    const char *format;        /* "pytorch"; "" in a recording of our own */
+    uint64_t n_events;         /* of the file that was read; 0 in a recording of our own */
+    uint64_t n_contradictions; /* places where that file's events and segments did not fit */
+} tide_snapshot_origin;
+
 typedef struct tide_snapshot {
     tide_arena arena;         /* all that the pointers below point to */
     const char *tool_version; /* of the program that wrote it; "" unknown */
     const char *tool_build;   /* its build type and compiler; "" unknown */
+    tide_snapshot_origin origin;
     tide_snapshot_run run;
     const char *clock_source;      /* monotonic, tsc, none */
     int64_t device_uncertainty_ns; /* device times of scopes may lie this far from that clock; -1:

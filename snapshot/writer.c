@@ -63,6 +63,19 @@ static void write_run(tide_json_writer *json, const tide_snapshot_run *run) {
     tide_json_line(json);
 }
 
+static void write_origin(tide_json_writer *json, const tide_snapshot_origin *origin) {
+    if (origin->format[0] == '\0') {
+        return;
+    }
+    tide_json_key(json, "origin");
+    tide_json_begin_object(json);
+    tide_json_key_text(json, "format", origin->format);
+    tide_json_key_integer(json, "events", (int64_t)origin->n_events);
+    tide_json_key_integer(json, "contradictions", (int64_t)origin->n_contradictions);
+    tide_json_end_object(json);
+    tide_json_line(json);
+}
+
 static void write_names(tide_json_writer *json, const char *key, const char *(*name_of)(int),
                         int n_names) {
     tide_json_key(json, key);
@@ -215,6 +228,7 @@ static void write_document(tide_json_writer *json, const tide_snapshot *snapshot
     tide_json_key_text(json, "build", snapshot->tool_build);
     tide_json_end_object(json);
     tide_json_line(json);
+    write_origin(json, &snapshot->origin);
     write_run(json, &snapshot->run);
     tide_json_key(json, "clock");
     tide_json_begin_object(json);

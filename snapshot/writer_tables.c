@@ -125,6 +125,24 @@ static void write_block(tide_json_writer *json, const tide_block_row *block) {
     tide_json_end_object(json);
 }
 
+/* What only some recordings know. */
+static void write_pool(tide_json_writer *json, const tide_segment_row *segment) {
+    if (segment->is_expandable) {
+        tide_json_key(json, "expandable");
+        tide_json_boolean(json, true);
+    }
+    if (segment->pool != TIDE_SEGMENT_UNKNOWN) {
+        tide_json_key_text(json, "pool", segment->pool == TIDE_SEGMENT_SMALL ? "small" : "large");
+    }
+    if (segment->pool_id[0] != 0 || segment->pool_id[1] != 0) {
+        tide_json_key(json, "pool_id");
+        tide_json_begin_array(json);
+        tide_json_integer(json, segment->pool_id[0]);
+        tide_json_integer(json, segment->pool_id[1]);
+        tide_json_end_array(json);
+    }
+}
+
 /* The state at one instant. */
 typedef struct state_part {
     const tide_segment_row *segments; /* borrowed, with the blocks */
@@ -145,6 +163,7 @@ static void write_state(tide_json_writer *json, const char *key, const state_par
         tide_json_key_integer(json, "address", (int64_t)(segment->address / state->unit_bytes));
         tide_json_key_integer(json, "total_bytes", (int64_t)segment->total_bytes);
         tide_json_key_integer(json, "stream", segment->stream);
+        write_pool(json, segment);
         tide_json_key(json, "blocks");
         tide_json_begin_array(json);
         for (size_t j = 0; j < segment->n_blocks; j++) {
