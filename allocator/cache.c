@@ -2,6 +2,8 @@
 
 #include "allocator/cache_internal.h"
 
+enum { NODES_OF_REQUEST = 2 }; /* blocks that an allocation makes: a segment's and its rest */
+
 #define TOO_MUCH ((size_t)1 << 60) /* a request of 1 EiB and more is refused at once */
 
 /* The lower of the configured limit and the fraction of the device's total. */
@@ -99,7 +101,7 @@ tide_recorder *tide_cache_recorder(const tide_cache *cache) {
     return cache->recorder;
 }
 
-void tide_cache_record_block(tide_cache *cache, const tide_cache_block *block, tide_action action,
+void tide_cache_append_block(tide_cache *cache, const tide_cache_block *block, tide_action action,
                              const tide_note *note) {
     tide_recorder_append(cache->recorder, (tide_event){.address = block->address,
                                                        .requested_bytes = block->requested_bytes,
@@ -110,6 +112,12 @@ void tide_cache_record_block(tide_cache *cache, const tide_cache_block *block, t
                                                        .action = (uint8_t)action,
                                                        .category = block->category,
                                                        .stream = block->segment->stream_number});
+}
+
+/* Where nobody listens nothing is asked for. */
+static inline tide_note note_of(const tide_cache *cache, const char *name) {
+    return cache->recorder == NULL ? (tide_note){TIDE_NONE, TIDE_NONE, TIDE_NONE}
+                                   : tide_recorder_note(cache->recorder, name);
 }
 
 static void make_free(tide_cache *cache, tide_cache_block *block) {
@@ -167,10 +175,25 @@ static void hand_out(tide_cache *cache, const tide_cache_request *request,
     block->stack = request->note.stack;
     block->scope = request->note.scope;
     block->name = request->note.name;
-    tide_cache_table_put(&cache->live, &cache->mem, block);
+    tide_cache_table_put(&cache->live, block);
     tide_cache_count_alloc(cache, block, 1);
     tide_cache_count_active(cache, block, 1);
     tide_cache_record_block(cache, block, TIDE_ACTION_ALLOC, &request->note);
+}
+
+/* There is host memory for whatever an allocation does: at most a segment, its block and its rest,
+ * a place in the table, and the bins of its stream. */
+static inline bool is_ready(const tide_cache *cache, const tide_cache_request *request) {
+    const tide_cache_set *set = cache->free[request->pool].latest;
+    return cache->nodes.n_unused_blocks >= NODES_OF_REQUEST &&
+           cache->nodes.n_unused_segments >= 1 && cache->live.n_blocks < cache->live.n_slots / 2 &&
+           set != NULL && set->stream == request->stream;
+}
+
+static tide_status make_ready(tide_cache *cache, const tide_cache_request *request) {
+    TIDE_TRY(tide_cache_nodes_reserve(cache, NODES_OF_REQUEST, 1));
+    TIDE_TRY(tide_cache_table_reserve(&cache->live, &cache->mem, 1));
+    return tide_cache_tree_reserve(cache, request->pool, request->stream);
 }
 
 static tide_status alloc_locked(tide_cache *cache, const tide_cache_request *request,
@@ -178,9 +201,10 @@ static tide_status alloc_locked(tide_cache *cache, const tide_cache_request *req
     if (request->requested_bytes >= TOO_MUCH) {
         return tide_cache_out_of_memory(cache, request, error);
     }
-    TIDE_TRY(tide_cache_poll_streams(cache, &request->note, error));
-    /* Whatever happens below needs no host memory: at most a segment, its block and its rest. */
-    if (tide_cache_nodes_reserve(cache, 2, 1) != TIDE_OK) {
+    if (cache->streams.n_waiting > 0) {
+        TIDE_TRY(tide_cache_poll_streams(cache, &request->note, error));
+    }
+    if (!is_ready(cache, request) && make_ready(cache, request) != TIDE_OK) {
         return tide_fail(error, TIDE_NO_MEMORY,
                          "no host memory to keep account of an allocation of %zu bytes",
                          request->requested_bytes);
@@ -214,7 +238,7 @@ tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stre
                        ? TIDE_POOL_SMALL
                        : TIDE_POOL_LARGE;
     request.category = tag == NULL ? (uint8_t)TIDE_UNKNOWN : (uint8_t)tag->category;
-    request.note = tide_recorder_note(cache->recorder, tag == NULL ? NULL : tag->name);
+    request.note = note_of(cache, tag == NULL ? NULL : tag->name);
     pthread_mutex_lock(&cache->lock);
     tide_status status = alloc_locked(cache, &request, ret_address, error);
     pthread_mutex_unlock(&cache->lock);
@@ -252,11 +276,11 @@ static uint64_t merge(tide_cache *cache, tide_cache_block *block, tide_cache_blo
     return n_bytes;
 }
 
-void tide_cache_complete_release(tide_cache *cache, tide_cache_block *block) {
+/* Of a block that is in the table of live ones no more. */
+static inline void become_free(tide_cache *cache, tide_cache_block *block) {
     int pool = block->segment->pool;
     int64_t n_split = 0;
     int64_t split_bytes = 0;
-    tide_cache_table_remove(&cache->live, block);
     tide_cache_count_active(cache, block, -1);
     for (int side = 0; side < 2; side++) {
         uint64_t n_bytes = merge(cache, block, side == 0 ? block->before : block->after);
@@ -275,16 +299,23 @@ void tide_cache_complete_release(tide_cache *cache, tide_cache_block *block) {
     make_free(cache, block);
 }
 
+void tide_cache_complete_release(tide_cache *cache, tide_cache_block *block) {
+    tide_cache_table_remove(&cache->live, block);
+    become_free(cache, block);
+}
+
 static tide_status release_locked(tide_cache *cache, uint64_t address, const tide_note *note,
                                   tide_error *error) {
-    tide_cache_block *block = tide_cache_table_find(&cache->live, address);
+    size_t slot = tide_cache_table_slot(&cache->live, address);
+    tide_cache_block *block = cache->live.slots[slot].block;
     if (block == NULL || block->state != TIDE_BLOCK_ALLOCATED) {
         return tide_cache_refuse_release(cache, address, error);
     }
     if (block->uses == NULL) {
         tide_cache_record_block(cache, block, TIDE_ACTION_FREE, note);
         tide_cache_count_alloc(cache, block, -1);
-        tide_cache_complete_release(cache, block);
+        tide_cache_table_clear(&cache->live, slot);
+        become_free(cache, block);
         return TIDE_OK;
     }
     TIDE_TRY(tide_cache_begin_waiting(cache, block, error));
@@ -297,7 +328,7 @@ tide_status tide_cache_release(tide_cache *cache, uint64_t address, tide_error *
     if (address == 0) {
         return TIDE_OK;
     }
-    tide_note note = tide_recorder_note(cache->recorder, NULL);
+    tide_note note = note_of(cache, NULL);
     pthread_mutex_lock(&cache->lock);
     tide_status status = release_locked(cache, address, &note, error);
     pthread_mutex_unlock(&cache->lock);
@@ -305,7 +336,7 @@ tide_status tide_cache_release(tide_cache *cache, uint64_t address, tide_error *
 }
 
 tide_status tide_cache_empty(tide_cache *cache, tide_error *error) {
-    tide_note note = tide_recorder_note(cache->recorder, NULL);
+    tide_note note = note_of(cache, NULL);
     pthread_mutex_lock(&cache->lock);
     tide_status status = tide_cache_give_back_all(cache, &note, error);
     pthread_mutex_unlock(&cache->lock);

@@ -257,7 +257,7 @@ static tide_status check_stat(const char *what, const tide_stat *believed, const
                          "cache check: %s: %" PRId64 " believed, %" PRId64 " counted", what,
                          believed->current, counted->current);
     }
-    if (believed->current > believed->peak ||
+    if (believed->current > believed->peak || believed->freed < 0 ||
         believed->allocated - believed->freed != believed->current) {
         return tide_fail(error, TIDE_INVALID,
                          "cache check: %s: current %" PRId64 ", peak %" PRId64 ", came %" PRId64
@@ -299,14 +299,19 @@ static tide_status check_stats(const tide_cache_stats *believed, const tide_cach
 
 static tide_status check_locked(const tide_cache *cache, tide_error *error) {
     recount found = {.n_segments = 0};
+    tide_cache_stats believed;
     TIDE_TRY(check_list(cache, &found, error));
     TIDE_TRY(check_number("segments", cache->n_segments, found.n_segments, error));
     TIDE_TRY(check_number("blocks", cache->n_blocks, found.n_blocks, error));
     TIDE_TRY(check_number("live blocks by address", cache->live.n_blocks, found.n_live, error));
+    TIDE_TRY(tide_cache_table_check(&cache->live, error));
+    TIDE_TRY(tide_cache_tree_check(&cache->free[TIDE_POOL_SMALL], error));
+    TIDE_TRY(tide_cache_tree_check(&cache->free[TIDE_POOL_LARGE], error));
     TIDE_TRY(check_tree(cache, TIDE_POOL_SMALL, found.n_free[TIDE_POOL_SMALL], error));
     TIDE_TRY(check_tree(cache, TIDE_POOL_LARGE, found.n_free[TIDE_POOL_LARGE], error));
     TIDE_TRY(check_streams(cache, &found, error));
-    return check_stats(&cache->stats, &found.stats, error);
+    tide_cache_settle_stats(cache, &believed);
+    return check_stats(&believed, &found.stats, error);
 }
 
 tide_status tide_cache_check(tide_cache *cache, tide_error *error) {

@@ -23,17 +23,14 @@ void tide_cache_config_init(tide_cache_config *config) {
                                   .per_process_memory_fraction = 1.0};
 }
 
+/* Of n > 0. */
 static unsigned floor_log2(size_t n) {
-    unsigned log2 = 0;
-    while (n > 1) {
-        n >>= 1;
-        log2++;
-    }
-    return log2;
+    return 63 - (unsigned)__builtin_clzll(n);
 }
 
+/* To a multiple of a power of two. */
 static size_t round_up(size_t n, size_t multiple) {
-    return (n + multiple - 1) / multiple * multiple;
+    return (n + multiple - 1) & ~(multiple - 1);
 }
 
 /* Up to the next of `divisions` equal parts of the span between two powers of two. */

@@ -17,24 +17,23 @@ typedef struct tide_cache_queue tide_cache_queue;
 
 /* A part of a segment: handed out, or kept free. */
 struct tide_cache_block {
-    uint64_t address;             /* of its first byte */
-    uint64_t block_bytes;         /* a multiple of min_block_bytes */
-    uint64_t requested_bytes;     /* of the allocation; 0 while free */
-    tide_cache_segment *segment;  /* that it is a part of */
-    tide_cache_block *before;     /* neighbour at the lower address in the segment, or NULL */
-    tide_cache_block *after;      /* neighbour at the higher address, or NULL */
-    tide_cache_block *left;       /* free: smaller keys in the pool's tree; in the pool of unused
-                                     nodes: the next one */
-    tide_cache_block *right;      /* free: greater keys in the pool's tree */
-    tide_cache_block *same_chain; /* not free: next in its bucket of the address table */
-    tide_cache_use *uses;         /* not free: other streams that use it, in the order in which they
-                                     were recorded; NULL: none */
-    uint64_t freed_at_lookup;     /* free: the pool's n_lookups when it was put there */
-    uint32_t stack;               /* of the allocation, or TIDE_NONE */
-    uint32_t scope;               /* of the allocation, or TIDE_NONE */
-    uint32_t name;                /* string of the recorder, or TIDE_NONE */
-    uint8_t state;                /* tide_block_state */
-    uint8_t category;             /* tide_category */
+    uint64_t address;            /* of its first byte */
+    uint64_t block_bytes;        /* a multiple of min_block_bytes */
+    uint64_t requested_bytes;    /* of the allocation; 0 while free */
+    tide_cache_segment *segment; /* that it is a part of */
+    tide_cache_block *before;    /* neighbour at the lower address in the segment, or NULL */
+    tide_cache_block *after;     /* neighbour at the higher address, or NULL */
+    tide_cache_block *left;      /* free: smaller keys in the bin of its size; in the pool of
+                                    unused nodes: the next one */
+    tide_cache_block *right;     /* free: greater keys in the bin of its size */
+    tide_cache_use *uses;        /* not free: other streams that use it, in the order in which they
+                                    were recorded; NULL: none */
+    uint64_t freed_at_lookup;    /* free: the pool's n_lookups when it was put there */
+    uint32_t stack;              /* of the allocation, or TIDE_NONE */
+    uint32_t scope;              /* of the allocation, or TIDE_NONE */
+    uint32_t name;               /* string of the recorder, or TIDE_NONE */
+    uint8_t state;               /* tide_block_state */
+    uint8_t category;            /* tide_category */
 };
 
 /* Bytes bought from the device in one call. */
@@ -49,19 +48,40 @@ struct tide_cache_segment {
     uint8_t stream_number;         /* of `stream` in the recording */
 };
 
-/* Free blocks of one pool, ordered by (stream, bytes, address): a treap whose priorities are hashes
- * of addresses, so that its shape depends on its contents alone. It needs no memory of its own. */
+enum { TIDE_CACHE_BINS = 1632, TIDE_CACHE_BIN_WORDS = (TIDE_CACHE_BINS + 63) / 64 };
+
+/* Free blocks of one stream in one pool, in bins by size (cache_tree.c). Stays once it is made. */
+typedef struct tide_cache_set tide_cache_set;
+struct tide_cache_set {
+    tide_stream stream;                      /* no two sets of a pool have the same */
+    tide_cache_set *next;                    /* of the next greater stream; NULL: none */
+    uint32_t full_words;                     /* bit i: full[i] is not 0 */
+    uint64_t full[TIDE_CACHE_BIN_WORDS];     /* bit of a bin: it is not empty */
+    tide_cache_block *bins[TIDE_CACHE_BINS]; /* roots of treaps by (bytes, address); NULL: empty */
+};
+_Static_assert(TIDE_CACHE_BIN_WORDS <= 32, "full_words has a bit for each word");
+
+/* Free blocks of one pool, ordered by (stream, bytes, address). It needs no memory for a block,
+ * only for a stream's first one. */
 typedef struct tide_cache_tree {
-    tide_cache_block *root; /* NULL: empty */
+    tide_cache_set *sets;   /* in chunks of the cache; by rising stream */
+    tide_cache_set *latest; /* that was used last; NULL: none */
     size_t n_blocks;        /* in the tree */
     uint64_t n_lookups;     /* searches so far; counted while garbage collection is on */
 } tide_cache_tree;
 
-/* Live blocks by address: buckets of chains through the blocks. It can always take one more; when
- * there is no memory for more buckets, chains grow longer. */
+/* A place in the table of live blocks. */
+typedef struct tide_cache_slot {
+    uint64_t address;        /* of the block, so that a search reads no block but the right one */
+    tide_cache_block *block; /* NULL: the place is empty */
+} tide_cache_slot;
+
+/* Live blocks by address: open addressing with linear probing, at most half full as long as there
+ * is memory to grow, and never quite full. */
 typedef struct tide_cache_table {
-    tide_cache_block **buckets; /* owned */
-    size_t n_buckets;           /* a power of two */
+    tide_cache_slot *slots; /* owned */
+    size_t n_slots;         /* a power of two */
+    unsigned shift;         /* 64 - log2(n_slots): the highest bits of a hash are the slot */
     size_t n_blocks;
 } tide_cache_table;
 
@@ -116,9 +136,10 @@ struct tide_cache {
     tide_cache_streams streams;
     tide_cache_segment *newest; /* list of all segments, newest first */
     size_t n_segments;
-    size_t n_blocks; /* live and free */
-    tide_cache_stats stats;
-    tide_cache_oom last_oom;     /* zero until memory runs out for the first time */
+    size_t n_blocks;         /* live and free */
+    tide_cache_stats stats;  /* of sums that came and went: `allocated` of each pool alone, the rest
+                                follows (tide_cache_settle_stats) */
+    tide_cache_oom last_oom; /* zero until memory runs out for the first time */
     void (*oom_hook)(void *ctx); /* called without the lock; NULL: none */
     void *oom_ctx;               /* borrowed; its first */
 };
@@ -133,9 +154,16 @@ typedef struct tide_cache_request {
     tide_note note;   /* stack, scope and name of the caller */
 } tide_cache_request;
 
-/* cache.c. A row about a block. */
-void tide_cache_record_block(tide_cache *cache, const tide_cache_block *block, tide_action action,
+/* cache.c. A row about a block; there is a recorder. */
+void tide_cache_append_block(tide_cache *cache, const tide_cache_block *block, tide_action action,
                              const tide_note *note);
+/* The same where there may be none. */
+static inline void tide_cache_record_block(tide_cache *cache, const tide_cache_block *block,
+                                           tide_action action, const tide_note *note) {
+    if (cache->recorder != NULL) {
+        tide_cache_append_block(cache, block, action, note);
+    }
+}
 /* The second half of a release: nobody uses the block any more, so it becomes free. */
 void tide_cache_complete_release(tide_cache *cache, tide_cache_block *block);
 
@@ -160,43 +188,48 @@ size_t tide_cache_segment_bytes(const tide_cache_config *config, size_t block_by
 TIDE_NODISCARD tide_status tide_cache_config_check(const tide_cache_config *config,
                                                    tide_error *error);
 
-/* cache_tree.c. Blocks carry their stream in their segment. */
-void tide_cache_tree_insert(tide_cache_tree *tree, tide_cache_block *block);
-/* False when the block is not there. */
-bool tide_cache_tree_remove(tide_cache_tree *tree, tide_cache_block *block);
-/* The first block at or above the key; the next one above a block; the last one below the key. NULL
- * when there is none. */
+/* cache_tree.c. Blocks carry their stream in their segment. After TIDE_OK blocks of the stream can
+ * be inserted. */
+TIDE_NODISCARD tide_status tide_cache_tree_reserve(tide_cache *cache, int pool, tide_stream stream);
+/* The bins' treaps; false when the block is not there. */
+void tide_cache_bin_insert(tide_cache_block **root, tide_cache_block *block);
+bool tide_cache_bin_remove(tide_cache_block **root, const tide_cache_block *block);
+/* NULL: nothing of this stream was ever reserved. */
+tide_cache_set *tide_cache_set_find(const tide_cache_tree *tree, tide_stream stream);
+/* The first block of the set at or above the key. */
+tide_cache_block *tide_cache_set_at_least(const tide_cache_set *set, uint64_t block_bytes,
+                                          uint64_t address);
+/* The first block at or above the key; the next one above a block; the last one below the key; of
+ * any stream. NULL when there is none. */
 tide_cache_block *tide_cache_tree_at_least(const tide_cache_tree *tree, tide_stream stream,
                                            uint64_t block_bytes, uint64_t address);
 tide_cache_block *tide_cache_tree_next(const tide_cache_tree *tree, const tide_cache_block *block);
 tide_cache_block *tide_cache_tree_below(const tide_cache_tree *tree, tide_stream stream,
                                         uint64_t block_bytes, uint64_t address);
+/* Sets are in order, and the bitmaps know which bins are empty. */
+TIDE_NODISCARD tide_status tide_cache_tree_check(const tide_cache_tree *tree, tide_error *error);
 
-/* cache_nodes.c */
+/* cache_table.c */
 TIDE_NODISCARD tide_status tide_cache_table_init(tide_cache_table *table, const tide_hostmem *mem);
 void tide_cache_table_fini(tide_cache_table *table, const tide_hostmem *mem);
-void tide_cache_table_put(tide_cache_table *table, const tide_hostmem *mem,
-                          tide_cache_block *block);
-tide_cache_block *tide_cache_table_find(const tide_cache_table *table, uint64_t address);
-/* The block must be there. */
-void tide_cache_table_remove(tide_cache_table *table, const tide_cache_block *block);
+/* After TIDE_OK so many blocks can be put there. Without memory it gets slower before it fails. */
+TIDE_NODISCARD tide_status tide_cache_table_reserve(tide_cache_table *table,
+                                                    const tide_hostmem *mem, size_t n_blocks);
+/* Every block is found where it lies, and there are as many as it believes. */
+TIDE_NODISCARD tide_status tide_cache_table_check(const tide_cache_table *table, tide_error *error);
 
+/* cache_nodes.c */
 /* After TIDE_OK that many nodes can be taken without asking for memory. */
 TIDE_NODISCARD tide_status tide_cache_nodes_reserve(tide_cache *cache, size_t n_blocks,
                                                     size_t n_segments);
 /* Zeroed memory for nodes of any kind, owned by the cache; NULL when there is none. */
 void *tide_cache_new_chunk(tide_cache *cache, size_t n_items, size_t item_bytes);
-tide_cache_block *tide_cache_take_block(tide_cache *cache);
-void tide_cache_drop_block(tide_cache *cache, tide_cache_block *block);
 tide_cache_segment *tide_cache_take_segment(tide_cache *cache);
 void tide_cache_drop_segment(tide_cache *cache, tide_cache_segment *segment);
 void tide_cache_nodes_fini(tide_cache *cache);
 
-/* cache_stats.c. What one block adds to the statistics; sign -1 takes it away again. */
-void tide_cache_count_alloc(tide_cache *cache, const tide_cache_block *block, int sign);
-void tide_cache_count_active(tide_cache *cache, const tide_cache_block *block, int sign);
-void tide_cache_count_segment(tide_cache *cache, const tide_cache_segment *segment, int sign);
-void tide_cache_count_split(tide_cache *cache, int pool, int64_t n_blocks, int64_t n_bytes);
+/* cache_stats.c. The statistics with all sums. */
+void tide_cache_settle_stats(const tide_cache *cache, tide_cache_stats *ret_stats);
 
 /* cache_segment.c. A free block for the request, taken out of the pool's tree, by the ladder: a
  * cached one, garbage collection, a new segment, after giving back oversize blocks, after giving
@@ -211,7 +244,9 @@ tide_cache_block *tide_cache_enter_segment(tide_cache *cache, uint64_t address, 
  * device. Stops at the first failure, with the cache consistent. */
 TIDE_NODISCARD tide_status tide_cache_give_back_all(tide_cache *cache, const tide_note *note,
                                                     tide_error *error);
-bool tide_cache_is_split(const tide_cache_block *block);
+static inline bool tide_cache_is_split(const tide_cache_block *block) {
+    return block->before != NULL || block->after != NULL;
+}
 /* Bytes that could still be bought now: what the device has free, or less under the memory limit.
  */
 uint64_t tide_cache_buyable_bytes(tide_cache *cache);
@@ -237,5 +272,7 @@ TIDE_NODISCARD tide_status tide_cache_adopt_segment(tide_cache *cache, uint64_t 
                                                     size_t total_bytes, tide_stream stream,
                                                     int pool, const tide_block_row *blocks,
                                                     size_t n_blocks, tide_error *error);
+
+#include "allocator/cache_inline_internal.h"
 
 #endif

@@ -3,10 +3,6 @@
 #include "allocator/cache_internal.h"
 #include "common/bytes.h"
 
-bool tide_cache_is_split(const tide_cache_block *block) {
-    return block->before != NULL || block->after != NULL;
-}
-
 static bool collects_garbage(const tide_cache *cache) {
     return cache->config.memory_limit_bytes != TIDE_UNLIMITED &&
            cache->config.garbage_collection_threshold > 0.0;
@@ -51,9 +47,8 @@ static tide_cache_block *find_cached(tide_cache *cache, const tide_cache_request
     if (collects_garbage(cache)) {
         tree->n_lookups++;
     }
-    tide_cache_block *block =
-        tide_cache_tree_at_least(tree, request->stream, request->block_bytes, 0);
-    if (block == NULL || block->segment->stream != request->stream) {
+    tide_cache_block *block = tide_cache_tree_best(tree, request->stream, request->block_bytes);
+    if (block == NULL) {
         return NULL;
     }
     size_t max_split_bytes = cache->config.max_split_bytes;

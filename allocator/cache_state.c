@@ -257,7 +257,7 @@ static void adopt_block(tide_cache *cache, tide_cache_block *block, const tide_b
     block->stack = row->stack;
     block->scope = row->scope;
     block->name = row->name;
-    tide_cache_table_put(&cache->live, &cache->mem, block);
+    tide_cache_table_put(&cache->live, block);
     tide_cache_count_alloc(cache, block, 1);
     tide_cache_count_active(cache, block, 1);
 }
@@ -266,7 +266,9 @@ static tide_status adopt_locked(tide_cache *cache, uint64_t address, size_t tota
                                 tide_stream stream, int pool, const tide_block_row *blocks,
                                 size_t n_blocks, tide_error *error) {
     TIDE_TRY(check_rows(cache, address, total_bytes, blocks, n_blocks, error));
-    if (tide_cache_nodes_reserve(cache, n_blocks, 1) != TIDE_OK) {
+    if (tide_cache_nodes_reserve(cache, n_blocks, 1) != TIDE_OK ||
+        tide_cache_table_reserve(&cache->live, &cache->mem, n_blocks) != TIDE_OK ||
+        tide_cache_tree_reserve(cache, pool, stream) != TIDE_OK) {
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for %zu blocks", n_blocks);
     }
     tide_cache_block *block = tide_cache_enter_segment(cache, address, total_bytes, stream, pool);

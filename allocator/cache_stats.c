@@ -1,56 +1,32 @@
 /* cache_stats.c - statistics as torch.cuda.memory_stats() defines them. */
 #include "allocator/cache_internal.h"
 
-static void add_one(tide_stat *stat, int64_t amount) {
-    stat->current += amount;
-    if (stat->current > stat->peak) {
-        stat->peak = stat->current;
+static void settle(tide_stat stats[TIDE_N_POOLS]) {
+    tide_stat *all = &stats[TIDE_POOL_ALL];
+    all->allocated = 0;
+    for (int pool = TIDE_POOL_ALL + 1; pool < TIDE_N_POOLS; pool++) {
+        stats[pool].freed = stats[pool].allocated - stats[pool].current;
+        all->allocated += stats[pool].allocated;
     }
-    if (amount > 0) {
-        stat->allocated += amount;
-    } else {
-        stat->freed -= amount;
-    }
+    all->freed = all->allocated - all->current;
 }
 
-/* Adds `amount` (negative: subtracts) to all and to the pool. */
-static void add(tide_stat stats[TIDE_N_POOLS], int pool, int64_t amount) {
-    add_one(&stats[TIDE_POOL_ALL], amount);
-    add_one(&stats[pool], amount);
-}
-
-void tide_cache_count_alloc(tide_cache *cache, const tide_cache_block *block, int sign) {
-    int pool = block->segment->pool;
-    add(cache->stats.allocation, pool, sign);
-    add(cache->stats.allocated_bytes, pool, sign * (int64_t)block->block_bytes);
-    if (block->block_bytes >= cache->config.max_split_bytes) {
-        add_one(&cache->stats.oversize_allocations, sign);
-    }
-}
-
-void tide_cache_count_active(tide_cache *cache, const tide_cache_block *block, int sign) {
-    int pool = block->segment->pool;
-    add(cache->stats.active, pool, sign);
-    add(cache->stats.active_bytes, pool, sign * (int64_t)block->block_bytes);
-    add(cache->stats.requested_bytes, pool, sign * (int64_t)block->requested_bytes);
-}
-
-void tide_cache_count_segment(tide_cache *cache, const tide_cache_segment *segment, int sign) {
-    add(cache->stats.segment, segment->pool, sign);
-    add(cache->stats.reserved_bytes, segment->pool, sign * (int64_t)segment->total_bytes);
-    if (segment->total_bytes >= cache->config.max_split_bytes) {
-        add_one(&cache->stats.oversize_segments, sign);
-    }
-}
-
-void tide_cache_count_split(tide_cache *cache, int pool, int64_t n_blocks, int64_t n_bytes) {
-    add(cache->stats.inactive_split, pool, n_blocks);
-    add(cache->stats.inactive_split_bytes, pool, n_bytes);
+void tide_cache_settle_stats(const tide_cache *cache, tide_cache_stats *ret_stats) {
+    *ret_stats = cache->stats;
+    settle(ret_stats->requested_bytes);
+    settle(ret_stats->allocated_bytes);
+    settle(ret_stats->active_bytes);
+    settle(ret_stats->reserved_bytes);
+    settle(ret_stats->inactive_split_bytes);
+    settle(ret_stats->allocation);
+    settle(ret_stats->segment);
+    settle(ret_stats->active);
+    settle(ret_stats->inactive_split);
 }
 
 void tide_cache_get_stats(tide_cache *cache, tide_cache_stats *ret_stats) {
     pthread_mutex_lock(&cache->lock);
-    *ret_stats = cache->stats;
+    tide_cache_settle_stats(cache, ret_stats);
     pthread_mutex_unlock(&cache->lock);
 }
 

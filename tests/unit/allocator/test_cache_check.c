@@ -112,7 +112,7 @@ static void wrong_peak(fixture *on) {
 }
 
 static void wrong_sum(fixture *on) {
-    on->cache->stats.requested_bytes[TIDE_POOL_SMALL].freed++;
+    on->cache->stats.requested_bytes[TIDE_POOL_SMALL].allocated = 0;
 }
 
 static void wrong_oversize(fixture *on) {
