@@ -1,37 +1,14 @@
 #include "allocator/cupti_internal.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_BYTES = 1024 };
-
-/* FILE in the folders of a toolkit at `root`; NULL root: nothing. */
-static void *open_in_toolkit(const char *root, const char *file) {
-    static const char *const FOLDERS[] = {"lib64", "extras/CUPTI/lib64", "lib"};
-    void *library = NULL;
-    for (size_t i = 0; root != NULL && library == NULL && i < sizeof(FOLDERS) / sizeof(FOLDERS[0]);
-         i++) {
-        char path[PATH_BYTES];
-        int n = snprintf(path, sizeof(path), "%s/%s/%s", root, FOLDERS[i], file);
-        if (n > 0 && n < PATH_BYTES) {
-            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        }
-    }
-    return library;
-}
+#include "common/toolkit_library.h"
 
 static void *search(void) {
-    static const char *const FILES[] = {"libcupti.so.13", "libcupti.so.12"};
-    void *library = NULL;
-    for (size_t i = 0; library == NULL && i < sizeof(FILES) / sizeof(FILES[0]); i++) {
-        library = dlopen(FILES[i], RTLD_NOW | RTLD_LOCAL);
-        library = library != NULL ? library : open_in_toolkit(getenv("CUDA_HOME"), FILES[i]);
-        library = library != NULL ? library : open_in_toolkit(getenv("CUDA_PATH"), FILES[i]);
-        library = library != NULL ? library : open_in_toolkit("/usr/local/cuda", FILES[i]);
-    }
-    return library;
+    void *library = tide_toolkit_library_open("libcupti.so.13");
+    return library != NULL ? library : tide_toolkit_library_open("libcupti.so.12");
 }
 
 tide_status tide_cupti_load(tide_cupti *ret_table, tide_error *error) {
@@ -61,8 +38,7 @@ tide_status tide_cupti_load(tide_cupti *ret_table, tide_error *error) {
         return tide_fail(error, TIDE_UNSUPPORTED,
                          "kernels are traced by CUPTI, and none was found: install the CUDA "
                          "toolkit's libcupti 12 or newer, or let TIDEMARK_CUPTI name the file; "
-                         "tried libcupti.so.13 and .12, and lib64, extras/CUPTI/lib64 and lib of "
-                         "CUDA_HOME, CUDA_PATH and /usr/local/cuda");
+                         "tried libcupti.so.13 and .12, " TIDE_TOOLKIT_LIBRARY_PLACES);
     }
     tide_cupti table;
     for (size_t i = 0; i < sizeof(SYMBOLS) / sizeof(SYMBOLS[0]); i++) {

@@ -40,6 +40,7 @@ struct tide_kernel_trace {
     size_t launches_capacity;
     call_scope *calls; /* owned; as CUPTI gives them */
     size_t n_calls;
+    size_t n_older_calls; /* of these: known before the last collection */
     size_t calls_capacity;
     tide_map names;     /* address of a kernel's name -> string of the recorder */
     tide_status status; /* first failure on the way */
@@ -50,14 +51,31 @@ struct tide_kernel_trace {
 static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
 static tide_kernel_trace *current;
 
+/* What to do about an error of CUPTI. */
+static const char *remedy_of(int result) {
+    switch (result) {
+    case TIDE_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+        return "the driver lets administrators trace alone: run as root, or have the module option "
+               "NVreg_RestrictProfilingToAdminUsers=0 set";
+    case TIDE_CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
+        return "the hypervisor of this virtual GPU does not allow it";
+    case TIDE_CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
+        return "a GPU in confidential computing mode does not allow it";
+    case TIDE_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
+        return "another tool is using it: not under nsys, ncu, cuda-gdb or compute-sanitizer";
+    default:
+        return "another tool, such as nsys, may be using it, or the driver may be older than this "
+               "CUPTI (TIDEMARK_CUPTI names another one)";
+    }
+}
+
 static tide_status fail_call(const tide_kernel_trace *trace, const char *call, int result,
                              tide_error *error) {
     const char *text = NULL;
     (void)trace->cupti.get_result_string(result, &text);
     return tide_fail(error, TIDE_DEVICE_FAILED,
-                     "CUPTI's %s answers %s (%d): kernels cannot be traced; another tool, such as "
-                     "nsys, may be using it",
-                     call, text == NULL ? "an unknown error" : text, result);
+                     "CUPTI's %s answers %s (%d), so kernels cannot be traced: %s", call,
+                     text == NULL ? "an unknown error" : text, result, remedy_of(result));
 }
 
 static tide_status no_memory(tide_error *error) {
@@ -201,37 +219,53 @@ static int compare_calls(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Under the trace's lock; the calls are sorted. */
-static tide_scope scope_of(const tide_kernel_trace *trace, uint32_t correlation) {
+/* Under the trace's lock; the calls are sorted. NULL: none of that number is known. */
+static const call_scope *find_call(const tide_kernel_trace *trace, uint32_t correlation) {
     const call_scope key = {.correlation = correlation};
-    const call_scope *found = trace->n_calls == 0 ? NULL
-                                                  : bsearch(&key, trace->calls, trace->n_calls,
-                                                            sizeof(key), compare_calls);
-    return found == NULL ? TIDE_NONE : found->scope;
+    return trace->n_calls == 0
+               ? NULL
+               : bsearch(&key, trace->calls, trace->n_calls, sizeof(key), compare_calls);
 }
 
-static tide_status add_up(tide_kernel_trace *trace) {
+/* Records of calls and of kernels come in buffers of their own, and CUPTI returns one buffer sooner
+ * than another: a kernel whose call is not known waits for the next collection, and calls are kept
+ * over one. In the last collection what has no call was launched outside every scope. */
+static tide_status add_up(tide_kernel_trace *trace, bool is_last) {
+    size_t n_waiting = 0;
     if (trace->n_calls > 0) {
         qsort(trace->calls, trace->n_calls, sizeof(*trace->calls), compare_calls);
     }
     for (size_t i = 0; i < trace->n_launches; i++) {
-        const launch *row = &trace->launches[i];
-        TIDE_TRY(tide_recorder_add_launch(trace->recorder, row->name,
-                                          scope_of(trace, row->correlation), row->duration_ns));
+        const launch row = trace->launches[i];
+        const call_scope *call = find_call(trace, row.correlation);
+        if (call == NULL && !is_last) {
+            trace->launches[n_waiting++] = row;
+            continue;
+        }
+        TIDE_TRY(tide_recorder_add_launch(trace->recorder, row.name,
+                                          call == NULL ? TIDE_NONE : call->scope, row.duration_ns));
     }
-    trace->n_launches = 0;
-    trace->n_calls = 0;
+    trace->n_launches = n_waiting;
+    /* Later calls have higher numbers: the older ones come first. */
+    trace->n_calls -= trace->n_older_calls;
+    if (trace->n_older_calls > 0) {
+        memmove(trace->calls, trace->calls + trace->n_older_calls,
+                trace->n_calls * sizeof(*trace->calls));
+    }
+    trace->n_calls = is_last ? 0 : trace->n_calls;
+    trace->n_older_calls = trace->n_calls;
     return TIDE_OK;
 }
 
-static tide_status collect(tide_kernel_trace *trace, uint32_t flags, tide_error *error) {
+static tide_status collect(tide_kernel_trace *trace, bool is_last, tide_error *error) {
+    const uint32_t flags = is_last ? TIDE_CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0;
     int result = trace->cupti.flush_all(flags);
     if (result != 0) {
         return fail_call(trace, "cuptiActivityFlushAll", result, error);
     }
     pthread_mutex_lock(&trace->lock);
     if (trace->status == TIDE_OK) {
-        trace->status = add_up(trace);
+        trace->status = add_up(trace, is_last);
     }
     tide_status status = trace->status;
     pthread_mutex_unlock(&trace->lock);
@@ -239,7 +273,7 @@ static tide_status collect(tide_kernel_trace *trace, uint32_t flags, tide_error 
 }
 
 tide_status tide_kernel_trace_collect(tide_kernel_trace *trace, tide_error *error) {
-    return trace->is_on ? collect(trace, 0, error) : TIDE_OK;
+    return trace->is_on ? collect(trace, false, error) : TIDE_OK;
 }
 
 /* ---- scopes ---- */
@@ -301,7 +335,7 @@ tide_status tide_kernel_trace_end(tide_kernel_trace *trace, tide_error *error) {
         (void)trace->cupti.disable(KINDS[i - 1]);
     }
     trace->is_on = false;
-    return collect(trace, TIDE_CUPTI_ACTIVITY_FLAG_FLUSH_FORCED, error);
+    return collect(trace, true, error);
 }
 
 static tide_status make_current(tide_kernel_trace *trace, tide_error *error) {

@@ -22,13 +22,19 @@ static void flush_elsewhere(void);
 
 static tide_fake_cupti state = {.launch = launch, .flush_elsewhere = flush_elsewhere};
 
+/* A buffer of the client's. */
+typedef struct filling {
+    uint8_t *buffer;         /* NULL: none */
+    size_t n_bytes, n_valid; /* of it */
+} filling;
+
 static struct {
     tide_cupti_request request;
     tide_cupti_complete complete;
     bool is_on[64];              /* by kind */
     uint64_t pushed[MAX_PUSHED]; /* state.n_pushed ids */
-    uint8_t *buffer;             /* the client's; NULL: none */
-    size_t n_bytes, n_valid;     /* of the buffer */
+    filling now;                 /* returned by the next flush */
+    filling late, later;         /* by the next but one: what is late, and what is put meanwhile */
     uint32_t correlation;        /* of the latest call */
     uint64_t now_ns;             /* of the device's clock */
 } fake;
@@ -39,7 +45,7 @@ tide_fake_cupti *tide_fake_cupti_state(void) {
 
 static int answer(const char *function) {
     bool fails = state.fail_function != NULL && strcmp(state.fail_function, function) == 0;
-    return fails ? UNKNOWN_ERROR : 0;
+    return !fails ? 0 : state.fail_with != 0 ? state.fail_with : UNKNOWN_ERROR;
 }
 
 int cuptiActivityRegisterCallbacks(tide_cupti_request request, tide_cupti_complete complete) {
@@ -65,25 +71,36 @@ int cuptiActivityDisable(int kind) {
     return switch_kind("cuptiActivityDisable", kind, false);
 }
 
+static void give_back(filling *from) {
+    const filling full = *from;
+    *from = (filling){NULL, 0, 0};
+    if (full.buffer != NULL) {
+        state.n_buffers--;
+        fake.complete(NULL, 0, full.buffer, full.n_bytes, full.n_valid);
+    }
+}
+
 static void put(const void *record, size_t n_bytes, int kind) {
+    const bool is_kernel = kind == TIDE_CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    filling *to = (is_kernel ? state.late_kernels : state.late_calls) ? &fake.later : &fake.now;
     if (!fake.is_on[kind]) {
         return;
     }
-    if (fake.buffer != NULL && fake.n_valid + n_bytes > fake.n_bytes) {
-        (void)cuptiActivityFlushAll(0);
+    if (to->buffer != NULL && to->n_valid + n_bytes > to->n_bytes) {
+        give_back(to);
     }
-    if (fake.buffer == NULL) {
+    if (to->buffer == NULL) {
         size_t max_records = 0;
-        fake.request(&fake.buffer, &fake.n_bytes, &max_records);
-        fake.n_valid = 0;
-        state.n_buffers += fake.buffer != NULL;
+        fake.request(&to->buffer, &to->n_bytes, &max_records);
+        to->n_valid = 0;
+        state.n_buffers += to->buffer != NULL;
     }
-    if (fake.buffer == NULL) {
+    if (to->buffer == NULL) {
         state.n_refused++;
         return;
     }
-    memcpy(fake.buffer + fake.n_valid, record, n_bytes);
-    fake.n_valid += n_bytes;
+    memcpy(to->buffer + to->n_valid, record, n_bytes);
+    to->n_valid += n_bytes;
 }
 
 static void launch(const char *mangled_name, uint64_t duration_ns) {
@@ -119,13 +136,14 @@ static void launch(const char *mangled_name, uint64_t duration_ns) {
     put(&record, sizeof(record), TIDE_CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 }
 
+/* A forced one returns what is late, too. */
 int cuptiActivityFlushAll(uint32_t flags) {
-    (void)flags;
-    if (fake.buffer != NULL) {
-        uint8_t *buffer = fake.buffer;
-        fake.buffer = NULL;
-        state.n_buffers--;
-        fake.complete(NULL, 0, buffer, fake.n_bytes, fake.n_valid);
+    give_back(&fake.late);
+    fake.late = fake.later;
+    fake.later = (filling){NULL, 0, 0};
+    give_back(&fake.now);
+    if ((flags & TIDE_CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0) {
+        give_back(&fake.late);
     }
     return answer("cuptiActivityFlushAll");
 }

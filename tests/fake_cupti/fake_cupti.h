@@ -9,7 +9,10 @@
 #include <stdint.h>
 
 typedef struct tide_fake_cupti {
-    const char *fail_function; /* this one answers 999; NULL: none */
+    const char *fail_function; /* this one answers fail_with; NULL: none */
+    int fail_with;             /* 0: 999 */
+    bool late_kernels;         /* their records come one flush later, in a buffer of their own */
+    bool late_calls;           /* the same of the records of calls */
     size_t n_enabled;          /* kinds of activity that are on */
     size_t n_pushed;           /* external ids that were pushed and not popped */
     size_t n_buffers;          /* given and not returned */

@@ -41,6 +41,18 @@ _Static_assert((int)TIDE_CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0 ==
 _Static_assert((int)TIDE_CUPTI_ACTIVITY_FLAG_FLUSH_FORCED == (int)CUPTI_ACTIVITY_FLAG_FLUSH_FORCED,
                "");
 _Static_assert((int)TIDE_CUPTI_ERROR_MAX_LIMIT_REACHED == (int)CUPTI_ERROR_MAX_LIMIT_REACHED, "");
+_Static_assert((int)TIDE_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ==
+                   (int)CUPTI_ERROR_INSUFFICIENT_PRIVILEGES,
+               "");
+_Static_assert((int)TIDE_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ==
+                   (int)CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
+               "");
+_Static_assert((int)TIDE_CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES ==
+                   (int)CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES,
+               "");
+_Static_assert((int)TIDE_CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED ==
+                   (int)CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED,
+               "");
 _Static_assert(offsetof(tide_cupti_kernel, start_ns) == offsetof(CUpti_ActivityKernel9, start), "");
 _Static_assert(offsetof(tide_cupti_kernel, end_ns) == offsetof(CUpti_ActivityKernel9, end), "");
 _Static_assert(offsetof(tide_cupti_kernel, correlation) ==
@@ -62,6 +74,8 @@ static tide_fake_cupti *fake;
 static int start(void **state) {
     (void)state;
     fake->fail_function = NULL;
+    fake->fail_with = 0;
+    fake->late_kernels = fake->late_calls = false;
     fake->n_refused = 0;
     return setenv("TIDEMARK_CUPTI", TIDE_FAKE_CUPTI, 1);
 }
@@ -123,16 +137,52 @@ static void kernels_are_counted_where_they_were_launched(void **state) {
     assert_true(fake->n_enabled == 0 && fake->n_pushed == 0 && fake->n_buffers == 0);
     assert_int_equal(tide_recorder_copy(recorder, NULL, &recording, NULL), TIDE_OK);
     assert_int_equal(recording.n_kernels, 4);
-    expect_row(&recording, 0, "outside", "", "");
-    expect_times(&recording, 0, 1, 5, 5, 5);
-    expect_row(&recording, 1, "void rmsnorm<float>", "forward", "forward > layer > attention");
-    expect_times(&recording, 1, 4, 602, 100, 201);
-    expect_row(&recording, 2, "sm90_gemm", "forward", "forward > layer > attention");
-    expect_times(&recording, 2, 4, 28, 7, 7);
-    expect_row(&recording, 3, "sm90_gemm", "forward", "forward");
-    expect_times(&recording, 3, 2, 18, 9, 9);
+    expect_row(&recording, 0, "void rmsnorm<float>", "forward", "forward > layer > attention");
+    expect_times(&recording, 0, 4, 602, 100, 201);
+    expect_row(&recording, 1, "sm90_gemm", "forward", "forward > layer > attention");
+    expect_times(&recording, 1, 4, 28, 7, 7);
+    expect_row(&recording, 2, "sm90_gemm", "forward", "forward");
+    expect_times(&recording, 2, 2, 18, 9, 9);
+    expect_row(&recording, 3, "outside", "", ""); /* known to be so at the end */
+    expect_times(&recording, 3, 1, 5, 5, 5);
     tide_recording_fini(&recording);
     tide_recorder_destroy(recorder);
+}
+
+/* Whichever of a kernel's two records comes a collection later, they find each other; and one that
+ * comes at the very end, too. */
+static void records_may_come_late(void **state) {
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        tide_recorder *recorder = NULL;
+        tide_kernel_trace *trace = NULL;
+        tide_recording recording;
+        fake->late_kernels = late == 0;
+        fake->late_calls = late == 1;
+        assert_int_equal(tide_recorder_create(NULL, &recorder, NULL), TIDE_OK);
+        assert_int_equal(tide_kernel_trace_create(recorder, &trace, NULL), TIDE_OK);
+        assert_int_equal(tide_kernel_trace_begin(trace, NULL), TIDE_OK);
+        for (int i = 0; i < 5; i++) {
+            run_step(recorder, i, 100);
+            fake->launch("outside", 5);
+            assert_int_equal(tide_kernel_trace_collect(trace, NULL), TIDE_OK);
+        }
+        assert_int_equal(tide_kernel_trace_end(trace, NULL), TIDE_OK);
+        tide_kernel_trace_destroy(trace);
+        assert_true(fake->n_enabled == 0 && fake->n_pushed == 0 && fake->n_buffers == 0);
+        assert_int_equal(tide_recorder_copy(recorder, NULL, &recording, NULL), TIDE_OK);
+        assert_int_equal(recording.n_kernels, 4);
+        expect_row(&recording, 0, "void rmsnorm<float>", "forward", "forward > layer > attention");
+        expect_times(&recording, 0, 10, 1005, 100, 101);
+        expect_row(&recording, 1, "sm90_gemm", "forward", "forward > layer > attention");
+        expect_times(&recording, 1, 10, 70, 7, 7);
+        expect_row(&recording, 2, "sm90_gemm", "forward", "forward");
+        expect_times(&recording, 2, 5, 45, 9, 9);
+        expect_row(&recording, 3, "outside", "", "");
+        expect_times(&recording, 3, 5, 25, 5, 5);
+        tide_recording_fini(&recording);
+        tide_recorder_destroy(recorder);
+    }
 }
 
 /* More records than one buffer holds. */
@@ -177,6 +227,22 @@ static void what_cupti_refuses_is_told(void **state) {
     assert_non_null(strstr(error.message, "traced already"));
     assert_int_equal(tide_kernel_trace_begin(trace, &error), TIDE_DEVICE_FAILED);
     assert_non_null(strstr(error.message, "cuptiActivityEnable"));
+    static const struct {
+        int result;
+        const char *words;
+    } CASES[] = {{35, "NVreg_RestrictProfilingToAdminUsers=0"},
+                 {39, "not under nsys"},
+                 {40, "hypervisor"},
+                 {41, "confidential computing"},
+                 {999, "may be older"}};
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        fake->fail_with = CASES[i].result;
+        assert_int_equal(tide_kernel_trace_begin(trace, &error), TIDE_DEVICE_FAILED);
+        if (strstr(error.message, CASES[i].words) == NULL) {
+            fail_msg("\"%s\" is not in: %s", CASES[i].words, error.message);
+        }
+        assert_int_equal(fake->n_enabled, 0);
+    }
     fake->fail_function = "cuptiActivityFlushAll";
     assert_int_equal(tide_kernel_trace_begin(trace, &error), TIDE_OK);
     assert_int_equal(tide_kernel_trace_collect(trace, &error), TIDE_DEVICE_FAILED);
@@ -235,6 +301,7 @@ static void host_memory_may_end_anywhere(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(kernels_are_counted_where_they_were_launched, start),
+        cmocka_unit_test_setup(records_may_come_late, start),
         cmocka_unit_test_setup(buffers_follow_each_other, start),
         cmocka_unit_test_setup(what_cupti_refuses_is_told, start),
         cmocka_unit_test_setup(a_missing_library_is_told, start),
