@@ -15,9 +15,10 @@
  * Forward, a layer, bf16-mixed (stored as bf16: all but the residual stream; weights are copies):
  *   attention: norm, W_v, v, P's q and k (2), out, W_o = 7
  *   FFN: norm (4), W_1, gate, W_3, up, product, W_2 = 10
- * so (7 + 10) / 2; then ln_final, lm_head and the logits: 3. bf16-true stores norm weights too
- * (attention 1, FFN 4) and the outputs of both branches (1 each), (9 + 15) / 2, and the stream
- * twice a layer, which counts in full: 14; then 4, and 1 for the embedding.
+ * (naive attention stores its scores and P besides, for which nothing is added: it is held to what
+ * flash attention is), so (7 + 10) / 2; then ln_final, lm_head and the logits: 3. bf16-true stores
+ * norm weights too (attention 1, FFN 4) and the outputs of both branches (1 each), (9 + 15) / 2,
+ * and the stream twice a layer, which counts in full: 14; then 4, and 1 for the embedding.
  *
  * Autocast uses the same bf16 weights, which therefore cancel: ours 5 and 7. It rounds the norm, v,
  * P, out, W_o's output, and for P both q and k twice, scores and scaled scores, whose error enters

@@ -11,7 +11,8 @@
  *     dq and dk: rounded, and delta reads the rounded out. That moves delta_t by at most
  *     u |P_t| |dout| |v| / sqrt(D) or so, |P_t| <= 1, where dP - delta is of the size |dout| |v| /
  *     sqrt(D): 2.
- *   naive: probs are rounded: 1. out is rounded, and reads rounded probs: 2.
+ *   naive: scores are rounded, in the reference too, to the same side but for a few that fp32 noise
+ *     decides. probs are rounded: 1. out is rounded, and reads rounded probs: 2.
  *     dv is rounded, and reads rounded probs: 2.
  *     dq and dk: rounded; dscores are, when stored; their factors are rounded probs and the
  *     difference of a rounded dprob and of a mean, which has the roundings of both: 6.
@@ -27,6 +28,8 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+
+#include "model/bf16.h"
 
 #define BF16_ROUNDOFF 0.00390625
 
@@ -64,7 +67,8 @@ typedef struct attention_case {
     shape s;
     const double *inputs[3]; /* q, k, v */
     const double *dout;
-    int which; /* of the inputs: what the loss is a function of */
+    int which;          /* of the inputs: what the loss is a function of */
+    bool rounds_scores; /* to bf16, as naive attention stores them */
 } attention_case;
 
 static double dot(const double *a, const double *b, size_t n) {
@@ -76,11 +80,17 @@ static double dot(const double *a, const double *b, size_t n) {
 }
 
 /* Probabilities (t + 1) of query t, and the log of the sum of exponentials. */
-static double probabilities(shape s, const double *q, const double *k, size_t b, size_t h, size_t t,
+static double probabilities(const attention_case *given, size_t b, size_t h, size_t t,
                             double *probs) {
+    shape s = given->s;
+    const double *q = given->inputs[0];
+    const double *k = given->inputs[1];
     double max = -INFINITY;
     for (size_t j = 0; j <= t; j++) {
         probs[j] = dot(q + at(s, b, t, h), k + at(s, b, j, h), s.D) / sqrt((double)s.D);
+        if (given->rounds_scores) {
+            probs[j] = (double)tide_bf16_to_fp32(tide_fp32_to_bf16((float)probs[j]));
+        }
         max = fmax(max, probs[j]);
     }
     double sum = 0;
@@ -108,8 +118,7 @@ static void add_query(const attention_case *given, const attention_reference *wa
                       size_t t, size_t h) {
     shape s = given->s;
     double *probs = want->probs + ((b * s.H + h) * s.T + t) * s.T;
-    want->lse[(b * s.H + h) * s.T + t] =
-        probabilities(s, given->inputs[0], given->inputs[1], b, h, t, probs);
+    want->lse[(b * s.H + h) * s.T + t] = probabilities(given, b, h, t, probs);
     size_t query = at(s, b, t, h);
     double delta = 0;
     for (size_t j = 0; j <= t; j++) {
@@ -242,10 +251,13 @@ typedef struct expectation {
     attention_reference want;
 } expectation;
 
-static expectation expect(const attention_run *run) {
+static expectation expect(tide_attention kind, const attention_run *run) {
     size_t n = elements(run->s);
     expectation expected = {.dout = doubles_of(run->dout, n)};
-    expected.given = (attention_case){.s = run->s, .dout = expected.dout};
+    expected.given =
+        (attention_case){.s = run->s,
+                         .dout = expected.dout,
+                         .rounds_scores = kind == TIDE_ATTENTION_NAIVE && run->dtype == TIDE_BF16};
     for (int i = 0; i < 3; i++) {
         expected.inputs[i] = doubles_of(run->inputs[i], n);
         expected.given.inputs[i] = expected.inputs[i];
@@ -406,7 +418,7 @@ static void check_all(tide_ops *ops, tide_attention kind, tide_dtype dtype) {
     for (size_t i = 0; i < (size_t)N_TOKENS * N_CHANNELS; i++) {
         shape s = {i % 2 + 1, TOKENS[i / N_CHANNELS], 2, CHANNELS[i % N_CHANNELS]};
         attention_run run = make_run(s, dtype);
-        expectation expected = expect(&run);
+        expectation expected = expect(kind, &run);
         check_forward(ops, kind, &run, &expected.want);
         check_backward(ops, kind, &run, &expected.want);
         free_expectation(&expected);
@@ -435,7 +447,7 @@ static void gradients_are_slopes(void **state) {
     for (size_t i = 0; i < (size_t)N_SMALL * TIDE_N_ATTENTIONS; i++) {
         tide_attention kind = (tide_attention)(i % TIDE_N_ATTENTIONS);
         attention_run run = make_run(SMALL[i / TIDE_N_ATTENTIONS], TIDE_FP32);
-        expectation expected = expect(&run);
+        expectation expected = expect(kind, &run);
         check_forward(fixture_ops(state), kind, &run, &expected.want);
         check_backward(fixture_ops(state), kind, &run, &expected.want);
         for (int which = run.s.T == 1 ? 2 : 0; which < 3; which++) {
@@ -484,7 +496,7 @@ static void check_large_scores(tide_ops *ops, tide_attention kind, tide_dtype dt
         set_number(run.inputs[0], i, 8);
         set_number(run.inputs[1], i, 8 * (float)(falling ? s.T - 1 - t : t));
     }
-    expectation expected = expect(&run);
+    expectation expected = expect(kind, &run);
     check_forward(ops, kind, &run, &expected.want);
     free_expectation(&expected);
     free_run(&run);
@@ -504,7 +516,7 @@ static void missing_scale_is_rejected(void **state) {
     for (int i = 0; i < 2 * TIDE_N_ATTENTIONS; i++) {
         tide_attention kind = (tide_attention)(i / 2);
         attention_run run = make_run(s, i % 2 == 0 ? TIDE_FP32 : TIDE_BF16);
-        expectation expected = expect(&run);
+        expectation expected = expect(kind, &run);
         for (size_t j = 0; j < n; j++) { /* the exponent's lowest bit: at 7 in bf16, 23 in fp32 */
             if (run.dtype == TIDE_BF16) {
                 ((uint16_t *)run.inputs[0].data)[j] += 1U << 7;
