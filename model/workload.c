@@ -1,39 +1,9 @@
-#include "model/workload.h"
+#include "model/workload_internal.h"
 
 #include <math.h>
-#include <string.h>
 
-#include "allocator/kernel_trace.h"
-#include "allocator/recorder_internal.h"
-#include "allocator/scope_times.h"
 #include "common/clock.h"
 #include "model/memory_model.h"
-#include "model/transformer.h"
-
-/* A device event at each end of a timed interval. */
-typedef struct interval {
-    tide_device_event *begin; /* owned */
-    tide_device_event *end;   /* owned */
-    int64_t host_begin_ns;    /* of the host's monotonic clock */
-    double host_ms;           /* of the latest interval */
-    bool ran;                 /* in this step */
-} interval;
-
-struct tide_workload {
-    tide_workload_config config;   /* as given */
-    const tide_hostmem *mem;       /* borrowed; the cache's */
-    tide_cache *cache;             /* borrowed; outlives the workload */
-    tide_recorder *recorder;       /* borrowed; NULL: no scopes */
-    tide_device *device;           /* borrowed; the cache's */
-    bool computes;                 /* the device's; without it nothing has a time */
-    tide_transformer *transformer; /* owned */
-    interval timers[TIDE_N_TIMED]; /* by TIDE_TIMED_... */
-    tide_scope_times *scope_times; /* owned; NULL before the run, and where the host's clock is the
-                                      only one or nothing is recorded */
-    tide_kernel_trace *kernels;    /* owned; NULL: none is traced */
-    bool is_complete;              /* tide_workload_run came to its end */
-    float loss; /* of the latest step; here, because the device writes it behind a call's back */
-};
 
 void tide_workload_config_init(tide_workload_config *config) {
     tide_transformer_config defaults;
@@ -75,7 +45,7 @@ static tide_status check_config(const tide_workload_config *config, const tide_r
 
 static tide_status create_timers(tide_workload *workload, tide_error *error) {
     for (size_t i = 0; i < TIDE_N_TIMED; i++) {
-        interval *timer = &workload->timers[i];
+        tide_interval *timer = &workload->timers[i];
         TIDE_TRY(tide_device_event_create(workload->device, &timer->begin, error));
         TIDE_TRY(tide_device_event_create(workload->device, &timer->end, error));
     }
@@ -142,13 +112,13 @@ void tide_workload_destroy(tide_workload *workload) {
 }
 
 static tide_status timer_begin(tide_workload *workload, size_t which, tide_error *error) {
-    interval *timer = &workload->timers[which];
+    tide_interval *timer = &workload->timers[which];
     timer->host_begin_ns = tide_clock_now_ns();
     return tide_device_event_record(workload->device, timer->begin, 0, error);
 }
 
 static tide_status timer_end(tide_workload *workload, size_t which, tide_error *error) {
-    interval *timer = &workload->timers[which];
+    tide_interval *timer = &workload->timers[which];
     TIDE_TRY(tide_device_event_record(workload->device, timer->end, 0, error));
     timer->host_ms = (double)(tide_clock_now_ns() - timer->host_begin_ns) * 1e-6;
     timer->ran = true;
@@ -240,7 +210,7 @@ static tide_status timed_step(tide_workload *workload, double *ret_loss, tide_er
         TIDE_TRY(fetch_loss(workload, error));
     }
     TIDE_TRY(tide_device_synchronize(workload->device, error));
-    interval *step = &workload->timers[TIDE_TIMED_STEP];
+    tide_interval *step = &workload->timers[TIDE_TIMED_STEP];
     step->host_ms = (double)(tide_clock_now_ns() - step->host_begin_ns) * 1e-6;
     if (workload->scope_times != NULL) {
         TIDE_TRY(tide_scope_times_collect(workload->scope_times, error));
@@ -254,8 +224,8 @@ static tide_status timed_step(tide_workload *workload, double *ret_loss, tide_er
     return tide_transformer_end_step(workload->transformer, error);
 }
 
-static tide_status run_step(tide_workload *workload, const char *name, size_t index,
-                            double *ret_loss, tide_error *error) {
+tide_status tide_workload_step(tide_workload *workload, const char *name, size_t index,
+                               double *ret_loss, tide_error *error) {
     tide_scope scope = tide_scope_begin(workload->recorder, TIDE_SCOPE_STEP, name, (int32_t)index);
     tide_status status = timed_step(workload, ret_loss, error);
     tide_scope_end(workload->recorder, scope);
@@ -267,7 +237,7 @@ static tide_status keep_samples(tide_workload *workload, tide_workload_result *r
                                 tide_error *error) {
     double device_ms[TIDE_N_TIMED];
     for (size_t i = 0; i < TIDE_N_TIMED; i++) {
-        const interval *timer = &workload->timers[i];
+        const tide_interval *timer = &workload->timers[i];
         device_ms[i] = -1;
         if (timer->ran && workload->computes) {
             TIDE_TRY(tide_device_event_elapsed(workload->device, timer->begin, timer->end,
@@ -275,7 +245,7 @@ static tide_status keep_samples(tide_workload *workload, tide_workload_result *r
         }
     }
     for (size_t i = 0; i < TIDE_N_TIMED; i++) {
-        const interval *timer = &workload->timers[i];
+        const tide_interval *timer = &workload->timers[i];
         bool timed = timer->ran && workload->computes;
         result->host_ms[i][result->n_samples] = timed ? timer->host_ms : -1;
         result->device_ms[i][result->n_samples] = device_ms[i];
@@ -310,7 +280,7 @@ static tide_status begin_scope_times(tide_workload *workload, tide_error *error)
 /* After the last step of warm-up, or the first measured one where there is none, and after all that
  * follow: from now on no more scopes are timed than such a step can bear. */
 static tide_status limit_scope_times(tide_workload *workload, tide_error *error) {
-    const interval *step = &workload->timers[TIDE_TIMED_STEP];
+    const tide_interval *step = &workload->timers[TIDE_TIMED_STEP];
     double ms = 0;
     if (workload->scope_times == NULL || workload->config.times_all_scopes) {
         return TIDE_OK;
@@ -347,8 +317,8 @@ static tide_status run_steps(tide_workload *workload, tide_workload_result *resu
         if (i == config->warmup_steps) {
             TIDE_TRY(begin_measuring(workload, error));
         }
-        TIDE_TRY(run_step(workload, warmup ? "warmup" : "step",
-                          warmup ? i : i - config->warmup_steps, &result->loss, error));
+        TIDE_TRY(tide_workload_step(workload, warmup ? "warmup" : "step",
+                                    warmup ? i : i - config->warmup_steps, &result->loss, error));
         if (!warmup) {
             TIDE_TRY(keep_samples(workload, result, error));
         }
@@ -379,69 +349,6 @@ tide_status tide_workload_run(tide_workload *workload, tide_workload_result *ret
     }
     workload->is_complete = status == TIDE_OK;
     return status;
-}
-
-/* One step for a pair; its time by the host's clock, which is what a user waits. */
-static tide_status run_pair_step(tide_workload *workload, bool is_recorded, size_t index,
-                                 double *ret_ms, tide_error *error) {
-    double loss = 0.0;
-    tide_recorder_set_paused(workload->recorder, !is_recorded);
-    tide_status status = run_step(workload, "pair", index, &loss, error);
-    tide_recorder_set_paused(workload->recorder, false);
-    if (status == TIDE_OK) {
-        *ret_ms = workload->timers[TIDE_TIMED_STEP].host_ms;
-    }
-    return status;
-}
-
-/* Which of the two comes first changes from pair to pair, so that a drift of the machine's speed
- * cancels. */
-static tide_status run_pair(tide_workload *workload, size_t i, tide_workload_pairs *pairs,
-                            tide_error *error) {
-    bool recorded_first = i % 2 == 0;
-    for (int k = 0; k < 2; k++) {
-        bool is_recorded = (k == 0) == recorded_first;
-        TIDE_TRY(run_pair_step(workload, is_recorded, i,
-                               is_recorded ? &pairs->recorded_ms[i] : &pairs->unrecorded_ms[i],
-                               error));
-    }
-    pairs->n_pairs++;
-    return TIDE_OK;
-}
-
-tide_status tide_workload_run_pairs(tide_workload *workload, size_t n_pairs,
-                                    tide_workload_pairs *ret_pairs, tide_error *error) {
-    const tide_workload_config *config = &workload->config;
-    double unused_ms = 0.0;
-    *ret_pairs = (tide_workload_pairs){.mem = workload->mem};
-    if (!workload->is_complete || !workload->computes || workload->recorder == NULL) {
-        return tide_fail(error, TIDE_INVALID,
-                         "recorded and unrecorded steps are compared after a run that was recorded "
-                         "and completed, on a device that computes");
-    }
-    ret_pairs->recorded_ms = tide_hostmem_zeroed(workload->mem, n_pairs, sizeof(double));
-    ret_pairs->unrecorded_ms = tide_hostmem_zeroed(workload->mem, n_pairs, sizeof(double));
-    if (ret_pairs->recorded_ms == NULL || ret_pairs->unrecorded_ms == NULL) {
-        return tide_fail(error, TIDE_NO_MEMORY,
-                         "the host has no memory left for the samples of %zu pairs", n_pairs);
-    }
-    /* The caches are as a snapshot left them. */
-    TIDE_TRY(run_pair_step(workload, true, 0, &unused_ms, error));
-    for (size_t i = 0; i < n_pairs; i++) {
-        TIDE_TRY(run_pair(workload, i, ret_pairs, error));
-        if (config->progress != NULL && !config->progress(config->progress_ctx, i + 1, n_pairs)) {
-            break;
-        }
-    }
-    return TIDE_OK;
-}
-
-void tide_workload_pairs_fini(tide_workload_pairs *pairs) {
-    if (pairs->mem != NULL) {
-        pairs->mem->release(pairs->mem->ctx, pairs->recorded_ms);
-        pairs->mem->release(pairs->mem->ctx, pairs->unrecorded_ms);
-    }
-    *pairs = (tide_workload_pairs){.mem = NULL};
 }
 
 void tide_workload_result_fini(tide_workload_result *result) {

@@ -1,0 +1,43 @@
+/* workload_internal.h - the state of a workload, and one step of it: workload.c runs it,
+ * workload_pairs.c tells what recording costs.
+ */
+#ifndef TIDE_MODEL_WORKLOAD_INTERNAL_H
+#define TIDE_MODEL_WORKLOAD_INTERNAL_H
+
+#include "allocator/kernel_trace.h"
+#include "allocator/recorder.h"
+#include "allocator/scope_times.h"
+#include "model/transformer.h"
+#include "model/workload.h"
+
+/* A device event at each end of a timed interval. */
+typedef struct tide_interval {
+    tide_device_event *begin; /* owned */
+    tide_device_event *end;   /* owned */
+    int64_t host_begin_ns;    /* of the host's monotonic clock */
+    double host_ms;           /* of the latest interval */
+    bool ran;                 /* in this step */
+} tide_interval;
+
+struct tide_workload {
+    tide_workload_config config;        /* as given */
+    const tide_hostmem *mem;            /* borrowed; the cache's */
+    tide_cache *cache;                  /* borrowed; outlives the workload */
+    tide_recorder *recorder;            /* borrowed; NULL: no scopes */
+    tide_device *device;                /* borrowed; the cache's */
+    bool computes;                      /* the device's; without it nothing has a time */
+    tide_transformer *transformer;      /* owned */
+    tide_interval timers[TIDE_N_TIMED]; /* by TIDE_TIMED_... */
+    tide_scope_times *scope_times; /* owned; NULL before the run, and where the host's clock is the
+                                      only one or nothing is recorded */
+    tide_kernel_trace *kernels;    /* owned; NULL: none is traced */
+    bool is_complete;              /* tide_workload_run came to its end */
+    float loss; /* of the latest step; here, because the device writes it behind a call's back */
+};
+
+/* A step in a scope of its own. Timers hold its times, *ret_loss its loss, which stays as it was
+ * where there is none. */
+TIDE_NODISCARD tide_status tide_workload_step(tide_workload *workload, const char *name,
+                                              size_t index, double *ret_loss, tide_error *error);
+
+#endif
