@@ -1,58 +1,22 @@
 /* out (n) += x (n). */
-#include "model/ops_cuda/gpu.h"
-#include "model/ops_cuda/ops_cuda_internal.h"
-#include "model/ops_cuda/vector.h"
+#include "model/ops_cuda/elements.h"
 
-template <size_t N, typename Out, typename X>
-static __device__ __forceinline__ void add(tide_view<Out> out, tide_view<X> x, size_t at) {
-    float sum[N];
-    float term[N];
-    tide_load(sum, out, at);
-    tide_load(term, x, at);
+struct residual_add {
+    template <size_t N, typename Out, typename X>
+    static __device__ __forceinline__ void run(tide_view<Out> out, tide_view<X> x, size_t at) {
+        float sum[N];
+        float term[N];
+        tide_load(sum, out, at);
+        tide_load(term, x, at);
 #pragma unroll
-    for (size_t k = 0; k < N; k++) {
-        sum[k] += term[k];
+        for (size_t k = 0; k < N; k++) {
+            sum[k] += term[k];
+        }
+        tide_store(out, at, sum);
     }
-    tide_store(out, at, sum);
-}
-
-/* The first n_packs packs by 16-byte accesses, the rest one by one. */
-template <typename Out, typename X>
-static __global__ void __launch_bounds__(TIDE_BLOCK)
-    add_kernel(tide_view<Out> out, tide_view<X> x, size_t n_packs, size_t n) {
-    constexpr size_t N = TIDE_COMMON_PACK<Out, X>;
-    for (size_t i = tide_thread(); i < n_packs; i += tide_n_threads()) {
-        add<N>(out, x, i * N);
-    }
-    for (size_t at = n_packs * N + tide_thread(); at < n; at += tide_n_threads()) {
-        add<1>(out, x, at);
-    }
-}
-
-template <typename Out, typename X>
-static int launch(const tide_ops *ops, tide_array out, tide_array x, size_t n) {
-    constexpr size_t N = TIDE_COMMON_PACK<Out, X>;
-    const size_t n_packs = tide_n_common_packs(n, N, out, x);
-    return TIDE_LAUNCH((add_kernel<Out, X>),
-                       tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, TIDE_BLOCK), TIDE_BLOCK, 0,
-                       tide_cuda_stream(ops), tide_view_of<Out>(out), tide_view_of<X>(x), n_packs,
-                       n);
-}
-
-template <typename Out>
-static int launch_for_x(const tide_ops *ops, tide_array out, tide_array x, size_t n) {
-    return x.dtype == TIDE_BF16 ? launch<Out, __nv_bfloat16>(ops, out, x, n)
-                                : launch<Out, float>(ops, out, x, n);
-}
+};
 
 extern "C" tide_status tide_cuda_residual_add(tide_ops *ops, tide_array out, tide_array x, size_t n,
                                               tide_error *error) {
-    const tide_array arrays[] = {out, x};
-    TIDE_TRY(tide_cuda_need_floats("residual_add", arrays, 2, error));
-    if (n == 0) {
-        return TIDE_OK;
-    }
-    int result = out.dtype == TIDE_BF16 ? launch_for_x<__nv_bfloat16>(ops, out, x, n)
-                                        : launch_for_x<float>(ops, out, x, n);
-    return tide_cuda_launched(ops, "residual_add", result, error);
+    return tide_cuda_elements<residual_add>(ops, "residual_add", out, x, n, error);
 }
