@@ -22,8 +22,8 @@ TIDE_NODISCARD tide_status tide_cuda_flash_backward(tide_ops *ops,
                                                     const tide_attention_backward *call,
                                                     tide_error *error);
 
-/* attention_mma.cu: the same for bf16 on tensor cores, for heads of whole packs of 8 channels in
- * arrays aligned to 16 bytes. */
+/* attention_mma_forward.cu, attention_mma_backward.cu: the same for bf16 on tensor cores, for heads
+ * of whole packs of 8 channels in arrays aligned to 16 bytes. */
 TIDE_NODISCARD tide_status tide_cuda_mma_forward(tide_ops *ops, const tide_attention_forward *call,
                                                  tide_error *error);
 TIDE_NODISCARD tide_status tide_cuda_mma_backward(tide_ops *ops,

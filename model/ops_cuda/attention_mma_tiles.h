@@ -1,5 +1,9 @@
 /* attention_mma_tiles.h - tiles of causal attention in shared memory as bf16, and their products on
- * tensor cores, for attention_mma.cu.
+ * tensor cores, for attention_mma_forward.cu and attention_mma_backward.cu. Unlike in
+ * attention_flash.cu
+ *
+ *   - P and dS are rounded to bf16 before they are multiplied; sums stay fp32.
+ *   - exponentials are powers of two: exp(x) = 2^(x log2 e), with log2 e in the scale of scores.
  *
  * A block of four warps works on one tile of 64 tokens of one head, its own, and goes over tiles of
  * OTHER other tokens, of which the next is copied while one is worked on. Warp w has the own tokens
@@ -27,6 +31,16 @@ template <unsigned DIM> static constexpr unsigned MMA_OTHER = DIM > 80 ? 32 : 64
 /* Elements from row to row: the eight rows of a matrix that is loaded lie in different banks, since
  * (DIM + 8) / 8 is odd for every DIM that is a multiple of 16. */
 template <unsigned DIM> static constexpr unsigned MMA_STRIDE = DIM + 8;
+
+/* Bytes of shared memory: n_own tiles of own tokens and two of others, twice; in the backward pass
+ * lse and delta of other tokens, twice. */
+template <unsigned DIM> static constexpr size_t mma_shared_bytes(unsigned n_own, bool is_backward) {
+    constexpr size_t ROW_BYTES = MMA_STRIDE<DIM> * sizeof(__nv_bfloat16);
+    constexpr size_t N_OTHERS = 4 * MMA_OTHER<DIM>;
+    return (n_own * MMA_ROWS + N_OTHERS) * ROW_BYTES + (is_backward ? N_OTHERS * sizeof(float) : 0);
+}
+
+static constexpr float MMA_LOG2_E = 1.44269504F;
 
 static __device__ __forceinline__ unsigned mma_lane(void) {
     return threadIdx.x % 32;
@@ -137,6 +151,32 @@ mma_store(__nv_bfloat16 *x, const tide_attention_shape &shape, const tide_attent
     }
 }
 
+/* A lane's part of scores: the tokens of element [0][0]. */
+struct mma_tokens {
+    size_t own, other;
+};
+
+static __device__ __forceinline__ mma_tokens mma_tokens_of(size_t own_tile, size_t other_tile) {
+    return {own_tile + mma_warp_row() + mma_lane() / 4, other_tile + mma_lane() % 4 * 2};
+}
+
+/* What no query may see becomes `hidden`. KEYS: own tokens are keys, else queries. */
+template <bool KEYS, unsigned N>
+static __device__ __forceinline__ void mma_hide(const mma_tokens &at, float hidden,
+                                                float (&x)[N][4]) {
+#pragma unroll
+    for (unsigned j = 0; j < N; j++) {
+#pragma unroll
+        for (unsigned i = 0; i < 4; i++) {
+            const size_t own = at.own + i / 2 * 8;
+            const size_t other = at.other + j * 8 + i % 2;
+            if (KEYS ? own > other : other > own) {
+                x[j][i] = hidden;
+            }
+        }
+    }
+}
+
 /* Over the four lanes that share a row. */
 static __device__ __forceinline__ float mma_row_max(float x) {
     x = fmaxf(x, __shfl_xor_sync(0xFFFFFFFFU, x, 1));
@@ -146,6 +186,11 @@ static __device__ __forceinline__ float mma_row_max(float x) {
 static __device__ __forceinline__ float mma_row_sum(float x) {
     x += __shfl_xor_sync(0xFFFFFFFFU, x, 1);
     return x + __shfl_xor_sync(0xFFFFFFFFU, x, 2);
+}
+
+/* For launchers: an array of bf16. */
+static inline __nv_bfloat16 *mma_data(tide_array array) {
+    return static_cast<__nv_bfloat16 *>(array.data);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* test_attention.c - attention_flash.cu and attention_mma.cu beside their twin.
+/* test_attention.c - attention_flash.cu and attention_mma_*.cu beside their twin.
  *
  * Both sides read the same numbers; the backward pass reads what the cpu's forward pass wrote. Both
  * compute in fp32 and differ by the order of their sums, each of which is off by what
