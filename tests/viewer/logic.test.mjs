@@ -341,6 +341,16 @@ test('a virtual device has no times', () => {
   assert.ok(run.isVirtual);
 });
 
+test('times are by the clock that the device has', () => {
+  for (const [kind, clock, mean] of [['cpu', 'host', 2], ['cuda', 'device', 2]]) {
+    const document = trainingRun({ device: 'cpu' });
+    document.devices[0].kind = kind;
+    document.timing.phases = [{ name: 'forward', host_ms: [3, 3], device_ms: [2, 2] }];
+    const { timing } = makeRun(readSnapshot(document), 'x');
+    assert.deepEqual([timing[0].clock, timing[0].statistics.mean], [clock, mean]);
+  }
+});
+
 test('statistics are of the population', () => {
   const { mean, std, median, min, max } = statisticsOf([2, 4, 4, 4, 5, 5, 7, 9]);
   assert.deepEqual([mean, std, median, min, max], [5, 2, 4.5, 2, 9]);

@@ -50,11 +50,15 @@ export function statisticsOf(samples) {
   return { samples, mean, std, median, min: sorted[0], max: sorted[n - 1] };
 }
 
-/** Device times where there are any, else host times. @param {import('./format.js').Snapshot} snapshot @returns {PhaseTiming[]} */
-function buildTiming(snapshot) {
+/**
+ * Times between two events of the device where there are any, else host times. The cpu device reads its events off the host's clock.
+ * @param {import('./format.js').Snapshot} snapshot @param {import('./format.js').Device | undefined} device @returns {PhaseTiming[]}
+ */
+function buildTiming(snapshot, device) {
   return snapshot.timing.phases.filter((phase) => phase.hostMs.length + phase.deviceMs.length > 0).map((phase) => {
-    const onDevice = phase.deviceMs.length > 0;
-    return { name: phase.name, clock: onDevice ? 'device' : 'host', statistics: statisticsOf(onDevice ? phase.deviceMs : phase.hostMs) };
+    const hasEvents = phase.deviceMs.length > 0;
+    const clock = hasEvents && device?.kind === 'cuda' ? 'device' : 'host';
+    return { name: phase.name, clock, statistics: statisticsOf(hasEvents ? phase.deviceMs : phase.hostMs) };
   });
 }
 
@@ -137,7 +141,7 @@ export function makeRun(snapshot, label) {
     axes: { event: eventAxis(snapshot.events.count), time: timeAxis(snapshot.events.timeNs, endNs(snapshot)) },
     peakState, homeScope, peak: breakdownAt(snapshot, index, peakState), capacityBytes,
     capacityText: limit > 0 ? 'memory limit' : 'device capacity',
-    timing: buildTiming(snapshot), isVirtual: device?.kind === 'virtual', warnings: buildWarnings(snapshot, blocks, device),
+    timing: buildTiming(snapshot, device), isVirtual: device?.kind === 'virtual', warnings: buildWarnings(snapshot, blocks, device),
   };
 }
 
