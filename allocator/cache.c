@@ -2,8 +2,6 @@
 
 #include "allocator/cache_internal.h"
 
-enum { NODES_OF_REQUEST = 2 }; /* blocks that an allocation makes: a segment's and its rest */
-
 #define TOO_MUCH ((size_t)1 << 60) /* a request of 1 EiB and more is refused at once */
 
 /* The lower of the configured limit and the fraction of the device's total. */
@@ -37,6 +35,7 @@ tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
     tide_status status = TIDE_NO_MEMORY;
     TIDE_TRY(tide_cache_config_check(config, error));
     TIDE_TRY(effective_limit(config, device, &limit_bytes, error));
+    TIDE_TRY(tide_cache_expandable_check(device, config, error));
     const tide_hostmem *mem = config->mem != NULL ? config->mem : tide_hostmem_default();
     tide_cache *cache = tide_hostmem_zeroed(mem, 1, sizeof(*cache));
     if (cache == NULL) {
@@ -77,7 +76,11 @@ void tide_cache_destroy(tide_cache *cache) {
         return;
     }
     tide_cache_streams_fini(cache);
+    tide_cache_destroy_ranges(cache);
     for (tide_cache_segment *segment = cache->newest; segment != NULL; segment = segment->older) {
+        if (segment->is_expandable) {
+            continue;
+        }
         /* Nobody is left who could do anything about a refusal. */
         tide_status ignored = tide_device_release(cache->device, segment->address, NULL);
         (void)ignored;
@@ -148,7 +151,7 @@ static void split(tide_cache *cache, tide_cache_block *block, size_t n_bytes) {
 static bool should_split(const tide_cache *cache, const tide_cache_request *request,
                          const tide_cache_block *block) {
     uint64_t rest_bytes = block->block_bytes - request->block_bytes;
-    if (request->pool == TIDE_POOL_SMALL) {
+    if (request->pool == TIDE_POOL_SMALL || cache->config.expandable_segments) {
         return rest_bytes >= cache->config.min_block_bytes;
     }
     return request->block_bytes < cache->config.max_split_bytes &&
@@ -162,12 +165,12 @@ static void hand_out(tide_cache *cache, const tide_cache_request *request,
     if (should_split(cache, request, block)) {
         split(cache, block, request->block_bytes);
         if (was_split) {
-            tide_cache_count_split(cache, request->pool, 0, -(int64_t)block->block_bytes);
+            tide_cache_count_split(cache, block->segment, 0, -(int64_t)block->block_bytes);
         } else {
-            tide_cache_count_split(cache, request->pool, 1, (int64_t)block->after->block_bytes);
+            tide_cache_count_split(cache, block->segment, 1, (int64_t)block->after->block_bytes);
         }
     } else if (was_split) {
-        tide_cache_count_split(cache, request->pool, -1, -(int64_t)block->block_bytes);
+        tide_cache_count_split(cache, block->segment, -1, -(int64_t)block->block_bytes);
     }
     block->state = TIDE_BLOCK_ALLOCATED;
     block->requested_bytes = request->requested_bytes;
@@ -181,17 +184,17 @@ static void hand_out(tide_cache *cache, const tide_cache_request *request,
     tide_cache_record_block(cache, block, TIDE_ACTION_ALLOC, &request->note);
 }
 
-/* There is host memory for whatever an allocation does: at most a segment, its block and its rest,
- * a place in the table, and the bins of its stream. */
+/* There is host memory for whatever an allocation does: at most a segment, its blocks, a place in
+ * the table, and the bins of its stream. */
 static inline bool is_ready(const tide_cache *cache, const tide_cache_request *request) {
     const tide_cache_set *set = cache->free[request->pool].latest;
-    return cache->nodes.n_unused_blocks >= NODES_OF_REQUEST &&
+    return cache->nodes.n_unused_blocks >= TIDE_CACHE_ALLOC_BLOCKS &&
            cache->nodes.n_unused_segments >= 1 && cache->live.n_blocks < cache->live.n_slots / 2 &&
            set != NULL && set->stream == request->stream;
 }
 
 static tide_status make_ready(tide_cache *cache, const tide_cache_request *request) {
-    TIDE_TRY(tide_cache_nodes_reserve(cache, NODES_OF_REQUEST, 1));
+    TIDE_TRY(tide_cache_nodes_reserve(cache, TIDE_CACHE_ALLOC_BLOCKS, 1));
     TIDE_TRY(tide_cache_table_reserve(&cache->live, &cache->mem, 1));
     return tide_cache_tree_reserve(cache, request->pool, request->stream);
 }
@@ -276,9 +279,14 @@ static uint64_t merge(tide_cache *cache, tide_cache_block *block, tide_cache_blo
     return n_bytes;
 }
 
+void tide_cache_settle_free(tide_cache *cache, tide_cache_block *block) {
+    (void)merge(cache, block, block->before);
+    (void)merge(cache, block, block->after);
+    make_free(cache, block);
+}
+
 /* Of a block that is in the table of live ones no more. */
 static inline void become_free(tide_cache *cache, tide_cache_block *block) {
-    int pool = block->segment->pool;
     int64_t n_split = 0;
     int64_t split_bytes = 0;
     tide_cache_count_active(cache, block, -1);
@@ -291,7 +299,7 @@ static inline void become_free(tide_cache *cache, tide_cache_block *block) {
         n_split++;
         split_bytes += (int64_t)block->block_bytes;
     }
-    tide_cache_count_split(cache, pool, n_split, split_bytes);
+    tide_cache_count_split(cache, block->segment, n_split, split_bytes);
     block->stack = TIDE_NONE;
     block->scope = TIDE_NONE;
     block->name = TIDE_NONE;

@@ -7,7 +7,7 @@
  *   requested bytes   what callers asked for, until the release completes
  *   allocated bytes   whole blocks, until the release is requested
  *   active bytes      whole blocks, until the release completes
- *   reserved bytes    whole segments
+ *   reserved bytes    whole segments; of expandable ones, what is mapped
  *
  * Every function may be called from any thread.
  */
@@ -48,6 +48,8 @@ typedef struct tide_cache_config {
     size_t max_non_split_rounding_bytes; /* 20 MiB; max_non_split_rounding_mb */
     double garbage_collection_threshold; /* 0: off; garbage_collection_threshold */
     double per_process_memory_fraction;  /* 1: off; of the device's total: a second memory limit */
+    bool expandable_segments;            /* false; memory is mapped into one range of addresses for
+                                            each stream and pool; expandable_segments */
     size_t
         roundup_power2_divisions[TIDE_N_ROUNDUP_INTERVALS]; /* 0: off; roundup_power2_divisions */
 } tide_cache_config;
@@ -57,7 +59,8 @@ void tide_cache_config_init(tide_cache_config *config);
 
 /* Applies "name:value,name:value" in PyTorch's spelling on top of what is there. Unknown names are
  * refused with the list of valid ones; names that PyTorch has and that cannot apply here (backend,
- * expandable_segments, ...) are refused by name with the reason. `config` is unchanged on failure.
+ * pinned_use_cuda_host_register, ...) are refused by name with the reason. `config` is unchanged on
+ * failure.
  */
 TIDE_NODISCARD tide_status tide_cache_config_parse(tide_cache_config *config, const char *text,
                                                    tide_error *error);
@@ -75,7 +78,8 @@ typedef struct tide_tag {
 
 /* `recorder` NULL: nothing is recorded. `config` NULL: defaults. TIDE_INVALID for sizes that
  * contradict one another, for a memory fraction of a device without a capacity, and for a recorder
- * that has recorded another cache. Device and recorder are borrowed and outlive the cache. The
+ * that has recorded another cache. TIDE_UNSUPPORTED for expandable segments on a device without
+ * virtual memory management. Device and recorder are borrowed and outlive the cache. The
  * caller destroys it. */
 TIDE_NODISCARD tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
                                              const tide_cache_config *config,
@@ -109,7 +113,7 @@ TIDE_NODISCARD tide_status tide_cache_release(tide_cache *cache, uint64_t addres
                                               tide_error *error);
 
 /* Waits for the streams that still use released blocks, then returns every segment without a live
- * block to the device. */
+ * block to the device, and of expandable ones every whole granule without one. */
 TIDE_NODISCARD tide_status tide_cache_empty(tide_cache *cache, tide_error *error);
 
 /* One quantity: now, the highest ever (since tide_cache_reset_peaks), and all that came and went.
@@ -129,9 +133,10 @@ typedef struct tide_cache_stats {
     tide_stat allocated_bytes[TIDE_N_POOLS];      /* whole blocks, until the release is requested */
     tide_stat active_bytes[TIDE_N_POOLS];         /* whole blocks, until the release completes */
     tide_stat reserved_bytes[TIDE_N_POOLS];       /* whole segments */
-    tide_stat inactive_split_bytes[TIDE_N_POOLS]; /* free blocks that have a neighbour */
+    tide_stat inactive_split_bytes[TIDE_N_POOLS]; /* free blocks that have a neighbour, not those of
+                                                     expandable segments */
     tide_stat allocation[TIDE_N_POOLS];           /* blocks that allocated_bytes counts */
-    tide_stat segment[TIDE_N_POOLS];              /* segments */
+    tide_stat segment[TIDE_N_POOLS];              /* segments; expandable ones are not counted */
     tide_stat active[TIDE_N_POOLS];               /* blocks that active_bytes counts */
     tide_stat inactive_split[TIDE_N_POOLS];       /* blocks that inactive_split_bytes counts */
     tide_stat oversize_allocations;               /* live blocks of max_split_bytes and more */
@@ -140,8 +145,8 @@ typedef struct tide_cache_stats {
     uint64_t num_sync_all_streams; /* times all cached segments were to go back, for which every
                                       stream that still uses a released block is waited for */
     uint64_t num_ooms;             /* times memory ran out */
-    uint64_t num_device_alloc;     /* segments bought, ever */
-    uint64_t num_device_free;      /* segments returned, ever */
+    uint64_t num_device_alloc;     /* segments bought or parts of them mapped, ever */
+    uint64_t num_device_free;      /* segments returned or parts of them unmapped, ever */
 } tide_cache_stats;
 
 void tide_cache_get_stats(tide_cache *cache, tide_cache_stats *ret_stats);
@@ -194,7 +199,8 @@ void tide_cache_set_oom_hook(tide_cache *cache, void (*hook)(void *ctx), void *c
  * first violation. */
 TIDE_NODISCARD tide_status tide_cache_check(tide_cache *cache, tide_error *error);
 
-/* Segments (by address) with their blocks, and the recording up to the same instant. */
+/* Segments (by address; of expandable ones each run of mapped memory) with their blocks, and the
+ * recording up to the same instant. */
 typedef struct tide_cache_state {
     const tide_hostmem *mem;    /* borrowed; what the arrays came from */
     tide_segment_row *segments; /* owned */

@@ -7,6 +7,7 @@
 typedef struct recount {
     tide_cache_stats stats; /* `current` alone is filled in */
     size_t n_segments;
+    size_t n_ranges; /* expandable ones among them */
     size_t n_blocks;
     size_t n_live;
     size_t n_free[TIDE_N_POOLS];
@@ -28,9 +29,12 @@ static void count_block(const tide_cache *cache, const tide_cache_block *block, 
     tide_cache_stats *stats = &found->stats;
     int pool = block->segment->pool;
     found->n_blocks++;
+    if (block->state == TIDE_BLOCK_UNMAPPED) {
+        return;
+    }
     if (block->state == TIDE_BLOCK_FREE) {
         found->n_free[pool]++;
-        if (tide_cache_is_split(block)) {
+        if (tide_cache_is_split(block) && !block->segment->is_expandable) {
             count(stats->inactive_split, pool, 1);
             count(stats->inactive_split_bytes, pool, block->block_bytes);
         }
@@ -118,6 +122,77 @@ static tide_status check_live_block(const tide_cache *cache, const tide_cache_bl
     return check_uses(cache, block, found, error);
 }
 
+static tide_status check_unmapped_block(const tide_cache *cache, const tide_cache_block *block,
+                                        tide_error *error) {
+    const tide_cache_segment *range = block->segment;
+    const uint64_t granule_bytes = range->pool == TIDE_POOL_SMALL
+                                       ? cache->config.small_segment_bytes
+                                       : cache->config.large_segment_bytes;
+    if (!range->is_expandable) {
+        return VIOLATED(error, block, "unmapped, in a segment that was bought");
+    }
+    if ((block->address - range->address) % granule_bytes != 0 ||
+        block->block_bytes % granule_bytes != 0) {
+        return VIOLATED(error, block, "unmapped, but not whole granules");
+    }
+    if (block->after != NULL && block->after->state == TIDE_BLOCK_UNMAPPED) {
+        return VIOLATED(error, block, "unmapped, and so is its neighbour");
+    }
+    if (block->requested_bytes != 0 || block->uses != NULL) {
+        return VIOLATED(error, block, "unmapped, but in use");
+    }
+    return TIDE_OK;
+}
+
+/* The list of unmapped blocks is those of the range, by address, and the rest is mapped. */
+static tide_status check_range(const tide_cache *cache, const tide_cache_segment *range,
+                               tide_error *error) {
+    uint64_t unmapped_bytes = 0;
+    size_t n_unmapped = 0;
+    const tide_cache_block *listed = range->first_unmapped;
+    const tide_cache_block *lower = NULL;
+    for (const tide_cache_block *block = range->first_block; block != NULL; block = block->after) {
+        if (block->state != TIDE_BLOCK_UNMAPPED) {
+            continue;
+        }
+        if (listed != block || block->left != lower) {
+            return VIOLATED(error, block, "unmapped, but not in its place in the range's list");
+        }
+        lower = block;
+        listed = block->right;
+        unmapped_bytes += block->block_bytes;
+        n_unmapped++;
+    }
+    if (listed != NULL || n_unmapped != range->n_unmapped ||
+        unmapped_bytes != range->total_bytes - range->mapped_bytes) {
+        return tide_fail(error, TIDE_INVALID,
+                         "cache check: range 0x%" PRIx64 ": %zu unmapped blocks of %" PRIu64
+                         " bytes, but %zu and %" PRIu64 " believed",
+                         range->address, n_unmapped, unmapped_bytes, range->n_unmapped,
+                         range->total_bytes - range->mapped_bytes);
+    }
+    const tide_cache_segment *found = cache->ranges;
+    while (found != NULL && found != range) {
+        found = found->next_range;
+    }
+    if (found == NULL ||
+        (range->next_range != NULL && range->next_range->address <= range->address)) {
+        return tide_fail(error, TIDE_INVALID,
+                         "cache check: range 0x%" PRIx64 ": the list of ranges is broken",
+                         range->address);
+    }
+    return TIDE_OK;
+}
+
+static size_t count_ranges(const tide_cache *cache) {
+    size_t n_ranges = 0;
+    for (const tide_cache_segment *range = cache->ranges; range != NULL;
+         range = range->next_range) {
+        n_ranges++;
+    }
+    return n_ranges;
+}
+
 static tide_status check_segment(const tide_cache *cache, const tide_cache_segment *segment,
                                  recount *found, tide_error *error) {
     if (segment->pool != TIDE_POOL_SMALL && segment->pool != TIDE_POOL_LARGE) {
@@ -136,6 +211,8 @@ static tide_status check_segment(const tide_cache *cache, const tide_cache_segme
         }
         if (block->state == TIDE_BLOCK_FREE) {
             TIDE_TRY(check_free_block(cache, block, error));
+        } else if (block->state == TIDE_BLOCK_UNMAPPED) {
+            TIDE_TRY(check_unmapped_block(cache, block, error));
         } else {
             TIDE_TRY(check_live_block(cache, block, found, error));
         }
@@ -149,11 +226,16 @@ static tide_status check_segment(const tide_cache *cache, const tide_cache_segme
                          " bytes: its blocks cover %" PRIu64,
                          segment->address, segment->total_bytes, end - segment->address);
     }
+    found->n_segments++;
+    if (segment->is_expandable) {
+        found->n_ranges++;
+        count(found->stats.reserved_bytes, segment->pool, segment->mapped_bytes);
+        return check_range(cache, segment, error);
+    }
     count(found->stats.segment, segment->pool, 1);
     count(found->stats.reserved_bytes, segment->pool, segment->total_bytes);
     found->stats.oversize_segments.current +=
         segment->total_bytes >= cache->config.max_split_bytes ? 1 : 0;
-    found->n_segments++;
     return TIDE_OK;
 }
 
@@ -302,6 +384,7 @@ static tide_status check_locked(const tide_cache *cache, tide_error *error) {
     tide_cache_stats believed;
     TIDE_TRY(check_list(cache, &found, error));
     TIDE_TRY(check_number("segments", cache->n_segments, found.n_segments, error));
+    TIDE_TRY(check_number("expandable segments", count_ranges(cache), found.n_ranges, error));
     TIDE_TRY(check_number("blocks", cache->n_blocks, found.n_blocks, error));
     TIDE_TRY(check_number("live blocks by address", cache->live.n_blocks, found.n_live, error));
     TIDE_TRY(tide_cache_table_check(&cache->live, error));

@@ -157,6 +157,15 @@ static bool read_mib(const setting *what, const char *text, tide_cache_config *c
     return true;
 }
 
+static bool read_switch(const setting *what, const char *text, tide_cache_config *config) {
+    bool is_on = strcmp(text, "True") == 0;
+    if (!is_on && strcmp(text, "False") != 0) {
+        return false;
+    }
+    memcpy((unsigned char *)config + what->offset, &is_on, sizeof(is_on));
+    return true;
+}
+
 static bool read_fraction(const setting *what, const char *text, tide_cache_config *config) {
     char *end = NULL;
     if (strspn(text, "0123456789.") != strlen(text) || *text == '\0') {
@@ -246,8 +255,9 @@ static const setting SETTINGS[] = {
      offsetof(tide_cache_config, large_segment_bytes), NULL},
     {"per_process_memory_fraction", "a number above 0, at most 1 (off)", read_fraction,
      offsetof(tide_cache_config, per_process_memory_fraction), NULL},
+    {"expandable_segments", "True or False", read_switch,
+     offsetof(tide_cache_config, expandable_segments), NULL},
     {"backend", NULL, NULL, 0, "there is one backend, the one that PyTorch calls native"},
-    {"expandable_segments", NULL, NULL, 0, "segments of this allocator do not grow"},
     {"release_lock_on_cudamalloc", NULL, NULL, 0,
      "the lock is kept, so that events have one order"},
     {"pinned_use_cuda_host_register", NULL, NULL, 0, NOT_PINNED},

@@ -159,8 +159,11 @@ static void format_last_block(const tide_cache *cache, const tide_address_histor
     format_row(cache, history, "released", &history->freed, lines->freed);
     format_row(cache, history, "other streams were done with it", &history->completed,
                lines->completed);
-    format_row(cache, history, "its segment went back to the device", &history->segment_free,
-               lines->segment);
+    format_row(cache, history,
+               history->segment_free.event.action == TIDE_ACTION_SEGMENT_UNMAP
+                   ? "its memory was unmapped"
+                   : "its segment went back to the device",
+               &history->segment_free, lines->segment);
 }
 
 static tide_status refuse_free(const tide_cache *cache, const refusal *refused, bool has_segment,
@@ -209,7 +212,7 @@ static tide_status refuse(const tide_cache *cache, const refusal *refused, uint6
         case TIDE_BLOCK_PENDING_FREE:
             return refuse_waiting(cache, refused, block, address, error);
         default:
-            return refuse_free(cache, refused, true, address, error);
+            return refuse_free(cache, refused, block->state == TIDE_BLOCK_FREE, address, error);
         }
     }
     return refuse_free(cache, refused, false, address, error);

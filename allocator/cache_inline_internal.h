@@ -254,10 +254,13 @@ static inline void tide_cache_count_segment(tide_cache *cache, const tide_cache_
     }
 }
 
-static inline void tide_cache_count_split(tide_cache *cache, int pool, int64_t n_blocks,
-                                          int64_t n_bytes) {
-    tide_stat_add(cache->stats.inactive_split, pool, n_blocks);
-    tide_stat_add(cache->stats.inactive_split_bytes, pool, n_bytes);
+/* Nothing for a block of an expandable segment, whose free granules can always go back. */
+static inline void tide_cache_count_split(tide_cache *cache, const tide_cache_segment *segment,
+                                          int64_t n_blocks, int64_t n_bytes) {
+    if (!segment->is_expandable) {
+        tide_stat_add(cache->stats.inactive_split, segment->pool, n_blocks);
+        tide_stat_add(cache->stats.inactive_split_bytes, segment->pool, n_bytes);
+    }
 }
 
 #endif

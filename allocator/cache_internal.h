@@ -15,7 +15,15 @@ typedef struct tide_cache_block tide_cache_block;
 typedef struct tide_cache_use tide_cache_use;
 typedef struct tide_cache_queue tide_cache_queue;
 
-/* A part of a segment: handed out, or kept free. */
+/* A state that no copy of the cache shows: addresses of an expandable segment without memory behind
+ * them. */
+enum { TIDE_BLOCK_UNMAPPED = TIDE_N_BLOCK_STATES };
+
+/* Nodes for blocks that one allocation takes at most: for a segment, what is cut off it, and what
+ * of it stays unmapped. */
+enum { TIDE_CACHE_ALLOC_BLOCKS = 3 };
+
+/* A part of a segment: handed out, or kept free; of an expandable one also unmapped. */
 struct tide_cache_block {
     uint64_t address;            /* of its first byte */
     uint64_t block_bytes;        /* a multiple of min_block_bytes */
@@ -23,29 +31,36 @@ struct tide_cache_block {
     tide_cache_segment *segment; /* that it is a part of */
     tide_cache_block *before;    /* neighbour at the lower address in the segment, or NULL */
     tide_cache_block *after;     /* neighbour at the higher address, or NULL */
-    tide_cache_block *left;      /* free: smaller keys in the bin of its size; in the pool of
-                                    unused nodes: the next one */
-    tide_cache_block *right;     /* free: greater keys in the bin of its size */
+    tide_cache_block *left;      /* free: smaller keys in the bin of its size; unmapped: the next
+                                    lower unmapped one; in the pool of unused nodes: the next one */
+    tide_cache_block *right;     /* free: greater keys in the bin of its size; unmapped: the next
+                                    higher unmapped one */
     tide_cache_use *uses;        /* not free: other streams that use it, in the order in which they
                                     were recorded; NULL: none */
     uint64_t freed_at_lookup;    /* free: the pool's n_lookups when it was put there */
     uint32_t stack;              /* of the allocation, or TIDE_NONE */
     uint32_t scope;              /* of the allocation, or TIDE_NONE */
     uint32_t name;               /* string of the recorder, or TIDE_NONE */
-    uint8_t state;               /* tide_block_state */
+    uint8_t state;               /* tide_block_state, or TIDE_BLOCK_UNMAPPED */
     uint8_t category;            /* tide_category */
 };
 
-/* Bytes bought from the device in one call. */
+/* Bytes bought from the device in one call; or, expandable, a range of reserved addresses with
+ * memory behind some of them. */
 struct tide_cache_segment {
-    uint64_t address;              /* of its first byte */
-    uint64_t total_bytes;          /* as bought */
-    tide_stream stream;            /* all its blocks belong to it */
-    tide_cache_block *first_block; /* at the segment's address; NULL while the node is unused */
-    tide_cache_segment *older;     /* neighbours in the list of all segments */
-    tide_cache_segment *newer;     /* in the pool of unused nodes: the next one */
-    uint8_t pool;                  /* TIDE_POOL_SMALL or TIDE_POOL_LARGE */
-    uint8_t stream_number;         /* of `stream` in the recording */
+    uint64_t address;                 /* of its first byte */
+    uint64_t total_bytes;             /* as bought, as reserved */
+    tide_stream stream;               /* all its blocks belong to it */
+    tide_cache_block *first_block;    /* at the segment's address; NULL while the node is unused */
+    tide_cache_segment *older;        /* neighbours in the list of all segments */
+    tide_cache_segment *newer;        /* in the pool of unused nodes: the next one */
+    tide_cache_segment *next_range;   /* expandable: the next one by address */
+    tide_cache_block *first_unmapped; /* expandable: the lowest one; linked by `right` */
+    size_t n_unmapped;                /* expandable: unmapped blocks */
+    uint64_t mapped_bytes;            /* expandable: with memory behind them, whole granules */
+    uint8_t pool;                     /* TIDE_POOL_SMALL or TIDE_POOL_LARGE */
+    uint8_t stream_number;            /* of `stream` in the recording */
+    bool is_expandable;               /* its blocks may be unmapped */
 };
 
 enum { TIDE_CACHE_BINS = 1632, TIDE_CACHE_BIN_WORDS = (TIDE_CACHE_BINS + 63) / 64 };
@@ -135,6 +150,7 @@ struct tide_cache {
     tide_cache_nodes nodes;
     tide_cache_streams streams;
     tide_cache_segment *newest; /* list of all segments, newest first */
+    tide_cache_segment *ranges; /* the expandable ones among them, by address */
     size_t n_segments;
     size_t n_blocks;         /* live and free */
     tide_cache_stats stats;  /* of sums that came and went: `allocated` of each pool alone, the rest
@@ -164,6 +180,8 @@ static inline void tide_cache_record_block(tide_cache *cache, const tide_cache_b
         tide_cache_append_block(cache, block, action, note);
     }
 }
+/* Puts a block that is in no tree among the free ones, as one with its free neighbours. */
+void tide_cache_settle_free(tide_cache *cache, tide_cache_block *block);
 /* The second half of a release: nobody uses the block any more, so it becomes free. */
 void tide_cache_complete_release(tide_cache *cache, tide_cache_block *block);
 
@@ -247,9 +265,42 @@ TIDE_NODISCARD tide_status tide_cache_give_back_all(tide_cache *cache, const tid
 static inline bool tide_cache_is_split(const tide_cache_block *block) {
     return block->before != NULL || block->after != NULL;
 }
+/* In and out of the list of all segments. */
+void tide_cache_link_segment(tide_cache *cache, tide_cache_segment *segment);
+void tide_cache_unlink_segment(tide_cache *cache, tide_cache_segment *segment);
+/* What may be reserved still under the memory limit; UINT64_MAX without one. */
+uint64_t tide_cache_limit_left(const tide_cache *cache);
 /* Bytes that could still be bought now: what the device has free, or less under the memory limit.
  */
 uint64_t tide_cache_buyable_bytes(tide_cache *cache);
+
+/* cache_expandable.c. Whether the settings allow expandable segments on the device, if they ask for
+ * them: TIDE_UNSUPPORTED or TIDE_INVALID, with the reason. */
+TIDE_NODISCARD tide_status tide_cache_expandable_check(tide_device *device,
+                                                       const tide_cache_config *config,
+                                                       tide_error *error);
+/* Enters a range of reserved addresses without memory. Nodes, a block and a segment, must have been
+ * reserved. */
+tide_cache_segment *tide_cache_enter_range(tide_cache *cache, uint64_t address,
+                                           uint64_t total_bytes, tide_stream stream, int pool);
+/* The device has mapped memory behind the first n_bytes of an unmapped block, whole granules: it
+ * becomes a free block of as many, and one with its free neighbours. Takes one node. */
+void tide_cache_note_mapped(tide_cache *cache, tide_cache_block *block, uint64_t n_bytes);
+/* A free block for the request, in no tree, from mapping memory at the lowest address that fits.
+ * TIDE_DEVICE_OOM when the device or the limit refuses; what is mapped by then stays, free. */
+TIDE_NODISCARD tide_status tide_cache_grow(tide_cache *cache, const tide_cache_request *request,
+                                           tide_cache_block **ret_block, tide_error *error);
+/* Bytes that growing maps at most for the request. */
+size_t tide_cache_growth_bytes(const tide_cache *cache, const tide_cache_request *request);
+/* Of the free blocks from the smallest sufficient one on: the first that is followed by a larger
+ * one, where a block's size is what it could grow to. */
+tide_cache_block *tide_cache_best_expandable(const tide_cache *cache, tide_cache_block *block);
+/* Unmaps the whole granules of all free blocks of the pool, and gives up ranges without memory.
+ * Stops at the first failure, with the cache consistent. */
+TIDE_NODISCARD tide_status tide_cache_shrink(tide_cache *cache, int pool, const tide_note *note,
+                                             tide_error *error);
+/* The device takes all ranges back, with what is mapped. The cache is not usable afterwards. */
+void tide_cache_destroy_ranges(tide_cache *cache);
 
 /* cache_oom.c. Records the row, keeps the figures for tide_cache_get_oom, writes the message. */
 TIDE_NODISCARD tide_status tide_cache_out_of_memory(tide_cache *cache,

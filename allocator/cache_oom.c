@@ -117,8 +117,11 @@ static const char *bytes_text(uint64_t n_bytes, char text[TIDE_BYTES_TEXT]) {
     return n_bytes > INT64_MAX ? "unlimited" : tide_bytes_format((int64_t)n_bytes, text);
 }
 
-static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, size_t segment_bytes,
-                        message *to) {
+static void add_summary(const tide_cache *cache, const tide_cache_oom *oom,
+                        const tide_cache_request *request, message *to) {
+    bool grows = cache->config.expandable_segments;
+    size_t segment_bytes = grows ? tide_cache_growth_bytes(cache, request)
+                                 : tide_cache_segment_bytes(&cache->config, request->block_bytes);
     char segment[TIDE_BYTES_TEXT];
     bool is_larger = oom->free_bytes >= oom->requested_bytes && segment_bytes > oom->free_bytes;
     char asked[TIDE_BYTES_TEXT];
@@ -131,7 +134,10 @@ static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, size
     add(to,
         "out of memory on %s: asked for %s (%llu bytes)%s%s, free %s, allocated %s, reserved %s, ",
         info->spec, bytes_text(oom->requested_bytes, asked),
-        (unsigned long long)oom->requested_bytes, is_larger ? " in a new segment of " : "",
+        (unsigned long long)oom->requested_bytes,
+        !is_larger ? ""
+        : grows    ? " in granules that make "
+                   : " in a new segment of ",
         is_larger ? bytes_text(segment_bytes, segment) : "", bytes_text(oom->free_bytes, unused),
         bytes_text(oom->allocated_bytes, allocated), bytes_text(oom->reserved_bytes, reserved));
     add(to, "%s %s; %s", is_limited ? "memory limit" : "capacity",
@@ -140,14 +146,16 @@ static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, size
                    : "use a device with more memory or make the run smaller");
 }
 
-static void add_fragmentation(const tide_cache_oom *oom, message *to) {
+static void add_fragmentation(const tide_cache *cache, const tide_cache_oom *oom, message *to) {
     char cached[TIDE_BYTES_TEXT];
     uint64_t cached_bytes = oom->reserved_bytes - oom->allocated_bytes;
     if (cached_bytes >= oom->requested_bytes) {
         add(to,
             "\n  %s of the reserved bytes are free, but in pieces of segments in use: "
-            "max_split_size_mb or roundup_power2_divisions may help",
-            bytes_text(cached_bytes, cached));
+            "%sroundup_power2_divisions may help",
+            bytes_text(cached_bytes, cached),
+            cache->config.expandable_segments ? ""
+                                              : "expandable_segments:True, max_split_size_mb or ");
     }
 }
 
@@ -229,8 +237,8 @@ tide_status tide_cache_out_of_memory(tide_cache *cache, const tide_cache_request
     record(cache, request, oom);
     describe_live(cache, oom);
     message text = {.n_used = 0};
-    add_summary(cache, oom, tide_cache_segment_bytes(&cache->config, request->block_bytes), &text);
-    add_fragmentation(oom, &text);
+    add_summary(cache, oom, request, &text);
+    add_fragmentation(cache, oom, &text);
     add_categories(oom, &text);
     add_stacks(cache, oom, &text);
     return tide_fail(error, TIDE_DEVICE_OOM, "%s", text.text);

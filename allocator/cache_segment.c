@@ -12,19 +12,20 @@ static uint64_t reserved_bytes(const tide_cache *cache) {
     return (uint64_t)cache->stats.reserved_bytes[TIDE_POOL_ALL].current;
 }
 
+uint64_t tide_cache_limit_left(const tide_cache *cache) {
+    uint64_t limit = cache->config.memory_limit_bytes;
+    uint64_t reserved = reserved_bytes(cache);
+    return limit == TIDE_UNLIMITED ? UINT64_MAX : reserved < limit ? limit - reserved : 0;
+}
+
 uint64_t tide_cache_buyable_bytes(tide_cache *cache) {
     uint64_t free_bytes = 0;
     uint64_t total_bytes = 0;
     if (tide_device_memory_info(cache->device, &free_bytes, &total_bytes, NULL) != TIDE_OK) {
         free_bytes = UINT64_MAX; /* not known */
     }
-    if (cache->config.memory_limit_bytes != TIDE_UNLIMITED) {
-        uint64_t limit = cache->config.memory_limit_bytes;
-        uint64_t reserved = reserved_bytes(cache);
-        uint64_t left = reserved < limit ? limit - reserved : 0;
-        free_bytes = left < free_bytes ? left : free_bytes;
-    }
-    return free_bytes;
+    uint64_t left = tide_cache_limit_left(cache);
+    return left < free_bytes ? left : free_bytes;
 }
 
 static void record_segment(tide_cache *cache, const tide_cache_segment *segment, tide_action action,
@@ -51,6 +52,9 @@ static tide_cache_block *find_cached(tide_cache *cache, const tide_cache_request
     if (block == NULL) {
         return NULL;
     }
+    if (block->segment->is_expandable) {
+        block = tide_cache_best_expandable(cache, block);
+    }
     size_t max_split_bytes = cache->config.max_split_bytes;
     if (request->block_bytes < max_split_bytes) {
         if (block->block_bytes >= max_split_bytes) {
@@ -62,6 +66,29 @@ static tide_cache_block *find_cached(tide_cache *cache, const tide_cache_request
     }
     tide_cache_tree_remove(tree, block);
     return block;
+}
+
+void tide_cache_link_segment(tide_cache *cache, tide_cache_segment *segment) {
+    segment->stream_number =
+        cache->recorder == NULL ? 0 : tide_recorder_stream(cache->recorder, 0, segment->stream);
+    segment->older = cache->newest;
+    if (cache->newest != NULL) {
+        cache->newest->newer = segment;
+    }
+    cache->newest = segment;
+    cache->n_segments++;
+}
+
+void tide_cache_unlink_segment(tide_cache *cache, tide_cache_segment *segment) {
+    if (segment->newer != NULL) {
+        segment->newer->older = segment->older;
+    } else {
+        cache->newest = segment->older;
+    }
+    if (segment->older != NULL) {
+        segment->older->newer = segment->newer;
+    }
+    cache->n_segments--;
 }
 
 tide_cache_block *tide_cache_enter_segment(tide_cache *cache, uint64_t address, size_t total_bytes,
@@ -76,15 +103,8 @@ tide_cache_block *tide_cache_enter_segment(tide_cache *cache, uint64_t address, 
     segment->total_bytes = total_bytes;
     segment->stream = stream;
     segment->pool = (uint8_t)pool;
-    segment->stream_number =
-        cache->recorder == NULL ? 0 : tide_recorder_stream(cache->recorder, 0, stream);
     segment->first_block = block;
-    segment->older = cache->newest;
-    if (cache->newest != NULL) {
-        cache->newest->newer = segment;
-    }
-    cache->newest = segment;
-    cache->n_segments++;
+    tide_cache_link_segment(cache, segment);
     cache->n_blocks++;
     tide_cache_count_segment(cache, segment, 1);
     return block;
@@ -96,6 +116,9 @@ static tide_status buy(tide_cache *cache, const tide_cache_request *request,
     if (cache->config.memory_limit_bytes != TIDE_UNLIMITED &&
         reserved_bytes(cache) + total_bytes > cache->config.memory_limit_bytes) {
         return TIDE_DEVICE_OOM; /* the device is not asked; cache_oom.c writes the message */
+    }
+    if (cache->config.expandable_segments) {
+        return tide_cache_grow(cache, request, ret_block, error);
     }
     uint64_t address = 0;
     tide_status status = tide_device_alloc(cache->device, total_bytes, &address, error);
@@ -112,6 +135,11 @@ static tide_status buy(tide_cache *cache, const tide_cache_request *request,
     return TIDE_OK;
 }
 
+/* Whether the free block is all of a segment that was bought. */
+static bool can_give_back(const tide_cache_block *block) {
+    return !tide_cache_is_split(block) && !block->segment->is_expandable;
+}
+
 /* Returns the segment of an unsplit free block to the device. On failure nothing has changed. */
 static tide_status give_back(tide_cache *cache, tide_cache_block *block, const tide_note *note,
                              tide_error *error) {
@@ -126,15 +154,7 @@ static tide_status give_back(tide_cache *cache, tide_cache_block *block, const t
     tide_cache_tree_remove(&cache->free[segment->pool], block);
     record_segment(cache, segment, TIDE_ACTION_SEGMENT_FREE, note);
     tide_cache_count_segment(cache, segment, -1);
-    if (segment->newer != NULL) {
-        segment->newer->older = segment->older;
-    } else {
-        cache->newest = segment->older;
-    }
-    if (segment->older != NULL) {
-        segment->older->newer = segment->newer;
-    }
-    cache->n_segments--;
+    tide_cache_unlink_segment(cache, segment);
     cache->n_blocks--;
     tide_cache_drop_block(cache, block);
     tide_cache_drop_segment(cache, segment);
@@ -147,12 +167,12 @@ static tide_status give_back_pool(tide_cache *cache, int pool, const tide_note *
     tide_cache_block *block = tide_cache_tree_at_least(tree, 0, 0, 0);
     while (block != NULL) {
         tide_cache_block *next = tide_cache_tree_next(tree, block);
-        if (!tide_cache_is_split(block)) {
+        if (can_give_back(block)) {
             TIDE_TRY(give_back(cache, block, note, error));
         }
         block = next;
     }
-    return TIDE_OK;
+    return tide_cache_shrink(cache, pool, note, error);
 }
 
 tide_status tide_cache_give_back_all(tide_cache *cache, const tide_note *note, tide_error *error) {
@@ -174,8 +194,9 @@ static tide_status give_back_oversize(tide_cache *cache, const tide_cache_reques
     uint64_t wanted_bytes =
         request->block_bytes < max_split_bytes ? max_split_bytes : request->block_bytes;
     tide_cache_block *block = tide_cache_tree_at_least(tree, request->stream, wanted_bytes, 0);
-    if (block != NULL && block->segment->stream == request->stream) {
-        if (!tide_cache_is_split(block)) {
+    if (block != NULL && block->segment->stream == request->stream &&
+        !block->segment->is_expandable) {
+        if (can_give_back(block)) {
             *ret_enough = true;
             return give_back(cache, block, &request->note, error);
         }
@@ -187,7 +208,7 @@ static tide_status give_back_oversize(tide_cache *cache, const tide_cache_reques
            block->segment->stream == request->stream && block->block_bytes >= max_split_bytes) {
         tide_cache_block *smaller =
             tide_cache_tree_below(tree, request->stream, block->block_bytes, block->address);
-        if (!tide_cache_is_split(block)) {
+        if (can_give_back(block)) {
             returned_bytes += block->block_bytes;
             TIDE_TRY(give_back(cache, block, &request->note, error));
         }
@@ -211,7 +232,7 @@ static tide_status collect_round(tide_cache *cache, const tide_note *note, uint6
     while (block != NULL) {
         tide_cache_block *next = tide_cache_tree_next(tree, block);
         uint64_t age = age_of(tree, block);
-        if (!tide_cache_is_split(block) && (double)age >= age_limit) {
+        if (can_give_back(block) && (double)age >= age_limit) {
             uint64_t n_bytes = block->block_bytes;
             TIDE_TRY(give_back(cache, block, note, error));
             *returned_bytes += n_bytes;
@@ -236,7 +257,7 @@ static tide_status collect_garbage(tide_cache *cache, const tide_note *note, tid
     size_t n_left = 0;
     for (const tide_cache_block *block = tide_cache_tree_at_least(tree, 0, 0, 0); block != NULL;
          block = tide_cache_tree_next(tree, block)) {
-        if (!tide_cache_is_split(block)) {
+        if (can_give_back(block)) {
             total_age += age_of(tree, block);
             n_left++;
         }

@@ -13,8 +13,8 @@ static int by_address(const void *a, const void *b) {
     return left->address < right->address ? -1 : left->address > right->address ? 1 : 0;
 }
 
-static tide_block_row row_of(const tide_cache_block *block) {
-    return (tide_block_row){.offset_bytes = block->address - block->segment->address,
+static tide_block_row row_of(const tide_cache_block *block, uint64_t segment_address) {
+    return (tide_block_row){.offset_bytes = block->address - segment_address,
                             .block_bytes = block->block_bytes,
                             .requested_bytes = block->requested_bytes,
                             .stack = block->stack,
@@ -29,7 +29,7 @@ typedef struct listing {
     tide_segment_row *segments; /* owned; room for segments_capacity */
     tide_block_row *blocks;     /* owned; room for blocks_capacity */
     size_t segments_capacity, blocks_capacity;
-    size_t n_segments, n_blocks; /* that the cache has */
+    size_t n_segments, n_blocks; /* in it; without enough room: at most so many are to come */
 } listing;
 
 static void listing_fini(listing *list, const tide_hostmem *mem) {
@@ -56,28 +56,52 @@ static tide_status listing_reserve(listing *list, const tide_hostmem *mem) {
     return TIDE_OK;
 }
 
+/* At least as many as there are runs of memory: one more in a range than unmapped blocks. */
+static size_t count_runs(const tide_cache *cache) {
+    size_t n_runs = cache->n_segments;
+    for (const tide_cache_segment *range = cache->ranges; range != NULL;
+         range = range->next_range) {
+        n_runs += range->n_unmapped;
+    }
+    return n_runs;
+}
+
+/* Lists each run of blocks with memory behind them: one of a segment that was bought, any number of
+ * an expandable one. */
+static void list_runs(listing *list, const tide_cache_segment *segment) {
+    tide_segment_row *row = NULL;
+    for (const tide_cache_block *block = segment->first_block; block != NULL;
+         block = block->after) {
+        if (block->state == TIDE_BLOCK_UNMAPPED) {
+            row = NULL;
+            continue;
+        }
+        if (row == NULL) {
+            row = &list->segments[list->n_segments++];
+            *row = (tide_segment_row){.address = block->address,
+                                      .first_block = list->n_blocks,
+                                      .device = 0,
+                                      .stream = segment->stream_number,
+                                      .is_expandable = segment->is_expandable};
+        }
+        list->blocks[list->n_blocks++] = row_of(block, row->address);
+        row->total_bytes += block->block_bytes;
+        row->n_blocks++;
+    }
+}
+
 /* Under the lock. False: there is no room any more; n_segments and n_blocks say for how many. */
 static bool listing_fill(listing *list, const tide_cache *cache) {
-    list->n_segments = cache->n_segments;
+    list->n_segments = count_runs(cache);
     list->n_blocks = cache->n_blocks;
     if (list->n_segments > list->segments_capacity || list->n_blocks > list->blocks_capacity) {
         return false;
     }
-    size_t n_segments = 0;
-    size_t n_blocks = 0;
+    list->n_segments = 0;
+    list->n_blocks = 0;
     for (const tide_cache_segment *segment = cache->newest; segment != NULL;
          segment = segment->older) {
-        size_t first_block = n_blocks;
-        for (const tide_cache_block *block = segment->first_block; block != NULL;
-             block = block->after) {
-            list->blocks[n_blocks++] = row_of(block);
-        }
-        list->segments[n_segments++] = (tide_segment_row){.address = segment->address,
-                                                          .total_bytes = segment->total_bytes,
-                                                          .first_block = first_block,
-                                                          .n_blocks = n_blocks - first_block,
-                                                          .device = 0,
-                                                          .stream = segment->stream_number};
+        list_runs(list, segment);
     }
     return true;
 }
@@ -248,7 +272,7 @@ static void adopt_block(tide_cache *cache, tide_cache_block *block, const tide_b
         block->freed_at_lookup = cache->free[pool].n_lookups;
         tide_cache_tree_insert(&cache->free[pool], block);
         if (tide_cache_is_split(block)) {
-            tide_cache_count_split(cache, pool, 1, (int64_t)block->block_bytes);
+            tide_cache_count_split(cache, block->segment, 1, (int64_t)block->block_bytes);
         }
         return;
     }

@@ -133,3 +133,32 @@ tide_status tide_device_profiler_range(tide_device *device, bool begins, tide_er
     }
     return device->table->profiler_range(device, begins, error);
 }
+
+tide_status tide_device_map_granule(tide_device *device, size_t *ret_bytes, tide_error *error) {
+    if (device->table->map_granule == NULL) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "the device %s cannot map memory behind reserved addresses",
+                         device->info.spec);
+    }
+    return device->table->map_granule(device, ret_bytes, error);
+}
+
+tide_status tide_device_reserve(tide_device *device, size_t n_bytes, uint64_t *ret_address,
+                                tide_error *error) {
+    return device->table->reserve(device, n_bytes, ret_address, error);
+}
+
+tide_status tide_device_unreserve(tide_device *device, uint64_t address, size_t n_bytes,
+                                  tide_error *error) {
+    return device->table->unreserve(device, address, n_bytes, error);
+}
+
+tide_status tide_device_map(tide_device *device, uint64_t address, size_t n_bytes,
+                            size_t granule_bytes, tide_error *error) {
+    return device->table->map(device, address, n_bytes, granule_bytes, error);
+}
+
+tide_status tide_device_unmap(tide_device *device, uint64_t address, size_t granule_bytes,
+                              tide_error *error) {
+    return device->table->unmap(device, address, granule_bytes, error);
+}

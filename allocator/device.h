@@ -85,6 +85,28 @@ TIDE_NODISCARD tide_status tide_device_alloc(tide_device *device, size_t n_bytes
 TIDE_NODISCARD tide_status tide_device_release(tide_device *device, uint64_t address,
                                                tide_error *error);
 
+/* Virtual memory management: addresses are reserved first, and memory is mapped behind parts of
+ * them, granule by granule, and taken away again. What is mapped is used like a segment.
+ *
+ * The smallest granule, a power of two; granules are multiples of it. TIDE_UNSUPPORTED, with the
+ * reason, on a device that cannot do this. */
+TIDE_NODISCARD tide_status tide_device_map_granule(tide_device *device, size_t *ret_bytes,
+                                                   tide_error *error);
+/* n_bytes > 0, a multiple of the smallest granule: addresses without memory. TIDE_DEVICE_OOM when
+ * there are none. */
+TIDE_NODISCARD tide_status tide_device_reserve(tide_device *device, size_t n_bytes,
+                                               uint64_t *ret_address, tide_error *error);
+/* All of a reserved range, behind which nothing is mapped; TIDE_INVALID for anything else. */
+TIDE_NODISCARD tide_status tide_device_unreserve(tide_device *device, uint64_t address,
+                                                 size_t n_bytes, tide_error *error);
+/* Memory for n_bytes > 0 of a reserved range, in granules of granule_bytes: all of it or none.
+ * TIDE_DEVICE_OOM when there is not so much. */
+TIDE_NODISCARD tide_status tide_device_map(tide_device *device, uint64_t address, size_t n_bytes,
+                                           size_t granule_bytes, tide_error *error);
+/* Takes the memory behind one granule away. Nothing waits: work that uses it must be done. */
+TIDE_NODISCARD tide_status tide_device_unmap(tide_device *device, uint64_t address,
+                                             size_t granule_bytes, tide_error *error);
+
 /* Free and total bytes as the device sees them now; UINT64_MAX both when unlimited. */
 TIDE_NODISCARD tide_status tide_device_memory_info(tide_device *device, uint64_t *ret_free_bytes,
                                                    uint64_t *ret_total_bytes, tide_error *error);

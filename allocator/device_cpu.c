@@ -23,6 +23,24 @@ static void cpu_close(tide_device *device) {
     tide_device_host_destroy(host);
 }
 
+/* Makes [address, + n_bytes) usable. */
+static tide_status commit(const tide_device_host *host, uint64_t address, uint64_t n_bytes,
+                          tide_error *error) {
+    if (mprotect(host_pointer(host, address), (size_t)n_bytes, PROT_READ | PROT_WRITE) == 0) {
+        return TIDE_OK;
+    }
+    char text[TIDE_BYTES_TEXT];
+    return tide_fail(error, TIDE_DEVICE_OOM, "the host refuses %s more memory: %s",
+                     tide_bytes_format((int64_t)n_bytes, text), strerror(errno));
+}
+
+/* The pages go back to the host; a refusal of either call costs memory or a guard, and nothing can
+ * be done about it here. */
+static void decommit(const tide_device_host *host, uint64_t address, uint64_t n_bytes) {
+    (void)madvise(host_pointer(host, address), (size_t)n_bytes, MADV_DONTNEED);
+    (void)mprotect(host_pointer(host, address), (size_t)n_bytes, PROT_NONE);
+}
+
 static tide_status cpu_alloc(tide_device *device, size_t n_bytes, uint64_t *ret_address,
                              tide_error *error) {
     tide_device_host *host = (tide_device_host *)device;
@@ -32,13 +50,10 @@ static tide_status cpu_alloc(tide_device *device, size_t n_bytes, uint64_t *ret_
     if (status != TIDE_OK) {
         goto done;
     }
-    uint64_t n_usable = tide_address_space_find(&host->space, address);
-    if (mprotect(host_pointer(host, address), (size_t)n_usable, PROT_READ | PROT_WRITE) != 0) {
-        char text[TIDE_BYTES_TEXT];
-        status = tide_fail(error, TIDE_DEVICE_OOM, "the host refuses %s more memory: %s",
-                           tide_bytes_format((int64_t)n_usable, text), strerror(errno));
+    status = commit(host, address, tide_address_space_find(&host->space, address), error);
+    if (status != TIDE_OK) {
         tide_status undone = tide_address_space_give_back(&host->space, address, NULL);
-        (void)undone; /* it was taken three lines above */
+        (void)undone; /* it was taken some lines above */
         goto done;
     }
     *ret_address = address;
@@ -53,10 +68,36 @@ static tide_status cpu_release(tide_device *device, uint64_t address, tide_error
     uint64_t n_bytes = tide_address_space_find(&host->space, address);
     tide_status status = tide_address_space_give_back(&host->space, address, error);
     if (status == TIDE_OK) {
-        /* The pages go back to the host; a refusal of either call costs memory or a guard, and
-         * nothing can be done about it here. */
-        (void)madvise(host_pointer(host, address), (size_t)n_bytes, MADV_DONTNEED);
-        (void)mprotect(host_pointer(host, address), (size_t)n_bytes, PROT_NONE);
+        decommit(host, address, n_bytes);
+    }
+    pthread_mutex_unlock(&host->lock);
+    return status;
+}
+
+static tide_status cpu_map(tide_device *device, uint64_t address, size_t n_bytes,
+                           size_t granule_bytes, tide_error *error) {
+    (void)granule_bytes; /* the host maps pages */
+    tide_device_host *host = (tide_device_host *)device;
+    pthread_mutex_lock(&host->lock);
+    tide_status status = tide_address_space_map(&host->space, address, n_bytes, error);
+    if (status == TIDE_OK) {
+        status = commit(host, address, n_bytes, error);
+        if (status != TIDE_OK) {
+            tide_status undone = tide_address_space_unmap(&host->space, address, n_bytes, NULL);
+            (void)undone; /* it was mapped some lines above */
+        }
+    }
+    pthread_mutex_unlock(&host->lock);
+    return status;
+}
+
+static tide_status cpu_unmap(tide_device *device, uint64_t address, size_t granule_bytes,
+                             tide_error *error) {
+    tide_device_host *host = (tide_device_host *)device;
+    pthread_mutex_lock(&host->lock);
+    tide_status status = tide_address_space_unmap(&host->space, address, granule_bytes, error);
+    if (status == TIDE_OK) {
+        decommit(host, address, granule_bytes);
     }
     pthread_mutex_unlock(&host->lock);
     return status;
@@ -103,6 +144,11 @@ static const tide_device_table CPU_TABLE = {
     .event_synchronize = tide_device_host_event_query,
     .event_elapsed = tide_device_host_event_elapsed,
     .synchronize = tide_device_host_synchronize,
+    .map_granule = tide_device_host_map_granule,
+    .reserve = tide_device_host_reserve,
+    .unreserve = tide_device_host_unreserve,
+    .map = cpu_map,
+    .unmap = cpu_unmap,
 };
 
 /* The number in a file that holds nothing else; false for "max" and missing files. */

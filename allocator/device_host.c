@@ -124,6 +124,33 @@ tide_status tide_device_host_event_elapsed(tide_device *device, const tide_devic
     return TIDE_OK;
 }
 
+tide_status tide_device_host_map_granule(tide_device *device, size_t *ret_bytes,
+                                         tide_error *error) {
+    (void)device;
+    (void)error;
+    *ret_bytes = TIDE_DEVICE_GRANULE;
+    return TIDE_OK;
+}
+
+tide_status tide_device_host_reserve(tide_device *device, size_t n_bytes, uint64_t *ret_address,
+                                     tide_error *error) {
+    tide_device_host *host = (tide_device_host *)device;
+    pthread_mutex_lock(&host->lock);
+    tide_status status = tide_address_space_reserve(&host->space, n_bytes, ret_address, error);
+    pthread_mutex_unlock(&host->lock);
+    return status;
+}
+
+tide_status tide_device_host_unreserve(tide_device *device, uint64_t address, size_t n_bytes,
+                                       tide_error *error) {
+    (void)n_bytes; /* the space knows */
+    tide_device_host *host = (tide_device_host *)device;
+    pthread_mutex_lock(&host->lock);
+    tide_status status = tide_address_space_unreserve(&host->space, address, error);
+    pthread_mutex_unlock(&host->lock);
+    return status;
+}
+
 tide_status tide_device_host_synchronize(tide_device *device, tide_error *error) {
     (void)device;
     (void)error;

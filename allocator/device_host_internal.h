@@ -53,6 +53,12 @@ TIDE_NODISCARD tide_status tide_device_host_event_elapsed(tide_device *device,
                                                           const tide_device_event *begin,
                                                           const tide_device_event *end,
                                                           double *ret_ms, tide_error *error);
+TIDE_NODISCARD tide_status tide_device_host_map_granule(tide_device *device, size_t *ret_bytes,
+                                                        tide_error *error);
+TIDE_NODISCARD tide_status tide_device_host_reserve(tide_device *device, size_t n_bytes,
+                                                    uint64_t *ret_address, tide_error *error);
+TIDE_NODISCARD tide_status tide_device_host_unreserve(tide_device *device, uint64_t address,
+                                                      size_t n_bytes, tide_error *error);
 TIDE_NODISCARD tide_status tide_device_host_synchronize(tide_device *device, tide_error *error);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "allocator/device.h"
 
-/* Contracts as in device.h. Every member must be set but the last. */
+/* Contracts as in device.h. Every member must be set but those that say what NULL means. */
 typedef struct tide_device_table {
     void (*close)(tide_device *device);
     tide_status (*alloc)(tide_device *device, size_t n_bytes, uint64_t *ret_address,
@@ -36,6 +36,17 @@ typedef struct tide_device_table {
     tide_status (*synchronize)(tide_device *device, tide_error *error);
     /* NULL: no profiler knows this device. */
     tide_status (*profiler_range)(tide_device *device, bool begins, tide_error *error);
+    /* Reserved addresses and memory behind them: all five, or all NULL where the device has no
+     * such thing. */
+    tide_status (*map_granule)(tide_device *device, size_t *ret_bytes, tide_error *error);
+    tide_status (*reserve)(tide_device *device, size_t n_bytes, uint64_t *ret_address,
+                           tide_error *error);
+    tide_status (*unreserve)(tide_device *device, uint64_t address, size_t n_bytes,
+                             tide_error *error);
+    tide_status (*map)(tide_device *device, uint64_t address, size_t n_bytes, size_t granule_bytes,
+                       tide_error *error);
+    tide_status (*unmap)(tide_device *device, uint64_t address, size_t granule_bytes,
+                         tide_error *error);
 } tide_device_table;
 
 struct tide_device {

@@ -26,6 +26,25 @@ static tide_status virtual_release(tide_device *device, uint64_t address, tide_e
     return status;
 }
 
+static tide_status virtual_map(tide_device *device, uint64_t address, size_t n_bytes,
+                               size_t granule_bytes, tide_error *error) {
+    (void)granule_bytes;
+    tide_device_host *host = (tide_device_host *)device;
+    pthread_mutex_lock(&host->lock);
+    tide_status status = tide_address_space_map(&host->space, address, n_bytes, error);
+    pthread_mutex_unlock(&host->lock);
+    return status;
+}
+
+static tide_status virtual_unmap(tide_device *device, uint64_t address, size_t granule_bytes,
+                                 tide_error *error) {
+    tide_device_host *host = (tide_device_host *)device;
+    pthread_mutex_lock(&host->lock);
+    tide_status status = tide_address_space_unmap(&host->space, address, granule_bytes, error);
+    pthread_mutex_unlock(&host->lock);
+    return status;
+}
+
 static void *virtual_pointer(tide_device *device, uint64_t address) {
     (void)device;
     /* A number in the shape of a pointer, never dereferenced.
@@ -75,6 +94,11 @@ static const tide_device_table VIRTUAL_TABLE = {
     .event_synchronize = tide_device_host_event_query,
     .event_elapsed = tide_device_host_event_elapsed,
     .synchronize = tide_device_host_synchronize,
+    .map_granule = tide_device_host_map_granule,
+    .reserve = tide_device_host_reserve,
+    .unreserve = tide_device_host_unreserve,
+    .map = virtual_map,
+    .unmap = virtual_unmap,
 };
 
 static tide_status unknown_card(const char *name, tide_error *error) {

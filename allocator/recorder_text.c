@@ -68,9 +68,11 @@ static bool look_at(const tide_event *event, uint64_t number, uint64_t address,
         history->completed = history->completed.is_found ? history->completed : row;
         return false;
     case TIDE_ACTION_SEGMENT_FREE:
+    case TIDE_ACTION_SEGMENT_UNMAP:
         history->segment_free = history->segment_free.is_found ? history->segment_free : row;
         return false;
     case TIDE_ACTION_SEGMENT_ALLOC:
+    case TIDE_ACTION_SEGMENT_MAP:
         history->is_unused = !history->freed.is_found && !history->completed.is_found;
         return true;
     default:

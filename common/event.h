@@ -27,7 +27,7 @@ typedef enum tide_action {
     TIDE_ACTION_FREE_COMPLETED,
     TIDE_ACTION_SEGMENT_ALLOC,
     TIDE_ACTION_SEGMENT_FREE,
-    TIDE_ACTION_SEGMENT_MAP, /* expandable segments, as other recorders write them */
+    TIDE_ACTION_SEGMENT_MAP, /* expandable segments: a part got memory */
     TIDE_ACTION_SEGMENT_UNMAP,
     TIDE_ACTION_OOM,  /* requested_bytes asked for; address is not valid */
     TIDE_ACTION_MARK, /* a note at an instant; name says what */
@@ -114,17 +114,19 @@ typedef enum tide_segment_pool {
     TIDE_SEGMENT_LARGE
 } tide_segment_pool;
 
-/* Bytes bought from a device in one call, with the blocks that fill them without gap or overlap. */
+/* Bytes bought from a device in one call, or a run of mapped memory, with the blocks that fill them
+ * without gap or overlap. */
 typedef struct tide_segment_row {
     uint64_t address;     /* of its first byte */
-    uint64_t total_bytes; /* as bought */
+    uint64_t total_bytes; /* as bought; expandable: of this run of mapped memory */
     size_t first_block;   /* index of its first block in the table of blocks that comes with the
                            segments */
     size_t n_blocks;      /* at least 1 */
     uint8_t device;       /* index of the device */
     uint8_t stream;       /* index in the table of streams */
     uint8_t pool;         /* tide_segment_pool */
-    bool is_expandable;   /* mapped piece by piece; its rows are segment_map and segment_unmap */
+    bool is_expandable;   /* memory mapped into reserved addresses: rows segment_map and
+                             segment_unmap give and take it, and may join or cut segments */
     uint32_t pool_id[2];  /* of a private pool: {n, 0} a graph's, {0, n} the user's; else {0, 0} */
 } tide_segment_row;
 

@@ -24,7 +24,8 @@ static tide_status count(tide_device *device, tide_device_call call, tide_error 
         "alloc",        "release",       "memory_info",       "copy",
         "set",          "stream_create", "stream_destroy",    "event_create",
         "event_record", "event_query",   "event_synchronize", "event_elapsed",
-        "synchronize"};
+        "synchronize",  "map_granule",   "reserve",           "unreserve",
+        "map",          "unmap"};
     tide_device_fault *fault = (tide_device_fault *)device;
     fault->n_calls++;
     bool is_lost = fault->fail_status == TIDE_DEVICE_LOST && fault->fail_call != 0 &&
@@ -39,6 +40,16 @@ static tide_status count(tide_device *device, tide_device_call call, tide_error 
 
 static void fault_close(tide_device *device) {
     (void)device;
+}
+
+static tide_status next_address(tide_device_fault *fault, uint64_t *ret_address,
+                                tide_error *error) {
+    if (fault->n_addresses == 0) {
+        return tide_fail(error, TIDE_DEVICE_FAILED, "a segment that the trace did not buy");
+    }
+    *ret_address = *fault->addresses++;
+    fault->n_addresses--;
+    return TIDE_OK;
 }
 
 static tide_status fault_alloc(tide_device *device, size_t n_bytes, uint64_t *ret_address,
@@ -56,12 +67,7 @@ static tide_status fault_alloc(tide_device *device, size_t n_bytes, uint64_t *re
         fault->n_segments++;
         return TIDE_OK;
     }
-    if (fault->n_addresses == 0) {
-        return tide_fail(error, TIDE_DEVICE_FAILED, "a segment that the trace did not buy");
-    }
-    *ret_address = *fault->addresses++;
-    fault->n_addresses--;
-    return TIDE_OK;
+    return next_address(fault, ret_address, error);
 }
 
 static tide_status fault_release(tide_device *device, uint64_t address, tide_error *error) {
@@ -215,6 +221,68 @@ static tide_status fault_synchronize(tide_device *device, tide_error *error) {
     return TIDE_OK;
 }
 
+static tide_status fault_map_granule(tide_device *device, size_t *ret_bytes, tide_error *error) {
+    TIDE_TRY(count(device, TIDE_CALL_MAP_GRANULE, error));
+    if (inner_of(device) != NULL) {
+        return tide_device_map_granule(inner_of(device), ret_bytes, error);
+    }
+    *ret_bytes = TIDE_DEVICE_GRANULE;
+    return TIDE_OK;
+}
+
+static tide_status fault_reserve(tide_device *device, size_t n_bytes, uint64_t *ret_address,
+                                 tide_error *error) {
+    tide_device_fault *fault = (tide_device_fault *)device;
+    TIDE_TRY(count(device, TIDE_CALL_RESERVE, error));
+    TIDE_TRY(fault->inner == NULL ? next_address(fault, ret_address, error)
+                                  : tide_device_reserve(fault->inner, n_bytes, ret_address, error));
+    fault->n_ranges++;
+    return TIDE_OK;
+}
+
+static tide_status fault_unreserve(tide_device *device, uint64_t address, size_t n_bytes,
+                                   tide_error *error) {
+    tide_device_fault *fault = (tide_device_fault *)device;
+    TIDE_TRY(count(device, TIDE_CALL_UNRESERVE, error));
+    if (fault->inner != NULL) {
+        TIDE_TRY(tide_device_unreserve(fault->inner, address, n_bytes, error));
+    }
+    fault->n_ranges--;
+    return TIDE_OK;
+}
+
+static tide_status fault_map(tide_device *device, uint64_t address, size_t n_bytes,
+                             size_t granule_bytes, tide_error *error) {
+    tide_device_fault *fault = (tide_device_fault *)device;
+    fault->n_maps++;
+    fault->last_bytes = n_bytes;
+    TIDE_TRY(count(device, TIDE_CALL_MAP, error));
+    if (is_between(fault->n_maps, fault->fail_map_from, fault->fail_map_to)) {
+        return tide_fail(error, fault->alloc_status, "planted failure of map %zu", fault->n_maps);
+    }
+    if (fault->inner != NULL) {
+        TIDE_TRY(tide_device_map(fault->inner, address, n_bytes, granule_bytes, error));
+    }
+    fault->mapped_bytes += n_bytes;
+    return TIDE_OK;
+}
+
+static tide_status fault_unmap(tide_device *device, uint64_t address, size_t granule_bytes,
+                               tide_error *error) {
+    tide_device_fault *fault = (tide_device_fault *)device;
+    fault->n_unmaps++;
+    TIDE_TRY(count(device, TIDE_CALL_UNMAP, error));
+    if (is_between(fault->n_unmaps, fault->fail_unmap_from, fault->fail_unmap_to)) {
+        return tide_fail(error, TIDE_DEVICE_FAILED, "planted failure of unmap %zu",
+                         fault->n_unmaps);
+    }
+    if (fault->inner != NULL) {
+        TIDE_TRY(tide_device_unmap(fault->inner, address, granule_bytes, error));
+    }
+    fault->mapped_bytes -= granule_bytes;
+    return TIDE_OK;
+}
+
 static const tide_device_table FAULT_TABLE = {
     .close = fault_close,
     .alloc = fault_alloc,
@@ -232,6 +300,11 @@ static const tide_device_table FAULT_TABLE = {
     .event_synchronize = fault_event_synchronize,
     .event_elapsed = fault_event_elapsed,
     .synchronize = fault_synchronize,
+    .map_granule = fault_map_granule,
+    .reserve = fault_reserve,
+    .unreserve = fault_unreserve,
+    .map = fault_map,
+    .unmap = fault_unmap,
 };
 
 void tide_device_fault_init(tide_device_fault *fault, tide_device *inner) {

@@ -21,6 +21,11 @@ typedef enum tide_device_call {
     TIDE_CALL_EVENT_SYNCHRONIZE,
     TIDE_CALL_EVENT_ELAPSED,
     TIDE_CALL_SYNCHRONIZE,
+    TIDE_CALL_MAP_GRANULE,
+    TIDE_CALL_RESERVE,
+    TIDE_CALL_UNRESERVE,
+    TIDE_CALL_MAP,
+    TIDE_CALL_UNMAP,
     TIDE_N_DEVICE_CALLS
 } tide_device_call;
 
@@ -34,6 +39,10 @@ typedef struct tide_device_fault {
     tide_status alloc_status; /* what they answer */
     size_t fail_release_from; /* the same of release, with TIDE_DEVICE_FAILED */
     size_t fail_release_to;
+    size_t fail_map_from; /* the same of map, with alloc_status */
+    size_t fail_map_to;
+    size_t fail_unmap_from; /* the same of unmap, with TIDE_DEVICE_FAILED */
+    size_t fail_unmap_to;
 
     size_t fail_call;        /* this call, of whatever kind, fails ... */
     tide_status fail_status; /* ... with this; TIDE_DEVICE_LOST: and every later one does */
@@ -43,15 +52,20 @@ typedef struct tide_device_fault {
     size_t late_queries;   /* so many times for each event recorded from now on */
     uint64_t held_streams; /* bit n set: as long as it is, for events recorded on stream n < 64 */
 
-    const uint64_t *addresses; /* borrowed; the next segments' addresses when there is no inner */
+    const uint64_t *addresses; /* borrowed; of the next segments and ranges when there is no inner
+                                */
     size_t n_addresses;        /* left in the list */
 
     size_t n_allocs;                      /* calls so far, failed ones included */
     size_t n_releases;                    /* the same */
-    size_t last_bytes;                    /* of the last call of alloc */
+    size_t last_bytes;                    /* of the last call of alloc or map */
     size_t n_calls;                       /* calls of all kinds so far, failed ones included */
     size_t n_failed[TIDE_N_DEVICE_CALLS]; /* failed because of fail_call, by kind */
     size_t n_segments;                    /* bought and not taken back */
+    size_t n_maps;                        /* calls so far, failed ones included */
+    size_t n_unmaps;                      /* the same */
+    size_t n_ranges;                      /* reserved and not taken back */
+    size_t mapped_bytes;                  /* behind them */
     size_t n_events;                      /* created and not destroyed */
     size_t n_created;                     /* events created, ever */
     size_t n_recorded;                    /* calls of event_record that succeeded */

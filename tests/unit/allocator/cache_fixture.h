@@ -82,7 +82,8 @@ static inline tide_cache_stats fixture_stats(fixture *on) {
 }
 
 /* The actions recorded so far, one letter each: a alloc, f free, q free_requested, c
- * free_completed, S segment_alloc, R segment_free, o oom, ? anything else. */
+ * free_completed, S segment_alloc, R segment_free, M segment_map, U segment_unmap, o oom, ?
+ * anything else. */
 static inline void fixture_actions(fixture *on, char *text, size_t n_bytes) {
     tide_cache_state state;
     size_t n = 0;
@@ -106,6 +107,12 @@ static inline void fixture_actions(fixture *on, char *text, size_t n_bytes) {
             break;
         case TIDE_ACTION_SEGMENT_FREE:
             text[n++] = 'R';
+            break;
+        case TIDE_ACTION_SEGMENT_MAP:
+            text[n++] = 'M';
+            break;
+        case TIDE_ACTION_SEGMENT_UNMAP:
+            text[n++] = 'U';
             break;
         case TIDE_ACTION_OOM:
             text[n++] = 'o';

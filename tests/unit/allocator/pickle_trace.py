@@ -2,6 +2,7 @@
 """Prints the start state and the requests of a PyTorch memory snapshot as text.
 
 usage: pickle_trace.py FILE.pickle
+       pickle_trace.py FILE.pickle DEVICE
 
 The snapshot holds the segments at its end and the events that led there. Walking the events
 backwards from the end gives the segments and blocks at the start:
@@ -11,6 +12,16 @@ backwards from the end gives the segments and blocks at the start:
     bought ADDRESS BYTES                    the next request buys this segment
     alloc ADDRESS REQUESTED STREAM
     free ADDRESS
+
+With DEVICE: a device whose trace began empty, in expandable segments. Addresses count from the
+first one mapped for their pool:
+
+    alloc POOL OFFSET REQUESTED STREAM
+    free POOL OFFSET
+    map POOL OFFSET BYTES                   while the next request is served
+    unmap POOL OFFSET BYTES
+    oom BYTES FREE
+    segment POOL OFFSET BYTES               at the end
 
 Exit status 2 when the file cannot be walked back. Nothing in the pickle is ever called.
 """
@@ -106,7 +117,45 @@ def load(path):
     return segments, snapshot["device_traces"][traces[0]]
 
 
+def expandable(path, device):
+    with open(path, "rb") as file:
+        snapshot = DataOnly(file).load()
+    events = snapshot["device_traces"][device]
+    segments = [row for row in snapshot["segments"] if row["device"] == device]
+    bases = {}  # pool -> its lowest address
+    for row in segments:
+        pool = row["segment_type"]
+        bases[pool] = min(bases.get(pool, row["address"]), row["address"])
+    for event in events:
+        if event["action"] == "segment_unmap":
+            bases["large"] = min(bases["large"], event["addr"])
+
+    def place(address):
+        pool = min((address - base, pool) for pool, base in bases.items() if base <= address)
+        return f"{pool[1]} {pool[0]}"
+
+    for event in events:
+        action = event["action"]
+        if action == "alloc":
+            print(f"alloc {place(event['addr'])} {event['size']} {event['stream']}")
+        elif action == "free_completed":
+            print(f"free {place(event['addr'])}")
+        elif action in ("segment_map", "segment_unmap"):
+            print(f"{action[8:]} {place(event['addr'])} {event['size']}")
+        elif action == "oom":
+            print(f"oom {event['size']} {event['device_free']}")
+        elif action != "free_requested":
+            fail(f"event {action}")
+    for row in segments:
+        if not row["is_expandable"]:
+            fail("a segment that is not expandable")
+        print(f"segment {place(row['address'])} {row['total_size']}")
+
+
 def main():
+    if len(sys.argv) == 3:
+        expandable(sys.argv[1], int(sys.argv[2]))
+        return
     segments, events = load(sys.argv[1])
     starts = sorted(segments)
 

@@ -37,6 +37,7 @@ static void defaults_are_pytorchs(void **state) {
     assert_true(config.memory_limit_bytes == TIDE_UNLIMITED);
     assert_true(config.garbage_collection_threshold == 0.0);
     assert_true(config.per_process_memory_fraction == 1.0);
+    assert_false(config.expandable_segments);
     for (size_t i = 0; i < TIDE_N_ROUNDUP_INTERVALS; i++) {
         assert_int_equal(config.roundup_power2_divisions[i], 0);
     }
@@ -44,10 +45,11 @@ static void defaults_are_pytorchs(void **state) {
 
 static void settings_are_read(void **state) {
     (void)state;
-    tide_cache_config config =
-        parsed("max_split_size_mb:128, garbage_collection_threshold : 0.8,,"
-               "max_non_split_rounding_mb:40,large_segment_size_mb:12,"
-               "per_process_memory_fraction:0.5,roundup_power2_divisions:4,");
+    tide_cache_config config = parsed("max_split_size_mb:128, garbage_collection_threshold : 0.8,,"
+                                      "max_non_split_rounding_mb:40,large_segment_size_mb:12,"
+                                      "per_process_memory_fraction:0.5,roundup_power2_divisions:4,"
+                                      "expandable_segments:True");
+    assert_true(config.expandable_segments);
     assert_int_equal(config.max_split_bytes, 128 * MIB);
     assert_int_equal(config.max_non_split_rounding_bytes, 40 * MIB);
     assert_int_equal(config.large_segment_bytes, 12 * MIB);
@@ -112,7 +114,9 @@ static void nonsense_is_refused_and_changes_nothing(void **state) {
         {"max_split_size:64", "unknown allocator setting \"max_split_size\""},
         {"max_split_size:64", "garbage_collection_threshold"}, /* the valid ones */
         {"backend:native", "backend cannot apply here"},
-        {"expandable_segments:True", "expandable_segments cannot apply here"},
+        {"expandable_segments:true", "\"true\" is not True or False"},
+        {"expandable_segments:1", "\"1\" is not True or False"},
+        {"expandable_segments:", "\"\" is not True or False"},
         {"release_lock_on_cudamalloc:True", "one order"},
         {"pinned_use_cuda_host_register:True", "pinned host memory"},
         {"pinned_num_register_threads:8", "pinned host memory"},
