@@ -20,19 +20,22 @@ typedef struct walker {
     live_block *blocks; /* owned, in no order */
     size_t n_blocks;
     size_t blocks_capacity;
-    tide_map segment_at; /* address -> index in segments */
-    tide_map block_at;   /* address -> index in blocks */
+    tide_map segment_at;   /* address -> index in segments */
+    tide_mapped_runs runs; /* the expandable segments, which are not among the others */
+    tide_map block_at;     /* address -> index in blocks */
 } walker;
 
 static void walker_init(walker *w, const tide_hostmem *mem) {
     *w = (walker){.mem = mem};
     tide_map_init(&w->segment_at, mem);
     tide_map_init(&w->block_at, mem);
+    tide_mapped_runs_init(&w->runs, mem);
 }
 
 static void walker_fini(walker *w) {
     tide_map_fini(&w->segment_at);
     tide_map_fini(&w->block_at);
+    tide_mapped_runs_fini(&w->runs);
     w->mem->release(w->mem->ctx, w->segments);
     w->mem->release(w->mem->ctx, w->blocks);
 }
@@ -125,6 +128,7 @@ static live_block block_of(const tide_event *event, tide_block_state state) {
 }
 
 static tide_status apply(walker *w, const tide_event *event) {
+    const tide_segment_row segment = segment_of(event);
     switch (event->action) {
     case TIDE_ACTION_ALLOC:
         return add_block(w, block_of(event, TIDE_BLOCK_ALLOCATED));
@@ -134,11 +138,13 @@ static tide_status apply(walker *w, const tide_event *event) {
     case TIDE_ACTION_FREE_REQUESTED:
         return set_state(w, event->address, TIDE_BLOCK_PENDING_FREE);
     case TIDE_ACTION_SEGMENT_ALLOC:
-    case TIDE_ACTION_SEGMENT_MAP:
-        return add_segment(w, segment_of(event));
+        return add_segment(w, segment);
     case TIDE_ACTION_SEGMENT_FREE:
-    case TIDE_ACTION_SEGMENT_UNMAP:
         return remove_segment(w, event->address);
+    case TIDE_ACTION_SEGMENT_MAP:
+        return tide_mapped_runs_add(&w->runs, &segment);
+    case TIDE_ACTION_SEGMENT_UNMAP:
+        return tide_mapped_runs_remove(&w->runs, &segment);
     default:
         return TIDE_OK;
     }
@@ -153,6 +159,7 @@ static tide_status put_back(walker *w, const tide_event *event, tide_block_state
 }
 
 static tide_status take_back(walker *w, const tide_event *event) {
+    const tide_segment_row segment = segment_of(event);
     switch (event->action) {
     case TIDE_ACTION_ALLOC:
         return remove_block(w, event->address);
@@ -163,11 +170,13 @@ static tide_status take_back(walker *w, const tide_event *event) {
     case TIDE_ACTION_FREE_REQUESTED:
         return set_state(w, event->address, TIDE_BLOCK_ALLOCATED);
     case TIDE_ACTION_SEGMENT_ALLOC:
-    case TIDE_ACTION_SEGMENT_MAP:
         return remove_segment(w, event->address);
     case TIDE_ACTION_SEGMENT_FREE:
+        return add_segment(w, segment);
+    case TIDE_ACTION_SEGMENT_MAP:
+        return tide_mapped_runs_remove(&w->runs, &segment);
     case TIDE_ACTION_SEGMENT_UNMAP:
-        return add_segment(w, segment_of(event));
+        return tide_mapped_runs_add(&w->runs, &segment);
     default:
         return TIDE_OK;
     }
@@ -176,7 +185,8 @@ static tide_status take_back(walker *w, const tide_event *event) {
 static tide_status load(walker *w, const tide_boundary *boundary) {
     for (size_t s = 0; s < boundary->n_segments; s++) {
         const tide_segment_row *segment = &boundary->segments[s];
-        TIDE_TRY(add_segment(w, *segment));
+        TIDE_TRY(segment->is_expandable ? tide_mapped_runs_add(&w->runs, segment)
+                                        : add_segment(w, *segment));
         for (size_t i = 0; i < segment->n_blocks; i++) {
             const tide_block_row *row = &boundary->blocks[segment->first_block + i];
             if (row->state != TIDE_BLOCK_FREE) {
@@ -234,6 +244,9 @@ static tide_status tile(const walker *w, tide_segment_row *segment, size_t *next
 }
 
 static tide_status lay_out(walker *w, tide_arena *arena, tide_boundary *ret_boundary) {
+    for (size_t i = 0; i < w->runs.n_runs; i++) {
+        TIDE_TRY(add_segment(w, w->runs.runs[i]));
+    }
     if (w->n_segments > 0) {
         qsort(w->segments, w->n_segments, sizeof(*w->segments), compare_segments);
     }

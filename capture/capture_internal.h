@@ -30,6 +30,24 @@ TIDE_NODISCARD tide_status tide_boundary_after(const tide_event *base, size_t n_
                                                tide_arena *arena, tide_boundary *ret_start,
                                                tide_boundary *ret_end, tide_error *error);
 
+/* mapped_runs.c. The memory of expandable segments at one instant, as rows segment_map and
+ * segment_unmap tell it. */
+typedef struct tide_mapped_runs {
+    const tide_hostmem *mem; /* borrowed */
+    tide_segment_row *runs; /* owned; by device and address; touching ones of a stream are joined */
+    size_t n_runs;
+    size_t capacity; /* of runs */
+} tide_mapped_runs;
+
+void tide_mapped_runs_init(tide_mapped_runs *of, const tide_hostmem *mem);
+void tide_mapped_runs_fini(tide_mapped_runs *of);
+/* TIDE_INVALID: some of it is there already. */
+TIDE_NODISCARD tide_status tide_mapped_runs_add(tide_mapped_runs *of,
+                                                const tide_segment_row *piece);
+/* Any part of one run. TIDE_INVALID: some of it is not there. */
+TIDE_NODISCARD tide_status tide_mapped_runs_remove(tide_mapped_runs *of,
+                                                   const tide_segment_row *piece);
+
 /* stacks.c. Fills frames and stacks of the document, new texts into `strings`. nodes[i] is written
  * for each stack i of the recording whose nodes[i] is not TIDE_NONE: its node in the tree, or
  * TIDE_NONE when nothing is left of it. */

@@ -48,6 +48,7 @@ tide_status tide_capture_settings(const tide_cache_config *config, tide_snapshot
         {"max_split_size", NULL, bytes_or_unlimited(config->max_split_bytes)},
         {"max_non_split_rounding", NULL, bytes_or_unlimited(config->max_non_split_rounding_bytes)},
         {"garbage_collection_threshold", NULL, config->garbage_collection_threshold},
+        {"expandable_segments", NULL, config->expandable_segments ? 1.0 : 0.0},
     };
     const size_t n_known = sizeof(known) / sizeof(known[0]);
     tide_snapshot_setting *settings =

@@ -87,7 +87,7 @@ static tide_status start(walker *walk, tide_error *error) {
         const tide_segment_row *segment = &snapshot->start_segments[i];
         walk_device *device = &walk->devices[segment->device];
         TIDE_TRY(add(&device->now.reserved_bytes, segment->total_bytes, error));
-        device->now.n_segments++;
+        device->now.n_segments += segment->is_expandable ? 0 : 1;
         for (size_t j = 0; j < segment->n_blocks; j++) {
             const tide_block_row *block = &snapshot->start_blocks[segment->first_block + j];
             if (block->state == TIDE_BLOCK_FREE) {
@@ -150,15 +150,17 @@ static void free_row(walker *walk, const tide_event *event) {
 
 static tide_status segment_row(walker *walk, const tide_event *event, tide_error *error) {
     tide_totals *now = &walk->devices[event->device].now;
+    bool is_whole =
+        event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_FREE;
     if (event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_MAP) {
-        now->n_segments++;
+        now->n_segments += is_whole ? 1 : 0;
         return add(&now->reserved_bytes, event->block_bytes, error);
     }
     if (event->block_bytes > (uint64_t)now->reserved_bytes) {
         walk->lives->devices[event->device].n_unmatched++;
         return TIDE_OK;
     }
-    now->n_segments--;
+    now->n_segments -= is_whole ? 1 : 0;
     now->reserved_bytes -= (int64_t)event->block_bytes;
     return TIDE_OK;
 }

@@ -40,9 +40,9 @@ typedef struct tide_totals {
     int64_t requested_bytes; /* until the free completes */
     int64_t allocated_bytes; /* whole blocks, until the free is requested */
     int64_t active_bytes;    /* whole blocks, until the free completes */
-    int64_t reserved_bytes;  /* segments */
+    int64_t reserved_bytes;  /* segments; of expandable ones, what is mapped */
     int64_t n_blocks;        /* allocated blocks */
-    int64_t n_segments;
+    int64_t n_segments;      /* expandable ones are not counted */
 } tide_totals;
 
 /* The highest value of one total and the first event that reached it (-1: before the first). */

@@ -101,8 +101,8 @@ static void read_pool_id(tide_json *json, uint32_t pool_id[2]) {
 
 static tide_segment_row read_segment(tide_reading *reading, growing_state *state) {
     /* Those that must be there first. */
-    static const char *const KEYS[] = {"device", "address",    "total_bytes", "stream",
-                                       "blocks", "expandable", "pool",        "pool_id"};
+    static const char *const KEYS[] = {"device", "address",       "total_bytes", "stream",
+                                       "blocks", "is_expandable", "pool",        "pool_id"};
     enum { N_KEYS = sizeof(KEYS) / sizeof(KEYS[0]), N_REQUIRED = 5 };
     tide_json *json = &reading->json;
     tide_segment_row row = {0};

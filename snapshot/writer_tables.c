@@ -128,7 +128,7 @@ static void write_block(tide_json_writer *json, const tide_block_row *block) {
 /* What only some recordings know. */
 static void write_pool(tide_json_writer *json, const tide_segment_row *segment) {
     if (segment->is_expandable) {
-        tide_json_key(json, "expandable");
+        tide_json_key(json, "is_expandable");
         tide_json_boolean(json, true);
     }
     if (segment->pool != TIDE_SEGMENT_UNKNOWN) {

@@ -55,8 +55,9 @@ typedef struct run {
     tide_cache *cache;        /* owned */
     tide_workload *workload;  /* owned */
     bool captures_stacks;
-    const char *spec; /* of the inner device */
-    tide_error error; /* of the call that failed first */
+    bool is_expandable; /* its segments */
+    const char *spec;   /* of the inner device */
+    tide_error error;   /* of the call that failed first */
 } run;
 
 static char folder[] = "/tmp/tidemark-oom-XXXXXX";
@@ -97,6 +98,7 @@ static tide_status create(run *on) {
     tide_cache_config settings;
     tide_cache_config_init(&settings);
     settings.mem = &on->heap.mem;
+    settings.expandable_segments = on->is_expandable;
     TIDE_TRY(tide_cache_create(&on->device.base, on->recorder, &settings, &on->cache, &on->error));
     const tide_workload_config config = tiny_run();
     return tide_workload_create(&config, on->cache, on->recorder, &on->workload, &on->error);
@@ -271,7 +273,7 @@ static void expect_lost(run *on) {
     tide_status status =
         tide_cache_alloc(on->cache, (size_t)60 << 20, 0, NULL, &address, &on->error);
     assert_int_equal(status, TIDE_DEVICE_LOST);
-    assert_non_null(strstr(on->error.message, "planted failure of alloc"));
+    assert_non_null(strstr(on->error.message, "planted failure of"));
     status = tide_device_event_elapsed(&on->device.base, NULL, NULL, &ms, NULL);
     assert_int_equal(status, TIDE_DEVICE_LOST);
     expect_whole(on, 0);
@@ -286,6 +288,7 @@ static void end(run *on) {
     tide_recorder_destroy(on->recorder);
     assert_int_equal(on->device.n_events, 0);
     assert_true(is_lost || on->device.n_segments == 0);
+    assert_true(is_lost || (on->device.n_ranges == 0 && on->device.mapped_bytes == 0));
     tide_device_close(on->inner);
     assert_int_equal(on->heap.n_live, 0);
     tide_system_fault_use(NULL);
@@ -403,6 +406,19 @@ static void any_host_allocation_may_fail_with_stacks(void **state) {
     sweep_host(DEVICES[0], true, false);
 }
 
+static void any_host_allocation_may_fail_with_expandable_segments(void **state) {
+    (void)state;
+    static run on;
+    bool failed = true;
+    for (size_t n = 1; failed; n = next_call(n)) {
+        init(&on, DEVICES[0]);
+        on.is_expandable = true;
+        on.heap.fail_call = n;
+        assert_true(n < MAX_CALLS);
+        failed = run_once(&on, TIDE_NO_MEMORY);
+    }
+}
+
 static void any_call_of_the_system_may_fail(void **state) {
     (void)state;
     static run on;
@@ -426,12 +442,14 @@ static void any_call_of_the_system_may_fail(void **state) {
 }
 #endif
 
-static void sweep_device(const char *spec, tide_status status, size_t *ret_failed) {
+static void sweep_device(const char *spec, bool is_expandable, tide_status status,
+                         size_t *ret_failed) {
     static run on;
     size_t n = 1;
     bool failed = true;
     for (; failed; n = next_call(n)) {
         init(&on, spec);
+        on.is_expandable = is_expandable;
         on.device.fail_call = n;
         on.device.fail_status = status;
         assert_true(n < MAX_CALLS);
@@ -449,7 +467,8 @@ static void any_device_call_may_fail(void **state) {
     size_t n_failed[TIDE_N_DEVICE_CALLS] = {0};
     for (size_t i = 0; i < N_DEVICES; i++) {
         for (size_t k = 0; k < 3; k++) {
-            sweep_device(DEVICES[i], ANSWERS[k], n_failed);
+            sweep_device(DEVICES[i], false, ANSWERS[k], n_failed);
+            sweep_device(DEVICES[i], true, ANSWERS[k], n_failed);
         }
     }
 #ifndef TIDE_TEST_CUDA /* not every call was failed */
@@ -492,6 +511,7 @@ int main(void) {
         cmocka_unit_test(any_device_call_may_fail),
 #ifndef TIDE_TEST_CUDA
         cmocka_unit_test(any_host_allocation_may_fail_with_stacks),
+        cmocka_unit_test(any_host_allocation_may_fail_with_expandable_segments),
         cmocka_unit_test(any_call_of_the_system_may_fail),
 #endif
     };

@@ -43,8 +43,9 @@ function checkSummary({ document, summary }) {
 
 /** Blocks and segments that the file says are there at the end, against those that the events lead to. */
 function checkEnd({ document }) {
-  const { file, unit, events } = document, { segments, blocks } = stateAfter(document, events.length - 1);
-  assert.deepEqual(new Map(file.end.segments.map((segment) => [segment.address * unit, segment.total_bytes])), segments);
+  const { file, unit, events } = document, { segments, runs, blocks } = stateAfter(document, events.length - 1);
+  assert.deepEqual(new Map(file.end.segments.map((segment) => [segment.address * unit, segment.total_bytes])),
+    new Map([...segments, ...runs].sort(([a], [b]) => a - b)));
   const live = file.end.segments.flatMap((segment) => segment.blocks.filter((block) => block.state !== 0)
     .map((block) => [segment.address * unit + block.offset_bytes, block]));
   assert.equal(live.length, blocks.size);

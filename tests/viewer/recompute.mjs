@@ -33,12 +33,12 @@ export function decode(bytes) {
 
 export const load = (path) => decode(readFileSync(path));
 
-/** Segments and blocks by address, as one end of the document states them. */
+/** Segments and blocks by address, as one end of the document states them; runs of mapped memory apart. */
 function stateOf(document, end) {
-  const segments = new Map(), blocks = new Map();
+  const segments = new Map(), runs = new Map(), blocks = new Map();
   for (const segment of document.file[end].segments) {
     const address = segment.address * document.unit;
-    segments.set(address, segment.total_bytes);
+    (segment.is_expandable ? runs : segments).set(address, segment.total_bytes);
     for (const block of segment.blocks) {
       const state = document.file.block_states[block.state];
       if (state === 'free') continue;
@@ -48,22 +48,43 @@ function stateOf(document, end) {
       });
     }
   }
-  return { segments, blocks };
+  return { segments, runs, blocks };
+}
+
+/** Memory for [address, + bytes): one with the runs that it touches. */
+function mapRun(runs, address, bytes, must) {
+  for (const [from, length] of [...runs]) {
+    must(from + length <= address || address + bytes <= from);
+    if (from + length === address || address + bytes === from) {
+      runs.delete(from);
+      [address, bytes] = [Math.min(address, from), bytes + length];
+    }
+  }
+  runs.set(address, bytes);
+}
+
+function unmapRun(runs, address, bytes, must) {
+  const run = [...runs].find(([from, length]) => from <= address && address + bytes <= from + length);
+  must(run !== undefined);
+  const [from, length] = run, end = address + bytes;
+  runs.delete(from);
+  if (from < address) runs.set(from, address - from);
+  if (end < from + length) runs.set(end, from + length - end);
 }
 
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 
-function totalsOf({ segments, blocks }) {
+function totalsOf({ segments, runs, blocks }) {
   const all = [...blocks.values()], allocated = all.filter((block) => block.allocated);
   return {
     requested_bytes: sum(all.map((block) => block.requested)), allocated_bytes: sum(allocated.map((block) => block.bytes)),
-    active_bytes: sum(all.map((block) => block.bytes)), reserved_bytes: sum([...segments.values()]),
+    active_bytes: sum(all.map((block) => block.bytes)), reserved_bytes: sum([...segments.values(), ...runs.values()]),
     n_blocks: allocated.length, n_segments: segments.size,
   };
 }
 
 function apply(state, event, i) {
-  const { segments, blocks } = state, block = blocks.get(event.address);
+  const { segments, runs, blocks } = state, block = blocks.get(event.address);
   const must = (holds) => {
     if (!holds) throw new Error(`event ${i}: ${event.action} at ${event.address} does not fit`);
   };
@@ -78,13 +99,19 @@ function apply(state, event, i) {
       if (event.action === 'free_requested') block.allocated = false;
       else blocks.delete(event.address);
       break;
-    case 'segment_alloc': case 'segment_map':
+    case 'segment_alloc':
       must(!segments.has(event.address));
       segments.set(event.address, event.bytes);
       break;
-    case 'segment_free': case 'segment_unmap':
+    case 'segment_free':
       must(segments.get(event.address) === event.bytes);
       segments.delete(event.address);
+      break;
+    case 'segment_map':
+      mapRun(runs, event.address, event.bytes, must);
+      break;
+    case 'segment_unmap':
+      unmapRun(runs, event.address, event.bytes, must);
       break;
     default:
   }

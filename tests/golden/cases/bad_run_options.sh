@@ -7,7 +7,8 @@ run --clip-grad-norm -1
 run --clip-grad-norm 1 --mode forward,forward-backward
 run --keep-graph
 run --alloc-conf max_split_size:20
-run --alloc-conf expandable_segments:True
+run --alloc-conf expandable_segments:true
+run --alloc-conf pinned_use_cuda_host_register:True
 TIDEMARK_ALLOC_CONF=nonsense:1 run --steps 1
 run --overhead-pairs 3
 run --overhead-pairs 1001
