@@ -373,23 +373,40 @@ static tide_status release_range(tide_cache *cache, tide_cache_segment *range, t
     return TIDE_OK;
 }
 
-/* The device takes memory away at once: what was launched on the blocks has to be over. */
-static tide_status wait_once(tide_cache *cache, bool *is_idle, tide_error *error) {
-    if (*is_idle) {
+/* The stream whose work was waited for last, so that it is waited for once. */
+typedef struct waited {
+    tide_stream stream;
+    bool is_any; /* false: none yet */
+} waited;
+
+/* The device takes memory away at once: what was launched on the blocks, all of which are of this
+ * stream and used by no other, has to be over. */
+static tide_status wait_for_stream(tide_cache *cache, tide_stream stream, waited *last,
+                                   tide_error *error) {
+    if (last->is_any && last->stream == stream) {
         return TIDE_OK;
     }
-    tide_status status = tide_device_synchronize(cache->device, error);
+    tide_device_event *event = NULL;
+    tide_status status = tide_device_event_create(cache->device, &event, error);
+    if (status == TIDE_OK) {
+        status = tide_device_event_record(cache->device, event, stream, error);
+    }
+    if (status == TIDE_OK) {
+        status = tide_device_event_synchronize(cache->device, event, error);
+    }
+    tide_device_event_destroy(cache->device, event);
     if (status != TIDE_OK) {
-        tide_error_prefix(error, "waiting for the device before memory is unmapped");
+        tide_error_prefix(error, "waiting for stream 0x%llx before its memory is unmapped",
+                          (unsigned long long)stream);
         return status;
     }
-    *is_idle = true;
+    *last = (waited){stream, true};
     return TIDE_OK;
 }
 
-/* Unmaps the whole granules of a free block; waits for the device before, unless that was done. A
+/* Unmaps the whole granules of a free block; waits for their stream before, unless that was done. A
  * failure half way leaves what is unmapped by then unmapped, and the rest free. */
-static tide_status unmap_block(tide_cache *cache, tide_cache_block *block, bool *is_idle,
+static tide_status unmap_block(tide_cache *cache, tide_cache_block *block, waited *last,
                                const tide_note *note, tide_error *error) {
     tide_cache_segment *range = block->segment;
     const size_t granule_bytes = granule_of(cache, range->pool);
@@ -404,7 +421,7 @@ static tide_status unmap_block(tide_cache *cache, tide_cache_block *block, bool 
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory to unmap %llu bytes",
                          (unsigned long long)(end - begin));
     }
-    tide_status status = wait_once(cache, is_idle, error);
+    tide_status status = wait_for_stream(cache, range->stream, last, error);
     if (status != TIDE_OK) {
         return status;
     }
@@ -429,7 +446,7 @@ tide_status tide_cache_shrink(tide_cache *cache, int pool, const tide_note *note
     if (cache->ranges == NULL) {
         return TIDE_OK;
     }
-    bool is_idle = false;
+    waited last = {.is_any = false};
     tide_cache_tree *tree = &cache->free[pool];
     tide_cache_block *block = tide_cache_tree_at_least(tree, 0, 0, 0);
     while (block != NULL) {
@@ -437,7 +454,7 @@ tide_status tide_cache_shrink(tide_cache *cache, int pool, const tide_note *note
         tide_cache_block *next = tide_cache_tree_next(tree, block);
         tide_cache_segment *range = block->segment;
         if (range->is_expandable) {
-            TIDE_TRY(unmap_block(cache, block, &is_idle, note, error));
+            TIDE_TRY(unmap_block(cache, block, &last, note, error));
             if (range->mapped_bytes == 0) {
                 TIDE_TRY(release_range(cache, range, error));
             }
