@@ -72,5 +72,6 @@
 #include "snapshot/snapshot.h"
 #include "snapshot/summary.h"
 #include "snapshot/compare.h"
+#include "snapshot/export.h" /* the formats of other tools */
 
 #endif

@@ -7,15 +7,21 @@
 #include "cli/manual.h"
 
 static const tide_command *const COMMANDS[] = {
-    &tide_command_profile, &tide_command_summary, &tide_command_compare,
-    &tide_command_view,    &tide_command_dump,    &tide_command_check_reference,
-    &tide_command_bench,   &tide_command_devices,
+    &tide_command_profile,
+    &tide_command_summary,
+    &tide_command_compare,
+    &tide_command_view,
+    &tide_command_dump,
+    &tide_command_export,
+    &tide_command_check_reference,
+    &tide_command_bench,
+    &tide_command_devices,
 };
 
 enum { N_COMMANDS = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
 
 /* Commands of the plan that this version does not have. */
-static const char *const LATER[] = {"sweep", "study", "fit", "replay", "export", "recover"};
+static const char *const LATER[] = {"sweep", "study", "fit", "replay", "recover"};
 
 static const char *command_at(const void *ctx, size_t i) {
     (void)ctx;

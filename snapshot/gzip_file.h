@@ -1,5 +1,5 @@
-/* gzip_file.h - whole files: written compressed under a temporary name and renamed when complete,
- * read compressed or plain.
+/* gzip_file.h - whole files: written, mostly compressed, under a temporary name and renamed when
+ * complete, read compressed or plain.
  */
 #ifndef TIDE_SNAPSHOT_GZIP_FILE_H
 #define TIDE_SNAPSHOT_GZIP_FILE_H
@@ -20,12 +20,19 @@ typedef struct tide_gzip_writer tide_gzip_writer;
  * commit. */
 TIDE_NODISCARD tide_status tide_gzip_writer_open(const char *path, const tide_hostmem *mem,
                                                  tide_gzip_writer **ret_writer, tide_error *error);
+/* The same for a file that is not compressed. */
+TIDE_NODISCARD tide_status tide_gzip_writer_open_plain(const char *path, const tide_hostmem *mem,
+                                                       tide_gzip_writer **ret_writer,
+                                                       tide_error *error);
 /* Errors stick until commit. */
 TIDE_NODISCARD tide_status tide_gzip_writer_write(tide_gzip_writer *writer, const char *text,
                                                   size_t n_bytes);
 /* Completes the file, gives it its name and releases the writer. On failure the temporary file is
  * removed, an older file stays as it was, and the message names path and reason. */
 TIDE_NODISCARD tide_status tide_gzip_writer_commit(tide_gzip_writer *writer, tide_error *error);
+
+/* Instead of commit: removes the temporary file and releases the writer. */
+void tide_gzip_writer_abandon(tide_gzip_writer *writer);
 
 /* The uncompressed text of a gzip file, or a plain file as it is; at most max_bytes. A NUL follows
  * the text. The caller releases it with `mem`. TIDE_IO: cannot be read; TIDE_FORMAT: truncated or

@@ -95,8 +95,8 @@ static tide_status open_temporary(tide_gzip_writer *writer, tide_error *error) {
     return TIDE_OK;
 }
 
-tide_status tide_gzip_writer_open(const char *path, const tide_hostmem *mem,
-                                  tide_gzip_writer **ret_writer, tide_error *error) {
+static tide_status open_writer(const char *path, const tide_hostmem *mem, bool is_compressed,
+                               tide_gzip_writer **ret_writer, tide_error *error) {
     tide_gzip_writer *writer = mem->alloc(mem->ctx, sizeof(*writer));
     if (writer == NULL) {
         return TIDE_NO_MEMORY;
@@ -108,11 +108,12 @@ tide_status tide_gzip_writer_open(const char *path, const tide_hostmem *mem,
     if (status != TIDE_OK) {
         goto fail_target;
     }
-    if (deflateInit2(&writer->zip, LEVEL, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (is_compressed &&
+        deflateInit2(&writer->zip, LEVEL, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
         status = TIDE_NO_MEMORY;
         goto fail_target;
     }
-    writer->deflating = true;
+    writer->deflating = is_compressed;
     status = open_temporary(writer, error);
     if (status != TIDE_OK) {
         goto fail_target;
@@ -125,10 +126,21 @@ fail_target:
     return status;
 }
 
-static bool write_all(tide_gzip_writer *writer, size_t n_bytes) {
+tide_status tide_gzip_writer_open(const char *path, const tide_hostmem *mem,
+                                  tide_gzip_writer **ret_writer, tide_error *error) {
+    return open_writer(path, mem, true, ret_writer, error);
+}
+
+tide_status tide_gzip_writer_open_plain(const char *path, const tide_hostmem *mem,
+                                        tide_gzip_writer **ret_writer, tide_error *error) {
+    return open_writer(path, mem, false, ret_writer, error);
+}
+
+static bool write_all(tide_gzip_writer *writer, const void *bytes, size_t n_bytes) {
+    const unsigned char *at = bytes;
     size_t n_written = 0;
     while (n_written < n_bytes && writer->reason == 0) {
-        ssize_t n = write(writer->fd, writer->out + n_written, n_bytes - n_written);
+        ssize_t n = write(writer->fd, at + n_written, n_bytes - n_written);
         if (n > 0) {
             n_written += (size_t)n;
         } else if (n == 0 || errno != EINTR) {
@@ -143,7 +155,7 @@ static tide_status deflate_all(tide_gzip_writer *writer, int flush) {
         writer->zip.next_out = writer->out;
         writer->zip.avail_out = OUT_BYTES;
         deflate(&writer->zip, flush);
-        if (!write_all(writer, OUT_BYTES - writer->zip.avail_out)) {
+        if (!write_all(writer, writer->out, OUT_BYTES - writer->zip.avail_out)) {
             return TIDE_IO;
         }
     } while (writer->zip.avail_out == 0);
@@ -151,6 +163,9 @@ static tide_status deflate_all(tide_gzip_writer *writer, int flush) {
 }
 
 tide_status tide_gzip_writer_write(tide_gzip_writer *writer, const char *text, size_t n_bytes) {
+    if (!writer->deflating) {
+        return write_all(writer, text, n_bytes) ? TIDE_OK : TIDE_IO;
+    }
     while (n_bytes > 0) {
         size_t n_now = n_bytes > INT_MAX ? INT_MAX : n_bytes;
         writer->zip.next_in = (const Bytef *)text;
@@ -164,7 +179,7 @@ tide_status tide_gzip_writer_write(tide_gzip_writer *writer, const char *text, s
 
 tide_status tide_gzip_writer_commit(tide_gzip_writer *writer, tide_error *error) {
     writer->zip.avail_in = 0;
-    if (writer->reason == 0) {
+    if (writer->reason == 0 && writer->deflating) {
         (void)deflate_all(writer, Z_FINISH); /* a failure stands in reason */
     }
     /* On the disk before it takes the older file's name; EINVAL: nothing that can be synced. */
@@ -188,4 +203,10 @@ tide_status tide_gzip_writer_commit(tide_gzip_writer *writer, tide_error *error)
     unlink(writer->temporary);
     release(writer);
     return status;
+}
+
+void tide_gzip_writer_abandon(tide_gzip_writer *writer) {
+    (void)close(writer->fd); /* nothing of it is kept */
+    unlink(writer->temporary);
+    release(writer);
 }

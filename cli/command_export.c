@@ -1,0 +1,177 @@
+/* tidemark export: a snapshot in the format of another tool. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "snapshot/export.h"
+#include "snapshot/gzip_file.h"
+#include "snapshot/snapshot.h"
+
+#define NOT_GIVEN UINT64_MAX
+
+typedef struct export_options {
+    const char *format; /* name of an exporter; NULL: not given */
+    const char *output; /* NULL: stdout */
+    const char *event;  /* as written: a row, -1 or "peak"; NULL: the peak */
+    uint64_t device;    /* NOT_GIVEN: the one with the highest peak */
+    bool strip_private; /* of command line, host name and folders */
+} export_options;
+
+static const char *format_at(size_t i) {
+    const tide_exporter *exporter = tide_exporter_at(i);
+    return exporter != NULL ? exporter->name : NULL;
+}
+
+#define AT(member) offsetof(export_options, member)
+
+static const tide_option OPTIONS[] = {
+    {.kind = TIDE_OPTION_CHOICE,
+     .name = "to",
+     .help = "the format",
+     .choice_at = format_at,
+     .offset = AT(format)},
+    {.kind = TIDE_OPTION_TEXT,
+     .name = "output",
+     .letter = "o",
+     .value = "OUT",
+     .help = "where to; *.gz: compressed; default stdout",
+     .offset = AT(output)},
+    {.kind = TIDE_OPTION_TEXT,
+     .name = "at",
+     .value = "EVENT",
+     .help = "folded: the state after this event, -1 before the first; default peak",
+     .offset = AT(event)},
+    {.kind = TIDE_OPTION_COUNT,
+     .name = "device",
+     .value = "N",
+     .help = "folded: the state of this device; default the one with the highest peak",
+     .offset = AT(device)},
+    {.kind = TIDE_OPTION_FLAG,
+     .name = "strip-private",
+     .help = "leave out command line, host name and folders of absolute paths",
+     .offset = AT(strip_private)},
+};
+
+static const tide_option_table TABLE = {
+    .command = "export",
+    .operands = "FILE",
+    .intro = "Writes a snapshot in the format of another tool.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .min_operands = 1,
+    .max_operands = 1,
+    .notes =
+        "perfetto: scopes by thread, allocated and reserved bytes, peaks and out of memory over\n"
+        "time, as trace event JSON for ui.perfetto.dev and chrome://tracing.\n"
+        "folded: bytes alive by call stack at the peak, for flamegraph.pl and speedscope.\n"
+        "csv: the events, one a row, with the totals of their device after them.\n",
+};
+
+static const tide_exporter *find(const char *name) {
+    size_t i = 0;
+    while (tide_exporter_at(i) != NULL && strcmp(tide_exporter_at(i)->name, name) != 0) {
+        i++;
+    }
+    return tide_exporter_at(i);
+}
+
+static tide_status to_stdout(void *ctx, const char *bytes, size_t n_bytes) {
+    (void)ctx;
+    return fwrite(bytes, 1, n_bytes, stdout) == n_bytes ? TIDE_OK : TIDE_IO;
+}
+
+static tide_status to_file(void *ctx, const char *bytes, size_t n_bytes) {
+    return tide_gzip_writer_write(ctx, bytes, n_bytes);
+}
+
+static tide_status write_file(const tide_exporter *exporter, const tide_snapshot *snapshot,
+                              const tide_export_options *chosen, const char *path,
+                              tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    size_t n = strlen(path);
+    bool is_compressed = n > 3 && strcmp(path + n - 3, ".gz") == 0;
+    tide_gzip_writer *file = NULL;
+    TIDE_TRY(is_compressed ? tide_gzip_writer_open(path, mem, &file, error)
+                           : tide_gzip_writer_open_plain(path, mem, &file, error));
+    const tide_export_sink sink = {.write = to_file, .ctx = file};
+    tide_status status = tide_export(exporter, snapshot, chosen, &sink, error);
+    if (status != TIDE_OK && status != TIDE_IO) {
+        tide_gzip_writer_abandon(file);
+        return status;
+    }
+    return tide_gzip_writer_commit(file, error); /* a failed write stuck in it, with its reason */
+}
+
+/* "peak" or a number. */
+static tide_status read_event(const char *text, int64_t *ret_event, tide_error *error) {
+    long long event = 0;
+    char rest = 0;
+    *ret_event = TIDE_EXPORT_PEAK;
+    if (text == NULL || strcmp(text, "peak") == 0) {
+        return TIDE_OK;
+    }
+    if (strlen(text) > 18 || sscanf(text, "%lld%c", &event, &rest) != 1) {
+        return tide_fail(error, TIDE_INVALID, "--at: '%.32s' is not the number of an event or peak",
+                         text);
+    }
+    *ret_event = event;
+    return TIDE_OK;
+}
+
+static tide_status export_file(const export_options *options, const char *path, tide_error *error) {
+    tide_export_options chosen;
+    if (options->format == NULL) {
+        return tide_fail(error, TIDE_INVALID, "--to is missing: the format to write");
+    }
+    const tide_exporter *exporter = find(options->format);
+    TIDE_TRY(read_event(options->event, &chosen.at_event, error));
+    chosen.device = options->device == NOT_GIVEN ? -1
+                    : options->device > 255      ? 256
+                                                 : (int64_t)options->device;
+    if (exporter->is_binary && options->output == NULL && isatty(STDOUT_FILENO) == 1) {
+        return tide_fail(error, TIDE_INVALID, "%s is nothing for a terminal: name a file with -o",
+                         exporter->name);
+    }
+    tide_snapshot *snapshot = NULL;
+    TIDE_TRY(tide_snapshot_load(path, NULL, &snapshot, error));
+    const tide_export_sink out = {.write = to_stdout};
+    tide_status status = options->strip_private ? tide_snapshot_strip_private(snapshot) : TIDE_OK;
+    if (status == TIDE_OK) {
+        status = options->output != NULL
+                     ? write_file(exporter, snapshot, &chosen, options->output, error)
+                     : tide_export(exporter, snapshot, &chosen, &out, error);
+    }
+    tide_snapshot_destroy(snapshot);
+    return status;
+}
+
+static int run(int argc, char **argv) {
+    export_options options = {.device = NOT_GIVEN};
+    tide_operands operands = {.n = 0};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
+        return exit_status;
+    }
+    tide_error error = {""};
+    errno = 0;
+    tide_status status = export_file(&options, operands.texts[0], &error);
+    if (options.output == NULL && errno == EPIPE && (ferror(stdout) || status == TIDE_IO)) {
+        return TIDE_EXIT_SUCCESS; /* the reader of the pipe has seen enough */
+    }
+    if (options.output == NULL && ferror(stdout)) {
+        return tide_cli_finish("export", TIDE_EXIT_FAILURE);
+    }
+    if (status != TIDE_OK) {
+        return tide_cli_fail("export", status, &error);
+    }
+    return tide_cli_finish("export", TIDE_EXIT_SUCCESS);
+}
+
+const tide_command tide_command_export = {
+    .name = "export",
+    .summary = "a snapshot in the format of another tool: perfetto, folded, csv",
+    .options = &TABLE,
+    .run = run,
+};

@@ -1,0 +1,95 @@
+/* Allocated and reserved bytes after each row, from the lives of the blocks: what the summary
+ * counts, also where a file's rows do not fit together. */
+#include "snapshot/export_internal.h"
+
+static void add_start(const tide_lives *lives, const tide_snapshot *snapshot,
+                      tide_export_series *series) {
+    for (size_t i = 0; i < snapshot->n_start_segments; i++) {
+        const tide_segment_row *segment = &snapshot->start_segments[i];
+        series->start[segment->device].reserved_bytes += (int64_t)segment->total_bytes;
+    }
+    for (size_t i = 0; i < lives->n_lives; i++) {
+        if (tide_life_is_allocated(&lives->lives[i], -1)) {
+            series->start[lives->lives[i].device].allocated_bytes +=
+                (int64_t)lives->lives[i].block_bytes;
+        }
+    }
+}
+
+/* Differences first. */
+static void add_lives(const tide_lives *lives, tide_export_series *series) {
+    for (size_t i = 0; i < lives->n_lives; i++) {
+        const tide_life *life = &lives->lives[i];
+        if (life->born > 0 && life->freed > 0) {
+            series->after[life->born - 1].allocated_bytes += (int64_t)life->block_bytes;
+        }
+        if (life->freed > 0 && life->freed != TIDE_LIFE_FOREVER) {
+            series->after[life->freed - 1].allocated_bytes -= (int64_t)life->block_bytes;
+        }
+    }
+}
+
+static int64_t reserved_after(const tide_event *event, int64_t now_bytes) {
+    int64_t n_bytes = (int64_t)event->block_bytes;
+    switch (event->action) {
+    case TIDE_ACTION_SEGMENT_ALLOC:
+    case TIDE_ACTION_SEGMENT_MAP:
+        return now_bytes + n_bytes;
+    case TIDE_ACTION_SEGMENT_FREE:
+    case TIDE_ACTION_SEGMENT_UNMAP:
+        return n_bytes <= now_bytes ? now_bytes - n_bytes : now_bytes;
+    default:
+        return now_bytes;
+    }
+}
+
+/* Each device has its own sum; `now` starts as its start. */
+static void sum_up(const tide_snapshot *snapshot, tide_export_series *series,
+                   tide_export_totals *now) {
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        const tide_event *event = &snapshot->events[i];
+        tide_export_totals *of = &now[event->device];
+        of->allocated_bytes += series->after[i].allocated_bytes;
+        of->reserved_bytes = reserved_after(event, of->reserved_bytes);
+        series->after[i] = *of;
+    }
+}
+
+tide_status tide_export_series_init(tide_export_series *series, const tide_snapshot *snapshot,
+                                    tide_error *error) {
+    const tide_hostmem *mem = snapshot->arena.mem;
+    size_t n_devices = snapshot->n_devices;
+    tide_lives lives;
+    *series = (tide_export_series){.mem = mem};
+    TIDE_TRY(tide_lives_init(&lives, snapshot, mem, error)); /* checks that the sums fit, too */
+    tide_status status = TIDE_NO_MEMORY;
+    tide_export_totals *now = tide_hostmem_zeroed(mem, n_devices, sizeof(*now));
+    series->start = tide_hostmem_zeroed(mem, n_devices, sizeof(*series->start));
+    series->after = tide_hostmem_zeroed(mem, snapshot->n_events, sizeof(*series->after));
+    if (now == NULL || series->start == NULL || series->after == NULL) {
+        goto done;
+    }
+    add_start(&lives, snapshot, series);
+    add_lives(&lives, series);
+    for (size_t i = 0; i < n_devices; i++) {
+        now[i] = series->start[i];
+    }
+    sum_up(snapshot, series, now);
+    status = TIDE_OK;
+
+done:
+    mem->release(mem->ctx, now);
+    tide_lives_fini(&lives);
+    if (status != TIDE_OK) {
+        tide_export_series_fini(series);
+    }
+    return status;
+}
+
+void tide_export_series_fini(tide_export_series *series) {
+    if (series->mem != NULL) {
+        series->mem->release(series->mem->ctx, series->start);
+        series->mem->release(series->mem->ctx, series->after);
+    }
+    *series = (tide_export_series){.mem = NULL};
+}
