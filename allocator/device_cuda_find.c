@@ -87,7 +87,8 @@ tide_status tide_device_cuda_read_properties(tide_device_cuda *cuda, tide_error 
     tide_device_info *info = &cuda->base.info;
     struct cudaDeviceProp properties;
     TIDE_TRY(tide_device_cuda_answer(&cuda->base, "cudaGetDeviceProperties",
-                                     cudaGetDeviceProperties(&properties, cuda->ordinal), error));
+                                     (int)cudaGetDeviceProperties(&properties, cuda->ordinal),
+                                     error));
     (void)snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1,
                    properties.name);
     info->total_bytes = (int64_t)properties.totalGlobalMem;
@@ -104,7 +105,7 @@ tide_status tide_device_cuda_read_properties(tide_device_cuda *cuda, tide_error 
         int value = 0;
         TIDE_TRY(tide_device_cuda_answer(
             &cuda->base, "cudaDeviceGetAttribute",
-            cudaDeviceGetAttribute(&value, ATTRIBUTES[i].attribute, cuda->ordinal), error));
+            (int)cudaDeviceGetAttribute(&value, ATTRIBUTES[i].attribute, cuda->ordinal), error));
         if (ATTRIBUTES[i].ret_value != NULL) {
             *ATTRIBUTES[i].ret_value = value;
         } else {
