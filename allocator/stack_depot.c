@@ -214,6 +214,17 @@ uint32_t tide_stack_depot_intern_hashed(tide_stack_depot *depot, uint64_t hash, 
     return number;
 }
 
+const uint64_t *tide_stack_depot_get(tide_stack_depot *depot, uint32_t number, size_t *ret_n_pcs) {
+    pthread_mutex_lock(&depot->lock);
+    const record *known = number < depot->n_records ? depot->by_number[number] : NULL;
+    pthread_mutex_unlock(&depot->lock);
+    if (known == NULL) {
+        return NULL;
+    }
+    *ret_n_pcs = known->n_pcs;
+    return known->pcs;
+}
+
 void tide_stack_depot_get_stats(tide_stack_depot *depot, size_t *ret_n_stacks, size_t *ret_bytes) {
     pthread_mutex_lock(&depot->lock);
     if (ret_n_stacks != NULL) {

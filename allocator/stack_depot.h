@@ -44,6 +44,10 @@ static inline uint64_t tide_stack_hash(uint64_t outer_hash, uint64_t pc) {
 uint32_t tide_stack_depot_intern_hashed(tide_stack_depot *depot, uint64_t hash, const uint64_t *pcs,
                                         size_t n_pcs);
 
+/* The addresses of a stack, innermost first, valid until the depot is destroyed; NULL for a number
+ * that no stack has. */
+const uint64_t *tide_stack_depot_get(tide_stack_depot *depot, uint32_t number, size_t *ret_n_pcs);
+
 /* Distinct stacks, and the bytes that they and the tables take. Either may be NULL. */
 void tide_stack_depot_get_stats(tide_stack_depot *depot, size_t *ret_n_stacks, size_t *ret_bytes);
 
