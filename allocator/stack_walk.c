@@ -236,49 +236,70 @@ static void count(_Atomic(uint64_t) *counter, uint64_t n) {
     atomic_store_explicit(counter, sum, memory_order_relaxed);
 }
 
-/* One attempt; NULL with *ret_again: the rules had changed meanwhile. */
-static tide_stack_memory *attempt(tide_stack_walker *walker, const tide_walk_order *order,
-                                  tide_walk_state start, bool *ret_is_known, bool *ret_again) {
-    uint32_t epoch = atomic_load_explicit(&order->rules->epoch, memory_order_acquire);
-    tide_packed_rule rule = rule_for(order->rules, start.pc);
+typedef enum outcome { REMEMBERED, WALKED, GIVEN_UP } outcome;
+
+/* One attempt; w->may_go tells whether the outcome, whichever, hangs on rules that may go. */
+static outcome attempt(walk *w, tide_walk_state start, uint32_t epoch,
+                       tide_stack_memory **ret_memory) {
+    tide_packed_rule rule = rule_for(w->order->rules, start.pc);
+    w->may_go = (rule & TIDE_RULE_MAY_GO) != 0;
     tide_walk_state second = start;
-    if (step_out(walker, rule, &second) != STEPPED) {
-        return NULL;
+    if (step_out(w->walker, rule, &second) != STEPPED) {
+        return GIVEN_UP;
     }
-    tide_stack_memory *memory = memory_for(walker, second.pc, epoch);
+    tide_stack_memory *memory = memory_for(w->walker, second.pc, epoch);
+    *ret_memory = memory;
     size_t unchanged = memory->first < END ? find_unchanged(memory) : END;
-    walk w = {.walker = walker, .order = order, .n_new = 1, .joined = END};
-    w.may_go = (rule & TIDE_RULE_MAY_GO) != 0;
-    *ret_is_known = unchanged == memory->first && unchanged < END && memory->number != TIDE_NONE &&
-                    is_frame(memory, unchanged, &start);
-    if (!*ret_is_known) {
-        walker->walked[0] = start;
-        walker->rules[0] = rule;
-        if (!walk_on(&w, second, memory, memory->reaches_end ? unchanged : END)) {
-            return NULL;
-        }
-        if (w.n_new + (END - w.joined) > order->max_frames) {
-            /* Deeper than what is kept: the outermost frames fall off, so the hashes change. */
-            w = (walk){
-                .walker = walker, .order = order, .n_new = 1, .joined = END, .may_go = w.may_go};
-            if (!walk_on(&w, second, memory, END)) {
-                return NULL;
-            }
+    if (unchanged == memory->first && unchanged < END && memory->number != TIDE_NONE &&
+        is_frame(memory, unchanged, &start)) {
+        w->may_go = memory->frames[unchanged].may_go;
+        return REMEMBERED;
+    }
+    w->walker->walked[0] = start;
+    w->walker->rules[0] = rule;
+    w->n_new = 1;
+    w->joined = END;
+    if (!walk_on(w, second, memory, memory->reaches_end ? unchanged : END)) {
+        return GIVEN_UP;
+    }
+    if (w->n_new + (END - w->joined) > w->order->max_frames) {
+        /* Deeper than what is kept: the outermost frames fall off, so the hashes change. */
+        w->n_new = 1;
+        w->joined = END;
+        w->reaches_end = false;
+        if (!walk_on(w, second, memory, END)) {
+            return GIVEN_UP;
         }
     }
-    bool may_go = *ret_is_known ? memory->frames[unchanged].may_go
-                                : w.may_go || (w.joined < END && memory->frames[w.joined].may_go);
-    if (may_go && !tide_unwind_rules_hold(order->rules, epoch)) {
-        *ret_again = true;
+    w->may_go = w->may_go || (w->joined < END && memory->frames[w->joined].may_go);
+    return WALKED;
+}
+
+/* Again, until no rule that had gone was used. */
+static tide_stack_memory *walk_by_rules_that_hold(tide_stack_walker *walker,
+                                                  const tide_walk_order *order,
+                                                  tide_walk_state start, bool *ret_is_known) {
+    for (int i = 0; i < MAX_ATTEMPTS; i++) {
+        uint32_t epoch = atomic_load_explicit(&order->rules->epoch, memory_order_acquire);
+        walk w = {.walker = walker, .order = order, .joined = END};
+        tide_stack_memory *memory = NULL;
+        outcome result = attempt(&w, start, epoch, &memory);
+        if (w.may_go && !tide_unwind_rules_hold(order->rules, epoch)) {
+            continue;
+        }
+        *ret_is_known = result == REMEMBERED;
+        if (result == REMEMBERED) {
+            count(&walker->n_remembered, 1);
+            return memory;
+        }
+        if (result == WALKED) {
+            count(&walker->n_frames_walked, w.n_new);
+            remember(memory, &w);
+            return memory;
+        }
         return NULL;
     }
-    if (!*ret_is_known) {
-        remember(memory, &w);
-        count(&walker->n_frames_walked, w.n_new);
-    } else {
-        count(&walker->n_remembered, 1);
-    }
-    return memory;
+    return NULL;
 }
 
 tide_stack_memory *tide_stack_walk(tide_stack_walker *walker, const tide_walk_order *order,
@@ -291,11 +312,7 @@ tide_stack_memory *tide_stack_walk(tide_stack_walker *walker, const tide_walk_or
     if (is_walkable) {
         walker->is_busy = true;
         atomic_signal_fence(memory_order_seq_cst);
-        bool again = true;
-        for (int i = 0; i < MAX_ATTEMPTS && again; i++) {
-            again = false;
-            memory = attempt(walker, order, start, ret_is_known, &again);
-        }
+        memory = walk_by_rules_that_hold(walker, order, start, ret_is_known);
         atomic_signal_fence(memory_order_seq_cst);
         walker->is_busy = false;
     }

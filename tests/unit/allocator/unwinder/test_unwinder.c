@@ -3,6 +3,7 @@
  * coroutines, threads, libraries without tables, and libraries that take another's place.
  */
 #define _GNU_SOURCE
+#include <alloca.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -119,6 +120,43 @@ static void deep_and_cut_stacks(void **state) {
         tide_unwinder_stats stats = end();
         assert_int_equal(stats.n_given_up, 0);
     }
+}
+
+enum { GAP_BYTES = 1 << 16 }; /* more stack than anything between two captures uses */
+
+typedef void reaching(unsigned depth, uint64_t target);
+
+/* Captures with the stack pointer at `target`, wherever its caller stands: all that distinguishes
+ * two such stacks is rbp. */
+static __attribute__((noinline)) void capture_at(unsigned depth, uint64_t target) {
+    uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    volatile char *room = alloca((size_t)(here - target));
+    room[0] = (char)depth;
+    capture(NULL);
+    room[0] = 2;
+}
+
+/* Both are called from one place, and the room keeps what the frames further in hold away from what
+ * the other one writes. */
+static __attribute__((noinline)) void recurse_to(unsigned depth, uint64_t target) {
+    volatile char room[512];
+    reaching *const volatile further = depth == 0 ? capture_at : recurse_to;
+    room[0] = 1;
+    further(depth - 1, target);
+    n_times = 2u + (unsigned)(room[0] - 1);
+}
+
+/* The frames of the earlier stack lie untouched in the large frame of the later one. */
+static void stacks_that_differ_in_a_saved_rbp_alone(void **state) {
+    (void)state;
+    begin(128);
+    uint64_t target = (uint64_t)(uintptr_t)__builtin_frame_address(0) - GAP_BYTES;
+    static const unsigned depths[] = {8, 0, 3, 3, 1};
+    for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
+        recurse_to(depths[i], target);
+    }
+    tide_unwinder_stats stats = end();
+    assert_int_equal(stats.n_remembered, 1);
 }
 
 static jmp_buf back;
@@ -245,6 +283,7 @@ static void a_library_in_the_place_of_another(void **state) {
     stacks.trusts_glibc = true;
     static const char *const paths[] = {FRAMES_SMALL, FRAMES_LARGER};
     frames_function *places[2] = {NULL, NULL};
+    size_t n_stacks = 0; /* of the first round */
     /* libunwind's own memory does not survive this, so nobody is compared with it. */
     assert_int_equal(setenv("TIDEMARK_UNWINDER", "memo", 1), 0);
     tide_unwinder_destroy(stacks.unwinder);
@@ -260,14 +299,73 @@ static void a_library_in_the_place_of_another(void **state) {
             frames(n % 2 == 0 ? 0x208208 : 0x208200, 8, capture, NULL); /* small frames alone */
         }
         assert_int_equal(dlclose(library), 0);
+        size_t n_now = 0;
+        tide_stack_depot_get_stats(stacks.depot, &n_now, NULL);
+        n_stacks = round == 0 ? n_now : n_stacks;
+        assert_int_equal(n_now, n_stacks); /* the same addresses in both */
     }
     assert_true(places[0] == places[1]);
-    size_t n_stacks = 0;
-    tide_stack_depot_get_stats(stacks.depot, &n_stacks, NULL);
-    assert_int_equal(n_stacks, 2);
     tide_unwinder_stats stats = end();
     assert_int_equal(stats.n_given_up, 0);
     assert_int_equal(stats.n_captures, 20 * 4);
+}
+
+static uint64_t inner_place; /* of the frame that the library called last */
+
+static __attribute__((noinline)) void note_place(void *data) {
+    inner_place = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    if (data != NULL) {
+        capture(NULL);
+    }
+    n_times = 2;
+}
+
+/* Calls a small frame of the library from a stack pointer near `target`. */
+typedef void calling(frames_function *frames, uint64_t target, void *data);
+
+static __attribute__((noinline)) void call_at(frames_function *frames, uint64_t target,
+                                              void *data) {
+    uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    volatile char *room = alloca((size_t)(here - target));
+    room[0] = 1;
+    frames(0, 1, note_place, data);
+    n_times = 2u + (unsigned)(room[0] - 1);
+}
+
+static __attribute__((noinline)) void call_at_too(frames_function *frames, uint64_t target,
+                                                  void *data) {
+    uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    volatile char *room = alloca((size_t)(here - target));
+    room[0] = 2;
+    frames(0, 1, note_place, data);
+    n_times = 2u + (unsigned)(room[0] - 2);
+}
+
+/* Two libraries called from where the innermost frame of both is at the same address: what the
+ * first one left on the stack lies in the larger frame of the second. */
+static void a_library_in_the_place_and_on_the_stack_of_another(void **state) {
+    (void)state;
+    begin(128);
+    assert_int_equal(setenv("TIDEMARK_UNWINDER", "memo", 1), 0);
+    tide_unwinder_destroy(stacks.unwinder);
+    assert_int_equal(
+        tide_unwinder_create(tide_hostmem_default(), stacks.depot, 128, &stacks.unwinder, NULL),
+        TIDE_OK);
+    static const char *const paths[] = {FRAMES_SMALL, FRAMES_LARGER};
+    uint64_t target = (uint64_t)(uintptr_t)__builtin_frame_address(0) - GAP_BYTES;
+    uint64_t places[4];
+    for (size_t i = 0; i < 2 * n_times; i++) {
+        void *library = NULL;
+        frames_function *frames = open_library(paths[i % 2], &library);
+        calling *const volatile call = i == 3 ? call_at_too : call_at;
+        call(frames, target + (i == 3 ? places[0] - places[1] : 0), i < 2 ? NULL : &stacks);
+        places[i] = inner_place;
+        assert_int_equal(dlclose(library), 0);
+    }
+    assert_true(places[0] > places[1]);
+    assert_true(places[2] == places[3]);
+    tide_unwinder_stats stats = end();
+    assert_int_equal(stats.n_captures, 2);
 }
 
 typedef struct thread_work {
@@ -338,11 +436,13 @@ int main(void) {
         cmocka_unit_test(frames_of_all_kinds),
         cmocka_unit_test(realigned_frames_are_left_to_libunwind),
         cmocka_unit_test(deep_and_cut_stacks),
+        cmocka_unit_test(stacks_that_differ_in_a_saved_rbp_alone),
         cmocka_unit_test(jumps_over_frames),
         cmocka_unit_test(stacks_below_a_signal),
         cmocka_unit_test(stacks_of_coroutines),
         cmocka_unit_test(libraries_with_and_without_tables),
         cmocka_unit_test(a_library_in_the_place_of_another),
+        cmocka_unit_test(a_library_in_the_place_and_on_the_stack_of_another),
         cmocka_unit_test(threads_share_rules_and_follow_one_another),
         cmocka_unit_test(several_unwinders_in_one_thread),
     };
