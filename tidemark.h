@@ -67,6 +67,7 @@
 #include "capture/dumper.h"  /* while the program runs: on a signal, at OOM, every k steps */
 #include "capture/host.h"    /* the machine, for the description of the run */
 #include "capture/measure.h" /* what recording costs here */
+#include "capture/recover.h" /* a log file that a crash left */
 
 /* 6. Documents: load one, look at its rows, its peak, and how two compare. */
 #include "snapshot/snapshot.h"

@@ -58,6 +58,7 @@ tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
                            "the recorder records another cache: create a recorder for each cache");
         goto fail_claim;
     }
+    tide_recorder_describe_device(recorder, tide_device_get_info(device));
     *ret_cache = cache;
     return TIDE_OK;
 

@@ -121,6 +121,41 @@ static void base_request_free(tide_event_log *log, const tide_event *event) {
     }
 }
 
+/* Takes [event->address, + block_bytes) out of what is mapped: a piece may be a part of one that was
+ * mapped, or reach over several. Rare, so that all rows are looked at. False: there is no room, and
+ * nothing is changed. */
+static bool base_unmap(tide_event_log *log, const tide_event *event) {
+    uint64_t begin = event->address;
+    uint64_t end = begin + event->block_bytes;
+    if (log->max_base - log->n_base < 2) {
+        return false;
+    }
+    for (size_t i = 0; i < log->n_base_used; i++) {
+        tide_event *row = &log->base[i];
+        uint64_t row_end = row->address + row->block_bytes;
+        if (row->action != TIDE_ACTION_SEGMENT_MAP || row->address >= end || row_end <= begin) {
+            continue;
+        }
+        if (row_end > end) { /* its upper part stays */
+            tide_event upper = *row;
+            upper.address = end;
+            upper.block_bytes = row_end - end;
+            upper.requested_bytes = upper.block_bytes;
+            if (!base_add(log, &upper)) {
+                return false;
+            }
+        }
+        if (row->address < begin) { /* its lower part stays */
+            row->requested_bytes = begin - row->address;
+            row->block_bytes = begin - row->address;
+        } else {
+            const tide_event whole = *row;
+            base_remove(log, &whole);
+        }
+    }
+    return true;
+}
+
 /* Takes one more event into the base. False: there is no room for it. */
 static bool fold(tide_event_log *log, const tide_event *event) {
     switch (event->action) {
@@ -131,9 +166,10 @@ static bool fold(tide_event_log *log, const tide_event *event) {
     case TIDE_ACTION_FREE:
     case TIDE_ACTION_FREE_COMPLETED:
     case TIDE_ACTION_SEGMENT_FREE:
-    case TIDE_ACTION_SEGMENT_UNMAP:
         base_remove(log, event);
         return true;
+    case TIDE_ACTION_SEGMENT_UNMAP:
+        return base_unmap(log, event);
     case TIDE_ACTION_FREE_REQUESTED:
         base_request_free(log, event);
         return true;

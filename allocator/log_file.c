@@ -26,11 +26,8 @@ static uint64_t align(uint64_t offset) {
     return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-bool tide_log_layout_share(size_t file_bytes, uint32_t full_policy, tide_log_layout *ret_layout) {
-    if (file_bytes < TIDE_LOG_HEADER_BYTES + 4 * ALIGNMENT) {
-        return false;
-    }
-    uint64_t share_bytes = (file_bytes - TIDE_LOG_HEADER_BYTES - 3 * ALIGNMENT) / 8;
+tide_log_layout tide_log_layout_make(uint64_t journal_bytes, uint64_t max_scopes, uint64_t max_base,
+                                     uint64_t max_events, uint32_t full_policy) {
     tide_log_layout layout = {.magic = {'T', 'I', 'D', 'E', 'L', 'O', 'G', '\n'},
                               .version = TIDE_LOG_VERSION,
                               .header_bytes = TIDE_LOG_HEADER_BYTES,
@@ -38,19 +35,30 @@ bool tide_log_layout_share(size_t file_bytes, uint32_t full_policy, tide_log_lay
                               .scope_bytes = sizeof(tide_scope_row),
                               .byte_order = TIDE_LOG_BYTE_ORDER,
                               .full_policy = full_policy,
-                              .file_bytes = file_bytes,
                               .journal_offset = TIDE_LOG_HEADER_BYTES,
-                              .journal_bytes = share_bytes / 8 * 8,
-                              .max_scopes = 2 * share_bytes / sizeof(tide_scope_row),
+                              .journal_bytes = journal_bytes / 8 * 8,
+                              .max_scopes = max_scopes,
+                              .max_base = max_base,
+                              .max_events = max_events,
                               .process_id = (uint64_t)getpid()};
-    bool needs_base = full_policy != 0; /* TIDE_FULL_STOP */
-    layout.max_base = needs_base ? share_bytes / sizeof(tide_event) : 0;
     layout.scopes_offset = align(layout.journal_offset + layout.journal_bytes);
-    layout.base_offset = align(layout.scopes_offset + layout.max_scopes * sizeof(tide_scope_row));
-    layout.events_offset = align(layout.base_offset + layout.max_base * sizeof(tide_event));
-    layout.max_events = (file_bytes - layout.events_offset) / sizeof(tide_event);
-    *ret_layout = layout;
-    return layout.journal_bytes > 0 && layout.max_scopes > 0 && layout.max_events > 0;
+    layout.base_offset = align(layout.scopes_offset + max_scopes * sizeof(tide_scope_row));
+    layout.events_offset = align(layout.base_offset + max_base * sizeof(tide_event));
+    layout.file_bytes = layout.events_offset + max_events * sizeof(tide_event);
+    return layout;
+}
+
+/* Half of the file for events, a quarter for scopes, an eighth each for the journal and the base; a
+ * log that stops needs no base: its events get that, too. */
+static tide_log_layout share_out(size_t file_bytes, uint32_t full_policy) {
+    const uint64_t most = UINT64_C(1) << 32;
+    uint64_t share_bytes = (file_bytes - TIDE_LOG_HEADER_BYTES - 3 * ALIGNMENT) / 8;
+    uint64_t n_rows = share_bytes / sizeof(tide_event);
+    bool needs_base = full_policy != 0; /* TIDE_FULL_STOP */
+    uint64_t max_events = (needs_base ? 4 : 5) * n_rows;
+    uint64_t max_scopes = 2 * share_bytes / sizeof(tide_scope_row);
+    return tide_log_layout_make(share_bytes, max_scopes < most ? max_scopes : most,
+                                needs_base ? n_rows : 0, max_events, full_policy);
 }
 
 /* ---- what is there already ---- */
@@ -169,7 +177,15 @@ static tide_status expand(const char *path, char ret_path[PATH_BYTES], tide_erro
                               is_number ? number : at);
         at += is_number ? 1 : 0;
     }
-    return n < PATH_BYTES - 16 ? TIDE_OK : no_log(path, strerror(ENAMETOOLONG), error);
+    if (n >= PATH_BYTES - 16) {
+        return no_log(path, strerror(ENAMETOOLONG), error);
+    }
+    char *target = realpath(ret_path, NULL); /* what a link leads to is replaced, not the link */
+    if (target != NULL && strlen(target) < PATH_BYTES - 16) {
+        memcpy(ret_path, target, strlen(target) + 1);
+    }
+    free(target);
+    return TIDE_OK;
 }
 
 static tide_status reserve(int descriptor, const char *path, size_t file_bytes, tide_error *error) {
@@ -228,17 +244,13 @@ static tide_status settle(const char *temporary, const char *path, tide_error *e
     return again ? no_log(path, "other processes keep making it", error) : TIDE_OK;
 }
 
-tide_status tide_log_file_open(const tide_hostmem *mem, const char *path, size_t file_bytes,
-                               uint32_t full_policy, tide_log_file *ret_file, tide_error *error) {
+tide_status tide_log_file_open_as(const tide_hostmem *mem, const char *path,
+                                  const tide_log_layout *layout, tide_log_file *ret_file,
+                                  tide_error *error) {
     char expanded[PATH_BYTES];
     char temporary[PATH_BYTES];
-    tide_log_layout layout;
     tide_log_file file = {.mem = mem, .descriptor = -1};
     TIDE_TRY(expand(path, expanded, error));
-    if (!tide_log_layout_share(file_bytes, full_policy, &layout)) {
-        return tide_fail(error, TIDE_INVALID, "the log %s of %zu bytes is too small: 1MiB at least",
-                         path, file_bytes);
-    }
     file.path = tide_hostmem_text(mem, expanded);
     if (file.path == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "the log %s: no host memory", path);
@@ -251,11 +263,11 @@ tide_status tide_log_file_open(const tide_hostmem *mem, const char *path, size_t
         goto fail_make;
     }
     (void)flock(file.descriptor, LOCK_EX | LOCK_NB); /* nobody else knows the file */
-    status = reserve(file.descriptor, path, file_bytes, error);
+    status = reserve(file.descriptor, path, (size_t)layout->file_bytes, error);
     if (status != TIDE_OK) {
         goto fail_reserve;
     }
-    status = map(&file, &layout, error);
+    status = map(&file, layout, error);
     if (status != TIDE_OK) {
         goto fail_reserve;
     }
@@ -274,6 +286,17 @@ fail_reserve:
 fail_make:
     mem->release(mem->ctx, file.path);
     return status;
+}
+
+tide_status tide_log_file_open(const tide_hostmem *mem, const char *path, size_t file_bytes,
+                               uint32_t full_policy, tide_log_file *ret_file, tide_error *error) {
+    if (file_bytes < TIDE_LOG_MIN_BYTES) {
+        return tide_fail(error, TIDE_INVALID,
+                         "the log %s of %zu bytes is too small: give it 1MiB at least", path,
+                         file_bytes);
+    }
+    tide_log_layout layout = share_out(file_bytes, full_policy);
+    return tide_log_file_open_as(mem, path, &layout, ret_file, error);
 }
 
 tide_event_log_memory tide_log_file_memory(const tide_log_file *file) {

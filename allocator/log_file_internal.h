@@ -32,18 +32,23 @@ typedef struct tide_log_file {
 
 enum { TIDE_LOG_MIN_BYTES = 1 << 20 }; /* smallest file that a recorder is given */
 
-/* Shares file_bytes out: half of it for events, a quarter for scopes, an eighth each for the
- * journal and the base (a log that stops needs no base: its events get that, too). False: there is
- * no room for one of each. */
-bool tide_log_layout_share(size_t file_bytes, uint32_t full_policy, tide_log_layout *ret_layout);
+/* Areas of these sizes, one after the other. */
+tide_log_layout tide_log_layout_make(uint64_t journal_bytes, uint64_t max_scopes, uint64_t max_base,
+                                     uint64_t max_events, uint32_t full_policy);
 
-/* Makes the file at `path` ("%p" in it: the process' number), reserves, maps and locks it. A log
+/* Makes the file of file_bytes (TIDE_LOG_MIN_BYTES at least) at `path` ("%p" in it: the process'
+ * number), reserves, maps and locks it: half of it for events, a quarter for scopes. A log
  * that was closed is replaced, one that a crash left behind is kept as PATH.old. TIDE_IO: something
  * else is there, another process writes this log, or the disk has no room; the message names the
  * remedy. The caller closes it. */
 TIDE_NODISCARD tide_status tide_log_file_open(const tide_hostmem *mem, const char *path,
                                               size_t file_bytes, uint32_t full_policy,
                                               tide_log_file *ret_file, tide_error *error);
+
+/* The same with areas of other sizes. */
+TIDE_NODISCARD tide_status tide_log_file_open_as(const tide_hostmem *mem, const char *path,
+                                                 const tide_log_layout *layout,
+                                                 tide_log_file *ret_file, tide_error *error);
 
 /* The recording is complete: cuts off what is not used, where that can be done, unmaps and unlocks
  * the file. */

@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include "allocator/journal_internal.h"
+#include "common/elf_note.h"
 
-enum { PATH_BYTES = 4096, MAX_BUILD_ID = 64 };
+enum { PATH_BYTES = 4096 };
 
 /* One round over the loaded code. */
 typedef struct lister {
@@ -15,36 +16,13 @@ typedef struct lister {
     tide_journal_modules *modules; /* borrowed */
 } lister;
 
-/* The build-id among the notes of the piece of memory; 0: there is none. */
-static uint32_t find_build_id(const unsigned char *notes, size_t n_bytes,
-                              unsigned char ret_id[MAX_BUILD_ID]) {
-    size_t at = 0;
-    while (n_bytes - at >= sizeof(ElfW(Nhdr))) {
-        ElfW(Nhdr) note;
-        memcpy(&note, notes + at, sizeof(note));
-        at += sizeof(note);
-        size_t n_name = ((size_t)note.n_namesz + 3) / 4 * 4;
-        size_t n_id = ((size_t)note.n_descsz + 3) / 4 * 4;
-        if (n_name > n_bytes - at || n_id > n_bytes - at - n_name) {
-            return 0;
-        }
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-            memcmp(notes + at, "GNU", 4) == 0 && note.n_descsz <= MAX_BUILD_ID) {
-            memcpy(ret_id, notes + at + n_name, note.n_descsz);
-            return note.n_descsz;
-        }
-        at += n_name + n_id;
-    }
-    return 0;
-}
-
 static const unsigned char *memory_at(uint64_t address) {
     return (const unsigned char *)(uintptr_t)address; /* NOLINT(performance-no-int-to-ptr) */
 }
 
 /* Where the parts lie, and the build-id. */
 static void measure(const struct dl_phdr_info *info, tide_log_module *module,
-                    unsigned char ret_id[MAX_BUILD_ID]) {
+                    unsigned char ret_id[TIDE_MAX_BUILD_ID]) {
     module->bias = info->dlpi_addr;
     module->begin = UINT64_MAX;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
@@ -54,7 +32,8 @@ static void measure(const struct dl_phdr_info *info, tide_log_module *module,
             module->begin = begin < module->begin ? begin : module->begin;
             module->end = begin + part->p_memsz > module->end ? begin + part->p_memsz : module->end;
         } else if (part->p_type == PT_NOTE && module->build_id_bytes == 0) {
-            module->build_id_bytes = find_build_id(memory_at(begin), part->p_memsz, ret_id);
+            module->build_id_bytes =
+                (uint32_t)tide_elf_build_id(memory_at(begin), part->p_memsz, ret_id);
         }
     }
 }
@@ -66,7 +45,7 @@ static void write_record(const lister *list, tide_log_module *module, const unsi
         module->file_bytes = (uint64_t)status.st_size;
         module->modified_s = (int64_t)status.st_mtime;
     }
-    unsigned char tail[MAX_BUILD_ID + PATH_BYTES];
+    unsigned char tail[TIDE_MAX_BUILD_ID + PATH_BYTES];
     size_t n_path = strlen(path) + 1;
     memcpy(tail, id, module->build_id_bytes);
     memcpy(tail + module->build_id_bytes, path, n_path);
@@ -90,7 +69,7 @@ static int list_one(struct dl_phdr_info *info, size_t n_bytes, void *data) {
         return 0;
     }
     tide_log_module module = {.bias = 0};
-    unsigned char id[MAX_BUILD_ID];
+    unsigned char id[TIDE_MAX_BUILD_ID];
     measure(info, &module, id);
     if (module.begin < module.end) {
         write_record(list, &module, id, path);

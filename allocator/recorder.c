@@ -55,11 +55,6 @@ static tide_status open_unwinder(tide_recorder *recorder, tide_error *error) {
 
 static tide_status open_file(tide_recorder *recorder, const char *path, tide_error *error) {
     const tide_recorder_config *config = &recorder->config;
-    if (config->log_bytes < TIDE_LOG_MIN_BYTES) {
-        return tide_fail(error, TIDE_INVALID,
-                         "the log %s of %zu bytes is too small: give it 1MiB at least", path,
-                         config->log_bytes);
-    }
     TIDE_TRY(tide_log_file_open(recorder->mem, path, config->log_bytes,
                                 (uint32_t)config->full_policy, &recorder->file, error));
     tide_status status = tide_journal_create(recorder->mem, &recorder->file, &recorder->journal);

@@ -7,6 +7,7 @@
 #ifndef TIDE_ALLOCATOR_RECORDER_INTERNAL_H
 #define TIDE_ALLOCATOR_RECORDER_INTERNAL_H
 
+#include "allocator/device.h"
 #include "allocator/recorder.h"
 
 #ifdef __cplusplus
@@ -17,6 +18,10 @@ extern "C" {
  * alive or not: two caches would use the same addresses for different blocks. NULL recorder: true.
  */
 bool tide_recorder_claim(tide_recorder *recorder);
+
+/* Texts that describe the device, for the log file; without one, and with a NULL recorder, nothing.
+ */
+void tide_recorder_describe_device(tide_recorder *recorder, const tide_device_info *info);
 
 /* What the caller of an allocation or release contributes to its rows. */
 typedef struct tide_note {

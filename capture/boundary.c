@@ -23,6 +23,8 @@ typedef struct walker {
     tide_map segment_at;   /* address -> index in segments */
     tide_mapped_runs runs; /* the expandable segments, which are not among the others */
     tide_map block_at;     /* address -> index in blocks */
+    bool is_lenient;       /* what does not fit is left out and counted */
+    size_t n_unfit;        /* blocks that were left out of a layout */
 } walker;
 
 static void walker_init(walker *w, const tide_hostmem *mem) {
@@ -221,17 +223,25 @@ static void add_free(tide_boundary *to, uint64_t offset_bytes, uint64_t block_by
 }
 
 /* The live blocks from *next on that lie in the segment, with free ones in the gaps. */
-static tide_status tile(const walker *w, tide_segment_row *segment, size_t *next,
-                        tide_boundary *to) {
+static tide_status tile(walker *w, tide_segment_row *segment, size_t *next, tide_boundary *to) {
     uint64_t used_bytes = 0; /* from the segment's address */
     segment->first_block = to->n_blocks;
+    while (w->is_lenient && *next < w->n_blocks && w->blocks[*next].address < segment->address) {
+        (*next)++; /* outside all segments */
+        w->n_unfit++;
+    }
     while (*next < w->n_blocks &&
            w->blocks[*next].address - segment->address < segment->total_bytes) {
         tide_block_row row = w->blocks[*next].row;
         row.offset_bytes = w->blocks[*next].address - segment->address;
         if (row.offset_bytes < used_bytes ||
             row.block_bytes > segment->total_bytes - row.offset_bytes) {
-            return TIDE_INVALID;
+            if (!w->is_lenient) {
+                return TIDE_INVALID;
+            }
+            (*next)++;
+            w->n_unfit++;
+            continue;
         }
         add_free(to, used_bytes, row.offset_bytes - used_bytes);
         to->blocks[to->n_blocks++] = row;
@@ -245,7 +255,10 @@ static tide_status tile(const walker *w, tide_segment_row *segment, size_t *next
 
 static tide_status lay_out(walker *w, tide_arena *arena, tide_boundary *ret_boundary) {
     for (size_t i = 0; i < w->runs.n_runs; i++) {
-        TIDE_TRY(add_segment(w, w->runs.runs[i]));
+        tide_status status = add_segment(w, w->runs.runs[i]);
+        if (status != TIDE_INVALID || !w->is_lenient) {
+            TIDE_TRY(status);
+        }
     }
     if (w->n_segments > 0) {
         qsort(w->segments, w->n_segments, sizeof(*w->segments), compare_segments);
@@ -267,9 +280,10 @@ static tide_status lay_out(walker *w, tide_arena *arena, tide_boundary *ret_boun
         TIDE_TRY(tile(w, &to.segments[s], &next, &to));
     }
     to.n_segments = w->n_segments;
-    if (next < w->n_blocks) {
+    if (next < w->n_blocks && !w->is_lenient) {
         return TIDE_INVALID; /* a block outside all segments */
     }
+    w->n_unfit += w->n_blocks - next;
     *ret_boundary = to;
     return TIDE_OK;
 }
@@ -350,7 +364,13 @@ static tide_status enter(walker *w, const tide_event *base, size_t n_base) {
     for (size_t i = 0; i < n_base; i++) {
         const tide_event *row = &base[i];
         bool is_pending = row->action == TIDE_ACTION_FREE_REQUESTED;
-        TIDE_TRY(is_pending ? add_block(w, block_of(row, TIDE_BLOCK_PENDING_FREE)) : apply(w, row));
+        tide_status status =
+            is_pending ? add_block(w, block_of(row, TIDE_BLOCK_PENDING_FREE)) : apply(w, row);
+        if (status != TIDE_INVALID || !w->is_lenient) {
+            TIDE_TRY(status);
+        } else {
+            w->n_unfit++;
+        }
     }
     return TIDE_OK;
 }
@@ -387,4 +407,48 @@ tide_status tide_boundary_after(const tide_event *base, size_t n_base, const tid
         *ret_start = start;
     }
     return TIDE_OK;
+}
+
+/* Keeps the events that fit what was before them. */
+static tide_status apply_fitting(walker *w, tide_event *events, size_t *n_events) {
+    size_t n_kept = 0;
+    for (size_t i = 0; i < *n_events; i++) {
+        tide_status status = apply(w, &events[i]);
+        if (status == TIDE_OK) {
+            events[n_kept++] = events[i];
+        } else if (status != TIDE_INVALID) {
+            return status;
+        }
+    }
+    *n_events = n_kept;
+    return TIDE_OK;
+}
+
+tide_status tide_boundary_fit(const tide_event *base, size_t n_base, tide_event *events,
+                              size_t *n_events, tide_arena *arena, tide_boundary *ret_start,
+                              tide_boundary *ret_end, size_t *ret_n_unfit) {
+    walker w;
+    size_t n_before = *n_events;
+    walker_init(&w, arena->mem);
+    w.is_lenient = true;
+    tide_status status = enter(&w, base, n_base);
+    if (status == TIDE_OK) {
+        status = lay_out(&w, arena, ret_start);
+    }
+    size_t n_unfit = w.n_unfit;
+    walker_fini(&w);
+    walker_init(&w, arena->mem);
+    w.is_lenient = true;
+    if (status == TIDE_OK) {
+        status = load(&w, ret_start);
+    }
+    if (status == TIDE_OK) {
+        status = apply_fitting(&w, events, n_events);
+    }
+    if (status == TIDE_OK) {
+        status = lay_out(&w, arena, ret_end);
+    }
+    *ret_n_unfit = n_unfit + w.n_unfit + n_before - *n_events;
+    walker_fini(&w);
+    return status;
 }

@@ -40,6 +40,18 @@ static tide_status out_of_memory(tide_error *error) {
     return tide_fail(error, TIDE_NO_MEMORY, "no host memory for a snapshot of the recording");
 }
 
+void tide_capture_set_boundaries(const tide_boundary *start, const tide_boundary *end,
+                                 tide_snapshot *snapshot) {
+    snapshot->start_segments = start->segments;
+    snapshot->n_start_segments = start->n_segments;
+    snapshot->start_blocks = start->blocks;
+    snapshot->n_start_blocks = start->n_blocks;
+    snapshot->end_segments = end->segments;
+    snapshot->n_end_segments = end->n_segments;
+    snapshot->end_blocks = end->blocks;
+    snapshot->n_end_blocks = end->n_blocks;
+}
+
 /* Start and end of the event table. Whole recordings begin with nothing. */
 static tide_status set_boundaries(const tide_cache_state *state, tide_snapshot *snapshot,
                                   tide_boundary *ret_start, tide_boundary *ret_end,
@@ -54,14 +66,7 @@ static tide_status set_boundaries(const tide_cache_state *state, tide_snapshot *
         TIDE_TRY(tide_boundary_before(&end, recording->events, recording->n_events, recording->base,
                                       recording->n_base, &snapshot->arena, &start, error));
     }
-    snapshot->start_segments = start.segments;
-    snapshot->n_start_segments = start.n_segments;
-    snapshot->start_blocks = start.blocks;
-    snapshot->n_start_blocks = start.n_blocks;
-    snapshot->end_segments = end.segments;
-    snapshot->n_end_segments = end.n_segments;
-    snapshot->end_blocks = end.blocks;
-    snapshot->n_end_blocks = end.n_blocks;
+    tide_capture_set_boundaries(&start, &end, snapshot);
     *ret_start = start;
     *ret_end = end;
     return TIDE_OK;
@@ -79,7 +84,8 @@ static uint32_t node_of(const uint32_t *nodes, size_t n_stacks, uint32_t stack) 
 
 /* From stacks of the recording to nodes of the document's tree, in every row that has one. */
 static tide_status resolve_stacks(tide_recording *recording, tide_boundary *boundaries[2],
-                                  tide_strings *strings, tide_snapshot *snapshot) {
+                                  tide_capture_modules *modules, tide_strings *strings,
+                                  tide_snapshot *snapshot) {
     size_t n_stacks = recording->n_stacks;
     uint32_t *nodes = tide_arena_alloc(&snapshot->arena, n_stacks, sizeof(*nodes));
     if (nodes == NULL) {
@@ -95,7 +101,7 @@ static tide_status resolve_stacks(tide_recording *recording, tide_boundary *boun
             mark_stack(nodes, n_stacks, boundaries[b]->blocks[i].stack);
         }
     }
-    TIDE_TRY(tide_capture_stacks(recording, strings, snapshot, nodes));
+    TIDE_TRY(tide_capture_stacks(recording, modules, strings, snapshot, nodes));
     for (size_t i = 0; i < recording->n_events; i++) {
         recording->events[i].stack = node_of(nodes, n_stacks, recording->events[i].stack);
     }
@@ -127,8 +133,8 @@ static tide_status set_strings(const tide_recording *recording, const tide_strin
     return TIDE_OK;
 }
 
-static tide_status set_tables(tide_recording *recording, tide_boundary *boundaries[2],
-                              tide_snapshot *snapshot) {
+tide_status tide_capture_tables(tide_recording *recording, tide_boundary *boundaries[2],
+                                tide_capture_modules *modules, tide_snapshot *snapshot) {
     tide_strings strings;
     tide_strings_init(&strings, snapshot->arena.mem);
     tide_status status = TIDE_OK;
@@ -137,7 +143,7 @@ static tide_status set_tables(tide_recording *recording, tide_boundary *boundari
         status = tide_strings_intern(&strings, recording->strings[i], &number);
     }
     if (status == TIDE_OK) {
-        status = resolve_stacks(recording, boundaries, &strings, snapshot);
+        status = resolve_stacks(recording, boundaries, modules, &strings, snapshot);
     }
     if (status == TIDE_OK) {
         status = set_strings(recording, &strings, snapshot);
@@ -236,10 +242,9 @@ static tide_status fill(tide_captured *captured, tide_error *error) {
     tide_snapshot *snapshot = captured->snapshot;
     tide_boundary start, end;
     TIDE_TRY(set_boundaries(&captured->state, snapshot, &start, &end, error));
-    return set_tables(&captured->state.recording, (tide_boundary *[2]){&start, &end}, snapshot) ==
-                   TIDE_OK
-               ? TIDE_OK
-               : out_of_memory(error);
+    tide_status status = tide_capture_tables(&captured->state.recording,
+                                             (tide_boundary *[2]){&start, &end}, NULL, snapshot);
+    return status == TIDE_OK ? TIDE_OK : out_of_memory(error);
 }
 
 tide_status tide_capture_end(tide_captured *captured, tide_snapshot **ret_snapshot,

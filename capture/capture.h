@@ -51,6 +51,11 @@ int64_t tide_captured_pause_ns(const tide_captured *captured);
 TIDE_NODISCARD tide_status tide_snapshot_write(tide_recorder *recorder, tide_cache *cache,
                                                const char *path, tide_error *error);
 
+/* For whoever recovers the recorder's log file: settings of the cache, and the run (NULL: not
+ * described). Nothing without a log file. */
+TIDE_NODISCARD tide_status tide_capture_describe(tide_recorder *recorder, tide_cache *cache,
+                                                 const tide_snapshot_run *run, tide_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,6 +5,7 @@
 #include "allocator/cache.h"
 #include "common/strings.h"
 #include "snapshot/snapshot.h"
+#include "snapshot/symbols.h"
 
 /* Segments and the blocks that tile them, at one instant. */
 typedef struct tide_boundary {
@@ -48,12 +49,38 @@ TIDE_NODISCARD tide_status tide_mapped_runs_add(tide_mapped_runs *of,
 TIDE_NODISCARD tide_status tide_mapped_runs_remove(tide_mapped_runs *of,
                                                    const tide_segment_row *piece);
 
+/* tide_boundary_after for rows that may be damaged: events and blocks that do not fit are left out
+ * and counted. TIDE_NO_MEMORY alone is a failure. */
+TIDE_NODISCARD tide_status tide_boundary_fit(const tide_event *base, size_t n_base,
+                                             tide_event *events, size_t *n_events,
+                                             tide_arena *arena, tide_boundary *ret_start,
+                                             tide_boundary *ret_end, size_t *ret_n_unfit);
+
+/* capture.c. The tables of the recording and the two boundaries, whose rows are changed: stacks
+ * become nodes of the document's tree. What the recording points to lies in the document's arena.
+ * `modules`: what the call stacks' addresses refer to (tide_symbol_address); NULL: this process. */
+typedef struct tide_capture_modules {
+    const tide_symbol_module *modules; /* borrowed */
+    size_t n_modules;
+    size_t n_used;   /* filled: those that stacks lead through */
+    size_t n_absent; /* filled: and whose file is not here */
+} tide_capture_modules;
+
+TIDE_NODISCARD tide_status tide_capture_tables(tide_recording *recording,
+                                               tide_boundary *boundaries[2],
+                                               tide_capture_modules *modules,
+                                               tide_snapshot *snapshot);
+
+/* Start and end of the document. */
+void tide_capture_set_boundaries(const tide_boundary *start, const tide_boundary *end,
+                                 tide_snapshot *snapshot);
+
 /* stacks.c. Fills frames and stacks of the document, new texts into `strings`. nodes[i] is written
  * for each stack i of the recording whose nodes[i] is not TIDE_NONE: its node in the tree, or
  * TIDE_NONE when nothing is left of it. */
 TIDE_NODISCARD tide_status tide_capture_stacks(const tide_recording *recording,
-                                               tide_strings *strings, tide_snapshot *snapshot,
-                                               uint32_t *nodes);
+                                               tide_capture_modules *modules, tide_strings *strings,
+                                               tide_snapshot *snapshot, uint32_t *nodes);
 
 /* settings.c. Every effective constant of the allocator. */
 TIDE_NODISCARD tide_status tide_capture_settings(const tide_cache_config *config,

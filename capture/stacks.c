@@ -145,8 +145,14 @@ static tide_status add_stack(builder *b, const uint64_t *pcs, size_t n_pcs, uint
     return TIDE_OK;
 }
 
-static tide_status add_stacks(builder *b, const tide_recording *recording, uint32_t *nodes) {
-    TIDE_TRY(tide_symbols_create(b->mem, b->strings, &b->symbols));
+static tide_status add_stacks(builder *b, const tide_recording *recording,
+                              const tide_capture_modules *modules, uint32_t *nodes) {
+    if (modules == NULL) {
+        TIDE_TRY(tide_symbols_create(b->mem, b->strings, &b->symbols));
+    } else {
+        TIDE_TRY(tide_symbols_create_for(b->mem, b->strings, modules->modules, modules->n_modules,
+                                         &b->symbols));
+    }
     for (size_t i = 0; i < recording->n_stacks; i++) {
         if (nodes[i] != TIDE_NONE) {
             size_t first = recording->stack_first[i];
@@ -176,14 +182,17 @@ static tide_status hand_over(const builder *b, tide_snapshot *snapshot) {
     return TIDE_OK;
 }
 
-tide_status tide_capture_stacks(const tide_recording *recording, tide_strings *strings,
-                                tide_snapshot *snapshot, uint32_t *nodes) {
+tide_status tide_capture_stacks(const tide_recording *recording, tide_capture_modules *modules,
+                                tide_strings *strings, tide_snapshot *snapshot, uint32_t *nodes) {
     builder b = {.mem = snapshot->arena.mem, .strings = strings};
     tide_map_init(&b.frame_at, b.mem);
     tide_map_init(&b.node_at, b.mem);
-    tide_status status = add_stacks(&b, recording, nodes);
+    tide_status status = add_stacks(&b, recording, modules, nodes);
     if (status == TIDE_OK) {
         status = hand_over(&b, snapshot);
+    }
+    if (status == TIDE_OK && modules != NULL) {
+        tide_symbols_count_modules(b.symbols, &modules->n_used, &modules->n_absent);
     }
     builder_fini(&b);
     return status;

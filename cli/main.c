@@ -7,21 +7,17 @@
 #include "cli/manual.h"
 
 static const tide_command *const COMMANDS[] = {
-    &tide_command_profile,
-    &tide_command_summary,
-    &tide_command_compare,
-    &tide_command_view,
-    &tide_command_dump,
-    &tide_command_export,
-    &tide_command_check_reference,
-    &tide_command_bench,
-    &tide_command_devices,
+    &tide_command_profile, &tide_command_summary,
+    &tide_command_compare, &tide_command_view,
+    &tide_command_dump,    &tide_command_export,
+    &tide_command_recover, &tide_command_check_reference,
+    &tide_command_bench,   &tide_command_devices,
 };
 
 enum { N_COMMANDS = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
 
 /* Commands of the plan that this version does not have. */
-static const char *const LATER[] = {"sweep", "study", "fit", "replay", "recover"};
+static const char *const LATER[] = {"sweep", "study", "fit", "replay"};
 
 static const char *command_at(const void *ctx, size_t i) {
     (void)ctx;
@@ -43,6 +39,7 @@ static const tide_option OPTIONS[] = {
 static const tide_program_item ENVIRONMENT[] = {
     {"TIDEMARK_ALLOC_CONF", "allocator settings in PyTorch's names; under those of the option"},
     {"TIDEMARK_UNWINDER", "what walks call stacks: memo (default), libunwind, or check, both"},
+    {"TIDEMARK_LOG", "file that keeps the event log of a recorder; %p in it: the process' number"},
     {"TIDEMARK_LIBUNWIND", "file of libunwind, for call stacks; default libunwind.so.8"},
     {"TIDEMARK_CUBLAS", "file of cuBLAS, for the cuda device; default: it is searched for"},
     {"TIDEMARK_CUPTI", "file of CUPTI, which traces kernels; default libcupti.so.13 or .12"},
@@ -58,6 +55,7 @@ static const tide_program_item ENVIRONMENT[] = {
 static const tide_program_item FILES[] = {
     {"SIZE-MODE-cCONTEXT-bBATCH-PRECISION.json.gz",
      "a snapshot of profile without -o; the format is described in docs/snapshot-format.md"},
+    {"FILE.old", "what a crash left in the file of --log, when a further run uses that file"},
     {"report.html", "the report of a list of runs, and of view with several snapshots"},
     {"FILE.html", "the report of view with the snapshot FILE alone"},
     {NULL, NULL},
@@ -69,6 +67,8 @@ static const tide_program_item EXAMPLES[] = {
     {"tidemark summary small.json.gz", "What filled the memory at the peak"},
     {"tidemark profile --size 2.7B --device virtual:h100-80 --warmup 0 --steps 2",
      "Whether a model fits a card that is not here"},
+    {"tidemark profile --size small --device cpu --log run.log",
+     "A run whose recording outlives it; after a crash: tidemark recover run.log"},
     {"tidemark profile --precision fp32,bf16-mixed --device virtual --warmup 0 --steps 2",
      "Two precisions side by side, with a report"},
     {NULL, NULL},

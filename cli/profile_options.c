@@ -46,6 +46,11 @@ static const char *device_times_at(size_t i) {
     return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
 }
 
+static const char *full_policy_at(size_t i) {
+    static const char *const POLICIES[] = {"keep-newest", "stop"};
+    return i < sizeof(POLICIES) / sizeof(POLICIES[0]) ? POLICIES[i] : NULL;
+}
+
 #define AT(member) offsetof(tide_profile_options, member)
 
 static const tide_option OPTIONS[] = {
@@ -105,8 +110,19 @@ static const tide_option OPTIONS[] = {
      NULL, NULL, NULL, AT(overhead_pairs)},
     {TIDE_OPTION_FLAG, "no-record", NULL, NULL, "time it without recording allocations", NULL, NULL,
      NULL, AT(no_record)},
-    {TIDE_OPTION_LATER, "log", NULL, NULL, "the event log in a mapped file that survives a crash",
-     NULL, NULL, NULL, 0},
+    {TIDE_OPTION_TEXT, "log", NULL, "FILE",
+     "keep the event log in this file, which survives a crash of the program: tidemark recover "
+     "makes a snapshot of it; in a list each run replaces it; default $TIDEMARK_LOG",
+     NULL, NULL, NULL, AT(log_path)},
+    {TIDE_OPTION_SIZE, "log-bytes", NULL, "SIZE",
+     "bound of the event log, 48 bytes an event; with --log of the whole file, which is reserved "
+     "at "
+     "once; default 256MiB",
+     NULL, NULL, NULL, AT(log_bytes)},
+    {TIDE_OPTION_CHOICE, "log-full", NULL, NULL,
+     "what a full event log does with further events: drop the oldest ones for them, or drop them; "
+     "default keep-newest",
+     NULL, NULL, full_policy_at, AT(log_full)},
     {TIDE_OPTION_TEXT, "snapshot-signal", NULL, "NAME",
      "a snapshot of the running program on this signal: USR2 for kill -USR2", NULL, NULL, signal_at,
      AT(snapshot_signal)},
@@ -175,6 +191,8 @@ void tide_profile_options_init(tide_profile_options *options) {
         .warmup_steps = 5,
         .steps = 10,
         .overhead_pairs = TIDE_NOT_GIVEN,
+        .log_bytes = TIDE_NOT_GIVEN,
+        .log_full = "keep-newest",
         .snapshot_every = TIDE_NOT_GIVEN,
         .format = "text",
     };

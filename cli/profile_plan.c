@@ -141,6 +141,20 @@ static tide_status check_pairs(const tide_profile_options *options, tide_error *
     return TIDE_OK;
 }
 
+static tide_status check_log(const tide_profile_options *options, tide_error *error) {
+    if (options->no_record && (options->log_path != NULL || options->log_bytes != TIDE_NOT_GIVEN)) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--log and --log-bytes are about the recording: they exclude --no-record");
+    }
+    if (options->log_path != NULL && options->log_path[0] == '\0') {
+        return tide_fail(error, TIDE_INVALID, "--log: the file has no name");
+    }
+    if (options->log_bytes > SIZE_MAX / 4 && options->log_bytes != TIDE_NOT_GIVEN) {
+        return tide_fail(error, TIDE_LIMIT, "--log-bytes: more than this machine can address");
+    }
+    return TIDE_OK;
+}
+
 static tide_status check_common(const tide_profile_options *options, tide_error *error) {
     if (options->steps == 0) {
         return tide_fail(error, TIDE_INVALID, "--steps 0: at least 1 step is measured");
@@ -152,6 +166,7 @@ static tide_status check_common(const tide_profile_options *options, tide_error 
     if (options->overhead_pairs != TIDE_NOT_GIVEN) {
         TIDE_TRY(check_pairs(options, error));
     }
+    TIDE_TRY(check_log(options, error));
     if (options->kernels && options->no_record) {
         return tide_fail(error, TIDE_INVALID,
                          "--kernels counts kernels by the scopes of the recording: it excludes "

@@ -1,5 +1,6 @@
 /* One run of `tidemark profile`: device, recorder, cache, workload, snapshot. */
 #include <stdio.h>
+#include <string.h>
 
 #include "capture/capture.h"
 #include "capture/measure.h"
@@ -71,12 +72,36 @@ static tide_status check_host(const tide_profile_plan *plan, tide_profile_run *r
                      tide_bytes_format((int64_t)free_bytes, have));
 }
 
+static tide_status create_recorder(const tide_profile_plan *plan, tide_recorder **ret_recorder,
+                                   tide_error *error) {
+    const tide_profile_options *options = plan->options;
+    tide_recorder_config config;
+    tide_recorder_config_init(&config);
+    config.log_path = options->log_path;
+    if (options->log_bytes != TIDE_NOT_GIVEN) {
+        config.log_bytes = (size_t)options->log_bytes;
+    }
+    config.full_policy =
+        strcmp(options->log_full, "stop") == 0 ? TIDE_FULL_STOP : TIDE_FULL_KEEP_NEWEST;
+    return tide_recorder_create(&config, ret_recorder, error);
+}
+
+/* For the case that the log is all that is left of the run. */
+static tide_status describe_in_log(const tide_profile_plan *plan, const tide_profile_run *run,
+                                   const session_state *session, tide_error *error) {
+    tide_host_info host;
+    tide_snapshot_run description;
+    tide_host_get_info(&host);
+    tide_profile_describe_run(plan, run, &host, &description);
+    return tide_capture_describe(session->recorder, session->cache, &description, error);
+}
+
 static tide_status prepare(tide_profile_plan *plan, tide_profile_run *run, session_state *session) {
     tide_error *error = &run->error;
     TIDE_TRY(tide_device_open(plan->device, NULL, &session->device, error));
     TIDE_TRY(check_host(plan, run, session->device));
     if (!plan->options->no_record) {
-        TIDE_TRY(tide_recorder_create(NULL, &session->recorder, error));
+        TIDE_TRY(create_recorder(plan, &session->recorder, error));
         const char *missing = tide_recorder_stacks_limited(session->recorder);
         snprintf(plan->stacks_limited, sizeof(plan->stacks_limited), "%s",
                  missing != NULL ? missing : "");
@@ -89,6 +114,7 @@ static tide_status prepare(tide_profile_plan *plan, tide_profile_run *run, sessi
     }
     TIDE_TRY(tide_cache_create(session->device, session->recorder, &plan->cache, &session->cache,
                                error));
+    TIDE_TRY(describe_in_log(plan, run, session, error));
     return tide_profile_dumps_begin(&session->dumps, plan, run, session->recorder, session->cache,
                                     error);
 }

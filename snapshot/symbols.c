@@ -1,18 +1,28 @@
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* dladdr, dl_iterate_phdr */
 #include "snapshot/symbols.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/event.h"
 #include "common/map.h"
+#include "snapshot/symbols_internal.h"
 
 #if TIDEMARK_HAVE_BACKTRACE
 #include <backtrace.h>
 #endif
+
+/* What is known of the file of a module of another process. */
+typedef struct module_file {
+    bool is_used;                  /* somebody asked for an address in it */
+    bool is_here;                  /* and the file is still the same */
+    uintptr_t base;                /* libbacktrace's address of its offset 0 */
+    struct backtrace_state *state; /* libbacktrace's view of it, never freed; NULL: none */
+} module_file;
 
 struct tide_symbols {
     const tide_hostmem *mem; /* borrowed */
@@ -20,12 +30,17 @@ struct tide_symbols {
     tide_map by_address;     /* return address -> (first frame << 16 | number of frames) */
     tide_frame_row *frames;  /* owned */
     size_t n_frames;
-    size_t capacity;    /* of frames */
-    size_t first;       /* first frame of the address being looked up */
-    tide_status status; /* what a call-back of that look-up met */
+    size_t capacity;                   /* of frames */
+    size_t first;                      /* first frame of the address being looked up */
+    tide_status status;                /* what a call-back of that look-up met */
+    const tide_symbol_module *modules; /* borrowed, n_modules; of another process */
+    module_file *files;                /* owned, n_modules; NULL: addresses are of this process */
+    size_t n_modules;
 };
 
-enum { MAX_FRAMES_PER_ADDRESS = 0xffff, MODULE_TEXT = 512 };
+enum { MAX_FRAMES_PER_ADDRESS = 0xffff, MODULE_TEXT = 512, OFFSET_BITS = 48 };
+
+#define OFFSET_MASK ((UINT64_C(1) << OFFSET_BITS) - 1)
 
 tide_status tide_symbols_create(const tide_hostmem *mem, tide_strings *strings,
                                 tide_symbols **ret_symbols) {
@@ -40,12 +55,43 @@ tide_status tide_symbols_create(const tide_hostmem *mem, tide_strings *strings,
     return TIDE_OK;
 }
 
+tide_status tide_symbols_create_for(const tide_hostmem *mem, tide_strings *strings,
+                                    const tide_symbol_module *modules, size_t n_modules,
+                                    tide_symbols **ret_symbols) {
+    tide_symbols *symbols = NULL;
+    TIDE_TRY(tide_symbols_create(mem, strings, &symbols));
+    symbols->files = tide_hostmem_zeroed(mem, n_modules + 1, sizeof(*symbols->files));
+    if (symbols->files == NULL) {
+        tide_symbols_destroy(symbols);
+        return TIDE_NO_MEMORY;
+    }
+    symbols->modules = modules;
+    symbols->n_modules = n_modules;
+    *ret_symbols = symbols;
+    return TIDE_OK;
+}
+
+uint64_t tide_symbol_address(uint64_t module, uint64_t offset) {
+    return module << OFFSET_BITS | (offset & OFFSET_MASK);
+}
+
+void tide_symbols_count_modules(const tide_symbols *symbols, size_t *ret_n_used,
+                                size_t *ret_n_absent) {
+    *ret_n_used = 0;
+    *ret_n_absent = 0;
+    for (size_t i = 0; i < symbols->n_modules; i++) {
+        *ret_n_used += symbols->files[i].is_used ? 1 : 0;
+        *ret_n_absent += symbols->files[i].is_used && !symbols->files[i].is_here ? 1 : 0;
+    }
+}
+
 void tide_symbols_destroy(tide_symbols *symbols) {
     if (symbols == NULL) {
         return;
     }
     tide_map_fini(&symbols->by_address);
     symbols->mem->release(symbols->mem->ctx, symbols->frames);
+    symbols->mem->release(symbols->mem->ctx, symbols->files);
     symbols->mem->release(symbols->mem->ctx, symbols);
 }
 
@@ -97,6 +143,15 @@ static struct backtrace_state *process_state(void) {
     return state;
 }
 
+static void ignore_symbol(void *data, uintptr_t pc, const char *name, uintptr_t value,
+                          uintptr_t n_bytes) {
+    (void)data;
+    (void)pc;
+    (void)name;
+    (void)value;
+    (void)n_bytes;
+}
+
 static int take_frame(void *data, uintptr_t pc, const char *file, int line, const char *function) {
     tide_symbols *symbols = data;
     (void)pc;
@@ -118,8 +173,7 @@ static void take_symbol(void *data, uintptr_t pc, const char *name, uintptr_t va
 }
 
 /* From the debug information, or by name alone from the symbol table. */
-static void look_up_debug(tide_symbols *symbols, uintptr_t pc) {
-    struct backtrace_state *state = process_state();
+static void look_up_debug(tide_symbols *symbols, struct backtrace_state *state, uintptr_t pc) {
     if (state == NULL) {
         return;
     }
@@ -128,12 +182,77 @@ static void look_up_debug(tide_symbols *symbols, uintptr_t pc) {
         (void)backtrace_syminfo(state, pc, take_symbol, ignore_error, symbols);
     }
 }
+
+/* libbacktrace takes a file that can be moved to lie where this process' program lies: the first
+ * one that the dynamic linker tells of. */
+static int read_program_base(struct dl_phdr_info *info, size_t n_bytes, void *data) {
+    (void)n_bytes;
+    *(uintptr_t *)data = (uintptr_t)info->dlpi_addr;
+    return 1;
+}
+
+static void open_module(const tide_symbol_module *module, module_file *file) {
+    char path[TIDE_MODULE_PATH];
+    bool is_fixed = false;
+    file->is_used = true;
+    file->is_here = tide_symbol_module_find(module, path, &is_fixed);
+    if (file->is_here) {
+        file->state = backtrace_create_state(path, 1, ignore_error, NULL);
+        if (!is_fixed) {
+            (void)dl_iterate_phdr(read_program_base, &file->base);
+        }
+        /* The first look-up opens the file: now, while its name is here. */
+        if (file->state != NULL) {
+            (void)backtrace_syminfo(file->state, file->base, ignore_symbol, ignore_error, NULL);
+        }
+    }
+}
 #else
-static void look_up_debug(tide_symbols *symbols, uintptr_t pc) {
+struct backtrace_state;
+
+static struct backtrace_state *process_state(void) {
+    return NULL;
+}
+
+static void look_up_debug(tide_symbols *symbols, struct backtrace_state *state, uintptr_t pc) {
     (void)symbols;
+    (void)state;
     (void)pc;
 }
+
+static void open_module(const tide_symbol_module *module, module_file *file) {
+    char path[TIDE_MODULE_PATH];
+    bool is_fixed = false;
+    file->is_used = true;
+    file->is_here = tide_symbol_module_find(module, path, &is_fixed);
+}
 #endif
+
+/* Of another process: `address` is one of tide_symbol_address. */
+static tide_status look_up_file(tide_symbols *symbols, uint64_t address) {
+    uint64_t number = address >> OFFSET_BITS;
+    uint64_t offset = address & OFFSET_MASK;
+    char text[MODULE_TEXT];
+    if (number >= symbols->n_modules) {
+        (void)snprintf(text, sizeof(text), "0x%" PRIx64, offset);
+        return add_frame(symbols, text, NULL, 0);
+    }
+    const tide_symbol_module *module = &symbols->modules[number];
+    module_file *file = &symbols->files[number];
+    if (!file->is_used) {
+        open_module(module, file);
+    }
+    if (file->is_here) {
+        look_up_debug(symbols, file->state, file->base + (uintptr_t)offset);
+    }
+    if (symbols->status != TIDE_OK || symbols->n_frames > symbols->first) {
+        return symbols->status;
+    }
+    const char *slash = strrchr(module->path, '/');
+    (void)snprintf(text, sizeof(text), "0x%" PRIx64 " in %s", offset,
+                   slash == NULL ? module->path : slash + 1);
+    return add_frame(symbols, text, NULL, 0);
+}
 
 /* From the dynamic linker: an exported function's name, or else the place in the module. */
 static tide_status look_up_module(tide_symbols *symbols, uintptr_t pc) {
@@ -164,7 +283,11 @@ tide_status tide_symbols_resolve(tide_symbols *symbols, uint64_t return_address,
         /* The call lies before the address it returns to, which may belong to the next line or
          * even to the next function. */
         uintptr_t pc = (uintptr_t)return_address - (return_address > 0 ? 1 : 0);
-        look_up_debug(symbols, pc);
+        if (symbols->files != NULL) {
+            symbols->status = look_up_file(symbols, pc);
+        } else {
+            look_up_debug(symbols, process_state(), pc);
+        }
         if (symbols->status == TIDE_OK && symbols->n_frames == symbols->first) {
             symbols->status = look_up_module(symbols, pc);
         }

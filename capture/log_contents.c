@@ -1,0 +1,272 @@
+/* A log file's areas, as far as they are there. Every number of the header is taken for what it
+ * may be: anything. */
+#define _GNU_SOURCE /* O_CLOEXEC, flock */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/log_contents_internal.h"
+#include "common/checksum.h"
+
+enum { MAX_TRIES = 4 };
+
+#define MAX_ROWS UINT64_C(100000000)   /* of a table of a snapshot */
+#define MAX_OFFSET (UINT64_C(1) << 56) /* beyond any file */
+
+/* A file that is being read. */
+typedef struct source {
+    int descriptor;
+    uint64_t n_bytes; /* that it has */
+} source;
+
+/* Bytes read; fewer than n_bytes at the end of the file and on a failure. */
+static size_t read_at(const source *from, uint64_t offset, void *to, size_t n_bytes) {
+    size_t n_done = 0;
+    while (n_done < n_bytes) {
+        ssize_t n = pread(from->descriptor, (unsigned char *)to + n_done, n_bytes - n_done,
+                          (off_t)(offset + n_done));
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            break;
+        }
+        n_done += (size_t)n;
+    }
+    return n_done;
+}
+
+/* ---- header ---- */
+
+static tide_status bad_header(const char *path, const char *what, tide_error *error) {
+    return tide_fail(error, TIDE_FORMAT, "%s: %s: nothing of it can be recovered", path, what);
+}
+
+static bool area_fits(uint64_t offset, uint64_t n_items, uint64_t item_bytes) {
+    return offset >= TIDE_LOG_HEADER_BYTES && offset <= MAX_OFFSET &&
+           n_items <= MAX_OFFSET / item_bytes;
+}
+
+static tide_status check_layout(const tide_log_layout *layout, const char *path,
+                                tide_error *error) {
+    if (layout->byte_order != TIDE_LOG_BYTE_ORDER || layout->event_bytes != sizeof(tide_event) ||
+        layout->scope_bytes != sizeof(tide_scope_row)) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "%s: the log was written on another kind of machine: recover it there",
+                         path);
+    }
+    if (layout->checksum != tide_crc32(0, layout, offsetof(tide_log_layout, checksum)) ||
+        layout->version != TIDE_LOG_VERSION || layout->max_events == 0 ||
+        !area_fits(layout->journal_offset, layout->journal_bytes, 1) ||
+        !area_fits(layout->scopes_offset, layout->max_scopes, sizeof(tide_scope_row)) ||
+        !area_fits(layout->base_offset, layout->max_base, sizeof(tide_event)) ||
+        !area_fits(layout->events_offset, layout->max_events, sizeof(tide_event))) {
+        return bad_header(path, "the header of the log is damaged", error);
+    }
+    return TIDE_OK;
+}
+
+static tide_status read_header(const source *from, const char *path, tide_log_header *ret_header,
+                               tide_error *error) {
+    memset(ret_header, 0, sizeof(*ret_header));
+    size_t n_read = read_at(from, 0, ret_header, sizeof(*ret_header));
+    const tide_log_layout *layout = &ret_header->layout;
+    if (n_read < sizeof(layout->magic) ||
+        memcmp(layout->magic, TIDE_LOG_MAGIC, sizeof(layout->magic)) != 0) {
+        return bad_header(path, "it is no log of tidemark", error);
+    }
+    if (n_read < sizeof(*ret_header)) {
+        return bad_header(path, "the log ends within its header", error);
+    }
+    if (layout->version > TIDE_LOG_VERSION && layout->byte_order == TIDE_LOG_BYTE_ORDER) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "%s: the log has version %" PRIu32 ", this program reads version %d: use "
+                         "the version of tidemark that recorded it",
+                         path, layout->version, (int)TIDE_LOG_VERSION);
+    }
+    return check_layout(layout, path, error);
+}
+
+/* ---- areas ---- */
+
+/* n_items of an area, or as many as the file has. NULL: no memory. */
+static void *read_area(const tide_hostmem *mem, const source *from, uint64_t offset,
+                       uint64_t n_items, size_t item_bytes, size_t *ret_n_items) {
+    uint64_t n_there = offset < from->n_bytes ? (from->n_bytes - offset) / item_bytes : 0;
+    uint64_t n = n_items < n_there ? n_items : n_there;
+    void *items = mem->alloc(mem->ctx, (size_t)n * item_bytes + 1);
+    if (items != NULL) {
+        *ret_n_items = read_at(from, offset, items, (size_t)n * item_bytes) / item_bytes;
+    }
+    return items;
+}
+
+static uint64_t at_most(uint64_t n, uint64_t limit) {
+    return n < limit ? n : limit;
+}
+
+static bool is_zero(const tide_event *row) {
+    static const tide_event ZERO;
+    return memcmp(row, &ZERO, sizeof(ZERO)) == 0;
+}
+
+/* The rows that are kept, oldest first, up to the first one that the file has not: what came after
+ * a gap would be told of a state that nobody knows. */
+static tide_status read_events(const source *from, tide_log_contents *contents,
+                               tide_recover_report *report) {
+    const tide_log_layout *layout = &contents->header.layout;
+    const tide_log_counters *counters = &contents->header.counters;
+    uint64_t first = atomic_load(&counters->n_folded);
+    uint64_t n_written = atomic_load(&counters->n_written);
+    uint64_t paused_at = atomic_load(&counters->paused_at);
+    uint64_t n_kept = n_written > first ? at_most(n_written - first, layout->max_events) : 0;
+    uint64_t n_good = paused_at > first ? at_most(n_kept, paused_at - first) : 0;
+    report->n_unpaired = n_kept - n_good;
+    uint64_t slot = first % layout->max_events;
+    size_t n_front = (size_t)at_most(n_good, layout->max_events - slot);
+    size_t n_there = 0;
+    contents->first_event = first;
+    if (paused_at < first) {
+        contents->n_base = 0; /* it has taken in events with holes between them */
+    }
+    contents->events = read_area(contents->mem, from, layout->events_offset + slot * 48, n_front,
+                                 sizeof(tide_event), &n_there);
+    if (contents->events == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    if (n_there == n_front && n_good > n_front) { /* the ring goes on at its begin */
+        const tide_hostmem *mem = contents->mem;
+        size_t n_back = 0;
+        tide_event *back = read_area(mem, from, layout->events_offset, n_good - n_front,
+                                     sizeof(tide_event), &n_back);
+        tide_event *all = back == NULL ? NULL
+                                       : mem->resize(mem->ctx, contents->events,
+                                                     (n_front + n_back + 1) * sizeof(tide_event));
+        if (all != NULL) {
+            memcpy(all + n_front, back, n_back * sizeof(*all));
+            contents->events = all;
+            n_there += n_back;
+        }
+        mem->release(mem->ctx, back);
+        if (all == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+    }
+    size_t n = 0;
+    while (n < n_there && !is_zero(&contents->events[n])) {
+        n++;
+    }
+    contents->n_events = n;
+    report->n_missing = n_good - n;
+    report->n_dropped = first + atomic_load(&counters->n_refused);
+    return TIDE_OK;
+}
+
+static tide_status read_areas(const source *from, tide_log_contents *contents,
+                              tide_recover_report *report) {
+    const tide_hostmem *mem = contents->mem;
+    const tide_log_layout *layout = &contents->header.layout;
+    const tide_log_counters *counters = &contents->header.counters;
+    uint64_t n_journal = at_most(atomic_load(&counters->journal_used_bytes), layout->journal_bytes);
+    uint64_t n_scopes = at_most(atomic_load(&counters->n_scopes), layout->max_scopes);
+    uint64_t n_base = at_most(atomic_load(&counters->n_base_used), layout->max_base);
+    contents->journal =
+        read_area(mem, from, layout->journal_offset, n_journal, 1, &contents->n_journal_bytes);
+    contents->scopes = read_area(mem, from, layout->scopes_offset, at_most(n_scopes, MAX_ROWS),
+                                 sizeof(tide_scope_row), &contents->n_scopes);
+    contents->base = read_area(mem, from, layout->base_offset, at_most(n_base, MAX_ROWS),
+                               sizeof(tide_event), &contents->n_base);
+    if (contents->journal == NULL || contents->scopes == NULL || contents->base == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    report->journal_missing_bytes = n_journal - contents->n_journal_bytes;
+    report->n_scopes_missing = n_scopes - contents->n_scopes;
+    report->n_base_missing = n_base - contents->n_base;
+    report->n_scopes_refused = atomic_load(&counters->n_scopes_refused);
+    report->n_records_refused = atomic_load(&counters->n_records_refused);
+    return read_events(from, contents, report);
+}
+
+/* ---- the file ---- */
+
+/* A log that is being written is read until nothing was overwritten meanwhile. */
+static tide_status read_once(const source *from, const char *path, tide_log_contents *contents,
+                             tide_recover_report *report, bool *ret_is_steady, tide_error *error) {
+    tide_log_header after;
+    TIDE_TRY(read_header(from, path, &contents->header, error));
+    if (read_areas(from, contents, report) != TIDE_OK) {
+        return tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory for the log", path);
+    }
+    TIDE_TRY(read_header(from, path, &after, error));
+    *ret_is_steady =
+        atomic_load(&after.counters.n_folded) == atomic_load(&contents->header.counters.n_folded);
+    return TIDE_OK;
+}
+
+static tide_status read_steady(const source *from, const char *path, tide_log_contents *contents,
+                               tide_recover_report *report, tide_error *error) {
+    bool is_steady = false;
+    for (int i = 0; i < MAX_TRIES && !is_steady; i++) {
+        const tide_hostmem *mem = contents->mem;
+        tide_log_contents_fini(contents);
+        contents->mem = mem;
+        TIDE_TRY(read_once(from, path, contents, report, &is_steady, error));
+    }
+    return is_steady ? TIDE_OK
+                     : tide_fail(error, TIDE_IO,
+                                 "%s: process %" PRIu64
+                                 " overwrites the log faster than it can be read: stop the process "
+                                 "first",
+                                 path, contents->header.layout.process_id);
+}
+
+tide_status tide_log_contents_read(const char *path, const tide_hostmem *mem,
+                                   tide_log_contents *ret_contents, tide_recover_report *report,
+                                   tide_error *error) {
+    struct stat file;
+    tide_log_contents contents = {.mem = mem};
+    source from = {.descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    if (from.descriptor < 0) {
+        return tide_fail(error, TIDE_IO, "%s cannot be read: %s", path, strerror(errno));
+    }
+    tide_status status = TIDE_OK;
+    if (fstat(from.descriptor, &file) != 0 || !S_ISREG(file.st_mode)) {
+        status = tide_fail(error, TIDE_IO, "%s cannot be read: it is no file", path);
+        goto done;
+    }
+    from.n_bytes = (uint64_t)file.st_size;
+    report->is_live = flock(from.descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    status = read_steady(&from, path, &contents, report, error);
+    if (status == TIDE_OK && contents.n_events > MAX_ROWS) {
+        status = tide_fail(error, TIDE_LIMIT, "%s: %zu events: a snapshot holds %" PRIu64, path,
+                           contents.n_events, MAX_ROWS);
+    }
+    if (status != TIDE_OK) {
+        tide_log_contents_fini(&contents);
+        goto done;
+    }
+    report->is_closed = atomic_load(&contents.header.counters.is_closed) == 1;
+    report->process_id = contents.header.layout.process_id;
+    *ret_contents = contents;
+
+done:
+    close(from.descriptor);
+    return status;
+}
+
+void tide_log_contents_fini(tide_log_contents *contents) {
+    const tide_hostmem *mem = contents->mem;
+    if (mem == NULL) {
+        return;
+    }
+    mem->release(mem->ctx, contents->journal);
+    mem->release(mem->ctx, contents->scopes);
+    mem->release(mem->ctx, contents->base);
+    mem->release(mem->ctx, contents->events);
+    *contents = (tide_log_contents){.mem = NULL};
+}

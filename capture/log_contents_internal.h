@@ -1,0 +1,74 @@
+/* log_contents_internal.h - the parts of a log file as they are read back.
+ */
+#ifndef TIDE_CAPTURE_LOG_CONTENTS_INTERNAL_H
+#define TIDE_CAPTURE_LOG_CONTENTS_INTERNAL_H
+
+#include "allocator/log_format_internal.h"
+#include "capture/recover.h"
+#include "common/strings.h"
+#include "snapshot/symbols.h"
+
+/* The areas as they lie in the file, as far as it has them. */
+typedef struct tide_log_contents {
+    const tide_hostmem *mem; /* borrowed */
+    tide_log_header header;  /* counters as they were when the reading began */
+    unsigned char *journal;  /* owned; n_journal_bytes */
+    size_t n_journal_bytes;
+    tide_scope_row *scopes; /* owned */
+    size_t n_scopes;
+    tide_event *base; /* owned; with unused rows */
+    size_t n_base;
+    uint64_t first_event; /* number of the first row */
+    tide_event *events;   /* owned; oldest first, nothing checked */
+    size_t n_events;
+} tide_log_contents;
+
+/* log_contents.c. Fills what the report has of missing bytes and rows, too. */
+TIDE_NODISCARD tide_status tide_log_contents_read(const char *path, const tide_hostmem *mem,
+                                                  tide_log_contents *ret_contents,
+                                                  tide_recover_report *report, tide_error *error);
+void tide_log_contents_fini(tide_log_contents *contents);
+
+typedef struct tide_log_key_value {
+    const char *key;   /* borrowed from the journal */
+    const char *value; /* borrowed from the journal */
+} tide_log_key_value;
+
+/* What the journal tells. Numbers of rows lead to it through the maps; a text that two numbers have
+ * is there once. */
+typedef struct tide_log_tables {
+    const tide_hostmem *mem;      /* borrowed */
+    tide_strings strings;         /* owned */
+    tide_map string_of;           /* number in the rows -> number in strings */
+    uint64_t *pcs;                /* owned; of all stacks: addresses of tide_symbol_address */
+    size_t n_pcs;                 /* in all */
+    size_t pcs_capacity;          /* of pcs */
+    size_t *stack_first;          /* owned; n_stacks + 1 */
+    size_t n_stacks;              /* in the order of the journal */
+    size_t stacks_capacity;       /* of stack_first */
+    tide_map stack_of;            /* number in the rows -> stack */
+    tide_stream_row streams[256]; /* by number */
+    size_t n_streams;             /* one more than the highest number */
+    tide_symbol_module *modules;  /* owned; their texts lie in the journal */
+    uint64_t *begins;             /* owned; first address of module i, */
+    uint64_t *ends;               /* owned; one past the last */
+    uint64_t *biases;             /* owned; what its addresses had added */
+    size_t n_modules;
+    size_t modules_capacity;   /* of modules and the three beside it */
+    tide_log_key_value *texts; /* owned; the later one of a key counts */
+    size_t n_texts;
+    size_t texts_capacity;
+} tide_log_tables;
+
+/* log_tables.c. The tables borrow from the journal. TIDE_NO_MEMORY leaves something to finish. */
+TIDE_NODISCARD tide_status tide_log_tables_read(const unsigned char *journal, size_t n_bytes,
+                                                tide_log_tables *tables,
+                                                tide_recover_report *report);
+void tide_log_tables_init(tide_log_tables *tables, const tide_hostmem *mem);
+void tide_log_tables_fini(tide_log_tables *tables);
+
+/* log_texts.c. Run, device and settings as the texts have them. */
+TIDE_NODISCARD tide_status tide_log_texts_apply(const tide_log_tables *tables,
+                                                tide_snapshot *snapshot);
+
+#endif

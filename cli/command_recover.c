@@ -1,0 +1,148 @@
+/* tidemark recover: the log file of a process that is gone, as a snapshot. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/recover.h"
+#include "cli/cli.h"
+#include "cli/files.h"
+
+typedef struct recover_options {
+    const char *output; /* NULL: LOG.json.gz */
+    bool strip_private;
+} recover_options;
+
+static const tide_option OPTIONS[] = {
+    {TIDE_OPTION_TEXT, NULL, "o", "FILE.json.gz", "the snapshot; default: beside LOG", "output",
+     NULL, NULL, offsetof(recover_options, output)},
+    {TIDE_OPTION_FLAG, "strip-private", NULL, NULL,
+     "leave out command line, host name and folders of absolute paths", NULL, NULL, NULL,
+     offsetof(recover_options, strip_private)},
+};
+
+static const tide_option_table TABLE = {
+    .command = "recover",
+    .operands = "LOG",
+    .intro =
+        "Makes a snapshot of the event log that profile --log or TIDEMARK_LOG left behind, up\n"
+        "to the last event before the process ended, however it ended.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .min_operands = 1,
+    .max_operands = 1,
+    .notes =
+        "What cannot be recovered is said on stderr; the exit status is 0 when anything was, 1 "
+        "when\n"
+        "nothing. The log stays as it is. Names of functions come from the programs and libraries\n"
+        "that the process had loaded, where these files are still the same (by their build-id).\n",
+};
+
+/* run.log -> run.json.gz */
+static tide_status name_snapshot(const char *log, char path[TIDE_PATH_BYTES], tide_error *error) {
+    size_t n = strlen(log);
+    if (n > 4 && strcmp(log + n - 4, ".log") == 0) {
+        n -= 4;
+    }
+    int n_written = snprintf(path, TIDE_PATH_BYTES, "%.*s.json.gz", (int)n, log);
+    if (n_written < 0 || n_written >= TIDE_PATH_BYTES) {
+        return tide_fail(error, TIDE_INVALID, "the name of the log is too long: use -o");
+    }
+    return TIDE_OK;
+}
+
+static void say(uint64_t n, const char *one, const char *many) {
+    if (n > 0) {
+        tide_cli_note("recover", "%" PRIu64 " %s", n, n == 1 ? one : many);
+    }
+}
+
+static void tell(const tide_recover_report *report) {
+    if (report->is_live) {
+        tide_cli_note("recover", "process %" PRIu64 " still writes the log: this is how it stood",
+                      report->process_id);
+    }
+    say(report->n_dropped, "event was dropped: the log was full",
+        "events were dropped: the log was full");
+    say(report->n_missing, "event is missing: the file ends too early, or its row is empty",
+        "events are missing: the file ends too early, or their rows are empty");
+    say(report->n_damaged, "row is damaged and left out", "rows are damaged and left out");
+    say(report->n_unfit, "row or block contradicts the others and is left out",
+        "rows or blocks contradict the others and are left out");
+    say(report->n_unpaired, "event is left out: recording was paused before it",
+        "events are left out: recording was paused before them");
+    say(report->n_base_missing, "block or segment that was alive before the first event is missing",
+        "blocks or segments that were alive before the first event are missing");
+    say(report->n_scopes_refused, "scope was not recorded: the table was full",
+        "scopes were not recorded: the table was full");
+    say(report->n_scopes_missing, "scope is missing: the file ends too early",
+        "scopes are missing: the file ends too early");
+    say(report->n_scopes_damaged, "scope was damaged", "scopes were damaged");
+    say(report->n_records_refused,
+        "call stack, name or text was not recorded: the journal was full",
+        "call stacks, names or texts were not recorded: the journal was full");
+    say(report->n_records_damaged, "place of the journal is damaged: what stood there is left out",
+        "places of the journal are damaged: what stood there is left out");
+    say(report->journal_missing_bytes, "byte of the journal is missing: the file ends too early",
+        "bytes of the journal are missing: the file ends too early");
+    say(report->n_references_lost,
+        "row names a call stack, scope, name or stream that is not there",
+        "rows name call stacks, scopes, names or streams that are not there");
+    say(report->n_modules_absent,
+        "program or library of the call stacks is not here any more, or another one: its functions "
+        "have no names",
+        "programs or libraries of the call stacks are not here any more, or others: their "
+        "functions have no names");
+}
+
+static tide_status recover(const char *log, const recover_options *options,
+                           tide_recover_report *ret_report, const char *path, tide_error *error) {
+    tide_snapshot *snapshot = NULL;
+    TIDE_TRY(tide_file_check_writable(path, error));
+    if (tide_file_is_same(log, path)) {
+        return tide_fail(error, TIDE_INVALID, "the snapshot would replace the log %s: use -o", log);
+    }
+    TIDE_TRY(tide_recover(log, NULL, &snapshot, ret_report, error));
+    tide_status status = TIDE_OK;
+    if (options->strip_private) {
+        status = tide_snapshot_strip_private(snapshot);
+    }
+    if (status == TIDE_OK) {
+        status = tide_snapshot_save(snapshot, path, error);
+    }
+    tide_snapshot_destroy(snapshot);
+    return status;
+}
+
+static int run(int argc, char **argv) {
+    recover_options options = {.output = NULL};
+    tide_operands operands = {.n = 0};
+    tide_recover_report report;
+    tide_error error = {""};
+    char path[TIDE_PATH_BYTES];
+    int exit_status = TIDE_EXIT_SUCCESS;
+    if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
+        return exit_status;
+    }
+    tide_status status = TIDE_OK;
+    if (options.output == NULL) {
+        status = name_snapshot(operands.texts[0], path, &error);
+    } else {
+        snprintf(path, sizeof(path), "%s", options.output);
+    }
+    if (status == TIDE_OK) {
+        status = recover(operands.texts[0], &options, &report, path, &error);
+    }
+    if (status != TIDE_OK) {
+        return tide_cli_fail("recover", status, &error);
+    }
+    tell(&report);
+    printf("%" PRIu64 " events recovered\nsnapshot: %s\n", report.n_events, path);
+    return tide_cli_finish("recover", TIDE_EXIT_SUCCESS);
+}
+
+const tide_command tide_command_recover = {
+    .name = "recover",
+    .summary = "a snapshot of what a crashed program's event log holds",
+    .options = &TABLE,
+    .run = run,
+};

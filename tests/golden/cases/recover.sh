@@ -1,0 +1,22 @@
+run() { "$@"; echo "exit $?" >&2; }
+profile() { tidemark profile --size small --layers 1 --device virtual --warmup 0 --steps 1 "$@"; }
+run profile --log run.log -o run.json.gz >profile.txt
+run tidemark recover run.log -o recovered.json.gz
+tidemark dump run.json.gz >whole.txt
+tidemark dump recovered.json.gz | head -n "$(wc -l <whole.txt)" | cmp - whole.txt && echo the same events
+# Half of it is still something; less than a header is nothing.
+head -c $(($(wc -c <run.log) - 4801)) run.log >cut.log
+run tidemark recover cut.log
+head -c 100 run.log >header.log
+run tidemark recover header.log
+run tidemark recover run.json.gz
+run tidemark recover absent.log
+run tidemark recover run.log -o run.log
+# A ring that is small, and a disk that is smaller than the log.
+run profile --log-bytes 4800 -o ring.json.gz >ring.txt
+grep -c . ring.txt >/dev/null && tidemark summary ring.json.gz | sed -n 2p
+run profile --log-bytes 4800 --log-full stop -o stop.json.gz >stop.txt
+tidemark summary stop.json.gz | sed -n 2p
+run profile --log small.log --log-bytes 64KiB -o x.json.gz
+(ulimit -f 1024 && run profile --log large.log -o x.json.gz)
+ls
