@@ -121,9 +121,9 @@ static void base_request_free(tide_event_log *log, const tide_event *event) {
     }
 }
 
-/* Takes [event->address, + block_bytes) out of what is mapped: a piece may be a part of one that was
- * mapped, or reach over several. Rare, so that all rows are looked at. False: there is no room, and
- * nothing is changed. */
+/* Takes [event->address, + block_bytes) out of what is mapped: a piece may be a part of one that
+ * was mapped, or reach over several. Rare, so that all rows are looked at. False: there is no room,
+ * and nothing is changed. */
 static bool base_unmap(tide_event_log *log, const tide_event *event) {
     uint64_t begin = event->address;
     uint64_t end = begin + event->block_bytes;
