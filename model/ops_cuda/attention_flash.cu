@@ -281,7 +281,7 @@ static int launch_forward(const tide_ops *ops, const tide_attention_forward *cal
     const flash_forward_arrays<T> arrays = {
         static_cast<T *>(call->out.data), static_cast<const T *>(call->q.data),
         static_cast<const T *>(call->k.data), static_cast<const T *>(call->v.data), call->lse};
-    const int result = tide_attention_allow_shared(flash_forward<T, DIM>, n_bytes);
+    const int result = tide_attention_allow_shared<n_bytes>(flash_forward<T, DIM>);
     return result != 0
                ? result
                : TIDE_LAUNCH((flash_forward<T, DIM>), tide_attention_n_blocks(shape, FORWARD_ROWS),
@@ -292,7 +292,7 @@ template <typename T, unsigned DIM, bool KEYS>
 static int launch_half(const tide_ops *ops, const flash_backward_arrays<T> &arrays,
                        const tide_attention_shape &shape) {
     constexpr size_t n_bytes = shared_bytes(DIM, BACKWARD_ROWS<DIM>, 2);
-    const int result = tide_attention_allow_shared(flash_backward<T, DIM, KEYS>, n_bytes);
+    const int result = tide_attention_allow_shared<n_bytes>(flash_backward<T, DIM, KEYS>);
     return result != 0
                ? result
                : TIDE_LAUNCH((flash_backward<T, DIM, KEYS>),

@@ -176,7 +176,7 @@ template <unsigned DIM, bool KEYS>
 static int launch_half(const tide_ops *ops, const mma_backward_arrays &arrays,
                        const tide_attention_shape &shape) {
     constexpr size_t n_bytes = mma_shared_bytes<DIM>(2, true);
-    const int result = tide_attention_allow_shared(mma_flash_backward<DIM, KEYS>, n_bytes);
+    const int result = tide_attention_allow_shared<n_bytes>(mma_flash_backward<DIM, KEYS>);
     return result != 0 ? result
                        : TIDE_LAUNCH((mma_flash_backward<DIM, KEYS>),
                                      tide_attention_n_blocks(shape, MMA_ROWS), MMA_THREADS, n_bytes,

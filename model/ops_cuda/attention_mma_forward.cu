@@ -131,7 +131,7 @@ static int launch_forward(const tide_ops *ops, const tide_attention_forward *cal
     constexpr size_t n_bytes = mma_shared_bytes<DIM>(1, false);
     const mma_forward_arrays arrays = {mma_data(call->out), mma_data(call->q), mma_data(call->k),
                                        mma_data(call->v), call->lse};
-    const int result = tide_attention_allow_shared(mma_flash_forward<DIM>, n_bytes);
+    const int result = tide_attention_allow_shared<n_bytes>(mma_flash_forward<DIM>);
     return result != 0
                ? result
                : TIDE_LAUNCH((mma_flash_forward<DIM>), tide_attention_n_blocks(shape, MMA_ROWS),

@@ -54,11 +54,16 @@ static inline unsigned tide_attention_n_blocks(const tide_attention_shape &shape
     return static_cast<unsigned>((shape.T + rows - 1) / rows * shape.n_heads);
 }
 
+/* The most that a block may have on every GPU from compute capability 8.0 on: that of 8.6 and 8.9
+ * (the CUDA programming guide, technical specifications by compute capability). */
+static constexpr size_t MAX_SHARED_BYTES = static_cast<size_t>(99) << 10;
+
 /* More than 48 KiB of shared memory a kernel has to ask for. */
-template <typename Kernel>
-static inline int tide_attention_allow_shared(Kernel *kernel, size_t n_bytes) {
+template <size_t N_BYTES, typename Kernel>
+static inline int tide_attention_allow_shared(Kernel *kernel) {
+    static_assert(N_BYTES <= MAX_SHARED_BYTES, "no launch would fit on some GPU");
     return static_cast<int>(cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(n_bytes)));
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(N_BYTES)));
 }
 
 #endif
