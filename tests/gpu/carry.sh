@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # carry.sh ROOT FOLDER [CMAKE_OPTION...]: makes FOLDER, a build that runs on another machine with a GPU and its driver,
 # without anything installed but glibc 2.36 or newer: the program, the tests that launch kernels, every library they
-# need, the recorded results, and run.sh, which runs the tests. Code for compute capability 9.0 (and PTX), unless a
+# need, the recorded results, the benchmark beside PyTorch, and run.sh, which runs all that. Code for compute capability 9.0 (and PTX), unless a
 # CMAKE_OPTION says otherwise: -DCMAKE_CUDA_ARCHITECTURES=80-real.
 set -eu
 root=$(realpath "$1")
@@ -16,15 +16,17 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTIDEMARK_CUDA=ON -D
     -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags "$@"
 cmake --build "$build" --target tidemark test_gpu tide_gpu_probe
 
-rm -rf "$folder/lib" "$folder/tests" "$folder/reference"
-mkdir -p "$folder/lib" "$folder/tests" "$folder/reference"
+rm -rf "$folder/lib" "$folder/tests" "$folder/reference" "$folder/bench"
+mkdir -p "$folder/lib" "$folder/tests" "$folder/reference" "$folder/bench"
 cp "$build/cli/tidemark" "$folder/"
 for program in test_gpu tide_gpu_probe; do
     cp "$build/tests/gpu/$program" "$folder/tests/"
     strip --strip-debug "$folder/tests/$program"
 done
 cp tests/reference/*.safetensors "$folder/reference/"
-cp tests/gpu/training.sh "$folder/tests/"
+cp tests/gpu/training.sh tests/gpu/report.sh "$folder/tests/"
+cp bench/*.py "$folder/bench/"
+echo "commit $(git describe --always --dirty 2>/dev/null || echo unknown)" >"$folder/revision"
 cp tests/gpu/run_carried.sh "$folder/run.sh"
 
 # What the loader would take, glibc's own left out: that is the other machine's. libunwind is opened at run time.

@@ -29,4 +29,10 @@ inside /build/tidemark check-reference /build/reference/tiny_fp32.safetensors --
 inside /build/tests/tide_gpu_probe
 [ $? -eq 77 ] || { echo "the probe found a GPU" && status=1; }
 inside /build/tests/test_gpu --list | grep -q attention || { echo "test_gpu does not start" && status=1; }
+# What runs the tests there says here that there is no GPU, and the benchmark that it is whole.
+if ! "$folder/tests/tide_gpu_probe" >/dev/null 2>&1; then
+    bash "$folder/run.sh" >/dev/null 2>&1
+    [ $? -eq 77 ] || { echo "run.sh does not say that there is no GPU" && status=1; }
+fi
+python3 -B "$folder/bench/beside_pytorch.py" --help >/dev/null || { echo "the benchmark does not start" && status=1; }
 exit "$status"
