@@ -24,6 +24,7 @@ import snapshot_reader
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "snapshots"
 CLI = os.environ["TIDEMARK_CLI"]
+SHARED = Path(os.environ.get("TIDEMARK_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 TRAIN = "profile --device virtual --d-model 64 --layers 2 --heads 2 --warmup 1 --steps 2 --batch 2 --context 16".split()
 OOM = "profile --device virtual --size small --memory-limit 600MiB --warmup 0 --steps 1".split()
 
@@ -329,6 +330,31 @@ class Csv(Files):
                     "line": frame[2] or "",
                 }
                 self.assertEqual(row, {key: str(value) for key, value in wanted.items()})
+
+
+class PyTorch(unittest.TestCase):
+    """PyTorch's own snapshots, where they are here: four devices, no clock or a calendar's, memory from before."""
+
+    def test_the_figures_are_those_of_summary(self) -> None:
+        paths = sorted((SHARED / "pytorch-snapshots").glob("*.pickle"))
+        if not paths:
+            self.skipTest("no pytorch-snapshots in TIDEMARK_SHARED or beside the checkout")
+        for path in paths:
+            with self.subTest(path.name):
+                tables = {t["key"]: t["rows"] for t in json.loads(run("summary", path, "--format", "json"))["tables"]}
+                wanted = {row["quantity"]: (row["max_bytes"], row["end_bytes"]) for row in tables["maxima"]}
+                counters = defaultdict(list)
+                for event in json.loads(export(path, "perfetto"))["traceEvents"]:
+                    if event["ph"] == "C":
+                        counters[event["pid"], event["name"]].append(event["args"]["bytes"])
+                main = max((max(values), -key[0]) for key, values in counters.items() if key[1] == "allocated")
+                for name in ("allocated", "reserved"):
+                    values = counters[-main[1], name]
+                    self.assertEqual((max(values), values[-1]), wanted[name])
+                lines = export(path, "folded").splitlines()
+                self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in lines), wanted["allocated"][0])
+                rows = list(csv.DictReader(io.StringIO(export(path, "csv"), newline=""), strict=True))
+                self.assertEqual(max(int(row["allocated_bytes"]) for row in rows), wanted["allocated"][0])
 
 
 class Output(Files):
