@@ -64,10 +64,11 @@ void tide_event_log_fini(tide_event_log *log) {
 }
 
 /* What was stored before stands in the file before what is stored after: the process may end in
- * between. */
+ * between. The compiler must keep the order; a processor ends a process between two instructions,
+ * with the stores of all earlier ones done. */
 static void publish(_Atomic(uint64_t) *counter, uint64_t value) {
     atomic_store_explicit(counter, value, memory_order_release);
-    atomic_thread_fence(memory_order_acq_rel);
+    atomic_signal_fence(memory_order_acq_rel);
 }
 
 /* ---- the base ---- */
@@ -84,7 +85,7 @@ static void base_remove(tide_event_log *log, const tide_event *event) {
     }
     tide_map_remove(&log->base_at, key_of(event));
     log->base[row].action = TIDE_BASE_UNUSED;
-    atomic_thread_fence(memory_order_acq_rel);
+    atomic_signal_fence(memory_order_acq_rel);
     log->base[row].address = log->base_unused;
     log->base_unused = row + 1;
     log->n_base--;
@@ -102,7 +103,7 @@ static bool base_add(tide_event_log *log, const tide_event *event) {
     entry.action = TIDE_BASE_UNUSED;
     log->base_unused = is_new ? 0 : log->base[row].address;
     log->base[row] = entry;
-    atomic_thread_fence(memory_order_acq_rel);
+    atomic_signal_fence(memory_order_acq_rel);
     log->base[row].action = event->action;
     log->n_base++;
     if (is_new) {

@@ -197,14 +197,16 @@ tide_status tide_capture_begin(tide_recorder *recorder, tide_cache *cache,
     const tide_capture_options none = {.mem = NULL};
     options = options != NULL ? options : &none;
     if (recorder != tide_cache_recorder(cache)) {
-        return tide_fail(error, TIDE_INVALID,
-                         "the cache records into another recorder than the one given; pass the one "
-                         "it was created with");
+        tide_fail(error, TIDE_INVALID,
+                  "the cache records into another recorder than the one given; pass the one "
+                  "it was created with");
+        return TIDE_INVALID;
     }
     const tide_hostmem *mem = options->mem != NULL ? options->mem : tide_hostmem_default();
     tide_captured *captured = tide_hostmem_zeroed(mem, 1, sizeof(*captured));
     if (captured == NULL) {
-        return out_of_memory(error);
+        out_of_memory(error);
+        return TIDE_NO_MEMORY;
     }
     captured->mem = mem;
     tide_status status = tide_snapshot_create(mem, &captured->snapshot);
