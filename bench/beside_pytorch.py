@@ -291,13 +291,13 @@ def measure_grid(options: argparse.Namespace, folder: Path) -> int:
     runs = grid.Grid(options, folder)
     if options.device.startswith("cuda"):
         programs.check_gpu(runs.tidemark, runs.python, options.device, runs.variables)
+    title = f"# A training step beside PyTorch, {datetime.date.today().isoformat()}\n\n"
     for cell in runs.cells:
         runs.run_cell(cell)
-    page = runs.page()
-    print(page)
+        if options.output is not None:  # after each cell: the machine may be taken away
+            Path(options.output).write_text(title + runs.page(), encoding="utf-8")
+    print(runs.page())
     if options.output is not None:
-        title = f"# A training step beside PyTorch, {datetime.date.today().isoformat()}\n\n"
-        Path(options.output).write_text(title + page, encoding="utf-8")
         print(f"written: {options.output}", file=sys.stderr)
     return MISSED_STATUS if options.gate and grid.n_missed(*runs.tables()) > 0 else 0
 

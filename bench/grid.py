@@ -214,9 +214,16 @@ class Grid:
                 words += ["--" + name.replace("_", "-"), str(value)]
         return words
 
+    def pairs(self, cell: Cell) -> list[str]:
+        """More pairs of steps where the cost of recording has a target: it is far below a step."""
+        if not self.device.startswith("cuda") or (cell.size, cell.context) not in RECORDING_TARGETS:
+            return []
+        return ["--overhead-pairs", "30" if cell.size == "small" else "10"]
+
     def run_tidemark(self, cell: Cell, device: str) -> Result:
         """One process of tidemark."""
         command = [str(self.tidemark), "profile", "--device", device, *self.common(cell)]
+        command += self.pairs(cell)
         path = self.folder / "run.json.gz"
         return programs.run_tidemark(command, self.variables, path, self.clock)
 
@@ -288,12 +295,37 @@ class Grid:
         ]
         return times, memory
 
+    def facts(self) -> list[str]:
+        """What the figures hold for: device, versions, and how often each side ran."""
+        options = self.options
+        found = {}
+        for sides in self.outcomes.values():
+            for name, outcome in sides.items():
+                for one in outcome.rounds[:1]:
+                    found.setdefault(name, one.details)
+        said = []
+        if TIDEMARK in found:
+            device, tool = found[TIDEMARK]["device"], found[TIDEMARK]["tool"]
+            known = {key: value for key, value in device.items() if value not in (-1, "")}
+            said.append("- device: " + ", ".join(f"{key} {known[key]}" for key in known))
+            said.append(f"- tidemark {tool['version']}, {tool['build']}")
+        if EAGER in found:
+            said.append(f"- PyTorch {found[EAGER]['torch']}, Python {found[EAGER]['python']}")
+        said.append(
+            f"- rounds: {options.rounds}; steps of each side in a round: {options.steps} measured "
+            f"after {options.warmup} of warm-up; PyTorch's attention {options.attention}, its "
+            f"optimizer {options.optimizer}"
+        )
+        return said
+
     def page(self) -> str:
         """Both tables."""
         times, memory = self.tables()
         clock = "the device's clock" if self.clock == "device_ms" else "the host's clock"
         return "\n".join(
             [
+                *self.facts(),
+                "",
                 f"### Times of phases by {clock}, {self.device}\n",
                 report.markdown_table(HEADER, times) + "\n",
                 "### Peaks of allocated memory, and the cost of recording\n",

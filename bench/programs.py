@@ -152,7 +152,11 @@ def run_tidemark(
     return Result(
         phases={} if clock is None else phases_of(document["timing"]["phases"], clock),
         n_parameters=document["run"]["model"]["n_parameters"],
-        details={"tool": document["tool"], "host": document["run"]["host"]},
+        details={
+            "tool": document["tool"],
+            "host": document["run"]["host"],
+            "device": document["devices"][0],
+        },
         other_cores=other_cores,
         peak_bytes=document["summary"][0]["max"]["allocated"]["bytes"],
         reserved_bytes=document["summary"][0]["max"]["reserved"]["bytes"],

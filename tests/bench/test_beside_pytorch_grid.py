@@ -59,6 +59,33 @@ class Cells(unittest.TestCase):
             self.assertEqual(grid.target(cell, phase), expected, f"{cell} {phase}")
 
 
+    def test_more_pairs_where_recording_has_a_target(self) -> None:
+        runs = grid.Grid.__new__(grid.Grid)
+        for device, cell, expected in (
+            ("cuda:0", SMALL, ["--overhead-pairs", "30"]),
+            ("cuda", Cell("2.7B", 512, "tf32"), ["--overhead-pairs", "10"]),
+            ("cuda", Cell("xl", 512, "tf32"), []),
+            ("cpu", SMALL, []),
+        ):
+            runs.device = device
+            self.assertEqual(runs.pairs(cell), expected)
+
+    def test_the_page_says_what_it_holds_for(self) -> None:
+        runs = grid.Grid.__new__(grid.Grid)
+        runs.options = argparse.Namespace(
+            rounds=2, steps=5, warmup=1, attention="naive", optimizer="in-place"
+        )
+        runs.outcomes = {SMALL: sides(1.0, 2.0, 3.0)}
+        device = {"name": "NVIDIA H100", "total_bytes": 80, "compute_capability": -1}
+        tool = {"version": "0.1.0", "build": "gcc"}
+        runs.outcomes[SMALL][TIDEMARK].rounds[0].details.update(device=device, tool=tool)
+        runs.outcomes[SMALL][EAGER].rounds[0].details.update(torch="2.11", python="3.12")
+        said = "\n".join(runs.facts())
+        self.assertIn("- device: name NVIDIA H100, total_bytes 80\n", said)
+        self.assertIn("- PyTorch 2.11, Python 3.12\n", said)
+        self.assertIn("- rounds: 2; steps of each side in a round: 5 measured after 1", said)
+
+
 class Rows(unittest.TestCase):
     def test_times_beside_both(self) -> None:
         row = grid.time_row(SMALL, "forward", sides(2.0, 8.0, 4.0), True)

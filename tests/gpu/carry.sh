@@ -16,7 +16,7 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTIDEMARK_CUDA=ON -D
     -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags "$@"
 cmake --build "$build" --target tidemark test_gpu tide_gpu_probe
 
-rm -rf "$folder/lib" "$folder/tests" "$folder/reference" "$folder/bench"
+rm -rf "${folder:?}/lib" "$folder/tests" "$folder/reference" "$folder/bench"
 mkdir -p "$folder/lib" "$folder/tests" "$folder/reference" "$folder/bench"
 cp "$build/cli/tidemark" "$folder/"
 for program in test_gpu tide_gpu_probe; do

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2154 # what whoever sources it sets
 # report.sh - sourced by run.sh and run_carried.sh: steps, each a row of a report, and the sanitizers. The report is on
 # disk after every row, so that what is known survives a machine that is taken away. They set:
 #     program    tidemark          test_gpu   the tests of kernels

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # training.sh TIDEMARK REFERENCES: whole runs on a GPU. Every recorded result is met; every precision, attention and
-# recomputation trains and writes a snapshot with device times; the events are those of the cpu; out of memory is an
-# answer.
+# recomputation trains and writes a snapshot with device times; the events are those of the cpu; kernels are traced where
+# CUPTI is; out of memory is an answer. With EMULATED=1 what would fill a GPU's memory is left out.
 set -u
 tidemark=$(realpath "$1")
 references=$(realpath "$2")
@@ -53,8 +53,25 @@ for attention in flash naive; do
 done
 
 expect 3 "$tidemark" profile "${model[@]}" --device cuda --memory-limit 4MiB -o limited.json.gz
-expect 3 "$tidemark" profile --size 10B --context 2048 --batch 64 --warmup 0 --steps 1 --device cuda -o full.json.gz
-expect 0 "$tidemark" summary full.json.gz
+if [ -z "${EMULATED:-}" ]; then
+    expect 3 "$tidemark" profile --size 10B --context 2048 --batch 64 --warmup 0 --steps 1 --device cuda -o full.json.gz
+    expect 0 "$tidemark" summary full.json.gz
+fi
 expect 0 "$tidemark" profile "${model[@]}" --device cuda --profiler-range -o after.json.gz
+
+expect 0 "$tidemark" profile "${model[@]}" --device cuda --device-times all -o times.json.gz
+
+# Of each kernel, in which scope it ran how often. Without CUPTI, or without the right to use it, one line says so.
+if "$tidemark" profile "${model[@]}" --device cuda --kernels -o kernels.json.gz >out 2>err; then
+    for place in 'forward > layer > attention > flash' 'backward > layer > ffn' 'optimizer > adamw'; do
+        "$tidemark" summary --top 1000 kernels.json.gz | grep -q "$place" ||
+            { echo "no kernel in $place:" && "$tidemark" summary kernels.json.gz && failures=$((failures + 1)); }
+    done
+elif grep -q 'CUPTI' err; then
+    echo "kernels were not traced: $(tail -n 1 err)"
+else
+    cat out err
+    failures=$((failures + 1))
+fi
 
 [ "$failures" -eq 0 ]
