@@ -115,6 +115,7 @@ static tide_stack_memory *memory_for(tide_stack_walker *walker, uint64_t key, ui
         memory->epoch = epoch;
         memory->first = END;
         memory->first_word = END;
+        memory->reaches_end = false;
     }
     return memory;
 }

@@ -34,7 +34,7 @@ static const tide_option_table TABLE = {
 
 /* One thing that is here or is not. */
 typedef struct part {
-    char name[16];
+    char name[24];
     bool is_here;
     char detail[DETAIL_BYTES]; /* what it is, or why it is missing and what would bring it */
 } part;
