@@ -1,0 +1,264 @@
+/* test_recover_damage.c - a log file that ends anywhere, or has any byte changed: what comes of it
+ * is a document that contradicts nothing, or a message; never a crash, never more than was there.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "allocator/log_format_internal.h"
+#include "allocator/recorder_state_internal.h"
+#include "capture/capture.h"
+#include "capture/recover.h"
+#include "common/checksum.h"
+#include "common/map.h"
+#include "snapshot/summary.h"
+#include "snapshot/validate.h"
+
+enum { PATH = 256, N_STEPS = 60, N_LIVE = 8, MAX_BYTES = 1 << 16, N_FUZZ = 3000 };
+
+/* A log as a crash leaves it, or as it is closed; and what is in it. */
+typedef struct log_bytes {
+    unsigned char bytes[MAX_BYTES];
+    size_t n_bytes;
+    size_t n_events;
+} log_bytes;
+
+static char folder[PATH];
+static char log_path[PATH + 16];
+static log_bytes good; /* the closed log of the history below */
+
+/* Into the file that is there: one that is emptied and filled again is flushed to the disk by some
+ * file systems. */
+static void write_bytes(const unsigned char *bytes, size_t n_bytes) {
+    static int file = -1;
+    if (file < 0) {
+        file = open(log_path, O_RDWR | O_CLOEXEC);
+    }
+    assert_true(file >= 0);
+    assert_int_equal(pwrite(file, bytes, n_bytes, 0), n_bytes);
+    assert_int_equal(ftruncate(file, (off_t)n_bytes), 0);
+}
+
+/* Blocks come and go, each with a name, a scope and a made-up call stack. */
+static void record_history(tide_recorder *recorder, tide_cache *cache) {
+    uint64_t live[N_LIVE] = {0};
+    uint64_t random = 42;
+    for (int i = 0; i < N_STEPS; i++) {
+        char name[24];
+        random = tide_hash_u64(random + 0x9e3779b97f4a7c15u);
+        size_t slot = random % N_LIVE;
+        const uint64_t pcs[3] = {0x1001 + random % 5, 0x2001, 0x3001};
+        snprintf(name, sizeof(name), "tensor.%d", (int)(random % 7));
+        (void)tide_stack_depot_intern(recorder->depot, pcs, 3);
+        tide_scope scope = tide_scope_begin(recorder, TIDE_SCOPE_OPERATOR, name, i);
+        tide_tag tag = {TIDE_ACTIVATION, name};
+        if (live[slot] != 0) {
+            assert_int_equal(tide_cache_release(cache, live[slot], NULL), TIDE_OK);
+            live[slot] = 0;
+        } else {
+            assert_int_equal(tide_cache_alloc(cache, 1 + (size_t)(random >> 30) % (2 << 20),
+                                              (tide_stream)i % 3, &tag, &live[slot], NULL),
+                             TIDE_OK);
+        }
+        tide_scope_end(recorder, scope);
+    }
+}
+
+static int make_log(void **state) {
+    (void)state;
+    const char *place = getenv("TMPDIR");
+    snprintf(folder, sizeof(folder), "%.200s/tidemark-damage-XXXXXX",
+             place != NULL ? place : "/tmp");
+    if (mkdtemp(folder) == NULL) {
+        return -1;
+    }
+    snprintf(log_path, sizeof(log_path), "%s/x.log", folder);
+    tide_recorder_config config;
+    tide_recorder *recorder = NULL;
+    tide_device *device = NULL;
+    tide_cache *cache = NULL;
+    tide_recorder_config_init(&config);
+    config.log_path = log_path;
+    config.log_bytes = 1 << 20;
+    config.capture_stacks = false;
+    if (tide_recorder_create(&config, &recorder, NULL) != TIDE_OK ||
+        tide_device_open("virtual", NULL, &device, NULL) != TIDE_OK ||
+        tide_cache_create(device, recorder, NULL, &cache, NULL) != TIDE_OK) {
+        return -1;
+    }
+    record_history(recorder, cache);
+    tide_recorder_stats stats;
+    tide_recorder_get_stats(recorder, &stats);
+    good.n_events = (size_t)stats.n_events;
+    tide_cache_destroy(cache);
+    tide_recorder_destroy(recorder);
+    tide_device_close(device);
+    FILE *file = fopen(log_path, "rb");
+    good.n_bytes = file != NULL ? fread(good.bytes, 1, sizeof(good.bytes), file) : 0;
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return good.n_bytes > 0 && good.n_bytes < sizeof(good.bytes) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    return unlink(log_path) == 0 && rmdir(folder) == 0 ? 0 : -1;
+}
+
+/* Recovers what lies at log_path, checks the document, returns its events; -1: nothing, and a
+ * message says why. */
+static int try_recover(tide_recover_report *report) {
+    tide_snapshot *snapshot = NULL;
+    tide_summary *summary = NULL;
+    tide_error error = {""};
+    memset(report, 0, sizeof(*report));
+    tide_status status = tide_recover(log_path, NULL, &snapshot, report, &error);
+    if (status != TIDE_OK) {
+        assert_true(status == TIDE_FORMAT || status == TIDE_UNSUPPORTED);
+        assert_non_null(strstr(error.message, log_path));
+        return -1;
+    }
+    char place[TIDE_PLACE_BYTES];
+    if (tide_snapshot_validate(snapshot, place, &error) != TIDE_OK) {
+        fail_msg("%s: %s", place, error.message);
+    }
+    assert_int_equal(report->n_events, snapshot->n_events);
+    assert_int_equal(tide_summary_create(snapshot, &summary, NULL), TIDE_OK);
+    int n_events = (int)snapshot->n_events;
+    tide_summary_destroy(summary);
+    tide_snapshot_destroy(snapshot);
+    return n_events;
+}
+
+static void the_whole_log_is_read(void **state) {
+    (void)state;
+    tide_recover_report report;
+    write_bytes(good.bytes, good.n_bytes);
+    assert_int_equal(try_recover(&report), good.n_events);
+    assert_true(report.is_closed);
+    report.is_closed = false;
+    report.process_id = 0;
+    report.n_events = 0;
+    static const tide_recover_report NOTHING_WRONG;
+    assert_memory_equal(&report, &NOTHING_WRONG, sizeof(report));
+}
+
+/* Cut at every byte: each row that is whole is there, in order, up to the cut. */
+static void it_may_end_anywhere(void **state) {
+    (void)state;
+    tide_log_header header;
+    memcpy(&header, good.bytes, sizeof(header));
+    size_t rows_at = (size_t)header.layout.events_offset;
+    for (size_t n = 0; n < good.n_bytes; n++) {
+        if (n > sizeof(header) && n < TIDE_LOG_HEADER_BYTES && n % 64 != 0) {
+            continue; /* padding */
+        }
+        tide_recover_report report;
+        write_bytes(good.bytes, n);
+        int n_events = try_recover(&report);
+        size_t n_whole = n > rows_at ? (n - rows_at) / sizeof(tide_event) : 0;
+        assert_int_equal(n_events, n_whole == 0 ? -1 : (int)n_whole);
+        if (n_whole > 0) {
+            assert_int_equal(report.n_missing, good.n_events - n_whole);
+            assert_int_equal(report.n_damaged + report.n_unfit + report.n_references_lost, 0);
+        }
+    }
+}
+
+static void any_byte_may_be_wrong(void **state) {
+    (void)state;
+    static unsigned char bytes[MAX_BYTES];
+    for (size_t at = 0; at < good.n_bytes; at++) {
+        if (at > sizeof(tide_log_header) && at < TIDE_LOG_HEADER_BYTES && at % 64 != 0) {
+            continue;
+        }
+        tide_recover_report report;
+        uint64_t random = tide_hash_u64(at + 1);
+        memcpy(bytes, good.bytes, good.n_bytes);
+        bytes[at] ^= (unsigned char)(1 + random % 255);
+        write_bytes(bytes, good.n_bytes);
+        int n_events = try_recover(&report);
+        if (at >= TIDE_LOG_HEADER_BYTES) { /* one row may go, and those that need it */
+            assert_true(n_events >= (int)good.n_events - 3);
+        }
+    }
+}
+
+/* Puts the header's checksum right, so that what it says is believed. */
+static void seal(unsigned char *bytes) {
+    tide_log_header header;
+    memcpy(&header, bytes, sizeof(header));
+    header.layout.checksum = tide_crc32(0, &header.layout, offsetof(tide_log_layout, checksum));
+    memcpy(bytes, &header, sizeof(header));
+}
+
+/* A place worth damaging: header, an area, or anywhere. */
+static size_t place_of(uint64_t random) {
+    switch (random % 4) {
+    case 0:
+        return (random >> 8) % sizeof(tide_log_layout);
+    case 1:
+        return TIDE_LOG_COUNTERS_AT + (random >> 8) % sizeof(tide_log_counters);
+    default:
+        return TIDE_LOG_HEADER_BYTES + (random >> 8) % (good.n_bytes - TIDE_LOG_HEADER_BYTES);
+    }
+}
+
+static void much_may_be_wrong(void **state) {
+    (void)state;
+    static const unsigned char EXTREMES[] = {0x00, 0x01, 0x7f, 0x80, 0xfe, 0xff};
+    static unsigned char bytes[MAX_BYTES];
+    uint64_t random = 7;
+    for (int i = 0; i < N_FUZZ; i++) {
+        memcpy(bytes, good.bytes, good.n_bytes);
+        random = tide_hash_u64(random + 0x9e3779b97f4a7c15u);
+        size_t n_changes = 1 + random % 24;
+        for (size_t j = 0; j < n_changes; j++) {
+            random = tide_hash_u64(random + 0x9e3779b97f4a7c15u);
+            bytes[place_of(random)] =
+                random >> 60 < 8 ? EXTREMES[(random >> 40) % 6] : (unsigned char)(random >> 40);
+        }
+        memcpy(bytes, good.bytes, 24); /* magic, version, sizes: the rest matters then */
+        seal(bytes);
+        tide_recover_report report;
+        write_bytes(bytes, i % 5 == 0 ? (size_t)(random >> 20) % good.n_bytes : good.n_bytes);
+        (void)try_recover(&report);
+    }
+}
+
+static void other_versions_are_refused(void **state) {
+    (void)state;
+    static unsigned char bytes[MAX_BYTES];
+    tide_recover_report report;
+    tide_snapshot *snapshot = NULL;
+    tide_error error = {""};
+    memcpy(bytes, good.bytes, good.n_bytes);
+    bytes[offsetof(tide_log_layout, version)] = 2;
+    write_bytes(bytes, good.n_bytes);
+    assert_int_equal(tide_recover(log_path, NULL, &snapshot, &report, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "the log has version 2"));
+    memcpy(bytes, good.bytes, good.n_bytes);
+    bytes[offsetof(tide_log_layout, event_bytes)] = 56;
+    write_bytes(bytes, good.n_bytes);
+    assert_int_equal(tide_recover(log_path, NULL, &snapshot, &report, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "another kind of machine"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_whole_log_is_read),      cmocka_unit_test(it_may_end_anywhere),
+        cmocka_unit_test(any_byte_may_be_wrong),      cmocka_unit_test(much_may_be_wrong),
+        cmocka_unit_test(other_versions_are_refused),
+    };
+    return cmocka_run_group_tests(tests, make_log, remove_folder);
+}
