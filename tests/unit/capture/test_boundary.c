@@ -1,17 +1,24 @@
 /* test_boundary.c - the state before the first event and after the last one, against a plain
  * simulation of random events.
  */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "allocator/event_log.h"
+#include "allocator/journal_internal.h"
+#include "allocator/log_file_internal.h"
 #include "capture/capture_internal.h"
+#include "capture/recover.h"
 #include "common/map.h"
 
 enum { MAX_SEGMENTS = 8, MAX_BLOCKS = 64, N_UNITS = 16, UNIT = 512, N_EVENTS = 300 };
@@ -260,6 +267,125 @@ static void a_full_base_ends_the_log(void **state) {
     }
 }
 
+/* ---- the same from a file ---- */
+
+enum { N_SCOPES = N_EVENTS + 1000 }; /* as many as the history has numbers of */
+
+/* Writes the history into a log file with these areas and leaves it as a killed process does.
+ * Returns the number of the first row that is kept. */
+static size_t leave_file(const char *path, size_t n_rows, size_t max_base,
+                         const tide_event *events) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_log_file file;
+    tide_journal *journal = NULL;
+    tide_event_log log;
+    char text[32];
+    tide_log_layout layout = tide_log_layout_make(1 << 16, N_SCOPES, max_base, n_rows, 1);
+    assert_int_equal(tide_log_file_open_as(mem, path, &layout, &file, NULL), TIDE_OK);
+    assert_int_equal(tide_journal_create(mem, &file, &journal), TIDE_OK);
+    tide_event_log_memory memory = tide_log_file_memory(&file);
+    tide_event_log_init_in(&log, mem, &memory, true);
+    atomic_store(&file.header->counters.n_scopes, N_SCOPES); /* zeroed ones */
+    for (uint32_t i = 0; i < N_EVENTS; i++) {
+        const uint64_t pc = i + 1;
+        snprintf(text, sizeof(text), "%u", i);
+        tide_journal_string(journal, i + 2000, text);
+        tide_journal_stack(journal, i, &pc, 1);
+        tide_event_log_append(&log, &events[i]);
+    }
+    assert_int_equal(atomic_load(&file.header->counters.n_records_refused), 0);
+    size_t first = (size_t)tide_event_log_first(&log);
+    tide_event_log_fini(&log);
+    tide_journal_destroy(journal);
+    munmap(file.bytes, file.mapped_bytes);
+    close(file.descriptor);
+    mem->release(mem->ctx, file.path);
+    return first;
+}
+
+/* The rows of one end of the document, with the numbers that the history gave. */
+static tide_boundary numbered(const tide_snapshot *snapshot, const tide_segment_row *segments,
+                              size_t n_segments, const tide_block_row *blocks, size_t n_blocks,
+                              tide_arena *arena) {
+    tide_boundary made = {
+        .segments = tide_arena_alloc(arena, n_segments, sizeof(*segments)),
+        .n_segments = n_segments,
+        .blocks = tide_arena_alloc(arena, n_blocks, sizeof(*blocks)),
+        .n_blocks = n_blocks,
+    };
+    assert_true(made.segments != NULL && made.blocks != NULL);
+    for (size_t i = 0; i < n_segments; i++) {
+        made.segments[i] = segments[i];
+    }
+    for (size_t i = 0; i < n_blocks; i++) {
+        tide_block_row *block = &made.blocks[i];
+        *block = blocks[i];
+        if (block->stack != TIDE_NONE) { /* "0x12": the call lies before the return address */
+            const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[block->stack].frame];
+            const char *text = tide_snapshot_text(snapshot, frame->function);
+            block->stack = (uint32_t)strtoul(text, NULL, 16);
+        }
+        if (block->name != TIDE_NONE) {
+            const char *text = tide_snapshot_text(snapshot, block->name);
+            block->name = (uint32_t)strtoul(text, NULL, 10) + 2000;
+        }
+    }
+    return made;
+}
+
+static void check_file(const char *path, size_t first, const model *states,
+                       const tide_event *events) {
+    tide_recover_report report;
+    tide_snapshot *snapshot = NULL;
+    tide_arena arena;
+    tide_arena_init(&arena, tide_hostmem_default());
+    assert_int_equal(tide_recover(path, NULL, &snapshot, &report, NULL), TIDE_OK);
+    assert_int_equal(report.n_events + report.n_dropped, N_EVENTS);
+    assert_int_equal(report.n_missing + report.n_damaged + report.n_unfit, 0);
+    size_t n_kept = snapshot->n_events;
+    for (size_t i = 0; i < n_kept; i++) {
+        assert_true(snapshot->events[i].address == events[first + i].address);
+        assert_int_equal(snapshot->events[i].action, events[first + i].action);
+    }
+    tide_boundary start = numbered(snapshot, snapshot->start_segments, snapshot->n_start_segments,
+                                   snapshot->start_blocks, snapshot->n_start_blocks, &arena);
+    tide_boundary end = numbered(snapshot, snapshot->end_segments, snapshot->n_end_segments,
+                                 snapshot->end_blocks, snapshot->n_end_blocks, &arena);
+    compare(&states[first], &start, events, NULL);
+    compare(&states[first + n_kept], &end, events, NULL);
+    tide_snapshot_destroy(snapshot);
+    tide_arena_fini(&arena);
+}
+
+static void a_file_of_any_length_knows_what_was_alive(void **state) {
+    (void)state;
+    static model states[N_EVENTS + 1];
+    static tide_event events[N_EVENTS];
+    const char *place = getenv("TMPDIR");
+    char folder[256], path[300];
+    snprintf(folder, sizeof(folder), "%.200s/tidemark-ring-XXXXXX", place != NULL ? place : "/tmp");
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/x.log", folder);
+    make_history(5, states, events);
+    for (size_t i = 0; i < N_EVENTS; i++) {
+        /* A file has one device and one table of streams; stream numbers tell segments apart. */
+        events[i].time_ns = (int64_t)i;
+    }
+    for (size_t n_rows = 1; n_rows <= N_EVENTS; n_rows += n_rows < 40 ? 1 : 7) {
+        size_t first = leave_file(path, n_rows, 200, events);
+        assert_int_equal(first, N_EVENTS - n_rows);
+        check_file(path, first, states, events);
+        assert_int_equal(unlink(path), 0);
+    }
+    for (size_t max_base = 1; max_base < 12; max_base++) { /* the base ends the log */
+        size_t first = leave_file(path, 5, max_base, events);
+        assert_true(first < N_EVENTS - 5);
+        check_file(path, first, states, events);
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void events_of_another_cache_are_told(void **state) {
     (void)state;
     tide_arena arena;
@@ -290,6 +416,7 @@ int main(void) {
         cmocka_unit_test(both_directions_agree_with_a_simulation),
         cmocka_unit_test(a_ring_of_any_length_knows_what_was_alive),
         cmocka_unit_test(a_full_base_ends_the_log),
+        cmocka_unit_test(a_file_of_any_length_knows_what_was_alive),
         cmocka_unit_test(events_of_another_cache_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
