@@ -160,6 +160,7 @@ tide_status tide_capture_tables(tide_recording *recording, tide_boundary *bounda
     snapshot->streams = recording->n_streams > 0 ? recording->streams : &DEFAULT_STREAM;
     snapshot->n_streams = recording->n_streams > 0 ? recording->n_streams : 1;
     snapshot->n_dropped = recording->n_dropped;
+    snapshot->n_scopes_dropped = recording->n_scopes_dropped;
     snapshot->full_policy = recording->full_policy == TIDE_FULL_STOP ? "stop" : "keep-newest";
     return status;
 }

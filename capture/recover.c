@@ -278,6 +278,7 @@ static tide_status build(recovery *of) {
     of->report->n_events = of->recording.n_events;
     of->recording.n_dropped =
         of->report->n_dropped + of->report->n_missing + of->report->n_damaged + of->report->n_unfit;
+    of->recording.n_scopes_dropped = of->report->n_scopes_refused + of->report->n_scopes_missing;
     tide_capture_set_boundaries(&start, &end, of->snapshot);
     tide_capture_modules modules = {.modules = of->tables.modules,
                                     .n_modules = of->tables.n_modules};

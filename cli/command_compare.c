@@ -193,6 +193,12 @@ static void say_warnings(tide_report *report, const tide_compare *compare) {
                             "note: %s was stopped before its end, where its peak may lie",
                             compare->runs[i].name);
         }
+        if (strcmp(snapshot->run.outcome, "crashed") == 0) {
+            tide_report_say(report, "crashed",
+                            "note: %s was recovered from the log of a program that ended without "
+                            "closing it: its peak may lie later",
+                            compare->runs[i].name);
+        }
         if (strcmp(snapshot->run.outcome, "running") == 0) {
             tide_report_say(report, "running",
                             "note: %s was taken while the run went on: its peak may have come "

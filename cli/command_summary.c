@@ -74,6 +74,12 @@ static void say_warnings(const view *of) {
                         "what happened then is missing below",
                         snapshot->n_dropped, snapshot->full_policy);
     }
+    if (snapshot->n_scopes_dropped > 0) {
+        tide_report_say(of->report, "dropped_scopes",
+                        "warning: %" PRIu64 " scopes were lost because their table was full: what "
+                        "happened in them is told of the scope around them, or of none",
+                        snapshot->n_scopes_dropped);
+    }
     if (of->device->n_unmatched > 0) {
         bool one = of->device->n_unmatched == 1;
         tide_report_say(
@@ -125,6 +131,11 @@ static void say_outcome(const view *of) {
     if (strcmp(of->snapshot->run.outcome, "stopped") == 0) {
         tide_report_say(of->report, "stopped",
                         "note: the run was stopped before its end, where its peak may lie");
+    }
+    if (strcmp(of->snapshot->run.outcome, "crashed") == 0) {
+        tide_report_say(of->report, "crashed",
+                        "note: recovered from the log of a program that ended without closing it: "
+                        "its peak may lie later");
     }
     if (strcmp(of->snapshot->run.outcome, "running") == 0) {
         tide_report_say(of->report, "running",

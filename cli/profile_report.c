@@ -166,6 +166,25 @@ static void add_memory(const tide_profile_plan *plan, const tide_summary *summar
     }
 }
 
+/* Of each run whose recording is not whole. */
+static void say_dropped(const tide_profile_plan *plan, tide_report *report) {
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        const tide_snapshot *snapshot = plan->runs[i].snapshot;
+        if (snapshot != NULL && snapshot->n_dropped > 0) {
+            tide_report_say(report, "dropped",
+                            "warning: %s: the event log was full: %" PRIu64
+                            " events were dropped (%s): give it more room with --log-bytes",
+                            plan->runs[i].name, snapshot->n_dropped, snapshot->full_policy);
+        }
+        if (snapshot != NULL && snapshot->n_scopes_dropped > 0) {
+            tide_report_say(report, "dropped_scopes",
+                            "warning: %s: the table of scopes was full: %" PRIu64
+                            " scopes were dropped: give it more room with --log-bytes",
+                            plan->runs[i].name, snapshot->n_scopes_dropped);
+        }
+    }
+}
+
 tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error *error) {
     const tide_profile_run *run = &plan->runs[0];
     tide_summary *summary = NULL;
@@ -182,6 +201,7 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
         tide_profile_say_recorder(plan, &report);
     }
     say_emulated(plan, &report);
+    say_dropped(plan, &report);
     if (run->is_saved) {
         say_path(plan, &report, "snapshot", run->path);
     }
@@ -352,6 +372,7 @@ tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *e
     tide_status status = add_comparison(plan, &report, error);
     tide_profile_say_recorder(plan, &report);
     say_emulated(plan, &report);
+    say_dropped(plan, &report);
     if (is_any_saved && plan->report_path[0] != '\0') {
         say_path(plan, &report, "report", plan->report_path);
     }

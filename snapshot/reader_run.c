@@ -234,15 +234,16 @@ void tide_read_origin(tide_reading *reading) {
 }
 
 void tide_read_log(tide_reading *reading) {
-    static const char *const KEYS[] = {"full_policy", "dropped_events"};
+    static const char *const KEYS[] = {"full_policy", "dropped_events", "dropped_scopes"};
     int field = -1;
     tide_json_enter_object(&reading->json);
     while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
         if (field == 0) {
             reading->snapshot->full_policy = get_text(reading);
         } else {
-            reading->snapshot->n_dropped =
-                (uint64_t)tide_json_get_integer(&reading->json, 0, INT64_MAX);
+            uint64_t *number =
+                field == 1 ? &reading->snapshot->n_dropped : &reading->snapshot->n_scopes_dropped;
+            *number = (uint64_t)tide_json_get_integer(&reading->json, 0, INT64_MAX);
         }
     }
 }

@@ -55,7 +55,8 @@ typedef struct tide_snapshot_run {
     int64_t batch_size, context_length, seed;   /* -1: unknown */
     int64_t memory_limit_bytes;                 /* -1: none */
     double clip_grad_norm;                      /* -1: no clipping */
-    const char *outcome;                        /* "completed", "oom", "stopped", "running" */
+    const char *outcome;                        /* "completed", "oom", "stopped", "running",
+                                                   "crashed"; "" unknown */
     const char *host_name, *host_os, *host_cpu; /* "" when left out */
     const char *host_computed_by; /* kernels and threads; "" where nothing was computed */
     int64_t host_n_cpus, host_total_bytes;
@@ -122,6 +123,7 @@ typedef struct tide_snapshot {
     size_t n_settings;
     tide_snapshot_timing timing;
     uint64_t n_dropped;         /* events lost because the log was full */
+    uint64_t n_scopes_dropped;  /* scopes lost because their table was full */
     const char *full_policy;    /* stop, keep-newest */
     const char *const *strings; /* UTF-8; what rows refer to by number */
     size_t n_strings;

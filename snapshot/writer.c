@@ -138,6 +138,9 @@ static void write_allocator(tide_json_writer *json, const tide_snapshot *snapsho
     tide_json_begin_object(json);
     tide_json_key_text(json, "full_policy", snapshot->full_policy);
     tide_json_key_integer(json, "dropped_events", (int64_t)snapshot->n_dropped);
+    if (snapshot->n_scopes_dropped > 0) {
+        tide_json_key_integer(json, "dropped_scopes", (int64_t)snapshot->n_scopes_dropped);
+    }
     tide_json_end_object(json);
     tide_json_line(json);
 }

@@ -75,6 +75,7 @@ const UNKNOWN_CATEGORY = CATEGORIES.indexOf('unknown');
  * @property {Device[]} devices
  * @property {{warmupSteps: number, measuredSteps: number, phases: PhaseSamples[]}} timing
  * @property {number} nDropped
+ * @property {number} nScopesDropped
  * @property {string[]} strings
  * @property {Frames} frames
  * @property {Stacks} stacks
@@ -347,7 +348,8 @@ export function readSnapshot(doc) {
     devices: list(doc, 'devices', 'devices').filter(isObject).map((device) => ({
       kind: textOr(device.kind, '?'), name: textOr(device.name, ''), totalBytes: numberOr(device.total_bytes, -1),
     })),
-    timing: readTiming(doc), nDropped: Math.max(0, numberOr(section(doc, 'log').dropped_events, 0)), strings, frames, stacks, scopes,
+    timing: readTiming(doc), nDropped: Math.max(0, numberOr(section(doc, 'log').dropped_events, 0)),
+    nScopesDropped: Math.max(0, numberOr(section(doc, 'log').dropped_scopes, 0)), strings, frames, stacks, scopes,
     start: readStart(doc, tables), events,
     oom: list(doc, 'oom', 'oom').filter(isObject).map((row) => ({
       event: numberOr(row.event, -1), requestedBytes: numberOr(row.requested_bytes, -1), freeBytes: numberOr(row.free_bytes, -1),

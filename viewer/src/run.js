@@ -103,11 +103,17 @@ function buildWarnings(snapshot, blocks, device) {
   if (snapshot.run.outcome === 'stopped') {
     warnings.push('The run was stopped before its end, where its peak may lie.');
   }
+  if (snapshot.run.outcome === 'crashed') {
+    warnings.push('Recovered from the log of a program that ended without closing it: its peak may lie later.');
+  }
   if (snapshot.run.outcome === 'running') {
     warnings.push('Taken while the run went on: its peak may have come later.');
   }
   if (snapshot.nDropped > 0) {
     warnings.push(`The event log was full: ${formatCount(snapshot.nDropped)} events were dropped, and what they did is not shown. Record with a larger log to see them.`);
+  }
+  if (snapshot.nScopesDropped > 0) {
+    warnings.push(`The table of scopes was full: ${formatCount(snapshot.nScopesDropped)} scopes were dropped; what happened in them is shown in the scope around them, or in none.`);
   }
   if (blocks.nUnmatched > 0) {
     warnings.push(`${formatCount(blocks.nUnmatched)} frees have no allocation in this file and are not shown.`);

@@ -368,7 +368,6 @@ static void a_file_of_any_length_knows_what_was_alive(void **state) {
     snprintf(path, sizeof(path), "%s/x.log", folder);
     make_history(5, states, events);
     for (size_t i = 0; i < N_EVENTS; i++) {
-        /* A file has one device and one table of streams; stream numbers tell segments apart. */
         events[i].time_ns = (int64_t)i;
     }
     for (size_t n_rows = 1; n_rows <= N_EVENTS; n_rows += n_rows < 40 ? 1 : 7) {

@@ -159,6 +159,7 @@ static void assert_small_parts_equal(const tide_snapshot *a, const tide_snapshot
     assert_true(a->device_uncertainty_ns == b->device_uncertainty_ns);
     assert_string_equal(a->full_policy, b->full_policy);
     assert_true(a->n_dropped == b->n_dropped);
+    assert_true(a->n_scopes_dropped == b->n_scopes_dropped);
     assert_int_equal(a->n_devices, b->n_devices);
     for (size_t i = 0; i < a->n_devices; i++) {
         assert_string_equal(a->devices[i].kind, b->devices[i].kind);
@@ -213,6 +214,7 @@ static void everything_comes_back(void **state) {
     config.two_streams = true;
     tide_snapshot *made = synthetic_create(&config);
     made->n_dropped = 17;
+    made->n_scopes_dropped = 3;
     made->timing.recorder_ns_per_event = 512.25;
     const double recorded_ms[] = {1.25, 1.5, 0.1};
     const double unrecorded_ms[] = {1.0, 1.125, 0.3};
