@@ -373,40 +373,24 @@ static tide_status release_range(tide_cache *cache, tide_cache_segment *range, t
     return TIDE_OK;
 }
 
-/* The stream whose work was waited for last, so that it is waited for once. */
-typedef struct waited {
-    tide_stream stream;
-    bool is_any; /* false: none yet */
-} waited;
-
-/* The device takes memory away at once: what was launched on the blocks, all of which are of this
- * stream and used by no other, has to be over. */
-static tide_status wait_for_stream(tide_cache *cache, tide_stream stream, waited *last,
-                                   tide_error *error) {
-    if (last->is_any && last->stream == stream) {
+/* The device takes memory away at once: what was launched on the blocks has to be over. Of all
+ * streams, since the one that a block belongs to may have been destroyed. */
+static tide_status wait_once(tide_cache *cache, bool *is_idle, tide_error *error) {
+    if (*is_idle) {
         return TIDE_OK;
     }
-    tide_device_event *event = NULL;
-    tide_status status = tide_device_event_create(cache->device, &event, error);
-    if (status == TIDE_OK) {
-        status = tide_device_event_record(cache->device, event, stream, error);
-    }
-    if (status == TIDE_OK) {
-        status = tide_device_event_synchronize(cache->device, event, error);
-    }
-    tide_device_event_destroy(cache->device, event);
+    tide_status status = tide_device_synchronize(cache->device, error);
     if (status != TIDE_OK) {
-        tide_error_prefix(error, "waiting for stream 0x%llx before its memory is unmapped",
-                          (unsigned long long)stream);
+        tide_error_prefix(error, "waiting for the device before memory is unmapped");
         return status;
     }
-    *last = (waited){stream, true};
+    *is_idle = true;
     return TIDE_OK;
 }
 
-/* Unmaps the whole granules of a free block; waits for their stream before, unless that was done. A
+/* Unmaps the whole granules of a free block; waits for the device before, unless that was done. A
  * failure half way leaves what is unmapped by then unmapped, and the rest free. */
-static tide_status unmap_block(tide_cache *cache, tide_cache_block *block, waited *last,
+static tide_status unmap_block(tide_cache *cache, tide_cache_block *block, bool *is_idle,
                                const tide_note *note, tide_error *error) {
     tide_cache_segment *range = block->segment;
     const size_t granule_bytes = granule_of(cache, range->pool);
@@ -421,7 +405,7 @@ static tide_status unmap_block(tide_cache *cache, tide_cache_block *block, waite
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory to unmap %llu bytes",
                          (unsigned long long)(end - begin));
     }
-    tide_status status = wait_for_stream(cache, range->stream, last, error);
+    tide_status status = wait_once(cache, is_idle, error);
     if (status != TIDE_OK) {
         return status;
     }
@@ -446,7 +430,7 @@ tide_status tide_cache_shrink(tide_cache *cache, int pool, const tide_note *note
     if (cache->ranges == NULL) {
         return TIDE_OK;
     }
-    waited last = {.is_any = false};
+    bool is_idle = false;
     tide_cache_tree *tree = &cache->free[pool];
     tide_cache_block *block = tide_cache_tree_at_least(tree, 0, 0, 0);
     while (block != NULL) {
@@ -454,7 +438,7 @@ tide_status tide_cache_shrink(tide_cache *cache, int pool, const tide_note *note
         tide_cache_block *next = tide_cache_tree_next(tree, block);
         tide_cache_segment *range = block->segment;
         if (range->is_expandable) {
-            TIDE_TRY(unmap_block(cache, block, &last, note, error));
+            TIDE_TRY(unmap_block(cache, block, &is_idle, note, error));
             if (range->mapped_bytes == 0) {
                 TIDE_TRY(release_range(cache, range, error));
             }

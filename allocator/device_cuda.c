@@ -50,6 +50,7 @@ static void cuda_close(tide_device *device) {
     }
     (void)cudaGetLastError();
     pthread_mutex_destroy(&cuda->lock);
+    device->mem->release(device->mem->ctx, cuda->driver);
     device->mem->release(device->mem->ctx, cuda);
 }
 
@@ -250,6 +251,11 @@ static const tide_device_table CUDA_TABLE = {
     .event_elapsed = cuda_event_elapsed,
     .synchronize = cuda_synchronize,
     .profiler_range = cuda_profiler_range,
+    .map_granule = tide_device_cuda_map_granule,
+    .reserve = tide_device_cuda_reserve,
+    .unreserve = tide_device_cuda_unreserve,
+    .map = tide_device_cuda_map,
+    .unmap = tide_device_cuda_unmap,
 };
 
 tide_device_cuda *tide_device_cuda_of(tide_device *device) {

@@ -18,6 +18,9 @@
 extern "C" {
 #endif
 
+/* Entry points of the driver (device_cuda_virtual.c). */
+typedef struct tide_device_cuda_driver tide_device_cuda_driver;
+
 typedef struct tide_device_cuda {
     tide_device base;         /* first, so that a tide_device * is a tide_device_cuda * */
     int ordinal;              /* the runtime's number of it */
@@ -26,6 +29,7 @@ typedef struct tide_device_cuda {
     int cause;                /* cudaError_t that the device was lost to */
     const char *cause_call;   /* static; where that was seen */
     tide_device_event *spare; /* events that were destroyed, for the next to be created; owned */
+    tide_device_cuda_driver *driver; /* owned; NULL: not asked for yet */
 } tide_device_cuda;
 
 /* NULL: `device` is another one, or one that only passes calls on to a cuda device. */
@@ -56,6 +60,19 @@ void tide_device_cuda_make_current(int ordinal);
  * this cause. `device` may be one that only passes calls on to a cuda device. */
 TIDE_NODISCARD tide_status tide_device_cuda_answer(tide_device *device, const char *call,
                                                    int result, tide_error *error);
+
+/* device_cuda_virtual.c. Members of the device's table. */
+TIDE_NODISCARD tide_status tide_device_cuda_map_granule(tide_device *device, size_t *ret_bytes,
+                                                        tide_error *error);
+TIDE_NODISCARD tide_status tide_device_cuda_reserve(tide_device *device, size_t n_bytes,
+                                                    uint64_t *ret_address, tide_error *error);
+TIDE_NODISCARD tide_status tide_device_cuda_unreserve(tide_device *device, uint64_t address,
+                                                      size_t n_bytes, tide_error *error);
+TIDE_NODISCARD tide_status tide_device_cuda_map(tide_device *device, uint64_t address,
+                                                size_t n_bytes, size_t granule_bytes,
+                                                tide_error *error);
+TIDE_NODISCARD tide_status tide_device_cuda_unmap(tide_device *device, uint64_t address,
+                                                  size_t granule_bytes, tide_error *error);
 
 /* Bytes in use on the GPU with that PCI bus id, by all processes, as the driver's management
  * library (libnvidia-ml.so.1, opened for this call) sees them; -1 where it cannot say. */

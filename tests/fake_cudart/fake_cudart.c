@@ -10,6 +10,7 @@
 
 #include "cuda_emulator/device_memory.h"
 #include "fake_cudart/fake_copies.h"
+#include "fake_cudart/fake_driver.h"
 #include "fake_cudart/fake_internal.h"
 #include "fake_cudart/fake_memory.h"
 
@@ -52,6 +53,7 @@ void tide_fake_cudart_reset(void) {
     pthread_mutex_lock(&runtime.lock);
     tide_fake_copies_clear();
     tide_fake_memory_clear();
+    tide_fake_driver_clear();
     tide_fake_clear_handles();
     memset(runtime.used_bytes, 0, sizeof(runtime.used_bytes));
     runtime.sticky = cudaSuccess;
@@ -153,6 +155,21 @@ static void submit(cudaError_t result) {
     }
 }
 
+cudaError_t tide_fake_leave_beside(cudaError_t result) {
+    keep_sticky(result);
+    pthread_mutex_unlock(&runtime.lock);
+    return result;
+}
+
+size_t tide_fake_room(int device) {
+    return state.capacity_bytes - state.context_bytes - runtime.used_bytes[device];
+}
+
+void tide_fake_count_bytes(int device, size_t n_taken, size_t n_given_back) {
+    runtime.used_bytes[device] += n_taken - n_given_back;
+    state.used_bytes += n_taken - n_given_back;
+}
+
 cudaError_t tide_fake_cudart_enter(const char *function) {
     cudaError_t result = tide_fake_enter(function);
     submit(result);
@@ -162,9 +179,7 @@ cudaError_t tide_fake_cudart_enter(const char *function) {
 cudaError_t tide_fake_cudart_enter_beside(const char *function) {
     cudaError_t result = tide_fake_enter(function);
     submit(result);
-    keep_sticky(result);
-    pthread_mutex_unlock(&runtime.lock);
-    return result;
+    return tide_fake_leave_beside(result);
 }
 
 cudaError_t tide_fake_mistake(cudaError_t error, const char *format, ...) {
@@ -211,6 +226,7 @@ static const char *const NAMES[][2] = {
     [cudaErrorIllegalAddress] = {"cudaErrorIllegalAddress",
                                  "an illegal memory access was encountered"},
     [cudaErrorLaunchFailure] = {"cudaErrorLaunchFailure", "unspecified launch failure"},
+    [cudaErrorNotSupported] = {"cudaErrorNotSupported", "operation not supported"},
     [cudaErrorUnknown] = {"cudaErrorUnknown", "unknown error"},
 };
 
@@ -378,8 +394,7 @@ cudaError_t cudaProfilerStop(void) {
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
     cudaError_t result = tide_fake_enter("cudaMemGetInfo");
     if (result == cudaSuccess) {
-        *free_bytes =
-            state.capacity_bytes - state.context_bytes - runtime.used_bytes[current_device];
+        *free_bytes = tide_fake_room(current_device);
         *total_bytes = state.capacity_bytes;
     }
     return tide_fake_leave(result);
@@ -393,7 +408,7 @@ static cudaError_t take(void **devPtr, size_t n_bytes) {
         *devPtr = NULL;
         return cudaSuccess;
     }
-    size_t room = state.capacity_bytes - state.context_bytes - runtime.used_bytes[current_device];
+    size_t room = tide_fake_room(current_device);
     if (n_bytes > room) {
         return cudaErrorMemoryAllocation;
     }
@@ -403,8 +418,7 @@ static cudaError_t take(void **devPtr, size_t n_bytes) {
     if (address == NULL) {
         return cudaErrorMemoryAllocation;
     }
-    runtime.used_bytes[current_device] += n_taken;
-    state.used_bytes += n_taken;
+    tide_fake_count_bytes(current_device, n_taken, 0);
     state.n_segments++;
     *devPtr = address;
     return cudaSuccess;
@@ -426,8 +440,7 @@ static cudaError_t give_back(void *devPtr) {
     }
     tide_fake_reach(NULL, true); /* it waits for the device */
     tide_fake_memory_give_back(devPtr);
-    runtime.used_bytes[device] -= n_bytes;
-    state.used_bytes -= n_bytes;
+    tide_fake_count_bytes(device, 0, n_bytes);
     state.n_segments--;
     return cudaSuccess;
 }

@@ -45,13 +45,17 @@ typedef struct tide_fake_cudart {
     cudaError_t fail_with;     /* ... with this; one that ends the context stays for good */
     size_t event_delay;        /* queries that an event answers with 600 after each record */
     bool late_copies;          /* a host's memory is read and written as late as it may be */
+    bool has_no_mapping;       /* the driver says that it cannot map memory behind addresses */
+    const char *missing_function; /* borrowed; of the driver, which has none of this name; NULL:
+                                     it has all */
 
     size_t n_launches[TIDE_FAKE_MAX_DEVICES]; /* while each was the calling thread's current one:
                                                  kernels, and calls of libraries */
     size_t n_calls;        /* of what fail_function selects, failed ones included */
     const char *failed_in; /* the function that fail_call met; NULL: none yet */
-    size_t used_bytes;     /* of segments on all devices */
+    size_t used_bytes;     /* of segments and mapped memory on all devices */
     size_t n_segments;     /* live */
+    size_t n_ranges;       /* of reserved addresses */
     size_t n_streams;      /* live */
     size_t n_events;       /* live */
     size_t n_mistakes;     /* double frees, foreign handles, ranges outside a segment */

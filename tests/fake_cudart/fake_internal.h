@@ -11,7 +11,15 @@ cudaError_t tide_fake_enter(const char *function);
  * it. */
 cudaError_t tide_fake_leave(cudaError_t result);
 
+/* The same for calls that are not the runtime's: the last error stays as it is. */
+cudaError_t tide_fake_leave_beside(cudaError_t result);
+
 /* All below: the caller holds the lock. */
+
+/* Bytes that the device could still give. */
+size_t tide_fake_room(int device);
+/* So many bytes were taken of it, and so many given back. */
+void tide_fake_count_bytes(int device, size_t n_taken, size_t n_given_back);
 
 tide_fake_cudart *tide_fake_cudart_locked(void);
 /* A mistake of the caller's that the real runtime might let pass: kept for the test. Returns

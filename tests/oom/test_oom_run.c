@@ -281,6 +281,15 @@ static void expect_lost(run *on) {
     expect_file();
 }
 
+/* A device that was lost has kept memory and addresses: of the fake runtime they go back here. The
+ * smaller workspace of this card makes runs shorter. */
+static void reset_runtime(void) {
+#ifdef TIDE_TEST_CUDA
+    tide_fake_cudart_reset();
+    tide_fake_cudart_state()->compute_capability = 86;
+#endif
+}
+
 static void end(run *on) {
     bool is_lost = on->device.fail_call != 0 && on->device.fail_status == TIDE_DEVICE_LOST;
     tide_workload_destroy(on->workload);
@@ -290,6 +299,7 @@ static void end(run *on) {
     assert_true(is_lost || on->device.n_segments == 0);
     assert_true(is_lost || (on->device.n_ranges == 0 && on->device.mapped_bytes == 0));
     tide_device_close(on->inner);
+    reset_runtime();
     assert_int_equal(on->heap.n_live, 0);
     tide_system_fault_use(NULL);
     /* libbacktrace keeps its maps of the program. */
@@ -468,9 +478,9 @@ static void any_device_call_may_fail(void **state) {
     for (size_t i = 0; i < N_DEVICES; i++) {
         for (size_t k = 0; k < 3; k++) {
             sweep_device(DEVICES[i], false, ANSWERS[k], n_failed);
-#ifndef TIDE_TEST_CUDA
-            sweep_device(DEVICES[i], true, ANSWERS[k], n_failed);
-#endif
+            if (k == 0 || strcmp(DEVICES[i], "virtual") == 0) {
+                sweep_device(DEVICES[i], true, ANSWERS[k], n_failed);
+            }
         }
     }
 #ifndef TIDE_TEST_CUDA /* not every call was failed */
@@ -489,10 +499,9 @@ static int make_folder(void **state) {
     }
     (void)snprintf(path, sizeof(path), "%s/run.json.gz", folder);
 #ifdef TIDE_TEST_CUDA
-    /* What emulator and fake runtime keep from their first use on is not counted. The smaller
-     * workspace of this card makes runs shorter. */
+    /* What emulator and fake runtime keep from their first use on is not counted. */
     static run on;
-    tide_fake_cudart_state()->compute_capability = 86;
+    reset_runtime();
     init(&on, DEVICES[0]);
     tide_system_fault_use(NULL);
     assert_int_equal(go(&on), TIDE_OK);

@@ -138,7 +138,7 @@ static void whole_free_granules_go_back(void **state) {
     assert_actions(&on, "MaMaafU");
     assert_int_equal(reserved(&on), 60 * MIB);
     assert_int_equal(on.device.n_unmaps, 2);
-    assert_int_equal(on.device.n_recorded, 1); /* it waited for the stream */
+    assert_int_equal(on.device.n_synchronized, 1);
     assert_int_equal(fixture_stats(&on).num_device_free, 1);
     fixture_check(&on);
     /* Two mapped runs are two segments of the snapshot. */
@@ -159,7 +159,7 @@ static void whole_free_granules_go_back(void **state) {
     tide_cache_state_fini(&now);
     /* Again: nothing left to unmap, and nothing to wait for. */
     assert_int_equal(tide_cache_empty(on.cache, &on.error), TIDE_OK);
-    assert_int_equal(on.device.n_recorded, 1);
+    assert_int_equal(on.device.n_synchronized, 1);
     fixture_release(&on, a);
     fixture_release(&on, c);
     assert_int_equal(tide_cache_empty(on.cache, &on.error), TIDE_OK);
