@@ -12,7 +12,7 @@
 #include "fake_cudart/fake_memory.h"
 
 enum { MAX_RANGES = 64, MAX_PIECES = 8192 };
-#define MAX_FILLED_BYTES ((size_t)64 << 20) /* of fresh memory: filling takes time */
+#define MAX_FILLED_BYTES ((size_t)1 << 20) /* of a fresh granule: filling takes time */
 
 /* Reserved addresses. */
 typedef struct range {
