@@ -31,13 +31,16 @@ typedef struct place {
  * was activated is on PATH. */
 static const place PLACES[] = {
     {"CUDA_HOME", false, "/lib64"},
+    {"CUDA_HOME", false, "/lib"},
     {"CUDA_HOME", false, "/extras/CUPTI/lib64"},
     {"CUDA_PATH", false, "/lib64"},
+    {"CUDA_PATH", false, "/lib"},
     {"CUDA_PATH", false, "/extras/CUPTI/lib64"},
     {"VIRTUAL_ENV", false, "/lib/" PACKAGES},
     {"CONDA_PREFIX", false, "/lib"},
     {"CONDA_PREFIX", false, "/lib/" PACKAGES},
     {NULL, false, "/usr/local/cuda/lib64"},
+    {NULL, false, "/usr/local/cuda/lib"},
     {NULL, false, "/usr/local/cuda/extras/CUPTI/lib64"},
     {NULL, false, "/usr/local/cuda-*/lib64"},
     {NULL, false, "/usr/local/cuda-*/extras/CUPTI/lib64"},

@@ -15,7 +15,8 @@ void *tide_toolkit_library_open(const char *file);
 
 /* The places, for messages. */
 #define TIDE_TOOLKIT_LIBRARY_PLACES                                                                \
-    "lib64 and extras/CUPTI/lib64 of CUDA_HOME, CUDA_PATH, /usr/local/cuda, /usr/local/cuda-*, "   \
+    "lib64, lib and extras/CUPTI/lib64 of CUDA_HOME, CUDA_PATH, /usr/local/cuda, "                 \
+    "/usr/local/cuda-*, "                                                                          \
     "/opt/cuda, nvidia/*/lib among the python packages of VIRTUAL_ENV, CONDA_PREFIX, PATH, "       \
     "~/.local and the system"
 
