@@ -210,6 +210,13 @@ const char *tide_recorder_stacks_limited(const tide_recorder *recorder) {
                                       : recorder->stacks_missing;
 }
 
+void tide_recorder_get_unwinder_stats(tide_recorder *recorder, tide_unwinder_stats *ret_stats) {
+    *ret_stats = (tide_unwinder_stats){.n_captures = 0};
+    if (recorder != NULL && recorder->unwinder != NULL) {
+        tide_unwinder_get_stats(recorder->unwinder, ret_stats);
+    }
+}
+
 int64_t tide_recorder_now_ns(const tide_recorder *recorder) {
     return tide_clock_now_ns() - recorder->created_ns;
 }

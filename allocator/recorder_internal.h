@@ -9,6 +9,7 @@
 
 #include "allocator/device.h"
 #include "allocator/recorder.h"
+#include "allocator/unwinder.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -46,6 +47,9 @@ uint8_t tide_recorder_stream(tide_recorder *recorder, uint8_t device, uint64_t h
  * they would have recorded is counted nowhere. The log then has holes and fits the cache no more,
  * so this is for measuring what recording costs after the last snapshot was taken. */
 void tide_recorder_set_paused(tide_recorder *recorder, bool is_paused);
+
+/* How its stacks were captured; all 0 where none are, and with a NULL recorder. */
+void tide_recorder_get_unwinder_stats(tide_recorder *recorder, tide_unwinder_stats *ret_stats);
 
 /* The text of a string's number; NULL for TIDE_NONE and unknown numbers, and with a NULL recorder.
  * Valid until the recorder is destroyed. */
