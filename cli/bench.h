@@ -64,6 +64,7 @@ typedef struct tide_bench {
 
 extern const tide_bench tide_bench_allocator;
 extern const tide_bench tide_bench_recorder;
+extern const tide_bench tide_bench_symbols;
 
 /* One sample of each to warm up, which is thrown away, then n_rounds rounds. */
 TIDE_NODISCARD tide_status tide_bench_measure(tide_bench_group *group, size_t n_rounds,

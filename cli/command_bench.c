@@ -7,7 +7,8 @@
 
 enum { DEFAULT_ROUNDS = 15 };
 
-static const tide_bench *const BENCHES[] = {&tide_bench_allocator, &tide_bench_recorder};
+static const tide_bench *const BENCHES[] = {&tide_bench_allocator, &tide_bench_recorder,
+                                            &tide_bench_symbols};
 enum { N_BENCHES = sizeof(BENCHES) / sizeof(BENCHES[0]) };
 
 typedef struct bench_options {
@@ -39,6 +40,7 @@ static const tide_option_table TABLE = {
         "Measures on this machine, beside a floor that is measured in the same rounds:\n"
         "  allocator  an allocation and its release, not recorded\n"
         "  recorder   the same recorded, without and with call stacks, on one and two threads\n"
+        "  symbols    addresses of this program looked up in its debug information\n"
         "Targets are bounds that the project states for a machine with nothing else to do;\n"
         "docs/allocator.md has them.\n",
     .options = OPTIONS,

@@ -5,6 +5,8 @@ for name in allocator recorder; do
     jq -r '.tables[] | select(.key == "pairs").rows[] | "\(.workload) \(.variant) \(.min_ns > 0)"' "$name.json"
     jq '[.tables[] | select(.key == "samples").rows[]] | length' "$name.json"
 done
+tidemark bench symbols --brief --rounds 2 --format json |
+    jq -r '.tables[].rows[] | "\(.quantity // .variant): \(.at_most // (.min_ns > 0))"'
 tidemark bench allocator --rounds 0
 echo "exit status $?"
 tidemark bench alocator
