@@ -147,7 +147,9 @@ static void put(section *s, uint64_t value, size_t n_bytes) {
 }
 
 static void put_bytes(section *s, const void *bytes, size_t n_bytes) {
-    memcpy(s->bytes + s->n_bytes, bytes, n_bytes);
+    if (n_bytes > 0) {
+        memcpy(s->bytes + s->n_bytes, bytes, n_bytes);
+    }
     s->n_bytes += n_bytes;
 }
 
