@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/files.h"
 #include "snapshot/export.h"
 #include "snapshot/gzip_file.h"
 #include "snapshot/snapshot.h"
@@ -66,7 +67,9 @@ static const tide_option_table TABLE = {
         "perfetto: scopes by thread, allocated and reserved bytes, peaks and out of memory over\n"
         "time, as trace event JSON for ui.perfetto.dev and chrome://tracing.\n"
         "folded: bytes alive by call stack at the peak, for flamegraph.pl and speedscope.\n"
-        "csv: the events, one a row, with the totals of their device after them.\n",
+        "csv: the events, one a row, with the totals of their device after them.\n"
+        "pytorch: a pickle for PyTorch's memory_viz and its tools; pytorch-json: the same as JSON,\n"
+        "for the memory_viz of 2026. docs/pytorch-snapshots.md says what they hold.\n",
 };
 
 static const tide_exporter *find(const char *name) {
@@ -134,6 +137,10 @@ static tide_status export_file(const export_options *options, const char *path, 
         return tide_fail(error, TIDE_INVALID, "%s is nothing for a terminal: name a file with -o",
                          exporter->name);
     }
+    if (options->output != NULL && tide_file_is_same(path, options->output)) {
+        return tide_fail(error, TIDE_INVALID,
+                         "%s is the snapshot to be exported: name another file with -o", path);
+    }
     tide_snapshot *snapshot = NULL;
     TIDE_TRY(tide_snapshot_load(path, NULL, &snapshot, error));
     const tide_export_sink out = {.write = to_stdout};
@@ -171,7 +178,7 @@ static int run(int argc, char **argv) {
 
 const tide_command tide_command_export = {
     .name = "export",
-    .summary = "a snapshot in the format of another tool: perfetto, folded, csv",
+    .summary = "a snapshot in the format of another tool: perfetto, folded, csv, pytorch",
     .options = &TABLE,
     .run = run,
 };

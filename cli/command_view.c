@@ -47,15 +47,7 @@ static const tide_option_table TABLE = {
 /* FILE.json.gz, FILE.pickle -> FILE.html */
 static tide_status name_report(const char *snapshot, char path[TIDE_PATH_BYTES],
                                tide_error *error) {
-    static const char *const ENDINGS[] = {".json.gz", ".json", ".pickle.gz", ".pickle", ".pkl"};
-    size_t n = strlen(snapshot);
-    for (size_t i = 0; i < sizeof(ENDINGS) / sizeof(ENDINGS[0]); i++) {
-        size_t n_ending = strlen(ENDINGS[i]);
-        if (n > n_ending && strcmp(snapshot + n - n_ending, ENDINGS[i]) == 0) {
-            n -= n_ending;
-            break;
-        }
-    }
+    size_t n = tide_file_stem_bytes(snapshot);
     int n_written = snprintf(path, TIDE_PATH_BYTES, "%.*s.html", (int)n, snapshot);
     if (n_written < 0 || n_written >= TIDE_PATH_BYTES) {
         return tide_fail(error, TIDE_LIMIT, "the name of the report is too long: name it with -o");

@@ -4,6 +4,7 @@
 #define TIDE_CLI_FILES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "common/status.h"
 
@@ -30,6 +31,10 @@ TIDE_NODISCARD tide_status tide_file_make_temporary(const char *path,
 
 /* Both exist and are one and the same file. */
 bool tide_file_is_same(const char *path, const char *other);
+
+/* Bytes of a snapshot's path without the ending that says what it is, such as .json.gz or .pickle.
+ */
+size_t tide_file_stem_bytes(const char *path);
 
 /* Opens `path` in the desktop's browser. TIDE_UNSUPPORTED, with the remedy, where there is none. */
 TIDE_NODISCARD tide_status tide_browser_open(const char *path, tide_error *error);
