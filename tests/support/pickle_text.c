@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "snapshot/pytorch_import.h"
+
 typedef struct builder {
     const char *at; /* next character */
     unsigned char *out;
@@ -145,4 +147,21 @@ char *pickle_from_text(const char *text, size_t *ret_bytes) {
     }
     *ret_bytes = b.n;
     return (char *)b.out;
+}
+
+tide_status pytorch_import_text(const char *text, const tide_hostmem *mem,
+                                tide_snapshot **ret_snapshot, tide_error *error) {
+    size_t n_bytes = 0;
+    tide_snapshot *snapshot = NULL;
+    error->message[0] = '\0';
+    TIDE_TRY(tide_snapshot_create(mem, &snapshot));
+    char *data = pickle_from_text(text, &n_bytes);
+    tide_status status = tide_pytorch_import_pickle(data, n_bytes, snapshot, error);
+    free(data);
+    if (status != TIDE_OK) {
+        tide_snapshot_destroy(snapshot);
+        return status;
+    }
+    *ret_snapshot = snapshot;
+    return TIDE_OK;
 }

@@ -1,0 +1,252 @@
+/* test_pytorch_hostile.c - files that pretend to be PyTorch's: each gets a message that names byte
+ * and place, none crashes the reader or takes more memory than its size allows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "snapshot/pytorch_import.h"
+#include "snapshot/summary.h"
+#include "support/hostmem_fault.h"
+#include "support/pickle_text.h"
+#include "support/snapshot_files.h"
+
+enum { TEXT_BYTES = 16384 };
+
+static void assert_refused(const char *text, tide_status expected, const char *part) {
+    tide_snapshot *snapshot = NULL;
+    tide_error error;
+    tide_status status = pytorch_import_text(text, NULL, &snapshot, &error);
+    if (status != expected || strstr(error.message, part) == NULL) {
+        fail_msg("status %d (%s), expected %d with '%s'", (int)status, error.message, (int)expected,
+                 part);
+    }
+}
+
+static const char GOOD[] =
+    "{'segments': [{'device': 0, 'address': 512, 'total_size': 2048, 'allocated_size': 512, "
+    "'stream': 0, 'segment_type': 'small', 'segment_pool_id': (0, 0), 'is_expandable': False, "
+    "'frames': [], 'blocks': [{'address': 512, 'size': 512, 'requested_size': 100, "
+    "'state': 'active_allocated', 'frames': []}, {'address': 1024, 'size': 1536, "
+    "'requested_size': 0, 'state': 'inactive', 'frames': []}]}], "
+    "'device_traces': [[{'action': 'alloc', 'addr': 512, 'size': 100, 'stream': 0, 'time_us': 9, "
+    "'frames': [{'name': 'f', 'filename': 'x.py', 'line': 3}], 'compile_context': 'N/A', "
+    "'user_metadata': '', 'category': 'unknown'}, {'action': 'oom', 'device_free': 4, 'size': 8, "
+    "'stream': 0, 'time_us': 10}]], "
+    "'allocator_settings': {'max_split_size': -1, 'roundup_power2_divisions': {'1': 0}}, "
+    "'external_annotations': [{'stage': 'START', 'name': 'n', 'device': 0, 'time_us': 9}]}";
+
+/* GOOD with the first `from` behind `after` replaced by `to`. */
+static const char *changed(const char *after, const char *from, const char *to) {
+    static char text[TEXT_BYTES];
+    const char *at = strstr(GOOD, after);
+    assert_non_null(at);
+    at = strstr(at, from);
+    assert_non_null(at);
+    snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - GOOD), GOOD, to, at + strlen(from));
+    return text;
+}
+
+static void wrong_kinds_are_named_by_place(void **state) {
+    (void)state;
+    static const struct {
+        const char *after, *from, *to; /* of changed() */
+        const char *part;              /* of the message */
+    } CASES[] = {
+        {"'segments'", "'segments': [", "'segments': {}, 'rest': [", "segments: a list was"},
+        {"'device'", "0", "'x'", "segments[0].device: an integer was expected, not a text"},
+        {"'device'", "0", "256", "segments[0].device: 256 is not in the range"},
+        {"'device'", "0", "-1", "segments[0].device: -1 is not"},
+        {"'device'", "'device': 0, ", "", "segments[0].device: it is missing"},
+        {"'address'", "512", "None", "segments[0].address: an integer"},
+        {"'address'", "512", "9223372036854775807", "segments[0].address: 92233"},
+        {"'total_size'", "2048", "2.5", "segments[0].total_size: an integer"},
+        {"'total_size'", "2048", "4096", "segments[0].blocks: the blocks fill 2048 of"},
+        {"'total_size'", "2048", "1024", "segments[0].blocks[1]: the block ends behind"},
+        {"'stream'", "0", "'s'", "segments[0].stream: an integer"},
+        {"'segment_pool_id'", "(0, 0)", "(0,)", "segments[0].segment_pool_id: two integers"},
+        {"'segment_pool_id'", "(0, 0)", "('a', 0)", "segments[0].segment_pool_id[0]: an"},
+        {"'blocks'", "[", "0, 'rest': [", "segments[0].blocks: a list was expected, not an int"},
+        {"'blocks'", "{'address': 512", "7, {'address': 512", "segments[0].blocks[0]: a dict was"},
+        {"'blocks'", "512", "1", "segments[0].blocks[0].address: 0x1 is not where"},
+        {"'blocks': ", "'size': 512", "'size': 'x'", "segments[0].blocks[0].size: an integer"},
+        {"'blocks'", "'requested_size': 100", "'requested_size': 513",
+         "segments[0].blocks[0].requested_size: 513 is not in the range of 0 to 512"},
+        {"'blocks'", "active_allocated", "busy", "segments[0].blocks[0].state: inactive, active_"},
+        {"'blocks'", "'frames': []", "'frames': 5", "segments[0].blocks[0].frames: a list"},
+        {"'device_traces'", "[[", "[7, [", "device_traces[0]: a list was expected, not an"},
+        {"'device_traces'", "{'action'", "[], {'action'", "device_traces[0][0]: a dict was"},
+        {"'action'", "'alloc'", "1", "device_traces[0][0].action: a text was"},
+        {"'addr'", "512", "[]", "device_traces[0][0].addr: an integer was expected, not a list"},
+        {"'addr'", "512", "-512", "device_traces[0][0].addr: -512 is not"},
+        {"'addr'", "'size': 100", "'size': True", "device_traces[0][0].size: an integer"},
+        {"'addr'", "'size': 100", "'size': 9223372036854775807", "device_traces[0][0].size: 922"},
+        {"'addr'", "'stream': 0", "'stream': -5", "device_traces[0][0].stream: -5"},
+        {"'addr'", "'time_us': 9", "'time_us': 'now'", "device_traces[0][0].time_us: an integer"},
+        {"'time_us'", "'frames': [", "'frames': {}, 'rest': [", "device_traces[0][0].frames: a"},
+        {"'time_us'", "[{'name'", "[[], {'name'", "device_traces[0][0].frames[0]: a dict was"},
+        {"'time_us'", "'f'", "0", "device_traces[0][0].frames[0].name: a text was"},
+        {"'time_us'", "'x.py'", "0", "device_traces[0][0].frames[0].filename: a text"},
+        {"'time_us'", "'line': 3", "'line': '3'", "device_traces[0][0].frames[0].line: an int"},
+        {"'time_us'", "'category': 'unknown'", "'category': 0", "device_traces[0][0].category: a"},
+        {"'oom'", "4", "'4'", "device_traces[0][1].device_free: an integer"},
+        {"'allocator_settings'", "{", "[], 'rest': {", "allocator_settings: a dict was"},
+        {"'allocator_settings'", "{'1': 0}", "{'1': 'x'}",
+         "allocator_settings.roundup_power2_divisions.1: an integer"},
+        {"'external_annotations'", "[{", "{}, 'rest': [{", "external_annotations: a list"},
+        {"'external_annotations'", "START", "BEGIN", "external_annotations[0].stage: START or"},
+        {"'external_annotations'", "'n'", "1", "external_annotations[0].name: a text"},
+        {"'external_annotations'", "'device': 0", "'device': 'x'",
+         "external_annotations[0].device: an integer"},
+        {"'external_annotations'", ", 'time_us': 9", "", "external_annotations[0].time_us: it is"},
+    };
+    tide_snapshot *snapshot = NULL;
+    tide_error error;
+    assert_int_equal(pytorch_import_text(GOOD, NULL, &snapshot, &error), TIDE_OK);
+    tide_snapshot_destroy(snapshot);
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        const char *text = changed(CASES[i].after, CASES[i].from, CASES[i].to);
+        assert_refused(text, TIDE_FORMAT, CASES[i].part);
+        assert_refused(text, TIDE_FORMAT, "byte ");
+    }
+}
+
+static void foreign_pickles_are_named(void **state) {
+    (void)state;
+    assert_refused("{}", TIDE_FORMAT, "no snapshot by PyTorch");
+    assert_refused("{'a': 1}", TIDE_FORMAT, "no snapshot by PyTorch");
+    assert_refused("5", TIDE_FORMAT, "no snapshot by PyTorch");
+    assert_refused("[5]", TIDE_FORMAT, "segments[0]: a dict was expected");
+}
+
+static void streams_and_devices_are_limited(void **state) {
+    (void)state;
+    static char text[256 * 1024];
+    size_t n = (size_t)snprintf(text, sizeof(text), "{'segments': [], 'device_traces': [[");
+    for (int i = 0; i < 257; i++) {
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "{'action': 'snapshot', 'stream': %d},",
+                              i);
+    }
+    snprintf(text + n, sizeof(text) - n, "]]}");
+    assert_refused(text, TIDE_LIMIT, "device_traces[0][256].stream: more than the limit of 256");
+    n = (size_t)snprintf(text, sizeof(text), "{'segments': [], 'device_traces': [");
+    for (int i = 0; i < 257; i++) {
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "[],");
+    }
+    snprintf(text + n, sizeof(text) - n, "]}");
+    assert_refused(text, TIDE_LIMIT, "device_traces: 257 devices");
+}
+
+/* One event in a list of 1,000, that list 256 times among the traces: 256,000 rows from 4 KB. */
+static void repeated_parts_do_not_multiply(void **state) {
+    (void)state;
+    static char data[64 * 1024];
+    size_t n = 0;
+#define PUT(bytes)                                                                                 \
+    do {                                                                                           \
+        memcpy(data + n, bytes, sizeof(bytes) - 1);                                                \
+        n += sizeof(bytes) - 1;                                                                    \
+    } while (0)
+    PUT("\x80\x04}(\x8c\x08segments]\x8c\x0d"
+        "device_traces](");
+    PUT("]\x94(}\x94(\x8c\x06"
+        "action\x8c\x08snapshotu");
+    for (int i = 0; i < 999; i++) {
+        PUT("h\x01");
+    }
+    PUT("e");
+    for (int i = 0; i < 255; i++) {
+        PUT("h\x00");
+    }
+    PUT("eu.");
+    tide_snapshot *snapshot = NULL;
+    tide_error error = {""};
+    assert_int_equal(tide_snapshot_create(NULL, &snapshot), TIDE_OK);
+    assert_int_equal(tide_pytorch_import_pickle(data, n, snapshot, &error), TIDE_LIMIT);
+    assert_non_null(strstr(error.message, "stand in many places"));
+    tide_snapshot_destroy(snapshot);
+}
+
+/* Every byte of a small file changed to a few others: a message or a document, never a crash. */
+static void changed_bytes_are_survived(void **state) {
+    (void)state;
+    static const unsigned char OTHERS[] = {0, 1, 0x28, 0x4e, 0x5d, 0x75, 0x7d, 0x8a, 0xff};
+    size_t n_bytes = 0;
+    char *data = pickle_from_text(GOOD, &n_bytes);
+    char *copy = malloc(n_bytes);
+    assert_non_null(copy);
+    for (size_t i = 0; i < n_bytes; i++) {
+        for (size_t k = 0; k < sizeof(OTHERS); k++) {
+            tide_snapshot *snapshot = NULL;
+            tide_error error = {""};
+            memcpy(copy, data, n_bytes);
+            copy[i] = (char)OTHERS[k];
+            assert_int_equal(tide_snapshot_create(NULL, &snapshot), TIDE_OK);
+            tide_status status = tide_pytorch_import_pickle(copy, n_bytes, snapshot, &error);
+            tide_summary *summary = NULL;
+            if (status == TIDE_OK && tide_summary_create(snapshot, &summary, &error) == TIDE_OK) {
+                tide_summary_destroy(summary);
+            }
+            assert_true(status == TIDE_OK || error.message[0] != '\0');
+            tide_snapshot_destroy(snapshot);
+        }
+    }
+    free(copy);
+    free(data);
+}
+
+static void every_truncated_file_is_refused(void **state) {
+    (void)state;
+    char path[SNAPSHOT_PATH_BYTES];
+    size_t n_bytes = 0;
+    char *data = pickle_from_text(GOOD, &n_bytes);
+    snapshot_path(path, "cut.pickle");
+    for (size_t n = 1; n <= n_bytes; n++) {
+        tide_snapshot *snapshot = NULL;
+        tide_error error = {""};
+        snapshot_write_file(path, data, n);
+        tide_status status = tide_snapshot_load(path, NULL, &snapshot, &error);
+        assert_int_equal(status, n < n_bytes ? TIDE_FORMAT : TIDE_OK);
+        assert_true(status == TIDE_OK || strstr(error.message, "byte ") != NULL);
+        tide_snapshot_destroy(snapshot);
+    }
+    snapshot_remove(path);
+    free(data);
+}
+
+static void every_failed_allocation_is_survived(void **state) {
+    (void)state;
+    for (size_t call = 1;; call++) {
+        tide_hostmem_fault heap;
+        tide_snapshot *snapshot = NULL;
+        tide_error error;
+        tide_hostmem_fault_init(&heap, call);
+        tide_status status = pytorch_import_text(GOOD, &heap.mem, &snapshot, &error);
+        tide_snapshot_destroy(status == TIDE_OK ? snapshot : NULL);
+        assert_int_equal(heap.n_live, 0);
+        if (status == TIDE_OK) {
+            assert_true(call > 10);
+            return;
+        }
+        assert_int_equal(status, TIDE_NO_MEMORY);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_kinds_are_named_by_place),
+        cmocka_unit_test(foreign_pickles_are_named),
+        cmocka_unit_test(streams_and_devices_are_limited),
+        cmocka_unit_test(repeated_parts_do_not_multiply),
+        cmocka_unit_test(changed_bytes_are_survived),
+        cmocka_unit_test(every_truncated_file_is_refused),
+        cmocka_unit_test(every_failed_allocation_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
