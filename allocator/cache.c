@@ -50,7 +50,7 @@ tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
     if (tide_cache_table_init(&cache->live, mem) != TIDE_OK) {
         goto fail_table;
     }
-    if (pthread_mutex_init(&cache->lock, NULL) != 0) {
+    if (pthread_mutex_init(&cache->own_lock, NULL) != 0) {
         goto fail_lock;
     }
     if (!tide_recorder_claim(recorder)) {
@@ -59,11 +59,12 @@ tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
         goto fail_claim;
     }
     tide_recorder_describe_device(recorder, tide_device_get_info(device));
+    cache->lock = recorder == NULL ? &cache->own_lock : tide_recorder_lock(recorder);
     *ret_cache = cache;
     return TIDE_OK;
 
 fail_claim:
-    pthread_mutex_destroy(&cache->lock);
+    pthread_mutex_destroy(&cache->own_lock);
 fail_lock:
     tide_cache_table_fini(&cache->live, mem);
 fail_table:
@@ -87,7 +88,7 @@ void tide_cache_destroy(tide_cache *cache) {
         (void)ignored;
     }
     tide_hostmem mem = cache->mem;
-    pthread_mutex_destroy(&cache->lock);
+    pthread_mutex_destroy(&cache->own_lock);
     tide_cache_table_fini(&cache->live, &mem);
     tide_cache_nodes_fini(cache);
     mem.release(mem.ctx, cache);
@@ -107,21 +108,32 @@ tide_recorder *tide_cache_recorder(const tide_cache *cache) {
 
 void tide_cache_append_block(tide_cache *cache, const tide_cache_block *block, tide_action action,
                              const tide_note *note) {
-    tide_recorder_append(cache->recorder, (tide_event){.address = block->address,
-                                                       .requested_bytes = block->requested_bytes,
-                                                       .block_bytes = block->block_bytes,
-                                                       .stack = note->stack,
-                                                       .scope = note->scope,
-                                                       .name = block->name,
-                                                       .action = (uint8_t)action,
-                                                       .category = block->category,
-                                                       .stream = block->segment->stream_number});
+    tide_event *row = tide_recorder_row_begin(cache->recorder);
+    if (row == NULL) {
+        return;
+    }
+    /* Field by field, straight into the log: a row that is put together first and copied then waits
+     * for its small fields to arrive in memory before wide loads can read them. */
+    row->address = block->address;
+    row->requested_bytes = block->requested_bytes;
+    row->block_bytes = block->block_bytes;
+    row->stack = note->stack;
+    row->scope = note->scope;
+    row->name = block->name;
+    row->action = (uint8_t)action;
+    row->category = block->category;
+    row->device = 0;
+    row->stream = block->segment->stream_number;
+    tide_recorder_row_end(cache->recorder);
 }
 
 /* Where nobody listens nothing is asked for. */
-static inline tide_note note_of(const tide_cache *cache, const char *name) {
-    return cache->recorder == NULL ? (tide_note){TIDE_NONE, TIDE_NONE, TIDE_NONE}
-                                   : tide_recorder_note(cache->recorder, name);
+static inline void take_note(const tide_cache *cache, const char *name, tide_note *ret_note) {
+    if (cache->recorder != NULL) {
+        tide_recorder_take_note(cache->recorder, name, ret_note);
+    } else {
+        *ret_note = (tide_note){TIDE_NONE, TIDE_NONE, TIDE_NONE};
+    }
 }
 
 static void make_free(tide_cache *cache, tide_cache_block *block) {
@@ -242,10 +254,10 @@ tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stre
                        ? TIDE_POOL_SMALL
                        : TIDE_POOL_LARGE;
     request.category = tag == NULL ? (uint8_t)TIDE_UNKNOWN : (uint8_t)tag->category;
-    request.note = note_of(cache, tag == NULL ? NULL : tag->name);
-    pthread_mutex_lock(&cache->lock);
+    take_note(cache, tag == NULL ? NULL : tag->name, &request.note);
+    tide_lock(cache->lock);
     tide_status status = alloc_locked(cache, &request, ret_address, error);
-    pthread_mutex_unlock(&cache->lock);
+    pthread_mutex_unlock(cache->lock);
     if (status == TIDE_DEVICE_OOM && cache->oom_hook != NULL) {
         cache->oom_hook(cache->oom_ctx);
     }
@@ -337,17 +349,19 @@ tide_status tide_cache_release(tide_cache *cache, uint64_t address, tide_error *
     if (address == 0) {
         return TIDE_OK;
     }
-    tide_note note = note_of(cache, NULL);
-    pthread_mutex_lock(&cache->lock);
+    tide_note note;
+    take_note(cache, NULL, &note);
+    tide_lock(cache->lock);
     tide_status status = release_locked(cache, address, &note, error);
-    pthread_mutex_unlock(&cache->lock);
+    pthread_mutex_unlock(cache->lock);
     return status;
 }
 
 tide_status tide_cache_empty(tide_cache *cache, tide_error *error) {
-    tide_note note = note_of(cache, NULL);
-    pthread_mutex_lock(&cache->lock);
+    tide_note note;
+    take_note(cache, NULL, &note);
+    tide_lock(cache->lock);
     tide_status status = tide_cache_give_back_all(cache, &note, error);
-    pthread_mutex_unlock(&cache->lock);
+    pthread_mutex_unlock(cache->lock);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "allocator/cache.h"
+#include "allocator/lock_internal.h"
 #include "allocator/recorder_internal.h"
 
 typedef struct tide_cache_segment tide_cache_segment;
@@ -144,7 +145,9 @@ struct tide_cache {
     tide_cache_config config;           /* effective settings; config.mem points to mem */
     tide_device *device;                /* borrowed; outlives the cache */
     tide_recorder *recorder;            /* borrowed; outlives the cache; may be NULL */
-    pthread_mutex_t lock;               /* guards everything below */
+    pthread_mutex_t own_lock;           /* for a cache without a recorder */
+    pthread_mutex_t *lock;              /* that one, or the recorder's: one lock for a request and
+                                           its rows; guards everything below */
     tide_cache_tree free[TIDE_N_POOLS]; /* [TIDE_POOL_SMALL] and [TIDE_POOL_LARGE] */
     tide_cache_table live;              /* blocks that are not free */
     tide_cache_nodes nodes;

@@ -208,7 +208,7 @@ static void record(const tide_cache *cache, const tide_cache_request *request,
     if (cache->recorder == NULL) {
         return;
     }
-    tide_recorder_append(
+    tide_recorder_append_held(
         cache->recorder,
         (tide_event){.requested_bytes = row_bytes(oom->requested_bytes),
                      .block_bytes = row_bytes(oom->free_bytes),
@@ -245,12 +245,12 @@ tide_status tide_cache_out_of_memory(tide_cache *cache, const tide_cache_request
 }
 
 bool tide_cache_get_oom(tide_cache *cache, tide_cache_oom *ret_oom) {
-    pthread_mutex_lock(&cache->lock);
+    pthread_mutex_lock(cache->lock);
     bool has_happened = cache->stats.num_ooms > 0;
     if (has_happened) {
         *ret_oom = cache->last_oom;
     }
-    pthread_mutex_unlock(&cache->lock);
+    pthread_mutex_unlock(cache->lock);
     return has_happened;
 }
 

@@ -136,14 +136,14 @@ static tide_status listing_sort(const listing *list, const tide_hostmem *mem,
 static tide_status copy_instant(tide_cache *cache, listing *list, tide_recorder_copying *copying,
                                 bool *ret_is_listed) {
     tide_status status = TIDE_OK;
-    pthread_mutex_lock(&cache->lock);
+    pthread_mutex_lock(cache->lock);
     int64_t locked_ns = tide_clock_now_ns();
     *ret_is_listed = listing_fill(list, cache);
     if (*ret_is_listed && cache->recorder != NULL) {
         status = tide_recorder_copy_instant(cache->recorder, copying);
     }
     int64_t held_ns = tide_clock_now_ns() - locked_ns;
-    pthread_mutex_unlock(&cache->lock);
+    pthread_mutex_unlock(cache->lock);
     copying->pause_ns = held_ns > copying->pause_ns ? held_ns : copying->pause_ns;
     return status;
 }
@@ -317,9 +317,9 @@ static tide_status adopt_locked(tide_cache *cache, uint64_t address, size_t tota
 tide_status tide_cache_adopt_segment(tide_cache *cache, uint64_t address, size_t total_bytes,
                                      tide_stream stream, int pool, const tide_block_row *blocks,
                                      size_t n_blocks, tide_error *error) {
-    pthread_mutex_lock(&cache->lock);
+    pthread_mutex_lock(cache->lock);
     tide_status status =
         adopt_locked(cache, address, total_bytes, stream, pool, blocks, n_blocks, error);
-    pthread_mutex_unlock(&cache->lock);
+    pthread_mutex_unlock(cache->lock);
     return status;
 }

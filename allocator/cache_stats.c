@@ -25,9 +25,9 @@ void tide_cache_settle_stats(const tide_cache *cache, tide_cache_stats *ret_stat
 }
 
 void tide_cache_get_stats(tide_cache *cache, tide_cache_stats *ret_stats) {
-    pthread_mutex_lock(&cache->lock);
+    pthread_mutex_lock(cache->lock);
     tide_cache_settle_stats(cache, ret_stats);
-    pthread_mutex_unlock(&cache->lock);
+    pthread_mutex_unlock(cache->lock);
 }
 
 static void reset(tide_stat stats[TIDE_N_POOLS]) {
@@ -37,7 +37,7 @@ static void reset(tide_stat stats[TIDE_N_POOLS]) {
 }
 
 void tide_cache_reset_peaks(tide_cache *cache) {
-    pthread_mutex_lock(&cache->lock);
+    pthread_mutex_lock(cache->lock);
     tide_cache_stats *stats = &cache->stats;
     reset(stats->requested_bytes);
     reset(stats->allocated_bytes);
@@ -50,5 +50,5 @@ void tide_cache_reset_peaks(tide_cache *cache) {
     reset(stats->inactive_split);
     stats->oversize_allocations.peak = stats->oversize_allocations.current;
     stats->oversize_segments.peak = stats->oversize_segments.current;
-    pthread_mutex_unlock(&cache->lock);
+    pthread_mutex_unlock(cache->lock);
 }

@@ -111,12 +111,12 @@ tide_status tide_cache_record_stream(tide_cache *cache, uint64_t address, tide_s
     if (address == 0) {
         return TIDE_OK;
     }
-    pthread_mutex_lock(&cache->lock);
+    pthread_mutex_lock(cache->lock);
     tide_cache_block *block = tide_cache_table_find(&cache->live, address);
     tide_status status = block == NULL || block->state != TIDE_BLOCK_ALLOCATED
                              ? tide_cache_refuse_stream(cache, address, error)
                              : add_use(cache, block, stream, error);
-    pthread_mutex_unlock(&cache->lock);
+    pthread_mutex_unlock(cache->lock);
     return status;
 }
 

@@ -39,6 +39,7 @@ typedef struct tide_event_log {
     uint64_t n_appended; /* events ever handed in, dropped ones included */
     uint64_t n_written;  /* of these, the ones that got a row */
     uint64_t n_folded;   /* of these, the ones that were overwritten */
+    size_t n_touched;    /* rows whose pages are there */
     bool keep_newest;    /* full: overwrite the oldest row; else drop the new one */
     bool is_frozen;      /* the base is full, too: a ring that has become one that stops */
 
@@ -68,6 +69,11 @@ TIDE_NODISCARD tide_status tide_event_log_init(tide_event_log *log, const tide_h
 void tide_event_log_init_in(tide_event_log *log, const tide_hostmem *mem,
                             const tide_event_log_memory *memory, bool keep_newest);
 void tide_event_log_fini(tide_event_log *log);
+
+/* The place of the next event, which is counted: the caller writes the row there and ends it before
+ * anything else is done with the log. NULL: there is no room, and the event is dropped. */
+tide_event *tide_event_log_row_begin(tide_event_log *log);
+void tide_event_log_row_end(tide_event_log *log);
 
 void tide_event_log_append(tide_event_log *log, const tide_event *event);
 

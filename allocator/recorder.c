@@ -163,6 +163,7 @@ tide_status tide_recorder_create(const tide_recorder_config *config, tide_record
     tide_strings_init(&recorder->strings, mem);
     tide_map_init(&recorder->kernel_rows, mem);
     recorder->device_uncertainty_ns = -1;
+    tide_tick_clock_init(&recorder->clock);
     set_clock(recorder);
     *ret_recorder = recorder;
     return TIDE_OK;
@@ -218,7 +219,7 @@ void tide_recorder_get_unwinder_stats(tide_recorder *recorder, tide_unwinder_sta
 }
 
 int64_t tide_recorder_now_ns(const tide_recorder *recorder) {
-    return tide_clock_now_ns() - recorder->created_ns;
+    return tide_tick_clock_read(&recorder->clock) - recorder->created_ns;
 }
 
 uint32_t tide_recorder_intern(tide_recorder *recorder, const char *text) {
@@ -234,18 +235,20 @@ uint32_t tide_recorder_intern(tide_recorder *recorder, const char *text) {
     return number;
 }
 
-tide_note tide_recorder_note(tide_recorder *recorder, const char *name) {
-    tide_note note = {TIDE_NONE, TIDE_NONE, TIDE_NONE};
+void tide_recorder_take_note(tide_recorder *recorder, const char *name, tide_note *ret_note) {
     if (recorder == NULL || tide_recorder_is_paused(recorder)) {
-        return note;
+        *ret_note = (tide_note){TIDE_NONE, TIDE_NONE, TIDE_NONE};
+        return;
     }
-    if (recorder->unwinder != NULL) {
-        note.stack = tide_unwinder_capture(recorder->unwinder);
-    }
-    note.scope = tide_recorder_innermost(recorder);
-    if (name != NULL) {
-        note.name = tide_recorder_intern(recorder, name);
-    }
+    ret_note->stack =
+        recorder->unwinder == NULL ? TIDE_NONE : tide_unwinder_capture(recorder->unwinder);
+    ret_note->scope = tide_recorder_innermost(recorder);
+    ret_note->name = name == NULL ? TIDE_NONE : tide_recorder_name(recorder, name);
+}
+
+tide_note tide_recorder_note(tide_recorder *recorder, const char *name) {
+    tide_note note;
+    tide_recorder_take_note(recorder, name, &note);
     return note;
 }
 
@@ -260,18 +263,44 @@ bool tide_recorder_claim(tide_recorder *recorder) {
     return !is_claimed;
 }
 
+pthread_mutex_t *tide_recorder_lock(tide_recorder *recorder) {
+    return &recorder->log_lock;
+}
+
+tide_event *tide_recorder_row_begin(tide_recorder *recorder) {
+    if (tide_recorder_is_paused(recorder)) {
+        return NULL;
+    }
+    tide_event *row = tide_event_log_row_begin(&recorder->log);
+    if (row != NULL) {
+        int64_t now_ns = tide_tick_clock_read_and_anchor(&recorder->clock) - recorder->created_ns;
+        /* A counter may be read ahead of the lock that was taken before. */
+        recorder->last_ns = now_ns > recorder->last_ns ? now_ns : recorder->last_ns;
+        row->time_ns = recorder->last_ns;
+    }
+    return row;
+}
+
+void tide_recorder_row_end(tide_recorder *recorder) {
+    tide_event_log_row_end(&recorder->log);
+}
+
+void tide_recorder_append_held(tide_recorder *recorder, tide_event event) {
+    tide_event *row = recorder == NULL ? NULL : tide_recorder_row_begin(recorder);
+    if (row != NULL) {
+        event.time_ns = row->time_ns;
+        *row = event;
+        tide_recorder_row_end(recorder);
+    }
+}
+
 void tide_recorder_append(tide_recorder *recorder, tide_event event) {
-    if (recorder == NULL || tide_recorder_is_paused(recorder)) {
+    if (recorder == NULL) {
         return;
     }
     pthread_mutex_lock(&recorder->log_lock);
-    event.time_ns = tide_recorder_now_ns(recorder);
-    tide_event_log_append(&recorder->log, &event);
+    tide_recorder_append_held(recorder, event);
     pthread_mutex_unlock(&recorder->log_lock);
-}
-
-bool tide_recorder_is_paused(tide_recorder *recorder) {
-    return atomic_load_explicit(&recorder->is_paused, memory_order_relaxed);
 }
 
 void tide_recorder_set_paused(tide_recorder *recorder, bool is_paused) {
@@ -300,13 +329,7 @@ static uint8_t find_stream(tide_recorder *recorder, uint8_t device, uint64_t han
 }
 
 uint8_t tide_recorder_stream(tide_recorder *recorder, uint8_t device, uint64_t handle) {
-    if (recorder == NULL) {
-        return 0;
-    }
-    pthread_mutex_lock(&recorder->log_lock);
-    uint8_t number = find_stream(recorder, device, handle);
-    pthread_mutex_unlock(&recorder->log_lock);
-    return number;
+    return recorder == NULL ? 0 : find_stream(recorder, device, handle);
 }
 
 void tide_recorder_get_stats(tide_recorder *recorder, tide_recorder_stats *ret_stats) {

@@ -134,10 +134,9 @@ tide_status tide_recorder_copy_begin(tide_recorder *recorder, const tide_hostmem
     return TIDE_OK;
 }
 
-/* The rest under one lock: the instant that the copy is of. */
+/* The rest: the instant that the copy is of. */
 tide_status tide_recorder_copy_instant(tide_recorder *recorder, tide_recorder_copying *copying) {
     tide_recording *recording = &copying->recording;
-    lock(copying, &recorder->log_lock);
     size_t n_missing = find_missing(recorder, copying);
     tide_status status = reserve_rows(copying, recording->n_events + n_missing);
     if (status == TIDE_OK) {
@@ -153,7 +152,6 @@ tide_status tide_recorder_copy_instant(tide_recorder *recorder, tide_recorder_co
         memcpy(recording->streams, recorder->streams,
                recorder->n_streams * sizeof(tide_stream_row));
     }
-    unlock(copying, &recorder->log_lock);
     return status;
 }
 
@@ -275,7 +273,9 @@ tide_status tide_recorder_copy(tide_recorder *recorder, const tide_hostmem *mem,
     if (status != TIDE_OK) {
         goto fail_begin;
     }
+    lock(&copying, &recorder->log_lock);
     status = tide_recorder_copy_instant(recorder, &copying);
+    unlock(&copying, &recorder->log_lock);
     if (status == TIDE_OK) {
         status = tide_recorder_copy_end(recorder, &copying);
     }

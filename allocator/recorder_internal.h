@@ -1,11 +1,13 @@
 /* recorder_internal.h - how the cache feeds the recorder.
  *
  * Order of an allocation: tide_recorder_note (outside the cache's lock: captures the stack, interns
- * it and the name, reads the thread's open scope), then under the cache's lock one
- * tide_recorder_append per row.
+ * it and the name, reads the thread's open scope), then under the lock, which is the cache's and
+ * the log's at once, tide_recorder_row_begin and tide_recorder_row_end for each row.
  */
 #ifndef TIDE_ALLOCATOR_RECORDER_INTERNAL_H
 #define TIDE_ALLOCATOR_RECORDER_INTERNAL_H
+
+#include <pthread.h>
 
 #include "allocator/device.h"
 #include "allocator/recorder.h"
@@ -34,13 +36,27 @@ typedef struct tide_note {
 /* Never fails: what cannot be had is TIDE_NONE. `name` may be NULL. With a NULL recorder all is
  * TIDE_NONE. */
 tide_note tide_recorder_note(tide_recorder *recorder, const char *name);
+/* The same to where it will be read: returned, three fields come back in two registers by way of
+ * memory, and wait there. */
+void tide_recorder_take_note(tide_recorder *recorder, const char *name, tide_note *ret_note);
 
-/* Stamps the time and stores the row; calls must be serialised by the cache's lock, which makes the
- * order of rows the order of things. NULL recorder: nothing. */
+/* The lock of the log. The cache takes it for its own: requests and their rows have one order, and
+ * one lock. */
+pthread_mutex_t *tide_recorder_lock(tide_recorder *recorder);
+
+/* Under the lock: the place of the next row, with its time; the caller writes every other field and
+ * ends the row before it does anything else. NULL when nothing is written down now. The recorder is
+ * not NULL. */
+tide_event *tide_recorder_row_begin(tide_recorder *recorder);
+void tide_recorder_row_end(tide_recorder *recorder);
+
+/* Under the lock: the same with a row that is put together already. NULL recorder: nothing. */
+void tide_recorder_append_held(tide_recorder *recorder, tide_event event);
+/* Takes the lock. */
 void tide_recorder_append(tide_recorder *recorder, tide_event event);
 
-/* The number of a stream in the recording's table of streams; made at its first use. 255 different
- * streams at most: later ones share the last number. */
+/* Under the lock: the number of a stream in the recording's table of streams; made at its first
+ * use. 255 different streams at most: later ones share the last number. */
 uint8_t tide_recorder_stream(tide_recorder *recorder, uint8_t device, uint64_t handle);
 
 /* While it is paused nothing is written down: appends, notes and scopes return at once, and what
@@ -78,8 +94,8 @@ typedef struct tide_address_history {
     int64_t now_ns;              /* time of the search, as rows have it */
 } tide_address_history;
 
-/* Searches the newest max_rows rows, newest first. Nothing is found with a NULL recorder and in a
- * log that stopped. */
+/* Under the lock: searches the newest max_rows rows, newest first. Nothing is found with a NULL
+ * recorder and in a log that stopped. */
 void tide_recorder_look_back(tide_recorder *recorder, uint64_t address, size_t max_rows,
                              tide_address_history *ret_history);
 

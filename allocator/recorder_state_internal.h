@@ -1,6 +1,7 @@
 /* recorder_state_internal.h - what a recorder consists of, shared by its source files alone.
  *
- * Three locks, never held together: the log's, the strings' and the scopes'.
+ * Three locks: the log's, which is the cache's too, the strings' and the scopes'. The latter two
+ * are never held together, and nothing else is locked while one of them is held.
  */
 #ifndef TIDE_ALLOCATOR_RECORDER_STATE_INTERNAL_H
 #define TIDE_ALLOCATOR_RECORDER_STATE_INTERNAL_H
@@ -18,6 +19,7 @@
 #include "allocator/stack_depot.h"
 #include "allocator/unwinder.h"
 #include "common/strings.h"
+#include "common/tick_clock_internal.h"
 
 enum { TIDE_MAX_STREAMS = 255, TIDE_REASON_TEXT = 512 };
 
@@ -34,6 +36,7 @@ struct tide_recorder {
     const tide_hostmem *mem; /* borrowed */
     tide_recorder_config config;
     int64_t created_ns; /* CLOCK_MONOTONIC; time 0 of all rows, and with the address the identity */
+    tide_tick_clock clock; /* who holds the log's lock may anchor it */
     int64_t created_unix_us;
 
     atomic_bool is_paused; /* nothing is written down */
@@ -46,8 +49,9 @@ struct tide_recorder {
     tide_log_file file;    /* valid then */
     tide_journal *journal; /* owned; into that file; NULL: there is none */
 
-    pthread_mutex_t log_lock; /* guards log, streams, n_streams and is_claimed */
+    pthread_mutex_t log_lock; /* guards log, last_ns, streams, n_streams and is_claimed */
     tide_event_log log;
+    int64_t last_ns; /* time of the newest row: none is earlier */
     tide_stream_row streams[TIDE_MAX_STREAMS];
     size_t n_streams;
     bool is_claimed; /* a cache records here */
@@ -74,7 +78,9 @@ struct tide_recorder {
     tide_map kernel_rows; /* path << 32 | name -> row of kernels */
 };
 
-bool tide_recorder_is_paused(tide_recorder *recorder);
+static inline bool tide_recorder_is_paused(tide_recorder *recorder) {
+    return atomic_load_explicit(&recorder->is_paused, memory_order_relaxed);
+}
 
 /* The calling thread's innermost open scope, or TIDE_NONE. Takes no lock when the thread used this
  * recorder lately. */
@@ -82,6 +88,9 @@ uint32_t tide_recorder_innermost(tide_recorder *recorder);
 
 /* The string's number; TIDE_NONE for NULL and when there is no memory. */
 uint32_t tide_recorder_intern(tide_recorder *recorder, const char *text);
+
+/* The same for a name that the calling thread is likely to have given before. */
+uint32_t tide_recorder_name(tide_recorder *recorder, const char *name);
 
 void tide_recorder_scopes_fini(tide_recorder *recorder);
 void tide_recorder_kernels_fini(tide_recorder *recorder);

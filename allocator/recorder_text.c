@@ -84,7 +84,6 @@ void tide_recorder_look_back(tide_recorder *recorder, uint64_t address, size_t m
                              tide_address_history *ret_history) {
     tide_address_history history = {.now_ns = 0};
     if (recorder != NULL) {
-        pthread_mutex_lock(&recorder->log_lock);
         const tide_event_log *log = &recorder->log;
         /* A log that stopped knows nothing of what came after it. */
         size_t n_rows = tide_event_log_has_newest(log) ? tide_event_log_n_kept(log) : 0;
@@ -96,7 +95,6 @@ void tide_recorder_look_back(tide_recorder *recorder, uint64_t address, size_t m
             }
         }
         history.now_ns = tide_recorder_now_ns(recorder);
-        pthread_mutex_unlock(&recorder->log_lock);
     }
     if (!history.freed.is_found) {
         history.freed = history.completed;
