@@ -208,7 +208,7 @@ static void record(const tide_cache *cache, const tide_cache_request *request,
     if (cache->recorder == NULL) {
         return;
     }
-    tide_recorder_append_held(
+    tide_recorder_append(
         cache->recorder,
         (tide_event){.requested_bytes = row_bytes(oom->requested_bytes),
                      .block_bytes = row_bytes(oom->free_bytes),

@@ -30,15 +30,15 @@ uint64_t tide_cache_buyable_bytes(tide_cache *cache) {
 
 static void record_segment(tide_cache *cache, const tide_cache_segment *segment, tide_action action,
                            const tide_note *note) {
-    tide_recorder_append_held(cache->recorder, (tide_event){.address = segment->address,
-                                                            .requested_bytes = segment->total_bytes,
-                                                            .block_bytes = segment->total_bytes,
-                                                            .stack = note->stack,
-                                                            .scope = note->scope,
-                                                            .name = TIDE_NONE,
-                                                            .action = (uint8_t)action,
-                                                            .category = TIDE_UNKNOWN,
-                                                            .stream = segment->stream_number});
+    tide_recorder_append(cache->recorder, (tide_event){.address = segment->address,
+                                                       .requested_bytes = segment->total_bytes,
+                                                       .block_bytes = segment->total_bytes,
+                                                       .stack = note->stack,
+                                                       .scope = note->scope,
+                                                       .name = TIDE_NONE,
+                                                       .action = (uint8_t)action,
+                                                       .category = TIDE_UNKNOWN,
+                                                       .stream = segment->stream_number});
 }
 
 /* The smallest sufficient free block of the stream, the lowest address on ties. There is one

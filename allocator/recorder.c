@@ -285,22 +285,13 @@ void tide_recorder_row_end(tide_recorder *recorder) {
     tide_event_log_row_end(&recorder->log);
 }
 
-void tide_recorder_append_held(tide_recorder *recorder, tide_event event) {
+void tide_recorder_append(tide_recorder *recorder, tide_event event) {
     tide_event *row = recorder == NULL ? NULL : tide_recorder_row_begin(recorder);
     if (row != NULL) {
         event.time_ns = row->time_ns;
         *row = event;
         tide_recorder_row_end(recorder);
     }
-}
-
-void tide_recorder_append(tide_recorder *recorder, tide_event event) {
-    if (recorder == NULL) {
-        return;
-    }
-    pthread_mutex_lock(&recorder->log_lock);
-    tide_recorder_append_held(recorder, event);
-    pthread_mutex_unlock(&recorder->log_lock);
 }
 
 void tide_recorder_set_paused(tide_recorder *recorder, bool is_paused) {

@@ -109,7 +109,9 @@ typedef struct tide_recording {
     size_t n_stacks;
     tide_stream_row *streams; /* the tables' stream numbers refer to these */
     size_t n_streams;
-    int64_t created_unix_us; /* when the recorder was created: time 0 of the rows */
+    int64_t created_unix_us;  /* when the recorder was created: time 0 of the rows */
+    const char *clock_source; /* of all times: "monotonic", or "tsc": the processor's counter
+                                 between readings of the monotonic clock; a static text */
     /* Device times of scopes may lie this far from the recorder's clock, in ns (scope_times.h); -1:
      * there are none, or it is not known. */
     int64_t device_uncertainty_ns;

@@ -113,9 +113,11 @@ static tide_status catch_up(tide_recorder *recorder, tide_recorder_copying *copy
 
 tide_status tide_recorder_copy_begin(tide_recorder *recorder, const tide_hostmem *mem,
                                      tide_recorder_copying *ret_copying) {
-    tide_recorder_copying copying = {.recording = {.mem = mem,
-                                                   .full_policy = recorder->config.full_policy,
-                                                   .created_unix_us = recorder->created_unix_us}};
+    tide_recorder_copying copying = {
+        .recording = {.mem = mem,
+                      .full_policy = recorder->config.full_policy,
+                      .created_unix_us = recorder->created_unix_us,
+                      .clock_source = tide_tick_clock_source(&recorder->clock)}};
     lock(&copying, &recorder->log_lock);
     size_t n_missing = find_missing(recorder, &copying);
     unlock(&copying, &recorder->log_lock);

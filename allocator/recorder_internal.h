@@ -51,8 +51,6 @@ tide_event *tide_recorder_row_begin(tide_recorder *recorder);
 void tide_recorder_row_end(tide_recorder *recorder);
 
 /* Under the lock: the same with a row that is put together already. NULL recorder: nothing. */
-void tide_recorder_append_held(tide_recorder *recorder, tide_event event);
-/* Takes the lock. */
 void tide_recorder_append(tide_recorder *recorder, tide_event event);
 
 /* Under the lock: the number of a stream in the recording's table of streams; made at its first

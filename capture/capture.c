@@ -178,6 +178,9 @@ static tide_status set_descriptions(tide_cache *cache, const tide_capture_option
 
 /* What the recording knows of itself; a copy without a recorder was zeroed. */
 static void describe_recording(const tide_recording *recording, tide_snapshot *snapshot) {
+    if (recording->clock_source != NULL) {
+        snapshot->clock_source = recording->clock_source;
+    }
     if (snapshot->run.started_unix_us < 0 && recording->created_unix_us > 0) {
         snapshot->run.started_unix_us = recording->created_unix_us;
     }

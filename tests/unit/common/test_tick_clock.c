@@ -1,0 +1,79 @@
+/* test_tick_clock.c - time by ticks lies between two readings of the real clock and never goes
+ * back.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "common/tick_clock_internal.h"
+
+enum {
+    WITHIN_NS = 20000, /* of the real clock; a wrong length of a tick is out by more in no time */
+    LONG_NS = 120000000
+};
+
+/* What both ways of reading say lies between two readings of the real clock. */
+static void reads_the_real_clock(void **state) {
+    (void)state;
+    tide_tick_clock clock;
+    tide_tick_clock_init(&clock);
+    int64_t begin_ns = tide_clock_now_ns();
+    int64_t last_ns = 0;
+    while (tide_clock_now_ns() - begin_ns < LONG_NS) {
+        int64_t before_ns = tide_clock_now_ns();
+        int64_t ns = tide_tick_clock_read_and_anchor(&clock);
+        int64_t read_ns = tide_tick_clock_read(&clock);
+        int64_t after_ns = tide_clock_now_ns();
+        assert_true(ns >= before_ns - WITHIN_NS && ns <= after_ns + WITHIN_NS);
+        assert_true(read_ns >= before_ns - WITHIN_NS && read_ns <= after_ns + WITHIN_NS);
+        assert_true(ns >= last_ns);
+        last_ns = ns;
+    }
+    /* Long enough that the length of a tick is known, where there are ticks. */
+    assert_int_equal(clock.has_ticks, atomic_load(&clock.tick_ns) != 0);
+    assert_string_equal(tide_tick_clock_source(&clock), clock.has_ticks ? "tsc" : "monotonic");
+}
+
+static void without_a_counter_the_real_clock_is_read(void **state) {
+    (void)state;
+    tide_tick_clock clock;
+    memset(&clock, 0, sizeof(clock));
+    for (int i = 0; i < 1000; i++) {
+        int64_t before_ns = tide_clock_now_ns();
+        int64_t ns = tide_tick_clock_read_and_anchor(&clock);
+        int64_t read_ns = tide_tick_clock_read(&clock);
+        assert_true(before_ns <= ns && ns <= read_ns && read_ns <= tide_clock_now_ns());
+    }
+    assert_int_equal(atomic_load(&clock.tick_ns), 0);
+}
+
+/* A machine that slept, or an anchor of long ago: the clock begins anew. */
+static void an_old_anchor_is_dropped(void **state) {
+    (void)state;
+    tide_tick_clock clock;
+    tide_tick_clock_init(&clock);
+    if (!clock.has_ticks) {
+        skip();
+    }
+    atomic_store(&clock.tick_ns, UINT64_C(1) << 31);
+    atomic_store(&clock.ticks, 1); /* when the counter began */
+    int64_t before_ns = tide_clock_now_ns();
+    int64_t ns = tide_tick_clock_read_and_anchor(&clock);
+    assert_true(ns >= before_ns - WITHIN_NS && ns <= tide_clock_now_ns() + WITHIN_NS);
+    ns = tide_tick_clock_read(&clock);
+    assert_true(ns >= before_ns - WITHIN_NS && ns <= tide_clock_now_ns() + WITHIN_NS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_the_real_clock),
+        cmocka_unit_test(without_a_counter_the_real_clock_is_read),
+        cmocka_unit_test(an_old_anchor_is_dropped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
