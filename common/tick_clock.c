@@ -63,10 +63,10 @@ void tide_tick_clock_init(tide_tick_clock *clock) {
 /* The length of a tick is known, and the last anchor is not too far back. */
 static inline bool read_by_ticks(const tide_tick_clock *clock, int64_t *ret_ns) {
     uint32_t version = atomic_load_explicit(&clock->version, memory_order_acquire);
-    uint64_t anchor = atomic_load_explicit(&clock->ticks, memory_order_relaxed);
-    int64_t anchor_ns = atomic_load_explicit(&clock->ns, memory_order_relaxed);
-    uint64_t tick_ns = atomic_load_explicit(&clock->tick_ns, memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
+    /* Each before what follows, and so before the version is looked at again. */
+    uint64_t anchor = atomic_load_explicit(&clock->ticks, memory_order_acquire);
+    int64_t anchor_ns = atomic_load_explicit(&clock->ns, memory_order_acquire);
+    uint64_t tick_ns = atomic_load_explicit(&clock->tick_ns, memory_order_acquire);
     if (tick_ns == 0 || version % 2 != 0 ||
         atomic_load_explicit(&clock->version, memory_order_relaxed) != version) {
         return false;
@@ -89,10 +89,10 @@ int64_t tide_tick_clock_read(const tide_tick_clock *clock) {
 static void set_anchor(tide_tick_clock *clock, uint64_t ticks, int64_t ns, uint64_t tick_ns) {
     uint32_t version = atomic_load_explicit(&clock->version, memory_order_relaxed);
     atomic_store_explicit(&clock->version, version + 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&clock->ticks, ticks, memory_order_relaxed);
-    atomic_store_explicit(&clock->ns, ns, memory_order_relaxed);
-    atomic_store_explicit(&clock->tick_ns, tick_ns, memory_order_relaxed);
+    /* Each after what stands before it, and so after the odd version. */
+    atomic_store_explicit(&clock->ticks, ticks, memory_order_release);
+    atomic_store_explicit(&clock->ns, ns, memory_order_release);
+    atomic_store_explicit(&clock->tick_ns, tick_ns, memory_order_release);
     atomic_store_explicit(&clock->version, version + 2, memory_order_release);
 }
 
