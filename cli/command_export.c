@@ -68,7 +68,8 @@ static const tide_option_table TABLE = {
         "time, as trace event JSON for ui.perfetto.dev and chrome://tracing.\n"
         "folded: bytes alive by call stack at the peak, for flamegraph.pl and speedscope.\n"
         "csv: the events, one a row, with the totals of their device after them.\n"
-        "pytorch: a pickle for PyTorch's memory_viz and its tools; pytorch-json: the same as JSON,\n"
+        "pytorch: a pickle for PyTorch's memory_viz and its tools; pytorch-json: the same as "
+        "JSON,\n"
         "for the memory_viz of 2026. docs/pytorch-snapshots.md says what they hold.\n",
 };
 

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/snapshot_words.h"
 #include "cli/summary_kernels.h"
+#include "cli/summary_origin.h"
 #include "cli/table.h"
 #include "common/bytes.h"
 #include "common/statistics.h"
@@ -21,14 +22,19 @@ enum {
     LABEL_BYTES = 48
 };
 
+#define ANY_DEVICE UINT64_MAX
+
 typedef struct summary_options {
     const char *format; /* a choice of tide_format_name */
     uint64_t top;       /* rows of the tables of scopes, stacks and blocks */
+    uint64_t device;    /* ANY_DEVICE: the one with the highest peak */
 } summary_options;
 
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the report; default text", NULL, NULL,
      tide_format_name, offsetof(summary_options, format)},
+    {TIDE_OPTION_COUNT, "device", 0, "N", "which device; default the one with the highest peak",
+     NULL, NULL, NULL, offsetof(summary_options, device)},
     {TIDE_OPTION_COUNT, "top", 0, "N",
      "rows in the tables of scopes, call stacks and blocks; default 10", NULL, NULL, NULL,
      offsetof(summary_options, top)},
@@ -101,7 +107,9 @@ static void say_peak(const view *of) {
     char parts[SENTENCE_BYTES] = "";
     char text[TIDE_BYTES_TEXT];
     tide_words_peak_place(peak, where, sizeof(where));
-    tide_words_categories(peak, parts, sizeof(parts));
+    if (!tide_summary_lacks_categories(peak)) {
+        tide_words_categories(peak, parts, sizeof(parts));
+    }
     tide_report_say(of->report, "peak", "peak %s (%" PRId64 " bytes) allocated%s%s%s%s",
                     tide_bytes_format(peak->totals.allocated_bytes, text),
                     peak->totals.allocated_bytes, where[0] != '\0' ? " in " : "", where,
@@ -350,18 +358,23 @@ static void timing_table(const view *of) {
 
 /* ---- the command ---- */
 
-static void build(const view *of, const char *path) {
+static tide_status build(const view *of, const char *path) {
     say_run(of, path);
+    tide_summary_say_origin(of->report, of->snapshot, &of->device->peak);
     say_warnings(of);
     if (of->snapshot->n_events == 0 && of->snapshot->n_start_blocks == 0) {
         tide_report_say(of->report, "not_recorded",
                         "the allocations of this run were not recorded");
         timing_table(of);
-        return;
+        return TIDE_OK;
     }
     say_outcome(of);
     say_peak(of);
-    category_table(of);
+    if (tide_summary_lacks_categories(&of->device->peak)) {
+        TIDE_TRY(tide_summary_user_frames(of->report, of->snapshot, &of->device->peak, of->top));
+    } else {
+        category_table(of);
+    }
     maxima_table(of);
     path_table(of, "by_phase", "Alive at the peak, by phase of the allocation",
                &of->device->peak.by_phase);
@@ -370,6 +383,7 @@ static void build(const view *of, const char *path) {
     stack_table(of);
     block_table(of);
     timing_table(of);
+    return TIDE_OK;
 }
 
 static tide_status report_on(const tide_snapshot *snapshot, const char *path,
@@ -377,18 +391,27 @@ static tide_status report_on(const tide_snapshot *snapshot, const char *path,
     if (snapshot->n_devices == 0) {
         return tide_fail(error, TIDE_FORMAT, "'%s' records no device", path);
     }
+    if (options->device != ANY_DEVICE && options->device >= snapshot->n_devices) {
+        return tide_fail(error, TIDE_INVALID, "there is no device %" PRIu64 ": the file has %zu",
+                         options->device, snapshot->n_devices);
+    }
     tide_summary *summary = NULL;
     TIDE_TRY(tide_summary_create(snapshot, &summary, error));
     tide_report report;
     tide_report_init(&report);
-    size_t device = tide_summary_main_device(summary);
+    size_t device =
+        options->device != ANY_DEVICE ? (size_t)options->device : tide_summary_main_device(summary);
     view of = {&report, snapshot, &summary->devices[device], (size_t)options->top};
     if (summary->n_devices > 1) {
-        tide_report_say(&report, "device", "device %zu of %zu, the one with the highest peak",
-                        device, summary->n_devices);
+        tide_report_say(&report, "device", "device %zu of %zu%s", device, summary->n_devices,
+                        options->device == ANY_DEVICE
+                            ? ", the one with the highest peak: --device shows the others"
+                            : "");
     }
-    build(&of, path);
-    tide_status status = tide_summary_kernels(&report, snapshot, of.top);
+    tide_status status = build(&of, path);
+    if (status == TIDE_OK) {
+        status = tide_summary_kernels(&report, snapshot, of.top);
+    }
     if (status == TIDE_OK) {
         status =
             tide_report_print(&report, (tide_format)tide_format_from_name(options->format), stdout);
@@ -399,7 +422,7 @@ static tide_status report_on(const tide_snapshot *snapshot, const char *path,
 }
 
 static int run(int argc, char **argv) {
-    summary_options options = {.format = "text", .top = DEFAULT_TOP};
+    summary_options options = {.format = "text", .top = DEFAULT_TOP, .device = ANY_DEVICE};
     tide_operands operands = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {

@@ -10,6 +10,7 @@
 #include "common/bytes.h"
 #include "common/status.h"
 #include "snapshot/recorder_cost.h"
+#include "snapshot/user_frame.h"
 
 /* A text that grows up to its room. */
 typedef struct words {
@@ -106,12 +107,25 @@ void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t
     }
 }
 
+/* From this node on the nearest one that is shown; TIDE_NONE. */
+static uint32_t shown_node(const tide_snapshot *snapshot, uint32_t stack, bool users_only) {
+    while (users_only && stack != TIDE_NONE &&
+           !tide_frame_is_user(snapshot, snapshot->stacks[stack].frame)) {
+        stack = snapshot->stacks[stack].parent;
+    }
+    return stack;
+}
+
 void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_frames,
                       char *ret_text, size_t n_room) {
     words to = words_in(ret_text, n_room);
     if (stack == TIDE_NONE) {
         say(&to, "(none recorded)");
     }
+    /* Of stacks that pass through an interpreter only the user's frames, if there are any. */
+    bool users_only =
+        snapshot->origin.format[0] != '\0' && shown_node(snapshot, stack, true) != TIDE_NONE;
+    stack = shown_node(snapshot, stack, users_only);
     for (size_t i = 0; i < max_frames && stack != TIDE_NONE; i++) {
         const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[stack].frame];
         const char *function = tide_snapshot_text(snapshot, frame->function);
@@ -120,7 +134,7 @@ void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_
         if (file[0] != '\0') {
             say(&to, " (%s:%d)", file, (int)frame->line);
         }
-        stack = snapshot->stacks[stack].parent;
+        stack = shown_node(snapshot, snapshot->stacks[stack].parent, users_only);
     }
     if (stack != TIDE_NONE) {
         say(&to, " < ...");

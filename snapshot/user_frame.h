@@ -1,0 +1,37 @@
+/* user_frame.h - which line of the user's own program a call stack comes from.
+ *
+ * Stacks that PyTorch records begin deep inside of it, and pass through it and through Python's
+ * interpreter again and again. What a reader looks for is the first frame on the way out that is
+ * neither.
+ */
+#ifndef TIDE_SNAPSHOT_USER_FRAME_H
+#define TIDE_SNAPSHOT_USER_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "snapshot/snapshot.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Python code outside of the standard library and of the packages below every training program,
+ * PyTorch first of all. */
+bool tide_frame_is_user(const tide_snapshot *snapshot, uint32_t frame);
+
+/* The frame that a stack is told by: its first of the user's; where it has none (threads of
+ * autograd) that of the operation whose gradient is computed; else its first outside of the
+ * allocator. TIDE_NONE: there is no stack. */
+uint32_t tide_user_frame(const tide_snapshot *snapshot, uint32_t stack);
+
+/* "forward (model.py:104)", without the arguments of a C++ function and without folders; "?" where
+ * nothing is known. */
+void tide_frame_text(const tide_snapshot *snapshot, uint32_t frame, char *ret_text, size_t n_room);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

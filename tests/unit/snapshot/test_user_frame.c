@@ -1,0 +1,82 @@
+/* test_user_frame.c - the frame that a stack is told by. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "snapshot/user_frame.h"
+#include "support/pickle_text.h"
+
+enum { TEXT_BYTES = 4096 };
+
+/* The text of the frame that a stack of these frames, innermost first, is told by. */
+static void assert_told_by(const char *frames, const char *expected) {
+    char text[TEXT_BYTES];
+    tide_snapshot *snapshot = NULL;
+    tide_error error;
+    snprintf(text, sizeof(text),
+             "{'segments': [], 'device_traces': [[{'action': 'snapshot', 'frames': [%s]}]]}",
+             frames);
+    assert_int_equal(pytorch_import_text(text, NULL, &snapshot, &error), TIDE_OK);
+    uint32_t frame = tide_user_frame(snapshot, snapshot->events[0].stack);
+    if (expected == NULL) {
+        assert_int_equal(frame, TIDE_NONE);
+    } else {
+        tide_frame_text(snapshot, frame, text, sizeof(text));
+        assert_string_equal(text, expected);
+    }
+    tide_snapshot_destroy(snapshot);
+}
+
+#define FRAME(name, file, line) "{'name': '" name "', 'filename': '" file "', 'line': " line "}"
+#define ALLOCATOR                                                                                  \
+    FRAME("torch::unwind::unwind()", "", "0")                                                      \
+    ", " FRAME("c10::cuda::CUDACachingAllocator::malloc(void**)", "x.cpp", "0") ", "
+#define MODULE FRAME("_call_impl", "/v/lib/python3.11/site-packages/torch/nn/module.py", "7") ", "
+
+static void first_frame_of_the_users(void **state) {
+    (void)state;
+    assert_told_by(
+        ALLOCATOR FRAME("at::empty(int)", "", "0") ", " MODULE FRAME(
+            "forward", "/home/u/model.py", "12") ", " FRAME("main", "/home/u/run.py", "1"),
+        "forward (model.py:12)");
+    /* A library of models is nearer than the script that calls it. */
+    assert_told_by(MODULE FRAME("attention", "/v/site-packages/transformers/qwen.py",
+                                "3") ", " FRAME("main", "run.py", "1"),
+                   "attention (qwen.py:3)");
+    /* The standard library is not, nor is generated code, nor PyTorch from its sources. */
+    assert_told_by(
+        FRAME("inner", "/usr/lib/python3.11/contextlib.py", "3") ", " FRAME(
+            "f", "<eval_with_key>.py", "1") ", " FRAME("step", "/src/pytorch/torch/optim/adamw.py",
+                                                       "9") ", " FRAME("main", "run.py", "1"),
+        "main (run.py:1)");
+    assert_told_by(FRAME("einsum", "D:/x/.venv/Lib/site-packages/einops/einops.py",
+                         "9") ", " FRAME("forward", "D:/x/basics/model.py", "39"),
+                   "forward (model.py:39)");
+}
+
+static void without_one_the_gradient_or_the_first_outside_the_allocator(void **state) {
+    (void)state;
+    assert_told_by(
+        ALLOCATOR FRAME("at::mul(at::Tensor)", "", "0") ", " FRAME(
+            "torch::autograd::generated::MulBackward0::apply(std::vector<int>)", "", "0"),
+        "torch::autograd::generated::MulBackward0::apply");
+    assert_told_by(ALLOCATOR FRAME("at::empty(int)", "", "0") ", " FRAME("clone", "", "0"),
+                   "at::empty");
+    assert_told_by(FRAME("torch::unwind::unwind()", "", "0"), "torch::unwind::unwind");
+    assert_told_by(FRAME("", "", "0"), "?");
+    assert_told_by("", NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_frame_of_the_users),
+        cmocka_unit_test(without_one_the_gradient_or_the_first_outside_the_allocator),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
