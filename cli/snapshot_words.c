@@ -122,10 +122,14 @@ void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_
     if (stack == TIDE_NONE) {
         say(&to, "(none recorded)");
     }
-    /* Of stacks that pass through an interpreter only the user's frames, if there are any. */
-    bool users_only =
-        snapshot->origin.format[0] != '\0' && shown_node(snapshot, stack, true) != TIDE_NONE;
-    stack = shown_node(snapshot, stack, users_only);
+    /* Of stacks that pass through an interpreter only the user's frames, if there are any; else
+     * from the one on that they are told by. */
+    bool is_foreign = snapshot->origin.format[0] != '\0';
+    bool users_only = is_foreign && shown_node(snapshot, stack, true) != TIDE_NONE;
+    uint32_t told_by = is_foreign ? tide_user_frame(snapshot, stack) : TIDE_NONE;
+    while (told_by != TIDE_NONE && snapshot->stacks[stack].frame != told_by) {
+        stack = snapshot->stacks[stack].parent;
+    }
     for (size_t i = 0; i < max_frames && stack != TIDE_NONE; i++) {
         const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[stack].frame];
         const char *function = tide_snapshot_text(snapshot, frame->function);
