@@ -7,7 +7,7 @@
 #include "allocator/stack_depot.h"
 #include "common/event.h"
 
-enum { WORD_BYTES = 8, END = TIDE_MAX_FRAMES, MAX_ATTEMPTS = 3 };
+enum { WORD_BYTES = 8, MAX_ATTEMPTS = 3 };
 
 void tide_stack_walker_init(tide_stack_walker *walker, const void *thread) {
     walker->next = NULL;
@@ -22,13 +22,8 @@ void tide_stack_walker_begin_thread(tide_stack_walker *walker) {
     walker->low = 0;
     walker->high = 0;
     walker->is_busy = false;
+    walker->n_memories = 0;
     walker->next_memory = 0;
-    for (size_t i = 0; i < TIDE_STACK_MEMORIES; i++) {
-        walker->memories[i].key = 0;
-        walker->memories[i].epoch = 0;
-        walker->memories[i].first = END;
-        walker->memories[i].first_word = END;
-    }
     pthread_attr_t attributes;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0) {
         return;
@@ -103,44 +98,54 @@ static inline tide_packed_rule rule_for(tide_unwind_rules *rules, uint64_t pc) {
  * what it holds of its former use may still fit, from some frame on. */
 static tide_stack_memory *memory_for(tide_stack_walker *walker, uint64_t key, uint32_t epoch) {
     tide_stack_memory *memory = NULL;
-    for (size_t i = 0; i < TIDE_STACK_MEMORIES && memory == NULL; i++) {
+    for (size_t i = 0; i < walker->n_memories && memory == NULL; i++) {
         memory = walker->memories[i].key == key ? &walker->memories[i] : NULL;
     }
-    if (memory == NULL) {
+    if (memory == NULL && walker->n_memories < TIDE_STACK_MEMORIES) {
+        memory = &walker->memories[walker->n_memories++];
+        memory->epoch = 0; /* that of no rules */
+    } else if (memory == NULL) {
         memory = &walker->memories[walker->next_memory];
         walker->next_memory = (walker->next_memory + 1) % TIDE_STACK_MEMORIES;
-        memory->key = key;
     }
+    memory->key = key;
     if (memory->epoch != epoch) {
         memory->epoch = epoch;
-        memory->first = END;
-        memory->first_word = END;
-        memory->reaches_end = false;
+        memory->n_frames = 0;
+        memory->n_words = 0;
     }
     return memory;
 }
 
-/* The innermost remembered frame from which all that its walk loaded further on is what it was. */
-static inline size_t find_unchanged(const tide_stack_memory *memory) {
-    size_t i = END - 1;
-    while (i > memory->first && load(memory->frames[i].rsp - WORD_BYTES) == memory->pcs[i]) {
-        i--;
+static inline uint64_t pc_of(const tide_stack_memory *memory, size_t frame) {
+    return memory->pcs[TIDE_MAX_FRAMES - 1 - frame];
+}
+
+/* How many of the remembered frames, from the outermost on, lie outside of nothing that changed:
+ * what a walk from any of them loads is what it was. */
+static inline size_t count_unchanged(const tide_stack_memory *memory) {
+    if (memory->n_frames == 0) {
+        return 0;
     }
-    size_t w = END;
-    while (w > memory->first_word &&
-           load(memory->words[w - 1].address) == memory->words[w - 1].value) {
-        w--;
+    size_t innermost = memory->n_frames - 1;
+    size_t i = 0;
+    while (i < innermost && load(memory->frames[i].rsp - WORD_BYTES) == pc_of(memory, i)) {
+        i++;
     }
-    if (w > memory->first_word && memory->words[w - 1].frame > i) {
-        return memory->words[w - 1].frame;
+    size_t w = 0;
+    while (w < memory->n_words && load(memory->words[w].address) == memory->words[w].value) {
+        w++;
     }
-    return i;
+    if (w < memory->n_words && memory->words[w].frame < i) {
+        i = memory->words[w].frame;
+    }
+    return i + 1;
 }
 
 static inline bool is_frame(const tide_stack_memory *memory, size_t i,
                             const tide_walk_state *state) {
     const tide_kept_frame *frame = &memory->frames[i];
-    return frame->rsp == state->rsp && memory->pcs[i] == state->pc &&
+    return frame->rsp == state->rsp && pc_of(memory, i) == state->pc &&
            (!frame->uses_rbp || frame->rbp == state->rbp);
 }
 
@@ -148,24 +153,24 @@ typedef struct walk {
     tide_stack_walker *walker;    /* borrowed */
     const tide_walk_order *order; /* borrowed */
     size_t n_new;                 /* frames in walker->walked */
-    size_t joined;                /* frame of the memory that follows them; END: none */
-    tide_walk_state at_joined;    /* how the walk came there */
-    bool reaches_end;             /* false: cut at max_frames */
-    bool may_go;                  /* a rule used may go */
+    size_t n_kept;           /* frames of the memory, from the outermost on, outside of those */
+    tide_walk_state at_kept; /* how the walk came to the innermost of them */
+    bool reaches_end;        /* false: cut at max_frames */
+    bool may_go;             /* a rule used may go */
 } walk;
 
 /* Walks on from `state`, the frame outside of those in walker->walked, until the stack ends or
- * `memory` knows the rest, which holds from frame `unchanged` on. False: give up. */
+ * comes to one of the first n_unchanged frames of `memory`. False: give up. */
 static bool walk_on(walk *w, tide_walk_state state, const tide_stack_memory *memory,
-                    size_t unchanged) {
-    size_t i = unchanged;
+                    size_t n_unchanged) {
+    size_t n = n_unchanged;
     for (;;) {
-        while (i < END && memory->frames[i].rsp < state.rsp) {
-            i++;
+        while (n > 0 && memory->frames[n - 1].rsp < state.rsp) {
+            n--;
         }
-        if (i < END && is_frame(memory, i, &state)) {
-            w->joined = i;
-            w->at_joined = state;
+        if (n > 0 && is_frame(memory, n - 1, &state)) {
+            w->n_kept = n;
+            w->at_kept = state;
             w->reaches_end = true;
             return true;
         }
@@ -173,9 +178,7 @@ static bool walk_on(walk *w, tide_walk_state state, const tide_stack_memory *mem
             return true; /* the innermost frames are all that is wanted */
         }
         tide_packed_rule rule = rule_for(w->order->rules, state.pc);
-        w->walker->walked[w->n_new] = state;
-        w->walker->rules[w->n_new] = rule;
-        w->n_new++;
+        w->walker->walked[w->n_new++] = (tide_walked_frame){state, rule};
         w->may_go = w->may_go || (rule & TIDE_RULE_MAY_GO) != 0;
         step result = step_out(w->walker, rule, &state);
         if (result == AT_END || (result == UNKNOWN && w->order->ends_at_unknown)) {
@@ -189,45 +192,45 @@ static bool walk_on(walk *w, tide_walk_state state, const tide_stack_memory *mem
 }
 
 /* The word that frame i's rbp came from, if the walk from there on depends on it. */
-static void keep_word(tide_stack_memory *memory, size_t i, const tide_walk_state *state) {
+static inline void keep_word(tide_stack_memory *memory, size_t i, const tide_walk_state *state) {
     if (memory->frames[i].uses_rbp && state->rbp_at != 0) {
-        memory->words[--memory->first_word] =
+        memory->words[memory->n_words++] =
             (tide_kept_word){.address = state->rbp_at, .value = state->rbp, .frame = i};
     }
 }
 
-/* Puts the new frames before those of the memory that they joined. */
+/* Puts the new frames inside of those that are kept. */
 static void remember(tide_stack_memory *memory, const walk *w) {
-    size_t i = w->joined;
+    size_t i = w->n_kept;
     bool uses_rbp = false;
     bool may_go = false;
     uint64_t hash = TIDE_STACK_HASH_SEED;
-    memory->first_word = END;
-    if (i < END) {
-        uses_rbp = memory->frames[i].uses_rbp;
-        may_go = memory->frames[i].may_go;
-        hash = memory->frames[i].hash;
-        memory->first_word = memory->frames[i].outer_checks;
-        keep_word(memory, i, &w->at_joined);
+    memory->n_words = 0;
+    if (i > 0) {
+        const tide_kept_frame *kept = &memory->frames[i - 1];
+        uses_rbp = kept->uses_rbp;
+        may_go = kept->may_go;
+        hash = kept->hash;
+        memory->n_words = kept->n_outer_words;
+        keep_word(memory, i - 1, &w->at_kept);
     }
-    for (size_t n = w->n_new; n > 0; n--) {
-        const tide_walk_state *state = &w->walker->walked[n - 1];
-        tide_packed_rule rule = w->walker->rules[n - 1];
-        i--;
+    for (size_t n = w->n_new; n > 0; n--, i++) {
+        const tide_walk_state *state = &w->walker->walked[n - 1].state;
+        tide_packed_rule rule = w->walker->walked[n - 1].rule;
         uses_rbp = tide_rule_kind(rule) == TIDE_UNWIND_RBP ||
                    (uses_rbp && (rule & TIDE_RULE_SAVES_RBP) == 0);
         may_go = may_go || (rule & TIDE_RULE_MAY_GO) != 0;
         hash = tide_stack_hash(hash, state->pc);
-        memory->pcs[i] = state->pc;
+        memory->pcs[TIDE_MAX_FRAMES - 1 - i] = state->pc;
         memory->frames[i] = (tide_kept_frame){.rsp = state->rsp,
                                               .rbp = state->rbp,
                                               .hash = hash,
-                                              .outer_checks = (uint16_t)memory->first_word,
+                                              .n_outer_words = (uint16_t)memory->n_words,
                                               .uses_rbp = uses_rbp,
                                               .may_go = may_go};
         keep_word(memory, i, state);
     }
-    memory->first = i;
+    memory->n_frames = i;
     memory->reaches_end = w->reaches_end;
     memory->number = TIDE_NONE;
 }
@@ -250,29 +253,27 @@ static outcome attempt(walk *w, tide_walk_state start, uint32_t epoch,
     }
     tide_stack_memory *memory = memory_for(w->walker, second.pc, epoch);
     *ret_memory = memory;
-    size_t unchanged = memory->first < END ? find_unchanged(memory) : END;
-    if (unchanged == memory->first && unchanged < END && memory->number != TIDE_NONE &&
-        is_frame(memory, unchanged, &start)) {
-        w->may_go = memory->frames[unchanged].may_go;
+    size_t n_unchanged = count_unchanged(memory);
+    if (n_unchanged > 0 && n_unchanged == memory->n_frames && memory->number != TIDE_NONE &&
+        is_frame(memory, n_unchanged - 1, &start)) {
+        w->may_go = memory->frames[n_unchanged - 1].may_go;
         return REMEMBERED;
     }
-    w->walker->walked[0] = start;
-    w->walker->rules[0] = rule;
+    w->walker->walked[0] = (tide_walked_frame){start, rule};
     w->n_new = 1;
-    w->joined = END;
-    if (!walk_on(w, second, memory, memory->reaches_end ? unchanged : END)) {
+    if (!walk_on(w, second, memory, memory->reaches_end ? n_unchanged : 0)) {
         return GIVEN_UP;
     }
-    if (w->n_new + (END - w->joined) > w->order->max_frames) {
+    if (w->n_new + w->n_kept > w->order->max_frames) {
         /* Deeper than what is kept: the outermost frames fall off, so the hashes change. */
         w->n_new = 1;
-        w->joined = END;
+        w->n_kept = 0;
         w->reaches_end = false;
-        if (!walk_on(w, second, memory, END)) {
+        if (!walk_on(w, second, memory, 0)) {
             return GIVEN_UP;
         }
     }
-    w->may_go = w->may_go || (w->joined < END && memory->frames[w->joined].may_go);
+    w->may_go = w->may_go || (w->n_kept > 0 && memory->frames[w->n_kept - 1].may_go);
     return WALKED;
 }
 
@@ -282,7 +283,12 @@ static tide_stack_memory *walk_by_rules_that_hold(tide_stack_walker *walker,
                                                   tide_walk_state start, bool *ret_is_known) {
     for (int i = 0; i < MAX_ATTEMPTS; i++) {
         uint32_t epoch = atomic_load_explicit(&order->rules->epoch, memory_order_acquire);
-        walk w = {.walker = walker, .order = order, .joined = END};
+        walk w;
+        w.walker = walker;
+        w.order = order;
+        w.n_new = 0;
+        w.n_kept = 0;
+        w.reaches_end = false;
         tide_stack_memory *memory = NULL;
         outcome result = attempt(&w, start, epoch, &memory);
         if (w.may_go && !tide_unwind_rules_hold(order->rules, epoch)) {

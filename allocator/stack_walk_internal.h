@@ -38,10 +38,10 @@ typedef struct tide_walk_state {
 typedef struct tide_kept_frame {
     uint64_t rsp;
     uint64_t rbp;
-    uint64_t hash;         /* of this return address and all further out (stack_depot.h) */
-    uint16_t outer_checks; /* first of the memory's checks that belongs to a frame further out */
-    bool uses_rbp;         /* the rest of the walk depends on rbp */
-    bool may_go;           /* this frame's rule, or that of one further out, may go */
+    uint64_t hash;          /* of this return address and all further out (stack_depot.h) */
+    uint16_t n_outer_words; /* words that belong to frames further out */
+    bool uses_rbp;          /* the rest of the walk depends on rbp */
+    bool may_go;            /* this frame's rule, or that of one further out, may go */
 } tide_kept_frame;
 
 /* A saved rbp that a remembered walk depends on. */
@@ -51,19 +51,25 @@ typedef struct tide_kept_word {
     size_t frame; /* whose rbp it is */
 } tide_kept_word;
 
-/* One remembered walk. Both arrays are filled from their ends, outermost last, so that frames can
- * be replaced on the inside and return addresses lie innermost first. */
+/* One remembered walk. Frames are numbered from the outermost, which is 0, so that those on the
+ * inside can be replaced. What a usual stack needs of the arrays lies close together. */
 typedef struct tide_stack_memory {
-    uint64_t key;      /* return address of the second frame; 0: never used */
-    uint32_t epoch;    /* of the rules it was walked by */
-    uint32_t number;   /* of the whole stack, in the depot; TIDE_NONE: it got none */
-    size_t first;      /* innermost frame; TIDE_MAX_FRAMES: nothing is remembered */
-    size_t first_word; /* first of words */
-    bool reaches_end;  /* the outermost frame is the stack's; false: it was cut there */
-    tide_kept_word words[TIDE_MAX_FRAMES];
+    uint64_t key;     /* return address of the second frame */
+    uint32_t epoch;   /* of the rules it was walked by */
+    uint32_t number;  /* of the whole stack, in the depot; TIDE_NONE: it got none */
+    size_t n_frames;  /* 0: nothing is remembered */
+    size_t n_words;   /* of words */
+    bool reaches_end; /* the outermost frame is the stack's; false: it was cut there */
+    tide_kept_word words[TIDE_MAX_FRAMES]; /* outermost first */
+    uint64_t pcs[TIDE_MAX_FRAMES];         /* frame 0's comes last */
     tide_kept_frame frames[TIDE_MAX_FRAMES];
-    uint64_t pcs[TIDE_MAX_FRAMES];
 } tide_stack_memory;
+
+/* A new frame of the walk under way. */
+typedef struct tide_walked_frame {
+    tide_walk_state state;
+    tide_packed_rule rule;
+} tide_walked_frame;
 
 /* What one thread knows; used by that thread alone, but for the counts. */
 typedef struct tide_stack_walker {
@@ -71,12 +77,17 @@ typedef struct tide_stack_walker {
     const void *thread;             /* address of something that only this thread has */
     uint64_t low, high;             /* the thread's stack: first byte, and one behind the last */
     bool is_busy;                   /* a walk is under way, which a signal may have interrupted */
+    unsigned n_memories;            /* in use; the others hold nothing valid */
     unsigned next_memory;           /* to use for a key that none has */
     _Atomic(uint64_t) n_captures, n_remembered, n_frames_walked, n_given_up;
-    tide_walk_state walked[TIDE_MAX_FRAMES]; /* new frames of the walk under way */
-    tide_packed_rule rules[TIDE_MAX_FRAMES]; /* of those */
+    tide_walked_frame walked[TIDE_MAX_FRAMES]; /* innermost first */
     tide_stack_memory memories[TIDE_STACK_MEMORIES];
 } tide_stack_walker;
+
+/* The return addresses of a memory, innermost first, n_frames of them. */
+static inline const uint64_t *tide_stack_memory_pcs(const tide_stack_memory *memory) {
+    return memory->pcs + TIDE_MAX_FRAMES - memory->n_frames;
+}
 
 /* For storage of any content; tide_stack_walker_begin_thread does the rest. */
 void tide_stack_walker_init(tide_stack_walker *walker, const void *thread);
@@ -92,8 +103,8 @@ typedef struct tide_walk_order {
     bool ends_at_unknown;     /* a frame without a rule is the last; false: the walk gives up */
 } tide_walk_order;
 
-/* The memory that holds the walk from `start`: return addresses pcs[first] .. pcs[MAX - 1]. With
- * *ret_is_known its number still holds, else the caller sets it. NULL: given up. */
+/* The memory that holds the walk from `start`. With *ret_is_known its number still holds, else the
+ * caller sets it. NULL: given up. */
 tide_stack_memory *tide_stack_walk(tide_stack_walker *walker, const tide_walk_order *order,
                                    tide_walk_state start, bool *ret_is_known);
 

@@ -177,8 +177,8 @@ static uint32_t capture_by_libunwind(tide_unwinder *unwinder, uint64_t innermost
 
 /* Compares what the walk found with what libunwind does. */
 static void check(tide_unwinder *unwinder, const tide_stack_memory *memory) {
-    const uint64_t *found = memory->pcs + memory->first;
-    size_t n_found = TIDE_MAX_FRAMES - memory->first;
+    const uint64_t *found = tide_stack_memory_pcs(memory);
+    size_t n_found = memory->n_frames;
     uint64_t pcs[TIDE_MAX_FRAMES];
     size_t n_pcs =
         tide_libunwind_capture(&unwinder->libunwind, found[0], unwinder->order.max_frames, pcs);
@@ -201,8 +201,8 @@ static uint32_t capture(tide_unwinder *unwinder, tide_walk_state start) {
     }
     if (!is_known) {
         memory->number = tide_stack_depot_intern_hashed(
-            unwinder->depot, memory->frames[memory->first].hash, memory->pcs + memory->first,
-            TIDE_MAX_FRAMES - memory->first);
+            unwinder->depot, memory->frames[memory->n_frames - 1].hash,
+            tide_stack_memory_pcs(memory), memory->n_frames);
     }
     if (unwinder->method == METHOD_CHECK) {
         check(unwinder, memory);

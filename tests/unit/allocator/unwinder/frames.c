@@ -10,6 +10,7 @@
 #define NOT_INLINED __attribute__((noinline))
 
 static volatile unsigned n_returns;
+static volatile char *volatile last_room; /* known outside, so that all of it must be there */
 
 /* All of them go on the same way. What comes after the call keeps it from being the last one. */
 #define GO_ON tide_test_frames(path >> 3, depth - 1, inner, data)
@@ -17,6 +18,7 @@ static volatile unsigned n_returns;
 static NOT_INLINED void small(uint64_t path, unsigned depth, void (*inner)(void *), void *data) {
     volatile char room[FRAME_BYTES];
     room[0] = 1;
+    last_room = room;
     GO_ON;
     n_returns += (unsigned)room[0];
 }
@@ -25,6 +27,7 @@ static NOT_INLINED void other_small(uint64_t path, unsigned depth, void (*inner)
                                     void *data) {
     volatile char room[FRAME_BYTES];
     room[0] = 2;
+    last_room = room;
     GO_ON;
     n_returns += (unsigned)room[0];
 }

@@ -22,16 +22,24 @@
 #include "unit/allocator/unwinder/frames.h"
 #include "unit/allocator/unwinder/unwinder_check.h"
 
-/* AddressSanitizer puts rooms of its own around those of alloca. */
+/* AddressSanitizer puts rooms of its own around those of alloca; ThreadSanitizer forbids memory to
+ * be allocated below a signal, even one that a thread raises itself. */
 #if defined(__SANITIZE_ADDRESS__)
-#define HAS_OWN_ALLOCA 1
+#define HAS_ADDRESS_SANITIZER 1
+#elif defined(__SANITIZE_THREAD__)
+#define HAS_THREAD_SANITIZER 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define HAS_OWN_ALLOCA 1
+#define HAS_ADDRESS_SANITIZER 1
+#elif __has_feature(thread_sanitizer)
+#define HAS_THREAD_SANITIZER 1
 #endif
 #endif
-#ifndef HAS_OWN_ALLOCA
-#define HAS_OWN_ALLOCA 0
+#ifndef HAS_ADDRESS_SANITIZER
+#define HAS_ADDRESS_SANITIZER 0
+#endif
+#ifndef HAS_THREAD_SANITIZER
+#define HAS_THREAD_SANITIZER 0
 #endif
 
 static unwinder_check stacks;
@@ -109,7 +117,10 @@ static void realigned_frames_are_left_to_libunwind(void **state) {
     begin(128);
     go_all_ways(tide_test_frames, 1000, false);
     tide_unwinder_stats stats = end();
-    assert_true(stats.n_given_up > 0 && stats.n_given_up < stats.n_captures);
+    assert_true(stats.n_given_up < stats.n_captures);
+#ifndef __clang__ /* whose realigned frames are found by rbp as others are */
+    assert_true(stats.n_given_up > 0);
+#endif
 }
 
 static __attribute__((noinline)) void recurse(unsigned depth) {
@@ -164,7 +175,7 @@ static void stacks_that_differ_in_a_saved_rbp_alone(void **state) {
     begin(128);
     uint64_t target = (uint64_t)(uintptr_t)__builtin_frame_address(0) - GAP_BYTES;
     static const unsigned depths[] = {8, 0, 3, 3, 1};
-    for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
+    for (size_t i = 0; i < 3 + n_times; i++) { /* all five */
         recurse_to(depths[i], target);
     }
     tide_unwinder_stats stats = end();
@@ -214,6 +225,9 @@ static void handle_signals(int flags) {
 
 static void stacks_below_a_signal(void **state) {
     (void)state;
+    if (HAS_THREAD_SANITIZER) {
+        skip();
+    }
     begin(128);
     handle_signals(0);
     tide_unwinder_stats stats = end();
@@ -357,7 +371,7 @@ static __attribute__((noinline)) void call_at_too(frames_function *frames, uint6
  * first one left on the stack lies in the larger frame of the second. */
 static void a_library_in_the_place_and_on_the_stack_of_another(void **state) {
     (void)state;
-    if (HAS_OWN_ALLOCA) {
+    if (HAS_ADDRESS_SANITIZER) {
         skip();
     }
     begin(128);
