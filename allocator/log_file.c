@@ -52,7 +52,7 @@ tide_log_layout tide_log_layout_make(uint64_t journal_bytes, uint64_t max_scopes
  * log that stops needs no base: its events get that, too. */
 static tide_log_layout share_out(size_t file_bytes, uint32_t full_policy) {
     const uint64_t most = UINT64_C(1) << 32;
-    uint64_t share_bytes = (file_bytes - TIDE_LOG_HEADER_BYTES - 3 * ALIGNMENT) / 8;
+    uint64_t share_bytes = (file_bytes - TIDE_LOG_HEADER_BYTES - (size_t)3 * ALIGNMENT) / 8;
     uint64_t n_rows = share_bytes / sizeof(tide_event);
     bool needs_base = full_policy != 0; /* TIDE_FULL_STOP */
     uint64_t max_events = (needs_base ? 4 : 5) * n_rows;

@@ -116,7 +116,7 @@ static tide_status recover(const char *log, const recover_options *options,
 static int run(int argc, char **argv) {
     recover_options options = {.output = NULL};
     tide_operands operands = {.n = 0};
-    tide_recover_report report;
+    tide_recover_report report = {.is_closed = false};
     tide_error error = {""};
     char path[TIDE_PATH_BYTES];
     int exit_status = TIDE_EXIT_SUCCESS;

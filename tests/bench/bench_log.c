@@ -46,7 +46,7 @@ static double measure(int kind, const char *path, size_t n_events) {
     bool has_file = kind % 2 == 1;
     tide_status status = TIDE_OK;
     if (has_file) {
-        tide_log_layout layout = tide_log_layout_make(1 << 16, 1, 4 * N_LIVE, n_rows, 1);
+        tide_log_layout layout = tide_log_layout_make(1 << 16, 1, (uint64_t)4 * N_LIVE, n_rows, 1);
         status = tide_log_file_open_as(mem, path, &layout, &file, &error);
         if (status == TIDE_OK) {
             tide_event_log_memory memory = tide_log_file_memory(&file);
@@ -71,7 +71,7 @@ static double measure(int kind, const char *path, size_t n_events) {
 int main(int argc, char **argv) {
     size_t n_events = argc > 2 ? (size_t)strtoull(argv[2], NULL, 10) : 2000000;
     double samples[N_KINDS][N_ROUNDS];
-    if (argc < 2 || n_events < 8 * N_LIVE) {
+    if (argc < 2 || n_events < (size_t)8 * N_LIVE) {
         fprintf(stderr, "usage: bench_log FILE [EVENTS, 16000 at least]\n");
         return 2;
     }
