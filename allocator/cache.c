@@ -258,8 +258,8 @@ tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stre
     tide_lock(cache->lock);
     tide_status status = alloc_locked(cache, &request, ret_address, error);
     pthread_mutex_unlock(cache->lock);
-    if (status == TIDE_DEVICE_OOM && cache->oom_hook != NULL) {
-        cache->oom_hook(cache->oom_ctx);
+    if (status == TIDE_DEVICE_OOM) {
+        tide_cache_call_oom_hook(cache);
     }
     return status;
 }

@@ -191,7 +191,7 @@ bool tide_cache_get_oom(tide_cache *cache, tide_cache_oom *ret_oom);
 
 /* From now on `hook` is called, with `ctx`, for each tide_cache_alloc that runs out of memory: on
  * its thread, before it returns, when the row is recorded and the cache may be used again. NULL:
- * none. No other thread may be in tide_cache_alloc while it is set. */
+ * none. Returns when no thread is in the former hook any more; not to be called in a hook. */
 void tide_cache_set_oom_hook(tide_cache *cache, void (*hook)(void *ctx), void *ctx);
 
 /* Walks every invariant: blocks tile their segments, neighbours are coalesced, free lists and

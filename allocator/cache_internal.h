@@ -161,6 +161,7 @@ struct tide_cache {
     tide_cache_oom last_oom; /* zero until memory runs out for the first time */
     void (*oom_hook)(void *ctx); /* called without the lock; NULL: none */
     void *oom_ctx;               /* borrowed; its first */
+    size_t n_in_oom_hook;        /* threads that are in it */
 };
 
 /* What one allocation asks for, from rounding to the block. */
@@ -309,6 +310,8 @@ void tide_cache_destroy_ranges(tide_cache *cache);
 TIDE_NODISCARD tide_status tide_cache_out_of_memory(tide_cache *cache,
                                                     const tide_cache_request *request,
                                                     tide_error *error);
+/* Without the lock. */
+void tide_cache_call_oom_hook(tide_cache *cache);
 
 /* cache_history.c. TIDE_INVALID, and why the address cannot be released, or a stream recorded for
  * it: the message's first line says what is wrong with it, the lines after it what the recording

@@ -1,11 +1,15 @@
 /* cache_oom.c - what is said, recorded and kept when memory runs out. */
+#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "allocator/cache_internal.h"
 #include "common/bytes.h"
 #include "common/map.h"
+
+enum { HOOK_POLL_NS = 100000 };
 
 /* Live blocks by call stack. */
 typedef struct grouping {
@@ -254,7 +258,28 @@ bool tide_cache_get_oom(tide_cache *cache, tide_cache_oom *ret_oom) {
     return has_happened;
 }
 
+void tide_cache_call_oom_hook(tide_cache *cache) {
+    tide_lock(cache->lock);
+    void (*hook)(void *ctx) = cache->oom_hook;
+    void *ctx = cache->oom_ctx;
+    cache->n_in_oom_hook += hook != NULL ? 1 : 0;
+    pthread_mutex_unlock(cache->lock);
+    if (hook != NULL) {
+        hook(ctx);
+        tide_lock(cache->lock);
+        cache->n_in_oom_hook--;
+        pthread_mutex_unlock(cache->lock);
+    }
+}
+
 void tide_cache_set_oom_hook(tide_cache *cache, void (*hook)(void *ctx), void *ctx) {
-    cache->oom_ctx = ctx;
+    tide_lock(cache->lock);
     cache->oom_hook = hook;
+    cache->oom_ctx = ctx;
+    while (cache->n_in_oom_hook > 0) { /* they may still use what the former one was handed */
+        pthread_mutex_unlock(cache->lock);
+        (void)nanosleep(&(struct timespec){.tv_nsec = HOOK_POLL_NS}, NULL);
+        tide_lock(cache->lock);
+    }
+    pthread_mutex_unlock(cache->lock);
 }

@@ -62,8 +62,8 @@ void tide_dumper_config_init(tide_dumper_config *config);
 TIDE_NODISCARD tide_status tide_dumper_create(tide_recorder *recorder, tide_cache *cache,
                                               const tide_dumper_config *config,
                                               tide_dumper **ret_dumper, tide_error *error);
-/* Once everything that was asked for is written. The signal is what it was before. With max_oom, no
- * other thread may be in tide_cache_alloc. */
+/* Once everything that was asked for is written. The signal is what it was before. Other threads
+ * may go on allocating. */
 void tide_dumper_destroy(tide_dumper *dumper);
 
 /* After step n_steps (1, 2, ...) of the program: copies the tables when n_steps is a multiple of

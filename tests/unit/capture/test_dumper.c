@@ -243,6 +243,46 @@ static void a_program_goes_on_when_memory_has_run_out(void **state) {
     end(&f);
 }
 
+/* Runs out of memory again and again. */
+static void *ask_for_too_much(void *argument) {
+    fixture *f = argument;
+    while (!atomic_load(&f->is_stopped)) {
+        uint64_t none = 0;
+        tide_status status = tide_cache_alloc(f->cache, (size_t)1 << 40, 0, NULL, &none, NULL);
+        atomic_fetch_add(&f->n_failed, status == TIDE_DEVICE_OOM ? 0U : 1U);
+    }
+    return NULL;
+}
+
+static void dumpers_come_and_go_while_memory_runs_out(void **state) {
+    (void)state;
+    fixture f;
+    pthread_t threads[2];
+    begin(&f, 1000, 1 << 20);
+    tide_dumper_config config = configure(&f);
+    config.max_oom = 2;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_for_too_much, &f), 0);
+    }
+    for (size_t i = 0; i < 5; i++) {
+        tide_dumper *dumper = create(&f, &config);
+        (void)sched_yield();
+        tide_dumper_destroy(dumper);
+    }
+    atomic_store(&f.is_stopped, true);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    assert_int_equal(atomic_load(&f.n_failed), 0);
+    assert_int_equal(f.told.n_failed, 0);
+    assert_true(f.told.n <= 10);
+    for (size_t i = 0; i < f.told.n; i++) {
+        tide_snapshot_destroy(picture_load(f.told.paths[i]));
+        assert_int_equal(unlink(f.told.paths[i]), 0);
+    }
+    end(&f);
+}
+
 static void a_run_is_described(void **state) {
     (void)state;
     fixture f;
@@ -421,6 +461,7 @@ int main(void) {
         cmocka_unit_test(and_of_a_log_that_is_overwritten_meanwhile),
         cmocka_unit_test(steps_are_counted),
         cmocka_unit_test(a_program_goes_on_when_memory_has_run_out),
+        cmocka_unit_test(dumpers_come_and_go_while_memory_runs_out),
         cmocka_unit_test(a_run_is_described),
         cmocka_unit_test(signals_of_others_stay_theirs),
         cmocka_unit_test(senseless_wishes_are_refused),
