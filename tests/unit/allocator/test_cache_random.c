@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -31,6 +32,12 @@ static const setup SETUPS[] = {
      300 * MIB, 0},
     {"garbage_collection_threshold:0.3,max_split_size_mb:20,per_process_memory_fraction:0.9",
      500 * MIB, 0, 7},
+    {"expandable_segments:True", 0, 0, 0},
+    {"expandable_segments:True", 400 * MIB, 0, 0},
+    {"expandable_segments:True,large_segment_size_mb:12", 0, 300 * MIB, 0},
+    {"expandable_segments:True,garbage_collection_threshold:0.3,max_split_size_mb:24,"
+     "roundup_power2_divisions:4",
+     500 * MIB, 400 * MIB, 5},
 };
 enum { N_SETUPS = sizeof(SETUPS) / sizeof(SETUPS[0]) };
 
@@ -73,6 +80,10 @@ static void plant_failures(walk *of, const setup *under) {
     device->fail_alloc_to = device->n_allocs + 1;
     device->fail_release_from = fails ? device->n_releases + 1 : 0;
     device->fail_release_to = device->n_releases + 1;
+    device->fail_map_from = fails ? device->n_maps + 1 + next_random(of) % 2 : 0;
+    device->fail_map_to = device->fail_map_from;
+    device->fail_unmap_from = fails ? device->n_unmaps + 1 + next_random(of) % 4 : 0;
+    device->fail_unmap_to = device->fail_unmap_from;
 }
 
 static void step(walk *of, const setup *under) {
@@ -125,9 +136,11 @@ static void compare_rows(walk *of) {
         allocated_bytes += row->action == TIDE_ACTION_ALLOC  ? n_bytes
                            : row->action == TIDE_ACTION_FREE ? -n_bytes
                                                              : 0;
-        reserved_bytes += row->action == TIDE_ACTION_SEGMENT_ALLOC  ? n_bytes
-                          : row->action == TIDE_ACTION_SEGMENT_FREE ? -n_bytes
-                                                                    : 0;
+        reserved_bytes += row->action == TIDE_ACTION_SEGMENT_ALLOC   ? n_bytes
+                          : row->action == TIDE_ACTION_SEGMENT_FREE  ? -n_bytes
+                          : row->action == TIDE_ACTION_SEGMENT_MAP   ? n_bytes
+                          : row->action == TIDE_ACTION_SEGMENT_UNMAP ? -n_bytes
+                                                                     : 0;
         peak_bytes = allocated_bytes > peak_bytes ? allocated_bytes : peak_bytes;
         assert_true(allocated_bytes <= reserved_bytes);
     }
@@ -135,31 +148,42 @@ static void compare_rows(walk *of) {
     assert_int_equal(stats.allocated_bytes[TIDE_POOL_ALL].current, allocated_bytes);
     assert_int_equal(stats.allocated_bytes[TIDE_POOL_ALL].peak, peak_bytes);
     assert_int_equal(stats.reserved_bytes[TIDE_POOL_ALL].current, reserved_bytes);
+    reserved_bytes = 0;
+    for (size_t i = 0; i < now.n_segments; i++) {
+        reserved_bytes += (int64_t)now.segments[i].total_bytes;
+        assert_true(now.segments[i].is_expandable ==
+                    tide_cache_get_config(of->on.cache)->expandable_segments);
+    }
+    assert_int_equal(stats.reserved_bytes[TIDE_POOL_ALL].current, reserved_bytes);
     tide_cache_state_fini(&now);
 }
 
-static void walk_under(const setup *under, uint64_t seed) {
+static size_t walk_under(const setup *under, uint64_t seed, int n_steps) {
     static walk of;
     of = (walk){.random = seed};
     fixture_open(&of.on, under->capacity_bytes, under->limit_bytes, under->settings);
-    for (int i = 0; i < N_STEPS; i++) {
+    for (int i = 0; i < n_steps; i++) {
         step(&of, under);
         fixture_check(&of.on);
         compare(&of);
     }
     compare_rows(&of);
-    assert_true(of.n_refused < N_STEPS / 4);
-    bool can_refuse = under->capacity_bytes != 0 || under->limit_bytes != 0;
-    assert_int_equal(can_refuse, of.n_refused > 0);
     of.on.device.fail_release_from = 0;
+    of.on.device.fail_unmap_from = 0;
     for (size_t i = 0; i < N_SLOTS; i++) {
         if (of.live[i] != 0) {
             fixture_release(&of.on, of.live[i]);
         }
     }
     assert_int_equal(tide_cache_empty(of.on.cache, NULL), TIDE_OK);
-    assert_int_equal(of.on.cache->n_segments, 0);
+    assert_int_equal(fixture_stats(&of.on).reserved_bytes[TIDE_POOL_ALL].current, 0);
+    assert_int_equal(of.on.device.mapped_bytes, 0);
+    if (!tide_cache_get_config(of.on.cache)->expandable_segments) {
+        assert_int_equal(of.on.cache->n_segments, 0);
+    } /* else there may be addresses that were reserved in vain */
     fixture_close(&of.on);
+    assert_int_equal(of.on.device.n_ranges, 0);
+    return of.n_refused;
 }
 
 static void random_requests_keep_every_invariant(void **state) {
@@ -169,23 +193,52 @@ static void random_requests_keep_every_invariant(void **state) {
         for (uint64_t n = 0; n < (text != NULL ? 1 : N_SEEDS); n++) {
             uint64_t seed = text != NULL ? strtoull(text, NULL, 10) : 1000 * i + n;
             printf("settings \"%s\", seed %llu\n", SETUPS[i].settings, (unsigned long long)seed);
-            walk_under(&SETUPS[i], seed);
+            size_t n_refused = walk_under(&SETUPS[i], seed, N_STEPS);
+            bool can_refuse = SETUPS[i].capacity_bytes != 0 || SETUPS[i].limit_bytes != 0;
+            assert_true(n_refused < N_STEPS / 4);
+            assert_int_equal(can_refuse, n_refused > 0);
         }
     }
 }
 
-/* The same requests on cpu and virtual: the same blocks at the same addresses. */
-static void cpu_and_virtual_hand_out_the_same_blocks(void **state) {
+/* Every setting with every other one, on a device with too little memory that also fails. */
+static void every_combination_of_settings_keeps_them(void **state) {
     (void)state;
+    static const char *const SETTINGS[] = {
+        "expandable_segments:True,",
+        "roundup_power2_divisions:[1:2,4:4,>:8],",
+        "max_split_size_mb:24,max_non_split_rounding_mb:4,",
+        "garbage_collection_threshold:0.4,",
+        "large_segment_size_mb:12,",
+        "per_process_memory_fraction:0.8,",
+    };
+    enum { N_BITS = sizeof(SETTINGS) / sizeof(SETTINGS[0]) };
+    for (unsigned bits = 0; bits < 1u << (N_BITS + 1); bits++) {
+        char text[512] = "";
+        for (unsigned i = 0; i < N_BITS; i++) {
+            strcat(text, (bits >> i & 1) != 0 ? SETTINGS[i] : "");
+        }
+        const bool fails = (bits >> N_BITS & 1) != 0;
+        const setup under = {text, 300 * MIB, 250 * MIB, fails ? 9 : 0};
+        printf("settings \"%s\"%s\n", text, fails ? ", failing" : "");
+        (void)walk_under(&under, bits, 300);
+    }
+}
+
+/* The same requests on cpu and virtual: the same blocks at the same addresses. */
+static void compare_cpu_and_virtual(bool is_expandable) {
     static const char *const SPECS[] = {"cpu", "virtual"};
     tide_device *devices[2] = {NULL, NULL};
     tide_cache *caches[2] = {NULL, NULL};
     static walk of;
     of = (walk){.random = 5};
+    tide_cache_config config;
+    tide_cache_config_init(&config);
+    config.expandable_segments = is_expandable;
     for (int d = 0; d < 2; d++) {
         tide_device_options options = {.capacity_bytes = 300 * MIB};
         assert_int_equal(tide_device_open(SPECS[d], &options, &devices[d], NULL), TIDE_OK);
-        assert_int_equal(tide_cache_create(devices[d], NULL, NULL, &caches[d], NULL), TIDE_OK);
+        assert_int_equal(tide_cache_create(devices[d], NULL, &config, &caches[d], NULL), TIDE_OK);
     }
     for (int i = 0; i < N_STEPS; i++) {
         size_t slot = (size_t)(next_random(&of) % N_SLOTS);
@@ -201,6 +254,10 @@ static void cpu_and_virtual_hand_out_the_same_blocks(void **state) {
             }
         }
         assert_true(addresses[0] == addresses[1]);
+        if (addresses[0] != 0) { /* memory is there */
+            memset(tide_device_pointer(devices[0], addresses[0]), 1, 1);
+            memset((char *)tide_device_pointer(devices[0], addresses[0]) + n_bytes - 1, 1, 1);
+        }
         of.live[slot] = addresses[0];
     }
     for (int d = 0; d < 2; d++) {
@@ -209,9 +266,16 @@ static void cpu_and_virtual_hand_out_the_same_blocks(void **state) {
     }
 }
 
+static void cpu_and_virtual_hand_out_the_same_blocks(void **state) {
+    (void)state;
+    compare_cpu_and_virtual(false);
+    compare_cpu_and_virtual(true);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_requests_keep_every_invariant),
+        cmocka_unit_test(every_combination_of_settings_keeps_them),
         cmocka_unit_test(cpu_and_virtual_hand_out_the_same_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
