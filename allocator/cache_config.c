@@ -6,6 +6,7 @@
 #include "allocator/cache_internal.h"
 
 #define MIB ((size_t)1 << 20)
+#define BLANKS " \t\n"
 #define LARGEST_MIB ((uint64_t)1 << 30) /* settings in MiB end here: 1 PiB */
 
 void tide_cache_config_init(tide_cache_config *config) {
@@ -145,6 +146,7 @@ struct setting {
     setting_reader read;   /* NULL: PyTorch has it, and it cannot apply here */
     size_t offset;         /* of the member in tide_cache_config */
     const char *no_reason; /* why not, when read is NULL */
+    const char *accepted;  /* PyTorch's default, which changes nothing, when read is NULL */
 };
 
 static bool read_mib(const setting *what, const char *text, tide_cache_config *config) {
@@ -243,32 +245,33 @@ static bool read_divisions(const setting *what, const char *text, tide_cache_con
 #define NOT_CAPTURED "tidemark does not capture graphs"
 
 static const setting SETTINGS[] = {
-    {"max_split_size_mb", MIB_TEXT, read_mib, offsetof(tide_cache_config, max_split_bytes), NULL},
+    {"max_split_size_mb", MIB_TEXT, read_mib, offsetof(tide_cache_config, max_split_bytes), NULL,
+     NULL},
     {"max_non_split_rounding_mb", MIB_TEXT, read_mib,
-     offsetof(tide_cache_config, max_non_split_rounding_bytes), NULL},
+     offsetof(tide_cache_config, max_non_split_rounding_bytes), NULL, NULL},
     {"roundup_power2_divisions",
      "a power of two, 0, or a list such as [256:1,512:2,>:8] whose keys are powers of two in MiB",
-     read_divisions, 0, NULL},
+     read_divisions, 0, NULL, NULL},
     {"garbage_collection_threshold", "a number from 0 (off) to below 1", read_fraction,
-     offsetof(tide_cache_config, garbage_collection_threshold), NULL},
+     offsetof(tide_cache_config, garbage_collection_threshold), NULL, NULL},
     {"large_segment_size_mb", "a whole number of MiB, at least 10", read_mib,
-     offsetof(tide_cache_config, large_segment_bytes), NULL},
+     offsetof(tide_cache_config, large_segment_bytes), NULL, NULL},
     {"per_process_memory_fraction", "a number above 0, at most 1 (off)", read_fraction,
-     offsetof(tide_cache_config, per_process_memory_fraction), NULL},
+     offsetof(tide_cache_config, per_process_memory_fraction), NULL, NULL},
     {"expandable_segments", "True or False", read_switch,
-     offsetof(tide_cache_config, expandable_segments), NULL},
-    {"backend", NULL, NULL, 0, "there is one backend, the one that PyTorch calls native"},
-    {"release_lock_on_cudamalloc", NULL, NULL, 0,
-     "the lock is kept, so that events have one order"},
-    {"pinned_use_cuda_host_register", NULL, NULL, 0, NOT_PINNED},
-    {"pinned_num_register_threads", NULL, NULL, 0, NOT_PINNED},
-    {"pinned_use_background_threads", NULL, NULL, 0, NOT_PINNED},
-    {"pinned_reserve_segment_size_mb", NULL, NULL, 0, NOT_PINNED},
-    {"graph_capture_record_stream_reuse", NULL, NULL, 0, NOT_CAPTURED},
+     offsetof(tide_cache_config, expandable_segments), NULL, NULL},
+    {"backend", NULL, NULL, 0, "there is one backend, the one that PyTorch calls native", "native"},
+    {"release_lock_on_cudamalloc", NULL, NULL, 0, "the lock is kept, so that events have one order",
+     "False"},
+    {"pinned_use_cuda_host_register", NULL, NULL, 0, NOT_PINNED, "False"},
+    {"pinned_num_register_threads", NULL, NULL, 0, NOT_PINNED, "1"},
+    {"pinned_use_background_threads", NULL, NULL, 0, NOT_PINNED, "False"},
+    {"pinned_reserve_segment_size_mb", NULL, NULL, 0, NOT_PINNED, "0"},
+    {"graph_capture_record_stream_reuse", NULL, NULL, 0, NOT_CAPTURED, "False"},
 };
 enum { N_SETTINGS = sizeof(SETTINGS) / sizeof(SETTINGS[0]) };
 
-static tide_status unknown_setting(const char *name, tide_error *error) {
+static tide_status unknown_setting(const char *name, size_t at, tide_error *error) {
     char names[512] = "";
     for (size_t i = 0; i < N_SETTINGS; i++) {
         if (SETTINGS[i].read != NULL) {
@@ -277,29 +280,36 @@ static tide_status unknown_setting(const char *name, tide_error *error) {
                      SETTINGS[i].name);
         }
     }
-    return tide_fail(error, TIDE_INVALID, "unknown allocator setting \"%s\": use one of %s", name,
+    return tide_fail(error, TIDE_INVALID,
+                     "unknown allocator setting \"%s\" (at character %zu): use one of %s", name, at,
                      names);
 }
 
-static tide_status apply(tide_cache_config *config, const char *name, const char *value,
+/* `at`: where the setting begins in the whole text, from 1. */
+static tide_status apply(tide_cache_config *config, const char *name, const char *value, size_t at,
                          tide_error *error) {
     for (size_t i = 0; i < N_SETTINGS; i++) {
         const setting *what = &SETTINGS[i];
         if (strcmp(what->name, name) != 0) {
             continue;
         }
+        if (what->read == NULL && strcmp(value, what->accepted) == 0) {
+            return TIDE_OK;
+        }
         if (what->read == NULL) {
             return tide_fail(error, TIDE_INVALID,
-                             "allocator setting %s cannot apply here: %s; leave it out", name,
-                             what->no_reason);
+                             "allocator setting %s: \"%s\" (at character %zu) cannot apply here: "
+                             "%s; leave it out, or write PyTorch's default, %s:%s",
+                             name, value, at, what->no_reason, name, what->accepted);
         }
         if (!what->read(what, value, config)) {
-            return tide_fail(error, TIDE_INVALID, "allocator setting %s: \"%s\" is not %s", name,
-                             value, what->expects);
+            return tide_fail(error, TIDE_INVALID,
+                             "allocator setting %s: \"%s\" (at character %zu) is not %s", name,
+                             value, at, what->expects);
         }
         return TIDE_OK;
     }
-    return unknown_setting(name, error);
+    return unknown_setting(name, at, error);
 }
 
 /* The end of a setting: the next comma outside brackets, or the end of the text. */
@@ -315,7 +325,7 @@ static size_t setting_length(const char *text) {
 static bool copy_trimmed(char *copy, size_t n_bytes, const char *text, size_t n_text) {
     size_t n = 0;
     for (size_t i = 0; i < n_text; i++) {
-        if (strchr(" \t\n", text[i]) == NULL) {
+        if (strchr(BLANKS, text[i]) == NULL) {
             if (n + 1 >= n_bytes) {
                 return false;
             }
@@ -329,24 +339,29 @@ static bool copy_trimmed(char *copy, size_t n_bytes, const char *text, size_t n_
 tide_status tide_cache_config_parse(tide_cache_config *config, const char *text,
                                     tide_error *error) {
     tide_cache_config parsed = *config;
-    while (*text != '\0') {
+    const char *next = text;
+    while (*next != '\0') {
         char one[512];
-        size_t n_text = setting_length(text);
-        if (!copy_trimmed(one, sizeof(one), text, n_text)) {
+        size_t n_text = setting_length(next);
+        size_t at = (size_t)(next - text) + strspn(next, BLANKS) + 1;
+        if (!copy_trimmed(one, sizeof(one), next, n_text)) {
             return tide_fail(error, TIDE_LIMIT,
-                             "an allocator setting is longer than %zu characters", sizeof(one) - 1);
+                             "the allocator setting at character %zu is longer than %zu characters",
+                             at, sizeof(one) - 1);
         }
-        text += n_text + (text[n_text] == ',' ? 1 : 0);
+        next += n_text + (next[n_text] == ',' ? 1 : 0);
         char *colon = strchr(one, ':');
         if (*one == '\0') {
             continue; /* a spare comma */
         }
         if (colon == NULL) {
-            return tide_fail(error, TIDE_INVALID,
-                             "allocator setting \"%s\" has no value: write name:value, ...", one);
+            return tide_fail(
+                error, TIDE_INVALID,
+                "allocator setting \"%s\" (at character %zu) has no value: write name:value, ...",
+                one, at);
         }
         *colon = '\0';
-        TIDE_TRY(apply(&parsed, one, colon + 1, error));
+        TIDE_TRY(apply(&parsed, one, colon + 1, at, error));
     }
     TIDE_TRY(tide_cache_config_check(&parsed, error));
     *config = parsed;

@@ -91,15 +91,15 @@ static void nonsense_is_refused_and_changes_nothing(void **state) {
         {"max_split_size_mb", "has no value"},
         {"max_split_size_mb:", "whole number of MiB"},
         {"max_split_size_mb:0", "whole number of MiB"},
-        {"max_split_size_mb:-5", "\"-5\" is not"},
-        {"max_split_size_mb:64MB", "\"64MB\" is not"},
+        {"max_split_size_mb:-5", "\"-5\" (at character 35) is not"},
+        {"max_split_size_mb:64MB", "\"64MB\" (at character 35) is not"},
         {"max_split_size_mb:99999999999999999999", "whole number of MiB"},
         {"max_split_size_mb:19", "below the large segment's 20 MiB"},
         {"large_segment_size_mb:9", "from 10 up"},
         {"large_segment_size_mb:64,max_split_size_mb:32", "below the large segment's 64 MiB"},
         {"garbage_collection_threshold:1", "0 <= x < 1"},
-        {"garbage_collection_threshold:nan", "\"nan\" is not"},
-        {"garbage_collection_threshold:0.5x", "\"0.5x\" is not"},
+        {"garbage_collection_threshold:nan", "\"nan\" (at character 35) is not"},
+        {"garbage_collection_threshold:0.5x", "\"0.5x\" (at character 35) is not"},
         {"per_process_memory_fraction:0", "0 < x <= 1"},
         {"per_process_memory_fraction:1.5", "0 < x <= 1"},
         {"roundup_power2_divisions:3", "power of two"},
@@ -111,15 +111,20 @@ static void nonsense_is_refused_and_changes_nothing(void **state) {
         {"roundup_power2_divisions:[4:2", "powers of two in MiB"},
         {"roundup_power2_divisions:[4:2]x", "powers of two in MiB"},
         {"roundup_power2_divisions:[4]", "powers of two in MiB"},
-        {"max_split_size:64", "unknown allocator setting \"max_split_size\""},
+        {"max_split_size:64", "unknown allocator setting \"max_split_size\" (at character 35)"},
         {"max_split_size:64", "garbage_collection_threshold"}, /* the valid ones */
-        {"backend:native", "backend cannot apply here"},
-        {"expandable_segments:true", "\"true\" is not True or False"},
-        {"expandable_segments:1", "\"1\" is not True or False"},
-        {"expandable_segments:", "\"\" is not True or False"},
+        {"backend:cudaMallocAsync", "backend: \"cudaMallocAsync\" (at character 35) cannot apply"},
+        {"backend:cudaMallocAsync", "leave it out, or write PyTorch's default, backend:native"},
+        {" ,, \t backend:", "backend: \"\" (at character 41) cannot apply"},
+        {"expandable_segments:true", "\"true\" (at character 35) is not True or False"},
+        {"expandable_segments:1", "\"1\" (at character 35) is not True or False"},
+        {"expandable_segments:", "\"\" (at character 35) is not True or False"},
         {"release_lock_on_cudamalloc:True", "one order"},
         {"pinned_use_cuda_host_register:True", "pinned host memory"},
         {"pinned_num_register_threads:8", "pinned host memory"},
+        {"pinned_num_register_threads:1x", "pinned host memory"},
+        {"pinned_use_background_threads:true", "pinned host memory"},
+        {"pinned_reserve_segment_size_mb:64", "pinned host memory"},
         {"graph_capture_record_stream_reuse:True", "does not capture"},
     };
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
@@ -145,6 +150,19 @@ static void nonsense_is_refused_and_changes_nothing(void **state) {
     longest[sizeof(longest) - 1] = '\0';
     tide_cache_config config = parsed("");
     assert_int_equal(tide_cache_config_parse(&config, longest, NULL), TIDE_LIMIT);
+}
+
+/* A string that PyTorch takes, with what changes nothing there, is taken here. */
+static void defaults_of_what_cannot_apply_are_accepted(void **state) {
+    (void)state;
+    tide_cache_config config = parsed(
+        "backend:native,release_lock_on_cudamalloc:False,pinned_use_cuda_host_register:False,"
+        "pinned_num_register_threads:1,pinned_use_background_threads:False,"
+        "pinned_reserve_segment_size_mb:0,graph_capture_record_stream_reuse:False,"
+        "expandable_segments:False");
+    tide_cache_config defaults;
+    tide_cache_config_init(&defaults);
+    assert_memory_equal(&config, &defaults, sizeof(config));
 }
 
 static void the_environment_is_read(void **state) {
@@ -243,6 +261,7 @@ int main(void) {
         cmocka_unit_test(settings_are_read),
         cmocka_unit_test(division_lists_are_read_as_pytorch_reads_them),
         cmocka_unit_test(nonsense_is_refused_and_changes_nothing),
+        cmocka_unit_test(defaults_of_what_cannot_apply_are_accepted),
         cmocka_unit_test(the_environment_is_read),
         cmocka_unit_test(requests_are_rounded_to_blocks),
         cmocka_unit_test(the_interval_of_a_request_decides_its_divisions),

@@ -1,5 +1,6 @@
 /* declared.cpp - see declared.h. declared_names.inc lists every constant and function that the
- * emulator's cuda_runtime_api.h declares. */
+ * emulator's cuda_runtime_api.h declares, and every constant of its cuda.h. */
+#include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
 #include <vector_types.h>
@@ -24,7 +25,14 @@ static const declared_value values[] = {
         TYPE(cudaUUID_t) TYPE(__nv_bfloat16) TYPE(__nv_bfloat162) MEMBER(uint4, w) MEMBER(float4, w)
             MEMBER(dim3, z) MEMBER(cudaDeviceProp, name) MEMBER(cudaDeviceProp, uuid)
                 MEMBER(cudaDeviceProp, luid) MEMBER(cudaDeviceProp, luidDeviceNodeMask)
-                    MEMBER(cudaDeviceProp, totalGlobalMem)};
+                    MEMBER(cudaDeviceProp, totalGlobalMem) TYPE(CUmemLocation)
+                        TYPE(CUmemAllocationProp) TYPE(CUmemAccessDesc) MEMBER(CUmemLocation, id)
+                            MEMBER(CUmemAllocationProp, requestedHandleTypes)
+                                MEMBER(CUmemAllocationProp, location)
+                                    MEMBER(CUmemAllocationProp, win32HandleMetaData)
+                                        MEMBER(CUmemAllocationProp, allocFlags)
+                                            MEMBER(CUmemAccessDesc, location)
+                                                MEMBER(CUmemAccessDesc, flags)};
 
 static uint16_t to_bf16(float x) {
     return __bfloat16_as_ushort(__float2bfloat16_rn(x));
