@@ -8,6 +8,7 @@
 #include "cli/snapshot_words.h"
 #include "cli/summary_kernels.h"
 #include "cli/summary_origin.h"
+#include "cli/summary_settings.h"
 #include "cli/table.h"
 #include "common/bytes.h"
 #include "common/statistics.h"
@@ -361,6 +362,7 @@ static void timing_table(const view *of) {
 static tide_status build(const view *of, const char *path) {
     say_run(of, path);
     tide_summary_say_origin(of->report, of->snapshot, &of->device->peak);
+    tide_summary_settings(of->report, of->snapshot);
     say_warnings(of);
     if (of->snapshot->n_events == 0 && of->snapshot->n_start_blocks == 0) {
         tide_report_say(of->report, "not_recorded",
