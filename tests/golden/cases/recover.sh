@@ -4,6 +4,12 @@ run profile --log run.log -o run.json.gz >profile.txt
 run tidemark recover run.log -o recovered.json.gz
 tidemark dump run.json.gz >whole.txt
 tidemark dump recovered.json.gz | head -n "$(wc -l <whole.txt)" | cmp - whole.txt && echo the same events
+# A program that is not here any more has offsets in the place of functions.
+cp "$(command -v tidemark)" gone
+./gone profile --size small --layers 1 --device virtual --warmup 0 --steps 1 --log gone.log -o x.json.gz >profile.txt
+rm gone
+run tidemark recover gone.log
+tidemark dump gone.json.gz | grep -q '0x[0-9a-f]* in gone' && echo offsets
 # Half of it is still something; less than a header is nothing.
 head -c $(($(wc -c <run.log) - 4801)) run.log >cut.log
 run tidemark recover cut.log

@@ -22,6 +22,7 @@
 #include "common/map.h"
 #include "snapshot/summary.h"
 #include "snapshot/validate.h"
+#include "support/hostmem_fault.h"
 
 enum { PATH = 256, N_STEPS = 60, N_LIVE = 8, MAX_BYTES = 1 << 16, N_FUZZ = 3000 };
 
@@ -254,11 +255,63 @@ static void other_versions_are_refused(void **state) {
     assert_non_null(strstr(error.message, "another kind of machine"));
 }
 
+/* Whatever call for host memory fails: a message, and nothing is left behind. */
+static void host_memory_may_run_out(void **state) {
+    (void)state;
+    write_bytes(good.bytes, good.n_bytes);
+    for (size_t n = 1;; n++) {
+        tide_hostmem_fault heap;
+        tide_hostmem_fault_init(&heap, n);
+        heap.fails_on = true;
+        tide_snapshot *snapshot = NULL;
+        tide_recover_report report;
+        tide_error error = {""};
+        tide_status status = tide_recover(log_path, &heap.mem, &snapshot, &report, &error);
+        if (status == TIDE_OK) {
+            assert_true(n > 20); /* otherwise nothing was refused at all */
+            tide_snapshot_destroy(snapshot);
+            assert_int_equal(heap.n_live, 0);
+            return;
+        }
+        assert_int_equal(status, TIDE_NO_MEMORY);
+        assert_non_null(strstr(error.message, "no host memory"));
+        assert_int_equal(heap.n_live, 0);
+    }
+}
+
+/* The same for a recorder with a file: no file is left behind either. */
+static void a_recorder_may_have_no_memory(void **state) {
+    (void)state;
+    char path[PATH + 16];
+    snprintf(path, sizeof(path), "%s/new.log", folder);
+    for (size_t n = 1;; n++) {
+        tide_hostmem_fault heap;
+        tide_hostmem_fault_init(&heap, n);
+        heap.fails_on = true;
+        tide_recorder_config config;
+        tide_recorder *recorder = NULL;
+        tide_recorder_config_init(&config);
+        config.mem = &heap.mem;
+        config.log_path = path;
+        config.log_bytes = 1 << 20;
+        tide_status status = tide_recorder_create(&config, &recorder, NULL);
+        tide_recorder_destroy(recorder);
+        assert_int_equal(heap.n_live, 0);
+        (void)unlink(path); /* an empty log may be there; rmdir tells of anything else */
+        if (status == TIDE_OK) {
+            assert_true(n > 5);
+            return;
+        }
+        assert_int_equal(status, TIDE_NO_MEMORY);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_whole_log_is_read),      cmocka_unit_test(it_may_end_anywhere),
-        cmocka_unit_test(any_byte_may_be_wrong),      cmocka_unit_test(much_may_be_wrong),
-        cmocka_unit_test(other_versions_are_refused),
+        cmocka_unit_test(the_whole_log_is_read),         cmocka_unit_test(it_may_end_anywhere),
+        cmocka_unit_test(any_byte_may_be_wrong),         cmocka_unit_test(much_may_be_wrong),
+        cmocka_unit_test(other_versions_are_refused),    cmocka_unit_test(host_memory_may_run_out),
+        cmocka_unit_test(a_recorder_may_have_no_memory),
     };
     return cmocka_run_group_tests(tests, make_log, remove_folder);
 }
