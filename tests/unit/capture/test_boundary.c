@@ -272,9 +272,10 @@ static void a_full_base_ends_the_log(void **state) {
 enum { N_SCOPES = N_EVENTS + 1000 }; /* as many as the history has numbers of */
 
 /* Writes the history into a log file with these areas and leaves it as a killed process does.
- * Returns the number of the first row that is kept. */
-static size_t leave_file(const char *path, size_t n_rows, size_t max_base,
-                         const tide_event *events) {
+ * `is_midst`: killed in the midst of the last row, with the oldest one in the base already but in
+ * its place and counted still. */
+static void leave_file(const char *path, size_t n_rows, size_t max_base, const tide_event *events,
+                       bool is_midst) {
     const tide_hostmem *mem = tide_hostmem_default();
     tide_log_file file;
     tide_journal *journal = NULL;
@@ -294,13 +295,17 @@ static size_t leave_file(const char *path, size_t n_rows, size_t max_base,
         tide_event_log_append(&log, &events[i]);
     }
     assert_int_equal(atomic_load(&file.header->counters.n_records_refused), 0);
-    size_t first = (size_t)tide_event_log_first(&log);
+    if (is_midst) {
+        size_t oldest = (size_t)tide_event_log_first(&log) - 1;
+        file.events[oldest % n_rows] = events[oldest];
+        atomic_store(&file.header->counters.n_folded, oldest);
+        atomic_store(&file.header->counters.n_written, N_EVENTS - 1);
+    }
     tide_event_log_fini(&log);
     tide_journal_destroy(journal);
     munmap(file.bytes, file.mapped_bytes);
     close(file.descriptor);
     mem->release(mem->ctx, file.path);
-    return first;
 }
 
 /* The rows of one end of the document, with the numbers that the history gave. */
@@ -333,16 +338,19 @@ static tide_boundary numbered(const tide_snapshot *snapshot, const tide_segment_
     return made;
 }
 
-static void check_file(const char *path, size_t first, const model *states,
+/* n_rows of n_total are kept; one fewer may be where the process was in the midst of one. A log
+ * that its base has ended keeps others than the last ones: n_lost came after them. */
+static void check_file(const char *path, size_t n_total, size_t n_lost, const model *states,
                        const tide_event *events) {
     tide_recover_report report;
     tide_snapshot *snapshot = NULL;
     tide_arena arena;
     tide_arena_init(&arena, tide_hostmem_default());
     assert_int_equal(tide_recover(path, NULL, &snapshot, &report, NULL), TIDE_OK);
-    assert_int_equal(report.n_events + report.n_dropped, N_EVENTS);
+    assert_int_equal(report.n_events + report.n_dropped, n_total);
     assert_int_equal(report.n_missing + report.n_damaged + report.n_unfit, 0);
     size_t n_kept = snapshot->n_events;
+    size_t first = n_total - n_lost - n_kept;
     for (size_t i = 0; i < n_kept; i++) {
         assert_true(snapshot->events[i].address == events[first + i].address);
         assert_int_equal(snapshot->events[i].action, events[first + i].action);
@@ -371,15 +379,28 @@ static void a_file_of_any_length_knows_what_was_alive(void **state) {
         events[i].time_ns = (int64_t)i;
     }
     for (size_t n_rows = 1; n_rows <= N_EVENTS; n_rows += n_rows < 40 ? 1 : 7) {
-        size_t first = leave_file(path, n_rows, 200, events);
-        assert_int_equal(first, N_EVENTS - n_rows);
-        check_file(path, first, states, events);
+        leave_file(path, n_rows, 200, events, false);
+        check_file(path, N_EVENTS, 0, states, events);
         assert_int_equal(unlink(path), 0);
+        if (n_rows < N_EVENTS) {
+            leave_file(path, n_rows, 200, events, true);
+            check_file(path, N_EVENTS - 1, 0, states, events);
+            assert_int_equal(unlink(path), 0);
+        }
     }
     for (size_t max_base = 1; max_base < 12; max_base++) { /* the base ends the log */
-        size_t first = leave_file(path, 5, max_base, events);
-        assert_true(first < N_EVENTS - 5);
-        check_file(path, first, states, events);
+        tide_event_log log;
+        static tide_event rows[5], base[12];
+        const tide_event_log_memory memory = {rows, 5, base, max_base, NULL};
+        tide_event_log_init_in(&log, tide_hostmem_default(), &memory, true);
+        for (size_t i = 0; i < N_EVENTS; i++) {
+            tide_event_log_append(&log, &events[i]);
+        }
+        size_t n_lost = N_EVENTS - 5 - (size_t)tide_event_log_first(&log);
+        tide_event_log_fini(&log);
+        leave_file(path, 5, max_base, events, false);
+        assert_true(n_lost > 0);
+        check_file(path, N_EVENTS, n_lost, states, events);
         assert_int_equal(unlink(path), 0);
     }
     assert_int_equal(rmdir(folder), 0);
