@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "allocator/cache.h"
 #include "allocator/event_log.h"
 #include "allocator/journal_internal.h"
 #include "allocator/log_file_internal.h"
@@ -267,6 +268,98 @@ static void a_full_base_ends_the_log(void **state) {
     }
 }
 
+/* Blocks of all sizes come and go in expandable segments; now and then what is free is given back.
+ */
+static tide_recording record_expandable(void) {
+    tide_device *device = NULL;
+    tide_recorder *recorder = NULL;
+    tide_cache *cache = NULL;
+    tide_cache_config config;
+    tide_recorder_config recording;
+    tide_recording made;
+    uint64_t live[40] = {0};
+    uint64_t random = 11;
+    tide_cache_config_init(&config);
+    config.expandable_segments = true;
+    tide_recorder_config_init(&recording);
+    recording.capture_stacks = false;
+    assert_int_equal(tide_device_open("virtual", NULL, &device, NULL), TIDE_OK);
+    assert_int_equal(tide_recorder_create(&recording, &recorder, NULL), TIDE_OK);
+    assert_int_equal(tide_cache_create(device, recorder, &config, &cache, NULL), TIDE_OK);
+    for (size_t i = 0; i < 700; i++) {
+        random = tide_hash_u64(random + 0x9e3779b97f4a7c15u);
+        size_t slot = random % 40;
+        if (live[slot] != 0) {
+            assert_int_equal(tide_cache_release(cache, live[slot], NULL), TIDE_OK);
+            live[slot] = 0;
+        } else {
+            size_t n_bytes = (size_t)1 << (10 + (random >> 20) % 16);
+            assert_int_equal(
+                tide_cache_alloc(cache, n_bytes, (random >> 50) % 2, NULL, &live[slot], NULL),
+                TIDE_OK);
+        }
+        if (i % 50 == 49) {
+            assert_int_equal(tide_cache_empty(cache, NULL), TIDE_OK);
+        }
+    }
+    assert_int_equal(tide_recorder_copy(recorder, NULL, &made, NULL), TIDE_OK);
+    tide_cache_destroy(cache);
+    tide_recorder_destroy(recorder);
+    tide_device_close(device);
+    return made;
+}
+
+static void same_boundary(const tide_boundary *a, const tide_boundary *b) {
+    assert_int_equal(a->n_segments, b->n_segments);
+    assert_int_equal(a->n_blocks, b->n_blocks);
+    for (size_t i = 0; i < a->n_segments; i++) {
+        assert_true(a->segments[i].address == b->segments[i].address);
+        assert_true(a->segments[i].total_bytes == b->segments[i].total_bytes);
+        assert_true(a->segments[i].stream == b->segments[i].stream);
+    }
+    for (size_t i = 0; i < a->n_blocks; i++) {
+        assert_true(a->blocks[i].offset_bytes == b->blocks[i].offset_bytes);
+        assert_true(a->blocks[i].block_bytes == b->blocks[i].block_bytes);
+        assert_int_equal(a->blocks[i].state, b->blocks[i].state);
+    }
+}
+
+/* Memory is mapped and unmapped by pieces that need not be the same. */
+static void a_ring_knows_what_was_mapped(void **state) {
+    (void)state;
+    tide_recording all = record_expandable();
+    size_t n_unmaps = 0;
+    for (size_t i = 0; i < all.n_events; i++) {
+        n_unmaps += all.events[i].action == TIDE_ACTION_SEGMENT_UNMAP ? 1 : 0;
+    }
+    assert_true(n_unmaps > 10);
+    for (size_t n_rows = 1; n_rows < all.n_events; n_rows += 5) {
+        tide_event_log log;
+        tide_arena arena;
+        tide_arena_init(&arena, tide_hostmem_default());
+        assert_int_equal(tide_event_log_init(&log, tide_hostmem_default(),
+                                             n_rows * sizeof(tide_event), true, NULL),
+                         TIDE_OK);
+        for (size_t i = 0; i < all.n_events; i++) {
+            tide_event_log_append(&log, &all.events[i]);
+        }
+        size_t first = all.n_events - n_rows;
+        tide_event *base = tide_arena_alloc(&arena, log.n_base, sizeof(*base));
+        assert_non_null(base);
+        tide_event_log_copy_base(&log, base);
+        tide_boundary truth, start, end;
+        assert_int_equal(
+            tide_boundary_after(NULL, 0, all.events, first, &arena, NULL, &truth, NULL), TIDE_OK);
+        assert_int_equal(tide_boundary_after(base, log.n_base, all.events + first, n_rows, &arena,
+                                             &start, &end, NULL),
+                         TIDE_OK);
+        same_boundary(&start, &truth);
+        tide_event_log_fini(&log);
+        tide_arena_fini(&arena);
+    }
+    tide_recording_fini(&all);
+}
+
 /* ---- the same from a file ---- */
 
 enum { N_SCOPES = N_EVENTS + 1000 }; /* as many as the history has numbers of */
@@ -436,6 +529,7 @@ int main(void) {
         cmocka_unit_test(both_directions_agree_with_a_simulation),
         cmocka_unit_test(a_ring_of_any_length_knows_what_was_alive),
         cmocka_unit_test(a_full_base_ends_the_log),
+        cmocka_unit_test(a_ring_knows_what_was_mapped),
         cmocka_unit_test(a_file_of_any_length_knows_what_was_alive),
         cmocka_unit_test(events_of_another_cache_are_told),
     };
