@@ -10,7 +10,7 @@
  * hundred streams. */
 #define UNLIMITED_BYTES (UINT64_C(64) << 40)
 
-static size_t granule_of(const tide_cache *cache, int pool) {
+size_t tide_cache_granule(const tide_cache *cache, int pool) {
     return pool == TIDE_POOL_SMALL ? cache->config.small_segment_bytes
                                    : cache->config.large_segment_bytes;
 }
@@ -24,7 +24,7 @@ static uint64_t round_up(uint64_t n_bytes, uint64_t granule_bytes) {
 }
 
 size_t tide_cache_growth_bytes(const tide_cache *cache, const tide_cache_request *request) {
-    return (size_t)round_up(request->block_bytes, granule_of(cache, request->pool));
+    return (size_t)round_up(request->block_bytes, tide_cache_granule(cache, request->pool));
 }
 
 /* 1 1/8 of the device's memory, in whole granules: some of it may have to be mapped again further
@@ -32,7 +32,7 @@ size_t tide_cache_growth_bytes(const tide_cache *cache, const tide_cache_request
 static uint64_t range_bytes(const tide_cache *cache, int pool) {
     const tide_device_info *info = tide_device_get_info(cache->device);
     uint64_t total_bytes = info->total_bytes < 0 ? UNLIMITED_BYTES : (uint64_t)info->total_bytes;
-    return round_up(total_bytes + total_bytes / 8, granule_of(cache, pool));
+    return round_up(total_bytes + total_bytes / 8, tide_cache_granule(cache, pool));
 }
 
 tide_status tide_cache_expandable_check(tide_device *device, const tide_cache_config *config,
@@ -189,8 +189,8 @@ static tide_cache_block *find_place(const tide_cache *cache, const tide_cache_re
     return NULL;
 }
 
-static tide_status reserve_range(tide_cache *cache, const tide_cache_request *request,
-                                 tide_cache_block **ret_block, tide_error *error) {
+tide_status tide_cache_reserve_range(tide_cache *cache, const tide_cache_request *request,
+                                     tide_cache_block **ret_block, tide_error *error) {
     uint64_t n_bytes = range_bytes(cache, request->pool);
     if (request->block_bytes > n_bytes) {
         return TIDE_DEVICE_OOM; /* more than the device could ever have */
@@ -206,6 +206,20 @@ static tide_status reserve_range(tide_cache *cache, const tide_cache_request *re
     *ret_block = tide_cache_enter_range(cache, address, n_bytes, request->stream, request->pool)
                      ->first_block;
     return TIDE_OK;
+}
+
+tide_cache_block *tide_cache_cut_unmapped(tide_cache *cache, tide_cache_block *block,
+                                          uint64_t address) {
+    if (address == block->address) {
+        return block;
+    }
+    uint64_t lower_bytes = address - block->address;
+    tide_cache_block *upper = add_block(cache, block->segment, address,
+                                        block->block_bytes - lower_bytes, block, block->after);
+    upper->state = TIDE_BLOCK_UNMAPPED;
+    block->block_bytes = lower_bytes;
+    list_insert(upper, block);
+    return upper;
 }
 
 void tide_cache_note_mapped(tide_cache *cache, tide_cache_block *block, uint64_t n_bytes) {
@@ -229,7 +243,7 @@ void tide_cache_note_mapped(tide_cache *cache, tide_cache_block *block, uint64_t
 static tide_status map_block(tide_cache *cache, tide_cache_block *block, uint64_t n_bytes,
                              const tide_note *note, tide_error *error) {
     tide_cache_segment *range = block->segment;
-    size_t granule_bytes = granule_of(cache, range->pool);
+    size_t granule_bytes = tide_cache_granule(cache, range->pool);
     uint64_t address = block->address;
     n_bytes = round_up(n_bytes, granule_bytes);
     if (n_bytes > tide_cache_limit_left(cache)) {
@@ -258,7 +272,7 @@ tide_status tide_cache_grow(tide_cache *cache, const tide_cache_request *request
     const uint64_t wanted_bytes = request->block_bytes;
     tide_cache_block *block = find_place(cache, request);
     if (block == NULL) {
-        TIDE_TRY(reserve_range(cache, request, &block, error));
+        TIDE_TRY(tide_cache_reserve_range(cache, request, &block, error));
     }
     if (block->state == TIDE_BLOCK_UNMAPPED) {
         TIDE_TRY(map_block(cache, block, less_of(block->block_bytes, wanted_bytes), &request->note,
@@ -393,7 +407,7 @@ static tide_status wait_once(tide_cache *cache, bool *is_idle, tide_error *error
 static tide_status unmap_block(tide_cache *cache, tide_cache_block *block, bool *is_idle,
                                const tide_note *note, tide_error *error) {
     tide_cache_segment *range = block->segment;
-    const size_t granule_bytes = granule_of(cache, range->pool);
+    const size_t granule_bytes = tide_cache_granule(cache, range->pool);
     uint64_t offset = block->address - range->address;
     uint64_t begin = range->address + round_up(offset, granule_bytes);
     uint64_t end = range->address + round_down(offset + block->block_bytes, granule_bytes);
@@ -455,7 +469,7 @@ void tide_cache_destroy_ranges(tide_cache *cache) {
     /* Nobody is left who could do anything about a refusal. */
     tide_status ignored = tide_device_synchronize(cache->device, NULL);
     for (tide_cache_segment *range = cache->ranges; range != NULL; range = range->next_range) {
-        const size_t granule_bytes = granule_of(cache, range->pool);
+        const size_t granule_bytes = tide_cache_granule(cache, range->pool);
         uint64_t mapped_from = range->address;
         const uint64_t end = range->address + range->total_bytes;
         for (const tide_cache_block *block = range->first_unmapped; mapped_from < end;

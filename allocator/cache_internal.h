@@ -200,6 +200,9 @@ TIDE_NODISCARD tide_status tide_cache_poll_streams(tide_cache *cache, const tide
 /* Waits until all are reached and completes their releases. On failure nothing has changed. */
 TIDE_NODISCARD tide_status tide_cache_wait_for_streams(tide_cache *cache, const tide_note *note,
                                                        tide_error *error);
+/* Completes the release of the block at an address, whatever its streams say: for replays, which
+ * know when it completed. Nothing where no block waits there. */
+void tide_cache_finish_waiting(tide_cache *cache, uint64_t address);
 /* Gives all events back to the device. */
 void tide_cache_streams_fini(tide_cache *cache);
 
@@ -283,6 +286,18 @@ uint64_t tide_cache_buyable_bytes(tide_cache *cache);
 TIDE_NODISCARD tide_status tide_cache_expandable_check(tide_device *device,
                                                        const tide_cache_config *config,
                                                        tide_error *error);
+/* What is mapped and unmapped at once, from the beginning of a range on. */
+size_t tide_cache_granule(const tide_cache *cache, int pool);
+/* A new range for the request, of which nothing is mapped: its only block. TIDE_DEVICE_OOM when the
+ * device has no addresses, or could never hold the request. Nodes as for tide_cache_enter_range. */
+TIDE_NODISCARD tide_status tide_cache_reserve_range(tide_cache *cache,
+                                                    const tide_cache_request *request,
+                                                    tide_cache_block **ret_block,
+                                                    tide_error *error);
+/* Cuts an unmapped block in two at an address in it; returns the upper part, which must be mapped
+ * next, at its beginning. Takes one node. */
+tide_cache_block *tide_cache_cut_unmapped(tide_cache *cache, tide_cache_block *block,
+                                          uint64_t address);
 /* Enters a range of reserved addresses without memory. Nodes, a block and a segment, must have been
  * reserved. */
 tide_cache_segment *tide_cache_enter_range(tide_cache *cache, uint64_t address,
@@ -321,14 +336,22 @@ TIDE_NODISCARD tide_status tide_cache_refuse_release(const tide_cache *cache, ui
 TIDE_NODISCARD tide_status tide_cache_refuse_stream(const tide_cache *cache, uint64_t address,
                                                     tide_error *error);
 
-/* cache_state.c. Makes a segment with this partition a part of the cache, as if it had been bought
+/* cache_adopt.c. Makes a segment with this partition a part of the cache, as if it had been bought
  * and cut earlier; nothing is recorded. Offsets count from `address`; blocks must tile the segment,
  * be multiples of min_block_bytes, hold what was requested of them and have no free neighbours.
- * Blocks that wait for another stream are refused. The device must know `address` as a segment. */
+ * Blocks that wait for another stream are refused: adopt them as live, then release them. The
+ * device must know `address` as a segment. */
 TIDE_NODISCARD tide_status tide_cache_adopt_segment(tide_cache *cache, uint64_t address,
                                                     size_t total_bytes, tide_stream stream,
                                                     int pool, const tide_block_row *blocks,
                                                     size_t n_blocks, tide_error *error);
+/* The same of an expandable segment, in two steps: a range that the device reserves now, and memory
+ * behind a part of it that is unmapped and touches no free block; the device maps it now. */
+TIDE_NODISCARD tide_status tide_cache_adopt_range(tide_cache *cache, tide_stream stream, int pool,
+                                                  uint64_t *ret_address, tide_error *error);
+TIDE_NODISCARD tide_status tide_cache_adopt_mapped(tide_cache *cache, uint64_t address,
+                                                   size_t total_bytes, const tide_block_row *blocks,
+                                                   size_t n_blocks, tide_error *error);
 
 #include "allocator/cache_inline_internal.h"
 

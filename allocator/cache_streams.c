@@ -169,19 +169,24 @@ tide_status tide_cache_begin_waiting(tide_cache *cache, tide_cache_block *block,
     return TIDE_OK;
 }
 
-/* The stream is done with the block that the first use in its queue is about. With the block's last
- * use its release is complete. */
-static void finish_first(tide_cache *cache, tide_cache_queue *queue, const tide_note *note) {
-    tide_cache_use *use = queue->first;
+/* The stream is done with the block of a waiting use, which is behind `earlier` in its queue (NULL:
+ * the first one). With the block's last use its release is complete. */
+static void finish_use(tide_cache *cache, tide_cache_queue *queue, tide_cache_use *earlier,
+                       const tide_note *note) {
+    tide_cache_use *use = earlier == NULL ? queue->first : earlier->later;
     tide_cache_block *block = use->block;
     tide_cache_use **link = &block->uses;
     while (*link != use) {
         link = &(*link)->next;
     }
     *link = use->next;
-    queue->first = use->later;
-    if (queue->first == NULL) {
-        queue->last = NULL;
+    if (earlier == NULL) {
+        queue->first = use->later;
+    } else {
+        earlier->later = use->later;
+    }
+    if (queue->last == use) {
+        queue->last = earlier;
     }
     cache->streams.n_waiting--;
     drop_use(cache, use);
@@ -206,7 +211,7 @@ static tide_status poll_queue(tide_cache *cache, tide_cache_queue *queue, const 
                               (unsigned long long)stream);
             return status;
         }
-        finish_first(cache, queue, note);
+        finish_use(cache, queue, NULL, note);
     }
     return TIDE_OK;
 }
@@ -235,7 +240,7 @@ static tide_status wait_for_queue(tide_cache *cache, tide_cache_queue *queue, co
         return status;
     }
     while (queue->first != NULL) {
-        finish_first(cache, queue, note);
+        finish_use(cache, queue, NULL, note);
     }
     return TIDE_OK;
 }
@@ -253,6 +258,23 @@ tide_status tide_cache_wait_for_streams(tide_cache *cache, const tide_note *note
         queue = next;
     }
     return TIDE_OK;
+}
+
+void tide_cache_finish_waiting(tide_cache *cache, uint64_t address) {
+    const tide_note note = {TIDE_NONE, TIDE_NONE, TIDE_NONE};
+    pthread_mutex_lock(cache->lock);
+    tide_cache_block *block = tide_cache_table_find(&cache->live, address);
+    bool is_waiting = block != NULL && block->state == TIDE_BLOCK_PENDING_FREE;
+    while (is_waiting) {
+        tide_cache_queue *queue = block->uses->queue;
+        tide_cache_use *earlier = NULL;
+        for (tide_cache_use *use = queue->first; use != block->uses; use = use->later) {
+            earlier = use;
+        }
+        is_waiting = block->uses->next != NULL; /* with the last one the block is gone */
+        finish_use(cache, queue, earlier, &note);
+    }
+    pthread_mutex_unlock(cache->lock);
 }
 
 void tide_cache_streams_fini(tide_cache *cache) {

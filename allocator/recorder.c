@@ -294,6 +294,20 @@ void tide_recorder_append(tide_recorder *recorder, tide_event event) {
     }
 }
 
+uint64_t tide_recorder_n_rows(const tide_recorder *recorder) {
+    return recorder->log.n_appended;
+}
+
+bool tide_recorder_row(const tide_recorder *recorder, uint64_t number, tide_event *ret_event) {
+    const tide_event_log *log = &recorder->log;
+    uint64_t first = tide_event_log_first(log);
+    if (number < first || number - first >= tide_event_log_n_kept(log)) {
+        return false;
+    }
+    tide_event_log_copy(log, number, 1, ret_event);
+    return true;
+}
+
 void tide_recorder_set_paused(tide_recorder *recorder, bool is_paused) {
     if (is_paused && recorder->has_file) { /* what comes after the first hole fits no more */
         pthread_mutex_lock(&recorder->log_lock);

@@ -53,6 +53,11 @@ void tide_recorder_row_end(tide_recorder *recorder);
 /* Under the lock: the same with a row that is put together already. NULL recorder: nothing. */
 void tide_recorder_append(tide_recorder *recorder, tide_event event);
 
+/* Rows that were appended so far; and a row by its number, 0 for the first one, which the log must
+ * still have. No row may be appended meanwhile: for replays, whose thread is the only one. */
+uint64_t tide_recorder_n_rows(const tide_recorder *recorder);
+bool tide_recorder_row(const tide_recorder *recorder, uint64_t number, tide_event *ret_event);
+
 /* Under the lock: the number of a stream in the recording's table of streams; made at its first
  * use. 255 different streams at most: later ones share the last number. */
 uint8_t tide_recorder_stream(tide_recorder *recorder, uint8_t device, uint64_t handle);

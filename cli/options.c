@@ -228,6 +228,17 @@ static tide_status parse_list(const tide_option *option, const char *text,
     return TIDE_OK;
 }
 
+static tide_status add_text(const tide_option *option, const char *text, tide_option_texts *texts,
+                            tide_error *error) {
+    char name[TIDE_OPTIONS_NAME_BYTES];
+    if (texts->n == TIDE_OPTION_LIST_ITEMS) {
+        return tide_fail(error, TIDE_LIMIT, "%s was given more than %d times",
+                         spelling(option, name), (int)TIDE_OPTION_LIST_ITEMS);
+    }
+    texts->texts[texts->n++] = text;
+    return TIDE_OK;
+}
+
 static tide_status store(const tide_option *option, const char *text, void *values,
                          tide_error *error) {
     char name[TIDE_OPTIONS_NAME_BYTES];
@@ -239,6 +250,8 @@ static tide_status store(const tide_option *option, const char *text, void *valu
     case TIDE_OPTION_TEXT:
         *(const char **)member = text;
         return TIDE_OK;
+    case TIDE_OPTION_TEXTS:
+        return add_text(option, text, member, error);
     case TIDE_OPTION_COUNT:
         return parse_count(option, text, member, error);
     case TIDE_OPTION_SIZE: {

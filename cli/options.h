@@ -2,8 +2,8 @@
  * and the --help text.
  *
  * Accepted: --name value, --name=value, flags, one-letter options (-o value), aliases, "--" before
- * operands, and options and operands in any order. The last of several wins. An error names the
- * option, lists what is valid and suggests the nearest.
+ * operands, and options and operands in any order. The last of several wins (but
+ * TIDE_OPTION_TEXTS). An error names the option, lists what is valid and suggests the nearest.
  */
 #ifndef TIDE_CLI_OPTIONS_H
 #define TIDE_CLI_OPTIONS_H
@@ -29,6 +29,7 @@ enum {
 typedef enum tide_option_kind {
     TIDE_OPTION_FLAG = 0, /* bool, set to true */
     TIDE_OPTION_TEXT,     /* const char *, borrowed from argv */
+    TIDE_OPTION_TEXTS,    /* tide_option_texts: may be given several times, each adds one */
     TIDE_OPTION_COUNT,    /* uint64_t: decimal digits */
     TIDE_OPTION_SIZE,     /* uint64_t: bytes, as tide_bytes_parse reads them */
     TIDE_OPTION_REAL,     /* double, finite */
@@ -46,6 +47,12 @@ typedef struct tide_option_list {
                                                                    counts as they were written */
     uint64_t counts[TIDE_OPTION_LIST_ITEMS];                    /* TIDE_OPTION_COUNTS only */
 } tide_option_list;
+
+/* The values of an option that was given n times. */
+typedef struct tide_option_texts {
+    size_t n;
+    const char *texts[TIDE_OPTION_LIST_ITEMS]; /* borrowed from argv */
+} tide_option_texts;
 
 typedef struct tide_option {
     tide_option_kind kind;

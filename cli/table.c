@@ -170,6 +170,10 @@ void tide_cell_count(tide_table *table, int64_t count) {
     add_cell(table, (tide_cell){.kind = TIDE_CELL_COUNT, .integer = count});
 }
 
+void tide_cell_change(tide_table *table, int64_t n_bytes) {
+    add_cell(table, (tide_cell){.kind = TIDE_CELL_CHANGE, .integer = n_bytes});
+}
+
 void tide_cell_percent(tide_table *table, double percent) {
     add_cell(table, (tide_cell){.kind = TIDE_CELL_PERCENT, .real = percent});
 }
@@ -195,6 +199,18 @@ void tide_cell_none(tide_table *table) {
     add_cell(table, (tide_cell){.kind = TIDE_CELL_NONE});
 }
 
+/* "+1.93 GiB", "-512 B", "0 B" */
+static const char *change_text(int64_t n_bytes, char buffer[TIDE_CELL_BYTES_TEXT]) {
+    char size[TIDE_BYTES_TEXT];
+    tide_bytes_format(n_bytes < 0 ? -n_bytes : n_bytes, size);
+    snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%s%s",
+             n_bytes < 0   ? "-"
+             : n_bytes > 0 ? "+"
+                           : "",
+             size);
+    return buffer;
+}
+
 const char *tide_cell_shown(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_TEXT]) {
     switch (cell->kind) {
     case TIDE_CELL_TEXT:
@@ -204,6 +220,8 @@ const char *tide_cell_shown(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_T
     case TIDE_CELL_COUNT:
         snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%" PRId64, cell->integer);
         return buffer;
+    case TIDE_CELL_CHANGE:
+        return change_text(cell->integer, buffer);
     case TIDE_CELL_PERCENT:
         snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%.1f %%", cell->real);
         return buffer;
@@ -231,6 +249,7 @@ const char *tide_cell_plain(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_T
         return cell->text;
     case TIDE_CELL_BYTES:
     case TIDE_CELL_COUNT:
+    case TIDE_CELL_CHANGE:
         snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%" PRId64, cell->integer);
         return buffer;
     case TIDE_CELL_PERCENT:

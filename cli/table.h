@@ -42,6 +42,7 @@ typedef enum tide_cell_kind {
     TIDE_CELL_TEXT,
     TIDE_CELL_BYTES,   /* integer; below 0: none */
     TIDE_CELL_COUNT,   /* integer */
+    TIDE_CELL_CHANGE,  /* integer, bytes: "+1.93 GiB" */
     TIDE_CELL_PERCENT, /* real: 12.5 is "12.5 %" */
     TIDE_CELL_MS,      /* real, milliseconds; below 0: none */
     TIDE_CELL_RATIO,   /* real: 0.5 is "0.500"; below 0: none */
@@ -106,6 +107,7 @@ void tide_table_row_begin(tide_table *table);
 void tide_cell_text(tide_table *table, const char *text);
 void tide_cell_bytes(tide_table *table, int64_t n_bytes);
 void tide_cell_count(tide_table *table, int64_t count);
+void tide_cell_change(tide_table *table, int64_t n_bytes);
 void tide_cell_percent(tide_table *table, double percent);
 void tide_cell_ms(tide_table *table, double ms);
 void tide_cell_ratio(tide_table *table, double ratio);

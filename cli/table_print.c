@@ -248,6 +248,7 @@ static void json_cell(tide_json_writer *json, const tide_cell *cell) {
         break;
     case TIDE_CELL_BYTES:
     case TIDE_CELL_COUNT:
+    case TIDE_CELL_CHANGE:
         tide_json_integer(json, cell->integer);
         break;
     case TIDE_CELL_PERCENT:

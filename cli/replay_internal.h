@@ -1,0 +1,54 @@
+/* replay_internal.h - the parts of `tidemark replay`: its options, the runs, the report.
+ */
+#ifndef TIDE_CLI_REPLAY_INTERNAL_H
+#define TIDE_CLI_REPLAY_INTERNAL_H
+
+#include "cli/options.h"
+#include "cli/table.h"
+#include "replay/replay.h"
+
+enum { TIDE_REPLAY_MAX_RUNS = 64, TIDE_REPLAY_NAME_BYTES = 160 };
+
+typedef struct tide_replay_command {
+    tide_option_texts confs; /* --alloc-conf, each on top of the recorded settings */
+    const char *start;       /* auto, recorded, rebuilt */
+    const char *output;      /* NULL: none */
+    const char *format;      /* of the report */
+    uint64_t limit_bytes;    /* UINT64_MAX: not given */
+    uint64_t n_samples;      /* --over-time */
+    bool verify;             /* exit status 4 where it does not come out */
+    bool grid;               /* all settings that make sense */
+    bool strip_private;      /* of the output */
+} tide_replay_command;
+
+/* A replay under one of the settings. */
+typedef struct tide_replay_entry {
+    char name[TIDE_REPLAY_NAME_BYTES]; /* the settings as they were given */
+    tide_cache_config config;
+    tide_replay *replay; /* owned */
+    bool is_recorded;    /* settings and limit are those of the recording */
+} tide_replay_entry;
+
+typedef struct tide_replay_runs {
+    const tide_snapshot *snapshot;      /* borrowed */
+    const tide_replay_command *command; /* borrowed */
+    tide_cache_config recorded;         /* settings */
+    bool is_told;                       /* the file tells all of them */
+    tide_replay_figures recorded_figures;
+    tide_replay *verified; /* owned; under the recorded settings; NULL: not asked for */
+    tide_replay_entry entries[TIDE_REPLAY_MAX_RUNS];
+    size_t n_entries;
+    size_t base; /* entry that the others are compared with; SIZE_MAX: the recording */
+} tide_replay_runs;
+
+/* Runs all that the command asks for. */
+TIDE_NODISCARD tide_status tide_replay_runs_init(tide_replay_runs *runs,
+                                                 const tide_snapshot *snapshot,
+                                                 const tide_replay_command *command,
+                                                 tide_error *error);
+void tide_replay_runs_fini(tide_replay_runs *runs);
+
+/* Fills the report. */
+void tide_replay_report(tide_report *report, const tide_replay_runs *runs, const char *path);
+
+#endif

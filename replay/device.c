@@ -1,0 +1,271 @@
+/* The device below a replayed cache. */
+#include "replay/replay_internal.h"
+
+/* Where addresses begin that nobody recorded: above those of any device, below 2^62. */
+#define MADE_UP UINT64_C(0x2000000000000000)
+
+static tide_device *inner_of(tide_device *device) {
+    return ((tide_replay_device *)device)->inner;
+}
+
+/* The row of the script that answers the call at hand; NULL behind the last. */
+static const tide_event *next_row(const tide_replay_device *device) {
+    return device->at < device->n_script ? &device->events[device->script[device->at]] : NULL;
+}
+
+/* Whether the recorded device refused here: it gave something back next, or ran out of memory. */
+static bool refuses(const tide_replay_device *device) {
+    const tide_event *row = next_row(device);
+    return row != NULL ? tide_replay_is_return(row->action) : device->ends_in_oom;
+}
+
+/* Some of these addresses are in use. */
+static bool overlaps(const tide_replay_device *device, uint64_t address, uint64_t n_bytes) {
+    for (size_t i = 0; i < device->segments.n_slots; i++) {
+        const tide_map_slot *slot = &device->segments.slots[i];
+        if (slot->used && address < slot->key + slot->value && slot->key < address + n_bytes) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint64_t made_up(tide_replay_device *device, uint64_t n_bytes) {
+    uint64_t address = device->made_up_address;
+    device->made_up_address +=
+        (n_bytes + TIDE_DEVICE_GRANULE - 1) / TIDE_DEVICE_GRANULE * TIDE_DEVICE_GRANULE;
+    return address;
+}
+
+static tide_status refuse(tide_replay_device *device, uint64_t n_bytes, tide_error *error) {
+    device->refused_bytes = n_bytes;
+    return tide_fail(error, TIDE_DEVICE_OOM, "the recorded device refused here");
+}
+
+static tide_status replay_alloc(tide_device *base, size_t n_bytes, uint64_t *ret_address,
+                                tide_error *error) {
+    tide_replay_device *device = (tide_replay_device *)base;
+    if (!device->has_script) {
+        return tide_device_alloc(device->inner, n_bytes, ret_address, error);
+    }
+    const tide_event *row = next_row(device);
+    if (refuses(device)) {
+        return refuse(device, n_bytes, error);
+    }
+    uint64_t address = 0;
+    if (row != NULL && row->action == TIDE_ACTION_SEGMENT_ALLOC) {
+        device->at++;
+        address = overlaps(device, row->address, n_bytes) ? 0 : row->address;
+    }
+    address = address != 0 ? address : made_up(device, n_bytes);
+    if (tide_map_put(&device->segments, address, n_bytes) != TIDE_OK) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for a segment");
+    }
+    *ret_address = address;
+    return TIDE_OK;
+}
+
+static tide_status replay_release(tide_device *base, uint64_t address, tide_error *error) {
+    tide_replay_device *device = (tide_replay_device *)base;
+    if (!device->has_script) {
+        return tide_device_release(device->inner, address, error);
+    }
+    const tide_event *row = next_row(device);
+    if (row != NULL && row->action == TIDE_ACTION_SEGMENT_FREE) {
+        device->at++;
+    }
+    tide_map_remove(&device->segments, address);
+    return TIDE_OK;
+}
+
+static tide_status replay_memory_info(tide_device *base, uint64_t *ret_free_bytes,
+                                      uint64_t *ret_total_bytes, tide_error *error) {
+    return tide_device_memory_info(inner_of(base), ret_free_bytes, ret_total_bytes, error);
+}
+
+static void *replay_pointer(tide_device *base, uint64_t address) {
+    return tide_device_pointer(inner_of(base), address);
+}
+
+static tide_status replay_copy(tide_device *base, void *dst, const void *src, size_t n_bytes,
+                               tide_copy_direction direction, tide_stream stream,
+                               tide_error *error) {
+    return tide_device_copy(inner_of(base), dst, src, n_bytes, direction, stream, error);
+}
+
+static tide_status replay_set(tide_device *base, void *dst, int byte, size_t n_bytes,
+                              tide_stream stream, tide_error *error) {
+    return tide_device_set(inner_of(base), dst, byte, n_bytes, stream, error);
+}
+
+static tide_status replay_stream_create(tide_device *base, tide_stream *ret_stream,
+                                        tide_error *error) {
+    return tide_device_stream_create(inner_of(base), ret_stream, error);
+}
+
+static tide_status replay_stream_destroy(tide_device *base, tide_stream stream, tide_error *error) {
+    return tide_device_stream_destroy(inner_of(base), stream, error);
+}
+
+static tide_status replay_event_create(tide_device *base, tide_device_event **ret_event,
+                                       tide_error *error) {
+    return tide_device_event_create(inner_of(base), ret_event, error);
+}
+
+static void replay_event_destroy(tide_device *base, tide_device_event *event) {
+    tide_device_event_destroy(inner_of(base), event);
+}
+
+static tide_status replay_event_record(tide_device *base, tide_device_event *event,
+                                       tide_stream stream, tide_error *error) {
+    return tide_device_event_record(inner_of(base), event, stream, error);
+}
+
+/* Asking never helps: the recording says when a block is done with. */
+static tide_status replay_event_query(tide_device *base, tide_device_event *event,
+                                      tide_error *error) {
+    (void)base;
+    (void)event;
+    (void)error;
+    return TIDE_NOT_READY;
+}
+
+static tide_status replay_event_synchronize(tide_device *base, tide_device_event *event,
+                                            tide_error *error) {
+    return tide_device_event_synchronize(inner_of(base), event, error);
+}
+
+static tide_status replay_event_elapsed(tide_device *base, const tide_device_event *begin,
+                                        const tide_device_event *end, double *ret_ms,
+                                        tide_error *error) {
+    return tide_device_event_elapsed(inner_of(base), begin, end, ret_ms, error);
+}
+
+static tide_status replay_synchronize(tide_device *base, tide_error *error) {
+    return tide_device_synchronize(inner_of(base), error);
+}
+
+static tide_status replay_map_granule(tide_device *base, size_t *ret_bytes, tide_error *error) {
+    return tide_device_map_granule(inner_of(base), ret_bytes, error);
+}
+
+static tide_status replay_reserve(tide_device *base, size_t n_bytes, uint64_t *ret_address,
+                                  tide_error *error) {
+    tide_replay_device *device = (tide_replay_device *)base;
+    if (!device->has_script) {
+        return tide_device_reserve(device->inner, n_bytes, ret_address, error);
+    }
+    const tide_event *row = next_row(device);
+    uint64_t address = device->range_address;
+    if (address == 0 && row != NULL && row->action == TIDE_ACTION_SEGMENT_MAP) {
+        address = row->address; /* memory comes to a new range from its beginning on */
+    }
+    device->range_address = 0;
+    if (address == 0 || overlaps(device, address, n_bytes)) {
+        address = made_up(device, n_bytes);
+    }
+    if (tide_map_put(&device->segments, address, n_bytes) != TIDE_OK) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for a range");
+    }
+    *ret_address = address;
+    return TIDE_OK;
+}
+
+static tide_status replay_unreserve(tide_device *base, uint64_t address, size_t n_bytes,
+                                    tide_error *error) {
+    tide_replay_device *device = (tide_replay_device *)base;
+    if (!device->has_script) {
+        return tide_device_unreserve(device->inner, address, n_bytes, error);
+    }
+    tide_map_remove(&device->segments, address);
+    return TIDE_OK;
+}
+
+static tide_status replay_map(tide_device *base, uint64_t address, size_t n_bytes,
+                              size_t granule_bytes, tide_error *error) {
+    tide_replay_device *device = (tide_replay_device *)base;
+    if (!device->has_script) {
+        return tide_device_map(device->inner, address, n_bytes, granule_bytes, error);
+    }
+    if (refuses(device)) {
+        return refuse(device, n_bytes, error);
+    }
+    const tide_event *row = next_row(device);
+    device->at += row != NULL && row->action == TIDE_ACTION_SEGMENT_MAP ? 1 : 0;
+    return TIDE_OK;
+}
+
+static tide_status replay_unmap(tide_device *base, uint64_t address, size_t granule_bytes,
+                                tide_error *error) {
+    tide_replay_device *device = (tide_replay_device *)base;
+    if (!device->has_script) {
+        return tide_device_unmap(device->inner, address, granule_bytes, error);
+    }
+    const tide_event *row = next_row(device);
+    /* A row tells of several granules: the last one of them ends it. */
+    if (row != NULL && row->action == TIDE_ACTION_SEGMENT_UNMAP &&
+        address + granule_bytes >= row->address + row->block_bytes) {
+        device->at++;
+    }
+    return TIDE_OK;
+}
+
+static void replay_close(tide_device *base) {
+    tide_replay_device_close((tide_replay_device *)base);
+}
+
+static const tide_device_table REPLAY_TABLE = {
+    .close = replay_close,
+    .alloc = replay_alloc,
+    .release = replay_release,
+    .memory_info = replay_memory_info,
+    .pointer = replay_pointer,
+    .copy = replay_copy,
+    .set = replay_set,
+    .stream_create = replay_stream_create,
+    .stream_destroy = replay_stream_destroy,
+    .event_create = replay_event_create,
+    .event_destroy = replay_event_destroy,
+    .event_record = replay_event_record,
+    .event_query = replay_event_query,
+    .event_synchronize = replay_event_synchronize,
+    .event_elapsed = replay_event_elapsed,
+    .synchronize = replay_synchronize,
+    .map_granule = replay_map_granule,
+    .reserve = replay_reserve,
+    .unreserve = replay_unreserve,
+    .map = replay_map,
+    .unmap = replay_unmap,
+};
+
+tide_status tide_replay_device_open(const tide_hostmem *mem, int64_t total_bytes, bool has_script,
+                                    tide_replay_device **ret_device, tide_error *error) {
+    tide_replay_device *device = tide_hostmem_zeroed(mem, 1, sizeof(*device));
+    if (device == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay's device");
+    }
+    const tide_device_options options = {.mem = mem};
+    tide_status status = tide_device_open("virtual", &options, &device->inner, error);
+    if (status != TIDE_OK) {
+        mem->release(mem->ctx, device);
+        return status;
+    }
+    device->base = (tide_device){
+        .table = &REPLAY_TABLE, .mem = mem, .info = *tide_device_get_info(device->inner)};
+    device->base.info.total_bytes = total_bytes;
+    device->has_script = has_script;
+    device->made_up_address = MADE_UP;
+    tide_map_init(&device->segments, mem);
+    *ret_device = device;
+    return TIDE_OK;
+}
+
+void tide_replay_device_close(tide_replay_device *device) {
+    if (device == NULL) {
+        return;
+    }
+    const tide_hostmem *mem = device->base.mem;
+    tide_map_fini(&device->segments);
+    tide_device_close(device->inner);
+    mem->release(mem->ctx, device);
+}

@@ -1,0 +1,127 @@
+#include "replay/replay.h"
+
+#include "replay/replay_internal.h"
+
+static void sample(tide_replay *replay, const tide_replay_lane *lanes, size_t row) {
+    tide_replay_sample *to = &replay->samples[replay->n_samples++];
+    *to = (tide_replay_sample){.event = row, .time_ns = replay->snapshot->events[row].time_ns};
+    for (size_t i = 0; i < replay->snapshot->n_devices; i++) {
+        const tide_cache *cache = lanes[i].cache;
+        to->allocated_bytes += cache->stats.allocated_bytes[TIDE_POOL_ALL].current;
+        to->reserved_bytes += cache->stats.reserved_bytes[TIDE_POOL_ALL].current;
+        to->pinned_bytes += tide_replay_pinned_bytes(cache);
+    }
+}
+
+/* The rows, with samples after every n-th part of them. */
+static tide_status run_rows(tide_replay *replay, const tide_replay_options *options,
+                            tide_replay_lane *lanes, tide_error *error) {
+    const tide_snapshot *snapshot = replay->snapshot;
+    size_t n_samples =
+        options->n_samples < snapshot->n_events ? options->n_samples : snapshot->n_events;
+    replay->samples = tide_hostmem_zeroed(replay->mem, n_samples + 1, sizeof(*replay->samples));
+    if (replay->samples == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay");
+    }
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        TIDE_TRY(tide_replay_lane_row(&lanes[snapshot->events[i].device], i, error));
+        if (replay->n_samples < n_samples &&
+            i + 1 >= snapshot->n_events / n_samples * (replay->n_samples + 1)) {
+            sample(replay, lanes, i);
+        }
+    }
+    for (size_t i = 0; i < snapshot->n_devices; i++) {
+        TIDE_TRY(tide_replay_lane_end(&lanes[i], error));
+        tide_replay_sum(&replay->figures, lanes[i].figures);
+    }
+    return TIDE_OK;
+}
+
+static tide_status copy_states(const tide_replay *replay, const tide_replay_lane *lanes,
+                               tide_replay_state *state, tide_error *error) {
+    for (size_t i = 0; i < replay->snapshot->n_devices; i++) {
+        TIDE_TRY(tide_replay_copy_state(&lanes[i], state, error));
+    }
+    return TIDE_OK;
+}
+
+static tide_status run_lanes(tide_replay *replay, const tide_replay_options *options,
+                             tide_replay_lane *lanes, tide_error *error) {
+    const tide_snapshot *snapshot = replay->snapshot;
+    for (size_t i = 0; i < snapshot->n_devices; i++) {
+        TIDE_TRY(tide_replay_lane_init(&lanes[i], replay, options, (uint8_t)i, error));
+        TIDE_TRY(tide_replay_lane_start(&lanes[i], replay->is_rebuilt, error));
+    }
+    if (options->keep_rows) {
+        TIDE_TRY(copy_states(replay, lanes, &replay->states->start, error));
+    }
+    TIDE_TRY(run_rows(replay, options, lanes, error));
+    return options->keep_rows ? copy_states(replay, lanes, &replay->states->end, error) : TIDE_OK;
+}
+
+static tide_status run(tide_replay *replay, const tide_replay_options *options, tide_error *error) {
+    const tide_hostmem *mem = replay->mem;
+    size_t n_devices = replay->snapshot->n_devices;
+    replay->by_device = tide_hostmem_zeroed(mem, n_devices + 1, sizeof(*replay->by_device));
+    replay->states = tide_hostmem_zeroed(mem, 1, sizeof(*replay->states));
+    tide_replay_lane *lanes = tide_hostmem_zeroed(mem, n_devices + 1, sizeof(*lanes));
+    tide_status status =
+        replay->by_device == NULL || replay->states == NULL || lanes == NULL
+            ? tide_fail(error, TIDE_NO_MEMORY, "no host memory for %zu devices", n_devices)
+            : run_lanes(replay, options, lanes, error);
+    for (size_t i = 0; lanes != NULL && i < n_devices; i++) {
+        tide_replay_lane_fini(&lanes[i]);
+    }
+    mem->release(mem->ctx, lanes);
+    return status;
+}
+
+tide_status tide_replay_run(const tide_snapshot *snapshot, const tide_replay_options *options,
+                            tide_replay **ret_replay, tide_error *error) {
+    const tide_hostmem *mem = options->mem != NULL ? options->mem : tide_hostmem_default();
+    tide_cache_config config;
+    if (options->config != NULL) {
+        config = *options->config;
+    } else {
+        TIDE_TRY(tide_replay_settings(snapshot, &config, NULL, error));
+    }
+    tide_replay *replay = tide_hostmem_zeroed(mem, 1, sizeof(*replay));
+    if (replay == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay");
+    }
+    config.mem = mem;
+    replay->mem = mem;
+    replay->snapshot = snapshot;
+    replay->config = config;
+    replay->is_rebuilt = snapshot->n_start_segments > 0 &&
+                         (options->start == TIDE_REPLAY_START_REBUILT ||
+                          (options->start == TIDE_REPLAY_START_AUTO && !options->verify));
+    tide_status status = run(replay, options, error);
+    if (status != TIDE_OK) {
+        tide_replay_destroy(replay);
+        return status;
+    }
+    *ret_replay = replay;
+    return TIDE_OK;
+}
+
+static void state_fini(const tide_hostmem *mem, tide_replay_state *state) {
+    mem->release(mem->ctx, state->segments);
+    mem->release(mem->ctx, state->blocks);
+}
+
+void tide_replay_destroy(tide_replay *replay) {
+    if (replay == NULL) {
+        return;
+    }
+    const tide_hostmem *mem = replay->mem;
+    if (replay->states != NULL) {
+        state_fini(mem, &replay->states->start);
+        state_fini(mem, &replay->states->end);
+    }
+    mem->release(mem->ctx, replay->states);
+    mem->release(mem->ctx, replay->by_device);
+    mem->release(mem->ctx, replay->samples);
+    mem->release(mem->ctx, replay->rows);
+    mem->release(mem->ctx, replay);
+}

@@ -1,0 +1,149 @@
+/* replay.h - runs the requests of a snapshot through the caching allocator again: under the
+ * settings they were recorded with, which must give the recorded addresses, or under others, to see
+ * what these would change.
+ *
+ * Each device of the snapshot has a cache of its own on a device without memory. A request is an
+ * alloc, a free, a free that waits for another stream and completes where it was recorded to, a
+ * request that ran out of memory, or an emptying of the cache; what the allocator does by itself
+ * (segments bought and given back) follows from these. docs/replay.md has the rules.
+ */
+#ifndef TIDE_REPLAY_REPLAY_H
+#define TIDE_REPLAY_REPLAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "allocator/cache.h"
+#include "common/hostmem.h"
+#include "common/status.h"
+#include "snapshot/snapshot.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the blocks lie in that were alive before the first event. */
+typedef enum tide_replay_start {
+    TIDE_REPLAY_START_AUTO = 0, /* recorded when it is verified, else rebuilt */
+    TIDE_REPLAY_START_RECORDED, /* the recorded segments, with the memory that was cached then */
+    TIDE_REPLAY_START_REBUILT   /* requested anew in the order of their addresses */
+} tide_replay_start;
+
+typedef struct tide_replay_options {
+    const tide_hostmem *mem;         /* NULL: tide_hostmem_default() */
+    const tide_cache_config *config; /* NULL: tide_replay_settings */
+    tide_replay_start start;
+    bool verify;      /* compare with what was recorded: the device hands out the recorded addresses
+                         and refuses where it refused then */
+    bool keep_rows;   /* for tide_replay_snapshot */
+    size_t n_samples; /* instants of tide_replay.samples, at most; 0: none */
+} tide_replay_options;
+
+/* What a run comes to; of several devices the sums. -1: not known. */
+typedef struct tide_replay_figures {
+    int64_t peak_reserved_bytes; /* of the four totals of cache.h */
+    int64_t peak_active_bytes;
+    int64_t peak_allocated_bytes;
+    int64_t peak_requested_bytes;
+    int64_t end_reserved_bytes;
+    int64_t max_cached_bytes;  /* highest reserved - allocated after a row */
+    int64_t mean_cached_bytes; /* its mean over the rows */
+    /* Free bytes that could not go back to the device, because something alive lies in their
+     * segment or granule; when the reserved bytes were at their peak for the first time. */
+    int64_t pinned_bytes;
+    int64_t n_segment_allocs; /* bought or mapped after the start */
+    int64_t n_segment_frees;  /* given back or unmapped */
+    int64_t n_retries;        /* times all cached memory went back before buying again */
+    int64_t n_ooms;           /* requests that ran out of memory */
+} tide_replay_figures;
+
+/* The first request that ran out of memory. */
+typedef struct tide_replay_oom {
+    int64_t event;               /* row of the snapshot; -1: a block of a rebuilt start */
+    uint64_t requested_bytes;    /* in vain */
+    uint64_t free_bytes;         /* could still be bought; UINT64_MAX: unlimited */
+    uint64_t allocated_bytes;    /* of its device then */
+    uint64_t reserved_bytes;     /* the same */
+    uint32_t stack, scope, name; /* of the request; rows of the snapshot's tables, or TIDE_NONE */
+    uint8_t device;
+} tide_replay_oom;
+
+/* How things stood after a row, all devices together. */
+typedef struct tide_replay_sample {
+    size_t event;            /* row of the snapshot */
+    int64_t time_ns;         /* of that row */
+    int64_t allocated_bytes; /* whole live blocks */
+    int64_t reserved_bytes;  /* whole segments */
+    int64_t pinned_bytes;    /* as in the figures */
+} tide_replay_sample;
+
+/* Rows of the snapshot, and how many of them the replay gave, too: at the same event, with the same
+ * size, at the same address. */
+typedef struct tide_replay_verified {
+    size_t n_allocs, n_allocs_same;     /* blocks handed out */
+    size_t n_segments, n_segments_same; /* bought or mapped */
+    size_t n_returns, n_returns_same;   /* given back or unmapped */
+    size_t n_ooms, n_ooms_same;         /* requests that ran out of memory */
+    size_t n_surplus;                   /* such rows that the snapshot does not have */
+    char first_difference[512];         /* for people; "": none */
+} tide_replay_verified;
+
+typedef struct tide_replay {
+    const tide_hostmem *mem;        /* borrowed */
+    const tide_snapshot *snapshot;  /* borrowed; outlives the replay */
+    tide_cache_config config;       /* that it ran under; the limit is the effective one */
+    bool is_rebuilt;                /* the start was requested anew */
+    size_t n_requests;              /* allocs and frees that were replayed */
+    size_t n_succeeded;             /* requests that ran out of memory then and not now */
+    size_t n_lost;                  /* blocks that ran out of memory now: their frees are skipped */
+    tide_replay_figures figures;    /* all devices together */
+    tide_replay_figures *by_device; /* owned; as many as the snapshot has devices */
+    tide_replay_oom first_oom;      /* valid when figures.n_ooms > 0 */
+    tide_replay_verified verified;  /* of verify; else zero */
+    tide_replay_sample *samples;    /* owned */
+    size_t n_samples;
+    tide_event *rows; /* owned; of keep_rows, else NULL; stacks, scopes and names are the snapshot's
+                       */
+    size_t n_rows;
+    size_t rows_capacity;
+    struct tide_replay_states *states; /* owned; start and end of keep_rows, else NULL */
+} tide_replay;
+
+/* The settings that the snapshot was recorded with, as far as it tells; the rest are defaults.
+ * `ret_is_told` (may be NULL): it tells all of them; PyTorch leaves out the large segment's size
+ * and the memory limit. TIDE_FORMAT: a value that makes no sense. */
+TIDE_NODISCARD tide_status tide_replay_settings(const tide_snapshot *snapshot,
+                                                tide_cache_config *ret_config, bool *ret_is_told,
+                                                tide_error *error);
+
+/* TIDE_FORMAT: the rows contradict one another; the message names the first row that does. Events
+ * of a log that was full are no contradiction, but then the replay covers a part. TIDE_UNSUPPORTED:
+ * the recorded start does not fit the settings. The caller destroys it. */
+TIDE_NODISCARD tide_status tide_replay_run(const tide_snapshot *snapshot,
+                                           const tide_replay_options *options,
+                                           tide_replay **ret_replay, tide_error *error);
+void tide_replay_destroy(tide_replay *replay);
+
+/* What the recording itself comes to, by its rows. n_retries and pinned_bytes are not known. */
+TIDE_NODISCARD tide_status tide_replay_recorded(const tide_snapshot *snapshot,
+                                                tide_replay_figures *ret_figures,
+                                                tide_error *error);
+
+/* All settings that a snapshot tells are the same. */
+bool tide_replay_config_equal(const tide_cache_config *a, const tide_cache_config *b);
+
+/* All that was verified is as it was recorded. */
+bool tide_replay_is_same(const tide_replay_verified *verified);
+
+/* The replayed run as a snapshot, with stacks, scopes, names and categories of the recorded one,
+ * whose tables it borrows: both the replay and its snapshot outlive it. Needs keep_rows. The caller
+ * destroys it. */
+TIDE_NODISCARD tide_status tide_replay_snapshot(const tide_replay *replay,
+                                                tide_snapshot **ret_snapshot, tide_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

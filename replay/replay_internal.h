@@ -1,0 +1,124 @@
+/* replay_internal.h - the parts of a replay: the device of one cache, what is known of one device
+ * of the snapshot, and the steps.
+ */
+#ifndef TIDE_REPLAY_REPLAY_INTERNAL_H
+#define TIDE_REPLAY_REPLAY_INTERNAL_H
+
+#include "allocator/cache_internal.h"
+#include "allocator/device_internal.h"
+#include "common/map.h"
+#include "replay/replay.h"
+
+/* No stream of a program: the one that every waiting block is used by. */
+#define TIDE_REPLAY_STREAM UINT64_MAX
+
+/* A device without memory whose events are reached only by waiting. It buys from `inner`, or, with
+ * a script, does what the recorded device did: the next row of the script answers each call. */
+typedef struct tide_replay_device {
+    tide_device base;         /* first, so that &device->base is a tide_device */
+    tide_device *inner;       /* owned; a virtual device */
+    bool has_script;          /* the rows below answer */
+    const tide_event *events; /* borrowed; what script counts in */
+    const size_t *script;     /* borrowed; rows about segments, up to the request */
+    size_t n_script;          /* of them */
+    size_t at;                /* next one */
+    bool ends_in_oom;         /* after the script the recorded device refused */
+    uint64_t range_address;   /* of the next range that is reserved; 0: where the script maps */
+    uint64_t made_up_address; /* next address for what the recorded device did not sell */
+    tide_map segments;        /* address -> bytes, of what a script sold */
+    uint64_t refused_bytes;   /* of the last call that was refused */
+} tide_replay_device;
+
+/* `total_bytes` -1: unlimited. */
+TIDE_NODISCARD tide_status tide_replay_device_open(const tide_hostmem *mem, int64_t total_bytes,
+                                                   bool has_script, tide_replay_device **ret_device,
+                                                   tide_error *error);
+void tide_replay_device_close(tide_replay_device *device);
+
+/* Start and end of a replayed run. */
+typedef struct tide_replay_state {
+    tide_segment_row *segments; /* owned */
+    size_t n_segments, segments_capacity;
+    tide_block_row *blocks; /* owned */
+    size_t n_blocks, blocks_capacity;
+} tide_replay_state;
+
+typedef struct tide_replay_states {
+    tide_replay_state start, end;
+} tide_replay_states;
+
+/* One device of the snapshot. */
+typedef struct tide_replay_lane {
+    tide_replay *replay;                /* borrowed; what it all goes to */
+    const tide_replay_options *options; /* borrowed */
+    uint8_t number;                     /* of the device */
+    tide_replay_device *device;         /* owned */
+    tide_recorder *recorder;            /* owned; NULL: nobody needs the rows */
+    tide_cache *cache;                  /* owned */
+    uint8_t stream_of[256];             /* number in the recorder -> in the snapshot */
+    tide_map addresses;     /* recorded address of a block -> where it is, | WAITING; 0: ran out */
+    tide_map waiting_since; /* where a waiting block is -> times that all were waited for */
+    size_t n_waiting;       /* blocks that wait, as recorded */
+    size_t *pending;        /* owned; rows since the last request about segments and completions */
+    size_t n_pending, pending_capacity;
+    size_t *script; /* owned; those of them about segments */
+    size_t n_script, script_capacity;
+    tide_event *group; /* owned; rows that the request at hand gave */
+    size_t n_group, group_capacity;
+    uint64_t n_taken;             /* rows of the recorder that were looked at */
+    tide_cache_stats base;        /* of the start */
+    int64_t most_reserved_bytes;  /* so far */
+    double cached_sum;            /* of reserved - allocated after each row */
+    size_t n_counted;             /* rows in that sum */
+    tide_replay_figures *figures; /* borrowed; of this device */
+} tide_replay_lane;
+
+/* lane.c. A cache on a device of its own, empty. */
+TIDE_NODISCARD tide_status tide_replay_lane_init(tide_replay_lane *lane, tide_replay *replay,
+                                                 const tide_replay_options *options, uint8_t number,
+                                                 tide_error *error);
+void tide_replay_lane_fini(tide_replay_lane *lane);
+/* One row of the snapshot, of this device. */
+TIDE_NODISCARD tide_status tide_replay_lane_row(tide_replay_lane *lane, size_t row,
+                                                tide_error *error);
+/* After the last row. */
+TIDE_NODISCARD tide_status tide_replay_lane_end(tide_replay_lane *lane, tide_error *error);
+/* Asks for a block on behalf of a row (SIZE_MAX: of a rebuilt start); `ret_address` 0: it ran out
+ * of memory. */
+TIDE_NODISCARD tide_status tide_replay_lane_request(tide_replay_lane *lane, size_t row,
+                                                    const tide_block_row *block, tide_stream stream,
+                                                    uint64_t *ret_address, tide_error *error);
+/* Lets the live block wait until its completion is told. */
+TIDE_NODISCARD tide_status tide_replay_lane_wait(tide_replay_lane *lane, uint64_t recorded,
+                                                 uint64_t address, tide_error *error);
+
+/* start.c. What was alive before the first event. */
+TIDE_NODISCARD tide_status tide_replay_lane_start(tide_replay_lane *lane, bool is_rebuilt,
+                                                  tide_error *error);
+/* Bytes of a device such that ranges of expandable segments have room for what was mapped, and do
+ * not overlap; -1: no bound. */
+TIDE_NODISCARD tide_status tide_replay_range_total(const tide_snapshot *snapshot, uint8_t device,
+                                                   const tide_hostmem *mem, int64_t *ret_bytes);
+
+/* verify.c. Compares what the request at hand gave with the rows in `script` and the request. */
+void tide_replay_compare(tide_replay_lane *lane, size_t row);
+
+/* figures.c */
+void tide_replay_count(tide_replay_lane *lane);
+void tide_replay_count_end(tide_replay_lane *lane);
+int64_t tide_replay_pinned_bytes(const tide_cache *cache);
+void tide_replay_sum(tide_replay_figures *all, const tide_replay_figures *one);
+
+/* output.c. Appends the state of the lane's cache. */
+TIDE_NODISCARD tide_status tide_replay_copy_state(const tide_replay_lane *lane,
+                                                  tide_replay_state *state, tide_error *error);
+
+/* Every action of a row about a segment. */
+static inline bool tide_replay_is_buy(uint8_t action) {
+    return action == TIDE_ACTION_SEGMENT_ALLOC || action == TIDE_ACTION_SEGMENT_MAP;
+}
+static inline bool tide_replay_is_return(uint8_t action) {
+    return action == TIDE_ACTION_SEGMENT_FREE || action == TIDE_ACTION_SEGMENT_UNMAP;
+}
+
+#endif

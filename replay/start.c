@@ -1,0 +1,294 @@
+/* What was alive before the first event of a replay. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "replay/replay_internal.h"
+
+/* A range of an expandable segment in the recorded start. */
+typedef struct range {
+    uint8_t stream;    /* of the snapshot */
+    int pool;          /* TIDE_POOL_SMALL or TIDE_POOL_LARGE */
+    uint64_t recorded; /* where it begins, as far as is known */
+    uint64_t address;  /* where it is */
+} range;
+
+enum { MAX_RANGES = 64 };
+
+typedef struct starter {
+    tide_replay_lane *lane; /* borrowed */
+    range ranges[MAX_RANGES];
+    size_t n_ranges;
+} starter;
+
+static const tide_snapshot *snapshot_of(const tide_replay_lane *lane) {
+    return lane->replay->snapshot;
+}
+
+/* Segments whose purchase was not recorded may not tell: those of 2 MiB are small ones. */
+static int pool_of(const tide_replay_lane *lane, const tide_segment_row *segment) {
+    if (segment->pool == TIDE_SEGMENT_UNKNOWN) {
+        return segment->total_bytes <= lane->cache->config.small_segment_bytes ? TIDE_POOL_SMALL
+                                                                               : TIDE_POOL_LARGE;
+    }
+    return segment->pool == TIDE_SEGMENT_SMALL ? TIDE_POOL_SMALL : TIDE_POOL_LARGE;
+}
+
+/* ---- ranges ---- */
+
+/* Memory that was mapped at some time. */
+typedef struct piece {
+    uint64_t address;
+    uint64_t end;
+    uint32_t key; /* stream and pool: what a range is for */
+} piece;
+
+static uint32_t key_of(uint8_t stream, int pool) {
+    return (uint32_t)stream << 2 | (uint32_t)pool;
+}
+
+static int by_address(const void *a, const void *b) {
+    const piece *left = a;
+    const piece *right = b;
+    return (left->address > right->address) - (left->address < right->address);
+}
+
+/* All pieces of the device, by address. Rows of maps do not tell the pool; the request that they
+ * were mapped for does. */
+static tide_status find_pieces(const tide_snapshot *snapshot, uint8_t device,
+                               const tide_hostmem *mem, piece **ret_pieces, size_t *ret_n) {
+    size_t n = 0;
+    size_t n_known = 0;
+    piece *pieces = tide_hostmem_zeroed(mem, snapshot->n_start_segments + snapshot->n_events + 1,
+                                        sizeof(*pieces));
+    if (pieces == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < snapshot->n_start_segments; i++) {
+        const tide_segment_row *segment = &snapshot->start_segments[i];
+        if (segment->device == device && segment->is_expandable) {
+            pieces[n++] = (piece){segment->address, segment->address + segment->total_bytes,
+                                  key_of(segment->stream, segment->pool == TIDE_SEGMENT_SMALL
+                                                              ? TIDE_POOL_SMALL
+                                                              : TIDE_POOL_LARGE)};
+        }
+    }
+    n_known = n;
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        const tide_event *event = &snapshot->events[i];
+        if (event->device != device) {
+            continue;
+        }
+        if (event->action == TIDE_ACTION_SEGMENT_MAP) {
+            pieces[n++] = (piece){event->address, event->address + event->block_bytes, 0};
+        } else if (event->action == TIDE_ACTION_ALLOC || event->action == TIDE_ACTION_OOM) {
+            int pool = event->requested_bytes <= (1u << 20) ? TIDE_POOL_SMALL : TIDE_POOL_LARGE;
+            for (; n_known < n; n_known++) {
+                pieces[n_known].key = key_of(event->stream, pool);
+            }
+        }
+    }
+    qsort(pieces, n_known, sizeof(*pieces), by_address);
+    *ret_pieces = pieces;
+    *ret_n = n_known;
+    return TIDE_OK;
+}
+
+tide_status tide_replay_range_total(const tide_snapshot *snapshot, uint8_t device,
+                                    const tide_hostmem *mem, int64_t *ret_bytes) {
+    piece *pieces = NULL;
+    size_t n = 0;
+    uint64_t room = UINT64_MAX;
+    TIDE_TRY(find_pieces(snapshot, device, mem, &pieces, &n));
+    size_t first = 0; /* of the pieces of one range */
+    for (size_t i = 1; i < n; i++) {
+        if (pieces[i].key != pieces[first].key) {
+            uint64_t gap = pieces[i].address - pieces[first].address;
+            room = gap < room ? gap : room;
+            first = i;
+        }
+    }
+    mem->release(mem->ctx, pieces);
+    *ret_bytes = room > INT64_MAX ? -1 : (int64_t)(room / 9 * 8);
+    return TIDE_OK;
+}
+
+/* Where the range around a start segment begins: the lowest piece of its kind next to it. */
+static tide_status find_beginning(const tide_replay_lane *lane, const tide_segment_row *segment,
+                                  uint64_t *ret_address) {
+    const tide_hostmem *mem = lane->replay->mem;
+    piece *pieces = NULL;
+    size_t n = 0;
+    uint32_t key = key_of(segment->stream, pool_of(lane, segment));
+    uint64_t address = segment->address;
+    TIDE_TRY(find_pieces(snapshot_of(lane), lane->number, mem, &pieces, &n));
+    for (size_t i = n; i > 0; i--) {
+        if (pieces[i - 1].address < segment->address) {
+            if (pieces[i - 1].key != key) {
+                break;
+            }
+            address = pieces[i - 1].address;
+        }
+    }
+    mem->release(mem->ctx, pieces);
+    *ret_address = address;
+    return TIDE_OK;
+}
+
+/* The range of an expandable start segment, made with its lowest one. */
+static tide_status range_of(starter *s, const tide_segment_row *segment, range **ret_range,
+                            tide_error *error) {
+    tide_replay_lane *lane = s->lane;
+    int pool = pool_of(lane, segment);
+    uint64_t beginning = 0;
+    if (find_beginning(lane, segment, &beginning) != TIDE_OK) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay's start");
+    }
+    for (size_t i = 0; i < s->n_ranges; i++) {
+        if (s->ranges[i].stream == segment->stream && s->ranges[i].pool == pool &&
+            s->ranges[i].recorded == beginning) {
+            *ret_range = &s->ranges[i];
+            return TIDE_OK;
+        }
+    }
+    if (s->n_ranges == MAX_RANGES) {
+        return tide_fail(error, TIDE_LIMIT, "the start has more than %d expandable segments",
+                         MAX_RANGES);
+    }
+    range *found = &s->ranges[s->n_ranges++];
+    *found = (range){.stream = segment->stream, .pool = pool, .recorded = beginning};
+    lane->device->range_address = beginning;
+    TIDE_TRY(tide_cache_adopt_range(lane->cache, snapshot_of(lane)->streams[segment->stream].handle,
+                                    pool, &found->address, error));
+    *ret_range = found;
+    return TIDE_OK;
+}
+
+/* ---- the recorded segments ---- */
+
+/* Blocks as the cache adopts them: what waits is alive at first. `rows` has room for them. */
+static size_t copy_blocks(const tide_snapshot *snapshot, const tide_segment_row *segment,
+                          tide_block_row *rows) {
+    size_t n = 0;
+    for (size_t i = 0; i < segment->n_blocks; i++) {
+        tide_block_row row = snapshot->start_blocks[segment->first_block + i];
+        if (row.state == TIDE_BLOCK_FREE && n > 0 && rows[n - 1].state == TIDE_BLOCK_FREE) {
+            rows[n - 1].block_bytes += row.block_bytes;
+            continue;
+        }
+        if (row.state != TIDE_BLOCK_FREE) {
+            row.requested_bytes = row.requested_bytes > 0 ? row.requested_bytes : row.block_bytes;
+            row.state = TIDE_BLOCK_ALLOCATED;
+        }
+        rows[n++] = row;
+    }
+    return n;
+}
+
+static tide_status remember(tide_replay_lane *lane, uint64_t recorded, uint64_t address,
+                            bool is_waiting, tide_error *error) {
+    if (is_waiting) {
+        return tide_replay_lane_wait(lane, recorded, address, error);
+    }
+    if (tide_map_put(&lane->addresses, recorded, address) != TIDE_OK) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay's start");
+    }
+    return TIDE_OK;
+}
+
+static tide_status adopt(starter *s, const tide_segment_row *segment, const tide_block_row *rows,
+                         size_t n_rows, uint64_t *ret_address, tide_error *error) {
+    tide_replay_lane *lane = s->lane;
+    uint64_t address = segment->address;
+    if (segment->is_expandable) {
+        range *around = NULL;
+        TIDE_TRY(range_of(s, segment, &around, error));
+        *ret_address = around->address + (segment->address - around->recorded);
+        return tide_cache_adopt_mapped(lane->cache, *ret_address, (size_t)segment->total_bytes,
+                                       rows, n_rows, error);
+    }
+    if (!lane->options->verify) {
+        TIDE_TRY(
+            tide_device_alloc(&lane->device->base, (size_t)segment->total_bytes, &address, error));
+    } else if (tide_map_put(&lane->device->segments, address, segment->total_bytes) != TIDE_OK) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay's start");
+    }
+    *ret_address = address;
+    return tide_cache_adopt_segment(lane->cache, address, (size_t)segment->total_bytes,
+                                    snapshot_of(lane)->streams[segment->stream].handle,
+                                    pool_of(lane, segment), rows, n_rows, error);
+}
+
+static tide_status adopt_segment(starter *s, const tide_segment_row *segment, tide_error *error) {
+    tide_replay_lane *lane = s->lane;
+    const tide_snapshot *snapshot = snapshot_of(lane);
+    const tide_hostmem *mem = lane->replay->mem;
+    uint64_t address = 0;
+    tide_block_row *rows = tide_hostmem_zeroed(mem, segment->n_blocks + 1, sizeof(*rows));
+    if (rows == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay's start");
+    }
+    size_t n_rows = copy_blocks(snapshot, segment, rows);
+    tide_status status =
+        segment->address % lane->cache->config.min_block_bytes == 0
+            ? adopt(s, segment, rows, n_rows, &address, error)
+            : tide_fail(error, TIDE_UNSUPPORTED,
+                        "the segment at 0x%" PRIx64 " does not begin at a multiple of 512",
+                        segment->address);
+    mem->release(mem->ctx, rows);
+    for (size_t i = 0; i < segment->n_blocks && status == TIDE_OK; i++) {
+        const tide_block_row *block = &snapshot->start_blocks[segment->first_block + i];
+        if (block->state != TIDE_BLOCK_FREE) {
+            status = remember(lane, segment->address + block->offset_bytes,
+                              address + block->offset_bytes,
+                              block->state == TIDE_BLOCK_PENDING_FREE, error);
+        }
+    }
+    if (status != TIDE_OK && status != TIDE_NO_MEMORY) {
+        tide_error_prefix(error, "the recorded start does not fit these settings");
+        return TIDE_UNSUPPORTED;
+    }
+    return status;
+}
+
+/* ---- blocks requested anew ---- */
+
+static tide_status request_blocks(tide_replay_lane *lane, const tide_segment_row *segment,
+                                  tide_error *error) {
+    const tide_snapshot *snapshot = snapshot_of(lane);
+    for (size_t i = 0; i < segment->n_blocks; i++) {
+        tide_block_row block = snapshot->start_blocks[segment->first_block + i];
+        uint64_t address = 0;
+        if (block.state == TIDE_BLOCK_FREE) {
+            continue;
+        }
+        if (block.requested_bytes == 0) { /* not told */
+            block.requested_bytes = block.block_bytes;
+        }
+        TIDE_TRY(tide_replay_lane_request(
+            lane, SIZE_MAX, &block, snapshot->streams[segment->stream].handle, &address, error));
+        lane->replay->n_lost += address == 0 ? 1 : 0;
+        TIDE_TRY(remember(lane, segment->address + block.offset_bytes, address,
+                          block.state == TIDE_BLOCK_PENDING_FREE, error));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_replay_lane_start(tide_replay_lane *lane, bool is_rebuilt, tide_error *error) {
+    const tide_snapshot *snapshot = snapshot_of(lane);
+    starter s = {.lane = lane};
+    for (size_t i = 0; i < snapshot->n_start_segments; i++) {
+        const tide_segment_row *segment = &snapshot->start_segments[i];
+        if (segment->device == lane->number) {
+            TIDE_TRY(is_rebuilt ? request_blocks(lane, segment, error)
+                                : adopt_segment(&s, segment, error));
+        }
+    }
+    if (lane->recorder != NULL) {
+        lane->n_taken = tide_recorder_n_rows(lane->recorder);
+    }
+    tide_cache_reset_peaks(lane->cache);
+    tide_cache_get_stats(lane->cache, &lane->base);
+    lane->most_reserved_bytes = -1;
+    tide_replay_count(lane);
+    return TIDE_OK;
+}
