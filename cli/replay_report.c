@@ -15,9 +15,11 @@ enum { SHOWN_FRAMES = 3, WORDS_BYTES = 512, KEY_BYTES = 48 };
 static void say_verified(tide_report *report, const tide_replay_runs *runs) {
     const tide_replay_verified *found = &runs->verified->verified;
     tide_report_say(report, "verified",
-                    "replayed under the recorded settings: %zu of %zu addresses, %zu of %zu "
+                    "replayed under %s: %zu of %zu addresses, %zu of %zu "
                     "segments bought, %zu of %zu given back and %zu of %zu out of memory are the "
                     "recorded ones%s",
+                    runs->command->confs.n > 0 ? runs->command->confs.texts[0]
+                                               : "the recorded settings",
                     found->n_allocs_same, found->n_allocs, found->n_segments_same,
                     found->n_segments, found->n_returns_same, found->n_returns, found->n_ooms_same,
                     found->n_ooms, tide_replay_is_same(found) ? "" : "; not all is as it was");

@@ -110,9 +110,10 @@ typedef struct tide_replay {
     struct tide_replay_states *states; /* owned; start and end of keep_rows, else NULL */
 } tide_replay;
 
-/* The settings that the snapshot was recorded with, as far as it tells; the rest are defaults.
- * `ret_is_told` (may be NULL): it tells all of them; PyTorch leaves out the large segment's size
- * and the memory limit. TIDE_FORMAT: a value that makes no sense. */
+/* The settings that the snapshot was recorded with, as far as it tells; the rest, and those with a
+ * value that cannot be read, are defaults. `ret_is_told` (may be NULL): it tells all of them;
+ * PyTorch leaves out the large segment's size and the memory limit. TIDE_FORMAT: values that the
+ * allocator would refuse. */
 TIDE_NODISCARD tide_status tide_replay_settings(const tide_snapshot *snapshot,
                                                 tide_cache_config *ret_config, bool *ret_is_told,
                                                 tide_error *error);

@@ -34,15 +34,6 @@ static const known KNOWN[] = {
 };
 enum { N_KNOWN = sizeof(KNOWN) / sizeof(KNOWN[0]), DIVISIONS_TEXT = 512 };
 
-static tide_status bad_value(const tide_snapshot_setting *setting, tide_error *error) {
-    if (setting->text != NULL) {
-        return tide_fail(error, TIDE_FORMAT, "the recorded setting %s: \"%.64s\" makes no sense",
-                         setting->name, setting->text);
-    }
-    return tide_fail(error, TIDE_FORMAT, "the recorded setting %s: %g makes no sense",
-                     setting->name, setting->number);
-}
-
 /* -1 and infinity: unlimited. */
 static bool read_bytes(double number, size_t *ret_bytes) {
     if (number < 0.0 || number >= 0x1p62) {
@@ -54,8 +45,7 @@ static bool read_bytes(double number, size_t *ret_bytes) {
 }
 
 /* By the allocator's own reader of "roundup_power2_divisions:TEXT". */
-static tide_status read_divisions(const tide_snapshot_setting *setting, tide_cache_config *config,
-                                  tide_error *error) {
+static bool read_divisions(const tide_snapshot_setting *setting, tide_cache_config *config) {
     char text[DIVISIONS_TEXT + 64];
     const char *list = setting->text;
     char number[32];
@@ -63,24 +53,25 @@ static tide_status read_divisions(const tide_snapshot_setting *setting, tide_cac
         snprintf(number, sizeof(number), "%.0f", setting->number);
         list = number;
     }
-    if (strlen(list) > DIVISIONS_TEXT || strpbrk(list, " \t\n") != NULL) {
-        return bad_value(setting, error);
+    if (strlen(list) > DIVISIONS_TEXT || (list[0] != '[' && strchr(list, ',') != NULL)) {
+        return false;
     }
     snprintf(text, sizeof(text), "roundup_power2_divisions:%s", list);
-    return tide_cache_config_parse(config, text, error);
+    return tide_cache_config_parse(config, text, NULL) == TIDE_OK;
 }
 
-static tide_status read_one(const known *what, const tide_snapshot_setting *setting,
-                            tide_cache_config *config, tide_error *error) {
+/* False when the value makes no sense; the setting is then as it was. */
+static bool read_one(const known *what, const tide_snapshot_setting *setting,
+                     tide_cache_config *config) {
     unsigned char *member = (unsigned char *)config + what->offset;
     size_t n_bytes = 0;
     bool is_on = setting->number != 0.0;
     if (what->kind == DIVISIONS) {
-        return read_divisions(setting, config, error);
+        return read_divisions(setting, config);
     }
     if (setting->text != NULL || isnan(setting->number) ||
         (what->kind == BYTES && !read_bytes(setting->number, &n_bytes))) {
-        return bad_value(setting, error);
+        return false;
     }
     if (what->kind == BYTES) {
         memcpy(member, &n_bytes, sizeof(n_bytes));
@@ -89,7 +80,7 @@ static tide_status read_one(const known *what, const tide_snapshot_setting *sett
     } else {
         memcpy(member, &is_on, sizeof(is_on));
     }
-    return TIDE_OK;
+    return true;
 }
 
 static const known *find_known(const char *name) {
@@ -110,8 +101,7 @@ tide_status tide_replay_settings(const tide_snapshot *snapshot, tide_cache_confi
         for (size_t i = 0; i < snapshot->n_settings; i++) {
             const known *what = find_known(snapshot->settings[i].name);
             if (what != NULL && (what->kind == DIVISIONS) == (pass == 1)) {
-                n_told++;
-                TIDE_TRY(read_one(what, &snapshot->settings[i], &config, error));
+                n_told += read_one(what, &snapshot->settings[i], &config) ? 1 : 0;
             }
         }
     }

@@ -1,0 +1,25 @@
+# A recording comes out under its own settings; what others would change; limits, a grid, a written replay, and wishes that make no sense.
+snapshot=$golden/snapshots/version-1.json.gz
+replay() { tidemark replay "$@" 2>&1 | sed "s|$golden|GOLDEN|"; }
+tidemark profile --size small --device virtual --warmup 0 --steps 1 -o run.json.gz >/dev/null
+replay run.json.gz
+tidemark replay "$snapshot" --verify 2>&1 >/dev/null
+echo "status $?"
+replay "$snapshot" --alloc-conf expandable_segments:True --alloc-conf roundup_power2_divisions:4,max_split_size_mb:64
+replay "$snapshot" --memory-limit 150MiB --over-time 3
+replay "$snapshot" --grid --format csv | head -n 6
+tidemark replay "$snapshot" --alloc-conf expandable_segments:True -o grown.json.gz >/dev/null
+replay grown.json.gz | head -n 2
+tidemark profile --size small --device virtual --warmup 0 --steps 1 --alloc-conf expandable_segments:True -o other.json.gz >/dev/null
+tidemark replay run.json.gz --alloc-conf expandable_segments:True -o replayed.json.gz >/dev/null
+rows() { zcat "$1" | jq -c '.events | del(.time_delta, .stack, .scope_delta, .address_delta)'; }
+[ -n "$(rows other.json.gz)" ] && [ "$(rows other.json.gz)" = "$(rows replayed.json.gz)" ] && echo "the replay gives the rows that the run itself gives"
+for options in "--verify --grid" "--verify --alloc-conf large_segment_size_mb:12" "--alloc-conf nonsense:1" "--alloc-conf backend:native" \
+    "--grid -o x.json.gz" "--memory-limit 0" "--start somehow" "-o /nowhere/x.json.gz"; do
+    # shellcheck disable=SC2086
+    tidemark replay "$snapshot" $options >out 2>err
+    status=$?
+    tail -n 1 out
+    sed "s|$golden|GOLDEN|" err
+    echo "status $status"
+done
