@@ -121,7 +121,7 @@ static tide_status set_tables(const tide_pytorch_import *in) {
 }
 
 static tide_status import(tide_pytorch_import *in) {
-    tide_pickle_value values[N_KEYS];
+    tide_pickle_value values[N_KEYS] = {0};
     TIDE_TRY(read_root(in, values));
     TIDE_TRY(tide_pytorch_read_settings(in, values[KEY_SETTINGS]));
     TIDE_TRY(tide_pytorch_read_segments(in, values[KEY_SEGMENTS]));

@@ -4,7 +4,7 @@
  * Rows of one device keep their order, whatever their times say: a device's time at a row is the
  * highest so far.
  */
-#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,8 +200,7 @@ static tide_status with_prefix(merger *m, const char *prefix, uint32_t string,
         return TIDE_NO_MEMORY;
     }
     m->in->buffer = both;
-    memcpy(both, prefix, n_prefix);
-    memcpy(both + n_prefix, text, n_text + 1);
+    snprintf(both, n_prefix + n_text + 1, "%s%s", prefix, text);
     TIDE_TRY(tide_strings_intern(&m->in->strings, both, ret_string));
     return tide_map_put(&m->prefixed, key, *ret_string);
 }

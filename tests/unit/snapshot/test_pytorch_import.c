@@ -25,6 +25,21 @@ static tide_snapshot *import(const char *text) {
     return snapshot;
 }
 
+/* The document of a file with these segments, with one trace of these events (up to NULL), and with
+ * `rest` behind it. */
+static tide_snapshot *import_trace(const char *segments, const char *rest, ...) {
+    static char text[TEXT_BYTES];
+    int n = snprintf(text, sizeof(text), "{'segments': [%s], 'device_traces': [[", segments);
+    va_list events;
+    va_start(events, rest);
+    for (const char *event = NULL; (event = va_arg(events, const char *)) != NULL;) {
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "%s,", event);
+    }
+    va_end(events);
+    snprintf(text + n, sizeof(text) - (size_t)n, "]]%s}", rest);
+    return import(text);
+}
+
 /* A segment of 20 MiB at 0x1000000 with the given blocks. */
 #define SEGMENT_20(blocks)                                                                         \
     "{'device': 0, 'address': 16777216, 'total_size': 20971520, 'stream': 0, "                     \
@@ -35,22 +50,25 @@ static tide_snapshot *import(const char *text) {
     ", 'state': 'active_allocated', 'frames': []}"
 #define FREE(address, size)                                                                        \
     "{'address': " address ", 'size': " size ", 'state': 'inactive', 'frames': []}"
+#define TWO(first, second) first ", " second
 #define EVENT(action, addr, size, time, more)                                                      \
     "{'action': '" action "', 'addr': " addr ", 'size': " size                                     \
     ", 'stream': 0, 'time_us': " time more "}"
+
+#define ONE_USED                                                                                   \
+    SEGMENT_20(TWO(USED("16777216", "2097152", "2000000"), FREE("18874368", "18874368")))
+#define ALL_FREE SEGMENT_20(FREE("16777216", "20971520"))
 
 /* ---- what is read ---- */
 
 static void frames_become_a_tree(void **state) {
     (void)state;
-    tide_snapshot *s =
-        import("{'segments': [" SEGMENT_20(USED("16777216", "2097152", "2000000") ", " FREE(
-            "18874368",
-            "18874368")) "], 'device_traces': [[" EVENT("alloc", "16777216", "2000000", "1000",
-                                                        ", 'frames': [{'name': 'inner', "
-                                                        "'filename': 'a.py', 'line': 7}, "
-                                                        "{'name': 'outer', 'filename': 'o.py', "
-                                                        "'line': 0}]") "]]}");
+    tide_snapshot *s = import_trace(ONE_USED, "",
+                                    EVENT("alloc", "16777216", "2000000", "1000",
+                                          ", 'frames': ["
+                                          "{'name': 'inner', 'filename': 'a.py', 'line': 7}, "
+                                          "{'name': 'outer', 'filename': 'o.py', 'line': 0}]"),
+                                    NULL);
     assert_int_equal(s->n_stacks, 2);
     const tide_stack_row *inner = &s->stacks[s->events[0].stack];
     assert_string_equal(tide_snapshot_text(s, s->frames[inner->frame].function), "inner");
@@ -69,35 +87,19 @@ static void frames_become_a_tree(void **state) {
     tide_snapshot_destroy(s);
 }
 
-/* One large block of 2,000,000 bytes whose neighbour begins 600,000 bytes behind it: the gap is
+/* One large block of 2,000,000 bytes whose neighbour begins 600,448 bytes behind it: the gap is
  * below 1 MiB, so it is the block's. Of the second one the rest is above 1 MiB. */
 static void block_sizes_follow_from_neighbours(void **state) {
     (void)state;
-    tide_snapshot *s =
-        import("{'segments': [" SEGMENT_20(
-            FREE("16777216", "2600448") ", " USED("19377664", "2097152", "2097152") ", " FREE(
-                "21474816",
-                "16273920")) "], "
-                             "'device_traces': [[" EVENT("alloc", "16777216", "2000000", "5", "") ", " EVENT(
-                                 "free_requested", "16777216", "2000000",
-                                 "6",
-                                 "") ", " EVENT("free_completed", "16777216", "2000000", "6",
-                                                "") ", " EVENT("alloc", "21474816", "3000000", "7",
-                                                               "") ", " EVENT("free_requested",
-                                                                              "21474816",
-                                                                              "3000000",
-                                                                              "8",
-                                                                              "") ", " EVENT("free_"
-                                                                                             "compl"
-                                                                                             "eted",
-                                                                                             "21474"
-                                                                                             "816",
-                                                                                             "30000"
-                                                                                             "00",
-                                                                                             "8",
-                                                                                             "") "]"
-                                                                                                 "]"
-                                                                                                 "}");
+    tide_snapshot *s = import_trace(
+        SEGMENT_20(TWO(FREE("16777216", "2600448"),
+                       TWO(USED("19377664", "2097152", "2097152"), FREE("21474816", "16273920")))),
+        "", EVENT("alloc", "16777216", "2000000", "5", ""),
+        EVENT("free_requested", "16777216", "2000000", "6", ""),
+        EVENT("free_completed", "16777216", "2000000", "6", ""),
+        EVENT("alloc", "21474816", "3000000", "7", ""),
+        EVENT("free_requested", "21474816", "3000000", "8", ""),
+        EVENT("free_completed", "21474816", "3000000", "8", ""), NULL);
     assert_int_equal(s->n_events, 4);
     assert_int_equal(s->events[0].block_bytes, 2600448);
     assert_int_equal(s->events[1].action, TIDE_ACTION_FREE);
@@ -110,14 +112,14 @@ static void block_sizes_follow_from_neighbours(void **state) {
     tide_snapshot_destroy(s);
 }
 
-/* The last neighbour seen tells the size of a block that was alive before the trace, too. */
+/* The nearest neighbour seen tells the size of a block that was alive before the trace, too: one
+ * that was there when the block was freed, and one that only earlier rows tell of. */
 static void blocks_from_before_the_trace_are_sized(void **state) {
     (void)state;
-    tide_snapshot *s = import(
-        "{'segments': [" SEGMENT_20(FREE("16777216", "20971520")) "], 'device_traces': [[" EVENT(
-            "free_completed", "19377664", "2097152", "5",
-            "") ", " EVENT("free_requested", "16777216", "2000000", "6",
-                           "") ", " EVENT("free_completed", "16777216", "2000000", "7", "") "]]}");
+    static const char FIRST[] = EVENT("free_completed", "19377664", "2097152", "5", "");
+    static const char REQUESTED[] = EVENT("free_requested", "16777216", "2000000", "6", "");
+    static const char COMPLETED[] = EVENT("free_completed", "16777216", "2000000", "7", "");
+    tide_snapshot *s = import_trace(ALL_FREE, "", FIRST, REQUESTED, COMPLETED, NULL);
     assert_int_equal(s->n_start_blocks, 3);
     assert_int_equal(s->start_blocks[0].block_bytes, 2600448);
     assert_int_equal(s->start_blocks[0].state, TIDE_BLOCK_ALLOCATED);
@@ -127,21 +129,21 @@ static void blocks_from_before_the_trace_are_sized(void **state) {
     assert_int_equal(s->n_events, 2);
     assert_int_equal(s->events[0].action, TIDE_ACTION_FREE_COMPLETED);
     tide_snapshot_destroy(s);
+    s = import_trace(ALL_FREE, "", REQUESTED, COMPLETED, FIRST, NULL);
+    assert_int_equal(s->start_blocks[0].block_bytes, 2600448);
+    tide_snapshot_destroy(s);
 }
 
 static void settings_change_the_rounding(void **state) {
     (void)state;
     /* Fourths of powers of two: 5 MiB + 1 becomes 6 MiB. */
-    tide_snapshot *s = import(
-        "{'segments': [" SEGMENT_20(FREE("16777216", "20971520")) "], 'device_traces': [[" EVENT(
-            "alloc", "16777216", "5242881", "5",
-            "") ", " EVENT("free_completed", "16777216", "5242881", "6",
-                           "") "]], 'allocator_settings': "
-                               "{'PYTORCH_CUDA_ALLOC_CONF': 'x', 'max_split_size': -1, "
-                               "'expandable_segments': False, "
-                               "'garbage_collection_threshold': 0.5, 'roundup_power2_divisions': "
-                               "{'1': 4, '2': 4, '4': 4, "
-                               "'8': 0}}}");
+    tide_snapshot *s = import_trace(
+        ALL_FREE,
+        ", 'allocator_settings': {'PYTORCH_CUDA_ALLOC_CONF': 'x', 'max_split_size': -1, "
+        "'expandable_segments': False, 'garbage_collection_threshold': 0.5, "
+        "'roundup_power2_divisions': {'1': 4, '2': 4, '4': 4, '8': 0}}",
+        EVENT("alloc", "16777216", "5242881", "5", ""),
+        EVENT("free_completed", "16777216", "5242881", "6", ""), NULL);
     assert_int_equal(s->events[0].block_bytes, 6291456);
     assert_int_equal(s->n_settings, 5);
     assert_string_equal(s->settings[0].text, "x");
@@ -151,11 +153,9 @@ static void settings_change_the_rounding(void **state) {
     assert_non_null(strstr(s->settings[4].text, "[1:4,2:4,4:4,8:0,"));
     tide_snapshot_destroy(s);
     /* Above max_split_size a block is the whole gap. */
-    s = import(
-        "{'segments': [" SEGMENT_20(FREE("16777216", "20971520")) "], 'device_traces': [[" EVENT(
-            "alloc", "16777216", "15728640", "5",
-            "") ", " EVENT("free_completed", "16777216", "15728640", "6",
-                           "") "]], 'allocator_settings': {'max_split_size': 15728640}}");
+    s = import_trace(ALL_FREE, ", 'allocator_settings': {'max_split_size': 15728640}",
+                     EVENT("alloc", "16777216", "15728640", "5", ""),
+                     EVENT("free_completed", "16777216", "15728640", "6", ""), NULL);
     assert_int_equal(s->events[0].block_bytes, 20971520);
     tide_snapshot_destroy(s);
 }
@@ -198,12 +198,11 @@ static void expandable_segments_are_unmapped_backwards(void **state) {
 
 static void devices_are_merged_by_time(void **state) {
     (void)state;
-    tide_snapshot *s = import(
-        "{'segments': [], 'device_traces': [[" EVENT("snapshot", "0", "0", "30", "") ", " EVENT(
-            "snapshot", "0", "0", "20",
-            "") ", " EVENT("snapshot", "0", "0", "50",
-                           "") "], [" EVENT("snapshot", "0", "0", "10",
-                                            "") ", " EVENT("workspace", "0", "0", "40", "") "]]}");
+    tide_snapshot *s =
+        import("{'segments': [], 'device_traces': ["
+               "[{'action': 'snapshot', 'time_us': 30}, {'action': 'snapshot', 'time_us': 20}, "
+               "{'action': 'snapshot', 'time_us': 50}], "
+               "[{'action': 'snapshot', 'time_us': 10}, {'action': 'workspace', 'time_us': 40}]]}");
     static const struct {
         int device;
         int64_t time_ns;
@@ -227,207 +226,19 @@ static void annotations_and_texts_become_scopes(void **state) {
     (void)state;
 #define TEXTS(compile, metadata)                                                                   \
     ", 'compile_context': '" compile "', 'user_metadata': '" metadata "'"
-    tide_snapshot *s =
-        import(
-            "{'segments': [], 'device_traces': [[" EVENT("snapshot", "0", "0", "10", "") ", " EVENT("oom", "0", "1", "20", TEXTS("N/A", "")) ", " EVENT(
-                "oom", "0",
-                "1", "30",
-                TEXTS(
-                    "0/1",
-                    "forward")) ", " EVENT("oom", "0", "1", "35",
-                                           TEXTS(
-                                               "0/1",
-                                               "forward")) ", " EVENT("oom", "0", "1", "40",
-                                                                      TEXTS(
-                                                                          "N/A",
-                                                                          "forwar"
-                                                                          "d")) ","
-                                                                                " " EVENT(
-                                                                                    "oom",
-                                                                                    "0", "1",
-                                                                                    "60",
-                                                                                    TEXTS(
-                                                                                        "N/A",
-                                                                                        "w @ "
-                                                                                        "forwar"
-                                                                                        "d")) "]]"
-                                                                                              ", "
-                                                                                              "'e"
-                                                                                              "xt"
-                                                                                              "er"
-                                                                                              "na"
-                                                                                              "l_"
-                                                                                              "an"
-                                                                                              "no"
-                                                                                              "ta"
-                                                                                              "ti"
-                                                                                              "on"
-                                                                                              "s'"
-                                                                                              ": "
-                                                                                              "["
-                                                                                              "{'"
-                                                                                              "st"
-                                                                                              "ag"
-                                                                                              "e'"
-                                                                                              ": "
-                                                                                              "'E"
-                                                                                              "ND"
-                                                                                              "',"
-                                                                                              " '"
-                                                                                              "na"
-                                                                                              "me"
-                                                                                              "':"
-                                                                                              " '"
-                                                                                              "be"
-                                                                                              "fo"
-                                                                                              "re"
-                                                                                              "',"
-                                                                                              " '"
-                                                                                              "de"
-                                                                                              "vi"
-                                                                                              "ce"
-                                                                                              "':"
-                                                                                              " 0"
-                                                                                              ", "
-                                                                                              "'t"
-                                                                                              "im"
-                                                                                              "e_"
-                                                                                              "us"
-                                                                                              "':"
-                                                                                              " 5"
-                                                                                              "},"
-                                                                                              " "
-                                                                                              "{'"
-                                                                                              "st"
-                                                                                              "ag"
-                                                                                              "e'"
-                                                                                              ": "
-                                                                                              "'S"
-                                                                                              "TA"
-                                                                                              "RT"
-                                                                                              "',"
-                                                                                              " '"
-                                                                                              "na"
-                                                                                              "me"
-                                                                                              "':"
-                                                                                              " '"
-                                                                                              "ou"
-                                                                                              "te"
-                                                                                              "r'"
-                                                                                              ", "
-                                                                                              "'d"
-                                                                                              "ev"
-                                                                                              "ic"
-                                                                                              "e'"
-                                                                                              ": "
-                                                                                              "0,"
-                                                                                              " '"
-                                                                                              "ti"
-                                                                                              "me"
-                                                                                              "_u"
-                                                                                              "s'"
-                                                                                              ": "
-                                                                                              "20"
-                                                                                              "},"
-                                                                                              " "
-                                                                                              "{'"
-                                                                                              "st"
-                                                                                              "ag"
-                                                                                              "e'"
-                                                                                              ": "
-                                                                                              "'S"
-                                                                                              "TA"
-                                                                                              "RT"
-                                                                                              "',"
-                                                                                              " '"
-                                                                                              "na"
-                                                                                              "me"
-                                                                                              "':"
-                                                                                              " '"
-                                                                                              "in"
-                                                                                              "ne"
-                                                                                              "r'"
-                                                                                              ", "
-                                                                                              "'d"
-                                                                                              "ev"
-                                                                                              "ic"
-                                                                                              "e'"
-                                                                                              ": "
-                                                                                              "0,"
-                                                                                              " '"
-                                                                                              "ti"
-                                                                                              "me"
-                                                                                              "_u"
-                                                                                              "s'"
-                                                                                              ": "
-                                                                                              "25"
-                                                                                              "},"
-                                                                                              " "
-                                                                                              "{'"
-                                                                                              "st"
-                                                                                              "ag"
-                                                                                              "e'"
-                                                                                              ": "
-                                                                                              "'E"
-                                                                                              "ND"
-                                                                                              "',"
-                                                                                              " '"
-                                                                                              "na"
-                                                                                              "me"
-                                                                                              "':"
-                                                                                              " '"
-                                                                                              "in"
-                                                                                              "ne"
-                                                                                              "r'"
-                                                                                              ", "
-                                                                                              "'d"
-                                                                                              "ev"
-                                                                                              "ic"
-                                                                                              "e'"
-                                                                                              ": "
-                                                                                              "0,"
-                                                                                              " '"
-                                                                                              "ti"
-                                                                                              "me"
-                                                                                              "_u"
-                                                                                              "s'"
-                                                                                              ": "
-                                                                                              "50"
-                                                                                              "},"
-                                                                                              " "
-                                                                                              "{'"
-                                                                                              "st"
-                                                                                              "ag"
-                                                                                              "e'"
-                                                                                              ": "
-                                                                                              "'S"
-                                                                                              "TA"
-                                                                                              "RT"
-                                                                                              "',"
-                                                                                              " '"
-                                                                                              "na"
-                                                                                              "me"
-                                                                                              "':"
-                                                                                              " '"
-                                                                                              "op"
-                                                                                              "en"
-                                                                                              "',"
-                                                                                              " '"
-                                                                                              "de"
-                                                                                              "vi"
-                                                                                              "ce"
-                                                                                              "':"
-                                                                                              " 0"
-                                                                                              ", "
-                                                                                              "'t"
-                                                                                              "im"
-                                                                                              "e_"
-                                                                                              "us"
-                                                                                              "':"
-                                                                                              " 7"
-                                                                                              "0}"
-                                                                                              "]"
-                                                                                              "}");
+    tide_snapshot *s = import_trace(
+        "",
+        ", 'external_annotations': ["
+        "{'stage': 'END', 'name': 'before', 'device': 0, 'time_us': 5}, "
+        "{'stage': 'START', 'name': 'outer', 'device': 0, 'time_us': 20}, "
+        "{'stage': 'START', 'name': 'inner', 'device': 0, 'time_us': 25}, "
+        "{'stage': 'END', 'name': 'inner', 'device': 0, 'time_us': 50}, "
+        "{'stage': 'START', 'name': 'open', 'device': 0, 'time_us': 70}]",
+        EVENT("snapshot", "0", "0", "10", ""), EVENT("oom", "0", "1", "20", TEXTS("N/A", "")),
+        EVENT("oom", "0", "1", "30", TEXTS("0/1", "forward")),
+        EVENT("oom", "0", "1", "35", TEXTS("0/1", "forward")),
+        EVENT("oom", "0", "1", "50", TEXTS("N/A", "forward")), /* at its very end */
+        EVENT("oom", "0", "1", "60", TEXTS("N/A", "w @ forward")), NULL);
     assert_string_equal(scope_name(s, s->events[0].scope), "");
     assert_string_equal(scope_name(s, s->events[1].scope), "outer");
     uint32_t metadata = s->events[2].scope;
@@ -452,24 +263,14 @@ static void annotations_and_texts_become_scopes(void **state) {
 
 static void names_and_categories_reach_the_blocks(void **state) {
     (void)state;
-    tide_snapshot *s =
-        import(
-            "{'segments': [" SEGMENT_20(
-                USED("16777216", "2097152", "2000000") ", " USED("18874368", "2097152", "2097152") ", " FREE(
-                    "20971520",
-                    "16777216")) "], "
-                                 "'device_traces': [[" EVENT(
-                                     "alloc", "16777216", "2000000", "1",
-                                     ", 'category': 'parameter', 'user_metadata': 'w "
-                                     "@ '") ", " EVENT("alloc", "18874368", "2097152", "2",
-                                                       ", 'category': "
-                                                       "'autograd_detail'") ", " EVENT("annotate",
-                                                                                       "18874368",
-                                                                                       "0", "3",
-                                                                                       ", "
-                                                                                       "'user_"
-                                                                                       "metadata': "
-                                                                                       "'logits'") "]]}");
+    tide_snapshot *s = import_trace(
+        SEGMENT_20(TWO(USED("16777216", "2097152", "2000000"),
+                       TWO(USED("18874368", "2097152", "2097152"), FREE("20971520", "16777216")))),
+        "",
+        EVENT("alloc", "16777216", "2000000", "1",
+              ", 'category': 'parameter', 'user_metadata': 'w @ '"),
+        EVENT("alloc", "18874368", "2097152", "2", ", 'category': 'autograd_detail'"),
+        EVENT("annotate", "18874368", "0", "3", ", 'user_metadata': 'logits'"), NULL);
     assert_string_equal(tide_snapshot_text(s, s->end_blocks[0].name), "w");
     assert_int_equal(s->end_blocks[0].category, TIDE_PARAMETER);
     assert_string_equal(tide_snapshot_text(s, s->events[1].name), "logits");
@@ -529,12 +330,7 @@ static void contradictions_are_counted(void **state) {
         EVENT("alloc", "16777216", "9999999", "1", ""),
     };
     for (size_t i = 0; i < sizeof(TRACES) / sizeof(TRACES[0]); i++) {
-        char text[TEXT_BYTES];
-        snprintf(
-            text, sizeof(text), "{'segments': [%s], 'device_traces': [[%s]]}",
-            SEGMENT_20(USED("16777216", "2097152", "2000000") ", " FREE("18874368", "18874368")),
-            TRACES[i]);
-        tide_snapshot *s = import(text);
+        tide_snapshot *s = import_trace(ONE_USED, "", TRACES[i], NULL);
         if (s->origin.n_contradictions == 0) {
             fail_msg("no contradiction in %s", TRACES[i]);
         }
