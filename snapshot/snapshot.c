@@ -67,13 +67,25 @@ const char *tide_snapshot_text(const tide_snapshot *snapshot, uint32_t string) {
     return string < snapshot->n_strings ? snapshot->strings[string] : "";
 }
 
+/* "/a/b", or of a recording that was made under Windows, "C:\\a\\b". */
+static bool is_absolute(const char *text) {
+    bool has_drive = ((text[0] >= 'A' && text[0] <= 'Z') || (text[0] >= 'a' && text[0] <= 'z')) &&
+                     text[1] == ':' && (text[2] == '\\' || text[2] == '/');
+    return text[0] == '/' || has_drive;
+}
+
 /* The last component of an absolute path, and any other text as it is. */
 static const char *without_folder(const char *text) {
-    if (text[0] != '/') {
+    if (!is_absolute(text)) {
         return text;
     }
-    const char *slash = strrchr(text, '/');
-    return slash[1] != '\0' ? slash + 1 : "";
+    const char *name = text;
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at == '/' || (*at == '\\' && text[0] != '/')) {
+            name = at + 1;
+        }
+    }
+    return name;
 }
 
 tide_status tide_snapshot_strip_private(tide_snapshot *snapshot) {

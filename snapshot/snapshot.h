@@ -156,8 +156,8 @@ void tide_snapshot_destroy(tide_snapshot *snapshot);
 const char *tide_snapshot_text(const tide_snapshot *snapshot, uint32_t string);
 
 /* Leaves out the command line, the host's name and the folders of absolute paths (of every text of
- * the tables of strings and settings that starts with '/'). For a document that is about to be
- * written; its rows stay as they are. TIDE_NO_MEMORY leaves it unchanged. */
+ * the tables of strings and settings that starts with '/' or with a drive). For a document that is
+ * about to be written; its rows stay as they are. TIDE_NO_MEMORY leaves it unchanged. */
 TIDE_NODISCARD tide_status tide_snapshot_strip_private(tide_snapshot *snapshot);
 
 /* Writes the document gzip-compressed to PATH: to a temporary name beside it first, renamed when

@@ -320,18 +320,21 @@ static void private_texts_are_stripped(void **state) {
     (void)state;
     tide_snapshot *made = synthetic_create(&(synthetic_config){
         .n_events = 50, .n_layers = 1, .element_bytes = 4, .precision = "fp32"});
-    const char *strings[] = {"/home/someone/secret/main.c", "model/ops.c", "/"};
+    const char *strings[] = {"/home/someone/secret/main.c", "model/ops.c", "/",
+                             "C:\\Users\\someone\\model.py", "step: a\\b"};
     made->strings = strings;
     tide_snapshot_setting setting = {"log", "/home/someone/log", 0.0};
     made->settings = &setting;
     made->n_settings = 1;
-    made->n_strings = 3;
+    made->n_strings = 5;
     assert_int_equal(tide_snapshot_strip_private(made), TIDE_OK);
     assert_string_equal(made->run.command, "");
     assert_string_equal(made->run.host_name, "");
     assert_string_equal(made->strings[0], "main.c");
     assert_string_equal(made->strings[1], "model/ops.c");
     assert_string_equal(made->strings[2], "");
+    assert_string_equal(made->strings[3], "model.py");
+    assert_string_equal(made->strings[4], "step: a\\b");
     assert_string_equal(made->settings[0].text, "log");
     tide_snapshot_destroy(made);
 }
