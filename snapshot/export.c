@@ -7,11 +7,8 @@
 #include "snapshot/export_internal.h"
 
 static const tide_exporter *const EXPORTERS[] = {
-    &tide_exporter_perfetto,
-    &tide_exporter_folded,
-    &tide_exporter_csv,
-    &tide_exporter_pytorch,
-    &tide_exporter_pytorch_json,
+    &tide_exporter_perfetto, &tide_exporter_folded,       &tide_exporter_csv,
+    &tide_exporter_pytorch,  &tide_exporter_pytorch_json,
 };
 
 enum { N_EXPORTERS = sizeof(EXPORTERS) / sizeof(EXPORTERS[0]) };

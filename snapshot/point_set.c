@@ -1,4 +1,4 @@
-#include "snapshot/point_set.h"
+#include "snapshot/point_set_internal.h"
 
 enum { WORD_BITS = 64 };
 

@@ -19,8 +19,8 @@ typedef enum tide_pytorch_form {
 /* Writes the document to the sink. TIDE_LIMIT, before anything is written: an address, size or
  * handle is 2^53 or more, which viewers in JavaScript cannot hold. */
 TIDE_NODISCARD tide_status tide_pytorch_export(const tide_snapshot *snapshot,
-                                               tide_pytorch_form form,
-                                               const tide_export_sink *sink, tide_error *error);
+                                               tide_pytorch_form form, const tide_export_sink *sink,
+                                               tide_error *error);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,7 @@
 #ifndef TIDE_SNAPSHOT_PYTORCH_EXPORT_INTERNAL_H
 #define TIDE_SNAPSHOT_PYTORCH_EXPORT_INTERNAL_H
 
-#include "snapshot/pytorch_sink.h"
+#include "snapshot/pytorch_sink_internal.h"
 #include "snapshot/snapshot.h"
 
 typedef struct tide_pytorch_export_state {

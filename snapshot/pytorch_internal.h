@@ -9,7 +9,7 @@
 #include "common/strings.h"
 #include "snapshot/pickle.h"
 #include "snapshot/snapshot.h"
-#include "snapshot/stack_tree.h"
+#include "snapshot/stack_tree_internal.h"
 
 enum {
     TIDE_PYTORCH_MAX_DEVICES = 256,

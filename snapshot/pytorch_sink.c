@@ -1,4 +1,4 @@
-#include "snapshot/pytorch_sink.h"
+#include "snapshot/pytorch_sink_internal.h"
 
 void tide_sink_begin_dict(tide_pytorch_sink *to) {
     if (to->pickle != NULL) {

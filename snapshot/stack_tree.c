@@ -1,4 +1,4 @@
-#include "snapshot/stack_tree.h"
+#include "snapshot/stack_tree_internal.h"
 
 #include <string.h>
 

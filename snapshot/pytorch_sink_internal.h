@@ -1,8 +1,8 @@
-/* pytorch_sink.h - where an export writes its tree to: a pickle or JSON text, behind one set of
- * functions.
+/* pytorch_sink_internal.h - where an export writes its tree to: a pickle or JSON text, behind one
+ * set of functions.
  */
-#ifndef TIDE_SNAPSHOT_PYTORCH_SINK_H
-#define TIDE_SNAPSHOT_PYTORCH_SINK_H
+#ifndef TIDE_SNAPSHOT_PYTORCH_SINK_INTERNAL_H
+#define TIDE_SNAPSHOT_PYTORCH_SINK_INTERNAL_H
 
 #include "snapshot/json_writer.h"
 #include "snapshot/pickle_writer.h"
