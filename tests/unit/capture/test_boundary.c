@@ -524,6 +524,77 @@ static void events_of_another_cache_are_told(void **state) {
     tide_arena_fini(&arena);
 }
 
+static void assert_run(const tide_boundary *of, size_t i, uint64_t address, uint64_t n_bytes,
+                       size_t n_blocks) {
+    assert_true(i < of->n_segments);
+    assert_int_equal(of->segments[i].address, address);
+    assert_int_equal(of->segments[i].total_bytes, n_bytes);
+    assert_int_equal(of->segments[i].n_blocks, n_blocks);
+    assert_true(of->segments[i].is_expandable);
+}
+
+/* Mapped memory is joined with what it touches, and any part of it may go again. */
+static void mapped_memory_is_joined_and_cut(void **state) {
+    (void)state;
+    enum { K = 1024, BASE = 0x100000 };
+    tide_event events[] = {
+        base_event(TIDE_ACTION_SEGMENT_MAP, BASE, 8 * K),
+        base_event(TIDE_ACTION_ALLOC, BASE, 6 * K),
+        base_event(TIDE_ACTION_SEGMENT_MAP, BASE + 16 * K, 8 * K),
+        base_event(TIDE_ACTION_SEGMENT_MAP, BASE + 8 * K, 8 * K),    /* closes the gap */
+        base_event(TIDE_ACTION_ALLOC, BASE + 6 * K, 4 * K),          /* across what was one */
+        base_event(TIDE_ACTION_SEGMENT_UNMAP, BASE + 12 * K, 8 * K), /* of two of the rows */
+        base_event(TIDE_ACTION_FREE, BASE + 6 * K, 4 * K),
+        base_event(TIDE_ACTION_SEGMENT_UNMAP, BASE + 20 * K, 4 * K), /* a whole run */
+        base_event(TIDE_ACTION_SEGMENT_MAP, BASE + 24 * K, 4 * K),   /* touches another stream's */
+    };
+    enum { N = sizeof(events) / sizeof(events[0]) };
+    events[N - 1].stream = 1;
+    tide_arena arena;
+    tide_arena_init(&arena, tide_hostmem_default());
+    tide_boundary at[N + 1];
+    tide_boundary back;
+    tide_error error = {""};
+    for (size_t i = 0; i <= N; i++) {
+        if (tide_boundary_after(NULL, 0, events, i, &arena, NULL, &at[i], &error) != TIDE_OK) {
+            fail_msg("after %zu rows: %s", i, error.message);
+        }
+    }
+    assert_int_equal(at[3].n_segments, 2);
+    assert_run(&at[3], 0, BASE, 8 * K, 2);
+    assert_run(&at[3], 1, BASE + 16 * K, 8 * K, 1);
+    assert_int_equal(at[5].n_segments, 1);
+    assert_run(&at[5], 0, BASE, 24 * K, 3);
+    assert_int_equal(at[6].n_segments, 2);
+    assert_run(&at[6], 0, BASE, 12 * K, 3);
+    assert_run(&at[6], 1, BASE + 20 * K, 4 * K, 1);
+    assert_int_equal(at[N].n_segments, 2);
+    assert_run(&at[N], 0, BASE, 12 * K, 2);
+    assert_run(&at[N], 1, BASE + 24 * K, 4 * K, 1);
+    for (size_t i = 0; i <= N; i++) { /* and from each end back to each row before it */
+        for (size_t j = 0; j <= i; j++) {
+            assert_int_equal(
+                tide_boundary_before(&at[i], events + j, i - j, NULL, 0, &arena, &back, &error),
+                TIDE_OK);
+            assert_int_equal(back.n_segments, at[j].n_segments);
+            assert_int_equal(back.n_blocks, at[j].n_blocks);
+            for (size_t s = 0; s < back.n_segments; s++) {
+                assert_run(&back, s, at[j].segments[s].address, at[j].segments[s].total_bytes,
+                           at[j].segments[s].n_blocks);
+            }
+        }
+    }
+    /* Twice, and where nothing is. */
+    const tide_event twice[] = {events[0], base_event(TIDE_ACTION_SEGMENT_MAP, BASE + 4 * K, K)};
+    const tide_event never[] = {events[0],
+                                base_event(TIDE_ACTION_SEGMENT_UNMAP, BASE + 4 * K, 8 * K)};
+    assert_int_equal(tide_boundary_after(NULL, 0, twice, 2, &arena, NULL, &back, NULL),
+                     TIDE_INVALID);
+    assert_int_equal(tide_boundary_after(NULL, 0, never, 2, &arena, NULL, &back, NULL),
+                     TIDE_INVALID);
+    tide_arena_fini(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_directions_agree_with_a_simulation),
@@ -532,6 +603,7 @@ int main(void) {
         cmocka_unit_test(a_ring_knows_what_was_mapped),
         cmocka_unit_test(a_file_of_any_length_knows_what_was_alive),
         cmocka_unit_test(events_of_another_cache_are_told),
+        cmocka_unit_test(mapped_memory_is_joined_and_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
