@@ -66,32 +66,38 @@ static tide_status find_all(tide_device_cuda *cuda, tide_device_cuda_driver *dri
     return find_function(cuda, "cuMemUnmap", &driver->unmap, error);
 }
 
-/* The driver's functions, found at the first call. */
-static tide_status begin(tide_device *device, const tide_device_cuda_driver **ret_driver,
-                         tide_error *error) {
-    tide_device_cuda *cuda = (tide_device_cuda *)device;
-    TIDE_TRY(tide_device_cuda_begin(cuda, error));
+static tide_status find_driver(tide_device_cuda *cuda, tide_error *error) {
+    const tide_hostmem *mem = cuda->base.mem;
+    tide_device_cuda_driver *found = tide_hostmem_zeroed(mem, 1, sizeof(*found));
+    if (found == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the driver's functions");
+    }
+    tide_status status = find_all(cuda, found, error);
     pthread_mutex_lock(&cuda->lock);
-    const tide_device_cuda_driver *driver = cuda->driver;
+    if (status == TIDE_OK && cuda->driver == NULL) {
+        cuda->driver = found;
+        found = NULL;
+    }
     pthread_mutex_unlock(&cuda->lock);
-    if (driver == NULL) {
-        tide_device_cuda_driver *found = tide_hostmem_zeroed(device->mem, 1, sizeof(*found));
-        if (found == NULL) {
-            return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the driver's functions");
-        }
-        tide_status status = find_all(cuda, found, error);
+    mem->release(mem->ctx, found); /* in vain, or another thread was first */
+    return status;
+}
+
+/* The driver's functions, found at the first call; NULL: `ret_status` says why not. */
+static const tide_device_cuda_driver *begin(tide_device *device, tide_status *ret_status,
+                                            tide_error *error) {
+    tide_device_cuda *cuda = (tide_device_cuda *)device;
+    const tide_device_cuda_driver *driver = NULL;
+    *ret_status = tide_device_cuda_begin(cuda, error);
+    for (int attempt = 0; attempt < 2 && driver == NULL && *ret_status == TIDE_OK; attempt++) {
         pthread_mutex_lock(&cuda->lock);
-        if (status == TIDE_OK && cuda->driver == NULL) {
-            cuda->driver = found;
-            found = NULL;
-        }
         driver = cuda->driver;
         pthread_mutex_unlock(&cuda->lock);
-        device->mem->release(device->mem->ctx, found); /* in vain, or another thread was first */
-        TIDE_TRY(status);
+        if (driver == NULL) {
+            *ret_status = find_driver(cuda, error);
+        }
     }
-    *ret_driver = driver;
-    return TIDE_OK;
+    return driver;
 }
 
 static tide_status answer(tide_device *device, const char *call, CUresult result,
@@ -112,9 +118,12 @@ static CUmemAllocationProp properties_of(const tide_device *device) {
 
 tide_status tide_device_cuda_map_granule(tide_device *device, size_t *ret_bytes,
                                          tide_error *error) {
-    const tide_device_cuda_driver *driver = NULL;
     size_t n_bytes = 0;
-    TIDE_TRY(begin(device, &driver, error));
+    tide_status status = TIDE_OK;
+    const tide_device_cuda_driver *driver = begin(device, &status, error);
+    if (driver == NULL) {
+        return status;
+    }
     const CUmemAllocationProp properties = properties_of(device);
     CUresult result = driver->granularity(&n_bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     if (result == CUDA_ERROR_NOT_SUPPORTED) {
@@ -130,9 +139,12 @@ tide_status tide_device_cuda_map_granule(tide_device *device, size_t *ret_bytes,
 
 tide_status tide_device_cuda_reserve(tide_device *device, size_t n_bytes, uint64_t *ret_address,
                                      tide_error *error) {
-    const tide_device_cuda_driver *driver = NULL;
     CUdeviceptr address = 0;
-    TIDE_TRY(begin(device, &driver, error));
+    tide_status status = TIDE_OK;
+    const tide_device_cuda_driver *driver = begin(device, &status, error);
+    if (driver == NULL) {
+        return status;
+    }
     TIDE_TRY(
         answer(device, "cuMemAddressReserve", driver->reserve(&address, n_bytes, 0, 0, 0), error));
     *ret_address = address;
@@ -141,8 +153,11 @@ tide_status tide_device_cuda_reserve(tide_device *device, size_t n_bytes, uint64
 
 tide_status tide_device_cuda_unreserve(tide_device *device, uint64_t address, size_t n_bytes,
                                        tide_error *error) {
-    const tide_device_cuda_driver *driver = NULL;
-    TIDE_TRY(begin(device, &driver, error));
+    tide_status status = TIDE_OK;
+    const tide_device_cuda_driver *driver = begin(device, &status, error);
+    if (driver == NULL) {
+        return status;
+    }
     return answer(device, "cuMemAddressFree", driver->unreserve(address, n_bytes), error);
 }
 
@@ -209,16 +224,21 @@ static void undo(const granules *all) {
 
 tide_status tide_device_cuda_map(tide_device *device, uint64_t address, size_t n_bytes,
                                  size_t granule_bytes, tide_error *error) {
-    granules all = {
-        .address = address, .granule_bytes = granule_bytes, .n_granules = n_bytes / granule_bytes};
-    TIDE_TRY(begin(device, &all.driver, error));
+    tide_status status = TIDE_OK;
+    granules all = {.driver = begin(device, &status, error),
+                    .address = address,
+                    .granule_bytes = granule_bytes,
+                    .n_granules = n_bytes / granule_bytes};
+    if (all.driver == NULL) {
+        return status;
+    }
     all.handles = tide_hostmem_zeroed(device->mem, all.n_granules, sizeof(*all.handles));
     if (all.handles == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the handles of %zu granules",
                          all.n_granules);
     }
     /* All memory first: there may be too little, and then no mapping has to be undone. */
-    tide_status status = create_all(device, &all, error);
+    status = create_all(device, &all, error);
     if (status == TIDE_OK) {
         status = map_all(device, &all, error);
     }
@@ -231,8 +251,11 @@ tide_status tide_device_cuda_map(tide_device *device, uint64_t address, size_t n
 
 tide_status tide_device_cuda_unmap(tide_device *device, uint64_t address, size_t granule_bytes,
                                    tide_error *error) {
-    const tide_device_cuda_driver *driver = NULL;
-    TIDE_TRY(begin(device, &driver, error));
+    tide_status status = TIDE_OK;
+    const tide_device_cuda_driver *driver = begin(device, &status, error);
+    if (driver == NULL) {
+        return status;
+    }
     return answer(device, "cuMemUnmap", driver->unmap(address, granule_bytes), error);
 }
 
