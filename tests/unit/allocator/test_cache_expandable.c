@@ -305,6 +305,46 @@ static void more_than_a_range_is_out_of_memory_at_once(void **state) {
     fixture_close(&on);
 }
 
+static void expect_violation(fixture *on, const char *says) {
+    assert_int_equal(tide_cache_check(on->cache, &on->error), TIDE_INVALID);
+    if (strstr(on->error.message, says) == NULL) {
+        fail_msg("\"%s\" does not say \"%s\"", on->error.message, says);
+    }
+}
+
+/* What is wrong with a range is found. */
+static void the_check_knows_ranges(void **state) {
+    (void)state;
+    fixture on;
+    fixture_open(&on, 1024 * MIB, 0, ON);
+    (void)fixture_alloc(&on, 30 * MIB);
+    fixture_check(&on);
+    tide_cache_segment *range = on.cache->ranges;
+    tide_cache_block *unmapped = range->first_unmapped;
+    range->n_unmapped++;
+    expect_violation(&on, "2 and");
+    range->n_unmapped--;
+    range->mapped_bytes += 20 * MIB;
+    expect_violation(&on, "believed");
+    range->mapped_bytes -= 20 * MIB;
+    range->first_unmapped = NULL;
+    expect_violation(&on, "not in its place");
+    range->first_unmapped = unmapped;
+    on.cache->ranges = NULL;
+    expect_violation(&on, "list of ranges");
+    on.cache->ranges = range;
+    unmapped->requested_bytes = 1;
+    expect_violation(&on, "unmapped, but in use");
+    unmapped->requested_bytes = 0;
+    unmapped->address += MIB;
+    expect_violation(&on, "does not follow its neighbour");
+    unmapped->address -= MIB;
+    range->is_expandable = false;
+    expect_violation(&on, "in a segment that was bought");
+    range->is_expandable = true;
+    fixture_close(&on);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(granules_are_mapped_for_the_rounded_request),
@@ -317,6 +357,7 @@ int main(void) {
         cmocka_unit_test(the_limit_counts_segments_and_what_is_mapped),
         cmocka_unit_test(a_full_device_gets_cached_granules_back_first),
         cmocka_unit_test(a_range_without_room_is_followed_by_another),
+        cmocka_unit_test(the_check_knows_ranges),
         cmocka_unit_test(more_than_a_range_is_out_of_memory_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
