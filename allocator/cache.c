@@ -2,6 +2,8 @@
 
 #include "allocator/cache_internal.h"
 
+static _Thread_local char self; /* its address tells threads apart */
+
 #define TOO_MUCH ((size_t)1 << 60) /* a request of 1 EiB and more is refused at once */
 
 /* The lower of the configured limit and the fraction of the device's total. */
@@ -136,7 +138,7 @@ static inline void take_note(const tide_cache *cache, const char *name, tide_not
     }
 }
 
-static void make_free(tide_cache *cache, tide_cache_block *block) {
+static inline void make_free(tide_cache *cache, tide_cache_block *block) {
     tide_cache_tree *tree = &cache->free[block->segment->pool];
     block->state = TIDE_BLOCK_FREE;
     block->requested_bytes = 0;
@@ -145,7 +147,7 @@ static void make_free(tide_cache *cache, tide_cache_block *block) {
 }
 
 /* Cuts n_bytes off the front of a block that is in no tree; the rest becomes a free block. */
-static void split(tide_cache *cache, tide_cache_block *block, size_t n_bytes) {
+static inline void split(tide_cache *cache, tide_cache_block *block, size_t n_bytes) {
     tide_cache_block *rest = tide_cache_take_block(cache);
     rest->address = block->address + n_bytes;
     rest->block_bytes = block->block_bytes - n_bytes;
@@ -172,8 +174,8 @@ static bool should_split(const tide_cache *cache, const tide_cache_request *requ
 }
 
 /* Gives the block, which is free and in no tree, to the caller of the request. */
-static void hand_out(tide_cache *cache, const tide_cache_request *request,
-                     tide_cache_block *block) {
+static inline void hand_out(tide_cache *cache, const tide_cache_request *request,
+                            tide_cache_block *block) {
     bool was_split = tide_cache_is_split(block);
     if (should_split(cache, request, block)) {
         split(cache, block, request->block_bytes);
@@ -192,8 +194,7 @@ static void hand_out(tide_cache *cache, const tide_cache_request *request,
     block->scope = request->note.scope;
     block->name = request->note.name;
     tide_cache_table_put(&cache->live, block);
-    tide_cache_count_alloc(cache, block, 1);
-    tide_cache_count_active(cache, block, 1);
+    tide_cache_count_alloc(cache, block);
     tide_cache_record_block(cache, block, TIDE_ACTION_ALLOC, &request->note);
 }
 
@@ -255,7 +256,7 @@ tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stre
                        : TIDE_POOL_LARGE;
     request.category = tag == NULL ? (uint8_t)TIDE_UNKNOWN : (uint8_t)tag->category;
     take_note(cache, tag == NULL ? NULL : tag->name, &request.note);
-    tide_lock(cache->lock);
+    tide_lock(cache->lock, &cache->habit, &self);
     tide_status status = alloc_locked(cache, &request, ret_address, error);
     pthread_mutex_unlock(cache->lock);
     if (status == TIDE_DEVICE_OOM) {
@@ -266,7 +267,8 @@ tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stre
 
 /* Takes a free neighbour out of its tree and into the block. Returns its bytes; 0 when there is
  * nothing to merge. */
-static uint64_t merge(tide_cache *cache, tide_cache_block *block, tide_cache_block *neighbour) {
+static inline uint64_t merge(tide_cache *cache, tide_cache_block *block,
+                             tide_cache_block *neighbour) {
     if (neighbour == NULL || neighbour->state != TIDE_BLOCK_FREE) {
         return 0;
     }
@@ -302,7 +304,7 @@ void tide_cache_settle_free(tide_cache *cache, tide_cache_block *block) {
 static inline void become_free(tide_cache *cache, tide_cache_block *block) {
     int64_t n_split = 0;
     int64_t split_bytes = 0;
-    tide_cache_count_active(cache, block, -1);
+    tide_cache_count_completion(cache, block);
     for (int side = 0; side < 2; side++) {
         uint64_t n_bytes = merge(cache, block, side == 0 ? block->before : block->after);
         n_split -= n_bytes > 0 ? 1 : 0;
@@ -322,6 +324,7 @@ static inline void become_free(tide_cache *cache, tide_cache_block *block) {
 
 void tide_cache_complete_release(tide_cache *cache, tide_cache_block *block) {
     tide_cache_table_remove(&cache->live, block);
+    tide_cache_count_pending(cache, block, -1);
     become_free(cache, block);
 }
 
@@ -334,14 +337,15 @@ static tide_status release_locked(tide_cache *cache, uint64_t address, const tid
     }
     if (block->uses == NULL) {
         tide_cache_record_block(cache, block, TIDE_ACTION_FREE, note);
-        tide_cache_count_alloc(cache, block, -1);
+        tide_cache_count_request(cache, block);
         tide_cache_table_clear(&cache->live, slot);
         become_free(cache, block);
         return TIDE_OK;
     }
     TIDE_TRY(tide_cache_begin_waiting(cache, block, error));
     tide_cache_record_block(cache, block, TIDE_ACTION_FREE_REQUESTED, note);
-    tide_cache_count_alloc(cache, block, -1);
+    tide_cache_count_request(cache, block);
+    tide_cache_count_pending(cache, block, 1);
     return TIDE_OK;
 }
 
@@ -351,7 +355,7 @@ tide_status tide_cache_release(tide_cache *cache, uint64_t address, tide_error *
     }
     tide_note note;
     take_note(cache, NULL, &note);
-    tide_lock(cache->lock);
+    tide_lock(cache->lock, &cache->habit, &self);
     tide_status status = release_locked(cache, address, &note, error);
     pthread_mutex_unlock(cache->lock);
     return status;
@@ -360,7 +364,7 @@ tide_status tide_cache_release(tide_cache *cache, uint64_t address, tide_error *
 tide_status tide_cache_empty(tide_cache *cache, tide_error *error) {
     tide_note note;
     take_note(cache, NULL, &note);
-    tide_lock(cache->lock);
+    tide_lock(cache->lock, &cache->habit, &self);
     tide_status status = tide_cache_give_back_all(cache, &note, error);
     pthread_mutex_unlock(cache->lock);
     return status;

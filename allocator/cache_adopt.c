@@ -89,8 +89,7 @@ static void adopt_block(tide_cache *cache, tide_cache_block *block, const tide_b
     block->scope = row->scope;
     block->name = row->name;
     tide_cache_table_put(&cache->live, block);
-    tide_cache_count_alloc(cache, block, 1);
-    tide_cache_count_active(cache, block, 1);
+    tide_cache_count_alloc(cache, block);
 }
 
 /* Cuts a block that is in no tree and as large as all rows together into theirs. */

@@ -132,12 +132,42 @@ static inline bool tide_cache_tree_remove(tide_cache_tree *tree, tide_cache_bloc
     return true;
 }
 
+/* The first bin from `bin` on that is not empty; TIDE_CACHE_BINS: none. */
+static inline size_t tide_cache_next_bin(const tide_cache_set *set, size_t bin) {
+    size_t word = bin / 64;
+    uint64_t bits = set->full[word] & (UINT64_MAX << (bin % 64));
+    if (bits == 0) {
+        uint32_t words = word + 1 < 32 ? set->full_words & (UINT32_MAX << (word + 1)) : 0;
+        if (words == 0) {
+            return TIDE_CACHE_BINS;
+        }
+        word = (size_t)__builtin_ctz(words);
+        bits = set->full[word];
+    }
+    return word * 64 + (size_t)__builtin_ctzll(bits);
+}
+
 /* The smallest block of the stream that has so many bytes, the lowest address on ties; NULL: none.
  */
 static inline tide_cache_block *tide_cache_tree_best(tide_cache_tree *tree, tide_stream stream,
                                                      uint64_t block_bytes) {
     const tide_cache_set *set = tide_cache_set_of(tree, stream);
-    return set == NULL ? NULL : tide_cache_set_at_least(set, block_bytes, 0);
+    if (set == NULL) {
+        return NULL;
+    }
+    size_t bin = tide_cache_bin_of(block_bytes);
+    if (set->bins[bin] != NULL) {
+        return tide_cache_set_at_least(set, block_bytes, 0);
+    }
+    bin = tide_cache_next_bin(set, bin);
+    if (bin == TIDE_CACHE_BINS) {
+        return NULL;
+    }
+    tide_cache_block *block = set->bins[bin];
+    while (block->left != NULL) {
+        block = block->left;
+    }
+    return block;
 }
 
 /* ---- nodes ---- */
@@ -210,39 +240,49 @@ static inline void tide_stat_add(tide_stat stats[TIDE_N_POOLS], int pool, int64_
     }
 }
 
-/* What one block adds to the statistics; sign -1 takes it away again. */
-static inline void tide_cache_count_alloc(tide_cache *cache, const tide_cache_block *block,
-                                          int sign) {
+/* What a block adds to the statistics when it is handed out. It is active, too: `active` is
+ * `allocation` and the blocks that wait for other streams, so that only its peak is kept, and that
+ * only while some wait. */
+static inline void tide_cache_count_alloc(tide_cache *cache, const tide_cache_block *block) {
     tide_cache_stats *stats = &cache->stats;
     int pool = block->segment->pool;
-    int64_t n_bytes = (int64_t)block->block_bytes;
-    if (sign > 0) {
-        tide_stat_come(stats->allocation, pool, 1);
-        tide_stat_come(stats->allocated_bytes, pool, n_bytes);
-    } else {
-        tide_stat_go(stats->allocation, pool, 1);
-        tide_stat_go(stats->allocated_bytes, pool, n_bytes);
-    }
+    tide_stat_come(stats->allocation, pool, 1);
+    tide_stat_come(stats->allocated_bytes, pool, (int64_t)block->block_bytes);
+    tide_stat_come(stats->requested_bytes, pool, (int64_t)block->requested_bytes);
     if (block->block_bytes >= cache->config.max_split_bytes) {
-        tide_stat_change(&stats->oversize_allocations, sign);
+        tide_stat_change(&stats->oversize_allocations, 1);
+    }
+    if (cache->n_pending[TIDE_POOL_ALL] > 0) {
+        tide_cache_raise_active(cache);
     }
 }
 
-static inline void tide_cache_count_active(tide_cache *cache, const tide_cache_block *block,
-                                           int sign) {
+/* Its release is requested. */
+static inline void tide_cache_count_request(tide_cache *cache, const tide_cache_block *block) {
     tide_cache_stats *stats = &cache->stats;
     int pool = block->segment->pool;
-    int64_t n_bytes = (int64_t)block->block_bytes;
-    int64_t requested_bytes = (int64_t)block->requested_bytes;
-    if (sign > 0) {
-        tide_stat_come(stats->active, pool, 1);
-        tide_stat_come(stats->active_bytes, pool, n_bytes);
-        tide_stat_come(stats->requested_bytes, pool, requested_bytes);
-    } else {
-        tide_stat_go(stats->active, pool, 1);
-        tide_stat_go(stats->active_bytes, pool, n_bytes);
-        tide_stat_go(stats->requested_bytes, pool, requested_bytes);
+    tide_stat_go(stats->allocation, pool, 1);
+    tide_stat_go(stats->allocated_bytes, pool, (int64_t)block->block_bytes);
+    if (block->block_bytes >= cache->config.max_split_bytes) {
+        tide_stat_change(&stats->oversize_allocations, -1);
     }
+}
+
+/* Its release is complete. */
+static inline void tide_cache_count_completion(tide_cache *cache, const tide_cache_block *block) {
+    tide_stat_go(cache->stats.requested_bytes, block->segment->pool,
+                 (int64_t)block->requested_bytes);
+}
+
+/* Between the two it waits for other streams; sign -1: not any more. */
+static inline void tide_cache_count_pending(tide_cache *cache, const tide_cache_block *block,
+                                            int sign) {
+    int pool = block->segment->pool;
+    int64_t n_bytes = sign * (int64_t)block->block_bytes;
+    cache->n_pending[TIDE_POOL_ALL] += sign;
+    cache->n_pending[pool] += sign;
+    cache->pending_bytes[TIDE_POOL_ALL] += n_bytes;
+    cache->pending_bytes[pool] += n_bytes;
 }
 
 static inline void tide_cache_count_segment(tide_cache *cache, const tide_cache_segment *segment,

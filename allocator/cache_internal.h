@@ -141,27 +141,32 @@ typedef struct tide_cache_streams {
 } tide_cache_streams;
 
 struct tide_cache {
-    tide_hostmem mem;                   /* a copy of the configuration's */
-    tide_cache_config config;           /* effective settings; config.mem points to mem */
-    tide_device *device;                /* borrowed; outlives the cache */
-    tide_recorder *recorder;            /* borrowed; outlives the cache; may be NULL */
-    pthread_mutex_t own_lock;           /* for a cache without a recorder */
-    pthread_mutex_t *lock;              /* that one, or the recorder's: one lock for a request and
-                                           its rows; guards everything below */
-    tide_cache_tree free[TIDE_N_POOLS]; /* [TIDE_POOL_SMALL] and [TIDE_POOL_LARGE] */
-    tide_cache_table live;              /* blocks that are not free */
+    tide_hostmem mem;         /* a copy of the configuration's */
+    tide_cache_config config; /* effective settings; config.mem points to mem */
+    tide_device *device;      /* borrowed; outlives the cache */
+    tide_recorder *recorder;  /* borrowed; outlives the cache; may be NULL */
+    pthread_mutex_t own_lock; /* for a cache without a recorder */
+    pthread_mutex_t *lock;    /* that one, or the recorder's: one lock for a request and
+                                 its rows; guards everything below */
+    unsigned char apart[TIDE_LINES_APART]; /* unused: what stands above is read without the lock */
+    tide_lock_habit habit;                 /* of the lock */
+    tide_cache_tree free[TIDE_N_POOLS];    /* [TIDE_POOL_SMALL] and [TIDE_POOL_LARGE] */
+    tide_cache_table live;                 /* blocks that are not free */
     tide_cache_nodes nodes;
     tide_cache_streams streams;
     tide_cache_segment *newest; /* list of all segments, newest first */
     tide_cache_segment *ranges; /* the expandable ones among them, by address */
     size_t n_segments;
-    size_t n_blocks;         /* live and free */
-    tide_cache_stats stats;  /* of sums that came and went: `allocated` of each pool alone, the rest
-                                follows (tide_cache_settle_stats) */
-    tide_cache_oom last_oom; /* zero until memory runs out for the first time */
-    void (*oom_hook)(void *ctx); /* called without the lock; NULL: none */
-    void *oom_ctx;               /* borrowed; its first */
-    size_t n_in_oom_hook;        /* threads that are in it */
+    size_t n_blocks;        /* live and free */
+    tide_cache_stats stats; /* of sums that came and went: `allocated` of each pool alone; of what
+                               is active the peak while blocks wait; the rest follows
+                               (tide_cache_settle_stats) */
+    int64_t n_pending[TIDE_N_POOLS];     /* blocks that wait for other streams */
+    int64_t pending_bytes[TIDE_N_POOLS]; /* of these */
+    tide_cache_oom last_oom;             /* zero until memory runs out for the first time */
+    void (*oom_hook)(void *ctx);         /* called without the lock; NULL: none */
+    void *oom_ctx;                       /* borrowed; its first */
+    size_t n_in_oom_hook;                /* threads that are in it */
 };
 
 /* What one allocation asks for, from rounding to the block. */
@@ -253,7 +258,9 @@ tide_cache_segment *tide_cache_take_segment(tide_cache *cache);
 void tide_cache_drop_segment(tide_cache *cache, tide_cache_segment *segment);
 void tide_cache_nodes_fini(tide_cache *cache);
 
-/* cache_stats.c. The statistics with all sums. */
+/* cache_stats.c. Notes how much is active, for its peak. */
+void tide_cache_raise_active(tide_cache *cache);
+/* The statistics with all sums. */
 void tide_cache_settle_stats(const tide_cache *cache, tide_cache_stats *ret_stats);
 
 /* cache_segment.c. A free block for the request, taken out of the pool's tree, by the ladder: a

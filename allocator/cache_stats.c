@@ -11,8 +11,33 @@ static void settle(tide_stat stats[TIDE_N_POOLS]) {
     all->freed = all->allocated - all->current;
 }
 
+void tide_cache_raise_active(tide_cache *cache) {
+    tide_cache_stats *stats = &cache->stats;
+    for (int pool = 0; pool < TIDE_N_POOLS; pool++) {
+        int64_t n_blocks = stats->allocation[pool].current + cache->n_pending[pool];
+        int64_t n_bytes = stats->allocated_bytes[pool].current + cache->pending_bytes[pool];
+        tide_stat *active = &stats->active[pool];
+        tide_stat *active_bytes = &stats->active_bytes[pool];
+        active->peak = n_blocks > active->peak ? n_blocks : active->peak;
+        active_bytes->peak = n_bytes > active_bytes->peak ? n_bytes : active_bytes->peak;
+    }
+}
+
+/* Active is what is allocated and what waits: with nothing that waits the peaks are the same. */
+static void settle_active(tide_stat active[TIDE_N_POOLS], const tide_stat allocated[TIDE_N_POOLS],
+                          const int64_t pending[TIDE_N_POOLS]) {
+    for (int pool = 0; pool < TIDE_N_POOLS; pool++) {
+        active[pool].current = allocated[pool].current + pending[pool];
+        active[pool].allocated = allocated[pool].allocated;
+        active[pool].peak =
+            active[pool].peak > allocated[pool].peak ? active[pool].peak : allocated[pool].peak;
+    }
+}
+
 void tide_cache_settle_stats(const tide_cache *cache, tide_cache_stats *ret_stats) {
     *ret_stats = cache->stats;
+    settle_active(ret_stats->active, ret_stats->allocation, cache->n_pending);
+    settle_active(ret_stats->active_bytes, ret_stats->allocated_bytes, cache->pending_bytes);
     settle(ret_stats->requested_bytes);
     settle(ret_stats->allocated_bytes);
     settle(ret_stats->active_bytes);
@@ -39,15 +64,18 @@ static void reset(tide_stat stats[TIDE_N_POOLS]) {
 void tide_cache_reset_peaks(tide_cache *cache) {
     pthread_mutex_lock(cache->lock);
     tide_cache_stats *stats = &cache->stats;
+    for (int pool = 0; pool < TIDE_N_POOLS; pool++) {
+        stats->active[pool].peak = 0;
+        stats->active_bytes[pool].peak = 0;
+    }
     reset(stats->requested_bytes);
     reset(stats->allocated_bytes);
-    reset(stats->active_bytes);
     reset(stats->reserved_bytes);
     reset(stats->inactive_split_bytes);
     reset(stats->allocation);
     reset(stats->segment);
-    reset(stats->active);
     reset(stats->inactive_split);
+    tide_cache_raise_active(cache);
     stats->oversize_allocations.peak = stats->oversize_allocations.current;
     stats->oversize_segments.peak = stats->oversize_segments.current;
     pthread_mutex_unlock(cache->lock);

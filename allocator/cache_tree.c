@@ -108,21 +108,6 @@ static tide_cache_block *bin_below(tide_cache_block *root, uint64_t block_bytes,
 
 /* ---- the bins of a stream ---- */
 
-/* The first bin from `bin` on that is not empty; TIDE_CACHE_BINS: none. */
-static size_t next_bin(const tide_cache_set *set, size_t bin) {
-    size_t word = bin / 64;
-    uint64_t bits = set->full[word] & (UINT64_MAX << (bin % 64));
-    if (bits == 0) {
-        uint32_t words = word + 1 < 32 ? set->full_words & (UINT32_MAX << (word + 1)) : 0;
-        if (words == 0) {
-            return TIDE_CACHE_BINS;
-        }
-        word = (size_t)__builtin_ctz(words);
-        bits = set->full[word];
-    }
-    return word * 64 + (size_t)__builtin_ctzll(bits);
-}
-
 /* The last bin before `bin` that is not empty; TIDE_CACHE_BINS: none. */
 static size_t previous_bin(const tide_cache_set *set, size_t bin) {
     while (bin > 0) {
@@ -143,7 +128,7 @@ tide_cache_block *tide_cache_set_at_least(const tide_cache_set *set, uint64_t bl
             return block;
         }
     }
-    bin = next_bin(set, bin);
+    bin = tide_cache_next_bin(set, bin);
     if (bin == TIDE_CACHE_BINS) {
         return NULL;
     }

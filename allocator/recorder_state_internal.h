@@ -12,6 +12,7 @@
 #include "allocator/event_log.h"
 #include "allocator/journal_internal.h"
 #include "allocator/kernel_trace.h"
+#include "allocator/lock_internal.h"
 #include "allocator/log_file_internal.h"
 #include "allocator/recorder.h"
 #include "allocator/recorder_internal.h"
@@ -49,6 +50,7 @@ struct tide_recorder {
     tide_log_file file;    /* valid then */
     tide_journal *journal; /* owned; into that file; NULL: there is none */
 
+    unsigned char apart[TIDE_LINES_APART]; /* unused: what stands above is read without a lock */
     pthread_mutex_t log_lock; /* guards log, last_ns, streams, n_streams and is_claimed */
     tide_event_log log;
     int64_t last_ns; /* time of the newest row: none is earlier */
@@ -56,7 +58,8 @@ struct tide_recorder {
     size_t n_streams;
     bool is_claimed; /* a cache records here */
 
-    pthread_mutex_t strings_lock; /* guards strings */
+    unsigned char apart_too[TIDE_LINES_APART]; /* unused */
+    pthread_mutex_t strings_lock;              /* guards strings */
     tide_strings strings;
 
     pthread_mutex_t scopes_lock; /* guards everything below */
