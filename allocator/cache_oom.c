@@ -259,27 +259,27 @@ bool tide_cache_get_oom(tide_cache *cache, tide_cache_oom *ret_oom) {
 }
 
 void tide_cache_call_oom_hook(tide_cache *cache) {
-    tide_lock(cache->lock);
+    pthread_mutex_lock(cache->lock);
     void (*hook)(void *ctx) = cache->oom_hook;
     void *ctx = cache->oom_ctx;
     cache->n_in_oom_hook += hook != NULL ? 1 : 0;
     pthread_mutex_unlock(cache->lock);
     if (hook != NULL) {
         hook(ctx);
-        tide_lock(cache->lock);
+        pthread_mutex_lock(cache->lock);
         cache->n_in_oom_hook--;
         pthread_mutex_unlock(cache->lock);
     }
 }
 
 void tide_cache_set_oom_hook(tide_cache *cache, void (*hook)(void *ctx), void *ctx) {
-    tide_lock(cache->lock);
+    pthread_mutex_lock(cache->lock);
     cache->oom_hook = hook;
     cache->oom_ctx = ctx;
     while (cache->n_in_oom_hook > 0) { /* they may still use what the former one was handed */
         pthread_mutex_unlock(cache->lock);
         (void)nanosleep(&(struct timespec){.tv_nsec = HOOK_POLL_NS}, NULL);
-        tide_lock(cache->lock);
+        pthread_mutex_lock(cache->lock);
     }
     pthread_mutex_unlock(cache->lock);
 }
