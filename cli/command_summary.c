@@ -9,29 +9,31 @@
 #include "cli/summary_kernels.h"
 #include "cli/summary_origin.h"
 #include "cli/summary_settings.h"
+#include "cli/summary_view.h"
 #include "cli/table.h"
 #include "common/bytes.h"
 #include "common/statistics.h"
+#include "snapshot/instant.h"
+#include "snapshot/lives.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/summary.h"
 
-enum {
-    DEFAULT_TOP = 10,
-    MAX_TOP = 100000,
-    SHOWN_FRAMES = 3,
-    SENTENCE_BYTES = 1024,
-    LABEL_BYTES = 48
-};
+enum { DEFAULT_TOP = 10, MAX_TOP = 100000, SENTENCE_BYTES = 1024 };
 
 #define ANY_DEVICE UINT64_MAX
 
 typedef struct summary_options {
     const char *format; /* a choice of tide_format_name */
     uint64_t top;       /* rows of the tables of scopes, stacks and blocks */
+    const char *at;     /* as tide_instant_find reads it; NULL: the peak */
     uint64_t device;    /* ANY_DEVICE: the one with the highest peak */
 } summary_options;
 
 static const tide_option OPTIONS[] = {
+    {TIDE_OPTION_TEXT, "at", 0, "INSTANT",
+     "what is alive then: an event (1234), a time (12.5ms), where a scope is highest "
+     "('step[2] > backward'), start, peak, end, oom; default peak",
+     NULL, NULL, NULL, offsetof(summary_options, at)},
     {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the report; default text", NULL, NULL,
      tide_format_name, offsetof(summary_options, format)},
     {TIDE_OPTION_COUNT, "device", 0, "N", "which device; default the one with the highest peak",
@@ -52,28 +54,15 @@ static const tide_option_table TABLE = {
     .max_operands = 1,
 };
 
-/* What the parts of the report share. */
-typedef struct view {
-    tide_report *report;
-    const tide_snapshot *snapshot;
-    const tide_summary_device *device;
-    size_t top;
-} view;
-
-static double share_of(const view *of, int64_t n_bytes) {
-    int64_t all = of->device->peak.totals.allocated_bytes;
-    return all > 0 ? 100.0 * (double)n_bytes / (double)all : 0.0;
-}
-
 /* ---- sentences ---- */
 
-static void say_run(const view *of, const char *path) {
+static void say_run(const tide_summary_view *of, const char *path) {
     char words[SENTENCE_BYTES];
     tide_words_run(of->snapshot, words, sizeof(words));
     tide_report_say(of->report, "run", "%s: %s", path, words);
 }
 
-static void say_warnings(const view *of) {
+static void say_warnings(const tide_summary_view *of) {
     const tide_snapshot *snapshot = of->snapshot;
     if (snapshot->n_dropped > 0) {
         tide_report_say(of->report, "dropped",
@@ -102,26 +91,33 @@ static void say_warnings(const view *of) {
     }
 }
 
-static void say_peak(const view *of) {
+static void say_peak(const tide_summary_view *of) {
     const tide_summary_peak *peak = &of->device->peak;
     char where[SENTENCE_BYTES];
     char parts[SENTENCE_BYTES] = "";
     char text[TIDE_BYTES_TEXT];
+    char time[32] = "";
     tide_words_peak_place(peak, where, sizeof(where));
     if (!tide_summary_lacks_categories(peak)) {
         tide_words_categories(peak, parts, sizeof(parts));
     }
-    tide_report_say(of->report, "peak", "peak %s (%" PRId64 " bytes) allocated%s%s%s%s",
+    if (!of->is_peak && peak->time_ns > 0) {
+        snprintf(time, sizeof(time), " (%.6f ms)", (double)peak->time_ns * 1e-6);
+    }
+    tide_report_say(of->report, of->is_peak ? "peak" : "instant",
+                    "%s%s%s %s (%" PRId64 " bytes) allocated%s%s%s%s",
+                    of->is_peak ? "peak" : of->when, time, of->is_peak ? "" : ":",
                     tide_bytes_format(peak->totals.allocated_bytes, text),
                     peak->totals.allocated_bytes, where[0] != '\0' ? " in " : "", where,
                     parts[0] != '\0' ? ": " : "", parts);
     tide_report_say(of->report, "accounting",
                     "allocated = requested %" PRId64 " + rounding %" PRId64
                     " + unsplit tails %" PRId64 " bytes, in %zu blocks",
-                    peak->asked_bytes, peak->rounding_bytes, peak->unsplit_bytes, peak->n_blocks);
+                    peak->account.asked_bytes, peak->account.rounding_bytes,
+                    peak->account.unsplit_bytes, peak->n_blocks);
 }
 
-static void say_outcome(const view *of) {
+static void say_outcome(const tide_summary_view *of) {
     const tide_summary_device *device = of->device;
     char asked[TIDE_BYTES_TEXT];
     char there[TIDE_BYTES_TEXT];
@@ -154,7 +150,7 @@ static void say_outcome(const view *of) {
 
 /* ---- tables ---- */
 
-static void maxima_table(const view *of) {
+static void maxima_table(const tide_summary_view *of) {
     static const char *const NAMES[TIDE_N_MAX] = {"requested", "allocated", "active", "reserved"};
     const tide_totals *end = &of->device->end;
     int64_t ends[TIDE_N_MAX] = {end->requested_bytes, end->allocated_bytes, end->active_bytes,
@@ -170,123 +166,6 @@ static void maxima_table(const view *of) {
         tide_cell_bytes(table, of->device->max[i].bytes);
         tide_cell_count(table, of->device->max[i].event);
         tide_cell_bytes(table, ends[i]);
-    }
-}
-
-/* The columns that every table of shares has behind its first, or before its last. */
-static void share_columns(tide_table *table) {
-    tide_table_column(table, "bytes", "allocated", true);
-    tide_table_column(table, "share_percent", "share", true);
-    tide_table_column(table, "requested_bytes", "requested", true);
-    tide_table_column(table, "blocks", "blocks", true);
-    tide_table_column(table, "largest", "largest block", false);
-}
-
-static void share_cells(const view *of, tide_table *table, const tide_share *share) {
-    tide_cell_bytes(table, share->bytes);
-    tide_cell_percent(table, share_of(of, share->bytes));
-    tide_cell_bytes(table, share->requested_bytes);
-    tide_cell_count(table, share->n_blocks);
-    tide_cell_text(table, share->largest_name);
-}
-
-/* What the table has no room for, with a label for it; false when all of it has. */
-static bool others(const view *of, const tide_split *split, tide_share *ret_rest,
-                   char ret_label[LABEL_BYTES]) {
-    if (split->n_shares <= of->top) {
-        return false;
-    }
-    tide_share rest = {.largest_name = ""};
-    for (size_t i = of->top; i < split->n_shares; i++) {
-        rest.bytes += split->shares[i].bytes;
-        rest.requested_bytes += split->shares[i].requested_bytes;
-        rest.n_blocks += split->shares[i].n_blocks;
-    }
-    size_t n_others = split->n_shares - of->top;
-    snprintf(ret_label, LABEL_BYTES, "(%zu other%s)", n_others, n_others == 1 ? "" : "s");
-    *ret_rest = rest;
-    return true;
-}
-
-static void share_row(const view *of, tide_table *table, const char *label,
-                      const tide_share *share) {
-    tide_table_row_begin(table);
-    tide_cell_text(table, label);
-    share_cells(of, table, share);
-}
-
-static void category_table(const view *of) {
-    tide_table *table =
-        tide_report_table(of->report, "by_category", "Alive at the peak, by category");
-    const tide_split *split = &of->device->peak.by_category;
-    tide_table_column(table, "category", "category", false);
-    share_columns(table);
-    for (size_t i = 0; i < split->n_shares; i++) {
-        if (split->shares[i].n_blocks > 0) {
-            share_row(of, table, split->shares[i].label, &split->shares[i]);
-        }
-    }
-}
-
-static void path_table(const view *of, const char *key, const char *title,
-                       const tide_split *split) {
-    char label[LABEL_BYTES];
-    tide_share rest;
-    tide_table *table = tide_report_table(of->report, key, title);
-    tide_table_column(table, "scope", "scope", false);
-    share_columns(table);
-    for (size_t i = 0; i < split->n_shares && i < of->top; i++) {
-        const char *path = split->shares[i].label;
-        share_row(of, table, path[0] != '\0' ? path : "(outside every scope)", &split->shares[i]);
-    }
-    if (others(of, split, &rest, label)) {
-        share_row(of, table, label, &rest);
-    }
-}
-
-/* The stack comes last: it is long. */
-static void stack_row(const view *of, tide_table *table, const char *words,
-                      const tide_share *share) {
-    tide_table_row_begin(table);
-    share_cells(of, table, share);
-    tide_cell_text(table, words);
-}
-
-static void stack_table(const view *of) {
-    char label[LABEL_BYTES];
-    tide_share rest;
-    tide_table *table =
-        tide_report_table(of->report, "by_stack", "Alive at the peak, by call stack");
-    const tide_split *split = &of->device->peak.by_stack;
-    share_columns(table);
-    tide_table_column(table, "stack", "call stack, innermost first", false);
-    for (size_t i = 0; i < split->n_shares && i < of->top; i++) {
-        char words[SENTENCE_BYTES];
-        tide_words_stack(of->snapshot, split->shares[i].key, SHOWN_FRAMES, words, sizeof(words));
-        stack_row(of, table, words, &split->shares[i]);
-    }
-    if (others(of, split, &rest, label)) {
-        stack_row(of, table, label, &rest);
-    }
-}
-
-static void block_table(const view *of) {
-    const tide_summary_peak *peak = &of->device->peak;
-    tide_table *table = tide_report_table(of->report, "blocks", "Largest blocks at the peak");
-    tide_table_column(table, "name", "name", false);
-    tide_table_column(table, "category", "category", false);
-    tide_table_column(table, "bytes", "allocated", true);
-    tide_table_column(table, "requested_bytes", "requested", true);
-    tide_table_column(table, "event", "since event", true);
-    for (size_t i = 0; i < peak->n_blocks && i < of->top; i++) {
-        const tide_life *block = &peak->blocks[i];
-        const char *name = tide_snapshot_text(of->snapshot, block->name);
-        tide_table_row_begin(table);
-        tide_cell_text(table, name[0] != '\0' ? name : "(no name)");
-        tide_cell_text(table, tide_category_name(block->category));
-        tide_cell_bytes(table, (int64_t)block->block_bytes);
-        tide_cell_bytes(table, (int64_t)block->requested_bytes);
-        tide_cell_count(table, (int64_t)block->born - 1);
     }
 }
 
@@ -318,7 +197,7 @@ static bool has_times(const tide_snapshot_timing *timing) {
     return false;
 }
 
-static void timing_table(const view *of) {
+static void timing_table(const tide_summary_view *of) {
     const tide_snapshot_timing *timing = &of->snapshot->timing;
     if (!has_times(timing)) {
         tide_report_say(of->report, "timing", "timing: not computed%s",
@@ -359,9 +238,9 @@ static void timing_table(const view *of) {
 
 /* ---- the command ---- */
 
-static tide_status build(const view *of, const char *path) {
+static tide_status build(const tide_summary_view *of, const char *path) {
     say_run(of, path);
-    tide_summary_say_origin(of->report, of->snapshot, &of->device->peak);
+    tide_summary_say_origin(of);
     tide_summary_settings(of->report, of->snapshot);
     say_warnings(of);
     if (of->snapshot->n_events == 0 && of->snapshot->n_start_blocks == 0) {
@@ -372,20 +251,70 @@ static tide_status build(const view *of, const char *path) {
     }
     say_outcome(of);
     say_peak(of);
-    if (tide_summary_lacks_categories(&of->device->peak)) {
-        TIDE_TRY(tide_summary_user_frames(of->report, of->snapshot, &of->device->peak, of->top));
-    } else {
-        category_table(of);
-    }
+    TIDE_TRY(tide_summary_alive(of));
+    tide_summary_account(of);
     maxima_table(of);
-    path_table(of, "by_phase", "Alive at the peak, by phase of the allocation",
-               &of->device->peak.by_phase);
-    path_table(of, "by_scope", "Alive at the peak, by scope of the allocation",
-               &of->device->peak.by_scope);
-    stack_table(of);
-    block_table(of);
+    tide_summary_alive_places(of);
     timing_table(of);
     return TIDE_OK;
+}
+
+static tide_status add_all(tide_summary_view *of, const char *path,
+                           const summary_options *options) {
+    if (of->snapshot->n_devices > 1) {
+        tide_report_say(of->report, "device", "device %zu of %zu%s", of->device_number,
+                        of->snapshot->n_devices,
+                        options->device == ANY_DEVICE
+                            ? ", the one with the highest peak: --device shows the others"
+                            : "");
+    }
+    TIDE_TRY(build(of, path));
+    return tide_summary_kernels(of->report, of->snapshot, of->top);
+}
+
+/* Which device, which instant. */
+static tide_status find_instant(const tide_snapshot *snapshot, const tide_lives *lives,
+                                const summary_options *options, tide_instant *ret_at,
+                                tide_error *error) {
+    tide_instant at = {tide_lives_main_device(lives), -1};
+    at.device = options->device != ANY_DEVICE ? (size_t)options->device : at.device;
+    TIDE_TRY(tide_instant_find(snapshot, lives, at.device,
+                               options->at != NULL ? options->at : "peak", &at.event, error));
+    *ret_at = at;
+    return TIDE_OK;
+}
+
+static tide_status report_of(const tide_snapshot *snapshot, const tide_lives *lives,
+                             const char *path, const summary_options *options, tide_error *error) {
+    tide_instant at;
+    TIDE_TRY(find_instant(snapshot, lives, options, &at, error));
+    tide_summary *summary = NULL;
+    TIDE_TRY(tide_summary_create_from(snapshot, lives, &at, &summary, error));
+    tide_report report;
+    tide_report_init(&report);
+    tide_format format = (tide_format)tide_format_from_name(options->format);
+    tide_summary_view of = {
+        .report = &report,
+        .snapshot = snapshot,
+        .lives = lives,
+        .device = &summary->devices[at.device],
+        .device_number = at.device,
+        .top = (size_t)options->top,
+        .is_peak = at.event == lives->devices[at.device].max[TIDE_MAX_ALLOCATED].event,
+        .is_for_programs = format == TIDE_FORMAT_CSV || format == TIDE_FORMAT_JSON,
+        .when = "at the peak"};
+    if (!of.is_peak && at.event < 0) {
+        snprintf(of.when, sizeof(of.when), "before the first event");
+    } else if (!of.is_peak) {
+        snprintf(of.when, sizeof(of.when), "at event %" PRId64, at.event);
+    }
+    tide_status status = add_all(&of, path, options);
+    if (status == TIDE_OK) {
+        status = tide_report_print(&report, format, stdout);
+    }
+    tide_report_fini(&report);
+    tide_summary_destroy(summary);
+    return status;
 }
 
 static tide_status report_on(const tide_snapshot *snapshot, const char *path,
@@ -397,29 +326,10 @@ static tide_status report_on(const tide_snapshot *snapshot, const char *path,
         return tide_fail(error, TIDE_INVALID, "there is no device %" PRIu64 ": the file has %zu",
                          options->device, snapshot->n_devices);
     }
-    tide_summary *summary = NULL;
-    TIDE_TRY(tide_summary_create(snapshot, &summary, error));
-    tide_report report;
-    tide_report_init(&report);
-    size_t device =
-        options->device != ANY_DEVICE ? (size_t)options->device : tide_summary_main_device(summary);
-    view of = {&report, snapshot, &summary->devices[device], (size_t)options->top};
-    if (summary->n_devices > 1) {
-        tide_report_say(&report, "device", "device %zu of %zu%s", device, summary->n_devices,
-                        options->device == ANY_DEVICE
-                            ? ", the one with the highest peak: --device shows the others"
-                            : "");
-    }
-    tide_status status = build(&of, path);
-    if (status == TIDE_OK) {
-        status = tide_summary_kernels(&report, snapshot, of.top);
-    }
-    if (status == TIDE_OK) {
-        status =
-            tide_report_print(&report, (tide_format)tide_format_from_name(options->format), stdout);
-    }
-    tide_report_fini(&report);
-    tide_summary_destroy(summary);
+    tide_lives lives;
+    TIDE_TRY(tide_lives_init(&lives, snapshot, snapshot->arena.mem, error));
+    tide_status status = report_of(snapshot, &lives, path, options, error);
+    tide_lives_fini(&lives);
     return status;
 }
 

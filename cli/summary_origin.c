@@ -32,9 +32,10 @@ bool tide_summary_lacks_categories(const tide_summary_peak *peak) {
     return true;
 }
 
-void tide_summary_say_origin(tide_report *report, const tide_snapshot *snapshot,
-                             const tide_summary_peak *peak) {
-    const tide_snapshot_origin *origin = &snapshot->origin;
+void tide_summary_say_origin(const tide_summary_view *of) {
+    tide_report *report = of->report;
+    const tide_summary_peak *peak = &of->device->peak;
+    const tide_snapshot_origin *origin = &of->snapshot->origin;
     char text[TIDE_BYTES_TEXT];
     int64_t bytes = 0;
     int64_t n_blocks = 0;
@@ -60,8 +61,9 @@ void tide_summary_say_origin(tide_report *report, const tide_snapshot *snapshot,
     }
     if (n_blocks > 0) {
         tide_report_say(report, "before",
-                        "alive before recording: %s of the peak, in %" PRId64 " block%s",
-                        tide_bytes_format(bytes, text), n_blocks, n_blocks == 1 ? "" : "s");
+                        "alive before recording: %s of %s%s, in %" PRId64 " block%s",
+                        tide_bytes_format(bytes, text), of->is_peak ? "" : "what is alive ",
+                        of->is_peak ? "the peak" : of->when, n_blocks, n_blocks == 1 ? "" : "s");
     }
 }
 
@@ -108,11 +110,10 @@ static void row(tide_table *table, const group *of, double share_percent, const 
     tide_cell_text(table, label);
 }
 
-static void write_table(tide_report *report, const tide_snapshot *snapshot,
-                        const tide_summary_peak *peak, const group *groups, size_t n, size_t top) {
+static void write_table(const tide_summary_view *of, const group *groups, size_t n) {
     tide_table *table =
-        tide_report_table(report, "by_user_frame", "Alive at the peak, by line of the program");
-    double all = peak->totals.allocated_bytes > 0 ? (double)peak->totals.allocated_bytes : 1.0;
+        tide_summary_table(of, "by_user_frame", "Alive", ", by line of the program");
+    size_t top = of->top;
     group rest = {.bytes = 0};
     char label[LABEL_BYTES];
     tide_table_column(table, "bytes", "allocated", true);
@@ -131,30 +132,30 @@ static void write_table(tide_report *report, const tide_snapshot *snapshot,
             snprintf(label, sizeof(label), "%s",
                      groups[i].key == NO_STACK ? "(no call stack)" : "(alive before recording)");
         } else {
-            tide_frame_text(snapshot, (uint32_t)groups[i].key, label, sizeof(label));
+            tide_frame_text(of->snapshot, (uint32_t)groups[i].key, label, sizeof(label));
         }
-        row(table, &groups[i], 100.0 * (double)groups[i].bytes / all, label);
+        row(table, &groups[i], tide_summary_share(of, groups[i].bytes), label);
     }
     if (n > top) {
         snprintf(label, sizeof(label), "(%zu other%s)", n - top, n - top == 1 ? "" : "s");
-        row(table, &rest, 100.0 * (double)rest.bytes / all, label);
+        row(table, &rest, tide_summary_share(of, rest.bytes), label);
     }
 }
 
-tide_status tide_summary_user_frames(tide_report *report, const tide_snapshot *snapshot,
-                                     const tide_summary_peak *peak, size_t top) {
+tide_status tide_summary_user_frames(const tide_summary_view *of) {
+    const tide_summary_peak *peak = &of->device->peak;
     const tide_hostmem *mem = tide_hostmem_default();
     size_t n = 0;
     group *groups = tide_hostmem_zeroed(mem, peak->n_blocks, sizeof(*groups));
     if (groups == NULL && peak->n_blocks > 0) {
         return TIDE_NO_MEMORY;
     }
-    tide_status status = collect(snapshot, peak, groups, &n);
+    tide_status status = collect(of->snapshot, peak, groups, &n);
     if (status == TIDE_OK) {
         if (n > 0) {
             qsort(groups, n, sizeof(*groups), by_bytes);
         }
-        write_table(report, snapshot, peak, groups, n, top);
+        write_table(of, groups, n);
     }
     mem->release(mem->ctx, groups);
     return status;

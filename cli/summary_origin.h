@@ -7,22 +7,19 @@
 
 #include <stdbool.h>
 
-#include "cli/table.h"
+#include "cli/summary_view.h"
 #include "common/status.h"
-#include "snapshot/snapshot.h"
 #include "snapshot/summary.h"
 
-/* No block that is alive at the peak has a category. */
+/* No block that is alive at the instant has a category. */
 bool tide_summary_lacks_categories(const tide_summary_peak *peak);
 
 /* Sentences; none of a recording of our own. */
-void tide_summary_say_origin(tide_report *report, const tide_snapshot *snapshot,
-                             const tide_summary_peak *peak);
+void tide_summary_say_origin(const tide_summary_view *of);
 
-/* What is alive at the peak by the user's line that asked for it: `top` rows, and the rest in one.
+/* What is alive at the instant by the user's line that asked for it: `top` rows, and the rest in
+ * one.
  */
-TIDE_NODISCARD tide_status tide_summary_user_frames(tide_report *report,
-                                                    const tide_snapshot *snapshot,
-                                                    const tide_summary_peak *peak, size_t top);
+TIDE_NODISCARD tide_status tide_summary_user_frames(const tide_summary_view *of);
 
 #endif

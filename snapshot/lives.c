@@ -148,21 +148,55 @@ static void free_row(walker *walk, const tide_event *event) {
     }
 }
 
-static tide_status segment_row(walker *walk, const tide_event *event, tide_error *error) {
-    tide_totals *now = &walk->devices[event->device].now;
+static bool is_segment_row(const tide_event *event) {
+    return event->action >= TIDE_ACTION_SEGMENT_ALLOC && event->action <= TIDE_ACTION_SEGMENT_UNMAP;
+}
+
+/* False when it takes what is not there. */
+static bool count_segment_row(tide_totals *now, const tide_event *event) {
+    int64_t n_bytes = (int64_t)event->block_bytes;
+    bool gives =
+        event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_MAP;
     bool is_whole =
         event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_FREE;
-    if (event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_MAP) {
-        now->n_segments += is_whole ? 1 : 0;
-        return add(&now->reserved_bytes, event->block_bytes, error);
+    if (!gives && n_bytes > now->reserved_bytes) {
+        return false;
     }
-    if (event->block_bytes > (uint64_t)now->reserved_bytes) {
+    now->reserved_bytes += gives ? n_bytes : -n_bytes;
+    now->n_segments += is_whole ? (gives ? 1 : -1) : 0;
+    return true;
+}
+
+static tide_status segment_row(walker *walk, const tide_event *event, tide_error *error) {
+    tide_totals *now = &walk->devices[event->device].now;
+    bool gives =
+        event->action == TIDE_ACTION_SEGMENT_ALLOC || event->action == TIDE_ACTION_SEGMENT_MAP;
+    if (gives && (int64_t)event->block_bytes > INT64_MAX - now->reserved_bytes) {
+        return tide_fail(error, TIDE_LIMIT, "the bytes alive at once exceed 2^63 - 1");
+    }
+    if (!count_segment_row(now, event)) {
         walk->lives->devices[event->device].n_unmatched++;
-        return TIDE_OK;
     }
-    now->n_segments -= is_whole ? 1 : 0;
-    now->reserved_bytes -= (int64_t)event->block_bytes;
     return TIDE_OK;
+}
+
+void tide_lives_reserved_at(const tide_snapshot *snapshot, const tide_instant *at,
+                            tide_totals *totals) {
+    totals->reserved_bytes = 0;
+    totals->n_segments = 0;
+    for (size_t i = 0; i < snapshot->n_start_segments; i++) {
+        const tide_segment_row *segment = &snapshot->start_segments[i];
+        if (segment->device == at->device) {
+            totals->reserved_bytes += (int64_t)segment->total_bytes;
+            totals->n_segments += segment->is_expandable ? 0 : 1;
+        }
+    }
+    for (int64_t i = 0; i <= at->event; i++) {
+        const tide_event *event = &snapshot->events[i];
+        if (is_segment_row(event) && event->device == at->device) {
+            (void)count_segment_row(totals, event);
+        }
+    }
 }
 
 static tide_status one_event(walker *walk, const tide_event *event, tide_error *error) {
@@ -250,4 +284,15 @@ void tide_lives_fini(tide_lives *lives) {
     lives->mem->release(lives->mem->ctx, lives->lives);
     lives->mem->release(lives->mem->ctx, lives->devices);
     *lives = (tide_lives){.mem = lives->mem};
+}
+
+size_t tide_lives_main_device(const tide_lives *lives) {
+    size_t main_device = 0;
+    for (size_t i = 1; i < lives->n_devices; i++) {
+        if (lives->devices[i].at_peak.allocated_bytes >
+            lives->devices[main_device].at_peak.allocated_bytes) {
+            main_device = i;
+        }
+    }
+    return main_device;
 }

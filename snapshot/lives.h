@@ -75,9 +75,22 @@ TIDE_NODISCARD tide_status tide_lives_init(tide_lives *lives, const tide_snapsho
                                            const tide_hostmem *mem, tide_error *error);
 void tide_lives_fini(tide_lives *lives);
 
+/* The device with the highest peak, the first on ties; 0 when there is none. */
+size_t tide_lives_main_device(const tide_lives *lives);
+
 /* True when the block is allocated (its free not yet requested) after row `event` (-1: at the
  * start). */
 bool tide_life_is_allocated(const tide_life *life, int64_t event);
+
+/* One device after one row. */
+typedef struct tide_instant {
+    size_t device; /* index of the device */
+    int64_t event; /* row of the event table; -1: before the first */
+} tide_instant;
+
+/* Reserved bytes and segments of that instant, as the walk counts them; sets these two only. */
+void tide_lives_reserved_at(const tide_snapshot *snapshot, const tide_instant *at,
+                            tide_totals *totals);
 
 #ifdef __cplusplus
 }

@@ -6,12 +6,11 @@
 #include "common/map.h"
 #include "snapshot/scope_paths.h"
 
-enum { ROUNDING_BYTES = 512 };
-
 typedef struct summary_builder {
     const tide_snapshot *snapshot; /* borrowed */
     tide_summary *summary;         /* borrowed; filled */
-    tide_lives lives;
+    const tide_lives *lives;       /* borrowed */
+    const tide_instant *at;        /* borrowed; NULL: the peaks */
     tide_scope_paths paths;
 } summary_builder;
 
@@ -95,7 +94,7 @@ static tide_status group(summary_builder *builder, const tide_summary_peak *peak
 static tide_status split(summary_builder *builder, const tide_summary_peak *peak,
                          key_of key_of_life, tide_split *ret_split) {
     tide_map by_key;
-    tide_map_init(&by_key, builder->lives.mem);
+    tide_map_init(&by_key, builder->lives->mem);
     tide_status status = group(builder, peak, key_of_life, &by_key, ret_split);
     tide_map_fini(&by_key);
     return status;
@@ -132,18 +131,6 @@ static int by_size(const void *left, const void *right) {
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-static void account(tide_summary_peak *peak) {
-    for (size_t i = 0; i < peak->n_blocks; i++) {
-        uint64_t asked = peak->blocks[i].requested_bytes; /* at most the block's: validated */
-        uint64_t slack = peak->blocks[i].block_bytes - asked;
-        uint64_t rounding = (ROUNDING_BYTES - asked % ROUNDING_BYTES) % ROUNDING_BYTES;
-        rounding = rounding < slack ? rounding : slack;
-        peak->asked_bytes += (int64_t)asked;
-        peak->rounding_bytes += (int64_t)rounding;
-        peak->unsplit_bytes += (int64_t)(slack - rounding);
-    }
-}
-
 /* The blocks of one device that are allocated at its peak. */
 static tide_status collect(summary_builder *builder, size_t device, tide_summary_peak *peak) {
     size_t n_blocks = (size_t)peak->totals.n_blocks;
@@ -152,8 +139,8 @@ static tide_status collect(summary_builder *builder, size_t device, tide_summary
         return TIDE_NO_MEMORY;
     }
     size_t n = 0;
-    for (size_t i = 0; i < builder->lives.n_lives; i++) {
-        const tide_life *life = &builder->lives.lives[i];
+    for (size_t i = 0; i < builder->lives->n_lives; i++) {
+        const tide_life *life = &builder->lives->lives[i];
         if (life->device == device && tide_life_is_allocated(life, peak->event) && n < n_blocks) {
             blocks[n++] = *life;
         }
@@ -197,9 +184,40 @@ static tide_status locate(summary_builder *builder, tide_summary_peak *peak) {
     return peak->scope_path != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
+/* The account of the reserved bytes; of an instant that is not the peak, its totals too. */
+static tide_status account(summary_builder *builder, size_t device, tide_summary_peak *peak,
+                           tide_error *error) {
+    tide_layout layout;
+    const tide_instant at = {device, peak->event};
+    TIDE_TRY(tide_layout_init(&layout, builder->snapshot, builder->lives, &at, error));
+    peak->account = layout.account;
+    tide_layout_fini(&layout);
+    return TIDE_OK;
+}
+
+/* The totals after an instant's row. */
+static tide_totals totals_at(const summary_builder *builder, const tide_instant *at) {
+    tide_totals totals = {.n_segments = 0};
+    for (size_t i = 0; i < builder->lives->n_lives; i++) {
+        const tide_life *life = &builder->lives->lives[i];
+        if (life->device != at->device || (int64_t)life->born > at->event + 1 ||
+            at->event + 1 >= (int64_t)life->completed) {
+            continue;
+        }
+        totals.requested_bytes += (int64_t)life->requested_bytes;
+        totals.active_bytes += (int64_t)life->block_bytes;
+        if (tide_life_is_allocated(life, at->event)) {
+            totals.allocated_bytes += (int64_t)life->block_bytes;
+            totals.n_blocks++;
+        }
+    }
+    tide_lives_reserved_at(builder->snapshot, at, &totals);
+    return totals;
+}
+
 static tide_status summarise_device(summary_builder *builder, size_t device,
-                                    tide_summary_device *of) {
-    const tide_device_lives *lives = &builder->lives.devices[device];
+                                    tide_summary_device *of, tide_error *error) {
+    const tide_device_lives *lives = &builder->lives->devices[device];
     memcpy(of->counts, lives->counts, sizeof(of->counts));
     memcpy(of->max, lives->max, sizeof(of->max));
     of->n_unmatched = lives->n_unmatched;
@@ -207,9 +225,13 @@ static tide_status summarise_device(summary_builder *builder, size_t device,
     tide_summary_peak *peak = &of->peak;
     peak->event = lives->max[TIDE_MAX_ALLOCATED].event;
     peak->totals = lives->at_peak;
+    if (builder->at != NULL && builder->at->device == device) {
+        peak->event = builder->at->event;
+        peak->totals = totals_at(builder, builder->at);
+    }
     TIDE_TRY(locate(builder, peak));
     TIDE_TRY(collect(builder, device, peak));
-    account(peak);
+    TIDE_TRY(account(builder, device, peak, error));
     TIDE_TRY(split_by_category(builder, peak, &peak->by_category));
     TIDE_TRY(split(builder, peak, phase_key, &peak->by_phase));
     TIDE_TRY(split(builder, peak, scope_key, &peak->by_scope));
@@ -240,7 +262,7 @@ static void note_oom(const tide_snapshot *snapshot, tide_summary_device *devices
     }
 }
 
-static tide_status summarise(summary_builder *builder) {
+static tide_status summarise(summary_builder *builder, tide_error *error) {
     const tide_snapshot *snapshot = builder->snapshot;
     tide_summary_device *devices =
         tide_arena_alloc(&builder->summary->arena, snapshot->n_devices, sizeof(*devices));
@@ -249,7 +271,7 @@ static tide_status summarise(summary_builder *builder) {
     }
     note_oom(snapshot, devices);
     for (size_t i = 0; i < snapshot->n_devices; i++) {
-        TIDE_TRY(summarise_device(builder, i, &devices[i]));
+        TIDE_TRY(summarise_device(builder, i, &devices[i], error));
     }
     builder->summary->devices = devices;
     builder->summary->n_devices = snapshot->n_devices;
@@ -257,29 +279,22 @@ static tide_status summarise(summary_builder *builder) {
     return TIDE_OK;
 }
 
-tide_status tide_summary_create(const tide_snapshot *snapshot, tide_summary **ret_summary,
-                                tide_error *error) {
+tide_status tide_summary_create_from(const tide_snapshot *snapshot, const tide_lives *lives,
+                                     const tide_instant *at, tide_summary **ret_summary,
+                                     tide_error *error) {
     const tide_hostmem *mem = snapshot->arena.mem;
-    summary_builder builder = {.snapshot = snapshot};
+    summary_builder builder = {.snapshot = snapshot, .lives = lives, .at = at};
     tide_summary *summary = tide_hostmem_zeroed(mem, 1, sizeof(*summary));
     if (summary == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for a summary");
     }
     tide_arena_init(&summary->arena, mem);
     builder.summary = summary;
-    tide_status status = tide_lives_init(&builder.lives, snapshot, mem, error);
-    if (status != TIDE_OK) {
-        goto fail_lives;
+    tide_status status = tide_scope_paths_init(&builder.paths, snapshot, mem);
+    if (status == TIDE_OK) {
+        status = summarise(&builder, error);
+        tide_scope_paths_fini(&builder.paths);
     }
-    status = tide_scope_paths_init(&builder.paths, snapshot, mem);
-    if (status != TIDE_OK) {
-        goto fail_paths;
-    }
-    status = summarise(&builder);
-    tide_scope_paths_fini(&builder.paths);
-fail_paths:
-    tide_lives_fini(&builder.lives);
-fail_lives:
     if (status == TIDE_OK) {
         *ret_summary = summary;
     } else {
@@ -287,6 +302,20 @@ fail_lives:
     }
     if (status == TIDE_NO_MEMORY) {
         return tide_fail(error, status, "no host memory for a summary");
+    }
+    return status;
+}
+
+tide_status tide_summary_create(const tide_snapshot *snapshot, tide_summary **ret_summary,
+                                tide_error *error) {
+    tide_lives lives;
+    tide_status status = tide_lives_init(&lives, snapshot, snapshot->arena.mem, error);
+    if (status == TIDE_NO_MEMORY) {
+        return tide_fail(error, status, "no host memory for a summary");
+    }
+    if (status == TIDE_OK) {
+        status = tide_summary_create_from(snapshot, &lives, NULL, ret_summary, error);
+        tide_lives_fini(&lives);
     }
     return status;
 }

@@ -10,6 +10,7 @@
 #include "common/arena.h"
 #include "common/event.h"
 #include "common/status.h"
+#include "snapshot/layout.h"
 #include "snapshot/lives.h"
 #include "snapshot/snapshot.h"
 
@@ -35,7 +36,7 @@ typedef struct tide_split {
     size_t n_shares;
 } tide_split;
 
-/* The instant with most allocated bytes. */
+/* The instant with most allocated bytes, or the one that was asked for. */
 typedef struct tide_summary_peak {
     int64_t event;          /* row after which it holds; -1: before the first */
     int64_t time_ns;        /* of that row; -1 */
@@ -44,10 +45,8 @@ typedef struct tide_summary_peak {
     const char *phase;      /* "" outside */
     const char *scope_path; /* of that row; "" outside */
     tide_totals totals;
-    /* allocated = asked + rounding + unsplit, of the allocated blocks */
-    int64_t asked_bytes;    /* what was asked for */
-    int64_t rounding_bytes; /* what rounding up to 512 adds */
-    int64_t unsplit_bytes;  /* the rest of the whole blocks */
+    tide_account account; /* of the reserved bytes; its asked, rounding and unsplit bytes are the
+                             allocated ones */
     tide_split by_category, by_phase, by_scope, by_stack;
     const tide_life *blocks; /* alive, largest first; ties by birth */
     size_t n_blocks;
@@ -76,6 +75,12 @@ typedef struct tide_summary {
  * TIDE_LIMIT: bytes beyond 2^63 - 1. */
 TIDE_NODISCARD tide_status tide_summary_create(const tide_snapshot *snapshot,
                                                tide_summary **ret_summary, tide_error *error);
+
+/* The same out of lives that the caller made of the snapshot; they may go at once. With `at`, the
+ * peak of that device is that instant instead. */
+TIDE_NODISCARD tide_status tide_summary_create_from(const tide_snapshot *snapshot,
+                                                    const tide_lives *lives, const tide_instant *at,
+                                                    tide_summary **ret_summary, tide_error *error);
 void tide_summary_destroy(tide_summary *summary);
 
 /* What the device had free at an oom row; -1: unlimited. */

@@ -64,9 +64,9 @@ static void peak(tide_json_writer *json, const tide_summary_peak *of) {
     totals(json, &of->totals);
     tide_json_key(json, "accounting");
     tide_json_begin_object(json);
-    tide_json_key_integer(json, "requested_bytes", of->asked_bytes);
-    tide_json_key_integer(json, "rounding_bytes", of->rounding_bytes);
-    tide_json_key_integer(json, "unsplit_bytes", of->unsplit_bytes);
+    tide_json_key_integer(json, "requested_bytes", of->account.asked_bytes);
+    tide_json_key_integer(json, "rounding_bytes", of->account.rounding_bytes);
+    tide_json_key_integer(json, "unsplit_bytes", of->account.unsplit_bytes);
     tide_json_end_object(json);
     by_category(json, &of->by_category);
     by_path(json, "by_phase", &of->by_phase);

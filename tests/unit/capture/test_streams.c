@@ -101,7 +101,7 @@ static void expect_peak(const tide_summary_device *device, int64_t event) {
     const tide_summary_peak *peak = &device->peak;
     assert_int_equal(peak->event, event);
     expect_totals(&peak->totals, 18 * MIB, 14 * MIB, 18 * MIB, 20 * MIB);
-    assert_int_equal(peak->asked_bytes, 14 * MIB);
+    assert_int_equal(peak->account.asked_bytes, 14 * MIB);
     assert_int_equal(peak->n_blocks, 2);
     assert_int_equal(peak->blocks[0].block_bytes, 8 * MIB);
     assert_int_equal(peak->blocks[1].block_bytes, 6 * MIB);

@@ -109,7 +109,7 @@ static void assert_adds_up(const tide_summary_peak *peak) {
     assert_true(sum_of(&peak->by_phase) == all);
     assert_true(sum_of(&peak->by_scope) == all);
     assert_true(sum_of(&peak->by_stack) == all);
-    assert_true(peak->asked_bytes + peak->rounding_bytes + peak->unsplit_bytes == all);
+    assert_true(peak->account.asked_bytes + peak->account.rounding_bytes + peak->account.unsplit_bytes == all);
     int64_t blocks = 0;
     for (size_t i = 0; i < peak->n_blocks; i++) {
         blocks += (int64_t)peak->blocks[i].block_bytes;
@@ -140,9 +140,9 @@ static void a_known_recording(void **state) {
     assert_int_equal(peak->totals.allocated_bytes, 5 * KIB);
     assert_int_equal(peak->totals.requested_bytes, 1600);
     assert_int_equal(peak->totals.reserved_bytes, 16 * KIB);
-    assert_int_equal(peak->asked_bytes, 1600);
-    assert_int_equal(peak->rounding_bytes, 24 + 424);
-    assert_int_equal(peak->unsplit_bytes, 3 * KIB);
+    assert_int_equal(peak->account.asked_bytes, 1600);
+    assert_int_equal(peak->account.rounding_bytes, 24 + 424);
+    assert_int_equal(peak->account.unsplit_bytes, 3 * KIB);
     assert_int_equal(peak->step, 0);
     assert_string_equal(peak->step_name, "step");
     assert_string_equal(peak->phase, "forward");

@@ -1,0 +1,216 @@
+#include "snapshot/layout.h"
+
+#include <stdlib.h>
+
+#include "snapshot/layout_internal.h"
+
+/* What the caching allocator goes by, in bytes. */
+#define ROUNDING_BYTES UINT64_C(512)
+#define SMALL_BYTES (UINT64_C(1) << 20)          /* the largest block of a small pool's request */
+#define SMALL_SEGMENT_BYTES (UINT64_C(2) << 20)  /* bought for it; also the granule of one */
+#define LARGE_GRANULE_BYTES (UINT64_C(20) << 20) /* that expandable segments map for the others */
+
+/* A block that is not yet free, and where to find it. */
+typedef struct active_block {
+    uint64_t address; /* of its first byte */
+    uint32_t life;    /* index in the lives */
+} active_block;
+
+typedef struct builder {
+    tide_layout *layout;     /* borrowed; filled */
+    const tide_lives *lives; /* borrowed */
+    active_block *blocks;    /* owned; by address */
+    size_t n_blocks;
+} builder;
+
+void tide_account_add_block(tide_account *account, const tide_life *life) {
+    uint64_t asked = life->requested_bytes; /* at most the block's: validated */
+    uint64_t slack = life->block_bytes - asked;
+    uint64_t rounding = (ROUNDING_BYTES - asked % ROUNDING_BYTES) % ROUNDING_BYTES;
+    rounding = rounding < slack ? rounding : slack;
+    account->asked_bytes += (int64_t)asked;
+    account->rounding_bytes += (int64_t)rounding;
+    account->unsplit_bytes += (int64_t)(slack - rounding);
+}
+
+static int by_address(const void *left, const void *right) {
+    const active_block *a = left;
+    const active_block *b = right;
+    if (a->address != b->address) {
+        return a->address < b->address ? -1 : 1;
+    }
+    return a->life < b->life ? -1 : a->life > b->life;
+}
+
+static bool is_active(const tide_life *life, int64_t event) {
+    int64_t moment = event + 1;
+    return (int64_t)life->born <= moment && moment < (int64_t)life->completed;
+}
+
+static tide_status find_blocks(builder *build, size_t device, int64_t event) {
+    const tide_lives *lives = build->lives;
+    for (int pass = 0; pass < 2; pass++) {
+        size_t n = 0;
+        for (size_t i = 0; i < lives->n_lives; i++) {
+            if (lives->lives[i].device != device || !is_active(&lives->lives[i], event)) {
+                continue;
+            }
+            if (pass == 1) {
+                build->blocks[n] = (active_block){lives->lives[i].address, (uint32_t)i};
+            }
+            n++;
+        }
+        if (pass == 0) {
+            build->n_blocks = n;
+            build->blocks = tide_hostmem_zeroed(build->layout->mem, n, sizeof(*build->blocks));
+            if (build->blocks == NULL) {
+                return TIDE_NO_MEMORY;
+            }
+        }
+    }
+    qsort(build->blocks, build->n_blocks, sizeof(*build->blocks), by_address);
+    return TIDE_OK;
+}
+
+static void add_piece(tide_layout *layout, tide_layout_segment *segment, uint64_t begin,
+                      uint64_t end, uint32_t life, bool is_pending) {
+    if (begin < end) {
+        layout->pieces[layout->n_pieces++] =
+            (tide_layout_piece){begin, end - begin, life, is_pending};
+        segment->n_pieces++;
+        segment->cached_bytes += life == TIDE_NONE ? end - begin : 0;
+    }
+}
+
+/* Fills one segment from the first block that may lie in it; returns the first behind it. */
+static size_t fill_segment(builder *build, tide_layout_segment *segment, size_t block,
+                           int64_t event) {
+    tide_layout *layout = build->layout;
+    uint64_t at = segment->address;
+    uint64_t end = segment->address + segment->total_bytes;
+    segment->first_piece = layout->n_pieces;
+    while (block < build->n_blocks && build->blocks[block].address < end) {
+        uint32_t index = build->blocks[block++].life;
+        const tide_life *life = &build->lives->lives[index];
+        if (life->address < at || life->block_bytes > end - life->address) {
+            continue; /* it lies in no segment: the account shows it as unexplained */
+        }
+        add_piece(layout, segment, at, life->address, TIDE_NONE, false);
+        at = life->address + life->block_bytes;
+        add_piece(layout, segment, life->address, at, index, !tide_life_is_allocated(life, event));
+    }
+    add_piece(layout, segment, at, end, TIDE_NONE, false);
+    return block;
+}
+
+/* By the size of a block in it; else by its own. */
+static void find_pool(const builder *build, tide_layout_segment *segment) {
+    const tide_layout *layout = build->layout;
+    for (size_t i = 0; i < segment->n_pieces && segment->pool == TIDE_SEGMENT_UNKNOWN; i++) {
+        const tide_layout_piece *piece = &layout->pieces[segment->first_piece + i];
+        if (piece->life != TIDE_NONE) {
+            uint64_t asked = build->lives->lives[piece->life].requested_bytes;
+            segment->pool = asked > SMALL_BYTES ? TIDE_SEGMENT_LARGE : TIDE_SEGMENT_SMALL;
+        }
+    }
+    if (segment->pool == TIDE_SEGMENT_UNKNOWN) {
+        segment->pool =
+            segment->total_bytes <= SMALL_SEGMENT_BYTES ? TIDE_SEGMENT_SMALL : TIDE_SEGMENT_LARGE;
+    }
+}
+
+static void find_releasable(const tide_layout *layout, tide_layout_segment *segment) {
+    uint64_t granule =
+        segment->pool == TIDE_SEGMENT_SMALL ? SMALL_SEGMENT_BYTES : LARGE_GRANULE_BYTES;
+    if (!segment->is_expandable) {
+        segment->releasable_bytes =
+            segment->cached_bytes == segment->total_bytes ? segment->total_bytes : 0;
+        return;
+    }
+    for (size_t i = 0; i < segment->n_pieces; i++) {
+        const tide_layout_piece *piece = &layout->pieces[segment->first_piece + i];
+        if (piece->life == TIDE_NONE) {
+            uint64_t begin = piece->address - segment->address;
+            uint64_t first = (begin + granule - 1) / granule;
+            uint64_t last = (begin + piece->n_bytes) / granule;
+            segment->releasable_bytes += last > first ? (last - first) * granule : 0;
+        }
+    }
+}
+
+static tide_status make_account(builder *build, int64_t event, int64_t n_reserved,
+                                tide_error *error) {
+    tide_account *account = &build->layout->account;
+    for (size_t i = 0; i < build->n_blocks; i++) {
+        const tide_life *life = &build->lives->lives[build->blocks[i].life];
+        if (tide_life_is_allocated(life, event)) {
+            tide_account_add_block(account, life);
+        } else {
+            account->pending_bytes += (int64_t)life->block_bytes;
+        }
+    }
+    for (size_t i = 0; i < build->layout->n_segments; i++) {
+        const tide_layout_segment *segment = &build->layout->segments[i];
+        account->releasable_bytes += (int64_t)segment->releasable_bytes;
+        account->splittable_bytes += (int64_t)(segment->cached_bytes - segment->releasable_bytes);
+    }
+    /* Each of the two is below 2^63: the lives and the range of addresses see to it. */
+    int64_t n_active = account->asked_bytes + account->rounding_bytes + account->unsplit_bytes +
+                       account->pending_bytes;
+    int64_t n_cached = account->splittable_bytes + account->releasable_bytes;
+    if (n_active > INT64_MAX - n_cached) {
+        return tide_fail(error, TIDE_LIMIT, "the bytes alive and cached exceed 2^63 - 1");
+    }
+    account->reserved_bytes = n_reserved;
+    account->unexplained_bytes = n_reserved - (n_active + n_cached);
+    return TIDE_OK;
+}
+
+static tide_status fill(builder *build, int64_t event) {
+    tide_layout *layout = build->layout;
+    size_t n_most = 2 * build->n_blocks + layout->n_segments;
+    layout->pieces = tide_hostmem_zeroed(layout->mem, n_most, sizeof(*layout->pieces));
+    if (layout->pieces == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    size_t block = 0;
+    for (size_t i = 0; i < layout->n_segments; i++) {
+        tide_layout_segment *segment = &layout->segments[i];
+        block = fill_segment(build, segment, block, event);
+        find_pool(build, segment);
+        find_releasable(layout, segment);
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_layout_init(tide_layout *layout, const tide_snapshot *snapshot,
+                             const tide_lives *lives, const tide_instant *at, tide_error *error) {
+    *layout = (tide_layout){.mem = lives->mem};
+    builder build = {.layout = layout, .lives = lives};
+    tide_status status = tide_layout_find_segments(layout, snapshot, at);
+    if (status == TIDE_OK) {
+        status = find_blocks(&build, at->device, at->event);
+    }
+    if (status == TIDE_OK) {
+        status = fill(&build, at->event);
+    }
+    if (status == TIDE_OK) {
+        tide_totals totals;
+        tide_lives_reserved_at(snapshot, at, &totals);
+        status = make_account(&build, at->event, totals.reserved_bytes, error);
+    }
+    layout->mem->release(layout->mem->ctx, build.blocks);
+    if (status != TIDE_OK) {
+        tide_layout_fini(layout);
+    }
+    return status;
+}
+
+void tide_layout_fini(tide_layout *layout) {
+    if (layout->mem == NULL) {
+        return;
+    }
+    layout->mem->release(layout->mem->ctx, layout->segments);
+    layout->mem->release(layout->mem->ctx, layout->pieces);
+    *layout = (tide_layout){.mem = layout->mem};
+}

@@ -1,0 +1,220 @@
+/* The segments at one instant. Each row gives memory to a range of addresses or takes it; what
+ * holds for an address is the last row that covers it. So the rows are painted from the last to the
+ * first, each onto what is still bare, which takes n log n time however the ranges overlap. */
+#include <stdlib.h>
+
+#include "snapshot/layout_internal.h"
+
+/* A row that gives or takes memory. */
+typedef struct stroke {
+    uint64_t begin, end; /* addresses; begin < end */
+    uint8_t stream;      /* index in the table of streams */
+    uint8_t pool;        /* tide_segment_pool */
+    bool is_expandable;  /* may join others of its kind */
+    bool gives;          /* false: takes */
+} stroke;
+
+typedef struct painter {
+    const tide_hostmem *mem; /* borrowed */
+    stroke *strokes;         /* owned; in the order of rows */
+    size_t n_strokes, capacity;
+    uint64_t *edges; /* owned; distinct begins and ends, ascending; cells lie between */
+    size_t n_edges;
+    uint32_t *owners; /* owned; stroke of each cell, TIDE_NONE: bare */
+    uint32_t *next;   /* owned; the first bare cell from each cell on, lazily */
+} painter;
+
+static tide_status add_stroke(painter *on, const stroke *added) {
+    if (added->begin == added->end) {
+        return TIDE_OK;
+    }
+    stroke *grown =
+        tide_hostmem_grow(on->mem, on->strokes, &on->capacity, on->n_strokes + 1, sizeof(*grown));
+    if (grown == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    on->strokes = grown;
+    on->strokes[on->n_strokes++] = *added;
+    return TIDE_OK;
+}
+
+static tide_status collect_strokes(painter *on, const tide_snapshot *snapshot,
+                                   const tide_instant *at) {
+    for (size_t i = 0; i < snapshot->n_start_segments; i++) {
+        const tide_segment_row *row = &snapshot->start_segments[i];
+        if (row->device == at->device) {
+            stroke added = {row->address,       row->address + row->total_bytes,
+                            row->stream,        row->pool,
+                            row->is_expandable, true};
+            TIDE_TRY(add_stroke(on, &added));
+        }
+    }
+    for (int64_t i = 0; i <= at->event; i++) {
+        const tide_event *row = &snapshot->events[i];
+        if (row->action < TIDE_ACTION_SEGMENT_ALLOC || row->action > TIDE_ACTION_SEGMENT_UNMAP ||
+            row->device != at->device) {
+            continue;
+        }
+        stroke added = {.begin = row->address,
+                        .end = row->address + row->block_bytes,
+                        .stream = row->stream,
+                        .is_expandable = row->action == TIDE_ACTION_SEGMENT_MAP,
+                        .gives = row->action == TIDE_ACTION_SEGMENT_ALLOC ||
+                                 row->action == TIDE_ACTION_SEGMENT_MAP};
+        TIDE_TRY(add_stroke(on, &added));
+    }
+    return TIDE_OK;
+}
+
+static int by_value(const void *left, const void *right) {
+    const uint64_t *a = left;
+    const uint64_t *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+static tide_status find_edges(painter *on) {
+    on->edges = tide_hostmem_zeroed(on->mem, 2 * on->n_strokes, sizeof(*on->edges));
+    on->owners = tide_hostmem_zeroed(on->mem, 2 * on->n_strokes, sizeof(*on->owners));
+    on->next = tide_hostmem_zeroed(on->mem, 2 * on->n_strokes + 1, sizeof(*on->next));
+    if (on->edges == NULL || on->owners == NULL || on->next == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < on->n_strokes; i++) {
+        on->edges[2 * i] = on->strokes[i].begin;
+        on->edges[2 * i + 1] = on->strokes[i].end;
+    }
+    qsort(on->edges, 2 * on->n_strokes, sizeof(*on->edges), by_value);
+    for (size_t i = 0; i < 2 * on->n_strokes; i++) {
+        if (on->n_edges == 0 || on->edges[i] != on->edges[on->n_edges - 1]) {
+            on->edges[on->n_edges++] = on->edges[i];
+        }
+    }
+    for (size_t i = 0; i < on->n_edges; i++) {
+        on->owners[i] = TIDE_NONE;
+        on->next[i] = (uint32_t)i;
+    }
+    return TIDE_OK;
+}
+
+/* The cell that begins at an edge. */
+static uint32_t cell_of(const painter *on, uint64_t address) {
+    size_t low = 0;
+    size_t high = on->n_edges - 1;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (on->edges[middle] < address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return (uint32_t)low;
+}
+
+/* The first bare cell from this one on; shortens the way for those who follow. */
+static uint32_t bare_from(painter *on, uint32_t cell) {
+    while (on->next[cell] != cell) {
+        on->next[cell] = on->next[on->next[cell]];
+        cell = on->next[cell];
+    }
+    return cell;
+}
+
+static void paint(painter *on) {
+    for (size_t i = on->n_strokes; i-- > 0;) {
+        uint32_t end = cell_of(on, on->strokes[i].end);
+        uint32_t cell = bare_from(on, cell_of(on, on->strokes[i].begin));
+        while (cell < end) {
+            on->owners[cell] = (uint32_t)i;
+            on->next[cell] = cell + 1;
+            cell = bare_from(on, cell + 1);
+        }
+    }
+}
+
+/* The cell goes on with the segment: the same purchase, or mapped memory that joins. */
+static bool joins(const painter *on, const tide_layout_segment *segment, uint32_t last_owner,
+                  uint32_t owner, uint64_t address) {
+    const stroke *by = &on->strokes[owner];
+    if (segment->address + segment->total_bytes != address) {
+        return false;
+    }
+    bool same_pool = segment->pool == by->pool || segment->pool == TIDE_SEGMENT_UNKNOWN ||
+                     by->pool == TIDE_SEGMENT_UNKNOWN;
+    return owner == last_owner || (segment->is_expandable && by->is_expandable &&
+                                   segment->stream == by->stream && same_pool);
+}
+
+static tide_status gather(const painter *on, tide_layout *layout) {
+    layout->segments = tide_hostmem_zeroed(on->mem, on->n_edges, sizeof(*layout->segments));
+    if (layout->segments == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    uint32_t last_owner = TIDE_NONE;
+    for (size_t i = 0; i + 1 < on->n_edges; i++) {
+        uint32_t owner = on->owners[i];
+        if (owner == TIDE_NONE || !on->strokes[owner].gives) {
+            continue;
+        }
+        const stroke *by = &on->strokes[owner];
+        uint64_t n_bytes = on->edges[i + 1] - on->edges[i];
+        if (layout->n_segments > 0 &&
+            joins(on, &layout->segments[layout->n_segments - 1], last_owner, owner, on->edges[i])) {
+            tide_layout_segment *grown = &layout->segments[layout->n_segments - 1];
+            grown->total_bytes += n_bytes;
+            grown->pool = grown->pool == TIDE_SEGMENT_UNKNOWN ? by->pool : grown->pool;
+        } else {
+            layout->segments[layout->n_segments++] =
+                (tide_layout_segment){.address = on->edges[i],
+                                      .total_bytes = n_bytes,
+                                      .stream = by->stream,
+                                      .pool = by->pool,
+                                      .is_expandable = by->is_expandable};
+        }
+        last_owner = owner;
+    }
+    return TIDE_OK;
+}
+
+/* What the end of the recording says about the pool of segments whose purchase was seen. */
+static void find_pools(tide_layout *layout, const tide_snapshot *snapshot, size_t device) {
+    for (size_t i = 0; i < snapshot->n_end_segments; i++) {
+        const tide_segment_row *row = &snapshot->end_segments[i];
+        size_t low = 0;
+        size_t high = layout->n_segments;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (layout->segments[middle].address < row->address) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        if (row->device == device && low < layout->n_segments &&
+            layout->segments[low].address == row->address &&
+            layout->segments[low].pool == TIDE_SEGMENT_UNKNOWN) {
+            layout->segments[low].pool = row->pool;
+        }
+    }
+}
+
+tide_status tide_layout_find_segments(tide_layout *layout, const tide_snapshot *snapshot,
+                                      const tide_instant *at) {
+    painter on = {.mem = layout->mem};
+    tide_status status = collect_strokes(&on, snapshot, at);
+    if (status == TIDE_OK && on.n_strokes > 0) {
+        status = on.n_strokes < TIDE_NONE / 2 ? find_edges(&on) : TIDE_LIMIT;
+        if (status == TIDE_OK) {
+            paint(&on);
+            status = gather(&on, layout);
+        }
+    }
+    if (status == TIDE_OK) {
+        find_pools(layout, snapshot, at->device);
+    }
+    on.mem->release(on.mem->ctx, on.strokes);
+    on.mem->release(on.mem->ctx, on.edges);
+    on.mem->release(on.mem->ctx, on.owners);
+    on.mem->release(on.mem->ctx, on.next);
+    return status;
+}

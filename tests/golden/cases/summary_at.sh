@@ -1,0 +1,18 @@
+# What is alive at other instants than the peak, by event, time and scope; and instants that are none.
+tidemark profile --device virtual --layers 1 --d-model 64 --heads 4 --d-ff 128 --vocab 500 --context 16 --batch 2 --steps 2 \
+    --warmup 1 -o run.json.gz >/dev/null
+for instant in start 100 'step[1] > backward' end; do
+    echo "== $instant"
+    tidemark summary run.json.gz --at "$instant" --top 2 | sed -e 1d -e 's/ ([0-9.]* ms)//' -e '/^Highest/,$d'
+done
+for instant in peak 2s 'warmup > forward > layer'; do
+    tidemark summary run.json.gz --at "$instant" --top 2 2>&1 | sed -n 's/ ([0-9.]* ms)//; /the last event/s/[0-9.]* ms/N ms/; /allocated in\|no time/p'
+done
+for instant in 99999 1.5 9x forwards 'step[7]' 'step[' oom; do
+    tidemark summary run.json.gz --at "$instant" >/dev/null 2>error || cat error
+done
+# In every format the lines of the account add up to the reserved bytes.
+tidemark summary run.json.gz --at 100 --format json | jq -c '.tables[] | select(.title | startswith("Where")) | [([.rows[:-1][].bytes] | add), .rows[-1].bytes]'
+tidemark summary run.json.gz --at 100 --format csv | sed -n '/^requested,.*asked/,/^reserved,/p'
+tidemark summary run.json.gz --at 100 --format markdown | grep '^| reserved.*sum'
+tidemark summary run.json.gz --at 100 --format latex | grep '^reserved.*sum'

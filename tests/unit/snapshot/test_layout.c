@@ -1,0 +1,550 @@
+/* test_layout.c - segments, blocks and gaps at an instant, against a table of every byte's owner;
+ * the account of the reserved bytes; instants by event, time and scope. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "snapshot/instant.h"
+#include "snapshot/layout.h"
+#include "snapshot/summary.h"
+#include "support/pytorch_files.h"
+#include "support/synthetic.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static const tide_snapshot_device DEVICES[] = {{"virtual", "a", -1, -1, -1, -1, -1, -1},
+                                               {"virtual", "b", -1, -1, -1, -1, -1, -1}};
+static const tide_stream_row STREAMS[] = {{0, 0}, {1, 0}};
+static const char *const STRINGS[] = {"step", "backward", "layer"};
+/* step 1 > backward > layer 3, and step 2 > backward. */
+static const tide_scope_row SCOPES[] = {
+    {0, -1, -1, -1, TIDE_NONE, 0, 1, 0, TIDE_SCOPE_STEP},
+    {0, -1, -1, -1, 0, 1, -1, 0, TIDE_SCOPE_PHASE},
+    {0, -1, -1, -1, 1, 2, 3, 0, TIDE_SCOPE_LAYER},
+    {0, -1, -1, -1, TIDE_NONE, 0, 2, 0, TIDE_SCOPE_STEP},
+    {0, -1, -1, -1, 3, 1, -1, 0, TIDE_SCOPE_PHASE},
+};
+
+static tide_snapshot *recording(const tide_event *events, size_t n_events) {
+    tide_snapshot *made = NULL;
+    assert_int_equal(tide_snapshot_create(NULL, &made), TIDE_OK);
+    made->devices = DEVICES;
+    made->n_devices = 2;
+    made->streams = STREAMS;
+    made->n_streams = 2;
+    made->strings = STRINGS;
+    made->n_strings = 3;
+    made->scopes = SCOPES;
+    made->n_scopes = sizeof(SCOPES) / sizeof(SCOPES[0]);
+    made->events = events;
+    made->n_events = n_events;
+    return made;
+}
+
+static tide_event row(tide_action action, uint64_t address, uint64_t requested, uint64_t n_bytes) {
+    return (tide_event){.address = address,
+                        .requested_bytes = requested,
+                        .block_bytes = n_bytes,
+                        .stack = TIDE_NONE,
+                        .scope = TIDE_NONE,
+                        .name = TIDE_NONE,
+                        .action = (uint8_t)action};
+}
+
+static tide_lives lives_of(const tide_snapshot *snapshot) {
+    tide_lives lives;
+    assert_int_equal(tide_lives_init(&lives, snapshot, snapshot->arena.mem, NULL), TIDE_OK);
+    return lives;
+}
+
+static int64_t sum_of(const tide_account *account) {
+    return account->asked_bytes + account->rounding_bytes + account->unsplit_bytes +
+           account->pending_bytes + account->splittable_bytes + account->releasable_bytes +
+           account->unexplained_bytes;
+}
+
+/* Pieces fill their segments, segments do not overlap, and no two gaps meet. */
+static void assert_tiles(const tide_layout *layout) {
+    uint64_t behind = 0;
+    for (size_t i = 0; i < layout->n_segments; i++) {
+        const tide_layout_segment *segment = &layout->segments[i];
+        uint64_t at = segment->address;
+        uint64_t cached = 0;
+        assert_true(segment->address >= behind);
+        for (size_t j = 0; j < segment->n_pieces; j++) {
+            const tide_layout_piece *piece = &layout->pieces[segment->first_piece + j];
+            assert_true(piece->address == at && piece->n_bytes > 0);
+            assert_true(j == 0 || piece->life != TIDE_NONE || piece[-1].life != TIDE_NONE);
+            cached += piece->life == TIDE_NONE ? piece->n_bytes : 0;
+            at += piece->n_bytes;
+        }
+        behind = segment->address + segment->total_bytes;
+        assert_true(at == behind && cached == segment->cached_bytes);
+    }
+}
+
+static void the_account_of_a_known_recording(void **state) {
+    (void)state;
+    const tide_event events[] = {
+        row(TIDE_ACTION_SEGMENT_ALLOC, 0, 2 * MIB, 2 * MIB),
+        row(TIDE_ACTION_SEGMENT_ALLOC, 100 * MIB, 20 * MIB, 20 * MIB),
+        row(TIDE_ACTION_SEGMENT_ALLOC, 200 * MIB, 30 * MIB, 30 * MIB),
+        row(TIDE_ACTION_ALLOC, 0, 1000, 1024),
+        row(TIDE_ACTION_ALLOC, 100 * MIB, 9 * MIB + 1, 10 * MIB),
+        row(TIDE_ACTION_ALLOC, 110 * MIB, 2 * MIB, 2 * MIB),
+        row(TIDE_ACTION_FREE_REQUESTED, 110 * MIB, 2 * MIB, 2 * MIB),
+    };
+    tide_snapshot *made = recording(events, 7);
+    tide_lives lives = lives_of(made);
+    tide_layout layout;
+    const tide_instant at = {0, 6};
+    assert_int_equal(tide_layout_init(&layout, made, &lives, &at, NULL), TIDE_OK);
+    assert_tiles(&layout);
+    const tide_account *account = &layout.account;
+    assert_int_equal(layout.n_segments, 3);
+    assert_int_equal(account->asked_bytes, 1000 + 9 * MIB + 1);
+    assert_int_equal(account->rounding_bytes, 24 + 511);
+    assert_int_equal(account->unsplit_bytes, MIB - 512);
+    assert_int_equal(account->pending_bytes, 2 * MIB);
+    assert_int_equal(account->splittable_bytes, 2 * MIB - 1024 + 8 * MIB);
+    assert_int_equal(account->releasable_bytes, 30 * MIB);
+    assert_int_equal(account->unexplained_bytes, 0);
+    assert_int_equal(account->reserved_bytes, 52 * MIB);
+    assert_int_equal(layout.segments[0].pool, TIDE_SEGMENT_SMALL);
+    assert_int_equal(layout.segments[1].pool, TIDE_SEGMENT_LARGE);
+    assert_true(layout.pieces[layout.segments[1].first_piece + 1].is_pending);
+    tide_layout_fini(&layout);
+    tide_lives_fini(&lives);
+    tide_snapshot_destroy(made);
+}
+
+/* Mapped memory joins, is cut in the middle, and joins again; a bought neighbour stays apart. */
+static void expandable_segments_join_and_split(void **state) {
+    (void)state;
+    const tide_event events[] = {
+        row(TIDE_ACTION_SEGMENT_MAP, 0, 20 * MIB, 20 * MIB),
+        row(TIDE_ACTION_SEGMENT_MAP, 20 * MIB, 60 * MIB, 60 * MIB),
+        row(TIDE_ACTION_SEGMENT_ALLOC, 80 * MIB, 20 * MIB, 20 * MIB),
+        row(TIDE_ACTION_ALLOC, 5 * MIB, 10 * MIB, 10 * MIB),
+        row(TIDE_ACTION_SEGMENT_UNMAP, 40 * MIB, 20 * MIB, 20 * MIB),
+        row(TIDE_ACTION_SEGMENT_MAP, 40 * MIB, 20 * MIB, 20 * MIB),
+    };
+    static const size_t N_SEGMENTS[] = {1, 1, 2, 2, 3, 2};
+    tide_snapshot *made = recording(events, 6);
+    tide_lives lives = lives_of(made);
+    for (int64_t i = 0; i < 6; i++) {
+        tide_layout layout;
+        const tide_instant at = {0, i};
+        assert_int_equal(tide_layout_init(&layout, made, &lives, &at, NULL), TIDE_OK);
+        assert_tiles(&layout);
+        assert_int_equal(layout.n_segments, N_SEGMENTS[i]);
+        assert_int_equal(layout.account.unexplained_bytes, 0);
+        assert_int_equal(sum_of(&layout.account), layout.account.reserved_bytes);
+        if (i == 3) { /* granules behind the block; the first is held in part */
+            assert_int_equal(layout.segments[0].releasable_bytes, 60 * MIB);
+            assert_int_equal(layout.account.splittable_bytes, 10 * MIB);
+            assert_int_equal(layout.account.releasable_bytes, 80 * MIB);
+        }
+        tide_layout_fini(&layout);
+    }
+    tide_lives_fini(&lives);
+    tide_snapshot_destroy(made);
+}
+
+/* ---- random rows against a table of every unit of the address range ---- */
+
+enum { UNITS = 400, RANDOM_EVENTS = 160 };
+
+typedef struct world {
+    tide_event events[RANDOM_EVENTS];
+    size_t n_events;
+    bool mapped[UNITS]; /* has memory */
+    bool bought[UNITS]; /* by an ordinary purchase */
+    int owner[UNITS];   /* row of the block's birth; -1 */
+    bool pending[UNITS];
+} world;
+
+static uint64_t next_random(uint64_t *seed) {
+    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *seed >> 33;
+}
+
+static bool all_are(const bool *flags, const int *owner, size_t begin, size_t n, bool wanted) {
+    for (size_t i = begin; i < begin + n; i++) {
+        if (flags[i] != wanted || owner[i] >= 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void append(world *in, tide_action action, size_t unit, size_t n, uint64_t requested) {
+    in->events[in->n_events++] = row(action, unit * 512, requested, n * 512);
+}
+
+/* One row that the world allows, or none. */
+static void random_row(world *in, uint64_t *seed) {
+    size_t unit = next_random(seed) % (UNITS - 40);
+    size_t n = 1 + next_random(seed) % 40;
+    switch (next_random(seed) % 5) {
+    case 0: /* map; the upper half is bought in whole segments */
+        if (unit + n <= UNITS / 2 && all_are(in->mapped, in->owner, unit, n, false)) {
+            append(in, TIDE_ACTION_SEGMENT_MAP, unit, n, n * 512);
+            memset(&in->mapped[unit], 1, n);
+        } else if (unit >= UNITS / 2 && all_are(in->mapped, in->owner, unit, n, false)) {
+            append(in, TIDE_ACTION_SEGMENT_ALLOC, unit, n, n * 512);
+            memset(&in->mapped[unit], 1, n);
+        }
+        return;
+    case 1:
+        if (unit + n <= UNITS / 2 && all_are(in->mapped, in->owner, unit, n, true)) {
+            append(in, TIDE_ACTION_SEGMENT_UNMAP, unit, n, n * 512);
+            memset(&in->mapped[unit], 0, n);
+        }
+        return;
+    case 2:
+    case 3:
+        n = 1 + n % 5;
+        n = unit < UNITS / 2 ? n : 1; /* bought neighbours do not join */
+        if (unit + n <= UNITS && all_are(in->mapped, in->owner, unit, n, true)) {
+            for (size_t i = unit; i < unit + n; i++) {
+                in->owner[i] = (int)in->n_events;
+            }
+            append(in, TIDE_ACTION_ALLOC, unit, n, 1 + next_random(seed) % (n * 512));
+        }
+        return;
+    default:
+        if (in->owner[unit] >= 0) {
+            int owner = in->owner[unit];
+            tide_event freed = in->events[owner];
+            size_t first = freed.address / 512;
+            bool waits = !in->pending[unit] && next_random(seed) % 2 == 0;
+            freed.action = in->pending[unit] ? TIDE_ACTION_FREE_COMPLETED
+                           : waits           ? TIDE_ACTION_FREE_REQUESTED
+                                             : TIDE_ACTION_FREE;
+            for (size_t i = first; i < first + freed.block_bytes / 512; i++) {
+                in->owner[i] = waits ? owner : -1;
+                in->pending[i] = waits;
+            }
+            in->events[in->n_events++] = freed;
+        }
+    }
+}
+
+/* What the table says: bytes mapped, cached, pending, allocated. */
+static void assert_as_in(const world *in, const tide_layout *layout) {
+    int64_t mapped = 0, cached = 0, pending = 0;
+    for (size_t i = 0; i < UNITS; i++) {
+        mapped += in->mapped[i] ? 512 : 0;
+        cached += in->mapped[i] && in->owner[i] < 0 ? 512 : 0;
+        pending += in->pending[i] ? 512 : 0;
+    }
+    const tide_account *account = &layout->account;
+    assert_int_equal(account->reserved_bytes, mapped);
+    assert_int_equal(account->splittable_bytes + account->releasable_bytes, cached);
+    assert_int_equal(account->pending_bytes, pending);
+    assert_int_equal(account->unexplained_bytes, 0);
+    assert_int_equal(sum_of(account), mapped);
+    for (size_t i = 0; i < layout->n_pieces; i++) {
+        const tide_layout_piece *piece = &layout->pieces[i];
+        for (uint64_t a = piece->address / 512; a < (piece->address + piece->n_bytes) / 512; a++) {
+            assert_true(in->mapped[a]);
+            assert_true((in->owner[a] >= 0) == (piece->life != TIDE_NONE));
+            assert_true(in->pending[a] == piece->is_pending);
+        }
+    }
+}
+
+static void random_rows_agree_with_a_table(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        uint64_t random = seed;
+        static world in;
+        memset(&in, 0, sizeof(in));
+        for (size_t i = 0; i < UNITS; i++) {
+            in.owner[i] = -1;
+        }
+        while (in.n_events < RANDOM_EVENTS) {
+            size_t before = in.n_events;
+            random_row(&in, &random);
+            if (in.n_events == before) {
+                continue;
+            }
+            tide_snapshot *made = recording(in.events, in.n_events);
+            tide_lives lives = lives_of(made);
+            tide_layout layout;
+            const tide_instant at = {0, (int64_t)in.n_events - 1};
+            assert_int_equal(tide_layout_init(&layout, made, &lives, &at, NULL), TIDE_OK);
+            assert_tiles(&layout);
+            assert_as_in(&in, &layout);
+            tide_layout_fini(&layout);
+            tide_lives_fini(&lives);
+            tide_snapshot_destroy(made);
+        }
+    }
+}
+
+/* After the last row the layout is what the recording says about its end. */
+static void assert_end_agrees(const tide_snapshot *snapshot) {
+    tide_lives lives = lives_of(snapshot);
+    for (size_t d = 0; d < snapshot->n_devices; d++) {
+        tide_layout layout;
+        const tide_instant at = {d, (int64_t)snapshot->n_events - 1};
+        assert_int_equal(tide_layout_init(&layout, snapshot, &lives, &at, NULL), TIDE_OK);
+        int64_t reserved = 0, cached = 0, pending = 0, n = 0;
+        for (size_t i = 0; i < snapshot->n_end_segments; i++) {
+            const tide_segment_row *segment = &snapshot->end_segments[i];
+            for (size_t j = 0; segment->device == d && j < segment->n_blocks; j++) {
+                const tide_block_row *block = &snapshot->end_blocks[segment->first_block + j];
+                int64_t n_bytes = (int64_t)block->block_bytes;
+                reserved += n_bytes;
+                cached += block->state == TIDE_BLOCK_FREE ? n_bytes : 0;
+                pending += block->state == TIDE_BLOCK_PENDING_FREE ? n_bytes : 0;
+            }
+            n += segment->device == d;
+        }
+        assert_tiles(&layout);
+        assert_int_equal(layout.account.reserved_bytes, reserved);
+        assert_int_equal(layout.account.unexplained_bytes, 0);
+        assert_int_equal(layout.account.pending_bytes, pending);
+        assert_int_equal(layout.account.splittable_bytes + layout.account.releasable_bytes, cached);
+        assert_int_equal(layout.n_segments, n);
+        tide_layout_fini(&layout);
+    }
+    tide_lives_fini(&lives);
+}
+
+static void made_up_recordings_end_as_they_say(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        tide_snapshot *made = synthetic_create(&(synthetic_config){.seed = seed,
+                                                                   .n_events = 3000 * seed,
+                                                                   .n_layers = (size_t)seed,
+                                                                   .element_bytes = 4,
+                                                                   .two_streams = seed % 2 == 0,
+                                                                   .precision = "fp32"});
+        assert_end_agrees(made);
+        tide_snapshot_destroy(made);
+    }
+}
+
+/* Real files, where they are: at their ends and at every 1/7 of the way. */
+static void real_files_add_up(void **state) {
+    (void)state;
+    char path[PYTORCH_PATH_BYTES];
+    if (!pytorch_file_path(&PYTORCH_FILES[0], path)) {
+        printf("real files skipped: they are not here\n");
+        skip();
+    }
+    for (size_t f = 0; f < PYTORCH_N_FILES; f++) {
+        tide_snapshot *snapshot = pytorch_file_load(&PYTORCH_FILES[f]);
+        assert_end_agrees(snapshot);
+        tide_lives lives = lives_of(snapshot);
+        for (size_t i = 0; i < 7 * snapshot->n_devices; i++) {
+            tide_layout layout;
+            const tide_instant at = {i / 7, (int64_t)(i % 7 * snapshot->n_events / 7) - 1};
+            assert_int_equal(tide_layout_init(&layout, snapshot, &lives, &at, NULL), TIDE_OK);
+            assert_tiles(&layout);
+            assert_int_equal(layout.account.unexplained_bytes, 0);
+            assert_int_equal(sum_of(&layout.account), layout.account.reserved_bytes);
+            tide_layout_fini(&layout);
+        }
+        tide_lives_fini(&lives);
+        tide_snapshot_destroy(snapshot);
+    }
+}
+
+/* ---- recordings that contradict themselves ---- */
+
+static void what_does_not_fit_is_shown(void **state) {
+    (void)state;
+    const tide_event events[] = {
+        row(TIDE_ACTION_ALLOC, 0, 1024, 1024), /* in no segment */
+        row(TIDE_ACTION_SEGMENT_ALLOC, 4096, 4096, 4096),
+        row(TIDE_ACTION_ALLOC, 7680, 1024, 1024), /* beyond its end */
+        row(TIDE_ACTION_ALLOC, 4096, 1024, 1024),
+        row(TIDE_ACTION_ALLOC, 4608, 512, 512), /* inside of another */
+        row(TIDE_ACTION_SEGMENT_ALLOC, 4096, 8192, 8192),
+    };
+    tide_snapshot *made = recording(events, 6);
+    tide_lives lives = lives_of(made);
+    for (int64_t i = -1; i < 6; i++) {
+        tide_layout layout;
+        const tide_instant at = {0, i};
+        assert_int_equal(tide_layout_init(&layout, made, &lives, &at, NULL), TIDE_OK);
+        assert_tiles(&layout);
+        assert_int_equal(sum_of(&layout.account), layout.account.reserved_bytes);
+        assert_true((layout.account.unexplained_bytes == 0) == (i == -1));
+        tide_layout_fini(&layout);
+    }
+    tide_lives_fini(&lives);
+    tide_snapshot_destroy(made);
+}
+
+static void sums_beyond_the_limit_are_refused(void **state) {
+    (void)state;
+    const tide_event events[] = {
+        row(TIDE_ACTION_ALLOC, 0, INT64_MAX, INT64_MAX),
+        row(TIDE_ACTION_SEGMENT_ALLOC, 0, 1024, 1024),
+    };
+    tide_snapshot *made = recording(events, 2);
+    tide_lives lives = lives_of(made);
+    tide_layout layout;
+    tide_error error = {""};
+    const tide_instant at = {0, 1};
+    assert_int_equal(tide_layout_init(&layout, made, &lives, &at, &error), TIDE_LIMIT);
+    assert_non_null(strstr(error.message, "2^63"));
+    tide_lives_fini(&lives);
+    tide_snapshot_destroy(made);
+}
+
+/* ---- instants ---- */
+
+static tide_snapshot *with_scopes(void) {
+    static tide_event events[7];
+    events[0] = row(TIDE_ACTION_ALLOC, 0, 512, 512);
+    events[1] = row(TIDE_ACTION_ALLOC, 4096, 1024, 1024); /* step 1 > backward */
+    events[2] = row(TIDE_ACTION_FREE, 4096, 1024, 1024);  /* in its layer 3 */
+    events[3] = row(TIDE_ACTION_ALLOC, 8192, 4096, 4096); /* outside: the peak */
+    events[4] = row(TIDE_ACTION_FREE, 8192, 4096, 4096);  /* step 2 > backward */
+    events[5] = row(TIDE_ACTION_ALLOC, 4096, 512, 512);   /* the same */
+    events[6] = row(TIDE_ACTION_OOM, 0, 99, 99);
+    events[1].scope = 1;
+    events[2].scope = 2;
+    events[4].scope = 4;
+    events[5].scope = 4;
+    for (size_t i = 0; i < 7; i++) {
+        events[i].time_ns = 1000 * (int64_t)(i + 1);
+    }
+    return recording(events, 7);
+}
+
+static void instants_are_found(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t event;
+    } CASES[] = {
+        {"0", 0},
+        {"6", 6},
+        {"start", -1},
+        {"end", 6},
+        {"peak", 3},
+        {"oom", 6},
+        {"2us", 1},
+        {"2.5 us", 1},
+        {"0.004ms", 3},
+        {"500ns", -1},
+        {"step[1]", 1},
+        {"step[1] > backward", 1},
+        {"step[1]>layer", 1}, /* right before its first row */
+        {"layer[3]", 1},
+        {" backward > layer[3] ", 1},
+        {"step[2] > backward", 3}, /* it begins with a free, from the height before */
+        {"backward", 3},
+    };
+    tide_snapshot *made = with_scopes();
+    tide_lives lives = lives_of(made);
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        int64_t event = -2;
+        tide_error error = {""};
+        tide_status status = tide_instant_find(made, &lives, 0, CASES[i].text, &event, &error);
+        if (status != TIDE_OK || event != CASES[i].event) {
+            fail_msg("%s: %s, event %d", CASES[i].text, error.message, (int)event);
+        }
+    }
+    tide_lives_fini(&lives);
+    tide_snapshot_destroy(made);
+}
+
+static void bad_instants_are_refused(void **state) {
+    (void)state;
+    static const char *const CASES[][2] = {
+        {"7", "0 to 6"},
+        {"99999999999999999999", "0 to 6"},
+        {"1.5", "unit"},
+        {"12 parsecs", "unit"},
+        {"1s", "0.007000 ms"},
+        {"forward", "step, backward, layer"},
+        {"step[3]", "it has"},
+        {"layer > backward", "it has"}, /* the wrong way round */
+        {"step[x]", "is no instant"},
+        {"step >", "is no instant"},
+        {"", "is no instant"},
+    };
+    tide_snapshot *made = with_scopes();
+    tide_lives lives = lives_of(made);
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        int64_t event = -2;
+        tide_error error = {""};
+        assert_int_equal(tide_instant_find(made, &lives, 0, CASES[i][0], &event, &error),
+                         TIDE_INVALID);
+        if (strstr(error.message, CASES[i][1]) == NULL) {
+            fail_msg("'%s': %s", CASES[i][0], error.message);
+        }
+        assert_int_equal(event, -2);
+    }
+    int64_t event = -2;
+    assert_int_equal(tide_instant_find(made, &lives, 1, "backward", &event, NULL), TIDE_INVALID);
+    assert_int_equal(tide_instant_find(made, &lives, 1, "oom", &event, NULL), TIDE_INVALID);
+    tide_lives_fini(&lives);
+    tide_snapshot_destroy(made);
+}
+
+/* A summary of any instant adds up; that of the peak's is the peak's. */
+static void summaries_of_instants_add_up(void **state) {
+    (void)state;
+    synthetic_config config = synthetic_default();
+    config.two_streams = true;
+    tide_snapshot *made = synthetic_create(&config);
+    tide_lives lives = lives_of(made);
+    for (int64_t i = -1; i < (int64_t)made->n_events; i += 97) {
+        tide_summary *summary = NULL;
+        const tide_instant at = {0, i};
+        assert_int_equal(tide_summary_create_from(made, &lives, &at, &summary, NULL), TIDE_OK);
+        const tide_summary_peak *peak = &summary->devices[0].peak;
+        int64_t bytes = 0;
+        for (size_t j = 0; j < peak->by_stack.n_shares; j++) {
+            bytes += peak->by_stack.shares[j].bytes;
+        }
+        assert_int_equal(bytes, peak->totals.allocated_bytes);
+        assert_int_equal(peak->n_blocks, peak->totals.n_blocks);
+        assert_int_equal(peak->account.asked_bytes + peak->account.rounding_bytes +
+                             peak->account.unsplit_bytes,
+                         bytes);
+        assert_int_equal(peak->account.pending_bytes, peak->totals.active_bytes - bytes);
+        assert_int_equal(sum_of(&peak->account), peak->totals.reserved_bytes);
+        tide_summary_destroy(summary);
+    }
+    tide_summary *summary = NULL;
+    const tide_instant at = {0, lives.devices[0].max[TIDE_MAX_ALLOCATED].event};
+    assert_int_equal(tide_summary_create_from(made, &lives, &at, &summary, NULL), TIDE_OK);
+    assert_memory_equal(&summary->devices[0].peak.totals, &lives.devices[0].at_peak,
+                        sizeof(tide_totals));
+    tide_summary_destroy(summary);
+    tide_lives_fini(&lives);
+    tide_snapshot_destroy(made);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_account_of_a_known_recording),
+        cmocka_unit_test(expandable_segments_join_and_split),
+        cmocka_unit_test(random_rows_agree_with_a_table),
+        cmocka_unit_test(made_up_recordings_end_as_they_say),
+        cmocka_unit_test(real_files_add_up),
+        cmocka_unit_test(what_does_not_fit_is_shown),
+        cmocka_unit_test(sums_beyond_the_limit_are_refused),
+        cmocka_unit_test(instants_are_found),
+        cmocka_unit_test(bad_instants_are_refused),
+        cmocka_unit_test(summaries_of_instants_add_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
