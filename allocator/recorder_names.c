@@ -34,7 +34,7 @@ uint32_t tide_recorder_name(tide_recorder *recorder, const char *name) {
     }
     uint64_t hash = (uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15);
     known_name *known = &names.known[hash >> KNOWN_SHIFT];
-    if (known->given == name && strcmp(known->text, name) == 0) {
+    if (known->given == name && known->text != NULL && strcmp(known->text, name) == 0) {
         return known->number;
     }
     uint32_t number = tide_recorder_intern(recorder, name);

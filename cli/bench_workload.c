@@ -79,7 +79,7 @@ static tide_status reserve(tide_bench_workload *workload, size_t n_ops, size_t n
 }
 
 static tide_status make_hit(tide_bench_workload *workload, size_t n_bytes, tide_error *error) {
-    TIDE_TRY(reserve(workload, 2 * HIT_PAIRS, 1, error));
+    TIDE_TRY(reserve(workload, (size_t)2 * HIT_PAIRS, 1, error));
     writing list = {.to = workload};
     (void)snprintf(workload->names[0], sizeof(workload->names[0]), "logits");
     for (size_t i = 0; i < HIT_PAIRS; i++) {
@@ -125,8 +125,8 @@ static tide_status make_live(tide_bench_workload *workload, tide_error *error) {
 /* The functions that lead to a tensor: outer ones by the phase, those below by the operator, the
  * innermost by the tensor itself; layers run the same code. */
 static uint64_t path_of(unsigned phase, size_t tensor) {
-    uint64_t operation = tide_hash_u64(64 * phase + tensor / 4 + 1) & 0x1f;
-    uint64_t own = tide_hash_u64(1024 * phase + tensor + 1) & 0x1f;
+    uint64_t operation = tide_hash_u64((uint64_t)64 * phase + tensor / 4 + 1) & 0x1f;
+    uint64_t own = tide_hash_u64((uint64_t)1024 * phase + tensor + 1) & 0x1f;
     return phase | operation << 6 | own << 11;
 }
 
@@ -188,7 +188,7 @@ static void put_optimizer(writing *list, size_t layer) {
 static tide_status make_step(tide_bench_workload *workload, tide_error *error) {
     _Static_assert(STEP_PAIRS == 2124 && (int)STEP_NAMES == (int)STEP_SLOTS,
                    "a step has 2,124 pairs");
-    TIDE_TRY(reserve(workload, 2 * STEP_PAIRS, STEP_NAMES, error));
+    TIDE_TRY(reserve(workload, (size_t)2 * STEP_PAIRS, STEP_NAMES, error));
     writing list = {.to = workload};
     for (size_t i = 0; i < STEP_NAMES; i++) {
         (void)snprintf(workload->names[i], sizeof(workload->names[i]), "layers.%zu.tensor.%zu",
