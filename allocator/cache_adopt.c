@@ -174,7 +174,7 @@ static tide_cache_block *unmapped_around(const tide_cache *cache, uint64_t addre
     for (const tide_cache_segment *range = cache->ranges; range != NULL;
          range = range->next_range) {
         for (tide_cache_block *block = range->first_unmapped; block != NULL; block = block->right) {
-            if (block->address <= address &&
+            if (block->address <= address && address - block->address < block->block_bytes &&
                 n_bytes <= block->address + block->block_bytes - address) {
                 return block;
             }

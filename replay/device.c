@@ -155,12 +155,16 @@ static tide_status replay_reserve(tide_device *base, size_t n_bytes, uint64_t *r
     if (!device->has_script) {
         return tide_device_reserve(device->inner, n_bytes, ret_address, error);
     }
-    const tide_event *row = next_row(device);
     uint64_t address = device->range_address;
-    if (address == 0 && row != NULL && row->action == TIDE_ACTION_SEGMENT_MAP) {
-        address = row->address; /* memory comes to a new range from its beginning on */
+    for (size_t i = device->at; i < device->n_script && address == 0; i++) {
+        const tide_event *row = &device->events[device->script[i]];
+        /* Memory comes to a new range from its beginning on. */
+        address = row->action == TIDE_ACTION_SEGMENT_MAP ? row->address : 0;
     }
     device->range_address = 0;
+    if (address == 0 && device->ends_in_oom) {
+        return refuse(device, n_bytes, error); /* where it lies is told when something is mapped */
+    }
     if (address == 0 || overlaps(device, address, n_bytes)) {
         address = made_up(device, n_bytes);
     }

@@ -12,6 +12,9 @@
 /* No stream of a program: the one that every waiting block is used by. */
 #define TIDE_REPLAY_STREAM UINT64_MAX
 
+/* In the address of a block that waits for another stream; addresses are multiples of 512. */
+#define TIDE_REPLAY_WAITING UINT64_C(1)
+
 /* A device without memory whose events are reached only by waiting. It buys from `inner`, or, with
  * a script, does what the recorded device did: the next row of the script answers each call. */
 typedef struct tide_replay_device {
@@ -56,7 +59,8 @@ typedef struct tide_replay_lane {
     tide_recorder *recorder;            /* owned; NULL: nobody needs the rows */
     tide_cache *cache;                  /* owned */
     uint8_t stream_of[256];             /* number in the recorder -> in the snapshot */
-    tide_map addresses;     /* recorded address of a block -> where it is, | WAITING; 0: ran out */
+    tide_map addresses; /* recorded address of a block -> where it is, | TIDE_REPLAY_WAITING; 0: ran
+                           out */
     tide_map waiting_since; /* where a waiting block is -> times that all were waited for */
     size_t n_waiting;       /* blocks that wait, as recorded */
     size_t *pending;        /* owned; rows since the last request about segments and completions */
@@ -92,6 +96,21 @@ TIDE_NODISCARD tide_status tide_replay_lane_request(tide_replay_lane *lane, size
 TIDE_NODISCARD tide_status tide_replay_lane_wait(tide_replay_lane *lane, uint64_t recorded,
                                                  uint64_t address, tide_error *error);
 
+/* Takes what the cache recorded since it was last asked, on behalf of a row. */
+TIDE_NODISCARD tide_status tide_replay_take_rows(tide_replay_lane *lane, size_t row,
+                                                 tide_error *error);
+/* Forgets the waiting block of a completed free; `ret_address` 0: nothing waits there any more. */
+TIDE_NODISCARD tide_status tide_replay_find_waiting(tide_replay_lane *lane, size_t row,
+                                                    uint64_t *ret_address, tide_error *error);
+/* Asks for what an alloc or oom row asks for. */
+TIDE_NODISCARD tide_status tide_replay_ask(tide_replay_lane *lane, size_t row, tide_error *error);
+
+/* group.c. The pending rows, which a request for memory ends; or without one: the program emptied
+ * the cache, or frees completed. */
+TIDE_NODISCARD tide_status tide_replay_group_request(tide_replay_lane *lane, size_t row,
+                                                     tide_error *error);
+TIDE_NODISCARD tide_status tide_replay_group_end(tide_replay_lane *lane, tide_error *error);
+
 /* start.c. What was alive before the first event. */
 TIDE_NODISCARD tide_status tide_replay_lane_start(tide_replay_lane *lane, bool is_rebuilt,
                                                   tide_error *error);
@@ -112,6 +131,10 @@ void tide_replay_sum(tide_replay_figures *all, const tide_replay_figures *one);
 /* output.c. Appends the state of the lane's cache. */
 TIDE_NODISCARD tide_status tide_replay_copy_state(const tide_replay_lane *lane,
                                                   tide_replay_state *state, tide_error *error);
+
+static inline const tide_event *tide_replay_event(const tide_replay_lane *lane, size_t row) {
+    return &lane->replay->snapshot->events[row];
+}
 
 /* Every action of a row about a segment. */
 static inline bool tide_replay_is_buy(uint8_t action) {

@@ -13,6 +13,8 @@ typedef struct range {
 } range;
 
 enum { MAX_RANGES = 64 };
+#define SMALL_BYTES (UINT64_C(1) << 20)         /* blocks of the small pool have at most so many */
+#define SMALL_SEGMENT_BYTES (UINT64_C(2) << 20) /* its segments have so many */
 
 typedef struct starter {
     tide_replay_lane *lane; /* borrowed */
@@ -24,13 +26,31 @@ static const tide_snapshot *snapshot_of(const tide_replay_lane *lane) {
     return lane->replay->snapshot;
 }
 
-/* Segments whose purchase was not recorded may not tell: those of 2 MiB are small ones. */
-static int pool_of(const tide_replay_lane *lane, const tide_segment_row *segment) {
-    if (segment->pool == TIDE_SEGMENT_UNKNOWN) {
-        return segment->total_bytes <= lane->cache->config.small_segment_bytes ? TIDE_POOL_SMALL
-                                                                               : TIDE_POOL_LARGE;
+static int pool_for(uint64_t block_bytes) {
+    return block_bytes <= SMALL_BYTES ? TIDE_POOL_SMALL : TIDE_POOL_LARGE;
+}
+
+/* The pool of a start segment, which the file may not tell: then a block in it does, one that is
+ * there or one that comes; else its size. */
+static int pool_of(const tide_snapshot *snapshot, const tide_segment_row *segment) {
+    if (segment->pool != TIDE_SEGMENT_UNKNOWN) {
+        return segment->pool == TIDE_SEGMENT_SMALL ? TIDE_POOL_SMALL : TIDE_POOL_LARGE;
     }
-    return segment->pool == TIDE_SEGMENT_SMALL ? TIDE_POOL_SMALL : TIDE_POOL_LARGE;
+    for (size_t i = 0; i < segment->n_blocks; i++) {
+        const tide_block_row *block = &snapshot->start_blocks[segment->first_block + i];
+        if (block->state != TIDE_BLOCK_FREE) {
+            return pool_for(block->block_bytes);
+        }
+    }
+    for (size_t i = 0; i < snapshot->n_events && segment->is_expandable; i++) {
+        const tide_event *event = &snapshot->events[i];
+        if (event->action == TIDE_ACTION_ALLOC && event->device == segment->device &&
+            event->address >= segment->address &&
+            event->address - segment->address < segment->total_bytes) {
+            return pool_for(event->block_bytes);
+        }
+    }
+    return segment->total_bytes <= SMALL_SEGMENT_BYTES ? TIDE_POOL_SMALL : TIDE_POOL_LARGE;
 }
 
 /* ---- ranges ---- */
@@ -67,9 +87,7 @@ static tide_status find_pieces(const tide_snapshot *snapshot, uint8_t device,
         const tide_segment_row *segment = &snapshot->start_segments[i];
         if (segment->device == device && segment->is_expandable) {
             pieces[n++] = (piece){segment->address, segment->address + segment->total_bytes,
-                                  key_of(segment->stream, segment->pool == TIDE_SEGMENT_SMALL
-                                                              ? TIDE_POOL_SMALL
-                                                              : TIDE_POOL_LARGE)};
+                                  key_of(segment->stream, pool_of(snapshot, segment))};
         }
     }
     n_known = n;
@@ -81,7 +99,7 @@ static tide_status find_pieces(const tide_snapshot *snapshot, uint8_t device,
         if (event->action == TIDE_ACTION_SEGMENT_MAP) {
             pieces[n++] = (piece){event->address, event->address + event->block_bytes, 0};
         } else if (event->action == TIDE_ACTION_ALLOC || event->action == TIDE_ACTION_OOM) {
-            int pool = event->requested_bytes <= (1u << 20) ? TIDE_POOL_SMALL : TIDE_POOL_LARGE;
+            int pool = pool_for(event->requested_bytes);
             for (; n_known < n; n_known++) {
                 pieces[n_known].key = key_of(event->stream, pool);
             }
@@ -118,7 +136,7 @@ static tide_status find_beginning(const tide_replay_lane *lane, const tide_segme
     const tide_hostmem *mem = lane->replay->mem;
     piece *pieces = NULL;
     size_t n = 0;
-    uint32_t key = key_of(segment->stream, pool_of(lane, segment));
+    uint32_t key = key_of(segment->stream, pool_of(snapshot_of(lane), segment));
     uint64_t address = segment->address;
     TIDE_TRY(find_pieces(snapshot_of(lane), lane->number, mem, &pieces, &n));
     for (size_t i = n; i > 0; i--) {
@@ -138,7 +156,7 @@ static tide_status find_beginning(const tide_replay_lane *lane, const tide_segme
 static tide_status range_of(starter *s, const tide_segment_row *segment, range **ret_range,
                             tide_error *error) {
     tide_replay_lane *lane = s->lane;
-    int pool = pool_of(lane, segment);
+    int pool = pool_of(snapshot_of(lane), segment);
     uint64_t beginning = 0;
     if (find_beginning(lane, segment, &beginning) != TIDE_OK) {
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay's start");
@@ -215,7 +233,7 @@ static tide_status adopt(starter *s, const tide_segment_row *segment, const tide
     *ret_address = address;
     return tide_cache_adopt_segment(lane->cache, address, (size_t)segment->total_bytes,
                                     snapshot_of(lane)->streams[segment->stream].handle,
-                                    pool_of(lane, segment), rows, n_rows, error);
+                                    pool_of(snapshot_of(lane), segment), rows, n_rows, error);
 }
 
 static tide_status adopt_segment(starter *s, const tide_segment_row *segment, tide_error *error) {

@@ -1,0 +1,339 @@
+/* The rows about segments and completed frees before a request: why they are there, and doing it
+ * again.
+ *
+ * Segments go back because the allocator has to buy and cannot, or because the program emptied the
+ * cache. Frees complete because the allocator polled, which it does before anything else, or
+ * because it waited for all streams, which it does before its last attempt to buy and where the
+ * cache is emptied.
+ */
+#include "replay/replay_internal.h"
+
+/* What stands in a group. */
+typedef struct group {
+    size_t n_completed;   /* frees */
+    bool completes_all;   /* no block waits for a stream after it */
+    size_t first_return;  /* place of the first row that gives memory back; n_pending: none */
+    bool has_buy_behind;  /* something was bought after the last such row */
+    bool is_other_caller; /* whoever gave back is not who asks */
+    bool is_oom;          /* the request ran out of memory */
+} group;
+
+static bool stacks_differ(const tide_event *a, const tide_event *b) {
+    return a->stack != TIDE_NONE && b->stack != TIDE_NONE && a->stack != b->stack;
+}
+
+/* `request` NULL: no request for memory follows. */
+static group look_at(const tide_replay_lane *lane, const tide_event *request) {
+    group of = {.first_return = lane->n_pending,
+                .is_oom = request != NULL && request->action == TIDE_ACTION_OOM};
+    for (size_t i = 0; i < lane->n_pending; i++) {
+        const tide_event *event = tide_replay_event(lane, lane->pending[i]);
+        of.n_completed += event->action == TIDE_ACTION_FREE_COMPLETED ? 1 : 0;
+        if (tide_replay_is_return(event->action)) {
+            of.first_return = of.first_return == lane->n_pending ? i : of.first_return;
+            of.has_buy_behind = false;
+            of.is_other_caller =
+                of.is_other_caller || request == NULL || stacks_differ(event, request);
+        } else if (tide_replay_is_buy(event->action)) {
+            of.has_buy_behind = true;
+        }
+    }
+    of.completes_all = of.n_completed == lane->n_waiting;
+    return of;
+}
+
+/* What a request looks for. */
+typedef struct wanted {
+    size_t block_bytes;
+    int pool;
+    tide_stream stream;
+} wanted;
+
+static wanted wanted_by(const tide_replay_lane *lane, const tide_event *request) {
+    const tide_cache_config *config = &lane->cache->config;
+    size_t block_bytes = tide_cache_round_bytes(config, (size_t)request->requested_bytes);
+    return (wanted){.block_bytes = block_bytes,
+                    .pool = block_bytes <= config->small_bytes ? TIDE_POOL_SMALL : TIDE_POOL_LARGE,
+                    .stream = lane->replay->snapshot->streams[request->stream].handle};
+}
+
+/* A free block of n_bytes would do. */
+static bool would_do(const tide_replay_lane *lane, const wanted *what, uint64_t n_bytes) {
+    const tide_cache_config *config = &lane->cache->config;
+    return n_bytes >= what->block_bytes &&
+           (what->block_bytes < config->max_split_bytes
+                ? n_bytes < config->max_split_bytes
+                : n_bytes - what->block_bytes < config->max_non_split_rounding_bytes);
+}
+
+/* A cached block would do for the request, so that nothing would be given back for it. */
+static bool is_cached(const tide_replay_lane *lane, const tide_event *request) {
+    const wanted what = wanted_by(lane, request);
+    const tide_cache_block *block =
+        tide_cache_tree_best(&lane->cache->free[what.pool], what.stream, what.block_bytes);
+    return block != NULL && would_do(lane, &what, block->block_bytes);
+}
+
+/* The allocator may give back a part of what it could. */
+static bool is_selective(const tide_replay_lane *lane) {
+    const tide_cache_config *config = &lane->cache->config;
+    return config->max_split_bytes != TIDE_UNLIMITED || config->garbage_collection_threshold > 0.0;
+}
+
+/* ---- as it would be with the frees of the group completed, which are all that wait ---- */
+
+static bool is_free_then(const tide_cache_block *block) {
+    return block->state == TIDE_BLOCK_FREE || block->state == TIDE_BLOCK_PENDING_FREE;
+}
+
+static bool is_returnable_then(const tide_cache_segment *segment) {
+    const tide_cache_block *block = segment->first_block;
+    while (block != NULL && is_free_then(block)) {
+        block = block->after;
+    }
+    return block == NULL && !segment->is_expandable;
+}
+
+/* Emptying the cache gives one back before the other. */
+static bool goes_before(const tide_cache_segment *a, const tide_cache_segment *b) {
+    if (a->pool != b->pool) {
+        return a->pool == TIDE_POOL_LARGE;
+    }
+    if (a->stream != b->stream) {
+        return a->stream < b->stream;
+    }
+    return a->total_bytes != b->total_bytes ? a->total_bytes < b->total_bytes
+                                            : a->address < b->address;
+}
+
+/* The segment that goes back next after `last`; NULL: none. */
+static const tide_cache_segment *next_returnable(const tide_replay_lane *lane,
+                                                 const tide_cache_segment *last) {
+    const tide_cache_segment *next = NULL;
+    for (const tide_cache_segment *segment = lane->cache->newest; segment != NULL;
+         segment = segment->older) {
+        if ((last == NULL || goes_before(last, segment)) &&
+            (next == NULL || goes_before(segment, next)) && is_returnable_then(segment)) {
+            next = segment;
+        }
+    }
+    return next;
+}
+
+/* The group gives back all segments that it could, in the order in which emptying the cache does
+ * that. */
+static bool gives_back_all(const tide_replay_lane *lane) {
+    const tide_cache_segment *segment = NULL;
+    for (size_t i = 0; i < lane->n_script; i++) {
+        const tide_event *event = tide_replay_event(lane, lane->script[i]);
+        if (event->action != TIDE_ACTION_SEGMENT_FREE) {
+            continue;
+        }
+        segment = next_returnable(lane, segment);
+        if (segment == NULL || segment->address != event->address) {
+            return false;
+        }
+    }
+    return next_returnable(lane, segment) == NULL;
+}
+
+/* A part of a segment around this waiting block would do for the request, and stay in the cache
+ * whatever is given back. */
+static bool would_be_cached(const tide_replay_lane *lane, const wanted *what,
+                            const tide_cache_block *block) {
+    uint64_t n_bytes = 0;
+    if (block->segment->pool != what->pool || block->segment->stream != what->stream ||
+        is_returnable_then(block->segment)) {
+        return false;
+    }
+    while (block->before != NULL && is_free_then(block->before)) {
+        block = block->before;
+    }
+    for (; block != NULL && is_free_then(block); block = block->after) {
+        n_bytes += block->block_bytes;
+    }
+    return would_do(lane, what, n_bytes);
+}
+
+/* The frees of the group cannot have completed before the request looked for a cached block: it
+ * would have found one. */
+static bool must_have_waited(const tide_replay_lane *lane, const tide_event *request) {
+    const wanted what = wanted_by(lane, request);
+    for (size_t i = 0; i < lane->n_pending; i++) {
+        const tide_event *event = tide_replay_event(lane, lane->pending[i]);
+        uint64_t address = 0;
+        if (event->action != TIDE_ACTION_FREE_COMPLETED ||
+            !tide_map_find(&lane->addresses, event->address, &address)) {
+            continue;
+        }
+        const tide_cache_block *block =
+            tide_cache_table_find(&lane->cache->live, address & ~TIDE_REPLAY_WAITING);
+        if (block != NULL && would_be_cached(lane, &what, block)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- why a group is there ---- */
+
+typedef struct origin {
+    bool is_emptied; /* by the program, before the request */
+    size_t n_polled; /* pending rows before the allocator waited for all streams; n_pending: it did
+                        not */
+} origin;
+
+/* Where the allocator may give back a part, what it gives back tells whether it did so before it
+ * waited. */
+static origin find_selective_origin(const tide_replay_lane *lane, const group *of,
+                                    const tide_event *request) {
+    if (!gives_back_all(lane)) {
+        return (origin){.n_polled = of->first_return};
+    }
+    return must_have_waited(lane, request)
+               ? (origin){.n_polled = 0}
+               : (origin){.is_emptied = true, .n_polled = lane->n_pending};
+}
+
+static origin find_origin(const tide_replay_lane *lane, const group *of,
+                          const tide_event *request) {
+    const origin polled = {.n_polled = lane->n_pending};
+    const origin emptied = {.is_emptied = true, .n_polled = lane->n_pending};
+    const origin waited = {.n_polled = 0};
+    bool has_return = of->first_return < lane->n_pending;
+    /* Whoever waits, waits for all. */
+    if (!of->completes_all || !(has_return || of->is_oom)) {
+        return polled;
+    }
+    if (has_return && (of->is_other_caller || (!of->has_buy_behind && !of->is_oom))) {
+        return emptied;
+    }
+    if (!has_return || !lane->options->verify) {
+        return waited;
+    }
+    if (is_selective(lane)) {
+        return find_selective_origin(lane, of, request);
+    }
+    return is_cached(lane, request) ? emptied : waited;
+}
+
+/* Completes the frees of pending rows [from, to). */
+static tide_status complete(tide_replay_lane *lane, size_t from, size_t to, tide_error *error) {
+    for (size_t i = from; i < to; i++) {
+        size_t row = lane->pending[i];
+        uint64_t address = 0;
+        if (tide_replay_event(lane, row)->action != TIDE_ACTION_FREE_COMPLETED) {
+            continue;
+        }
+        TIDE_TRY(tide_replay_find_waiting(lane, row, &address, error));
+        if (address != 0) {
+            tide_cache_finish_waiting(lane->cache, address);
+        }
+        TIDE_TRY(tide_replay_take_rows(lane, row, error));
+    }
+    return TIDE_OK;
+}
+
+/* Rows of the group about segments, for the device. */
+static tide_status set_script(tide_replay_lane *lane, const tide_event *request,
+                              tide_error *error) {
+    lane->n_script = 0;
+    lane->n_group = 0;
+    size_t *script = tide_hostmem_grow(lane->replay->mem, lane->script, &lane->script_capacity,
+                                       lane->n_pending + 1, sizeof(*script));
+    if (script == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay");
+    }
+    lane->script = script;
+    for (size_t i = 0; i < lane->n_pending; i++) {
+        if (tide_replay_event(lane, lane->pending[i])->action != TIDE_ACTION_FREE_COMPLETED) {
+            script[lane->n_script++] = lane->pending[i];
+        }
+    }
+    lane->device->script = script;
+    lane->device->n_script = lane->n_script;
+    lane->device->at = 0;
+    lane->device->ends_in_oom = request != NULL && request->action == TIDE_ACTION_OOM;
+    return TIDE_OK;
+}
+
+/* On behalf of the last row that gives something back. */
+static tide_status empty(tide_replay_lane *lane, tide_error *error) {
+    size_t row = 0;
+    for (size_t i = 0; i < lane->n_pending; i++) {
+        if (tide_replay_is_return(tide_replay_event(lane, lane->pending[i])->action)) {
+            row = lane->pending[i];
+        }
+    }
+    TIDE_TRY(tide_cache_empty(lane->cache, error));
+    return tide_replay_take_rows(lane, row, error);
+}
+
+tide_status tide_replay_group_end(tide_replay_lane *lane, tide_error *error) {
+    if (lane->n_pending == 0) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(set_script(lane, NULL, error));
+    group of = look_at(lane, NULL);
+    TIDE_TRY(complete(lane, 0, lane->n_pending, error));
+    if (of.first_return < lane->n_pending) {
+        TIDE_TRY(empty(lane, error));
+    }
+    tide_replay_compare(lane, SIZE_MAX);
+    lane->n_pending = 0;
+    return TIDE_OK;
+}
+
+/* Forgets the blocks that pending rows from `from` on tell to complete; those that wait still. */
+static tide_status take_waiting(tide_replay_lane *lane, size_t from, uint64_t *addresses,
+                                size_t *ret_n, tide_error *error) {
+    size_t n = 0;
+    for (size_t i = from; i < lane->n_pending; i++) {
+        size_t row = lane->pending[i];
+        if (tide_replay_event(lane, row)->action == TIDE_ACTION_FREE_COMPLETED) {
+            TIDE_TRY(tide_replay_find_waiting(lane, row, &addresses[n], error));
+            n += addresses[n] != 0 ? 1 : 0;
+        }
+    }
+    *ret_n = n;
+    return TIDE_OK;
+}
+
+/* The request, whose waiting for all streams completes the frees from pending row `from` on; where
+ * it does not wait this time they are complete after it. */
+static tide_status ask_and_wait(tide_replay_lane *lane, size_t row, size_t from,
+                                tide_error *error) {
+    size_t n = 0;
+    const tide_hostmem *mem = lane->replay->mem;
+    uint64_t *addresses = tide_hostmem_zeroed(mem, lane->n_pending + 1, sizeof(*addresses));
+    if (addresses == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay");
+    }
+    uint64_t n_synchronized = lane->cache->stats.num_sync_all_streams;
+    tide_status status = take_waiting(lane, from, addresses, &n, error);
+    if (status == TIDE_OK) {
+        status = tide_replay_ask(lane, row, error);
+    }
+    for (size_t i = 0; i < n && lane->cache->stats.num_sync_all_streams == n_synchronized; i++) {
+        tide_cache_finish_waiting(lane->cache, addresses[i]);
+    }
+    mem->release(mem->ctx, addresses);
+    return status;
+}
+
+tide_status tide_replay_group_request(tide_replay_lane *lane, size_t row, tide_error *error) {
+    const tide_event *request = tide_replay_event(lane, row);
+    TIDE_TRY(set_script(lane, request, error));
+    group of = look_at(lane, request);
+    origin from = find_origin(lane, &of, request);
+    TIDE_TRY(complete(lane, 0, from.n_polled, error));
+    if (from.is_emptied) {
+        TIDE_TRY(empty(lane, error));
+    }
+    TIDE_TRY(from.n_polled < lane->n_pending ? ask_and_wait(lane, row, from.n_polled, error)
+                                             : tide_replay_ask(lane, row, error));
+    TIDE_TRY(tide_replay_take_rows(lane, row, error));
+    tide_replay_compare(lane, row);
+    lane->n_pending = 0;
+    return TIDE_OK;
+}
