@@ -84,6 +84,30 @@ static void other_settings_do_not_come_out(void **state) {
     tide_snapshot_destroy(snapshot);
 }
 
+/* The file with expandable segments ran out of memory on device 1 with so much mapped and free. The
+ * same limit, instead of the device's word, runs out at the same request, and nowhere else. */
+static void limit_runs_out_where_the_device_did(void **state) {
+    (void)state;
+    tide_snapshot *snapshot = pytorch_file_load(pytorch_file_named("expandable_four_devices"));
+    tide_cache_config config;
+    tide_replay *replay = NULL;
+    tide_error error = {""};
+    assert_int_equal(tide_replay_settings(snapshot, &config, NULL, &error), TIDE_OK);
+    config.memory_limit_bytes = (size_t)84202749952 + 95682560;
+    if (tide_replay_run(snapshot, &(tide_replay_options){.config = &config}, &replay, &error) !=
+        TIDE_OK) {
+        fail_msg("%s", error.message);
+    }
+    assert_int_equal(replay->figures.n_ooms, 1);
+    assert_int_equal(replay->n_succeeded, 0);
+    assert_int_equal(replay->n_lost, 0);
+    assert_int_equal(snapshot->events[replay->first_oom.event].action, TIDE_ACTION_OOM);
+    assert_int_equal(replay->first_oom.device, 1);
+    assert_int_equal(replay->first_oom.reserved_bytes, 84202749952);
+    tide_replay_destroy(replay);
+    tide_snapshot_destroy(snapshot);
+}
+
 int main(void) {
     char path[PYTORCH_PATH_BYTES];
     if (!pytorch_file_path(&PYTORCH_FILES[0], path)) {
@@ -93,6 +117,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_come_out),
         cmocka_unit_test(other_settings_do_not_come_out),
+        cmocka_unit_test(limit_runs_out_where_the_device_did),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
