@@ -23,10 +23,14 @@ enum { DEFAULT_TOP = 10, MAX_TOP = 100000, SENTENCE_BYTES = 1024 };
 #define ANY_DEVICE UINT64_MAX
 
 typedef struct summary_options {
-    const char *format; /* a choice of tide_format_name */
-    uint64_t top;       /* rows of the tables of scopes, stacks and blocks */
-    const char *at;     /* as tide_instant_find reads it; NULL: the peak */
-    uint64_t device;    /* ANY_DEVICE: the one with the highest peak */
+    const char *format;    /* a choice of tide_format_name */
+    uint64_t top;          /* rows of the tables of scopes, stacks and blocks */
+    const char *at;        /* as tide_instant_find reads it; NULL: the peak */
+    tide_option_list tree; /* keys of tide_tree_key_name; none: no tree */
+    bool fragmentation;    /* the part about it */
+    bool steps;            /* the part about them */
+    bool leaks;            /* the part about them */
+    uint64_t device;       /* ANY_DEVICE: the one with the highest peak */
 } summary_options;
 
 static const tide_option OPTIONS[] = {
@@ -38,8 +42,21 @@ static const tide_option OPTIONS[] = {
      tide_format_name, offsetof(summary_options, format)},
     {TIDE_OPTION_COUNT, "device", 0, "N", "which device; default the one with the highest peak",
      NULL, NULL, NULL, offsetof(summary_options, device)},
+    {TIDE_OPTION_CHOICES, "tree", 0, "KEYS",
+     "what is alive as a tree by these, comma-separated, outermost first: category, phase, scope, "
+     "name, stack",
+     NULL, NULL, tide_tree_key_name, offsetof(summary_options, tree)},
+    {TIDE_OPTION_FLAG, "fragmentation", 0, NULL,
+     "why bytes are cached, which blocks hold them, which requests they could serve", NULL, NULL,
+     NULL, offsetof(summary_options, fragmentation)},
+    {TIDE_OPTION_FLAG, "steps", 0, NULL,
+     "whether each step repeats the one before it, and what grows from step to step", NULL, NULL,
+     NULL, offsetof(summary_options, steps)},
+    {TIDE_OPTION_FLAG, "leaks", 0, NULL,
+     "what was allocated after warm-up and is never released, by name and call stack", NULL, NULL,
+     NULL, offsetof(summary_options, leaks)},
     {TIDE_OPTION_COUNT, "top", 0, "N",
-     "rows in the tables of scopes, call stacks and blocks; default 10", NULL, NULL, NULL,
+     "rows in the tables of scopes, call stacks, blocks and the like; default 10", NULL, NULL, NULL,
      offsetof(summary_options, top)},
 };
 
@@ -259,6 +276,28 @@ static tide_status build(const tide_summary_view *of, const char *path) {
     return TIDE_OK;
 }
 
+/* The parts that stand in the report only where they are asked for. */
+static tide_status add_asked(const tide_summary_view *of, const summary_options *options) {
+    tide_tree_plan plan = {.n_keys = options->tree.n, .top = of->top};
+    for (size_t i = 0; i < plan.n_keys && i < TIDE_N_TREE_KEYS; i++) {
+        for (size_t key = 0; key < TIDE_N_TREE_KEYS; key++) {
+            if (strcmp(options->tree.texts[i], tide_tree_key_name(key)) == 0) {
+                plan.keys[i] = (tide_tree_key)key;
+            }
+        }
+    }
+    if (plan.n_keys > 0) {
+        TIDE_TRY(tide_summary_tree(of, &plan));
+    }
+    if (options->fragmentation) {
+        TIDE_TRY(tide_summary_fragmentation(of));
+    }
+    if (options->steps) {
+        TIDE_TRY(tide_summary_steps(of));
+    }
+    return options->leaks ? tide_summary_leaks(of) : TIDE_OK;
+}
+
 static tide_status add_all(tide_summary_view *of, const char *path,
                            const summary_options *options) {
     if (of->snapshot->n_devices > 1) {
@@ -269,6 +308,7 @@ static tide_status add_all(tide_summary_view *of, const char *path,
                             : "");
     }
     TIDE_TRY(build(of, path));
+    TIDE_TRY(add_asked(of, options));
     return tide_summary_kernels(of->report, of->snapshot, of->top);
 }
 
@@ -288,8 +328,13 @@ static tide_status report_of(const tide_snapshot *snapshot, const tide_lives *li
                              const char *path, const summary_options *options, tide_error *error) {
     tide_instant at;
     TIDE_TRY(find_instant(snapshot, lives, options, &at, error));
+    tide_scope_paths paths;
     tide_summary *summary = NULL;
-    TIDE_TRY(tide_summary_create_from(snapshot, lives, &at, &summary, error));
+    TIDE_TRY(tide_scope_paths_init(&paths, snapshot, lives->mem));
+    tide_status status = tide_summary_create_from(snapshot, lives, &at, &summary, error);
+    if (status != TIDE_OK) {
+        goto fail_summary;
+    }
     tide_report report;
     tide_report_init(&report);
     tide_format format = (tide_format)tide_format_from_name(options->format);
@@ -297,10 +342,12 @@ static tide_status report_of(const tide_snapshot *snapshot, const tide_lives *li
         .report = &report,
         .snapshot = snapshot,
         .lives = lives,
+        .paths = &paths,
         .device = &summary->devices[at.device],
         .device_number = at.device,
         .top = (size_t)options->top,
         .is_peak = at.event == lives->devices[at.device].max[TIDE_MAX_ALLOCATED].event,
+        .is_text = format == TIDE_FORMAT_TEXT,
         .is_for_programs = format == TIDE_FORMAT_CSV || format == TIDE_FORMAT_JSON,
         .when = "at the peak"};
     if (!of.is_peak && at.event < 0) {
@@ -308,12 +355,14 @@ static tide_status report_of(const tide_snapshot *snapshot, const tide_lives *li
     } else if (!of.is_peak) {
         snprintf(of.when, sizeof(of.when), "at event %" PRId64, at.event);
     }
-    tide_status status = add_all(&of, path, options);
+    status = add_all(&of, path, options);
     if (status == TIDE_OK) {
         status = tide_report_print(&report, format, stdout);
     }
     tide_report_fini(&report);
     tide_summary_destroy(summary);
+fail_summary:
+    tide_scope_paths_fini(&paths);
     return status;
 }
 

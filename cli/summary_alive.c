@@ -15,6 +15,15 @@ tide_table *tide_summary_table(const tide_summary_view *of, const char *key, con
     return tide_report_table(of->report, key, title);
 }
 
+const char *tide_summary_path(const tide_summary_view *of, uint32_t path) {
+    const char *text = tide_scope_paths_text(of->paths, of->snapshot, path, &of->report->arena);
+    if (text == NULL) {
+        of->report->no_memory = true;
+        return "";
+    }
+    return text;
+}
+
 double tide_summary_share(const tide_summary_view *of, int64_t n_bytes) {
     int64_t all = of->device->peak.totals.allocated_bytes;
     return all > 0 ? 100.0 * (double)n_bytes / (double)all : 0.0;

@@ -134,25 +134,6 @@ static tide_status no_scope(const search *of) {
                      names);
 }
 
-/* What each row adds to the allocated bytes of the device; entry i + 1 is row i's, entry 0 the
- * start's. NULL: no memory. */
-static int64_t *allocated_changes(const search *of) {
-    const tide_lives *lives = of->lives;
-    int64_t *changes =
-        tide_hostmem_zeroed(lives->mem, of->snapshot->n_events + 1, sizeof(*changes));
-    for (size_t i = 0; changes != NULL && i < lives->n_lives; i++) {
-        const tide_life *life = &lives->lives[i];
-        if (life->device != of->device || life->freed <= life->born) {
-            continue; /* pending from the start on: never allocated */
-        }
-        changes[life->born] += (int64_t)life->block_bytes;
-        if (life->freed != TIDE_LIFE_FOREVER) {
-            changes[life->freed] -= (int64_t)life->block_bytes;
-        }
-    }
-    return changes;
-}
-
 /* The highest instant among the rows in the scopes, and those right before them. */
 static tide_status highest_within(const search *of, const pattern *path, const uint8_t *matched,
                                   const int64_t *changes, int64_t *ret_event) {
@@ -188,7 +169,7 @@ static tide_status find_scope(const search *of, int64_t *ret_event) {
     pattern path;
     TIDE_TRY(read_pattern(of, &path));
     uint8_t *matched = tide_hostmem_zeroed(mem, snapshot->n_scopes, sizeof(*matched));
-    int64_t *changes = allocated_changes(of);
+    int64_t *changes = tide_lives_changes(of->lives, snapshot->n_events, of->device, false);
     tide_status status = TIDE_NO_MEMORY;
     if (matched != NULL && changes != NULL) {
         bool any = false;

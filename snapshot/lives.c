@@ -296,3 +296,20 @@ size_t tide_lives_main_device(const tide_lives *lives) {
     }
     return main_device;
 }
+
+int64_t *tide_lives_changes(const tide_lives *lives, size_t n_events, size_t device,
+                            bool in_blocks) {
+    int64_t *changes = tide_hostmem_zeroed(lives->mem, n_events + 1, sizeof(*changes));
+    for (size_t i = 0; changes != NULL && i < lives->n_lives; i++) {
+        const tide_life *life = &lives->lives[i];
+        if (life->device != device || life->freed <= life->born) {
+            continue; /* pending from the start on: never allocated */
+        }
+        int64_t change = in_blocks ? 1 : (int64_t)life->block_bytes;
+        changes[life->born] += change;
+        if (life->freed != TIDE_LIFE_FOREVER) {
+            changes[life->freed] -= change;
+        }
+    }
+    return changes;
+}

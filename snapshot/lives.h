@@ -78,6 +78,11 @@ void tide_lives_fini(tide_lives *lives);
 /* The device with the highest peak, the first on ties; 0 when there is none. */
 size_t tide_lives_main_device(const tide_lives *lives);
 
+/* What each of the snapshot's n_events rows adds to the allocated bytes (or blocks) of the device:
+ * entry i + 1 is row i's, entry 0 the start's. The caller releases it; NULL: no memory. */
+int64_t *tide_lives_changes(const tide_lives *lives, size_t n_events, size_t device,
+                            bool in_blocks);
+
 /* True when the block is allocated (its free not yet requested) after row `event` (-1: at the
  * start). */
 bool tide_life_is_allocated(const tide_life *life, int64_t event);

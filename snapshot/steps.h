@@ -1,0 +1,89 @@
+/* steps.h - the steps of a run on one device: whether each repeats the one before it, what is alive
+ * at their ends, what grows from one to the next, and what is never released.
+ *
+ * A step is an outermost scope of that kind with events on the device, from its first event to its
+ * last; whatever other threads do in between belongs to it. Those named "warmup" are warm-up.
+ */
+#ifndef TIDE_SNAPSHOT_STEPS_H
+#define TIDE_SNAPSHOT_STEPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/hostmem.h"
+#include "common/status.h"
+#include "snapshot/lives.h"
+#include "snapshot/snapshot.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_step {
+    uint32_t scope;         /* row of the table of scopes */
+    bool is_warmup;         /* named so */
+    bool is_compared;       /* with the measured step before it; false for the first */
+    bool repeats;           /* is_compared: the same actions on the same sizes in the same order */
+    size_t first, last;     /* its first and last row of the event table on the device */
+    int64_t differs;        /* its first row that does not repeat; -1: it lacks one, or repeats */
+    int64_t differs_from;   /* the row of the step before that it should be; -1: there is none */
+    int64_t n_rows;         /* about blocks */
+    int64_t n_segment_rows; /* about segments: what it bought and gave back */
+    int64_t peak_bytes;     /* highest allocated bytes after one of its rows */
+    int64_t end_bytes;      /* allocated after its last row */
+    int64_t end_blocks;     /* the same in blocks */
+} tide_step;
+
+typedef struct tide_steps {
+    const tide_hostmem *mem; /* borrowed */
+    size_t device;           /* index of the device */
+    tide_step *steps;        /* owned; by their first rows */
+    size_t n_steps;
+    size_t first_measured; /* index of the first that is no warm-up; n_steps: there is none */
+} tide_steps;
+
+/* Blocks of one name and call stack. */
+typedef struct tide_kept {
+    uint32_t name, stack;  /* TIDE_NONE */
+    uint32_t scope;        /* of the first of them; TIDE_NONE */
+    uint8_t category;      /* of the first of them */
+    int64_t before_bytes;  /* allocated at the earlier instant */
+    int64_t before_blocks; /* the same in blocks */
+    int64_t bytes;         /* allocated at the later instant */
+    int64_t blocks;        /* the same in blocks */
+    int64_t n_steps;       /* in which those of the later instant were born; 0: in none */
+    int64_t first_born; /* row of the first of these; -1: before the first row, or there is none */
+} tide_kept;
+
+typedef struct tide_kept_list {
+    const tide_hostmem *mem; /* borrowed */
+    tide_kept *items;        /* owned */
+    size_t n_items;
+} tide_kept_list;
+
+/* The caller finishes it. No steps: a valid empty list. */
+TIDE_NODISCARD tide_status tide_steps_init(tide_steps *steps, const tide_snapshot *snapshot,
+                                           const tide_lives *lives, size_t device);
+void tide_steps_fini(tide_steps *steps);
+
+/* What is alive after the two rows, most grown first; the differences of all items add up to that
+ * of the allocated bytes. Items that are the same at both are there. The caller finishes it. */
+TIDE_NODISCARD tide_status tide_steps_growth(const tide_steps *steps, const tide_lives *lives,
+                                             int64_t before, int64_t after, tide_kept_list *ret);
+
+/* The row after which what is born and never released is kept: the last of warm-up, else of the
+ * first step; -1: there are no steps. */
+int64_t tide_steps_warm(const tide_steps *steps);
+
+/* What was born after the row and is alive at the end, in the order of bytes, most first; the
+ * before_ members are 0. The caller finishes it. */
+TIDE_NODISCARD tide_status tide_steps_leaks(const tide_steps *steps, const tide_lives *lives,
+                                            int64_t warm, tide_kept_list *ret);
+void tide_kept_list_fini(tide_kept_list *list);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,163 @@
+/* What grows from step to step, and what is never released. */
+#include <stdlib.h>
+
+#include "common/map.h"
+#include "snapshot/steps.h"
+
+typedef struct keeper {
+    const tide_steps *steps;    /* borrowed */
+    tide_kept_list *list;       /* borrowed; filled */
+    tide_map by_key;            /* name and stack -> index in the list */
+    size_t capacity;            /* of the list */
+    int64_t *last_steps;        /* owned; of each item the step of its last birth; -1 */
+    size_t last_steps_capacity; /* of last_steps */
+} keeper;
+
+/* The item of a block's name and stack, new if need be. */
+static tide_status item_of(keeper *keep, const tide_life *life, size_t *ret_index) {
+    uint64_t key = (uint64_t)life->name << 32 | life->stack;
+    uint64_t index = 0;
+    if (tide_map_find(&keep->by_key, key, &index)) {
+        *ret_index = (size_t)index;
+        return TIDE_OK;
+    }
+    tide_kept_list *list = keep->list;
+    tide_kept *grown = tide_hostmem_grow(list->mem, list->items, &keep->capacity, list->n_items + 1,
+                                         sizeof(*grown));
+    if (grown == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    list->items = grown;
+    int64_t *steps = tide_hostmem_grow(list->mem, keep->last_steps, &keep->last_steps_capacity,
+                                       list->n_items + 1, sizeof(*steps));
+    if (steps == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    keep->last_steps = steps;
+    keep->last_steps[list->n_items] = -1;
+    list->items[list->n_items] = (tide_kept){.name = life->name,
+                                             .stack = life->stack,
+                                             .scope = life->scope,
+                                             .category = life->category,
+                                             .first_born = -1};
+    TIDE_TRY(tide_map_put(&keep->by_key, key, list->n_items));
+    *ret_index = list->n_items++;
+    return TIDE_OK;
+}
+
+/* The step that a row lies in or behind; -1: before the first. */
+static int64_t step_of(const tide_steps *steps, int64_t row) {
+    size_t low = 0;
+    size_t high = steps->n_steps;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((int64_t)steps->steps[middle].first <= row) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return (int64_t)low - 1;
+}
+
+static void count(keeper *keep, size_t index, const tide_life *life) {
+    tide_kept *item = &keep->list->items[index];
+    int64_t row = (int64_t)life->born - 1;
+    int64_t step = step_of(keep->steps, row);
+    if (item->blocks == 0) {
+        item->first_born = row;
+    }
+    item->bytes += (int64_t)life->block_bytes;
+    item->blocks++;
+    if (step > keep->last_steps[index]) { /* lives are in the order of births */
+        keep->last_steps[index] = step;
+        item->n_steps++;
+    }
+}
+
+static int by_growth(const void *left, const void *right) {
+    const tide_kept *a = left;
+    const tide_kept *b = right;
+    int64_t x = a->bytes - a->before_bytes;
+    int64_t y = b->bytes - b->before_bytes;
+    if (x != y) {
+        return x < y ? 1 : -1;
+    }
+    if (a->bytes != b->bytes) {
+        return a->bytes < b->bytes ? 1 : -1;
+    }
+    if (a->name != b->name) {
+        return a->name < b->name ? -1 : 1;
+    }
+    return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+/* Blocks allocated after row `after` and born behind `warm`, and those after row `before`. */
+static tide_status collect(keeper *keep, const tide_lives *lives, int64_t before, int64_t after,
+                           int64_t warm) {
+    for (size_t i = 0; i < lives->n_lives; i++) {
+        const tide_life *life = &lives->lives[i];
+        bool was = before >= -1 && tide_life_is_allocated(life, before);
+        bool is = tide_life_is_allocated(life, after) && (int64_t)life->born - 1 > warm;
+        if (life->device != keep->steps->device || (!was && !is)) {
+            continue;
+        }
+        size_t index = 0;
+        TIDE_TRY(item_of(keep, life, &index));
+        if (was) {
+            keep->list->items[index].before_bytes += (int64_t)life->block_bytes;
+            keep->list->items[index].before_blocks++;
+        }
+        if (is) {
+            count(keep, index, life);
+        }
+    }
+    return TIDE_OK;
+}
+
+static tide_status keep_all(const tide_steps *steps, const tide_lives *lives, int64_t before,
+                            int64_t after, int64_t warm, tide_kept_list *ret) {
+    tide_kept_list list = {.mem = lives->mem};
+    keeper keep = {.steps = steps, .list = &list};
+    tide_map_init(&keep.by_key, lives->mem);
+    tide_status status = collect(&keep, lives, before, after, warm);
+    tide_map_fini(&keep.by_key);
+    lives->mem->release(lives->mem->ctx, keep.last_steps);
+    if (status != TIDE_OK) {
+        tide_kept_list_fini(&list);
+        return status;
+    }
+    if (list.n_items > 0) {
+        qsort(list.items, list.n_items, sizeof(*list.items), by_growth);
+    }
+    *ret = list;
+    return TIDE_OK;
+}
+
+tide_status tide_steps_growth(const tide_steps *steps, const tide_lives *lives, int64_t before,
+                              int64_t after, tide_kept_list *ret) {
+    return keep_all(steps, lives, before, after, -2, ret);
+}
+
+int64_t tide_steps_warm(const tide_steps *steps) {
+    int64_t warm = -1;
+    for (size_t i = 0; i < steps->n_steps; i++) {
+        const tide_step *step = &steps->steps[i];
+        if (step->is_warmup && (int64_t)step->last > warm) {
+            warm = (int64_t)step->last;
+        }
+    }
+    return warm < 0 && steps->n_steps > 0 ? (int64_t)steps->steps[0].last : warm;
+}
+
+tide_status tide_steps_leaks(const tide_steps *steps, const tide_lives *lives, int64_t warm,
+                             tide_kept_list *ret) {
+    return keep_all(steps, lives, -2, (int64_t)TIDE_MAX_EVENTS - 1, warm, ret);
+}
+
+void tide_kept_list_fini(tide_kept_list *list) {
+    if (list->mem != NULL) {
+        list->mem->release(list->mem->ctx, list->items);
+        *list = (tide_kept_list){.mem = list->mem};
+    }
+}
