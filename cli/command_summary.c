@@ -12,7 +12,6 @@
 #include "cli/summary_view.h"
 #include "cli/table.h"
 #include "common/bytes.h"
-#include "common/statistics.h"
 #include "snapshot/instant.h"
 #include "snapshot/lives.h"
 #include "snapshot/snapshot.h"
@@ -186,73 +185,6 @@ static void maxima_table(const tide_summary_view *of) {
     }
 }
 
-static void time_row(tide_table *table, const char *name, const char *clock, const double *samples,
-                     size_t n_samples) {
-    tide_statistics ms = tide_statistics_of(samples, n_samples);
-    if (ms.mean < 0.0) {
-        return;
-    }
-    tide_table_row_begin(table);
-    tide_cell_text(table, name);
-    tide_cell_text(table, clock);
-    tide_cell_count(table, (int64_t)n_samples);
-    tide_cell_ms(table, ms.mean);
-    tide_cell_ms(table, ms.std);
-    tide_cell_ms(table, ms.median);
-    tide_cell_ms(table, ms.min);
-    tide_cell_ms(table, ms.max);
-}
-
-static bool has_times(const tide_snapshot_timing *timing) {
-    for (size_t i = 0; i < timing->n_phases; i++) {
-        const tide_snapshot_phase *phase = &timing->phases[i];
-        if (tide_statistics_of(phase->host_ms, phase->n_samples).mean >= 0.0 ||
-            tide_statistics_of(phase->device_ms, phase->n_samples).mean >= 0.0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void timing_table(const tide_summary_view *of) {
-    const tide_snapshot_timing *timing = &of->snapshot->timing;
-    if (!has_times(timing)) {
-        tide_report_say(of->report, "timing", "timing: not computed%s",
-                        of->snapshot->n_devices == 1 &&
-                                strcmp(of->snapshot->devices[0].kind, "virtual") == 0
-                            ? " (the virtual device computes nothing)"
-                            : "");
-        return;
-    }
-    char title[96];
-    snprintf(title, sizeof(title), "Time in ms of %" PRId64 " steps after %" PRId64 " of warm-up",
-             timing->measured_steps, timing->warmup_steps);
-    tide_table *table = tide_report_table(of->report, "timing", title);
-    static const char *const KEYS[] = {"samples",   "mean_ms", "std_ms",
-                                       "median_ms", "min_ms",  "max_ms"};
-    static const char *const TITLES[] = {"steps", "mean", "± std", "median", "min", "max"};
-    tide_table_column(table, "phase", "phase", false);
-    tide_table_column(table, "clock", "clock", false);
-    for (size_t i = 0; i < sizeof(KEYS) / sizeof(KEYS[0]); i++) {
-        tide_table_column(table, KEYS[i], TITLES[i], true);
-    }
-    for (size_t i = 0; i < timing->n_phases; i++) {
-        const tide_snapshot_phase *phase = &timing->phases[i];
-        time_row(table, phase->name, "device", phase->device_ms, phase->n_samples);
-        time_row(table, phase->name, "host", phase->host_ms, phase->n_samples);
-    }
-    if (of->snapshot->device_uncertainty_ns >= 0) {
-        tide_report_say(of->report, "device_clock",
-                        "device times of scopes lie within %.1f us of the host's clock",
-                        (double)of->snapshot->device_uncertainty_ns * 1e-3);
-    }
-    char words[SENTENCE_BYTES];
-    tide_words_recorder(of->snapshot, words, sizeof(words));
-    if (words[0] != '\0') {
-        tide_report_say(of->report, "recorder", "%s", words);
-    }
-}
-
 /* ---- the command ---- */
 
 static tide_status build(const tide_summary_view *of, const char *path) {
@@ -263,7 +195,7 @@ static tide_status build(const tide_summary_view *of, const char *path) {
     if (of->snapshot->n_events == 0 && of->snapshot->n_start_blocks == 0) {
         tide_report_say(of->report, "not_recorded",
                         "the allocations of this run were not recorded");
-        timing_table(of);
+        tide_summary_timing(of);
         return TIDE_OK;
     }
     say_outcome(of);
@@ -272,7 +204,7 @@ static tide_status build(const tide_summary_view *of, const char *path) {
     tide_summary_account(of);
     maxima_table(of);
     tide_summary_alive_places(of);
-    timing_table(of);
+    tide_summary_timing(of);
     return TIDE_OK;
 }
 
@@ -292,10 +224,8 @@ static tide_status add_asked(const tide_summary_view *of, const summary_options 
     if (options->fragmentation) {
         TIDE_TRY(tide_summary_fragmentation(of));
     }
-    if (options->steps) {
-        TIDE_TRY(tide_summary_steps(of));
-    }
-    return options->leaks ? tide_summary_leaks(of) : TIDE_OK;
+    return options->steps || options->leaks ? tide_summary_steps(of, options->steps, options->leaks)
+                                            : TIDE_OK;
 }
 
 static tide_status add_all(tide_summary_view *of, const char *path,

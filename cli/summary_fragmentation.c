@@ -96,8 +96,7 @@ static void cause_table(const tide_summary_view *of, const tide_layout *layout, 
     tide_table_column(table, "bytes", "cached", true);
     tide_table_column(table, "share_percent", "share", true);
     tide_table_column(table, "segments", "segments", true);
-    cause_row(table, "nobody asked for them back", layout->account.releasable_bytes, cached,
-              whole_segments);
+    cause_row(table, "no block there", layout->account.releasable_bytes, cached, whole_segments);
     for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
         char cause[WORDS_BYTES];
         snprintf(cause, sizeof(cause), "largest block there: %s", tide_category_name(i));

@@ -61,8 +61,8 @@ static void say_steady(const tide_summary_view *of, const tide_steps *steps) {
     if (odd == NULL) {
         tide_report_say(
             of->report, "steady",
-            "steady state: each of %zu measured steps repeats the one before it, %" PRId64
-            " events about blocks",
+            "steady state: each of %zu measured steps after the first repeats the one before it: "
+            "%" PRId64 " events about blocks",
             n_compared, before->n_rows);
         return;
     }
@@ -233,27 +233,6 @@ static tide_status add_growth(const tide_summary_view *of, const tide_steps *ste
     return TIDE_OK;
 }
 
-static bool has_no_steps(const tide_summary_view *of, const tide_steps *steps) {
-    if (steps->n_steps == 0) {
-        tide_report_say(of->report, "no_steps",
-                        "the file tells of no steps: a scope of the kind step around each would");
-    }
-    return steps->n_steps == 0;
-}
-
-tide_status tide_summary_steps(const tide_summary_view *of) {
-    tide_steps steps;
-    TIDE_TRY(tide_steps_init(&steps, of->snapshot, of->lives, of->device_number));
-    tide_status status = TIDE_OK;
-    if (!has_no_steps(of, &steps)) {
-        say_steady(of, &steps);
-        step_table(of, &steps);
-        status = add_growth(of, &steps);
-    }
-    tide_steps_fini(&steps);
-    return status;
-}
-
 /* ---- leaks ---- */
 
 static void leak_row(tide_table *table, const char *name, const tide_kept *item) {
@@ -308,37 +287,49 @@ static void say_leaks(const tide_summary_view *of, const tide_kept_list *list, i
         again_blocks += list->items[i].n_steps > 1 ? list->items[i].blocks : 0;
     }
     char since[TITLE_BYTES] = "during the recording";
+    char of_these[TITLE_BYTES] = "";
+    char text[TIDE_BYTES_TEXT];
     if (warm >= 0) {
-        snprintf(since, sizeof(since), "after event %" PRId64 ", the last of warm-up,", warm);
+        snprintf(since, sizeof(since), "after warm-up (event %" PRId64 ")", warm);
+        snprintf(of_these, sizeof(of_these), "; %s of these in blocks born in more than one step",
+                 again_blocks > 0 ? tide_bytes_format(again_bytes, text) : "none");
     }
     if (blocks == 0) {
-        tide_report_say(of->report, "leaks", "no leaks: nothing born %s is alive at the end",
-                        since);
+        tide_report_say(of->report, "leaks",
+                        "no leaks: nothing that was born %s is alive at the end", since);
         return;
     }
     char all[TIDE_BYTES_TEXT];
-    char again[TIDE_BYTES_TEXT];
-    tide_report_say(of->report, "leaks",
-                    "never released: %s in %" PRId64 " block%s born %s alive at the end%s%s",
-                    tide_bytes_format(bytes, all), blocks, blocks == 1 ? "" : "s", since,
-                    again_blocks > 0 ? "; of these born in more than one step: "
-                                     : "; none of them is born in more than one step",
-                    again_blocks > 0 ? tide_bytes_format(again_bytes, again) : "");
+    tide_report_say(of->report, "leaks", "born %s and never released: %s in %" PRId64 " block%s%s",
+                    since, tide_bytes_format(bytes, all), blocks, blocks == 1 ? "" : "s", of_these);
 }
 
-tide_status tide_summary_leaks(const tide_summary_view *of) {
-    tide_steps steps;
+static tide_status add_leaks(const tide_summary_view *of, const tide_steps *steps) {
     tide_kept_list list;
+    int64_t warm = tide_steps_warm(steps);
+    TIDE_TRY(tide_steps_leaks(steps, of->lives, warm, &list));
+    say_leaks(of, &list, warm);
+    if (list.n_items > 0) {
+        leak_table(of, &list);
+    }
+    tide_kept_list_fini(&list);
+    return TIDE_OK;
+}
+
+tide_status tide_summary_steps(const tide_summary_view *of, bool repeats, bool leaks) {
+    tide_steps steps;
     TIDE_TRY(tide_steps_init(&steps, of->snapshot, of->lives, of->device_number));
-    (void)has_no_steps(of, &steps);
-    int64_t warm = tide_steps_warm(&steps);
-    tide_status status = tide_steps_leaks(&steps, of->lives, warm, &list);
-    if (status == TIDE_OK) {
-        say_leaks(of, &list, warm);
-        if (list.n_items > 0) {
-            leak_table(of, &list);
-        }
-        tide_kept_list_fini(&list);
+    tide_status status = TIDE_OK;
+    if (steps.n_steps == 0) {
+        tide_report_say(of->report, "no_steps",
+                        "the recording has no steps: put a scope of the kind step around each");
+    } else if (repeats) {
+        say_steady(of, &steps);
+        step_table(of, &steps);
+        status = add_growth(of, &steps);
+    }
+    if (status == TIDE_OK && leaks) {
+        status = add_leaks(of, &steps);
     }
     tide_steps_fini(&steps);
     return status;

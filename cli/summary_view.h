@@ -55,6 +55,9 @@ void tide_summary_alive_places(const tide_summary_view *of);
 /* Every reserved byte of the instant, and what the device itself reports where the file knows. */
 void tide_summary_account(const tide_summary_view *of);
 
+/* How long the phases took, and the recorder. */
+void tide_summary_timing(const tide_summary_view *of);
+
 /* What is alive at the instant as a tree. */
 TIDE_NODISCARD tide_status tide_summary_tree(const tide_summary_view *of,
                                              const tide_tree_plan *plan);
@@ -62,8 +65,9 @@ TIDE_NODISCARD tide_status tide_summary_tree(const tide_summary_view *of,
 /* Why there are free bytes in reserved memory at the instant, and what they are good for. */
 TIDE_NODISCARD tide_status tide_summary_fragmentation(const tide_summary_view *of);
 
-/* Whether each step repeats the one before it, and what grows; what is never released. */
-TIDE_NODISCARD tide_status tide_summary_steps(const tide_summary_view *of);
-TIDE_NODISCARD tide_status tide_summary_leaks(const tide_summary_view *of);
+/* `repeats`: whether each step repeats the one before it, and what grows; `leaks`: what is born
+ * after warm-up and never released. */
+TIDE_NODISCARD tide_status tide_summary_steps(const tide_summary_view *of, bool repeats,
+                                              bool leaks);
 
 #endif
