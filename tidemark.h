@@ -73,6 +73,7 @@
 #include "snapshot/snapshot.h"
 #include "snapshot/summary.h"
 #include "snapshot/compare.h"
+#include "snapshot/compare_rows.h"
 #include "snapshot/export.h" /* the formats of other tools */
 
 #endif

@@ -4,20 +4,24 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/compare_internal.h"
 #include "cli/snapshot_words.h"
 #include "cli/table.h"
 #include "snapshot/compare.h"
 #include "snapshot/snapshot.h"
 
-enum { KEY_BYTES = 96 };
+enum { KEY_BYTES = 96, DEFAULT_TOP = 10, MAX_TOP = 100000 };
 
 typedef struct compare_options {
     const char *format; /* a choice of tide_format_name */
+    uint64_t top;       /* rows of the table of what differs */
 } compare_options;
 
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the report; default text", NULL, NULL,
      tide_format_name, offsetof(compare_options, format)},
+    {TIDE_OPTION_COUNT, "top", 0, "N", "rows in the table of what differs at the peak; default 10",
+     NULL, NULL, NULL, offsetof(compare_options, top)},
 };
 
 static const tide_option_table TABLE = {
@@ -33,8 +37,7 @@ static const tide_option_table TABLE = {
     .max_operands = TIDE_COMPARE_MAX_RUNS,
 };
 
-/* A column per run, and behind all but the base one for the ratio. */
-static void run_columns(tide_table *table, const tide_compare *compare, const char *unit) {
+void tide_compare_run_columns(tide_table *table, const tide_compare *compare, const char *unit) {
     char key[KEY_BYTES];
     for (size_t i = 0; i < compare->n_runs; i++) {
         snprintf(key, sizeof(key), "run%zu_%s", i + 1, unit);
@@ -46,9 +49,7 @@ static void run_columns(tide_table *table, const tide_compare *compare, const ch
     }
 }
 
-/* -1: none, also where one of the two runs ran out of memory: its bytes say how far it came, not
- * what it needs. */
-static double ratio(const tide_compare *compare, size_t run, double value, double base) {
+double tide_compare_ratio(const tide_compare *compare, size_t run, double value, double base) {
     bool ended = !compare->runs[0].is_oom && !compare->runs[run].is_oom;
     return ended && value >= 0.0 && base > 0.0 ? value / base : -1.0;
 }
@@ -61,8 +62,8 @@ static void bytes_row(tide_table *table, const tide_compare *compare, const char
         int64_t n_bytes = bytes_of(&compare->runs[i], which);
         tide_cell_bytes(table, n_bytes);
         if (i > 0) {
-            tide_cell_ratio(table, ratio(compare, i, (double)n_bytes,
-                                         (double)bytes_of(&compare->runs[0], which)));
+            tide_cell_ratio(table, tide_compare_ratio(compare, i, (double)n_bytes,
+                                                      (double)bytes_of(&compare->runs[0], which)));
         }
     }
 }
@@ -80,7 +81,7 @@ static int64_t peak_bytes(const tide_compare_run *run, int which) {
 static void footprint_table(tide_report *report, const tide_compare *compare) {
     tide_table *table = tide_report_table(report, "footprint", "Alive at the peak, by category");
     tide_table_column(table, "category", "category", false);
-    run_columns(table, compare, "bytes");
+    tide_compare_run_columns(table, compare, "bytes");
     for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
         bool any = false;
         for (size_t j = 0; j < compare->n_runs; j++) {
@@ -97,7 +98,7 @@ static void peaks_table(tide_report *report, const tide_compare *compare) {
     static const char *const NAMES[TIDE_N_MAX] = {"requested", "allocated", "active", "reserved"};
     tide_table *table = tide_report_table(report, "peaks", "Highest bytes");
     tide_table_column(table, "quantity", "bytes", false);
-    run_columns(table, compare, "bytes");
+    tide_compare_run_columns(table, compare, "bytes");
     for (int i = 0; i < TIDE_N_MAX; i++) {
         bytes_row(table, compare, NAMES[i], peak_bytes, i);
     }
@@ -172,8 +173,8 @@ static void timing_table(tide_report *report, const tide_compare *compare) {
             tide_cell_ms(table, ms->mean);
             tide_cell_ms(table, ms->std);
             if (j > 0) {
-                tide_cell_ratio(table,
-                                ratio(compare, j, ms->mean, compare->runs[0].times[i].ms.mean));
+                tide_cell_ratio(table, tide_compare_ratio(compare, j, ms->mean,
+                                                          compare->runs[0].times[i].ms.mean));
             }
         }
     }
@@ -225,46 +226,62 @@ static void say_warnings(tide_report *report, const tide_compare *compare) {
     }
 }
 
-static tide_status report_on(const tide_compare_input *inputs, size_t n_inputs, const char *format,
-                             tide_error *error) {
-    tide_compare *compare = NULL;
-    TIDE_TRY(tide_compare_create(inputs, n_inputs, &compare, error));
+static tide_status report_on(const tide_compare *compare, const compare_options *options) {
+    tide_compare_rows *rows = NULL;
+    TIDE_TRY(tide_compare_rows_create(compare, &rows));
     tide_report report;
     tide_report_init(&report);
     tide_report_say(&report, "comparison", "%s", compare->sentence);
     say_warnings(&report, compare);
     outcome_table(&report, compare);
     footprint_table(&report, compare);
+    tide_compare_report_kinds(&report, compare, rows);
+    tide_compare_report_rows(&report, compare, rows, (size_t)options->top);
     peaks_table(&report, compare);
     timing_table(&report, compare);
     tide_status status =
-        tide_report_print(&report, (tide_format)tide_format_from_name(format), stdout);
+        tide_report_print(&report, (tide_format)tide_format_from_name(options->format), stdout);
     tide_report_fini(&report);
+    tide_compare_rows_destroy(rows);
+    return status;
+}
+
+static tide_status compare_files(const tide_operands *files, const compare_options *options,
+                                 tide_error *error) {
+    tide_compare_input inputs[TIDE_COMPARE_MAX_RUNS];
+    tide_snapshot *snapshots[TIDE_COMPARE_MAX_RUNS] = {NULL};
+    tide_compare *compare = NULL;
+    tide_status status = TIDE_OK;
+    for (size_t i = 0; i < files->n && status == TIDE_OK; i++) {
+        status = tide_snapshot_load(files->texts[i], NULL, &snapshots[i], error);
+        inputs[i] = (tide_compare_input){files->texts[i], snapshots[i]};
+    }
+    if (status == TIDE_OK) {
+        status = tide_compare_create(inputs, files->n, &compare, error);
+    }
+    if (status == TIDE_OK) {
+        status = report_on(compare, options);
+    }
     tide_compare_destroy(compare);
+    for (size_t i = 0; i < files->n; i++) {
+        tide_snapshot_destroy(snapshots[i]);
+    }
     return status;
 }
 
 static int run(int argc, char **argv) {
-    compare_options options = {.format = "text"};
+    compare_options options = {.format = "text", .top = DEFAULT_TOP};
     tide_operands operands = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
         return exit_status;
     }
-    tide_compare_input inputs[TIDE_COMPARE_MAX_RUNS];
-    tide_snapshot *snapshots[TIDE_COMPARE_MAX_RUNS] = {NULL};
+    if (options.top == 0 || options.top > MAX_TOP) {
+        tide_cli_note("compare", "--top must be 1 to %d", MAX_TOP);
+        return TIDE_EXIT_USAGE;
+    }
     tide_error error = {""};
-    tide_status status = TIDE_OK;
-    for (size_t i = 0; i < operands.n && status == TIDE_OK; i++) {
-        status = tide_snapshot_load(operands.texts[i], NULL, &snapshots[i], &error);
-        inputs[i] = (tide_compare_input){operands.texts[i], snapshots[i]};
-    }
-    if (status == TIDE_OK) {
-        status = report_on(inputs, operands.n, options.format, &error);
-    }
-    for (size_t i = 0; i < operands.n; i++) {
-        tide_snapshot_destroy(snapshots[i]);
-    }
+    tide_status status = compare_files(&operands, &options, &error);
     if (status != TIDE_OK) {
         return tide_cli_fail("compare", status, &error);
     }

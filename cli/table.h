@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-enum { TIDE_TABLE_MAX_COLUMNS = 192 }; /* further ones are left out */
+enum { TIDE_TABLE_MAX_COLUMNS = 272 }; /* further ones are left out */
 
 typedef enum tide_format {
     TIDE_FORMAT_TEXT = 0,

@@ -1,0 +1,441 @@
+/* test_compare_rows.c - what is alive at the peaks, aligned by meaning: against a second way to
+ * count it, on made-up and on stored snapshots, and where the difference is known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "snapshot/compare_rows.h"
+#include "snapshot/scope_paths.h"
+#include "support/hostmem_fault.h"
+#include "support/synthetic.h"
+
+enum { KIB = 1024, KEY_BYTES = 4096, MAX_EVENTS = 8, MAX_RUNS = 3 };
+
+static const char *const STRINGS[] = {"forward", "layer",           "attention",       "work",
+                                      "a.c",     "layers.0.attn.q", "layers.1.attn.q", "b",
+                                      "main",    "/x/a.c"};
+enum { FORWARD = 0, LAYER, ATTENTION, WORK, FILE_A, Q0, Q1, NAME_B, MAIN, FILE_XA };
+static const tide_scope_row SCOPES[] = {
+    {0, 1, -1, -1, TIDE_NONE, FORWARD, -1, 0, TIDE_SCOPE_PHASE},
+    {0, 1, -1, -1, 0, LAYER, 0, 0, TIDE_SCOPE_LAYER},
+    {0, 1, -1, -1, 1, ATTENTION, -1, 0, TIDE_SCOPE_OPERATOR},
+    {0, 1, -1, -1, 0, LAYER, 1, 0, TIDE_SCOPE_LAYER},
+    {0, 1, -1, -1, 3, ATTENTION, -1, 0, TIDE_SCOPE_OPERATOR},
+};
+static const tide_frame_row FRAMES[] = {
+    {MAIN, FILE_A, 1, false}, {WORK, FILE_A, 10, false}, {WORK, FILE_XA, 20, false}};
+/* main < work at line 10; main < work at line 20, in a file of another folder; work alone. */
+static const tide_stack_row STACKS[] = {{TIDE_NONE, 0}, {0, 1}, {0, 2}, {TIDE_NONE, 1}};
+static const tide_snapshot_device DEVICE = {"virtual", "v", -1, -1, -1, -1, -1, -1};
+static const tide_stream_row STREAM = {0, 0};
+
+typedef struct tensor {
+    uint64_t address, bytes;
+    uint32_t name, scope, stack;
+    uint8_t category;
+} tensor;
+
+static tide_snapshot *make(const tide_hostmem *mem, const tensor *tensors, size_t n) {
+    tide_snapshot *made = NULL;
+    assert_int_equal(tide_snapshot_create(mem, &made), TIDE_OK);
+    tide_event *events = tide_arena_alloc(&made->arena, MAX_EVENTS, sizeof(*events));
+    assert_non_null(events);
+    for (size_t i = 0; i < n; i++) {
+        events[i] = (tide_event){.address = tensors[i].address,
+                                 .requested_bytes = tensors[i].bytes,
+                                 .block_bytes = tensors[i].bytes,
+                                 .stack = tensors[i].stack,
+                                 .scope = tensors[i].scope,
+                                 .name = tensors[i].name,
+                                 .category = tensors[i].category};
+    }
+    made->devices = &DEVICE;
+    made->n_devices = 1;
+    made->streams = &STREAM;
+    made->n_streams = 1;
+    made->strings = STRINGS;
+    made->n_strings = sizeof(STRINGS) / sizeof(STRINGS[0]);
+    made->scopes = SCOPES;
+    made->n_scopes = sizeof(SCOPES) / sizeof(SCOPES[0]);
+    made->frames = FRAMES;
+    made->n_frames = sizeof(FRAMES) / sizeof(FRAMES[0]);
+    made->stacks = STACKS;
+    made->n_stacks = sizeof(STACKS) / sizeof(STACKS[0]);
+    made->events = events;
+    made->n_events = n;
+    return made;
+}
+
+typedef struct comparison {
+    tide_compare *compare;
+    tide_compare_rows *rows;
+} comparison;
+
+static comparison compare_snapshots(tide_snapshot *const *snapshots, size_t n) {
+    static const char *const LABELS[MAX_RUNS] = {"a", "b", "c"};
+    tide_compare_input inputs[MAX_RUNS];
+    comparison of = {NULL, NULL};
+    for (size_t i = 0; i < n; i++) {
+        inputs[i] = (tide_compare_input){LABELS[i], snapshots[i]};
+    }
+    assert_int_equal(tide_compare_create(inputs, n, &of.compare, NULL), TIDE_OK);
+    assert_int_equal(tide_compare_rows_create(of.compare, &of.rows), TIDE_OK);
+    return of;
+}
+
+static void finish(comparison *of) {
+    tide_compare_rows_destroy(of->rows);
+    tide_compare_destroy(of->compare);
+}
+
+/* ---- a second way to count ---- */
+
+/* Runs of digits between dots, or behind a blank, become a star: as names and paths are folded. */
+static void fold(const char *text, char before, char *folded) {
+    char last = before;
+    while (*text != '\0') {
+        size_t n = strspn(text, "0123456789");
+        char next = text[n];
+        if (n > 0 && last == before && (next == '\0' || next == '.' || next == ' ')) {
+            *folded++ = '*';
+            text += n;
+        } else {
+            *folded++ = *text++;
+        }
+        last = folded[-1];
+    }
+    *folded = '\0';
+}
+
+static void key_of(const tide_snapshot *snapshot, int category, const char *name, const char *path,
+                   uint32_t stack, char key[KEY_BYTES]) {
+    size_t n = (size_t)snprintf(key, KEY_BYTES, "%d|%s|%s|", category, name, path);
+    for (; stack != TIDE_NONE; stack = snapshot->stacks[stack].parent) {
+        const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[stack].frame];
+        const char *file = tide_snapshot_text(snapshot, frame->file);
+        const char *slash = strrchr(file, '/');
+        assert_true(n < KEY_BYTES);
+        n += (size_t)snprintf(key + n, KEY_BYTES - n, "%s %s %d<",
+                              tide_snapshot_text(snapshot, frame->function),
+                              slash != NULL ? slash + 1 : file, name[0] == '\0' ? frame->line : 0);
+    }
+    assert_true(n < KEY_BYTES);
+}
+
+static void key_of_block(const tide_snapshot *snapshot, const tide_scope_paths *paths,
+                         const tide_life *block, tide_arena *arena, char key[KEY_BYTES]) {
+    char name[KEY_BYTES / 4];
+    char path[KEY_BYTES / 4];
+    uint32_t number = block->scope == TIDE_NONE ? TIDE_NONE : paths->of_scope[block->scope];
+    const char *text = tide_scope_paths_text(paths, snapshot, number, arena);
+    assert_non_null(text);
+    fold(tide_snapshot_text(snapshot, block->name), '.', name);
+    fold(text, ' ', path);
+    key_of(snapshot, block->category, name, path, block->stack, key);
+}
+
+/* The bytes of all blocks of a run whose key is a row's are that row's, and no block is left. */
+static void assert_run_adds_up(const comparison *of, size_t run) {
+    const tide_compare_run *from = &of->compare->runs[run];
+    const tide_summary_peak *peak = &from->device->peak;
+    tide_scope_paths paths;
+    tide_arena arena;
+    int64_t n_found = 0;
+    tide_arena_init(&arena, tide_hostmem_default());
+    assert_int_equal(tide_scope_paths_init(&paths, from->snapshot, arena.mem), TIDE_OK);
+    char(*keys)[KEY_BYTES] = tide_arena_alloc(&arena, peak->n_blocks + 1, KEY_BYTES);
+    assert_non_null(keys);
+    for (size_t i = 0; i < peak->n_blocks; i++) {
+        key_of_block(from->snapshot, &paths, &peak->blocks[i], &arena, keys[i]);
+    }
+    for (size_t i = 0; i < of->rows->n_rows; i++) {
+        const tide_compare_row *row = &of->rows->rows[i];
+        char key[KEY_BYTES];
+        int64_t bytes = 0;
+        int64_t n_blocks = 0;
+        key_of(row->snapshot, row->category, row->name, row->scope_path, row->stack, key);
+        for (size_t j = 0; j < peak->n_blocks; j++) {
+            if (strcmp(key, keys[j]) == 0) {
+                bytes += (int64_t)peak->blocks[j].block_bytes;
+                n_blocks++;
+            }
+        }
+        assert_true(row->bytes[run] == bytes);
+        assert_true(row->n_blocks[run] == n_blocks);
+        n_found += n_blocks;
+    }
+    assert_true(n_found == peak->totals.n_blocks);
+    tide_scope_paths_fini(&paths);
+    tide_arena_fini(&arena);
+}
+
+/* Rows, kinds and categories tell the same bytes. */
+static void assert_sums(const comparison *of, size_t run) {
+    int64_t by_category[TIDE_N_CATEGORIES] = {0};
+    int64_t by_kind[TIDE_N_LAYER_KINDS] = {0};
+    int64_t all = 0;
+    for (size_t i = 0; i < of->rows->n_rows; i++) {
+        by_category[of->rows->rows[i].category] += of->rows->rows[i].bytes[run];
+        by_kind[of->rows->rows[i].kind] += of->rows->rows[i].bytes[run];
+        all += of->rows->rows[i].bytes[run];
+    }
+    assert_true(all == of->compare->runs[run].allocated_bytes);
+    for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+        assert_true(by_category[i] == of->compare->runs[run].category_bytes[i]);
+        for (int kind = 0; kind < TIDE_N_LAYER_KINDS; kind++) {
+            by_category[i] -= of->rows->kinds[run].bytes[kind][i];
+            by_kind[kind] -= of->rows->kinds[run].bytes[kind][i];
+        }
+        assert_true(by_category[i] == 0);
+    }
+    for (int kind = 0; kind < TIDE_N_LAYER_KINDS; kind++) {
+        assert_true(by_kind[kind] == 0);
+    }
+}
+
+static int64_t difference_of(const tide_compare_row *row, size_t n_runs) {
+    int64_t largest = 0;
+    for (size_t i = 1; i < n_runs; i++) {
+        int64_t change = row->bytes[i] - row->bytes[0];
+        change = change < 0 ? -change : change;
+        largest = change > largest ? change : largest;
+    }
+    return largest;
+}
+
+static void assert_all_of(tide_snapshot *const *snapshots, size_t n) {
+    comparison of = compare_snapshots(snapshots, n);
+    for (size_t i = 0; i < n; i++) {
+        assert_run_adds_up(&of, i);
+        assert_sums(&of, i);
+    }
+    for (size_t i = 0; i < of.rows->n_rows; i++) {
+        const tide_compare_row *row = &of.rows->rows[i];
+        assert_true(row->difference_bytes == difference_of(row, n));
+        assert_true(i == 0 || row->difference_bytes <= row[-1].difference_bytes);
+    }
+    finish(&of);
+}
+
+static void made_up_runs_add_up(void **state) {
+    (void)state;
+    tide_snapshot *snapshots[MAX_RUNS];
+    synthetic_config config = synthetic_default();
+    snapshots[0] = synthetic_create(&config);
+    config.element_bytes = 2;
+    config.precision = "bf16-mixed";
+    snapshots[1] = synthetic_create(&config);
+    config.n_layers += 2;
+    config.seed++;
+    snapshots[2] = synthetic_create(&config);
+    assert_all_of(snapshots, MAX_RUNS);
+    for (size_t i = 0; i < MAX_RUNS; i++) {
+        tide_snapshot_destroy(snapshots[i]);
+    }
+}
+
+static void stored_runs_add_up(void **state) {
+    (void)state;
+    tide_snapshot *snapshots[2] = {NULL, NULL};
+    const char *const paths[] = {TIDE_TEST_SNAPSHOTS "/version-1.json.gz",
+                                 TIDE_TEST_SNAPSHOTS "/version-1-everything.json.gz"};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(tide_snapshot_load(paths[i], NULL, &snapshots[i], NULL), TIDE_OK);
+    }
+    assert_all_of(snapshots, 2);
+    for (size_t i = 0; i < 2; i++) {
+        tide_snapshot_destroy(snapshots[i]);
+    }
+}
+
+/* ---- differences that are known ---- */
+
+static void a_run_against_itself(void **state) {
+    (void)state;
+    synthetic_config config = synthetic_default();
+    tide_snapshot *made = synthetic_create(&config);
+    tide_snapshot *twice[] = {made, made};
+    comparison of = compare_snapshots(twice, 2);
+    assert_true(of.rows->n_rows > 10);
+    for (size_t i = 0; i < of.rows->n_rows; i++) {
+        assert_true(of.rows->rows[i].difference_bytes == 0);
+        assert_int_equal(tide_compare_row_change(&of.rows->rows[i], 1), TIDE_ROW_SAME);
+    }
+    finish(&of);
+    tide_snapshot_destroy(made);
+}
+
+static const tensor BASE[] = {
+    {0 * KIB, 4 * KIB, Q0, 2, 1, TIDE_ACTIVATION},
+    {8 * KIB, 4 * KIB, Q1, 4, 1, TIDE_ACTIVATION},
+    {64 * KIB, 2 * KIB, NAME_B, TIDE_NONE, TIDE_NONE, TIDE_PARAMETER},
+};
+
+/* The other run has the base's tensors in another order and elsewhere, and what is said in
+ * `changed` (by its index). Returns the only row that differs. */
+static void assert_one_difference(const tensor *others, size_t n, tide_row_change change,
+                                  int64_t base_bytes, int64_t bytes, const char *name) {
+    tide_snapshot *snapshots[] = {make(NULL, BASE, 3), make(NULL, others, n)};
+    comparison of = compare_snapshots(snapshots, 2);
+    const tide_compare_row *row = &of.rows->rows[0];
+    assert_true(row->difference_bytes > 0);
+    assert_int_equal(tide_compare_row_change(row, 1), change);
+    assert_true(row->bytes[0] == base_bytes && row->bytes[1] == bytes);
+    assert_string_equal(row->name, name);
+    for (size_t i = 1; i < of.rows->n_rows; i++) {
+        assert_int_equal(tide_compare_row_change(&row[i], 1), TIDE_ROW_SAME);
+    }
+    finish(&of);
+    tide_snapshot_destroy(snapshots[0]);
+    tide_snapshot_destroy(snapshots[1]);
+}
+
+static void one_tensor_differs(void **state) {
+    (void)state;
+    const tensor q0 = {80 * KIB, 4 * KIB, Q0, 2, 2, TIDE_ACTIVATION}; /* another line and folder */
+    const tensor q1 = {96 * KIB, 4 * KIB, Q1, 4, 1, TIDE_ACTIVATION};
+    const tensor b = {0, 2 * KIB, NAME_B, TIDE_NONE, TIDE_NONE, TIDE_PARAMETER};
+    const tensor input = {512 * KIB, KIB, NAME_B, TIDE_NONE, TIDE_NONE, TIDE_INPUT};
+    tensor larger = q1;
+    tensor smaller = b;
+    larger.bytes = 5 * KIB;
+    smaller.bytes = KIB;
+    assert_one_difference((const tensor[]){b, q1, q0, input}, 4, TIDE_ROW_NEW, 0, KIB, "b");
+    assert_one_difference((const tensor[]){q1, q0}, 2, TIDE_ROW_GONE, 2 * KIB, 0, "b");
+    assert_one_difference((const tensor[]){b, larger, q0}, 3, TIDE_ROW_GROWN, 8 * KIB, 9 * KIB,
+                          "layers.*.attn.q");
+    assert_one_difference((const tensor[]){smaller, q1, q0}, 3, TIDE_ROW_SHRUNK, 2 * KIB, KIB, "b");
+}
+
+/* What lies elsewhere in the model, or is something else, is another row. */
+static void what_rows_are_told_by(void **state) {
+    (void)state;
+    static const tensor TENSORS[] = {
+        {0 * KIB, KIB, Q0, 2, 1, TIDE_ACTIVATION}, {1 * KIB, KIB, Q1, 4, 1, TIDE_ACTIVATION},
+        {2 * KIB, KIB, Q1, 4, 1, TIDE_GRADIENT},   {3 * KIB, KIB, Q1, 0, 1, TIDE_ACTIVATION},
+        {4 * KIB, KIB, Q1, 4, 0, TIDE_ACTIVATION}, {5 * KIB, KIB, NAME_B, 4, 1, TIDE_ACTIVATION},
+        {6 * KIB, KIB, Q1, 4, 3, TIDE_ACTIVATION}};
+    tide_snapshot *made = make(NULL, TENSORS, 7);
+    comparison of = compare_snapshots(&made, 1);
+    assert_int_equal(of.rows->n_rows, 6);
+    assert_true(of.rows->rows[0].bytes[0] == 2 * KIB && of.rows->rows[0].n_blocks[0] == 2);
+    assert_string_equal(of.rows->rows[0].name, "layers.*.attn.q");
+    assert_string_equal(of.rows->rows[0].scope_path, "forward > layer * > attention");
+    assert_int_equal(of.rows->rows[0].kind, TIDE_LAYER_ATTENTION);
+    finish(&of);
+    tide_snapshot_destroy(made);
+}
+
+/* Without a name the line tells tensors apart, with one it does not. */
+static void lines_count_without_a_name(void **state) {
+    (void)state;
+    tensor tensors[] = {{0, KIB, NAME_B, 0, 1, TIDE_ACTIVATION},
+                        {KIB, KIB, NAME_B, 0, 2, TIDE_ACTIVATION}};
+    tide_snapshot *named = make(NULL, tensors, 2);
+    tensors[0].name = tensors[1].name = TIDE_NONE;
+    tide_snapshot *nameless = make(NULL, tensors, 2);
+    comparison of = compare_snapshots(&named, 1);
+    assert_int_equal(of.rows->n_rows, 1);
+    finish(&of);
+    of = compare_snapshots(&nameless, 1);
+    assert_int_equal(of.rows->n_rows, 2);
+    finish(&of);
+    tide_snapshot_destroy(named);
+    tide_snapshot_destroy(nameless);
+}
+
+static void a_run_without_recording(void **state) {
+    (void)state;
+    tide_snapshot *snapshots[] = {make(NULL, BASE, 3), make(NULL, NULL, 0)};
+    comparison of = compare_snapshots(snapshots, 2);
+    assert_int_equal(of.rows->n_rows, 2);
+    assert_true(of.rows->rows[0].bytes[1] == -1 && of.rows->rows[0].difference_bytes == 0);
+    assert_int_equal(tide_compare_row_change(&of.rows->rows[0], 1), TIDE_ROW_ABSENT);
+    assert_true(of.rows->kinds[1].bytes[TIDE_LAYER_OTHER][TIDE_INPUT] == -1);
+    finish(&of);
+    tide_snapshot_destroy(snapshots[0]);
+    tide_snapshot_destroy(snapshots[1]);
+}
+
+static void kinds_of_names_and_scopes(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *path;
+        tide_layer_kind kind;
+    } CASES[] = {{"layers.*.attn.q", "", TIDE_LAYER_ATTENTION},
+                 {"h.*.mlp.c_fc.weight", "forward > attention", TIDE_LAYER_MLP},
+                 {"layers.*.ffn.w1.weight.exp_avg", "", TIDE_LAYER_MLP},
+                 {"layers.*.ln1.rstd", "forward > layer * > attention", TIDE_LAYER_NORM},
+                 {"blk.*.attn_norm.weight", "", TIDE_LAYER_NORM},
+                 {"ln_final.weight", "", TIDE_LAYER_NORM},
+                 {"token_embeddings.weight", "", TIDE_LAYER_EMBEDDING},
+                 {"wte.weight", "", TIDE_LAYER_EMBEDDING},
+                 {"lm_head.weight.grad", "", TIDE_LAYER_LM_HEAD},
+                 {"logits", "forward > lm_head", TIDE_LAYER_LM_HEAD},
+                 {"layers.*.out", "forward > layer * > ffn", TIDE_LAYER_MLP},
+                 {"", "forward > SelfAttention", TIDE_LAYER_ATTENTION},
+                 {"", "attention > ffn > mul", TIDE_LAYER_MLP},
+                 {"", "", TIDE_LAYER_OTHER},
+                 {"..", " > >", TIDE_LAYER_OTHER},
+                 {"gemm.workspace", "setup", TIDE_LAYER_OTHER},
+                 {"lnx", "", TIDE_LAYER_OTHER},
+                 {"vln", "", TIDE_LAYER_OTHER}};
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        if (tide_layer_kind_of(CASES[i].name, CASES[i].path) != CASES[i].kind) {
+            fail_msg("'%s' in '%s'", CASES[i].name, CASES[i].path);
+        }
+    }
+    assert_string_equal(tide_layer_kind_name(TIDE_LAYER_MLP), "mlp");
+    assert_string_equal(tide_layer_kind_name(TIDE_N_LAYER_KINDS), "?");
+    assert_string_equal(tide_row_change_name(TIDE_ROW_SHRUNK), "shrunk");
+    assert_string_equal(tide_row_change_name(-1), "?");
+}
+
+/* Each allocation fails in turn: a clear answer, and nothing leaks. */
+static void no_memory(void **state) {
+    (void)state;
+    tide_hostmem_fault fault;
+    tide_hostmem_fault_init(&fault, 0);
+    tide_snapshot *made = make(&fault.mem, BASE, 3);
+    tide_compare_input inputs[] = {{"a", made}, {"b", made}};
+    tide_compare *compare = NULL;
+    assert_int_equal(tide_compare_create(inputs, 2, &compare, NULL), TIDE_OK);
+    size_t n_live = fault.n_live;
+    tide_status status = TIDE_NO_MEMORY;
+    size_t n = 0;
+    while (status == TIDE_NO_MEMORY) {
+        tide_compare_rows *rows = NULL;
+        fault.n_calls = 0;
+        fault.fail_call = ++n;
+        status = tide_compare_rows_create(compare, &rows);
+        assert_true((status == TIDE_OK) == (rows != NULL));
+        tide_compare_rows_destroy(rows);
+        assert_int_equal(fault.n_live, n_live);
+    }
+    assert_int_equal(status, TIDE_OK);
+    assert_true(n > 10);
+    tide_compare_destroy(compare);
+    tide_snapshot_destroy(made);
+    assert_int_equal(fault.n_live, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(made_up_runs_add_up),
+        cmocka_unit_test(stored_runs_add_up),
+        cmocka_unit_test(a_run_against_itself),
+        cmocka_unit_test(one_tensor_differs),
+        cmocka_unit_test(what_rows_are_told_by),
+        cmocka_unit_test(lines_count_without_a_name),
+        cmocka_unit_test(a_run_without_recording),
+        cmocka_unit_test(kinds_of_names_and_scopes),
+        cmocka_unit_test(no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
