@@ -145,7 +145,6 @@ static int run(int argc, char **argv) {
     tide_error error = {""};
     tide_status status = replay_file(&command, operands.texts[0], &error);
     if (status != TIDE_OK) {
-        fflush(stdout);
         return tide_cli_fail("replay", status, &error);
     }
     return tide_cli_finish("replay", TIDE_EXIT_SUCCESS);

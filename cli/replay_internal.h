@@ -26,7 +26,6 @@ typedef struct tide_replay_entry {
     char name[TIDE_REPLAY_NAME_BYTES]; /* the settings as they were given */
     tide_cache_config config;
     tide_replay *replay; /* owned */
-    bool is_recorded;    /* settings and limit are those of the recording */
 } tide_replay_entry;
 
 typedef struct tide_replay_runs {

@@ -12,17 +12,27 @@ enum { SHOWN_FRAMES = 3, WORDS_BYTES = 512, KEY_BYTES = 48 };
 
 /* ---- sentences ---- */
 
+/* ", 3 of 4 WHAT" where there are any. */
+static void add_share(char *text, size_t n_room, size_t n_same, size_t n, const char *what) {
+    size_t n_used = strlen(text);
+    if (n > 0) {
+        snprintf(text + n_used, n_room - n_used, "%s%zu of %zu %s", n_used > 0 ? ", " : "", n_same,
+                 n, what);
+    }
+}
+
 static void say_verified(tide_report *report, const tide_replay_runs *runs) {
     const tide_replay_verified *found = &runs->verified->verified;
-    tide_report_say(report, "verified",
-                    "replayed under %s: %zu of %zu addresses, %zu of %zu "
-                    "segments bought, %zu of %zu given back and %zu of %zu out of memory are the "
-                    "recorded ones%s",
+    char shares[WORDS_BYTES] = "";
+    add_share(shares, sizeof(shares), found->n_allocs_same, found->n_allocs, "addresses");
+    add_share(shares, sizeof(shares), found->n_segments_same, found->n_segments, "segments bought");
+    add_share(shares, sizeof(shares), found->n_returns_same, found->n_returns, "given back");
+    add_share(shares, sizeof(shares), found->n_ooms_same, found->n_ooms, "out of memory");
+    tide_report_say(report, "verified", "replayed under %s: %s as recorded%s",
                     runs->command->confs.n > 0 ? runs->command->confs.texts[0]
                                                : "the recorded settings",
-                    found->n_allocs_same, found->n_allocs, found->n_segments_same,
-                    found->n_segments, found->n_returns_same, found->n_returns, found->n_ooms_same,
-                    found->n_ooms, tide_replay_is_same(found) ? "" : "; not all is as it was");
+                    shares[0] != '\0' ? shares : "nothing to compare",
+                    tide_replay_is_same(found) ? "" : "; not all is as it was");
     if (!tide_replay_is_same(found)) {
         tide_report_say(report, "difference", "first difference: %s", found->first_difference);
         if (!runs->is_told) {

@@ -8,6 +8,7 @@
 /* What changes the reserved bytes of a run, one by one and together. */
 static const char *const GRID[] = {
     "expandable_segments:True",
+    "expandable_segments:False",
     "max_split_size_mb:32",
     "max_split_size_mb:64",
     "max_split_size_mb:128",
@@ -58,7 +59,6 @@ static tide_status add_entry(tide_replay_runs *runs, const char *conf, tide_erro
             return status;
         }
     }
-    entry->is_recorded = tide_replay_config_equal(&entry->config, &runs->recorded);
     snprintf(entry->name, sizeof(entry->name), "%s", conf != NULL ? conf : "recorded settings");
     runs->n_entries++;
     return TIDE_OK;

@@ -1,4 +1,6 @@
 /* The device below a replayed cache. */
+#include <string.h>
+
 #include "replay/replay_internal.h"
 
 /* Where addresses begin that nobody recorded: above those of any device, below 2^62. */
@@ -19,15 +21,52 @@ static bool refuses(const tide_replay_device *device) {
     return row != NULL ? tide_replay_is_return(row->action) : device->ends_in_oom;
 }
 
-/* Some of these addresses are in use. */
-static bool overlaps(const tide_replay_device *device, uint64_t address, uint64_t n_bytes) {
-    for (size_t i = 0; i < device->segments.n_slots; i++) {
-        const tide_map_slot *slot = &device->segments.slots[i];
-        if (slot->used && address < slot->key + slot->value && slot->key < address + n_bytes) {
-            return true;
+/* The place of the first sold piece at or above the address. */
+static size_t place_of(const tide_replay_device *device, uint64_t address) {
+    size_t low = 0;
+    size_t high = device->n_sold;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (device->sold[middle].address < address) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return false;
+    return low;
+}
+
+/* Some of these addresses are in use. */
+static bool overlaps(const tide_replay_device *device, uint64_t address, uint64_t n_bytes) {
+    size_t at = place_of(device, address);
+    if (at < device->n_sold && device->sold[at].address - address < n_bytes) {
+        return true;
+    }
+    return at > 0 && address - device->sold[at - 1].address < device->sold[at - 1].n_bytes;
+}
+
+tide_status tide_replay_device_sell(tide_replay_device *device, uint64_t address, uint64_t n_bytes,
+                                    tide_error *error) {
+    size_t at = place_of(device, address);
+    tide_replay_sold *sold = tide_hostmem_grow(device->base.mem, device->sold, &device->capacity,
+                                               device->n_sold + 1, sizeof(*sold));
+    if (sold == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for a segment");
+    }
+    device->sold = sold;
+    memmove(&sold[at + 1], &sold[at], (device->n_sold - at) * sizeof(*sold));
+    sold[at] = (tide_replay_sold){address, n_bytes};
+    device->n_sold++;
+    return TIDE_OK;
+}
+
+static void take_back(tide_replay_device *device, uint64_t address) {
+    size_t at = place_of(device, address);
+    if (at < device->n_sold && device->sold[at].address == address) {
+        device->n_sold--;
+        memmove(&device->sold[at], &device->sold[at + 1],
+                (device->n_sold - at) * sizeof(*device->sold));
+    }
 }
 
 static uint64_t made_up(tide_replay_device *device, uint64_t n_bytes) {
@@ -37,8 +76,7 @@ static uint64_t made_up(tide_replay_device *device, uint64_t n_bytes) {
     return address;
 }
 
-static tide_status refuse(tide_replay_device *device, uint64_t n_bytes, tide_error *error) {
-    device->refused_bytes = n_bytes;
+static tide_status refuse(tide_error *error) {
     return tide_fail(error, TIDE_DEVICE_OOM, "the recorded device refused here");
 }
 
@@ -50,7 +88,7 @@ static tide_status replay_alloc(tide_device *base, size_t n_bytes, uint64_t *ret
     }
     const tide_event *row = next_row(device);
     if (refuses(device)) {
-        return refuse(device, n_bytes, error);
+        return refuse(error);
     }
     uint64_t address = 0;
     if (row != NULL && row->action == TIDE_ACTION_SEGMENT_ALLOC) {
@@ -58,9 +96,7 @@ static tide_status replay_alloc(tide_device *base, size_t n_bytes, uint64_t *ret
         address = overlaps(device, row->address, n_bytes) ? 0 : row->address;
     }
     address = address != 0 ? address : made_up(device, n_bytes);
-    if (tide_map_put(&device->segments, address, n_bytes) != TIDE_OK) {
-        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for a segment");
-    }
+    TIDE_TRY(tide_replay_device_sell(device, address, n_bytes, error));
     *ret_address = address;
     return TIDE_OK;
 }
@@ -74,7 +110,7 @@ static tide_status replay_release(tide_device *base, uint64_t address, tide_erro
     if (row != NULL && row->action == TIDE_ACTION_SEGMENT_FREE) {
         device->at++;
     }
-    tide_map_remove(&device->segments, address);
+    take_back(device, address);
     return TIDE_OK;
 }
 
@@ -163,14 +199,12 @@ static tide_status replay_reserve(tide_device *base, size_t n_bytes, uint64_t *r
     }
     device->range_address = 0;
     if (address == 0 && device->ends_in_oom) {
-        return refuse(device, n_bytes, error); /* where it lies is told when something is mapped */
+        return refuse(error); /* where it lies is told when something is mapped */
     }
     if (address == 0 || overlaps(device, address, n_bytes)) {
         address = made_up(device, n_bytes);
     }
-    if (tide_map_put(&device->segments, address, n_bytes) != TIDE_OK) {
-        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for a range");
-    }
+    TIDE_TRY(tide_replay_device_sell(device, address, n_bytes, error));
     *ret_address = address;
     return TIDE_OK;
 }
@@ -181,7 +215,7 @@ static tide_status replay_unreserve(tide_device *base, uint64_t address, size_t 
     if (!device->has_script) {
         return tide_device_unreserve(device->inner, address, n_bytes, error);
     }
-    tide_map_remove(&device->segments, address);
+    take_back(device, address);
     return TIDE_OK;
 }
 
@@ -192,7 +226,7 @@ static tide_status replay_map(tide_device *base, uint64_t address, size_t n_byte
         return tide_device_map(device->inner, address, n_bytes, granule_bytes, error);
     }
     if (refuses(device)) {
-        return refuse(device, n_bytes, error);
+        return refuse(error);
     }
     const tide_event *row = next_row(device);
     device->at += row != NULL && row->action == TIDE_ACTION_SEGMENT_MAP ? 1 : 0;
@@ -259,7 +293,6 @@ tide_status tide_replay_device_open(const tide_hostmem *mem, int64_t total_bytes
     device->base.info.total_bytes = total_bytes;
     device->has_script = has_script;
     device->made_up_address = MADE_UP;
-    tide_map_init(&device->segments, mem);
     *ret_device = device;
     return TIDE_OK;
 }
@@ -269,7 +302,7 @@ void tide_replay_device_close(tide_replay_device *device) {
         return;
     }
     const tide_hostmem *mem = device->base.mem;
-    tide_map_fini(&device->segments);
+    mem->release(mem->ctx, device->sold);
     tide_device_close(device->inner);
     mem->release(mem->ctx, device);
 }

@@ -16,15 +16,15 @@ static tide_status no_memory(tide_error *error) {
 
 /* The log has room for more rows than any sensible replay gives; its pages come when they are used.
  */
-static tide_status make_recorder(tide_replay_lane *lane, tide_error *error) {
+static tide_status make_recorder(tide_replay_lane *lane, size_t n_rows, tide_error *error) {
     const tide_snapshot *snapshot = lane->replay->snapshot;
     tide_recorder_config config;
-    size_t n_rows = snapshot->n_events * 8 + snapshot->n_start_blocks * 4 + ((size_t)1 << 20);
+    size_t n_most = n_rows * 8 + snapshot->n_start_blocks * 4 + ((size_t)1 << 16);
     tide_recorder_config_init(&config);
     config.mem = mem_of(lane);
     config.capture_stacks = false;
     config.full_policy = TIDE_FULL_STOP;
-    config.log_bytes = n_rows * sizeof(tide_event);
+    config.log_bytes = n_most * sizeof(tide_event);
     config.log_path = "";
     TIDE_TRY(tide_recorder_create(&config, &lane->recorder, error));
     pthread_mutex_t *lock = tide_recorder_lock(lane->recorder);
@@ -40,7 +40,7 @@ static tide_status make_recorder(tide_replay_lane *lane, tide_error *error) {
 }
 
 tide_status tide_replay_lane_init(tide_replay_lane *lane, tide_replay *replay,
-                                  const tide_replay_options *options, uint8_t number,
+                                  const tide_replay_options *options, uint8_t number, size_t n_rows,
                                   tide_error *error) {
     *lane = (tide_replay_lane){.replay = replay,
                                .options = options,
@@ -64,7 +64,7 @@ tide_status tide_replay_lane_init(tide_replay_lane *lane, tide_replay *replay,
     TIDE_TRY(tide_replay_device_open(mem, total_bytes, options->verify, &lane->device, error));
     lane->device->events = replay->snapshot->events;
     if (options->verify || options->keep_rows) {
-        TIDE_TRY(make_recorder(lane, error));
+        TIDE_TRY(make_recorder(lane, n_rows, error));
     }
     return tide_cache_create(&lane->device->base, lane->recorder, &config, &lane->cache, error);
 }

@@ -48,8 +48,12 @@ static tide_status copy_states(const tide_replay *replay, const tide_replay_lane
 static tide_status run_lanes(tide_replay *replay, const tide_replay_options *options,
                              tide_replay_lane *lanes, tide_error *error) {
     const tide_snapshot *snapshot = replay->snapshot;
+    size_t n_rows[UINT8_MAX + 1] = {0};
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        n_rows[snapshot->events[i].device]++;
+    }
     for (size_t i = 0; i < snapshot->n_devices; i++) {
-        TIDE_TRY(tide_replay_lane_init(&lanes[i], replay, options, (uint8_t)i, error));
+        TIDE_TRY(tide_replay_lane_init(&lanes[i], replay, options, (uint8_t)i, n_rows[i], error));
         TIDE_TRY(tide_replay_lane_start(&lanes[i], replay->is_rebuilt, error));
     }
     if (options->keep_rows) {

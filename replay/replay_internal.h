@@ -15,6 +15,12 @@
 /* In the address of a block that waits for another stream; addresses are multiples of 512. */
 #define TIDE_REPLAY_WAITING UINT64_C(1)
 
+/* What the device sold under a script. */
+typedef struct tide_replay_sold {
+    uint64_t address;
+    uint64_t n_bytes;
+} tide_replay_sold;
+
 /* A device without memory whose events are reached only by waiting. It buys from `inner`, or, with
  * a script, does what the recorded device did: the next row of the script answers each call. */
 typedef struct tide_replay_device {
@@ -28,14 +34,18 @@ typedef struct tide_replay_device {
     bool ends_in_oom;         /* after the script the recorded device refused */
     uint64_t range_address;   /* of the next range that is reserved; 0: where the script maps */
     uint64_t made_up_address; /* next address for what the recorded device did not sell */
-    tide_map segments;        /* address -> bytes, of what a script sold */
-    uint64_t refused_bytes;   /* of the last call that was refused */
+    tide_replay_sold *sold;   /* owned; of a script: segments and ranges, by address */
+    size_t n_sold;            /* of them */
+    size_t capacity;          /* of sold */
 } tide_replay_device;
 
 /* `total_bytes` -1: unlimited. */
 TIDE_NODISCARD tide_status tide_replay_device_open(const tide_hostmem *mem, int64_t total_bytes,
                                                    bool has_script, tide_replay_device **ret_device,
                                                    tide_error *error);
+/* It sold these addresses before. */
+TIDE_NODISCARD tide_status tide_replay_device_sell(tide_replay_device *device, uint64_t address,
+                                                   uint64_t n_bytes, tide_error *error);
 void tide_replay_device_close(tide_replay_device *device);
 
 /* Start and end of a replayed run. */
@@ -77,10 +87,10 @@ typedef struct tide_replay_lane {
     tide_replay_figures *figures; /* borrowed; of this device */
 } tide_replay_lane;
 
-/* lane.c. A cache on a device of its own, empty. */
+/* lane.c. A cache on a device of its own, empty. `n_rows`: of the snapshot, of this device. */
 TIDE_NODISCARD tide_status tide_replay_lane_init(tide_replay_lane *lane, tide_replay *replay,
                                                  const tide_replay_options *options, uint8_t number,
-                                                 tide_error *error);
+                                                 size_t n_rows, tide_error *error);
 void tide_replay_lane_fini(tide_replay_lane *lane);
 /* One row of the snapshot, of this device. */
 TIDE_NODISCARD tide_status tide_replay_lane_row(tide_replay_lane *lane, size_t row,

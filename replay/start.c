@@ -13,6 +13,7 @@ typedef struct range {
 } range;
 
 enum { MAX_RANGES = 64 };
+#define BOUGHT UINT32_MAX
 #define SMALL_BYTES (UINT64_C(1) << 20)         /* blocks of the small pool have at most so many */
 #define SMALL_SEGMENT_BYTES (UINT64_C(2) << 20) /* its segments have so many */
 
@@ -20,6 +21,8 @@ typedef struct starter {
     tide_replay_lane *lane; /* borrowed */
     range ranges[MAX_RANGES];
     size_t n_ranges;
+    struct piece *pieces; /* owned; by address; NULL until they are needed */
+    size_t n_pieces;
 } starter;
 
 static const tide_snapshot *snapshot_of(const tide_replay_lane *lane) {
@@ -55,11 +58,11 @@ static int pool_of(const tide_snapshot *snapshot, const tide_segment_row *segmen
 
 /* ---- ranges ---- */
 
-/* Memory that was mapped at some time. */
+/* Memory that was mapped, or bought, at some time. */
 typedef struct piece {
     uint64_t address;
     uint64_t end;
-    uint32_t key; /* stream and pool: what a range is for */
+    uint32_t key; /* stream and pool: what a range is for; BOUGHT */
 } piece;
 
 static uint32_t key_of(uint8_t stream, int pool) {
@@ -85,9 +88,11 @@ static tide_status find_pieces(const tide_snapshot *snapshot, uint8_t device,
     }
     for (size_t i = 0; i < snapshot->n_start_segments; i++) {
         const tide_segment_row *segment = &snapshot->start_segments[i];
-        if (segment->device == device && segment->is_expandable) {
-            pieces[n++] = (piece){segment->address, segment->address + segment->total_bytes,
-                                  key_of(segment->stream, pool_of(snapshot, segment))};
+        if (segment->device == device) {
+            pieces[n++] =
+                (piece){segment->address, segment->address + segment->total_bytes,
+                        segment->is_expandable ? key_of(segment->stream, pool_of(snapshot, segment))
+                                               : BOUGHT};
         }
     }
     n_known = n;
@@ -98,10 +103,13 @@ static tide_status find_pieces(const tide_snapshot *snapshot, uint8_t device,
         }
         if (event->action == TIDE_ACTION_SEGMENT_MAP) {
             pieces[n++] = (piece){event->address, event->address + event->block_bytes, 0};
+        } else if (event->action == TIDE_ACTION_SEGMENT_ALLOC) {
+            pieces[n++] = (piece){event->address, event->address + event->block_bytes, BOUGHT};
         } else if (event->action == TIDE_ACTION_ALLOC || event->action == TIDE_ACTION_OOM) {
             int pool = pool_for(event->requested_bytes);
             for (; n_known < n; n_known++) {
-                pieces[n_known].key = key_of(event->stream, pool);
+                pieces[n_known].key =
+                    pieces[n_known].key == BOUGHT ? BOUGHT : key_of(event->stream, pool);
             }
         }
     }
@@ -121,7 +129,7 @@ tide_status tide_replay_range_total(const tide_snapshot *snapshot, uint8_t devic
     for (size_t i = 1; i < n; i++) {
         if (pieces[i].key != pieces[first].key) {
             uint64_t gap = pieces[i].address - pieces[first].address;
-            room = gap < room ? gap : room;
+            room = pieces[first].key != BOUGHT && gap < room ? gap : room;
             first = i;
         }
     }
@@ -131,40 +139,41 @@ tide_status tide_replay_range_total(const tide_snapshot *snapshot, uint8_t devic
 }
 
 /* Where the range around a start segment begins: the lowest piece of its kind next to it. */
-static tide_status find_beginning(const tide_replay_lane *lane, const tide_segment_row *segment,
+static tide_status find_beginning(starter *s, const tide_segment_row *segment,
                                   uint64_t *ret_address) {
-    const tide_hostmem *mem = lane->replay->mem;
-    piece *pieces = NULL;
-    size_t n = 0;
+    const tide_replay_lane *lane = s->lane;
+    if (s->pieces == NULL) {
+        TIDE_TRY(find_pieces(snapshot_of(lane), lane->number, lane->replay->mem, &s->pieces,
+                             &s->n_pieces));
+    }
     uint32_t key = key_of(segment->stream, pool_of(snapshot_of(lane), segment));
     uint64_t address = segment->address;
-    TIDE_TRY(find_pieces(snapshot_of(lane), lane->number, mem, &pieces, &n));
-    for (size_t i = n; i > 0; i--) {
-        if (pieces[i - 1].address < segment->address) {
-            if (pieces[i - 1].key != key) {
+    for (size_t i = s->n_pieces; i > 0; i--) {
+        const piece *at = &s->pieces[i - 1];
+        if (at->address < segment->address) {
+            if (at->key != key) {
                 break;
             }
-            address = pieces[i - 1].address;
+            address = at->address;
         }
     }
-    mem->release(mem->ctx, pieces);
     *ret_address = address;
     return TIDE_OK;
 }
 
 /* The range of an expandable start segment, made with its lowest one. */
-static tide_status range_of(starter *s, const tide_segment_row *segment, range **ret_range,
+static tide_status range_of(starter *s, const tide_segment_row *segment, range *ret_range,
                             tide_error *error) {
     tide_replay_lane *lane = s->lane;
     int pool = pool_of(snapshot_of(lane), segment);
     uint64_t beginning = 0;
-    if (find_beginning(lane, segment, &beginning) != TIDE_OK) {
+    if (find_beginning(s, segment, &beginning) != TIDE_OK) {
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay's start");
     }
     for (size_t i = 0; i < s->n_ranges; i++) {
         if (s->ranges[i].stream == segment->stream && s->ranges[i].pool == pool &&
             s->ranges[i].recorded == beginning) {
-            *ret_range = &s->ranges[i];
+            *ret_range = s->ranges[i];
             return TIDE_OK;
         }
     }
@@ -177,7 +186,7 @@ static tide_status range_of(starter *s, const tide_segment_row *segment, range *
     lane->device->range_address = beginning;
     TIDE_TRY(tide_cache_adopt_range(lane->cache, snapshot_of(lane)->streams[segment->stream].handle,
                                     pool, &found->address, error));
-    *ret_range = found;
+    *ret_range = *found;
     return TIDE_OK;
 }
 
@@ -218,17 +227,17 @@ static tide_status adopt(starter *s, const tide_segment_row *segment, const tide
     tide_replay_lane *lane = s->lane;
     uint64_t address = segment->address;
     if (segment->is_expandable) {
-        range *around = NULL;
+        range around = {.address = 0};
         TIDE_TRY(range_of(s, segment, &around, error));
-        *ret_address = around->address + (segment->address - around->recorded);
+        *ret_address = around.address + (segment->address - around.recorded);
         return tide_cache_adopt_mapped(lane->cache, *ret_address, (size_t)segment->total_bytes,
                                        rows, n_rows, error);
     }
     if (!lane->options->verify) {
         TIDE_TRY(
             tide_device_alloc(&lane->device->base, (size_t)segment->total_bytes, &address, error));
-    } else if (tide_map_put(&lane->device->segments, address, segment->total_bytes) != TIDE_OK) {
-        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay's start");
+    } else {
+        TIDE_TRY(tide_replay_device_sell(lane->device, address, segment->total_bytes, error));
     }
     *ret_address = address;
     return tide_cache_adopt_segment(lane->cache, address, (size_t)segment->total_bytes,
@@ -291,15 +300,25 @@ static tide_status request_blocks(tide_replay_lane *lane, const tide_segment_row
     return TIDE_OK;
 }
 
-tide_status tide_replay_lane_start(tide_replay_lane *lane, bool is_rebuilt, tide_error *error) {
+static tide_status start_segments(starter *s, bool is_rebuilt, tide_error *error) {
+    tide_replay_lane *lane = s->lane;
     const tide_snapshot *snapshot = snapshot_of(lane);
-    starter s = {.lane = lane};
     for (size_t i = 0; i < snapshot->n_start_segments; i++) {
         const tide_segment_row *segment = &snapshot->start_segments[i];
         if (segment->device == lane->number) {
             TIDE_TRY(is_rebuilt ? request_blocks(lane, segment, error)
-                                : adopt_segment(&s, segment, error));
+                                : adopt_segment(s, segment, error));
         }
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_replay_lane_start(tide_replay_lane *lane, bool is_rebuilt, tide_error *error) {
+    starter s = {.lane = lane};
+    tide_status status = start_segments(&s, is_rebuilt, error);
+    lane->replay->mem->release(lane->replay->mem->ctx, s.pieces);
+    if (status != TIDE_OK) {
+        return status;
     }
     if (lane->recorder != NULL) {
         lane->n_taken = tide_recorder_n_rows(lane->recorder);
