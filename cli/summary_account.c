@@ -1,5 +1,6 @@
 /* The part of `tidemark summary` that accounts for every reserved byte. */
 #include <stdbool.h>
+#include <string.h>
 
 #include "cli/summary_view.h"
 
@@ -16,14 +17,25 @@ static void line(tide_table *table, const char *name, int64_t n_bytes, int64_t n
     tide_cell_text(table, meaning);
 }
 
+/* Reserved bytes have a limit of their own, so that free bytes are those below it. */
+static bool has_limit(const tide_snapshot *snapshot) {
+    for (size_t i = 0; i < snapshot->n_settings; i++) {
+        const tide_snapshot_setting *setting = &snapshot->settings[i];
+        if (strcmp(setting->name, "memory_limit") == 0 && setting->text == NULL &&
+            setting->number >= 0.0) {
+            return true;
+        }
+    }
+    return snapshot->run.memory_limit_bytes >= 0;
+}
+
 /* What the driver counts beside the allocator's segments: known from an allocation that failed,
  * whose row holds what the device had free. -1: not known. */
 static int64_t outside_bytes(const tide_summary_view *of) {
     const tide_summary_device *device = of->device;
     int64_t total = of->snapshot->devices[of->device_number].total_bytes;
-    if (device->n_oom == 0 || device->oom_free_bytes < 0 || total < 0 ||
-        of->snapshot->run.memory_limit_bytes >= 0) {
-        return -1; /* free bytes below a limit are none of the device's */
+    if (device->n_oom == 0 || device->oom_free_bytes < 0 || total < 0 || has_limit(of->snapshot)) {
+        return -1;
     }
     tide_totals then;
     const tide_instant at = {of->device_number, device->oom_event};

@@ -43,22 +43,22 @@ static void say_steady(const tide_summary_view *of, const tide_steps *steps) {
     const tide_step *before = NULL;
     for (size_t i = steps->first_measured; i < steps->n_steps; i++) {
         const tide_step *step = &steps->steps[i];
-        if (step->is_warmup) {
+        if (step->is_warmup || step->is_open) {
             continue;
         }
         n_compared += step->is_compared;
         n_repeat += step->repeats;
-        if (step->is_compared && !step->repeats && odd == NULL) {
+        if (step->is_compared && !step->repeats && odd == NULL && before != NULL) {
             odd = step;
             before_odd = before;
         }
         before = step;
     }
-    if (n_compared == 0) {
+    if (n_compared == 0 || before == NULL) {
         tide_report_say(of->report, "steady", "steady state: fewer than 2 measured steps");
         return;
     }
-    if (odd == NULL) {
+    if (odd == NULL || before_odd == NULL) {
         tide_report_say(
             of->report, "steady",
             "steady state: each of %zu measured steps after the first repeats the one before it: "
@@ -78,6 +78,13 @@ static void say_steady(const tide_summary_view *of, const tide_steps *steps) {
                     "no steady state: %zu of %zu measured steps repeat the one before them. %s is "
                     "the first that does not: %s; in %s: %s",
                     n_repeat, n_compared, name, here, name_before, there);
+}
+
+static const char *repeats_word(const tide_step *step) {
+    if (step->is_open) {
+        return "still open";
+    }
+    return !step->is_compared ? "" : step->repeats ? "yes" : "no";
 }
 
 static void step_table(const tide_summary_view *of, const tide_steps *steps) {
@@ -115,7 +122,7 @@ static void step_table(const tide_summary_view *of, const tide_steps *steps) {
             tide_cell_none(table);
         }
         tide_cell_count(table, step->end_blocks);
-        tide_cell_text(table, !step->is_compared ? "" : step->repeats ? "yes" : "no");
+        tide_cell_text(table, repeats_word(step));
     }
 }
 
@@ -198,7 +205,7 @@ static tide_status add_growth(const tide_summary_view *of, const tide_steps *ste
     const tide_step *last = NULL;
     size_t n_measured = 0;
     for (size_t i = steps->first_measured; i < steps->n_steps; i++) {
-        if (!steps->steps[i].is_warmup) {
+        if (!steps->steps[i].is_warmup && !steps->steps[i].is_open) {
             last = &steps->steps[i];
             n_measured++;
         }

@@ -29,6 +29,7 @@ static tide_status number_scopes(finder *find) {
         steps->steps[steps->n_steps] =
             (tide_step){.scope = (uint32_t)i,
                         .is_warmup = strcmp(tide_snapshot_text(snapshot, row->name), "warmup") == 0,
+                        .is_open = row->duration_ns < 0,
                         .first = SIZE_MAX,
                         .differs = -1,
                         .differs_from = -1};
@@ -137,7 +138,7 @@ static void compare_all(const finder *find) {
     steps->first_measured = steps->n_steps;
     for (size_t i = 0; i < steps->n_steps; i++) {
         tide_step *step = &steps->steps[i];
-        if (step->is_warmup) {
+        if (step->is_warmup || step->is_open) {
             continue;
         }
         if (before != NULL) {

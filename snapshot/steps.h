@@ -23,6 +23,7 @@ extern "C" {
 typedef struct tide_step {
     uint32_t scope;         /* row of the table of scopes */
     bool is_warmup;         /* named so */
+    bool is_open;           /* the recording ends within it: it is measured by nobody */
     bool is_compared;       /* with the measured step before it; false for the first */
     bool repeats;           /* is_compared: the same actions on the same sizes in the same order */
     size_t first, last;     /* its first and last row of the event table on the device */
@@ -40,7 +41,8 @@ typedef struct tide_steps {
     size_t device;           /* index of the device */
     tide_step *steps;        /* owned; by their first rows */
     size_t n_steps;
-    size_t first_measured; /* index of the first that is no warm-up; n_steps: there is none */
+    size_t first_measured; /* index of the first that is neither warm-up nor open; n_steps: there is
+                              none */
 } tide_steps;
 
 /* Blocks of one name and call stack. */

@@ -47,12 +47,12 @@ static run *make(bool leaks) {
     run *made = calloc(1, sizeof(*made));
     assert_non_null(made);
     for (uint32_t s = 0; s < N_STEPS; s++) {
-        made->scopes[2 * s] = (tide_scope_row){.duration_ns = -1,
+        made->scopes[2 * s] = (tide_scope_row){.duration_ns = 1,
                                                .parent = TIDE_NONE,
                                                .name = s == 0 ? WARMUP : STEP,
                                                .index = s == 0 ? 0 : (int32_t)s - 1,
                                                .kind = TIDE_SCOPE_STEP};
-        made->scopes[2 * s + 1] = (tide_scope_row){.duration_ns = -1,
+        made->scopes[2 * s + 1] = (tide_scope_row){.duration_ns = 1,
                                                    .parent = 2 * s,
                                                    .name = FORWARD,
                                                    .index = -1,
@@ -186,6 +186,23 @@ static void differences_are_found(void **state) {
         tide_lives_fini(&lives);
         destroy(made);
     }
+}
+
+/* A step that the recording ends in is compared with none. */
+static void an_open_step_is_left_out(void **state) {
+    (void)state;
+    run *made = make(false);
+    made->scopes[2 * (N_STEPS - 1)].duration_ns = -1;
+    made->snapshot->n_events -= 2;
+    tide_lives lives = lives_of(made->snapshot);
+    tide_steps steps;
+    assert_int_equal(tide_steps_init(&steps, made->snapshot, &lives, 0), TIDE_OK);
+    assert_int_equal(steps.n_steps, N_STEPS);
+    assert_true(steps.steps[N_STEPS - 2].repeats && !steps.steps[N_STEPS - 2].is_open);
+    assert_true(steps.steps[N_STEPS - 1].is_open && !steps.steps[N_STEPS - 1].is_compared);
+    tide_steps_fini(&steps);
+    tide_lives_fini(&lives);
+    destroy(made);
 }
 
 static void without_steps(void **state) {
@@ -385,9 +402,9 @@ static void no_host_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_that_repeat),     cmocka_unit_test(a_leak_is_named),
-        cmocka_unit_test(differences_are_found), cmocka_unit_test(without_steps),
-        cmocka_unit_test(made_up_steps_add_up),  cmocka_unit_test(trees_add_up),
-        cmocka_unit_test(no_host_memory),
+        cmocka_unit_test(differences_are_found), cmocka_unit_test(an_open_step_is_left_out),
+        cmocka_unit_test(without_steps),         cmocka_unit_test(made_up_steps_add_up),
+        cmocka_unit_test(trees_add_up),          cmocka_unit_test(no_host_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
