@@ -156,6 +156,24 @@ static void a_leak_is_named(void **state) {
     destroy(made);
 }
 
+/* Two blocks of one step are of one step. */
+static void births_of_a_step_are_one_step(void **state) {
+    (void)state;
+    run *made = make(true);
+    made->events[2 * ROWS_OF_STEP + 4] = row(TIDE_ACTION_ALLOC, 1 << 20, 512, KEPT, 4);
+    tide_lives lives = lives_of(made->snapshot);
+    tide_steps steps;
+    tide_kept_list list;
+    assert_int_equal(tide_steps_init(&steps, made->snapshot, &lives, 0), TIDE_OK);
+    assert_int_equal(tide_steps_leaks(&steps, &lives, tide_steps_warm(&steps), &list), TIDE_OK);
+    assert_int_equal(list.items[0].blocks, N_STEPS);
+    assert_int_equal(list.items[0].n_steps, N_STEPS - 1);
+    tide_kept_list_fini(&list);
+    tide_steps_fini(&steps);
+    tide_lives_fini(&lives);
+    destroy(made);
+}
+
 /* Each kind of difference, and the rows that are named for it. */
 static void differences_are_found(void **state) {
     (void)state;
@@ -401,10 +419,15 @@ static void no_host_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_that_repeat),     cmocka_unit_test(a_leak_is_named),
-        cmocka_unit_test(differences_are_found), cmocka_unit_test(an_open_step_is_left_out),
-        cmocka_unit_test(without_steps),         cmocka_unit_test(made_up_steps_add_up),
-        cmocka_unit_test(trees_add_up),          cmocka_unit_test(no_host_memory),
+        cmocka_unit_test(steps_that_repeat),
+        cmocka_unit_test(a_leak_is_named),
+        cmocka_unit_test(births_of_a_step_are_one_step),
+        cmocka_unit_test(differences_are_found),
+        cmocka_unit_test(an_open_step_is_left_out),
+        cmocka_unit_test(without_steps),
+        cmocka_unit_test(made_up_steps_add_up),
+        cmocka_unit_test(trees_add_up),
+        cmocka_unit_test(no_host_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
