@@ -87,6 +87,7 @@ static void assert_tiles(const tide_layout *layout) {
         }
         behind = segment->address + segment->total_bytes;
         assert_true(at == behind && cached == segment->cached_bytes);
+        assert_true(segment->releasable_bytes <= cached);
     }
 }
 
@@ -154,6 +155,25 @@ static void expandable_segments_join_and_split(void **state) {
         }
         tide_layout_fini(&layout);
     }
+    tide_lives_fini(&lives);
+    tide_snapshot_destroy(made);
+}
+
+/* Only granules without a part of a block go back. */
+static void granules_in_blocks_stay(void **state) {
+    (void)state;
+    const tide_event events[] = {
+        row(TIDE_ACTION_SEGMENT_MAP, 0, 80 * MIB, 80 * MIB),
+        row(TIDE_ACTION_ALLOC, 15 * MIB, 30 * MIB, 30 * MIB),
+    };
+    tide_snapshot *made = recording(events, 2);
+    tide_lives lives = lives_of(made);
+    tide_layout layout;
+    const tide_instant at = {0, 1};
+    assert_int_equal(tide_layout_init(&layout, made, &lives, &at, NULL), TIDE_OK);
+    assert_int_equal(layout.account.releasable_bytes, 20 * MIB);
+    assert_int_equal(layout.account.splittable_bytes, 30 * MIB);
+    tide_layout_fini(&layout);
     tide_lives_fini(&lives);
     tide_snapshot_destroy(made);
 }
@@ -537,6 +557,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_account_of_a_known_recording),
         cmocka_unit_test(expandable_segments_join_and_split),
+        cmocka_unit_test(granules_in_blocks_stay),
         cmocka_unit_test(random_rows_agree_with_a_table),
         cmocka_unit_test(made_up_recordings_end_as_they_say),
         cmocka_unit_test(real_files_add_up),
