@@ -15,6 +15,7 @@ enum { KEY_BYTES = 96, DEFAULT_TOP = 10, MAX_TOP = 100000 };
 typedef struct compare_options {
     const char *format; /* a choice of tide_format_name */
     uint64_t top;       /* rows of the table of what differs */
+    tide_option_texts fail_if;
 } compare_options;
 
 static const tide_option OPTIONS[] = {
@@ -22,19 +23,31 @@ static const tide_option OPTIONS[] = {
      tide_format_name, offsetof(compare_options, format)},
     {TIDE_OPTION_COUNT, "top", 0, "N", "rows in the table of what differs at the peak; default 10",
      NULL, NULL, NULL, offsetof(compare_options, top)},
+    {TIDE_OPTION_TEXTS, "fail-if", 0, "CONDITION",
+     "exit status 4 if it holds for a run against the base, such as 'peak_allocated > +2%'; may be "
+     "given several times",
+     NULL, NULL, NULL, offsetof(compare_options, fail_if)},
 };
 
 static const tide_option_table TABLE = {
     .command = "compare",
     .operands = "FILE FILE...",
     .intro =
-        "Shows runs side by side: footprint at the peak by category, peaks, times, ratios.\n"
+        "Shows runs side by side: what is alive at the peaks by category, layer kind and row by\n"
+        "row, the peaks, times, ratios.\n"
         "The first is the base of the ratios. Its sentence compares runs of the base's workload\n"
         "(model, context, batch, mode); of others it says what sets their peak.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 2,
     .max_operands = TIDE_COMPARE_MAX_RUNS,
+    .notes =
+        "A CONDITION is QUANTITY OPERATOR BOUND.\n"
+        "Quantities: peak_allocated, peak_requested, peak_active, peak_reserved, end_allocated,\n"
+        "category:NAME (bytes at the peak), n_allocs, n_device_allocs, time_PHASE (median).\n"
+        "Operators: >, >=, < and <=.\n"
+        "Bounds: +2% or -2% of the base, +100MiB or +3ms or +10 more than it, or in themselves\n"
+        "24GiB, 150ms, 1200. A figure that a file does not have is a failure (exit status 1).\n",
 };
 
 void tide_compare_run_columns(tide_table *table, const tide_compare *compare, const char *unit) {
@@ -126,8 +139,9 @@ static void outcome_table(tide_report *report, const tide_compare *compare) {
     }
 }
 
-/* Beside the phase: mean, deviation and ratio of each run; the base has no ratio. */
-_Static_assert(1 + 3 * TIDE_COMPARE_MAX_RUNS - 1 <= TIDE_TABLE_MAX_COLUMNS,
+/* Beside the phase: mean and deviation of each run, and but for the base the ratio of the means
+ * with half of its 95 % confidence interval. */
+_Static_assert(1 + 4 * TIDE_COMPARE_MAX_RUNS - 2 <= TIDE_TABLE_MAX_COLUMNS,
                "a table has room for every run");
 
 static void time_columns(tide_table *table, const tide_compare *compare) {
@@ -142,6 +156,8 @@ static void time_columns(tide_table *table, const tide_compare *compare) {
         if (i > 0) {
             snprintf(key, sizeof(key), "run%zu_ratio", i + 1);
             tide_table_column(table, key, "ratio", true);
+            snprintf(key, sizeof(key), "run%zu_ratio_half_width", i + 1);
+            tide_table_column(table, key, "± 95 %", true);
         }
     }
 }
@@ -169,12 +185,14 @@ static void timing_table(tide_report *report, const tide_compare *compare) {
         tide_table_row_begin(table);
         tide_cell_text(table, compare->runs[0].times[i].name);
         for (size_t j = 0; j < compare->n_runs; j++) {
-            const tide_statistics *ms = &compare->runs[j].times[i].ms;
-            tide_cell_ms(table, ms->mean);
-            tide_cell_ms(table, ms->std);
+            const tide_compare_time *time = &compare->runs[j].times[i];
+            tide_cell_ms(table, time->ms.mean);
+            tide_cell_ms(table, time->ms.std);
             if (j > 0) {
-                tide_cell_ratio(table, tide_compare_ratio(compare, j, ms->mean,
-                                                          compare->runs[0].times[i].ms.mean));
+                double ratio = tide_compare_ratio(compare, j, time->ms.mean,
+                                                  compare->runs[0].times[i].ms.mean);
+                tide_cell_ratio(table, ratio);
+                tide_cell_ratio(table, ratio < 0.0 ? -1.0 : time->to_base.half_width);
             }
         }
     }
@@ -226,7 +244,8 @@ static void say_warnings(tide_report *report, const tide_compare *compare) {
     }
 }
 
-static tide_status report_on(const tide_compare *compare, const compare_options *options) {
+static tide_status report_on(const tide_compare *compare, const compare_options *options,
+                             const tide_compare_gates *gates) {
     tide_compare_rows *rows = NULL;
     TIDE_TRY(tide_compare_rows_create(compare, &rows));
     tide_report report;
@@ -239,6 +258,7 @@ static tide_status report_on(const tide_compare *compare, const compare_options 
     tide_compare_report_rows(&report, compare, rows, (size_t)options->top);
     peaks_table(&report, compare);
     timing_table(&report, compare);
+    tide_compare_report_gates(&report, compare, gates);
     tide_status status =
         tide_report_print(&report, (tide_format)tide_format_from_name(options->format), stdout);
     tide_report_fini(&report);
@@ -247,6 +267,7 @@ static tide_status report_on(const tide_compare *compare, const compare_options 
 }
 
 static tide_status compare_files(const tide_operands *files, const compare_options *options,
+                                 const tide_compare_gates *gates, int *ret_exit,
                                  tide_error *error) {
     tide_compare_input inputs[TIDE_COMPARE_MAX_RUNS];
     tide_snapshot *snapshots[TIDE_COMPARE_MAX_RUNS] = {NULL};
@@ -260,7 +281,10 @@ static tide_status compare_files(const tide_operands *files, const compare_optio
         status = tide_compare_create(inputs, files->n, &compare, error);
     }
     if (status == TIDE_OK) {
-        status = report_on(compare, options);
+        status = report_on(compare, options, gates);
+    }
+    if (status == TIDE_OK) {
+        *ret_exit = tide_compare_say_gates(compare, gates);
     }
     tide_compare_destroy(compare);
     for (size_t i = 0; i < files->n; i++) {
@@ -269,9 +293,18 @@ static tide_status compare_files(const tide_operands *files, const compare_optio
     return status;
 }
 
+static tide_status parse_gates(const tide_option_texts *texts, tide_compare_gates *gates,
+                               tide_error *error) {
+    for (gates->n = 0; gates->n < texts->n; gates->n++) {
+        TIDE_TRY(tide_gate_parse(texts->texts[gates->n], &gates->gates[gates->n], error));
+    }
+    return TIDE_OK;
+}
+
 static int run(int argc, char **argv) {
     compare_options options = {.format = "text", .top = DEFAULT_TOP};
     tide_operands operands = {.n = 0};
+    tide_compare_gates gates = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
         return exit_status;
@@ -281,11 +314,14 @@ static int run(int argc, char **argv) {
         return TIDE_EXIT_USAGE;
     }
     tide_error error = {""};
-    tide_status status = compare_files(&operands, &options, &error);
+    tide_status status = parse_gates(&options.fail_if, &gates, &error);
+    if (status == TIDE_OK) {
+        status = compare_files(&operands, &options, &gates, &exit_status, &error);
+    }
     if (status != TIDE_OK) {
         return tide_cli_fail("compare", status, &error);
     }
-    return tide_cli_finish("compare", TIDE_EXIT_SUCCESS);
+    return tide_cli_finish("compare", exit_status);
 }
 
 const tide_command tide_command_compare = {

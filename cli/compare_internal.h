@@ -4,6 +4,8 @@
 #ifndef TIDE_CLI_COMPARE_INTERNAL_H
 #define TIDE_CLI_COMPARE_INTERNAL_H
 
+#include "cli/compare_gate.h"
+#include "cli/options.h"
 #include "cli/table.h"
 #include "snapshot/compare.h"
 #include "snapshot/compare_rows.h"
@@ -23,5 +25,19 @@ void tide_compare_report_kinds(tide_report *report, const tide_compare *compare,
  * of each run adds up to its last row. */
 void tide_compare_report_rows(tide_report *report, const tide_compare *compare,
                               const tide_compare_rows *rows, size_t top);
+
+/* The conditions of --fail-if. */
+typedef struct tide_compare_gates {
+    size_t n;
+    tide_gate gates[TIDE_OPTION_LIST_ITEMS];
+} tide_compare_gates;
+
+/* A row for each condition and run but the base. */
+void tide_compare_report_gates(tide_report *report, const tide_compare *compare,
+                               const tide_compare_gates *gates);
+
+/* One line on stderr for each condition that holds or cannot be judged. Returns the exit status: 4
+ * where any holds, else 1 where any cannot be judged. */
+int tide_compare_say_gates(const tide_compare *compare, const tide_compare_gates *gates);
 
 #endif

@@ -17,6 +17,21 @@ typedef struct tide_statistics {
 /* Samples below 0 (not measured) are left out. */
 tide_statistics tide_statistics_of(const double *samples, size_t n);
 
+/* The ratio of two means, and how far it may lie from that of what the samples were drawn from. */
+typedef struct tide_ratio {
+    double ratio; /* -1: one of them has no samples, or the base's mean is 0 */
+    double
+        half_width; /* of its 95 % confidence interval; -1: one of them has fewer than 2 samples */
+} tide_ratio;
+
+/* mean(samples) / mean(base) = r, its uncertainty by error propagation (the delta method): with
+ * u = s^2 / (n mean^2) of each of the two, s the standard deviation of the sample (n - 1),
+ *     half_width = t r sqrt(u + u_base)
+ * t is Student's 97.5 % quantile for (u + u_base)^2 / (u^2 / (n - 1) + u_base^2 / (n_base - 1))
+ * degrees of freedom (Welch and Satterthwaite). The samples count as independent: where slow steps
+ * come in rows, the true uncertainty is larger. Samples below 0 are left out. */
+tide_ratio tide_ratio_of_means(const double *samples, size_t n, const double *base, size_t n_base);
+
 #ifdef __cplusplus
 }
 #endif

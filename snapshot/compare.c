@@ -99,16 +99,20 @@ static size_t find_time(const char *const names[MAX_TIMES], size_t n_names, cons
 }
 
 static tide_compare_time time_of(const tide_snapshot *snapshot, const char *name) {
-    tide_compare_time row = {name, {-1.0, -1.0, -1.0, -1.0, -1.0}, 0};
+    tide_compare_time row = {
+        .name = name, .ms = {-1.0, -1.0, -1.0, -1.0, -1.0}, .to_base = {-1.0, -1.0}};
     for (size_t i = 0; i < snapshot->timing.n_phases; i++) {
         const tide_snapshot_phase *phase = &snapshot->timing.phases[i];
         if (strcmp(phase->name, name) != 0) {
             continue;
         }
         row.n_samples = phase->n_samples;
+        row.samples = phase->device_ms;
         row.ms = tide_statistics_of(phase->device_ms, phase->n_samples);
         if (row.ms.mean < 0.0) {
+            row.samples = phase->host_ms;
             row.ms = tide_statistics_of(phase->host_ms, phase->n_samples);
+            row.by_host = true;
         }
         break;
     }
@@ -135,6 +139,9 @@ static tide_status fill_times(tide_compare *compare) {
         }
         for (size_t j = 0; j < n_names; j++) {
             times[j] = time_of(compare->runs[i].snapshot, names[j]);
+            const tide_compare_time *base = i > 0 ? &compare->runs[0].times[j] : &times[j];
+            times[j].to_base = tide_ratio_of_means(times[j].samples, times[j].n_samples,
+                                                   base->samples, base->n_samples);
         }
         compare->runs[i].times = times;
     }

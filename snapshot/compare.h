@@ -27,9 +27,12 @@ typedef struct tide_compare_input {
 
 /* One phase by the device's clock, or by the host's where the device has none. */
 typedef struct tide_compare_time {
-    const char *name;   /* of the phase */
-    tide_statistics ms; /* all -1: not computed */
-    size_t n_samples;
+    const char *name;      /* of the phase */
+    tide_statistics ms;    /* all -1: not computed */
+    size_t n_samples;      /* of `samples` */
+    const double *samples; /* in ms, below 0: not measured; borrowed from the snapshot */
+    bool by_host;          /* the host's clock: the device has none */
+    tide_ratio to_base;    /* of the means; -1 where one was not computed */
 } tide_compare_time;
 
 typedef struct tide_compare_run {

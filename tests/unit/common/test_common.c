@@ -164,6 +164,42 @@ static void statistics_are_of_the_population(void **state) {
 
 /* A file may bring as many samples as it likes: sorting by comparing each with each would take
  * hours. */
+/* Against figures computed by hand from the formula in the header: 12, 14, 16 over 9, 10, 11 have
+ * u = 4 / (3 196) and 1 / (3 100), 0.010136 together, and 3.565 degrees, of which 3 count. */
+static void ratios_know_how_far_they_may_be_off(void **state) {
+    (void)state;
+    const double over[] = {12.0, -1.0, 14.0, 16.0};
+    const double under[] = {9.0, 10.0, 11.0};
+    const double same[] = {5.0, 5.0};
+    const double wild[] = {1e300, 1e-300, 3.0};
+    tide_ratio of = tide_ratio_of_means(over, 4, under, 3);
+    assert_true(fabs(of.ratio - 1.4) < 1e-12);
+    assert_true(fabs(of.half_width - 3.182 * 1.4 * sqrt(4.0 / 588.0 + 1.0 / 300.0)) < 1e-9);
+    of = tide_ratio_of_means(same, 2, same, 2);
+    assert_true(of.ratio == 1.0 && of.half_width == 0.0);
+    of = tide_ratio_of_means(over, 1, under, 3);
+    assert_true(fabs(of.ratio - 1.2) < 1e-12);
+    assert_true(of.half_width == -1.0);
+    of = tide_ratio_of_means(over + 1, 1, under, 3);
+    assert_true(of.ratio == -1.0 && of.half_width == -1.0);
+    of = tide_ratio_of_means(NULL, 0, NULL, 0);
+    assert_true(of.ratio == -1.0 && of.half_width == -1.0);
+    of = tide_ratio_of_means(wild, 3, wild, 3);
+    assert_true(of.half_width >= -1.0); /* no NaN */
+}
+
+/* Many samples: Student's quantile nears the normal one, 2.0017 for 58 degrees. */
+static void ratios_of_many_samples(void **state) {
+    (void)state;
+    double samples[30];
+    for (size_t i = 0; i < 30; i++) {
+        samples[i] = i % 2 == 0 ? 9.0 : 11.0;
+    }
+    tide_ratio of = tide_ratio_of_means(samples, 30, samples, 30);
+    assert_true(fabs(of.ratio - 1.0) < 1e-12);
+    assert_true(fabs(of.half_width - 2.0017 * sqrt(2.0 / (29.0 * 100.0))) < 1e-5);
+}
+
 static void statistics_of_many_samples_are_exact(void **state) {
     (void)state;
     enum { N_SAMPLES = 1000001 };
@@ -242,6 +278,8 @@ int main(void) {
         cmocka_unit_test(strings_are_interned),
         cmocka_unit_test(arena_hands_out_zeroed_aligned_memory),
         cmocka_unit_test(statistics_are_of_the_population),
+        cmocka_unit_test(ratios_know_how_far_they_may_be_off),
+        cmocka_unit_test(ratios_of_many_samples),
         cmocka_unit_test(statistics_of_many_samples_are_exact),
         cmocka_unit_test(values_are_found_in_text_files),
         cmocka_unit_test(errors_keep_the_first_line_and_are_cut_at_the_end),

@@ -1,0 +1,241 @@
+/* test_compare_gate.c - conditions of --fail-if: what is read, what is refused, what holds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/compare_gate.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static const tide_snapshot_device DEVICE = {"virtual", "v", -1, -1, -1, -1, -1, -1};
+static const tide_stream_row STREAM = {0, 0};
+
+/* Activations of n_mib that stay, a parameter of 1 MiB that goes, in a segment of n_mib + 1. */
+typedef struct made_run {
+    uint64_t n_mib;
+    double ms[3];    /* of the phase forward; the first below 0: none */
+    bool by_host;    /* by the host's clock alone */
+    uint64_t n_lost; /* events */
+    const char *outcome;
+} made_run;
+
+static tide_event row(tide_action action, uint64_t address, uint64_t bytes, int category) {
+    return (tide_event){.address = address,
+                        .requested_bytes = bytes,
+                        .block_bytes = bytes,
+                        .stack = TIDE_NONE,
+                        .scope = TIDE_NONE,
+                        .name = TIDE_NONE,
+                        .action = (uint8_t)action,
+                        .category = (uint8_t)category};
+}
+
+static tide_snapshot *make(const made_run *of) {
+    static const double NOT_MEASURED[] = {-1.0, -1.0, -1.0};
+    tide_snapshot *made = NULL;
+    assert_int_equal(tide_snapshot_create(NULL, &made), TIDE_OK);
+    tide_event *events = tide_arena_alloc(&made->arena, 4, sizeof(*events));
+    tide_snapshot_phase *phase = tide_arena_alloc(&made->arena, 1, sizeof(*phase));
+    assert_true(events != NULL && phase != NULL);
+    events[0] = row(TIDE_ACTION_SEGMENT_ALLOC, 0, (of->n_mib + 1) * MIB, 0);
+    events[1] = row(TIDE_ACTION_ALLOC, 0, of->n_mib * MIB, TIDE_ACTIVATION);
+    events[2] = row(TIDE_ACTION_ALLOC, of->n_mib * MIB, MIB, TIDE_PARAMETER);
+    events[3] = row(TIDE_ACTION_FREE, of->n_mib * MIB, MIB, TIDE_PARAMETER);
+    *phase = (tide_snapshot_phase){"forward", of->ms[0] >= 0.0 ? 3 : 0, of->ms,
+                                   of->by_host ? NOT_MEASURED : of->ms};
+    made->timing.phases = phase;
+    made->timing.n_phases = 1;
+    made->devices = &DEVICE;
+    made->n_devices = 1;
+    made->streams = &STREAM;
+    made->n_streams = 1;
+    made->events = events;
+    made->n_events = of->n_mib > 0 ? 4 : 0;
+    made->n_dropped = of->n_lost;
+    made->run.outcome = of->outcome != NULL ? of->outcome : "completed";
+    return made;
+}
+
+static const made_run BASE = {.n_mib = 99, .ms = {10.0, 30.0, 11.0}};
+
+/* The verdict on `other` beside `base`; the words are the caller's. */
+static tide_gate_verdict judge(const char *condition, const made_run *base, const made_run *other,
+                               char words[TIDE_GATE_WORDS_BYTES]) {
+    tide_snapshot *snapshots[] = {make(base), make(other)};
+    tide_compare_input inputs[] = {{"a", snapshots[0]}, {"b", snapshots[1]}};
+    tide_compare *compare = NULL;
+    tide_gate gate;
+    tide_error error = {""};
+    if (tide_gate_parse(condition, &gate, &error) != TIDE_OK) {
+        fail_msg("%s", error.message);
+    }
+    assert_int_equal(tide_compare_create(inputs, 2, &compare, NULL), TIDE_OK);
+    tide_gate_result result = tide_gate_judge(&gate, compare, 1);
+    memcpy(words, result.words, sizeof(result.words));
+    tide_compare_destroy(compare);
+    tide_snapshot_destroy(snapshots[0]);
+    tide_snapshot_destroy(snapshots[1]);
+    return result.verdict;
+}
+
+static void assert_verdicts(const made_run *other, const char *const *conditions,
+                            tide_gate_verdict expected) {
+    char words[TIDE_GATE_WORDS_BYTES];
+    for (size_t i = 0; conditions[i] != NULL; i++) {
+        if (judge(conditions[i], &BASE, other, words) != expected) {
+            fail_msg("%s: %s", conditions[i], words);
+        }
+    }
+}
+
+/* The other peaks at 103 MiB against 100: 3 % more. Each condition is at its edge. */
+static void what_holds(void **state) {
+    (void)state;
+    const made_run other = {.n_mib = 102, .ms = {12.0, 9.0, 40.0}};
+    assert_verdicts(&other,
+                    (const char *const[]){"peak_allocated > +2%",
+                                          "peak_allocated>=+3%",
+                                          "  peak_allocated  >  +2.9 %  ",
+                                          "peak_requested > +2MiB",
+                                          "peak_active >= +3145728",
+                                          "peak_reserved <= 103MiB",
+                                          "peak_allocated < 103.5 MiB",
+                                          "end_allocated > +3%",
+                                          "category:activation >= +3MiB",
+                                          "category:parameter >= 1MiB",
+                                          "category:gradient <= 0",
+                                          "n_allocs >= 2",
+                                          "n_allocs <= +0",
+                                          "n_device_allocs > -1",
+                                          "time_forward > +5%",
+                                          "time_forward >= +1ms",
+                                          "time_forward > 11999us",
+                                          "time_forward < 0.0121s",
+                                          "peak_allocated > -5%",
+                                          "peak_allocated >= 103MiB",
+                                          NULL},
+                    TIDE_GATE_HOLDS);
+    assert_verdicts(&other,
+                    (const char *const[]){"peak_allocated > +3%", "peak_allocated < +3%",
+                                          "peak_requested > +3MiB", "peak_allocated > 103MiB",
+                                          "peak_reserved < 103MiB", "end_allocated > 102MiB",
+                                          "category:activation > 102MiB", "category:gradient > +0%",
+                                          "n_allocs > +0", "n_allocs > 2", "n_device_allocs > 1",
+                                          "time_forward > +1ms", "time_forward > 12ms",
+                                          "time_forward < 12ms", NULL},
+                    TIDE_GATE_PASSES);
+}
+
+static void a_run_does_not_fail_by_itself(void **state) {
+    (void)state;
+    assert_verdicts(&BASE,
+                    (const char *const[]){"peak_allocated > +0%", "peak_reserved > +0",
+                                          "n_allocs > +0", "n_device_allocs > +0",
+                                          "time_forward > +0%", "category:activation < -0%", NULL},
+                    TIDE_GATE_PASSES);
+}
+
+static void assert_unknown(const char *condition, const made_run *base, const made_run *other,
+                           const char *reason) {
+    char words[TIDE_GATE_WORDS_BYTES];
+    assert_int_equal(judge(condition, base, other, words), TIDE_GATE_UNKNOWN);
+    if (strstr(words, reason) == NULL) {
+        fail_msg("'%s' does not say '%s'", words, reason);
+    }
+}
+
+/* What a file does not have is no silent pass. */
+static void what_cannot_be_judged(void **state) {
+    (void)state;
+    const made_run no_times = {.n_mib = 50, .ms = {-1.0}};
+    const made_run by_host = {.n_mib = 50, .ms = {1.0, 1.0, 1.0}, .by_host = true};
+    const made_run lossy = {.n_mib = 50, .ms = {1.0, 1.0, 1.0}, .n_lost = 7};
+    const made_run oom = {.n_mib = 50, .ms = {-1.0}, .outcome = "oom"};
+    const made_run crashed = {.n_mib = 50, .ms = {-1.0}, .outcome = "crashed"};
+    const made_run empty = {.n_mib = 0, .ms = {-1.0}};
+    char words[TIDE_GATE_WORDS_BYTES];
+    assert_unknown("time_forward > +5%", &BASE, &no_times, "b cannot be judged, as its times");
+    assert_unknown("time_forward > 5ms", &BASE, &no_times, "were not computed");
+    assert_unknown("time_forward > +5%", &no_times, &BASE, "by its base a: its times were not");
+    assert_unknown("time_backward > +5%", &BASE, &BASE, "it has no phase backward");
+    assert_unknown("time_forward > +5%", &BASE, &by_host, "by another clock than the base's");
+    assert_unknown("peak_allocated > +5%", &BASE, &lossy, "lost 7 events");
+    assert_unknown("peak_allocated > 1GiB", &BASE, &oom, "ran out of memory");
+    assert_unknown("n_allocs > +5%", &oom, &BASE, "by its base a: it ran out of memory");
+    assert_unknown("category:input > +5%", &BASE, &crashed, "crashed before its end");
+    assert_unknown("end_allocated > +5%", &BASE, &empty, "no recorded allocations");
+    /* Bounds in themselves do not ask the base; times do not ask the events. */
+    assert_int_equal(judge("peak_allocated > 50MiB", &oom, &BASE, words), TIDE_GATE_HOLDS);
+    assert_int_equal(judge("time_forward < 5ms", &BASE, &lossy, words), TIDE_GATE_HOLDS);
+}
+
+static void the_words_have_the_figures(void **state) {
+    (void)state;
+    const made_run other = {.n_mib = 102, .ms = {12.0, 9.0, 40.0}};
+    char words[TIDE_GATE_WORDS_BYTES];
+    assert_int_equal(judge("peak_allocated > +2%", &BASE, &other, words), TIDE_GATE_HOLDS);
+    assert_string_equal(words, "b has 103.00 MiB, a 100.00 MiB (+3.00 %, +3145728 bytes)");
+    assert_int_equal(judge("time_forward > +2%", &BASE, &other, words), TIDE_GATE_HOLDS);
+    assert_string_equal(words, "b has 12.000 ms, a 11.000 ms (+9.09 %, +1.000 ms)");
+    assert_int_equal(judge("n_allocs >= 1", &BASE, &other, words), TIDE_GATE_HOLDS);
+    assert_string_equal(words, "b has 2, a 2 (+0.00 %, +0)");
+}
+
+/* Each mistake names its place. */
+static void mistakes(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } CASES[] = {
+        {"", "at character 1 stands no quantity"},
+        {"peak_alocated > +2%", "at character 1 stands no quantity (did you mean peak_allocated?)"},
+        {" time_ > 3ms", "at character 2 stands no quantity"},
+        {"category: > 3", "at character 1 stands no quantity"},
+        {"category:activations > 3", "at character 10 stands no category, nearest is activation"},
+        {"peak_allocated", "at character 15 an operator is missing"},
+        {"peak_allocated == 3", "at character 16 an operator is missing"},
+        {"peak_allocated => 3", "at character 16 an operator is missing"},
+        {"peak_allocated >> 3", "at character 16 an operator is missing"},
+        {"peak_allocated +2%", "at character 16 an operator is missing"},
+        {"peak_allocated >", "at character 17 a bound is missing: +2% or -2% of the base, +100MiB"},
+        {"peak_allocated > 2%", "at character 18 a percentage needs its sign"},
+        {"peak_allocated > +2GB", "at character 18 a bound is missing"},
+        {"peak_allocated > +2ms", "at character 18 a bound is missing"},
+        {"peak_allocated > ++2%", "at character 18 a bound is missing"},
+        {"peak_allocated > nan", "at character 18 a bound is missing"},
+        {"peak_allocated > +2% > 3", "at character 18 a bound is missing"},
+        {"time_step > 5", "at character 13 a bound is missing: +2% or -2% of the base, +3ms"},
+        {"n_allocs > 5MiB", "at character 12 a bound is missing: +2% or -2% of the base, +10"},
+        {"n_allocs > 1.5", "at character 12 a bound is missing"},
+    };
+    tide_gate gate;
+    char longer[TIDE_GATE_TEXT_BYTES + 1];
+    tide_error error;
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        assert_int_equal(tide_gate_parse(CASES[i].text, &gate, &error), TIDE_INVALID);
+        if (strstr(error.message, CASES[i].message) == NULL ||
+            strstr(error.message, "for example 'peak_allocated > +2%'") == NULL) {
+            fail_msg("'%s': %s", CASES[i].text, error.message);
+        }
+    }
+    memset(longer, 'x', sizeof(longer) - 1);
+    longer[sizeof(longer) - 1] = '\0';
+    assert_int_equal(tide_gate_parse(longer, &gate, &error), TIDE_INVALID);
+    assert_non_null(strstr(error.message, "longer than 159 characters"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_holds),
+        cmocka_unit_test(a_run_does_not_fail_by_itself),
+        cmocka_unit_test(what_cannot_be_judged),
+        cmocka_unit_test(the_words_have_the_figures),
+        cmocka_unit_test(mistakes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
