@@ -170,10 +170,9 @@ static bool parse_amount(tide_gate_unit unit, const char *text, double *ret_amou
 
 static tide_status parse_bound(tide_gate *gate, const char *at, tide_error *error) {
     static const char *const WANTED[] = {
-        "a bound is missing: +2% or -2% of the base, +100MiB or -100MiB more or less than it, or "
-        "24GiB",
-        "a bound is missing: +2% or -2% of the base, +3ms or -3ms more or less than it, or 150ms",
-        "a bound is missing: +2% or -2% of the base, +10 or -10 more or less than it, or 1200"};
+        "a bound is missing: +2% or -2% of the base, +100MiB or -100MiB from it, or 24GiB",
+        "a bound is missing: +2% or -2% of the base, +3ms or -3ms from it, or 150ms",
+        "a bound is missing: +2% or -2% of the base, +10 or -10 from it, or 1200"};
     char number[TIDE_GATE_TEXT_BYTES];
     at += strspn(at, " \t");
     double sign = at[0] == '-' ? -1.0 : 1.0;
