@@ -46,7 +46,28 @@ static const char *describe(tide_compare *compare, const tide_compare_input *inp
     return tide_arena_text(&compare->arena, name);
 }
 
-/* Names that differ from each other: by settings if that is enough, else the labels. */
+/* A file's name without its folders. */
+static const char *own_name(const char *label) {
+    const char *slash = strrchr(label, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : label;
+}
+
+/* The labels, without folders if they differ without them, too. */
+static void name_by_labels(tide_compare *compare) {
+    bool distinct = true;
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        for (size_t j = 0; j < i; j++) {
+            distinct = distinct && strcmp(own_name(compare->runs[i].label),
+                                          own_name(compare->runs[j].label)) != 0;
+        }
+    }
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        const char *label = compare->runs[i].label;
+        compare->runs[i].name = distinct ? own_name(label) : label;
+    }
+}
+
+/* Names that differ from each other: by settings if that is enough, else by the labels. */
 static tide_status name_runs(tide_compare *compare, const tide_compare_input *inputs) {
     bool distinct = true;
     for (size_t i = 0; i < compare->n_runs; i++) {
@@ -60,8 +81,8 @@ static tide_status name_runs(tide_compare *compare, const tide_compare_input *in
             distinct = distinct && strcmp(compare->runs[i].name, compare->runs[j].name) != 0;
         }
     }
-    for (size_t i = 0; i < compare->n_runs && !distinct; i++) {
-        compare->runs[i].name = inputs[i].label;
+    if (!distinct) {
+        name_by_labels(compare);
     }
     return TIDE_OK;
 }

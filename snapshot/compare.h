@@ -36,7 +36,7 @@ typedef struct tide_compare_time {
 } tide_compare_time;
 
 typedef struct tide_compare_run {
-    const char *name; /* what tells it from the others ("bf16-mixed"), else the label */
+    const char *name; /* what tells it from the others: "bf16-mixed", else of the label */
     const char *label;
     const tide_snapshot *snapshot; /* borrowed */
     const tide_summary_device

@@ -8,6 +8,7 @@
 
 #include "common/map.h"
 #include "snapshot/scope_paths.h"
+#include "snapshot/user_frame.h"
 
 enum { FRAME_BYTES = 1024, NAME_BYTES = 512, LINE_BYTES = 16 };
 
@@ -160,24 +161,46 @@ static void frame_text(const tide_snapshot *snapshot, uint32_t frame, bool with_
              file, line);
 }
 
-static tide_status number_stacks(aligner *of, run_numbers *run, bool with_lines) {
-    const tide_snapshot *snapshot = run->snapshot;
-    uint32_t *of_frame = tide_arena_alloc(&run->scratch, snapshot->n_frames, sizeof(*of_frame));
-    uint32_t *numbers = tide_arena_alloc(&run->scratch, snapshot->n_stacks, sizeof(*numbers));
+/* Numbers of the frames; of_frame[n_frames + i] is 1 where frame i counts in a stack that passes
+ * through an interpreter. */
+static tide_status number_frames(aligner *of, const tide_snapshot *snapshot, bool with_lines,
+                                 uint32_t *of_frame) {
+    bool is_foreign = snapshot->origin.format[0] != '\0';
     char text[FRAME_BYTES];
-    if (of_frame == NULL || numbers == NULL) {
-        return TIDE_NO_MEMORY;
-    }
     for (size_t i = 0; i < snapshot->n_frames; i++) {
         frame_text(snapshot, (uint32_t)i, with_lines, text);
         TIDE_TRY(number_of_text(of, text, &of_frame[i]));
+        of_frame[snapshot->n_frames + i] = is_foreign && tide_frame_is_user(snapshot, (uint32_t)i);
     }
-    for (size_t i = 0; i < snapshot->n_stacks; i++) {
+    return TIDE_OK;
+}
+
+/* Stacks that another program recorded are told by their frames of the user's program, if there are
+ * any: what lies between them and the allocator is another way for each precision. */
+static tide_status number_stacks(aligner *of, run_numbers *run, bool with_lines) {
+    const tide_snapshot *snapshot = run->snapshot;
+    size_t n = snapshot->n_stacks;
+    uint32_t *of_frame = tide_arena_alloc(&run->scratch, snapshot->n_frames, 2 * sizeof(*of_frame));
+    uint32_t *whole = tide_arena_alloc(&run->scratch, n, sizeof(*whole));
+    uint32_t *users = tide_arena_alloc(&run->scratch, n, sizeof(*users));
+    if (of_frame == NULL || whole == NULL || users == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    TIDE_TRY(number_frames(of, snapshot, with_lines, of_frame));
+    for (size_t i = 0; i < n; i++) {
         uint32_t parent = snapshot->stacks[i].parent;
-        TIDE_TRY(number_of_pair(&of->stacks, parent == TIDE_NONE ? TIDE_NONE : numbers[parent],
-                                of_frame[snapshot->stacks[i].frame], &numbers[i]));
+        uint32_t frame = snapshot->stacks[i].frame;
+        TIDE_TRY(number_of_pair(&of->stacks, parent == TIDE_NONE ? TIDE_NONE : whole[parent],
+                                of_frame[frame], &whole[i]));
+        users[i] = parent == TIDE_NONE ? TIDE_NONE : users[parent];
+        if (of_frame[snapshot->n_frames + frame] != 0) {
+            TIDE_TRY(number_of_pair(&of->stacks, users[i], of_frame[frame], &users[i]));
+        }
     }
-    run->of_stack[with_lines] = numbers;
+    for (size_t i = 0; i < n; i++) {
+        whole[i] = users[i] != TIDE_NONE ? users[i] : whole[i];
+    }
+    run->of_stack[with_lines] = whole;
     return TIDE_OK;
 }
 

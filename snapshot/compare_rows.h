@@ -5,6 +5,8 @@
  * "layer 5" is "layer *", a name "layers.5.attn.q" is "layers.*.attn.q". Call stacks are equal when
  * the functions and the files' own names are, from the innermost frame to the outermost; of blocks
  * without a name, when the lines are, too, as nothing else tells the tensors of one function apart.
+ * Of stacks that another program recorded only the frames of the user's own count, if there are any
+ * (user_frame.h).
  */
 #ifndef TIDE_SNAPSHOT_COMPARE_ROWS_H
 #define TIDE_SNAPSHOT_COMPARE_ROWS_H

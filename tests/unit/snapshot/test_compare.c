@@ -160,6 +160,26 @@ static void equal_runs_go_by_their_labels(void **state) {
     finish(&of);
 }
 
+/* Without folders, unless these alone tell the runs apart. */
+static void labels_go_without_folders(void **state) {
+    (void)state;
+    const made_run run = {"fp32", {[TIDE_PARAMETER] = GIB}, .scope = 1};
+    tide_snapshot *made = make(&run);
+    tide_compare *compare = NULL;
+    tide_compare_input inputs[] = {{"/x/a.json.gz", made}, {"y/b.json.gz", made}};
+    assert_int_equal(tide_compare_create(inputs, 2, &compare, NULL), TIDE_OK);
+    assert_string_equal(compare->runs[0].name, "a.json.gz");
+    assert_string_equal(compare->runs[1].name, "b.json.gz");
+    assert_string_equal(compare->runs[1].label, "y/b.json.gz");
+    tide_compare_destroy(compare);
+    inputs[1].label = "y/a.json.gz";
+    assert_int_equal(tide_compare_create(inputs, 2, &compare, NULL), TIDE_OK);
+    assert_string_equal(compare->runs[0].name, "/x/a.json.gz");
+    assert_string_equal(compare->runs[1].name, "y/a.json.gz");
+    tide_compare_destroy(compare);
+    tide_snapshot_destroy(made);
+}
+
 static void a_peak_that_stays(void **state) {
     (void)state;
     assert_sentence(
@@ -398,6 +418,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_stand_side_by_side),
         cmocka_unit_test(equal_runs_go_by_their_labels),
+        cmocka_unit_test(labels_go_without_folders),
         cmocka_unit_test(a_peak_that_stays),
         cmocka_unit_test(a_peak_that_falls),
         cmocka_unit_test(a_peak_that_rises_and_moves),

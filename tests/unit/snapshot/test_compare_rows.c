@@ -17,10 +17,24 @@
 
 enum { KIB = 1024, KEY_BYTES = 4096, MAX_EVENTS = 8, MAX_RUNS = 3 };
 
-static const char *const STRINGS[] = {"forward", "layer",           "attention",       "work",
-                                      "a.c",     "layers.0.attn.q", "layers.1.attn.q", "b",
-                                      "main",    "/x/a.c"};
-enum { FORWARD = 0, LAYER, ATTENTION, WORK, FILE_A, Q0, Q1, NAME_B, MAIN, FILE_XA };
+static const char *const STRINGS[] = {
+    "forward", "layer", "attention", "work",   "a.c", "layers.0.attn.q", "layers.1.attn.q",
+    "b",       "main",  "/x/a.c",    "net.py", "mul", "mul_bf16"};
+enum {
+    FORWARD = 0,
+    LAYER,
+    ATTENTION,
+    WORK,
+    FILE_A,
+    Q0,
+    Q1,
+    NAME_B,
+    MAIN,
+    FILE_XA,
+    FILE_NET,
+    MUL,
+    MUL_BF16
+};
 static const tide_scope_row SCOPES[] = {
     {0, 1, -1, -1, TIDE_NONE, FORWARD, -1, 0, TIDE_SCOPE_PHASE},
     {0, 1, -1, -1, 0, LAYER, 0, 0, TIDE_SCOPE_LAYER},
@@ -28,10 +42,14 @@ static const tide_scope_row SCOPES[] = {
     {0, 1, -1, -1, 0, LAYER, 1, 0, TIDE_SCOPE_LAYER},
     {0, 1, -1, -1, 3, ATTENTION, -1, 0, TIDE_SCOPE_OPERATOR},
 };
-static const tide_frame_row FRAMES[] = {
-    {MAIN, FILE_A, 1, false}, {WORK, FILE_A, 10, false}, {WORK, FILE_XA, 20, false}};
-/* main < work at line 10; main < work at line 20, in a file of another folder; work alone. */
-static const tide_stack_row STACKS[] = {{TIDE_NONE, 0}, {0, 1}, {0, 2}, {TIDE_NONE, 1}};
+static const tide_frame_row FRAMES[] = {{MAIN, FILE_A, 1, false},   {WORK, FILE_A, 10, false},
+                                        {WORK, FILE_XA, 20, false}, {FORWARD, FILE_NET, 7, false},
+                                        {MUL, FILE_A, 1, false},    {MUL_BF16, FILE_A, 1, false}};
+/* main < work at line 10; main < work at line 20, in a file of another folder; work alone;
+ * net.py < mul; net.py < mul_bf16; mul alone; mul_bf16 alone. */
+static const tide_stack_row STACKS[] = {{TIDE_NONE, 0}, {0, 1},         {0, 2},
+                                        {TIDE_NONE, 1}, {TIDE_NONE, 3}, {4, 4},
+                                        {4, 5},         {TIDE_NONE, 4}, {TIDE_NONE, 5}};
 static const tide_snapshot_device DEVICE = {"virtual", "v", -1, -1, -1, -1, -1, -1};
 static const tide_stream_row STREAM = {0, 0};
 
@@ -350,6 +368,25 @@ static void lines_count_without_a_name(void **state) {
     tide_snapshot_destroy(nameless);
 }
 
+/* What lies below the user's frames of PyTorch's stacks does not count, where there are such. */
+static void foreign_stacks_are_told_by_the_users_frames(void **state) {
+    (void)state;
+    static const tensor TENSORS[] = {{0 * KIB, KIB, TIDE_NONE, 0, 5, TIDE_UNKNOWN},
+                                     {1 * KIB, KIB, TIDE_NONE, 0, 6, TIDE_UNKNOWN},
+                                     {2 * KIB, KIB, TIDE_NONE, 0, 7, TIDE_UNKNOWN},
+                                     {3 * KIB, KIB, TIDE_NONE, 0, 8, TIDE_UNKNOWN}};
+    tide_snapshot *made = make(NULL, TENSORS, 4);
+    comparison of = compare_snapshots(&made, 1);
+    assert_int_equal(of.rows->n_rows, 4);
+    finish(&of);
+    made->origin.format = "pytorch";
+    of = compare_snapshots(&made, 1);
+    assert_int_equal(of.rows->n_rows, 3);
+    assert_true(of.rows->rows[0].n_blocks[0] == 2 && of.rows->rows[1].n_blocks[0] == 1);
+    finish(&of);
+    tide_snapshot_destroy(made);
+}
+
 static void a_run_without_recording(void **state) {
     (void)state;
     tide_snapshot *snapshots[] = {make(NULL, BASE, 3), make(NULL, NULL, 0)};
@@ -433,6 +470,7 @@ int main(void) {
         cmocka_unit_test(one_tensor_differs),
         cmocka_unit_test(what_rows_are_told_by),
         cmocka_unit_test(lines_count_without_a_name),
+        cmocka_unit_test(foreign_stacks_are_told_by_the_users_frames),
         cmocka_unit_test(a_run_without_recording),
         cmocka_unit_test(kinds_of_names_and_scopes),
         cmocka_unit_test(no_memory),
