@@ -113,6 +113,7 @@ static tide_stack_memory *memory_for(tide_stack_walker *walker, uint64_t key, ui
         memory->epoch = epoch;
         memory->n_frames = 0;
         memory->n_words = 0;
+        memory->reaches_end = false;
     }
     return memory;
 }
