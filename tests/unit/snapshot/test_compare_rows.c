@@ -13,6 +13,7 @@
 #include "snapshot/compare_rows.h"
 #include "snapshot/scope_paths.h"
 #include "support/hostmem_fault.h"
+#include "support/pytorch_files.h"
 #include "support/synthetic.h"
 
 enum { KIB = 1024, KEY_BYTES = 4096, MAX_EVENTS = 8, MAX_RUNS = 3 };
@@ -272,6 +273,31 @@ static void stored_runs_add_up(void **state) {
     }
 }
 
+/* Sums of all recordings by PyTorch that are here, each beside the one before it. */
+static void pytorch_runs_add_up(void **state) {
+    (void)state;
+    char path[PYTORCH_PATH_BYTES];
+    tide_snapshot *snapshots[2] = {NULL, NULL};
+    size_t n_compared = 0;
+    for (size_t i = 0; i < PYTORCH_N_FILES && pytorch_file_path(&PYTORCH_FILES[i], path); i++) {
+        snapshots[0] = snapshots[1];
+        snapshots[1] = pytorch_file_load(&PYTORCH_FILES[i]);
+        if (snapshots[0] == NULL) {
+            continue;
+        }
+        comparison of = compare_snapshots(snapshots, 2);
+        assert_sums(&of, 0);
+        assert_sums(&of, 1);
+        finish(&of);
+        tide_snapshot_destroy(snapshots[0]);
+        n_compared++;
+    }
+    tide_snapshot_destroy(snapshots[1]);
+    if (n_compared == 0) {
+        skip(); /* the files are no part of the project */
+    }
+}
+
 /* ---- differences that are known ---- */
 
 static void a_run_against_itself(void **state) {
@@ -466,6 +492,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(made_up_runs_add_up),
         cmocka_unit_test(stored_runs_add_up),
+        cmocka_unit_test(pytorch_runs_add_up),
         cmocka_unit_test(a_run_against_itself),
         cmocka_unit_test(one_tensor_differs),
         cmocka_unit_test(what_rows_are_told_by),
