@@ -109,6 +109,10 @@ static tide_scope append_scope(tide_recorder *recorder, tide_scope_row row) {
     }
     recorder->scopes = scopes;
     row.begin_ns = tide_recorder_now_ns(recorder);
+    /* The clock may go back a little where the log has not anchored it for long. */
+    if (recorder->n_scopes > 0 && row.begin_ns < scopes[recorder->n_scopes - 1].begin_ns) {
+        row.begin_ns = scopes[recorder->n_scopes - 1].begin_ns;
+    }
     row.parent = thread->innermost;
     row.thread = thread->number;
     scopes[recorder->n_scopes] = row;
@@ -190,7 +194,7 @@ static void close_scope(tide_recorder *recorder, tide_scope scope) {
         do {
             closed = thread->innermost;
             tide_scope_row *row = &recorder->scopes[closed];
-            row->duration_ns = now_ns - row->begin_ns;
+            row->duration_ns = now_ns > row->begin_ns ? now_ns - row->begin_ns : 0;
             thread->innermost = row->parent;
         } while (closed != scope);
         times = recorder->timed == thread ? recorder->times : NULL;

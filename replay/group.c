@@ -14,6 +14,7 @@ typedef struct group {
     bool completes_all;   /* no block waits for a stream after it */
     size_t first_return;  /* place of the first row that gives memory back; n_pending: none */
     bool has_buy_behind;  /* something was bought after the last such row */
+    bool has_segment;     /* a whole segment went back, not only a part of a range */
     bool is_other_caller; /* whoever gave back is not who asks */
     bool is_oom;          /* the request ran out of memory */
 } group;
@@ -32,6 +33,7 @@ static group look_at(const tide_replay_lane *lane, const tide_event *request) {
         if (tide_replay_is_return(event->action)) {
             of.first_return = of.first_return == lane->n_pending ? i : of.first_return;
             of.has_buy_behind = false;
+            of.has_segment = of.has_segment || event->action == TIDE_ACTION_SEGMENT_FREE;
             of.is_other_caller =
                 of.is_other_caller || request == NULL || stacks_differ(event, request);
         } else if (tide_replay_is_buy(event->action)) {
@@ -205,7 +207,9 @@ static origin find_origin(const tide_replay_lane *lane, const group *of,
     if (!of->completes_all || !(has_return || of->is_oom)) {
         return polled;
     }
-    if (has_return && (of->is_other_caller || (!of->has_buy_behind && !of->is_oom))) {
+    /* In an expandable segment the last attempt may find room without mapping any. */
+    bool may_buy = of->has_buy_behind || of->is_oom || !of->has_segment;
+    if (has_return && (of->is_other_caller || !may_buy)) {
         return emptied;
     }
     if (!has_return || !lane->options->verify) {
