@@ -129,8 +129,8 @@ static void add_categories(const tide_summary_peak *peak, tide_report *report) {
     tide_report_say(report, "accounting",
                     "%" PRId64 " bytes allocated = %" PRId64 " requested + %" PRId64
                     " rounding + %" PRId64 " unsplit tails",
-                    peak->totals.allocated_bytes, peak->account.asked_bytes, peak->account.rounding_bytes,
-                    peak->account.unsplit_bytes);
+                    peak->totals.allocated_bytes, peak->account.asked_bytes,
+                    peak->account.rounding_bytes, peak->account.unsplit_bytes);
 }
 
 /* "peak: 1.93 GiB allocated in step 1, backward; 2.16 GiB reserved at most". */

@@ -211,7 +211,8 @@ static void nothing_found_is_said(void **state) {
     tide_error error = {""};
     assert_int_equal(tide_cublas_load(&table, &error), TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "none was found: install the CUDA toolkit"));
-    assert_non_null(strstr(error.message, "tried libcublas.so.13, libcublas.so.12, lib64, lib and"));
+    assert_non_null(
+        strstr(error.message, "tried libcublas.so.13, libcublas.so.12, lib64, lib and"));
     assert_non_null(strstr(error.message, "VIRTUAL_ENV"));
     assert_null(strchr(error.message, '\n'));
 }

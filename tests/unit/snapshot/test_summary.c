@@ -109,7 +109,9 @@ static void assert_adds_up(const tide_summary_peak *peak) {
     assert_true(sum_of(&peak->by_phase) == all);
     assert_true(sum_of(&peak->by_scope) == all);
     assert_true(sum_of(&peak->by_stack) == all);
-    assert_true(peak->account.asked_bytes + peak->account.rounding_bytes + peak->account.unsplit_bytes == all);
+    assert_true(peak->account.asked_bytes + peak->account.rounding_bytes +
+                    peak->account.unsplit_bytes ==
+                all);
     int64_t blocks = 0;
     for (size_t i = 0; i < peak->n_blocks; i++) {
         blocks += (int64_t)peak->blocks[i].block_bytes;
