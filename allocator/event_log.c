@@ -211,9 +211,9 @@ static void touch_more(tide_event_log *log) {
     size_t n_rows = log->max_events - log->n_touched;
     n_rows = n_rows < TOUCHED_ROWS ? n_rows : TOUCHED_ROWS;
 #ifdef MADV_POPULATE_WRITE
-    uintptr_t begin = (uintptr_t)(log->rows + log->n_touched);
-    uintptr_t page = begin & ~(uintptr_t)(PAGE_BYTES - 1);
-    (void)madvise((void *)page, begin - page + n_rows * sizeof(tide_event), MADV_POPULATE_WRITE);
+    char *begin = (char *)(log->rows + log->n_touched);
+    size_t in_page = (uintptr_t)begin & (PAGE_BYTES - 1);
+    (void)madvise(begin - in_page, in_page + n_rows * sizeof(tide_event), MADV_POPULATE_WRITE);
 #endif
     log->n_touched += n_rows;
 }
