@@ -60,7 +60,8 @@ void tide_tick_clock_init(tide_tick_clock *clock) {
     clock->has_ticks = can_trust_ticks() && read_both(&clock->first_ticks, &clock->first_ns);
 }
 
-/* The length of a tick is known, and the last anchor is not too far back. */
+/* The length of a tick is known, and the last anchor is not too far back. False with a time in
+ * ret_ns: it is no more exact, but has been told. */
 static inline bool read_by_ticks(const tide_tick_clock *clock, int64_t *ret_ns) {
     uint32_t version = atomic_load_explicit(&clock->version, memory_order_acquire);
     /* Each before what follows, and so before the version is looked at again. */
@@ -80,9 +81,16 @@ static inline bool read_by_ticks(const tide_tick_clock *clock, int64_t *ret_ns) 
     return since < MAX_TICKS;
 }
 
+/* The system's time, but not before the time that the last anchor leads to, which others have been
+ * told; 0: there is none. */
+static int64_t read_slowly(int64_t last_ns) {
+    int64_t ns = tide_clock_now_ns();
+    return last_ns > ns ? last_ns : ns;
+}
+
 int64_t tide_tick_clock_read(const tide_tick_clock *clock) {
     int64_t ns = 0;
-    return read_by_ticks(clock, &ns) ? ns : tide_clock_now_ns();
+    return read_by_ticks(clock, &ns) ? ns : read_slowly(ns);
 }
 
 /* A new anchor; not before the time that the last one leads to, which has been told already. */
@@ -105,7 +113,7 @@ int64_t tide_tick_clock_read_and_anchor(tide_tick_clock *clock) {
     uint64_t ticks = 0;
     if (!clock->has_ticks || !read_both(&ticks, &ns) ||
         ticks - clock->first_ticks < MIN_BASE_TICKS) {
-        return tide_clock_now_ns();
+        return read_slowly(last_ns);
     }
     double tick_ns = (double)(ns - clock->first_ns) / (double)(ticks - clock->first_ticks);
     uint64_t anchor = atomic_load_explicit(&clock->ticks, memory_order_relaxed);

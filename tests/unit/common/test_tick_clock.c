@@ -14,7 +14,9 @@
 
 enum {
     WITHIN_NS = 20000, /* of the real clock; a wrong length of a tick is out by more in no time */
-    LONG_NS = 120000000
+    LONG_NS = 120000000,
+    OLD_ANCHOR_NS = 20000000, /* longer than an anchor is gone by */
+    AHEAD_NS = 1000000000
 };
 
 /* What both ways of reading say lies between two readings of the real clock. */
@@ -69,11 +71,33 @@ static void an_old_anchor_is_dropped(void **state) {
     assert_true(ns >= before_ns - WITHIN_NS && ns <= tide_clock_now_ns() + WITHIN_NS);
 }
 
+/* An anchor may lie ahead of the real clock. What was told stays true when it is too old to go by.
+ */
+static void never_goes_back_behind_an_anchor(void **state) {
+    (void)state;
+    tide_tick_clock clock;
+    tide_tick_clock_init(&clock);
+    int64_t begin_ns = tide_clock_now_ns();
+    while (atomic_load(&clock.tick_ns) == 0 && tide_clock_now_ns() - begin_ns < LONG_NS) {
+        (void)tide_tick_clock_read_and_anchor(&clock);
+    }
+    atomic_fetch_add(&clock.ns, AHEAD_NS);
+    int64_t last_ns = tide_tick_clock_read(&clock);
+    begin_ns = tide_clock_now_ns();
+    while (tide_clock_now_ns() - begin_ns < OLD_ANCHOR_NS) {
+        int64_t ns = tide_tick_clock_read(&clock);
+        assert_true(ns >= last_ns);
+        last_ns = ns;
+    }
+    assert_true(tide_tick_clock_read_and_anchor(&clock) >= last_ns);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_the_real_clock),
         cmocka_unit_test(without_a_counter_the_real_clock_is_read),
         cmocka_unit_test(an_old_anchor_is_dropped),
+        cmocka_unit_test(never_goes_back_behind_an_anchor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
