@@ -6,6 +6,19 @@
 #include "allocator/cards.h"
 #include "allocator/device_internal.h"
 
+const char *tide_device_kind_name(tide_device_kind kind) {
+    switch (kind) {
+    case TIDE_DEVICE_CUDA:
+        return "cuda";
+    case TIDE_DEVICE_CPU:
+        return "cpu";
+    case TIDE_DEVICE_VIRTUAL:
+        return "virtual";
+    default:
+        return "unknown";
+    }
+}
+
 /* "3" of "cuda:3"; -1 for anything but a short plain number. */
 static int ordinal_of(const char *text) {
     size_t n = strlen(text);

@@ -38,6 +38,9 @@ typedef enum tide_device_kind {
     TIDE_DEVICE_VIRTUAL
 } tide_device_kind;
 
+/* "cuda", "cpu", "virtual", as snapshots say it. */
+const char *tide_device_kind_name(tide_device_kind kind);
+
 typedef enum tide_copy_direction {
     TIDE_COPY_TO_DEVICE = 0,
     TIDE_COPY_TO_HOST,

@@ -4,19 +4,6 @@
 
 #include "allocator/recorder_internal.h"
 
-static const char *kind_name(tide_device_kind kind) {
-    switch (kind) {
-    case TIDE_DEVICE_CUDA:
-        return "cuda";
-    case TIDE_DEVICE_CPU:
-        return "cpu";
-    case TIDE_DEVICE_VIRTUAL:
-        return "virtual";
-    default:
-        return "unknown";
-    }
-}
-
 static void describe_number(tide_recorder *recorder, const char *key, int64_t number) {
     char text[32];
     (void)snprintf(text, sizeof(text), "%" PRId64, number);
@@ -24,7 +11,7 @@ static void describe_number(tide_recorder *recorder, const char *key, int64_t nu
 }
 
 void tide_recorder_describe_device(tide_recorder *recorder, const tide_device_info *info) {
-    tide_recorder_describe(recorder, "device.kind", kind_name(info->kind));
+    tide_recorder_describe(recorder, "device.kind", tide_device_kind_name(info->kind));
     tide_recorder_describe(recorder, "device.name", info->name);
     describe_number(recorder, "device.total_bytes", info->total_bytes);
     describe_number(recorder, "device.compute_capability", info->compute_capability);

@@ -9,25 +9,12 @@ static bool copy_text(tide_arena *arena, const char *text, const char **ret_copy
     return *ret_copy != NULL;
 }
 
-static const char *kind_name(tide_device_kind kind) {
-    switch (kind) {
-    case TIDE_DEVICE_CUDA:
-        return "cuda";
-    case TIDE_DEVICE_CPU:
-        return "cpu";
-    case TIDE_DEVICE_VIRTUAL:
-        return "virtual";
-    default:
-        return "unknown";
-    }
-}
-
 tide_status tide_capture_device(const tide_device_info *info, tide_snapshot *snapshot) {
     tide_snapshot_device *device = tide_arena_alloc(&snapshot->arena, 1, sizeof(*device));
     if (device == NULL) {
         return TIDE_NO_MEMORY;
     }
-    device->kind = kind_name(info->kind);
+    device->kind = tide_device_kind_name(info->kind);
     device->total_bytes = info->total_bytes;
     device->compute_capability = info->compute_capability;
     device->driver_version = info->driver_version;
