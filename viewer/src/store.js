@@ -1,0 +1,86 @@
+/* store.js - what the page shows now, in one object; parts of the page are told when what they asked for changes.
+ *
+ * Nothing here knows the document. A part reads with `get`, changes with `set`, and is called back at most once a frame.
+ */
+
+/**
+ * @typedef {object} Cursor the instant looked at
+ * @property {number} run index in `runs`
+ * @property {number} state
+ * @property {boolean} held false: it follows the pointer
+ *
+ * @typedef {object} Range states first <= s < last of one run
+ * @property {number} run
+ * @property {number} first
+ * @property {number} last
+ *
+ * @typedef {object} Pick the blocks that keep their colours while all others dim
+ * @property {string} label what was chosen, for the button that clears it
+ * @property {(run: import('./run.js').Run) => Uint8Array} ofRun per block 1 or 0; called once per run
+ *
+ * @typedef {object} State
+ * @property {import('./run.js').Run[]} runs
+ * @property {'event' | 'time'} axis
+ * @property {'category' | 'scope' | 'stack' | 'size' | 'age'} colourBy
+ * @property {Set<string>} hidden keys of the groups that the legend has switched off, in all runs
+ * @property {Cursor | null} cursor
+ * @property {Range | null} range filters every panel
+ * @property {{run: number, block: number} | null} pinned
+ * @property {Pick | null} pick
+ * @property {string | null} phase name of the phase pointed at
+ * @property {'tree' | 'flame' | 'map' | 'events' | 'differences'} dock the panel under the timelines
+ * @property {'peak' | 'cursor' | 'range-alive' | 'range-allocated' | 'range-freed'} instant what tree and flame graph show
+ * @property {number} shown the run that the panels of one run show
+ */
+
+/** @returns {State} */
+export function initialState() {
+  return {
+    runs: [], axis: 'time', colourBy: 'category', hidden: new Set(), cursor: null, range: null, pinned: null, pick: null, phase: null,
+    dock: 'tree', instant: 'peak', shown: 0,
+  };
+}
+
+/** The page's state and who listens to it. */
+export class Store {
+  /** @param {(flush: () => void) => void} schedule calls `flush` before the next picture */
+  constructor(schedule) {
+    this.schedule = schedule;
+    this.state = initialState();
+    /** @type {{keys: (keyof State)[], listener: (state: State) => void}[]} in the order of their subscription */
+    this.listeners = [];
+    /** @type {Set<keyof State>} changed since the last flush */
+    this.changed = new Set();
+    this.isScheduled = false;
+  }
+
+  get() {
+    return this.state;
+  }
+
+  /** Changes parts of the state; what is equal to what was there tells nobody. @param {Partial<State>} patch */
+  set(patch) {
+    for (const key of /** @type {(keyof State)[]} */ (Object.keys(patch))) {
+      if (this.state[key] !== patch[key]) this.changed.add(key);
+    }
+    this.state = { ...this.state, ...patch };
+    if (this.changed.size === 0 || this.isScheduled) return;
+    this.isScheduled = true;
+    this.schedule(() => this.flush());
+  }
+
+  /** Calls `listener` when one of the keys has changed. @param {(keyof State)[]} keys @param {(state: State) => void} listener */
+  on(keys, listener) {
+    this.listeners.push({ keys, listener });
+  }
+
+  /** Tells all who listen, at once; what they change is told in the next round. */
+  flush() {
+    this.isScheduled = false;
+    const changed = this.changed;
+    this.changed = new Set();
+    for (const { keys, listener } of this.listeners) {
+      if (keys.some((key) => changed.has(key))) listener(this.state);
+    }
+  }
+}
