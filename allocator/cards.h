@@ -14,6 +14,7 @@ extern "C" {
 typedef struct tide_card {
     const char *name;             /* as in "virtual:NAME" */
     const char *spec;             /* what opens a virtual device with it: "virtual:NAME" */
+    const char *other_name;       /* that is accepted, too; NULL: none */
     const char *title;            /* as the driver names the card */
     int64_t total_bytes;          /* device memory as the runtime reports it */
     int64_t context_bytes;        /* context and libraries before the first allocation; -1: not

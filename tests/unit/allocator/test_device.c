@@ -79,10 +79,18 @@ static void every_card_opens_by_its_name(void **state) {
         assert_int_equal(tide_device_memory_info(device, &free_bytes, &total_bytes, NULL), TIDE_OK);
         assert_true(total_bytes == (uint64_t)cards[i].total_bytes);
         assert_true(free_bytes <= total_bytes);
+        assert_true(cards[i].context_bytes <= 0 ||
+                    total_bytes - free_bytes >= (uint64_t)cards[i].context_bytes);
         assert_ptr_equal(tide_card_find(cards[i].name), &cards[i]);
         tide_device_close(device);
     }
-    assert_non_null(tide_card_find("h100-80"));
+    static const char *const NAMES[] = {"rtx4060", "rtx4090", "a100-40", "a100-80",
+                                        "h100-80", "h200",    "b200"};
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+        assert_non_null(tide_card_find(NAMES[i]));
+    }
+    assert_ptr_equal(tide_card_find("h200-141"), tide_card_find("h200"));
+    assert_ptr_equal(tide_card_find("rtx4090-24"), tide_card_find("rtx4090"));
     assert_null(tide_card_find("h100"));
 }
 
@@ -302,7 +310,7 @@ static tide_status use_device(const char *spec, tide_hostmem_fault *fault) {
     tide_device *device = NULL;
     tide_device_event *event = NULL;
     uint64_t address = 0;
-    tide_device_options options = {.mem = &fault->mem, .capacity_bytes = 64 * MIB};
+    tide_device_options options = {.mem = &fault->mem, .capacity_bytes = 1024 * MIB};
     tide_status status = tide_device_open(spec, &options, &device, NULL);
     if (status != TIDE_OK) {
         return status;
