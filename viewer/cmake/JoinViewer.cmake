@@ -1,11 +1,10 @@
 # Joins the viewer's modules, style and page into one self-contained HTML file, and that into C arrays.
-#   cmake -DSOURCE=viewer -DMODULES=a.js,b.js -DHTML=viewer.html -DARRAYS=viewer_page.c -P JoinViewer.cmake
+#   cmake -DSOURCE=viewer -DMODULES=a.js,b.js -DPACK=pack -DHTML=viewer.html -DARRAYS=viewer_page.c -P JoinViewer.cmake
 #
 # A module's imports name modules that stand before it in MODULES, so the joined text is the modules one after the
-# other, without their import lines, the word export, comments, indentation and the spaces about punctuation in front of
-# a line's first template, double quote or regular expression: no text of a module runs over lines, holds " // " or an
-# escaped quote, and no regular expression begins with a space. All names at the top level of a module are therefore
-# unique in the viewer; the browser refuses the page otherwise, and a test opens it.
+# other, without their import lines, the word export, comments and indentation: no text of a module runs over lines or
+# holds " // ". All names at the top level of a module are therefore unique in the viewer; the browser refuses the
+# page otherwise, and a test opens it. The page holds the joined text compressed, and boot.js, which unpacks it.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -39,17 +38,6 @@ foreach(module IN LISTS module_list)
     endif()
     string(REGEX REPLACE " // [^\n]*" "" text "${text}")
     string(REGEX REPLACE "\n[ \n]+" "\n" text "${text}")
-    # Each round takes one space of every line, from the right. + and - only between words: "a + +b" is no "a++b".
-    set(code "([^'\"`/\n]|'[^'\n]*'| / )*")
-    set(before "")
-    while(NOT text STREQUAL before)
-        set(before "${text}")
-        string(REGEX REPLACE "\n(${code}[][,;:{}()=<>?*|&]) " "\n\\1" text "${text}")
-        string(REGEX REPLACE "\n(${code}) ([][,;:{}()=<>?*|&!])" "\n\\1\\3" text "${text}")
-        string(REGEX REPLACE "\n(${code}[A-Za-z0-9_)]) ([-+]) ([A-Za-z0-9_(])" "\n\\1\\3\\4" text "${text}")
-    endwhile()
-    string(REGEX REPLACE "([;{,(])\n" "\\1" text "${text}")
-    string(REGEX REPLACE "\n([]})])" "\\1" text "${text}")
     string(APPEND script "${text}")
 endforeach()
 file(READ "${SOURCE}/style.css" style)
@@ -60,14 +48,25 @@ string(REGEX REPLACE "([a-z]): " "\\1:" style "${style}")
 file(READ "${SOURCE}/index.html" page)
 string(REGEX REPLACE "\n +" "\n" page "${page}")
 
-string(SHA256 script_hash "${script}")
-string(SHA256 style_hash "${style}")
-base64_of_hash(${script_hash} script_hash)
-base64_of_hash(${style_hash} style_hash)
-string(REPLACE "@SCRIPT_HASH@" "sha256-${script_hash}" page "${page}")
-string(REPLACE "@STYLE_HASH@" "sha256-${style_hash}" page "${page}")
+file(READ "${SOURCE}/boot.js" boot)
+string(REGEX REPLACE "^(//[^\n]*\n)+" "\n" boot "${boot}")
+string(REGEX REPLACE "\n +" "\n" boot "${boot}")
+
+file(WRITE "${HTML}.js" "${script}")
+execute_process(COMMAND "${PACK}" "${HTML}.js" "${HTML}.packed" RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${PACK} could not compress ${HTML}.js")
+endif()
+file(READ "${HTML}.packed" packed)
+foreach(part IN ITEMS script boot style)
+    string(SHA256 hash "${${part}}")
+    base64_of_hash(${hash} hash)
+    string(TOUPPER ${part} name)
+    string(REPLACE "@${name}_HASH@" "sha256-${hash}" page "${page}")
+endforeach()
 string(REPLACE "@STYLE@" "${style}" page "${page}")
-string(REPLACE "@SCRIPT@" "${script}" page "${page}")
+string(REPLACE "@PACKED@" "${packed}" page "${page}")
+string(REPLACE "@BOOT@" "${boot}" page "${page}")
 file(WRITE "${HTML}" "${page}")
 
 # The page in two arrays; a report's data goes between them.

@@ -477,6 +477,8 @@ function listenToPage() {
 /** Starts the page. */
 async function start() {
   listenToPage();
+  // The script runs while the browser still reads the data, which stand last in the page.
+  if (document.readyState === 'loading') await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve));
   await openEmbedded();
   showRuns();
   document.documentElement.dataset.ready = 'yes';
