@@ -2,10 +2,11 @@
  */
 import { scaleNote, scalesOf } from './compare.js';
 import { CATEGORIES } from './colours.js';
+import { element } from './dom.js';
 import { FormatError, parseSnapshot } from './format.js';
 import { scopeSpan } from './lanes.js';
 import { bytesOfBase64, textOfBytes } from './load.js';
-import { blockFacts, compareCard, element, legend, peakCard, pinnedCard, scopeFacts, stateFacts, timingCard } from './panels.js';
+import { blockFacts, compareCard, legend, peakCard, pinnedCard, scopeFacts, stateFacts, timingCard } from './panels.js';
 import { endedEarly, headline, makeRun } from './run.js';
 import { Stage } from './stage.js';
 import { categoryText, distinctParts, formatBytes, splitSentence } from './text.js';

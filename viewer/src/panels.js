@@ -3,6 +3,7 @@
  */
 import { CATEGORIES, categoryColour } from './colours.js';
 import { compareRuns } from './compare.js';
+import { card, element, swatch } from './dom.js';
 import { scopePath } from './lanes.js';
 import { stackFrames } from './peak.js';
 import { endedEarly } from './run.js';
@@ -10,30 +11,6 @@ import { categoryText, formatBytes, formatCount, formatDuration, formatExactByte
 
 const SHOWN_ROWS = 14;
 const SHOWN_CHILDREN = 30;
-
-/**
- * An element with children; texts become text nodes.
- * @param {string} tag @param {Record<string, string>} [attributes] @param {...(Node | string | null)} children
- * @returns {HTMLElement}
- */
-export function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children.filter((child) => child !== null));
-  return made;
-}
-
-/** @param {string} category @returns {HTMLElement} */
-function swatch(category) {
-  const made = element('span', { class: 'swatch', 'aria-hidden': 'true' });
-  made.style.background = categoryColour(category);
-  return made;
-}
-
-/** @param {string} title @param {...(Node | string | null)} children */
-function card(title, ...children) {
-  return element('section', { class: 'card' }, element('h2', {}, title), ...children);
-}
 
 /** Categories with bytes and share at the peak. @param {import('./run.js').Run} run */
 export function legend(run) {

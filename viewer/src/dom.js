@@ -1,0 +1,35 @@
+/* dom.js - how parts of the page make elements. Text from files goes into text nodes only.
+ */
+import { categoryColour } from './colours.js';
+
+/**
+ * An element with children; texts become text nodes.
+ * @param {string} tag @param {Record<string, string>} [attributes] @param {...(Node | string | null)} children
+ * @returns {HTMLElement}
+ */
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
+
+/** A small square in a category's colour. @param {string} category @returns {HTMLElement} */
+export function swatch(category) {
+  const made = element('span', { class: 'swatch', 'aria-hidden': 'true' });
+  made.style.background = categoryColour(category);
+  return made;
+}
+
+/** A framed part of the page with a heading. @param {string} title @param {...(Node | string | null)} children @returns {HTMLElement} */
+export function card(title, ...children) {
+  return element('section', { class: 'card' }, element('h2', {}, title), ...children);
+}
+
+/** A button that does something when it is pressed. @param {string} text @param {() => void} press @param {Record<string, string>} [attributes]
+ * @returns {HTMLButtonElement} */
+export function pushButton(text, press, attributes = {}) {
+  const made = /** @type {HTMLButtonElement} */ (element('button', { type: 'button', ...attributes }, text));
+  made.addEventListener('click', press);
+  return made;
+}
