@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "allocator/device_host_internal.h"
 #include "common/bytes.h"
@@ -196,6 +197,16 @@ static uint64_t host_free_bytes(void) {
     return free_bytes / TIDE_DEVICE_GRANULE * TIDE_DEVICE_GRANULE;
 }
 
+/* The largest cache that the C library knows of; -1: of none. */
+static int64_t host_cache_bytes(void) {
+    long n_bytes = -1;
+#ifdef _SC_LEVEL3_CACHE_SIZE /* glibc's */
+    n_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    n_bytes = n_bytes > 0 ? n_bytes : sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    return n_bytes > 0 ? n_bytes : -1;
+}
+
 tide_status tide_device_cpu_open(const tide_device_options *options, tide_device **ret_device,
                                  tide_error *error) {
     tide_device_info info = {.kind = TIDE_DEVICE_CPU,
@@ -207,6 +218,7 @@ tide_status tide_device_cpu_open(const tide_device_options *options, tide_device
                              .runtime_version = -1,
                              .sm_clock_khz = -1,
                              .memory_clock_khz = -1,
+                             .cache_bytes = host_cache_bytes(),
                              .computes = true};
     (void)tide_text_file_value("/proc/cpuinfo", "model name", ':', info.name, sizeof(info.name));
     uint64_t total_bytes = options != NULL ? options->capacity_bytes : 0;

@@ -92,6 +92,7 @@ tide_status tide_device_cuda_read_properties(tide_device_cuda *cuda, tide_error 
     (void)snprintf(info->name, sizeof(info->name), "%.*s", (int)sizeof(info->name) - 1,
                    properties.name);
     info->total_bytes = (int64_t)properties.totalGlobalMem;
+    int cache_bytes = 0;
     const struct {
         enum cudaDeviceAttr attribute; /* what is asked for */
         int *ret_value;                /* where it goes */
@@ -100,6 +101,7 @@ tide_status tide_device_cuda_read_properties(tide_device_cuda *cuda, tide_error 
         {cudaDevAttrComputeCapabilityMinor, NULL},
         {cudaDevAttrClockRate, &info->sm_clock_khz},
         {cudaDevAttrMemoryClockRate, &info->memory_clock_khz},
+        {cudaDevAttrL2CacheSize, &cache_bytes},
     };
     for (size_t i = 0; i < sizeof(ATTRIBUTES) / sizeof(ATTRIBUTES[0]); i++) {
         int value = 0;
@@ -112,6 +114,7 @@ tide_status tide_device_cuda_read_properties(tide_device_cuda *cuda, tide_error 
             info->compute_capability = 10 * info->compute_capability + value;
         }
     }
+    info->cache_bytes = cache_bytes > 0 ? cache_bytes : -1;
     info->workspace_bytes = tide_card_workspace_bytes(info->compute_capability);
     return TIDE_OK;
 }

@@ -60,6 +60,34 @@ tide_statistics tide_statistics_of(const double *samples, size_t n) {
     return of;
 }
 
+static size_t count_measured(const double *samples, size_t n) {
+    size_t n_measured = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_measured += samples[i] >= 0.0;
+    }
+    return n_measured;
+}
+
+double tide_statistics_sample_std(const double *samples, size_t n) {
+    size_t n_measured = count_measured(samples, n);
+    if (n_measured < 2) {
+        return -1.0;
+    }
+    return tide_statistics_of(samples, n).std * sqrt((double)n_measured / (double)(n_measured - 1));
+}
+
+double tide_statistics_quantile(const double *samples, size_t n, double share) {
+    size_t n_measured = count_measured(samples, n);
+    if (n_measured == 0) {
+        return -1.0;
+    }
+    double at = fmin(fmax(share, 0.0), 1.0) * (double)(n_measured - 1);
+    size_t below = (size_t)at;
+    double low = kth(samples, n, below);
+    double high = below + 1 < n_measured ? kth(samples, n, below + 1) : low;
+    return low + (at - (double)below) * (high - low);
+}
+
 /* Student's 97.5 % quantile; a fraction of a degree is rounded down, which widens the interval. */
 static double student(double degrees) {
     static const double FIRST[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
@@ -77,14 +105,6 @@ static double student(double degrees) {
     double cube = z * z * z;
     return z + (cube + z) / (4.0 * degrees) +
            (5.0 * cube * z * z + 16.0 * cube + 3.0 * z) / (96.0 * degrees * degrees);
-}
-
-static size_t count_measured(const double *samples, size_t n) {
-    size_t n_measured = 0;
-    for (size_t i = 0; i < n; i++) {
-        n_measured += samples[i] >= 0.0;
-    }
-    return n_measured;
 }
 
 tide_ratio tide_ratio_of_means(const double *samples, size_t n, const double *base, size_t n_base) {

@@ -17,6 +17,14 @@ typedef struct tide_statistics {
 /* Samples below 0 (not measured) are left out. */
 tide_statistics tide_statistics_of(const double *samples, size_t n);
 
+/* The standard deviation of what the samples were drawn from, as the samples tell it:
+ * sqrt(sum((x - mean)^2) / (n - 1)); -1 for fewer than two. Samples below 0 are left out. */
+double tide_statistics_sample_std(const double *samples, size_t n);
+
+/* The sample below which `share` (0 .. 1) of them lie, the line drawn between neighbours: of n in
+ * order, number share (n - 1), counted from 0. -1 for none. Samples below 0 are left out. */
+double tide_statistics_quantile(const double *samples, size_t n, double share);
+
 /* The ratio of two means, and how far it may lie from that of what the samples were drawn from. */
 typedef struct tide_ratio {
     double ratio; /* -1: one of them has no samples, or the base's mean is 0 */

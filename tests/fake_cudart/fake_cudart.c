@@ -336,6 +336,9 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int dev
         case cudaDevAttrMemoryClockRate:
             *value = 2619000;
             break;
+        case cudaDevAttrL2CacheSize:
+            *value = 50 << 20;
+            break;
         case cudaDevAttrComputeCapabilityMajor:
             *value = state.compute_capability / 10;
             break;

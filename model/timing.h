@@ -1,0 +1,103 @@
+/* timing.h - how long something takes on a device: any function with its context.
+ *
+ *   const tide_timing_subject subject = {.call = multiply, .ctx = &matrices};
+ *   tide_timing_config config = {.device = device, .n_warmup = 5, .n_samples = 15, .n_calls = 1};
+ *   tide_timing timing;
+ *   TIDE_TRY(tide_timing_measure(mem, &config, &subject, &timing, error));
+ *   tide_statistics ms = tide_statistics_of(timing.device_ms, timing.n_samples);
+ *   tide_timing_fini(&timing);
+ *
+ * A sample is the time of n_calls calls, one right behind the other, divided by their number: "the
+ * best of R repeats of N runs divided by N" is ms.min with n_samples R and n_calls N. It begins
+ * when the device has nothing else to do and ends when it has done all of it.
+ *
+ * Two clocks. device_ms lies between two device events; host_ms, by the host's monotonic clock,
+ * holds the submission and the wait at the end, too. Where the device has a clock of its own (cuda)
+ * a flush is not waited for: the device is busy with it while the events and the call are
+ * submitted, so that device_ms has nothing of their way to the device in it; the host's clock would
+ * then count the flush, and host_ms is -1.
+ */
+#ifndef TIDE_MODEL_TIMING_H
+#define TIDE_MODEL_TIMING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "allocator/cache.h"
+#include "allocator/device.h"
+#include "common/hostmem.h"
+#include "common/status.h"
+#include "model/ops.h"
+#include "model/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_TIMING_MAX_SAMPLES = 1000000, TIDE_TIMING_MAX_CALLS = 1000000 };
+
+/* A function with what it works on. */
+typedef tide_status (*tide_timing_call)(void *ctx, tide_error *error);
+
+typedef struct tide_timing_subject {
+    tide_timing_call prepare; /* before each sample and each call of the warm-up; not timed; NULL:
+                                 nothing */
+    tide_timing_call call;    /* what is timed */
+    void *ctx;                /* handed to both; the caller's */
+} tide_timing_subject;
+
+typedef struct tide_timing_config {
+    tide_device *device;    /* borrowed; one that computes */
+    tide_stream stream;     /* what the subject works on */
+    size_t n_warmup;        /* calls before the first sample; may be 0 */
+    size_t n_samples;       /* 1 .. TIDE_TIMING_MAX_SAMPLES */
+    size_t n_calls;         /* in a sample; 1 .. TIDE_TIMING_MAX_CALLS */
+    tide_timing_call flush; /* before each sample, behind `prepare`, not timed: empties the caches;
+                               NULL: they stay as they are */
+    void *flush_ctx;        /* handed to flush; the caller's */
+    /* The host's clock in ns; NULL: tide_clock_now_ns. */
+    int64_t (*now_ns)(void *ctx);
+    void *now_ctx; /* handed to now_ns; the caller's */
+} tide_timing_config;
+
+/* Samples in ms of one call; -1: not measured. */
+typedef struct tide_timing {
+    const tide_hostmem *mem; /* borrowed; what the samples came from */
+    size_t n_samples;        /* as configured */
+    double *host_ms;         /* owned; n_samples */
+    double *device_ms;       /* owned; n_samples */
+} tide_timing;
+
+/* TIDE_INVALID: a number out of its range. TIDE_UNSUPPORTED: a device that computes nothing has no
+ * times. What the subject or the device answers, else. `ret_timing` is written on TIDE_OK alone;
+ * the caller calls fini. */
+TIDE_NODISCARD tide_status tide_timing_measure(const tide_hostmem *mem,
+                                               const tide_timing_config *config,
+                                               const tide_timing_subject *subject,
+                                               tide_timing *ret_timing, tide_error *error);
+void tide_timing_fini(tide_timing *timing);
+
+/* timing_flush.c. Memory to be written before a sample, twice as much as the device's last cache
+ * holds: what the sample reads is then in none of its caches. */
+typedef struct tide_timing_flush {
+    tide_cache *cache;  /* borrowed; outlives the flush */
+    tide_ops *ops;      /* borrowed; outlives the flush: all their threads write, each its part */
+    tide_tensor buffer; /* owned */
+    double value;       /* written last */
+} tide_timing_flush;
+
+/* For a cache of so many bytes; -1: unknown, counts as TIDE_TIMING_CACHE_BYTES. */
+enum { TIDE_TIMING_CACHE_BYTES = 128 << 20 };
+size_t tide_timing_flush_bytes(int64_t cache_bytes);
+
+TIDE_NODISCARD tide_status tide_timing_flush_init(tide_timing_flush *flush, tide_cache *cache,
+                                                  tide_ops *ops, tide_error *error);
+void tide_timing_flush_fini(tide_timing_flush *flush);
+/* For tide_timing_config; `ctx` is the tide_timing_flush. */
+TIDE_NODISCARD tide_status tide_timing_flush_call(void *ctx, tide_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
