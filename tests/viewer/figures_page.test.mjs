@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { CASES, PHASES, PRECISIONS, profile, sentenceOf, tidemark } from './figures.mjs';
-import { openBrowser, openPage, temporaryFolder } from './pages.mjs';
+import { openBrowser, openPage, temporaryFolder, settled } from './pages.mjs';
 import { CATEGORIES, alive, bytesText, groups, pathOf, stateAfter, stepOf } from './recompute.mjs';
 
 const browser = await openBrowser();
@@ -179,6 +179,7 @@ for (const [i, each] of CASES.entries()) {
     await checkTable(page, result);
     for (const [k, run] of result.runs.entries()) {
       await page.locator('.tabs.of-run [role=tab]').nth(k).click();
+      await settled(page);
       await checkTimingCard(page, run, each.device);
       await checkPeakCard(page, run);
     }

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { openPage, reportHtml, temporaryFolder, openBrowser } from './pages.mjs';
+import { openPage, reportHtml, settled, temporaryFolder, openBrowser } from './pages.mjs';
 import { Recording, trainingRun } from './synthetic.mjs';
 
 const browser = await openBrowser();
@@ -64,7 +64,7 @@ test('opens from disk on the step of the peak, with the peak in one sentence, no
   assert.match(await text(page, '#headline'), /^Peak 981\.47\sMiB allocated in step 0, backward, first reached in warm-up 0: optimizer state/);
   assert.match(await text(page, '#subtitle'), /small · train · fp32/);
   assert.match(await text(page, '#legend'), /optimizer state\s*490\.73 MiB\s*50\.0 %/);
-  assert.match(await text(page, '#panels'), /981\.47 MiB in 197 blocks/);
+  assert.match(await text(page, '#dock'), /981\.47 MiB in 197 blocks/);
   assert.equal(await page.locator('.phase').count(), 4);
   assert.equal(await page.locator('.phase circle').count(), 16);
   assert.match(await page.locator('.phase').first().innerText(), /forward\s+\d+\.\d+ ± \d+\.\d+ ms/);
@@ -83,8 +83,10 @@ test('pointing at an allocation says what it is; clicking pins it; Escape unpins
   assert.match(await text(page, '#live'), /top, temporaries, 1\.00 MiB/);
   const at = await onTimeline(page, 0.6, 1 / 2);
   await page.mouse.click(at.x, at.y);
+  await settled(page);
   assert.match(await text(page, '#pinned'), /Pinned allocation\s*×?\s*middle/);
   await page.keyboard.press('Escape');
+  await settled(page);
   assert.equal(await page.locator('#pinned *').count(), 0);
   await page.mouse.move(5, 5);
   assert.ok(await page.locator('#tooltip').isHidden());
@@ -212,8 +214,10 @@ test('the keyboard alone reaches the timeline, goes through its allocations, pin
   }
   assert.match(await text(page, '#live'), /^middle, activations, 1\.00 MiB/);
   await page.keyboard.press('Enter');
+  await settled(page);
   assert.match(await text(page, '#pinned'), /Pinned allocation\s*×?\s*middle/);
   await page.keyboard.press('Escape');
+  await settled(page);
   assert.equal(await page.locator('#pinned *').count(), 0);
   assert.ok(await page.locator('#tooltip').isHidden());
   const before = await picture(page);
@@ -232,6 +236,7 @@ test('choosing a run by its tab keeps the keyboard where it is', async () => {
   const page = await opened(THREE, SENTENCES);
   await page.getByRole('tab', { name: NAMES[0] }).focus();
   await page.keyboard.press('ArrowRight');
+  await settled(page);
   assert.equal(await page.evaluate(() => document.activeElement.textContent), NAMES[1]);
   await closed(page);
 });
@@ -240,7 +245,8 @@ test('all text has a contrast of at least 4.5 to 1, in light and dark', async ()
   for (const colorScheme of ['light', 'dark']) {
     const page = await opened([{ label: 'broken', bytes: Buffer.from([0x1f, 0x8b, 8, 0, 1, 2]) }, ...THREE], SENTENCES, { colorScheme });
     const box = await page.locator('.canvases').first().boundingBox();
-    await page.mouse.click(box.x + box.width / 2, box.y + 190);
+    await page.mouse.click(box.x + box.width / 2, box.y + 100);
+    await settled(page);
     const weak = await page.evaluate(() => {
       const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
       const light = (colour) => channels(colour).slice(0, 3).map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4))

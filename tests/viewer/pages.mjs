@@ -63,3 +63,8 @@ export async function openPage(browser, folder, html, options = {}) {
   await page.waitForSelector('html[data-ready=yes]', { state: 'attached', timeout: 20000 });
   return page;
 }
+
+/** Waits until the page has shown what was asked of it: its parts are told once a frame. */
+export function settled(page) {
+  return page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(resolve)))));
+}

@@ -12,6 +12,7 @@ export const NO_BLOCK = -0x80000000;
 /**
  * @typedef {object} Blocks in order of birth, those of the start first
  * @property {number} count
+ * @property {Float64Array} address
  * @property {Float64Array} requestedBytes
  * @property {Float64Array} bytes whole blocks
  * @property {Uint8Array} category index in CATEGORIES
@@ -48,7 +49,7 @@ export function buildBlocks(snapshot) {
   }
   /** @type {Blocks} */
   const blocks = {
-    count, requestedBytes: new Float64Array(count), bytes: new Float64Array(count), category: new Uint8Array(count),
+    count, address: new Float64Array(count), requestedBytes: new Float64Array(count), bytes: new Float64Array(count), category: new Uint8Array(count),
     name: new Int32Array(count), stack: new Int32Array(count), scope: new Int32Array(count),
     bornState: new Int32Array(count), diedState: new Int32Array(count).fill(n + 1),
     act: new Int32Array(n).fill(NO_BLOCK), nUnmatched: 0, device, nOtherEvents,
@@ -57,6 +58,7 @@ export function buildBlocks(snapshot) {
   const alive = new Map();
   let next = 0;
   const add = (/** @type {any} */ from, /** @type {number} */ row, /** @type {number} */ born) => {
+    blocks.address[next] = from.address[row];
     blocks.requestedBytes[next] = from.requestedBytes[row];
     blocks.bytes[next] = from.blockBytes[row];
     blocks.category[next] = from.category[row];

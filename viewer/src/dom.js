@@ -2,6 +2,11 @@
  */
 import { categoryColour } from './colours.js';
 
+/** An element that the page always has. @param {string} id @returns {HTMLElement} */
+export function byId(id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id));
+}
+
 /**
  * An element with children; texts become text nodes.
  * @param {string} tag @param {Record<string, string>} [attributes] @param {...(Node | string | null)} children

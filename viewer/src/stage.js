@@ -2,7 +2,7 @@
  */
 import { drawOverlay, drawScene, heightBesidesPlot, layOut } from './draw.js';
 import { laneItems } from './lanes.js';
-import { element } from './panels.js';
+import { element } from './dom.js';
 import { blockAt, createRaster, renderRaster, wholeOutlineOf } from './raster.js';
 import { headline, homeView } from './run.js';
 
@@ -146,6 +146,17 @@ export class Stage {
     const span = x1 - x0, low = this.axis.lo - span * 0.9, high = this.axis.hi - span * 0.1;
     const left = Math.max(Math.min(low, high), Math.min(Math.max(low, high), x0));
     this.view = { x0: left, x1: left + span };
+  }
+
+  /** Moves the view, if it must, so that a state lies in it. @param {number} state */
+  reveal(state) {
+    const { x0, x1 } = this.view, at = this.axis.ofEvent(Math.max(0, state - 1)), span = x1 - x0;
+    if (at < x0 || at >= x1) this.show(at - span / 2, at + span / 2);
+  }
+
+  /** Height of everything but the plot, in CSS pixels. */
+  heightBesides() {
+    return heightBesidesPlot(this.run.lanes.length);
   }
 
   showHome() {

@@ -109,3 +109,8 @@ export function distinctParts(names) {
 export function namePattern(name) {
   return name.replace(/\d+/g, '*');
 }
+
+/** True for a text that is one of a list. @template {string} T @param {readonly T[]} list @param {string | null} text @returns {text is T} */
+export function isOneOf(list, text) {
+  return text !== null && /** @type {readonly string[]} */ (list).includes(text);
+}

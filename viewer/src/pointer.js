@@ -1,0 +1,169 @@
+/* pointer.js - mouse, wheel, touch and the keyboard's cursor on the timelines: what is pointed at, and what a click does.
+ */
+import { CATEGORIES } from './colours.js';
+import { byId } from './dom.js';
+import { scopeSpan } from './lanes.js';
+import { blockFacts, scopeFacts, stateFacts } from './panels.js';
+import { categoryText, formatBytes } from './text.js';
+import { hideTooltip, showTooltip } from './tooltip.js';
+
+const DRAG_PIXELS = 4; // less is a click
+
+/** What the pointer, or the keyboard in its stead, does on the timelines. */
+export class Pointer {
+  /** @param {import('./store.js').Store} store @param {import('./timelines.js').Timelines} timelines */
+  constructor(store, timelines) {
+    this.store = store;
+    this.timelines = timelines;
+    /** @type {{stage: import('./stage.js').Stage, x: number, clientX: number, clientY: number} | null} */
+    this.at = null;
+    /** @type {{stage: import('./stage.js').Stage, clientX: number, moved: boolean} | null} */
+    this.drag = null;
+  }
+
+  /** Nothing is pointed at any more. */
+  leave() {
+    this.at = null;
+    for (const stage of this.timelines.stages) stage.cursor = null;
+    this.clear();
+  }
+
+  clear() {
+    hideTooltip();
+    for (const stage of this.timelines.stages) {
+      stage.marks = { ...stage.marks, x: null, block: -1, scope: -1 };
+      stage.drawMarks();
+    }
+    const { cursor } = this.store.get();
+    if (cursor !== null && !cursor.held) this.store.set({ cursor: null });
+  }
+
+  /** Shows what lies under the pointer. @param {import('./stage.js').Stage} stage @param {number} clientX @param {number} clientY */
+  point(stage, clientX, clientY) {
+    const target = stage.target(clientX, clientY), { stages } = this.timelines;
+    for (const other of stages) if (other !== stage && other.marks.x !== null) {
+      other.marks = { ...other.marks, x: null, block: -1, scope: -1 };
+      other.drawMarks();
+    }
+    const inside = target.state >= 0 || target.scope >= 0;
+    const spans = target.block === stage.marks.block && stage.marks.spans.length > 0 ? stage.marks.spans : stage.spansOf(target.block);
+    stage.marks = { ...stage.marks, x: inside ? target.x : null, block: target.block, spans, scope: target.scope };
+    stage.drawMarks();
+    if (target.state >= 0) this.lookAt(stage, target.state, false);
+    if (!inside) return hideTooltip();
+    const { run } = stage;
+    showTooltip(target.block >= 0 ? blockFacts(run, target.block, 5) : target.scope >= 0 ? scopeFacts(run, target.scope) : stateFacts(run, target.state), clientX, clientY);
+    if (target.block >= 0) {
+      const { blocks } = run.index, name = run.snapshot.strings[blocks.name[target.block]] ?? 'no name';
+      byId('live').textContent = `${name}, ${categoryText(CATEGORIES[blocks.category[target.block]])}, ${formatBytes(blocks.requestedBytes[target.block])}`;
+    }
+    return undefined;
+  }
+
+  /** The instant that the panels show; a held one stays until it is let go. @param {import('./stage.js').Stage} stage
+   * @param {number} state @param {boolean} held */
+  lookAt(stage, state, held) {
+    const { cursor } = this.store.get(), run = this.timelines.stages.indexOf(stage);
+    if (cursor?.held && !held) return;
+    if (cursor === null || cursor.state !== state || cursor.run !== run || cursor.held !== held) this.store.set({ cursor: { run, state, held } });
+  }
+
+  /** Shows what the keyboard's cursor is on, once the picture is drawn. @param {import('./stage.js').Stage} stage */
+  pointByKey(stage) {
+    requestAnimationFrame(() => {
+      if (stage.cursor === null) return;
+      const box = stage.frame.getBoundingClientRect();
+      this.at = { stage, x: stage.cursor.x, clientX: box.left + stage.cursor.x, clientY: box.top + stage.cursor.y };
+      this.point(stage, this.at.clientX, this.at.clientY);
+    });
+  }
+
+  /** @param {import('./stage.js').Stage} stage */
+  clickByKey(stage) {
+    if (stage.cursor === null) stage.moveCursor(0);
+    if (stage.cursor === null) return;
+    const box = stage.frame.getBoundingClientRect();
+    this.click(stage, { clientX: box.left + stage.cursor.x, clientY: box.top + stage.cursor.y });
+  }
+
+  /** Pins an allocation and holds the cursor there; a click on a lane zooms to the scope.
+   * @param {import('./stage.js').Stage} stage @param {{clientX: number, clientY: number}} event */
+  click(stage, event) {
+    const target = stage.target(event.clientX, event.clientY), { pinned } = this.store.get(), run = this.timelines.stages.indexOf(stage);
+    if (target.state >= 0) {
+      const isSame = target.block >= 0 && pinned?.run === run && pinned.block === target.block;
+      this.store.set({ pinned: isSame || target.block < 0 ? null : { run, block: target.block }, shown: run });
+      if (isSame) this.store.set({ cursor: { run, state: target.state, held: false } });
+      else this.lookAt(stage, target.state, true);
+    } else if (target.scope >= 0) {
+      const [x0, x1] = scopeSpan(stage.run.snapshot, stage.run.extents, stage.axis, target.scope), margin = (x1 - x0) * 0.02;
+      stage.show(x0 - margin, Math.max(x1 + margin, x0 + stage.axis.minSpan));
+      this.timelines.follow(stage);
+    }
+  }
+
+  /** The timeline that keys act on: under the pointer, focused, or the first. */
+  activeStage() {
+    const { stages } = this.timelines;
+    return this.at?.stage ?? stages.find((stage) => stage.frame === document.activeElement) ?? stages[0];
+  }
+
+  /** @param {import('./stage.js').Stage} stage */
+  listen(stage) {
+    const { frame } = stage;
+    frame.addEventListener('wheel', (event) => this.onWheel(stage, event), { passive: false });
+    frame.addEventListener('pointerdown', (event) => {
+      if (event.button !== 0) return;
+      this.drag = { stage, clientX: event.clientX, moved: false };
+      frame.setPointerCapture(event.pointerId);
+    });
+    frame.addEventListener('pointermove', (event) => this.onMove(stage, event));
+    frame.addEventListener('pointerup', (event) => {
+      if (this.drag !== null && !this.drag.moved) this.click(stage, event);
+      this.endDrag(stage);
+    });
+    frame.addEventListener('pointercancel', () => this.endDrag(stage));
+    frame.addEventListener('pointerleave', () => {
+      this.at = null;
+      this.clear();
+    });
+    frame.addEventListener('focus', () => {
+      if (this.at?.stage !== stage) this.at = null;
+    });
+    frame.addEventListener('blur', () => {
+      if (stage.cursor !== null) this.leave();
+    });
+    frame.addEventListener('dblclick', () => this.timelines.showAll('showWhole'));
+  }
+
+  /** @param {import('./stage.js').Stage} stage */
+  endDrag(stage) {
+    this.drag = null;
+    stage.frame.classList.remove('dragging');
+  }
+
+  /** @param {import('./stage.js').Stage} stage @param {WheelEvent} event */
+  onWheel(stage, event) {
+    event.preventDefault();
+    const x = event.clientX - stage.frame.getBoundingClientRect().left;
+    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) stage.pan((event.deltaX || event.deltaY) / 800);
+    else stage.zoom(Math.exp(Math.max(-0.5, Math.min(0.5, event.deltaY * 0.0022))), x);
+    this.timelines.follow(stage);
+  }
+
+  /** @param {import('./stage.js').Stage} stage @param {PointerEvent} event */
+  onMove(stage, event) {
+    this.at = { stage, x: event.clientX - stage.frame.getBoundingClientRect().left, clientX: event.clientX, clientY: event.clientY };
+    stage.cursor = null;
+    const { drag } = this;
+    if (drag === null) return this.point(stage, event.clientX, event.clientY);
+    const distance = event.clientX - drag.clientX;
+    if (!drag.moved && Math.abs(distance) < DRAG_PIXELS) return undefined;
+    drag.moved = true;
+    drag.clientX = event.clientX;
+    stage.frame.classList.add('dragging');
+    this.clear();
+    stage.pan(-distance / (stage.scene?.geometry.plot.w ?? 1));
+    return this.timelines.follow(stage);
+  }
+}

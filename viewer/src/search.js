@@ -1,0 +1,106 @@
+/* search.js - which blocks a search finds: by name, category, scope, call stack or address.
+ *
+ * Texts are tested once each, not once per block: a million blocks share a few thousand names, scopes and frames.
+ */
+import { CATEGORIES } from './colours.js';
+import { aliveAt } from './index.js';
+import { scopeText } from './lanes.js';
+import { categoryText } from './text.js';
+
+/**
+ * @typedef {object} Query
+ * @property {(text: string) => boolean} test
+ * @property {number} address -1: none is searched for
+ * @property {string} problem why the search is none, or ""
+ */
+
+/**
+ * "/attn\.(q|k)/" is a regular expression, "0x7f..." an address, anything else a piece of text; upper and lower case are one.
+ * @param {string} text not empty @returns {Query}
+ */
+export function compileQuery(text) {
+  if (/^0x[0-9a-f]{1,13}$/i.test(text)) return { test: () => false, address: parseInt(text, 16), problem: '' };
+  const pattern = /^\/(.+?)\/?$/.exec(text);
+  if (pattern === null) {
+    const wanted = text.toLowerCase();
+    return { test: (given) => given.toLowerCase().includes(wanted), address: -1, problem: '' };
+  }
+  try {
+    const expression = new RegExp(pattern[1], 'i');
+    return { test: (given) => expression.test(given), address: -1, problem: '' };
+  } catch {
+    return { test: () => false, address: -1, problem: 'not a regular expression' };
+  }
+}
+
+/** 1 for each scope that is found itself or lies in one that is. @param {import('./format.js').Snapshot} snapshot @param {Query} query */
+function foundScopes(snapshot, query) {
+  const { scopes } = snapshot, found = new Uint8Array(scopes.count);
+  /** @type {Map<string, number>} */
+  const known = new Map();
+  for (let s = 0; s < scopes.count; s++) {
+    if (scopes.parent[s] >= 0 && found[scopes.parent[s]]) {
+      found[s] = 1;
+      continue;
+    }
+    const text = scopeText(snapshot, s);
+    let is = known.get(text);
+    if (is === undefined) known.set(text, (is = query.test(text) ? 1 : 0));
+    found[s] = is;
+  }
+  return found;
+}
+
+/** 1 for each call stack with a frame whose function or file is found. @param {import('./format.js').Snapshot} snapshot @param {Uint8Array} texts */
+function foundStacks({ stacks, frames }, texts) {
+  const found = new Uint8Array(stacks.parent.length);
+  const has = (/** @type {number} */ text) => text >= 0 && texts[text] === 1;
+  for (let s = 0; s < found.length; s++) {
+    const frame = stacks.frame[s];
+    found[s] = (stacks.parent[s] >= 0 && found[stacks.parent[s]]) || has(frames.function[frame]) || has(frames.file[frame]) ? 1 : 0;
+  }
+  return found;
+}
+
+/** Which blocks are found, 1 or 0 each. @param {import('./run.js').Run} run @param {Query} query @returns {Uint8Array} */
+export function searchBlocks({ snapshot, index: { blocks } }, query) {
+  const found = new Uint8Array(blocks.count);
+  if (query.problem !== '') return found;
+  if (query.address >= 0) {
+    for (let b = 0; b < blocks.count; b++) {
+      const begin = blocks.address[b];
+      if (query.address >= begin && query.address < begin + blocks.bytes[b]) found[b] = 1;
+    }
+    return found;
+  }
+  const texts = Uint8Array.from(snapshot.strings, (text) => (query.test(text) ? 1 : 0));
+  const scopes = foundScopes(snapshot, query), stacks = foundStacks(snapshot, texts);
+  const categories = Uint8Array.from(CATEGORIES, (name) => (query.test(categoryText(name)) || query.test(name) ? 1 : 0));
+  const { name, category, scope, stack } = blocks;
+  for (let b = 0; b < blocks.count; b++) {
+    if ((name[b] >= 0 && texts[name[b]]) || categories[category[b]] || (scope[b] >= 0 && scopes[scope[b]]) || (stack[b] >= 0 && stacks[stack[b]])) found[b] = 1;
+  }
+  return found;
+}
+
+/**
+ * What was found, in sum.
+ * @param {import('./run.js').Run} run @param {Uint8Array} found @param {number} state the instant for the bytes alive
+ * @returns {{nBlocks: number, nAlive: number, aliveBytes: number}}
+ */
+export function sumFound({ index }, found, state) {
+  let nBlocks = 0, nAlive = 0, aliveBytes = 0;
+  for (let b = 0; b < found.length; b++) nBlocks += found[b];
+  for (const b of aliveAt(index, state)) {
+    if (!found[b]) continue;
+    nAlive++;
+    aliveBytes += index.blocks.bytes[b];
+  }
+  return { nBlocks, nAlive, aliveBytes };
+}
+
+/** The next block that was found, from one on, around the end. @param {Uint8Array} found @param {number} from @returns {number} -1: none */
+export function nextFound(found, from) {
+  const at = found.indexOf(1, from + 1);
+  return at >= 0 ? at : found.indexOf(1);
+}

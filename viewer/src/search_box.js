@@ -1,0 +1,97 @@
+/* search_box.js - the field to search in, and what was found beside it.
+ */
+import { byId } from './dom.js';
+import { compileQuery, nextFound, searchBlocks, sumFound } from './search.js';
+import { formatBytes, formatCount, formatShare } from './text.js';
+
+/** The search field. What it finds keeps its colours, all else dims. */
+export class SearchBox {
+  /** @param {import('./store.js').Store} store @param {(run: number, state: number) => void} reveal brings an instant into sight */
+  constructor(store, reveal) {
+    this.store = store;
+    this.reveal = reveal;
+    this.input = /** @type {HTMLInputElement} */ (byId('search-input'));
+    /** @type {Map<import('./run.js').Run, Uint8Array>} of the present search */
+    this.found = new Map();
+    /** @type {import('./store.js').Pick | null} what the present search has set */
+    this.own = null;
+    this.input.addEventListener('input', () => this.search());
+    this.input.addEventListener('keydown', (event) => {
+      if (event.key === 'Escape') {
+        event.stopPropagation();
+        this.clear();
+        this.input.blur();
+      } else if (event.key === 'Enter') {
+        this.goToNext();
+      }
+    });
+    store.on(['pick', 'runs', 'cursor', 'shown'], () => this.update());
+  }
+
+  get text() {
+    return this.input.value.trim();
+  }
+
+  focus() {
+    this.input.focus();
+    this.input.select();
+  }
+
+  /** @param {string} text */
+  setText(text) {
+    this.input.value = text;
+    this.search();
+  }
+
+  clear() {
+    this.input.value = '';
+    this.search();
+  }
+
+  search() {
+    const { text } = this;
+    this.found = new Map();
+    if (text === '') {
+      if (this.store.get().pick === this.own) this.store.set({ pick: null });
+      this.own = null;
+      this.update();
+      return;
+    }
+    const query = compileQuery(text), found = this.found;
+    this.own = {
+      label: text,
+      ofRun: (run) => {
+        let blocks = found.get(run);
+        if (blocks === undefined) found.set(run, (blocks = searchBlocks(run, query)));
+        return blocks;
+      },
+    };
+    this.store.set({ pick: query.problem === '' ? this.own : null });
+    this.update();
+    if (query.problem !== '') byId('search-result').textContent = query.problem;
+  }
+
+  /** What was found, at the cursor or else at the peak. */
+  update() {
+    const { pick, runs, shown, cursor } = this.store.get(), run = runs[cursor?.run ?? shown], result = byId('search-result');
+    if (pick === null || pick !== this.own || run === undefined) {
+      result.textContent = '';
+      return;
+    }
+    const state = cursor?.state ?? run.peakState, { nBlocks, nAlive, aliveBytes } = sumFound(run, pick.ofRun(run), state);
+    const total = run.index.totals[state];
+    result.textContent = nBlocks === 0 ? 'nothing found' :
+      `${formatBytes(aliveBytes)} (${formatShare(total > 0 ? aliveBytes / total : 0)}) in ${formatCount(nAlive)} alive at the ${cursor ? 'cursor' : 'peak'}; ${formatCount(nBlocks)} in all`;
+  }
+
+  /** Pins the next allocation that was found and goes there. */
+  goToNext() {
+    const { pick, runs, shown, pinned } = this.store.get(), run = runs[shown];
+    if (pick === null || run === undefined) return;
+    const block = nextFound(pick.ofRun(run), pinned?.run === shown ? pinned.block : -1);
+    if (block < 0) return;
+    const state = run.index.blocks.bornState[block];
+    this.store.set({ pinned: { run: shown, block }, cursor: { run: shown, state, held: true } });
+    this.reveal(shown, state);
+  }
+}

@@ -1,0 +1,110 @@
+/* timelines.js - the timelines of all runs, one below the other: their sizes, their scales, and what they show together.
+ */
+import { scaleNote, scalesOf } from './compare.js';
+import { byId } from './dom.js';
+import { endedEarly } from './run.js';
+import { Stage } from './stage.js';
+
+const MIN_PLOT = 220;
+const SEVERAL_PLOT = 150;
+const DOCK_ROOM = 330; // of the window's height, which the panel under the timelines needs
+
+/** The colours of the page, for what is drawn. @returns {import('./draw.js').Theme} */
+export function pageTheme() {
+  const style = getComputedStyle(document.documentElement);
+  const value = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
+  return {
+    bg: value('bg'), ink: value('ink'), muted: value('muted'), grid: value('grid'), accent: value('accent'), danger: value('danger'),
+    lane: value('lane'), laneAlt: value('lane-alt'), measured: value('measured'),
+  };
+}
+
+/** The stages of the runs on the page. */
+export class Timelines {
+  /** @param {import('./store.js').Store} store @param {() => void} onView called when what is shown of the axis has changed */
+  constructor(store, onView) {
+    this.store = store;
+    this.onView = onView;
+    /** @type {Stage[]} */
+    this.stages = [];
+    this.oneScale = false; // asked for, where runs would have scales of their own
+    this.drawAsked = false;
+    store.on(['axis'], ({ axis }) => {
+      for (const stage of this.stages) stage.setAxis(axis);
+      this.askDraw();
+    });
+    store.on(['pinned'], ({ pinned }) => this.stages.forEach((stage, i) => stage.pin(pinned?.run === i ? pinned.block : -1)));
+  }
+
+  /** Makes the timelines anew. @param {import('./run.js').Run[]} runs */
+  show(runs) {
+    const whole = runs.find((run) => !endedEarly(run)) ?? null;
+    this.stages = runs.map((run) => new Stage(run, runs.length === 1, this.store.get().axis, whole));
+    byId('runs').replaceChildren(...this.stages.map((stage) => stage.element));
+  }
+
+  /** Draws once before the next frame. */
+  askDraw() {
+    if (this.drawAsked) return;
+    this.drawAsked = true;
+    requestAnimationFrame(() => {
+      this.drawAsked = false;
+      for (const stage of this.stages) stage.draw();
+    });
+  }
+
+  /** Sizes the timelines to the window: one fills it, several share it. */
+  layOut() {
+    if (this.stages.length === 0) return;
+    const colours = pageTheme(), n = this.stages.length, runs = this.stages.map((stage) => stage.run);
+    const own = scalesOf(runs), top = Math.max(...own), scales = this.oneScale ? own.map(() => top) : own;
+    const button = byId('scale-button');
+    button.hidden = own.every((scale) => scale === top);
+    button.textContent = `y: ${this.oneScale ? 'one scale' : 'own scales'}`;
+    this.stages.forEach((stage, i) => stage.setNote(scaleNote(scales, i)));
+    const isWide = window.innerWidth > 1100, above = byId('runs').getBoundingClientRect().top + window.scrollY;
+    const besides = this.stages.reduce((sum, stage) => sum + stage.element.offsetHeight - stage.frame.offsetHeight + stage.heightBesides(), 0);
+    const free = window.innerHeight - above - besides - 14 * n - DOCK_ROOM;
+    const alone = isWide ? free : Math.min(420, window.innerHeight * 0.5);
+    const plot = n > 1 ? Math.max(SEVERAL_PLOT, free / n) : Math.max(MIN_PLOT, alone);
+    this.stages.forEach((stage, i) => stage.resize(Math.floor(plot), scales[i], colours));
+    this.askDraw();
+  }
+
+  /** Gives every other run the same part of its own axis. @param {Stage} leader */
+  follow(leader) {
+    const relative = leader.relativeView();
+    for (const stage of this.stages) if (stage !== leader) stage.showRelative(relative);
+    this.viewChanged();
+  }
+
+  /** Every run's step of the peak, or all of it. @param {'showHome' | 'showWhole'} show */
+  showAll(show) {
+    for (const stage of this.stages) stage[show]();
+    this.viewChanged();
+  }
+
+  /** What is shown of the first run's axis; null: what it opens with. */
+  firstView() {
+    const stage = this.stages[0];
+    return stage === undefined || (stage.view.x0 === stage.home.x0 && stage.view.x1 === stage.home.x1) ? null : stage.view;
+  }
+
+  /** @param {{x0: number, x1: number}} view of the first run */
+  showView({ x0, x1 }) {
+    if (this.stages.length === 0) return;
+    this.stages[0].show(x0, x1);
+    this.follow(this.stages[0]);
+  }
+
+  viewChanged() {
+    this.askDraw();
+    this.onView();
+  }
+
+  switchScale() {
+    if (byId('scale-button').hidden) return;
+    this.oneScale = !this.oneScale;
+    this.layOut();
+  }
+}
