@@ -1,39 +1,7 @@
 /* The options of `tidemark profile`. */
-#include "allocator/cards.h"
 #include "cli/profile_internal.h"
+#include "cli/run_choices.h"
 #include "cli/table.h"
-
-static const char *size_at(size_t i) {
-    return tide_model_preset_name(i);
-}
-
-static const char *mode_at(size_t i) {
-    return i < TIDE_N_MODES ? tide_mode_name((int)i) : NULL;
-}
-
-static const char *precision_at(size_t i) {
-    return i < TIDE_N_PRECISIONS ? tide_precision_name((int)i) : NULL;
-}
-
-static const char *attention_at(size_t i) {
-    return i < TIDE_N_ATTENTIONS ? tide_attention_name((int)i) : NULL;
-}
-
-static const char *recompute_at(size_t i) {
-    return i < TIDE_N_RECOMPUTES ? tide_recompute_name((int)i) : NULL;
-}
-
-/* Values of --device: what has no card first, then every card. */
-static const char *device_at(size_t i) {
-    static const char *const KINDS[] = {"auto", "cuda", "cpu", "virtual"};
-    const size_t n_kinds = sizeof(KINDS) / sizeof(KINDS[0]);
-    size_t n_cards = 0;
-    const tide_card *cards = tide_cards(&n_cards);
-    if (i < n_kinds) {
-        return KINDS[i];
-    }
-    return i - n_kinds < n_cards ? cards[i - n_kinds].spec : NULL;
-}
 
 /* The usual ones for --snapshot-signal. */
 static const char *signal_at(size_t i) {
@@ -55,8 +23,8 @@ static const char *full_policy_at(size_t i) {
 
 static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Model"},
-    {TIDE_OPTION_CHOICES, "size", NULL, NULL, "preset; default small", "model-size", NULL, size_at,
-     AT(sizes)},
+    {TIDE_OPTION_CHOICES, "size", NULL, NULL, "preset; default small", "model-size", NULL,
+     tide_choice_size, AT(sizes)},
     {TIDE_OPTION_COUNT, "d-model", NULL, "N",
      "width; with any of these the size is called custom and the rest comes from --size", NULL,
      NULL, NULL, AT(d_model)},
@@ -77,19 +45,19 @@ static const tide_option OPTIONS[] = {
     {TIDE_OPTION_COUNTS, "context", NULL, "N", "tokens in a sequence; default 128",
      "context-length", NULL, NULL, AT(contexts)},
     {TIDE_OPTION_CHOICES, "mode", NULL, NULL, "what a step does; default train", NULL, NULL,
-     mode_at, AT(modes)},
+     tide_choice_mode, AT(modes)},
     {TIDE_OPTION_FLAG, "keep-graph", NULL, NULL, "forward mode: keep what backward would need",
      NULL, NULL, NULL, AT(keep_graph)},
     {TIDE_OPTION_CHOICES, "precision", NULL, NULL,
      "default fp32; bf16 means bf16-mixed; no tf32 on the cpu device", NULL, "bf16=bf16-mixed",
-     precision_at, AT(precisions)},
-    {TIDE_OPTION_CHOICES, "attention", NULL, NULL, "default flash", NULL, NULL, attention_at,
-     AT(attentions)},
+     tide_choice_precision, AT(precisions)},
+    {TIDE_OPTION_CHOICES, "attention", NULL, NULL, "default flash", NULL, NULL,
+     tide_choice_attention, AT(attentions)},
     {TIDE_OPTION_CHOICES, "recompute", NULL, NULL,
-     "keep only the input of a block for backward; default none", NULL, NULL, recompute_at,
+     "keep only the input of a block for backward; default none", NULL, NULL, tide_choice_recompute,
      AT(recomputes)},
     {TIDE_OPTION_TEXT, "device", NULL, "auto|cuda[:N]|cpu|virtual[:CARD]",
-     "default auto: the best real one; tidemark devices lists them", NULL, NULL, device_at,
+     "default auto: the best real one; tidemark devices lists them", NULL, NULL, tide_choice_device,
      AT(device)},
     {TIDE_OPTION_SIZE, "memory-limit", NULL, "SIZE", "reserved bytes may not exceed it: 24GiB",
      NULL, NULL, NULL, AT(memory_limit_bytes)},
