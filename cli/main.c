@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/manual.h"
+#include "cli/trial.h"
 
 static const tide_command *const COMMANDS[] = {
     &tide_command_profile, &tide_command_summary, &tide_command_compare,
@@ -148,6 +149,9 @@ int main(int argc, char **argv) {
     if (strcmp(name, "--completion") == 0) {
         tide_completion_print(&PROGRAM, stdout);
         return tide_cli_finish(NULL, TIDE_EXIT_SUCCESS);
+    }
+    if (strcmp(name, TIDE_TRIAL_COMMAND) == 0) {
+        return tide_trial_command(argc - 1, argv + 1);
     }
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (strcmp(COMMANDS[i]->name, name) == 0) {

@@ -1,5 +1,6 @@
 /* What a snapshot says about the run that made it. */
 #include "cli/profile_internal.h"
+#include "model/peak.h"
 
 /* Bytes as files and reports have them: signed. */
 static int64_t clamp(uint64_t n_bytes) {
@@ -78,6 +79,7 @@ void tide_profile_describe_timing(const tide_profile_plan *plan, const tide_prof
         /* Backward costs twice the forward pass. */
         .flops = tide_model_forward_flops(&workload->model) *
                  (workload->mode == TIDE_FORWARD ? 1.0 : 3.0),
-        .stated_peak_flops = -1.0,
+        .stated_peak_flops =
+            computes ? tide_stated_peak_flops(run->device.name, workload->precision) : -1.0,
         .recorder_ns_per_event = plan->recorder_ns_per_event};
 }

@@ -54,7 +54,7 @@ tide_status tide_profile_dumps_begin(tide_profile_dumps *dumps, const tide_profi
     bool is_wanted = plan->snapshot_signal != 0 || options->snapshot_every != TIDE_NOT_GIVEN;
     tide_dumper_config config;
     *dumps = (tide_profile_dumps){.plan = plan, .run = run};
-    if (!is_wanted && recorder == NULL) {
+    if (run->path[0] == '\0' || (!is_wanted && recorder == NULL)) {
         return TIDE_OK;
     }
     tide_host_get_info(&dumps->host);

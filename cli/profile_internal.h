@@ -24,6 +24,7 @@
 enum {
     TIDE_PROFILE_MAX_RUNS = 64,
     TIDE_PROFILE_NAME_BYTES = 160,
+    TIDE_PROFILE_SPEC_BYTES = 64, /* of what tide_device_open takes */
     TIDE_PROFILE_MAX_STEPS = 1000000
 };
 
@@ -61,6 +62,39 @@ extern const tide_option_table tide_profile_option_table;
 
 void tide_profile_options_init(tide_profile_options *options);
 
+/* ---- the runs that the options name ---- */
+
+/* How many: the product of the lists. */
+size_t tide_profile_n_runs(const tide_profile_options *options);
+/* The run of that number, 0 .. n - 1. The order: size, mode, context, batch, precision, attention,
+ * recompute; the last vary fastest. TIDE_INVALID, TIDE_LIMIT: there is no such run; the rest of
+ * `workload` is filled all the same. */
+TIDE_NODISCARD tide_status tide_profile_configure(const tide_profile_options *options,
+                                                  size_t number, tide_workload_config *workload,
+                                                  tide_error *error);
+/* small-train-c128-b4-fp32, with what is not the default behind it. */
+void tide_profile_name(const tide_workload_config *workload,
+                       char ret_name[TIDE_PROFILE_NAME_BYTES]);
+
+/* Refuses values that no run could have. */
+TIDE_NODISCARD tide_status tide_profile_check(const tide_profile_options *options,
+                                              tide_error *error);
+/* Environment, --alloc-conf and --memory-limit. */
+TIDE_NODISCARD tide_status tide_profile_configure_cache(const tide_profile_options *options,
+                                                        tide_cache_config *cache,
+                                                        tide_error *error);
+/* Opens and closes the device, "auto" the best one; on a GPU this process has a context then.
+ * `command` for notes on stderr. */
+TIDE_NODISCARD tide_status tide_profile_pick_device(const char *command, const char *spec,
+                                                    char ret_spec[TIDE_PROFILE_SPEC_BYTES],
+                                                    tide_device_kind *ret_kind, tide_error *error);
+/* TIDE_INVALID, with the reason, where the device does not have the precision. */
+TIDE_NODISCARD tide_status tide_profile_check_precision(tide_device_kind kind,
+                                                        tide_precision precision,
+                                                        tide_error *error);
+
+/* ---- one run ---- */
+
 /* How a run ended. */
 typedef enum tide_profile_outcome {
     TIDE_RUN_COMPLETED = 0,
@@ -74,32 +108,39 @@ typedef enum tide_profile_outcome {
 typedef struct tide_profile_run {
     tide_workload_config workload;      /* checked */
     char name[TIDE_PROFILE_NAME_BYTES]; /* small-train-c128-b4-fp32 */
-    char path[TIDE_PATH_BYTES];         /* of the snapshot */
+    char path[TIDE_PATH_BYTES];         /* of the snapshot; "": it is not saved */
     tide_profile_outcome outcome;       /* how it ended */
     tide_status status;                 /* why, unless it completed */
     tide_error error;                   /* the same for people */
     uint64_t need_bytes;                /* TIDE_RUN_NO_HOST: the lower bound of what it needs */
     uint64_t available_bytes;           /* TIDE_RUN_NO_HOST: what there is */
     tide_cache_oom oom;                 /* TIDE_RUN_OOM: how things stood then */
-    int64_t allocated_peak_bytes, reserved_peak_bytes; /* by the cache's own statistics */
-    tide_snapshot *snapshot;                           /* owned; NULL where there is none */
-    bool is_saved;                                     /* the snapshot is a file, too */
+    /* By the cache's own statistics. */
+    int64_t requested_peak_bytes, allocated_peak_bytes, reserved_peak_bytes;
+    /* In use on the whole device, as its driver sees it: when the run had ended and its segments
+     * were still bought, and before the first one was; -1: unknown. */
+    int64_t device_used_bytes, device_used_before_bytes;
+    tide_device_info device;          /* spec "": it was not opened */
+    char computed_by[TIDE_HOST_TEXT]; /* as tide_workload_computed_by; "" */
+    tide_snapshot *snapshot;          /* owned; NULL where there is none */
+    bool is_saved;                    /* the snapshot is a file, too */
 } tide_profile_run;
 
 /* Everything that `tidemark profile` is going to do. */
 typedef struct tide_profile_plan {
-    const tide_profile_options *options; /* borrowed */
-    tide_cache_config cache;             /* the same for every run */
-    char device[64];                     /* spec, never "auto" */
-    tide_device_kind kind;               /* of that device */
-    tide_profile_run *runs;              /* owned, n_runs */
-    size_t n_runs;                       /* 1 .. TIDE_PROFILE_MAX_RUNS */
-    bool is_list;                        /* an option named several values */
-    char report_path[TIDE_PATH_BYTES];   /* "" : no report is written */
-    const char *command;                 /* borrowed: the command line as text */
-    char stacks_limited[512];            /* why stacks are short or not there; "" when whole */
-    double recorder_ns_per_event;        /* -1: not measured */
-    int snapshot_signal;                 /* number; 0: none */
+    const tide_profile_options *options;  /* borrowed */
+    tide_cache_config cache;              /* the same for every run */
+    char device[TIDE_PROFILE_SPEC_BYTES]; /* never "auto" */
+    tide_device_kind kind;                /* of that device */
+    tide_profile_run *runs;               /* owned, n_runs */
+    size_t n_runs;                        /* 1 .. TIDE_PROFILE_MAX_RUNS */
+    bool is_list;                         /* an option named several values */
+    char report_path[TIDE_PATH_BYTES];    /* "" : no report is written */
+    const char *command;                  /* borrowed: the command line as text */
+    char stacks_limited[512];             /* why stacks are short or not there; "" when whole */
+    double recorder_ns_per_event;         /* -1: not measured */
+    int snapshot_signal;                  /* number; 0: none */
+    bool is_quiet;                        /* no progress and no notes on stderr */
 } tide_profile_plan;
 
 /* The runs that the options name, with names and paths, checked; nothing is allocated on a device

@@ -2,120 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "cli/profile_internal.h"
 #include "snapshot/recorder_cost.h"
-
-/* ---- model and run ---- */
-
-static tide_status as_size(const char *option, uint64_t count, size_t *ret_size,
-                           tide_error *error) {
-    if (count == TIDE_NOT_GIVEN) {
-        return TIDE_OK;
-    }
-    if (count > SIZE_MAX) {
-        return tide_fail(error, TIDE_LIMIT, "--%s: %llu is beyond what this machine can count",
-                         option, (unsigned long long)count);
-    }
-    *ret_size = (size_t)count;
-    return TIDE_OK;
-}
-
-static tide_status apply_dimensions(const tide_profile_options *options, tide_model_config *model,
-                                    tide_error *error) {
-    TIDE_TRY(as_size("d-model", options->d_model, &model->d_model, error));
-    TIDE_TRY(as_size("layers", options->n_layers, &model->n_layers, error));
-    TIDE_TRY(as_size("heads", options->n_heads, &model->n_heads, error));
-    TIDE_TRY(as_size("d-ff", options->d_ff, &model->d_ff, error));
-    TIDE_TRY(as_size("vocab", options->vocab_size, &model->vocab_size, error));
-    if (options->d_model != TIDE_NOT_GIVEN || options->n_layers != TIDE_NOT_GIVEN ||
-        options->n_heads != TIDE_NOT_GIVEN || options->d_ff != TIDE_NOT_GIVEN ||
-        options->vocab_size != TIDE_NOT_GIVEN) {
-        snprintf(model->size, sizeof(model->size), "custom");
-    }
-    return TIDE_OK;
-}
-
-/* The value of a list option in this run; `fallback` when it was not given. */
-static const char *item(const tide_option_list *list, size_t i, const char *fallback) {
-    return list->n > 0 ? list->texts[i] : fallback;
-}
-
-/* Which item of each list a run takes: an index; 0 for a list that was not given. */
-typedef struct choice {
-    size_t size, mode, context, batch, precision, attention, recompute;
-} choice;
-
-/* The last lists vary fastest. Returns false when number is past the last run. */
-static bool choose(const tide_profile_options *options, size_t number, choice *ret) {
-    const tide_option_list *lists[] = {
-        &options->recomputes, &options->attentions, &options->precisions, &options->batches,
-        &options->contexts,   &options->modes,      &options->sizes};
-    size_t *indices[] = {&ret->recompute, &ret->attention, &ret->precision, &ret->batch,
-                         &ret->context,   &ret->mode,      &ret->size};
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-        size_t n = lists[i]->n > 0 ? lists[i]->n : 1;
-        *indices[i] = number % n;
-        number /= n;
-    }
-    return number == 0;
-}
-
-static tide_status configure_model(const tide_profile_options *options, const choice *chosen,
-                                   tide_model_config *model, tide_error *error) {
-    TIDE_TRY(tide_model_config_preset(item(&options->sizes, chosen->size, "small"), model, error));
-    if (options->config_path != NULL) {
-        TIDE_TRY(tide_profile_read_config(options->config_path, model, error));
-        if (options->sizes.n > 0) {
-            return tide_fail(error, TIDE_INVALID,
-                             "--size and --config exclude each other: put the size into the file");
-        }
-    }
-    TIDE_TRY(apply_dimensions(options, model, error));
-    if (options->contexts.n > 0) {
-        model->context_length = (size_t)options->contexts.counts[chosen->context];
-    }
-    if (options->batches.n > 0) {
-        model->batch_size = (size_t)options->batches.counts[chosen->batch];
-    }
-    return tide_model_config_check(model, error);
-}
-
-static tide_status configure(const tide_profile_options *options, const choice *chosen,
-                             tide_workload_config *workload, tide_error *error) {
-    tide_workload_config_init(workload);
-    TIDE_TRY(configure_model(options, chosen, &workload->model, error));
-    workload->mode = (tide_mode)tide_mode_from_name(item(&options->modes, chosen->mode, "train"));
-    workload->precision = (tide_precision)tide_precision_from_name(
-        item(&options->precisions, chosen->precision, "fp32"));
-    workload->attention = (tide_attention)tide_attention_from_name(
-        item(&options->attentions, chosen->attention, "flash"));
-    workload->recompute = (tide_recompute)tide_recompute_from_name(
-        item(&options->recomputes, chosen->recompute, "none"));
-    workload->keep_graph = options->keep_graph;
-    workload->profiler_range = options->profiler_range;
-    workload->times_all_scopes = strcmp(options->device_times, "all") == 0;
-    workload->trace_kernels = options->kernels;
-    workload->clip_grad_norm = options->clip_grad_norm;
-    workload->seed = options->seed;
-    workload->warmup_steps = (size_t)options->warmup_steps;
-    workload->steps = (size_t)options->steps;
-    if (workload->keep_graph && workload->mode != TIDE_FORWARD) {
-        return tide_fail(error, TIDE_INVALID,
-                         "--keep-graph goes with --mode forward: %s keeps what it needs anyway",
-                         tide_mode_name((int)workload->mode));
-    }
-    return TIDE_OK;
-}
-
-static void name_run(tide_profile_run *run) {
-    const tide_workload_config *workload = &run->workload;
-    snprintf(run->name, sizeof(run->name), "%s-%s-c%zu-b%zu-%s%s%s%s", workload->model.size,
-             tide_mode_name((int)workload->mode), workload->model.context_length,
-             workload->model.batch_size, tide_precision_name((int)workload->precision),
-             workload->attention == TIDE_ATTENTION_NAIVE ? "-naive" : "",
-             workload->recompute == TIDE_RECOMPUTE_BLOCK ? "-recompute" : "",
-             workload->keep_graph ? "-keep-graph" : "");
-}
 
 /* ---- options that hold for all runs ---- */
 
@@ -155,7 +44,7 @@ static tide_status check_log(const tide_profile_options *options, tide_error *er
     return TIDE_OK;
 }
 
-static tide_status check_common(const tide_profile_options *options, tide_error *error) {
+tide_status tide_profile_check(const tide_profile_options *options, tide_error *error) {
     if (options->steps == 0) {
         return tide_fail(error, TIDE_INVALID, "--steps 0: at least 1 step is measured");
     }
@@ -186,8 +75,8 @@ static tide_status check_common(const tide_profile_options *options, tide_error 
     return TIDE_OK;
 }
 
-static tide_status configure_cache(const tide_profile_options *options, tide_cache_config *cache,
-                                   tide_error *error) {
+tide_status tide_profile_configure_cache(const tide_profile_options *options,
+                                         tide_cache_config *cache, tide_error *error) {
     tide_cache_config_init(cache);
     TIDE_TRY(tide_cache_config_from_environment(cache, error));
     if (options->alloc_conf != NULL) {
@@ -215,7 +104,7 @@ static tide_status try_operators(tide_device *device, tide_error *error) {
 
 /* The first cuda device when it is here and can compute, else the cpu. A GPU that is left out is
  * told: nobody expects it. */
-static tide_status open_best(tide_device **ret_device, tide_error *error) {
+static tide_status open_best(const char *command, tide_device **ret_device, tide_error *error) {
     tide_device *device = NULL;
     tide_error reason = {""};
     if (tide_device_open("cuda:0", NULL, &device, NULL) == TIDE_OK) {
@@ -223,18 +112,20 @@ static tide_status open_best(tide_device **ret_device, tide_error *error) {
             *ret_device = device;
             return TIDE_OK;
         }
-        fprintf(stderr, "tidemark profile: the cpu computes, not %s: %s\n",
-                tide_device_get_info(device)->name, reason.message);
+        tide_cli_note(command, "the cpu computes, not %s: %s", tide_device_get_info(device)->name,
+                      reason.message);
         tide_device_close(device);
     }
     return tide_device_open("cpu", NULL, ret_device, error);
 }
 
-static tide_status pick_device(const char *spec, tide_profile_plan *plan, tide_error *error) {
+tide_status tide_profile_pick_device(const char *command, const char *spec,
+                                     char ret_spec[TIDE_PROFILE_SPEC_BYTES],
+                                     tide_device_kind *ret_kind, tide_error *error) {
     tide_device *device = NULL;
     tide_status status = TIDE_OK;
     if (strcmp(spec, "auto") == 0) {
-        status = open_best(&device, error);
+        status = open_best(command, &device, error);
     } else {
         status = tide_device_open(spec, NULL, &device, error);
     }
@@ -243,17 +134,17 @@ static tide_status pick_device(const char *spec, tide_profile_plan *plan, tide_e
         return status;
     }
     const tide_device_info *info = tide_device_get_info(device);
-    snprintf(plan->device, sizeof(plan->device), "%s", info->spec);
-    plan->kind = info->kind;
+    snprintf(ret_spec, TIDE_PROFILE_SPEC_BYTES, "%s", info->spec);
+    *ret_kind = info->kind;
     tide_device_close(device);
     return TIDE_OK;
 }
 
 /* The cpu device has no tensor cores: said before anything runs, not by the run of a list that
  * needs them. */
-static tide_status check_precision(const tide_profile_plan *plan, const tide_profile_run *run,
-                                   tide_error *error) {
-    if (plan->kind != TIDE_DEVICE_CPU || run->workload.precision != TIDE_PRECISION_TF32) {
+tide_status tide_profile_check_precision(tide_device_kind kind, tide_precision precision,
+                                         tide_error *error) {
+    if (kind != TIDE_DEVICE_CPU || precision != TIDE_PRECISION_TF32) {
         return TIDE_OK;
     }
     return tide_fail(error, TIDE_INVALID,
@@ -328,11 +219,7 @@ static tide_status name_files(tide_profile_plan *plan, tide_error *error) {
 
 static tide_status add_runs(tide_profile_plan *plan, tide_error *error) {
     const tide_profile_options *options = plan->options;
-    choice chosen;
-    size_t n = 0;
-    while (choose(options, n, &chosen)) {
-        n++;
-    }
+    size_t n = tide_profile_n_runs(options);
     if (n > TIDE_PROFILE_MAX_RUNS) {
         return tide_fail(error, TIDE_LIMIT, "%zu runs in one list: the limit is %d", n,
                          (int)TIDE_PROFILE_MAX_RUNS);
@@ -345,9 +232,8 @@ static tide_status add_runs(tide_profile_plan *plan, tide_error *error) {
     plan->is_list = n > 1;
     for (size_t i = 0; i < n; i++) {
         tide_profile_run *run = &plan->runs[i];
-        choose(options, i, &chosen);
-        TIDE_TRY(configure(options, &chosen, &run->workload, error));
-        name_run(run);
+        TIDE_TRY(tide_profile_configure(options, i, &run->workload, error));
+        tide_profile_name(&run->workload, run->name);
     }
     return TIDE_OK;
 }
@@ -356,11 +242,12 @@ tide_status tide_profile_plan_init(tide_profile_plan *plan, const tide_profile_o
                                    const char *command, tide_error *error) {
     *plan =
         (tide_profile_plan){.options = options, .command = command, .recorder_ns_per_event = -1.0};
-    TIDE_TRY(check_common(options, error));
+    TIDE_TRY(tide_profile_check(options, error));
     TIDE_TRY(tide_profile_dumps_check(options, plan, error));
-    TIDE_TRY(configure_cache(options, &plan->cache, error));
+    TIDE_TRY(tide_profile_configure_cache(options, &plan->cache, error));
     TIDE_TRY(add_runs(plan, error));
-    TIDE_TRY(pick_device(options->device, plan, error));
+    TIDE_TRY(
+        tide_profile_pick_device("profile", options->device, plan->device, &plan->kind, error));
     if (options->overhead_pairs != TIDE_NOT_GIVEN && options->overhead_pairs > 0 &&
         plan->kind == TIDE_DEVICE_VIRTUAL) {
         return tide_fail(
@@ -381,7 +268,7 @@ tide_status tide_profile_plan_init(tide_profile_plan *plan, const tide_profile_o
                          plan->device);
     }
     for (size_t i = 0; i < plan->n_runs; i++) {
-        TIDE_TRY(check_precision(plan, &plan->runs[i], error));
+        TIDE_TRY(tide_profile_check_precision(plan->kind, plan->runs[i].workload.precision, error));
     }
     return name_files(plan, error);
 }

@@ -96,9 +96,22 @@ static tide_status describe_in_log(const tide_profile_plan *plan, const tide_pro
     return tide_capture_describe(session->recorder, session->cache, &description, error);
 }
 
+/* Of the whole device; -1 where it does not tell. */
+static int64_t used_bytes(tide_device *device) {
+    uint64_t free_bytes = 0;
+    uint64_t total_bytes = 0;
+    if (tide_device_memory_info(device, &free_bytes, &total_bytes, NULL) != TIDE_OK ||
+        total_bytes > INT64_MAX || free_bytes > total_bytes) {
+        return -1;
+    }
+    return (int64_t)(total_bytes - free_bytes);
+}
+
 static tide_status prepare(tide_profile_plan *plan, tide_profile_run *run, session_state *session) {
     tide_error *error = &run->error;
     TIDE_TRY(tide_device_open(plan->device, NULL, &session->device, error));
+    run->device = *tide_device_get_info(session->device);
+    run->device_used_before_bytes = used_bytes(session->device);
     TIDE_TRY(check_host(plan, run, session->device));
     if (!plan->options->no_record) {
         TIDE_TRY(create_recorder(plan, &session->recorder, error));
@@ -158,6 +171,9 @@ static tide_status take_snapshot(tide_profile_plan *plan, tide_profile_run *run,
     TIDE_TRY(tide_capture(session->recorder, session->cache, &options, &snapshot, error));
     run->snapshot = snapshot; /* kept where it cannot be saved: its figures are still printed */
     compare_recording(plan, run, session);
+    if (run->path[0] == '\0') {
+        return TIDE_OK;
+    }
     if (plan->options->strip_private) {
         TIDE_TRY(tide_snapshot_strip_private(snapshot));
     }
@@ -174,11 +190,15 @@ static tide_status work(tide_profile_run *run, session_state *session) {
     return tide_workload_run(session->workload, &session->result, &run->error);
 }
 
-static void read_peaks(tide_profile_run *run, tide_cache *cache) {
+static void read_figures(tide_profile_run *run, const session_state *session) {
     tide_cache_stats stats;
-    tide_cache_get_stats(cache, &stats);
+    tide_cache_get_stats(session->cache, &stats);
+    run->requested_peak_bytes = stats.requested_bytes[TIDE_POOL_ALL].peak;
     run->allocated_peak_bytes = stats.allocated_bytes[TIDE_POOL_ALL].peak;
     run->reserved_peak_bytes = stats.reserved_bytes[TIDE_POOL_ALL].peak;
+    run->device_used_bytes = used_bytes(session->device);
+    snprintf(run->computed_by, sizeof(run->computed_by), "%s",
+             session->workload != NULL ? tide_workload_computed_by(session->workload) : "");
 }
 
 static void end_session(session_state *session) {
@@ -194,7 +214,11 @@ void tide_profile_execute(tide_profile_plan *plan, tide_profile_run *run) {
     session_state session = {.started_unix_us = tide_clock_unix_us()};
     snprintf(session.label, sizeof(session.label), "%s (%zu of %zu)", run->name,
              (size_t)(run - plan->runs) + 1, plan->n_runs);
-    tide_progress_begin(&session.progress, session.label);
+    if (!plan->is_quiet) {
+        tide_progress_begin(&session.progress, session.label);
+    }
+    run->device_used_bytes = -1;
+    run->device_used_before_bytes = -1;
     run->workload.progress = go_on;
     run->workload.progress_ctx = &session;
     tide_status status = prepare(plan, run, &session);
@@ -209,14 +233,16 @@ void tide_profile_execute(tide_profile_plan *plan, tide_profile_run *run) {
     status = work(run, &session);
     tide_profile_dumps_end(&session.dumps);
     tide_progress_end(&session.progress);
-    read_peaks(run, session.cache);
+    read_figures(run, &session);
     if (status != TIDE_OK) {
         fail(run, status);
         tide_cache_get_oom(session.cache, &run->oom);
     } else if (session.n_done < session.n_total) {
         run->outcome = TIDE_RUN_STOPPED;
-        tide_cli_note("profile", "%s: stopped after %zu of %zu steps, warm-up included", run->name,
-                      session.n_done, session.n_total);
+        if (!plan->is_quiet) {
+            tide_cli_note("profile", "%s: stopped after %zu of %zu steps, warm-up included",
+                          run->name, session.n_done, session.n_total);
+        }
     }
     if (run->outcome != TIDE_RUN_FAILED) {
         tide_error error = {""};

@@ -1,0 +1,56 @@
+#include "model/peak.h"
+
+#include <string.h>
+
+/* Longer names first: the first that fits counts. Data sheets state tensor core rates with 2:4
+ * sparsity; these are without. */
+static const tide_stated_peak PEAKS[] = {
+    {"NVIDIA B200", 75e12, 1100e12, 2250e12, "NVIDIA HGX B200 data sheet, an eighth, dense"},
+    {"NVIDIA H200", 66.9e12, 494.7e12, 989.4e12, "NVIDIA H200 data sheet, dense"},
+    {"NVIDIA H100 PCIe", 51.2e12, 378e12, 756e12, "NVIDIA H100 architecture white paper, dense"},
+    {"NVIDIA H100 80GB HBM3", 66.9e12, 494.7e12, 989.4e12,
+     "NVIDIA H100 architecture white paper, SXM5, dense"},
+    {"NVIDIA A100", 19.5e12, 156e12, 312e12, "NVIDIA A100 data sheet, dense"},
+    {"NVIDIA L40S", 91.6e12, 183e12, 362.05e12, "NVIDIA L40S data sheet, dense"},
+    {"NVIDIA GeForce RTX 4090", 82.6e12, 82.6e12, 165.2e12,
+     "NVIDIA Ada architecture white paper, dense"},
+    {"NVIDIA GeForce RTX 3090", 35.6e12, 35.6e12, 71e12,
+     "NVIDIA GA102 architecture white paper, dense"},
+    {"Tesla T4", 8.1e12, -1.0, -1.0, "NVIDIA T4 data sheet"},
+};
+
+const tide_stated_peak *tide_stated_peak_find(const char *device_name) {
+    for (size_t i = 0; i < sizeof(PEAKS) / sizeof(PEAKS[0]); i++) {
+        size_t n = strlen(PEAKS[i].title);
+        /* A whole word: "RTX 3090 Ti" is another card, "A100-SXM4-80GB" is an A100. */
+        if (strncmp(device_name, PEAKS[i].title, n) == 0 &&
+            (device_name[n] == '\0' || device_name[n] == '-')) {
+            return &PEAKS[i];
+        }
+    }
+    return NULL;
+}
+
+double tide_stated_peak_flops(const char *device_name, tide_precision precision) {
+    const tide_stated_peak *peak = tide_stated_peak_find(device_name);
+    if (peak == NULL) {
+        return -1.0;
+    }
+    switch (precision) {
+    case TIDE_PRECISION_FP32:
+        return peak->fp32_flops;
+    case TIDE_PRECISION_TF32:
+        return peak->tf32_flops;
+    case TIDE_PRECISION_BF16_MIXED:
+    case TIDE_PRECISION_BF16_TRUE:
+        return peak->bf16_flops;
+    case TIDE_N_PRECISIONS:
+        break;
+    }
+    return -1.0;
+}
+
+double tide_stated_peak_share(double flops, double seconds, double peak_flops) {
+    bool is_known = flops > 0.0 && seconds > 0.0 && peak_flops > 0.0;
+    return is_known ? flops / seconds / peak_flops : -1.0;
+}

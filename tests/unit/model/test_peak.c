@@ -1,0 +1,52 @@
+/* The stated peaks of cards, and the share of one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/peak.h"
+
+static void cards_are_found_by_the_drivers_name(void **state) {
+    (void)state;
+    assert_float_equal(tide_stated_peak_flops("NVIDIA H100 80GB HBM3", TIDE_PRECISION_BF16_MIXED),
+                       989.4e12, 1e9);
+    assert_float_equal(tide_stated_peak_flops("NVIDIA H100 PCIe", TIDE_PRECISION_BF16_TRUE), 756e12,
+                       1e9);
+    assert_float_equal(tide_stated_peak_flops("NVIDIA A100-SXM4-40GB", TIDE_PRECISION_TF32), 156e12,
+                       1e9);
+    assert_float_equal(tide_stated_peak_flops("NVIDIA A100-PCIE-40GB", TIDE_PRECISION_FP32),
+                       19.5e12, 1e9);
+}
+
+static void other_cards_have_none(void **state) {
+    (void)state;
+    static const char *const OTHERS[] = {"", "cpu", "NVIDIA A1000", "NVIDIA GeForce RTX 3090 Ti",
+                                         "NVIDIA A10"};
+    for (size_t i = 0; i < sizeof(OTHERS) / sizeof(OTHERS[0]); i++) {
+        assert_null(tide_stated_peak_find(OTHERS[i]));
+        assert_true(tide_stated_peak_flops(OTHERS[i], TIDE_PRECISION_FP32) < 0.0);
+    }
+    /* A card that has no such arithmetic. */
+    assert_true(tide_stated_peak_flops("Tesla T4", TIDE_PRECISION_TF32) < 0.0);
+}
+
+static void a_share_is_work_over_time_over_peak(void **state) {
+    (void)state;
+    /* Half the time is twice the share: not the product of the three. */
+    assert_float_equal(tide_stated_peak_share(1e12, 0.5, 4e12), 0.5, 1e-12);
+    assert_float_equal(tide_stated_peak_share(1e12, 0.25, 4e12), 1.0, 1e-12);
+    assert_true(tide_stated_peak_share(1e12, 0.0, 4e12) < 0.0);
+    assert_true(tide_stated_peak_share(1e12, 0.5, -1.0) < 0.0);
+    assert_true(tide_stated_peak_share(-1.0, 0.5, 4e12) < 0.0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cards_are_found_by_the_drivers_name),
+        cmocka_unit_test(other_cards_have_none),
+        cmocka_unit_test(a_share_is_work_over_time_over_peak),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
