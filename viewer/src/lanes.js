@@ -106,18 +106,18 @@ export function enclosing(scopes, scope, kind) {
 }
 
 /**
- * The path by which blocks are summed up: without steps, and with layers as `#`.
- * @param {import('./format.js').Snapshot} snapshot @param {number} scope
+ * The path by which blocks are summed up: without steps, and with layers as `#`, unless each counts for itself.
+ * @param {import('./format.js').Snapshot} snapshot @param {number} scope @param {boolean} [singleLayers]
  * @returns {{path: string, layer: number}} layer -1: in none
  */
-export function scopeGroup(snapshot, scope) {
+export function scopeGroup(snapshot, scope, singleLayers = false) {
   const { scopes } = snapshot, parts = [];
   let layer = -1;
   for (let s = scope; s >= 0; s = scopes.parent[s]) {
     if (scopes.kind[s] === SCOPE.STEP) continue;
     if (scopes.kind[s] === SCOPE.LAYER && scopes.index[s] >= 0) {
       layer = scopes.index[s];
-      parts.push('layer #');
+      parts.push(singleLayers ? scopeText(snapshot, s) : 'layer #');
     } else {
       parts.push(scopeText(snapshot, s));
     }

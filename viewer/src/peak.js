@@ -4,7 +4,7 @@
 import { CATEGORIES } from './colours.js';
 import { aliveAt } from './index.js';
 import { scopeGroup } from './lanes.js';
-import { namePattern } from './text.js';
+import { layersText, namePattern } from './text.js';
 
 /**
  * @typedef {object} Group
@@ -46,14 +46,6 @@ function addAlong(root, path, bytes, layer) {
     }
     node = child;
   }
-}
-
-/** "layers 0–35", "layers 1, 5" or "layer 3". @param {Set<number>} layers */
-function layersText(layers) {
-  const sorted = [...layers].sort((a, b) => a - b), n = sorted.length;
-  if (n === 1) return `layer ${sorted[0]}`;
-  if (sorted[n - 1] - sorted[0] === n - 1) return `layers ${sorted[0]}–${sorted[n - 1]}`;
-  return n <= 3 ? `layers ${sorted.join(', ')}` : `${n} layers`;
 }
 
 /** @param {Node} node @param {string} key @returns {Group} */

@@ -114,3 +114,11 @@ export function namePattern(name) {
 export function isOneOf(list, text) {
   return text !== null && /** @type {readonly string[]} */ (list).includes(text);
 }
+
+/** "layers 0–35", "layers 1, 5" or "layer 3". @param {Set<number>} layers */
+export function layersText(layers) {
+  const sorted = [...layers].sort((a, b) => a - b), n = sorted.length;
+  if (n === 1) return `layer ${sorted[0]}`;
+  if (sorted[n - 1] - sorted[0] === n - 1) return `layers ${sorted[0]}–${sorted[n - 1]}`;
+  return n <= 3 ? `layers ${sorted.join(', ')}` : `${n} layers`;
+}

@@ -1,0 +1,112 @@
+/* frames.js - whose code the frames of call stacks are, and which frame a stack is told by.
+ *
+ * Stacks that PyTorch records begin deep inside of it, and pass through it and through Python's interpreter again and
+ * again. What a reader looks for is the first frame on the way out that is neither; the rule is that of the command line.
+ */
+import { oncePer } from './once.js';
+
+/** Whose code a frame is. */
+export const FRAME = Object.freeze({ USER: 0, LIBRARY: 1, TOOL: 2 });
+
+/* Packages that stand between a program and its tensors, or around its training loop. */
+const PLUMBING = new Set(['torch', 'torchgen', 'functorch', 'triton', 'einops', 'numpy', 'opt_einsum', 'accelerate', 'lightning',
+  'lightning_fabric', 'pytorch_lightning', 'jaxtyping', 'beartype']);
+/* Folders of tidemark: what allocates and records, and what runs the program's commands. */
+const TOOL_FOLDERS = ['allocator/', 'capture/', 'common/', 'snapshot/', 'cli/'];
+const ENTRY_FUNCTIONS = new Set(['_start', '__libc_start_main', '__libc_start_call_main', '__libc_init_first', 'start_thread', '__clone', '__clone3']);
+
+/** @param {string} file with '/' between folders */
+function isPythonOfUser(file) {
+  if (!file.endsWith('.py') || file.startsWith('<')) return false;
+  const at = file.lastIndexOf('-packages/');
+  if (at >= 0) return !PLUMBING.has(file.slice(at + '-packages/'.length).split('/')[0]);
+  return !file.includes('/lib/python3') && !file.includes('/torch/');
+}
+
+/** @param {string} name of a function */
+function isRecording(name) {
+  return ['torch::unwind::', 'torch::CapturedTraceback::', 'torch::cuda::', 'c10::cuda::'].some((prefix) => name.startsWith(prefix));
+}
+
+/** Of a program in C or C++. @param {string} name @param {string} file */
+function nativeKind(name, file) {
+  if (TOOL_FOLDERS.some((folder) => file.startsWith(folder))) return FRAME.TOOL;
+  return file === '' || file === '??' || file.startsWith('/usr/') || ENTRY_FUNCTIONS.has(name) ? FRAME.LIBRARY : FRAME.USER;
+}
+
+/** @param {import('./format.js').Snapshot} snapshot @param {number} frame */
+function fileOf(snapshot, frame) {
+  const file = snapshot.frames.file[frame];
+  return file < 0 ? '' : snapshot.strings[file].replaceAll('\\', '/');
+}
+
+/** @param {import('./format.js').Snapshot} snapshot @param {number} frame */
+function functionOf(snapshot, frame) {
+  const name = snapshot.frames.function[frame];
+  return name < 0 ? '' : snapshot.strings[name];
+}
+
+/** FRAME per frame. Where any frame is Python, only Python can be the user's. */
+export const frameKinds = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
+  const count = snapshot.frames.function.length, kinds = new Uint8Array(count).fill(FRAME.LIBRARY);
+  let hasPython = false;
+  for (let f = 0; f < count && !hasPython; f++) hasPython = fileOf(snapshot, f).endsWith('.py');
+  for (let f = 0; f < count; f++) {
+    const file = fileOf(snapshot, f), name = functionOf(snapshot, f);
+    if (isRecording(name)) kinds[f] = FRAME.TOOL;
+    else if (hasPython) kinds[f] = isPythonOfUser(file) ? FRAME.USER : FRAME.LIBRARY;
+    else kinds[f] = nativeKind(name, file);
+  }
+  return kinds;
+});
+
+/**
+ * Per stack the frame that it is told by: its first of the user's; where it has none (threads of autograd) that of the
+ * operation whose gradient is computed; else its first outside of the allocator; else its innermost.
+ */
+export const toldBy = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
+  const { parent, frame } = snapshot.stacks, kinds = frameKinds(snapshot), count = frame.length;
+  const user = new Int32Array(count).fill(-1), gradient = new Int32Array(count).fill(-1), outside = new Int32Array(count).fill(-1);
+  const isGradient = Uint8Array.from(kinds, (_, f) => {
+    const name = functionOf(snapshot, f);
+    return name.startsWith('torch::autograd::') && name.includes('::apply(') ? 1 : 0;
+  });
+  const told = new Int32Array(count);
+  for (let s = 0; s < count; s++) {
+    const f = frame[s], p = parent[s];
+    user[s] = kinds[f] === FRAME.USER ? f : p < 0 ? -1 : user[p];
+    gradient[s] = isGradient[f] ? f : p < 0 ? -1 : gradient[p];
+    outside[s] = kinds[f] !== FRAME.TOOL ? f : p < 0 ? -1 : outside[p];
+    told[s] = user[s] >= 0 ? user[s] : gradient[s] >= 0 ? gradient[s] : outside[s] >= 0 ? outside[s] : f;
+  }
+  return told;
+});
+
+/** "forward (model.py:104)", without the arguments of a C++ function and without folders; "no call stack" for -1.
+ * @param {import('./format.js').Snapshot} snapshot @param {number} frame */
+export function frameText(snapshot, frame) {
+  if (frame < 0) return 'no call stack';
+  const name = functionOf(snapshot, frame), file = fileOf(snapshot, frame), line = snapshot.frames.line[frame];
+  const open = name.includes(':') ? name.indexOf('(') : -1;
+  const short = (open > 0 ? name.slice(0, open) : name) || '?';
+  return line > 0 ? `${short} (${file.slice(file.lastIndexOf('/') + 1)}:${line})` : short;
+}
+
+/**
+ * A stack innermost first, as runs of frames to show and runs to fold: what is not the user's is folded, except where
+ * nothing would be left.
+ * @param {import('./format.js').Snapshot} snapshot @param {number} stack -1: none
+ * @returns {{isFolded: boolean, frames: number[]}[]}
+ */
+export function foldedStack(snapshot, stack) {
+  const { parent, frame } = snapshot.stacks, kinds = frameKinds(snapshot);
+  /** @type {{isFolded: boolean, frames: number[]}[]} */
+  const parts = [];
+  const told = stack < 0 ? -1 : toldBy(snapshot)[stack];
+  for (let s = stack; s >= 0; s = parent[s]) {
+    const f = frame[s], isFolded = kinds[f] !== FRAME.USER && f !== told, last = parts[parts.length - 1];
+    if (last?.isFolded === isFolded) last.frames.push(f);
+    else parts.push({ isFolded, frames: [f] });
+  }
+  return parts;
+}
