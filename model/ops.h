@@ -64,6 +64,27 @@ typedef struct tide_rmsnorm_backward {
     bool accumulate;    /* dx += instead of dx = ; dweight is always written */
 } tide_rmsnorm_backward;
 
+/* mean_r = mean_c(x_rc); rstd_r = 1 / sqrt(mean_c((x_rc - mean_r)^2) + 1e-5); out = (x - mean) *
+ * rstd * weight + bias. No model here trains with it: there is no backward. */
+typedef struct tide_layernorm_forward {
+    tide_array out;          /* (R, C) */
+    tide_array x;            /* (R, C) */
+    tide_array weight, bias; /* (C) */
+    size_t R, C;             /* rows, channels */
+} tide_layernorm_forward;
+
+/* Products of matrices with one vector: out (n_chosen, m) = weight (matrix, m, k) x (k), for each
+ * matrix of those chosen. Weights are fp32, bf16 or int8; they are cast to fp32 where they are
+ * used, and x and out are fp32 or bf16. */
+typedef struct tide_gemv {
+    tide_array out;        /* (n_chosen, m) */
+    tide_array weight;     /* (matrices, m, k) */
+    tide_array x;          /* (k) */
+    const int32_t *chosen; /* (n_chosen), each below the number of matrices; NULL: 0, 1, ... */
+    size_t n_chosen;       /* matrices multiplied */
+    size_t m, k;           /* rows and columns of a matrix */
+} tide_gemv;
+
 /* Causal attention. q, k, v, out: (B, T, H, D), that is (R, C); scores are scaled by 1 / sqrt(D).
  * flash: lse (B, H, T) = log of the sum of exponentials of a row's scaled scores, probs unused.
  * naive: probs (B, H, T, T), zero above the diagonal, lse unused. The scaled scores lie in probs
@@ -160,6 +181,15 @@ typedef struct tide_ops_table {
                                   size_t n, tide_error *error);
     tide_status (*swiglu_backward)(tide_ops *ops, tide_array dgate, tide_array dup, tide_array dout,
                                    tide_array gate, tide_array up, size_t n, tide_error *error);
+    /* out = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2: GELU, not its approximation by tanh. */
+    tide_status (*gelu_forward)(tide_ops *ops, tide_array out, tide_array x, size_t n,
+                                tide_error *error);
+    /* dx = dout (Phi(x) + x phi(x)), phi(x) = exp(-x^2 / 2) / sqrt(2 pi). dx may be dout. */
+    tide_status (*gelu_backward)(tide_ops *ops, tide_array dx, tide_array dout, tide_array x,
+                                 size_t n, tide_error *error);
+    tide_status (*layernorm_forward)(tide_ops *ops, const tide_layernorm_forward *call,
+                                     tide_error *error);
+    tide_status (*gemv)(tide_ops *ops, const tide_gemv *call, tide_error *error);
     /* out += x. */
     tide_status (*residual_add)(tide_ops *ops, tide_array out, tide_array x, size_t n,
                                 tide_error *error);

@@ -1,7 +1,12 @@
 #include "model/tensor.h"
 
 size_t tide_dtype_bytes(tide_dtype dtype) {
-    return dtype == TIDE_BF16 ? 2 : 4;
+    return dtype == TIDE_INT8 ? 1 : dtype == TIDE_BF16 ? 2 : 4;
+}
+
+const char *tide_dtype_name(tide_dtype dtype) {
+    static const char *const NAMES[] = {"fp32", "bf16", "int32", "int8"};
+    return NAMES[dtype];
 }
 
 tide_status tide_tensor_alloc(tide_cache *cache, tide_tensor *tensor, size_t n_elements,

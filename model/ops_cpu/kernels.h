@@ -49,6 +49,9 @@ typedef struct tide_cpu_kernels {
     /* out (n) = x (n), fp32 to bf16, to nearest, ties to even; NaN stays NaN. */
     void (*narrow)(uint16_t *out, const float *x, size_t n);
 
+    /* out (n) = x (n), int8 to fp32; exact. */
+    void (*widen_int8)(float *out, const int8_t *x, size_t n);
+
     /* out (n) += x (n) */
     void (*add)(float *out, const float *x, size_t n);
     /* x (n) *= factor */
@@ -56,6 +59,9 @@ typedef struct tide_cpu_kernels {
     /* Sums in double. */
     double (*dot)(const float *x, const float *y, size_t n);
     double (*sum_of_squares)(const float *x, size_t n);
+    double (*sum)(const float *x, size_t n);
+    /* The sum of (x - mean)^2. */
+    double (*squares_around)(const float *x, double mean, size_t n);
 
     /* The largest of x (n); -infinity of none. NaN is passed over. */
     float (*row_max)(const float *x, size_t n);
@@ -72,6 +78,10 @@ typedef struct tide_cpu_kernels {
     /* dx (= or +=) rstd * (dout * weight - x * rstd * mean); dweight += dout * x * rstd */
     void (*rmsnorm_backward)(const tide_rmsnorm_run *run, size_t n);
 
+    /* out (n) = (x (n) - mean) * rstd * weight (n) + bias (n) */
+    void (*layernorm_forward)(float *out, const float *x, const float *weight, const float *bias,
+                              float mean, float rstd, size_t n);
+
     /* Each of n_heads heads of n_pairs pairs (even, odd), one after another in `pairs`: rotated by
      * the angles whose cosine and sine are given per pair; sign -1: the other way round. */
     void (*rope)(float *pairs, const float *cosines, const float *sines, float sign, size_t n_pairs,
@@ -82,6 +92,10 @@ typedef struct tide_cpu_kernels {
     /* dup (n) = dout * silu(gate); dgate (n) = dout * up * silu'(gate) */
     void (*swiglu_backward)(float *dgate, float *dup, const float *dout, const float *gate,
                             const float *up, size_t n);
+
+    /* out (n) = x Phi(x); dx (n) = dout (Phi(x) + x phi(x)) */
+    void (*gelu_forward)(float *out, const float *x, size_t n);
+    void (*gelu_backward)(float *dx, const float *dout, const float *x, size_t n);
 
     /* One step on a parameter p with gradient g and moments m and v; all of n elements. */
     void (*adamw)(float *p, float *m, float *v, const float *g, const tide_adamw_factors *factors,

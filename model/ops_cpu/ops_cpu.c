@@ -10,9 +10,9 @@ tide_status tide_ops_cpu_need_floats(const char *operator_name, const tide_array
     for (size_t i = 0; i < n_arrays; i++) {
         if (arrays[i].dtype != TIDE_FP32 && arrays[i].dtype != TIDE_BF16) {
             return tide_fail(error, TIDE_UNSUPPORTED,
-                             "%s: array %zu of %zu is int32, and device cpu computes on fp32 and "
+                             "%s: array %zu of %zu is %s, and device cpu computes on fp32 and "
                              "bf16 alone: pass it as one of these",
-                             operator_name, i + 1, n_arrays);
+                             operator_name, i + 1, n_arrays, tide_dtype_name(arrays[i].dtype));
         }
     }
     return TIDE_OK;
@@ -40,6 +40,10 @@ static const tide_ops_table CPU_TABLE = {
     .attention_backward = tide_cpu_attention_backward,
     .swiglu_forward = tide_cpu_swiglu_forward,
     .swiglu_backward = tide_cpu_swiglu_backward,
+    .gelu_forward = tide_cpu_gelu_forward,
+    .gelu_backward = tide_cpu_gelu_backward,
+    .layernorm_forward = tide_cpu_layernorm_forward,
+    .gemv = tide_cpu_gemv,
     .residual_add = tide_cpu_residual_add,
     .cross_entropy = tide_cpu_cross_entropy,
     .cast = tide_cpu_cast,

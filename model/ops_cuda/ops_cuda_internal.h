@@ -81,6 +81,13 @@ tide_status tide_cuda_swiglu_forward(tide_ops *ops, tide_array out, tide_array g
 tide_status tide_cuda_swiglu_backward(tide_ops *ops, tide_array dgate, tide_array dup,
                                       tide_array dout, tide_array gate, tide_array up, size_t n,
                                       tide_error *error);
+tide_status tide_cuda_gelu_forward(tide_ops *ops, tide_array out, tide_array x, size_t n,
+                                   tide_error *error);
+tide_status tide_cuda_gelu_backward(tide_ops *ops, tide_array dx, tide_array dout, tide_array x,
+                                    size_t n, tide_error *error);
+tide_status tide_cuda_layernorm_forward(tide_ops *ops, const tide_layernorm_forward *call,
+                                        tide_error *error);
+tide_status tide_cuda_gemv(tide_ops *ops, const tide_gemv *call, tide_error *error);
 tide_status tide_cuda_residual_add(tide_ops *ops, tide_array out, tide_array x, size_t n,
                                    tide_error *error);
 tide_status tide_cuda_cross_entropy(tide_ops *ops, const tide_cross_entropy *call,

@@ -9,7 +9,7 @@
 #endif
 
 /* More tiles, heads, groups of rows and chunks than threads, none of them even. */
-enum { B = 2, T = 150, H = 3, D = 22, C = H * D, R = B * T, V = 301, F = 530, N_PARTS = 29 };
+enum { B = 2, T = 150, H = 3, D = 22, C = H * D, R = B * T, V = 301, F = 530, N_PARTS = 33 };
 
 /* All that one number of threads gives. */
 typedef struct results {
@@ -169,6 +169,26 @@ static void run_elements(tide_ops *ops, results *all) {
                      TIDE_OK);
 }
 
+/* The operators of the micro-benchmarks. */
+static void run_micro(tide_ops *ops, results *all) {
+    enum { N = R * F - 3, ROWS = 307, COLUMNS = 500 };
+    assert_int_equal(ops->table->gelu_forward(ops, part(all, 29, N), from(all, 0), N, NULL),
+                     TIDE_OK);
+    assert_int_equal(
+        ops->table->gelu_backward(ops, part(all, 30, N), from(all, 2), from(all, 0), N, NULL),
+        TIDE_OK);
+    const tide_layernorm_forward norm = {
+        part(all, 31, (size_t)R * C), from(all, 0), from(all, 5), from(all, 9), R, C};
+    assert_int_equal(ops->table->layernorm_forward(ops, &norm, NULL), TIDE_OK);
+    const tide_gemv product = {.out = part(all, 32, ROWS),
+                               .weight = from(all, 0),
+                               .x = from(all, 3),
+                               .n_chosen = 1,
+                               .m = ROWS,
+                               .k = COLUMNS};
+    assert_int_equal(ops->table->gemv(ops, &product, NULL), TIDE_OK);
+}
+
 static void run_all(tide_device *device, tide_dtype dtype, int n_threads, results *all) {
     tide_precision precision = dtype == TIDE_BF16 ? TIDE_PRECISION_BF16_TRUE : TIDE_PRECISION_FP32;
     tide_ops *ops = NULL;
@@ -190,6 +210,7 @@ static void run_all(tide_device *device, tide_dtype dtype, int n_threads, result
     run_rows(ops, all);
     run_norm(ops, all);
     run_elements(ops, all);
+    run_micro(ops, all);
     tide_ops_close(ops);
 }
 

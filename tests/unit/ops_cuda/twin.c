@@ -59,6 +59,8 @@ static size_t add(twin_case *test, tide_dtype dtype, size_t n, bool compared) {
 static void put(twin_array *array, size_t i, float x) {
     if (array->dtype == TIDE_FP32) {
         memcpy(array->fed + i * sizeof(x), &x, sizeof(x));
+    } else if (array->dtype == TIDE_INT8) {
+        array->fed[i] = (unsigned char)(int8_t)x;
     } else {
         const uint16_t narrow = tide_fp32_to_bf16(x);
         memcpy(array->fed + i * sizeof(narrow), &narrow, sizeof(narrow));
@@ -160,7 +162,8 @@ static double value(tide_array array, size_t i) {
     if (array.dtype == TIDE_BF16) {
         return (double)tide_bf16_to_fp32(((const uint16_t *)array.data)[i]);
     }
-    return (double)((const int32_t *)array.data)[i];
+    return array.dtype == TIDE_INT8 ? (double)((const int8_t *)array.data)[i]
+                                    : (double)((const int32_t *)array.data)[i];
 }
 
 /* The first element of array `at` that differs by more than allowed; n when none does. */
@@ -195,9 +198,8 @@ static bool compare(const twin_case *test, const twin_run *got, const twin_run *
             if (aloud) {
                 print_error("%s: array %zu (%s, %zu elements, shifted by %zu), element %zu: cuda "
                             "%.9g, cpu %.9g\n",
-                            test->name, a, array->dtype == TIDE_FP32 ? "fp32" : "bf16", array->n,
-                            array->shift, i, value(got->side.arrays[a], i),
-                            value(want->side.arrays[a], i));
+                            test->name, a, tide_dtype_name(array->dtype), array->n, array->shift, i,
+                            value(got->side.arrays[a], i), value(want->side.arrays[a], i));
             }
             return false;
         }

@@ -58,7 +58,8 @@ typedef struct twin_case twin_case;
 twin_case *twin_begin(const char *name);
 
 /* Each adds one array of n elements and returns its number, counted from 0. What is written is
- * compared; numbers are uniform in [-scale, scale), other ones in each array. */
+ * compared; numbers are uniform in [-scale, scale), other ones in each array; int8 ones are whole,
+ * and their scale is 128 at most. */
 size_t twin_written(twin_case *test, tide_dtype dtype, size_t n);
 size_t twin_read(twin_case *test, tide_dtype dtype, size_t n, double scale);
 size_t twin_updated(twin_case *test, tide_dtype dtype, size_t n, double scale); /* both */

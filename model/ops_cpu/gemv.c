@@ -1,0 +1,56 @@
+/* out (A, m) = weight (matrix chosen (A), m, k) x (k); weights fp32, bf16 or int8, cast to fp32
+ * where they are used. A row's products are summed in double, in the order of its pieces. */
+#include "model/ops_cpu/pieces.h"
+
+/* Rows that are multiplied together, so that x is widened once for all of them. */
+enum { ROWS = 16 };
+
+/* weight[at .. at + n) as fp32 numbers. */
+static const float *read_weights(const tide_ops_cpu *cpu, tide_array weight, size_t at, size_t n,
+                                 float *buffer) {
+    if (weight.dtype == TIDE_INT8) {
+        cpu->kernels->widen_int8(buffer, (const int8_t *)weight.data + at, n);
+        return buffer;
+    }
+    return tide_piece_read(cpu, weight, at, n, buffer);
+}
+
+/* out[a][row .. row + n_rows) */
+static void multiply_rows(const tide_ops_cpu *cpu, const tide_gemv *call, size_t a, size_t row,
+                          size_t n_rows) {
+    float buffers[2][TIDE_PIECE];
+    double sums[ROWS] = {0};
+    float *out = tide_piece_write(call->out, a * call->m + row, buffers[0]);
+    size_t matrix = call->chosen != NULL ? (size_t)call->chosen[a] : a;
+    size_t begin = (matrix * call->m + row) * call->k;
+    size_t n;
+    for (size_t at = 0; at < call->k; at += n) {
+        n = tide_piece_length(at, call->k);
+        const float *x = tide_piece_read(cpu, call->x, at, n, buffers[0]);
+        for (size_t r = 0; r < n_rows; r++) {
+            size_t first = begin + r * call->k + at;
+            sums[r] +=
+                cpu->kernels->dot(read_weights(cpu, call->weight, first, n, buffers[1]), x, n);
+        }
+    }
+    for (size_t r = 0; r < n_rows; r++) {
+        out[r] = (float)sums[r];
+    }
+    tide_piece_store(cpu, call->out, a * call->m + row, n_rows, out);
+}
+
+tide_status tide_cpu_gemv(tide_ops *ops, const tide_gemv *call, tide_error *error) {
+    const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
+    size_t n_blocks = (call->m + ROWS - 1) / ROWS; /* of a matrix */
+    TIDE_TRY(tide_ops_cpu_need_floats("gemv", (const tide_array[]){call->out, call->x}, 2, error));
+    if (call->weight.dtype != TIDE_INT8) {
+        TIDE_TRY(tide_ops_cpu_need_floats("gemv's weight", &call->weight, 1, error));
+    }
+#pragma omp parallel for num_threads(cpu->n_threads) if (call->m * call->k > TIDE_OPS_CPU_SERIAL)  \
+    schedule(static)
+    for (size_t i = 0; i < call->n_chosen * n_blocks; i++) { /* out[a][row .. row + ROWS) */
+        size_t row = i % n_blocks * ROWS;
+        multiply_rows(cpu, call, i / n_blocks, row, call->m - row < ROWS ? call->m - row : ROWS);
+    }
+    return TIDE_OK;
+}

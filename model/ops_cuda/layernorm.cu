@@ -1,0 +1,111 @@
+/* mean (R) = mean_c(x); rstd (R) = 1 / sqrt(mean_c((x - mean)^2) + 1e-5); out (R, C) =
+ * (x (R, C) - mean) * rstd * weight (C) + bias (C).
+ *
+ * A block per row, in three passes over it: of a row of up to 16384 numbers the second and third
+ * find it in the multiprocessor's cache, or in the second level. Sums are taken in double, over a
+ * tree that C alone decides; the squares around the mean, since mean(x^2) - mean(x)^2 has nothing
+ * left where the mean is large beside the spread. */
+#include "model/ops_cuda/gpu.h"
+#include "model/ops_cuda/ops_cuda_internal.h"
+#include "model/ops_cuda/reduce.h"
+#include "model/ops_cuda/vector.h"
+
+static constexpr double EPSILON = 1e-5;
+
+enum { ROW_BLOCK = 256 }; /* threads of a block at most */
+
+/* Packs of a row: n_packs of N elements, and what is left one by one. */
+struct row_shape {
+    size_t n_packs; /* 0 unless C % N is 0 and all is aligned */
+    size_t R, C;    /* rows, channels */
+};
+
+/* Calls f.at<N>(c) for this thread's packs of a row and f.at<1>(c) for its single elements. */
+template <size_t N, typename F> static __device__ __forceinline__ void each(row_shape shape, F f) {
+    for (size_t i = threadIdx.x; i < shape.n_packs; i += blockDim.x) {
+        f.template at<N>(i * N);
+    }
+    for (size_t c = shape.n_packs * N + threadIdx.x; c < shape.C; c += blockDim.x) {
+        f.template at<1>(c);
+    }
+}
+
+/* power 1: the sum of x; 2: of (x - mean)^2. */
+template <typename X, int power> struct sum_of_powers {
+    tide_view<X> x; /* (R, C) */
+    size_t begin;   /* of the row */
+    double mean;    /* of the row; power 2 */
+    double *sum;    /* this thread's */
+
+    template <size_t N> __device__ __forceinline__ void at(size_t c) const {
+        float number[N];
+        tide_load(number, x, begin + c);
+#pragma unroll
+        for (size_t k = 0; k < N; k++) {
+            const double distance = static_cast<double>(number[k]) - mean;
+            *sum += power == 1 ? static_cast<double>(number[k]) : distance * distance;
+        }
+    }
+};
+
+template <typename T> struct normalise {
+    tide_view<T> out, x;       /* (R, C) */
+    tide_view<T> weight, bias; /* (C) */
+    size_t begin;              /* of the row */
+    float mean, rstd;          /* of the row */
+
+    template <size_t N> __device__ __forceinline__ void at(size_t c) const {
+        float number[N], factor[N], offset[N];
+        tide_load(number, x, begin + c);
+        tide_load(factor, weight, c);
+        tide_load(offset, bias, c);
+#pragma unroll
+        for (size_t k = 0; k < N; k++) {
+            number[k] = factor[k] * ((number[k] - mean) * rstd) + offset[k];
+        }
+        tide_store(out, begin + c, number);
+    }
+};
+
+/* A block takes rows blockIdx.x, blockIdx.x + gridDim.x, ... */
+template <typename T>
+static __global__ void __launch_bounds__(ROW_BLOCK)
+    forward(tide_view<T> out, tide_view<T> x, tide_view<T> weight, tide_view<T> bias,
+            row_shape shape) {
+    constexpr size_t N = TIDE_COMMON_PACK<T>;
+    const double n = static_cast<double>(shape.C);
+    for (size_t r = blockIdx.x; r < shape.R; r += gridDim.x) {
+        const size_t begin = r * shape.C;
+        double sum = 0;
+        double squares = 0;
+        each<N>(shape, sum_of_powers<T, 1>{x, begin, 0, &sum});
+        const double mean = tide_block_sum(sum) / n;
+        each<N>(shape, sum_of_powers<T, 2>{x, begin, mean, &squares});
+        const double rstd = 1 / sqrt(tide_block_sum(squares) / n + EPSILON);
+        each<N>(shape, normalise<T>{out, x, weight, bias, begin, static_cast<float>(mean),
+                                    static_cast<float>(rstd)});
+    }
+}
+
+template <typename T> static int launch(const tide_ops *ops, const tide_layernorm_forward *call) {
+    constexpr size_t N = TIDE_COMMON_PACK<T>;
+    const size_t n_packs =
+        tide_n_common_packs(call->C, N, call->out, call->x, call->weight, call->bias);
+    const row_shape shape = {call->C % N == 0 ? n_packs : 0, call->R, call->C};
+    return TIDE_LAUNCH((forward<T>), tide_cuda_grid(ops, call->R, 1),
+                       tide_row_threads(shape.n_packs > 0 ? shape.n_packs : call->C, ROW_BLOCK), 0,
+                       tide_cuda_stream(ops), tide_view_of<T>(call->out), tide_view_of<T>(call->x),
+                       tide_view_of<T>(call->weight), tide_view_of<T>(call->bias), shape);
+}
+
+extern "C" tide_status
+tide_cuda_layernorm_forward(tide_ops *ops, const tide_layernorm_forward *call, tide_error *error) {
+    const tide_array arrays[] = {call->out, call->x, call->weight, call->bias};
+    TIDE_TRY(tide_cuda_need_one_type("layernorm", arrays, 4, error));
+    if (call->R * call->C == 0) {
+        return TIDE_OK;
+    }
+    const int result =
+        call->x.dtype == TIDE_FP32 ? launch<float>(ops, call) : launch<__nv_bfloat16>(ops, call);
+    return tide_cuda_launched(ops, "layernorm_forward", result, error);
+}
