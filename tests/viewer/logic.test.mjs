@@ -11,7 +11,8 @@ import { buildBlocks, buildReserved } from '../../viewer/src/blocks.js';
 import { CATEGORIES, categoryColour } from '../../viewer/src/colours.js';
 import { compareRuns, scaleNote, scalesOf, sharedScale } from '../../viewer/src/compare.js';
 import { drawScene, layOut } from '../../viewer/src/draw.js';
-import { FormatError, parseSnapshot, readSnapshot } from '../../viewer/src/format.js';
+import { FormatError } from '../../viewer/src/columns.js';
+import { parseSnapshot, readSnapshot } from '../../viewer/src/format.js';
 import { aliveAt, buildIndex, largestState, walkAlive } from '../../viewer/src/index.js';
 import { laneItems, scopePath } from '../../viewer/src/lanes.js';
 import { breakdownAt, stackFrames } from '../../viewer/src/peak.js';
@@ -179,7 +180,7 @@ test('blocks of the start are alive from the beginning and can be freed', () => 
   assert.deepEqual([...index.totals], [1024, 0]);
   assert.equal(blocks.nUnmatched, 0);
   assert.equal(CATEGORIES[blocks.category[0]], 'parameter');
-  assert.deepEqual(buildReserved(snapshot, 0).bytes, [4096]);
+  assert.deepEqual([...buildReserved(snapshot, 0).bytes], [4096]);
 });
 
 test('a block that waits for another stream is not alive, at the start and after its release', () => {
@@ -198,7 +199,10 @@ test('a block that waits for another stream is not alive, at the start and after
   assert.deepEqual([...index.totals], [1024, 5120, 6144, 2048, 2560, 2560, 2560, 1536]);
   assert.equal(blocks.nUnmatched, 0);
   assert.equal(index.peakState, 2);
-  assert.deepEqual([...blocks.diedState], [8, 3, 7, 8]);
+  assert.deepEqual([...blocks.diedState], [0, 8, 3, 7, 8], 'the first is pending from the start on');
+  assert.deepEqual([...blocks.pendingState], [6, 8, 5, 7, 8]);
+  assert.deepEqual([...blocks.freeRow], [-1, -1, 2, 6, -1]);
+  assert.deepEqual([...blocks.allocRow], [-1, -1, 0, 1, 3]);
 });
 
 test('a free without its allocation is counted, not followed', () => {

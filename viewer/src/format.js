@@ -1,15 +1,14 @@
-/* format.js - from a snapshot's JSON document to typed columns, refusing what cannot be right.
+/* format.js - from a snapshot's document to typed columns, refusing what cannot be right.
  *
  * Files are untrusted: every index is checked against its table, parents stand before children, so
  * that no later module meets a number that leads nowhere. Unknown keys are ignored.
  */
 import { CATEGORIES } from './colours.js';
-
-/** A document that is not what it should be; its message names the place. */
-export class FormatError extends Error {}
+import { amountsOf, bytesOf, FAR, float64Of, FormatError, indicesOf, int32Of, MOST_BYTES, rows, shown } from './columns.js';
 
 const FORMAT_NAME = 'tidemark-snapshot';
 const FORMAT_VERSION = 1;
+const MOST_DEVICES = 256;
 
 /** Actions, numbered as in the files of version 1. */
 export const ACTION = Object.freeze({
@@ -24,63 +23,113 @@ const CATEGORY_NAMES = ['unknown', 'parameter', 'gradient', 'optimizer_state', '
 /** Kinds of scopes, numbered as in the files of version 1. */
 export const SCOPE = Object.freeze({ STEP: 0, PHASE: 1, LAYER: 2, OPERATOR: 3, USER: 4 });
 const SCOPE_NAMES = ['step', 'phase', 'layer', 'operator', 'user'];
+
+/** States of a block of a segment. */
+export const STATE = Object.freeze({ FREE: 0, ALLOCATED: 1, PENDING: 2 });
 const STATE_NAMES = ['free', 'allocated', 'pending_free'];
 const UNKNOWN_CATEGORY = CATEGORIES.indexOf('unknown');
 
 /**
+ * @typedef {import('./columns.js').Indices} Indices
+ * @typedef {Float64Array | Uint32Array} Amounts
+ *
  * @typedef {object} Scopes a tree of named intervals; parents stand before children
  * @property {number} count
- * @property {Int32Array} parent -1: none
+ * @property {Indices} parent -1: none
  * @property {Uint8Array} kind SCOPE
- * @property {Int32Array} name string, or -1
+ * @property {Indices} name string, or -1
  * @property {Int32Array} index number of the step or layer, or -1
  * @property {Float64Array} beginNs
  * @property {Float64Array} durationNs -1: still open
+ * @property {Float64Array} deviceBeginNs when the device did it, on the same clock; -1: not measured
+ * @property {Float64Array} deviceDurationNs -1: not measured
  *
- * @typedef {object} StartBlocks blocks alive before the first event
+ * @typedef {object} Segments what stood before the first event
  * @property {number} count
- * @property {Float64Array} address
- * @property {Float64Array} requestedBytes
+ * @property {Uint8Array} device
+ * @property {Float64Array} address in bytes
+ * @property {Float64Array} totalBytes
+ * @property {Uint8Array} stream
+ * @property {Uint8Array} isExpandable 1: memory mapped into reserved addresses
+ * @property {string[]} pool "small", "large" or ""
+ * @property {string[]} poolId "n, 0" a private pool of a graph, "0, n" one of the user; "" the usual one
+ * @property {Int32Array} firstBlock row of `blocks`; one more at the end
+ * @property {SegmentBlocks} blocks
+ *
+ * @typedef {object} SegmentBlocks the blocks that tile the segments, free ones too
+ * @property {number} count
+ * @property {Float64Array} offsetBytes in the segment
  * @property {Float64Array} blockBytes
- * @property {Int32Array} stack
- * @property {Int32Array} scope
+ * @property {Float64Array} requestedBytes
+ * @property {Uint8Array} state STATE
+ * @property {Int32Array} stack of the allocation
+ * @property {Int32Array} scope of the allocation
  * @property {Uint8Array} category index in CATEGORIES
  * @property {Int32Array} name
- * @property {Uint8Array} device
- * @property {Float64Array} reservedBytes per device
  *
  * @typedef {object} Events columns of equal length, in the order in which things happened
  * @property {number} count
- * @property {Float64Array} timeNs
+ * @property {Float64Array} timeNs never decreasing: a clock that steps back is held
  * @property {Uint8Array} action ACTION
  * @property {Uint8Array} device
- * @property {Float64Array} address
- * @property {Float64Array} requestedBytes
- * @property {Float64Array} blockBytes
- * @property {Int32Array} stack
- * @property {Int32Array} scope
+ * @property {Float64Array} address in bytes
+ * @property {Amounts} requestedBytes
+ * @property {Amounts} blockBytes
+ * @property {Uint8Array} stream
+ * @property {Indices} stack
+ * @property {Indices} scope
  * @property {Uint8Array} category index in CATEGORIES
- * @property {Int32Array} name
+ * @property {Indices} name
  *
  * @typedef {{name: string, hostMs: number[], deviceMs: number[]}} PhaseSamples
  * @typedef {{kind: string, name: string, totalBytes: number}} Device
- * @typedef {{function: Int32Array, file: Int32Array, line: Int32Array, inlined: Uint8Array}} Frames
- * @typedef {{parent: Int32Array, frame: Int32Array}} Stacks
+ * @typedef {{device: number, handle: number}} Stream handle 0: the device's default stream
+ * @typedef {object} Timing
+ * @property {number} warmupSteps -1: unknown
+ * @property {number} measuredSteps
+ * @property {PhaseSamples[]} phases
+ * @property {number} flops of the matrix products of one measured step; -1: unknown
+ * @property {number} statedPeakFlops of the device per second; -1: unknown
+ * @property {number} recorderNsPerEvent -1: not measured
+ * @property {{recordedMs: number[], unrecordedMs: number[]} | null} recorderPairs steps with and without recording, in pairs
+ *
+ * @typedef {object} Kernel one kernel in one place, over all measured steps
+ * @property {string} name
+ * @property {string} phase "": outside of every phase
+ * @property {string} path scopes from the outermost inwards, without steps and numbers
+ * @property {number} launches
+ * @property {number} totalNs
+ * @property {number} meanNs
+ * @property {number} minNs
+ * @property {number} maxNs
+ *
+ * @typedef {object} Frames
+ * @property {Indices} function string, or -1
+ * @property {Indices} file string, or -1
+ * @property {Int32Array} line 0: unknown
+ * @property {Uint8Array} inlined 1: into the frame of its caller
+ *
+ * @typedef {{parent: Indices, frame: Indices}} Stacks a tree: a row's frame is the innermost, its parent's the caller's
  * @typedef {{event: number, requestedBytes: number, freeBytes: number}} Oom
  *
  * @typedef {object} Snapshot
  * @property {Record<string, any>} run as it stands in the document
  * @property {string} toolVersion
  * @property {string} clockSource
+ * @property {{format: string, events: number, contradictions: number} | null} origin of a document made from another program's file
  * @property {Device[]} devices
- * @property {{warmupSteps: number, measuredSteps: number, phases: PhaseSamples[]}} timing
+ * @property {Stream[]} streams
+ * @property {Record<string, any>} allocator its settings, as they stand in the document
+ * @property {Timing} timing
+ * @property {Kernel[]} kernels
+ * @property {string} fullPolicy what was done when the event log was full: "stop", "keep-newest" or ""
  * @property {number} nDropped
  * @property {number} nScopesDropped
  * @property {string[]} strings
  * @property {Frames} frames
  * @property {Stacks} stacks
  * @property {Scopes} scopes
- * @property {StartBlocks} start
+ * @property {Segments} start
  * @property {Events} events
  * @property {Oom[]} oom
  */
@@ -106,6 +155,14 @@ function list(parent, key, place) {
   return value;
 }
 
+/** The same, of at most `limit` objects. @param {any} parent @param {string} key @param {string} place @param {number} limit */
+function listOfObjects(parent, key, place, limit) {
+  const found = list(parent, key, place), bad = found.findIndex((value) => !isObject(value));
+  if (bad >= 0) throw new FormatError(`${place}[${bad}] is not an object`);
+  if (found.length > limit) throw new FormatError(`${place} has ${found.length} rows; ${limit} is the limit`);
+  return found;
+}
+
 /** @param {unknown} value @param {number} fallback */
 function numberOr(value, fallback) {
   return typeof value === 'number' && Number.isFinite(value) ? value : fallback;
@@ -116,51 +173,6 @@ function textOr(value, fallback) {
   return typeof value === 'string' ? value : fallback;
 }
 
-/**
- * Copies a column of integers, checking each.
- * @template {Float64Array | Int32Array | Uint8Array} T
- * @param {any} table @param {string} place name of the table @param {string} key
- * @param {T} out filled in; its length is the number of rows that the column must have
- * @param {number} lo least value allowed @param {number} hi greatest value allowed @param {string} what
- * @returns {T}
- */
-function column(table, place, key, out, lo, hi, what) {
-  const values = table[key] ?? (out.length === 0 ? [] : undefined);
-  if (!Array.isArray(values)) throw new FormatError(`${place}.${key} is missing or not a list`);
-  if (values.length !== out.length) {
-    throw new FormatError(`${place}.${key} has ${values.length} rows where ${out.length} are expected`);
-  }
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i];
-    if (!(value >= lo && value <= hi) || !Number.isInteger(value)) {
-      throw new FormatError(`${place}.${key}[${i}] is ${JSON.stringify(value)?.slice(0, 40)}, not ${what}`);
-    }
-    out[i] = value;
-  }
-  return out;
-}
-
-/** As `column`, each value added to the one before it. @param {any} table @param {string} place
- * @param {string} key @param {Float64Array} out @param {number} lo @param {number} hi @param {string} what */
-function deltaColumn(table, place, key, out, lo, hi, what) {
-  column(table, place, key, out, -Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, 'a whole number');
-  let sum = 0;
-  for (let i = 0; i < out.length; i++) {
-    sum += out[i];
-    if (!(sum >= lo && sum <= hi)) throw new FormatError(`${place}.${key}[${i}] leads to ${sum}, not ${what}`);
-    out[i] = sum;
-  }
-  return out;
-}
-
-/** Number of rows of a table: the length of one of its columns; 0 where the table is absent.
- * @param {any} table @param {string} place name of the table @param {string} key */
-function rows(table, place, key) {
-  if (Object.keys(table).length === 0) return 0;
-  if (!Array.isArray(table[key])) throw new FormatError(`${place}.${key} is missing or not a list`);
-  return table[key].length;
-}
-
 /** Maps the numbers of a file to ours by the names that the file gives them.
  * @param {any} doc @param {string} key @param {string[]} usual names of version 1, used where the file has none
  * @param {(name: string) => number} numberOf */
@@ -169,36 +181,35 @@ function mapping(doc, key, usual, numberOf) {
   return Uint8Array.from(names, (name) => numberOf(String(name)));
 }
 
-/** @param {Uint8Array} values renumbered in place @param {Uint8Array} map @param {string} place */
-function renumber(values, map, place) {
-  for (let i = 0; i < values.length; i++) {
-    if (values[i] >= map.length) throw new FormatError(`${place}[${i}] is ${values[i]}, beyond its table of names`);
-    values[i] = map[values[i]];
-  }
-  return values;
+/** @param {Uint8Array} values @param {Uint8Array} map @param {string} place @returns {Uint8Array} renumbered */
+function renumbered(values, map, place) {
+  return values.map((value, i) => {
+    if (value >= map.length) throw new FormatError(`${place}[${i}] is ${value}, beyond its table of names`);
+    return map[value];
+  });
 }
 
 /** @param {any} doc @param {number} nStrings @returns {{frames: Frames, stacks: Stacks}} */
 function readStacks(doc, nStrings) {
   const f = section(doc, 'frames'), s = section(doc, 'stacks');
   const nFrames = rows(f, 'frames', 'function'), nStacks = rows(s, 'stacks', 'frame');
-  const aString = `one of ${nStrings} strings`;
   const frames = {
-    function: column(f, 'frames', 'function', new Int32Array(nFrames), -1, nStrings - 1, aString),
-    file: column(f, 'frames', 'file', new Int32Array(nFrames), -1, nStrings - 1, aString),
-    line: column(f, 'frames', 'line', new Int32Array(nFrames), -1, 2 ** 31 - 1, 'a line'),
-    inlined: f.inlined === undefined ? new Uint8Array(nFrames)
-      : Uint8Array.from(list(f, 'inlined', 'frames.inlined'), (x) => (x ? 1 : 0)),
+    function: indicesOf(f, 'frames', 'function', nFrames, nStrings, 'strings'),
+    file: indicesOf(f, 'frames', 'file', nFrames, nStrings, 'strings'),
+    line: int32Of(f, 'frames', 'line', nFrames, { lo: -1, hi: 2 ** 31 - 1, what: 'a line' }),
+    inlined: f.inlined === undefined ? new Uint8Array(nFrames) : bytesOf(f, 'frames', 'inlined', nFrames),
   };
   const stacks = {
-    parent: column(s, 'stacks', 'parent', new Int32Array(nStacks), -1, nStacks - 1, 'a stack'),
-    frame: column(s, 'stacks', 'frame', new Int32Array(nStacks), 0, nFrames - 1, `one of ${nFrames} frames`),
+    parent: indicesOf(s, 'stacks', 'parent', nStacks, nStacks, 'stacks'),
+    frame: indicesOf(s, 'stacks', 'frame', nStacks, nFrames, 'frames'),
   };
+  const none = stacks.frame.indexOf(-1);
+  if (none >= 0) throw new FormatError(`stacks.frame[${none}] is -1: a stack has a frame`);
   requireParentsFirst(stacks.parent, 'stacks');
   return { frames, stacks };
 }
 
-/** @param {Int32Array} parent @param {string} place */
+/** @param {Indices} parent @param {string} place */
 function requireParentsFirst(parent, place) {
   for (let i = 0; i < parent.length; i++) {
     if (parent[i] >= i) throw new FormatError(`${place}.parent[${i}] is ${parent[i]}: a parent must stand before its children`);
@@ -212,29 +223,32 @@ function readScopes(doc, nStrings) {
     const kind = SCOPE_NAMES.indexOf(name);
     return kind < 0 ? SCOPE.USER : kind;
   });
-  const far = Number.MAX_SAFE_INTEGER;
+  const aTime = { lo: -1, hi: FAR, what: 'a time' };
+  const deviceTimes = (/** @type {string} */ key) =>
+    (s[key] === undefined ? new Float64Array(count).fill(-1) : float64Of(s, 'scopes', key, count, aTime));
   const scopes = {
     count,
-    parent: column(s, 'scopes', 'parent', new Int32Array(count), -1, count - 1, 'a scope'),
-    kind: renumber(column(s, 'scopes', 'kind', new Uint8Array(count), 0, 255, 'a kind'), kinds, 'scopes.kind'),
-    name: column(s, 'scopes', 'name', new Int32Array(count), -1, nStrings - 1, `one of ${nStrings} strings`),
-    index: column(s, 'scopes', 'index', new Int32Array(count), -1, 2 ** 31 - 1, 'a number'),
-    beginNs: deltaColumn(s, 'scopes', 'begin_delta', new Float64Array(count), 0, far, 'a time'),
-    durationNs: column(s, 'scopes', 'duration', new Float64Array(count), -1, far, 'a duration'),
+    parent: indicesOf(s, 'scopes', 'parent', count, count, 'scopes'),
+    kind: renumbered(bytesOf(s, 'scopes', 'kind', count), kinds, 'scopes.kind'),
+    name: indicesOf(s, 'scopes', 'name', count, nStrings, 'strings'),
+    index: int32Of(s, 'scopes', 'index', count, { lo: -1, hi: 2 ** 31 - 1, what: 'a number' }),
+    beginNs: float64Of(s, 'scopes', 'begin_delta', count, { lo: 0, hi: FAR, what: 'a time', isDelta: true }),
+    durationNs: float64Of(s, 'scopes', 'duration', count, { lo: -1, hi: FAR, what: 'a duration' }),
+    deviceBeginNs: deviceTimes('device_begin'), deviceDurationNs: deviceTimes('device_duration'),
   };
   requireParentsFirst(scopes.parent, 'scopes');
   return scopes;
 }
 
 /**
- * @typedef {{strings: number, stacks: number, scopes: number, categories: Uint8Array, addressUnit: number}} Tables what rows may refer to
+ * @typedef {{strings: number, stacks: number, scopes: number, devices: number, streams: number, categories: Uint8Array, addressUnit: number}} Tables what rows may refer to
  */
 
-/** @param {any} block @param {string} place @param {string} key @param {number} lo @param {number} hi */
-function cell(block, place, key, lo, hi) {
-  const value = block[key] ?? (lo < 0 ? -1 : 0);
+/** @param {any} row @param {string} place @param {string} key @param {number} lo @param {number} hi */
+function cell(row, place, key, lo, hi) {
+  const value = row[key] ?? (lo < 0 ? -1 : 0);
   if (!Number.isInteger(value) || value < lo || value > hi) {
-    throw new FormatError(`${place}.${key} is ${JSON.stringify(value)?.slice(0, 40)}, which is out of range`);
+    throw new FormatError(`${place}.${key} is ${shown(value)}, which is out of range`);
   }
   return value;
 }
@@ -244,90 +258,142 @@ function numbered(value, names) {
   return typeof value === 'string' ? names.indexOf(value) : value;
 }
 
-/** @param {any} doc @param {Tables} tables @returns {StartBlocks} */
-function readStart(doc, tables) {
-  const start = section(doc, 'start'), far = Number.MAX_SAFE_INTEGER;
-  /** @type {number[][]} */
-  const found = [];
-  const reservedBytes = new Float64Array(256);
-  const states = doc.block_states === undefined ? STATE_NAMES : list(doc, 'block_states', 'block_states');
-  const categories = doc.categories === undefined ? CATEGORY_NAMES : doc.categories;
-  list(start, 'segments', 'start.segments').forEach((segment, i) => {
-    const place = `start.segments[${i}]`;
-    if (!isObject(segment)) throw new FormatError(`${place} is not an object`);
-    const device = cell(segment, place, 'device', 0, 255), address = cell(segment, place, 'address', 0, far) * tables.addressUnit;
-    reservedBytes[device] += cell(segment, place, 'total_bytes', 0, far);
-    list(segment, 'blocks', `${place}.blocks`).forEach((block, j) => {
-      const at = `${place}.blocks[${j}]`;
-      if (!isObject(block)) throw new FormatError(`${at} is not an object`);
-      if (states[numbered(block.state, states)] !== 'allocated') return;
-      const category = numbered(block.category ?? 0, categories);
-      if (!(category >= 0 && category < tables.categories.length)) throw new FormatError(`${at}.category is unknown`);
-      found.push([address + cell(block, at, 'offset_bytes', 0, far), cell(block, at, 'requested_bytes', 0, far),
-        cell(block, at, 'block_bytes', 0, far), cell(block, at, 'stack', -1, tables.stacks - 1),
-        cell(block, at, 'scope', -1, tables.scopes - 1), tables.categories[category],
-        cell(block, at, 'name', -1, tables.strings - 1), device]);
-    });
-  });
-  const pick = (/** @type {any} */ type, /** @type {number} */ k) => type.from(found, (/** @type {number[]} */ row) => row[k]);
-  return {
-    count: found.length, address: pick(Float64Array, 0), requestedBytes: pick(Float64Array, 1),
-    blockBytes: pick(Float64Array, 2), stack: pick(Int32Array, 3), scope: pick(Int32Array, 4),
-    category: pick(Uint8Array, 5), name: pick(Int32Array, 6), device: pick(Uint8Array, 7), reservedBytes,
+/** @param {any} block @param {string} place @param {Tables} tables @param {string[]} states @param {string[]} categories names of the file */
+function readBlock(block, place, tables, states, categories) {
+  if (!isObject(block)) throw new FormatError(`${place} is not an object`);
+  const state = STATE_NAMES.indexOf(states[numbered(block.state, states)]), category = numbered(block.category ?? 0, categories);
+  if (state < 0) throw new FormatError(`${place}.state is ${shown(block.state)}, which this viewer does not know`);
+  if (!(category >= 0 && category < tables.categories.length)) throw new FormatError(`${place}.category is unknown`);
+  const row = {
+    offset: cell(block, place, 'offset_bytes', 0, MOST_BYTES), bytes: cell(block, place, 'block_bytes', 0, MOST_BYTES),
+    requested: cell(block, place, 'requested_bytes', 0, MOST_BYTES), state, stack: cell(block, place, 'stack', -1, tables.stacks - 1),
+    scope: cell(block, place, 'scope', -1, tables.scopes - 1), category: tables.categories[category],
+    name: cell(block, place, 'name', -1, tables.strings - 1),
   };
+  if (row.requested > row.bytes) throw new FormatError(`${place}.requested_bytes is ${row.requested}, more than the block's ${row.bytes}`);
+  return row;
+}
+
+/** @param {any} doc @param {Tables} tables @returns {Segments} */
+function readStart(doc, tables) {
+  const segments = listOfObjects(section(doc, 'start'), 'segments', 'start.segments', Infinity), place = (/** @type {number} */ i) => `start.segments[${i}]`;
+  const states = doc.block_states === undefined ? STATE_NAMES : list(doc, 'block_states', 'block_states');
+  const categories = doc.categories === undefined ? CATEGORY_NAMES : list(doc, 'categories', 'categories');
+  /** @type {ReturnType<typeof readBlock>[]} */
+  const blocks = [];
+  const firstBlock = new Int32Array(segments.length + 1);
+  segments.forEach((segment, i) => {
+    let end = 0;
+    list(segment, 'blocks', `${place(i)}.blocks`).forEach((given, j) => {
+      const block = readBlock(given, `${place(i)}.blocks[${j}]`, tables, states, categories);
+      if (block.offset !== end) throw new FormatError(`${place(i)}.blocks[${j}].offset_bytes is ${block.offset}: the block before it ends at ${end}`);
+      end += block.bytes;
+      blocks.push(block);
+    });
+    firstBlock[i + 1] = blocks.length;
+    const total = cell(segment, place(i), 'total_bytes', 0, MOST_BYTES);
+    if (end !== total) throw new FormatError(`${place(i)}.total_bytes is ${total}, but its blocks fill ${end}`);
+  });
+  const column = (/** @type {any} */ Type, /** @type {string} */ key, /** @type {number} */ lo, /** @type {number} */ hi) =>
+    Type.from(segments, (/** @type {any} */ segment, /** @type {number} */ i) => cell(segment, place(i), key, lo, hi));
+  const pick = (/** @type {any} */ Type, /** @type {keyof typeof blocks[0]} */ key) => Type.from(blocks, (/** @type {typeof blocks[0]} */ row) => row[key]);
+  return {
+    count: segments.length, device: column(Uint8Array, 'device', 0, tables.devices - 1),
+    address: column(Float64Array, 'address', 0, FAR).map((/** @type {number} */ a) => a * tables.addressUnit),
+    totalBytes: column(Float64Array, 'total_bytes', 0, MOST_BYTES), stream: column(Uint8Array, 'stream', 0, tables.streams - 1),
+    isExpandable: Uint8Array.from(segments, (segment) => (segment.is_expandable === true ? 1 : 0)),
+    pool: segments.map((segment) => (['small', 'large'].includes(segment.pool) ? segment.pool : '')),
+    poolId: segments.map((segment) => (Array.isArray(segment.pool_id) && segment.pool_id.some((/** @type {any} */ n) => n > 0) ? segment.pool_id.map(Number).join(', ') : '')),
+    firstBlock,
+    blocks: {
+      count: blocks.length, offsetBytes: pick(Float64Array, 'offset'), blockBytes: pick(Float64Array, 'bytes'),
+      requestedBytes: pick(Float64Array, 'requested'), state: pick(Uint8Array, 'state'), stack: pick(Int32Array, 'stack'),
+      scope: pick(Int32Array, 'scope'), category: pick(Uint8Array, 'category'), name: pick(Int32Array, 'name'),
+    },
+  };
+}
+
+/** @param {Uint8Array} values @param {number} n rows of the table @param {string} place @param {string} what */
+function requireBelow(values, n, place, what) {
+  for (let i = 0; i < values.length; i++) if (values[i] >= n) throw new FormatError(`${place}[${i}] is ${values[i]}, not one of ${n} ${what}`);
+  return values;
 }
 
 /** @param {any} doc @param {Tables} tables @returns {Events} */
 function readEvents(doc, tables) {
-  const e = section(doc, 'events'), count = rows(e, 'events', 'action'), far = Number.MAX_SAFE_INTEGER;
+  const e = section(doc, 'events'), count = rows(e, 'events', 'action');
   const actions = mapping(doc, 'actions', ACTION_NAMES, (name) => {
     const action = ACTION_NAMES.indexOf(name);
     if (action < 0) throw new FormatError(`actions holds "${name.slice(0, 40)}", which this viewer does not know`);
     return action;
   });
-  const bytes = (/** @type {string} */ key) => column(e, 'events', key, new Float64Array(count), -1, far, 'a number of bytes');
-  const small = (/** @type {string} */ key) => column(e, 'events', key, new Uint8Array(count), 0, 255, 'a number from 0 to 255');
-  const reference = (/** @type {string} */ key, /** @type {number} */ n) =>
-    column(e, 'events', key, new Int32Array(count), -1, n - 1, `one of ${n} rows`);
-  const scope = deltaColumn(e, 'events', 'scope_delta', new Float64Array(count), -1, tables.scopes - 1, `one of ${tables.scopes} scopes`);
-  const address = deltaColumn(e, 'events', 'address_delta', new Float64Array(count), 0, far, 'an address');
+  const bytes = { lo: 0, hi: MOST_BYTES, what: 'a number of bytes' };
+  const timeNs = float64Of(e, 'events', 'time_delta', count, { lo: 0, hi: FAR, what: 'a time', isDelta: true });
+  const address = float64Of(e, 'events', 'address_delta', count, { lo: 0, hi: FAR, what: 'an address', isDelta: true });
   for (let i = 0; i < count; i++) address[i] *= tables.addressUnit;
-  return {
-    count,
-    timeNs: deltaColumn(e, 'events', 'time_delta', new Float64Array(count), 0, far, 'a time'),
-    action: renumber(small('action'), actions, 'events.action'),
-    device: small('device'),
-    address,
-    requestedBytes: bytes('requested_bytes'),
-    blockBytes: bytes('block_bytes'),
-    stack: reference('stack', tables.stacks),
-    scope: Int32Array.from(scope),
-    category: renumber(small('category'), tables.categories, 'events.category'),
-    name: reference('name', tables.strings),
+  for (let i = 1; i < count; i++) if (timeNs[i] < timeNs[i - 1]) timeNs[i] = timeNs[i - 1];
+  const events = {
+    count, timeNs, action: renumbered(bytesOf(e, 'events', 'action', count), actions, 'events.action'),
+    device: requireBelow(bytesOf(e, 'events', 'device', count), tables.devices, 'events.device', 'devices'), address,
+    requestedBytes: amountsOf(e, 'events', 'requested_bytes', count, bytes), blockBytes: amountsOf(e, 'events', 'block_bytes', count, bytes),
+    stream: requireBelow(bytesOf(e, 'events', 'stream', count), tables.streams, 'events.stream', 'streams'),
+    stack: indicesOf(e, 'events', 'stack', count, tables.stacks, 'rows'), scope: indicesOf(e, 'events', 'scope_delta', count, tables.scopes, 'scopes', true),
+    category: renumbered(bytesOf(e, 'events', 'category', count), tables.categories, 'events.category'),
+    name: indicesOf(e, 'events', 'name', count, tables.strings, 'rows'),
   };
+  for (let i = 0; i < count; i++) {
+    if (events.requestedBytes[i] > events.blockBytes[i] && events.action[i] <= ACTION.FREE_COMPLETED) {
+      throw new FormatError(`events.requested_bytes[${i}] is ${events.requestedBytes[i]}, more than the block's ${events.blockBytes[i]}`);
+    }
+  }
+  return events;
+}
+
+/** @param {any} doc @returns {Timing} */
+function readTiming(doc) {
+  const timing = section(doc, 'timing'), pairs = section(timing, 'recorder_pairs');
+  const samples = (/** @type {any} */ from, /** @type {string} */ key, /** @type {string} */ place) =>
+    list(from, key, `${place}.${key}`).filter((x) => typeof x === 'number' && x >= 0);
+  const recordedMs = samples(pairs, 'recorded_ms', 'timing.recorder_pairs'), unrecordedMs = samples(pairs, 'unrecorded_ms', 'timing.recorder_pairs');
+  if (recordedMs.length !== unrecordedMs.length) {
+    throw new FormatError(`timing.recorder_pairs has ${recordedMs.length} samples in recorded_ms, ${unrecordedMs.length} in unrecorded_ms`);
+  }
+  return {
+    warmupSteps: numberOr(timing.warmup_steps, -1), measuredSteps: numberOr(timing.measured_steps, -1),
+    phases: list(timing, 'phases', 'timing.phases').filter(isObject).map((phase) => ({
+      name: textOr(phase.name, '?'), hostMs: samples(phase, 'host_ms', 'timing.phases[]'), deviceMs: samples(phase, 'device_ms', 'timing.phases[]'),
+    })),
+    flops: numberOr(timing.flops, -1), statedPeakFlops: numberOr(timing.stated_peak_flops, -1),
+    recorderNsPerEvent: numberOr(timing.recorder_ns_per_event, -1),
+    recorderPairs: recordedMs.length > 0 ? { recordedMs, unrecordedMs } : null,
+  };
+}
+
+/** @param {any} doc @param {string[]} strings @returns {Kernel[]} */
+function readKernels(doc, strings) {
+  const k = section(doc, 'kernels'), count = rows(k, 'kernels', 'name');
+  const text = (/** @type {string} */ key) => Array.from(indicesOf(k, 'kernels', key, count, strings.length, 'strings'), (i) => strings[i] ?? '');
+  const amount = (/** @type {string} */ key) => float64Of(k, 'kernels', key, count, { lo: 0, hi: FAR, what: 'a count or a time' });
+  const name = text('name'), phase = text('phase'), path = text('path'), launches = amount('launches');
+  const totalNs = amount('total_ns'), meanNs = amount('mean_ns'), minNs = amount('min_ns'), maxNs = amount('max_ns');
+  return name.map((_, i) => ({
+    name: name[i], phase: phase[i], path: path[i], launches: launches[i], totalNs: totalNs[i], meanNs: meanNs[i], minNs: minNs[i], maxNs: maxNs[i],
+  }));
 }
 
 /** @param {any} doc */
-function readTiming(doc) {
-  const timing = section(doc, 'timing');
-  const samples = (/** @type {any} */ phase, /** @type {string} */ key) =>
-    list(phase, key, `timing.phases[].${key}`).filter((x) => typeof x === 'number' && x >= 0);
-  return {
-    warmupSteps: numberOr(timing.warmup_steps, -1),
-    measuredSteps: numberOr(timing.measured_steps, -1),
-    phases: list(timing, 'phases', 'timing.phases').filter(isObject).map((phase) => ({
-      name: textOr(phase.name, '?'), hostMs: samples(phase, 'host_ms'), deviceMs: samples(phase, 'device_ms'),
-    })),
-  };
+function readOrigin(doc) {
+  const { format, events, contradictions } = section(doc, 'origin');
+  return typeof format === 'string' ? { format, events: numberOr(events, 0), contradictions: numberOr(contradictions, 0) } : null;
 }
 
-/** @param {any} doc a parsed document @returns {Snapshot} @throws {FormatError} */
+/** @param {any} doc a parsed document, its columns lists or Column @returns {Snapshot} @throws {FormatError} */
 export function readSnapshot(doc) {
   if (!isObject(doc) || doc.format !== FORMAT_NAME) {
     throw new FormatError(`this is not a tidemark snapshot: "format" is not "${FORMAT_NAME}"`);
   }
   if (doc.version !== FORMAT_VERSION) {
-    throw new FormatError(`the snapshot has version ${JSON.stringify(doc.version)?.slice(0, 20)}; this viewer reads version ${FORMAT_VERSION}`);
+    throw new FormatError(`the snapshot has version ${shown(doc.version)}; this viewer reads version ${FORMAT_VERSION}`);
   }
   const strings = list(doc, 'strings', 'strings');
   const bad = strings.findIndex((text) => typeof text !== 'string');
@@ -336,21 +402,21 @@ export function readSnapshot(doc) {
     const category = CATEGORIES.indexOf(name);
     return category < 0 ? UNKNOWN_CATEGORY : category;
   });
+  const devices = listOfObjects(doc, 'devices', 'devices', MOST_DEVICES).map((device) => ({
+    kind: textOr(device.kind, '?'), name: textOr(device.name, ''), totalBytes: numberOr(device.total_bytes, -1),
+  }));
+  const streams = listOfObjects(doc, 'streams', 'streams', MOST_DEVICES).map((stream) => ({ device: numberOr(stream.device, 0), handle: numberOr(stream.handle, 0) }));
   const { frames, stacks } = readStacks(doc, strings.length);
   const scopes = readScopes(doc, strings.length);
-  const tables = { strings: strings.length, stacks: stacks.frame.length, scopes: scopes.count, categories,
-    addressUnit: doc.address_unit_bytes === 1 ? 1 : 512 };
-  const events = readEvents(doc, tables);
+  const tables = { strings: strings.length, stacks: stacks.frame.length, scopes: scopes.count, categories, devices: devices.length,
+    streams: streams.length, addressUnit: doc.address_unit_bytes === 1 ? 1 : 512 };
+  const events = readEvents(doc, tables), log = section(doc, 'log');
   return {
-    run: section(doc, 'run'),
-    toolVersion: textOr(section(doc, 'tool').version, ''),
-    clockSource: textOr(section(doc, 'clock').source, 'monotonic'),
-    devices: list(doc, 'devices', 'devices').filter(isObject).map((device) => ({
-      kind: textOr(device.kind, '?'), name: textOr(device.name, ''), totalBytes: numberOr(device.total_bytes, -1),
-    })),
-    timing: readTiming(doc), nDropped: Math.max(0, numberOr(section(doc, 'log').dropped_events, 0)),
-    nScopesDropped: Math.max(0, numberOr(section(doc, 'log').dropped_scopes, 0)), strings, frames, stacks, scopes,
-    start: readStart(doc, tables), events,
+    run: section(doc, 'run'), toolVersion: textOr(section(doc, 'tool').version, ''),
+    clockSource: textOr(section(doc, 'clock').source, 'monotonic'), origin: readOrigin(doc), devices, streams,
+    allocator: section(doc, 'allocator'), timing: readTiming(doc), kernels: readKernels(doc, strings), fullPolicy: textOr(log.full_policy, ''),
+    nDropped: Math.max(0, numberOr(log.dropped_events, 0)), nScopesDropped: Math.max(0, numberOr(log.dropped_scopes, 0)),
+    strings, frames, stacks, scopes, start: readStart(doc, tables), events,
     oom: list(doc, 'oom', 'oom').filter(isObject).map((row) => ({
       event: numberOr(row.event, -1), requestedBytes: numberOr(row.requested_bytes, -1), freeBytes: numberOr(row.free_bytes, -1),
     })).filter((row) => row.event >= 0 && row.event < events.count),

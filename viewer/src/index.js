@@ -26,12 +26,14 @@ const CHECKPOINT_STATES = 1024; // 256 costs 4 to 10 times the memory and saves 
 /** @param {import('./blocks.js').Blocks} blocks @returns {Float64Array} */
 function buildTotals(blocks) {
   const { act, bytes } = blocks, totals = new Float64Array(act.length + 1);
-  let total = 0;
-  for (let b = 0; b < blocks.count && blocks.bornState[b] === 0; b++) total += bytes[b];
+  const { diedState, replaced, nAtStart } = blocks;
+  let total = 0, next = 0;
+  for (let b = 0; b < nAtStart; b++) if (diedState[b] > 0) total += bytes[b];
   totals[0] = total;
   for (let e = 0; e < act.length; e++) {
     const a = act[e];
     if (a !== NO_BLOCK) total += a >= 0 ? bytes[a] : -bytes[~a];
+    if (next < replaced.length && diedState[replaced[next]] === e + 1) total -= bytes[replaced[next++]];
     totals[e + 1] = total;
   }
   return totals;
@@ -67,7 +69,7 @@ function buildCheckpoints(blocks) {
   const { act, bytes, category, diedState } = blocks, checkpoints = [];
   /** @type {number[][]} per category, in order of birth; dead ones are swept at the next checkpoint */
   const alive = CATEGORIES.map(() => []);
-  for (let b = 0; b < blocks.count && blocks.bornState[b] === 0; b++) alive[category[b]].push(b);
+  for (let b = 0; b < blocks.nAtStart; b++) alive[category[b]].push(b);
   for (let state = 0; state <= act.length; state++) {
     if (state > 0 && act[state - 1] >= 0) alive[category[act[state - 1]]].push(act[state - 1]);
     if (state % CHECKPOINT_STATES !== 0) continue;

@@ -1,6 +1,6 @@
 /* load.js - from bytes to the text of a document: base64, gzip, UTF-8.
  */
-import { FormatError } from './format.js';
+import { FormatError } from './columns.js';
 
 /** @param {string} text base64 @returns {Uint8Array<ArrayBuffer>} */
 export function bytesOfBase64(text) {

@@ -1,7 +1,8 @@
 /* open.js - where runs come from: files that are chosen or dropped, and what the command line put into the page.
  */
+import { FormatError } from './columns.js';
 import { byId, element } from './dom.js';
-import { FormatError, parseSnapshot } from './format.js';
+import { parseSnapshot } from './format.js';
 import { bytesOfBase64, textOfBytes } from './load.js';
 import { makeRun } from './run.js';
 

@@ -1,8 +1,9 @@
 /* run.js - one run with everything that is derived from its snapshot once.
  */
 import { eventAxis, timeAxis } from './axis.js';
-import { buildBlocks, buildReserved } from './blocks.js';
+import { buildBlocks, buildReserved, devicesUsed } from './blocks.js';
 import { SCOPE } from './format.js';
+import { toldBy } from './frames.js';
 import { buildIndex, largestState } from './index.js';
 import { buildLanes, enclosing, scopeExtents, scopeSpan, scopeText } from './lanes.js';
 import { breakdownAt } from './peak.js';
@@ -26,8 +27,11 @@ import { categoryText, formatBytes, formatCount } from './text.js';
  * @property {boolean} isRecorded false: times alone, no allocation
  * @property {string} title what ran
  * @property {import('./format.js').Snapshot} snapshot
+ * @property {number} device the one shown
+ * @property {number[]} devices those on which anything was allocated
  * @property {import('./index.js').MemoryIndex} index
- * @property {ReturnType<typeof buildReserved>} reserved
+ * @property {import('./blocks.js').Reserved} reserved
+ * @property {Int32Array} userFrame per stack the frame of the user's program that it is told by; worked out when it is first asked for
  * @property {import('./lanes.js').Extents} extents
  * @property {import('./lanes.js').Lane[]} lanes
  * @property {{event: import('./axis.js').Axis, time: import('./axis.js').Axis}} axes
@@ -39,6 +43,12 @@ import { categoryText, formatBytes, formatCount } from './text.js';
  * @property {PhaseTiming[]} timing empty: not computed
  * @property {boolean} isVirtual
  * @property {string[]} warnings
+ *
+ * @typedef {object} Derived what a snapshot says of one device, computed once: everything that takes time
+ * @property {import('./index.js').MemoryIndex} index
+ * @property {import('./blocks.js').Reserved} reserved
+ * @property {import('./lanes.js').Extents} extents
+ * @property {number[]} devices
  */
 
 /** @param {number[]} samples @returns {Statistics} */
@@ -96,10 +106,9 @@ function buildTitle(snapshot, device) {
   return parts.join(' · ');
 }
 
-/** @param {import('./format.js').Snapshot} snapshot @param {import('./blocks.js').Blocks} blocks
- * @param {import('./format.js').Device | undefined} device */
-function buildWarnings(snapshot, blocks, device) {
-  const warnings = [];
+/** @param {import('./format.js').Snapshot} snapshot @param {Derived} derived @param {import('./format.js').Device | undefined} device */
+function buildWarnings(snapshot, { index, reserved }, device) {
+  const warnings = [], { blocks } = index, nUnmatched = blocks.nUnmatched + reserved.nUnmatched;
   if (snapshot.run.outcome === 'stopped') {
     warnings.push('The run was stopped before its end, where its peak may lie.');
   }
@@ -110,13 +119,22 @@ function buildWarnings(snapshot, blocks, device) {
     warnings.push('Taken while the run went on: its peak may have come later.');
   }
   if (snapshot.nDropped > 0) {
-    warnings.push(`The event log was full: ${formatCount(snapshot.nDropped)} events were dropped, and what they did is not shown. Record with a larger log to see them.`);
+    const kept = snapshot.fullPolicy === 'keep-newest' ? 'the newest were kept, ' : snapshot.fullPolicy === 'stop' ? 'recording stopped there, ' : '';
+    warnings.push(`The event log was full: ${kept}${formatCount(snapshot.nDropped)} events were dropped, and what they did is not shown. Record with a larger log to see them.`);
   }
   if (snapshot.nScopesDropped > 0) {
     warnings.push(`The table of scopes was full: ${formatCount(snapshot.nScopesDropped)} scopes were dropped; what happened in them is shown in the scope around them, or in none.`);
   }
-  if (blocks.nUnmatched > 0) {
-    warnings.push(`${formatCount(blocks.nUnmatched)} frees have no allocation in this file and are not shown.`);
+  if (snapshot.origin !== null && snapshot.origin.contradictions > 0) {
+    warnings.push(`The ${snapshot.origin.format} file contradicts itself ${formatCount(snapshot.origin.contradictions)} times: what its events say and the segments at its end do not fit together.`);
+  }
+  if (nUnmatched > 0) {
+    warnings.push(`${formatCount(nUnmatched)} ${nUnmatched === 1 ? 'event does' : 'events do'} not fit to what was there before: frees without an allocation in this file, or allocations on top of others.`);
+  }
+  if (snapshot.events.count > 0 && snapshot.stacks.frame.length === 0) {
+    warnings.push('The file holds no call stacks.');
+  } else if (snapshot.frames.function.length > 0 && snapshot.frames.function.every((/** @type {number} */ name) => name < 0 || snapshot.strings[name] === '')) {
+    warnings.push('The call stacks have no names: the program had no symbols when the file was written.');
   }
   if (blocks.nOtherEvents > 0) {
     warnings.push(`The file holds ${snapshot.devices.length} devices; device ${blocks.device} is shown, ${formatCount(blocks.nOtherEvents)} events of the others are not.`);
@@ -135,19 +153,38 @@ function endNs(snapshot) {
   return end;
 }
 
-/** @param {import('./format.js').Snapshot} snapshot @param {string} label @returns {Run} */
-export function makeRun(snapshot, label) {
-  const blocks = buildBlocks(snapshot), index = buildIndex(blocks), extents = scopeExtents(snapshot);
+/** The memory of one device, or of the one with the highest peak, the first on ties. Needs no document: a worker does it.
+ * @param {import('./format.js').Snapshot} snapshot @param {number} [device] @returns {Derived} */
+export function deriveRun(snapshot, device) {
+  const devices = devicesUsed(snapshot);
+  let best = null;
+  for (const each of device === undefined ? devices : [device]) {
+    const index = buildIndex(buildBlocks(snapshot, each));
+    if (best === null || index.totals[index.peakState] > best.totals[best.peakState]) best = index;
+  }
+  const index = best ?? buildIndex(buildBlocks(snapshot, 0));
+  return { index, reserved: buildReserved(snapshot, index.blocks.device), extents: scopeExtents(snapshot), devices };
+}
+
+/**
+ * @param {import('./format.js').Snapshot} snapshot @param {string} label @param {number} [chosen] device; the one with the highest peak where none is given
+ * @param {Derived} [derived] where it is there already
+ * @returns {Run}
+ */
+export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, chosen)) {
+  const { index, reserved, extents, devices } = derived, { blocks } = index;
   const { peakState, homeScope } = choosePeak(snapshot, index, extents);
   const device = snapshot.devices[blocks.device], limit = Number(snapshot.run.memory_limit_bytes);
   const capacityBytes = limit > 0 ? limit : device && device.totalBytes > 0 ? device.totalBytes : -1;
   return {
-    label, given: '', short: label, isRecorded: snapshot.events.count + blocks.count > 0, title: buildTitle(snapshot, device), snapshot, index, reserved: buildReserved(snapshot, blocks.device), extents,
+    label, given: '', short: label, isRecorded: snapshot.events.count + blocks.count > 0, title: buildTitle(snapshot, device), snapshot,
+    device: blocks.device, devices, index, reserved, extents,
+    get userFrame() { return toldBy(snapshot); },
     lanes: buildLanes(snapshot),
     axes: { event: eventAxis(snapshot.events.count), time: timeAxis(snapshot.events.timeNs, endNs(snapshot)) },
     peakState, homeScope, peak: breakdownAt(snapshot, index, peakState), capacityBytes,
     capacityText: limit > 0 ? 'memory limit' : 'device capacity',
-    timing: buildTiming(snapshot, device), isVirtual: device?.kind === 'virtual', warnings: buildWarnings(snapshot, blocks, device),
+    timing: buildTiming(snapshot, device), isVirtual: device?.kind === 'virtual', warnings: buildWarnings(snapshot, derived, device),
   };
 }
 

@@ -1,0 +1,159 @@
+// From a file to a run: what the modules that read files make of them, without a document.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { buildBlocks, buildReserved } from '../../viewer/src/blocks.js';
+import { FormatError } from '../../viewer/src/columns.js';
+import { readSnapshot } from '../../viewer/src/format.js';
+import { buildIndex } from '../../viewer/src/index.js';
+import { makeRun } from '../../viewer/src/run.js';
+import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mjs';
+
+const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
+
+function refused(change, pattern, document = trainingRun({ layers: 1, steps: 1 })) {
+  const changed = structuredClone(document);
+  change(changed);
+  assert.throws(() => readSnapshot(changed), (problem) => problem instanceof FormatError && pattern.test(problem.message), String(pattern));
+}
+
+/** Allocated and pending bytes after each event as the format's document says, in the plainest way. */
+function plainWalk(document) {
+  const alive = new Map(), states = [];
+  let address = 0, unmatched = 0;
+  const sum = (state) => [...alive.values()].filter((block) => block.state === state).reduce((total, block) => total + block.bytes, 0);
+  const note = () => states.push([sum('allocated'), sum('pending')]);
+  note();
+  document.events.action.forEach((action, e) => {
+    address += document.events.address_delta[e];
+    const block = alive.get(address);
+    if (action === 0) {
+      if (block) unmatched++;
+      alive.set(address, { state: 'allocated', bytes: document.events.block_bytes[e] });
+    } else if (action <= 3) {
+      if (!block) unmatched++;
+      else if (action === 2) block.state = 'pending';
+      else alive.delete(address);
+    }
+    note();
+  });
+  return { states, unmatched };
+}
+
+test(`blocks follow a walk of the events, whatever they say (seed ${SEED})`, () => {
+  const random = randomNumbers(SEED), r = new Recording();
+  for (let i = 0; i < 3000; i++) {
+    const address = 1 + Math.floor(random() * 60), block = 512 * (1 + Math.floor(random() * 9));
+    r.event(['alloc', 'alloc', 'free', 'free_requested', 'free_completed', 'mark'][Math.floor(random() * 6)], { address, requested: block - 7, block });
+  }
+  const document = r.document(), snapshot = readSnapshot(document), blocks = buildBlocks(snapshot), { totals } = buildIndex(blocks);
+  const { states, unmatched } = plainWalk(document);
+  assert.deepEqual([...totals], states.map(([allocated]) => allocated));
+  const pending = states.map(() => 0);
+  for (let b = 0; b < blocks.count; b++) for (let s = blocks.diedState[b]; s < Math.min(blocks.pendingState[b], states.length); s++) pending[s] += blocks.bytes[b];
+  assert.deepEqual(pending, states.map(([, bytes]) => bytes));
+  assert.equal(blocks.nUnmatched, unmatched);
+  assert.ok(unmatched > 100 && blocks.replaced.length > 100 && Math.max(...pending) > 0);
+});
+
+test('rows of a block name its allocation and its free', () => {
+  const snapshot = readSnapshot(randomRun(500, SEED)), { events } = snapshot, blocks = buildBlocks(snapshot);
+  for (let b = 0; b < blocks.count; b++) {
+    assert.equal(events.action[blocks.allocRow[b]], 0);
+    assert.equal(events.address[blocks.allocRow[b]], blocks.address[b]);
+    assert.equal(blocks.bornState[b], blocks.allocRow[b] + 1);
+    if (blocks.freeRow[b] < 0) continue;
+    assert.equal(events.action[blocks.freeRow[b]], 1);
+    assert.equal(events.address[blocks.freeRow[b]], blocks.address[b]);
+    assert.equal(blocks.diedState[b], blocks.freeRow[b] + 1);
+    assert.equal(blocks.pendingState[b], blocks.diedState[b]);
+  }
+});
+
+test('the device with the highest peak is shown, and any other can be', () => {
+  const document = new Recording().document();
+  document.devices = ['a', 'b', 'c'].map((name) => ({ kind: 'cuda', name, total_bytes: 1e9 }));
+  const rows = [[0, 1, 512], [0, 2, 512], [1, 1, 4096], [0, 3, 512]]; // device, address, bytes
+  document.events = {
+    time_delta: rows.map(() => 1), action: rows.map(() => 0), device: rows.map((row) => row[0]), address_delta: [1, 1, -1, 2],
+    requested_bytes: rows.map((row) => row[2]), block_bytes: rows.map((row) => row[2]), stream: rows.map(() => 0),
+    stack: rows.map(() => -1), scope_delta: [-1, 0, 0, 0], category: rows.map(() => 0), name: rows.map(() => -1),
+  };
+  const snapshot = readSnapshot(document), run = makeRun(snapshot, 'x'), other = makeRun(snapshot, 'x', 0);
+  assert.deepEqual([run.device, run.peak.bytes, run.devices], [1, 4096, [0, 1]]);
+  assert.deepEqual([other.device, other.peak.bytes, other.devices], [0, 1536, [0, 1]]);
+  assert.match(run.warnings.join(), /device 1 is shown, 3 events of the others/);
+  assert.match(run.title, /cuda: b$/);
+});
+
+test('what is given back twice is counted, not subtracted', () => {
+  const r = new Recording();
+  r.segment(4096);
+  r.event('segment_free', { address: 1, requested: 8192, block: 8192 });
+  r.event('segment_free', { address: 1, requested: 4096, block: 4096 });
+  const { bytes, nUnmatched, maxBytes } = buildReserved(readSnapshot(r.document()), 0);
+  assert.deepEqual([[...bytes], nUnmatched, maxBytes], [[0, 4096, 0], 1, 4096]);
+});
+
+test('segments of the start keep all of their blocks', () => {
+  const document = new Recording().document();
+  document.strings = ['old'];
+  document.streams = [{ device: 0, handle: 0 }, { device: 0, handle: 77 }];
+  const block = (offset, bytes, state) => ({ offset_bytes: offset, block_bytes: bytes, requested_bytes: state ? bytes : 0, state, stack: -1, scope: -1, category: 0, name: state ? 0 : -1 });
+  document.start.segments = [
+    { device: 0, address: 8, total_bytes: 2048, stream: 0, pool: 'small', blocks: [block(0, 512, 1), block(512, 1024, 0), block(1536, 512, 2)] },
+    { device: 0, address: 80, total_bytes: 512, stream: 1, is_expandable: true, pool: 'large', pool_id: [0, 3], blocks: [block(0, 512, 0)] }];
+  const { start, streams } = readSnapshot(document);
+  assert.deepEqual([[...start.address], [...start.stream], [...start.isExpandable], start.pool, start.poolId], [[4096, 40960], [0, 1], [0, 1], ['small', 'large'], ['', '0, 3']]);
+  assert.deepEqual([[...start.firstBlock], [...start.blocks.offsetBytes], [...start.blocks.state]], [[0, 3, 4], [0, 512, 1536, 0], [1, 0, 2, 0]]);
+  assert.deepEqual(streams[1], { device: 0, handle: 77 });
+  refused((d) => (d.start.segments[0].blocks[1].offset_bytes = 600), /start\.segments\[0\]\.blocks\[1\]\.offset_bytes is 600: the block before it ends at 512/, document);
+  refused((d) => d.start.segments[0].blocks.pop(), /start\.segments\[0\]\.total_bytes is 2048, but its blocks fill 1536/, document);
+  refused((d) => (d.start.segments[1].stream = 2), /start\.segments\[1\]\.stream is 2, which is out of range/, document);
+  refused((d) => (d.start.segments[1].blocks[0].requested_bytes = 513), /blocks\[0\]\.requested_bytes is 513, more than the block's 512/, document);
+  refused((d) => (d.start.segments[1].blocks[0].state = 3), /blocks\[0\]\.state is 3, which this viewer does not know/, document);
+});
+
+test('what only some files have is read: kernels, device times, costs of recording, origin', () => {
+  const document = trainingRun({ layers: 1, steps: 1 });
+  const name = document.strings.push('gemm', 'forward', 'forward > layer') - 3;
+  document.kernels = { name: [name], phase: [-1], path: [name + 2], launches: [3], total_ns: [30], mean_ns: [10], min_ns: [9], max_ns: [12] };
+  document.scopes.device_begin[2] = 55;
+  document.timing = { ...document.timing, flops: 1e12, stated_peak_flops: 2e13, recorder_ns_per_event: 81.5, recorder_pairs: { recorded_ms: [2], unrecorded_ms: [1] } };
+  document.origin = { format: 'pytorch', events: 7, contradictions: 2 };
+  document.log = { full_policy: 'keep-newest', dropped_events: 5 };
+  const snapshot = readSnapshot(document);
+  assert.deepEqual(snapshot.kernels, [{ name: 'gemm', phase: '', path: 'forward > layer', launches: 3, totalNs: 30, meanNs: 10, minNs: 9, maxNs: 12 }]);
+  assert.equal(snapshot.scopes.deviceBeginNs[2], 55);
+  assert.deepEqual([snapshot.timing.flops, snapshot.timing.statedPeakFlops, snapshot.timing.recorderNsPerEvent], [1e12, 2e13, 81.5]);
+  assert.deepEqual(snapshot.timing.recorderPairs, { recordedMs: [2], unrecordedMs: [1] });
+  const warnings = makeRun(snapshot, 'x').warnings.join(' ');
+  assert.match(warnings, /the newest were kept, 5 events were dropped/);
+  assert.match(warnings, /pytorch file contradicts itself 2 times/);
+  refused((d) => d.timing.recorder_pairs.unrecorded_ms.push(3), /recorder_pairs has 1 samples in recorded_ms, 2 in unrecorded_ms/, document);
+  refused((d) => (d.kernels.path[0] = 999), /kernels\.path\[0\] is 999/, document);
+  refused((d) => (d.devices = []), /events\.device\[0\] is 0, not one of 0 devices/, document);
+  refused((d) => (d.events.stream[4] = 1), /events\.stream\[4\] is 1, not one of 1 streams/, document);
+  refused((d) => (d.events.requested_bytes[6] = 2 ** 40), /events\.requested_bytes\[6\] is 1099511627776, more than the block's/, document);
+  refused((d) => (d.events.block_bytes[5] = -1), /events\.block_bytes\[5\] is -1, not a number of bytes/, document);
+});
+
+test('missing stacks and missing names of functions are said', () => {
+  const bare = randomRun(40, SEED);
+  bare.events.stack = bare.events.stack.map(() => -1);
+  bare.stacks = { parent: [], frame: [] };
+  assert.match(makeRun(readSnapshot(bare), 'x').warnings.join(), /no call stacks/);
+  const nameless = trainingRun({ layers: 1, steps: 1 });
+  nameless.frames.function = nameless.frames.function.map(() => -1);
+  assert.match(makeRun(readSnapshot(nameless), 'x').warnings.join(), /no symbols/);
+});
+
+test('numbers are kept in few bytes where they fit, and exactly where they do not', () => {
+  const small = readSnapshot(randomRun(200, SEED));
+  assert.ok(small.events.blockBytes instanceof Uint32Array && small.events.stack instanceof Int8Array);
+  const r = new Recording();
+  r.alloc('large', 'parameter', 5 * 2 ** 30 + 1);
+  r.outOfMemory(2 ** 33, 2 ** 63);
+  const { events } = readSnapshot(r.document());
+  assert.deepEqual([...events.blockBytes], [5 * 2 ** 30 + 512, 2 ** 63]);
+  assert.deepEqual([...events.requestedBytes], [5 * 2 ** 30 + 1, 2 ** 33]);
+});

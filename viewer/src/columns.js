@@ -1,0 +1,118 @@
+/* columns.js - columns of integers: checked against what they may hold, and kept in the smallest typed array that
+ * holds them exactly.
+ */
+
+/** A document that is not what it should be; its message names the place. */
+export class FormatError extends Error {}
+
+/** Beyond this, one number of a browser stands for several integers. */
+export const FAR = Number.MAX_SAFE_INTEGER;
+/** The format's own limit of a number of bytes: 2^63 - 1, which a browser rounds to 2^63. */
+export const MOST_BYTES = 2 ** 63;
+/** Rows of one table. */
+export const MAX_ROWS = 100_000_000;
+
+/**
+ * @typedef {Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array | Float64Array} Numbers
+ * @typedef {Int8Array | Int16Array | Int32Array} Indices rows of another table, or -1
+ *
+ * @typedef {object} Column as the reader of a file found it
+ * @property {Numbers} values
+ * @property {number} min 0 where there are none
+ * @property {number} max
+ * @property {boolean} isSummed the values are sums of the differences in the file
+ *
+ * @typedef {object} Rule what a column may hold
+ * @property {number} lo least value
+ * @property {number} hi greatest value
+ * @property {string} what a value is, for messages
+ * @property {boolean} [isDelta] the file holds differences, to be added up
+ */
+
+/** A value as a message shows it. @param {unknown} value */
+export function shown(value) {
+  return String(JSON.stringify(value)).slice(0, 40);
+}
+
+/** Copies a list of a parsed document. @param {any[]} list @param {string} path @param {boolean} isDelta @returns {Column} */
+function columnOfList(list, path, isDelta) {
+  const values = new Float64Array(list.length);
+  let sum = 0, min = Infinity, max = -Infinity;
+  for (let i = 0; i < list.length; i++) {
+    const value = list[i];
+    if (!Number.isInteger(value)) throw new FormatError(`${path}[${i}] is ${shown(value)}, not a whole number`);
+    sum = isDelta ? sum + value : value;
+    values[i] = sum;
+    if (sum < min) min = sum;
+    if (sum > max) max = sum;
+  }
+  return { values, min: list.length > 0 ? min : 0, max: list.length > 0 ? max : 0, isSummed: isDelta };
+}
+
+/** @param {any} value @returns {value is Column} */
+export function isColumn(value) {
+  return typeof value === 'object' && value !== null && ArrayBuffer.isView(value.values);
+}
+
+/** Number of rows of a table: the length of one of its columns; 0 where the table is absent.
+ * @param {any} table @param {string} place name of the table @param {string} key */
+export function rows(table, place, key) {
+  const column = table[key];
+  if (Object.keys(table).length === 0) return 0;
+  if (!Array.isArray(column) && !isColumn(column)) throw new FormatError(`${place}.${key} is missing or not a list`);
+  return isColumn(column) ? column.values.length : column.length;
+}
+
+/**
+ * A column, each of its numbers checked.
+ * @param {any} table @param {string} place name of the table @param {string} key
+ * @param {number} count rows that the column must have @param {Rule} rule
+ * @returns {Column}
+ */
+function checked(table, place, key, count, rule) {
+  const path = `${place}.${key}`, given = table[key] ?? (count === 0 ? [] : undefined), isDelta = rule.isDelta === true;
+  if (!Array.isArray(given) && !isColumn(given)) throw new FormatError(`${path} is missing or not a list`);
+  const column = isColumn(given) ? given : columnOfList(given, path, isDelta), { values, min, max } = column;
+  if (values.length !== count) throw new FormatError(`${path} has ${values.length} rows where ${count} are expected`);
+  if (count > 0 && (min < rule.lo || max > rule.hi)) {
+    const at = values.findIndex((/** @type {number} */ value) => value < rule.lo || value > rule.hi);
+    throw new FormatError(`${path}[${at}] ${isDelta ? 'leads to' : 'is'} ${values[at]}, not ${rule.what}`);
+  }
+  return column;
+}
+
+/** A column of references to the rows of a table of `n`, or -1.
+ * @param {any} table @param {string} place @param {string} key @param {number} count @param {number} n rows of the other table
+ * @param {string} what those are @param {boolean} [isDelta] @returns {Indices} */
+export function indicesOf(table, place, key, count, n, what, isDelta = false) {
+  const { values } = checked(table, place, key, count, { lo: -1, hi: n - 1, what: `one of ${n} ${what}`, isDelta });
+  const Type = n <= 2 ** 7 ? Int8Array : n <= 2 ** 15 ? Int16Array : Int32Array;
+  return values instanceof Type ? values : Type.from(values);
+}
+
+/** A column of numbers from 0 to 255. @param {any} table @param {string} place @param {string} key @param {number} count */
+export function bytesOf(table, place, key, count) {
+  const { values } = checked(table, place, key, count, { lo: 0, hi: 255, what: 'a number from 0 to 255' });
+  return values instanceof Uint8Array ? values : Uint8Array.from(values);
+}
+
+/** A column of numbers of any size, in 4 bytes each where they fit.
+ * @param {any} table @param {string} place @param {string} key @param {number} count @param {Rule} rule
+ * @returns {Float64Array | Uint32Array} */
+export function amountsOf(table, place, key, count, rule) {
+  const { values, min, max } = checked(table, place, key, count, rule);
+  if (min >= 0 && max < 2 ** 32) return values instanceof Uint32Array ? values : Uint32Array.from(values);
+  return values instanceof Float64Array ? values : Float64Array.from(values);
+}
+
+/** A column of numbers in 8 bytes each. @param {any} table @param {string} place @param {string} key @param {number} count @param {Rule} rule */
+export function float64Of(table, place, key, count, rule) {
+  const { values } = checked(table, place, key, count, rule);
+  return values instanceof Float64Array ? values : Float64Array.from(values);
+}
+
+/** A column of numbers in 4 bytes each. @param {any} table @param {string} place @param {string} key @param {number} count @param {Rule} rule */
+export function int32Of(table, place, key, count, rule) {
+  const { values } = checked(table, place, key, count, rule);
+  return values instanceof Int32Array ? values : Int32Array.from(values);
+}
