@@ -11,13 +11,13 @@ static const tide_command *const COMMANDS[] = {
     &tide_command_profile, &tide_command_summary, &tide_command_compare,
     &tide_command_view,    &tide_command_dump,    &tide_command_export,
     &tide_command_replay,  &tide_command_recover, &tide_command_check_reference,
-    &tide_command_bench,   &tide_command_devices,
+    &tide_command_fit,     &tide_command_bench,   &tide_command_devices,
 };
 
 enum { N_COMMANDS = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
 
 /* Commands of the plan that this version does not have. */
-static const char *const LATER[] = {"sweep", "study", "fit"};
+static const char *const LATER[] = {"sweep", "study"};
 
 static const char *command_at(const void *ctx, size_t i) {
     (void)ctx;
@@ -67,6 +67,8 @@ static const tide_program_item EXAMPLES[] = {
     {"tidemark summary small.json.gz", "What filled the memory at the peak"},
     {"tidemark profile --size 2.7B --device virtual:h100-80 --warmup 0 --steps 2",
      "Whether a model fits a card that is not here"},
+    {"tidemark fit --size 2.7B --context 512 --device virtual:h100-80",
+     "The largest batch that fits it"},
     {"tidemark profile --size small --device cpu --log run.log",
      "A run whose recording outlives it; after a crash: tidemark recover run.log"},
     {"tidemark profile --precision fp32,bf16-mixed --device virtual --warmup 0 --steps 2",

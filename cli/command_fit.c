@@ -1,0 +1,257 @@
+/* tidemark fit: the largest batch, context, number of layers or preset that fits a card or a limit,
+ * found by runs on the virtual device. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/fit_internal.h"
+#include "cli/run_choices.h"
+
+enum { MAX_ROWS = 256 };
+
+#define AT(member) offsetof(tide_fit_options, member)
+
+static const tide_option OPTIONS[] = {
+    {.kind = TIDE_OPTION_HEADING, .help = "Question"},
+    {TIDE_OPTION_CHOICE, "find", NULL, NULL,
+     "what is to be as large as possible; model: the largest preset; default batch", NULL, NULL,
+     tide_fit_what_name, AT(find)},
+    {TIDE_OPTION_COUNT, "multiple-of", NULL, "N",
+     "only multiples of N are looked at: contexts in steps of 128; default 1", NULL, NULL, NULL,
+     AT(multiple_of)},
+    {TIDE_OPTION_TEXTS, "device", NULL, "virtual[:CARD]",
+     "what it has to fit; may be given several times; tidemark devices lists the cards", NULL, NULL,
+     tide_choice_virtual_device, AT(devices)},
+    {TIDE_OPTION_SIZE, "memory-limit", NULL, "SIZE",
+     "reserved bytes may not exceed it: 24GiB; without a card it is all there is", NULL, NULL, NULL,
+     AT(run.memory_limit_bytes)},
+    {TIDE_OPTION_TEXT, "alloc-conf", NULL, "NAME:VALUE,...",
+     "allocator settings, in PyTorch's names; on top of $TIDEMARK_ALLOC_CONF", NULL, NULL, NULL,
+     AT(run.alloc_conf)},
+    {.kind = TIDE_OPTION_HEADING, .help = "Model"},
+    {TIDE_OPTION_CHOICES, "size", NULL, NULL, "preset; default small", "model-size", NULL,
+     tide_choice_size, AT(run.sizes)},
+    {TIDE_OPTION_COUNT, "d-model", NULL, "N",
+     "width; with any of these the size is called custom and the rest comes from --size", NULL,
+     NULL, NULL, AT(run.d_model)},
+    {TIDE_OPTION_COUNT, "layers", NULL, "N", "number of blocks", "num-layers", NULL, NULL,
+     AT(run.n_layers)},
+    {TIDE_OPTION_COUNT, "heads", NULL, "N", "attention heads; they divide the width", "num-heads",
+     NULL, NULL, AT(run.n_heads)},
+    {TIDE_OPTION_COUNT, "d-ff", NULL, "N", "hidden width of the feed-forward layers", NULL, NULL,
+     NULL, AT(run.d_ff)},
+    {TIDE_OPTION_COUNT, "vocab", NULL, "N", "vocabulary", "vocab-size", NULL, NULL,
+     AT(run.vocab_size)},
+    {TIDE_OPTION_TEXT, "config", NULL, "FILE.json",
+     "model from a file, as in tidemark profile --config", NULL, NULL, NULL, AT(run.config_path)},
+    {.kind = TIDE_OPTION_HEADING, .help = "Run"},
+    {TIDE_OPTION_COUNTS, "batch", NULL, "N", "sequences in a batch; default 4", "batch-size", NULL,
+     NULL, AT(run.batches)},
+    {TIDE_OPTION_COUNTS, "context", NULL, "N", "tokens in a sequence; default 128",
+     "context-length", NULL, NULL, AT(run.contexts)},
+    {TIDE_OPTION_CHOICES, "mode", NULL, NULL, "what a step does; default train", NULL, NULL,
+     tide_choice_mode, AT(run.modes)},
+    {TIDE_OPTION_FLAG, "keep-graph", NULL, NULL, "forward mode: keep what backward would need",
+     NULL, NULL, NULL, AT(run.keep_graph)},
+    {TIDE_OPTION_CHOICES, "precision", NULL, NULL, "default fp32; bf16 means bf16-mixed", NULL,
+     "bf16=bf16-mixed", tide_choice_precision, AT(run.precisions)},
+    {TIDE_OPTION_CHOICES, "attention", NULL, NULL, "default flash", NULL, NULL,
+     tide_choice_attention, AT(run.attentions)},
+    {TIDE_OPTION_CHOICES, "recompute", NULL, NULL,
+     "keep only the input of a block for backward; default none", NULL, NULL, tide_choice_recompute,
+     AT(run.recomputes)},
+    {TIDE_OPTION_REAL, "clip-grad-norm", NULL, "X", "clip the gradients' global norm", NULL, NULL,
+     NULL, AT(run.clip_grad_norm)},
+    {TIDE_OPTION_COUNT, "steps", NULL, "N",
+     "steps that each run has to get through; default 15, as many as tidemark profile takes", NULL,
+     NULL, NULL, AT(run.steps)},
+    {.kind = TIDE_OPTION_HEADING, .help = "Output"},
+    {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the tables; default text", NULL, NULL,
+     tide_format_name, AT(run.format)},
+};
+
+static const tide_option_table TABLE = {
+    .command = "fit",
+    .intro = "Finds the largest batch, context, number of layers or preset that fits a card or a\n"
+             "limit, by runs on the virtual device. No GPU is needed.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .notes =
+        "The value that is named was run and fits, the next one was run and does not, by the same\n"
+        "allocator that trains: tidemark profile says the same of both. Of a card counts what is\n"
+        "left beside context and libraries where that is known, and it is said where it is not.\n"
+        "\n"
+        "Lists (--size, --context, --mode, --precision, ...) and several --device give a row "
+        "each.\n"
+        "\n"
+        "Exit status 3: there is a row in which nothing fits.\n",
+};
+
+/* ---- the questions ---- */
+
+static tide_status check_varied(const tide_fit_options *options, tide_error *error) {
+    const tide_profile_options *run = &options->run;
+    bool names_shape = run->d_model != TIDE_NOT_GIVEN || run->n_layers != TIDE_NOT_GIVEN ||
+                       run->n_heads != TIDE_NOT_GIVEN || run->d_ff != TIDE_NOT_GIVEN ||
+                       run->vocab_size != TIDE_NOT_GIVEN || run->config_path != NULL;
+    const char *given = NULL;
+    switch (tide_fit_what_from_name(options->find)) {
+    case TIDE_FIT_BATCH:
+        given = run->batches.n > 0 ? "batch" : NULL;
+        break;
+    case TIDE_FIT_CONTEXT:
+        given = run->contexts.n > 0 ? "context" : NULL;
+        break;
+    case TIDE_FIT_LAYERS:
+        given = run->n_layers != TIDE_NOT_GIVEN ? "layers" : NULL;
+        break;
+    default:
+        given = run->sizes.n > 0 ? "size"
+                : names_shape    ? "d-model and what else makes a model"
+                                 : NULL;
+        if (options->multiple_of != 1) {
+            given = "multiple-of";
+        }
+        break;
+    }
+    if (given != NULL) {
+        return tide_fail(error, TIDE_INVALID, "--%s: --find %s looks for that itself: leave it out",
+                         given, options->find);
+    }
+    if (options->multiple_of == 0) {
+        return tide_fail(error, TIDE_INVALID, "--multiple-of 0: must be above 0");
+    }
+    return TIDE_OK;
+}
+
+static const char *device_of(const tide_fit_options *options, size_t i) {
+    return options->devices.n > 0 ? options->devices.texts[i] : "virtual";
+}
+
+static tide_status check_device(const tide_fit_options *options, const char *device,
+                                tide_error *error) {
+    if (strcmp(device, "virtual") != 0 && strncmp(device, "virtual:", 8) != 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--device %.64s: what fits is found on the virtual device: name a card "
+                         "with virtual:CARD, or give --memory-limit",
+                         device);
+    }
+    if (strcmp(device, "virtual") == 0 && options->run.memory_limit_bytes == TIDE_NOT_GIVEN) {
+        return tide_fail(error, TIDE_INVALID,
+                         "there is no bound: name a card (--device virtual:h100-80) or give "
+                         "--memory-limit");
+    }
+    return TIDE_OK;
+}
+
+/* "2.7B-train-c512-fp32-naive": the run without what is looked for. */
+static void name_row(tide_fit_row *row) {
+    const tide_workload_config *workload = &row->question.workload;
+    tide_fit_what what = row->question.what;
+    char context[32] = "";
+    char batch[32] = "";
+    if (what != TIDE_FIT_CONTEXT) {
+        snprintf(context, sizeof(context), "-c%zu", workload->model.context_length);
+    }
+    if (what != TIDE_FIT_BATCH) {
+        snprintf(batch, sizeof(batch), "-b%zu", workload->model.batch_size);
+    }
+    snprintf(row->name, sizeof(row->name), "%s%s%s%s%s-%s%s%s%s",
+             what == TIDE_FIT_MODEL ? "" : workload->model.size, what == TIDE_FIT_MODEL ? "" : "-",
+             tide_mode_name((int)workload->mode), context, batch,
+             tide_precision_name((int)workload->precision),
+             workload->attention == TIDE_ATTENTION_NAIVE ? "-naive" : "",
+             workload->recompute == TIDE_RECOMPUTE_BLOCK ? "-recompute" : "",
+             workload->keep_graph ? "-keep-graph" : "");
+}
+
+static tide_status ask(const tide_fit_options *options, size_t number, size_t device,
+                       tide_fit_row *row, tide_error *error) {
+    tide_fit_question *question = &row->question;
+    question->what = (tide_fit_what)tide_fit_what_from_name(options->find);
+    question->multiple_of = options->multiple_of;
+    question->room.device = device_of(options, device);
+    TIDE_TRY(check_device(options, question->room.device, error));
+    TIDE_TRY(tide_profile_configure_cache(&options->run, &question->room.cache, error));
+    TIDE_TRY(tide_profile_configure(&options->run, number, &question->workload, error));
+    name_row(row);
+    uint64_t usable_bytes = 0;
+    tide_status status = tide_dry_room_usable(&question->room, &usable_bytes, &row->device, error);
+    if (status == TIDE_OK) {
+        status = tide_fit_search(question, &row->answer, error);
+    }
+    if (status != TIDE_OK) {
+        tide_error_prefix(error, "%s", row->name);
+    }
+    return status;
+}
+
+static tide_status ask_all(const tide_fit_options *options, tide_fit_row *rows, size_t n_rows,
+                           tide_error *error) {
+    size_t n_devices = options->devices.n > 0 ? options->devices.n : 1;
+    for (size_t i = 0; i < n_rows; i++) {
+        TIDE_TRY(ask(options, i / n_devices, i % n_devices, &rows[i], error));
+    }
+    return TIDE_OK;
+}
+
+/* ---- the command ---- */
+
+static int answer(const tide_fit_options *options, tide_fit_row *rows, size_t n_rows) {
+    tide_error error = {""};
+    int format = tide_format_from_name(options->run.format);
+    int exit_status = TIDE_EXIT_SUCCESS;
+    tide_status status = ask_all(options, rows, n_rows, &error);
+    if (status == TIDE_OK) {
+        status = tide_fit_print(rows, n_rows, format < 0 ? TIDE_FORMAT_TEXT : (tide_format)format);
+    }
+    if (status != TIDE_OK) {
+        return tide_cli_fail("fit", status, &error);
+    }
+    for (size_t i = 0; i < n_rows; i++) {
+        if (rows[i].answer.value == 0) {
+            exit_status = TIDE_EXIT_DEVICE_OOM;
+        }
+    }
+    return tide_cli_finish("fit", exit_status);
+}
+
+static int run(int argc, char **argv) {
+    tide_fit_options options = {.find = "batch", .multiple_of = 1};
+    tide_error error = {""};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    tide_profile_options_init(&options.run);
+    options.run.warmup_steps = 0;
+    options.run.steps = 15;
+    if (!tide_cli_parse(&TABLE, argc, argv, &options, NULL, &exit_status)) {
+        return exit_status;
+    }
+    tide_status status = check_varied(&options, &error);
+    if (status == TIDE_OK) {
+        status = tide_profile_check(&options.run, &error);
+    }
+    if (status != TIDE_OK) {
+        return tide_cli_fail("fit", status, &error);
+    }
+    size_t n_rows =
+        tide_profile_n_runs(&options.run) * (options.devices.n > 0 ? options.devices.n : 1);
+    if (n_rows > MAX_ROWS) {
+        tide_cli_note("fit", "%zu rows in one table: the limit is %d", n_rows, (int)MAX_ROWS);
+        return TIDE_EXIT_FAILURE;
+    }
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_fit_row *rows = tide_hostmem_zeroed(mem, n_rows, sizeof(*rows));
+    if (rows == NULL) {
+        return tide_cli_fail("fit", TIDE_NO_MEMORY, NULL);
+    }
+    exit_status = answer(&options, rows, n_rows);
+    mem->release(mem->ctx, rows);
+    return exit_status;
+}
+
+const tide_command tide_command_fit = {
+    .name = "fit",
+    .summary = "the largest batch, context or model that fits a card, without a GPU",
+    .options = &TABLE,
+    .run = run,
+};
