@@ -1,0 +1,372 @@
+#define _DEFAULT_SOURCE /* flock */
+#include "cli/record_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/hostmem.h"
+#include "snapshot/gzip_file.h"
+
+/* ---- the lock ---- */
+
+/* A file that this process alone may replace. */
+typedef struct locked_file {
+    const char *path; /* borrowed; as the caller wrote it */
+    int fd;           /* owned; of the file that `path` names now, locked */
+    size_t n_bytes;   /* of it */
+    mode_t mode;      /* its rights, which the new one gets too */
+    bool is_new;      /* this call made it, empty */
+} locked_file;
+
+static tide_status cannot(const char *path, const char *what, tide_error *error) {
+    return tide_fail(error, TIDE_IO, "%s cannot be %s: %s", path, what, strerror(errno));
+}
+
+/* Opens the file, and makes it where there is none. */
+static tide_status open_file(locked_file *file, struct stat *ret_info, tide_error *error) {
+    file->fd = open(file->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    file->is_new = false;
+    if (file->fd < 0 && errno == ENOENT) {
+        file->fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        file->is_new = file->fd >= 0;
+        if (file->fd < 0 && errno == EEXIST) { /* another one was quicker */
+            file->fd = open(file->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+        }
+    }
+    if (file->fd < 0) {
+        return cannot(file->path, "opened", error);
+    }
+    if (fstat(file->fd, ret_info) != 0 || !S_ISREG(ret_info->st_mode)) {
+        close(file->fd);
+        return tide_fail(error, TIDE_IO, "%s is not a regular file: records need one", file->path);
+    }
+    return TIDE_OK;
+}
+
+/* Waits for its turn. *ret_again: the file was replaced meanwhile. */
+static tide_status wait_for_lock(locked_file *file, bool *ret_again, tide_error *error) {
+    struct stat mine;
+    struct stat named;
+    int result;
+    do {
+        result = flock(file->fd, LOCK_EX);
+    } while (result != 0 && errno == EINTR);
+    if (result != 0 || fstat(file->fd, &mine) != 0) {
+        tide_status status = cannot(file->path, "locked", error);
+        close(file->fd);
+        return status;
+    }
+    *ret_again =
+        stat(file->path, &named) != 0 || named.st_dev != mine.st_dev || named.st_ino != mine.st_ino;
+    file->n_bytes = (size_t)mine.st_size;
+    file->mode = mine.st_mode & 07777;
+    if (*ret_again) {
+        close(file->fd);
+    }
+    return TIDE_OK;
+}
+
+static tide_status lock_file(const char *path, locked_file *ret_file, tide_error *error) {
+    locked_file file = {.path = path};
+    struct stat info;
+    bool again = true;
+    while (again) {
+        TIDE_TRY(open_file(&file, &info, error));
+        TIDE_TRY(wait_for_lock(&file, &again, error));
+    }
+    *ret_file = file;
+    return TIDE_OK;
+}
+
+/* The file that was made for nothing goes, so that a failure leaves things as they were. */
+static void unlock_file(locked_file *file, bool failed) {
+    if (failed && file->is_new) {
+        (void)unlink(file->path); /* an empty file more is no harm */
+    }
+    close(file->fd); /* and with it the lock */
+}
+
+/* ---- reading ---- */
+
+/* A record of the file: from its first byte to its end without the line break. */
+typedef struct record {
+    const char *begin, *end; /* in the file's text */
+    size_t n_fields;         /* at least 1 */
+    size_t line;             /* counted from 1 */
+} record;
+
+/* Reads it all; a NUL follows the text. The caller releases it. */
+static tide_status read_file(const locked_file *file, char **ret_text, tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    size_t n_read = 0;
+    if (file->n_bytes > TIDE_RECORD_MAX_BYTES) {
+        return tide_fail(error, TIDE_LIMIT,
+                         "%s has more than the limit of %d bytes: begin another file", file->path,
+                         (int)TIDE_RECORD_MAX_BYTES);
+    }
+    char *text = tide_hostmem_zeroed(mem, file->n_bytes + 1, 1);
+    if (text == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory to read it", file->path);
+    }
+    while (n_read < file->n_bytes) {
+        ssize_t n = pread(file->fd, text + n_read, file->n_bytes - n_read, (off_t)n_read);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            tide_status status = cannot(file->path, "read", error);
+            mem->release(mem->ctx, text);
+            return status;
+        }
+        n_read += (size_t)n;
+    }
+    if (memchr(text, '\0', file->n_bytes) != NULL) {
+        mem->release(mem->ctx, text);
+        return tide_fail(error, TIDE_FORMAT, "%s is not a CSV file: there is a NUL byte in it",
+                         file->path);
+    }
+    *ret_text = text;
+    return TIDE_OK;
+}
+
+static const char *skip_mark(const char *text) {
+    return strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text; /* a byte order mark */
+}
+
+/* One past the field's last character; NULL: its quotes do not end, or something follows them. */
+static const char *field_end(const char *at, size_t *line) {
+    if (*at != '"') {
+        return at + strcspn(at, ",\r\n");
+    }
+    for (at++; *at != '\0'; at++) {
+        if (*at == '"' && at[1] == '"') {
+            at++;
+        } else if (*at == '"') {
+            at++;
+            return *at == '\0' || strchr(",\r\n", *at) != NULL ? at : NULL;
+        }
+        *line += *at == '\n';
+    }
+    return NULL;
+}
+
+/* The next record, behind empty lines; false at the end of the file. *at, *line: where it begins,
+ * and then where the next one does. */
+static tide_status next_record(const char *path, const char **at, size_t *line, record *ret_record,
+                               bool *ret_found, tide_error *error) {
+    const char *from = *at;
+    for (; *from == '\n' || *from == '\r'; from++) {
+        *line += *from == '\n';
+    }
+    *ret_found = *from != '\0';
+    if (!*ret_found) {
+        return TIDE_OK;
+    }
+    record read = {.begin = from, .n_fields = 1, .line = *line};
+    for (;;) {
+        from = field_end(from, line);
+        if (from == NULL) {
+            return tide_fail(error, TIDE_FORMAT,
+                             "%s, line %zu: field %zu has quotes that do not enclose it: repair "
+                             "it, or name another file",
+                             path, read.line, read.n_fields);
+        }
+        if (*from != ',') {
+            break;
+        }
+        read.n_fields++;
+        from++;
+    }
+    read.end = from;
+    *at = from;
+    *ret_record = read;
+    return TIDE_OK;
+}
+
+/* ---- the header ---- */
+
+/* Which of the rows' columns stands where. */
+typedef struct header {
+    record names;                           /* of the file; begin NULL: it has none */
+    size_t n_old;                           /* columns of the file */
+    size_t places[TIDE_RECORD_MAX_COLUMNS]; /* place in the file of each of the rows' columns */
+    size_t n_all;                           /* old and new ones */
+} header;
+
+/* Is it what this text means? `begin` .. `end`: a field of the file. */
+static bool is_field(const char *begin, const char *end, const char *text) {
+    bool is_quoted = begin < end && *begin == '"';
+    begin += is_quoted;
+    end -= is_quoted;
+    while (begin < end && *text == *begin) {
+        begin += is_quoted && *begin == '"' ? 2 : 1;
+        text++;
+    }
+    return begin >= end && *text == '\0';
+}
+
+/* Place of the column in the file's header; n_fields when it is not there. */
+static size_t find_column(const record *names, const char *column) {
+    const char *at = skip_mark(names->begin);
+    size_t line = 0;
+    for (size_t i = 0; i < names->n_fields; i++) {
+        const char *end = field_end(at, &line);
+        if (is_field(at, end, column)) {
+            return i;
+        }
+        at = end + 1;
+    }
+    return names->n_fields;
+}
+
+static tide_status match_columns(const char *path, const tide_record_rows *rows, header *of,
+                                 tide_error *error) {
+    of->n_old = of->names.begin != NULL ? of->names.n_fields : 0;
+    of->n_all = of->n_old;
+    for (size_t i = 0; i < rows->n_columns; i++) {
+        size_t place = of->n_old > 0 ? find_column(&of->names, rows->columns[i]) : 0;
+        of->places[i] = place < of->n_old ? place : of->n_all++;
+    }
+    if (of->n_all > TIDE_RECORD_MAX_COLUMNS) {
+        return tide_fail(error, TIDE_LIMIT, "%s: %zu columns, and the limit is %d", path, of->n_all,
+                         (int)TIDE_RECORD_MAX_COLUMNS);
+    }
+    return TIDE_OK;
+}
+
+/* ---- writing; errors stick in the writer ---- */
+
+static void put(tide_gzip_writer *out, const char *begin, size_t n_bytes) {
+    tide_status sticks = tide_gzip_writer_write(out, begin, n_bytes);
+    (void)sticks; /* until commit */
+}
+
+static void put_text(tide_gzip_writer *out, const char *text) {
+    put(out, text, strlen(text));
+}
+
+/* In quotes where it needs them. */
+static void put_field(tide_gzip_writer *out, const char *text) {
+    size_t n = strlen(text);
+    bool is_bare =
+        strpbrk(text, ",\"\r\n") == NULL && n > 0 && text[0] != ' ' && text[n - 1] != ' ';
+    if (is_bare) {
+        put(out, text, n);
+        return;
+    }
+    put_text(out, "\"");
+    for (; *text != '\0'; text++) {
+        put(out, text, 1);
+        if (*text == '"') {
+            put(out, text, 1);
+        }
+    }
+    put_text(out, "\"");
+}
+
+static void put_header(tide_gzip_writer *out, const tide_record_rows *rows, const header *of) {
+    if (of->n_old > 0) {
+        put(out, of->names.begin, (size_t)(of->names.end - of->names.begin));
+    }
+    for (size_t i = 0; i < rows->n_columns; i++) {
+        if (of->places[i] >= of->n_old) { /* in the order in which they were given places */
+            put_text(out, of->places[i] > 0 ? "," : "");
+            put_field(out, rows->columns[i]);
+        }
+    }
+    put_text(out, "\n");
+}
+
+static void put_row(tide_gzip_writer *out, const tide_record_rows *rows, const header *of,
+                    size_t row) {
+    for (size_t place = 0; place < of->n_all; place++) {
+        const char *text = "0";
+        for (size_t i = 0; i < rows->n_columns; i++) {
+            text = of->places[i] == place ? rows->cells[row * rows->n_columns + i] : text;
+        }
+        put_text(out, place > 0 ? "," : "");
+        put_field(out, text);
+    }
+    put_text(out, "\n");
+}
+
+/* Every record behind the header, filled up. */
+static tide_status put_old_rows(tide_gzip_writer *out, const char *path, const header *of,
+                                const char *at, size_t line, tide_error *error) {
+    record old;
+    bool found = true;
+    for (;;) {
+        TIDE_TRY(next_record(path, &at, &line, &old, &found, error));
+        if (!found) {
+            return TIDE_OK;
+        }
+        if (old.n_fields > of->n_old) {
+            return tide_fail(error, TIDE_FORMAT,
+                             "%s, line %zu: %zu fields under a header of %zu: repair it, or name "
+                             "another file",
+                             path, old.line, old.n_fields, of->n_old);
+        }
+        put(out, old.begin, (size_t)(old.end - old.begin));
+        for (size_t i = old.n_fields; i < of->n_all; i++) {
+            put_text(out, ",0");
+        }
+        put_text(out, "\n");
+    }
+}
+
+static tide_status put_all(tide_gzip_writer *out, const char *path, const char *text,
+                           const tide_record_rows *rows, tide_error *error) {
+    header of = {.n_old = 0};
+    const char *at = text;
+    size_t line = 1;
+    bool found = false;
+    TIDE_TRY(next_record(path, &at, &line, &of.names, &found, error));
+    TIDE_TRY(match_columns(path, rows, &of, error));
+    put_header(out, rows, &of);
+    TIDE_TRY(put_old_rows(out, path, &of, at, line, error));
+    for (size_t row = 0; row < rows->n_rows; row++) {
+        put_row(out, rows, &of, row);
+    }
+    return TIDE_OK;
+}
+
+static tide_status rewrite(const locked_file *file, const tide_record_rows *rows,
+                           tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_gzip_writer *out = NULL;
+    char *text = NULL;
+    TIDE_TRY(read_file(file, &text, error));
+    tide_status status = tide_gzip_writer_open_plain(file->path, mem, &out, error);
+    if (status != TIDE_OK) {
+        goto done;
+    }
+    status = put_all(out, file->path, text, rows, error);
+    if (status == TIDE_OK) {
+        status = tide_gzip_writer_commit(out, error);
+        if (status == TIDE_OK) {
+            (void)chmod(file->path, file->mode); /* refused: the new file's own rights stay */
+        }
+    } else {
+        tide_gzip_writer_abandon(out);
+    }
+done:
+    mem->release(mem->ctx, text);
+    return status;
+}
+
+tide_status tide_record_append(const char *path, const tide_record_rows *rows, tide_error *error) {
+    locked_file file;
+    if (path[0] == '\0') {
+        return tide_fail(error, TIDE_INVALID, "the file for records has no name");
+    }
+    TIDE_TRY(lock_file(path, &file, error));
+    tide_status status = rewrite(&file, rows, error);
+    unlock_file(&file, status != TIDE_OK);
+    return status;
+}
