@@ -131,7 +131,7 @@ async function checkTimingCard(page, run, device) {
 const ratioText = (ratio) => (!Number.isFinite(ratio) ? '–' : ratio >= 100 ? `${count(Math.round(ratio))}×` : ratio >= 0.1 ? `${ratio.toFixed(2)}×` : `${Number(ratio.toPrecision(2))}×`);
 
 async function checkTable(page, { runs, device }) {
-  const rows = await page.locator('.compare tbody tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  const rows = await page.locator('#panels .compare tbody tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
   const peaks = runs.map(shown);
   const bytesRow = (name, bytes) => {
     const [base, other] = bytes;

@@ -139,7 +139,7 @@ test('two runs share one memory scale and a comparison', async () => {
   const page = await opened([RUN, other], { sentence: 'the computed <b>sentence</b>' });
   assert.equal(await text(page, '#headline'), 'the computed <b>sentence</b>');
   assert.equal(await page.locator('.run').count(), 2);
-  assert.match(await text(page, '.compare'), /Alive at the peak[\s\S]*optimizer state[\s\S]*Time, mean[\s\S]*backward/);
+  assert.match(await text(page, '#panels .compare'), /Alive at the peak[\s\S]*optimizer state[\s\S]*Time, mean[\s\S]*backward/);
   assert.match(await text(page, '#banners'), /bf16: bf16 is emulated on the cpu/);
   const tops = await page.evaluate(() => [...document.querySelectorAll('.canvases')].map((frame) => {
     const canvas = frame.querySelector('canvas'), context = canvas.getContext('2d');
@@ -161,7 +161,7 @@ test('several runs carry their names, and nothing is cut off at any width', asyn
   for (const width of [1600, 1280, 800, 480]) {
     const page = await opened(THREE, SENTENCES, { viewport: { width, height: 1000 } });
     assert.deepEqual(await page.locator('.run h2').allInnerTexts(), NAMES);
-    assert.deepEqual(await page.locator('.compare thead th:not(.ratio)').allInnerTexts(), NAMES);
+    assert.deepEqual(await page.locator('#panels .compare thead th:not(.ratio)').allInnerTexts(), NAMES);
     assert.deepEqual(await page.locator('.tabs.of-run [role=tab]').allInnerTexts(), NAMES);
     assert.match(await page.locator('.run-title').first().innerText(), /small-train-fp32/);
     const cut = await page.evaluate(() => [...document.querySelectorAll('.scroll, .compare th, .compare td, .run-title *, .tabs button')]
@@ -281,7 +281,7 @@ test('a run that was only timed shows its times, without an empty timeline', asy
   await closed(page);
   const both = await opened([RUN, { label: 'timed', document: timed }]);
   assert.match(await text(both, '.run:nth-child(2)'), /no timeline/);
-  assert.match(await text(both, '.compare'), /not recorded/);
+  assert.match(await text(both, '#panels .compare'), /not recorded/);
   await closed(both);
 });
 

@@ -1,5 +1,6 @@
 /* app.js - the page: makes its parts, gives them the runs, and keeps its address.
  */
+import { makeDifferencesPanel } from './differences_panel.js';
 import { Dock } from './dock.js';
 import { byId, element, pushButton } from './dom.js';
 import { decodeAddress, encodeAddress } from './hash.js';
@@ -31,7 +32,7 @@ let addressTimer = 0;
 
 function layOutPage() {
   fitHeadline();
-  const table = document.querySelector('.scroll');
+  const table = document.querySelector('#panels .scroll');
   table?.classList.remove('narrow');
   table?.classList.toggle('narrow', table.scrollWidth > table.clientWidth);
   timelines.layOut();
@@ -181,7 +182,7 @@ async function start() {
   listenToStore();
   listenToTools();
   listenToPage();
-  new Dock(store, { tree: makePeakPanel() });
+  new Dock(store, { tree: makePeakPanel(), differences: makeDifferencesPanel(store) });
   // The script runs while the browser still reads the data, which stand last in the page.
   if (document.readyState === 'loading') await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve));
   const { runs, sentence } = await readEmbedded();

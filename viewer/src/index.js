@@ -5,7 +5,7 @@ import { CATEGORIES } from './colours.js';
 import { NO_BLOCK } from './blocks.js';
 
 const PYRAMID_BASE = 16;
-const CHECKPOINT_STATES = 1024; // 256 costs 4 to 10 times the memory and saves little
+export const CHECKPOINT_STATES = 1024; // 256 costs 4 to 10 times the memory and saves little
 
 /**
  * @typedef {object} Checkpoint blocks alive in one state, sorted by category, then birth

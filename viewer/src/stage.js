@@ -168,18 +168,6 @@ export class Stage {
     this.view = { x0: this.axis.lo - margin, x1: this.axis.hi + margin };
   }
 
-  /** The view in units of the home view, so that another run can show the same part of its own. */
-  relativeView() {
-    const span = this.stepSpan();
-    return { x0: (this.view.x0 - this.home.x0) / span, x1: (this.view.x1 - this.home.x0) / span };
-  }
-
-  /** @param {{x0: number, x1: number}} relative */
-  showRelative(relative) {
-    const span = this.stepSpan();
-    this.show(this.home.x0 + relative.x0 * span, this.home.x0 + relative.x1 * span);
-  }
-
   /** What lies under a point of the page. @param {number} clientX @param {number} clientY @returns {Target} */
   target(clientX, clientY) {
     const nothing = { x: 0, state: -1, block: -1, scope: -1 };

@@ -1,7 +1,9 @@
 /* timelines.js - the timelines of all runs, one below the other: their sizes, their scales, and what they show together.
  */
+import { alignedView, alignRuns } from './alignment.js';
 import { scaleNote, scalesOf } from './compare.js';
 import { byId } from './dom.js';
+import { DifferenceStrip } from './difference_strip.js';
 import { endedEarly } from './run.js';
 import { Stage } from './stage.js';
 
@@ -27,10 +29,18 @@ export class Timelines {
     this.onView = onView;
     /** @type {Stage[]} */
     this.stages = [];
+    /** @type {DifferenceStrip | null} of the base and the run that is shown beside it */
+    this.strip = null;
+    /** @type {Map<string, import('./alignment.js').Alignment>} by the numbers of two stages and the axis, made when first needed */
+    this.alignments = new Map();
     this.oneScale = false; // asked for, where runs would have scales of their own
     this.drawAsked = false;
     store.on(['axis'], ({ axis }) => {
       for (const stage of this.stages) stage.setAxis(axis);
+      this.askDraw();
+    });
+    store.on(['shown'], ({ shown }) => {
+      this.showStrip(shown);
       this.askDraw();
     });
     store.on(['pinned'], ({ pinned }) => this.stages.forEach((stage, i) => stage.pin(pinned?.run === i ? pinned.block : -1)));
@@ -40,7 +50,25 @@ export class Timelines {
   show(runs) {
     const whole = runs.find((run) => !endedEarly(run)) ?? null;
     this.stages = runs.map((run) => new Stage(run, runs.length === 1, this.store.get().axis, whole));
+    this.alignments = new Map();
     byId('runs').replaceChildren(...this.stages.map((stage) => stage.element));
+    this.showStrip(this.store.get().shown);
+  }
+
+  /** Puts the differences between the base and another run under the timelines. @param {number} shown number of the other run; 0: the next one */
+  showStrip(shown) {
+    this.strip?.element.remove();
+    const [base] = this.stages, other = this.stages[shown > 0 ? shown : 1];
+    this.strip = base?.run.isRecorded && other?.run.isRecorded ? new DifferenceStrip(base, other, () => this.alignment(base, other)) : null;
+    if (this.strip !== null) byId('runs').append(this.strip.element);
+  }
+
+  /** From the axis of one stage to that of another. @param {Stage} from @param {Stage} to */
+  alignment(from, to) {
+    const { kind } = from.axis, key = `${this.stages.indexOf(from)} ${this.stages.indexOf(to)} ${kind}`;
+    let alignment = this.alignments.get(key);
+    if (alignment === undefined) this.alignments.set(key, (alignment = alignRuns(from.run, to.run, kind)));
+    return alignment;
   }
 
   /** Draws once before the next frame. */
@@ -50,6 +78,7 @@ export class Timelines {
     requestAnimationFrame(() => {
       this.drawAsked = false;
       for (const stage of this.stages) stage.draw();
+      this.strip?.draw();
     });
   }
 
@@ -71,10 +100,14 @@ export class Timelines {
     this.askDraw();
   }
 
-  /** Gives every other run the same part of its own axis. @param {Stage} leader */
+  /** Gives every other run the same part of its own axis: from the same place in the same step and phase to the same. @param {Stage} leader */
   follow(leader) {
-    const relative = leader.relativeView();
-    for (const stage of this.stages) if (stage !== leader) stage.showRelative(relative);
+    const { x0, x1 } = leader.view;
+    for (const stage of this.stages) {
+      if (stage === leader || !stage.run.isRecorded || !leader.run.isRecorded) continue;
+      const view = alignedView(this.alignment(leader, stage), x0, x1);
+      if (view !== null) stage.show(view[0], Math.max(view[0] + stage.axis.minSpan, view[1]));
+    }
     this.viewChanged();
   }
 

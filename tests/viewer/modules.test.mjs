@@ -1,0 +1,29 @@
+// The modules of the viewer become one script: what that asks of them.
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+
+const SOURCE = new URL('../../viewer/src/', import.meta.url);
+const modules = readdirSync(SOURCE).filter((name) => name.endsWith('.js'));
+const textOf = (name) => readFileSync(new URL(name, SOURCE), 'utf8');
+
+test('no two modules have the same name at their top level', () => {
+  const owners = new Map();
+  for (const module of modules) {
+    for (const [, name] of textOf(module).matchAll(/^(?:export )?(?:async )?(?:const|let|function\*?|class) (\w+)/gm)) {
+      assert.equal(owners.get(name), undefined, `${name} is in ${owners.get(name)} and ${module}`);
+      owners.set(name, module);
+    }
+  }
+  assert.ok(owners.size > 100);
+});
+
+test('every module is joined, after those that it imports', () => {
+  const list = /set\(TIDE_VIEWER_MODULES\s+([^)]*)\)/.exec(readFileSync(new URL('../CMakeLists.txt', SOURCE), 'utf8'))[1].trim().split(/\s+/);
+  assert.deepEqual([...list].sort(), [...modules].sort());
+  for (const module of modules) {
+    for (const [, imported] of textOf(module).matchAll(/from '\.\/([\w.]+)'/g)) {
+      assert.ok(list.indexOf(imported) < list.indexOf(module), `${module} imports ${imported}`);
+    }
+  }
+});

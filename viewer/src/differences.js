@@ -1,0 +1,132 @@
+/* differences.js - what one run holds and another does not: per category along the axis, and row by row at an instant.
+ */
+import { CATEGORIES } from './colours.js';
+import { aliveAt, CHECKPOINT_STATES } from './index.js';
+import { scopeGroup } from './lanes.js';
+import { oncePer } from './once.js';
+import { stackFrames } from './peak.js';
+import { namePattern } from './text.js';
+
+/** Bytes alive per checkpoint and category of an index. */
+const checkpointSums = oncePer((/** @type {import('./index.js').MemoryIndex} */ { blocks, checkpoints }) => {
+  const sums = new Float64Array(checkpoints.length * CATEGORIES.length);
+  for (const [i, { block }] of checkpoints.entries()) {
+    for (const b of block) sums[i * CATEGORIES.length + blocks.category[b]] += blocks.bytes[b];
+  }
+  return sums;
+});
+
+/**
+ * Bytes alive in a state, per category in the order of CATEGORIES. Costs at most the events since the last checkpoint.
+ * @param {import('./index.js').MemoryIndex} index @param {number} state @param {Float64Array} [out] filled in
+ */
+export function categoryBytesAt(index, state, out = new Float64Array(CATEGORIES.length)) {
+  const { act, category, bytes } = index.blocks, base = Math.floor(state / CHECKPOINT_STATES), sums = checkpointSums(index);
+  for (let c = 0; c < CATEGORIES.length; c++) out[c] = sums[base * CATEGORIES.length + c];
+  for (let e = base * CHECKPOINT_STATES; e < state; e++) {
+    const a = act[e];
+    if (a >= 0) out[category[a]] += bytes[a];
+    else if (a > -0x80000000) out[category[~a]] -= bytes[~a];
+  }
+  return out;
+}
+
+/**
+ * @typedef {'scope' | 'name' | 'stack'} DifferenceKey what blocks of two runs must share to be one row
+ *
+ * @typedef {object} DifferenceRow
+ * @property {string} key
+ * @property {string} category name in CATEGORIES
+ * @property {string} label
+ * @property {string} detail scopes or frames around it
+ * @property {[number, number]} bytes whole blocks in the base and in the other run
+ * @property {[number, number]} count
+ * @property {number} difference bytes of the other run less those of the base
+ *
+ * @typedef {object} Differences
+ * @property {DifferenceRow[]} rows the largest change first
+ * @property {Record<'first' | 'both' | 'second', {rows: number, bytes: [number, number]}>} sums of the rows only in the base, in both, only in the other
+ */
+
+/** Names of the rows that a run's blocks belong to, made once per scope, name and stack.
+ * @param {import('./run.js').Run} run @param {DifferenceKey} by */
+function rowNames({ snapshot, index: { blocks } }, by) {
+  /** @type {Map<number, string>} */
+  const paths = new Map();
+  const pathOf = (/** @type {number} */ scope) => {
+    let path = paths.get(scope);
+    if (path === undefined) paths.set(scope, (path = scopeGroup(snapshot, scope).path));
+    return path;
+  };
+  /** @type {Map<number, [string, string]>} */
+  const frames = new Map();
+  const framesOf = (/** @type {number} */ stack) => {
+    let texts = frames.get(stack);
+    if (texts === undefined) {
+      const [top, ...callers] = stackFrames(snapshot, stack);
+      frames.set(stack, (texts = top ? [`${top.function} ${top.place}`.trim(), callers.map((frame) => frame.function).join(' ← ')] : ['no call stack', '']));
+    }
+    return texts;
+  };
+  return (/** @type {number} */ b) => {
+    const category = CATEGORIES[blocks.category[b]];
+    if (by === 'stack') {
+      const [label, detail] = framesOf(blocks.stack[b]);
+      return { category, label, detail };
+    }
+    const path = pathOf(blocks.scope[b]);
+    if (by === 'scope') return { category, label: path, detail: '' };
+    return { category, label: blocks.name[b] < 0 ? '(no name)' : namePattern(snapshot.strings[blocks.name[b]]), detail: path };
+  };
+}
+
+/** What makes blocks of two runs one row. @param {{category: string, label: string, detail: string}} row */
+function keyOfRow({ category, label, detail }) {
+  return `${category}\n${label}\n${detail}`;
+}
+
+/**
+ * Which blocks of a run belong to a row.
+ * @param {import('./run.js').Run} run @param {DifferenceKey} by @param {string} key of the row @returns {Uint8Array} per block 1 or 0
+ */
+export function blocksOfRow(run, by, key) {
+  const { blocks } = run.index, nameOf = rowNames(run, by), found = new Uint8Array(blocks.count);
+  for (let b = 0; b < blocks.count; b++) if (keyOfRow(nameOf(b)) === key) found[b] = 1;
+  return found;
+}
+
+/**
+ * Compares what two runs hold, each in a state of its own.
+ * @param {[import('./run.js').Run, import('./run.js').Run]} runs the base first @param {[number, number]} states
+ * @param {DifferenceKey} by @returns {Differences}
+ */
+export function differencesAt(runs, states, by) {
+  /** @type {Map<string, DifferenceRow>} */
+  const rows = new Map();
+  for (const i of /** @type {const} */ ([0, 1])) {
+    const { index } = runs[i], nameOf = rowNames(runs[i], by);
+    for (const b of aliveAt(index, states[i])) {
+      const name = nameOf(b), key = keyOfRow(name);
+      let row = rows.get(key);
+      if (row === undefined) rows.set(key, (row = { key, ...name, bytes: [0, 0], count: [0, 0], difference: 0 }));
+      row.bytes[i] += index.blocks.bytes[b];
+      row.count[i]++;
+    }
+  }
+  /** @type {Differences['sums']} */
+  const sums = { first: { rows: 0, bytes: [0, 0] }, both: { rows: 0, bytes: [0, 0] }, second: { rows: 0, bytes: [0, 0] } };
+  for (const row of rows.values()) {
+    row.difference = row.bytes[1] - row.bytes[0];
+    const sum = sums[sideOf(row)];
+    sum.rows++;
+    sum.bytes[0] += row.bytes[0];
+    sum.bytes[1] += row.bytes[1];
+  }
+  const sorted = [...rows.values()].sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference) || b.bytes[0] - a.bytes[0] || (a.key < b.key ? -1 : 1));
+  return { rows: sorted, sums };
+}
+
+/** In which of the two runs a row's blocks are. @param {DifferenceRow} row @returns {'first' | 'both' | 'second'} */
+export function sideOf(row) {
+  return row.count[0] === 0 ? 'second' : row.count[1] === 0 ? 'first' : 'both';
+}
