@@ -6,18 +6,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { eventAxis, timeAxis } from '../../viewer/src/axis.js';
 import { buildBlocks, buildReserved } from '../../viewer/src/blocks.js';
-import { CATEGORIES, categoryColour } from '../../viewer/src/colours.js';
+import { CATEGORIES, groupPixels } from '../../viewer/src/colours.js';
 import { compareRuns, scaleNote, scalesOf, sharedScale } from '../../viewer/src/compare.js';
-import { drawScene, layOut } from '../../viewer/src/draw.js';
+import { drawScene } from '../../viewer/src/draw.js';
 import { FormatError } from '../../viewer/src/columns.js';
 import { parseSnapshot, readSnapshot } from '../../viewer/src/format.js';
 import { aliveAt, buildIndex, largestState, walkAlive } from '../../viewer/src/index.js';
 import { laneItems, scopePath } from '../../viewer/src/lanes.js';
 import { breakdownAt, stackFrames } from '../../viewer/src/peak.js';
-import { blockAt, columnState, createRaster, outlineOf, renderRaster, wholeOutlineOf } from '../../viewer/src/raster.js';
+import { createRaster, renderRaster } from '../../viewer/src/raster.js';
 import { headline, homeView, makeRun, placeOfState, statisticsOf } from '../../viewer/src/run.js';
+import { layOut } from '../../viewer/src/scene.js';
+import { buildColouring, buildStacking } from '../../viewer/src/stacking.js';
 import { byteTicks, decimalTicks, timeTickText } from '../../viewer/src/ticks.js';
 import { distinctParts, formatBytes, formatCount, formatDuration, formatExactBytes, formatMeanStd, formatRatio, formatShare, formatTickBytes, splitSentence } from '../../viewer/src/text.js';
 import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mjs';
@@ -37,36 +38,9 @@ function plainTotals(document) {
   return totals;
 }
 
-function timesOf(document) {
-  let t = 0;
-  return document.events.time_delta.map((d) => (t += d));
-}
-
 test('totals equal a plain walk', () => {
   const document = randomRun(700, SEED), index = buildIndex(buildBlocks(readSnapshot(document)));
   assert.deepEqual([...index.totals], plainTotals(document));
-});
-
-test(`each column shows the largest total of its span, at random zooms (seed ${SEED})`, () => {
-  const document = randomRun(5000, SEED), snapshot = readSnapshot(document), index = buildIndex(buildBlocks(snapshot));
-  const random = randomNumbers(SEED + 1), times = timesOf(document), n = times.length;
-  const axes = [eventAxis(n), timeAxis(Float64Array.from(times), times[n - 1] + 1000)];
-  let compared = 0;
-  for (let round = 0; round < 400; round++) {
-    const axis = axes[round & 1], span = axis.hi - axis.lo;
-    const width = span * random() ** 6, x0 = axis.lo + (random() * 1.2 - 0.1) * span, x1 = x0 + width;
-    let most = -1;
-    for (let s = 1; s <= n; s++) {
-      const begin = axis.kind === 'event' ? s - 1 : times[s - 1];
-      const end = axis.kind === 'event' ? s : s < n ? times[s] : axis.hi;
-      const shown = begin < x1 && end > x0;
-      if (shown && begin < axis.hi && x0 < axis.hi && x1 > axis.lo) most = Math.max(most, index.totals[s]);
-    }
-    const state = columnState(index, axis, x0, x1);
-    assert.equal(state < 0 ? -1 : index.totals[state], most, `${axis.kind} [${x0}, ${x1})`);
-    if (state >= 0) compared++;
-  }
-  assert.ok(compared > 200, `only ${compared} columns were inside the run`);
 });
 
 test('the first state with the largest total, for every range', () => {
@@ -93,59 +67,6 @@ test('blocks alive add up to the total, sorted by category, then birth', () => {
     walkAlive(index, state, (b, bytes, category) => walked.push([b, bytes, category]), CATEGORIES.map(() => []));
     assert.deepEqual(walked, alive.map((b) => [b, blocks.bytes[b], blocks.category[b]]));
   }
-});
-
-test('a raster that was panned equals one drawn afresh, and draws only the new columns', () => {
-  const index = buildIndex(buildBlocks(readSnapshot(randomRun(3000, SEED)))), axis = eventAxis(3000);
-  const view = { x0: 500, perColumn: 1.5, maxBytes: index.totals[index.peakState] * 1.1, bands: false, kind: axis.kind };
-  const panned = createRaster(200, 80);
-  renderRaster(panned, index, axis, view);
-  for (const columns of [7, -3, 40, -90]) {
-    view.x0 += columns * view.perColumn;
-    renderRaster(panned, index, axis, view);
-    assert.equal(panned.nDrawn, Math.abs(columns));
-    const fresh = createRaster(200, 80);
-    renderRaster(fresh, index, axis, view);
-    assert.deepEqual(panned.pixels, fresh.pixels);
-    assert.deepEqual(panned.ids, fresh.ids);
-    assert.deepEqual(panned.states, fresh.states);
-    assert.deepEqual(panned.tops, fresh.tops);
-  }
-});
-
-test('the height of a column is its total, and a block is found where it lies', () => {
-  const r = new Recording();
-  r.alloc('low', 'parameter', 40 * 512);
-  const middle = r.alloc('middle', 'activation', 30 * 512);
-  r.alloc('top', 'temporary', 20 * 512);
-  r.free(middle);
-  r.event('mark', {});
-  const snapshot = readSnapshot(r.document()), index = buildIndex(buildBlocks(snapshot)), axis = eventAxis(5);
-  const raster = createRaster(5, 100);
-  renderRaster(raster, index, axis, { x0: 0, perColumn: 1, maxBytes: 100 * 512, bands: false, kind: 'event' });
-  const height = (column) => raster.ids.subarray(column * 100, column * 100 + 100).findIndex((id) => id < 0);
-  assert.deepEqual([0, 1, 2, 3, 4].map(height), [40, 70, 90, 60, 60]);
-  assert.equal(blockAt(raster, 2, 39), 0);
-  assert.equal(blockAt(raster, 2, 40), 1);
-  assert.equal(blockAt(raster, 2, 75), 2);
-  assert.equal(blockAt(raster, 3, 45), 2);
-  assert.equal(blockAt(raster, 2, 95), -1);
-  assert.equal(blockAt(raster, 5, 0), -1);
-  assert.deepEqual(outlineOf(raster, 1), [[1, 40, 70], [2, 40, 70]]);
-  assert.deepEqual(outlineOf(raster, 2), [[2, 70, 90], [3, 40, 60], [4, 40, 60]]);
-  assert.deepEqual(wholeOutlineOf(raster, index, 2), outlineOf(raster, 2));
-});
-
-test('a block too thin for a pixel is still outlined where it lies', () => {
-  const r = new Recording();
-  r.alloc('low', 'parameter', 40 * 512 * 100);
-  r.alloc('thin', 'parameter', 512);
-  r.alloc('top', 'parameter', 20 * 512 * 100);
-  r.event('mark', {});
-  const index = buildIndex(buildBlocks(readSnapshot(r.document()))), raster = createRaster(4, 100);
-  renderRaster(raster, index, eventAxis(4), { x0: 0, perColumn: 1, maxBytes: 100 * 512 * 100, bands: false, kind: 'event' });
-  assert.deepEqual(outlineOf(raster, 1), []);
-  assert.deepEqual(wholeOutlineOf(raster, index, 1), [[1, 40, 41], [2, 40, 41], [3, 40, 41]]);
 });
 
 test('what is alive at the peak adds up exactly at every level', () => {
@@ -327,9 +248,9 @@ test('what is reserved keeps its label, with the capacity that is out of sight, 
           ? (text, x, y) => state.textAlign === 'left' && y < geometry.plot.y + geometry.plot.h && labels.push({ text, x, y, w: text.length * 6.6 }) : state[key] ?? (() => {})),
         set: (state, key, value) => Reflect.set(state, key, value),
       });
-      renderRaster(raster, run.index, axis, { x0, perColumn: (x1 - x0) / raster.width, maxBytes, bands: false, kind: 'event' });
-      const image = { canvas: {}, context, data: { data: { buffer: new ArrayBuffer(raster.width * raster.height * 4) } } };
-      drawScene({ context, geometry, run, axis, view: { x0, x1 }, maxBytes, raster, theme: {}, pixelRatio: 1 }, image, [0, raster.width]);
+      const stacking = buildStacking(buildColouring([run], 'category'), 0, new Set()), colours = groupPixels(stacking.colouring.groups, '#ffffff');
+      renderRaster(raster, axis, { x0, perColumn: (x1 - x0) / raster.width, maxBytes, bands: false, kind: 'event', stacking, picking: null, colours });
+      drawScene({ context, geometry, run, stacking, axis, view: { x0, x1 }, maxBytes, raster, theme: {}, pixelRatio: 1, phase: null }, {});
       const reserved = labels.find(({ text }) => pattern.test(text));
       assert.ok(reserved, `${width}: ${labels.map(({ text }) => text).join()}`);
       for (const other of labels.filter((label) => label !== reserved && /^(peak|out of memory)/.test(label.text))) {
@@ -420,7 +341,10 @@ test('an empty document is an empty run', () => {
   const run = makeRun(readSnapshot(new Recording().document()), 'x');
   assert.equal(run.peak.bytes, 0);
   assert.deepEqual(homeView(run, run.axes.event), [0, 1]);
-  renderRaster(createRaster(10, 10), run.index, run.axes.time, { x0: 0, perColumn: 1, maxBytes: 1, bands: false, kind: 'time' });
+  const stacking = buildStacking(buildColouring([run], 'category'), 0, new Set());
+  for (const bands of [false, true]) {
+    renderRaster(createRaster(10, 10), run.axes.time, { x0: 0, perColumn: 1, maxBytes: 1, bands, kind: 'time', stacking, picking: null, colours: groupPixels([], '#ffffff') });
+  }
 });
 
 test('binary ticks are powers of two apart, few enough, and labelled shortly', () => {
@@ -493,9 +417,4 @@ test('a file that the program writes is read, and its own summary agrees', { ski
   } finally {
     rmSync(folder, { recursive: true });
   }
-});
-
-test('colours belong to names, and every category has its own', () => {
-  assert.equal(new Set(CATEGORIES.map(categoryColour)).size, CATEGORIES.length);
-  assert.equal(categoryColour('no such'), categoryColour('unknown'));
 });

@@ -7,6 +7,7 @@
  * Files are not believed: a free without its block and an allocation on top of a live one are counted.
  */
 import { ACTION, STATE } from './format.js';
+import { oncePer } from './once.js';
 
 /** In `act`: the event neither hands out nor takes back a block. */
 export const NO_BLOCK = -0x80000000;
@@ -49,7 +50,7 @@ class AddressMap {
     this.values = new Int32Array(SLOTS_AT_FIRST);
   }
 
-  /** The slot of an address; made where there is none, with the value -1. @param {number} address in bytes */
+  /** The slot of an address; made where there is none, with the value -1. @param {number} address in bytes @returns {number} */
   slot(address) {
     const { keys } = this, mask = keys.length - 1;
     let at = (Math.imul(address / 512, 0x9e3779b1) ^ Math.imul(address / 2 ** 41, 0x85ebca6b)) >>> 8 & mask;
@@ -194,6 +195,10 @@ export function buildBlocks(snapshot, device = 0) {
   blocks.replaced = Int32Array.from(replaced);
   return blocks;
 }
+
+/** Per event the block that it replaced without a free, which `act` does not tell; null: none. */
+export const replacedAt = oncePer((/** @type {Blocks} */ { replaced, diedState }) =>
+  (replaced.length === 0 ? null : new Map(Array.from(replaced, (block) => [diedState[block] - 1, block]))));
 
 /**
  * @typedef {object} Reserved reserved bytes: the states at which they change, and what they change to

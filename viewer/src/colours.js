@@ -1,6 +1,7 @@
-/* colours.js - one colour per category, found by its name: the same in every run and every file.
+/* colours.js - one colour per category, found by its name: the same in every run and every file; and
+ * the colours of other groupings.
  *
- * Okabe and Ito's palette, which stays apart for colour-blind eyes; grey for what has no category.
+ * Okabe and Ito's palette, which stays apart for colour-blind eyes; a grey that does so too for what has no category.
  */
 
 /** Categories in the order in which they are stacked, bottom first. */
@@ -8,15 +9,39 @@ export const CATEGORIES = Object.freeze([
   'parameter', 'optimizer_state', 'gradient', 'input', 'workspace', 'activation', 'temporary', 'unknown',
 ]);
 
+const NO_COLOUR = '#696969';
 const CATEGORY_COLOURS = new Map([
   ['parameter', '#0072b2'], ['optimizer_state', '#cc79a7'], ['gradient', '#e69f00'],
   ['input', '#56b4e9'], ['workspace', '#d55e00'], ['activation', '#009e73'],
-  ['temporary', '#f0e442'], ['unknown', '#999999'],
+  ['temporary', '#f0e442'], ['unknown', NO_COLOUR],
 ]);
+
+/** For groups without a colour of their own, largest first: the palette, then lighter and darker steps of its hues, each
+ * as far as can be from all before it for every kind of eyes. */
+const RANKED = Object.freeze([
+  '#0072b2', '#e69f00', '#009e73', '#cc79a7', '#d55e00', '#56b4e9', '#f0e442', '#651b4a', '#73ecbd', '#9f4502', '#27577b',
+  '#cec877', '#98caf4', '#783812', '#d39fba', '#693d55', '#a29c4b', '#fdb533', '#3e99dc', '#a5603c', '#e7b2ce', '#74b499',
+  '#b4af5e', '#b8724e',
+]);
+
+/** From little to much: cividis in equal steps of lightness. */
+const SEQUENCE = Object.freeze(['#001f4c', '#183468', '#404c6b', '#60646f', '#7f7d77', '#9f9775', '#c0b26d', '#e1ce5b', '#ffeb45']);
 
 /** @param {string} name @returns {string} "#rrggbb" */
 export function categoryColour(name) {
-  return CATEGORY_COLOURS.get(name) ?? '#999999';
+  return CATEGORY_COLOURS.get(name) ?? NO_COLOUR;
+}
+
+/** The colour of the group of so many that are larger; -1: of what is in no group. @param {number} rank */
+export function rankedColour(rank) {
+  if (rank < 0) return NO_COLOUR;
+  const round = Math.floor(rank / RANKED.length), colour = RANKED[rank % RANKED.length];
+  return round === 0 ? colour : hexOf(shade(colour, [0.3, -0.25, 0.15, -0.12][(round - 1) % 4]));
+}
+
+/** The colour of a class in an order. @param {number} at 0: the least @param {number} n classes, at most 9 */
+export function sequentialColour(at, n) {
+  return SEQUENCE[n > 1 ? Math.round((at * (SEQUENCE.length - 1)) / (n - 1)) : 0];
 }
 
 /** @param {string} hex @returns {[number, number, number]} 0..255 */
@@ -25,10 +50,25 @@ function channels(hex) {
   return [n >> 16, (n >> 8) & 255, n & 255];
 }
 
+/** @param {number[]} rgb */
+function hexOf([r, g, b]) {
+  return `#${((r << 16) | (g << 8) | b).toString(16).padStart(6, '0')}`;
+}
+
+/** @param {number[]} from @param {number[]} to @param {number} share of `to` */
+function mixed(from, to, share) {
+  return from.map((c, i) => Math.round(c + (to[i] - c) * share));
+}
+
 /** Mixes towards white (amount > 0) or black (amount < 0). @param {string} hex @param {number} amount */
 function shade(hex, amount) {
-  const target = amount > 0 ? 255 : 0, share = Math.abs(amount);
-  return channels(hex).map((c) => Math.round(c + (target - c) * share));
+  return mixed(channels(hex), amount > 0 ? [255, 255, 255] : [0, 0, 0], Math.abs(amount));
+}
+
+/** Almost the background, with a trace of its own hue. @param {string} hex @param {string} background */
+function dimmed(hex, background) {
+  const own = channels(hex), grey = luminance(hex) ** (1 / 2.2) * 255;
+  return mixed(mixed(own, [grey, grey, grey], 0.6), channels(background), 0.74);
 }
 
 /** A pixel as ImageData stores it on a little-endian machine. @param {number[]} rgb */
@@ -36,22 +76,35 @@ function pixel([r, g, b]) {
   return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }
 
-/** Text that reads on a category's colour. @param {string} name */
-export function inkOn(name) {
-  const [r, g, b] = channels(categoryColour(name)).map((c) => {
+/** @param {string} hex @returns {number} 0..1 */
+function luminance(hex) {
+  const [r, g, b] = channels(hex).map((c) => {
     const s = c / 255;
     return s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
   });
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.2 ? '#14171c' : '#ffffff';
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+/** Text that reads on a colour. @param {string} hex */
+export function inkOn(hex) {
+  return luminance(hex) > 0.2 ? '#14171c' : '#ffffff';
 }
 
 /**
- * Pixels per category (index in CATEGORIES): plain, the two lightness steps between which
- * neighbours alternate, and the line that separates blocks.
- * @returns {{plain: Uint32Array, even: Uint32Array, odd: Uint32Array, edge: Uint32Array}}
+ * @typedef {object} Pixels per group
+ * @property {Uint32Array} plain
+ * @property {Uint32Array} light the other lightness step: neighbours alternate
+ * @property {Uint32Array} edge the line that separates blocks
+ * @property {Uint32Array} hatch lines over blocks that were there before the recording
+ * @property {Uint32Array} dim not picked
+ * @property {Uint32Array} dimEdge
  */
-export function categoryPixels() {
-  const make = (/** @type {number} */ amount) =>
-    Uint32Array.from(CATEGORIES, (name) => pixel(shade(categoryColour(name), amount)));
-  return { plain: make(0), even: make(0), odd: make(0.14), edge: make(-0.16) };
+
+/** @param {{colour: string}[]} groups @param {string} background "#rrggbb" @returns {Pixels} */
+export function groupPixels(groups, background) {
+  const make = (/** @type {(colour: string) => number[]} */ of) => Uint32Array.from(groups, ({ colour }) => pixel(of(colour)));
+  return {
+    plain: make(channels), light: make((c) => shade(c, luminance(c) > 0.7 ? -0.1 : 0.16)), edge: make((c) => shade(c, -0.22)), hatch: make((c) => shade(c, luminance(c) < 0.12 ? 0.45 : -0.38)),
+    dim: make((c) => dimmed(c, background)), dimEdge: make((c) => mixed(dimmed(c, background), channels(c), 0.25)),
+  };
 }

@@ -75,7 +75,7 @@ export class DifferenceStrip {
   }
 
   /** One category: a middle line, more above it, less below. @param {CanvasRenderingContext2D} context @param {Float64Array} row
-   * @param {number} top @param {number} most bytes @param {{x: number, w: number}} plot @param {import('./draw.js').Theme} theme @param {string} category */
+   * @param {number} top @param {number} most bytes @param {{x: number, w: number}} plot @param {import('./scene.js').Theme} theme @param {string} category */
   drawRow(context, row, top, most, plot, theme, category) {
     const middle = top + STRIP_ROW / 2, half = STRIP_ROW / 2 - 2;
     context.fillStyle = theme.grid;

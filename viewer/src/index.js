@@ -40,7 +40,7 @@ function buildTotals(blocks) {
 }
 
 /** @param {Float64Array} totals @returns {Int32Array[]} */
-function buildPyramid(totals) {
+export function buildPyramid(totals) {
   /** @type {Int32Array[]} */
   const pyramid = [];
   for (let below = /** @type {Int32Array | null} */ (null), length = totals.length; length > 1;) {
@@ -96,7 +96,7 @@ export function buildIndex(blocks) {
 
 /**
  * The first state with the largest total among lo <= s < hi (not empty).
- * @param {MemoryIndex} index @param {number} lo @param {number} hi
+ * @param {{totals: Float64Array, pyramid: Int32Array[]}} index @param {number} lo @param {number} hi
  */
 export function largestState(index, lo, hi) {
   const { totals, pyramid } = index;

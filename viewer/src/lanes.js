@@ -1,5 +1,6 @@
 /* lanes.js - steps, phases, layers and operators as rows under the timeline, on the same axis.
  */
+import { countUpTo } from './axis.js';
 import { SCOPE } from './format.js';
 
 const SCOPE_SEPARATOR = ' › ';
@@ -11,7 +12,8 @@ const SCOPE_SEPARATOR = ' › ';
  *
  * @typedef {object} Lane
  * @property {number} kind SCOPE
- * @property {string} title
+ * @property {string} title "": a further row of the lane above
+ * @property {boolean} isDevice its scopes stand where the device did their work
  * @property {number[]} scopes in order of their begin
  *
  * @typedef {{scope: number, x0: number, x1: number}} LaneItem on the axis
@@ -39,13 +41,42 @@ export function scopeExtents(snapshot) {
   return { first, last };
 }
 
-/** @param {import('./format.js').Snapshot} snapshot @returns {Lane[]} only those that hold anything */
+const LANES = Object.freeze([
+  { kind: SCOPE.STEP, title: 'step', rows: 1 }, { kind: SCOPE.PHASE, title: 'phase', rows: 2 }, { kind: SCOPE.LAYER, title: 'layer', rows: 2 },
+  { kind: SCOPE.OPERATOR, title: 'operator', rows: 3 }, { kind: SCOPE.USER, title: 'user', rows: 3 },
+]);
+
+/** Per scope how many around it are of its kind. @param {import('./format.js').Scopes} scopes */
+function nestingDepths({ count, parent, kind }) {
+  const depth = new Uint8Array(count);
+  for (let s = 0; s < count; s++) {
+    let around = parent[s];
+    while (around >= 0 && kind[around] !== kind[s]) around = parent[around];
+    if (around >= 0) depth[s] = Math.min(255, depth[around] + 1);
+  }
+  return depth;
+}
+
+/**
+ * A lane per kind of scope, with rows below it for those that lie in another of their kind; what lies deeper than its rows
+ * is found by zooming into the events. The device's lanes stand last.
+ * @param {import('./format.js').Snapshot} snapshot @returns {Lane[]} only those that hold anything
+ */
 export function buildLanes(snapshot) {
-  const { scopes } = snapshot;
-  const lanes = [[SCOPE.STEP, 'step'], [SCOPE.PHASE, 'phase'], [SCOPE.LAYER, 'layer'], [SCOPE.OPERATOR, 'operator']]
-    .map(([kind, title]) => ({ kind: Number(kind), title: String(title), scopes: /** @type {number[]} */ ([]) }));
-  for (let s = 0; s < scopes.count; s++) lanes[Math.min(scopes.kind[s], SCOPE.OPERATOR)].scopes.push(s);
-  return lanes.filter((lane) => lane.scopes.length > 0);
+  const { scopes } = snapshot, depth = nestingDepths(scopes);
+  const lanes = /** @type {Lane[]} */ ([]), device = /** @type {Lane[]} */ ([]);
+  for (const { kind, title, rows } of LANES) {
+    const own = Array.from({ length: rows }, (_, row) => ({ kind, title: row === 0 ? title : '', isDevice: false, scopes: /** @type {number[]} */ ([]) }));
+    const onDevice = { kind, title: device.length === 0 ? 'device' : '', isDevice: true, scopes: /** @type {number[]} */ ([]) };
+    for (let s = 0; s < scopes.count; s++) {
+      if (scopes.kind[s] !== kind) continue;
+      if (depth[s] < rows) own[depth[s]].scopes.push(s);
+      if (depth[s] === 0 && kind !== SCOPE.STEP && scopes.deviceBeginNs[s] >= 0) onDevice.scopes.push(s);
+    }
+    lanes.push(...own.filter((lane) => lane.scopes.length > 0));
+    if (onDevice.scopes.length > 0) device.push({ ...onDevice, scopes: onDevice.scopes.sort((a, b) => scopes.deviceBeginNs[a] - scopes.deviceBeginNs[b]) });
+  }
+  return [...lanes, ...device];
 }
 
 /**
@@ -62,6 +93,36 @@ export function scopeSpan(snapshot, extents, axis, scope) {
   return [begin, duration < 0 ? axis.hi : begin + duration];
 }
 
+/** When the device did what a scope encloses; in event order, beside the events of that time.
+ * @param {import('./format.js').Snapshot} snapshot @param {import('./axis.js').Axis} axis @param {number} scope @returns {[number, number]} */
+function deviceSpan({ scopes, events }, axis, scope) {
+  const begin = scopes.deviceBeginNs[scope], end = begin + Math.max(0, scopes.deviceDurationNs[scope]);
+  return axis.kind === 'event' ? [countUpTo(events.timeNs, begin), countUpTo(events.timeNs, end)] : [begin, end];
+}
+
+/** @typedef {{x0: Float64Array, x1: Float64Array, reach: Float64Array}} LaneSpans per scope of a lane; reach: the farthest end up to it */
+
+/** @type {WeakMap<Lane, Map<string, LaneSpans>>} */
+const laneSpansKept = new WeakMap();
+
+/** @param {import('./format.js').Snapshot} snapshot @param {Extents} extents @param {import('./axis.js').Axis} axis @param {Lane} lane @returns {LaneSpans} */
+function laneSpans(snapshot, extents, axis, lane) {
+  let kept = laneSpansKept.get(lane);
+  if (kept === undefined) laneSpansKept.set(lane, (kept = new Map()));
+  let spans = kept.get(axis.kind);
+  if (spans !== undefined) return spans;
+  const n = lane.scopes.length;
+  spans = { x0: new Float64Array(n), x1: new Float64Array(n), reach: new Float64Array(n) };
+  for (let i = 0; i < n; i++) {
+    const [from, to] = lane.isDevice ? deviceSpan(snapshot, axis, lane.scopes[i]) : scopeSpan(snapshot, extents, axis, lane.scopes[i]);
+    spans.x0[i] = from;
+    spans.x1[i] = to;
+    spans.reach[i] = Math.max(to, i > 0 ? spans.reach[i - 1] : to);
+  }
+  kept.set(axis.kind, spans);
+  return spans;
+}
+
 /**
  * The scopes of a lane that a view shows; of several on one pixel the first.
  * @param {import('./format.js').Snapshot} snapshot @param {Extents} extents @param {import('./axis.js').Axis} axis
@@ -69,14 +130,14 @@ export function scopeSpan(snapshot, extents, axis, scope) {
  * @returns {LaneItem[]}
  */
 export function laneItems(snapshot, extents, axis, lane, x0, x1, perPixel) {
-  const items = [];
+  const spans = laneSpans(snapshot, extents, axis, lane), items = [];
   let drawnTo = -Infinity;
-  for (const scope of lane.scopes) {
-    const [from, to] = scopeSpan(snapshot, extents, axis, scope);
+  for (let i = countUpTo(spans.reach, x0); i < lane.scopes.length; i++) {
+    const from = spans.x0[i], to = spans.x1[i];
     if (to <= x0 || to <= from) continue;
     if (from >= x1) break;
     if (to - from < perPixel && to < drawnTo + perPixel) continue;
-    items.push({ scope, x0: from, x1: to });
+    items.push({ scope: lane.scopes[i], x0: from, x1: to });
     drawnTo = to;
   }
   return items;

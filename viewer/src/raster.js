@@ -1,42 +1,48 @@
-/* raster.js - the stacked picture, column by column, into buffers of pixels and block numbers.
+/* raster.js - the stacked picture, column by column, into a buffer of pixels.
  *
- * Each pixel column shows the instant of its span that has the largest total, so no peak is lost at
- * any zoom, and its cost is the number of blocks alive there, whatever the number of events. The
- * buffers are column-major (column * height + row, row 0 at the bottom), so that a pan moves them and
- * draws only the new columns, and what lies under the pointer is one array read.
+ * Each pixel column shows the instant of its span that has the largest total, so no peak is lost at any zoom, and its cost
+ * is what can be told apart there, whatever the number of events. The buffer is column-major (column * height + row, row
+ * 0 at the bottom), so that a pan moves it and draws only the new columns.
  */
-import { CATEGORIES, categoryPixels } from './colours.js';
-import { largestState, walkAlive } from './index.js';
+import { largestState } from './index.js';
+import { blockAtBytes, bytesBelow, stackAt } from './order.js';
+import { makeBandSweep, makeBlockSweep } from './sweep.js';
 
 const EDGE_ROWS = 5; // blocks at least this tall get a line between them and their neighbours
-const SHADE_ROWS = 3; // and at least this tall the lightness step
-const N_CATEGORIES = CATEGORIES.length;
+const TALL_ROWS = 2.5; // and at least this tall the lightness step
+const GAP_ROWS = 4; // groups at least this tall are told apart by a row of the background
+const HATCH_ROWS = 7;
+const HATCH_STEP = 8; // a power of two
+const NAMED_GROUPS = 24; // largest groups, whose bands may carry their names
 
 /**
  * @typedef {object} RasterView
  * @property {number} x0 left edge, on the axis
  * @property {number} perColumn axis units per pixel column
  * @property {number} maxBytes at the top
- * @property {boolean} bands category bands instead of blocks: for when a column holds much
+ * @property {boolean} bands groups instead of blocks: for when a column holds much
  * @property {'event' | 'time'} kind
+ * @property {import('./stacking.js').Stacking} stacking
+ * @property {import('./stacking.js').Picking | null} picking the others are dim
+ * @property {import('./colours.js').Pixels} colours per group of the stacking
  *
  * @typedef {object} Raster
  * @property {number} width
  * @property {number} height
  * @property {Uint32Array} pixels column-major; 0: empty
- * @property {Int32Array} ids column-major; block, or -1
  * @property {Int32Array} states per column: the state it shows, or -1
- * @property {Int32Array} tops per column and category: row above its band
+ * @property {Int32Array} named groups whose bands are measured, in the order of the stack
+ * @property {Int32Array} bands per column and named group: its lowest row and the row above it
  * @property {RasterView | null} view what the buffers hold
+ * @property {Int32Array} nodeOf scratch of the sweep
  * @property {number} nDrawn columns drawn by the last call, for tests
  */
 
 /** @param {number} width @param {number} height @returns {Raster} */
 export function createRaster(width, height) {
-  const n = width * height;
   return {
-    width, height, pixels: new Uint32Array(n), ids: new Int32Array(n).fill(-1), states: new Int32Array(width).fill(-1),
-    tops: new Int32Array(width * N_CATEGORIES), view: null, nDrawn: 0,
+    width, height, pixels: new Uint32Array(width * height), states: new Int32Array(width).fill(-1),
+    named: new Int32Array(0), bands: new Int32Array(0), view: null, nodeOf: new Int32Array(0), nDrawn: 0,
   };
 }
 
@@ -45,15 +51,19 @@ function snapped(view) {
   return { ...view, x0: Math.round(view.x0 / view.perColumn) * view.perColumn };
 }
 
+/** True when both show the same things in the same way, wherever. @param {RasterView} a @param {RasterView} b */
+function isAlike(a, b) {
+  return a.perColumn === b.perColumn && a.maxBytes === b.maxBytes && a.bands === b.bands && a.kind === b.kind && a.stacking === b.stacking &&
+    a.picking === b.picking && a.colours === b.colours;
+}
+
 /**
  * Whole columns by which `view` lies to the right of what the raster holds, or null.
  * @param {Raster} raster @param {RasterView} view
  */
 function panDistance(raster, view) {
   const old = raster.view;
-  if (old === null || old.perColumn !== view.perColumn || old.maxBytes !== view.maxBytes || old.bands !== view.bands || old.kind !== view.kind) {
-    return null;
-  }
+  if (old === null || !isAlike(old, view)) return null;
   const distance = Math.round((view.x0 - old.x0) / view.perColumn);
   return Math.abs(distance) < raster.width ? distance : null;
 }
@@ -61,35 +71,46 @@ function panDistance(raster, view) {
 /** Moves what is there by `distance` columns to the left. @param {Raster} raster @param {number} distance */
 function shift(raster, distance) {
   for (const [buffer, size] of /** @type {[Uint32Array | Int32Array, number][]} */ ([
-    [raster.pixels, raster.height], [raster.ids, raster.height], [raster.states, 1], [raster.tops, N_CATEGORIES]])) {
+    [raster.pixels, raster.height], [raster.states, 1], [raster.bands, 2 * raster.named.length]])) {
     if (distance > 0) buffer.copyWithin(0, distance * size);
     else buffer.copyWithin(-distance * size, 0, buffer.length + distance * size);
   }
 }
 
+/** Makes room for what depends on the stacking. @param {Raster} raster @param {RasterView} view */
+function prepare(raster, { stacking }) {
+  if (raster.view?.stacking === stacking) return;
+  const { groups } = stacking.colouring;
+  const named = groups.map((_, g) => g).sort((a, b) => groups[b].peakBytes - groups[a].peakBytes).slice(0, NAMED_GROUPS);
+  raster.named = Int32Array.from(named).sort();
+  raster.bands = new Int32Array(raster.width * 2 * named.length);
+  if (raster.nodeOf.length !== stacking.blocks.count) raster.nodeOf = new Int32Array(stacking.blocks.count);
+}
+
 /**
  * Brings the buffers up to date and returns the range of columns that was drawn.
- * @param {Raster} raster @param {import('./index.js').MemoryIndex} index
- * @param {import('./axis.js').Axis} axis @param {RasterView} wanted
+ * @param {Raster} raster @param {import('./axis.js').Axis} axis @param {RasterView} wanted
  * @returns {[number, number]}
  */
-export function renderRaster(raster, index, axis, wanted) {
+export function renderRaster(raster, axis, wanted) {
   const view = snapped(wanted), distance = panDistance(raster, view);
   /** @type {[number, number]} */
   let range = [0, raster.width];
-  if (distance !== null) {
+  if (distance === null) {
+    prepare(raster, view);
+  } else {
     if (distance !== 0) shift(raster, distance);
-    range = distance > 0 ? [raster.width - distance, raster.width] : [0, -distance];
+    range = distance > 0 ? [raster.width - distance, raster.width] : [0, Math.abs(distance)];
   }
   raster.view = view;
   raster.nDrawn = range[1] - range[0];
-  drawColumns(raster, index, axis, range[0], range[1]);
+  if (raster.nDrawn > 0) drawColumns(raster, axis, range[0], range[1]);
   return range;
 }
 
 /**
  * The state that a span shows: the one with the largest total; -1 outside the run.
- * @param {import('./index.js').MemoryIndex} index @param {import('./axis.js').Axis} axis
+ * @param {{totals: Float64Array, pyramid: Int32Array[], nStates: number}} index of all blocks, or a stacking @param {import('./axis.js').Axis} axis
  * @param {number} x0 @param {number} x1
  */
 export function columnState(index, axis, x0, x1) {
@@ -97,51 +118,112 @@ export function columnState(index, axis, x0, x1) {
   return lo >= hi ? -1 : largestState(index, lo, Math.min(hi, index.nStates));
 }
 
-/** @param {Raster} raster @param {import('./index.js').MemoryIndex} index
- * @param {import('./axis.js').Axis} axis @param {number} c0 @param {number} c1 */
-function drawColumns(raster, index, axis, c0, c1) {
-  const { pixels, ids, height, states, tops } = raster, view = /** @type {RasterView} */ (raster.view);
-  const colours = categoryPixels(), young = CATEGORIES.map(() => /** @type {number[]} */ ([]));
-  const perByte = height / view.maxBytes, first = Math.round(view.x0 / view.perColumn);
-  let sum = 0, at = 0, end = 0, base = 0, ordinal = 0, category = -1, column = 0;
-  const put = (/** @type {number} */ block, /** @type {number} */ bytes, /** @type {number} */ c) => {
-    if (c !== category) {
-      while (category < c) tops[column * N_CATEGORIES + ++category] = at - base;
-      ordinal = 0;
-    }
-    sum += bytes * perByte;
-    ordinal++;
-    const stop = Math.min(end, base + Math.round(sum));
-    const rows = stop - at;
-    if (rows <= 0) return;
-    const colour = view.bands || rows < SHADE_ROWS ? colours.plain[c] : ordinal & 1 ? colours.even[c] : colours.odd[c];
-    while (at < stop) {
-      pixels[at] = colour;
-      ids[at++] = block;
-    }
-    if (rows >= EDGE_ROWS && !view.bands) pixels[at - 1] = colours.edge[c];
-    tops[column * N_CATEGORIES + c] = at - base;
-  };
-  for (column = c0; column < c1; column++) {
-    base = at = column * height;
-    end = base + height;
-    const state = columnState(index, axis, (first + column) * view.perColumn, (first + column + 1) * view.perColumn);
+/** @param {Raster} raster @param {import('./axis.js').Axis} axis @param {number} c0 @param {number} c1 */
+function drawColumns(raster, axis, c0, c1) {
+  const { pixels, height, states, bands } = raster, view = /** @type {RasterView} */ (raster.view);
+  const first = Math.round(view.x0 / view.perColumn), perColumnBands = 2 * raster.named.length;
+  const paint = view.bands ? bandPainter(raster, view) : blockPainter(raster, view, first);
+  for (let column = c0; column < c1; column++) {
+    const base = column * height, end = base + height, state = columnState(view.stacking, axis, (first + column) * view.perColumn, (first + column + 1) * view.perColumn);
     states[column] = state;
-    if (state >= 0 && column > c0 && states[column - 1] === state) {
+    if (state >= 0 && column > c0 && states[column - 1] === state && !paint.isSlanted) {
       pixels.copyWithin(base, base - height, base);
-      ids.copyWithin(base, base - height, base);
-      tops.copyWithin(column * N_CATEGORIES, (column - 1) * N_CATEGORIES, column * N_CATEGORIES);
+      bands.copyWithin(column * perColumnBands, (column - 1) * perColumnBands, column * perColumnBands);
       continue;
     }
-    sum = 0;
-    category = -1;
-    if (state >= 0) walkAlive(index, state, put, young);
-    while (category < N_CATEGORIES - 1) tops[column * N_CATEGORIES + ++category] = at - base;
-    for (; at < end; at++) {
-      pixels[at] = 0;
-      ids[at] = -1;
-    }
+    bands.fill(0, column * perColumnBands, (column + 1) * perColumnBands);
+    pixels.fill(0, state < 0 ? base : paint.column(column, state), end);
   }
+}
+
+/** @typedef {{isSlanted: boolean, column: (column: number, state: number) => number}} Painter column: paints one, returns where the empty rows begin;
+ * isSlanted: columns of one state differ */
+
+/** What both painters do at the border of two groups: a row of the background where there is room, and the measure of the named.
+ * @param {Raster} raster */
+function groupBorders({ pixels, height, named, bands }) {
+  const slots = new Map([...named].map((group, slot) => [group, slot]));
+  return {
+    /** @param {number} column @param {number} group @param {number} from @param {number} to pixels */
+    measure: (column, group, from, to) => {
+      const slot = slots.get(group);
+      if (slot === undefined) return;
+      bands[2 * (column * named.length + slot)] = from - column * height;
+      bands[2 * (column * named.length + slot) + 1] = to - column * height;
+    },
+    /** @param {number} from where the group below began @param {number} at where it ends and the next begins */
+    part: (from, at) => {
+      if (at - from >= GAP_ROWS) pixels[at - 1] = 0;
+    },
+  };
+}
+
+/** @param {Raster} raster @param {RasterView} view @returns {Painter} */
+function bandPainter(raster, { stacking, picking, maxBytes, colours }) {
+  const { pixels, height } = raster, { isShown } = stacking, { measure, part } = groupBorders(raster);
+  const sweep = makeBandSweep(stacking.grouping, picking), { sums, picked } = sweep, perByte = height / maxBytes;
+  const column = (/** @type {number} */ c, /** @type {number} */ state) => {
+    const base = c * height, end = base + height;
+    let at = base, total = 0, below = base;
+    sweep.moveTo(state);
+    for (let g = 0; g < sums.length; g++) {
+      if (!isShown[g] || sums[g] === 0) continue;
+      const from = at, stopPicked = Math.min(end, base + Math.round((total + picked[g]) * perByte));
+      total += sums[g];
+      const stop = Math.min(end, base + Math.round(total * perByte));
+      if (stop <= at) continue;
+      if (at > base) part(below, at);
+      for (const plain = colours.plain[g]; at < stopPicked;) pixels[at++] = plain;
+      for (const dim = colours.dim[g]; at < stop;) pixels[at++] = dim;
+      measure(c, g, from, stop);
+      below = from;
+    }
+    return at;
+  };
+  return { isSlanted: false, column };
+}
+
+/** @param {Raster} raster @param {RasterView} view @param {number} origin ordinal of the first column on the axis @returns {Painter} */
+function blockPainter(raster, { stacking, picking, maxBytes, colours }, origin) {
+  const { pixels, height } = raster, { isShown, blocks: { bornState }, grouping: { isLight } } = stacking, { measure, part } = groupBorders(raster);
+  const perByte = height / maxBytes, sweep = makeBlockSweep(stacking, picking, TALL_ROWS / perByte, raster.nodeOf);
+  const { first, next, block, bytes, picked } = sweep, isPicked = picking?.isPicked ?? null;
+  const hasOld = stacking.blocks.nAtStart > 0;
+  const column = (/** @type {number} */ c, /** @type {number} */ state) => {
+    const base = c * height, end = base + height;
+    let at = base, total = 0, below = base;
+    sweep.moveTo(state);
+    for (let g = 0; g < isShown.length; g++) {
+      const from = at;
+      for (let node = first[g]; node >= 0; node = next[node]) {
+        const b = block[node], start = at, stopPicked = b < 0 ? Math.min(end, base + Math.round((total + picked[node]) * perByte)) : 0;
+        total += bytes[node];
+        const stop = Math.min(end, base + Math.round(total * perByte));
+        if (stop <= at) continue;
+        if (at === from && at > base) part(below, at);
+        if (b < 0) {
+          for (const plain = colours.plain[g]; at < stopPicked;) pixels[at++] = plain;
+          for (const dim = colours.dim[g]; at < stop;) pixels[at++] = dim;
+          continue;
+        }
+        const isDim = isPicked !== null && isPicked[b] === 0, hatches = hasOld && !isDim && bornState[b] === 0 && stop - at >= HATCH_ROWS;
+        for (const colour = isDim ? colours.dim[g] : isLight[b] ? colours.light[g] : colours.plain[g]; at < stop;) pixels[at++] = colour;
+        if (hatches) hatch(pixels, start, stop, origin + c + start - base, colours.hatch[g]);
+        if (stop - start >= EDGE_ROWS) pixels[stop - 1] = isDim ? colours.dimEdge[g] : colours.edge[g];
+      }
+      if (at > from) {
+        measure(c, g, from, at);
+        below = from;
+      }
+    }
+    return at;
+  };
+  return { isSlanted: hasOld, column };
+}
+
+/** Slanted lines. @param {Uint32Array} pixels @param {number} from @param {number} to @param {number} phase column + row at `from` @param {number} colour */
+function hatch(pixels, from, to, phase, colour) {
+  for (let at = from + ((-phase % HATCH_STEP) + HATCH_STEP) % HATCH_STEP; at < to; at += HATCH_STEP) pixels[at] = colour;
 }
 
 /**
@@ -150,99 +232,92 @@ function drawColumns(raster, index, axis, c0, c1) {
  */
 export function copyToImage(raster, image, c0, c1) {
   const { width, height, pixels } = raster, TILE = 16;
-  for (let ct = c0; ct < c1; ct += TILE) {
-    const ce = Math.min(c1, ct + TILE);
-    for (let rt = 0; rt < height; rt += TILE) {
-      const re = Math.min(height, rt + TILE);
-      for (let c = ct; c < ce; c++) {
-        for (let r = rt; r < re; r++) image[(height - 1 - r) * width + c] = pixels[c * height + r];
+  for (let cc = c0; cc < c1; cc += TILE) {
+    const cEnd = Math.min(c1, cc + TILE);
+    for (let rr = 0; rr < height; rr += TILE) {
+      const rEnd = Math.min(height, rr + TILE);
+      for (let c = cc; c < cEnd; c++) {
+        for (let r = rr; r < rEnd; r++) image[(height - 1 - r) * width + c] = pixels[c * height + r];
       }
     }
   }
 }
 
-/** The block at a column and a row from the bottom, or -1. @param {Raster} raster @param {number} column @param {number} row */
-export function blockAt(raster, column, row) {
-  if (column < 0 || row < 0 || column >= raster.width || row >= raster.height) return -1;
-  return raster.ids[column * raster.height + row];
+/** Moves an image by `distance` columns to the left. @param {Raster} raster @param {Uint32Array} image @param {number} distance */
+export function shiftImage({ width, height }, image, distance) {
+  for (let row = 0, at = 0; row < height; row++, at += width) {
+    if (distance > 0) image.copyWithin(at, at + distance, at + width);
+    else image.copyWithin(at - distance, at, at + width + distance);
+  }
+}
+
+/** The order within groups that the raster shows. @param {RasterView} view */
+function pickedFirst({ bands, picking }) {
+  return bands && picking !== null ? picking.isPicked : null;
+}
+
+/** The block at a column and a row from the bottom, or -1. @param {Raster} raster @param {number} column @param {number} row may be in a row */
+export function blockAt({ width, height, states, view }, column, row) {
+  if (view === null || column < 0 || column >= width || row < 0 || states[column] < 0) return -1;
+  return blockAtBytes(view.stacking, states[column], (row * view.maxBytes) / height, pickedFirst(view));
+}
+
+/** The blocks of a column that have a row of their own, bottom first. @param {Raster} raster @param {number} column
+ * @returns {{block: number, lo: number, hi: number}[]} rows [lo, hi) */
+export function blocksInColumn({ height, states, view }, column) {
+  if (view === null || !(states[column] >= 0)) return [];
+  const { bytes } = view.stacking.blocks, perByte = height / view.maxBytes, drawn = [];
+  let total = 0;
+  for (const block of stackAt(view.stacking, states[column], pickedFirst(view))) {
+    const lo = Math.round(total * perByte);
+    total += bytes[block];
+    const hi = Math.min(height, Math.round(total * perByte));
+    if (hi > lo) drawn.push({ block, lo, hi });
+  }
+  return drawn;
 }
 
 /**
- * Where a block lies: per column the rows [bottom, top), as one list of [column, bottom, top].
+ * Where a block lies: per column the rows [bottom, top), at least one, as a list of [column, bottom, top].
  * @param {Raster} raster @param {number} block
  * @returns {[number, number, number][]}
  */
-export function outlineOf(raster, block) {
-  const { width, height, ids } = raster;
-  /** @type {[number, number, number][]} */
-  const spans = [];
-  for (let c = 0; c < width; c++) {
-    const base = c * height, from = ids.indexOf(block, base);
-    if (from < 0) break;
-    if (from >= base + height) {
-      c = Math.floor(from / height) - 1;
-      continue;
-    }
-    let to = from;
-    while (to < base + height && ids[to] === block) to++;
-    spans.push([c, from - base, to - base]);
-  }
-  return spans;
-}
-
-/**
- * As `outlineOf`, but also where the block is too thin for a pixel of its own: there it is one row high.
- * @param {Raster} raster @param {import('./index.js').MemoryIndex} index @param {number} block
- * @returns {[number, number, number][]}
- */
-export function wholeOutlineOf(raster, index, block) {
-  const { width, height, states, view } = raster, { bornState, diedState } = index.blocks;
+export function outlineOf({ height, states, view }, block) {
   if (view === null) return [];
-  const seen = new Map(outlineOf(raster, block).map((span) => [span[0], span]));
-  const young = CATEGORIES.map(() => /** @type {number[]} */ ([]));
+  const { stacking, maxBytes } = view, perByte = height / maxBytes, bytes = stacking.blocks.bytes[block];
   /** @type {[number, number, number][]} */
   const spans = [];
-  let row = 0;
-  for (let c = 0; c < width; c++) {
-    if (states[c] < bornState[block] || states[c] >= diedState[block]) continue;
-    const span = seen.get(c);
-    if (span === undefined && (c === 0 || states[c] !== states[c - 1])) {
-      let below = 0, found = false;
-      walkAlive(index, states[c], (b, bytes) => {
-        found ||= b === block;
-        if (!found) below += bytes;
-      }, young);
-      row = Math.min(height - 1, Math.floor((below * height) / view.maxBytes));
-    }
-    spans.push(span ?? [c, row, row + 1]);
-  }
+  bytesBelow(stacking, block, states, pickedFirst(view)).forEach((below, column) => {
+    if (Number.isNaN(below)) return;
+    const bottom = Math.min(height - 1, Math.round(below * perByte));
+    spans.push([column, bottom, Math.max(bottom + 1, Math.min(height, Math.round((below + bytes) * perByte)))]);
+  });
   return spans;
 }
 
 /**
- * Where the name of each category fits into its band: the widest stretch in which the band keeps
- * `minRows` in common.
- * @param {Raster} raster @param {number} minRows @param {number} minColumns
- * @returns {{category: number, column: number, row: number}[]} middles
+ * Where the name of each group fits into its band: the widest stretch in which the band keeps `minRows` in common.
+ * @param {Raster} raster @param {number} minRows @param {(group: number) => number} minColumns per group
+ * @returns {{group: number, column: number, row: number}[]} middles
  */
 export function bandLabels(raster, minRows, minColumns) {
-  const { width, tops } = raster, STEP = 8, labels = [];
-  for (let category = 0; category < N_CATEGORIES; category++) {
+  const { width, bands, named } = raster, STEP = 8, labels = [];
+  for (let slot = 0; slot < named.length; slot++) {
     let best = { width: 0, column: 0, row: 0 };
     for (let from = 0; from < width; from += STEP) {
       let bottom = -1, top = Infinity, c = from;
       let kept = { bottom: 0, top: 0 };
       for (; c < width; c += STEP) {
-        const at = c * N_CATEGORIES + category;
-        bottom = Math.max(bottom, category > 0 ? tops[at - 1] : 0);
-        top = Math.min(top, tops[at]);
+        const at = 2 * (c * named.length + slot);
+        bottom = Math.max(bottom, bands[at]);
+        top = Math.min(top, bands[at + 1]);
         if (top - bottom < minRows) break;
         kept = { bottom, top };
       }
       if (c - from > best.width) best = { width: c - from, column: (from + c) / 2, row: (kept.bottom + kept.top) / 2 };
       if (c >= width) break;
     }
-    if (best.width >= minColumns) labels.push({ category, column: best.column, row: best.row });
+    if (best.width > 0 && best.width >= minColumns(named[slot])) labels.push({ group: named[slot], column: best.column, row: best.row });
   }
   return labels;
 }

@@ -1,10 +1,13 @@
 /* stage.js - one run on the page: its canvases, what they show, and what lies under the pointer.
  */
-import { drawOverlay, drawScene, heightBesidesPlot, layOut } from './draw.js';
+import { groupPixels } from './colours.js';
+import { drawOverlay, drawScene, refreshImage } from './draw.js';
 import { laneItems } from './lanes.js';
 import { element } from './dom.js';
-import { blockAt, createRaster, renderRaster, wholeOutlineOf } from './raster.js';
+import { blockAt, blocksInColumn, createRaster, outlineOf, renderRaster } from './raster.js';
 import { headline, homeView } from './run.js';
+import { heightBesidesPlot, layOut } from './scene.js';
+import { buildPicking } from './stacking.js';
 
 const BAND_SHARE = 1 / 250; // a column that holds more of a step than this shows bands
 const BAND_STATES = 24; // and more states than this
@@ -16,9 +19,19 @@ const BAND_STATES = 24; // and more states than this
 /** The canvases of a run, and the part of the axis that they show. */
 export class Stage {
   /** @param {import('./run.js').Run} run @param {boolean} alone @param {'event' | 'time'} kind
-   * @param {import('./run.js').Run | null} whole a run that came to its end, to align with; null: none */
-  constructor(run, alone, kind, whole) {
+   * @param {import('./run.js').Run | null} whole a run that came to its end, to align with; null: none
+   * @param {import('./stacking.js').Stacking} stacking what is drawn */
+  constructor(run, alone, kind, whole, stacking) {
     this.run = run;
+    this.stacking = stacking;
+    /** @type {import('./stacking.js').Picking | null} */
+    this.picking = null;
+    /** @type {Uint8Array | null} per block 1 or 0; null: all keep their colours */
+    this.isPicked = null;
+    /** @type {import('./colours.js').Pixels} */
+    this.colours = groupPixels([], '#000000');
+    /** @type {string | null} */
+    this.phase = null;
     /** @type {{x: number, y: number} | null} where the keyboard points, in CSS pixels of the frame */
     this.cursor = null;
     this.whole = whole;
@@ -36,7 +49,7 @@ export class Stage {
     this.element = element('section', { class: 'run' }, alone ? null : element('div', { class: 'run-title' }, element('h2', { title: run.title }, run.short),
       run.short === run.label ? null : element('span', { class: 'muted small' }, run.label), this.note, element('p', { class: 'muted small' }, headline(run))),
     run.isRecorded ? this.frame : element('p', { class: 'muted no-timeline' }, 'There is no timeline: the run was timed without recording its allocations.'));
-    /** @type {import('./draw.js').Scene | null} */
+    /** @type {import('./scene.js').Scene | null} */
     this.scene = null;
     this.data = new ImageData(1, 1);
     this.marks = { x: /** @type {number | null} */ (null), block: -1, scope: -1, pinned: -1, spans: /** @type {[number, number, number][]} */ ([]), pinnedSpans: /** @type {[number, number, number][]} */ ([]) };
@@ -57,7 +70,7 @@ export class Stage {
   }
 
   /** Fits the canvases into the frame. @param {number} plotHeight CSS pixels @param {number} maxBytes
-   * @param {import('./draw.js').Theme} theme */
+   * @param {import('./scene.js').Theme} theme */
   resize(plotHeight, maxBytes, theme) {
     if (!this.run.isRecorded) return;
     const height = plotHeight + heightBesidesPlot(this.run.lanes.length);
@@ -74,7 +87,23 @@ export class Stage {
     this.image.height = raster.height;
     this.data = new ImageData(raster.width, raster.height);
     const context = /** @type {CanvasRenderingContext2D} */ (this.base.getContext('2d'));
-    this.scene = { context, geometry, run: this.run, axis: this.axis, view: this.view, maxBytes, raster, theme, pixelRatio };
+    this.scene = { context, geometry, run: this.run, stacking: this.stacking, axis: this.axis, view: this.view, maxBytes, raster, theme, pixelRatio, phase: this.phase };
+    this.colours = groupPixels(this.stacking.colouring.groups, theme.bg);
+  }
+
+  /** Draws other groups, or the same in other colours. @param {import('./stacking.js').Stacking} stacking */
+  setStacking(stacking) {
+    const isOther = this.stacking.colouring !== stacking.colouring;
+    this.stacking = stacking;
+    if (!isOther) return;
+    if (this.scene !== null) this.colours = groupPixels(stacking.colouring.groups, this.scene.theme.bg);
+    if (this.isPicked !== null) this.setPick(this.isPicked);
+  }
+
+  /** Dims all other blocks. @param {Uint8Array | null} isPicked per block 1 or 0; null: none is dim */
+  setPick(isPicked) {
+    this.isPicked = isPicked;
+    this.picking = isPicked === null ? null : buildPicking(this.stacking.grouping, isPicked);
   }
 
   /** Axis units that a step spans, or the whole run. */
@@ -89,12 +118,15 @@ export class Stage {
     scene.axis = this.axis;
     const middle = (this.view.x0 + this.view.x1) / 2, [s0, s1] = this.axis.states(middle, middle + perColumn * 16);
     const bands = perColumn > this.stepSpan() * BAND_SHARE || (s1 - s0) / 16 > BAND_STATES;
-    const stale = renderRaster(raster, this.run.index, this.axis, { x0: this.view.x0, perColumn, maxBytes: scene.maxBytes, bands, kind: this.axis.kind });
+    scene.stacking = this.stacking;
+    scene.phase = this.phase;
+    const drawn = renderRaster(raster, this.axis, { x0: this.view.x0, perColumn, maxBytes: scene.maxBytes, bands, kind: this.axis.kind,
+      stacking: this.stacking, picking: this.picking, colours: this.colours });
     const shown = /** @type {import('./raster.js').RasterView} */ (raster.view);
     scene.view = { x0: shown.x0, x1: shown.x0 + perColumn * raster.width };
     const context = /** @type {CanvasRenderingContext2D} */ (this.image.getContext('2d'));
-    const whole = stale[1] - stale[0] < raster.width ? /** @type {[number, number]} */ ([0, raster.width]) : stale;
-    drawScene(scene, { canvas: this.image, context, data: this.data }, whole);
+    refreshImage(raster, { canvas: this.image, context, data: this.data }, drawn);
+    drawScene(scene, this.image);
     this.outlinePinned();
     this.marks.spans = this.spansOf(this.marks.block);
     this.drawMarks();
@@ -114,7 +146,7 @@ export class Stage {
 
   /** Where a block lies in the picture. @param {number} block -1: none */
   spansOf(block) {
-    return this.scene === null || block < 0 ? [] : wholeOutlineOf(this.scene.raster, this.run.index, block);
+    return this.scene === null || block < 0 ? [] : outlineOf(this.scene.raster, block);
   }
 
   drawMarks() {
@@ -177,7 +209,7 @@ export class Stage {
     if (x < plot.x || x >= plot.x + plot.w) return { ...nothing, x };
     const column = Math.min(raster.width - 1, Math.floor((x - plot.x) * pixelRatio));
     if (y >= plot.y && y < plot.y + plot.h) {
-      const row = Math.floor((plot.y + plot.h - y) * pixelRatio);
+      const row = Math.max(0, (plot.y + plot.h - y) * pixelRatio - 0.5);
       return { x, state: raster.states[column], block: blockAt(raster, column, row), scope: -1 };
     }
     const perPixel = (view.x1 - view.x0) / plot.w, at = view.x0 + (x - plot.x) * perPixel;
@@ -196,14 +228,7 @@ export class Stage {
     const share = (at - this.view.x0) / (this.view.x1 - this.view.x0);
     const x = this.cursor?.x ?? plot.x + plot.w * (share >= 0 && share < 1 ? share : 0.5) + 1;
     const column = Math.max(0, Math.min(raster.width - 1, Math.floor((x - plot.x) * pixelRatio)));
-    /** @type {{block: number, lo: number, hi: number}[]} */
-    const drawn = [];
-    for (let row = 0; row < raster.height; row++) {
-      const block = blockAt(raster, column, row), last = drawn[drawn.length - 1];
-      if (block < 0) break;
-      if (last?.block === block) last.hi = row + 1;
-      else drawn.push({ block, lo: row, hi: row + 1 });
-    }
+    const drawn = blocksInColumn(raster, column);
     if (drawn.length === 0) return;
     const now = this.cursor === null ? -1 : drawn.findIndex(({ hi }) => hi > (plot.y + plot.h - /** @type {{y: number}} */ (this.cursor).y) * pixelRatio);
     const largest = drawn.reduce((a, b) => (b.hi - b.lo > a.hi - a.lo ? b : a));

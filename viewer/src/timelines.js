@@ -5,13 +5,14 @@ import { scaleNote, scalesOf } from './compare.js';
 import { byId } from './dom.js';
 import { DifferenceStrip } from './difference_strip.js';
 import { endedEarly } from './run.js';
+import { buildStacking, colouringOf } from './stacking.js';
 import { Stage } from './stage.js';
 
 const MIN_PLOT = 220;
 const SEVERAL_PLOT = 150;
 const DOCK_ROOM = 330; // of the window's height, which the panel under the timelines needs
 
-/** The colours of the page, for what is drawn. @returns {import('./draw.js').Theme} */
+/** The colours of the page, for what is drawn. @returns {import('./scene.js').Theme} */
 export function pageTheme() {
   const style = getComputedStyle(document.documentElement);
   const value = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
@@ -33,6 +34,8 @@ export class Timelines {
     this.strip = null;
     /** @type {Map<string, import('./alignment.js').Alignment>} by the numbers of two stages and the axis, made when first needed */
     this.alignments = new Map();
+    /** @type {import('./run.js').Run[]} */
+    this.runs = [];
     this.oneScale = false; // asked for, where runs would have scales of their own
     this.drawAsked = false;
     store.on(['axis'], ({ axis }) => {
@@ -43,13 +46,28 @@ export class Timelines {
       this.showStrip(shown);
       this.askDraw();
     });
+    store.on(['colourBy', 'hidden'], ({ colourBy, hidden }) => {
+      const colouring = colouringOf(this.runs, colourBy);
+      this.stages.forEach((stage, i) => stage.setStacking(buildStacking(colouring, i, hidden)));
+      this.askDraw();
+    });
+    store.on(['pick'], ({ pick }) => {
+      for (const stage of this.stages) stage.setPick(pick === null ? null : pick.ofRun(stage.run));
+      this.askDraw();
+    });
+    store.on(['phase'], ({ phase }) => {
+      for (const stage of this.stages) stage.phase = phase;
+      this.askDraw();
+    });
     store.on(['pinned'], ({ pinned }) => this.stages.forEach((stage, i) => stage.pin(pinned?.run === i ? pinned.block : -1)));
   }
 
   /** Makes the timelines anew. @param {import('./run.js').Run[]} runs */
   show(runs) {
     const whole = runs.find((run) => !endedEarly(run)) ?? null;
-    this.stages = runs.map((run) => new Stage(run, runs.length === 1, this.store.get().axis, whole));
+    const { axis, colourBy, hidden } = this.store.get(), colouring = colouringOf(runs, colourBy);
+    this.runs = runs;
+    this.stages = runs.map((run, i) => new Stage(run, runs.length === 1, axis, whole, buildStacking(colouring, i, hidden)));
     this.alignments = new Map();
     byId('runs').replaceChildren(...this.stages.map((stage) => stage.element));
     this.showStrip(this.store.get().shown);

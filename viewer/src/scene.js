@@ -1,0 +1,136 @@
+/* scene.js - where things stand in a timeline, and the pieces its drawings are made of. Knows contexts and numbers, never
+ * the document.
+ */
+
+const GUTTER = 74; // CSS pixels left of the plot, for labels
+export const RIGHT = 10;
+const TOP = 10;
+const TICK_ROW = 24;
+const LANE_HEIGHT = 20;
+const LANE_GAP = 3;
+export const FONT = '12px system-ui, sans-serif';
+export const FONT_STRONG = '600 12px system-ui, sans-serif';
+
+/**
+ * @typedef {{x: number, y: number, w: number, h: number}} Box in CSS pixels
+ *
+ * @typedef {object} Geometry in CSS pixels
+ * @property {number} width
+ * @property {number} height
+ * @property {Box} plot
+ * @property {{y: number, h: number, lane: import('./lanes.js').Lane}[]} lanes
+ *
+ * @typedef {{x0: number, x1: number}} View a piece of the axis
+ * @typedef {Record<'bg' | 'ink' | 'muted' | 'grid' | 'accent' | 'danger' | 'lane' | 'laneAlt' | 'measured', string>} Theme
+ *
+ * @typedef {object} Scene all that a picture needs
+ * @property {CanvasRenderingContext2D} context scaled to CSS pixels
+ * @property {Geometry} geometry
+ * @property {import('./run.js').Run} run
+ * @property {import('./stacking.js').Stacking} stacking
+ * @property {import('./axis.js').Axis} axis
+ * @property {View} view
+ * @property {number} maxBytes
+ * @property {import('./raster.js').Raster} raster
+ * @property {Theme} theme
+ * @property {number} pixelRatio raster columns per CSS pixel
+ * @property {string | null} phase its scopes stand out
+ */
+
+/** @param {number} width @param {number} height @param {import('./lanes.js').Lane[]} lanes @returns {Geometry} */
+export function layOut(width, height, lanes) {
+  const lanesHeight = lanes.length * (LANE_HEIGHT + LANE_GAP);
+  const plot = { x: GUTTER, y: TOP, w: Math.max(50, width - GUTTER - RIGHT), h: Math.max(60, height - TOP - TICK_ROW - lanesHeight) };
+  const y0 = plot.y + plot.h + TICK_ROW;
+  return { width, height, plot, lanes: lanes.map((lane, i) => ({ lane, y: y0 + i * (LANE_HEIGHT + LANE_GAP), h: LANE_HEIGHT })) };
+}
+
+/** Height of everything but the plot. @param {number} nLanes */
+export function heightBesidesPlot(nLanes) {
+  return TOP + TICK_ROW + nLanes * (LANE_HEIGHT + LANE_GAP);
+}
+
+/** @param {Scene} scene @param {number} x on the axis */
+export function toPixel({ geometry, view }, x) {
+  return geometry.plot.x + ((x - view.x0) / (view.x1 - view.x0)) * geometry.plot.w;
+}
+
+/** @param {Scene} scene @param {number} nBytes */
+export function toRow({ geometry, maxBytes }, nBytes) {
+  return geometry.plot.y + geometry.plot.h * (1 - nBytes / maxBytes);
+}
+
+/** Text with a rim, by default in the background's colour, so that it reads on anything.
+ * @param {Scene} scene @param {string} text @param {number} x @param {number} y @param {string} colour @param {string} [rim] */
+export function haloText({ context, theme }, text, x, y, colour, rim = theme.bg) {
+  context.lineJoin = 'round';
+  context.lineWidth = 4;
+  context.strokeStyle = rim;
+  context.strokeText(text, x, y);
+  context.fillStyle = colour;
+  context.fillText(text, x, y);
+}
+
+/** The first box that overlaps none that is taken, or null; it is taken from then on.
+ * @param {Box[]} taken @param {Box[]} choices @returns {Box | null} */
+export function place(taken, choices) {
+  const free = (/** @type {Box} */ a) => taken.every((b) => a.x >= b.x + b.w || b.x >= a.x + a.w || a.y >= b.y + b.h || b.y >= a.y + a.h);
+  const box = choices.find(free);
+  if (box === undefined) return null;
+  taken.push(box);
+  return box;
+}
+
+/** A pill's box: about x, kept inside the plot and left of `limit`. @param {Scene} scene @param {string} text
+ * @param {number} x @param {number} y top @param {number} limit @returns {Box} */
+export function pillBox({ context, geometry: { plot } }, text, x, y, limit) {
+  context.font = FONT_STRONG;
+  const w = context.measureText(text).width + 14;
+  return { x: Math.max(plot.x + 2, Math.min(Math.min(plot.x + plot.w - 2, limit) - w, x - w / 2)), y, w, h: 20 };
+}
+
+/** @param {Scene} scene @param {string} text @param {Box} box @param {string} fill @param {string} ink */
+export function drawPill({ context }, text, box, fill, ink) {
+  context.font = FONT_STRONG;
+  context.fillStyle = fill;
+  context.beginPath();
+  context.roundRect(box.x, box.y, box.w, box.h, 10);
+  context.fill();
+  context.fillStyle = ink;
+  context.textAlign = 'left';
+  context.textBaseline = 'middle';
+  context.fillText(text, box.x + 7, box.y + 10.5);
+}
+
+/** Slanted lines in a frame: bytes that nobody has. @param {Scene} scene @param {Box} box @param {string} colour */
+export function drawHatch({ context }, box, colour) {
+  context.save();
+  context.beginPath();
+  context.rect(box.x, box.y, box.w, box.h);
+  context.clip();
+  context.strokeStyle = colour;
+  context.lineWidth = 2;
+  for (let d = -box.h; d < box.w; d += 6) {
+    context.beginPath();
+    context.moveTo(box.x + d, box.y + box.h);
+    context.lineTo(box.x + d + box.h, box.y);
+    context.stroke();
+  }
+  context.restore();
+  context.strokeStyle = colour;
+  context.lineWidth = 1.5;
+  context.strokeRect(box.x, box.y, box.w, box.h);
+}
+
+/** The longest beginning of a text that fits, with "…" where it is cut; "": not even three letters.
+ * @param {CanvasRenderingContext2D} context @param {string} text @param {number} room CSS pixels */
+export function fitText(context, text, room) {
+  if (context.measureText(text).width <= room) return text;
+  let lo = 0, hi = text.length;
+  while (lo < hi) {
+    const middle = (lo + hi + 1) >>> 1;
+    if (context.measureText(`${text.slice(0, middle)}…`).width <= room) lo = middle;
+    else hi = middle - 1;
+  }
+  return lo < 3 ? '' : `${text.slice(0, lo).trimEnd()}…`;
+}

@@ -1,0 +1,290 @@
+/* stacking.js - which group each block belongs to, by what the picture is coloured, and what hiding groups leaves.
+ *
+ * Groups are those of all runs on the page, so that one key has one colour and one place in every stack. What is
+ * counted per group once (bytes in every so-manieth state) makes bands cheap at any zoom; hiding groups costs a pass over the
+ * events for the totals of what is left, so that the peak of every column stays exact.
+ */
+import { CATEGORIES, categoryColour, rankedColour, sequentialColour } from './colours.js';
+import { NO_BLOCK, replacedAt } from './blocks.js';
+import { frameText } from './frames.js';
+import { buildPyramid, largestState } from './index.js';
+import { scopeGroup } from './lanes.js';
+import { categoryText, formatCount, formatDuration } from './text.js';
+
+const MIN_SUM_STATES = 64;
+
+/**
+ * @typedef {'category' | 'scope' | 'stack' | 'size' | 'age'} ColourBy
+ *
+ * @typedef {object} StackGroup
+ * @property {string} key its own among all ways to colour, the same in all runs
+ * @property {string} label
+ * @property {string} title in full
+ * @property {string} colour "#rrggbb"
+ * @property {number} peakBytes at the peaks of all runs
+ * @property {boolean} isOld blocks from before the recording, of which nothing else is known
+ *
+ * @typedef {object} Grouping one run's blocks by group
+ * @property {import('./run.js').Run} run
+ * @property {Uint8Array | Uint16Array | Int32Array} groupOf per block
+ * @property {Uint8Array} isLight per block: its lightness step, the other one than that of the block below it at its birth
+ * @property {number} sumStates states from one row of `sums` to the next
+ * @property {Float64Array} sums bytes per group, for the states 0, sumStates, ...
+ *
+ * @typedef {object} Colouring
+ * @property {ColourBy} colourBy
+ * @property {StackGroup[]} groups bottom first
+ * @property {Grouping[]} groupings per run
+ *
+ * @typedef {object} Stacking what a timeline draws: groups of a run without those hidden
+ * @property {Colouring} colouring
+ * @property {Grouping} grouping
+ * @property {import('./blocks.js').Blocks} blocks
+ * @property {Uint8Array} isShown per group
+ * @property {boolean} isFiltered some group is hidden
+ * @property {number} nStates
+ * @property {Float64Array} totals bytes shown, per state
+ * @property {Int32Array[]} pyramid over `totals`
+ * @property {number} peakState first state with most bytes shown
+ *
+ * @typedef {{key: string, label: string, title: string, colour: string, order: number, isOld?: boolean}} Kind a group to be; order and colour are chosen later where they are NaN and ""
+ */
+
+/** @param {string} key @param {string} label @param {Partial<Kind>} [more] @returns {Kind} */
+function kindOf(key, label, more = {}) {
+  return { key, label, title: label, colour: '', order: NaN, ...more };
+}
+
+/** @typedef {(run: import('./run.js').Run, group: (kind: Kind) => number) => (block: number) => number} Classifier gives, per run, the group of a block */
+
+/** One group per row of a table that blocks refer to; blocks of before the recording that refer to nothing are apart.
+ * @param {import('./blocks.js').Blocks} blocks @param {import('./format.js').Indices} column of `blocks` @param {string} prefix @param {string} without label of what refers to nothing
+ * @param {(row: number) => Kind} kind @param {(kind: Kind) => number} group */
+function byTable(blocks, column, prefix, without, kind, group) {
+  const none = kindOf(`${prefix}:none`, without, { colour: rankedColour(-1) });
+  const before = kindOf(`${prefix}:before`, 'from before the recording', { colour: rankedColour(-1), isOld: true });
+  return byNumber((block) => (column[block] >= 0 ? column[block] : blocks.bornState[block] === 0 ? -2 : -1),
+    (row) => (row >= 0 ? kind(row) : row === -1 ? none : before), group);
+}
+
+/** @param {(block: number) => number} numberOf what tells groups apart, -2 and more @param {(number: number) => Kind} kind of such a number
+ * @param {(kind: Kind) => number} group */
+function byNumber(numberOf, kind, group) {
+  /** @type {number[]} */
+  const known = [];
+  return (/** @type {number} */ block) => {
+    const number = numberOf(block) + 2;
+    return known[number] ??= group(kind(number - 2));
+  };
+}
+
+const SIZE_BOUNDS = Object.freeze([4 * 2 ** 10, 32 * 2 ** 10, 256 * 2 ** 10, 2 * 2 ** 20, 16 * 2 ** 20, 128 * 2 ** 20, 2 ** 30]);
+const SIZE_TEXTS = Object.freeze(['below 4 KiB', '4 – 32 KiB', '32 – 256 KiB', '256 KiB – 2 MiB', '2 – 16 MiB', '16 – 128 MiB', '128 MiB – 1 GiB', '1 GiB and more']);
+const AGE_DECADES = 8; // classes by lifetime, besides that of what is never freed
+
+/** Lifetimes below 10 µs, 100 µs, ..., or below 10, 100, ... events where there is no clock. @param {boolean} isTimed @param {number} decade */
+function ageText(isTimed, decade) {
+  const text = (/** @type {number} */ d) => (isTimed ? formatDuration(10 ** (d + 4)).replace(/\.0+(?=\s)/, '') : formatCount(10 ** (d + 1)));
+  const unit = isTimed ? '' : ' events';
+  return decade === 0 ? `below ${text(0)}${unit}` : decade === AGE_DECADES - 1 ? `${text(decade - 1)}${unit} and longer` : `${text(decade - 1)} – ${text(decade)}${unit}`;
+}
+
+/** @param {import('./run.js').Run} run */
+function hasClock(run) {
+  return !run.isVirtual && run.snapshot.clockSource !== 'none';
+}
+
+/** @param {ColourBy} colourBy @param {import('./run.js').Run[]} runs @returns {Classifier} */
+function classifierOf(colourBy, runs) {
+  if (colourBy === 'category') {
+    return ({ index: { blocks } }, group) => byNumber((block) => blocks.category[block],
+      (c) => kindOf(CATEGORIES[c], categoryText(CATEGORIES[c]), { colour: categoryColour(CATEGORIES[c]), order: c }), group);
+  }
+  if (colourBy === 'scope') {
+    return ({ index: { blocks }, snapshot }, group) => byTable(blocks, blocks.scope, 'scope', 'outside every scope', (row) => {
+      const { path } = scopeGroup(snapshot, row);
+      return kindOf(`scope:${path}`, path);
+    }, group);
+  }
+  if (colourBy === 'stack') {
+    return (run, group) => {
+      const { index: { blocks }, snapshot, userFrame } = run;
+      return byTable(blocks, blocks.stack, 'stack', 'no call stack', (row) => {
+        const frame = userFrame[row], label = frameText(snapshot, frame), file = snapshot.frames.file[frame];
+        return kindOf(`stack:${label} ${file < 0 ? '' : snapshot.strings[file]}`, label, { title: file < 0 ? label : `${label} in ${snapshot.strings[file]}` });
+      }, group);
+    };
+  }
+  return colourBy === 'size' ? classifyBySize : classifierByAge(runs.every(hasClock));
+}
+
+/** @type {Classifier} */
+function classifyBySize({ index: { blocks } }, group) {
+  const n = SIZE_TEXTS.length;
+  return byNumber((block) => {
+    const at = SIZE_BOUNDS.findIndex((bound) => blocks.bytes[block] < bound);
+    return at < 0 ? n - 1 : at;
+  }, (k) => kindOf(`size:${k}`, SIZE_TEXTS[k], { colour: sequentialColour(k, n), order: n - k }), group);
+}
+
+/** @param {boolean} isTimed @returns {Classifier} */
+function classifierByAge(isTimed) {
+  const n = AGE_DECADES, unit = isTimed ? 'time' : 'events';
+  return ({ index: { blocks: { bornState, diedState } }, snapshot: { events } }, group) => byNumber((block) => {
+    const born = bornState[block], died = diedState[block];
+    if (died > events.count || died === 0) return n; // 0: pending from the start on, never shown
+    const life = isTimed ? (events.timeNs[died - 1] - (born > 0 ? events.timeNs[born - 1] : 0)) / 1000 : died - born;
+    return Math.max(0, Math.min(n - 1, Math.floor(Math.log10(Math.max(life, 1)) + 1e-9)));
+  }, (k) => (k === n ? kindOf('age:never', 'never freed', { colour: sequentialColour(n, n + 1), order: 0 })
+    : kindOf(`age:${unit}:${k}`, ageText(isTimed, k), { colour: sequentialColour(k, n + 1), order: n - k })), group);
+}
+
+/**
+ * Groups of all runs in the order of the stack: what stays lies at the bottom, what comes and goes on top of it.
+ * @param {Kind[]} kinds @param {{peakBytes: Float64Array, bytes: Float64Array, lived: Float64Array}} measures per kind
+ * @returns {{groups: StackGroup[], place: Int32Array}} place: of each kind
+ */
+function arrangeGroups(kinds, { peakBytes, bytes, lived }) {
+  const all = kinds.map((_, k) => k), bySize = [...all].sort((a, b) => peakBytes[b] - peakBytes[a] || lived[b] - lived[a]);
+  let rank = 0;
+  for (const k of bySize) if (kinds[k].colour === '') kinds[k].colour = rankedColour(rank++);
+  const persistence = all.map((k) => (kinds[k].isOld ? Infinity : lived[k] / Math.max(1, bytes[k])));
+  const order = [...all].sort((a, b) => (Number.isNaN(kinds[a].order) || Number.isNaN(kinds[b].order) ? persistence[b] - persistence[a] || peakBytes[b] - peakBytes[a] : kinds[a].order - kinds[b].order));
+  const place = new Int32Array(kinds.length);
+  order.forEach((k, at) => (place[k] = at));
+  return { place, groups: order.map((k) => ({ key: kinds[k].key, label: kinds[k].label, title: kinds[k].title, colour: kinds[k].colour, peakBytes: peakBytes[k], isOld: kinds[k].isOld === true })) };
+}
+
+/** @param {import('./run.js').Run} run @param {Int32Array} kindOfBlock renumbered in place @param {Int32Array} place @returns {Grouping} */
+function buildGrouping(run, kindOfBlock, place) {
+  const { blocks, nStates } = run.index, { act, bytes, diedState, count } = blocks, nGroups = place.length;
+  const groupOf = nGroups <= 256 ? new Uint8Array(count) : nGroups <= 65536 ? new Uint16Array(count) : new Int32Array(count);
+  for (let b = 0; b < count; b++) groupOf[b] = place[kindOfBlock[b]];
+  const sumStates = 2 ** Math.ceil(Math.log2(Math.max(MIN_SUM_STATES, 4 * nGroups)));
+  const sums = new Float64Array(Math.ceil(nStates / sumStates) * nGroups), now = new Float64Array(nGroups);
+  const isLight = new Uint8Array(count), below = new Int32Array(count), youngest = new Int32Array(nGroups).fill(-1);
+  const bear = (/** @type {number} */ b, /** @type {number} */ state) => {
+    const g = groupOf[b];
+    let under = youngest[g];
+    while (under >= 0 && diedState[under] <= state) under = below[under];
+    below[b] = under;
+    isLight[b] = under < 0 ? 0 : 1 - isLight[under];
+    youngest[g] = b;
+    now[g] += bytes[b];
+  };
+  const replaced = replacedAt(blocks);
+  for (let b = 0; b < blocks.nAtStart; b++) if (diedState[b] > 0) bear(b, 0);
+  for (let s = 0; s < nStates; s++) {
+    if (s > 0) {
+      const a = act[s - 1];
+      if (a >= 0) bear(a, s);
+      else if (a !== NO_BLOCK) now[groupOf[~a]] -= bytes[~a];
+      const gone = replaced?.get(s - 1);
+      if (gone !== undefined) now[groupOf[gone]] -= bytes[gone];
+    }
+    if (s % sumStates === 0) sums.set(now, (s / sumStates) * nGroups);
+  }
+  return { run, groupOf, isLight, sumStates, sums };
+}
+
+/** @param {import('./run.js').Run[]} runs @param {ColourBy} colourBy @returns {Colouring} */
+export function buildColouring(runs, colourBy) {
+  /** @type {Kind[]} */
+  const kinds = [];
+  /** @type {Map<string, number>} */
+  const ids = new Map();
+  const group = (/** @type {Kind} */ kind) => {
+    let id = ids.get(kind.key);
+    if (id === undefined) {
+      ids.set(kind.key, (id = kinds.length));
+      kinds.push(kind);
+    }
+    return id;
+  };
+  const classify = classifierOf(colourBy, runs);
+  const kindsOfBlocks = runs.map((run) => {
+    const { blocks } = run.index, of = classify(run, group), kindOfBlock = new Int32Array(blocks.count);
+    for (let b = 0; b < blocks.count; b++) kindOfBlock[b] = of(b);
+    return kindOfBlock;
+  });
+  const measures = { peakBytes: new Float64Array(kinds.length), bytes: new Float64Array(kinds.length), lived: new Float64Array(kinds.length) };
+  runs.forEach(({ index: { blocks, nStates }, peakState }, r) => {
+    for (let b = 0; b < blocks.count; b++) {
+      const k = kindsOfBlocks[r][b], born = blocks.bornState[b], died = blocks.diedState[b];
+      measures.bytes[k] += blocks.bytes[b];
+      measures.lived[k] += (blocks.bytes[b] * (died - born)) / nStates;
+      if (born <= peakState && peakState < died) measures.peakBytes[k] += blocks.bytes[b];
+    }
+  });
+  const { groups, place } = arrangeGroups(kinds, measures);
+  return { colourBy, groups, groupings: runs.map((run, r) => buildGrouping(run, kindsOfBlocks[r], place)) };
+}
+
+/** @type {WeakMap<import('./run.js').Run[], Map<ColourBy, Colouring>>} */
+const colourings = new WeakMap();
+
+/** As `buildColouring`, kept as long as the list of runs. @param {import('./run.js').Run[]} runs @param {ColourBy} colourBy */
+export function colouringOf(runs, colourBy) {
+  let kept = colourings.get(runs);
+  if (kept === undefined) colourings.set(runs, (kept = new Map()));
+  let colouring = kept.get(colourBy);
+  if (colouring === undefined) kept.set(colourBy, (colouring = buildColouring(runs, colourBy)));
+  return colouring;
+}
+
+/** Bytes in every state of the blocks of some groups. @param {Grouping} grouping @param {Uint8Array} isShown per group */
+function shownTotals({ run, groupOf }, isShown) {
+  const { blocks, nStates } = run.index, { act, bytes } = blocks, totals = new Float64Array(nStates);
+  const replaced = replacedAt(blocks);
+  let total = 0;
+  for (let b = 0; b < blocks.nAtStart; b++) if (blocks.diedState[b] > 0 && isShown[groupOf[b]]) total += bytes[b];
+  totals[0] = total;
+  for (let e = 0; e < nStates - 1; e++) {
+    const a = act[e];
+    if (a >= 0) total += isShown[groupOf[a]] ? bytes[a] : 0;
+    else if (a !== NO_BLOCK) total -= isShown[groupOf[~a]] ? bytes[~a] : 0;
+    const gone = replaced?.get(e);
+    if (gone !== undefined && isShown[groupOf[gone]]) total -= bytes[gone];
+    totals[e + 1] = total;
+  }
+  return totals;
+}
+
+/** @param {Colouring} colouring @param {number} r the run @param {Set<string>} hidden keys of groups @returns {Stacking} */
+export function buildStacking(colouring, r, hidden) {
+  const grouping = colouring.groupings[r], { index } = grouping.run;
+  const isShown = Uint8Array.from(colouring.groups, ({ key }) => (hidden.has(key) ? 0 : 1)), isFiltered = isShown.includes(0);
+  const stacking = {
+    colouring, grouping, blocks: index.blocks, isShown, isFiltered, nStates: index.nStates,
+    totals: index.totals, pyramid: index.pyramid, peakState: grouping.run.peakState,
+  };
+  if (isFiltered) {
+    stacking.totals = shownTotals(grouping, isShown);
+    stacking.pyramid = buildPyramid(stacking.totals);
+    stacking.peakState = largestState(stacking, 0, stacking.nStates);
+  }
+  return stacking;
+}
+
+/**
+ * @typedef {object} Picking the blocks that keep their colours
+ * @property {Uint8Array} isPicked per block
+ * @property {Float64Array} sums their bytes, as in Grouping
+ */
+
+/** @param {Grouping} grouping @param {Uint8Array} isPicked per block @returns {Picking} */
+export function buildPicking({ run, groupOf, sumStates, sums: whole }, isPicked) {
+  const { blocks, nStates } = run.index, { act, bytes } = blocks, nGroups = whole.length / Math.ceil(nStates / sumStates);
+  const sums = new Float64Array(whole.length), now = new Float64Array(nGroups);
+  const replaced = replacedAt(blocks);
+  for (let b = 0; b < blocks.nAtStart; b++) if (blocks.diedState[b] > 0 && isPicked[b]) now[groupOf[b]] += bytes[b];
+  for (let s = 0; s < nStates; s++) {
+    const a = s > 0 ? act[s - 1] : NO_BLOCK;
+    if (a >= 0) now[groupOf[a]] += isPicked[a] ? bytes[a] : 0;
+    else if (a !== NO_BLOCK) now[groupOf[~a]] -= isPicked[~a] ? bytes[~a] : 0;
+    const gone = replaced?.get(s - 1);
+    if (gone !== undefined && isPicked[gone]) now[groupOf[gone]] -= bytes[gone];
+    if (s % sumStates === 0) sums.set(now, (s / sumStates) * nGroups);
+  }
+  return { isPicked, sums };
+}

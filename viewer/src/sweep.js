@@ -1,0 +1,119 @@
+/* sweep.js - what is alive, from one state to the next: bytes per group, or the blocks that are tall enough to be seen
+ * with what lies between them.
+ *
+ * A picture asks for its columns from left to right. From one to the next a sweep follows the events, or begins anew where
+ * that is shorter, so that a column costs neither the events of the run nor the blocks alive.
+ */
+import { NO_BLOCK, replacedAt } from './blocks.js';
+import { bornUpTo } from './order.js';
+
+const SCAN_PER_EVENT = 4; // births that are looked at in the time of following one event
+
+/**
+ * @typedef {object} BandSweep
+ * @property {Float64Array} sums bytes per group, hidden ones included
+ * @property {Float64Array} picked of these, bytes picked; without a picking the same array
+ * @property {(state: number) => void} moveTo
+ */
+
+/** @param {import('./stacking.js').Grouping} grouping @param {import('./stacking.js').Picking | null} picking @returns {BandSweep} */
+export function makeBandSweep(grouping, picking) {
+  const { groupOf, sumStates, run: { index: { nStates, blocks } } } = grouping, { act, bytes } = blocks, replaced = replacedAt(blocks);
+  const nRows = Math.ceil(nStates / sumStates), nGroups = grouping.sums.length / nRows;
+  const isPicked = picking?.isPicked ?? null, sums = new Float64Array(nGroups), picked = picking === null ? sums : new Float64Array(nGroups);
+  let now = -1;
+  const add = (/** @type {number} */ b, /** @type {number} */ sign) => {
+    sums[groupOf[b]] += sign * bytes[b];
+    if (isPicked !== null && isPicked[b]) picked[groupOf[b]] += sign * bytes[b];
+  };
+  const change = (/** @type {number} */ event, /** @type {number} */ sign) => {
+    const a = act[event], gone = replaced?.get(event);
+    if (gone !== undefined) add(gone, -sign);
+    if (a >= 0) add(a, sign);
+    else if (a !== NO_BLOCK) add(~a, -sign);
+  };
+  const moveTo = (/** @type {number} */ state) => {
+    const row = Math.min(nRows - 1, Math.round(state / sumStates)), from = row * sumStates;
+    if (now < 0 || Math.abs(state - now) > Math.abs(state - from) + nGroups / 4) {
+      sums.set(grouping.sums.subarray(row * nGroups, (row + 1) * nGroups));
+      if (picking !== null) picked.set(picking.sums.subarray(row * nGroups, (row + 1) * nGroups));
+      now = from;
+    }
+    for (; now < state; now++) change(now, 1);
+    for (; now > state; now--) change(now - 1, -1);
+  };
+  return { sums, picked, moveTo };
+}
+
+/**
+ * @typedef {object} BlockSweep the stack as a list of nodes per group: each tall block, and each run of others between two
+ * @property {Int32Array} first per group: its lowest node, or -1
+ * @property {number[]} next per node: the one above it, or -1
+ * @property {number[]} block per node: a tall block, or -1
+ * @property {number[]} bytes per node
+ * @property {number[]} picked per node: of these, bytes picked
+ * @property {(state: number) => void} moveTo
+ */
+
+/**
+ * @param {import('./stacking.js').Stacking} stacking @param {import('./stacking.js').Picking | null} picking
+ * @param {number} tallBytes blocks of so many get a node of their own
+ * @param {Int32Array} nodeOf scratch, per block
+ * @returns {BlockSweep}
+ */
+export function makeBlockSweep({ blocks, isShown, nStates, grouping: { groupOf } }, picking, tallBytes, nodeOf) {
+  const { act, bytes, diedState } = blocks, nGroups = isShown.length;
+  const replaced = replacedAt(blocks), first = new Int32Array(nGroups), last = new Int32Array(nGroups), isPicked = picking?.isPicked ?? null;
+  const [next, before, tall, sum, picked, alive, spare] = Array.from({ length: 7 }, () => /** @type {number[]} */ ([]));
+  let now = -1;
+  const addNode = (/** @type {number} */ group, /** @type {number} */ block) => {
+    const node = spare.pop() ?? next.length;
+    next[node] = -1;
+    before[node] = last[group];
+    tall[node] = block;
+    sum[node] = picked[node] = alive[node] = 0;
+    if (last[group] >= 0) next[last[group]] = node;
+    else first[group] = node;
+    last[group] = node;
+    return node;
+  };
+  const bear = (/** @type {number} */ b) => {
+    const group = groupOf[b];
+    if (!isShown[group]) return;
+    const isTall = bytes[b] >= tallBytes, above = last[group];
+    const node = !isTall && above >= 0 && tall[above] < 0 ? above : addNode(group, isTall ? b : -1);
+    nodeOf[b] = node;
+    alive[node]++;
+    sum[node] += bytes[b];
+    if (isPicked === null || isPicked[b]) picked[node] += bytes[b];
+  };
+  const bury = (/** @type {number} */ b) => {
+    const group = groupOf[b], node = nodeOf[b];
+    if (!isShown[group]) return;
+    sum[node] -= bytes[b];
+    if (isPicked === null || isPicked[b]) picked[node] -= bytes[b];
+    if (--alive[node] > 0) return;
+    if (before[node] >= 0) next[before[node]] = next[node];
+    else first[group] = next[node];
+    if (next[node] >= 0) before[next[node]] = before[node];
+    else last[group] = before[node];
+    spare.push(node);
+  };
+  const restart = (/** @type {number} */ state) => {
+    first.fill(-1);
+    last.fill(-1);
+    next.length = before.length = tall.length = sum.length = picked.length = alive.length = spare.length = 0;
+    for (let b = 0, n = bornUpTo(blocks, state); b < n; b++) if (diedState[b] > state) bear(b);
+    now = state;
+  };
+  const moveTo = (/** @type {number} */ state) => {
+    if (now < 0 || state < now || (state - now) * SCAN_PER_EVENT > (blocks.count * state) / nStates + 256) restart(state);
+    for (; now < state; now++) {
+      const a = act[now], gone = replaced?.get(now);
+      if (gone !== undefined) bury(gone);
+      if (a >= 0) bear(a);
+      else if (a !== NO_BLOCK) bury(~a);
+    }
+  };
+  return { first, next, block: tall, bytes: sum, picked, moveTo };
+}
