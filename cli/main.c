@@ -11,13 +11,14 @@ static const tide_command *const COMMANDS[] = {
     &tide_command_profile, &tide_command_summary, &tide_command_compare,
     &tide_command_view,    &tide_command_dump,    &tide_command_export,
     &tide_command_replay,  &tide_command_recover, &tide_command_check_reference,
-    &tide_command_fit,     &tide_command_bench,   &tide_command_devices,
+    &tide_command_fit,     &tide_command_study,   &tide_command_bench,
+    &tide_command_devices,
 };
 
 enum { N_COMMANDS = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
 
 /* Commands of the plan that this version does not have. */
-static const char *const LATER[] = {"sweep", "study"};
+static const char *const LATER[] = {"sweep"};
 
 static const char *command_at(const void *ctx, size_t i) {
     (void)ctx;
