@@ -11,14 +11,11 @@ static const tide_command *const COMMANDS[] = {
     &tide_command_profile, &tide_command_summary, &tide_command_compare,
     &tide_command_view,    &tide_command_dump,    &tide_command_export,
     &tide_command_replay,  &tide_command_recover, &tide_command_check_reference,
-    &tide_command_fit,     &tide_command_study,   &tide_command_bench,
-    &tide_command_devices,
+    &tide_command_fit,     &tide_command_sweep,   &tide_command_study,
+    &tide_command_bench,   &tide_command_devices,
 };
 
 enum { N_COMMANDS = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
-
-/* Commands of the plan that this version does not have. */
-static const char *const LATER[] = {"sweep"};
 
 static const char *command_at(const void *ctx, size_t i) {
     (void)ctx;
@@ -113,12 +110,6 @@ static void print_help(FILE *out) {
 }
 
 static int unknown_command(const char *name) {
-    for (size_t i = 0; i < sizeof(LATER) / sizeof(LATER[0]); i++) {
-        if (strcmp(LATER[i], name) == 0) {
-            tide_cli_note(NULL, "not in this version: the command %s", name);
-            return TIDE_EXIT_USAGE;
-        }
-    }
     char valid[512] = "";
     for (size_t i = 0; i < N_COMMANDS; i++) {
         size_t n = strlen(valid);

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/status.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -25,6 +27,9 @@ void tide_progress_begin(tide_progress *progress, const char *label);
 
 /* Shows "label: 3 of 15", ten times a second at most. */
 void tide_progress_update(tide_progress *progress, size_t n_done, size_t n_total);
+
+/* Shows a line of the caller's, as often at most. */
+void tide_progress_say(tide_progress *progress, const char *format, ...) TIDE_PRINTF(2, 3);
 
 /* Wipes the line. To be called before anything else is printed. */
 void tide_progress_end(tide_progress *progress);

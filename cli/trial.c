@@ -106,13 +106,20 @@ void tide_trial_fail(tide_trial_result *result, tide_trial_outcome outcome, tide
 
 /* ---- where and by what ---- */
 
+static void describe_program(tide_trial_environment *ret) {
+    snprintf(ret->tool, sizeof(ret->tool), "tidemark %s", TIDEMARK_VERSION);
+    snprintf(ret->build, sizeof(ret->build), "%s", TIDEMARK_BUILD);
+    tide_host_get_info(&ret->host);
+}
+
 static void describe_environment(const tide_profile_run *run, tide_trial_environment *ret) {
     const tide_device_info *device = &run->device;
     if (device->spec[0] != '\0') {
         snprintf(ret->device_kind, sizeof(ret->device_kind), "%s",
                  tide_device_kind_name(device->kind));
         snprintf(ret->device_name, sizeof(ret->device_name), "%s", device->name);
-        ret->device_total_bytes = device->total_bytes;
+        /* That of the cpu device is what the host had free then: another figure each time. */
+        ret->device_total_bytes = device->kind == TIDE_DEVICE_CPU ? -1 : device->total_bytes;
         ret->compute_capability = device->compute_capability;
         ret->driver_version = device->driver_version;
         ret->runtime_version = device->runtime_version;
@@ -124,9 +131,13 @@ static void describe_environment(const tide_profile_run *run, tide_trial_environ
         }
     }
     snprintf(ret->computed_by, sizeof(ret->computed_by), "%s", run->computed_by);
-    snprintf(ret->tool, sizeof(ret->tool), "tidemark %s", TIDEMARK_VERSION);
-    snprintf(ret->build, sizeof(ret->build), "%s", TIDEMARK_BUILD);
-    tide_host_get_info(&ret->host);
+    describe_program(ret);
+}
+
+void tide_trial_refuse(tide_trial_result *result, tide_status status, const char *message) {
+    tide_trial_fail(result, TIDE_TRIAL_UNSUPPORTED, status, message);
+    result->started_unix_us = tide_clock_unix_us();
+    describe_program(&result->environment);
 }
 
 /* The most memory that was resident; -1 where the kernel does not tell. Not getrusage's: that
@@ -211,9 +222,9 @@ static void take_figures(const tide_trial_config *config, tide_profile_run *run,
         result->requested_peak_bytes = run->requested_peak_bytes;
         result->allocated_peak_bytes = run->allocated_peak_bytes;
         result->reserved_peak_bytes = run->reserved_peak_bytes;
+        result->device_used_bytes = run->device_used_bytes;
+        result->device_used_before_bytes = run->device_used_before_bytes;
     }
-    result->device_used_bytes = run->device_used_bytes;
-    result->device_used_before_bytes = run->device_used_before_bytes;
     result->n_tokens = (int64_t)(model->batch_size * model->context_length);
     describe_environment(run, &result->environment);
     if (run->snapshot != NULL) {

@@ -71,7 +71,7 @@ int tide_trial_outcome_from_name(const char *name);
 typedef struct tide_trial_environment {
     char device_kind[16];       /* cuda, cpu, virtual */
     char device_name[128];      /* as the driver calls it */
-    int64_t device_total_bytes; /* capacity; -1: unlimited, too */
+    int64_t device_total_bytes; /* capacity; -1: unlimited, or the host's */
     int compute_capability;     /* 90 for 9.0 */
     int driver_version;         /* the CUDA version that the driver supports: 12080 */
     int runtime_version;        /* of cudart: 12080 */
@@ -122,6 +122,15 @@ typedef struct tide_trial_result {
 /* A result that says nothing; owns nothing. */
 void tide_trial_result_init(tide_trial_result *result);
 void tide_trial_result_fini(tide_trial_result *result);
+
+/* True: both may be one and the same, because what both know is equal; then `place` knows what
+ * either of them knows. */
+bool tide_trial_environment_join(tide_trial_environment *place,
+                                 const tide_trial_environment *other);
+
+/* Makes it the result of a configuration that was not run, because it was refused with that status
+ * and message: TIDE_TRIAL_UNSUPPORTED. */
+void tide_trial_refuse(tide_trial_result *result, tide_status status, const char *message);
 
 /* Runs it here. `ret_result` is filled in any case; fini it. host_peak_bytes is that of all that
  * this process ever did. TIDE_TRIAL_STOPPED after an interruption of which tide_interrupt_begin

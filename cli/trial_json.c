@@ -271,3 +271,60 @@ tide_status tide_trial_result_from_json(const cJSON *json, tide_trial_result *re
     tide_trial_derive(ret_result);
     return TIDE_OK;
 }
+
+/* ---- comparing ---- */
+
+/* Does it say anything: a text that is not empty, a number that is not -1? */
+static bool is_known(const field *at, const char *member) {
+    int integer = 0;
+    int64_t wide = 0;
+    switch (at->kind) {
+    case FIELD_TEXT:
+        return member[0] != '\0';
+    case FIELD_INT:
+        memcpy(&integer, member, sizeof(integer));
+        return integer != -1;
+    case FIELD_INT64:
+        memcpy(&wide, member, sizeof(wide));
+        return wide != -1;
+    case FIELD_REAL:
+        break;
+    }
+    return true;
+}
+
+static size_t bytes_of(const field *at) {
+    switch (at->kind) {
+    case FIELD_TEXT:
+        return at->n_bytes;
+    case FIELD_INT:
+        return sizeof(int);
+    case FIELD_INT64:
+        return sizeof(int64_t);
+    case FIELD_REAL:
+        break;
+    }
+    return sizeof(double);
+}
+
+bool tide_trial_environment_join(tide_trial_environment *place,
+                                 const tide_trial_environment *other) {
+    for (size_t i = 0; i < N_ENVIRONMENT_FIELDS; i++) {
+        const field *at = &ENVIRONMENT_FIELDS[i];
+        const char *mine = (const char *)place + at->offset;
+        const char *theirs = (const char *)other + at->offset;
+        bool is_equal = at->kind == FIELD_TEXT ? strcmp(mine, theirs) == 0
+                                               : memcmp(mine, theirs, bytes_of(at)) == 0;
+        if (!is_equal && is_known(at, mine) && is_known(at, theirs)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < N_ENVIRONMENT_FIELDS; i++) {
+        const field *at = &ENVIRONMENT_FIELDS[i];
+        const char *theirs = (const char *)other + at->offset;
+        if (is_known(at, theirs)) {
+            memcpy((char *)place + at->offset, theirs, bytes_of(at));
+        }
+    }
+    return true;
+}

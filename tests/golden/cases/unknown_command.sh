@@ -2,4 +2,3 @@ run() { tidemark "$@"; echo "exit $?" >&2; }
 run
 run profil
 run frobnicate
-run sweep
