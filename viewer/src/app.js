@@ -6,6 +6,7 @@ import { byId, element, pushButton } from './dom.js';
 import { decodeAddress, encodeAddress } from './hash.js';
 import { comparisonSentence, fitHeadline, showHeadline } from './headline.js';
 import { clearChoices, listenToKeys, switchAxis } from './keys.js';
+import { makeMapPanel } from './map_panel.js';
 import { banner, readEmbedded, readFiles } from './open.js';
 import { compareCard, legend, peakCard, pinnedCard, timingCard } from './panels.js';
 import { Pointer } from './pointer.js';
@@ -182,7 +183,7 @@ async function start() {
   listenToStore();
   listenToTools();
   listenToPage();
-  new Dock(store, { tree: makePeakPanel(), differences: makeDifferencesPanel(store) });
+  new Dock(store, { tree: makePeakPanel(), map: makeMapPanel(store), differences: makeDifferencesPanel(store) });
   // The script runs while the browser still reads the data, which stand last in the page.
   if (document.readyState === 'loading') await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve));
   const { runs, sentence } = await readEmbedded();

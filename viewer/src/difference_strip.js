@@ -89,7 +89,7 @@ export class DifferenceStrip {
       context.fillStyle = bytes > 0 ? MORE : LESS;
       context.fillRect(plot.x + x, bytes > 0 ? middle - rows : middle, 1, rows);
     }
-    context.font = '11.5px system-ui, sans-serif';
+    context.font = '10.5px system-ui, sans-serif';
     context.textBaseline = 'middle';
     context.textAlign = 'right';
     context.fillStyle = categoryColour(category);

@@ -52,6 +52,7 @@ export class SearchBox {
     const { text } = this;
     this.found = new Map();
     if (text === '') {
+      this.input.setCustomValidity('');
       if (this.store.get().pick === this.own) this.store.set({ pick: null });
       this.own = null;
       this.update();
@@ -67,8 +68,9 @@ export class SearchBox {
       },
     };
     this.store.set({ pick: query.problem === '' ? this.own : null });
+    this.input.setCustomValidity(query.problem);
+    this.input.reportValidity();
     this.update();
-    if (query.problem !== '') byId('search-result').textContent = query.problem;
   }
 
   /** What was found, at the cursor or else at the peak. */

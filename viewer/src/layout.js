@@ -1,0 +1,218 @@
+/* layout.js - how the reserved memory was divided at one instant: segments, the blocks in them, the gaps between these, and an
+ * account of every reserved byte. The same rules as the program's `summary --fragmentation`.
+ */
+import { ACTION } from './format.js';
+import { aliveAt } from './index.js';
+import { oncePer } from './once.js';
+
+const ROUNDING_BYTES = 512; // what requests are rounded up to
+const SMALL_BYTES = 2 ** 20; // the largest request that a small pool serves
+const SMALL_SEGMENT_BYTES = 2 * 2 ** 20; // bought for it; also the granule of an expandable one
+const LARGE_GRANULE_BYTES = 20 * 2 ** 20; // that expandable segments map for the others
+
+/**
+ * @typedef {object} Piece a block or a gap
+ * @property {number} address
+ * @property {number} bytes
+ * @property {number} block -1: free
+ * @property {boolean} isPending its free is requested, another stream still uses it
+ *
+ * @typedef {object} Segment
+ * @property {number} address
+ * @property {number} bytes
+ * @property {number} stream index in the table of streams
+ * @property {boolean} isExpandable memory mapped into reserved addresses
+ * @property {'small' | 'large' | ''} pool
+ * @property {Piece[]} pieces by address; they fill it
+ * @property {number} cachedBytes of its free pieces
+ * @property {number} releasableBytes of these, what the device would get back if the cache was emptied
+ * @property {number} largestFreeBytes
+ *
+ * @typedef {object} Account reserved = asked + rounding + unsplit + pending + splittable + releasable + unexplained
+ * @property {number} asked of allocated blocks: what was asked for
+ * @property {number} rounding what rounding up to 512 adds
+ * @property {number} unsplit the rest of the whole blocks
+ * @property {number} pending whole blocks whose free waits for another stream
+ * @property {number} splittable cached in segments that blocks hold: only for requests that fit
+ * @property {number} releasable cached, and the device's again if the cache is emptied
+ * @property {number} unexplained 0 unless the recording contradicts itself
+ * @property {number} reserved the sum
+ *
+ * @typedef {{state: number, segments: Segment[], account: Account}} Layout
+ */
+
+/** Events that buy, return, map or unmap memory of the run's device. */
+const segmentRows = oncePer((/** @type {import('./run.js').Run} */ { snapshot: { events }, index: { blocks } }) => {
+  const found = [];
+  for (let e = 0; e < events.count; e++) {
+    const action = events.action[e];
+    if (action >= ACTION.SEGMENT_ALLOC && action <= ACTION.SEGMENT_UNMAP && events.device[e] === blocks.device) found.push(e);
+  }
+  return found;
+});
+
+/** Blocks that once waited for another stream. */
+const pendingBlocks = oncePer((/** @type {import('./run.js').Run} */ { index: { blocks } }) => {
+  const found = [];
+  for (let b = 0; b < blocks.count; b++) if (blocks.pendingState[b] > blocks.diedState[b]) found.push(b);
+  return found;
+});
+
+/** Position of the first segment that ends beyond an address. @param {Segment[]} segments by address @param {number} address */
+function firstBeyond(segments, address) {
+  let lo = 0, hi = segments.length;
+  while (lo < hi) {
+    const middle = (lo + hi) >>> 1;
+    if (segments[middle].address + segments[middle].bytes <= address) lo = middle + 1;
+    else hi = middle;
+  }
+  return lo;
+}
+
+/** Takes a range of addresses out of the segments. @param {Segment[]} segments @param {number} begin @param {number} end */
+function take(segments, begin, end) {
+  const from = firstBeyond(segments, begin), left = [];
+  let to = from;
+  for (; to < segments.length && segments[to].address < end; to++) {
+    const { address, bytes } = segments[to];
+    if (address < begin) left.push({ ...segments[to], bytes: begin - address });
+    if (address + bytes > end) left.push({ ...segments[to], address: end, bytes: address + bytes - end });
+  }
+  segments.splice(from, to - from, ...left);
+}
+
+/** Gives a range of addresses to the segments; mapped memory joins its neighbours. @param {Segment[]} segments @param {Segment} added */
+function give(segments, added) {
+  if (added.bytes === 0) return;
+  take(segments, added.address, added.address + added.bytes);
+  const at = firstBeyond(segments, added.address), joined = { ...added };
+  const joins = (/** @type {Segment | undefined} */ other) => other !== undefined && other.isExpandable && added.isExpandable && other.stream === added.stream &&
+    (other.pool === added.pool || other.pool === '' || added.pool === '');
+  const before = segments[at - 1], after = segments[at];
+  let from = at, to = at;
+  if (joins(before) && before.address + before.bytes === added.address) {
+    joined.address = before.address;
+    joined.bytes += before.bytes;
+    joined.pool = before.pool || joined.pool;
+    from--;
+  }
+  if (joins(after) && after.address === added.address + added.bytes) {
+    joined.bytes += after.bytes;
+    joined.pool = joined.pool || after.pool;
+    to++;
+  }
+  segments.splice(from, to - from, joined);
+}
+
+/** @param {number} address @param {number} bytes @param {number} stream @param {boolean} isExpandable @param {string} pool @returns {Segment} */
+function emptySegment(address, bytes, stream, isExpandable, pool) {
+  return { address, bytes, stream, isExpandable, pool: pool === 'small' || pool === 'large' ? pool : '', pieces: [], cachedBytes: 0, releasableBytes: 0, largestFreeBytes: 0 };
+}
+
+/** The segments of a state, by address, without their pieces. @param {import('./run.js').Run} run @param {number} state @returns {Segment[]} */
+function segmentsAt(run, state) {
+  const { snapshot: { start, events }, index: { blocks } } = run;
+  /** @type {Segment[]} */
+  const segments = [];
+  for (let i = 0; i < start.count; i++) {
+    if (start.device[i] === blocks.device) give(segments, emptySegment(start.address[i], start.totalBytes[i], start.stream[i], start.isExpandable[i] === 1, start.pool[i]));
+  }
+  for (const e of segmentRows(run)) {
+    if (e >= state) break;
+    const action = events.action[e], address = events.address[e], bytes = events.blockBytes[e];
+    if (action === ACTION.SEGMENT_ALLOC || action === ACTION.SEGMENT_MAP) give(segments, emptySegment(address, bytes, events.stream[e], action === ACTION.SEGMENT_MAP, ''));
+    else take(segments, address, address + bytes);
+  }
+  return segments;
+}
+
+/** Fills the segments with blocks and gaps. @param {Segment[]} segments @param {import('./blocks.js').Blocks} blocks
+ * @param {{block: number, isPending: boolean}[]} active by address */
+function fillSegments(segments, blocks, active) {
+  let next = 0;
+  for (const segment of segments) {
+    const end = segment.address + segment.bytes, own = /** @type {Piece[]} */ ([]);
+    let at = segment.address;
+    const add = (/** @type {number} */ to, /** @type {number} */ block, /** @type {boolean} */ isPending) => {
+      if (at < to) own.push({ address: at, bytes: to - at, block, isPending });
+      at = Math.max(at, to);
+    };
+    for (; next < active.length && blocks.address[active[next].block] < end; next++) {
+      const { block, isPending } = active[next], begin = blocks.address[block];
+      if (begin < at || begin + blocks.bytes[block] > end) continue; // it lies in no segment: the account shows it
+      add(begin, -1, false);
+      add(begin + blocks.bytes[block], block, isPending);
+    }
+    add(end, -1, false);
+    segment.pieces = own; // parts of what was one segment do not share theirs
+    findPool(segment, blocks);
+    sumFree(segment);
+  }
+}
+
+/** By the file, else by the size of a block in it, else by its own. @param {Segment} segment @param {import('./blocks.js').Blocks} blocks */
+function findPool(segment, blocks) {
+  if (segment.pool !== '') return;
+  const held = segment.pieces.find((piece) => piece.block >= 0);
+  const isLarge = held ? blocks.requestedBytes[held.block] > SMALL_BYTES : segment.bytes > SMALL_SEGMENT_BYTES;
+  segment.pool = isLarge ? 'large' : 'small';
+}
+
+/** @param {Segment} segment */
+function sumFree(segment) {
+  const granule = segment.pool === 'small' ? SMALL_SEGMENT_BYTES : LARGE_GRANULE_BYTES;
+  let whole = 0;
+  for (const { address, bytes, block } of segment.pieces) {
+    if (block >= 0) continue;
+    segment.cachedBytes += bytes;
+    segment.largestFreeBytes = Math.max(segment.largestFreeBytes, bytes);
+    const begin = address - segment.address;
+    whole += Math.max(0, Math.floor((begin + bytes) / granule) - Math.ceil(begin / granule)) * granule;
+  }
+  segment.releasableBytes = segment.isExpandable ? whole : segment.cachedBytes === segment.bytes ? segment.bytes : 0;
+}
+
+/** @param {import('./blocks.js').Blocks} blocks @param {{block: number, isPending: boolean}[]} active @param {Segment[]} segments @param {number} reserved @returns {Account} */
+function accountOf(blocks, active, segments, reserved) {
+  const account = { asked: 0, rounding: 0, unsplit: 0, pending: 0, splittable: 0, releasable: 0, unexplained: 0, reserved };
+  for (const { block, isPending } of active) {
+    const asked = blocks.requestedBytes[block], slack = blocks.bytes[block] - asked;
+    if (isPending) {
+      account.pending += blocks.bytes[block];
+      continue;
+    }
+    const rounding = Math.min(slack, (ROUNDING_BYTES - (asked % ROUNDING_BYTES)) % ROUNDING_BYTES);
+    account.asked += asked;
+    account.rounding += rounding;
+    account.unsplit += slack - rounding;
+  }
+  for (const segment of segments) {
+    account.releasable += segment.releasableBytes;
+    account.splittable += segment.cachedBytes - segment.releasableBytes;
+  }
+  account.unexplained = reserved - (account.asked + account.rounding + account.unsplit + account.pending + account.splittable + account.releasable);
+  return account;
+}
+
+/** Reserved bytes in a state. @param {import('./run.js').Run} run @param {number} state */
+export function reservedAt({ reserved }, state) {
+  let lo = 0, hi = reserved.state.length - 1;
+  while (lo < hi) {
+    const middle = (lo + hi + 1) >>> 1;
+    if (reserved.state[middle] <= state) lo = middle;
+    else hi = middle - 1;
+  }
+  return reserved.bytes[lo];
+}
+
+/** @param {import('./run.js').Run} run @param {number} state @returns {Layout} */
+export function layoutAt(run, state) {
+  const { index } = run, { blocks } = index, segments = segmentsAt(run, state);
+  const active = aliveAt(index, state).map((block) => ({ block, isPending: false }));
+  for (const block of pendingBlocks(run)) {
+    if (blocks.diedState[block] <= state && state < blocks.pendingState[block] && blocks.bornState[block] <= state) active.push({ block, isPending: true });
+  }
+  active.sort((a, b) => blocks.address[a.block] - blocks.address[b.block] || a.block - b.block);
+  fillSegments(segments, blocks, active);
+  return { state, segments, account: accountOf(blocks, active, segments, reservedAt(run, state)) };
+}
