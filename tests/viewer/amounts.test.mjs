@@ -69,7 +69,7 @@ function checkSums(run, levels, parent) {
 test('each level adds up exactly to the one above it', () => {
   const { nStates } = training.index;
   for (const what of [whatOf(training, 'peak', -1, null), { kind: 'allocated', first: 0, last: nStates }, { kind: 'freed', first: 100, last: 300 }]) {
-    for (const split of ['category', 'scope', 'site']) {
+    for (const split of ['category', 'scope', 'site', 'stack']) {
       for (const single of [false, true]) {
         const whole = wholeOf(training, blocksOf(training, what, null));
         assert.ok(checkSums(training, levelsOf(training, split, single), whole) > 20);

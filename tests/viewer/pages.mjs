@@ -68,3 +68,35 @@ export async function openPage(browser, folder, html, options = {}) {
 export function settled(page) {
   return page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(resolve)))));
 }
+
+/** Opens every row of the tree, down to single blocks. */
+export async function openAllRows(page) {
+  await page.evaluate(async () => {
+    for (;;) {
+      const closed = document.querySelectorAll('.tree-row[aria-expanded=false] .twisty');
+      if (closed.length === 0) break;
+      closed.forEach((twisty) => twisty.click());
+      await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+    }
+  });
+}
+
+/** Opens all groups of the tree split in one way, and reads its rows, each with those below it; rows of blocks are left out. */
+export async function treeOf(page, split) {
+  await page.getByLabel('Split by').selectOption(split);
+  await openAllRows(page);
+  return page.evaluate(() => {
+    const roots = [], above = [];
+    for (const row of document.querySelectorAll('.tree-grid [aria-level]')) {
+      if (row.dataset.kind === 'block') continue;
+      const [bytes, requested, count] = [...row.querySelectorAll('.number')].map((cell) => cell.textContent);
+      const read = { name: row.querySelector('.label').textContent, bytes, requested, count, share: row.querySelector('.tree-share').textContent,
+        exact: Number(row.querySelector('.number').title.replace(/\D/g, '')), bar: parseFloat(row.querySelector('.share-bar').style.width), below: [] };
+      const level = Number(row.getAttribute('aria-level'));
+      above.length = level - 1;
+      (level === 1 ? roots : above[level - 2].below).push(read);
+      above.push(read);
+    }
+    return roots;
+  });
+}

@@ -17,7 +17,7 @@ import { categoryText, layersText, namePattern } from './text.js';
 const LABEL_FRAMES = 3;
 
 /**
- * @typedef {'category' | 'scope' | 'site'} Split by what the first level splits; site: the frame that a stack is told by
+ * @typedef {'category' | 'scope' | 'site' | 'stack'} Split by what the first level splits; site: the frame that a stack is told by
  *
  * @typedef {object} Level one way to group blocks
  * @property {string} name of the level
@@ -141,6 +141,7 @@ export function levelsOf(run, split, singleLayers) {
   const categories = has.categories ? [category] : [];
   if (split === 'category') return [...categories, ...scope, ...name, stack];
   if (split === 'scope') return [...scope, ...categories, ...name, stack];
+  if (split === 'stack') return [stack, ...categories, ...scope, ...name];
   return [site, ...scope, ...categories, ...name, stack];
 }
 
@@ -296,7 +297,7 @@ export function leavesOf(run, levels, whole) {
   const leaves = [];
   const descend = (/** @type {Amount} */ amount, /** @type {string[]} */ path) => {
     if (amount.depth === levels.length - 1) leaves.push({ path, amount });
-    else for (const child of splitAmount(run, levels, amount)) descend(child, [...path, child.label]);
+    else for (const child of splitAmount(run, levels, amount)) descend(child, [...path, levels[child.depth].name === 'call stack' ? levels[child.depth].text(child.group) : child.label]);
   };
   descend(whole, []);
   return leaves;

@@ -8,7 +8,7 @@ import { comparisonSentence, fitHeadline, showHeadline } from './headline.js';
 import { clearChoices, listenToKeys, switchAxis } from './keys.js';
 import { makeMapPanel } from './map_panel.js';
 import { banner, readEmbedded, readFiles } from './open.js';
-import { compareCard, legend, peakCard, pinnedCard, timingCard } from './panels.js';
+import { compareCard, legend, pinnedCard, timingCard } from './panels.js';
 import { Pointer } from './pointer.js';
 import { headline } from './run.js';
 import { SearchBox } from './search_box.js';
@@ -16,6 +16,7 @@ import { initialState, Store } from './store.js';
 import { distinctParts } from './text.js';
 import { startTheme } from './theme.js';
 import { Timelines } from './timelines.js';
+import { makeTreePanel } from './tree.js';
 
 const ADDRESS_DELAY_MS = 250; // after the last change
 
@@ -102,17 +103,6 @@ function showRunPanels(chosen) {
   panels.append(timing);
 }
 
-/** The tree of what is alive, for the run that is shown. @returns {import('./dock.js').DockPanel} */
-function makePeakPanel() {
-  const panel = element('div', {});
-  const show = () => {
-    const { runs, shown } = store.get();
-    panel.replaceChildren(...(runs[shown]?.isRecorded ? [peakCard(runs[shown])] : []));
-  };
-  store.on(['shown'], show);
-  return { element: panel, show };
-}
-
 /** @param {File[]} files @param {boolean} add to the runs that are there */
 async function openFiles(files, add) {
   byId('banners').replaceChildren();
@@ -183,7 +173,7 @@ async function start() {
   listenToStore();
   listenToTools();
   listenToPage();
-  new Dock(store, { tree: makePeakPanel(), map: makeMapPanel(store), differences: makeDifferencesPanel(store) });
+  new Dock(store, { tree: makeTreePanel(store), map: makeMapPanel(store), differences: makeDifferencesPanel(store) });
   // The script runs while the browser still reads the data, which stand last in the page.
   if (document.readyState === 'loading') await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve));
   const { runs, sentence } = await readEmbedded();

@@ -1,0 +1,75 @@
+/* instant.js - which blocks the tree and the flame graph show: those alive at the peak or at the cursor, or what was
+ * allocated, freed or kept in the range; and the buttons that choose it.
+ */
+import { blocksOf, whatOf, wholeOf } from './amounts.js';
+import { CATEGORIES } from './colours.js';
+import { element, pushButton } from './dom.js';
+import { placeOfState } from './run.js';
+import { formatBytes, formatCount } from './text.js';
+
+/** @type {{key: import('./store.js').State['instant'], text: string, title: string}[]} */
+const INSTANT_CHOICES = [
+  { key: 'peak', text: 'at the peak', title: 'What is alive where most is allocated, in the range or in the run' },
+  { key: 'cursor', text: 'at the cursor', title: 'What is alive where the timeline is pointed at; a click holds it there' },
+  { key: 'range-allocated', text: 'allocated', title: 'What was allocated in the range, or in the run where no range is chosen' },
+  { key: 'range-freed', text: 'freed', title: 'What was freed in the range, or in the run' },
+  { key: 'range-alive', text: 'kept', title: 'What was allocated in the range, or in the run, and is still alive at its end' },
+];
+
+/**
+ * @typedef {object} Looked what is looked at
+ * @property {import('./run.js').Run} run
+ * @property {import('./amounts.js').Alive | import('./amounts.js').Happened} what
+ * @property {import('./amounts.js').Amount} whole
+ */
+
+/** Per block 1 where the legend shows it; null: it hides nothing. @param {import('./store.js').State} state @param {import('./run.js').Run} run */
+function visibleBlocks({ hidden, colourBy }, run) {
+  if (hidden.size === 0 || colourBy !== 'category') return null;
+  const isShown = Uint8Array.from(CATEGORIES, (name) => (hidden.has(name) ? 0 : 1));
+  return Uint8Array.from(run.index.blocks.category, (category) => isShown[category]);
+}
+
+/** The cursor's state in the run that is shown; -1: it is in none. @param {import('./store.js').State} state */
+export function shownCursor({ cursor, shown }) {
+  return cursor !== null && cursor.run === shown ? cursor.state : -1;
+}
+
+/** The range in the run that is shown. @param {import('./store.js').State} state */
+export function shownRange({ range, shown }) {
+  return range !== null && range.run === shown ? range : null;
+}
+
+/** @param {import('./store.js').State} state @returns {Looked | null} null: no run, or nothing recorded */
+export function lookAtBlocks(state) {
+  const run = state.runs[state.shown];
+  if (run === undefined || !run.isRecorded) return null;
+  const what = whatOf(run, state.instant, shownCursor(state), shownRange(state));
+  return { run, what, whole: wholeOf(run, blocksOf(run, what, visibleBlocks(state, run))) };
+}
+
+/** "alive after event 1,234, in step 1, backward", "allocated in events 10 to 99". @param {Looked} looked */
+export function whatText({ run, what }) {
+  if (what.kind !== 'alive') {
+    const isWhole = what.first === 0 && what.last === run.index.nStates;
+    return `${what.kind} in ${isWhole ? 'the whole run' : `events ${formatCount(Math.max(0, what.first - 1))} to ${formatCount(what.last - 2)}`}`;
+  }
+  const place = placeOfState(run, what.state);
+  return `alive ${what.state === 0 ? 'before the first event' : `after event ${formatCount(what.state - 1)}`}${place ? `, in ${place}` : ''}`;
+}
+
+/** "1.50 GiB in 120 blocks, 1.49 GiB requested". @param {import('./amounts.js').Amount} amount */
+export function amountText({ bytes, count, requestedBytes }) {
+  return `${formatBytes(bytes)} in ${formatCount(count)} block${count === 1 ? '' : 's'}, ${formatBytes(requestedBytes)} requested`;
+}
+
+/** Buttons that choose what is shown, kept up to date. @param {import('./store.js').Store} store @returns {HTMLElement} */
+export function makeInstantBar(store) {
+  const buttons = INSTANT_CHOICES.map(({ key, text, title }) => ({ key, button: pushButton(text, () => store.set({ instant: key }), { title }) }));
+  const update = (/** @type {import('./store.js').State} */ { instant }) => {
+    for (const { key, button } of buttons) button.setAttribute('aria-pressed', String(key === instant));
+  };
+  store.on(['instant'], update);
+  update(store.get());
+  return element('div', { class: 'choices', role: 'group', 'aria-label': 'Blocks to show' }, ...buttons.map(({ button }) => button));
+}

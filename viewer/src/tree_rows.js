@@ -1,0 +1,84 @@
+/* tree_rows.js - the rows that a tree of amounts shows: what is open, sorted, down to single blocks. Children come in
+ * chunks, and what is not shown yet stands in a row of its own, so that the rows of a level add up.
+ */
+import { sortAmounts, splitAmount } from './amounts.js';
+import { CATEGORIES, categoryColour } from './colours.js';
+import { scopePath } from './lanes.js';
+import { formatCount } from './text.js';
+
+export const CHUNK_ROWS = 200; // children shown at first, and by each press of "more"
+
+/**
+ * @typedef {object} TreeState how a tree is looked at
+ * @property {string} rootKey what tells trees apart: rows stay open for each of them
+ * @property {Set<string>} open keys of the rows that are open
+ * @property {Map<string, number>} shownOf children shown of a row, where it is not the first chunk alone
+ * @property {import('./amounts.js').Order} order
+ * @property {boolean} isDescending
+ *
+ * @typedef {object} TreeRow
+ * @property {string} key path of groups, unique in the tree
+ * @property {'group' | 'block' | 'more'} kind
+ * @property {number} level from 1
+ * @property {boolean | null} isOpen null: nothing lies below it
+ * @property {string} label
+ * @property {string} title in full
+ * @property {number} bytes
+ * @property {number} requestedBytes
+ * @property {number} count
+ * @property {string} colour
+ * @property {import('./amounts.js').Amount | null} amount
+ * @property {number[]} path groups, outermost first
+ * @property {number} block -1: none
+ */
+
+/**
+ * The rows in sight, from the outermost group on.
+ * @param {TreeState} state @param {import('./run.js').Run} run @param {import('./amounts.js').Amount} whole @param {import('./amounts.js').Level[]} levels
+ * @returns {TreeRow[]}
+ */
+export function treeRows(state, run, whole, levels) {
+  const { blocks } = run.index;
+  /** @type {TreeRow[]} */
+  const rows = [];
+  const colourOf = (/** @type {number} */ block) => categoryColour(CATEGORIES[blocks.category[block]]);
+  /** Adds rows one by one up to what is shown of them, and a row for those that are not.
+   * @template T @param {string} key @param {number} level @param {T[]} all @param {(item: T) => void} add
+   * @param {(item: T) => {bytes: number, requestedBytes: number, count: number}} amountOf */
+  const addShown = (key, level, all, add, amountOf) => {
+    const n = state.shownOf.get(key) ?? CHUNK_ROWS;
+    for (const item of all.slice(0, n)) add(item);
+    if (all.length <= n) return;
+    const rest = { bytes: 0, requestedBytes: 0, count: 0 };
+    for (const item of all.slice(n)) {
+      const { bytes, requestedBytes, count } = amountOf(item);
+      rest.bytes += bytes;
+      rest.requestedBytes += requestedBytes;
+      rest.count += count;
+    }
+    const left = all.length - n, next = Math.min(CHUNK_ROWS, left);
+    rows.push({ key: `${key}/more`, kind: 'more', level, isOpen: null, label: `${formatCount(left)} more: show ${formatCount(next)}`, title: 'Enter or a click shows them', ...rest,
+      colour: 'transparent', amount: null, path: [], block: -1 });
+  };
+  const addBlocks = (/** @type {string} */ key, /** @type {import('./amounts.js').Amount} */ amount) => {
+    const list = [...amount.blocks].sort((a, b) => blocks.bytes[b] - blocks.bytes[a] || a - b), level = amount.depth + 2;
+    addShown(key, level, list, (block) => {
+      const name = blocks.name[block] < 0 ? '' : run.snapshot.strings[blocks.name[block]], path = scopePath(run.snapshot, blocks.scope[block]);
+      const label = [name, path].filter(Boolean).join(', ') || `block ${formatCount(block)}`;
+      rows.push({ key: `${key}/b${block}`, kind: 'block', level, isOpen: null, label, title: `${label}: Enter or a click shows it in full`,
+        bytes: blocks.bytes[block], requestedBytes: blocks.requestedBytes[block], count: 1, colour: colourOf(block), amount: null, path: [], block });
+    }, (block) => ({ bytes: blocks.bytes[block], requestedBytes: blocks.requestedBytes[block], count: 1 }));
+  };
+  const addGroups = (/** @type {string} */ key, /** @type {import('./amounts.js').Amount} */ parent, /** @type {number[]} */ above) => {
+    const children = sortAmounts(splitAmount(run, levels, parent), state.order, state.isDescending);
+    addShown(key, parent.depth + 2, children, (amount) => {
+      const own = `${key}/${amount.group}`, isOpen = state.open.has(own), path = [...above, amount.group];
+      rows.push({ key: own, kind: 'group', level: amount.depth + 1, isOpen, label: amount.label, title: amount.label, bytes: amount.bytes, requestedBytes: amount.requestedBytes,
+        count: amount.count, colour: colourOf(amount.largest), amount, path, block: -1 });
+      if (isOpen && amount.depth + 1 < levels.length) addGroups(own, amount, path);
+      else if (isOpen) addBlocks(own, amount);
+    }, (amount) => amount);
+  };
+  addGroups(state.rootKey, whole, []);
+  return rows;
+}
