@@ -62,7 +62,7 @@ function applyAddress() {
 function showRuns(runs, sentence) {
   const several = runs.length > 1, hasTimelines = runs.some((run) => run.isRecorded);
   byId('empty').hidden = runs.length > 0;
-  const main = /** @type {HTMLElement} */ (document.querySelector('main'));
+  const main = byId('page');
   main.hidden = runs.length === 0;
   main.classList.toggle('wide-side', several);
   main.classList.toggle('times-only', !hasTimelines);

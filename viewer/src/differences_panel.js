@@ -5,7 +5,7 @@ import { copyText, saveFile } from './clipboard.js';
 import { csvLine, textTable } from './csv.js';
 import { blocksOfRow, differencesAt, sideOf } from './differences.js';
 import { element, pushButton, swatch } from './dom.js';
-import { categoryText, formatBytes, formatCount, formatExactBytes, formatRatio } from './text.js';
+import { formatBytes, formatCount, formatExactBytes, formatRatio } from './text.js';
 
 const CHUNK = 200; // rows made at once
 
