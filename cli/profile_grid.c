@@ -92,11 +92,16 @@ tide_status tide_profile_configure(const tide_profile_options *options, size_t n
     choice chosen;
     choose(options, number, &chosen);
     tide_workload_config_init(workload);
+    bool is_eager = strcmp(options->residuals, "eager") == 0;
+    workload->residuals = (tide_residuals)tide_residuals_from_name(options->residuals);
+    workload->edition = options->edition != NULL
+                            ? (tide_edition)tide_edition_from_name(options->edition)
+                            : TIDE_EDITION_2026;
     workload->mode = (tide_mode)tide_mode_from_name(item(&options->modes, chosen.mode, "train"));
     workload->precision = (tide_precision)tide_precision_from_name(
         item(&options->precisions, chosen.precision, "fp32"));
     workload->attention = (tide_attention)tide_attention_from_name(
-        item(&options->attentions, chosen.attention, "flash"));
+        item(&options->attentions, chosen.attention, is_eager ? "naive" : "flash"));
     workload->recompute = (tide_recompute)tide_recompute_from_name(
         item(&options->recomputes, chosen.recompute, "none"));
     TIDE_TRY(configure_model(options, &chosen, &workload->model, error));
@@ -118,10 +123,15 @@ tide_status tide_profile_configure(const tide_profile_options *options, size_t n
 
 void tide_profile_name(const tide_workload_config *workload,
                        char ret_name[TIDE_PROFILE_NAME_BYTES]) {
-    snprintf(ret_name, TIDE_PROFILE_NAME_BYTES, "%s-%s-c%zu-b%zu-%s%s%s%s", workload->model.size,
-             tide_mode_name((int)workload->mode), workload->model.context_length,
-             workload->model.batch_size, tide_precision_name((int)workload->precision),
-             workload->attention == TIDE_ATTENTION_NAIVE ? "-naive" : "",
+    bool is_eager = workload->residuals == TIDE_RESIDUALS_EAGER;
+    tide_attention usual = is_eager ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH;
+    const char *attention = workload->attention == TIDE_ATTENTION_NAIVE ? "-naive" : "-flash";
+    snprintf(ret_name, TIDE_PROFILE_NAME_BYTES, "%s-%s-c%zu-b%zu-%s%s%s%s%s%s",
+             workload->model.size, tide_mode_name((int)workload->mode),
+             workload->model.context_length, workload->model.batch_size,
+             tide_precision_name((int)workload->precision), is_eager ? "-eager" : "",
+             is_eager ? tide_edition_name((int)workload->edition) : "",
+             workload->attention != usual ? attention : "",
              workload->recompute == TIDE_RECOMPUTE_BLOCK ? "-recompute" : "",
              workload->keep_graph ? "-keep-graph" : "");
 }

@@ -44,6 +44,28 @@ static tide_status check_log(const tide_profile_options *options, tide_error *er
     return TIDE_OK;
 }
 
+/* What PyTorch's allocations are emitted for, and what not. */
+static tide_status check_eager(const tide_profile_options *options, tide_error *error) {
+    bool is_eager = strcmp(options->residuals, "eager") == 0;
+    if (!is_eager && options->edition != NULL) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--edition is of the code that PyTorch runs: it goes with --residuals "
+                         "eager");
+    }
+    if (is_eager && options->clip_grad_norm > 0.0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--residuals eager has the steps of the assignment's loop, which clips "
+                         "nothing: leave out --clip-grad-norm");
+    }
+    for (size_t i = 0; is_eager && i < options->precisions.n; i++) {
+        if (strcmp(options->precisions.texts[i], "bf16-true") == 0) {
+            return tide_fail(error, TIDE_INVALID,
+                             "--residuals eager knows fp32, tf32 and bf16-mixed, not bf16-true");
+        }
+    }
+    return TIDE_OK;
+}
+
 tide_status tide_profile_check(const tide_profile_options *options, tide_error *error) {
     if (options->steps == 0) {
         return tide_fail(error, TIDE_INVALID, "--steps 0: at least 1 step is measured");
@@ -56,6 +78,7 @@ tide_status tide_profile_check(const tide_profile_options *options, tide_error *
         TIDE_TRY(check_pairs(options, error));
     }
     TIDE_TRY(check_log(options, error));
+    TIDE_TRY(check_eager(options, error));
     if (options->kernels && options->no_record) {
         return tide_fail(error, TIDE_INVALID,
                          "--kernels counts kernels by the scopes of the recording: it excludes "
@@ -254,6 +277,11 @@ tide_status tide_profile_plan_init(tide_profile_plan *plan, const tide_profile_o
             error, TIDE_INVALID,
             "--overhead-pairs compares times, and the virtual device has none: --device "
             "cpu has");
+    }
+    if (strcmp(options->residuals, "eager") == 0 && plan->kind != TIDE_DEVICE_VIRTUAL) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--residuals eager emits what PyTorch would allocate and computes "
+                         "nothing: it needs --device virtual or virtual:CARD");
     }
     if (options->profiler_range && plan->kind != TIDE_DEVICE_CUDA) {
         return tide_fail(error, TIDE_INVALID,

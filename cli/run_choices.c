@@ -23,6 +23,14 @@ const char *tide_choice_recompute(size_t i) {
     return i < TIDE_N_RECOMPUTES ? tide_recompute_name((int)i) : NULL;
 }
 
+const char *tide_choice_residuals(size_t i) {
+    return i < TIDE_N_RESIDUALS ? tide_residuals_name((int)i) : NULL;
+}
+
+const char *tide_choice_edition(size_t i) {
+    return i < TIDE_N_EDITIONS ? tide_edition_name((int)i) : NULL;
+}
+
 /* Behind the first n_kinds of `kinds` every card. */
 static const char *kind_or_card(const char *const *kinds, size_t n_kinds, size_t i) {
     size_t n_cards = 0;

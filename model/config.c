@@ -20,6 +20,8 @@ static const char *const MODES[] = {"forward", "forward-backward", "train"};
 static const char *const PRECISIONS[] = {"fp32", "tf32", "bf16-mixed", "bf16-true"};
 static const char *const ATTENTIONS[] = {"flash", "naive"};
 static const char *const RECOMPUTES[] = {"none", "block"};
+static const char *const EDITIONS[] = {"2025", "2026"};
+static const char *const RESIDUALS[] = {"own", "eager"};
 
 static const char *name_of(const char *const *names, int n, int i) {
     return i >= 0 && i < n ? names[i] : "?";
@@ -50,6 +52,14 @@ const char *tide_recompute_name(int recompute) {
     return name_of(RECOMPUTES, TIDE_N_RECOMPUTES, recompute);
 }
 
+const char *tide_edition_name(int edition) {
+    return name_of(EDITIONS, TIDE_N_EDITIONS, edition);
+}
+
+const char *tide_residuals_name(int residuals) {
+    return name_of(RESIDUALS, TIDE_N_RESIDUALS, residuals);
+}
+
 int tide_mode_from_name(const char *name) {
     return number_of(MODES, TIDE_N_MODES, name);
 }
@@ -67,6 +77,14 @@ int tide_attention_from_name(const char *name) {
 
 int tide_recompute_from_name(const char *name) {
     return number_of(RECOMPUTES, TIDE_N_RECOMPUTES, name);
+}
+
+int tide_edition_from_name(const char *name) {
+    return number_of(EDITIONS, TIDE_N_EDITIONS, name);
+}
+
+int tide_residuals_from_name(const char *name) {
+    return number_of(RESIDUALS, TIDE_N_RESIDUALS, name);
 }
 
 const char *tide_model_preset_name(size_t i) {

@@ -42,6 +42,18 @@ typedef enum tide_recompute {
     TIDE_RECOMPUTE_BLOCK,
     TIDE_N_RECOMPUTES
 } tide_recompute;
+/* Of the assignment whose code PyTorch runs (eager.h). */
+typedef enum tide_edition {
+    TIDE_EDITION_2025 = 0,
+    TIDE_EDITION_2026,
+    TIDE_N_EDITIONS
+} tide_edition;
+/* Whose operators and kept tensors a run has: tidemark's own, or those of PyTorch, eager. */
+typedef enum tide_residuals {
+    TIDE_RESIDUALS_OWN = 0,
+    TIDE_RESIDUALS_EAGER,
+    TIDE_N_RESIDUALS
+} tide_residuals;
 
 /* Names as on the command line: "forward-backward", "bf16-mixed", "flash", "block". "?" out of
  * range. */
@@ -49,11 +61,15 @@ const char *tide_mode_name(int mode);
 const char *tide_precision_name(int precision);
 const char *tide_attention_name(int attention);
 const char *tide_recompute_name(int recompute);
+const char *tide_edition_name(int edition);     /* "2025" */
+const char *tide_residuals_name(int residuals); /* "own" */
 /* The number of a name ("bf16" means bf16-mixed), or -1. */
 int tide_mode_from_name(const char *name);
 int tide_precision_from_name(const char *name);
 int tide_attention_from_name(const char *name);
 int tide_recompute_from_name(const char *name);
+int tide_edition_from_name(const char *name);
+int tide_residuals_from_name(const char *name);
 
 typedef struct tide_model_config {
     char size[32];         /* the preset's name, or "custom" */

@@ -34,6 +34,11 @@ static tide_status check_config(const tide_workload_config *config, const tide_r
     if (config->trace_kernels && recorder == NULL) {
         return tide_fail(error, TIDE_INVALID, "kernels are traced in a run that is recorded");
     }
+    if (config->residuals == TIDE_RESIDUALS_EAGER && config->clip_grad_norm > 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "PyTorch's step is that of the assignment's loop, which clips nothing: "
+                         "leave out the gradients' norm");
+    }
     if (config->keep_graph && config->mode != TIDE_FORWARD) {
         return tide_fail(error, TIDE_INVALID,
                          "keep_graph goes with mode forward only: mode %s keeps what backward "
@@ -65,6 +70,18 @@ static tide_status build(tide_workload *workload, tide_error *error) {
         .adamw = config->adamw,
     };
     TIDE_TRY(create_timers(workload, error));
+    if (config->residuals == TIDE_RESIDUALS_EAGER) {
+        const tide_eager_config eager = {
+            .model = config->model,
+            .edition = config->edition,
+            .precision = config->precision,
+            .attention = config->attention,
+            .recompute = config->recompute,
+            .keeps_graph = config->mode != TIDE_FORWARD || config->keep_graph,
+        };
+        return tide_eager_create(&eager, workload->cache, workload->recorder, &workload->eager,
+                                 error);
+    }
     return tide_transformer_create(&transformer, workload->cache, workload->recorder,
                                    &workload->transformer, error);
 }
@@ -97,6 +114,7 @@ void tide_workload_destroy(tide_workload *workload) {
     if (workload == NULL) {
         return;
     }
+    tide_eager_destroy(workload->eager);
     tide_transformer_destroy(workload->transformer);
     tide_kernel_trace_destroy(workload->kernels);
     tide_scope_times_destroy(workload->scope_times);
@@ -127,19 +145,47 @@ static tide_status timer_end(tide_workload *workload, size_t which, tide_error *
 
 static tide_status run_setup(tide_workload *workload, tide_error *error) {
     tide_scope scope = tide_scope_begin(workload->recorder, TIDE_SCOPE_PHASE, "setup", -1);
-    tide_status status = tide_transformer_setup(workload->transformer, error);
-    if (status == TIDE_OK) {
+    tide_status status = workload->eager != NULL
+                             ? tide_eager_setup(workload->eager, error)
+                             : tide_transformer_setup(workload->transformer, error);
+    if (status == TIDE_OK && workload->eager == NULL) {
         status = tide_transformer_fill(workload->transformer, error);
     }
     tide_scope_end(workload->recorder, scope);
     return status;
 }
 
+/* The pieces of a step: our own transformer's, or PyTorch's. */
+static tide_status do_forward(tide_workload *workload, tide_error *error) {
+    return workload->eager != NULL ? tide_eager_forward(workload->eager, error)
+                                   : tide_transformer_forward(workload->transformer, error);
+}
+
+static tide_status do_loss(tide_workload *workload, tide_error *error) {
+    return workload->eager != NULL ? tide_eager_loss(workload->eager, error)
+                                   : tide_transformer_loss(workload->transformer, error);
+}
+
+static tide_status do_backward(tide_workload *workload, tide_error *error) {
+    return workload->eager != NULL ? tide_eager_backward(workload->eager, error)
+                                   : tide_transformer_backward(workload->transformer, error);
+}
+
+static tide_status do_optimize(tide_workload *workload, tide_error *error) {
+    return workload->eager != NULL ? tide_eager_optimize(workload->eager, error)
+                                   : tide_transformer_optimize(workload->transformer, error);
+}
+
+static tide_status do_end_step(tide_workload *workload, tide_error *error) {
+    return workload->eager != NULL ? tide_eager_end_step(workload->eager, error)
+                                   : tide_transformer_end_step(workload->transformer, error);
+}
+
 static tide_status forward_and_loss(tide_workload *workload, tide_error *error) {
     TIDE_TRY(timer_begin(workload, TIDE_TIMED_FORWARD, error));
-    TIDE_TRY(tide_transformer_forward(workload->transformer, error));
+    TIDE_TRY(do_forward(workload, error));
     if (workload->config.mode != TIDE_FORWARD) {
-        TIDE_TRY(tide_transformer_loss(workload->transformer, error));
+        TIDE_TRY(do_loss(workload, error));
     }
     return timer_end(workload, TIDE_TIMED_FORWARD, error);
 }
@@ -154,7 +200,7 @@ static tide_status run_forward(tide_workload *workload, tide_error *error) {
 
 static tide_status timed_backward(tide_workload *workload, tide_error *error) {
     TIDE_TRY(timer_begin(workload, TIDE_TIMED_BACKWARD, error));
-    TIDE_TRY(tide_transformer_backward(workload->transformer, error));
+    TIDE_TRY(do_backward(workload, error));
     return timer_end(workload, TIDE_TIMED_BACKWARD, error);
 }
 
@@ -167,7 +213,7 @@ static tide_status run_backward(tide_workload *workload, tide_error *error) {
 
 static tide_status timed_optimizer(tide_workload *workload, tide_error *error) {
     TIDE_TRY(timer_begin(workload, TIDE_TIMED_OPTIMIZER, error));
-    TIDE_TRY(tide_transformer_optimize(workload->transformer, error));
+    TIDE_TRY(do_optimize(workload, error));
     return timer_end(workload, TIDE_TIMED_OPTIMIZER, error);
 }
 
@@ -221,7 +267,7 @@ static tide_status timed_step(tide_workload *workload, double *ret_loss, tide_er
     if (has_loss) {
         *ret_loss = (double)workload->loss;
     }
-    return tide_transformer_end_step(workload->transformer, error);
+    return do_end_step(workload, error);
 }
 
 tide_status tide_workload_step(tide_workload *workload, const char *name, size_t index,
@@ -360,6 +406,9 @@ void tide_workload_result_fini(tide_workload_result *result) {
 }
 
 const char *tide_workload_computed_by(const tide_workload *workload) {
+    if (workload->transformer == NULL) {
+        return "";
+    }
     const tide_ops *ops = tide_transformer_ops(workload->transformer);
     return workload->computes ? ops->table->describe(ops) : "";
 }

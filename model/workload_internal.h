@@ -7,6 +7,7 @@
 #include "allocator/kernel_trace.h"
 #include "allocator/recorder.h"
 #include "allocator/scope_times.h"
+#include "model/eager.h"
 #include "model/transformer.h"
 #include "model/workload.h"
 
@@ -26,7 +27,8 @@ struct tide_workload {
     tide_recorder *recorder;            /* borrowed; NULL: no scopes */
     tide_device *device;                /* borrowed; the cache's */
     bool computes;                      /* the device's; without it nothing has a time */
-    tide_transformer *transformer;      /* owned */
+    tide_transformer *transformer;      /* owned; NULL: residuals are eager */
+    tide_eager *eager;                  /* owned; NULL: residuals are our own */
     tide_interval timers[TIDE_N_TIMED]; /* by TIDE_TIMED_... */
     tide_scope_times *scope_times; /* owned; NULL before the run, and where the host's clock is the
                                       only one or nothing is recorded */
