@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/options.h"
 #include "cli/table.h"
 #include "common/status.h"
 
@@ -46,6 +47,39 @@ typedef struct tide_bench_target {
     const char *unit; /* "ns", "x", "B" */
 } tide_bench_target;
 
+#define TIDE_BENCH_NOT_GIVEN UINT64_MAX /* a count that is not on the command line */
+
+/* What benchmarks of a device are told on the command line. All texts are borrowed. */
+typedef struct tide_bench_settings {
+    const char *device;          /* "auto", or what tide_device_open takes */
+    tide_option_list sizes;      /* n 0: the benchmark's own for the device */
+    tide_option_list dtypes;     /* the same */
+    tide_option_list vary;       /* mlp-scaling: what is varied; n 0: everything */
+    uint64_t batch;              /* rows; TIDE_BENCH_NOT_GIVEN, as the three below */
+    uint64_t dim, layers, steps; /* of the MLP */
+    uint64_t warmup;             /* calls before the first sample */
+    uint64_t calls;              /* in a sample */
+    bool no_flush;               /* the caches stay as they are between samples */
+    double peak_tflops;          /* what a share is a share of; 0: the card's stated rate */
+    double target;               /* that the figure must reach; 0: none */
+    const char *record_path;     /* of the CSV file; NULL: none */
+} tide_bench_settings;
+
+/* Which of the settings a benchmark takes. */
+enum {
+    TIDE_BENCH_TAKES_DEVICE = 1 << 0, /* and warmup, calls, record */
+    TIDE_BENCH_TAKES_SIZES = 1 << 1,
+    TIDE_BENCH_TAKES_DTYPE = 1 << 2,
+    TIDE_BENCH_TAKES_BATCH = 1 << 3,
+    TIDE_BENCH_TAKES_MODEL = 1 << 4, /* dim, layers, steps */
+    TIDE_BENCH_TAKES_VARY = 1 << 5,
+    TIDE_BENCH_TAKES_FLUSH = 1 << 6,
+    TIDE_BENCH_TAKES_PEAK = 1 << 7,
+    TIDE_BENCH_TAKES_TARGET = 1 << 8
+};
+
+struct tide_bench_records; /* bench_records.h */
+
 /* One benchmark on its way. */
 typedef struct tide_bench_run {
     tide_report *report; /* where figures go */
@@ -54,17 +88,27 @@ typedef struct tide_bench_run {
     bool is_brief;       /* little work a sample: for tests, the figures mean nothing */
     tide_bench_target targets[TIDE_BENCH_MAX_TARGETS];
     size_t n_targets;
+    const tide_bench_settings *settings; /* borrowed */
+    struct tide_bench_records *records;  /* borrowed; what a benchmark of a device leaves */
 } tide_bench_run;
 
 typedef struct tide_bench {
     const char *name;    /* "allocator" */
     const char *summary; /* what it measures, one line */
+    unsigned takes;      /* TIDE_BENCH_TAKES_... */
     tide_status (*run)(tide_bench_run *run, tide_error *error);
 } tide_bench;
 
 extern const tide_bench tide_bench_allocator;
 extern const tide_bench tide_bench_recorder;
 extern const tide_bench tide_bench_symbols;
+extern const tide_bench tide_bench_matmul;
+extern const tide_bench tide_bench_mlp;
+extern const tide_bench tide_bench_mlp_scaling;
+extern const tide_bench tide_bench_layernorm;
+extern const tide_bench tide_bench_mlp_norm;
+extern const tide_bench tide_bench_gemv;
+extern const tide_bench tide_bench_gather_gemv;
 
 /* One sample of each to warm up, which is thrown away, then n_rounds rounds. */
 TIDE_NODISCARD tide_status tide_bench_measure(tide_bench_group *group, size_t n_rounds,

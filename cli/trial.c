@@ -112,9 +112,16 @@ static void describe_program(tide_trial_environment *ret) {
     tide_host_get_info(&ret->host);
 }
 
-static void describe_environment(const tide_profile_run *run, tide_trial_environment *ret) {
-    const tide_device_info *device = &run->device;
-    if (device->spec[0] != '\0') {
+void tide_trial_environment_describe(const tide_device_info *device, const char *computed_by,
+                                     tide_trial_environment *ret_environment) {
+    tide_trial_environment *ret = ret_environment;
+    *ret = (tide_trial_environment){.device_total_bytes = -1,
+                                    .compute_capability = -1,
+                                    .driver_version = -1,
+                                    .runtime_version = -1,
+                                    .sm_clock_khz = -1,
+                                    .memory_clock_khz = -1};
+    if (device != NULL) {
         snprintf(ret->device_kind, sizeof(ret->device_kind), "%s",
                  tide_device_kind_name(device->kind));
         snprintf(ret->device_name, sizeof(ret->device_name), "%s", device->name);
@@ -130,7 +137,7 @@ static void describe_environment(const tide_profile_run *run, tide_trial_environ
                                        ret->driver, sizeof(ret->driver));
         }
     }
-    snprintf(ret->computed_by, sizeof(ret->computed_by), "%s", run->computed_by);
+    snprintf(ret->computed_by, sizeof(ret->computed_by), "%s", computed_by);
     describe_program(ret);
 }
 
@@ -226,7 +233,8 @@ static void take_figures(const tide_trial_config *config, tide_profile_run *run,
         result->device_used_before_bytes = run->device_used_before_bytes;
     }
     result->n_tokens = (int64_t)(model->batch_size * model->context_length);
-    describe_environment(run, &result->environment);
+    tide_trial_environment_describe(run->device.spec[0] != '\0' ? &run->device : NULL,
+                                    run->computed_by, &result->environment);
     if (run->snapshot != NULL) {
         result->flops = run->snapshot->timing.flops;
         if (take_samples(run->snapshot, result) != TIDE_OK) {

@@ -85,6 +85,10 @@ typedef struct tide_trial_environment {
     tide_host_info host;             /* the machine */
 } tide_trial_environment;
 
+/* Of a device (NULL: none was opened) and what computed on it, on this machine. */
+void tide_trial_environment_describe(const tide_device_info *device, const char *computed_by,
+                                     tide_trial_environment *ret_environment);
+
 /* What came of it. Bytes and times are -1 where there are none. */
 typedef struct tide_trial_result {
     tide_trial_outcome outcome;

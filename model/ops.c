@@ -29,6 +29,20 @@ void tide_ops_close(tide_ops *ops) {
     }
 }
 
+tide_status tide_ops_alloc_workspace(tide_ops *ops, tide_cache *cache, tide_tensor *workspace,
+                                     tide_error *error) {
+    size_t n_bytes = tide_device_get_info(ops->device)->workspace_bytes;
+    if (n_bytes == 0) {
+        return TIDE_OK;
+    }
+    /* Counted in elements of 4 bytes; every card's workspace is a multiple. */
+    TIDE_TRY(tide_tensor_alloc(cache, workspace, (n_bytes + 3) / 4, TIDE_FP32, TIDE_WORKSPACE,
+                               "gemm.workspace", error));
+    return ops->table->use_workspace != NULL
+               ? ops->table->use_workspace(ops, workspace->array.data, n_bytes, error)
+               : TIDE_OK;
+}
+
 tide_scope tide_ops_part_begin(const tide_ops *ops, tide_attention_part part) {
     static const char *const NAMES[] = {[TIDE_PART_SCORES] = "scores",
                                         [TIDE_PART_SOFTMAX] = "softmax",

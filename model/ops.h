@@ -181,7 +181,8 @@ typedef struct tide_ops_table {
                                   size_t n, tide_error *error);
     tide_status (*swiglu_backward)(tide_ops *ops, tide_array dgate, tide_array dup, tide_array dout,
                                    tide_array gate, tide_array up, size_t n, tide_error *error);
-    /* out = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2: GELU, not its approximation by tanh. */
+    /* out = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2: GELU, not its approximation by tanh. out
+     * may be x. */
     tide_status (*gelu_forward)(tide_ops *ops, tide_array out, tide_array x, size_t n,
                                 tide_error *error);
     /* dx = dout (Phi(x) + x phi(x)), phi(x) = exp(-x^2 / 2) / sqrt(2 pi). dx may be dout. */
@@ -234,6 +235,12 @@ TIDE_NODISCARD tide_status tide_ops_open(const tide_hostmem *mem, tide_device *d
                                          tide_precision precision, tide_ops **ret_ops,
                                          tide_error *error);
 void tide_ops_close(tide_ops *ops);
+
+/* Allocates what the device's library for matrix products works in, as workspace, and hands it to
+ * the operators; nothing happens where it wants none. The caller releases it after their last call.
+ */
+TIDE_NODISCARD tide_status tide_ops_alloc_workspace(tide_ops *ops, tide_cache *cache,
+                                                    tide_tensor *workspace, tide_error *error);
 
 TIDE_NODISCARD tide_status tide_ops_cpu_open(const tide_hostmem *mem, tide_device *device,
                                              tide_precision precision, tide_ops **ret_ops,

@@ -114,16 +114,7 @@ static tide_status alloc_inputs(tide_transformer *t, tide_error *error) {
 }
 
 tide_status tide_transformer_setup(tide_transformer *t, tide_error *error) {
-    size_t workspace_bytes = tide_device_get_info(tide_cache_device(t->cache))->workspace_bytes;
-    if (workspace_bytes > 0) {
-        /* Counted in elements of 4 bytes; every card's workspace is a multiple. */
-        TIDE_TRY(tide_tensor_alloc(t->cache, &t->workspace, (workspace_bytes + 3) / 4, TIDE_FP32,
-                                   TIDE_WORKSPACE, "gemm.workspace", error));
-        if (t->ops->table->use_workspace != NULL) {
-            TIDE_TRY(t->ops->table->use_workspace(t->ops, t->workspace.array.data, workspace_bytes,
-                                                  error));
-        }
-    }
+    TIDE_TRY(tide_ops_alloc_workspace(t->ops, t->cache, &t->workspace, error));
     TIDE_TRY(alloc_inputs(t, error));
     for (size_t i = 0; i < t->n_parameters; i++) {
         tide_parameter *parameter = &t->parameters[i];

@@ -40,6 +40,10 @@ static void check_gelu(tide_ops *ops, size_t n, unsigned combination, double sca
     assert_stored("gelu", out, wide, n, GELU_TOLERANCE);
     assert_int_equal(ops->table->gelu_backward(ops, out, dout, x, n, NULL), TIDE_OK);
     assert_stored("gelu's slope", out, slope, n, GELU_TOLERANCE);
+    tide_array copy = random_stored(x.dtype, n, 1, scale);
+    assert_int_equal(ops->table->gelu_forward(ops, copy, copy, n, NULL), TIDE_OK);
+    assert_stored("gelu in place", copy, wide, n, GELU_TOLERANCE);
+    free(copy.data);
     /* In place, as the benchmark's backward has it. */
     assert_int_equal(ops->table->gelu_backward(ops, dout, dout, x, n, NULL), TIDE_OK);
     assert_stored("gelu's slope in place", dout, slope, n, GELU_TOLERANCE);

@@ -35,6 +35,12 @@ static tide_status gelu_in_place(const twin_side *side, const void *shape, tide_
                                      *n, error);
 }
 
+static tide_status gelu_forward_in_place(const twin_side *side, const void *shape,
+                                         tide_error *error) {
+    const size_t *n = shape;
+    return TWIN(side, gelu_forward)(side->ops, side->arrays[0], side->arrays[0], *n, error);
+}
+
 static tide_status gelu_exchanged(const twin_side *side, const void *shape, tide_error *error) {
     const size_t *n = shape;
     const size_t x = side->is_cuda ? 1 : 2;
@@ -71,6 +77,10 @@ static void check_gelu(size_t n, size_t shift, double scale) {
         (void)twin_updated(test, dtype, n, 1);
         (void)twin_read(test, dtype, n, scale);
         twin_check(test, gelu_in_place, &n, GELU_TOLERANCE);
+        test = twin_begin("gelu_forward in place");
+        twin_shift(test, shift);
+        (void)twin_updated(test, dtype, n, scale);
+        twin_check(test, gelu_forward_in_place, &n, GELU_TOLERANCE);
     }
 }
 

@@ -1,0 +1,39 @@
+# Benchmarks of a device, brief: what they have; their figures mean nothing and are left out.
+export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
+for name in matmul layernorm gemv gather-gemv mlp-norm; do
+    tidemark bench "$name" --device cpu --brief --rounds 2 --samples --record all.csv --format json >"$name.json" ||
+        echo "exit status $?"
+    jq -r '.tables[] | select(.key == "figures").rows[] |
+        "\(.case) \(.dtype) \(.min_us > 0 and .median_us >= .min_us and (.tflops // .gb_per_s) > 0)"' "$name.json"
+    jq -r '.tables[] | select(.key == "samples").rows | length' "$name.json"
+    jq -r '[.tables[] | select(.key == "environment").rows[].what] | join(", ")' "$name.json"
+done
+cut -d, -f1-3,5-10 all.csv
+cut -d, -f4,11 all.csv | grep -cE '^[0-9]+[.][0-9]{6},[0-9]+[.][0-9]{6}$'
+
+# Against a target, the mean of the sizes is judged.
+tidemark bench matmul --device cpu --brief --rounds 2 --sizes 16,32 --dtype fp32,bf16 --target 1e-9 --format csv >ok.csv
+echo "exit status $?"
+grep -E '^matmul,' ok.csv | cut -d, -f1-4,6-
+tidemark bench gemv --device cpu --brief --rounds 2 --target 1e9 --format json >missed.json
+echo "exit status $?"
+jq -r '.tables[] | select(.key == "records").rows[] | "\(.case) \(.dtype) \(.target) \(.result)"' missed.json
+
+# A share needs a peak.
+tidemark bench mlp-norm --device cpu --brief --rounds 2 --peak-tflops 1e-6 --format json |
+    jq -r '.tables[] | select(.key == "figures").rows[] | .utilization > 0'
+tidemark bench mlp-norm --device cpu --brief --rounds 2 --target 0.8 2>&1 >share.txt | sed 's/for .*:/for CPU:/'
+
+# What makes no sense is said before anything is measured.
+tidemark bench matmul --device virtual --brief
+tidemark bench matmul --device cpu --dtype tf32 --brief
+tidemark bench gemv --device cpu --dtype tf32
+tidemark bench gemv --device cpu --calls 10
+tidemark bench gemv --device cpu --batch 3
+tidemark bench allocator --record all.csv
+tidemark bench matmul --device cpu --sizes 0
+tidemark bench matmul --device cpu --record folder/all.csv
+echo "exit status $?"
+echo 'a,"b' >bad.csv
+tidemark bench gemv --device cpu --brief --rounds 1 --record bad.csv >bad.txt
+echo "exit status $?"
