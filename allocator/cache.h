@@ -174,6 +174,7 @@ typedef struct tide_cache_group {
 /* How things stood when memory ran out. */
 typedef struct tide_cache_oom {
     uint64_t requested_bytes; /* asked for, in vain */
+    uint64_t segment_bytes;   /* what would have been bought for it: a segment, or granules */
     uint64_t free_bytes;      /* could still be bought then; UINT64_MAX: unlimited */
     uint64_t allocated_bytes; /* whole live blocks */
     uint64_t reserved_bytes;  /* whole segments */

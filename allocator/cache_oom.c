@@ -121,13 +121,11 @@ static const char *bytes_text(uint64_t n_bytes, char text[TIDE_BYTES_TEXT]) {
     return n_bytes > INT64_MAX ? "unlimited" : tide_bytes_format((int64_t)n_bytes, text);
 }
 
-static void add_summary(const tide_cache *cache, const tide_cache_oom *oom,
-                        const tide_cache_request *request, message *to) {
+static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, message *to) {
     bool grows = cache->config.expandable_segments;
-    size_t segment_bytes = grows ? tide_cache_growth_bytes(cache, request)
-                                 : tide_cache_segment_bytes(&cache->config, request->block_bytes);
     char segment[TIDE_BYTES_TEXT];
-    bool is_larger = oom->free_bytes >= oom->requested_bytes && segment_bytes > oom->free_bytes;
+    bool is_larger =
+        oom->free_bytes >= oom->requested_bytes && oom->segment_bytes > oom->free_bytes;
     char asked[TIDE_BYTES_TEXT];
     char unused[TIDE_BYTES_TEXT];
     char allocated[TIDE_BYTES_TEXT];
@@ -142,8 +140,9 @@ static void add_summary(const tide_cache *cache, const tide_cache_oom *oom,
         !is_larger ? ""
         : grows    ? " in granules that make "
                    : " in a new segment of ",
-        is_larger ? bytes_text(segment_bytes, segment) : "", bytes_text(oom->free_bytes, unused),
-        bytes_text(oom->allocated_bytes, allocated), bytes_text(oom->reserved_bytes, reserved));
+        is_larger ? bytes_text(oom->segment_bytes, segment) : "",
+        bytes_text(oom->free_bytes, unused), bytes_text(oom->allocated_bytes, allocated),
+        bytes_text(oom->reserved_bytes, reserved));
     add(to, "%s %s; %s", is_limited ? "memory limit" : "capacity",
         bytes_text(oom->limit_bytes, limit),
         is_limited ? "raise the limit or make the run smaller"
@@ -230,6 +229,9 @@ tide_status tide_cache_out_of_memory(tide_cache *cache, const tide_cache_request
     tide_cache_oom *oom = &cache->last_oom;
     *oom = (tide_cache_oom){
         .requested_bytes = request->requested_bytes,
+        .segment_bytes = cache->config.expandable_segments
+                             ? tide_cache_growth_bytes(cache, request)
+                             : tide_cache_segment_bytes(&cache->config, request->block_bytes),
         .free_bytes = tide_cache_buyable_bytes(cache),
         .allocated_bytes = (uint64_t)cache->stats.allocated_bytes[TIDE_POOL_ALL].current,
         .reserved_bytes = (uint64_t)cache->stats.reserved_bytes[TIDE_POOL_ALL].current,
@@ -241,7 +243,7 @@ tide_status tide_cache_out_of_memory(tide_cache *cache, const tide_cache_request
     record(cache, request, oom);
     describe_live(cache, oom);
     message text = {.n_used = 0};
-    add_summary(cache, oom, request, &text);
+    add_summary(cache, oom, &text);
     add_fragmentation(cache, oom, &text);
     add_categories(oom, &text);
     add_stacks(cache, oom, &text);

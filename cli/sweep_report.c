@@ -67,6 +67,10 @@ static void put_tflops(const source *from, tide_table *table) {
     double flops = from->row->result.achieved_flops;
     tide_cell_ratio(table, flops < 0.0 ? -1.0 : flops * 1e-12);
 }
+static void put_stated(const source *from, tide_table *table) {
+    double flops = from->row->result.stated_peak_flops;
+    tide_cell_ratio(table, flops < 0.0 ? -1.0 : flops * 1e-12);
+}
 static void put_share(const source *from, tide_table *table) {
     double share = from->row->result.peak_share;
     if (share < 0.0) {
@@ -86,6 +90,7 @@ PUT_BYTES(device_used_bytes)
 PUT_BYTES(device_used_before_bytes)
 PUT_BYTES(host_peak_bytes)
 PUT_BYTES(asked_bytes)
+PUT_BYTES(segment_bytes)
 PUT_BYTES(free_bytes)
 static void put_place(const source *from, tide_table *table) {
     if (from->place == 0) {
@@ -150,6 +155,7 @@ static const struct {
     {"step_std_ms", "± std", true, USE_KNOWN, put_step_std},
     {"tokens_per_second", "tokens/s", true, USE_KNOWN, put_tokens},
     {"tflops", "TFLOP/s", true, USE_KNOWN, put_tflops},
+    {"stated_peak_tflops", "stated peak, TFLOP/s", true, USE_PROGRAMS, put_stated},
     {"peak_percent", "of stated peak", true, USE_KNOWN, put_share},
     {"requested_peak_bytes", "peak requested", true, USE_KNOWN, put_requested_peak_bytes},
     {"allocated_peak_bytes", "peak allocated", true, USE_KNOWN, put_allocated_peak_bytes},
@@ -158,6 +164,7 @@ static const struct {
     {"device_used_before_bytes", "in use before", true, USE_KNOWN, put_device_used_before_bytes},
     {"host_peak_bytes", "host peak", true, USE_KNOWN, put_host_peak_bytes},
     {"asked_bytes", "asked", true, USE_KNOWN, put_asked_bytes},
+    {"segment_bytes", "in a segment of", true, USE_KNOWN, put_segment_bytes},
     {"free_bytes", "free", true, USE_KNOWN, put_free_bytes},
     {"environment", "environment", true, USE_VARIED, put_place},
     {"started", "started", false, USE_PROGRAMS, put_started},

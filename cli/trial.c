@@ -51,6 +51,7 @@ void tide_trial_result_init(tide_trial_result *result) {
         .outcome = TIDE_TRIAL_FAILED,
         .status = TIDE_OK,
         .asked_bytes = -1,
+        .segment_bytes = -1,
         .free_bytes = -1,
         .requested_peak_bytes = -1,
         .allocated_peak_bytes = -1,
@@ -106,7 +107,7 @@ void tide_trial_fail(tide_trial_result *result, tide_trial_outcome outcome, tide
 
 /* ---- where and by what ---- */
 
-static void describe_program(tide_trial_environment *ret) {
+void tide_trial_describe_program(tide_trial_environment *ret) {
     snprintf(ret->tool, sizeof(ret->tool), "tidemark %s", TIDEMARK_VERSION);
     snprintf(ret->build, sizeof(ret->build), "%s", TIDEMARK_BUILD);
     tide_host_get_info(&ret->host);
@@ -138,13 +139,13 @@ void tide_trial_environment_describe(const tide_device_info *device, const char 
         }
     }
     snprintf(ret->computed_by, sizeof(ret->computed_by), "%s", computed_by);
-    describe_program(ret);
+    tide_trial_describe_program(ret);
 }
 
 void tide_trial_refuse(tide_trial_result *result, tide_status status, const char *message) {
     tide_trial_fail(result, TIDE_TRIAL_UNSUPPORTED, status, message);
     result->started_unix_us = tide_clock_unix_us();
-    describe_program(&result->environment);
+    tide_trial_describe_program(&result->environment);
 }
 
 /* The most memory that was resident; -1 where the kernel does not tell. Not getrusage's: that
@@ -203,6 +204,7 @@ static void judge(const tide_profile_run *run, tide_trial_result *result) {
     case TIDE_RUN_OOM:
         tide_trial_fail(result, TIDE_TRIAL_OOM, run->status, run->error.message);
         result->asked_bytes = countable(run->oom.requested_bytes);
+        result->segment_bytes = countable(run->oom.segment_bytes);
         result->free_bytes = countable(run->oom.free_bytes);
         return;
     case TIDE_RUN_NO_HOST:

@@ -98,6 +98,7 @@ typedef struct tide_trial_result {
     /* TIDE_TRIAL_OOM: the allocation that found no room, and what could still be bought.
      * TIDE_TRIAL_NO_HOST: a lower bound of what the run needs, and what the host has. */
     int64_t asked_bytes, free_bytes;
+    int64_t segment_bytes; /* TIDE_TRIAL_OOM: what would have been bought for it: a segment */
     /* Highest of each, by the cache's statistics; up to where it came. */
     int64_t requested_peak_bytes, allocated_peak_bytes, reserved_peak_bytes;
     /* In use on the whole device as its driver sees it, other processes included: at the end of the
@@ -133,7 +134,7 @@ bool tide_trial_environment_join(tide_trial_environment *place,
                                  const tide_trial_environment *other);
 
 /* Makes it the result of a configuration that was not run, because it was refused with that status
- * and message: TIDE_TRIAL_UNSUPPORTED. */
+ * and message: TIDE_TRIAL_UNSUPPORTED, with what is known here of the environment. */
 void tide_trial_refuse(tide_trial_result *result, tide_status status, const char *message);
 
 /* Runs it here. `ret_result` is filled in any case; fini it. host_peak_bytes is that of all that

@@ -179,7 +179,8 @@ void tide_trial_run_apart(const tide_trial_config *config, const tide_trial_apar
         judge(&process, attend(&process, apart), ret_result);
     }
     tide_hostmem_default()->release(tide_hostmem_default()->ctx, process.text);
-    if (ret_result->started_unix_us < 0) {
+    if (ret_result->started_unix_us < 0) { /* it told nothing */
         ret_result->started_unix_us = started_unix_us;
+        tide_trial_describe_program(&ret_result->environment);
     }
 }

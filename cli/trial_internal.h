@@ -18,6 +18,9 @@ void tide_trial_derive(tide_trial_result *result);
 void tide_trial_fail(tide_trial_result *result, tide_trial_outcome outcome, tide_status status,
                      const char *message);
 
+/* What is known without a run: the program and the host. */
+void tide_trial_describe_program(tide_trial_environment *ret);
+
 /* The command line that hands `config` over, TIDE_TRIAL_COMMAND and what follows; the last one is
  * NULL. The caller deletes all of it by tide_trial_arguments_release. NULL: no host memory. */
 char **tide_trial_arguments(const tide_trial_config *config);

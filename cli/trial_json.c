@@ -28,6 +28,7 @@ static const field RESULT_FIELDS[] = {
     TEXT(tide_trial_result, "reason", reason),
     RESULT("signal", FIELD_INT, signal_number),
     RESULT("asked_bytes", FIELD_INT64, asked_bytes),
+    RESULT("segment_bytes", FIELD_INT64, segment_bytes),
     RESULT("free_bytes", FIELD_INT64, free_bytes),
     RESULT("requested_peak_bytes", FIELD_INT64, requested_peak_bytes),
     RESULT("allocated_peak_bytes", FIELD_INT64, allocated_peak_bytes),

@@ -285,6 +285,7 @@ static void running_out_is_said_recorded_and_survived(void **state) {
     assert_true(strcspn(on.error.message, "\n") > 100); /* the figures stand in the first line */
     assert_true(tide_cache_get_oom(on.cache, &oom));
     assert_int_equal(oom.requested_bytes, 40 * MIB + 1);
+    assert_int_equal(oom.segment_bytes, 42 * MIB);
     assert_int_equal(oom.free_bytes, 14 * MIB);
     assert_int_equal(oom.reserved_bytes, 50 * MIB);
     assert_int_equal(oom.limit_bytes, 64 * MIB);

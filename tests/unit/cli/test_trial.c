@@ -94,6 +94,7 @@ static void what_does_not_fit_says_so(void **state) {
     tide_trial_run_apart(&config, &program, &result);
     assert_int_equal(result.outcome, TIDE_TRIAL_OOM);
     assert_true(result.asked_bytes > 0);
+    assert_true(result.segment_bytes > result.free_bytes); /* that is why */
     assert_true(result.free_bytes >= 0 && result.free_bytes <= 3 << 20);
     assert_true(result.reserved_peak_bytes <= 3 << 20);
     assert_true(strstr(result.reason, "out of memory") != NULL);
@@ -149,6 +150,7 @@ static void a_crash_is_a_result_that_names_the_signal(void **state) {
     assert_int_equal(result.signal_number, SIGSEGV);
     assert_true(strstr(result.reason, "signal 11") != NULL);
     assert_int_equal(result.requested_peak_bytes, -1);
+    assert_true(result.environment.tool[0] != '\0' && result.environment.host.n_cpus > 0);
     tide_trial_result_fini(&result);
     run_script("exit 9", &result);
     assert_int_equal(result.outcome, TIDE_TRIAL_CRASHED);

@@ -1,0 +1,19 @@
+# A grid on the virtual device: what does not fit or makes no sense is a row, what is known already is not run again.
+set -- --device virtual --size small --context 0,128 --precision fp32,bf16-true --memory-limit 1GiB --warmup 0 --steps 1
+tidemark sweep "$@" --format csv -o rows.jsonl >table.csv
+echo "exit $?"
+sed -n '/^cell,/,/^#/p' table.csv | cut -d, -f3-6,9,22-24,28-30
+tidemark sweep "$@" --format text -o rows.jsonl
+echo "exit $?"
+cp rows.jsonl whole.jsonl
+tidemark sweep "$@" --resume -o rows.jsonl | head -n 2
+cmp rows.jsonl whole.jsonl && echo "nothing was run again"
+# As kill -9 leaves it.
+head -c -700 whole.jsonl >rows.jsonl
+tidemark sweep "$@" --resume -o rows.jsonl | head -n 1
+tidemark sweep "$@" --seed 1 --resume -o rows.jsonl
+echo "exit $?"
+jq -r 'select(.name) | .name' rows.jsonl
+tidemark sweep "$@" --snapshots kept -o recorded.jsonl >table
+ls kept
+tidemark summary kept/*fp32.json.gz | head -n 3

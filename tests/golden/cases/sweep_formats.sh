@@ -1,0 +1,10 @@
+# The same rows in the same order in every format.
+for format in text markdown csv latex; do
+    echo "--- $format"
+    tidemark sweep --merge "$golden/snapshots/sweep.jsonl" --format "$format"
+    echo "exit $?"
+done
+echo "--- json"
+tidemark sweep --merge "$golden/snapshots/sweep.jsonl" --format json >table.json
+jq -c '.tables[0].rows[] | [.cell, .outcome, .step_ms, .peak_percent, .reserved_peak_bytes, .environment]' table.json
+jq -c '.tables[1].rows[0]' table.json

@@ -1,0 +1,26 @@
+# A crash is a row that names the signal; what ends the sweep ends its cell, and --resume goes on.
+set -- --device virtual --d-model 64 --layers 2 --heads 2 --warmup 0 --steps 1000000 --context 16,32
+child_of() { # PID: its child, once that one is the cell
+    local child=
+    until [ -n "$child" ] && grep -q run-trial "/proc/$child/cmdline" 2>/dev/null; do
+        kill -0 "$1" || exit 1
+        read -r child 2>/dev/null <"/proc/$1/task/$1/children" || true
+    done
+    echo "$child"
+}
+tidemark sweep "$@" >table 2>messages &
+pid=$!
+first=$(child_of "$pid")
+kill -SEGV "$first"
+second=$first
+while [ "$second" = "$first" ]; do second=$(child_of "$pid"); done
+kill -TERM "$pid"
+wait "$pid" 2>/dev/null
+echo "status $?"
+[ -d "/proc/$second" ] || echo "the cell has ended"
+cat messages
+jq -r 'select(.name) | .name, .result.signal' sweep.jsonl
+tidemark sweep "$@" --resume | sed -n '1p;/crashed: /p'
+echo "status ${PIPESTATUS[0]}"
+jq -r 'select(.name) | .name' sweep.jsonl
+tidemark sweep "$@" --resume --retry | head -n 1
