@@ -88,7 +88,8 @@ static bool add_lists(cJSON *json, const tide_profile_options *grid,
            add_counts(json, "contexts", &grid->contexts, first->model.context_length) &&
            add_counts(json, "batches", &grid->batches, first->model.batch_size) &&
            add_texts(json, "precisions", &grid->precisions, "fp32") &&
-           add_texts(json, "attentions", &grid->attentions, "flash") &&
+           add_texts(json, "attentions", &grid->attentions,
+                     tide_attention_name((int)first->attention)) &&
            add_texts(json, "recomputes", &grid->recomputes, "none");
 }
 
@@ -98,6 +99,8 @@ static bool add_settings(cJSON *json, const tide_sweep_options *options, const c
     double limit =
         grid->memory_limit_bytes == TIDE_NOT_GIVEN ? -1.0 : (double)grid->memory_limit_bytes;
     return add_text(json, "device", device) && add_number(json, "memory_limit_bytes", limit) &&
+           add_text(json, "residuals", grid->residuals) &&
+           add_text(json, "edition", grid->edition != NULL ? grid->edition : "") &&
            add_text(json, "alloc_conf", grid->alloc_conf != NULL ? grid->alloc_conf : "") &&
            add_text(json, "alloc_conf_environment", environment != NULL ? environment : "") &&
            add_number(json, "warmup_steps", (double)grid->warmup_steps) &&

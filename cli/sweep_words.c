@@ -74,6 +74,9 @@ static void say_common(const tide_sweep *sweep, tide_report *report) {
             append(text, word);
         }
     }
+    if (strcmp(grid_text(sweep, "residuals"), "eager") == 0) {
+        append(text, "the allocations of PyTorch");
+    }
     if (grid_flag(sweep, "keep_graph")) {
         append(text, "the graph is kept");
     }
