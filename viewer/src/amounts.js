@@ -4,7 +4,7 @@
  * A level gives each block a number; texts are made for the groups that are looked at. Children are split off when they
  * are asked for, so that a range of a million events costs one pass over its blocks, and so does each group opened.
  */
-import { NO_BLOCK } from './blocks.js';
+import { NO_BLOCK, replacedAt } from './blocks.js';
 import { CATEGORIES } from './colours.js';
 import { SCOPE } from './format.js';
 import { foldedStack, frameText, toldBy } from './frames.js';
@@ -171,12 +171,15 @@ function allocatedIn(blocks, { kind, first, last }) {
   return list.subarray(0, n);
 }
 
-/** @param {import('./blocks.js').Blocks} blocks @param {Happened} what */
-function freedIn({ act }, { first, last }) {
-  const list = new Int32Array(Math.max(0, last - first));
-  let n = 0;
-  for (let e = Math.max(0, first - 1); e < last - 1 && e < act.length; e++) if (act[e] < 0 && act[e] !== NO_BLOCK) list[n++] = ~act[e];
-  return list.subarray(0, n);
+/** Blocks that were freed, or replaced without a free. @param {import('./blocks.js').Blocks} blocks @param {Happened} what */
+function freedIn(blocks, { first, last }) {
+  const { act } = blocks, replaced = replacedAt(blocks), list = [];
+  for (let e = Math.max(0, first - 1); e < last - 1 && e < act.length; e++) {
+    if (act[e] < 0 && act[e] !== NO_BLOCK) list.push(~act[e]);
+    const gone = replaced?.get(e);
+    if (gone !== undefined) list.push(gone);
+  }
+  return Int32Array.from(list);
 }
 
 /** @param {import('./run.js').Run} run @param {Alive | Happened} what @param {Uint8Array | null} visible per block 1 or 0; null: all

@@ -2,9 +2,9 @@
  * allocated, freed or kept in the range; and the buttons that choose it.
  */
 import { blocksOf, whatOf, wholeOf } from './amounts.js';
-import { CATEGORIES } from './colours.js';
 import { element, pushButton } from './dom.js';
 import { placeOfState } from './run.js';
+import { colouringOf } from './stacking.js';
 import { formatBytes, formatCount } from './text.js';
 
 /** @type {{key: import('./store.js').State['instant'], text: string, title: string}[]} */
@@ -23,11 +23,17 @@ const INSTANT_CHOICES = [
  * @property {import('./amounts.js').Amount} whole
  */
 
-/** Per block 1 where the legend shows it; null: it hides nothing. @param {import('./store.js').State} state @param {import('./run.js').Run} run */
-function visibleBlocks({ hidden, colourBy }, run) {
-  if (hidden.size === 0 || colourBy !== 'category') return null;
-  const isShown = Uint8Array.from(CATEGORIES, (name) => (hidden.has(name) ? 0 : 1));
-  return Uint8Array.from(run.index.blocks.category, (category) => isShown[category]);
+/** Per block 1 where the legend shows it; null: it hides nothing. @param {import('./store.js').State} state */
+function visibleBlocks({ hidden, colourBy, runs, shown }) {
+  if (hidden.size === 0) return null;
+  const { groups, groupings } = colouringOf(runs, colourBy), isShown = Uint8Array.from(groups, ({ key }) => (hidden.has(key) ? 0 : 1));
+  return isShown.includes(0) ? Uint8Array.from(groupings[shown].groupOf, (group) => isShown[group]) : null;
+}
+
+/** Each block's colour in the timelines. @param {import('./store.js').State} state @returns {(block: number) => string} */
+export function blockColours({ colourBy, runs, shown }) {
+  const { groups, groupings } = colouringOf(runs, colourBy), { groupOf } = groupings[shown];
+  return (block) => groups[groupOf[block]].colour;
 }
 
 /** The cursor's state in the run that is shown; -1: it is in none. @param {import('./store.js').State} state */
@@ -45,7 +51,7 @@ export function lookAtBlocks(state) {
   const run = state.runs[state.shown];
   if (run === undefined || !run.isRecorded) return null;
   const what = whatOf(run, state.instant, shownCursor(state), shownRange(state));
-  return { run, what, whole: wholeOf(run, blocksOf(run, what, visibleBlocks(state, run))) };
+  return { run, what, whole: wholeOf(run, blocksOf(run, what, visibleBlocks(state))) };
 }
 
 /** "alive after event 1,234, in step 1, backward", "allocated in events 10 to 99". @param {Looked} looked */

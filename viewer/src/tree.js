@@ -5,7 +5,7 @@ import { leavesOf, levelsOf, pickOf, splitAmount, usualSplit } from './amounts.j
 import { copyText, saveFile } from './clipboard.js';
 import { csvLine, textTable } from './csv.js';
 import { element, pushButton } from './dom.js';
-import { amountText, lookAtBlocks, makeInstantBar, whatText } from './instant.js';
+import { amountText, blockColours, lookAtBlocks, makeInstantBar, whatText } from './instant.js';
 import { formatBytes, formatCount, formatExactBytes, formatShare } from './text.js';
 import { CHUNK_ROWS, treeRows } from './tree_rows.js';
 
@@ -82,7 +82,7 @@ class TreePanel {
   constructor(store) {
     this.store = store;
     /** @type {import('./tree_rows.js').TreeState} */
-    this.state = { rootKey: '', open: new Set(), shownOf: new Map(), order: 'bytes', isDescending: true };
+    this.state = { rootKey: '', open: new Set(), shownOf: new Map(), order: 'bytes', isDescending: true, colourOf: () => '' };
     /** @type {import('./amounts.js').Split | null} null: as suits the run */
     this.split = null;
     this.singleLayers = false;
@@ -165,6 +165,7 @@ class TreePanel {
     }
     this.summary.replaceChildren(element('b', { title: formatExactBytes(whole.bytes) }, formatBytes(whole.bytes)), amountText(whole).slice(formatBytes(whole.bytes).length),
       element('span', { class: 'muted' }, `; ${whatText(looked)}`));
+    this.state.colourOf = blockColours(state);
     this.rows = treeRows(this.state, run, whole, levels);
     this.draw();
   }

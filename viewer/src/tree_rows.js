@@ -2,7 +2,6 @@
  * chunks, and what is not shown yet stands in a row of its own, so that the rows of a level add up.
  */
 import { sortAmounts, splitAmount } from './amounts.js';
-import { CATEGORIES, categoryColour } from './colours.js';
 import { scopePath } from './lanes.js';
 import { formatCount } from './text.js';
 
@@ -15,6 +14,7 @@ export const CHUNK_ROWS = 200; // children shown at first, and by each press of 
  * @property {Map<string, number>} shownOf children shown of a row, where it is not the first chunk alone
  * @property {import('./amounts.js').Order} order
  * @property {boolean} isDescending
+ * @property {(block: number) => string} colourOf
  *
  * @typedef {object} TreeRow
  * @property {string} key path of groups, unique in the tree
@@ -41,7 +41,6 @@ export function treeRows(state, run, whole, levels) {
   const { blocks } = run.index;
   /** @type {TreeRow[]} */
   const rows = [];
-  const colourOf = (/** @type {number} */ block) => categoryColour(CATEGORIES[blocks.category[block]]);
   /** Adds rows one by one up to what is shown of them, and a row for those that are not.
    * @template T @param {string} key @param {number} level @param {T[]} all @param {(item: T) => void} add
    * @param {(item: T) => {bytes: number, requestedBytes: number, count: number}} amountOf */
@@ -66,7 +65,7 @@ export function treeRows(state, run, whole, levels) {
       const name = blocks.name[block] < 0 ? '' : run.snapshot.strings[blocks.name[block]], path = scopePath(run.snapshot, blocks.scope[block]);
       const label = [name, path].filter(Boolean).join(', ') || `block ${formatCount(block)}`;
       rows.push({ key: `${key}/b${block}`, kind: 'block', level, isOpen: null, label, title: `${label}: Enter or a click shows it in full`,
-        bytes: blocks.bytes[block], requestedBytes: blocks.requestedBytes[block], count: 1, colour: colourOf(block), amount: null, path: [], block });
+        bytes: blocks.bytes[block], requestedBytes: blocks.requestedBytes[block], count: 1, colour: state.colourOf(block), amount: null, path: [], block });
     }, (block) => ({ bytes: blocks.bytes[block], requestedBytes: blocks.requestedBytes[block], count: 1 }));
   };
   const addGroups = (/** @type {string} */ key, /** @type {import('./amounts.js').Amount} */ parent, /** @type {number[]} */ above) => {
@@ -74,7 +73,7 @@ export function treeRows(state, run, whole, levels) {
     addShown(key, parent.depth + 2, children, (amount) => {
       const own = `${key}/${amount.group}`, isOpen = state.open.has(own), path = [...above, amount.group];
       rows.push({ key: own, kind: 'group', level: amount.depth + 1, isOpen, label: amount.label, title: amount.label, bytes: amount.bytes, requestedBytes: amount.requestedBytes,
-        count: amount.count, colour: colourOf(amount.largest), amount, path, block: -1 });
+        count: amount.count, colour: state.colourOf(amount.largest), amount, path, block: -1 });
       if (isOpen && amount.depth + 1 < levels.length) addGroups(own, amount, path);
       else if (isOpen) addBlocks(own, amount);
     }, (amount) => amount);
