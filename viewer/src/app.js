@@ -3,6 +3,7 @@
 import { makeDifferencesPanel } from './differences_panel.js';
 import { Dock } from './dock.js';
 import { byId, element, pushButton } from './dom.js';
+import { makeFlamePanel } from './flame_panel.js';
 import { decodeAddress, encodeAddress } from './hash.js';
 import { comparisonSentence, fitHeadline, showHeadline } from './headline.js';
 import { clearChoices, listenToKeys, switchAxis } from './keys.js';
@@ -173,7 +174,7 @@ async function start() {
   listenToStore();
   listenToTools();
   listenToPage();
-  new Dock(store, { tree: makeTreePanel(store), map: makeMapPanel(store), differences: makeDifferencesPanel(store) });
+  new Dock(store, { tree: makeTreePanel(store), flame: makeFlamePanel(store), map: makeMapPanel(store), differences: makeDifferencesPanel(store) });
   // The script runs while the browser still reads the data, which stand last in the page.
   if (document.readyState === 'loading') await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve));
   const { runs, sentence } = await readEmbedded();

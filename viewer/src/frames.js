@@ -92,6 +92,12 @@ export function frameText(snapshot, frame) {
   return line > 0 ? `${short} (${file.slice(file.lastIndexOf('/') + 1)}:${line})` : short;
 }
 
+/** Where a frame is in the sources: "file:line", or "". @param {import('./format.js').Snapshot} snapshot @param {number} frame */
+export function framePlace({ frames, strings }, frame) {
+  const file = frames.file[frame] < 0 ? '' : strings[frames.file[frame]];
+  return frames.line[frame] > 0 ? `${file}:${frames.line[frame]}` : file;
+}
+
 /**
  * A stack innermost first, as runs of frames to show and runs to fold: what is not the user's is folded, except where
  * nothing would be left.

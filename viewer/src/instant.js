@@ -30,10 +30,17 @@ function visibleBlocks({ hidden, colourBy, runs, shown }) {
   return isShown.includes(0) ? Uint8Array.from(groupings[shown].groupOf, (group) => isShown[group]) : null;
 }
 
-/** Each block's colour in the timelines. @param {import('./store.js').State} state @returns {(block: number) => string} */
-export function blockColours({ colourBy, runs, shown }) {
+/** The groups by which the timelines are coloured, and each block's. @param {import('./store.js').State} state
+ * @returns {{groups: import('./stacking.js').StackGroup[], groupOf: (block: number) => number}} */
+export function groupsOfBlocks({ colourBy, runs, shown }) {
   const { groups, groupings } = colouringOf(runs, colourBy), { groupOf } = groupings[shown];
-  return (block) => groups[groupOf[block]].colour;
+  return { groups, groupOf: (block) => groupOf[block] };
+}
+
+/** Each block's colour in the timelines. @param {import('./store.js').State} state @returns {(block: number) => string} */
+export function blockColours(state) {
+  const { groups, groupOf } = groupsOfBlocks(state);
+  return (block) => groups[groupOf(block)].colour;
 }
 
 /** The cursor's state in the run that is shown; -1: it is in none. @param {import('./store.js').State} state */
