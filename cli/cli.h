@@ -44,6 +44,7 @@ extern const tide_command tide_command_recover;
 extern const tide_command tide_command_replay;
 extern const tide_command tide_command_check_reference;
 extern const tide_command tide_command_fit;
+extern const tide_command tide_command_forecast;
 extern const tide_command tide_command_sweep;
 extern const tide_command tide_command_study;
 extern const tide_command tide_command_bench;

@@ -12,6 +12,7 @@
 #include "allocator/cache.h"
 #include "common/status.h"
 #include "model/workload.h"
+#include "snapshot/snapshot.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,6 +39,13 @@ typedef struct tide_dry_run {
 TIDE_NODISCARD tide_status tide_dry_run_do(const tide_dry_room *room,
                                            const tide_workload_config *workload,
                                            tide_dry_run *ret_run, tide_error *error);
+
+/* The same where nothing is short, recorded without call stacks; the room's bounds do not count.
+ * The caller destroys the snapshot. */
+TIDE_NODISCARD tide_status tide_dry_run_record(const tide_dry_room *room,
+                                               const tide_workload_config *workload,
+                                               tide_dry_run *ret_run, tide_snapshot **ret_snapshot,
+                                               tide_error *error);
 
 /* The bytes that a cache may reserve there: the device's total less context and libraries, or the
  * memory limit where that is lower. UINT64_MAX: no bound. `ret_info` may be NULL. */

@@ -8,11 +8,11 @@
 #include "cli/trial.h"
 
 static const tide_command *const COMMANDS[] = {
-    &tide_command_profile, &tide_command_summary, &tide_command_compare,
-    &tide_command_view,    &tide_command_dump,    &tide_command_export,
-    &tide_command_replay,  &tide_command_recover, &tide_command_check_reference,
-    &tide_command_fit,     &tide_command_sweep,   &tide_command_study,
-    &tide_command_bench,   &tide_command_devices,
+    &tide_command_profile, &tide_command_summary,  &tide_command_compare,
+    &tide_command_view,    &tide_command_dump,     &tide_command_export,
+    &tide_command_replay,  &tide_command_recover,  &tide_command_check_reference,
+    &tide_command_fit,     &tide_command_forecast, &tide_command_sweep,
+    &tide_command_study,   &tide_command_bench,    &tide_command_devices,
 };
 
 enum { N_COMMANDS = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
@@ -67,6 +67,8 @@ static const tide_program_item EXAMPLES[] = {
      "Whether a model fits a card that is not here"},
     {"tidemark fit --size 2.7B --context 512 --device virtual:h100-80",
      "The largest batch that fits it"},
+    {"tidemark forecast --size 2.7B --context 512 --precision bf16 --device virtual:h100-80",
+     "Whether the same model run by PyTorch fits it, and what would make it fit"},
     {"tidemark profile --size small --device cpu --log run.log",
      "A run whose recording outlives it; after a crash: tidemark recover run.log"},
     {"tidemark profile --precision fp32,bf16-mixed --device virtual --warmup 0 --steps 2",

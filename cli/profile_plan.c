@@ -59,8 +59,10 @@ static tide_status check_eager(const tide_profile_options *options, tide_error *
     }
     for (size_t i = 0; is_eager && i < options->precisions.n; i++) {
         if (strcmp(options->precisions.texts[i], "bf16-true") == 0) {
-            return tide_fail(error, TIDE_INVALID,
-                             "--residuals eager knows fp32, tf32 and bf16-mixed, not bf16-true");
+            return tide_fail(
+                error, TIDE_INVALID,
+                "--precision bf16-true: what PyTorch allocates is known of fp32, tf32 and "
+                "bf16-mixed");
         }
     }
     return TIDE_OK;

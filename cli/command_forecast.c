@@ -1,0 +1,151 @@
+/* tidemark forecast: does a run of PyTorch fit a card that is not here, and what would make it fit?
+ */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/forecast.h"
+#include "cli/run_choices.h"
+
+/* The command line as it was written. */
+typedef struct forecast_options {
+    tide_profile_options run; /* those of them that describe a run and its room */
+    bool details;             /* the tables in text, too */
+} forecast_options;
+
+#define AT(member) offsetof(forecast_options, member)
+
+static const tide_option OPTIONS[] = {
+    {.kind = TIDE_OPTION_HEADING, .help = "Model"},
+    {TIDE_OPTION_CHOICES, "size", NULL, NULL, "preset; default small", "model-size", NULL,
+     tide_choice_size, AT(run.sizes)},
+    {TIDE_OPTION_COUNT, "d-model", NULL, "N",
+     "width; with any of these the size is called custom and the rest comes from --size", NULL,
+     NULL, NULL, AT(run.d_model)},
+    {TIDE_OPTION_COUNT, "layers", NULL, "N", "number of blocks", "num-layers", NULL, NULL,
+     AT(run.n_layers)},
+    {TIDE_OPTION_COUNT, "heads", NULL, "N", "attention heads; they divide the width", "num-heads",
+     NULL, NULL, AT(run.n_heads)},
+    {TIDE_OPTION_COUNT, "d-ff", NULL, "N", "hidden width of the feed-forward layers", NULL, NULL,
+     NULL, AT(run.d_ff)},
+    {TIDE_OPTION_COUNT, "vocab", NULL, "N", "vocabulary", "vocab-size", NULL, NULL,
+     AT(run.vocab_size)},
+    {TIDE_OPTION_TEXT, "config", NULL, "FILE.json",
+     "model from a file, as in tidemark profile --config", NULL, NULL, NULL, AT(run.config_path)},
+    {.kind = TIDE_OPTION_HEADING, .help = "Run"},
+    {TIDE_OPTION_CHOICE, "edition", NULL, NULL,
+     "of the assignment's code that PyTorch runs; default 2026", NULL, NULL, tide_choice_edition,
+     AT(run.edition)},
+    {TIDE_OPTION_COUNTS, "batch", NULL, "N", "sequences in a batch; default 4", "batch-size", NULL,
+     NULL, AT(run.batches)},
+    {TIDE_OPTION_COUNTS, "context", NULL, "N", "tokens in a sequence; default 128",
+     "context-length", NULL, NULL, AT(run.contexts)},
+    {TIDE_OPTION_CHOICES, "mode", NULL, NULL, "what a step does; default train", NULL, NULL,
+     tide_choice_mode, AT(run.modes)},
+    {TIDE_OPTION_FLAG, "keep-graph", NULL, NULL, "forward mode: keep what backward would need",
+     NULL, NULL, NULL, AT(run.keep_graph)},
+    {TIDE_OPTION_CHOICES, "precision", NULL, NULL, "default fp32; bf16 means bf16-mixed", NULL,
+     "bf16=bf16-mixed", tide_choice_precision, AT(run.precisions)},
+    {TIDE_OPTION_CHOICES, "attention", NULL, NULL,
+     "flash: scaled_dot_product_attention; default naive, as the assignment's code has it", NULL,
+     NULL, tide_choice_attention, AT(run.attentions)},
+    {TIDE_OPTION_CHOICES, "recompute", NULL, NULL,
+     "block: a checkpoint around each block; default none", NULL, NULL, tide_choice_recompute,
+     AT(run.recomputes)},
+    {.kind = TIDE_OPTION_HEADING, .help = "Card"},
+    {TIDE_OPTION_TEXT, "device", NULL, "virtual[:CARD]",
+     "what it has to fit; tidemark devices lists the cards; default virtual, which has no bound",
+     NULL, NULL, tide_choice_virtual_device, AT(run.device)},
+    {TIDE_OPTION_SIZE, "memory-limit", NULL, "SIZE",
+     "reserved bytes may not exceed it: 24GiB; without a card it is all there is", NULL, NULL, NULL,
+     AT(run.memory_limit_bytes)},
+    {TIDE_OPTION_TEXT, "alloc-conf", NULL, "NAME:VALUE,...",
+     "allocator settings, in PyTorch's names; on top of $TIDEMARK_ALLOC_CONF", NULL, NULL, NULL,
+     AT(run.alloc_conf)},
+    {.kind = TIDE_OPTION_HEADING, .help = "Output"},
+    {TIDE_OPTION_FLAG, "details", NULL, NULL,
+     "below the line the changes that were tried, and what is alive at the peak", NULL, NULL, NULL,
+     AT(details)},
+    {TIDE_OPTION_CHOICE, "format", NULL, NULL, "default text; the others have the details, too",
+     NULL, NULL, tide_format_name, AT(run.format)},
+};
+
+static const tide_option_table TABLE = {
+    .command = "forecast",
+    .intro =
+        "Tells in one line whether a step of the model, run by PyTorch, fits a card: the peak\n"
+        "of allocated and of reserved bytes, where it is and why, and the smallest change\n"
+        "that would make it fit. No GPU and no PyTorch is needed.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .notes = "The second step counts, in which AdamW's state is there. Changes are tried in this\n"
+             "order: flash attention, recompute, both, a smaller batch, a shorter context.\n"
+             "docs/pytorch-forecast.md tells how exact the figures are.\n"
+             "\n"
+             "Exit status 3: it does not fit.\n",
+};
+
+static tide_status check(const tide_profile_options *run, tide_error *error) {
+    if (strcmp(run->device, "virtual") != 0 && strncmp(run->device, "virtual:", 8) != 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--device %.64s: a forecast is made on the virtual device: name a card "
+                         "with virtual:CARD",
+                         run->device);
+    }
+    if (tide_profile_n_runs(run) > 1) {
+        return tide_fail(error, TIDE_INVALID,
+                         "one run is forecast at a time: give each option one value; tidemark fit "
+                         "--residuals eager takes lists");
+    }
+    return tide_profile_check(run, error);
+}
+
+static tide_status make(const tide_profile_options *run, tide_forecast *ret_forecast,
+                        tide_error *error) {
+    tide_dry_room room = {.device = run->device};
+    tide_workload_config workload;
+    TIDE_TRY(tide_profile_configure_cache(run, &room.cache, error));
+    TIDE_TRY(tide_profile_configure(run, 0, &workload, error));
+    return tide_forecast_make(&room, &workload, ret_forecast, error);
+}
+
+static int forecast(const forecast_options *options) {
+    tide_error error = {""};
+    tide_forecast made = {.peak = NULL};
+    int format = tide_format_from_name(options->run.format);
+    tide_status status = check(&options->run, &error);
+    bool fits = true;
+    if (status == TIDE_OK) {
+        status = make(&options->run, &made, &error);
+        fits = made.bounded.fits;
+        if (status == TIDE_OK) {
+            status = tide_forecast_print(&made, format < 0 ? TIDE_FORMAT_TEXT : (tide_format)format,
+                                         options->details);
+        }
+        tide_forecast_fini(&made);
+    }
+    if (status != TIDE_OK) {
+        return tide_cli_fail("forecast", status, &error);
+    }
+    return tide_cli_finish("forecast", fits ? TIDE_EXIT_SUCCESS : TIDE_EXIT_DEVICE_OOM);
+}
+
+static int run(int argc, char **argv) {
+    forecast_options options = {.details = false};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    tide_profile_options_init(&options.run);
+    options.run.device = "virtual";
+    options.run.residuals = "eager";
+    options.run.warmup_steps = 1;
+    options.run.steps = 1;
+    if (!tide_cli_parse(&TABLE, argc, argv, &options, NULL, &exit_status)) {
+        return exit_status;
+    }
+    return forecast(&options);
+}
+
+const tide_command tide_command_forecast = {
+    .name = "forecast",
+    .summary = "whether the same model run by PyTorch fits a card, and what would make it fit",
+    .options = &TABLE,
+    .run = run,
+};

@@ -1,0 +1,80 @@
+/* forecast.h - a run of PyTorch, eager, on a card that is not here: whether it fits, where its peak
+ * is and what is alive then, and which change of the run would make it fit.
+ *
+ * Every figure comes from a run on the virtual device (dry_run.h, model/eager.h), none from a
+ * formula.
+ */
+#ifndef TIDE_CLI_FORECAST_H
+#define TIDE_CLI_FORECAST_H
+
+#include "cli/dry_run.h"
+#include "cli/profile_internal.h"
+#include "common/arena.h"
+#include "snapshot/summary.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What may be changed, in the order of how little it takes from the run: the same numbers, the same
+ * numbers for more time, another batch, other training data. */
+typedef enum tide_forecast_change_kind {
+    TIDE_CHANGE_FLASH = 0, /* scaled_dot_product_attention */
+    TIDE_CHANGE_RECOMPUTE, /* a checkpoint around each block */
+    TIDE_CHANGE_BOTH,      /* of these */
+    TIDE_CHANGE_BATCH,     /* the largest that fits */
+    TIDE_CHANGE_CONTEXT,   /* the longest that fits, a multiple of TIDE_FORECAST_CONTEXT_STEP */
+    TIDE_N_CHANGES
+} tide_forecast_change_kind;
+
+enum { TIDE_FORECAST_CONTEXT_STEP = 64, TIDE_FORECAST_TEXT_BYTES = 64 };
+
+typedef struct tide_forecast_change {
+    bool applies;                        /* false: the run has it, or nothing smaller is left */
+    char text[TIDE_FORECAST_TEXT_BYTES]; /* "flash attention", "batch 3" */
+    tide_dry_run free;                   /* its peaks where nothing is short */
+    bool fits;                           /* in the room */
+} tide_forecast_change;
+
+/* Tensors of one name in all layers, alive at the peak. */
+typedef struct tide_forecast_group {
+    const char *name; /* borrowed from the snapshot: "attn.exp" */
+    uint8_t category; /* tide_category */
+    int64_t bytes;    /* whole blocks */
+    int64_t n_blocks;
+} tide_forecast_group;
+
+typedef struct tide_forecast {
+    tide_workload_config workload;     /* of the question */
+    tide_dry_room room;                /* what it has to fit */
+    tide_device_info device;           /* of the room */
+    uint64_t usable_bytes;             /* that may be reserved; UINT64_MAX: no bound */
+    tide_dry_run bounded;              /* in the room */
+    tide_dry_run free;                 /* the run where nothing is short */
+    tide_snapshot *snapshot;           /* owned; of the free run */
+    tide_summary *summary;             /* owned; of the snapshot */
+    const tide_summary_peak *peak;     /* in the summary */
+    tide_arena arena;                  /* what the groups lie in */
+    const tide_forecast_group *groups; /* largest first */
+    size_t n_groups;
+    tide_forecast_change changes[TIDE_N_CHANGES]; /* tried where the run does not fit */
+} tide_forecast;
+
+/* `workload` has residuals eager. Fini it in any case. */
+TIDE_NODISCARD tide_status tide_forecast_make(const tide_dry_room *room,
+                                              const tide_workload_config *workload,
+                                              tide_forecast *ret_forecast, tide_error *error);
+void tide_forecast_fini(tide_forecast *forecast);
+
+/* "layers.5.attn.exp" -> "attn.exp". */
+const char *tide_forecast_without_layer(const char *name);
+
+/* On stdout; `details`: the tables in text, too. */
+TIDE_NODISCARD tide_status tide_forecast_print(const tide_forecast *forecast, tide_format format,
+                                               bool details);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,11 @@
+# Whether a run of PyTorch fits a card, in one line; and what is refused.
+status() { "$@" || echo "exit $?"; }
+status tidemark forecast --size 2.7B --context 1024 --precision bf16-mixed --device virtual:h100-80
+status tidemark forecast --size 2.7B --context 512 --device virtual:h100-80 --edition 2025
+status tidemark forecast --size medium --mode forward --memory-limit 2GiB
+status tidemark forecast --size large --context 512 --memory-limit 20GiB --details
+status tidemark forecast --size small --recompute block --attention flash --format csv --context 512 --memory-limit 2GiB
+status tidemark forecast --size 10B --device virtual:a100-40
+status tidemark forecast --size small,medium
+status tidemark forecast --device cpu
+status tidemark forecast --precision bf16-true
