@@ -7,6 +7,7 @@ import { makeFlamePanel } from './flame_panel.js';
 import { decodeAddress, encodeAddress } from './hash.js';
 import { comparisonSentence, fitHeadline, showHeadline } from './headline.js';
 import { clearChoices, listenToKeys, switchAxis } from './keys.js';
+import { makeLargestCard } from './largest_card.js';
 import { makeMapPanel } from './map_panel.js';
 import { banner, readEmbedded, readFiles } from './open.js';
 import { compareCard, legend, pinnedCard, timingCard } from './panels.js';
@@ -174,6 +175,7 @@ async function start() {
   listenToStore();
   listenToTools();
   listenToPage();
+  byId('largest').append(makeLargestCard(store));
   new Dock(store, { tree: makeTreePanel(store), flame: makeFlamePanel(store), map: makeMapPanel(store), differences: makeDifferencesPanel(store) });
   // The script runs while the browser still reads the data, which stand last in the page.
   if (document.readyState === 'loading') await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve));

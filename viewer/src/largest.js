@@ -1,0 +1,56 @@
+/* largest.js - the answer to "what fills the card": the largest groups of blocks alive at an instant, by category and name, or, in
+ * files without names, by the line of the program that asked for them.
+ */
+import { blocksOf, leavesOf, levelsOf, usualSplit, wholeOf } from './amounts.js';
+import { CATEGORIES } from './colours.js';
+import { scopeGroup } from './lanes.js';
+
+/**
+ * @typedef {object} LargeGroup
+ * @property {string[]} path texts of its levels, which tell it in any run
+ * @property {string} label
+ * @property {string} where the scopes in which its blocks were allocated, or ""
+ * @property {string} category name in CATEGORIES, of its largest block
+ * @property {number} bytes whole blocks
+ * @property {number} count
+ */
+
+/** The levels by which blocks are grouped here. @param {import('./run.js').Run} run */
+function largestLevels(run) {
+  const levels = levelsOf(run, usualSplit(run), false), named = levels.filter(({ name }) => name === 'category' || name === 'name');
+  return levels.some(({ name }) => name === 'name') ? named : levels.slice(0, 1);
+}
+
+/** Texts by which a group is found in other runs. @param {ReturnType<typeof largestLevels>} levels @param {number} block */
+function pathOfBlock(levels, block) {
+  return levels.map((level) => level.text(level.of(block)));
+}
+
+/** @param {import('./run.js').Run} run @param {number} state @returns {LargeGroup[]} largest first */
+export function largestAt(run, state) {
+  const levels = largestLevels(run), { snapshot, index: { blocks } } = run;
+  return leavesOf(run, levels, wholeOf(run, blocksOf(run, { kind: 'alive', state }, null))).map(({ amount }) => {
+    const scopes = new Set(Array.from(amount.blocks, (block) => blocks.scope[block])), paths = new Set();
+    for (const scope of scopes) paths.add(scope < 0 ? '' : scopeGroup(snapshot, scope).path.replace('layer #', 'layers'));
+    return {
+      path: pathOfBlock(levels, amount.largest), label: amount.label, where: paths.size === 1 ? String([...paths][0]) : `${paths.size} scopes`,
+      category: CATEGORIES[blocks.category[amount.largest]], bytes: amount.bytes, count: amount.count,
+    };
+  }).sort((a, b) => b.bytes - a.bytes || b.count - a.count);
+}
+
+/** The blocks of a group, in any run. @param {import('./run.js').Run} run @param {string[]} path @returns {Uint8Array} per block 1 or 0 */
+export function blocksOfGroup(run, path) {
+  const levels = largestLevels(run), { count } = run.index.blocks, found = new Uint8Array(count);
+  /** @type {Map<number, boolean>[]} */
+  const known = levels.map(() => new Map());
+  for (let b = 0; b < count && levels.length === path.length; b++) {
+    found[b] = levels.every((level, i) => {
+      const group = level.of(b);
+      let is = known[i].get(group);
+      if (is === undefined) known[i].set(group, (is = level.text(group) === path[i]));
+      return is;
+    }) ? 1 : 0;
+  }
+  return found;
+}
