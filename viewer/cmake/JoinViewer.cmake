@@ -1,10 +1,13 @@
 # Joins the viewer's modules, style and page into one self-contained HTML file, and that into C arrays.
-#   cmake -DSOURCE=viewer -DMODULES=a.js,b.js -DPACK=pack -DHTML=viewer.html -DARRAYS=viewer_page.c -P JoinViewer.cmake
+#   cmake -DSOURCE=viewer -DMODULES=a.js,b.js -DPACK=pack -DESBUILD=esbuild -DHTML=viewer.html -DARRAYS=viewer_page.c -P JoinViewer.cmake
 #
 # A module's imports name modules that stand before it in MODULES, so the joined text is the modules one after the
 # other, without their import lines, the word export, comments and indentation: no text of a module runs over lines or
 # holds " // ". All names at the top level of a module are therefore unique in the viewer; the browser refuses the
 # page otherwise, and a test opens it. The page holds the joined text compressed, and boot.js, which unpacks it.
+#
+# Where esbuild is present it shortens names and drops spaces first, in script and style; without it (ESBUILD empty) the page
+# is the same to its users, and larger.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -40,11 +43,20 @@ foreach(module IN LISTS module_list)
     string(REGEX REPLACE "\n[ \n]+" "\n" text "${text}")
     string(APPEND script "${text}")
 endforeach()
-file(READ "${SOURCE}/style.css" style)
-string(REGEX REPLACE "\n +" "\n" style "${style}")
-string(REGEX REPLACE " ?([{};]) +" "\\1" style "${style}")
-string(REGEX REPLACE "; ?}" "}" style "${style}")
-string(REGEX REPLACE "([a-z]): " "\\1:" style "${style}")
+file(WRITE "${HTML}.js" "${script}")
+configure_file("${SOURCE}/style.css" "${HTML}.css" COPYONLY)
+if(ESBUILD)
+    foreach(kind IN ITEMS js css)
+        execute_process(COMMAND "${ESBUILD}" --minify --charset=utf8 --log-level=warning "--outfile=${HTML}.min.${kind}" "${HTML}.${kind}"
+            RESULT_VARIABLE result)
+        if(NOT result EQUAL 0)
+            message(FATAL_ERROR "${ESBUILD} could not read ${HTML}.${kind}")
+        endif()
+        file(RENAME "${HTML}.min.${kind}" "${HTML}.${kind}")
+    endforeach()
+endif()
+file(READ "${HTML}.js" script)
+file(READ "${HTML}.css" style)
 file(READ "${SOURCE}/index.html" page)
 string(REGEX REPLACE "\n +" "\n" page "${page}")
 
@@ -52,7 +64,6 @@ file(READ "${SOURCE}/boot.js" boot)
 string(REGEX REPLACE "^(//[^\n]*\n)+" "\n" boot "${boot}")
 string(REGEX REPLACE "\n +" "\n" boot "${boot}")
 
-file(WRITE "${HTML}.js" "${script}")
 execute_process(COMMAND "${PACK}" "${HTML}.js" "${HTML}.packed" RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
     message(FATAL_ERROR "${PACK} could not compress ${HTML}.js")
