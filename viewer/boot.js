@@ -7,8 +7,21 @@
     headline.textContent = text;
   };
   const unpack = async () => {
-    const binary = atob(packed.textContent);
-    const stream = new Blob([Uint8Array.from(binary, (c) => c.charCodeAt(0))]).stream().pipeThrough(new DecompressionStream('gzip'));
+    const given = packed.textContent, start = given.indexOf(' ') + 1, bytes = new Uint8Array(Number(given.slice(0, start)));
+    let held = 0, nHeld = 0, n = 0;
+    // Seven bits after the other; pack.c says which stand for themselves.
+    const take = (seven) => {
+      held = (held << 7) | seven;
+      nHeld += 7;
+      if (nHeld >= 8) bytes[n++] = held >> (nHeld -= 8);
+      held &= (1 << nHeld) - 1;
+    };
+    for (let i = start; i < given.length; i++) {
+      const c = given.charCodeAt(i);
+      if (c > 127) take([0, 13, 60][(c >> 7) - 1]);
+      take(c & 127);
+    }
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
     const text = await new Response(stream).text();
     const script = document.createElement('script'), makes = { createScript: (s) => s };
     script.type = 'module';

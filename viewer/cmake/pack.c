@@ -1,6 +1,6 @@
-/* pack.c - a build tool: compresses a file with gzip and writes it as base64, without line breaks.
- *   pack FILE PACKED
- * Status 1 when a file cannot be read or written; the build says which.
+/* pack.c - a build tool: compresses a file with gzip and writes it as text for a page in UTF-8;
+ * boot.js reads it. pack FILE PACKED Status 1 when a file cannot be read or written; the build says
+ * which.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,17 +33,34 @@ static size_t compress_text(unsigned char *text, size_t n, unsigned char *room) 
     return n_packed;
 }
 
-static bool write_base64(FILE *out, const unsigned char *data, size_t n) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    bool written = true;
-    for (size_t i = 0; i < n && written; i += 3) {
-        unsigned group = (unsigned)data[i] << 16;
-        group |= i + 1 < n ? (unsigned)data[i + 1] << 8 : 0;
-        group |= i + 2 < n ? data[i + 2] : 0;
-        const char four[4] = {digits[group >> 18], digits[(group >> 12) & 63],
-                              i + 1 < n ? digits[(group >> 6) & 63] : '=',
-                              i + 2 < n ? digits[group & 63] : '='};
-        written = fwrite(four, 1, sizeof(four), out) == sizeof(four);
+/* A page in UTF-8 holds seven bits in a byte, where base64 holds six. What a parser of HTML would
+ * change or take for markup does not stand for itself: 1 + its number here and the seven bits that
+ * follow are one character of two bytes. */
+static const unsigned char not_as_they_are[] = {'\0', '\r', '<'};
+
+/* The seven bits of `data` from a bit on; zeros behind its end. */
+static unsigned seven_bits(const unsigned char *data, size_t n, size_t bit) {
+    size_t at = bit / 8;
+    unsigned two = at < n ? (unsigned)data[at] << 8 : 0;
+    two |= at + 1 < n ? data[at + 1] : 0;
+    return (two >> (9 - bit % 8)) & 127;
+}
+
+/* The number of bytes, a space, and the bytes as text. */
+static bool write_packed(FILE *out, const unsigned char *data, size_t n) {
+    bool written = fprintf(out, "%zu ", n) > 0;
+    for (size_t bit = 0; bit < n * 8 && written; bit += 7) {
+        unsigned code = seven_bits(data, n, bit);
+        const unsigned char *found = memchr(not_as_they_are, (int)code, sizeof(not_as_they_are));
+        if (found == NULL) {
+            written = fputc((int)code, out) != EOF;
+            continue;
+        }
+        bit += 7;
+        unsigned character =
+            (unsigned)(found - not_as_they_are + 1) << 7 | seven_bits(data, n, bit);
+        written = fputc((int)(0xc0 | character >> 6), out) != EOF &&
+                  fputc((int)(0x80 | (character & 63)), out) != EOF;
     }
     return written;
 }
@@ -62,7 +79,7 @@ static bool pack(const char *path, const char *packed_path, unsigned char *text,
     if (out == NULL) {
         return false;
     }
-    bool written = write_base64(out, room, n_packed);
+    bool written = write_packed(out, room, n_packed);
     return fclose(out) == 0 && written;
 }
 
