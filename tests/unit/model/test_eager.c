@@ -14,7 +14,9 @@
 #include "allocator/cache.h"
 #include "allocator/cards.h"
 #include "allocator/device.h"
+#include "allocator/recorder.h"
 #include "model/eager.h"
+#include "support/hostmem_fault.h"
 
 typedef struct run {
     tide_device *device;
@@ -75,6 +77,24 @@ static tide_eager_config config_of(const char *size, size_t context, size_t batc
     return config;
 }
 
+static char *read_page(const char *path) {
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    char *text = calloc(1, 1 << 20);
+    assert_non_null(text);
+    assert_true(fread(text, 1, (1 << 20) - 1, file) > 0);
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+/* A row that the page lacks is printed as it should be. */
+static void check_row(const char *page, const char *row, int *n_wrong) {
+    if (strstr(page, row) == NULL) {
+        print_error("docs/pytorch-forecast.md lacks\n%s", row);
+        (*n_wrong)++;
+    }
+}
+
 /* ---- what forward keeps ---- */
 
 /* docs/pytorch-forecast.md, "What a block keeps"; a bool is 0 or 1. */
@@ -109,21 +129,25 @@ static void check_kept(const tide_eager_config *config) {
                  tide_edition_name((int)config->edition), (unsigned long long)kept,
                  (unsigned long long)kept_by_forward(config));
     }
+    /* exp and the negated log-softmax in fp32, row sums, indices; and the loss itself. */
+    const uint64_t T = config->model.batch_size * config->model.context_length;
+    assert_int_equal(tide_eager_loss(r.eager, &error), TIDE_OK);
+    assert_int_equal(tide_eager_kept_bytes(r.eager) - kept,
+                     8 * T * config->model.vocab_size + 12 * T + 4);
     assert_int_equal(tide_eager_end_step(r.eager, &error), TIDE_OK);
-    assert_int_equal(tide_eager_kept_bytes(r.eager), 0);
+    assert_int_equal(tide_eager_kept_bytes(r.eager), 4);
     close_run(&r);
 }
 
 static void test_forward_keeps_the_closed_forms(void **state) {
     (void)state;
     static const size_t CONTEXTS[] = {128, 256, 512, 1024, 2048};
-    static const size_t BATCHES[] = {1, 2, 4, 7, 16};
-    static const tide_precision PRECISIONS[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_TF32,
-                                                TIDE_PRECISION_BF16_MIXED};
+    static const size_t BATCHES[] = {1, 4, 7};
+    static const tide_precision PRECISIONS[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_BF16_MIXED};
     for (size_t s = 0; tide_model_preset_name(s) != NULL; s++) {
         for (size_t c = 0; c < 5; c++) {
-            for (size_t b = 0; b < 5; b++) {
-                for (size_t p = 0; p < 3; p++) {
+            for (size_t b = 0; b < 3; b++) {
+                for (size_t p = 0; p < 2; p++) {
                     for (int edition = 0; edition < TIDE_N_EDITIONS; edition++) {
                         tide_eager_config config =
                             config_of(tide_model_preset_name(s), CONTEXTS[c], BATCHES[b],
@@ -134,6 +158,201 @@ static void test_forward_keeps_the_closed_forms(void **state) {
             }
         }
     }
+}
+
+/* With scaled_dot_product_attention in place of the scores, and with a checkpoint around each
+ * block: what the definitions of both say. */
+static uint64_t kept_by_variant(const tide_eager_config *config) {
+    const tide_model_config *m = &config->model;
+    const uint64_t T = m->batch_size * m->context_length;
+    const uint64_t N = T * m->d_model;
+    const uint64_t F = T * m->d_ff;
+    const uint64_t rows = T * m->n_heads;
+    const uint64_t V = m->vocab_size;
+    const uint64_t d = m->d_model;
+    const uint64_t L = m->n_layers;
+    const uint64_t gathered =
+        config->edition == TIDE_EDITION_2025 ? 8 * m->context_length * (d / m->n_heads) : 0;
+    bool is_mixed = config->precision == TIDE_PRECISION_BF16_MIXED;
+    uint64_t ends = is_mixed ? 10 * N + 4 * T + 2 * T * V + 2 * V * d : 12 * N + 4 * T + 4 * T * V;
+    uint64_t copies = is_mixed ? 2 * (4 * d * d + 3 * d * m->d_ff) : 0;
+    if (config->recompute == TIDE_RECOMPUTE_BLOCK) {
+        return L * (4 * N + copies) + ends;
+    }
+    uint64_t block = is_mixed ? 34 * N + 10 * F : 40 * N + 20 * F;
+    return L * (block + 8 * T + 4 * rows + gathered + copies) + ends;
+}
+
+static void test_variants_keep_what_they_define(void **state) {
+    (void)state;
+    static const tide_precision PRECISIONS[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_BF16_MIXED};
+    for (size_t i = 0; i < 12; i++) {
+        tide_eager_config config =
+            config_of("medium", 256, 4, PRECISIONS[i % 2], (tide_edition)(i / 2 % TIDE_N_EDITIONS));
+        config.recompute = i >= 4 ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE;
+        config.attention = i < 8 ? TIDE_ATTENTION_FLASH : TIDE_ATTENTION_NAIVE;
+        run r = open_run("virtual:h100-80", &config);
+        tide_error error = {""};
+        assert_int_equal(tide_eager_forward(r.eager, &error), TIDE_OK);
+        /* Autocast's cache of a forward pass that recomputes ends with the loss. */
+        assert_int_equal(tide_eager_kept_bytes(r.eager), kept_by_variant(&config));
+        step(&r, TIDE_TRAIN);
+        step(&r, TIDE_TRAIN);
+        close_run(&r);
+    }
+}
+
+/* ---- categories ---- */
+
+static size_t n_events_of(const tide_recording *recording, tide_category category) {
+    size_t n = 0;
+    for (size_t i = 0; i < recording->n_events; i++) {
+        const tide_event *event = &recording->events[i];
+        n += event->action == TIDE_ACTION_ALLOC && event->category == (uint8_t)category ? 1 : 0;
+    }
+    return n;
+}
+
+static size_t n_blocks_of(const tide_cache_state *state, tide_category category) {
+    size_t n = 0;
+    for (size_t i = 0; i < state->n_blocks; i++) {
+        const tide_block_row *block = &state->blocks[i];
+        n += block->state == TIDE_BLOCK_ALLOCATED && block->category == (uint8_t)category ? 1 : 0;
+    }
+    return n;
+}
+
+/* After forward and loss: of what was made as temporary nothing is alive, of activations all. */
+static void test_categories_tell_what_stays(void **state) {
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        tide_eager_config config =
+            config_of("small", 64, 2, i % 2 == 0 ? TIDE_PRECISION_FP32 : TIDE_PRECISION_BF16_MIXED,
+                      i < 2 ? TIDE_EDITION_2025 : TIDE_EDITION_2026);
+        tide_recorder_config recording;
+        tide_recorder *recorder = NULL;
+        tide_device *device = NULL;
+        tide_cache *cache = NULL;
+        tide_eager *eager = NULL;
+        tide_cache_state copy;
+        tide_error error = {""};
+        tide_recorder_config_init(&recording);
+        recording.capture_stacks = false;
+        recording.log_path = "";
+        assert_int_equal(tide_device_open("virtual", NULL, &device, &error), TIDE_OK);
+        assert_int_equal(tide_recorder_create(&recording, &recorder, &error), TIDE_OK);
+        assert_int_equal(tide_cache_create(device, recorder, NULL, &cache, &error), TIDE_OK);
+        assert_int_equal(tide_eager_create(&config, cache, recorder, &eager, &error), TIDE_OK);
+        assert_int_equal(tide_eager_setup(eager, &error), TIDE_OK);
+        assert_int_equal(tide_eager_forward(eager, &error), TIDE_OK);
+        assert_int_equal(tide_eager_loss(eager, &error), TIDE_OK);
+        assert_int_equal(tide_cache_copy_state(cache, tide_hostmem_default(), &copy, &error),
+                         TIDE_OK);
+        assert_true(n_events_of(&copy.recording, TIDE_TEMPORARY) > 0);
+        assert_int_equal(n_blocks_of(&copy, TIDE_TEMPORARY), 0);
+        assert_true(n_blocks_of(&copy, TIDE_ACTIVATION) > 0);
+        assert_int_equal(n_blocks_of(&copy, TIDE_ACTIVATION),
+                         n_events_of(&copy.recording, TIDE_ACTIVATION));
+        tide_cache_state_fini(&copy);
+        tide_eager_destroy(eager);
+        tide_cache_destroy(cache);
+        tide_recorder_destroy(recorder);
+        tide_device_close(device);
+    }
+}
+
+/* ---- failures ---- */
+
+static tide_status run_steps(tide_eager *eager, tide_error *error) {
+    tide_status status = tide_eager_setup(eager, error);
+    for (int i = 0; i < 2 && status == TIDE_OK; i++) {
+        TIDE_TRY(tide_eager_forward(eager, error));
+        TIDE_TRY(tide_eager_loss(eager, error));
+        TIDE_TRY(tide_eager_backward(eager, error));
+        TIDE_TRY(tide_eager_optimize(eager, error));
+        status = tide_eager_end_step(eager, error);
+    }
+    return status;
+}
+
+static void test_each_failing_host_allocation_is_told(void **state) {
+    (void)state;
+    tide_eager_config config =
+        config_of("small", 16, 1, TIDE_PRECISION_BF16_MIXED, TIDE_EDITION_2025);
+    config.model.n_layers = 2;
+    config.recompute = TIDE_RECOMPUTE_BLOCK;
+    tide_device *device = NULL;
+    assert_int_equal(tide_device_open("virtual", NULL, &device, NULL), TIDE_OK);
+    bool completed = false;
+    for (size_t fail_call = 1; !completed; fail_call++) {
+        tide_hostmem_fault fault;
+        tide_cache_config settings;
+        tide_cache *cache = NULL;
+        tide_eager *eager = NULL;
+        tide_error error = {""};
+        tide_hostmem_fault_init(&fault, fail_call);
+        tide_cache_config_init(&settings);
+        settings.mem = &fault.mem;
+        tide_status status = tide_cache_create(device, NULL, &settings, &cache, &error);
+        if (status == TIDE_OK) {
+            status = tide_eager_create(&config, cache, NULL, &eager, &error);
+        }
+        if (status == TIDE_OK) {
+            status = run_steps(eager, &error);
+        }
+        assert_true(status == TIDE_OK || status == TIDE_NO_MEMORY);
+        completed = fault.n_calls < fail_call;
+        tide_eager_destroy(eager);
+        tide_cache_destroy(cache);
+        assert_int_equal(fault.n_live, 0);
+    }
+    tide_device_close(device);
+}
+
+static void test_no_room_on_the_device_is_an_answer(void **state) {
+    (void)state;
+    tide_eager_config config =
+        config_of("small", 256, 4, TIDE_PRECISION_BF16_MIXED, TIDE_EDITION_2026);
+    static const size_t LIMITS_MIB[] = {64, 512, 600, 900, 1200, 1700, 2100};
+    for (size_t i = 0; i < sizeof(LIMITS_MIB) / sizeof(LIMITS_MIB[0]); i++) {
+        tide_device *device = NULL;
+        tide_cache_config settings;
+        tide_cache *cache = NULL;
+        tide_eager *eager = NULL;
+        tide_error error = {""};
+        tide_cache_config_init(&settings);
+        settings.memory_limit_bytes = LIMITS_MIB[i] << 20;
+        assert_int_equal(tide_device_open("virtual", NULL, &device, NULL), TIDE_OK);
+        assert_int_equal(tide_cache_create(device, NULL, &settings, &cache, &error), TIDE_OK);
+        assert_int_equal(tide_eager_create(&config, cache, NULL, &eager, &error), TIDE_OK);
+        assert_int_equal(run_steps(eager, &error), TIDE_DEVICE_OOM);
+        assert_non_null(strstr(error.message, "out of memory"));
+        tide_eager_destroy(eager);
+        tide_cache_stats stats;
+        tide_cache_get_stats(cache, &stats);
+        assert_int_equal(stats.requested_bytes[TIDE_POOL_ALL].current, 0);
+        tide_cache_destroy(cache);
+        tide_device_close(device);
+    }
+}
+
+static void test_what_is_not_known_is_refused(void **state) {
+    (void)state;
+    tide_eager_config config =
+        config_of("small", 16, 1, TIDE_PRECISION_BF16_TRUE, TIDE_EDITION_2026);
+    tide_device *device = NULL;
+    tide_cache *cache = NULL;
+    tide_eager *eager = NULL;
+    tide_error error = {""};
+    assert_int_equal(tide_device_open("cpu", NULL, &device, &error), TIDE_OK);
+    assert_int_equal(tide_cache_create(device, NULL, NULL, &cache, &error), TIDE_OK);
+    assert_int_equal(tide_eager_create(&config, cache, NULL, &eager, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "bf16-true"));
+    config.precision = TIDE_PRECISION_FP32;
+    assert_int_equal(tide_eager_create(&config, cache, NULL, &eager, &error), TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "virtual"));
+    tide_cache_destroy(cache);
+    tide_device_close(device);
 }
 
 /* ---- peaks above what is there before and after every step ---- */
@@ -180,6 +399,7 @@ static void test_peaks_of_real_snapshots(void **state) {
         {"virtual:a100-80", "medium", 1024, FP32, Y26, TIDE_FORWARD, 1121.258},
     };
     int n_wrong = 0;
+    char *page = read_page(TIDE_DOCS_DIR "/pytorch-forecast.md");
     for (size_t i = 0; i < sizeof(MEASURED) / sizeof(MEASURED[0]); i++) {
         const measured *m = &MEASURED[i];
         tide_eager_config config = config_of(m->size, m->context, 4, m->precision, m->edition);
@@ -195,14 +415,100 @@ static void test_peaks_of_real_snapshots(void **state) {
             n_wrong++;
         }
         close_run(&r);
+        char row[256];
+        (void)snprintf(row, sizeof(row), "| %s | %zu | %s | %s%s | %s | %.3f | %.3f |\n", m->size,
+                       m->context, tide_precision_name((int)m->precision),
+                       tide_mode_name((int)m->mode), m->mode == TIDE_FORWARD ? ", no graph" : "",
+                       tide_edition_name((int)m->edition), m->mib, mib);
+        check_row(page, row, &n_wrong);
     }
+    free(page);
+    assert_int_equal(n_wrong, 0);
+}
+
+/* ---- published peaks ---- */
+
+typedef struct published {
+    const char *device;
+    size_t batch, context;
+    tide_mode mode; /* forward: without a graph; train: a step with AdamW's state */
+    tide_precision precision;
+    tide_edition edition;
+    double gib; /* two digits after the point */
+} published;
+
+static double allocated_peak_gib(const published *p) {
+    tide_eager_config config = config_of("2.7B", p->context, p->batch, p->precision, p->edition);
+    config.keeps_graph = p->mode != TIDE_FORWARD;
+    run r = open_run(p->device, &config);
+    step(&r, p->mode);
+    step(&r, p->mode);
+    tide_cache_stats stats;
+    tide_cache_get_stats(r.cache, &stats);
+    close_run(&r);
+    return (double)stats.allocated_bytes[TIDE_POOL_ALL].peak / (1024.0 * 1024.0 * 1024.0);
+}
+
+static void test_published_peaks_come_out(void **state) {
+    (void)state;
+    const tide_precision FP32 = TIDE_PRECISION_FP32;
+    const tide_precision BF16 = TIDE_PRECISION_BF16_MIXED;
+    const char *const H100 = "virtual:h100-80";
+    const char *const B200 = "virtual:b200";
+    const tide_edition Y25 = TIDE_EDITION_2025;
+    const tide_edition Y26 = TIDE_EDITION_2026;
+    const published PUBLISHED[] = {
+        {H100, 4, 128, TIDE_FORWARD, FP32, Y25, 12.93},
+        {H100, 4, 128, TIDE_FORWARD, BF16, Y25, 19.16},
+        {H100, 4, 128, TIDE_TRAIN, FP32, Y25, 51.44},
+        {H100, 4, 128, TIDE_TRAIN, BF16, Y25, 51.44},
+        {H100, 4, 256, TIDE_FORWARD, FP32, Y25, 13.02},
+        {H100, 4, 256, TIDE_FORWARD, BF16, Y25, 19.18},
+        {H100, 4, 256, TIDE_TRAIN, FP32, Y25, 51.44},
+        {H100, 4, 256, TIDE_TRAIN, BF16, Y25, 52.11},
+        {H100, 4, 512, TIDE_FORWARD, FP32, Y25, 13.45},
+        {H100, 4, 512, TIDE_FORWARD, BF16, Y25, 19.41},
+        {H100, 4, 512, TIDE_TRAIN, FP32, Y25, 65.52},
+        {H100, 4, 512, TIDE_TRAIN, BF16, Y25, 62.69},
+        {B200, 1, 128, TIDE_FORWARD, FP32, Y26, 12.85},
+        {B200, 1, 128, TIDE_FORWARD, BF16, Y26, 19.13},
+        {B200, 1, 128, TIDE_TRAIN, FP32, Y26, 51.40},
+        {B200, 1, 128, TIDE_TRAIN, BF16, Y26, 51.40},
+        {B200, 1, 2048, TIDE_FORWARD, FP32, Y26, 14.95},
+        {B200, 1, 2048, TIDE_FORWARD, BF16, Y26, 20.53},
+        {B200, 1, 2048, TIDE_TRAIN, FP32, Y26, 91.15},
+        {B200, 1, 2048, TIDE_TRAIN, BF16, Y26, 82.48},
+    };
+    int n_wrong = 0;
+    char *page = read_page(TIDE_DOCS_DIR "/pytorch-forecast.md");
+    for (size_t i = 0; i < sizeof(PUBLISHED) / sizeof(PUBLISHED[0]); i++) {
+        const published *p = &PUBLISHED[i];
+        double gib = allocated_peak_gib(p);
+        char row[256];
+        (void)snprintf(row, sizeof(row), "| %zu | %zu | %s | %s | %s | %.2f | %.2f | %+.2f |\n",
+                       p->batch, p->context, p->mode == TIDE_FORWARD ? "forward" : "full step",
+                       tide_precision_name((int)p->precision), tide_edition_name((int)p->edition),
+                       p->gib, gib, gib - p->gib);
+        check_row(page, row, &n_wrong);
+        if (gib < p->gib - 0.1 || gib > p->gib + 0.1) {
+            print_error("beyond 0.1 GiB: %s", row);
+            n_wrong++;
+        }
+    }
+    free(page);
     assert_int_equal(n_wrong, 0);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forward_keeps_the_closed_forms),
+        cmocka_unit_test(test_variants_keep_what_they_define),
+        cmocka_unit_test(test_categories_tell_what_stays),
+        cmocka_unit_test(test_each_failing_host_allocation_is_told),
+        cmocka_unit_test(test_no_room_on_the_device_is_an_answer),
+        cmocka_unit_test(test_what_is_not_known_is_refused),
         cmocka_unit_test(test_peaks_of_real_snapshots),
+        cmocka_unit_test(test_published_peaks_come_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
