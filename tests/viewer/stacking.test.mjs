@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { eventAxis, timeAxis } from '../../viewer/src/axis.js';
 import { CATEGORIES, categoryColour, groupPixels, inkOn, rankedColour, sequentialColour } from '../../viewer/src/colours.js';
 import { readSnapshot } from '../../viewer/src/format.js';
+import { scopeGroup, scopeGroups } from '../../viewer/src/lanes.js';
 import { blockAtBytes, bytesBelow, stackAt } from '../../viewer/src/order.js';
 import { bandLabels, blockAt, blocksInColumn, columnState, createRaster, outlineOf, renderRaster } from '../../viewer/src/raster.js';
 import { makeRun } from '../../viewer/src/run.js';
@@ -48,6 +49,12 @@ test('every way to colour puts each block into one group, and groups of one key 
     const atPeak = colouring.groups.reduce((sum, group) => sum + group.peakBytes, 0);
     assert.equal(atPeak, runs.reduce((sum, run) => sum + run.peak.bytes, 0), colourBy);
   }
+});
+
+test('the paths of scopes are those of the tables', () => {
+  const { snapshot } = runOf(trainingRun()), { paths, pathOf } = scopeGroups(snapshot);
+  pathOf.forEach((path, scope) => assert.equal(paths[path], scopeGroup(snapshot, scope).path));
+  assert.equal(new Set(paths).size, paths.length);
 });
 
 test('categories lie in their order and keep their colours; one colouring is made once per list of runs', () => {

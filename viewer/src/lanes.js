@@ -185,3 +185,30 @@ export function scopeGroup(snapshot, scope, singleLayers = false) {
   }
   return { path: parts.reverse().join(SCOPE_SEPARATOR) || 'outside every scope', layer };
 }
+
+/**
+ * The paths of `scopeGroup` for all scopes at once; most scopes repeat those of the step before.
+ * @param {import('./format.js').Snapshot} snapshot @returns {{paths: string[], pathOf: Int32Array}} pathOf: per scope
+ */
+export function scopeGroups(snapshot) {
+  const { scopes } = snapshot, paths = ['outside every scope'], pathOf = new Int32Array(scopes.count);
+  /** @type {Map<string | number, number>[]} per path its continuations: by name, "#" for layers, by text where there is another number */
+  const longer = [new Map()];
+  for (let s = 0; s < scopes.count; s++) {
+    const from = scopes.parent[s] < 0 ? 0 : pathOf[scopes.parent[s]], hasNumber = scopes.index[s] >= 0;
+    if (scopes.kind[s] === SCOPE.STEP) {
+      pathOf[s] = from;
+      continue;
+    }
+    const part = !hasNumber ? scopes.name[s] : scopes.kind[s] === SCOPE.LAYER ? '#' : scopeText(snapshot, s);
+    let path = longer[from].get(part);
+    if (path === undefined) {
+      longer[from].set(part, (path = paths.length));
+      const text = part === '#' ? 'layer #' : scopeText(snapshot, s);
+      paths.push(from === 0 ? text : `${paths[from]}${SCOPE_SEPARATOR}${text}`);
+      longer.push(new Map());
+    }
+    pathOf[s] = path;
+  }
+  return { paths, pathOf };
+}

@@ -8,7 +8,7 @@ import { CATEGORIES, categoryColour, rankedColour, sequentialColour } from './co
 import { NO_BLOCK, replacedAt } from './blocks.js';
 import { frameText } from './frames.js';
 import { buildPyramid, largestState } from './index.js';
-import { scopeGroup } from './lanes.js';
+import { scopeGroups } from './lanes.js';
 import { categoryText, formatCount, formatDuration } from './text.js';
 
 const MIN_SUM_STATES = 64;
@@ -58,12 +58,12 @@ function kindOf(key, label, more = {}) {
 /** @typedef {(run: import('./run.js').Run, group: (kind: Kind) => number) => (block: number) => number} Classifier gives, per run, the group of a block */
 
 /** One group per row of a table that blocks refer to; blocks of before the recording that refer to nothing are apart.
- * @param {import('./blocks.js').Blocks} blocks @param {import('./format.js').Indices} column of `blocks` @param {string} prefix @param {string} without label of what refers to nothing
- * @param {(row: number) => Kind} kind @param {(kind: Kind) => number} group */
-function byTable(blocks, column, prefix, without, kind, group) {
+ * @param {import('./blocks.js').Blocks} blocks @param {import('./format.js').Indices} column of `blocks` @param {Int32Array} told what tells a row of the table @param {string} prefix
+ * @param {string} without label of what refers to nothing @param {(told: number) => Kind} kind @param {(kind: Kind) => number} group */
+function byTable(blocks, column, told, prefix, without, kind, group) {
   const none = kindOf(`${prefix}:none`, without, { colour: rankedColour(-1) });
   const before = kindOf(`${prefix}:before`, 'from before the recording', { colour: rankedColour(-1), isOld: true });
-  return byNumber((block) => (column[block] >= 0 ? column[block] : blocks.bornState[block] === 0 ? -2 : -1),
+  return byNumber((block) => (column[block] >= 0 ? told[column[block]] : blocks.bornState[block] === 0 ? -2 : -1),
     (row) => (row >= 0 ? kind(row) : row === -1 ? none : before), group);
 }
 
@@ -101,16 +101,16 @@ function classifierOf(colourBy, runs) {
       (c) => kindOf(CATEGORIES[c], categoryText(CATEGORIES[c]), { colour: categoryColour(CATEGORIES[c]), order: c }), group);
   }
   if (colourBy === 'scope') {
-    return ({ index: { blocks }, snapshot }, group) => byTable(blocks, blocks.scope, 'scope', 'outside every scope', (row) => {
-      const { path } = scopeGroup(snapshot, row);
-      return kindOf(`scope:${path}`, path);
-    }, group);
+    return ({ index: { blocks }, snapshot }, group) => {
+      const { paths, pathOf } = scopeGroups(snapshot);
+      return byTable(blocks, blocks.scope, pathOf, 'scope', paths[0], (path) => kindOf(`scope:${paths[path]}`, paths[path]), group);
+    };
   }
   if (colourBy === 'stack') {
     return (run, group) => {
       const { index: { blocks }, snapshot, userFrame } = run;
-      return byTable(blocks, blocks.stack, 'stack', 'no call stack', (row) => {
-        const frame = userFrame[row], label = frameText(snapshot, frame), file = snapshot.frames.file[frame];
+      return byTable(blocks, blocks.stack, userFrame, 'stack', 'no call stack', (frame) => {
+        const label = frameText(snapshot, frame), file = snapshot.frames.file[frame];
         return kindOf(`stack:${label} ${file < 0 ? '' : snapshot.strings[file]}`, label, { title: file < 0 ? label : `${label} in ${snapshot.strings[file]}` });
       }, group);
     };
