@@ -168,8 +168,8 @@ test('several runs carry their names, and nothing is cut off at any width', asyn
       .filter((node) => node.scrollWidth > node.clientWidth + 1).map((node) => node.textContent));
     assert.deepEqual(cut, [], `at ${width}`);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `at ${width}`);
-    const top = await page.evaluate(() => document.querySelector('.canvases').getBoundingClientRect().top);
-    assert.ok(width < 1600 || top < 220, `the first timeline begins at ${top}`);
+    const top = await page.evaluate(() => document.querySelector('.overview').getBoundingClientRect().top);
+    assert.ok(width < 1600 || top < 250, `the first timeline begins at ${top}`);
     await closed(page);
   }
 });
@@ -206,7 +206,7 @@ test('a much smaller run has its own scale, and Y puts all on one', async () => 
 
 test('the keyboard alone reaches the timeline, goes through its allocations, pins one and lets it go', async () => {
   const page = await opened([{ label: 'known', document: knownRun() }]);
-  for (let i = 0; i < 12 && !await page.evaluate(() => document.activeElement.className === 'canvases'); i++) await page.keyboard.press('Tab');
+  for (let i = 0; i < 40 && !await page.evaluate(() => document.activeElement.className === 'canvases'); i++) await page.keyboard.press('Tab');
   assert.equal(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle), 'solid');
   for (const [key, name] of [['ArrowUp', 'low'], ['ArrowUp', 'middle'], ['ArrowUp', 'top'], ['ArrowUp', 'top'], ['ArrowDown', 'middle']]) {
     await page.keyboard.press(key);

@@ -10,10 +10,12 @@ import { clearChoices, listenToKeys, switchAxis } from './keys.js';
 import { makeLargestCard } from './largest_card.js';
 import { makeMapPanel } from './map_panel.js';
 import { banner, readEmbedded, readFiles } from './open.js';
-import { compareCard, legend, pinnedCard, timingCard } from './panels.js';
+import { Legend } from './legend.js';
+import { compareCard, pinnedCard, timingCard } from './panels.js';
 import { Pointer } from './pointer.js';
 import { headline } from './run.js';
 import { SearchBox } from './search_box.js';
+import { usualColour } from './stacking.js';
 import { initialState, Store } from './store.js';
 import { distinctParts } from './text.js';
 import { startTheme } from './theme.js';
@@ -24,6 +26,7 @@ const ADDRESS_DELAY_MS = 250; // after the last change
 
 const store = new Store((flush) => requestAnimationFrame(flush));
 const timelines = new Timelines(store, askAddress);
+new Legend(store);
 const pointer = new Pointer(store, timelines);
 const searchBox = new SearchBox(store, (run, state) => {
   timelines.stages[run]?.reveal(state);
@@ -72,7 +75,7 @@ function showRuns(runs, sentence) {
   byId('scale-button').hidden = true;
   const given = runs.map((run) => run.given), isNamed = several && new Set(given).size === runs.length && !given.includes('');
   (isNamed ? given : distinctParts(runs.map((run) => run.label))).forEach((short, i) => (runs[i].short = short));
-  usual = { axis: runs.some((run) => run.isVirtual || run.snapshot.clockSource === 'none') ? 'event' : 'time', colourBy: 'category' };
+  usual = { axis: runs.some((run) => run.isVirtual || run.snapshot.clockSource === 'none') ? 'event' : 'time', colourBy: usualColour(runs) };
   store.set({ ...initialState(), ...usual, runs });
   store.flush();
   timelines.show(runs);
@@ -82,7 +85,6 @@ function showRuns(runs, sentence) {
   showHeadline(several ? sentence || comparisonSentence(runs) : runs.length > 0 ? headline(runs[0]) : '', several);
   for (const run of runs) for (const warning of run.warnings) banner(several ? `${run.short}: ${warning}` : warning, false);
   byId('panels').replaceChildren(...(several ? [compareCard(runs)] : []));
-  byId('legend').replaceChildren(...(!several && hasTimelines ? [legend(runs[0])] : []));
   showRunPanels(0);
   layOutPage();
   applyAddress();

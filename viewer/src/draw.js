@@ -7,7 +7,9 @@ import { drawLanes, drawPhaseSpans } from './draw_lanes.js';
 import { drawCapacity, drawReserved, labelReserved, placeOom, placePeak } from './draw_lines.js';
 import { scopeSpan } from './lanes.js';
 import { bandLabels, copyToImage, shiftImage } from './raster.js';
-import { fitText, FONT_STRONG, haloText, toPixel } from './scene.js';
+import { drawPill, fitText, FONT_STRONG, haloText, pillBox, toPixel } from './scene.js';
+import { placeOfStateOn, spanOfStates } from './spans.js';
+import { formatBytes, formatCount, formatDuration } from './text.js';
 
 const MAX_NAME = 260; // CSS pixels
 
@@ -88,30 +90,71 @@ function strokeSpans({ context, geometry: { plot }, pixelRatio }, spans, colour,
 }
 
 /**
- * What lies above the picture: the cursor, the scope or block pointed at, the pinned block.
- * @param {import('./scene.js').Scene} scene @param {{x: number | null, block: number, scope: number, pinned: number, spans: [number, number, number][],
- *   pinnedSpans: [number, number, number][]}} marks x in CSS pixels; spans: of the block pointed at
+ * @typedef {object} Marks what lies above the picture
+ * @property {number | null} x of the pointer, in CSS pixels
+ * @property {number} state under the pointer, or -1
+ * @property {number} block pointed at
+ * @property {number} scope pointed at
+ * @property {number} pinned block
+ * @property {[number, number, number][]} spans of the block pointed at
+ * @property {[number, number, number][]} pinnedSpans
+ * @property {number} cursor state that is looked at here or at the same place of another run; -1: none
+ * @property {boolean} isHeld the cursor stays where it is
+ * @property {{first: number, last: number} | null} range of states
  */
+
+/** Its line, and under it where and how much. @param {import('./scene.js').Scene} scene @param {number} x CSS pixels @param {number} state @param {boolean} isHeld */
+function drawCursor(scene, x, state, isHeld) {
+  const { context, geometry, run, stacking, axis, theme } = scene, { plot } = geometry;
+  if (x < plot.x || x > plot.x + plot.w) return;
+  context.fillStyle = theme.ink;
+  context.globalAlpha = isHeld ? 1 : 0.45;
+  context.fillRect(Math.round(x) - (isHeld ? 0.5 : 0), plot.y, isHeld ? 1.5 : 1, geometry.height - plot.y);
+  context.globalAlpha = 1;
+  if (state < 0) return;
+  const at = axis.ofEvent(Math.max(0, state - 1)), where = axis.kind === 'event' ? `event ${formatCount(at)}` : formatDuration(at);
+  const text = `${where} · ${formatBytes(stacking.totals[state])}${stacking.isFiltered ? ` of ${formatBytes(run.index.totals[state])}` : ''}`;
+  drawPill(scene, text, pillBox(scene, text, x, plot.y + plot.h + 3, Infinity), theme.ink, theme.bg);
+}
+
+/** A range of states, with the bytes at both of its ends. @param {import('./scene.js').Scene} scene @param {{first: number, last: number}} range */
+function drawRange(scene, range) {
+  const { context, geometry: { plot }, run: { index: { totals } }, theme } = scene, [left, right] = spanOfStates(scene.axis, range).map((x) => toPixel(scene, x));
+  const from = Math.max(plot.x, left), to = Math.min(plot.x + plot.w, right);
+  if (to < from) return;
+  context.fillStyle = theme.accent;
+  context.globalAlpha = 0.16;
+  context.fillRect(from, plot.y, Math.max(1, to - from), plot.h);
+  context.globalAlpha = 1;
+  if (left >= plot.x) context.fillRect(left - 0.75, plot.y, 1.5, plot.h);
+  if (right <= plot.x + plot.w) context.fillRect(right - 0.75, plot.y, 1.5, plot.h);
+  const a = totals[range.first], b = totals[range.last - 1], text = `${formatBytes(a)} → ${formatBytes(b)}, ${b >= a ? '+' : '−'}${formatBytes(Math.abs(b - a))}`;
+  drawPill(scene, text, pillBox(scene, text, (from + to) / 2, plot.y + 2, Infinity), theme.accent, theme.bg);
+}
+
+/** @param {import('./scene.js').Scene} scene @param {number} scope pointed at */
+function drawScopeSpan(scene, scope) {
+  const { context, geometry: { plot }, theme } = scene;
+  const [x0, x1] = scopeSpan(scene.run.snapshot, scene.run.extents, scene.axis, scope).map((x) => toPixel(scene, x));
+  const left = Math.max(plot.x, x0), right = Math.min(plot.x + plot.w, x1);
+  context.fillStyle = theme.accent;
+  context.globalAlpha = 0.13;
+  context.fillRect(left, plot.y, Math.max(1, right - left), plot.h);
+  context.globalAlpha = 1;
+  context.fillRect(left, plot.y, 1, plot.h);
+  context.fillRect(right - 1, plot.y, 1, plot.h);
+}
+
+/** @param {import('./scene.js').Scene} scene @param {Marks} marks */
 export function drawOverlay(scene, marks) {
-  const { context, geometry, theme } = scene, { plot } = geometry;
+  const { context, geometry, theme } = scene;
   context.clearRect(0, 0, geometry.width, geometry.height);
-  if (marks.scope >= 0) {
-    const [x0, x1] = scopeSpan(scene.run.snapshot, scene.run.extents, scene.axis, marks.scope).map((x) => toPixel(scene, x));
-    const left = Math.max(plot.x, x0), right = Math.min(plot.x + plot.w, x1);
-    context.fillStyle = theme.accent;
-    context.globalAlpha = 0.13;
-    context.fillRect(left, plot.y, Math.max(1, right - left), plot.h);
-    context.globalAlpha = 1;
-    context.fillRect(left, plot.y, 1, plot.h);
-    context.fillRect(right - 1, plot.y, 1, plot.h);
-  }
-  if (marks.x !== null) {
-    context.fillStyle = theme.ink;
-    context.globalAlpha = 0.35;
-    context.fillRect(Math.round(marks.x), plot.y, 1, geometry.height - plot.y);
-    context.globalAlpha = 1;
-  }
+  if (marks.range !== null) drawRange(scene, marks.range);
+  if (marks.scope >= 0) drawScopeSpan(scene, marks.scope);
   strokeSpans(scene, marks.pinnedSpans, theme.bg, 4);
   strokeSpans(scene, marks.pinnedSpans, theme.ink, 2);
   if (marks.block >= 0 && marks.block !== marks.pinned) strokeSpans(scene, marks.spans, theme.ink, 1.5);
+  const isPointing = marks.x !== null;
+  if (marks.cursor >= 0 && (marks.isHeld || !isPointing)) drawCursor(scene, toPixel(scene, placeOfStateOn(scene.axis, marks.cursor)), marks.cursor, marks.isHeld);
+  if (marks.x !== null) drawCursor(scene, marks.x, marks.isHeld ? -1 : marks.state, false);
 }

@@ -12,13 +12,6 @@ import { categoryText, formatBytes, formatCount, formatDuration, formatExactByte
 const SHOWN_ROWS = 14;
 const SHOWN_CHILDREN = 30;
 
-/** Categories with bytes and share at the peak. @param {import('./run.js').Run} run */
-export function legend(run) {
-  return element('ul', { class: 'legend', 'aria-label': 'Categories at the peak' }, ...run.peak.categories.map((group) =>
-    element('li', {}, swatch(group.key), element('span', {}, categoryText(group.key)),
-      element('b', {}, formatBytes(group.bytes)), element('span', { class: 'muted' }, formatShare(group.bytes / run.peak.bytes)))));
-}
-
 /** A row of a tree table; with `below`, the name stands above it on a line of its own.
  * @param {{label: (Node | string)[], bytes: number, count: number, total: number, colour: string, depth: number, title?: string, below?: string}} row */
 function amountRow({ label, bytes, count, total, colour, depth, title, below }) {

@@ -31,7 +31,7 @@ export class Pointer {
   clear() {
     hideTooltip();
     for (const stage of this.timelines.stages) {
-      stage.marks = { ...stage.marks, x: null, block: -1, scope: -1 };
+      stage.marks = { ...stage.marks, x: null, state: -1, block: -1, scope: -1 };
       stage.drawMarks();
     }
     const { cursor } = this.store.get();
@@ -42,12 +42,12 @@ export class Pointer {
   point(stage, clientX, clientY) {
     const target = stage.target(clientX, clientY), { stages } = this.timelines;
     for (const other of stages) if (other !== stage && other.marks.x !== null) {
-      other.marks = { ...other.marks, x: null, block: -1, scope: -1 };
+      other.marks = { ...other.marks, x: null, state: -1, block: -1, scope: -1 };
       other.drawMarks();
     }
     const inside = target.state >= 0 || target.scope >= 0;
     const spans = target.block === stage.marks.block && stage.marks.spans.length > 0 ? stage.marks.spans : stage.spansOf(target.block);
-    stage.marks = { ...stage.marks, x: inside ? target.x : null, block: target.block, spans, scope: target.scope };
+    stage.marks = { ...stage.marks, x: inside ? target.x : null, state: target.state, block: target.block, spans, scope: target.scope };
     stage.drawMarks();
     if (target.state >= 0) this.lookAt(stage, target.state, false);
     if (!inside) return hideTooltip();

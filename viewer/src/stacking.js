@@ -288,3 +288,10 @@ export function buildPicking({ run, groupOf, sumStates, sums: whole }, isPicked)
   }
   return { isPicked, sums };
 }
+
+/** How a page opens: where no block has a category, its call stack tells more. @param {import('./run.js').Run[]} runs @returns {ColourBy} */
+export function usualColour(runs) {
+  const unknown = CATEGORIES.indexOf('unknown');
+  const isBare = runs.length > 0 && runs.every((run) => run.index.blocks.category.every((category) => category === unknown));
+  return isBare && runs.some((run) => run.snapshot.stacks.frame.length > 0) ? 'stack' : 'category';
+}

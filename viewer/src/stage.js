@@ -52,7 +52,8 @@ export class Stage {
     /** @type {import('./scene.js').Scene | null} */
     this.scene = null;
     this.data = new ImageData(1, 1);
-    this.marks = { x: /** @type {number | null} */ (null), block: -1, scope: -1, pinned: -1, spans: /** @type {[number, number, number][]} */ ([]), pinnedSpans: /** @type {[number, number, number][]} */ ([]) };
+    /** @type {import('./draw.js').Marks} */
+    this.marks = { x: null, state: -1, block: -1, scope: -1, pinned: -1, spans: [], pinnedSpans: [], cursor: -1, isHeld: false, range: null };
   }
 
   /** @param {string} text of the memory scale; "": nothing to say */
@@ -136,6 +137,21 @@ export class Stage {
   pin(block) {
     this.marks.pinned = block;
     this.outlinePinned();
+    this.drawMarks();
+  }
+
+  /** @param {number} state looked at; -1: none @param {boolean} isHeld */
+  setCursor(state, isHeld) {
+    if (this.marks.cursor === state && this.marks.isHeld === isHeld) return;
+    this.marks.cursor = state;
+    this.marks.isHeld = isHeld;
+    this.drawMarks();
+  }
+
+  /** @param {{first: number, last: number} | null} range of states */
+  setRange(range) {
+    if (this.marks.range === range) return;
+    this.marks.range = range;
     this.drawMarks();
   }
 

@@ -1,10 +1,11 @@
 /* timelines.js - the timelines of all runs, one below the other: their sizes, their scales, and what they show together.
  */
-import { alignedView, alignRuns } from './alignment.js';
+import { alignedState, alignedView, alignRuns } from './alignment.js';
 import { scaleNote, scalesOf } from './compare.js';
 import { byId } from './dom.js';
 import { DifferenceStrip } from './difference_strip.js';
 import { endedEarly } from './run.js';
+import { Overview } from './overview.js';
 import { buildStacking, colouringOf } from './stacking.js';
 import { Stage } from './stage.js';
 
@@ -36,6 +37,8 @@ export class Timelines {
     this.alignments = new Map();
     /** @type {import('./run.js').Run[]} */
     this.runs = [];
+    /** @type {Overview[]} of those runs that were recorded */
+    this.overviews = [];
     this.oneScale = false; // asked for, where runs would have scales of their own
     this.drawAsked = false;
     store.on(['axis'], ({ axis }) => {
@@ -59,6 +62,11 @@ export class Timelines {
       for (const stage of this.stages) stage.phase = phase;
       this.askDraw();
     });
+    store.on(['cursor', 'axis'], ({ cursor }) => this.showCursor(cursor));
+    store.on(['range'], ({ range }) => {
+      this.stages.forEach((stage, i) => stage.setRange(range?.run === i ? range : null));
+      for (const overview of this.overviews) overview.update();
+    });
     store.on(['pinned'], ({ pinned }) => this.stages.forEach((stage, i) => stage.pin(pinned?.run === i ? pinned.block : -1)));
   }
 
@@ -69,6 +77,11 @@ export class Timelines {
     this.runs = runs;
     this.stages = runs.map((run, i) => new Stage(run, runs.length === 1, axis, whole, buildStacking(colouring, i, hidden)));
     this.alignments = new Map();
+    this.overviews = this.stages.filter((stage) => stage.run.isRecorded).map((stage) => {
+      const overview = new Overview(this.store, stage, this.stages.indexOf(stage), () => this.follow(stage));
+      stage.frame.before(overview.element);
+      return overview;
+    });
     byId('runs').replaceChildren(...this.stages.map((stage) => stage.element));
     this.showStrip(this.store.get().shown);
   }
@@ -89,6 +102,16 @@ export class Timelines {
     return alignment;
   }
 
+  /** The instant that is looked at, and the one that answers to it in the other runs. @param {import('./store.js').Cursor | null} cursor */
+  showCursor(cursor) {
+    const leader = cursor === null ? undefined : this.stages[cursor.run];
+    this.stages.forEach((stage, i) => {
+      if (cursor === null || leader === undefined || !stage.run.isRecorded || !leader.run.isRecorded) return stage.setCursor(-1, false);
+      const state = i === cursor.run ? cursor.state : alignedState(this.alignment(leader, stage), leader.axis, stage.axis, cursor.state, stage.run.index.nStates);
+      return stage.setCursor(state, cursor.held);
+    });
+  }
+
   /** Draws once before the next frame. */
   askDraw() {
     if (this.drawAsked) return;
@@ -97,6 +120,7 @@ export class Timelines {
       this.drawAsked = false;
       for (const stage of this.stages) stage.draw();
       this.strip?.draw();
+      for (const overview of this.overviews) overview.update();
     });
   }
 
@@ -115,6 +139,7 @@ export class Timelines {
     const alone = isWide ? free : Math.min(420, window.innerHeight * 0.5);
     const plot = n > 1 ? Math.max(SEVERAL_PLOT, free / n) : Math.max(MIN_PLOT, alone);
     this.stages.forEach((stage, i) => stage.resize(Math.floor(plot), scales[i], colours));
+    for (const overview of this.overviews) overview.resize(colours);
     this.askDraw();
   }
 

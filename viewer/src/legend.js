@@ -1,0 +1,115 @@
+/* legend.js - what the colours mean, and which of them are shown: a click hides a group, with Alt it stays alone.
+ */
+import { byId, element } from './dom.js';
+import { colouringOf } from './stacking.js';
+import { makeBandSweep } from './sweep.js';
+import { formatBytes, formatCount, formatShare } from './text.js';
+
+const SHOWN_GROUPS = 12; // the largest; a button shows all
+
+/** @type {[import('./stacking.js').ColourBy, string][]} */
+const COLOUR_CHOICES = [['category', 'category'], ['scope', 'scope'], ['stack', 'call stack'], ['size', 'size'], ['age', 'lifetime']];
+
+/** The legend, which is the filter. */
+export class Legend {
+  /** @param {import('./store.js').Store} store */
+  constructor(store) {
+    this.store = store;
+    this.isOpen = false;
+    /** @type {import('./stacking.js').Colouring | null} */
+    this.colouring = null;
+    /** @type {import('./sweep.js').BandSweep | null} of the run whose bytes are shown */
+    this.sweep = null;
+    this.sweptRun = -1;
+    /** @type {Map<string, {group: number, button: HTMLElement, bytes: HTMLElement, share: HTMLElement}>} by key */
+    this.items = new Map();
+    this.select = /** @type {HTMLSelectElement} */ (element('select', { 'aria-label': 'Colour by', title: 'What the colours tell' },
+      ...COLOUR_CHOICES.map(([value, text]) => element('option', { value }, `by ${text}`))));
+    this.select.addEventListener('change', () => {
+      store.set({ colourBy: /** @type {import('./stacking.js').ColourBy} */ (this.select.value), hidden: new Set() });
+    });
+    this.list = element('ul', { class: 'legend', 'aria-label': 'Groups: press to hide or show' });
+    this.more = element('button', { type: 'button', class: 'quiet' });
+    this.more.addEventListener('click', () => {
+      this.isOpen = !this.isOpen;
+      this.build();
+    });
+    this.where = element('span', { class: 'muted small' });
+    byId('legend').replaceChildren(this.select, this.list, this.more, this.where);
+    store.on(['runs', 'colourBy'], () => {
+      this.isOpen = false;
+      this.build();
+    });
+    store.on(['hidden'], () => this.showPressed());
+    store.on(['cursor', 'shown', 'range'], () => this.showBytes());
+  }
+
+  /** Makes the list anew. */
+  build() {
+    const { runs, colourBy } = this.store.get(), recorded = runs.some((run) => run.isRecorded);
+    byId('legend').hidden = !recorded;
+    if (!recorded) return;
+    const colouring = colouringOf(runs, colourBy), { groups } = colouring;
+    this.colouring = colouring;
+    this.sweep = null;
+    this.select.value = colourBy;
+    const bySize = groups.map((_, g) => g).sort((a, b) => groups[b].peakBytes - groups[a].peakBytes);
+    const chosen = new Set(this.isOpen ? bySize : bySize.slice(0, SHOWN_GROUPS));
+    const inOrder = groups.length > SHOWN_GROUPS ? bySize.filter((g) => chosen.has(g)) : groups.map((_, g) => g);
+    this.items = new Map(inOrder.map((g) => [groups[g].key, this.makeItem(g)]));
+    this.list.replaceChildren(...[...this.items.values()].map(({ button }) => element('li', {}, button)));
+    this.list.classList.toggle('open', this.isOpen);
+    this.more.hidden = groups.length <= SHOWN_GROUPS;
+    this.more.textContent = this.isOpen ? 'fewer' : `all ${formatCount(groups.length)}`;
+    this.more.setAttribute('aria-expanded', String(this.isOpen));
+    this.showPressed();
+    this.showBytes();
+  }
+
+  /** @param {number} group */
+  makeItem(group) {
+    const { key, label, title, colour, isOld } = /** @type {import('./stacking.js').Colouring} */ (this.colouring).groups[group];
+    const mark = element('span', { class: isOld ? 'swatch old' : 'swatch', 'aria-hidden': 'true' });
+    mark.style.background = colour;
+    const bytes = element('b'), share = element('span', { class: 'muted' });
+    const button = element('button', { type: 'button', class: 'group', title: `${title}\nClick hides, Alt click shows it alone` }, mark, element('span', { class: 'label' }, label), bytes, share);
+    button.addEventListener('click', (event) => this.press(key, event.altKey));
+    button.addEventListener('keydown', (event) => {
+      if (!event.altKey || (event.key !== 'Enter' && event.key !== ' ')) return;
+      event.preventDefault();
+      this.press(key, true);
+    });
+    return { group, button, bytes, share };
+  }
+
+  /** @param {string} key @param {boolean} isSolo */
+  press(key, isSolo) {
+    const { hidden } = this.store.get(), keys = (this.colouring?.groups ?? []).map((group) => group.key);
+    const others = keys.filter((each) => each !== key), isAlone = !hidden.has(key) && others.every((each) => hidden.has(each));
+    const next = new Set(hidden);
+    if (isSolo) return this.store.set({ hidden: new Set(isAlone ? [] : others) });
+    if (!next.delete(key)) next.add(key);
+    return this.store.set({ hidden: keys.every((each) => next.has(each)) ? new Set() : next });
+  }
+
+  showPressed() {
+    const { hidden } = this.store.get();
+    for (const [key, { button }] of this.items) button.setAttribute('aria-pressed', String(!hidden.has(key)));
+  }
+
+  /** Bytes at the cursor, or else at the peak. */
+  showBytes() {
+    const { runs, cursor, shown } = this.store.get(), at = cursor?.run ?? shown, run = runs[at];
+    if (this.colouring === null || run === undefined || !run.isRecorded || this.colouring.groupings[at]?.run !== run) return;
+    if (this.sweep === null || this.sweptRun !== at) this.sweep = makeBandSweep(this.colouring.groupings[at], null);
+    this.sweptRun = at;
+    const state = cursor?.state ?? run.peakState, total = run.index.totals[state];
+    this.sweep.moveTo(state);
+    for (const { group, bytes, share } of this.items.values()) {
+      const amount = this.sweep.sums[group];
+      bytes.textContent = amount === 0 ? '–' : formatBytes(amount);
+      share.textContent = amount === 0 || total === 0 ? '' : formatShare(amount / total);
+    }
+    this.where.textContent = `at the ${cursor === null ? 'peak' : 'cursor'}${runs.length > 1 ? ` of ${run.short}` : ''}`;
+  }
+}
