@@ -6,12 +6,13 @@ static tide_status lm_head_backward(tide_transformer *t, tide_error *error) {
     size_t lm_head = tide_parameter_lm_head(&t->config.model);
     tide_array dlogits = tide_slot_array(t, TIDE_SLOT_LOGITS, 0);
     tide_scope scope = tide_operator_begin(t, "lm_head");
-    TIDE_TRY(tide_linear_backward_weight(t, lm_head, dlogits,
+    TIDE_TRY(tide_linear_backward_weight(&t->linears, lm_head, dlogits,
                                          tide_slot_array(t, TIDE_SLOT_NORM_FINAL, 0), error));
     TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_NORM_FINAL, 0, error));
     TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_NORM_FINAL, 0, error));
-    TIDE_TRY(tide_linear_backward_input(t, lm_head, tide_slot_array(t, TIDE_SLOT_D_NORM_FINAL, 0),
-                                        dlogits, false, error));
+    TIDE_TRY(tide_linear_backward_input(&t->linears, lm_head,
+                                        tide_slot_array(t, TIDE_SLOT_D_NORM_FINAL, 0), dlogits,
+                                        false, error));
     TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_LOGITS, 0, error));
     tide_scope_end(t->recorder, scope);
     return TIDE_OK;
@@ -38,7 +39,7 @@ static tide_status layer_backward(tide_transformer *t, size_t layer, tide_error 
 static tide_status embedding_backward(tide_transformer *t, tide_error *error) {
     size_t embeddings = tide_parameter_token_embeddings();
     tide_scope scope = tide_operator_begin(t, "embedding");
-    TIDE_TRY(tide_gradient_alloc(t, embeddings, error));
+    TIDE_TRY(tide_gradient_alloc(&t->linears, embeddings, error));
     TIDE_TRY(t->ops->table->embedding_backward(t->ops, t->parameters[embeddings].gradient.array,
                                                tide_slot_array(t, TIDE_SLOT_D_RESIDUAL, 0),
                                                t->tokens.array.data, t->R, t->config.model.d_model,

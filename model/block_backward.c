@@ -16,13 +16,13 @@ typedef struct linear_step {
 
 static tide_status weight_gradient(tide_transformer *t, size_t l, const linear_step *step,
                                    tide_error *error) {
-    return tide_linear_backward_weight(t, tide_parameter_of_layer(l, step->which), step->dout,
-                                       step->x, error);
+    return tide_linear_backward_weight(&t->linears, tide_parameter_of_layer(l, step->which),
+                                       step->dout, step->x, error);
 }
 
 static tide_status input_gradient(tide_transformer *t, size_t l, const linear_step *step,
                                   tide_slot dx, bool accumulate, tide_error *error) {
-    return tide_linear_backward_input(t, tide_parameter_of_layer(l, step->which),
+    return tide_linear_backward_input(&t->linears, tide_parameter_of_layer(l, step->which),
                                       tide_slot_array(t, dx, l), step->dout, accumulate, error);
 }
 

@@ -8,8 +8,8 @@
 static tide_status project(tide_transformer *t, size_t l, tide_layer_parameter which, tide_slot out,
                            tide_slot x, tide_error *error) {
     TIDE_TRY(tide_activation_alloc(&t->activations, out, l, error));
-    return tide_linear_forward(t, tide_parameter_of_layer(l, which), tide_slot_array(t, out, l),
-                               tide_slot_array(t, x, l), error);
+    return tide_linear_forward(&t->linears, tide_parameter_of_layer(l, which),
+                               tide_slot_array(t, out, l), tide_slot_array(t, x, l), error);
 }
 
 tide_status tide_block_rotate(tide_transformer *t, size_t l, tide_slot slot, bool inverse,

@@ -16,6 +16,7 @@ static const preset PRESETS[] = {
 };
 enum { N_PRESETS = sizeof(PRESETS) / sizeof(PRESETS[0]) };
 
+static const char *const ARCHITECTURES[TIDE_N_ARCHITECTURES] = {"transformer", "mlp"};
 static const char *const MODES[] = {"forward", "forward-backward", "train"};
 static const char *const PRECISIONS[] = {"fp32", "tf32", "bf16-mixed", "bf16-true"};
 static const char *const ATTENTIONS[] = {"flash", "naive"};
@@ -34,6 +35,10 @@ static int number_of(const char *const *names, int n, const char *name) {
         }
     }
     return -1;
+}
+
+const char *tide_architecture_name(int architecture) {
+    return name_of(ARCHITECTURES, TIDE_N_ARCHITECTURES, architecture);
 }
 
 const char *tide_mode_name(int mode) {
@@ -58,6 +63,10 @@ const char *tide_edition_name(int edition) {
 
 const char *tide_residuals_name(int residuals) {
     return name_of(RESIDUALS, TIDE_N_RESIDUALS, residuals);
+}
+
+int tide_architecture_from_name(const char *name) {
+    return number_of(ARCHITECTURES, TIDE_N_ARCHITECTURES, name);
 }
 
 int tide_mode_from_name(const char *name) {

@@ -19,6 +19,11 @@
 extern "C" {
 #endif
 
+typedef enum tide_architecture {
+    TIDE_TRANSFORMER = 0,
+    TIDE_MLP, /* linear layers with GELU (mlp.h) */
+    TIDE_N_ARCHITECTURES
+} tide_architecture;
 typedef enum tide_mode {
     TIDE_FORWARD = 0,
     TIDE_FORWARD_BACKWARD,
@@ -57,6 +62,7 @@ typedef enum tide_residuals {
 
 /* Names as on the command line: "forward-backward", "bf16-mixed", "flash", "block". "?" out of
  * range. */
+const char *tide_architecture_name(int architecture);
 const char *tide_mode_name(int mode);
 const char *tide_precision_name(int precision);
 const char *tide_attention_name(int attention);
@@ -64,6 +70,7 @@ const char *tide_recompute_name(int recompute);
 const char *tide_edition_name(int edition);     /* "2025" */
 const char *tide_residuals_name(int residuals); /* "own" */
 /* The number of a name ("bf16" means bf16-mixed), or -1. */
+int tide_architecture_from_name(const char *name);
 int tide_mode_from_name(const char *name);
 int tide_precision_from_name(const char *name);
 int tide_attention_from_name(const char *name);

@@ -25,7 +25,7 @@ static tide_status layer_forward(tide_transformer *t, size_t layer, tide_error *
 static tide_status lm_head_forward(tide_transformer *t, tide_error *error) {
     tide_scope scope = tide_operator_begin(t, "lm_head");
     TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_LOGITS, 0, error));
-    TIDE_TRY(tide_linear_forward(t, tide_parameter_lm_head(&t->config.model),
+    TIDE_TRY(tide_linear_forward(&t->linears, tide_parameter_lm_head(&t->config.model),
                                  tide_slot_array(t, TIDE_SLOT_LOGITS, 0),
                                  tide_slot_array(t, TIDE_SLOT_NORM_FINAL, 0), error));
     if (!t->config.keep_for_backward) {

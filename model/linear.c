@@ -1,78 +1,76 @@
-/* linear.c - the linear layers, y = x W^T, and the bf16 copies of their weights. */
+#include "model/linear.h"
+
 #include <stdio.h>
 
-#include "model/transformer_internal.h"
-
 /* The array that GEMMs read for W: the parameter itself, or in bf16-mixed its copy. */
-static tide_status weight_operand(tide_transformer *t, size_t i, tide_array *ret_weight,
+static tide_status weight_operand(const tide_linears *on, size_t i, tide_array *ret_weight,
                                   tide_error *error) {
-    tide_parameter *parameter = &t->parameters[i];
-    if (!t->copies_weights) {
+    tide_parameter *parameter = &on->parameters[i];
+    if (!on->copies_weights) {
         *ret_weight = parameter->value.array;
         return TIDE_OK;
     }
     if (parameter->bf16.address == 0) {
         char name[TIDE_PARAMETER_NAME + 16];
         (void)snprintf(name, sizeof(name), "%s.bf16", parameter->name);
-        TIDE_TRY(tide_tensor_alloc(t->cache, &parameter->bf16, parameter->n_elements, TIDE_BF16,
+        TIDE_TRY(tide_tensor_alloc(on->cache, &parameter->bf16, parameter->n_elements, TIDE_BF16,
                                    TIDE_PARAMETER, name, error));
-        TIDE_TRY(t->ops->table->cast(t->ops, parameter->bf16.array, parameter->value.array,
-                                     parameter->n_elements, error));
+        TIDE_TRY(on->ops->table->cast(on->ops, parameter->bf16.array, parameter->value.array,
+                                      parameter->n_elements, error));
     }
     *ret_weight = parameter->bf16.array;
     return TIDE_OK;
 }
 
-tide_status tide_gradient_alloc(tide_transformer *t, size_t i, tide_error *error) {
-    tide_parameter *parameter = &t->parameters[i];
+tide_status tide_gradient_alloc(const tide_linears *on, size_t i, tide_error *error) {
+    tide_parameter *parameter = &on->parameters[i];
     char name[TIDE_PARAMETER_NAME + 16];
     (void)snprintf(name, sizeof(name), "%s.grad", parameter->name);
-    return tide_tensor_alloc(t->cache, &parameter->gradient, parameter->n_elements,
-                             t->parameter_type, TIDE_GRADIENT, name, error);
+    return tide_tensor_alloc(on->cache, &parameter->gradient, parameter->n_elements,
+                             on->parameter_type, TIDE_GRADIENT, name, error);
 }
 
-tide_status tide_linear_forward(tide_transformer *t, size_t i, tide_array out, tide_array x,
+tide_status tide_linear_forward(const tide_linears *on, size_t i, tide_array out, tide_array x,
                                 tide_error *error) {
-    tide_parameter *parameter = &t->parameters[i];
+    tide_parameter *parameter = &on->parameters[i];
     tide_matmul call = {.kind = TIDE_MATMUL_NT,
                         .out = out,
                         .a = x,
-                        .m = t->R,
+                        .m = on->R,
                         .n = parameter->shape[0],
                         .k = parameter->shape[1],
                         .accumulate = false};
-    TIDE_TRY(weight_operand(t, i, &call.b, error));
-    TIDE_TRY(t->ops->table->matmul(t->ops, &call, error));
-    return t->config.keep_for_backward ? TIDE_OK
-                                       : tide_tensor_release(t->cache, &parameter->bf16, error);
+    TIDE_TRY(weight_operand(on, i, &call.b, error));
+    TIDE_TRY(on->ops->table->matmul(on->ops, &call, error));
+    return on->keeps_copies ? TIDE_OK : tide_tensor_release(on->cache, &parameter->bf16, error);
 }
 
-tide_status tide_linear_backward_weight(tide_transformer *t, size_t i, tide_array dout,
+tide_status tide_linear_backward_weight(const tide_linears *on, size_t i, tide_array dout,
                                         tide_array x, tide_error *error) {
-    TIDE_TRY(tide_gradient_alloc(t, i, error));
-    const tide_parameter *parameter = &t->parameters[i];
+    TIDE_TRY(tide_gradient_alloc(on, i, error));
+    const tide_parameter *parameter = &on->parameters[i];
     const tide_matmul call = {.kind = TIDE_MATMUL_TN,
                               .out = parameter->gradient.array,
                               .a = dout,
                               .b = x,
                               .m = parameter->shape[0],
                               .n = parameter->shape[1],
-                              .k = t->R,
+                              .k = on->R,
                               .accumulate = false};
-    return t->ops->table->matmul(t->ops, &call, error);
+    return on->ops->table->matmul(on->ops, &call, error);
 }
 
-tide_status tide_linear_backward_input(tide_transformer *t, size_t i, tide_array dx,
+tide_status tide_linear_backward_input(const tide_linears *on, size_t i, tide_array dx,
                                        tide_array dout, bool accumulate, tide_error *error) {
-    tide_parameter *parameter = &t->parameters[i];
+    tide_parameter *parameter = &on->parameters[i];
     tide_matmul call = {.kind = TIDE_MATMUL_NN,
                         .out = dx,
                         .a = dout,
-                        .m = t->R,
+                        .m = on->R,
                         .n = parameter->shape[1],
                         .k = parameter->shape[0],
                         .accumulate = accumulate};
-    TIDE_TRY(weight_operand(t, i, &call.b, error));
-    TIDE_TRY(t->ops->table->matmul(t->ops, &call, error));
-    return tide_tensor_release(t->cache, &parameter->bf16, error);
+    TIDE_TRY(weight_operand(on, i, &call.b, error));
+    TIDE_TRY(on->ops->table->matmul(on->ops, &call, error));
+    return tide_tensor_release(on->cache, &parameter->bf16, error);
 }

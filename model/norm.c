@@ -66,7 +66,7 @@ tide_status tide_norm_backward(tide_transformer *t, const tide_norm_slots *slots
     if (!accumulate) {
         TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_RESIDUAL, 0, error));
     }
-    TIDE_TRY(tide_gradient_alloc(t, slots->parameter, error));
+    TIDE_TRY(tide_gradient_alloc(&t->linears, slots->parameter, error));
     TIDE_TRY(tide_activation_alloc(&t->activations, slots->scratch, l, error));
     const tide_rmsnorm_backward call = {
         .dx = tide_slot_array(t, TIDE_SLOT_D_RESIDUAL, 0),

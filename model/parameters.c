@@ -33,8 +33,7 @@ static void set_norm(tide_parameter *parameter, size_t C) {
     parameter->is_gemm_weight = false;
 }
 
-/* y (n_out) = W (n_out, n_in) x (n_in): sigma = sqrt(2 / (in + out)). */
-static void set_linear(tide_parameter *parameter, size_t n_out, size_t n_in) {
+void tide_parameter_set_linear(tide_parameter *parameter, size_t n_out, size_t n_in) {
     parameter->shape[0] = n_out;
     parameter->shape[1] = n_in;
     parameter->n_dims = 2;
@@ -52,10 +51,10 @@ static void set_layer_parameter(tide_parameter *parameter, const tide_model_conf
     switch (which) {
     case TIDE_W1:
     case TIDE_W3:
-        set_linear(parameter, F, C);
+        tide_parameter_set_linear(parameter, F, C);
         break;
     case TIDE_W2:
-        set_linear(parameter, C, F);
+        tide_parameter_set_linear(parameter, C, F);
         break;
     case TIDE_LN1:
     case TIDE_LN2:
@@ -66,7 +65,7 @@ static void set_layer_parameter(tide_parameter *parameter, const tide_model_conf
     case TIDE_V_PROJ:
     case TIDE_OUTPUT_PROJ:
     case TIDE_LAYER_PARAMETERS:
-        set_linear(parameter, C, C);
+        tide_parameter_set_linear(parameter, C, C);
         break;
     }
 }
@@ -80,7 +79,7 @@ tide_status tide_parameters_create(const tide_hostmem *mem, const tide_model_con
                          "the host has no memory left for a table of %zu parameters", n_parameters);
     }
     tide_parameter *embeddings = &parameters[tide_parameter_token_embeddings()];
-    set_linear(embeddings, config->vocab_size, config->d_model);
+    tide_parameter_set_linear(embeddings, config->vocab_size, config->d_model);
     (void)snprintf(embeddings->name, sizeof(embeddings->name), "token_embeddings.weight");
     embeddings->sigma = 1;
     embeddings->is_gemm_weight = false;
@@ -94,7 +93,7 @@ tide_status tide_parameters_create(const tide_hostmem *mem, const tide_model_con
     set_norm(ln_final, config->d_model);
     (void)snprintf(ln_final->name, sizeof(ln_final->name), "ln_final.weight");
     tide_parameter *lm_head = &parameters[tide_parameter_lm_head(config)];
-    set_linear(lm_head, config->vocab_size, config->d_model);
+    tide_parameter_set_linear(lm_head, config->vocab_size, config->d_model);
     (void)snprintf(lm_head->name, sizeof(lm_head->name), "lm_head.weight");
     *ret_parameters = parameters;
     return TIDE_OK;

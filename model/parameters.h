@@ -50,6 +50,9 @@ typedef struct tide_parameter {
     tide_tensor exp_avg_sq; /* AdamW's second moment; likewise */
 } tide_parameter;
 
+/* Shape and initial values of W (n_out, n_in), y = W x: sigma = sqrt(2 / (in + out)). */
+void tide_parameter_set_linear(tide_parameter *parameter, size_t n_out, size_t n_in);
+
 /* Index of a parameter in the table. `layer` is below L. */
 size_t tide_parameter_of_layer(size_t layer, tide_layer_parameter which);
 size_t tide_parameter_token_embeddings(void);

@@ -37,6 +37,13 @@ static tide_status build(tide_transformer *t, tide_error *error) {
     t->n_parameters = tide_model_n_tensors(&config->model);
     TIDE_TRY(
         tide_activations_init(&t->activations, &config->model, config->precision, t->cache, error));
+    t->linears = (tide_linears){.cache = t->cache,
+                                .ops = t->ops,
+                                .parameters = t->parameters,
+                                .R = t->R,
+                                .parameter_type = t->parameter_type,
+                                .copies_weights = t->copies_weights,
+                                .keeps_copies = config->keep_for_backward};
     t->optimizer = (tide_optimizer){
         .cache = t->cache,
         .recorder = t->recorder,

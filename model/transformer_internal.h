@@ -5,6 +5,7 @@
 #define TIDE_MODEL_TRANSFORMER_INTERNAL_H
 
 #include "model/activations.h"
+#include "model/linear.h"
 #include "model/optimizer.h"
 #include "model/transformer.h"
 
@@ -18,7 +19,8 @@ struct tide_transformer {
     bool copies_weights;            /* bf16-mixed: GEMMs read bf16 copies of the weights */
     tide_parameter *parameters;     /* owned; n_parameters rows, each with its tensors */
     size_t n_parameters;            /* 9 L + 3 */
-    tide_optimizer optimizer;       /* borrows the parameters */
+    tide_linears linears;           /* borrows the parameters */
+    tide_optimizer optimizer;       /* the same */
     tide_activations activations;   /* what a step makes */
     tide_tensor workspace; /* owned; the GEMM library's; not allocated where it wants none */
     tide_tensor tokens;    /* owned; (B, T) int32 */
@@ -52,23 +54,6 @@ static inline size_t tide_input_layer(size_t layer) {
 static inline tide_scope tide_operator_begin(tide_transformer *t, const char *name) {
     return tide_scope_begin(t->recorder, TIDE_SCOPE_OPERATOR, name, -1);
 }
-
-/* linear.c: parameter `i` is W (n_out, n_in). In bf16-mixed its bf16 copy is made when it is not
- * there. */
-
-/* out (R, n_out) = x (R, n_in) W^T. The copy is released at once when nothing is kept. */
-TIDE_NODISCARD tide_status tide_linear_forward(tide_transformer *t, size_t i, tide_array out,
-                                               tide_array x, tide_error *error);
-/* Allocates W's gradient (n_out, n_in) = dout (R, n_out)^T x (R, n_in). */
-TIDE_NODISCARD tide_status tide_linear_backward_weight(tide_transformer *t, size_t i,
-                                                       tide_array dout, tide_array x,
-                                                       tide_error *error);
-/* dx (R, n_in) = dout (R, n_out) W, or += ; then releases the copy: nobody reads it after this. */
-TIDE_NODISCARD tide_status tide_linear_backward_input(tide_transformer *t, size_t i, tide_array dx,
-                                                      tide_array dout, bool accumulate,
-                                                      tide_error *error);
-/* Allocates the gradient of parameter `i`. Its values are not set. */
-TIDE_NODISCARD tide_status tide_gradient_alloc(tide_transformer *t, size_t i, tide_error *error);
 
 /* norm.c: RMSNorm of the residual stream, forward and backward. */
 typedef struct tide_norm_slots {

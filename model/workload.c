@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "common/clock.h"
-#include "model/memory_model.h"
 
 void tide_workload_config_init(tide_workload_config *config) {
     tide_transformer_config defaults;
@@ -59,31 +58,9 @@ static tide_status create_timers(tide_workload *workload, tide_error *error) {
 
 static tide_status build(tide_workload *workload, tide_error *error) {
     const tide_workload_config *config = &workload->config;
-    const tide_transformer_config transformer = {
-        .model = config->model,
-        .precision = config->precision,
-        .attention = config->attention,
-        .recompute = config->recompute,
-        .keep_for_backward = config->mode != TIDE_FORWARD || config->keep_graph,
-        .clip_grad_norm = config->clip_grad_norm,
-        .seed = config->seed,
-        .adamw = config->adamw,
-    };
     TIDE_TRY(create_timers(workload, error));
-    if (config->residuals == TIDE_RESIDUALS_EAGER) {
-        const tide_eager_config eager = {
-            .model = config->model,
-            .edition = config->edition,
-            .precision = config->precision,
-            .attention = config->attention,
-            .recompute = config->recompute,
-            .keeps_graph = config->mode != TIDE_FORWARD || config->keep_graph,
-        };
-        return tide_eager_create(&eager, workload->cache, workload->recorder, &workload->eager,
-                                 error);
-    }
-    return tide_transformer_create(&transformer, workload->cache, workload->recorder,
-                                   &workload->transformer, error);
+    workload->trainee = tide_trainee_of(config);
+    return workload->trainee->create(workload, error);
 }
 
 tide_status tide_workload_create(const tide_workload_config *config, tide_cache *cache,
@@ -114,8 +91,7 @@ void tide_workload_destroy(tide_workload *workload) {
     if (workload == NULL) {
         return;
     }
-    tide_eager_destroy(workload->eager);
-    tide_transformer_destroy(workload->transformer);
+    tide_trainee_destroy(workload);
     tide_kernel_trace_destroy(workload->kernels);
     tide_scope_times_destroy(workload->scope_times);
     for (size_t i = 0; i < TIDE_N_TIMED; i++) {
@@ -145,47 +121,16 @@ static tide_status timer_end(tide_workload *workload, size_t which, tide_error *
 
 static tide_status run_setup(tide_workload *workload, tide_error *error) {
     tide_scope scope = tide_scope_begin(workload->recorder, TIDE_SCOPE_PHASE, "setup", -1);
-    tide_status status = workload->eager != NULL
-                             ? tide_eager_setup(workload->eager, error)
-                             : tide_transformer_setup(workload->transformer, error);
-    if (status == TIDE_OK && workload->eager == NULL) {
-        status = tide_transformer_fill(workload->transformer, error);
-    }
+    tide_status status = workload->trainee->setup(workload, error);
     tide_scope_end(workload->recorder, scope);
     return status;
 }
 
-/* The pieces of a step: our own transformer's, or PyTorch's. */
-static tide_status do_forward(tide_workload *workload, tide_error *error) {
-    return workload->eager != NULL ? tide_eager_forward(workload->eager, error)
-                                   : tide_transformer_forward(workload->transformer, error);
-}
-
-static tide_status do_loss(tide_workload *workload, tide_error *error) {
-    return workload->eager != NULL ? tide_eager_loss(workload->eager, error)
-                                   : tide_transformer_loss(workload->transformer, error);
-}
-
-static tide_status do_backward(tide_workload *workload, tide_error *error) {
-    return workload->eager != NULL ? tide_eager_backward(workload->eager, error)
-                                   : tide_transformer_backward(workload->transformer, error);
-}
-
-static tide_status do_optimize(tide_workload *workload, tide_error *error) {
-    return workload->eager != NULL ? tide_eager_optimize(workload->eager, error)
-                                   : tide_transformer_optimize(workload->transformer, error);
-}
-
-static tide_status do_end_step(tide_workload *workload, tide_error *error) {
-    return workload->eager != NULL ? tide_eager_end_step(workload->eager, error)
-                                   : tide_transformer_end_step(workload->transformer, error);
-}
-
 static tide_status forward_and_loss(tide_workload *workload, tide_error *error) {
     TIDE_TRY(timer_begin(workload, TIDE_TIMED_FORWARD, error));
-    TIDE_TRY(do_forward(workload, error));
+    TIDE_TRY(workload->trainee->forward(workload, error));
     if (workload->config.mode != TIDE_FORWARD) {
-        TIDE_TRY(do_loss(workload, error));
+        TIDE_TRY(workload->trainee->loss(workload, error));
     }
     return timer_end(workload, TIDE_TIMED_FORWARD, error);
 }
@@ -200,7 +145,7 @@ static tide_status run_forward(tide_workload *workload, tide_error *error) {
 
 static tide_status timed_backward(tide_workload *workload, tide_error *error) {
     TIDE_TRY(timer_begin(workload, TIDE_TIMED_BACKWARD, error));
-    TIDE_TRY(do_backward(workload, error));
+    TIDE_TRY(workload->trainee->backward(workload, error));
     return timer_end(workload, TIDE_TIMED_BACKWARD, error);
 }
 
@@ -213,7 +158,7 @@ static tide_status run_backward(tide_workload *workload, tide_error *error) {
 
 static tide_status timed_optimizer(tide_workload *workload, tide_error *error) {
     TIDE_TRY(timer_begin(workload, TIDE_TIMED_OPTIMIZER, error));
-    TIDE_TRY(do_optimize(workload, error));
+    TIDE_TRY(workload->trainee->optimize(workload, error));
     return timer_end(workload, TIDE_TIMED_OPTIMIZER, error);
 }
 
@@ -237,7 +182,7 @@ static tide_status run_phases(tide_workload *workload, tide_error *error) {
 
 /* Has the loss copied to the host: it is there after the next synchronisation. */
 static tide_status fetch_loss(tide_workload *workload, tide_error *error) {
-    const tide_tensor *value = tide_transformer_loss_value(workload->transformer);
+    const tide_tensor *value = workload->trainee->loss_value(workload);
     return tide_device_copy(workload->device, &workload->loss, value->array.data,
                             sizeof(workload->loss), TIDE_COPY_TO_HOST, 0, error);
 }
@@ -267,7 +212,7 @@ static tide_status timed_step(tide_workload *workload, double *ret_loss, tide_er
     if (has_loss) {
         *ret_loss = (double)workload->loss;
     }
-    return do_end_step(workload, error);
+    return workload->trainee->end_step(workload, error);
 }
 
 tide_status tide_workload_step(tide_workload *workload, const char *name, size_t index,
@@ -406,29 +351,9 @@ void tide_workload_result_fini(tide_workload_result *result) {
 }
 
 const char *tide_workload_computed_by(const tide_workload *workload) {
-    if (workload->transformer == NULL) {
+    if (workload->trainee->ops == NULL || !workload->computes) {
         return "";
     }
-    const tide_ops *ops = tide_transformer_ops(workload->transformer);
-    return workload->computes ? ops->table->describe(ops) : "";
-}
-
-uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config) {
-    if (tide_model_config_check(&config->model, NULL) != TIDE_OK) {
-        return 0;
-    }
-    const tide_memory_model_run run = {
-        .model = config->model,
-        .mode = config->mode,
-        .keep_graph = config->keep_graph,
-        .precision = config->precision,
-        .attention = config->attention,
-        .recompute = config->recompute,
-        .clips = config->clip_grad_norm > 0,
-        .workspace_bytes = 0,
-        .n_steps = config->warmup_steps + config->steps,
-    };
-    tide_memory_model model;
-    tide_memory_model_derive(&run, &model);
-    return model.peak_bytes;
+    const tide_ops *ops = workload->trainee->ops(workload);
+    return ops->table->describe(ops);
 }

@@ -16,6 +16,7 @@
 #include "common/hostmem.h"
 #include "common/status.h"
 #include "model/config.h"
+#include "model/mlp.h"
 #include "model/ops.h"
 
 #ifdef __cplusplus
@@ -23,7 +24,9 @@ extern "C" {
 #endif
 
 typedef struct tide_workload_config {
-    tide_model_config model;  /* with batch and context */
+    tide_architecture architecture; /* what is run */
+    tide_model_config model;  /* with batch and context; mlp: d_model, n_layers and batch_size alone
+                                 count (tide_workload_mlp) */
     tide_mode mode;           /* which phases a step has */
     bool keep_graph;          /* forward mode: keep what backward would need to the end of a step */
     tide_precision precision; /* one that the device computes */
@@ -109,13 +112,20 @@ TIDE_NODISCARD tide_status tide_workload_run_pairs(tide_workload *workload, size
 void tide_workload_pairs_fini(tide_workload_pairs *pairs);
 void tide_workload_result_fini(tide_workload_result *result);
 
+/* The MLP that a workload of that architecture runs. */
+void tide_workload_mlp(const tide_workload_config *config, tide_mlp_config *ret_mlp);
+
+/* FLOP of the matrix products of a step. */
+double tide_workload_step_flops(const tide_workload_config *config);
+uint64_t tide_workload_n_parameters(const tide_workload_config *config);
+
 /* A line about what computes: "AVX-512 kernels, 2 threads"; "" where nothing does. Valid until the
  * workload is destroyed. */
 const char *tide_workload_computed_by(const tide_workload *workload);
 
 /* A lower bound of what the run will need on the device, by the closed forms of
  * docs/memory-model.md, the GEMM library's workspace left out: for refusing a run that cannot fit
- * the host before it starts. 0 for a configuration that tide_model_config_check refuses. */
+ * the host before it starts. 0 for a configuration that its check refuses. */
 uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config);
 
 #ifdef __cplusplus

@@ -8,6 +8,7 @@
 #include "allocator/recorder.h"
 #include "allocator/scope_times.h"
 #include "model/eager.h"
+#include "model/mlp.h"
 #include "model/transformer.h"
 #include "model/workload.h"
 
@@ -20,6 +21,24 @@ typedef struct tide_interval {
     bool ran;                 /* in this step */
 } tide_interval;
 
+/* The model of a workload, by the pieces of its run. */
+typedef struct tide_trainee {
+    tide_status (*create)(tide_workload *workload, tide_error *error);
+    tide_status (*setup)(tide_workload *workload, tide_error *error); /* and fills it */
+    tide_status (*forward)(tide_workload *workload, tide_error *error);
+    tide_status (*loss)(tide_workload *workload, tide_error *error);
+    tide_status (*backward)(tide_workload *workload, tide_error *error);
+    tide_status (*optimize)(tide_workload *workload, tide_error *error);
+    tide_status (*end_step)(tide_workload *workload, tide_error *error);
+    /* NULL: nothing is computed. */
+    const tide_tensor *(*loss_value)(const tide_workload *workload);
+    const tide_ops *(*ops)(const tide_workload *workload);
+} tide_trainee;
+
+/* workload_models.c */
+const tide_trainee *tide_trainee_of(const tide_workload_config *config);
+void tide_trainee_destroy(tide_workload *workload);
+
 struct tide_workload {
     tide_workload_config config;        /* as given */
     const tide_hostmem *mem;            /* borrowed; the cache's */
@@ -27,8 +46,10 @@ struct tide_workload {
     tide_recorder *recorder;            /* borrowed; NULL: no scopes */
     tide_device *device;                /* borrowed; the cache's */
     bool computes;                      /* the device's; without it nothing has a time */
-    tide_transformer *transformer;      /* owned; NULL: residuals are eager */
-    tide_eager *eager;                  /* owned; NULL: residuals are our own */
+    const tide_trainee *trainee;        /* static; which of the models below there is */
+    tide_transformer *transformer;      /* owned, as the two below; NULL: another one is run */
+    tide_eager *eager;                  /* PyTorch's allocations */
+    tide_mlp *mlp;                      /* linear layers with GELU */
     tide_interval timers[TIDE_N_TIMED]; /* by TIDE_TIMED_... */
     tide_scope_times *scope_times; /* owned; NULL before the run, and where the host's clock is the
                                       only one or nothing is recorded */

@@ -155,11 +155,30 @@ static void a_larger_run(void **state) {
     every_variant(&model, TIDE_PRECISION_FP32, 16);
 }
 
+static void mlps(void **state) {
+    (void)state;
+    for (int i = 0; i < 4 * 4; i++) {
+        tide_workload_config config;
+        tide_workload_config_init(&config);
+        config.architecture = TIDE_MLP;
+        config.model =
+            (tide_model_config){.size = "mlp", .d_model = 24, .n_layers = 3, .batch_size = 10};
+        config.precision = (tide_precision)(i / 4);
+        config.mode = i % 4 == 3 ? TIDE_FORWARD : (tide_mode)(i % 4);
+        config.keep_graph = i % 4 == 3;
+        config.clip_grad_norm = i % 8 == 2 ? 1 : 0;
+        config.warmup_steps = 0;
+        config.steps = 6; /* so that the shortest has events enough to compare */
+        expect_same_runs(&config);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fp32),
         cmocka_unit_test(other_precisions),
         cmocka_unit_test(a_larger_run),
+        cmocka_unit_test(mlps),
     };
     return cmocka_run_group_tests_name("ops_cuda.events_equal", tests, NULL, NULL);
 }

@@ -1,0 +1,50 @@
+/* linear.h - linear layers, y = x W^T, with the memory that they take: gradients, and in bf16-mixed
+ * bf16 copies of the weights.
+ */
+#ifndef TIDE_MODEL_LINEAR_H
+#define TIDE_MODEL_LINEAR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "allocator/cache.h"
+#include "common/status.h"
+#include "model/ops.h"
+#include "model/parameters.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The linear layers of a model. All borrowed. */
+typedef struct tide_linears {
+    tide_cache *cache;          /* what everything is allocated through */
+    tide_ops *ops;              /* what computes */
+    tide_parameter *parameters; /* the model's, of which gradients and copies are made here */
+    size_t R;                   /* rows of x and y */
+    tide_dtype parameter_type;  /* of parameters and gradients */
+    bool copies_weights;        /* bf16-mixed: GEMMs read bf16 copies of the weights */
+    bool keeps_copies;          /* from forward on to backward */
+} tide_linears;
+
+/* Parameter `i` is W (n_out, n_in). In bf16-mixed its bf16 copy is made when it is not there. */
+
+/* out (R, n_out) = x (R, n_in) W^T. The copy is released at once when nothing is kept. */
+TIDE_NODISCARD tide_status tide_linear_forward(const tide_linears *on, size_t i, tide_array out,
+                                               tide_array x, tide_error *error);
+/* Allocates W's gradient (n_out, n_in) = dout (R, n_out)^T x (R, n_in). */
+TIDE_NODISCARD tide_status tide_linear_backward_weight(const tide_linears *on, size_t i,
+                                                       tide_array dout, tide_array x,
+                                                       tide_error *error);
+/* dx (R, n_in) = dout (R, n_out) W, or += ; then releases the copy: nobody reads it after this. */
+TIDE_NODISCARD tide_status tide_linear_backward_input(const tide_linears *on, size_t i,
+                                                      tide_array dx, tide_array dout,
+                                                      bool accumulate, tide_error *error);
+/* Allocates the gradient of parameter `i`. Its values are not set. */
+TIDE_NODISCARD tide_status tide_gradient_alloc(const tide_linears *on, size_t i, tide_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,98 @@
+/* mlp_memory.c - what an MLP takes, on paper: FLOP, parameters, and the bytes requested at once. */
+#include "model/mlp.h"
+
+uint64_t tide_mlp_n_parameters(const tide_mlp_config *config) {
+    return (uint64_t)config->n_layers * config->C * config->C;
+}
+
+double tide_mlp_forward_flops(const tide_mlp_config *config) {
+    double C = (double)config->C;
+    return 2.0 * (double)config->R * C * C * (double)config->n_layers;
+}
+
+double tide_mlp_backward_flops(const tide_mlp_config *config) {
+    double L = (double)config->n_layers;
+    return tide_mlp_forward_flops(config) * (2.0 * L - 1.0) / L;
+}
+
+tide_dtype tide_mlp_activation_type(tide_precision precision) {
+    return precision == TIDE_PRECISION_BF16_MIXED || precision == TIDE_PRECISION_BF16_TRUE
+               ? TIDE_BF16
+               : TIDE_FP32;
+}
+
+tide_dtype tide_mlp_parameter_type(tide_precision precision) {
+    return precision == TIDE_PRECISION_BF16_TRUE ? TIDE_BF16 : TIDE_FP32;
+}
+
+/* Bytes of one tensor of each kind. */
+typedef struct pieces {
+    uint64_t rows;   /* (R, C): input, linear, gelu and their gradients */
+    uint64_t weight; /* (C, C): a parameter, its gradient, one of its two moments */
+    uint64_t copy;   /* bf16 of a weight; 0: none is made */
+    uint64_t L;      /* layers */
+} pieces;
+
+static pieces pieces_of(const tide_mlp_config *config) {
+    uint64_t C = config->C;
+    bool copies = config->precision == TIDE_PRECISION_BF16_MIXED;
+    return (pieces){.rows = config->R * C *
+                            tide_dtype_bytes(tide_mlp_activation_type(config->precision)),
+                    .weight = C * C * tide_dtype_bytes(tide_mlp_parameter_type(config->precision)),
+                    .copy = copies ? C * C * tide_dtype_bytes(TIDE_BF16) : 0,
+                    .L = config->n_layers};
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+/* A pass that keeps nothing: a layer's input (the first one's is no activation) and its product,
+ * with the copy of its weight; then the product and its GELU. */
+static uint64_t forward_alone(const pieces *of) {
+    uint64_t in_product = (of->L > 1 ? 2 : 1) * of->rows + of->copy;
+    return larger(in_product, 2 * of->rows);
+}
+
+enum { LOSS = sizeof(float) };
+
+/* Beside what stays from step to step: at the end of forward, with what the loss takes for a
+ * moment; and in backward, when the gradient of a weight has just been allocated. */
+static uint64_t forward_and_backward(const tide_mlp_config *config, const pieces *of) {
+    uint64_t longer = larger(config->R, config->C);
+    uint64_t most =
+        2 * of->L * of->rows + of->L * of->copy + LOSS + (longer + config->R) * sizeof(float);
+    for (uint64_t l = 0; l < of->L; l++) { /* both tensors of the layers below, own gradient */
+        most = larger(most, (2 * l + 1) * of->rows + (of->L - l) * of->weight + LOSS +
+                                (l + 1) * of->copy);
+    }
+    return most;
+}
+
+/* Scratch and result of the gradients' norm. */
+static uint64_t clipping(const tide_mlp_config *config, const pieces *of) {
+    uint64_t n = (uint64_t)config->C * config->C;
+    uint64_t n_chunks = of->L * (n / TIDE_NORM_CHUNK + (n % TIDE_NORM_CHUNK != 0));
+    return config->clip_grad_norm > 0 ? (n_chunks + 1) * sizeof(float) : 0;
+}
+
+uint64_t tide_mlp_requested_peak_bytes(const tide_mlp_config *config, tide_mode mode,
+                                       size_t n_steps) {
+    const pieces of = pieces_of(config);
+    uint64_t parameters = of.L * of.weight;
+    uint64_t base = of.rows + parameters; /* the input, too */
+    if (mode == TIDE_FORWARD) {
+        return base + (config->keep_for_backward ? 2 * of.L * of.rows + of.L * of.copy
+                                                 : forward_alone(&of));
+    }
+    uint64_t passes = base + forward_and_backward(config, &of);
+    if (mode == TIDE_FORWARD_BACKWARD) {
+        return passes;
+    }
+    /* The moments are made behind the first clipping, and are there in every later step. */
+    uint64_t gradients = parameters + LOSS;
+    uint64_t moments = 2 * parameters;
+    uint64_t before = n_steps > 1 ? moments : 0;
+    uint64_t clipped = base + gradients + before + clipping(config, &of);
+    return larger(larger(passes + before, clipped), base + gradients + moments);
+}

@@ -1,0 +1,241 @@
+/* workload_models.c - the models that a workload can run, each as the pieces of a step, and what is
+ * known of them on paper.
+ */
+#include "model/memory_model.h"
+#include "model/workload_internal.h"
+
+/* ---- our own transformer ---- */
+
+static bool keeps_graph(const tide_workload_config *config) {
+    return config->mode != TIDE_FORWARD || config->keep_graph;
+}
+
+static tide_status transformer_create(tide_workload *workload, tide_error *error) {
+    const tide_workload_config *config = &workload->config;
+    const tide_transformer_config transformer = {.model = config->model,
+                                                 .precision = config->precision,
+                                                 .attention = config->attention,
+                                                 .recompute = config->recompute,
+                                                 .keep_for_backward = keeps_graph(config),
+                                                 .clip_grad_norm = config->clip_grad_norm,
+                                                 .seed = config->seed,
+                                                 .adamw = config->adamw};
+    return tide_transformer_create(&transformer, workload->cache, workload->recorder,
+                                   &workload->transformer, error);
+}
+
+static tide_status transformer_setup(tide_workload *workload, tide_error *error) {
+    TIDE_TRY(tide_transformer_setup(workload->transformer, error));
+    return tide_transformer_fill(workload->transformer, error);
+}
+
+static tide_status transformer_forward(tide_workload *workload, tide_error *error) {
+    return tide_transformer_forward(workload->transformer, error);
+}
+
+static tide_status transformer_loss(tide_workload *workload, tide_error *error) {
+    return tide_transformer_loss(workload->transformer, error);
+}
+
+static tide_status transformer_backward(tide_workload *workload, tide_error *error) {
+    return tide_transformer_backward(workload->transformer, error);
+}
+
+static tide_status transformer_optimize(tide_workload *workload, tide_error *error) {
+    return tide_transformer_optimize(workload->transformer, error);
+}
+
+static tide_status transformer_end_step(tide_workload *workload, tide_error *error) {
+    return tide_transformer_end_step(workload->transformer, error);
+}
+
+static const tide_tensor *transformer_loss_value(const tide_workload *workload) {
+    return tide_transformer_loss_value(workload->transformer);
+}
+
+static const tide_ops *transformer_ops(const tide_workload *workload) {
+    return tide_transformer_ops(workload->transformer);
+}
+
+static const tide_trainee OWN_TRANSFORMER = {.create = transformer_create,
+                                             .setup = transformer_setup,
+                                             .forward = transformer_forward,
+                                             .loss = transformer_loss,
+                                             .backward = transformer_backward,
+                                             .optimize = transformer_optimize,
+                                             .end_step = transformer_end_step,
+                                             .loss_value = transformer_loss_value,
+                                             .ops = transformer_ops};
+
+/* ---- PyTorch's allocations for it ---- */
+
+static tide_status eager_create(tide_workload *workload, tide_error *error) {
+    const tide_workload_config *config = &workload->config;
+    const tide_eager_config eager = {.model = config->model,
+                                     .edition = config->edition,
+                                     .precision = config->precision,
+                                     .attention = config->attention,
+                                     .recompute = config->recompute,
+                                     .keeps_graph = keeps_graph(config)};
+    return tide_eager_create(&eager, workload->cache, workload->recorder, &workload->eager, error);
+}
+
+static tide_status eager_setup(tide_workload *workload, tide_error *error) {
+    return tide_eager_setup(workload->eager, error);
+}
+
+static tide_status eager_forward(tide_workload *workload, tide_error *error) {
+    return tide_eager_forward(workload->eager, error);
+}
+
+static tide_status eager_loss(tide_workload *workload, tide_error *error) {
+    return tide_eager_loss(workload->eager, error);
+}
+
+static tide_status eager_backward(tide_workload *workload, tide_error *error) {
+    return tide_eager_backward(workload->eager, error);
+}
+
+static tide_status eager_optimize(tide_workload *workload, tide_error *error) {
+    return tide_eager_optimize(workload->eager, error);
+}
+
+static tide_status eager_end_step(tide_workload *workload, tide_error *error) {
+    return tide_eager_end_step(workload->eager, error);
+}
+
+static const tide_trainee EAGER_TRANSFORMER = {.create = eager_create,
+                                               .setup = eager_setup,
+                                               .forward = eager_forward,
+                                               .loss = eager_loss,
+                                               .backward = eager_backward,
+                                               .optimize = eager_optimize,
+                                               .end_step = eager_end_step};
+
+/* ---- the MLP ---- */
+
+void tide_workload_mlp(const tide_workload_config *config, tide_mlp_config *ret_mlp) {
+    *ret_mlp = (tide_mlp_config){.C = config->model.d_model,
+                                 .n_layers = config->model.n_layers,
+                                 .R = config->model.batch_size,
+                                 .precision = config->precision,
+                                 .keep_for_backward = keeps_graph(config),
+                                 .clip_grad_norm = config->clip_grad_norm,
+                                 .seed = config->seed,
+                                 .adamw = config->adamw};
+}
+
+static tide_status mlp_create(tide_workload *workload, tide_error *error) {
+    tide_mlp_config mlp;
+    tide_workload_mlp(&workload->config, &mlp);
+    return tide_mlp_create(&mlp, workload->cache, workload->recorder, &workload->mlp, error);
+}
+
+static tide_status mlp_setup(tide_workload *workload, tide_error *error) {
+    TIDE_TRY(tide_mlp_setup(workload->mlp, error));
+    return tide_mlp_fill(workload->mlp, error);
+}
+
+static tide_status mlp_forward(tide_workload *workload, tide_error *error) {
+    return tide_mlp_forward(workload->mlp, error);
+}
+
+static tide_status mlp_loss(tide_workload *workload, tide_error *error) {
+    return tide_mlp_loss(workload->mlp, error);
+}
+
+static tide_status mlp_backward(tide_workload *workload, tide_error *error) {
+    return tide_mlp_backward(workload->mlp, error);
+}
+
+static tide_status mlp_optimize(tide_workload *workload, tide_error *error) {
+    return tide_mlp_optimize(workload->mlp, error);
+}
+
+static tide_status mlp_end_step(tide_workload *workload, tide_error *error) {
+    return tide_mlp_end_step(workload->mlp, error);
+}
+
+static const tide_tensor *mlp_loss_value(const tide_workload *workload) {
+    return tide_mlp_loss_value(workload->mlp);
+}
+
+static const tide_ops *mlp_ops(const tide_workload *workload) {
+    return tide_mlp_ops(workload->mlp);
+}
+
+static const tide_trainee MLP = {.create = mlp_create,
+                                 .setup = mlp_setup,
+                                 .forward = mlp_forward,
+                                 .loss = mlp_loss,
+                                 .backward = mlp_backward,
+                                 .optimize = mlp_optimize,
+                                 .end_step = mlp_end_step,
+                                 .loss_value = mlp_loss_value,
+                                 .ops = mlp_ops};
+
+const tide_trainee *tide_trainee_of(const tide_workload_config *config) {
+    return config->architecture == TIDE_MLP            ? &MLP
+           : config->residuals == TIDE_RESIDUALS_EAGER ? &EAGER_TRANSFORMER
+                                                       : &OWN_TRANSFORMER;
+}
+
+void tide_trainee_destroy(tide_workload *workload) {
+    tide_mlp_destroy(workload->mlp);
+    tide_eager_destroy(workload->eager);
+    tide_transformer_destroy(workload->transformer);
+}
+
+/* ---- on paper ---- */
+
+static uint64_t mlp_peak_bytes(const tide_workload_config *config) {
+    tide_mlp_config mlp;
+    tide_workload_mlp(config, &mlp);
+    return tide_mlp_config_check(&mlp, NULL) == TIDE_OK
+               ? tide_mlp_requested_peak_bytes(&mlp, config->mode,
+                                               config->warmup_steps + config->steps)
+               : 0;
+}
+
+uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config) {
+    if (config->architecture == TIDE_MLP) {
+        return mlp_peak_bytes(config);
+    }
+    if (tide_model_config_check(&config->model, NULL) != TIDE_OK) {
+        return 0;
+    }
+    const tide_memory_model_run run = {
+        .model = config->model,
+        .mode = config->mode,
+        .keep_graph = config->keep_graph,
+        .precision = config->precision,
+        .attention = config->attention,
+        .recompute = config->recompute,
+        .clips = config->clip_grad_norm > 0,
+        .workspace_bytes = 0,
+        .n_steps = config->warmup_steps + config->steps,
+    };
+    tide_memory_model model;
+    tide_memory_model_derive(&run, &model);
+    return model.peak_bytes;
+}
+
+double tide_workload_step_flops(const tide_workload_config *config) {
+    if (config->architecture != TIDE_MLP) { /* backward costs twice the forward pass */
+        return tide_model_forward_flops(&config->model) *
+               (config->mode == TIDE_FORWARD ? 1.0 : 3.0);
+    }
+    tide_mlp_config mlp;
+    tide_workload_mlp(config, &mlp);
+    return tide_mlp_forward_flops(&mlp) +
+           (config->mode == TIDE_FORWARD ? 0.0 : tide_mlp_backward_flops(&mlp));
+}
+
+uint64_t tide_workload_n_parameters(const tide_workload_config *config) {
+    if (config->architecture != TIDE_MLP) {
+        return tide_model_n_parameters(&config->model);
+    }
+    tide_mlp_config mlp;
+    tide_workload_mlp(config, &mlp);
+    return tide_mlp_n_parameters(&mlp);
+}
