@@ -3,6 +3,7 @@
 import { makeDifferencesPanel } from './differences_panel.js';
 import { Dock } from './dock.js';
 import { byId, element, pushButton } from './dom.js';
+import { makeEventsPanel } from './events_panel.js';
 import { makeFlamePanel } from './flame_panel.js';
 import { decodeAddress, encodeAddress } from './hash.js';
 import { comparisonSentence, fitHeadline, showHeadline } from './headline.js';
@@ -28,14 +29,17 @@ const store = new Store((flush) => requestAnimationFrame(flush));
 const timelines = new Timelines(store, askAddress);
 new Legend(store);
 const pointer = new Pointer(store, timelines);
-const searchBox = new SearchBox(store, (run, state) => {
-  timelines.stages[run]?.reveal(state);
-  timelines.follow(timelines.stages[run]);
-});
+const searchBox = new SearchBox(store, revealInstant);
 const theme = startTheme(layOutPage);
 /** How the page opened: what its address leaves out. @type {{axis: 'event' | 'time', colourBy: import('./store.js').State['colourBy']}} */
 let usual = { axis: 'time', colourBy: 'category' };
 let addressTimer = 0;
+
+/** Brings an instant of a run into sight. @param {number} run @param {number} state */
+function revealInstant(run, state) {
+  timelines.stages[run]?.reveal(state);
+  timelines.follow(timelines.stages[run]);
+}
 
 function layOutPage() {
   fitHeadline();
@@ -178,7 +182,7 @@ async function start() {
   listenToTools();
   listenToPage();
   byId('largest').append(makeLargestCard(store));
-  new Dock(store, { tree: makeTreePanel(store), flame: makeFlamePanel(store), map: makeMapPanel(store), differences: makeDifferencesPanel(store) });
+  new Dock(store, { tree: makeTreePanel(store), flame: makeFlamePanel(store), map: makeMapPanel(store), events: makeEventsPanel(store, revealInstant), differences: makeDifferencesPanel(store) });
   // The script runs while the browser still reads the data, which stand last in the page.
   if (document.readyState === 'loading') await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve));
   const { runs, sentence } = await readEmbedded();

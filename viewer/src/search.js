@@ -62,6 +62,15 @@ function foundStacks({ stacks, frames }, texts) {
   return found;
 }
 
+/** What of a snapshot's texts, scopes, call stacks and categories is found, 1 or 0 each. @param {import('./format.js').Snapshot} snapshot @param {Query} query */
+export function findTexts(snapshot, query) {
+  const texts = Uint8Array.from(snapshot.strings, (text) => (query.test(text) ? 1 : 0));
+  return {
+    texts, scopes: foundScopes(snapshot, query), stacks: foundStacks(snapshot, texts),
+    categories: Uint8Array.from(CATEGORIES, (name) => (query.test(categoryText(name)) || query.test(name) ? 1 : 0)),
+  };
+}
+
 /** Which blocks are found, 1 or 0 each. @param {import('./run.js').Run} run @param {Query} query @returns {Uint8Array} */
 export function searchBlocks({ snapshot, index: { blocks } }, query) {
   const found = new Uint8Array(blocks.count);
@@ -73,9 +82,7 @@ export function searchBlocks({ snapshot, index: { blocks } }, query) {
     }
     return found;
   }
-  const texts = Uint8Array.from(snapshot.strings, (text) => (query.test(text) ? 1 : 0));
-  const scopes = foundScopes(snapshot, query), stacks = foundStacks(snapshot, texts);
-  const categories = Uint8Array.from(CATEGORIES, (name) => (query.test(categoryText(name)) || query.test(name) ? 1 : 0));
+  const { texts, scopes, stacks, categories } = findTexts(snapshot, query);
   const { name, category, scope, stack } = blocks;
   for (let b = 0; b < blocks.count; b++) {
     if ((name[b] >= 0 && texts[name[b]]) || categories[category[b]] || (scope[b] >= 0 && scopes[scope[b]]) || (stack[b] >= 0 && stacks[stack[b]])) found[b] = 1;

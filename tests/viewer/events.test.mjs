@@ -1,0 +1,113 @@
+// The list of events: filters, rows and their places, texts, CSV, and the scroll bar of a list of any length.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { blockOfEvent, EVENT_COLUMNS, eventCsvLine, eventsCsvHead, eventTexts, filterEvents } from '../../viewer/src/events.js';
+import { ACTION, readSnapshot } from '../../viewer/src/format.js';
+import { scopePath } from '../../viewer/src/lanes.js';
+import { stackFrames } from '../../viewer/src/peak.js';
+import { makeRun } from '../../viewer/src/run.js';
+import { compileQuery } from '../../viewer/src/search.js';
+import { ScaledScroll } from '../../viewer/src/virtual_list.js';
+import { randomNumbers, trainingRun } from './synthetic.mjs';
+
+const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
+const run = makeRun(readSnapshot(trainingRun({ layers: 4, warmup: 1, steps: 2 })), 'training');
+const { events, strings } = run.snapshot;
+const all = { actions: null, query: null, first: 0, last: run.index.nStates };
+const listed = (rows) => Array.from({ length: rows.count }, (_, i) => rows.eventAt(i));
+const every = Array.from({ length: events.count }, (_, e) => e);
+
+test('without a filter there is a row for each event, of a range for each of its own', () => {
+  assert.deepEqual(listed(filterEvents(run, all)), every);
+  assert.deepEqual(listed(filterEvents(run, { ...all, first: 10, last: 20 })), every.filter((e) => e + 1 >= 10 && e + 1 < 20));
+});
+
+test('filters leave what a plain look at each event leaves', () => {
+  const text = (e) => [events.name[e] < 0 ? '' : strings[events.name[e]], scopePath(run.snapshot, events.scope[e]),
+    ...stackFrames(run.snapshot, events.stack[e]).flatMap((frame) => [frame.function, frame.place])].join('\n');
+  for (const [query, expected] of [['attention', /attention/i], ['/layers\\.[12]\\.op0/', /layers\.[12]\.op0/], ['layer 3', /layer 3/], ['logits', /logits/]]) {
+    for (const actions of [null, [ACTION.ALLOC], [ACTION.FREE, ACTION.SEGMENT_ALLOC]]) {
+      const found = listed(filterEvents(run, { ...all, actions, query: compileQuery(query) }));
+      assert.deepEqual(found, every.filter((e) => (actions === null || actions.includes(events.action[e])) && expected.test(text(e))), query);
+      if (actions?.length !== 2) assert.ok(found.length > 0, query);
+    }
+  }
+  assert.equal(filterEvents(run, { ...all, query: compileQuery('/(/') }).count, 0);
+});
+
+test('an address finds the events whose bytes hold it', () => {
+  const wanted = events.address[40] + 100;
+  const found = listed(filterEvents(run, { ...all, query: compileQuery(`0x${wanted.toString(16)}`) }));
+  assert.deepEqual(found, every.filter((e) => wanted >= events.address[e] && wanted < events.address[e] + Math.max(1, events.blockBytes[e])));
+  assert.ok(found.includes(40));
+});
+
+test(`the row of an event is the last one at or before it (seed ${SEED})`, () => {
+  const rows = filterEvents(run, { ...all, query: compileQuery('attention') }), list = listed(rows);
+  for (let e = 0; e < events.count; e += 7) assert.equal(rows.rowOf(e), Math.max(0, list.findLastIndex((each) => each <= e)));
+  const whole = filterEvents(run, { ...all, first: 5 });
+  assert.equal(whole.rowOf(0), 0);
+  assert.equal(whole.eventAt(whole.rowOf(100)), 100);
+  assert.equal(filterEvents(run, { ...all, first: 5, last: 5 }).count, 0);
+});
+
+test('rows say what the events are', () => {
+  const e = every.find((each) => events.action[each] === ACTION.ALLOC && strings[events.name[each]].startsWith('layers.2.op1.out'));
+  const row = Object.fromEntries(eventTexts(run, e).map((text, i) => [EVENT_COLUMNS[i], text]));
+  assert.equal(row.action, 'allocate');
+  assert.equal(row.name, 'layers.2.op1.out');
+  assert.equal(row.category, 'activations');
+  assert.equal(row.address, `0x${events.address[e].toString(16)}`);
+  assert.match(row.scope, /forward › layer 2 › attention/);
+  assert.equal(row.requested, '3.00 MiB');
+  assert.match(row.time, /^\d+\.\d{3} ms$/);
+  assert.equal(run.index.blocks.allocRow[blockOfEvent(run, e)], e);
+  const free = run.index.blocks.freeRow[blockOfEvent(run, e)];
+  assert.equal(blockOfEvent(run, free), blockOfEvent(run, e));
+  const segment = every.find((each) => events.action[each] === ACTION.SEGMENT_ALLOC);
+  assert.equal(blockOfEvent(run, segment), -1);
+  assert.equal(eventTexts(run, segment)[6], '');
+});
+
+test('CSV has exact numbers, a field for each column, and no formula', () => {
+  const hostile = makeRun(readSnapshot(trainingRun({ layers: 1, warmup: 0, steps: 1, label: (name) => `=${name}` })), 'hostile');
+  const e = 20, fields = eventCsvLine(hostile, e, () => '+stack').trimEnd().split(',');
+  assert.equal(fields.length, eventsCsvHead().trimEnd().split(',').length);
+  assert.equal(Number(fields[1]), hostile.snapshot.events.timeNs[e]);
+  assert.equal(Number(fields[3]), hostile.snapshot.events.requestedBytes[e]);
+  assert.ok(fields[5].startsWith("'="), fields[5]);
+  assert.equal(fields[11], "'+stack");
+});
+
+test('a short list scrolls as it is, a long one comes to each of its ends', () => {
+  const short = new ScaledScroll(20);
+  short.count = 1000;
+  short.height = 400;
+  short.moveByBar(333);
+  assert.equal(short.offset, 333);
+  assert.equal(short.scrollTop, 333);
+  const long = new ScaledScroll(24);
+  long.count = 3_000_000;
+  long.height = 480;
+  assert.ok(long.laidOut < 16e6);
+  long.moveByBar(0);
+  assert.equal(long.offset, 0);
+  long.moveByBar(long.laidOut - long.height);
+  assert.equal(long.offset, 3_000_000 * 24 - 480);
+  const random = randomNumbers(SEED);
+  for (let i = 0; i < 200; i++) {
+    const row = Math.floor(random() * 3_000_000);
+    long.reveal(row);
+    assert.ok(row * 24 >= long.offset && (row + 1) * 24 <= long.offset + 480, `row ${row} at ${long.offset}`);
+    const { offset } = long;
+    long.moveByBar(long.scrollTop);
+    assert.ok(Math.abs(long.offset - offset) < 0.01);
+  }
+});
+
+test('the list of many events opens at once; the times are printed, not judged', (t) => {
+  const many = makeRun(readSnapshot(trainingRun({ layers: 48, warmup: 0, steps: 100 })), 'many'), began = performance.now();
+  const rows = filterEvents(many, { actions: null, query: null, first: 0, last: many.index.nStates });
+  const opened = performance.now(), found = filterEvents(many, { actions: [ACTION.ALLOC], query: compileQuery('op1'), first: 0, last: many.index.nStates });
+  t.diagnostic(`${rows.count} events: all ${(opened - began).toFixed(1)} ms, filtered to ${found.count} ${(performance.now() - opened).toFixed(1)} ms`);
+});

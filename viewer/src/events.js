@@ -1,0 +1,135 @@
+/* events.js - the events of a run as rows: which of them a filter leaves, where one stands among them, and each in words.
+ */
+import { CATEGORIES } from './colours.js';
+import { csvLine } from './csv.js';
+import { ACTION } from './format.js';
+import { frameText, toldBy } from './frames.js';
+import { scopePath } from './lanes.js';
+import { findTexts } from './search.js';
+import { categoryText, formatBytes, formatCount } from './text.js';
+
+/** @type {Record<number, string>} */
+const ACTION_TEXTS = {
+  [ACTION.ALLOC]: 'allocate', [ACTION.FREE]: 'free', [ACTION.FREE_REQUESTED]: 'free, pending', [ACTION.FREE_COMPLETED]: 'free completed',
+  [ACTION.SEGMENT_ALLOC]: 'segment bought', [ACTION.SEGMENT_FREE]: 'segment returned', [ACTION.SEGMENT_MAP]: 'memory mapped',
+  [ACTION.SEGMENT_UNMAP]: 'memory unmapped', [ACTION.OOM]: 'out of memory', [ACTION.MARK]: 'mark',
+};
+
+/** Groups of actions to choose from. @type {{text: string, actions: number[] | null}[]} */
+export const ACTION_CHOICES = [
+  { text: 'all actions', actions: null },
+  { text: 'allocations', actions: [ACTION.ALLOC] },
+  { text: 'frees', actions: [ACTION.FREE, ACTION.FREE_REQUESTED, ACTION.FREE_COMPLETED] },
+  { text: 'segments', actions: [ACTION.SEGMENT_ALLOC, ACTION.SEGMENT_FREE, ACTION.SEGMENT_MAP, ACTION.SEGMENT_UNMAP] },
+  { text: 'out of memory, marks', actions: [ACTION.OOM, ACTION.MARK] },
+];
+
+export const EVENT_COLUMNS = Object.freeze(['event', 'time', 'action', 'requested', 'block', 'name', 'category', 'address', 'stream', 'scope']);
+
+/**
+ * @typedef {object} EventFilter
+ * @property {number[] | null} actions null: all
+ * @property {import('./search.js').Query | null} query null: all
+ * @property {number} first state of the range: the events that lead to first <= s < last
+ * @property {number} last
+ *
+ * @typedef {object} EventRows the events that a filter leaves, in order
+ * @property {number} count
+ * @property {(row: number) => number} eventAt
+ * @property {(event: number) => number} rowOf the last row at or before an event; 0 where there is none
+ */
+
+/** Rows from one event up to another. @param {number} from @param {number} to @returns {EventRows} */
+function rowsBetween(from, to) {
+  const count = Math.max(0, to - from);
+  return { count, eventAt: (row) => from + row, rowOf: (event) => Math.max(0, Math.min(count - 1, event - from)) };
+}
+
+/** @param {Int32Array} list of events, in order @returns {EventRows} */
+function rowsOfList(list) {
+  return {
+    count: list.length, eventAt: (row) => list[row],
+    rowOf: (event) => {
+      let lo = 0, hi = list.length;
+      while (lo < hi) {
+        const middle = (lo + hi) >> 1;
+        if (list[middle] <= event) lo = middle + 1;
+        else hi = middle;
+      }
+      return Math.max(0, lo - 1);
+    },
+  };
+}
+
+/** @param {import('./run.js').Run} run @param {EventFilter} filter @returns {EventRows} */
+export function filterEvents({ snapshot }, { actions, query, first, last }) {
+  const { events } = snapshot, from = Math.max(0, first - 1), to = Math.min(events.count, last - 1);
+  if (actions === null && query === null) return rowsBetween(from, to);
+  const isWanted = new Uint8Array(256).fill(actions === null ? 1 : 0);
+  for (const action of actions ?? []) isWanted[action] = 1;
+  const isFound = query === null ? () => true : eventTest(snapshot, query), list = new Int32Array(Math.max(0, to - from));
+  let n = 0;
+  for (let e = from; e < to; e++) if (isWanted[events.action[e]] && isFound(e)) list[n++] = e;
+  return rowsOfList(list.slice(0, n));
+}
+
+/** Whether an event is found: by name, category, scope, call stack or an address inside of it.
+ * @param {import('./format.js').Snapshot} snapshot @param {import('./search.js').Query} query @returns {(event: number) => boolean} */
+function eventTest(snapshot, query) {
+  const { address, blockBytes, name, category, scope, stack } = snapshot.events, wanted = query.address;
+  if (query.problem !== '') return () => false;
+  if (wanted >= 0) return (e) => wanted >= address[e] && wanted < address[e] + Math.max(1, blockBytes[e]);
+  const { texts, scopes, stacks, categories } = findTexts(snapshot, query);
+  return (e) => (name[e] >= 0 && texts[name[e]] === 1) || (scope[e] >= 0 && scopes[scope[e]] === 1) || (stack[e] >= 0 && stacks[stack[e]] === 1) || hasCategory(snapshot, e) && categories[category[e]] === 1;
+}
+
+/** Only blocks have a category. @param {import('./format.js').Snapshot} snapshot @param {number} event */
+function hasCategory({ events }, event) {
+  return events.action[event] <= ACTION.FREE_COMPLETED;
+}
+
+/** @param {number} action */
+export function actionText(action) {
+  return ACTION_TEXTS[action] ?? '?';
+}
+
+/** An address as "0x7f12a0000000". @param {number} address */
+export function addressText(address) {
+  return `0x${address.toString(16)}`;
+}
+
+/** "5,657.123 ms": neighbours differ. @param {number} ns */
+function eventTime(ns) {
+  const us = Math.round(ns / 1000);
+  return `${formatCount(Math.floor(us / 1000))}.${String(us % 1000).padStart(3, '0')} ms`;
+}
+
+/** A row's texts, in the order of EVENT_COLUMNS; what has no name is told by its call site. @param {import('./run.js').Run} run @param {number} e event @returns {string[]} */
+export function eventTexts(run, e) {
+  const { snapshot, isVirtual } = run, { events, strings, devices } = snapshot, action = events.action[e];
+  const isPlaced = action !== ACTION.OOM && action !== ACTION.MARK, isBlock = hasCategory(snapshot, e), bytes = (/** @type {number} */ n) => (n >= 0 && n < Number.MAX_SAFE_INTEGER ? formatBytes(n) : '');
+  return [
+    formatCount(e), isVirtual || snapshot.clockSource === 'none' ? '' : eventTime(events.timeNs[e]), actionText(action),
+    action === ACTION.MARK ? '' : bytes(events.requestedBytes[e]), action === ACTION.MARK ? '' : action === ACTION.OOM ? `${bytes(events.blockBytes[e])} free` : bytes(events.blockBytes[e]),
+    events.name[e] >= 0 ? strings[events.name[e]] : events.stack[e] >= 0 ? frameText(snapshot, toldBy(snapshot)[events.stack[e]]) : '', isBlock ? categoryText(CATEGORIES[events.category[e]]) : '', isPlaced ? addressText(events.address[e]) : '',
+    devices.length > 1 ? `${events.device[e]}:${events.stream[e]}` : String(events.stream[e]), scopePath(snapshot, events.scope[e]),
+  ];
+}
+
+/** The block that an event hands out or takes back; -1: none. @param {import('./run.js').Run} run @param {number} event */
+export function blockOfEvent({ index: { blocks } }, event) {
+  const act = blocks.act[event];
+  return act >= 0 ? act : blocks.freeRow[~act] === event ? ~act : -1;
+}
+
+/** The head of the table as CSV. */
+export function eventsCsvHead() {
+  return csvLine(['event', 'time_ns', 'action', 'requested_bytes', 'block_bytes', 'name', 'category', 'address', 'device', 'stream', 'scope', 'stack']);
+}
+
+/** One event as a line of CSV, with exact numbers. @param {import('./run.js').Run} run @param {number} e @param {(stack: number) => string} stackText */
+export function eventCsvLine({ snapshot }, e, stackText) {
+  const { events, strings } = snapshot;
+  return csvLine([e, events.timeNs[e], actionText(events.action[e]), events.requestedBytes[e], events.blockBytes[e], events.name[e] < 0 ? '' : strings[events.name[e]],
+    hasCategory(snapshot, e) ? CATEGORIES[events.category[e]] : '', addressText(events.address[e]), events.device[e], events.stream[e], scopePath(snapshot, events.scope[e]), stackText(events.stack[e])]);
+}

@@ -1,0 +1,40 @@
+/* stack_view.js - a call stack as a list, innermost frame first; frames of libraries and of the tool are folded behind a button.
+ */
+import { element, pushButton } from './dom.js';
+import { foldedStack, framePlace } from './frames.js';
+import { stackFrames } from './peak.js';
+import { formatCount } from './text.js';
+
+/** @param {import('./format.js').Snapshot} snapshot @param {number} frame */
+function frameItem(snapshot, frame) {
+  const name = snapshot.frames.function[frame];
+  return element('li', {}, element('code', {}, name < 0 ? '??' : snapshot.strings[name]), ' ', element('span', { class: 'muted' }, framePlace(snapshot, frame)));
+}
+
+/** @param {import('./format.js').Snapshot} snapshot @param {number} stack -1: none */
+export function stackView(snapshot, stack) {
+  const parts = foldedStack(snapshot, stack);
+  if (parts.length === 0) return element('p', { class: 'muted' }, 'no call stack recorded');
+  const list = element('ol', { class: 'frames' });
+  for (const { isFolded, frames } of parts) {
+    if (!isFolded) {
+      list.append(...frames.map((frame) => frameItem(snapshot, frame)));
+      continue;
+    }
+    const text = `${formatCount(frames.length)} library frame${frames.length === 1 ? '' : 's'}`, folded = element('li', { class: 'folded' });
+    const button = pushButton(text, () => {
+      const items = frames.map((frame) => frameItem(snapshot, frame));
+      items[0].tabIndex = -1;
+      folded.replaceWith(...items);
+      items[0].focus();
+    }, { class: 'link', title: 'Show them', 'aria-expanded': 'false' });
+    folded.append(button);
+    list.append(folded);
+  }
+  return list;
+}
+
+/** A whole stack as text, a frame a line. @param {import('./format.js').Snapshot} snapshot @param {number} stack */
+export function stackLines(snapshot, stack) {
+  return stackFrames(snapshot, stack).map((frame) => `  ${frame.function} ${frame.place}`.trimEnd());
+}

@@ -1,0 +1,137 @@
+/* virtual_list.js - a list of any length of which only the rows in sight are elements. Heights beyond what browsers lay
+ * out are scaled: the scroll bar covers the whole list, the wheel still moves by rows.
+ */
+import { element } from './dom.js';
+
+const MOST_PIXELS = 8_000_000; // browsers lay out 16 to 33 million
+
+/**
+ * @typedef {object} VirtualOptions
+ * @property {number} rowHeight CSS pixels
+ * @property {HTMLElement} head stays on top
+ * @property {number} headHeight CSS pixels
+ * @property {() => HTMLElement} makeRow
+ * @property {(row: HTMLElement, index: number) => void} fillRow
+ */
+
+/** Place of the list's top and of the scroll bar. */
+export class ScaledScroll {
+  /** @param {number} rowHeight */
+  constructor(rowHeight) {
+    this.rowHeight = rowHeight;
+    this.count = 0;
+    this.height = 0; // of the view, CSS pixels
+    this.offset = 0; // of the view's top in the list, CSS pixels
+  }
+
+  /** Height of the whole list. */
+  get total() {
+    return this.count * this.rowHeight;
+  }
+
+  /** Height that the browser lays out. */
+  get laidOut() {
+    return Math.min(this.total, MOST_PIXELS);
+  }
+
+  get mostOffset() {
+    return Math.max(0, this.total - this.height);
+  }
+
+  /** @param {number} offset */
+  moveTo(offset) {
+    this.offset = Math.max(0, Math.min(this.mostOffset, offset));
+  }
+
+  /** Where the scroll bar stands for the offset. */
+  get scrollTop() {
+    return this.total <= MOST_PIXELS ? this.offset : (this.offset / Math.max(1, this.mostOffset)) * (MOST_PIXELS - this.height);
+  }
+
+  /** The scroll bar was moved. @param {number} scrollTop */
+  moveByBar(scrollTop) {
+    this.moveTo(this.total <= MOST_PIXELS ? scrollTop : (scrollTop / (MOST_PIXELS - this.height)) * this.mostOffset);
+  }
+
+  /** Brings a row into sight with as little movement as needed, or into the middle where it is far. @param {number} index */
+  reveal(index) {
+    const top = index * this.rowHeight, bottom = top + this.rowHeight;
+    if (top >= this.offset && bottom <= this.offset + this.height) return;
+    const isNear = Math.abs(top - this.offset) < 2 * this.height;
+    this.moveTo(!isNear ? top - this.height / 2 : top < this.offset ? top : bottom - this.height);
+  }
+}
+
+/** The list. */
+export class VirtualList {
+  /** @param {VirtualOptions} options */
+  constructor(options) {
+    this.options = options;
+    this.place = new ScaledScroll(options.rowHeight);
+    /** @type {HTMLElement[]} */
+    this.rows = [];
+    this.body = element('div', { class: 'virtual-body', role: 'rowgroup' });
+    this.window = element('div', { class: 'virtual-window' }, this.body);
+    this.spacer = element('div', { class: 'virtual-spacer' }, options.head, this.window);
+    this.element = element('div', { class: 'virtual-list' }, this.spacer);
+    this.isAsked = false;
+    this.element.addEventListener('scroll', () => {
+      if (Math.abs(this.element.scrollTop - this.place.scrollTop) >= 1) this.place.moveByBar(this.element.scrollTop);
+      this.ask();
+    });
+    this.element.addEventListener('wheel', (event) => {
+      if (event.ctrlKey || event.shiftKey || this.place.total <= MOST_PIXELS || event.deltaY === 0) return;
+      event.preventDefault();
+      this.place.moveTo(this.place.offset + event.deltaY * (event.deltaMode === 1 ? options.rowHeight : 1));
+      this.ask();
+    }, { passive: false });
+    new ResizeObserver(() => this.ask()).observe(this.element);
+  }
+
+  /** @param {number} count */
+  setCount(count) {
+    this.place.count = count;
+    this.draw();
+  }
+
+  /** @param {number} index */
+  reveal(index) {
+    this.place.reveal(index);
+    this.draw();
+  }
+
+  /** Rows that fit. */
+  get pageRows() {
+    return Math.max(1, Math.floor(this.place.height / this.options.rowHeight) - 1);
+  }
+
+  /** Draws before the next picture. */
+  ask() {
+    if (this.isAsked) return;
+    this.isAsked = true;
+    requestAnimationFrame(() => {
+      this.isAsked = false;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const { place, options } = this, height = this.element.clientHeight - options.headHeight;
+    if (height <= 0) return;
+    place.height = height;
+    place.moveTo(place.offset);
+    this.spacer.style.height = `${options.headHeight + Math.max(height, place.laidOut)}px`;
+    this.window.style.height = `${height}px`;
+    if (Math.abs(this.element.scrollTop - place.scrollTop) >= 1) this.element.scrollTop = place.scrollTop;
+    const first = Math.floor(place.offset / options.rowHeight), n = Math.min(place.count - first, Math.ceil(height / options.rowHeight) + 1);
+    while (this.rows.length < n) {
+      this.rows.push(options.makeRow());
+      this.body.append(this.rows[this.rows.length - 1]);
+    }
+    this.rows.forEach((row, i) => {
+      row.hidden = i >= n;
+      if (i < n) options.fillRow(row, first + i);
+    });
+    this.body.style.transform = `translateY(${first * options.rowHeight - place.offset}px)`;
+  }
+}
