@@ -10,9 +10,8 @@
 #include "cli/study_internal.h"
 
 static const tide_study *const STUDIES[] = {
-    &tide_study_memory,
-    &tide_study_parameters,
-    &tide_study_residuals,
+    &tide_study_end_to_end, &tide_study_warmup,     &tide_study_precision, &tide_study_memory,
+    &tide_study_kernels,    &tide_study_parameters, &tide_study_residuals,
 };
 
 enum { N_STUDIES = sizeof(STUDIES) / sizeof(STUDIES[0]) };

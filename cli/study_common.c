@@ -183,7 +183,8 @@ void tide_study_say_setting(tide_study_work *work) {
     const tide_trial_environment *environment = environment_of(work);
     bool computes = work->kind != TIDE_DEVICE_VIRTUAL;
     add_parts(&to, &constant, workload);
-    add(&to, computes && !varied.warmup, "%zu steps of warm-up", workload->warmup_steps);
+    add(&to, computes && !varied.warmup, "%zu step%s of warm-up", workload->warmup_steps,
+        workload->warmup_steps == 1 ? "" : "s");
     add(&to, true, "%zu step%s%s", workload->steps, workload->steps == 1 ? "" : "s",
         computes ? " measured" : "");
     add(&to, true, "on %s", work->device);

@@ -384,7 +384,8 @@ void tide_reading_of_kernels(const tide_reading_kernels *kernels,
             100.0 * kernels->top_step_share);
     }
     if (kernels->gemm_forward_share >= 0.0) {
-        add(&to, "; matrix products are %.1f %% of forward", 100.0 * kernels->gemm_forward_share);
+        add(&to, "; %s are %.1f %% of forward", kernels->products,
+            100.0 * kernels->gemm_forward_share);
         if (kernels->gemm_step_share >= 0.0) {
             add(&to, " and %.1f %% of the full step", 100.0 * kernels->gemm_step_share);
         }

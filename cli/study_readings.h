@@ -78,8 +78,9 @@ void tide_reading_of_precision(const tide_reading_times *runs, size_t n,
 
 /* Shares of time of study kernels, of one run; -1: not measured. */
 typedef struct tide_reading_kernels {
-    const char *label;                          /* borrowed: of the run */
-    const char *unit;                           /* borrowed: "kernel", "operator" */
+    const char *label;    /* borrowed: of the run */
+    const char *unit;     /* borrowed: "kernel", "operator" */
+    const char *products; /* borrowed: what the gemm_ shares are of: "matrix products" */
     char top_forward[TIDE_READING_LABEL_BYTES]; /* that has most time in forward; "" none */
     double top_forward_share;                   /* of the phase's time: 0.5 is half */
     char top_step[TIDE_READING_LABEL_BYTES];    /* in the whole step */

@@ -174,6 +174,7 @@ static void kernels(void **state) {
     (void)state;
     tide_reading_kernels of = {.label = "m",
                                .unit = "kernel",
+                               .products = "matrix products",
                                .top_forward = "gemm",
                                .top_forward_share = 0.5,
                                .top_step = "adamw",

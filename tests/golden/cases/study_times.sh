@@ -1,0 +1,19 @@
+# study: the studies of times, on small shapes; figures that nobody can know are left out.
+export OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1
+shape="--d-model 32 --layers 2 --heads 2 --d-ff 64 --vocab 50 --context 32"
+# csv with "#" for what was measured: the keys and what does not vary stay.
+run() {
+    tidemark study "$@" --format csv >printed; status=$?
+    sed -E '/^# /{s/[0-9]+\.[0-9]+/#/g; s/ on cpu.*/ on cpu/; s/times as (fast|slow)/times as QUICK/g; s/samples of (forward|backward)/samples of PHASE/}; s/,[0-9.e+-]+/,#/g' printed; echo "exit $status"
+}
+run end-to-end $shape --device cpu --warmup 1 --steps 3
+run warmup $shape --device cpu --steps 3 --warmup 0,2
+run precision $shape --device cpu --warmup 1 --steps 2 --batch 2
+# Which operator takes most time is not known beforehand, all of them are.
+tidemark study kernels $shape --device cpu --warmup 1 --steps 2 --format csv >printed
+sed -n '/^phase,name/,/^# /p' printed | sed '/^#/d' | cut -d, -f1-3 | sort
+sed -n '/^phase,total/,/^# /p' printed | sed '/^#/d' | cut -d, -f1
+grep -c 'the operator with most time in forward is .* of the full step; in attention softmax takes' printed
+# The virtual device has no times.
+run end-to-end --device virtual --size small,2.7B --memory-limit 4GiB
+run kernels $shape --device virtual
