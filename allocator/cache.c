@@ -2,8 +2,6 @@
 
 #include "allocator/cache_internal.h"
 
-static _Thread_local char self; /* its address tells threads apart */
-
 #define TOO_MUCH ((size_t)1 << 60) /* a request of 1 EiB and more is refused at once */
 
 /* The lower of the configured limit and the fraction of the device's total. */
@@ -52,9 +50,6 @@ tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
     if (tide_cache_table_init(&cache->live, mem) != TIDE_OK) {
         goto fail_table;
     }
-    if (pthread_mutex_init(&cache->own_lock, NULL) != 0) {
-        goto fail_lock;
-    }
     if (!tide_recorder_claim(recorder)) {
         status = tide_fail(error, TIDE_INVALID,
                            "the recorder records another cache: create a recorder for each cache");
@@ -66,8 +61,6 @@ tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
     return TIDE_OK;
 
 fail_claim:
-    pthread_mutex_destroy(&cache->own_lock);
-fail_lock:
     tide_cache_table_fini(&cache->live, mem);
 fail_table:
     mem->release(mem->ctx, cache);
@@ -90,7 +83,6 @@ void tide_cache_destroy(tide_cache *cache) {
         (void)ignored;
     }
     tide_hostmem mem = cache->mem;
-    pthread_mutex_destroy(&cache->own_lock);
     tide_cache_table_fini(&cache->live, &mem);
     tide_cache_nodes_fini(cache);
     mem.release(mem.ctx, cache);
@@ -256,9 +248,9 @@ tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stre
                        : TIDE_POOL_LARGE;
     request.category = tag == NULL ? (uint8_t)TIDE_UNKNOWN : (uint8_t)tag->category;
     take_note(cache, tag == NULL ? NULL : tag->name, &request.note);
-    tide_lock(cache->lock, &cache->habit, &self);
+    tide_lock_acquire(cache->lock);
     tide_status status = alloc_locked(cache, &request, ret_address, error);
-    pthread_mutex_unlock(cache->lock);
+    tide_lock_release(cache->lock);
     if (status == TIDE_DEVICE_OOM) {
         tide_cache_call_oom_hook(cache);
     }
@@ -355,17 +347,17 @@ tide_status tide_cache_release(tide_cache *cache, uint64_t address, tide_error *
     }
     tide_note note;
     take_note(cache, NULL, &note);
-    tide_lock(cache->lock, &cache->habit, &self);
+    tide_lock_acquire(cache->lock);
     tide_status status = release_locked(cache, address, &note, error);
-    pthread_mutex_unlock(cache->lock);
+    tide_lock_release(cache->lock);
     return status;
 }
 
 tide_status tide_cache_empty(tide_cache *cache, tide_error *error) {
     tide_note note;
     take_note(cache, NULL, &note);
-    tide_lock(cache->lock, &cache->habit, &self);
+    tide_lock_acquire(cache->lock);
     tide_status status = tide_cache_give_back_all(cache, &note, error);
-    pthread_mutex_unlock(cache->lock);
+    tide_lock_release(cache->lock);
     return status;
 }

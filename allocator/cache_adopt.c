@@ -142,10 +142,10 @@ static tide_status adopt_locked(tide_cache *cache, uint64_t address, size_t tota
 tide_status tide_cache_adopt_segment(tide_cache *cache, uint64_t address, size_t total_bytes,
                                      tide_stream stream, int pool, const tide_block_row *blocks,
                                      size_t n_blocks, tide_error *error) {
-    pthread_mutex_lock(cache->lock);
+    tide_lock_acquire(cache->lock);
     tide_status status =
         adopt_locked(cache, address, total_bytes, stream, pool, blocks, n_blocks, error);
-    pthread_mutex_unlock(cache->lock);
+    tide_lock_release(cache->lock);
     return status;
 }
 
@@ -162,9 +162,9 @@ static tide_status adopt_range_locked(tide_cache *cache, tide_stream stream, int
 
 tide_status tide_cache_adopt_range(tide_cache *cache, tide_stream stream, int pool,
                                    uint64_t *ret_address, tide_error *error) {
-    pthread_mutex_lock(cache->lock);
+    tide_lock_acquire(cache->lock);
     tide_status status = adopt_range_locked(cache, stream, pool, ret_address, error);
-    pthread_mutex_unlock(cache->lock);
+    tide_lock_release(cache->lock);
     return status;
 }
 
@@ -219,8 +219,8 @@ static tide_status adopt_mapped_locked(tide_cache *cache, uint64_t address, size
 tide_status tide_cache_adopt_mapped(tide_cache *cache, uint64_t address, size_t total_bytes,
                                     const tide_block_row *blocks, size_t n_blocks,
                                     tide_error *error) {
-    pthread_mutex_lock(cache->lock);
+    tide_lock_acquire(cache->lock);
     tide_status status = adopt_mapped_locked(cache, address, total_bytes, blocks, n_blocks, error);
-    pthread_mutex_unlock(cache->lock);
+    tide_lock_release(cache->lock);
     return status;
 }

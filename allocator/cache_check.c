@@ -398,8 +398,8 @@ static tide_status check_locked(const tide_cache *cache, tide_error *error) {
 }
 
 tide_status tide_cache_check(tide_cache *cache, tide_error *error) {
-    pthread_mutex_lock(cache->lock);
+    tide_lock_acquire(cache->lock);
     tide_status status = check_locked(cache, error);
-    pthread_mutex_unlock(cache->lock);
+    tide_lock_release(cache->lock);
     return status;
 }

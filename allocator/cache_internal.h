@@ -4,7 +4,6 @@
 #ifndef TIDE_ALLOCATOR_CACHE_INTERNAL_H
 #define TIDE_ALLOCATOR_CACHE_INTERNAL_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
 #include "allocator/cache.h"
@@ -145,11 +144,10 @@ struct tide_cache {
     tide_cache_config config; /* effective settings; config.mem points to mem */
     tide_device *device;      /* borrowed; outlives the cache */
     tide_recorder *recorder;  /* borrowed; outlives the cache; may be NULL */
-    pthread_mutex_t own_lock; /* for a cache without a recorder */
-    pthread_mutex_t *lock;    /* that one, or the recorder's: one lock for a request and
-                                 its rows; guards everything below */
+    tide_lock *lock;          /* own_lock, or the recorder's: one lock for a request and its rows;
+                                 guards everything below */
     unsigned char apart[TIDE_LINES_APART]; /* unused: what stands above is read without the lock */
-    tide_lock_habit habit;                 /* of the lock */
+    tide_lock own_lock;                    /* for a cache without a recorder */
     tide_cache_tree free[TIDE_N_POOLS];    /* [TIDE_POOL_SMALL] and [TIDE_POOL_LARGE] */
     tide_cache_table live;                 /* blocks that are not free */
     tide_cache_nodes nodes;

@@ -251,37 +251,37 @@ tide_status tide_cache_out_of_memory(tide_cache *cache, const tide_cache_request
 }
 
 bool tide_cache_get_oom(tide_cache *cache, tide_cache_oom *ret_oom) {
-    pthread_mutex_lock(cache->lock);
+    tide_lock_acquire(cache->lock);
     bool has_happened = cache->stats.num_ooms > 0;
     if (has_happened) {
         *ret_oom = cache->last_oom;
     }
-    pthread_mutex_unlock(cache->lock);
+    tide_lock_release(cache->lock);
     return has_happened;
 }
 
 void tide_cache_call_oom_hook(tide_cache *cache) {
-    pthread_mutex_lock(cache->lock);
+    tide_lock_acquire(cache->lock);
     void (*hook)(void *ctx) = cache->oom_hook;
     void *ctx = cache->oom_ctx;
     cache->n_in_oom_hook += hook != NULL ? 1 : 0;
-    pthread_mutex_unlock(cache->lock);
+    tide_lock_release(cache->lock);
     if (hook != NULL) {
         hook(ctx);
-        pthread_mutex_lock(cache->lock);
+        tide_lock_acquire(cache->lock);
         cache->n_in_oom_hook--;
-        pthread_mutex_unlock(cache->lock);
+        tide_lock_release(cache->lock);
     }
 }
 
 void tide_cache_set_oom_hook(tide_cache *cache, void (*hook)(void *ctx), void *ctx) {
-    pthread_mutex_lock(cache->lock);
+    tide_lock_acquire(cache->lock);
     cache->oom_hook = hook;
     cache->oom_ctx = ctx;
     while (cache->n_in_oom_hook > 0) { /* they may still use what the former one was handed */
-        pthread_mutex_unlock(cache->lock);
+        tide_lock_release(cache->lock);
         (void)nanosleep(&(struct timespec){.tv_nsec = HOOK_POLL_NS}, NULL);
-        pthread_mutex_lock(cache->lock);
+        tide_lock_acquire(cache->lock);
     }
-    pthread_mutex_unlock(cache->lock);
+    tide_lock_release(cache->lock);
 }

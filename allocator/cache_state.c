@@ -135,14 +135,14 @@ static tide_status listing_sort(const listing *list, const tide_hostmem *mem,
 static tide_status copy_instant(tide_cache *cache, listing *list, tide_recorder_copying *copying,
                                 bool *ret_is_listed) {
     tide_status status = TIDE_OK;
-    pthread_mutex_lock(cache->lock);
+    tide_lock_acquire(cache->lock);
     int64_t locked_ns = tide_clock_now_ns();
     *ret_is_listed = listing_fill(list, cache);
     if (*ret_is_listed && cache->recorder != NULL) {
         status = tide_recorder_copy_instant(cache->recorder, copying);
     }
     int64_t held_ns = tide_clock_now_ns() - locked_ns;
-    pthread_mutex_unlock(cache->lock);
+    tide_lock_release(cache->lock);
     copying->pause_ns = held_ns > copying->pause_ns ? held_ns : copying->pause_ns;
     return status;
 }

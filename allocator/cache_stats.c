@@ -50,9 +50,9 @@ void tide_cache_settle_stats(const tide_cache *cache, tide_cache_stats *ret_stat
 }
 
 void tide_cache_get_stats(tide_cache *cache, tide_cache_stats *ret_stats) {
-    pthread_mutex_lock(cache->lock);
+    tide_lock_acquire(cache->lock);
     tide_cache_settle_stats(cache, ret_stats);
-    pthread_mutex_unlock(cache->lock);
+    tide_lock_release(cache->lock);
 }
 
 static void reset(tide_stat stats[TIDE_N_POOLS]) {
@@ -62,7 +62,7 @@ static void reset(tide_stat stats[TIDE_N_POOLS]) {
 }
 
 void tide_cache_reset_peaks(tide_cache *cache) {
-    pthread_mutex_lock(cache->lock);
+    tide_lock_acquire(cache->lock);
     tide_cache_stats *stats = &cache->stats;
     for (int pool = 0; pool < TIDE_N_POOLS; pool++) {
         stats->active[pool].peak = 0;
@@ -78,5 +78,5 @@ void tide_cache_reset_peaks(tide_cache *cache) {
     tide_cache_raise_active(cache);
     stats->oversize_allocations.peak = stats->oversize_allocations.current;
     stats->oversize_segments.peak = stats->oversize_segments.current;
-    pthread_mutex_unlock(cache->lock);
+    tide_lock_release(cache->lock);
 }

@@ -111,12 +111,12 @@ tide_status tide_cache_record_stream(tide_cache *cache, uint64_t address, tide_s
     if (address == 0) {
         return TIDE_OK;
     }
-    pthread_mutex_lock(cache->lock);
+    tide_lock_acquire(cache->lock);
     tide_cache_block *block = tide_cache_table_find(&cache->live, address);
     tide_status status = block == NULL || block->state != TIDE_BLOCK_ALLOCATED
                              ? tide_cache_refuse_stream(cache, address, error)
                              : add_use(cache, block, stream, error);
-    pthread_mutex_unlock(cache->lock);
+    tide_lock_release(cache->lock);
     return status;
 }
 
@@ -262,7 +262,7 @@ tide_status tide_cache_wait_for_streams(tide_cache *cache, const tide_note *note
 
 void tide_cache_finish_waiting(tide_cache *cache, uint64_t address) {
     const tide_note note = {TIDE_NONE, TIDE_NONE, TIDE_NONE};
-    pthread_mutex_lock(cache->lock);
+    tide_lock_acquire(cache->lock);
     tide_cache_block *block = tide_cache_table_find(&cache->live, address);
     bool is_waiting = block != NULL && block->state == TIDE_BLOCK_PENDING_FREE;
     while (is_waiting) {
@@ -274,7 +274,7 @@ void tide_cache_finish_waiting(tide_cache *cache, uint64_t address) {
         is_waiting = block->uses->next != NULL; /* with the last one the block is gone */
         finish_use(cache, queue, earlier, &note);
     }
-    pthread_mutex_unlock(cache->lock);
+    tide_lock_release(cache->lock);
 }
 
 void tide_cache_streams_fini(tide_cache *cache) {

@@ -106,13 +106,10 @@ static void set_clock(tide_recorder *recorder) {
     recorder->created_ns = tide_clock_now_ns();
 }
 
-/* All three or none. */
+/* Both or none. */
 static bool init_locks(tide_recorder *recorder) {
-    if (pthread_mutex_init(&recorder->log_lock, NULL) != 0) {
-        return false;
-    }
     if (pthread_mutex_init(&recorder->strings_lock, NULL) != 0) {
-        goto fail_strings;
+        return false;
     }
     if (pthread_mutex_init(&recorder->scopes_lock, NULL) != 0) {
         goto fail_scopes;
@@ -121,8 +118,6 @@ static bool init_locks(tide_recorder *recorder) {
 
 fail_scopes:
     pthread_mutex_destroy(&recorder->strings_lock);
-fail_strings:
-    pthread_mutex_destroy(&recorder->log_lock);
     return false;
 }
 
@@ -189,7 +184,6 @@ void tide_recorder_destroy(tide_recorder *recorder) {
     tide_strings_fini(&recorder->strings);
     pthread_mutex_destroy(&recorder->scopes_lock);
     pthread_mutex_destroy(&recorder->strings_lock);
-    pthread_mutex_destroy(&recorder->log_lock);
     tide_unwinder_destroy(recorder->unwinder);
     tide_stack_depot_destroy(recorder->depot);
     close_log(recorder);
@@ -256,14 +250,14 @@ bool tide_recorder_claim(tide_recorder *recorder) {
     if (recorder == NULL) {
         return true;
     }
-    pthread_mutex_lock(&recorder->log_lock);
+    tide_lock_acquire(&recorder->log_lock);
     bool is_claimed = recorder->is_claimed;
     recorder->is_claimed = true;
-    pthread_mutex_unlock(&recorder->log_lock);
+    tide_lock_release(&recorder->log_lock);
     return !is_claimed;
 }
 
-pthread_mutex_t *tide_recorder_lock(tide_recorder *recorder) {
+struct tide_lock *tide_recorder_lock(tide_recorder *recorder) {
     return &recorder->log_lock;
 }
 
@@ -310,11 +304,11 @@ bool tide_recorder_row(const tide_recorder *recorder, uint64_t number, tide_even
 
 void tide_recorder_set_paused(tide_recorder *recorder, bool is_paused) {
     if (is_paused && recorder->has_file) { /* what comes after the first hole fits no more */
-        pthread_mutex_lock(&recorder->log_lock);
+        tide_lock_acquire(&recorder->log_lock);
         uint64_t never = TIDE_LOG_NEVER;
         atomic_compare_exchange_strong(&recorder->file.header->counters.paused_at, &never,
                                        recorder->log.n_written);
-        pthread_mutex_unlock(&recorder->log_lock);
+        tide_lock_release(&recorder->log_lock);
     }
     atomic_store_explicit(&recorder->is_paused, is_paused, memory_order_relaxed);
 }
@@ -339,10 +333,10 @@ uint8_t tide_recorder_stream(tide_recorder *recorder, uint8_t device, uint64_t h
 
 void tide_recorder_get_stats(tide_recorder *recorder, tide_recorder_stats *ret_stats) {
     tide_recorder_stats stats = {.max_events = recorder->log.max_events};
-    pthread_mutex_lock(&recorder->log_lock);
+    tide_lock_acquire(&recorder->log_lock);
     stats.n_events = recorder->log.n_appended;
     stats.n_dropped = tide_event_log_n_dropped(&recorder->log);
-    pthread_mutex_unlock(&recorder->log_lock);
+    tide_lock_release(&recorder->log_lock);
     pthread_mutex_lock(&recorder->scopes_lock);
     stats.n_scopes = recorder->n_scopes;
     pthread_mutex_unlock(&recorder->scopes_lock);

@@ -14,7 +14,7 @@ enum {
     SPARE_ROWS = 1024, /* room for what is recorded while the rows are copied */
     MAX_CHUNKS = 64,   /* of a long log: who allocates all the time lets nobody have the lock */
     MAX_SLOW = 12,     /* chunks after which more was missing than before */
-    PAUSE_NS = 10000   /* between two chunks: longer than it takes to wake who waits for the lock */
+    PAUSE_NS = 10000   /* between two chunks: who waits for the lock tries again meanwhile */
 };
 
 static void lock(tide_recorder_copying *copying, pthread_mutex_t *mutex) {
@@ -22,10 +22,24 @@ static void lock(tide_recorder_copying *copying, pthread_mutex_t *mutex) {
     copying->locked_ns = tide_clock_now_ns();
 }
 
-static void unlock(tide_recorder_copying *copying, pthread_mutex_t *mutex) {
+static void note_pause(tide_recorder_copying *copying) {
     int64_t held_ns = tide_clock_now_ns() - copying->locked_ns;
-    pthread_mutex_unlock(mutex);
     copying->pause_ns = held_ns > copying->pause_ns ? held_ns : copying->pause_ns;
+}
+
+static void unlock(tide_recorder_copying *copying, pthread_mutex_t *mutex) {
+    note_pause(copying);
+    pthread_mutex_unlock(mutex);
+}
+
+static void lock_log(tide_recorder *recorder, tide_recorder_copying *copying) {
+    tide_lock_acquire(&recorder->log_lock);
+    copying->locked_ns = tide_clock_now_ns();
+}
+
+static void unlock_log(tide_recorder *recorder, tide_recorder_copying *copying) {
+    note_pause(copying);
+    tide_lock_release(&recorder->log_lock);
 }
 
 /* A lock that is taken again at once is had by nobody else. */
@@ -94,11 +108,11 @@ static tide_status catch_up(tide_recorder *recorder, tide_recorder_copying *copy
     size_t n_chunk = n_missing / MAX_CHUNKS > CHUNK_ROWS ? n_missing / MAX_CHUNKS : CHUNK_ROWS;
     for (int n_slow = 0; n_missing > SPARE_ROWS && n_slow < MAX_SLOW;) {
         TIDE_TRY(reserve_rows(copying, copying->recording.n_events + n_chunk));
-        lock(copying, &recorder->log_lock);
+        lock_log(recorder, copying);
         size_t n_now = find_missing(recorder, copying);
         size_t n_rows = n_now < n_chunk ? n_now : n_chunk;
         copy_rows(recorder, copying, n_rows);
-        unlock(copying, &recorder->log_lock);
+        unlock_log(recorder, copying);
         if (n_now - n_rows >= n_missing) {
             n_chunk *= 2;
             n_slow++;
@@ -118,9 +132,9 @@ tide_status tide_recorder_copy_begin(tide_recorder *recorder, const tide_hostmem
                       .full_policy = recorder->config.full_policy,
                       .created_unix_us = recorder->created_unix_us,
                       .clock_source = tide_tick_clock_source(&recorder->clock)}};
-    lock(&copying, &recorder->log_lock);
+    lock_log(recorder, &copying);
     size_t n_missing = find_missing(recorder, &copying);
-    unlock(&copying, &recorder->log_lock);
+    unlock_log(recorder, &copying);
     /* Streams are few: the table is had whole. */
     copying.recording.streams = tide_hostmem_zeroed(mem, TIDE_MAX_STREAMS, sizeof(tide_stream_row));
     if (copying.recording.streams == NULL || reserve_rows(&copying, n_missing) != TIDE_OK) {
@@ -275,9 +289,9 @@ tide_status tide_recorder_copy(tide_recorder *recorder, const tide_hostmem *mem,
     if (status != TIDE_OK) {
         goto fail_begin;
     }
-    lock(&copying, &recorder->log_lock);
+    lock_log(recorder, &copying);
     status = tide_recorder_copy_instant(recorder, &copying);
-    unlock(&copying, &recorder->log_lock);
+    unlock_log(recorder, &copying);
     if (status == TIDE_OK) {
         status = tide_recorder_copy_end(recorder, &copying);
     }

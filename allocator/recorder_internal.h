@@ -7,8 +7,6 @@
 #ifndef TIDE_ALLOCATOR_RECORDER_INTERNAL_H
 #define TIDE_ALLOCATOR_RECORDER_INTERNAL_H
 
-#include <pthread.h>
-
 #include "allocator/device.h"
 #include "allocator/recorder.h"
 #include "allocator/unwinder.h"
@@ -16,6 +14,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+struct tide_lock;
 
 /* Makes the recorder that of one cache for as long as it lives; false when it is another one's,
  * alive or not: two caches would use the same addresses for different blocks. NULL recorder: true.
@@ -40,9 +40,9 @@ tide_note tide_recorder_note(tide_recorder *recorder, const char *name);
  * memory, and wait there. */
 void tide_recorder_take_note(tide_recorder *recorder, const char *name, tide_note *ret_note);
 
-/* The lock of the log. The cache takes it for its own: requests and their rows have one order, and
- * one lock. */
-pthread_mutex_t *tide_recorder_lock(tide_recorder *recorder);
+/* The lock of the log (lock_internal.h). The cache takes it for its own: requests and their rows
+ * have one order, and one lock. */
+struct tide_lock *tide_recorder_lock(tide_recorder *recorder);
 
 /* Under the lock: the place of the next row, with its time; the caller writes every other field and
  * ends the row before it does anything else. NULL when nothing is written down now. The recorder is

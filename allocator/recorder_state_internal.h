@@ -51,7 +51,7 @@ struct tide_recorder {
     tide_journal *journal; /* owned; into that file; NULL: there is none */
 
     unsigned char apart[TIDE_LINES_APART]; /* unused: what stands above is read without a lock */
-    pthread_mutex_t log_lock; /* guards log, last_ns, streams, n_streams and is_claimed */
+    tide_lock log_lock; /* guards log, last_ns, streams, n_streams and is_claimed */
     tide_event_log log;
     int64_t last_ns; /* time of the newest row: none is earlier */
     tide_stream_row streams[TIDE_MAX_STREAMS];

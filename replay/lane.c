@@ -27,15 +27,15 @@ static tide_status make_recorder(tide_replay_lane *lane, size_t n_rows, tide_err
     config.log_bytes = n_most * sizeof(tide_event);
     config.log_path = "";
     TIDE_TRY(tide_recorder_create(&config, &lane->recorder, error));
-    pthread_mutex_t *lock = tide_recorder_lock(lane->recorder);
-    pthread_mutex_lock(lock);
+    tide_lock *lock = tide_recorder_lock(lane->recorder);
+    tide_lock_acquire(lock);
     for (size_t i = 0; i < snapshot->n_streams; i++) {
         if (snapshot->streams[i].device == lane->number) {
             uint8_t number = tide_recorder_stream(lane->recorder, 0, snapshot->streams[i].handle);
             lane->stream_of[number] = (uint8_t)i;
         }
     }
-    pthread_mutex_unlock(lock);
+    tide_lock_release(lock);
     return TIDE_OK;
 }
 

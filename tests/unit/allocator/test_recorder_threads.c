@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "allocator/lock_internal.h"
 #include "allocator/recorder.h"
 #include "allocator/recorder_internal.h"
 #include "allocator/stack_depot.h"
@@ -36,9 +37,9 @@ static void record(shared_state *shared, uint64_t number, const char *name, tide
     }
     tide_event event = {
         .address = number, .stack = note.stack, .scope = note.scope, .name = note.name};
-    pthread_mutex_lock(tide_recorder_lock(shared->recorder));
+    tide_lock_acquire(tide_recorder_lock(shared->recorder));
     tide_recorder_append(shared->recorder, event);
-    pthread_mutex_unlock(tide_recorder_lock(shared->recorder));
+    tide_lock_release(tide_recorder_lock(shared->recorder));
 }
 
 static void *work(void *argument) {

@@ -83,7 +83,7 @@ static void leave_by_abort(program *me) {
 }
 
 static void abort_with_the_lock(program *me) {
-    pthread_mutex_lock(me->cache->lock);
+    tide_lock_acquire(me->cache->lock);
     abort();
 }
 
