@@ -88,37 +88,73 @@ static tide_status measure(tide_bench_run *run, size_t which, tide_bench_group *
 
 /* ---- two threads ---- */
 
-static tide_status measure_threads(tide_bench_run *run, tide_bench_recording recording,
-                                   tide_bench_group *group, tide_error *error) {
-    static tide_bench_cache_state caches[2];
-    static tide_bench_crowd crowds[2];
+enum { CROWD_FLOOR = 0, CROWD_WITHOUT_STACKS, CROWD_WITH_STACKS, N_CROWDS };
+
+/* One thread, and two of them on an allocator of their own. */
+typedef struct crowds {
     tide_bench_workload workload;
-    TIDE_TRY(tide_bench_workload_init(&workload, 3, run->is_brief, tide_hostmem_default(), error));
-    tide_status status = TIDE_OK;
-    group->n_variants = 2;
-    for (size_t i = 0; i < 2 && status == TIDE_OK; i++) {
-        crowds[i] = (tide_bench_crowd){.n_threads = i + 1, .is_by_clock = true};
-        status = tide_bench_cache_init(&caches[i], recording, error);
-        for (size_t t = 0; t <= i && status == TIDE_OK; t++) {
-            status = tide_bench_thread_init(&crowds[i].threads[t], &workload, &tide_bench_cache,
-                                            &caches[i], error);
+    tide_bench_floor_state *floors[2]; /* owned; NULL: the caches are measured */
+    tide_bench_cache_state caches[2];  /* empty: the floor is measured */
+    tide_bench_crowd crowds[2];
+} crowds;
+
+static void crowds_fini(crowds *on) {
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t t = 0; t < 2; t++) {
+            tide_bench_thread_fini(&on->crowds[i].threads[t]);
         }
+        tide_bench_cache_fini(&on->caches[i]);
+        tide_bench_floor_destroy(on->floors[i]);
+    }
+    tide_bench_workload_fini(&on->workload);
+}
+
+static tide_status open_crowd(crowds *on, size_t i, int which, tide_error *error) {
+    const tide_bench_side *side = &tide_bench_cache;
+    void *state = &on->caches[i];
+    if (which == CROWD_FLOOR) {
+        side = &tide_bench_floor;
+        if (tide_bench_floor_create(on->workload.mem, &on->floors[i]) != TIDE_OK) {
+            return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the floor");
+        }
+        state = on->floors[i];
+    } else {
+        TIDE_TRY(tide_bench_cache_init(&on->caches[i],
+                                       which == CROWD_WITH_STACKS ? TIDE_BENCH_WITH_STACKS
+                                                                  : TIDE_BENCH_WITHOUT_STACKS,
+                                       error));
+    }
+    on->crowds[i] = (tide_bench_crowd){.n_threads = i + 1, .is_by_clock = true};
+    for (size_t t = 0; t <= i; t++) {
+        TIDE_TRY(
+            tide_bench_thread_init(&on->crowds[i].threads[t], &on->workload, side, state, error));
+    }
+    return TIDE_OK;
+}
+
+static tide_status measure_threads(tide_bench_run *run, int which, tide_bench_group *group,
+                                   tide_error *error) {
+    static const char *const NAMES[N_CROWDS] = {"step, clock, floor", "step, clock, without stacks",
+                                                "step, clock, with stacks"};
+    static crowds on;
+    on = (crowds){.floors = {NULL, NULL}};
+    TIDE_TRY(
+        tide_bench_workload_init(&on.workload, 3, run->is_brief, tide_hostmem_default(), error));
+    tide_status status = TIDE_OK;
+    *group = (tide_bench_group){.name = NAMES[which], .n_variants = 2};
+    for (size_t i = 0; i < 2 && status == TIDE_OK; i++) {
+        status = open_crowd(&on, i, which, error);
         group->variants[i] = (tide_bench_variant){.name = i == 0 ? "one thread" : "two threads",
                                                   .sample = tide_bench_crowd_sample,
-                                                  .ctx = &crowds[i]};
+                                                  .ctx = &on.crowds[i]};
     }
     if (status == TIDE_OK) {
         status = tide_bench_measure(group, run->n_rounds, error);
     }
-    for (size_t i = 0; i < 2; i++) {
-        for (size_t t = 0; t < 2; t++) {
-            tide_bench_thread_fini(&crowds[i].threads[t]);
-        }
-        tide_bench_cache_fini(&caches[i]);
-    }
-    tide_bench_workload_fini(&workload);
+    crowds_fini(&on);
     return status;
 }
+
 /* ---- the log ---- */
 
 enum { N_BATCHES = 400 };
@@ -176,25 +212,23 @@ static void add_targets(tide_bench_run *run, const tide_bench_group *group, doub
 }
 
 static tide_status run_recorder(tide_bench_run *run, tide_error *error) {
-    enum { N_GROUPS = TIDE_BENCH_N_WORKLOADS + 2 };
-    static tide_bench_group groups[N_GROUPS];
-    static const char *const CROWDS[2] = {"step, clock, without stacks",
-                                          "step, clock, with stacks"};
+    static tide_bench_group groups[TIDE_BENCH_N_WORKLOADS + N_CROWDS];
+    static const char *const TARGETS[N_CROWDS] = {
+        NULL, "two threads, a pair of each to one thread's: without stacks",
+        "two threads, a pair of each to one thread's: with stacks"};
     double stall_ms = -1.0;
     double event_bytes = -1.0;
     for (size_t i = 0; i < TIDE_BENCH_N_WORKLOADS; i++) {
         TIDE_TRY(measure(run, i, &groups[i], error));
         add_targets(run, &groups[i], BOUNDS[i]);
     }
-    for (size_t i = 0; i < 2; i++) {
-        tide_bench_group *group = &groups[TIDE_BENCH_N_WORKLOADS + i];
-        char what[96];
-        *group = (tide_bench_group){.name = CROWDS[i]};
-        TIDE_TRY(measure_threads(run, (tide_bench_recording)(TIDE_BENCH_WITHOUT_STACKS + i), group,
-                                 error));
-        (void)snprintf(what, sizeof(what), "two threads, a pair of each to one thread's: %s",
-                       i == 0 ? "without stacks" : "with stacks");
-        tide_bench_add_target(run, what, "x", THREADS_BOUND, tide_bench_ratio(group, 1, 0));
+    for (int which = 0; which < N_CROWDS; which++) {
+        tide_bench_group *group = &groups[TIDE_BENCH_N_WORKLOADS + which];
+        TIDE_TRY(measure_threads(run, which, group, error));
+        if (TARGETS[which] != NULL) {
+            tide_bench_add_target(run, TARGETS[which], "x", THREADS_BOUND,
+                                  tide_bench_ratio(group, 1, 0));
+        }
     }
     TIDE_TRY(measure_growth(run, &stall_ms, &event_bytes, error));
     tide_bench_add_target(run, "log, an event", "B", EVENT_BYTES_BOUND, event_bytes);
@@ -203,7 +237,7 @@ static tide_status run_recorder(tide_bench_run *run, tide_error *error) {
                              TIDE_BENCH_N_WORKLOADS, UNRECORDED);
     tide_bench_report_groups(run, "threads",
                              "Two threads on one cache, a pair of each in ns by the clock",
-                             groups + TIDE_BENCH_N_WORKLOADS, 2, 0);
+                             groups + TIDE_BENCH_N_WORKLOADS, N_CROWDS, 0);
     return TIDE_OK;
 }
 

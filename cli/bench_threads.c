@@ -1,6 +1,7 @@
 /* bench_threads.c - threads that work through lists of requests, and how long that takes them. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "cli/bench_workload.h"
 #include "common/clock.h"
@@ -52,15 +53,21 @@ tide_status tide_bench_crowd_init(tide_bench_crowd *crowd, const tide_bench_work
     return tide_bench_thread_init(&crowd->threads[0], workload, side, state, error);
 }
 
-/* What threads wait for until all of them are there. */
+enum { N_TURNS = 16 }; /* of each thread, before all of them begin */
+
+/* What threads have in common: they begin when all of them run. */
 typedef struct start {
-    pthread_mutex_t lock; /* held by the one that makes the threads */
-    bool is_off;          /* guarded by the lock: not all could be made */
+    pthread_mutex_t lock;  /* held by the one that makes the threads */
+    bool is_off;           /* guarded by the lock: not all could be made */
+    size_t n_threads;      /* that are made */
+    atomic_size_t n_turns; /* taken so far; turn i is that of thread i % n_threads */
+    atomic_size_t n_timed; /* threads whose time has been taken */
 } start;
 
 typedef struct worker {
     tide_bench_thread *thread; /* what it does */
     start *begin;              /* borrowed; the same for all */
+    size_t number;             /* of the thread, 0..n_threads - 1 */
     bool is_by_clock;
     double ns;          /* of a pair */
     tide_status status; /* of the first operation that failed */
@@ -69,6 +76,28 @@ typedef struct worker {
 
 static int64_t now_ns(const worker *self) {
     return self->is_by_clock ? tide_clock_now_ns() : tide_clock_thread_ns();
+}
+
+/* Returns in all threads at once. Threads that the system runs one after the other on one processor
+ * do not wait for each other: it must have given each its own before they take turns this often. */
+static void wait_for_others(const worker *self) {
+    start *begin = self->begin;
+    size_t turn = atomic_load(&begin->n_turns);
+    while (turn < N_TURNS * begin->n_threads) {
+        if (turn % begin->n_threads == self->number) {
+            atomic_store(&begin->n_turns, turn + 1);
+        }
+        turn = atomic_load(&begin->n_turns);
+    }
+}
+
+/* Goes on until the last thread's time has been taken, so that none of them works alone. */
+static void work_beside_others(worker *self) {
+    start *begin = self->begin;
+    atomic_fetch_add(&begin->n_timed, 1);
+    while (self->status == TIDE_OK && atomic_load(&begin->n_timed) < begin->n_threads) {
+        self->status = tide_bench_thread_run(self->thread, 1, &self->error);
+    }
 }
 
 static void *work(void *ctx) {
@@ -81,11 +110,13 @@ static void *work(void *ctx) {
     }
     const tide_bench_workload *workload = self->thread->workload;
     self->status = tide_bench_thread_run(self->thread, 1, &self->error);
+    wait_for_others(self);
     int64_t begin_ns = now_ns(self);
     if (self->status == TIDE_OK) {
         self->status = tide_bench_thread_run(self->thread, workload->n_passes, &self->error);
     }
     self->ns = (double)(now_ns(self) - begin_ns) / (double)tide_bench_pairs(workload);
+    work_beside_others(self);
     return NULL;
 }
 
@@ -93,7 +124,7 @@ tide_status tide_bench_crowd_sample(void *ctx, double *ret_ns, tide_error *error
     tide_bench_crowd *crowd = ctx;
     worker workers[TIDE_BENCH_MAX_THREADS];
     pthread_t ids[TIDE_BENCH_MAX_THREADS];
-    start begin = {.is_off = false};
+    start begin = {.n_threads = crowd->n_threads};
     size_t n_started = 0;
     double sum_ns = 0.0;
     if (pthread_mutex_init(&begin.lock, NULL) != 0) {
@@ -101,8 +132,10 @@ tide_status tide_bench_crowd_sample(void *ctx, double *ret_ns, tide_error *error
     }
     (void)pthread_mutex_lock(&begin.lock);
     for (size_t i = 0; i < crowd->n_threads && n_started == i; i++) {
-        workers[i] = (worker){
-            .thread = &crowd->threads[i], .begin = &begin, .is_by_clock = crowd->is_by_clock};
+        workers[i] = (worker){.thread = &crowd->threads[i],
+                              .begin = &begin,
+                              .number = i,
+                              .is_by_clock = crowd->is_by_clock};
         n_started += pthread_create(&ids[i], NULL, work, &workers[i]) == 0;
     }
     begin.is_off = n_started < crowd->n_threads;
