@@ -152,7 +152,6 @@ void tide_study_label(const tide_study_columns *columns, const tide_workload_con
     phrases to = {.text = ret_text, .n_room = n_room};
     ret_text[0] = '\0';
     add_parts(&to, columns, workload);
-    add(&to, to.n_used == 0, "%s", workload->model.size);
 }
 
 /* The first cell that was run; NULL: none. */

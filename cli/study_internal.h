@@ -91,7 +91,7 @@ tide_study_columns tide_study_columns_of(const tide_study_work *work);
 void tide_study_add_columns(const tide_study_columns *columns, tide_table *table);
 void tide_study_add_cells(const tide_study_columns *columns, const tide_workload_config *workload,
                           tide_table *table);
-/* "medium, bf16-mixed": what tells a cell apart, or its size. */
+/* "medium, bf16-mixed": what these columns say of it; "" for no columns. */
 void tide_study_label(const tide_study_columns *columns, const tide_workload_config *workload,
                       char *ret_text, size_t n_room);
 

@@ -138,6 +138,9 @@ static tide_reading_times times_of(const tide_study_columns *label, const tide_s
         .step_ms = result->ms[TIDE_TIMED_STEP],
     };
     tide_study_label(label, &cell->workload, times.label, sizeof(times.label));
+    if (times.label[0] == '\0') {
+        snprintf(times.label, sizeof(times.label), "%s", cell->workload.model.size);
+    }
     return times;
 }
 

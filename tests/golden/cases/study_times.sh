@@ -7,6 +7,10 @@ run() {
     sed -E '/^# /{s/[0-9]+\.[0-9]+/#/g; s/ on cpu.*/ on cpu/; s/times as (fast|slow)/times as QUICK/g; s/samples of (forward|backward)/samples of PHASE/}; s/,[0-9.e+-]+/,#/g' printed; echo "exit $status"
 }
 run end-to-end $shape --device cpu --warmup 1 --steps 3
+# Two sizes are compared with each other; two batches of one size, too.
+run end-to-end --size small,medium --d-model 32 --heads 2 --d-ff 64 --vocab 50 --context 32 --device cpu --warmup 1 --steps 2 |
+    grep 'takes' | sed -E 's/;.*//'
+run end-to-end $shape --batch 1,2 --device cpu --warmup 1 --steps 2 | grep 'takes' | sed -E 's/;.*//'
 run warmup $shape --device cpu --steps 3 --warmup 0,2
 run precision $shape --device cpu --warmup 1 --steps 2 --batch 2
 # Which operator takes most time is not known beforehand, all of them are.

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Makes the tables of a page anew and compares them with what stands there: make_tables.sh [--update] PAGE TIDEMARK
+# A table stands between "<!-- made by: COMMAND -->" and "<!-- end -->". COMMAND is a pipeline of bash; "pivot ROWS COLUMN
+# BYTES" there turns the first table of a CSV report into Markdown: a row for each distinct value of the columns ROWS
+# (names with commas between), a column for each value of COLUMN, in the cells BYTES in GiB.
+set -u
+update=
+if [ "${1:-}" = --update ]; then
+    update=1
+    shift
+fi
+[ $# -eq 2 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
+page=$(realpath "$1")
+program=$(realpath "$2")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+mkdir "$scratch/bin" "$scratch/work"
+ln -s "$program" "$scratch/bin/tidemark"
+export PATH="$scratch/bin:$PATH" LC_ALL=C
+
+pivot() {
+    awk -F, -v rows="$1" -v column="$2" -v bytes="$3" '
+        /^#/ { done = n > 0; next }
+        done { next }
+        !n { for (i = 1; i <= NF; i++) at[$i] = i; n = 1; n_keys = split(rows, keys, ","); next }
+        {
+            key = ""
+            for (i = 1; i <= n_keys; i++) key = key "| " $at[keys[i]] " "
+            if (!(key in seen)) { seen[key] = 1; order[++n_rows] = key }
+            if (!($at[column] in shown)) { shown[$at[column]] = 1; heads[++n_heads] = $at[column] }
+            cell[key, $at[column]] = $at[bytes]
+        }
+        END {
+            for (i = 1; i <= n_keys; i++) { line = line "| " keys[i] " "; under = under "|---" }
+            for (i = 1; i <= n_heads; i++) { line = line "| " column " " heads[i] " "; under = under "|---:" }
+            print line "|"
+            print under "|"
+            for (r = 1; r <= n_rows; r++) {
+                line = order[r]
+                for (i = 1; i <= n_heads; i++) {
+                    value = cell[order[r], heads[i]]
+                    line = line "| " (value == "" ? "-" : sprintf("%.2f GiB", value / 1073741824)) " "
+                }
+                print line "|"
+            }
+        }'
+}
+export -f pivot
+
+# The page with its tables made anew.
+make_page() {
+    local inside= line command
+    while IFS= read -r line; do
+        if [ "$line" = '<!-- end -->' ]; then
+            inside=
+        fi
+        [ -n "$inside" ] || printf '%s\n' "$line"
+        case "$line" in
+        '<!-- made by: '*' -->')
+            inside=1
+            command=${line#<!-- made by: }
+            command=${command% -->}
+            printf '\n'
+            (cd "$scratch/work" && bash -o pipefail -c "$command" </dev/null) || return 1
+            printf '\n'
+            ;;
+        esac
+    done <"$page"
+}
+
+grep -q '^<!-- made by: ' "$page" || { echo "$page: no tables found" >&2; exit 1; }
+make_page >"$scratch/page" || { echo "$page: a table could not be made" >&2; exit 1; }
+if [ -n "$update" ]; then
+    cp "$scratch/page" "$page"
+else
+    diff -u --label "$page" --label "made now" "$page" "$scratch/page" >&2 ||
+        { echo "$page differs from what is made now: $0 --update writes it anew" >&2; exit 1; }
+fi
