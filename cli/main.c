@@ -67,6 +67,7 @@ static const tide_program_item EXAMPLES[] = {
      "Whether a model fits a card that is not here"},
     {"tidemark fit --size 2.7B --context 512 --device virtual:h100-80",
      "The largest batch that fits it"},
+    {"tidemark study memory", "Peaks of a 2.7B model at three contexts, and its largest tensors"},
     {"tidemark forecast --size 2.7B --context 512 --precision bf16 --device virtual:h100-80",
      "Whether the same model run by PyTorch fits it, and what would make it fit"},
     {"tidemark profile --size small --device cpu --log run.log",
