@@ -81,6 +81,10 @@ static const tide_option_table TABLE = {
         "allocator that trains: tidemark profile says the same of both. Of a card counts what is\n"
         "left beside context and libraries where that is known, and it is said where it is not.\n"
         "\n"
+        "as PyTorch: the same question of the allocations that PyTorch, eager, makes for this "
+        "model\n"
+        "(tidemark forecast).\n"
+        "\n"
         "Lists (--size, --context, --mode, --precision, ...) and several --device give a row "
         "each.\n"
         "\n"
@@ -165,6 +169,24 @@ static void name_row(tide_fit_row *row) {
              workload->keep_graph ? "-keep-graph" : "");
 }
 
+/* The same question of PyTorch, eager, where it has an answer: naive attention, as the assignment's
+ * code has it, unless the command line names one. */
+static tide_status ask_eager(const tide_fit_options *options, tide_fit_row *row,
+                             tide_error *error) {
+    tide_fit_question question = row->question;
+    row->has_eager = question.workload.precision != TIDE_PRECISION_BF16_TRUE &&
+                     !(question.workload.clip_grad_norm > 0.0);
+    if (!row->has_eager) {
+        return TIDE_OK;
+    }
+    question.workload.residuals = TIDE_RESIDUALS_EAGER;
+    question.only_value = true;
+    if (options->run.attentions.n == 0) {
+        question.workload.attention = TIDE_ATTENTION_NAIVE;
+    }
+    return tide_fit_search(&question, &row->eager, error);
+}
+
 static tide_status ask(const tide_fit_options *options, size_t number, size_t device,
                        tide_fit_row *row, tide_error *error) {
     tide_fit_question *question = &row->question;
@@ -179,6 +201,9 @@ static tide_status ask(const tide_fit_options *options, size_t number, size_t de
     tide_status status = tide_dry_room_usable(&question->room, &usable_bytes, &row->device, error);
     if (status == TIDE_OK) {
         status = tide_fit_search(question, &row->answer, error);
+    }
+    if (status == TIDE_OK) {
+        status = ask_eager(options, row, error);
     }
     if (status != TIDE_OK) {
         tide_error_prefix(error, "%s", row->name);

@@ -6,7 +6,7 @@
 #include "cli/fit_internal.h"
 #include "common/bytes.h"
 
-enum { VALUE_BYTES = 48 };
+enum { VALUE_BYTES = 48, PHRASE_BYTES = 96 };
 
 static int64_t countable(uint64_t n_bytes) {
     return n_bytes > INT64_MAX ? INT64_MAX : (int64_t)n_bytes;
@@ -24,14 +24,13 @@ static const char *value_text(const tide_fit_row *row, uint64_t value, char text
 }
 
 /* "batch 24", "24 layers", "model medium". */
-static const char *value_phrase(const tide_fit_row *row, uint64_t value,
-                                char text[VALUE_BYTES * 2]) {
+static const char *value_phrase(const tide_fit_row *row, uint64_t value, char text[PHRASE_BYTES]) {
     char number[VALUE_BYTES];
     value_text(row, value, number);
     if (row->question.what == TIDE_FIT_LAYERS) {
-        snprintf(text, VALUE_BYTES * 2, "%s layer%s", number, value == 1 ? "" : "s");
+        snprintf(text, PHRASE_BYTES, "%s layer%s", number, value == 1 ? "" : "s");
     } else {
-        snprintf(text, VALUE_BYTES * 2, "%s %s", tide_fit_what_name(row->question.what), number);
+        snprintf(text, PHRASE_BYTES, "%s %s", tide_fit_what_name(row->question.what), number);
     }
     return text;
 }
@@ -87,7 +86,7 @@ static void say_rooms(const tide_fit_row *rows, size_t n_rows, tide_report *repo
 
 static void say_value(const tide_fit_row *row, tide_report *report) {
     const tide_fit_answer *answer = &row->answer;
-    char phrase[VALUE_BYTES * 2];
+    char phrase[PHRASE_BYTES];
     char allocated[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
     char margin[TIDE_BYTES_TEXT];
@@ -108,7 +107,7 @@ static void say_value(const tide_fit_row *row, tide_report *report) {
 
 static void say_next(const tide_fit_row *row, tide_report *report) {
     const tide_fit_answer *answer = &row->answer;
-    char phrase[VALUE_BYTES * 2];
+    char phrase[PHRASE_BYTES];
     char needed[TIDE_BYTES_TEXT];
     char more[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
@@ -127,7 +126,7 @@ static void say_next(const tide_fit_row *row, tide_report *report) {
 /* What the reader should know before trusting the value. */
 static void say_doubts(const tide_fit_row *row, tide_report *report) {
     const tide_fit_answer *answer = &row->answer;
-    char phrase[VALUE_BYTES * 2];
+    char phrase[PHRASE_BYTES];
     if (answer->value != 0 && answer->run.n_retries > 0) {
         tide_report_say(report, "retries",
                         "at %s the cache has to give all that it holds back to the device %" PRIu64
@@ -141,6 +140,28 @@ static void say_doubts(const tide_fit_row *row, tide_report *report) {
                         "value may fit all the same",
                         (int)TIDE_FIT_MAX_ABOVE);
     }
+}
+
+/* What PyTorch would have room for, beside. */
+static void say_eager(const tide_fit_row *row, tide_report *report) {
+    char phrase[PHRASE_BYTES];
+    char reserved[TIDE_BYTES_TEXT];
+    char needed[TIDE_BYTES_TEXT];
+    const tide_fit_answer *eager = &row->eager;
+    if (!row->has_eager) {
+        return;
+    }
+    if (eager->value == 0) {
+        tide_report_say(report, "eager",
+                        "as PyTorch runs it, eager, nothing fits: %s takes %s there",
+                        value_phrase(row, eager->next_value, phrase),
+                        tide_bytes_format(countable(eager->needed_bytes), needed));
+        return;
+    }
+    tide_report_say(report, "eager", "as PyTorch runs it, eager, %s fit%s, with %s reserved",
+                    value_phrase(row, eager->value, phrase),
+                    is_plural(row, eager->value) ? "" : "s",
+                    tide_bytes_format(countable(eager->run.reserved_bytes), reserved));
 }
 
 /* ---- the table ---- */
@@ -159,6 +180,8 @@ static void add_columns(const tide_fit_row *row, tide_table *table) {
     tide_table_column(table, "retries", "retries", true);
     tide_table_column(table, "next", "next", is_number);
     tide_table_column(table, "next_needs_bytes", "needs", true);
+    tide_table_column(table, "eager_largest", "as PyTorch", is_number);
+    tide_table_column(table, "eager_reserved_bytes", "PyTorch reserved", true);
 }
 
 static void cell_value(const tide_fit_row *row, uint64_t value, tide_table *table) {
@@ -191,6 +214,10 @@ static void add_row(const tide_fit_row *row, tide_table *table) {
     }
     cell_value(row, answer->next_value, table);
     tide_cell_bytes(table, answer->next_value != 0 ? countable(answer->needed_bytes) : -1);
+    cell_value(row, row->has_eager ? row->eager.value : 0, table);
+    tide_cell_bytes(table, row->has_eager && row->eager.value != 0
+                               ? countable(row->eager.run.reserved_bytes)
+                               : -1);
 }
 
 tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows, tide_format format) {
@@ -211,6 +238,7 @@ tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows, tide_format 
         if (n_rows == 1) {
             say_next(&rows[i], &report);
             say_doubts(&rows[i], &report);
+            say_eager(&rows[i], &report);
         }
     }
     tide_status status = tide_report_print(&report, format, stdout);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/dry_run.h"
 #include "cli/study_internal.h"
 #include "cli/study_readings.h"
 #include "snapshot/scope_paths.h"
@@ -143,8 +144,29 @@ static int64_t residual_bytes(const tide_workload_config *workload) {
     return (int64_t)(model->batch_size * model->context_length * model->d_model * element);
 }
 
+/* The same run by PyTorch, eager, with the naive attention of the assignment's code; not where it
+ * has no such run, or would have to be run for real. */
+static tide_status run_eager(const tide_study_work *work, const tide_study_cell *cell,
+                             tide_dry_run *ret_run, tide_error *error) {
+    tide_workload_config workload = cell->workload;
+    tide_dry_room room = {.device = work->device};
+    *ret_run = (tide_dry_run){.fits = false};
+    if (work->kind != TIDE_DEVICE_VIRTUAL || workload.precision == TIDE_PRECISION_BF16_TRUE) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_profile_configure_cache(&work->options->run, &room.cache, error));
+    workload.residuals = TIDE_RESIDUALS_EAGER;
+    workload.edition = TIDE_EDITION_2026;
+    workload.attention = TIDE_ATTENTION_NAIVE;
+    return tide_dry_run_do(&room, &workload, ret_run, error);
+}
+
+static int64_t peak_or_none(const tide_dry_run *run, uint64_t n_bytes) {
+    return run->fits ? (int64_t)n_bytes : -1;
+}
+
 static void add_peak(const tide_study_columns *columns, const tide_study_cell *cell,
-                     const tide_summary_peak *peak, tide_table *table) {
+                     const tide_summary_peak *peak, const tide_dry_run *eager, tide_table *table) {
     bool fits = cell->result.outcome == TIDE_TRIAL_COMPLETED;
     char place[128] = "";
     if (peak != NULL) {
@@ -156,6 +178,8 @@ static void add_peak(const tide_study_columns *columns, const tide_study_cell *c
     tide_cell_bytes(table, fits ? cell->result.requested_peak_bytes : -1);
     tide_cell_bytes(table, fits ? cell->result.allocated_peak_bytes : -1);
     tide_cell_bytes(table, fits ? cell->result.reserved_peak_bytes : -1);
+    tide_cell_bytes(table, peak_or_none(eager, eager->allocated_bytes));
+    tide_cell_bytes(table, peak_or_none(eager, eager->reserved_bytes));
     tide_cell_bytes(table, residual_bytes(&cell->workload));
     if (place[0] != '\0') {
         tide_cell_text(table, place);
@@ -198,6 +222,8 @@ static void add_peak_columns(const tide_study_columns *columns, tide_table *tabl
     tide_table_column(table, "requested_bytes", "requested", true);
     tide_table_column(table, "allocated_bytes", "allocated", true);
     tide_table_column(table, "reserved_bytes", "reserved", true);
+    tide_table_column(table, "eager_allocated_bytes", "as PyTorch", true);
+    tide_table_column(table, "eager_reserved_bytes", "PyTorch reserved", true);
     tide_table_column(table, "residual_stream_bytes", "residual stream", true);
     tide_table_column(table, "peak", "at the peak", false);
 }
@@ -245,17 +271,20 @@ static void describe_largest(const tide_study_cell *cell, const tables *to,
     }
 }
 
-static tide_status add_cell(const tide_study_cell *cell, const tables *to,
-                            tide_reading_peak *ret_peak, tide_error *error) {
+static tide_status add_cell(const tide_study_work *work, const tide_study_cell *cell,
+                            const tables *to, tide_reading_peak *ret_peak, tide_error *error) {
+    tide_dry_run eager;
     tide_summary *summary = NULL;
     const tide_summary_peak *peak = NULL;
     bool fits = cell->result.outcome == TIDE_TRIAL_COMPLETED;
+    TIDE_TRY(run_eager(work, cell, &eager, error));
     *ret_peak = (tide_reading_peak){
         .size = cell->workload.model.size,
         .mode = tide_mode_name((int)cell->workload.mode),
         .precision = tide_precision_name((int)cell->workload.precision),
         .context_length = cell->workload.model.context_length,
         .allocated_bytes = fits ? cell->result.allocated_peak_bytes : -1,
+        .eager_bytes = peak_or_none(&eager, eager.allocated_bytes),
         .residual_bytes = residual_bytes(&cell->workload),
         .tensor_bytes = -1,
     };
@@ -266,7 +295,7 @@ static tide_status add_cell(const tide_study_cell *cell, const tables *to,
         }
         describe_largest(cell, to, ret_peak);
     }
-    add_peak(&to->of_peaks, cell, peak, to->peaks);
+    add_peak(&to->of_peaks, cell, peak, &eager, to->peaks);
     tide_summary_destroy(summary);
     return TIDE_OK;
 }
@@ -281,7 +310,7 @@ static tide_status report(tide_study_work *work, tide_error *error) {
     }
     tables to = add_tables(work);
     for (size_t i = 0; i < work->n_run && status == TIDE_OK; i++) {
-        status = add_cell(&work->cells[i], &to, &peaks[i], error);
+        status = add_cell(work, &work->cells[i], &to, &peaks[i], error);
     }
     if (status == TIDE_OK) {
         tide_reading_of_memory(peaks, work->n_run, reading);

@@ -148,6 +148,11 @@ void tide_reading_of_memory(const tide_reading_peak *peaks, size_t n,
             tide_bytes_format(forward->allocated_bytes, other));
     }
     add_other_precisions(&to, peaks, n, base);
+    if (base->eager_bytes >= 0) {
+        add(&to, "; PyTorch, eager, takes %s in %s, %.2f times as much",
+            tide_bytes_format(base->eager_bytes, bytes), base->precision,
+            ratio((double)base->eager_bytes, (double)base->allocated_bytes));
+    }
     if (base->tensor_bytes >= 0) {
         add(&to,
             "; of the activations that a step makes there the largest are %s (%s each, %.1f times "

@@ -21,3 +21,12 @@ run --size medium --precision bf16-mixed --device virtual --memory-limit 24GiB -
 read -r largest next < <(ask --find model --device virtual:a100-40)
 run --device virtual:a100-40 --size "$largest"
 run --device virtual:a100-40 --size "$next"
+
+# PyTorch's allocations fit and do not fit where it says.
+tidemark fit --size medium --context 256 --precision bf16 --device virtual:rtx4090 --format csv | sed -n '/^run,/,/^#/p' | sed '/^#/d' |
+    cut -d, -f1,11
+batch=$(tidemark fit --size medium --context 256 --precision bf16 --device virtual:rtx4090 --format csv |
+    sed -n '/^medium/p' | cut -d, -f11)
+set -- --residuals eager --size medium --context 256 --precision bf16-mixed --device virtual:rtx4090
+run "$@" --batch "$batch"
+run "$@" --batch $((batch + 1))

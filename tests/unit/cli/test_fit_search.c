@@ -178,6 +178,28 @@ static void everything_may_fit(void **state) {
     assert_non_null(strstr(error.message, "no end"));
 }
 
+/* The same questions of PyTorch's allocations, which are larger. */
+static void pytorch_is_asked_too(void **state) {
+    (void)state;
+    static const tide_fit_what WHATS[] = {TIDE_FIT_BATCH, TIDE_FIT_CONTEXT};
+    for (size_t i = 0; i < 2; i++) {
+        tide_fit_question question = question_of(WHATS[i], "virtual:rtx4060", 0);
+        question.workload.mode = i == 0 ? TIDE_TRAIN : TIDE_FORWARD;
+        question.workload.precision = i == 0 ? TIDE_PRECISION_FP32 : TIDE_PRECISION_BF16_MIXED;
+        question.workload.attention = TIDE_ATTENTION_NAIVE;
+        tide_fit_answer own = check(&question);
+        question.workload.residuals = TIDE_RESIDUALS_EAGER;
+        tide_fit_answer eager = check(&question);
+        assert_true(eager.value > 0 && eager.value < own.value);
+        question.only_value = true;
+        tide_fit_answer alone;
+        assert_int_equal(tide_fit_search(&question, &alone, NULL), TIDE_OK);
+        assert_int_equal(alone.value, eager.value);
+        assert_int_equal(alone.next_value, 0);
+        assert_true(alone.n_runs < eager.n_runs);
+    }
+}
+
 static void a_room_without_sense_is_refused(void **state) {
     (void)state;
     tide_fit_answer answer;
@@ -207,6 +229,7 @@ int main(void) {
         cmocka_unit_test(the_largest_preset_is_found),
         cmocka_unit_test(nothing_may_fit),
         cmocka_unit_test(everything_may_fit),
+        cmocka_unit_test(pytorch_is_asked_too),
         cmocka_unit_test(a_room_without_sense_is_refused),
         cmocka_unit_test(names_go_both_ways),
     };
