@@ -1,5 +1,5 @@
-// boot.js - unpacks the viewer: the page holds it compressed. It stands in the page as an inline script of the same
-// text, which the page's policy names by its hash: no other text can run by this way.
+// boot.js - unpacks the viewer: the page holds its style and script compressed. It stands in the page as an inline script.
+// The page's policy names this text, the style and the script by their hashes: nothing else can be put in by this way.
 (() => {
   const packed = document.getElementById('packed'), headline = document.getElementById('headline');
   const fail = (text) => {
@@ -22,11 +22,13 @@
       take(c & 127);
     }
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-    const text = await new Response(stream).text();
-    const script = document.createElement('script'), makes = { createScript: (s) => s };
+    const text = await new Response(stream).text(), at = text.indexOf('\0'), makes = { createScript: (script) => script };
+    const style = document.createElement('style'), script = document.createElement('script');
+    style.textContent = text.slice(0, at);
+    document.head.append(style);
     script.type = 'module';
     script.id = 'viewer';
-    script.textContent = (self.trustedTypes ? self.trustedTypes.createPolicy('tidemark-unpack', makes) : makes).createScript(text);
+    script.textContent = (self.trustedTypes ? self.trustedTypes.createPolicy('tidemark-unpack', makes) : makes).createScript(text.slice(at + 1));
     packed.replaceWith(script);
   };
   if (typeof DecompressionStream === 'undefined') {

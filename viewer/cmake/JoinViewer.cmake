@@ -2,12 +2,13 @@
 #   cmake -DSOURCE=viewer -DMODULES=a.js,b.js -DPACK=pack -DESBUILD=esbuild -DHTML=viewer.html -DARRAYS=viewer_page.c -P JoinViewer.cmake
 #
 # A module's imports name modules that stand before it in MODULES, so the joined text is the modules one after the
-# other, without their import lines, the word export, comments and indentation: no text of a module runs over lines or
-# holds " // ". All names at the top level of a module are therefore unique in the viewer; the browser refuses the
-# page otherwise, and a test opens it. The page holds the joined text compressed, and boot.js, which unpacks it.
+# other, without their import lines and the word export. All names at the top level of a module are therefore unique in
+# the viewer; the browser refuses the page otherwise, and a test opens it. The page holds script and style compressed
+# (pack.c), and boot.js, which unpacks them. The part up to worker.js, before the mark /*!PAGE*/, is also the script of
+# the page's workers.
 #
-# Where esbuild is present it shortens names and drops spaces first, in script and style; without it (ESBUILD empty) the page
-# is the same to its users, and larger.
+# Where esbuild is present it shortens names and drops spaces and comments first; without it (ESBUILD empty) the page is
+# the same to its users, and larger.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -32,50 +33,51 @@ string(REPLACE "," ";" module_list "${MODULES}")
 foreach(module IN LISTS module_list)
     file(READ "${SOURCE}/src/${module}" text)
     set(text "\n${text}")
-    string(REGEX REPLACE "\n[ \t]*/\\*[^*]*\\*+([^/*][^*]*\\*+)*/" "\n" text "${text}")
-    string(REGEX REPLACE "/\\*\\* @[^*]*\\*/ ?" "" text "${text}")
     string(REGEX REPLACE "\nimport [^']*'[^']*'[;]" "\n" text "${text}")
     string(REGEX REPLACE "\nexport (const|function|async|class) " "\n\\1 " text "${text}")
     if(text MATCHES "\n(import|export) ")
         message(FATAL_ERROR "viewer/src/${module}: only 'import {...} from' at the top and 'export const|function|class' can be joined")
     endif()
-    string(REGEX REPLACE " // [^\n]*" "" text "${text}")
-    string(REGEX REPLACE "\n[ \n]+" "\n" text "${text}")
     string(APPEND script "${text}")
+    if(module STREQUAL "worker.js")
+        string(APPEND script "/*!PAGE*/\n")
+    endif()
 endforeach()
 file(WRITE "${HTML}.js" "${script}")
+configure_file("${SOURCE}/boot.js" "${HTML}.boot.js" COPYONLY)
 configure_file("${SOURCE}/style.css" "${HTML}.css" COPYONLY)
+
+# esm: names at the top level may be shortened. inline: the mark stays where it is.
 if(ESBUILD)
-    foreach(kind IN ITEMS js css)
-        execute_process(COMMAND "${ESBUILD}" --minify --charset=utf8 --log-level=warning "--outfile=${HTML}.min.${kind}" "${HTML}.${kind}"
-            RESULT_VARIABLE result)
+    foreach(kind IN ITEMS js boot.js css)
+        set(options --minify --charset=utf8 --legal-comments=inline --log-level=warning)
+        if(kind STREQUAL "js")
+            list(APPEND options --format=esm)
+        endif()
+        execute_process(COMMAND "${ESBUILD}" ${options} "--outfile=${HTML}.min.${kind}" "${HTML}.${kind}" RESULT_VARIABLE result)
         if(NOT result EQUAL 0)
             message(FATAL_ERROR "${ESBUILD} could not read ${HTML}.${kind}")
         endif()
         file(RENAME "${HTML}.min.${kind}" "${HTML}.${kind}")
     endforeach()
 endif()
-file(READ "${HTML}.js" script)
-file(READ "${HTML}.css" style)
-file(READ "${SOURCE}/index.html" page)
-string(REGEX REPLACE "\n +" "\n" page "${page}")
 
-file(READ "${SOURCE}/boot.js" boot)
-string(REGEX REPLACE "^(//[^\n]*\n)+" "\n" boot "${boot}")
-string(REGEX REPLACE "\n +" "\n" boot "${boot}")
-
-execute_process(COMMAND "${PACK}" "${HTML}.js" "${HTML}.packed" RESULT_VARIABLE result)
+execute_process(COMMAND "${PACK}" "${HTML}.css" "${HTML}.js" "${HTML}.packed" RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
-    message(FATAL_ERROR "${PACK} could not compress ${HTML}.js")
+    message(FATAL_ERROR "${PACK} could not pack ${HTML}.js")
 endif()
 file(READ "${HTML}.packed" packed)
-foreach(part IN ITEMS script boot style)
-    string(SHA256 hash "${${part}}")
+file(READ "${HTML}.boot.js" boot)
+file(READ "${SOURCE}/index.html" page)
+string(REGEX REPLACE "\n +" "\n" page "${page}")
+foreach(pair IN ITEMS SCRIPT:js BOOT:boot.js STYLE:css)
+    string(REPLACE ":" ";" pair "${pair}")
+    list(GET pair 0 name)
+    list(GET pair 1 kind)
+    file(SHA256 "${HTML}.${kind}" hash)
     base64_of_hash(${hash} hash)
-    string(TOUPPER ${part} name)
     string(REPLACE "@${name}_HASH@" "sha256-${hash}" page "${page}")
 endforeach()
-string(REPLACE "@STYLE@" "${style}" page "${page}")
 string(REPLACE "@PACKED@" "${packed}" page "${page}")
 string(REPLACE "@BOOT@" "${boot}" page "${page}")
 file(WRITE "${HTML}" "${page}")

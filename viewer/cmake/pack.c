@@ -1,6 +1,8 @@
-/* pack.c - a build tool: compresses a file with gzip and writes it as text for a page in UTF-8;
- * boot.js reads it. pack FILE PACKED Status 1 when a file cannot be read or written; the build says
- * which.
+/* pack.c - a build tool: writes style and script compressed, as text for a page in UTF-8, which
+ * boot.js reads.
+ *   pack STYLE SCRIPT PACKED
+ * PACKED holds the style, a byte 0 and the script, as gzip. Status 1 when a file cannot be read or
+ * written; the build says which.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,12 +12,12 @@
 #include <zlib.h>
 
 enum {
-    MAX_TEXT_BYTES = 4 << 20,
+    MAX_BYTES = 4 << 20,
     GZIP_WINDOW = 15 + 16, /* the largest window; 16 more asks deflate for gzip's header */
     MEMORY_LEVEL = 9
 };
 
-/* Returns the bytes of the compressed text, or 0. `room` holds MAX_TEXT_BYTES. */
+/* Returns the bytes of the compressed text, or 0. `room` holds MAX_BYTES. */
 static size_t compress_text(unsigned char *text, size_t n, unsigned char *room) {
     z_stream stream;
     memset(&stream, 0, sizeof(stream));
@@ -26,7 +28,7 @@ static size_t compress_text(unsigned char *text, size_t n, unsigned char *room) 
     stream.next_in = text;
     stream.avail_in = (uInt)n;
     stream.next_out = room;
-    stream.avail_out = MAX_TEXT_BYTES;
+    stream.avail_out = MAX_BYTES;
     int result = deflate(&stream, Z_FINISH);
     size_t n_packed = result == Z_STREAM_END ? (size_t)stream.total_out : 0;
     (void)deflateEnd(&stream);
@@ -65,27 +67,38 @@ static bool write_packed(FILE *out, const unsigned char *data, size_t n) {
     return written;
 }
 
-static bool pack(const char *path, const char *packed_path, unsigned char *text,
-                 unsigned char *room) {
+/* Reads a whole file behind `at` bytes of `room`; returns the bytes then there, or 0. */
+static size_t read_behind(const char *path, char *room, size_t at) {
     FILE *in = fopen(path, "rb");
     if (in == NULL) {
+        return 0;
+    }
+    size_t n = fread(room + at, 1, MAX_BYTES - at, in);
+    bool is_read = ferror(in) == 0 && n > 0 && at + n < MAX_BYTES;
+    (void)fclose(in);
+    return is_read ? at + n : 0;
+}
+
+/* `text` and `room` hold MAX_BYTES each. */
+static bool pack(char **paths, char *text, char *room) {
+    size_t n_style = read_behind(paths[0], text, 0);
+    if (n_style == 0) {
         return false;
     }
-    size_t n = fread(text, 1, MAX_TEXT_BYTES, in);
-    bool is_read = ferror(in) == 0 && n > 0 && n < MAX_TEXT_BYTES;
-    (void)fclose(in);
-    size_t n_packed = is_read ? compress_text(text, n, room) : 0;
-    FILE *out = n_packed > 0 ? fopen(packed_path, "wb") : NULL;
+    text[n_style] = '\0';
+    size_t n = read_behind(paths[1], text, n_style + 1);
+    size_t n_packed = n > 0 ? compress_text((unsigned char *)text, n, (unsigned char *)room) : 0;
+    FILE *out = n_packed > 0 ? fopen(paths[2], "wb") : NULL;
     if (out == NULL) {
         return false;
     }
-    bool written = write_packed(out, room, n_packed);
+    bool written = write_packed(out, (const unsigned char *)room, n_packed);
     return fclose(out) == 0 && written;
 }
 
 int main(int n_args, char **args) {
-    unsigned char *text = malloc(MAX_TEXT_BYTES), *room = malloc(MAX_TEXT_BYTES);
-    bool packed = n_args == 3 && text != NULL && room != NULL && pack(args[1], args[2], text, room);
+    char *text = malloc(MAX_BYTES), *room = malloc(MAX_BYTES);
+    bool packed = n_args == 4 && text != NULL && room != NULL && pack(args + 1, text, room);
     free(text);
     free(room);
     return packed ? 0 : 1;

@@ -30,7 +30,7 @@ export const MAX_ROWS = 100_000_000;
  */
 
 /** A value as a message shows it. @param {unknown} value */
-export function shown(value) {
+export function shownValue(value) {
   return String(JSON.stringify(value)).slice(0, 40);
 }
 
@@ -40,7 +40,7 @@ function columnOfList(list, path, isDelta) {
   let sum = 0, min = Infinity, max = -Infinity;
   for (let i = 0; i < list.length; i++) {
     const value = list[i];
-    if (!Number.isInteger(value)) throw new FormatError(`${path}[${i}] is ${shown(value)}, not a whole number`);
+    if (!Number.isInteger(value)) throw new FormatError(`${path}[${i}] is ${shownValue(value)}, not a whole number`);
     sum = isDelta ? sum + value : value;
     values[i] = sum;
     if (sum < min) min = sum;
@@ -56,7 +56,7 @@ export function isColumn(value) {
 
 /** Number of rows of a table: the length of one of its columns; 0 where the table is absent.
  * @param {any} table @param {string} place name of the table @param {string} key */
-export function rows(table, place, key) {
+export function rowsOf(table, place, key) {
   const column = table[key];
   if (Object.keys(table).length === 0) return 0;
   if (!Array.isArray(column) && !isColumn(column)) throw new FormatError(`${place}.${key} is missing or not a list`);

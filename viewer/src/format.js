@@ -4,7 +4,7 @@
  * that no later module meets a number that leads nowhere. Unknown keys are ignored.
  */
 import { CATEGORIES } from './colours.js';
-import { amountsOf, bytesOf, FAR, float64Of, FormatError, indicesOf, int32Of, MOST_BYTES, rows, shown } from './columns.js';
+import { amountsOf, bytesOf, FAR, float64Of, FormatError, indicesOf, int32Of, MOST_BYTES, rowsOf, shownValue } from './columns.js';
 
 const FORMAT_NAME = 'tidemark-snapshot';
 const FORMAT_VERSION = 1;
@@ -192,7 +192,7 @@ function renumbered(values, map, place) {
 /** @param {any} doc @param {number} nStrings @returns {{frames: Frames, stacks: Stacks}} */
 function readStacks(doc, nStrings) {
   const f = section(doc, 'frames'), s = section(doc, 'stacks');
-  const nFrames = rows(f, 'frames', 'function'), nStacks = rows(s, 'stacks', 'frame');
+  const nFrames = rowsOf(f, 'frames', 'function'), nStacks = rowsOf(s, 'stacks', 'frame');
   const frames = {
     function: indicesOf(f, 'frames', 'function', nFrames, nStrings, 'strings'),
     file: indicesOf(f, 'frames', 'file', nFrames, nStrings, 'strings'),
@@ -218,7 +218,7 @@ function requireParentsFirst(parent, place) {
 
 /** @param {any} doc @param {number} nStrings @returns {Scopes} */
 function readScopes(doc, nStrings) {
-  const s = section(doc, 'scopes'), count = rows(s, 'scopes', 'name');
+  const s = section(doc, 'scopes'), count = rowsOf(s, 'scopes', 'name');
   const kinds = mapping(doc, 'scope_kinds', SCOPE_NAMES, (name) => {
     const kind = SCOPE_NAMES.indexOf(name);
     return kind < 0 ? SCOPE.USER : kind;
@@ -248,7 +248,7 @@ function readScopes(doc, nStrings) {
 function cell(row, place, key, lo, hi) {
   const value = row[key] ?? (lo < 0 ? -1 : 0);
   if (!Number.isInteger(value) || value < lo || value > hi) {
-    throw new FormatError(`${place}.${key} is ${shown(value)}, which is out of range`);
+    throw new FormatError(`${place}.${key} is ${shownValue(value)}, which is out of range`);
   }
   return value;
 }
@@ -262,7 +262,7 @@ function numbered(value, names) {
 function readBlock(block, place, tables, states, categories) {
   if (!isObject(block)) throw new FormatError(`${place} is not an object`);
   const state = STATE_NAMES.indexOf(states[numbered(block.state, states)]), category = numbered(block.category ?? 0, categories);
-  if (state < 0) throw new FormatError(`${place}.state is ${shown(block.state)}, which this viewer does not know`);
+  if (state < 0) throw new FormatError(`${place}.state is ${shownValue(block.state)}, which this viewer does not know`);
   if (!(category >= 0 && category < tables.categories.length)) throw new FormatError(`${place}.category is unknown`);
   const row = {
     offset: cell(block, place, 'offset_bytes', 0, MOST_BYTES), bytes: cell(block, place, 'block_bytes', 0, MOST_BYTES),
@@ -321,7 +321,7 @@ function requireBelow(values, n, place, what) {
 
 /** @param {any} doc @param {Tables} tables @returns {Events} */
 function readEvents(doc, tables) {
-  const e = section(doc, 'events'), count = rows(e, 'events', 'action');
+  const e = section(doc, 'events'), count = rowsOf(e, 'events', 'action');
   const actions = mapping(doc, 'actions', ACTION_NAMES, (name) => {
     const action = ACTION_NAMES.indexOf(name);
     if (action < 0) throw new FormatError(`actions holds "${name.slice(0, 40)}", which this viewer does not know`);
@@ -371,7 +371,7 @@ function readTiming(doc) {
 
 /** @param {any} doc @param {string[]} strings @returns {Kernel[]} */
 function readKernels(doc, strings) {
-  const k = section(doc, 'kernels'), count = rows(k, 'kernels', 'name');
+  const k = section(doc, 'kernels'), count = rowsOf(k, 'kernels', 'name');
   const text = (/** @type {string} */ key) => Array.from(indicesOf(k, 'kernels', key, count, strings.length, 'strings'), (i) => strings[i] ?? '');
   const amount = (/** @type {string} */ key) => float64Of(k, 'kernels', key, count, { lo: 0, hi: FAR, what: 'a count or a time' });
   const name = text('name'), phase = text('phase'), path = text('path'), launches = amount('launches');
@@ -393,7 +393,7 @@ export function readSnapshot(doc) {
     throw new FormatError(`this is not a tidemark snapshot: "format" is not "${FORMAT_NAME}"`);
   }
   if (doc.version !== FORMAT_VERSION) {
-    throw new FormatError(`the snapshot has version ${shown(doc.version)}; this viewer reads version ${FORMAT_VERSION}`);
+    throw new FormatError(`the snapshot has version ${shownValue(doc.version)}; this viewer reads version ${FORMAT_VERSION}`);
   }
   const strings = list(doc, 'strings', 'strings');
   const bad = strings.findIndex((text) => typeof text !== 'string');
@@ -421,15 +421,4 @@ export function readSnapshot(doc) {
       event: numberOr(row.event, -1), requestedBytes: numberOr(row.requested_bytes, -1), freeBytes: numberOr(row.free_bytes, -1),
     })).filter((row) => row.event >= 0 && row.event < events.count),
   };
-}
-
-/** @param {string} text @returns {Snapshot} @throws {FormatError} */
-export function parseSnapshot(text) {
-  let doc;
-  try {
-    doc = JSON.parse(text);
-  } catch (problem) {
-    throw new FormatError(`the file is not complete JSON (${/** @type {Error} */ (problem).message.slice(0, 120)})`);
-  }
-  return readSnapshot(doc);
 }

@@ -1,24 +1,99 @@
-/* load.js - from bytes to the text of a document: base64, gzip, UTF-8.
+/* load.js - loads runs, each in a worker of its own, so that the page stays usable and the worker's memory goes back.
+ *
+ * The worker is made from the page's own script, up to the mark that the build sets where the page begins. Where a
+ * browser, or a page around this one, allows no worker, the page does the work itself.
  */
 import { FormatError } from './columns.js';
+import { makeRun } from './run.js';
+import { readSource } from './unpack.js';
+import { explained } from './worker.js';
 
-/** @param {string} text base64 @returns {Uint8Array<ArrayBuffer>} */
-export function bytesOfBase64(text) {
-  const decoder = /** @type {any} */ (Uint8Array);
-  if (typeof decoder.fromBase64 === 'function') return decoder.fromBase64(text);
-  const binary = atob(text), bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  return bytes;
+/**
+ * @typedef {(progress: import('./unpack.js').Progress) => void} OnProgress
+ */
+
+const PAGE_BEGINS = '/*!PAGE*/';
+const START_MS = 5000; // a worker that has not come up by then never will
+
+/** @type {string | null} made once; null: none can be made */
+let workerUrl = null;
+/** @type {Promise<Worker | null> | null} one that waits for the next file */
+let waiting = null;
+
+/** The address of the worker's script. It is a blob's, and no other is let through. */
+function makeWorkerUrl() {
+  const script = document.getElementById('viewer')?.textContent ?? '', at = script.indexOf(PAGE_BEGINS);
+  if (at < 0) throw new Error('the page holds no script to make a worker of');
+  const url = URL.createObjectURL(new Blob([script.slice(0, at)], { type: 'text/javascript' })), trusted = /** @type {any} */ (globalThis).trustedTypes;
+  const same = (/** @type {string} */ given) => {
+    if (given !== url) throw new TypeError('not the address of the worker');
+    return given;
+  };
+  return trusted ? trusted.createPolicy('tidemark-worker', { createScriptURL: same }).createScriptURL(url) : url;
 }
 
-/** @param {Uint8Array<ArrayBuffer>} bytes gzip-compressed or plain @returns {Promise<string>} */
-export async function textOfBytes(bytes) {
-  if (bytes.length === 0) throw new FormatError('the file is empty');
-  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return new TextDecoder().decode(bytes);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+/** @returns {Promise<Worker | null>} null: none can be made */
+function startWorker() {
+  return new Promise((resolve) => {
+    try {
+      workerUrl ??= makeWorkerUrl();
+      const worker = new Worker(/** @type {string} */ (workerUrl), { type: 'module' }), timer = setTimeout(() => finish(null), START_MS);
+      const finish = (/** @type {Worker | null} */ made) => {
+        clearTimeout(timer);
+        worker.onmessage = worker.onerror = null;
+        if (made === null) worker.terminate();
+        resolve(made);
+      };
+      worker.onmessage = () => finish(worker);
+      worker.onerror = (event) => {
+        event.preventDefault();
+        finish(null);
+      };
+    } catch {
+      resolve(null);
+    }
+  });
+}
+
+/** Has a worker ready, before there is anything to load. */
+export function prepareLoading() {
+  waiting ??= startWorker();
+}
+
+/** @param {Worker} worker @param {import('./unpack.js').Source} source @param {OnProgress} onProgress @returns {Promise<import('./unpack.js').Loaded>} */
+function readInWorker(worker, source, onProgress) {
+  return new Promise((resolve, reject) => {
+    worker.onmessage = ({ data }) => {
+      if (data.progress) onProgress(data.progress);
+      else if (data.loaded) resolve(data.loaded);
+      else reject(data.isFormat ? new FormatError(data.problem) : new Error(data.problem));
+    };
+    worker.onerror = (event) => {
+      event.preventDefault();
+      reject(new FormatError(`reading it failed (${event.message || 'the browser has not enough memory for it'})`));
+    };
+    worker.onmessageerror = () => reject(new FormatError('it holds more than this browser has memory for'));
+    worker.postMessage({ source });
+  }).finally(() => worker.terminate());
+}
+
+/** @param {import('./unpack.js').Source} source @param {OnProgress} onProgress @returns {Promise<import('./unpack.js').Loaded>} */
+async function readHere(source, onProgress) {
   try {
-    return await new Response(stream).text();
-  } catch {
-    throw new FormatError('the file is damaged or cut off: it does not decompress');
+    return await readSource(source, onProgress);
+  } catch (problem) {
+    const { problem: text, isFormat } = explained(problem);
+    throw isFormat ? new FormatError(text) : new Error(text);
   }
+}
+
+/**
+ * @param {import('./unpack.js').Source} source a snapshot: a file, its bytes, or base64 @param {string} label
+ * @param {OnProgress} [onProgress] @returns {Promise<import('./run.js').Run>} @throws {FormatError} its message is a sentence without its end
+ */
+export async function loadRun(source, label, onProgress = () => undefined) {
+  const worker = await (waiting ?? startWorker());
+  waiting = null;
+  const { snapshot, derived } = worker === null ? await readHere(source, onProgress) : await readInWorker(worker, source, onProgress);
+  return makeRun(snapshot, label, undefined, derived);
 }

@@ -2,9 +2,12 @@
  */
 import { FormatError } from './columns.js';
 import { byId, element } from './dom.js';
-import { parseSnapshot } from './format.js';
-import { bytesOfBase64, textOfBytes } from './load.js';
-import { makeRun } from './run.js';
+import { loadRun } from './load.js';
+import { formatCount } from './text.js';
+import { bytesOfBase64 } from './unpack.js';
+
+const AT_ONCE = 2; // files that are read beside each other
+const PATIENCE_MS = 150; // before progress is shown
 
 /** A sentence above the page. @param {string} text @param {boolean} isError */
 export function banner(text, isError) {
@@ -13,28 +16,65 @@ export function banner(text, isError) {
 
 /** A file's name without what all of them end in. @param {string} name */
 function labelOf(name) {
-  return name.replace(/^.*\//, '').replace(/\.json(\.gz)?$/, '');
+  return name.replace(/^.*\//, '').replace(/\.(json|pickle|pkl)(\.gz)?$/, '');
 }
 
-/** @param {string} label @param {Uint8Array<ArrayBuffer>} bytes @returns {Promise<import('./run.js').Run | null>} null: a banner says why */
-async function readRun(label, bytes) {
+/** A line above the page that says how far reading is. @param {string} label */
+function progressLine(label) {
+  const line = element('div', { class: 'banner progress', role: 'progressbar', 'aria-label': `Reading ${label}`, 'aria-valuemin': '0', 'aria-valuemax': '100' });
+  const timer = setTimeout(() => byId('banners').append(line), PATIENCE_MS);
+  return {
+    /** @param {import('./unpack.js').Progress} progress */
+    show: ({ bytes, totalBytes, rows }) => {
+      const percent = Math.floor((100 * bytes) / totalBytes), events = rows > 0 ? `, ${formatCount(rows)} events` : '';
+      line.setAttribute('aria-valuenow', String(percent));
+      line.textContent = `Reading ${label}: ${percent} %${events} …`;
+    },
+    remove: () => {
+      clearTimeout(timer);
+      line.remove();
+    },
+  };
+}
+
+/** @param {string} label @param {import('./unpack.js').Source} source @returns {Promise<import('./run.js').Run | null>} null: a banner says why */
+async function readRun(label, source) {
+  const progress = progressLine(label);
   try {
-    return makeRun(parseSnapshot(await textOfBytes(bytes)), label);
+    return await loadRun(source, label, progress.show);
   } catch (problem) {
     const why = problem instanceof FormatError ? problem.message : `it cannot be shown (${/** @type {Error} */ (problem).message})`;
     banner(`${label}: ${why}.`, true);
     return null;
+  } finally {
+    progress.remove();
   }
+}
+
+/** Reads runs beside each other, a few at once. @template T @param {T[]} from @param {(each: T) => Promise<import('./run.js').Run | null>} read
+ * @returns {Promise<(import('./run.js').Run | null)[]>} in the order of `from` */
+async function readAll(from, read) {
+  /** @type {(import('./run.js').Run | null)[]} */
+  const runs = from.map(() => null);
+  let next = 0;
+  const line = async () => {
+    while (next < from.length) {
+      const i = next++;
+      runs[i] = await read(from[i]);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, line));
+  return runs;
+}
+
+/** @param {import('./run.js').Run | null} run @returns {run is import('./run.js').Run} */
+function isRun(run) {
+  return run !== null;
 }
 
 /** Reads files that someone chose. @param {File[]} files @returns {Promise<import('./run.js').Run[]>} those that could be read */
 export async function readFiles(files) {
-  const loaded = [];
-  for (const file of files) {
-    const run = await readRun(labelOf(file.name), new Uint8Array(await file.arrayBuffer()));
-    if (run !== null) loaded.push(run);
-  }
-  return loaded;
+  return (await readAll(files, (file) => readRun(labelOf(file.name), file))).filter(isRun);
 }
 
 /** What `tidemark compare` says of the runs, or empty texts. @returns {{sentence: string, names: string[]}} */
@@ -56,20 +96,15 @@ function readComparison() {
 /** Reads what the command line put into the page, and takes it out of the document.
  * @returns {Promise<{runs: import('./run.js').Run[], sentence: string}>} */
 export async function readEmbedded() {
-  const { sentence, names } = readComparison(), runs = [];
-  for (const [i, node] of document.querySelectorAll('script.tidemark-snapshot').entries()) {
-    const label = labelOf(node.getAttribute('data-label') ?? 'snapshot');
-    try {
-      const run = await readRun(label, bytesOfBase64((node.textContent ?? '').trim()));
-      if (run !== null) {
-        const name = labelOf(names[i] ?? '');
-        run.given = name === label ? '' : name;
-        runs.push(run);
-      }
-    } catch {
-      banner(`${label}: the data in this page is damaged.`, true);
-    }
+  const { sentence, names } = readComparison(), nodes = [...document.querySelectorAll('script.tidemark-snapshot')];
+  const runs = await readAll(nodes, (node) => {
+    const text = (node.textContent ?? '').trim(), label = labelOf(node.getAttribute('data-label') ?? 'snapshot');
     node.remove();
-  }
-  return { runs, sentence };
+    return readRun(label, text);
+  });
+  runs.forEach((run, i) => {
+    const name = labelOf(names[i] ?? '');
+    if (run !== null) run.given = name === run.label ? '' : name;
+  });
+  return { runs: runs.filter(isRun), sentence };
 }

@@ -1,0 +1,74 @@
+/* unpack.js - from the bytes of a file to what a run is made of: base64, gzip, then the document. Needs no page: a worker
+ * does it.
+ */
+import { FormatError } from './columns.js';
+import { readDocument } from './document.js';
+import { readSnapshot } from './format.js';
+import { deriveRun } from './run.js';
+
+/**
+ * @typedef {Blob | Uint8Array<ArrayBuffer> | string} Source a file, bytes, or base64; gzip-compressed or plain
+ * @typedef {object} Progress
+ * @property {number} bytes of the file that were read
+ * @property {number} totalBytes of the file
+ * @property {number} rows events read
+ * @typedef {{snapshot: import('./format.js').Snapshot, derived: import('./run.js').Derived}} Loaded
+ */
+
+/** @param {string} text base64 @returns {Uint8Array<ArrayBuffer>} @throws {FormatError} */
+export function bytesOfBase64(text) {
+  const decoder = /** @type {any} */ (Uint8Array);
+  try {
+    if (typeof decoder.fromBase64 === 'function') return decoder.fromBase64(text);
+    const binary = atob(text), bytes = new Uint8Array(binary.length);
+    for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+    return bytes;
+  } catch {
+    throw new FormatError('the data in this page is damaged');
+  }
+}
+
+/** @param {ReadableStream<Uint8Array>} stream @returns {import('./document.js').Pull} */
+function pullFrom(stream) {
+  const reader = stream.getReader();
+  return async () => {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return null;
+      if (value.length > 0) return value;
+    }
+  };
+}
+
+/** @param {Blob} blob @param {(bytes: number) => void} count called with the bytes of the file that were taken
+ * @returns {Promise<import('./document.js').Pull>} of the uncompressed text */
+async function uncompressed(blob, count) {
+  const [first, second] = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
+  const counted = blob.stream().pipeThrough(new TransformStream({
+    transform(chunk, controller) {
+      count(chunk.length);
+      controller.enqueue(chunk);
+    },
+  }));
+  if (first !== 0x1f || second !== 0x8b) return pullFrom(counted);
+  const pull = pullFrom(counted.pipeThrough(new DecompressionStream('gzip')));
+  return async () => {
+    try {
+      return await pull();
+    } catch {
+      throw new FormatError('the file is damaged or cut off: it does not decompress');
+    }
+  };
+}
+
+/** @param {Source} source @param {(progress: Progress) => void} report @returns {Promise<Loaded>} @throws {FormatError} */
+export async function readSource(source, report) {
+  const blob = source instanceof Blob ? source : new Blob([typeof source === 'string' ? bytesOfBase64(source) : source]);
+  if (blob.size === 0) throw new FormatError('the file is empty');
+  let bytes = 0;
+  const pull = await uncompressed(blob, (n) => (bytes += n));
+  const doc = await readDocument(pull, ({ rows }) => report({ bytes, totalBytes: blob.size, rows }));
+  const snapshot = readSnapshot(doc);
+  report({ bytes: blob.size, totalBytes: blob.size, rows: snapshot.events.count });
+  return { snapshot, derived: deriveRun(snapshot) };
+}
