@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CATEGORIES } from '../../viewer/src/colours.js';
-import { parseSnapshot } from '../../viewer/src/format.js';
+import { readSnapshot } from '../../viewer/src/format.js';
 import { aliveAt } from '../../viewer/src/index.js';
 import { blocksOfGroup, largestAt } from '../../viewer/src/largest.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { trainingRun } from './synthetic.mjs';
 
-const document = trainingRun({ warmup: 1, steps: 2 }), run = makeRun(parseSnapshot(JSON.stringify(document)), 'run');
+const document = trainingRun({ warmup: 1, steps: 2 }), run = makeRun(readSnapshot(document), 'run');
 
 test('groups add up to the total, the largest first, and are found again block by block', () => {
   for (const state of [run.peakState, 100, run.index.nStates - 1]) {
@@ -29,7 +29,7 @@ test('where nothing has a name or a category, the line of the program stands for
   const bare = structuredClone(document);
   bare.events.name.fill(-1);
   bare.events.category.fill(0);
-  const without = makeRun(parseSnapshot(JSON.stringify(bare)), 'bare'), groups = largestAt(without, without.peakState);
+  const without = makeRun(readSnapshot(bare), 'bare'), groups = largestAt(without, without.peakState);
   assert.equal(groups.reduce((sum, group) => sum + group.bytes, 0), without.index.totals[without.peakState]);
   assert.ok(groups.length > 3 && groups.every((group) => /\w+ \(\w+\.c:\d+\)/.test(group.label)), groups[0].label);
 });
