@@ -19,11 +19,16 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+/** A small square in a colour. @param {string} colour @returns {HTMLElement} */
+export function colourSwatch(colour) {
+  const made = element('span', { class: 'swatch', 'aria-hidden': 'true' });
+  made.style.background = colour;
+  return made;
+}
+
 /** A small square in a category's colour. @param {string} category @returns {HTMLElement} */
 export function swatch(category) {
-  const made = element('span', { class: 'swatch', 'aria-hidden': 'true' });
-  made.style.background = categoryColour(category);
-  return made;
+  return colourSwatch(categoryColour(category));
 }
 
 /** A framed part of the page with a heading. @param {string} title @param {...(Node | string | null)} children @returns {HTMLElement} */

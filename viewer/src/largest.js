@@ -2,7 +2,6 @@
  * files without names, by the line of the program that asked for them.
  */
 import { blocksOf, leavesOf, levelsOf, usualSplit, wholeOf } from './amounts.js';
-import { CATEGORIES } from './colours.js';
 import { scopeGroup } from './lanes.js';
 
 /**
@@ -10,7 +9,7 @@ import { scopeGroup } from './lanes.js';
  * @property {string[]} path texts of its levels, which tell it in any run
  * @property {string} label
  * @property {string} where the scopes in which its blocks were allocated, or ""
- * @property {string} category name in CATEGORIES, of its largest block
+ * @property {number} largest a block
  * @property {number} bytes whole blocks
  * @property {number} count
  */
@@ -34,7 +33,7 @@ export function largestAt(run, state) {
     for (const scope of scopes) paths.add(scope < 0 ? '' : scopeGroup(snapshot, scope).path.replace('layer #', 'layers'));
     return {
       path: pathOfBlock(levels, amount.largest), label: amount.label, where: paths.size === 1 ? String([...paths][0]) : `${paths.size} scopes`,
-      category: CATEGORIES[blocks.category[amount.largest]], bytes: amount.bytes, count: amount.count,
+      largest: amount.largest, bytes: amount.bytes, count: amount.count,
     };
   }).sort((a, b) => b.bytes - a.bytes || b.count - a.count);
 }

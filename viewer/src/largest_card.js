@@ -1,6 +1,7 @@
 /* largest_card.js - the largest groups of blocks at the peak or at the cursor, beside the timeline; a click shows one alone.
  */
-import { card, element, pushButton, swatch } from './dom.js';
+import { card, colourSwatch, element, pushButton } from './dom.js';
+import { blockColours } from './instant.js';
 import { blocksOfGroup, largestAt } from './largest.js';
 import { oncePer } from './once.js';
 import { formatBytes, formatCount, formatShare } from './text.js';
@@ -15,14 +16,14 @@ export function makeLargestCard(store) {
   made.querySelector('h2')?.append(title);
   let chosen = '';
 
-  /** @param {import('./largest.js').LargeGroup} group @param {number} total */
-  const rowOf = (group, total) => {
+  /** @param {import('./largest.js').LargeGroup} group @param {number} total @param {(block: number) => string} colourOf */
+  const rowOf = (group, total, colourOf) => {
     const key = group.path.join('\n'), isChosen = chosen === key && store.get().pick !== null;
     const button = pushButton(group.label, () => {
       chosen = isChosen ? '' : key;
       store.set({ pick: isChosen ? null : { label: group.label, ofRun: oncePer((run) => blocksOfGroup(run, group.path)) } });
     }, { class: 'link', 'aria-pressed': String(isChosen), title: `${group.label}, ${formatCount(group.count)} blocks${group.where === '' ? '' : `, ${group.where}`}: show these alone` });
-    return element('li', {}, swatch(group.category), element('span', { class: 'name' }, button),
+    return element('li', {}, colourSwatch(colourOf(group.largest)), element('span', { class: 'name' }, button),
       element('span', { class: 'number' }, formatBytes(group.bytes)), element('span', { class: 'number share' }, formatShare(total > 0 ? group.bytes / total : 0)));
   };
 
@@ -30,14 +31,14 @@ export function makeLargestCard(store) {
     const { runs, shown, cursor } = store.get(), held = cursor?.held ? cursor : null, run = runs[held?.run ?? shown];
     made.hidden = run === undefined || !run.isRecorded;
     if (made.hidden) return;
-    const state = held?.state ?? run.peakState, total = run.index.totals[state], groups = largestAt(run, state);
+    const state = held?.state ?? run.peakState, total = run.index.totals[state], groups = largestAt(run, state), colourOf = blockColours({ ...store.get(), shown: held?.run ?? shown });
     title.textContent = `Largest at the ${held ? 'cursor' : 'peak'}${runs.length > 1 ? ` of ${run.short}` : ''}`;
     const had = document.activeElement, focused = list.contains(had) ? [...list.querySelectorAll('button')].indexOf(/** @type {HTMLButtonElement} */ (had)) : -1;
-    list.replaceChildren(...groups.slice(0, LISTED_GROUPS).map((group) => rowOf(group, total)));
+    list.replaceChildren(...groups.slice(0, LISTED_GROUPS).map((group) => rowOf(group, total, colourOf)));
     if (focused >= 0) list.querySelectorAll('button')[focused]?.focus();
     const others = groups.slice(LISTED_GROUPS);
     rest.textContent = others.length === 0 ? '' : `${formatCount(others.length)} smaller groups: ${formatBytes(others.reduce((sum, group) => sum + group.bytes, 0))}`;
   };
-  store.on(['runs', 'shown', 'cursor', 'pick'], update);
+  store.on(['runs', 'shown', 'cursor', 'pick', 'colourBy'], update);
   return made;
 }

@@ -1,7 +1,8 @@
 /* map_panel.js - the memory map: segments and blocks by address at the instant looked at, what is free in them, and why it is not the device's.
  */
-import { CATEGORIES, categoryColour } from './colours.js';
-import { element, pushButton, swatch } from './dom.js';
+import { colourSwatch, element, pushButton } from './dom.js';
+import { frameText, toldBy } from './frames.js';
+import { blockColours } from './instant.js';
 import { layoutAt } from './layout.js';
 import { layOutMap, rectAt, scaleToFit } from './map_rows.js';
 import { blockFacts } from './panels.js';
@@ -70,7 +71,7 @@ class MapPanel {
       hideTooltip();
       this.draw();
     });
-    this.store.on(['cursor', 'runs', 'shown', 'pinned', 'pick'], () => this.show());
+    this.store.on(['cursor', 'runs', 'shown', 'pinned', 'pick', 'colourBy'], () => this.show());
     window.addEventListener('resize', () => this.show());
   }
 
@@ -112,14 +113,14 @@ class MapPanel {
     this.canvas.style.height = `${height}px`;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
-    const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext('2d')), { blocks } = run.index, picked = pick?.ofRun(run);
+    const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext('2d')), picked = pick?.ofRun(run), colourOf = blockColours({ ...this.store.get(), shown: number });
     context.setTransform(ratio, 0, 0, ratio, 0, -top * ratio);
     const first = Math.floor(top / (MAP_ROW + MAP_ROW_GAP)), last = Math.ceil((top + height) / (MAP_ROW + MAP_ROW_GAP));
     for (const [i, rect] of rects.entries()) {
       if (rect.row < first || rect.row > last) continue;
       const piece = segments[rect.segment].pieces[rect.piece], y = rect.row * (MAP_ROW + MAP_ROW_GAP) + 1;
       context.globalAlpha = piece.block >= 0 && picked && !picked[piece.block] ? 0.2 : 1;
-      context.fillStyle = piece.block < 0 ? theme.lane : categoryColour(CATEGORIES[blocks.category[piece.block]]);
+      context.fillStyle = piece.block < 0 ? theme.lane : colourOf(piece.block);
       context.fillRect(rect.x, y, rect.width, MAP_ROW);
       if (piece.isPending) hatchPiece(context, rect.x, y, rect.width, theme.bg);
       context.globalAlpha = 1;
@@ -212,9 +213,10 @@ class MapPanel {
   /** @param {import('./run.js').Run} run @param {import('./layout.js').Segment} segment that holds a block */
   heldRow(run, segment) {
     const { blocks } = run.index, held = segment.pieces.filter((piece) => piece.block >= 0), { number, state } = this.instant();
-    const keeper = held.reduce((a, b) => (b.bytes > a.bytes ? b : a)).block, name = blocks.name[keeper] < 0 ? '(no name)' : run.snapshot.strings[blocks.name[keeper]];
+    const keeper = held.reduce((a, b) => (b.bytes > a.bytes ? b : a)).block, stack = blocks.stack[keeper];
+    const name = blocks.name[keeper] >= 0 ? run.snapshot.strings[blocks.name[keeper]] : stack >= 0 ? frameText(run.snapshot, toldBy(run.snapshot)[stack]) : 'no call stack';
     const button = pushButton(name, () => this.store.set({ pinned: { run: number, block: keeper }, cursor: { run: number, state, held: true } }), { class: 'link', title: 'Show this block' });
-    return element('tr', {}, element('th', { scope: 'row' }, swatch(CATEGORIES[blocks.category[keeper]]), button,
+    return element('tr', {}, element('th', { scope: 'row' }, colourSwatch(blockColours({ ...this.store.get(), shown: number })(keeper)), button,
       held.length > 1 ? element('span', { class: 'muted small' }, ` and ${formatCount(held.length - 1)} more`) : null),
       element('td', { class: 'number', title: `in the segment at 0x${segment.address.toString(16)}` }, `${formatBytes(segment.cachedBytes)} of ${formatBytes(segment.bytes)}`));
   }

@@ -3,8 +3,8 @@
 import { eventAxis, timeAxis } from './axis.js';
 import { buildBlocks, buildReserved, devicesUsed } from './blocks.js';
 import { SCOPE } from './format.js';
-import { toldBy } from './frames.js';
-import { buildIndex, largestState } from './index.js';
+import { frameText, toldBy } from './frames.js';
+import { aliveAt, buildIndex, largestState } from './index.js';
 import { buildLanes, enclosing, scopeExtents, scopeSpan, scopeText } from './lanes.js';
 import { breakdownAt } from './peak.js';
 import { categoryText, formatBytes, formatCount } from './text.js';
@@ -237,12 +237,25 @@ export function headline(run) {
   return headlineText(run).replace(/(\d) (?=[KMGTP]?i?B\b)/g, '$1\u00a0');
 }
 
+/** Bytes at the peak by the frame that each stack is told by, largest first: for files without categories. @param {Run} run @returns {{label: string, bytes: number}[]} */
+function sitesAtPeak({ snapshot, index, peakState }) {
+  const told = toldBy(snapshot), { blocks } = index;
+  /** @type {Map<number, number>} frame, -1 no call stack, -2 from before the recording */
+  const bytes = new Map();
+  for (const b of aliveAt(index, peakState)) {
+    const site = blocks.stack[b] >= 0 ? told[blocks.stack[b]] : blocks.bornState[b] === 0 ? -2 : -1;
+    bytes.set(site, (bytes.get(site) ?? 0) + blocks.bytes[b]);
+  }
+  return [...bytes].map(([site, sum]) => ({ label: site === -2 ? 'from before the recording' : frameText(snapshot, site), bytes: sum })).sort((a, b) => b.bytes - a.bytes);
+}
+
 /** @param {Run} run */
 function headlineText(run) {
   const { snapshot, peak, index } = run, place = placeOfState(run, run.peakState);
   if (!run.isRecorded) return 'Allocations were not recorded; the file holds times alone.';
-  const parts = [...peak.categories].sort((a, b) => b.bytes - a.bytes).filter((c) => c.bytes >= peak.bytes * 0.02).slice(0, 4)
-    .map((c) => `${categoryText(c.key)} ${formatBytes(c.bytes)}`);
+  const hasCategories = peak.categories.some((c) => c.key !== 'unknown');
+  const groups = hasCategories ? peak.categories.map((c) => ({ label: categoryText(c.key), bytes: c.bytes })).sort((a, b) => b.bytes - a.bytes) : sitesAtPeak(run);
+  const parts = groups.filter(({ bytes }) => bytes >= peak.bytes * 0.02).slice(0, 4).map(({ label, bytes }) => `${label} ${formatBytes(bytes)}`);
   const oom = snapshot.oom[snapshot.oom.length - 1];
   if (endedEarly(run)) {
     const where = placeOfState(run, oom.event + 1), allocated = run.index.totals[oom.event + 1];
