@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/compare_internal.h"
+#include "cli/peak_tensors.h"
 #include "cli/snapshot_words.h"
 #include "cli/table.h"
 #include "snapshot/compare.h"
@@ -42,6 +43,12 @@ static const tide_option_table TABLE = {
     .min_operands = 2,
     .max_operands = TIDE_COMPARE_MAX_RUNS,
     .notes =
+        "pytorch:2025 and pytorch:2026 in the place of a FILE behind the first: the first one's "
+        "run\n"
+        "as PyTorch, eager, would have it, forecast; where it is the second, tables tell where "
+        "the\n"
+        "difference comes from, by category and by tensor (docs/pytorch-forecast.md).\n"
+        "\n"
         "A CONDITION is QUANTITY OPERATOR BOUND.\n"
         "Quantities: peak_allocated, peak_requested, peak_active, peak_reserved, end_allocated,\n"
         "category:NAME (bytes at the peak), n_allocs, n_device_allocs, time_PHASE (median).\n"
@@ -244,11 +251,36 @@ static void say_warnings(tide_report *report, const tide_compare *compare) {
     }
 }
 
+/* Our own run and PyTorch's, tensor by tensor. */
+static tide_status report_beside(tide_report *report, const tide_compare *compare, size_t top,
+                                 tide_error *error) {
+    tide_peak_tensors own;
+    tide_peak_tensors pytorch = {.owned = NULL};
+    tide_status status = tide_peak_tensors_of(compare->runs[0].snapshot, &own, error);
+    if (status == TIDE_OK) {
+        status = tide_peak_tensors_of(compare->runs[1].snapshot, &pytorch, error);
+    }
+    if (status == TIDE_OK) {
+        tide_beside_report(report, "", &own, &pytorch, top);
+    }
+    tide_peak_tensors_fini(&pytorch);
+    tide_peak_tensors_fini(&own);
+    return status;
+}
+
+/* -1: the operand is a file. */
+static int edition_of(const char *operand) {
+    static const char PYTORCH[] = "pytorch:";
+    size_t n = sizeof(PYTORCH) - 1;
+    return strncmp(operand, PYTORCH, n) == 0 ? tide_edition_from_name(operand + n) : -1;
+}
+
 static tide_status report_on(const tide_compare *compare, const compare_options *options,
-                             const tide_compare_gates *gates) {
+                             const tide_compare_gates *gates, tide_error *error) {
     tide_compare_rows *rows = NULL;
     TIDE_TRY(tide_compare_rows_create(compare, &rows));
     tide_report report;
+    tide_status status = TIDE_OK;
     tide_report_init(&report);
     tide_report_say(&report, "comparison", "%s", compare->sentence);
     say_warnings(&report, compare);
@@ -258,9 +290,14 @@ static tide_status report_on(const tide_compare *compare, const compare_options 
     tide_compare_report_rows(&report, compare, rows, (size_t)options->top);
     peaks_table(&report, compare);
     timing_table(&report, compare);
+    if (edition_of(compare->runs[1].label) >= 0) {
+        status = report_beside(&report, compare, (size_t)options->top, error);
+    }
     tide_compare_report_gates(&report, compare, gates);
-    tide_status status =
-        tide_report_print(&report, (tide_format)tide_format_from_name(options->format), stdout);
+    if (status == TIDE_OK) {
+        status =
+            tide_report_print(&report, (tide_format)tide_format_from_name(options->format), stdout);
+    }
     tide_report_fini(&report);
     tide_compare_rows_destroy(rows);
     return status;
@@ -274,14 +311,20 @@ static tide_status compare_files(const tide_operands *files, const compare_optio
     tide_compare *compare = NULL;
     tide_status status = TIDE_OK;
     for (size_t i = 0; i < files->n && status == TIDE_OK; i++) {
-        status = tide_snapshot_load(files->texts[i], NULL, &snapshots[i], error);
+        int edition = i > 0 ? edition_of(files->texts[i]) : -1;
+        status = edition < 0 ? tide_snapshot_load(files->texts[i], NULL, &snapshots[i], error)
+                             : tide_snapshot_as_pytorch(snapshots[0], (tide_edition)edition,
+                                                        &snapshots[i], error);
+        if (status != TIDE_OK && edition >= 0) {
+            tide_error_prefix(error, "%s: %s", files->texts[i], files->texts[0]);
+        }
         inputs[i] = (tide_compare_input){files->texts[i], snapshots[i]};
     }
     if (status == TIDE_OK) {
         status = tide_compare_create(inputs, files->n, &compare, error);
     }
     if (status == TIDE_OK) {
-        status = report_on(compare, options, gates);
+        status = report_on(compare, options, gates, error);
     }
     if (status == TIDE_OK) {
         *ret_exit = tide_compare_say_gates(compare, gates);

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/forecast.h"
+#include "cli/profile_internal.h"
 #include "cli/run_choices.h"
 
 /* The command line as it was written. */
@@ -110,10 +111,11 @@ static tide_status make(const tide_profile_options *run, tide_forecast *ret_fore
 
 static int forecast(const forecast_options *options) {
     tide_error error = {""};
-    tide_forecast made = {.peak = NULL};
+    tide_forecast made;
     int format = tide_format_from_name(options->run.format);
     tide_status status = check(&options->run, &error);
     bool fits = true;
+    made.peak = (tide_peak_tensors){.owned = NULL};
     if (status == TIDE_OK) {
         status = make(&options->run, &made, &error);
         fits = made.bounded.fits;

@@ -48,21 +48,22 @@ tide_status tide_dry_run_do(const tide_dry_room *room, const tide_workload_confi
 
 static tide_status record_in(tide_device *device, tide_recorder *recorder,
                              const tide_cache_config *config, const tide_workload_config *workload,
-                             tide_dry_run *ret_run, tide_snapshot **ret_snapshot,
-                             tide_error *error) {
+                             const tide_snapshot_run *description, tide_dry_run *ret_run,
+                             tide_snapshot **ret_snapshot, tide_error *error) {
     tide_cache *cache = NULL;
     TIDE_TRY(tide_cache_create(device, recorder, config, &cache, error));
     tide_status status = run_in(cache, workload, ret_run, error);
     if (status == TIDE_OK) {
-        status = tide_capture(recorder, cache, NULL, ret_snapshot, error);
+        const tide_capture_options options = {.run = description};
+        status = tide_capture(recorder, cache, &options, ret_snapshot, error);
     }
     tide_cache_destroy(cache);
     return status;
 }
 
 tide_status tide_dry_run_record(const tide_dry_room *room, const tide_workload_config *workload,
-                                tide_dry_run *ret_run, tide_snapshot **ret_snapshot,
-                                tide_error *error) {
+                                const tide_snapshot_run *description, tide_dry_run *ret_run,
+                                tide_snapshot **ret_snapshot, tide_error *error) {
     tide_device *device = NULL;
     tide_recorder *recorder = NULL;
     const tide_device_options options = {.capacity_bytes = UINT64_MAX};
@@ -76,7 +77,8 @@ tide_status tide_dry_run_record(const tide_dry_room *room, const tide_workload_c
     TIDE_TRY(tide_device_open(room->device, &options, &device, error));
     tide_status status = tide_recorder_create(&config, &recorder, error);
     if (status == TIDE_OK) {
-        status = record_in(device, recorder, &cache, workload, ret_run, ret_snapshot, error);
+        status = record_in(device, recorder, &cache, workload, description, ret_run, ret_snapshot,
+                           error);
         tide_recorder_destroy(recorder);
     }
     tide_device_close(device);

@@ -44,6 +44,7 @@ TIDE_NODISCARD tide_status tide_dry_run_do(const tide_dry_room *room,
  * The caller destroys the snapshot. */
 TIDE_NODISCARD tide_status tide_dry_run_record(const tide_dry_room *room,
                                                const tide_workload_config *workload,
+                                               const tide_snapshot_run *description,
                                                tide_dry_run *ret_run, tide_snapshot **ret_snapshot,
                                                tide_error *error);
 

@@ -1,8 +1,6 @@
 #include "cli/forecast.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- changes ---- */
 
@@ -105,77 +103,18 @@ static tide_status try_changes(tide_forecast *f, tide_error *error) {
     return change_value(f, TIDE_CHANGE_CONTEXT, error);
 }
 
-/* ---- what is alive at the peak ---- */
-
-const char *tide_forecast_without_layer(const char *name) {
-    static const char LAYERS[] = "layers.";
-    const size_t n_start = sizeof(LAYERS) - 1;
-    size_t n_digits =
-        strncmp(name, LAYERS, n_start) == 0 ? strspn(name + n_start, "0123456789") : 0;
-    return n_digits > 0 && name[n_start + n_digits] == '.' ? name + n_start + n_digits + 1 : name;
-}
-
-static tide_forecast_group *group_of(tide_forecast_group *groups, size_t *n_groups,
-                                     const char *name, uint8_t category) {
-    for (size_t i = 0; i < *n_groups; i++) {
-        if (groups[i].category == category && strcmp(groups[i].name, name) == 0) {
-            return &groups[i];
-        }
-    }
-    groups[*n_groups] = (tide_forecast_group){.name = name, .category = category};
-    return &groups[(*n_groups)++];
-}
-
-static int by_bytes(const void *a, const void *b) {
-    const tide_forecast_group *left = a;
-    const tide_forecast_group *right = b;
-    if (left->bytes != right->bytes) {
-        return left->bytes < right->bytes ? 1 : -1;
-    }
-    return strcmp(left->name, right->name);
-}
-
-static tide_status group_blocks(tide_forecast *f) {
-    const tide_summary_peak *peak = f->peak;
-    tide_forecast_group *groups = tide_arena_alloc(&f->arena, peak->n_blocks, sizeof(*groups));
-    if (groups == NULL) {
-        return TIDE_NO_MEMORY;
-    }
-    for (size_t i = 0; i < peak->n_blocks; i++) {
-        const tide_life *block = &peak->blocks[i];
-        const char *name = tide_snapshot_text(f->snapshot, block->name);
-        tide_forecast_group *group =
-            group_of(groups, &f->n_groups, tide_forecast_without_layer(name), block->category);
-        group->bytes += (int64_t)block->block_bytes;
-        group->n_blocks++;
-    }
-    qsort(groups, f->n_groups, sizeof(*groups), by_bytes);
-    f->groups = groups;
-    return TIDE_OK;
-}
-
 /* ---- the forecast ---- */
 
 tide_status tide_forecast_make(const tide_dry_room *room, const tide_workload_config *workload,
                                tide_forecast *ret_forecast, tide_error *error) {
     tide_forecast *f = ret_forecast;
     *f = (tide_forecast){.workload = *workload, .room = *room};
-    tide_arena_init(&f->arena, tide_hostmem_default());
+    TIDE_TRY(tide_peak_tensors_make(room, workload, &f->peak, error));
     TIDE_TRY(tide_dry_room_usable(room, &f->usable_bytes, &f->device, error));
-    TIDE_TRY(tide_dry_run_record(room, workload, &f->free, &f->snapshot, error));
-    TIDE_TRY(tide_summary_create(f->snapshot, &f->summary, error));
-    if (f->summary->n_devices == 0) {
-        return tide_fail(error, TIDE_INVALID, "the run allocates nothing");
-    }
-    f->peak = &f->summary->devices[tide_summary_main_device(f->summary)].peak;
-    TIDE_TRY(group_blocks(f));
     TIDE_TRY(tide_dry_run_do(room, workload, &f->bounded, error));
     return f->bounded.fits ? TIDE_OK : try_changes(f, error);
 }
 
 void tide_forecast_fini(tide_forecast *forecast) {
-    tide_summary_destroy(forecast->summary);
-    tide_snapshot_destroy(forecast->snapshot);
-    tide_arena_fini(&forecast->arena);
-    *forecast = (tide_forecast){.peak = NULL};
+    tide_peak_tensors_fini(&forecast->peak);
 }

@@ -7,10 +7,8 @@
 #ifndef TIDE_CLI_FORECAST_H
 #define TIDE_CLI_FORECAST_H
 
-#include "cli/dry_run.h"
-#include "cli/profile_internal.h"
-#include "common/arena.h"
-#include "snapshot/summary.h"
+#include "cli/peak_tensors.h"
+#include "cli/table.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,27 +34,13 @@ typedef struct tide_forecast_change {
     bool fits;                           /* in the room */
 } tide_forecast_change;
 
-/* Tensors of one name in all layers, alive at the peak. */
-typedef struct tide_forecast_group {
-    const char *name; /* borrowed from the snapshot: "attn.exp" */
-    uint8_t category; /* tide_category */
-    int64_t bytes;    /* whole blocks */
-    int64_t n_blocks;
-} tide_forecast_group;
-
 typedef struct tide_forecast {
-    tide_workload_config workload;     /* of the question */
-    tide_dry_room room;                /* what it has to fit */
-    tide_device_info device;           /* of the room */
-    uint64_t usable_bytes;             /* that may be reserved; UINT64_MAX: no bound */
-    tide_dry_run bounded;              /* in the room */
-    tide_dry_run free;                 /* the run where nothing is short */
-    tide_snapshot *snapshot;           /* owned; of the free run */
-    tide_summary *summary;             /* owned; of the snapshot */
-    const tide_summary_peak *peak;     /* in the summary */
-    tide_arena arena;                  /* what the groups lie in */
-    const tide_forecast_group *groups; /* largest first */
-    size_t n_groups;
+    tide_workload_config workload;                /* of the question */
+    tide_dry_room room;                           /* what it has to fit */
+    tide_device_info device;                      /* of the room */
+    uint64_t usable_bytes;                        /* that may be reserved; UINT64_MAX: no bound */
+    tide_dry_run bounded;                         /* in the room */
+    tide_peak_tensors peak;                       /* the run where nothing is short */
     tide_forecast_change changes[TIDE_N_CHANGES]; /* tried where the run does not fit */
 } tide_forecast;
 
@@ -65,9 +49,6 @@ TIDE_NODISCARD tide_status tide_forecast_make(const tide_dry_room *room,
                                               const tide_workload_config *workload,
                                               tide_forecast *ret_forecast, tide_error *error);
 void tide_forecast_fini(tide_forecast *forecast);
-
-/* "layers.5.attn.exp" -> "attn.exp". */
-const char *tide_forecast_without_layer(const char *name);
 
 /* On stdout; `details`: the tables in text, too. */
 TIDE_NODISCARD tide_status tide_forecast_print(const tide_forecast *forecast, tide_format format,

@@ -50,7 +50,7 @@ static void describe_answer(const tide_forecast *f, char text[PART_BYTES]) {
 
 /* "47.00 GiB activation (most: 16.00 GiB attn.exp), 25.38 GiB optimizer_state": why it is high. */
 static void describe_why(const tide_forecast *f, char text[PART_BYTES]) {
-    const tide_split *split = &f->peak->by_category;
+    const tide_split *split = &f->peak.peak->by_category;
     bool is_said[TIDE_N_CATEGORIES] = {false};
     size_t n = 0;
     text[0] = '\0';
@@ -70,11 +70,11 @@ static void describe_why(const tide_forecast *f, char text[PART_BYTES]) {
         char bytes[TIDE_BYTES_TEXT];
         n += (size_t)snprintf(text + n, PART_BYTES - n, "%s%s %s", i > 0 ? ", " : "",
                               tide_bytes_format(best->bytes, bytes), best->label);
-        for (size_t k = 0; k < f->n_groups && n < PART_BYTES; k++) {
-            if (f->groups[k].category == best->key && best->key == TIDE_ACTIVATION) {
+        for (size_t k = 0; k < f->peak.n_groups && n < PART_BYTES; k++) {
+            if (f->peak.groups[k].category == best->key && best->key == TIDE_ACTIVATION) {
                 n += (size_t)snprintf(text + n, PART_BYTES - n, " (most of it %s: %s)",
-                                      f->groups[k].name,
-                                      tide_bytes_format(f->groups[k].bytes, bytes));
+                                      f->peak.groups[k].name,
+                                      tide_bytes_format(f->peak.groups[k].bytes, bytes));
                 break;
             }
         }
@@ -121,9 +121,10 @@ static void say_line(const tide_forecast *f, tide_report *report) {
     describe_change(f, change);
     tide_report_say(report, "forecast",
                     "%s, %s: at most %s allocated and %s reserved; the peak is in %s, with %s%s",
-                    run, answer, text_of(f->free.allocated_bytes, allocated),
-                    text_of(f->free.reserved_bytes, reserved),
-                    f->peak->scope_path[0] != '\0' ? f->peak->scope_path : "setup", why, change);
+                    run, answer, text_of(f->peak.run.allocated_bytes, allocated),
+                    text_of(f->peak.run.reserved_bytes, reserved),
+                    f->peak.peak->scope_path[0] != '\0' ? f->peak.peak->scope_path : "setup", why,
+                    change);
 }
 
 /* ---- tables ---- */
@@ -138,8 +139,8 @@ static void add_changes(const tide_forecast *f, tide_report *report) {
     tide_table_row_begin(table);
     tide_cell_text(table, "none");
     tide_cell_text(table, f->bounded.fits ? "yes" : "no");
-    tide_cell_bytes(table, countable(f->free.allocated_bytes));
-    tide_cell_bytes(table, countable(f->free.reserved_bytes));
+    tide_cell_bytes(table, countable(f->peak.run.allocated_bytes));
+    tide_cell_bytes(table, countable(f->peak.run.reserved_bytes));
     tide_cell_bytes(table, f->usable_bytes == UINT64_MAX ? -1 : countable(f->usable_bytes));
     for (size_t i = 0; i < TIDE_N_CHANGES; i++) {
         const tide_forecast_change *change = &f->changes[i];
@@ -162,20 +163,20 @@ static void add_groups(const tide_forecast *f, tide_report *report) {
     tide_table_column(table, "blocks", "blocks", true);
     tide_table_column(table, "bytes", "bytes", true);
     tide_table_column(table, "share", "share", true);
-    for (size_t i = 0; i < f->n_groups && i < N_SHOWN; i++) {
-        const tide_forecast_group *group = &f->groups[i];
+    for (size_t i = 0; i < f->peak.n_groups && i < N_SHOWN; i++) {
+        const tide_peak_group *group = &f->peak.groups[i];
         tide_table_row_begin(table);
         tide_cell_text(table, group->name);
         tide_cell_text(table, tide_category_name(group->category));
         tide_cell_count(table, group->n_blocks);
         tide_cell_bytes(table, group->bytes);
-        tide_cell_percent(table,
-                          100.0 * (double)group->bytes / (double)f->peak->totals.allocated_bytes);
+        tide_cell_percent(table, 100.0 * (double)group->bytes /
+                                     (double)f->peak.peak->totals.allocated_bytes);
     }
 }
 
 static void add_categories(const tide_forecast *f, tide_report *report) {
-    const tide_split *split = &f->peak->by_category;
+    const tide_split *split = &f->peak.peak->by_category;
     tide_table *table = tide_report_table(report, "categories", "alive at the peak, by category");
     tide_table_column(table, "category", "category", false);
     tide_table_column(table, "bytes", "bytes", true);
@@ -187,7 +188,7 @@ static void add_categories(const tide_forecast *f, tide_report *report) {
             tide_cell_text(table, share->label);
             tide_cell_bytes(table, share->bytes);
             tide_cell_percent(table, 100.0 * (double)share->bytes /
-                                         (double)f->peak->totals.allocated_bytes);
+                                         (double)f->peak.peak->totals.allocated_bytes);
         }
     }
 }

@@ -188,6 +188,31 @@ tide_status tide_eager_end_step(tide_eager *e, tide_error *error) {
 
 /* ---- figures ---- */
 
+/* What the blocks keep, logits and statistics left out. */
+static uint64_t least_kept(const tide_eager_config *config) {
+    const tide_model_config *m = &config->model;
+    uint64_t T = (uint64_t)m->batch_size * m->context_length;
+    uint64_t N = T * m->d_model;
+    uint64_t F = T * m->d_ff;
+    uint64_t scores =
+        config->attention == TIDE_ATTENTION_NAIVE ? T * m->n_heads * m->context_length : 0;
+    uint64_t d = m->d_model;
+    if (config->recompute == TIDE_RECOMPUTE_BLOCK) {
+        return m->n_layers * 4 * N;
+    }
+    return config->precision == TIDE_PRECISION_BF16_MIXED
+               ? m->n_layers * (34 * N + 10 * F + 6 * scores + 2 * (4 * d * d + 3 * d * m->d_ff))
+               : m->n_layers * (40 * N + 20 * F + 8 * scores);
+}
+
+uint64_t tide_eager_least_bytes(const tide_eager_config *config, tide_mode mode) {
+    uint64_t parameters = 4 * tide_model_n_parameters(&config->model);
+    uint64_t lasting = parameters * (mode == TIDE_TRAIN ? 3 : 1);
+    uint64_t gradients = mode == TIDE_FORWARD ? 0 : parameters;
+    uint64_t kept = config->keeps_graph ? least_kept(config) : 0;
+    return lasting + (gradients > kept ? gradients : kept);
+}
+
 uint64_t tide_eager_kept_bytes(const tide_eager *e) {
     uint64_t n_bytes = 0;
     for (const eager_storage *storage = e->live; storage != NULL; storage = storage->next) {

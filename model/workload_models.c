@@ -69,14 +69,17 @@ static const tide_trainee OWN_TRANSFORMER = {.create = transformer_create,
 
 /* ---- PyTorch's allocations for it ---- */
 
+static tide_eager_config eager_config(const tide_workload_config *config) {
+    return (tide_eager_config){.model = config->model,
+                               .edition = config->edition,
+                               .precision = config->precision,
+                               .attention = config->attention,
+                               .recompute = config->recompute,
+                               .keeps_graph = keeps_graph(config)};
+}
+
 static tide_status eager_create(tide_workload *workload, tide_error *error) {
-    const tide_workload_config *config = &workload->config;
-    const tide_eager_config eager = {.model = config->model,
-                                     .edition = config->edition,
-                                     .precision = config->precision,
-                                     .attention = config->attention,
-                                     .recompute = config->recompute,
-                                     .keeps_graph = keeps_graph(config)};
+    const tide_eager_config eager = eager_config(&workload->config);
     return tide_eager_create(&eager, workload->cache, workload->recorder, &workload->eager, error);
 }
 
@@ -203,6 +206,11 @@ uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config) 
     }
     if (tide_model_config_check(&config->model, NULL) != TIDE_OK) {
         return 0;
+    }
+    if (config->residuals == TIDE_RESIDUALS_EAGER) {
+        const tide_eager_config eager = eager_config(config);
+        bool has_state = config->warmup_steps + config->steps > 1;
+        return has_state ? tide_eager_least_bytes(&eager, config->mode) : 0;
     }
     const tide_memory_model_run run = {
         .model = config->model,

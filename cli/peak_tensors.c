@@ -1,0 +1,175 @@
+#include "cli/peak_tensors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocator/cards.h"
+
+/* "layers.5.attn.exp" -> "attn.exp". */
+static const char *without_layer(const char *name) {
+    static const char LAYERS[] = "layers.";
+    const size_t n_start = sizeof(LAYERS) - 1;
+    size_t n_digits =
+        strncmp(name, LAYERS, n_start) == 0 ? strspn(name + n_start, "0123456789") : 0;
+    return n_digits > 0 && name[n_start + n_digits] == '.' ? name + n_start + n_digits + 1 : name;
+}
+
+static tide_peak_group *group_of(tide_peak_group *groups, size_t *n_groups, const char *name,
+                                 uint8_t category) {
+    for (size_t i = 0; i < *n_groups; i++) {
+        if (groups[i].category == category && strcmp(groups[i].name, name) == 0) {
+            return &groups[i];
+        }
+    }
+    groups[*n_groups] = (tide_peak_group){.name = name, .category = category};
+    return &groups[(*n_groups)++];
+}
+
+static int by_bytes(const void *a, const void *b) {
+    const tide_peak_group *left = a;
+    const tide_peak_group *right = b;
+    if (left->bytes != right->bytes) {
+        return left->bytes < right->bytes ? 1 : -1;
+    }
+    return strcmp(left->name, right->name);
+}
+
+static tide_status group_blocks(tide_peak_tensors *p) {
+    const tide_summary_peak *peak = p->peak;
+    tide_peak_group *groups = tide_arena_alloc(&p->arena, peak->n_blocks, sizeof(*groups));
+    if (groups == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < peak->n_blocks; i++) {
+        const tide_life *block = &peak->blocks[i];
+        const char *name =
+            block->name != TIDE_NONE ? tide_snapshot_text(p->snapshot, block->name) : "";
+        tide_peak_group *group =
+            group_of(groups, &p->n_groups, without_layer(name), block->category);
+        group->bytes += (int64_t)block->block_bytes;
+        group->n_blocks++;
+    }
+    qsort(groups, p->n_groups, sizeof(*groups), by_bytes);
+    p->groups = groups;
+    return TIDE_OK;
+}
+
+static tide_status look_at(tide_peak_tensors *p, tide_error *error) {
+    TIDE_TRY(tide_summary_create(p->snapshot, &p->summary, error));
+    if (p->summary->n_devices == 0) {
+        return tide_fail(error, TIDE_INVALID, "nothing was recorded of the run");
+    }
+    p->peak = &p->summary->devices[tide_summary_main_device(p->summary)].peak;
+    return group_blocks(p);
+}
+
+tide_status tide_peak_tensors_make(const tide_dry_room *room, const tide_workload_config *workload,
+                                   tide_peak_tensors *ret_peak, tide_error *error) {
+    *ret_peak = (tide_peak_tensors){.owned = NULL};
+    tide_arena_init(&ret_peak->arena, tide_hostmem_default());
+    TIDE_TRY(tide_dry_run_record(room, workload, NULL, &ret_peak->run, &ret_peak->owned, error));
+    ret_peak->snapshot = ret_peak->owned;
+    return look_at(ret_peak, error);
+}
+
+tide_status tide_peak_tensors_of(const tide_snapshot *snapshot, tide_peak_tensors *ret_peak,
+                                 tide_error *error) {
+    *ret_peak = (tide_peak_tensors){.snapshot = snapshot};
+    tide_arena_init(&ret_peak->arena, tide_hostmem_default());
+    TIDE_TRY(look_at(ret_peak, error));
+    ret_peak->run.allocated_bytes = (uint64_t)ret_peak->peak->totals.allocated_bytes;
+    ret_peak->run.requested_bytes = (uint64_t)ret_peak->peak->totals.requested_bytes;
+    return TIDE_OK;
+}
+
+void tide_peak_tensors_fini(tide_peak_tensors *peak) {
+    tide_summary_destroy(peak->summary);
+    tide_snapshot_destroy(peak->owned);
+    if (peak->arena.mem != NULL) {
+        tide_arena_fini(&peak->arena);
+    }
+    *peak = (tide_peak_tensors){.owned = NULL};
+}
+
+/* The card that a device of that name is, for the workspaces of its libraries. */
+static const char *spec_of(const tide_snapshot *snapshot) {
+    size_t n_cards = 0;
+    const tide_card *cards = tide_cards(&n_cards);
+    for (size_t i = 0; snapshot->n_devices > 0 && i < n_cards; i++) {
+        if (strcmp(cards[i].title, snapshot->devices[0].name) == 0) {
+            return cards[i].spec;
+        }
+    }
+    return "virtual";
+}
+
+static tide_status workload_of(const tide_snapshot_run *run, tide_workload_config *workload,
+                               tide_error *error) {
+    const tide_snapshot_model *model = &run->model;
+    int mode = tide_mode_from_name(run->mode);
+    int precision = tide_precision_from_name(run->precision);
+    tide_workload_config_init(workload);
+    if (model->d_model <= 0 || model->d_ff <= 0 || model->n_layers <= 0 || model->n_heads <= 0 ||
+        model->vocab_size <= 0 || run->batch_size <= 0 || run->context_length <= 0 || mode < 0 ||
+        precision < 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "it does not say which model was run, how: nothing is forecast of it");
+    }
+    workload->model.d_model = (size_t)model->d_model;
+    workload->model.d_ff = (size_t)model->d_ff;
+    workload->model.n_layers = (size_t)model->n_layers;
+    workload->model.n_heads = (size_t)model->n_heads;
+    workload->model.vocab_size = (size_t)model->vocab_size;
+    workload->model.batch_size = (size_t)run->batch_size;
+    workload->model.context_length = (size_t)run->context_length;
+    workload->mode = (tide_mode)mode;
+    workload->precision = (tide_precision)precision;
+    workload->keep_graph = run->keep_graph;
+    workload->warmup_steps = 1;
+    workload->steps = 1;
+    return tide_model_config_check(&workload->model, error);
+}
+
+tide_status tide_snapshot_as_pytorch(const tide_snapshot *snapshot, tide_edition edition,
+                                     tide_snapshot **ret_snapshot, tide_error *error) {
+    tide_dry_room room = {.device = spec_of(snapshot)};
+    tide_workload_config own;
+    tide_workload_config workload;
+    tide_dry_run run;
+    tide_cache_config_init(&room.cache);
+    TIDE_TRY(workload_of(&snapshot->run, &own, error));
+    TIDE_TRY(tide_as_pytorch(&own, edition, &workload, error));
+    tide_snapshot_run description = snapshot->run;
+    description.command = "";
+    description.attention = tide_attention_name((int)workload.attention);
+    description.recompute = tide_recompute_name((int)workload.recompute);
+    description.clip_grad_norm = -1;
+    description.memory_limit_bytes = -1;
+    description.outcome = "completed";
+    description.host_computed_by = "";
+    return tide_dry_run_record(&room, &workload, &description, &run, ret_snapshot, error);
+}
+
+tide_status tide_as_pytorch(const tide_workload_config *workload, tide_edition edition,
+                            tide_workload_config *ret_workload, tide_error *error) {
+    if (workload->precision == TIDE_PRECISION_BF16_TRUE) {
+        return tide_fail(error, TIDE_INVALID,
+                         "what PyTorch allocates is known of fp32, tf32 and bf16-mixed, not of "
+                         "bf16-true");
+    }
+    if (workload->architecture != TIDE_TRANSFORMER) {
+        return tide_fail(error, TIDE_INVALID,
+                         "what PyTorch allocates is known of the transformer, not of other models");
+    }
+    *ret_workload = *workload;
+    ret_workload->residuals = TIDE_RESIDUALS_EAGER;
+    ret_workload->edition = edition;
+    ret_workload->attention = TIDE_ATTENTION_NAIVE;
+    ret_workload->recompute = TIDE_RECOMPUTE_NONE;
+    ret_workload->clip_grad_norm = 0.0;
+    ret_workload->profiler_range = false;
+    ret_workload->times_all_scopes = false;
+    ret_workload->trace_kernels = false;
+    ret_workload->progress = NULL;
+    return TIDE_OK;
+}

@@ -1,0 +1,66 @@
+/* peak_tensors.h - what is alive at a run's peak, tensor by tensor, and two runs of one model side
+ * by side: as tidemark runs it, and as PyTorch, eager, does.
+ */
+#ifndef TIDE_CLI_PEAK_TENSORS_H
+#define TIDE_CLI_PEAK_TENSORS_H
+
+#include "cli/dry_run.h"
+#include "cli/table.h"
+#include "common/arena.h"
+#include "snapshot/summary.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Tensors of one name in all layers, alive at the peak. */
+typedef struct tide_peak_group {
+    const char *name; /* borrowed from the snapshot: "attn.exp" */
+    uint8_t category; /* tide_category */
+    int64_t bytes;    /* whole blocks */
+    int64_t n_blocks;
+} tide_peak_group;
+
+typedef struct tide_peak_tensors {
+    tide_dry_run run;              /* its peaks; of a snapshot from a file only those of its rows */
+    tide_snapshot *owned;          /* owned; NULL: the snapshot is somebody else's */
+    const tide_snapshot *snapshot; /* what all texts are borrowed from */
+    tide_summary *summary;         /* owned; of the snapshot */
+    const tide_summary_peak *peak; /* in the summary */
+    tide_arena arena;              /* what the groups lie in */
+    const tide_peak_group *groups; /* largest first */
+    size_t n_groups;
+} tide_peak_tensors;
+
+/* Runs it where nothing is short. Fini it in any case. */
+TIDE_NODISCARD tide_status tide_peak_tensors_make(const tide_dry_room *room,
+                                                  const tide_workload_config *workload,
+                                                  tide_peak_tensors *ret_peak, tide_error *error);
+/* Of a snapshot that is there and outlives it. */
+TIDE_NODISCARD tide_status tide_peak_tensors_of(const tide_snapshot *snapshot,
+                                                tide_peak_tensors *ret_peak, tide_error *error);
+void tide_peak_tensors_fini(tide_peak_tensors *peak);
+
+/* A run of our own as PyTorch, eager, has it: naive attention, no recompute, two steps, no
+ * clipping. TIDE_INVALID for a precision that is not known of PyTorch. */
+TIDE_NODISCARD tide_status tide_as_pytorch(const tide_workload_config *workload,
+                                           tide_edition edition, tide_workload_config *ret_workload,
+                                           tide_error *error);
+
+/* The same of a run that a snapshot describes, recorded; on the card that it names, if that is
+ * known. TIDE_INVALID: it does not say what was run. The caller destroys it. */
+TIDE_NODISCARD tide_status tide_snapshot_as_pytorch(const tide_snapshot *snapshot,
+                                                    tide_edition edition,
+                                                    tide_snapshot **ret_snapshot,
+                                                    tide_error *error);
+
+/* Where the difference comes from: a sentence, a table by category and one by tensor with the `top`
+ * largest differences. `label` says what it is of; "" for nothing. */
+void tide_beside_report(tide_report *report, const char *label, const tide_peak_tensors *own,
+                        const tide_peak_tensors *pytorch, size_t top);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
