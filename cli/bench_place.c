@@ -62,14 +62,14 @@ void tide_bench_place_close(tide_bench_place *place) {
 }
 
 tide_status tide_bench_place_measure(const tide_bench_place *place,
-                                     const tide_timing_subject *subject, tide_timing *ret_timing,
-                                     tide_error *error) {
+                                     const tide_timing_subject *subject, size_t n_calls,
+                                     tide_timing *ret_timing, tide_error *error) {
     tide_timing_flush flush = place->flush; /* its number is nobody else's */
     const tide_timing_config config = {.device = place->device,
                                        .stream = place->ops->stream,
                                        .n_warmup = (size_t)place->run->settings->warmup,
                                        .n_samples = place->run->n_rounds,
-                                       .n_calls = (size_t)place->run->settings->calls,
+                                       .n_calls = n_calls,
                                        .flush = place->flushes ? tide_timing_flush_call : NULL,
                                        .flush_ctx = &flush};
     return tide_timing_measure(tide_hostmem_default(), &config, subject, ret_timing, error);

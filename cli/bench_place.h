@@ -39,10 +39,11 @@ TIDE_NODISCARD tide_status tide_bench_place_open(tide_bench_place *place, tide_b
                                                  tide_error *error);
 void tide_bench_place_close(tide_bench_place *place);
 
-/* Samples as the settings want them. The caller calls fini. */
+/* Samples as the settings want them, of n_calls each. The caller calls fini. */
 TIDE_NODISCARD tide_status tide_bench_place_measure(const tide_bench_place *place,
                                                     const tide_timing_subject *subject,
-                                                    tide_timing *ret_timing, tide_error *error);
+                                                    size_t n_calls, tide_timing *ret_timing,
+                                                    tide_error *error);
 
 /* What a figure is made of: the work of a call over its median time. */
 typedef enum tide_bench_rate {

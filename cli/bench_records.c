@@ -133,7 +133,7 @@ static void fill_cells(const tide_bench_run *run, const tide_bench_record *recor
     }
     char(*counts)[NUMBER_BYTES] = to->numbers + N_REALS;
     (void)snprintf(counts[0], NUMBER_BYTES, "%zu", record->n_samples);
-    (void)snprintf(counts[1], NUMBER_BYTES, "%" PRIu64, run->settings->calls);
+    (void)snprintf(counts[1], NUMBER_BYTES, "%zu", record->n_calls);
     (void)snprintf(counts[2], NUMBER_BYTES, "%" PRId64, run->records->started_unix_us);
     const char *const cells[N_COLUMNS] = {record->name,
                                           record->metric,

@@ -26,7 +26,8 @@ typedef struct tide_bench_record {
     double actual;        /* the figure */
     bool is_judged;       /* against the target, where there is one */
     bool is_model;        /* of a model, not of an operator */
-    size_t n_samples;     /* 0: a mean of other records, which has none of its own */
+    size_t n_samples;     /* 0: made of other records, with none of its own */
+    size_t n_calls;       /* in a sample */
     tide_statistics us;   /* of them, a call */
     double sample_std_us; /* -1: fewer than two */
 } tide_bench_record;

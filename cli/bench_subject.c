@@ -115,7 +115,8 @@ static tide_status measure_case(tide_bench_case *on, tide_bench_run *run,
     char label[48];
     tide_timing timing;
     (void)snprintf(label, sizeof(label), "%s=%zu", subject->size_name, on->size);
-    TIDE_TRY(tide_bench_place_measure(&on->place, &timed, &timing, error));
+    TIDE_TRY(
+        tide_bench_place_measure(&on->place, &timed, (size_t)run->settings->calls, &timing, error));
     *ret_figure =
         tide_bench_tables_row(tables, run, label, on->dtype, on->work, &timing, is_judged);
     tide_timing_fini(&timing);
@@ -155,6 +156,7 @@ static void add_mean(tide_bench_run *run, double sum, size_t n) {
     record.actual = sum / (double)n;
     record.is_judged = true;
     record.n_samples = 0;
+    record.n_calls = 0;
     record.us = tide_statistics_of(NULL, 0);
     record.sample_std_us = -1.0;
     const char *unit = strstr(record.metric, "GB/s") != NULL   ? "GB/s"

@@ -87,6 +87,7 @@ static tide_bench_record make_record(const tide_bench_tables *tables, const char
         .dtype = dtype,
         .is_model = tables->is_model,
         .n_samples = timing->n_samples,
+        .n_calls = timing->n_calls,
         .us = {times_1000(ms.mean), times_1000(ms.std), times_1000(ms.median), times_1000(ms.min),
                times_1000(ms.max)},
         .sample_std_us =

@@ -14,8 +14,9 @@
 enum { DEFAULT_ROUNDS = 15, DEFAULT_WARMUP = 3 };
 
 static const tide_bench *const BENCHES[] = {
-    &tide_bench_allocator, &tide_bench_recorder,  &tide_bench_symbols, &tide_bench_matmul,
-    &tide_bench_mlp_norm,  &tide_bench_layernorm, &tide_bench_gemv,    &tide_bench_gather_gemv};
+    &tide_bench_allocator, &tide_bench_recorder,    &tide_bench_symbols,  &tide_bench_matmul,
+    &tide_bench_mlp,       &tide_bench_mlp_scaling, &tide_bench_mlp_norm, &tide_bench_layernorm,
+    &tide_bench_gemv,      &tide_bench_gather_gemv};
 enum { N_BENCHES = sizeof(BENCHES) / sizeof(BENCHES[0]) };
 
 typedef struct bench_options {
@@ -104,6 +105,11 @@ static const tide_option_table TABLE = {
         "do; docs/allocator.md has them.\n"
         "On a device, cpu or cuda (docs/benchmarks.md):\n"
         "  matmul       square products: TFLOP/s; n 1024 to 16384, on the cpu to 2048\n"
+        "  mlp          linear layers with GELU, forward and backward: 256 wide, 4 layers, batch\n"
+        "               256, 2 steps; and 128 wide, 16 layers, batch 128, 5 steps\n"
+        "  mlp-scaling  the first of these with 2 to 5 times the steps, layers, batch or width: "
+        "ratios\n"
+        "               of times, and the exponent that fits them\n"
         "  mlp-norm     linear, layer norm, GELU, linear, D -> 14336 -> D: FLOP / time / peak\n"
         "  layernorm    4096 rows of D 1024 to 16384: GB/s\n"
         "  gemv         D x D matrix times vector, weights bf16 and int8: GB/s\n"

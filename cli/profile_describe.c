@@ -7,27 +7,35 @@ static int64_t clamp(uint64_t n_bytes) {
     return n_bytes > INT64_MAX ? INT64_MAX : (int64_t)n_bytes;
 }
 
+/* An MLP has neither heads nor vocabulary. */
+static tide_snapshot_model describe_model(const tide_workload_config *workload) {
+    const tide_model_config *model = &workload->model;
+    bool is_mlp = workload->architecture == TIDE_MLP;
+    return (tide_snapshot_model){.size = model->size,
+                                 .d_model = (int64_t)model->d_model,
+                                 .d_ff = is_mlp ? -1 : (int64_t)model->d_ff,
+                                 .n_layers = (int64_t)model->n_layers,
+                                 .n_heads = is_mlp ? -1 : (int64_t)model->n_heads,
+                                 .vocab_size = is_mlp ? -1 : (int64_t)model->vocab_size,
+                                 .n_parameters = clamp(tide_workload_n_parameters(workload))};
+}
+
 void tide_profile_describe_run(const tide_profile_plan *plan, const tide_profile_run *run,
                                const tide_host_info *host, tide_snapshot_run *ret_run) {
     const tide_workload_config *workload = &run->workload;
     const tide_model_config *model = &workload->model;
+    bool is_mlp = workload->architecture == TIDE_MLP;
     *ret_run = (tide_snapshot_run){
         .command = plan->command,
         .started_unix_us = -1,
-        .model = {.size = model->size,
-                  .d_model = (int64_t)model->d_model,
-                  .d_ff = (int64_t)model->d_ff,
-                  .n_layers = (int64_t)model->n_layers,
-                  .n_heads = (int64_t)model->n_heads,
-                  .vocab_size = (int64_t)model->vocab_size,
-                  .n_parameters = clamp(tide_model_n_parameters(model))},
+        .model = describe_model(workload),
         .precision = tide_precision_name((int)workload->precision),
         .mode = tide_mode_name((int)workload->mode),
-        .attention = tide_attention_name((int)workload->attention),
-        .recompute = tide_recompute_name((int)workload->recompute),
+        .attention = is_mlp ? "" : tide_attention_name((int)workload->attention),
+        .recompute = is_mlp ? "" : tide_recompute_name((int)workload->recompute),
         .keep_graph = workload->keep_graph,
         .batch_size = (int64_t)model->batch_size,
-        .context_length = (int64_t)model->context_length,
+        .context_length = is_mlp ? -1 : (int64_t)model->context_length,
         .seed = (int64_t)workload->seed,
         .memory_limit_bytes = plan->cache.memory_limit_bytes == TIDE_UNLIMITED
                                   ? -1
@@ -76,9 +84,7 @@ void tide_profile_describe_timing(const tide_profile_plan *plan, const tide_prof
             (int64_t)(run->outcome == TIDE_RUN_STOPPED ? result->n_samples : workload->steps),
         .phases = ret_timing->phases,
         .n_phases = n_phases,
-        /* Backward costs twice the forward pass. */
-        .flops = tide_model_forward_flops(&workload->model) *
-                 (workload->mode == TIDE_FORWARD ? 1.0 : 3.0),
+        .flops = tide_workload_step_flops(workload),
         .stated_peak_flops =
             computes ? tide_stated_peak_flops(run->device.name, workload->precision) : -1.0,
         .recorder_ns_per_event = plan->recorder_ns_per_event};

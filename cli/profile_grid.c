@@ -87,6 +87,21 @@ static tide_status configure_model(const tide_profile_options *options, const ch
     return tide_model_config_check(model, error);
 }
 
+/* Width, layers and batch; a transformer's other dimensions are 0. */
+static tide_status configure_mlp(const tide_profile_options *options, const choice *chosen,
+                                 tide_workload_config *workload, tide_error *error) {
+    tide_model_config *model = &workload->model;
+    tide_mlp_config mlp;
+    *model = (tide_model_config){.size = "mlp", .d_model = 256, .n_layers = 4, .batch_size = 256};
+    TIDE_TRY(as_size("d-model", options->d_model, &model->d_model, error));
+    TIDE_TRY(as_size("layers", options->n_layers, &model->n_layers, error));
+    if (options->batches.n > 0) {
+        model->batch_size = (size_t)options->batches.counts[chosen->batch];
+    }
+    tide_workload_mlp(workload, &mlp);
+    return tide_mlp_config_check(&mlp, error);
+}
+
 tide_status tide_profile_configure(const tide_profile_options *options, size_t number,
                                    tide_workload_config *workload, tide_error *error) {
     choice chosen;
@@ -104,7 +119,10 @@ tide_status tide_profile_configure(const tide_profile_options *options, size_t n
         item(&options->attentions, chosen.attention, is_eager ? "naive" : "flash"));
     workload->recompute = (tide_recompute)tide_recompute_from_name(
         item(&options->recomputes, chosen.recompute, "none"));
-    TIDE_TRY(configure_model(options, &chosen, &workload->model, error));
+    workload->architecture = (tide_architecture)tide_architecture_from_name(options->workload);
+    TIDE_TRY(workload->architecture == TIDE_MLP
+                 ? configure_mlp(options, &chosen, workload, error)
+                 : configure_model(options, &chosen, &workload->model, error));
     workload->keep_graph = options->keep_graph;
     workload->profiler_range = options->profiler_range;
     workload->times_all_scopes = strcmp(options->device_times, "all") == 0;
@@ -121,8 +139,20 @@ tide_status tide_profile_configure(const tide_profile_options *options, size_t n
     return TIDE_OK;
 }
 
+static void name_mlp(const tide_workload_config *workload, char ret_name[TIDE_PROFILE_NAME_BYTES]) {
+    const tide_model_config *model = &workload->model;
+    snprintf(ret_name, TIDE_PROFILE_NAME_BYTES, "mlp-%s-d%zu-l%zu-b%zu-%s%s",
+             tide_mode_name((int)workload->mode), model->d_model, model->n_layers,
+             model->batch_size, tide_precision_name((int)workload->precision),
+             workload->keep_graph ? "-keep-graph" : "");
+}
+
 void tide_profile_name(const tide_workload_config *workload,
                        char ret_name[TIDE_PROFILE_NAME_BYTES]) {
+    if (workload->architecture == TIDE_MLP) {
+        name_mlp(workload, ret_name);
+        return;
+    }
     bool is_eager = workload->residuals == TIDE_RESIDUALS_EAGER;
     tide_attention usual = is_eager ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH;
     const char *attention = workload->attention == TIDE_ATTENTION_NAIVE ? "-naive" : "-flash";

@@ -35,6 +35,7 @@ typedef struct tide_profile_options {
     uint64_t d_model, n_layers, n_heads, d_ff, vocab_size; /* TIDE_NOT_GIVEN */
     const char *config_path;                               /* NULL: none */
     bool keep_graph;                                       /* mode forward only */
+    const char *workload;                                  /* transformer, mlp */
     const char *residuals;                                 /* own, eager */
     const char *edition;         /* 2025, 2026; NULL: the default, eager only */
     const char *device;          /* "auto", or what tide_device_open takes */

@@ -23,10 +23,14 @@ static const char *full_policy_at(size_t i) {
 
 static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Model"},
+    {TIDE_OPTION_CHOICE, "workload", NULL, NULL,
+     "transformer, or linear layers with GELU: --d-model 256, --layers 4 and --batch 256 are its "
+     "shape; default transformer",
+     NULL, NULL, tide_choice_workload, AT(workload)},
     {TIDE_OPTION_CHOICES, "size", NULL, NULL, "preset; default small", "model-size", NULL,
      tide_choice_size, AT(sizes)},
     {TIDE_OPTION_COUNT, "d-model", NULL, "N",
-     "width; with any of these the size is called custom and the rest comes from --size", NULL,
+     "width; with any of these the size is called custom and the rest comes from --size", "dim",
      NULL, NULL, AT(d_model)},
     {TIDE_OPTION_COUNT, "layers", NULL, "N", "number of blocks", "num-layers", NULL, NULL,
      AT(n_layers)},
@@ -162,6 +166,7 @@ void tide_profile_options_init(tide_profile_options *options) {
         .d_ff = TIDE_NOT_GIVEN,
         .vocab_size = TIDE_NOT_GIVEN,
         .device = "auto",
+        .workload = "transformer",
         .residuals = "own",
         .device_times = "auto",
         .memory_limit_bytes = TIDE_NOT_GIVEN,

@@ -68,6 +68,34 @@ static tide_status check_eager(const tide_profile_options *options, tide_error *
     return TIDE_OK;
 }
 
+/* What only a transformer has. */
+static tide_status check_mlp(const tide_profile_options *options, tide_error *error) {
+    const struct {
+        const char *name;
+        bool is_given;
+    } others[] = {
+        {"size", options->sizes.n > 0},
+        {"context", options->contexts.n > 0},
+        {"heads", options->n_heads != TIDE_NOT_GIVEN},
+        {"d-ff", options->d_ff != TIDE_NOT_GIVEN},
+        {"vocab", options->vocab_size != TIDE_NOT_GIVEN},
+        {"config", options->config_path != NULL},
+        {"attention", options->attentions.n > 0},
+        {"recompute", options->recomputes.n > 0},
+        {"residuals", strcmp(options->residuals, "eager") == 0},
+    };
+    for (size_t i = 0;
+         strcmp(options->workload, "mlp") == 0 && i < sizeof(others) / sizeof(others[0]); i++) {
+        if (others[i].is_given) {
+            return tide_fail(error, TIDE_INVALID,
+                             "--%s is of a transformer: --workload mlp has --d-model, --layers and "
+                             "--batch",
+                             others[i].name);
+        }
+    }
+    return TIDE_OK;
+}
+
 tide_status tide_profile_check(const tide_profile_options *options, tide_error *error) {
     if (options->steps == 0) {
         return tide_fail(error, TIDE_INVALID, "--steps 0: at least 1 step is measured");
@@ -80,6 +108,7 @@ tide_status tide_profile_check(const tide_profile_options *options, tide_error *
         TIDE_TRY(check_pairs(options, error));
     }
     TIDE_TRY(check_log(options, error));
+    TIDE_TRY(check_mlp(options, error));
     TIDE_TRY(check_eager(options, error));
     if (options->kernels && options->no_record) {
         return tide_fail(error, TIDE_INVALID,

@@ -7,6 +7,10 @@ const char *tide_choice_size(size_t i) {
     return tide_model_preset_name(i);
 }
 
+const char *tide_choice_workload(size_t i) {
+    return i < TIDE_N_ARCHITECTURES ? tide_architecture_name((int)i) : NULL;
+}
+
 const char *tide_choice_mode(size_t i) {
     return i < TIDE_N_MODES ? tide_mode_name((int)i) : NULL;
 }

@@ -12,6 +12,7 @@ extern "C" {
 
 /* The i-th value, NULL past the last, as tide_option.choice_at wants it. */
 const char *tide_choice_size(size_t i);
+const char *tide_choice_workload(size_t i);
 const char *tide_choice_mode(size_t i);
 const char *tide_choice_precision(size_t i);
 const char *tide_choice_attention(size_t i);

@@ -53,9 +53,11 @@ void tide_words_run(const tide_snapshot *snapshot, char *ret_text, size_t n_room
     if (strcmp(run->recompute, "none") != 0 && run->recompute[0] != '\0') {
         say(&to, ", recompute %s", run->recompute);
     }
-    if (run->batch_size >= 0 && run->context_length >= 0) {
-        say(&to, "%sbatch %" PRId64 ", context %" PRId64, to.n > 0 ? ", " : "", run->batch_size,
-            run->context_length);
+    if (run->batch_size >= 0) {
+        say(&to, "%sbatch %" PRId64, to.n > 0 ? ", " : "", run->batch_size);
+    }
+    if (run->context_length >= 0) {
+        say(&to, "%scontext %" PRId64, to.n > 0 ? ", " : "", run->context_length);
     }
     if (snapshot->n_devices > 0) {
         const tide_snapshot_device *device = &snapshot->devices[0];

@@ -88,6 +88,25 @@ double tide_statistics_quantile(const double *samples, size_t n, double share) {
     return low + (at - (double)below) * (high - low);
 }
 
+double tide_statistics_exponent(const double *x, const double *y, size_t n) {
+    double mean_x = 0.0;
+    double mean_y = 0.0;
+    double square = 0.0;
+    double product = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        if (!(x[i] > 0.0) || !(y[i] > 0.0)) {
+            return (double)NAN;
+        }
+        mean_x += log(x[i]) / (double)n;
+        mean_y += log(y[i]) / (double)n;
+    }
+    for (size_t i = 0; i < n; i++) {
+        square += (log(x[i]) - mean_x) * (log(x[i]) - mean_x);
+        product += (log(x[i]) - mean_x) * (log(y[i]) - mean_y);
+    }
+    return square > 1e-24 ? product / square : (double)NAN;
+}
+
 /* Student's 97.5 % quantile; a fraction of a degree is rounded down, which widens the interval. */
 static double student(double degrees) {
     static const double FIRST[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,

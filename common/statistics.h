@@ -25,6 +25,10 @@ double tide_statistics_sample_std(const double *samples, size_t n);
  * order, number share (n - 1), counted from 0. -1 for none. Samples below 0 are left out. */
 double tide_statistics_quantile(const double *samples, size_t n, double share);
 
+/* The exponent p of the law y = a x^p through n points, by least squares in the logarithms; NAN for
+ * fewer than two different x, and for numbers that are not above 0. */
+double tide_statistics_exponent(const double *x, const double *y, size_t n);
+
 /* The ratio of two means, and how far it may lie from that of what the samples were drawn from. */
 typedef struct tide_ratio {
     double ratio; /* -1: one of them has no samples, or the base's mean is 0 */

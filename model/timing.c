@@ -92,7 +92,7 @@ tide_status tide_timing_measure(const tide_hostmem *mem, const tide_timing_confi
     bool has_clock = tide_device_get_info(config->device)->kind == TIDE_DEVICE_CUDA;
     measurement on = {
         .config = config, .subject = subject, .waits = config->flush == NULL || !has_clock};
-    tide_timing timing = {.mem = mem, .n_samples = config->n_samples};
+    tide_timing timing = {.mem = mem, .n_samples = config->n_samples, .n_calls = config->n_calls};
     tide_status status = TIDE_NO_MEMORY;
     timing.host_ms = tide_hostmem_zeroed(mem, config->n_samples, sizeof(double));
     timing.device_ms = tide_hostmem_zeroed(mem, config->n_samples, sizeof(double));

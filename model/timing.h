@@ -63,7 +63,8 @@ typedef struct tide_timing_config {
 /* Samples in ms of one call; -1: not measured. */
 typedef struct tide_timing {
     const tide_hostmem *mem; /* borrowed; what the samples came from */
-    size_t n_samples;        /* as configured */
+    size_t n_samples;        /* as configured, like the next */
+    size_t n_calls;          /* in each of them */
     double *host_ms;         /* owned; n_samples */
     double *device_ms;       /* owned; n_samples */
 } tide_timing;

@@ -5,7 +5,7 @@
 
 #include "snapshot/compare_internal.h"
 
-enum { N_SETTINGS = 9, SETTING_BYTES = 24, MAX_TIMES = 16 };
+enum { N_SETTINGS = 9, SETTING_BYTES = 32, MAX_TIMES = 16 };
 
 /* The settings that may tell runs apart, as texts; "" unknown. */
 static void settings_of(const tide_snapshot_run *run, char settings[N_SETTINGS][SETTING_BYTES]) {
@@ -20,7 +20,10 @@ static void settings_of(const tide_snapshot_run *run, char settings[N_SETTINGS][
     } else if (strcmp(run->recompute, "block") == 0) {
         snprintf(settings[4], SETTING_BYTES, "recompute block");
     }
-    snprintf(settings[5], SETTING_BYTES, "context %lld", (long long)run->context_length);
+    settings[5][0] = '\0';
+    if (run->context_length >= 0) {
+        snprintf(settings[5], SETTING_BYTES, "context %lld", (long long)run->context_length);
+    }
     snprintf(settings[6], SETTING_BYTES, "batch %lld", (long long)run->batch_size);
     snprintf(settings[7], SETTING_BYTES, "%s", run->keep_graph ? "keep graph" : "");
     snprintf(settings[8], SETTING_BYTES, "%s", run->clip_grad_norm > 0.0 ? "clipping" : "");

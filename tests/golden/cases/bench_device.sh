@@ -1,6 +1,6 @@
 # Benchmarks of a device, brief: what they have; their figures mean nothing and are left out.
 export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
-for name in matmul layernorm gemv gather-gemv mlp-norm; do
+for name in matmul layernorm gemv gather-gemv mlp-norm mlp; do
     tidemark bench "$name" --device cpu --brief --rounds 2 --samples --record all.csv --format json >"$name.json" ||
         echo "exit status $?"
     jq -r '.tables[] | select(.key == "figures").rows[] |
@@ -10,6 +10,14 @@ for name in matmul layernorm gemv gather-gemv mlp-norm; do
 done
 cut -d, -f1-3,5-10 all.csv
 cut -d, -f4,11 all.csv | grep -cE '^[0-9]+[.][0-9]{6},[0-9]+[.][0-9]{6}$'
+
+# Growth: a row for each multiple, and an exponent for each thing that is varied.
+tidemark bench mlp-scaling --device cpu --brief --rounds 1 --record growth.csv --format json >growth.json ||
+    echo "exit status $?"
+jq -r '.tables[] | select(.key == "figures").rows[] | "\(.varied) \(.value) \(.factor) \(.ratio > 0)"' growth.json
+jq -r '.tables[] | select(.key == "exponents").rows[] | "\(.varied) \(.expected)"' growth.json
+cut -d, -f1-3,5-10 growth.csv
+tidemark bench mlp-scaling --device cpu --brief --rounds 1 --vary dim --dim 4 --format csv | grep -c '^dim,'
 
 # Against a target, the mean of the sizes is judged.
 tidemark bench matmul --device cpu --brief --rounds 2 --sizes 16,32 --dtype fp32,bf16 --target 1e-9 --format csv >ok.csv
@@ -30,6 +38,8 @@ tidemark bench matmul --device cpu --dtype tf32 --brief
 tidemark bench gemv --device cpu --dtype tf32
 tidemark bench gemv --device cpu --calls 10
 tidemark bench gemv --device cpu --batch 3
+tidemark bench mlp --device cpu --dim 0
+tidemark bench mlp-scaling --device cpu --vary width
 tidemark bench allocator --record all.csv
 tidemark bench matmul --device cpu --sizes 0
 tidemark bench matmul --device cpu --record folder/all.csv

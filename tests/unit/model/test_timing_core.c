@@ -299,6 +299,20 @@ static void quantiles(void **state) {
     assert_true(fabs(tide_statistics_sample_std(SAMPLES, 6) - 15.811388300841896) <= 1e-12);
 }
 
+static void exponents(void **state) {
+    (void)state;
+    static const double FACTORS[] = {1, 2, 3, 4, 5};
+    static const double SQUARES[] = {3, 12, 27, 48, 75};
+    static const double FLAT[] = {7, 7, 7, 7, 7};
+    static const double NOISY[] = {1, 2.2, 2.9, 4.1, 4.8};
+    assert_true(fabs(tide_statistics_exponent(FACTORS, SQUARES, 5) - 2) < 1e-12);
+    assert_true(fabs(tide_statistics_exponent(FACTORS, FLAT, 5)) < 1e-12);
+    assert_true(fabs(tide_statistics_exponent(FACTORS, NOISY, 5) - 0.97152) < 1e-5);
+    assert_true(isnan(tide_statistics_exponent(FACTORS, SQUARES, 1)));
+    assert_true(isnan(tide_statistics_exponent(FLAT, SQUARES, 5)));
+    assert_true(isnan(tide_statistics_exponent(FACTORS, (const double[]){1, 0}, 2)));
+}
+
 /* All of it, larger than the cache, and another number each time. */
 static void the_flush_writes_more_than_the_cache(void **state) {
     (void)state;
@@ -340,6 +354,7 @@ int main(void) {
         cmocka_unit_test(a_failure_ends_it),
         cmocka_unit_test(what_cannot_be_measured_is_refused),
         cmocka_unit_test(quantiles),
+        cmocka_unit_test(exponents),
         cmocka_unit_test(the_flush_writes_more_than_the_cache),
     };
     return cmocka_run_group_tests_name("model.timing_core", tests, NULL, NULL);
