@@ -6,8 +6,11 @@ import { CATEGORIES, categoryColour, groupPixels, inkOn, rankedColour, sequentia
 import { readSnapshot } from '../../viewer/src/format.js';
 import { scopeGroup, scopeGroups } from '../../viewer/src/lanes.js';
 import { blockAtBytes, bytesBelow, stackAt } from '../../viewer/src/order.js';
+import { amountAt, pendingOf } from '../../viewer/src/pending.js';
+import { flowLegend } from '../../viewer/src/picture.js';
 import { bandLabels, blockAt, blocksInColumn, columnState, createRaster, outlineOf, renderRaster } from '../../viewer/src/raster.js';
 import { makeRun } from '../../viewer/src/run.js';
+import { spanOfStates, statesOfSpan, withinAxis } from '../../viewer/src/spans.js';
 import { buildColouring, buildPicking, buildStacking, colouringOf } from '../../viewer/src/stacking.js';
 import { makeBandSweep, makeBlockSweep } from '../../viewer/src/sweep.js';
 import { colourDistances, lightness } from './oklab.mjs';
@@ -294,6 +297,52 @@ test('what is not picked is dim, block by block and in bands, and the picked par
     assert.equal(at(2, 50), view.colours.plain[place('activation')]);
     assert.equal(at(2, 80), view.colours.dim[place('temporary')]);
   }
+});
+
+test('what is freed but still in use by another stream is pending until its free completes', () => {
+  const r = new Recording(), used = r.alloc('used', 'input', 4096);
+  r.alloc('other', 'input', 512);
+  r.event('free_requested', used);
+  r.event('mark', {});
+  r.event('free_completed', used);
+  const { index: { blocks } } = runOf(r.document()), pending = pendingOf(blocks);
+  assert.deepEqual([0, 1, 2, 3, 4, 5].map((state) => amountAt(pending, state)), [0, 0, 0, 4096, 4096, 0]);
+  assert.equal(pending.maxBytes, 4096);
+  assert.equal(pendingOf(steps().index.blocks).maxBytes, 0);
+});
+
+test('a range of states and a piece of the axis are two ways to say the same', () => {
+  const run = runOf(trainingRun());
+  for (const axis of [run.axes.event, run.axes.time]) {
+    const [x0, x1] = [axis.ofEvent(100), axis.ofEvent(200)], states = statesOfSpan(axis, x0, x1, run.index.nStates);
+    assert.deepEqual(states, { first: 101, last: 201 }, axis.kind);
+    assert.deepEqual(spanOfStates(axis, states), [x0, x1]);
+    assert.deepEqual(statesOfSpan(axis, x1, x0, run.index.nStates), states, 'from right to left');
+    assert.equal(statesOfSpan(axis, axis.hi + 5, axis.hi + 9, run.index.nStates), null);
+    assert.deepEqual(withinAxis(axis, axis.lo - 50, axis.lo + 450), [axis.lo, axis.lo + 500]);
+  }
+});
+
+test('scopes in others of their kind have rows of their own, low ones where they hold little', () => {
+  const r = new Recording();
+  r.within('operator', 'outer', -1, () => {
+    for (let i = 0; i < 9; i++) r.alloc('x', 'unknown', 512);
+    r.within('operator', 'inner', -1, () => r.alloc('x', 'unknown', 512));
+  });
+  r.within('user', 'long', -1, () => r.within('user', 'almost as long', -1, () => r.alloc('x', 'unknown', 512)));
+  const document = r.document();
+  document.scopes.device_begin[0] = 5000;
+  document.scopes.device_duration[0] = 100;
+  const { lanes } = runOf(document);
+  assert.deepEqual(lanes.map(({ title, isThin, isDevice, scopes }) => [title, isThin, isDevice, scopes]), [['operator', false, false, [0]], ['', true, false, [1]],
+    ['user', false, false, [2]], ['', false, false, [3]], ['device', false, true, [0]]]);
+});
+
+test('a legend is broken into lines that fit', () => {
+  const entries = ['a', 'bbbb', 'cc'].map((text) => ({ colour: '#000000', text })), { placed, height } = flowLegend(entries, 100, (text) => text.length * 10);
+  assert.deepEqual(placed.map(({ x, y }) => [x, y]), [[0, 0], [0, 20], [0, 40]]);
+  assert.equal(height, 60);
+  assert.deepEqual(flowLegend([], 100, () => 0), { placed: [], height: 0 });
 });
 
 test('bands are named where the name fits, and only there', () => {

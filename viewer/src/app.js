@@ -1,6 +1,7 @@
 /* app.js - the page: makes its parts, gives them the runs, and keeps its address.
  */
 import { makeDifferencesPanel } from './differences_panel.js';
+import { saveFile } from './clipboard.js';
 import { Dock } from './dock.js';
 import { byId, element, pushButton } from './dom.js';
 import { makeEventsPanel } from './events_panel.js';
@@ -13,6 +14,7 @@ import { makeMapPanel } from './map_panel.js';
 import { banner, readEmbedded, readFiles } from './open.js';
 import { Legend } from './legend.js';
 import { compareCard, pinnedCard, timingCard } from './panels.js';
+import { pictureOf } from './picture.js';
 import { Pointer } from './pointer.js';
 import { headline } from './run.js';
 import { SearchBox } from './search_box.js';
@@ -75,7 +77,7 @@ function showRuns(runs, sentence) {
   main.hidden = runs.length === 0;
   main.classList.toggle('wide-side', several);
   main.classList.toggle('times-only', !hasTimelines);
-  for (const id of ['axis-button', 'home-button', 'whole-button', 'search']) byId(id).hidden = !hasTimelines;
+  for (const id of ['axis-button', 'home-button', 'whole-button', 'picture-button', 'search']) byId(id).hidden = !hasTimelines;
   byId('scale-button').hidden = true;
   const given = runs.map((run) => run.given), isNamed = several && new Set(given).size === runs.length && !given.includes('');
   (isNamed ? given : distinctParts(runs.map((run) => run.label))).forEach((short, i) => (runs[i].short = short));
@@ -134,13 +136,21 @@ function listenToStore() {
   store.on(['axis', 'colourBy', 'hidden', 'cursor', 'range', 'pinned', 'dock', 'instant', 'shown', 'pick'], askAddress);
 }
 
+/** What the timelines show, as a file. */
+function savePicture() {
+  const canvas = pictureOf(timelines.stages, byId('headline').textContent ?? '');
+  canvas?.toBlob((blob) => {
+    if (blob !== null) saveFile(`${document.title.replace(/ – tidemark$/, '').replace(/[^\w.-]+/g, '_') || 'timeline'}.png`, [blob], 'image/png');
+  });
+}
+
 function listenToTools() {
   const input = /** @type {HTMLInputElement} */ (byId('file-input')), help = /** @type {HTMLDialogElement} */ (byId('help'));
   /** @type {[string, () => void][]} */
   const buttons = [
     ['open-button', () => input.click()], ['choose-button', () => input.click()], ['axis-button', () => switchAxis(store)],
     ['scale-button', () => timelines.switchScale()], ['home-button', () => timelines.showAll('showHome')],
-    ['whole-button', () => timelines.showAll('showWhole')], ['theme-button', () => theme.toggle()],
+    ['whole-button', () => timelines.showAll('showWhole')], ['theme-button', () => theme.toggle()], ['picture-button', savePicture],
     ['help-button', () => help.showModal()], ['help-close', () => help.close()],
     ['pick-clear', () => {
       searchBox.clear();

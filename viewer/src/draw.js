@@ -4,7 +4,7 @@
 import { inkOn } from './colours.js';
 import { drawByteAxis, drawEventAxis } from './draw_axes.js';
 import { drawLanes, drawPhaseSpans } from './draw_lanes.js';
-import { drawCapacity, drawReserved, labelReserved, placeOom, placePeak } from './draw_lines.js';
+import { drawCapacity, drawPending, drawReserved, labelReserved, placeOom, placePeak } from './draw_lines.js';
 import { scopeSpan } from './lanes.js';
 import { bandLabels, copyToImage, shiftImage } from './raster.js';
 import { drawPill, fitText, FONT_STRONG, haloText, pillBox, toPixel } from './scene.js';
@@ -51,6 +51,7 @@ export function drawScene(scene, image) {
   context.fillRect(plot.x, plot.y + plot.h, plot.w, 1);
   drawEventAxis(scene);
   drawLanes(scene);
+  drawPending(scene);
   drawBandNames(scene);
   drawPhaseSpans(scene);
   /** @type {import('./scene.js').Box[]} */

@@ -43,7 +43,7 @@ function drawLaneItem(scene, item, y, h, shortly) {
   context.fillStyle = isPointedAt ? theme.accent : isHome ? theme.measured : alternate ? theme.laneAlt : theme.lane;
   context.fillRect(x0, y, Math.max(0.75, x1 - x0 - gap), h);
   const left = Math.max(x0, plot.x), right = Math.min(x1, plot.x + plot.w), room = right - left - 3;
-  if (room < 9) return;
+  if (room < 9 || h < 14) return;
   const hasNumber = scopes.index[item.scope] >= 0, whole = scopeText(run.snapshot, item.scope);
   context.font = isPointedAt ? FONT_STRONG : FONT;
   const text = shortly && hasNumber ? String(scopes.index[item.scope]) : room < 3 * LETTER ? whole : fitText(context, whole, room);

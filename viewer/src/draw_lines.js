@@ -2,7 +2,34 @@
  * none on another.
  */
 import { drawHatch, drawPill, FONT, haloText, pillBox, place, toPixel, toRow } from './scene.js';
+import { amountAt, pendingOf } from './pending.js';
 import { formatBytes } from './text.js';
+
+/** On top of the stack, hatched: what is freed but still in use by another stream. @param {import('./scene.js').Scene} scene */
+export function drawPending(scene) {
+  const { context, geometry: { plot }, run, stacking, raster, pixelRatio, theme } = scene, pending = pendingOf(run.index.blocks);
+  if (pending.maxBytes === 0 || stacking.isFiltered) return;
+  context.save();
+  context.beginPath();
+  for (let x = 0; x < plot.w; x++) {
+    const state = raster.states[Math.min(raster.width - 1, Math.round(x * pixelRatio))], amount = state < 0 ? 0 : amountAt(pending, state);
+    if (amount === 0) continue;
+    const total = stacking.totals[state], top = toRow(scene, total + amount);
+    context.rect(plot.x + x, top, 1, Math.max(1, toRow(scene, total) - top));
+  }
+  context.clip();
+  context.fillStyle = theme.lane;
+  context.fillRect(plot.x, plot.y, plot.w, plot.h);
+  context.strokeStyle = theme.muted;
+  context.lineWidth = 1;
+  context.beginPath();
+  for (let d = -plot.h; d < plot.w; d += 5) {
+    context.moveTo(plot.x + d, plot.y + plot.h);
+    context.lineTo(plot.x + d + plot.h, plot.y);
+  }
+  context.stroke();
+  context.restore();
+}
 
 /** The largest reserved bytes per pixel, as a line. @param {import('./scene.js').Scene} scene */
 export function drawReserved(scene) {

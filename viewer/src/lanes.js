@@ -14,6 +14,7 @@ const SCOPE_SEPARATOR = ' › ';
  * @property {number} kind SCOPE
  * @property {string} title "": a further row of the lane above
  * @property {boolean} isDevice its scopes stand where the device did their work
+ * @property {boolean} isThin a row of little that lies in the lane above: low, without names
  * @property {number[]} scopes in order of their begin
  *
  * @typedef {{scope: number, x0: number, x1: number}} LaneItem on the axis
@@ -41,6 +42,7 @@ export function scopeExtents(snapshot) {
   return { first, last };
 }
 
+const THIN_SHARE = 0.2; // of the time of the lane above
 const LANES = Object.freeze([
   { kind: SCOPE.STEP, title: 'step', rows: 1 }, { kind: SCOPE.PHASE, title: 'phase', rows: 2 }, { kind: SCOPE.LAYER, title: 'layer', rows: 2 },
   { kind: SCOPE.OPERATOR, title: 'operator', rows: 3 }, { kind: SCOPE.USER, title: 'user', rows: 3 },
@@ -66,13 +68,15 @@ export function buildLanes(snapshot) {
   const { scopes } = snapshot, depth = nestingDepths(scopes);
   const lanes = /** @type {Lane[]} */ ([]), device = /** @type {Lane[]} */ ([]);
   for (const { kind, title, rows } of LANES) {
-    const own = Array.from({ length: rows }, (_, row) => ({ kind, title: row === 0 ? title : '', isDevice: false, scopes: /** @type {number[]} */ ([]) }));
-    const onDevice = { kind, title: device.length === 0 ? 'device' : '', isDevice: true, scopes: /** @type {number[]} */ ([]) };
+    const own = Array.from({ length: rows }, (_, row) => ({ kind, title: row === 0 ? title : '', isDevice: false, isThin: false, scopes: /** @type {number[]} */ ([]) }));
+    const onDevice = { kind, title: device.length === 0 ? 'device' : '', isDevice: true, isThin: false, scopes: /** @type {number[]} */ ([]) };
     for (let s = 0; s < scopes.count; s++) {
       if (scopes.kind[s] !== kind) continue;
       if (depth[s] < rows) own[depth[s]].scopes.push(s);
       if (depth[s] === 0 && kind !== SCOPE.STEP && scopes.deviceBeginNs[s] >= 0) onDevice.scopes.push(s);
     }
+    const filled = own.map((lane) => lane.scopes.reduce((sum, s) => sum + Math.max(0, scopes.durationNs[s]), 0));
+    own.forEach((lane, row) => (lane.isThin = row > 0 && filled[row] < filled[0] * THIN_SHARE));
     lanes.push(...own.filter((lane) => lane.scopes.length > 0));
     if (onDevice.scopes.length > 0) device.push({ ...onDevice, scopes: onDevice.scopes.sort((a, b) => scopes.deviceBeginNs[a] - scopes.deviceBeginNs[b]) });
   }

@@ -4,8 +4,10 @@
 import { CATEGORIES, categoryColour } from './colours.js';
 import { compareRuns } from './compare.js';
 import { card, element, swatch } from './dom.js';
+import { frameText } from './frames.js';
 import { scopePath } from './lanes.js';
 import { stackFrames } from './peak.js';
+import { amountAt, pendingOf } from './pending.js';
 import { endedEarly } from './run.js';
 import { categoryText, formatBytes, formatCount, formatDuration, formatExactBytes, formatMeanStd, formatMs, formatRatio, formatShare } from './text.js';
 
@@ -184,7 +186,8 @@ function lifeText(run, block) {
 export function blockFacts(run, block, maxFrames) {
   const { blocks } = run.index, { snapshot } = run, category = CATEGORIES[blocks.category[block]];
   const requested = blocks.requestedBytes[block], whole = blocks.bytes[block];
-  const name = blocks.name[block] < 0 ? '(no name)' : snapshot.strings[blocks.name[block]];
+  const stack = blocks.stack[block], told = stack < 0 ? -1 : run.userFrame[stack], code = told < 0 ? '' : frameText(snapshot, told);
+  const isNamed = blocks.name[block] >= 0, name = isNamed ? snapshot.strings[blocks.name[block]] : code || '(no name)';
   const fact = (/** @type {string} */ key, /** @type {(Node | string)[]} */ ...value) => [element('dt', {}, key), element('dd', {}, ...value)];
   const frames = stackFrames(snapshot, blocks.stack[block]), shown = maxFrames > 0 ? frames.slice(0, maxFrames) : frames;
   const list = element('ol', { class: 'frames' }, ...shown.map((frame) =>
@@ -198,6 +201,7 @@ export function blockFacts(run, block, maxFrames) {
       ...(whole === requested ? [] : fact('block', `${formatBytes(whole)}, ${formatExactBytes(whole - requested)} of it unused`)),
       ...fact('life', lifeText(run, block)),
       ...fact('scope', scopePath(snapshot, blocks.scope[block]) || 'outside every scope'),
+      ...(isNamed && told >= 0 && snapshot.stacks.frame[stack] !== told ? fact('code', code) : []),
       ...fact('stack', frames.length > 0 ? list : 'not recorded')),
   ];
 }
@@ -221,8 +225,8 @@ export function scopeFacts(run, scope) {
 
 /** What the picture shows at an instant, where no block is. @param {import('./run.js').Run} run @param {number} state @returns {HTMLElement[]} */
 export function stateFacts(run, state) {
-  const { snapshot, reserved } = run, k = reserved.state.findLastIndex((s) => s <= state);
+  const { snapshot, reserved } = run, k = reserved.state.findLastIndex((s) => s <= state), pending = amountAt(pendingOf(run.index.blocks), state);
   const scope = state > 0 ? snapshot.events.scope[state - 1] : -1;
   return [element('p', { class: 'block-name' }, `${formatBytes(run.index.totals[state])} allocated`),
-    element('p', { class: 'muted' }, `${formatBytes(reserved.bytes[k])} reserved${scope >= 0 ? ` · ${scopePath(snapshot, scope)}` : ''}`)];
+    element('p', { class: 'muted' }, `${pending > 0 ? `${formatBytes(pending)} freed, but still in use by another stream · ` : ''}${formatBytes(reserved.bytes[k])} reserved${scope >= 0 ? ` · ${scopePath(snapshot, scope)}` : ''}`)];
 }

@@ -2,6 +2,7 @@
  */
 import { CATEGORIES } from './colours.js';
 import { byId } from './dom.js';
+import { SCOPE } from './format.js';
 import { scopeSpan } from './lanes.js';
 import { blockFacts, scopeFacts, stateFacts } from './panels.js';
 import { categoryText, formatBytes } from './text.js';
@@ -19,6 +20,7 @@ export class Pointer {
     this.at = null;
     /** @type {{stage: import('./stage.js').Stage, clientX: number, moved: boolean} | null} */
     this.drag = null;
+    this.hasPhase = false; // the phase that stands out is the one pointed at in a lane
   }
 
   /** Nothing is pointed at any more. */
@@ -30,6 +32,7 @@ export class Pointer {
 
   clear() {
     hideTooltip();
+    this.pointAtPhase(null, -1);
     for (const stage of this.timelines.stages) {
       stage.marks = { ...stage.marks, x: null, state: -1, block: -1, scope: -1 };
       stage.drawMarks();
@@ -50,6 +53,7 @@ export class Pointer {
     stage.marks = { ...stage.marks, x: inside ? target.x : null, state: target.state, block: target.block, spans, scope: target.scope };
     stage.drawMarks();
     if (target.state >= 0) this.lookAt(stage, target.state, false);
+    this.pointAtPhase(stage, target.scope);
     if (!inside) return hideTooltip();
     const { run } = stage;
     showTooltip(target.block >= 0 ? blockFacts(run, target.block, 5) : target.scope >= 0 ? scopeFacts(run, target.scope) : stateFacts(run, target.state), clientX, clientY);
@@ -58,6 +62,15 @@ export class Pointer {
       byId('live').textContent = `${name}, ${categoryText(CATEGORIES[blocks.category[target.block]])}, ${formatBytes(blocks.requestedBytes[target.block])}`;
     }
     return undefined;
+  }
+
+  /** The phase of a lane stands out everywhere. @param {import('./stage.js').Stage | null} stage @param {number} scope -1: none */
+  pointAtPhase(stage, scope) {
+    const { scopes, strings } = stage?.run.snapshot ?? { scopes: null, strings: [] };
+    const phase = scopes !== null && scope >= 0 && scopes.kind[scope] === SCOPE.PHASE ? strings[scopes.name[scope]] ?? null : null;
+    if (phase === null && !this.hasPhase) return;
+    this.hasPhase = phase !== null;
+    this.store.set({ phase });
   }
 
   /** The instant that the panels show; a held one stays until it is let go. @param {import('./stage.js').Stage} stage

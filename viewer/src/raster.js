@@ -122,7 +122,7 @@ export function columnState(index, axis, x0, x1) {
 function drawColumns(raster, axis, c0, c1) {
   const { pixels, height, states, bands } = raster, view = /** @type {RasterView} */ (raster.view);
   const first = Math.round(view.x0 / view.perColumn), perColumnBands = 2 * raster.named.length;
-  const paint = view.bands ? bandPainter(raster, view) : blockPainter(raster, view, first);
+  const paint = view.bands ? bandPainter(raster, view, first) : blockPainter(raster, view, first);
   for (let column = c0; column < c1; column++) {
     const base = column * height, end = base + height, state = columnState(view.stacking, axis, (first + column) * view.perColumn, (first + column + 1) * view.perColumn);
     states[column] = state;
@@ -158,10 +158,11 @@ function groupBorders({ pixels, height, named, bands }) {
   };
 }
 
-/** @param {Raster} raster @param {RasterView} view @returns {Painter} */
-function bandPainter(raster, { stacking, picking, maxBytes, colours }) {
+/** @param {Raster} raster @param {RasterView} view @param {number} origin ordinal of the first column on the axis @returns {Painter} */
+function bandPainter(raster, { stacking, picking, maxBytes, colours }, origin) {
   const { pixels, height } = raster, { isShown } = stacking, { measure, part } = groupBorders(raster);
   const sweep = makeBandSweep(stacking.grouping, picking), { sums, picked } = sweep, perByte = height / maxBytes;
+  const isOld = Uint8Array.from(stacking.colouring.groups, (group) => (group.isOld ? 1 : 0));
   const column = (/** @type {number} */ c, /** @type {number} */ state) => {
     const base = c * height, end = base + height;
     let at = base, total = 0, below = base;
@@ -174,13 +175,14 @@ function bandPainter(raster, { stacking, picking, maxBytes, colours }) {
       if (stop <= at) continue;
       if (at > base) part(below, at);
       for (const plain = colours.plain[g]; at < stopPicked;) pixels[at++] = plain;
+      if (isOld[g] && picking === null && stop - from >= HATCH_ROWS) hatch(pixels, from, stop, origin + c + from - base, colours.hatch[g]);
       for (const dim = colours.dim[g]; at < stop;) pixels[at++] = dim;
       measure(c, g, from, stop);
       below = from;
     }
     return at;
   };
-  return { isSlanted: false, column };
+  return { isSlanted: isOld.includes(1), column };
 }
 
 /** @param {Raster} raster @param {RasterView} view @param {number} origin ordinal of the first column on the axis @returns {Painter} */

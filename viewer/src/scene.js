@@ -7,6 +7,7 @@ export const RIGHT = 10;
 const TOP = 10;
 const TICK_ROW = 24;
 const LANE_HEIGHT = 20;
+const THIN_HEIGHT = 8;
 const LANE_GAP = 3;
 export const FONT = '12px system-ui, sans-serif';
 export const FONT_STRONG = '600 12px system-ui, sans-serif';
@@ -37,17 +38,25 @@ export const FONT_STRONG = '600 12px system-ui, sans-serif';
  * @property {string | null} phase its scopes stand out
  */
 
-/** @param {number} width @param {number} height @param {import('./lanes.js').Lane[]} lanes @returns {Geometry} */
-export function layOut(width, height, lanes) {
-  const lanesHeight = lanes.length * (LANE_HEIGHT + LANE_GAP);
-  const plot = { x: GUTTER, y: TOP, w: Math.max(50, width - GUTTER - RIGHT), h: Math.max(60, height - TOP - TICK_ROW - lanesHeight) };
-  const y0 = plot.y + plot.h + TICK_ROW;
-  return { width, height, plot, lanes: lanes.map((lane, i) => ({ lane, y: y0 + i * (LANE_HEIGHT + LANE_GAP), h: LANE_HEIGHT })) };
+/** @param {import('./lanes.js').Lane} lane */
+function laneHeight({ isThin }) {
+  return isThin ? THIN_HEIGHT : LANE_HEIGHT;
 }
 
-/** Height of everything but the plot. @param {number} nLanes */
-export function heightBesidesPlot(nLanes) {
-  return TOP + TICK_ROW + nLanes * (LANE_HEIGHT + LANE_GAP);
+/** @param {number} width @param {number} height @param {import('./lanes.js').Lane[]} lanes @returns {Geometry} */
+export function layOut(width, height, lanes) {
+  const plot = { x: GUTTER, y: TOP, w: Math.max(50, width - GUTTER - RIGHT), h: Math.max(60, height - heightBesidesPlot(lanes)) };
+  let y = plot.y + plot.h + TICK_ROW;
+  return { width, height, plot, lanes: lanes.map((lane) => {
+    const row = { lane, y, h: laneHeight(lane) };
+    y += row.h + LANE_GAP;
+    return row;
+  }) };
+}
+
+/** Height of everything but the plot. @param {import('./lanes.js').Lane[]} lanes */
+export function heightBesidesPlot(lanes) {
+  return TOP + TICK_ROW + lanes.reduce((sum, lane) => sum + laneHeight(lane) + LANE_GAP, 0);
 }
 
 /** @param {Scene} scene @param {number} x on the axis */

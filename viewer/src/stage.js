@@ -74,7 +74,7 @@ export class Stage {
    * @param {import('./scene.js').Theme} theme */
   resize(plotHeight, maxBytes, theme) {
     if (!this.run.isRecorded) return;
-    const height = plotHeight + heightBesidesPlot(this.run.lanes.length);
+    const height = plotHeight + heightBesidesPlot(this.run.lanes);
     this.frame.style.height = `${height}px`;
     const width = this.frame.clientWidth, pixelRatio = Math.min(2, window.devicePixelRatio || 1);
     for (const canvas of [this.base, this.over]) {
@@ -204,7 +204,7 @@ export class Stage {
 
   /** Height of everything but the plot, in CSS pixels. */
   heightBesides() {
-    return heightBesidesPlot(this.run.lanes.length);
+    return heightBesidesPlot(this.run.lanes);
   }
 
   showHome() {
