@@ -16,7 +16,7 @@ import { Legend } from './legend.js';
 import { compareCard, pinnedCard, timingCard } from './panels.js';
 import { pictureOf } from './picture.js';
 import { Pointer } from './pointer.js';
-import { headline } from './run.js';
+import { headline, makeRun } from './run.js';
 import { SearchBox } from './search_box.js';
 import { usualColour } from './stacking.js';
 import { initialState, Store } from './store.js';
@@ -91,9 +91,28 @@ function showRuns(runs, sentence) {
   showHeadline(several ? sentence || comparisonSentence(runs) : runs.length > 0 ? headline(runs[0]) : '', several);
   for (const run of runs) for (const warning of run.warnings) banner(several ? `${run.short}: ${warning}` : warning, false);
   byId('panels').replaceChildren(...(several ? [compareCard(runs)] : []));
+  showDevices(runs);
   showRunPanels(0);
   layOutPage();
   applyAddress();
+}
+
+/** A choice of the device where the file of one run has several. @param {import('./run.js').Run[]} runs */
+function showDevices(runs) {
+  const select = /** @type {HTMLSelectElement} */ (byId('device-select')), run = runs[0];
+  select.hidden = runs.length !== 1 || run.devices.length < 2;
+  if (select.hidden) return;
+  select.replaceChildren(...run.devices.map((device) => {
+    const { kind, name } = run.snapshot.devices[device] ?? { kind: 'device', name: '' };
+    return element('option', { value: String(device), ...(device === run.device ? { selected: '' } : {}) }, `${kind}:${device}${name !== '' && name !== kind ? ` ${name}` : ''}`);
+  }));
+  select.onchange = () => {
+    const other = makeRun(run.snapshot, run.label, Number(select.value));
+    other.given = run.given;
+    byId('banners').replaceChildren();
+    showRuns([other], '');
+    select.focus();
+  };
 }
 
 /** The cards of one run; with several, a choice of the run above them. @param {number} chosen */

@@ -217,7 +217,7 @@ class MapPanel {
     const name = blocks.name[keeper] >= 0 ? run.snapshot.strings[blocks.name[keeper]] : stack >= 0 ? frameText(run.snapshot, toldBy(run.snapshot)[stack]) : 'no call stack';
     const button = pushButton(name, () => this.store.set({ pinned: { run: number, block: keeper }, cursor: { run: number, state, held: true } }), { class: 'link', title: 'Show this block' });
     return element('tr', {}, element('th', { scope: 'row' }, colourSwatch(blockColours({ ...this.store.get(), shown: number })(keeper)), button,
-      held.length > 1 ? element('span', { class: 'muted small' }, ` and ${formatCount(held.length - 1)} more`) : null),
+      held.length > 1 ? element('span', { class: 'muted small' }, ` +${formatCount(held.length - 1)}`) : null),
       element('td', { class: 'number', title: `in the segment at 0x${segment.address.toString(16)}` }, `${formatBytes(segment.cachedBytes)} of ${formatBytes(segment.bytes)}`));
   }
 }
