@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the tables of a page anew and compares them with what stands there: make_tables.sh [--update] PAGE TIDEMARK
-# A table stands between "<!-- made by: COMMAND -->" and "<!-- end -->". COMMAND is a pipeline of bash; "pivot ROWS COLUMN
+# A table stands between "<!-- made by: COMMAND -->" and "<!-- end -->". The COMMANDs of a page are bash and run in one folder; "pivot ROWS COLUMN
 # BYTES" there turns the first table of a CSV report into Markdown: a row for each distinct value of the columns ROWS
 # (names with commas between), a column for each value of COLUMN, in the cells BYTES in GiB.
 set -u
