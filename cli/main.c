@@ -54,6 +54,7 @@ static const tide_program_item FILES[] = {
     {"SIZE-MODE-cCONTEXT-bBATCH-PRECISION.json.gz",
      "a snapshot of profile without -o; the format is described in docs/snapshot-format.md"},
     {"FILE.old", "what a crash left in the file of --log, when a further run uses that file"},
+    {"sweep.jsonl", "rows of sweep without -o; of a part sweep-I-of-N.jsonl (docs/sweep.md)"},
     {"report.html", "the report of a list of runs, and of view with several snapshots"},
     {"FILE.html", "the report of view with the snapshot FILE alone"},
     {NULL, NULL},
@@ -74,6 +75,8 @@ static const tide_program_item EXAMPLES[] = {
      "A run whose recording outlives it; after a crash: tidemark recover run.log"},
     {"tidemark profile --precision fp32,bf16-mixed --device virtual --warmup 0 --steps 2",
      "Two precisions side by side, with a report"},
+    {"tidemark sweep --size small,medium --context 128,512 --device virtual --warmup 0 --steps 2",
+     "A grid of runs as one table"},
     {NULL, NULL},
 };
 

@@ -44,7 +44,7 @@ static tide_status read_text(const char *path, char **ret_text, size_t *ret_byte
         status = tide_fail(error, TIDE_IO, "%s: cannot be read", path);
     }
     (void)fclose(file); /* was only read */
-    if (status != TIDE_OK) {
+    if (status != TIDE_OK || text == NULL) {
         mem->release(mem->ctx, text);
         return status;
     }

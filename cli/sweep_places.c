@@ -141,10 +141,11 @@ void tide_sweep_say_places(const tide_sweep_places *found, tide_report *report) 
                            place->sm_clock_khz / 1000, place->memory_clock_khz / 1000);
         }
         tide_report_say(report, "environment",
-                        "environment%s: %s%s%s; host %s, %s, %" PRId64 " CPU%s, %s; %s (%s)",
+                        "environment%s: %s%s%s; host %s%s%s, %" PRId64 " CPU%s, %s; %s (%s)",
                         number, device, place->computed_by[0] != '\0' ? "; computed by " : "",
-                        place->computed_by, place->host.name, place->host.cpu, place->host.n_cpus,
-                        place->host.n_cpus == 1 ? "" : "s", place->host.os, place->tool,
-                        place->build);
+                        place->computed_by, place->host.name,
+                        place->host.name[0] != '\0' ? ", " : "", place->host.cpu,
+                        place->host.n_cpus, place->host.n_cpus == 1 ? "" : "s", place->host.os,
+                        place->tool, place->build);
     }
 }

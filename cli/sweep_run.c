@@ -112,7 +112,7 @@ static tide_status make_row(runner *run, size_t cell, tide_sweep_row **ret_row, 
     tide_status status = tide_profile_configure(&run->options->grid, cell, &workload, &refusal);
     tide_sweep_row *row = tide_sweep_row_create(cell, &workload);
     if (row == NULL) {
-        return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for a row");
+        return TIDE_NO_MEMORY;
     }
     run->name = row->name;
     run->cell_begin_ns = tide_clock_now_ns();
@@ -130,6 +130,9 @@ static tide_status make_row(runner *run, size_t cell, tide_sweep_row **ret_row, 
             tide_sweep_row_destroy(row);
             return status;
         }
+    }
+    if (run->options->grid.strip_private) {
+        row->result.environment.host.name[0] = '\0';
     }
     *ret_row = row;
     return TIDE_OK;

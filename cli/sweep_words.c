@@ -24,6 +24,10 @@ static bool grid_flag(const tide_sweep *sweep, const char *key) {
     return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(grid, key));
 }
 
+static bool is_virtual(const tide_sweep *sweep) {
+    return strncmp(grid_text(sweep, "device"), "virtual", strlen("virtual")) == 0;
+}
+
 /* The only item of a list of the grid; NULL: it has several. */
 static const cJSON *grid_only(const tide_sweep *sweep, const char *key) {
     const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
@@ -94,9 +98,8 @@ static void say_common(const tide_sweep *sweep, tide_report *report) {
 static void say_times(const tide_sweep *sweep, bool has_times, tide_report *report) {
     if (!has_times) {
         tide_report_say(report, "times", "times: %s",
-                        strncmp(grid_text(sweep, "device"), "virtual", strlen("virtual")) == 0
-                            ? "not computed (the virtual device has none)"
-                            : "none, because no cell completed");
+                        is_virtual(sweep) ? "not computed (the virtual device has none)"
+                                          : "none, because no cell completed");
         return;
     }
     double steps = grid_number(sweep, "steps");
@@ -140,9 +143,13 @@ void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *repor
     if (has_use) {
         tide_report_say(
             report, "device_used",
-            "in use on device: what the whole device has in use by its own count when a "
-            "cell ends, other processes included; in use before: when it began; current "
-            "use, not peaks");
+            is_virtual(sweep)
+                ? "in use on device: context, libraries and what was bought, as the card "
+                  "would count it at the end of a cell; in use before: at its beginning; "
+                  "current use, not peaks"
+                : "in use on device: what the whole device has in use by its own count "
+                  "at the end of a cell, other processes included; in use before: at its "
+                  "beginning; current use, not peaks");
     }
     if (grid_flag(sweep, "recorded")) {
         tide_report_say(report, "recorded", "every allocation was recorded, which takes time");

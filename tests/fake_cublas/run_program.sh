@@ -51,3 +51,15 @@ done
 "$program" profile $shape --memory-limit 33MiB -o oom.json.gz >profile 2>&1
 [ $? -eq 3 ] || { cat profile >&2; exit 1; }
 [ -s oom.json.gz ] || exit 1
+
+# A sweep on the best device, which only the cells have a context on: what is in use before is theirs alone.
+# shellcheck disable=SC2086
+"$program" sweep $shape --mode forward,train --precision tf32,bf16-mixed --memory-limit 33MiB --format csv >sweep 2>&1 ||
+    { cat sweep >&2; exit 1; }
+expect "4 of 4 cells on cuda:0: 4 out of memory" sweep
+# shellcheck disable=SC2086
+"$program" sweep $shape --mode forward,train --precision tf32,bf16-mixed -o fits.jsonl --format csv >sweep 2>&1 ||
+    { cat sweep >&2; exit 1; }
+expect "4 of 4 cells on cuda:0: 4 completed" sweep
+expect "1,cuda,Fake GPU 0,85899345920,9.0,,13.0,13.0,1980,2619" sweep
+[ "$(cut -d, -f26 sweep | grep -cx "$((512 << 20))")" -eq 4 ] || { cat sweep >&2; exit 1; }
