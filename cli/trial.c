@@ -234,7 +234,10 @@ static void take_figures(const tide_trial_config *config, tide_profile_run *run,
         result->device_used_bytes = run->device_used_bytes;
         result->device_used_before_bytes = run->device_used_before_bytes;
     }
-    result->n_tokens = (int64_t)(model->batch_size * model->context_length);
+    /* An MLP has a row where a transformer has a sequence of tokens. */
+    result->n_tokens = (int64_t)(run->workload.architecture == TIDE_MLP
+                                     ? model->batch_size
+                                     : model->batch_size * model->context_length);
     tide_trial_environment_describe(run->device.spec[0] != '\0' ? &run->device : NULL,
                                     run->computed_by, &result->environment);
     if (run->snapshot != NULL) {

@@ -111,7 +111,7 @@ typedef struct tide_trial_result {
     double *host_ms[TIDE_N_TIMED];    /* owned, n_samples each; NULL: the mode has no such phase */
     double *device_ms[TIDE_N_TIMED];  /* the same by the device's clock */
     tide_statistics ms[TIDE_N_TIMED]; /* device's clock, host's where the device has none */
-    int64_t n_tokens;                 /* of a step: batch times context */
+    int64_t n_tokens;                 /* of a step: batch times context; mlp: the batch */
     double flops;             /* of the matrix products of a step, closed form, without recompute */
     double stated_peak_flops; /* of the device for this precision (model/peak.h) */
     double tokens_per_second; /* tokens of a step / mean time of a step */

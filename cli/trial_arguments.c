@@ -14,8 +14,8 @@
 typedef struct wire {
     const char *size, *device, *alloc_conf, *snapshot_path, *command; /* borrowed; NULL: none */
     uint64_t vocab_size, d_model, d_ff, n_layers, n_heads, context_length, batch_size;
-    uint64_t mode, precision, attention, recompute, residuals,
-        edition;                                            /* enumerations of model/config.h */
+    uint64_t mode, precision, attention, recompute, residuals, edition,
+        architecture;                                       /* enumerations of model/config.h */
     uint64_t seed, warmup_steps, steps, memory_limit_bytes; /* limit 0: none */
     double rope_theta, clip_grad_norm;
     bool keep_graph, records, strip_private, profiler_range, times_all_scopes, trace_kernels;
@@ -41,6 +41,7 @@ static const tide_option OPTIONS[] = {
     FIELD(TIDE_OPTION_COUNT, "precision", precision),
     FIELD(TIDE_OPTION_COUNT, "attention", attention),
     FIELD(TIDE_OPTION_COUNT, "recompute", recompute),
+    FIELD(TIDE_OPTION_COUNT, "architecture", architecture),
     FIELD(TIDE_OPTION_COUNT, "residuals", residuals),
     FIELD(TIDE_OPTION_COUNT, "edition", edition),
     FIELD(TIDE_OPTION_COUNT, "seed", seed),
@@ -89,6 +90,7 @@ static void fill_wire(const tide_trial_config *config, wire *ret) {
         .precision = (uint64_t)workload->precision,
         .attention = (uint64_t)workload->attention,
         .recompute = (uint64_t)workload->recompute,
+        .architecture = (uint64_t)workload->architecture,
         .residuals = (uint64_t)workload->residuals,
         .edition = (uint64_t)workload->edition,
         .seed = workload->seed,
@@ -196,6 +198,7 @@ static void read_wire(const wire *from, tide_trial_config *ret) {
     workload->precision = (tide_precision)from->precision;
     workload->attention = (tide_attention)from->attention;
     workload->recompute = (tide_recompute)from->recompute;
+    workload->architecture = (tide_architecture)from->architecture;
     workload->residuals = (tide_residuals)from->residuals;
     workload->edition = (tide_edition)from->edition;
     workload->keep_graph = from->keep_graph;
@@ -231,7 +234,8 @@ int tide_trial_command(int argc, char **argv) {
     }
     if (handed.mode >= TIDE_N_MODES || handed.precision >= TIDE_N_PRECISIONS ||
         handed.attention >= TIDE_N_ATTENTIONS || handed.recompute >= TIDE_N_RECOMPUTES ||
-        handed.residuals >= TIDE_N_RESIDUALS || handed.edition >= TIDE_N_EDITIONS) {
+        handed.architecture >= TIDE_N_ARCHITECTURES || handed.residuals >= TIDE_N_RESIDUALS ||
+        handed.edition >= TIDE_N_EDITIONS) {
         tide_cli_note(TIDE_TRIAL_COMMAND, "a name is beyond its list");
         return TIDE_EXIT_USAGE;
     }
