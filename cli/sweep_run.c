@@ -54,9 +54,7 @@ static double work_of(const runner *run, const tide_workload_config *workload) {
     if (run->kind == TIDE_DEVICE_VIRTUAL) {
         return 1.0;
     }
-    double step =
-        tide_model_forward_flops(&workload->model) * (workload->mode == TIDE_FORWARD ? 1.0 : 3.0);
-    return step * (double)(workload->warmup_steps + workload->steps);
+    return tide_workload_step_flops(workload) * (double)(workload->warmup_steps + workload->steps);
 }
 
 static void show(void *ctx) {
