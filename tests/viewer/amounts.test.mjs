@@ -6,7 +6,6 @@ import { CATEGORIES } from '../../viewer/src/colours.js';
 import { csvField, csvLine, textTable } from '../../viewer/src/csv.js';
 import { readSnapshot } from '../../viewer/src/format.js';
 import { FRAME, foldedStack, frameKinds, frameText, toldBy } from '../../viewer/src/frames.js';
-import { breakdownAt } from '../../viewer/src/peak.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mjs';
 
@@ -84,21 +83,6 @@ test('the sums of blocks are those of the file', () => {
   assert.equal(whole.bytes, plain.reduce((sum, block) => sum + block.bytes, 0));
   assert.equal(whole.requestedBytes, plain.reduce((sum, block) => sum + block.requested, 0));
   assert.equal(run.index.blocks.bytes[whole.largest], Math.max(...plain.map((block) => block.bytes)));
-});
-
-test('at the peak the levels are those of the breakdown', () => {
-  const levels = levelsOf(training, 'category', false), whole = wholeOf(training, blocksOf(training, whatOf(training, 'peak', -1, null), null));
-  const summary = (groups) => groups.map(({ label, bytes, count, children }) => ({ label, bytes, count, children: children && summary(children) }));
-  const ours = (parent) => splitAmount(training, levels, parent).map((child) => ({
-    label: child.label, bytes: child.bytes, count: child.count, children: child.depth < 2 ? ours(child) : [],
-  }));
-  const peak = breakdownAt(training.snapshot, training.index, training.peakState);
-  const byText = (a, b) => (a.label < b.label ? -1 : 1), deep = (list) => list.map((x) => ({ ...x, children: deep(x.children) })).sort(byText);
-  const theirs = summary(peak.categories).map((group) => ({ ...group, label: { optimizer_state: 'optimizer state' }[group.label] ?? group.label }));
-  assert.equal(whole.bytes, peak.bytes);
-  assert.deepEqual(deep(ours(whole)).map(({ children }) => children), deep(theirs.map((group) => ({ ...group, label: {
-    parameter: 'parameters', gradient: 'gradients', activation: 'activations', temporary: 'temporaries', input: 'inputs',
-  }[group.label] ?? group.label }))).map(({ children }) => children));
 });
 
 test('layers are one group or each its own', () => {

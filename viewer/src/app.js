@@ -13,8 +13,9 @@ import { makeLargestCard } from './largest_card.js';
 import { makeMapPanel } from './map_panel.js';
 import { banner, readEmbedded, readFiles } from './open.js';
 import { Legend } from './legend.js';
-import { compareCard, pinnedCard, timingCard } from './panels.js';
+import { compareCard } from './panels.js';
 import { pictureOf } from './picture.js';
+import { pinnedCard } from './pinned_card.js';
 import { Pointer } from './pointer.js';
 import { headline, makeRun } from './run.js';
 import { SearchBox } from './search_box.js';
@@ -23,6 +24,7 @@ import { initialState, Store } from './store.js';
 import { distinctParts } from './text.js';
 import { startTheme } from './theme.js';
 import { Timelines } from './timelines.js';
+import { makeTimingCard } from './timing_card.js';
 import { makeTreePanel } from './tree.js';
 
 const ADDRESS_DELAY_MS = 250; // after the last change
@@ -32,6 +34,7 @@ const timelines = new Timelines(store, askAddress);
 new Legend(store);
 const pointer = new Pointer(store, timelines);
 const searchBox = new SearchBox(store, revealInstant);
+const timing = makeTimingCard(store);
 const theme = startTheme(layOutPage);
 /** How the page opened: what its address leaves out. @type {{axis: 'event' | 'time', colourBy: import('./store.js').State['colourBy']}} */
 let usual = { axis: 'time', colourBy: 'category' };
@@ -127,8 +130,6 @@ function showRunPanels(chosen) {
     panels.append(tabs);
     if (hadFocus) /** @type {HTMLElement} */ (tabs.children[chosen]).focus();
   }
-  const timing = timingCard(run);
-  timing.classList.add('of-run');
   panels.append(timing);
 }
 
@@ -145,7 +146,13 @@ function listenToStore() {
   store.on(['axis'], ({ axis }) => (byId('axis-button').textContent = `x: ${axis === 'time' ? 'time' : 'event order'}`));
   store.on(['pinned', 'runs'], ({ pinned, runs }) => {
     const run = pinned === null ? undefined : runs[pinned.run];
-    byId('pinned').replaceChildren(...(run && pinned ? [pinnedCard(run, pinned.block, () => store.set({ pinned: null }))] : []));
+    byId('pinned').replaceChildren(...(run && pinned ? [pinnedCard(run, pinned.block, {
+      close: () => store.set({ pinned: null }),
+      goTo: (event) => {
+        store.set({ cursor: { run: pinned.run, state: event + 1, held: true }, shown: pinned.run });
+        revealInstant(pinned.run, event + 1);
+      },
+    })] : []));
   });
   store.on(['shown'], ({ shown }) => showRunPanels(shown));
   store.on(['pick'], ({ pick }) => {

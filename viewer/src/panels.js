@@ -1,151 +1,14 @@
-/* panels.js - the tables and cards beside the timeline, as elements. Text from files goes into text
- * nodes only.
+/* panels.js - the table that compares runs, and what tooltips say of blocks, scopes and instants.
  */
-import { CATEGORIES, categoryColour } from './colours.js';
+import { CATEGORIES } from './colours.js';
 import { compareRuns } from './compare.js';
 import { card, element, swatch } from './dom.js';
-import { frameText } from './frames.js';
+import { foldedStack, frameText } from './frames.js';
 import { scopePath } from './lanes.js';
-import { stackFrames } from './peak.js';
 import { amountAt, pendingOf } from './pending.js';
 import { endedEarly } from './run.js';
-import { categoryText, formatBytes, formatCount, formatDuration, formatExactBytes, formatMeanStd, formatMs, formatRatio, formatShare } from './text.js';
-
-const SHOWN_ROWS = 14;
-const SHOWN_CHILDREN = 30;
-
-/** A row of a tree table; with `below`, the name stands above it on a line of its own.
- * @param {{label: (Node | string)[], bytes: number, count: number, total: number, colour: string, depth: number, title?: string, below?: string}} row */
-function amountRow({ label, bytes, count, total, colour, depth, title, below }) {
-  const bar = element('span', { class: 'bar', 'aria-hidden': 'true' });
-  bar.style.width = `${(100 * bytes) / total}%`;
-  bar.style.background = colour;
-  const made = element('div', { class: below === undefined ? 'amount' : 'amount tall' }, element('span', { class: 'name', title: title ?? '' }, ...label),
-    below === undefined ? null : element('span', { class: 'name small muted' }, below), element('span', { class: 'number' }, formatBytes(bytes)),
-    element('span', { class: 'number share' }, formatShare(bytes / total)), element('span', { class: 'number count' }, formatCount(count)),
-    bar);
-  made.style.setProperty('--depth', String(depth));
-  return made;
-}
-
-/** @param {import('./peak.js').Group} group @param {number} total @param {number} depth @param {string} category
- * @param {boolean} open @returns {HTMLElement} */
-function groupTree(group, total, depth, category, open) {
-  const isCategory = CATEGORIES.includes(group.key);
-  const own = isCategory ? group.key : category;
-  const label = isCategory ? [swatch(group.key), categoryText(group.key)] : [group.label];
-  const row = amountRow({ label, bytes: group.bytes, count: group.count, total, colour: categoryColour(own), depth, title: group.label });
-  if (group.children.length === 0) return row;
-  const details = element('details', {}, element('summary', {}, row));
-  const fill = () => {
-    if (details.childElementCount > 1) return;
-    const shown = group.children.slice(0, SHOWN_CHILDREN), rest = group.children.slice(SHOWN_CHILDREN);
-    details.append(...shown.map((child) => groupTree(child, total, depth + 1, own, false)));
-    if (rest.length > 0) details.append(restRow(rest, total, depth + 1));
-  };
-  if (open) {
-    details.setAttribute('open', '');
-    fill();
-  } else {
-    details.addEventListener('toggle', fill);
-  }
-  return details;
-}
-
-/** The smallest ones in one row, so that the sum stays exact. @param {{bytes: number, count: number}[]} rest
- * @param {number} total @param {number} depth */
-function restRow(rest, total, depth) {
-  const sum = (/** @type {'bytes' | 'count'} */ key) => rest.reduce((a, b) => a + b[key], 0);
-  return amountRow({ label: [`${formatCount(rest.length)} smaller`], bytes: sum('bytes'), count: sum('count'), total, colour: 'transparent', depth });
-}
-
-/** @param {import('./format.js').Snapshot} snapshot @param {number} stack */
-function stackList(snapshot, stack) {
-  const frames = stackFrames(snapshot, stack);
-  if (frames.length === 0) return element('p', { class: 'muted' }, 'no call stack recorded');
-  return element('ol', { class: 'frames' }, ...frames.map((frame) =>
-    element('li', {}, element('code', {}, frame.function), ' ', element('span', { class: 'muted' }, frame.place))));
-}
-
-/** @param {import('./run.js').Run} run @returns {HTMLElement[]} */
-function stackRows(run) {
-  const { peak, snapshot, index: { blocks } } = run;
-  const rows = peak.stacks.slice(0, SHOWN_ROWS).map((entry) => {
-    const [top, ...callers] = stackFrames(snapshot, entry.stack);
-    const label = top ? [element('code', {}, top.function), ' ', element('span', { class: 'muted' }, top.place)] : ['no call stack'];
-    const below = callers.length > 0 ? `from ${callers[0].function}` : '';
-    const colour = categoryColour(CATEGORIES[blocks.category[entry.largest]]);
-    const row = amountRow({ label, bytes: entry.bytes, count: entry.count, total: peak.bytes, colour, depth: 0, below, title: top ? `${top.function} ${top.place}` : '' });
-    const details = element('details', {}, element('summary', {}, row));
-    details.addEventListener('toggle', () => {
-      if (details.childElementCount === 1) details.append(stackList(snapshot, entry.stack));
-    });
-    return details;
-  });
-  const rest = peak.stacks.slice(SHOWN_ROWS);
-  return rest.length > 0 ? [...rows, restRow(rest, peak.bytes, 0)] : rows;
-}
-
-/** What is alive at the peak: three ways to split the same bytes. @param {import('./run.js').Run} run */
-export function peakCard(run) {
-  const { peak } = run;
-  const scopes = peak.scopes.slice(0, SHOWN_ROWS), rest = peak.scopes.slice(SHOWN_ROWS);
-  const views = /** @type {[string, HTMLElement[]][]} */ ([
-    ['category', peak.categories.map((group, i) => groupTree(group, peak.bytes, 0, group.key, i === 0 && peak.categories.length < 4))],
-    ['scope', [...scopes.map((group) => groupTree(group, peak.bytes, 0, group.children[0].key, false)),
-      ...(rest.length > 0 ? [restRow(rest, peak.bytes, 0)] : [])]],
-    ['call stack', stackRows(run)],
-  ]);
-  const columns = element('div', { class: 'amount columns', 'aria-hidden': 'true' }, element('span'), ...['bytes', 'share', 'blocks'].map((name) =>
-    element('span', { class: `number ${name === 'blocks' ? 'count' : ''}` }, name)));
-  const body = element('div', { class: 'tree', role: 'tabpanel' }), tabs = element('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Split by' });
-  const show = (/** @type {number} */ chosen) => {
-    [...tabs.children].forEach((tab, i) => tab.setAttribute('aria-selected', String(i === chosen)));
-    body.replaceChildren(columns, ...views[chosen][1]);
-  };
-  views.forEach(([name], i) => {
-    const tab = element('button', { type: 'button', role: 'tab' }, `by ${name}`);
-    tab.addEventListener('click', () => show(i));
-    tabs.append(tab);
-  });
-  show(0);
-  const total = element('p', { class: 'total' }, element('b', {}, formatBytes(peak.bytes)), ` in ${formatCount(peak.count)} blocks`,
-    element('span', { class: 'muted' }, ` · ${formatBytes(peak.requestedBytes)} requested`));
-  return card('Alive at the peak', total, tabs, body);
-}
-
-/** One phase's samples as dots, mean and spread. @param {import('./run.js').PhaseTiming} phase @param {number} longest ms at the right edge */
-function sampleStrip(phase, longest) {
-  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-  svg.setAttribute('class', 'samples');
-  svg.setAttribute('role', 'img');
-  svg.setAttribute('aria-label', `${phase.statistics.samples.length} samples: ${phase.statistics.samples.map(formatMs).join(', ')} ms`);
-  const put = (/** @type {string} */ tag, /** @type {Record<string, number | string>} */ attributes) => {
-    const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
-    svg.append(made);
-  };
-  const { mean, std, samples } = phase.statistics, at = (/** @type {number} */ ms) => `${(97 * ms) / longest}%`;
-  put('rect', { class: 'mean', x: 0, y: 8, width: at(mean), height: 8 });
-  put('rect', { class: 'spread', x: at(mean - std), y: 2, width: at(2 * std), height: 20 });
-  samples.forEach((ms, i) => put('circle', { class: 'dot', cx: at(ms), cy: 5 + ((i * 5) % 14), r: 2.2 }));
-  return svg;
-}
-
-/** @param {import('./run.js').Run} run */
-export function timingCard(run) {
-  const { timing, snapshot } = run;
-  if (timing.length === 0) {
-    const why = run.isVirtual ? 'a virtual device computes nothing' : 'the file holds no measured steps';
-    return card('Time per step', element('p', { class: 'muted' }, `not computed: ${why}`));
-  }
-  const longest = Math.max(...timing.map(({ statistics: { max, mean, std } }) => Math.max(max, mean + std)));
-  const rows = timing.map((phase) => element('div', { class: 'phase' }, element('span', { class: 'name' }, phase.name),
-    sampleStrip(phase, longest), element('span', { class: 'number' }, formatMeanStd(phase.statistics.mean, phase.statistics.std))));
-  const n = timing[0].statistics.samples.length;
-  const note = `mean ± std of ${n} step${n === 1 ? '' : 's'} after ${Math.max(0, snapshot.timing.warmupSteps)} of warm-up, ${timing[0].clock} clock; one dot per step`;
-  return card('Time per step', ...rows, element('p', { class: 'muted small' }, note));
-}
+import { frameItem } from './stack_view.js';
+import { categoryText, formatBytes, formatCount, formatDuration, formatExactBytes, formatMs, formatRatio } from './text.js';
 
 /** @param {import('./run.js').Run[]} runs */
 export function compareCard(runs) {
@@ -181,7 +44,7 @@ function lifeText(run, block) {
   return `${from} to ${to}${ns !== null && !run.isVirtual ? ` (${formatDuration(ns)})` : ''}`;
 }
 
-/** A block in full. @param {import('./run.js').Run} run @param {number} block @param {number} maxFrames 0: all
+/** A block for a tooltip: of its call stack the user's frames. @param {import('./run.js').Run} run @param {number} block @param {number} maxFrames
  * @returns {HTMLElement[]} */
 export function blockFacts(run, block, maxFrames) {
   const { blocks } = run.index, { snapshot } = run, category = CATEGORIES[blocks.category[block]];
@@ -189,10 +52,10 @@ export function blockFacts(run, block, maxFrames) {
   const stack = blocks.stack[block], told = stack < 0 ? -1 : run.userFrame[stack], code = told < 0 ? '' : frameText(snapshot, told);
   const isNamed = blocks.name[block] >= 0, name = isNamed ? snapshot.strings[blocks.name[block]] : code || '(no name)';
   const fact = (/** @type {string} */ key, /** @type {(Node | string)[]} */ ...value) => [element('dt', {}, key), element('dd', {}, ...value)];
-  const frames = stackFrames(snapshot, blocks.stack[block]), shown = maxFrames > 0 ? frames.slice(0, maxFrames) : frames;
-  const list = element('ol', { class: 'frames' }, ...shown.map((frame) =>
-    element('li', {}, element('code', {}, frame.function), ' ', element('span', { class: 'muted' }, frame.place))));
-  if (shown.length < frames.length) list.append(element('li', { class: 'muted more' }, `${frames.length - shown.length} more`));
+  const parts = foldedStack(snapshot, blocks.stack[block]), frames = parts.flatMap((part) => (part.isFolded ? [] : part.frames)), shown = frames.slice(0, maxFrames);
+  const list = element('ol', { class: 'frames' }, ...shown.map((frame) => frameItem(snapshot, frame)));
+  const left = parts.reduce((sum, part) => sum + part.frames.length, 0) - shown.length;
+  if (left > 0) list.append(element('li', { class: 'muted more' }, `${left} more`));
   return [
     element('p', { class: 'block-name' }, name),
     element('dl', {},
@@ -204,15 +67,6 @@ export function blockFacts(run, block, maxFrames) {
       ...(isNamed && told >= 0 && snapshot.stacks.frame[stack] !== told ? fact('code', code) : []),
       ...fact('stack', frames.length > 0 ? list : 'not recorded')),
   ];
-}
-
-/** @param {import('./run.js').Run} run @param {number} block @param {() => void} close */
-export function pinnedCard(run, block, close) {
-  const button = element('button', { type: 'button', class: 'close', 'aria-label': 'Unpin', title: 'Unpin (Esc)' }, '×');
-  button.addEventListener('click', close);
-  const made = card('Pinned allocation', button, ...blockFacts(run, block, 0));
-  made.classList.add('pinned');
-  return made;
 }
 
 /** A scope in a tooltip. @param {import('./run.js').Run} run @param {number} scope @returns {HTMLElement[]} */

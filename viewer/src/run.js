@@ -182,7 +182,7 @@ export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, c
     get userFrame() { return toldBy(snapshot); },
     lanes: buildLanes(snapshot),
     axes: { event: eventAxis(snapshot.events.count), time: timeAxis(snapshot.events.timeNs, endNs(snapshot)) },
-    peakState, homeScope, peak: breakdownAt(snapshot, index, peakState), capacityBytes,
+    peakState, homeScope, peak: breakdownAt(index, peakState), capacityBytes,
     capacityText: limit > 0 ? 'memory limit' : 'device capacity',
     timing: buildTiming(snapshot, device), isVirtual: device?.kind === 'virtual', warnings: buildWarnings(snapshot, derived, device),
   };

@@ -5,8 +5,8 @@ import { foldedStack, framePlace } from './frames.js';
 import { stackFrames } from './peak.js';
 import { formatCount } from './text.js';
 
-/** @param {import('./format.js').Snapshot} snapshot @param {number} frame */
-function frameItem(snapshot, frame) {
+/** A frame in a list. @param {import('./format.js').Snapshot} snapshot @param {number} frame */
+export function frameItem(snapshot, frame) {
   const name = snapshot.frames.function[frame];
   return element('li', {}, element('code', {}, name < 0 ? '??' : snapshot.strings[name]), ' ', element('span', { class: 'muted' }, framePlace(snapshot, frame)));
 }

@@ -1,0 +1,141 @@
+/* timing.js - what a run's times say: tokens and FLOP per second, what recording cost, the kernels. The same figures in
+ * the same words as `tidemark summary`.
+ */
+import { SCOPE } from './format.js';
+import { formatCount } from './text.js';
+
+const MIN_PAIRS = 6; // fewer cannot be told from chance: 2 of 2^5 throws of 5 coins show one side only
+const PATH_DEPTH = 32; // scopes of a path that are told
+
+/**
+ * @typedef {object} RecorderCost shares are of a recorded step
+ * @property {number} nEvents of the phases of the last measured step; -1: unknown
+ * @property {number} nsPerEvent -1: not measured
+ * @property {number} eventShare nEvents times nsPerEvent; -1: unknown
+ * @property {number} nPairs of steps, with and without recording; 0: not compared
+ * @property {number} pairShare median of the pairs; may be below 0 by chance
+ * @property {number} lowShare 95 % confidence interval of the median; of fewer than MIN_PAIRS pairs their range
+ * @property {number} highShare
+ *
+ * @typedef {object} KernelSum one kernel in all places
+ * @property {string} name
+ * @property {number} launches
+ * @property {number} totalNs
+ * @property {number} meanNs
+ * @property {number} share of the time of all kernels
+ * @property {string[]} places most time first
+ *
+ * @typedef {object} TimingFacts
+ * @property {number} stepMs mean of a whole step; -1: not measured
+ * @property {number} tokensPerSecond -1: unknown
+ * @property {number} flopsPerSecond of the matrix products; -1: unknown
+ * @property {number} peakShare of the device's stated peak; -1: none is stated
+ * @property {RecorderCost} recorder
+ * @property {KernelSum[]} kernels most time first
+ */
+
+/** @param {number[]} samples */
+function meanOf(samples) {
+  return samples.length > 0 ? samples.reduce((a, b) => a + b, 0) / samples.length : -1;
+}
+
+/** The last scope "step N"; -1: none. @param {import('./format.js').Snapshot} snapshot */
+function lastStep({ scopes, strings }) {
+  for (let s = scopes.count - 1; s >= 0; s--) if (scopes.kind[s] === SCOPE.STEP && scopes.name[s] >= 0 && strings[scopes.name[s]] === 'step') return s;
+  return -1;
+}
+
+/** Events in the phases of the last step: what a step releases at its end, outside every phase, is not among what is timed.
+ * @param {import('./format.js').Snapshot} snapshot */
+function countStepEvents(snapshot) {
+  const { scopes, events, nDropped, fullPolicy } = snapshot, step = lastStep(snapshot);
+  if (step < 0 || events.count === 0) return -1;
+  if (nDropped > 0 && (fullPolicy !== 'keep-newest' || events.timeNs[0] > scopes.beginNs[step])) return -1; // not all of the step's are there
+  /** @type {Map<number, boolean>} */
+  const known = new Map();
+  const isInPhase = (/** @type {number} */ scope) => {
+    let s = scope, inPhase = false;
+    for (let i = 0; i < PATH_DEPTH && s > step; i++) {
+      inPhase ||= scopes.kind[s] === SCOPE.PHASE;
+      s = scopes.parent[s];
+    }
+    return inPhase && s === step;
+  };
+  let n = 0;
+  for (let e = 0; e < events.count; e++) {
+    const scope = events.scope[e];
+    let is = known.get(scope);
+    if (is === undefined) known.set(scope, (is = isInPhase(scope)));
+    if (is) n++;
+  }
+  return n;
+}
+
+/** How many of n sorted samples to leave out at each end, so that the rest holds the median of what they were drawn from with
+ * 95 % confidence, whatever its distribution. @param {number} n */
+function outsideOf(n) {
+  let term = 2 ** -n, sum = term, k = 0;
+  while (sum <= 0.025) {
+    term *= (n - k) / (k + 1);
+    sum += term;
+    k++;
+  }
+  return Math.max(0, k - 1);
+}
+
+/** What recording cost: from what one event costs, and from steps with and without recording.
+ * @param {import('./format.js').Snapshot} snapshot @returns {RecorderCost} */
+export function recorderCost(snapshot) {
+  const { timing } = snapshot, nEvents = countStepEvents(snapshot), nsPerEvent = timing.recorderNsPerEvent;
+  const stepMs = meanOf(timing.phases.find(({ name }) => name === 'step')?.hostMs ?? []), pairs = timing.recorderPairs;
+  const cost = { nEvents, nsPerEvent, eventShare: nEvents >= 0 && nsPerEvent >= 0 && stepMs > 0 ? (nEvents * nsPerEvent * 1e-6) / stepMs : -1, nPairs: 0, pairShare: 0, lowShare: 0, highShare: 0 };
+  if (pairs === null || pairs.recordedMs.length === 0 || ![...pairs.recordedMs, ...pairs.unrecordedMs].every((ms) => ms > 0)) return cost;
+  const shares = pairs.recordedMs.map((ms, i) => 1 - pairs.unrecordedMs[i] / ms).sort((a, b) => a - b), n = shares.length, outside = outsideOf(n);
+  return { ...cost, nPairs: n, pairShare: (shares[(n - 1) >> 1] + shares[n >> 1]) / 2, lowShare: shares[outside], highShare: shares[n - 1 - outside] };
+}
+
+/** Two digits that count: "12 %", "0.012 %". @param {number} share */
+function percentText(share) {
+  const percent = 100 * share, size = Math.abs(percent);
+  if (size > 0 && size < 0.001) return percent < 0 ? 'above -0.001 %' : 'below 0.001 %';
+  return `${percent.toFixed(size >= 9.95 ? 0 : size >= 0.995 ? 1 : size >= 0.0995 ? 2 : 3)} %`;
+}
+
+/** What recording cost, in the words of the command line; "": nothing is known. @param {RecorderCost} cost */
+export function recorderText({ nEvents, nsPerEvent, eventShare, nPairs, pairShare, lowShare, highShare }) {
+  const parts = [];
+  if (eventShare >= 0) parts.push(`${percentText(eventShare)} of a step by its cost per event (${formatCount(nEvents)} events of ${nsPerEvent.toFixed(0)} ns)`);
+  if (nPairs > 0) {
+    const isSure = nPairs >= MIN_PAIRS, pairs = `(${nPairs} pair${nPairs === 1 ? '' : 's'} of steps)`;
+    const found = lowShare <= 0 ? `not distinguishable from 0 within ± ${percentText(Math.max(Math.abs(lowShare), Math.abs(highShare)))}`
+      : isSure ? `${percentText(pairShare)} of a step, ${percentText(lowShare)} to ${percentText(highShare)} with 95 % confidence`
+        : `${percentText(lowShare)} to ${percentText(highShare)} of a step, which so few cannot tell from chance`;
+    parts.push(`recording on and off: ${found} ${pairs}`);
+  }
+  return parts.join('; ');
+}
+
+/** Kernels by name, over all places. @param {import('./format.js').Kernel[]} kernels @returns {KernelSum[]} */
+export function sumKernels(kernels) {
+  /** @type {Map<string, import('./format.js').Kernel[]>} */
+  const byName = new Map();
+  for (const kernel of kernels) byName.set(kernel.name, [...(byName.get(kernel.name) ?? []), kernel]);
+  const all = kernels.reduce((sum, { totalNs }) => sum + totalNs, 0);
+  return [...byName].map(([name, list]) => {
+    const launches = list.reduce((sum, kernel) => sum + kernel.launches, 0), totalNs = list.reduce((sum, kernel) => sum + kernel.totalNs, 0);
+    const places = [...list].sort((a, b) => b.totalNs - a.totalNs).map(({ path }) => path || 'outside every scope');
+    return { name, launches, totalNs, meanNs: launches > 0 ? totalNs / launches : 0, share: all > 0 ? totalNs / all : 0, places };
+  }).sort((a, b) => b.totalNs - a.totalNs);
+}
+
+/** @param {import('./run.js').Run} run @returns {TimingFacts} */
+export function timingFacts({ snapshot, timing }) {
+  const { run, timing: { flops, statedPeakFlops } } = snapshot, stepMs = timing.find(({ name }) => name === 'step')?.statistics.mean ?? -1;
+  const tokens = run.batch_size > 0 && run.context_length > 0 ? run.batch_size * run.context_length : -1;
+  const flopsPerSecond = stepMs > 0 && flops > 0 ? flops / (stepMs * 1e-3) : -1;
+  return {
+    stepMs, tokensPerSecond: stepMs > 0 && tokens > 0 ? tokens / (stepMs * 1e-3) : -1, flopsPerSecond,
+    peakShare: flopsPerSecond > 0 && statedPeakFlops > 0 ? flopsPerSecond / statedPeakFlops : -1,
+    recorder: recorderCost(snapshot), kernels: sumKernels(snapshot.kernels),
+  };
+}
