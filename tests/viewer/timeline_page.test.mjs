@@ -84,6 +84,21 @@ test('dragging beside the window, or with Shift, chooses a range of states; Esca
   await closed(page);
 });
 
+test('dragging with Shift in the timeline chooses a range too, and does not pan', async () => {
+  const page = await opened([RUN]), [left] = await placeOf(page, 'window'), box = await page.locator('.canvases').boundingBox();
+  await page.keyboard.down('Shift');
+  await page.mouse.move(box.x + 200, box.y + 80);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 500, box.y + 80, { steps: 4 });
+  await page.mouse.up();
+  await page.keyboard.up('Shift');
+  await page.waitForTimeout(80);
+  assert.ok(await page.locator('.overview .range').isVisible());
+  assert.equal((await placeOf(page, 'window'))[0], left);
+  assert.equal(await page.locator('#pinned *').count(), 0);
+  await closed(page);
+});
+
 test('the legend hides a group and shows one alone, by mouse and by keyboard, and the peak is that of what is left', async () => {
   const page = await opened([RUN]), button = (name) => page.locator('#legend button.group', { hasText: name }), pressed = async () => {
     await page.waitForTimeout(60);

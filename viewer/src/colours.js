@@ -100,8 +100,9 @@ export function inkOn(hex) {
  * @property {Uint32Array} dimEdge
  */
 
-/** @param {{colour: string}[]} groups @param {string} background "#rrggbb" @returns {Pixels} */
-export function groupPixels(groups, background) {
+/** @param {{colour: string}[]} groups @param {string} given the background, "#rrggbb"; grey where it is the name of a colour @returns {Pixels} */
+export function groupPixels(groups, given) {
+  const background = /^#[0-9a-f]{6}$/i.test(given) ? given : '#808080';
   const make = (/** @type {(colour: string) => number[]} */ of) => Uint32Array.from(groups, ({ colour }) => pixel(of(colour)));
   return {
     plain: make(channels), light: make((c) => shade(c, luminance(c) > 0.7 ? -0.1 : 0.16)), edge: make((c) => shade(c, -0.22)), hatch: make((c) => shade(c, luminance(c) < 0.12 ? 0.45 : -0.38)),

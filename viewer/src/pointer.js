@@ -5,6 +5,7 @@ import { byId } from './dom.js';
 import { SCOPE } from './format.js';
 import { scopeSpan } from './lanes.js';
 import { blockFacts, scopeFacts, stateFacts } from './panels.js';
+import { statesOfSpan } from './spans.js';
 import { categoryText, formatBytes } from './text.js';
 import { hideTooltip, showTooltip } from './tooltip.js';
 
@@ -18,7 +19,7 @@ export class Pointer {
     this.timelines = timelines;
     /** @type {{stage: import('./stage.js').Stage, x: number, clientX: number, clientY: number} | null} */
     this.at = null;
-    /** @type {{stage: import('./stage.js').Stage, clientX: number, moved: boolean} | null} */
+    /** @type {{stage: import('./stage.js').Stage, clientX: number, from: number | null, moved: boolean} | null} from: where a range begins, on the axis; null: it pans */
     this.drag = null;
     this.hasPhase = false; // the phase that stands out is the one pointed at in a lane
   }
@@ -115,6 +116,12 @@ export class Pointer {
     }
   }
 
+  /** @param {import('./stage.js').Stage} stage @param {number} x0 @param {number} x1 on its axis */
+  select(stage, x0, x1) {
+    const run = this.timelines.stages.indexOf(stage), states = statesOfSpan(stage.axis, x0, x1, stage.run.index.nStates);
+    if (states !== null) this.store.set({ range: { run, ...states }, shown: run });
+  }
+
   /** The timeline that keys act on: under the pointer, focused, or the first. */
   activeStage() {
     const { stages } = this.timelines;
@@ -127,7 +134,7 @@ export class Pointer {
     frame.addEventListener('wheel', (event) => this.onWheel(stage, event), { passive: false });
     frame.addEventListener('pointerdown', (event) => {
       if (event.button !== 0) return;
-      this.drag = { stage, clientX: event.clientX, moved: false };
+      this.drag = { stage, clientX: event.clientX, from: event.shiftKey ? stage.placeAt(event.clientX) : null, moved: false };
       frame.setPointerCapture(event.pointerId);
     });
     frame.addEventListener('pointermove', (event) => this.onMove(stage, event));
@@ -173,6 +180,7 @@ export class Pointer {
     const distance = event.clientX - drag.clientX;
     if (!drag.moved && Math.abs(distance) < DRAG_PIXELS) return undefined;
     drag.moved = true;
+    if (drag.from !== null) return this.select(stage, drag.from, stage.placeAt(event.clientX));
     drag.clientX = event.clientX;
     stage.frame.classList.add('dragging');
     this.clear();

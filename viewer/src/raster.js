@@ -162,7 +162,7 @@ function groupBorders({ pixels, height, named, bands }) {
 function bandPainter(raster, { stacking, picking, maxBytes, colours }, origin) {
   const { pixels, height } = raster, { isShown } = stacking, { measure, part } = groupBorders(raster);
   const sweep = makeBandSweep(stacking.grouping, picking), { sums, picked } = sweep, perByte = height / maxBytes;
-  const isOld = Uint8Array.from(stacking.colouring.groups, (group) => (group.isOld ? 1 : 0));
+  const isOld = oldGroups(stacking);
   const column = (/** @type {number} */ c, /** @type {number} */ state) => {
     const base = c * height, end = base + height;
     let at = base, total = 0, below = base;
@@ -190,7 +190,7 @@ function blockPainter(raster, { stacking, picking, maxBytes, colours }, origin) 
   const { pixels, height } = raster, { isShown, blocks: { bornState }, grouping: { isLight } } = stacking, { measure, part } = groupBorders(raster);
   const perByte = height / maxBytes, sweep = makeBlockSweep(stacking, picking, TALL_ROWS / perByte, raster.nodeOf);
   const { first, next, block, bytes, picked } = sweep, isPicked = picking?.isPicked ?? null;
-  const hasOld = stacking.blocks.nAtStart > 0;
+  const hasOld = stacking.blocks.nAtStart > 0, isOld = oldGroups(stacking);
   const column = (/** @type {number} */ c, /** @type {number} */ state) => {
     const base = c * height, end = base + height;
     let at = base, total = 0, below = base;
@@ -208,12 +208,13 @@ function blockPainter(raster, { stacking, picking, maxBytes, colours }, origin) 
           for (const dim = colours.dim[g]; at < stop;) pixels[at++] = dim;
           continue;
         }
-        const isDim = isPicked !== null && isPicked[b] === 0, hatches = hasOld && !isDim && bornState[b] === 0 && stop - at >= HATCH_ROWS;
+        const isDim = isPicked !== null && isPicked[b] === 0, hatches = hasOld && !isDim && bornState[b] === 0 && !isOld[g] && stop - at >= HATCH_ROWS;
         for (const colour = isDim ? colours.dim[g] : isLight[b] ? colours.light[g] : colours.plain[g]; at < stop;) pixels[at++] = colour;
         if (hatches) hatch(pixels, start, stop, origin + c + start - base, colours.hatch[g]);
         if (stop - start >= EDGE_ROWS) pixels[stop - 1] = isDim ? colours.dimEdge[g] : colours.edge[g];
       }
       if (at > from) {
+        if (isOld[g] && isPicked === null && at - from >= HATCH_ROWS) hatch(pixels, from, at, origin + c + from - base, colours.hatch[g]);
         measure(c, g, from, at);
         below = from;
       }
@@ -221,6 +222,11 @@ function blockPainter(raster, { stacking, picking, maxBytes, colours }, origin) 
     return at;
   };
   return { isSlanted: hasOld, column };
+}
+
+/** Per group 1 where all its blocks are from before the recording. @param {import('./stacking.js').Stacking} stacking */
+function oldGroups({ colouring: { groups } }) {
+  return Uint8Array.from(groups, (group) => (group.isOld ? 1 : 0));
 }
 
 /** Slanted lines. @param {Uint32Array} pixels @param {number} from @param {number} to @param {number} phase column + row at `from` @param {number} colour */

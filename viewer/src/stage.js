@@ -216,6 +216,12 @@ export class Stage {
     this.view = { x0: this.axis.lo - margin, x1: this.axis.hi + margin };
   }
 
+  /** The place on the axis under a point of the page. @param {number} clientX */
+  placeAt(clientX) {
+    const plot = this.scene?.geometry.plot ?? { x: 0, w: 1 }, share = (clientX - this.frame.getBoundingClientRect().left - plot.x) / plot.w;
+    return this.view.x0 + share * (this.view.x1 - this.view.x0);
+  }
+
   /** What lies under a point of the page. @param {number} clientX @param {number} clientY @returns {Target} */
   target(clientX, clientY) {
     const nothing = { x: 0, state: -1, block: -1, scope: -1 };
