@@ -132,6 +132,19 @@ static tide_status add_names(cJSON *json, const tide_profile_options *grid, size
     return array == NULL ? TIDE_NO_MEMORY : some_make_sense ? TIDE_OK : refusal;
 }
 
+/* Rows and snapshots go by the names of cells: no two may have the same. */
+static tide_status check_sizes(const tide_profile_options *grid, tide_error *error) {
+    bool is_custom = grid->d_model != TIDE_NOT_GIVEN || grid->n_layers != TIDE_NOT_GIVEN ||
+                     grid->n_heads != TIDE_NOT_GIVEN || grid->d_ff != TIDE_NOT_GIVEN ||
+                     grid->vocab_size != TIDE_NOT_GIVEN;
+    if (is_custom && grid->sizes.n > 1) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--size with several values excludes --d-model, --layers, --heads, --d-ff "
+                         "and --vocab: the models would all be called custom");
+    }
+    return TIDE_OK;
+}
+
 tide_status tide_sweep_header(const tide_sweep_options *options, const char *device, size_t shard,
                               size_t n_shards, cJSON **ret_header, tide_error *error) {
     const tide_profile_options *grid = &options->grid;
@@ -141,6 +154,7 @@ tide_status tide_sweep_header(const tide_sweep_options *options, const char *dev
         return tide_fail(error, TIDE_LIMIT, "%zu cells in one grid: the limit is %d", n_cells,
                          (int)TIDE_SWEEP_MAX_CELLS);
     }
+    TIDE_TRY(check_sizes(grid, error));
     (void)!tide_profile_configure(grid, 0, &first, NULL);
     cJSON *header = cJSON_CreateObject();
     cJSON *json = NULL;

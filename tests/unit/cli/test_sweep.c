@@ -2,12 +2,14 @@
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -167,6 +169,10 @@ static void a_grid_without_a_cell_that_makes_sense_is_refused(void **state) {
     parse(3, none, &options);
     assert_int_equal(tide_sweep_header(&options, "virtual", 1, 1, &header, &error), TIDE_INVALID);
     assert_true(strstr(error.message, "heads") != NULL);
+    static char *same[] = {"sweep", "--size", "small,large", "--layers", "2"};
+    parse(5, same, &options); /* two cells of one name */
+    assert_int_equal(tide_sweep_header(&options, "virtual", 1, 1, &header, &error), TIDE_INVALID);
+    assert_true(strstr(error.message, "--size") != NULL);
     parse(3, some, &options);
     assert_int_equal(tide_sweep_header(&options, "virtual", 1, 1, &header, &error), TIDE_OK);
     cJSON_Delete(header);
@@ -399,6 +405,41 @@ static void half_a_row_is_left_out(void **state) {
     remove_file(path);
 }
 
+/* A full disk, here a limit of the process, takes half a row: nothing of it stays. */
+static void a_row_that_does_not_fit_the_disk_is_taken_back(void **state) {
+    (void)state;
+    char path[64];
+    tide_sweep_options options;
+    tide_sweep sweep;
+    tide_sweep_file file;
+    tide_error error = {""};
+    struct rlimit before;
+    name_file(path);
+    small_grid(&options);
+    write_file(path, &options, 1);
+    off_t n_bytes = bytes_of(path);
+    begin(&options, 1, 1, &sweep);
+    assert_int_equal(tide_sweep_file_open(path, true, &sweep, &file, NULL), TIDE_OK);
+    tide_sweep_row *row = make_row(&options, 1, TIDE_TRIAL_COMPLETED);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    struct rlimit limit = {.rlim_cur = (rlim_t)n_bytes + 100, .rlim_max = before.rlim_max};
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    tide_status status = tide_sweep_file_append(&file, row, &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, handler);
+    assert_int_equal(status, TIDE_IO);
+    assert_true(strstr(error.message, path) != NULL);
+    assert_int_equal(bytes_of(path), n_bytes);
+    /* With room again it goes on. */
+    assert_int_equal(tide_sweep_file_append(&file, row, NULL), TIDE_OK);
+    assert_true(bytes_of(path) > n_bytes);
+    tide_sweep_row_destroy(row);
+    tide_sweep_file_close(&file);
+    tide_sweep_fini(&sweep);
+    remove_file(path);
+}
+
 static void half_a_header_is_begun_anew(void **state) {
     (void)state;
     char path[64];
@@ -560,6 +601,7 @@ int main(void) {
         cmocka_unit_test(a_file_is_gone_on_with_only_when_asked),
         cmocka_unit_test(a_foreign_file_is_refused_and_stays),
         cmocka_unit_test(half_a_row_is_left_out),
+        cmocka_unit_test(a_row_that_does_not_fit_the_disk_is_taken_back),
         cmocka_unit_test(half_a_header_is_begun_anew),
         cmocka_unit_test(a_crashed_cell_may_be_tried_again),
         cmocka_unit_test(parts_are_joined_in_grid_order),
