@@ -184,6 +184,7 @@ static tide_status ask_eager(const tide_fit_options *options, tide_fit_row *row,
     if (options->run.attentions.n == 0) {
         question.workload.attention = TIDE_ATTENTION_NAIVE;
     }
+    row->eager_question = question;
     return tide_fit_search(&question, &row->eager, error);
 }
 

@@ -22,10 +22,11 @@ typedef struct tide_fit_options {
 typedef struct tide_fit_row {
     tide_fit_question question;
     tide_fit_answer answer;
-    bool has_eager;                 /* PyTorch has such a run */
-    tide_fit_answer eager;          /* the same question of PyTorch's allocations */
-    tide_device_info device;        /* of the room */
-    char name[TIDE_FIT_NAME_BYTES]; /* the run without what is varied: "2.7B-train-c512-fp32" */
+    bool has_eager;                   /* PyTorch has such a run */
+    tide_fit_question eager_question; /* the same of PyTorch's allocations */
+    tide_fit_answer eager;            /* its answer */
+    tide_device_info device;          /* of the room */
+    char name[TIDE_FIT_NAME_BYTES];   /* the run without what is varied: "2.7B-train-c512-fp32" */
 } tide_fit_row;
 
 /* All rows on stdout. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/fit_internal.h"
+#include "cli/peak_tensors.h"
 #include "common/bytes.h"
 
 enum { VALUE_BYTES = 48, PHRASE_BYTES = 96 };
@@ -220,8 +221,25 @@ static void add_row(const tide_fit_row *row, tide_table *table) {
                                : -1);
 }
 
+/* Where PyTorch's bytes come from, at the value that fits as tidemark runs it. */
+static tide_status say_difference(const tide_fit_row *row, tide_report *report) {
+    enum { N_TENSORS = 8 };
+    tide_workload_config own;
+    tide_workload_config pytorch;
+    char phrase[VALUE_BYTES * 2];
+    uint64_t value = row->answer.value;
+    if (value == 0 || !row->has_eager || row->question.workload.residuals == TIDE_RESIDUALS_EAGER) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_fit_apply(&row->question, value, &own, NULL));
+    TIDE_TRY(tide_fit_apply(&row->eager_question, value, &pytorch, NULL));
+    return tide_beside_run(report, value_phrase(row, value, phrase), &row->question.room, &own,
+                           &pytorch, N_TENSORS, NULL);
+}
+
 tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows, tide_format format) {
     tide_report report;
+    tide_status status = TIDE_OK;
     tide_report_init(&report);
     say_rooms(rows, n_rows, &report);
     if (n_rows > 0) {
@@ -239,9 +257,12 @@ tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows, tide_format 
             say_next(&rows[i], &report);
             say_doubts(&rows[i], &report);
             say_eager(&rows[i], &report);
+            status = say_difference(&rows[i], &report);
         }
     }
-    tide_status status = tide_report_print(&report, format, stdout);
+    if (status == TIDE_OK) {
+        status = tide_report_print(&report, format, stdout);
+    }
     tide_report_fini(&report);
     return status;
 }

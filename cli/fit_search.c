@@ -64,26 +64,12 @@ tide_status tide_fit_apply(const tide_fit_question *question, uint64_t value,
     return tide_model_config_check(model, error);
 }
 
-/* Of PyTorch, eager: fp32 parameters, with gradients and AdamW's state where the mode has them, and
- * the logits, which the loop around the step holds to the end. */
-static uint64_t least_eager_bytes(const tide_workload_config *workload) {
-    const tide_model_config *model = &workload->model;
-    uint64_t n_copies = workload->mode == TIDE_TRAIN              ? 4
-                        : workload->mode == TIDE_FORWARD_BACKWARD ? 2
-                                                                  : 1;
-    uint64_t n_logits = (uint64_t)model->batch_size * model->context_length * model->vocab_size;
-    uint64_t element = workload->precision == TIDE_PRECISION_BF16_MIXED ? 2 : 4;
-    return 4 * n_copies * tide_model_n_parameters(model) + element * n_logits;
-}
-
 /* Whether a run may have this value, and what it takes at the least. */
 static tide_status least_bytes(const search *at, uint64_t value, uint64_t *ret_bytes,
                                tide_error *error) {
     tide_workload_config workload;
     TIDE_TRY(tide_fit_apply(at->question, value, &workload, error));
-    *ret_bytes = workload.residuals == TIDE_RESIDUALS_EAGER
-                     ? least_eager_bytes(&workload)
-                     : tide_workload_requested_peak_bytes(&workload);
+    *ret_bytes = tide_workload_requested_peak_bytes(&workload);
     return TIDE_OK;
 }
 

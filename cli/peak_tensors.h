@@ -59,6 +59,14 @@ TIDE_NODISCARD tide_status tide_snapshot_as_pytorch(const tide_snapshot *snapsho
 void tide_beside_report(tide_report *report, const char *label, const tide_peak_tensors *own,
                         const tide_peak_tensors *pytorch, size_t top);
 
+/* Runs both, as tidemark and as PyTorch, eager, and reports as above: two steps each, where nothing
+ * is short. */
+TIDE_NODISCARD tide_status tide_beside_run(tide_report *report, const char *label,
+                                           const tide_dry_room *room,
+                                           const tide_workload_config *own,
+                                           const tide_workload_config *pytorch, size_t top,
+                                           tide_error *error);
+
 #ifdef __cplusplus
 }
 #endif

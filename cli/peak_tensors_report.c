@@ -166,3 +166,30 @@ void tide_beside_report(tide_report *report, const char *label, const tide_peak_
     add_categories(report, pairs, n_pairs);
     add_tensors(report, pairs, n_pairs, top);
 }
+
+static tide_workload_config two_steps(const tide_workload_config *workload) {
+    tide_workload_config config = *workload;
+    config.warmup_steps = 1;
+    config.steps = 1;
+    config.progress = NULL;
+    return config;
+}
+
+tide_status tide_beside_run(tide_report *report, const char *label, const tide_dry_room *room,
+                            const tide_workload_config *own, const tide_workload_config *pytorch,
+                            size_t top, tide_error *error) {
+    const tide_workload_config own_steps = two_steps(own);
+    const tide_workload_config pytorch_steps = two_steps(pytorch);
+    tide_peak_tensors own_peak;
+    tide_peak_tensors pytorch_peak = {.owned = NULL};
+    tide_status status = tide_peak_tensors_make(room, &own_steps, &own_peak, error);
+    if (status == TIDE_OK) {
+        status = tide_peak_tensors_make(room, &pytorch_steps, &pytorch_peak, error);
+    }
+    if (status == TIDE_OK) {
+        tide_beside_report(report, label, &own_peak, &pytorch_peak, top);
+    }
+    tide_peak_tensors_fini(&pytorch_peak);
+    tide_peak_tensors_fini(&own_peak);
+    return status;
+}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/dry_run.h"
+#include "cli/peak_tensors.h"
 #include "cli/study_internal.h"
 #include "cli/study_readings.h"
 #include "snapshot/scope_paths.h"
@@ -144,20 +145,25 @@ static int64_t residual_bytes(const tide_workload_config *workload) {
     return (int64_t)(model->batch_size * model->context_length * model->d_model * element);
 }
 
-/* The same run by PyTorch, eager, with the naive attention of the assignment's code; not where it
- * has no such run, or would have to be run for real. */
+/* The same run by PyTorch, eager, with the naive attention of the assignment's code. */
+static tide_workload_config as_eager(const tide_workload_config *workload) {
+    tide_workload_config eager = *workload;
+    eager.residuals = TIDE_RESIDUALS_EAGER;
+    eager.edition = TIDE_EDITION_2026;
+    eager.attention = TIDE_ATTENTION_NAIVE;
+    return eager;
+}
+
+/* Not where PyTorch has no such run, or it would have to be run for real. */
 static tide_status run_eager(const tide_study_work *work, const tide_study_cell *cell,
                              tide_dry_run *ret_run, tide_error *error) {
-    tide_workload_config workload = cell->workload;
+    const tide_workload_config workload = as_eager(&cell->workload);
     tide_dry_room room = {.device = work->device};
     *ret_run = (tide_dry_run){.fits = false};
     if (work->kind != TIDE_DEVICE_VIRTUAL || workload.precision == TIDE_PRECISION_BF16_TRUE) {
         return TIDE_OK;
     }
     TIDE_TRY(tide_profile_configure_cache(&work->options->run, &room.cache, error));
-    workload.residuals = TIDE_RESIDUALS_EAGER;
-    workload.edition = TIDE_EDITION_2026;
-    workload.attention = TIDE_ATTENTION_NAIVE;
     return tide_dry_run_do(&room, &workload, ret_run, error);
 }
 
@@ -300,6 +306,33 @@ static tide_status add_cell(const tide_study_work *work, const tide_study_cell *
     return TIDE_OK;
 }
 
+/* Of the run with the highest peak: where PyTorch's bytes come from. */
+static tide_status add_difference(tide_study_work *work, const tide_reading_peak *peaks,
+                                  tide_error *error) {
+    enum { N_TENSORS = 12 };
+    const tide_study_cell *highest = NULL;
+    int64_t most = -1;
+    char label[TIDE_READING_LABEL_BYTES];
+    tide_dry_room room = {.device = work->device};
+    for (size_t i = 0; i < work->n_run; i++) {
+        if (peaks[i].eager_bytes > most && peaks[i].allocated_bytes >= 0) {
+            most = peaks[i].eager_bytes;
+            highest = &work->cells[i];
+        }
+    }
+    if (highest == NULL) {
+        return TIDE_OK;
+    }
+    (void)snprintf(label, sizeof(label), "%s, %s, context %zu, %s", highest->workload.model.size,
+                   tide_mode_name((int)highest->workload.mode),
+                   highest->workload.model.context_length,
+                   tide_precision_name((int)highest->workload.precision));
+    TIDE_TRY(tide_profile_configure_cache(&work->options->run, &room.cache, error));
+    const tide_workload_config eager = as_eager(&highest->workload);
+    return tide_beside_run(&work->report, label, &room, &highest->workload, &eager, N_TENSORS,
+                           error);
+}
+
 static tide_status report(tide_study_work *work, tide_error *error) {
     char reading[TIDE_READING_BYTES];
     const tide_hostmem *mem = tide_hostmem_default();
@@ -311,6 +344,9 @@ static tide_status report(tide_study_work *work, tide_error *error) {
     tables to = add_tables(work);
     for (size_t i = 0; i < work->n_run && status == TIDE_OK; i++) {
         status = add_cell(work, &work->cells[i], &to, &peaks[i], error);
+    }
+    if (status == TIDE_OK) {
+        status = add_difference(work, peaks, error);
     }
     if (status == TIDE_OK) {
         tide_reading_of_memory(peaks, work->n_run, reading);

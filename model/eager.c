@@ -205,12 +205,12 @@ static uint64_t least_kept(const tide_eager_config *config) {
                : m->n_layers * (40 * N + 20 * F + 8 * scores);
 }
 
-uint64_t tide_eager_least_bytes(const tide_eager_config *config, tide_mode mode) {
+uint64_t tide_eager_least_bytes(const tide_eager_config *config, tide_mode mode, size_t n_steps) {
     uint64_t parameters = 4 * tide_model_n_parameters(&config->model);
-    uint64_t lasting = parameters * (mode == TIDE_TRAIN ? 3 : 1);
-    uint64_t gradients = mode == TIDE_FORWARD ? 0 : parameters;
-    uint64_t kept = config->keeps_graph ? least_kept(config) : 0;
-    return lasting + (gradients > kept ? gradients : kept);
+    uint64_t at_end = parameters * (mode == TIDE_TRAIN ? 4 : mode == TIDE_FORWARD_BACKWARD ? 2 : 1);
+    uint64_t state = mode == TIDE_TRAIN && n_steps > 1 ? 2 * parameters : 0;
+    uint64_t after_forward = parameters + state + (config->keeps_graph ? least_kept(config) : 0);
+    return at_end > after_forward ? at_end : after_forward;
 }
 
 uint64_t tide_eager_kept_bytes(const tide_eager *e) {

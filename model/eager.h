@@ -59,10 +59,10 @@ TIDE_NODISCARD tide_status tide_eager_optimize(tide_eager *eager, tide_error *er
  * place; of a step that ends at the logits, logits and graph go. */
 TIDE_NODISCARD tide_status tide_eager_end_step(tide_eager *eager, tide_error *error);
 
-/* A lower bound of what two steps of a mode request at their peak, without workspaces: what lives
- * from step to step with all gradients, or with what forward keeps. The config must have passed the
- * model's check. */
-uint64_t tide_eager_least_bytes(const tide_eager_config *config, tide_mode mode);
+/* A lower bound of what n_steps steps of a mode request at their peak, without workspaces:
+ * parameters with all gradients and AdamW's state, or with what forward keeps. The config must have
+ * passed the model's check. */
+uint64_t tide_eager_least_bytes(const tide_eager_config *config, tide_mode mode, size_t n_steps);
 
 /* Requested bytes alive now that forward and loss made and backward needs, the logits included. */
 uint64_t tide_eager_kept_bytes(const tide_eager *eager);

@@ -209,8 +209,7 @@ uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config) 
     }
     if (config->residuals == TIDE_RESIDUALS_EAGER) {
         const tide_eager_config eager = eager_config(config);
-        bool has_state = config->warmup_steps + config->steps > 1;
-        return has_state ? tide_eager_least_bytes(&eager, config->mode) : 0;
+        return tide_eager_least_bytes(&eager, config->mode, config->warmup_steps + config->steps);
     }
     const tide_memory_model_run run = {
         .model = config->model,

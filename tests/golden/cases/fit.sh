@@ -1,6 +1,6 @@
 # fit: what it names fits, and what comes next does not, as profile has it.
 ask() { # OPTION... : the values that fit and do not, for profile to try
-    tidemark fit "$@" --format csv | sed -n '/^run,/,$p' | grep -v '^#' | cut -d, -f3,9 | tail -n 1 | tr , ' '
+    tidemark fit "$@" --format csv | sed -n '/^run,/,$p' | sed -n 2p | cut -d, -f3,9 | tr , ' '
 }
 run() { tidemark profile "$@" --no-record --format csv >profiled 2>&1; echo "$*: exit $?"; }
 
