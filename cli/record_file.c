@@ -161,11 +161,12 @@ static const char *field_end(const char *at, size_t *line) {
 static tide_status next_record(const char *path, const char **at, size_t *line, record *ret_record,
                                bool *ret_found, tide_error *error) {
     const char *from = *at;
+    *ret_found = false;
+    *ret_record = (record){.begin = NULL};
     for (; *from == '\n' || *from == '\r'; from++) {
         *line += *from == '\n';
     }
-    *ret_found = *from != '\0';
-    if (!*ret_found) {
+    if (*from == '\0') {
         return TIDE_OK;
     }
     record read = {.begin = from, .n_fields = 1, .line = *line};
@@ -185,6 +186,7 @@ static tide_status next_record(const char *path, const char **at, size_t *line, 
     }
     read.end = from;
     *at = from;
+    *ret_found = true;
     *ret_record = read;
     return TIDE_OK;
 }
@@ -341,8 +343,11 @@ static tide_status rewrite(const locked_file *file, const tide_record_rows *rows
     const tide_hostmem *mem = tide_hostmem_default();
     tide_gzip_writer *out = NULL;
     char *text = NULL;
-    TIDE_TRY(read_file(file, &text, error));
-    tide_status status = tide_gzip_writer_open_plain(file->path, mem, &out, error);
+    tide_status status = read_file(file, &text, error);
+    if (status != TIDE_OK || text == NULL) {
+        return status;
+    }
+    status = tide_gzip_writer_open_plain(file->path, mem, &out, error);
     if (status != TIDE_OK) {
         goto done;
     }
