@@ -15,6 +15,7 @@ import { stackFrames } from './peak.js';
 import { categoryText, layersText, namePattern } from './text.js';
 
 const LABEL_FRAMES = 3;
+const BEFORE = -2; // group of the blocks that stood there before the recording, of which nothing else is known
 
 /**
  * @typedef {'category' | 'scope' | 'site' | 'stack'} Split by what the first level splits; site: the frame that a stack is told by
@@ -128,10 +129,11 @@ export function levelsOf(run, split, singleLayers) {
   const { snapshot, index: { blocks } } = run, has = partsOf(run), told = toldBy(snapshot);
   /** @type {Level} */
   const category = { name: 'category', of: (block) => blocks.category[block], text: (g) => CATEGORIES[g], label: (g) => categoryText(CATEGORIES[g]), layer: null };
+  const siteText = (/** @type {number} */ g) => (g === BEFORE ? 'from before the recording' : frameText(snapshot, g));
   /** @type {Level} */
   const site = {
-    name: 'call site', layer: null, text: (g) => frameText(snapshot, g), label: (g) => frameText(snapshot, g),
-    of: (block) => (blocks.stack[block] < 0 ? -1 : told[blocks.stack[block]]),
+    name: 'call site', layer: null, text: siteText, label: siteText,
+    of: (block) => (blocks.stack[block] >= 0 ? told[blocks.stack[block]] : blocks.bornState[block] === 0 ? BEFORE : -1),
   };
   /** @type {Level} */
   const stack = {
