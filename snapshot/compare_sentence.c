@@ -154,8 +154,8 @@ static bool nearly_equal(const tide_compare_run *base, const tide_compare_run *o
     return difference <= bound && difference >= -bound;
 }
 
-/* "The peak is set by AdamW state (2.00 GiB of 3.00 GiB) in the optimizer phase in both: X cannot
- * lower it (...)"; short where an earlier clause has described the base. */
+/* "The peak is set by AdamW state (2.00 GiB of 3.00 GiB) in the optimizer phase in both: X hardly
+ * changes it (...)"; short where an earlier clause has described the base. */
 static void say_nearly_equal(words *to, const tide_compare_run *base, const tide_compare_run *other,
                              bool base_is_known) {
     if (base->dominant != other->dominant) {
@@ -163,7 +163,7 @@ static void say_nearly_equal(words *to, const tide_compare_run *base, const tide
             category_words(base, base->dominant), base->name,
             category_words(other, other->dominant), other->name);
     } else if (base_is_known && other->name != other->label) {
-        say(to, "%s cannot lower the peak, set by %s there too (", other->name,
+        say(to, "%s hardly changes the peak, set by %s there too (", other->name,
             category_words(other, other->dominant));
     } else {
         say(to, "The peak is set by ");
@@ -172,7 +172,7 @@ static void say_nearly_equal(words *to, const tide_compare_run *base, const tide
         if (other->name == other->label) { /* no setting tells the two apart */
             say(to, " in both (");
         } else {
-            say(to, " in both: %s cannot lower it (", other->name);
+            say(to, " in both: %s hardly changes it (", other->name);
         }
     }
     say_bytes(to, base->allocated_bytes);

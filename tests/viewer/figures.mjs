@@ -54,7 +54,7 @@ export function sentenceOf([base, other]) {
   const difference = peak(other) - peak(base), perMille = Math.floor(peak(base) / 1000);
   const ends = `${bytesText(peak(base))} with ${base.short}, ${bytesText(peak(other))} with ${other.short}`;
   if (Math.abs(difference) <= 10 * perMille) {
-    return one === two ? `The peak is set by ${one} (${bytesText(bytes(base, dominant(base)))} of ${bytesText(peak(base))}) in the ${base.summary.peak.phase} phase in both: ${other.short} cannot lower it (${ends}).`
+    return one === two ? `The peak is set by ${one} (${bytesText(bytes(base, dominant(base)))} of ${bytesText(peak(base))}) in the ${base.summary.peak.phase} phase in both: ${other.short} hardly changes it (${ends}).`
       : `The peak is set by ${one} with ${base.short} and by ${two} with ${other.short}, at nearly the same height (${ends}).`;
   }
   const lower = difference < 0, percent = `${(Math.abs(100 * difference) / peak(base)).toFixed(1)} %`;
