@@ -1,5 +1,5 @@
 # A crash is a row that names the signal; what ends the sweep ends its cell, and --resume goes on.
-set -- --device virtual --d-model 64 --layers 2 --heads 2 --warmup 0 --steps 1000000 --context 16,32
+set -- --device virtual --d-model 64 --layers 48 --heads 2 --warmup 0 --steps 1000000 --context 16,32
 child_of() { # PID: its child, once that one is the cell
     local child=
     until [ -n "$child" ] && grep -q run-trial "/proc/$child/cmdline" 2>/dev/null; do
