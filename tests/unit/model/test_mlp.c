@@ -13,6 +13,7 @@
 
 #include "model/mlp.h"
 #include "recorded_run.h"
+#include "support/hostmem_fault.h"
 
 enum { C = 19, L = 3, R = 11, N_WEIGHTS = L * C * C };
 
@@ -305,6 +306,61 @@ static void shapes_that_cannot_be_are_refused(void **state) {
     assert_int_equal(tide_workload_requested_peak_bytes(&run), 0);
 }
 
+/* A training run of two steps with host memory and a limit of its own; everything is given back. */
+static tide_status run_within(tide_hostmem_fault *heap, size_t width, size_t limit_bytes) {
+    tide_workload_config config = small_run(TIDE_TRAIN, TIDE_PRECISION_BF16_MIXED);
+    tide_cache_config settings;
+    tide_device *device = NULL;
+    tide_cache *cache = NULL;
+    tide_workload *workload = NULL;
+    tide_workload_result result = {.mem = NULL};
+    config.model.d_model = width;
+    tide_cache_config_init(&settings);
+    settings.mem = &heap->mem;
+    settings.memory_limit_bytes = limit_bytes;
+    assert_int_equal(tide_device_open("virtual", NULL, &device, NULL), TIDE_OK);
+    tide_status status = tide_cache_create(device, NULL, &settings, &cache, NULL);
+    if (status == TIDE_OK) {
+        status = tide_workload_create(&config, cache, NULL, &workload, NULL);
+    }
+    if (status == TIDE_OK) {
+        status = tide_workload_run(workload, &result, NULL);
+    }
+    tide_workload_result_fini(&result);
+    tide_workload_destroy(workload);
+    if (cache != NULL) {
+        tide_cache_stats stats;
+        tide_cache_get_stats(cache, &stats);
+        assert_int_equal(stats.allocated_bytes[TIDE_POOL_ALL].current, 0);
+    }
+    tide_cache_destroy(cache);
+    tide_device_close(device);
+    assert_int_equal(heap->n_live, 0);
+    return status;
+}
+
+static void any_allocation_may_fail(void **state) {
+    (void)state;
+    tide_hostmem_fault heap;
+    tide_status status = TIDE_NO_MEMORY;
+    size_t n_calls = 0;
+    while (status != TIDE_OK) {
+        tide_hostmem_fault_init(&heap, ++n_calls);
+        status = run_within(&heap, C, TIDE_UNLIMITED);
+        assert_true(status == TIDE_OK || status == TIDE_NO_MEMORY);
+    }
+    assert_true(n_calls > 10);
+    /* Wide enough for a segment here and there: the run ends at one of them after the other. */
+    const size_t STEP = (size_t)2 << 20;
+    size_t n_limits = 0;
+    for (status = TIDE_DEVICE_OOM; status != TIDE_OK; n_limits++) {
+        tide_hostmem_fault_init(&heap, 0);
+        status = run_within(&heap, 1100, (n_limits + 1) * STEP);
+        assert_true(status == TIDE_OK || status == TIDE_DEVICE_OOM);
+    }
+    assert_true(n_limits > 10);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_are_slopes),
@@ -314,6 +370,7 @@ int main(void) {
         cmocka_unit_test(a_pass_that_keeps_nothing_releases_on_the_way),
         cmocka_unit_test(flops),
         cmocka_unit_test(shapes_that_cannot_be_are_refused),
+        cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests_name("model.mlp", tests, NULL, NULL);
 }
