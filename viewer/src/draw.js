@@ -67,27 +67,27 @@ export function drawScene(scene, image) {
 /** The rim of a block. @param {import('./scene.js').Scene} scene @param {[number, number, number][]} spans of columns @param {string} colour
  * @param {number} thick CSS pixels */
 function strokeSpans({ context, geometry: { plot }, pixelRatio }, spans, colour, thick) {
-  const unit = 1 / pixelRatio;
-  context.fillStyle = colour;
-  /** @type {[number, number, number] | null} */
-  let before = null;
+  const unit = 1 / pixelRatio, half = thick / 2;
+  const line = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ row) =>
+    context.fillRect(plot.x + from * unit, plot.y + plot.h - row * unit - half, (to - from) * unit, thick);
   const bar = (/** @type {number} */ column, /** @type {number} */ bottom, /** @type {number} */ top) =>
-    context.fillRect(plot.x + column * unit - thick / 2, plot.y + plot.h - top * unit - thick / 2, thick, (top - bottom) * unit + thick);
-  for (const span of spans) {
-    const [column, bottom, top] = span;
-    const x = plot.x + column * unit;
-    context.fillRect(x, plot.y + plot.h - top * unit - thick / 2, unit, thick);
-    context.fillRect(x, plot.y + plot.h - bottom * unit - thick / 2, unit, thick);
-    if (before === null || before[0] !== column - 1) {
-      if (before !== null) bar(before[0] + 1, before[1], before[2]);
+    context.fillRect(plot.x + column * unit - half, plot.y + plot.h - top * unit - half, thick, (top - bottom) * unit + thick);
+  context.fillStyle = colour;
+  for (let i = 0; i < spans.length;) {
+    const [column, bottom, top] = spans[i], before = spans[i - 1];
+    let end = i + 1; // of the columns that are alike
+    while (end < spans.length && spans[end][0] === column + end - i && spans[end][1] === bottom && spans[end][2] === top) end++;
+    line(column, column + end - i, top);
+    line(column, column + end - i, bottom);
+    if (before === undefined || before[0] !== column - 1) {
       bar(column, bottom, top);
     } else {
       if (before[1] !== bottom) bar(column, Math.min(before[1], bottom), Math.max(before[1], bottom));
       if (before[2] !== top) bar(column, Math.min(before[2], top), Math.max(before[2], top));
     }
-    before = span;
+    if (end === spans.length || spans[end][0] !== column + end - i) bar(column + end - i, bottom, top);
+    i = end;
   }
-  if (before !== null) bar(before[0] + 1, before[1], before[2]);
 }
 
 /**

@@ -6,6 +6,7 @@ import { makeBandSweep } from './sweep.js';
 import { formatBytes, formatCount, formatShare } from './text.js';
 
 const SHOWN_GROUPS = 12; // the largest; a button shows all
+const SHOWN_NARROW = 6; // where the window is narrow
 
 /** @type {[import('./stacking.js').ColourBy, string][]} */
 const COLOUR_CHOICES = [['category', 'category'], ['scope', 'scope'], ['stack', 'call stack'], ['size', 'size'], ['age', 'lifetime']];
@@ -54,12 +55,13 @@ export class Legend {
     this.sweep = null;
     this.select.value = colourBy;
     const bySize = groups.map((_, g) => g).sort((a, b) => groups[b].peakBytes - groups[a].peakBytes);
-    const chosen = new Set(this.isOpen ? bySize : bySize.slice(0, SHOWN_GROUPS));
-    const inOrder = groups.length > SHOWN_GROUPS ? bySize.filter((g) => chosen.has(g)) : groups.map((_, g) => g);
+    const most = colourBy === 'category' ? groups.length : window.innerWidth > 1100 ? SHOWN_GROUPS : SHOWN_NARROW;
+    const chosen = new Set(this.isOpen ? bySize : bySize.slice(0, most));
+    const inOrder = groups.length > most ? bySize.filter((g) => chosen.has(g)) : groups.map((_, g) => g);
     this.items = new Map(inOrder.map((g) => [groups[g].key, this.makeItem(g)]));
     this.list.replaceChildren(...[...this.items.values()].map(({ button }) => element('li', {}, button)));
     this.list.classList.toggle('open', this.isOpen);
-    this.more.hidden = groups.length <= SHOWN_GROUPS;
+    this.more.hidden = groups.length <= most;
     this.more.textContent = this.isOpen ? 'fewer' : `all ${formatCount(groups.length)}`;
     this.more.setAttribute('aria-expanded', String(this.isOpen));
     this.showPressed();
