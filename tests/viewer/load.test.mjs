@@ -117,6 +117,18 @@ test('segments of the start keep all of their blocks', () => {
   refused((d) => (d.start.segments[1].blocks[0].state = 3), /blocks\[0\]\.state is 3, which this viewer does not know/, document);
 });
 
+test('every block of a large start is found again when it is freed', () => {
+  const n = 5000, document = new Recording().document(), rows = Array.from({ length: n }, (_, i) => i);
+  document.start.segments = [{ device: 0, address: 8, total_bytes: n * 512, stream: 0, blocks: rows.map((i) =>
+    ({ offset_bytes: i * 512, block_bytes: 512, requested_bytes: 512, state: 1, stack: -1, scope: -1, category: 0, name: -1 })) }];
+  document.events = {
+    time_delta: rows.map(() => 1), action: rows.map(() => 1), device: rows.map(() => 0), address_delta: rows.map((i) => (i === 0 ? 8 : 1)), requested_bytes: rows.map(() => 512),
+    block_bytes: rows.map(() => 512), stream: rows.map(() => 0), stack: rows.map(() => -1), scope_delta: rows.map((i) => (i === 0 ? -1 : 0)), category: rows.map(() => 0), name: rows.map(() => -1),
+  };
+  const blocks = buildBlocks(readSnapshot(document)), { totals } = buildIndex(blocks);
+  assert.deepEqual([blocks.nUnmatched, totals[0], totals[n]], [0, n * 512, 0]);
+});
+
 test('what only some files have is read: kernels, device times, costs of recording, origin', () => {
   const document = trainingRun({ layers: 1, steps: 1 });
   const name = document.strings.push('gemm', 'forward', 'forward > layer') - 3;

@@ -382,6 +382,20 @@ test('a report that the library writes opens, labels and comparison included', a
   await closed(page);
 });
 
+test("PyTorch's pickles open, and one that names code does not", async () => {
+  const good = join(folder, 'dump.pickle'), bad = join(folder, 'code.pickle');
+  const blocks = '[{"size": 1048576, "requested_size": 1000000, "state": "active_allocated", "frames": [{"name": "<b>f</b>", "filename": "/me/train.py", "line": 7}]}]';
+  execFileSync('python3', ['-c', `import collections, pickle, sys
+pickle.dump({"segments": [{"device": 0, "address": 4096, "total_size": 1048576, "stream": 0, "blocks": ${blocks}}], "device_traces": [[
+  {"action": "alloc", "addr": 4096, "size": 1000000, "stream": 0, "frames": []}]]}, open(sys.argv[1], "wb"))
+pickle.dump(collections.OrderedDict(a=1), open(sys.argv[2], "wb"))`, good, bad]);
+  const page = await opened([]);
+  await page.setInputFiles('#file-input', [good, bad]);
+  await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('Peak 1.00'));
+  assert.match(await text(page, '#banners'), /code: byte \d+, opcode STACK_GLOBAL: refused, it names code to be imported/);
+  await closed(page);
+});
+
 test('runs are read in workers, and by the page where it may have none', async () => {
   const page = await opened([RUN, { ...RUN, label: 'again' }], null, { init: () => {
     window.workers = [];

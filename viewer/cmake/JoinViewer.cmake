@@ -3,7 +3,7 @@
 #
 # A module's imports name modules that stand before it in MODULES, so the joined text is the modules one after the
 # other, without their import lines and the word export. All names at the top level of a module are therefore unique in
-# the viewer; the browser refuses the page otherwise, and a test opens it. The page holds script and style compressed
+# the viewer, which is checked here. The page holds script and style compressed
 # (pack.c), and boot.js, which unpacks them. The part up to worker.js, before the mark /*!PAGE*/, is also the script of
 # the page's workers.
 #
@@ -29,6 +29,7 @@ function(base64_of_hash hex ret_text)
 endfunction()
 
 set(script "\n")
+set(names "")
 string(REPLACE "," ";" module_list "${MODULES}")
 foreach(module IN LISTS module_list)
     file(READ "${SOURCE}/src/${module}" text)
@@ -38,10 +39,22 @@ foreach(module IN LISTS module_list)
     if(text MATCHES "\n(import|export) ")
         message(FATAL_ERROR "viewer/src/${module}: only 'import {...} from' at the top and 'export const|function|class' can be joined")
     endif()
+    # Of two functions of one name the later would stand for both.
+    string(REGEX MATCHALL "\n(const|let|function|class|async function) [A-Za-z0-9_$]+" declared "${text}")
+    list(TRANSFORM declared REPLACE ".* " "")
+    list(APPEND names ${declared})
     string(APPEND script "${text}")
     if(module STREQUAL "worker.js")
         string(APPEND script "/*!PAGE*/\n")
     endif()
+endforeach()
+list(SORT names)
+set(before "")
+foreach(name IN LISTS names)
+    if(name STREQUAL before)
+        message(FATAL_ERROR "viewer/src: two modules have '${name}' at their top level; names must differ in all of the viewer")
+    endif()
+    set(before "${name}")
 endforeach()
 file(WRITE "${HTML}.js" "${script}")
 configure_file("${SOURCE}/boot.js" "${HTML}.boot.js" COPYONLY)

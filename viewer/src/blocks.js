@@ -70,12 +70,18 @@ class AddressMap {
     return at;
   }
 
+  /** @param {number} address @param {number} block */
+  put(address, block) {
+    const slot = this.slot(address); // before the values are named: it may make new ones
+    this.values[slot] = block;
+  }
+
   grow() {
     const { keys, values } = this;
     this.keys = new Float64Array(keys.length * 2).fill(-1);
     this.values = new Int32Array(keys.length * 2);
     this.count = 0;
-    for (let i = 0; i < keys.length; i++) if (keys[i] !== -1) this.values[this.slot(keys[i])] = values[i];
+    for (let i = 0; i < keys.length; i++) if (keys[i] !== -1) this.put(keys[i], values[i]);
   }
 }
 
@@ -134,7 +140,7 @@ function addStart(snapshot, blocks, alive, rows) {
     blocks.scope[next] = from.scope[row];
     blocks.allocRow[next] = -1;
     if (from.state[row] === STATE.PENDING) blocks.diedState[next] = 0;
-    alive.values[alive.slot(address)] = next;
+    alive.put(address, next);
   });
   blocks.nAtStart = rows.length;
 }

@@ -15,9 +15,9 @@ export const ACTION = Object.freeze({
   ALLOC: 0, FREE: 1, FREE_REQUESTED: 2, FREE_COMPLETED: 3, SEGMENT_ALLOC: 4, SEGMENT_FREE: 5,
   SEGMENT_MAP: 6, SEGMENT_UNMAP: 7, OOM: 8, MARK: 9,
 });
-const ACTION_NAMES = ['alloc', 'free', 'free_requested', 'free_completed', 'segment_alloc', 'segment_free',
+export const ACTION_NAMES = ['alloc', 'free', 'free_requested', 'free_completed', 'segment_alloc', 'segment_free',
   'segment_map', 'segment_unmap', 'oom', 'mark'];
-const CATEGORY_NAMES = ['unknown', 'parameter', 'gradient', 'optimizer_state', 'activation', 'temporary',
+export const CATEGORY_NAMES = ['unknown', 'parameter', 'gradient', 'optimizer_state', 'activation', 'temporary',
   'workspace', 'input'];
 
 /** Kinds of scopes, numbered as in the files of version 1. */

@@ -2,9 +2,12 @@
  * does it.
  */
 import { FormatError } from './columns.js';
-import { readDocument } from './document.js';
+import { MOST_DOCUMENT_BYTES, readDocument } from './document.js';
 import { readSnapshot } from './format.js';
+import { documentOfPickle } from './pytorch_merge.js';
 import { deriveRun } from './run.js';
+
+const PROTO = 0x80;
 
 /**
  * @typedef {Blob | Uint8Array<ArrayBuffer> | string} Source a file, bytes, or base64; gzip-compressed or plain
@@ -61,13 +64,36 @@ async function uncompressed(blob, count) {
   };
 }
 
+/** All that comes, in one piece. @param {import('./document.js').Pull} pull @param {() => void} report @returns {Promise<Uint8Array>} */
+async function inOnePiece(pull, report) {
+  const parts = [];
+  let length = 0;
+  for (let part = await pull(); part !== null; part = await pull()) {
+    parts.push(part);
+    length += part.length;
+    if (length > MOST_DOCUMENT_BYTES) throw new FormatError('it holds more than 2 GiB when it is uncompressed, which no snapshot does');
+    if (parts.length % 256 === 0) report();
+  }
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
 /** @param {Source} source @param {(progress: Progress) => void} report @returns {Promise<Loaded>} @throws {FormatError} */
 export async function readSource(source, report) {
   const blob = source instanceof Blob ? source : new Blob([typeof source === 'string' ? bytesOfBase64(source) : source]);
   if (blob.size === 0) throw new FormatError('the file is empty');
   let bytes = 0;
-  const pull = await uncompressed(blob, (n) => (bytes += n));
-  const doc = await readDocument(pull, ({ rows }) => report({ bytes, totalBytes: blob.size, rows }));
+  const pull = await uncompressed(blob, (n) => (bytes += n)), first = await pull();
+  const isPickle = first?.[0] === PROTO; // the first opcode of every pickle since protocol 2; no JSON begins like that
+  let isTaken = false;
+  const again = async () => (isTaken ? pull() : ((isTaken = true), first));
+  const tell = (/** @type {number} */ rows) => report({ bytes, totalBytes: blob.size, rows });
+  const doc = isPickle ? documentOfPickle(await inOnePiece(again, () => tell(0))) : await readDocument(again, ({ rows }) => tell(rows));
   const snapshot = readSnapshot(doc);
   report({ bytes: blob.size, totalBytes: blob.size, rows: snapshot.events.count });
   return { snapshot, derived: deriveRun(snapshot) };

@@ -1,0 +1,217 @@
+// Pickles by PyTorch in the viewer: the same run as the program's import gives, and the same refusals.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { FormatError } from '../../viewer/src/columns.js';
+import { pickleKind, readPickle } from '../../viewer/src/pickle.js';
+import { PointSet } from '../../viewer/src/points.js';
+import { roundRequest } from '../../viewer/src/pytorch_walk.js';
+import { makeRun } from '../../viewer/src/run.js';
+import { readSource } from '../../viewer/src/unpack.js';
+import { randomNumbers } from './synthetic.mjs';
+
+const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
+const SHARED = join(process.env.TIDEMARK_SHARED ?? new URL('../../../shared', import.meta.url).pathname, 'pytorch-snapshots');
+const CLI = process.env.TIDEMARK_CLI ?? '';
+const NO_CLI = existsSync(CLI) ? false : 'TIDEMARK_CLI names no program';
+const folder = mkdtempSync(join(tmpdir(), 'tidemark-pickle-'));
+after(() => rmSync(folder, { recursive: true }));
+
+/** Runs Python with a script that writes a pickle to OUT. */
+function pickled(name, script) {
+  const path = join(folder, name);
+  execFileSync('python3', ['-c', `import pickle\nOUT = ${JSON.stringify(path)}\n${script}`]);
+  return path;
+}
+
+const opened = async (path) => readSource(new Blob([readFileSync(path)]), () => undefined);
+
+/** What the program makes of the same file: it stands in the report. */
+async function imported(path) {
+  const report = join(folder, 'report.html');
+  execFileSync(CLI, ['view', path, '-o', report], { stdio: 'ignore' });
+  const [, base64] = /class="tidemark-snapshot"[^>]*>([^<]+)</.exec(readFileSync(report, 'latin1'));
+  const bytes = Buffer.from(base64, 'base64');
+  assert.notEqual(bytes[0], 0x80, 'the report holds a snapshot, not the pickle');
+  return readSource(new Uint8Array(bytes), () => undefined);
+}
+
+/** Everything that a run is made of, with texts in the place of their numbers. */
+function told({ snapshot, derived }) {
+  const { strings, frames, stacks, scopes, start, events } = snapshot, text = (i) => (i < 0 ? null : strings[i]);
+  const frame = (f) => `${text(frames.function[f])} ${text(frames.file[f])}:${frames.line[f]}`;
+  const chains = [];
+  for (let s = 0; s < stacks.frame.length; s++) chains.push(`${frame(stacks.frame[s])}${stacks.parent[s] < 0 ? '' : ` < ${chains[stacks.parent[s]]}`}`);
+  const chain = (s) => (s < 0 ? null : chains[s]), texts = (column) => Array.from(column, text), plain = (column) => Array.from(column);
+  const stream = (s) => `${snapshot.streams[s].device}/${snapshot.streams[s].handle}`;
+  return {
+    origin: snapshot.origin, clock: snapshot.clockSource, devices: snapshot.devices.map((device) => device.kind), allocator: { ...snapshot.allocator }, oom: snapshot.oom,
+    scopes: { parent: plain(scopes.parent), name: texts(scopes.name), kind: plain(scopes.kind), begin: plain(scopes.beginNs), duration: plain(scopes.durationNs) },
+    events: { time: plain(events.timeNs), action: plain(events.action), device: plain(events.device), address: plain(events.address), requested: plain(events.requestedBytes),
+      block: plain(events.blockBytes), stream: Array.from(events.stream, stream), stack: Array.from(events.stack, chain), scope: plain(events.scope), category: plain(events.category), name: texts(events.name) },
+    segments: { device: plain(start.device), address: plain(start.address), total: plain(start.totalBytes), expandable: plain(start.isExpandable), pool: start.pool, poolId: start.poolId, stream: Array.from(start.stream, stream), first: plain(start.firstBlock) },
+    blocks: { offset: plain(start.blocks.offsetBytes), bytes: plain(start.blocks.blockBytes), requested: plain(start.blocks.requestedBytes), state: plain(start.blocks.state), stack: Array.from(start.blocks.stack, chain), name: texts(start.blocks.name) },
+    peak: [derived.index.totals[derived.index.peakState], derived.index.peakState, derived.index.blocks.nUnmatched, derived.reserved.maxBytes],
+  };
+}
+
+/** Column by column, so that a difference is named shortly. */
+function assertSame(ours, theirs, name) {
+  for (const [part, columns] of Object.entries(told(theirs))) {
+    const mine = told(ours)[part];
+    if (typeof columns !== 'object' || columns === null || Array.isArray(columns)) {
+      assert.deepEqual(mine, columns, `${name}: ${part}`);
+      continue;
+    }
+    for (const [key, column] of Object.entries(columns)) {
+      const at = Array.isArray(column) ? column.findIndex((value, i) => JSON.stringify(value) !== JSON.stringify(mine[key][i])) : -1;
+      assert.ok(at < 0, `${name}: ${part}.${key}[${at}] is ${JSON.stringify(mine[key]?.[at])}, not ${JSON.stringify(column[at])}`);
+      assert.deepEqual(mine[key], column, `${name}: ${part}.${key}`);
+    }
+  }
+}
+
+const REAL = existsSync(SHARED) ? readdirSync(SHARED).filter((name) => name.endsWith('.pickle')) : [];
+test('files that PyTorch wrote give the run that the program makes of them', { skip: NO_CLI || (REAL.length > 0 ? false : `no files in ${SHARED}`) }, async () => {
+  for (const name of REAL) assertSame(await opened(join(SHARED, name)), await imported(join(SHARED, name)), name);
+});
+
+test('the peak of such files is that of the program', { skip: NO_CLI || (REAL.length > 0 ? false : `no files in ${SHARED}`) }, async () => {
+  for (const name of REAL) {
+    const summary = execFileSync(CLI, ['summary', join(SHARED, name)], { encoding: 'utf8' }), { snapshot, derived } = await opened(join(SHARED, name));
+    const run = makeRun(snapshot, name, undefined, derived);
+    assert.equal(Number(/\((\d+) bytes\) allocated/.exec(summary)[1]), derived.index.totals[derived.index.peakState], name);
+    assert.equal(run.peak.bytes, derived.index.totals[run.peakState], name);
+  }
+});
+
+/** Traces that may contradict their segments in every way, as a script of Python. */
+function randomTraces(seed) {
+  const random = randomNumbers(seed), whole = (n) => Math.floor(random() * n), pick = (list) => list[whole(list.length)], devices = 1 + whole(3);
+  const frames = Array.from({ length: 6 }, (_, i) => ({ name: pick(['forward', 'apply', 'c10::cuda::f()', '']), filename: pick(['/me/a.py', '??', '/x/site-packages/torch/b.py']), line: i - 1 }));
+  const stack = () => Array.from({ length: whole(4) }, () => pick(frames)), address = () => 2 ** 30 + 512 * pick([0, 1, 2, 4, 8, 2048, 4096, 8192, 9000, 20000, 40000]);
+  const size = () => pick([1, 512, 700, 1024, 2048, 2 ** 20, 2 ** 20 + 1, 3 * 2 ** 20, 5 * 2 ** 20 + 77]);
+  const event = (i) => {
+    const action = pick(['alloc', 'alloc', 'alloc', 'free_requested', 'free_completed', 'free', 'segment_alloc', 'segment_free', 'segment_map', 'segment_unmap', 'oom', 'snapshot', 'annotate', 'workspace']);
+    const made = { action, addr: address(), size: size(), stream: pick([0, 0, 12345]), time_us: 1_700_000_000_000_000 + i * 10 + whole(15), frames: stack() };
+    if (random() < 0.2) made.user_metadata = pick(['lr', 'weight @ step 1', ' @ x', 'y @ ', '']);
+    if (random() < 0.1) made.compile_context = pick(['N/A', '0/0']);
+    if (random() < 0.1) made.category = pick(['parameter', 'nonsense']);
+    if (action === 'oom') made.device_free = pick([0, 2 ** 53 - 1, 4096]);
+    return made;
+  };
+  const segment = (device, i) => {
+    const sizes = Array.from({ length: 1 + whole(5) }, () => 512 * pick([1, 2, 4, 2048, 8192])), total = sizes.reduce((a, b) => a + b, 0);
+    return { device, address: 2 ** 30 + i * 2 ** 26, total_size: total, stream: pick([0, 12345]), segment_type: pick(['small', 'large']), is_expandable: random() < 0.3, segment_pool_id: [0, whole(2)],
+      blocks: sizes.map((bytes) => ({ size: bytes, requested_size: bytes - pick([0, 100]), state: pick(['inactive', 'active_allocated', 'active_pending_free']), frames: stack() })) };
+  };
+  return {
+    segments: Array.from({ length: 4 }, (_, i) => segment(whole(devices), i)), device_traces: Array.from({ length: devices }, () => Array.from({ length: 60 }, (_, i) => event(i))),
+    allocator_settings: { max_split_size: pick([-1, 3 * 2 ** 20]), expandable_segments: true, roundup_power2_divisions: pick([0, Object.fromEntries(Array.from({ length: 16 }, (_, i) => [2 ** i, whole(5)]))]), name: 'native' },
+    external_annotations: Array.from({ length: 20 }, (_, i) => ({ stage: pick(['START', 'START', 'END']), name: pick(['a', 'b']), device: whole(devices), time_us: 1_700_000_000_000_000 + i * 40 })),
+  };
+}
+
+/** A document in JSON, pickled with a protocol; lists of two numbers become tuples, texts that are alike one object. */
+function pickledJson(name, document, protocol) {
+  writeFileSync(join(folder, 'in.json'), JSON.stringify(document));
+  return pickled(name, `import json\nseen = {}\ndef pairs(items):\n    return {seen.setdefault(k, k): tuple(v) if k == "segment_pool_id" else v for k, v in items}\n`
+    + `pickle.dump(json.load(open(${JSON.stringify(join(folder, 'in.json'))}), object_pairs_hook=pairs), open(OUT, "wb"), protocol=${protocol})`);
+}
+
+test(`traces that contradict themselves give what the program makes of them (seed ${SEED})`, { skip: NO_CLI }, async () => {
+  let nContradictions = 0;
+  for (let i = 0; i < 12; i++) {
+    const path = pickledJson('random.pickle', randomTraces(SEED + i), 2 + (i % 4)), ours = await opened(path);
+    assertSame(ours, await imported(path), `seed ${SEED + i}`);
+    nContradictions += ours.snapshot.origin.contradictions;
+  }
+  assert.ok(nContradictions > 100);
+});
+
+test('all that plain data may be is read, of every protocol', () => {
+  for (const protocol of [2, 3, 4, 5]) {
+    const path = pickled('plain.pickle', `pickle.dump([0, 1, 255, 256, 65535, 65536, -1, -(2**31), 2**31, 2**53 - 1, -(2**40), 2**63 - 1, 2**64, 1.5, None, True, False, "", "a\\u00e9\\u4e2d", "x" * 300${protocol > 2 ? ', b"b"' : ''}, (), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4), {}, {"k": [1]}, []], open(OUT, "wb"), protocol=${protocol})`);
+    const value = readPickle(readFileSync(path)), items = value.items.map((item) => (typeof item === 'object' && item !== null ? pickleKind(item) : item));
+    assert.deepEqual(items.slice(0, 12), [0, 1, 255, 256, 65535, 65536, -1, -(2 ** 31), 2 ** 31, 2 ** 53 - 1, -(2 ** 40), 2 ** 63]);
+    assert.equal(items[12], 'an integer beyond 64 bits');
+    assert.equal(value.items[13].value, 1.5);
+    assert.deepEqual(items.slice(14, 20), [null, true, false, '', 'aé中', 'x'.repeat(300)]);
+    if (protocol > 2) assert.equal(items[20], 'bytes');
+    assert.deepEqual(items.slice(protocol > 2 ? 21 : 20), ['a tuple', 'a tuple', 'a tuple', 'a tuple', 'a tuple', 'a dict', 'a dict', 'a list']);
+  }
+});
+
+/** Both refuse; ours says what theirs says behind the file's name. */
+async function refusedAlike(bytes, pattern) {
+  const path = join(folder, 'bad.pickle');
+  writeFileSync(path, bytes);
+  let message = '';
+  await assert.rejects(opened(path), (problem) => {
+    message = problem.message;
+    return problem instanceof FormatError && pattern.test(message);
+  }, `${pattern}: ${message}`);
+  if (NO_CLI) return;
+  assert.throws(() => execFileSync(CLI, ['summary', path], { stdio: 'pipe' }), (problem) => String(problem.stderr).includes(message.slice(0, 60)), message);
+}
+
+test('what is not plain data, or no snapshot, is refused as the program refuses it', async () => {
+  const good = readFileSync(pickled('good.pickle', 'pickle.dump({"segments": [], "device_traces": [[{"action": "alloc", "addr": 512, "size": 100, "stream": 0, "frames": []}]]}, open(OUT, "wb"), protocol=4)'));
+  const of = (script, protocol = 4) => readFileSync(pickled('made.pickle', `import collections, os\nclass C: pass\npickle.dump(${script}, open(OUT, "wb"), protocol=${protocol})`));
+  await refusedAlike(of('collections.OrderedDict(a=1)'), /opcode STACK_GLOBAL: refused, it names code to be imported/);
+  await refusedAlike(of('os.system', 2), /opcode GLOBAL: refused, it names code/);
+  await refusedAlike(of('{1, 2}'), /opcode EMPTY_SET: refused, it makes a set/);
+  await refusedAlike(of('[1]', 2), /has no 'segments'|segments\[0\]/);
+  await refusedAlike(of('{"a": 1}'), /this is a Python pickle, but no snapshot by PyTorch: it has no 'segments'/);
+  await refusedAlike(of('{"segments": 5}'), /segments: a list was expected, not an integer/);
+  await refusedAlike(of('{"segments": [], "device_traces": [[{"action": "alloc", "addr": "x", "size": 1}]]}'), /byte \d+, device_traces\[0\]\[0\]\.addr: an integer was expected, not a text/);
+  await refusedAlike(of('{"segments": [], "device_traces": [[{"action": "alloc", "addr": 5}]]}'), /device_traces\[0\]\[0\]\.size: it is missing: an integer was expected/);
+  await refusedAlike(of('{"segments": [], "device_traces": [[{"action": "alloc", "addr": 5, "size": 2**70}]]}'), /size: an integer was expected, not an integer beyond 64 bits/);
+  await refusedAlike(of('{"segments": [{"device": 0, "address": 0, "total_size": 512, "blocks": []}]}'), /blocks fill 0 of the segment's 512 bytes/);
+  await refusedAlike(good.subarray(0, good.length - 1), /truncated/);
+  await refusedAlike(good.subarray(0, 30), /truncated/);
+  await refusedAlike(Buffer.concat([good, Buffer.from('x')]), /the file goes on after the end of the pickle/);
+  await refusedAlike(Buffer.from([0x80, 6, 0x2e]), /protocol 6: 2 to 5 are read/);
+  await refusedAlike(Buffer.from([0x80, 4, 0xff]), /0xff is no opcode of a pickle/);
+  await refusedAlike(Buffer.from([0x80, 2, 0x68, 7, 0x2e]), /memo number 7 was never set/);
+  await refusedAlike(Buffer.from([0x80, 2, ...new Array(40).fill(0x28), 0x2e]), /more than the limit of 32 marks/);
+  await refusedAlike(Buffer.from([0x80, 2, 0x61, 0x2e]), /too few values/);
+  await refusedAlike(of('[' .repeat(40) + ']'.repeat(40)), /levels deep|limit of 32/);
+});
+
+test('a value that stands in many places does not outgrow the file', async () => {
+  const bytes = readFileSync(pickled('bomb.pickle', 'e = {"action": "alloc", "addr": 512, "size": 100, "stream": 0, "frames": []}\nt = [e] * 100\npickle.dump({"segments": [], "device_traces": [t] * 200}, open(OUT, "wb"), protocol=4)'));
+  await refusedAlike(bytes, /more than the limit of \d+ events, segments and blocks for a pickle of \d+ bytes/);
+});
+
+test('a pickle is known by its content, compressed or not', async () => {
+  const bytes = readFileSync(pickledJson('known.bin', randomTraces(SEED), 4));
+  const [plain, packed] = await Promise.all([bytes, gzipSync(bytes)].map((each) => readSource(new Blob([each]), () => undefined)));
+  assert.deepEqual(told(packed), told(plain));
+});
+
+test('the block that the allocator makes of a request', () => {
+  const none = new Array(16).fill(0), eighths = new Array(16).fill(8);
+  assert.deepEqual([1, 512, 513, 2 ** 20 + 1].map((bytes) => roundRequest(none, bytes)), [512, 512, 1024, 2 ** 20 + 512]);
+  assert.deepEqual([4096, 4097, 5000, 2 ** 30 + 1].map((bytes) => roundRequest(eighths, bytes)), [4096, 4608, 5120, 2 ** 30 + 2 ** 27]);
+});
+
+test(`the set of points finds what is above and below (seed ${SEED})`, () => {
+  const random = randomNumbers(SEED);
+  for (const bound of [1, 31, 32, 33, 1025, 40000]) {
+    const points = new PointSet(bound), members = new Set();
+    for (let i = 0; i < 2000; i++) {
+      const point = Math.floor(random() * bound), asked = Math.floor(random() * bound);
+      if (random() < 0.5) points.insert(point) ?? members.add(point);
+      else points.remove(point) ?? members.delete(point);
+      if (i % 20 > 0) continue;
+      const sorted = [...members].sort((a, b) => a - b);
+      assert.equal(points.above(asked), sorted.find((each) => each > asked) ?? -1);
+      assert.equal(points.atOrBelow(asked), sorted.findLast((each) => each <= asked) ?? -1);
+    }
+  }
+});

@@ -1,0 +1,428 @@
+/* pytorch.js - from a pickle of torch.cuda.memory._dump_snapshot() to a document, as docs/pytorch-snapshots.md says: the
+ * same rows, segments and scopes that the program makes of it.
+ */
+import { FormatError } from './columns.js';
+import { ACTION, ACTION_NAMES, CATEGORY_NAMES, STATE } from './format.js';
+import { PickleContainer, pickleKind, PickleReal, readPickle } from './pickle.js';
+
+const MOST_PARTS = 256; // devices, streams
+const MOST_REQUEST = 2 ** 60;
+const MOST_ADDRESS = 2 ** 61;
+const MOST_US = 2 ** 63 / 1000;
+const UNLIMITED = 2 ** 53 - 1; // and more, as device_free
+const N_INTERVALS = 16;
+const ROW_BYTES = 24; // of the pickle: a value may stand in many places, and what is made of it must not outgrow the file
+const FREE_ROWS = 1000;
+const MOST_SETTINGS = 1024;
+
+/**
+ * @typedef {object} TraceRow an event before it is merged with those of other devices
+ * @property {number} action ACTION
+ * @property {number} device
+ * @property {number} address
+ * @property {number} requestedBytes
+ * @property {number} blockBytes
+ * @property {number} timeUs
+ * @property {number} stream
+ * @property {number} stack
+ * @property {number} scope
+ * @property {number} category in CATEGORY_NAMES
+ * @property {number} name string, or -1
+ * @property {number} compile its compile_context: string, or -1
+ * @property {number} metadata its user_metadata without the tensor's name: string, or -1
+ *
+ * @typedef {object} DumpBlock
+ * @property {number} offset
+ * @property {number} bytes
+ * @property {number} requested
+ * @property {number} state STATE
+ * @property {number} stack
+ * @property {number} category
+ * @property {number} name
+ *
+ * @typedef {object} DumpSegment
+ * @property {number} device
+ * @property {number} address
+ * @property {number} totalBytes
+ * @property {number} stream
+ * @property {string} pool
+ * @property {number[]} poolId
+ * @property {boolean} isExpandable
+ * @property {DumpBlock[]} blocks
+ */
+
+/** Where a value stands, for messages. */
+class Place {
+  /** @param {Place | null} up @param {string | number} key @param {number} [offset] of the container at hand */
+  constructor(up, key, offset = 0) {
+    this.up = up;
+    this.key = key;
+    this.offset = offset;
+  }
+
+  /** @param {string | number} key */
+  at(key) {
+    return new Place(this, key);
+  }
+
+  /** @returns {string} */
+  path() {
+    const before = this.up?.path() ?? '';
+    return typeof this.key === 'number' ? `${before}[${this.key}]` : `${before}${before && this.key ? '.' : ''}${this.key}`;
+  }
+
+  /** @param {string} message @returns {never} */
+  fail(message) {
+    /** @type {Place | null} */
+    let place = this;
+    while (place.offset === 0 && place.up !== null) place = place.up;
+    const path = this.path();
+    throw new FormatError(`byte ${place.offset}${path ? `, ${path}` : ''}: ${message}`);
+  }
+
+  /** @param {any} value @param {string} what @returns {never} */
+  expected(value, what) {
+    return this.fail(value === undefined ? `it is missing: ${what} was expected` : `${what} was expected, not ${pickleKind(value)}`);
+  }
+
+  /** @param {any} value @returns {any[]} */
+  list(value) {
+    if (!(value instanceof PickleContainer) || value.kind === 'dict') this.expected(value, 'a list');
+    this.offset = value.offset;
+    return value.items;
+  }
+
+  /** By key; of a key that comes twice the later value, as in Python. @param {any} value @returns {Map<any, any>} */
+  dict(value) {
+    if (!(value instanceof PickleContainer) || value.kind !== 'dict') this.expected(value, 'a dict');
+    this.offset = value.offset;
+    const found = new Map();
+    for (let i = 0; i < value.items.length; i += 2) if (typeof value.items[i] === 'string') found.set(value.items[i], value.items[i + 1]);
+    return found;
+  }
+
+  /** @param {any} value @param {number} min @param {number} max @returns {number} */
+  integer(value, min, max) {
+    if (typeof value !== 'number') this.expected(value, 'an integer');
+    if (value < min || value > max) this.fail(`${value} is not in the range of ${min} to ${max}`);
+    return value;
+  }
+
+  /** @param {any} value @returns {string} */
+  text(value) {
+    if (typeof value !== 'string') this.expected(value, 'a text');
+    return value;
+  }
+}
+
+/** Gives each of some texts a number. */
+class Interner {
+  constructor() {
+    /** @type {string[]} */
+    this.texts = [];
+    /** @type {Map<string, number>} */
+    this.numbers = new Map();
+  }
+
+  /** @param {string} text @returns {number} */
+  number(text) {
+    let number = this.numbers.get(text);
+    if (number === undefined) {
+      number = this.texts.push(text) - 1;
+      this.numbers.set(text, number);
+    }
+    return number;
+  }
+}
+
+export class PytorchImport {
+  /** @param {number} nBytes of the pickle */
+  constructor(nBytes) {
+    this.strings = new Interner();
+    /** @type {{function: number[], file: number[], line: number[]}} */
+    this.frames = { function: [], file: [], line: [] };
+    /** @type {{parent: number[], frame: number[]}} */
+    this.stacks = { parent: [], frame: [] };
+    /** @type {Map<string, number>} */
+    this.frameNumbers = new Map();
+    /** @type {Map<number, number>} parent and frame -> its node */
+    this.nodes = new Map();
+    /** @type {Map<PickleContainer, number>} a list of frames, or a frame -> its number */
+    this.known = new Map();
+    /** @type {{device: number, handle: number}[]} */
+    this.streams = [];
+    this.nDevices = 0;
+    this.nBytes = nBytes;
+    this.mostRows = FREE_ROWS + Math.floor(nBytes / ROW_BYTES);
+    this.nRowsRead = 0;
+    this.nEvents = 0;
+    this.hasTimes = false;
+    /** @type {TraceRow[][]} per device */
+    this.traces = [];
+    /** @type {DumpSegment[]} by device and address */
+    this.end = [];
+    /** @type {DumpSegment[]} */
+    this.start = [];
+    /** @type {Record<string, number | string>} */
+    this.settings = Object.create(null);
+    this.roundupDivisions = new Array(N_INTERVALS).fill(0);
+    this.maxSplitBytes = Infinity;
+    this.nContradictions = 0;
+  }
+
+  /** Counts rows before they are made. @param {number} n @param {Place} at */
+  count(n, at) {
+    this.nRowsRead += n;
+    if (this.nRowsRead > this.mostRows) {
+      at.fail(`more than the limit of ${this.mostRows} events, segments and blocks for a pickle of ${this.nBytes} bytes: parts of it stand in many places`);
+    }
+  }
+
+  /** @param {any} value @param {Place} at @returns {number} -1 for no text and for "" */
+  optionalText(value, at) {
+    const text = value === undefined ? '' : at.text(value);
+    return text === '' ? -1 : this.strings.number(text);
+  }
+
+  /** @param {any} value @param {Place} at @returns {number} */
+  frame(value, at) {
+    const known = this.known.get(value);
+    if (known !== undefined) return known;
+    const dict = at.dict(value);
+    const name = this.optionalText(dict.get('name'), at.at('name')), file = this.optionalText(dict.get('filename'), at.at('filename'));
+    const line = dict.has('line') ? Math.max(0, at.at('line').integer(dict.get('line'), -(2 ** 31), 2 ** 31 - 1)) : 0;
+    const key = `${name}/${file}/${line}`;
+    let frame = this.frameNumbers.get(key);
+    if (frame === undefined) {
+      frame = this.frames.function.push(name) - 1;
+      this.frames.file.push(file);
+      this.frames.line.push(line);
+      this.frameNumbers.set(key, frame);
+    }
+    this.known.set(value, frame);
+    return frame;
+  }
+
+  /** The node of a list of frames, innermost first; -1 for an empty list and for none. @param {any} value @param {Place} of */
+  stack(value, of) {
+    if (value === undefined || value === null) return -1;
+    const known = this.known.get(value);
+    if (known !== undefined) return known;
+    const at = of.at('frames'), list = at.list(value);
+    let node = -1;
+    for (let i = list.length - 1; i >= 0; i--) {
+      const frame = this.frame(list[i], at.at(i)), key = (node + 1) * 2 ** 26 + frame;
+      let next = this.nodes.get(key);
+      if (next === undefined) {
+        next = this.stacks.parent.push(node) - 1;
+        this.stacks.frame.push(frame);
+        this.nodes.set(key, next);
+      }
+      node = next;
+    }
+    this.known.set(value, node);
+    return node;
+  }
+
+  /** The number of a stream of a device, which is added if it is new. @param {number} device @param {any} value @param {Place} of */
+  stream(device, value, of) {
+    const at = of.at('stream'), handle = value === undefined ? 0 : at.integer(value, 0, 2 ** 63);
+    const found = this.streams.findIndex((each) => each.handle === handle && each.device === device);
+    if (found >= 0) return found;
+    if (this.streams.length === MOST_PARTS) at.fail(`more than the limit of ${MOST_PARTS} streams`);
+    return this.streams.push({ device, handle }) - 1;
+  }
+
+  /** @param {any} value @param {Place} at @param {number} place where its segment was filled up to @param {DumpSegment} segment @returns {DumpBlock} */
+  block(value, at, place, segment) {
+    const dict = at.dict(value), states = { inactive: STATE.FREE, active_allocated: STATE.ALLOCATED, active_pending_free: STATE.PENDING, active_awaiting_free: STATE.PENDING };
+    const bytes = at.at('size').integer(dict.get('size'), 0, MOST_REQUEST), state = new Map(Object.entries(states)).get(dict.get('state'));
+    if (state === undefined) at.at('state').fail('inactive, active_allocated or active_pending_free was expected');
+    if (dict.has('address')) {
+      const address = at.at('address').integer(dict.get('address'), 0, 2 ** 63);
+      if (address !== segment.address + place) at.at('address').fail(`0x${address.toString(16)} is not where the block before it ends, 0x${(segment.address + place).toString(16)}`);
+    }
+    const block = { offset: place, bytes, requested: 0, state: /** @type {number} */ (state), stack: -1, category: 0, name: -1 };
+    if (state === STATE.FREE) return block; // requested_size may be that of the last user
+    let requested = dict.get('requested_size'), frames = dict.get('frames');
+    if (dict.has('history') && requested === undefined) { // the first releases: the block's last users, newest first
+      const history = at.at('history'), list = history.list(dict.get('history'));
+      const newest = list.length > 0 ? history.at(0).dict(list[0]) : new Map();
+      requested = newest.get('real_size') ?? requested;
+      frames = list.length > 0 ? newest.get('frames') : frames;
+    }
+    block.requested = requested === undefined ? bytes : at.at('requested_size').integer(requested, 0, bytes);
+    block.stack = this.stack(frames, at);
+    return block;
+  }
+
+  /** @param {any} value @param {Place} at */
+  segment(value, at) {
+    const dict = at.dict(value), device = at.at('device').integer(dict.get('device'), 0, MOST_PARTS - 1);
+    this.nDevices = Math.max(this.nDevices, device + 1);
+    const type = dict.get('segment_type'), poolAt = at.at('segment_pool_id');
+    const segment = {
+      device, address: at.at('address').integer(dict.get('address'), 0, MOST_ADDRESS), totalBytes: at.at('total_size').integer(dict.get('total_size'), 0, MOST_REQUEST),
+      stream: this.stream(device, dict.get('stream'), at), pool: type === 'small' || type === 'large' ? type : '', poolId: [0, 0],
+      isExpandable: dict.get('is_expandable') === true, blocks: /** @type {DumpBlock[]} */ ([]),
+    };
+    if (dict.has('segment_pool_id')) {
+      const pair = poolAt.list(dict.get('segment_pool_id'));
+      if (pair.length !== 2) poolAt.fail(`two integers were expected, not ${pair.length} values`);
+      segment.poolId = pair.map((number, i) => poolAt.at(i).integer(number, 0, 2 ** 32 - 1));
+    }
+    const blocksAt = at.at('blocks'), blocks = blocksAt.list(dict.get('blocks'));
+    this.count(blocks.length, blocksAt);
+    let filled = 0;
+    blocks.forEach((given, i) => {
+      const block = this.block(given, blocksAt.at(i), filled, segment);
+      if (block.bytes > segment.totalBytes - filled) blocksAt.at(i).fail(`the block ends behind its segment of ${segment.totalBytes} bytes`);
+      filled += block.bytes;
+      segment.blocks.push(block);
+    });
+    if (filled !== segment.totalBytes) blocksAt.fail(`the blocks fill ${filled} of the segment's ${segment.totalBytes} bytes`);
+    this.end.push(segment);
+  }
+
+  /** @param {any} value */
+  readSegments(value) {
+    const at = new Place(null, 'segments'), list = at.list(value);
+    this.count(list.length, at);
+    list.forEach((segment, i) => this.segment(segment, at.at(i)));
+    this.end.sort((a, b) => a.device - b.device || a.address - b.address);
+  }
+
+  /** What is no text is told by its kind. @param {any} value @returns {string} "" for none */
+  textOrKind(value) {
+    return value === undefined || value === null ? '' : typeof value === 'string' ? value : pickleKind(value);
+  }
+
+  /** @param {number} device @param {any} value @param {Place} at @returns {TraceRow} */
+  event(device, value, at) {
+    const dict = at.dict(value), actionName = at.at('action').text(dict.get('action')), known = ACTION_NAMES.indexOf(actionName);
+    /** @type {TraceRow} */
+    const row = { action: known < 0 ? ACTION.MARK : known, device, address: 0, requestedBytes: 0, blockBytes: 0, timeUs: 0, stream: 0, stack: -1, scope: -1, category: 0, name: -1, compile: -1, metadata: -1 };
+    if (row.action === ACTION.MARK) row.name = this.strings.number(actionName);
+    const address = () => at.at('addr').integer(dict.get('addr'), 0, MOST_ADDRESS);
+    if (row.action !== ACTION.MARK) {
+      row.requestedBytes = at.at('size').integer(dict.get('size'), 0, MOST_REQUEST);
+      row.blockBytes = row.requestedBytes; // of blocks: until the walk finds out
+    }
+    if (row.action === ACTION.OOM) {
+      const free = dict.has('device_free') ? at.at('device_free').integer(dict.get('device_free'), 0, 2 ** 63) : UNLIMITED;
+      row.blockBytes = free >= UNLIMITED ? 2 ** 63 : free;
+    } else if (row.action !== ACTION.MARK || actionName === 'annotate') {
+      row.address = address();
+    }
+    if (dict.has('time_us')) {
+      this.hasTimes = true;
+      row.timeUs = at.at('time_us').integer(dict.get('time_us'), 0, MOST_US);
+    }
+    const compile = this.textOrKind(dict.get('compile_context')), metadata = this.textOrKind(dict.get('user_metadata'));
+    row.compile = compile === '' || compile === 'N/A' ? -1 : this.strings.number(compile);
+    this.setMetadata(row, metadata);
+    if (dict.has('category')) row.category = Math.max(0, CATEGORY_NAMES.indexOf(at.at('category').text(dict.get('category'))));
+    row.stream = this.stream(device, dict.get('stream'), at);
+    row.stack = this.stack(dict.get('frames'), at);
+    return row;
+  }
+
+  /** "NAME @ REST", as the export writes it: a tensor's name, and what the user says about the place. @param {TraceRow} row @param {string} text */
+  setMetadata(row, text) {
+    const cut = text.indexOf(' @ ');
+    if (text === '') return;
+    if (row.action === ACTION.MARK) {
+      row.name = this.strings.number(text);
+    } else if (cut < 0) {
+      row.metadata = this.strings.number(text);
+    } else {
+      if (cut > 0) row.name = this.strings.number(text.slice(0, cut));
+      if (cut + 3 < text.length) row.metadata = this.strings.number(text.slice(cut + 3));
+    }
+  }
+
+  /** @param {any} value */
+  readTraces(value) {
+    const at = new Place(null, 'device_traces'), traces = value === undefined ? [] : at.list(value); // the first releases had none
+    if (traces.length > MOST_PARTS) at.fail(`${traces.length} devices, the limit is ${MOST_PARTS}`);
+    this.nDevices = Math.max(this.nDevices, traces.length);
+    for (let device = 0; device < this.nDevices; device++) {
+      const rows = /** @type {TraceRow[]} */ ([]), of = at.at(device), events = device < traces.length ? of.list(traces[device]) : [];
+      this.count(events.length, of);
+      this.nEvents += events.length;
+      events.forEach((event, i) => {
+        const row = this.event(device, event, of.at(i)), before = rows[rows.length - 1];
+        if (before && isOneFree(before, row)) before.action = ACTION.FREE;
+        else rows.push(row);
+      });
+      this.traces.push(rows);
+    }
+  }
+
+  /** @param {any} value */
+  readSettings(value) {
+    const at = new Place(null, 'allocator_settings');
+    if (value === undefined || value === null) return; // files of old have none
+    at.dict(value);
+    const { items } = value;
+    if (items.length / 2 > MOST_SETTINGS) at.fail(`${items.length / 2} settings, the limit is ${MOST_SETTINGS}`);
+    for (let i = 0; i < items.length; i += 2) {
+      const name = at.text(items[i]), given = items[i + 1], number = typeof given === 'boolean' ? Number(given) : given instanceof PickleReal ? given.value : given;
+      if (typeof number === 'number' && Number.isFinite(number)) {
+        this.settings[name] = number;
+        if (name === 'max_split_size' && number > 0 && number < MOST_REQUEST) this.maxSplitBytes = Math.floor(number);
+      } else if (name === 'roundup_power2_divisions') {
+        this.settings[name] = this.divisions(given, at.at(name));
+      } else {
+        this.settings[name] = typeof given === 'string' ? given : pickleKind(given);
+      }
+    }
+  }
+
+  /** {"1": 0, "2": 4, ..., "32768": 8}: each interval by its lower bound in MiB. @param {any} value @param {Place} at */
+  divisions(value, at) {
+    const dict = at.dict(value);
+    for (let i = 0; i < N_INTERVALS; i++) {
+      const key = String(2 ** i);
+      this.roundupDivisions[i] = dict.has(key) ? at.at(key).integer(dict.get(key), 0, 2 ** 32 - 1) : 0;
+    }
+    const [first] = this.roundupDivisions;
+    return this.roundupDivisions.every((n) => n === first) ? first : `[${this.roundupDivisions.map((n, i) => `${2 ** i}:${n}`).join(',')}]`;
+  }
+}
+
+/** A free that was requested and completed without anything in between is one row. @param {TraceRow} a @param {TraceRow} b */
+function isOneFree(a, b) {
+  return a.action === ACTION.FREE_REQUESTED && b.action === ACTION.FREE_COMPLETED && a.address === b.address && a.requestedBytes === b.requestedBytes
+    && a.stream === b.stream && a.stack === b.stack && a.name === b.name && a.compile === b.compile && a.metadata === b.metadata;
+}
+
+/** @param {Uint8Array} bytes of the pickle @returns {{found: PytorchImport, annotations: {time: number, order: number, name: number, device: number, begins: boolean}[]}} */
+export function readPytorch(bytes) {
+  const root = readPickle(bytes), isList = root instanceof PickleContainer && root.kind === 'list'; // the first releases wrote the segments alone
+  const parts = isList ? new Map([['segments', root]]) : root instanceof PickleContainer && root.kind === 'dict' ? new Place(null, '').dict(root) : new Map();
+  if (!parts.has('segments')) {
+    throw new FormatError("this is a Python pickle, but no snapshot by PyTorch: it has no 'segments'; torch.cuda.memory._dump_snapshot writes one");
+  }
+  const found = new PytorchImport(bytes.length);
+  found.readSettings(parts.get('allocator_settings'));
+  found.readSegments(parts.get('segments'));
+  found.readTraces(parts.get('device_traces'));
+  return { found, annotations: readAnnotations(found, parts.get('external_annotations')) };
+}
+
+/** By time. @param {PytorchImport} found @param {any} value */
+function readAnnotations(found, value) {
+  if (value === undefined || value === null) return [];
+  const at = new Place(null, 'external_annotations'), list = at.list(value);
+  found.count(list.length, at);
+  const edges = list.map((each, order) => {
+    const of = at.at(order), dict = of.dict(each), stage = dict.get('stage');
+    if (stage !== 'START' && stage !== 'END') of.at('stage').fail('START or END was expected');
+    const name = found.strings.number(of.at('name').text(dict.get('name')));
+    const device = dict.has('device') ? of.at('device').integer(dict.get('device'), -1, MOST_PARTS - 1) : 0;
+    return { time: of.at('time_us').integer(dict.get('time_us'), 0, MOST_US), order, name, device: Math.max(0, device), begins: stage === 'START' };
+  });
+  if (!found.hasTimes && found.nEvents > 0) return []; // without times, events cannot lie in them
+  return edges.sort((a, b) => a.time - b.time || a.order - b.order);
+}
