@@ -5,8 +5,8 @@
 #include "cli/bench.h"
 #include "cli/bench_records.h"
 #include "cli/cli.h"
-#include "cli/files.h"
 #include "cli/profile_internal.h"
+#include "cli/record_file.h"
 #include "cli/run_choices.h"
 #include "common/clock.h"
 #include "model/timing.h"
@@ -271,7 +271,7 @@ static tide_status prepare(const tide_bench *bench, bench_options *options, char
         return TIDE_OK;
     }
     if (options->settings.record_path != NULL) {
-        TIDE_TRY(tide_file_check_writable(options->settings.record_path, error));
+        TIDE_TRY(tide_record_check(options->settings.record_path, error));
     }
     TIDE_TRY(tide_profile_pick_device("bench", options->settings.device, device, &kind, error));
     options->settings.device = device;

@@ -25,7 +25,8 @@ typedef struct locked_file {
 } locked_file;
 
 static tide_status cannot(const char *path, const char *what, tide_error *error) {
-    return tide_fail(error, TIDE_IO, "%s cannot be %s: %s", path, what, strerror(errno));
+    return tide_fail(error, TIDE_IO, "%s cannot be %s: %s: name another file", path, what,
+                     strerror(errno));
 }
 
 /* Opens the file, and makes it where there is none. */
@@ -84,9 +85,9 @@ static tide_status lock_file(const char *path, locked_file *ret_file, tide_error
     return TIDE_OK;
 }
 
-/* The file that was made for nothing goes, so that a failure leaves things as they were. */
-static void unlock_file(locked_file *file, bool failed) {
-    if (failed && file->is_new) {
+/* The file that was made for nothing goes, so that things are left as they were. */
+static void unlock_file(locked_file *file, bool for_nothing) {
+    if (for_nothing && file->is_new) {
         (void)unlink(file->path); /* an empty file more is no harm */
     }
     close(file->fd); /* and with it the lock */
@@ -338,7 +339,8 @@ static tide_status put_all(tide_gzip_writer *out, const char *path, const char *
     return TIDE_OK;
 }
 
-static tide_status rewrite(const locked_file *file, const tide_record_rows *rows,
+/* Without `keeps` all is done but the last: the file stays. */
+static tide_status rewrite(const locked_file *file, const tide_record_rows *rows, bool keeps,
                            tide_error *error) {
     const tide_hostmem *mem = tide_hostmem_default();
     tide_gzip_writer *out = NULL;
@@ -352,26 +354,37 @@ static tide_status rewrite(const locked_file *file, const tide_record_rows *rows
         goto done;
     }
     status = put_all(out, file->path, text, rows, error);
-    if (status == TIDE_OK) {
+    if (status == TIDE_OK && keeps) {
         status = tide_gzip_writer_commit(out, error);
-        if (status == TIDE_OK) {
-            (void)chmod(file->path, file->mode); /* refused: the new file's own rights stay */
-        }
     } else {
         tide_gzip_writer_abandon(out);
+    }
+    if (status == TIDE_OK && keeps) {
+        (void)chmod(file->path, file->mode); /* refused: the new file's own rights stay */
     }
 done:
     mem->release(mem->ctx, text);
     return status;
 }
 
-tide_status tide_record_append(const char *path, const tide_record_rows *rows, tide_error *error) {
+static tide_status lock_and_rewrite(const char *path, const tide_record_rows *rows, bool keeps,
+                                    tide_error *error) {
     locked_file file;
     if (path[0] == '\0') {
         return tide_fail(error, TIDE_INVALID, "the file for records has no name");
     }
     TIDE_TRY(lock_file(path, &file, error));
-    tide_status status = rewrite(&file, rows, error);
-    unlock_file(&file, status != TIDE_OK);
+    tide_status status = rewrite(&file, rows, keeps, error);
+    unlock_file(&file, status != TIDE_OK || !keeps);
     return status;
+}
+
+tide_status tide_record_append(const char *path, const tide_record_rows *rows, tide_error *error) {
+    return lock_and_rewrite(path, rows, true, error);
+}
+
+tide_status tide_record_check(const char *path, tide_error *error) {
+    static const char *const COLUMN[] = {"name"};
+    const tide_record_rows none = {COLUMN, 1, NULL, 0};
+    return lock_and_rewrite(path, &none, false, error);
 }

@@ -39,6 +39,10 @@ typedef struct tide_record_rows {
 TIDE_NODISCARD tide_status tide_record_append(const char *path, const tide_record_rows *rows,
                                               tide_error *error);
 
+/* The same answers for rows of no matter what, before there are any; the file stays as it is, and
+ * where there is none there is none afterwards. */
+TIDE_NODISCARD tide_status tide_record_check(const char *path, tide_error *error);
+
 #ifdef __cplusplus
 }
 #endif

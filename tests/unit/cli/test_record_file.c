@@ -117,6 +117,7 @@ static void assert_refused(const char *text, tide_status status, const char *say
     tide_error error = {""};
     write_file(text);
     assert_int_equal(append(TWO, 2, CELLS, 1, &error), status);
+    assert_int_equal(tide_record_check(path, NULL), status);
     if (strstr(error.message, says) == NULL) {
         fail_msg("'%s' does not say '%s'", error.message, says);
     }
@@ -168,6 +169,19 @@ static void a_failed_write_changes_nothing(void **state) {
     assert_int_equal(append_without_room(20, &error), TIDE_IO);
     assert_non_null(strstr(error.message, "nothing was changed"));
     assert_file("name,actual\na,1\n");
+}
+
+/* Asked beforehand, and nothing comes of it. */
+static void a_check_changes_nothing(void **state) {
+    (void)state;
+    assert_int_equal(tide_record_check(path, NULL), TIDE_OK);
+    assert_int_equal(access(path, F_OK), -1);
+    write_file("other\na,\n");
+    assert_int_equal(tide_record_check(path, NULL), TIDE_FORMAT);
+    write_file("other\na\n");
+    assert_int_equal(tide_record_check(path, NULL), TIDE_OK);
+    assert_file("other\na\n");
+    assert_int_equal(tide_record_check(folder, NULL), TIDE_IO);
 }
 
 static void rights_stay(void **state) {
@@ -271,6 +285,7 @@ int main(void) {
         CASE(what_is_no_such_file_stays_as_it_is),
         CASE(a_folder_is_no_file),
         CASE(a_failed_write_changes_nothing),
+        CASE(a_check_changes_nothing),
         CASE(rights_stay),
         CASE(a_link_leads_to_the_file),
         CASE(writers_take_turns),
