@@ -15,14 +15,14 @@ const MAX_NAME = 260; // CSS pixels
 
 /** Names of the groups, where their bands have room. @param {import('./scene.js').Scene} scene */
 function drawBandNames(scene) {
-  const { context, geometry: { plot }, raster, pixelRatio, stacking: { colouring: { groups } } } = scene;
+  const { context, geometry: { plot }, raster, pixelRatio, theme, stacking: { colouring: { groups } } } = scene;
   context.font = FONT_STRONG;
   context.textAlign = 'center';
   context.textBaseline = 'middle';
   const widths = new Map([...raster.named].map((group) => [group, Math.min(MAX_NAME, context.measureText(groups[group].label).width)]));
   for (const { group, column, row } of bandLabels(raster, 17 * pixelRatio, (g) => ((widths.get(g) ?? 0) + 16) * pixelRatio)) {
-    const { label, colour } = groups[group];
-    haloText(scene, fitText(context, label, MAX_NAME), plot.x + column / pixelRatio, plot.y + plot.h - row / pixelRatio, inkOn(colour), colour);
+    const { label, colour } = groups[group], isPale = (raster.view?.picking ?? null) !== null;
+    haloText(scene, fitText(context, label, MAX_NAME), plot.x + column / pixelRatio, plot.y + plot.h - row / pixelRatio, isPale ? theme.ink : inkOn(colour), isPale ? theme.bg : colour);
   }
 }
 

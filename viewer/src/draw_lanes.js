@@ -42,6 +42,11 @@ function drawLaneItem(scene, item, y, h, shortly) {
   const isHome = item.scope === run.homeScope, isPointedAt = isOfPhase(scene, item.scope);
   context.fillStyle = isPointedAt ? theme.accent : isHome ? theme.measured : alternate ? theme.laneAlt : theme.lane;
   context.fillRect(x0, y, Math.max(0.75, x1 - x0 - gap), h);
+  if (theme.lane === theme.laneAlt && x1 - x0 > 3) { // forced colours: told apart by lines
+    context.strokeStyle = theme.muted;
+    context.lineWidth = 1;
+    context.strokeRect(x0 + 0.5, y + 0.5, x1 - x0 - gap - 1, h - 1);
+  }
   const left = Math.max(x0, plot.x), right = Math.min(x1, plot.x + plot.w), room = right - left - 3;
   if (room < 9 || h < 14) return;
   const hasNumber = scopes.index[item.scope] >= 0, whole = scopeText(run.snapshot, item.scope);

@@ -36,7 +36,7 @@ export class Legend {
       this.build();
     });
     this.where = element('span', { class: 'muted small' });
-    byId('legend').replaceChildren(this.select, this.list, this.more, this.where);
+    byId('legend').replaceChildren(this.select, this.where, this.list, this.more);
     store.on(['runs', 'colourBy'], () => {
       this.isOpen = false;
       this.build();
