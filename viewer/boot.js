@@ -22,13 +22,13 @@
       take(c & 127);
     }
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-    const text = await new Response(stream).text(), at = text.indexOf('\0'), makes = { createScript: (script) => script };
+    const text = await new Response(stream).text(), end = '</style>', at = text.indexOf(end), makes = { createScript: (script) => script };
     const style = document.createElement('style'), script = document.createElement('script');
     style.textContent = text.slice(0, at);
     document.head.append(style);
     script.type = 'module';
     script.id = 'viewer';
-    script.textContent = (self.trustedTypes ? self.trustedTypes.createPolicy('tidemark-unpack', makes) : makes).createScript(text.slice(at + 1));
+    script.textContent = (self.trustedTypes ? self.trustedTypes.createPolicy('tidemark-unpack', makes) : makes).createScript(text.slice(at + end.length));
     packed.replaceWith(script);
   };
   if (typeof DecompressionStream === 'undefined') {

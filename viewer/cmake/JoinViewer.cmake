@@ -1,5 +1,5 @@
 # Joins the viewer's modules, style and page into one self-contained HTML file, and that into C arrays.
-#   cmake -DSOURCE=viewer -DMODULES=a.js,b.js -DPACK=pack -DESBUILD=esbuild -DHTML=viewer.html -DARRAYS=viewer_page.c -P JoinViewer.cmake
+#   cmake -DSOURCE=viewer -DMODULES=a.js,b.js -DPACK=pack -DESBUILD=esbuild -DZOPFLI=zopfli -DHTML=viewer.html -DARRAYS=viewer_page.c -P JoinViewer.cmake
 #
 # A module's imports name modules that stand before it in MODULES, so the joined text is the modules one after the
 # other, without their import lines and the word export. All names at the top level of a module are therefore unique in
@@ -7,8 +7,8 @@
 # (pack.c), and boot.js, which unpacks them. The part up to worker.js, before the mark /*!PAGE*/, is also the script of
 # the page's workers.
 #
-# Where esbuild is present it shortens names and drops spaces and comments first; without it (ESBUILD empty) the page is
-# the same to its users, and larger.
+# Where esbuild is present it shortens names and drops spaces and comments first; where zopfli is, it compresses. Without
+# them (ESBUILD, ZOPFLI empty) the page is the same to its users, and larger.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -75,9 +75,20 @@ if(ESBUILD)
     endforeach()
 endif()
 
-execute_process(COMMAND "${PACK}" "${HTML}.css" "${HTML}.js" "${HTML}.packed" RESULT_VARIABLE result)
+# The style ends where its element would.
+file(WRITE "${HTML}.between" "</style>")
+execute_process(COMMAND "${CMAKE_COMMAND}" -E cat "${HTML}.css" "${HTML}.between" "${HTML}.js" OUTPUT_FILE "${HTML}.both")
+set(both "${HTML}.both")
+if(ZOPFLI)
+    execute_process(COMMAND "${ZOPFLI}" "${both}" RESULT_VARIABLE result)
+    if(NOT result EQUAL 0)
+        message(FATAL_ERROR "${ZOPFLI} could not compress ${both}")
+    endif()
+    set(both "${HTML}.both.gz")
+endif()
+execute_process(COMMAND "${PACK}" "${both}" "${HTML}.packed" RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
-    message(FATAL_ERROR "${PACK} could not pack ${HTML}.js")
+    message(FATAL_ERROR "${PACK} could not pack ${both}")
 endif()
 file(READ "${HTML}.packed" packed)
 file(READ "${HTML}.boot.js" boot)

@@ -1,8 +1,6 @@
-/* pack.c - a build tool: writes style and script compressed, as text for a page in UTF-8, which
- * boot.js reads.
- *   pack STYLE SCRIPT PACKED
- * PACKED holds the style, a byte 0 and the script, as gzip. Status 1 when a file cannot be read or
- * written; the build says which.
+/* pack.c - a build tool: writes a file compressed, as text for a page in UTF-8, which boot.js
+ * reads. pack FILE PACKED A file that is gzip already is taken as it is. Status 1 when a file
+ * cannot be read or written; the build says which.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -67,38 +65,37 @@ static bool write_packed(FILE *out, const unsigned char *data, size_t n) {
     return written;
 }
 
-/* Reads a whole file behind `at` bytes of `room`; returns the bytes then there, or 0. */
-static size_t read_behind(const char *path, char *room, size_t at) {
+/* Reads a whole file into `room`, which holds MAX_BYTES; returns its bytes, or 0. */
+static size_t read_whole(const char *path, unsigned char *room) {
     FILE *in = fopen(path, "rb");
     if (in == NULL) {
         return 0;
     }
-    size_t n = fread(room + at, 1, MAX_BYTES - at, in);
-    bool is_read = ferror(in) == 0 && n > 0 && at + n < MAX_BYTES;
+    size_t n = fread(room, 1, MAX_BYTES, in);
+    bool is_read = ferror(in) == 0 && n < MAX_BYTES;
     (void)fclose(in);
-    return is_read ? at + n : 0;
+    return is_read ? n : 0;
 }
 
 /* `text` and `room` hold MAX_BYTES each. */
-static bool pack(char **paths, char *text, char *room) {
-    size_t n_style = read_behind(paths[0], text, 0);
-    if (n_style == 0) {
-        return false;
+static bool pack(const char *path, const char *packed_path, unsigned char *text,
+                 unsigned char *room) {
+    size_t n = read_whole(path, text);
+    bool is_gzip = n > 2 && text[0] == 0x1f && text[1] == 0x8b;
+    if (!is_gzip) {
+        n = n > 0 ? compress_text(text, n, room) : 0;
     }
-    text[n_style] = '\0';
-    size_t n = read_behind(paths[1], text, n_style + 1);
-    size_t n_packed = n > 0 ? compress_text((unsigned char *)text, n, (unsigned char *)room) : 0;
-    FILE *out = n_packed > 0 ? fopen(paths[2], "wb") : NULL;
+    FILE *out = n > 0 ? fopen(packed_path, "wb") : NULL;
     if (out == NULL) {
         return false;
     }
-    bool written = write_packed(out, (const unsigned char *)room, n_packed);
+    bool written = write_packed(out, is_gzip ? text : room, n);
     return fclose(out) == 0 && written;
 }
 
 int main(int n_args, char **args) {
-    char *text = malloc(MAX_BYTES), *room = malloc(MAX_BYTES);
-    bool packed = n_args == 4 && text != NULL && room != NULL && pack(args + 1, text, room);
+    unsigned char *text = malloc(MAX_BYTES), *room = malloc(MAX_BYTES);
+    bool packed = n_args == 3 && text != NULL && room != NULL && pack(args[1], args[2], text, room);
     free(text);
     free(room);
     return packed ? 0 : 1;
