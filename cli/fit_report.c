@@ -135,10 +135,16 @@ static void say_doubts(const tide_fit_row *row, tide_report *report) {
                         value_phrase(row, answer->value, phrase), answer->run.n_retries,
                         answer->run.n_retries == 1 ? "" : "s", row->question.workload.steps);
     }
+    if (answer->lowest_unfit != 0 && answer->lowest_unfit < answer->value) {
+        tide_report_say(report, "gap",
+                        "%s, though less, does not fit: the cache breaks its segments up in "
+                        "another way",
+                        value_phrase(row, answer->lowest_unfit, phrase));
+    }
     if (!answer->is_every_one_seen) {
         tide_report_say(report, "search",
-                        "found by bisection and %d tries above: under pressure a much larger "
-                        "value may fit all the same",
+                        "found by bisection and %d tries above: one between them may fit all the "
+                        "same",
                         (int)TIDE_FIT_MAX_ABOVE);
     }
 }

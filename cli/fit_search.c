@@ -94,6 +94,8 @@ static tide_status try_value(const search *at, uint64_t value, bool *ret_fits) {
     if (run.fits) {
         at->answer->value = value;
         at->answer->run = run;
+    } else if (at->answer->lowest_unfit == 0 || value < at->answer->lowest_unfit) {
+        at->answer->lowest_unfit = value;
     }
     return TIDE_OK;
 }
@@ -136,19 +138,48 @@ static tide_status bisect(const search *at, uint64_t unit, uint64_t low, uint64_
     return TIDE_OK;
 }
 
-/* Above a pair that bisection found, up to the last multiple that may fit. */
-static tide_status look_above(const search *at, uint64_t unit, uint64_t low, uint64_t last) {
-    uint64_t end = last - low > TIDE_FIT_MAX_ABOVE ? low + TIDE_FIT_MAX_ABOVE : last;
-    for (uint64_t n = low + 2; n <= end; n++) {
+/* The values that are tried above: all up to `near`, then every `step`-th up to `last`. */
+typedef struct above {
+    uint64_t near; /* low + TIDE_FIT_MAX_ABOVE / 2, last at most */
+    uint64_t step; /* 1 and more */
+    uint64_t last; /* that may fit */
+} above;
+
+static above divide_above(uint64_t low, uint64_t last) {
+    const uint64_t n = TIDE_FIT_MAX_ABOVE / 2;
+    above range = {.near = last - low > n ? low + n : last, .last = last};
+    range.step = (last - range.near + n - 1) / n;
+    range.step = range.step > 1 ? range.step : 1;
+    return range;
+}
+
+/* The highest of them that fits; `low` where none does. */
+static tide_status try_above(const search *at, uint64_t unit, uint64_t low, const above *range,
+                             uint64_t *ret_highest) {
+    uint64_t highest = low;
+    for (uint64_t n = low + 2; n <= range->last; n += n < range->near ? 1 : range->step) {
         bool fits = false;
         TIDE_TRY(try_value(at, n * unit, &fits));
-        if (fits) {
-            low = n;
-            end = last - low > TIDE_FIT_MAX_ABOVE ? low + TIDE_FIT_MAX_ABOVE : last;
-        }
+        highest = fits ? n : highest;
     }
-    at->answer->is_every_one_seen = end >= last;
+    *ret_highest = highest;
     return TIDE_OK;
+}
+
+/* Above a pair that bisection found, up to the last multiple that may fit: TIDE_FIT_MAX_ABOVE of
+ * them. From one that fits bisection goes on. */
+static tide_status look_above(const search *at, uint64_t unit, uint64_t low, uint64_t last) {
+    while (true) {
+        const above range = divide_above(low, last);
+        uint64_t highest = low;
+        at->answer->is_every_one_seen = range.step == 1;
+        TIDE_TRY(try_above(at, unit, low, &range, &highest));
+        if (highest == low) {
+            return TIDE_OK;
+        }
+        uint64_t end = highest + (highest < range.near ? 1 : range.step);
+        TIDE_TRY(bisect(at, unit, highest, end <= last ? end : last + 1, &low));
+    }
 }
 
 static tide_status find_multiple(const search *at, uint64_t unit) {

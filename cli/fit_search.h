@@ -3,8 +3,8 @@
  * Every answer has been run (dry_run.h): the value it names fits, the next one does not. What a
  * value takes at least is known from the closed forms of docs/memory-model.md, so values that
  * cannot fit are never run; of those that remain the largest is found by bisection. A cache under
- * pressure may get along with a larger value and not with a smaller one: the values above the
- * answer are tried as well, up to TIDE_FIT_MAX_ABOVE of them.
+ * pressure may get along with a larger value and not with a smaller one: of the values above the
+ * answer TIDE_FIT_MAX_ABOVE are tried as well.
  */
 #ifndef TIDE_CLI_FIT_SEARCH_H
 #define TIDE_CLI_FIT_SEARCH_H
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-enum { TIDE_FIT_MAX_ABOVE = 64 };
+enum { TIDE_FIT_MAX_ABOVE = 128 /* even */ };
 
 /* What is varied. */
 typedef enum tide_fit_what {
@@ -50,6 +50,8 @@ typedef struct tide_fit_answer {
     tide_dry_run next_run;  /* of that value, without a bound */
     uint64_t needed_bytes;  /* usable bytes with which it fits; with TIDE_FIT_GRAIN less it does
                                not */
+    uint64_t lowest_unfit;  /* the smallest value that was run and does not fit; 0: none. It may
+                               lie below value: a cache under pressure */
     size_t n_runs;          /* tried */
     bool is_every_one_seen; /* every larger value was run or takes more at the least */
 } tide_fit_answer;

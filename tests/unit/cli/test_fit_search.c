@@ -111,6 +111,21 @@ static void the_named_batch_is_the_largest(void **state) {
     }
 }
 
+/* Segments are multiples of 2 MiB, so that under pressure an even context may fit above odd ones
+ * that do not: bisection alone ends far below. */
+static void a_value_above_those_that_do_not_fit_is_found(void **state) {
+    (void)state;
+    tide_fit_question question = question_of(TIDE_FIT_CONTEXT, "virtual", UINT64_C(9306353664));
+    set_size(&question, "large");
+    question.workload.mode = TIDE_FORWARD_BACKWARD;
+    question.multiple_of = 8;
+    tide_fit_answer answer = check(&question);
+    assert_true(answer.is_every_one_seen);
+    assert_int_equal(answer.value, largest_by_trying(&question, answer.usable_bytes));
+    assert_true(answer.lowest_unfit > 0 && answer.lowest_unfit < answer.value);
+    assert_false(fits(&question, &question.room, answer.lowest_unfit));
+}
+
 static void contexts_and_layers_are_found(void **state) {
     (void)state;
     tide_fit_question question = question_of(TIDE_FIT_CONTEXT, "virtual:h100-80", 0);
@@ -225,6 +240,7 @@ static void names_go_both_ways(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_named_batch_is_the_largest),
+        cmocka_unit_test(a_value_above_those_that_do_not_fit_is_found),
         cmocka_unit_test(contexts_and_layers_are_found),
         cmocka_unit_test(the_largest_preset_is_found),
         cmocka_unit_test(nothing_may_fit),
