@@ -24,6 +24,7 @@ class FlamePanel {
   constructor(store) {
     this.store = store;
     this.isUnfolded = false;
+    this.width = 0; // CSS pixels; kept, because asking the browser makes it lay out the page
     this.isUpward = false; // the outermost frame lies below, as flames do
     /** @type {number[]} frames to the node that is as wide as the graph */
     this.zoomPath = [];
@@ -84,7 +85,10 @@ class FlamePanel {
     frame.addEventListener('keydown', (event) => this.onKey(event));
     frame.addEventListener('blur', () => hideTooltip());
     list.addEventListener('toggle', () => this.fillList());
-    new ResizeObserver(() => this.draw()).observe(this.scroll);
+    new ResizeObserver(() => {
+      this.width = this.scroll.clientWidth;
+      this.draw();
+    }).observe(this.scroll);
   }
 
   show() {
@@ -127,7 +131,7 @@ class FlamePanel {
   }
 
   draw() {
-    const { flame, looked, canvas } = this, width = this.scroll.clientWidth, height = flame.depth * FLAME_ROW;
+    const { flame, looked, canvas } = this, width = this.width || this.scroll.clientWidth, height = flame.depth * FLAME_ROW;
     if (this.element.hidden || looked === null || width === 0 || flame.nodes.length === 0) return;
     const ratio = window.devicePixelRatio || 1, context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
     this.frame.style.height = `${height}px`;
@@ -231,7 +235,7 @@ class FlamePanel {
     if (node < 0) return;
     this.at = node;
     this.draw();
-    const box = this.boxOf(this.flame.nodes[node], this.scroll.clientWidth), around = this.canvas.getBoundingClientRect();
+    const box = this.boxOf(this.flame.nodes[node], this.width), around = this.canvas.getBoundingClientRect();
     this.scroll.scrollTop = Math.max(box.y + FLAME_ROW - this.scroll.clientHeight, Math.min(this.scroll.scrollTop, box.y));
     const facts = this.facts(node);
     byId('live').textContent = facts.map((fact) => fact.textContent).join(', ');

@@ -3,6 +3,7 @@
  * Texts are tested once each, not once per block: a million blocks share a few thousand names, scopes and frames.
  */
 import { CATEGORIES } from './colours.js';
+import { SCOPE } from './format.js';
 import { aliveAt } from './index.js';
 import { scopeText } from './lanes.js';
 import { categoryText } from './text.js';
@@ -35,18 +36,24 @@ export function compileQuery(text) {
 
 /** 1 for each scope that is found itself or lies in one that is. @param {import('./format.js').Snapshot} snapshot @param {Query} query */
 function foundScopes(snapshot, query) {
-  const { scopes } = snapshot, found = new Uint8Array(scopes.count);
+  const { scopes, strings } = snapshot, found = new Uint8Array(scopes.count);
+  /** Of names without a number: 0 not tested, 1 not found, 2 found. */
+  const plain = new Uint8Array(strings.length);
   /** @type {Map<string, number>} */
   const known = new Map();
   for (let s = 0; s < scopes.count; s++) {
-    if (scopes.parent[s] >= 0 && found[scopes.parent[s]]) {
+    const parent = scopes.parent[s], name = scopes.name[s];
+    if (parent >= 0 && found[parent]) {
       found[s] = 1;
-      continue;
+    } else if (name >= 0 && scopes.index[s] < 0 && scopes.kind[s] !== SCOPE.STEP) {
+      if (plain[name] === 0) plain[name] = query.test(strings[name]) ? 2 : 1;
+      found[s] = plain[name] - 1;
+    } else {
+      const text = scopeText(snapshot, s);
+      let is = known.get(text);
+      if (is === undefined) known.set(text, (is = query.test(text) ? 1 : 0));
+      found[s] = is;
     }
-    const text = scopeText(snapshot, s);
-    let is = known.get(text);
-    if (is === undefined) known.set(text, (is = query.test(text) ? 1 : 0));
-    found[s] = is;
   }
   return found;
 }

@@ -75,8 +75,12 @@ export class VirtualList {
     this.spacer = element('div', { class: 'virtual-spacer' }, options.head, this.window);
     this.element = element('div', { class: 'virtual-list' }, this.spacer);
     this.isAsked = false;
+    /** Kept, because asking the browser makes it lay out the page: height of the view and place of the scroll bar. */
+    this.height = 0;
+    this.scrollTop = 0;
     this.element.addEventListener('scroll', () => {
-      if (Math.abs(this.element.scrollTop - this.place.scrollTop) >= 1) this.place.moveByBar(this.element.scrollTop);
+      this.scrollTop = this.element.scrollTop;
+      if (Math.abs(this.scrollTop - this.place.scrollTop) >= 1) this.place.moveByBar(this.scrollTop);
       this.ask();
     });
     this.element.addEventListener('wheel', (event) => {
@@ -85,7 +89,10 @@ export class VirtualList {
       this.place.moveTo(this.place.offset + event.deltaY * (event.deltaMode === 1 ? options.rowHeight : 1));
       this.ask();
     }, { passive: false });
-    new ResizeObserver(() => this.ask()).observe(this.element);
+    new ResizeObserver(() => {
+      this.height = this.element.clientHeight;
+      this.ask();
+    }).observe(this.element);
   }
 
   /** @param {number} count */
@@ -116,13 +123,18 @@ export class VirtualList {
   }
 
   draw() {
-    const { place, options } = this, height = this.element.clientHeight - options.headHeight;
+    if (this.height === 0) this.height = this.element.clientHeight;
+    const { place, options } = this, height = this.height - options.headHeight;
     if (height <= 0) return;
     place.height = height;
     place.moveTo(place.offset);
-    this.spacer.style.height = `${options.headHeight + Math.max(height, place.laidOut)}px`;
-    this.window.style.height = `${height}px`;
-    if (Math.abs(this.element.scrollTop - place.scrollTop) >= 1) this.element.scrollTop = place.scrollTop;
+    const laidOut = `${options.headHeight + Math.max(height, place.laidOut)}px`;
+    if (this.spacer.style.height !== laidOut) this.spacer.style.height = laidOut;
+    if (this.window.style.height !== `${height}px`) this.window.style.height = `${height}px`;
+    if (Math.abs(this.scrollTop - place.scrollTop) >= 1) {
+      this.element.scrollTop = place.scrollTop;
+      this.scrollTop = place.scrollTop;
+    }
     const first = Math.floor(place.offset / options.rowHeight), n = Math.min(place.count - first, Math.ceil(height / options.rowHeight) + 1);
     while (this.rows.length < n) {
       this.rows.push(options.makeRow());
