@@ -104,7 +104,7 @@ static double add_sums(const tide_study_columns *columns, const tide_study_cell 
     return product_ms;
 }
 
-/* The tables that all cells share. */
+/* The tables that all cells share, of operators or of kernels. NULL: nothing was in them yet. */
 typedef struct tables {
     tide_table *work;
     tide_table *sums;
@@ -116,7 +116,7 @@ static tables add_tables(tide_study_work *work, bool is_by_kernel) {
     const char *unit = is_by_kernel ? "kernel" : "operator";
     char title[96];
     snprintf(title, sizeof(title), "%ss of a measured step, times in ms", unit);
-    to.work = tide_report_table(&work->report, "work", title);
+    to.work = tide_report_table(&work->report, is_by_kernel ? "kernels" : "operators", title);
     tide_study_add_columns(&to.columns, to.work);
     tide_table_column(to.work, "phase", "phase", false);
     tide_table_column(to.work, "name", unit, false);
@@ -124,9 +124,10 @@ static tables add_tables(tide_study_work *work, bool is_by_kernel) {
     tide_table_column(to.work, "total_ms", "total", true);
     tide_table_column(to.work, "mean_ms", "mean", true);
     tide_table_column(to.work, "share", "of phase", true);
-    to.sums = tide_report_table(&work->report, "products",
-                                is_by_kernel ? "matrix products"
-                                             : "operators that are mostly matrix products");
+    to.sums =
+        tide_report_table(&work->report, is_by_kernel ? "kernel_products" : "operator_products",
+                          is_by_kernel ? "kernels that are matrix products"
+                                       : "operators that are mostly matrix products");
     tide_study_add_columns(&to.columns, to.sums);
     tide_table_column(to.sums, "phase", "phase", false);
     tide_table_column(to.sums, "total_ms", "total", true);
@@ -185,36 +186,44 @@ static void say_reading(tide_study_work *work, const tide_study_cell *cell,
     tide_report_say(&work->report, "reading", "%s", text);
 }
 
-static tide_status add_cell(tide_study_work *work, const tide_study_cell *cell, tables *to,
-                            bool *is_begun) {
+/* A cell's rows, and its sentence where `is_read`. */
+static tide_status add_cell(tide_study_work *work, const tide_study_cell *cell, bool by_kernel,
+                            bool is_read, tables *to) {
     tide_work_shares shares;
-    TIDE_TRY(tide_work_shares_init(&shares, cell->result.snapshot));
+    TIDE_TRY(tide_work_shares_init(&shares, cell->result.snapshot, by_kernel));
     if (shares.n_phases > 0) {
-        if (!*is_begun) {
-            *to = add_tables(work, shares.is_by_kernel);
-            *is_begun = true;
+        if (to->work == NULL) {
+            *to = add_tables(work, by_kernel);
         }
         for (size_t phase = 0; phase < shares.n_phases; phase++) {
             add_phase(&to->columns, cell, &shares, phase, to->work);
         }
         double product_ms = add_sums(&to->columns, cell, &shares, to->sums);
-        say_reading(work, cell, &shares, product_ms);
+        if (is_read) {
+            say_reading(work, cell, &shares, product_ms);
+        }
     }
     tide_work_shares_fini(&shares);
     return TIDE_OK;
 }
 
+/* By operator always, by kernel where there are any: these are then what the sentences tell. */
 static tide_status report(tide_study_work *work, tide_error *error) {
-    tables to = {.work = NULL};
-    bool is_begun = false;
+    tables operators = {.work = NULL};
+    tables kernels = {.work = NULL};
     (void)error;
-    for (size_t i = 0; i < work->n_run; i++) {
-        const tide_study_cell *cell = &work->cells[i];
-        if (cell->result.outcome == TIDE_TRIAL_COMPLETED) {
-            TIDE_TRY(add_cell(work, cell, &to, &is_begun));
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < work->n_run; i++) {
+            const tide_study_cell *cell = &work->cells[i];
+            if (cell->result.outcome != TIDE_TRIAL_COMPLETED) {
+                continue;
+            }
+            bool has_kernels = cell->result.snapshot->n_kernels > 0;
+            TIDE_TRY(add_cell(work, cell, pass == 1, has_kernels == (pass == 1),
+                              pass == 1 ? &kernels : &operators));
         }
     }
-    if (!is_begun) {
+    if (operators.work == NULL && kernels.work == NULL) {
         const tide_reading_kernels none = {.label = ""};
         char text[TIDE_READING_BYTES];
         tide_reading_of_kernels(&none, text);

@@ -223,7 +223,8 @@ static bool computes(const tide_snapshot *snapshot) {
            snapshot->timing.measured_steps > 0;
 }
 
-tide_status tide_work_shares_init(tide_work_shares *shares, const tide_snapshot *snapshot) {
+tide_status tide_work_shares_init(tide_work_shares *shares, const tide_snapshot *snapshot,
+                                  bool by_kernel) {
     tide_status status = TIDE_OK;
     *shares = (tide_work_shares){.n_phases = 0};
     tide_arena_init(&shares->arena, tide_hostmem_default());
@@ -233,7 +234,7 @@ tide_status tide_work_shares_init(tide_work_shares *shares, const tide_snapshot 
     shares->rows = tide_arena_alloc(&shares->arena, MAX_ROWS, sizeof(*shares->rows));
     if (shares->rows == NULL) {
         status = TIDE_NO_MEMORY;
-    } else if (snapshot->n_kernels > 0) {
+    } else if (by_kernel) {
         add_kernels(shares, snapshot, (double)snapshot->timing.measured_steps);
     } else {
         status = add_operators(shares, snapshot, (double)snapshot->timing.measured_steps);

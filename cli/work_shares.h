@@ -1,5 +1,4 @@
-/* work_shares.h - where the time of a step goes: by kernel where the recording has kernels, else by
- * operator; out of a snapshot.
+/* work_shares.h - where the time of a step goes, by operator or by kernel, out of a snapshot.
  *
  * Times are those of a measured step, on average: the device's where the scopes have them, else the
  * host's. An operator's time is what it does itself, without the operators inside it.
@@ -46,10 +45,11 @@ typedef struct tide_work_shares {
     double softmax_ms, products_ms; /* of forward, naive attention's parts; by operator; 0: none */
 } tide_work_shares;
 
-/* Of the measured steps; of a snapshot whose device computes nothing, nothing. The snapshot
- * outlives the shares; the caller finishes them. */
+/* Of the measured steps, by kernel (nothing where none was traced) or by operator; of a snapshot
+ * whose device computes nothing, nothing. The snapshot outlives the shares; the caller finishes
+ * them. */
 TIDE_NODISCARD tide_status tide_work_shares_init(tide_work_shares *shares,
-                                                 const tide_snapshot *snapshot);
+                                                 const tide_snapshot *snapshot, bool by_kernel);
 void tide_work_shares_fini(tide_work_shares *shares);
 
 /* The row with most time of a phase; of the whole step (SIZE_MAX) the rows of all phases with one

@@ -82,7 +82,7 @@ static void operators_count_what_they_do_themselves(void **state) {
     };
     tide_work_shares shares;
     tide_snapshot *made = make("cpu", scopes, sizeof(scopes) / sizeof(scopes[0]));
-    assert_int_equal(tide_work_shares_init(&shares, made), TIDE_OK);
+    assert_int_equal(tide_work_shares_init(&shares, made, false), TIDE_OK);
     assert_false(shares.is_by_kernel);
     assert_int_equal(shares.n_phases, 2);
     assert_string_equal(shares.phases[0].name, "forward");
@@ -116,7 +116,7 @@ static void the_device_s_times_come_first(void **state) {
     };
     tide_work_shares shares;
     tide_snapshot *made = make("cuda", scopes, 3);
-    assert_int_equal(tide_work_shares_init(&shares, made), TIDE_OK);
+    assert_int_equal(tide_work_shares_init(&shares, made, false), TIDE_OK);
     assert_float_equal(shares.phases[0].ms, 45, 1e-9);
     assert_float_equal(find(&shares, "forward", "ffn")->ms, 40, 1e-9);
     tide_work_shares_fini(&shares);
@@ -147,7 +147,7 @@ static void kernels_count_by_phase(void **state) {
     made->n_strings = sizeof(NAMES) / sizeof(NAMES[0]);
     made->kernels = kernels;
     made->n_kernels = sizeof(kernels) / sizeof(kernels[0]);
-    assert_int_equal(tide_work_shares_init(&shares, made), TIDE_OK);
+    assert_int_equal(tide_work_shares_init(&shares, made, true), TIDE_OK);
     assert_true(shares.is_by_kernel);
     assert_int_equal(shares.n_rows, 3);
     const tide_work_row *gemm = find(&shares, "forward", "ampere_sgemm_128x64_tn");
@@ -161,6 +161,10 @@ static void kernels_count_by_phase(void **state) {
     double ms = 0;
     assert_string_equal(tide_work_shares_top(&shares, 0, &ms)->name, "softmax");
     tide_work_shares_fini(&shares);
+    made->n_kernels = 0;
+    assert_int_equal(tide_work_shares_init(&shares, made, true), TIDE_OK);
+    assert_int_equal(shares.n_phases, 0);
+    tide_work_shares_fini(&shares);
     tide_snapshot_destroy(made);
 }
 
@@ -172,7 +176,7 @@ static void what_computes_nothing_has_no_shares(void **state) {
     };
     tide_work_shares shares;
     tide_snapshot *made = make("virtual", scopes, 2);
-    assert_int_equal(tide_work_shares_init(&shares, made), TIDE_OK);
+    assert_int_equal(tide_work_shares_init(&shares, made, false), TIDE_OK);
     assert_int_equal(shares.n_phases, 0);
     double ms = -1;
     assert_null(tide_work_shares_top(&shares, SIZE_MAX, &ms));
