@@ -82,6 +82,11 @@ test('blocks without a call stack have a frame of their own', () => {
   run.index.blocks.stack.fill(-1);
   const flame = buildFlame(run, allocated(run), false, byCategory(run));
   assert.deepEqual(flame.nodes.map((node) => flameText(run, node)), ['all', 'no call stack']);
+  run.index.blocks.bornState.fill(0, 0, 5);
+  const half = buildFlame(run, Int32Array.from([0, 1, 4, 5, 6]), false, byCategory(run));
+  assert.deepEqual(half.nodes.map((node) => [flameText(run, node), node.count]), [['all', 5], ['from before the recording', 3], ['no call stack', 2]]);
+  const mask = blocksUnder(run, run, flamePath(half, 1), false);
+  assert.equal(mask.reduce((a, b) => a + b, 0), 5);
 });
 
 test(`a point leads to the frame drawn there, at any zoom (seed ${SEED})`, () => {

@@ -5,7 +5,9 @@ import { foldedStack, frameText } from './frames.js';
 import { oncePer } from './once.js';
 
 /** What stands in the place of a frame. */
-export const FLAME = Object.freeze({ ALL: -1, FOLDED: -2, NONE: -3 });
+export const FLAME = Object.freeze({ ALL: -1, FOLDED: -2, NONE: -3, BEFORE: -4 });
+
+const BEFORE_STACK = -2; // in the place of a stack: of blocks from before the recording, of which nothing else is known
 
 /**
  * @typedef {object} FlameNode
@@ -44,7 +46,7 @@ const outwardParts = oncePer((/** @type {import('./format.js').Snapshot} */ snap
  * frames are folded, so that stacks meet in the user's outermost frame. @param {import('./format.js').Snapshot} snapshot @param {number} stack @param {boolean} isUnfolded
  * @returns {{frame: number, n: number}[]} */
 function stepsOf(snapshot, stack, isUnfolded) {
-  if (stack < 0) return [{ frame: FLAME.NONE, n: 0 }];
+  if (stack < 0) return [{ frame: stack === BEFORE_STACK ? FLAME.BEFORE : FLAME.NONE, n: 0 }];
   return outwardParts(snapshot)(stack).flatMap(({ isFolded, frames }, i, { length }) => (i === 0 && length > 1 && isFolded && !isUnfolded ? []
     : isFolded && !isUnfolded ? [{ frame: FLAME.FOLDED, n: frames.length }] : frames.map((frame) => ({ frame, n: 0 }))));
 }
@@ -54,14 +56,20 @@ function flameNode(frame, parent, depth) {
   return { frame, parent, depth, bytes: 0, requestedBytes: 0, count: 0, ownBytes: 0, from: 0, fewest: Infinity, most: 0, groups: new Map(), childOf: new Map(), children: [] };
 }
 
+/** A block's stack, or what stands in its place. @param {import('./blocks.js').Blocks} blocks @param {number} block */
+function stackOf({ stack, bornState }, block) {
+  return stack[block] < 0 && bornState[block] === 0 ? BEFORE_STACK : stack[block];
+}
+
 /** Bytes and blocks per stack and group. @param {import('./run.js').Run} run @param {Int32Array} list blocks @param {(block: number) => number} groupOf */
 function sumStacks(run, list, groupOf) {
-  const { stack, bytes, requestedBytes } = run.index.blocks;
+  const { blocks } = run.index, { bytes, requestedBytes } = blocks;
   /** @type {Map<number, {bytes: number, requestedBytes: number, count: number, groups: Map<number, number>}>} */
   const sums = new Map();
   for (const block of list) {
-    let sum = sums.get(stack[block]);
-    if (sum === undefined) sums.set(stack[block], (sum = { bytes: 0, requestedBytes: 0, count: 0, groups: new Map() }));
+    const stack = stackOf(blocks, block);
+    let sum = sums.get(stack);
+    if (sum === undefined) sums.set(stack, (sum = { bytes: 0, requestedBytes: 0, count: 0, groups: new Map() }));
     const group = groupOf(block);
     sum.bytes += bytes[block];
     sum.requestedBytes += requestedBytes[block];
@@ -120,6 +128,7 @@ export function buildFlame(run, list, isUnfolded, groupOf) {
 export function flameText(run, { frame, fewest, most }) {
   if (frame === FLAME.ALL) return 'all';
   if (frame === FLAME.NONE) return 'no call stack';
+  if (frame === FLAME.BEFORE) return 'from before the recording';
   if (frame === FLAME.FOLDED) return `folded: ${fewest === most ? most : `${fewest}–${most}`} frame${most === 1 ? '' : 's'}`;
   return frameText(run.snapshot, frame);
 }
@@ -170,15 +179,16 @@ function frameKey({ frames, strings }, frame) {
  * @param {number[]} path frames @param {boolean} isUnfolded @returns {Uint8Array} per block 1 or 0
  */
 export function blocksUnder(run, of, path, isUnfolded) {
-  const { stack, count } = run.index.blocks, mask = new Uint8Array(count), keys = path.map((frame) => frameKey(of.snapshot, frame));
+  const { blocks } = run.index, { count } = blocks, mask = new Uint8Array(count), keys = path.map((frame) => frameKey(of.snapshot, frame));
   /** @type {Map<number, number>} */
   const known = new Map();
   for (let block = 0; block < count; block++) {
-    let is = known.get(stack[block]);
+    const stack = stackOf(blocks, block);
+    let is = known.get(stack);
     if (is === undefined) {
-      const steps = stepsOf(run.snapshot, stack[block], isUnfolded);
+      const steps = stepsOf(run.snapshot, stack, isUnfolded);
       is = steps.length >= keys.length && keys.every((key, i) => key === frameKey(run.snapshot, steps[i].frame)) ? 1 : 0;
-      known.set(stack[block], is);
+      known.set(stack, is);
     }
     mask[block] = is;
   }
