@@ -6,6 +6,7 @@ import { CATEGORIES } from '../../viewer/src/colours.js';
 import { blocksOfRow, categoryBytesAt, differencesAt, sideOf } from '../../viewer/src/differences.js';
 import { readSnapshot } from '../../viewer/src/format.js';
 import { aliveAt } from '../../viewer/src/index.js';
+import { comparisonSentence } from '../../viewer/src/headline.js';
 import { enclosing, scopePath, scopeSpan } from '../../viewer/src/lanes.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { randomRun, Recording, trainingRun } from './synthetic.mjs';
@@ -104,4 +105,11 @@ test('what only one run holds is on its side alone', () => {
   const { rows } = differencesAt([make([['a.1', 1024], ['a.2', 1024], ['gone', 2048]]), make([['a.1', 512], ['a.2', 512], ['new', 4096]])], [3, 3], 'name');
   assert.deepEqual(rows.map((row) => [row.label, sideOf(row), row.bytes, row.difference]),
     [['new', 'second', [0, 4096], 4096], ['gone', 'first', [2048, 0], -2048], ['a.*', 'both', [2048, 1024], -1024]]);
+});
+
+test('runs without a sentence from the command line get one: what is saved, where, and what it does to the time', () => {
+  const thin = runOf(trainingRun({ layers: 4, warmup: 1, steps: 2 }), 'thin'), said = comparisonSentence([fp32, thin]);
+  assert.match(said, /^thin lowers the peak by [\d.]+ %, from [\d.]+ MiB to [\d.]+ MiB: .* less; a step takes [\d.,]+ ms instead of [\d.,]+ ms \([\d.]+×\)\.$/);
+  assert.match(comparisonSentence([fp32, fp32]), /^fp32 peaks as fp32 does/);
+  assert.match(comparisonSentence([fp32, runOf(trainingRun({ limitBytes: 500e6 }), 'small')]), /^small ran out of memory at 461\.44 MiB; fp32 peaks at/);
 });

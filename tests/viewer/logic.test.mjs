@@ -141,7 +141,7 @@ test('the page opens on the measured step that holds the peak', () => {
 
 test('a run out of memory says where it ended', () => {
   const run = makeRun(readSnapshot(trainingRun({ limitBytes: 500e6 })), 'x');
-  assert.match(headline(run), /^Out of memory in warm-up 0, backward: 29\.30\sMiB more did not fit beside 461\.44\sMiB allocated of 476\.84\sMiB;/);
+  assert.match(headline(run), /^Out of memory in warm-up 0, backward: 29\.30\sMiB more did not fit beside 470\.00\sMiB reserved of 476\.84\sMiB, 461\.44\sMiB of it allocated:/);
   assert.equal(scopePath(run.snapshot, run.homeScope), 'warm-up 0');
 });
 

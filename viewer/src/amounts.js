@@ -7,7 +7,7 @@
 import { NO_BLOCK, replacedAt } from './blocks.js';
 import { CATEGORIES } from './colours.js';
 import { SCOPE } from './format.js';
-import { foldedStack, frameText, toldBy } from './frames.js';
+import { foldedStack, frameText, sitesOf, siteText } from './frames.js';
 import { aliveAt, largestState } from './index.js';
 import { scopeGroup, scopeText } from './lanes.js';
 import { oncePer } from './once.js';
@@ -15,7 +15,6 @@ import { stackFrames } from './peak.js';
 import { categoryText, layersText, namePattern } from './text.js';
 
 const LABEL_FRAMES = 3;
-const BEFORE = -2; // group of the blocks that stood there before the recording, of which nothing else is known
 
 /**
  * @typedef {'category' | 'scope' | 'site' | 'stack'} Split by what the first level splits; site: the frame that a stack is told by
@@ -126,14 +125,12 @@ export function usualSplit(run) {
  * @returns {Level[]}
  */
 export function levelsOf(run, split, singleLayers) {
-  const { snapshot, index: { blocks } } = run, has = partsOf(run), told = toldBy(snapshot);
+  const { snapshot, index: { blocks } } = run, has = partsOf(run);
   /** @type {Level} */
   const category = { name: 'category', of: (block) => blocks.category[block], text: (g) => CATEGORIES[g], label: (g) => categoryText(CATEGORIES[g]), layer: null };
-  const siteText = (/** @type {number} */ g) => (g === BEFORE ? 'from before the recording' : frameText(snapshot, g));
   /** @type {Level} */
   const site = {
-    name: 'call site', layer: null, text: siteText, label: siteText,
-    of: (block) => (blocks.stack[block] >= 0 ? told[blocks.stack[block]] : blocks.bornState[block] === 0 ? BEFORE : -1),
+    name: 'call site', layer: null, text: (g) => siteText(snapshot, g), label: (g) => siteText(snapshot, g), of: sitesOf(snapshot, blocks),
   };
   /** @type {Level} */
   const stack = {

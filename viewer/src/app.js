@@ -79,11 +79,15 @@ function showRuns(runs, sentence) {
   const main = byId('page');
   main.hidden = runs.length === 0;
   main.classList.toggle('wide-side', several);
+  main.classList.toggle('wider-side', runs.length > 3);
   main.classList.toggle('times-only', !hasTimelines);
   for (const id of ['axis-button', 'home-button', 'whole-button', 'picture-button', 'search']) byId(id).hidden = !hasTimelines;
   byId('scale-button').hidden = true;
   const given = runs.map((run) => run.given), isNamed = several && new Set(given).size === runs.length && !given.includes('');
-  (isNamed ? given : distinctParts(runs.map((run) => run.label))).forEach((short, i) => (runs[i].short = short));
+  (isNamed ? given : distinctParts(runs.map((run) => run.label))).forEach((short, i, all) => {
+    const before = all.slice(0, i).filter((other) => other === short).length;
+    runs[i].short = before > 0 ? `${short} (${before + 1})` : short;
+  });
   usual = { axis: runs.some((run) => run.isVirtual || run.snapshot.clockSource === 'none') ? 'event' : 'time', colourBy: usualColour(runs) };
   store.set({ ...initialState(), ...usual, runs });
   store.flush();

@@ -98,6 +98,22 @@ export function framePlace({ frames, strings }, frame) {
   return frames.line[frame] > 0 ? `${file}:${frames.line[frame]}` : file;
 }
 
+const BEFORE_RECORDING = -2; // a site: the block was there before the first event, and has no call stack
+
+/**
+ * The site of each block: the frame that its stack is told by, -1 without a call stack, -2 from before the recording.
+ * @param {import('./format.js').Snapshot} snapshot @param {import('./blocks.js').Blocks} blocks @returns {(block: number) => number}
+ */
+export function sitesOf(snapshot, { stack, bornState }) {
+  const told = toldBy(snapshot);
+  return (block) => (stack[block] >= 0 ? told[stack[block]] : bornState[block] === 0 ? BEFORE_RECORDING : -1);
+}
+
+/** @param {import('./format.js').Snapshot} snapshot @param {number} site */
+export function siteText(snapshot, site) {
+  return site === BEFORE_RECORDING ? 'from before the recording' : frameText(snapshot, site);
+}
+
 /**
  * A stack innermost first, as runs of frames to show and runs to fold: what is not the user's is folded, except where
  * nothing would be left.

@@ -1,7 +1,9 @@
 /* headline.js - the sentence at the top, folded where it is too long for the screen.
  */
+import { CATEGORIES } from './colours.js';
 import { byId, element } from './dom.js';
-import { formatBytes, splitSentence } from './text.js';
+import { endedEarly } from './run.js';
+import { categoryText, formatBytes, formatMs, formatRatio, formatShare, splitSentence } from './text.js';
 
 /** Of several runs the first sentence stands out; what is too long for the screen is behind a button. @param {string} text @param {boolean} several */
 export function showHeadline(text, several) {
@@ -19,9 +21,26 @@ export function fitHeadline() {
   button.setAttribute('aria-expanded', String(isOpen));
 }
 
+const LEAST_CHANGE = 0.01; // of the base's peak; what changes less is not named
+
+/** What a run saves against the base, where, and what it does to the time. @param {import('./run.js').Run} base @param {import('./run.js').Run} run */
+function pairSentence(base, run) {
+  const ended = [base, run].find(endedEarly), rest = ended === run ? base : run;
+  if (!base.isRecorded || !run.isRecorded) return `${run.short} and ${base.short} cannot be compared: allocations were not recorded.`;
+  if (ended !== undefined) return `${ended.short} ran out of memory at ${formatBytes(ended.peak.bytes)}; ${rest.short} peaks at ${formatBytes(rest.peak.bytes)}.`;
+  const change = run.peak.bytes / base.peak.bytes - 1, from = formatBytes(base.peak.bytes), to = formatBytes(run.peak.bytes);
+  const peaks = Math.abs(change) < LEAST_CHANGE ? `${run.short} peaks as ${base.short} does (${to}, ${from})` :
+    `${run.short} ${change < 0 ? 'lowers' : 'raises'} the peak by ${formatShare(Math.abs(change))}, from ${from} to ${to}`;
+  const bytesOf = (/** @type {import('./run.js').Run} */ one, /** @type {string} */ key) => one.peak.categories.find((group) => group.key === key)?.bytes ?? 0;
+  const parts = CATEGORIES.map((key) => ({ key, bytes: bytesOf(run, key) - bytesOf(base, key) })).filter(({ bytes }) => Math.abs(bytes) > LEAST_CHANGE * base.peak.bytes)
+    .sort((a, b) => Math.abs(b.bytes) - Math.abs(a.bytes)).map(({ key, bytes }) => `${categoryText(key)} ${formatBytes(Math.abs(bytes))} ${bytes < 0 ? 'less' : 'more'}`);
+  const [a, b] = [base, run].map((one) => one.timing.find(({ name }) => name === 'step')?.statistics.mean ?? NaN);
+  const time = Number.isFinite(b / a) ? `; a step takes ${formatMs(b)} ms instead of ${formatMs(a)} ms (${formatRatio(b / a)})` : '';
+  return `${peaks}${parts.length > 0 ? `: ${parts.join(', ')}` : ''}${time}.`;
+}
+
 /** What several runs come to, where the command line gave no sentence. @param {import('./run.js').Run[]} runs */
 export function comparisonSentence(runs) {
   const [base, ...others] = runs;
-  return `${base.short} peaks at ${formatBytes(base.peak.bytes)}; ${others.map((run) =>
-    `${run.short} at ${formatBytes(run.peak.bytes)}, ${(run.peak.bytes / base.peak.bytes).toFixed(2)} times as much`).join('; ')}.`;
+  return others.map((run) => pairSentence(base, run)).join(' ');
 }

@@ -46,6 +46,7 @@ export function switchAxis(store) {
 /** Lets go of all that was chosen. @param {import('./store.js').Store} store */
 export function clearChoices(store) {
   store.set({ pinned: null, cursor: null, range: null, pick: null });
+  if (store.get().hidden.size > 0) store.set({ hidden: new Set() });
 }
 
 /** Holds the cursor one event further on. @param {KeyContext} context @param {-1 | 1} direction */

@@ -3,7 +3,7 @@
 import { eventAxis, timeAxis } from './axis.js';
 import { buildBlocks, buildReserved, devicesUsed } from './blocks.js';
 import { SCOPE } from './format.js';
-import { frameText, toldBy } from './frames.js';
+import { sitesOf, siteText, toldBy } from './frames.js';
 import { aliveAt, buildIndex, largestState } from './index.js';
 import { buildLanes, enclosing, scopeExtents, scopeSpan, scopeText } from './lanes.js';
 import { breakdownAt } from './peak.js';
@@ -107,7 +107,7 @@ function buildTitle(snapshot, device) {
 }
 
 /** @param {import('./format.js').Snapshot} snapshot @param {Derived} derived @param {import('./format.js').Device | undefined} device */
-function buildWarnings(snapshot, { index, reserved }, device) {
+function buildWarnings(snapshot, { index, reserved, devices }, device) {
   const warnings = [], { blocks } = index, nUnmatched = blocks.nUnmatched + reserved.nUnmatched;
   if (snapshot.run.outcome === 'stopped') {
     warnings.push('The run was stopped before its end, where its peak may lie.');
@@ -129,7 +129,7 @@ function buildWarnings(snapshot, { index, reserved }, device) {
     warnings.push(`The ${snapshot.origin.format} file contradicts itself ${formatCount(snapshot.origin.contradictions)} times: what its events say and the segments at its end do not fit together.`);
   }
   if (nUnmatched > 0) {
-    warnings.push(`${formatCount(nUnmatched)} ${nUnmatched === 1 ? 'event does' : 'events do'} not fit to what was there before: frees without an allocation in this file, or allocations on top of others.`);
+    warnings.push(`${formatCount(nUnmatched)} ${nUnmatched === 1 ? 'event does' : 'events do'} not fit to what was there before: frees without an allocation in this file, or allocations on top of others. Totals may be off by their bytes.`);
   }
   if (snapshot.events.count > 0 && snapshot.stacks.frame.length === 0) {
     warnings.push('The file holds no call stacks.');
@@ -137,7 +137,7 @@ function buildWarnings(snapshot, { index, reserved }, device) {
     warnings.push('The call stacks have no names: the program had no symbols when the file was written.');
   }
   if (blocks.nOtherEvents > 0) {
-    warnings.push(`The file holds ${snapshot.devices.length} devices; device ${blocks.device} is shown, ${formatCount(blocks.nOtherEvents)} events of the others are not.`);
+    warnings.push(`The file holds ${devices.length} devices; device ${blocks.device} is shown, ${formatCount(blocks.nOtherEvents)} events of the others are not.${devices.length > 1 ? ' Choose another above.' : ''}`);
   }
   if (device?.kind === 'cpu' && String(snapshot.run.precision).startsWith('bf16')) {
     warnings.push('bf16 is emulated on the cpu: the bytes are real, the times are not representative.');
@@ -232,6 +232,13 @@ export function placeOfState(run, state) {
     .map((s) => scopeText(snapshot, s)).join(', ');
 }
 
+/** How many of some numbers, which never decrease, are at most `limit`. @param {Int32Array} sorted @param {number} limit */
+function countAtMost(sorted, limit) {
+  let n = 0;
+  while (n < sorted.length && sorted[n] <= limit) n++;
+  return n;
+}
+
 /** The peak in one sentence, or where the run ended; lines do not break between number and unit. @param {Run} run */
 export function headline(run) {
   return headlineText(run).replace(/(\d) (?=[KMGTP]?i?B\b)/g, '$1\u00a0');
@@ -239,14 +246,14 @@ export function headline(run) {
 
 /** Bytes at the peak by the frame that each stack is told by, largest first: for files without categories. @param {Run} run @returns {{label: string, bytes: number}[]} */
 function sitesAtPeak({ snapshot, index, peakState }) {
-  const told = toldBy(snapshot), { blocks } = index;
-  /** @type {Map<number, number>} frame, -1 no call stack, -2 from before the recording */
+  const { blocks } = index, siteOf = sitesOf(snapshot, blocks);
+  /** @type {Map<number, number>} by site */
   const bytes = new Map();
   for (const b of aliveAt(index, peakState)) {
-    const site = blocks.stack[b] >= 0 ? told[blocks.stack[b]] : blocks.bornState[b] === 0 ? -2 : -1;
+    const site = siteOf(b);
     bytes.set(site, (bytes.get(site) ?? 0) + blocks.bytes[b]);
   }
-  return [...bytes].map(([site, sum]) => ({ label: site === -2 ? 'from before the recording' : frameText(snapshot, site), bytes: sum })).sort((a, b) => b.bytes - a.bytes);
+  return [...bytes].map(([site, sum]) => ({ label: siteText(snapshot, site), bytes: sum })).sort((a, b) => b.bytes - a.bytes);
 }
 
 /** @param {Run} run */
@@ -259,10 +266,11 @@ function headlineText(run) {
   const oom = snapshot.oom[snapshot.oom.length - 1];
   if (endedEarly(run)) {
     const where = placeOfState(run, oom.event + 1), allocated = run.index.totals[oom.event + 1];
-    const limit = run.capacityBytes > 0 ? ` of ${formatBytes(run.capacityBytes)}` : '';
-    return `Out of memory${where ? ` in ${where}` : ''}: ${formatBytes(oom.requestedBytes)} more did not fit beside ${formatBytes(allocated)} allocated${limit}; ${parts.join(', ')}.`;
+    const limit = run.capacityBytes > 0 ? ` of ${formatBytes(run.capacityBytes)}` : '', reserved = formatBytes(run.reserved.bytes[countAtMost(run.reserved.state, oom.event + 1) - 1]);
+    return `Out of memory${where ? ` in ${where}` : ''}: ${formatBytes(oom.requestedBytes)} more did not fit beside ${reserved} reserved${limit}, ${formatBytes(allocated)} of it allocated: ${parts.join(', ')}.`;
   }
   const first = enclosing(snapshot.scopes, index.peakState > 0 ? snapshot.events.scope[index.peakState - 1] : -1, SCOPE.STEP);
   const before = run.homeScope < 0 || first === run.homeScope ? '' : `, first reached in ${first < 0 ? 'setup' : scopeText(snapshot, first)}`;
-  return `Peak ${formatBytes(peak.bytes)} allocated${place ? ` in ${place}` : ''}${before}: ${parts.join(', ')}.`;
+  const refused = oom === undefined ? '' : ` An allocation of ${formatBytes(oom.requestedBytes)} found no memory.`;
+  return `Peak ${formatBytes(peak.bytes)} allocated${place ? ` in ${place}` : ''}${before}: ${parts.join(', ')}.${refused}`;
 }
