@@ -111,11 +111,10 @@ static tide_status make(const tide_profile_options *run, tide_forecast *ret_fore
 
 static int forecast(const forecast_options *options) {
     tide_error error = {""};
-    tide_forecast made;
+    tide_forecast made = {.usable_bytes = 0};
     int format = tide_format_from_name(options->run.format);
     tide_status status = check(&options->run, &error);
     bool fits = true;
-    made.peak = (tide_peak_tensors){.owned = NULL};
     if (status == TIDE_OK) {
         status = make(&options->run, &made, &error);
         fits = made.bounded.fits;

@@ -137,6 +137,7 @@ tide_status tide_snapshot_as_pytorch(const tide_snapshot *snapshot, tide_edition
     tide_workload_config workload;
     tide_dry_run run;
     tide_cache_config_init(&room.cache);
+    tide_workload_config_init(&workload);
     TIDE_TRY(workload_of(&snapshot->run, &own, error));
     TIDE_TRY(tide_as_pytorch(&own, edition, &workload, error));
     tide_snapshot_run description = snapshot->run;

@@ -61,7 +61,7 @@ void eager_send(tide_eager *e, eager_node *node, uint8_t output, eager_tensor *g
 static void sum_to(tide_eager *e, const eager_edge *edge, eager_tensor *grad) {
     eager_shape shape = edge->shape;
     shape.n_bytes = grad->shape.n_bytes;
-    bool is_last = edge->node->kind == EAGER_ACCUMULATE;
+    bool is_last = edge->node != NULL && edge->node->kind == EAGER_ACCUMULATE;
     int32_t layer = e->layer;
     e->layer = is_last ? -1 : layer;
     eager_tensor sum = is_last ? eager_new(e, &shape, TIDE_GRADIENT,
@@ -105,8 +105,9 @@ static void run_node(tide_eager *e, eager_node *node) {
     for (size_t i = 0; i < node->n_edges; i++) {
         if (node->edges[i].node == NULL) {
             eager_drop(e, &grads[i]);
+        } else {
+            validate(e, &node->edges[i], &grads[i]);
         }
-        validate(e, &node->edges[i], &grads[i]);
     }
     for (size_t i = 0; i < EAGER_OUTPUTS; i++) {
         eager_drop(e, &node->grads[i]);
