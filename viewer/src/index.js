@@ -134,26 +134,3 @@ export function aliveAt(index, state) {
   }
   return alive.flat();
 }
-
-/**
- * Calls visit(block, bytes, category) for the blocks alive in a state, bottom first, without
- * allocating: the inner loop of the raster.
- * @param {MemoryIndex} index @param {number} state
- * @param {(block: number, bytes: number, category: number) => void} visit
- * @param {number[][]} young scratch: one list per category
- */
-export function walkAlive(index, state, visit, young) {
-  const { act, category, diedState, bytes } = index.blocks;
-  const base = Math.floor(state / CHECKPOINT_STATES), checkpoint = index.checkpoints[base];
-  for (const list of young) list.length = 0;
-  for (let e = base * CHECKPOINT_STATES; e < state; e++) {
-    const a = act[e];
-    if (a >= 0 && diedState[a] > state) young[category[a]].push(a);
-  }
-  for (let c = 0; c < young.length; c++) {
-    for (let i = checkpoint.from[c]; i < checkpoint.from[c + 1]; i++) {
-      if (checkpoint.diedState[i] > state) visit(checkpoint.block[i], checkpoint.bytes[i], c);
-    }
-    for (const b of young[c]) visit(b, bytes[b], c);
-  }
-}
