@@ -259,7 +259,7 @@ const NAMES_CODE = 'names code to be imported', CALLS_CODE = 'calls code', IS_OU
 const IS_OLD = 'belongs to protocols 0 and 1', IS_A_SET = 'makes a set';
 
 /** By code: Python's name, and what is done or why it is refused. @type {Map<number, [string, string | ((of: Unpickler) => any)]>} */
-const PICKLE_OPCODES = new Map(/** @type {[number, [string, string | ((of: Unpickler) => any)]][]} */ ([
+const PICKLE_OPCODES = new Map(/** @type {[string | number, string, string | ((of: Unpickler) => any)][]} */ ([
   ['(', 'MARK', (of) => of.mark()], ['.', 'STOP', (of) => of.stop()], ['0', 'POP', (of) => of.pop()],
   ['1', 'POP_MARK', (of) => (of.stack.length = of.popMark())], ['2', 'DUP', (of) => pushed(of, of.top())],
   ['F', 'FLOAT', IS_OLD], ['I', 'INT', IS_OLD], ['L', 'LONG', IS_OLD], ['S', 'STRING', IS_OLD], ['V', 'UNICODE', IS_OLD], ['g', 'GET', IS_OLD], ['p', 'PUT', IS_OLD],
@@ -287,7 +287,7 @@ const PICKLE_OPCODES = new Map(/** @type {[number, [string, string | ((of: Unpic
   [0x8e, 'BINBYTES8', (of) => of.run(8) >= 0 && pushed(of, PICKLED_BYTES)], [0x8f, 'EMPTY_SET', IS_A_SET], [0x90, 'ADDITEMS', IS_A_SET], [0x91, 'FROZENSET', IS_A_SET],
   [0x92, 'NEWOBJ_EX', CALLS_CODE], [0x93, 'STACK_GLOBAL', NAMES_CODE], [0x94, 'MEMOIZE', (of) => of.put(of.memo.length)], [0x95, 'FRAME', (of) => of.frame()],
   [0x96, 'BYTEARRAY8', (of) => of.run(8) >= 0 && pushed(of, PICKLED_BYTES)], [0x97, 'NEXT_BUFFER', IS_OUTSIDE], [0x98, 'READONLY_BUFFER', IS_OUTSIDE],
-].map(([code, name, run]) => [typeof code === 'string' ? code.charCodeAt(0) : code, [name, run]])));
+]).map(([code, name, run]) => [typeof code === 'string' ? code.charCodeAt(0) : code, [name, run]]));
 
 /** @param {Uint8Array} bytes @returns {any} null, booleans, numbers, texts, PickleReal, PickleContainer ... @throws {FormatError} */
 export function readPickle(bytes) {
