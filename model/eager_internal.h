@@ -33,18 +33,18 @@ struct eager_storage {
 };
 
 typedef struct eager_shape {
-    size_t sizes[EAGER_DIMS];
-    uint8_t n_dims;  /* 0: a scalar */
-    uint8_t n_bytes; /* of an element */
+    size_t sizes[EAGER_DIMS]; /* elements, outermost first */
+    uint8_t n_dims;           /* 0: a scalar */
+    uint8_t n_bytes;          /* of an element */
 } eager_shape;
 
 typedef struct eager_node eager_node;
 
 typedef struct eager_tensor {
-    eager_storage *storage; /* holds a reference; NULL: undefined */
-    eager_node *node;       /* that its gradient goes to; NULL: needs none */
-    const char *name;       /* static; what follows "layers.N." */
-    eager_shape shape;
+    eager_storage *storage;     /* holds a reference; NULL: undefined */
+    eager_node *node;           /* that its gradient goes to; NULL: needs none */
+    const char *name;           /* static; what follows "layers.N." */
+    eager_shape shape;          /* of a view, as it is seen */
     size_t strides[EAGER_DIMS]; /* in elements */
     uint8_t output;             /* which of the node's outputs it is */
     bool is_view;               /* made from another tensor, which autograd then knows by it */
@@ -93,7 +93,7 @@ typedef struct eager_edge {
 } eager_edge;
 
 struct eager_node {
-    eager_kind kind;
+    eager_kind kind;                   /* row of EAGER_RULES */
     uint8_t n_edges;                   /* inputs that may want a gradient */
     eager_edge edges[EAGER_INPUTS];    /* in the order of the operator's arguments */
     eager_tensor saved[EAGER_SAVED];   /* by the names that PyTorch gives them, in their order */
@@ -106,39 +106,39 @@ struct eager_node {
 };
 
 struct tide_eager {
-    tide_eager_config config; /* as given */
-    const tide_hostmem *mem;  /* borrowed; the cache's */
-    tide_cache *cache;        /* borrowed; outlives it */
-    tide_recorder *recorder;  /* borrowed; NULL: no scopes */
-    tide_status status;       /* of the first failure */
-    tide_error error;         /* the same for people */
-    tide_arena arena;         /* nodes and storages, which are used again */
-    eager_storage *live;      /* list, the latest first */
-    eager_storage *free_storages;
-    eager_node **free_nodes; /* owned; nodes to use again */
-    size_t n_free_nodes, free_nodes_capacity;
-    eager_node **tape; /* owned; in the order in which they were made */
-    size_t n_tape, tape_capacity;
-    uint64_t alive_bytes, peak_bytes; /* requested */
-    bool records;                     /* operators make nodes */
-    bool autocast;                    /* bf16-mixed, and within autocast's context */
-    bool makes_kept;                  /* what is made now belongs to forward or loss */
+    tide_eager_config config;                 /* as given */
+    const tide_hostmem *mem;                  /* borrowed; the cache's */
+    tide_cache *cache;                        /* borrowed; outlives it */
+    tide_recorder *recorder;                  /* borrowed; NULL: no scopes */
+    tide_status status;                       /* of the first failure */
+    tide_error error;                         /* the same for people */
+    tide_arena arena;                         /* nodes and storages, which are used again */
+    eager_storage *live;                      /* list, the latest first */
+    eager_storage *free_storages;             /* list of those to use again */
+    eager_node **free_nodes;                  /* owned; nodes to use again */
+    size_t n_free_nodes, free_nodes_capacity; /* used and room, in nodes */
+    eager_node **tape;                        /* owned; in the order in which they were made */
+    size_t n_tape, tape_capacity;             /* used and room, in nodes */
+    uint64_t alive_bytes, peak_bytes;         /* requested */
+    bool records;                             /* operators make nodes */
+    bool autocast;                            /* bf16-mixed, and within autocast's context */
+    bool makes_kept;                          /* what is made now belongs to forward or loss */
     bool in_backward; /* on autograd's own thread, which has its own cuBLAS handle */
     tide_scope layer_scope, operator_scope; /* TIDE_NONE: not open */
     int32_t layer;                          /* current; -1: none */
     const char *scope;                      /* static; current operator; NULL: none */
     tide_parameter *parameters;             /* owned; names and shapes */
-    size_t n_parameters;
-    eager_tensor *values;         /* owned, n_parameters, as the four below */
-    eager_tensor *casts;          /* autocast's cache */
-    eager_tensor *gradients;      /* undefined until backward made them */
-    eager_tensor *moments;        /* exp_avg */
-    eager_tensor *second_moments; /* exp_avg_sq */
-    eager_tensor rope;            /* (2, T, D / 2) fp32 */
-    eager_tensor tokens, targets; /* (B, T) int64 */
-    eager_tensor workspaces[2];   /* of the program's thread and of autograd's */
-    eager_tensor logits, loss;    /* the loop's variables */
-    eager_tensor root_gradient;   /* of the loss */
+    size_t n_parameters;                    /* rows of the tables */
+    eager_tensor *values;                   /* owned, n_parameters, as the four below */
+    eager_tensor *casts;                    /* autocast's cache */
+    eager_tensor *gradients;                /* undefined until backward made them */
+    eager_tensor *moments;                  /* exp_avg */
+    eager_tensor *second_moments;           /* exp_avg_sq */
+    eager_tensor rope;                      /* (2, T, D / 2) fp32 */
+    eager_tensor tokens, targets;           /* (B, T) int64 */
+    eager_tensor workspaces[2];             /* of the program's thread and of autograd's */
+    eager_tensor logits, loss;              /* the loop's variables */
+    eager_tensor root_gradient;             /* of the loss */
 };
 
 /* ---- eager_tensor.c ---- */
