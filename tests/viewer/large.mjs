@@ -1,0 +1,85 @@
+// Large snapshots for the benchmark: the first steps of a made-up training run, and its last step over and over, with times
+// that differ from row to row as measured ones do. Deterministic.
+import { createWriteStream } from 'node:fs';
+import { once } from 'node:events';
+import { createGzip } from 'node:zlib';
+import { randomNumbers, trainingRun } from './synthetic.mjs';
+
+/** @param {number[]} deltas */
+function summed(deltas) {
+  let sum = 0;
+  return deltas.map((delta) => (sum += delta));
+}
+
+/** The rows of a table, column by column: `first` once, then `again` many times. */
+class Repeated {
+  constructor(count, from, to, times) {
+    this.length = count + (times - 1) * (to - from);
+    this.from = from;
+    this.to = to;
+    this.count = count;
+  }
+
+  /** The row of the short run that a row of the long one repeats, and the how manyth time that is. */
+  at(row) {
+    const { from, to } = this;
+    if (row < to) return [row, 0];
+    return [from + ((row - from) % (to - from)), Math.floor((row - from) / (to - from))];
+  }
+}
+
+/** Writes a list of numbers without holding its text. */
+async function writeColumn(out, key, length, value, isDelta) {
+  let text = `"${key}":[`, before = 0;
+  for (let row = 0; row < length; row++) {
+    const now = value(row);
+    text += `${row > 0 ? ',' : ''}${isDelta ? now - before : now}`;
+    before = now;
+    if (text.length > 1 << 16) {
+      if (!out.write(text)) await once(out, 'drain');
+      text = '';
+    }
+  }
+  out.write(`${text}]`);
+}
+
+/**
+ * Writes a snapshot of about `nEvents` rows to `path`, gzip-compressed.
+ * @returns {Promise<number>} its events
+ */
+export async function writeLarge(path, nEvents, options = {}) {
+  const document = trainingRun({ layers: 36, operators: 4, warmup: 1, steps: 2, ...options }), { events, scopes } = document;
+  const scope = summed(events.scope_delta), address = summed(events.address_delta), time = summed(events.time_delta), begin = summed(scopes.begin_delta);
+  const step = scopes.kind.lastIndexOf(0), inStep = (s) => s >= step, firstRow = scope.findIndex(inStep), n = scope.length, nScopes = scopes.kind.length;
+  const times = Math.max(1, Math.round((nEvents - firstRow) / (n - firstRow)));
+  const rows = new Repeated(n, firstRow, n, times), places = new Repeated(nScopes, step, nScopes, times);
+  const lastNs = begin[step] + scopes.duration[step], stepNs = lastNs - begin[step] + 5000, random = randomNumbers(7);
+  const jitter = Float64Array.from({ length: rows.length }, () => Math.floor(random() * 9000));
+  const out = createGzip({ level: 6 }), file = createWriteStream(path);
+  out.pipe(file);
+  const rest = { ...document };
+  for (const key of ['events', 'scopes', 'end', 'summary']) delete rest[key];
+  out.write(`${JSON.stringify(rest).slice(0, -1)},"scopes":{`);
+  const scopeValue = {
+    parent: (column) => (row) => { const [r, k] = places.at(row); return column[r] < step ? column[r] : column[r] + k * (nScopes - step); },
+    index: (column) => (row) => { const [r, k] = places.at(row); return r === step ? column[r] + k : column[r]; },
+    begin_delta: () => (row) => { const [r, k] = places.at(row); return begin[r] + k * stepNs; },
+  };
+  for (const [i, key] of Object.keys(scopes).entries()) {
+    if (i > 0) out.write(',');
+    await writeColumn(out, key, places.length, (scopeValue[key] ?? ((column) => (row) => column[places.at(row)[0]]))(scopes[key]), key.endsWith('_delta'));
+  }
+  out.write('},"events":{');
+  const eventValue = {
+    time_delta: (row) => { const [r, k] = rows.at(row); return time[r] + k * stepNs + jitter[row]; },
+    address_delta: (row) => address[rows.at(row)[0]],
+    scope_delta: (row) => { const [r, k] = rows.at(row); return scope[r] < step ? scope[r] : scope[r] + k * (nScopes - step); },
+  };
+  for (const [i, key] of Object.keys(events).entries()) {
+    if (i > 0) out.write(',');
+    await writeColumn(out, key, rows.length, eventValue[key] ?? ((row) => events[key][rows.at(row)[0]]), key.endsWith('_delta'));
+  }
+  out.end('}}');
+  await once(file, 'close');
+  return rows.length;
+}
