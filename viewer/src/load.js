@@ -24,7 +24,8 @@ let waiting = null;
 function makeWorkerUrl() {
   const script = document.getElementById('viewer')?.textContent ?? '', at = script.indexOf(PAGE_BEGINS);
   if (at < 0) throw new Error('the page holds no script to make a worker of');
-  const url = URL.createObjectURL(new Blob([script.slice(0, at)], { type: 'text/javascript' })), trusted = /** @type {any} */ (globalThis).trustedTypes;
+  // In braces, so that none of its names is the worker's global object's. Not as a module: a page of a file may have none.
+  const url = URL.createObjectURL(new Blob([`'use strict';{${script.slice(0, at)}}`], { type: 'text/javascript' })), trusted = /** @type {any} */ (globalThis).trustedTypes;
   const same = (/** @type {string} */ given) => {
     if (given !== url) throw new TypeError('not the address of the worker');
     return given;
@@ -37,7 +38,7 @@ function startWorker() {
   return new Promise((resolve) => {
     try {
       workerUrl ??= makeWorkerUrl();
-      const worker = new Worker(/** @type {string} */ (workerUrl), { type: 'module' }), timer = setTimeout(() => finish(null), START_MS);
+      const worker = new Worker(/** @type {string} */ (workerUrl)), timer = setTimeout(() => finish(null), START_MS);
       const finish = (/** @type {Worker | null} */ made) => {
         clearTimeout(timer);
         worker.onmessage = worker.onerror = null;
