@@ -1,5 +1,6 @@
 // What is alive, allocated, freed or kept, split level by level; frames of the user; tables that leave the page.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { blocksOf, leavesOf, levelsOf, pickOf, sortAmounts, splitAmount, usualSplit, whatOf, wholeOf } from '../../viewer/src/amounts.js';
 import { CATEGORIES } from '../../viewer/src/colours.js';
@@ -7,6 +8,7 @@ import { csvField, csvLine, textTable } from '../../viewer/src/csv.js';
 import { readSnapshot } from '../../viewer/src/format.js';
 import { FRAME, foldedStack, frameKinds, frameText, toldBy } from '../../viewer/src/frames.js';
 import { makeRun } from '../../viewer/src/run.js';
+import { CHUNK_ROWS, treeRows } from '../../viewer/src/tree_rows.js';
 import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
@@ -191,6 +193,35 @@ test('frames of libraries and of the tool are folded, and nothing gets lost', ()
   const bare = stackOf([['a', '', 0], ['b', '', 0]]);
   assert.deepEqual(foldedStack(bare, 1).map(({ isFolded, frames: list }) => [isFolded, list.length]), [[false, 1], [true, 1]]);
   assert.deepEqual(foldedStack(bare, -1), []);
+});
+
+test('packages below every training program are those of the command line', () => {
+  const source = readFileSync(new URL('../../snapshot/user_frame.c', import.meta.url), 'utf8');
+  const packages = [.../PLUMBING\[\] = \{([^}]*)\}/.exec(source)[1].matchAll(/"([^"]+)"/g)].map(([, name]) => name);
+  assert.ok(packages.includes('torch') && packages.length > 5);
+  for (const name of [...packages, 'mymodel']) {
+    const frames = [['inner', `/x/site-packages/${name}/a.py`, 1], ['mine', '/home/me/train.py', 2]];
+    assert.equal(told(frames), name === 'mymodel' ? 'inner (a.py:1)' : 'mine (train.py:2)', name);
+  }
+});
+
+test('rows of a level add up, also where not all of them are shown', () => {
+  const run = makeRun(readSnapshot(randomRun(4500, SEED)), 'r'), levels = levelsOf(run, 'category', true);
+  const whole = wholeOf(run, blocksOf(run, { kind: 'allocated', first: 0, last: run.index.nStates }, null));
+  const state = { rootKey: 'k', open: new Set(), shownOf: new Map(), order: 'bytes', isDescending: true, colourOf: () => '' };
+  const sum = (rows, key) => rows.reduce((total, row) => total + row[key], 0);
+  const top = treeRows(state, run, whole, levels);
+  assert.equal(sum(top, 'bytes'), whole.bytes);
+  state.open.add(top[0].key);
+  for (const shown of [undefined, CHUNK_ROWS + 50, 100_000]) {
+    if (shown !== undefined) state.shownOf.set(top[0].key, shown);
+    const below = treeRows(state, run, whole, levels).filter((row) => row.level === 2);
+    for (const key of ['bytes', 'requestedBytes', 'count']) assert.equal(sum(below, key), top[0][key], `${key} with ${shown} shown`);
+    assert.equal(below.some((row) => row.kind === 'more'), shown !== 100_000);
+    assert.equal(below.filter((row) => row.kind !== 'more').length, Math.min(shown ?? CHUNK_ROWS, top[0].count));
+  }
+  state.open.add(treeRows(state, run, whole, levels)[1].key);
+  assert.equal(treeRows(state, run, whole, levels).filter((row) => row.level === 3).length, 1);
 });
 
 test('fields of tables run nothing and keep their text', () => {
