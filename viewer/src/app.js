@@ -7,6 +7,7 @@ import { byId, element, pushButton } from './dom.js';
 import { makeEventsPanel } from './events_panel.js';
 import { makeFlamePanel } from './flame_panel.js';
 import { decodeAddress, encodeAddress } from './hash.js';
+import { fillHelp } from './help.js';
 import { comparisonSentence, fitHeadline, showHeadline } from './headline.js';
 import { clearChoices, listenToKeys, switchAxis } from './keys.js';
 import { makeLargestCard } from './largest_card.js';
@@ -174,24 +175,29 @@ function savePicture() {
   });
 }
 
-function listenToTools() {
-  const input = /** @type {HTMLInputElement} */ (byId('file-input')), help = /** @type {HTMLDialogElement} */ (byId('help'));
-  /** @type {[string, () => void][]} */
-  const buttons = [
-    ['open-button', () => input.click()], ['choose-button', () => input.click()], ['axis-button', () => switchAxis(store)],
-    ['scale-button', () => timelines.switchScale()], ['home-button', () => timelines.showAll('showHome')],
-    ['whole-button', () => timelines.showAll('showWhole')], ['theme-button', () => theme.toggle()], ['picture-button', savePicture],
-    ['help-button', () => help.showModal()], ['help-close', () => help.close()],
-    ['pick-clear', () => {
-      searchBox.clear();
-      store.set({ pick: null });
-    }],
-    ['more-button', () => {
-      byId('headline').classList.toggle('open');
-      layOutPage();
-    }],
+/** The buttons at the top, and what others do. */
+function makeTools() {
+  const input = /** @type {HTMLInputElement} */ (byId('file-input')), help = /** @type {HTMLDialogElement} */ (byId('help')), choose = () => input.click();
+  /** @type {[string, string, string, () => void][]} name, text, title, what it does */
+  const tools = [
+    ['axis', 'x: time', 'Switch between time and event order (T)', () => switchAxis(store)],
+    ['scale', 'y: own scales', 'One memory scale for all runs, or one that suits each (Y)', () => timelines.switchScale()],
+    ['home', 'peak step', 'The step of the peak (0)', () => timelines.showAll('showHome')],
+    ['whole', 'whole run', 'The whole run (F)', () => timelines.showAll('showWhole')],
+    ['picture', 'PNG', 'Save a picture', savePicture], ['theme', 'theme', 'Light or dark (L)', () => theme.toggle()],
+    ['open', 'open …', 'Open snapshots', choose], ['help', '?', 'Keys (?)', () => help.showModal()],
   ];
-  for (const [id, press] of buttons) byId(id).addEventListener('click', press);
+  byId('tools').append(...tools.map(([name, text, title, press]) => pushButton(text, press, { id: `${name}-button`, title, ...(name === 'help' ? { 'aria-label': 'Keys' } : {}) })));
+  byId('choose-button').addEventListener('click', choose);
+  byId('help-close').addEventListener('click', () => help.close());
+  byId('pick-clear').addEventListener('click', () => {
+    searchBox.clear();
+    store.set({ pick: null });
+  });
+  byId('more-button').addEventListener('click', () => {
+    byId('headline').classList.toggle('open');
+    layOutPage();
+  });
   input.addEventListener('change', () => openFiles([...(input.files ?? [])], false).then(() => (input.value = '')));
 }
 
@@ -218,9 +224,10 @@ function listenToPage() {
 
 /** Starts the page. */
 async function start() {
+  makeTools();
   listenToStore();
-  listenToTools();
   listenToPage();
+  fillHelp();
   byId('largest').append(makeLargestCard(store));
   new Dock(store, { tree: makeTreePanel(store), flame: makeFlamePanel(store), map: makeMapPanel(store), events: makeEventsPanel(store, revealInstant), differences: makeDifferencesPanel(store) });
   // The script runs while the browser still reads the data, which stand last in the page.
