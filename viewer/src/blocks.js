@@ -199,6 +199,8 @@ export function buildBlocks(snapshot, device = 0) {
     }
   }
   blocks.replaced = Int32Array.from(replaced);
+  // Where nothing was ever pending, one column says both.
+  if (pendingState.every((state, block) => state === diedState[block])) blocks.pendingState = diedState;
   return blocks;
 }
 

@@ -5,13 +5,11 @@ import { CATEGORIES } from './colours.js';
 import { NO_BLOCK } from './blocks.js';
 
 const PYRAMID_BASE = 16;
-export const CHECKPOINT_STATES = 1024; // 256 costs 4 to 10 times the memory and saves little
+export const CHECKPOINT_STATES = 2048;
 
 /**
  * @typedef {object} Checkpoint blocks alive in one state, sorted by category, then birth
  * @property {Int32Array} block
- * @property {Int32Array} diedState beside the blocks, so that a walk reads memory in order
- * @property {Float64Array} bytes
  * @property {Int32Array} from per category, the position of its first block; one more at the end
  *
  * @typedef {object} MemoryIndex
@@ -19,7 +17,7 @@ export const CHECKPOINT_STATES = 1024; // 256 costs 4 to 10 times the memory and
  * @property {number} nStates
  * @property {Float64Array} totals allocated bytes per state
  * @property {Int32Array[]} pyramid per level and group of 16: the first state with the largest total
- * @property {Checkpoint[]} checkpoints of state 0, 1024, 2048, ...
+ * @property {Checkpoint[]} checkpoints of state 0, 2048, 4096, ...
  * @property {number} peakState first state with most allocated bytes
  */
 
@@ -64,22 +62,30 @@ export function buildPyramid(totals) {
   return pyramid;
 }
 
+/** Takes out what is dead in a state. @param {number[]} list of blocks @param {Int32Array} diedState @param {number} state */
+function dropDead(list, diedState, state) {
+  let n = 0;
+  for (let i = 0; i < list.length; i++) if (diedState[list[i]] > state) list[n++] = list[i];
+  list.length = n;
+}
+
 /** @param {import('./blocks.js').Blocks} blocks @returns {Checkpoint[]} */
 function buildCheckpoints(blocks) {
-  const { act, bytes, category, diedState } = blocks, checkpoints = [];
-  /** @type {number[][]} per category, in order of birth; dead ones are swept at the next checkpoint */
+  const { act, category, diedState, nAtStart } = blocks, checkpoints = [];
+  /** @type {number[][]} per category, in order of birth; dead ones are dropped at the next checkpoint */
   const alive = CATEGORIES.map(() => []);
-  for (let b = 0; b < blocks.nAtStart; b++) alive[category[b]].push(b);
+  for (let b = 0; b < nAtStart; b++) alive[category[b]].push(b);
   for (let state = 0; state <= act.length; state++) {
     if (state > 0 && act[state - 1] >= 0) alive[category[act[state - 1]]].push(act[state - 1]);
     if (state % CHECKPOINT_STATES !== 0) continue;
     const from = new Int32Array(CATEGORIES.length + 1);
     for (let c = 0; c < CATEGORIES.length; c++) {
-      alive[c] = alive[c].filter((b) => diedState[b] > state);
+      dropDead(alive[c], diedState, state);
       from[c + 1] = from[c] + alive[c].length;
     }
-    const block = Int32Array.from(alive.flat());
-    checkpoints.push({ block, diedState: block.map((b) => diedState[b]), bytes: Float64Array.from(block, (b) => bytes[b]), from });
+    const block = new Int32Array(from[CATEGORIES.length]);
+    alive.forEach((list, c) => block.set(list, from[c]));
+    checkpoints.push({ block, from });
   }
   return checkpoints;
 }

@@ -93,8 +93,9 @@ async function readHere(source, onProgress) {
  * @param {OnProgress} [onProgress] @returns {Promise<import('./run.js').Run>} @throws {FormatError} its message is a sentence without its end
  */
 export async function loadRun(source, label, onProgress = () => undefined) {
-  const worker = await (waiting ?? startWorker());
-  waiting = null;
+  const starting = waiting ?? startWorker();
+  waiting = null; // it is this file's; whoever comes meanwhile starts one
+  const worker = await starting;
   const { snapshot, derived } = worker === null ? await readHere(source, onProgress) : await readInWorker(worker, source, onProgress);
   return makeRun(snapshot, label, undefined, derived);
 }

@@ -2,7 +2,7 @@
  */
 import { FormatError } from './columns.js';
 import { byId, element } from './dom.js';
-import { loadRun } from './load.js';
+import { loadRun, prepareLoading } from './load.js';
 import { formatCount } from './text.js';
 import { bytesOfBase64 } from './unpack.js';
 
@@ -106,5 +106,6 @@ export async function readEmbedded() {
     const name = labelOf(names[i] ?? '');
     if (run !== null) run.given = name === run.label ? '' : name;
   });
+  prepareLoading();
   return { runs: runs.filter(isRun), sentence };
 }
