@@ -97,5 +97,7 @@ export async function loadRun(source, label, onProgress = () => undefined) {
   waiting = null; // it is this file's; whoever comes meanwhile starts one
   const worker = await starting;
   const { snapshot, derived } = worker === null ? await readHere(source, onProgress) : await readInWorker(worker, source, onProgress);
-  return makeRun(snapshot, label, undefined, derived);
+  const run = makeRun(snapshot, label, undefined, derived);
+  await new Promise((resolve) => setTimeout(resolve)); // what comes next is a task of its own: the page answers in between
+  return run;
 }
