@@ -31,7 +31,10 @@ import { makeTreePanel } from './tree.js';
 const ADDRESS_DELAY_MS = 250; // after the last change
 
 const store = new Store((flush) => requestAnimationFrame(flush));
-const timelines = new Timelines(store, askAddress);
+const timelines = new Timelines(store, () => {
+  pointer.viewChanged();
+  askAddress();
+});
 new Legend(store);
 const pointer = new Pointer(store, timelines);
 const searchBox = new SearchBox(store, revealInstant);

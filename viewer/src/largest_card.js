@@ -14,7 +14,7 @@ export function makeLargestCard(store) {
   const made = card('', list, rest);
   made.classList.add('largest-card');
   made.querySelector('h2')?.append(title);
-  let chosen = '';
+  let chosen = '', shownFor = ''; // what the list shows, and of which instant
 
   /** @param {import('./largest.js').LargeGroup} group @param {number} total @param {(block: number) => string} colourOf */
   const rowOf = (group, total, colourOf) => {
@@ -31,6 +31,9 @@ export function makeLargestCard(store) {
     const { runs, shown, cursor } = store.get(), held = cursor?.held ? cursor : null, run = runs[held?.run ?? shown];
     made.hidden = run === undefined || !run.isRecorded;
     if (made.hidden) return;
+    const { colourBy, pick } = store.get(), now = [runs.map(({ label, device }) => `${label} ${device}`), held?.run ?? shown, held?.state, colourBy, pick?.label].join();
+    if (now === shownFor) return; // the cursor follows the pointer: nothing changes here
+    shownFor = now;
     const state = held?.state ?? run.peakState, total = run.index.totals[state], groups = largestAt(run, state), colourOf = blockColours({ ...store.get(), shown: held?.run ?? shown });
     title.textContent = `Largest at the ${held ? 'cursor' : 'peak'}${runs.length > 1 ? ` of ${run.short}` : ''}`;
     const had = document.activeElement, focused = list.contains(had) ? [...list.querySelectorAll('button')].indexOf(/** @type {HTMLButtonElement} */ (had)) : -1;

@@ -42,6 +42,12 @@ export class Pointer {
     if (cursor !== null && !cursor.held) this.store.set({ cursor: null });
   }
 
+  /** What was under the pointer may lie elsewhere now. */
+  viewChanged() {
+    hideTooltip();
+    for (const stage of this.timelines.stages) stage.marks = { ...stage.marks, block: -1, scope: -1, spans: [] };
+  }
+
   /** Shows what lies under the pointer. @param {import('./stage.js').Stage} stage @param {number} clientX @param {number} clientY */
   point(stage, clientX, clientY) {
     const target = stage.target(clientX, clientY), { stages } = this.timelines;
@@ -55,7 +61,8 @@ export class Pointer {
     stage.drawMarks();
     if (target.state >= 0) this.lookAt(stage, target.state, false);
     this.pointAtPhase(stage, target.scope);
-    if (!inside) return hideTooltip();
+    const { pinned } = this.store.get(), isPinned = target.block >= 0 && pinned?.block === target.block && pinned.run === stages.indexOf(stage);
+    if (!inside || isPinned) return hideTooltip(); // what is pinned stands beside the timelines already
     const { run } = stage;
     showTooltip(target.block >= 0 ? blockFacts(run, target.block, 5) : target.scope >= 0 ? scopeFacts(run, target.scope) : stateFacts(run, target.state), clientX, clientY);
     if (target.block >= 0) {
@@ -109,6 +116,7 @@ export class Pointer {
       this.store.set({ pinned: isSame || target.block < 0 ? null : { run, block: target.block }, shown: run });
       if (isSame) this.store.set({ cursor: { run, state: target.state, held: false } });
       else this.lookAt(stage, target.state, true);
+      if (target.block >= 0) hideTooltip();
     } else if (target.scope >= 0) {
       const [x0, x1] = scopeSpan(stage.run.snapshot, stage.run.extents, stage.axis, target.scope), margin = (x1 - x0) * 0.02;
       stage.show(x0 - margin, Math.max(x1 + margin, x0 + stage.axis.minSpan));
