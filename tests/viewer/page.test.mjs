@@ -396,8 +396,9 @@ pickle.dump(collections.OrderedDict(a=1), open(sys.argv[2], "wb"))`, good, bad])
   await closed(page);
 });
 
-test('runs are read in workers, and by the page where it may have none', async () => {
-  const page = await opened([RUN, { ...RUN, label: 'again' }], null, { init: () => {
+test('runs are read in workers, by the page where it may have none and where they are small', async () => {
+  const large = { label: 'large', bytes: Buffer.from(`${' '.repeat(200_000)}${JSON.stringify(RUN.document)}`) };
+  const page = await opened([large, RUN, { ...large, label: 'again' }], null, { init: () => {
     window.answers = [];
     window.Worker = class extends Worker {
       constructor(...given) {
@@ -415,7 +416,7 @@ test('runs are read in workers, and by the page where it may have none', async (
     }
     terminate() {}
   })]) {
-    const alone = await opened([RUN], null, { init });
+    const alone = await opened([large], null, { init });
     assert.match(await text(alone, '#headline'), /^Peak 981/);
     await closed(alone);
   }

@@ -1,7 +1,7 @@
 /* load.js - loads runs, each in a worker of its own, so that the page stays usable and the worker's memory goes back.
  *
  * The worker is made from the page's own script, up to the mark that the build sets where the page begins. Where a
- * browser, or a page around this one, allows no worker, the page does the work itself.
+ * browser, or a page around this one, allows no worker, and where a file is small, the page does the work itself.
  */
 import { FormatError } from './columns.js';
 import { makeRun } from './run.js';
@@ -13,6 +13,7 @@ import { explained } from './worker.js';
  */
 
 const PAGE_BEGINS = '/*!PAGE*/';
+const SMALL_SOURCE = 200_000; // bytes, or characters of base64: read before a worker has come up
 const START_MS = 5000; // a worker that has not come up by then never will
 
 /** @type {string | null} made once; null: none can be made */
@@ -61,6 +62,13 @@ export function prepareLoading() {
   waiting ??= startWorker();
 }
 
+/** The worker that waits, or one that is started. @returns {Promise<Worker | null>} */
+function takeWorker() {
+  const starting = waiting ?? startWorker();
+  waiting = null; // it is this file's; whoever comes meanwhile starts one
+  return starting;
+}
+
 /** @param {Worker} worker @param {import('./unpack.js').Source} source @param {OnProgress} onProgress @returns {Promise<import('./unpack.js').Loaded>} */
 function readInWorker(worker, source, onProgress) {
   return new Promise((resolve, reject) => {
@@ -93,9 +101,7 @@ async function readHere(source, onProgress) {
  * @param {OnProgress} [onProgress] @returns {Promise<import('./run.js').Run>} @throws {FormatError} its message is a sentence without its end
  */
 export async function loadRun(source, label, onProgress = () => undefined) {
-  const starting = waiting ?? startWorker();
-  waiting = null; // it is this file's; whoever comes meanwhile starts one
-  const worker = await starting;
+  const worker = (source instanceof Blob ? source.size : source.length) < SMALL_SOURCE ? null : await takeWorker();
   const { snapshot, derived } = worker === null ? await readHere(source, onProgress) : await readInWorker(worker, source, onProgress);
   const run = makeRun(snapshot, label, undefined, derived);
   await new Promise((resolve) => setTimeout(resolve)); // what comes next is a task of its own: the page answers in between

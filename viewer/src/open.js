@@ -21,7 +21,7 @@ function labelOf(name) {
 
 /** A line above the page that says how far reading is. @param {string} label */
 function progressLine(label) {
-  const line = element('div', { class: 'banner progress', role: 'progressbar', 'aria-label': `Reading ${label}`, 'aria-valuemin': '0', 'aria-valuemax': '100' });
+  const line = element('div', { class: 'banner progress', role: 'progressbar', 'aria-label': `Reading ${label}`, 'aria-valuemin': '0', 'aria-valuemax': '100' }, `Reading ${label} …`);
   const timer = setTimeout(() => byId('banners').append(line), PATIENCE_MS);
   return {
     /** @param {import('./unpack.js').Progress} progress */
