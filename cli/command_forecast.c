@@ -78,8 +78,9 @@ static const tide_option_table TABLE = {
         "that would make it fit. No GPU and no PyTorch is needed.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
-    .notes = "The second step counts, in which AdamW's state is there. Changes are tried in this\n"
-             "order: flash attention, recompute, both, a smaller batch, a shorter context.\n"
+    .notes = "15 steps are run, as many as tidemark profile takes: reserved bytes grow after the\n"
+             "second, too. Changes are tried in this order: flash attention, recompute, both, a\n"
+             "smaller batch, a shorter context.\n"
              "docs/pytorch-forecast.md tells how exact the figures are.\n"
              "\n"
              "Exit status 3: it does not fit.\n",
@@ -94,8 +95,8 @@ static tide_status check(const tide_profile_options *run, tide_error *error) {
     }
     if (tide_profile_n_runs(run) > 1) {
         return tide_fail(error, TIDE_INVALID,
-                         "one run is forecast at a time: give each option one value; tidemark fit "
-                         "--residuals eager takes lists");
+                         "one run is forecast at a time: give each option one value; tidemark study "
+                         "memory takes lists and tells what PyTorch takes, too");
     }
     return tide_profile_check(run, error);
 }
@@ -136,8 +137,8 @@ static int run(int argc, char **argv) {
     tide_profile_options_init(&options.run);
     options.run.device = "virtual";
     options.run.residuals = "eager";
-    options.run.warmup_steps = 1;
-    options.run.steps = 1;
+    options.run.warmup_steps = 0;
+    options.run.steps = TIDE_DRY_RUN_STEPS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, NULL, &exit_status)) {
         return exit_status;
     }

@@ -18,6 +18,11 @@
 extern "C" {
 #endif
 
+/* Steps of a run that is asked about, none of them warm-up: as many as `tidemark profile` takes
+ * where nothing is said. The second is the first with AdamW's state; the reserved bytes of
+ * PyTorch's eager runs grow after it, too, as fragments pile up. */
+enum { TIDE_DRY_RUN_STEPS = 15 };
+
 /* What a run has to fit. */
 typedef struct tide_dry_room {
     const char *device;      /* borrowed: "virtual" or "virtual:CARD" */

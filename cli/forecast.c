@@ -4,18 +4,16 @@
 
 /* ---- changes ---- */
 
-/* A workload's peaks where nothing is short, and whether it fits the room. */
+/* Whether a workload fits the room, and its peaks: there, or else where nothing is short. */
 static tide_status try_change(const tide_forecast *f, const tide_workload_config *workload,
                               tide_forecast_change *change, tide_error *error) {
     tide_dry_room unbounded = f->room;
-    tide_dry_run run;
     unbounded.capacity_bytes = UINT64_MAX;
     unbounded.cache.memory_limit_bytes = TIDE_UNLIMITED;
     unbounded.cache.per_process_memory_fraction = 1.0;
-    TIDE_TRY(tide_dry_run_do(&unbounded, workload, &change->free, error));
-    TIDE_TRY(tide_dry_run_do(&f->room, workload, &run, error));
-    change->fits = run.fits;
-    return TIDE_OK;
+    TIDE_TRY(tide_dry_run_do(&f->room, workload, &change->run, error));
+    change->fits = change->run.fits;
+    return change->fits ? TIDE_OK : tide_dry_run_do(&unbounded, workload, &change->run, error);
 }
 
 static tide_status change_attention(tide_forecast *f, tide_forecast_change_kind kind,

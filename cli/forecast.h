@@ -30,7 +30,8 @@ enum { TIDE_FORECAST_CONTEXT_STEP = 64, TIDE_FORECAST_TEXT_BYTES = 64 };
 typedef struct tide_forecast_change {
     bool applies;                        /* false: the run has it, or nothing smaller is left */
     char text[TIDE_FORECAST_TEXT_BYTES]; /* "flash attention", "batch 3" */
-    tide_dry_run free;                   /* its peaks where nothing is short */
+    tide_dry_run run;                    /* in the room; where it does not fit, its peaks where
+                                            nothing is short, and fits is true all the same */
     bool fits;                           /* in the room */
 } tide_forecast_change;
 

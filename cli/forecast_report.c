@@ -6,7 +6,7 @@
 #include "cli/forecast.h"
 #include "common/bytes.h"
 
-enum { N_CATEGORIES_SAID = 3, PART_BYTES = 512 };
+enum { N_CATEGORIES_SAID = 3, PART_BYTES = 512, TIMES_BYTES = 32 };
 
 static int64_t countable(uint64_t n_bytes) {
     return n_bytes > INT64_MAX ? INT64_MAX : (int64_t)n_bytes;
@@ -29,16 +29,27 @@ static void describe_run(const tide_workload_config *workload, char text[PART_BY
                    tide_edition_name((int)workload->edition));
 }
 
+/* "once", "3 times". */
+static const char *times_of(uint64_t n, char text[TIMES_BYTES]) {
+    if (n == 1) {
+        return "once";
+    }
+    (void)snprintf(text, TIMES_BYTES, "%" PRIu64 " times", n);
+    return text;
+}
+
 /* "fits virtual:h100-80 with 3.00 GiB to spare". */
 static void describe_answer(const tide_forecast *f, char text[PART_BYTES]) {
     char bytes[TIDE_BYTES_TEXT];
+    char times[TIMES_BYTES];
     if (f->usable_bytes == UINT64_MAX) {
         (void)snprintf(text, PART_BYTES, "has no bound on %s", f->device.spec);
     } else if (f->bounded.fits && f->bounded.n_retries > 0) {
         (void)snprintf(text, PART_BYTES,
                        "fits the %s of %s, but only by giving cached memory back and buying it "
-                       "again %" PRIu64 " times",
-                       text_of(f->usable_bytes, bytes), f->device.spec, f->bounded.n_retries);
+                       "again %s",
+                       text_of(f->usable_bytes, bytes), f->device.spec,
+                       times_of(f->bounded.n_retries, times));
     } else if (f->bounded.fits) {
         (void)snprintf(text, PART_BYTES, "fits %s with %s to spare", f->device.spec,
                        text_of(f->usable_bytes - f->bounded.reserved_bytes, bytes));
@@ -98,8 +109,8 @@ static void describe_change(const tide_forecast *f, char text[PART_BYTES]) {
             (void)snprintf(
                 text, PART_BYTES,
                 "; the smallest change that makes it fit: %s (%s allocated, %s reserved)",
-                change->text, text_of(change->free.allocated_bytes, allocated),
-                text_of(change->free.reserved_bytes, reserved));
+                change->text, text_of(change->run.allocated_bytes, allocated),
+                text_of(change->run.reserved_bytes, reserved));
             return;
         }
     }
@@ -108,7 +119,13 @@ static void describe_change(const tide_forecast *f, char text[PART_BYTES]) {
                    "it takes a smaller model or a larger card");
 }
 
+/* What the run takes on the card; where it does not fit, what it would take. */
+static const tide_dry_run *taken_by(const tide_forecast *f) {
+    return f->bounded.fits ? &f->bounded : &f->peak.run;
+}
+
 static void say_line(const tide_forecast *f, tide_report *report) {
+    const tide_dry_run *taken = taken_by(f);
     char run[PART_BYTES];
     char answer[PART_BYTES];
     char why[PART_BYTES];
@@ -119,12 +136,11 @@ static void say_line(const tide_forecast *f, tide_report *report) {
     describe_answer(f, answer);
     describe_why(f, why);
     describe_change(f, change);
-    tide_report_say(report, "forecast",
-                    "%s, %s: at most %s allocated and %s reserved; the peak is in %s, with %s%s",
-                    run, answer, text_of(f->peak.run.allocated_bytes, allocated),
-                    text_of(f->peak.run.reserved_bytes, reserved),
-                    f->peak.peak->scope_path[0] != '\0' ? f->peak.peak->scope_path : "setup", why,
-                    change);
+    tide_report_say(
+        report, "forecast",
+        "%s, %s: at most %s allocated and %s reserved; the peak is in %s, with %s%s", run, answer,
+        text_of(taken->allocated_bytes, allocated), text_of(taken->reserved_bytes, reserved),
+        f->peak.peak->scope_path[0] != '\0' ? f->peak.peak->scope_path : "setup", why, change);
 }
 
 /* ---- tables ---- */
@@ -139,8 +155,8 @@ static void add_changes(const tide_forecast *f, tide_report *report) {
     tide_table_row_begin(table);
     tide_cell_text(table, "none");
     tide_cell_text(table, f->bounded.fits ? "yes" : "no");
-    tide_cell_bytes(table, countable(f->peak.run.allocated_bytes));
-    tide_cell_bytes(table, countable(f->peak.run.reserved_bytes));
+    tide_cell_bytes(table, countable(taken_by(f)->allocated_bytes));
+    tide_cell_bytes(table, countable(taken_by(f)->reserved_bytes));
     tide_cell_bytes(table, f->usable_bytes == UINT64_MAX ? -1 : countable(f->usable_bytes));
     for (size_t i = 0; i < TIDE_N_CHANGES; i++) {
         const tide_forecast_change *change = &f->changes[i];
@@ -148,8 +164,8 @@ static void add_changes(const tide_forecast *f, tide_report *report) {
             tide_table_row_begin(table);
             tide_cell_text(table, change->text);
             tide_cell_text(table, change->fits ? "yes" : "no");
-            tide_cell_bytes(table, countable(change->free.allocated_bytes));
-            tide_cell_bytes(table, countable(change->free.reserved_bytes));
+            tide_cell_bytes(table, countable(change->run.allocated_bytes));
+            tide_cell_bytes(table, countable(change->run.reserved_bytes));
             tide_cell_bytes(table, countable(f->usable_bytes));
         }
     }

@@ -125,8 +125,8 @@ static tide_status workload_of(const tide_snapshot_run *run, tide_workload_confi
     workload->mode = (tide_mode)mode;
     workload->precision = (tide_precision)precision;
     workload->keep_graph = run->keep_graph;
-    workload->warmup_steps = 1;
-    workload->steps = 1;
+    workload->warmup_steps = 0;
+    workload->steps = TIDE_DRY_RUN_STEPS;
     return tide_model_config_check(&workload->model, error);
 }
 

@@ -167,10 +167,10 @@ void tide_beside_report(tide_report *report, const char *label, const tide_peak_
     add_tensors(report, pairs, n_pairs, top);
 }
 
-static tide_workload_config two_steps(const tide_workload_config *workload) {
+static tide_workload_config as_dry_run(const tide_workload_config *workload) {
     tide_workload_config config = *workload;
-    config.warmup_steps = 1;
-    config.steps = 1;
+    config.warmup_steps = 0;
+    config.steps = TIDE_DRY_RUN_STEPS;
     config.progress = NULL;
     return config;
 }
@@ -178,8 +178,8 @@ static tide_workload_config two_steps(const tide_workload_config *workload) {
 tide_status tide_beside_run(tide_report *report, const char *label, const tide_dry_room *room,
                             const tide_workload_config *own, const tide_workload_config *pytorch,
                             size_t top, tide_error *error) {
-    const tide_workload_config own_steps = two_steps(own);
-    const tide_workload_config pytorch_steps = two_steps(pytorch);
+    const tide_workload_config own_steps = as_dry_run(own);
+    const tide_workload_config pytorch_steps = as_dry_run(pytorch);
     tide_peak_tensors own_peak;
     tide_peak_tensors pytorch_peak = {.owned = NULL};
     tide_status status = tide_peak_tensors_make(room, &own_steps, &own_peak, error);

@@ -15,10 +15,9 @@ static void fill(tide_study_options *options) {
     tide_study_fill(&options->run.modes, "forward,train");
     tide_study_fill(&options->run.contexts, "128,256,512");
     tide_study_fill(&options->run.precisions, "fp32,bf16-mixed");
-    /* The second step is the first with AdamW's state; none after it is higher. */
     tide_study_fill(&options->warmups, "0");
     if (options->run.steps == 10) {
-        options->run.steps = 2;
+        options->run.steps = TIDE_DRY_RUN_STEPS;
     }
 }
 

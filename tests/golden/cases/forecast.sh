@@ -6,6 +6,8 @@ status tidemark forecast --size medium --mode forward --memory-limit 2GiB
 status tidemark forecast --size large --context 512 --memory-limit 20GiB --details
 status tidemark forecast --size small --recompute block --attention flash --format csv --context 512 --memory-limit 2GiB
 status tidemark forecast --size 10B --device virtual:a100-40
+# Reserved bytes go over the card in a later step only.
+status tidemark forecast --size xl --context 512 --batch 8 --device virtual:a100-80
 status tidemark forecast --size small,medium
 status tidemark forecast --device cpu
 status tidemark forecast --precision bf16-true
