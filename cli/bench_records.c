@@ -1,7 +1,9 @@
+#define _POSIX_C_SOURCE 200809L
 #include "cli/bench_records.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "cli/record_file.h"
 
@@ -31,6 +33,17 @@ static void put_number(tide_table *table, const char *key, int64_t number) {
     }
 }
 
+/* 2026-01-31T12:00:00Z. */
+static void put_date(tide_table *table, const char *key, int64_t unix_us) {
+    char text[sizeof("2026-01-31T12:00:00Z")];
+    time_t seconds = (time_t)(unix_us / 1000000);
+    struct tm parts;
+    if (unix_us >= 0 && gmtime_r(&seconds, &parts) != NULL &&
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts) > 0) {
+        put_text(table, key, text);
+    }
+}
+
 void tide_bench_report_environment(const tide_bench_run *run) {
     const tide_trial_environment *is = &run->records->environment;
     tide_table *table = tide_report_table(run->report, "environment", "Measured on");
@@ -50,7 +63,7 @@ void tide_bench_report_environment(const tide_bench_run *run) {
     put_text(table, "host's system", is->host.os);
     put_text(table, "program", is->tool);
     put_text(table, "build", is->build);
-    put_number(table, "started, us since 1970", run->records->started_unix_us);
+    put_date(table, "started", run->records->started_unix_us);
 }
 
 /* ---- the table ---- */
@@ -85,8 +98,8 @@ bool tide_bench_report_records(const tide_bench_run *run) {
         tide_cell_text(table, record->name);
         tide_cell_text(table, record->label);
         tide_cell_text(table, record->metric);
-        tide_cell_ratio(table, has_target ? run->settings->target : -1.0);
-        tide_cell_ratio(table, record->actual);
+        tide_cell_real(table, has_target ? run->settings->target : -1.0);
+        tide_cell_real(table, record->actual);
         tide_cell_text(table, record->dtype);
         tide_cell_text(table, all->environment.device_kind);
         tide_cell_text(table, record->is_model ? "true" : "false");

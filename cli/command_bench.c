@@ -242,8 +242,8 @@ static tide_status measure(const tide_bench *bench, const bench_options *options
                            .is_brief = options->brief,
                            .settings = &options->settings,
                            .records = &records};
-    tide_report_say(&report, "bench", "%s: %s; %zu rounds%s", bench->name, bench->summary,
-                    run.n_rounds,
+    tide_report_say(&report, "bench", "%s: %s; %zu round%s%s", bench->name, bench->summary,
+                    run.n_rounds, run.n_rounds == 1 ? "" : "s",
                     options->brief ? ", brief: the figures mean nothing"
                                    : "; best on a machine with nothing else to do");
     tide_status status = bench->run(&run, error);

@@ -166,6 +166,10 @@ void tide_sweep_places_fini(tide_sweep_places *found);
 void tide_sweep_add_places(const tide_sweep_places *found, tide_report *report);
 void tide_sweep_say_places(const tide_sweep_places *found, tide_report *report);
 
+/* Whether a list of the whole grid, such as "batches", has several items, of which the cells that
+ * were run may have one. */
+bool tide_sweep_varies(const tide_sweep *sweep, const char *list);
+
 /* Sentences above the table: what was run, and how to read the figures. `for_people`: with what all
  * rows have in common, which people see in no column. */
 void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *report);

@@ -124,7 +124,7 @@ static void put_reason(const source *from, tide_table *table) {
 /* When a column is shown to people; programs get all of them. */
 typedef enum column_use {
     USE_ALWAYS,
-    USE_VARIED,  /* where cells differ in it */
+    USE_VARIED,  /* where cells, or those of the whole grid, differ in it */
     USE_KNOWN,   /* where some cell has a value */
     USE_PROGRAMS /* never */
 } column_use;
@@ -135,41 +135,43 @@ static const struct {
     bool is_number;
     column_use use;
     void (*put)(const source *from, tide_table *table);
+    const char *list; /* of the grid, that it has a value of; NULL: of none */
 } COLUMNS[] = {
-    {"cell", "cell", false, USE_PROGRAMS, put_name},
-    {"size", "size", false, USE_ALWAYS, put_size},
-    {"mode", "mode", false, USE_VARIED, put_mode},
-    {"context_length", "context", true, USE_VARIED, put_context},
-    {"batch_size", "batch", true, USE_VARIED, put_batch},
-    {"precision", "precision", false, USE_VARIED, put_precision},
-    {"attention", "attention", false, USE_VARIED, put_attention},
-    {"recompute", "recompute", false, USE_VARIED, put_recompute},
-    {"outcome", "outcome", false, USE_ALWAYS, put_outcome},
-    {"forward_ms", "forward, ms", true, USE_KNOWN, put_forward},
-    {"forward_std_ms", "± std", true, USE_KNOWN, put_forward_std},
-    {"backward_ms", "backward, ms", true, USE_KNOWN, put_backward},
-    {"backward_std_ms", "± std", true, USE_KNOWN, put_backward_std},
-    {"optimizer_ms", "optimizer, ms", true, USE_KNOWN, put_optimizer},
-    {"optimizer_std_ms", "± std", true, USE_KNOWN, put_optimizer_std},
-    {"step_ms", "step, ms", true, USE_KNOWN, put_step},
-    {"step_std_ms", "± std", true, USE_KNOWN, put_step_std},
-    {"tokens_per_second", "tokens/s", true, USE_KNOWN, put_tokens},
-    {"tflops", "TFLOP/s", true, USE_KNOWN, put_tflops},
-    {"stated_peak_tflops", "stated peak, TFLOP/s", true, USE_PROGRAMS, put_stated},
-    {"peak_percent", "of stated peak", true, USE_KNOWN, put_share},
-    {"requested_peak_bytes", "peak requested", true, USE_KNOWN, put_requested_peak_bytes},
-    {"allocated_peak_bytes", "peak allocated", true, USE_KNOWN, put_allocated_peak_bytes},
-    {"reserved_peak_bytes", "peak reserved", true, USE_KNOWN, put_reserved_peak_bytes},
-    {"device_used_bytes", "in use on device", true, USE_KNOWN, put_device_used_bytes},
-    {"device_used_before_bytes", "in use before", true, USE_KNOWN, put_device_used_before_bytes},
-    {"host_peak_bytes", "host peak", true, USE_KNOWN, put_host_peak_bytes},
-    {"asked_bytes", "asked", true, USE_KNOWN, put_asked_bytes},
-    {"segment_bytes", "in a segment of", true, USE_KNOWN, put_segment_bytes},
-    {"free_bytes", "free", true, USE_KNOWN, put_free_bytes},
-    {"environment", "environment", true, USE_VARIED, put_place},
-    {"started", "started", false, USE_PROGRAMS, put_started},
-    {"snapshot", "snapshot", false, USE_KNOWN, put_snapshot},
-    {"reason", "reason", false, USE_PROGRAMS, put_reason},
+    {"cell", "cell", false, USE_PROGRAMS, put_name, NULL},
+    {"size", "size", false, USE_ALWAYS, put_size, NULL},
+    {"mode", "mode", false, USE_VARIED, put_mode, "modes"},
+    {"context_length", "context", true, USE_VARIED, put_context, "contexts"},
+    {"batch_size", "batch", true, USE_VARIED, put_batch, "batches"},
+    {"precision", "precision", false, USE_VARIED, put_precision, "precisions"},
+    {"attention", "attention", false, USE_VARIED, put_attention, "attentions"},
+    {"recompute", "recompute", false, USE_VARIED, put_recompute, "recomputes"},
+    {"outcome", "outcome", false, USE_ALWAYS, put_outcome, NULL},
+    {"forward_ms", "forward, ms", true, USE_KNOWN, put_forward, NULL},
+    {"forward_std_ms", "± std", true, USE_KNOWN, put_forward_std, NULL},
+    {"backward_ms", "backward, ms", true, USE_KNOWN, put_backward, NULL},
+    {"backward_std_ms", "± std", true, USE_KNOWN, put_backward_std, NULL},
+    {"optimizer_ms", "optimizer, ms", true, USE_KNOWN, put_optimizer, NULL},
+    {"optimizer_std_ms", "± std", true, USE_KNOWN, put_optimizer_std, NULL},
+    {"step_ms", "step, ms", true, USE_KNOWN, put_step, NULL},
+    {"step_std_ms", "± std", true, USE_KNOWN, put_step_std, NULL},
+    {"tokens_per_second", "tokens/s", true, USE_KNOWN, put_tokens, NULL},
+    {"tflops", "TFLOP/s", true, USE_KNOWN, put_tflops, NULL},
+    {"stated_peak_tflops", "stated peak, TFLOP/s", true, USE_PROGRAMS, put_stated, NULL},
+    {"peak_percent", "of stated peak", true, USE_KNOWN, put_share, NULL},
+    {"requested_peak_bytes", "peak requested", true, USE_KNOWN, put_requested_peak_bytes, NULL},
+    {"allocated_peak_bytes", "peak allocated", true, USE_KNOWN, put_allocated_peak_bytes, NULL},
+    {"reserved_peak_bytes", "peak reserved", true, USE_KNOWN, put_reserved_peak_bytes, NULL},
+    {"device_used_bytes", "in use on device", true, USE_KNOWN, put_device_used_bytes, NULL},
+    {"device_used_before_bytes", "in use before", true, USE_KNOWN, put_device_used_before_bytes,
+     NULL},
+    {"host_peak_bytes", "host peak", true, USE_KNOWN, put_host_peak_bytes, NULL},
+    {"asked_bytes", "asked", true, USE_KNOWN, put_asked_bytes, NULL},
+    {"segment_bytes", "in a segment of", true, USE_KNOWN, put_segment_bytes, NULL},
+    {"free_bytes", "free", true, USE_KNOWN, put_free_bytes, NULL},
+    {"environment", "environment", true, USE_VARIED, put_place, NULL},
+    {"started", "started", false, USE_PROGRAMS, put_started, NULL},
+    {"snapshot", "snapshot", false, USE_KNOWN, put_snapshot, NULL},
+    {"reason", "reason", false, USE_PROGRAMS, put_reason, NULL},
 };
 
 enum { N_COLUMNS = sizeof(COLUMNS) / sizeof(COLUMNS[0]) };
@@ -205,11 +207,11 @@ static bool is_same_cell(const tide_cell *a, const tide_cell *b) {
            (a->kind != TIDE_CELL_TEXT || strcmp(a->text, b->text) == 0);
 }
 
-/* Which columns people see, by what a table of all of them holds. */
-static void choose(const tide_table *all, bool is_shown[N_COLUMNS]) {
+/* Which columns people see, by what a table of all of them holds and what the grid varies. */
+static void choose(const tide_sweep *sweep, const tide_table *all, bool is_shown[N_COLUMNS]) {
     for (size_t c = 0; c < N_COLUMNS; c++) {
         bool is_known = false;
-        bool is_varied = false;
+        bool is_varied = COLUMNS[c].list != NULL && tide_sweep_varies(sweep, COLUMNS[c].list);
         for (const tide_table_row *row = all->first; row != NULL; row = row->next) {
             is_known = is_known || row->cells[c].kind != TIDE_CELL_NONE;
             is_varied = is_varied || !is_same_cell(&row->cells[c], &all->first->cells[c]);
@@ -240,7 +242,7 @@ tide_status tide_sweep_print(const tide_sweep *sweep, tide_format format, FILE *
         if (whole.no_memory) {
             status = TIDE_NO_MEMORY;
         } else {
-            choose(all, is_shown);
+            choose(sweep, all, is_shown);
         }
     }
     if (status == TIDE_OK) {

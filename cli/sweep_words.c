@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/sweep_internal.h"
+#include "common/bytes.h"
 
 enum { WORDS_BYTES = 512, MAX_REASONS = 16 };
 
@@ -26,6 +27,11 @@ static bool grid_flag(const tide_sweep *sweep, const char *key) {
 
 static bool is_virtual(const tide_sweep *sweep) {
     return strncmp(grid_text(sweep, "device"), "virtual", strlen("virtual")) == 0;
+}
+
+bool tide_sweep_varies(const tide_sweep *sweep, const char *list) {
+    const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
+    return cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(grid, list)) > 1;
 }
 
 /* The only item of a list of the grid; NULL: it has several. */
@@ -86,8 +92,9 @@ static void say_common(const tide_sweep *sweep, tide_report *report) {
     }
     if (grid_number(sweep, "memory_limit_bytes") >= 0.0) {
         char word[64];
-        (void)snprintf(word, sizeof(word), "memory limit %.0f bytes",
-                       grid_number(sweep, "memory_limit_bytes"));
+        char bytes[TIDE_BYTES_TEXT];
+        (void)snprintf(word, sizeof(word), "memory limit %s",
+                       tide_bytes_format((int64_t)grid_number(sweep, "memory_limit_bytes"), bytes));
         append(text, word);
     }
     if (text[0] != '\0') {

@@ -187,6 +187,11 @@ void tide_cell_ratio(tide_table *table, double ratio) {
              (tide_cell){.kind = ratio < 0.0 ? TIDE_CELL_NONE : TIDE_CELL_RATIO, .real = ratio});
 }
 
+void tide_cell_real(tide_table *table, double number) {
+    add_cell(table,
+             (tide_cell){.kind = number < 0.0 ? TIDE_CELL_NONE : TIDE_CELL_REAL, .real = number});
+}
+
 void tide_cell_ns(tide_table *table, double ns) {
     add_cell(table, (tide_cell){.kind = ns < 0.0 ? TIDE_CELL_NONE : TIDE_CELL_NS, .real = ns});
 }
@@ -231,6 +236,9 @@ const char *tide_cell_shown(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_T
     case TIDE_CELL_RATIO:
         snprintf(buffer, TIDE_CELL_BYTES_TEXT, cell->real < 1000.0 ? "%.3f" : ">999", cell->real);
         return buffer;
+    case TIDE_CELL_REAL:
+        snprintf(buffer, TIDE_CELL_BYTES_TEXT, cell->real < 1e12 ? "%.3f" : "%.3e", cell->real);
+        return buffer;
     case TIDE_CELL_NS:
         snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%.1f", cell->real);
         return buffer;
@@ -255,6 +263,7 @@ const char *tide_cell_plain(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_T
     case TIDE_CELL_PERCENT:
     case TIDE_CELL_MS:
     case TIDE_CELL_RATIO:
+    case TIDE_CELL_REAL:
     case TIDE_CELL_NS:
     case TIDE_CELL_ERROR:
         snprintf(buffer, TIDE_CELL_BYTES_TEXT, isnan(cell->real) ? "nan" : "%.9g", cell->real);

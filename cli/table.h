@@ -46,6 +46,7 @@ typedef enum tide_cell_kind {
     TIDE_CELL_PERCENT, /* real: 12.5 is "12.5 %" */
     TIDE_CELL_MS,      /* real, milliseconds; below 0: none */
     TIDE_CELL_RATIO,   /* real: 0.5 is "0.500"; below 0: none */
+    TIDE_CELL_REAL,    /* real, of any unit: 99999 is "99999.000"; below 0: none */
     TIDE_CELL_NS,   /* real, nanoseconds or a figure of that kind: 61.34 is "61.3"; below 0: none */
     TIDE_CELL_ERROR /* real: 2.5e-7 is "2.5e-07"; NaN is "nan", null in JSON */
 } tide_cell_kind;
@@ -111,6 +112,7 @@ void tide_cell_change(tide_table *table, int64_t n_bytes);
 void tide_cell_percent(tide_table *table, double percent);
 void tide_cell_ms(tide_table *table, double ms);
 void tide_cell_ratio(tide_table *table, double ratio);
+void tide_cell_real(tide_table *table, double number); /* of any unit; below 0: none */
 void tide_cell_ns(tide_table *table, double ns);
 void tide_cell_error(tide_table *table, double error);
 void tide_cell_none(tide_table *table);

@@ -254,6 +254,7 @@ static void json_cell(tide_json_writer *json, const tide_cell *cell) {
     case TIDE_CELL_PERCENT:
     case TIDE_CELL_MS:
     case TIDE_CELL_RATIO:
+    case TIDE_CELL_REAL:
     case TIDE_CELL_NS:
         tide_json_real(json, cell->real);
         break;

@@ -22,3 +22,5 @@ run --merge joined.jsonl --resume
 run joined.jsonl
 run --shard 4/3
 run --retry
+# What varies over the whole grid is a column of a part, too.
+tidemark sweep --size small --device virtual --batch 1,2 --warmup 0 --steps 1 --shard 1/2 -o column.jsonl 2>/dev/null | grep -c '^  size   batch'
