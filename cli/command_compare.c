@@ -275,6 +275,19 @@ static int edition_of(const char *operand) {
     return strncmp(operand, PYTORCH, n) == 0 ? tide_edition_from_name(operand + n) : -1;
 }
 
+/* An operand that means PyTorch has an edition that there is, and a run in front of it. */
+static tide_status check_operands(const tide_operands *operands, tide_error *error) {
+    for (size_t i = 0; i < operands->n; i++) {
+        if (strncmp(operands->texts[i], "pytorch:", strlen("pytorch:")) == 0 &&
+            edition_of(operands->texts[i]) < 0) {
+            return tide_fail(error, TIDE_INVALID,
+                             "%.64s: unknown edition: there are pytorch:2025 and pytorch:2026",
+                             operands->texts[i]);
+        }
+    }
+    return TIDE_OK;
+}
+
 static tide_status report_on(const tide_compare *compare, const compare_options *options,
                              const tide_compare_gates *gates, tide_error *error) {
     tide_compare_rows *rows = NULL;
@@ -358,6 +371,9 @@ static int run(int argc, char **argv) {
     }
     tide_error error = {""};
     tide_status status = parse_gates(&options.fail_if, &gates, &error);
+    if (status == TIDE_OK) {
+        status = check_operands(&operands, &error);
+    }
     if (status == TIDE_OK) {
         status = compare_files(&operands, &options, &gates, &exit_status, &error);
     }

@@ -122,7 +122,7 @@ static int profile(const tide_profile_options *options, const char *command) {
         /* Beyond a limit: the command line asks for it. */
         return status == TIDE_LIMIT ? TIDE_EXIT_USAGE : tide_exit_status(status);
     }
-    tide_interrupt_begin();
+    tide_interrupt_begin("tidemark profile: stopping after this step; Ctrl-C again ends at once\n");
     tide_profile_dumps_hold_signal(&plan);
     for (size_t i = 0; i < plan.n_runs; i++) {
         if (tide_interrupt_signal() != 0) {

@@ -205,7 +205,7 @@ static tide_status make(tide_study_work *work, tide_error *error) {
     }
     TIDE_TRY(configure_cells(work, error));
     if (work->study->kind != TIDE_STUDY_NOT_RUN) {
-        tide_interrupt_begin();
+        tide_interrupt_begin(NULL);
         run_cells(work);
         tide_study_say_setting(work);
     }

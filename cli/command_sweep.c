@@ -84,7 +84,7 @@ static int run_grid(const tide_sweep_options *options) {
     size_t shard = 1;
     size_t n_shards = 1;
     int exit_status = TIDE_EXIT_SUCCESS;
-    tide_interrupt_begin();
+    tide_interrupt_begin(NULL);
     tide_status status = tide_sweep_parse_shard(options->shard, &shard, &n_shards, &error);
     if (status == TIDE_OK) {
         status = name_file(options, shard, n_shards, path, &error);

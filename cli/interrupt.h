@@ -8,8 +8,9 @@
 extern "C" {
 #endif
 
-/* From now on for the rest of the process. A signal that is ignored, as under nohup, stays so. */
-void tide_interrupt_begin(void);
+/* From now on for the rest of the process. A signal that is ignored, as under nohup, stays so.
+ * `told` is written to stderr when the first one comes, and borrowed for ever; NULL: nothing. */
+void tide_interrupt_begin(const char *told);
 
 /* The signal that came; 0: none. */
 int tide_interrupt_signal(void);
