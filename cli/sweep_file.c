@@ -74,8 +74,10 @@ static tide_status take_line(const char *line, size_t number, tide_sweep *sweep,
                             : tide_sweep_init(sweep, json, error);
     }
     tide_sweep_row *row = NULL;
-    tide_status status = json == NULL ? tide_fail(error, TIDE_FORMAT, "it is no JSON")
-                                      : tide_sweep_row_from_json(json, &row, error);
+    tide_status status =
+        json == NULL ? tide_fail(error, TIDE_FORMAT,
+                                 "it is no JSON: delete the line, or start without --resume")
+                     : tide_sweep_row_from_json(json, &row, error);
     cJSON_Delete(json);
     if (status == TIDE_OK) {
         status = add_row(sweep, row, error);
