@@ -334,7 +334,7 @@ test('scopes in others of their kind have rows of their own, low ones where they
   document.scopes.device_begin[0] = 5000;
   document.scopes.device_duration[0] = 100;
   const { lanes } = runOf(document);
-  assert.deepEqual(lanes.map(({ title, isThin, isDevice, scopes }) => [title, isThin, isDevice, scopes]), [['operator', false, false, [0]], ['', true, false, [1]],
+  assert.deepEqual(lanes.map(({ title, isThin, isDevice, scopes }) => [title, isThin, isDevice, [...scopes]]), [['operator', false, false, [0]], ['', true, false, [1]],
     ['user', false, false, [2]], ['', false, false, [3]], ['device', false, true, [0]]]);
 });
 

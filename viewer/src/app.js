@@ -20,7 +20,7 @@ import { pinnedCard } from './pinned_card.js';
 import { Pointer } from './pointer.js';
 import { headline, makeRun } from './run.js';
 import { SearchBox } from './search_box.js';
-import { usualColour } from './stacking.js';
+import { colouringOf, usualColour } from './stacking.js';
 import { initialState, Store } from './store.js';
 import { distinctParts } from './text.js';
 import { startTheme } from './theme.js';
@@ -141,11 +141,18 @@ function showRunPanels(chosen) {
   panels.append(timing);
 }
 
+/** Colours runs in a task of its own: the page answers before it shows them. @param {import('./run.js').Run[]} runs */
+function colourRuns(runs) {
+  colouringOf(runs, usualColour(runs));
+  return new Promise((resolve) => setTimeout(resolve));
+}
+
 /** @param {File[]} files @param {boolean} add to the runs that are there */
 async function openFiles(files, add) {
   byId('banners').replaceChildren();
   const loaded = await readFiles(files);
   if (loaded.length === 0) return;
+  if (!add) await colourRuns(loaded);
   history.replaceState(null, '', `${location.pathname}${location.search}`);
   showRuns(add ? [...store.get().runs, ...loaded] : loaded, '');
 }
@@ -236,6 +243,7 @@ async function start() {
   // The script runs while the browser still reads the data, which stand last in the page.
   if (document.readyState === 'loading') await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve));
   const { runs, sentence } = await readEmbedded();
+  await colourRuns(runs);
   showRuns(runs, sentence);
   document.documentElement.dataset.ready = 'yes';
 }

@@ -15,7 +15,7 @@ const SCOPE_SEPARATOR = ' › ';
  * @property {string} title "": a further row of the lane above
  * @property {boolean} isDevice its scopes stand where the device did their work
  * @property {boolean} isThin a row of little that lies in the lane above: low, without names
- * @property {number[]} scopes in order of their begin
+ * @property {Int32Array} scopes in order of their begin
  *
  * @typedef {{scope: number, x0: number, x1: number}} LaneItem on the axis
  */
@@ -66,7 +66,7 @@ function nestingDepths({ count, parent, kind }) {
  */
 export function buildLanes(snapshot) {
   const { scopes } = snapshot, depth = nestingDepths(scopes);
-  const lanes = /** @type {Lane[]} */ ([]), device = /** @type {Lane[]} */ ([]);
+  const lanes = /** @type {(Omit<Lane, 'scopes'> & {scopes: number[]})[]} */ ([]), device = /** @type {typeof lanes} */ ([]);
   for (const { kind, title, rows } of LANES) {
     const own = Array.from({ length: rows }, (_, row) => ({ kind, title: row === 0 ? title : '', isDevice: false, isThin: false, scopes: /** @type {number[]} */ ([]) }));
     const onDevice = { kind, title: device.length === 0 ? 'device' : '', isDevice: true, isThin: false, scopes: /** @type {number[]} */ ([]) };
@@ -80,7 +80,7 @@ export function buildLanes(snapshot) {
     lanes.push(...own.filter((lane) => lane.scopes.length > 0));
     if (onDevice.scopes.length > 0) device.push({ ...onDevice, scopes: onDevice.scopes.sort((a, b) => scopes.deviceBeginNs[a] - scopes.deviceBeginNs[b]) });
   }
-  return [...lanes, ...device];
+  return [...lanes, ...device].map((lane) => ({ ...lane, scopes: Int32Array.from(lane.scopes) }));
 }
 
 /**

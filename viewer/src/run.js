@@ -48,6 +48,7 @@ import { categoryText, formatBytes, formatCount } from './text.js';
  * @property {import('./index.js').MemoryIndex} index
  * @property {import('./blocks.js').Reserved} reserved
  * @property {import('./lanes.js').Extents} extents
+ * @property {import('./lanes.js').Lane[]} lanes
  * @property {number[]} devices
  */
 
@@ -163,7 +164,7 @@ export function deriveRun(snapshot, device) {
     if (best === null || index.totals[index.peakState] > best.totals[best.peakState]) best = index;
   }
   const index = best ?? buildIndex(buildBlocks(snapshot, 0));
-  return { index, reserved: buildReserved(snapshot, index.blocks.device), extents: scopeExtents(snapshot), devices };
+  return { index, reserved: buildReserved(snapshot, index.blocks.device), extents: scopeExtents(snapshot), lanes: buildLanes(snapshot), devices };
 }
 
 /**
@@ -172,7 +173,7 @@ export function deriveRun(snapshot, device) {
  * @returns {Run}
  */
 export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, chosen)) {
-  const { index, reserved, extents, devices } = derived, { blocks } = index;
+  const { index, reserved, extents, lanes, devices } = derived, { blocks } = index;
   const { peakState, homeScope } = choosePeak(snapshot, index, extents);
   const device = snapshot.devices[blocks.device], limit = Number(snapshot.run.memory_limit_bytes);
   const capacityBytes = limit > 0 ? limit : device && device.totalBytes > 0 ? device.totalBytes : -1;
@@ -180,7 +181,7 @@ export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, c
     label, given: '', short: label, isRecorded: snapshot.events.count + blocks.count > 0, title: buildTitle(snapshot, device), snapshot,
     device: blocks.device, devices, index, reserved, extents,
     get userFrame() { return toldBy(snapshot); },
-    lanes: buildLanes(snapshot),
+    lanes,
     axes: { event: eventAxis(snapshot.events.count), time: timeAxis(snapshot.events.timeNs, endNs(snapshot)) },
     peakState, homeScope, peak: breakdownAt(index, peakState), capacityBytes,
     capacityText: limit > 0 ? 'memory limit' : 'device capacity',

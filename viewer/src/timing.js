@@ -64,6 +64,7 @@ function countStepEvents(snapshot) {
   let n = 0;
   for (let e = 0; e < events.count; e++) {
     const scope = events.scope[e];
+    if (scope <= step) continue; // a scope stands after those around it
     let is = known.get(scope);
     if (is === undefined) known.set(scope, (is = isInPhase(scope)));
     if (is) n++;
