@@ -3,9 +3,9 @@
  * Texts are tested once each, not once per block: a million blocks share a few thousand names, scopes and frames.
  */
 import { CATEGORIES } from './colours.js';
-import { SCOPE } from './format.js';
 import { aliveAt } from './index.js';
 import { scopeText } from './lanes.js';
+import { oncePer } from './once.js';
 import { categoryText } from './text.js';
 
 /**
@@ -34,27 +34,23 @@ export function compileQuery(text) {
   }
 }
 
+/** The texts of scopes, each once, and which of them each scope has: most repeat those of the step before. */
+const scopeTexts = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
+  const { scopes } = snapshot, textOf = new Int32Array(scopes.count);
+  /** @type {Map<string, number>} */
+  const ids = new Map();
+  for (let s = 0; s < scopes.count; s++) {
+    const text = scopeText(snapshot, s), id = ids.get(text) ?? ids.size;
+    ids.set(text, id);
+    textOf[s] = id;
+  }
+  return { texts: [...ids.keys()], textOf };
+});
+
 /** 1 for each scope that is found itself or lies in one that is. @param {import('./format.js').Snapshot} snapshot @param {Query} query */
 function foundScopes(snapshot, query) {
-  const { scopes, strings } = snapshot, found = new Uint8Array(scopes.count);
-  /** Of names without a number: 0 not tested, 1 not found, 2 found. */
-  const plain = new Uint8Array(strings.length);
-  /** @type {Map<string, number>} */
-  const known = new Map();
-  for (let s = 0; s < scopes.count; s++) {
-    const parent = scopes.parent[s], name = scopes.name[s];
-    if (parent >= 0 && found[parent]) {
-      found[s] = 1;
-    } else if (name >= 0 && scopes.index[s] < 0 && scopes.kind[s] !== SCOPE.STEP) {
-      if (plain[name] === 0) plain[name] = query.test(strings[name]) ? 2 : 1;
-      found[s] = plain[name] - 1;
-    } else {
-      const text = scopeText(snapshot, s);
-      let is = known.get(text);
-      if (is === undefined) known.set(text, (is = query.test(text) ? 1 : 0));
-      found[s] = is;
-    }
-  }
+  const { count, parent } = snapshot.scopes, { texts, textOf } = scopeTexts(snapshot), isFound = texts.map(query.test), found = new Uint8Array(count);
+  for (let s = 0; s < count; s++) found[s] = isFound[textOf[s]] || (parent[s] >= 0 && found[parent[s]]) ? 1 : 0;
   return found;
 }
 

@@ -274,18 +274,17 @@ export function buildStacking(colouring, r, hidden) {
 
 /** @param {Grouping} grouping @param {Uint8Array} isPicked per block @returns {Picking} */
 export function buildPicking({ run, groupOf, sumStates, sums: whole }, isPicked) {
-  const { blocks, nStates } = run.index, { act, bytes } = blocks, nGroups = whole.length / Math.ceil(nStates / sumStates);
-  const sums = new Float64Array(whole.length), now = new Float64Array(nGroups);
-  const replaced = replacedAt(blocks);
-  for (let b = 0; b < blocks.nAtStart; b++) if (blocks.diedState[b] > 0 && isPicked[b]) now[groupOf[b]] += bytes[b];
-  for (let s = 0; s < nStates; s++) {
-    const a = s > 0 ? act[s - 1] : NO_BLOCK;
-    if (a >= 0) now[groupOf[a]] += isPicked[a] ? bytes[a] : 0;
-    else if (a !== NO_BLOCK) now[groupOf[~a]] -= isPicked[~a] ? bytes[~a] : 0;
-    const gone = replaced?.get(s - 1);
-    if (gone !== undefined && isPicked[gone]) now[groupOf[gone]] -= bytes[gone];
-    if (s % sumStates === 0) sums.set(now, (s / sumStates) * nGroups);
+  const { blocks: { count, bytes, bornState, diedState }, nStates } = run.index, nGroups = whole.length / Math.ceil(nStates / sumStates);
+  const sums = new Float64Array(whole.length);
+  // A block adds to the first row that it lives to see and takes from the first that it does not; rows are summed up then.
+  for (let b = 0; b < count; b++) {
+    if (!isPicked[b]) continue;
+    const from = Math.ceil(bornState[b] / sumStates) * nGroups, to = Math.ceil(diedState[b] / sumStates) * nGroups;
+    if (from >= to) continue;
+    sums[from + groupOf[b]] += bytes[b];
+    if (to < sums.length) sums[to + groupOf[b]] -= bytes[b];
   }
+  for (let i = nGroups; i < sums.length; i++) sums[i] += sums[i - nGroups];
   return { isPicked, sums };
 }
 
