@@ -331,7 +331,11 @@ static tide_status compare_files(const tide_operands *files, const compare_optio
         if (status != TIDE_OK && edition >= 0) {
             tide_error_prefix(error, "%s: %s", files->texts[i], files->texts[0]);
         }
-        inputs[i] = (tide_compare_input){files->texts[i], snapshots[i]};
+        /* Beside PyTorch's forecast it is not attention or another setting that tells them apart.
+         */
+        const char *name = i == 0 ? "tidemark" : edition >= 0 ? "PyTorch" : NULL;
+        inputs[i] =
+            (tide_compare_input){files->texts[i], snapshots[i], files->n == 2 ? name : NULL};
     }
     if (status == TIDE_OK) {
         status = tide_compare_create(inputs, files->n, &compare, error);

@@ -73,8 +73,16 @@ static void name_by_labels(tide_compare *compare) {
 /* Names that differ from each other: by settings if that is enough, else by the labels. */
 static tide_status name_runs(tide_compare *compare, const tide_compare_input *inputs) {
     bool distinct = true;
+    bool are_given = true;
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        are_given = are_given && inputs[i].name != NULL;
+    }
     for (size_t i = 0; i < compare->n_runs; i++) {
         compare->runs[i].label = inputs[i].label;
+        if (are_given) {
+            compare->runs[i].name = inputs[i].name;
+            continue;
+        }
         compare->runs[i].name = describe(compare, inputs, i);
         if (compare->runs[i].name == NULL) {
             return TIDE_NO_MEMORY;

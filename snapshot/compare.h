@@ -23,6 +23,8 @@ enum { TIDE_COMPARE_MAX_RUNS = 64 };
 typedef struct tide_compare_input {
     const char *label;             /* borrowed; such as the file's name */
     const tide_snapshot *snapshot; /* borrowed; outlives the comparison */
+    const char *name;              /* borrowed; what tells the run from the others. NULL in any of
+                                      them: found from settings and labels */
 } tide_compare_input;
 
 /* One phase by the device's clock, or by the host's where the device has none. */

@@ -67,7 +67,7 @@ static const made_run BASE = {.n_mib = 99, .ms = {10.0, 30.0, 11.0}};
 static tide_gate_verdict judge(const char *condition, const made_run *base, const made_run *other,
                                char words[TIDE_GATE_WORDS_BYTES]) {
     tide_snapshot *snapshots[] = {make(base), make(other)};
-    tide_compare_input inputs[] = {{"a", snapshots[0]}, {"b", snapshots[1]}};
+    tide_compare_input inputs[] = {{"a", snapshots[0], NULL}, {"b", snapshots[1], NULL}};
     tide_compare *compare = NULL;
     tide_gate gate;
     tide_error error = {""};

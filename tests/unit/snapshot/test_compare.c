@@ -99,7 +99,7 @@ static comparison compare_runs(const made_run *runs, size_t n_runs) {
     tide_error error = {""};
     for (size_t i = 0; i < n_runs; i++) {
         of.snapshots[i] = make(&runs[i]);
-        inputs[i] = (tide_compare_input){LABELS[i], of.snapshots[i]};
+        inputs[i] = (tide_compare_input){LABELS[i], of.snapshots[i], NULL};
     }
     if (tide_compare_create(inputs, n_runs, &of.compare, &error) != TIDE_OK) {
         fail_msg("%s", error.message);
@@ -166,7 +166,7 @@ static void labels_go_without_folders(void **state) {
     const made_run run = {"fp32", {[TIDE_PARAMETER] = GIB}, .scope = 1};
     tide_snapshot *made = make(&run);
     tide_compare *compare = NULL;
-    tide_compare_input inputs[] = {{"/x/a.json.gz", made}, {"y/b.json.gz", made}};
+    tide_compare_input inputs[] = {{"/x/a.json.gz", made, NULL}, {"y/b.json.gz", made, NULL}};
     assert_int_equal(tide_compare_create(inputs, 2, &compare, NULL), TIDE_OK);
     assert_string_equal(compare->runs[0].name, "a.json.gz");
     assert_string_equal(compare->runs[1].name, "b.json.gz");
@@ -378,7 +378,7 @@ static void nothing_recorded_is_no_crash(void **state) {
     tide_snapshot *empty = NULL;
     tide_compare *compare = NULL;
     assert_int_equal(tide_snapshot_create(NULL, &empty), TIDE_OK);
-    const tide_compare_input inputs[] = {{"a", empty}, {"b", empty}};
+    const tide_compare_input inputs[] = {{"a", empty, NULL}, {"b", empty, NULL}};
     assert_int_equal(tide_compare_create(inputs, 2, &compare, NULL), TIDE_OK);
     assert_string_equal(compare->sentence,
                         "a has no recorded allocations; b has no recorded allocations.");
@@ -397,7 +397,7 @@ static void whole_runs(void **state) {
     config.precision = "bf16-mixed";
     tide_snapshot *bf16 = synthetic_create(&config);
     tide_compare *compare = NULL;
-    const tide_compare_input inputs[] = {{"a", fp32}, {"b", bf16}};
+    const tide_compare_input inputs[] = {{"a", fp32, NULL}, {"b", bf16, NULL}};
     assert_int_equal(tide_compare_create(inputs, 2, &compare, NULL), TIDE_OK);
     assert_true(compare->runs[1].allocated_bytes < compare->runs[0].allocated_bytes);
     assert_non_null(strstr(compare->sentence, "bf16-mixed lowers the peak"));

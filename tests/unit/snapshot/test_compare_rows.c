@@ -101,7 +101,7 @@ static comparison compare_snapshots(tide_snapshot *const *snapshots, size_t n) {
     tide_compare_input inputs[MAX_RUNS];
     comparison of = {NULL, NULL};
     for (size_t i = 0; i < n; i++) {
-        inputs[i] = (tide_compare_input){LABELS[i], snapshots[i]};
+        inputs[i] = (tide_compare_input){LABELS[i], snapshots[i], NULL};
     }
     assert_int_equal(tide_compare_create(inputs, n, &of.compare, NULL), TIDE_OK);
     assert_int_equal(tide_compare_rows_create(of.compare, &of.rows), TIDE_OK);
@@ -466,7 +466,7 @@ static void no_memory(void **state) {
     tide_hostmem_fault fault;
     tide_hostmem_fault_init(&fault, 0);
     tide_snapshot *made = make(&fault.mem, BASE, 3);
-    tide_compare_input inputs[] = {{"a", made}, {"b", made}};
+    tide_compare_input inputs[] = {{"a", made, NULL}, {"b", made, NULL}};
     tide_compare *compare = NULL;
     assert_int_equal(tide_compare_create(inputs, 2, &compare, NULL), TIDE_OK);
     size_t n_live = fault.n_live;
