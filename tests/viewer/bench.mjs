@@ -14,7 +14,7 @@ const RUNS = Number(option('--runs', '3')), OUT = option('--out', ''), CACHE = o
 const CASES = { '100k': [1e5, {}], '1m': [1e6, {}], '3m': [3e6, {}], deep: [1e6, { layers: 540 }], html: [7_400_000, {}] };
 const CHOSEN = given.length > 0 ? given : ['100k', '1m', '3m', 'deep', 'html', 'two'];
 
-/** The targets: case, measure, comparison, value, unit. */
+/** Targets: case, measure, comparison, value, unit. */
 const TARGETS = [
   ['100k', 'load', '<=', 0.3, 's'], ['1m', 'load', '<=', 0.7, 's'], ['3m', 'load', '<=', 1.5, 's'], ['1m', 'freeze', '<=', 0.1, 's'],
   ['1m', 'panFps', '>=', 50, ''], ['1m', 'panP95', '<=', 20, 'ms'], ['3m', 'panFps', '>=', 50, ''], ['3m', 'panP95', '<=', 20, 'ms'],
