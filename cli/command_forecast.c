@@ -94,9 +94,10 @@ static tide_status check(const tide_profile_options *run, tide_error *error) {
                          run->device);
     }
     if (tide_profile_n_runs(run) > 1) {
-        return tide_fail(error, TIDE_INVALID,
-                         "one run is forecast at a time: give each option one value; tidemark study "
-                         "memory takes lists and tells what PyTorch takes, too");
+        return tide_fail(
+            error, TIDE_INVALID,
+            "one run is forecast at a time: give each option one value; tidemark study "
+            "memory takes lists and tells what PyTorch takes, too");
     }
     return tide_profile_check(run, error);
 }
