@@ -5,9 +5,11 @@
 
 #include "cli/cli.h"
 #include "cli/fit_internal.h"
-#include "cli/run_choices.h"
+#include "cli/run_options.h"
 
 enum { MAX_ROWS = 256 };
+
+enum { RUN = offsetof(tide_fit_options, run) };
 
 #define AT(member) offsetof(tide_fit_options, member)
 
@@ -22,46 +24,20 @@ static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXTS, "device", NULL, "virtual[:CARD]",
      "what it has to fit; may be given several times; tidemark devices lists the cards", NULL, NULL,
      tide_choice_virtual_device, AT(devices)},
-    {TIDE_OPTION_SIZE, "memory-limit", NULL, "SIZE",
-     "reserved bytes may not exceed it: 24GiB; without a card it is all there is", NULL, NULL, NULL,
-     AT(run.memory_limit_bytes)},
-    {TIDE_OPTION_TEXT, "alloc-conf", NULL, "NAME:VALUE,...",
-     "allocator settings, in PyTorch's names; on top of $TIDEMARK_ALLOC_CONF", NULL, NULL, NULL,
-     AT(run.alloc_conf)},
+    TIDE_RUN_MEMORY_LIMIT(RUN, "; without a card it is all there is"),
+    TIDE_RUN_ALLOC_CONF(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Model"},
-    {TIDE_OPTION_CHOICES, "size", NULL, NULL, "preset; default small", "model-size", NULL,
-     tide_choice_size, AT(run.sizes)},
-    {TIDE_OPTION_COUNT, "d-model", NULL, "N",
-     "width; with any of these the size is called custom and the rest comes from --size", NULL,
-     NULL, NULL, AT(run.d_model)},
-    {TIDE_OPTION_COUNT, "layers", NULL, "N", "number of blocks", "num-layers", NULL, NULL,
-     AT(run.n_layers)},
-    {TIDE_OPTION_COUNT, "heads", NULL, "N", "attention heads; they divide the width", "num-heads",
-     NULL, NULL, AT(run.n_heads)},
-    {TIDE_OPTION_COUNT, "d-ff", NULL, "N", "hidden width of the feed-forward layers", NULL, NULL,
-     NULL, AT(run.d_ff)},
-    {TIDE_OPTION_COUNT, "vocab", NULL, "N", "vocabulary", "vocab-size", NULL, NULL,
-     AT(run.vocab_size)},
-    {TIDE_OPTION_TEXT, "config", NULL, "FILE.json",
-     "model from a file, as in tidemark profile --config", NULL, NULL, NULL, AT(run.config_path)},
+    TIDE_RUN_SIZE(RUN, "; default small"),
+    TIDE_RUN_DIMENSIONS(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Run"},
-    {TIDE_OPTION_COUNTS, "batch", NULL, "N", "sequences in a batch; default 4", "batch-size", NULL,
-     NULL, AT(run.batches)},
-    {TIDE_OPTION_COUNTS, "context", NULL, "N", "tokens in a sequence; default 128",
-     "context-length", NULL, NULL, AT(run.contexts)},
-    {TIDE_OPTION_CHOICES, "mode", NULL, NULL, "what a step does; default train", NULL, NULL,
-     tide_choice_mode, AT(run.modes)},
-    {TIDE_OPTION_FLAG, "keep-graph", NULL, NULL, "forward mode: keep what backward would need",
-     NULL, NULL, NULL, AT(run.keep_graph)},
-    {TIDE_OPTION_CHOICES, "precision", NULL, NULL, "default fp32; bf16 means bf16-mixed", NULL,
-     "bf16=bf16-mixed", tide_choice_precision, AT(run.precisions)},
-    {TIDE_OPTION_CHOICES, "attention", NULL, NULL, "default flash", NULL, NULL,
-     tide_choice_attention, AT(run.attentions)},
-    {TIDE_OPTION_CHOICES, "recompute", NULL, NULL,
-     "keep only the input of a block for backward; default none", NULL, NULL, tide_choice_recompute,
-     AT(run.recomputes)},
-    {TIDE_OPTION_REAL, "clip-grad-norm", NULL, "X", "clip the gradients' global norm", NULL, NULL,
-     NULL, AT(run.clip_grad_norm)},
+    TIDE_RUN_BATCH(RUN, "; default 4"),
+    TIDE_RUN_CONTEXT(RUN, "; default 128"),
+    TIDE_RUN_MODE(RUN, "; default train"),
+    TIDE_RUN_KEEP_GRAPH(RUN),
+    TIDE_RUN_PRECISION(RUN, "default fp32; bf16 means bf16-mixed"),
+    TIDE_RUN_ATTENTION(RUN, "default flash"),
+    TIDE_RUN_RECOMPUTE(RUN, "keep only the input of a block for backward; default none"),
+    TIDE_RUN_CLIP(RUN),
     {TIDE_OPTION_COUNT, "steps", NULL, "N",
      "steps that each run has to get through; default 15, as many as tidemark profile takes", NULL,
      NULL, NULL, AT(run.steps)},
@@ -95,9 +71,7 @@ static const tide_option_table TABLE = {
 
 static tide_status check_varied(const tide_fit_options *options, tide_error *error) {
     const tide_profile_options *run = &options->run;
-    bool names_shape = run->d_model != TIDE_NOT_GIVEN || run->n_layers != TIDE_NOT_GIVEN ||
-                       run->n_heads != TIDE_NOT_GIVEN || run->d_ff != TIDE_NOT_GIVEN ||
-                       run->vocab_size != TIDE_NOT_GIVEN || run->config_path != NULL;
+    bool names_shape = tide_profile_is_custom(run) || run->config_path != NULL;
     const char *given = NULL;
     switch (tide_fit_what_from_name(options->find)) {
     case TIDE_FIT_BATCH:

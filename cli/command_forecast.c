@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/forecast.h"
 #include "cli/profile_internal.h"
-#include "cli/run_choices.h"
+#include "cli/run_options.h"
 
 /* The command line as it was written. */
 typedef struct forecast_options {
@@ -13,55 +13,30 @@ typedef struct forecast_options {
     bool details;             /* the tables in text, too */
 } forecast_options;
 
+enum { RUN = offsetof(forecast_options, run) };
+
 #define AT(member) offsetof(forecast_options, member)
 
 static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Model"},
-    {TIDE_OPTION_CHOICES, "size", NULL, NULL, "preset; default small", "model-size", NULL,
-     tide_choice_size, AT(run.sizes)},
-    {TIDE_OPTION_COUNT, "d-model", NULL, "N",
-     "width; with any of these the size is called custom and the rest comes from --size", NULL,
-     NULL, NULL, AT(run.d_model)},
-    {TIDE_OPTION_COUNT, "layers", NULL, "N", "number of blocks", "num-layers", NULL, NULL,
-     AT(run.n_layers)},
-    {TIDE_OPTION_COUNT, "heads", NULL, "N", "attention heads; they divide the width", "num-heads",
-     NULL, NULL, AT(run.n_heads)},
-    {TIDE_OPTION_COUNT, "d-ff", NULL, "N", "hidden width of the feed-forward layers", NULL, NULL,
-     NULL, AT(run.d_ff)},
-    {TIDE_OPTION_COUNT, "vocab", NULL, "N", "vocabulary", "vocab-size", NULL, NULL,
-     AT(run.vocab_size)},
-    {TIDE_OPTION_TEXT, "config", NULL, "FILE.json",
-     "model from a file, as in tidemark profile --config", NULL, NULL, NULL, AT(run.config_path)},
+    TIDE_RUN_SIZE(RUN, "; default small"),
+    TIDE_RUN_DIMENSIONS(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Run"},
-    {TIDE_OPTION_CHOICE, "edition", NULL, NULL,
-     "of the assignment's code that PyTorch runs; default 2026", NULL, NULL, tide_choice_edition,
-     AT(run.edition)},
-    {TIDE_OPTION_COUNTS, "batch", NULL, "N", "sequences in a batch; default 4", "batch-size", NULL,
-     NULL, AT(run.batches)},
-    {TIDE_OPTION_COUNTS, "context", NULL, "N", "tokens in a sequence; default 128",
-     "context-length", NULL, NULL, AT(run.contexts)},
-    {TIDE_OPTION_CHOICES, "mode", NULL, NULL, "what a step does; default train", NULL, NULL,
-     tide_choice_mode, AT(run.modes)},
-    {TIDE_OPTION_FLAG, "keep-graph", NULL, NULL, "forward mode: keep what backward would need",
-     NULL, NULL, NULL, AT(run.keep_graph)},
-    {TIDE_OPTION_CHOICES, "precision", NULL, NULL, "default fp32; bf16 means bf16-mixed", NULL,
-     "bf16=bf16-mixed", tide_choice_precision, AT(run.precisions)},
-    {TIDE_OPTION_CHOICES, "attention", NULL, NULL,
-     "flash: scaled_dot_product_attention; default naive, as the assignment's code has it", NULL,
-     NULL, tide_choice_attention, AT(run.attentions)},
-    {TIDE_OPTION_CHOICES, "recompute", NULL, NULL,
-     "block: a checkpoint around each block; default none", NULL, NULL, tide_choice_recompute,
-     AT(run.recomputes)},
+    TIDE_RUN_EDITION(RUN, ""),
+    TIDE_RUN_BATCH(RUN, "; default 4"),
+    TIDE_RUN_CONTEXT(RUN, "; default 128"),
+    TIDE_RUN_MODE(RUN, "; default train"),
+    TIDE_RUN_KEEP_GRAPH(RUN),
+    TIDE_RUN_PRECISION(RUN, "default fp32; bf16 means bf16-mixed"),
+    TIDE_RUN_ATTENTION(
+        RUN, "flash: scaled_dot_product_attention; default naive, as the assignment's code has it"),
+    TIDE_RUN_RECOMPUTE(RUN, "block: a checkpoint around each block; default none"),
     {.kind = TIDE_OPTION_HEADING, .help = "Card"},
     {TIDE_OPTION_TEXT, "device", NULL, "virtual[:CARD]",
      "what it has to fit; tidemark devices lists the cards; default virtual, which has no bound",
      NULL, NULL, tide_choice_virtual_device, AT(run.device)},
-    {TIDE_OPTION_SIZE, "memory-limit", NULL, "SIZE",
-     "reserved bytes may not exceed it: 24GiB; without a card it is all there is", NULL, NULL, NULL,
-     AT(run.memory_limit_bytes)},
-    {TIDE_OPTION_TEXT, "alloc-conf", NULL, "NAME:VALUE,...",
-     "allocator settings, in PyTorch's names; on top of $TIDEMARK_ALLOC_CONF", NULL, NULL, NULL,
-     AT(run.alloc_conf)},
+    TIDE_RUN_MEMORY_LIMIT(RUN, "; without a card it is all there is"),
+    TIDE_RUN_ALLOC_CONF(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_FLAG, "details", NULL, NULL,
      "below the line the changes that were tried, and what is alive at the peak", NULL, NULL, NULL,

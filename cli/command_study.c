@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "cli/run_choices.h"
+#include "cli/run_options.h"
 #include "cli/study_internal.h"
 
 static const tide_study *const STUDIES[] = {
@@ -16,50 +16,27 @@ static const tide_study *const STUDIES[] = {
 
 enum { N_STUDIES = sizeof(STUDIES) / sizeof(STUDIES[0]) };
 
+enum { RUN = offsetof(tide_study_options, run) };
+
 #define AT(member) offsetof(tide_study_options, member)
 
 static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "In place of what the study has"},
-    {TIDE_OPTION_CHOICES, "size", NULL, NULL, "presets", "model-size", NULL, tide_choice_size,
-     AT(run.sizes)},
-    {TIDE_OPTION_COUNT, "d-model", NULL, "N",
-     "width; with any of these the size is called custom and the rest comes from --size", NULL,
-     NULL, NULL, AT(run.d_model)},
-    {TIDE_OPTION_COUNT, "layers", NULL, "N", "number of blocks", "num-layers", NULL, NULL,
-     AT(run.n_layers)},
-    {TIDE_OPTION_COUNT, "heads", NULL, "N", "attention heads; they divide the width", "num-heads",
-     NULL, NULL, AT(run.n_heads)},
-    {TIDE_OPTION_COUNT, "d-ff", NULL, "N", "hidden width of the feed-forward layers", NULL, NULL,
-     NULL, AT(run.d_ff)},
-    {TIDE_OPTION_COUNT, "vocab", NULL, "N", "vocabulary", "vocab-size", NULL, NULL,
-     AT(run.vocab_size)},
-    {TIDE_OPTION_TEXT, "config", NULL, "FILE.json",
-     "model from a file, as in tidemark profile --config", NULL, NULL, NULL, AT(run.config_path)},
-    {TIDE_OPTION_COUNTS, "batch", NULL, "N", "sequences in a batch", "batch-size", NULL, NULL,
-     AT(run.batches)},
-    {TIDE_OPTION_COUNTS, "context", NULL, "N", "tokens in a sequence", "context-length", NULL, NULL,
-     AT(run.contexts)},
-    {TIDE_OPTION_CHOICES, "mode", NULL, NULL, "what a step does", NULL, NULL, tide_choice_mode,
-     AT(run.modes)},
-    {TIDE_OPTION_CHOICES, "precision", NULL, NULL, "bf16 means bf16-mixed", NULL, "bf16=bf16-mixed",
-     tide_choice_precision, AT(run.precisions)},
-    {TIDE_OPTION_CHOICES, "attention", NULL, NULL, "of every block", NULL, NULL,
-     tide_choice_attention, AT(run.attentions)},
-    {TIDE_OPTION_CHOICES, "recompute", NULL, NULL, "keep only the input of a block for backward",
-     NULL, NULL, tide_choice_recompute, AT(run.recomputes)},
-    {TIDE_OPTION_TEXT, "device", NULL, "auto|cuda[:N]|cpu|virtual[:CARD]",
-     "where it runs; auto: the best real one", NULL, NULL, tide_choice_device, AT(run.device)},
-    {TIDE_OPTION_SIZE, "memory-limit", NULL, "SIZE", "reserved bytes may not exceed it: 24GiB",
-     NULL, NULL, NULL, AT(run.memory_limit_bytes)},
-    {TIDE_OPTION_TEXT, "alloc-conf", NULL, "NAME:VALUE,...",
-     "allocator settings, in PyTorch's names; on top of $TIDEMARK_ALLOC_CONF", NULL, NULL, NULL,
-     AT(run.alloc_conf)},
-    {TIDE_OPTION_COUNT, "seed", NULL, "N", "of weights and tokens; default 0", NULL, NULL, NULL,
-     AT(run.seed)},
+    TIDE_RUN_SIZE(RUN, ""),
+    TIDE_RUN_DIMENSIONS(RUN),
+    TIDE_RUN_BATCH(RUN, ""),
+    TIDE_RUN_CONTEXT(RUN, ""),
+    TIDE_RUN_MODE(RUN, ""),
+    TIDE_RUN_PRECISION(RUN, "bf16 means bf16-mixed"),
+    TIDE_RUN_ATTENTION(RUN, "of every block"),
+    TIDE_RUN_RECOMPUTE(RUN, "keep only the input of a block for backward"),
+    TIDE_RUN_DEVICE(RUN, "where it runs; auto: the best real one"),
+    TIDE_RUN_MEMORY_LIMIT(RUN, ""),
+    TIDE_RUN_ALLOC_CONF(RUN),
+    TIDE_RUN_SEED(RUN),
     {TIDE_OPTION_COUNTS, "warmup", NULL, "N", "steps before the measured ones", "warmup-steps",
      NULL, NULL, AT(warmups)},
-    {TIDE_OPTION_COUNT, "steps", NULL, "N", "measured steps", "measure-steps", NULL, NULL,
-     AT(run.steps)},
+    TIDE_RUN_STEPS(RUN, ""),
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the tables; default text", NULL, NULL,
      tide_format_name, AT(run.format)},

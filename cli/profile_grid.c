@@ -17,6 +17,12 @@ static tide_status as_size(const char *option, uint64_t count, size_t *ret_size,
     return TIDE_OK;
 }
 
+bool tide_profile_is_custom(const tide_profile_options *options) {
+    return options->d_model != TIDE_NOT_GIVEN || options->n_layers != TIDE_NOT_GIVEN ||
+           options->n_heads != TIDE_NOT_GIVEN || options->d_ff != TIDE_NOT_GIVEN ||
+           options->vocab_size != TIDE_NOT_GIVEN;
+}
+
 static tide_status apply_dimensions(const tide_profile_options *options, tide_model_config *model,
                                     tide_error *error) {
     TIDE_TRY(as_size("d-model", options->d_model, &model->d_model, error));
@@ -24,9 +30,7 @@ static tide_status apply_dimensions(const tide_profile_options *options, tide_mo
     TIDE_TRY(as_size("heads", options->n_heads, &model->n_heads, error));
     TIDE_TRY(as_size("d-ff", options->d_ff, &model->d_ff, error));
     TIDE_TRY(as_size("vocab", options->vocab_size, &model->vocab_size, error));
-    if (options->d_model != TIDE_NOT_GIVEN || options->n_layers != TIDE_NOT_GIVEN ||
-        options->n_heads != TIDE_NOT_GIVEN || options->d_ff != TIDE_NOT_GIVEN ||
-        options->vocab_size != TIDE_NOT_GIVEN) {
+    if (tide_profile_is_custom(options)) {
         snprintf(model->size, sizeof(model->size), "custom");
     }
     return TIDE_OK;

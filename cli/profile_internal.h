@@ -67,6 +67,8 @@ void tide_profile_options_init(tide_profile_options *options);
 
 /* ---- the runs that the options name ---- */
 
+/* Whether an option, not a preset or a file, sets a dimension of the model. */
+bool tide_profile_is_custom(const tide_profile_options *options);
 /* How many: the product of the lists. */
 size_t tide_profile_n_runs(const tide_profile_options *options);
 /* The run of that number, 0 .. n - 1. The order: size, mode, context, batch, precision, attention,

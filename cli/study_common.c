@@ -27,9 +27,7 @@ void tide_study_fill(tide_option_list *list, const char *items) {
 }
 
 static bool names_a_model(const tide_profile_options *run) {
-    return run->sizes.n > 0 || run->config_path != NULL || run->d_model != TIDE_NOT_GIVEN ||
-           run->n_layers != TIDE_NOT_GIVEN || run->n_heads != TIDE_NOT_GIVEN ||
-           run->d_ff != TIDE_NOT_GIVEN || run->vocab_size != TIDE_NOT_GIVEN;
+    return run->sizes.n > 0 || run->config_path != NULL || tide_profile_is_custom(run);
 }
 
 void tide_study_fill_sizes(tide_study_options *options, bool all) {

@@ -134,10 +134,7 @@ static tide_status add_names(cJSON *json, const tide_profile_options *grid, size
 
 /* Rows and snapshots go by the names of cells: no two may have the same. */
 static tide_status check_sizes(const tide_profile_options *grid, tide_error *error) {
-    bool is_custom = grid->d_model != TIDE_NOT_GIVEN || grid->n_layers != TIDE_NOT_GIVEN ||
-                     grid->n_heads != TIDE_NOT_GIVEN || grid->d_ff != TIDE_NOT_GIVEN ||
-                     grid->vocab_size != TIDE_NOT_GIVEN;
-    if (is_custom && grid->sizes.n > 1) {
+    if (tide_profile_is_custom(grid) && grid->sizes.n > 1) {
         return tide_fail(error, TIDE_INVALID,
                          "--size with several values excludes --d-model, --layers, --heads, --d-ff "
                          "and --vocab: the models would all be called custom");
