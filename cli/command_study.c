@@ -14,7 +14,7 @@ static const tide_study *const STUDIES[] = {
     &tide_study_kernels,    &tide_study_parameters, &tide_study_residuals,
 };
 
-enum { N_STUDIES = sizeof(STUDIES) / sizeof(STUDIES[0]) };
+enum { N_STUDIES = sizeof(STUDIES) / sizeof(STUDIES[0]), DEFAULT_STEPS = 10 };
 
 enum { RUN = offsetof(tide_study_options, run) };
 
@@ -57,7 +57,8 @@ static const tide_option_table TABLE = {
     .max_operands = 1,
     .notes = "Each option replaces one value of the preset, so that a small machine can run every\n"
              "study: --size small --steps 3. Lists are comma-separated. Runs that do not fit, or\n"
-             "that the device cannot compute, are named with their reason.\n",
+             "that the device cannot compute, are named with their reason; an option that the\n"
+             "study does not use is refused.\n",
 };
 
 /* ---- the list ---- */
@@ -152,6 +153,60 @@ static void run_cells(tide_study_work *work) {
 
 /* ---- the study ---- */
 
+/* TIDE_INVALID names an option that the study knows nothing of; NULL: the list of studies. */
+static tide_status check_used(const tide_study *study, const tide_study_options *options,
+                              tide_error *error) {
+    const tide_profile_options *run = &options->run;
+    const struct {
+        const char *name;
+        bool is_given;
+        bool is_of_model; /* of what study parameters, which runs nothing, is about */
+    } all[] = {
+        {"size", run->sizes.n > 0, true},
+        {"d-model", run->d_model != TIDE_NOT_GIVEN, true},
+        {"layers", run->n_layers != TIDE_NOT_GIVEN, true},
+        {"heads", run->n_heads != TIDE_NOT_GIVEN, true},
+        {"d-ff", run->d_ff != TIDE_NOT_GIVEN, true},
+        {"vocab", run->vocab_size != TIDE_NOT_GIVEN, true},
+        {"config", run->config_path != NULL, true},
+        {"batch", run->batches.n > 0, false},
+        {"context", run->contexts.n > 0, false},
+        {"mode", run->modes.n > 0, false},
+        {"precision", run->precisions.n > 0, false},
+        {"attention", run->attentions.n > 0, false},
+        {"recompute", run->recomputes.n > 0, false},
+        {"device", run->device != NULL, false},
+        {"memory-limit", run->memory_limit_bytes != TIDE_NOT_GIVEN, false},
+        {"alloc-conf", run->alloc_conf != NULL, false},
+        {"seed", run->seed != TIDE_NOT_GIVEN, false},
+        {"warmup", options->warmups.n > 0, false},
+        {"steps", run->steps != TIDE_NOT_GIVEN, false},
+    };
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (all[i].is_given && study == NULL) {
+            return tide_fail(error, TIDE_INVALID,
+                             "--%s goes with a study, and none is named: tidemark study lists them",
+                             all[i].name);
+        }
+        if (all[i].is_given && !all[i].is_of_model && study->kind == TIDE_STUDY_NOT_RUN) {
+            return tide_fail(error, TIDE_INVALID,
+                             "--%s says nothing to study %s, which runs nothing: it uses --size, "
+                             "--d-model, --layers, --heads, --d-ff, --vocab and --config",
+                             all[i].name, study->name);
+        }
+    }
+    return TIDE_OK;
+}
+
+/* What neither the command line nor the study says. */
+static void fill(const tide_study *study, tide_study_options *options) {
+    tide_profile_options *run = &options->run;
+    study->fill(options);
+    run->device = run->device != NULL ? run->device : study->device;
+    run->seed = run->seed != TIDE_NOT_GIVEN ? run->seed : 0;
+    run->steps = run->steps != TIDE_NOT_GIVEN ? run->steps : DEFAULT_STEPS;
+}
+
 static tide_status check(const tide_study *study, const tide_study_options *options,
                          tide_error *error) {
     if (options->warmups.n > 1 && !study->takes_warmups) {
@@ -179,6 +234,12 @@ static tide_status make(tide_study_work *work, tide_error *error) {
     const char *device = work->options->run.device;
     if (work->study->kind != TIDE_STUDY_NOT_RUN) {
         TIDE_TRY(tide_profile_pick_device("study", device, work->device, &work->kind, error));
+    }
+    if (work->study->needs_times && work->kind == TIDE_DEVICE_VIRTUAL) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--device %s computes nothing, so nothing takes time there: study %s "
+                         "needs cpu or cuda",
+                         work->device, work->study->name);
     }
     TIDE_TRY(configure_cells(work, error));
     if (work->study->kind != TIDE_STUDY_NOT_RUN) {
@@ -218,9 +279,12 @@ static int exit_status_of(const tide_study_work *work) {
 static int run_study(const tide_study *study, tide_study_options *options, tide_format format) {
     tide_error error = {""};
     tide_study_work work = {.study = study, .options = options};
-    study->fill(options);
     tide_report_init(&work.report);
-    tide_status status = check(study, options, &error);
+    tide_status status = check_used(study, options, &error);
+    if (status == TIDE_OK) {
+        fill(study, options);
+        status = check(study, options, &error);
+    }
     if (status == TIDE_OK) {
         status = make(&work, &error);
     }
@@ -256,19 +320,20 @@ static int run(int argc, char **argv) {
     int exit_status = TIDE_EXIT_SUCCESS;
     tide_profile_options_init(&options.run);
     options.run.device = NULL;
+    options.run.seed = TIDE_NOT_GIVEN;
+    options.run.steps = TIDE_NOT_GIVEN;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
         return exit_status;
     }
     int format = tide_format_from_name(options.run.format);
     tide_format form = format < 0 ? TIDE_FORMAT_TEXT : (tide_format)format;
     if (operands.n == 0) {
-        return list_studies(form);
+        tide_error error = {""};
+        tide_status status = check_used(NULL, &options, &error);
+        return status == TIDE_OK ? list_studies(form) : tide_cli_fail("study", status, &error);
     }
     for (size_t i = 0; i < N_STUDIES; i++) {
         if (strcmp(STUDIES[i]->name, operands.texts[0]) == 0) {
-            if (options.run.device == NULL) {
-                options.run.device = STUDIES[i]->device;
-            }
             return run_study(STUDIES[i], &options, form);
         }
     }

@@ -56,6 +56,7 @@ struct tide_study {
     bool takes_warmups;   /* several values of --warmup, each a cell */
     bool traces_kernels;  /* where the device is a GPU */
     bool needs_backward;  /* no mode forward */
+    bool needs_times;     /* no virtual device */
     /* Fills the lists that were not given. */
     void (*fill)(tide_study_options *options);
     /* Writes tables and sentence into the report, once the cells have been run. */

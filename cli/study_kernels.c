@@ -238,6 +238,7 @@ const tide_study tide_study_kernels = {
     .device = "auto",
     .kind = TIDE_STUDY_RECORDED,
     .traces_kernels = true,
+    .needs_times = true,
     .fill = fill,
     .report = report,
 };

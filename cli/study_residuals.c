@@ -17,7 +17,7 @@ static void fill(tide_study_options *options) {
     tide_study_fill(&options->run.contexts, "512");
     tide_study_fill(&options->run.precisions, "fp32,bf16-mixed");
     tide_study_fill(&options->warmups, "0");
-    if (options->run.steps == 10) {
+    if (options->run.steps == TIDE_NOT_GIVEN) {
         options->run.steps = 1;
     }
 }

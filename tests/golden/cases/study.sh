@@ -17,3 +17,12 @@ run memory --steps 0
 run residuals --heads 7
 run residuals --mode train,forward
 run parameters --size huge
+# What a study does not use is named, with what it uses.
+for option in "batch 1" "context 64" "mode train" "precision fp32" "attention naive" "recompute block" "device cpu" \
+    "memory-limit 1GiB" "alloc-conf max_split_size_mb:64" "seed 0" "warmup 1" "steps 10"; do
+    run parameters --${option}
+done
+run --size small
+# A number that is usual elsewhere is taken for what it says.
+tidemark study residuals --size small --context 16 --precision fp32 --steps 10 | head -n 1
+tidemark study memory --size small --context 16 --mode train --precision fp32 --steps 10 | head -n 1

@@ -18,6 +18,6 @@ tidemark study kernels $shape --device cpu --warmup 1 --steps 2 --format csv >pr
 sed -n '/^phase,name/,/^# /p' printed | sed '/^#/d' | cut -d, -f1-3 | sort
 sed -n '/^phase,total/,/^# /p' printed | sed '/^#/d' | cut -d, -f1
 grep -c 'the operator with most time in forward is .* of the full step; in attention softmax takes' printed
-# The virtual device has no times.
+# The virtual device has no times: where they are all there is to tell, nothing is run.
 run end-to-end --device virtual --size small,2.7B --memory-limit 4GiB
 run kernels $shape --device virtual
