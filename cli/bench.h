@@ -51,7 +51,7 @@ typedef struct tide_bench_target {
 
 /* What benchmarks of a device are told on the command line. All texts are borrowed. */
 typedef struct tide_bench_settings {
-    const char *device;          /* "auto", or what tide_device_open takes */
+    const char *device;          /* NULL: not given; then "auto", or what tide_device_open takes */
     tide_option_list sizes;      /* n 0: the benchmark's own for the device */
     tide_option_list dtypes;     /* the same */
     tide_option_list vary;       /* mlp-scaling: what is varied; n 0: everything */
@@ -75,7 +75,8 @@ enum {
     TIDE_BENCH_TAKES_VARY = 1 << 5,
     TIDE_BENCH_TAKES_FLUSH = 1 << 6,
     TIDE_BENCH_TAKES_PEAK = 1 << 7,
-    TIDE_BENCH_TAKES_TARGET = 1 << 8
+    TIDE_BENCH_TAKES_TARGET = 1 << 8,
+    TIDE_BENCH_TAKES_GATE = 1 << 9
 };
 
 struct tide_bench_records; /* bench_records.h */

@@ -76,5 +76,6 @@ static tide_status run_allocator(tide_bench_run *run, tide_error *error) {
 const tide_bench tide_bench_allocator = {
     .name = "allocator",
     .summary = "an allocation and its release, not recorded, beside a bare allocator",
+    .takes = TIDE_BENCH_TAKES_GATE,
     .run = run_allocator,
 };

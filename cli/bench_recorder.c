@@ -244,5 +244,6 @@ static tide_status run_recorder(tide_bench_run *run, tide_error *error) {
 const tide_bench tide_bench_recorder = {
     .name = "recorder",
     .summary = "an allocation and its release, recorded, beside one that is not",
+    .takes = TIDE_BENCH_TAKES_GATE,
     .run = run_recorder,
 };

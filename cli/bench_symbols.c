@@ -132,5 +132,6 @@ static tide_status run_symbols(tide_bench_run *run, tide_error *error) {
 const tide_bench tide_bench_symbols = {
     .name = "symbols",
     .summary = "function, file, line and inlined calls of the program's own addresses",
+    .takes = TIDE_BENCH_TAKES_GATE,
     .run = run_symbols,
 };

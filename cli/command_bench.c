@@ -138,7 +138,8 @@ typedef struct taken_option {
 static bool check_taken(const tide_bench *bench, const bench_options *options) {
     const tide_bench_settings *is = &options->settings;
     const taken_option given[] = {
-        {"device", TIDE_BENCH_TAKES_DEVICE, strcmp(is->device, "auto") != 0},
+        {"gate", TIDE_BENCH_TAKES_GATE, options->gate},
+        {"device", TIDE_BENCH_TAKES_DEVICE, is->device != NULL},
         {"sizes", TIDE_BENCH_TAKES_SIZES, is->sizes.n > 0},
         {"dtype", TIDE_BENCH_TAKES_DTYPE, is->dtypes.n > 0},
         {"batch", TIDE_BENCH_TAKES_BATCH, is->batch != TIDE_BENCH_NOT_GIVEN},
@@ -273,7 +274,8 @@ static tide_status prepare(const tide_bench *bench, bench_options *options, char
     if (options->settings.record_path != NULL) {
         TIDE_TRY(tide_record_check(options->settings.record_path, error));
     }
-    TIDE_TRY(tide_profile_pick_device("bench", options->settings.device, device, &kind, error));
+    const char *asked = options->settings.device != NULL ? options->settings.device : "auto";
+    TIDE_TRY(tide_profile_pick_device("bench", asked, device, &kind, error));
     options->settings.device = device;
     return TIDE_OK;
 }
@@ -281,8 +283,7 @@ static tide_status prepare(const tide_bench *bench, bench_options *options, char
 static int run_command(int argc, char **argv) {
     bench_options options = {.format = "text",
                              .rounds = DEFAULT_ROUNDS,
-                             .settings = {.device = "auto",
-                                          .batch = TIDE_BENCH_NOT_GIVEN,
+                             .settings = {.batch = TIDE_BENCH_NOT_GIVEN,
                                           .dim = TIDE_BENCH_NOT_GIVEN,
                                           .layers = TIDE_BENCH_NOT_GIVEN,
                                           .steps = TIDE_BENCH_NOT_GIVEN,
