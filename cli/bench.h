@@ -91,6 +91,7 @@ typedef struct tide_bench_run {
     size_t n_targets;
     const tide_bench_settings *settings; /* borrowed */
     struct tide_bench_records *records;  /* borrowed; what a benchmark of a device leaves */
+    size_t n_unfit;                      /* cases that the device had no memory for */
 } tide_bench_run;
 
 typedef struct tide_bench {

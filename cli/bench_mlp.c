@@ -48,6 +48,10 @@ static tide_status run_shape(tide_bench_run *run, const tide_bench_mlp_shape *sh
         status = measure_open(&state, run, dtype, tables, error);
     }
     tide_bench_mlp_close(&state);
+    if (tide_bench_is_unfit(run, shape->name, dtype, status, error)) {
+        tide_bench_tables_unfit(tables, shape->name, dtype);
+        status = TIDE_OK;
+    }
     return status;
 }
 

@@ -43,6 +43,7 @@ static void begin_tables(scaling *to) {
     tide_table_column(to->times, "varied", "varied", false);
     tide_table_column(to->times, "value", "value", true);
     tide_table_column(to->times, "factor", "times", true);
+    tide_table_column(to->times, "outcome", "outcome", false);
     tide_table_column(to->times, "min_us", "best us", true);
     tide_table_column(to->times, "median_us", "median us", true);
     tide_table_column(to->times, "mean_us", "mean us", true);
@@ -75,7 +76,7 @@ static tide_status time_shape(scaling *to, const tide_bench_mlp_shape *shape,
     return status;
 }
 
-/* A row; base_us 0: of the base. Returns the median in us. */
+/* A row; base_us 0: of the base, or that one did not fit. Returns the median in us. */
 static double add_row(scaling *to, const char *varied, size_t value, size_t factor, double base_us,
                       const tide_timing *timing) {
     tide_statistics ms = tide_statistics_of(timing->device_ms, timing->n_samples);
@@ -84,11 +85,12 @@ static double add_row(scaling *to, const char *varied, size_t value, size_t fact
     tide_cell_text(to->times, varied);
     tide_cell_count(to->times, (int64_t)value);
     tide_cell_count(to->times, (int64_t)factor);
+    tide_cell_text(to->times, tide_trial_outcome_name(TIDE_TRIAL_COMPLETED));
     tide_cell_ns(to->times, ms.min * 1e3);
     tide_cell_ns(to->times, median_us);
     tide_cell_ns(to->times, ms.mean * 1e3);
     tide_cell_ns(to->times, ms.std * 1e3);
-    tide_cell_ratio(to->times, base_us > 0.0 ? median_us / base_us : 1.0);
+    tide_cell_ratio(to->times, factor == 1 ? 1.0 : base_us > 0.0 ? median_us / base_us : -1.0);
     for (size_t i = 0; to->samples != NULL && i < timing->n_samples; i++) {
         tide_table_row_begin(to->samples);
         tide_cell_text(to->samples, varied);
@@ -97,6 +99,18 @@ static double add_row(scaling *to, const char *varied, size_t value, size_t fact
         tide_cell_ns(to->samples, timing->device_ms[i] * 1e3);
     }
     return median_us;
+}
+
+static void add_unfit_row(scaling *to, const char *varied, size_t value, size_t factor) {
+    enum { N_FIGURES = 5 };
+    tide_table_row_begin(to->times);
+    tide_cell_text(to->times, varied);
+    tide_cell_count(to->times, (int64_t)value);
+    tide_cell_count(to->times, (int64_t)factor);
+    tide_cell_text(to->times, tide_trial_outcome_name(TIDE_TRIAL_OOM));
+    for (size_t i = 0; i < N_FIGURES; i++) {
+        tide_cell_none(to->times);
+    }
 }
 
 static void add_exponent(scaling *to, const struct varied *varied, double exponent) {
@@ -116,21 +130,35 @@ static void add_exponent(scaling *to, const struct varied *varied, double expone
 }
 
 /* From the base on, which is timed anew beside what is compared with it: a machine that is slower
- * by then is slower for both. */
+ * by then is slower for both. What does not fit is a row, and the exponent is that of the others.
+ */
 static tide_status vary(scaling *to, const struct varied *varied, tide_error *error) {
     double factors[N_FACTORS];
     double medians_us[N_FACTORS] = {0.0};
+    double base_us = 0.0;
+    size_t n = 0;
     for (size_t i = 0; i < N_FACTORS; i++) {
         tide_bench_mlp_shape shape = to->base;
         tide_timing timing;
         size_t *number = number_of(&shape, varied);
+        char label[48];
         *number *= i + 1;
-        TIDE_TRY(time_shape(to, &shape, &timing, error));
-        factors[i] = (double)(i + 1);
-        medians_us[i] = add_row(to, varied->name, *number, i + 1, medians_us[0], &timing);
+        (void)snprintf(label, sizeof(label), "%s %zu", varied->name, *number);
+        tide_status status = time_shape(to, &shape, &timing, error);
+        if (tide_bench_is_unfit(to->run, label, to->dtype, status, error)) {
+            add_unfit_row(to, varied->name, *number, i + 1);
+            continue;
+        }
+        TIDE_TRY(status);
+        factors[n] = (double)(i + 1);
+        medians_us[n] = add_row(to, varied->name, *number, i + 1, base_us, &timing);
+        base_us = i == 0 ? medians_us[n] : base_us;
         tide_timing_fini(&timing);
+        n++;
     }
-    add_exponent(to, varied, tide_statistics_exponent(factors, medians_us, N_FACTORS));
+    if (n > 1) {
+        add_exponent(to, varied, tide_statistics_exponent(factors, medians_us, n));
+    }
     return TIDE_OK;
 }
 

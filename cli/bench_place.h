@@ -69,6 +69,13 @@ double tide_bench_tables_row(tide_bench_tables *tables, tide_bench_run *run, con
                              const char *dtype, double work, const tide_timing *timing,
                              bool is_judged);
 
+/* Whether a case ended because the device had no memory for it. Then the reason is told below the
+ * tables and taken out of `error`: the case is a row, and the next one has its turn. */
+bool tide_bench_is_unfit(tide_bench_run *run, const char *label, const char *dtype,
+                         tide_status status, tide_error *error);
+/* The row of such a case. */
+void tide_bench_tables_unfit(tide_bench_tables *tables, const char *label, const char *dtype);
+
 enum { TIDE_BENCH_CASE_TENSORS = 8, TIDE_BENCH_DEFAULT_SIZES = 6 };
 
 /* One size of a benchmark. */

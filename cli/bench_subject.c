@@ -109,12 +109,11 @@ static tide_status select_cases(const tide_bench_run *run, const tide_bench_subj
 
 /* Measures a case that is set up, and adds its row. */
 static tide_status measure_case(tide_bench_case *on, tide_bench_run *run,
-                                const tide_bench_subject *subject, tide_bench_tables *tables,
-                                bool is_judged, double *ret_figure, tide_error *error) {
+                                const tide_bench_subject *subject, const char *label,
+                                tide_bench_tables *tables, bool is_judged, double *ret_figure,
+                                tide_error *error) {
     const tide_timing_subject timed = {.call = subject->call, .ctx = on};
-    char label[48];
     tide_timing timing;
-    (void)snprintf(label, sizeof(label), "%s=%zu", subject->size_name, on->size);
     TIDE_TRY(
         tide_bench_place_measure(&on->place, &timed, (size_t)run->settings->calls, &timing, error));
     *ret_figure =
@@ -124,19 +123,28 @@ static tide_status measure_case(tide_bench_case *on, tide_bench_run *run,
 }
 
 static tide_status open_and_measure(tide_bench_case *on, tide_bench_run *run,
-                                    const tide_bench_subject *subject, tide_bench_tables *tables,
-                                    bool is_judged, double *ret_figure, tide_error *error) {
+                                    const tide_bench_subject *subject, const char *label,
+                                    tide_bench_tables *tables, bool is_judged, double *ret_figure,
+                                    tide_error *error) {
     on->storage =
         tide_bench_precision(on->dtype) == TIDE_PRECISION_BF16_TRUE ? TIDE_BF16 : TIDE_FP32;
     TIDE_TRY(tide_bench_place_open(&on->place, run, on->dtype, subject->flushes, error));
     TIDE_TRY(subject->setup(on, error));
-    return measure_case(on, run, subject, tables, is_judged, ret_figure, error);
+    return measure_case(on, run, subject, label, tables, is_judged, ret_figure, error);
 }
 
+/* *ret_figure is left as it is where the device has no memory for the case. */
 static tide_status run_case(tide_bench_case *on, tide_bench_run *run,
                             const tide_bench_subject *subject, tide_bench_tables *tables,
                             bool is_judged, double *ret_figure, tide_error *error) {
-    tide_status status = open_and_measure(on, run, subject, tables, is_judged, ret_figure, error);
+    char label[48];
+    (void)snprintf(label, sizeof(label), "%s=%zu", subject->size_name, on->size);
+    tide_status status =
+        open_and_measure(on, run, subject, label, tables, is_judged, ret_figure, error);
+    if (tide_bench_is_unfit(run, label, on->dtype, status, error)) {
+        tide_bench_tables_unfit(tables, label, on->dtype);
+        status = TIDE_OK;
+    }
     if (status != TIDE_OK) {
         tide_error_prefix(error, "%s %s=%zu %s", subject->name, subject->size_name, on->size,
                           on->dtype);
@@ -148,11 +156,15 @@ static tide_status run_case(tide_bench_case *on, tide_bench_run *run,
     return status;
 }
 
-/* The mean of the figures of all sizes, which alone is judged where there are several. */
-static void add_mean(tide_bench_run *run, double sum, size_t n) {
+/* The mean of the figures of n sizes, all that fit of n_asked; it alone is judged. */
+static void add_mean(tide_bench_run *run, double sum, size_t n, size_t n_asked) {
+    char of[32] = "";
     const tide_bench_record *last = &run->records->records[run->records->n_records - 1];
     tide_bench_record record = *last;
-    (void)snprintf(record.label, sizeof(record.label), "mean of %zu sizes", n);
+    if (n < n_asked) {
+        (void)snprintf(of, sizeof(of), "%zu of ", n);
+    }
+    (void)snprintf(record.label, sizeof(record.label), "mean of %s%zu sizes", of, n_asked);
     record.actual = sum / (double)n;
     record.is_judged = true;
     record.n_samples = 0;
@@ -163,14 +175,15 @@ static void add_mean(tide_bench_run *run, double sum, size_t n) {
                        : strcmp(record.metric, "TFLOP/s") == 0 ? "TFLOP/s"
                                                                : "of the peak";
     tide_bench_add_record(run, &record);
-    tide_report_say(run->report, "mean", "%s, %s: %.3f %s on average over %zu sizes", record.name,
-                    record.dtype, record.actual, unit, n);
+    tide_report_say(run->report, "mean", "%s, %s: %.3f %s on average over %s%zu sizes", record.name,
+                    record.dtype, record.actual, unit, of, n_asked);
 }
 
 static tide_status run_sizes(tide_bench_run *run, const tide_bench_subject *subject,
                              const selection *selected, const char *dtype,
                              tide_bench_tables *tables, tide_error *error) {
     bool is_single = selected->n_sizes == 1;
+    size_t n_unfit_before = run->n_unfit;
     double sum = 0.0;
     for (size_t i = 0; i < selected->n_sizes; i++) {
         tide_bench_case on = {.size = selected->sizes[i], .batch = selected->batch, .dtype = dtype};
@@ -178,8 +191,9 @@ static tide_status run_sizes(tide_bench_run *run, const tide_bench_subject *subj
         TIDE_TRY(run_case(&on, run, subject, tables, is_single, &figure, error));
         sum += figure;
     }
-    if (!is_single) {
-        add_mean(run, sum, selected->n_sizes);
+    size_t n_measured = selected->n_sizes - (run->n_unfit - n_unfit_before);
+    if (!is_single && n_measured > 0) {
+        add_mean(run, sum, n_measured, selected->n_sizes);
     }
     return TIDE_OK;
 }

@@ -39,6 +39,7 @@ void tide_bench_tables_begin(tide_bench_tables *tables, tide_bench_run *run, tid
     tables->figures = table;
     tide_table_column(table, "case", "case", false);
     tide_table_column(table, "dtype", "dtype", false);
+    tide_table_column(table, "outcome", "outcome", false);
     tide_table_column(table, "min_us", "best us", true);
     tide_table_column(table, "median_us", "median us", true);
     tide_table_column(table, "iqr_us", "quartiles apart", true);
@@ -110,6 +111,7 @@ double tide_bench_tables_row(tide_bench_tables *tables, tide_bench_run *run, con
     tide_table_row_begin(table);
     tide_cell_text(table, label);
     tide_cell_text(table, dtype);
+    tide_cell_text(table, tide_trial_outcome_name(TIDE_TRIAL_COMPLETED));
     tide_cell_ns(table, record.us.min);
     tide_cell_ns(table, record.us.median);
     tide_cell_ns(table, (quartiles_ms[1] - quartiles_ms[0]) * 1e3);
@@ -127,4 +129,27 @@ double tide_bench_tables_row(tide_bench_tables *tables, tide_bench_run *run, con
     record.is_judged = is_judged;
     tide_bench_add_record(run, &record);
     return record.actual;
+}
+
+bool tide_bench_is_unfit(tide_bench_run *run, const char *label, const char *dtype,
+                         tide_status status, tide_error *error) {
+    if (status != TIDE_DEVICE_OOM) {
+        return false;
+    }
+    tide_report_say(run->report, "outcome", "%s, %s: %.*s", label, dtype,
+                    (int)strcspn(error->message, "\n"), error->message);
+    *error = (tide_error){""};
+    run->n_unfit++;
+    return true;
+}
+
+void tide_bench_tables_unfit(tide_bench_tables *tables, const char *label, const char *dtype) {
+    size_t n_figures = tables->rate == TIDE_RATE_SHARE ? 8 : 7;
+    tide_table_row_begin(tables->figures);
+    tide_cell_text(tables->figures, label);
+    tide_cell_text(tables->figures, dtype);
+    tide_cell_text(tables->figures, tide_trial_outcome_name(TIDE_TRIAL_OOM));
+    for (size_t i = 0; i < n_figures; i++) {
+        tide_cell_none(tables->figures);
+    }
 }

@@ -124,7 +124,11 @@ static const tide_option_table TABLE = {
         "at its fastest, which targets are compared with; ratios are medians over the rounds.\n"
         "\n"
         "Times on a device lie between two device events, after a warm-up; figures are of the\n"
-        "median. std is the population's, sample std divides by one less.\n",
+        "median. std is the population's, sample std divides by one less.\n"
+        "\n"
+        "A size that the device has no memory for is a row that says so, and the others go on: "
+        "exit\n"
+        "status 3. A missed target is 4.\n",
 };
 
 /* Options that only some benchmarks take. */
@@ -223,10 +227,11 @@ static const tide_bench *find(const char *name) {
     return NULL;
 }
 
-/* What ends with the exit status of a gate. */
+/* What decides the exit status. */
 typedef struct verdicts {
     bool bound_is_missed;  /* that the project states */
     bool target_is_missed; /* of --target */
+    bool some_do_not_fit;  /* cases without figures */
 } verdicts;
 
 /* The report is printed whatever the targets say, and records are kept. */
@@ -251,7 +256,8 @@ static tide_status measure(const tide_bench *bench, const bench_options *options
     if (status == TIDE_OK) {
         ret->bound_is_missed = tide_bench_report_targets(&run);
         ret->target_is_missed = tide_bench_report_records(&run);
-        if (records.n_records > 0) {
+        ret->some_do_not_fit = run.n_unfit > 0;
+        if (records.n_records > 0 || run.n_unfit > 0) {
             tide_bench_report_environment(&run);
         }
         status =
@@ -300,7 +306,7 @@ static int run_command(int argc, char **argv) {
         return TIDE_EXIT_USAGE;
     }
     tide_error error = {""};
-    verdicts found = {false, false};
+    verdicts found = {false, false, false};
     tide_status status = prepare(bench, &options, device, &error);
     if (status == TIDE_OK) {
         status = measure(bench, &options, &found, &error);
@@ -312,7 +318,8 @@ static int run_command(int argc, char **argv) {
         tide_cli_note("bench", "a target was missed");
         return tide_cli_finish("bench", TIDE_EXIT_GATE);
     }
-    return tide_cli_finish("bench", TIDE_EXIT_SUCCESS);
+    return tide_cli_finish("bench",
+                           found.some_do_not_fit ? TIDE_EXIT_DEVICE_OOM : TIDE_EXIT_SUCCESS);
 }
 
 const tide_command tide_command_bench = {

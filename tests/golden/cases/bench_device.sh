@@ -27,6 +27,18 @@ tidemark bench gemv --device cpu --brief --rounds 2 --target 1e9 --format json >
 echo "exit status $?"
 jq -r '.tables[] | select(.key == "records").rows[] | "\(.case) \(.dtype) \(.target) \(.result)"' missed.json
 
+# What the device has no memory for is a row, and the others go on; terabytes, so that no machine has them.
+no_memory() {
+    tidemark bench "$@" --device cpu --brief --rounds 1 --format json >unfit.json
+    echo "exit status $?"
+    jq -r '.tables[] | select(.key == "figures").rows[] | "\(.case // .value) \(.outcome) \(.median_us != null)"' unfit.json
+    jq -r '.. | strings | select(test("asked for")) | sub(": asked for.*"; "")' unfit.json
+}
+no_memory layernorm --batch 1048576 --sizes 1048576,1 --dtype bf16 --record unfit.csv
+cut -d, -f1,5,8 unfit.csv
+no_memory mlp --dim 1048576
+no_memory mlp-scaling --dim 1048576 --vary batch
+
 # A share needs a peak.
 tidemark bench mlp-norm --device cpu --brief --rounds 2 --peak-tflops 1e-6 --format json |
     jq -r '.tables[] | select(.key == "figures").rows[] | .utilization > 0'
@@ -41,6 +53,8 @@ tidemark bench gemv --device cpu --batch 3
 tidemark bench mlp --device cpu --dim 0
 tidemark bench mlp-scaling --device cpu --vary width
 tidemark bench allocator --record all.csv
+tidemark bench allocator --device auto
+tidemark bench matmul --device cpu --brief --gate
 tidemark bench matmul --device cpu --sizes 0
 tidemark bench matmul --device cpu --record folder/all.csv
 echo "exit status $?"
