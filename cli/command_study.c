@@ -55,10 +55,13 @@ static const tide_option_table TABLE = {
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .max_operands = 1,
-    .notes = "Each option replaces one value of the preset, so that a small machine can run every\n"
-             "study: --size small --steps 3. Lists are comma-separated. Runs that do not fit, or\n"
-             "that the device cannot compute, are named with their reason; an option that the\n"
-             "study does not use is refused.\n",
+    .notes =
+        "Each option replaces one value of the preset, so that a small machine can run every\n"
+        "study: --size small --steps 3. Lists are comma-separated. Runs that do not fit, or\n"
+        "that the device cannot compute, are named with their reason; an option that the\n"
+        "study does not use is refused.\n"
+        "\n"
+        "Ctrl-C (or SIGTERM): the runs that are finished are told, and how many are missing.\n",
 };
 
 /* ---- the list ---- */
@@ -243,7 +246,8 @@ static tide_status make(tide_study_work *work, tide_error *error) {
     }
     TIDE_TRY(configure_cells(work, error));
     if (work->study->kind != TIDE_STUDY_NOT_RUN) {
-        tide_interrupt_begin(NULL);
+        tide_interrupt_begin("tidemark study: stopping; what was run is still told; Ctrl-C again "
+                             "ends at once\n");
         run_cells(work);
         tide_study_say_setting(work);
     }
@@ -252,6 +256,16 @@ static tide_status make(tide_study_work *work, tide_error *error) {
         tide_study_say_failures(work);
     }
     return TIDE_OK;
+}
+
+/* What an interruption has left out, on stderr. */
+static void tell_missing(const tide_study_work *work) {
+    if (tide_interrupt_signal() != 0 && work->n_run < work->n_cells) {
+        tide_cli_note("study",
+                      "%zu of %zu runs are missing from the tables: a study begins anew; "
+                      "tidemark sweep keeps rows in a file and goes on with --resume",
+                      work->n_cells - work->n_run, work->n_cells);
+    }
 }
 
 /* 1 where a run failed, 3 where one did not fit; what a device cannot compute is no failure. */
@@ -291,6 +305,7 @@ static int run_study(const tide_study *study, tide_study_options *options, tide_
     if (status == TIDE_OK) {
         status = tide_report_print(&work.report, format, stdout);
     }
+    tell_missing(&work);
     int exit_status = status == TIDE_OK ? tide_cli_finish("study", exit_status_of(&work))
                                         : tide_cli_fail("study", status, &error);
     for (size_t i = 0; i < work.n_cells; i++) {

@@ -65,8 +65,11 @@ static int finish(const tide_sweep *sweep, const char *path) {
     size_t n_missing = tide_sweep_n_missing(sweep);
     size_t n_failed = count_failed(sweep);
     if (n_missing > 0) {
-        tide_cli_note("sweep", "%zu of %zu cells have no row in %s: --resume goes on", n_missing,
-                      tide_sweep_n_owned(sweep), path);
+        tide_cli_note(
+            "sweep",
+            "%zu of %zu cells have no row in %s, which keeps the others: the same command "
+            "with --resume goes on",
+            n_missing, tide_sweep_n_owned(sweep), path);
     }
     if (tide_interrupt_signal() != 0) {
         return TIDE_EXIT_SIGNAL + tide_interrupt_signal();
@@ -84,7 +87,8 @@ static int run_grid(const tide_sweep_options *options) {
     size_t shard = 1;
     size_t n_shards = 1;
     int exit_status = TIDE_EXIT_SUCCESS;
-    tide_interrupt_begin(NULL);
+    tide_interrupt_begin("tidemark sweep: stopping; finished rows are kept; Ctrl-C again ends at "
+                         "once\n");
     tide_status status = tide_sweep_parse_shard(options->shard, &shard, &n_shards, &error);
     if (status == TIDE_OK) {
         status = name_file(options, shard, n_shards, path, &error);

@@ -19,3 +19,15 @@ ls ./*.gz
 zcat ./*.gz | jq -r '.run.outcome, .timing.measured_steps == ([.scopes.kind[] | select(. == 0)] | length)'
 tidemark summary ./*.gz | grep -e '^./custom' -e '^note'
 tidemark compare ./*.gz ./*.gz | grep -c '^note: .* was stopped before its end'
+# A study tells what it has, and what is missing; its runs go on here or in processes of their own.
+for name in memory end-to-end; do
+    tidemark study "$name" --device virtual --d-model 64 --layers 2 --heads 2 --mode train --precision fp32 --warmup 0 \
+        --steps 1000000 --context 16,32 >table 2>messages &
+    pid=$!
+    began "$pid"
+    kill -TERM "$pid"
+    wait "$pid" 2>/dev/null
+    echo "study $name: status $?"
+    cat messages
+    grep interrupted table
+done
