@@ -81,16 +81,17 @@ static bool add_models(cJSON *json, const tide_profile_options *grid) {
 }
 
 /* The context and batch of the first cell stand for those that were not given: a file may name
- * them. */
+ * them. An MLP has no contexts, attention or recomputation. */
 static bool add_lists(cJSON *json, const tide_profile_options *grid,
                       const tide_workload_config *first) {
+    bool is_mlp = first->architecture == TIDE_MLP;
     return add_texts(json, "modes", &grid->modes, "train") &&
-           add_counts(json, "contexts", &grid->contexts, first->model.context_length) &&
+           (is_mlp || add_counts(json, "contexts", &grid->contexts, first->model.context_length)) &&
            add_counts(json, "batches", &grid->batches, first->model.batch_size) &&
            add_texts(json, "precisions", &grid->precisions, "fp32") &&
-           add_texts(json, "attentions", &grid->attentions,
-                     tide_attention_name((int)first->attention)) &&
-           add_texts(json, "recomputes", &grid->recomputes, "none");
+           (is_mlp || (add_texts(json, "attentions", &grid->attentions,
+                                 tide_attention_name((int)first->attention)) &&
+                       add_texts(json, "recomputes", &grid->recomputes, "none")));
 }
 
 static bool add_settings(cJSON *json, const tide_sweep_options *options, const char *device) {
@@ -98,7 +99,9 @@ static bool add_settings(cJSON *json, const tide_sweep_options *options, const c
     const char *environment = getenv("TIDEMARK_ALLOC_CONF");
     double limit =
         grid->memory_limit_bytes == TIDE_NOT_GIVEN ? -1.0 : (double)grid->memory_limit_bytes;
-    return add_text(json, "device", device) && add_number(json, "memory_limit_bytes", limit) &&
+    bool is_usual = strcmp(grid->workload, "transformer") == 0; /* what a file without it is of */
+    return (is_usual || add_text(json, "workload", grid->workload)) &&
+           add_text(json, "device", device) && add_number(json, "memory_limit_bytes", limit) &&
            add_text(json, "residuals", grid->residuals) &&
            add_text(json, "edition", grid->edition != NULL ? grid->edition : "") &&
            add_text(json, "alloc_conf", grid->alloc_conf != NULL ? grid->alloc_conf : "") &&

@@ -37,9 +37,10 @@ typedef struct tide_sweep_row {
     size_t cell;                                                /* its place in the grid, from 0 */
     char name[TIDE_PROFILE_NAME_BYTES];                         /* small-train-c128-b4-fp32 */
     char size[32];                                              /* preset, or "custom" */
-    char mode[32], precision[32], attention[32], recompute[32]; /* as on the command line */
-    int64_t context_length, batch_size;
-    tide_trial_result result; /* owned */
+    char mode[32], precision[32], attention[32], recompute[32]; /* as on the command line; an MLP
+                                                                   has "" for the last two */
+    int64_t context_length, batch_size;                         /* context of an MLP: 0 */
+    tide_trial_result result;                                   /* owned */
 } tide_sweep_row;
 
 typedef struct tide_sweep {
@@ -165,6 +166,9 @@ void tide_sweep_places_fini(tide_sweep_places *found);
 /* As a table for programs, and as a sentence each for people. */
 void tide_sweep_add_places(const tide_sweep_places *found, tide_report *report);
 void tide_sweep_say_places(const tide_sweep_places *found, tide_report *report);
+
+/* Whether the cells are MLPs, whose tokens are rows. */
+bool tide_sweep_is_mlp(const tide_sweep *sweep);
 
 /* Whether a list of the whole grid, such as "batches", has several items, of which the cells that
  * were run may have one. */

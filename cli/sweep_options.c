@@ -16,6 +16,7 @@ static const tide_option OPTIONS[] = {
     TIDE_RUN_ATTENTION(GRID, "default flash; with --residuals eager naive"),
     TIDE_RUN_RECOMPUTE(GRID, "keep only the input of a block for backward; default none"),
     {.kind = TIDE_OPTION_HEADING, .help = "Every cell"},
+    TIDE_RUN_WORKLOAD(GRID),
     TIDE_RUN_DIMENSIONS(GRID),
     TIDE_RUN_KEEP_GRAPH(GRID),
     TIDE_RUN_RESIDUALS(GRID),

@@ -27,7 +27,11 @@ static void put_mode(const source *from, tide_table *table) {
     tide_cell_text(table, from->row->mode);
 }
 static void put_context(const source *from, tide_table *table) {
-    tide_cell_count(table, from->row->context_length);
+    if (from->row->attention[0] == '\0') { /* an MLP has neither */
+        tide_cell_none(table);
+    } else {
+        tide_cell_count(table, from->row->context_length);
+    }
 }
 static void put_batch(const source *from, tide_table *table) {
     tide_cell_count(table, from->row->batch_size);
@@ -36,10 +40,10 @@ static void put_precision(const source *from, tide_table *table) {
     tide_cell_text(table, from->row->precision);
 }
 static void put_attention(const source *from, tide_table *table) {
-    tide_cell_text(table, from->row->attention);
+    tide_sweep_cell_words(table, from->row->attention);
 }
 static void put_recompute(const source *from, tide_table *table) {
-    tide_cell_text(table, from->row->recompute);
+    tide_sweep_cell_words(table, from->row->recompute);
 }
 static void put_outcome(const source *from, tide_table *table) {
     tide_cell_text(table, tide_trial_outcome_name((int)from->row->result.outcome));
@@ -184,8 +188,10 @@ static source source_of(const tide_sweep *sweep, const tide_sweep_places *found,
 static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
                  const bool is_shown[N_COLUMNS], tide_table *table) {
     for (size_t c = 0; c < N_COLUMNS; c++) {
+        bool is_rows = COLUMNS[c].put == put_tokens && tide_sweep_is_mlp(sweep);
         if (is_shown[c]) {
-            tide_table_column(table, COLUMNS[c].key, COLUMNS[c].title, COLUMNS[c].is_number);
+            tide_table_column(table, COLUMNS[c].key, is_rows ? "rows/s" : COLUMNS[c].title,
+                              COLUMNS[c].is_number);
         }
     }
     for (size_t i = 0; i < sweep->n_cells; i++) {

@@ -18,10 +18,12 @@ tide_sweep_row *tide_sweep_row_create(size_t cell, const tide_workload_config *w
         (void)snprintf(row->mode, sizeof(row->mode), "%s", tide_mode_name((int)workload->mode));
         (void)snprintf(row->precision, sizeof(row->precision), "%s",
                        tide_precision_name((int)workload->precision));
-        (void)snprintf(row->attention, sizeof(row->attention), "%s",
-                       tide_attention_name((int)workload->attention));
-        (void)snprintf(row->recompute, sizeof(row->recompute), "%s",
-                       tide_recompute_name((int)workload->recompute));
+        if (workload->architecture != TIDE_MLP) {
+            (void)snprintf(row->attention, sizeof(row->attention), "%s",
+                           tide_attention_name((int)workload->attention));
+            (void)snprintf(row->recompute, sizeof(row->recompute), "%s",
+                           tide_recompute_name((int)workload->recompute));
+        }
         row->context_length = (int64_t)model->context_length;
         row->batch_size = (int64_t)model->batch_size;
     }

@@ -29,6 +29,10 @@ static bool is_virtual(const tide_sweep *sweep) {
     return strncmp(grid_text(sweep, "device"), "virtual", strlen("virtual")) == 0;
 }
 
+bool tide_sweep_is_mlp(const tide_sweep *sweep) {
+    return strcmp(grid_text(sweep, "workload"), "mlp") == 0;
+}
+
 bool tide_sweep_varies(const tide_sweep *sweep, const char *list) {
     const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
     return cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(grid, list)) > 1;

@@ -260,6 +260,15 @@ static void take_figures(const tide_trial_config *config, tide_profile_run *run,
     tide_trial_derive(result);
 }
 
+static tide_status check_model(const tide_workload_config *workload, tide_error *error) {
+    tide_mlp_config mlp;
+    if (workload->architecture != TIDE_MLP) {
+        return tide_model_config_check(&workload->model, error);
+    }
+    tide_workload_mlp(workload, &mlp);
+    return tide_mlp_config_check(&mlp, error);
+}
+
 /* Options and plan of a list of one run. */
 static tide_status prepare(const tide_trial_config *config, tide_profile_options *options,
                            tide_profile_plan *plan, tide_profile_run *run, tide_error *error) {
@@ -289,7 +298,7 @@ static tide_status prepare(const tide_trial_config *config, tide_profile_options
         }
         snprintf(run->path, sizeof(run->path), "%s", config->snapshot_path);
     }
-    TIDE_TRY(tide_model_config_check(&config->workload.model, error));
+    TIDE_TRY(check_model(&config->workload, error));
     return tide_profile_configure_cache(options, &plan->cache, error);
 }
 

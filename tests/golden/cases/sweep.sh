@@ -17,3 +17,13 @@ jq -r 'select(.name) | .name' rows.jsonl
 tidemark sweep "$@" --snapshots kept -o recorded.jsonl >table
 ls kept
 tidemark summary kept/*fp32.json.gz | head -n 3
+# Cells of an MLP: what it does not have is in no column, and its file is no transformer's.
+set -- --device virtual --dim 64 --layers 2 --batch 16,32 --mode train --warmup 0 --steps 1 -o mlp.jsonl
+tidemark sweep --workload mlp "$@" --format csv >table.csv
+echo "exit $?"
+sed -n '/^cell,/,/^#/p' table.csv | cut -d, -f2-9,22-24
+tidemark sweep --workload mlp "$@" --resume --format markdown | sed -n '/^every/p; /^| /p' | cut -d'|' -f1-6
+tidemark sweep --heads 2 "$@" --resume
+echo "exit $?"
+tidemark sweep --workload mlp "$@" --context 64
+echo "exit $?"
