@@ -143,8 +143,9 @@ static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, mess
         is_larger ? bytes_text(oom->segment_bytes, segment) : "",
         bytes_text(oom->free_bytes, unused), bytes_text(oom->allocated_bytes, allocated),
         bytes_text(oom->reserved_bytes, reserved));
-    add(to, "%s %s; %s", is_limited ? "memory limit" : "capacity",
-        bytes_text(oom->limit_bytes, limit),
+    /* The cpu device has no size of its own: it is given what the host has free. */
+    const char *room = info->kind == TIDE_DEVICE_CPU ? "free at the start" : "capacity";
+    add(to, "%s %s; %s", is_limited ? "memory limit" : room, bytes_text(oom->limit_bytes, limit),
         is_limited ? "raise the limit or make the run smaller"
                    : "use a device with more memory or make the run smaller");
 }

@@ -65,8 +65,11 @@ void tide_words_run(const tide_snapshot *snapshot, char *ret_text, size_t n_room
         bool sized = device->total_bytes >= 0;
         say(&to, "%son %s", to.n > 0 ? ", " : "", device->kind);
         if (device->name[0] != '\0' || sized) {
-            say(&to, " (%s%s%s)", device->name, device->name[0] != '\0' && sized ? ", " : "",
-                sized ? tide_bytes_format(device->total_bytes, total) : "");
+            /* The cpu device has no size of its own: it is given what the host has free. */
+            bool is_cpu = strcmp(device->kind, "cpu") == 0;
+            say(&to, " (%s%s%s%s)", device->name, device->name[0] != '\0' && sized ? ", " : "",
+                sized ? tide_bytes_format(device->total_bytes, total) : "",
+                sized && is_cpu ? " free at the start" : "");
         }
         if (snapshot->n_devices > 1) {
             say(&to, " and %zu more", snapshot->n_devices - 1);

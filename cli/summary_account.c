@@ -30,11 +30,13 @@ static bool has_limit(const tide_snapshot *snapshot) {
 }
 
 /* What the driver counts beside the allocator's segments: known from an allocation that failed,
- * whose row holds what the device had free. -1: not known. */
+ * whose row holds what the device had free. -1: not known; the cpu has no driver that counts. */
 static int64_t outside_bytes(const tide_summary_view *of) {
     const tide_summary_device *device = of->device;
     int64_t total = of->snapshot->devices[of->device_number].total_bytes;
-    if (device->n_oom == 0 || device->oom_free_bytes < 0 || total < 0 || has_limit(of->snapshot)) {
+    bool is_cpu = strcmp(of->snapshot->devices[of->device_number].kind, "cpu") == 0;
+    if (device->n_oom == 0 || device->oom_free_bytes < 0 || total < 0 || is_cpu ||
+        has_limit(of->snapshot)) {
         return -1;
     }
     tide_totals then;

@@ -152,15 +152,15 @@ void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *repor
                         "representative");
     }
     if (has_use) {
+        bool is_cpu = strcmp(grid_text(sweep, "device"), "cpu") == 0;
         tide_report_say(
             report, "device_used",
-            is_virtual(sweep)
-                ? "in use on device: context, libraries and what was bought, as the card "
-                  "would count it at the end of a cell; in use before: at its beginning; "
-                  "current use, not peaks"
-                : "in use on device: what the whole device has in use by its own count "
-                  "at the end of a cell, other processes included; in use before: at its "
-                  "beginning; current use, not peaks");
+            "in use on device: %s; in use before: at its beginning; current use, not peaks",
+            is_virtual(sweep) ? "context, libraries and what was bought, as the card would count "
+                                "it at the end of a cell"
+            : is_cpu          ? "what a cell itself has bought of the host's memory at its end"
+                              : "what the whole device has in use by its own count at the end of "
+                                "a cell, other processes included");
     }
     if (grid_flag(sweep, "recorded")) {
         tide_report_say(report, "recorded", "every allocation was recorded, which takes time");

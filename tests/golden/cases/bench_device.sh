@@ -32,7 +32,7 @@ no_memory() {
     tidemark bench "$@" --device cpu --brief --rounds 1 --format json >unfit.json
     echo "exit status $?"
     jq -r '.tables[] | select(.key == "figures").rows[] | "\(.case // .value) \(.outcome) \(.median_us != null)"' unfit.json
-    jq -r '.. | strings | select(test("asked for")) | sub(": asked for.*"; "")' unfit.json
+    jq -r '.. | strings | select(test("asked for")) | gsub("[0-9.]+ ([KMGT]i)?B"; "N") | sub("[0-9]+ bytes"; "N bytes")' unfit.json
 }
 no_memory layernorm --batch 1048576 --sizes 1048576,1 --dtype bf16 --record unfit.csv
 cut -d, -f1,5,8 unfit.csv

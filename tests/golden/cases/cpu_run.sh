@@ -13,4 +13,6 @@ for device in cpu virtual; do
 done
 gunzip -c cpu.json.gz | jq -c '[.timing.recorder_pairs[] | length], ([.timing.recorder_pairs[][] > 0] | all)'
 tidemark summary cpu.json.gz | grep -c '^recorder: '
+# What the cpu device can give is what the host has free, and is not called its size.
+tidemark summary cpu.json.gz | sed -n '1s/.*, on cpu (.*, [0-9.]* [KMGT]iB/on cpu (NAME, N/p'
 gunzip -c virtual.json.gz | jq -c '.timing.recorder_pairs'

@@ -27,3 +27,5 @@ tidemark sweep --heads 2 "$@" --resume
 echo "exit $?"
 tidemark sweep --workload mlp "$@" --context 64
 echo "exit $?"
+# What the cpu device counts is its own segments.
+tidemark sweep --workload mlp --device cpu --dim 16 --layers 2 --batch 2 --warmup 0 --steps 1 -o cpu.jsonl | grep '^in use'
