@@ -13,7 +13,7 @@ pid=$!
 began "$pid"
 for n in 1 3; do
     kill -USR2 "$pid"
-    until [ -e "run.usr2-$n.json.gz" ]; do
+    until grep -q "run.usr2-$n.json.gz:" messages; do # it is told once the file is there
         kill -0 "$pid" || exit 1
     done
 done
