@@ -157,48 +157,27 @@ static void run_cells(tide_study_work *work) {
 /* ---- the study ---- */
 
 /* TIDE_INVALID names an option that the study knows nothing of; NULL: the list of studies. */
-static tide_status check_used(const tide_study *study, const tide_study_options *options,
+static tide_status check_used(const tide_study *study, const tide_operands *operands,
                               tide_error *error) {
-    const tide_profile_options *run = &options->run;
-    const struct {
-        const char *name;
-        bool is_given;
-        bool is_of_model; /* of what study parameters, which runs nothing, is about */
-    } all[] = {
-        {"size", run->sizes.n > 0, true},
-        {"d-model", run->d_model != TIDE_NOT_GIVEN, true},
-        {"layers", run->n_layers != TIDE_NOT_GIVEN, true},
-        {"heads", run->n_heads != TIDE_NOT_GIVEN, true},
-        {"d-ff", run->d_ff != TIDE_NOT_GIVEN, true},
-        {"vocab", run->vocab_size != TIDE_NOT_GIVEN, true},
-        {"config", run->config_path != NULL, true},
-        {"batch", run->batches.n > 0, false},
-        {"context", run->contexts.n > 0, false},
-        {"mode", run->modes.n > 0, false},
-        {"precision", run->precisions.n > 0, false},
-        {"attention", run->attentions.n > 0, false},
-        {"recompute", run->recomputes.n > 0, false},
-        {"device", run->device != NULL, false},
-        {"memory-limit", run->memory_limit_bytes != TIDE_NOT_GIVEN, false},
-        {"alloc-conf", run->alloc_conf != NULL, false},
-        {"seed", run->seed != TIDE_NOT_GIVEN, false},
-        {"warmup", options->warmups.n > 0, false},
-        {"steps", run->steps != TIDE_NOT_GIVEN, false},
-    };
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i].is_given && study == NULL) {
-            return tide_fail(error, TIDE_INVALID,
-                             "--%s goes with a study, and none is named: tidemark study lists them",
-                             all[i].name);
-        }
-        if (all[i].is_given && !all[i].is_of_model && study->kind == TIDE_STUDY_NOT_RUN) {
-            return tide_fail(error, TIDE_INVALID,
-                             "--%s says nothing to study %s, which runs nothing: it uses --size, "
-                             "--d-model, --layers, --heads, --d-ff, --vocab and --config",
-                             all[i].name, study->name);
-        }
+    if (study == NULL) {
+        const tide_option *other = tide_options_find_unused(&TABLE, operands, "format");
+        return other == NULL ? TIDE_OK
+                             : tide_fail(error, TIDE_INVALID,
+                                         "--%s goes with a study, and none is named: tidemark "
+                                         "study lists them",
+                                         other->name);
     }
-    return TIDE_OK;
+    const tide_option *other =
+        study->kind != TIDE_STUDY_NOT_RUN
+            ? NULL
+            : tide_options_find_unused(&TABLE, operands,
+                                       "size d-model layers heads d-ff vocab config format");
+    return other == NULL ? TIDE_OK
+                         : tide_fail(error, TIDE_INVALID,
+                                     "--%s says nothing to study %s, which runs nothing: it uses "
+                                     "--size, --d-model, --layers, --heads, --d-ff, --vocab and "
+                                     "--config",
+                                     other->name, study->name);
 }
 
 /* What neither the command line nor the study says. */
@@ -290,11 +269,12 @@ static int exit_status_of(const tide_study_work *work) {
     return status;
 }
 
-static int run_study(const tide_study *study, tide_study_options *options, tide_format format) {
+static int run_study(const tide_study *study, tide_study_options *options,
+                     const tide_operands *operands, tide_format format) {
     tide_error error = {""};
     tide_study_work work = {.study = study, .options = options};
     tide_report_init(&work.report);
-    tide_status status = check_used(study, options, &error);
+    tide_status status = check_used(study, operands, &error);
     if (status == TIDE_OK) {
         fill(study, options);
         status = check(study, options, &error);
@@ -344,12 +324,12 @@ static int run(int argc, char **argv) {
     tide_format form = format < 0 ? TIDE_FORMAT_TEXT : (tide_format)format;
     if (operands.n == 0) {
         tide_error error = {""};
-        tide_status status = check_used(NULL, &options, &error);
+        tide_status status = check_used(NULL, &operands, &error);
         return status == TIDE_OK ? list_studies(form) : tide_cli_fail("study", status, &error);
     }
     for (size_t i = 0; i < N_STUDIES; i++) {
         if (strcmp(STUDIES[i]->name, operands.texts[0]) == 0) {
-            return run_study(STUDIES[i], &options, form);
+            return run_study(STUDIES[i], &options, &operands, form);
         }
     }
     return unknown_study(operands.texts[0]);

@@ -65,11 +65,10 @@ static int finish(const tide_sweep *sweep, const char *path) {
     size_t n_missing = tide_sweep_n_missing(sweep);
     size_t n_failed = count_failed(sweep);
     if (n_missing > 0) {
+        size_t n_cells = tide_sweep_n_owned(sweep);
         tide_cli_note(
-            "sweep",
-            "%zu of %zu cells have no row in %s, which keeps the others: the same command "
-            "with --resume goes on",
-            n_missing, tide_sweep_n_owned(sweep), path);
+            "sweep", "%zu of %zu cells have no row in %s%s: the same command with --resume goes on",
+            n_missing, n_cells, path, n_missing < n_cells ? ", which keeps the others" : "");
     }
     if (tide_interrupt_signal() != 0) {
         return TIDE_EXIT_SIGNAL + tide_interrupt_signal();
@@ -126,11 +125,14 @@ static int run_grid(const tide_sweep_options *options) {
 
 /* ---- joining ---- */
 
-static tide_status check_merge(const tide_sweep_options *options, const tide_operands *operands,
-                               tide_error *error) {
-    if (options->resumes || options->shard != NULL || options->snapshots != NULL) {
+static tide_status check_merge(const tide_operands *operands, tide_error *error) {
+    const tide_option *other =
+        tide_options_find_unused(&tide_sweep_option_table, operands, "merge o format");
+    if (other != NULL) {
         return tide_fail(error, TIDE_INVALID,
-                         "--merge runs nothing: it excludes --resume, --shard and --snapshots");
+                         "--%s says nothing to --merge, which runs nothing: it uses -o and "
+                         "--format, and its rows are those of the files",
+                         other->name);
     }
     if (operands->n == 0) {
         return tide_fail(error, TIDE_INVALID, "--merge needs the files of the parts");
@@ -141,7 +143,7 @@ static tide_status check_merge(const tide_sweep_options *options, const tide_ope
 static int merge(const tide_sweep_options *options, const tide_operands *operands) {
     tide_sweep sweep = {.header = NULL};
     tide_error error = {""};
-    tide_status status = check_merge(options, operands, &error);
+    tide_status status = check_merge(operands, &error);
     int exit_status = TIDE_EXIT_SUCCESS;
     if (status == TIDE_OK) {
         status = tide_sweep_merge(operands->texts, operands->n, &sweep, &error);

@@ -288,42 +288,72 @@ static bool is_option(const tide_option_table *table, const char *text) {
                           : text[2] == '\0' && find_letter(table, text[1]) != NULL;
 }
 
-/* Handles the option at argv[*i] and leaves *i on the last argument that belongs to it. */
-static tide_status parse_option(const tide_option_table *table, int argc, char **argv, int *i,
-                                void *values, tide_error *error) {
-    const char *argument = argv[*i];
+/* A command line on its way into the values. */
+typedef struct reading {
+    const tide_option_table *table; /* borrowed */
+    int argc;
+    char **argv;             /* borrowed */
+    int at;                  /* the argument that is read */
+    void *values;            /* borrowed */
+    tide_operands *operands; /* borrowed */
+} reading;
+
+/* The value of an option: `text`, which stands in the same argument, or the argument behind it. */
+static tide_status take_value(reading *from, const tide_option *option, const char **text,
+                              tide_error *error) {
+    char name[TIDE_OPTIONS_NAME_BYTES];
+    bool takes_value = option->kind != TIDE_OPTION_FLAG && option->kind != TIDE_OPTION_LATER;
+    if (!takes_value && *text != NULL && option->kind == TIDE_OPTION_FLAG) {
+        return tide_fail(error, TIDE_INVALID, "%s takes no value, but '%.64s' was given",
+                         spelling(option, name), *text);
+    }
+    if (!takes_value || *text != NULL) {
+        return TIDE_OK;
+    }
+    if (from->at + 1 >= from->argc) {
+        return tide_fail(error, TIDE_INVALID, "%s needs a value%s%s", spelling(option, name),
+                         option->value != NULL ? ": " : "",
+                         option->value != NULL ? option->value : "");
+    }
+    *text = from->argv[++from->at];
+    if (is_option(from->table, *text)) {
+        return tide_fail(error, TIDE_INVALID, "%s needs a value, but the option %.64s follows",
+                         spelling(option, name), *text);
+    }
+    return TIDE_OK;
+}
+
+/* Handles the option at from->at and leaves that on the last argument that belongs to it. */
+static tide_status parse_option(reading *from, tide_error *error) {
+    const char *argument = from->argv[from->at];
     bool is_long = argument[1] == '-';
     size_t n = strcspn(argument, "=");
     const char *text = is_long && argument[n] == '=' ? argument + n + 1 : NULL;
     const tide_option *option = NULL;
     if (is_long) {
-        option = find_option(table, argument + 2, n - 2);
+        option = find_option(from->table, argument + 2, n - 2);
     } else {
-        option = find_letter(table, argument[1]);
+        option = find_letter(from->table, argument[1]);
         text = argument[2] != '\0' ? argument + 2 : NULL;
     }
     if (option == NULL) {
-        return unknown_option(table, argument, is_long ? n : strlen(argument), error);
+        return unknown_option(from->table, argument, is_long ? n : strlen(argument), error);
     }
-    char name[TIDE_OPTIONS_NAME_BYTES];
-    bool takes_value = option->kind != TIDE_OPTION_FLAG && option->kind != TIDE_OPTION_LATER;
-    if (!takes_value && text != NULL && option->kind == TIDE_OPTION_FLAG) {
-        return tide_fail(error, TIDE_INVALID, "%s takes no value, but '%.64s' was given",
-                         spelling(option, name), text);
-    }
-    if (takes_value && text == NULL) {
-        if (*i + 1 >= argc) {
-            return tide_fail(error, TIDE_INVALID, "%s needs a value%s%s", spelling(option, name),
-                             option->value != NULL ? ": " : "",
-                             option->value != NULL ? option->value : "");
-        }
-        text = argv[++*i];
-        if (is_option(table, text)) {
-            return tide_fail(error, TIDE_INVALID, "%s needs a value, but the option %.64s follows",
-                             spelling(option, name), text);
+    TIDE_TRY(take_value(from, option, &text, error));
+    from->operands->is_given[option - from->table->options] = true;
+    return store(option, text, from->values, error);
+}
+
+const tide_option *tide_options_find_unused(const tide_option_table *table,
+                                            const tide_operands *operands, const char *used) {
+    for (size_t i = 0; i < table->n_options; i++) {
+        const tide_option *option = &table->options[i];
+        const char *name = option->name != NULL ? option->name : option->letter;
+        if (operands->is_given[i] && !list_holds(used, name, strlen(name))) {
+            return option;
         }
     }
-    return store(option, text, values, error);
+    return NULL;
 }
 
 static tide_status add_operand(const tide_option_table *table, const char *text,
@@ -343,6 +373,10 @@ static tide_status add_operand(const tide_option_table *table, const char *text,
 tide_status tide_options_parse(const tide_option_table *table, int argc, char **argv, void *values,
                                tide_operands *ret_operands, tide_error *error) {
     tide_operands operands = {.n = 0};
+    if (table->n_options > TIDE_OPTION_ROWS) {
+        return tide_fail(error, TIDE_LIMIT, "the table of options has more than %d rows",
+                         (int)TIDE_OPTION_ROWS);
+    }
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             operands.wants_help = true;
@@ -351,13 +385,15 @@ tide_status tide_options_parse(const tide_option_table *table, int argc, char **
         }
     }
     bool only_operands = false;
-    for (int i = 1; i < argc; i++) {
-        if (!only_operands && strcmp(argv[i], "--") == 0) {
+    reading from = {table, argc, argv, 1, values, &operands};
+    for (; from.at < argc; from.at++) {
+        const char *argument = argv[from.at];
+        if (!only_operands && strcmp(argument, "--") == 0) {
             only_operands = true;
-        } else if (!only_operands && argv[i][0] == '-' && argv[i][1] != '\0') {
-            TIDE_TRY(parse_option(table, argc, argv, &i, values, error));
+        } else if (!only_operands && argument[0] == '-' && argument[1] != '\0') {
+            TIDE_TRY(parse_option(&from, error));
         } else {
-            TIDE_TRY(add_operand(table, argv[i], &operands, error));
+            TIDE_TRY(add_operand(table, argument, &operands, error));
         }
     }
     if (operands.n > 0 && operands.n < table->min_operands) {

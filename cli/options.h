@@ -22,6 +22,7 @@ extern "C" {
 enum {
     TIDE_OPTION_LIST_ITEMS = 16, /* values in a comma list, at most */
     TIDE_OPTION_ITEM_BYTES = 48, /* an item of a comma list with its NUL, at most */
+    TIDE_OPTION_ROWS = 64,       /* rows of a table, headings included, at most */
     TIDE_MAX_OPERANDS = 64
 };
 
@@ -73,16 +74,17 @@ typedef struct tide_option_table {
     const char *operands; /* "FILE..." in --help; NULL: it takes none */
     const char *intro;    /* what the command does: complete lines of --help */
     const tide_option *options;
-    size_t n_options;
+    size_t n_options;                  /* TIDE_OPTION_ROWS at most */
     size_t min_operands, max_operands; /* max at most TIDE_MAX_OPERANDS */
     const char *notes;                 /* complete lines below the options; NULL: none */
 } tide_option_table;
 
-/* What stands on the command line beside options. */
+/* What stands on the command line beside the values of options. */
 typedef struct tide_operands {
     const char *texts[TIDE_MAX_OPERANDS]; /* borrowed from argv */
     size_t n;
-    bool wants_help; /* --help or -h was there: nothing else was checked */
+    bool is_given[TIDE_OPTION_ROWS]; /* by the row of the table: the option was there */
+    bool wants_help;                 /* --help or -h was there: nothing else was checked */
 } tide_operands;
 
 /* Parses argv[1..argc - 1]. `values` keeps what options that are not given would set, so fill it
@@ -91,6 +93,11 @@ typedef struct tide_operands {
 TIDE_NODISCARD tide_status tide_options_parse(const tide_option_table *table, int argc, char **argv,
                                               void *values, tide_operands *ret_operands,
                                               tide_error *error);
+
+/* The first option of the table that is on the command line and not in the space-separated list
+ * `used` of names, or of letters where there is no name; NULL: none. */
+const tide_option *tide_options_find_unused(const tide_option_table *table,
+                                            const tide_operands *operands, const char *used);
 
 /* The --help text. */
 void tide_options_print_help(const tide_option_table *table, FILE *out);

@@ -54,9 +54,9 @@ const tide_option_table tide_sweep_option_table = {
     .command = "sweep",
     .operands = "[--merge FILE.jsonl...]",
     .intro =
-        "Runs the transformer once for each cell of a grid, each in a process of its own, and\n"
-        "prints a table: times, peaks of memory, tokens and FLOP a second, and by what they\n"
-        "were measured.\n",
+        "Runs the transformer, or the MLP, once for each cell of a grid, each in a process of\n"
+        "its own, and prints a table: times, peaks of memory, tokens and FLOP a second, and by\n"
+        "what they were measured.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .max_operands = TIDE_MAX_OPERANDS,

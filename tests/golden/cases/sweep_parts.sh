@@ -18,7 +18,11 @@ tidemark sweep --device virtual -o other.jsonl >table
 run --merge sweep-1-of-3.jsonl other.jsonl
 run --merge
 run --merge table
-run --merge joined.jsonl --resume
+# What joining has no use for is named, also where it has the value of the files or the usual one.
+for option in resume retry strip-private "shard 1/3" "snapshots folder" "size small" "mode train" "context 128" \
+    "steps 10" "device virtual" "workload mlp"; do
+    run --merge joined.jsonl --${option}
+done
 run joined.jsonl
 run --shard 4/3
 run --retry

@@ -20,6 +20,13 @@ echo "status $?"
 [ -d "/proc/$second" ] || echo "the cell has ended"
 cat messages
 jq -r 'select(.name) | .name, .result.signal' sweep.jsonl
+# Ended in its first cell it keeps nothing, and does not say so.
+tidemark sweep "$@" -o none.jsonl >table 2>messages &
+pid=$!
+child_of "$pid" >/dev/null
+kill -TERM "$pid"
+wait "$pid" 2>/dev/null
+grep resume messages
 # A quick grid, one of whose cells is said to have crashed: --retry alone runs that one again.
 set -- "${@/1000000/1}"
 tidemark sweep "$@" -o quick.jsonl >table

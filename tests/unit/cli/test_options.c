@@ -206,6 +206,36 @@ static void missing_operands_are_named(void **state) {
                                        "[options] FILE...");
 }
 
+static void options_that_are_not_used_are_found(void **state) {
+    (void)state;
+    values v = {0};
+    tide_operands operands;
+    tide_error error = {""};
+    /* The first of the table's order, whatever its value, spelling and place. */
+    assert_int_equal(parse("--real 0 --how-many 0 -o x", &v, &operands, &error), TIDE_OK);
+    assert_string_equal(tide_options_find_unused(&TABLE, &operands, "")->name, "count");
+    assert_string_equal(tide_options_find_unused(&TABLE, &operands, "o count")->name, "real");
+    assert_string_equal(tide_options_find_unused(&TABLE, &operands, "real count")->letter, "o");
+    assert_null(tide_options_find_unused(&TABLE, &operands, "real o count"));
+    /* A word of the list is a whole name, and what stands behind "--" is no option. */
+    assert_string_equal(tide_options_find_unused(&TABLE, &operands, "o real counts")->name,
+                        "count");
+    assert_int_equal(parse("-- --flag --real", &v, &operands, &error), TIDE_OK);
+    assert_null(tide_options_find_unused(&TABLE, &operands, ""));
+}
+
+static void tables_that_are_too_long_are_refused(void **state) {
+    (void)state;
+    tide_option_table table = TABLE;
+    table.n_options = TIDE_OPTION_ROWS + 1;
+    char program[] = "try";
+    char *argv[] = {program, NULL};
+    values v = {0};
+    tide_operands operands;
+    tide_error error = {""};
+    assert_int_equal(tide_options_parse(&table, 1, argv, &v, &operands, &error), TIDE_LIMIT);
+}
+
 static void help_comes_from_the_table(void **state) {
     (void)state;
     char *text = NULL;
@@ -246,6 +276,8 @@ int main(void) {
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(long_words_do_no_harm),
         cmocka_unit_test(missing_operands_are_named),
+        cmocka_unit_test(options_that_are_not_used_are_found),
+        cmocka_unit_test(tables_that_are_too_long_are_refused),
         cmocka_unit_test(help_comes_from_the_table),
         cmocka_unit_test(statuses_become_exit_statuses),
     };
