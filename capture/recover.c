@@ -252,6 +252,9 @@ static tide_status describe(recovery *of) {
     snapshot->tool_build = TIDEMARK_BUILD;
     snapshot->clock_source = "monotonic";
     snapshot->run.outcome = of->report->is_closed ? "" : "crashed";
+    if (snapshot->n_dropped > of->report->n_dropped) {
+        snapshot->full_policy = ""; /* it was not, or not only, a full log that lost events */
+    }
     snapshot->run.started_unix_us = layout->created_unix_us > 0 ? layout->created_unix_us : -1;
     return TIDE_OK;
 }

@@ -72,10 +72,11 @@ static tide_status run_mlp(tide_bench_run *run, tide_error *error) {
     TIDE_TRY(tide_bench_choose_dtypes(run, DTYPES, 1, dtypes, &n_dtypes, error));
     for (size_t i = 0; i < n_shapes; i++) {
         tide_report_say(run->report, "shape",
-                        "%s: %zu layers of width %zu, batch %zu, %zu step%s of forward, loss and "
+                        "%s: %zu layer%s of width %zu, batch %zu, %zu step%s of forward, loss and "
                         "backward",
-                        shapes[i].name, shapes[i].n_layers, shapes[i].dim, shapes[i].batch,
-                        shapes[i].n_steps, shapes[i].n_steps == 1 ? "" : "s");
+                        shapes[i].name, shapes[i].n_layers, shapes[i].n_layers == 1 ? "" : "s",
+                        shapes[i].dim, shapes[i].batch, shapes[i].n_steps,
+                        shapes[i].n_steps == 1 ? "" : "s");
     }
     tide_bench_tables_begin(&tables, run, TIDE_RATE_FLOPS, "mlp",
                             "MLP, time of a run and of one step", true);

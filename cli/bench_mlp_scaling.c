@@ -183,9 +183,9 @@ static tide_status run_mlp_scaling(tide_bench_run *run, tide_error *error) {
     }
     to.dtype = dtypes[0];
     tide_report_say(run->report, "shape",
-                    "base: %zu layers of width %zu, batch %zu, %zu step%s, %s", to.base.n_layers,
-                    to.base.dim, to.base.batch, to.base.n_steps, to.base.n_steps == 1 ? "" : "s",
-                    to.dtype);
+                    "base: %zu layer%s of width %zu, batch %zu, %zu step%s, %s", to.base.n_layers,
+                    to.base.n_layers == 1 ? "" : "s", to.base.dim, to.base.batch, to.base.n_steps,
+                    to.base.n_steps == 1 ? "" : "s", to.dtype);
     begin_tables(&to);
     for (size_t i = 0; i < N_VARIED; i++) {
         if (is_asked_for(run, VARIED[i].name)) {

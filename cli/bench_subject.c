@@ -219,6 +219,9 @@ tide_status tide_bench_run_subject(tide_bench_run *run, const tide_bench_subject
     tide_bench_tables tables;
     selection selected;
     TIDE_TRY(select_cases(run, subject, &selected, error));
+    if (selected.batch > 0) {
+        tide_report_say(run->report, "batch", "rows of the input: %zu", selected.batch);
+    }
     tide_bench_tables_begin(&tables, run, subject->rate, subject->name, subject->title, false);
     for (size_t i = 0; i < selected.n_dtypes; i++) {
         TIDE_TRY(run_sizes(run, subject, &selected, selected.dtypes[i], &tables, error));

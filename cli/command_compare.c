@@ -1,5 +1,4 @@
 /* tidemark compare: runs side by side. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -237,10 +236,10 @@ static void say_warnings(tide_report *report, const tide_compare *compare) {
                             compare->runs[i].name, snapshot->n_devices);
         }
         if (snapshot->n_dropped > 0) {
-            tide_report_say(report, "dropped",
-                            "warning: %s lost %" PRIu64
-                            " events because its log was full: its figures may be too low",
-                            compare->runs[i].name, snapshot->n_dropped);
+            char words[TIDE_LOST_TEXT];
+            tide_words_lost(snapshot, words);
+            tide_report_say(report, "dropped", "warning: %s: %s: its figures may be too low",
+                            compare->runs[i].name, words);
         }
         if (tide_words_is_emulated(snapshot)) {
             tide_report_say(report, "emulated",

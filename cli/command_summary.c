@@ -81,10 +81,10 @@ static void say_run(const tide_summary_view *of, const char *path) {
 static void say_warnings(const tide_summary_view *of) {
     const tide_snapshot *snapshot = of->snapshot;
     if (snapshot->n_dropped > 0) {
-        tide_report_say(of->report, "dropped",
-                        "warning: %" PRIu64 " events were lost because the log was full (%s): "
-                        "what happened then is missing below",
-                        snapshot->n_dropped, snapshot->full_policy);
+        char words[TIDE_LOST_TEXT];
+        tide_words_lost(snapshot, words);
+        tide_report_say(of->report, "dropped", "warning: %s: what happened then is missing below",
+                        words);
     }
     if (snapshot->n_scopes_dropped > 0) {
         tide_report_say(of->report, "dropped_scopes",

@@ -360,7 +360,8 @@ tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *e
     tide_report report;
     list_columns columns = choose_columns(plan);
     tide_report_init(&report);
-    tide_report_say(&report, "device", "%zu runs on %s%s", plan->n_runs, plan->device,
+    tide_report_say(&report, "device", "%zu run%s on %s%s", plan->n_runs,
+                    plan->n_runs == 1 ? "" : "s", plan->device,
                     plan->kind == TIDE_DEVICE_VIRTUAL ? "; times: not computed" : "");
     tide_table *table = tide_report_table(&report, "runs", "runs");
     add_columns(&columns, table);

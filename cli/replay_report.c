@@ -75,10 +75,9 @@ static void say_warnings(tide_report *report, const tide_replay_runs *runs) {
                         "their requests are replayed as if they had none");
     }
     if (snapshot->n_dropped > 0) {
-        tide_report_say(report, "dropped",
-                        "warning: %" PRIu64 " events were lost because the log was full: the "
-                        "replay covers what is left",
-                        snapshot->n_dropped);
+        char words[TIDE_LOST_TEXT];
+        tide_words_lost(snapshot, words);
+        tide_report_say(report, "dropped", "warning: %s: the replay covers what is left", words);
     }
     if (runs->recorded_figures.n_ooms > 0 && runs->n_entries > 0 &&
         runs->entries[0].config.memory_limit_bytes == TIDE_UNLIMITED) {

@@ -199,6 +199,20 @@ void tide_words_recorder(const tide_snapshot *snapshot, char *ret_text, size_t n
     }
 }
 
+void tide_words_lost(const tide_snapshot *snapshot, char ret_text[TIDE_LOST_TEXT]) {
+    words to = words_in(ret_text, TIDE_LOST_TEXT);
+    if (snapshot->n_dropped == 0) {
+        return;
+    }
+    say(&to, "%" PRIu64 " %s lost", snapshot->n_dropped,
+        snapshot->n_dropped == 1 ? "event was" : "events were");
+    if (snapshot->full_policy[0] != '\0') {
+        say(&to, " because the log was full (%s)", snapshot->full_policy);
+    } else {
+        say(&to, ", damaged in the log or missing from it");
+    }
+}
+
 bool tide_words_is_emulated(const tide_snapshot *snapshot) {
     bool is_cpu = false;
     for (size_t i = 0; i < snapshot->n_devices; i++) {

@@ -32,6 +32,11 @@ void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_
  * not distinguishable from 0 within ± 0.8 % (3 pairs of steps)"; "" where nothing was measured. */
 void tide_words_recorder(const tide_snapshot *snapshot, char *ret_text, size_t n_room);
 
+enum { TIDE_LOST_TEXT = 128 };
+
+/* "51 events were lost because the log was full (keep-newest)"; "" where none were. */
+void tide_words_lost(const tide_snapshot *snapshot, char ret_text[TIDE_LOST_TEXT]);
+
 /* The device computed in a precision that it only emulates, so that times say nothing. */
 bool tide_words_is_emulated(const tide_snapshot *snapshot);
 

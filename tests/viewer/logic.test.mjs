@@ -273,7 +273,8 @@ test('statistics are of the population', () => {
 test('a run warns of what is missing and of times that say little', () => {
   const warnings = (more) => makeRun(readSnapshot(trainingRunWith(more)), 'x').warnings.join(' ');
   assert.equal(warnings({}), '');
-  assert.match(warnings({ log: { dropped_events: 1234 } }), /1,234 events were dropped/);
+  assert.match(warnings({ log: { full_policy: 'stop', dropped_events: 1234 } }), /The event log was full: recording stopped there, 1,234 events were dropped/);
+  assert.match(warnings({ log: { dropped_events: 1 } }), /^1 event was lost, damaged in the event log or missing from it/m);
   assert.match(warnings({ run: { ...trainingRunWith({}).run, outcome: 'stopped' } }), /was stopped before its end/);
   assert.match(warnings({ run: { ...trainingRunWith({}).run, outcome: 'running' } }), /while the run went on/);
   assert.match(makeRun(readSnapshot(trainingRun({ precision: 'bf16-mixed' })), 'x').warnings[0], /bf16 is emulated on the cpu/);

@@ -120,8 +120,10 @@ function buildWarnings(snapshot, { index, reserved, devices }, device) {
     warnings.push('Taken while the run went on: its peak may have come later.');
   }
   if (snapshot.nDropped > 0) {
-    const kept = snapshot.fullPolicy === 'keep-newest' ? 'the newest were kept, ' : snapshot.fullPolicy === 'stop' ? 'recording stopped there, ' : '';
-    warnings.push(`The event log was full: ${kept}${formatCount(snapshot.nDropped)} events were dropped, and what they did is not shown. Record with a larger log to see them.`);
+    const kept = snapshot.fullPolicy === 'keep-newest' ? 'the newest were kept' : 'recording stopped there', lost = `${formatCount(snapshot.nDropped)} ${snapshot.nDropped === 1 ? 'event was' : 'events were'}`;
+    warnings.push(snapshot.fullPolicy !== ''
+      ? `The event log was full: ${kept}, ${lost} dropped, and what they did is not shown. Record with a larger log to see them.`
+      : `${lost} lost, damaged in the event log or missing from it: what they did is not shown.`);
   }
   if (snapshot.nScopesDropped > 0) {
     warnings.push(`The table of scopes was full: ${formatCount(snapshot.nScopesDropped)} scopes were dropped; what happened in them is shown in the scope around them, or in none.`);

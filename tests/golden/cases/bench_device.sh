@@ -36,6 +36,7 @@ no_memory() {
 }
 no_memory layernorm --batch 1048576 --sizes 1048576,1 --dtype bf16 --record unfit.csv
 cut -d, -f1,5,8 unfit.csv
+jq -r '.. | strings | select(test("rows"))' unfit.json
 no_memory mlp --dim 1048576
 no_memory mlp-scaling --dim 1048576 --vary batch
 

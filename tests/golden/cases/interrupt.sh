@@ -14,6 +14,7 @@ kill -TERM "$pid"
 wait "$pid" 2>/dev/null
 echo "status $?"
 sed -E 's/after [0-9]+ of/after N of/' messages
+head -n 1 table
 grep -o 'custom.*stopped' table
 ls ./*.gz
 zcat ./*.gz | jq -r '.run.outcome, .timing.measured_steps == ([.scopes.kind[] | select(. == 0)] | length)'

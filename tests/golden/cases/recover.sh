@@ -13,6 +13,9 @@ tidemark dump gone.json.gz | grep -q '0x[0-9a-f]* in gone' && echo offsets
 # Half of it is still something; less than a header is nothing.
 head -c $(($(wc -c <run.log) - 4801)) run.log >cut.log
 run tidemark recover cut.log
+tidemark summary cut.json.gz | sed -n 2,3p
+tidemark compare run.json.gz cut.json.gz | grep lost,
+tidemark replay cut.json.gz | grep lost
 head -c 100 run.log >header.log
 run tidemark recover header.log
 run tidemark recover run.json.gz

@@ -134,6 +134,9 @@ static int try_recover(tide_recover_report *report) {
         fail_msg("%s: %s", place, error.message);
     }
     assert_int_equal(report->n_events, snapshot->n_events);
+    /* A full log is not made out to be the reason for what was damaged. */
+    bool is_damaged = report->n_missing + report->n_damaged + report->n_unfit > 0;
+    assert_int_equal(snapshot->full_policy[0] == '\0', is_damaged);
     assert_int_equal(tide_summary_create(snapshot, &summary, NULL), TIDE_OK);
     int n_events = (int)snapshot->n_events;
     tide_summary_destroy(summary);
