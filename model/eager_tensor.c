@@ -31,6 +31,20 @@ static void give_storage(tide_eager *e, eager_storage *storage) {
     e->free_storages = storage;
 }
 
+/* "layers.N.NAME" and the suffix; NULL where the cache records nothing and asks for no name. */
+static const char *full_name(const tide_eager *e, const char *name, const char *suffix,
+                             char text[NAME_BYTES]) {
+    if (tide_cache_recorder(e->cache) == NULL) {
+        return NULL;
+    }
+    if (e->layer >= 0) {
+        (void)snprintf(text, NAME_BYTES, "layers.%d.%s%s", (int)e->layer, name, suffix);
+    } else {
+        (void)snprintf(text, NAME_BYTES, "%s%s", name, suffix);
+    }
+    return text;
+}
+
 eager_storage *eager_storage_new(tide_eager *e, uint64_t n_bytes, tide_category category,
                                  const char *name, const char *suffix) {
     char text[NAME_BYTES];
@@ -38,12 +52,7 @@ eager_storage *eager_storage_new(tide_eager *e, uint64_t n_bytes, tide_category 
     if (storage == NULL) {
         return NULL;
     }
-    if (e->layer >= 0) {
-        (void)snprintf(text, sizeof(text), "layers.%d.%s%s", (int)e->layer, name, suffix);
-    } else {
-        (void)snprintf(text, sizeof(text), "%s%s", name, suffix);
-    }
-    const tide_tag tag = {category, text};
+    const tide_tag tag = {category, full_name(e, name, suffix, text)};
     tide_status status =
         tide_cache_alloc(e->cache, (size_t)n_bytes, 0, &tag, &storage->address, &e->error);
     if (status != TIDE_OK) {
@@ -90,6 +99,9 @@ eager_tensor eager_retain(const eager_tensor *tensor) {
 
 void eager_drop(tide_eager *e, eager_tensor *tensor) {
     eager_storage *storage = tensor->storage;
+    if (storage == NULL && tensor->node == NULL) {
+        return; /* most are: nodes have room for more than they save */
+    }
     *tensor = (eager_tensor){0};
     if (storage != NULL && --storage->n_references == 0) {
         release_storage(e, storage);
