@@ -20,11 +20,13 @@ static void settings_of(const tide_snapshot_run *run, char settings[N_SETTINGS][
     } else if (strcmp(run->recompute, "block") == 0) {
         snprintf(settings[4], SETTING_BYTES, "recompute block");
     }
-    settings[5][0] = '\0';
+    settings[5][0] = settings[6][0] = '\0';
     if (run->context_length >= 0) {
         snprintf(settings[5], SETTING_BYTES, "context %lld", (long long)run->context_length);
     }
-    snprintf(settings[6], SETTING_BYTES, "batch %lld", (long long)run->batch_size);
+    if (run->batch_size >= 0) {
+        snprintf(settings[6], SETTING_BYTES, "batch %lld", (long long)run->batch_size);
+    }
     snprintf(settings[7], SETTING_BYTES, "%s", run->keep_graph ? "keep graph" : "");
     snprintf(settings[8], SETTING_BYTES, "%s", run->clip_grad_norm > 0.0 ? "clipping" : "");
 }

@@ -313,12 +313,21 @@ static void say_single(words *to, const tide_compare_run *run) {
 /* ---- runs of other workloads than the base's: what became of them, and no comparison ---- */
 
 /* What makes a workload; the settings of a run that are left may be compared. */
-enum { IN_MODEL = 1, IN_CONTEXT = 2, IN_BATCH = 4, IN_MODE = 8 };
+enum { IN_MODEL = 1, IN_CONTEXT = 2, IN_BATCH = 4, IN_MODE = 8, IS_UNSTATED = 16 };
+
+/* Files of other tools say nothing of what was run. */
+static bool is_stated(const tide_snapshot_run *run) {
+    return run->model.d_model > 0 || run->context_length >= 0 || run->batch_size >= 0 ||
+           run->mode[0] != '\0';
+}
 
 /* In what the workloads of two runs differ; 0: they are the same. */
 static unsigned workload_difference(const tide_compare_run *one, const tide_compare_run *other) {
     const tide_snapshot_run *a = &one->snapshot->run;
     const tide_snapshot_run *b = &other->snapshot->run;
+    if (is_stated(a) != is_stated(b)) {
+        return IS_UNSTATED;
+    }
     bool same_model = a->model.d_model == b->model.d_model && a->model.d_ff == b->model.d_ff &&
                       a->model.n_layers == b->model.n_layers &&
                       a->model.n_heads == b->model.n_heads &&
@@ -352,14 +361,18 @@ static void say_other_workloads(words *to, const tide_compare *compare, size_t n
     if (difference == 0) {
         return;
     }
-    if (n_shared > 0) {
-        say(to, " Not compared, as the workload is another (");
+    unsigned known = difference & ~(unsigned)IS_UNSTATED;
+    if (known == 0) {
+        say(to, n_shared > 0 ? " Not compared, as not every file states its workload: "
+                             : "The runs may be different workloads, as not every file states "
+                               "its own: ");
     } else {
-        say(to, "The runs are different workloads (");
+        bool one = (known & (known - 1)) == 0;
+        say(to, n_shared > 0 ? " Not compared, as the workload is another ("
+                             : "The runs are different workloads (");
+        say_difference(to, known);
+        say(to, "%s): ", n_shared > 0 ? "" : one ? " differs" : " differ");
     }
-    say_difference(to, difference);
-    bool one = (difference & (difference - 1)) == 0;
-    say(to, "%s): ", n_shared > 0 ? "" : one ? " differs" : " differ");
     const char *before = "";
     for (size_t i = n_shared > 0 ? 1 : 0; i < compare->n_runs; i++) {
         if (i == 0 || workload_difference(base, &compare->runs[i]) != 0) {

@@ -5,6 +5,7 @@ tidemark export run.json.gz --to pytorch-json | jq -c 'keys, (.device_traces[0][
 tidemark dump run.json.gz | cut -f3-9,11 >before
 tidemark dump run.pickle | cut -f3-9,11 >after
 cmp before after && echo "the same rows"
+tidemark compare run.pickle run.json.gz | sed 1q
 tidemark export run.pickle --to pytorch -o run.pickle
 echo "exit $?" >&2
 printf '\200\004cos\nsystem\n(S"true"\ntR.' >evil.pickle

@@ -331,6 +331,35 @@ static void other_workloads_are_not_compared(void **state) {
     finish(&of);
 }
 
+/* A file that does not say what was run has no settings in its name, and is called no other
+ * workload. */
+static void workloads_that_are_not_stated(void **state) {
+    (void)state;
+    made_run pickle = {"", {[TIDE_PARAMETER] = GIB}, .scope = 1, .context = -1};
+    comparison of = compare_runs(
+        (const made_run[]){pickle, {"fp32", {[TIDE_ACTIVATION] = 4 * GIB}, .scope = 3}}, 2);
+    assert_string_equal(
+        of.compare->sentence,
+        "The runs may be different workloads, as not every file states its own: "
+        "a.json.gz peaks at 1.00 GiB, set by parameters (1.00 GiB of 1.00 GiB) in the "
+        "optimizer phase; b.json.gz peaks at 4.00 GiB, set by activations (4.00 GiB of "
+        "4.00 GiB) in the backward phase.");
+    finish(&of);
+    of = compare_runs((const made_run[]){{"fp32", {[TIDE_ACTIVATION] = 4 * GIB}, .scope = 3},
+                                         {"tf32", {[TIDE_ACTIVATION] = 2 * GIB}, .scope = 3},
+                                         pickle},
+                      3);
+    assert_non_null(strstr(of.compare->sentence,
+                           "activations in both. Not compared, as not every file states its "
+                           "workload: c.json.gz peaks at 1.00 GiB"));
+    finish(&of);
+    of = compare_runs((const made_run[]){pickle, pickle}, 2);
+    assert_string_equal(of.compare->sentence,
+                        "The peak is set by parameters (1.00 GiB of 1.00 GiB) in the optimizer "
+                        "phase in both (1.00 GiB with a.json.gz, 1.00 GiB with b.json.gz).");
+    finish(&of);
+}
+
 /* A run timed with recording off, beside one of another context. */
 static void a_run_without_recording(void **state) {
     (void)state;
@@ -427,6 +456,7 @@ int main(void) {
         cmocka_unit_test(neither_fits),
         cmocka_unit_test(the_base_is_described_once),
         cmocka_unit_test(other_workloads_are_not_compared),
+        cmocka_unit_test(workloads_that_are_not_stated),
         cmocka_unit_test(a_run_without_recording),
         cmocka_unit_test(too_little_for_a_segment),
         cmocka_unit_test(runs_with_equal_settings),
