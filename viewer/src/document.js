@@ -13,6 +13,7 @@ const TABLES = new Set(['events', 'scopes', 'stacks', 'frames', 'kernels']);
 /** Parts that are checked to be JSON, but not kept: what they say follows from the rest. */
 const LEFT_OUT = new Set(['summary', 'end']);
 const ROOM_AT_FIRST = 1 << 16;
+const SHORT_BYTES = 12; // a sign, nine digits, and the two bytes after them
 const PROGRESS_MS = 50;
 
 /**
@@ -109,22 +110,46 @@ class ValueEnd {
 /** Room for the numbers of one column after the other. */
 class Scratch {
   constructor() {
-    this.values = new Float64Array(ROOM_AT_FIRST);
+    this.narrow = new Int32Array(ROOM_AT_FIRST);
+    this.wide = new Float64Array(ROOM_AT_FIRST);
   }
 
   grow() {
-    const more = new Float64Array(Math.min(MAX_ROWS, this.values.length * 2));
-    more.set(this.values);
-    this.values = more;
+    const narrow = new Int32Array(2 * this.narrow.length), wide = new Float64Array(narrow.length);
+    narrow.set(this.narrow);
+    wide.set(this.wide);
+    Object.assign(this, { narrow, wide });
   }
 }
 
-/** Copied into the smallest array that holds them. @param {Float64Array} values @param {number} min @param {number} max
+/**
+ * Takes numbers of up to nine digits without white space, each with its comma, and stops before anything else.
+ * @param {Incoming} window @param {Int32Array} values @param {number} count of those that are there @returns {number} their new count
+ */
+function takeShort(window, values, count) {
+  const { bytes } = window, safe = window.end - SHORT_BYTES, room = values.length;
+  let { at } = window, n = count;
+  while (at < safe && n < room) {
+    const isNegative = bytes[at] === BYTE.MINUS, first = isNegative ? at + 1 : at;
+    let value = 0, digit = 0, next = first;
+    while ((digit = bytes[next] - BYTE.ZERO) >>> 0 <= 9) {
+      value = (Math.imul(value, 10) + digit) | 0;
+      next++;
+    }
+    if (bytes[next] !== BYTE.COMMA || next === first || next > first + 9 || bytes[first] === BYTE.ZERO && next > first + 1) break;
+    at = next + 1;
+    values[n++] = isNegative ? -value : value;
+  }
+  window.at = at;
+  return n;
+}
+
+/** Copied into the smallest array that holds them. @param {Int32Array | Float64Array} values @param {number} min @param {number} max
  * @returns {import('./columns.js').Numbers} */
 function narrowed(values, min, max) {
   const Type = min >= 0 && max < 2 ** 8 ? Uint8Array : min >= -(2 ** 7) && max < 2 ** 7 ? Int8Array : min >= -(2 ** 15) && max < 2 ** 15 ? Int16Array
     : min >= -(2 ** 31) && max < 2 ** 31 ? Int32Array : min >= 0 && max < 2 ** 32 ? Uint32Array : Float64Array;
-  return Type === Float64Array ? values.slice() : new Type(values);
+  return new Type(values);
 }
 
 /** The digits of one column. Its state is kept while more bytes are waited for. */
@@ -134,10 +159,8 @@ class ColumnReader {
     this.path = path;
     this.isDelta = isDelta;
     this.scratch = scratch;
+    this.isWide = isDelta; // the values are in scratch.wide
     this.count = 0;
-    this.sum = 0;
-    this.min = Infinity;
-    this.max = -Infinity;
   }
 
   /**
@@ -145,53 +168,58 @@ class ColumnReader {
    * @param {Incoming} window @returns {boolean} true when the closing bracket was taken
    */
   take(window) {
-    const { bytes, end } = window, { scratch, isDelta } = this;
-    let { values } = scratch, { count, sum, min, max } = this, { at } = window, isClosed = false;
     for (;;) {
-      const begin = at;
-      while (at < end && isSpace(bytes[at])) at++;
-      const isNegative = at < end && bytes[at] === BYTE.MINUS;
-      if (isNegative) at++;
-      const first = at;
-      let value = 0, digit = 0;
-      while (at < end && (digit = bytes[at] - 48) >= 0 && digit <= 9) {
-        value = value * 10 + digit;
-        at++;
-      }
-      while (at < end && isSpace(bytes[at])) at++;
-      if (at >= end) {
-        at = begin;
-        break;
-      }
-      const next = bytes[at];
-      if (next !== BYTE.COMMA && next !== BYTE.CLOSE_LIST || at === first || bytes[first] === 48 && at > first + 1 && !isSpace(bytes[first + 1])) {
-        if (count === 0 && next === BYTE.CLOSE_LIST && at === first && !isNegative) {
-          at++;
-          isClosed = true;
-          break;
-        }
-        this.refuse(window, begin, count);
-      }
-      if (value > FAR) value = Number(String.fromCharCode(...bytes.subarray(first, Math.min(at, first + 400))));
-      if (isNegative) value = -value;
-      if (isDelta) value = sum += value;
-      if (value < min) min = value;
-      if (value > max) max = value;
-      if (count === values.length) {
-        if (count === MAX_ROWS) throw new FormatError(`${this.path} has more than ${MAX_ROWS} rows`);
-        scratch.grow();
-        values = scratch.values;
-      }
-      values[count++] = value;
-      at++;
-      if (next === BYTE.CLOSE_LIST) {
-        isClosed = true;
-        break;
-      }
+      this.add(takeShort(window, this.scratch.narrow, this.count));
+      const next = this.takeOne(window);
+      if (next !== BYTE.COMMA) return next === BYTE.CLOSE_LIST;
     }
-    window.at = at;
-    Object.assign(this, { count, sum, min, max });
-    return isClosed;
+  }
+
+  /** Takes one number of any length, and what follows it. @param {Incoming} window
+   * @returns {number} the comma or bracket after it; -1 where it is not whole yet */
+  takeOne(window) {
+    const { bytes, end } = window;
+    let { at } = window, value = 0;
+    while (at < end && isSpace(bytes[at])) at++;
+    const isNegative = at < end && bytes[at] === BYTE.MINUS;
+    if (isNegative) at++;
+    const first = at;
+    for (; at < end && bytes[at] >= BYTE.ZERO && bytes[at] <= BYTE.ZERO + 9; at++) value = value * 10 + bytes[at] - BYTE.ZERO;
+    const last = at;
+    while (at < end && isSpace(bytes[at])) at++;
+    if (at >= end) return -1;
+    const next = bytes[at], isEmpty = this.count === 0 && next === BYTE.CLOSE_LIST && last === first && !isNegative;
+    if (!isEmpty) {
+      if (next !== BYTE.COMMA && next !== BYTE.CLOSE_LIST || last === first || bytes[first] === BYTE.ZERO && last > first + 1) this.refuse(window, window.at, this.count);
+      if (value > FAR) value = Number(String.fromCharCode(...bytes.subarray(first, Math.min(last, first + 400))));
+      this.addOne(isNegative ? -value : value);
+    }
+    window.at = at + 1;
+    return next;
+  }
+
+  /** Takes over what was put into scratch.narrow. @param {number} count with those before */
+  add(count) {
+    const { scratch: { narrow, wide }, isDelta } = this;
+    if (this.isWide) {
+      for (let i = this.count, sum = isDelta && i > 0 ? wide[i - 1] : 0; i < count; i++) wide[i] = isDelta ? (sum += narrow[i]) : narrow[i];
+    }
+    this.count = count;
+  }
+
+  /** @param {number} given of any size, as it stands in the file */
+  addOne(given) {
+    const { scratch, count } = this;
+    if (count === MAX_ROWS) throw new FormatError(`${this.path} has more than ${MAX_ROWS} rows`);
+    if (count === scratch.narrow.length) scratch.grow();
+    const { narrow, wide } = scratch;
+    if (!this.isWide && given !== (given | 0)) {
+      this.isWide = true;
+      wide.set(narrow.subarray(0, count));
+    }
+    if (this.isWide) wide[count] = this.isDelta && count > 0 ? wide[count - 1] + given : given;
+    else narrow[count] = given;
+    this.count++;
   }
 
   /** Says what stands where a whole number should. @param {Incoming} window @param {number} begin @param {number} row @returns {never} */
@@ -208,8 +236,13 @@ class ColumnReader {
 
   /** @returns {import('./columns.js').Column} */
   finish() {
-    const isEmpty = this.count === 0, min = isEmpty ? 0 : this.min, max = isEmpty ? 0 : this.max;
-    return { values: narrowed(this.scratch.values.subarray(0, this.count), min, max), min, max, isSummed: this.isDelta };
+    const { scratch: { narrow, wide }, isWide, isDelta, count } = this, values = (isWide ? wide : narrow).subarray(0, count);
+    let min = count > 0 ? values[0] : 0, max = min;
+    for (let i = 1; i < count; i++) {
+      if (values[i] < min) min = values[i];
+      if (values[i] > max) max = values[i];
+    }
+    return { values: narrowed(values, min, max), min, max, isSummed: isDelta };
   }
 }
 
