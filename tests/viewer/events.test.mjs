@@ -1,18 +1,20 @@
 // The list of events: filters, rows and their places, texts, CSV, and the scroll bar of a list of any length.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { allocRow, freeRow } from '../../viewer/src/blocks.js';
 import { blockOfEvent, EVENT_COLUMNS, eventCsvLine, eventsCsvHead, eventTexts, filterEvents } from '../../viewer/src/events.js';
-import { ACTION, readSnapshot } from '../../viewer/src/format.js';
+import { readSnapshot } from '../../viewer/src/format.js';
 import { scopePath } from '../../viewer/src/lanes.js';
 import { stackFrames } from '../../viewer/src/peak.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { compileQuery } from '../../viewer/src/search.js';
+import { ACTION } from '../../viewer/src/subjects.js';
 import { ScaledScroll } from '../../viewer/src/virtual_list.js';
-import { randomNumbers, trainingRun } from './synthetic.mjs';
+import { randomNumbers, toldEvents, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 const run = makeRun(readSnapshot(trainingRun({ layers: 4, warmup: 1, steps: 2 })), 'training');
-const { events, strings } = run.snapshot;
+const { strings } = run.snapshot, events = toldEvents(run.snapshot);
 const all = { actions: null, query: null, first: 0, last: run.index.nStates };
 const listed = (rows) => Array.from({ length: rows.count }, (_, i) => rows.eventAt(i));
 const every = Array.from({ length: events.count }, (_, e) => e);
@@ -61,8 +63,8 @@ test('rows say what the events are', () => {
   assert.match(row.scope, /forward › layer 2 › attention/);
   assert.equal(row.requested, '3.00 MiB');
   assert.match(row.time, /^\d+\.\d{3} ms$/);
-  assert.equal(run.index.blocks.allocRow[blockOfEvent(run, e)], e);
-  const free = run.index.blocks.freeRow[blockOfEvent(run, e)];
+  assert.equal(allocRow(run.index.blocks, blockOfEvent(run, e)), e);
+  const free = freeRow(run.index.blocks, blockOfEvent(run, e));
   assert.equal(blockOfEvent(run, free), blockOfEvent(run, e));
   const segment = every.find((each) => events.action[each] === ACTION.SEGMENT_ALLOC);
   assert.equal(blockOfEvent(run, segment), -1);
@@ -74,7 +76,7 @@ test('CSV has exact numbers, a field for each column, and no formula', () => {
   const e = 20, fields = eventCsvLine(hostile, e, () => '+stack').trimEnd().split(',');
   assert.equal(fields.length, eventsCsvHead().trimEnd().split(',').length);
   assert.equal(Number(fields[1]), hostile.snapshot.events.timeNs[e]);
-  assert.equal(Number(fields[3]), hostile.snapshot.events.requestedBytes[e]);
+  assert.equal(Number(fields[3]), toldEvents(hostile.snapshot).requestedBytes[e]);
   assert.ok(fields[5].startsWith("'="), fields[5]);
   assert.equal(fields[11], "'+stack");
 });

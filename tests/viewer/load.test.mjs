@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { buildBlocks, buildReserved } from '../../viewer/src/blocks.js';
+import { allocRow, buildBlocks, buildReserved, freeRow } from '../../viewer/src/blocks.js';
 import { FormatError } from '../../viewer/src/columns.js';
 import { readDocument } from '../../viewer/src/document.js';
 import { readSnapshot } from '../../viewer/src/format.js';
@@ -10,7 +10,7 @@ import { buildIndex } from '../../viewer/src/index.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { bytesOfBase64, readSource } from '../../viewer/src/unpack.js';
 import { buffersOf } from '../../viewer/src/worker.js';
-import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mjs';
+import { randomNumbers, randomRun, Recording, toldEvents, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 
@@ -29,16 +29,17 @@ function plainWalk(document) {
   note();
   document.events.action.forEach((action, e) => {
     address += document.events.address_delta[e];
-    const block = alive.get(address);
+    const block = alive.get(address), bytes = document.events.block_bytes[e];
     if (action === 0) {
       if (block) unmatched++;
-      alive.set(address, { state: 'allocated', bytes: document.events.block_bytes[e] });
+      alive.set(address, { state: 'allocated', bytes });
     } else if (action <= 3) {
-      if (!block) unmatched++;
-      else if (action === 2) block.state = 'pending';
+      if (block?.bytes !== bytes) unmatched++;
+      if (!block) return note();
+      if (action === 2) block.state = 'pending';
       else alive.delete(address);
     }
-    note();
+    return note();
   });
   return { states, unmatched };
 }
@@ -60,15 +61,16 @@ test(`blocks follow a walk of the events, whatever they say (seed ${SEED})`, () 
 });
 
 test('rows of a block name its allocation and its free', () => {
-  const snapshot = readSnapshot(randomRun(500, SEED)), { events } = snapshot, blocks = buildBlocks(snapshot);
+  const snapshot = readSnapshot(randomRun(500, SEED)), events = toldEvents(snapshot), blocks = buildBlocks(snapshot);
   for (let b = 0; b < blocks.count; b++) {
-    assert.equal(events.action[blocks.allocRow[b]], 0);
-    assert.equal(events.address[blocks.allocRow[b]], blocks.address[b]);
-    assert.equal(blocks.bornState[b], blocks.allocRow[b] + 1);
-    if (blocks.freeRow[b] < 0) continue;
-    assert.equal(events.action[blocks.freeRow[b]], 1);
-    assert.equal(events.address[blocks.freeRow[b]], blocks.address[b]);
-    assert.equal(blocks.diedState[b], blocks.freeRow[b] + 1);
+    const born = allocRow(blocks, b), freed = freeRow(blocks, b);
+    assert.equal(events.action[born], 0);
+    assert.equal(events.address[born], blocks.address[b]);
+    assert.equal(blocks.bornState[b], born + 1);
+    if (freed < 0) continue;
+    assert.equal(events.action[freed], 1);
+    assert.equal(events.address[freed], blocks.address[b]);
+    assert.equal(blocks.diedState[b], freed + 1);
     assert.equal(blocks.pendingState[b], blocks.diedState[b]);
   }
 });
@@ -165,11 +167,11 @@ test('missing stacks and missing names of functions are said', () => {
 
 test('numbers are kept in few bytes where they fit, and exactly where they do not', () => {
   const small = readSnapshot(randomRun(200, SEED));
-  assert.ok(small.events.blockBytes instanceof Uint32Array && small.events.stack instanceof Int8Array);
+  assert.ok(small.subjects.bytes instanceof Uint32Array && small.events.stack instanceof Int8Array);
   const r = new Recording();
   r.alloc('large', 'parameter', 5 * 2 ** 30 + 1);
   r.outOfMemory(2 ** 33, 2 ** 63);
-  const { events } = readSnapshot(r.document());
+  const events = toldEvents(readSnapshot(r.document()));
   assert.deepEqual([...events.blockBytes], [5 * 2 ** 30 + 512, 2 ** 63]);
   assert.deepEqual([...events.requestedBytes], [5 * 2 ** 30 + 1, 2 ** 33]);
 });

@@ -12,7 +12,7 @@ import { PointSet } from '../../viewer/src/points.js';
 import { roundRequest } from '../../viewer/src/pytorch_walk.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { readSource } from '../../viewer/src/unpack.js';
-import { randomNumbers } from './synthetic.mjs';
+import { randomNumbers, toldEvents } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 const SHARED = join(process.env.TIDEMARK_SHARED ?? new URL('../../../shared', import.meta.url).pathname, 'pytorch-snapshots');
@@ -47,12 +47,12 @@ function told({ snapshot, derived }) {
   const chains = [];
   for (let s = 0; s < stacks.frame.length; s++) chains.push(`${frame(stacks.frame[s])}${stacks.parent[s] < 0 ? '' : ` < ${chains[stacks.parent[s]]}`}`);
   const chain = (s) => (s < 0 ? null : chains[s]), texts = (column) => Array.from(column, text), plain = (column) => Array.from(column);
-  const stream = (s) => `${snapshot.streams[s].device}/${snapshot.streams[s].handle}`;
+  const told = toldEvents(snapshot), stream = (s) => `${snapshot.streams[s].device}/${snapshot.streams[s].handle}`;
   return {
     origin: snapshot.origin, clock: snapshot.clockSource, devices: snapshot.devices.map((device) => device.kind), allocator: { ...snapshot.allocator }, oom: snapshot.oom,
     scopes: { parent: plain(scopes.parent), name: texts(scopes.name), kind: plain(scopes.kind), begin: plain(scopes.beginNs), duration: plain(scopes.durationNs) },
-    events: { time: plain(events.timeNs), action: plain(events.action), device: plain(events.device), address: plain(events.address), requested: plain(events.requestedBytes),
-      block: plain(events.blockBytes), stream: Array.from(events.stream, stream), stack: Array.from(events.stack, chain), scope: plain(events.scope), category: plain(events.category), name: texts(events.name) },
+    events: { time: plain(events.timeNs), action: plain(events.action), device: plain(events.device), address: told.address, requested: told.requestedBytes,
+      block: told.blockBytes, stream: told.stream.map(stream), stack: Array.from(events.stack, chain), scope: plain(events.scope), category: told.category, name: texts(told.name) },
     segments: { device: plain(start.device), address: plain(start.address), total: plain(start.totalBytes), expandable: plain(start.isExpandable), pool: start.pool, poolId: start.poolId, stream: Array.from(start.stream, stream), first: plain(start.firstBlock) },
     blocks: { offset: plain(start.blocks.offsetBytes), bytes: plain(start.blocks.blockBytes), requested: plain(start.blocks.requestedBytes), state: plain(start.blocks.state), stack: Array.from(start.blocks.stack, chain), name: texts(start.blocks.name) },
     peak: [derived.index.totals[derived.index.peakState], derived.index.peakState, derived.index.blocks.nUnmatched, derived.reserved.maxBytes],

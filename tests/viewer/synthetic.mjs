@@ -1,5 +1,6 @@
 // Documents in the snapshot format, made up: a transformer's training steps with scopes, stacks and
 // names, as regular or as hostile as a test wants them. Deterministic.
+import { subjectOf } from '../../viewer/src/subjects.js';
 
 const CATEGORIES = ['unknown', 'parameter', 'gradient', 'optimizer_state', 'activation', 'temporary', 'workspace', 'input'];
 const ACTIONS = ['alloc', 'free', 'free_requested', 'free_completed', 'segment_alloc', 'segment_free', 'segment_map', 'segment_unmap', 'oom', 'mark'];
@@ -257,4 +258,10 @@ export function randomRun(n, seed) {
     else alive.push(r.alloc(`t${r.events.length}`, categories[Math.floor(random() * 8)], 1 + Math.floor(random() ** 3 * 4e6)));
   }
   return r.document();
+}
+
+/** The rows of a snapshot's events with what each speaks of: address, bytes, stream, category and name. */
+export function toldEvents({ events, subjects }) {
+  const of = (column) => Array.from(events.act, (act) => column[subjectOf(act)]);
+  return { ...events, address: of(subjects.address), requestedBytes: of(subjects.requestedBytes), blockBytes: of(subjects.bytes), stream: of(subjects.stream), category: of(subjects.category), name: of(subjects.name) };
 }

@@ -4,7 +4,7 @@
  * A level gives each block a number; texts are made for the groups that are looked at. Children are split off when they
  * are asked for, so that a range of a million events costs one pass over its blocks, and so does each group opened.
  */
-import { NO_BLOCK, replacedAt } from './blocks.js';
+import { replacedAt } from './blocks.js';
 import { CATEGORIES } from './colours.js';
 import { SCOPE } from './format.js';
 import { foldedStack, frameText, sitesOf, siteText } from './frames.js';
@@ -12,6 +12,7 @@ import { aliveAt, largestState } from './index.js';
 import { scopeGroup, scopeText } from './lanes.js';
 import { oncePer } from './once.js';
 import { stackFrames } from './peak.js';
+import { NO_BLOCK } from './subjects.js';
 import { categoryText, layersText, namePattern } from './text.js';
 
 const LABEL_FRAMES = 3;
@@ -174,7 +175,7 @@ function allocatedIn(blocks, { kind, first, last }) {
 function freedIn(blocks, { first, last }) {
   const { act } = blocks, replaced = replacedAt(blocks), list = [];
   for (let e = Math.max(0, first - 1); e < last - 1 && e < act.length; e++) {
-    if (act[e] < 0 && act[e] !== NO_BLOCK) list.push(~act[e]);
+    if (act[e] < 0 && act[e] > NO_BLOCK) list.push(~act[e]);
     const gone = replaced?.get(e);
     if (gone !== undefined) list.push(gone);
   }

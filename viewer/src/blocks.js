@@ -1,20 +1,15 @@
-/* blocks.js - from events to blocks: what was handed out, from which event to which.
+/* blocks.js - from events to the blocks of one device: what was handed out, from which event to which.
  *
  * State s is what holds after s events: state 0 is the start, state n the end of n events. A block is
  * alive in the states bornState <= s < diedState. "Alive" means allocated: until its free is
  * requested. While another stream still uses it, it is pending: diedState <= s < pendingState.
- *
- * Files are not believed: a free without its block and an allocation on top of a live one are counted.
  */
-import { ACTION, STATE } from './format.js';
 import { oncePer } from './once.js';
-
-/** In `act`: the event neither hands out nor takes back a block. */
-export const NO_BLOCK = -0x80000000;
+import { ACTION, NO_BLOCK, STATE, subjectOf } from './subjects.js';
 
 /**
- * @typedef {import('./format.js').Indices} Indices
- * @typedef {import('./format.js').Amounts} Amounts
+ * @typedef {import('./columns.js').Indices} Indices
+ * @typedef {import('./subjects.js').Amounts} Amounts
  *
  * @typedef {object} Blocks in order of birth, those of the start first
  * @property {number} count
@@ -31,118 +26,41 @@ export const NO_BLOCK = -0x80000000;
  * @property {Int32Array} diedState n + 1: never; 0: pending from the start on, never alive
  * @property {Int32Array} pendingState the first state in which its bytes can be handed out again: diedState where the free
  *   completed at once; n + 1: never
- * @property {Int32Array} allocRow event that handed it out; -1: before the first
- * @property {Int32Array} freeRow event that took it back, or asked to; -1: none, or before the first
- * @property {Int32Array} act per event: block >= 0 handed out, ~block taken back, or NO_BLOCK
+ * @property {Int32Array} act per event: block >= 0 handed out, ~block taken back, NO_BLOCK or below: neither
  * @property {Int32Array} replaced blocks on top of which another was handed out, in the order of their end
- * @property {number} nUnmatched frees of blocks that nobody handed out, allocations on top of others, segments given back twice
+ * @property {number} nUnmatched events that do not fit to what was there before
  * @property {number} device the one shown
  * @property {number} nOtherEvents events of other devices, which are left out
  */
 
-const SLOTS_AT_FIRST = 1024;
-
-/** The block at each address. Addresses come again and again, so they are never taken out. */
-class AddressMap {
-  constructor() {
-    this.count = 0;
-    this.keys = new Float64Array(SLOTS_AT_FIRST).fill(-1);
-    this.values = new Int32Array(SLOTS_AT_FIRST);
-  }
-
-  /** The slot of an address; made where there is none, with the value -1. @param {number} address in bytes @returns {number} */
-  slot(address) {
-    const { keys } = this, mask = keys.length - 1;
-    let at = (Math.imul(address / 512, 0x9e3779b1) ^ Math.imul(address / 2 ** 41, 0x85ebca6b)) >>> 8 & mask;
-    while (keys[at] !== address) {
-      if (keys[at] === -1) {
-        if (this.count * 2 >= keys.length) {
-          this.grow();
-          return this.slot(address);
-        }
-        this.count++;
-        keys[at] = address;
-        this.values[at] = -1;
-        return at;
-      }
-      at = (at + 1) & mask;
-    }
-    return at;
-  }
-
-  /** @param {number} address @param {number} block */
-  put(address, block) {
-    const slot = this.slot(address); // before the values are named: it may make new ones
-    this.values[slot] = block;
-  }
-
-  grow() {
-    const { keys, values } = this;
-    this.keys = new Float64Array(keys.length * 2).fill(-1);
-    this.values = new Int32Array(keys.length * 2);
-    this.count = 0;
-    for (let i = 0; i < keys.length; i++) if (keys[i] !== -1) this.put(keys[i], values[i]);
-  }
+/** The event that handed a block out. @param {Blocks} blocks @param {number} block @returns {number} -1: before the first */
+export function allocRow({ bornState }, block) {
+  return bornState[block] - 1;
 }
 
-/** Blocks of the segments on a device, but free ones. @param {import('./format.js').Segments} start @param {number} device
- * @returns {{row: number, segment: number}[]} */
-function startRows(start, device) {
-  const found = [];
-  for (let segment = 0; segment < start.count; segment++) {
-    if (start.device[segment] !== device) continue;
-    for (let row = start.firstBlock[segment]; row < start.firstBlock[segment + 1]; row++) {
-      if (start.blocks.state[row] !== STATE.FREE) found.push({ row, segment });
-    }
-  }
-  return found;
+/** The event that took a block back, or asked to. @param {Blocks} blocks @param {number} block @returns {number} -1: none, or before the first */
+export function freeRow({ diedState, act }, block) {
+  const row = diedState[block] - 1;
+  return act[row] === ~block ? row : -1;
 }
 
-/** Of the same kind as another. @param {any} like @param {number} count @returns {any} */
-function roomLike(like, count) {
-  return new like.constructor(count);
-}
-
-/** The greatest of some numbers, or 0. @param {ArrayLike<number>} values */
-function greatest(values) {
-  let most = 0;
-  for (let i = 0; i < values.length; i++) if (values[i] > most) most = values[i];
-  return most;
-}
-
-/** @param {import('./format.js').Snapshot} snapshot @param {number} device @param {number} count @param {number} nOtherEvents @returns {Blocks} */
-function emptyBlocks(snapshot, device, count, nOtherEvents) {
-  const { events, start } = snapshot, n = events.count;
-  const amounts = (/** @type {Amounts} */ like, /** @type {Float64Array} */ atStart) =>
-    (greatest(atStart) < 2 ** 32 ? roomLike(like, count) : new Float64Array(count));
-  return {
-    count, nAtStart: 0, address: new Float64Array(count), requestedBytes: amounts(events.requestedBytes, start.blocks.requestedBytes),
-    bytes: amounts(events.blockBytes, start.blocks.blockBytes), category: new Uint8Array(count), stream: new Uint8Array(count),
-    name: roomLike(events.name, count), stack: roomLike(events.stack, count), scope: roomLike(events.scope, count),
-    bornState: new Int32Array(count), diedState: new Int32Array(count).fill(n + 1), pendingState: new Int32Array(count).fill(n + 1),
-    allocRow: new Int32Array(count), freeRow: new Int32Array(count).fill(-1), act: new Int32Array(n).fill(NO_BLOCK),
-    replaced: new Int32Array(0), nUnmatched: 0, device, nOtherEvents,
-  };
-}
-
-/** @param {import('./format.js').Snapshot} snapshot @param {Blocks} blocks @param {AddressMap} alive @param {{row: number, segment: number}[]} rows */
-function addStart(snapshot, blocks, alive, rows) {
-  const { start } = snapshot, from = start.blocks;
-  rows.forEach(({ row, segment }, next) => {
-    const address = start.address[segment] + from.offsetBytes[row];
-    blocks.address[next] = address;
-    blocks.requestedBytes[next] = from.requestedBytes[row];
-    blocks.bytes[next] = from.blockBytes[row];
-    blocks.category[next] = from.category[row];
-    blocks.stream[next] = start.stream[segment];
-    blocks.name[next] = from.name[row];
-    blocks.stack[next] = from.stack[row];
-    blocks.scope[next] = from.scope[row];
-    blocks.allocRow[next] = -1;
-    if (from.state[row] === STATE.PENDING) blocks.diedState[next] = 0;
-    alive.put(address, next);
+/** The number of each block of the file among those of a device, or -1; null: all are. @param {import('./format.js').Snapshot} snapshot @param {number} device */
+function ownBlocks({ events, subjects, start }, device) {
+  const own = new Int32Array(subjects.nBlocks).fill(-1);
+  let n = 0;
+  subjects.atStart.forEach(({ segment }, block) => {
+    if (start.device[segment] === device) own[block] = n++;
   });
-  blocks.nAtStart = rows.length;
+  for (let e = 0; e < events.count; e++) if (events.act[e] >= 0 && events.device[e] === device) own[events.act[e]] = n++;
+  return n === own.length ? null : { own, count: n };
+}
+
+/** @param {Int32Array} act @param {Int32Array} own @returns {Int32Array} by the numbers of a device's blocks */
+function ownActs(act, own) {
+  return act.map((a) => {
+    const block = a > NO_BLOCK ? own[subjectOf(a)] : -1;
+    return block < 0 ? NO_BLOCK : a >= 0 ? block : ~block;
+  });
 }
 
 /**
@@ -150,53 +68,43 @@ function addStart(snapshot, blocks, alive, rows) {
  * @returns {Blocks}
  */
 export function buildBlocks(snapshot, device = 0) {
-  const { events } = snapshot, n = events.count, never = n + 1, rows = startRows(snapshot.start, device);
-  let count = rows.length, nOtherEvents = 0, next = rows.length;
+  const { events, subjects, start } = snapshot, n = events.count, never = n + 1, some = ownBlocks(snapshot, device), own = some?.own;
+  const count = some?.count ?? subjects.nBlocks, act = own ? ownActs(events.act, own) : events.act, atStart = subjects.atStart.filter((_, b) => !own || own[b] >= 0);
+  const bornState = new Int32Array(count), diedState = new Int32Array(count).fill(never), pendingState = new Int32Array(count).fill(never), replaced = [];
+  /** @template {import('./columns.js').Numbers} T @param {T} column of subjects @returns {T} */
+  const kept = (column) => /** @type {T} */ (own ? column.filter((_, s) => own[s] >= 0) : column.subarray(0, count));
+  const blocks = {
+    count, nAtStart: atStart.length, address: kept(subjects.address), requestedBytes: kept(subjects.requestedBytes), bytes: kept(subjects.bytes),
+    category: kept(subjects.category), stream: kept(subjects.stream), name: kept(subjects.name),
+    stack: new /** @type {any} */ (events.stack).constructor(count), scope: new /** @type {any} */ (events.scope).constructor(count),
+    bornState, diedState, pendingState, act, replaced: new Int32Array(0), nUnmatched: events.nUnmatched[device] ?? 0, device, nOtherEvents: 0,
+  };
+  atStart.forEach(({ row }, block) => {
+    blocks.stack[block] = start.blocks.stack[row];
+    blocks.scope[block] = start.blocks.scope[row];
+    if (start.blocks.state[row] === STATE.PENDING) diedState[block] = 0;
+  });
   for (let e = 0; e < n; e++) {
-    if (events.device[e] !== device) nOtherEvents++;
-    else if (events.action[e] === ACTION.ALLOC) count++;
+    const a = act[e];
+    if (events.device[e] !== device) blocks.nOtherEvents++;
+    if (a >= 0) {
+      blocks.stack[a] = events.stack[e];
+      blocks.scope[a] = events.scope[e];
+      bornState[a] = e + 1;
+    } else if (a > NO_BLOCK) {
+      diedState[~a] = e + 1;
+      if (events.action[e] !== ACTION.FREE_REQUESTED) pendingState[~a] = e + 1;
+    } else if (events.action[e] <= ACTION.FREE_COMPLETED && events.action[e] !== ACTION.FREE_REQUESTED) {
+      const subject = subjectOf(events.act[e]), block = subject >= subjects.nBlocks ? -1 : own ? own[subject] : subject;
+      if (block >= 0) pendingState[block] = e + 1;
+    }
   }
-  const blocks = emptyBlocks(snapshot, device, count, nOtherEvents), alive = new AddressMap(), replaced = [];
-  const { diedState, pendingState, act } = blocks;
-  addStart(snapshot, blocks, alive, rows);
-  for (let e = 0; e < n; e++) {
-    const action = events.action[e];
-    if (action > ACTION.FREE_COMPLETED || events.device[e] !== device) continue;
-    const slot = alive.slot(events.address[e]), block = alive.values[slot];
-    if (action === ACTION.ALLOC) {
-      if (block >= 0) {
-        blocks.nUnmatched++;
-        if (diedState[block] === never) replaced.push(block);
-        diedState[block] = Math.min(diedState[block], e + 1);
-        pendingState[block] = e + 1;
-      }
-      blocks.address[next] = events.address[e];
-      blocks.requestedBytes[next] = events.requestedBytes[e];
-      blocks.bytes[next] = events.blockBytes[e];
-      blocks.category[next] = events.category[e];
-      blocks.stream[next] = events.stream[e];
-      blocks.name[next] = events.name[e];
-      blocks.stack[next] = events.stack[e];
-      blocks.scope[next] = events.scope[e];
-      blocks.bornState[next] = e + 1;
-      blocks.allocRow[next] = e;
-      alive.values[slot] = next;
-      act[e] = next++;
-      continue;
-    }
-    if (block < 0) {
-      blocks.nUnmatched++;
-      continue;
-    }
-    if (diedState[block] === never) {
-      diedState[block] = e + 1;
-      blocks.freeRow[block] = e;
-      act[e] = ~block;
-    }
-    if (action !== ACTION.FREE_REQUESTED) {
-      pendingState[block] = e + 1;
-      alive.values[slot] = -1;
-    }
+  for (const [subject, e] of events.replaced) {
+    const block = own ? own[subject] : subject;
+    if (block < 0) continue;
+    if (diedState[block] === never) replaced.push(block);
+    diedState[block] = Math.min(diedState[block], e + 1);
+    pendingState[block] = e + 1;
   }
   blocks.replaced = Int32Array.from(replaced);
   // Where nothing was ever pending, one column says both.
@@ -218,23 +126,23 @@ export const replacedAt = oncePer((/** @type {Blocks} */ { replaced, diedState }
 
 /** @param {import('./format.js').Snapshot} snapshot @param {number} device @returns {Reserved} */
 export function buildReserved(snapshot, device) {
-  const { events, start } = snapshot;
+  const { events, start, subjects } = snapshot;
   let now = 0, nUnmatched = 0;
   for (let i = 0; i < start.count; i++) if (start.device[i] === device) now += start.totalBytes[i];
   const state = [0], bytes = [now];
   for (let e = 0; e < events.count; e++) {
     const action = events.action[e];
     if (action < ACTION.SEGMENT_ALLOC || action > ACTION.SEGMENT_UNMAP || events.device[e] !== device) continue;
-    const gives = action === ACTION.SEGMENT_ALLOC || action === ACTION.SEGMENT_MAP;
-    if (!gives && events.blockBytes[e] > now) {
+    const gives = action === ACTION.SEGMENT_ALLOC || action === ACTION.SEGMENT_MAP, changed = subjects.bytes[subjectOf(events.act[e])];
+    if (!gives && changed > now) {
       nUnmatched++;
       continue;
     }
-    now += gives ? events.blockBytes[e] : -events.blockBytes[e];
+    now += gives ? changed : -changed;
     state.push(e + 1);
     bytes.push(now);
   }
-  return { state: Int32Array.from(state), bytes: Float64Array.from(bytes), maxBytes: greatest(bytes), nUnmatched };
+  return { state: Int32Array.from(state), bytes: Float64Array.from(bytes), maxBytes: bytes.reduce((a, b) => Math.max(a, b)), nUnmatched };
 }
 
 /** Devices on which anything was allocated, in the order of the file. @param {import('./format.js').Snapshot} snapshot @returns {number[]} */

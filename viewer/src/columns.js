@@ -87,13 +87,14 @@ function checked(table, place, key, count, rule) {
 export function indicesOf(table, place, key, count, n, what, isDelta = false) {
   const { values } = checked(table, place, key, count, { lo: -1, hi: n - 1, what: `one of ${n} ${what}`, isDelta });
   const Type = n <= 2 ** 7 ? Int8Array : n <= 2 ** 15 ? Int16Array : Int32Array;
-  return values instanceof Type ? values : Type.from(values);
+  return values instanceof Type ? values : new Type(values);
 }
 
-/** A column of numbers from 0 to 255. @param {any} table @param {string} place @param {string} key @param {number} count */
-export function bytesOf(table, place, key, count) {
-  const { values } = checked(table, place, key, count, { lo: 0, hi: 255, what: 'a number from 0 to 255' });
-  return values instanceof Uint8Array ? values : Uint8Array.from(values);
+/** A column of rows of a small table. @param {any} table @param {string} place @param {string} key @param {number} count
+ * @param {number} n rows of the other table @param {string} what those are */
+export function bytesOf(table, place, key, count, n, what) {
+  const { values } = checked(table, place, key, count, { lo: 0, hi: n - 1, what: `one of ${n} ${what}` });
+  return values instanceof Uint8Array ? values : new Uint8Array(values);
 }
 
 /** A column of numbers of any size, in 4 bytes each where they fit.
@@ -101,18 +102,18 @@ export function bytesOf(table, place, key, count) {
  * @returns {Float64Array | Uint32Array} */
 export function amountsOf(table, place, key, count, rule) {
   const { values, min, max } = checked(table, place, key, count, rule);
-  if (min >= 0 && max < 2 ** 32) return values instanceof Uint32Array ? values : Uint32Array.from(values);
-  return values instanceof Float64Array ? values : Float64Array.from(values);
+  if (min >= 0 && max < 2 ** 32) return values instanceof Uint32Array ? values : new Uint32Array(values);
+  return values instanceof Float64Array ? values : new Float64Array(values);
 }
 
 /** A column of numbers in 8 bytes each. @param {any} table @param {string} place @param {string} key @param {number} count @param {Rule} rule */
 export function float64Of(table, place, key, count, rule) {
   const { values } = checked(table, place, key, count, rule);
-  return values instanceof Float64Array ? values : Float64Array.from(values);
+  return values instanceof Float64Array ? values : new Float64Array(values);
 }
 
 /** A column of numbers in 4 bytes each. @param {any} table @param {string} place @param {string} key @param {number} count @param {Rule} rule */
 export function int32Of(table, place, key, count, rule) {
   const { values } = checked(table, place, key, count, rule);
-  return values instanceof Int32Array ? values : Int32Array.from(values);
+  return values instanceof Int32Array ? values : new Int32Array(values);
 }

@@ -5,6 +5,7 @@ import { aliveAt, CHECKPOINT_STATES } from './index.js';
 import { scopeGroup } from './lanes.js';
 import { oncePer } from './once.js';
 import { stackFrames } from './peak.js';
+import { NO_BLOCK } from './subjects.js';
 import { namePattern } from './text.js';
 
 /** Bytes alive per checkpoint and category of an index. */
@@ -26,7 +27,7 @@ export function categoryBytesAt(index, state, out = new Float64Array(CATEGORIES.
   for (let e = base * CHECKPOINT_STATES; e < state; e++) {
     const a = act[e];
     if (a >= 0) out[category[a]] += bytes[a];
-    else if (a > -0x80000000) out[category[~a]] -= bytes[~a];
+    else if (a > NO_BLOCK) out[category[~a]] -= bytes[~a];
   }
   return out;
 }

@@ -144,6 +144,26 @@ function takeShort(window, values, count) {
   return n;
 }
 
+/** Least and greatest of the first `count` values; 0 where there are none. @param {Int32Array} values @param {number} count */
+function rangeOfNarrow(values, count) {
+  let min = count > 0 ? values[0] : 0, max = min;
+  for (let i = 1; i < count; i++) {
+    if (values[i] < min) min = values[i];
+    if (values[i] > max) max = values[i];
+  }
+  return { min, max };
+}
+
+/** The same of another type: one function for both would be slow. @param {Float64Array} values @param {number} count */
+function rangeOfWide(values, count) {
+  let min = count > 0 ? values[0] : 0, max = min;
+  for (let i = 1; i < count; i++) {
+    if (values[i] < min) min = values[i];
+    if (values[i] > max) max = values[i];
+  }
+  return { min, max };
+}
+
 /** Copied into the smallest array that holds them. @param {Int32Array | Float64Array} values @param {number} min @param {number} max
  * @returns {import('./columns.js').Numbers} */
 function narrowed(values, min, max) {
@@ -237,11 +257,7 @@ class ColumnReader {
   /** @returns {import('./columns.js').Column} */
   finish() {
     const { scratch: { narrow, wide }, isWide, isDelta, count } = this, values = (isWide ? wide : narrow).subarray(0, count);
-    let min = count > 0 ? values[0] : 0, max = min;
-    for (let i = 1; i < count; i++) {
-      if (values[i] < min) min = values[i];
-      if (values[i] > max) max = values[i];
-    }
+    const { min, max } = isWide ? rangeOfWide(wide, count) : rangeOfNarrow(narrow, count);
     return { values: narrowed(values, min, max), min, max, isSummed: isDelta };
   }
 }

@@ -2,10 +2,10 @@
  */
 import { CATEGORIES } from './colours.js';
 import { csvLine } from './csv.js';
-import { ACTION } from './format.js';
 import { frameText, toldBy } from './frames.js';
 import { scopePath } from './lanes.js';
 import { findTexts } from './search.js';
+import { ACTION, NO_BLOCK, subjectOf } from './subjects.js';
 import { categoryText, formatBytes, formatCount } from './text.js';
 
 /** @type {Record<number, string>} */
@@ -76,11 +76,19 @@ export function filterEvents({ snapshot }, { actions, query, first, last }) {
 /** Whether an event is found: by name, category, scope, call stack or an address inside of it.
  * @param {import('./format.js').Snapshot} snapshot @param {import('./search.js').Query} query @returns {(event: number) => boolean} */
 function eventTest(snapshot, query) {
-  const { address, blockBytes, name, category, scope, stack } = snapshot.events, wanted = query.address;
+  const { address, bytes, name, category } = snapshot.subjects, { act, scope, stack } = snapshot.events, wanted = query.address;
   if (query.problem !== '') return () => false;
-  if (wanted >= 0) return (e) => wanted >= address[e] && wanted < address[e] + Math.max(1, blockBytes[e]);
+  if (wanted >= 0) {
+    return (e) => {
+      const s = subjectOf(act[e]);
+      return wanted >= address[s] && wanted < address[s] + Math.max(1, bytes[s]);
+    };
+  }
   const { texts, scopes, stacks, categories } = findTexts(snapshot, query);
-  return (e) => (name[e] >= 0 && texts[name[e]] === 1) || (scope[e] >= 0 && scopes[scope[e]] === 1) || (stack[e] >= 0 && stacks[stack[e]] === 1) || hasCategory(snapshot, e) && categories[category[e]] === 1;
+  return (e) => {
+    const s = subjectOf(act[e]);
+    return (name[s] >= 0 && texts[name[s]] === 1) || (scope[e] >= 0 && scopes[scope[e]] === 1) || (stack[e] >= 0 && stacks[stack[e]] === 1) || hasCategory(snapshot, e) && categories[category[s]] === 1;
+  };
 }
 
 /** Only blocks have a category. @param {import('./format.js').Snapshot} snapshot @param {number} event */
@@ -106,20 +114,20 @@ function eventTime(ns) {
 
 /** A row's texts, in the order of EVENT_COLUMNS; what has no name is told by its call site. @param {import('./run.js').Run} run @param {number} e event @returns {string[]} */
 export function eventTexts(run, e) {
-  const { snapshot, isVirtual } = run, { events, strings, devices } = snapshot, action = events.action[e];
+  const { snapshot, isVirtual } = run, { events, subjects, strings, devices } = snapshot, action = events.action[e], s = subjectOf(events.act[e]);
   const isPlaced = action !== ACTION.OOM && action !== ACTION.MARK, isBlock = hasCategory(snapshot, e), bytes = (/** @type {number} */ n) => (n >= 0 && n < Number.MAX_SAFE_INTEGER ? formatBytes(n) : '');
   return [
     formatCount(e), isVirtual || snapshot.clockSource === 'none' ? '' : eventTime(events.timeNs[e]), actionText(action),
-    action === ACTION.MARK ? '' : bytes(events.requestedBytes[e]), action === ACTION.MARK ? '' : action === ACTION.OOM ? `${bytes(events.blockBytes[e])} free` : bytes(events.blockBytes[e]),
-    events.name[e] >= 0 ? strings[events.name[e]] : events.stack[e] >= 0 ? frameText(snapshot, toldBy(snapshot)[events.stack[e]]) : '', isBlock ? categoryText(CATEGORIES[events.category[e]]) : '', isPlaced ? addressText(events.address[e]) : '',
-    devices.length > 1 ? `${events.device[e]}:${events.stream[e]}` : String(events.stream[e]), scopePath(snapshot, events.scope[e]),
+    action === ACTION.MARK ? '' : bytes(subjects.requestedBytes[s]), action === ACTION.MARK ? '' : action === ACTION.OOM ? `${bytes(subjects.bytes[s])} free` : bytes(subjects.bytes[s]),
+    subjects.name[s] >= 0 ? strings[subjects.name[s]] : events.stack[e] >= 0 ? frameText(snapshot, toldBy(snapshot)[events.stack[e]]) : '', isBlock ? categoryText(CATEGORIES[subjects.category[s]]) : '', isPlaced ? addressText(subjects.address[s]) : '',
+    devices.length > 1 ? `${events.device[e]}:${subjects.stream[s]}` : String(subjects.stream[s]), scopePath(snapshot, events.scope[e]),
   ];
 }
 
 /** The block that an event hands out or takes back; -1: none. @param {import('./run.js').Run} run @param {number} event */
 export function blockOfEvent({ index: { blocks } }, event) {
   const act = blocks.act[event];
-  return act >= 0 ? act : blocks.freeRow[~act] === event ? ~act : -1;
+  return act > NO_BLOCK ? subjectOf(act) : -1;
 }
 
 /** The head of the table as CSV. */
@@ -129,7 +137,7 @@ export function eventsCsvHead() {
 
 /** One event as a line of CSV, with exact numbers. @param {import('./run.js').Run} run @param {number} e @param {(stack: number) => string} stackText */
 export function eventCsvLine({ snapshot }, e, stackText) {
-  const { events, strings } = snapshot;
-  return csvLine([e, events.timeNs[e], actionText(events.action[e]), events.requestedBytes[e], events.blockBytes[e], events.name[e] < 0 ? '' : strings[events.name[e]],
-    hasCategory(snapshot, e) ? CATEGORIES[events.category[e]] : '', addressText(events.address[e]), events.device[e], events.stream[e], scopePath(snapshot, events.scope[e]), stackText(events.stack[e])]);
+  const { events, subjects, strings } = snapshot, s = subjectOf(events.act[e]);
+  return csvLine([e, events.timeNs[e], actionText(events.action[e]), subjects.requestedBytes[s], subjects.bytes[s], subjects.name[s] < 0 ? '' : strings[subjects.name[s]],
+    hasCategory(snapshot, e) ? CATEGORIES[subjects.category[s]] : '', addressText(subjects.address[s]), events.device[e], subjects.stream[s], scopePath(snapshot, events.scope[e]), stackText(events.stack[e])]);
 }

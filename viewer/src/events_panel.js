@@ -1,6 +1,7 @@
 /* events_panel.js - all events as a list: filtered, gone through with the arrow keys, which move the cursor everywhere,
  * with the chosen one in full beside it.
  */
+import { allocRow, freeRow } from './blocks.js';
 import { copyText, saveFile } from './clipboard.js';
 import { textTable } from './csv.js';
 import { element, pushButton } from './dom.js';
@@ -9,6 +10,7 @@ import { shownCursor, shownRange } from './instant.js';
 import { compileQuery } from './search.js';
 import { stackFrames } from './peak.js';
 import { stackView } from './stack_view.js';
+import { subjectOf } from './subjects.js';
 import { formatCount, formatExactBytes } from './text.js';
 import { VirtualList } from './virtual_list.js';
 
@@ -166,12 +168,12 @@ class EventsPanel {
     const { snapshot } = run, { events } = snapshot, texts = eventTexts(run, selected), block = blockOfEvent(run, selected), { shown } = this.store.get();
     const fact = (/** @type {string} */ key, /** @type {string} */ value) => (value === '' ? [] : [element('dt', {}, key), element('dd', {}, value)]);
     const of = (/** @type {string} */ column) => texts[EVENT_COLUMNS.indexOf(column)];
-    const requested = events.requestedBytes[selected], whole = events.blockBytes[selected];
+    const subject = subjectOf(events.act[selected]), requested = snapshot.subjects.requestedBytes[subject], whole = snapshot.subjects.bytes[subject];
     const links = [];
     if (block >= 0) {
-      const { allocRow, freeRow } = run.index.blocks, other = allocRow[block] === selected ? freeRow[block] : allocRow[block];
+      const { blocks } = run.index, born = allocRow(blocks, block), other = born === selected ? freeRow(blocks, block) : born;
       links.push(pushButton('pin the allocation', () => this.store.set({ pinned: { run: shown, block } })));
-      if (other >= 0) links.push(pushButton(`${allocRow[block] === selected ? 'freed' : 'allocated'} by event ${formatCount(other)}`, () => {
+      if (other >= 0) links.push(pushButton(`${born === selected ? 'freed' : 'allocated'} by event ${formatCount(other)}`, () => {
         this.goTo(other);
         this.reveal(shown, other + 1);
       }));

@@ -5,16 +5,12 @@
  */
 import { CATEGORIES } from './colours.js';
 import { amountsOf, bytesOf, FAR, float64Of, FormatError, indicesOf, int32Of, MOST_BYTES, rowsOf, shownValue } from './columns.js';
+import { ACTION, makeSubjects } from './subjects.js';
 
 const FORMAT_NAME = 'tidemark-snapshot';
 const FORMAT_VERSION = 1;
 const MOST_DEVICES = 256;
 
-/** Actions, numbered as in the files of version 1. */
-export const ACTION = Object.freeze({
-  ALLOC: 0, FREE: 1, FREE_REQUESTED: 2, FREE_COMPLETED: 3, SEGMENT_ALLOC: 4, SEGMENT_FREE: 5,
-  SEGMENT_MAP: 6, SEGMENT_UNMAP: 7, OOM: 8, MARK: 9,
-});
 export const ACTION_NAMES = ['alloc', 'free', 'free_requested', 'free_completed', 'segment_alloc', 'segment_free',
   'segment_map', 'segment_unmap', 'oom', 'mark'];
 export const CATEGORY_NAMES = ['unknown', 'parameter', 'gradient', 'optimizer_state', 'activation', 'temporary',
@@ -24,14 +20,11 @@ export const CATEGORY_NAMES = ['unknown', 'parameter', 'gradient', 'optimizer_st
 export const SCOPE = Object.freeze({ STEP: 0, PHASE: 1, LAYER: 2, OPERATOR: 3, USER: 4 });
 const SCOPE_NAMES = ['step', 'phase', 'layer', 'operator', 'user'];
 
-/** States of a block of a segment. */
-export const STATE = Object.freeze({ FREE: 0, ALLOCATED: 1, PENDING: 2 });
-const STATE_NAMES = ['free', 'allocated', 'pending_free'];
+const STATE_NAMES = ['free', 'allocated', 'pending_free']; // by STATE
 const UNKNOWN_CATEGORY = CATEGORIES.indexOf('unknown');
 
 /**
  * @typedef {import('./columns.js').Indices} Indices
- * @typedef {Float64Array | Uint32Array} Amounts
  *
  * @typedef {object} Scopes a tree of named intervals; parents stand before children
  * @property {number} count
@@ -41,7 +34,7 @@ const UNKNOWN_CATEGORY = CATEGORIES.indexOf('unknown');
  * @property {Int32Array} index number of the step or layer, or -1
  * @property {Float64Array} beginNs
  * @property {Float64Array} durationNs -1: still open
- * @property {Float64Array} deviceBeginNs when the device did it, on the same clock; -1: not measured
+ * @property {Float64Array} deviceBeginNs when the device did it, on the same clock; -1: not measured; no rows where none was
  * @property {Float64Array} deviceDurationNs -1: not measured
  *
  * @typedef {object} Segments what stood before the first event
@@ -67,19 +60,15 @@ const UNKNOWN_CATEGORY = CATEGORIES.indexOf('unknown');
  * @property {Uint8Array} category index in CATEGORIES
  * @property {Int32Array} name
  *
- * @typedef {object} Events columns of equal length, in the order in which things happened
+ * @typedef {object} EventColumns of equal length, in the order in which things happened
  * @property {number} count
  * @property {Float64Array} timeNs never decreasing: a clock that steps back is held
  * @property {Uint8Array} action ACTION
  * @property {Uint8Array} device
- * @property {Float64Array} address in bytes
- * @property {Amounts} requestedBytes
- * @property {Amounts} blockBytes
- * @property {Uint8Array} stream
  * @property {Indices} stack
  * @property {Indices} scope
- * @property {Uint8Array} category index in CATEGORIES
- * @property {Indices} name
+ *
+ * @typedef {EventColumns & import('./subjects.js').Acts} Events
  *
  * @typedef {{name: string, hostMs: number[], deviceMs: number[]}} PhaseSamples
  * @typedef {{kind: string, name: string, totalBytes: number}} Device
@@ -131,6 +120,7 @@ const UNKNOWN_CATEGORY = CATEGORIES.indexOf('unknown');
  * @property {Scopes} scopes
  * @property {Segments} start
  * @property {Events} events
+ * @property {import('./subjects.js').Subjects} subjects what the events speak of
  * @property {Oom[]} oom
  */
 
@@ -181,12 +171,11 @@ function mapping(doc, key, usual, numberOf) {
   return Uint8Array.from(names, (name) => numberOf(String(name)));
 }
 
-/** @param {Uint8Array} values @param {Uint8Array} map @param {string} place @returns {Uint8Array} renumbered */
-function renumbered(values, map, place) {
-  return values.map((value, i) => {
-    if (value >= map.length) throw new FormatError(`${place}[${i}] is ${value}, beyond its table of names`);
-    return map[value];
-  });
+/** A column of numbers that the file gives names. @param {any} table @param {string} place @param {string} key @param {number} count
+ * @param {Uint8Array} map from its numbers to ours @param {string} what those are @returns {Uint8Array} */
+function renumberedOf(table, place, key, count, map, what) {
+  const values = bytesOf(table, place, key, count, map.length, what);
+  return map.every((number, i) => number === i) ? values : values.map((value) => map[value]);
 }
 
 /** @param {any} doc @param {number} nStrings @returns {{frames: Frames, stacks: Stacks}} */
@@ -197,7 +186,7 @@ function readStacks(doc, nStrings) {
     function: indicesOf(f, 'frames', 'function', nFrames, nStrings, 'strings'),
     file: indicesOf(f, 'frames', 'file', nFrames, nStrings, 'strings'),
     line: int32Of(f, 'frames', 'line', nFrames, { lo: -1, hi: 2 ** 31 - 1, what: 'a line' }),
-    inlined: f.inlined === undefined ? new Uint8Array(nFrames) : bytesOf(f, 'frames', 'inlined', nFrames),
+    inlined: f.inlined === undefined ? new Uint8Array(nFrames) : bytesOf(f, 'frames', 'inlined', nFrames, 2, 'answers'),
   };
   const stacks = {
     parent: indicesOf(s, 'stacks', 'parent', nStacks, nStacks, 'stacks'),
@@ -224,12 +213,14 @@ function readScopes(doc, nStrings) {
     return kind < 0 ? SCOPE.USER : kind;
   });
   const aTime = { lo: -1, hi: FAR, what: 'a time' };
-  const deviceTimes = (/** @type {string} */ key) =>
-    (s[key] === undefined ? new Float64Array(count).fill(-1) : float64Of(s, 'scopes', key, count, aTime));
+  const deviceTimes = (/** @type {string} */ key) => {
+    const times = s[key] === undefined ? null : float64Of(s, 'scopes', key, count, aTime);
+    return times?.some((ns) => ns >= 0) ? times : new Float64Array(0);
+  };
   const scopes = {
     count,
     parent: indicesOf(s, 'scopes', 'parent', count, count, 'scopes'),
-    kind: renumbered(bytesOf(s, 'scopes', 'kind', count), kinds, 'scopes.kind'),
+    kind: renumberedOf(s, 'scopes', 'kind', count, kinds, 'kinds'),
     name: indicesOf(s, 'scopes', 'name', count, nStrings, 'strings'),
     index: int32Of(s, 'scopes', 'index', count, { lo: -1, hi: 2 ** 31 - 1, what: 'a number' }),
     beginNs: float64Of(s, 'scopes', 'begin_delta', count, { lo: 0, hi: FAR, what: 'a time', isDelta: true }),
@@ -313,14 +304,8 @@ function readStart(doc, tables) {
   };
 }
 
-/** @param {Uint8Array} values @param {number} n rows of the table @param {string} place @param {string} what */
-function requireBelow(values, n, place, what) {
-  for (let i = 0; i < values.length; i++) if (values[i] >= n) throw new FormatError(`${place}[${i}] is ${values[i]}, not one of ${n} ${what}`);
-  return values;
-}
-
-/** @param {any} doc @param {Tables} tables @returns {Events} */
-function readEvents(doc, tables) {
+/** @param {any} doc @param {Tables} tables @param {Segments} start @returns {{events: Events, subjects: import('./subjects.js').Subjects}} */
+function readEvents(doc, tables, start) {
   const e = section(doc, 'events'), count = rowsOf(e, 'events', 'action');
   const actions = mapping(doc, 'actions', ACTION_NAMES, (name) => {
     const action = ACTION_NAMES.indexOf(name);
@@ -332,21 +317,27 @@ function readEvents(doc, tables) {
   const address = float64Of(e, 'events', 'address_delta', count, { lo: 0, hi: FAR, what: 'an address', isDelta: true });
   for (let i = 0; i < count; i++) address[i] *= tables.addressUnit;
   for (let i = 1; i < count; i++) if (timeNs[i] < timeNs[i - 1]) timeNs[i] = timeNs[i - 1];
-  const events = {
-    count, timeNs, action: renumbered(bytesOf(e, 'events', 'action', count), actions, 'events.action'),
-    device: requireBelow(bytesOf(e, 'events', 'device', count), tables.devices, 'events.device', 'devices'), address,
+  const told = {
+    action: renumberedOf(e, 'events', 'action', count, actions, 'actions'),
+    device: bytesOf(e, 'events', 'device', count, tables.devices, 'devices'), address,
     requestedBytes: amountsOf(e, 'events', 'requested_bytes', count, bytes), blockBytes: amountsOf(e, 'events', 'block_bytes', count, bytes),
-    stream: requireBelow(bytesOf(e, 'events', 'stream', count), tables.streams, 'events.stream', 'streams'),
-    stack: indicesOf(e, 'events', 'stack', count, tables.stacks, 'rows'), scope: indicesOf(e, 'events', 'scope_delta', count, tables.scopes, 'scopes', true),
-    category: renumbered(bytesOf(e, 'events', 'category', count), tables.categories, 'events.category'),
+    stream: bytesOf(e, 'events', 'stream', count, tables.streams, 'streams'),
+    category: renumberedOf(e, 'events', 'category', count, tables.categories, 'categories'),
     name: indicesOf(e, 'events', 'name', count, tables.strings, 'rows'),
   };
+  const { action, device, requestedBytes, blockBytes } = told;
   for (let i = 0; i < count; i++) {
-    if (events.requestedBytes[i] > events.blockBytes[i] && events.action[i] <= ACTION.FREE_COMPLETED) {
-      throw new FormatError(`events.requested_bytes[${i}] is ${events.requestedBytes[i]}, more than the block's ${events.blockBytes[i]}`);
+    if (requestedBytes[i] > blockBytes[i] && action[i] <= ACTION.FREE_COMPLETED) {
+      throw new FormatError(`events.requested_bytes[${i}] is ${requestedBytes[i]}, more than the block's ${blockBytes[i]}`);
     }
   }
-  return events;
+  const { subjects, acts } = makeSubjects(told, start);
+  return {
+    subjects, events: {
+      count, timeNs, action, device, ...acts,
+      stack: indicesOf(e, 'events', 'stack', count, tables.stacks, 'rows'), scope: indicesOf(e, 'events', 'scope_delta', count, tables.scopes, 'scopes', true),
+    },
+  };
 }
 
 /** @param {any} doc @returns {Timing} */
@@ -410,13 +401,13 @@ export function readSnapshot(doc) {
   const scopes = readScopes(doc, strings.length);
   const tables = { strings: strings.length, stacks: stacks.frame.length, scopes: scopes.count, categories, devices: devices.length,
     streams: streams.length, addressUnit: doc.address_unit_bytes === 1 ? 1 : 512 };
-  const events = readEvents(doc, tables), log = section(doc, 'log');
+  const start = readStart(doc, tables), { events, subjects } = readEvents(doc, tables, start), log = section(doc, 'log');
   return {
     run: section(doc, 'run'), toolVersion: textOr(section(doc, 'tool').version, ''),
     clockSource: textOr(section(doc, 'clock').source, 'monotonic'), origin: readOrigin(doc), devices, streams,
     allocator: section(doc, 'allocator'), timing: readTiming(doc), kernels: readKernels(doc, strings), fullPolicy: textOr(log.full_policy, ''),
     nDropped: Math.max(0, numberOr(log.dropped_events, 0)), nScopesDropped: Math.max(0, numberOr(log.dropped_scopes, 0)),
-    strings, frames, stacks, scopes, start: readStart(doc, tables), events,
+    strings, frames, stacks, scopes, start, events, subjects,
     oom: list(doc, 'oom', 'oom').filter(isObject).map((row) => ({
       event: numberOr(row.event, -1), requestedBytes: numberOr(row.requested_bytes, -1), freeBytes: numberOr(row.free_bytes, -1),
     })).filter((row) => row.event >= 0 && row.event < events.count),

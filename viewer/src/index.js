@@ -2,7 +2,7 @@
  * finds the largest total of any range of states, and checkpoints of the blocks alive.
  */
 import { CATEGORIES } from './colours.js';
-import { NO_BLOCK } from './blocks.js';
+import { NO_BLOCK } from './subjects.js';
 
 const PYRAMID_BASE = 16;
 export const CHECKPOINT_STATES = 2048;
@@ -30,7 +30,7 @@ function buildTotals(blocks) {
   totals[0] = total;
   for (let e = 0; e < act.length; e++) {
     const a = act[e];
-    if (a !== NO_BLOCK) total += a >= 0 ? bytes[a] : -bytes[~a];
+    if (a > NO_BLOCK) total += a >= 0 ? bytes[a] : -bytes[~a];
     if (next < replaced.length && diedState[replaced[next]] === e + 1) total -= bytes[replaced[next++]];
     totals[e + 1] = total;
   }

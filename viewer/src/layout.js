@@ -1,9 +1,9 @@
 /* layout.js - how the reserved memory was divided at one instant: segments, the blocks in them, the gaps between these, and an
  * account of every reserved byte. The same rules as the program's `summary --fragmentation`.
  */
-import { ACTION } from './format.js';
 import { aliveAt } from './index.js';
 import { oncePer } from './once.js';
+import { ACTION, subjectOf } from './subjects.js';
 
 const ROUNDING_BYTES = 512; // what requests are rounded up to
 const SMALL_BYTES = 2 ** 20; // the largest request that a small pool serves
@@ -111,7 +111,7 @@ function emptySegment(address, bytes, stream, isExpandable, pool) {
 
 /** The segments of a state, by address, without their pieces. @param {import('./run.js').Run} run @param {number} state @returns {Segment[]} */
 function segmentsAt(run, state) {
-  const { snapshot: { start, events }, index: { blocks } } = run;
+  const { snapshot: { start, events, subjects }, index: { blocks } } = run;
   /** @type {Segment[]} */
   const segments = [];
   for (let i = 0; i < start.count; i++) {
@@ -119,8 +119,8 @@ function segmentsAt(run, state) {
   }
   for (const e of segmentRows(run)) {
     if (e >= state) break;
-    const action = events.action[e], address = events.address[e], bytes = events.blockBytes[e];
-    if (action === ACTION.SEGMENT_ALLOC || action === ACTION.SEGMENT_MAP) give(segments, emptySegment(address, bytes, events.stream[e], action === ACTION.SEGMENT_MAP, ''));
+    const action = events.action[e], subject = subjectOf(events.act[e]), address = subjects.address[subject], bytes = subjects.bytes[subject];
+    if (action === ACTION.SEGMENT_ALLOC || action === ACTION.SEGMENT_MAP) give(segments, emptySegment(address, bytes, subjects.stream[subject], action === ACTION.SEGMENT_MAP, ''));
     else take(segments, address, address + bytes);
   }
   return segments;

@@ -1,6 +1,7 @@
 /* order.js - the order of the blocks in a stack: by group, in a group by birth; which block lies where, and where a block lies.
  */
-import { NO_BLOCK, replacedAt } from './blocks.js';
+import { replacedAt } from './blocks.js';
+import { NO_BLOCK } from './subjects.js';
 
 /** Number of blocks born in states <= state. @param {import('./blocks.js').Blocks} blocks @param {number} state */
 export function bornUpTo({ bornState, count }, state) {
@@ -62,7 +63,7 @@ export function bytesBelow({ blocks, isShown, grouping: { groupOf } }, block, st
     for (; now < state; now++) {
       const a = act[now];
       if (a >= 0) sum += isBelow(a) ? bytes[a] : 0;
-      else if (a !== NO_BLOCK) sum -= isBelow(~a) ? bytes[~a] : 0;
+      else if (a > NO_BLOCK) sum -= isBelow(~a) ? bytes[~a] : 0;
       const gone = replaced?.get(now);
       if (gone !== undefined && isBelow(gone)) sum -= bytes[gone];
     }

@@ -1,5 +1,6 @@
 /* pinned_card.js - one allocation in full: what it is, where it was allocated and freed, with its events at hand.
  */
+import { allocRow, freeRow } from './blocks.js';
 import { copyText } from './clipboard.js';
 import { CATEGORIES } from './colours.js';
 import { card, element, pushButton, swatch } from './dom.js';
@@ -19,9 +20,9 @@ import { categoryText, formatBytes, formatCount, formatDuration, formatExactByte
 
 /** Where a block's life began and ended. @param {import('./run.js').Run} run @param {number} block @returns {[LifeEnd, LifeEnd]} */
 function lifeEnds({ snapshot: { events }, index: { blocks } }, block) {
-  const free = blocks.freeRow[block], died = blocks.diedState[block];
+  const free = freeRow(blocks, block), died = blocks.diedState[block];
   const end = died > events.count ? 'never: alive at the end' : free < 0 ? `replaced by event ${formatCount(died - 1)} without a free` : '';
-  return [{ event: blocks.allocRow[block], text: 'before the first event', scope: blocks.scope[block], stack: blocks.stack[block] },
+  return [{ event: allocRow(blocks, block), text: 'before the first event', scope: blocks.scope[block], stack: blocks.stack[block] },
     { event: free, text: end, scope: free < 0 ? -1 : events.scope[free], stack: free < 0 ? -1 : events.stack[free] }];
 }
 

@@ -2,8 +2,9 @@
  * same rows, segments and scopes that the program makes of it.
  */
 import { FormatError } from './columns.js';
-import { ACTION, ACTION_NAMES, CATEGORY_NAMES, STATE } from './format.js';
+import { ACTION_NAMES, CATEGORY_NAMES } from './format.js';
 import { PickleContainer, pickleKind, PickleReal, readPickle } from './pickle.js';
+import { ACTION, STATE } from './subjects.js';
 
 const MOST_PARTS = 256; // devices, streams
 const MOST_REQUEST = 2 ** 60;

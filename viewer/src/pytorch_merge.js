@@ -3,9 +3,10 @@
  *
  * Rows of one device keep their order, whatever their times say: a device's time at a row is the highest so far.
  */
-import { ACTION, SCOPE } from './format.js';
+import { SCOPE } from './format.js';
 import { readPytorch } from './pytorch.js';
 import { walkBack } from './pytorch_walk.js';
+import { ACTION } from './subjects.js';
 
 const MOST_OPEN = 1024; // intervals that one may lie in and still end; more begin and stay open
 const NO_INDEX = -1;

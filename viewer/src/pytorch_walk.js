@@ -6,8 +6,8 @@
  * stays with the block. So a gap of at most 1 MiB between what was asked for and the next block in use is the block's own.
  * What contradicts is counted, and of two blocks in one place the one that the trace knows stays.
  */
-import { ACTION, STATE } from './format.js';
 import { PointSet } from './points.js';
+import { ACTION, STATE } from './subjects.js';
 
 const SMALL_REQUEST = 2 ** 20; // requests up to it are served by the small pool
 const REST_BYTES = 2 ** 20; // a rest of a large block up to it is not split off

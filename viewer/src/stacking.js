@@ -5,10 +5,11 @@
  * events for the totals of what is left, so that the peak of every column stays exact.
  */
 import { CATEGORIES, categoryColour, rankedColour, sequentialColour } from './colours.js';
-import { NO_BLOCK, replacedAt } from './blocks.js';
+import { replacedAt } from './blocks.js';
 import { frameText } from './frames.js';
 import { buildPyramid, largestState } from './index.js';
 import { scopeGroups } from './lanes.js';
+import { NO_BLOCK } from './subjects.js';
 import { categoryText, formatCount, formatDuration } from './text.js';
 
 const MIN_SUM_STATES = 64;
@@ -178,7 +179,7 @@ function buildGrouping(run, kindOfBlock, place) {
     if (s > 0) {
       const a = act[s - 1];
       if (a >= 0) bear(a, s);
-      else if (a !== NO_BLOCK) now[groupOf[~a]] -= bytes[~a];
+      else if (a > NO_BLOCK) now[groupOf[~a]] -= bytes[~a];
       const gone = replaced?.get(s - 1);
       if (gone !== undefined) now[groupOf[gone]] -= bytes[gone];
     }
@@ -242,7 +243,7 @@ function shownTotals({ run, groupOf }, isShown) {
   for (let e = 0; e < nStates - 1; e++) {
     const a = act[e];
     if (a >= 0) total += isShown[groupOf[a]] ? bytes[a] : 0;
-    else if (a !== NO_BLOCK) total -= isShown[groupOf[~a]] ? bytes[~a] : 0;
+    else if (a > NO_BLOCK) total -= isShown[groupOf[~a]] ? bytes[~a] : 0;
     const gone = replaced?.get(e);
     if (gone !== undefined && isShown[groupOf[gone]]) total -= bytes[gone];
     totals[e + 1] = total;

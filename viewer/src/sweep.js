@@ -4,8 +4,9 @@
  * A picture asks for its columns from left to right. From one to the next a sweep follows the events, or begins anew where
  * that is shorter, so that a column costs neither the events of the run nor the blocks alive.
  */
-import { NO_BLOCK, replacedAt } from './blocks.js';
+import { replacedAt } from './blocks.js';
 import { bornUpTo } from './order.js';
+import { NO_BLOCK } from './subjects.js';
 
 const SCAN_PER_EVENT = 4; // births that are looked at in the time of following one event
 
@@ -30,7 +31,7 @@ export function makeBandSweep(grouping, picking) {
     const a = act[event], gone = replaced?.get(event);
     if (gone !== undefined) add(gone, -sign);
     if (a >= 0) add(a, sign);
-    else if (a !== NO_BLOCK) add(~a, -sign);
+    else if (a > NO_BLOCK) add(~a, -sign);
   };
   const moveTo = (/** @type {number} */ state) => {
     const row = Math.min(nRows - 1, Math.round(state / sumStates)), from = row * sumStates;
@@ -112,7 +113,7 @@ export function makeBlockSweep({ blocks, isShown, nStates, grouping: { groupOf }
       const a = act[now], gone = replaced?.get(now);
       if (gone !== undefined) bury(gone);
       if (a >= 0) bear(a);
-      else if (a !== NO_BLOCK) bury(~a);
+      else if (a > NO_BLOCK) bury(~a);
     }
   };
   return { first, next, block: tall, bytes: sum, picked, moveTo };

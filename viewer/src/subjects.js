@@ -1,0 +1,184 @@
+/* subjects.js - what events speak of. An allocation and its free say the same of a block: it is kept once.
+ *
+ * Files are not believed: a free without its block, one of other bytes than its block has, and an allocation on top of a
+ * live one are counted.
+ */
+
+/** Actions, numbered as in the files of version 1. */
+export const ACTION = Object.freeze({
+  ALLOC: 0, FREE: 1, FREE_REQUESTED: 2, FREE_COMPLETED: 3, SEGMENT_ALLOC: 4, SEGMENT_FREE: 5,
+  SEGMENT_MAP: 6, SEGMENT_UNMAP: 7, OOM: 8, MARK: 9,
+});
+/** States of a block of a segment. */
+export const STATE = Object.freeze({ FREE: 0, ALLOCATED: 1, PENDING: 2 });
+
+/** An `act` up to here neither hands out nor takes back a block. */
+export const NO_BLOCK = -0x40000000;
+
+/**
+ * @typedef {import('./columns.js').Indices} Indices
+ * @typedef {Float64Array | Uint32Array} Amounts
+ *
+ * @typedef {object} Told what a file says of its events, a row each
+ * @property {Uint8Array} action ACTION
+ * @property {Uint8Array} device
+ * @property {Float64Array} address in bytes
+ * @property {Amounts} requestedBytes
+ * @property {Amounts} blockBytes
+ * @property {Uint8Array} stream
+ * @property {Uint8Array} category
+ * @property {Indices} name
+ *
+ * @typedef {object} Subjects blocks in the order of their birth, those of the start first; then what other events speak of
+ * @property {number} count
+ * @property {number} nBlocks
+ * @property {{row: number, segment: number}[]} atStart of the first blocks, pending ones among them: where they stand in the file
+ * @property {Float64Array} address in bytes
+ * @property {Amounts} requestedBytes
+ * @property {Amounts} bytes whole blocks or segments; OOM: those that were free
+ * @property {Uint8Array} stream
+ * @property {Uint8Array} category index in CATEGORIES
+ * @property {Indices} name string, or -1
+ *
+ * @typedef {object} Acts
+ * @property {Int32Array} act per event: subject >= 0 handed out, ~subject taken back, else NO_BLOCK - subject
+ * @property {[number, number][]} replaced blocks on top of which another was handed out, and the event that did so
+ * @property {number[]} nUnmatched per device, events that do not fit to what was there before
+ */
+
+/** What an event speaks of. @param {number} act @returns {number} */
+export function subjectOf(act) {
+  return act >= 0 ? act : act > NO_BLOCK ? ~act : NO_BLOCK - act;
+}
+
+const SLOTS_AT_FIRST = 1024;
+
+/** The block at each address. Addresses come again and again, so they are never taken out. */
+class AddressMap {
+  constructor() {
+    this.count = 0;
+    this.keys = new Float64Array(SLOTS_AT_FIRST).fill(-1);
+    this.values = new Int32Array(SLOTS_AT_FIRST);
+  }
+
+  /** The slot of an address; made where there is none, with the value -1. @param {number} address in bytes @returns {number} */
+  slot(address) {
+    const { keys } = this, mask = keys.length - 1;
+    let at = (Math.imul(address / 512, 0x9e3779b1) ^ Math.imul(address / 2 ** 41, 0x85ebca6b)) >>> 8 & mask;
+    while (keys[at] !== address) {
+      if (keys[at] === -1) {
+        if (this.count * 2 >= keys.length) {
+          this.grow();
+          return this.slot(address);
+        }
+        this.count++;
+        keys[at] = address;
+        this.values[at] = -1;
+        return at;
+      }
+      at = (at + 1) & mask;
+    }
+    return at;
+  }
+
+  /** @param {number} address @param {number} block */
+  put(address, block) {
+    const slot = this.slot(address); // before the values are named: it may make new ones
+    this.values[slot] = block;
+  }
+
+  grow() {
+    const { keys, values } = this;
+    this.keys = new Float64Array(keys.length * 2).fill(-1);
+    this.values = new Int32Array(keys.length * 2);
+    this.count = 0;
+    for (let i = 0; i < keys.length; i++) if (keys[i] !== -1) this.put(keys[i], values[i]);
+  }
+}
+
+/** Blocks of segments, but free ones. @param {import('./format.js').Segments} start @returns {{row: number, segment: number}[]} */
+function startRows(start) {
+  const found = [];
+  for (let segment = 0; segment < start.count; segment++) {
+    for (let row = start.firstBlock[segment]; row < start.firstBlock[segment + 1]; row++) {
+      if (start.blocks.state[row] !== STATE.FREE) found.push({ row, segment });
+    }
+  }
+  return found;
+}
+
+/** @param {number[]} counts per device @param {number} device */
+function countOne(counts, device) {
+  counts[device] = (counts[device] ?? 0) + 1;
+}
+
+/** Finds what each event speaks of. @param {Told} told @param {import('./format.js').Segments} start @param {{row: number, segment: number}[]} atStart
+ * @returns {Acts & {nBlocks: number, count: number}} */
+function pairEvents({ action, device, address }, start, atStart) {
+  const act = new Int32Array(action.length), nUnmatched = /** @type {number[]} */ ([]), replaced = /** @type {[number, number][]} */ ([]);
+  const maps = /** @type {AddressMap[]} */ ([]), aliveOn = (/** @type {number} */ on) => maps[on] ??= new AddressMap();
+  let nBlocks = atStart.length, next = nBlocks;
+  for (let e = 0; e < act.length; e++) if (action[e] === ACTION.ALLOC) nBlocks++;
+  const isFreed = new Uint8Array(nBlocks);
+  atStart.forEach(({ row, segment }, block) => {
+    isFreed[block] = start.blocks.state[row] === STATE.PENDING ? 1 : 0;
+    aliveOn(start.device[segment]).put(start.address[segment] + start.blocks.offsetBytes[row], block);
+  });
+  let count = nBlocks;
+  for (let e = 0; e < act.length; e++) {
+    if (action[e] > ACTION.FREE_COMPLETED) {
+      act[e] = NO_BLOCK - count++;
+      continue;
+    }
+    const alive = aliveOn(device[e]), slot = alive.slot(address[e]), block = alive.values[slot], isAlloc = action[e] === ACTION.ALLOC;
+    if (isAlloc === block >= 0) countOne(nUnmatched, device[e]);
+    if (isAlloc) {
+      if (block >= 0) replaced.push([block, e]);
+      alive.values[slot] = act[e] = next++;
+      continue;
+    }
+    act[e] = block < 0 ? NO_BLOCK - count++ : isFreed[block] === 1 ? NO_BLOCK - block : ~block;
+    if (block >= 0) isFreed[block] = 1;
+    if (action[e] !== ACTION.FREE_REQUESTED) alive.values[slot] = -1;
+  }
+  return { act, replaced, nUnmatched, nBlocks, count };
+}
+
+/** Room for as many numbers as a column has, of its kind where those of the start fit. @template {Amounts | Indices} T
+ * @param {T} like @param {number} count @param {Float64Array | Int32Array} atStart @returns {T} */
+function roomLike(like, count, atStart) {
+  const isLarge = like instanceof Uint32Array && atStart.some((value) => value >= 2 ** 32);
+  return new /** @type {any} */ (isLarge ? Float64Array : like.constructor)(count);
+}
+
+/**
+ * @param {Told} told @param {import('./format.js').Segments} start what stood before the first event
+ * @returns {{subjects: Subjects, acts: Acts}}
+ */
+export function makeSubjects(told, start) {
+  const atStart = startRows(start), { blocks } = start, { count, nBlocks, ...acts } = pairEvents(told, start, atStart), { act } = acts;
+  const address = new Float64Array(count), stream = new Uint8Array(count), category = new Uint8Array(count), name = roomLike(told.name, count, blocks.name);
+  const requestedBytes = roomLike(told.requestedBytes, count, blocks.requestedBytes), bytes = roomLike(told.blockBytes, count, blocks.blockBytes);
+  atStart.forEach(({ row, segment }, s) => {
+    address[s] = start.address[segment] + blocks.offsetBytes[row];
+    requestedBytes[s] = blocks.requestedBytes[row];
+    bytes[s] = blocks.blockBytes[row];
+    stream[s] = start.stream[segment];
+    category[s] = blocks.category[row];
+    name[s] = blocks.name[row];
+  });
+  for (let e = 0; e < act.length; e++) {
+    const s = subjectOf(act[e]);
+    if (act[e] < 0 && s < nBlocks) {
+      if (told.blockBytes[e] !== bytes[s]) countOne(acts.nUnmatched, told.device[e]);
+      continue;
+    }
+    address[s] = told.address[e];
+    requestedBytes[s] = told.requestedBytes[e];
+    bytes[s] = told.blockBytes[e];
+    stream[s] = told.stream[e];
+    category[s] = told.category[e];
+    name[s] = told.name[e];
+  }
+  return { subjects: { count, nBlocks, atStart, address, requestedBytes, bytes, stream, category, name }, acts };
+}
