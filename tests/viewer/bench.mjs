@@ -27,18 +27,9 @@ const median = (list) => [...list].sort((a, b) => a - b)[Math.floor((list.length
 const quantile = (list, q) => [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(q * list.length))] ?? NaN;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Runs in the page before it: notes when a picture of runs stands, and the longest time that no timer was served. */
+/** Runs in the page before it: notes when a picture of runs stands. */
 function watch() {
   window.seen = { began: 0, shown: 0, freeze: 0 };
-  let last = performance.now();
-  const channel = new MessageChannel();
-  channel.port1.onmessage = () => {
-    const now = performance.now();
-    if (window.seen.began > 0 && window.seen.shown === 0) window.seen.freeze = Math.max(window.seen.freeze, now - last);
-    last = now;
-    setTimeout(() => channel.port2.postMessage(0));
-  };
-  channel.port2.postMessage(0);
   document.addEventListener('change', () => (window.seen.began = performance.now()), { capture: true });
   const look = () => {
     const canvas = document.querySelector('.canvases canvas'), title = document.getElementById('headline')?.textContent ?? '';
@@ -49,6 +40,19 @@ function watch() {
     requestAnimationFrame(look);
   };
   requestAnimationFrame(look);
+}
+
+/** Notes the longest time until then that no timer was served. It takes memory of its own. */
+function watchFreezes() {
+  let last = performance.now();
+  const channel = new MessageChannel();
+  channel.port1.onmessage = () => {
+    const now = performance.now();
+    if (window.seen.began > 0 && window.seen.shown === 0) window.seen.freeze = Math.max(window.seen.freeze, now - last);
+    last = now;
+    if (window.seen.shown === 0) setTimeout(() => channel.port2.postMessage(0));
+  };
+  channel.port2.postMessage(0);
 }
 
 const shown = (page) => page.waitForFunction(() => window.seen.shown > 0, null, { timeout: 60000 });
@@ -71,9 +75,9 @@ async function memory(browser, page) {
   return { rendererMB: peak, heapMB: (usedSize + embedderHeapUsedSize + backingStorageSize) / 1e6, jsHeapMB: usedSize / 1e6 };
 }
 
-/** Sends inputs at 60 Hz and counts the frames that the compositor drew meanwhile. */
-async function drawn(browser, page, send) {
-  await browser.startTracing(page, { categories: ['disabled-by-default-devtools.timeline', 'devtools.timeline', 'disabled-by-default-devtools.timeline.frame', 'devtools.timeline.frame'] });
+/** Sends inputs at 60 Hz and counts the frames that the compositor drew meanwhile; not where `isTraced` is false: a trace takes memory. */
+async function drawn(browser, page, isTraced, send) {
+  if (isTraced) await browser.startTracing(page, { categories: ['disabled-by-default-devtools.timeline', 'devtools.timeline', 'disabled-by-default-devtools.timeline.frame', 'devtools.timeline.frame'] });
   const begin = performance.now();
   for (let i = 0; performance.now() - begin < INPUT_MS; i++) {
     const wait = begin + (i * 1000) / HZ - performance.now();
@@ -81,6 +85,7 @@ async function drawn(browser, page, send) {
     send(i);
   }
   const seconds = (performance.now() - begin) / 1000;
+  if (!isTraced) return { fps: 0, p95: 0 };
   const { traceEvents } = JSON.parse(String(await browser.stopTracing()));
   const times = traceEvents.filter((event) => event.name === 'DrawFrame').map((event) => event.ts / 1000).sort((a, b) => a - b);
   return { fps: times.length / seconds, p95: quantile(times.slice(1).map((time, i) => time - times[i]), 0.95) };
@@ -100,14 +105,14 @@ async function answers(page, type, inputs) {
   return page.evaluate(() => window.answers);
 }
 
-async function interact(browser, page) {
+async function interact(browser, page, isTraced) {
   const box = await page.locator('.canvases').first().boundingBox(), session = await page.context().newCDPSession(page), y = box.y + box.height * 0.55;
   const mouse = (type, x, more = {}) => session.send('Input.dispatchMouseEvent', { type, x, y, button: 'none', ...more }).catch(() => undefined);
   await page.mouse.move(box.x + box.width / 2, y);
   await mouse('mousePressed', box.x + box.width / 2, { button: 'left', buttons: 1, clickCount: 1 });
-  const pan = await drawn(browser, page, (i) => mouse('mouseMoved', box.x + box.width / 2 + 300 * Math.sin(i / 25), { button: 'left', buttons: 1 }));
+  const pan = await drawn(browser, page, isTraced, (i) => mouse('mouseMoved', box.x + box.width / 2 + 300 * Math.sin(i / 25), { button: 'left', buttons: 1 }));
   await mouse('mouseReleased', box.x + box.width / 2, { button: 'left', clickCount: 1 });
-  const zoom = await drawn(browser, page, (i) => mouse('mouseWheel', box.x + box.width / 2 + 3, { deltaX: 0, deltaY: Math.floor(i / 40) % 2 ? -60 : 60 }));
+  const zoom = await drawn(browser, page, isTraced, (i) => mouse('mouseWheel', box.x + box.width / 2 + 3, { deltaX: 0, deltaY: Math.floor(i / 40) % 2 ? -60 : 60 }));
   const hover = await answers(page, 'pointermove', async () => {
     for (let i = 0; i < 60; i++) {
       await page.mouse.move(box.x + 90 + ((i * 37) % (box.width - 120)), box.y + 40 + ((i * 53) % (box.height * 0.6)));
@@ -133,20 +138,35 @@ async function fileOf(name) {
   return path;
 }
 
-async function measure(folder, name) {
+/** Opens a case as a user does: a file is chosen in a page that has come up. Then `body(browser, page)`. */
+async function opened(folder, name, init, body) {
   const browser = await openBrowser();
   if (browser === null) process.exit(77);
   try {
     const isHtml = name === 'html', files = name === 'two' ? [await fileOf('1m'), await fileOf('1m')] : [await fileOf(name)];
-    const html = reportHtml(isHtml ? [{ label: 'large', bytes: readFileSync(files[0]) }] : []), page = await openPage(browser, folder, html, { init: watch });
-    if (!isHtml) await page.setInputFiles('#file-input', files);
+    const html = reportHtml(isHtml ? [{ label: 'large', bytes: readFileSync(files[0]) }] : []), page = await openPage(browser, folder, html, { init });
+    if (!isHtml) {
+      await page.waitForSelector('html[data-ready=yes]');
+      await pause(500);
+      await page.setInputFiles('#file-input', files);
+    }
     await shown(page);
-    const { began, shown: at, freeze } = await page.evaluate(() => window.seen);
-    const more = isHtml ? {} : await interact(browser, page);
-    return { load: (at - began) / 1000, freeze: freeze / 1000, ...more, ...await memory(browser, page), fileMB: files.reduce((sum, file) => sum + statSync(file).size, 0) / 1e6 };
+    return { ...await body(browser, page), fileMB: files.reduce((sum, file) => sum + statSync(file).size, 0) / 1e6 };
   } finally {
     await browser.close();
   }
+}
+
+/** Times in one browser; memory in another, after the same inputs, since what measures times takes some. */
+async function measure(folder, name) {
+  const times = await opened(folder, name, `(${watch})(); (${watchFreezes})();`, async (browser, page) => {
+    const { began, shown: at, freeze } = await page.evaluate(() => window.seen);
+    return { load: (at - began) / 1000, freeze: freeze / 1000, ...name === 'html' ? {} : await interact(browser, page, true) };
+  });
+  return { ...times, ...await opened(folder, name, `(${watch})();`, async (browser, page) => {
+    if (name !== 'html') await interact(browser, page, false);
+    return memory(browser, page);
+  }) };
 }
 
 const folder = temporaryFolder(), samples = {};

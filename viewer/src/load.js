@@ -5,7 +5,7 @@
  */
 import { FormatError } from './columns.js';
 import { makeRun } from './run.js';
-import { readSource } from './unpack.js';
+import { openSource, readSource } from './unpack.js';
 import { explained } from './worker.js';
 
 /**
@@ -14,6 +14,8 @@ import { explained } from './worker.js';
 
 const PAGE_BEGINS = '/*!PAGE*/';
 const SMALL_SOURCE = 200_000; // bytes, or characters of base64: read before a worker has come up
+const PIECES_BYTES = 2 ** 19; // of text that are sent at once
+const PIECES_AHEAD = 8; // how many times that, before the worker has asked for it
 const START_MS = 5000; // a worker that has not come up by then never will
 
 /** @type {string | null} made once; null: none can be made */
@@ -69,20 +71,45 @@ function takeWorker() {
   return starting;
 }
 
+/** Sends a worker the text as it comes, a few pieces ahead of it: what reads them and what uncompresses them run beside each other.
+ * @param {Worker} worker @param {import('./document.js').Pull} pull @param {() => Promise<void>} wanted waits until the worker can take more */
+async function sendText(worker, pull, wanted) {
+  for (let isEnd = false; !isEnd;) {
+    const pieces = [];
+    for (let bytes = 0; bytes < PIECES_BYTES && !isEnd;) {
+      const piece = await pull();
+      if (piece === null) isEnd = true;
+      else bytes += pieces.push(piece) && piece.length;
+    }
+    await wanted();
+    worker.postMessage({ pieces }, pieces.map(({ buffer }) => buffer));
+    if (isEnd && pieces.length > 0) worker.postMessage({ pieces: [] });
+  }
+}
+
 /** @param {Worker} worker @param {import('./unpack.js').Source} source @param {OnProgress} onProgress @returns {Promise<import('./unpack.js').Loaded>} */
 function readInWorker(worker, source, onProgress) {
+  let bytes = 0, nAhead = PIECES_AHEAD, wake = () => {};
+  const wanted = async () => {
+    while (nAhead === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
+    nAhead--;
+  };
   return new Promise((resolve, reject) => {
-    worker.onmessage = ({ data }) => {
-      if (data.progress) onProgress(data.progress);
-      else if (data.loaded) resolve(data.loaded);
-      else reject(data.isFormat ? new FormatError(data.problem) : new Error(data.problem));
+    const opened = openSource(source, (n) => (bytes += n));
+    worker.onmessage = async ({ data }) => {
+      if (data.wants) {
+        nAhead++;
+        wake();
+      } else if (data.loaded) resolve(data.loaded);
+      else if (data.problem) reject(data.isFormat ? new FormatError(data.problem) : new Error(data.problem));
+      else onProgress({ bytes, totalBytes: (await opened).totalBytes, rows: data.rows });
     };
     worker.onerror = (event) => {
       event.preventDefault();
       reject(new FormatError(`reading it failed (${event.message || 'the browser has not enough memory for it'})`));
     };
     worker.onmessageerror = () => reject(new FormatError('it holds more than this browser has memory for'));
-    worker.postMessage({ source });
+    opened.then(({ pull }) => sendText(worker, pull, wanted)).catch(reject);
   }).finally(() => worker.terminate());
 }
 

@@ -84,7 +84,6 @@ function prepare(raster, { stacking }) {
   const named = groups.map((_, g) => g).sort((a, b) => groups[b].peakBytes - groups[a].peakBytes).slice(0, NAMED_GROUPS);
   raster.named = Int32Array.from(named).sort();
   raster.bands = new Int32Array(raster.width * 2 * named.length);
-  if (raster.nodeOf.length !== stacking.blocks.count) raster.nodeOf = new Int32Array(stacking.blocks.count);
 }
 
 /**
@@ -188,6 +187,7 @@ function bandPainter(raster, { stacking, picking, maxBytes, colours }, origin) {
 /** @param {Raster} raster @param {RasterView} view @param {number} origin ordinal of the first column on the axis @returns {Painter} */
 function blockPainter(raster, { stacking, picking, maxBytes, colours }, origin) {
   const { pixels, height } = raster, { isShown, blocks: { bornState }, grouping: { isLight } } = stacking, { measure, part } = groupBorders(raster);
+  if (raster.nodeOf.length !== stacking.blocks.count) raster.nodeOf = new Int32Array(stacking.blocks.count);
   const perByte = height / maxBytes, sweep = makeBlockSweep(stacking, picking, TALL_ROWS / perByte, raster.nodeOf);
   const { first, next, block, bytes, picked } = sweep, isPicked = picking?.isPicked ?? null;
   const hasOld = stacking.blocks.nAtStart > 0, isOld = oldGroups(stacking);

@@ -83,18 +83,28 @@ async function inOnePiece(pull, report) {
   return whole;
 }
 
-/** @param {Source} source @param {(progress: Progress) => void} report @returns {Promise<Loaded>} @throws {FormatError} */
-export async function readSource(source, report) {
+/** The text of a snapshot, or the bytes of a pickle. @param {Source} source @param {(bytes: number) => void} count called with the bytes of the
+ * file that were taken @returns {Promise<{pull: import('./document.js').Pull, totalBytes: number}>} @throws {FormatError} */
+export async function openSource(source, count) {
   const blob = source instanceof Blob ? source : new Blob([typeof source === 'string' ? bytesOfBase64(source) : source]);
   if (blob.size === 0) throw new FormatError('the file is empty');
-  let bytes = 0;
-  const pull = await uncompressed(blob, (n) => (bytes += n)), first = await pull();
-  const isPickle = first?.[0] === PROTO; // the first opcode of every pickle since protocol 2; no JSON begins like that
+  return { pull: await uncompressed(blob, count), totalBytes: blob.size };
+}
+
+/** @param {import('./document.js').Pull} pull @param {(rows: number) => void} report events read @returns {Promise<Loaded>} @throws {FormatError} */
+export async function readText(pull, report) {
+  const first = await pull(), isPickle = first?.[0] === PROTO; // the first opcode of every pickle since protocol 2; no JSON begins like that
   let isTaken = false;
   const again = async () => (isTaken ? pull() : ((isTaken = true), first));
-  const tell = (/** @type {number} */ rows) => report({ bytes, totalBytes: blob.size, rows });
-  const doc = isPickle ? documentOfPickle(await inOnePiece(again, () => tell(0))) : await readDocument(again, ({ rows }) => tell(rows));
+  const doc = isPickle ? documentOfPickle(await inOnePiece(again, () => report(0))) : await readDocument(again, ({ rows }) => report(rows));
   const snapshot = readSnapshot(doc);
-  report({ bytes: blob.size, totalBytes: blob.size, rows: snapshot.events.count });
+  report(snapshot.events.count);
   return { snapshot, derived: deriveRun(snapshot) };
+}
+
+/** @param {Source} source @param {(progress: Progress) => void} report @returns {Promise<Loaded>} @throws {FormatError} */
+export async function readSource(source, report) {
+  let bytes = 0;
+  const { pull, totalBytes } = await openSource(source, (n) => (bytes += n));
+  return readText(pull, (rows) => report({ bytes, totalBytes, rows }));
 }

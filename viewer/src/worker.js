@@ -1,12 +1,13 @@
-/* worker.js - the worker's side of loading: a source in, columns out. This module and those that stand before it in the
+/* worker.js - the worker's side of loading: text in, columns out. This module and those that stand before it in the
  * joined script are the worker; the page begins after it.
  */
 import { FormatError } from './columns.js';
-import { readSource } from './unpack.js';
+import { readText } from './unpack.js';
 
 /**
- * @typedef {{ready: true} | {progress: import('./unpack.js').Progress} | {loaded: import('./unpack.js').Loaded}
- *   | {problem: string, isFormat: boolean}} Answer
+ * @typedef {{pieces: Uint8Array[]}} Text the next of the text; none: its end
+ * @typedef {{wants: true} | {rows: number} | {loaded: import('./unpack.js').Loaded} | {problem: string, isFormat: boolean}} Answer
+ *   wants: more text; the first says that the worker is there
  */
 
 /** The buffers of all typed arrays in a value, to be handed over instead of copied. @param {any} value @param {Set<ArrayBuffer>} found */
@@ -27,15 +28,22 @@ export function explained(problem) {
 /** @param {any} scope the worker's global object */
 function serve(scope) {
   const say = (/** @type {Answer} */ answer, /** @type {ArrayBuffer[]} */ buffers = []) => scope.postMessage(answer, buffers);
-  scope.onmessage = async (/** @type {MessageEvent} */ { data }) => {
-    try {
-      const loaded = await readSource(data.source, (progress) => say({ progress }));
-      say({ loaded }, [...buffersOf(loaded)]);
-    } catch (problem) {
-      say(explained(problem));
-    }
+  const coming = /** @type {Text[]} */ ([]);
+  let pieces = /** @type {Uint8Array[]} */ ([]), next = 0, wake = () => {};
+  scope.onmessage = (/** @type {MessageEvent} */ { data }) => {
+    coming.push(data);
+    wake();
   };
-  say({ ready: true });
+  const pull = async () => {
+    if (next === pieces.length) {
+      say({ wants: true });
+      while (coming.length === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
+      pieces = /** @type {Text} */ (coming.shift()).pieces;
+      next = 0;
+    }
+    return pieces[next++] ?? null;
+  };
+  readText(pull, (rows) => say({ rows })).then((loaded) => say({ loaded }, [...buffersOf(loaded)]), (problem) => say(explained(problem)));
 }
 
 if (typeof document === 'undefined' && 'WorkerGlobalScope' in globalThis) serve(globalThis);
