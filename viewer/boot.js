@@ -1,10 +1,10 @@
-// boot.js - unpacks the viewer: the page holds its style and script compressed. It stands in the page as an inline script.
-// The page's policy names this text, the style and the script by their hashes: nothing else can be put in by this way.
+// boot.js - unpacks the viewer: the page holds its style, body and script compressed. It stands in the page as an inline script.
+// The page's policy names this text, the style and the script by their hashes: no other script can be put in by this way.
 (() => {
-  const packed = document.getElementById('packed'), headline = document.getElementById('headline');
+  const packed = document.getElementById('packed');
   const fail = (text) => {
     document.documentElement.dataset.ready = 'no';
-    headline.textContent = text;
+    document.getElementById('headline').textContent = text;
   };
   const unpack = async () => {
     const given = packed.textContent, start = given.indexOf(' ') + 1, bytes = new Uint8Array(Number(given.slice(0, start)));
@@ -22,13 +22,15 @@
       take(c & 127);
     }
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-    const text = await new Response(stream).text(), end = '</style>', at = text.indexOf(end), makes = { createScript: (script) => script };
+    const [rules, body, code] = (await new Response(stream).text()).split('<!--NEXT-->'), same = (text) => text, makes = { createScript: same, createHTML: same };
     const style = document.createElement('style'), script = document.createElement('script');
-    style.textContent = text.slice(0, at);
+    const policy = self.trustedTypes ? self.trustedTypes.createPolicy('tidemark-unpack', makes) : makes;
+    style.textContent = rules;
     document.head.append(style);
+    document.getElementById('headline').outerHTML = policy.createHTML(body);
     script.type = 'module';
     script.id = 'viewer';
-    script.textContent = (self.trustedTypes ? self.trustedTypes.createPolicy('tidemark-unpack', makes) : makes).createScript(text.slice(at + end.length));
+    script.textContent = policy.createScript(code);
     packed.replaceWith(script);
   };
   if (typeof DecompressionStream === 'undefined') {

@@ -27,3 +27,14 @@ test('every module is joined, after those that it imports', () => {
     }
   }
 });
+
+test('properties whose names the build shortens are the own ones of the viewer, and never named by a text', () => {
+  const join = readFileSync(new URL('../cmake/JoinViewer.cmake', SOURCE), 'utf8');
+  const [, shortened, kept] = /--mangle-props=([^"]+)" "--reserve-props=([^"]+)"/.exec(join).map((pattern) => new RegExp(pattern));
+  const code = modules.map((module) => textOf(module).replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')).join('\n');
+  const isShortened = (name) => shortened.test(name) && !kept.test(name);
+  const used = new Set([...code.matchAll(/\.(\w+)/g)].map(([, name]) => name).filter(isShortened));
+  assert.ok(used.size > 20);
+  for (const name of used) assert.match(code, new RegExp(`[{,(\\s]${name}[:,}(]|this\\.${name} =|get ${name}\\(`), `${name} is made nowhere: is it the browser's?`);
+  for (const [, text] of code.matchAll(/'(\w+)'/g)) assert.ok(!isShortened(text), `'${text}' names a property that the build calls otherwise`);
+});

@@ -1,10 +1,10 @@
-# Joins the viewer's modules, style and page into one self-contained HTML file, and that into C arrays.
+# Joins the viewer's modules, style, body and page into one self-contained HTML file, and that into C arrays.
 #   cmake -DSOURCE=viewer -DMODULES=a.js,b.js -DPACK=pack -DESBUILD=esbuild -DZOPFLI=zopfli -DHTML=viewer.html -DARRAYS=viewer_page.c -P JoinViewer.cmake
 #
 # A module's imports name modules that stand before it in MODULES, so the joined text is the modules one after the
 # other, without their import lines and the word export. All names at the top level of a module are therefore unique in
-# the viewer, which is checked here. The page holds script and style compressed
-# (pack.c), and boot.js, which unpacks them. The part up to worker.js, before the mark /*!PAGE*/, is also the script of
+# the viewer, which is checked here. The page holds style, body and script
+# compressed (pack.c), and boot.js, which unpacks them. The part up to worker.js, before the mark /*!PAGE*/, is also the script of
 # the page's workers.
 #
 # Where esbuild is present it shortens names and drops spaces and comments first; where zopfli is, it compresses. Without
@@ -60,12 +60,13 @@ file(WRITE "${HTML}.js" "${script}")
 configure_file("${SOURCE}/boot.js" "${HTML}.boot.js" COPYONLY)
 configure_file("${SOURCE}/style.css" "${HTML}.css" COPYONLY)
 
-# esm: names at the top level may be shortened. inline: the mark stays where it is.
+# esm: names at the top level may be shortened. inline: the mark stays where it is. mangle: so may properties that are
+# called as the project calls its truths and counts, but for the browser's own.
 if(ESBUILD)
     foreach(kind IN ITEMS js boot.js css)
         set(options --minify --charset=utf8 --legal-comments=inline --log-level=warning)
         if(kind STREQUAL "js")
-            list(APPEND options --format=esm)
+            list(APPEND options --format=esm "--mangle-props=^(is|n|has)[A-Z][a-z]" "--reserve-props=^(is(Array|Finite|Integer|NaN|View)|has(Attribute|Focus))$")
         endif()
         execute_process(COMMAND "${ESBUILD}" ${options} "--outfile=${HTML}.min.${kind}" "${HTML}.${kind}" RESULT_VARIABLE result)
         if(NOT result EQUAL 0)
@@ -75,9 +76,11 @@ if(ESBUILD)
     endforeach()
 endif()
 
-# The style ends where its element would.
-file(WRITE "${HTML}.between" "</style>")
-execute_process(COMMAND "${CMAKE_COMMAND}" -E cat "${HTML}.css" "${HTML}.between" "${HTML}.js" OUTPUT_FILE "${HTML}.both")
+# Style, body and script, with a mark between them.
+file(READ "${SOURCE}/body.html" body)
+string(REGEX REPLACE "\n *" "" body "${body}")
+file(WRITE "${HTML}.body" "<!--NEXT-->${body}<!--NEXT-->")
+execute_process(COMMAND "${CMAKE_COMMAND}" -E cat "${HTML}.css" "${HTML}.body" "${HTML}.js" OUTPUT_FILE "${HTML}.both")
 set(both "${HTML}.both")
 if(ZOPFLI)
     execute_process(COMMAND "${ZOPFLI}" "${both}" RESULT_VARIABLE result)
@@ -93,7 +96,6 @@ endif()
 file(READ "${HTML}.packed" packed)
 file(READ "${HTML}.boot.js" boot)
 file(READ "${SOURCE}/index.html" page)
-string(REGEX REPLACE "\n +" "\n" page "${page}")
 foreach(pair IN ITEMS SCRIPT:js BOOT:boot.js STYLE:css)
     string(REPLACE ":" ";" pair "${pair}")
     list(GET pair 0 name)

@@ -16,6 +16,8 @@ export class SearchBox {
     /** @type {import('./store.js').Pick | null} what the present search has set */
     this.own = null;
     this.input.addEventListener('input', () => this.search());
+    // What a search needs is there before the first letter.
+    this.input.addEventListener('focus', () => store.get().runs.forEach((run) => searchBlocks(run, compileQuery('\0'))));
     this.input.addEventListener('keydown', (event) => {
       if (event.key === 'Escape') {
         event.stopPropagation();

@@ -278,9 +278,10 @@ export function buildPicking({ run, groupOf, sumStates, sums: whole }, isPicked)
   const { blocks: { count, bytes, bornState, diedState }, nStates } = run.index, nGroups = whole.length / Math.ceil(nStates / sumStates);
   const sums = new Float64Array(whole.length);
   // A block adds to the first row that it lives to see and takes from the first that it does not; rows are summed up then.
+  const shift = Math.log2(sumStates), last = sumStates - 1;
   for (let b = 0; b < count; b++) {
-    if (!isPicked[b]) continue;
-    const from = Math.ceil(bornState[b] / sumStates) * nGroups, to = Math.ceil(diedState[b] / sumStates) * nGroups;
+    if (isPicked[b] === 0) continue;
+    const from = ((bornState[b] + last) >> shift) * nGroups, to = ((diedState[b] + last) >> shift) * nGroups;
     if (from >= to) continue;
     sums[from + groupOf[b]] += bytes[b];
     if (to < sums.length) sums[to + groupOf[b]] -= bytes[b];
