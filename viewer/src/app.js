@@ -6,6 +6,7 @@ import { Dock } from './dock.js';
 import { byId, element, pushButton } from './dom.js';
 import { makeEventsPanel } from './events_panel.js';
 import { makeFlamePanel } from './flame_panel.js';
+import { beforePicture } from './frame.js';
 import { decodeAddress, encodeAddress } from './hash.js';
 import { fillHelp } from './help.js';
 import { comparisonSentence, fitHeadline, showHeadline } from './headline.js';
@@ -30,7 +31,7 @@ import { makeTreePanel } from './tree.js';
 
 const ADDRESS_DELAY_MS = 250; // after the last change
 
-const store = new Store((flush) => requestAnimationFrame(flush));
+const store = new Store(beforePicture);
 const timelines = new Timelines(store, () => {
   pointer.viewChanged();
   askAddress();

@@ -57,7 +57,6 @@ export class SearchBox {
       this.input.setCustomValidity('');
       if (this.store.get().pick === this.own) this.store.set({ pick: null });
       this.own = null;
-      this.update();
       return;
     }
     const query = compileQuery(text), found = this.found;
@@ -72,7 +71,6 @@ export class SearchBox {
     this.store.set({ pick: query.problem === '' ? this.own : null });
     this.input.setCustomValidity(query.problem);
     this.input.reportValidity();
-    this.update();
   }
 
   /** What was found, at the cursor or else at the peak. */

@@ -4,6 +4,7 @@ import { alignedState, alignedView, alignRuns } from './alignment.js';
 import { scaleNote, scalesOf } from './compare.js';
 import { byId } from './dom.js';
 import { DifferenceStrip } from './difference_strip.js';
+import { beforePicture } from './frame.js';
 import { endedEarly } from './run.js';
 import { Overview } from './overview.js';
 import { buildStacking, colouringOf } from './stacking.js';
@@ -40,7 +41,11 @@ export class Timelines {
     /** @type {Overview[]} of those runs that were recorded */
     this.overviews = [];
     this.oneScale = false; // asked for, where runs would have scales of their own
-    this.drawAsked = false;
+    this.drawAll = () => {
+      for (const stage of this.stages) stage.draw();
+      this.strip?.draw();
+      for (const overview of this.overviews) overview.update();
+    };
     store.on(['axis'], ({ axis }) => {
       for (const stage of this.stages) stage.setAxis(axis);
       this.askDraw();
@@ -112,16 +117,8 @@ export class Timelines {
     });
   }
 
-  /** Draws once before the next frame. */
   askDraw() {
-    if (this.drawAsked) return;
-    this.drawAsked = true;
-    requestAnimationFrame(() => {
-      this.drawAsked = false;
-      for (const stage of this.stages) stage.draw();
-      this.strip?.draw();
-      for (const overview of this.overviews) overview.update();
-    });
+    beforePicture(this.drawAll);
   }
 
   /** Sizes the timelines to the window: one fills it, several share it. */

@@ -5,6 +5,7 @@ import { leavesOf, levelsOf, pickOf, splitAmount, usualSplit } from './amounts.j
 import { copyText, saveFile } from './clipboard.js';
 import { csvLine, textTable } from './csv.js';
 import { element, pushButton } from './dom.js';
+import { beforePicture } from './frame.js';
 import { amountText, blockColours, lookAtBlocks, makeInstantBar, whatText } from './instant.js';
 import { formatBytes, formatCount, formatExactBytes, formatShare } from './text.js';
 import { CHUNK_ROWS, treeRows } from './tree_rows.js';
@@ -97,7 +98,7 @@ class TreePanel {
     this.looked = null;
     /** @type {import('./run.js').Run | null} of which the largest group was opened at first */
     this.begun = null;
-    this.isAsked = false; // the rows are filled before the next picture
+    this.fillRows = () => this.update();
     this.splitSelect = /** @type {HTMLSelectElement} */ (element('select', { 'aria-label': 'Split by' }, ...SPLITS.map(([value, text]) => element('option', { value }, text))));
     this.summary = element('p', { class: 'panel-summary' });
     this.headers = COLUMNS.map(({ order, text, isNumber }) => ({ order, cell: element('span', { role: 'columnheader', class: isNumber ? 'number' : 'tree-name' },
@@ -223,14 +224,9 @@ class TreePanel {
     this.askUpdate();
   }
 
-  /** Fills the rows anew before the next picture, however many were opened. */
+  /** Fills the rows anew, however many were opened. */
   askUpdate() {
-    if (this.isAsked) return;
-    this.isAsked = true;
-    requestAnimationFrame(() => {
-      this.isAsked = false;
-      this.update();
-    });
+    beforePicture(this.fillRows);
   }
 
   /** What Enter and a click do. @param {import('./tree_rows.js').TreeRow} row */

@@ -2,6 +2,7 @@
  * out are scaled: the scroll bar covers the whole list, the wheel still moves by rows.
  */
 import { element } from './dom.js';
+import { beforePicture } from './frame.js';
 
 const MOST_PIXELS = 8_000_000; // browsers lay out 16 to 33 million
 
@@ -74,7 +75,7 @@ export class VirtualList {
     this.window = element('div', { class: 'virtual-window' }, this.body);
     this.spacer = element('div', { class: 'virtual-spacer' }, options.head, this.window);
     this.element = element('div', { class: 'virtual-list' }, this.spacer);
-    this.isAsked = false;
+    this.drawRows = () => this.draw();
     /** Kept, because asking the browser makes it lay out the page: height of the view and place of the scroll bar. */
     this.height = 0;
     this.scrollTop = 0;
@@ -112,14 +113,8 @@ export class VirtualList {
     return Math.max(1, Math.floor(this.place.height / this.options.rowHeight) - 1);
   }
 
-  /** Draws before the next picture. */
   ask() {
-    if (this.isAsked) return;
-    this.isAsked = true;
-    requestAnimationFrame(() => {
-      this.isAsked = false;
-      this.draw();
-    });
+    beforePicture(this.drawRows);
   }
 
   draw() {
