@@ -1,5 +1,6 @@
 // Large snapshots for the benchmark: the first steps of a made-up training run, and its last step over and over, with times
-// that differ from row to row as measured ones do. Deterministic.
+// of events and scopes that differ from row to row as measured ones do, so that a file takes as many bytes for an event as
+// one that was measured. Deterministic.
 import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { createGzip } from 'node:zlib';
@@ -54,7 +55,8 @@ export async function writeLarge(path, nEvents, options = {}) {
   const times = Math.max(1, Math.round((nEvents - firstRow) / (n - firstRow)));
   const rows = new Repeated(n, firstRow, n, times), places = new Repeated(nScopes, step, nScopes, times);
   const lastNs = begin[step] + scopes.duration[step], stepNs = lastNs - begin[step] + 5000, random = randomNumbers(7);
-  const jitter = Float64Array.from({ length: rows.length }, () => Math.floor(random() * 9000));
+  const noise = (length, ns) => Float64Array.from({ length }, () => Math.floor(random() * ns));
+  const jitter = noise(rows.length, 9000), beginJitter = noise(places.length, 900), durationJitter = noise(places.length, 9000);
   const out = createGzip({ level: 6 }), file = createWriteStream(path);
   out.pipe(file);
   const rest = { ...document };
@@ -63,7 +65,8 @@ export async function writeLarge(path, nEvents, options = {}) {
   const scopeValue = {
     parent: (column) => (row) => { const [r, k] = places.at(row); return column[r] < step ? column[r] : column[r] + k * (nScopes - step); },
     index: (column) => (row) => { const [r, k] = places.at(row); return r === step ? column[r] + k : column[r]; },
-    begin_delta: () => (row) => { const [r, k] = places.at(row); return begin[r] + k * stepNs; },
+    begin_delta: () => (row) => { const [r, k] = places.at(row); return begin[r] + k * stepNs + beginJitter[row]; },
+    duration: (column) => (row) => column[places.at(row)[0]] + durationJitter[row],
   };
   for (const [i, key] of Object.keys(scopes).entries()) {
     if (i > 0) out.write(',');
