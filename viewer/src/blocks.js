@@ -63,52 +63,59 @@ function ownActs(act, own) {
   });
 }
 
-/**
- * @param {import('./format.js').Snapshot} snapshot @param {number} [device]
- * @returns {Blocks}
- */
-export function buildBlocks(snapshot, device = 0) {
-  const { events, subjects, start } = snapshot, n = events.count, never = n + 1, some = ownBlocks(snapshot, device), own = some?.own;
-  const count = some?.count ?? subjects.nBlocks, act = own ? ownActs(events.act, own) : events.act, atStart = subjects.atStart.filter((_, b) => !own || own[b] >= 0);
-  const bornState = new Int32Array(count), diedState = new Int32Array(count).fill(never), pendingState = new Int32Array(count).fill(never), replaced = [];
-  /** @template {import('./columns.js').Numbers} T @param {T} column of subjects @returns {T} */
-  const kept = (column) => /** @type {T} */ (own ? column.filter((_, s) => own[s] >= 0) : column.subarray(0, count));
-  const blocks = {
-    count, nAtStart: atStart.length, address: kept(subjects.address), requestedBytes: kept(subjects.requestedBytes), bytes: kept(subjects.bytes),
-    category: kept(subjects.category), stream: kept(subjects.stream), name: kept(subjects.name),
-    stack: new /** @type {any} */ (events.stack).constructor(count), scope: new /** @type {any} */ (events.scope).constructor(count),
-    bornState, diedState, pendingState, act, replaced: new Int32Array(0), nUnmatched: events.nUnmatched[device] ?? 0, device, nOtherEvents: 0,
-  };
-  atStart.forEach(({ row }, block) => {
-    blocks.stack[block] = start.blocks.stack[row];
-    blocks.scope[block] = start.blocks.scope[row];
-    if (start.blocks.state[row] === STATE.PENDING) diedState[block] = 0;
-  });
-  for (let e = 0; e < n; e++) {
-    const a = act[e];
+/** Puts down when blocks were born, died and could be handed out again. @param {Blocks} blocks @param {import('./format.js').Snapshot} snapshot
+ * @param {(subject: number) => number} blockOf -1: none of the device's */
+function fillLives(blocks, { events, subjects }, blockOf) {
+  const { act, bornState, diedState, pendingState, stack, scope, device } = blocks, never = events.count + 1, replaced = [];
+  for (let e = 0; e < events.count; e++) {
+    const a = act[e], action = events.action[e];
     if (events.device[e] !== device) blocks.nOtherEvents++;
     if (a >= 0) {
-      blocks.stack[a] = events.stack[e];
-      blocks.scope[a] = events.scope[e];
+      stack[a] = events.stack[e];
+      scope[a] = events.scope[e];
       bornState[a] = e + 1;
     } else if (a > NO_BLOCK) {
       diedState[~a] = e + 1;
-      if (events.action[e] !== ACTION.FREE_REQUESTED) pendingState[~a] = e + 1;
-    } else if (events.action[e] <= ACTION.FREE_COMPLETED && events.action[e] !== ACTION.FREE_REQUESTED) {
-      const subject = subjectOf(events.act[e]), block = subject >= subjects.nBlocks ? -1 : own ? own[subject] : subject;
+      if (action !== ACTION.FREE_REQUESTED) pendingState[~a] = e + 1;
+    } else if (action === ACTION.FREE || action === ACTION.FREE_COMPLETED) {
+      const subject = subjectOf(events.act[e]), block = subject < subjects.nBlocks ? blockOf(subject) : -1;
       if (block >= 0) pendingState[block] = e + 1;
     }
   }
   for (const [subject, e] of events.replaced) {
-    const block = own ? own[subject] : subject;
+    const block = blockOf(subject);
     if (block < 0) continue;
     if (diedState[block] === never) replaced.push(block);
     diedState[block] = Math.min(diedState[block], e + 1);
     pendingState[block] = e + 1;
   }
   blocks.replaced = Int32Array.from(replaced);
-  // Where nothing was ever pending, one column says both.
-  if (pendingState.every((state, block) => state === diedState[block])) blocks.pendingState = diedState;
+}
+
+/**
+ * @param {import('./format.js').Snapshot} snapshot @param {number} [device]
+ * @returns {Blocks}
+ */
+export function buildBlocks(snapshot, device = 0) {
+  const { events, subjects, start } = snapshot, never = events.count + 1, some = ownBlocks(snapshot, device), own = some?.own, count = some?.count ?? subjects.nBlocks;
+  const atStart = subjects.atStart.filter((_, block) => !own || own[block] >= 0), diedState = new Int32Array(count).fill(never);
+  // Where nothing ever waits for another stream, one column says both.
+  const isPending = events.action.includes(ACTION.FREE_REQUESTED) || start.blocks.state.includes(STATE.PENDING);
+  /** @template {import('./columns.js').Numbers} T @param {T} column of subjects @returns {T} */
+  const kept = (column) => /** @type {T} */ (own ? column.filter((_, s) => own[s] >= 0) : column.subarray(0, count));
+  const blocks = {
+    count, nAtStart: atStart.length, address: kept(subjects.address), requestedBytes: kept(subjects.requestedBytes), bytes: kept(subjects.bytes),
+    category: kept(subjects.category), stream: kept(subjects.stream), name: kept(subjects.name),
+    stack: new /** @type {any} */ (events.stack).constructor(count), scope: new /** @type {any} */ (events.scope).constructor(count),
+    bornState: new Int32Array(count), diedState, pendingState: isPending ? new Int32Array(count).fill(never) : diedState,
+    act: own ? ownActs(events.act, own) : events.act, replaced: new Int32Array(0), nUnmatched: events.nUnmatched[device] ?? 0, device, nOtherEvents: 0,
+  };
+  atStart.forEach(({ row }, block) => {
+    blocks.stack[block] = start.blocks.stack[row];
+    blocks.scope[block] = start.blocks.scope[row];
+    if (start.blocks.state[row] === STATE.PENDING) diedState[block] = 0;
+  });
+  fillLives(blocks, snapshot, own ? (subject) => own[subject] : (subject) => subject);
   return blocks;
 }
 

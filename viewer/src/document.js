@@ -13,11 +13,12 @@ const TABLES = new Set(['events', 'scopes', 'stacks', 'frames', 'kernels']);
 /** Parts that are checked to be JSON, but not kept: what they say follows from the rest. */
 const LEFT_OUT = new Set(['summary', 'end']);
 const ROOM_AT_FIRST = 1 << 16;
+const SOME = 8192;
 const SHORT_BYTES = 12; // a sign, nine digits, and the two bytes after them
 const PROGRESS_MS = 50;
 
 /**
- * @typedef {() => Promise<Uint8Array | null>} Pull the next bytes; null at the end
+ * @typedef {() => Promise<Uint8Array | null>} Pull the next bytes, null at the end; what lies before them in their buffer may be overwritten
  * @typedef {(done: {bytes: number, rows: number}) => void} Report
  */
 
@@ -32,7 +33,7 @@ class Incoming {
     this.at = 0;
     this.end = 0;
     this.base = 0; // offset of bytes[0] in the document
-    this.isOwn = false; // bytes may be written to
+    this.isOwn = false; // bytes is room that was made here
   }
 
   /** Adds bytes behind those that were not read yet; false at the end. */
@@ -42,8 +43,10 @@ class Incoming {
     const left = this.end - this.at;
     this.base += this.at;
     if (this.base + left + next.length > this.mostBytes) throw new FormatError('it holds more than 2 GiB when it is uncompressed, which no snapshot does');
-    if (left === 0) {
-      this.bytes = next;
+    if (left <= next.byteOffset) {
+      const unread = this.bytes.subarray(this.at, this.end);
+      this.bytes = new Uint8Array(next.buffer, next.byteOffset - left, left + next.length);
+      this.bytes.set(unread);
       this.isOwn = false;
     } else if (this.isOwn && left + next.length <= this.bytes.length) {
       this.bytes.copyWithin(0, this.at, this.end);
@@ -107,46 +110,39 @@ class ValueEnd {
   }
 }
 
-/** Room for the numbers of one column after the other. */
+/** Numbers on their way from the text to a column, a cache's worth. */
 class Scratch {
   constructor() {
-    this.narrow = new Int32Array(ROOM_AT_FIRST);
-    this.wide = new Float64Array(ROOM_AT_FIRST);
-  }
-
-  grow() {
-    const narrow = new Int32Array(2 * this.narrow.length), wide = new Float64Array(narrow.length);
-    narrow.set(this.narrow);
-    wide.set(this.wide);
-    Object.assign(this, { narrow, wide });
+    this.some = new Int32Array(SOME); // as they stand in the file
+    this.sums = new Float64Array(SOME); // the same added up, or too large for 4 bytes
   }
 }
 
 /**
  * Takes numbers of up to nine digits without white space, each with its comma, and stops before anything else.
- * @param {Incoming} window @param {Int32Array} values @param {number} count of those that are there @returns {number} their new count
+ * @param {Incoming} window @param {Int32Array} some filled from its begin @returns {number} how many
  */
-function takeShort(window, values, count) {
-  const { bytes } = window, safe = window.end - SHORT_BYTES, room = values.length;
-  let { at } = window, n = count;
-  while (at < safe && n < room) {
-    const isNegative = bytes[at] === BYTE.MINUS, first = isNegative ? at + 1 : at;
+function takeShort(window, some) {
+  const { MINUS, ZERO, COMMA } = BYTE, { bytes } = window, safe = window.end - SHORT_BYTES;
+  let { at } = window, n = 0;
+  while (at < safe && n < SOME) {
+    const isNegative = bytes[at] === MINUS, first = isNegative ? at + 1 : at;
     let value = 0, digit = 0, next = first;
-    while ((digit = bytes[next] - BYTE.ZERO) >>> 0 <= 9) {
+    while ((digit = bytes[next] - ZERO) >>> 0 <= 9) {
       value = (Math.imul(value, 10) + digit) | 0;
       next++;
     }
-    if (bytes[next] !== BYTE.COMMA || next === first || next > first + 9 || bytes[first] === BYTE.ZERO && next > first + 1) break;
+    if (bytes[next] !== COMMA || next === first || next > first + 9 || bytes[first] === ZERO && next > first + 1) break;
     at = next + 1;
-    values[n++] = isNegative ? -value : value;
+    some[n++] = isNegative ? -value : value;
   }
   window.at = at;
   return n;
 }
 
-/** Least and greatest of the first `count` values; 0 where there are none. @param {Int32Array} values @param {number} count */
-function rangeOfNarrow(values, count) {
-  let min = count > 0 ? values[0] : 0, max = min;
+/** Least and greatest of the first `count` values, of which there are some. @param {Int32Array} values @param {number} count */
+function rangeOfSome(values, count) {
+  let min = values[0], max = min;
   for (let i = 1; i < count; i++) {
     if (values[i] < min) min = values[i];
     if (values[i] > max) max = values[i];
@@ -155,8 +151,8 @@ function rangeOfNarrow(values, count) {
 }
 
 /** The same of another type: one function for both would be slow. @param {Float64Array} values @param {number} count */
-function rangeOfWide(values, count) {
-  let min = count > 0 ? values[0] : 0, max = min;
+function rangeOfSums(values, count) {
+  let min = values[0], max = min;
   for (let i = 1; i < count; i++) {
     if (values[i] < min) min = values[i];
     if (values[i] > max) max = values[i];
@@ -164,23 +160,25 @@ function rangeOfWide(values, count) {
   return { min, max };
 }
 
-/** Copied into the smallest array that holds them. @param {Int32Array | Float64Array} values @param {number} min @param {number} max
- * @returns {import('./columns.js').Numbers} */
-function narrowed(values, min, max) {
-  const Type = min >= 0 && max < 2 ** 8 ? Uint8Array : min >= -(2 ** 7) && max < 2 ** 7 ? Int8Array : min >= -(2 ** 15) && max < 2 ** 15 ? Int16Array
+/** The kind of array that holds such numbers in the fewest bytes. @param {number} min @param {number} max */
+function smallestType(min, max) {
+  return min >= 0 && max < 2 ** 8 ? Uint8Array : min >= -(2 ** 7) && max < 2 ** 7 ? Int8Array : min >= -(2 ** 15) && max < 2 ** 15 ? Int16Array
     : min >= -(2 ** 31) && max < 2 ** 31 ? Int32Array : min >= 0 && max < 2 ** 32 ? Uint32Array : Float64Array;
-  return new Type(values);
 }
 
 /** The digits of one column. Its state is kept while more bytes are waited for. */
 class ColumnReader {
-  /** @param {string} path @param {boolean} isDelta the values are differences @param {Scratch} scratch */
-  constructor(path, isDelta, scratch) {
+  /** @param {string} path @param {boolean} isDelta the values are differences @param {Scratch} scratch @param {number} nExpected numbers, as far as is known */
+  constructor(path, isDelta, scratch, nExpected) {
     this.path = path;
     this.isDelta = isDelta;
     this.scratch = scratch;
-    this.isWide = isDelta; // the values are in scratch.wide
+    /** @type {import('./columns.js').Numbers} of the smallest type for what is there, with room behind it */
+    this.values = new Uint8Array(nExpected);
     this.count = 0;
+    this.sum = 0;
+    this.min = Infinity;
+    this.max = -Infinity;
   }
 
   /**
@@ -189,7 +187,7 @@ class ColumnReader {
    */
   take(window) {
     for (;;) {
-      this.add(takeShort(window, this.scratch.narrow, this.count));
+      this.add(takeShort(window, this.scratch.some));
       const next = this.takeOne(window);
       if (next !== BYTE.COMMA) return next === BYTE.CLOSE_LIST;
     }
@@ -218,28 +216,39 @@ class ColumnReader {
     return next;
   }
 
-  /** Takes over what was put into scratch.narrow. @param {number} count with those before */
-  add(count) {
-    const { scratch: { narrow, wide }, isDelta } = this;
-    if (this.isWide) {
-      for (let i = this.count, sum = isDelta && i > 0 ? wide[i - 1] : 0; i < count; i++) wide[i] = isDelta ? (sum += narrow[i]) : narrow[i];
+  /** Puts the first `n` of scratch.some behind the others. @param {number} n */
+  add(n) {
+    const { scratch: { some, sums }, isDelta } = this;
+    if (n === 0) return;
+    if (isDelta) {
+      let { sum } = this;
+      for (let i = 0; i < n; i++) sums[i] = sum += some[i];
+      this.sum = sum;
     }
-    this.count = count;
+    this.put(isDelta ? sums : some, n, isDelta ? rangeOfSums(sums, n) : rangeOfSome(some, n));
   }
 
   /** @param {number} given of any size, as it stands in the file */
   addOne(given) {
-    const { scratch, count } = this;
-    if (count === MAX_ROWS) throw new FormatError(`${this.path} has more than ${MAX_ROWS} rows`);
-    if (count === scratch.narrow.length) scratch.grow();
-    const { narrow, wide } = scratch;
-    if (!this.isWide && given !== (given | 0)) {
-      this.isWide = true;
-      wide.set(narrow.subarray(0, count));
+    const value = this.isDelta ? (this.sum += given) : given;
+    this.scratch.sums[0] = value;
+    this.put(this.scratch.sums, 1, { min: value, max: value });
+  }
+
+  /** @param {Int32Array | Float64Array} from @param {number} n @param {{min: number, max: number}} range of those */
+  put(from, n, { min, max }) {
+    const count = this.count + n;
+    if (count > MAX_ROWS) throw new FormatError(`${this.path} has more than ${MAX_ROWS} rows`);
+    this.min = Math.min(this.min, min);
+    this.max = Math.max(this.max, max);
+    const Type = smallestType(this.min, this.max);
+    if (!(this.values instanceof Type) || count > this.values.length) {
+      const room = new Type(count > this.values.length ? 2 * count : this.values.length);
+      room.set(this.values.subarray(0, this.count));
+      this.values = room;
     }
-    if (this.isWide) wide[count] = this.isDelta && count > 0 ? wide[count - 1] + given : given;
-    else narrow[count] = given;
-    this.count++;
+    this.values.set(n < from.length ? from.subarray(0, n) : from, this.count);
+    this.count = count;
   }
 
   /** Says what stands where a whole number should. @param {Incoming} window @param {number} begin @param {number} row @returns {never} */
@@ -256,9 +265,8 @@ class ColumnReader {
 
   /** @returns {import('./columns.js').Column} */
   finish() {
-    const { scratch: { narrow, wide }, isWide, isDelta, count } = this, values = (isWide ? wide : narrow).subarray(0, count);
-    const { min, max } = isWide ? rangeOfWide(wide, count) : rangeOfNarrow(narrow, count);
-    return { values: narrowed(values, min, max), min, max, isSummed: isDelta };
+    const { values, count, isDelta } = this;
+    return { values: count < values.length ? values.slice(0, count) : values, min: count > 0 ? this.min : 0, max: count > 0 ? this.max : 0, isSummed: isDelta };
   }
 }
 
@@ -334,9 +342,9 @@ class DocumentReader {
     this.window.at++;
   }
 
-  /** @param {string} path @param {boolean} isDelta */
-  async column(path, isDelta) {
-    const reader = new ColumnReader(path, isDelta, this.scratch);
+  /** @param {string} path @param {boolean} isDelta @param {number} nExpected numbers */
+  async column(path, isDelta, nExpected) {
+    const reader = new ColumnReader(path, isDelta, this.scratch, nExpected);
     await this.take(BYTE.OPEN_LIST, path);
     while (!reader.take(this.window)) await this.more(path);
     return reader.finish();
@@ -345,11 +353,14 @@ class DocumentReader {
   /** @param {string} name */
   async table(name) {
     const table = Object.create(null);
+    let nRows = ROOM_AT_FIRST;
     await this.fields(name, async (key) => {
       const path = `${name}.${key.slice(0, 48)}`;
       const isList = await this.look(path, 'a list') === BYTE.OPEN_LIST;
-      table[key] = isList ? await this.column(path, key.endsWith('_delta')) : await this.value(path, 2);
-      if (name === 'events' && isList) this.nRows = table[key].values.length;
+      table[key] = isList ? await this.column(path, key.endsWith('_delta'), nRows) : await this.value(path, 2);
+      if (!isList) return;
+      nRows = table[key].values.length;
+      if (name === 'events') this.nRows = nRows;
     });
     return table;
   }

@@ -174,8 +174,9 @@ function mapping(doc, key, usual, numberOf) {
 /** A column of numbers that the file gives names. @param {any} table @param {string} place @param {string} key @param {number} count
  * @param {Uint8Array} map from its numbers to ours @param {string} what those are @returns {Uint8Array} */
 function renumberedOf(table, place, key, count, map, what) {
-  const values = bytesOf(table, place, key, count, map.length, what);
-  return map.every((number, i) => number === i) ? values : values.map((value) => map[value]);
+  const values = bytesOf(table, place, key, count, map.length, what), ours = new Uint8Array(count);
+  for (let i = 0; i < count; i++) ours[i] = map[values[i]];
+  return ours;
 }
 
 /** @param {any} doc @param {number} nStrings @returns {{frames: Frames, stacks: Stacks}} */

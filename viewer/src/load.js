@@ -14,8 +14,9 @@ import { explained } from './worker.js';
 
 const PAGE_BEGINS = '/*!PAGE*/';
 const SMALL_SOURCE = 200_000; // bytes, or characters of base64: read before a worker has come up
-const PIECES_BYTES = 2 ** 19; // of text that are sent at once
-const PIECES_AHEAD = 8; // how many times that, before the worker has asked for it
+const PIECE_BYTES = 2 ** 19; // of text that are sent at once
+const PIECE_ROOM = 64; // of these, before the text: for the begin of a number whose end it holds
+const PIECES_AHEAD = 16; // that are sent before the worker has asked for them
 const START_MS = 5000; // a worker that has not come up by then never will
 
 /** @type {string | null} made once; null: none can be made */
@@ -74,17 +75,24 @@ function takeWorker() {
 /** Sends a worker the text as it comes, a few pieces ahead of it: what reads them and what uncompresses them run beside each other.
  * @param {Worker} worker @param {import('./document.js').Pull} pull @param {() => Promise<void>} wanted waits until the worker can take more */
 async function sendText(worker, pull, wanted) {
-  for (let isEnd = false; !isEnd;) {
-    const pieces = [];
-    for (let bytes = 0; bytes < PIECES_BYTES && !isEnd;) {
-      const piece = await pull();
-      if (piece === null) isEnd = true;
-      else bytes += pieces.push(piece) && piece.length;
-    }
+  let piece = new Uint8Array(PIECE_BYTES), end = PIECE_ROOM;
+  const send = async () => {
     await wanted();
-    worker.postMessage({ pieces }, pieces.map(({ buffer }) => buffer));
-    if (isEnd && pieces.length > 0) worker.postMessage({ pieces: [] });
+    worker.postMessage({ piece: piece.subarray(PIECE_ROOM, end) }, [piece.buffer]);
+    piece = new Uint8Array(PIECE_BYTES);
+    end = PIECE_ROOM;
+  };
+  for (let part = await pull(); part !== null; part = await pull()) {
+    for (let at = 0; at < part.length;) {
+      const some = part.subarray(at, at + PIECE_BYTES - end);
+      piece.set(some, end);
+      end += some.length;
+      at += some.length;
+      if (end === PIECE_BYTES) await send();
+    }
   }
+  if (end > PIECE_ROOM) await send();
+  worker.postMessage({ piece: null });
 }
 
 /** @param {Worker} worker @param {import('./unpack.js').Source} source @param {OnProgress} onProgress @returns {Promise<import('./unpack.js').Loaded>} */

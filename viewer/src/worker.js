@@ -5,7 +5,7 @@ import { FormatError } from './columns.js';
 import { readText } from './unpack.js';
 
 /**
- * @typedef {{pieces: Uint8Array[]}} Text the next of the text; none: its end
+ * @typedef {{piece: Uint8Array | null}} Text the next of the text; null: its end
  * @typedef {{wants: true} | {rows: number} | {loaded: import('./unpack.js').Loaded} | {problem: string, isFormat: boolean}} Answer
  *   wants: more text; the first says that the worker is there
  */
@@ -29,19 +29,15 @@ export function explained(problem) {
 function serve(scope) {
   const say = (/** @type {Answer} */ answer, /** @type {ArrayBuffer[]} */ buffers = []) => scope.postMessage(answer, buffers);
   const coming = /** @type {Text[]} */ ([]);
-  let pieces = /** @type {Uint8Array[]} */ ([]), next = 0, wake = () => {};
+  let wake = () => {};
   scope.onmessage = (/** @type {MessageEvent} */ { data }) => {
     coming.push(data);
     wake();
   };
   const pull = async () => {
-    if (next === pieces.length) {
-      say({ wants: true });
-      while (coming.length === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
-      pieces = /** @type {Text} */ (coming.shift()).pieces;
-      next = 0;
-    }
-    return pieces[next++] ?? null;
+    say({ wants: true });
+    while (coming.length === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
+    return /** @type {Text} */ (coming.shift()).piece;
   };
   readText(pull, (rows) => say({ rows })).then((loaded) => say({ loaded }, [...buffersOf(loaded)]), (problem) => say(explained(problem)));
 }
