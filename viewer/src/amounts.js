@@ -92,13 +92,15 @@ function stackLabel(snapshot, stack) {
 
 /** @param {import('./run.js').Run} run @param {boolean} singleLayers @returns {Level} */
 function scopeLevel(run, singleLayers) {
-  const { snapshot, index: { blocks } } = run, { group, layer, scopes } = (singleLayers ? singleScopes : foldedScopes)(snapshot);
+  const { snapshot, index: { blocks } } = run;
+  /** @type {ReturnType<typeof groupScopes> | null} */
+  let kept = null;
+  const groups = () => kept ??= (singleLayers ? singleScopes : foldedScopes)(snapshot); // when the level is opened
+  const text = (/** @type {number} */ g) => scopeGroup(snapshot, groups().scopes[g], singleLayers).path;
   return {
-    name: 'scope',
-    of: (block) => (blocks.scope[block] < 0 ? 0 : group[blocks.scope[block]]),
-    text: (g) => scopeGroup(snapshot, scopes[g], singleLayers).path,
-    label: (g) => scopeGroup(snapshot, scopes[g], singleLayers).path,
-    layer: singleLayers ? null : (block) => (blocks.scope[block] < 0 ? -1 : layer[blocks.scope[block]]),
+    name: 'scope', text, label: text,
+    of: (block) => (blocks.scope[block] < 0 ? 0 : groups().group[blocks.scope[block]]),
+    layer: singleLayers ? null : (block) => (blocks.scope[block] < 0 ? -1 : groups().layer[blocks.scope[block]]),
   };
 }
 

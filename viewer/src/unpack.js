@@ -8,6 +8,7 @@ import { documentOfPickle } from './pytorch_merge.js';
 import { deriveRun } from './run.js';
 
 const PROTO = 0x80;
+const PART_LENGTH = 2 ** 18; // a multiple of 4, as base64 needs it
 
 /**
  * @typedef {Blob | Uint8Array<ArrayBuffer> | string} Source a file, bytes, or base64; gzip-compressed or plain
@@ -31,35 +32,42 @@ export function bytesOfBase64(text) {
   }
 }
 
-/** @param {ReadableStream<Uint8Array>} stream @returns {import('./document.js').Pull} */
-function pullFrom(stream) {
-  const reader = stream.getReader();
-  return async () => {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return null;
-      if (value.length > 0) return value;
-    }
-  };
+/** A source's bytes, part by part. @param {Source} source @returns {ReadableStream<Uint8Array<ArrayBuffer>>} */
+function streamOf(source) {
+  if (source instanceof Blob) return source.stream();
+  let at = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (at >= source.length) return controller.close();
+      const part = source.slice(at, at += PART_LENGTH);
+      return controller.enqueue(typeof part === 'string' ? bytesOfBase64(part) : part);
+    },
+  });
 }
 
-/** @param {Blob} blob @param {(bytes: number) => void} count called with the bytes of the file that were taken
+/** @param {Source} source @param {(bytes: number) => void} count called with the bytes of the file that were taken
  * @returns {Promise<import('./document.js').Pull>} of the uncompressed text */
-async function uncompressed(blob, count) {
-  const [first, second] = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
-  const counted = blob.stream().pipeThrough(new TransformStream({
-    transform(chunk, controller) {
-      count(chunk.length);
-      controller.enqueue(chunk);
+async function uncompressed(source, count) {
+  const reader = streamOf(source).getReader();
+  let next = await reader.read();
+  const [first, second] = next.value ?? [], isPacked = first === 0x1f && second === 0x8b;
+  const counted = new ReadableStream({
+    async pull(controller) {
+      if (next.done) return controller.close();
+      count(next.value.length);
+      controller.enqueue(next.value);
+      next = await reader.read();
     },
-  }));
-  if (first !== 0x1f || second !== 0x8b) return pullFrom(counted);
-  const pull = pullFrom(counted.pipeThrough(new DecompressionStream('gzip')));
+  });
+  const pulled = (isPacked ? counted.pipeThrough(new DecompressionStream('gzip')) : counted).getReader();
   return async () => {
     try {
-      return await pull();
-    } catch {
-      throw new FormatError('the file is damaged or cut off: it does not decompress');
+      for (;;) {
+        const { value } = await pulled.read();
+        if (value?.length !== 0) return value ?? null;
+      }
+    } catch (problem) {
+      throw !isPacked || problem instanceof FormatError ? problem : new FormatError('the file is damaged or cut off: it does not decompress');
     }
   };
 }
@@ -86,9 +94,9 @@ async function inOnePiece(pull, report) {
 /** The text of a snapshot, or the bytes of a pickle. @param {Source} source @param {(bytes: number) => void} count called with the bytes of the
  * file that were taken @returns {Promise<{pull: import('./document.js').Pull, totalBytes: number}>} @throws {FormatError} */
 export async function openSource(source, count) {
-  const blob = source instanceof Blob ? source : new Blob([typeof source === 'string' ? bytesOfBase64(source) : source]);
-  if (blob.size === 0) throw new FormatError('the file is empty');
-  return { pull: await uncompressed(blob, count), totalBytes: blob.size };
+  const totalBytes = source instanceof Blob ? source.size : typeof source === 'string' ? (source.length * 3) / 4 - source.slice(-2).split('=').length + 1 : source.length;
+  if (totalBytes === 0) throw new FormatError('the file is empty');
+  return { pull: await uncompressed(source, count), totalBytes };
 }
 
 /** @param {import('./document.js').Pull} pull @param {(rows: number) => void} report events read @returns {Promise<Loaded>} @throws {FormatError} */
