@@ -28,13 +28,15 @@ test('every module is joined, after those that it imports', () => {
   }
 });
 
-test('properties whose names the build shortens are the own ones of the viewer, and never named by a text', () => {
-  const join = readFileSync(new URL('../cmake/JoinViewer.cmake', SOURCE), 'utf8');
-  const [, shortened, kept] = /--mangle-props=([^"]+)" "--reserve-props=([^"]+)"/.exec(join).map((pattern) => new RegExp(pattern));
+test('properties whose names the build shortens are made and read by the viewer alone, and never named by a text', () => {
+  const kept = new Set(readFileSync(new URL('../cmake/kept_names.txt', SOURCE), 'utf8').trim().split('\n'));
   const code = modules.map((module) => textOf(module).replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')).join('\n');
-  const isShortened = (name) => shortened.test(name) && !kept.test(name);
-  const used = new Set([...code.matchAll(/\.(\w+)/g)].map(([, name]) => name).filter(isShortened));
-  assert.ok(used.size > 20);
-  for (const name of used) assert.match(code, new RegExp(`[{,(\\s]${name}[:,}(]|this\\.${name} =|get ${name}\\(`), `${name} is made nowhere: is it the browser's?`);
-  for (const [, text] of code.matchAll(/'(\w+)'/g)) assert.ok(!isShortened(text), `'${text}' names a property that the build calls otherwise`);
+  const isShortened = (name) => /^[a-z]+[A-Z]/.test(name) && !kept.has(name);
+  const found = (pattern) => new Set([...code.matchAll(pattern)].map(([, name]) => name).filter(isShortened));
+  const read = found(/(?<!\.)\.(\w+)/g), written = found(/[{,]\s*(\w+):/g);
+  assert.ok(read.size > 100 && written.size > 50);
+  for (const name of read) assert.match(code, new RegExp(`[{,(\\s]${name}[:,}(]|[{,] ${name} |this\\.${name} =|get ${name}\\(`), `${name} is made nowhere: is it the browser's?`);
+  for (const name of written) assert.match(code, new RegExp(`\\.${name}\\b|[{,] ${name}( [}=]|,)`), `${name} is read nowhere: is it the browser's?`);
+  for (const name of found(/['`](\w+)['`]/g)) assert.fail(`'${name}' names a property that the build calls otherwise`);
+  for (const name of kept) assert.match(code, new RegExp(`\\b${name}\\b`), `${name} is used nowhere`);
 });

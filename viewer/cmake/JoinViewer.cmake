@@ -60,13 +60,15 @@ file(WRITE "${HTML}.js" "${script}")
 configure_file("${SOURCE}/boot.js" "${HTML}.boot.js" COPYONLY)
 configure_file("${SOURCE}/style.css" "${HTML}.css" COPYONLY)
 
-# esm: names at the top level may be shortened. inline: the mark stays where it is. mangle: so may properties that are
-# called as the project calls its truths and counts, but for the browser's own.
+# esm: names at the top level may be shortened. inline: the mark stays where it is. mangle: so may properties of several
+# words, but for those of the browser and those that a text names.
 if(ESBUILD)
+    file(STRINGS "${SOURCE}/cmake/kept_names.txt" kept_names)
+    list(JOIN kept_names "|" kept_names)
     foreach(kind IN ITEMS js boot.js css)
         set(options --minify --charset=utf8 --legal-comments=inline --log-level=warning)
         if(kind STREQUAL "js")
-            list(APPEND options --format=esm "--mangle-props=^(is|n|has)[A-Z][a-z]" "--reserve-props=^(is(Array|Finite|Integer|NaN|View)|has(Attribute|Focus))$")
+            list(APPEND options --format=esm "--mangle-props=^[a-z]+[A-Z]" "--reserve-props=^(${kept_names})$")
         endif()
         execute_process(COMMAND "${ESBUILD}" ${options} "--outfile=${HTML}.min.${kind}" "${HTML}.${kind}" RESULT_VARIABLE result)
         if(NOT result EQUAL 0)

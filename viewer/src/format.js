@@ -75,7 +75,6 @@ const UNKNOWN_CATEGORY = CATEGORIES.indexOf('unknown');
  * @typedef {{device: number, handle: number}} Stream handle 0: the device's default stream
  * @typedef {object} Timing
  * @property {number} warmupSteps -1: unknown
- * @property {number} measuredSteps
  * @property {PhaseSamples[]} phases
  * @property {number} flops of the matrix products of one measured step; -1: unknown
  * @property {number} statedPeakFlops of the device per second; -1: unknown
@@ -99,11 +98,10 @@ const UNKNOWN_CATEGORY = CATEGORIES.indexOf('unknown');
  * @property {Uint8Array} inlined 1: into the frame of its caller
  *
  * @typedef {{parent: Indices, frame: Indices}} Stacks a tree: a row's frame is the innermost, its parent's the caller's
- * @typedef {{event: number, requestedBytes: number, freeBytes: number}} Oom
+ * @typedef {{event: number, requestedBytes: number}} Oom
  *
  * @typedef {object} Snapshot
  * @property {Record<string, any>} run as it stands in the document
- * @property {string} toolVersion
  * @property {string} clockSource
  * @property {{format: string, events: number, contradictions: number} | null} origin of a document made from another program's file
  * @property {Device[]} devices
@@ -351,7 +349,7 @@ function readTiming(doc) {
     throw new FormatError(`timing.recorder_pairs has ${recordedMs.length} samples in recorded_ms, ${unrecordedMs.length} in unrecorded_ms`);
   }
   return {
-    warmupSteps: numberOr(timing.warmup_steps, -1), measuredSteps: numberOr(timing.measured_steps, -1),
+    warmupSteps: numberOr(timing.warmup_steps, -1),
     phases: list(timing, 'phases', 'timing.phases').filter(isObject).map((phase) => ({
       name: textOr(phase.name, '?'), hostMs: samples(phase, 'host_ms', 'timing.phases[]'), deviceMs: samples(phase, 'device_ms', 'timing.phases[]'),
     })),
@@ -404,13 +402,12 @@ export function readSnapshot(doc) {
     streams: streams.length, addressUnit: doc.address_unit_bytes === 1 ? 1 : 512 };
   const start = readStart(doc, tables), { events, subjects } = readEvents(doc, tables, start), log = section(doc, 'log');
   return {
-    run: section(doc, 'run'), toolVersion: textOr(section(doc, 'tool').version, ''),
-    clockSource: textOr(section(doc, 'clock').source, 'monotonic'), origin: readOrigin(doc), devices, streams,
+    run: section(doc, 'run'), clockSource: textOr(section(doc, 'clock').source, 'monotonic'), origin: readOrigin(doc), devices, streams,
     allocator: section(doc, 'allocator'), timing: readTiming(doc), kernels: readKernels(doc, strings), fullPolicy: textOr(log.full_policy, ''),
     nDropped: Math.max(0, numberOr(log.dropped_events, 0)), nScopesDropped: Math.max(0, numberOr(log.dropped_scopes, 0)),
     strings, frames, stacks, scopes, start, events, subjects,
     oom: list(doc, 'oom', 'oom').filter(isObject).map((row) => ({
-      event: numberOr(row.event, -1), requestedBytes: numberOr(row.requested_bytes, -1), freeBytes: numberOr(row.free_bytes, -1),
+      event: numberOr(row.event, -1), requestedBytes: numberOr(row.requested_bytes, -1),
     })).filter((row) => row.event >= 0 && row.event < events.count),
   };
 }
