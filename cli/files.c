@@ -63,11 +63,32 @@ tide_status tide_file_check_writable(const char *path, tide_error *error) {
     return TIDE_OK;
 }
 
+/* Bytes of the path's folder with its last slash; 0: this one. */
+static size_t folder_bytes(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? (size_t)(slash - path) + 1 : 0;
+}
+
+static bool stat_folder(const char *path, struct stat *ret_stat) {
+    char folder[TIDE_PATH_BYTES];
+    size_t n = folder_bytes(path);
+    int n_text = snprintf(folder, sizeof(folder), "%.*s.", (int)n, path);
+    return n_text > 0 && n_text < TIDE_PATH_BYTES && stat(folder, ret_stat) == 0;
+}
+
 bool tide_file_is_same(const char *path, const char *other) {
     struct stat a;
     struct stat b;
-    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
+    bool is_there = stat(path, &a) == 0;
+    bool other_is_there = stat(other, &b) == 0;
+    if (is_there != other_is_there) {
+        return false;
+    }
+    if (!is_there && (strcmp(path + folder_bytes(path), other + folder_bytes(other)) != 0 ||
+                      !stat_folder(path, &a) || !stat_folder(other, &b))) {
+        return false;
+    }
+    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 size_t tide_file_stem_bytes(const char *path) {

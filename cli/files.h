@@ -29,7 +29,7 @@ TIDE_NODISCARD tide_status tide_file_make_temporary(const char *path,
                                                     char ret_path[TIDE_PATH_BYTES],
                                                     tide_error *error);
 
-/* Both exist and are one and the same file. */
+/* Both are one and the same file, or would be, where neither exists yet. */
 bool tide_file_is_same(const char *path, const char *other);
 
 /* Bytes of a snapshot's path without the ending that says what it is, such as .json.gz or .pickle.

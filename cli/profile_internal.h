@@ -50,7 +50,7 @@ typedef struct tide_profile_options {
     const char *device_times;    /* auto or all: which scopes are timed on the device; cuda only */
     const char *log_path;        /* of the event log; NULL: what TIDEMARK_LOG names, or none */
     uint64_t log_bytes;          /* TIDE_NOT_GIVEN: the default */
-    const char *log_full;        /* keep-newest, stop */
+    const char *log_full;        /* keep-newest, stop; NULL: the default */
     bool profiler_range;         /* the CUDA profiler around the measured steps; cuda only */
     bool kernels;                /* trace the kernels of the measured steps; cuda only */
     const char *snapshot_signal; /* a snapshot of the running program on it; NULL: none */

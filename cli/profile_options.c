@@ -134,7 +134,6 @@ void tide_profile_options_init(tide_profile_options *options) {
         .steps = 10,
         .overhead_pairs = TIDE_NOT_GIVEN,
         .log_bytes = TIDE_NOT_GIVEN,
-        .log_full = "keep-newest",
         .snapshot_every = TIDE_NOT_GIVEN,
         .format = "text",
     };

@@ -1,5 +1,6 @@
 /* The runs that a command line names, checked before the first one starts. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -31,9 +32,11 @@ static tide_status check_pairs(const tide_profile_options *options, tide_error *
 }
 
 static tide_status check_log(const tide_profile_options *options, tide_error *error) {
-    if (options->no_record && (options->log_path != NULL || options->log_bytes != TIDE_NOT_GIVEN)) {
+    if (options->no_record && (options->log_path != NULL || options->log_bytes != TIDE_NOT_GIVEN ||
+                               options->log_full != NULL)) {
         return tide_fail(error, TIDE_INVALID,
-                         "--log and --log-bytes are about the recording: they exclude --no-record");
+                         "--log, --log-bytes and --log-full are about the recording: they exclude "
+                         "--no-record");
     }
     if (options->log_path != NULL && options->log_path[0] == '\0') {
         return tide_fail(error, TIDE_INVALID, "--log: the file has no name");
@@ -236,6 +239,18 @@ static tide_status name_report_beside(const char *snapshot, char *path, tide_err
     return join(path, "", stem, ".html", error);
 }
 
+/* A file that is to be written, and is not the event log, which it would replace. */
+static tide_status check_file(const tide_profile_plan *plan, const char *path, tide_error *error) {
+    const char *log = plan->options->log_path;
+    log = log != NULL ? log : getenv("TIDEMARK_LOG");
+    if (log != NULL && !plan->options->no_record && tide_file_is_same(path, log)) {
+        return tide_fail(error, TIDE_INVALID,
+                         "%s is the event log, too: name another file with --log, or with -o",
+                         path);
+    }
+    return tide_file_check_writable(path, error);
+}
+
 static tide_status name_files(tide_profile_plan *plan, tide_error *error) {
     const tide_profile_options *options = plan->options;
     const char *output = options->output;
@@ -263,10 +278,9 @@ static tide_status name_files(tide_profile_plan *plan, tide_error *error) {
         TIDE_TRY(name_report_beside(plan->runs[0].path, plan->report_path, error));
     }
     for (size_t i = 0; i < plan->n_runs; i++) {
-        TIDE_TRY(tide_file_check_writable(plan->runs[i].path, error));
+        TIDE_TRY(check_file(plan, plan->runs[i].path, error));
     }
-    return plan->report_path[0] != '\0' ? tide_file_check_writable(plan->report_path, error)
-                                        : TIDE_OK;
+    return plan->report_path[0] != '\0' ? check_file(plan, plan->report_path, error) : TIDE_OK;
 }
 
 /* ---- the plan ---- */

@@ -81,8 +81,10 @@ static tide_status create_recorder(const tide_profile_plan *plan, tide_recorder 
     if (options->log_bytes != TIDE_NOT_GIVEN) {
         config.log_bytes = (size_t)options->log_bytes;
     }
-    config.full_policy =
-        strcmp(options->log_full, "stop") == 0 ? TIDE_FULL_STOP : TIDE_FULL_KEEP_NEWEST;
+    if (options->log_full != NULL) {
+        config.full_policy =
+            strcmp(options->log_full, "stop") == 0 ? TIDE_FULL_STOP : TIDE_FULL_KEEP_NEWEST;
+    }
     return tide_recorder_create(&config, ret_recorder, error);
 }
 

@@ -2,6 +2,17 @@ run() { tidemark profile "$@"; echo "exit $?" >&2; }
 run --contxt 128
 run --log events.log --no-record
 run --log-full oldest
+# The log would be replaced by what is written at the end, however the file is called, and whether it is there or not.
+shape="--device virtual --layers 1 --steps 1"
+run $shape --log-full keep-newest --no-record
+run $shape --log run.json.gz -o run.json.gz
+mkdir folder
+run $shape --log ./run.json.gz -o folder/../run.json.gz
+TIDEMARK_LOG=run.json.gz run $shape -o ./run.json.gz
+run $shape --batch 1,2 --log report.html
+run $shape --log run.log -o run.json.gz >/dev/null
+ln run.log linked.json.gz
+run $shape --log run.log -o linked.json.gz
 run --profiler-range --device cpu
 run --kernels --device cpu
 run --kernels --no-record
