@@ -109,6 +109,10 @@ static tide_status workload_of(const tide_snapshot_run *run, tide_workload_confi
     int mode = tide_mode_from_name(run->mode);
     int precision = tide_precision_from_name(run->precision);
     tide_workload_config_init(workload);
+    if (model->size != NULL && strcmp(model->size, "mlp") == 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "an MLP was run: what PyTorch allocates is forecast of the transformer");
+    }
     if (model->d_model <= 0 || model->d_ff <= 0 || model->n_layers <= 0 || model->n_heads <= 0 ||
         model->vocab_size <= 0 || run->batch_size <= 0 || run->context_length <= 0 || mode < 0 ||
         precision < 0) {

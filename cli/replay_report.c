@@ -123,17 +123,19 @@ static void say_oom(tide_report *report, const tide_replay_runs *runs,
         return;
     }
     snprintf(event, sizeof(event), "at event %" PRId64, oom->event);
+    bool is_larger = oom->free_bytes <= INT64_MAX && oom->free_bytes >= oom->requested_bytes;
     scope_words(runs->snapshot, oom->scope, scope, sizeof(scope));
     tide_words_stack(runs->snapshot, oom->stack, SHOWN_FRAMES, stack, sizeof(stack));
     tide_report_say(report, "oom",
                     "%s: out of memory %s%s%s: asked for %s (%" PRIu64
-                    " bytes), free %s, allocated %s, reserved %s; %" PRId64
+                    " bytes), free %s%s, allocated %s, reserved %s; %" PRId64
                     " requests fail in all, %zu blocks are missing from then on; call stack: %s",
                     entry->name, oom->event < 0 ? "before the first event" : event,
                     scope[0] != '\0' ? " in " : "", scope,
                     tide_bytes_format((int64_t)oom->requested_bytes, asked), oom->requested_bytes,
                     oom->free_bytes > INT64_MAX ? "unlimited"
                                                 : tide_bytes_format((int64_t)oom->free_bytes, left),
+                    is_larger ? ", too little for a new segment" : "",
                     tide_bytes_format((int64_t)oom->allocated_bytes, allocated),
                     tide_bytes_format((int64_t)oom->reserved_bytes, reserved),
                     entry->replay->figures.n_ooms, entry->replay->n_lost, stack);

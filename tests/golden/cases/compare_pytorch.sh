@@ -5,3 +5,5 @@ tidemark compare own.json.gz pytorch:2025 --top 3 --format csv | sed -n '/^# as 
 tidemark profile --size small --layers 2 --precision bf16-true --device virtual --warmup 0 --steps 1 -o true.json.gz >profiled
 tidemark compare true.json.gz pytorch:2026; echo "exit $?"
 tidemark compare own.json.gz pytorch:2024; echo "exit $?"
+tidemark profile --workload mlp --device virtual --warmup 0 --steps 1 -o mlp.json.gz >profiled
+tidemark compare mlp.json.gz pytorch:2026; echo "exit $?"
