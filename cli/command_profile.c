@@ -51,6 +51,8 @@ static void tell(const tide_profile_run *run) {
         tide_profile_print_oom(run);
         return;
     case TIDE_RUN_NO_HOST:
+        tide_cli_note("profile", "%s: %s", run->name, run->error.message);
+        return;
     case TIDE_RUN_FAILED:
         tide_cli_fail("profile", run->status, &run->error);
         return;

@@ -66,9 +66,9 @@ static tide_status check_host(const tide_profile_plan *plan, tide_profile_run *r
     char have[TIDE_BYTES_TEXT];
     run->outcome = TIDE_RUN_NO_HOST;
     return tide_fail(&run->error, TIDE_DEVICE_OOM,
-                     "%s needs %s at least, and this host has %s free: it was not started; "
+                     "it needs %s at least, and this host has %s free: it was not started; "
                      "--device virtual tells what it would take",
-                     run->name, tide_bytes_format((int64_t)run->need_bytes, need),
+                     tide_bytes_format((int64_t)run->need_bytes, need),
                      tide_bytes_format((int64_t)free_bytes, have));
 }
 

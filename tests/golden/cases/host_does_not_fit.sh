@@ -3,3 +3,4 @@ tidemark profile --device cpu --size 10B --context 8192 --batch 512 --attention 
 echo "exit $?"
 sed -E 's/has [0-9.]+ [KMGT]iB free/has SIZE free/' message >&2
 ls
+tidemark study precision --device cpu --size 10B --context 8192 --batch 512 --precision fp32 | sed -E '$!d; s/has [0-9.]+ [KMGT]iB free/has SIZE free/'
