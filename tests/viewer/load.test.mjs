@@ -10,7 +10,7 @@ import { buildIndex } from '../../viewer/src/index.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { bytesOfBase64, readSource } from '../../viewer/src/unpack.js';
 import { buffersOf } from '../../viewer/src/worker.js';
-import { randomNumbers, randomRun, Recording, toldEvents, trainingRun } from './synthetic.mjs';
+import { randomNumbers, randomRun, Recording, runOnDevices, toldEvents, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 
@@ -76,15 +76,7 @@ test('rows of a block name its allocation and its free', () => {
 });
 
 test('the device with the highest peak is shown, and any other can be', () => {
-  const document = new Recording().document();
-  document.devices = ['a', 'b', 'c'].map((name) => ({ kind: 'cuda', name, total_bytes: 1e9 }));
-  const rows = [[0, 1, 512], [0, 2, 512], [1, 1, 4096], [0, 3, 512]]; // device, address, bytes
-  document.events = {
-    time_delta: rows.map(() => 1), action: rows.map(() => 0), device: rows.map((row) => row[0]), address_delta: [1, 1, -1, 2],
-    requested_bytes: rows.map((row) => row[2]), block_bytes: rows.map((row) => row[2]), stream: rows.map(() => 0),
-    stack: rows.map(() => -1), scope_delta: [-1, 0, 0, 0], category: rows.map(() => 0), name: rows.map(() => -1),
-  };
-  const snapshot = readSnapshot(document), run = makeRun(snapshot, 'x'), other = makeRun(snapshot, 'x', 0);
+  const snapshot = readSnapshot(runOnDevices()), run = makeRun(snapshot, 'x'), other = makeRun(snapshot, 'x', 0);
   assert.deepEqual([run.device, run.peak.bytes, run.devices], [1, 4096, [0, 1]]);
   assert.deepEqual([other.device, other.peak.bytes, other.devices], [0, 1536, [0, 1]]);
   assert.match(run.warnings.join(), /device 1 is shown, 3 events of the others/);

@@ -5,8 +5,9 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { readSnapshot } from '../../viewer/src/format.js';
 import { openAllRows, openPage, reportHtml, settled, temporaryFolder, openBrowser } from './pages.mjs';
-import { Recording, trainingRun } from './synthetic.mjs';
+import { Recording, runOnDevices, trainingRun } from './synthetic.mjs';
 
 const browser = await openBrowser();
 if (browser === null) process.exit(77);
@@ -324,6 +325,61 @@ test('the command line hands the names of its comparison to the page', { skip: e
 test('a run out of memory says where it ended', async () => {
   const page = await opened([{ label: 'oom', document: trainingRun({ limitBytes: 500e6 }) }]);
   assert.match(await text(page, '#headline'), /^Out of memory in warm-up 0, backward: 29\.30\sMiB more did not fit/);
+  await closed(page);
+});
+
+test('another device is chosen, and stands in the address', async () => {
+  const page = await opened([{ label: 'two', document: runOnDevices() }]), shown = () => page.locator('#device-select').inputValue();
+  assert.deepEqual([await shown(), await text(page, '#headline')], ['1', 'Peak 4.00\u00a0KiB allocated: no call stack 4.00\u00a0KiB.']);
+  await page.locator('#device-select').selectOption('0');
+  assert.match(await text(page, '#headline'), /^Peak 1\.50\sKiB/);
+  await page.waitForFunction(() => location.hash === '#device=0');
+  await page.reload();
+  await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('Peak 1.50'));
+  assert.equal(await shown(), '0');
+  await page.evaluate(() => (location.hash = ''));
+  await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('Peak 4.00'));
+  await page.evaluate(() => (location.hash = 'device=2'));
+  await page.waitForTimeout(50);
+  assert.equal(await shown(), '1', 'nothing was allocated on the third');
+  await closed(page);
+});
+
+/** Every text of a document that can be another without the document being refused, made markup; and, one by one, the documents with one of the others. */
+function markedUp(document, markup) {
+  const marked = structuredClone(document), refused = [];
+  const visit = (value, put, path) => {
+    if (typeof value === 'string') {
+      put(markup);
+      try {
+        readSnapshot(structuredClone(marked));
+      } catch {
+        refused.push({ label: path, document: structuredClone(marked) });
+        put(value);
+      }
+    } else if (typeof value === 'object' && value !== null && !ArrayBuffer.isView(value) && typeof value[0] !== 'number') {
+      for (const key of Object.keys(value)) visit(value[key], (other) => (value[key] = other), `${path}.${key}`);
+    }
+  };
+  visit(marked, () => undefined, '');
+  return { marked, refused };
+}
+
+test('markup in every text of a file stays text, whether the file is shown or refused', async () => {
+  const document = trainingRun({ layers: 1, warmup: 0, steps: 1 });
+  document.kernels = { name: [0], phase: [1], path: [2], launches: [1], total_ns: [1], mean_ns: [1], min_ns: [1], max_ns: [1] };
+  document.origin = { format: 'other', events: 1, contradictions: 2 };
+  const { marked, refused } = markedUp(document, '<img src=x onerror="window.broken=1"><script>window.broken=2</script>');
+  assert.ok(refused.length > 3 && JSON.stringify(marked).split('<img').length > 80);
+  const page = await opened([{ label: 'marked', document: marked }, ...refused]);
+  assert.equal(await page.locator('#banners .error').count(), refused.length);
+  for (const panel of ['flame', 'map', 'events', 'tree']) {
+    await page.locator(`#tab-${panel}`).click();
+    await settled(page);
+  }
+  await openAllRows(page);
+  assert.equal(await page.evaluate(() => window.broken), undefined);
+  assert.equal(await page.locator('body img').count(), 0);
   await closed(page);
 });
 

@@ -65,9 +65,9 @@ test('the next one comes after the last one, and around the end', () => {
 test('the state of the page comes back from its address', () => {
   const state = { ...initialState(), axis: /** @type {const} */ ('event'), colourBy: /** @type {const} */ ('scope'), dock: /** @type {const} */ ('map'), instant: /** @type {const} */ ('range-freed'),
     hidden: new Set(['activation', 'a&b=c#d']), cursor: { run: 0, state: 17, held: true }, range: { run: 0, first: 3, last: 40 }, pinned: { run: 0, block: 5 } };
-  const text = encodeAddress(state, { x0: 12.5, x1: 1e9 }, 'layers & "more"', 'time', 'category'), back = decodeAddress(`#${text}`, [run]);
+  const text = encodeAddress(state, { x0: 12.5, x1: 1e9 }, 'layers & "more"', 'time', 'category', 2), back = decodeAddress(`#${text}`, [run]);
   assert.deepEqual(back, { state: { axis: 'event', colourBy: 'scope', dock: 'map', instant: 'range-freed', hidden: state.hidden, cursor: state.cursor,
-    range: state.range, pinned: state.pinned }, view: { x0: 12.5, x1: 1e9 }, find: 'layers & "more"' });
+    range: state.range, pinned: state.pinned }, view: { x0: 12.5, x1: 1e9 }, find: 'layers & "more"', device: 2 });
   assert.equal(encodeAddress({ ...initialState(), axis: 'event' }, null, '', 'event', 'category'), '');
 });
 
@@ -75,6 +75,6 @@ test('an address that fits other runs, or nothing, does no harm', () => {
   const n = run.index.nStates;
   for (const hash of ['#x=sideways&panel=cellar&of=never&colour=plaid', `#cursor=0.${n}&range=0.5.5&block=9.1`, '#cursor=a.b&range=1.2&view=2_1&run=7',
     `#range=0.1.${n + 1}`, '#view=1e999_2', '#%E0%A4%A']) {
-    assert.deepEqual(decodeAddress(hash, [run]), { state: {}, view: null, find: '' }, hash);
+    assert.deepEqual(decodeAddress(hash, [run]), { state: {}, view: null, find: '', device: -1 }, hash);
   }
 });

@@ -260,6 +260,18 @@ export function randomRun(n, seed) {
   return r.document();
 }
 
+/** A run on three devices, of which the first two are used, the second more. */
+export function runOnDevices() {
+  const document = new Recording().document(), rows = [[0, 1, 512], [0, 2, 512], [1, 1, 4096], [0, 3, 512]]; // device, address, bytes
+  document.devices = ['a', 'b', 'c'].map((name) => ({ kind: 'cuda', name, total_bytes: 1e9 }));
+  document.events = {
+    time_delta: rows.map(() => 1), action: rows.map(() => 0), device: rows.map((row) => row[0]), address_delta: [1, 1, -1, 2],
+    requested_bytes: rows.map((row) => row[2]), block_bytes: rows.map((row) => row[2]), stream: rows.map(() => 0),
+    stack: rows.map(() => -1), scope_delta: [-1, 0, 0, 0], category: rows.map(() => 0), name: rows.map(() => -1),
+  };
+  return document;
+}
+
 /** The rows of a snapshot's events with what each speaks of: address, bytes, stream, category and name. */
 export function toldEvents({ events, subjects }) {
   const of = (column) => Array.from(events.act, (act) => column[subjectOf(act)]);

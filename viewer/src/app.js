@@ -43,6 +43,7 @@ const timing = makeTimingCard(store);
 const theme = startTheme(layOutPage);
 /** How the page opened: what its address leaves out. @type {{axis: 'event' | 'time', colourBy: import('./store.js').State['colourBy']}} */
 let usual = { axis: 'time', colourBy: 'category' };
+let usualDevice = 0; // of one run
 let addressTimer = 0;
 
 /** Brings an instant of a run into sight. @param {number} run @param {number} state */
@@ -63,7 +64,8 @@ function layOutPage() {
 function askAddress() {
   clearTimeout(addressTimer);
   addressTimer = setTimeout(() => {
-    const state = store.get(), text = encodeAddress(state, timelines.firstView(), searchBox.text, usual.axis, usual.colourBy);
+    const state = store.get(), { runs } = state, device = runs.length === 1 && runs[0].device !== usualDevice ? runs[0].device : -1;
+    const text = encodeAddress(state, timelines.firstView(), searchBox.text, usual.axis, usual.colourBy, device);
     if (text !== location.hash.replace(/^#/, '')) history.replaceState(null, '', text === '' ? `${location.pathname}${location.search}` : `#${text}`);
   }, ADDRESS_DELAY_MS);
 }
@@ -109,6 +111,12 @@ function showRuns(runs, sentence) {
   applyAddress();
 }
 
+/** Gives the page what was read. @param {import('./run.js').Run[]} runs @param {string} sentence */
+function showLoaded(runs, sentence) {
+  usualDevice = runs[0]?.device ?? 0;
+  showRuns(runs, sentence);
+}
+
 /** A choice of the device where the file of one run has several. @param {import('./run.js').Run[]} runs */
 function showDevices(runs) {
   const select = /** @type {HTMLSelectElement} */ (byId('device-select')), run = runs[0];
@@ -119,12 +127,23 @@ function showDevices(runs) {
     return element('option', { value: String(device), ...(device === run.device ? { selected: '' } : {}) }, `${kind}:${device}${name !== '' && name !== kind ? ` ${name}` : ''}`);
   }));
   select.onchange = () => {
-    const other = makeRun(run.snapshot, run.label, Number(select.value));
-    other.given = run.given;
-    byId('banners').replaceChildren();
-    showRuns([other], '');
+    showDevice(run, Number(select.value));
     select.focus();
   };
+}
+
+/** Shows another device of the one run. @param {import('./run.js').Run} run @param {number} device */
+function showDevice(run, device) {
+  const other = makeRun(run.snapshot, run.label, device);
+  other.given = run.given;
+  byId('banners').replaceChildren();
+  showRuns([other], '');
+}
+
+/** Shows the device that the address names. */
+function applyDevice() {
+  const { runs } = store.get(), { device } = decodeAddress(location.hash, runs), wanted = device < 0 ? usualDevice : device;
+  if (runs.length === 1 && runs[0].device !== wanted && runs[0].devices.includes(wanted)) showDevice(runs[0], wanted);
 }
 
 /** The cards of one run; with several, a choice of the run above them. @param {number} chosen */
@@ -155,7 +174,7 @@ async function openFiles(files, add) {
   if (loaded.length === 0) return;
   if (!add) await colourRuns(loaded);
   history.replaceState(null, '', `${location.pathname}${location.search}`);
-  showRuns(add ? [...store.get().runs, ...loaded] : loaded, '');
+  showLoaded(add ? [...store.get().runs, ...loaded] : loaded, '');
 }
 
 function listenToStore() {
@@ -228,6 +247,7 @@ function listenToPage() {
   window.addEventListener('resize', layOutPage);
   window.addEventListener('hashchange', () => {
     clearChoices(store);
+    applyDevice();
     applyAddress();
   });
   listenToKeys({ store, timelines, pointer, searchBox, switchTheme: () => theme.toggle() });
@@ -245,7 +265,8 @@ async function start() {
   if (document.readyState === 'loading') await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve));
   const { runs, sentence } = await readEmbedded();
   await colourRuns(runs);
-  showRuns(runs, sentence);
+  showLoaded(runs, sentence);
+  applyDevice();
   document.documentElement.dataset.ready = 'yes';
 }
 

@@ -7,22 +7,23 @@ import { drawLanes, drawPhaseSpans } from './draw_lanes.js';
 import { drawCapacity, drawPending, drawReserved, labelReserved, placeOom, placePeak } from './draw_lines.js';
 import { scopeSpan } from './lanes.js';
 import { bandLabels, copyToImage, shiftImage } from './raster.js';
-import { drawPill, fitText, FONT_STRONG, haloText, pillBox, toPixel } from './scene.js';
+import { drawPill, fitText, FONT_STRONG, haloText, pillBox, place, toPixel } from './scene.js';
 import { placeOfStateOn, spanOfStates } from './spans.js';
 import { formatBytes, formatCount, formatDuration } from './text.js';
 
 const MAX_NAME = 260; // CSS pixels
 
-/** Names of the groups, where their bands have room. @param {import('./scene.js').Scene} scene */
-function drawBandNames(scene) {
+/** Names of the groups, where their bands have room. @param {import('./scene.js').Scene} scene @param {import('./scene.js').Box[]} taken */
+function drawBandNames(scene, taken) {
   const { context, geometry: { plot }, raster, pixelRatio, theme, stacking: { colouring: { groups } } } = scene;
   context.font = FONT_STRONG;
   context.textAlign = 'center';
   context.textBaseline = 'middle';
   const widths = new Map([...raster.named].map((group) => [group, Math.min(MAX_NAME, context.measureText(groups[group].label).width)]));
   for (const { group, column, row } of bandLabels(raster, 17 * pixelRatio, (g) => ((widths.get(g) ?? 0) + 16) * pixelRatio)) {
-    const { label, colour } = groups[group], isPale = (raster.view?.picking ?? null) !== null;
-    haloText(scene, fitText(context, label, MAX_NAME), plot.x + column / pixelRatio, plot.y + plot.h - row / pixelRatio, isPale ? theme.ink : inkOn(colour), isPale ? theme.bg : colour);
+    const { label, colour } = groups[group], isPale = (raster.view?.picking ?? null) !== null, w = widths.get(group) ?? 0;
+    const x = plot.x + column / pixelRatio, y = plot.y + plot.h - row / pixelRatio;
+    if (place(taken, [{ x: x - w / 2, y: y - 8, w, h: 16 }]) !== null) haloText(scene, fitText(context, label, MAX_NAME), x, y, isPale ? theme.ink : inkOn(colour), isPale ? theme.bg : colour);
   }
 }
 
@@ -52,11 +53,11 @@ export function drawScene(scene, image) {
   drawEventAxis(scene);
   drawLanes(scene);
   drawPending(scene);
-  drawBandNames(scene);
-  drawPhaseSpans(scene);
   /** @type {import('./scene.js').Box[]} */
   const taken = [];
   const drawPeak = placePeak(scene, taken), drawOoms = placeOom(scene, taken);
+  drawBandNames(scene, taken);
+  drawPhaseSpans(scene);
   drawReserved(scene);
   drawCapacity(scene, taken);
   labelReserved(scene, taken);

@@ -14,16 +14,19 @@ const MAX_TEXT = 200; // of what is searched for
  * @property {Partial<import('./store.js').State>} state
  * @property {{x0: number, x1: number} | null} view of the first run, on its axis
  * @property {string} find searched for
+ * @property {number} device that is shown; -1: the one that the page opens with
  */
 
 /**
  * @param {import('./store.js').State} state @param {{x0: number, x1: number} | null} view null: where the page opens
  * @param {string} find @param {'event' | 'time'} usualAxis the axis on which the page opens
  * @param {import('./store.js').State['colourBy']} usualColour
+ * @param {number} [device] that is shown; -1: the one that the page opens with
  * @returns {string} without "#"; "" where all is as the page opens
  */
-export function encodeAddress(state, view, find, usualAxis, usualColour) {
+export function encodeAddress(state, view, find, usualAxis, usualColour, device = -1) {
   const out = new URLSearchParams(), usual = initialState();
+  if (device >= 0) out.set('device', String(device));
   if (state.axis !== usualAxis) out.set('x', state.axis);
   if (state.colourBy !== usualColour) out.set('colour', state.colourBy);
   if (state.dock !== usual.dock) out.set('panel', state.dock);
@@ -55,7 +58,7 @@ export function decodeAddress(hash, runs) {
   if (isOneOf(DOCKS, dock)) state.dock = dock;
   if (isOneOf(INSTANTS, instant)) state.instant = instant;
   if (given.has('hide')) state.hidden = new Set(given.getAll('hide'));
-  const shown = numbers(given.get('run'), 1), cursor = numbers(given.get('cursor'), 2), range = numbers(given.get('range'), 3), pinned = numbers(given.get('block'), 2);
+  const device = numbers(given.get('device'), 1)?.[0] ?? -1, shown = numbers(given.get('run'), 1), cursor = numbers(given.get('cursor'), 2), range = numbers(given.get('range'), 3), pinned = numbers(given.get('block'), 2);
   if (shown && shown[0] < runs.length) state.shown = shown[0];
   const states = (/** @type {number} */ run) => runs[run]?.index.nStates ?? 0;
   if (cursor && cursor[1] < states(cursor[0])) state.cursor = { run: cursor[0], state: cursor[1], held: true };
@@ -63,5 +66,5 @@ export function decodeAddress(hash, runs) {
   if (pinned && pinned[1] < (runs[pinned[0]]?.index.blocks.count ?? 0)) state.pinned = { run: pinned[0], block: pinned[1] };
   const ends = (given.get('view') ?? '').split('_').map(Number);
   const view = ends.length === 2 && ends.every(Number.isFinite) && ends[0] < ends[1] ? { x0: ends[0], x1: ends[1] } : null;
-  return { state, view, find: (given.get('find') ?? '').slice(0, MAX_TEXT) };
+  return { state, view, find: (given.get('find') ?? '').slice(0, MAX_TEXT), device };
 }
