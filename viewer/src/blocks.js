@@ -44,7 +44,14 @@ export function freeRow({ diedState, act }, block) {
   return act[row] === ~block ? row : -1;
 }
 
-/** The number of each block of the file among those of a device, or -1; null: all are. @param {import('./format.js').Snapshot} snapshot @param {number} device */
+/** How many of some devices are others. @param {Uint8Array} devices @param {number} device */
+function countOthers(devices, device) {
+  let n = 0;
+  for (let i = 0; i < devices.length; i++) if (devices[i] !== device) n++;
+  return n;
+}
+
+/** The number of each block of the file among those of a device, or -1. @param {import('./format.js').Snapshot} snapshot @param {number} device */
 function ownBlocks({ events, subjects, start }, device) {
   const own = new Int32Array(subjects.nBlocks).fill(-1);
   let n = 0;
@@ -52,7 +59,7 @@ function ownBlocks({ events, subjects, start }, device) {
     if (start.device[segment] === device) own[block] = n++;
   });
   for (let e = 0; e < events.count; e++) if (events.act[e] >= 0 && events.device[e] === device) own[events.act[e]] = n++;
-  return n === own.length ? null : { own, count: n };
+  return { own, count: n };
 }
 
 /** @param {Int32Array} act @param {Int32Array} own @returns {Int32Array} by the numbers of a device's blocks */
@@ -66,13 +73,12 @@ function ownActs(act, own) {
 /** Puts down when blocks were born, died and could be handed out again. @param {Blocks} blocks @param {import('./format.js').Snapshot} snapshot
  * @param {(subject: number) => number} blockOf -1: none of the device's */
 function fillLives(blocks, { events, subjects }, blockOf) {
-  const { act, bornState, diedState, pendingState, stack, scope, device } = blocks, never = events.count + 1, replaced = [];
-  for (let e = 0; e < events.count; e++) {
-    const a = act[e], action = events.action[e];
-    if (events.device[e] !== device) blocks.nOtherEvents++;
+  const { act, bornState, diedState, pendingState, stack, scope } = blocks, { count, action: actions, stack: stacks, scope: scopes } = events, never = count + 1, replaced = [];
+  for (let e = 0; e < count; e++) {
+    const a = act[e], action = actions[e];
     if (a >= 0) {
-      stack[a] = events.stack[e];
-      scope[a] = events.scope[e];
+      stack[a] = stacks[e];
+      scope[a] = scopes[e];
       bornState[a] = e + 1;
     } else if (a > NO_BLOCK) {
       diedState[~a] = e + 1;
@@ -97,7 +103,8 @@ function fillLives(blocks, { events, subjects }, blockOf) {
  * @returns {Blocks}
  */
 export function buildBlocks(snapshot, device = 0) {
-  const { events, subjects, start } = snapshot, never = events.count + 1, some = ownBlocks(snapshot, device), own = some?.own, count = some?.count ?? subjects.nBlocks;
+  const { events, subjects, start } = snapshot, never = events.count + 1, nOtherEvents = countOthers(events.device, device);
+  const some = nOtherEvents + countOthers(start.device, device) === 0 ? null : ownBlocks(snapshot, device), own = some?.own, count = some?.count ?? subjects.nBlocks;
   const atStart = subjects.atStart.filter((_, block) => !own || own[block] >= 0), diedState = new Int32Array(count).fill(never);
   // Where nothing ever waits for another stream, one column says both.
   const isPending = events.action.includes(ACTION.FREE_REQUESTED) || start.blocks.state.includes(STATE.PENDING);
@@ -108,7 +115,7 @@ export function buildBlocks(snapshot, device = 0) {
     category: kept(subjects.category), stream: kept(subjects.stream), name: kept(subjects.name),
     stack: new /** @type {any} */ (events.stack).constructor(count), scope: new /** @type {any} */ (events.scope).constructor(count),
     bornState: new Int32Array(count), diedState, pendingState: isPending ? new Int32Array(count).fill(never) : diedState,
-    act: own ? ownActs(events.act, own) : events.act, replaced: new Int32Array(0), nUnmatched: events.nUnmatched[device] ?? 0, device, nOtherEvents: 0,
+    act: own ? ownActs(events.act, own) : events.act, replaced: new Int32Array(0), nUnmatched: events.nUnmatched[device] ?? 0, device, nOtherEvents,
   };
   atStart.forEach(({ row }, block) => {
     blocks.stack[block] = start.blocks.stack[row];

@@ -204,17 +204,18 @@ export function buildColouring(runs, colourBy) {
   };
   const classify = classifierOf(colourBy, runs);
   const kindsOfBlocks = runs.map((run) => {
-    const { blocks } = run.index, of = classify(run, group), kindOfBlock = new Int32Array(blocks.count);
-    for (let b = 0; b < blocks.count; b++) kindOfBlock[b] = of(b);
+    const { count } = run.index.blocks, of = classify(run, group), kindOfBlock = new Int32Array(count);
+    for (let b = 0; b < count; b++) kindOfBlock[b] = of(b);
     return kindOfBlock;
   });
   const measures = { peakBytes: new Float64Array(kinds.length), bytes: new Float64Array(kinds.length), lived: new Float64Array(kinds.length) };
-  runs.forEach(({ index: { blocks, nStates }, peakState }, r) => {
-    for (let b = 0; b < blocks.count; b++) {
-      const k = kindsOfBlocks[r][b], born = blocks.bornState[b], died = blocks.diedState[b];
-      measures.bytes[k] += blocks.bytes[b];
-      measures.lived[k] += (blocks.bytes[b] * (died - born)) / nStates;
-      if (born <= peakState && peakState < died) measures.peakBytes[k] += blocks.bytes[b];
+  runs.forEach(({ index: { blocks: { count, bytes, bornState, diedState }, nStates }, peakState }, r) => {
+    const kindOfBlock = kindsOfBlocks[r], { bytes: all, lived, peakBytes } = measures;
+    for (let b = 0; b < count; b++) {
+      const k = kindOfBlock[b], born = bornState[b], died = diedState[b];
+      all[k] += bytes[b];
+      lived[k] += (bytes[b] * (died - born)) / nStates;
+      if (born <= peakState && peakState < died) peakBytes[k] += bytes[b];
     }
   });
   const { groups, place } = arrangeGroups(kinds, measures);
