@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "cli/table.h"
 #include "common/status.h"
 
@@ -92,6 +93,7 @@ typedef struct tide_bench_run {
     const tide_bench_settings *settings; /* borrowed */
     struct tide_bench_records *records;  /* borrowed; what a benchmark of a device leaves */
     size_t n_unfit;                      /* cases that the device had no memory for */
+    tide_progress progress;              /* the case that is measured, on a terminal */
 } tide_bench_run;
 
 typedef struct tide_bench {

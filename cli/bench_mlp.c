@@ -43,6 +43,7 @@ static tide_status measure_open(tide_bench_mlp_state *state, tide_bench_run *run
 static tide_status run_shape(tide_bench_run *run, const tide_bench_mlp_shape *shape,
                              const char *dtype, tide_bench_tables *tables, tide_error *error) {
     tide_bench_mlp_state state;
+    tide_bench_show_case(run, "mlp", shape->name, dtype);
     tide_status status = tide_bench_mlp_open(&state, run, shape, dtype, error);
     if (status == TIDE_OK) {
         status = measure_open(&state, run, dtype, tables, error);

@@ -144,6 +144,7 @@ static tide_status vary(scaling *to, const struct varied *varied, tide_error *er
         char label[48];
         *number *= i + 1;
         (void)snprintf(label, sizeof(label), "%s %zu", varied->name, *number);
+        tide_bench_show_case(to->run, "mlp-scaling", label, to->dtype);
         tide_status status = time_shape(to, &shape, &timing, error);
         if (tide_bench_is_unfit(to->run, label, to->dtype, status, error)) {
             add_unfit_row(to, varied->name, *number, i + 1);

@@ -69,6 +69,10 @@ double tide_bench_tables_row(tide_bench_tables *tables, tide_bench_run *run, con
                              const char *dtype, double work, const tide_timing *timing,
                              bool is_judged);
 
+/* Shows the case on a terminal, while it is measured. */
+void tide_bench_show_case(tide_bench_run *run, const char *name, const char *label,
+                          const char *dtype);
+
 /* Whether a case ended because the device had no memory for it. Then the reason is told below the
  * tables and taken out of `error`: the case is a row, and the next one has its turn. */
 bool tide_bench_is_unfit(tide_bench_run *run, const char *label, const char *dtype,

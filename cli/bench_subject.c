@@ -139,6 +139,7 @@ static tide_status run_case(tide_bench_case *on, tide_bench_run *run,
                             bool is_judged, double *ret_figure, tide_error *error) {
     char label[48];
     (void)snprintf(label, sizeof(label), "%s=%zu", subject->size_name, on->size);
+    tide_bench_show_case(run, subject->name, label, on->dtype);
     tide_status status =
         open_and_measure(on, run, subject, label, tables, is_judged, ret_figure, error);
     if (tide_bench_is_unfit(run, label, on->dtype, status, error)) {

@@ -131,6 +131,12 @@ double tide_bench_tables_row(tide_bench_tables *tables, tide_bench_run *run, con
     return record.actual;
 }
 
+void tide_bench_show_case(tide_bench_run *run, const char *name, const char *label,
+                          const char *dtype) {
+    run->progress.next_ns = 0; /* at once: the line before it is of a case that is done */
+    tide_progress_say(&run->progress, "%s %s, %s", name, label, dtype);
+}
+
 bool tide_bench_is_unfit(tide_bench_run *run, const char *label, const char *dtype,
                          tide_status status, tide_error *error) {
     if (status != TIDE_DEVICE_OOM) {

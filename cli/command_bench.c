@@ -252,7 +252,9 @@ static tide_status measure(const tide_bench *bench, const bench_options *options
                     run.n_rounds, run.n_rounds == 1 ? "" : "s",
                     options->brief ? ", brief: the figures mean nothing"
                                    : "; best on a machine with nothing else to do");
+    tide_progress_begin(&run.progress, bench->name);
     tide_status status = bench->run(&run, error);
+    tide_progress_end(&run.progress);
     if (status == TIDE_OK) {
         ret->bound_is_missed = tide_bench_report_targets(&run);
         ret->target_is_missed = tide_bench_report_records(&run);
