@@ -36,6 +36,11 @@ int tide_cli_fail(const char *command, tide_status status, const tide_error *err
     return tide_exit_status(status);
 }
 
+int tide_cli_refuse(const char *command, tide_status status, const tide_error *error) {
+    int exit_status = tide_cli_fail(command, status, error);
+    return status == TIDE_LIMIT ? TIDE_EXIT_USAGE : exit_status;
+}
+
 void tide_cli_note(const char *command, const char *format, ...) {
     print_prefix(command);
     va_list arguments;

@@ -57,6 +57,10 @@ int tide_exit_status(tide_status status);
  * returns the exit status, so that it can stand in a return statement. `command` may be NULL. */
 int tide_cli_fail(const char *command, tide_status status, const tide_error *error);
 
+/* The same where beyond a limit can only be what the command line asks for: TIDE_LIMIT is 2, too.
+ */
+int tide_cli_refuse(const char *command, tide_status status, const tide_error *error);
+
 /* Prints "tidemark COMMAND: ..." to stderr: warnings and notes. */
 void tide_cli_note(const char *command, const char *format, ...) TIDE_PRINTF(2, 3);
 

@@ -135,42 +135,35 @@ static const tide_option_table TABLE = {
 typedef struct taken_option {
     const char *name;
     unsigned taken; /* TIDE_BENCH_TAKES_... */
-    bool is_given;
 } taken_option;
 
+static const taken_option TAKEN[] = {
+    {"gate", TIDE_BENCH_TAKES_GATE},        {"device", TIDE_BENCH_TAKES_DEVICE},
+    {"sizes", TIDE_BENCH_TAKES_SIZES},      {"dtype", TIDE_BENCH_TAKES_DTYPE},
+    {"batch", TIDE_BENCH_TAKES_BATCH},      {"dim", TIDE_BENCH_TAKES_MODEL},
+    {"layers", TIDE_BENCH_TAKES_MODEL},     {"steps", TIDE_BENCH_TAKES_MODEL},
+    {"vary", TIDE_BENCH_TAKES_VARY},        {"warmup", TIDE_BENCH_TAKES_DEVICE},
+    {"calls", TIDE_BENCH_TAKES_DEVICE},     {"no-flush", TIDE_BENCH_TAKES_FLUSH},
+    {"peak-tflops", TIDE_BENCH_TAKES_PEAK}, {"target", TIDE_BENCH_TAKES_TARGET},
+    {"record", TIDE_BENCH_TAKES_DEVICE},
+};
+
 /* False, after a message: an option is given that the benchmark knows nothing of. */
-static bool check_taken(const tide_bench *bench, const bench_options *options) {
-    const tide_bench_settings *is = &options->settings;
-    const taken_option given[] = {
-        {"gate", TIDE_BENCH_TAKES_GATE, options->gate},
-        {"device", TIDE_BENCH_TAKES_DEVICE, is->device != NULL},
-        {"sizes", TIDE_BENCH_TAKES_SIZES, is->sizes.n > 0},
-        {"dtype", TIDE_BENCH_TAKES_DTYPE, is->dtypes.n > 0},
-        {"batch", TIDE_BENCH_TAKES_BATCH, is->batch != TIDE_BENCH_NOT_GIVEN},
-        {"dim", TIDE_BENCH_TAKES_MODEL, is->dim != TIDE_BENCH_NOT_GIVEN},
-        {"layers", TIDE_BENCH_TAKES_MODEL, is->layers != TIDE_BENCH_NOT_GIVEN},
-        {"steps", TIDE_BENCH_TAKES_MODEL, is->steps != TIDE_BENCH_NOT_GIVEN},
-        {"vary", TIDE_BENCH_TAKES_VARY, is->vary.n > 0},
-        {"warmup", TIDE_BENCH_TAKES_DEVICE, is->warmup != TIDE_BENCH_NOT_GIVEN},
-        {"calls", TIDE_BENCH_TAKES_DEVICE, is->calls != TIDE_BENCH_NOT_GIVEN},
-        {"no-flush", TIDE_BENCH_TAKES_FLUSH, is->no_flush},
-        {"peak-tflops", TIDE_BENCH_TAKES_PEAK, is->peak_tflops != 0.0},
-        {"target", TIDE_BENCH_TAKES_TARGET, is->target != 0.0},
-        {"record", TIDE_BENCH_TAKES_DEVICE, is->record_path != NULL},
-    };
-    for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
-        if (!given[i].is_given || (bench->takes & given[i].taken) != 0) {
+static bool check_taken(const tide_bench *bench, const tide_operands *operands) {
+    for (size_t i = 0; i < sizeof(TAKEN) / sizeof(TAKEN[0]); i++) {
+        if ((bench->takes & TAKEN[i].taken) != 0 ||
+            !tide_options_is_given(&TABLE, operands, TAKEN[i].name)) {
             continue;
         }
         char takers[256] = "";
         for (size_t k = 0; k < N_BENCHES; k++) {
             size_t n = strlen(takers);
-            if ((BENCHES[k]->takes & given[i].taken) != 0) {
+            if ((BENCHES[k]->takes & TAKEN[i].taken) != 0) {
                 (void)snprintf(takers + n, sizeof(takers) - n, "%s%s", n > 0 ? ", " : "",
                                BENCHES[k]->name);
             }
         }
-        tide_cli_note("bench", "--%s says nothing to %s: it goes with %s", given[i].name,
+        tide_cli_note("bench", "--%s says nothing to %s: it goes with %s", TAKEN[i].name,
                       bench->name, takers);
         return false;
     }
@@ -178,7 +171,8 @@ static bool check_taken(const tide_bench *bench, const bench_options *options) {
 }
 
 /* False, after a message. Sets what was not given. */
-static bool check_numbers(const tide_bench *bench, bench_options *options) {
+static bool check_numbers(const tide_bench *bench, const tide_operands *operands,
+                          bench_options *options) {
     tide_bench_settings *is = &options->settings;
     if (options->rounds == 0 || options->rounds > TIDE_BENCH_MAX_ROUNDS) {
         tide_cli_note("bench", "--rounds must be 1 to %d", (int)TIDE_BENCH_MAX_ROUNDS);
@@ -191,7 +185,8 @@ static bool check_numbers(const tide_bench *bench, bench_options *options) {
                       (int)TIDE_TIMING_MAX_CALLS, (int)TIDE_TIMING_MAX_CALLS);
         return false;
     }
-    if (is->target < 0.0 || is->peak_tflops < 0.0) {
+    if ((is->target <= 0.0 && tide_options_is_given(&TABLE, operands, "target")) ||
+        (is->peak_tflops <= 0.0 && tide_options_is_given(&TABLE, operands, "peak-tflops"))) {
         tide_cli_note("bench", "--target and --peak-tflops must be above 0");
         return false;
     }
@@ -304,7 +299,8 @@ static int run_command(int argc, char **argv) {
         return exit_status;
     }
     const tide_bench *bench = find(operands.texts[0]);
-    if (bench == NULL || !check_taken(bench, &options) || !check_numbers(bench, &options)) {
+    if (bench == NULL || !check_taken(bench, &operands) ||
+        !check_numbers(bench, &operands, &options)) {
         return TIDE_EXIT_USAGE;
     }
     tide_error error = {""};

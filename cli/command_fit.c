@@ -206,7 +206,7 @@ static int answer(const tide_fit_options *options, tide_fit_row *rows, size_t n_
         status = tide_fit_print(rows, n_rows, format < 0 ? TIDE_FORMAT_TEXT : (tide_format)format);
     }
     if (status != TIDE_OK) {
-        return tide_cli_fail("fit", status, &error);
+        return tide_cli_refuse("fit", status, &error);
     }
     for (size_t i = 0; i < n_rows; i++) {
         if (rows[i].answer.value == 0) {
@@ -231,13 +231,13 @@ static int run(int argc, char **argv) {
         status = tide_profile_check(&options.run, &error);
     }
     if (status != TIDE_OK) {
-        return tide_cli_fail("fit", status, &error);
+        return tide_cli_refuse("fit", status, &error);
     }
     size_t n_rows =
         tide_profile_n_runs(&options.run) * (options.devices.n > 0 ? options.devices.n : 1);
     if (n_rows > MAX_ROWS) {
         tide_cli_note("fit", "%zu rows in one table: the limit is %d", n_rows, (int)MAX_ROWS);
-        return TIDE_EXIT_FAILURE;
+        return TIDE_EXIT_USAGE;
     }
     const tide_hostmem *mem = tide_hostmem_default();
     tide_fit_row *rows = tide_hostmem_zeroed(mem, n_rows, sizeof(*rows));

@@ -102,7 +102,7 @@ static int forecast(const forecast_options *options) {
         tide_forecast_fini(&made);
     }
     if (status != TIDE_OK) {
-        return tide_cli_fail("forecast", status, &error);
+        return tide_cli_refuse("forecast", status, &error);
     }
     return tide_cli_finish("forecast", fits ? TIDE_EXIT_SUCCESS : TIDE_EXIT_DEVICE_OOM);
 }

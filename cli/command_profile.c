@@ -120,9 +120,7 @@ static int profile(const tide_profile_options *options, const char *command) {
     tide_status status = tide_profile_plan_init(&plan, options, command, &error);
     if (status != TIDE_OK) {
         tide_profile_plan_fini(&plan);
-        tide_cli_fail("profile", status, &error);
-        /* Beyond a limit: the command line asks for it. */
-        return status == TIDE_LIMIT ? TIDE_EXIT_USAGE : tide_exit_status(status);
+        return tide_cli_refuse("profile", status, &error);
     }
     tide_interrupt_begin("tidemark profile: stopping after this step; Ctrl-C again ends at once\n");
     tide_profile_dumps_hold_signal(&plan);

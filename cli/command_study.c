@@ -287,7 +287,7 @@ static int run_study(const tide_study *study, tide_study_options *options,
     }
     tell_missing(&work);
     int exit_status = status == TIDE_OK ? tide_cli_finish("study", exit_status_of(&work))
-                                        : tide_cli_fail("study", status, &error);
+                                        : tide_cli_refuse("study", status, &error);
     for (size_t i = 0; i < work.n_cells; i++) {
         tide_trial_result_fini(&work.cells[i].result);
     }

@@ -115,10 +115,8 @@ static int run_grid(const tide_sweep_options *options) {
     tide_sweep_file_close(&file);
     tide_sweep_fini(&sweep);
     if (status != TIDE_OK) {
-        int failed = tide_cli_fail("sweep", status, &error);
-        exit_status = exit_status > TIDE_EXIT_SIGNAL ? exit_status
-                      : status == TIDE_LIMIT         ? TIDE_EXIT_USAGE
-                                                     : failed;
+        int failed = tide_cli_refuse("sweep", status, &error);
+        exit_status = exit_status > TIDE_EXIT_SIGNAL ? exit_status : failed;
     }
     return tide_cli_finish("sweep", exit_status);
 }

@@ -344,6 +344,18 @@ static tide_status parse_option(reading *from, tide_error *error) {
     return store(option, text, from->values, error);
 }
 
+bool tide_options_is_given(const tide_option_table *table, const tide_operands *operands,
+                           const char *name) {
+    for (size_t i = 0; i < table->n_options; i++) {
+        const tide_option *option = &table->options[i];
+        const char *own = option->name != NULL ? option->name : option->letter;
+        if (operands->is_given[i] && strcmp(own, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const tide_option *tide_options_find_unused(const tide_option_table *table,
                                             const tide_operands *operands, const char *used) {
     for (size_t i = 0; i < table->n_options; i++) {

@@ -99,6 +99,11 @@ TIDE_NODISCARD tide_status tide_options_parse(const tide_option_table *table, in
 const tide_option *tide_options_find_unused(const tide_option_table *table,
                                             const tide_operands *operands, const char *used);
 
+/* Whether the option of that name, or of that letter where it has no name, is on the command line.
+ */
+bool tide_options_is_given(const tide_option_table *table, const tide_operands *operands,
+                           const char *name);
+
 /* The --help text. */
 void tide_options_print_help(const tide_option_table *table, FILE *out);
 

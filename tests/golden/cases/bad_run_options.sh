@@ -14,4 +14,10 @@ run --overhead-pairs 3
 run --overhead-pairs 1001
 run --overhead-pairs 1 --no-record
 run --precision fp32,fp32
+# Beyond a limit is asked for by the command line, in every command.
+for command in profile sweep "study memory" "study parameters" "fit --memory-limit 1GiB" forecast; do
+    # shellcheck disable=SC2086
+    tidemark $command --layers 65537
+    echo "exit $?" >&2
+done
 ls

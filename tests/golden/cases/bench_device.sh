@@ -56,6 +56,8 @@ tidemark bench mlp-scaling --device cpu --vary width
 tidemark bench allocator --record all.csv
 tidemark bench allocator --device auto
 tidemark bench matmul --device cpu --brief --gate
+tidemark bench gemv --device cpu --brief --peak-tflops 0
+tidemark bench gemv --device cpu --brief --target 0
 tidemark bench matmul --device cpu --sizes 0
 tidemark bench matmul --device cpu --record folder/all.csv
 echo "exit status $?"

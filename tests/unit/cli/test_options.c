@@ -217,6 +217,10 @@ static void options_that_are_not_used_are_found(void **state) {
     assert_string_equal(tide_options_find_unused(&TABLE, &operands, "o count")->name, "real");
     assert_string_equal(tide_options_find_unused(&TABLE, &operands, "real count")->letter, "o");
     assert_null(tide_options_find_unused(&TABLE, &operands, "real o count"));
+    assert_true(tide_options_is_given(&TABLE, &operands, "count") &&
+                tide_options_is_given(&TABLE, &operands, "o"));
+    assert_false(tide_options_is_given(&TABLE, &operands, "counts") ||
+                 tide_options_is_given(&TABLE, &operands, "flag"));
     /* A word of the list is a whole name, and what stands behind "--" is no option. */
     assert_string_equal(tide_options_find_unused(&TABLE, &operands, "o real counts")->name,
                         "count");
