@@ -129,7 +129,7 @@ static void say_oom(tide_report *report, const tide_replay_runs *runs,
     tide_report_say(report, "oom",
                     "%s: out of memory %s%s%s: asked for %s (%" PRIu64
                     " bytes), free %s%s, allocated %s, reserved %s; %" PRId64
-                    " requests fail in all, %zu blocks are missing from then on; call stack: %s",
+                    " request%s in all, %zu block%s missing from then on; call stack: %s",
                     entry->name, oom->event < 0 ? "before the first event" : event,
                     scope[0] != '\0' ? " in " : "", scope,
                     tide_bytes_format((int64_t)oom->requested_bytes, asked), oom->requested_bytes,
@@ -138,15 +138,19 @@ static void say_oom(tide_report *report, const tide_replay_runs *runs,
                     is_larger ? ", too little for a new segment" : "",
                     tide_bytes_format((int64_t)oom->allocated_bytes, allocated),
                     tide_bytes_format((int64_t)oom->reserved_bytes, reserved),
-                    entry->replay->figures.n_ooms, entry->replay->n_lost, stack);
+                    entry->replay->figures.n_ooms,
+                    entry->replay->figures.n_ooms == 1 ? " fails" : "s fail", entry->replay->n_lost,
+                    entry->replay->n_lost == 1 ? " is" : "s are", stack);
 }
 
 static void say_succeeded(tide_report *report, const tide_replay_entry *entry) {
     if (entry->replay->n_succeeded > 0) {
+        bool one = entry->replay->n_succeeded == 1;
         tide_report_say(report, "succeeded",
-                        "%s: %zu requests that ran out of memory when recorded succeed; their "
-                        "blocks are given back at once",
-                        entry->name, entry->replay->n_succeeded);
+                        "%s: %zu request%s that ran out of memory when recorded %s given back at "
+                        "once",
+                        entry->name, entry->replay->n_succeeded, one ? "" : "s",
+                        one ? "succeeds; its block is" : "succeed; their blocks are");
     }
 }
 

@@ -311,9 +311,23 @@ static void say_leaks(const tide_summary_view *of, const tide_kept_list *list, i
                     since, tide_bytes_format(bytes, all), blocks, blocks == 1 ? "" : "s", of_these);
 }
 
+/* A recording that ends with its warm-up cannot leak behind it. */
+static bool goes_on(const tide_steps *steps, int64_t warm) {
+    bool found = warm < 0;
+    for (size_t i = 0; i < steps->n_steps; i++) {
+        found = found || (int64_t)steps->steps[i].last > warm;
+    }
+    return found;
+}
+
 static tide_status add_leaks(const tide_summary_view *of, const tide_steps *steps) {
     tide_kept_list list;
     int64_t warm = tide_steps_warm(steps);
+    if (!goes_on(steps, warm)) {
+        tide_report_say(of->report, "leaks",
+                        "leaks: not known, as no step follows the warm-up or the first one");
+        return TIDE_OK;
+    }
     TIDE_TRY(tide_steps_leaks(steps, of->lives, warm, &list));
     say_leaks(of, &list, warm);
     if (list.n_items > 0) {

@@ -14,6 +14,10 @@ tidemark profile --size small --device virtual --warmup 0 --steps 1 --alloc-conf
 tidemark replay run.json.gz --alloc-conf expandable_segments:True -o replayed.json.gz >/dev/null
 rows() { zcat "$1" | jq -c '.events | del(.time_delta, .stack, .scope_delta, .address_delta)'; }
 [ -n "$(rows other.json.gz)" ] && [ "$(rows other.json.gz)" = "$(rows replayed.json.gz)" ] && echo "the replay gives the rows that the run itself gives"
+tidemark profile --size small --device virtual --memory-limit 1GiB --warmup 0 --steps 1 -o one.json.gz >/dev/null 2>&1
+for limit in 1GiB 2GiB; do
+    replay one.json.gz --memory-limit "$limit" | grep -o 'allocated.*fail.*on;\|1 request.*once'
+done
 for options in "--verify --grid" "--verify --alloc-conf large_segment_size_mb:12" "--alloc-conf nonsense:1"  \
     "--grid -o x.json.gz" "--memory-limit 0" "--start somehow" "-o /nowhere/x.json.gz"; do
     # shellcheck disable=SC2086

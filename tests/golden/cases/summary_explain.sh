@@ -13,6 +13,7 @@ tidemark summary run.json.gz --steps --leaks --top 3 | sed -n '/^steady/,$p'
 # A device that was full: what its driver counts. With a limit of our own its free bytes are not known.
 tidemark profile --size 10B --batch 4 --context 512 --device virtual:h100-80 --warmup 0 --steps 1 -o full.json.gz >/dev/null 2>&1
 tidemark summary full.json.gz --at oom | sed -n '/^  reserved.*sum/,/^$/p'
+tidemark summary full.json.gz --leaks | tail -n 1
 # The cpu device has no driver that counts beside it.
 gunzip -c full.json.gz | jq -c '.devices[0].kind = "cpu"' | gzip >cpu.json.gz
 tidemark summary cpu.json.gz --at oom | sed -n '/^  reserved.*sum/,/^$/p'
