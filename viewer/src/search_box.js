@@ -2,6 +2,7 @@
  */
 import { byId } from './dom.js';
 import { compileQuery, nextFound, searchBlocks, sumFound } from './search.js';
+import { buildPicking, colouringOf } from './stacking.js';
 import { formatBytes, formatCount, formatShare } from './text.js';
 
 /** The search field. What it finds keeps its colours, all else dims. */
@@ -16,8 +17,7 @@ export class SearchBox {
     /** @type {import('./store.js').Pick | null} what the present search has set */
     this.own = null;
     this.input.addEventListener('input', () => this.search());
-    // What a search needs is there before the first letter.
-    this.input.addEventListener('focus', () => store.get().runs.forEach((run) => searchBlocks(run, compileQuery('\0'))));
+    this.input.addEventListener('focus', () => this.prepare());
     this.input.addEventListener('keydown', (event) => {
       if (event.key === 'Escape') {
         event.stopPropagation();
@@ -28,6 +28,12 @@ export class SearchBox {
       }
     });
     store.on(['pick', 'runs', 'cursor', 'shown'], () => this.update());
+  }
+
+  /** Searches once before the first letter: that takes longer than further searches. */
+  prepare() {
+    const { runs, colourBy } = this.store.get(), all = { test: () => true, address: -1, problem: '' };
+    runs.forEach((run, r) => buildPicking(colouringOf(runs, colourBy).groupings[r], searchBlocks(run, all)));
   }
 
   get text() {
