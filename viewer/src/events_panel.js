@@ -32,7 +32,7 @@ class EventsPanel {
     this.selected = -1; // event
     this.isSaving = false;
     this.actions = /** @type {HTMLSelectElement} */ (element('select', { 'aria-label': 'Actions' }, ...ACTION_CHOICES.map(({ text }, i) => element('option', { value: String(i) }, text))));
-    this.query = /** @type {HTMLInputElement} */ (element('input', { type: 'search', 'aria-label': 'Filter events', placeholder: 'name, scope, stack, 0xaddress, /…/', spellcheck: 'false', autocomplete: 'off' }));
+    this.query = /** @type {HTMLInputElement} */ (element('input', { type: 'search', 'aria-label': 'Filter events', placeholder: 'name, scope, stack, 0x…', spellcheck: 'false', autocomplete: 'off' }));
     this.summary = element('span', { class: 'muted', role: 'status' });
     this.list = new VirtualList({ rowHeight: EVENT_ROW, head: this.makeHead(), headHeight: EVENT_ROW, makeRow: () => this.makeRow(), fillRow: (row, i) => this.fillRow(row, i) });
     this.list.element.setAttribute('role', 'grid');

@@ -215,7 +215,7 @@ class MapPanel {
     const { blocks } = run.index, held = segment.pieces.filter((piece) => piece.block >= 0), { number, state } = this.instant();
     const keeper = held.reduce((a, b) => (b.bytes > a.bytes ? b : a)).block, stack = blocks.stack[keeper];
     const name = blocks.name[keeper] >= 0 ? run.snapshot.strings[blocks.name[keeper]] : stack >= 0 ? frameText(run.snapshot, toldBy(run.snapshot)[stack]) : 'no call stack';
-    const button = pushButton(name, () => this.store.set({ pinned: { run: number, block: keeper }, cursor: { run: number, state, held: true } }), { class: 'link', title: 'Show this block' });
+    const button = pushButton(name, () => this.store.set({ pinned: { run: number, block: keeper }, cursor: { run: number, state, held: true } }), { class: 'link', title: `${name}: show this block` });
     return element('tr', {}, element('th', { scope: 'row' }, colourSwatch(blockColours({ ...this.store.get(), shown: number })(keeper)), button,
       held.length > 1 ? element('span', { class: 'muted small' }, ` +${formatCount(held.length - 1)}`) : null),
       element('td', { class: 'number', title: `in the segment at 0x${segment.address.toString(16)}` }, `${formatBytes(segment.cachedBytes)} of ${formatBytes(segment.bytes)}`));

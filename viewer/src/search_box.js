@@ -76,7 +76,7 @@ export class SearchBox {
     };
     this.store.set({ pick: query.problem === '' ? this.own : null });
     this.input.setCustomValidity(query.problem);
-    this.input.reportValidity();
+    if (query.problem !== '') this.input.reportValidity();
   }
 
   /** What was found, at the cursor or else at the peak. */
