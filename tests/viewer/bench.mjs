@@ -64,9 +64,14 @@ async function renderers(browser) {
   return processInfo.filter((each) => each.type === 'renderer').map((each) => each.id);
 }
 
-/** The most memory that a renderer ever held, and what its heap holds now, in MB. */
-async function memory(browser, page) {
-  const peak = Math.max(...(await renderers(browser)).map((pid) => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1000));
+/** The most memory that a renderer has held, in MB: since the browser last began to count anew, which it does at times. */
+async function mostMemory(browser) {
+  return Math.max(...(await renderers(browser)).map((pid) => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1000));
+}
+
+/** The most memory that a renderer ever held, up to its load `before`, and what its heap holds now, in MB. */
+async function memory(browser, page, before) {
+  const peak = Math.max(before, await mostMemory(browser));
   const session = await page.context().newCDPSession(page);
   await session.send('HeapProfiler.enable');
   await session.send('HeapProfiler.collectGarbage');
@@ -164,8 +169,9 @@ async function measure(folder, name) {
     return { load: (at - began) / 1000, freeze: freeze / 1000, ...name === 'html' ? {} : await interact(browser, page, true) };
   });
   return { ...times, ...await opened(folder, name, `(${watch})();`, async (browser, page) => {
+    const loaded = await mostMemory(browser);
     if (name !== 'html') await interact(browser, page, false);
-    return memory(browser, page);
+    return memory(browser, page, loaded);
   }) };
 }
 

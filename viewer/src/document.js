@@ -3,7 +3,7 @@
  * Nearly all of it is columns of integers: their digits go straight into typed arrays. The small parts between them are
  * read whole. So neither the text nor a list of its numbers is ever held at once.
  */
-import { FAR, FormatError, MAX_ROWS } from './columns.js';
+import { FAR, FormatError, MAX_ROWS, release } from './columns.js';
 import { BYTE, isSpace, JsonText } from './json.js';
 
 /** Of the uncompressed text, as the program has it. */
@@ -245,6 +245,7 @@ class ColumnReader {
     if (!(this.values instanceof Type) || count > this.values.length) {
       const room = new Type(count > this.values.length ? Math.min(MAX_ROWS, 2 * count) : this.values.length);
       room.set(this.values.subarray(0, this.count));
+      release(this.values);
       this.values = room;
     }
     this.values.set(n < from.length ? from.subarray(0, n) : from, this.count);
@@ -265,8 +266,13 @@ class ColumnReader {
 
   /** @returns {import('./columns.js').Column} */
   finish() {
-    const { values, count, isDelta } = this;
-    return { values: count < values.length ? values.slice(0, count) : values, min: count > 0 ? this.min : 0, max: count > 0 ? this.max : 0, isSummed: isDelta };
+    const { count, isDelta } = this;
+    let { values } = this;
+    if (count < values.length) {
+      values = values.slice(0, count);
+      release(this.values);
+    }
+    return { values, min: count > 0 ? this.min : 0, max: count > 0 ? this.max : 0, isSummed: isDelta };
   }
 }
 

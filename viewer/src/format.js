@@ -4,7 +4,7 @@
  * that no later module meets a number that leads nowhere. Unknown keys are ignored.
  */
 import { CATEGORIES } from './colours.js';
-import { amountsOf, bytesOf, FAR, float64Of, FormatError, indicesOf, int32Of, MOST_BYTES, rowsOf, shownValue } from './columns.js';
+import { amountsOf, bytesOf, FAR, float64Of, FormatError, indicesOf, int32Of, MOST_BYTES, release, rowsOf, shownValue } from './columns.js';
 import { ACTION, makeSubjects } from './subjects.js';
 
 const FORMAT_NAME = 'tidemark-snapshot';
@@ -174,6 +174,7 @@ function mapping(doc, key, usual, numberOf) {
 function renumberedOf(table, place, key, count, map, what) {
   const values = bytesOf(table, place, key, count, map.length, what), ours = new Uint8Array(count);
   for (let i = 0; i < count; i++) ours[i] = map[values[i]];
+  release(values);
   return ours;
 }
 
@@ -331,6 +332,7 @@ function readEvents(doc, tables, start) {
     }
   }
   const { subjects, acts } = makeSubjects(told, start);
+  for (const column of [address, requestedBytes, blockBytes, told.stream, told.category, told.name]) release(column);
   return {
     subjects, events: {
       count, timeNs, action, device, ...acts,

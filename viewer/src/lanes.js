@@ -104,26 +104,34 @@ function deviceSpan({ scopes, events }, axis, scope) {
   return axis.kind === 'event' ? [countUpTo(events.timeNs, begin), countUpTo(events.timeNs, end)] : [begin, end];
 }
 
-/** @typedef {{x0: Float64Array, x1: Float64Array, reach: Float64Array}} LaneSpans per scope of a lane; reach: the farthest end up to it */
+/** @typedef {{x0: (i: number) => number, x1: (i: number) => number, reach: Float64Array}} LaneSpans per scope of a lane; reach: the farthest end up to it */
 
 /** @type {WeakMap<Lane, Map<string, LaneSpans>>} */
 const laneSpansKept = new WeakMap();
+
+/** Where the scopes of a lane begin and end: out of the columns, but for the device's, which are looked up.
+ * @param {import('./format.js').Snapshot} snapshot @param {Extents} extents @param {import('./axis.js').Axis} axis @param {Lane} lane @returns {Omit<LaneSpans, 'reach'>} */
+function laneEdges(snapshot, { first, last }, axis, { scopes, isDevice }) {
+  const { beginNs, durationNs } = snapshot.scopes;
+  if (isDevice) {
+    const spans = Array.from(scopes, (scope) => deviceSpan(snapshot, axis, scope));
+    return { x0: (i) => spans[i][0], x1: (i) => spans[i][1] };
+  }
+  if (axis.kind === 'event') return { x0: (i) => Math.max(0, first[scopes[i]]), x1: (i) => last[scopes[i]] + 1 };
+  return { x0: (i) => beginNs[scopes[i]], x1: (i) => (durationNs[scopes[i]] < 0 ? axis.hi : beginNs[scopes[i]] + durationNs[scopes[i]]) };
+}
 
 /** @param {import('./format.js').Snapshot} snapshot @param {Extents} extents @param {import('./axis.js').Axis} axis @param {Lane} lane @returns {LaneSpans} */
 function laneSpans(snapshot, extents, axis, lane) {
   let kept = laneSpansKept.get(lane);
   if (kept === undefined) laneSpansKept.set(lane, (kept = new Map()));
   let spans = kept.get(axis.kind);
-  if (spans !== undefined) return spans;
-  const n = lane.scopes.length;
-  spans = { x0: new Float64Array(n), x1: new Float64Array(n), reach: new Float64Array(n) };
-  for (let i = 0; i < n; i++) {
-    const [from, to] = lane.isDevice ? deviceSpan(snapshot, axis, lane.scopes[i]) : scopeSpan(snapshot, extents, axis, lane.scopes[i]);
-    spans.x0[i] = from;
-    spans.x1[i] = to;
-    spans.reach[i] = Math.max(to, i > 0 ? spans.reach[i - 1] : to);
+  if (spans === undefined) {
+    spans = { ...laneEdges(snapshot, extents, axis, lane), reach: new Float64Array(lane.scopes.length) };
+    const { x1, reach } = spans;
+    for (let i = 0, end = -Infinity; i < reach.length; i++) reach[i] = end = Math.max(end, x1(i));
+    kept.set(axis.kind, spans);
   }
-  kept.set(axis.kind, spans);
   return spans;
 }
 
@@ -137,7 +145,7 @@ export function laneItems(snapshot, extents, axis, lane, x0, x1, perPixel) {
   const spans = laneSpans(snapshot, extents, axis, lane), items = [];
   let drawnTo = -Infinity;
   for (let i = countUpTo(spans.reach, x0); i < lane.scopes.length; i++) {
-    const from = spans.x0[i], to = spans.x1[i];
+    const from = spans.x0(i), to = spans.x1(i);
     if (to <= x0 || to <= from) continue;
     if (from >= x1) break;
     if (to - from < perPixel && to < drawnTo + perPixel) continue;

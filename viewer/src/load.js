@@ -3,7 +3,7 @@
  * The worker is made from the page's own script, up to the mark that the build sets where the page begins. Where a
  * browser, or a page around this one, allows no worker, and where a file is small, the page does the work itself.
  */
-import { FormatError } from './columns.js';
+import { FormatError, release } from './columns.js';
 import { makeRun } from './run.js';
 import { openSource, readSource } from './unpack.js';
 import { explained } from './worker.js';
@@ -73,40 +73,41 @@ function takeWorker() {
 }
 
 /** Sends a worker the text as it comes, a few pieces ahead of it: what reads them and what uncompresses them run beside each other.
- * @param {Worker} worker @param {import('./document.js').Pull} pull @param {() => Promise<void>} wanted waits until the worker can take more */
-async function sendText(worker, pull, wanted) {
-  let piece = new Uint8Array(PIECE_BYTES), end = PIECE_ROOM;
-  const send = async () => {
-    await wanted();
-    worker.postMessage({ piece: piece.subarray(PIECE_ROOM, end) }, [piece.buffer]);
-    piece = new Uint8Array(PIECE_BYTES);
-    end = PIECE_ROOM;
-  };
+ * @param {Worker} worker @param {import('./document.js').Pull} pull @param {() => Promise<ArrayBuffer>} room for a piece, as soon as the worker can take more */
+async function sendText(worker, pull, room) {
+  let piece = new Uint8Array(await room()), end = PIECE_ROOM;
+  const send = () => worker.postMessage({ piece: piece.subarray(PIECE_ROOM, end) }, [piece.buffer]);
   for (let part = await pull(); part !== null; part = await pull()) {
     for (let at = 0; at < part.length;) {
       const some = part.subarray(at, at + PIECE_BYTES - end);
       piece.set(some, end);
       end += some.length;
       at += some.length;
-      if (end === PIECE_BYTES) await send();
+      if (end < PIECE_BYTES) continue;
+      send();
+      piece = new Uint8Array(await room());
+      end = PIECE_ROOM;
     }
+    release(part);
   }
-  if (end > PIECE_ROOM) await send();
+  if (end > PIECE_ROOM) send();
   worker.postMessage({ piece: null });
 }
 
 /** @param {Worker} worker @param {import('./unpack.js').Source} source @param {OnProgress} onProgress @returns {Promise<import('./unpack.js').Loaded>} */
 function readInWorker(worker, source, onProgress) {
   let bytes = 0, nAhead = PIECES_AHEAD, wake = () => {};
-  const wanted = async () => {
+  const used = /** @type {ArrayBuffer[]} */ ([]), room = async () => {
     while (nAhead === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
     nAhead--;
+    return used.pop() ?? new ArrayBuffer(PIECE_BYTES);
   };
   return new Promise((resolve, reject) => {
     const opened = openSource(source, (n) => (bytes += n));
     worker.onmessage = async ({ data }) => {
       if (data.wants) {
         nAhead++;
+        if (data.used !== null) used.push(data.used);
         wake();
       } else if (data.loaded) resolve(data.loaded);
       else if (data.problem) reject(data.isFormat ? new FormatError(data.problem) : new Error(data.problem));
@@ -117,7 +118,7 @@ function readInWorker(worker, source, onProgress) {
       reject(new FormatError(`reading it failed (${event.message || 'the browser has not enough memory for it'})`));
     };
     worker.onmessageerror = () => reject(new FormatError('it holds more than this browser has memory for'));
-    opened.then(({ pull }) => sendText(worker, pull, wanted)).catch(reject);
+    opened.then(({ pull }) => sendText(worker, pull, room)).catch(reject);
   }).finally(() => worker.terminate());
 }
 

@@ -77,7 +77,7 @@ async function inOnePiece(pull, report) {
   const parts = [];
   let length = 0;
   for (let part = await pull(); part !== null; part = await pull()) {
-    parts.push(part);
+    parts.push(part.slice());
     length += part.length;
     if (length > MOST_DOCUMENT_BYTES) throw new FormatError('it holds more than 2 GiB when it is uncompressed, which no snapshot does');
     if (parts.length % 256 === 0) report();

@@ -6,8 +6,8 @@ import { readText } from './unpack.js';
 
 /**
  * @typedef {{piece: Uint8Array | null}} Text the next of the text; null: its end
- * @typedef {{wants: true} | {rows: number} | {loaded: import('./unpack.js').Loaded} | {problem: string, isFormat: boolean}} Answer
- *   wants: more text; the first says that the worker is there
+ * @typedef {{wants: true, used: ArrayBuffer | null} | {rows: number} | {loaded: import('./unpack.js').Loaded} | {problem: string, isFormat: boolean}} Answer
+ *   wants: more text; the first says that the worker is there. used: of a piece that was read, to be filled again
  */
 
 /** The buffers of all typed arrays in a value, to be handed over instead of copied. @param {any} value @param {Set<ArrayBuffer>} found */
@@ -29,15 +29,17 @@ export function explained(problem) {
 function serve(scope) {
   const say = (/** @type {Answer} */ answer, /** @type {ArrayBuffer[]} */ buffers = []) => scope.postMessage(answer, buffers);
   const coming = /** @type {Text[]} */ ([]);
-  let wake = () => {};
+  let wake = () => {}, last = /** @type {Uint8Array | null} */ (null), read = last; // the last piece may hold the begin of a number
   scope.onmessage = (/** @type {MessageEvent} */ { data }) => {
     coming.push(data);
     wake();
   };
   const pull = async () => {
-    say({ wants: true });
+    const used = /** @type {ArrayBuffer | null} */ (read?.buffer ?? null);
+    say({ wants: true, used }, used === null ? [] : [used]);
+    read = last;
     while (coming.length === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
-    return /** @type {Text} */ (coming.shift()).piece;
+    return (last = /** @type {Text} */ (coming.shift()).piece);
   };
   readText(pull, (rows) => say({ rows })).then((loaded) => say({ loaded }, [...buffersOf(loaded)]), (problem) => say(explained(problem)));
 }
