@@ -105,7 +105,7 @@ export function indicesOf(table, place, key, count, n, what, isDelta = false) {
 }
 
 /** A column of rows of a small table. @param {any} table @param {string} place @param {string} key @param {number} count
- * @param {number} n rows of the other table @param {string} what those are */
+ * @param {number} n rows of the other table @param {string} what those are @returns {Uint8Array} */
 export function bytesOf(table, place, key, count, n, what) {
   return valuesAs(checked(table, place, key, count, { lo: 0, hi: n - 1, what: `one of ${n} ${what}` }), Uint8Array);
 }
@@ -118,12 +118,14 @@ export function amountsOf(table, place, key, count, rule) {
   return valuesAs(column, column.min >= 0 && column.max < 2 ** 32 ? Uint32Array : Float64Array);
 }
 
-/** A column of numbers in 8 bytes each. @param {any} table @param {string} place @param {string} key @param {number} count @param {Rule} rule */
+/** A column of numbers in 8 bytes each.
+ * @param {any} table @param {string} place @param {string} key @param {number} count @param {Rule} rule @returns {Float64Array} */
 export function float64Of(table, place, key, count, rule) {
   return valuesAs(checked(table, place, key, count, rule), Float64Array);
 }
 
-/** A column of numbers in 4 bytes each. @param {any} table @param {string} place @param {string} key @param {number} count @param {Rule} rule */
+/** A column of numbers in 4 bytes each.
+ * @param {any} table @param {string} place @param {string} key @param {number} count @param {Rule} rule @returns {Int32Array} */
 export function int32Of(table, place, key, count, rule) {
   return valuesAs(checked(table, place, key, count, rule), Int32Array);
 }
