@@ -17,6 +17,7 @@ const SMALL_SOURCE = 200_000; // bytes, or characters of base64: read before a w
 const PIECE_BYTES = 2 ** 19; // of text that are sent at once
 const PIECE_ROOM = 64; // of these, before the text: for the begin of a number whose end it holds
 const PIECES_AHEAD = 16; // that are sent before the worker has asked for them
+const ANSWER_MS = 25; // of uncompressing, after which the page answers
 const START_MS = 5000; // a worker that has not come up by then never will
 
 /** @type {string | null} made once; null: none can be made */
@@ -75,7 +76,7 @@ function takeWorker() {
 /** Sends a worker the text as it comes, a few pieces ahead of it: what reads them and what uncompresses them run beside each other.
  * @param {Worker} worker @param {import('./document.js').Pull} pull @param {() => Promise<ArrayBuffer>} room for a piece, as soon as the worker can take more */
 async function sendText(worker, pull, room) {
-  let piece = new Uint8Array(await room()), end = PIECE_ROOM;
+  let piece = new Uint8Array(await room()), end = PIECE_ROOM, answered = performance.now();
   const send = () => worker.postMessage({ piece: piece.subarray(PIECE_ROOM, end) }, [piece.buffer]);
   for (let part = await pull(); part !== null; part = await pull()) {
     for (let at = 0; at < part.length;) {
@@ -87,6 +88,9 @@ async function sendText(worker, pull, room) {
       send();
       piece = new Uint8Array(await room());
       end = PIECE_ROOM;
+      if (performance.now() - answered < ANSWER_MS) continue;
+      await new Promise((resolve) => setTimeout(resolve));
+      answered = performance.now();
     }
     release(part);
   }

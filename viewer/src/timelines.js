@@ -44,7 +44,8 @@ export class Timelines {
     this.drawAll = () => {
       for (const stage of this.stages) stage.draw();
       this.strip?.draw();
-      for (const overview of this.overviews) overview.update();
+      // What is looked at is seen first; the overviews follow a picture later.
+      requestAnimationFrame(() => this.overviews.forEach((overview) => overview.update()));
     };
     store.on(['axis'], ({ axis }) => {
       for (const stage of this.stages) stage.setAxis(axis);
