@@ -11,6 +11,7 @@ import { makeRun } from '../../viewer/src/run.js';
 import { bytesOfBase64, readSource } from '../../viewer/src/unpack.js';
 import { buffersOf } from '../../viewer/src/worker.js';
 import { randomNumbers, randomRun, Recording, runOnDevices, toldEvents, trainingRun } from './synthetic.mjs';
+import './transfer.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 

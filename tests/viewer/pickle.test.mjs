@@ -13,6 +13,7 @@ import { roundRequest } from '../../viewer/src/pytorch_walk.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { readSource } from '../../viewer/src/unpack.js';
 import { randomNumbers, toldEvents } from './synthetic.mjs';
+import './transfer.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 const SHARED = join(process.env.TIDEMARK_SHARED ?? new URL('../../../shared', import.meta.url).pathname, 'pytorch-snapshots');

@@ -3,9 +3,8 @@
 #
 # A module's imports name modules that stand before it in MODULES, so the joined text is the modules one after the
 # other, without their import lines and the word export. All names at the top level of a module are therefore unique in
-# the viewer, which is checked here. The page holds style, body and script
-# compressed (pack.c), and boot.js, which unpacks them. The part up to worker.js, before the mark /*!PAGE*/, is also the script of
-# the page's workers.
+# the viewer, which is checked here. The page holds style, body and script compressed (pack.c), and boot.js, which
+# unpacks them. The part up to worker.js, before the mark /*!PAGE*/, is also the script of the page's workers.
 #
 # Where esbuild is present it shortens names and drops spaces and comments first; where zopfli is, it compresses. Without
 # them (ESBUILD, ZOPFLI empty) the page is the same to its users, and larger.

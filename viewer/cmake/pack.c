@@ -1,6 +1,10 @@
 /* pack.c - a build tool: writes a file compressed, as text for a page in UTF-8, which boot.js
- * reads. pack FILE PACKED A file that is gzip already is taken as it is. Status 1 when a file
- * cannot be read or written; the build says which.
+ * reads.
+ *
+ *     pack FILE PACKED
+ *
+ * A FILE that is gzip already is taken as it is. Status 1 when a file cannot be read or written;
+ * the build says which.
  */
 #include <stdbool.h>
 #include <stdio.h>

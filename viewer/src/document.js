@@ -140,26 +140,6 @@ function takeShort(window, some) {
   return n;
 }
 
-/** Least and greatest of the first `count` values, of which there are some. @param {Int32Array} values @param {number} count */
-function rangeOfSome(values, count) {
-  let min = values[0], max = min;
-  for (let i = 1; i < count; i++) {
-    if (values[i] < min) min = values[i];
-    if (values[i] > max) max = values[i];
-  }
-  return { min, max };
-}
-
-/** The same of another type: one function for both would be slow. @param {Float64Array} values @param {number} count */
-function rangeOfSums(values, count) {
-  let min = values[0], max = min;
-  for (let i = 1; i < count; i++) {
-    if (values[i] < min) min = values[i];
-    if (values[i] > max) max = values[i];
-  }
-  return { min, max };
-}
-
 /** The kind of array that holds such numbers in the fewest bytes. @param {number} min @param {number} max */
 function smallestType(min, max) {
   return min >= 0 && max < 2 ** 8 ? Uint8Array : min >= -(2 ** 7) && max < 2 ** 7 ? Int8Array : min >= -(2 ** 15) && max < 2 ** 15 ? Int16Array
@@ -220,12 +200,15 @@ class ColumnReader {
   add(n) {
     const { scratch: { some, sums }, isDelta } = this;
     if (n === 0) return;
-    if (isDelta) {
-      let { sum } = this;
-      for (let i = 0; i < n; i++) sums[i] = sum += some[i];
-      this.sum = sum;
+    let { sum } = this, min = Infinity, max = -Infinity;
+    for (let i = 0; i < n; i++) {
+      const value = isDelta ? (sum += some[i]) : some[i];
+      if (value < min) min = value;
+      if (value > max) max = value;
+      if (isDelta) sums[i] = value;
     }
-    this.put(isDelta ? sums : some, n, isDelta ? rangeOfSums(sums, n) : rangeOfSome(some, n));
+    this.sum = sum;
+    this.put(isDelta ? sums : some, n, { min, max });
   }
 
   /** @param {number} given of any size, as it stands in the file */
