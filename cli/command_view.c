@@ -70,7 +70,8 @@ static const char *label_of(const tide_operands *files, size_t i, bool strips) {
     return name;
 }
 
-/* Replaces the snapshot's file by one in the format that the page reads, beside the report. */
+/* Replaces the snapshot's file by one of what was read of it, beside the report: the page shows
+ * what this program understood, and nothing that it did not. */
 static tide_status write_again(view_work *work, size_t i, const char *report, tide_error *error) {
     TIDE_TRY(tide_file_make_temporary(report, work->made[i], error));
     TIDE_TRY(tide_snapshot_save(work->snapshots[i], work->made[i], error));
@@ -93,9 +94,7 @@ static tide_status load(const tide_operands *files, bool strips, const char *rep
         if (strips) {
             TIDE_TRY(tide_snapshot_strip_private(work->snapshots[i]));
         }
-        if (strips || work->snapshots[i]->origin.format[0] != '\0') {
-            TIDE_TRY(write_again(work, i, report, error));
-        }
+        TIDE_TRY(write_again(work, i, report, error));
     }
     return TIDE_OK;
 }

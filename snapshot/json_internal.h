@@ -9,6 +9,9 @@
  * after a failure. */
 const char *tide_json_copy_text(tide_json *json, size_t text_at, size_t size, tide_arena *arena);
 
+/* Fails, and is false, where tide_json_copy_text would: for text that nobody keeps. */
+bool tide_json_check_text(tide_json *json, size_t text_at, size_t size);
+
 /* The next byte behind white space; '\0' at the end. */
 static inline char tide_json_look(tide_json *json) {
     while (json->at < json->n_bytes) {

@@ -216,6 +216,9 @@ static bool take_key(tide_json *json) {
     tide_json_level *level = &json->levels[json->n_levels - 1];
     level->key_at = key_at;
     level->key_size = key_size;
+    if (!tide_json_check_text(json, key_at, key_size)) {
+        return false;
+    }
     if (tide_json_look(json) != ':') {
         tide_json_fail_expected(json, "':'");
         return false;
@@ -307,7 +310,9 @@ static void skip_scalar(tide_json *json) {
     size_t size = 0;
     switch (tide_json_peek(json)) {
     case TIDE_JSON_STRING:
-        (void)take_raw_text(json, &at, &size);
+        if (take_raw_text(json, &at, &size)) {
+            (void)tide_json_check_text(json, at, size);
+        }
         break;
     case TIDE_JSON_NUMBER:
         size = tide_json_number_size(json);

@@ -105,6 +105,27 @@ static bool copy_utf8(unescape *copy) {
     return true;
 }
 
+/* The next character of the text; false where none stands there, with the offset left at it. */
+static bool copy_character(unescape *copy) {
+    size_t before = copy->at;
+    unsigned char c = (unsigned char)copy->text[copy->at];
+    if (c != '\\' && c < 0x80) {
+        copy->out[copy->n_out++] = copy->text[copy->at++];
+        return true;
+    }
+    if (c == '\\' ? copy_escape(copy) : copy_utf8(copy)) {
+        return true;
+    }
+    copy->at = before;
+    return false;
+}
+
+static void fail_character(tide_json *json, const unescape *copy) {
+    tide_json_fail(json, TIDE_FORMAT, (size_t)(copy->text - json->text) + copy->at, "%s",
+                   copy->text[copy->at] == '\\' ? "an escape that means no character"
+                                                : "not UTF-8");
+}
+
 const char *tide_json_copy_text(tide_json *json, size_t text_at, size_t size, tide_arena *arena) {
     unescape copy = {.text = json->text + text_at, .size = size};
     copy.out = tide_arena_alloc(arena, size + 1, 1);
@@ -113,21 +134,23 @@ const char *tide_json_copy_text(tide_json *json, size_t text_at, size_t size, ti
         return "";
     }
     while (copy.at < size) {
-        unsigned char c = (unsigned char)copy.text[copy.at];
-        size_t before = copy.at;
-        bool good = true;
-        if (c == '\\') {
-            good = copy_escape(&copy);
-        } else if (c >= 0x80) {
-            good = copy_utf8(&copy);
-        } else {
-            copy.out[copy.n_out++] = copy.text[copy.at++];
-        }
-        if (!good) {
-            tide_json_fail(json, TIDE_FORMAT, text_at + before, "%s",
-                           c == '\\' ? "an escape that means no character" : "not UTF-8");
+        if (!copy_character(&copy)) {
+            fail_character(json, &copy);
             return "";
         }
     }
     return copy.out;
+}
+
+bool tide_json_check_text(tide_json *json, size_t text_at, size_t size) {
+    char character[4];
+    unescape copy = {.text = json->text + text_at, .size = size, .out = character};
+    while (copy.at < size) {
+        copy.n_out = 0;
+        if (!copy_character(&copy)) {
+            fail_character(json, &copy);
+            return false;
+        }
+    }
+    return true;
 }

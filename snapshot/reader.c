@@ -111,6 +111,8 @@ static const struct {
     {"log", tide_read_log},
     {"timing", tide_read_timing},
     {"kernels", tide_read_kernels},
+    {"summary", tide_read_summary},
+    {"oom", tide_read_oom},
 };
 enum { N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]), N_REQUIRED = 12 };
 

@@ -50,6 +50,8 @@ void tide_read_allocator(tide_reading *reading);
 void tide_read_origin(tide_reading *reading);
 void tide_read_log(tide_reading *reading);
 void tide_read_timing(tide_reading *reading);
+void tide_read_summary(tide_reading *reading);
+void tide_read_oom(tide_reading *reading);
 
 /* Fails at a place that is known by its key path alone. */
 void tide_reading_fail_at(tide_reading *reading, const char *path, const char *message);

@@ -86,6 +86,14 @@ static tide_status check_scope(const checker *check, size_t i) {
         return bad(check, "the scope begins at %" PRId64 " ns, before %s", row->begin_ns,
                    i == 0 ? "time 0" : "the one above it");
     }
+    if (row->duration_ns > INT64_MAX - row->begin_ns) {
+        at(check, "scopes.duration[%zu]", i);
+        return bad(check, "the scope ends beyond 2^63 - 1 ns");
+    }
+    if (row->device_begin_ns >= 0 && row->device_duration_ns > INT64_MAX - row->device_begin_ns) {
+        at(check, "scopes.device_duration[%zu]", i);
+        return bad(check, "it ends on the device beyond 2^63 - 1 ns");
+    }
     return TIDE_OK;
 }
 

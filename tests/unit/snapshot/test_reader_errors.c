@@ -128,6 +128,11 @@ static const bad_case CASES[] = {
     {"\"begin_delta\":[5,6]", "\"begin_delta\":[5,9223372036854775807]",
      "scopes.begin_delta[1]: the value it leads to is out of range", "9223"},
     {"\"duration\":[-1,-1]", "\"duration\":[-2,-1]", "scopes.duration[0]: -2 is out", "-2"},
+    {"\"duration\":[-1,-1]", "\"duration\":[-1,9223372036854775807]",
+     "scopes.duration[1]: the scope ends beyond 2^63 - 1 ns", "9223"},
+    {"\"device_begin\":[-1,-1],\"device_duration\":[-1,-1]",
+     "\"device_begin\":[1,-1],\"device_duration\":[9223372036854775807,-1]",
+     "scopes.device_duration[0]: it ends on the device beyond", "9223"},
     {"\"start\":{\"segments\":[]}", "\"start\":{}", "start: the key 'segments'", NULL},
     {"\"total_bytes\":2048", "\"total_bytes\":4096", "the blocks fill 2048 of 4096", "4096"},
     {"\"total_bytes\":2048", "\"total_bytes\":1024", "without gap or overlap", "1536"},
@@ -172,6 +177,15 @@ static const bad_case CASES[] = {
     {"\"log\":{", "\"scope_kinds\":[\"step\"],\"log\":{",
      "scopes.kind[1]: the file's 'scope_kinds' has no known name", "1]"},
     {"\"log\":{", "\"actions\":[7],\"log\":{", "actions[0]: a text", "7]"},
+    /* What is skipped, or follows from the rest, is checked all the same. */
+    {"\"log\":{", "\"later\":[\"\xff\"],\"log\":{", "later[0]: not UTF-8", "\xff"},
+    {"\"log\":{", "\"later\":\"\\ud800\",\"log\":{", "later: an escape that means", "\\ud800"},
+    {"\"log\":{", "\"l\xe9ter\":1,\"log\":{", "l?ter: not UTF-8", "\xe9"},
+    {"\"log\":{", "\"oom\":7,\"log\":{", "oom: an array was expected", "7,"},
+    {"\"log\":{", "\"oom\":[{\"event\":0,\"free_bytes\":-1}],\"log\":{",
+     "oom[0]: the key 'requested_bytes' is missing", NULL},
+    {"\"log\":{", "\"oom\":[{\"event\":-1}],\"log\":{", "oom[0].event: -1 is out of range", "-1"},
+    {"\"log\":{", "\"summary\":[{\"peak\":1},2],\"log\":{", "summary[1]: an object", "2]"},
 };
 
 /* GOOD with one change; malloc's. */
