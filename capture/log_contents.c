@@ -120,10 +120,9 @@ static bool is_zero(const tide_event *row) {
 static tide_status read_events(const source *from, tide_log_contents *contents,
                                tide_recover_report *report) {
     const tide_log_layout *layout = &contents->header.layout;
-    const tide_log_counters *counters = &contents->header.counters;
-    uint64_t first = atomic_load(&counters->n_folded);
-    uint64_t n_written = atomic_load(&counters->n_written);
-    uint64_t paused_at = atomic_load(&counters->paused_at);
+    uint64_t first = contents->fill.n_folded;
+    uint64_t n_written = contents->fill.n_written;
+    uint64_t paused_at = contents->fill.paused_at;
     uint64_t n_kept = n_written > first ? at_most(n_written - first, layout->max_events) : 0;
     uint64_t n_good = paused_at > first ? at_most(n_kept, paused_at - first) : 0;
     report->n_unpaired = n_kept - n_good;
@@ -163,7 +162,7 @@ static tide_status read_events(const source *from, tide_log_contents *contents,
     }
     contents->n_events = n;
     report->n_missing = n_good - n;
-    report->n_dropped = first + atomic_load(&counters->n_refused);
+    report->n_dropped = first + contents->fill.n_refused;
     return TIDE_OK;
 }
 
@@ -171,24 +170,26 @@ static tide_status read_areas(const source *from, tide_log_contents *contents,
                               tide_recover_report *report) {
     const tide_hostmem *mem = contents->mem;
     const tide_log_layout *layout = &contents->header.layout;
-    const tide_log_counters *counters = &contents->header.counters;
-    uint64_t n_journal = at_most(atomic_load(&counters->journal_used_bytes), layout->journal_bytes);
-    uint64_t n_scopes = at_most(atomic_load(&counters->n_scopes), layout->max_scopes);
-    uint64_t n_base = at_most(atomic_load(&counters->n_base_used), layout->max_base);
-    contents->journal =
-        read_area(mem, from, layout->journal_offset, n_journal, 1, &contents->n_journal_bytes);
-    contents->scopes = read_area(mem, from, layout->scopes_offset, at_most(n_scopes, MAX_ROWS),
-                                 sizeof(tide_scope_row), &contents->n_scopes);
-    contents->base = read_area(mem, from, layout->base_offset, at_most(n_base, MAX_ROWS),
+    const tide_log_fill *fill = &contents->fill;
+    contents->journal = read_area(mem, from, layout->journal_offset, fill->journal_used_bytes, 1,
+                                  &contents->n_journal_bytes);
+    contents->scopes =
+        read_area(mem, from, layout->scopes_offset, at_most(fill->n_scopes, MAX_ROWS),
+                  sizeof(tide_scope_row), &contents->n_scopes);
+    contents->base = read_area(mem, from, layout->base_offset, at_most(fill->n_base_used, MAX_ROWS),
                                sizeof(tide_event), &contents->n_base);
     if (contents->journal == NULL || contents->scopes == NULL || contents->base == NULL) {
         return TIDE_NO_MEMORY;
     }
-    report->journal_missing_bytes = n_journal - contents->n_journal_bytes;
-    report->n_scopes_missing = n_scopes - contents->n_scopes;
-    report->n_base_missing = n_base - contents->n_base;
-    report->n_scopes_refused = atomic_load(&counters->n_scopes_refused);
-    report->n_records_refused = atomic_load(&counters->n_records_refused);
+    report->journal_missing_bytes = fill->journal_used_bytes - contents->n_journal_bytes;
+    report->n_scopes_missing = fill->n_scopes - contents->n_scopes;
+    report->n_base_missing = fill->n_base_used - contents->n_base;
+    report->n_scopes_refused = fill->n_scopes_refused;
+    report->n_records_refused = fill->n_records_refused;
+    report->n_event_counters_damaged = fill->n_events_damaged;
+    report->n_scope_counters_damaged = fill->n_scopes_damaged;
+    report->n_counters_damaged =
+        fill->n_events_damaged + fill->n_scopes_damaged + fill->n_others_damaged;
     return read_events(from, contents, report);
 }
 
@@ -199,6 +200,7 @@ static tide_status read_once(const source *from, const char *path, tide_log_cont
                              tide_recover_report *report, bool *ret_is_steady, tide_error *error) {
     tide_log_header after;
     TIDE_TRY(read_header(from, path, &contents->header, error));
+    contents->fill = tide_log_fill_of(&contents->header, report->is_live);
     if (read_areas(from, contents, report) != TIDE_OK) {
         return tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory for the log", path);
     }
@@ -250,7 +252,7 @@ tide_status tide_log_contents_read(const char *path, const tide_hostmem *mem,
         tide_log_contents_fini(&contents);
         goto done;
     }
-    report->is_closed = atomic_load(&contents.header.counters.is_closed) == 1;
+    report->is_closed = contents.fill.is_closed;
     report->process_id = contents.header.layout.process_id;
     *ret_contents = contents;
 

@@ -8,10 +8,32 @@
 #include "common/strings.h"
 #include "snapshot/symbols.h"
 
+/* How far each area is filled, by the counters that can be true (tide_log_counters has what each
+ * counts). One that cannot be is replaced by what the rest of the file tells, and counted. */
+typedef struct tide_log_fill {
+    uint64_t n_written;
+    uint64_t n_folded;
+    uint64_t n_refused;
+    uint64_t n_base_used; /* max_base at most */
+    uint64_t n_scopes;    /* max_scopes at most */
+    uint64_t n_scopes_refused;
+    uint64_t journal_used_bytes; /* journal_bytes at most */
+    uint64_t n_records_refused;
+    uint64_t paused_at;
+    bool is_closed;
+    size_t n_events_damaged; /* counters of events: how many were lost is not known */
+    size_t n_scopes_damaged; /* counters of scopes: likewise */
+    size_t n_others_damaged; /* all others */
+} tide_log_fill;
+
+/* log_counters.c. `is_live`: a process moved them while they were read. */
+tide_log_fill tide_log_fill_of(const tide_log_header *header, bool is_live);
+
 /* The areas as they lie in the file, as far as it has them. */
 typedef struct tide_log_contents {
     const tide_hostmem *mem; /* borrowed */
-    tide_log_header header;  /* counters as they were when the reading began */
+    tide_log_header header;  /* as it was when the reading began; its counters may say anything */
+    tide_log_fill fill;      /* what is believed of them */
     unsigned char *journal;  /* owned; n_journal_bytes */
     size_t n_journal_bytes;
     tide_scope_row *scopes; /* owned */

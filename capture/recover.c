@@ -123,8 +123,7 @@ static bool is_folded(const recovery *of, const tide_event *row) {
 
 static void drop_folded(recovery *of) {
     tide_log_contents *contents = &of->contents;
-    const tide_log_counters *counters = &contents->header.counters;
-    uint64_t n_kept = atomic_load(&counters->n_written) - atomic_load(&counters->n_folded);
+    uint64_t n_kept = contents->fill.n_written - contents->fill.n_folded;
     if (of->report->is_closed || n_kept != contents->header.layout.max_events ||
         contents->n_events == 0 || contents->header.layout.max_base == 0 ||
         !is_folded(of, &contents->events[0])) {
@@ -279,9 +278,12 @@ static tide_status build(recovery *of) {
                                &of->snapshot->arena, &start, &end, &n_unfit));
     of->report->n_unfit = n_unfit;
     of->report->n_events = of->recording.n_events;
-    of->recording.n_dropped =
-        of->report->n_dropped + of->report->n_missing + of->report->n_damaged + of->report->n_unfit;
-    of->recording.n_scopes_dropped = of->report->n_scopes_refused + of->report->n_scopes_missing;
+    /* A counter that cannot be true hides how many were lost: it stands for one at least. */
+    of->recording.n_dropped = of->report->n_dropped + of->report->n_missing +
+                              of->report->n_damaged + of->report->n_unfit +
+                              of->report->n_event_counters_damaged;
+    of->recording.n_scopes_dropped = of->report->n_scopes_refused + of->report->n_scopes_missing +
+                                     of->report->n_scope_counters_damaged;
     tide_capture_set_boundaries(&start, &end, of->snapshot);
     tide_capture_modules modules = {.modules = of->tables.modules,
                                     .n_modules = of->tables.n_modules};

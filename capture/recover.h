@@ -30,6 +30,11 @@ typedef struct tide_recover_report {
     uint64_t n_damaged;  /* rows that cannot be what was written */
     uint64_t n_unfit;    /* rows that contradict the ones before them, and blocks that do */
     uint64_t n_unpaired; /* from when on recording was paused */
+    /* Counters of the log that cannot be true. What they count is told as far as the rest of the
+     * file shows it: */
+    uint64_t n_counters_damaged;       /* of all counters */
+    uint64_t n_event_counters_damaged; /* of these, the ones that tell how many events were lost */
+    uint64_t n_scope_counters_damaged; /* and how many scopes */
     /* What they refer to: */
     uint64_t n_base_missing;        /* rows of what was alive before the first event */
     uint64_t n_scopes_refused;      /* the table was full */

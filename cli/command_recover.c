@@ -61,6 +61,11 @@ static void tell(const tide_recover_report *report) {
         tide_cli_note("recover", "process %" PRIu64 " still writes the log: this is how it stood",
                       report->process_id);
     }
+    say(report->n_counters_damaged,
+        "counter of the log is damaged: how much was lost is not known, and what is told of it is "
+        "the least that it can be",
+        "counters of the log are damaged: how much was lost is not known, and what is told of it "
+        "is the least that it can be");
     say(report->n_dropped, "event was dropped: the log was full",
         "events were dropped: the log was full");
     say(report->n_missing, "event is missing: the file ends too early, or its row is empty",

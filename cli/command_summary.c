@@ -87,10 +87,12 @@ static void say_warnings(const tide_summary_view *of) {
                         words);
     }
     if (snapshot->n_scopes_dropped > 0) {
+        bool one = snapshot->n_scopes_dropped == 1;
         tide_report_say(of->report, "dropped_scopes",
-                        "warning: %" PRIu64 " scopes were lost because their table was full: what "
-                        "happened in them is told of the scope around them, or of none",
-                        snapshot->n_scopes_dropped);
+                        "warning: %" PRIu64 " %s lost because their table was full or the log was "
+                        "damaged: what happened in %s is told of the scope around %s, or of none",
+                        snapshot->n_scopes_dropped, one ? "scope was" : "scopes were",
+                        one ? "it" : "them", one ? "it" : "them");
     }
     if (of->device->n_unmatched > 0) {
         bool one = of->device->n_unmatched == 1;

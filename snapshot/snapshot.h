@@ -123,7 +123,7 @@ typedef struct tide_snapshot {
     size_t n_settings;
     tide_snapshot_timing timing;
     uint64_t n_dropped;         /* events lost because the log was full */
-    uint64_t n_scopes_dropped;  /* scopes lost because their table was full */
+    uint64_t n_scopes_dropped;  /* scopes lost: their table was full, or the log is damaged */
     const char *full_policy;    /* stop, keep-newest; "": unknown, or events were lost otherwise */
     const char *const *strings; /* UTF-8; what rows refer to by number */
     size_t n_strings;

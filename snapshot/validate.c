@@ -259,6 +259,22 @@ static tide_status check_state(const checker *check, const state_part *state) {
     return TIDE_OK;
 }
 
+/* What the file writes as a signed number. */
+static tide_status check_losses(const checker *check) {
+    const struct {
+        const char *place;
+        uint64_t n_lost;
+    } LOSSES[] = {{"log.dropped_events", check->snapshot->n_dropped},
+                  {"log.dropped_scopes", check->snapshot->n_scopes_dropped}};
+    for (size_t i = 0; i < sizeof(LOSSES) / sizeof(LOSSES[0]); i++) {
+        if (LOSSES[i].n_lost > (uint64_t)INT64_MAX) {
+            at(check, "%s", LOSSES[i].place);
+            return bad(check, "%" PRIu64 " is out of range", LOSSES[i].n_lost);
+        }
+    }
+    return TIDE_OK;
+}
+
 static tide_status check_devices(const checker *check) {
     const tide_snapshot *snapshot = check->snapshot;
     if (snapshot->n_devices > MAX_DEVICES) {
@@ -282,6 +298,7 @@ static tide_status check_devices(const checker *check) {
 tide_status tide_snapshot_validate(const tide_snapshot *snapshot, char ret_place[TIDE_PLACE_BYTES],
                                    tide_error *error) {
     checker check = {snapshot, ret_place, error};
+    TIDE_TRY(check_losses(&check));
     TIDE_TRY(check_devices(&check));
     TIDE_TRY(check_stacks(&check));
     for (size_t i = 0; i < snapshot->n_scopes; i++) {
