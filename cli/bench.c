@@ -84,7 +84,7 @@ void tide_bench_report_groups(tide_bench_run *run, const char *key, const char *
     tide_table_column(table, "variant", "variant", false);
     tide_table_column(table, "min_ns", "min ns", true);
     tide_table_column(table, "median_ns", "median ns", true);
-    tide_table_column(table, "added_ns", "to the one above", true);
+    tide_table_column(table, "added_ns", "ns to the one above", true);
     tide_table_column(table, "ratio", ratio_title, true);
     for (size_t g = 0; g < n_groups; g++) {
         for (size_t i = 0; i < groups[g].n_variants; i++) {

@@ -47,7 +47,7 @@ static void begin_tables(scaling *to) {
     tide_table_column(to->times, "min_us", "best us", true);
     tide_table_column(to->times, "median_us", "median us", true);
     tide_table_column(to->times, "mean_us", "mean us", true);
-    tide_table_column(to->times, "std_us", "± std", true);
+    tide_table_column(to->times, "std_us", "± sample std us", true);
     tide_table_column(to->times, "ratio", "x base", true);
     to->exponents =
         tide_report_table(report, "exponents", "Exponent p of time ~ factor^p, least squares");
@@ -59,7 +59,7 @@ static void begin_tables(scaling *to) {
         tide_table_column(to->samples, "varied", "varied", false);
         tide_table_column(to->samples, "value", "value", true);
         tide_table_column(to->samples, "round", "round", true);
-        tide_table_column(to->samples, "device_us", "device", true);
+        tide_table_column(to->samples, "device_us", "device us", true);
     }
 }
 
@@ -89,7 +89,7 @@ static double add_row(scaling *to, const char *varied, size_t value, size_t fact
     tide_cell_ns(to->times, ms.min * 1e3);
     tide_cell_ns(to->times, median_us);
     tide_cell_ns(to->times, ms.mean * 1e3);
-    tide_cell_ns(to->times, ms.std * 1e3);
+    tide_cell_ns(to->times, ms.std < 0.0 ? -1.0 : ms.std * 1e3);
     tide_cell_ratio(to->times, factor == 1 ? 1.0 : base_us > 0.0 ? median_us / base_us : -1.0);
     for (size_t i = 0; to->samples != NULL && i < timing->n_samples; i++) {
         tide_table_row_begin(to->samples);
@@ -123,8 +123,7 @@ static void add_exponent(scaling *to, const struct varied *varied, double expone
                                 .dtype = to->dtype,
                                 .actual = exponent,
                                 .is_model = true,
-                                .us = tide_statistics_of(NULL, 0),
-                                .sample_std_us = -1.0};
+                                .us = tide_statistics_of(NULL, 0)};
     (void)snprintf(record.label, sizeof(record.label), "%s", varied->name);
     tide_bench_add_record(to->run, &record);
 }

@@ -112,11 +112,11 @@ bool tide_bench_report_records(const tide_bench_run *run) {
 
 /* The first seven are what such files have always had. */
 static const char *const COLUMNS[] = {
-    "name",        "metric",        "target",  "actual",         "dtype",       "device",
-    "is_model",    "case",          "samples", "calls",          "median_us",   "mean_us",
-    "std_us",      "sample_std_us", "min_us",  "max_us",         "device_name", "driver",
-    "computed_by", "host_cpu",      "tool",    "started_unix_us"};
-enum { N_COLUMNS = sizeof(COLUMNS) / sizeof(COLUMNS[0]), N_NUMBERS = 11, NUMBER_BYTES = 32 };
+    "name",          "metric", "target",         "actual",      "dtype",     "device",
+    "is_model",      "case",   "samples",        "calls",       "median_us", "mean_us",
+    "sample_std_us", "min_us", "max_us",         "device_name", "driver",    "computed_by",
+    "host_cpu",      "tool",   "started_unix_us"};
+enum { N_COLUMNS = sizeof(COLUMNS) / sizeof(COLUMNS[0]), N_NUMBERS = 10, NUMBER_BYTES = 32 };
 
 /* The cells of one record, with room for its numbers. */
 typedef struct record_cells {
@@ -137,7 +137,6 @@ static void fill_cells(const tide_bench_run *run, const tide_bench_record *recor
                             record->us.median,
                             record->us.mean,
                             record->us.std,
-                            record->sample_std_us,
                             record->us.min,
                             record->us.max};
     enum { N_REALS = sizeof(reals) / sizeof(reals[0]) };
@@ -163,7 +162,6 @@ static void fill_cells(const tide_bench_run *run, const tide_bench_record *recor
                                           to->numbers[4],
                                           to->numbers[5],
                                           to->numbers[6],
-                                          to->numbers[7],
                                           is->device_name,
                                           is->driver,
                                           is->computed_by,

@@ -19,17 +19,16 @@ enum { TIDE_BENCH_MAX_RECORDS = 128 }; /* 16 sizes, 4 types, and their means */
 
 /* One figure. Texts are static but for the label. */
 typedef struct tide_bench_record {
-    const char *name;     /* of the benchmark: "gemv" */
-    const char *metric;   /* "memory_bandwidth(GB/s)": larger is better */
-    const char *dtype;    /* "bf16" */
-    char label[48];       /* the case: "D=1024" */
-    double actual;        /* the figure */
-    bool is_judged;       /* against the target, where there is one */
-    bool is_model;        /* of a model, not of an operator */
-    size_t n_samples;     /* 0: made of other records, with none of its own */
-    size_t n_calls;       /* in a sample */
-    tide_statistics us;   /* of them, a call */
-    double sample_std_us; /* -1: fewer than two */
+    const char *name;   /* of the benchmark: "gemv" */
+    const char *metric; /* "memory_bandwidth(GB/s)": larger is better */
+    const char *dtype;  /* "bf16" */
+    char label[48];     /* the case: "D=1024" */
+    double actual;      /* the figure */
+    bool is_judged;     /* against the target, where there is one */
+    bool is_model;      /* of a model, not of an operator */
+    size_t n_samples;   /* 0: made of other records, with none of its own */
+    size_t n_calls;     /* in a sample */
+    tide_statistics us; /* of them, a call */
 } tide_bench_record;
 
 typedef struct tide_bench_records {

@@ -171,7 +171,6 @@ static void add_mean(tide_bench_run *run, double sum, size_t n, size_t n_asked) 
     record.n_samples = 0;
     record.n_calls = 0;
     record.us = tide_statistics_of(NULL, 0);
-    record.sample_std_us = -1.0;
     const char *unit = strstr(record.metric, "GB/s") != NULL   ? "GB/s"
                        : strcmp(record.metric, "TFLOP/s") == 0 ? "TFLOP/s"
                                                                : "of the peak";

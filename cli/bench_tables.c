@@ -27,8 +27,8 @@ static void begin_samples(tide_bench_tables *tables, tide_bench_run *run) {
     tide_table_column(tables->samples, "case", "case", false);
     tide_table_column(tables->samples, "dtype", "dtype", false);
     tide_table_column(tables->samples, "round", "round", true);
-    tide_table_column(tables->samples, "device_us", "device", true);
-    tide_table_column(tables->samples, "host_us", "host", true);
+    tide_table_column(tables->samples, "device_us", "device us", true);
+    tide_table_column(tables->samples, "host_us", "host us", true);
 }
 
 void tide_bench_tables_begin(tide_bench_tables *tables, tide_bench_run *run, tide_bench_rate rate,
@@ -42,10 +42,9 @@ void tide_bench_tables_begin(tide_bench_tables *tables, tide_bench_run *run, tid
     tide_table_column(table, "outcome", "outcome", false);
     tide_table_column(table, "min_us", "best us", true);
     tide_table_column(table, "median_us", "median us", true);
-    tide_table_column(table, "iqr_us", "quartiles apart", true);
+    tide_table_column(table, "iqr_us", "quartiles apart us", true);
     tide_table_column(table, "mean_us", "mean us", true);
-    tide_table_column(table, "std_us", "± std", true);
-    tide_table_column(table, "sample_std_us", "± sample std", true);
+    tide_table_column(table, "sample_std_us", "± sample std us", true);
     tide_table_column(table, shown->key, shown->title, true);
     if (rate == TIDE_RATE_SHARE) {
         tide_table_column(table, "utilization", "of the peak", true);
@@ -83,16 +82,14 @@ static double times_1000(double ms) {
 static tide_bench_record make_record(const tide_bench_tables *tables, const char *label,
                                      const char *dtype, const tide_timing *timing) {
     tide_statistics ms = tide_statistics_of(timing->device_ms, timing->n_samples);
-    tide_bench_record record = {
-        .name = tables->name,
-        .dtype = dtype,
-        .is_model = tables->is_model,
-        .n_samples = timing->n_samples,
-        .n_calls = timing->n_calls,
-        .us = {times_1000(ms.mean), times_1000(ms.std), times_1000(ms.median), times_1000(ms.min),
-               times_1000(ms.max)},
-        .sample_std_us =
-            times_1000(tide_statistics_sample_std(timing->device_ms, timing->n_samples))};
+    tide_bench_record record = {.name = tables->name,
+                                .dtype = dtype,
+                                .is_model = tables->is_model,
+                                .n_samples = timing->n_samples,
+                                .n_calls = timing->n_calls,
+                                .us = {times_1000(ms.mean), times_1000(ms.std),
+                                       times_1000(ms.median), times_1000(ms.min),
+                                       times_1000(ms.max)}};
     (void)snprintf(record.label, sizeof(record.label), "%s", label);
     return record;
 }
@@ -117,7 +114,6 @@ double tide_bench_tables_row(tide_bench_tables *tables, tide_bench_run *run, con
     tide_cell_ns(table, (quartiles_ms[1] - quartiles_ms[0]) * 1e3);
     tide_cell_ns(table, record.us.mean);
     tide_cell_ns(table, record.us.std);
-    tide_cell_ns(table, record.sample_std_us);
     tide_cell_ratio(table, rate);
     if (tables->rate == TIDE_RATE_SHARE) {
         tide_cell_ratio(table, share);
@@ -150,7 +146,7 @@ bool tide_bench_is_unfit(tide_bench_run *run, const char *label, const char *dty
 }
 
 void tide_bench_tables_unfit(tide_bench_tables *tables, const char *label, const char *dtype) {
-    size_t n_figures = tables->rate == TIDE_RATE_SHARE ? 8 : 7;
+    size_t n_figures = tables->rate == TIDE_RATE_SHARE ? 7 : 6;
     tide_table_row_begin(tables->figures);
     tide_cell_text(tables->figures, label);
     tide_cell_text(tables->figures, dtype);

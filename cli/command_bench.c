@@ -124,7 +124,7 @@ static const tide_option_table TABLE = {
         "at its fastest, which targets are compared with; ratios are medians over the rounds.\n"
         "\n"
         "Times on a device lie between two device events, after a warm-up; figures are of the\n"
-        "median. std is the population's, sample std divides by one less.\n"
+        "median. The standard deviation is the sample's.\n"
         "\n"
         "A size that the device has no memory for is a row that says so, and the others go on: "
         "exit\n"

@@ -152,13 +152,11 @@ _Static_assert(1 + 4 * TIDE_COMPARE_MAX_RUNS - 2 <= TIDE_TABLE_MAX_COLUMNS,
 
 static void time_columns(tide_table *table, const tide_compare *compare) {
     char key[KEY_BYTES];
-    char title[KEY_BYTES];
     for (size_t i = 0; i < compare->n_runs; i++) {
         snprintf(key, sizeof(key), "run%zu_ms", i + 1);
-        snprintf(title, sizeof(title), "%.64s ms", compare->runs[i].name);
-        tide_table_column(table, key, title, true);
+        tide_table_column(table, key, compare->runs[i].name, true);
         snprintf(key, sizeof(key), "run%zu_std_ms", i + 1);
-        tide_table_column(table, key, "± std", true);
+        tide_table_column(table, key, "± sample std", true);
         if (i > 0) {
             snprintf(key, sizeof(key), "run%zu_ratio", i + 1);
             tide_table_column(table, key, "ratio", true);

@@ -80,7 +80,7 @@ static void add_timing(const tide_snapshot *snapshot, bool computes, tide_report
     tide_table *table = tide_report_table(report, "phases", "time per phase");
     tide_table_column(table, "phase", "phase", false);
     tide_table_column(table, "mean_ms", "mean", true);
-    tide_table_column(table, "std_ms", "± std", true);
+    tide_table_column(table, "std_ms", "± sample std", true);
     tide_table_column(table, "samples", "samples", true);
     for (size_t i = 0; i < timing->n_phases; i++) {
         const tide_snapshot_phase *phase = &timing->phases[i];
@@ -261,7 +261,7 @@ static void add_columns(const list_columns *columns, tide_table *table) {
     for (size_t t = 0; t < N_TIMES; t++) {
         if (columns->has_time[t]) {
             tide_table_column(table, TIMES[t].mean_key, TIMES[t].phase, true);
-            tide_table_column(table, TIMES[t].std_key, "± std", true);
+            tide_table_column(table, TIMES[t].std_key, "± sample std", true);
         }
     }
     if (columns->has_rate) {

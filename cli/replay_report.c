@@ -293,7 +293,7 @@ static void time_table(tide_report *report, const tide_replay *replay, const cha
     snprintf(title, sizeof(title), "Over time: %s", name);
     tide_table *table = tide_report_table(report, "over_time", title);
     tide_table_column(table, "event", "after event", true);
-    tide_table_column(table, "time_ms", "ms", true);
+    tide_table_column(table, "time_ms", "time", true);
     tide_table_column(table, "allocated_bytes", "allocated", true);
     tide_table_column(table, "reserved_bytes", "reserved", true);
     tide_table_column(table, "cached_bytes", "reserved - allocated", true);

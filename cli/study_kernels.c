@@ -115,7 +115,7 @@ static tables add_tables(tide_study_work *work, bool is_by_kernel) {
     tables to = {.columns = tide_study_columns_of(work)};
     const char *unit = is_by_kernel ? "kernel" : "operator";
     char title[96];
-    snprintf(title, sizeof(title), "%ss of a measured step, times in ms", unit);
+    snprintf(title, sizeof(title), "%ss of a measured step", unit);
     to.work = tide_report_table(&work->report, is_by_kernel ? "kernels" : "operators", title);
     tide_study_add_columns(&to.columns, to.work);
     tide_table_column(to.work, "phase", "phase", false);

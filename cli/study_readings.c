@@ -247,7 +247,8 @@ typedef struct spread {
 } spread;
 
 static void widen(spread *widest, const char *label, const char *phase, tide_statistics ms) {
-    if (ms.mean > 0.0 && (widest->label == NULL || percent(ms.std, ms.mean) > widest->percent)) {
+    if (ms.mean > 0.0 && ms.std >= 0.0 &&
+        (widest->label == NULL || percent(ms.std, ms.mean) > widest->percent)) {
         *widest = (spread){label, phase, percent(ms.std, ms.mean)};
     }
 }
@@ -297,8 +298,8 @@ void tide_reading_of_end_to_end(const tide_reading_times *runs, size_t n,
     }
     if (widest.label != NULL) {
         add(&to,
-            "; the samples of %s in %s lie furthest apart, with a standard deviation of %.1f "
-            "%% of the mean",
+            "; the samples of %s in %s lie furthest apart, with a sample standard deviation of "
+            "%.1f %% of the mean",
             widest.phase, widest.label, widest.percent);
     }
 }
@@ -318,18 +319,19 @@ void tide_reading_of_warmup(const tide_reading_times *runs, size_t n,
         }
         add(&to, "%s%s of warm-up the mean is %.2f times", is_first ? "with " : ", with ",
             run->label, ratio(run->step_ms.mean, base->step_ms.mean));
-        if (base->step_ms.std > 0.0) {
-            add(&to, " and the standard deviation %.1f times",
+        if (base->step_ms.std > 0.0 && run->step_ms.std >= 0.0) {
+            add(&to, " and the sample standard deviation %.1f times",
                 ratio(run->step_ms.std, base->step_ms.std));
         }
         add(&to, " that with %s", base->label);
         is_first = false;
     }
     if (is_first) {
-        add(&to,
-            "with %s of warm-up a step takes %.2f ms, give or take %.2f; there is nothing to "
-            "compare it with",
-            base->label, base->step_ms.mean, base->step_ms.std);
+        add(&to, "with %s of warm-up a step takes %.2f ms", base->label, base->step_ms.mean);
+        if (base->step_ms.std >= 0.0) {
+            add(&to, ", with a sample standard deviation of %.2f ms", base->step_ms.std);
+        }
+        add(&to, "; there is nothing to compare it with");
     }
 }
 

@@ -45,7 +45,7 @@ static const struct {
 
 /* Which columns some cell has something for. */
 typedef struct shown {
-    bool phase[TIDE_N_TIMED]; /* mean and standard deviation */
+    bool phase[TIDE_N_TIMED]; /* mean and sample standard deviation */
     bool rates;               /* tokens and FLOPs a second */
     bool peak_share;          /* of the device's stated peak */
     bool sizes;               /* asked for and free, of what does not fit */
@@ -71,7 +71,7 @@ static void add_columns(const tide_study_columns *columns, const shown *has, tid
     for (size_t k = 0; k < TIDE_N_TIMED; k++) {
         if (has->phase[k]) {
             tide_table_column(table, PHASES[k].mean_key, PHASES[k].title, true);
-            tide_table_column(table, PHASES[k].std_key, "± std", true);
+            tide_table_column(table, PHASES[k].std_key, "± sample std", true);
         }
     }
     if (has->rates) {
@@ -212,7 +212,7 @@ static tide_status report_times(tide_study_work *work, const tide_study_columns 
         .recompute = columns.recompute && !compared->recompute,
         .warmup = columns.warmup && !compared->warmup,
     };
-    tide_table *table = tide_report_table(&work->report, "times", "times, in ms");
+    tide_table *table = tide_report_table(&work->report, "times", "times");
     add_columns(&columns, &has, table);
     for (size_t i = 0; i < work->n_run; i++) {
         add_row(&columns, &has, &work->cells[i], table);
@@ -244,7 +244,8 @@ static tide_status report_precision(tide_study_work *work, tide_error *error) {
 
 const tide_study tide_study_end_to_end = {
     .name = "end-to-end",
-    .summary = "forward and backward of five sizes: mean, standard deviation, tokens a second",
+    .summary =
+        "forward and backward of five sizes: mean, sample standard deviation, tokens a second",
     .device = "auto",
     .kind = TIDE_STUDY_APART,
     .fill = fill_end_to_end,
@@ -253,7 +254,7 @@ const tide_study tide_study_end_to_end = {
 
 const tide_study tide_study_warmup = {
     .name = "warmup",
-    .summary = "what 0, 1, 2 and 5 steps of warm-up do to mean and standard deviation",
+    .summary = "what 0, 1, 2 and 5 steps of warm-up do to mean and sample standard deviation",
     .device = "auto",
     .kind = TIDE_STUDY_APART,
     .takes_warmups = true,

@@ -61,8 +61,7 @@ tide_status tide_summary_kernels(tide_report *report, const tide_snapshot *snaps
         all_ns += (double)rows[i]->total_ns;
     }
     qsort(rows, n, sizeof(*rows), longest_first);
-    tide_table *table =
-        tide_report_table(report, "kernels", "Kernels of the measured steps, in ms");
+    tide_table *table = tide_report_table(report, "kernels", "Kernels of the measured steps");
     tide_table_column(table, "kernel", "kernel", false);
     tide_table_column(table, "scope", "scope", false);
     tide_table_column(table, "launches", "launches", true);

@@ -49,12 +49,12 @@ void tide_summary_timing(const tide_summary_view *of) {
         return;
     }
     char title[96];
-    snprintf(title, sizeof(title), "Time in ms of %" PRId64 " steps after %" PRId64 " of warm-up",
+    snprintf(title, sizeof(title), "Time of %" PRId64 " steps after %" PRId64 " of warm-up",
              timing->measured_steps, timing->warmup_steps);
     tide_table *table = tide_report_table(of->report, "timing", title);
     static const char *const KEYS[] = {"samples",   "mean_ms", "std_ms",
                                        "median_ms", "min_ms",  "max_ms"};
-    static const char *const TITLES[] = {"steps", "mean", "± std", "median", "min", "max"};
+    static const char *const TITLES[] = {"steps", "mean", "± sample std", "median", "min", "max"};
     tide_table_column(table, "phase", "phase", false);
     tide_table_column(table, "clock", "clock", false);
     for (size_t i = 0; i < sizeof(KEYS) / sizeof(KEYS[0]); i++) {

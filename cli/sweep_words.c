@@ -115,9 +115,10 @@ static void say_times(const tide_sweep *sweep, bool has_times, tide_report *repo
     }
     double steps = grid_number(sweep, "steps");
     tide_report_say(report, "times",
-                    "times: mean and standard deviation (of the population) of %.0f measured "
-                    "step%s after %.0f of warm-up, by the device's clock",
-                    steps, steps > 1.0 ? "s" : "", grid_number(sweep, "warmup_steps"));
+                    "times: mean%s of %.0f measured step%s after %.0f of warm-up, by the "
+                    "device's clock",
+                    steps > 1.0 ? " and sample standard deviation" : "", steps,
+                    steps > 1.0 ? "s" : "", grid_number(sweep, "warmup_steps"));
     tide_report_say(report, "tflops",
                     "TFLOP/s: matrix products of a step by the closed form, those of a "
                     "recomputation left out, over the step's mean time");

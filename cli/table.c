@@ -231,7 +231,7 @@ const char *tide_cell_shown(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_T
         snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%.1f %%", cell->real);
         return buffer;
     case TIDE_CELL_MS:
-        snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%.3f", cell->real);
+        snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%.3f ms", cell->real);
         return buffer;
     case TIDE_CELL_RATIO:
         snprintf(buffer, TIDE_CELL_BYTES_TEXT, cell->real < 1000.0 ? "%.3f" : ">999", cell->real);

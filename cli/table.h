@@ -44,10 +44,11 @@ typedef enum tide_cell_kind {
     TIDE_CELL_COUNT,   /* integer */
     TIDE_CELL_CHANGE,  /* integer, bytes: "+1.93 GiB" */
     TIDE_CELL_PERCENT, /* real: 12.5 is "12.5 %" */
-    TIDE_CELL_MS,      /* real, milliseconds; below 0: none */
+    TIDE_CELL_MS,      /* real, milliseconds: 12.5 is "12.500 ms"; below 0: none */
     TIDE_CELL_RATIO,   /* real: 0.5 is "0.500"; below 0: none */
     TIDE_CELL_REAL,    /* real, of any unit: 99999 is "99999.000"; below 0: none */
-    TIDE_CELL_NS,   /* real, nanoseconds or a figure of that kind: 61.34 is "61.3"; below 0: none */
+    TIDE_CELL_NS,   /* real, a figure whose unit the column's title says: 61.34 is "61.3"; below 0:
+                       none */
     TIDE_CELL_ERROR /* real: 2.5e-7 is "2.5e-07"; NaN is "nan", null in JSON */
 } tide_cell_kind;
 

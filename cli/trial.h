@@ -7,7 +7,7 @@
  * Nothing is printed. On the virtual device a run takes milliseconds and has no times.
  *
  * Times are those of profile: the device's clock, and the host's where the device has none; a
- * phase by itself, never by subtraction. std is the population's.
+ * phase by itself, never by subtraction. std is the sample's.
  */
 #ifndef TIDE_CLI_TRIAL_H
 #define TIDE_CLI_TRIAL_H

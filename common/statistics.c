@@ -34,6 +34,23 @@ static double kth(const double *samples, size_t n, size_t k) {
     return sample;
 }
 
+static size_t count_measured(const double *samples, size_t n) {
+    size_t n_measured = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_measured += samples[i] >= 0.0;
+    }
+    return n_measured;
+}
+
+/* Of the measured samples, whose mean is known. */
+static double sum_of_squares(const double *samples, size_t n, double mean) {
+    double squares = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        squares += samples[i] >= 0.0 ? (samples[i] - mean) * (samples[i] - mean) : 0.0;
+    }
+    return squares;
+}
+
 tide_statistics tide_statistics_of(const double *samples, size_t n) {
     tide_statistics of = {-1.0, -1.0, -1.0, -1.0, -1.0};
     double sum = 0.0;
@@ -51,29 +68,20 @@ tide_statistics tide_statistics_of(const double *samples, size_t n) {
         return of;
     }
     of.mean = sum / (double)n_measured;
-    double squares = 0.0;
-    for (size_t i = 0; i < n; i++) {
-        squares += samples[i] >= 0.0 ? (samples[i] - of.mean) * (samples[i] - of.mean) : 0.0;
+    if (n_measured > 1) {
+        of.std = sqrt(sum_of_squares(samples, n, of.mean) / (double)(n_measured - 1));
     }
-    of.std = sqrt(squares / (double)n_measured);
     of.median = (kth(samples, n, (n_measured - 1) / 2) + kth(samples, n, n_measured / 2)) / 2.0;
     return of;
 }
 
-static size_t count_measured(const double *samples, size_t n) {
-    size_t n_measured = 0;
-    for (size_t i = 0; i < n; i++) {
-        n_measured += samples[i] >= 0.0;
-    }
-    return n_measured;
-}
-
-double tide_statistics_sample_std(const double *samples, size_t n) {
+double tide_statistics_population_std(const double *samples, size_t n) {
     size_t n_measured = count_measured(samples, n);
-    if (n_measured < 2) {
+    if (n_measured == 0) {
         return -1.0;
     }
-    return tide_statistics_of(samples, n).std * sqrt((double)n_measured / (double)(n_measured - 1));
+    double mean = tide_statistics_of(samples, n).mean;
+    return sqrt(sum_of_squares(samples, n, mean) / (double)n_measured);
 }
 
 double tide_statistics_quantile(const double *samples, size_t n, double share) {
@@ -139,11 +147,13 @@ tide_ratio tide_ratio_of_means(const double *samples, size_t n, const double *ba
     if (n_over < 2 || n_under < 2) {
         return ratio;
     }
-    /* std is the population's: s^2 / n = std^2 / (n - 1). Of a mean of 0 there is no spread. */
     double f_over = (double)(n_over - 1);
     double f_under = (double)(n_under - 1);
-    double u_over = over.mean > 0.0 ? over.std * over.std / (f_over * over.mean * over.mean) : 0.0;
-    double u_under = under.std * under.std / (f_under * under.mean * under.mean);
+    double u_over = 0.0; /* of a mean of 0 there is no spread */
+    if (over.mean > 0.0) {
+        u_over = over.std * over.std / ((double)n_over * over.mean * over.mean);
+    }
+    double u_under = under.std * under.std / ((double)n_under * under.mean * under.mean);
     double u = u_over + u_under;
     if (u > 0.0 && u < HUGE_VAL) {
         double over_share = u_over / u;

@@ -8,8 +8,9 @@
 extern "C" {
 #endif
 
-/* Of n samples; all -1 when n is 0. std is the population's: sqrt(mean((x - mean)^2)). Median of an
- * even number: the mean of the middle two. */
+/* Of n samples; all -1 when n is 0. std is the standard deviation of what the samples were drawn
+ * from, as the samples tell it: sqrt(sum((x - mean)^2) / (n - 1)); one sample tells none: -1.
+ * Median of an even number: the mean of the middle two. */
 typedef struct tide_statistics {
     double mean, std, median, min, max; /* in the samples' unit */
 } tide_statistics;
@@ -17,9 +18,9 @@ typedef struct tide_statistics {
 /* Samples below 0 (not measured) are left out. */
 tide_statistics tide_statistics_of(const double *samples, size_t n);
 
-/* The standard deviation of what the samples were drawn from, as the samples tell it:
- * sqrt(sum((x - mean)^2) / (n - 1)); -1 for fewer than two. Samples below 0 are left out. */
-double tide_statistics_sample_std(const double *samples, size_t n);
+/* The standard deviation of these samples alone, which snapshots store:
+ * sqrt(mean((x - mean)^2)); 0 of one, -1 of none. Samples below 0 are left out. */
+double tide_statistics_population_std(const double *samples, size_t n);
 
 /* The sample below which `share` (0 .. 1) of them lie, the line drawn between neighbours: of n in
  * order, number share (n - 1), counted from 0. -1 for none. Samples below 0 are left out. */

@@ -161,7 +161,7 @@ static void write_statistics(tide_json_writer *json, const char *key, const doub
     tide_json_key(json, key);
     tide_json_begin_object(json);
     tide_json_key_real(json, "mean", of.mean);
-    tide_json_key_real(json, "std", of.std);
+    tide_json_key_real(json, "std", tide_statistics_population_std(samples, n_samples));
     tide_json_key_real(json, "median", of.median);
     tide_json_key_real(json, "min", of.min);
     tide_json_key_real(json, "max", of.max);

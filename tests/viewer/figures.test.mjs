@@ -108,7 +108,7 @@ function checkText(result) {
   const head = lines.findIndex((line) => line.startsWith('  run '));
   const times = device === 'cpu';
   assert.deepEqual(lines[head].trim().split(/ {2,}/), ['run', 'outcome', 'allocated', 'reserved',
-    ...(times ? [...PHASES.flatMap((phase) => [phase, '± std']), 'tokens/s'] : []), 'snapshot']);
+    ...(times ? [...PHASES.flatMap((phase) => [phase, '± sample std']), 'tokens/s'] : []), 'snapshot']);
   for (const [i, run] of runs.entries()) {
     const { max } = run.summary;
     assert.deepEqual(lines[head + 1 + i].trim().split(/ {2,}/), [run.name, 'fits', bytesText(max.allocated.bytes), bytesText(max.reserved.bytes),

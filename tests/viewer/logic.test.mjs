@@ -265,9 +265,11 @@ test('times are by the clock that the device has', () => {
   }
 });
 
-test('statistics are of the population', () => {
+test('statistics are of the sample, and one step has no spread', () => {
   const { mean, std, median, min, max } = statisticsOf([2, 4, 4, 4, 5, 5, 7, 9]);
-  assert.deepEqual([mean, std, median, min, max], [5, 2, 4.5, 2, 9]);
+  assert.deepEqual([mean, std, median, min, max], [5, Math.sqrt(32 / 7), 4.5, 2, 9]);
+  assert.equal(statisticsOf([2]).std, -1);
+  assert.equal(formatMeanStd(31.086, statisticsOf([31.086]).std), '31.09 ms');
 });
 
 test('a run warns of what is missing and of times that say little', () => {

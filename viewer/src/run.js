@@ -13,7 +13,7 @@ import { categoryText, formatBytes, formatCount } from './text.js';
  * @typedef {object} Statistics
  * @property {number[]} samples ms
  * @property {number} mean
- * @property {number} std of the population
+ * @property {number} std of the sample, divided by n - 1; -1: of one sample there is none
  * @property {number} median
  * @property {number} min
  * @property {number} max
@@ -56,7 +56,7 @@ import { categoryText, formatBytes, formatCount } from './text.js';
 export function statisticsOf(samples) {
   const n = samples.length, sorted = [...samples].sort((a, b) => a - b);
   const mean = sorted.reduce((a, b) => a + b, 0) / n;
-  const std = Math.sqrt(sorted.reduce((a, x) => a + (x - mean) ** 2, 0) / n);
+  const std = n > 1 ? Math.sqrt(sorted.reduce((a, x) => a + (x - mean) ** 2, 0) / (n - 1)) : -1;
   const median = n % 2 ? sorted[(n - 1) / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
   return { samples, mean, std, median, min: sorted[0], max: sorted[n - 1] };
 }

@@ -54,8 +54,9 @@ export function formatMs(ms) {
 }
 
 /** "1,620.14 ± 0.32 ms": both with the decimals that show two digits of the deviation, down to 1 ns.
- * @param {number} mean @param {number} std ms */
+ * @param {number} mean @param {number} std ms, -1: there is none */
 export function formatMeanStd(mean, std) {
+  if (std < 0) return `${formatMs(mean)} ms`;
   if (!(std > 0)) return `${formatMs(mean)} ± 0 ms`;
   const decimals = Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(std))));
   const [whole, part] = mean.toFixed(decimals).split('.');

@@ -18,7 +18,7 @@ function sampleStrip(phase, longest) {
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
     svg.append(made);
   };
-  const { mean, std, samples } = phase.statistics, at = (/** @type {number} */ ms) => `${(97 * ms) / longest}%`;
+  const { mean, samples } = phase.statistics, std = Math.max(0, phase.statistics.std), at = (/** @type {number} */ ms) => `${(97 * ms) / longest}%`;
   put('rect', { class: 'mean', x: 0, y: 8, width: at(mean), height: 8 });
   put('rect', { class: 'spread', x: at(Math.max(0, mean - std)), y: 2, width: at(Math.min(mean, std) + std), height: 20 });
   samples.forEach((ms, i) => put('circle', { class: 'dot', cx: at(ms), cy: 5 + ((i * 5) % 14), r: 2.2 }));
@@ -79,7 +79,7 @@ function cardOf(store, run) {
   }
   const longest = Math.max(...timing.map(({ statistics: { max, mean, std } }) => Math.max(max, mean + std))), facts = timingFacts(run);
   const n = timing[0].statistics.samples.length;
-  const note = `mean ± std of ${n} step${n === 1 ? '' : 's'} after ${Math.max(0, snapshot.timing.warmupSteps)} of warm-up, ${timing[0].clock} clock; one dot per step`;
+  const note = `mean ${n === 1 ? 'of 1 step' : `± sample standard deviation of ${n} steps`} after ${Math.max(0, snapshot.timing.warmupSteps)} of warm-up, ${timing[0].clock} clock; one dot per step`;
   return card('Time per step', ...timing.map((phase) => phaseRow(store, phase, longest)), element('p', { class: 'muted small' }, note), ...rateFacts(facts),
     facts.kernels.length > 0 ? kernelTable(facts.kernels) : null);
 }

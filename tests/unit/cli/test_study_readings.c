@@ -120,12 +120,14 @@ static void end_to_end(void **state) {
     assert_string_equal(text, "two takes 140.0 ms a step, 4.67 times as long as one for 4.00 times "
                               "the parameters; backward takes 2.00 to 2.50 times as long as "
                               "forward; the samples of forward in two lie furthest apart, with a "
-                              "standard deviation of 2.5 % of the mean");
+                              "sample standard deviation of 2.5 % of the mean");
     runs[0].backward_ms = ms(20, 5);
     tide_reading_of_end_to_end(runs, 3, text);
-    assert_non_null(strstr(text, "of backward in one lie furthest apart, with a standard deviation "
-                                 "of 25.0 %"));
+    assert_non_null(strstr(text, "of backward in one lie furthest apart, with a sample standard "
+                                 "deviation of 25.0 %"));
+    runs[0].forward_ms.std = runs[0].backward_ms.std = -1; /* of one step */
     tide_reading_of_end_to_end(runs, 1, text);
+    assert_null(strstr(text, "standard deviation"));
     assert_non_null(strstr(text, "one takes 30.0 ms a step; backward takes 2.00 times as long"));
     tide_reading_of_end_to_end(&runs[2], 1, text);
     assert_string_equal(text, "there are no times: no run was computed");
@@ -136,17 +138,26 @@ static void warmup(void **state) {
     tide_reading_times runs[] = {timed("0 steps", 1, 30, 30, 40), timed("1 step", 1, 10, 11, 1),
                                  timed("5 steps", 1, 10, 10, 0.5)};
     tide_reading_of_warmup(runs, 3, text);
-    assert_string_equal(text, "with 0 steps of warm-up the mean is 3.00 times and the standard "
-                              "deviation 80.0 times that with 5 steps, with 1 step of warm-up the "
-                              "mean is 1.05 times and the standard deviation 2.0 times that with 5 "
-                              "steps");
+    assert_string_equal(
+        text, "with 0 steps of warm-up the mean is 3.00 times and the sample "
+              "standard deviation 80.0 times that with 5 steps, with 1 step of warm-up the "
+              "mean is 1.05 times and the sample standard deviation 2.0 times that with 5 "
+              "steps");
     runs[0].step_ms = ms(20, 0.25);
     tide_reading_of_warmup(runs, 3, text);
-    assert_non_null(strstr(text, "0 steps of warm-up the mean is 1.00 times and the standard "
-                                 "deviation 0.5 times"));
+    assert_non_null(strstr(text,
+                           "0 steps of warm-up the mean is 1.00 times and the sample standard "
+                           "deviation 0.5 times"));
     tide_reading_of_warmup(&runs[2], 1, text);
-    assert_string_equal(text, "with 5 steps of warm-up a step takes 20.00 ms, give or take 0.50; "
-                              "there is nothing to compare it with");
+    assert_string_equal(text,
+                        "with 5 steps of warm-up a step takes 20.00 ms, with a sample standard "
+                        "deviation of 0.50 ms; there is nothing to compare it with");
+    runs[2].step_ms.std = -1; /* of one step */
+    tide_reading_of_warmup(runs + 1, 2, text);
+    assert_string_equal(text, "with 1 step of warm-up the mean is 1.05 times that with 5 steps");
+    tide_reading_of_warmup(&runs[2], 1, text);
+    assert_string_equal(text, "with 5 steps of warm-up a step takes 20.00 ms; there is nothing to "
+                              "compare it with");
     runs[2] = untimed("5 steps");
     runs[2].step_ms = ms(-1, -1);
     tide_reading_of_warmup(&runs[2], 1, text);

@@ -61,9 +61,9 @@ static void text_is_aligned(void **state) {
                   "50 % of <all> & x_1\n"
                   "\n"
                   "Shares\n"
-                  "  name                      size   share   time  ratio\n"
-                  "  a|b,\"c\"_\xc3\xa9             1.50 KiB  12.2 %  1.062  0.500\n"
-                  "  ?[31mred?\?</script>?         -      -3      -      -\n");
+                  "  name                      size   share      time  ratio\n"
+                  "  a|b,\"c\"_\xc3\xa9             1.50 KiB  12.2 %  1.062 ms  0.500\n"
+                  "  ?[31mred?\?</script>?         -      -3         -      -\n");
 }
 
 static void markdown_is_escaped(void **state) {
@@ -75,7 +75,7 @@ static void markdown_is_escaped(void **state) {
                   "\n"
                   "| name | size | share | time | ratio |\n"
                   "|---|---:|---:|---:|---:|\n"
-                  "| a\\|b,\"c\"_\xc3\xa9 | 1.50 KiB | 12.2 % | 1.062 | 0.500 |\n"
+                  "| a\\|b,\"c\"_\xc3\xa9 | 1.50 KiB | 12.2 % | 1.062 ms | 0.500 |\n"
                   "| ?\\[31mred?\?&lt;/script>? | - | -3 | - | - |\n"
                   "\n");
 }
@@ -100,7 +100,7 @@ static void latex_is_escaped(void **state) {
                   "\\toprule\n"
                   "name & size & share & time & ratio \\\\\n"
                   "\\midrule\n"
-                  "a|b,\"c\"\\_\xc3\xa9 & 1.50 KiB & 12.2 \\% & 1.062 & 0.500 \\\\\n"
+                  "a|b,\"c\"\\_\xc3\xa9 & 1.50 KiB & 12.2 \\% & 1.062 ms & 0.500 \\\\\n"
                   "?[31mred?\?\\textless{}/script\\textgreater{}? & - & -3 & - & - \\\\\n"
                   "\\bottomrule\n"
                   "\\end{tabular}\n"

@@ -142,12 +142,15 @@ static void arena_hands_out_zeroed_aligned_memory(void **state) {
     tide_arena_fini(&arena);
 }
 
-static void statistics_are_of_the_population(void **state) {
+static void statistics_are_of_the_sample(void **state) {
     (void)state;
     const double samples[] = {2.0, 4.0, -1.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0};
     tide_statistics of = tide_statistics_of(samples, 9);
     assert_float_equal(of.mean, 5.0, 0.0);
-    assert_float_equal(of.std, 2.0, 0.0);
+    assert_true(fabs(of.std - sqrt(32.0 / 7.0)) < 1e-15);
+    assert_float_equal(tide_statistics_population_std(samples, 9), 2.0, 0.0);
+    assert_float_equal(tide_statistics_of(samples, 1).std, -1.0, 0.0); /* one tells no spread */
+    assert_float_equal(tide_statistics_population_std(samples, 1), 0.0, 0.0);
     assert_float_equal(of.median, 4.5, 0.0);
     assert_float_equal(of.min, 2.0, 0.0);
     assert_float_equal(of.max, 9.0, 0.0);
@@ -277,7 +280,7 @@ int main(void) {
         cmocka_unit_test(map_agrees_with_a_plain_array),
         cmocka_unit_test(strings_are_interned),
         cmocka_unit_test(arena_hands_out_zeroed_aligned_memory),
-        cmocka_unit_test(statistics_are_of_the_population),
+        cmocka_unit_test(statistics_are_of_the_sample),
         cmocka_unit_test(ratios_know_how_far_they_may_be_off),
         cmocka_unit_test(ratios_of_many_samples),
         cmocka_unit_test(statistics_of_many_samples_are_exact),
