@@ -290,7 +290,7 @@ def measure_grid(options: argparse.Namespace, folder: Path) -> int:
     """A grid of runs on one device; the exit status."""
     runs = grid.Grid(options, folder)
     if options.device.startswith("cuda"):
-        programs.check_gpu(runs.tidemark, runs.python, options.device, runs.variables)
+        programs.check_gpu(runs.tidemark, runs.python, options.device, runs.variables, folder)
     title = f"# A training step beside PyTorch, {datetime.date.today().isoformat()}\n\n"
     for cell in runs.cells:
         runs.run_cell(cell)

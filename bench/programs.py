@@ -197,9 +197,25 @@ def check_same_model(
     )
 
 
-def check_gpu(tidemark: Path, python: str, device: str, variables: Mapping[str, str]) -> None:
-    """Both sides on a tiny model first: what is missing is said before hours of runs."""
+def cublas_of(details: Mapping[str, Any]) -> str | None:
+    """The file of the cuBLAS that a PyTorch process has loaded; None: it has no file of its own."""
+    files = [file for file in details["blas"] if Path(file).name.startswith("libcublas.so")]
+    return files[0] if files else None
+
+
+def check_gpu(
+    tidemark: Path, python: str, device: str, variables: dict[str, str], folder: Path
+) -> None:
+    """Both sides on a tiny model first: what is missing is said before hours of runs.
+
+    Products are most of a step, and two builds of cuBLAS choose different kernels for them. So
+    tidemark is told to open the file that PyTorch has loaded, unless TIDEMARK_CUBLAS says another.
+    """
     tiny = ["--d-model", "64", "--layers", "1", "--heads", "2", "--d-ff", "96", "--vocab", "61"]
     tiny += ["--batch", "1", "--context", "16", "--warmup", "0", "--steps", "1"]
-    run([python, str(STEPS), "--device", device, *tiny], variables)
-    run([str(tidemark), "profile", "--device", device, *tiny, "-o", os.devnull], variables)
+    found = run_pytorch([python, str(STEPS), "--device", device, *tiny], variables, "device_ms")
+    cublas = cublas_of(found.details)
+    if cublas is not None:
+        variables.setdefault("TIDEMARK_CUBLAS", cublas)
+    command = [str(tidemark), "profile", "--device", device, *tiny]
+    run_tidemark(command, variables, folder / "check.json.gz", "device_ms")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import json
 import re
 import sys
@@ -118,6 +119,16 @@ def numeric_context(precision: str, device: torch.device) -> Callable[[], Contex
     return contextlib.nullcontext
 
 
+def made_on(device: torch.device) -> ContextManager:
+    """Tensors that are made inside lie on the device from the start.
+
+    One or two threads of a CPU take minutes for the random numbers of a large model, a GPU
+    milliseconds. They are other numbers, which no figure depends on: the weights of no two
+    processes are compared. PyTorch before 2.0 cannot, and makes them on the CPU.
+    """
+    return device if hasattr(device, "__enter__") else contextlib.nullcontext()
+
+
 class Training:
     """A model, its optimizer and one batch of random tokens on a device."""
 
@@ -126,7 +137,8 @@ class Training:
         self.device = open_device(options.device)
         self.mode = options.mode
         self.context = numeric_context(options.precision, self.device)
-        model = pytorch_model.Transformer(shape, options.attention).to(self.device)
+        with made_on(self.device):
+            model = pytorch_model.Transformer(shape, options.attention).to(self.device)
         if options.precision == "bf16-true":
             for parameter in model.parameters():  # not the buffers: RoPE's table stays fp32
                 parameter.data = parameter.data.to(torch.bfloat16)
@@ -179,6 +191,20 @@ def blas_libraries() -> list[str]:
     return sorted(files)
 
 
+def cublas_version(files: list[str]) -> str | None:
+    """The version of the cuBLAS among the loaded files, as MAJOR.MINOR.PATCH; None: there is none.
+
+    The library is asked itself: torch.version.cuda is what PyTorch was built with.
+    """
+    for file in files:
+        if Path(file).name.startswith("libcublas.so"):
+            ask = ctypes.CDLL(file).cublasGetProperty
+            numbers = [ctypes.c_int(-1) for _ in range(3)]  # of MAJOR_VERSION, MINOR_, PATCH_LEVEL
+            if all(ask(which, ctypes.byref(number)) == 0 for which, number in enumerate(numbers)):
+                return ".".join(str(number.value) for number in numbers)
+    return None
+
+
 def peak_allocated_bytes(device: torch.device) -> int | None:
     """What the caching allocator had handed out at most; a CPU has none."""
     return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
@@ -191,11 +217,13 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     losses = [training.step() for _ in range(options.warmup)]
     training.clock.clear()
     losses += [training.step() for _ in range(options.steps)]
+    libraries = blas_libraries()
     return {
         "torch": torch.__version__,
         "python": sys.version.split()[0],
         "threads": torch.get_num_threads(),
-        "blas": blas_libraries(),
+        "blas": libraries,
+        "cublas": cublas_version(libraries),
         "n_parameters": sum(parameter.numel() for parameter in training.parameters),
         "peak_allocated_bytes": peak_allocated_bytes(training.device),
         "first_loss": losses[0],

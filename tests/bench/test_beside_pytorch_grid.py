@@ -49,15 +49,21 @@ class Cells(unittest.TestCase):
     def test_targets(self) -> None:
         for cell, phase, expected in (
             (SMALL, "forward", 0.5),
-            (SMALL, "optimizer", 0.3),
             (SMALL, "step", None),
             (Cell("small", 512, "fp32"), "backward", 0.8),
             (Cell("small", 512, "tf32"), "backward", 0.5),
             (Cell("2.7B", 512, "fp32"), "forward", 1.0),
-            (Cell("2.7B", 512, "bf16-mixed"), "optimizer", 0.3),
         ):
-            self.assertEqual(grid.target(cell, phase), expected, f"{cell} {phase}")
+            self.assertEqual(grid.target(cell, phase, "in-place"), expected, f"{cell} {phase}")
 
+    def test_no_target_of_the_optimizer_is_below_what_the_bytes_allow(self) -> None:
+        # fp32 bytes a parameter: ours 28; eager's loop in place 80, out of place 132.
+        for optimizer, eager_bytes in (("in-place", 80), ("out-of-place", 132)):
+            for cell in grid.cells(["small", "2.7B"], [512], ["fp32", "bf16-mixed"]):
+                found = grid.target(cell, "optimizer", optimizer)
+                self.assertGreater(found, 28 / eager_bytes, f"{cell} {optimizer}")
+        self.assertAlmostEqual(grid.optimizer_target("in-place"), 1.1 * 0.35)
+        self.assertEqual(grid.optimizer_target("out-of-place"), 0.3)
 
     def test_more_pairs_where_recording_has_a_target(self) -> None:
         runs = grid.Grid.__new__(grid.Grid)
@@ -78,34 +84,44 @@ class Cells(unittest.TestCase):
         runs.outcomes = {SMALL: sides(1.0, 2.0, 3.0)}
         device = {"name": "NVIDIA H100", "total_bytes": 80, "compute_capability": -1}
         tool = {"version": "0.1.0", "build": "gcc"}
-        runs.outcomes[SMALL][TIDEMARK].rounds[0].details.update(device=device, tool=tool)
-        runs.outcomes[SMALL][EAGER].rounds[0].details.update(torch="2.11", python="3.12")
+        host = {"computed_by": "NVIDIA H100, cuBLAS 12.8.4"}
+        ours = runs.outcomes[SMALL][TIDEMARK].rounds[0].details
+        ours.update(device=device, tool=tool, host=host)
+        blas = ["/site/libcublas.so.12", "/site/libcublasLt.so.12"]
+        theirs = runs.outcomes[SMALL][EAGER].rounds[0].details
+        theirs.update(torch="2.11", python="3.12", blas=blas, cublas="12.8.4")
+        runs.variables = {"TIDEMARK_CUBLAS": blas[0]}
         said = "\n".join(runs.facts())
         self.assertIn("- device: name NVIDIA H100, total_bytes 80\n", said)
         self.assertIn("- PyTorch 2.11, Python 3.12\n", said)
         self.assertIn("- rounds: 2; steps of each side in a round: 5 measured after 1", said)
+        self.assertIn("computed by NVIDIA H100, cuBLAS 12.8.4\n", said)
+        self.assertIn("cuBLAS: 12.8.4, /site/libcublas.so.12, which tidemark opens, too\n", said)
+        runs.variables = {"TIDEMARK_CUBLAS": "/mine/libcublas.so.13"}
+        self.assertIn("which tidemark does not open", "\n".join(runs.facts()))
 
 
 class Rows(unittest.TestCase):
     def test_times_beside_both(self) -> None:
-        row = grid.time_row(SMALL, "forward", sides(2.0, 8.0, 4.0), True)
+        row = grid.time_row(SMALL, "forward", sides(2.0, 8.0, 4.0), "in-place")
         self.assertEqual(row[:4], ["small", "128", "fp32", "forward"])
         self.assertEqual(row[6:10], ["0.250", "0.250 to 0.250", "at most 0.5", "met"])
         self.assertEqual(row[11], "0.500")
         self.assertEqual(len(row), len(grid.HEADER))
 
     def test_a_target_is_missed_above_it(self) -> None:
-        self.assertEqual(grid.time_row(SMALL, "forward", sides(4.1, 8.0, 4.0), True)[9], "missed")
-        self.assertEqual(grid.time_row(SMALL, "forward", sides(4.0, 8.0, 4.0), True)[9], "met")
+        for ours, expected in ((4.1, "missed"), (4.0, "met")):
+            row = grid.time_row(SMALL, "forward", sides(ours, 8.0, 4.0), "in-place")
+            self.assertEqual(row[9], expected)
 
     def test_no_targets_hold_on_the_cpu(self) -> None:
-        row = grid.time_row(SMALL, "forward", sides(9.0, 8.0, 4.0), False)
+        row = grid.time_row(SMALL, "forward", sides(9.0, 8.0, 4.0), None)
         self.assertEqual(row[8:10], ["", ""])
 
     def test_what_did_not_run_says_why_and_counts_as_missed(self) -> None:
         found = sides(2.0, 8.0, 4.0)
         found[EAGER] = Outcome(absent="CUDA out of memory")
-        row = grid.time_row(SMALL, "forward", found, True)
+        row = grid.time_row(SMALL, "forward", found, "in-place")
         self.assertEqual(row[5], "CUDA out of memory")
         self.assertEqual(row[9], "not measured")
         self.assertEqual(row[11], "0.500")
