@@ -113,6 +113,11 @@ bool shared_arena_holds(const void *address);
 /* The array that holds all n_bytes; nullptr: none. */
 const shared_range *shared_find(const void *address, size_t n_bytes);
 
+/* ---- device memory ---- */
+/* Around a launch: hidden memory is within reach, and out of it again. */
+void device_memory_open();
+void device_memory_close();
+
 /* ---- copies ---- */
 /* Forgets what the last block has begun. */
 void copies_begin_block();

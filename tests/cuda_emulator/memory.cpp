@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "device_memory.h"
 
@@ -24,9 +26,13 @@ alignas(128) char arena[ARENA_BYTES];
 size_t arena_used; /* by arrays and the gaps before them */
 
 struct device_range {
-    size_t n_bytes; /* registered */
-    bool own;       /* from tide_emulator_alloc: gaps lie around it */
+    size_t n_bytes;  /* registered */
+    bool own;        /* from tide_emulator_alloc: gaps lie around it */
+    char *pages;     /* owned, of hidden memory; nullptr: the host may touch it */
+    size_t n_mapped; /* bytes of the pages */
 };
+
+bool hides_memory; /* of what is allocated from now on */
 
 std::map<const char *, device_range> &ranges() {
     static std::map<const char *, device_range> all; /* by base */
@@ -38,6 +44,35 @@ const std::pair<const char *const, device_range> *range_before(const char *addre
     auto after = ranges().upper_bound(address);
     return after == ranges().begin() ? nullptr : &*std::prev(after);
 }
+
+void protect(const device_range &range, int how) {
+    if (range.pages != nullptr && mprotect(range.pages, range.n_mapped, how) != 0) {
+        report(nullptr, 0, "cannot change who may touch %zu bytes", range.n_mapped);
+    }
+}
+
+void protect_all(int how) {
+    for (const auto &each : ranges()) {
+        protect(each.second, how);
+    }
+}
+
+/* Around copies by the host to and from a range. */
+struct opened {
+    explicit opened(const void *memory) : found(range_before(static_cast<const char *>(memory))) {
+        if (found != nullptr) {
+            protect(found->second, PROT_READ | PROT_WRITE);
+        }
+    }
+    ~opened() {
+        if (found != nullptr) {
+            protect(found->second, PROT_NONE);
+        }
+    }
+    opened(const opened &) = delete;
+    opened &operator=(const opened &) = delete;
+    const std::pair<const char *const, device_range> *found; /* the range; nullptr: none */
+};
 
 void open_bytes(char *base, size_t n_bytes) {
 #if TIDE_EMULATOR_ASAN
@@ -71,6 +106,14 @@ bool untouched(const char *from, size_t n_bytes) {
 }
 
 } /* namespace */
+
+void device_memory_open() {
+    protect_all(PROT_READ | PROT_WRITE);
+}
+
+void device_memory_close() {
+    protect_all(PROT_NONE);
+}
 
 void shared_begin_block(size_t dynamic_bytes) {
 #if TIDE_EMULATOR_ASAN
@@ -181,7 +224,7 @@ using tide_emulator::GAP_BYTES;
 using tide_emulator::ranges;
 
 void tide_device_memory_register(void *base, size_t n_bytes) {
-    ranges()[static_cast<const char *>(base)] = {n_bytes, false};
+    ranges()[static_cast<const char *>(base)] = {n_bytes, false, nullptr, 0};
 }
 
 bool tide_device_memory_unregister(void *base) {
@@ -194,9 +237,64 @@ bool tide_device_memory_holds(const void *address, size_t n_bytes) {
     return range != nullptr && byte + n_bytes <= range->first + range->second.n_bytes;
 }
 
+namespace {
+
+/* Whole pages, with a gap before and behind n_bytes; nullptr: there are none. Under ASan the gaps
+ * are poisoned. */
+char *map_hidden(size_t n_bytes, size_t gap, tide_emulator::device_range *range) {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    range->n_mapped = (n_bytes + 2 * gap + page - 1) / page * page;
+    void *pages =
+        mmap(nullptr, range->n_mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) {
+        return nullptr;
+    }
+    range->pages = static_cast<char *>(pages);
+    char *base = range->pages + gap;
+    std::memset(range->pages, GAP_BYTE, range->n_mapped);
+    std::memset(base, tide_emulator::FRESH_BYTE, n_bytes);
+#if TIDE_EMULATOR_ASAN
+    __asan_poison_memory_region(range->pages, gap);
+    __asan_poison_memory_region(base + n_bytes, range->n_mapped - gap - n_bytes);
+#endif
+    tide_emulator::protect(*range, PROT_NONE);
+    return base;
+}
+
+void unmap_hidden(const tide_emulator::device_range &range) {
+#if TIDE_EMULATOR_ASAN
+    __asan_unpoison_memory_region(range.pages, range.n_mapped);
+#endif
+    (void)munmap(range.pages, range.n_mapped);
+}
+
+} /* namespace */
+
+void tide_emulator_hide_memory(bool hides) {
+    tide_emulator::hides_memory = hides;
+}
+
+void tide_emulator_write(void *memory, const void *bytes, size_t n_bytes) {
+    const tide_emulator::opened range(memory);
+    std::memcpy(memory, bytes, n_bytes);
+}
+
+void tide_emulator_read(void *ret_bytes, const void *memory, size_t n_bytes) {
+    const tide_emulator::opened range(memory);
+    std::memcpy(ret_bytes, memory, n_bytes);
+}
+
 /* Under ASan its own red zones do better than ours. */
 void *tide_emulator_alloc(size_t n_bytes) {
     void *memory = nullptr;
+    if (tide_emulator::hides_memory) {
+        tide_emulator::device_range range = {n_bytes, true, nullptr, 0};
+        char *base = map_hidden(n_bytes, 256, &range);
+        if (base != nullptr) {
+            ranges()[base] = range;
+        }
+        return base;
+    }
     const size_t gap = TIDE_EMULATOR_ASAN ? 0 : 256;
     if (posix_memalign(&memory, 256, n_bytes + 2 * gap) != 0) {
         return nullptr;
@@ -204,7 +302,7 @@ void *tide_emulator_alloc(size_t n_bytes) {
     char *base = static_cast<char *>(memory) + gap;
     std::memset(memory, GAP_BYTE, n_bytes + 2 * gap);
     std::memset(base, tide_emulator::FRESH_BYTE, n_bytes);
-    ranges()[base] = {n_bytes, true};
+    ranges()[base] = {n_bytes, true, nullptr, 0};
     return base;
 }
 
@@ -218,13 +316,18 @@ void tide_emulator_release(void *memory) {
         tide_emulator::report(nullptr, 0, "release of %p, which was not allocated", memory);
         return;
     }
-    const size_t n_bytes = found->second.n_bytes;
+    const tide_emulator::device_range range = found->second;
     const size_t gap = TIDE_EMULATOR_ASAN ? 0 : 256;
+    tide_emulator::protect(range, PROT_READ | PROT_WRITE);
     if (!tide_emulator::untouched(base - gap, gap) ||
-        !tide_emulator::untouched(base + n_bytes, gap)) {
+        !tide_emulator::untouched(base + range.n_bytes, gap)) {
         tide_emulator::report(nullptr, 0, "a kernel wrote outside of %zu bytes of device memory",
-                              n_bytes);
+                              range.n_bytes);
     }
     ranges().erase(found);
-    std::free(base - gap);
+    if (range.pages != nullptr) {
+        unmap_hidden(range);
+    } else {
+        std::free(base - gap);
+    }
 }

@@ -373,7 +373,9 @@ int run(const char *kernel, const void *function, dim3 grid, dim3 block, size_t 
         if (the.race != nullptr) {
             the.race->launch();
         }
+        device_memory_open();
         const bool ended = run_grid(shared_bytes);
+        device_memory_close();
         result =
             ended && tide_emulator_n_reports() == n_before ? cudaSuccess : cudaErrorLaunchFailure;
     }

@@ -1,15 +1,14 @@
 /* gpu_machine.c - what the tests of kernels ask of the emulator, answered by a GPU: the same test
  * programs then run the kernels that nvcc compiled.
  *
- * Memory is managed, so that tests read and write it as the emulator's. Launches return when the
- * kernel has ended, as CUDA_LAUNCH_BLOCKING makes them. There is one order of threads, the GPU's
- * own: tests still run a kernel three times, and all three must write the same bits. What a kernel
- * does wrong is found by compute-sanitizer (tests/gpu/run.sh), which sees each array's true end.
+ * Memory is the GPU's own, which tests copy to and from. Managed memory would let the host reach
+ * into it, but a program that asks for more of it than is free can hang a card. Copies wait for
+ * every launch before them. There is one order of threads, the GPU's own: tests still run a kernel
+ * three times, and all three must write the same bits. What a kernel does wrong is found by
+ * compute-sanitizer (tests/gpu/run.sh), which sees each array's true end.
  */
-#define _POSIX_C_SOURCE 200809L
 #include <cuda_runtime_api.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cuda_emulator.h"
 
@@ -55,23 +54,31 @@ unsigned long long tide_emulator_n_switches(void) {
     return 0;
 }
 
+void tide_emulator_hide_memory(bool hides) {
+    (void)hides; /* it is never within the host's reach */
+}
+
 void *tide_emulator_alloc(size_t n_bytes) {
     void *memory = NULL;
-    /* Read by the runtime at its first call, which is the next one. */
-    if (setenv("CUDA_LAUNCH_BLOCKING", "1", 1) != 0) {
-        return NULL;
-    }
-    cudaError_t result = cudaMallocManaged(&memory, n_bytes, cudaMemAttachGlobal);
-    note("cudaMallocManaged", result);
+    const cudaError_t result = cudaMalloc(&memory, n_bytes);
+    note("cudaMalloc", result);
     if (result != cudaSuccess) {
         return NULL;
     }
-    /* By the GPU: of what the host writes, compute-sanitizer's initcheck may not know. */
     note("cudaMemset", cudaMemset(memory, 0xFF, n_bytes));
-    note("cudaDeviceSynchronize", cudaDeviceSynchronize());
     return memory;
 }
 
 void tide_emulator_release(void *memory) {
     note("cudaFree", cudaFree(memory));
+}
+
+void tide_emulator_write(void *memory, const void *bytes, size_t n_bytes) {
+    note("cudaDeviceSynchronize", cudaDeviceSynchronize());
+    note("cudaMemcpy", cudaMemcpy(memory, bytes, n_bytes, cudaMemcpyHostToDevice));
+}
+
+void tide_emulator_read(void *ret_bytes, const void *memory, size_t n_bytes) {
+    note("cudaDeviceSynchronize", cudaDeviceSynchronize());
+    note("cudaMemcpy", cudaMemcpy(ret_bytes, memory, n_bytes, cudaMemcpyDeviceToHost));
 }

@@ -9,8 +9,10 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "allocator/recorder.h"
+#include "cuda_emulator.h"
 #include "model/bf16.h"
 #include "twin.h"
 
@@ -55,9 +57,43 @@ static double backward_tolerance(const call_shape *s) {
 
 /* ---- cuBLAS' part, by plain loops ---- */
 
-static float number(const void *x, int type, size_t i) {
-    return type == TIDE_CUBLAS_R_32F ? ((const float *)x)[i]
-                                     : tide_bf16_to_fp32(((const uint16_t *)x)[i]);
+/* A column-major matrix of the device, and a copy of it on the host. */
+typedef struct matrix {
+    void *on_device;    /* borrowed */
+    int type;           /* TIDE_CUBLAS_R_... */
+    size_t n_rows, ld;  /* from element to element of a row: ld */
+    size_t n_columns;   /* as stored */
+    unsigned char *own; /* owned; the copy */
+} matrix;
+
+static size_t bytes_of(const matrix *x) {
+    return ((x->n_columns - 1) * x->ld + x->n_rows) * (x->type == TIDE_CUBLAS_R_32F ? 4 : 2);
+}
+
+static matrix copy_of(const void *on_device, int type, int ld, int n_rows, int n_columns) {
+    matrix made = {
+        .type = type, .n_rows = (size_t)n_rows, .ld = (size_t)ld, .n_columns = (size_t)n_columns};
+    memcpy(&made.on_device, &on_device, sizeof(on_device)); /* not const for the result */
+    made.own = malloc(bytes_of(&made));
+    assert_non_null(made.own);
+    tide_emulator_read(made.own, on_device, bytes_of(&made));
+    return made;
+}
+
+static float number(const matrix *x, int row, int column) {
+    const size_t i = (size_t)row + (size_t)column * x->ld;
+    return x->type == TIDE_CUBLAS_R_32F
+               ? ((const float *)(const void *)x->own)[i]
+               : tide_bf16_to_fp32(((const uint16_t *)(const void *)x->own)[i]);
+}
+
+static void put(const matrix *x, int row, int column, float value) {
+    const size_t i = (size_t)row + (size_t)column * x->ld;
+    if (x->type == TIDE_CUBLAS_R_32F) {
+        ((float *)(void *)x->own)[i] = value;
+    } else {
+        ((uint16_t *)(void *)x->own)[i] = tide_fp32_to_bf16(value);
+    }
 }
 
 /* Column-major, as cuBLAS' own. */
@@ -69,24 +105,25 @@ static int gemm_ex(struct cublasContext *handle, int op_a, int op_b, int m, int 
     (void)compute_type;
     (void)algorithm;
     assert_true(*(const float *)beta == 0);
+    const bool as_is_a = op_a == TIDE_CUBLAS_OP_N;
+    const bool as_is_b = op_b == TIDE_CUBLAS_OP_N;
+    const matrix left = copy_of(a, type_a, lda, as_is_a ? m : k, as_is_a ? k : m);
+    const matrix right = copy_of(b, type_b, ldb, as_is_b ? k : n, as_is_b ? n : k);
+    const matrix out = copy_of(c, type_c, ldc, m, n);
     for (int j = 0; j < n; j++) {
         for (int i = 0; i < m; i++) {
             double sum = 0;
             for (int p = 0; p < k; p++) {
-                const int at_a = op_a == TIDE_CUBLAS_OP_N ? i + p * lda : p + i * lda;
-                const int at_b = op_b == TIDE_CUBLAS_OP_N ? p + j * ldb : j + p * ldb;
-                sum += (double)number(a, type_a, (size_t)at_a) *
-                       (double)number(b, type_b, (size_t)at_b);
+                sum += (double)(as_is_a ? number(&left, i, p) : number(&left, p, i)) *
+                       (double)(as_is_b ? number(&right, p, j) : number(&right, j, p));
             }
-            const float x = *(const float *)alpha * (float)sum;
-            const size_t at_c = (size_t)i + (size_t)j * (size_t)ldc;
-            if (type_c == TIDE_CUBLAS_R_32F) {
-                ((float *)c)[at_c] = x;
-            } else {
-                ((uint16_t *)c)[at_c] = tide_fp32_to_bf16(x);
-            }
+            put(&out, i, j, *(const float *)alpha * (float)sum);
         }
     }
+    tide_emulator_write(out.on_device, out.own, bytes_of(&out));
+    free(left.own);
+    free(right.own);
+    free(out.own);
     return 0;
 }
 
@@ -309,7 +346,8 @@ static tide_status forward_of_two(const twin_side *side, const void *from, tide_
     const call_shape s = {TIDE_BF16, 1, 2, 1, 2};
     TIDE_TRY(forward(side, &s, error));
     const float want = 1 / (1 + expf(-given->difference));
-    const uint16_t *probs = (const uint16_t *)side->arrays[PROBS].data;
+    uint16_t probs[4];
+    twin_load(side, PROBS, probs, sizeof(probs));
     assert_true(fabsf(tide_bf16_to_fp32(probs[3]) - want) <= want * (float)BF16_ROUNDOFF);
     return TIDE_OK;
 }

@@ -238,8 +238,10 @@ static tide_status cross_entropy(const twin_side *side, const void *shape, tide_
 static tide_status cross_entropy_wrong(const twin_side *side, const void *shape,
                                        tide_error *error) {
     if (side->is_cuda) {
-        int32_t *targets = twin_int32(side, 3);
+        int32_t targets[2];
+        twin_load(side, 3, targets, sizeof(targets));
         targets[1] = (targets[0] + 1) % (int32_t)((const row_shape *)shape)->V;
+        twin_store(side, 3, targets, sizeof(targets));
     }
     return cross_entropy(side, shape, error);
 }

@@ -24,7 +24,7 @@ struct twin_case {
     unsigned max_blocks;            /* of a grid that loops */
 };
 
-/* What one run of an operator left behind: the arrays, each at `data`, in memory of its device. */
+/* What one run of an operator left behind: the arrays, each at `data`, copied to the host. */
 typedef struct twin_run {
     twin_side side;
     unsigned char *memory[TWIN_ARRAYS]; /* owned; arrays begin `shift` elements behind it */
@@ -119,27 +119,67 @@ size_t twin_given(twin_case *test, tide_dtype dtype, const float *values, size_t
     return at;
 }
 
-static void *take(bool is_cuda, size_t n_bytes) {
-    return is_cuda ? tide_emulator_alloc(n_bytes) : malloc(n_bytes);
+void twin_load(const twin_side *side, size_t i, void *ret_bytes, size_t n_bytes) {
+    if (side->is_cuda) {
+        tide_emulator_read(ret_bytes, side->arrays[i].data, n_bytes);
+    } else {
+        memcpy(ret_bytes, side->arrays[i].data, n_bytes);
+    }
+}
+
+void twin_store(const twin_side *side, size_t i, const void *bytes, size_t n_bytes) {
+    if (side->is_cuda) {
+        tide_emulator_write(side->arrays[i].data, bytes, n_bytes);
+    } else {
+        memcpy(side->arrays[i].data, bytes, n_bytes);
+    }
+}
+
+static size_t bytes_of(const twin_array *array) {
+    return (array->shift + array->n) * tide_dtype_bytes(array->dtype);
+}
+
+/* Array i in memory of the device, with what the run's own memory holds. */
+static void to_device(const twin_case *test, twin_run *made, size_t i, void *memory[]) {
+    const twin_array *array = &test->arrays[i];
+    const size_t n_bytes = bytes_of(array);
+    memory[i] = tide_emulator_alloc(n_bytes > 0 ? n_bytes : 1);
+    assert_non_null(memory[i]);
+    tide_emulator_write(memory[i], made->memory[i], n_bytes);
+    made->side.arrays[i].data = (char *)memory[i] + array->shift * tide_dtype_bytes(array->dtype);
+}
+
+/* Back, with what the operator wrote. */
+static void from_device(const twin_case *test, twin_run *made, size_t i, void *memory[]) {
+    const twin_array *array = &test->arrays[i];
+    tide_emulator_read(made->memory[i], memory[i], bytes_of(array));
+    tide_emulator_release(memory[i]);
+    made->side.arrays[i].data = made->memory[i] + array->shift * tide_dtype_bytes(array->dtype);
 }
 
 /* Copies what the case feeds, calls the operator, and leaves its results in the run. */
 static void run(const twin_case *test, twin_run *made, tide_ops *ops, bool is_cuda, twin_call call,
                 const void *shape) {
+    void *on_device[TWIN_ARRAYS] = {NULL};
     made->side.ops = ops;
     made->side.is_cuda = is_cuda;
     for (size_t i = 0; i < test->n_arrays; i++) {
         const twin_array *array = &test->arrays[i];
         const size_t item = tide_dtype_bytes(array->dtype);
-        const size_t n_bytes = (array->shift + array->n) * item;
-        made->memory[i] = take(is_cuda, n_bytes > 0 ? n_bytes : 1);
+        made->memory[i] = malloc(bytes_of(array) + 1);
         assert_non_null(made->memory[i]);
-        memset(made->memory[i], 0xFF, n_bytes);
+        memset(made->memory[i], 0xFF, bytes_of(array));
         made->side.arrays[i] = (tide_array){made->memory[i] + array->shift * item, array->dtype};
         memcpy(made->side.arrays[i].data, array->fed, array->n * item);
+        if (is_cuda) {
+            to_device(test, made, i, on_device);
+        }
     }
     tide_error error = {.message = ""};
     const tide_status status = call(&made->side, shape, &error);
+    for (size_t i = 0; is_cuda && i < test->n_arrays; i++) {
+        from_device(test, made, i, on_device);
+    }
     if (status != TIDE_OK) {
         fail_msg("%s on %s: %s", test->name, is_cuda ? "cuda" : "cpu", error.message);
     }
@@ -147,11 +187,7 @@ static void run(const twin_case *test, twin_run *made, tide_ops *ops, bool is_cu
 
 static void drop(const twin_case *test, twin_run *made) {
     for (size_t i = 0; i < test->n_arrays; i++) {
-        if (made->side.is_cuda) {
-            tide_emulator_release(made->memory[i]);
-        } else {
-            free(made->memory[i]);
-        }
+        free(made->memory[i]);
     }
 }
 
@@ -243,6 +279,7 @@ static bool matches(const twin_case *test, twin_call call, const void *shape, do
                           .max_blocks = test->max_blocks};
     twin_run want = {.side = {0}};
     twin_run first = {.side = {0}};
+    tide_emulator_hide_memory(true);
     run(test, &want, cpu, false, call, shape);
     tide_emulator_set_order(TIDE_EMULATOR_FORWARD, 0);
     run(test, &first, &cuda.ops, true, call, shape);

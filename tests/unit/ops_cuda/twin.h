@@ -14,7 +14,9 @@
  *   twin_check(test, forward, &n, tolerance);     frees everything too
  *
  * The cuda side runs in forward, reverse and shuffled thread order, and must write the same bits in
- * each. Its arrays are exactly as long as said; what lies around them is watched.
+ * each. Its arrays are exactly as long as said; what lies around them is watched. They are memory
+ * of the device: a test that touches them while the operator is called crashes, in the emulator
+ * too.
  */
 #ifndef TIDE_TESTS_TWIN_H
 #define TIDE_TESTS_TWIN_H
@@ -41,13 +43,18 @@ typedef struct twin_side {
 /* The operator of the side's device. */
 #define TWIN(side, name) ((side)->is_cuda ? tide_cuda_##name : tide_cpu_##name)
 
-/* Typed views of array i. */
+/* Array i for operators, typed. */
 static inline float *twin_fp32(const twin_side *side, size_t i) {
     return (float *)side->arrays[i].data;
 }
 static inline int32_t *twin_int32(const twin_side *side, size_t i) {
     return (int32_t *)side->arrays[i].data;
 }
+
+/* Copies the first n_bytes of array i from, or to, the memory of the side's device: the host does
+ * not reach into a GPU's. */
+void twin_load(const twin_side *side, size_t i, void *ret_bytes, size_t n_bytes);
+void twin_store(const twin_side *side, size_t i, const void *bytes, size_t n_bytes);
 
 /* Calls the operator on the side's arrays. */
 typedef tide_status (*twin_call)(const twin_side *side, const void *shape, tide_error *error);
