@@ -22,6 +22,7 @@ enum { N_BENCHES = sizeof(BENCHES) / sizeof(BENCHES[0]) };
 typedef struct bench_options {
     tide_bench_settings settings; /* of those that measure on a device */
     const char *format;           /* one of tide_format_name */
+    bool wide;                    /* its text, whole */
     uint64_t rounds;
     bool samples;
     bool gate;
@@ -43,6 +44,7 @@ static const char *vary_at(size_t i) {
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the report; default text", NULL, NULL,
      tide_format_name, AT(format)},
+    TIDE_WIDE_ROW(AT(wide)),
     {TIDE_OPTION_COUNT, "rounds", NULL, "N", "samples of each variant, 1 to 101; default 15", NULL,
      NULL, NULL, AT(rounds)},
     {TIDE_OPTION_FLAG, "samples", NULL, NULL, "every sample, too", NULL, NULL, NULL, AT(samples)},
@@ -258,7 +260,7 @@ static tide_status measure(const tide_bench *bench, const bench_options *options
             tide_bench_report_environment(&run);
         }
         status =
-            tide_report_print(&report, (tide_format)tide_format_from_name(options->format), stdout);
+            tide_report_print(&report, tide_format_chosen(options->format, options->wide), stdout);
     }
     if (status == TIDE_OK) {
         status = tide_bench_save_records(&run, error);

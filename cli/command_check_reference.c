@@ -18,6 +18,7 @@ typedef struct check_options {
     const char *recompute; /* NULL: both */
     const char *precision; /* NULL: the file's */
     const char *format;    /* one of tide_format_name */
+    bool wide;             /* its text, whole */
     bool worst_first;      /* order rows by error over tolerance */
 } check_options;
 
@@ -53,6 +54,7 @@ static const tide_option OPTIONS[] = {
      offsetof(check_options, worst_first)},
     {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the table; default text", NULL, NULL,
      tide_format_name, offsetof(check_options, format)},
+    TIDE_WIDE_ROW(offsetof(check_options, wide)),
 };
 
 static const tide_option_table TABLE = {
@@ -225,9 +227,8 @@ static int print(const check_options *options, const tide_reference *reference, 
         tide_report_init(&report);
         add_shape(&report, options, tide_reference_get_info(reference), path);
         add_table(&report, runs);
-        int format = tide_format_from_name(options->format);
         status =
-            tide_report_print(&report, format < 0 ? TIDE_FORMAT_TEXT : (tide_format)format, stdout);
+            tide_report_print(&report, tide_format_chosen(options->format, options->wide), stdout);
         tide_report_fini(&report);
     }
     const tide_hostmem *mem = tide_hostmem_default();

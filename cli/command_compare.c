@@ -14,6 +14,7 @@ enum { KEY_BYTES = 96, DEFAULT_TOP = 10, MAX_TOP = 100000 };
 
 typedef struct compare_options {
     const char *format; /* a choice of tide_format_name */
+    bool wide;          /* its text, whole */
     uint64_t top;       /* rows of the table of what differs */
     tide_option_texts fail_if;
 } compare_options;
@@ -21,6 +22,7 @@ typedef struct compare_options {
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the report; default text", NULL, NULL,
      tide_format_name, offsetof(compare_options, format)},
+    TIDE_WIDE_ROW(offsetof(compare_options, wide)),
     {TIDE_OPTION_COUNT, "top", 0, "N", "rows in the table of what differs at the peak; default 10",
      NULL, NULL, NULL, offsetof(compare_options, top)},
     {TIDE_OPTION_TEXTS, "fail-if", 0, "CONDITION",
@@ -306,7 +308,7 @@ static tide_status report_on(const tide_compare *compare, const compare_options 
     tide_compare_report_gates(&report, compare, gates);
     if (status == TIDE_OK) {
         status =
-            tide_report_print(&report, (tide_format)tide_format_from_name(options->format), stdout);
+            tide_report_print(&report, tide_format_chosen(options->format, options->wide), stdout);
     }
     tide_report_fini(&report);
     tide_compare_rows_destroy(rows);

@@ -17,11 +17,13 @@ enum { DETAIL_BYTES = 512, MAX_GPUS = 64 };
 
 typedef struct devices_options {
     const char *format; /* one of tide_format_name */
+    bool wide;          /* its text, whole */
 } devices_options;
 
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the tables; default text", NULL, NULL,
      tide_format_name, offsetof(devices_options, format)},
+    TIDE_WIDE_ROW(offsetof(devices_options, wide)),
 };
 
 static const tide_option_table TABLE = {
@@ -246,7 +248,7 @@ static void add_sources(tide_report *report) {
 }
 
 static int run(int argc, char **argv) {
-    devices_options options = {"text"};
+    devices_options options = {.format = "text"};
     int exit_status = TIDE_EXIT_SUCCESS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, NULL, &exit_status)) {
         return exit_status;
@@ -256,9 +258,8 @@ static int run(int argc, char **argv) {
     add_parts(&report);
     add_cards(&report);
     add_sources(&report);
-    int format = tide_format_from_name(options.format);
     tide_status status =
-        tide_report_print(&report, format < 0 ? TIDE_FORMAT_TEXT : (tide_format)format, stdout);
+        tide_report_print(&report, tide_format_chosen(options.format, options.wide), stdout);
     tide_report_fini(&report);
     return status == TIDE_OK ? tide_cli_finish("devices", TIDE_EXIT_SUCCESS)
                              : tide_cli_fail("devices", status, NULL);

@@ -44,6 +44,7 @@ static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the tables; default text", NULL, NULL,
      tide_format_name, AT(run.format)},
+    TIDE_WIDE_ROW(AT(run.wide)),
 };
 
 static const tide_option_table TABLE = {
@@ -199,11 +200,11 @@ static tide_status ask_all(const tide_fit_options *options, tide_fit_row *rows, 
 
 static int answer(const tide_fit_options *options, tide_fit_row *rows, size_t n_rows) {
     tide_error error = {""};
-    int format = tide_format_from_name(options->run.format);
     int exit_status = TIDE_EXIT_SUCCESS;
     tide_status status = ask_all(options, rows, n_rows, &error);
     if (status == TIDE_OK) {
-        status = tide_fit_print(rows, n_rows, format < 0 ? TIDE_FORMAT_TEXT : (tide_format)format);
+        status = tide_fit_print(rows, n_rows,
+                                tide_format_chosen(options->run.format, options->run.wide));
     }
     if (status != TIDE_OK) {
         return tide_cli_refuse("fit", status, &error);

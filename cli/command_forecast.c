@@ -43,6 +43,7 @@ static const tide_option OPTIONS[] = {
      AT(details)},
     {TIDE_OPTION_CHOICE, "format", NULL, NULL, "default text; the others have the details, too",
      NULL, NULL, tide_format_name, AT(run.format)},
+    TIDE_WIDE_ROW(AT(run.wide)),
 };
 
 static const tide_option_table TABLE = {
@@ -89,14 +90,14 @@ static tide_status make(const tide_profile_options *run, tide_forecast *ret_fore
 static int forecast(const forecast_options *options) {
     tide_error error = {""};
     tide_forecast made = {.usable_bytes = 0};
-    int format = tide_format_from_name(options->run.format);
     tide_status status = check(&options->run, &error);
     bool fits = true;
     if (status == TIDE_OK) {
         status = make(&options->run, &made, &error);
         fits = made.bounded.fits;
         if (status == TIDE_OK) {
-            status = tide_forecast_print(&made, format < 0 ? TIDE_FORMAT_TEXT : (tide_format)format,
+            status = tide_forecast_print(&made,
+                                         tide_format_chosen(options->run.format, options->run.wide),
                                          options->details);
         }
         tide_forecast_fini(&made);

@@ -61,6 +61,7 @@ static const tide_option OPTIONS[] = {
      .help = "of the report; default text",
      .choice_at = tide_format_name,
      .offset = AT(format)},
+    TIDE_WIDE_ROW(AT(wide)),
 };
 
 static const tide_option_table TABLE = {
@@ -96,7 +97,7 @@ static tide_status report_on(const tide_replay_runs *runs, const char *path,
     tide_report_init(&report);
     tide_replay_report(&report, runs, path);
     tide_status status =
-        tide_report_print(&report, (tide_format)tide_format_from_name(command->format), stdout);
+        tide_report_print(&report, tide_format_chosen(command->format, command->wide), stdout);
     tide_report_fini(&report);
     return status;
 }

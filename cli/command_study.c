@@ -40,6 +40,7 @@ static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the tables; default text", NULL, NULL,
      tide_format_name, AT(run.format)},
+    TIDE_WIDE_ROW(AT(run.wide)),
 };
 
 static const char *study_at(const void *ctx, size_t i) {
@@ -160,7 +161,7 @@ static void run_cells(tide_study_work *work) {
 static tide_status check_used(const tide_study *study, const tide_operands *operands,
                               tide_error *error) {
     if (study == NULL) {
-        const tide_option *other = tide_options_find_unused(&TABLE, operands, "format");
+        const tide_option *other = tide_options_find_unused(&TABLE, operands, "format wide");
         return other == NULL ? TIDE_OK
                              : tide_fail(error, TIDE_INVALID,
                                          "--%s goes with a study, and none is named: tidemark "
@@ -171,7 +172,7 @@ static tide_status check_used(const tide_study *study, const tide_operands *oper
         study->kind != TIDE_STUDY_NOT_RUN
             ? NULL
             : tide_options_find_unused(&TABLE, operands,
-                                       "size d-model layers heads d-ff vocab config format");
+                                       "size d-model layers heads d-ff vocab config format wide");
     return other == NULL ? TIDE_OK
                          : tide_fail(error, TIDE_INVALID,
                                      "--%s says nothing to study %s, which runs nothing: it uses "
@@ -320,8 +321,7 @@ static int run(int argc, char **argv) {
     if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
         return exit_status;
     }
-    int format = tide_format_from_name(options.run.format);
-    tide_format form = format < 0 ? TIDE_FORMAT_TEXT : (tide_format)format;
+    tide_format form = tide_format_chosen(options.run.format, options.run.wide);
     if (operands.n == 0) {
         tide_error error = {""};
         tide_status status = check_used(NULL, &operands, &error);

@@ -23,6 +23,7 @@ enum { DEFAULT_TOP = 10, MAX_TOP = 100000, SENTENCE_BYTES = 1024 };
 
 typedef struct summary_options {
     const char *format;    /* a choice of tide_format_name */
+    bool wide;             /* its text, whole */
     uint64_t top;          /* rows of the tables of scopes, stacks and blocks */
     const char *at;        /* as tide_instant_find reads it; NULL: the peak */
     tide_option_list tree; /* keys of tide_tree_key_name; none: no tree */
@@ -39,6 +40,7 @@ static const tide_option OPTIONS[] = {
      NULL, NULL, NULL, offsetof(summary_options, at)},
     {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the report; default text", NULL, NULL,
      tide_format_name, offsetof(summary_options, format)},
+    TIDE_WIDE_ROW(offsetof(summary_options, wide)),
     {TIDE_OPTION_COUNT, "device", 0, "N", "which device; default the one with the highest peak",
      NULL, NULL, NULL, offsetof(summary_options, device)},
     {TIDE_OPTION_CHOICES, "tree", 0, "KEYS",
@@ -269,7 +271,7 @@ static tide_status report_of(const tide_snapshot *snapshot, const tide_lives *li
     }
     tide_report report;
     tide_report_init(&report);
-    tide_format format = (tide_format)tide_format_from_name(options->format);
+    tide_format format = tide_format_chosen(options->format, options->wide);
     tide_summary_view of = {
         .report = &report,
         .snapshot = snapshot,
@@ -279,7 +281,7 @@ static tide_status report_of(const tide_snapshot *snapshot, const tide_lives *li
         .device_number = at.device,
         .top = (size_t)options->top,
         .is_peak = at.event == lives->devices[at.device].max[TIDE_MAX_ALLOCATED].event,
-        .is_text = format == TIDE_FORMAT_TEXT,
+        .is_text = tide_format_is_text(format),
         .is_for_programs = format == TIDE_FORMAT_CSV || format == TIDE_FORMAT_JSON,
         .when = "at the peak"};
     if (!of.is_peak && at.event < 0) {

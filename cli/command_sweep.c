@@ -33,9 +33,8 @@ static size_t count_failed(const tide_sweep *sweep) {
 
 static tide_status print(const tide_sweep_options *options, const tide_sweep *sweep,
                          tide_error *error) {
-    int format = tide_format_from_name(options->grid.format);
-    return tide_sweep_print(sweep, format < 0 ? TIDE_FORMAT_TEXT : (tide_format)format, stdout,
-                            error);
+    return tide_sweep_print(sweep, tide_format_chosen(options->grid.format, options->grid.wide),
+                            stdout, error);
 }
 
 /* ---- running ---- */
@@ -125,7 +124,7 @@ static int run_grid(const tide_sweep_options *options) {
 
 static tide_status check_merge(const tide_operands *operands, tide_error *error) {
     const tide_option *other =
-        tide_options_find_unused(&tide_sweep_option_table, operands, "merge o format");
+        tide_options_find_unused(&tide_sweep_option_table, operands, "merge o format wide");
     if (other != NULL) {
         return tide_fail(error, TIDE_INVALID,
                          "--%s says nothing to --merge, which runs nothing: it uses -o and "

@@ -213,7 +213,7 @@ tide_status tide_forecast_print(const tide_forecast *f, tide_format format, bool
     tide_report report;
     tide_report_init(&report);
     say_line(f, &report);
-    if (details || format != TIDE_FORMAT_TEXT) {
+    if (details || !tide_format_is_text(format)) {
         add_changes(f, &report);
         add_categories(f, &report);
         add_groups(f, &report);

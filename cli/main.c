@@ -45,6 +45,7 @@ static const tide_program_item ENVIRONMENT[] = {
     {"CUDA_PATH", "the same"},
     {"TIDEMARK_CPU_KERNELS", "of the cpu device: avx512, avx2 or generic; default the best here"},
     {"CUDA_VISIBLE_DEVICES", "the driver's: which GPUs this program sees; empty: none"},
+    {"COLUMNS", "width of the terminal, which tables keep within; default: what the terminal says"},
     {"OMP_NUM_THREADS", "threads of the cpu device; default all cores"},
     {"OMP_WAIT_POLICY", "passive: idle threads sleep, for a machine that does more"},
     {NULL, NULL},

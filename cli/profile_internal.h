@@ -57,6 +57,7 @@ typedef struct tide_profile_options {
     uint64_t snapshot_every;     /* and after every so many steps; TIDE_NOT_GIVEN: none */
     const char *output;          /* NULL: the default name in this folder */
     const char *format;          /* of the tables on stdout */
+    bool wide;                   /* their text, whole */
     bool strip_private;          /* of command line, host name and folders */
     bool open_browser;           /* write the report and open it */
 } tide_profile_options;

@@ -85,6 +85,7 @@ static const tide_option OPTIONS[] = {
      AT(output)},
     {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the tables; default text", NULL, NULL,
      tide_format_name, AT(format)},
+    TIDE_WIDE_ROW(AT(wide)),
     {TIDE_OPTION_FLAG, "strip-private", NULL, NULL,
      "leave out command line, host name and folders of absolute paths", NULL, NULL, NULL,
      AT(strip_private)},

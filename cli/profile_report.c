@@ -12,8 +12,7 @@
 #include "snapshot/summary.h"
 
 static tide_format format_of(const tide_profile_plan *plan) {
-    int format = tide_format_from_name(plan->options->format);
-    return format < 0 ? TIDE_FORMAT_TEXT : (tide_format)format;
+    return tide_format_chosen(plan->options->format, plan->options->wide);
 }
 
 /* "snapshot: PATH" for people, the bare path for programs. */

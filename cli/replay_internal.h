@@ -14,6 +14,7 @@ typedef struct tide_replay_command {
     const char *start;       /* auto, recorded, rebuilt */
     const char *output;      /* NULL: none */
     const char *format;      /* of the report */
+    bool wide;               /* its text, whole */
     uint64_t limit_bytes;    /* UINT64_MAX: not given */
     uint64_t n_samples;      /* --over-time */
     bool verify;             /* exit status 4 where it does not come out */

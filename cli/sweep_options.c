@@ -48,6 +48,7 @@ static const tide_option OPTIONS[] = {
      NULL, NULL, AT(grid.strip_private)},
     {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the table; default text", NULL, NULL,
      tide_format_name, AT(grid.format)},
+    TIDE_WIDE_ROW(AT(grid.wide)),
 };
 
 const tide_option_table tide_sweep_option_table = {

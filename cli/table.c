@@ -23,6 +23,18 @@ int tide_format_from_name(const char *name) {
     return -1;
 }
 
+tide_format tide_format_chosen(const char *name, bool is_wide) {
+    int format = tide_format_from_name(name);
+    if (format <= TIDE_FORMAT_TEXT) {
+        return is_wide ? TIDE_FORMAT_WIDE : TIDE_FORMAT_TEXT;
+    }
+    return (tide_format)format;
+}
+
+bool tide_format_is_text(tide_format format) {
+    return format == TIDE_FORMAT_TEXT || format == TIDE_FORMAT_WIDE;
+}
+
 void tide_report_init(tide_report *report) {
     *report = (tide_report){.no_memory = false};
     tide_arena_init(&report->arena, tide_hostmem_default());
@@ -291,7 +303,7 @@ tide_status tide_report_print(const tide_report *report, tide_format format, FIL
     case TIDE_FORMAT_JSON:
         return tide_report_print_json(report, out);
     default:
-        tide_report_print_text(report, out);
+        tide_report_print_text(report, format == TIDE_FORMAT_WIDE, out);
         return TIDE_OK;
     }
 }

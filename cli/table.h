@@ -4,6 +4,7 @@
  * Text, Markdown and LaTeX are for people: bytes are shown as "1.93 GiB". CSV and JSON are for
  * programs: bytes are integers, columns have the names of keys. Texts may come from a file that
  * nobody checked: control characters are replaced, and what has a meaning in the format is escaped.
+ * On a terminal the tables of text fit its width, unless the format is TIDE_FORMAT_WIDE.
  * A failed allocation sticks; tide_report_print returns it.
  */
 #ifndef TIDE_CLI_TABLE_H
@@ -29,13 +30,25 @@ typedef enum tide_format {
     TIDE_FORMAT_CSV,
     TIDE_FORMAT_LATEX,
     TIDE_FORMAT_JSON,
-    TIDE_N_FORMATS
+    TIDE_N_FORMATS,
+    TIDE_FORMAT_WIDE = TIDE_N_FORMATS /* text with every cell whole, also on a narrow terminal */
 } tide_format;
 
 /* "text", "markdown", ...; NULL past the last: the choices of an option. */
 const char *tide_format_name(size_t i);
 /* The number of a name, or -1. */
 int tide_format_from_name(const char *name);
+/* What --format and --wide ask for together; a name that there is not is text. */
+tide_format tide_format_chosen(const char *name, bool is_wide);
+/* Text of either kind. */
+bool tide_format_is_text(tide_format format);
+
+/* The row of --wide in a table of options (options.h), for a bool at that offset. */
+#define TIDE_WIDE_ROW(at)                                                                          \
+    {                                                                                              \
+        .kind = TIDE_OPTION_FLAG, .name = "wide", .offset = (at),                                  \
+        .help = "tables of text show every cell whole, however narrow the terminal"                \
+    }
 
 typedef enum tide_cell_kind {
     TIDE_CELL_NONE = 0, /* "-"; empty in CSV, null in JSON */

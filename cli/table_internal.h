@@ -22,7 +22,11 @@ const char *tide_cell_shown(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_T
 /* A cell as programs read it in CSV. */
 const char *tide_cell_plain(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_TEXT]);
 
-void tide_report_print_text(const tide_report *report, FILE *out);
+/* `is_wide`: every cell whole, also on a terminal. */
+void tide_report_print_text(const tide_report *report, bool is_wide, FILE *out);
+/* The same on a terminal of that many columns; 0: no bound. `is_utf8`: it shows an ellipsis. */
+void tide_report_print_within(const tide_report *report, size_t room, bool is_utf8, FILE *out);
+
 void tide_report_print_markdown(const tide_report *report, FILE *out);
 void tide_report_print_csv(const tide_report *report, FILE *out);
 void tide_report_print_latex(const tide_report *report, FILE *out);

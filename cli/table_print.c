@@ -1,77 +1,9 @@
+/* Reports as Markdown, CSV, LaTeX and JSON. */
 #include <math.h>
 #include <string.h>
 
 #include "cli/table_internal.h"
 #include "snapshot/json_writer.h"
-
-/* Characters that a text takes on a terminal: code points. */
-static size_t width_of(const char *text) {
-    size_t n = 0;
-    for (; *text != '\0'; text++) {
-        n += ((unsigned char)*text & 0xC0) != 0x80;
-    }
-    return n;
-}
-
-static void pad(FILE *out, size_t n) {
-    fprintf(out, "%*s", (int)n, "");
-}
-
-/* ---- text ---- */
-
-static void text_cell(FILE *out, const char *text, size_t width, bool right, bool last) {
-    size_t n_missing = width - width_of(text);
-    if (right) {
-        pad(out, n_missing);
-    }
-    fputs(text, out);
-    if (!right && !last) {
-        pad(out, n_missing);
-    }
-}
-
-static void text_table(const tide_table *table, FILE *out) {
-    char buffer[TIDE_CELL_BYTES_TEXT];
-    size_t widths[TIDE_TABLE_MAX_COLUMNS];
-    size_t n = table->n_columns;
-    for (size_t i = 0; i < n; i++) {
-        widths[i] = width_of(table->columns[i].title);
-        for (const tide_table_row *row = table->first; row != NULL; row = row->next) {
-            size_t width = width_of(tide_cell_shown(&row->cells[i], buffer));
-            widths[i] = width > widths[i] ? width : widths[i];
-        }
-    }
-    fprintf(out, "\n%s\n", table->title);
-    if (table->n_rows == 0) {
-        fputs("  (none)\n", out);
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        fputs("  ", out);
-        text_cell(out, table->columns[i].title, widths[i], table->columns[i].is_number, i + 1 == n);
-    }
-    fputc('\n', out);
-    for (const tide_table_row *row = table->first; row != NULL; row = row->next) {
-        for (size_t i = 0; i < n; i++) {
-            fputs("  ", out);
-            text_cell(out, tide_cell_shown(&row->cells[i], buffer), widths[i],
-                      table->columns[i].is_number, i + 1 == n);
-        }
-        fputc('\n', out);
-    }
-}
-
-void tide_report_print_text(const tide_report *report, FILE *out) {
-    bool after_table = false;
-    for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
-        if (item->table != NULL) {
-            text_table(item->table, out);
-        } else {
-            fprintf(out, "%s%s\n", after_table ? "\n" : "", item->text);
-        }
-        after_table = item->table != NULL;
-    }
-}
 
 /* ---- Markdown ---- */
 

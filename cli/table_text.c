@@ -1,0 +1,228 @@
+/* Reports as text. On a terminal tables keep within its columns: texts are cut in the middle, the
+ * longest first, and a table of too many columns goes on below, in a further part that begins with
+ * the columns by which its rows are told apart. Numbers are never cut. */
+#include <string.h>
+
+#include "cli/table_internal.h"
+#include "cli/terminal.h"
+#include "cli/text_width.h"
+
+enum {
+    GAP = 2,          /* before each column */
+    LABEL_FLOOR = 30, /* a table goes on below before its rows' names get less than this, */
+    TEXT_FLOOR = 18,  /* and its other texts less than this */
+    SMALLEST = 7,     /* what is left of a text where there is no room for one column of numbers */
+    MANY_ROWS = 256   /* of more rows it is not asked what tells them apart */
+};
+
+/* How the columns of a table are laid out. */
+typedef struct layout {
+    const tide_table *table;                /* borrowed */
+    size_t room;                            /* columns of the terminal; 0: no bound */
+    const char *dots;                       /* in the place of what is cut */
+    size_t natural[TIDE_TABLE_MAX_COLUMNS]; /* columns of the widest cell */
+    size_t widths[TIDE_TABLE_MAX_COLUMNS];  /* what is given to it; natural at most */
+    bool is_text[TIDE_TABLE_MAX_COLUMNS];   /* may be cut */
+    size_t n_labels;                        /* leading columns that every part begins with */
+} layout;
+
+/* Columns of a part: the labels, then those from first to end. */
+typedef struct part {
+    size_t first;
+    size_t end;
+} part;
+
+static void measure(layout *of) {
+    char buffer[TIDE_CELL_BYTES_TEXT];
+    for (size_t i = 0; i < of->table->n_columns; i++) {
+        of->natural[i] = tide_text_width(of->table->columns[i].title);
+        of->is_text[i] = !of->table->columns[i].is_number;
+        for (const tide_table_row *row = of->table->first; row != NULL; row = row->next) {
+            const tide_cell *cell = &row->cells[i];
+            size_t width = tide_text_width(tide_cell_shown(cell, buffer));
+            of->natural[i] = width > of->natural[i] ? width : of->natural[i];
+            of->is_text[i] =
+                of->is_text[i] && (cell->kind == TIDE_CELL_TEXT || cell->kind == TIDE_CELL_NONE);
+        }
+        of->widths[i] = of->natural[i];
+    }
+}
+
+/* The least width with which a column is not moved to a further part. */
+static size_t floor_of(const layout *of, size_t i) {
+    size_t floor = i == 0 ? LABEL_FLOOR : TEXT_FLOOR;
+    return of->is_text[i] && of->natural[i] > floor ? floor : of->natural[i];
+}
+
+static size_t floors_of(const layout *of, size_t first, size_t end) {
+    size_t sum = 0;
+    for (size_t i = first; i < end; i++) {
+        sum += GAP + floor_of(of, i);
+    }
+    return sum;
+}
+
+/* ---- which columns tell the rows apart ---- */
+
+static bool is_same_row(const tide_table_row *a, const tide_table_row *b, size_t n_columns) {
+    char text[TIDE_CELL_BYTES_TEXT];
+    char other[TIDE_CELL_BYTES_TEXT];
+    for (size_t i = 0; i < n_columns; i++) {
+        if (strcmp(tide_cell_shown(&a->cells[i], text), tide_cell_shown(&b->cells[i], other)) !=
+            0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_told_apart(const tide_table *table, size_t n_columns) {
+    for (const tide_table_row *row = table->first; row != NULL; row = row->next) {
+        for (const tide_table_row *other = row->next; other != NULL; other = other->next) {
+            if (is_same_row(row, other, n_columns)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The fewest leading columns in which no two rows are the same, if they leave a third of the room
+ * to the others; else the first. */
+static size_t labels_of(const layout *of) {
+    for (size_t n = 1; of->table->n_rows <= MANY_ROWS && n < of->table->n_columns; n++) {
+        if (floors_of(of, 0, n) > of->room - of->room / 3) {
+            break;
+        }
+        if (is_told_apart(of->table, n)) {
+            return n;
+        }
+    }
+    return 1;
+}
+
+/* ---- parts ---- */
+
+static bool is_in(const layout *of, const part *at, size_t i) {
+    return i < of->n_labels || (i >= at->first && i < at->end);
+}
+
+/* As many columns as the room holds, one at the least. */
+static part next_part(const layout *of, size_t first) {
+    size_t sum = floors_of(of, 0, of->n_labels);
+    part next = {.first = first, .end = first};
+    while (next.end < of->table->n_columns) {
+        sum += GAP + floor_of(of, next.end);
+        if (of->room != 0 && sum > of->room && next.end > first) {
+            break;
+        }
+        next.end++;
+    }
+    return next;
+}
+
+static size_t width_with(const layout *of, const part *at, size_t longest) {
+    size_t sum = 0;
+    for (size_t i = 0; i < at->end; i++) {
+        if (is_in(of, at, i)) {
+            bool is_cut = of->is_text[i] && of->natural[i] > longest;
+            sum += GAP + (is_cut ? longest : of->natural[i]);
+        }
+    }
+    return sum;
+}
+
+/* Texts get one common limit, the highest with which the part keeps within the room. */
+static void fit_part(layout *of, const part *at) {
+    size_t longest = of->room;
+    while (longest > SMALLEST && width_with(of, at, longest) > of->room) {
+        longest--;
+    }
+    for (size_t i = 0; i < at->end; i++) {
+        bool is_cut = of->room != 0 && of->is_text[i] && of->natural[i] > longest;
+        of->widths[i] = is_cut ? longest : of->natural[i];
+    }
+}
+
+static void put_cell(const layout *of, const part *at, size_t i, const char *text, FILE *out) {
+    bool is_right = of->table->columns[i].is_number;
+    size_t width = tide_text_width(text);
+    fprintf(out, "%*s", (int)(GAP + (is_right ? of->widths[i] - width : 0)), "");
+    width = tide_text_put_cut(out, text, of->widths[i], of->dots);
+    if (!is_right && i + 1 < at->end) {
+        fprintf(out, "%*s", (int)(of->widths[i] - width), "");
+    }
+}
+
+static void put_part(const layout *of, const part *at, FILE *out) {
+    char buffer[TIDE_CELL_BYTES_TEXT];
+    for (size_t i = 0; i < at->end; i++) {
+        if (is_in(of, at, i)) {
+            put_cell(of, at, i, of->table->columns[i].title, out);
+        }
+    }
+    fputc('\n', out);
+    for (const tide_table_row *row = of->table->first; row != NULL; row = row->next) {
+        for (size_t i = 0; i < at->end; i++) {
+            if (is_in(of, at, i)) {
+                put_cell(of, at, i, tide_cell_shown(&row->cells[i], buffer), out);
+            }
+        }
+        fputc('\n', out);
+    }
+}
+
+static bool has_cut(const layout *of, const part *at) {
+    for (size_t i = 0; i < at->end; i++) {
+        if (is_in(of, at, i) && of->widths[i] < of->natural[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a cell was cut. */
+static bool put_table(layout *of, FILE *out) {
+    bool is_cut = false;
+    size_t n = of->table->n_columns;
+    fprintf(out, "\n%s\n", of->table->title);
+    if (of->table->n_rows == 0) {
+        fputs("  (none)\n", out);
+        return false;
+    }
+    measure(of);
+    bool is_one = n == 1 || of->room == 0 || floors_of(of, 0, n) <= of->room;
+    of->n_labels = is_one ? 0 : labels_of(of);
+    for (size_t first = of->n_labels; first < n;) {
+        part at = next_part(of, first);
+        fit_part(of, &at);
+        fputs(first > of->n_labels ? "\n" : "", out);
+        put_part(of, &at, out);
+        is_cut = is_cut || has_cut(of, &at);
+        first = at.end;
+    }
+    return is_cut;
+}
+
+void tide_report_print_within(const tide_report *report, size_t room, bool is_utf8, FILE *out) {
+    bool after_table = false;
+    bool is_cut = false;
+    for (const tide_report_item *item = report->first; item != NULL; item = item->next) {
+        if (item->table != NULL) {
+            layout of = {
+                .table = item->table, .room = room, .dots = is_utf8 ? "\xe2\x80\xa6" : "..."};
+            is_cut = put_table(&of, out) || is_cut;
+        } else {
+            fprintf(out, "%s%s\n", after_table ? "\n" : "", item->text);
+        }
+        after_table = item->table != NULL;
+    }
+    if (is_cut) {
+        fputs("\n(texts are cut to the width of this terminal; --wide shows them whole)\n", out);
+    }
+}
+
+void tide_report_print_text(const tide_report *report, bool is_wide, FILE *out) {
+    size_t room = is_wide ? 0 : tide_terminal_columns(out);
+    tide_report_print_within(report, room, tide_terminal_is_utf8(), out);
+}

@@ -1,0 +1,25 @@
+/* terminal.h - what is known of the terminal that a stream writes to.
+ */
+#ifndef TIDE_CLI_TERMINAL_H
+#define TIDE_CLI_TERMINAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Columns of the terminal behind `out`: $COLUMNS where it is a number above 0, else what the
+ * terminal says of itself. 0: `out` is no terminal, or nobody knows its width. */
+size_t tide_terminal_columns(FILE *out);
+
+/* Whether the locale of the environment says that text is UTF-8. */
+bool tide_terminal_is_utf8(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
