@@ -180,8 +180,8 @@ typedef struct tide_cache_oom {
     uint64_t reserved_bytes;  /* whole segments */
     uint64_t limit_bytes;     /* the memory limit, or the device's total without one; UINT64_MAX:
                                  neither */
-    uint64_t category_bytes[TIDE_N_CATEGORIES]; /* whole live blocks */
-    size_t category_blocks[TIDE_N_CATEGORIES];
+    uint64_t category_bytes[TIDE_MAX_CATEGORIES]; /* whole live blocks */
+    size_t category_blocks[TIDE_MAX_CATEGORIES];
     tide_cache_group largest[TIDE_N_LARGEST]; /* by block_bytes, the largest first */
     size_t n_largest;
 } tide_cache_oom;

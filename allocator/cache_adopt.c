@@ -25,7 +25,7 @@ static tide_status check_row(const tide_cache *cache, uint64_t address, const ti
                          " bytes were asked of a block of %" PRIu64,
                          address, i, row->requested_bytes, row->block_bytes);
     }
-    if (row->category >= TIDE_N_CATEGORIES) {
+    if (row->category >= TIDE_MAX_CATEGORIES) {
         return tide_fail(error, TIDE_INVALID, "segment 0x%" PRIx64 ": block %zu: category %d",
                          address, i, row->category);
     }

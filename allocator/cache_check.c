@@ -116,7 +116,7 @@ static tide_status check_live_block(const tide_cache *cache, const tide_cache_bl
     if (block->requested_bytes == 0 || block->requested_bytes > block->block_bytes) {
         return VIOLATED(error, block, "requested bytes are 0 or more than the block's");
     }
-    if (block->state >= TIDE_N_BLOCK_STATES || block->category >= TIDE_N_CATEGORIES) {
+    if (block->state >= TIDE_N_BLOCK_STATES || block->category >= TIDE_MAX_CATEGORIES) {
         return VIOLATED(error, block, "state or category out of range");
     }
     return check_uses(cache, block, found, error);

@@ -164,10 +164,10 @@ static void add_fragmentation(const tide_cache *cache, const tide_cache_oom *oom
 }
 
 static void add_categories(const tide_cache_oom *oom, message *to) {
-    bool is_said[TIDE_N_CATEGORIES] = {false};
-    for (int n = 0; n < TIDE_N_CATEGORIES; n++) {
+    bool is_said[TIDE_MAX_CATEGORIES] = {false};
+    for (int n = 0; n < TIDE_MAX_CATEGORIES; n++) {
         int largest = -1;
-        for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+        for (int i = 0; i < TIDE_MAX_CATEGORIES; i++) {
             if (!is_said[i] && oom->category_bytes[i] > 0 &&
                 (largest < 0 || oom->category_bytes[i] > oom->category_bytes[largest])) {
                 largest = i;

@@ -103,13 +103,13 @@ static void footprint_table(tide_report *report, const tide_compare *compare) {
     tide_table *table = tide_report_table(report, "footprint", "Alive at the peak, by category");
     tide_table_column(table, "category", "category", false);
     tide_compare_run_columns(table, compare, "bytes");
-    for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+    for (size_t i = 0; i < compare->n_categories; i++) {
         bool any = false;
         for (size_t j = 0; j < compare->n_runs; j++) {
             any = any || compare->runs[j].category_bytes[i] > 0;
         }
         if (any) {
-            bytes_row(table, compare, tide_category_name(i), category_bytes, i);
+            bytes_row(table, compare, compare->categories[i], category_bytes, (int)i);
         }
     }
     bytes_row(table, compare, "all", peak_bytes, TIDE_MAX_ALLOCATED);
@@ -142,7 +142,7 @@ static void outcome_table(tide_report *report, const tide_compare *compare) {
         tide_cell_text(table, run->device != NULL ? run->device->peak.phase : "");
         tide_cell_text(table, run->device == NULL
                                   ? "not recorded"
-                                  : tide_compare_category_words(run->snapshot, run->dominant));
+                                  : tide_compare_category_words(run, run->dominant));
         tide_cell_count(table, (int64_t)run->snapshot->n_dropped);
     }
 }

@@ -39,8 +39,8 @@ static void put_event(const tide_snapshot *snapshot, size_t i, const char *scope
     } else {
         printf("\t0x%" PRIx64, event->address);
     }
-    printf("\t%" PRIu64 "\t%" PRIu64 "\t%s", event->requested_bytes, event->block_bytes,
-           tide_category_name(event->category));
+    printf("\t%" PRIu64 "\t%" PRIu64, event->requested_bytes, event->block_bytes);
+    put_field(tide_snapshot_category(snapshot, event->category));
     put_field(tide_snapshot_text(snapshot, event->name));
     put_field(scope_path);
     if (event->stack != TIDE_NONE) {

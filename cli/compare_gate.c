@@ -75,16 +75,20 @@ static tide_status no_quantity(const tide_gate *gate, const char *at, const char
     return wrong(gate, at, error, what);
 }
 
-static tide_status parse_category(tide_gate *gate, const char *at, tide_error *error) {
+/* A file may have words of its own: only what is nearly one of ours is a mistake at once. */
+static tide_status parse_category(const tide_gate *gate, const char *at, tide_error *error) {
     char what[256];
-    gate->category = tide_category_from_name(gate->name);
-    if (gate->category >= 0) {
+    if (tide_category_from_name(gate->name) >= 0) {
         return TIDE_OK;
     }
     const char *nearest = tide_nearest_word(gate->name, category_at, NULL);
-    snprintf(what, sizeof(what), "stands no category%s%s: they are parameter, gradient, %s",
-             nearest != NULL ? ", nearest is " : "", nearest != NULL ? nearest : "",
-             "optimizer_state, activation, temporary, workspace, input and unknown");
+    if (nearest == NULL) {
+        return TIDE_OK;
+    }
+    snprintf(what, sizeof(what), "stands no category, nearest is %s: tidemark knows parameter, %s",
+             nearest,
+             "gradient, optimizer_state, activation, temporary, workspace, input, weight_copy and "
+             "unknown; a file may have others");
     return wrong(gate, at, error, what);
 }
 
@@ -257,6 +261,18 @@ static double time_of(const tide_compare *compare, const tide_compare_run *run, 
     return -1.0;
 }
 
+/* -1 with the reason. */
+static double category_bytes_of(const tide_compare *compare, const tide_compare_run *run,
+                                const char *name, char reason[REASON_BYTES]) {
+    for (size_t i = 0; i < compare->n_categories; i++) {
+        if (strcmp(compare->categories[i], name) == 0) {
+            return (double)run->category_bytes[i];
+        }
+    }
+    snprintf(reason, REASON_BYTES, "none of the files has a category %s", name);
+    return -1.0;
+}
+
 /* The figure of a run, in the gate's unit; -1 with the reason. */
 static double figure_of(const tide_gate *gate, const tide_compare *compare, size_t index,
                         char reason[REASON_BYTES]) {
@@ -267,16 +283,18 @@ static double figure_of(const tide_gate *gate, const tide_compare *compare, size
     if (is_incomplete(run, reason)) {
         return -1.0;
     }
+    if (gate->quantity == CATEGORY) {
+        return category_bytes_of(compare, run, gate->name, reason);
+    }
     const int64_t *counts = run->device->counts;
-    const int64_t figures[N_QUANTITIES] = {
-        [PEAK_ALLOCATED] = run->allocated_bytes,
-        [PEAK_REQUESTED] = run->requested_bytes,
-        [PEAK_ACTIVE] = run->active_bytes,
-        [PEAK_RESERVED] = run->reserved_bytes,
-        [END_ALLOCATED] = run->device->end.allocated_bytes,
-        [N_ALLOCS] = counts[TIDE_ACTION_ALLOC],
-        [N_DEVICE_ALLOCS] = counts[TIDE_ACTION_SEGMENT_ALLOC] + counts[TIDE_ACTION_SEGMENT_MAP],
-        [CATEGORY] = gate->quantity == CATEGORY ? run->category_bytes[gate->category] : -1};
+    const int64_t figures[N_QUANTITIES] = {[PEAK_ALLOCATED] = run->allocated_bytes,
+                                           [PEAK_REQUESTED] = run->requested_bytes,
+                                           [PEAK_ACTIVE] = run->active_bytes,
+                                           [PEAK_RESERVED] = run->reserved_bytes,
+                                           [END_ALLOCATED] = run->device->end.allocated_bytes,
+                                           [N_ALLOCS] = counts[TIDE_ACTION_ALLOC],
+                                           [N_DEVICE_ALLOCS] = counts[TIDE_ACTION_SEGMENT_ALLOC] +
+                                                               counts[TIDE_ACTION_SEGMENT_MAP]};
     return (double)figures[gate->quantity];
 }
 

@@ -43,7 +43,6 @@ typedef struct tide_gate {
     char text[TIDE_GATE_TEXT_BYTES]; /* as it was written */
     int quantity;                    /* index in the table of quantities */
     char name[TIDE_GATE_NAME_BYTES]; /* of the phase or category; "" where there is none */
-    int category;                    /* of category:NAME, else unused */
     tide_gate_unit unit;             /* of the figure */
     tide_gate_operator op;
     tide_gate_bound bound;

@@ -40,7 +40,7 @@ static void kind_rows(tide_table *table, const tide_compare *compare, const tide
                       int kind, int64_t *of_all) {
     int64_t of_kind[TIDE_COMPARE_MAX_RUNS] = {0};
     int n_shown = 0;
-    for (int category = 0; category < TIDE_N_CATEGORIES; category++) {
+    for (size_t category = 0; category < compare->n_categories; category++) {
         int64_t bytes[TIDE_COMPARE_MAX_RUNS] = {0};
         bool any = false;
         for (size_t i = 0; i < compare->n_runs; i++) {
@@ -50,7 +50,7 @@ static void kind_rows(tide_table *table, const tide_compare *compare, const tide
             of_all[i] = bytes[i] < 0 ? -1 : of_all[i] + bytes[i];
         }
         if (any) {
-            kind_row(table, compare, tide_layer_kind_name(kind), tide_category_name(category),
+            kind_row(table, compare, tide_layer_kind_name(kind), compare->categories[category],
                      bytes);
             n_shown++;
         }
@@ -146,7 +146,7 @@ static void stack_words(const tide_compare_row *row, char words[WORDS_BYTES]) {
 static void one_row(tide_table *table, const tide_compare *compare, const tide_compare_row *row) {
     char words[WORDS_BYTES];
     row_figures(table, compare, row->bytes, row->n_blocks, row);
-    tide_cell_text(table, tide_category_name(row->category));
+    tide_cell_text(table, compare->categories[row->category]);
     tide_cell_text(table, row->name);
     tide_cell_text(table, row->scope_path[0] != '\0' ? row->scope_path : "(outside every scope)");
     stack_words(row, words);

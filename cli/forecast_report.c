@@ -62,14 +62,14 @@ static void describe_answer(const tide_forecast *f, char text[PART_BYTES]) {
 /* "47.00 GiB activation (most: 16.00 GiB attn.exp), 25.38 GiB optimizer_state": why it is high. */
 static void describe_why(const tide_forecast *f, char text[PART_BYTES]) {
     const tide_split *split = &f->peak.peak->by_category;
-    bool is_said[TIDE_N_CATEGORIES] = {false};
+    bool is_said[TIDE_MAX_CATEGORIES] = {false};
     size_t n = 0;
     text[0] = '\0';
     for (size_t i = 0; i < N_CATEGORIES_SAID; i++) {
         const tide_share *best = NULL;
         for (size_t k = 0; k < split->n_shares; k++) {
             const tide_share *share = &split->shares[k];
-            if (share->key < TIDE_N_CATEGORIES && !is_said[share->key] && share->bytes > 0 &&
+            if (!is_said[share->key] && share->bytes > 0 &&
                 (best == NULL || share->bytes > best->bytes)) {
                 best = share;
             }
@@ -183,7 +183,7 @@ static void add_groups(const tide_forecast *f, tide_report *report) {
         const tide_peak_group *group = &f->peak.groups[i];
         tide_table_row_begin(table);
         tide_cell_text(table, group->name);
-        tide_cell_text(table, tide_category_name(group->category));
+        tide_cell_text(table, tide_snapshot_category(f->peak.snapshot, group->category));
         tide_cell_count(table, group->n_blocks);
         tide_cell_bytes(table, group->bytes);
         tide_cell_percent(table, 100.0 * (double)group->bytes /

@@ -8,11 +8,11 @@
 
 /* Tensors of one name and category in both runs. */
 typedef struct pair {
-    const char *name;   /* borrowed */
-    uint8_t category;   /* tide_category */
-    int64_t own;        /* bytes at our own peak */
-    int64_t pytorch;    /* bytes at PyTorch's */
-    int64_t difference; /* PyTorch's less our own */
+    const char *name;     /* borrowed */
+    const char *category; /* its name; borrowed */
+    int64_t own;          /* bytes at our own peak */
+    int64_t pytorch;      /* bytes at PyTorch's */
+    int64_t difference;   /* PyTorch's less our own */
 } pair;
 
 enum { SENTENCE_BYTES = 512, N_SAID = 3 };
@@ -31,13 +31,14 @@ static int by_difference(const void *a, const void *b) {
 static void add_groups(pair *pairs, size_t *n_pairs, const tide_peak_tensors *of, bool is_pytorch) {
     for (size_t g = 0; g < of->n_groups; g++) {
         const tide_peak_group *group = &of->groups[g];
+        const char *category = tide_snapshot_category(of->snapshot, group->category);
         size_t i = 0;
-        while (i < *n_pairs &&
-               (pairs[i].category != group->category || strcmp(pairs[i].name, group->name) != 0)) {
+        while (i < *n_pairs && (strcmp(pairs[i].category, category) != 0 ||
+                                strcmp(pairs[i].name, group->name) != 0)) {
             i++;
         }
         if (i == *n_pairs) {
-            pairs[(*n_pairs)++] = (pair){.name = group->name, .category = group->category};
+            pairs[(*n_pairs)++] = (pair){.name = group->name, .category = category};
         }
         *(is_pytorch ? &pairs[i].pytorch : &pairs[i].own) += group->bytes;
     }
@@ -75,23 +76,27 @@ static void add_cells(tide_table *table, int64_t own, int64_t pytorch) {
     tide_cell_change(table, pytorch - own);
 }
 
-static void add_categories(tide_report *report, const pair *pairs, size_t n_pairs) {
+/* `all`: the snapshot that knows all categories of the pairs. */
+static void add_categories(tide_report *report, const tide_snapshot *all, const pair *pairs,
+                           size_t n_pairs) {
     tide_table *table = tide_report_table(report, "beside_categories",
                                           "alive at the peaks, as tidemark and as PyTorch eager");
     int64_t all_own = 0;
     int64_t all_pytorch = 0;
     tide_table_column(table, "category", "category", false);
     add_columns(table);
-    for (int category = 0; category < TIDE_N_CATEGORIES; category++) {
+    for (size_t c = 0; c < tide_snapshot_n_categories(all); c++) {
+        const char *category = tide_snapshot_category(all, c);
         int64_t own = 0;
         int64_t pytorch = 0;
         for (size_t i = 0; i < n_pairs; i++) {
-            own += pairs[i].category == category ? pairs[i].own : 0;
-            pytorch += pairs[i].category == category ? pairs[i].pytorch : 0;
+            bool is_of_it = strcmp(pairs[i].category, category) == 0;
+            own += is_of_it ? pairs[i].own : 0;
+            pytorch += is_of_it ? pairs[i].pytorch : 0;
         }
         if (own != 0 || pytorch != 0) {
             tide_table_row_begin(table);
-            tide_cell_text(table, tide_category_name(category));
+            tide_cell_text(table, category);
             add_cells(table, own, pytorch);
         }
         all_own += own;
@@ -118,7 +123,7 @@ static void add_tensors(tide_report *report, const pair *pairs, size_t n_pairs, 
         }
         tide_table_row_begin(table);
         tide_cell_text(table, pairs[i].name);
-        tide_cell_text(table, tide_category_name(pairs[i].category));
+        tide_cell_text(table, pairs[i].category);
         add_cells(table, pairs[i].own, pairs[i].pytorch);
     }
     tide_table_row_begin(table);
@@ -163,7 +168,7 @@ void tide_beside_report(tide_report *report, const char *label, const tide_peak_
         return;
     }
     say(report, label, own, pytorch, pairs, n_pairs);
-    add_categories(report, pairs, n_pairs);
+    add_categories(report, own->snapshot, pairs, n_pairs); /* the forecast has none of its own */
     add_tensors(report, pairs, n_pairs, top);
 }
 

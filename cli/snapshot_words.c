@@ -94,7 +94,7 @@ void tide_words_peak_place(const tide_summary_peak *peak, char *ret_text, size_t
 
 void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t n_room) {
     words to = words_in(ret_text, n_room);
-    bool said[TIDE_N_CATEGORIES] = {false};
+    bool said[TIDE_MAX_CATEGORIES] = {false};
     for (;;) {
         const tide_share *next = NULL;
         for (size_t i = 0; i < peak->by_category.n_shares; i++) {

@@ -69,12 +69,6 @@ static void name_block(size_t layer, char prefix[48]) {
     snprintf(prefix, 48, "layers.%zu.", layer);
 }
 
-static bool is_weight_copy(const char *name) {
-    static const char ENDING[] = ".weight.bf16";
-    size_t n = strlen(name);
-    return n >= sizeof(ENDING) - 1 && strcmp(name + n - (sizeof(ENDING) - 1), ENDING) == 0;
-}
-
 /* The block's own tensors but its output, which is the next one's input, and its input. */
 static bool belongs(const block *of, const char *name) {
     char prefix[48];
@@ -105,7 +99,7 @@ static tide_status keep(block *of, const tide_life *life, const char *name, tide
     }
     of->kept[of->n_kept++] = (kept){.name = name, .bytes = (int64_t)life->requested_bytes};
     of->kept_bytes += (int64_t)life->requested_bytes;
-    of->weight_bytes += is_weight_copy(name) ? (int64_t)life->requested_bytes : 0;
+    of->weight_bytes += life->category == TIDE_WEIGHT_COPY ? (int64_t)life->requested_bytes : 0;
     return TIDE_OK;
 }
 

@@ -139,7 +139,7 @@ static void block_table(const tide_summary_view *of) {
         const char *name = tide_snapshot_text(of->snapshot, block->name);
         tide_table_row_begin(table);
         tide_cell_text(table, name[0] != '\0' ? name : "(no name)");
-        tide_cell_text(table, tide_category_name(block->category));
+        tide_cell_text(table, tide_snapshot_category(of->snapshot, block->category));
         tide_cell_bytes(table, (int64_t)block->block_bytes);
         tide_cell_bytes(table, (int64_t)block->requested_bytes);
         tide_cell_count(table, (int64_t)block->born - 1);

@@ -75,8 +75,8 @@ static void cause_row(tide_table *table, const char *cause, int64_t n_bytes, int
 
 static void cause_table(const tide_summary_view *of, const tide_layout *layout, const pinned *items,
                         size_t n_items) {
-    int64_t bytes[TIDE_N_CATEGORIES] = {0};
-    int64_t segments[TIDE_N_CATEGORIES] = {0};
+    int64_t bytes[TIDE_MAX_CATEGORIES] = {0};
+    int64_t segments[TIDE_MAX_CATEGORIES] = {0};
     int64_t rest_bytes = 0, rest_segments = 0, whole_segments = 0;
     for (size_t i = 0; i < n_items; i++) {
         if (items[i].block != NULL) {
@@ -97,9 +97,10 @@ static void cause_table(const tide_summary_view *of, const tide_layout *layout, 
     tide_table_column(table, "share_percent", "share", true);
     tide_table_column(table, "segments", "segments", true);
     cause_row(table, "no block there", layout->account.releasable_bytes, cached, whole_segments);
-    for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+    for (size_t i = 0; i < tide_snapshot_n_categories(of->snapshot); i++) {
         char cause[WORDS_BYTES];
-        snprintf(cause, sizeof(cause), "largest block there: %s", tide_category_name(i));
+        snprintf(cause, sizeof(cause), "largest block there: %s",
+                 tide_snapshot_category(of->snapshot, i));
         cause_row(table, cause, bytes[i], cached, segments[i]);
     }
     cause_row(table, "less than a granule", rest_bytes, cached, rest_segments);
@@ -127,7 +128,7 @@ static void pinned_row(const tide_summary_view *of, tide_table *table, const pin
         tide_summary_path(of, scope == TIDE_NONE ? TIDE_NONE : of->paths->of_scope[scope]);
     tide_cell_bytes(table, (int64_t)item->block->block_bytes);
     tide_cell_text(table, name[0] != '\0' ? name : "(no name)");
-    tide_cell_text(table, tide_category_name(item->block->category));
+    tide_cell_text(table, tide_snapshot_category(of->snapshot, item->block->category));
     if (item->block->born > 0) {
         tide_cell_count(table, of->device->peak.event - ((int64_t)item->block->born - 1));
     } else {

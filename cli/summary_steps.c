@@ -129,7 +129,7 @@ static void step_table(const tide_summary_view *of, const tide_steps *steps) {
 /* The cells that what grows and what leaks have last. */
 static void kept_words(const tide_summary_view *of, tide_table *table, const tide_kept *item) {
     char words[WORDS_BYTES];
-    tide_cell_text(table, tide_category_name(item->category));
+    tide_cell_text(table, tide_snapshot_category(of->snapshot, item->category));
     tide_cell_text(table, tide_summary_path(of, item->scope == TIDE_NONE
                                                     ? TIDE_NONE
                                                     : of->paths->of_scope[item->scope]));

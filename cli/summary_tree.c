@@ -16,7 +16,7 @@ static const char *label_of(const tide_summary_view *of, const tide_tree_node *n
     }
     switch (key) {
     case TIDE_TREE_CATEGORY:
-        return tide_category_name((int)node->value);
+        return tide_snapshot_category(of->snapshot, node->value);
     case TIDE_TREE_STACK:
         tide_words_stack(of->snapshot, node->value, SHOWN_FRAMES, room, LABEL_BYTES);
         return room;

@@ -7,8 +7,8 @@ static const char *const ACTIONS[TIDE_N_ACTIONS] = {
     "segment_alloc", "segment_free", "segment_map",    "segment_unmap",
     "oom",           "mark"};
 static const char *const CATEGORIES[TIDE_N_CATEGORIES] = {
-    "unknown",    "parameter", "gradient",  "optimizer_state",
-    "activation", "temporary", "workspace", "input"};
+    "unknown",   "parameter", "gradient", "optimizer_state", "activation",
+    "temporary", "workspace", "input",    "weight_copy"};
 static const char *const SCOPE_KINDS[TIDE_N_SCOPE_KINDS] = {"step", "phase", "layer", "operator",
                                                             "user"};
 static const char *const BLOCK_STATES[TIDE_N_BLOCK_STATES] = {"free", "allocated", "pending_free"};

@@ -34,7 +34,9 @@ typedef enum tide_action {
     TIDE_N_ACTIONS
 } tide_action;
 
-/* What the bytes are. Given by the caller at allocation, never guessed. */
+/* What the bytes are. Given by the caller at allocation, never guessed. The list is open: a file
+ * may have words of its own, which are numbered behind these (snapshot/categories.h). The numbers
+ * stand in files and logs: a new one goes to the end. */
 typedef enum tide_category {
     TIDE_UNKNOWN = 0,
     TIDE_PARAMETER,
@@ -44,8 +46,11 @@ typedef enum tide_category {
     TIDE_TEMPORARY,
     TIDE_WORKSPACE,
     TIDE_INPUT,
+    TIDE_WEIGHT_COPY, /* of a parameter in another type, such as bf16 */
     TIDE_N_CATEGORIES
 } tide_category;
+
+enum { TIDE_MAX_CATEGORIES = 64 }; /* of one file, these included; every category is below it */
 
 typedef enum tide_scope_kind {
     TIDE_SCOPE_STEP = 0,
@@ -77,7 +82,7 @@ typedef struct tide_event {
     uint32_t scope;       /* innermost open scope of the calling thread, or TIDE_NONE */
     uint32_t name;    /* string: the tensor's name (free rows repeat the block's), or TIDE_NONE */
     uint8_t action;   /* tide_action */
-    uint8_t category; /* tide_category; free rows repeat the block's */
+    uint8_t category; /* tide_category, or a word of the file's; free rows repeat the block's */
     uint8_t device;   /* index of the device, 0..255 */
     uint8_t stream;   /* index in the table of streams, 0..255 */
 } tide_event;

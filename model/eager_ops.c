@@ -222,7 +222,7 @@ eager_tensor eager_autocast(tide_eager *e, const eager_tensor *a, const char *na
         int32_t layer = e->layer;
         e->layer = -1; /* the parameter's name is whole */
         eager_tensor copy =
-            eager_new_like(e, a, EAGER_BF16, TIDE_PARAMETER, e->parameters[i].name, ".bf16");
+            eager_new_like(e, a, EAGER_BF16, TIDE_WEIGHT_COPY, e->parameters[i].name, ".bf16");
         e->layer = layer;
         copy.name = a->name;
         copy.node = eager_record(e, EAGER_CAST, a, NULL, a->name);

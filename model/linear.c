@@ -14,7 +14,7 @@ static tide_status weight_operand(const tide_linears *on, size_t i, tide_array *
         char name[TIDE_PARAMETER_NAME + 16];
         (void)snprintf(name, sizeof(name), "%s.bf16", parameter->name);
         TIDE_TRY(tide_tensor_alloc(on->cache, &parameter->bf16, parameter->n_elements, TIDE_BF16,
-                                   TIDE_PARAMETER, name, error));
+                                   TIDE_WEIGHT_COPY, name, error));
         TIDE_TRY(on->ops->table->cast(on->ops, parameter->bf16.array, parameter->value.array,
                                       parameter->n_elements, error));
     }

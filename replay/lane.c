@@ -97,6 +97,7 @@ static tide_event translate(const tide_replay_lane *lane, tide_event found, size
     found.stream = lane->stream_of[found.stream];
     if (found.action == TIDE_ACTION_ALLOC || found.action == TIDE_ACTION_OOM) {
         found.name = cause->name;
+        found.category = cause->category;
     }
     return found;
 }
@@ -171,7 +172,8 @@ static void note_oom(const tide_replay_lane *lane, size_t row, const tide_block_
 tide_status tide_replay_lane_request(tide_replay_lane *lane, size_t row,
                                      const tide_block_row *block, tide_stream stream,
                                      uint64_t *ret_address, tide_error *error) {
-    const tide_tag tag = {.category = (tide_category)block->category};
+    const bool is_known = block->category < TIDE_N_CATEGORIES; /* else a word of the file's own */
+    const tide_tag tag = {.category = is_known ? (tide_category)block->category : TIDE_UNKNOWN};
     uint64_t address = 0;
     tide_status status = tide_cache_alloc(lane->cache, (size_t)block->requested_bytes, stream, &tag,
                                           &address, error);
@@ -188,6 +190,7 @@ tide_status tide_replay_lane_request(tide_replay_lane *lane, size_t row,
     live->stack = block->stack;
     live->scope = block->scope;
     live->name = block->name;
+    live->category = block->category;
     *ret_address = address;
     return TIDE_OK;
 }

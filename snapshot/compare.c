@@ -100,11 +100,54 @@ static tide_status name_runs(tide_compare *compare, const tide_compare_input *in
     return TIDE_OK;
 }
 
-static void fill_memory(tide_compare_run *run, const tide_summary *summary) {
+/* The comparison's number of a name, a new one where it is met first; `names` has room for it. */
+static uint32_t number_of_category(tide_compare *compare, const char **names, const char *name) {
+    size_t i = 0;
+    while (i < compare->n_categories && strcmp(names[i], name) != 0) {
+        i++;
+    }
+    if (i == compare->n_categories) {
+        names[compare->n_categories++] = name;
+    }
+    return (uint32_t)i;
+}
+
+/* One list of categories for all runs: files number words of their own each in their own way. */
+static tide_status align_categories(tide_compare *compare, const tide_compare_input *inputs) {
+    size_t n_room = TIDE_N_CATEGORIES;
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        n_room += inputs[i].snapshot->n_own_categories;
+    }
+    const char **names = tide_arena_alloc(&compare->arena, n_room, sizeof(*names));
+    if (names == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    compare->categories = names;
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        const tide_snapshot *snapshot = inputs[i].snapshot;
+        size_t n = tide_snapshot_n_categories(snapshot);
+        uint32_t *category_of = tide_arena_alloc(&compare->arena, n, sizeof(*category_of));
+        if (category_of == NULL) {
+            return TIDE_NO_MEMORY;
+        }
+        for (size_t j = 0; j < n; j++) {
+            category_of[j] =
+                number_of_category(compare, names, tide_snapshot_category(snapshot, j));
+        }
+        compare->runs[i].categories = compare->categories;
+        compare->runs[i].category_of = category_of;
+    }
+    return TIDE_OK;
+}
+
+/* `bytes`: of each of the comparison's categories; zeroed. */
+static void fill_memory(const tide_compare *compare, tide_compare_run *run, int64_t *bytes,
+                        const tide_summary *summary) {
+    run->category_bytes = bytes;
     if (summary->n_devices == 0 ||
         (run->snapshot->n_events == 0 && run->snapshot->n_start_blocks == 0)) {
-        for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
-            run->category_bytes[i] = -1;
+        for (size_t i = 0; i < compare->n_categories; i++) {
+            bytes[i] = -1;
         }
         run->requested_bytes = run->allocated_bytes = run->active_bytes = run->reserved_bytes = -1;
         return;
@@ -115,10 +158,12 @@ static void fill_memory(tide_compare_run *run, const tide_summary *summary) {
     run->allocated_bytes = device->max[TIDE_MAX_ALLOCATED].bytes;
     run->active_bytes = device->max[TIDE_MAX_ACTIVE].bytes;
     run->reserved_bytes = device->max[TIDE_MAX_RESERVED].bytes;
-    for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
-        run->category_bytes[i] = device->peak.by_category.shares[i].bytes;
-        if (run->category_bytes[i] > run->category_bytes[run->dominant]) {
-            run->dominant = i;
+    for (size_t i = 0; i < device->peak.by_category.n_shares; i++) {
+        bytes[run->category_of[i]] = device->peak.by_category.shares[i].bytes;
+    }
+    for (size_t i = 0; i < compare->n_categories; i++) {
+        if (bytes[i] > bytes[run->dominant]) {
+            run->dominant = (int)i;
         }
     }
     run->is_oom = strcmp(run->snapshot->run.outcome, "oom") == 0;
@@ -190,14 +235,19 @@ static tide_status fill(tide_compare *compare, const tide_compare_input *inputs,
         return TIDE_NO_MEMORY;
     }
     TIDE_TRY(name_runs(compare, inputs));
+    TIDE_TRY(align_categories(compare, inputs));
     for (size_t i = 0; i < compare->n_runs; i++) {
+        int64_t *bytes = tide_arena_alloc(&compare->arena, compare->n_categories, sizeof(*bytes));
+        if (bytes == NULL) {
+            return TIDE_NO_MEMORY;
+        }
         compare->runs[i].snapshot = inputs[i].snapshot;
         tide_status status = tide_summary_create(inputs[i].snapshot, &compare->summaries[i], error);
         if (status != TIDE_OK) {
             tide_error_prefix(error, "'%s'", inputs[i].label);
             return status;
         }
-        fill_memory(&compare->runs[i], compare->summaries[i]);
+        fill_memory(compare, &compare->runs[i], bytes, compare->summaries[i]);
     }
     TIDE_TRY(fill_times(compare));
     compare->sentence = tide_compare_sentence(compare);

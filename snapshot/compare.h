@@ -43,8 +43,11 @@ typedef struct tide_compare_run {
     const tide_snapshot *snapshot; /* borrowed */
     const tide_summary_device
         *device; /* with the highest peak; NULL: nothing was recorded, bytes are -1 */
-    int64_t category_bytes[TIDE_N_CATEGORIES]; /* at the peak; they add up to allocated_bytes */
-    int64_t requested_bytes;                   /* highest ever, each */
+    const char *const *categories; /* the comparison's names of them */
+    const uint32_t *category_of;   /* the comparison's number of each of the snapshot's */
+    const int64_t *category_bytes; /* of each of the comparison's categories at the peak; they add
+                                      up to allocated_bytes */
+    int64_t requested_bytes;       /* highest ever, each */
     int64_t allocated_bytes;
     int64_t active_bytes;
     int64_t reserved_bytes;
@@ -58,6 +61,8 @@ typedef struct tide_compare {
     tide_compare_run *runs;   /* n_runs of them, the base first */
     tide_summary **summaries; /* owned; one per run */
     size_t n_runs;
+    const char *const *categories; /* names: the known ones, then what any file has of its own */
+    size_t n_categories;
     size_t n_times;       /* phases that any run has, in order of appearance */
     const char *sentence; /* what sets the peaks, and what differs */
 } tide_compare;
@@ -67,8 +72,9 @@ TIDE_NODISCARD tide_status tide_compare_create(const tide_compare_input *inputs,
                                                tide_compare **ret_compare, tide_error *error);
 void tide_compare_destroy(tide_compare *compare);
 
-/* "AdamW state", "activations": a category as it stands in a sentence. */
-const char *tide_compare_category_words(const tide_snapshot *snapshot, int category);
+/* "AdamW state", "activations": a category of the comparison as it stands in a sentence; a file's
+ * own is told by its name. */
+const char *tide_compare_category_words(const tide_compare_run *run, int category);
 
 #ifdef __cplusplus
 }

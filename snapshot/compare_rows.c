@@ -42,6 +42,7 @@ typedef struct aligner {
 /* What is known of one run. Numbers are kept + 1, 0: not looked up yet. */
 typedef struct run_numbers {
     const tide_snapshot *snapshot; /* borrowed */
+    const uint32_t *category_of;   /* borrowed; the comparison's numbers */
     tide_arena scratch;            /* the tables below */
     tide_scope_paths paths;
     uint32_t *of_path;     /* text of each path */
@@ -204,8 +205,9 @@ static tide_status number_stacks(aligner *of, run_numbers *run, bool with_lines)
     return TIDE_OK;
 }
 
-static tide_status run_init(aligner *of, run_numbers *run, const tide_snapshot *snapshot) {
-    *run = (run_numbers){.snapshot = snapshot};
+static tide_status run_init(aligner *of, run_numbers *run, const tide_compare_run *from) {
+    const tide_snapshot *snapshot = from->snapshot;
+    *run = (run_numbers){.snapshot = snapshot, .category_of = from->category_of};
     tide_arena_init(&run->scratch, of->mem);
     TIDE_TRY(tide_scope_paths_init(&run->paths, snapshot, of->mem));
     run->of_path = tide_arena_alloc(&run->scratch, run->paths.n_paths, sizeof(*run->of_path));
@@ -265,7 +267,8 @@ static tide_status number_of_row(aligner *of, run_numbers *run, const tide_life 
     uint32_t stack =
         block->stack == TIDE_NONE ? TIDE_NONE : run->of_stack[with_lines][block->stack];
     TIDE_TRY(number_of_pair(&of->places, path, name, &place));
-    TIDE_TRY(number_of_pair(&of->uses, stack, block->category, &use));
+    uint32_t category = run->category_of[block->category];
+    TIDE_TRY(number_of_pair(&of->uses, stack, category, &use));
     uint32_t n_before = of->rows.n;
     TIDE_TRY(number_of_pair(&of->rows, place, use, ret_number));
     if (*ret_number < n_before) {
@@ -283,7 +286,7 @@ static tide_status number_of_row(aligner *of, run_numbers *run, const tide_life 
                            .snapshot = run->snapshot,
                            .stack = block->stack,
                            .order = *ret_number,
-                           .category = block->category,
+                           .category = (int)category,
                            .kind = tide_layer_kind_of(of->texts.texts[name], of->texts.texts[path]),
                            .bytes = tide_arena_alloc(&of->to->arena, of->to->n_runs, 8),
                            .n_blocks = tide_arena_alloc(&of->to->arena, of->to->n_runs, 8)};
@@ -293,12 +296,21 @@ static tide_status number_of_row(aligner *of, run_numbers *run, const tide_life 
 
 static tide_status add_run(aligner *of, size_t index, tide_compare_kinds *kinds) {
     const tide_compare_run *from = &of->compare->runs[index];
+    size_t n_categories = of->compare->n_categories;
     run_numbers run;
+    int64_t *bytes =
+        tide_arena_alloc(&of->to->arena, TIDE_N_LAYER_KINDS * n_categories, sizeof(*bytes));
+    if (bytes == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < TIDE_N_LAYER_KINDS; i++) {
+        kinds->bytes[i] = &bytes[i * n_categories];
+    }
     if (from->device == NULL) {
-        memset(kinds, 0xFF, sizeof(*kinds)); /* -1 */
+        memset(bytes, 0xFF, TIDE_N_LAYER_KINDS * n_categories * sizeof(*bytes)); /* -1 */
         return TIDE_OK;
     }
-    tide_status status = run_init(of, &run, from->snapshot);
+    tide_status status = run_init(of, &run, from);
     for (size_t i = 0; i < from->device->peak.n_blocks && status == TIDE_OK; i++) {
         const tide_life *block = &from->device->peak.blocks[i];
         uint32_t number = 0;
@@ -307,7 +319,8 @@ static tide_status add_run(aligner *of, size_t index, tide_compare_kinds *kinds)
             tide_compare_row *row = &of->collected[number];
             row->bytes[index] += (int64_t)block->block_bytes;
             row->n_blocks[index]++;
-            kinds->bytes[row->kind][row->category] += (int64_t)block->block_bytes;
+            bytes[(size_t)row->kind * n_categories + (size_t)row->category] +=
+                (int64_t)block->block_bytes;
         }
     }
     run_fini(&run);

@@ -61,7 +61,7 @@ typedef struct tide_compare_row {
     const tide_snapshot *snapshot; /* that `stack` belongs to: of the first run that has the row */
     uint32_t stack;                /* of that run's largest such block; TIDE_NONE */
     uint32_t order;                /* of rows: as they were first seen */
-    int category;                  /* tide_category */
+    int category;                  /* of the comparison's categories */
     tide_layer_kind kind;          /* by name and scope_path */
     int64_t *bytes;                /* whole blocks, per run; -1: that run was not recorded */
     int64_t *n_blocks;             /* per run; 0 where bytes is -1 */
@@ -70,7 +70,8 @@ typedef struct tide_compare_row {
 
 /* Bytes of a run by layer kind and category. */
 typedef struct tide_compare_kinds {
-    int64_t bytes[TIDE_N_LAYER_KINDS][TIDE_N_CATEGORIES]; /* all -1: not recorded */
+    const int64_t *bytes[TIDE_N_LAYER_KINDS]; /* of each of the comparison's categories; all -1: not
+                                                 recorded */
 } tide_compare_kinds;
 
 /* Of each run, the rows' bytes add up to allocated_bytes of its peak, and so do those of its kinds.

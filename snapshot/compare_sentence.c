@@ -44,14 +44,14 @@ static bool has_scope_named(const tide_snapshot *snapshot, const char *name) {
     return false;
 }
 
-const char *tide_compare_category_words(const tide_snapshot *snapshot, int category) {
+const char *tide_compare_category_words(const tide_compare_run *run, int category) {
     switch (category) {
     case TIDE_PARAMETER:
         return "parameters";
     case TIDE_GRADIENT:
         return "gradients";
     case TIDE_OPTIMIZER_STATE:
-        return has_scope_named(snapshot, "adamw") ? "AdamW state" : "optimizer state";
+        return has_scope_named(run->snapshot, "adamw") ? "AdamW state" : "optimizer state";
     case TIDE_ACTIVATION:
         return "activations";
     case TIDE_TEMPORARY:
@@ -60,13 +60,17 @@ const char *tide_compare_category_words(const tide_snapshot *snapshot, int categ
         return "library workspaces";
     case TIDE_INPUT:
         return "inputs";
-    default:
+    case TIDE_WEIGHT_COPY:
+        return "copies of weights";
+    case TIDE_UNKNOWN:
         return "bytes of unknown use";
+    default:
+        return run->categories[category];
     }
 }
 
 static const char *category_words(const tide_compare_run *run, int category) {
-    return tide_compare_category_words(run->snapshot, category);
+    return tide_compare_category_words(run, category);
 }
 
 /* "AdamW state (25.84 of 63.10 GiB)" */

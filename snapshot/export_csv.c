@@ -85,7 +85,7 @@ static void put_event(tide_export_text *out, const tide_snapshot *snapshot, size
     put_number(out, after->allocated_bytes);
     put_number(out, after->reserved_bytes);
     tide_export_put(out, ",");
-    tide_export_put(out, tide_category_name(event->category));
+    put_text(out, tide_snapshot_category(snapshot, event->category));
     tide_export_put(out, ",");
     put_text(out, tide_snapshot_text(snapshot, event->name));
     put_step(out, snapshot, event->scope);

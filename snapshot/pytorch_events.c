@@ -150,8 +150,12 @@ static tide_status read_texts(tide_pytorch_import *in, const event_part *of) {
         tide_pytorch_place at = {.up = of->at, .key = "category"};
         uint32_t string = 0;
         TIDE_TRY(tide_pytorch_string(in, of->values[KEY_CATEGORY], &at, &string));
-        int category = tide_category_from_name(tide_strings_text(&in->strings, string));
-        of->row->category = (uint8_t)(category >= 0 ? category : TIDE_UNKNOWN);
+        tide_error reason = {.message = ""};
+        tide_status status = tide_category_list_number(
+            &in->categories, tide_strings_text(&in->strings, string), &of->row->category, &reason);
+        if (status != TIDE_OK) {
+            return tide_pytorch_fail(in, &at, status, "%s", reason.message);
+        }
     }
     return TIDE_OK;
 }

@@ -30,7 +30,8 @@ static void write_common(trace *of, const tide_event *row, const char *metadata)
 
 static void write_category(trace *of, uint8_t category) {
     if (of->out->has_categories) {
-        tide_sink_key_text(&of->out->to, "category", tide_category_name(category));
+        tide_sink_key_text(&of->out->to, "category",
+                           tide_snapshot_category(of->out->snapshot, category));
         of->said_unknown = of->said_unknown || category == TIDE_UNKNOWN;
     }
 }

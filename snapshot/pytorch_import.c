@@ -104,6 +104,7 @@ static tide_status set_tables(const tide_pytorch_import *in) {
     tide_snapshot *snapshot = in->snapshot;
     TIDE_TRY(set_devices(in));
     TIDE_TRY(set_strings(in));
+    TIDE_TRY(tide_category_list_store(&in->categories, snapshot));
     TIDE_TRY(tide_stack_tree_hand_over(&in->stacks, snapshot));
     name_end_blocks(in);
     TIDE_TRY(copy_state(&snapshot->arena, &in->start, &snapshot->start_segments,

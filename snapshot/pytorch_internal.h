@@ -7,6 +7,7 @@
 
 #include "common/map.h"
 #include "common/strings.h"
+#include "snapshot/categories.h"
 #include "snapshot/pickle.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/stack_tree_internal.h"
@@ -56,9 +57,10 @@ typedef struct tide_pytorch_import {
     tide_error *error;         /* borrowed; may be NULL */
     tide_arena scratch;        /* what is needed until the end of the import */
     tide_strings strings;
-    tide_map string_of; /* a text's value -> its string */
-    tide_map frame_of;  /* a frame's value -> its number */
-    tide_map stack_of;  /* a list of frames -> its node + 1; 0: it has none */
+    tide_category_list categories; /* names are among the strings */
+    tide_map string_of;            /* a text's value -> its string */
+    tide_map frame_of;             /* a frame's value -> its number */
+    tide_map stack_of;             /* a list of frames -> its node + 1; 0: it has none */
     tide_stack_tree stacks;
     char *buffer; /* owned: for a text at hand */
     size_t buffer_capacity;

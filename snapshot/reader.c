@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "snapshot/categories.h"
 #include "snapshot/gzip_file.h"
 #include "snapshot/pytorch_import.h"
 #include "snapshot/reader_internal.h"
@@ -70,8 +71,30 @@ static void read_actions(tide_reading *reading) {
     read_names(reading, &reading->actions, tide_action_from_name, TIDE_NO_NUMBER);
 }
 
+/* A name that this program does not know stays a category of its own. */
 static void read_categories(tide_reading *reading) {
-    read_names(reading, &reading->categories, tide_category_from_name, TIDE_UNKNOWN);
+    tide_name_map *map = &reading->categories;
+    tide_category_list own = {.n = 0};
+    map->given = true;
+    tide_json_enter_array(&reading->json);
+    while (tide_json_next_item(&reading->json)) {
+        size_t at = reading->json.at;
+        const char *name = tide_json_get_text(&reading->json, &reading->snapshot->arena);
+        tide_error reason = {.message = ""};
+        if (map->n == TIDE_MAX_NAMES) {
+            tide_json_fail(&reading->json, TIDE_LIMIT, at, "more than the limit of %d names",
+                           TIDE_MAX_NAMES);
+            return;
+        }
+        if (tide_category_list_number(&own, name, &map->to[map->n++], &reason) != TIDE_OK) {
+            tide_json_fail(&reading->json, TIDE_LIMIT, at, "%s", reason.message);
+            return;
+        }
+    }
+    if (tide_category_list_store(&own, reading->snapshot) != TIDE_OK) {
+        tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at,
+                       "no memory for the categories");
+    }
 }
 
 static void read_scope_kinds(tide_reading *reading) {

@@ -127,6 +127,9 @@ typedef struct tide_snapshot {
     const char *full_policy;    /* stop, keep-newest; "": unknown, or events were lost otherwise */
     const char *const *strings; /* UTF-8; what rows refer to by number */
     size_t n_strings;
+    const char *const *own_categories; /* words of the file's own: the names of the categories
+                                          TIDE_N_CATEGORIES and up */
+    size_t n_own_categories;
     const tide_frame_row *frames; /* distinct */
     size_t n_frames;
     const tide_stack_row *stacks; /* a tree, parents first */
@@ -154,6 +157,11 @@ void tide_snapshot_destroy(tide_snapshot *snapshot);
 
 /* The text of a string index; "" for TIDE_NONE. */
 const char *tide_snapshot_text(const tide_snapshot *snapshot, uint32_t string);
+
+/* How many categories its rows may have: the known ones and its own. */
+size_t tide_snapshot_n_categories(const tide_snapshot *snapshot);
+/* The name of one; "?" for a number out of range. */
+const char *tide_snapshot_category(const tide_snapshot *snapshot, size_t number);
 
 /* Leaves out the command line, the host's name and the folders of absolute paths (of every text of
  * the tables of strings and settings that starts with '/' or with a drive). For a document that is

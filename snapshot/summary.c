@@ -102,20 +102,20 @@ static tide_status split(summary_builder *builder, const tide_summary_peak *peak
 
 static tide_status split_by_category(summary_builder *builder, const tide_summary_peak *peak,
                                      tide_split *ret_split) {
-    tide_share *shares =
-        tide_arena_alloc(&builder->summary->arena, TIDE_N_CATEGORIES, sizeof(*shares));
+    size_t n_shares = tide_snapshot_n_categories(builder->snapshot);
+    tide_share *shares = tide_arena_alloc(&builder->summary->arena, n_shares, sizeof(*shares));
     if (shares == NULL) {
         return TIDE_NO_MEMORY;
     }
-    for (uint32_t i = 0; i < TIDE_N_CATEGORIES; i++) {
-        shares[i].label = tide_category_name((int)i);
-        shares[i].key = i;
+    for (size_t i = 0; i < n_shares; i++) {
+        shares[i].label = tide_snapshot_category(builder->snapshot, i);
+        shares[i].key = (uint32_t)i;
         shares[i].largest_name = "";
     }
     for (size_t i = 0; i < peak->n_blocks; i++) {
         add_block(builder, &shares[category_key(builder, &peak->blocks[i])], &peak->blocks[i]);
     }
-    *ret_split = (tide_split){shares, TIDE_N_CATEGORIES};
+    *ret_split = (tide_split){shares, n_shares};
     return TIDE_OK;
 }
 

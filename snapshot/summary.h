@@ -29,7 +29,7 @@ typedef struct tide_share {
     int64_t largest_bytes;    /* of that block */
 } tide_share;
 
-/* Shares, largest first (by_category: in the order of tide_category). Their bytes add up to the
+/* Shares, largest first (by_category: by number, all of the snapshot's). Their bytes add up to the
  * peak's allocated bytes. */
 typedef struct tide_split {
     const tide_share *shares; /* in the summary's arena */

@@ -131,9 +131,9 @@ static tide_status check_event(const checker *check, size_t i) {
     if (row->action >= TIDE_N_ACTIONS) {
         return bad_index(check, "events.action", i, row->action, "actions", TIDE_N_ACTIONS);
     }
-    if (row->category >= TIDE_N_CATEGORIES) {
+    if (row->category >= tide_snapshot_n_categories(snapshot)) {
         return bad_index(check, "events.category", i, row->category, "categories",
-                         TIDE_N_CATEGORIES);
+                         tide_snapshot_n_categories(snapshot));
     }
     if (row->device >= snapshot->n_devices) {
         return bad_index(check, "events.device", i, row->device, "devices", snapshot->n_devices);
@@ -190,11 +190,12 @@ static tide_status check_block(const checker *check, const state_part *state, si
         size_t n_rows;
         uint32_t index;
         bool none_allowed;
-    } INDICES[] = {{"stack", "stacks", snapshot->n_stacks, row->stack, true},
-                   {"scope", "scopes", snapshot->n_scopes, row->scope, true},
-                   {"name", "strings", snapshot->n_strings, row->name, true},
-                   {"category", "categories", TIDE_N_CATEGORIES, row->category, false},
-                   {"state", "states of blocks", TIDE_N_BLOCK_STATES, row->state, false}};
+    } INDICES[] = {
+        {"stack", "stacks", snapshot->n_stacks, row->stack, true},
+        {"scope", "scopes", snapshot->n_scopes, row->scope, true},
+        {"name", "strings", snapshot->n_strings, row->name, true},
+        {"category", "categories", tide_snapshot_n_categories(snapshot), row->category, false},
+        {"state", "states of blocks", TIDE_N_BLOCK_STATES, row->state, false}};
     for (size_t i = 0; i < sizeof(INDICES) / sizeof(INDICES[0]); i++) {
         if (INDICES[i].index < INDICES[i].n_rows ||
             (INDICES[i].none_allowed && INDICES[i].index == TIDE_NONE)) {

@@ -87,6 +87,16 @@ static void write_names(tide_json_writer *json, const char *key, const char *(*n
     tide_json_line(json);
 }
 
+static void write_categories(tide_json_writer *json, const tide_snapshot *snapshot) {
+    tide_json_key(json, "categories");
+    tide_json_begin_array(json);
+    for (size_t i = 0; i < tide_snapshot_n_categories(snapshot); i++) {
+        tide_json_text(json, tide_snapshot_category(snapshot, i));
+    }
+    tide_json_end_array(json);
+    tide_json_line(json);
+}
+
 static void write_devices(tide_json_writer *json, const tide_snapshot *snapshot) {
     tide_json_key(json, "devices");
     tide_json_begin_array(json);
@@ -243,7 +253,7 @@ static void write_document(tide_json_writer *json, const tide_snapshot *snapshot
     tide_json_key_integer(json, "address_unit_bytes", (int64_t)unit_bytes);
     tide_json_line(json);
     write_names(json, "actions", tide_action_name, TIDE_N_ACTIONS);
-    write_names(json, "categories", tide_category_name, TIDE_N_CATEGORIES);
+    write_categories(json, snapshot);
     write_names(json, "scope_kinds", tide_scope_kind_name, TIDE_N_SCOPE_KINDS);
     write_names(json, "block_states", tide_block_state_name, TIDE_N_BLOCK_STATES);
     write_devices(json, snapshot);

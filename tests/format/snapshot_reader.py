@@ -12,7 +12,7 @@ from pathlib import Path
 
 NAMES = {
     "actions": "alloc free free_requested free_completed segment_alloc segment_free segment_map segment_unmap oom mark",
-    "categories": "unknown parameter gradient optimizer_state activation temporary workspace input",
+    "categories": "unknown parameter gradient optimizer_state activation temporary workspace input weight_copy",
     "scope_kinds": "step phase layer operator user",
     "block_states": "free allocated pending_free",
 }
@@ -36,7 +36,7 @@ class Snapshot:
         self.strings = document["strings"]
         names = {key: document.get(key, words.split()) for key, words in NAMES.items()}
         self.actions, self.states = names["actions"], names["block_states"]
-        self.categories = [name if name in NAMES["categories"].split() else "unknown" for name in names["categories"]]
+        self.categories = [name or "unknown" for name in names["categories"]]
         self.kinds = [name if name in NAMES["scope_kinds"].split() else "user" for name in names["scope_kinds"]]
         assert set(self.actions) <= set(NAMES["actions"].split()), "an unknown action"
         self.frames = rows(document["frames"], "function", "file", "line", "inlined")

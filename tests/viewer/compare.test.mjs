@@ -72,7 +72,7 @@ test('bytes per category from checkpoints are those of the blocks alive, in ever
     for (let state = 0; state < run.index.nStates; state += 97) {
       const expected = CATEGORIES.map(() => 0);
       for (const b of aliveAt(run.index, state)) expected[run.index.blocks.category[b]] += run.index.blocks.bytes[b];
-      assert.deepEqual([...categoryBytesAt(run.index, state)], expected, `state ${state}`);
+      assert.deepEqual([...categoryBytesAt(run, state)], expected, `state ${state}`);
     }
   }
 });

@@ -44,7 +44,7 @@ export function profile({ shape, device, pairs }, folder, format) {
 }
 
 export const PHASES = ['forward', 'backward', 'optimizer', 'step'];
-const CATEGORY_WORDS = { parameter: 'parameters', gradient: 'gradients', optimizer_state: 'AdamW state', activation: 'activations', temporary: 'temporaries', input: 'inputs' };
+const CATEGORY_WORDS = { parameter: 'parameters', gradient: 'gradients', optimizer_state: 'AdamW state', activation: 'activations', temporary: 'temporaries', input: 'inputs', weight_copy: 'copies of weights' };
 
 /** The sentence that compares two runs of one workload that both came to their end. */
 export function sentenceOf([base, other]) {

@@ -69,7 +69,7 @@ test('blocks alive add up to the total, sorted by category, then birth', () => {
 
 test('what is alive at the peak adds up exactly', () => {
   for (const document of [trainingRun(), randomRun(2000, SEED)]) {
-    const snapshot = readSnapshot(document), index = buildIndex(buildBlocks(snapshot)), peak = breakdownAt(index, index.peakState);
+    const snapshot = readSnapshot(document), index = buildIndex(buildBlocks(snapshot)), peak = breakdownAt(index, snapshot.categories, index.peakState);
     const sum = (rows) => rows.reduce((a, row) => a + row.bytes, 0), count = (rows) => rows.reduce((a, row) => a + row.count, 0);
     assert.equal(peak.bytes, Math.max(...plainTotals(document)));
     assert.equal(peak.requestedBytes, aliveAt(index, index.peakState).reduce((a, b) => a + index.blocks.requestedBytes[b], 0));
@@ -307,7 +307,7 @@ test('documents that cannot be right are refused, with the place', () => {
   refused((d) => (d.events.stack[3] = 99999), /events\.stack\[3\] is 99999, not one of \d+ rows/);
   refused((d) => (d.events.name[2] = 1.5), /events\.name\[2\] is 1\.5/);
   refused((d) => (d.events.time_delta[1] = -1e9), /events\.time_delta\[1\] leads to/);
-  refused((d) => (d.events.category[4] = 200), /events\.category\[4\] is 200, not one of 8 categories/);
+  refused((d) => (d.events.category[4] = 200), /events\.category\[4\] is 200, not one of 9 categories/);
   refused((d) => (d.events.action = 'x'), /events\.action is missing or not a list/);
   refused((d) => (d.scopes.parent[0] = 0), /scopes\.parent\[0\] is 0: a parent must stand before/);
   refused((d) => (d.stacks.parent[1] = 1), /stacks\.parent\[1\] is 1: a parent must stand before/);
@@ -326,6 +326,21 @@ test('numbers are decoded through the names that the file gives', () => {
   swapped.categories = [...document.categories].reverse();
   swapped.events.category = document.events.category.map((c) => document.categories.length - 1 - c);
   assert.deepEqual(readSnapshot(swapped).subjects.category, readSnapshot(document).subjects.category);
+});
+
+test('words that nobody here knows are categories of their own, above those that are known', () => {
+  const document = trainingRun(), before = makeRun(readSnapshot(document), 'before'), bytesOf = (run, name) => run.peak.categories.find(({ key }) => key === name)?.bytes ?? 0;
+  document.categories = document.categories.map((name) => (name === 'activation' ? 'kv cache' : name));
+  const run = makeRun(readSnapshot(document), 'after'), n = bytesOf(before, 'activation');
+  assert.deepEqual(run.snapshot.categories, [...CATEGORIES, 'kv cache']);
+  assert.deepEqual([n > 0, bytesOf(run, 'kv cache'), bytesOf(run, 'activation')], [true, n, 0]);
+  assert.equal(aliveAt(run.index, run.peakState).length, aliveAt(before.index, before.peakState).length);
+  assert.equal(buildColouring([run, before], 'category').groups.find(({ key }) => key === 'kv cache').label, 'kv cache');
+  assert.deepEqual(compareRuns([run, before])[0].rows.find(({ label }) => label === 'kv cache').values, [n, 0]);
+  document.categories = Array.from({ length: 56 }, (_, i) => `own ${i}`);
+  assert.throws(() => readSnapshot(document), /categories: more than the limit of 55 categories beside the 9/);
+  document.categories = ['x'.repeat(129)];
+  assert.throws(() => readSnapshot(document), /categories: a category's name of 129 bytes: the limit is 128/);
 });
 
 test('an empty document is an empty run', () => {
@@ -396,7 +411,7 @@ test('a file that the program writes is read, and its own summary agrees', { ski
     assert.equal(run.peak.bytes, summary.peak.allocated_bytes);
     assert.equal(run.index.peakState - 1, summary.peak.event);
     assert.equal(run.reserved.maxBytes, summary.max.reserved.bytes);
-    const atFirst = breakdownAt(run.index, run.index.peakState);
+    const atFirst = breakdownAt(run.index, run.snapshot.categories, run.index.peakState);
     assert.equal(atFirst.requestedBytes, summary.peak.requested_bytes);
     assert.equal(atFirst.count, summary.peak.n_blocks);
     for (const [name, row] of Object.entries(summary.peak.by_category)) {

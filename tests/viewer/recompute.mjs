@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 
-export const CATEGORIES = ['unknown', 'parameter', 'gradient', 'optimizer_state', 'activation', 'temporary', 'workspace', 'input'];
+export const CATEGORIES = ['unknown', 'parameter', 'gradient', 'optimizer_state', 'activation', 'temporary', 'workspace', 'input', 'weight_copy'];
 const ROUNDING_BYTES = 512;
 
 /** The running sum of a column of differences. */

@@ -2,7 +2,7 @@
 // names, as regular or as hostile as a test wants them. Deterministic.
 import { subjectOf } from '../../viewer/src/subjects.js';
 
-const CATEGORIES = ['unknown', 'parameter', 'gradient', 'optimizer_state', 'activation', 'temporary', 'workspace', 'input'];
+const CATEGORIES = ['unknown', 'parameter', 'gradient', 'optimizer_state', 'activation', 'temporary', 'workspace', 'input', 'weight_copy'];
 const ACTIONS = ['alloc', 'free', 'free_requested', 'free_completed', 'segment_alloc', 'segment_free', 'segment_map', 'segment_unmap', 'oom', 'mark'];
 const KINDS = ['step', 'phase', 'layer', 'operator', 'user'];
 
@@ -255,7 +255,7 @@ export function randomRun(n, seed) {
   while (r.events.length < n) {
     r.nsPerEvent = random() < 0.2 ? 0 : Math.floor(random() * 5000);
     if (alive.length > 0 && random() < 0.47) r.free(alive.splice(Math.floor(random() * alive.length), 1)[0]);
-    else alive.push(r.alloc(`t${r.events.length}`, categories[Math.floor(random() * 8)], 1 + Math.floor(random() ** 3 * 4e6)));
+    else alive.push(r.alloc(`t${r.events.length}`, categories[Math.floor(random() * categories.length)], 1 + Math.floor(random() ** 3 * 4e6)));
   }
   return r.document();
 }

@@ -130,7 +130,7 @@ export function usualSplit(run) {
 export function levelsOf(run, split, singleLayers) {
   const { snapshot, index: { blocks } } = run, has = partsOf(run);
   /** @type {Level} */
-  const category = { name: 'category', of: (block) => blocks.category[block], text: (g) => CATEGORIES[g], label: (g) => categoryText(CATEGORIES[g]), layer: null };
+  const category = { name: 'category', of: (block) => blocks.category[block], text: (g) => snapshot.categories[g], label: (g) => categoryText(snapshot.categories[g]), layer: null };
   /** @type {Level} */
   const site = {
     name: 'call site', layer: null, text: (g) => siteText(snapshot, g), label: (g) => siteText(snapshot, g), of: sitesOf(snapshot, blocks),

@@ -17,7 +17,8 @@ import { ACTION, NO_BLOCK, STATE, subjectOf } from './subjects.js';
  * @property {Float64Array} address in bytes
  * @property {Amounts} requestedBytes
  * @property {Amounts} bytes whole blocks
- * @property {Uint8Array} category index in CATEGORIES
+ * @property {Uint8Array} category index in the categories of the snapshot
+ * @property {number} nCategories of the snapshot
  * @property {Uint8Array} stream
  * @property {Indices} name
  * @property {Indices} stack of the allocation
@@ -112,7 +113,7 @@ export function buildBlocks(snapshot, device = 0) {
   const kept = (column) => /** @type {T} */ (own ? column.filter((_, s) => own[s] >= 0) : column.subarray(0, count));
   const blocks = {
     count, nAtStart: atStart.length, address: kept(subjects.address), requestedBytes: kept(subjects.requestedBytes), bytes: kept(subjects.bytes),
-    category: kept(subjects.category), stream: kept(subjects.stream), name: kept(subjects.name),
+    category: kept(subjects.category), nCategories: snapshot.categories.length, stream: kept(subjects.stream), name: kept(subjects.name),
     stack: new /** @type {any} */ (events.stack).constructor(count), scope: new /** @type {any} */ (events.scope).constructor(count),
     bornState: new Int32Array(count), diedState, pendingState: isPending ? new Int32Array(count).fill(never) : diedState,
     act: own ? ownActs(events.act, own) : events.act, replaced: new Int32Array(0), nUnmatched: events.nUnmatched[device] ?? 0, device, nOtherEvents,

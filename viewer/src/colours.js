@@ -4,16 +4,22 @@
  * Okabe and Ito's palette, which stays apart for colour-blind eyes; a grey that does so too for what has no category.
  */
 
-/** Categories in the order in which they are stacked, bottom first. */
+/** The categories that are known, in the order in which they are stacked, bottom first. A file may have words of its own:
+ * the categories of a snapshot are these and, above them, its own. */
 export const CATEGORIES = Object.freeze([
-  'parameter', 'optimizer_state', 'gradient', 'input', 'workspace', 'activation', 'temporary', 'unknown',
+  'parameter', 'optimizer_state', 'gradient', 'input', 'workspace', 'weight_copy', 'activation', 'temporary', 'unknown',
 ]);
+
+/** The names of all categories of several snapshots, the known ones first. @param {{categories: readonly string[]}[]} snapshots */
+export function categoriesOf(snapshots) {
+  return [...new Set([...CATEGORIES, ...snapshots.flatMap(({ categories }) => categories)])];
+}
 
 const NO_COLOUR = '#696969';
 const CATEGORY_COLOURS = new Map([
   ['parameter', '#0072b2'], ['optimizer_state', '#cc79a7'], ['gradient', '#e69f00'],
   ['input', '#56b4e9'], ['workspace', '#d55e00'], ['activation', '#009e73'],
-  ['temporary', '#f0e442'], ['unknown', NO_COLOUR],
+  ['temporary', '#f0e442'], ['weight_copy', '#651b4a'], ['unknown', NO_COLOUR],
 ]);
 
 /** For groups without a colour of their own, largest first: the palette, then lighter and darker steps of its hues, each
@@ -24,12 +30,16 @@ const RANKED = Object.freeze([
   '#b4af5e', '#b8724e',
 ]);
 
+const N_TAKEN = 8; // of them, by categories that are known
+
 /** From little to much: cividis in equal steps of lightness. */
 const SEQUENCE = Object.freeze(['#001f4c', '#183468', '#404c6b', '#60646f', '#7f7d77', '#9f9775', '#c0b26d', '#e1ce5b', '#ffeb45']);
 
-/** @param {string} name @returns {string} "#rrggbb" */
+/** A word that nobody here knows has one of the colours that no known one has, by its letters alone: the same in every file,
+ * at the price that two such words may share one. @param {string} name @returns {string} "#rrggbb" */
 export function categoryColour(name) {
-  return CATEGORY_COLOURS.get(name) ?? NO_COLOUR;
+  const rest = RANKED.length - N_TAKEN;
+  return CATEGORY_COLOURS.get(name) ?? RANKED[N_TAKEN + [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % rest, 0)];
 }
 
 /** The colour of the group of so many that are larger; -1: of what is in no group. @param {number} rank */

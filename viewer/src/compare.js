@@ -1,6 +1,6 @@
 /* compare.js - several runs side by side: bytes at the peak, peaks, times, scales; the first is the base.
  */
-import { CATEGORIES } from './colours.js';
+import { categoriesOf } from './colours.js';
 import { endedEarly } from './run.js';
 
 const OWN_SCALE_SHARE = 1 / 8; // of the common scale; what stays below it would be a flat line
@@ -8,7 +8,7 @@ const OWN_SCALE_SHARE = 1 / 8; // of the common scale; what stays below it would
 /**
  * @typedef {object} Row
  * @property {string} label
- * @property {string} category name in CATEGORIES, or ""
+ * @property {string} category its name, or ""
  * @property {'bytes' | 'ms'} unit
  * @property {number[]} values one per run; NaN: none
  * @property {number[]} ratios to the base; NaN: none, also where a run ended before its time
@@ -25,7 +25,7 @@ export function compareRuns(runs) {
   const bytesOf = (/** @type {(run: import('./run.js').Run) => number} */ value) => runs.map((run) => (run.isRecorded ? value(run) : NaN));
   const ofCategory = (/** @type {import('./run.js').Run} */ run, /** @type {string} */ name) =>
     run.peak.categories.find((c) => c.key === name)?.bytes ?? 0;
-  const categories = CATEGORIES.map((name) => row(name, name, 'bytes', bytesOf((run) => ofCategory(run, name))))
+  const categories = categoriesOf(runs.map((run) => run.snapshot)).map((name) => row(name, name, 'bytes', bytesOf((run) => ofCategory(run, name))))
     .filter((r) => r.values.some((value) => value > 0));
   const sections = [
     { title: 'Alive at the peak', rows: categories },

@@ -1,7 +1,7 @@
 /* difference_strip.js - under the timelines of two runs: per category and pixel column, what the other run holds more or less than the base.
  */
 import { alignedPlace } from './alignment.js';
-import { CATEGORIES, categoryColour } from './colours.js';
+import { categoriesOf, categoryColour } from './colours.js';
 import { categoryBytesAt } from './differences.js';
 import { element } from './dom.js';
 import { columnState } from './raster.js';
@@ -14,10 +14,12 @@ const MORE = '#d55e00', LESS = '#0072b2'; // apart for colour-blind eyes; up and
  * The differences along what a stage shows. In each column both runs show the instant of their largest total in it.
  * @param {import('./stage.js').Stage} base @param {import('./stage.js').Stage} other @param {import('./alignment.js').Alignment} alignment
  * @param {number} nColumns
- * @returns {{rows: Float64Array[], states: [number, number][]}} per category of CATEGORIES and column: bytes, NaN outside of either run
+ * @returns {{rows: Float64Array[], states: [number, number][]}} per category of the two snapshots (categoriesOf) and column: bytes, NaN outside of either run
  */
 export function differenceColumns(base, other, alignment, nColumns) {
-  const rows = CATEGORIES.map(() => new Float64Array(nColumns).fill(NaN)), a = new Float64Array(CATEGORIES.length), b = new Float64Array(CATEGORIES.length);
+  const names = categoriesOf([base.run.snapshot, other.run.snapshot]), rows = names.map(() => new Float64Array(nColumns).fill(NaN));
+  const places = [base, other].map(({ run: { snapshot } }) => names.map((name) => snapshot.categories.indexOf(name)));
+  const [a, b] = [base, other].map(({ run: { snapshot } }) => new Float64Array(snapshot.categories.length));
   const { x0, x1 } = base.scene?.view ?? base.view, per = (x1 - x0) / nColumns, states = /** @type {[number, number][]} */ ([]);
   let before = /** @type {[number, number]} */ ([-1, -1]);
   for (let column = 0; column < nColumns; column++) {
@@ -26,10 +28,10 @@ export function differenceColumns(base, other, alignment, nColumns) {
     const sb = columnState(other.run.index, other.axis, alignedPlace(alignment, from), alignedPlace(alignment, to));
     states.push([sa, sb]);
     if (sa < 0 || sb < 0) continue;
-    if (sa !== before[0]) categoryBytesAt(base.run.index, sa, a);
-    if (sb !== before[1]) categoryBytesAt(other.run.index, sb, b);
+    if (sa !== before[0]) categoryBytesAt(base.run, sa, a);
+    if (sb !== before[1]) categoryBytesAt(other.run, sb, b);
     before = [sa, sb];
-    for (let c = 0; c < rows.length; c++) rows[c][column] = b[c] - a[c];
+    for (let c = 0; c < rows.length; c++) rows[c][column] = (b[places[1][c]] ?? 0) - (a[places[0][c]] ?? 0);
   }
   return { rows, states };
 }
@@ -48,7 +50,8 @@ export class DifferenceStrip {
     this.element = element('section', { class: 'strip' }, element('div', { class: 'strip-title' },
       element('h2', {}, `${other.run.short} − ${base.run.short}`), this.legend), this.frame);
     /** Categories that one of the runs has. */
-    this.present = CATEGORIES.map((_, c) => c).filter((c) => [base, other].some(({ run }) => run.peak.categories.some((group) => group.key === CATEGORIES[c] && group.bytes > 0)));
+    this.categories = categoriesOf([base.run.snapshot, other.run.snapshot]);
+    this.present = this.categories.map((_, c) => c).filter((c) => [base, other].some(({ run }) => run.peak.categories.some((group) => group.key === this.categories[c] && group.bytes > 0)));
   }
 
   draw() {
@@ -64,13 +67,13 @@ export class DifferenceStrip {
     context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
     let most = 1;
     for (const row of rows) for (const bytes of row) if (Math.abs(bytes) > most) most = Math.abs(bytes);
-    shown.forEach((c, i) => this.drawRow(context, rows[c], i * STRIP_ROW, most, plot, theme, CATEGORIES[c]));
-    const names = (/** @type {number[]} */ all) => all.map((c) => categoryText(CATEGORIES[c])).join(', ');
+    shown.forEach((c, i) => this.drawRow(context, rows[c], i * STRIP_ROW, most, plot, theme, this.categories[c]));
+    const names = (/** @type {number[]} */ all) => all.map((c) => categoryText(this.categories[c])).join(', ');
     this.legend.replaceChildren(shown.length === 0 ? 'no difference in sight' : `up: ${this.other.run.short} holds more, down: less; half a row is ${formatBytes(most)}${
       same.length > 0 ? `. No difference in sight: ${names(same)}` : ''}`);
     this.canvas.setAttribute('aria-label', `Differences of bytes per category, ${shown.map((c) => {
       const span = [...rows[c]].filter(Number.isFinite);
-      return `${categoryText(CATEGORIES[c])} ${formatBytes(Math.min(0, ...span))} to ${formatBytes(Math.max(0, ...span))}`;
+      return `${categoryText(this.categories[c])} ${formatBytes(Math.min(0, ...span))} to ${formatBytes(Math.max(0, ...span))}`;
     }).join(', ')}`);
   }
 
@@ -109,4 +112,4 @@ export class DifferenceStrip {
 
 /** What fits beside a plot. */
 const SHORT_NAMES = new Map([['parameter', 'parameters'], ['optimizer_state', 'optimizer'], ['gradient', 'gradients'], ['input', 'inputs'],
-  ['workspace', 'workspace'], ['activation', 'activations'], ['temporary', 'temporaries'], ['unknown', 'no category']]);
+  ['workspace', 'workspace'], ['activation', 'activations'], ['temporary', 'temporaries'], ['unknown', 'no category'], ['weight_copy', 'weight copies']]);

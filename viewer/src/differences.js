@@ -1,6 +1,5 @@
 /* differences.js - what one run holds and another does not: per category along the axis, and row by row at an instant.
  */
-import { CATEGORIES } from './colours.js';
 import { aliveAt, CHECKPOINT_STATES } from './index.js';
 import { scopeGroup } from './lanes.js';
 import { oncePer } from './once.js';
@@ -8,22 +7,22 @@ import { stackFrames } from './peak.js';
 import { NO_BLOCK } from './subjects.js';
 import { namePattern } from './text.js';
 
-/** Bytes alive per checkpoint and category of an index. */
-const checkpointSums = oncePer((/** @type {import('./index.js').MemoryIndex} */ { blocks, checkpoints }) => {
-  const sums = new Float64Array(checkpoints.length * CATEGORIES.length);
+/** Bytes alive per checkpoint and category of a run. */
+const checkpointSums = oncePer((/** @type {import('./run.js').Run} */ { snapshot: { categories: { length } }, index: { blocks, checkpoints } }) => {
+  const sums = new Float64Array(checkpoints.length * length);
   for (const [i, { block }] of checkpoints.entries()) {
-    for (const b of block) sums[i * CATEGORIES.length + blocks.category[b]] += blocks.bytes[b];
+    for (const b of block) sums[i * length + blocks.category[b]] += blocks.bytes[b];
   }
   return sums;
 });
 
 /**
- * Bytes alive in a state, per category in the order of CATEGORIES. Costs at most the events since the last checkpoint.
- * @param {import('./index.js').MemoryIndex} index @param {number} state @param {Float64Array} [out] filled in
+ * Bytes alive in a state, per category of the run's snapshot. Costs at most the events since the last checkpoint.
+ * @param {import('./run.js').Run} run @param {number} state @param {Float64Array} [out] filled in
  */
-export function categoryBytesAt(index, state, out = new Float64Array(CATEGORIES.length)) {
-  const { act, category, bytes } = index.blocks, base = Math.floor(state / CHECKPOINT_STATES), sums = checkpointSums(index);
-  for (let c = 0; c < CATEGORIES.length; c++) out[c] = sums[base * CATEGORIES.length + c];
+export function categoryBytesAt(run, state, out = new Float64Array(run.snapshot.categories.length)) {
+  const { act, category, bytes } = run.index.blocks, base = Math.floor(state / CHECKPOINT_STATES), sums = checkpointSums(run), n = run.snapshot.categories.length;
+  for (let c = 0; c < n; c++) out[c] = sums[base * n + c];
   for (let e = base * CHECKPOINT_STATES; e < state; e++) {
     const a = act[e];
     if (a >= 0) out[category[a]] += bytes[a];
@@ -37,7 +36,7 @@ export function categoryBytesAt(index, state, out = new Float64Array(CATEGORIES.
  *
  * @typedef {object} DifferenceRow
  * @property {string} key
- * @property {string} category name in CATEGORIES
+ * @property {string} category its name
  * @property {string} label
  * @property {string} detail scopes or frames around it
  * @property {[number, number]} bytes whole blocks in the base and in the other run
@@ -70,7 +69,7 @@ function rowNames({ snapshot, index: { blocks } }, by) {
     return texts;
   };
   return (/** @type {number} */ b) => {
-    const category = CATEGORIES[blocks.category[b]];
+    const category = snapshot.categories[blocks.category[b]];
     if (by === 'stack') {
       const [label, detail] = framesOf(blocks.stack[b]);
       return { category, label, detail };

@@ -1,6 +1,5 @@
 /* events.js - the events of a run as rows: which of them a filter leaves, where one stands among them, and each in words.
  */
-import { CATEGORIES } from './colours.js';
 import { csvLine } from './csv.js';
 import { frameText, toldBy } from './frames.js';
 import { scopePath } from './lanes.js';
@@ -119,7 +118,7 @@ export function eventTexts(run, e) {
   return [
     formatCount(e), isVirtual || snapshot.clockSource === 'none' ? '' : eventTime(events.timeNs[e]), actionText(action),
     action === ACTION.MARK ? '' : bytes(subjects.requestedBytes[s]), action === ACTION.MARK ? '' : action === ACTION.OOM ? `${bytes(subjects.bytes[s])} free` : bytes(subjects.bytes[s]),
-    subjects.name[s] >= 0 ? strings[subjects.name[s]] : events.stack[e] >= 0 ? frameText(snapshot, toldBy(snapshot)[events.stack[e]]) : '', isBlock ? categoryText(CATEGORIES[subjects.category[s]]) : '', isPlaced ? addressText(subjects.address[s]) : '',
+    subjects.name[s] >= 0 ? strings[subjects.name[s]] : events.stack[e] >= 0 ? frameText(snapshot, toldBy(snapshot)[events.stack[e]]) : '', isBlock ? categoryText(snapshot.categories[subjects.category[s]]) : '', isPlaced ? addressText(subjects.address[s]) : '',
     devices.length > 1 ? `${events.device[e]}:${subjects.stream[s]}` : String(subjects.stream[s]), scopePath(snapshot, events.scope[e]),
   ];
 }
@@ -139,5 +138,5 @@ export function eventsCsvHead() {
 export function eventCsvLine({ snapshot }, e, stackText) {
   const { events, subjects, strings } = snapshot, s = subjectOf(events.act[e]);
   return csvLine([e, events.timeNs[e], actionText(events.action[e]), subjects.requestedBytes[s], subjects.bytes[s], subjects.name[s] < 0 ? '' : strings[subjects.name[s]],
-    hasCategory(snapshot, e) ? CATEGORIES[subjects.category[s]] : '', addressText(subjects.address[s]), events.device[e], subjects.stream[s], scopePath(snapshot, events.scope[e]), stackText(events.stack[e])]);
+    hasCategory(snapshot, e) ? snapshot.categories[subjects.category[s]] : '', addressText(subjects.address[s]), events.device[e], subjects.stream[s], scopePath(snapshot, events.scope[e]), stackText(events.stack[e])]);
 }

@@ -14,14 +14,16 @@ const MOST_DEVICES = 256;
 export const ACTION_NAMES = ['alloc', 'free', 'free_requested', 'free_completed', 'segment_alloc', 'segment_free',
   'segment_map', 'segment_unmap', 'oom', 'mark'];
 export const CATEGORY_NAMES = ['unknown', 'parameter', 'gradient', 'optimizer_state', 'activation', 'temporary',
-  'workspace', 'input'];
+  'workspace', 'input', 'weight_copy'];
+/** Of one file, the known ones included; as the program has it. */
+const MOST_CATEGORIES = 64;
+const MOST_CATEGORY_BYTES = 128;
 
 /** Kinds of scopes, numbered as in the files of version 1. */
 export const SCOPE = Object.freeze({ STEP: 0, PHASE: 1, LAYER: 2, OPERATOR: 3, USER: 4 });
 const SCOPE_NAMES = ['step', 'phase', 'layer', 'operator', 'user'];
 
 const STATE_NAMES = ['free', 'allocated', 'pending_free']; // by STATE
-const UNKNOWN_CATEGORY = CATEGORIES.indexOf('unknown');
 
 /**
  * @typedef {import('./columns.js').Indices} Indices
@@ -57,7 +59,7 @@ const UNKNOWN_CATEGORY = CATEGORIES.indexOf('unknown');
  * @property {Uint8Array} state STATE
  * @property {Int32Array} stack of the allocation
  * @property {Int32Array} scope of the allocation
- * @property {Uint8Array} category index in CATEGORIES
+ * @property {Uint8Array} category index in the categories of the snapshot
  * @property {Int32Array} name
  *
  * @typedef {object} EventColumns of equal length, in the order in which things happened
@@ -113,6 +115,7 @@ const UNKNOWN_CATEGORY = CATEGORIES.indexOf('unknown');
  * @property {number} nDropped
  * @property {number} nScopesDropped
  * @property {string[]} strings
+ * @property {string[]} categories CATEGORIES, then the file's own
  * @property {Frames} frames
  * @property {Stacks} stacks
  * @property {Scopes} scopes
@@ -167,6 +170,29 @@ function textOr(value, fallback) {
 function mapping(doc, key, usual, numberOf) {
   const names = doc[key] === undefined ? usual : list(doc, key, key);
   return Uint8Array.from(names, (name) => numberOf(String(name)));
+}
+
+/** The number of a category's name, a new one where it is met first; "" counts as unknown. @param {string[]} names grows @param {string} given
+ * @returns {number | string} or why there can be none */
+export function categoryNumber(names, given) {
+  const name = given === '' ? 'unknown' : given, known = names.indexOf(name), nBytes = new TextEncoder().encode(name).length;
+  if (known >= 0) return known;
+  if (nBytes > MOST_CATEGORY_BYTES) return `a category's name of ${nBytes} bytes: the limit is ${MOST_CATEGORY_BYTES}`;
+  if (names.length === MOST_CATEGORIES) return `more than the limit of ${MOST_CATEGORIES - CATEGORIES.length} categories beside the ${CATEGORIES.length} that tidemark knows`;
+  return names.push(name) - 1;
+}
+
+/** The file's names of categories: those that are known, and behind them its own words. @param {any} doc
+ * @returns {{names: string[], numbers: Uint8Array}} numbers: from the file's to the index in names */
+function readCategories(doc) {
+  /** @type {string[]} */
+  const names = [...CATEGORIES];
+  const numbers = mapping(doc, 'categories', CATEGORY_NAMES, (given) => {
+    const number = categoryNumber(names, given);
+    if (typeof number === 'string') throw new FormatError(`categories: ${number}`);
+    return number;
+  });
+  return { names, numbers };
 }
 
 /** A column of numbers that the file gives names. @param {any} table @param {string} place @param {string} key @param {number} count
@@ -390,10 +416,7 @@ export function readSnapshot(doc) {
   const strings = list(doc, 'strings', 'strings');
   const bad = strings.findIndex((text) => typeof text !== 'string');
   if (bad >= 0) throw new FormatError(`strings[${bad}] is not a text`);
-  const categories = mapping(doc, 'categories', CATEGORY_NAMES, (name) => {
-    const category = CATEGORIES.indexOf(name);
-    return category < 0 ? UNKNOWN_CATEGORY : category;
-  });
+  const { names, numbers: categories } = readCategories(doc);
   const devices = listOfObjects(doc, 'devices', 'devices', MOST_DEVICES).map((device) => ({
     kind: textOr(device.kind, '?'), name: textOr(device.name, ''), totalBytes: numberOr(device.total_bytes, -1),
   }));
@@ -407,7 +430,7 @@ export function readSnapshot(doc) {
     run: section(doc, 'run'), clockSource: textOr(section(doc, 'clock').source, 'monotonic'), origin: readOrigin(doc), devices, streams,
     allocator: section(doc, 'allocator'), timing: readTiming(doc), kernels: readKernels(doc, strings), fullPolicy: textOr(log.full_policy, ''),
     nDropped: Math.max(0, numberOr(log.dropped_events, 0)), nScopesDropped: Math.max(0, numberOr(log.dropped_scopes, 0)),
-    strings, frames, stacks, scopes, start, events, subjects,
+    strings, categories: names, frames, stacks, scopes, start, events, subjects,
     oom: list(doc, 'oom', 'oom').filter(isObject).map((row) => ({
       event: numberOr(row.event, -1), requestedBytes: numberOr(row.requested_bytes, -1),
     })).filter((row) => row.event >= 0 && row.event < events.count),

@@ -1,6 +1,6 @@
 /* headline.js - the sentence at the top, folded where it is too long for the screen.
  */
-import { CATEGORIES } from './colours.js';
+import { categoriesOf } from './colours.js';
 import { byId, element } from './dom.js';
 import { endedEarly } from './run.js';
 import { categoryText, formatBytes, formatMs, formatRatio, formatShare, splitSentence } from './text.js';
@@ -32,7 +32,7 @@ function pairSentence(base, run) {
   const peaks = Math.abs(change) < LEAST_CHANGE ? `${run.short} peaks as ${base.short} does (${to}, ${from})` :
     `${run.short} ${change < 0 ? 'lowers' : 'raises'} the peak by ${formatShare(Math.abs(change))}, from ${from} to ${to}`;
   const bytesOf = (/** @type {import('./run.js').Run} */ one, /** @type {string} */ key) => one.peak.categories.find((group) => group.key === key)?.bytes ?? 0;
-  const parts = CATEGORIES.map((key) => ({ key, bytes: bytesOf(run, key) - bytesOf(base, key) })).filter(({ bytes }) => Math.abs(bytes) > LEAST_CHANGE * base.peak.bytes)
+  const parts = categoriesOf([base.snapshot, run.snapshot]).map((key) => ({ key, bytes: bytesOf(run, key) - bytesOf(base, key) })).filter(({ bytes }) => Math.abs(bytes) > LEAST_CHANGE * base.peak.bytes)
     .sort((a, b) => Math.abs(b.bytes) - Math.abs(a.bytes)).map(({ key, bytes }) => `${categoryText(key)} ${formatBytes(Math.abs(bytes))} ${bytes < 0 ? 'less' : 'more'}`);
   const [a, b] = [base, run].map((one) => one.timing.find(({ name }) => name === 'step')?.statistics.mean ?? NaN);
   const time = Number.isFinite(b / a) ? `; a step takes ${formatMs(b)} ms instead of ${formatMs(a)} ms (${formatRatio(b / a)})` : '';

@@ -1,7 +1,6 @@
 /* index.js - what makes a picture of a million blocks cheap: the total in every state, a pyramid that
  * finds the largest total of any range of states, and checkpoints of the blocks alive.
  */
-import { CATEGORIES } from './colours.js';
 import { NO_BLOCK } from './subjects.js';
 
 const PYRAMID_BASE = 16;
@@ -71,19 +70,19 @@ function dropDead(list, diedState, state) {
 
 /** @param {import('./blocks.js').Blocks} blocks @returns {Checkpoint[]} */
 function buildCheckpoints(blocks) {
-  const { act, category, diedState, nAtStart } = blocks, checkpoints = [];
+  const { act, category, nCategories, diedState, nAtStart } = blocks, checkpoints = [];
   /** @type {number[][]} per category, in order of birth; dead ones are dropped at the next checkpoint */
-  const alive = CATEGORIES.map(() => []);
+  const alive = Array.from({ length: nCategories }, () => []);
   for (let b = 0; b < nAtStart; b++) alive[category[b]].push(b);
   for (let state = 0; state <= act.length; state++) {
     if (state > 0 && act[state - 1] >= 0) alive[category[act[state - 1]]].push(act[state - 1]);
     if (state % CHECKPOINT_STATES !== 0) continue;
-    const from = new Int32Array(CATEGORIES.length + 1);
-    for (let c = 0; c < CATEGORIES.length; c++) {
+    const from = new Int32Array(nCategories + 1);
+    for (let c = 0; c < nCategories; c++) {
       dropDead(alive[c], diedState, state);
       from[c + 1] = from[c] + alive[c].length;
     }
-    const block = new Int32Array(from[CATEGORIES.length]);
+    const block = new Int32Array(from[nCategories]);
     alive.forEach((list, c) => block.set(list, from[c]));
     checkpoints.push({ block, from });
   }
@@ -130,10 +129,10 @@ export function largestState(index, lo, hi) {
  * @returns {number[]}
  */
 export function aliveAt(index, state) {
-  const { act, category, diedState } = index.blocks;
+  const { act, category, nCategories, diedState } = index.blocks;
   const base = Math.floor(state / CHECKPOINT_STATES), checkpoint = index.checkpoints[base];
   /** @type {number[][]} */
-  const alive = CATEGORIES.map((_, c) =>
+  const alive = Array.from({ length: nCategories }, (_, c) =>
     Array.from(checkpoint.block.subarray(checkpoint.from[c], checkpoint.from[c + 1])).filter((b) => diedState[b] > state));
   for (let e = base * CHECKPOINT_STATES; e < state; e++) {
     if (act[e] >= 0 && diedState[act[e]] > state) alive[category[act[e]]].push(act[e]);

@@ -1,6 +1,5 @@
 /* panels.js - the table that compares runs, and what tooltips say of blocks, scopes and instants.
  */
-import { CATEGORIES } from './colours.js';
 import { compareRuns } from './compare.js';
 import { card, element, swatch } from './dom.js';
 import { foldedStack, frameText } from './frames.js';
@@ -47,7 +46,7 @@ function lifeText(run, block) {
 /** A block for a tooltip: of its call stack the user's frames. @param {import('./run.js').Run} run @param {number} block @param {number} maxFrames
  * @returns {HTMLElement[]} */
 export function blockFacts(run, block, maxFrames) {
-  const { blocks } = run.index, { snapshot } = run, category = CATEGORIES[blocks.category[block]];
+  const { blocks } = run.index, { snapshot } = run, category = snapshot.categories[blocks.category[block]];
   const requested = blocks.requestedBytes[block], whole = blocks.bytes[block];
   const stack = blocks.stack[block], told = stack < 0 ? -1 : run.userFrame[stack], code = told < 0 ? '' : frameText(snapshot, told);
   const isNamed = blocks.name[block] >= 0, name = isNamed ? snapshot.strings[blocks.name[block]] : code || '(no name)';

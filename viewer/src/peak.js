@@ -1,6 +1,5 @@
 /* peak.js - what is alive in one state, by category: it adds up exactly to the allocated bytes.
  */
-import { CATEGORIES } from './colours.js';
 import { aliveAt } from './index.js';
 
 /**
@@ -11,12 +10,12 @@ import { aliveAt } from './index.js';
  * @property {number} bytes
  * @property {number} requestedBytes
  * @property {number} count
- * @property {CategorySum[]} categories those that have blocks, in the order of CATEGORIES
+ * @property {CategorySum[]} categories those that have blocks, in the order of their numbers
  */
 
-/** @param {import('./index.js').MemoryIndex} index @param {number} state @returns {Breakdown} */
-export function breakdownAt(index, state) {
-  const { category, bytes, requestedBytes } = index.blocks, sums = CATEGORIES.map((key) => ({ key, bytes: 0, count: 0 }));
+/** @param {import('./index.js').MemoryIndex} index @param {readonly string[]} categories of the snapshot @param {number} state @returns {Breakdown} */
+export function breakdownAt(index, categories, state) {
+  const { category, bytes, requestedBytes } = index.blocks, sums = categories.map((key) => ({ key, bytes: 0, count: 0 }));
   const whole = { bytes: 0, requestedBytes: 0, count: 0 };
   for (const b of aliveAt(index, state)) {
     sums[category[b]].bytes += bytes[b];

@@ -2,7 +2,6 @@
  */
 import { allocRow, freeRow } from './blocks.js';
 import { copyText } from './clipboard.js';
-import { CATEGORIES } from './colours.js';
 import { card, element, pushButton, swatch } from './dom.js';
 import { addressText } from './events.js';
 import { frameText } from './frames.js';
@@ -31,7 +30,7 @@ function factsOf(run, block) {
   const { blocks } = run.index, { snapshot } = run, requested = blocks.requestedBytes[block], whole = blocks.bytes[block], [born, died] = lifeEnds(run, block);
   const ns = born.event >= 0 && died.event >= 0 && !run.isVirtual ? snapshot.events.timeNs[died.event] - snapshot.events.timeNs[born.event] : -1;
   return [
-    ['category', categoryText(CATEGORIES[blocks.category[block]])], ['size', `${formatBytes(requested)} = ${formatExactBytes(requested)}`],
+    ['category', categoryText(snapshot.categories[blocks.category[block]])], ['size', `${formatBytes(requested)} = ${formatExactBytes(requested)}`],
     ...(/** @type {[string, string][]} */ (whole === requested ? [] : [['block', `${formatBytes(whole)}, ${formatExactBytes(whole - requested)} of it unused`]])),
     ['address', `${addressText(blocks.address[block])}, stream ${blocks.stream[block]}`],
     ...(/** @type {[string, string][]} */ (ns >= 0 ? [['life', formatDuration(ns)]] : [])),
@@ -57,7 +56,7 @@ export function blockText(run, block) {
  * @param {{close: () => void, goTo: (event: number) => void}} actions goTo holds the cursor at an event
  */
 export function pinnedCard(run, block, { close, goTo }) {
-  const { snapshot } = run, category = CATEGORIES[run.index.blocks.category[block]];
+  const { snapshot } = run, category = snapshot.categories[run.index.blocks.category[block]];
   const done = element('span', { class: 'muted small', role: 'status' });
   const copy = pushButton('copy', async () => {
     done.textContent = (await copyText(blockText(run, block))) ? 'copied' : 'the browser did not allow it';

@@ -1,6 +1,5 @@
 /* pointer.js - mouse, wheel, touch and the keyboard's cursor on the timelines: what is pointed at, and what a click does.
  */
-import { CATEGORIES } from './colours.js';
 import { byId } from './dom.js';
 import { SCOPE } from './format.js';
 import { scopeSpan } from './lanes.js';
@@ -67,7 +66,7 @@ export class Pointer {
     showTooltip(target.block >= 0 ? blockFacts(run, target.block, 5) : target.scope >= 0 ? scopeFacts(run, target.scope) : stateFacts(run, target.state), clientX, clientY);
     if (target.block >= 0) {
       const { blocks } = run.index, name = run.snapshot.strings[blocks.name[target.block]] ?? 'no name';
-      byId('live').textContent = `${name}, ${categoryText(CATEGORIES[blocks.category[target.block]])}, ${formatBytes(blocks.requestedBytes[target.block])}`;
+      byId('live').textContent = `${name}, ${categoryText(run.snapshot.categories[blocks.category[target.block]])}, ${formatBytes(blocks.requestedBytes[target.block])}`;
     }
     return undefined;
   }

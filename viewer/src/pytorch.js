@@ -2,7 +2,7 @@
  * same rows, segments and scopes that the program makes of it.
  */
 import { FormatError } from './columns.js';
-import { ACTION_NAMES, CATEGORY_NAMES } from './format.js';
+import { ACTION_NAMES, CATEGORY_NAMES, categoryNumber } from './format.js';
 import { PickleContainer, pickleKind, PickleReal, readPickle } from './pickle.js';
 import { ACTION, STATE } from './subjects.js';
 
@@ -27,7 +27,7 @@ const MOST_SETTINGS = 1024;
  * @property {number} stream
  * @property {number} stack
  * @property {number} scope
- * @property {number} category in CATEGORY_NAMES
+ * @property {number} category index in the names that were met
  * @property {number} name string, or -1
  * @property {number} compile its compile_context: string, or -1
  * @property {number} metadata its user_metadata without the tensor's name: string, or -1
@@ -140,6 +140,7 @@ export class PytorchImport {
   /** @param {number} nBytes of the pickle */
   constructor(nBytes) {
     this.strings = new Interner();
+    this.categories = [...CATEGORY_NAMES]; // and, behind them, the file's own
     /** @type {{function: number[], file: number[], line: number[]}} */
     this.frames = { function: [], file: [], line: [] };
     /** @type {{parent: number[], frame: number[]}} */
@@ -322,10 +323,17 @@ export class PytorchImport {
     const compile = this.textOrKind(dict.get('compile_context')), metadata = this.textOrKind(dict.get('user_metadata'));
     row.compile = compile === '' || compile === 'N/A' ? -1 : this.strings.number(compile);
     this.setMetadata(row, metadata);
-    if (dict.has('category')) row.category = Math.max(0, CATEGORY_NAMES.indexOf(at.at('category').text(dict.get('category'))));
+    if (dict.has('category')) row.category = this.category(dict.get('category'), at.at('category'));
     row.stream = this.stream(device, dict.get('stream'), at);
     row.stack = this.stack(dict.get('frames'), at);
     return row;
+  }
+
+  /** A name that is not known is a category of the file's own. @param {any} value @param {Place} at */
+  category(value, at) {
+    const number = categoryNumber(this.categories, at.text(value));
+    if (typeof number === 'string') at.fail(number);
+    return Number(number);
   }
 
   /** "NAME @ REST", as the export writes it: a tensor's name, and what the user says about the place. @param {TraceRow} row @param {string} text */

@@ -168,7 +168,7 @@ export function documentOfPickle(bytes) {
     origin: { format: 'pytorch', events: found.nEvents, contradictions: found.nContradictions },
     run: found.hasTimes ? { started_unix_us: merger.zeroUs } : {}, clock: { source: found.hasTimes ? 'tsc' : 'none' },
     devices: Array.from({ length: found.nDevices }, () => ({ kind: 'cuda', name: '', total_bytes: -1 })), streams: found.streams, allocator: found.settings,
-    strings: found.strings.texts, frames: { function: columnOf(frames.function), file: columnOf(frames.file), line: columnOf(frames.line) },
+    strings: found.strings.texts, categories: found.categories, frames: { function: columnOf(frames.function), file: columnOf(frames.file), line: columnOf(frames.line) },
     stacks: { parent: columnOf(stacks.parent), frame: columnOf(stacks.frame) }, scopes: scopeTable(merger.scopes),
     start: { segments: found.start.map((segment) => ({
       device: segment.device, address: segment.address, total_bytes: segment.totalBytes, stream: segment.stream, pool: segment.pool, pool_id: segment.poolId, is_expandable: segment.isExpandable,

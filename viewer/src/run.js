@@ -185,7 +185,7 @@ export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, c
     get userFrame() { return toldBy(snapshot); },
     lanes,
     axes: { event: eventAxis(snapshot.events.count), time: timeAxis(snapshot.events.timeNs, endNs(snapshot)) },
-    peakState, homeScope, peak: breakdownAt(index, peakState), capacityBytes,
+    peakState, homeScope, peak: breakdownAt(index, snapshot.categories, peakState), capacityBytes,
     capacityText: limit > 0 ? 'memory limit' : device?.kind === 'cpu' ? 'free at the start' : 'device capacity',
     timing: buildTiming(snapshot, device), isVirtual: device?.kind === 'virtual', warnings: buildWarnings(snapshot, derived, device),
   };

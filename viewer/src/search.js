@@ -2,7 +2,6 @@
  *
  * Texts are tested once each, not once per block: a million blocks share a few thousand names, scopes and frames.
  */
-import { CATEGORIES } from './colours.js';
 import { aliveAt } from './index.js';
 import { scopeText } from './lanes.js';
 import { oncePer } from './once.js';
@@ -70,7 +69,7 @@ export function findTexts(snapshot, query) {
   const texts = Uint8Array.from(snapshot.strings, (text) => (query.test(text) ? 1 : 0));
   return {
     texts, scopes: foundScopes(snapshot, query), stacks: foundStacks(snapshot, texts),
-    categories: Uint8Array.from(CATEGORIES, (name) => (query.test(categoryText(name)) || query.test(name) ? 1 : 0)),
+    categories: Uint8Array.from(snapshot.categories, (name) => (query.test(categoryText(name)) || query.test(name) ? 1 : 0)),
   };
 }
 

@@ -98,8 +98,8 @@ function hasClock(run) {
 /** @param {ColourBy} colourBy @param {import('./run.js').Run[]} runs @returns {Classifier} */
 function classifierOf(colourBy, runs) {
   if (colourBy === 'category') {
-    return ({ index: { blocks } }, group) => byNumber((block) => blocks.category[block],
-      (c) => kindOf(CATEGORIES[c], categoryText(CATEGORIES[c]), { colour: categoryColour(CATEGORIES[c]), order: c }), group);
+    return ({ index: { blocks }, snapshot: { categories } }, group) => byNumber((block) => blocks.category[block],
+      (c) => kindOf(categories[c], categoryText(categories[c]), { colour: categoryColour(categories[c]), order: c }), group);
   }
   if (colourBy === 'scope') {
     return ({ index: { blocks }, snapshot }, group) => {

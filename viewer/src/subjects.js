@@ -37,7 +37,7 @@ export const NO_BLOCK = -0x40000000;
  * @property {Amounts} requestedBytes
  * @property {Amounts} bytes whole blocks or segments; OOM: those that were free
  * @property {Uint8Array} stream
- * @property {Uint8Array} category index in CATEGORIES
+ * @property {Uint8Array} category index in the categories of the snapshot
  * @property {Indices} name string, or -1
  *
  * @typedef {object} Acts

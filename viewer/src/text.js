@@ -82,7 +82,7 @@ export function formatRatio(ratio) {
 const CATEGORY_PLURALS = new Map([
   ['parameter', 'parameters'], ['gradient', 'gradients'], ['optimizer_state', 'optimizer state'],
   ['activation', 'activations'], ['temporary', 'temporaries'], ['workspace', 'workspace'],
-  ['input', 'inputs'], ['unknown', 'uncategorised'],
+  ['input', 'inputs'], ['weight_copy', 'weight copies'], ['unknown', 'uncategorised'],
 ]);
 
 /** A category's name in a sentence. @param {string} name */

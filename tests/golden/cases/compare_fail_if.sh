@@ -11,7 +11,7 @@ try a.json.gz b.json.gz --fail-if 'time_forward > +5%' 2>&1
 try a.json.gz oom.json.gz b.json.gz --fail-if 'peak_requested > +1KiB' 2>&1
 tidemark compare a.json.gz b.json.gz --fail-if 'peak_allocated > +2%' --format csv 2>/dev/null | tail -n 2
 tidemark compare a.json.gz b.json.gz --fail-if 'peak_allocated > +2%' --format json 2>/dev/null | jq -c '.tables[-1].rows[]'
-for condition in 'peak_alocated > +2%' 'peak_allocated = 5' 'peak_allocated > 2%' 'category:weights > 0' 'time_step > 5' ''; do
+for condition in 'peak_alocated > +2%' 'peak_allocated = 5' 'peak_allocated > 2%' 'category:activations > 0' 'time_step > 5' ''; do
     tidemark compare a.json.gz b.json.gz --fail-if "$condition"
     echo "exit $?" >&2
 done

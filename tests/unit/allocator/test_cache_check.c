@@ -339,7 +339,7 @@ static void an_impossible_partition_is_refused(void **state) {
     static const tide_block_row CATEGORY[] = {{.block_bytes = 20 * MIB,
                                                .requested_bytes = 1,
                                                .state = TIDE_BLOCK_ALLOCATED,
-                                               .category = TIDE_N_CATEGORIES}};
+                                               .category = TIDE_MAX_CATEGORIES}};
     static const tide_block_row EMPTY[] = {
         {.block_bytes = 20 * MIB, .state = TIDE_BLOCK_ALLOCATED}};
     static const tide_block_row TOO_MUCH[] = {

@@ -275,7 +275,8 @@ static void names_and_categories_reach_the_blocks(void **state) {
     assert_int_equal(s->end_blocks[0].category, TIDE_PARAMETER);
     assert_string_equal(tide_snapshot_text(s, s->events[1].name), "logits");
     assert_string_equal(tide_snapshot_text(s, s->end_blocks[1].name), "logits");
-    assert_int_equal(s->events[1].category, TIDE_UNKNOWN);
+    assert_string_equal(tide_snapshot_category(s, s->events[1].category), "autograd_detail");
+    assert_int_equal(s->end_blocks[1].category, s->events[1].category);
     assert_int_equal(s->events[2].action, TIDE_ACTION_MARK);
     tide_snapshot_destroy(s);
 }
