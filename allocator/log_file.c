@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* mkostemp, posix_fallocate */
+#define _DEFAULT_SOURCE /* flock, realpath */
 #include "allocator/log_file_internal.h"
 
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include "common/bytes.h"
 #include "common/checksum.h"
 #include "common/clock.h"
+#include "common/temporary_file.h"
 
 enum { PATH_BYTES = 4096, MAX_TRIES = 8, ALIGNMENT = 64 };
 
@@ -120,7 +121,8 @@ static tide_status keep(const char *path, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Gives the finished file its name. *ret_again: somebody else was faster, look again. */
+/* Gives the finished file its name, perhaps as a second one. *ret_again: somebody else was faster,
+ * look again. */
 static tide_status take_name(const char *temporary, const char *path, bool *ret_again,
                              tide_error *error) {
     bool is_left = false;
@@ -132,7 +134,6 @@ static tide_status take_name(const char *temporary, const char *path, bool *ret_
         }
         /* A link never replaces what another process put there meanwhile. */
         if (link(temporary, path) == 0) {
-            unlink(temporary);
             return TIDE_OK;
         }
         *ret_again = errno == EEXIST;
@@ -248,20 +249,21 @@ tide_status tide_log_file_open_as(const tide_hostmem *mem, const char *path,
                                   const tide_log_layout *layout, tide_log_file *ret_file,
                                   tide_error *error) {
     char expanded[PATH_BYTES];
-    char temporary[PATH_BYTES];
+    tide_temporary_file temporary;
     tide_log_file file = {.mem = mem, .descriptor = -1};
     TIDE_TRY(expand(path, expanded, error));
     file.path = tide_hostmem_text(mem, expanded);
     if (file.path == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "the log %s: no host memory", path);
     }
-    (void)snprintf(temporary, sizeof(temporary), "%.4000s.XXXXXX", expanded);
     tide_status status = TIDE_OK;
-    file.descriptor = mkostemp(temporary, O_CLOEXEC);
-    if (file.descriptor < 0) {
-        status = no_log(path, strerror(errno), error);
+    /* Nobody else may read what the program's names and folders tell. */
+    int reason = tide_temporary_file_open(expanded, S_IRUSR | S_IWUSR, &temporary);
+    if (reason != 0) {
+        status = no_log(path, strerror(reason), error);
         goto fail_make;
     }
+    file.descriptor = temporary.fd;
     (void)flock(file.descriptor, LOCK_EX | LOCK_NB); /* nobody else knows the file */
     status = reserve(file.descriptor, path, (size_t)layout->file_bytes, error);
     if (status != TIDE_OK) {
@@ -271,10 +273,11 @@ tide_status tide_log_file_open_as(const tide_hostmem *mem, const char *path,
     if (status != TIDE_OK) {
         goto fail_reserve;
     }
-    status = settle(temporary, file.path, error);
+    status = settle(temporary.path, file.path, error);
     if (status != TIDE_OK) {
         goto fail_settle;
     }
+    tide_temporary_file_remove(&temporary); /* it has its own name, perhaps beside this one */
     *ret_file = file;
     return TIDE_OK;
 
@@ -282,7 +285,7 @@ fail_settle:
     munmap(file.bytes, file.mapped_bytes);
 fail_reserve:
     close(file.descriptor);
-    unlink(temporary);
+    tide_temporary_file_remove(&temporary);
 fail_make:
     mem->release(mem->ctx, file.path);
     return status;

@@ -1,16 +1,14 @@
 /* A log that is complete, without the room that it did not need. */
-#define _GNU_SOURCE /* mkostemp */
+#define _POSIX_C_SOURCE 200809L
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "allocator/log_file_internal.h"
 #include "common/checksum.h"
-
-enum { PATH_BYTES = 4096 };
+#include "common/temporary_file.h"
 
 static bool put(int descriptor, const void *data, size_t n_bytes) {
     const char *bytes = data;
@@ -61,20 +59,13 @@ static bool copy(const tide_log_file *file, int descriptor) {
 }
 
 tide_status tide_log_file_compact(const tide_log_file *file) {
-    char temporary[PATH_BYTES];
-    int n = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", file->path);
-    if (n < 0 || n >= PATH_BYTES) {
+    tide_temporary_file temporary;
+    if (tide_temporary_file_open(file->path, S_IRUSR | S_IWUSR, &temporary) != 0) {
         return TIDE_IO;
     }
-    int descriptor = mkostemp(temporary, O_CLOEXEC);
-    if (descriptor < 0) {
-        return TIDE_IO;
-    }
-    bool is_written = copy(file, descriptor);
-    is_written = close(descriptor) == 0 && is_written;
-    if (!is_written || rename(temporary, file->path) != 0) {
-        unlink(temporary);
-        return TIDE_IO;
-    }
-    return TIDE_OK;
+    bool is_written = copy(file, temporary.fd);
+    is_written = close(temporary.fd) == 0 && is_written;
+    is_written = is_written && rename(temporary.path, file->path) == 0;
+    tide_temporary_file_remove(&temporary); /* of its own name by now, or of no use */
+    return is_written ? TIDE_OK : TIDE_IO;
 }

@@ -56,13 +56,13 @@ static const tide_option_table TABLE = {
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .max_operands = 1,
-    .notes =
-        "Each option replaces one value of the preset, so that a small machine can run every\n"
-        "study: --size small --steps 3. Lists are comma-separated. Runs that do not fit, or\n"
-        "that the device cannot compute, are named with their reason; an option that the\n"
-        "study does not use is refused.\n"
-        "\n"
-        "Ctrl-C (or SIGTERM): the runs that are finished are told, and how many are missing.\n",
+    .notes = "Each option replaces one value of the preset, so that a small machine can run every\n"
+             "study: --size small --steps 3. Lists are comma-separated. Runs that do not fit, or\n"
+             "that the device cannot compute, are named with their reason; an option that the\n"
+             "study does not use is refused.\n"
+             "\n"
+             "Ctrl-C (or SIGTERM, SIGHUP): the runs that are finished are told, and how many are "
+             "missing.\n",
 };
 
 /* ---- the list ---- */

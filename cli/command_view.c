@@ -6,6 +6,7 @@
 #include "cli/files.h"
 #include "cli/html_report.h"
 #include "common/hostmem.h"
+#include "common/output_file.h"
 
 typedef struct view_options {
     const char *output; /* NULL: report.html, or FILE.html for a single snapshot */
@@ -17,8 +18,9 @@ typedef struct view_options {
 typedef struct view_work {
     size_t n;
     tide_html_run runs[TIDE_MAX_OPERANDS];
-    tide_snapshot *snapshots[TIDE_MAX_OPERANDS];   /* owned */
-    char made[TIDE_MAX_OPERANDS][TIDE_PATH_BYTES]; /* files written here, to be removed; "" none */
+    tide_snapshot *snapshots[TIDE_MAX_OPERANDS]; /* owned */
+    tide_output_file made[TIDE_MAX_OPERANDS];    /* snapshots written here, to be removed */
+    bool is_made[TIDE_MAX_OPERANDS];             /* whether there is one */
 } view_work;
 
 static const tide_option OPTIONS[] = {
@@ -73,10 +75,10 @@ static const char *label_of(const tide_operands *files, size_t i, bool strips) {
 /* Replaces the snapshot's file by one of what was read of it, beside the report: the page shows
  * what this program understood, and nothing that it did not. */
 static tide_status write_again(view_work *work, size_t i, const char *report, tide_error *error) {
-    TIDE_TRY(tide_file_make_temporary(report, work->made[i], error));
-    TIDE_TRY(tide_snapshot_save(work->snapshots[i], work->made[i], error));
-    work->runs[i].path = work->made[i];
-    return TIDE_OK;
+    TIDE_TRY(tide_output_file_open(report, &work->made[i], error));
+    work->is_made[i] = true;
+    work->runs[i].path = work->made[i].temporary.path;
+    return tide_snapshot_save(work->snapshots[i], work->runs[i].path, error);
 }
 
 static tide_status load(const tide_operands *files, bool strips, const char *report,
@@ -102,8 +104,8 @@ static tide_status load(const tide_operands *files, bool strips, const char *rep
 static void clean_up(view_work *work) {
     for (size_t i = 0; i < work->n; i++) {
         tide_snapshot_destroy(work->snapshots[i]);
-        if (work->made[i][0] != '\0') {
-            remove(work->made[i]);
+        if (work->is_made[i]) {
+            tide_output_file_abandon(&work->made[i]);
         }
     }
 }

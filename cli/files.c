@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/output_file.h"
+
 bool tide_file_is_folder(const char *path) {
     struct stat status;
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
@@ -23,43 +25,13 @@ tide_status tide_file_make_folder(const char *path, tide_error *error) {
                      strerror(errno));
 }
 
-static tide_status cannot_write(const char *path, int reason, tide_error *error) {
-    return tide_fail(error, TIDE_IO, "%s cannot be written: %s: choose another place with -o", path,
-                     strerror(reason));
-}
-
-tide_status tide_file_make_temporary(const char *path, char ret_path[TIDE_PATH_BYTES],
-                                     tide_error *error) {
-    char name[TIDE_PATH_BYTES];
-    int n = snprintf(name, sizeof(name), "%s.XXXXXX", path);
-    if (n < 0 || n >= TIDE_PATH_BYTES) {
-        return cannot_write(path, ENAMETOOLONG, error);
-    }
-    int file = mkstemp(name);
-    if (file < 0) {
-        return cannot_write(path, errno, error);
-    }
-    close(file);
-    memcpy(ret_path, name, sizeof(name));
-    return TIDE_OK;
-}
-
 tide_status tide_file_check_writable(const char *path, tide_error *error) {
-    struct stat status;
+    tide_output_file trial;
     if (path[0] == '\0') {
         return tide_fail(error, TIDE_INVALID, "a file to write has no name: name it with -o");
     }
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-        return S_ISDIR(status.st_mode)
-                   ? cannot_write(path, EISDIR, error)
-                   : tide_fail(error, TIDE_IO,
-                               "%s cannot be written: it is a device or a pipe, and the finished "
-                               "file would replace it: name a file with -o",
-                               path);
-    }
-    char trial[TIDE_PATH_BYTES];
-    TIDE_TRY(tide_file_make_temporary(path, trial, error));
-    unlink(trial);
+    TIDE_TRY(tide_output_file_open(path, &trial, error));
+    tide_output_file_abandon(&trial);
     return TIDE_OK;
 }
 

@@ -23,12 +23,6 @@ TIDE_NODISCARD tide_status tide_file_make_folder(const char *path, tide_error *e
  * found out by creating and removing a file beside it. Nothing is left behind. */
 TIDE_NODISCARD tide_status tide_file_check_writable(const char *path, tide_error *error);
 
-/* Makes an empty file with a name that was free, beside `path`; the caller removes it. TIDE_IO as
- * above. */
-TIDE_NODISCARD tide_status tide_file_make_temporary(const char *path,
-                                                    char ret_path[TIDE_PATH_BYTES],
-                                                    tide_error *error);
-
 /* Both are one and the same file, or would be, where neither exists yet. */
 bool tide_file_is_same(const char *path, const char *other);
 

@@ -3,25 +3,44 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/temporary_file.h"
+
+/* Those that a request to come to an end has. */
+static const int REQUESTS[] = {SIGINT, SIGTERM, SIGHUP};
+/* Those that end a process in an orderly way. */
+static const int ENDS[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU, SIGXFSZ};
+
 /* The signal slot of the process: a handler is handed nothing else. */
-static volatile sig_atomic_t noted;
+static atomic_int noted;
 
 /* What the first one tells on stderr; set before the handler is. */
 static const char *words;
 static size_t n_words;
 
-/* A second one of the other kind, too, has its usual effect: when this returns, for until then the
- * signal is blocked. */
+/* Takes away what is not finished, and lets the signal have its usual effect: its number is in the
+ * exit status. */
+static void end(int number) {
+    sigset_t mask;
+    tide_temporary_files_end();
+    (void)signal(number, SIG_DFL); /* all of them may be caught: nothing here can fail */
+    (void)sigemptyset(&mask);
+    (void)sigaddset(&mask, number);
+    (void)raise(number);
+    (void)pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
+}
+
+/* The first one is noted; a second one of another kind, too, ends the process. */
 static void note(int number) {
-    if (noted != 0) {
-        (void)raise(number);
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&noted, &none, number)) {
+        end(number);
         return;
     }
-    noted = number;
     if (n_words > 0) {
         int before = errno;
         ssize_t n_written = write(STDERR_FILENO, words, n_words); /* safe in a handler */
@@ -30,21 +49,30 @@ static void note(int number) {
     }
 }
 
-void tide_interrupt_begin(const char *told) {
-    static const int SIGNALS[] = {SIGINT, SIGTERM};
-    /* A signal takes its handler with it, so that the next one has its usual effect; calls that it
-     * falls into go on. */
-    struct sigaction action = {.sa_handler = note, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
-    words = told;
-    n_words = told != NULL ? strlen(told) : 0;
-    for (size_t i = 0; i < sizeof(SIGNALS) / sizeof(SIGNALS[0]); i++) {
+/* What is ignored, as under nohup, stays so. Calls that a signal falls into go on. */
+static void listen(const int *numbers, size_t n, void (*handler)(int)) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = (int)SA_RESTART};
+    for (size_t i = 0; i < n; i++) {
+        (void)sigaddset(&action.sa_mask, numbers[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
         struct sigaction before;
-        if (sigaction(SIGNALS[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
-            (void)sigaction(SIGNALS[i], &action, NULL); /* both may be caught: it cannot fail */
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
+            (void)sigaction(numbers[i], &action, NULL); /* all may be caught: it cannot fail */
         }
     }
 }
 
+void tide_interrupt_clean_up(void) {
+    listen(ENDS, sizeof(ENDS) / sizeof(ENDS[0]), end);
+}
+
+void tide_interrupt_begin(const char *told) {
+    words = told;
+    n_words = told != NULL ? strlen(told) : 0;
+    listen(REQUESTS, sizeof(REQUESTS) / sizeof(REQUESTS[0]), note);
+}
+
 int tide_interrupt_signal(void) {
-    return noted;
+    return atomic_load(&noted);
 }

@@ -1,5 +1,5 @@
-/* interrupt.h - Ctrl-C as a request to come to an end: the first SIGINT or SIGTERM is noted, so
- * that what was measured can still be written; the second one ends the process at once.
+/* interrupt.h - signals that end the process: nothing unfinished is left behind, and Ctrl-C can be
+ * a request to come to an end.
  */
 #ifndef TIDE_CLI_INTERRUPT_H
 #define TIDE_CLI_INTERRUPT_H
@@ -8,7 +8,13 @@
 extern "C" {
 #endif
 
-/* From now on for the rest of the process. A signal that is ignored, as under nohup, stays so.
+/* For the rest of the process: a signal that ends it (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE,
+ * and those of the limits of time and file size) takes the files away that are not finished, and
+ * then has its usual effect. One that is ignored, as under nohup, stays so. */
+void tide_interrupt_clean_up(void);
+
+/* From now on the first SIGINT, SIGTERM or SIGHUP (a connection that was lost) is only noted, so
+ * that what was measured can still be written; the second one ends the process at once, as above.
  * `told` is written to stderr when the first one comes, and borrowed for ever; NULL: nothing. */
 void tide_interrupt_begin(const char *told);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "cli/manual.h"
 #include "cli/trial.h"
 
@@ -130,6 +131,7 @@ static int unknown_command(const char *name) {
 }
 
 int main(int argc, char **argv) {
+    tide_interrupt_clean_up();
     if (argc < 2) {
         print_help(stderr);
         return TIDE_EXIT_USAGE;

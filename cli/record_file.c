@@ -20,7 +20,6 @@ typedef struct locked_file {
     const char *path; /* borrowed; as the caller wrote it */
     int fd;           /* owned; of the file that `path` names now, locked */
     size_t n_bytes;   /* of it */
-    mode_t mode;      /* its rights, which the new one gets too */
     bool is_new;      /* this call made it, empty */
 } locked_file;
 
@@ -66,7 +65,6 @@ static tide_status wait_for_lock(locked_file *file, bool *ret_again, tide_error 
     *ret_again =
         stat(file->path, &named) != 0 || named.st_dev != mine.st_dev || named.st_ino != mine.st_ino;
     file->n_bytes = (size_t)mine.st_size;
-    file->mode = mine.st_mode & 07777;
     if (*ret_again) {
         close(file->fd);
     }
@@ -358,9 +356,6 @@ static tide_status rewrite(const locked_file *file, const tide_record_rows *rows
         status = tide_gzip_writer_commit(out, error);
     } else {
         tide_gzip_writer_abandon(out);
-    }
-    if (status == TIDE_OK && keeps) {
-        (void)chmod(file->path, file->mode); /* refused: the new file's own rights stay */
     }
 done:
     mem->release(mem->ctx, text);

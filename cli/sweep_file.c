@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/sweep_internal.h"
+#include "common/output_file.h"
 
 static const size_t MAX_FILE_BYTES = (size_t)1 << 31;
 
@@ -122,9 +123,8 @@ tide_status tide_sweep_read(const char *path, tide_sweep *ret_sweep, size_t *ret
 
 /* ---- writing ---- */
 
-/* All of the line or nothing of it; on disk when it returns, where `syncs` says so. */
-static tide_status write_line(int fd, const char *path, const cJSON *json, bool syncs,
-                              tide_error *error) {
+/* All of the line, on disk when it returns, or nothing of it. */
+static tide_status write_line(int fd, const char *path, const cJSON *json, tide_error *error) {
     char *text = json != NULL ? cJSON_PrintUnformatted(json) : NULL;
     off_t start = lseek(fd, 0, SEEK_END);
     if (text == NULL || start < 0) {
@@ -147,7 +147,7 @@ static tide_status write_line(int fd, const char *path, const cJSON *json, bool 
     }
     bool is_written = n_written == n_bytes;
     int reason = errno;
-    if (is_written && syncs && fdatasync(fd) != 0 && errno != EINVAL) {
+    if (is_written && fdatasync(fd) != 0 && errno != EINVAL) {
         is_written = false;
         reason = errno;
     }
@@ -228,7 +228,7 @@ static tide_status begin(const char *path, bool resumes, int fd, tide_sweep *swe
             return tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));
         }
     }
-    return write_line(fd, path, sweep->header, true, error);
+    return write_line(fd, path, sweep->header, error);
 }
 
 tide_status tide_sweep_file_open(const char *path, bool resumes, tide_sweep *sweep,
@@ -251,7 +251,7 @@ tide_status tide_sweep_file_open(const char *path, bool resumes, tide_sweep *swe
 tide_status tide_sweep_file_append(tide_sweep_file *file, const tide_sweep_row *row,
                                    tide_error *error) {
     cJSON *json = tide_sweep_row_to_json(row);
-    tide_status status = write_line(file->fd, file->path, json, true, error);
+    tide_status status = write_line(file->fd, file->path, json, error);
     cJSON_Delete(json);
     return status;
 }
@@ -263,39 +263,37 @@ void tide_sweep_file_close(tide_sweep_file *file) {
     }
 }
 
-static tide_status write_rows(int fd, const char *path, const tide_sweep *sweep,
-                              tide_error *error) {
-    TIDE_TRY(write_line(fd, path, sweep->header, false, error));
-    for (size_t i = 0; i < sweep->n_cells; i++) {
-        if (sweep->rows[i] == NULL) {
-            continue;
-        }
-        cJSON *json = tide_sweep_row_to_json(sweep->rows[i]);
-        tide_status status = write_line(fd, path, json, false, error);
-        cJSON_Delete(json);
-        TIDE_TRY(status);
+static tide_status write_json(tide_output_file *file, cJSON *json, tide_error *error) {
+    char *text = json != NULL ? cJSON_PrintUnformatted(json) : NULL;
+    if (text == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "%s: a row could not be written", file->path);
     }
-    return fsync(fd) == 0 || errno == EINVAL
-               ? TIDE_OK
-               : tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));
+    (void)tide_output_file_write(file, text, strlen(text)); /* what fails sticks until commit */
+    (void)tide_output_file_write(file, "\n", 1);
+    cJSON_free(text);
+    return TIDE_OK;
+}
+
+static tide_status write_rows(tide_output_file *file, const tide_sweep *sweep, tide_error *error) {
+    TIDE_TRY(write_json(file, sweep->header, error));
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        if (sweep->rows[i] != NULL) {
+            cJSON *json = tide_sweep_row_to_json(sweep->rows[i]);
+            tide_status status = write_json(file, json, error);
+            cJSON_Delete(json);
+            TIDE_TRY(status);
+        }
+    }
+    return TIDE_OK;
 }
 
 tide_status tide_sweep_write(const char *path, const tide_sweep *sweep, tide_error *error) {
-    char temporary[TIDE_PATH_BYTES];
-    TIDE_TRY(tide_file_make_temporary(path, temporary, error));
-    int fd = open(temporary, O_RDWR | O_APPEND | O_CLOEXEC);
-    tide_status status = fd < 0 ? tide_fail(error, TIDE_IO, "%s: %s", temporary, strerror(errno))
-                                : write_rows(fd, path, sweep, error);
-    if (fd >= 0) {
-        (void)close(fd); /* every row is on disk already */
+    tide_output_file file;
+    TIDE_TRY(tide_output_file_open(path, &file, error));
+    tide_status status = write_rows(&file, sweep, error);
+    if (status != TIDE_OK) {
+        tide_output_file_abandon(&file);
+        return status;
     }
-    /* Unlike rename, a link takes no file away that is there. */
-    if (status == TIDE_OK && link(temporary, path) != 0) {
-        status = errno == EEXIST
-                     ? tide_fail(error, TIDE_INVALID,
-                                 "%s is there: it is not replaced, -o names another file", path)
-                     : tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));
-    }
-    (void)unlink(temporary); /* the file keeps its own name */
-    return status;
+    return tide_output_file_commit_new(&file, error);
 }

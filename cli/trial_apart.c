@@ -30,8 +30,10 @@ typedef struct child {
 
 /* Between fork and exec: only what a signal handler may do, too. Does not return. */
 static void become(const char *program, char **arguments, int result_fd, pid_t parent) {
-    /* It ends with its parent, also where that one is killed; perhaps it already was. */
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* It ends with its parent, also where that one is killed; perhaps it already was. On this
+     * signal it takes its unfinished files away, also where its parent ignores it. */
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     bool is_ready = getppid() == parent;
     if (result_fd == TIDE_TRIAL_RESULT_FD) {
         is_ready = is_ready && fcntl(result_fd, F_SETFD, 0) == 0;

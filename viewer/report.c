@@ -1,25 +1,22 @@
-#define _XOPEN_SOURCE 700 /* fileno, fsync, getpid, realpath */
-
 #include "viewer/report.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "common/hostmem.h"
+#include "common/output_file.h"
 #include "viewer/page_internal.h"
 
 enum {
-    READ_BYTES = 3 * 16384, /* a multiple of 3, so that base64 needs no padding in between */
-    TEMPORARY_TEXT = 32     /* room for ".PID.tmp" */
+    READ_BYTES = 3 * 16384 /* a multiple of 3, so that base64 needs no padding in between */
 };
 
+/* What cannot be written sticks in `out` until its commit. */
+
 /* Writes `n` bytes (at most READ_BYTES) as base64; pads when n is no multiple of 3. */
-static bool write_base64(FILE *out, const unsigned char *data, size_t n) {
+static void write_base64(tide_output_file *out, const unsigned char *data, size_t n) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     char text[READ_BYTES / 3 * 4];
     size_t used = 0;
@@ -32,30 +29,26 @@ static bool write_base64(FILE *out, const unsigned char *data, size_t n) {
         text[used++] = i + 1 < n ? digits[(group >> 6) & 63] : '=';
         text[used++] = i + 2 < n ? digits[group & 63] : '=';
     }
-    return fwrite(text, 1, used, out) == used;
+    (void)tide_output_file_write(out, text, used);
+}
+
+static void write_text(tide_output_file *out, const char *text) {
+    (void)tide_output_file_write(out, text, strlen(text));
 }
 
 /* Writes `text` so that it can stand between the double quotes of an attribute. */
-static bool write_attribute(FILE *out, const char *text) {
-    for (const char *c = text; *c != '\0'; c++) {
-        const char *entity = *c == '&'   ? "&amp;"
-                             : *c == '<' ? "&lt;"
-                             : *c == '>' ? "&gt;"
-                             : *c == '"' ? "&quot;"
-                                         : NULL;
-        if (entity != NULL ? fputs(entity, out) == EOF : fputc(*c, out) == EOF) {
-            return false;
-        }
+static void write_attribute(tide_output_file *out, const char *text) {
+    while (*text != '\0') {
+        size_t n_plain = strcspn(text, "&<>\"");
+        (void)tide_output_file_write(out, text, n_plain);
+        text += n_plain;
+        write_text(out, *text == '&'   ? "&amp;"
+                        : *text == '<' ? "&lt;"
+                        : *text == '>' ? "&gt;"
+                        : *text == '"' ? "&quot;"
+                                       : "");
+        text += *text != '\0';
     }
-    return true;
-}
-
-static bool write_text(FILE *out, const char *text) {
-    return fputs(text, out) != EOF;
-}
-
-static tide_status failed_write(const char *path, tide_error *error) {
-    return tide_fail(error, TIDE_IO, "%s: cannot write: %s", path, strerror(errno));
 }
 
 /* A snapshot is gzip (1f 8b) or a JSON object; anything else was given by mistake. */
@@ -71,8 +64,7 @@ static bool looks_like_snapshot(const unsigned char *data, size_t n) {
 }
 
 /* The content of the input file as base64. */
-static tide_status write_content(FILE *out, const char *path, const char *input_path,
-                                 tide_error *error) {
+static tide_status write_content(tide_output_file *out, const char *input_path, tide_error *error) {
     FILE *in = fopen(input_path, "rb");
     if (in == NULL) {
         return tide_fail(error, TIDE_IO, "%s: cannot open: %s", input_path, strerror(errno));
@@ -85,8 +77,8 @@ static tide_status write_content(FILE *out, const char *path, const char *input_
         if (is_first && !looks_like_snapshot(data, n)) {
             status = tide_fail(error, TIDE_FORMAT, "%s: not a snapshot: neither gzip nor JSON",
                                input_path);
-        } else if (!write_base64(out, data, n)) {
-            status = failed_write(path, error);
+        } else {
+            write_base64(out, data, n);
         }
         is_first = false;
     }
@@ -99,95 +91,42 @@ static tide_status write_content(FILE *out, const char *path, const char *input_
     return status;
 }
 
-static tide_status write_input(FILE *out, const char *path, const tide_report_input *input,
+static tide_status write_input(tide_output_file *out, const tide_report_input *input,
                                tide_error *error) {
-    if (!write_text(out, "<script type=\"application/octet-stream\" class=\"tidemark-snapshot\" "
-                         "data-label=\"") ||
-        !write_attribute(out, input->label != NULL ? input->label : input->path) ||
-        !write_text(out, "\">")) {
-        return failed_write(path, error);
-    }
-    TIDE_TRY(write_content(out, path, input->path, error));
-    return write_text(out, "</script>\n") ? TIDE_OK : failed_write(path, error);
-}
-
-static tide_status write_comparison(FILE *out, const char *path, const char *json,
-                                    tide_error *error) {
-    bool written =
-        write_text(out, "<script type=\"application/octet-stream\" class=\"tidemark-comparison\">");
-    size_t n_bytes = strlen(json);
-    for (size_t at = 0; written && at < n_bytes; at += READ_BYTES) {
-        size_t n = n_bytes - at < READ_BYTES ? n_bytes - at : READ_BYTES;
-        written = write_base64(out, (const unsigned char *)json + at, n);
-    }
-    written = written && write_text(out, "</script>\n");
-    return written ? TIDE_OK : failed_write(path, error);
-}
-
-static tide_status write_page(FILE *out, const char *path, const tide_report_input *inputs,
-                              size_t n_inputs, const char *comparison_json, tide_error *error) {
-    if (fwrite(tide_page_head, 1, tide_page_head_bytes, out) != tide_page_head_bytes) {
-        return failed_write(path, error);
-    }
-    if (comparison_json != NULL) {
-        TIDE_TRY(write_comparison(out, path, comparison_json, error));
-    }
-    for (size_t i = 0; i < n_inputs; i++) {
-        TIDE_TRY(write_input(out, path, &inputs[i], error));
-    }
-    if (fwrite(tide_page_tail, 1, tide_page_tail_bytes, out) != tide_page_tail_bytes ||
-        fflush(out) != 0) {
-        return failed_write(path, error);
-    }
-    /* Some files, such as pipes and /dev/null, cannot be synchronised: EINVAL. */
-    if (fsync(fileno(out)) != 0 && errno != EINVAL) {
-        return failed_write(path, error);
-    }
+    write_text(out, "<script type=\"application/octet-stream\" class=\"tidemark-snapshot\" "
+                    "data-label=\"");
+    write_attribute(out, input->label != NULL ? input->label : input->path);
+    write_text(out, "\">");
+    TIDE_TRY(write_content(out, input->path, error));
+    write_text(out, "</script>\n");
     return TIDE_OK;
 }
 
-/* Writes the page under the temporary name and gives it the target's; leaves nothing on failure. */
-static tide_status write_and_rename(const char *path, const char *target, const char *temporary,
-                                    const tide_report_input *inputs, size_t n_inputs,
-                                    const char *comparison_json, tide_error *error) {
-    FILE *out = fopen(temporary, "wb");
-    if (out == NULL) {
-        return tide_fail(error, TIDE_IO, "%s: cannot create: %s", path, strerror(errno));
+static void write_comparison(tide_output_file *out, const char *json) {
+    write_text(out, "<script type=\"application/octet-stream\" class=\"tidemark-comparison\">");
+    size_t n_bytes = strlen(json);
+    for (size_t at = 0; at < n_bytes; at += READ_BYTES) {
+        size_t n = n_bytes - at < READ_BYTES ? n_bytes - at : READ_BYTES;
+        write_base64(out, (const unsigned char *)json + at, n);
     }
-    tide_status status = write_page(out, path, inputs, n_inputs, comparison_json, error);
-    if (fclose(out) != 0 && status == TIDE_OK) {
-        status = failed_write(path, error);
-    }
-    if (status == TIDE_OK && rename(temporary, target) != 0) {
-        status = tide_fail(error, TIDE_IO, "%s: cannot rename the finished file to it: %s", path,
-                           strerror(errno));
-    }
-    if (status != TIDE_OK) {
-        (void)remove(temporary);
-    }
-    return status;
+    write_text(out, "</script>\n");
 }
 
 tide_status tide_report_write(const char *path, const tide_report_input *inputs, size_t n_inputs,
                               const char *comparison_json, tide_error *error) {
-    const tide_hostmem *mem = tide_hostmem_default();
-    /* What a link leads to is replaced, not the link. */
-    char *resolved = realpath(path, NULL); /* malloc's: released below */
-    if (resolved == NULL && errno != ENOENT) {
-        return failed_write(path, error);
+    tide_output_file out;
+    TIDE_TRY(tide_output_file_open(path, &out, error));
+    (void)tide_output_file_write(&out, tide_page_head, tide_page_head_bytes);
+    if (comparison_json != NULL) {
+        write_comparison(&out, comparison_json);
     }
-    const char *target = resolved != NULL ? resolved : path;
-    size_t n_temporary = strlen(target) + TEMPORARY_TEXT;
-    char *temporary = mem->alloc(mem->ctx, n_temporary);
-    tide_status status = TIDE_NO_MEMORY;
-    if (temporary != NULL) {
-        snprintf(temporary, n_temporary, "%s.%ld.tmp", target, (long)getpid());
-        status =
-            write_and_rename(path, target, temporary, inputs, n_inputs, comparison_json, error);
-        mem->release(mem->ctx, temporary);
-    } else {
-        tide_fail(error, status, "no host memory left to write %s", path);
+    for (size_t i = 0; i < n_inputs; i++) {
+        tide_status status = write_input(&out, &inputs[i], error);
+        if (status != TIDE_OK) {
+            tide_output_file_abandon(&out);
+            return status;
+        }
     }
-    free(resolved);
-    return status;
+    (void)tide_output_file_write(&out, tide_page_tail, tide_page_tail_bytes);
+    return tide_output_file_commit(&out, error);
 }

@@ -19,6 +19,7 @@
 
 #include "cli/html_report.h"
 #include "cli/profile_internal.h"
+#include "common/output_file.h"
 #include "model/safetensors.h"
 #include "support/hostmem_fault.h"
 #include "support/system_fault.h"
@@ -100,6 +101,18 @@ static tide_status write_report(tide_error *error) {
     return status;
 }
 
+/* A file that must be new. */
+static tide_status write_new(tide_error *error) {
+    tide_output_file file;
+    tide_status status = tide_output_file_open(path_of("new"), &file, error);
+    if (status == TIDE_OK) {
+        (void)tide_output_file_write(&file, OLDER, sizeof(OLDER));
+        status = tide_output_file_commit_new(&file, error);
+    }
+    assert_int_equal(unlink(path_of("new")), status == TIDE_OK ? 0 : -1);
+    return status;
+}
+
 typedef tide_status (*attempt)(tide_error *error);
 
 static void expect_clear(tide_status status, tide_status expected, const tide_error *error) {
@@ -147,7 +160,7 @@ static bool is_older_report(void) {
 
 static void any_call_of_the_system_may_fail(void **state) {
     (void)state;
-    static const attempt CALLS[] = {read_config, read_tensors, write_report};
+    static const attempt CALLS[] = {read_config, read_tensors, write_report, write_new};
     size_t n_failed[TIDE_N_SYSTEM_CALLS] = {0};
     size_t n_files = count_files() + 1;
     for (size_t i = 0; i < sizeof(CALLS) / sizeof(CALLS[0]); i++) {
@@ -173,8 +186,9 @@ static void any_call_of_the_system_may_fail(void **state) {
     }
     assert_int_equal(unlink(path_of("report.html")), 0);
     static const tide_system_call REACHED[] = {
-        TIDE_SYSTEM_FOPEN,  TIDE_SYSTEM_FREAD, TIDE_SYSTEM_FWRITE, TIDE_SYSTEM_FFLUSH,
-        TIDE_SYSTEM_FCLOSE, TIDE_SYSTEM_FSYNC, TIDE_SYSTEM_RENAME, TIDE_SYSTEM_REALPATH};
+        TIDE_SYSTEM_FOPEN, TIDE_SYSTEM_FREAD,  TIDE_SYSTEM_FCLOSE,  TIDE_SYSTEM_OPEN,
+        TIDE_SYSTEM_WRITE, TIDE_SYSTEM_CLOSE,  TIDE_SYSTEM_FSYNC,   TIDE_SYSTEM_RENAME,
+        TIDE_SYSTEM_LINK,  TIDE_SYSTEM_RANDOM, TIDE_SYSTEM_REALPATH};
     for (size_t i = 0; i < sizeof(REACHED) / sizeof(REACHED[0]); i++) {
         if (n_failed[REACHED[i]] == 0) {
             fail_msg("no call of %s was reached", tide_system_call_name(REACHED[i]));

@@ -443,7 +443,7 @@ static void any_call_of_the_system_may_fail(void **state) {
             n_failed[i] += on.system.n_failed[i];
         }
     }
-    /* The stream calls are for other programs. */
+    /* The calls from there on are for other programs. */
     for (size_t i = 0; i < TIDE_SYSTEM_FOPEN; i++) {
         if (n_failed[i] == 0) {
             fail_msg("no call of %s was reached", tide_system_call_name((tide_system_call)i));

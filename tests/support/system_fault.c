@@ -18,12 +18,12 @@ void tide_system_fault_use(tide_system_fault *fault) {
 
 const char *tide_system_call_name(tide_system_call call) {
     static const char *const NAMES[TIDE_N_SYSTEM_CALLS] = {
-        "mmap",     "mprotect",     "pthread_mutex_init",
-        "open",     "read",         "write",
-        "fsync",    "close",        "rename",
-        "realpath", "deflateInit2", "inflateInit2",
-        "fopen",    "fread",        "fwrite",
-        "fflush",   "fclose"};
+        "mmap",         "mprotect", "pthread_mutex_init",
+        "open",         "read",     "write",
+        "fsync",        "close",    "rename",
+        "getrandom",    "realpath", "deflateInit2",
+        "inflateInit2", "fopen",    "fread",
+        "fclose",       "link"};
     return NAMES[call];
 }
 
@@ -150,6 +150,33 @@ int __wrap_rename(const char *from, const char *to) {
     return fails(TIDE_SYSTEM_RENAME, EACCES) ? -1 : __real_rename(from, to);
 }
 
+int __real_link(const char *from, const char *to);
+int __wrap_link(const char *from, const char *to);
+int __wrap_link(const char *from, const char *to) {
+    if (fails(TIDE_SYSTEM_LINK, EPERM)) {
+        current->fail_call++; /* as on a file system that knows neither this nor what follows */
+        return -1;
+    }
+    return __real_link(from, to);
+}
+
+int __real_renameat2(int from_folder, const char *from, int to_folder, const char *to,
+                     unsigned flags);
+int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to,
+                     unsigned flags);
+int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to,
+                     unsigned flags) {
+    return fails(TIDE_SYSTEM_LINK, EINVAL)
+               ? -1
+               : __real_renameat2(from_folder, from, to_folder, to, flags);
+}
+
+ssize_t __real_getrandom(void *data, size_t n_bytes, unsigned flags);
+ssize_t __wrap_getrandom(void *data, size_t n_bytes, unsigned flags);
+ssize_t __wrap_getrandom(void *data, size_t n_bytes, unsigned flags) {
+    return fails(TIDE_SYSTEM_RANDOM, ENOSYS) ? -1 : __real_getrandom(data, n_bytes, flags);
+}
+
 char *__real_realpath(const char *path, char *resolved);
 char *__wrap_realpath(const char *path, char *resolved);
 char *__wrap_realpath(const char *path, char *resolved) {
@@ -192,24 +219,6 @@ size_t __wrap_fread(void *data, size_t item_bytes, size_t n_items, FILE *file) {
         return 0;
     }
     return __real_fread(data, item_bytes, n_items, file);
-}
-
-size_t __real_fwrite(const void *data, size_t item_bytes, size_t n_items, FILE *file);
-size_t __wrap_fwrite(const void *data, size_t item_bytes, size_t n_items, FILE *file);
-size_t __wrap_fwrite(const void *data, size_t item_bytes, size_t n_items, FILE *file) {
-    return fails(TIDE_SYSTEM_FWRITE, ENOSPC) ? 0 : __real_fwrite(data, item_bytes, n_items, file);
-}
-
-int __real_fputs(const char *text, FILE *file);
-int __wrap_fputs(const char *text, FILE *file);
-int __wrap_fputs(const char *text, FILE *file) {
-    return fails(TIDE_SYSTEM_FWRITE, ENOSPC) ? EOF : __real_fputs(text, file);
-}
-
-int __real_fflush(FILE *file);
-int __wrap_fflush(FILE *file);
-int __wrap_fflush(FILE *file) {
-    return fails(TIDE_SYSTEM_FFLUSH, ENOSPC) ? EOF : __real_fflush(file);
 }
 
 int __real_fclose(FILE *file);

@@ -19,14 +19,14 @@ typedef enum tide_system_call {
     TIDE_SYSTEM_FSYNC,
     TIDE_SYSTEM_CLOSE, /* closes all the same, as the system's does */
     TIDE_SYSTEM_RENAME,
+    TIDE_SYSTEM_RANDOM,
     TIDE_SYSTEM_REALPATH,
     TIDE_SYSTEM_DEFLATE_INIT,
     TIDE_SYSTEM_INFLATE_INIT,
     TIDE_SYSTEM_FOPEN,
     TIDE_SYSTEM_FREAD,
-    TIDE_SYSTEM_FWRITE, /* and fputs */
-    TIDE_SYSTEM_FFLUSH,
     TIDE_SYSTEM_FCLOSE, /* closes all the same */
+    TIDE_SYSTEM_LINK,   /* and renameat2, which stands in for it */
     TIDE_N_SYSTEM_CALLS
 } tide_system_call;
 

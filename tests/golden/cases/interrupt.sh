@@ -32,3 +32,19 @@ for name in memory end-to-end; do
     cat messages
     grep interrupted table
 done
+# A lost connection is such a request, too; not under nohup.
+rm ./*.gz
+for trap in - ''; do
+    (
+        trap "$trap" HUP
+        exec tidemark profile --device virtual --d-model 64 --layers 2 --heads 2 --warmup 0 --steps 1000000 --context 16 \
+            -o lost.json.gz >table 2>messages
+    ) &
+    pid=$!
+    began "$pid"
+    kill -HUP "$pid"
+    [ -n "$trap" ] || kill -TERM "$pid"
+    wait "$pid" 2>/dev/null
+    echo "status $?"
+    zcat lost.json.gz | jq -r .run.outcome
+done

@@ -1,12 +1,15 @@
 /* test_interrupt.c - the first signal is noted, the second one has its usual effect, and what was
- * ignored stays so.
+ * ignored stays so; whatever signal ends the process, nothing unfinished stays.
  */
 #define _POSIX_C_SOURCE 200809L
+#include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -15,6 +18,7 @@
 #include <cmocka.h>
 
 #include "cli/interrupt.h"
+#include "common/temporary_file.h"
 
 /* Runs in a process of its own, which ends with the status 0 unless a signal ends it. */
 static int wait_status_of(void (*body)(void)) {
@@ -61,6 +65,44 @@ static void two_kinds_of_signals(void) {
     (void)raise(SIGTERM);
 }
 
+static void lost_connection(void) {
+    tide_interrupt_clean_up();
+    tide_interrupt_begin(NULL);
+    if (raise(SIGHUP) != 0 || tide_interrupt_signal() != SIGHUP) {
+        _exit(1);
+    }
+}
+
+/* A file that is not finished, in a process that the signal `ending` ends. */
+static char unfinished[64];
+static int ending;
+
+static void end_in_the_midst(void) {
+    tide_temporary_file file;
+    tide_interrupt_clean_up();
+    if (tide_temporary_file_open(unfinished, 0600, &file) != 0 || access(file.path, F_OK) != 0) {
+        _exit(1);
+    }
+    (void)raise(ending);
+}
+
+/* The parent has the file. */
+static void end_in_a_fork(void) {
+    tide_interrupt_clean_up();
+    (void)raise(SIGTERM);
+}
+
+static size_t count_files(const char *folder) {
+    size_t n = 0;
+    DIR *listing = opendir(folder);
+    assert_non_null(listing);
+    while (readdir(listing) != NULL) {
+        n++;
+    }
+    assert_int_equal(closedir(listing), 0);
+    return n - 2; /* "." and ".." */
+}
+
 static void ignored_signal(void) {
     (void)signal(SIGINT, SIG_IGN);
     tide_interrupt_begin(NULL);
@@ -100,12 +142,44 @@ static void an_ignored_one_stays_so(void **state) {
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static void a_lost_connection_is_such_a_signal(void **state) {
+    (void)state;
+    int status = wait_status_of(lost_connection);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void what_is_not_finished_goes_with_the_process(void **state) {
+    (void)state;
+    static const int ENDINGS[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+    char folder[] = "/tmp/tidemark-interrupt-XXXXXX";
+    tide_temporary_file mine;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(unfinished, sizeof(unfinished), "%s/run.json.gz", folder);
+    for (size_t i = 0; i < sizeof(ENDINGS) / sizeof(ENDINGS[0]); i++) {
+        ending = ENDINGS[i];
+        int status = wait_status_of(end_in_the_midst);
+        assert_true(WIFSIGNALED(status));
+        assert_int_equal(WTERMSIG(status), ending);
+        assert_int_equal(count_files(folder), 0);
+    }
+    assert_int_equal(tide_temporary_file_open(unfinished, 0600, &mine), 0);
+    int status = wait_status_of(end_in_a_fork);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(count_files(folder), 1);
+    assert_int_equal(close(mine.fd), 0);
+    tide_temporary_file_remove(&mine);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_signal_is_noted),
         cmocka_unit_test(the_first_signal_is_answered_at_once),
         cmocka_unit_test(the_second_one_ends_the_process),
         cmocka_unit_test(an_ignored_one_stays_so),
+        cmocka_unit_test(a_lost_connection_is_such_a_signal),
+        cmocka_unit_test(what_is_not_finished_goes_with_the_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,33 @@
+# Whatever ends a command in its midst, and whenever: nothing unfinished is left beside its files.
+tidemark profile --device virtual --size small --warmup 0 --steps 20 --log run.log -o run.json.gz >/dev/null
+tidemark export run.json.gz --to pytorch -o run.pickle
+mkdir out
+signals=(INT TERM HUP QUIT PIPE)
+n_ended=0
+# end COMMAND...: ends it by one signal after the other, at moments that grow over what it takes, and looks.
+end() {
+    local begin=$EPOCHREALTIME took_us i status left
+    "$@" >/dev/null 2>&1
+    took_us=$((${EPOCHREALTIME/./} - ${begin/./}))
+    rm -rf out/*
+    for i in {1..8}; do
+        timeout -s "${signals[i % 5]}" "$(printf '0.%06d' $((took_us * i / 9 % 1000000)))" "$@" >/dev/null 2>&1
+        status=$?
+        n_ended=$((n_ended + (status == 124)))
+        left=$(ls -A out | grep -vx -e 'run\.[a-z.]*' -e 'small-[a-z0-9-]*\.json\.gz' -e report.html)
+        [ -z "$left" ] || echo "$2 left $left"
+        rm -rf out/* out/.[!.]*
+    done
+}
+end tidemark export run.json.gz --to perfetto -o out/run.json
+end tidemark export run.json.gz --to csv -o out/run.csv.gz
+end tidemark view run.pickle run.json.gz -o out/run.html
+end tidemark view run.json.gz --strip-private -o out/run.html
+end tidemark recover run.log -o out/run.json.gz
+end tidemark replay run.json.gz -o out/run.json.gz
+end tidemark profile --device virtual --size small --context 64,128 --warmup 0 --steps 8 -o out
+end tidemark profile --device virtual --size small --warmup 0 --steps 8 --log out/run.log -o out/run.json.gz
+end tidemark sweep --size small --context 128,256 --device virtual --warmup 0 --steps 8 --snapshots out -o out/run.jsonl
+# So many ended in their midst that the above says something.
+[ "$n_ended" -gt 30 ] && echo "ended in their midst"
+ls -A
