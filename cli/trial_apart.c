@@ -28,12 +28,15 @@ typedef struct child {
     bool no_memory;  /* for the text */
 } child;
 
-/* Between fork and exec: only what a signal handler may do, too. Does not return. */
-static void become(const char *program, char **arguments, int result_fd, pid_t parent) {
+/* Between fork and exec: only what a signal handler may do, too. Does not return. Signals are
+ * blocked: this program's handlers would note them for nobody. */
+static void become(const char *program, char **arguments, int result_fd, pid_t parent,
+                   const sigset_t *mask) {
     /* It ends with its parent, also where that one is killed; perhaps it already was. On this
      * signal it takes its unfinished files away, also where its parent ignores it. */
     (void)signal(SIGTERM, SIG_DFL);
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    (void)sigprocmask(SIG_SETMASK, mask, NULL);
     bool is_ready = getppid() == parent;
     if (result_fd == TIDE_TRIAL_RESULT_FD) {
         is_ready = is_ready && fcntl(result_fd, F_SETFD, 0) == 0;
@@ -56,10 +59,15 @@ static tide_status start(const char *program, char **arguments, child *ret, tide
     (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC); /* both are open: it cannot fail */
     (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     (void)fflush(NULL); /* nothing is to be written twice */
+    sigset_t all;
+    sigset_t before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t pid = fork();
     if (pid == 0) {
-        become(program, arguments, ends[1], parent);
+        become(program, arguments, ends[1], parent, &before);
     }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)close(ends[1]);
     if (pid < 0) {
         (void)close(ends[0]);

@@ -1,9 +1,9 @@
 # A signal ends a run between two steps; its snapshot is whole, and what has not begun is left out.
-began() { # PID: waits until the program catches SIGTERM.
-    local mask=0
-    until (((16#$mask >> 14) & 1)); do
+began() { # PID: waits until the program is at its runs: it has worked for 0.2 s (20 ticks), or has a child that does.
+    local stat child=
+    until [ -n "$child" ] || { stat=($(sed 's/.*) //' "/proc/$1/stat")) && ((stat[11] + stat[12] >= 20)); }; do
         kill -0 "$1" || exit 1
-        mask=$(sed -n 's/^SigCgt:\t*//p' "/proc/$1/status")
+        read -r child 2>/dev/null <"/proc/$1/task/$1/children" || true
     done
 }
 tidemark profile --device virtual --d-model 64 --layers 2 --heads 2 --warmup 0 --steps 1000000 \
