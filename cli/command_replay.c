@@ -24,11 +24,14 @@ static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_SIZE,
      .name = "memory-limit",
      .value = "SIZE",
-     .help = "bytes that may be reserved on each device; default the recorded limit",
+     .help = "bytes that may be reserved on each device; default the recorded limit, or where the "
+             "file has none what was free and reserved when memory ran out",
      .offset = AT(limit_bytes)},
     {.kind = TIDE_OPTION_FLAG,
      .name = "grid",
-     .help = "try the settings that make sense, and rank them by the peak of reserved bytes",
+     .help =
+         "try the settings that make sense, and rank them for each device: what does not run out "
+         "of memory first, then what reserves least at its peak",
      .offset = AT(grid)},
     {.kind = TIDE_OPTION_FLAG,
      .name = "verify",

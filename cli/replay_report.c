@@ -58,6 +58,31 @@ static void say_start(tide_report *report, const tide_replay_runs *runs) {
     }
 }
 
+/* Where the limit of each device comes from, unless it was given or recorded. */
+static void say_limits(tide_report *report, const tide_replay_runs *runs) {
+    char limit[TIDE_BYTES_TEXT];
+    char reserved[TIDE_BYTES_TEXT];
+    char left[TIDE_BYTES_TEXT];
+    for (size_t i = 0; runs->n_entries > 0 && i < runs->snapshot->n_devices; i++) {
+        const tide_replay_limit *from = &runs->limits[i];
+        if (from->limit_bytes != UINT64_MAX) {
+            tide_report_say(report, "limit",
+                            "device %zu may reserve %s here: %s were reserved and %s free when it "
+                            "ran out of memory at event %zu; --memory-limit sets another limit",
+                            i, tide_bytes_format((int64_t)from->limit_bytes, limit),
+                            tide_bytes_format((int64_t)from->reserved_bytes, reserved),
+                            tide_bytes_format((int64_t)from->free_bytes, left), from->event);
+        } else if (runs->recorded_by_device[i].n_ooms > 0 &&
+                   tide_replay_limit_in_use(runs, i) == UINT64_MAX) {
+            tide_report_say(report, "limit",
+                            "note: device %zu ran out of memory when recorded, and the file does "
+                            "not tell how much was free: nothing runs out here without "
+                            "--memory-limit",
+                            i);
+        }
+    }
+}
+
 static void say_warnings(tide_report *report, const tide_replay_runs *runs) {
     const tide_snapshot *snapshot = runs->snapshot;
     size_t n_private = 0;
@@ -79,12 +104,7 @@ static void say_warnings(tide_report *report, const tide_replay_runs *runs) {
         tide_words_lost(snapshot, words);
         tide_report_say(report, "dropped", "warning: %s: the replay covers what is left", words);
     }
-    if (runs->recorded_figures.n_ooms > 0 && runs->n_entries > 0 &&
-        runs->entries[0].config.memory_limit_bytes == TIDE_UNLIMITED) {
-        tide_report_say(report, "limit",
-                        "note: the recorded run ran out of memory; nothing does here without "
-                        "--memory-limit");
-    }
+    say_limits(report, runs);
 }
 
 /* "step 1 > forward > layer 3": at most eight scopes, the outermost first. */
@@ -110,8 +130,10 @@ static void scope_words(const tide_snapshot *snapshot, uint32_t scope, char *tex
 }
 
 static void say_oom(tide_report *report, const tide_replay_runs *runs,
-                    const tide_replay_entry *entry) {
-    const tide_replay_oom *oom = &entry->replay->first_oom;
+                    const tide_replay_entry *entry, size_t device) {
+    const tide_replay_oom *oom = &entry->replay->oom_by_device[device];
+    int64_t n_ooms = entry->replay->by_device[device].n_ooms;
+    char place[KEY_BYTES] = "";
     char scope[WORDS_BYTES];
     char stack[WORDS_BYTES];
     char asked[TIDE_BYTES_TEXT];
@@ -119,28 +141,29 @@ static void say_oom(tide_report *report, const tide_replay_runs *runs,
     char allocated[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
     char event[KEY_BYTES];
-    if (entry->replay->figures.n_ooms == 0) {
+    if (n_ooms == 0) {
         return;
+    }
+    if (runs->snapshot->n_devices > 1) {
+        snprintf(place, sizeof(place), " on device %zu", device);
     }
     snprintf(event, sizeof(event), "at event %" PRId64, oom->event);
     bool is_larger = oom->free_bytes <= INT64_MAX && oom->free_bytes >= oom->requested_bytes;
     scope_words(runs->snapshot, oom->scope, scope, sizeof(scope));
     tide_words_stack(runs->snapshot, oom->stack, SHOWN_FRAMES, stack, sizeof(stack));
     tide_report_say(report, "oom",
-                    "%s: out of memory %s%s%s: asked for %s (%" PRIu64
+                    "%s: out of memory%s %s%s%s: asked for %s (%" PRIu64
                     " bytes), free %s%s, allocated %s, reserved %s; %" PRId64
-                    " request%s in all, %zu block%s missing from then on; call stack: %s",
-                    entry->name, oom->event < 0 ? "before the first event" : event,
+                    " request%s in all; call stack: %s",
+                    entry->name, place, oom->event < 0 ? "before the first event" : event,
                     scope[0] != '\0' ? " in " : "", scope,
                     tide_bytes_format((int64_t)oom->requested_bytes, asked), oom->requested_bytes,
                     oom->free_bytes > INT64_MAX ? "unlimited"
                                                 : tide_bytes_format((int64_t)oom->free_bytes, left),
                     is_larger ? ", too little for a new segment" : "",
                     tide_bytes_format((int64_t)oom->allocated_bytes, allocated),
-                    tide_bytes_format((int64_t)oom->reserved_bytes, reserved),
-                    entry->replay->figures.n_ooms,
-                    entry->replay->figures.n_ooms == 1 ? " fails" : "s fail", entry->replay->n_lost,
-                    entry->replay->n_lost == 1 ? " is" : "s are", stack);
+                    tide_bytes_format((int64_t)oom->reserved_bytes, reserved), n_ooms,
+                    n_ooms == 1 ? " fails" : "s fail", stack);
 }
 
 static void say_succeeded(tide_report *report, const tide_replay_entry *entry) {
@@ -152,6 +175,22 @@ static void say_succeeded(tide_report *report, const tide_replay_entry *entry) {
                         entry->name, entry->replay->n_succeeded, one ? "" : "s",
                         one ? "succeeds; its block is" : "succeed; their blocks are");
     }
+}
+
+/* What ran out of memory under the entry's settings, or no longer does. */
+static void say_survival(tide_report *report, const tide_replay_runs *runs,
+                         const tide_replay_entry *entry) {
+    for (size_t i = 0; i < runs->snapshot->n_devices; i++) {
+        say_oom(report, runs, entry, i);
+    }
+    if (entry->replay->n_lost > 0) {
+        tide_report_say(report, "lost",
+                        "%s: %zu block%s missing from then on, so that what follows is a bound at "
+                        "best",
+                        entry->name, entry->replay->n_lost,
+                        entry->replay->n_lost == 1 ? " is" : "s are");
+    }
+    say_succeeded(report, entry);
 }
 
 /* ---- figures ---- */
@@ -219,14 +258,44 @@ static void run_columns(tide_table *table, size_t i, const char *name, bool has_
     }
 }
 
-static const tide_replay_figures *base_figures(const tide_replay_runs *runs) {
-    return runs->base == SIZE_MAX ? &runs->recorded_figures
-                                  : &runs->entries[runs->base].replay->figures;
+static const tide_replay_figures *base_figures(const tide_replay_runs *runs, size_t device) {
+    return runs->base == SIZE_MAX ? &runs->recorded_by_device[device]
+                                  : &runs->entries[runs->base].replay->by_device[device];
 }
 
-static void figures_table(tide_report *report, const tide_replay_runs *runs) {
-    tide_table *table =
-        tide_report_table(report, "figures", "Recorded and replayed, all devices together");
+static void figures_row(tide_table *table, const tide_replay_runs *runs, size_t device,
+                        const figure_row *row) {
+    int64_t recorded = figure_of(row, &runs->recorded_by_device[device]);
+    tide_table_row_begin(table);
+    if (runs->snapshot->n_devices > 1) {
+        tide_cell_count(table, (int64_t)device);
+    }
+    tide_cell_text(table, row->label);
+    value_cell(table, row, recorded);
+    if (runs->verified != NULL) {
+        int64_t value = figure_of(row, &runs->verified->by_device[device]);
+        value_cell(table, row, value);
+        change_cell(table, row, value, recorded);
+    }
+    for (size_t i = 0; i < runs->n_entries; i++) {
+        int64_t value = figure_of(row, &runs->entries[i].replay->by_device[device]);
+        value_cell(table, row, value);
+        if (i != runs->base) {
+            change_cell(table, row, value, figure_of(row, base_figures(runs, device)));
+        }
+    }
+}
+
+static void figures_table(tide_report *report, const tide_replay_runs *runs, size_t device) {
+    bool is_one_of_many = runs->snapshot->n_devices > 1;
+    char title[2 * KEY_BYTES] = "Recorded and replayed";
+    if (is_one_of_many) {
+        snprintf(title, sizeof(title), "Recorded and replayed, device %zu", device);
+    }
+    tide_table *table = tide_report_table(report, "figures", title);
+    if (is_one_of_many) {
+        tide_table_column(table, "device", "device", true);
+    }
     tide_table_column(table, "figure", "figure", false);
     tide_table_column(table, "recorded", "recorded", true);
     if (runs->verified != NULL) {
@@ -236,47 +305,15 @@ static void figures_table(tide_report *report, const tide_replay_runs *runs) {
         run_columns(table, i + 1, runs->entries[i].name, i != runs->base);
     }
     for (size_t r = 0; r < N_ROWS; r++) {
-        const figure_row *row = &ROWS[r];
-        int64_t recorded = figure_of(row, &runs->recorded_figures);
-        tide_table_row_begin(table);
-        tide_cell_text(table, row->label);
-        value_cell(table, row, recorded);
-        if (runs->verified != NULL) {
-            int64_t value = figure_of(row, &runs->verified->figures);
-            value_cell(table, row, value);
-            change_cell(table, row, value, recorded);
-        }
-        for (size_t i = 0; i < runs->n_entries; i++) {
-            int64_t value = figure_of(row, &runs->entries[i].replay->figures);
-            value_cell(table, row, value);
-            if (i != runs->base) {
-                change_cell(table, row, value, figure_of(row, base_figures(runs)));
-            }
-        }
+        figures_row(table, runs, device, &ROWS[r]);
     }
 }
 
-static void devices_table(tide_report *report, const tide_replay_runs *runs) {
-    size_t n_devices = runs->snapshot->n_devices;
-    if (n_devices < 2) {
-        return;
-    }
-    tide_table *table = tide_report_table(report, "devices", "Peak of reserved bytes by device");
-    tide_table_column(table, "device", "device", true);
-    if (runs->verified != NULL) {
-        run_columns(table, 1, "replayed", false);
-    }
-    for (size_t i = 0; i < runs->n_entries; i++) {
-        run_columns(table, i + 1, runs->entries[i].name, false);
-    }
-    for (size_t d = 0; d < n_devices; d++) {
-        tide_table_row_begin(table);
-        tide_cell_count(table, (int64_t)d);
-        if (runs->verified != NULL) {
-            tide_cell_bytes(table, runs->verified->by_device[d].peak_reserved_bytes);
-        }
-        for (size_t i = 0; i < runs->n_entries; i++) {
-            tide_cell_bytes(table, runs->entries[i].replay->by_device[d].peak_reserved_bytes);
+/* Each device by itself: a sum over devices says nothing of whether one of them has enough. */
+static void figures_tables(tide_report *report, const tide_replay_runs *runs) {
+    for (size_t i = 0; i < runs->snapshot->n_devices; i++) {
+        if (runs->snapshot->n_devices == 1 || tide_replay_uses_device(runs, i)) {
+            figures_table(report, runs, i);
         }
     }
 }
@@ -286,11 +323,12 @@ static double percent_of(int64_t part, int64_t whole) {
 }
 
 static void time_table(tide_report *report, const tide_replay *replay, const char *name) {
-    char title[TIDE_REPLAY_NAME_BYTES + 32];
+    char title[TIDE_REPLAY_NAME_BYTES + 48];
     if (replay->n_samples == 0) {
         return;
     }
-    snprintf(title, sizeof(title), "Over time: %s", name);
+    snprintf(title, sizeof(title), "Over time%s: %s",
+             replay->snapshot->n_devices > 1 ? ", all devices together" : "", name);
     tide_table *table = tide_report_table(report, "over_time", title);
     tide_table_column(table, "event", "after event", true);
     tide_table_column(table, "time_ms", "time", true);
@@ -315,93 +353,6 @@ static void time_table(tide_report *report, const tide_replay *replay, const cha
     }
 }
 
-/* ---- ranks ---- */
-
-static int64_t calls_of(const tide_replay_entry *entry) {
-    const tide_replay_figures *figures = &entry->replay->figures;
-    return figures->n_segment_allocs + figures->n_segment_frees;
-}
-
-/* What runs out of memory less often, then reserves less, then calls the device less often; then in
- * the order of the grid. */
-static int compare_entries(const void *a, const void *b) {
-    const tide_replay_entry *left = *(const tide_replay_entry *const *)a;
-    const tide_replay_entry *right = *(const tide_replay_entry *const *)b;
-    const int64_t of_left[] = {left->replay->figures.n_ooms,
-                               left->replay->figures.peak_reserved_bytes, calls_of(left)};
-    const int64_t of_right[] = {right->replay->figures.n_ooms,
-                                right->replay->figures.peak_reserved_bytes, calls_of(right)};
-    for (size_t i = 0; i < 3; i++) {
-        if (of_left[i] != of_right[i]) {
-            return of_left[i] < of_right[i] ? -1 : 1;
-        }
-    }
-    return left < right ? -1 : 1;
-}
-
-static void say_best(tide_report *report, const tide_replay_entry *best,
-                     const tide_replay_entry *base) {
-    char peak[TIDE_BYTES_TEXT];
-    char saved[TIDE_BYTES_TEXT];
-    int64_t base_bytes = base->replay->figures.peak_reserved_bytes;
-    int64_t best_bytes = best->replay->figures.peak_reserved_bytes;
-    tide_bytes_format(best_bytes, peak);
-    if (best == base) {
-        tide_report_say(report, "best",
-                        "best: the recorded settings, with a peak of %s reserved; nothing tried "
-                        "here is better",
-                        peak);
-    } else if (base->replay->figures.n_ooms > best->replay->figures.n_ooms) {
-        tide_report_say(report, "best",
-                        "best: %s, with a peak of %s reserved; %" PRId64
-                        " requests run out of memory, with the recorded settings %" PRId64,
-                        best->name, peak, best->replay->figures.n_ooms,
-                        base->replay->figures.n_ooms);
-    } else {
-        tide_report_say(report, "best",
-                        "best: %s, with a peak of %s reserved; it saves %s (%.1f %%) of the "
-                        "recorded settings' peak",
-                        best->name, peak, tide_bytes_format(base_bytes - best_bytes, saved),
-                        percent_of(base_bytes - best_bytes, base_bytes));
-    }
-}
-
-static void ranks_table(tide_report *report, const tide_replay_runs *runs) {
-    const tide_replay_entry *order[TIDE_REPLAY_MAX_RUNS];
-    const tide_replay_entry *base = &runs->entries[0];
-    for (size_t i = 0; i < runs->n_entries; i++) {
-        order[i] = &runs->entries[i];
-    }
-    qsort(order, runs->n_entries, sizeof(order[0]), compare_entries);
-    say_best(report, order[0], base);
-    tide_table *table = tide_report_table(report, "ranks", "Settings by peak of reserved bytes");
-    tide_table_column(table, "rank", "rank", true);
-    tide_table_column(table, "settings", "settings", false);
-    tide_table_column(table, "peak_reserved_bytes", "peak reserved", true);
-    tide_table_column(table, "difference_bytes", "difference", true);
-    tide_table_column(table, "peak_allocated_bytes", "peak allocated", true);
-    tide_table_column(table, "mean_cached_bytes", "mean reserved - allocated", true);
-    tide_table_column(table, "pinned_bytes", "pinned", true);
-    tide_table_column(table, "device_calls", "device calls", true);
-    tide_table_column(table, "retries", "retries", true);
-    tide_table_column(table, "ooms", "out of memory", true);
-    for (size_t i = 0; i < runs->n_entries; i++) {
-        const tide_replay_figures *figures = &order[i]->replay->figures;
-        tide_table_row_begin(table);
-        tide_cell_count(table, (int64_t)i + 1);
-        tide_cell_text(table, order[i]->name);
-        tide_cell_bytes(table, figures->peak_reserved_bytes);
-        tide_cell_change(table,
-                         figures->peak_reserved_bytes - base->replay->figures.peak_reserved_bytes);
-        tide_cell_bytes(table, figures->peak_allocated_bytes);
-        tide_cell_bytes(table, figures->mean_cached_bytes);
-        tide_cell_bytes(table, figures->pinned_bytes);
-        tide_cell_count(table, calls_of(order[i]));
-        tide_cell_count(table, figures->n_retries);
-        tide_cell_count(table, figures->n_ooms);
-    }
-}
-
 static const tide_replay *any_replay(const tide_replay_runs *runs) {
     return runs->verified != NULL ? runs->verified : runs->entries[0].replay;
 }
@@ -415,15 +366,14 @@ void tide_replay_report(tide_report *report, const tide_replay_runs *runs, const
     }
     say_start(report, runs);
     say_warnings(report, runs);
-    for (size_t i = 0; i < runs->n_entries; i++) {
-        say_oom(report, runs, &runs->entries[i]);
-        say_succeeded(report, &runs->entries[i]);
+    /* The table of a grid says it of the others. */
+    for (size_t i = 0; i < (runs->command->grid ? 1 : runs->n_entries); i++) {
+        say_survival(report, runs, &runs->entries[i]);
     }
     if (runs->command->grid) {
-        ranks_table(report, runs);
+        tide_replay_report_ranks(report, runs);
     } else {
-        figures_table(report, runs);
-        devices_table(report, runs);
+        figures_tables(report, runs);
     }
     if (runs->verified != NULL) {
         time_table(report, runs->verified, "recorded settings");

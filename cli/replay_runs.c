@@ -101,7 +101,11 @@ static tide_status add_entries(tide_replay_runs *runs, tide_error *error) {
         return TIDE_OK;
     }
     TIDE_TRY(add_grid(runs, GRID, sizeof(GRID) / sizeof(GRID[0]), error));
-    if (runs->entries[0].config.memory_limit_bytes == TIDE_UNLIMITED) {
+    bool is_limited = false;
+    for (size_t i = 0; i < runs->snapshot->n_devices; i++) {
+        is_limited = is_limited || tide_replay_limit_in_use(runs, i) != UINT64_MAX;
+    }
+    if (!is_limited) {
         return TIDE_OK;
     }
     return add_grid(runs, GRID_LIMITED, sizeof(GRID_LIMITED) / sizeof(GRID_LIMITED[0]), error);
@@ -113,15 +117,17 @@ static bool only_verifies(const tide_replay_command *command) {
            strcmp(command->start, "rebuilt") != 0;
 }
 
-static tide_status run_one(const tide_replay_runs *runs, const tide_cache_config *config,
-                           bool verify, tide_replay **ret_replay, tide_error *error) {
+tide_status tide_replay_run_entry(const tide_replay_runs *runs, size_t entry,
+                                  const uint64_t *limits_bytes, tide_replay **ret_replay,
+                                  tide_error *error) {
     const tide_replay_command *command = runs->command;
-    const tide_replay_options options = {.config = config,
-                                         .start = verify ? TIDE_REPLAY_START_RECORDED
-                                                         : start_of(command),
-                                         .verify = verify,
-                                         .keep_rows = command->output != NULL,
-                                         .n_samples = (size_t)command->n_samples};
+    bool is_asked_for = limits_bytes == NULL; /* not one of a search */
+    const tide_replay_options options = {.config = &runs->entries[entry].config,
+                                         .start = start_of(command),
+                                         .keep_rows = is_asked_for && command->output != NULL,
+                                         .n_samples = is_asked_for ? (size_t)command->n_samples : 0,
+                                         .limits_bytes =
+                                             is_asked_for ? runs->limits_bytes : limits_bytes};
     return tide_replay_run(runs->snapshot, &options, ret_replay, error);
 }
 
@@ -131,7 +137,7 @@ static tide_status run_entries(tide_replay_runs *runs, tide_error *error) {
     tide_progress_begin(&progress, "replaying");
     for (size_t i = 0; i < runs->n_entries && status == TIDE_OK; i++) {
         tide_replay_entry *entry = &runs->entries[i];
-        status = run_one(runs, &entry->config, false, &entry->replay, error);
+        status = tide_replay_run_entry(runs, i, NULL, &entry->replay, error);
         if (status != TIDE_OK && status != TIDE_FORMAT) {
             tide_error_prefix(error, "%s", entry->name);
         }
@@ -147,7 +153,47 @@ static tide_status verify(tide_replay_runs *runs, tide_error *error) {
     if (runs->command->verify && runs->command->confs.n > 0) {
         TIDE_TRY(tide_cache_config_parse(&config, runs->command->confs.texts[0], error));
     }
-    return run_one(runs, &config, true, &runs->verified, error);
+    const tide_replay_options options = {.config = &config,
+                                         .start = TIDE_REPLAY_START_RECORDED,
+                                         .verify = true,
+                                         .keep_rows = runs->command->output != NULL,
+                                         .n_samples = (size_t)runs->command->n_samples};
+    return tide_replay_run(runs->snapshot, &options, &runs->verified, error);
+}
+
+/* What was recorded on each device, and the limits that its rows tell where nothing else does. */
+static tide_status look_at_devices(tide_replay_runs *runs, tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    size_t n = runs->snapshot->n_devices;
+    bool is_known = runs->command->limit_bytes != UINT64_MAX ||
+                    runs->recorded.memory_limit_bytes != TIDE_UNLIMITED;
+    runs->recorded_by_device = tide_hostmem_zeroed(mem, n + 1, sizeof(*runs->recorded_by_device));
+    runs->limits = tide_hostmem_zeroed(mem, n + 1, sizeof(*runs->limits));
+    runs->limits_bytes = tide_hostmem_zeroed(mem, n + 1, sizeof(*runs->limits_bytes));
+    runs->needs = tide_hostmem_zeroed(mem, n + 1, sizeof(*runs->needs));
+    if (runs->recorded_by_device == NULL || runs->limits == NULL || runs->limits_bytes == NULL ||
+        runs->needs == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for %zu devices", n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        runs->limits[i] = is_known ? (tide_replay_limit){.limit_bytes = UINT64_MAX}
+                                   : tide_replay_limit_of(runs->snapshot, (uint8_t)i);
+        runs->limits_bytes[i] = runs->limits[i].limit_bytes;
+        runs->needs[i].limit_bytes = UINT64_MAX;
+    }
+    return tide_replay_recorded(runs->snapshot, runs->recorded_by_device, error);
+}
+
+bool tide_replay_uses_device(const tide_replay_runs *runs, size_t device) {
+    const tide_replay_figures *figures = &runs->recorded_by_device[device];
+    return figures->peak_reserved_bytes > 0 || figures->n_ooms > 0;
+}
+
+uint64_t tide_replay_limit_in_use(const tide_replay_runs *runs, size_t device) {
+    size_t config_bytes = runs->entries[0].config.memory_limit_bytes;
+    return runs->limits_bytes[device] != UINT64_MAX ? runs->limits_bytes[device]
+           : config_bytes != TIDE_UNLIMITED         ? config_bytes
+                                                    : UINT64_MAX;
 }
 
 static tide_status check_command(const tide_replay_command *command, tide_error *error) {
@@ -172,12 +218,13 @@ tide_status tide_replay_runs_init(tide_replay_runs *runs, const tide_snapshot *s
     *runs = (tide_replay_runs){.snapshot = snapshot, .command = command, .base = SIZE_MAX};
     TIDE_TRY(check_command(command, error));
     TIDE_TRY(tide_replay_settings(snapshot, &runs->recorded, &runs->is_told, error));
-    TIDE_TRY(tide_replay_recorded(snapshot, &runs->recorded_figures, error));
+    TIDE_TRY(look_at_devices(runs, error));
     if (command->verify || only_verifies(command)) {
         return verify(runs, error);
     }
     TIDE_TRY(add_entries(runs, error));
-    return run_entries(runs, error);
+    TIDE_TRY(run_entries(runs, error));
+    return command->grid ? tide_replay_find_needs(runs, error) : TIDE_OK;
 }
 
 void tide_replay_runs_fini(tide_replay_runs *runs) {
@@ -185,4 +232,9 @@ void tide_replay_runs_fini(tide_replay_runs *runs) {
     for (size_t i = 0; i < runs->n_entries; i++) {
         tide_replay_destroy(runs->entries[i].replay);
     }
+    const tide_hostmem *mem = tide_hostmem_default();
+    mem->release(mem->ctx, runs->recorded_by_device);
+    mem->release(mem->ctx, runs->limits);
+    mem->release(mem->ctx, runs->limits_bytes);
+    mem->release(mem->ctx, runs->needs);
 }

@@ -155,7 +155,7 @@ static void add_row(totals *of, const tide_event *row) {
     }
 }
 
-tide_status tide_replay_recorded(const tide_snapshot *snapshot, tide_replay_figures *ret_figures,
+tide_status tide_replay_recorded(const tide_snapshot *snapshot, tide_replay_figures *ret_by_device,
                                  tide_error *error) {
     const tide_hostmem *mem = snapshot->arena.mem;
     totals *devices = tide_hostmem_zeroed(mem, snapshot->n_devices + 1, sizeof(*devices));
@@ -163,7 +163,6 @@ tide_status tide_replay_recorded(const tide_snapshot *snapshot, tide_replay_figu
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for %zu devices",
                          snapshot->n_devices);
     }
-    tide_replay_figures all = {.n_retries = 0};
     for (size_t i = 0; i < snapshot->n_devices; i++) {
         add_start(&devices[i], snapshot, (uint8_t)i);
         count_row(&devices[i]);
@@ -177,11 +176,10 @@ tide_status tide_replay_recorded(const tide_snapshot *snapshot, tide_replay_figu
         devices[i].figures.end_reserved_bytes = devices[i].reserved;
         devices[i].figures.mean_cached_bytes =
             (int64_t)(devices[i].cached_sum / (double)devices[i].n_counted);
-        tide_replay_sum(&all, &devices[i].figures);
+        devices[i].figures.n_retries = -1;
+        devices[i].figures.pinned_bytes = -1;
+        ret_by_device[i] = devices[i].figures;
     }
-    all.n_retries = -1;
-    all.pinned_bytes = -1;
     mem->release(mem->ctx, devices);
-    *ret_figures = all;
     return TIDE_OK;
 }

@@ -50,10 +50,14 @@ tide_status tide_replay_lane_init(tide_replay_lane *lane, tide_replay *replay,
     int64_t total_bytes = replay->snapshot->devices[number].total_bytes;
     int64_t room_bytes = -1;
     tide_cache_config config = replay->config;
+    if (options->limits_bytes != NULL && options->limits_bytes[number] != UINT64_MAX) {
+        config.memory_limit_bytes = (size_t)options->limits_bytes[number];
+    }
     tide_map_init(&lane->addresses, mem);
     tide_map_init(&lane->waiting_since, mem);
-    if (options->verify) {
-        TIDE_TRY(tide_replay_range_total(replay->snapshot, number, mem, &room_bytes));
+    if (options->verify &&
+        tide_replay_range_total(replay->snapshot, number, mem, &room_bytes) != TIDE_OK) {
+        return no_memory(error);
     }
     if (room_bytes >= 0 && (total_bytes < 0 || room_bytes < total_bytes)) {
         total_bytes = room_bytes;
@@ -151,22 +155,22 @@ static tide_status contradiction(const tide_replay_lane *lane, size_t row, const
                      row, tide_action_name(event->action), event->address, lane->number, what);
 }
 
-/* The first request that ran out of memory is described, all are counted by the cache. */
+/* The device's first request that ran out of memory is described, all are counted by the cache. */
 static void note_oom(const tide_replay_lane *lane, size_t row, const tide_block_row *block) {
-    tide_replay *replay = lane->replay;
+    tide_replay_oom *first = &lane->replay->oom_by_device[lane->number];
     tide_cache_oom oom;
-    if (replay->first_oom.requested_bytes > 0 || !tide_cache_get_oom(lane->cache, &oom)) {
+    if (first->requested_bytes > 0 || !tide_cache_get_oom(lane->cache, &oom)) {
         return;
     }
-    replay->first_oom = (tide_replay_oom){.event = row == SIZE_MAX ? -1 : (int64_t)row,
-                                          .requested_bytes = oom.requested_bytes,
-                                          .free_bytes = oom.free_bytes,
-                                          .allocated_bytes = oom.allocated_bytes,
-                                          .reserved_bytes = oom.reserved_bytes,
-                                          .stack = block->stack,
-                                          .scope = block->scope,
-                                          .name = block->name,
-                                          .device = lane->number};
+    *first = (tide_replay_oom){.event = row == SIZE_MAX ? -1 : (int64_t)row,
+                               .requested_bytes = oom.requested_bytes,
+                               .free_bytes = oom.free_bytes,
+                               .allocated_bytes = oom.allocated_bytes,
+                               .reserved_bytes = oom.reserved_bytes,
+                               .stack = block->stack,
+                               .scope = block->scope,
+                               .name = block->name,
+                               .device = lane->number};
 }
 
 tide_status tide_replay_lane_request(tide_replay_lane *lane, size_t row,

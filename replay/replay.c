@@ -67,10 +67,12 @@ static tide_status run(tide_replay *replay, const tide_replay_options *options, 
     const tide_hostmem *mem = replay->mem;
     size_t n_devices = replay->snapshot->n_devices;
     replay->by_device = tide_hostmem_zeroed(mem, n_devices + 1, sizeof(*replay->by_device));
+    replay->oom_by_device = tide_hostmem_zeroed(mem, n_devices + 1, sizeof(*replay->oom_by_device));
     replay->states = tide_hostmem_zeroed(mem, 1, sizeof(*replay->states));
     tide_replay_lane *lanes = tide_hostmem_zeroed(mem, n_devices + 1, sizeof(*lanes));
     tide_status status =
-        replay->by_device == NULL || replay->states == NULL || lanes == NULL
+        replay->by_device == NULL || replay->oom_by_device == NULL || replay->states == NULL ||
+                lanes == NULL
             ? tide_fail(error, TIDE_NO_MEMORY, "no host memory for %zu devices", n_devices)
             : run_lanes(replay, options, lanes, error);
     for (size_t i = 0; lanes != NULL && i < n_devices; i++) {
@@ -125,6 +127,7 @@ void tide_replay_destroy(tide_replay *replay) {
     }
     mem->release(mem->ctx, replay->states);
     mem->release(mem->ctx, replay->by_device);
+    mem->release(mem->ctx, replay->oom_by_device);
     mem->release(mem->ctx, replay->samples);
     mem->release(mem->ctx, replay->rows);
     mem->release(mem->ctx, replay);

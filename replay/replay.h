@@ -38,9 +38,12 @@ typedef struct tide_replay_options {
                          and refuses where it refused then */
     bool keep_rows;   /* for tide_replay_snapshot */
     size_t n_samples; /* instants of tide_replay.samples, at most; 0: none */
+    /* Borrowed: by device of the snapshot, in place of the memory limit of the settings;
+     * UINT64_MAX: as in these. NULL: for all devices. */
+    const uint64_t *limits_bytes;
 } tide_replay_options;
 
-/* What a run comes to; of several devices the sums. -1: not known. */
+/* What a run comes to on a device. -1: not known. */
 typedef struct tide_replay_figures {
     int64_t peak_reserved_bytes; /* of the four totals of cache.h */
     int64_t peak_active_bytes;
@@ -58,7 +61,7 @@ typedef struct tide_replay_figures {
     int64_t n_ooms;           /* requests that ran out of memory */
 } tide_replay_figures;
 
-/* The first request that ran out of memory. */
+/* The first request of a device that ran out of memory. */
 typedef struct tide_replay_oom {
     int64_t event;               /* row of the snapshot; -1: a block of a rebuilt start */
     uint64_t requested_bytes;    /* in vain */
@@ -97,9 +100,9 @@ typedef struct tide_replay {
     size_t n_requests;              /* allocs and frees that were replayed */
     size_t n_succeeded;             /* requests that ran out of memory then and not now */
     size_t n_lost;                  /* blocks that ran out of memory now: their frees are skipped */
-    tide_replay_figures figures;    /* all devices together */
+    tide_replay_figures figures;    /* sums of all devices */
     tide_replay_figures *by_device; /* owned; as many as the snapshot has devices */
-    tide_replay_oom first_oom;      /* valid when figures.n_ooms > 0 */
+    tide_replay_oom *oom_by_device; /* owned; as many; valid where by_device[].n_ooms > 0 */
     tide_replay_verified verified;  /* of verify; else zero */
     tide_replay_sample *samples;    /* owned */
     size_t n_samples;
@@ -126,10 +129,22 @@ TIDE_NODISCARD tide_status tide_replay_run(const tide_snapshot *snapshot,
                                            tide_replay **ret_replay, tide_error *error);
 void tide_replay_destroy(tide_replay *replay);
 
-/* What the recording itself comes to, by its rows. n_retries and pinned_bytes are not known. */
+/* What the recording itself comes to on each device, by its rows; `ret_by_device` has room for all
+ * of them. n_retries and pinned_bytes are not known. */
 TIDE_NODISCARD tide_status tide_replay_recorded(const tide_snapshot *snapshot,
-                                                tide_replay_figures *ret_figures,
+                                                tide_replay_figures *ret_by_device,
                                                 tide_error *error);
+
+/* The memory that a recorded run had on a device, by a row that ran out of memory there: what was
+ * free then and what the allocator had reserved. Of several rows the one that gives least. */
+typedef struct tide_replay_limit {
+    uint64_t limit_bytes;    /* free + reserved; UINT64_MAX: no row tells */
+    uint64_t free_bytes;     /* as the row has it */
+    uint64_t reserved_bytes; /* at that row */
+    size_t event;            /* that row of the snapshot */
+} tide_replay_limit;
+
+tide_replay_limit tide_replay_limit_of(const tide_snapshot *snapshot, uint8_t device);
 
 /* All settings that a snapshot tells are the same. */
 bool tide_replay_config_equal(const tide_cache_config *a, const tide_cache_config *b);

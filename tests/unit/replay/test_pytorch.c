@@ -101,9 +101,14 @@ static void limit_runs_out_where_the_device_did(void **state) {
     assert_int_equal(replay->figures.n_ooms, 1);
     assert_int_equal(replay->n_succeeded, 0);
     assert_int_equal(replay->n_lost, 0);
-    assert_int_equal(snapshot->events[replay->first_oom.event].action, TIDE_ACTION_OOM);
-    assert_int_equal(replay->first_oom.device, 1);
-    assert_int_equal(replay->first_oom.reserved_bytes, 84202749952);
+    assert_int_equal(snapshot->events[replay->oom_by_device[1].event].action, TIDE_ACTION_OOM);
+    assert_int_equal(replay->oom_by_device[1].device, 1);
+    assert_int_equal(replay->by_device[1].n_ooms, 1);
+    assert_int_equal(replay->oom_by_device[1].reserved_bytes, 84202749952);
+    tide_replay_limit limit = tide_replay_limit_of(snapshot, 1);
+    assert_int_equal(limit.limit_bytes, config.memory_limit_bytes);
+    assert_int_equal(limit.event, replay->oom_by_device[1].event);
+    assert_true(tide_replay_limit_of(snapshot, 0).limit_bytes == UINT64_MAX); /* nothing ran out */
     tide_replay_destroy(replay);
     tide_snapshot_destroy(snapshot);
 }

@@ -238,7 +238,7 @@ static void replay_is_the_run_itself(void **state) {
         }
         assert_int_equal(found->n_end_segments, expected->n_end_segments);
         assert_int_equal(found->n_end_blocks, expected->n_end_blocks);
-        tide_replay_figures recorded;
+        tide_replay_figures recorded; /* of the only device */
         assert_int_equal(tide_replay_recorded(expected, &recorded, NULL), TIDE_OK);
         assert_int_equal(recorded.peak_reserved_bytes, replay->figures.peak_reserved_bytes);
         assert_int_equal(recorded.peak_allocated_bytes, replay->figures.peak_allocated_bytes);
@@ -269,7 +269,7 @@ static void limits_run_out(void **state) {
     assert_true(less->figures.n_ooms > 0);
     assert_true(less->figures.peak_reserved_bytes <= (int64_t)(peak_bytes / 2));
     assert_int_equal(less->n_lost, less->figures.n_ooms);
-    const tide_replay_oom *oom = &less->first_oom;
+    const tide_replay_oom *oom = &less->oom_by_device[0];
     const tide_event *event = &snapshot->events[oom->event];
     assert_int_equal(event->action, TIDE_ACTION_ALLOC);
     assert_int_equal(oom->requested_bytes, event->requested_bytes);
@@ -370,10 +370,7 @@ static void contradictions_are_refused(void **state) {
 
 /* ---- failures ---- */
 
-/* Each call for host memory fails once; nothing is left then, and no run is half done. */
-static void no_host_memory(void **state) {
-    (void)state;
-    tide_snapshot *snapshot = record("expandable_segments:True");
+static void fail_each_call(const tide_snapshot *snapshot, bool verify) {
     bool succeeded = false;
     for (size_t n = 1; !succeeded; n++) {
         tide_hostmem_fault fault;
@@ -383,7 +380,7 @@ static void no_host_memory(void **state) {
         tide_status status = tide_replay_run(
             snapshot,
             &(tide_replay_options){
-                .mem = &fault.mem, .verify = n % 2 == 0, .keep_rows = true, .n_samples = 3},
+                .mem = &fault.mem, .verify = verify, .keep_rows = true, .n_samples = 3},
             &replay, &error);
         assert_true(status == TIDE_OK || status == TIDE_NO_MEMORY);
         succeeded = status == TIDE_OK && fault.n_calls < n;
@@ -394,6 +391,14 @@ static void no_host_memory(void **state) {
         }
         assert_int_equal(fault.n_live, 0);
     }
+}
+
+/* Each call for host memory fails once; nothing is left then, and no run is half done. */
+static void no_host_memory(void **state) {
+    (void)state;
+    tide_snapshot *snapshot = record("expandable_segments:True");
+    fail_each_call(snapshot, false);
+    fail_each_call(snapshot, true);
     tide_snapshot_destroy(snapshot);
 }
 

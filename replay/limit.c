@@ -1,0 +1,35 @@
+/* How much memory a recorded run had, as its rows that ran out of memory tell. */
+#include "replay/replay_internal.h"
+
+static uint64_t start_bytes(const tide_snapshot *snapshot, uint8_t device) {
+    uint64_t n_bytes = 0;
+    for (size_t i = 0; i < snapshot->n_start_segments; i++) {
+        const tide_segment_row *segment = &snapshot->start_segments[i];
+        n_bytes += segment->device == device ? segment->total_bytes : 0;
+    }
+    return n_bytes;
+}
+
+tide_replay_limit tide_replay_limit_of(const tide_snapshot *snapshot, uint8_t device) {
+    tide_replay_limit found = {.limit_bytes = UINT64_MAX};
+    uint64_t reserved_bytes = start_bytes(snapshot, device);
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        const tide_event *row = &snapshot->events[i];
+        if (row->device != device) {
+            continue;
+        }
+        if (tide_replay_is_buy(row->action)) {
+            reserved_bytes += row->block_bytes;
+        } else if (tide_replay_is_return(row->action)) {
+            reserved_bytes -= row->block_bytes < reserved_bytes ? row->block_bytes : reserved_bytes;
+        } else if (row->action == TIDE_ACTION_OOM &&
+                   row->block_bytes < (uint64_t)INT64_MAX - reserved_bytes && /* not unlimited */
+                   row->block_bytes + reserved_bytes < found.limit_bytes) {
+            found = (tide_replay_limit){.limit_bytes = row->block_bytes + reserved_bytes,
+                                        .free_bytes = row->block_bytes,
+                                        .reserved_bytes = reserved_bytes,
+                                        .event = i};
+        }
+    }
+    return found;
+}
