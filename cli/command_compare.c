@@ -140,9 +140,11 @@ static void outcome_table(tide_report *report, const tide_compare *compare) {
         tide_cell_text(table, run->label);
         tide_cell_text(table, run->snapshot->run.outcome);
         tide_cell_text(table, run->device != NULL ? run->device->peak.phase : "");
-        tide_cell_text(table, run->device == NULL
-                                  ? "not recorded"
-                                  : tide_compare_category_words(run, run->dominant));
+        char dominant[2 * KEY_BYTES] = "not recorded";
+        if (run->device != NULL) {
+            tide_compare_dominant_words(run, dominant, sizeof(dominant));
+        }
+        tide_cell_text(table, dominant);
         tide_cell_count(table, (int64_t)run->snapshot->n_dropped);
     }
 }

@@ -8,6 +8,7 @@
 #include "cli/progress.h"
 #include "cli/run_options.h"
 #include "cli/study_internal.h"
+#include "common/plural.h"
 
 static const tide_study *const STUDIES[] = {
     &tide_study_end_to_end, &tide_study_warmup,     &tide_study_precision, &tide_study_memory,
@@ -114,8 +115,10 @@ static tide_status configure_cells(tide_study_work *work, tide_error *error) {
     }
     work->cells = tide_hostmem_zeroed(tide_hostmem_default(), work->n_cells, sizeof(*work->cells));
     if (work->cells == NULL) {
+        size_t n_wanted = work->n_cells;
         work->n_cells = 0;
-        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for %zu runs", work->n_cells);
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for %zu %s", n_wanted,
+                         tide_plural(n_wanted, "run", "runs"));
     }
     for (size_t i = 0; i < work->n_cells; i++) {
         TIDE_TRY(configure_cell(work, i, error));

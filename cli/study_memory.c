@@ -293,6 +293,10 @@ static tide_status add_cell(const tide_study_work *work, const tide_study_cell *
         .residual_bytes = residual_bytes(&cell->workload),
         .tensor_bytes = -1,
     };
+    const tide_study_columns varies = tide_study_columns_of(work);
+    const tide_study_columns rest = {
+        .batch = varies.batch, .attention = varies.attention, .recompute = varies.recompute};
+    tide_study_label(&rest, &cell->workload, ret_peak->rest, sizeof(ret_peak->rest));
     if (fits && cell->result.snapshot != NULL) {
         TIDE_TRY(tide_summary_create(cell->result.snapshot, &summary, error));
         if (summary->n_devices > 0) {

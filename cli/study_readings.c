@@ -86,7 +86,7 @@ static const tide_reading_peak *find_peak(const tide_reading_peak *peaks, size_t
                                           const char *precision) {
     for (size_t i = 0; i < n; i++) {
         if (peaks[i].allocated_bytes >= 0 && is_same(peaks[i].size, peak->size) &&
-            peaks[i].context_length == peak->context_length &&
+            peaks[i].context_length == peak->context_length && is_same(peaks[i].rest, peak->rest) &&
             is_same(peaks[i].mode, mode != NULL ? mode : peak->mode) &&
             is_same(peaks[i].precision, precision != NULL ? precision : peak->precision)) {
             return &peaks[i];
@@ -139,8 +139,9 @@ void tide_reading_of_memory(const tide_reading_peak *peaks, size_t n,
         add(&to, "no run fits");
         return;
     }
-    add(&to, "%s, %s, context %" PRIu64 ", peaks at %s in %s", base->size, base->mode,
-        base->context_length, tide_bytes_format(base->allocated_bytes, bytes), base->precision);
+    add(&to, "%s, %s, context %" PRIu64 "%s%s, peaks at %s in %s", base->size, base->mode,
+        base->context_length, base->rest[0] != '\0' ? ", " : "", base->rest,
+        tide_bytes_format(base->allocated_bytes, bytes), base->precision);
     const tide_reading_peak *forward = find_peak(peaks, n, base, "forward", NULL);
     if (forward != NULL && forward != base) {
         add(&to, ", %.1f times as high as forward alone (%s)",
@@ -287,9 +288,12 @@ void tide_reading_of_end_to_end(const tide_reading_times *runs, size_t n,
     }
     add(&to, "%s takes %.1f ms a step", last->label, last->step_ms.mean);
     if (first != last) {
-        add(&to, ", %.2f times as long as %s for %.2f times the parameters",
-            ratio(last->step_ms.mean, first->step_ms.mean), first->label,
-            ratio((double)last->n_parameters, (double)first->n_parameters));
+        add(&to, ", %.2f times as long as %s", ratio(last->step_ms.mean, first->step_ms.mean),
+            first->label);
+        if (last->n_parameters != first->n_parameters) {
+            add(&to, " for %.2f times the parameters",
+                ratio((double)last->n_parameters, (double)first->n_parameters));
+        }
     }
     add_backward(&to, runs, n);
     for (size_t i = 0; i < n; i++) {

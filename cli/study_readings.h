@@ -34,6 +34,7 @@ void tide_reading_of_parameters(const tide_reading_size *sizes, size_t n,
 typedef struct tide_reading_peak {
     const char *size, *mode, *precision; /* borrowed */
     uint64_t context_length;             /* tokens */
+    char rest[TIDE_READING_LABEL_BYTES]; /* what else varies: "batch 4, naive"; "" nothing */
     int64_t allocated_bytes;             /* at the peak; -1: it did not fit */
     int64_t eager_bytes; /* at the peak of PyTorch's run; -1: there is none, or it does not fit */
     int64_t residual_bytes;                /* of one residual-stream tensor */

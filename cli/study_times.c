@@ -222,13 +222,21 @@ static tide_status report_times(tide_study_work *work, const tide_study_columns 
     return TIDE_OK;
 }
 
+/* One thing alone, so that a ratio has one cause: sizes, else the first of what varies. */
+static tide_study_columns first_that_varies(const tide_study_work *work) {
+    const tide_study_columns varies = tide_study_columns_of(work);
+    return varies.size        ? (tide_study_columns){.size = true}
+           : varies.context   ? (tide_study_columns){.context = true}
+           : varies.batch     ? (tide_study_columns){.batch = true}
+           : varies.mode      ? (tide_study_columns){.mode = true}
+           : varies.precision ? (tide_study_columns){.precision = true}
+           : varies.attention ? (tide_study_columns){.attention = true}
+                              : (tide_study_columns){.recompute = varies.recompute};
+}
+
 static tide_status report_end_to_end(tide_study_work *work, tide_error *error) {
-    /* Sizes are compared; where there is one, whatever varies. */
-    tide_study_columns compared = tide_study_columns_of(work);
+    const tide_study_columns compared = first_that_varies(work);
     (void)error;
-    if (compared.size) {
-        compared = (tide_study_columns){.size = true};
-    }
     return report_times(work, &compared, tide_reading_of_end_to_end);
 }
 

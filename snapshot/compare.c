@@ -144,6 +144,7 @@ static tide_status align_categories(tide_compare *compare, const tide_compare_in
 static void fill_memory(const tide_compare *compare, tide_compare_run *run, int64_t *bytes,
                         const tide_summary *summary) {
     run->category_bytes = bytes;
+    run->n_categories = compare->n_categories;
     if (summary->n_devices == 0 ||
         (run->snapshot->n_events == 0 && run->snapshot->n_start_blocks == 0)) {
         for (size_t i = 0; i < compare->n_categories; i++) {

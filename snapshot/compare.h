@@ -44,6 +44,7 @@ typedef struct tide_compare_run {
     const tide_summary_device
         *device; /* with the highest peak; NULL: nothing was recorded, bytes are -1 */
     const char *const *categories; /* the comparison's names of them */
+    size_t n_categories;           /* of these */
     const uint32_t *category_of;   /* the comparison's number of each of the snapshot's */
     const int64_t *category_bytes; /* of each of the comparison's categories at the peak; they add
                                       up to allocated_bytes */
@@ -51,8 +52,8 @@ typedef struct tide_compare_run {
     int64_t allocated_bytes;
     int64_t active_bytes;
     int64_t reserved_bytes;
-    int dominant;                   /* the category with most bytes at the peak */
-    bool is_oom;                    /* the run ended because the device had no memory left */
+    int dominant; /* the category with most bytes at the peak; tide_compare_is_dominant */
+    bool is_oom;  /* the run ended because the device had no memory left */
     const tide_compare_time *times; /* as many as the comparison has */
 } tide_compare_run;
 
@@ -75,6 +76,12 @@ void tide_compare_destroy(tide_compare *compare);
 /* "AdamW state", "activations": a category of the comparison as it stands in a sentence; a file's
  * own is told by its name. */
 const char *tide_compare_category_words(const tide_compare_run *run, int category);
+
+/* It has as many bytes at the peak as `dominant` has, or up to 1 % less. Of nearly equal
+ * categories the name of the first alone would mislead. */
+bool tide_compare_is_dominant(const tide_compare_run *run, size_t category);
+/* "parameters and gradients": all that are dominant; at most n_room - 1 bytes. */
+void tide_compare_dominant_words(const tide_compare_run *run, char *ret_text, size_t n_room);
 
 #ifdef __cplusplus
 }

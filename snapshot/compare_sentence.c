@@ -73,13 +73,69 @@ static const char *category_words(const tide_compare_run *run, int category) {
     return tide_compare_category_words(run, category);
 }
 
-/* "AdamW state (25.84 of 63.10 GiB)" */
+bool tide_compare_is_dominant(const tide_compare_run *run, size_t category) {
+    int64_t most = run->category_bytes[run->dominant];
+    return most - run->category_bytes[category] <= most / 1000 * SAME_PER_MILLE;
+}
+
+/* Whether the category sets the peak of the run, and of the other one where there is one. */
+static bool sets_peak(const tide_compare_run *run, const tide_compare_run *other, size_t category) {
+    return tide_compare_is_dominant(run, category) &&
+           (other == NULL || tide_compare_is_dominant(other, category));
+}
+
+static size_t count_setting(const tide_compare_run *run, const tide_compare_run *other) {
+    size_t n = 0;
+    for (size_t i = 0; i < run->n_categories; i++) {
+        n += sets_peak(run, other, i);
+    }
+    return n;
+}
+
+/* "parameters and gradients" (or their bytes): what sets the peak of the run, and of the other one
+ * where there is one. */
+static void say_setting(words *to, const tide_compare_run *run, const tide_compare_run *other,
+                        bool as_bytes) {
+    size_t n = count_setting(run, other);
+    size_t n_said = 0;
+    for (size_t i = 0; i < run->n_categories; i++) {
+        if (!sets_peak(run, other, i)) {
+            continue;
+        }
+        say(to, "%s", n_said == 0 ? "" : n_said + 1 == n ? " and " : ", ");
+        n_said++;
+        if (as_bytes) {
+            say_bytes(to, run->category_bytes[i]);
+        } else {
+            say(to, "%s", category_words(run, (int)i));
+        }
+    }
+}
+
+void tide_compare_dominant_words(const tide_compare_run *run, char *ret_text, size_t n_room) {
+    char text[TEXT_BYTES] = "";
+    say_setting(&(words){text, 0}, run, NULL, false);
+    snprintf(ret_text, n_room, "%.*s", (int)n_room - 1, text);
+}
+
+/* "AdamW state (25.84 of 63.10 GiB)"; of a tie "parameters and gradients (1.00 GiB and 1.00 GiB of
+ * 2.00 GiB)". */
 static void say_dominant(words *to, const tide_compare_run *run) {
-    say(to, "%s (", category_words(run, run->dominant));
-    say_bytes(to, run->category_bytes[run->dominant]);
+    say_setting(to, run, NULL, false);
+    say(to, " (");
+    say_setting(to, run, NULL, true);
     say(to, " of ");
     say_bytes(to, run->allocated_bytes);
     say(to, ")");
+}
+
+/* "parameters with fp32 and by gradients with bf16" */
+static void say_setting_by_run(words *to, const tide_compare_run *base,
+                               const tide_compare_run *other) {
+    say_setting(to, base, NULL, false);
+    say(to, " with %s and by ", base->name);
+    say_setting(to, other, NULL, false);
+    say(to, " with %s", other->name);
 }
 
 /* ", in the optimizer phase" where the file says so. */
@@ -162,13 +218,15 @@ static bool nearly_equal(const tide_compare_run *base, const tide_compare_run *o
  * changes it (...)"; short where an earlier clause has described the base. */
 static void say_nearly_equal(words *to, const tide_compare_run *base, const tide_compare_run *other,
                              bool base_is_known) {
-    if (base->dominant != other->dominant) {
-        say(to, "The peak is set by %s with %s and by %s with %s, at nearly the same height (",
-            category_words(base, base->dominant), base->name,
-            category_words(other, other->dominant), other->name);
+    bool same = count_setting(base, other) > 0;
+    if (!same) {
+        say(to, "The peak is set by ");
+        say_setting_by_run(to, base, other);
+        say(to, ", at nearly the same height (");
     } else if (base_is_known && other->name != other->label) {
-        say(to, "%s hardly changes the peak, set by %s there too (", other->name,
-            category_words(other, other->dominant));
+        say(to, "%s hardly changes the peak, set by ", other->name);
+        say_setting(to, other, base, false);
+        say(to, " there too (");
     } else {
         say(to, "The peak is set by ");
         say_dominant(to, base);
@@ -193,11 +251,13 @@ static void say_completed(words *to, const tide_compare_run *base, const tide_co
         return;
     }
     bool lower = other->allocated_bytes < base->allocated_bytes;
-    bool same = base->dominant == other->dominant;
+    bool same = count_setting(base, other) > 0;
     double change = percent(other->allocated_bytes, base->allocated_bytes);
     if (same && !lower) {
-        say(to, "The peak is set by %s in both: %s cannot lower it and raises it by %.1f %%, from ",
-            category_words(base, base->dominant), other->name, change);
+        say(to, "The peak is set by ");
+        say_setting(to, base, other, false);
+        say(to, " in both: %s cannot lower it and raises it by %.1f %%, from ", other->name,
+            change);
     } else {
         say(to, "%s %s the peak by %.1f %%, from ", other->name, lower ? "lowers" : "raises",
             lower ? -change : change);
@@ -208,10 +268,12 @@ static void say_completed(words *to, const tide_compare_run *base, const tide_co
     say_changes(to, base, other);
     say_move(to, base, other);
     if (!same) {
-        say(to, "; it is set by %s with %s and by %s with %s", category_words(base, base->dominant),
-            base->name, category_words(other, other->dominant), other->name);
+        say(to, "; it is set by ");
+        say_setting_by_run(to, base, other);
     } else if (lower) {
-        say(to, "; it is set by %s in both", category_words(base, base->dominant));
+        say(to, "; it is set by ");
+        say_setting(to, base, other, false);
+        say(to, " in both");
     }
     say(to, ".");
 }

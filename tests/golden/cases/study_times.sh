@@ -21,3 +21,5 @@ grep -c 'the operator with most time in forward is .* of the full step; in atten
 # The virtual device has no times: where they are all there is to tell, nothing is run.
 run end-to-end --device virtual --size small,2.7B --memory-limit 4GiB
 run kernels $shape --device virtual
+# A ratio has one cause: runs that differ in two things are not compared with each other.
+run end-to-end $shape --mode forward,train --context 16,32 --device cpu --warmup 1 --steps 2 | grep 'takes' | sed -E 's/;.*//'

@@ -37,10 +37,10 @@ static void parameters(void **state) {
 static void memory(void **state) {
     (void)state;
     tide_reading_peak peaks[] = {
-        {"m", "forward", "fp32", 512, 2 * GIB, -1, 20 * MIB, "x", 30 * MIB},
-        {"m", "train", "fp32", 128, 7 * GIB, -1, 5 * MIB, "y", 20 * MIB},
-        {"m", "train", "fp32", 512, 8 * GIB, 10 * GIB, 20 * MIB, "ffn.gate, ffn.up", 80 * MIB},
-        {"m", "train", "bf16-mixed", 512, 6 * GIB, -1, 20 * MIB, "z", 40 * MIB},
+        {"m", "forward", "fp32", 512, "", 2 * GIB, -1, 20 * MIB, "x", 30 * MIB},
+        {"m", "train", "fp32", 128, "", 7 * GIB, -1, 5 * MIB, "y", 20 * MIB},
+        {"m", "train", "fp32", 512, "", 8 * GIB, 10 * GIB, 20 * MIB, "ffn.gate, ffn.up", 80 * MIB},
+        {"m", "train", "bf16-mixed", 512, "", 6 * GIB, -1, 20 * MIB, "z", 40 * MIB},
     };
     tide_reading_of_memory(peaks, 4, text);
     assert_string_equal(text, "m, train, context 512, peaks at 8.00 GiB in fp32, 4.0 times as high "
@@ -65,6 +65,13 @@ static void memory(void **state) {
     assert_non_null(strstr(text, "m, forward, context 512, peaks at 4.00 GiB in fp32;"));
     tide_reading_of_memory(&peaks[2], 1, text);
     assert_string_equal(text, "no run fits");
+    /* Runs that differ in more than one thing have no ratio. */
+    strcpy(peaks[1].rest, "batch 2");
+    strcpy(peaks[3].rest, "batch 4");
+    tide_reading_of_memory(peaks, 4, text);
+    assert_non_null(strstr(text, "m, train, context 512, batch 4, peaks at 10.00 GiB in "
+                                 "bf16-mixed;"));
+    assert_null(strstr(text, "as high as forward"));
 }
 
 static void residuals(void **state) {
@@ -129,6 +136,9 @@ static void end_to_end(void **state) {
     tide_reading_of_end_to_end(runs, 1, text);
     assert_null(strstr(text, "standard deviation"));
     assert_non_null(strstr(text, "one takes 30.0 ms a step; backward takes 2.00 times as long"));
+    runs[1].n_parameters = runs[0].n_parameters;
+    tide_reading_of_end_to_end(runs, 2, text);
+    assert_non_null(strstr(text, "4.67 times as long as one; backward"));
     tide_reading_of_end_to_end(&runs[2], 1, text);
     assert_string_equal(text, "there are no times: no run was computed");
 }
