@@ -47,8 +47,9 @@ static const tide_option OPTIONS[] = {
     {TIDE_OPTION_CHOICE, "recompute", 0, NULL, "default: both, one after the other", NULL, NULL,
      recompute_at, offsetof(check_options, recompute)},
     {TIDE_OPTION_CHOICE, "precision", 0, NULL,
-     "what to compute in; default what the file says. An fp32 file is compared in bf16 too", NULL,
-     NULL, precision_at, offsetof(check_options, precision)},
+     "what to compute in; default what the file says. An fp32 file is compared in bf16 and tf32 "
+     "too",
+     NULL, NULL, precision_at, offsetof(check_options, precision)},
     {TIDE_OPTION_FLAG, "worst-first", 0, NULL,
      "order the rows by error over tolerance, largest first", NULL, NULL, NULL,
      offsetof(check_options, worst_first)},

@@ -28,14 +28,15 @@ struct tide_reference {
     double loss_after;                    /* after the steps */
 };
 
-/* reference_tolerance.c, reference_tolerance_bf16.c */
+/* reference_tolerance.c, reference_tolerance_bf16.c, reference_tolerance_tf32.c */
 
 /* What two results that are compared differ by. */
 typedef enum tide_reference_arithmetic {
     TIDE_REFERENCE_FP32 = 0, /* fp32 sums: nothing is stored as bf16, or where the file stores it */
     TIDE_REFERENCE_MIXED,    /* the roundings of bf16-mixed, against an exact result */
     TIDE_REFERENCE_MIXED_PAIR, /* those of bf16-mixed and of PyTorch's autocast */
-    TIDE_REFERENCE_TRUE        /* the roundings of bf16-true, against an exact result */
+    TIDE_REFERENCE_TRUE,       /* the roundings of bf16-true, against an exact result */
+    TIDE_REFERENCE_TF32        /* products of TF32 operands, against an exact result */
 } tide_reference_arithmetic;
 
 /* Relative L2 error that the results of a run may have. */
@@ -44,14 +45,22 @@ typedef struct tide_reference_tolerances {
     double forward;                       /* of logits */
     double loss;                          /* of the loss */
     double gradient;                      /* of a gradient */
+    double forward_shrink;                /* the logits may be too small by this share, all alike */
+    double gradient_shrink;               /* a gradient likewise */
 } tide_reference_tolerances;
 
 tide_reference_tolerances tide_reference_get_tolerances(const tide_reference *reference,
                                                         tide_precision precision,
                                                         tide_attention attention);
-/* The same for one of the bf16 arithmetics. */
+/* The same for one of the bf16 arithmetics, and for TF32. */
 tide_reference_tolerances tide_reference_bf16_tolerances(const tide_reference *reference,
                                                          tide_reference_arithmetic arithmetic);
+tide_reference_tolerances tide_reference_tf32_tolerances(const tide_reference *reference,
+                                                         tide_attention attention);
+/* Of the loss, where logits may be off by `forward` with random signs. */
+double tide_reference_loss_tolerance(const tide_reference *reference, double forward);
+/* Relative change of the loss for each share by which all logits are larger. */
+double tide_reference_loss_growth(const tide_reference *reference);
 
 /* How far a parameter after the steps may be from the expected one. */
 typedef struct tide_reference_step {
@@ -89,7 +98,7 @@ typedef struct tide_reference_spread {
     double variance; /* of its square */
 } tide_reference_spread;
 
-/* Of a bf16 arithmetic: what the element is off by at most where its gradient is clear, and what is
+/* Of bf16 and of TF32: what the element is off by at most where its gradient is clear, and what is
  * to be expected. */
 double tide_reference_bf16_most(tide_reference_arithmetic arithmetic,
                                 const tide_reference_element *element);
@@ -98,6 +107,9 @@ tide_reference_spread tide_reference_bf16_spread(tide_reference_arithmetic arith
 
 /* |got - want| / scale, or |got - want| where scale is 0. */
 double tide_reference_error(const float *got, const float *want, size_t n, double scale);
+/* The least of these for want times any factor from 1 - shrink to 1. */
+double tide_reference_shrunk_error(const float *got, const float *want, size_t n, double scale,
+                                   double shrink);
 double tide_reference_norm(const float *x, size_t n);
 
 #endif

@@ -49,6 +49,9 @@ static tide_reference_tolerances fp32_tolerances(const tide_model_config *model)
  * rounds elsewhere, it is one more result in bf16. */
 static tide_reference_arithmetic arithmetic_of(const tide_reference_info *info,
                                                tide_precision precision, tide_attention attention) {
+    if (precision == TIDE_PRECISION_TF32) {
+        return TIDE_REFERENCE_TF32;
+    }
     if (info->own_storage && info->attention == attention) {
         return TIDE_REFERENCE_FP32;
     }
@@ -71,9 +74,17 @@ tide_reference_tolerances tide_reference_get_tolerances(const tide_reference *re
                                                         tide_precision precision,
                                                         tide_attention attention) {
     tide_reference_arithmetic arithmetic = arithmetic_of(&reference->info, precision, attention);
-    return arithmetic == TIDE_REFERENCE_FP32
-               ? fp32_tolerances(&reference->info.model)
-               : tide_reference_bf16_tolerances(reference, arithmetic);
+    switch (arithmetic) {
+    case TIDE_REFERENCE_FP32:
+        return fp32_tolerances(&reference->info.model);
+    case TIDE_REFERENCE_TF32:
+        return tide_reference_tf32_tolerances(reference, attention);
+    case TIDE_REFERENCE_MIXED:
+    case TIDE_REFERENCE_MIXED_PAIR:
+    case TIDE_REFERENCE_TRUE:
+        break;
+    }
+    return tide_reference_bf16_tolerances(reference, arithmetic);
 }
 
 double tide_reference_norm(const float *x, size_t n) {
@@ -88,6 +99,27 @@ double tide_reference_error(const float *got, const float *want, size_t n, doubl
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         double difference = (double)got[i] - (double)want[i];
+        sum += difference * difference;
+    }
+    return scale > 0 ? sqrt(sum) / scale : sqrt(sum);
+}
+
+double tide_reference_shrunk_error(const float *got, const float *want, size_t n, double scale,
+                                   double shrink) {
+    double product = 0;
+    double square = 0;
+    for (size_t i = 0; i < n; i++) {
+        product += (double)got[i] * (double)want[i];
+        square += (double)want[i] * (double)want[i];
+    }
+    if (!(shrink > 0) || !(square > 0)) {
+        return tide_reference_error(got, want, n, scale);
+    }
+    const double best = product / square;
+    const double factor = best < 1 - shrink ? 1 - shrink : best < 1 ? best : 1;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double difference = (double)got[i] - factor * (double)want[i];
         sum += difference * difference;
     }
     return scale > 0 ? sqrt(sum) / scale : sqrt(sum);
@@ -121,7 +153,7 @@ double tide_reference_gradient_scale(const tide_reference *reference, size_t i) 
  * embedding that the batch does not use, has no slack. Beside it stand the roundings of the
  * arithmetic: u |p| twice per step and in storing p, and the ten of the update.
  *
- * In a bf16 arithmetic reference_tolerance_bf16.c says how far, in the mean of squares. There d is
+ * In bf16 and TF32 reference_tolerance_bf16.c says how far, in the mean of squares. There d is
  * a standard deviation, and a sign that turns costs all of 2 lr at once, so that the factor is at
  * least 12: signs are open up to 6 d. Sums of bf16 numbers cancel to 0 now and then, so that only a
  * row of zeros is without any gradient.

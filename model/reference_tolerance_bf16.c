@@ -97,22 +97,47 @@ static double loss_slope(const tide_reference *reference) {
     return sqrt(sum) / (double)R;
 }
 
+/* Row by row the sum of softmax * logits, less the target's logit. */
+double tide_reference_loss_growth(const tide_reference *reference) {
+    size_t R = reference->info.model.batch_size * reference->info.model.context_length;
+    size_t V = reference->info.model.vocab_size;
+    double sum = 0;
+    for (size_t r = 0; r < R; r++) { /* logits[r][:] */
+        const float *row = reference->logits + r * V;
+        double total = 0;
+        double weighted = 0;
+        for (size_t v = 0; v < V; v++) {
+            double e = exp((double)row[v] - (double)row[0]);
+            total += e;
+            weighted += e * (double)row[v];
+        }
+        sum += weighted / total - (double)row[reference->targets[r]];
+    }
+    double loss = fabs(reference->loss) > 0 ? fabs(reference->loss) : 1;
+    return fabs(sum) / (double)R / loss;
+}
+
+double tide_reference_loss_tolerance(const tide_reference *reference, double forward) {
+    const tide_model_config *model = &reference->info.model;
+    size_t n_logits = model->batch_size * model->context_length * model->vocab_size;
+    double logit_error =
+        forward * tide_reference_norm(reference->logits, n_logits) / sqrt((double)n_logits);
+    double loss = fabs(reference->loss) > 0 ? fabs(reference->loss) : 1;
+    return LOSS_DEVIATIONS * logit_error * loss_slope(reference) / loss;
+}
+
 tide_reference_tolerances tide_reference_bf16_tolerances(const tide_reference *reference,
                                                          tide_reference_arithmetic arithmetic) {
     const tide_model_config *model = &reference->info.model;
     const roundings *count = &ROUNDINGS[arithmetic];
     double L = (double)model->n_layers;
-    size_t n_logits = model->batch_size * model->context_length * model->vocab_size;
     double K_forward = L * count->forward_layer + count->forward_end;
     double K_backward = L * count->backward_layer + count->backward_end;
     double forward = ROUNDING * sqrt(K_forward);
-    double logit_error =
-        forward * tide_reference_norm(reference->logits, n_logits) / sqrt((double)n_logits);
-    double loss = fabs(reference->loss) > 0 ? fabs(reference->loss) : 1;
     return (tide_reference_tolerances){
         .arithmetic = arithmetic,
         .forward = forward,
-        .loss = LOSS_DEVIATIONS * logit_error * loss_slope(reference) / loss,
+        .loss = tide_reference_loss_tolerance(reference, forward),
         .gradient = CANCELLATION * sqrt(1 + FEW_CHANNELS / (double)model->d_model) * ROUNDING *
                     sqrt(K_forward + K_backward),
     };

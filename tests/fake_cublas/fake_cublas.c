@@ -194,12 +194,17 @@ static int check_product(const product *p) {
     return status == 0 ? check_operand("c", &p->c, p->n_batches) : status;
 }
 
-/* To 10 bits of fraction, to nearest, ties to even. */
-static float round_to_tf32(float x) {
+/* A number as TF32 has it; infinity and NaN stay. */
+static float shorten_to_tf32(float x) {
+    if (state.tf32 == TIDE_FAKE_TF32_AS_BF16) {
+        return tide_bf16_to_fp32(tide_fp32_to_bf16(x));
+    }
     uint32_t bits;
     memcpy(&bits, &x, sizeof(bits));
     if ((bits & UINT32_C(0x7F800000)) != UINT32_C(0x7F800000)) {
-        bits += UINT32_C(0xFFF) + ((bits >> 13) & 1U);
+        if (state.tf32 == TIDE_FAKE_TF32_NEAREST) {
+            bits += UINT32_C(0xFFF) + ((bits >> 13) & 1U);
+        }
         bits &= ~UINT32_C(0x1FFF);
     }
     memcpy(&x, &bits, sizeof(x));
@@ -215,7 +220,7 @@ static float load(const operand *x, long long batch, int row, int column) {
 /* Element (row, column) of op(X). */
 static float load_op(const product *p, const operand *x, long long batch, int row, int column) {
     float number = x->is_transposed ? load(x, batch, column, row) : load(x, batch, row, column);
-    return p->compute_type == TIDE_CUBLAS_COMPUTE_32F_FAST_TF32 ? round_to_tf32(number) : number;
+    return p->compute_type == TIDE_CUBLAS_COMPUTE_32F_FAST_TF32 ? shorten_to_tf32(number) : number;
 }
 
 static void multiply(const product *p, void *c, long long batch) {

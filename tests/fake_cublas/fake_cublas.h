@@ -1,7 +1,7 @@
 /* fake_cublas.h - a cuBLAS for tests, linked in place of the one that is opened at run time:
- * products in plain loops, column-major, with every argument checked. TF32 is rounded to as the
- * hardware does, so that it can be told from strict fp32. Calls count and fail as those of the fake
- * runtime (fake_cudart.h), under cuBLAS' names.
+ * products in plain loops, column-major, with every argument checked. Operands are shortened to
+ * TF32 where that is asked for. Calls count and fail as those of the fake runtime (fake_cudart.h),
+ * under cuBLAS' names.
  */
 #ifndef TIDE_TESTS_FAKE_CUBLAS_H
 #define TIDE_TESTS_FAKE_CUBLAS_H
@@ -10,7 +10,15 @@
 
 #include "model/ops_cuda/cublas.h"
 
+/* How an fp32 operand loses the digits that TF32 lacks. */
+typedef enum tide_fake_tf32 {
+    TIDE_FAKE_TF32_NEAREST = 0, /* to 10 bits of fraction, ties to even */
+    TIDE_FAKE_TF32_CUT,         /* what is beyond 10 bits is cut off */
+    TIDE_FAKE_TF32_AS_BF16      /* a fault: to 7 bits of fraction, to nearest */
+} tide_fake_tf32;
+
 typedef struct tide_fake_cublas {
+    tide_fake_tf32 tf32;        /* what a test wants of products in TF32 */
     size_t n_handles;           /* live */
     size_t n_products;          /* calls, a batch counted once */
     size_t n_without_workspace; /* of them, where cuBLAS would have allocated by itself */

@@ -18,6 +18,10 @@
 
 #define GOLDEN(name) TIDE_REFERENCE_DIR "/" name ".safetensors"
 
+static const char *const FP32_FILES[] = {GOLDEN("tiny_fp32"), GOLDEN("odd_fp32"),
+                                         GOLDEN("edge_fp32")};
+enum { N_FP32_FILES = sizeof(FP32_FILES) / sizeof(FP32_FILES[0]) };
+
 static int setup(void **state) {
     tide_device *device = NULL;
     tide_error error = {""};
@@ -85,9 +89,9 @@ static void check_all_ways(tide_device *device, const char *path) {
 }
 
 static void fp32_files(void **state) {
-    check_all_ways(*state, GOLDEN("tiny_fp32"));
-    check_all_ways(*state, GOLDEN("odd_fp32"));
-    check_all_ways(*state, GOLDEN("edge_fp32"));
+    for (size_t i = 0; i < N_FP32_FILES; i++) {
+        check_all_ways(*state, FP32_FILES[i]);
+    }
 }
 
 static void bf16_files(void **state) {
@@ -115,12 +119,51 @@ static void fp32_files_in_bf16(void **state) {
     }
 }
 
+/* Rows beyond their tolerance for each gradient of a file, in TF32. */
+static double wrong_rows_in_tf32(tide_device *device, const char *path, tide_attention attention) {
+    static const tide_precision TF32 = TIDE_PRECISION_TF32;
+    tide_reference *reference = NULL;
+    tide_reference_report report;
+    assert_int_equal(tide_reference_open(tide_hostmem_default(), path, &reference, NULL), TIDE_OK);
+    const tide_reference_run run = {.device = device, .attention = attention, .precision = &TF32};
+    assert_int_equal(tide_reference_check(reference, &run, &report, NULL), TIDE_GATE);
+    const double share = 3 * (double)report.n_failed / (double)(report.n_rows - 3);
+    tide_reference_report_fini(&report);
+    tide_reference_close(reference);
+    return share;
+}
+
+/* Whichever way cuBLAS shortens its operands. */
+static void fp32_files_in_tf32(void **state) {
+    static const tide_precision TF32 = TIDE_PRECISION_TF32;
+    static const tide_fake_tf32 WAYS[] = {TIDE_FAKE_TF32_NEAREST, TIDE_FAKE_TF32_CUT};
+    for (size_t way = 0; way < 2; way++) {
+        tide_fake_cublas_state()->tf32 = WAYS[way];
+        for (size_t i = 0; i < N_FP32_FILES; i++) {
+            check(*state, FP32_FILES[i], TIDE_ATTENTION_FLASH, TIDE_RECOMPUTE_NONE, &TF32);
+            check(*state, FP32_FILES[i], TIDE_ATTENTION_NAIVE, TIDE_RECOMPUTE_BLOCK, &TF32);
+        }
+    }
+}
+
+/* Operands as short as bf16's err eight times as much: most gradients must show it. */
+static void operands_that_are_too_short_for_tf32_are_rejected(void **state) {
+    tide_fake_cublas_state()->tf32 = TIDE_FAKE_TF32_AS_BF16;
+    for (size_t i = 0; i < N_FP32_FILES; i++) {
+        assert_true(wrong_rows_in_tf32(*state, FP32_FILES[i], TIDE_ATTENTION_FLASH) > 0.5);
+        assert_true(wrong_rows_in_tf32(*state, FP32_FILES[i], TIDE_ATTENTION_NAIVE) > 0.5);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(fp32_files, setup, teardown),
         cmocka_unit_test_setup_teardown(bf16_files, setup, teardown),
         cmocka_unit_test_setup_teardown(files_of_our_storage, setup, teardown),
         cmocka_unit_test_setup_teardown(fp32_files_in_bf16, setup, teardown),
+        cmocka_unit_test_setup_teardown(fp32_files_in_tf32, setup, teardown),
+        cmocka_unit_test_setup_teardown(operands_that_are_too_short_for_tf32_are_rejected, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests_name("ops_cuda.reference", tests, NULL, NULL);
 }
