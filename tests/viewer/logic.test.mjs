@@ -330,10 +330,10 @@ test('numbers are decoded through the names that the file gives', () => {
 
 test('words that nobody here knows are categories of their own, above those that are known', () => {
   const document = trainingRun(), before = makeRun(readSnapshot(document), 'before'), bytesOf = (run, name) => run.peak.categories.find(({ key }) => key === name)?.bytes ?? 0;
-  document.categories = document.categories.map((name) => (name === 'activation' ? 'kv cache' : name));
-  const run = makeRun(readSnapshot(document), 'after'), n = bytesOf(before, 'activation');
+  document.categories = document.categories.map((name) => (name === 'optimizer_state' ? 'kv cache' : name));
+  const run = makeRun(readSnapshot(document), 'after'), n = bytesOf(before, 'optimizer_state');
   assert.deepEqual(run.snapshot.categories, [...CATEGORIES, 'kv cache']);
-  assert.deepEqual([n > 0, bytesOf(run, 'kv cache'), bytesOf(run, 'activation')], [true, n, 0]);
+  assert.deepEqual([n > 0, bytesOf(run, 'kv cache'), bytesOf(run, 'optimizer_state')], [true, n, 0]);
   assert.equal(aliveAt(run.index, run.peakState).length, aliveAt(before.index, before.peakState).length);
   assert.equal(buildColouring([run, before], 'category').groups.find(({ key }) => key === 'kv cache').label, 'kv cache');
   assert.deepEqual(compareRuns([run, before])[0].rows.find(({ label }) => label === 'kv cache').values, [n, 0]);
