@@ -94,7 +94,8 @@ tide_status tide_capture_timing(const tide_snapshot_timing *timing, tide_snapsho
     if (!copy_samples(arena, timing->recorded_step_ms, timing->n_recorder_pairs,
                       &copy.recorded_step_ms) ||
         !copy_samples(arena, timing->unrecorded_step_ms, timing->n_recorder_pairs,
-                      &copy.unrecorded_step_ms)) {
+                      &copy.unrecorded_step_ms) ||
+        !copy_samples(arena, timing->losses, timing->n_losses, &copy.losses)) {
         return TIDE_NO_MEMORY;
     }
     snapshot->timing = copy;

@@ -304,6 +304,7 @@ static tide_status report_on(const tide_compare *compare, const compare_options 
     tide_compare_report_rows(&report, compare, rows, (size_t)options->top);
     peaks_table(&report, compare);
     timing_table(&report, compare);
+    tide_compare_report_losses(&report, compare);
     if (edition_of(compare->runs[1].label) >= 0) {
         status = report_beside(&report, compare, (size_t)options->top, error);
     }

@@ -26,6 +26,10 @@ void tide_compare_report_kinds(tide_report *report, const tide_compare *compare,
 void tide_compare_report_rows(tide_report *report, const tide_compare *compare,
                               const tide_compare_rows *rows, size_t top);
 
+/* Losses of the first and last steps, and where they begin to differ; nothing where no run has any.
+ */
+void tide_compare_report_losses(tide_report *report, const tide_compare *compare);
+
 /* The conditions of --fail-if. */
 typedef struct tide_compare_gates {
     size_t n;

@@ -87,5 +87,7 @@ void tide_profile_describe_timing(const tide_profile_plan *plan, const tide_prof
         .flops = tide_workload_step_flops(workload),
         .stated_peak_flops =
             computes ? tide_stated_peak_flops(run->device.name, workload->precision) : -1.0,
-        .recorder_ns_per_event = plan->recorder_ns_per_event};
+        .recorder_ns_per_event = plan->recorder_ns_per_event,
+        .losses = result->losses,
+        .n_losses = result->n_losses};
 }

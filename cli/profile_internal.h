@@ -216,6 +216,9 @@ TIDE_NODISCARD tide_status tide_profile_compare_recording(tide_workload *workloa
 /* What recording cost; nothing on a device that has no times. */
 void tide_profile_say_recorder(const tide_profile_plan *plan, tide_report *report);
 
+/* The losses of each run that has any, and a warning where the first cannot be right. */
+void tide_profile_say_loss(const tide_profile_plan *plan, tide_report *report);
+
 /* What a run that ran out of memory asked for, and what was alive then, on stderr. */
 void tide_profile_print_oom(const tide_profile_run *run);
 

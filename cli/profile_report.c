@@ -199,6 +199,7 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
         add_timing(run->snapshot, plan->kind != TIDE_DEVICE_VIRTUAL, &report);
         tide_profile_say_recorder(plan, &report);
     }
+    tide_profile_say_loss(plan, &report);
     say_emulated(plan, &report);
     say_dropped(plan, &report);
     if (run->is_saved) {
@@ -371,6 +372,7 @@ tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *e
     }
     tide_status status = add_comparison(plan, &report, error);
     tide_profile_say_recorder(plan, &report);
+    tide_profile_say_loss(plan, &report);
     say_emulated(plan, &report);
     say_dropped(plan, &report);
     if (is_any_saved && plan->report_path[0] != '\0') {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/loss_words.h"
 #include "cli/snapshot_words.h"
 #include "cli/summary_view.h"
 #include "common/statistics.h"
@@ -38,8 +39,17 @@ static bool has_times(const tide_snapshot_timing *timing) {
     return false;
 }
 
+static void say_losses(const tide_summary_view *of) {
+    char words[SENTENCE_BYTES];
+    tide_words_losses(&of->snapshot->timing, words, sizeof(words));
+    if (words[0] != '\0') {
+        tide_report_say(of->report, "loss", "%s", words);
+    }
+}
+
 void tide_summary_timing(const tide_summary_view *of) {
     const tide_snapshot_timing *timing = &of->snapshot->timing;
+    say_losses(of);
     if (!has_times(timing)) {
         tide_report_say(of->report, "timing", "timing: not computed%s",
                         of->snapshot->n_devices == 1 &&

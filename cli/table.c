@@ -208,6 +208,10 @@ void tide_cell_ns(tide_table *table, double ns) {
     add_cell(table, (tide_cell){.kind = ns < 0.0 ? TIDE_CELL_NONE : TIDE_CELL_NS, .real = ns});
 }
 
+void tide_cell_loss(tide_table *table, double loss) {
+    add_cell(table, (tide_cell){.kind = TIDE_CELL_LOSS, .real = loss});
+}
+
 void tide_cell_error(tide_table *table, double error) {
     add_cell(table, (tide_cell){.kind = TIDE_CELL_ERROR, .real = error});
 }
@@ -254,6 +258,9 @@ const char *tide_cell_shown(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_T
     case TIDE_CELL_NS:
         snprintf(buffer, TIDE_CELL_BYTES_TEXT, "%.1f", cell->real);
         return buffer;
+    case TIDE_CELL_LOSS:
+        snprintf(buffer, TIDE_CELL_BYTES_TEXT, isnan(cell->real) ? "nan" : "%.6f", cell->real);
+        return buffer;
     case TIDE_CELL_ERROR:
         snprintf(buffer, TIDE_CELL_BYTES_TEXT, isnan(cell->real) ? "nan" : "%.1e", cell->real);
         return buffer;
@@ -277,6 +284,7 @@ const char *tide_cell_plain(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_T
     case TIDE_CELL_RATIO:
     case TIDE_CELL_REAL:
     case TIDE_CELL_NS:
+    case TIDE_CELL_LOSS:
     case TIDE_CELL_ERROR:
         snprintf(buffer, TIDE_CELL_BYTES_TEXT, isnan(cell->real) ? "nan" : "%.9g", cell->real);
         return buffer;

@@ -62,6 +62,7 @@ typedef enum tide_cell_kind {
     TIDE_CELL_REAL,    /* real, of any unit: 99999 is "99999.000"; below 0: none */
     TIDE_CELL_NS,   /* real, a figure whose unit the column's title says: 61.34 is "61.3"; below 0:
                        none */
+    TIDE_CELL_LOSS, /* real: 9.28 is "9.280000"; NaN is "nan", null in JSON */
     TIDE_CELL_ERROR /* real: 2.5e-7 is "2.5e-07"; NaN is "nan", null in JSON */
 } tide_cell_kind;
 
@@ -128,6 +129,7 @@ void tide_cell_ms(tide_table *table, double ms);
 void tide_cell_ratio(tide_table *table, double ratio);
 void tide_cell_real(tide_table *table, double number); /* of any unit; below 0: none */
 void tide_cell_ns(tide_table *table, double ns);
+void tide_cell_loss(tide_table *table, double loss);
 void tide_cell_error(tide_table *table, double error);
 void tide_cell_none(tide_table *table);
 

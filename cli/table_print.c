@@ -190,6 +190,7 @@ static void json_cell(tide_json_writer *json, const tide_cell *cell) {
     case TIDE_CELL_NS:
         tide_json_real(json, cell->real);
         break;
+    case TIDE_CELL_LOSS:
     case TIDE_CELL_ERROR:
         if (isfinite(cell->real)) {
             tide_json_real(json, cell->real);

@@ -180,7 +180,12 @@ static tide_status run_phases(tide_workload *workload, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Has the loss copied to the host: it is there after the next synchronisation. */
+static bool has_loss(const tide_workload *workload) {
+    return workload->computes && workload->config.mode != TIDE_FORWARD;
+}
+
+/* Has the loss copied to the host: it is there after the next synchronisation, which is that at
+ * the step's end. Behind the last device event of the step, so no time of a phase has it. */
 static tide_status fetch_loss(tide_workload *workload, tide_error *error) {
     const tide_tensor *value = workload->trainee->loss_value(workload);
     return tide_device_copy(workload->device, &workload->loss, value->array.data,
@@ -190,14 +195,13 @@ static tide_status fetch_loss(tide_workload *workload, tide_error *error) {
 /* The phases, the loss's four bytes, one synchronisation, and last what nobody times: the
  * releases. */
 static tide_status timed_step(tide_workload *workload, double *ret_loss, tide_error *error) {
-    bool has_loss = workload->computes && workload->config.mode != TIDE_FORWARD;
     for (size_t i = 0; i < TIDE_N_TIMED; i++) {
         workload->timers[i].ran = false;
     }
     TIDE_TRY(timer_begin(workload, TIDE_TIMED_STEP, error));
     TIDE_TRY(run_phases(workload, error));
     TIDE_TRY(timer_end(workload, TIDE_TIMED_STEP, error));
-    if (has_loss) {
+    if (has_loss(workload)) {
         TIDE_TRY(fetch_loss(workload, error));
     }
     TIDE_TRY(tide_device_synchronize(workload->device, error));
@@ -209,7 +213,7 @@ static tide_status timed_step(tide_workload *workload, double *ret_loss, tide_er
     if (workload->kernels != NULL) {
         TIDE_TRY(tide_kernel_trace_collect(workload->kernels, error));
     }
-    if (has_loss) {
+    if (has_loss(workload)) {
         *ret_loss = (double)workload->loss;
     }
     return workload->trainee->end_step(workload, error);
@@ -243,6 +247,19 @@ static tide_status keep_samples(tide_workload *workload, tide_workload_result *r
     }
     result->n_samples++;
     return TIDE_OK;
+}
+
+static tide_status alloc_losses(const tide_workload *workload, tide_workload_result *result,
+                                tide_error *error) {
+    size_t n = workload->config.warmup_steps + workload->config.steps;
+    if (!has_loss(workload)) {
+        return TIDE_OK;
+    }
+    result->losses = tide_hostmem_zeroed(workload->mem, n, sizeof(double));
+    return result->losses != NULL
+               ? TIDE_OK
+               : tide_fail(error, TIDE_NO_MEMORY,
+                           "the host has no memory left for the losses of %zu steps", n);
 }
 
 static tide_status alloc_samples(const tide_workload *workload, tide_workload_result *result,
@@ -310,6 +327,9 @@ static tide_status run_steps(tide_workload *workload, tide_workload_result *resu
         }
         TIDE_TRY(tide_workload_step(workload, warmup ? "warmup" : "step",
                                     warmup ? i : i - config->warmup_steps, &result->loss, error));
+        if (result->losses != NULL) {
+            result->losses[result->n_losses++] = result->loss;
+        }
         if (!warmup) {
             TIDE_TRY(keep_samples(workload, result, error));
         }
@@ -327,6 +347,7 @@ tide_status tide_workload_run(tide_workload *workload, tide_workload_result *ret
                               tide_error *error) {
     *ret_result = (tide_workload_result){.mem = workload->mem, .loss = (double)NAN};
     TIDE_TRY(alloc_samples(workload, ret_result, error));
+    TIDE_TRY(alloc_losses(workload, ret_result, error));
     TIDE_TRY(begin_scope_times(workload, error));
     if (workload->config.trace_kernels) {
         TIDE_TRY(tide_kernel_trace_create(workload->recorder, &workload->kernels, error));
@@ -346,6 +367,9 @@ void tide_workload_result_fini(tide_workload_result *result) {
     for (size_t i = 0; result->mem != NULL && i < TIDE_N_TIMED; i++) {
         result->mem->release(result->mem->ctx, result->host_ms[i]);
         result->mem->release(result->mem->ctx, result->device_ms[i]);
+    }
+    if (result->mem != NULL) {
+        result->mem->release(result->mem->ctx, result->losses);
     }
     *result = (tide_workload_result){.mem = NULL, .loss = (double)NAN};
 }

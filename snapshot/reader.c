@@ -133,6 +133,7 @@ static const struct {
     {"allocator", tide_read_allocator},
     {"log", tide_read_log},
     {"timing", tide_read_timing},
+    {"loss", tide_read_loss},
     {"kernels", tide_read_kernels},
     {"summary", tide_read_summary},
     {"oom", tide_read_oom},

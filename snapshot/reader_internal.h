@@ -50,6 +50,7 @@ void tide_read_allocator(tide_reading *reading);
 void tide_read_origin(tide_reading *reading);
 void tide_read_log(tide_reading *reading);
 void tide_read_timing(tide_reading *reading);
+void tide_read_loss(tide_reading *reading);
 void tide_read_summary(tide_reading *reading);
 void tide_read_oom(tide_reading *reading);
 

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <string.h>
 
 #include "snapshot/reader_internal.h"
@@ -248,8 +249,9 @@ void tide_read_log(tide_reading *reading) {
     }
 }
 
-/* An array of reals, in the arena. */
-static const double *read_samples(tide_reading *reading, size_t *ret_n) {
+/* An array of what `get` takes, in the arena. */
+static const double *read_reals(tide_reading *reading, double (*get)(tide_json *json),
+                                size_t *ret_n) {
     double *samples = NULL;
     size_t n = 0;
     size_t capacity = 0;
@@ -262,7 +264,7 @@ static const double *read_samples(tide_reading *reading, size_t *ret_n) {
             break;
         }
         samples = grown;
-        samples[n++] = tide_json_get_real(&reading->json);
+        samples[n++] = get(&reading->json);
     }
     double *kept = tide_arena_alloc(&reading->snapshot->arena, n, sizeof(*kept));
     if (kept == NULL) {
@@ -273,6 +275,37 @@ static const double *read_samples(tide_reading *reading, size_t *ret_n) {
     reading->mem->release(reading->mem->ctx, samples);
     *ret_n = n;
     return kept;
+}
+
+static const double *read_samples(tide_reading *reading, size_t *ret_n) {
+    return read_reals(reading, tide_json_get_real, ret_n);
+}
+
+/* A number, or the text of what JSON has no number for. */
+static double get_loss(tide_json *json) {
+    static const struct {
+        const char *text; /* as it stands in the file */
+        double value;
+    } TEXTS[] = {
+        {"\"nan\"", (double)NAN}, {"\"inf\"", (double)INFINITY}, {"\"-inf\"", -(double)INFINITY}};
+    if (tide_json_peek(json) != TIDE_JSON_STRING) {
+        return tide_json_get_real(json);
+    }
+    for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++) {
+        size_t n = strlen(TEXTS[i].text);
+        if (json->n_bytes - json->at >= n && memcmp(json->text + json->at, TEXTS[i].text, n) == 0) {
+            tide_json_skip(json);
+            return TEXTS[i].value;
+        }
+    }
+    tide_json_fail(json, TIDE_FORMAT, json->at,
+                   "a number was expected, or \"nan\", \"inf\" or \"-inf\"");
+    return 0.0;
+}
+
+void tide_read_loss(tide_reading *reading) {
+    tide_snapshot_timing *timing = &reading->snapshot->timing;
+    timing->losses = read_reals(reading, get_loss, &timing->n_losses);
 }
 
 static tide_snapshot_phase read_phase(tide_reading *reading) {

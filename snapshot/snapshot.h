@@ -97,6 +97,9 @@ typedef struct tide_snapshot_timing {
     const double *recorded_step_ms;   /* n_recorder_pairs */
     const double *unrecorded_step_ms; /* n_recorder_pairs */
     size_t n_recorder_pairs;          /* 0: not measured */
+    const double *losses; /* of every step, those of the warm-up first; NaN and infinities are what
+                             they are */
+    size_t n_losses;      /* 0: not computed, or unknown */
 } tide_snapshot_timing;
 
 /* Where a document comes from that another program recorded. */

@@ -1,5 +1,7 @@
 #include "snapshot/snapshot.h"
 
+#include <math.h>
+
 #include "common/statistics.h"
 #include "snapshot/gzip_file.h"
 #include "snapshot/validate.h"
@@ -211,6 +213,25 @@ static void write_timing(tide_json_writer *json, const tide_snapshot_timing *tim
     tide_json_line(json);
 }
 
+/* Numbers; what JSON has no number for is a text. Absent where there are none. */
+static void write_losses(tide_json_writer *json, const tide_snapshot_timing *timing) {
+    if (timing->n_losses == 0) {
+        return;
+    }
+    tide_json_key(json, "loss");
+    tide_json_begin_array(json);
+    for (size_t i = 0; i < timing->n_losses; i++) {
+        double loss = timing->losses[i];
+        if (isfinite(loss)) {
+            tide_json_real(json, loss);
+        } else {
+            tide_json_text(json, isnan(loss) ? "nan" : loss > 0.0 ? "inf" : "-inf");
+        }
+    }
+    tide_json_end_array(json);
+    tide_json_line(json);
+}
+
 /* 512 if every address is a multiple of it, else 1. */
 static uint64_t address_unit_bytes(const tide_snapshot *snapshot) {
     uint64_t bits = 0;
@@ -259,6 +280,7 @@ static void write_document(tide_json_writer *json, const tide_snapshot *snapshot
     write_devices(json, snapshot);
     write_allocator(json, snapshot);
     write_timing(json, &snapshot->timing);
+    write_losses(json, &snapshot->timing);
     tide_write_summary(json, summary);
     tide_write_tables(json, snapshot, unit_bytes);
     tide_json_end_object(json);

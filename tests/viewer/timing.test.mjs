@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { readSnapshot } from '../../viewer/src/format.js';
 import { makeRun } from '../../viewer/src/run.js';
-import { recorderCost, recorderText, sumKernels, timingFacts } from '../../viewer/src/timing.js';
+import { lossesText, recorderCost, recorderText, sumKernels, timingFacts } from '../../viewer/src/timing.js';
 import { trainingRun } from './synthetic.mjs';
 
 /** A run with these times. */
@@ -26,6 +26,17 @@ test('rates are those of the mean step', () => {
   assert.equal(facts.tokensPerSecond, 5120);
   assert.equal(facts.flopsPerSecond, 5e13);
   assert.equal(facts.peakShare, 0.25);
+});
+
+test('losses are read as they stand, and told of the first, the first measured and the last step', () => {
+  const read = (loss, warmup = 1) => readSnapshot({ ...trainingRun({ layers: 1, steps: 2 }), loss, timing: { warmup_steps: warmup, phases: [] } }).timing;
+  assert.deepEqual(read([9.5, 'nan', 'inf', '-inf']).losses, [9.5, NaN, Infinity, -Infinity]);
+  assert.deepEqual(read(undefined).losses, []);
+  for (const odd of [['NaN'], [null], [Infinity], [[]]]) assert.throws(() => read([1, ...odd]), /loss\[1\]: a number was expected, or "nan", "inf" or "-inf"/);
+  assert.equal(lossesText(read([9.28, 9.1, 8.5])), "9.280000 in the run's first step, 9.100000 in the first measured one, 8.500000 in the last");
+  assert.equal(lossesText(read([9.28, 9.1], 0)), "9.280000 in the run's first step, 9.100000 in the last");
+  assert.equal(lossesText(read([9.28, 'nan'], 0)), "9.280000 in the run's first step, nan in the last; it is no finite number from step 1 of the run on");
+  assert.equal(lossesText(read([])), '');
 });
 
 test('what is not known is not told', () => {

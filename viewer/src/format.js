@@ -82,6 +82,7 @@ const STATE_NAMES = ['free', 'allocated', 'pending_free']; // by STATE
  * @property {number} statedPeakFlops of the device per second; -1: unknown
  * @property {number} recorderNsPerEvent -1: not measured
  * @property {{recordedMs: number[], unrecordedMs: number[]} | null} recorderPairs steps with and without recording, in pairs
+ * @property {number[]} losses of every step, those of the warm-up first; empty: unknown
  *
  * @typedef {object} Kernel one kernel in one place, over all measured steps
  * @property {string} name
@@ -367,6 +368,17 @@ function readEvents(doc, tables, start) {
   };
 }
 
+const LOSS_TEXTS = new Map([['nan', NaN], ['inf', Infinity], ['-inf', -Infinity]]);
+
+/** @param {any} doc */
+function readLosses(doc) {
+  return list(doc, 'loss', 'loss').map((value, i) => {
+    const loss = typeof value === 'string' ? LOSS_TEXTS.get(value) : Number.isFinite(value) ? value : undefined;
+    if (loss === undefined) throw new FormatError(`loss[${i}]: a number was expected, or "nan", "inf" or "-inf"`);
+    return /** @type {number} */ (loss);
+  });
+}
+
 /** @param {any} doc @returns {Timing} */
 function readTiming(doc) {
   const timing = section(doc, 'timing'), pairs = section(timing, 'recorder_pairs');
@@ -383,7 +395,7 @@ function readTiming(doc) {
     })),
     flops: numberOr(timing.flops, -1), statedPeakFlops: numberOr(timing.stated_peak_flops, -1),
     recorderNsPerEvent: numberOr(timing.recorder_ns_per_event, -1),
-    recorderPairs: recordedMs.length > 0 ? { recordedMs, unrecordedMs } : null,
+    recorderPairs: recordedMs.length > 0 ? { recordedMs, unrecordedMs } : null, losses: readLosses(doc),
   };
 }
 

@@ -34,6 +34,19 @@ const PATH_DEPTH = 32; // scopes of a path that are told
  * @property {KernelSum[]} kernels most time first
  */
 
+/** A loss as the command line has it. @param {number} loss */
+function lossText(loss) {
+  return Number.isNaN(loss) ? 'nan' : Number.isFinite(loss) ? loss.toFixed(6) : loss > 0 ? 'inf' : '-inf';
+}
+
+/** The losses of the steps that the command line shows; "" where there are none. @param {import('./format.js').Timing} timing */
+export function lossesText({ losses, warmupSteps }) {
+  const n = losses.length, measured = warmupSteps > 0 && warmupSteps < n ? warmupSteps : 0, odd = losses.findIndex((loss) => !Number.isFinite(loss));
+  if (n === 0) return '';
+  return `${lossText(losses[0])} in the run's first step${measured > 0 ? `, ${lossText(losses[measured])} in the first measured one` : ''}${
+    n - 1 > measured ? `, ${lossText(losses[n - 1])} in the last` : ''}${odd >= 0 ? `; it is no finite number from step ${odd} of the run on` : ''}`;
+}
+
 /** @param {number[]} samples */
 function meanOf(samples) {
   return samples.length > 0 ? samples.reduce((a, b) => a + b, 0) / samples.length : -1;

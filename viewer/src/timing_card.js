@@ -2,7 +2,7 @@
  * a phase lights it up in the timelines, and the other way round.
  */
 import { card, element, pushButton } from './dom.js';
-import { recorderText, timingFacts } from './timing.js';
+import { lossesText, recorderText, timingFacts } from './timing.js';
 import { formatCount, formatDuration, formatMeanStd, formatMs, formatShare } from './text.js';
 
 const LISTED_KERNELS = 8;
@@ -46,13 +46,14 @@ function rateText(flops) {
   return `${value >= 100 ? formatCount(value) : value.toPrecision(3)} ${unit}`;
 }
 
-/** @param {import('./timing.js').TimingFacts} facts @returns {HTMLElement[]} */
-function rateFacts({ tokensPerSecond, flopsPerSecond, peakShare, recorder }) {
+/** @param {import('./timing.js').TimingFacts} facts @param {string} losses @returns {HTMLElement[]} */
+function rateFacts({ tokensPerSecond, flopsPerSecond, peakShare, recorder }, losses) {
   const fact = (/** @type {string} */ key, /** @type {string} */ value, /** @type {string} */ title) => [element('dt', {}, key), element('dd', { title }, value)];
   const recorded = recorderText(recorder);
   return [element('dl', { class: 'rates' },
     ...(tokensPerSecond > 0 ? fact('tokens', `${tokensPerSecond >= 100 ? formatCount(tokensPerSecond) : tokensPerSecond.toPrecision(3)} per second`, 'Tokens of a step over its mean time') : []),
     ...(flopsPerSecond > 0 ? fact('products', `${rateText(flopsPerSecond)}${peakShare > 0 ? `, ${formatShare(peakShare)} of the stated peak` : ''}`, 'FLOP of the matrix products of a step over its mean time') : []),
+    ...(losses !== '' ? fact('loss', losses, 'Two runs with the same losses computed the same') : []),
     ...(recorded !== '' ? fact('recorder', recorded, 'What writing the events down took') : []))];
 }
 
@@ -80,7 +81,7 @@ function cardOf(store, run) {
   const longest = Math.max(...timing.map(({ statistics: { max, mean, std } }) => Math.max(max, mean + std))), facts = timingFacts(run);
   const n = timing[0].statistics.samples.length;
   const note = `mean ${n === 1 ? 'of 1 step' : `± sample standard deviation of ${n} steps`} after ${Math.max(0, snapshot.timing.warmupSteps)} of warm-up, ${timing[0].clock} clock; one dot per step`;
-  return card('Time per step', ...timing.map((phase) => phaseRow(store, phase, longest)), element('p', { class: 'muted small' }, note), ...rateFacts(facts),
+  return card('Time per step', ...timing.map((phase) => phaseRow(store, phase, longest)), element('p', { class: 'muted small' }, note), ...rateFacts(facts, lossesText(snapshot.timing)),
     facts.kernels.length > 0 ? kernelTable(facts.kernels) : null);
 }
 

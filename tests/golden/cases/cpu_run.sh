@@ -3,6 +3,7 @@ tiny="--layers 2 --d-model 64 --heads 4 --d-ff 128 --vocab 500 --context 16 --ba
 tidemark profile $tiny --device cpu --overhead-pairs 2 -o cpu.json.gz |
     sed -E '/^  (forward|backward|optimizer|step) /s/ +[0-9.]+ ms +[0-9.]+ ms +([0-9]+)$/ MEAN STD \1/
         s/^  phase +mean +± sample std +samples$/  phase mean std samples/; s/^[0-9]+ tokens/N tokens/
+        s/([0-9]\.[0-9]{2})[0-9]{4}\b/\1/g
         s/computed by (generic|AVX2|AVX-512) kernels, [0-9]+ threads?$/computed by KERNELS/
         s/^(recorder: )[0-9.]+ (% .*\(163 events of )[0-9]+( ns\); recording on and off: ).*( \(2 pairs of steps\))$/\1SHARE \2N\3SHARE\4/'
 tidemark profile $tiny --device virtual -o virtual.json.gz >/dev/null

@@ -1,0 +1,81 @@
+#include "cli/loss_words.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { NUMBER_BYTES = 32 };
+
+/* Six decimals: beyond fp32's resolution of a loss above 4, so that runs that differ show it. */
+static const char *number(double loss, char text[NUMBER_BYTES]) {
+    snprintf(text, NUMBER_BYTES, fabs(loss) < 1e6 || !isfinite(loss) ? "%.6f" : "%.6e", loss);
+    return text;
+}
+
+tide_loss_steps tide_loss_steps_of(const tide_snapshot_timing *timing) {
+    size_t n = timing->n_losses;
+    size_t n_warmup = timing->warmup_steps > 0 ? (size_t)timing->warmup_steps : 0;
+    return (tide_loss_steps){
+        .has_any = n > 0, .first_measured = n_warmup < n ? n_warmup : 0, .last = n > 0 ? n - 1 : 0};
+}
+
+/* The first step from `from` on whose loss is no number; n_losses: none. */
+static size_t find_not_finite(const tide_snapshot_timing *timing) {
+    size_t i = 0;
+    while (i < timing->n_losses && isfinite(timing->losses[i])) {
+        i++;
+    }
+    return i;
+}
+
+void tide_words_losses(const tide_snapshot_timing *timing, char *ret_text, size_t n_room) {
+    char one[NUMBER_BYTES];
+    tide_loss_steps steps = tide_loss_steps_of(timing);
+    size_t not_finite = find_not_finite(timing);
+    ret_text[0] = '\0';
+    if (!steps.has_any) {
+        return;
+    }
+    size_t n = (size_t)snprintf(ret_text, n_room, "loss: %s in the run's first step",
+                                number(timing->losses[0], one));
+    if (steps.first_measured > 0 && n < n_room) {
+        n += (size_t)snprintf(ret_text + n, n_room - n, ", %s in the first measured one",
+                              number(timing->losses[steps.first_measured], one));
+    }
+    if (steps.last > steps.first_measured && n < n_room) {
+        n += (size_t)snprintf(ret_text + n, n_room - n, ", %s in the last",
+                              number(timing->losses[steps.last], one));
+    }
+    if (not_finite < timing->n_losses && n < n_room) {
+        snprintf(ret_text + n, n_room - n, "; it is no finite number from step %zu of the run on",
+                 not_finite);
+    }
+}
+
+/* NaN is the same as NaN here. */
+static bool is_same(double a, double b) {
+    return a == b || (isnan(a) && isnan(b));
+}
+
+void tide_words_same_losses(const char *a, const tide_snapshot_timing *of_a, const char *b,
+                            const tide_snapshot_timing *of_b, char *ret_text, size_t n_room) {
+    char one[NUMBER_BYTES];
+    char other[NUMBER_BYTES];
+    size_t n = of_a->n_losses < of_b->n_losses ? of_a->n_losses : of_b->n_losses;
+    size_t i = 0;
+    ret_text[0] = '\0';
+    if (n == 0) {
+        return;
+    }
+    while (i < n && is_same(of_a->losses[i], of_b->losses[i])) {
+        i++;
+    }
+    if (i == n) {
+        snprintf(ret_text, n_room, "the losses of %s and %s are the same in %s%zu step%s", a, b,
+                 of_a->n_losses == of_b->n_losses ? n == 1 ? "the " : "all " : "the first ", n,
+                 n == 1 ? "" : "s");
+        return;
+    }
+    snprintf(ret_text, n_room,
+             "the losses of %s and %s differ from step %zu of the run on: %s against %s", a, b, i,
+             number(of_a->losses[i], one), number(of_b->losses[i], other));
+}
