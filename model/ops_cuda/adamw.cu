@@ -55,7 +55,7 @@ static __device__ __forceinline__ void update(const parameter<T> &arrays, const 
 
 template <typename T>
 static __global__ void __launch_bounds__(TIDE_BLOCK)
-    adamw_kernel(const tensor_list list, const factors f) {
+    tide_adamw_kernel(const tensor_list list, const factors f) {
     constexpr size_t N = TIDE_COMMON_PACK<T>;
     const tide_list_item item = tide_list_find(list, blockIdx.x);
     const tide_list_share share = tide_list_share_of(list, item, CHUNK, N);
@@ -89,8 +89,8 @@ static tide_status update_all(const tide_ops *ops, const tide_parameter_arrays *
             return is_mixed ? kind == MIXED : kind == types;
         },
         [ops, &f, error](const tensor_list &list) {
-            const int result = TIDE_LAUNCH((adamw_kernel<T>), tide_list_n_blocks(list), TIDE_BLOCK,
-                                           0, tide_cuda_stream(ops), list, f);
+            const int result = TIDE_LAUNCH((tide_adamw_kernel<T>), tide_list_n_blocks(list),
+                                           TIDE_BLOCK, 0, tide_cuda_stream(ops), list, f);
             return tide_cuda_launched(ops, "adamw", result, error);
         });
 }

@@ -9,7 +9,8 @@ enum { BLOCK = 128, ROWS_OF_BLOCK = BLOCK / TIDE_WARP };
 
 template <typename T>
 static __global__ void __launch_bounds__(BLOCK)
-    make_delta(float *delta, const T *dout, const T *out, tide_attention_backward call) {
+    tide_attention_delta_kernel(float *delta, const T *dout, const T *out,
+                                tide_attention_backward call) {
     const size_t n_rows = call.B * call.T * call.H;
     const size_t step = static_cast<size_t>(gridDim.x) * ROWS_OF_BLOCK;
     const size_t first = static_cast<size_t>(blockIdx.x) * ROWS_OF_BLOCK + threadIdx.x / TIDE_WARP;
@@ -29,8 +30,8 @@ static __global__ void __launch_bounds__(BLOCK)
 
 template <typename T> static int launch(const tide_ops *ops, const tide_attention_backward *call) {
     const unsigned n_blocks = tide_cuda_grid(ops, call->B * call->T * call->H, ROWS_OF_BLOCK);
-    return TIDE_LAUNCH((make_delta<T>), n_blocks, BLOCK, 0, tide_cuda_stream(ops), call->scratch,
-                       static_cast<const T *>(call->dout.data),
+    return TIDE_LAUNCH((tide_attention_delta_kernel<T>), n_blocks, BLOCK, 0, tide_cuda_stream(ops),
+                       call->scratch, static_cast<const T *>(call->dout.data),
                        static_cast<const T *>(call->out.data), *call);
 }
 

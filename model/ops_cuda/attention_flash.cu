@@ -96,7 +96,8 @@ finish_forward(const flash_forward_arrays<T> &arrays, const tide_attention_shape
 
 template <typename T, unsigned DIM>
 static __global__ void __launch_bounds__(ATTENTION_THREADS, 2)
-    flash_forward(const flash_forward_arrays<T> arrays, const tide_attention_shape shape) {
+    tide_flash_forward_kernel(const flash_forward_arrays<T> arrays,
+                              const tide_attention_shape shape) {
     constexpr unsigned M = FORWARD_ROWS / ATTENTION_GROUPS;
     TIDE_DYNAMIC_SHARED(float, shared);
     float *q = shared;
@@ -233,7 +234,8 @@ static __device__ __forceinline__ flash_backward_tiles lay_out_backward(float *s
 
 template <typename T, unsigned DIM, bool KEYS>
 static __global__ void __launch_bounds__(ATTENTION_THREADS, 2)
-    flash_backward(const flash_backward_arrays<T> arrays, const tide_attention_shape shape) {
+    tide_flash_backward_kernel(const flash_backward_arrays<T> arrays,
+                               const tide_attention_shape shape) {
     constexpr unsigned ROWS = BACKWARD_ROWS<DIM>;
     constexpr unsigned M = ROWS / ATTENTION_GROUPS;
     constexpr unsigned N = ATTENTION_OTHER / ATTENTION_LANES;
@@ -281,21 +283,23 @@ static int launch_forward(const tide_ops *ops, const tide_attention_forward *cal
     const flash_forward_arrays<T> arrays = {
         static_cast<T *>(call->out.data), static_cast<const T *>(call->q.data),
         static_cast<const T *>(call->k.data), static_cast<const T *>(call->v.data), call->lse};
-    const int result = tide_attention_allow_shared<n_bytes>(flash_forward<T, DIM>);
+    const int result = tide_attention_allow_shared<n_bytes>(tide_flash_forward_kernel<T, DIM>);
     return result != 0
                ? result
-               : TIDE_LAUNCH((flash_forward<T, DIM>), tide_attention_n_blocks(shape, FORWARD_ROWS),
-                             ATTENTION_THREADS, n_bytes, tide_cuda_stream(ops), arrays, shape);
+               : TIDE_LAUNCH((tide_flash_forward_kernel<T, DIM>),
+                             tide_attention_n_blocks(shape, FORWARD_ROWS), ATTENTION_THREADS,
+                             n_bytes, tide_cuda_stream(ops), arrays, shape);
 }
 
 template <typename T, unsigned DIM, bool KEYS>
 static int launch_half(const tide_ops *ops, const flash_backward_arrays<T> &arrays,
                        const tide_attention_shape &shape) {
     constexpr size_t n_bytes = shared_bytes(DIM, BACKWARD_ROWS<DIM>, 2);
-    const int result = tide_attention_allow_shared<n_bytes>(flash_backward<T, DIM, KEYS>);
+    const int result =
+        tide_attention_allow_shared<n_bytes>(tide_flash_backward_kernel<T, DIM, KEYS>);
     return result != 0
                ? result
-               : TIDE_LAUNCH((flash_backward<T, DIM, KEYS>),
+               : TIDE_LAUNCH((tide_flash_backward_kernel<T, DIM, KEYS>),
                              tide_attention_n_blocks(shape, BACKWARD_ROWS<DIM>), ATTENTION_THREADS,
                              n_bytes, tide_cuda_stream(ops), arrays, shape);
 }

@@ -113,7 +113,8 @@ finish_backward(const mma_backward_arrays &arrays, const tide_attention_shape &s
 
 template <unsigned DIM, bool KEYS>
 static __global__ void __launch_bounds__(MMA_THREADS, 2)
-    mma_flash_backward(const mma_backward_arrays arrays, const tide_attention_shape shape) {
+    tide_flash_mma_backward_kernel(const mma_backward_arrays arrays,
+                                   const tide_attention_shape shape) {
     constexpr unsigned OTHER = MMA_OTHER<DIM>;
     constexpr unsigned OWN_TILE = MMA_ROWS * MMA_STRIDE<DIM>;
     constexpr unsigned TILE = OTHER * MMA_STRIDE<DIM>;
@@ -176,9 +177,10 @@ template <unsigned DIM, bool KEYS>
 static int launch_half(const tide_ops *ops, const mma_backward_arrays &arrays,
                        const tide_attention_shape &shape) {
     constexpr size_t n_bytes = mma_shared_bytes<DIM>(2, true);
-    const int result = tide_attention_allow_shared<n_bytes>(mma_flash_backward<DIM, KEYS>);
+    const int result =
+        tide_attention_allow_shared<n_bytes>(tide_flash_mma_backward_kernel<DIM, KEYS>);
     return result != 0 ? result
-                       : TIDE_LAUNCH((mma_flash_backward<DIM, KEYS>),
+                       : TIDE_LAUNCH((tide_flash_mma_backward_kernel<DIM, KEYS>),
                                      tide_attention_n_blocks(shape, MMA_ROWS), MMA_THREADS, n_bytes,
                                      tide_cuda_stream(ops), arrays, shape);
 }

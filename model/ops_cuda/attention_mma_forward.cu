@@ -93,7 +93,8 @@ finish_forward(const mma_forward_arrays &arrays, const tide_attention_shape &sha
 
 template <unsigned DIM>
 static __global__ void __launch_bounds__(MMA_THREADS, 2)
-    mma_flash_forward(const mma_forward_arrays arrays, const tide_attention_shape shape) {
+    tide_flash_mma_forward_kernel(const mma_forward_arrays arrays,
+                                  const tide_attention_shape shape) {
     constexpr unsigned OTHER = MMA_OTHER<DIM>;
     constexpr unsigned TILE = OTHER * MMA_STRIDE<DIM>;
     TIDE_DYNAMIC_SHARED(__nv_bfloat16, q);
@@ -131,11 +132,11 @@ static int launch_forward(const tide_ops *ops, const tide_attention_forward *cal
     constexpr size_t n_bytes = mma_shared_bytes<DIM>(1, false);
     const mma_forward_arrays arrays = {mma_data(call->out), mma_data(call->q), mma_data(call->k),
                                        mma_data(call->v), call->lse};
-    const int result = tide_attention_allow_shared<n_bytes>(mma_flash_forward<DIM>);
-    return result != 0
-               ? result
-               : TIDE_LAUNCH((mma_flash_forward<DIM>), tide_attention_n_blocks(shape, MMA_ROWS),
-                             MMA_THREADS, n_bytes, tide_cuda_stream(ops), arrays, shape);
+    const int result = tide_attention_allow_shared<n_bytes>(tide_flash_mma_forward_kernel<DIM>);
+    return result != 0 ? result
+                       : TIDE_LAUNCH((tide_flash_mma_forward_kernel<DIM>),
+                                     tide_attention_n_blocks(shape, MMA_ROWS), MMA_THREADS, n_bytes,
+                                     tide_cuda_stream(ops), arrays, shape);
 }
 
 extern "C" tide_status tide_cuda_mma_forward(tide_ops *ops, const tide_attention_forward *call,

@@ -74,7 +74,8 @@ static __device__ __forceinline__ softmax_statistics row_statistics(const T *row
 }
 
 template <typename T, unsigned N>
-static __global__ void __launch_bounds__(BLOCK) softmax(T *scores, size_t n_rows, size_t n_tokens) {
+static __global__ void __launch_bounds__(BLOCK)
+    tide_softmax_forward_kernel(T *scores, size_t n_rows, size_t n_tokens) {
     const size_t step = static_cast<size_t>(gridDim.x) * ROWS_OF_BLOCK;
     const size_t first = static_cast<size_t>(blockIdx.x) * ROWS_OF_BLOCK + threadIdx.x / TIDE_WARP;
     for (size_t r = first; r < n_rows; r += step) { /* scores[r] */
@@ -99,7 +100,8 @@ static __global__ void __launch_bounds__(BLOCK) softmax(T *scores, size_t n_rows
 
 template <typename T, unsigned N>
 static __global__ void __launch_bounds__(BLOCK)
-    softmax_backward(T *dprobs, const T *probs, float scale, size_t n_rows, size_t n_tokens) {
+    tide_softmax_backward_kernel(T *dprobs, const T *probs, float scale, size_t n_rows,
+                                 size_t n_tokens) {
     const size_t step = static_cast<size_t>(gridDim.x) * ROWS_OF_BLOCK;
     const size_t first = static_cast<size_t>(blockIdx.x) * ROWS_OF_BLOCK + threadIdx.x / TIDE_WARP;
     for (size_t r = first; r < n_rows; r += step) { /* dprobs[r], probs[r] */
@@ -142,10 +144,11 @@ template <typename T>
 static int launch_forward(const tide_ops *ops, void *scores, size_t n_rows, size_t n_tokens) {
     T *x = static_cast<T *>(scores);
     const unsigned n_blocks = tide_cuda_grid(ops, n_rows, ROWS_OF_BLOCK);
-    return in_packs(n_tokens, x, x) ? TIDE_LAUNCH((softmax<T, PACK<T>>), n_blocks, BLOCK, 0,
-                                                  tide_cuda_stream(ops), x, n_rows, n_tokens)
-                                    : TIDE_LAUNCH((softmax<T, 1>), n_blocks, BLOCK, 0,
-                                                  tide_cuda_stream(ops), x, n_rows, n_tokens);
+    return in_packs(n_tokens, x, x)
+               ? TIDE_LAUNCH((tide_softmax_forward_kernel<T, PACK<T>>), n_blocks, BLOCK, 0,
+                             tide_cuda_stream(ops), x, n_rows, n_tokens)
+               : TIDE_LAUNCH((tide_softmax_forward_kernel<T, 1>), n_blocks, BLOCK, 0,
+                             tide_cuda_stream(ops), x, n_rows, n_tokens);
 }
 
 template <typename T>
@@ -156,10 +159,10 @@ static int launch_backward(const tide_ops *ops, const tide_attention_backward *c
     const float scale = 1.0F / sqrtf(static_cast<float>(call->D));
     const unsigned n_blocks = tide_cuda_grid(ops, n_rows, ROWS_OF_BLOCK);
     return in_packs<T>(call->T, dprobs, probs)
-               ? TIDE_LAUNCH((softmax_backward<T, PACK<T>>), n_blocks, BLOCK, 0,
+               ? TIDE_LAUNCH((tide_softmax_backward_kernel<T, PACK<T>>), n_blocks, BLOCK, 0,
                              tide_cuda_stream(ops), dprobs, probs, scale, n_rows, call->T)
-               : TIDE_LAUNCH((softmax_backward<T, 1>), n_blocks, BLOCK, 0, tide_cuda_stream(ops),
-                             dprobs, probs, scale, n_rows, call->T);
+               : TIDE_LAUNCH((tide_softmax_backward_kernel<T, 1>), n_blocks, BLOCK, 0,
+                             tide_cuda_stream(ops), dprobs, probs, scale, n_rows, call->T);
 }
 
 extern "C" tide_status

@@ -25,7 +25,7 @@ static __device__ __forceinline__ void scale(tide_view<T> x, float factor, size_
 
 template <typename T>
 static __global__ void __launch_bounds__(TIDE_BLOCK)
-    clip_kernel(const tide_tensor_list<1> list, const float *norm, double max_norm) {
+    tide_clip_kernel(const tide_tensor_list<1> list, const float *norm, double max_norm) {
     constexpr size_t N = TIDE_COMMON_PACK<T>;
     const double ratio = max_norm / (static_cast<double>(*norm) + EPSILON);
     if (ratio >= 1) {
@@ -55,8 +55,9 @@ static tide_status clip_all(const tide_ops *ops, const tide_parameter_arrays *pa
             return tide_is<T>(given.gradient);
         },
         [=](const tide_tensor_list<1> &list) {
-            const int result = TIDE_LAUNCH((clip_kernel<T>), tide_list_n_blocks(list), TIDE_BLOCK,
-                                           0, tide_cuda_stream(ops), list, norm, max_norm);
+            const int result =
+                TIDE_LAUNCH((tide_clip_kernel<T>), tide_list_n_blocks(list), TIDE_BLOCK, 0,
+                            tide_cuda_stream(ops), list, norm, max_norm);
             return tide_cuda_launched(ops, "clip", result, error);
         });
 }

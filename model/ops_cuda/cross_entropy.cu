@@ -146,8 +146,8 @@ static __device__ __forceinline__ void write_row(const logits_row<T> &row,
 /* A block takes rows blockIdx.x, blockIdx.x + gridDim.x, ... */
 template <typename T>
 static __global__ void __launch_bounds__(BLOCK)
-    rows_kernel(tide_view<T> logits, float *row_losses, const int32_t *targets, float inverse_R,
-                size_t R, size_t V) {
+    tide_cross_entropy_rows_kernel(tide_view<T> logits, float *row_losses, const int32_t *targets,
+                                   float inverse_R, size_t R, size_t V) {
     for (size_t r = blockIdx.x; r < R; r += gridDim.x) {
         const logits_row<T> row = row_of(logits, r, V);
         const size_t target = static_cast<size_t>(targets[r]);
@@ -162,7 +162,7 @@ static __global__ void __launch_bounds__(BLOCK)
 }
 
 static __global__ void __launch_bounds__(MEAN_BLOCK)
-    mean_kernel(float *loss, const float *row_losses, size_t R) {
+    tide_cross_entropy_mean_kernel(float *loss, const float *row_losses, size_t R) {
     double sum = 0;
     for (size_t r = threadIdx.x; r < R; r += MEAN_BLOCK) {
         sum += static_cast<double>(row_losses[r]);
@@ -174,7 +174,7 @@ static __global__ void __launch_bounds__(MEAN_BLOCK)
 }
 
 template <typename T> static int launch_rows(const tide_ops *ops, const tide_cross_entropy *call) {
-    return TIDE_LAUNCH((rows_kernel<T>), tide_cuda_grid(ops, call->R, 1),
+    return TIDE_LAUNCH((tide_cross_entropy_rows_kernel<T>), tide_cuda_grid(ops, call->R, 1),
                        tide_row_threads(call->V / TIDE_PACK<T>, BLOCK), 0, tide_cuda_stream(ops),
                        tide_view_of<T>(call->logits), call->row_losses, call->targets,
                        static_cast<float>(1 / static_cast<double>(call->R)), call->R, call->V);
@@ -190,7 +190,7 @@ extern "C" tide_status tide_cuda_cross_entropy(tide_ops *ops, const tide_cross_e
                                                     : launch_rows<__nv_bfloat16>(ops, call);
     TIDE_TRY(tide_cuda_launched(ops, "cross_entropy", result, error));
     const int mean_result =
-        TIDE_LAUNCH(mean_kernel, 1, MEAN_BLOCK, 0, tide_cuda_stream(ops), call->loss,
-                    static_cast<const float *>(call->row_losses), call->R);
+        TIDE_LAUNCH(tide_cross_entropy_mean_kernel, 1, MEAN_BLOCK, 0, tide_cuda_stream(ops),
+                    call->loss, static_cast<const float *>(call->row_losses), call->R);
     return tide_cuda_launched(ops, "cross_entropy: mean", mean_result, error);
 }

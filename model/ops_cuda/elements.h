@@ -19,7 +19,7 @@
 /* The first n_packs packs by 16-byte accesses, the rest one by one. */
 template <typename Operator, typename Out, typename X>
 static __global__ void __launch_bounds__(TIDE_BLOCK)
-    elements_kernel(tide_view<Out> out, tide_view<X> x, size_t n_packs, size_t n) {
+    tide_elements_kernel(tide_view<Out> out, tide_view<X> x, size_t n_packs, size_t n) {
     constexpr size_t N = TIDE_COMMON_PACK<Out, X>;
     for (size_t i = tide_thread(); i < n_packs; i += tide_n_threads()) {
         Operator::template run<N>(out, x, i * N);
@@ -32,7 +32,7 @@ static __global__ void __launch_bounds__(TIDE_BLOCK)
 template <typename Operator, typename Out, typename X>
 static int elements_launch(const tide_ops *ops, tide_array out, tide_array x, size_t n) {
     const size_t n_packs = tide_n_common_packs(n, TIDE_COMMON_PACK<Out, X>, out, x);
-    return TIDE_LAUNCH((elements_kernel<Operator, Out, X>),
+    return TIDE_LAUNCH((tide_elements_kernel<Operator, Out, X>),
                        tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, TIDE_BLOCK), TIDE_BLOCK, 0,
                        tide_cuda_stream(ops), tide_view_of<Out>(out), tide_view_of<X>(x), n_packs,
                        n);

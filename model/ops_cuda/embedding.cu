@@ -28,8 +28,8 @@ static __device__ __forceinline__ void copy(tide_view<Out> out, size_t to, tide_
 /* A block takes rows blockIdx.x, blockIdx.x + gridDim.x, ... C % N is 0 where n_packs is not. */
 template <typename Out, typename Table>
 static __global__ void __launch_bounds__(FORWARD_BLOCK)
-    forward(tide_view<Out> out, tide_view<Table> table, const int32_t *tokens, size_t n_packs,
-            size_t R, size_t C) {
+    tide_embedding_forward_kernel(tide_view<Out> out, tide_view<Table> table, const int32_t *tokens,
+                                  size_t n_packs, size_t R, size_t C) {
     constexpr size_t N = TIDE_COMMON_PACK<Out, Table>;
     for (size_t r = blockIdx.x; r < R; r += gridDim.x) {
         const size_t word = static_cast<size_t>(tokens[r]);
@@ -47,7 +47,7 @@ static int launch_forward(const tide_ops *ops, tide_array out, tide_array table,
                           const int32_t *tokens, size_t R, size_t C) {
     constexpr size_t N = TIDE_COMMON_PACK<Out, Table>;
     const size_t n_packs = C % N == 0 ? tide_n_common_packs(C, N, out, table) : 0;
-    return TIDE_LAUNCH((forward<Out, Table>), tide_cuda_grid(ops, R, 1),
+    return TIDE_LAUNCH((tide_embedding_forward_kernel<Out, Table>), tide_cuda_grid(ops, R, 1),
                        tide_row_threads(n_packs > 0 ? n_packs : C, FORWARD_BLOCK), 0,
                        tide_cuda_stream(ops), tide_view_of<Out>(out), tide_view_of<Table>(table),
                        tokens, n_packs, R, C);
@@ -129,8 +129,9 @@ static __device__ __forceinline__ void sum_run(tide_view<Dtable> dtable, tide_vi
 
 template <typename Dtable, typename Dout>
 static __global__ void __launch_bounds__(BACKWARD_BLOCK)
-    backward(tide_view<Dtable> dtable, tide_view<Dout> dout, const int32_t *tokens, bool is_packed,
-             size_t R, size_t C, size_t V) {
+    tide_embedding_backward_kernel(tide_view<Dtable> dtable, tide_view<Dout> dout,
+                                   const int32_t *tokens, bool is_packed, size_t R, size_t C,
+                                   size_t V) {
     constexpr size_t RUN = static_cast<size_t>(LANE_CHANNELS) * TIDE_WARP;
     const size_t n_runs = (C + RUN - 1) / RUN;
     const size_t step = static_cast<size_t>(gridDim.x) * WARPS;
@@ -152,8 +153,9 @@ static int launch_backward(const tide_ops *ops, tide_array dtable, tide_array do
     constexpr size_t N = TIDE_COMMON_PACK<Dtable, Dout>;
     const bool is_packed = C % N == 0 && tide_n_common_packs(C, N, dtable, dout) > 0;
     const size_t n_runs = (C + LANE_CHANNELS * TIDE_WARP - 1) / (LANE_CHANNELS * TIDE_WARP);
-    return TIDE_LAUNCH((backward<Dtable, Dout>), tide_cuda_grid(ops, V * n_runs, WARPS),
-                       BACKWARD_BLOCK, 0, tide_cuda_stream(ops), tide_view_of<Dtable>(dtable),
+    return TIDE_LAUNCH((tide_embedding_backward_kernel<Dtable, Dout>),
+                       tide_cuda_grid(ops, V * n_runs, WARPS), BACKWARD_BLOCK, 0,
+                       tide_cuda_stream(ops), tide_view_of<Dtable>(dtable),
                        tide_view_of<Dout>(dout), tokens, is_packed, R, C, V);
 }
 

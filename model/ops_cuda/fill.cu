@@ -6,7 +6,7 @@
 /* The first n_packs packs by 16-byte accesses, the rest one by one. */
 template <typename Out>
 static __global__ void __launch_bounds__(TIDE_BLOCK)
-    fill_kernel(tide_view<Out> out, float value, size_t n_packs, size_t n) {
+    tide_fill_kernel(tide_view<Out> out, float value, size_t n_packs, size_t n) {
     constexpr size_t N = TIDE_COMMON_PACK<Out>;
     float values[N];
 #pragma unroll
@@ -25,7 +25,7 @@ static __global__ void __launch_bounds__(TIDE_BLOCK)
 template <typename Out>
 static int launch(const tide_ops *ops, tide_array out, float value, size_t n) {
     const size_t n_packs = tide_n_common_packs(n, TIDE_COMMON_PACK<Out>, out);
-    return TIDE_LAUNCH((fill_kernel<Out>),
+    return TIDE_LAUNCH((tide_fill_kernel<Out>),
                        tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, TIDE_BLOCK), TIDE_BLOCK, 0,
                        tide_cuda_stream(ops), tide_view_of<Out>(out), value, n_packs, n);
 }

@@ -71,7 +71,7 @@ static __device__ double truncated_normal(uint32_t word) {
 /* A thread draws the numbers of four elements. */
 template <typename Out>
 static __global__ void __launch_bounds__(TIDE_BLOCK)
-    normal_kernel(tide_view<Out> out, double sigma, tide_random random, size_t n) {
+    tide_fill_normal_kernel(tide_view<Out> out, double sigma, tide_random random, size_t n) {
     for (size_t block = tide_thread(); 4 * block < n; block += tide_n_threads()) {
         const tide_philox_block numbers = tide_cuda_philox(random.seed, random.stream, block);
 #pragma unroll
@@ -87,8 +87,9 @@ static __global__ void __launch_bounds__(TIDE_BLOCK)
 
 template <typename Out>
 static int launch(const tide_ops *ops, tide_array out, double sigma, tide_random random, size_t n) {
-    return TIDE_LAUNCH((normal_kernel<Out>), tide_cuda_grid(ops, n / 4 + 1, TIDE_BLOCK), TIDE_BLOCK,
-                       0, tide_cuda_stream(ops), tide_view_of<Out>(out), sigma, random, n);
+    return TIDE_LAUNCH((tide_fill_normal_kernel<Out>), tide_cuda_grid(ops, n / 4 + 1, TIDE_BLOCK),
+                       TIDE_BLOCK, 0, tide_cuda_stream(ops), tide_view_of<Out>(out), sigma, random,
+                       n);
 }
 
 extern "C" tide_status tide_cuda_fill_normal(tide_ops *ops, tide_array out, double sigma,

@@ -8,7 +8,7 @@
 #include "model/ops_cuda/vector.h"
 
 static __global__ void __launch_bounds__(TIDE_BLOCK)
-    rope_table_kernel(float *table, size_t T, size_t n_pairs, double D, double theta) {
+    tide_fill_rope_kernel(float *table, size_t T, size_t n_pairs, double D, double theta) {
     for (size_t at = tide_thread(); at < T * n_pairs; at += tide_n_threads()) {
         const size_t i = at % n_pairs;
         const size_t t = at / n_pairs;
@@ -26,7 +26,7 @@ extern "C" tide_status tide_cuda_fill_rope(tide_ops *ops, float *table, size_t T
         return TIDE_OK;
     }
     int result =
-        TIDE_LAUNCH(rope_table_kernel, tide_cuda_grid(ops, T * n_pairs, TIDE_BLOCK), TIDE_BLOCK, 0,
-                    tide_cuda_stream(ops), table, T, n_pairs, static_cast<double>(D), theta);
+        TIDE_LAUNCH(tide_fill_rope_kernel, tide_cuda_grid(ops, T * n_pairs, TIDE_BLOCK), TIDE_BLOCK,
+                    0, tide_cuda_stream(ops), table, T, n_pairs, static_cast<double>(D), theta);
     return tide_cuda_launched(ops, "fill_rope", result, error);
 }

@@ -7,7 +7,7 @@
 
 /* A thread draws the numbers of four elements. */
 static __global__ void __launch_bounds__(TIDE_BLOCK)
-    tokens_kernel(int32_t *out, uint64_t bound, tide_random random, size_t n) {
+    tide_fill_tokens_kernel(int32_t *out, uint64_t bound, tide_random random, size_t n) {
     for (size_t block = tide_thread(); 4 * block < n; block += tide_n_threads()) {
         const tide_philox_block numbers = tide_cuda_philox(random.seed, random.stream, block);
 #pragma unroll
@@ -29,7 +29,7 @@ extern "C" tide_status tide_cuda_fill_tokens(tide_ops *ops, int32_t *out, size_t
         return TIDE_OK;
     }
     int result =
-        TIDE_LAUNCH(tokens_kernel, tide_cuda_grid(ops, n / 4 + 1, TIDE_BLOCK), TIDE_BLOCK, 0,
-                    tide_cuda_stream(ops), out, static_cast<uint64_t>(bound), random, n);
+        TIDE_LAUNCH(tide_fill_tokens_kernel, tide_cuda_grid(ops, n / 4 + 1, TIDE_BLOCK), TIDE_BLOCK,
+                    0, tide_cuda_stream(ops), out, static_cast<uint64_t>(bound), random, n);
     return tide_cuda_launched(ops, "fill_tokens", result, error);
 }

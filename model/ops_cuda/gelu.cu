@@ -45,7 +45,8 @@ static __device__ __forceinline__ void differentiate(tide_view<T> dx, tide_view<
 
 template <typename T>
 static __global__ void __launch_bounds__(TIDE_BLOCK)
-    backward(tide_view<T> dx, tide_view<T> dout, tide_view<T> x, size_t n_packs, size_t n) {
+    tide_gelu_backward_kernel(tide_view<T> dx, tide_view<T> dout, tide_view<T> x, size_t n_packs,
+                              size_t n) {
     constexpr size_t N = TIDE_COMMON_PACK<T>;
     for (size_t i = tide_thread(); i < n_packs; i += tide_n_threads()) {
         differentiate<N>(dx, dout, x, i * N);
@@ -58,9 +59,10 @@ static __global__ void __launch_bounds__(TIDE_BLOCK)
 template <typename T>
 static int launch_backward(const tide_ops *ops, const tide_array (&all)[3], size_t n) {
     const size_t n_packs = tide_n_common_packs(n, TIDE_COMMON_PACK<T>, all[0], all[1], all[2]);
-    return TIDE_LAUNCH((backward<T>), tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, TIDE_BLOCK),
-                       TIDE_BLOCK, 0, tide_cuda_stream(ops), tide_view_of<T>(all[0]),
-                       tide_view_of<T>(all[1]), tide_view_of<T>(all[2]), n_packs, n);
+    return TIDE_LAUNCH((tide_gelu_backward_kernel<T>),
+                       tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, TIDE_BLOCK), TIDE_BLOCK, 0,
+                       tide_cuda_stream(ops), tide_view_of<T>(all[0]), tide_view_of<T>(all[1]),
+                       tide_view_of<T>(all[2]), n_packs, n);
 }
 
 extern "C" tide_status tide_cuda_gelu_backward(tide_ops *ops, tide_array dx, tide_array dout,

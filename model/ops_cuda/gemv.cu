@@ -93,7 +93,7 @@ static __device__ __forceinline__ float multiply_row(const shape<W> &given, tide
 
 /* Warp w of the grid takes rows w, w + warps of the grid, ... of all matrices chosen. */
 template <typename W, typename X>
-static __global__ void __launch_bounds__(BLOCK) multiply_rows(shape<W> given, tide_view<X> x) {
+static __global__ void __launch_bounds__(BLOCK) tide_gemv_kernel(shape<W> given, tide_view<X> x) {
     const size_t n_warps = static_cast<size_t>(gridDim.x) * WARPS;
     const size_t n_rows = given.n_chosen * given.m;
     size_t row = static_cast<size_t>(blockIdx.x) * WARPS + threadIdx.x / TIDE_WARP;
@@ -118,8 +118,9 @@ template <typename W, typename X> static int launch(const tide_ops *ops, const t
                             call->m,
                             call->k,
                             is_whole ? call->k / N : 0};
-    return TIDE_LAUNCH((multiply_rows<W, X>), tide_cuda_grid(ops, call->n_chosen * call->m, WARPS),
-                       BLOCK, 0, tide_cuda_stream(ops), given, tide_view_of<X>(call->x));
+    return TIDE_LAUNCH((tide_gemv_kernel<W, X>),
+                       tide_cuda_grid(ops, call->n_chosen * call->m, WARPS), BLOCK, 0,
+                       tide_cuda_stream(ops), given, tide_view_of<X>(call->x));
 }
 
 template <typename W> static int launch_for_x(const tide_ops *ops, const tide_gemv *call) {

@@ -26,7 +26,7 @@ static __device__ __forceinline__ double squares(tide_view<T> x, size_t at) {
 
 /* partials[b] = the sum of block b's chunk. */
 static __global__ void __launch_bounds__(CHUNK_BLOCK)
-    partials_kernel(const tide_tensor_list<1> list, float *partials) {
+    tide_norm_partials_kernel(const tide_tensor_list<1> list, float *partials) {
     constexpr size_t N = TIDE_COMMON_PACK<tide_any>;
     const tide_list_item item = tide_list_find(list, blockIdx.x);
     const tide_list_share share = tide_list_share_of(list, item, TIDE_NORM_CHUNK, N);
@@ -45,7 +45,7 @@ static __global__ void __launch_bounds__(CHUNK_BLOCK)
 }
 
 static __global__ void __launch_bounds__(SUM_BLOCK)
-    norm_kernel(float *norm, const float *partials, size_t n_partials) {
+    tide_norm_total_kernel(float *norm, const float *partials, size_t n_partials) {
     double sum = 0;
     for (size_t i = threadIdx.x; i < n_partials; i += SUM_BLOCK) {
         sum += static_cast<double>(partials[i]);
@@ -71,13 +71,13 @@ extern "C" tide_status tide_cuda_global_norm(tide_ops *ops, const tide_parameter
         },
         [ops, &partials, error](const tide_tensor_list<1> &list) {
             const uint32_t n_blocks = tide_list_n_blocks(list);
-            const int result = TIDE_LAUNCH(partials_kernel, n_blocks, CHUNK_BLOCK, 0,
+            const int result = TIDE_LAUNCH(tide_norm_partials_kernel, n_blocks, CHUNK_BLOCK, 0,
                                            tide_cuda_stream(ops), list, partials);
             partials += n_blocks;
             return tide_cuda_launched(ops, "global_norm: partial sums", result, error);
         }));
     const int result =
-        TIDE_LAUNCH(norm_kernel, 1, SUM_BLOCK, 0, tide_cuda_stream(ops), norm,
+        TIDE_LAUNCH(tide_norm_total_kernel, 1, SUM_BLOCK, 0, tide_cuda_stream(ops), norm,
                     static_cast<const float *>(scratch), static_cast<size_t>(partials - scratch));
     return tide_cuda_launched(ops, "global_norm", result, error);
 }

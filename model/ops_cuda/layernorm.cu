@@ -70,8 +70,8 @@ template <typename T> struct normalise {
 /* A block takes rows blockIdx.x, blockIdx.x + gridDim.x, ... */
 template <typename T>
 static __global__ void __launch_bounds__(ROW_BLOCK)
-    forward(tide_view<T> out, tide_view<T> x, tide_view<T> weight, tide_view<T> bias,
-            row_shape shape) {
+    tide_layernorm_forward_kernel(tide_view<T> out, tide_view<T> x, tide_view<T> weight,
+                                  tide_view<T> bias, row_shape shape) {
     constexpr size_t N = TIDE_COMMON_PACK<T>;
     const double n = static_cast<double>(shape.C);
     for (size_t r = blockIdx.x; r < shape.R; r += gridDim.x) {
@@ -92,7 +92,7 @@ template <typename T> static int launch(const tide_ops *ops, const tide_layernor
     const size_t n_packs =
         tide_n_common_packs(call->C, N, call->out, call->x, call->weight, call->bias);
     const row_shape shape = {call->C % N == 0 ? n_packs : 0, call->R, call->C};
-    return TIDE_LAUNCH((forward<T>), tide_cuda_grid(ops, call->R, 1),
+    return TIDE_LAUNCH((tide_layernorm_forward_kernel<T>), tide_cuda_grid(ops, call->R, 1),
                        tide_row_threads(shape.n_packs > 0 ? shape.n_packs : call->C, ROW_BLOCK), 0,
                        tide_cuda_stream(ops), tide_view_of<T>(call->out), tide_view_of<T>(call->x),
                        tide_view_of<T>(call->weight), tide_view_of<T>(call->bias), shape);

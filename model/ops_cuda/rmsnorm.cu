@@ -72,8 +72,8 @@ template <typename Out, typename X, typename Weight> struct normalise {
 /* A block takes rows blockIdx.x, blockIdx.x + gridDim.x, ... */
 template <typename Out, typename X, typename Weight>
 static __global__ void __launch_bounds__(ROW_BLOCK)
-    forward(tide_view<Out> out, float *rstds, tide_view<X> x, tide_view<Weight> weight,
-            row_shape shape) {
+    tide_rmsnorm_forward_kernel(tide_view<Out> out, float *rstds, tide_view<X> x,
+                                tide_view<Weight> weight, row_shape shape) {
     constexpr size_t N = TIDE_COMMON_PACK<Out, X, Weight>;
     for (size_t r = blockIdx.x; r < shape.R; r += gridDim.x) {
         double sum = 0;
@@ -98,7 +98,8 @@ template <typename Out, typename X, typename Weight>
 static int launch_forward(const tide_ops *ops, const tide_rmsnorm_forward *call) {
     const row_shape shape =
         shape_of<Out, X, Weight>(call->R, call->C, call->out, call->x, call->weight);
-    return TIDE_LAUNCH((forward<Out, X, Weight>), tide_cuda_grid(ops, call->R, 1),
+    return TIDE_LAUNCH((tide_rmsnorm_forward_kernel<Out, X, Weight>),
+                       tide_cuda_grid(ops, call->R, 1),
                        tide_row_threads(shape.n_packs > 0 ? shape.n_packs : call->C, ROW_BLOCK), 0,
                        tide_cuda_stream(ops), tide_view_of<Out>(call->out), call->rstd,
                        tide_view_of<X>(call->x), tide_view_of<Weight>(call->weight), shape);
@@ -181,7 +182,8 @@ template <typename Arrays> struct write_dx {
 /* dx. A block takes rows blockIdx.x, blockIdx.x + gridDim.x, ... */
 template <typename Dx, typename Dout, typename X, typename Weight>
 static __global__ void __launch_bounds__(ROW_BLOCK)
-    backward_rows(backward_arrays<Dx, Dout, X, Weight> arrays, bool accumulate, row_shape shape) {
+    tide_rmsnorm_backward_dx_kernel(backward_arrays<Dx, Dout, X, Weight> arrays, bool accumulate,
+                                    row_shape shape) {
     constexpr size_t N = TIDE_COMMON_PACK<Dx, Dout, X, Weight>;
     for (size_t r = blockIdx.x; r < shape.R; r += gridDim.x) {
         const size_t begin = r * shape.C;
@@ -202,8 +204,8 @@ template <size_t N> constexpr size_t CHANNELS = N *TIDE_WARP;
  * sums are added in their order. N is 1, or C % N is 0 and all is aligned. */
 template <size_t N, typename Dout, typename X>
 static __global__ void __launch_bounds__(GROUP_BLOCK)
-    backward_groups(float *scratch, tide_view<Dout> dout, tide_view<X> x, const float *rstd,
-                    size_t n_rows, size_t R, size_t C) {
+    tide_rmsnorm_backward_groups_kernel(float *scratch, tide_view<Dout> dout, tide_view<X> x,
+                                        const float *rstd, size_t n_rows, size_t R, size_t C) {
     TIDE_SHARED(float, sums, [WARPS][N][TIDE_WARP]);
     const unsigned warp = threadIdx.x / TIDE_WARP;
     const size_t c = static_cast<size_t>(blockIdx.x) * CHANNELS<N> + tide_lane() * N;
@@ -242,7 +244,8 @@ static __global__ void __launch_bounds__(GROUP_BLOCK)
 /* dweight (C) = the sum of scratch (n_groups, C), in the order of groups. */
 template <typename Dweight>
 static __global__ void __launch_bounds__(SUM_BLOCK)
-    sum_groups(tide_view<Dweight> dweight, const float *scratch, size_t n_groups, size_t C) {
+    tide_rmsnorm_backward_dweight_kernel(tide_view<Dweight> dweight, const float *scratch,
+                                         size_t n_groups, size_t C) {
     for (size_t c = tide_thread(); c < C; c += tide_n_threads()) {
         double sum = 0;
         for (size_t group = 0; group < n_groups; group++) {
@@ -260,7 +263,8 @@ static int launch_rows(const tide_ops *ops, const tide_rmsnorm_backward *call) {
     const backward_arrays<Dx, Dout, X, Weight> arrays = {
         tide_view_of<Dx>(call->dx), tide_view_of<Dout>(call->dout), tide_view_of<X>(call->x),
         tide_view_of<Weight>(call->weight), call->rstd};
-    return TIDE_LAUNCH((backward_rows<Dx, Dout, X, Weight>), tide_cuda_grid(ops, call->R, 1),
+    return TIDE_LAUNCH((tide_rmsnorm_backward_dx_kernel<Dx, Dout, X, Weight>),
+                       tide_cuda_grid(ops, call->R, 1),
                        tide_row_threads(shape.n_packs > 0 ? shape.n_packs : call->C, ROW_BLOCK), 0,
                        tide_cuda_stream(ops), arrays, call->accumulate, shape);
 }
@@ -270,9 +274,10 @@ static int launch_groups(const tide_ops *ops, const tide_rmsnorm_backward *call)
     const size_t n_groups = tide_ops_rmsnorm_scratch_elements(call->R, 1);
     const size_t n_across = (call->C + CHANNELS<N> - 1) / CHANNELS<N>;
     const dim3 grid(static_cast<unsigned>(n_across), static_cast<unsigned>(n_groups), 1);
-    return TIDE_LAUNCH((backward_groups<N, Dout, X>), grid, GROUP_BLOCK, 0, tide_cuda_stream(ops),
-                       call->scratch, tide_view_of<Dout>(call->dout), tide_view_of<X>(call->x),
-                       call->rstd, (call->R + n_groups - 1) / n_groups, call->R, call->C);
+    return TIDE_LAUNCH((tide_rmsnorm_backward_groups_kernel<N, Dout, X>), grid, GROUP_BLOCK, 0,
+                       tide_cuda_stream(ops), call->scratch, tide_view_of<Dout>(call->dout),
+                       tide_view_of<X>(call->x), call->rstd, (call->R + n_groups - 1) / n_groups,
+                       call->R, call->C);
 }
 
 template <typename Dout, typename X>
@@ -285,8 +290,9 @@ static int launch_groups_of(const tide_ops *ops, const tide_rmsnorm_backward *ca
 
 template <typename Dweight>
 static int launch_sum(const tide_ops *ops, const tide_rmsnorm_backward *call) {
-    return TIDE_LAUNCH((sum_groups<Dweight>), tide_cuda_grid(ops, call->C, SUM_BLOCK), SUM_BLOCK, 0,
-                       tide_cuda_stream(ops), tide_view_of<Dweight>(call->dweight),
+    return TIDE_LAUNCH((tide_rmsnorm_backward_dweight_kernel<Dweight>),
+                       tide_cuda_grid(ops, call->C, SUM_BLOCK), SUM_BLOCK, 0, tide_cuda_stream(ops),
+                       tide_view_of<Dweight>(call->dweight),
                        static_cast<const float *>(call->scratch),
                        tide_ops_rmsnorm_scratch_elements(call->R, 1), call->C);
 }

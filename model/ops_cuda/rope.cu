@@ -41,8 +41,8 @@ rotate(tide_view<X> x, size_t at, const float (&cosines)[N / 2], const float (&s
 /* N elements of a head at a time: 2, or a pack, of which D is then a multiple. */
 template <size_t N, typename X>
 static __global__ void __launch_bounds__(BLOCK)
-    rope_kernel(tide_view<X> x, const float *table, float sign, size_t n_rows, size_t T, size_t H,
-                size_t D) {
+    tide_rope_kernel(tide_view<X> x, const float *table, float sign, size_t n_rows, size_t T,
+                     size_t H, size_t D) {
     for (size_t row = blockIdx.x; row < n_rows; row += gridDim.x) { /* x[b][t][:][:] */
         const float *angles = table + row % T * (D / 2);
         for (size_t d = threadIdx.x * N; d < D; d += blockDim.x * N) {
@@ -67,7 +67,7 @@ static int launch(const tide_ops *ops, tide_array x, const float *table, size_t 
     const size_t most_down = BLOCK / across;
     const size_t down = H < most_down ? H : most_down;
     const dim3 block(static_cast<unsigned>(across), static_cast<unsigned>(down), 1);
-    return TIDE_LAUNCH((rope_kernel<N, X>), tide_cuda_grid(ops, n_rows, 1), block, 0,
+    return TIDE_LAUNCH((tide_rope_kernel<N, X>), tide_cuda_grid(ops, n_rows, 1), block, 0,
                        tide_cuda_stream(ops), tide_view_of<X>(x), table, sign, n_rows, T, H, D);
 }
 

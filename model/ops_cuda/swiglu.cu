@@ -16,7 +16,7 @@ static __device__ __forceinline__ float sigmoid(float x) {
 
 template <typename T>
 static __global__ void __launch_bounds__(BLOCK)
-    forward(T *out, const T *gate, const T *up, size_t n_packs, size_t n) {
+    tide_swiglu_forward_kernel(T *out, const T *gate, const T *up, size_t n_packs, size_t n) {
     const size_t step = static_cast<size_t>(gridDim.x) * BLOCK;
     const size_t first = static_cast<size_t>(blockIdx.x) * BLOCK + threadIdx.x;
     for (size_t i = first; i < n_packs; i += step) {
@@ -39,10 +39,10 @@ template <typename T>
 static int launch_forward(const tide_ops *ops, tide_array out, tide_array gate, tide_array up,
                           size_t n) {
     const size_t n_packs = tide_n_packs<T>(n, out.data, gate.data, up.data);
-    return TIDE_LAUNCH((forward<T>), tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, BLOCK), BLOCK,
-                       0, tide_cuda_stream(ops), static_cast<T *>(out.data),
-                       static_cast<const T *>(gate.data), static_cast<const T *>(up.data), n_packs,
-                       n);
+    return TIDE_LAUNCH(
+        (tide_swiglu_forward_kernel<T>), tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, BLOCK),
+        BLOCK, 0, tide_cuda_stream(ops), static_cast<T *>(out.data),
+        static_cast<const T *>(gate.data), static_cast<const T *>(up.data), n_packs, n);
 }
 
 extern "C" tide_status tide_cuda_swiglu_forward(tide_ops *ops, tide_array out, tide_array gate,
@@ -75,7 +75,7 @@ static __device__ __forceinline__ void differentiate(float dout, float &gate, fl
 
 template <typename T>
 static __global__ void __launch_bounds__(BLOCK)
-    backward(const backward_arrays<T> arrays, size_t n_packs, size_t n) {
+    tide_swiglu_backward_kernel(const backward_arrays<T> arrays, size_t n_packs, size_t n) {
     const size_t step = static_cast<size_t>(gridDim.x) * BLOCK;
     const size_t first = static_cast<size_t>(blockIdx.x) * BLOCK + threadIdx.x;
     for (size_t i = first; i < n_packs; i += step) {
@@ -108,8 +108,9 @@ static int launch_backward(const tide_ops *ops, const tide_array (&all)[5], size
                                        static_cast<const T *>(all[4].data)};
     const size_t n_packs =
         tide_n_packs<T>(n, arrays.dgate, arrays.dup, arrays.dout, arrays.gate, arrays.up);
-    return TIDE_LAUNCH((backward<T>), tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, BLOCK), BLOCK,
-                       0, tide_cuda_stream(ops), arrays, n_packs, n);
+    return TIDE_LAUNCH((tide_swiglu_backward_kernel<T>),
+                       tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, BLOCK), BLOCK, 0,
+                       tide_cuda_stream(ops), arrays, n_packs, n);
 }
 
 extern "C" tide_status tide_cuda_swiglu_backward(tide_ops *ops, tide_array dgate, tide_array dup,

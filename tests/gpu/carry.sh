@@ -24,7 +24,7 @@ for program in test_gpu tide_gpu_probe; do
     strip --strip-debug "$folder/tests/$program"
 done
 cp tests/reference/*.safetensors "$folder/reference/"
-cp tests/gpu/training.sh tests/gpu/report.sh "$folder/tests/"
+cp tests/gpu/training.sh tests/gpu/report.sh tests/gpu/initcheck.sh "$folder/tests/"
 cp bench/*.py "$folder/bench/"
 echo "commit $(git describe --always --dirty 2>/dev/null || echo unknown)" >"$folder/revision"
 cp tests/gpu/run_carried.sh "$folder/run.sh"

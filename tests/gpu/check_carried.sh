@@ -24,6 +24,7 @@ grep -q 'call stacks *here' "$cell.out" || { echo "libunwind was not carried" &&
 rm -f "$cell.out"
 inside /build/tidemark profile --layers 2 --d-model 64 --heads 2 --d-ff 96 --vocab 131 --context 33 --batch 2 --device cpu \
     --warmup 1 --steps 2 -o /tmp/run.json.gz || status=1
+inside /build/tidemark summary --top 60 /tmp/run.json.gz >/dev/null || status=1
 inside /build/tidemark check-reference /build/reference/tiny_fp32.safetensors --device cpu >/dev/null || status=1
 # No GPU is in there: the probe says so.
 inside /build/tests/tide_gpu_probe
@@ -34,5 +35,7 @@ if ! "$folder/tests/tide_gpu_probe" >/dev/null 2>&1; then
     bash "$folder/run.sh" >/dev/null 2>&1
     [ $? -eq 77 ] || { echo "run.sh does not say that there is no GPU" && status=1; }
 fi
+bash -n "$folder/tests/initcheck.sh" || { echo "initcheck.sh was not carried" && status=1; }
+bash "$folder/run.sh" --nonsense 2>&1 | grep -q 'kernels, training, profile, memcheck' || { echo "run.sh has no part that profiles" && status=1; }
 python3 -B "$folder/bench/beside_pytorch.py" --help >/dev/null || { echo "the benchmark does not start" && status=1; }
 exit "$status"

@@ -1,15 +1,23 @@
 #!/usr/bin/env bash
 # check_kernels.sh FILE...: every kernel says the largest block it is launched with (__launch_bounds__), so that its
 # registers fit a block on every GPU. That they also suffice is ptxas' to say (--warn-on-spills), and that shared memory
-# fits is asserted where it is asked for.
+# fits is asserted where it is asked for. Every kernel has a name of its own, tide_..._kernel: tables of kernels show
+# nothing else of it, and the sanitizers' reports are told from those of libraries' kernels by it.
 set -u
 found=$(awk '
     FNR == 1 { kernel = "" }
     /__global__/ && !/^ *(\/\*|\*|\/\/|#)/ { kernel = FILENAME ":" FNR; text = "" }
-    kernel != "" { text = text $0 }
+    kernel != "" { text = text " " $0 }
     kernel != "" && /[{;]/ {
         n++
         if (text !~ /__launch_bounds__\(/) print kernel ": a kernel without __launch_bounds__"
+        gsub(/__launch_bounds__\([^()]*\)/, "", text)
+        sub(/.*__global__ +void +/, "", text)
+        sub(/\(.*/, "", text)
+        gsub(/ /, "", text)
+        if (text !~ /^tide_[a-z0-9_]+_kernel$/) print kernel ": " text " is not named tide_..._kernel"
+        else if (text in at) print kernel ": " text " is the name of another kernel: " at[text]
+        at[text] = kernel
         kernel = ""
     }
     END { if (n == 0) print "no kernel found" }' "$@")

@@ -1,13 +1,16 @@
 # shellcheck shell=bash disable=SC2154 # what whoever sources it sets
-# report.sh - sourced by run.sh and run_carried.sh: steps, each a row of a report, and the sanitizers. The report is on
-# disk after every row, so that what is known survives a machine that is taken away. They set:
+# report.sh - sourced by run.sh and run_carried.sh: steps, each a row of a report, profiles, and the sanitizers. The report
+# is on disk after every row, so that what is known survives a machine that is taken away. They set:
 #     program    tidemark          test_gpu   the tests of kernels
+#     scripts    the folder of initcheck.sh
 #     report     the file          logs       a folder: a log for each step there; or, if one_log is set, all in that file
 #     deadline   seconds since the epoch after which nothing is begun and what runs is stopped; 0: never
 failures=0
 rows=()
 one_log=
 deadline=0
+details=() # sections behind the report's table
+shows=     # not empty: what a step prints becomes such a section
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -37,6 +40,7 @@ step() {
     local seconds=$(($(date +%s) - begin)) note=$log
     [ "$status" -ne 124 ] || [ "$limit" -eq 0 ] || note="stopped: the time was up; $log"
     [ "$status" -eq 0 ] || tail -n 15 "$log" >&2
+    [ -z "$shows" ] || details+=("## $what"$'\n\n```\n'"\$ ${*##*/}"$'\n'"$(cat "$log")"$'\n```\n')
     if [ -n "$one_log" ]; then
         note=${note%"$log"}$one_log
         { echo "== $what: $*" && cat "$log" && echo "== exit $status after $seconds s" && echo; } >>"$one_log"
@@ -47,6 +51,30 @@ step() {
     else
         row "$what" FAILED "$seconds" "$note"
     fi
+}
+
+# show WHAT COMMAND...: a step whose output is part of the report.
+show() {
+    shows=1
+    step "$@"
+    shows=
+}
+
+# profiles FOLDER: times, peaks and kernels of the largest size and of the smallest, with no PyTorch beside them. The
+# snapshots stay in the folder.
+profiles() {
+    local size precision file
+    for size in 2.7B small; do
+        local run=("$program" profile --size "$size" --context 512 --device cuda --warmup 3 --steps 5 --overhead-pairs 0)
+        for precision in bf16-mixed tf32 fp32; do
+            show "profile $size $precision" "${run[@]}" --precision "$precision" -o "$1/$size-$precision.json.gz"
+        done
+        # Once more: tracing costs the host time, so that the times of phases above are without it.
+        file=$1/$size-bf16-mixed-kernels.json.gz
+        rm -f "$file"
+        step "kernels of $size bf16-mixed" "${run[@]}" --precision bf16-mixed --kernels -o "$file"
+        [ ! -e "$file" ] || show "kernel table of $size bf16-mixed" "$program" summary --top 60 "$file"
+    done
 }
 
 find_sanitizer() {
@@ -61,7 +89,8 @@ find_sanitizer() {
 }
 
 # sanitize TOOL...: over the tests of kernels and one training step. Errors of calls are not its business: libraries ask
-# for functions that a driver may lack, and tidemark looks at every answer itself.
+# for functions that a driver may lack, and tidemark looks at every answer itself. cuBLAS' own kernels are no business of
+# racecheck and initcheck either; memcheck looks at them all, since a wrong size of ours is an access of theirs.
 sanitize() {
     local sanitizer tool name precision
     if ! sanitizer=$(find_sanitizer); then
@@ -71,8 +100,14 @@ sanitize() {
     local training=("$program" profile --layers 2 --d-model 64 --heads 2 --d-ff 96 --vocab 131 --context 33 --batch 2
         --warmup 0 --steps 1 --overhead-pairs 0 --device cuda -o "$logs/step.json.gz")
     for tool in "$@"; do
-        local checked=("$sanitizer" --tool "$tool" --report-api-errors no --error-exitcode 9)
+        local checked=("$sanitizer" --tool "$tool" --report-api-errors no)
+        case $tool in
+        racecheck) checked+=(--error-exitcode 9 --kernel-name kns=tide_) ;;
+        initcheck) checked=(bash "$scripts/initcheck.sh" "${checked[@]}" --print-limit 0) ;;
+        *) checked+=(--error-exitcode 9) ;;
+        esac
         for name in $("$test_gpu" --list); do
+            [ "$name" != real_size ] || continue # hours, and no access that a small shape does not have
             step "$tool $name" "${checked[@]}" "$test_gpu" "$name"
         done
         for precision in fp32 bf16-mixed; do
@@ -107,5 +142,6 @@ write_report() {
         else
             echo "$failures of ${#rows[@]} failed or were not run."
         fi
+        [ ${#details[@]} -eq 0 ] || printf '\n%s\n' "${details[@]}"
     } >"$report"
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# run.sh ROOT [--seconds N] [PART...]: builds with the CUDA toolkit and runs what needs a GPU: tests (label gpu), and
-# compute-sanitizer's memcheck, racecheck and initcheck over the kernels and one training step; all four unless parts are
-# named. After N seconds nothing more is begun. Writes ROOT/build/cuda/gpu-report.md and prints it. Exit status 1 when
+# run.sh ROOT [--seconds N] [PART...]: builds with the CUDA toolkit and runs what needs a GPU: tests (label gpu), profile
+# (2.7B and small in three precisions, and a table of their kernels), and compute-sanitizer's memcheck, racecheck and
+# initcheck over the kernels and one training step; all five unless parts are named. After N seconds nothing more is begun. Writes ROOT/build/cuda/gpu-report.md and prints it. Exit status 1 when
 # something failed or could not be run. Without a GPU it says what it would do.
 set -u
 here=$(dirname "$(realpath "$0")")
@@ -14,6 +14,7 @@ program=$build/cli/tidemark
 test_gpu=$build/tests/gpu/test_gpu
 report=$build/gpu-report.md
 logs=$build/gpu-logs
+scripts=$here
 revision="commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
 
 plan() {
@@ -22,8 +23,9 @@ On a machine with a GPU, a driver and the CUDA toolkit, ./dev gpu would
   1. configure and build the preset cuda in build/cuda
   2. run the tests with label gpu: the kernels beside their twins of the cpu, every recorded result of PyTorch, training in
      every precision, out of memory
-  3. run compute-sanitizer (memcheck, racecheck, initcheck) over the tests of kernels and one training step
-  4. print a report and write it to build/cuda/gpu-report.md
+  3. profile 2.7B and small, context 512, in bf16-mixed, tf32 and fp32, and print which kernels took how long
+  4. run compute-sanitizer (memcheck, racecheck, initcheck) over the tests of kernels and one training step
+  5. print a report and write it to build/cuda/gpu-report.md
 PLAN
 }
 
@@ -31,15 +33,15 @@ parts=()
 while [ $# -gt 0 ]; do
     case $1 in
     --seconds) deadline=$(($(date +%s) + ${2:?--seconds N})) && shift ;;
-    tests | memcheck | racecheck | initcheck) parts+=("$1") ;;
+    tests | profile | memcheck | racecheck | initcheck) parts+=("$1") ;;
     *)
-        say "gpu: unknown part '$1': it is tests, memcheck, racecheck or initcheck, or --seconds N"
+        say "gpu: unknown part '$1': it is tests, profile, memcheck, racecheck or initcheck, or --seconds N"
         exit 2
         ;;
     esac
     shift
 done
-[ ${#parts[@]} -gt 0 ] || parts=(tests memcheck racecheck initcheck)
+[ ${#parts[@]} -gt 0 ] || parts=(tests profile memcheck racecheck initcheck)
 
 if ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
     say "gpu: there is no GPU here: nvidia-smi shows none"
@@ -51,6 +53,10 @@ step "configure" cmake --preset cuda
 [ "$failures" -eq 0 ] && step "build" cmake --build --preset cuda
 if [ "$failures" -eq 0 ]; then
     for part in "${parts[@]}"; do
+        if [ "$part" = profile ]; then
+            profiles "$logs"
+            continue
+        fi
         if [ "$part" != tests ]; then
             sanitize "$part"
             continue

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # run.sh [--seconds N] [--out FOLDER] [PART...] [-- OPTION...]: what a carried build is for, on this machine's GPU.
-# Parts: kernels (beside their twins of the cpu), training (recorded results, every precision, out of memory), memcheck,
-# racecheck, initcheck (compute-sanitizer's, over both), and bench: steps beside PyTorch's, with the options after --
-# (bench/beside_pytorch.py --help). All but bench unless some are named. Two files and, of bench, a third go to FOLDER
+# Parts: kernels (beside their twins of the cpu), training (recorded results, every precision, out of memory), profile
+# (2.7B and small in three precisions, and a table of their kernels; no PyTorch needed), memcheck, racecheck, initcheck
+# (compute-sanitizer's, over the first two), and bench: steps beside PyTorch's, with the options after --
+# (bench/beside_pytorch.py --help). All but bench unless some are named. Two files, of profile the snapshots, and of bench a page go to FOLDER
 # ($OUT if that is set, else report/ beside this file); the report is complete after each step. After N seconds nothing
 # more is begun, and what runs is stopped. Exit status 0: all passed; 1: not; 77: there is no GPU.
 set -u
@@ -11,6 +12,7 @@ here=$(dirname "$(realpath "$0")")
 . "$here/tests/report.sh"
 program=$here/tidemark
 test_gpu=$here/tests/test_gpu
+scripts=$here/tests
 revision=$(cat "$here/revision" 2>/dev/null)
 out=${OUT:-$here/report}
 parts=()
@@ -19,20 +21,20 @@ while [ $# -gt 0 ]; do
     case $1 in
     --seconds) deadline=$(($(date +%s) + ${2:?--seconds N})) && shift ;;
     --out) out=${2:?--out FOLDER} && shift ;;
-    kernels | training | memcheck | racecheck | initcheck | bench) parts+=("$1") ;;
+    kernels | training | profile | memcheck | racecheck | initcheck | bench) parts+=("$1") ;;
     --)
         shift
         options=("$@")
         break
         ;;
     *)
-        say "unknown part '$1': it is kernels, training, memcheck, racecheck, initcheck or bench"
+        say "unknown part '$1': it is kernels, training, profile, memcheck, racecheck, initcheck or bench"
         exit 2
         ;;
     esac
     shift
 done
-[ ${#parts[@]} -gt 0 ] || parts=(kernels training memcheck racecheck initcheck)
+[ ${#parts[@]} -gt 0 ] || parts=(kernels training profile memcheck racecheck initcheck)
 
 "$here/tests/tide_gpu_probe" || exit 77
 mkdir -p "$out" || exit 1
@@ -72,6 +74,7 @@ for part in "${parts[@]}"; do
         done
         ;;
     training) step "training" bash "$here/tests/training.sh" "$program" "$here/reference" ;;
+    profile) profiles "$out" ;;
     bench)
         step "bench" python3 -B "$here/bench/beside_pytorch.py" --device cuda --tidemark "$program" \
             -o "$out/bench.md" "${options[@]}"

@@ -21,7 +21,10 @@ echo "$call" >>"$CALLS"
 [ -n "${FAIL_ON:-}" ] && [[ "$call" == *$FAIL_ON* ]] && exit 1
 [ "${0##*/}" = nvidia-smi ] && [ "${1:-}" = -L ] && echo "GPU 0: stand-in"
 [ "${0##*/}" = tidemark ] && [ -n "${MISSING:-}" ] && echo "  cuda:0       missing  device cuda needs cuBLAS, and none was found: x"
-[ "${0##*/}" = test_gpu ] && [ "${1:-}" = --list ] && printf 'rows\nswiglu\n'
+[ "${0##*/}" = test_gpu ] && [ "${1:-}" = --list ] && printf 'rows\nswiglu\nreal_size\n'
+[ "${0##*/}" = tidemark ] && [[ "$call" == *" -o "* ]] && file=${call##* -o } && : >"${file%% *}" && echo "the table of $1"
+[ "${0##*/}" = tidemark ] && [ "${1:-}" = summary ] && echo "tide_flash_forward_kernel 60.1 %"
+[ "${0##*/}" = compute-sanitizer ] && printf '%s\n' "${SAYS:-========= ERROR SUMMARY: 0 errors}"
 [ "${0##*/}" = ctest ] && [ -n "${SKIPS:-}" ] && echo "1/9 Test #1: gpu.ops.rows ***Skipped"
 exit 0
 TEXT
@@ -47,17 +50,42 @@ wants() { grep -qF -- "$1" "$2" || fail "$3 lacks '$1'"; }
 
 run "all pass" 0
 wants "All passed." "$work/out" "the report"
-for tool in memcheck racecheck initcheck; do
-    wants "--tool $tool --report-api-errors no --error-exitcode 9 build/cuda/tests/gpu/test_gpu rows" "$CALLS" "the calls"
-    wants "--tool $tool --report-api-errors no --error-exitcode 9 build/cuda/cli/tidemark profile" "$CALLS" "the calls"
-    wants "| $tool swiglu | passed |" "$work/out" "the report"
+# Of racecheck and initcheck the kernels of libraries are no business; memcheck sees them all.
+for tool in "memcheck --report-api-errors no --error-exitcode 9" \
+    "racecheck --report-api-errors no --error-exitcode 9 --kernel-name kns=tide_" \
+    "initcheck --report-api-errors no --print-limit 0"; do
+    wants "--tool $tool build/cuda/tests/gpu/test_gpu rows" "$CALLS" "the calls"
+    wants "--tool $tool build/cuda/cli/tidemark profile" "$CALLS" "the calls"
+    wants "| ${tool%% *} swiglu | passed |" "$work/out" "the report"
 done
+grep -q 'compute-sanitizer.*real_size' "$CALLS" && fail "a sanitizer runs over real_size"
+shape="--context 512 --device cuda --warmup 3 --steps 5 --overhead-pairs 0"
+for size in 2.7B small; do
+    for precision in bf16-mixed tf32 fp32; do
+        wants "tidemark profile --size $size $shape --precision $precision -o" "$CALLS" "the calls"
+        wants "## profile $size $precision" "$work/out" "the report"
+    done
+    wants "tidemark profile --size $size $shape --precision bf16-mixed --kernels -o" "$CALLS" "the calls"
+    wants "| kernels of $size bf16-mixed | passed |" "$work/out" "the report"
+    wants "## kernel table of $size bf16-mixed" "$work/out" "the report"
+done
+wants "the table of profile" "$work/out" "the report"
+wants "tide_flash_forward_kernel 60.1 %" "$work/out" "the report"
+wants "summary --top 60" "$CALLS" "the calls"
 wants "ctest --test-dir build/cuda -L ^gpu\$ --no-tests=error" "$CALLS" "the calls"
 cmp -s "$work/out" "$work/project/build/cuda/gpu-report.md" || fail "the report is not the file"
 
-run "a race" 1 FAIL_ON="racecheck --report-api-errors no --error-exitcode 9 build/cuda/tests/gpu/test_gpu rows"
+run "a race" 1 FAIL_ON="racecheck --report-api-errors no --error-exitcode 9 --kernel-name kns=tide_ build/cuda/tests/gpu/test_gpu rows"
 wants "| racecheck rows | FAILED |" "$work/out" "the report"
 wants "1 of " "$work/out" "the report"
+# initcheck: what a library's kernels read is theirs, what ours read is not; and no report is no answer.
+place="=========     at void cutlass_gemm(float*)+0x90 in gemm.cu:1"
+ours="=========     at void tide_rope_kernel<float>(float*)+0x90 in rope.cu:43"
+run "a library's read" 0 PARTS="initcheck" SAYS="$place"$'\n'"========= ERROR SUMMARY: 3 errors"
+run "a read of ours" 1 PARTS="initcheck" SAYS="$place"$'\n'"$ours"$'\n'"========= ERROR SUMMARY: 3 errors"
+wants "| initcheck rows | FAILED |" "$work/out" "the report"
+run "reads of nobody" 1 PARTS="initcheck" SAYS="========= ERROR SUMMARY: 3 errors"
+run "no summary" 1 PARTS="initcheck" SAYS="========= COMPUTE-SANITIZER"
 run "a build that fails" 1 FAIL_ON="cmake --build"
 grep -q '^ctest' "$CALLS" && fail "tests ran without a build"
 run "a failing test" 1 FAIL_ON="ctest"
@@ -77,7 +105,7 @@ run "an unknown part" 2 PARTS="race"
 carried=$work/carried
 mkdir -p "$carried/tests" "$carried/reference" "$carried/bench" "$work/site/nvidia/cu13/lib"
 cp "$root/tests/gpu/run_carried.sh" "$carried/run.sh"
-cp "$root/tests/gpu/report.sh" "$carried/tests/"
+cp "$root/tests/gpu/report.sh" "$root/tests/gpu/initcheck.sh" "$carried/tests/"
 cp "$work/bin/tidemark" "$carried/"
 cp "$work/bin/test_gpu" "$carried/tests/"
 cp "$work/bin/test_gpu" "$carried/tests/tide_gpu_probe"
@@ -98,11 +126,18 @@ carried() {
 }
 carried "all pass" 0 ""
 wants "- commit abc" "$work/out" "the report"
-for name in "kernels rows" "kernels swiglu" training "memcheck rows" "racecheck training step fp32" "initcheck swiglu"; do
+for name in "kernels rows" "kernels swiglu" "kernels real_size" training "profile 2.7B tf32" "kernels of small bf16-mixed" "memcheck rows" "racecheck training step fp32" "initcheck swiglu"; do
     wants "| $name | passed |" "$work/results/gpu-report.md" "the report"
 done
 wants "== memcheck rows: " "$work/results/gpu.log" "the log"
-[ "$(find "$work/results" -type f | wc -l)" -eq 2 ] || fail "carried: other files than the report and the log"
+wants "## kernel table of 2.7B bf16-mixed" "$work/results/gpu-report.md" "the report"
+[ "$(find "$work/results" -name '*.json.gz' | wc -l)" -eq 8 ] || fail "carried: not every profile is there"
+[ "$(find "$work/results" -type f ! -name '*.json.gz' | wc -l)" -eq 2 ] || fail "carried: other files than the report, the log and profiles"
+carried "profiles alone" 0 "--seconds 100 profile"
+grep -q '^test_gpu' "$CALLS" && fail "carried: a part that was not named ran"
+carried "no kernels are traced" 1 "profile" FAIL_ON="--kernels"
+wants "| kernels of 2.7B bf16-mixed | FAILED |" "$work/out" "the report"
+grep -q 'tidemark summary' "$CALLS" && fail "carried: a table of a run that failed"
 carried "a failing kernel" 1 "kernels" FAIL_ON="test_gpu swiglu"
 wants "| kernels swiglu | FAILED |" "$work/out" "the report"
 carried "no GPU" 77 "" FAIL_ON="tide_gpu_probe"
