@@ -6,6 +6,7 @@
 #include "cli/bench_records.h"
 #include "cli/cli.h"
 #include "cli/profile_internal.h"
+#include "cli/outputs.h"
 #include "cli/record_file.h"
 #include "cli/run_choices.h"
 #include "common/clock.h"
@@ -277,6 +278,9 @@ static tide_status prepare(const tide_bench *bench, bench_options *options, char
         return TIDE_OK;
     }
     if (options->settings.record_path != NULL) {
+        const tide_output records = {.path = options->settings.record_path,
+                                     .content = TIDE_CONTENT_CSV};
+        TIDE_TRY(tide_output_check_name(&records, error));
         TIDE_TRY(tide_record_check(options->settings.record_path, error));
     }
     const char *asked = options->settings.device != NULL ? options->settings.device : "auto";

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/files.h"
+#include "cli/outputs.h"
 #include "snapshot/export.h"
 #include "snapshot/gzip_file.h"
 #include "snapshot/snapshot.h"
@@ -81,6 +81,15 @@ static const tide_exporter *find(const char *name) {
     return tide_exporter_at(i);
 }
 
+/* What the files of a format are called after. */
+static tide_content content_of(const char *format) {
+    return strcmp(format, "folded") == 0     ? TIDE_CONTENT_STACKS
+           : strcmp(format, "csv") == 0      ? TIDE_CONTENT_CSV
+           : strcmp(format, "pytorch") == 0  ? TIDE_CONTENT_PICKLE
+           : strcmp(format, "tidemark") == 0 ? TIDE_CONTENT_SNAPSHOT
+                                             : TIDE_CONTENT_JSON;
+}
+
 static tide_status to_stdout(void *ctx, const char *bytes, size_t n_bytes) {
     (void)ctx;
     return fwrite(bytes, 1, n_bytes, stdout) == n_bytes ? TIDE_OK : TIDE_IO;
@@ -138,9 +147,12 @@ static tide_status export_file(const export_options *options, const char *path, 
         return tide_fail(error, TIDE_INVALID, "%s is nothing for a terminal: name a file with -o",
                          exporter->name);
     }
-    if (options->output != NULL && tide_file_is_same(path, options->output)) {
-        return tide_fail(error, TIDE_INVALID,
-                         "%s is the snapshot to be exported: name another file with -o", path);
+    if (options->output != NULL) {
+        const tide_output output = {.path = options->output,
+                                    .content = content_of(exporter->name),
+                                    .inputs = &path,
+                                    .n_inputs = 1};
+        TIDE_TRY(tide_output_check(&output, error));
     }
     tide_snapshot *snapshot = NULL;
     TIDE_TRY(tide_snapshot_load(path, NULL, &snapshot, error));

@@ -6,6 +6,7 @@
 #include "capture/recover.h"
 #include "cli/cli.h"
 #include "cli/files.h"
+#include "cli/outputs.h"
 
 typedef struct recover_options {
     const char *output; /* NULL: LOG.json.gz */
@@ -13,8 +14,9 @@ typedef struct recover_options {
 } recover_options;
 
 static const tide_option OPTIONS[] = {
-    {TIDE_OPTION_TEXT, NULL, "o", "FILE.json.gz", "the snapshot; default: beside LOG", "output",
-     NULL, NULL, offsetof(recover_options, output)},
+    {TIDE_OPTION_TEXT, NULL, "o", "FILE.json.gz",
+     "the snapshot; default: LOG.json.gz beside LOG, unless it is there", "output", NULL, NULL,
+     offsetof(recover_options, output)},
     {TIDE_OPTION_FLAG, "strip-private", NULL, NULL,
      "leave out command line, host name and folders of absolute paths", NULL, NULL, NULL,
      offsetof(recover_options, strip_private)},
@@ -102,10 +104,12 @@ static void tell(const tide_recover_report *report) {
 static tide_status recover(const char *log, const recover_options *options,
                            tide_recover_report *ret_report, const char *path, tide_error *error) {
     tide_snapshot *snapshot = NULL;
-    TIDE_TRY(tide_file_check_writable(path, error));
-    if (tide_file_is_same(log, path)) {
-        return tide_fail(error, TIDE_INVALID, "the snapshot would replace the log %s: use -o", log);
-    }
+    const tide_output output = {.path = path,
+                                .name =
+                                    options->output != NULL ? TIDE_OUTPUT_NAMED : TIDE_OUTPUT_NEW,
+                                .inputs = &log,
+                                .n_inputs = 1};
+    TIDE_TRY(tide_output_check(&output, error));
     TIDE_TRY(tide_recover(log, NULL, &snapshot, ret_report, error));
     tide_status status = TIDE_OK;
     if (options->strip_private) {

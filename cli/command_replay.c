@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/files.h"
+#include "cli/outputs.h"
 #include "cli/replay_internal.h"
 #include "snapshot/snapshot.h"
 
@@ -128,7 +128,8 @@ static tide_status replay_file(const tide_replay_command *command, const char *p
                                tide_error *error) {
     tide_snapshot *snapshot = NULL;
     if (command->output != NULL) {
-        TIDE_TRY(tide_file_check_writable(command->output, error));
+        const tide_output output = {.path = command->output, .inputs = &path, .n_inputs = 1};
+        TIDE_TRY(tide_output_check(&output, error));
     }
     TIDE_TRY(tide_snapshot_load(path, NULL, &snapshot, error));
     tide_status status = replay_snapshot(snapshot, command, path, error);

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/files.h"
 #include "cli/interrupt.h"
+#include "cli/outputs.h"
 #include "cli/sweep_internal.h"
 
 /* sweep.jsonl, sweep-2-of-4.jsonl, or what -o says. */
@@ -47,6 +49,28 @@ static tide_status check(const tide_sweep_options *options, tide_error *error) {
     TIDE_TRY(tide_profile_check(&options->grid, error));
     TIDE_TRY(tide_profile_configure_cache(&options->grid, &cache, error));
     return options->snapshots != NULL ? tide_file_make_folder(options->snapshots, error) : TIDE_OK;
+}
+
+/* The file of rows, which is gone on with where it is there, is neither the model nor the snapshot
+ * of a cell. */
+static tide_status check_files(const tide_sweep_options *options, const char *path,
+                               const tide_sweep *sweep, tide_error *error) {
+    const tide_output rows = {.path = path,
+                              .content = TIDE_CONTENT_ROWS,
+                              .inputs = &options->grid.config_path,
+                              .n_inputs = 1};
+    TIDE_TRY(tide_output_check_name(&rows, error));
+    for (size_t i = 0; options->snapshots != NULL && i < sweep->n_cells; i++) {
+        char snapshot[TIDE_PATH_BYTES];
+        const char *const inputs[] = {options->grid.config_path, path};
+        const tide_output cell = {.path = snapshot,
+                                  .name = TIDE_OUTPUT_AGAIN,
+                                  .inputs = inputs,
+                                  .n_inputs = sizeof(inputs) / sizeof(inputs[0])};
+        TIDE_TRY(tide_sweep_name_snapshot(options, sweep->names[i], snapshot, error));
+        TIDE_TRY(tide_output_check_name(&cell, error));
+    }
+    return TIDE_OK;
 }
 
 /* A sweep without rows, and the device it runs on. */
@@ -93,6 +117,9 @@ static int run_grid(const tide_sweep_options *options) {
     }
     if (status == TIDE_OK) {
         status = prepare(options, shard, n_shards, device, &kind, &sweep, &error);
+    }
+    if (status == TIDE_OK) {
+        status = check_files(options, path, &sweep, &error);
     }
     if (status == TIDE_OK) {
         status = tide_sweep_file_open(path, options->resumes, &sweep, &file, &error);
@@ -144,6 +171,13 @@ static int merge(const tide_sweep_options *options, const tide_operands *operand
     int exit_status = TIDE_EXIT_SUCCESS;
     if (status == TIDE_OK) {
         status = tide_sweep_merge(operands->texts, operands->n, &sweep, &error);
+    }
+    if (status == TIDE_OK && options->grid.output != NULL) {
+        const tide_output output = {.path = options->grid.output,
+                                    .content = TIDE_CONTENT_ROWS,
+                                    .inputs = operands->texts,
+                                    .n_inputs = operands->n};
+        status = tide_output_check(&output, &error);
     }
     if (status == TIDE_OK && options->grid.output != NULL) {
         status = tide_sweep_write(options->grid.output, &sweep, &error);

@@ -5,11 +5,12 @@
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/html_report.h"
+#include "cli/outputs.h"
 #include "common/hostmem.h"
 #include "common/output_file.h"
 
 typedef struct view_options {
-    const char *output; /* NULL: report.html, or FILE.html for a single snapshot */
+    const char *output; /* NULL: report.html, or FILE.html for a single snapshot, in this folder */
     bool strip_private;
     bool open_browser;
 } view_options;
@@ -25,8 +26,8 @@ typedef struct view_work {
 
 static const tide_option OPTIONS[] = {
     {TIDE_OPTION_TEXT, NULL, "o", "REPORT.html",
-     "default: FILE.html beside a single snapshot, report.html here for several", "output", NULL,
-     NULL, offsetof(view_options, output)},
+     "default: FILE.html for a single snapshot, report.html for several, in the current folder",
+     "output", NULL, NULL, offsetof(view_options, output)},
     {TIDE_OPTION_FLAG, "strip-private", NULL, NULL,
      "leave out command lines, host names and folders of absolute paths", NULL, NULL, NULL,
      offsetof(view_options, strip_private)},
@@ -40,17 +41,20 @@ static const tide_option_table TABLE = {
     .intro =
         "Writes one HTML file that holds the viewer and the snapshots. It opens without a\n"
         "network and without this program; the first snapshot is the base of the comparison.\n",
+    .notes = "Without -o a page that tidemark wrote before is replaced, and no other file is.\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 1,
     .max_operands = TIDE_MAX_OPERANDS,
 };
 
-/* FILE.json.gz, FILE.pickle -> FILE.html */
+/* FOLDER/FILE.json.gz, FILE.pickle -> FILE.html */
 static tide_status name_report(const char *snapshot, char path[TIDE_PATH_BYTES],
                                tide_error *error) {
-    size_t n = tide_file_stem_bytes(snapshot);
-    int n_written = snprintf(path, TIDE_PATH_BYTES, "%.*s.html", (int)n, snapshot);
+    const char *slash = strrchr(snapshot, '/');
+    const char *name = slash != NULL ? slash + 1 : snapshot;
+    size_t n = tide_file_stem_bytes(name);
+    int n_written = snprintf(path, TIDE_PATH_BYTES, "%.*s.html", (int)n, name);
     if (n_written < 0 || n_written >= TIDE_PATH_BYTES) {
         return tide_fail(error, TIDE_LIMIT, "the name of the report is too long: name it with -o");
     }
@@ -85,10 +89,6 @@ static tide_status load(const tide_operands *files, bool strips, const char *rep
                         view_work *work, tide_error *error) {
     work->n = files->n;
     for (size_t i = 0; i < files->n; i++) {
-        if (tide_file_is_same(files->texts[i], report)) {
-            return tide_fail(error, TIDE_INVALID,
-                             "%s is a snapshot to be shown: name another file with -o", report);
-        }
         TIDE_TRY(tide_snapshot_load(files->texts[i], NULL, &work->snapshots[i], error));
         work->runs[i] = (tide_html_run){.label = label_of(files, i, strips),
                                         .path = files->texts[i],
@@ -122,7 +122,13 @@ static tide_status view(const tide_operands *files, const view_options *options,
     } else if (files->n == 1) {
         TIDE_TRY(name_report(files->texts[0], path, error));
     }
-    TIDE_TRY(tide_file_check_writable(path, error));
+    const tide_output output = {.path = path,
+                                .content = TIDE_CONTENT_PAGE,
+                                .name =
+                                    options->output != NULL ? TIDE_OUTPUT_NAMED : TIDE_OUTPUT_AGAIN,
+                                .inputs = files->texts,
+                                .n_inputs = files->n};
+    TIDE_TRY(tide_output_check(&output, error));
     TIDE_TRY(load(files, options->strip_private, path, work, error));
     TIDE_TRY(tide_html_report_write(path, work->runs, work->n, error));
     printf("report: %s\n", path);

@@ -10,8 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/output_file.h"
-
 bool tide_file_is_folder(const char *path) {
     struct stat status;
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
@@ -23,16 +21,6 @@ tide_status tide_file_make_folder(const char *path, tide_error *error) {
     }
     return tide_fail(error, TIDE_IO, "the folder %s cannot be made: %s: choose another place", path,
                      strerror(errno));
-}
-
-tide_status tide_file_check_writable(const char *path, tide_error *error) {
-    tide_output_file trial;
-    if (path[0] == '\0') {
-        return tide_fail(error, TIDE_INVALID, "a file to write has no name: name it with -o");
-    }
-    TIDE_TRY(tide_output_file_open(path, &trial, error));
-    tide_output_file_abandon(&trial);
-    return TIDE_OK;
 }
 
 /* Bytes of the path's folder with its last slash; 0: this one. */

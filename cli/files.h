@@ -19,10 +19,6 @@ bool tide_file_is_folder(const char *path);
 /* Makes the folder unless it is there; its parent must be. TIDE_IO names path and reason. */
 TIDE_NODISCARD tide_status tide_file_make_folder(const char *path, tide_error *error);
 
-/* TIDE_IO, naming path, reason and remedy, when a file at `path` could not be created or replaced:
- * found out by creating and removing a file beside it. Nothing is left behind. */
-TIDE_NODISCARD tide_status tide_file_check_writable(const char *path, tide_error *error);
-
 /* Both are one and the same file, or would be, where neither exists yet. */
 bool tide_file_is_same(const char *path, const char *other);
 

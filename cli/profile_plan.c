@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/outputs.h"
 #include "cli/profile_internal.h"
 #include "snapshot/recorder_cost.h"
 
@@ -239,24 +240,42 @@ static tide_status name_report_beside(const char *snapshot, char *path, tide_err
     return join(path, "", stem, ".html", error);
 }
 
-/* A file that is to be written, and is not the event log, which it would replace. */
-static tide_status check_file(const tide_profile_plan *plan, const char *path, tide_error *error) {
-    const char *log = plan->options->log_path;
-    log = log != NULL ? log : getenv("TIDEMARK_LOG");
-    if (log != NULL && !plan->options->no_record && tide_file_is_same(path, log)) {
+/* A file that is to be written, and is neither the event log, which it would replace, nor the
+ * model. */
+static tide_status check_file(const tide_profile_plan *plan, const char *path, tide_content content,
+                              bool is_named, tide_error *error) {
+    const tide_profile_options *options = plan->options;
+    const char *log = options->log_path != NULL ? options->log_path : getenv("TIDEMARK_LOG");
+    const tide_output output = {.path = path,
+                                .content = content,
+                                .name = is_named ? TIDE_OUTPUT_NAMED : TIDE_OUTPUT_AGAIN,
+                                .inputs = &options->config_path,
+                                .n_inputs = 1};
+    if (log != NULL && !options->no_record && tide_file_is_same(path, log)) {
         return tide_fail(error, TIDE_INVALID,
                          "%s is the event log, too: name another file with --log, or with -o",
                          path);
     }
-    return tide_file_check_writable(path, error);
+    return tide_output_check(&output, error);
+}
+
+/* The log's own file says whether it may be replaced. */
+static tide_status check_log_name(const tide_profile_options *options, tide_error *error) {
+    const tide_output output = {.path = options->log_path != NULL ? options->log_path : "-",
+                                .content = TIDE_CONTENT_LOG,
+                                .inputs = &options->config_path,
+                                .n_inputs = 1};
+    return options->log_path != NULL ? tide_output_check_name(&output, error) : TIDE_OK;
 }
 
 static tide_status name_files(tide_profile_plan *plan, tide_error *error) {
     const tide_profile_options *options = plan->options;
     const char *output = options->output;
+    bool is_named = false;
     if (!plan->is_list && output != NULL && !ends_with(output, "/") &&
         !tide_file_is_folder(output)) {
         TIDE_TRY(join(plan->runs[0].path, "", output, "", error));
+        is_named = true;
     } else {
         const char *folder = output != NULL ? output : "";
         if (ends_with(folder, ".gz") && !tide_file_is_folder(folder)) {
@@ -278,9 +297,12 @@ static tide_status name_files(tide_profile_plan *plan, tide_error *error) {
         TIDE_TRY(name_report_beside(plan->runs[0].path, plan->report_path, error));
     }
     for (size_t i = 0; i < plan->n_runs; i++) {
-        TIDE_TRY(check_file(plan, plan->runs[i].path, error));
+        TIDE_TRY(check_file(plan, plan->runs[i].path, TIDE_CONTENT_SNAPSHOT, is_named, error));
     }
-    return plan->report_path[0] != '\0' ? check_file(plan, plan->report_path, error) : TIDE_OK;
+    TIDE_TRY(check_log_name(options, error));
+    return plan->report_path[0] != '\0'
+               ? check_file(plan, plan->report_path, TIDE_CONTENT_PAGE, false, error)
+               : TIDE_OK;
 }
 
 /* ---- the plan ---- */

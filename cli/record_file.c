@@ -228,11 +228,19 @@ static size_t find_column(const record *names, const char *column) {
 
 static tide_status match_columns(const char *path, const tide_record_rows *rows, header *of,
                                  tide_error *error) {
+    size_t n_shared = 0;
     of->n_old = of->names.begin != NULL ? of->names.n_fields : 0;
     of->n_all = of->n_old;
     for (size_t i = 0; i < rows->n_columns; i++) {
         size_t place = of->n_old > 0 ? find_column(&of->names, rows->columns[i]) : 0;
+        n_shared += place < of->n_old;
         of->places[i] = place < of->n_old ? place : of->n_all++;
+    }
+    if (of->n_old > 0 && n_shared == 0) {
+        return tide_fail(error, TIDE_FORMAT,
+                         "%s, line 1: there is no column '%s': it is no file of such rows and is "
+                         "left as it is: name another file",
+                         path, rows->columns[0]);
     }
     if (of->n_all > TIDE_RECORD_MAX_COLUMNS) {
         return tide_fail(error, TIDE_LIMIT, "%s: %zu columns, and the limit is %d", path, of->n_all,

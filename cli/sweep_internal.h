@@ -126,6 +126,11 @@ TIDE_NODISCARD tide_status tide_sweep_merge(const char *const *paths, size_t n_p
 
 /* ---- running ---- */
 
+/* Where --snapshots keeps that of the cell. */
+TIDE_NODISCARD tide_status tide_sweep_name_snapshot(const tide_sweep_options *options,
+                                                    const char *name, char path[TIDE_PATH_BYTES],
+                                                    tide_error *error);
+
 /* As tide_profile_pick_device, but that this process keeps no context on a GPU. */
 TIDE_NODISCARD tide_status tide_sweep_pick_device(const char *spec,
                                                   char ret_spec[TIDE_PROFILE_SPEC_BYTES],

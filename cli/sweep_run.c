@@ -68,12 +68,13 @@ static void show(void *ctx) {
                       left[0] != '\0' ? " left for all" : "");
 }
 
-static tide_status name_snapshot(const runner *run, char path[TIDE_PATH_BYTES], tide_error *error) {
-    const char *folder = run->options->snapshots;
+tide_status tide_sweep_name_snapshot(const tide_sweep_options *options, const char *name,
+                                     char path[TIDE_PATH_BYTES], tide_error *error) {
+    const char *folder = options->snapshots;
     size_t n = strlen(folder);
     bool needs_slash = n > 0 && folder[n - 1] != '/';
-    int n_written = snprintf(path, TIDE_PATH_BYTES, "%s%s%s.json.gz", folder,
-                             needs_slash ? "/" : "", run->name);
+    int n_written =
+        snprintf(path, TIDE_PATH_BYTES, "%s%s%s.json.gz", folder, needs_slash ? "/" : "", name);
     if (n_written < 0 || n_written >= TIDE_PATH_BYTES) {
         return tide_fail(error, TIDE_LIMIT, "--snapshots: the path is longer than %d bytes",
                          (int)TIDE_PATH_BYTES);
@@ -96,7 +97,7 @@ static tide_status run_trial(runner *run, const tide_workload_config *workload,
         config.memory_limit_bytes = grid->memory_limit_bytes;
     }
     if (run->options->snapshots != NULL) {
-        TIDE_TRY(name_snapshot(run, path, error));
+        TIDE_TRY(tide_sweep_name_snapshot(run->options, run->name, path, error));
         config.snapshot_path = path;
     }
     tide_trial_run_apart(&config, &apart, ret_result);

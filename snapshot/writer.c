@@ -7,6 +7,8 @@
 #include "snapshot/validate.h"
 #include "snapshot/writer_internal.h"
 
+#include <string.h>
+
 enum { ADDRESS_UNIT_BYTES = 512 };
 
 static tide_status to_gzip(void *ctx, const char *text, size_t n_bytes) {
@@ -295,7 +297,10 @@ static tide_status write_file(const tide_snapshot *snapshot, const tide_summary 
         return TIDE_NO_MEMORY;
     }
     tide_gzip_writer *file = NULL;
-    tide_status status = tide_gzip_writer_open(path, mem, &file, error);
+    size_t n_path = strlen(path);
+    bool is_plain = n_path > 5 && strcmp(path + n_path - 5, ".json") == 0; /* as its name says */
+    tide_status status = is_plain ? tide_gzip_writer_open_plain(path, mem, &file, error)
+                                  : tide_gzip_writer_open(path, mem, &file, error);
     if (status == TIDE_OK) {
         tide_json_writer_init(json, to_gzip, file);
         write_document(json, snapshot, summary);

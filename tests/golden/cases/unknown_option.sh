@@ -9,7 +9,7 @@ run $shape --log run.json.gz -o run.json.gz
 mkdir folder
 run $shape --log ./run.json.gz -o folder/../run.json.gz
 TIDEMARK_LOG=run.json.gz run $shape -o ./run.json.gz
-run $shape --batch 1,2 --log report.html
+run $shape -o run --log run
 run $shape --log run.log -o run.json.gz >/dev/null
 ln run.log linked.json.gz
 run $shape --log run.log -o linked.json.gz
