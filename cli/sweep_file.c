@@ -160,6 +160,47 @@ static tide_status write_line(int fd, const char *path, const cJSON *json, tide_
     return TIDE_OK;
 }
 
+static tide_status write_json(tide_output_file *file, cJSON *json, tide_error *error) {
+    char *text = json != NULL ? cJSON_PrintUnformatted(json) : NULL;
+    if (text == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "%s: a row could not be written", file->path);
+    }
+    (void)tide_output_file_write(file, text, strlen(text)); /* what fails sticks until commit */
+    (void)tide_output_file_write(file, "\n", 1);
+    cJSON_free(text);
+    return TIDE_OK;
+}
+
+static tide_status not_ours(const char *path, const char *what, tide_error *error) {
+    return tide_fail(error, TIDE_FORMAT, "%s: %s: it is left as it is: name another file with -o",
+                     path, what);
+}
+
+/* Whether the first bytes of both are the same, as far as the shorter one goes. */
+static bool is_beginning(const char *text, size_t n_text, const char *whole) {
+    size_t n = strlen(whole);
+    return memcmp(text, whole, n_text < n ? n_text : n) == 0;
+}
+
+/* What is behind the last whole line can only be cut off where it is the beginning of a row of this
+ * grid, which its writer could not finish. */
+static tide_status check_half_row(const char *path, int fd, size_t at, const tide_sweep *sweep,
+                                  tide_error *error) {
+    char text[TIDE_PROFILE_NAME_BYTES + 64];
+    char row[TIDE_PROFILE_NAME_BYTES + 64];
+    ssize_t n = pread(fd, text, sizeof(text) - 1, (off_t)at);
+    if (n < 0) {
+        return tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));
+    }
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        (void)snprintf(row, sizeof(row), "{\"cell\":%zu,\"name\":\"%s\",", i, sweep->names[i]);
+        if (is_beginning(text, (size_t)n, row)) {
+            return TIDE_OK;
+        }
+    }
+    return not_ours(path, "its last line has no end and is not the beginning of a row", error);
+}
+
 /* Rows of the file that is there go into the sweep. */
 static tide_status take_over(const char *path, int fd, tide_sweep *sweep, tide_error *error) {
     tide_sweep found;
@@ -178,6 +219,9 @@ static tide_status take_over(const char *path, int fd, tide_sweep *sweep, tide_e
                            found.shard, found.n_shards, sweep->shard, sweep->n_shards);
     }
     if (status == TIDE_OK && was_cut) {
+        status = check_half_row(path, fd, n_good_bytes, sweep, error);
+    }
+    if (status == TIDE_OK && was_cut) {
         tide_cli_note("sweep", "%s: half a row at its end is left out: its writer was ended", path);
         status = ftruncate(fd, (off_t)n_good_bytes) == 0
                      ? TIDE_OK
@@ -192,26 +236,33 @@ static tide_status take_over(const char *path, int fd, tide_sweep *sweep, tide_e
     return status;
 }
 
-/* No whole line: what was to be the first one was cut, so nothing that was measured is lost. */
-static bool has_no_line(const char *path) {
-    FILE *file = fopen(path, "rbe");
-    bool found = false;
-    for (int letter = 0; file != NULL && !found && letter != EOF; letter = fgetc(file)) {
-        found = letter == '\n';
+/* *ret_is_half: the file holds the beginning of the line that this sweep begins with, and nothing
+ * else: its writer was ended before anything was measured. TIDE_FORMAT: it holds no line, and not
+ * that. */
+static tide_status look_for_header(const char *path, const tide_sweep *sweep, bool *ret_is_half,
+                                   tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    char *text = NULL;
+    size_t n_bytes = 0;
+    TIDE_TRY(read_text(path, &text, &n_bytes, error));
+    char *header = cJSON_PrintUnformatted(sweep->header);
+    tide_status status = TIDE_OK;
+    *ret_is_half = memchr(text, '\n', n_bytes) == NULL;
+    if (header == NULL) {
+        status = tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory to look into it", path);
+    } else if (*ret_is_half && (n_bytes > strlen(header) || !is_beginning(text, n_bytes, header))) {
+        status = not_ours(path, "it is no file of a sweep", error);
     }
-    if (file != NULL) {
-        (void)fclose(file); /* was only read */
-    }
-    return !found;
+    cJSON_free(header);
+    mem->release(mem->ctx, text);
+    return status;
 }
 
-static tide_status begin(const char *path, bool resumes, int fd, tide_sweep *sweep,
+/* A file that is there, perhaps empty. */
+static tide_status go_on(const char *path, bool resumes, int fd, tide_sweep *sweep,
                          tide_error *error) {
     struct stat there;
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-        return tide_fail(error, TIDE_INVALID,
-                         "%s: another sweep is writing it: name another file with -o", path);
-    }
+    bool is_half = true;
     if (fstat(fd, &there) != 0 || !S_ISREG(there.st_mode)) {
         return tide_fail(error, TIDE_IO, "%s is no plain file: name another one with -o", path);
     }
@@ -219,7 +270,10 @@ static tide_status begin(const char *path, bool resumes, int fd, tide_sweep *swe
         return tide_fail(error, TIDE_INVALID,
                          "%s is there: --resume goes on with it, -o names another file", path);
     }
-    if (there.st_size > 0 && !has_no_line(path)) {
+    if (there.st_size > 0) {
+        TIDE_TRY(look_for_header(path, sweep, &is_half, error));
+    }
+    if (!is_half) {
         return take_over(path, fd, sweep, error);
     }
     if (there.st_size > 0) {
@@ -231,15 +285,38 @@ static tide_status begin(const char *path, bool resumes, int fd, tide_sweep *swe
     return write_line(fd, path, sweep->header, error);
 }
 
+/* A file with the header alone: where that cannot be written there is none. */
+static tide_status make_file(const char *path, const tide_sweep *sweep, tide_error *error) {
+    tide_output_file file;
+    TIDE_TRY(tide_output_file_open(path, &file, error));
+    tide_status status = write_json(&file, sweep->header, error);
+    if (status != TIDE_OK) {
+        tide_output_file_abandon(&file);
+        return status;
+    }
+    return tide_output_file_commit_new(&file, error);
+}
+
 tide_status tide_sweep_file_open(const char *path, bool resumes, tide_sweep *sweep,
                                  tide_sweep_file *ret_file, tide_error *error) {
+    struct stat there;
+    bool is_new = stat(path, &there) != 0 && errno == ENOENT;
     *ret_file = (tide_sweep_file){.fd = -1, .path = path};
-    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (is_new) {
+        TIDE_TRY(make_file(path, sweep, error));
+    }
+    int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
         return tide_fail(error, TIDE_IO, "%s cannot be written: %s: name another file with -o",
                          path, strerror(errno));
     }
-    tide_status status = begin(path, resumes, fd, sweep, error);
+    tide_status status = TIDE_OK;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        status = tide_fail(error, TIDE_INVALID,
+                           "%s: another sweep is writing it: name another file with -o", path);
+    } else if (!is_new) {
+        status = go_on(path, resumes, fd, sweep, error);
+    }
     if (status != TIDE_OK) {
         (void)close(fd); /* nothing was written that anyone waits for */
         return status;
@@ -261,17 +338,6 @@ void tide_sweep_file_close(tide_sweep_file *file) {
         (void)close(file->fd); /* every row is on disk already */
         file->fd = -1;
     }
-}
-
-static tide_status write_json(tide_output_file *file, cJSON *json, tide_error *error) {
-    char *text = json != NULL ? cJSON_PrintUnformatted(json) : NULL;
-    if (text == NULL) {
-        return tide_fail(error, TIDE_NO_MEMORY, "%s: a row could not be written", file->path);
-    }
-    (void)tide_output_file_write(file, text, strlen(text)); /* what fails sticks until commit */
-    (void)tide_output_file_write(file, "\n", 1);
-    cJSON_free(text);
-    return TIDE_OK;
 }
 
 static tide_status write_rows(tide_output_file *file, const tide_sweep *sweep, tide_error *error) {

@@ -8,4 +8,17 @@ before=$(md5sum <run.json.gz)
     echo "exit $?" >&2
 )
 [ "$(md5sum <run.json.gz)" = "$before" ] && echo "the old file is as it was"
+# A sweep that cannot begin leaves no file, and one on a file of somebody else's leaves that as it is.
+set -- --device virtual --size small --layers 1 --context 16,32 --warmup 0 --steps 1
+(
+    trap '' XFSZ
+    ulimit -f 0
+    tidemark sweep "$@" -o rows.jsonl
+    echo "exit $?"
+) 2>&1 | cat
 ls
+printf 'what nobody may lose' >notes.txt
+tidemark sweep "$@" --resume -o notes.txt
+echo "exit $?" >&2
+cat notes.txt
+echo

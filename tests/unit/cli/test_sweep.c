@@ -462,6 +462,77 @@ static void half_a_header_is_begun_anew(void **state) {
     remove_file(path);
 }
 
+/* Whatever it is that --resume is given: only what a sweep began is gone on with. */
+static void what_no_sweep_wrote_stays(void **state) {
+    (void)state;
+    static const char *const FOREIGN[] = {
+        "notes without an end",  "notes\nwith two lines\n", "{", "{}", "{}\n", "\n",
+        "{\"format\":\"other\"", "[1, 2]\n{\"cell\":0}\n"};
+    static const char *const TAILS[] = {"notes", "{\"cell\":0,\"name\":\"other",
+                                        "{\"cell\":12,\"name\":\"", " "};
+    char path[64];
+    tide_sweep_options options;
+    tide_sweep sweep;
+    tide_sweep_file file;
+    name_file(path);
+    small_grid(&options);
+    for (size_t i = 0; i < sizeof(FOREIGN) / sizeof(FOREIGN[0]); i++) {
+        tide_error error = {""};
+        append_text(path, FOREIGN[i]);
+        begin(&options, 1, 1, &sweep);
+        tide_status status = tide_sweep_file_open(path, true, &sweep, &file, &error);
+        if (strcmp(FOREIGN[i], "{") == 0) { /* what the header begins with */
+            assert_int_equal(status, TIDE_OK);
+            tide_sweep_file_close(&file);
+        } else {
+            assert_int_equal(status, TIDE_FORMAT);
+            assert_non_null(strstr(error.message, path));
+            assert_int_equal(bytes_of(path), strlen(FOREIGN[i]));
+        }
+        tide_sweep_fini(&sweep);
+        (void)unlink(path);
+    }
+    write_file(path, &options, 2);
+    off_t n_bytes = bytes_of(path);
+    for (size_t i = 0; i < sizeof(TAILS) / sizeof(TAILS[0]); i++) {
+        tide_error error = {""};
+        append_text(path, TAILS[i]);
+        begin(&options, 1, 1, &sweep);
+        assert_int_equal(tide_sweep_file_open(path, true, &sweep, &file, &error), TIDE_FORMAT);
+        assert_non_null(strstr(error.message, "last line"));
+        assert_int_equal(bytes_of(path), n_bytes + (off_t)strlen(TAILS[i]));
+        assert_int_equal(truncate(path, n_bytes), 0);
+        tide_sweep_fini(&sweep);
+    }
+    remove_file(path);
+}
+
+/* A full disk, here a limit of the process, leaves no file of a sweep that could not begin. */
+static void a_header_that_does_not_fit_leaves_no_file(void **state) {
+    (void)state;
+    char path[64];
+    tide_sweep_options options;
+    tide_sweep sweep;
+    tide_sweep_file file;
+    tide_error error = {""};
+    struct rlimit before;
+    name_file(path);
+    small_grid(&options);
+    begin(&options, 1, 1, &sweep);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    struct rlimit limit = {.rlim_cur = 100, .rlim_max = before.rlim_max};
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    tide_status status = tide_sweep_file_open(path, false, &sweep, &file, &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, handler);
+    assert_int_equal(status, TIDE_IO);
+    assert_non_null(strstr(error.message, path));
+    assert_int_equal(access(path, F_OK), -1);
+    tide_sweep_fini(&sweep);
+    remove_file(path); /* and nothing else */
+}
+
 static void a_crashed_cell_may_be_tried_again(void **state) {
     (void)state;
     char path[64];
@@ -603,6 +674,8 @@ int main(void) {
         cmocka_unit_test(half_a_row_is_left_out),
         cmocka_unit_test(a_row_that_does_not_fit_the_disk_is_taken_back),
         cmocka_unit_test(half_a_header_is_begun_anew),
+        cmocka_unit_test(what_no_sweep_wrote_stays),
+        cmocka_unit_test(a_header_that_does_not_fit_leaves_no_file),
         cmocka_unit_test(a_crashed_cell_may_be_tried_again),
         cmocka_unit_test(parts_are_joined_in_grid_order),
         cmocka_unit_test(the_time_left_is_work_left_at_the_pace_so_far),
