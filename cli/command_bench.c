@@ -15,9 +15,11 @@
 enum { DEFAULT_ROUNDS = 15, DEFAULT_WARMUP = 3 };
 
 static const tide_bench *const BENCHES[] = {
-    &tide_bench_allocator, &tide_bench_recorder,    &tide_bench_symbols,  &tide_bench_matmul,
-    &tide_bench_mlp,       &tide_bench_mlp_scaling, &tide_bench_mlp_norm, &tide_bench_layernorm,
-    &tide_bench_gemv,      &tide_bench_gather_gemv};
+    &tide_bench_allocator,   &tide_bench_recorder,      &tide_bench_symbols,
+    &tide_bench_matmul,      &tide_bench_mlp,           &tide_bench_mlp_scaling,
+    &tide_bench_mlp_norm,    &tide_bench_layernorm,     &tide_bench_gemv,
+    &tide_bench_gather_gemv, &tide_bench_layer_forward, &tide_bench_layer_backward,
+    &tide_bench_copy};
 enum { N_BENCHES = sizeof(BENCHES) / sizeof(BENCHES[0]) };
 
 typedef struct bench_options {
@@ -83,7 +85,7 @@ static const tide_option OPTIONS[] = {
      NULL, NULL, NULL, AT(settings.calls)},
     {TIDE_OPTION_FLAG, "no-flush", NULL, NULL,
      "leave the caches as they are between samples; by default a buffer of twice the size of the "
-     "last cache is written before each sample of layernorm, gemv and gather-gemv",
+     "last cache is written before each sample of layernorm, gemv, gather-gemv and copy",
      NULL, NULL, NULL, AT(settings.no_flush)},
     {TIDE_OPTION_REAL, "peak-tflops", NULL, "X",
      "mlp-norm: rate that the share is of; default: what the card's vendor states", NULL, NULL,
@@ -116,7 +118,14 @@ static const tide_option_table TABLE = {
         "  mlp-norm     linear, layer norm, GELU, linear, D -> 14336 -> D: FLOP / time / peak\n"
         "  layernorm    4096 rows of D 1024 to 16384: GB/s\n"
         "  gemv         D x D matrix times vector, weights bf16 and int8: GB/s\n"
-        "  gather-gemv  two of eight such matrices, chosen by number\n",
+        "  gather-gemv  two of eight such matrices, chosen by number\n"
+        "  layer-forward, layer-backward\n"
+        "               the matrix products of one layer of the transformer, of C channels and "
+        "2048\n"
+        "               rows: TFLOP/s that a step's products can reach\n"
+        "  copy         copies within device memory of 64 MiB to 4 GiB: GB/s, which no operator "
+        "that\n"
+        "               waits for memory exceeds\n",
     .options = OPTIONS,
     .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
     .min_operands = 1,

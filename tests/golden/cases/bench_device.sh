@@ -1,6 +1,6 @@
 # Benchmarks of a device, brief: what they have; their figures mean nothing and are left out.
 export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
-for name in matmul layernorm gemv gather-gemv mlp-norm mlp; do
+for name in matmul layernorm gemv gather-gemv mlp-norm layer-forward layer-backward copy mlp; do
     tidemark bench "$name" --device cpu --brief --rounds 2 --samples --record all.csv --format json >"$name.json" ||
         echo "exit status $?"
     jq -r '.tables[] | select(.key == "figures").rows[] |
