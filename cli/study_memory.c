@@ -301,6 +301,9 @@ static tide_status add_cell(const tide_study_work *work, const tide_study_cell *
         TIDE_TRY(tide_summary_create(cell->result.snapshot, &summary, error));
         if (summary->n_devices > 0) {
             peak = &summary->devices[tide_summary_main_device(summary)].peak;
+            for (size_t i = 0; i < TIDE_N_CATEGORIES; i++) {
+                ret_peak->category_bytes[i] = peak->by_category.shares[i].bytes;
+            }
         }
         describe_largest(cell, to, ret_peak);
     }

@@ -7,6 +7,7 @@
 
 #include "common/bytes.h"
 #include "common/status.h"
+#include "snapshot/compare_cause.h"
 
 /* A sentence that grows; what has no room is cut. */
 typedef struct sentence {
@@ -113,6 +114,26 @@ static const tide_reading_peak *main_peak(const tide_reading_peak *peaks, size_t
     return found;
 }
 
+/* Why the run of a narrower type takes more than that of a wider one; nothing where it does not. */
+static void add_cause(sentence *to, const tide_reading_peak *narrow,
+                      const tide_reading_peak *wide) {
+    const char *words[TIDE_N_CATEGORIES];
+    char text[TIDE_READING_BYTES];
+    if (narrow->allocated_bytes <= wide->allocated_bytes ||
+        !tide_precision_is_narrower(narrow->precision, wide->precision)) {
+        return;
+    }
+    for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+        words[i] = tide_category_words(i, true);
+    }
+    const tide_cause cause = {words, narrow->category_bytes, wide->category_bytes,
+                              TIDE_N_CATEGORIES};
+    tide_cause_words(&cause, text, sizeof(text));
+    if (text[0] != '\0') {
+        add(to, ", although its type is smaller: %s", text);
+    }
+}
+
 static void add_other_precisions(sentence *to, const tide_reading_peak *peaks, size_t n,
                                  const tide_reading_peak *base) {
     char bytes[TIDE_BYTES_TEXT];
@@ -126,6 +147,7 @@ static void add_other_precisions(sentence *to, const tide_reading_peak *peaks, s
         add(to, "; %s takes %s, %.1f %% %s", peaks[i].precision,
             tide_bytes_format(peaks[i].allocated_bytes, bytes), change < 0 ? -change : change,
             change < 0 ? "less" : "more");
+        add_cause(to, &peaks[i], base);
     }
 }
 

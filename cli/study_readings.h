@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/event.h"
 #include "common/statistics.h"
 
 #ifdef __cplusplus
@@ -37,9 +38,10 @@ typedef struct tide_reading_peak {
     char rest[TIDE_READING_LABEL_BYTES]; /* what else varies: "batch 4, naive"; "" nothing */
     int64_t allocated_bytes;             /* at the peak; -1: it did not fit */
     int64_t eager_bytes; /* at the peak of PyTorch's run; -1: there is none, or it does not fit */
-    int64_t residual_bytes;                /* of one residual-stream tensor */
-    char tensor[TIDE_READING_LABEL_BYTES]; /* the largest activations of a step; "" none */
-    int64_t tensor_bytes;                  /* of each; -1: none */
+    int64_t residual_bytes;                    /* of one residual-stream tensor */
+    char tensor[TIDE_READING_LABEL_BYTES];     /* the largest activations of a step; "" none */
+    int64_t tensor_bytes;                      /* of each; -1: none */
+    int64_t category_bytes[TIDE_N_CATEGORIES]; /* at the peak; all 0: not recorded */
 } tide_reading_peak;
 
 void tide_reading_of_memory(const tide_reading_peak *peaks, size_t n,

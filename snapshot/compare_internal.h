@@ -9,4 +9,8 @@
  * when there is no memory. */
 const char *tide_compare_sentence(tide_compare *compare);
 
+/* compare_cause.c: tide_cause_words of two runs of a comparison. */
+void tide_compare_cause_words(const tide_compare_run *narrow, const tide_compare_run *wide,
+                              char *ret_text, size_t n_room);
+
 #endif

@@ -6,12 +6,15 @@
 #include <string.h>
 
 #include "common/bytes.h"
+#include "snapshot/compare_cause.h"
 #include "snapshot/compare_internal.h"
 
 enum {
-    TEXT_BYTES = 16384,    /* room for the sentences of all runs; more is cut */
-    SAME_PER_MILLE = 10,   /* peaks nearer than 1 % of the base count as equal */
-    TELLING_PER_MILLE = 10 /* a category's change is told from 1 % of the base's peak on */
+    TEXT_BYTES = 16384,       /* room for the sentences of all runs; more is cut */
+    SAME_PER_MILLE = 10,      /* peaks nearer than 1 % of the base count as equal */
+    TELLING_PER_MILLE = 10,   /* a category's change is told from 1 % of the base's peak on */
+    SURPRISING_PER_MILLE = 1, /* a narrower type that takes more is explained from 0.1 % on */
+    CAUSE_BYTES = 1024
 };
 
 /* Text under construction. */
@@ -33,40 +36,6 @@ TIDE_PRINTF(2, 3) static void say(words *to, const char *format, ...) {
 static void say_bytes(words *to, int64_t n_bytes) {
     char text[TIDE_BYTES_TEXT];
     say(to, "%s", tide_bytes_format(n_bytes, text));
-}
-
-static bool has_scope_named(const tide_snapshot *snapshot, const char *name) {
-    for (size_t i = 0; i < snapshot->n_scopes; i++) {
-        if (strcmp(tide_snapshot_text(snapshot, snapshot->scopes[i].name), name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-const char *tide_compare_category_words(const tide_compare_run *run, int category) {
-    switch (category) {
-    case TIDE_PARAMETER:
-        return "parameters";
-    case TIDE_GRADIENT:
-        return "gradients";
-    case TIDE_OPTIMIZER_STATE:
-        return has_scope_named(run->snapshot, "adamw") ? "AdamW state" : "optimizer state";
-    case TIDE_ACTIVATION:
-        return "activations";
-    case TIDE_TEMPORARY:
-        return "temporaries";
-    case TIDE_WORKSPACE:
-        return "library workspaces";
-    case TIDE_INPUT:
-        return "inputs";
-    case TIDE_WEIGHT_COPY:
-        return "copies of weights";
-    case TIDE_UNKNOWN:
-        return "bytes of unknown use";
-    default:
-        return run->categories[category];
-    }
 }
 
 static const char *category_words(const tide_compare_run *run, int category) {
@@ -157,11 +126,11 @@ static int64_t telling_change(const tide_compare_run *base, const tide_compare_r
 static int largest_shrinking(const tide_compare_run *base, const tide_compare_run *other) {
     int found = -1;
     int64_t lowest = 0;
-    for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
-        int64_t change = telling_change(base, other, i);
+    for (size_t i = 0; i < base->n_categories; i++) {
+        int64_t change = telling_change(base, other, (int)i);
         if (change < lowest) {
             lowest = change;
-            found = i;
+            found = (int)i;
         }
     }
     return found;
@@ -170,14 +139,15 @@ static int largest_shrinking(const tide_compare_run *base, const tide_compare_ru
 /* ": activations take 3.20 GiB less, parameters 1.00 GiB more", by size; nothing where no category
  * tells. */
 static void say_changes(words *to, const tide_compare_run *base, const tide_compare_run *other) {
-    bool said[TIDE_N_CATEGORIES] = {false};
-    for (int n_said = 0; n_said < TIDE_N_CATEGORIES; n_said++) {
+    int64_t before = INT64_MAX; /* size and number of the one that was said last */
+    int said = -1;
+    for (size_t n_said = 0;; n_said++) {
         int next = -1;
         int64_t largest = 0;
-        for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
+        for (int i = 0; i < (int)base->n_categories; i++) {
             int64_t change = telling_change(base, other, i);
             int64_t size = change < 0 ? -change : change;
-            if (!said[i] && size > largest) {
+            if (size > largest && (size < before || (size == before && i > said))) {
                 largest = size;
                 next = i;
             }
@@ -185,11 +155,12 @@ static void say_changes(words *to, const tide_compare_run *base, const tide_comp
         if (next < 0) {
             return;
         }
-        said[next] = true;
+        before = largest;
+        said = next;
         say(to, "%s%s %s", n_said == 0 ? ": there " : ", ", category_words(other, next),
-            n_said > 0                     ? ""
-            : next == TIDE_OPTIMIZER_STATE ? "takes "
-                                           : "take ");
+            n_said > 0                                                       ? ""
+            : next == TIDE_OPTIMIZER_STATE || next >= (int)TIDE_N_CATEGORIES ? "takes "
+                                                                             : "take ");
         say_bytes(to, largest);
         say(to, " %s", telling_change(base, other, next) < 0 ? "less" : "more");
     }
@@ -243,9 +214,35 @@ static void say_nearly_equal(words *to, const tide_compare_run *base, const tide
     say(to, " with %s).", other->name);
 }
 
-/* Both runs ended well. */
-static void say_completed(words *to, const tide_compare_run *base, const tide_compare_run *other,
-                          bool base_is_known) {
+/* Both runs ended well, and differ in nothing but the precision: does the narrower one take more,
+ * by what can be seen? */
+static bool is_surprising(const tide_compare_run *narrow, const tide_compare_run *wide) {
+    const tide_snapshot_run *a = &narrow->snapshot->run;
+    const tide_snapshot_run *b = &wide->snapshot->run;
+    return tide_precision_is_narrower(a->precision, b->precision) &&
+           strcmp(a->attention, b->attention) == 0 && strcmp(a->recompute, b->recompute) == 0 &&
+           a->keep_graph == b->keep_graph &&
+           narrow->allocated_bytes - wide->allocated_bytes >
+               wide->allocated_bytes / 1000 * SURPRISING_PER_MILLE;
+}
+
+/* " bf16-mixed takes 510.00 MiB more than fp32 although its type is smaller: 6.15 GiB more of
+ * copies of weights outweigh 5.65 GiB less of activations, each at its own peak." */
+static void say_cause(words *to, const tide_compare_run *narrow, const tide_compare_run *wide) {
+    char text[CAUSE_BYTES];
+    tide_compare_cause_words(narrow, wide, text, sizeof(text));
+    if (text[0] == '\0') {
+        return;
+    }
+    say(to, " %s takes ", narrow->name);
+    say_bytes(to, narrow->allocated_bytes - wide->allocated_bytes);
+    say(to, " more than %s although its type is smaller: %s, each at its own peak.", wide->name,
+        text);
+}
+
+/* How the peaks of two runs that ended well stand to each other. */
+static void say_peaks(words *to, const tide_compare_run *base, const tide_compare_run *other,
+                      bool base_is_known) {
     if (nearly_equal(base, other)) {
         say_nearly_equal(to, base, other, base_is_known);
         return;
@@ -265,7 +262,10 @@ static void say_completed(words *to, const tide_compare_run *base, const tide_co
     say_bytes(to, base->allocated_bytes);
     say(to, " to ");
     say_bytes(to, other->allocated_bytes);
-    say_changes(to, base, other);
+    if (!is_surprising(other, base) &&
+        !is_surprising(base, other)) { /* else they are told as causes */
+        say_changes(to, base, other);
+    }
     say_move(to, base, other);
     if (!same) {
         say(to, "; it is set by ");
@@ -276,6 +276,16 @@ static void say_completed(words *to, const tide_compare_run *base, const tide_co
         say(to, " in both");
     }
     say(to, ".");
+}
+
+static void say_completed(words *to, const tide_compare_run *base, const tide_compare_run *other,
+                          bool base_is_known) {
+    say_peaks(to, base, other, base_is_known);
+    if (is_surprising(other, base)) {
+        say_cause(to, other, base);
+    } else if (is_surprising(base, other)) {
+        say_cause(to, base, other);
+    }
 }
 
 /* "fp32 does not fit: it asked for 1.00 GiB with 0.50 GiB free in the backward phase, when

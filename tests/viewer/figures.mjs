@@ -46,16 +46,31 @@ export function profile({ shape, device, pairs }, folder, format) {
 export const PHASES = ['forward', 'backward', 'optimizer', 'step'];
 const CATEGORY_WORDS = { parameter: 'parameters', gradient: 'gradients', optimizer_state: 'AdamW state', activation: 'activations', temporary: 'temporaries', input: 'inputs', weight_copy: 'copies of weights' };
 
+/** Why the second run, of the narrower type, takes more than the first; "" where it does not. */
+function causeOf([wide, narrow]) {
+  const bytes = (run, category) => run.summary.peak.by_category[category].bytes, more = narrow.summary.peak.allocated_bytes - wide.summary.peak.allocated_bytes;
+  if (more <= Math.floor(wide.summary.peak.allocated_bytes / 1000)) return '';
+  const inDirection = (sign) => {
+    const all = Object.keys(CATEGORY_WORDS).map((category) => ({ category, change: sign * (bytes(narrow, category) - bytes(wide, category)) })).filter(({ change }) => change > 0);
+    const sum = all.reduce((total, { change }) => total + change, 0);
+    return { sum, named: all.filter(({ change }) => change > 100 * Math.floor(sum / 1000)).sort((a, b) => b.change - a.change).slice(0, 3) };
+  };
+  const list = (texts) => (texts.length > 1 ? `${texts.slice(0, -1).join(', ')} and ${texts.at(-1)}` : texts[0]), grown = inDirection(1), shrunk = inDirection(-1);
+  return ` ${narrow.short} takes ${bytesText(more)} more than ${wide.short} although its type is smaller: ${
+    list(grown.named.map(({ category, change }) => `${bytesText(change)} more of ${CATEGORY_WORDS[category]}`))}${
+    shrunk.named.length > 0 ? ` outweigh ${bytesText(shrunk.sum)} less of ${list(shrunk.named.map(({ category }) => CATEGORY_WORDS[category]))}` : ', and less of nothing'}, each at its own peak.`;
+}
+
 /** The sentence that compares two runs of one workload that both came to their end. */
 export function sentenceOf([base, other]) {
   const bytes = (run, category) => run.summary.peak.by_category[category].bytes, peak = (run) => run.summary.peak.allocated_bytes;
   const dominant = (run) => Object.keys(CATEGORY_WORDS).reduce((a, b) => (bytes(run, b) > bytes(run, a) ? b : a));
   const [one, two] = [dominant(base), dominant(other)].map((category) => CATEGORY_WORDS[category]);
   const difference = peak(other) - peak(base), perMille = Math.floor(peak(base) / 1000);
-  const ends = `${bytesText(peak(base))} with ${base.short}, ${bytesText(peak(other))} with ${other.short}`;
+  const ends = `${bytesText(peak(base))} with ${base.short}, ${bytesText(peak(other))} with ${other.short}`, cause = causeOf([base, other]);
   if (Math.abs(difference) <= 10 * perMille) {
-    return one === two ? `The peak is set by ${one} (${bytesText(bytes(base, dominant(base)))} of ${bytesText(peak(base))}) in the ${base.summary.peak.phase} phase in both: ${other.short} hardly changes it (${ends}).`
-      : `The peak is set by ${one} with ${base.short} and by ${two} with ${other.short}, at nearly the same height (${ends}).`;
+    return one === two ? `The peak is set by ${one} (${bytesText(bytes(base, dominant(base)))} of ${bytesText(peak(base))}) in the ${base.summary.peak.phase} phase in both: ${other.short} hardly changes it (${ends}).${cause}`
+      : `The peak is set by ${one} with ${base.short} and by ${two} with ${other.short}, at nearly the same height (${ends}).${cause}`;
   }
   const lower = difference < 0, percent = `${(Math.abs(100 * difference) / peak(base)).toFixed(1)} %`;
   const changes = Object.keys(CATEGORY_WORDS).map((category) => ({ category, change: bytes(other, category) - bytes(base, category) }))
@@ -63,8 +78,8 @@ export function sentenceOf([base, other]) {
     .map(({ category, change }, i) => `${CATEGORY_WORDS[category]} ${i > 0 ? '' : category === 'optimizer_state' ? 'takes ' : 'take '}${bytesText(Math.abs(change))} ${change < 0 ? 'less' : 'more'}`);
   const [from, to] = [base, other].map((run) => run.summary.peak.scope);
   const rise = one === two && !lower ? `The peak is set by ${one} in both: ${other.short} cannot lower it and raises it by ${percent}` : `${other.short} ${lower ? 'lowers' : 'raises'} the peak by ${percent}`;
-  return `${rise}, from ${bytesText(peak(base))} to ${bytesText(peak(other))}${changes.length > 0 ? `: there ${changes.join(', ')}` : ''}` +
-    `${from !== to && from && to ? `; it moves from ${from} to ${to}` : ''}${one !== two ? `; it is set by ${one} with ${base.short} and by ${two} with ${other.short}` : lower ? `; it is set by ${one} in both` : ''}.`;
+  return `${rise}, from ${bytesText(peak(base))} to ${bytesText(peak(other))}${changes.length > 0 && cause === '' ? `: there ${changes.join(', ')}` : ''}` +
+    `${from !== to && from && to ? `; it moves from ${from} to ${to}` : ''}${one !== two ? `; it is set by ${one} with ${base.short} and by ${two} with ${other.short}` : lower ? `; it is set by ${one} in both` : ''}.${cause}`;
 }
 
 function percentText(share) {

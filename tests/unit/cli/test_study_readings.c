@@ -37,10 +37,30 @@ static void parameters(void **state) {
 static void memory(void **state) {
     (void)state;
     tide_reading_peak peaks[] = {
-        {"m", "forward", "fp32", 512, "", 2 * GIB, -1, 20 * MIB, "x", 30 * MIB},
-        {"m", "train", "fp32", 128, "", 7 * GIB, -1, 5 * MIB, "y", 20 * MIB},
-        {"m", "train", "fp32", 512, "", 8 * GIB, 10 * GIB, 20 * MIB, "ffn.gate, ffn.up", 80 * MIB},
-        {"m", "train", "bf16-mixed", 512, "", 6 * GIB, -1, 20 * MIB, "z", 40 * MIB},
+        {"m", "forward", "fp32", 512, "", 2 * GIB, -1, 20 * MIB, "x", 30 * MIB, {0}},
+        {"m", "train", "fp32", 128, "", 7 * GIB, -1, 5 * MIB, "y", 20 * MIB, {0}},
+        {"m",
+         "train",
+         "fp32",
+         512,
+         "",
+         8 * GIB,
+         10 * GIB,
+         20 * MIB,
+         "ffn.gate, ffn.up",
+         80 * MIB,
+         {[TIDE_ACTIVATION] = 6 * GIB}},
+        {"m",
+         "train",
+         "bf16-mixed",
+         512,
+         "",
+         6 * GIB,
+         -1,
+         20 * MIB,
+         "z",
+         40 * MIB,
+         {[TIDE_ACTIVATION] = 3 * GIB, [TIDE_WEIGHT_COPY] = 5 * GIB}},
     };
     tide_reading_of_memory(peaks, 4, text);
     assert_string_equal(text, "m, train, context 512, peaks at 8.00 GiB in fp32, 4.0 times as high "
@@ -55,7 +75,9 @@ static void memory(void **state) {
     peaks[2].eager_bytes = 12 * GIB;
     tide_reading_of_memory(peaks, 4, text);
     assert_non_null(strstr(text, "2.0 times as high as forward alone (4.00 GiB); bf16-mixed takes "
-                                 "10.00 GiB, 25.0 % more"));
+                                 "10.00 GiB, 25.0 % more, although its type is smaller: 5.00 GiB "
+                                 "more of copies of weights outweigh 3.00 GiB less of "
+                                 "activations;"));
     assert_non_null(strstr(text, "(40.00 MiB each, 2.0 times"));
     assert_non_null(strstr(text, "takes 12.00 GiB in fp32, 1.50 times"));
     peaks[2].allocated_bytes = -1; /* does not fit: the next best is told */
