@@ -2,6 +2,7 @@
  * each timed by itself.
  */
 #include "cli/bench_mlp.h"
+#include "common/plural.h"
 
 #include <stdio.h>
 
@@ -31,7 +32,7 @@ static tide_status measure_open(tide_bench_mlp_state *state, tide_bench_run *run
     const tide_timing_subject forward = {tide_bench_mlp_clear, tide_bench_mlp_forward, state};
     const tide_timing_subject backward = {tide_bench_mlp_half, tide_bench_mlp_backward, state};
     (void)snprintf(what, sizeof(what), "%zu step%s", state->shape.n_steps,
-                   state->shape.n_steps == 1 ? "" : "s");
+                   tide_plural(state->shape.n_steps, "", "s"));
     TIDE_TRY(measure_row(state, run, &steps, what, dtype,
                          n_steps * (state->forward_flops + state->backward_flops), tables, error));
     TIDE_TRY(
@@ -75,9 +76,9 @@ static tide_status run_mlp(tide_bench_run *run, tide_error *error) {
         tide_report_say(run->report, "shape",
                         "%s: %zu layer%s of width %zu, batch %zu, %zu step%s of forward, loss and "
                         "backward",
-                        shapes[i].name, shapes[i].n_layers, shapes[i].n_layers == 1 ? "" : "s",
-                        shapes[i].dim, shapes[i].batch, shapes[i].n_steps,
-                        shapes[i].n_steps == 1 ? "" : "s");
+                        shapes[i].name, shapes[i].n_layers,
+                        tide_plural(shapes[i].n_layers, "", "s"), shapes[i].dim, shapes[i].batch,
+                        shapes[i].n_steps, tide_plural(shapes[i].n_steps, "", "s"));
     }
     tide_bench_tables_begin(&tables, run, TIDE_RATE_FLOPS, "mlp",
                             "MLP, time of a run and of one step", true);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/bench_mlp.h"
+#include "common/plural.h"
 #include "common/statistics.h"
 
 static const char *const DTYPES[] = {"fp32", "tf32", "bf16", NULL};
@@ -184,8 +185,8 @@ static tide_status run_mlp_scaling(tide_bench_run *run, tide_error *error) {
     to.dtype = dtypes[0];
     tide_report_say(run->report, "shape",
                     "base: %zu layer%s of width %zu, batch %zu, %zu step%s, %s", to.base.n_layers,
-                    to.base.n_layers == 1 ? "" : "s", to.base.dim, to.base.batch, to.base.n_steps,
-                    to.base.n_steps == 1 ? "" : "s", to.dtype);
+                    tide_plural(to.base.n_layers, "", "s"), to.base.dim, to.base.batch,
+                    to.base.n_steps, tide_plural(to.base.n_steps, "", "s"), to.dtype);
     begin_tables(&to);
     for (size_t i = 0; i < N_VARIED; i++) {
         if (is_asked_for(run, VARIED[i].name)) {

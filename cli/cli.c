@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/harmless.h"
+
+enum { NOTE_BYTES = 8192 }; /* of a note; what is longer is cut */
+
 int tide_exit_status(tide_status status) {
     switch (status) {
     case TIDE_OK:
@@ -28,11 +32,20 @@ static void print_prefix(const char *command) {
     }
 }
 
+/* A message may quote a file that nobody checked. */
+static void print_message(const char *message) {
+    tide_harmless to;
+    tide_harmless_begin(&to, stderr);
+    tide_harmless_write(&to, message, strlen(message));
+    tide_harmless_end(&to);
+    fputc('\n', stderr);
+}
+
 int tide_cli_fail(const char *command, tide_status status, const tide_error *error) {
     const char *message =
         error != NULL && error->message[0] != '\0' ? error->message : tide_status_text(status);
     print_prefix(command);
-    fprintf(stderr, "%s\n", message);
+    print_message(message);
     return tide_exit_status(status);
 }
 
@@ -42,12 +55,13 @@ int tide_cli_refuse(const char *command, tide_status status, const tide_error *e
 }
 
 void tide_cli_note(const char *command, const char *format, ...) {
-    print_prefix(command);
+    char message[NOTE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(message, sizeof(message), format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
+    print_prefix(command);
+    print_message(message);
 }
 
 bool tide_cli_parse(const tide_option_table *table, int argc, char **argv, void *values,

@@ -10,6 +10,7 @@
 #include "cli/record_file.h"
 #include "cli/run_choices.h"
 #include "common/clock.h"
+#include "common/plural.h"
 #include "model/timing.h"
 
 enum { DEFAULT_ROUNDS = 15, DEFAULT_WARMUP = 3 };
@@ -256,7 +257,7 @@ static tide_status measure(const tide_bench *bench, const bench_options *options
                            .settings = &options->settings,
                            .records = &records};
     tide_report_say(&report, "bench", "%s: %s; %zu round%s%s", bench->name, bench->summary,
-                    run.n_rounds, run.n_rounds == 1 ? "" : "s",
+                    run.n_rounds, tide_plural(run.n_rounds, "", "s"),
                     options->brief ? ", brief: the figures mean nothing"
                                    : "; best on a machine with nothing else to do");
     tide_progress_begin(&run.progress, bench->name);

@@ -116,12 +116,13 @@ static void footprint_table(tide_report *report, const tide_compare *compare) {
 }
 
 static void peaks_table(tide_report *report, const tide_compare *compare) {
-    static const char *const NAMES[TIDE_N_MAX] = {"requested", "allocated", "active", "reserved"};
     tide_table *table = tide_report_table(report, "peaks", "Highest bytes");
     tide_table_column(table, "quantity", "bytes", false);
     tide_compare_run_columns(table, compare, "bytes");
+    tide_table_column(table, "counted", "counted", false);
     for (int i = 0; i < TIDE_N_MAX; i++) {
-        bytes_row(table, compare, NAMES[i], peak_bytes, i);
+        bytes_row(table, compare, tide_words_total(i), peak_bytes, i);
+        tide_cell_text(table, tide_words_total_rule(i));
     }
 }
 

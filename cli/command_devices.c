@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "common/bytes.h"
+#include "common/plural.h"
 #include "model/ops.h"
 #include "model/ops_cpu/kernels.h"
 
@@ -114,7 +115,8 @@ static void describe_cpu(part *ret_part) {
              "%.128s, %" PRId64 " core%s, %s of memory, %s free; computes fp32 and bf16 "
              "with %s kernels",
              host.cpu[0] != '\0' ? host.cpu : "unknown processor", host.n_cpus,
-             host.n_cpus == 1 ? "" : "s", tide_bytes_format(host.total_bytes, total),
+             tide_plural((uint64_t)host.n_cpus, "", "s"),
+             tide_bytes_format(host.total_bytes, total),
              tide_bytes_format((int64_t)free_bytes, unused), kernels->name);
 }
 
@@ -195,7 +197,7 @@ static void add_parts(tide_report *report) {
 static void add_cards(tide_report *report) {
     size_t n_cards = 0;
     const tide_card *cards = tide_cards(&n_cards);
-    tide_table *table = tide_report_table(report, "cards", "cards of virtual:CARD, in bytes");
+    tide_table *table = tide_report_table(report, "cards", "cards of virtual:CARD");
     tide_table_column(table, "card", "card", false);
     tide_table_column(table, "total_bytes", "memory", true);
     tide_table_column(table, "context_bytes", "context", true);
@@ -205,14 +207,9 @@ static void add_cards(tide_report *report) {
         const tide_card *card = &cards[i];
         tide_table_row_begin(table);
         tide_cell_text(table, card->name);
-        /* Exact: what the driver reports, not a rounded figure. */
-        tide_cell_count(table, card->total_bytes);
-        if (card->context_bytes < 0) {
-            tide_cell_none(table);
-        } else {
-            tide_cell_count(table, card->context_bytes);
-        }
-        tide_cell_count(table, (int64_t)card->workspace_bytes);
+        tide_cell_bytes(table, card->total_bytes); /* exact in csv and json */
+        tide_cell_bytes(table, card->context_bytes);
+        tide_cell_bytes(table, (int64_t)card->workspace_bytes);
         tide_cell_text(table, card->title);
     }
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/harmless.h"
 #include "cli/snapshot_words.h"
 #include "cli/table.h"
 #include "snapshot/scope_paths.h"

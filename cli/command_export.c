@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/harmless.h"
 #include "cli/outputs.h"
 #include "snapshot/export.h"
 #include "snapshot/gzip_file.h"
@@ -91,8 +92,8 @@ static tide_content content_of(const char *format) {
 }
 
 static tide_status to_stdout(void *ctx, const char *bytes, size_t n_bytes) {
-    (void)ctx;
-    return fwrite(bytes, 1, n_bytes, stdout) == n_bytes ? TIDE_OK : TIDE_IO;
+    tide_harmless_write(ctx, bytes, n_bytes);
+    return ferror(stdout) ? TIDE_IO : TIDE_OK;
 }
 
 static tide_status to_file(void *ctx, const char *bytes, size_t n_bytes) {
@@ -156,12 +157,15 @@ static tide_status export_file(const export_options *options, const char *path, 
     }
     tide_snapshot *snapshot = NULL;
     TIDE_TRY(tide_snapshot_load(path, NULL, &snapshot, error));
-    const tide_export_sink out = {.write = to_stdout};
+    tide_harmless harmless;
+    const tide_export_sink out = {.write = to_stdout, .ctx = &harmless};
+    tide_harmless_begin(&harmless, stdout);
     tide_status status = options->strip_private ? tide_snapshot_strip_private(snapshot) : TIDE_OK;
     if (status == TIDE_OK) {
         status = options->output != NULL
                      ? write_file(exporter, snapshot, &chosen, options->output, error)
                      : tide_export(exporter, snapshot, &chosen, &out, error);
+        tide_harmless_end(&harmless);
     }
     tide_snapshot_destroy(snapshot);
     return status;

@@ -12,6 +12,7 @@
 #include "cli/summary_view.h"
 #include "cli/table.h"
 #include "common/bytes.h"
+#include "common/plural.h"
 #include "snapshot/instant.h"
 #include "snapshot/lives.h"
 #include "snapshot/snapshot.h"
@@ -132,9 +133,10 @@ static void say_peak(const tide_summary_view *of) {
                     parts[0] != '\0' ? ": " : "", parts);
     tide_report_say(of->report, "accounting",
                     "allocated = requested %" PRId64 " + rounding %" PRId64
-                    " + unsplit tails %" PRId64 " bytes, in %zu blocks",
+                    " + unsplit tails %" PRId64 " bytes, in %zu %s",
                     peak->account.asked_bytes, peak->account.rounding_bytes,
-                    peak->account.unsplit_bytes, peak->n_blocks);
+                    peak->account.unsplit_bytes, peak->n_blocks,
+                    tide_plural(peak->n_blocks, "block", "blocks"));
 }
 
 static void say_outcome(const tide_summary_view *of) {
@@ -171,7 +173,6 @@ static void say_outcome(const tide_summary_view *of) {
 /* ---- tables ---- */
 
 static void maxima_table(const tide_summary_view *of) {
-    static const char *const NAMES[TIDE_N_MAX] = {"requested", "allocated", "active", "reserved"};
     const tide_totals *end = &of->device->end;
     int64_t ends[TIDE_N_MAX] = {end->requested_bytes, end->allocated_bytes, end->active_bytes,
                                 end->reserved_bytes};
@@ -180,12 +181,14 @@ static void maxima_table(const tide_summary_view *of) {
     tide_table_column(table, "max_bytes", "highest", true);
     tide_table_column(table, "event", "at event", true);
     tide_table_column(table, "end_bytes", "at the end", true);
+    tide_table_column(table, "counted", "counted", false);
     for (int i = 0; i < TIDE_N_MAX; i++) {
         tide_table_row_begin(table);
-        tide_cell_text(table, NAMES[i]);
+        tide_cell_text(table, tide_words_total(i));
         tide_cell_bytes(table, of->device->max[i].bytes);
         tide_cell_count(table, of->device->max[i].event);
         tide_cell_bytes(table, ends[i]);
+        tide_cell_text(table, tide_words_total_rule(i));
     }
 }
 

@@ -7,6 +7,7 @@
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "cli/sweep_internal.h"
+#include "common/plural.h"
 
 /* sweep.jsonl, sweep-2-of-4.jsonl, or what -o says. */
 static tide_status name_file(const tide_sweep_options *options, size_t shard, size_t n_shards,
@@ -89,9 +90,11 @@ static int finish(const tide_sweep *sweep, const char *path) {
     size_t n_failed = count_failed(sweep);
     if (n_missing > 0) {
         size_t n_cells = tide_sweep_n_owned(sweep);
-        tide_cli_note(
-            "sweep", "%zu of %zu cells have no row in %s%s: the same command with --resume goes on",
-            n_missing, n_cells, path, n_missing < n_cells ? ", which keeps the others" : "");
+        tide_cli_note("sweep",
+                      "%zu of %zu %s no row in %s%s: the same command with --resume goes on",
+                      n_missing, n_cells,
+                      n_cells == 1 ? "cell has" : tide_plural(n_missing, "cells has", "cells have"),
+                      path, n_missing < n_cells ? ", which keeps the others" : "");
     }
     if (tide_interrupt_signal() != 0) {
         return TIDE_EXIT_SIGNAL + tide_interrupt_signal();

@@ -8,6 +8,7 @@
 
 #include "cli/options.h"
 #include "common/bytes.h"
+#include "common/plural.h"
 
 enum { FIGURE_BYTES = 48, REASON_BYTES = 192 };
 
@@ -228,9 +229,9 @@ static bool is_incomplete(const tide_compare_run *run, char reason[REASON_BYTES]
     } else if (run->is_oom) {
         snprintf(reason, REASON_BYTES, "it ran out of memory: its figures say how far it came");
     } else if (run->snapshot->n_dropped > 0) {
-        snprintf(reason, REASON_BYTES,
-                 "its log lost %" PRIu64 " events: its figures may be too low",
-                 run->snapshot->n_dropped);
+        snprintf(reason, REASON_BYTES, "its log lost %" PRIu64 " %s: its figures may be too low",
+                 run->snapshot->n_dropped,
+                 tide_plural(run->snapshot->n_dropped, "event", "events"));
     } else if (strcmp(outcome, "stopped") == 0 || strcmp(outcome, "crashed") == 0) {
         snprintf(reason, REASON_BYTES, "it %s before its end: its figures may be too low", outcome);
     } else {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/harmless.h"
 #include "cli/compare_internal.h"
 
 static void figure_cell(tide_table *table, const tide_gate *gate, double figure) {

@@ -6,6 +6,7 @@
 #include "cli/fit_internal.h"
 #include "cli/peak_tensors.h"
 #include "common/bytes.h"
+#include "common/plural.h"
 
 enum { VALUE_BYTES = 48, PHRASE_BYTES = 96 };
 
@@ -29,7 +30,7 @@ static const char *value_phrase(const tide_fit_row *row, uint64_t value, char te
     char number[VALUE_BYTES];
     value_text(row, value, number);
     if (row->question.what == TIDE_FIT_LAYERS) {
-        snprintf(text, PHRASE_BYTES, "%s layer%s", number, value == 1 ? "" : "s");
+        snprintf(text, PHRASE_BYTES, "%s layer%s", number, tide_plural(value, "", "s"));
     } else {
         snprintf(text, PHRASE_BYTES, "%s %s", tide_fit_what_name(row->question.what), number);
     }
@@ -133,7 +134,7 @@ static void say_doubts(const tide_fit_row *row, tide_report *report) {
                         "at %s the cache has to give all that it holds back to the device %" PRIu64
                         " time%s in %zu steps, and buys again, which costs time",
                         value_phrase(row, answer->value, phrase), answer->run.n_retries,
-                        answer->run.n_retries == 1 ? "" : "s", row->question.workload.steps);
+                        tide_plural(answer->run.n_retries, "", "s"), row->question.workload.steps);
     }
     if (answer->lowest_unfit != 0 && answer->lowest_unfit < answer->value) {
         tide_report_say(report, "gap",

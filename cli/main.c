@@ -38,7 +38,7 @@ static const tide_option OPTIONS[] = {
 static const tide_program_item ENVIRONMENT[] = {
     {"TIDEMARK_ALLOC_CONF", "allocator settings in PyTorch's names; under those of the option"},
     {"TIDEMARK_UNWINDER", "what walks call stacks: memo (default), libunwind, or check, both"},
-    {"TIDEMARK_LOG", "file that keeps the event log of a recorder; %p in it: the process' number"},
+    {"TIDEMARK_LOG", "file that keeps the event log of a recorder; %p in it: the process ID"},
     {"TIDEMARK_LIBUNWIND", "file of libunwind, for call stacks; default libunwind.so.8"},
     {"TIDEMARK_CUBLAS", "file of cuBLAS, for the cuda device; default: it is searched for"},
     {"TIDEMARK_CUPTI", "file of CUPTI, which traces kernels; default libcupti.so.13 or .12"},

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/profile_internal.h"
+#include "common/plural.h"
 
 tide_status tide_profile_dumps_check(const tide_profile_options *options, tide_profile_plan *plan,
                                      tide_error *error) {
@@ -41,9 +42,10 @@ static void tell(void *ctx, const tide_dump *dump) {
         return;
     }
     fprintf(stderr,
-            "%stidemark profile: %s: %s: %zu events, copied in %.1f ms; others waited %.3f ms at "
+            "%stidemark profile: %s: %s: %zu %s, copied in %.1f ms; others waited %.3f ms at "
             "most\n",
-            wipe, run->name, dump->path, dump->n_events, (double)dump->copy_ns * 1e-6,
+            wipe, run->name, dump->path, dump->n_events,
+            tide_plural(dump->n_events, "event", "events"), (double)dump->copy_ns * 1e-6,
             (double)dump->pause_ns * 1e-6);
 }
 

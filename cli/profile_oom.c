@@ -6,6 +6,7 @@
 #include "cli/profile_internal.h"
 #include "cli/snapshot_words.h"
 #include "common/bytes.h"
+#include "common/plural.h"
 
 enum { N_STACKS_SHOWN = 3, N_FRAMES_SHOWN = 3, FRAMES_TEXT = 512 };
 
@@ -21,7 +22,7 @@ static void print_group(const tide_snapshot *snapshot, const group *shown) {
     const char *name = tide_snapshot_text(snapshot, shown->name);
     char text[TIDE_BYTES_TEXT];
     fprintf(stderr, "    %s", tide_bytes_format((int64_t)shown->n_bytes, text));
-    fprintf(stderr, " in %zu block%s%s%s: ", shown->n_blocks, shown->n_blocks == 1 ? "" : "s",
+    fprintf(stderr, " in %zu block%s%s%s: ", shown->n_blocks, tide_plural(shown->n_blocks, "", "s"),
             name[0] != '\0' ? ", such as " : "", name);
     char frames[FRAMES_TEXT];
     tide_words_stack(snapshot, shown->stack, N_FRAMES_SHOWN, frames, sizeof(frames));

@@ -7,6 +7,7 @@
 #include "cli/snapshot_words.h"
 #include "cli/table.h"
 #include "common/bytes.h"
+#include "common/plural.h"
 #include "common/statistics.h"
 #include "snapshot/compare.h"
 #include "snapshot/summary.h"
@@ -74,7 +75,7 @@ static void add_timing(const tide_snapshot *snapshot, bool computes, tide_report
     tide_report_say(report, "timing",
                     "times of %" PRId64 " measured step%s after %" PRId64
                     " of warm-up, computed by %s",
-                    timing->measured_steps, timing->measured_steps == 1 ? "" : "s",
+                    timing->measured_steps, tide_plural((uint64_t)timing->measured_steps, "", "s"),
                     timing->warmup_steps, snapshot->run.host_computed_by);
     tide_table *table = tide_report_table(report, "phases", "time per phase");
     tide_table_column(table, "phase", "phase", false);
@@ -361,7 +362,7 @@ tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *e
     list_columns columns = choose_columns(plan);
     tide_report_init(&report);
     tide_report_say(&report, "device", "%zu run%s on %s%s", plan->n_runs,
-                    plan->n_runs == 1 ? "" : "s", plan->device,
+                    tide_plural(plan->n_runs, "", "s"), plan->device,
                     plan->kind == TIDE_DEVICE_VIRTUAL ? "; times: not computed" : "");
     tide_table *table = tide_report_table(&report, "runs", "runs");
     add_columns(&columns, table);

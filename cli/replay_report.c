@@ -7,6 +7,7 @@
 #include "cli/replay_internal.h"
 #include "cli/snapshot_words.h"
 #include "common/bytes.h"
+#include "common/plural.h"
 
 enum { SHOWN_FRAMES = 3, WORDS_BYTES = 512, KEY_BYTES = 48 };
 
@@ -358,9 +359,10 @@ static const tide_replay *any_replay(const tide_replay_runs *runs) {
 }
 
 void tide_replay_report(tide_report *report, const tide_replay_runs *runs, const char *path) {
-    tide_report_say(report, "run", "%s: %zu requests on %zu device%s", path,
-                    any_replay(runs)->n_requests, runs->snapshot->n_devices,
-                    runs->snapshot->n_devices == 1 ? "" : "s");
+    tide_report_say(report, "run", "%s: %zu %s on %zu %s", path, any_replay(runs)->n_requests,
+                    tide_plural(any_replay(runs)->n_requests, "request", "requests"),
+                    runs->snapshot->n_devices,
+                    tide_plural(runs->snapshot->n_devices, "device", "devices"));
     if (runs->verified != NULL) {
         say_verified(report, runs);
     }

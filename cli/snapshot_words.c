@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/bytes.h"
+#include "common/plural.h"
 #include "common/status.h"
 #include "snapshot/recorder_cost.h"
 #include "snapshot/user_frame.h"
@@ -179,7 +180,7 @@ static void say_pairs(words *to, const tide_recorder_cost *cost) {
         say(to,
             shows ? " with 95 %% confidence" : " of a step, which so few cannot tell from chance");
     }
-    say(to, " (%zu pair%s of steps)", cost->n_pairs, cost->n_pairs == 1 ? "" : "s");
+    say(to, " (%zu pair%s of steps)", cost->n_pairs, tide_plural(cost->n_pairs, "", "s"));
 }
 
 void tide_words_recorder(const tide_snapshot *snapshot, char *ret_text, size_t n_room) {
@@ -191,8 +192,9 @@ void tide_words_recorder(const tide_snapshot *snapshot, char *ret_text, size_t n
     say(&to, "recorder: ");
     if (cost.event_share >= 0.0) {
         say_percent(&to, cost.event_share);
-        say(&to, " of a step by its cost per event (%" PRId64 " events of %.0f ns)%s",
-            cost.n_events, cost.ns_per_event, cost.n_pairs > 0 ? "; " : "");
+        say(&to, " of a step by its cost per event (%" PRId64 " %s of %.0f ns)%s", cost.n_events,
+            tide_plural((uint64_t)cost.n_events, "event", "events"), cost.ns_per_event,
+            cost.n_pairs > 0 ? "; " : "");
     }
     if (cost.n_pairs > 0) {
         say_pairs(&to, &cost);
@@ -219,4 +221,18 @@ bool tide_words_is_emulated(const tide_snapshot *snapshot) {
         is_cpu = is_cpu || strcmp(snapshot->devices[i].kind, "cpu") == 0;
     }
     return is_cpu && strncmp(snapshot->run.precision, "bf16", 4) == 0;
+}
+
+const char *tide_words_total(int total) {
+    static const char *const NAMES[TIDE_N_MAX] = {"requested", "allocated", "active", "reserved"};
+    return NAMES[total];
+}
+
+const char *tide_words_total_rule(int total) {
+    static const char *const RULES[TIDE_N_MAX] = {
+        [TIDE_MAX_REQUESTED] = "sizes asked for, until the release completes",
+        [TIDE_MAX_ALLOCATED] = "whole blocks, until the release is requested",
+        [TIDE_MAX_ACTIVE] = "whole blocks, until the release completes",
+        [TIDE_MAX_RESERVED] = "segments"};
+    return RULES[total];
 }

@@ -28,6 +28,12 @@ void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t
 void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_frames,
                       char *ret_text, size_t n_room);
 
+/* "requested", "allocated", ...: a total of TIDE_MAX_REQUESTED, ... */
+const char *tide_words_total(int total);
+/* What it counts, and until when: the totals do not end at the same instant, so that one of
+ * smaller sizes may be higher. */
+const char *tide_words_total_rule(int total);
+
 /* "recorder: 0.012 % of a step by its cost per event (510 events of 600 ns); recording on and off:
  * not distinguishable from 0 within ± 0.8 % (3 pairs of steps)"; "" where nothing was measured. */
 void tide_words_recorder(const tide_snapshot *snapshot, char *ret_text, size_t n_room);

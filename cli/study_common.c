@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/study_internal.h"
+#include "common/plural.h"
 #include "common/strings.h"
 
 /* ---- values that the command line left open ---- */
@@ -142,7 +143,7 @@ static void add_parts(phrases *to, const tide_study_columns *wanted,
     add(to, wanted->attention, "%s attention", tide_attention_name((int)workload->attention));
     add(to, wanted->recompute, "recompute %s", tide_recompute_name((int)workload->recompute));
     add(to, wanted->warmup, "%zu step%s", workload->warmup_steps,
-        workload->warmup_steps == 1 ? "" : "s");
+        tide_plural(workload->warmup_steps, "", "s"));
 }
 
 void tide_study_label(const tide_study_columns *columns, const tide_workload_config *workload,
@@ -181,8 +182,8 @@ void tide_study_say_setting(tide_study_work *work) {
     bool computes = work->kind != TIDE_DEVICE_VIRTUAL;
     add_parts(&to, &constant, workload);
     add(&to, computes && !varied.warmup, "%zu step%s of warm-up", workload->warmup_steps,
-        workload->warmup_steps == 1 ? "" : "s");
-    add(&to, true, "%zu step%s%s", workload->steps, workload->steps == 1 ? "" : "s",
+        tide_plural(workload->warmup_steps, "", "s"));
+    add(&to, true, "%zu step%s%s", workload->steps, tide_plural(workload->steps, "", "s"),
         computes ? " measured" : "");
     add(&to, true, "on %s", work->device);
     if (environment != NULL && strcmp(environment->device_name, work->device) != 0) {
@@ -220,8 +221,11 @@ void tide_study_say_failures(tide_study_work *work) {
         }
     }
     if (work->n_run < work->n_cells) {
-        tide_report_say(&work->report, "outcome", "interrupted: %zu of %zu runs are missing",
-                        work->n_cells - work->n_run, work->n_cells);
+        tide_report_say(&work->report, "outcome", "interrupted: %zu of %zu %s missing",
+                        work->n_cells - work->n_run, work->n_cells,
+                        work->n_cells == 1
+                            ? "run is"
+                            : tide_plural(work->n_cells - work->n_run, "runs is", "runs are"));
     }
     say_emulated(work);
 }

@@ -7,6 +7,7 @@
 
 #include "cli/study_internal.h"
 #include "cli/study_readings.h"
+#include "common/plural.h"
 #include "snapshot/lives.h"
 
 enum { N_TOP = 5, MAX_KEPT = 64 };
@@ -187,7 +188,8 @@ static void add_kept(const tide_study_columns *columns, const tide_study_cell *c
                      of->kept_bytes, table);
     }
     if (of->n_kept > n_top) {
-        snprintf(label, sizeof(label), "(%zu others)", of->n_kept - n_top);
+        snprintf(label, sizeof(label), "(%zu %s)", of->n_kept - n_top,
+                 tide_plural(of->n_kept - n_top, "other", "others"));
         add_kept_row(columns, cell, label, rest, of->kept_bytes, table);
     }
     add_kept_row(columns, cell, "all", of->kept_bytes, of->kept_bytes, table);

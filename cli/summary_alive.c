@@ -5,6 +5,7 @@
 #include "cli/snapshot_words.h"
 #include "cli/summary_origin.h"
 #include "cli/summary_view.h"
+#include "common/plural.h"
 
 enum { SHOWN_FRAMES = 3, SENTENCE_BYTES = 1024, TITLE_BYTES = 160 };
 
@@ -61,7 +62,7 @@ static bool others(const tide_summary_view *of, const tide_split *split, tide_sh
     }
     size_t n_others = split->n_shares - of->top;
     snprintf(ret_label, TIDE_SUMMARY_LABEL_BYTES, "(%zu other%s)", n_others,
-             n_others == 1 ? "" : "s");
+             tide_plural(n_others, "", "s"));
     *ret_rest = rest;
     return true;
 }

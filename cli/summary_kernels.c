@@ -1,4 +1,5 @@
 #include "cli/summary_kernels.h"
+#include "common/plural.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@ static void add_rest(tide_table *table, const tide_kernel_row *const *rows, size
         n_launches += rows[i]->n_launches;
         total_ns += (double)rows[i]->total_ns;
     }
-    snprintf(label, sizeof(label), "(%zu others)", n);
+    snprintf(label, sizeof(label), "(%zu %s)", n, tide_plural(n, "other", "others"));
     tide_table_row_begin(table);
     tide_cell_text(table, label);
     tide_cell_text(table, "");

@@ -7,6 +7,7 @@
 
 #include "common/bytes.h"
 #include "common/map.h"
+#include "common/plural.h"
 #include "snapshot/user_frame.h"
 
 enum { LABEL_BYTES = 256 };
@@ -42,16 +43,17 @@ void tide_summary_say_origin(const tide_summary_view *of) {
     if (origin->format[0] == '\0') {
         return;
     }
-    tide_report_say(
-        report, "origin",
-        "recorded by %s: %" PRIu64 " events; sizes of blocks that were gone at the dump "
-        "are derived from what lay behind them",
-        strcmp(origin->format, "pytorch") == 0 ? "PyTorch" : origin->format, origin->n_events);
+    tide_report_say(report, "origin",
+                    "recorded by %s: %" PRIu64 " %s; sizes of blocks that were gone at the dump "
+                    "are derived from what lay behind them",
+                    strcmp(origin->format, "pytorch") == 0 ? "PyTorch" : origin->format,
+                    origin->n_events, tide_plural(origin->n_events, "event", "events"));
     if (origin->n_contradictions > 0) {
         tide_report_say(report, "contradictions",
                         "warning: events and segments of the dump contradict each other %" PRIu64
-                        " times (was recording stopped before the dump?): bytes below may be wrong",
-                        origin->n_contradictions);
+                        " %s (was recording stopped before the dump?): bytes below may be wrong",
+                        origin->n_contradictions,
+                        tide_plural(origin->n_contradictions, "time", "times"));
     }
     for (size_t i = 0; i < peak->n_blocks; i++) {
         if (peak->blocks[i].born == 0) {
@@ -63,7 +65,8 @@ void tide_summary_say_origin(const tide_summary_view *of) {
         tide_report_say(report, "before",
                         "alive before recording: %s of %s%s, in %" PRId64 " block%s",
                         tide_bytes_format(bytes, text), of->is_peak ? "" : "what is alive ",
-                        of->is_peak ? "the peak" : of->when, n_blocks, n_blocks == 1 ? "" : "s");
+                        of->is_peak ? "the peak" : of->when, n_blocks,
+                        tide_plural((uint64_t)n_blocks, "", "s"));
     }
 }
 
@@ -137,7 +140,7 @@ static void write_table(const tide_summary_view *of, const group *groups, size_t
         row(table, &groups[i], tide_summary_share(of, groups[i].bytes), label);
     }
     if (n > top) {
-        snprintf(label, sizeof(label), "(%zu other%s)", n - top, n - top == 1 ? "" : "s");
+        snprintf(label, sizeof(label), "(%zu other%s)", n - top, tide_plural(n - top, "", "s"));
         row(table, &rest, tide_summary_share(of, rest.bytes), label);
     }
 }

@@ -7,6 +7,7 @@
 #include "cli/snapshot_words.h"
 #include "cli/summary_view.h"
 #include "common/bytes.h"
+#include "common/plural.h"
 #include "snapshot/steps.h"
 
 enum { SHOWN_FRAMES = 3, WORDS_BYTES = 1024, NAME_BYTES = 96, TITLE_BYTES = 256 };
@@ -62,8 +63,8 @@ static void say_steady(const tide_summary_view *of, const tide_steps *steps) {
         tide_report_say(
             of->report, "steady",
             "steady state: each of %zu measured steps after the first repeats the one before it: "
-            "%" PRId64 " events about blocks",
-            n_compared, before->n_rows);
+            "%" PRId64 " %s about blocks",
+            n_compared, before->n_rows, tide_plural((uint64_t)before->n_rows, "event", "events"));
         return;
     }
     char name[NAME_BYTES];
@@ -220,10 +221,11 @@ static tide_status add_growth(const tide_summary_view *of, const tide_steps *ste
     step_name(of, first, from);
     step_name(of, last, to);
     if (first->end_bytes == last->end_bytes && first->end_blocks == last->end_blocks) {
-        tide_report_say(of->report, "growth",
-                        "nothing grows: %" PRId64 " bytes in %" PRId64
-                        " blocks are alive at the ends of %s and of %s",
-                        first->end_bytes, first->end_blocks, from, to);
+        tide_report_say(
+            of->report, "growth",
+            "nothing grows: %" PRId64 " bytes in %" PRId64 " %s alive at the ends of %s and of %s",
+            first->end_bytes, first->end_blocks,
+            tide_plural((uint64_t)first->end_blocks, "block are", "blocks are"), from, to);
     }
     tide_kept_list list;
     TIDE_TRY(tide_steps_growth(steps, of->lives, (int64_t)first->last, (int64_t)last->last, &list));
@@ -308,7 +310,8 @@ static void say_leaks(const tide_summary_view *of, const tide_kept_list *list, i
     }
     char all[TIDE_BYTES_TEXT];
     tide_report_say(of->report, "leaks", "born %s and never released: %s in %" PRId64 " block%s%s",
-                    since, tide_bytes_format(bytes, all), blocks, blocks == 1 ? "" : "s", of_these);
+                    since, tide_bytes_format(bytes, all), blocks,
+                    tide_plural((uint64_t)blocks, "", "s"), of_these);
 }
 
 /* A recording that ends with its warm-up cannot leak behind it. */

@@ -7,6 +7,7 @@
 #include "cli/loss_words.h"
 #include "cli/snapshot_words.h"
 #include "cli/summary_view.h"
+#include "common/plural.h"
 #include "common/statistics.h"
 
 enum { SENTENCE_BYTES = 1024 };
@@ -59,8 +60,9 @@ void tide_summary_timing(const tide_summary_view *of) {
         return;
     }
     char title[96];
-    snprintf(title, sizeof(title), "Time of %" PRId64 " steps after %" PRId64 " of warm-up",
-             timing->measured_steps, timing->warmup_steps);
+    snprintf(title, sizeof(title), "Time of %" PRId64 " %s after %" PRId64 " of warm-up",
+             timing->measured_steps, tide_plural((uint64_t)timing->measured_steps, "step", "steps"),
+             timing->warmup_steps);
     tide_table *table = tide_report_table(of->report, "timing", title);
     static const char *const KEYS[] = {"samples",   "mean_ms", "std_ms",
                                        "median_ms", "min_ms",  "max_ms"};

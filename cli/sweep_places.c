@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/sweep_internal.h"
+#include "common/plural.h"
 
 enum { MAX_PLACES = 64 };
 
@@ -145,7 +146,7 @@ void tide_sweep_say_places(const tide_sweep_places *found, tide_report *report) 
                         number, device, place->computed_by[0] != '\0' ? "; computed by " : "",
                         place->computed_by, place->host.name,
                         place->host.name[0] != '\0' ? ", " : "", place->host.cpu,
-                        place->host.n_cpus, place->host.n_cpus == 1 ? "" : "s", place->host.os,
-                        place->tool, place->build);
+                        place->host.n_cpus, tide_plural((uint64_t)place->host.n_cpus, "", "s"),
+                        place->host.os, place->tool, place->build);
     }
 }

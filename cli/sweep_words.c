@@ -5,6 +5,7 @@
 
 #include "cli/sweep_internal.h"
 #include "common/bytes.h"
+#include "common/plural.h"
 
 enum { WORDS_BYTES = 512, MAX_REASONS = 16 };
 
@@ -141,8 +142,9 @@ void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *repor
                                       strcmp(row->result.environment.device_kind, "cpu") == 0);
     }
     count_outcomes(sweep, outcomes);
-    tide_report_say(report, "sweep", "%zu of %zu cells on %s%s%s", sweep->n_rows, sweep->n_cells,
-                    grid_text(sweep, "device"), outcomes[0] != '\0' ? ": " : "", outcomes);
+    tide_report_say(report, "sweep", "%zu of %zu %s on %s%s%s", sweep->n_rows, sweep->n_cells,
+                    tide_plural(sweep->n_cells, "cell", "cells"), grid_text(sweep, "device"),
+                    outcomes[0] != '\0' ? ": " : "", outcomes);
     if (for_people) {
         say_common(sweep, report);
     }

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "cli/harmless.h"
 #include "cli/table_internal.h"
 #include "common/bytes.h"
 
@@ -52,40 +53,20 @@ static void *take(tide_report *report, size_t n_items, size_t item_bytes) {
     return memory;
 }
 
-/* True for a byte that a terminal would obey: C0 and DEL here, C1 by its two bytes of UTF-8. */
-static bool is_control(const char *at) {
-    unsigned char c = (unsigned char)at[0];
-    unsigned char next = c != '\0' ? (unsigned char)at[1] : 0;
-    return c < ' ' || c == 0x7F || (c == 0xC2 && next >= 0x80 && next < 0xA0);
-}
-
-void tide_text_harmless(const char *text, char *ret_text, size_t n_room) {
-    size_t n = 0;
-    while (*text != '\0' && n + 1 < n_room) {
-        if (is_control(text)) {
-            text += (unsigned char)*text == 0xC2 ? 2 : 1;
-            ret_text[n++] = '?';
-        } else {
-            ret_text[n++] = *text++;
-        }
-    }
-    /* No half character at the cut. */
-    while (*text != '\0' && ((unsigned char)*text & 0xC0) == 0x80 && n > 0 &&
-           ((unsigned char)ret_text[n - 1] & 0x80) != 0) {
-        bool was_first = ((unsigned char)ret_text[n - 1] & 0xC0) == 0xC0;
-        n--;
-        if (was_first) {
-            break;
-        }
-    }
-    ret_text[n] = '\0';
-}
-
 static const char *keep_text(tide_report *report, const char *text) {
     size_t n_room = strlen(text) + 1;
     char *copy = take(report, n_room, 1);
     if (copy != NULL) {
         tide_text_harmless(text, copy, n_room);
+    }
+    return copy != NULL ? copy : "";
+}
+
+static const char *keep_exact(tide_report *report, const char *text) {
+    size_t n_bytes = strlen(text) + 1;
+    char *copy = take(report, n_bytes, 1);
+    if (copy != NULL) {
+        memcpy(copy, text, n_bytes);
     }
     return copy != NULL ? copy : "";
 }
@@ -168,8 +149,9 @@ static void add_cell(tide_table *table, tide_cell cell) {
 
 void tide_cell_text(tide_table *table, const char *text) {
     if (table != NULL) {
-        add_cell(table,
-                 (tide_cell){.kind = TIDE_CELL_TEXT, .text = keep_text(table->report, text)});
+        add_cell(table, (tide_cell){.kind = TIDE_CELL_TEXT,
+                                    .text = keep_text(table->report, text),
+                                    .exact = keep_exact(table->report, text)});
     }
 }
 
@@ -273,7 +255,7 @@ const char *tide_cell_shown(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_T
 const char *tide_cell_plain(const tide_cell *cell, char buffer[TIDE_CELL_BYTES_TEXT]) {
     switch (cell->kind) {
     case TIDE_CELL_TEXT:
-        return cell->text;
+        return cell->exact;
     case TIDE_CELL_BYTES:
     case TIDE_CELL_COUNT:
     case TIDE_CELL_CHANGE:

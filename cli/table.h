@@ -3,7 +3,8 @@
  *
  * Text, Markdown and LaTeX are for people: bytes are shown as "1.93 GiB". CSV and JSON are for
  * programs: bytes are integers, columns have the names of keys. Texts may come from a file that
- * nobody checked: control characters are replaced, and what has a meaning in the format is escaped.
+ * nobody checked: what has a meaning in the format is escaped, and what a terminal would obey is
+ * replaced (harmless.h), but for the cells of CSV and JSON in a file or pipe: those are exact.
  * On a terminal the tables of text fit its width, unless the format is TIDE_FORMAT_WIDE.
  * A failed allocation sticks; tide_report_print returns it.
  */
@@ -68,7 +69,8 @@ typedef enum tide_cell_kind {
 
 typedef struct tide_cell {
     tide_cell_kind kind; /* says which of the others counts */
-    const char *text;    /* in the report's arena */
+    const char *text;    /* in the report's arena; harmless */
+    const char *exact;   /* the same, as it was given */
     int64_t integer;
     double real;
 } tide_cell;
@@ -137,9 +139,6 @@ void tide_cell_none(tide_table *table);
  * caller's to find. */
 TIDE_NODISCARD tide_status tide_report_print(const tide_report *report, tide_format format,
                                              FILE *out);
-
-/* The text without control characters, which a terminal would obey: at most n_room - 1 bytes. */
-void tide_text_harmless(const char *text, char *ret_text, size_t n_room);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/harmless.h"
 #include "cli/table_internal.h"
+#include "cli/terminal.h"
 #include "snapshot/json_writer.h"
 
 /* ---- Markdown ---- */
@@ -75,8 +77,14 @@ static void csv_field(FILE *out, const char *text) {
     fputc('"', out);
 }
 
-static void csv_table(const tide_table *table, FILE *out) {
+/* Exact for programs; a terminal gets what people may see. */
+static void csv_cell(FILE *out, const tide_cell *cell) {
     char buffer[TIDE_CELL_BYTES_TEXT];
+    bool is_seen = cell->kind == TIDE_CELL_TEXT && tide_terminal_is_one(out);
+    csv_field(out, is_seen ? cell->text : tide_cell_plain(cell, buffer));
+}
+
+static void csv_table(const tide_table *table, FILE *out) {
     fprintf(out, "# %s\n", table->title);
     for (size_t i = 0; i < table->n_columns; i++) {
         fputs(i > 0 ? "," : "", out);
@@ -86,7 +94,7 @@ static void csv_table(const tide_table *table, FILE *out) {
     for (const tide_table_row *row = table->first; row != NULL; row = row->next) {
         for (size_t i = 0; i < table->n_columns; i++) {
             fputs(i > 0 ? "," : "", out);
-            csv_field(out, tide_cell_plain(&row->cells[i], buffer));
+            csv_cell(out, &row->cells[i]);
         }
         fputc('\n', out);
     }
@@ -170,13 +178,15 @@ void tide_report_print_latex(const tide_report *report, FILE *out) {
  */
 
 static tide_status to_file(void *ctx, const char *text, size_t n_bytes) {
-    return fwrite(text, 1, n_bytes, ctx) == n_bytes ? TIDE_OK : TIDE_IO;
+    tide_harmless *to = ctx;
+    tide_harmless_write(to, text, n_bytes);
+    return ferror(to->out) ? TIDE_IO : TIDE_OK;
 }
 
 static void json_cell(tide_json_writer *json, const tide_cell *cell) {
     switch (cell->kind) {
     case TIDE_CELL_TEXT:
-        tide_json_text(json, cell->text);
+        tide_json_text(json, cell->exact);
         break;
     case TIDE_CELL_BYTES:
     case TIDE_CELL_COUNT:
@@ -255,9 +265,12 @@ tide_status tide_report_print_json(const tide_report *report, FILE *out) {
     if (json == NULL) {
         return TIDE_NO_MEMORY;
     }
-    tide_json_writer_init(json, to_file, out);
+    tide_harmless to; /* its escapes are those of JSON */
+    tide_harmless_begin(&to, out);
+    tide_json_writer_init(json, to_file, &to);
     json_report(json, report);
     tide_status status = tide_json_writer_finish(json);
+    tide_harmless_end(&to);
     fputc('\n', out);
     mem->release(mem->ctx, json);
     /* What could not be written, the caller finds in `out`. */

@@ -17,10 +17,15 @@ static size_t columns_of_environment(void) {
     return columns <= MAX_COLUMNS ? columns : 0;
 }
 
+bool tide_terminal_is_one(FILE *out) {
+    int file = fileno(out);
+    return file >= 0 && isatty(file) == 1;
+}
+
 size_t tide_terminal_columns(FILE *out) {
     struct winsize size = {0};
     int file = fileno(out);
-    if (file < 0 || isatty(file) != 1) {
+    if (!tide_terminal_is_one(out)) {
         return 0;
     }
     size_t columns = columns_of_environment();

@@ -11,6 +11,8 @@
 extern "C" {
 #endif
 
+bool tide_terminal_is_one(FILE *out);
+
 /* Columns of the terminal behind `out`: $COLUMNS where it is a number above 0, else what the
  * terminal says of itself. 0: `out` is no terminal, or nobody knows its width. */
 size_t tide_terminal_columns(FILE *out);

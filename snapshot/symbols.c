@@ -183,8 +183,8 @@ static void look_up_debug(tide_symbols *symbols, struct backtrace_state *state, 
     }
 }
 
-/* libbacktrace takes a file that can be moved to lie where this process' program lies: the first
- * one that the dynamic linker tells of. */
+/* libbacktrace takes a file that can be moved to lie where the program of this process lies: the
+ * first one that the dynamic linker tells of. */
 static int read_program_base(struct dl_phdr_info *info, size_t n_bytes, void *data) {
     (void)n_bytes;
     *(uintptr_t *)data = (uintptr_t)info->dlpi_addr;

@@ -21,7 +21,7 @@ import { headline, homeView, makeRun, placeOfState, statisticsOf } from '../../v
 import { layOut } from '../../viewer/src/scene.js';
 import { buildColouring, buildStacking } from '../../viewer/src/stacking.js';
 import { byteTicks, decimalTicks, timeTickText } from '../../viewer/src/ticks.js';
-import { distinctParts, formatBytes, formatCount, formatDuration, formatExactBytes, formatMeanStd, formatRatio, formatShare, formatTickBytes, splitSentence } from '../../viewer/src/text.js';
+import { distinctParts, formatBytes, formatCount, formatDuration, formatExactBytes, formatMeanStd, formatPlural, formatRatio, formatShare, formatTickBytes, splitSentence } from '../../viewer/src/text.js';
 import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
@@ -375,6 +375,7 @@ test('texts', () => {
   assert.equal(formatExactBytes(1234567), '1,234,567 B');
   assert.equal(formatCount(999), '999');
   assert.deepEqual([12, 1500, 12_345_678, 2.5e9].map(formatDuration), ['12 ns', '1.50 µs', '12.3 ms', '2.50 s']);
+  assert.deepEqual([0, 1, 1234].map((n) => formatPlural(n, 'event')), ['0 events', '1 event', '1,234 events']);
   assert.equal(formatMeanStd(31.086, 0.894), '31.09 ± 0.89 ms');
   assert.equal(formatMeanStd(1620.137, 0.324), '1,620.14 ± 0.32 ms');
   assert.equal(formatMeanStd(1234567.8, 3.21), '1,234,567.8 ± 3.2 ms');

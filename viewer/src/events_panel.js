@@ -11,7 +11,7 @@ import { compileQuery } from './search.js';
 import { stackFrames } from './peak.js';
 import { stackView } from './stack_view.js';
 import { subjectOf } from './subjects.js';
-import { formatCount, formatExactBytes } from './text.js';
+import { formatCount, formatExactBytes, formatPlural } from './text.js';
 import { VirtualList } from './virtual_list.js';
 
 const EVENT_ROW = 24; // CSS pixels
@@ -85,7 +85,7 @@ class EventsPanel {
     this.rows = filterEvents(this.run, { actions: ACTION_CHOICES[Number(this.actions.value)].actions, query, first: range?.first ?? 0, last: range?.last ?? this.run.index.nStates });
     const all = this.run.snapshot.events.count;
     this.summary.textContent = query !== null && query.problem !== '' ? query.problem
-      : `${this.rows.count === all ? formatCount(all) : `${formatCount(this.rows.count)} of ${formatCount(all)}`} events${range ? ' of the range' : ''}`;
+      : `${this.rows.count === all ? '' : `${formatCount(this.rows.count)} of `}${formatPlural(all, 'event')}${range ? ' of the range' : ''}`;
     this.list.element.setAttribute('aria-rowcount', String(this.rows.count + 1));
     this.list.setCount(this.rows.count);
     this.select(this.cursorEvent());
@@ -193,7 +193,7 @@ class EventsPanel {
       return;
     }
     const table = textTable([[...EVENT_COLUMNS], ...Array.from({ length: rows.count }, (_, i) => eventTexts(run, rows.eventAt(i)))]);
-    this.summary.textContent = (await copyText(`${table}\n`)) ? `${formatCount(rows.count)} rows copied` : 'the browser did not allow it';
+    this.summary.textContent = (await copyText(`${table}\n`)) ? `${formatPlural(rows.count, 'row')} copied` : 'the browser did not allow it';
   }
 
   /** Writes the rows into a file, some at a time so that the page stays usable. */
@@ -217,7 +217,7 @@ class EventsPanel {
       await new Promise((resolve) => setTimeout(resolve));
     }
     saveFile(`${run.short}-events.csv`, parts);
-    this.summary.textContent = `${formatCount(rows.count)} rows saved`;
+    this.summary.textContent = `${formatPlural(rows.count, 'row')} saved`;
     this.isSaving = false;
   }
 }

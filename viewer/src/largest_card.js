@@ -4,7 +4,7 @@ import { card, colourSwatch, element, pushButton } from './dom.js';
 import { blockColours } from './instant.js';
 import { blocksOfGroup, largestAt } from './largest.js';
 import { oncePer } from './once.js';
-import { formatBytes, formatCount, formatShare } from './text.js';
+import { formatBytes, formatPlural, formatShare } from './text.js';
 
 const LISTED_GROUPS = 10;
 
@@ -22,7 +22,7 @@ export function makeLargestCard(store) {
     const button = pushButton(group.label, () => {
       chosen = isChosen ? '' : key;
       store.set({ pick: isChosen ? null : { label: group.label, ofRun: oncePer((run) => blocksOfGroup(run, group.path)) } });
-    }, { class: 'link', 'aria-pressed': String(isChosen), title: `${group.label}, ${formatCount(group.count)} blocks${group.where === '' ? '' : `, ${group.where}`}: show these alone` });
+    }, { class: 'link', 'aria-pressed': String(isChosen), title: `${group.label}, ${formatPlural(group.count, 'block')}${group.where === '' ? '' : `, ${group.where}`}: show these alone` });
     return element('li', {}, colourSwatch(colourOf(group.largest)), element('span', { class: 'name' }, button),
       element('span', { class: 'number' }, formatBytes(group.bytes)), element('span', { class: 'number share' }, formatShare(total > 0 ? group.bytes / total : 0)));
   };
@@ -40,7 +40,7 @@ export function makeLargestCard(store) {
     list.replaceChildren(...groups.slice(0, LISTED_GROUPS).map((group) => rowOf(group, total, colourOf)));
     if (focused >= 0) list.querySelectorAll('button')[focused]?.focus();
     const others = groups.slice(LISTED_GROUPS);
-    rest.textContent = others.length === 0 ? '' : `${formatCount(others.length)} smaller groups: ${formatBytes(others.reduce((sum, group) => sum + group.bytes, 0))}`;
+    rest.textContent = others.length === 0 ? '' : `${formatPlural(others.length, 'smaller group')}: ${formatBytes(others.reduce((sum, group) => sum + group.bytes, 0))}`;
   };
   store.on(['runs', 'shown', 'cursor', 'pick', 'colourBy'], update);
   return made;

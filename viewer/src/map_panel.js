@@ -7,7 +7,7 @@ import { layoutAt } from './layout.js';
 import { layOutMap, rectAt, scaleToFit } from './map_rows.js';
 import { blockFacts } from './panels.js';
 import { pageTheme } from './timelines.js';
-import { formatBytes, formatCount, formatShare } from './text.js';
+import { formatBytes, formatCount, formatPlural, formatShare } from './text.js';
 import { hideTooltip, showTooltip } from './tooltip.js';
 
 const MAP_ROW = 20, MAP_ROW_GAP = 6; // CSS pixels
@@ -91,7 +91,7 @@ class MapPanel {
     this.drawn = { layout, segments, ...layOutMap(segments, width, scale) };
     this.spacer.style.height = `${this.drawn.nRows * (MAP_ROW + MAP_ROW_GAP)}px`;
     const { splittable, releasable, reserved } = layout.account;
-    this.title.replaceChildren(element('b', {}, `${formatBytes(reserved)} reserved`), ` in ${formatCount(segments.length)} segments ${isCursor ? 'at the cursor' : 'at the peak'}, ${
+    this.title.replaceChildren(element('b', {}, `${formatBytes(reserved)} reserved`), ` in ${formatPlural(segments.length, 'segment')} ${isCursor ? 'at the cursor' : 'at the peak'}, ${
       formatBytes(splittable + releasable)} of it free`);
     this.scroll.setAttribute('aria-label', `Memory map: ${this.title.textContent}. Left and right go through the blocks, Enter pins.`);
     this.showAccount(run, layout);
@@ -206,7 +206,7 @@ class MapPanel {
       element('p', { class: 'muted small' }, `Largest free block: ${formatBytes(largest('large'))} in the large pool, ${formatBytes(largest('small'))} in the small one. A larger request needs new memory.`),
       held.length === 0 ? element('p', { class: 'muted small' }, 'No segment keeps free memory because of a block in it.') :
         element('table', { class: 'compare' }, element('caption', {}, 'Free memory that blocks hold'), element('tbody', {}, ...held.slice(0, LISTED_SEGMENTS).map((segment) => this.heldRow(run, segment)),
-          ...(held.length > LISTED_SEGMENTS ? [element('tr', {}, element('th', { scope: 'row', class: 'muted' }, `${formatCount(held.length - LISTED_SEGMENTS)} more segments`),
+          ...(held.length > LISTED_SEGMENTS ? [element('tr', {}, element('th', { scope: 'row', class: 'muted' }, formatPlural(held.length - LISTED_SEGMENTS, 'more segment')),
             element('td', { class: 'number muted' }, formatBytes(held.slice(LISTED_SEGMENTS).reduce((sum, segment) => sum + segment.cachedBytes, 0))))] : []))));
   }
 

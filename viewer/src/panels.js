@@ -7,7 +7,7 @@ import { scopePath } from './lanes.js';
 import { amountAt, pendingOf } from './pending.js';
 import { endedEarly } from './run.js';
 import { frameItem } from './stack_view.js';
-import { categoryText, formatBytes, formatCount, formatDuration, formatExactBytes, formatMs, formatRatio } from './text.js';
+import { categoryText, formatBytes, formatCount, formatDuration, formatExactBytes, formatMs, formatPlural, formatRatio } from './text.js';
 
 /** @param {import('./run.js').Run[]} runs */
 export function compareCard(runs) {
@@ -71,7 +71,7 @@ export function blockFacts(run, block, maxFrames) {
 /** A scope in a tooltip. @param {import('./run.js').Run} run @param {number} scope @returns {HTMLElement[]} */
 export function scopeFacts(run, scope) {
   const { snapshot, extents } = run, ns = snapshot.scopes.durationNs[scope], first = extents.first[scope];
-  const parts = first < 0 ? ['no events'] : [`${formatCount(extents.last[scope] - first + 1)} events`];
+  const parts = first < 0 ? ['no events'] : [formatPlural(extents.last[scope] - first + 1, 'event')];
   if (!run.isVirtual) parts.unshift(ns < 0 ? 'still open' : formatDuration(ns));
   return [element('p', { class: 'block-name' }, scopePath(snapshot, scope)), element('p', { class: 'muted' }, parts.join(' · '))];
 }

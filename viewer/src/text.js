@@ -39,6 +39,11 @@ function threeDigits(value) {
   return size >= 100 ? value.toFixed(0) : size >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
+/** "1 event", "1,234 events". @param {number} count @param {string} word of one */
+export function formatPlural(count, word) {
+  return `${formatCount(count)} ${word}${count === 1 ? '' : 's'}`;
+}
+
 /** "12.3 ms", "640 ns", "1.20 s". @param {number} ns */
 export function formatDuration(ns) {
   if (ns < 1e3) return `${Math.round(ns)} ns`;

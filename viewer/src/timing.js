@@ -2,7 +2,7 @@
  * the same words as `tidemark summary`.
  */
 import { SCOPE } from './format.js';
-import { formatCount } from './text.js';
+import { formatPlural } from './text.js';
 
 const MIN_PAIRS = 6; // fewer cannot be told from chance: 2 of 2^5 throws of 5 coins show one side only
 const PATH_DEPTH = 32; // scopes of a path that are told
@@ -118,7 +118,7 @@ function percentText(share) {
 /** What recording cost, in the words of the command line; "": nothing is known. @param {RecorderCost} cost */
 export function recorderText({ nEvents, nsPerEvent, eventShare, nPairs, pairShare, lowShare, highShare }) {
   const parts = [];
-  if (eventShare >= 0) parts.push(`${percentText(eventShare)} of a step by its cost per event (${formatCount(nEvents)} events of ${nsPerEvent.toFixed(0)} ns)`);
+  if (eventShare >= 0) parts.push(`${percentText(eventShare)} of a step by its cost per event (${formatPlural(nEvents, 'event')} of ${nsPerEvent.toFixed(0)} ns)`);
   if (nPairs > 0) {
     const isSure = nPairs >= MIN_PAIRS, pairs = `(${nPairs} pair${nPairs === 1 ? '' : 's'} of steps)`;
     const found = lowShare <= 0 ? `not distinguishable from 0 within ± ${percentText(Math.max(Math.abs(lowShare), Math.abs(highShare)))}`

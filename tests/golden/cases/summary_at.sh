@@ -13,6 +13,6 @@ for instant in 99999 1.5 9x forwards 'step[7]' 'step[' oom; do
 done
 # In every format the lines of the account add up to the reserved bytes.
 tidemark summary run.json.gz --at 100 --format json | jq -c '.tables[] | select(.title | startswith("Where")) | [([.rows[:-1][].bytes] | add), .rows[-1].bytes]'
-tidemark summary run.json.gz --at 100 --format csv | sed -n '/^requested,.*asked/,/^reserved,/p'
+tidemark summary run.json.gz --at 100 --format csv | sed -n '/^requested,.*program asked/,/^reserved,/p'
 tidemark summary run.json.gz --at 100 --format markdown | grep '^| reserved.*sum'
 tidemark summary run.json.gz --at 100 --format latex | grep '^reserved.*sum'

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "cli/harmless.h"
 #include "cli/table.h"
 
 /* What a report prints; malloc's. */
@@ -86,7 +87,7 @@ static void csv_is_quoted(void **state) {
                                    "# Shares\n"
                                    "name,bytes,share_percent,ms,ratio\n"
                                    "\"a|b,\"\"c\"\"_\xc3\xa9\",1536,12.25,1.0625,0.5\n"
-                                   "?[31mred?\?</script>?,,-3,,\n");
+                                   "\"\x1b[31mred\n\t</script>\xc2\x9b\",,-3,,\n");
 }
 
 static void latex_is_escaped(void **state) {
@@ -116,7 +117,8 @@ static void json_is_exact(void **state) {
                   "{\"key\":\"shares\",\"title\":\"Shares\",\"rows\":[\n"
                   "{\"name\":\"a|b,\\\"c\\\"_\xc3\xa9\",\"bytes\":1536,\"share_percent\":12.25,"
                   "\"ms\":1.0625,\"ratio\":0.5},\n"
-                  "{\"name\":\"?[31mred?\?\\u003c/script>?\",\"bytes\":null,\"share_percent\":-3,"
+                  "{\"name\":\"\\u001b[31mred\\u000a\\u0009\\u003c/"
+                  "script>\xc2\x9b\",\"bytes\":null,\"share_percent\":-3,"
                   "\"ms\":null,\"ratio\":null}]}]}\n");
 }
 
