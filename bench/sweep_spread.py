@@ -3,12 +3,13 @@
     python3 -B bench/sweep_spread.py [PROGRAM] [option of tidemark sweep...]
 
 Runs `tidemark sweep` twice on the cpu device, on tiny models, and compares each phase of each cell: the means agree where
-their distance is at most the sum of the two standard deviations. Bytes must be equal. Exit status 4 where something does not
+their distance is at most the sum of the two sample standard deviations. Bytes must be equal. Exit status 4 where something does not
 agree. For a machine with nothing else to do.
 """
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,8 +30,8 @@ def sweep(program, options, path):
 
 
 def mean_and_std(samples):
-    mean = sum(samples) / len(samples)
-    return mean, (sum((sample - mean) ** 2 for sample in samples) / len(samples)) ** 0.5
+    """Of the sample: divided by one less than the number of samples."""
+    return statistics.mean(samples), statistics.stdev(samples) if len(samples) > 1 else 0.0
 
 
 def compare(first, second):

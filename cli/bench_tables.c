@@ -111,7 +111,7 @@ double tide_bench_tables_row(tide_bench_tables *tables, tide_bench_run *run, con
     tide_cell_text(table, tide_trial_outcome_name(TIDE_TRIAL_COMPLETED));
     tide_cell_ns(table, record.us.min);
     tide_cell_ns(table, record.us.median);
-    tide_cell_ns(table, (quartiles_ms[1] - quartiles_ms[0]) * 1e3);
+    tide_cell_ns(table, timing->n_samples > 1 ? (quartiles_ms[1] - quartiles_ms[0]) * 1e3 : -1.0);
     tide_cell_ns(table, record.us.mean);
     tide_cell_ns(table, record.us.std);
     tide_cell_ratio(table, rate);

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "common/hostmem.h"
+#include "common/plural.h"
 #include "model/reference.h"
 
 #define COMMAND "check-reference"
@@ -169,13 +170,15 @@ static void add_shape(tide_report *report, const check_options *options,
     const tide_model_config *model = &info->model;
     tide_report_say(
         report, "reference",
-        "%s: %s%s%s%s, vocabulary %zu, context %zu, d_model %zu, %zu layers, %zu heads, d_ff "
-        "%zu, batch %zu, %llu AdamW steps",
+        "%s: %s%s%s%s, vocabulary %zu, context %zu, d_model %zu, %zu %s, %zu %s, d_ff %zu, "
+        "batch %zu, %llu AdamW %s",
         path, tide_precision_name((int)info->precision), info->own_storage ? " as stored here" : "",
         options->precision == NULL ? "" : ", run in ",
         options->precision == NULL ? "" : options->precision, model->vocab_size,
-        model->context_length, model->d_model, model->n_layers, model->n_heads, model->d_ff,
-        model->batch_size, (unsigned long long)info->steps);
+        model->context_length, model->d_model, model->n_layers,
+        tide_plural(model->n_layers, "layer", "layers"), model->n_heads,
+        tide_plural(model->n_heads, "head", "heads"), model->d_ff, model->batch_size,
+        (unsigned long long)info->steps, tide_plural(info->steps, "step", "steps"));
 }
 
 /* Runs every combination that was asked for. TIDE_GATE when a result of one is beyond its

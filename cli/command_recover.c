@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/outputs.h"
+#include "common/plural.h"
 
 typedef struct recover_options {
     const char *output; /* NULL: LOG.json.gz */
@@ -145,7 +146,8 @@ static int run(int argc, char **argv) {
         return tide_cli_fail("recover", status, &error);
     }
     tell(&report);
-    printf("%" PRIu64 " events recovered\nsnapshot: %s\n", report.n_events, path);
+    printf("%" PRIu64 " %s recovered\nsnapshot: %s\n", report.n_events,
+           tide_plural(report.n_events, "event", "events"), path);
     return tide_cli_finish("recover", TIDE_EXIT_SUCCESS);
 }
 

@@ -132,9 +132,10 @@ static void say_doubts(const tide_fit_row *row, tide_report *report) {
     if (answer->value != 0 && answer->run.n_retries > 0) {
         tide_report_say(report, "retries",
                         "at %s the cache has to give all that it holds back to the device %" PRIu64
-                        " time%s in %zu steps, and buys again, which costs time",
+                        " time%s in %zu %s, and buys again, which costs time",
                         value_phrase(row, answer->value, phrase), answer->run.n_retries,
-                        tide_plural(answer->run.n_retries, "", "s"), row->question.workload.steps);
+                        tide_plural(answer->run.n_retries, "", "s"), row->question.workload.steps,
+                        tide_plural(row->question.workload.steps, "step", "steps"));
     }
     if (answer->lowest_unfit != 0 && answer->lowest_unfit < answer->value) {
         tide_report_say(report, "gap",

@@ -85,7 +85,7 @@ static unsigned code_point(const unsigned char *at, size_t n) {
 }
 
 static void write_held(tide_harmless *to) {
-    fwrite(to->held, 1, to->n_held, to->out);
+    (void)fwrite(to->held, 1, to->n_held, to->out); /* the stream keeps its error */
     to->n_held = 0;
 }
 
@@ -110,7 +110,7 @@ static void write_byte(tide_harmless *to, char byte) {
 
 void tide_harmless_write(tide_harmless *to, const char *bytes, size_t n_bytes) {
     if (!to->is_terminal) {
-        fwrite(bytes, 1, n_bytes, to->out);
+        (void)fwrite(bytes, 1, n_bytes, to->out);
         return;
     }
     for (size_t i = 0; i < n_bytes; i++) {

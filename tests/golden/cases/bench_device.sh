@@ -64,3 +64,7 @@ echo "exit status $?"
 echo 'a,"b' >bad.csv
 tidemark bench gemv --device cpu --brief --rounds 1 --record bad.csv >bad.txt
 echo "exit status $?"
+
+# One sample has no spread.
+tidemark bench gemv --device cpu --brief --rounds 1 --format json |
+    jq -c '[.tables[] | select(.key == "figures").rows[] | .iqr_us, .sample_std_us] | unique'

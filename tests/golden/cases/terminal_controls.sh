@@ -19,4 +19,4 @@ tidemark summary --tree name --format json hostile.json.gz >exact.json
 jq -r '.tables[].rows[] | .. | strings | select(startswith("a\u001b"))' exact.json | head -n 1 | head -c 31 | od -An -c
 # Messages, too.
 printf 'x\033[2J\xe2\x80\xae' >$'\033]0;title\007.json.gz'
-on_terminal "tidemark summary \$'\\033]0;title\\007.json.gz'" | count
+on_terminal "tidemark summary \$'\\033]0;title\\007.json.gz'" | count || true
