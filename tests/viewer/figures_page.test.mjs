@@ -102,7 +102,7 @@ async function checkTimingCard(page, run, device) {
     const { mean, std, samples } = run.times(phase);
     return [phase, meanStd(mean, std), `${samples.length} samples: ${samples.map(msText).join(', ')} ms`];
   }));
-  assert.ok(plain(await page.locator('#panels').innerText()).includes('mean ± std of 4 steps after 1 of warm-up, host clock'));
+  assert.ok(plain(await page.locator('#panels').innerText()).includes('mean ± sample standard deviation of 4 steps after 1 of warm-up, host clock'));
 }
 
 const ratioText = (ratio) => (!Number.isFinite(ratio) ? '–' : ratio >= 100 ? `${count(Math.round(ratio))}×` : ratio >= 0.1 ? `${ratio.toFixed(2)}×` : `${Number(ratio.toPrecision(2))}×`);

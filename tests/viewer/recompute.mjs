@@ -201,11 +201,12 @@ export function summarise(document) {
 }
 
 /** Mean, deviation of the population, median, least and greatest; -1 each without samples. */
-export function statistics(samples) {
+/** What is printed has the standard deviation of the sample, a file stores that of the population. */
+export function statistics(samples, isStored = false) {
   const measured = samples.filter((sample) => sample >= 0), n = measured.length;
   if (n === 0) return { mean: -1, std: -1, median: -1, min: -1, max: -1 };
   const mean = sum(measured) / n, sorted = [...measured].sort((a, b) => a - b);
-  const std = Math.sqrt(sum(measured.map((x) => (x - mean) ** 2)) / n);
+  const std = n > 1 || isStored ? Math.sqrt(sum(measured.map((x) => (x - mean) ** 2)) / (isStored ? n : n - 1)) : -1;
   return { mean, std, median: (sorted[Math.floor((n - 1) / 2)] + sorted[Math.ceil((n - 1) / 2)]) / 2, min: sorted[0], max: sorted[n - 1] };
 }
 
