@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/hostmem.h"
-#include "snapshot/gzip_file.h"
+#include "common/output_file.h"
 
 /* ---- the lock ---- */
 
@@ -20,7 +20,6 @@ typedef struct locked_file {
     const char *path; /* borrowed; as the caller wrote it */
     int fd;           /* owned; of the file that `path` names now, locked */
     size_t n_bytes;   /* of it */
-    bool is_new;      /* this call made it, empty */
 } locked_file;
 
 static tide_status cannot(const char *path, const char *what, tide_error *error) {
@@ -28,21 +27,15 @@ static tide_status cannot(const char *path, const char *what, tide_error *error)
                      strerror(errno));
 }
 
-/* Opens the file, and makes it where there is none. */
-static tide_status open_file(locked_file *file, struct stat *ret_info, tide_error *error) {
+/* *ret_is_there: false where there is none. */
+static tide_status open_file(locked_file *file, bool *ret_is_there, tide_error *error) {
+    struct stat info;
     file->fd = open(file->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    file->is_new = false;
-    if (file->fd < 0 && errno == ENOENT) {
-        file->fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        file->is_new = file->fd >= 0;
-        if (file->fd < 0 && errno == EEXIST) { /* another one was quicker */
-            file->fd = open(file->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-        }
-    }
+    *ret_is_there = file->fd >= 0 || errno != ENOENT;
     if (file->fd < 0) {
-        return cannot(file->path, "opened", error);
+        return *ret_is_there ? cannot(file->path, "opened", error) : TIDE_OK;
     }
-    if (fstat(file->fd, ret_info) != 0 || !S_ISREG(ret_info->st_mode)) {
+    if (fstat(file->fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         close(file->fd);
         return tide_fail(error, TIDE_IO, "%s is not a regular file: records need one", file->path);
     }
@@ -71,24 +64,20 @@ static tide_status wait_for_lock(locked_file *file, bool *ret_again, tide_error 
     return TIDE_OK;
 }
 
-static tide_status lock_file(const char *path, locked_file *ret_file, tide_error *error) {
+/* *ret_is_there: false where there is no file, and so no lock. */
+static tide_status lock_file(const char *path, locked_file *ret_file, bool *ret_is_there,
+                             tide_error *error) {
     locked_file file = {.path = path};
-    struct stat info;
     bool again = true;
     while (again) {
-        TIDE_TRY(open_file(&file, &info, error));
+        TIDE_TRY(open_file(&file, ret_is_there, error));
+        if (!*ret_is_there) {
+            return TIDE_OK;
+        }
         TIDE_TRY(wait_for_lock(&file, &again, error));
     }
     *ret_file = file;
     return TIDE_OK;
-}
-
-/* The file that was made for nothing goes, so that things are left as they were. */
-static void unlock_file(locked_file *file, bool for_nothing) {
-    if (for_nothing && file->is_new) {
-        (void)unlink(file->path); /* an empty file more is no harm */
-    }
-    close(file->fd); /* and with it the lock */
 }
 
 /* ---- reading ---- */
@@ -251,17 +240,16 @@ static tide_status match_columns(const char *path, const tide_record_rows *rows,
 
 /* ---- writing; errors stick in the writer ---- */
 
-static void put(tide_gzip_writer *out, const char *begin, size_t n_bytes) {
-    tide_status sticks = tide_gzip_writer_write(out, begin, n_bytes);
-    (void)sticks; /* until commit */
+static void put(tide_output_file *out, const char *begin, size_t n_bytes) {
+    (void)tide_output_file_write(out, begin, n_bytes);
 }
 
-static void put_text(tide_gzip_writer *out, const char *text) {
+static void put_text(tide_output_file *out, const char *text) {
     put(out, text, strlen(text));
 }
 
 /* In quotes where it needs them. */
-static void put_field(tide_gzip_writer *out, const char *text) {
+static void put_field(tide_output_file *out, const char *text) {
     size_t n = strlen(text);
     bool is_bare =
         strpbrk(text, ",\"\r\n") == NULL && n > 0 && text[0] != ' ' && text[n - 1] != ' ';
@@ -279,7 +267,7 @@ static void put_field(tide_gzip_writer *out, const char *text) {
     put_text(out, "\"");
 }
 
-static void put_header(tide_gzip_writer *out, const tide_record_rows *rows, const header *of) {
+static void put_header(tide_output_file *out, const tide_record_rows *rows, const header *of) {
     if (of->n_old > 0) {
         put(out, of->names.begin, (size_t)(of->names.end - of->names.begin));
     }
@@ -292,7 +280,7 @@ static void put_header(tide_gzip_writer *out, const tide_record_rows *rows, cons
     put_text(out, "\n");
 }
 
-static void put_row(tide_gzip_writer *out, const tide_record_rows *rows, const header *of,
+static void put_row(tide_output_file *out, const tide_record_rows *rows, const header *of,
                     size_t row) {
     for (size_t place = 0; place < of->n_all; place++) {
         const char *text = "0";
@@ -306,7 +294,7 @@ static void put_row(tide_gzip_writer *out, const tide_record_rows *rows, const h
 }
 
 /* Every record behind the header, filled up. */
-static tide_status put_old_rows(tide_gzip_writer *out, const char *path, const header *of,
+static tide_status put_old_rows(tide_output_file *out, const char *path, const header *of,
                                 const char *at, size_t line, tide_error *error) {
     record old;
     bool found = true;
@@ -329,7 +317,7 @@ static tide_status put_old_rows(tide_gzip_writer *out, const char *path, const h
     }
 }
 
-static tide_status put_all(tide_gzip_writer *out, const char *path, const char *text,
+static tide_status put_all(tide_output_file *out, const char *path, const char *text,
                            const tide_record_rows *rows, tide_error *error) {
     header of = {.n_old = 0};
     const char *at = text;
@@ -345,41 +333,52 @@ static tide_status put_all(tide_gzip_writer *out, const char *path, const char *
     return TIDE_OK;
 }
 
-/* Without `keeps` all is done but the last: the file stays. */
-static tide_status rewrite(const locked_file *file, const tide_record_rows *rows, bool keeps,
-                           tide_error *error) {
-    const tide_hostmem *mem = tide_hostmem_default();
-    tide_gzip_writer *out = NULL;
-    char *text = NULL;
-    tide_status status = read_file(file, &text, error);
-    if (status != TIDE_OK || text == NULL) {
+/* Writes the file anew, with the rows behind what its `text` holds. Without `keeps` all is done but
+ * the last: the file stays. `is_new`: there is none yet. */
+static tide_status rewrite(const char *path, const char *text, const tide_record_rows *rows,
+                           bool keeps, bool is_new, tide_error *error) {
+    tide_output_file out;
+    TIDE_TRY(tide_output_file_open(path, &out, error));
+    tide_status status = put_all(&out, path, text, rows, error);
+    if (status != TIDE_OK || !keeps) {
+        tide_output_file_abandon(&out);
         return status;
     }
-    status = tide_gzip_writer_open_plain(file->path, mem, &out, error);
-    if (status != TIDE_OK) {
-        goto done;
+    return is_new ? tide_output_file_commit_new(&out, error) : tide_output_file_commit(&out, error);
+}
+
+static tide_status rewrite_locked(locked_file *file, const tide_record_rows *rows, bool keeps,
+                                  tide_error *error) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    char *text = NULL;
+    tide_status status = read_file(file, &text, error);
+    if (status == TIDE_OK && text != NULL) {
+        status = rewrite(file->path, text, rows, keeps, false, error);
     }
-    status = put_all(out, file->path, text, rows, error);
-    if (status == TIDE_OK && keeps) {
-        status = tide_gzip_writer_commit(out, error);
-    } else {
-        tide_gzip_writer_abandon(out);
-    }
-done:
     mem->release(mem->ctx, text);
+    close(file->fd); /* and with it the lock */
     return status;
 }
 
 static tide_status lock_and_rewrite(const char *path, const tide_record_rows *rows, bool keeps,
                                     tide_error *error) {
     locked_file file;
+    bool is_there = false;
     if (path[0] == '\0') {
         return tide_fail(error, TIDE_INVALID, "the file for records has no name");
     }
-    TIDE_TRY(lock_file(path, &file, error));
-    tide_status status = rewrite(&file, rows, keeps, error);
-    unlock_file(&file, status != TIDE_OK || !keeps);
-    return status;
+    TIDE_TRY(lock_file(path, &file, &is_there, error));
+    if (!is_there) {
+        tide_status status = rewrite(path, "", rows, keeps, true, error);
+        if (status != TIDE_INVALID) {
+            return status;
+        }
+        TIDE_TRY(lock_file(path, &file, &is_there, error)); /* another one was quicker */
+        if (!is_there) {
+            return status; /* and has taken it away again */
+        }
+    }
+    return rewrite_locked(&file, rows, keeps, error);
 }
 
 tide_status tide_record_append(const char *path, const tide_record_rows *rows, tide_error *error) {

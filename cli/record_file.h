@@ -34,13 +34,13 @@ typedef struct tide_record_rows {
 } tide_record_rows;
 
 /* Makes the file where there is none, with its folder's rights. TIDE_IO: it cannot be read, locked
- * or written; TIDE_FORMAT: it is no such file, with the line; TIDE_LIMIT: it is too large. In all
- * of these the file is as it was. */
+ * or written; TIDE_FORMAT: it is no such file, with the line, or has none of the columns;
+ * TIDE_LIMIT: it is too large. In all of these the file is as it was. */
 TIDE_NODISCARD tide_status tide_record_append(const char *path, const tide_record_rows *rows,
                                               tide_error *error);
 
-/* The same answers for rows of no matter what, before there are any; the file stays as it is, and
- * where there is none there is none afterwards. */
+/* The same answers for rows with a column "name", before there are any; the file stays as it is,
+ * and where there is none there is none afterwards. */
 TIDE_NODISCARD tide_status tide_record_check(const char *path, tide_error *error);
 
 #ifdef __cplusplus

@@ -244,9 +244,11 @@ static tide_status look_for_header(const char *path, const tide_sweep *sweep, bo
     const tide_hostmem *mem = tide_hostmem_default();
     char *text = NULL;
     size_t n_bytes = 0;
-    TIDE_TRY(read_text(path, &text, &n_bytes, error));
+    tide_status status = read_text(path, &text, &n_bytes, error);
+    if (status != TIDE_OK || text == NULL) {
+        return status;
+    }
     char *header = cJSON_PrintUnformatted(sweep->header);
-    tide_status status = TIDE_OK;
     *ret_is_half = memchr(text, '\n', n_bytes) == NULL;
     if (header == NULL) {
         status = tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory to look into it", path);

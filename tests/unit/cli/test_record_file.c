@@ -176,12 +176,27 @@ static void a_check_changes_nothing(void **state) {
     (void)state;
     assert_int_equal(tide_record_check(path, NULL), TIDE_OK);
     assert_int_equal(access(path, F_OK), -1);
-    write_file("other\na,\n");
+    write_file("name\na,\n");
     assert_int_equal(tide_record_check(path, NULL), TIDE_FORMAT);
-    write_file("other\na\n");
+    write_file("other,name\na,b\n");
     assert_int_equal(tide_record_check(path, NULL), TIDE_OK);
-    assert_file("other\na\n");
+    assert_file("other,name\na,b\n");
     assert_int_equal(tide_record_check(folder, NULL), TIDE_IO);
+}
+
+/* A table, or a text, that has none of the columns would be changed line by line. */
+static void a_file_of_other_things_stays(void **state) {
+    (void)state;
+    static const char *const CELLS[] = {"a", "1"};
+    static const char *const FOREIGN[] = {"# A page\n\nwith text\n", "day,weight\nmonday,70\n"};
+    for (size_t i = 0; i < sizeof(FOREIGN) / sizeof(FOREIGN[0]); i++) {
+        tide_error error = {""};
+        write_file(FOREIGN[i]);
+        assert_int_equal(append(TWO, 2, CELLS, 1, &error), TIDE_FORMAT);
+        assert_non_null(strstr(error.message, "no column 'name'"));
+        assert_int_equal(tide_record_check(path, NULL), TIDE_FORMAT);
+        assert_file(FOREIGN[i]);
+    }
 }
 
 static void rights_stay(void **state) {
@@ -286,6 +301,7 @@ int main(void) {
         CASE(a_folder_is_no_file),
         CASE(a_failed_write_changes_nothing),
         CASE(a_check_changes_nothing),
+        CASE(a_file_of_other_things_stays),
         CASE(rights_stay),
         CASE(a_link_leads_to_the_file),
         CASE(writers_take_turns),
