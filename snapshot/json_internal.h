@@ -5,6 +5,8 @@
 
 #include "snapshot/json_reader.h"
 
+enum { TIDE_JSON_NUMBER_BYTES = 512 }; /* of a real, or of a number that is skipped: less */
+
 /* The text of `size` bytes at offset text_at, between its quotes, without escapes: in `arena`. ""
  * after a failure. */
 const char *tide_json_copy_text(tide_json *json, size_t text_at, size_t size, tide_arena *arena);

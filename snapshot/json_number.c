@@ -7,8 +7,7 @@
 #include "snapshot/json_internal.h"
 
 enum {
-    NUMBER_BYTES = 512, /* longest real */
-    MAX_SHOWN = 40      /* digits of a number in a message */
+    MAX_SHOWN = 40 /* digits of a number in a message */
 };
 
 /* Takes an integer at the next byte: false when there is none or it is beyond int64_t. */
@@ -127,13 +126,13 @@ size_t tide_json_number_size(const tide_json *json) {
 }
 
 double tide_json_get_real(tide_json *json) {
-    char number[NUMBER_BYTES];
+    char number[TIDE_JSON_NUMBER_BYTES];
     if (json->status != TIDE_OK) {
         return 0.0;
     }
     (void)tide_json_look(json);
     size_t size = tide_json_number_size(json);
-    if (size == 0 || size >= NUMBER_BYTES) {
+    if (size == 0 || size >= TIDE_JSON_NUMBER_BYTES) {
         tide_json_fail_expected(json, "a number");
         return 0.0;
     }

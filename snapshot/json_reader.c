@@ -316,10 +316,10 @@ static void skip_scalar(tide_json *json) {
         break;
     case TIDE_JSON_NUMBER:
         size = tide_json_number_size(json);
-        json->at += size;
-        if (size == 0) {
+        if (size == 0 || size >= TIDE_JSON_NUMBER_BYTES) {
             tide_json_fail_expected(json, "a number");
         }
+        json->at += size;
         break;
     case TIDE_JSON_BOOLEAN:
         (void)tide_json_get_boolean(json);

@@ -60,12 +60,18 @@ export async function writeLarge(path, nEvents, options = {}) {
   const out = createGzip({ level: 6 }), file = createWriteStream(path);
   out.pipe(file);
   const rest = { ...document };
-  for (const key of ['events', 'scopes', 'end', 'summary']) delete rest[key];
+  for (const key of ['events', 'scopes', 'summary']) delete rest[key];
   out.write(`${JSON.stringify(rest).slice(0, -1)},"scopes":{`);
   const scopeValue = {
     parent: (column) => (row) => { const [r, k] = places.at(row); return column[r] < step ? column[r] : column[r] + k * (nScopes - step); },
     index: (column) => (row) => { const [r, k] = places.at(row); return r === step ? column[r] + k : column[r]; },
-    begin_delta: () => (row) => { const [r, k] = places.at(row); return begin[r] + k * stepNs + beginJitter[row]; },
+    begin_delta: () => {
+      let last = 0; // begins never decrease
+      return (row) => {
+        const [r, k] = places.at(row);
+        return (last = Math.max(last, begin[r] + k * stepNs + beginJitter[row]));
+      };
+    },
     duration: (column) => (row) => column[places.at(row)[0]] + durationJitter[row],
   };
   for (const [i, key] of Object.keys(scopes).entries()) {

@@ -239,7 +239,7 @@ export function trainingRun({ layers = 12, warmup = 1, steps = 3, width = 768, t
   }
   const random = randomNumbers(7);
   const phases = [['forward', 30], ['backward', 62], ['optimizer', 18], ['step', 111]].map(([name, ms]) => ({
-    name, host_ms: times ? Array.from({ length: steps }, () => ms * (1 + 0.08 * random())) : [], device_ms: [],
+    name, host_ms: times ? Array.from({ length: steps }, () => ms * (1 + 0.08 * random())) : [], device_ms: Array.from({ length: times ? steps : 0 }, () => -1),
   }));
   return r.document({
     devices: [{ kind: device, name: device === 'virtual' ? 'h100-80' : device, total_bytes: device === 'virtual' ? 85_017_493_504 : -1 }],
@@ -276,4 +276,20 @@ export function runOnDevices() {
 export function toldEvents({ events, subjects }) {
   const of = (column) => Array.from(events.act, (act) => column[subjectOf(act)]);
   return { ...events, address: of(subjects.address), requestedBytes: of(subjects.requestedBytes), blockBytes: of(subjects.bytes), stream: of(subjects.stream), category: of(subjects.category), name: of(subjects.name) };
+}
+
+/** Small documents that the program reads, too, and that hold together all that a document can. */
+export function smallDocuments() {
+  const training = trainingRun({ layers: 1, warmup: 0, steps: 1, operators: 1, times: false, limitBytes: 2e8 }), started = randomRun(40, 7), segments = runOnDevices();
+  const name = training.strings.push('gemm', 'forward', 'forward > layer') - 3;
+  training.kernels = { name: [name, name], phase: [-1, name + 1], path: [name + 2, name + 2], launches: [3, 1], total_ns: [30, 5], mean_ns: [10, 5], min_ns: [9, 5], max_ns: [12, 5] };
+  training.origin = { format: 'pytorch', events: 7, contradictions: 2 };
+  training.log = { full_policy: 'stop', dropped_events: 1, dropped_scopes: 2 };
+  training.allocator = { max_split_bytes: -1, backend: 'native', share: 0.5 };
+  const block = (offset, bytes, state, more = {}) => ({ offset_bytes: offset, block_bytes: bytes, requested_bytes: state === 0 ? 0 : bytes - 3, state, stack: -1, scope: -1, category: 0, name: -1, ...more });
+  const state = { segments: [
+    { device: 0, address: 1 << 20, total_bytes: 2048, stream: 0, is_expandable: false, pool: 'small', pool_id: [0, 0], blocks: [block(0, 512, 1, { category: 4, name: 0 }), block(512, 1024, 2), block(1536, 512, 0)] },
+    { device: 0, address: 1 << 21, total_bytes: 512, stream: 0, is_expandable: true, pool: 'large', pool_id: [1, 0], blocks: [block(0, 512, 1)] },
+  ] };
+  return { training, started: { ...started, start: state, end: state }, segments };
 }

@@ -3,7 +3,13 @@
  */
 
 /** A document that is not what it should be; its message names the place. */
-export class FormatError extends Error {}
+export class FormatError extends Error {
+  /** @param {string} message @param {string} [place] key path of a value of which the byte is not known yet */
+  constructor(message, place = '') {
+    super(message);
+    this.place = place;
+  }
+}
 
 /** Beyond this, one number of a browser stands for several integers. */
 export const FAR = Number.MAX_SAFE_INTEGER;
@@ -21,6 +27,7 @@ export const MAX_ROWS = 100_000_000;
  * @property {number} min 0 where there are none
  * @property {number} max
  * @property {boolean} isSummed the values are sums of the differences in the file
+ * @property {Map<number, bigint> | null} [exact] by row, values that `values` does not hold exactly
  *
  * @typedef {object} Rule what a column may hold
  * @property {number} lo least value
@@ -51,7 +58,7 @@ function columnOfList(list, path, isDelta) {
     if (sum < min) min = sum;
     if (sum > max) max = sum;
   }
-  return { values, min: list.length > 0 ? min : 0, max: list.length > 0 ? max : 0, isSummed: isDelta };
+  return { values, min: list.length > 0 ? min : 0, max: list.length > 0 ? max : 0, isSummed: isDelta, exact: null };
 }
 
 /** @param {any} value @returns {value is Column} */

@@ -3,9 +3,10 @@
  * Files are untrusted: every index is checked against its table, parents stand before children, so
  * that no later module meets a number that leads nowhere. Unknown keys are ignored.
  */
+import { categoryNumber } from './categories.js';
 import { CATEGORIES } from './colours.js';
-import { amountsOf, bytesOf, FAR, float64Of, FormatError, indicesOf, int32Of, MOST_BYTES, release, rowsOf, shownValue } from './columns.js';
-import { ACTION, makeSubjects } from './subjects.js';
+import { amountsOf, bytesOf, float64Of, FormatError, indicesOf, int32Of, MOST_BYTES, release, rowsOf, shownValue } from './columns.js';
+import { ACTION, makeSubjects, subjectOf } from './subjects.js';
 
 const FORMAT_NAME = 'tidemark-snapshot';
 const FORMAT_VERSION = 1;
@@ -15,15 +16,15 @@ export const ACTION_NAMES = ['alloc', 'free', 'free_requested', 'free_completed'
   'segment_map', 'segment_unmap', 'oom', 'mark'];
 export const CATEGORY_NAMES = ['unknown', 'parameter', 'gradient', 'optimizer_state', 'activation', 'temporary',
   'workspace', 'input', 'weight_copy'];
-/** Of one file, the known ones included; as the program has it. */
-const MOST_CATEGORIES = 64;
-const MOST_CATEGORY_BYTES = 128;
-
 /** Kinds of scopes, numbered as in the files of version 1. */
 export const SCOPE = Object.freeze({ STEP: 0, PHASE: 1, LAYER: 2, OPERATOR: 3, USER: 4 });
 const SCOPE_NAMES = ['step', 'phase', 'layer', 'operator', 'user'];
 
 const STATE_NAMES = ['free', 'allocated', 'pending_free']; // by STATE
+
+/** For checkDocument. */
+export const USUAL_NAMES = { actions: ACTION_NAMES, kinds: SCOPE_NAMES, states: STATE_NAMES };
+const UNKNOWN_ACTION = 255;
 
 /**
  * @typedef {import('./columns.js').Indices} Indices
@@ -173,16 +174,6 @@ function mapping(doc, key, usual, numberOf) {
   return Uint8Array.from(names, (name) => numberOf(String(name)));
 }
 
-/** The number of a category's name, a new one where it is met first; "" counts as unknown. @param {string[]} names grows @param {string} given
- * @returns {number | string} or why there can be none */
-export function categoryNumber(names, given) {
-  const name = given === '' ? 'unknown' : given, known = names.indexOf(name), nBytes = new TextEncoder().encode(name).length;
-  if (known >= 0) return known;
-  if (nBytes > MOST_CATEGORY_BYTES) return `a category's name of ${nBytes} bytes: the limit is ${MOST_CATEGORY_BYTES}`;
-  if (names.length === MOST_CATEGORIES) return `more than the limit of ${MOST_CATEGORIES - CATEGORIES.length} categories beside the ${CATEGORIES.length} that tidemark knows`;
-  return names.push(name) - 1;
-}
-
 /** The file's names of categories: those that are known, and behind them its own words. @param {any} doc
  * @returns {{names: string[], numbers: Uint8Array}} numbers: from the file's to the index in names */
 function readCategories(doc) {
@@ -239,7 +230,7 @@ function readScopes(doc, nStrings) {
     const kind = SCOPE_NAMES.indexOf(name);
     return kind < 0 ? SCOPE.USER : kind;
   });
-  const aTime = { lo: -1, hi: FAR, what: 'a time' };
+  const aTime = { lo: -1, hi: MOST_BYTES, what: 'a time' };
   const deviceTimes = (/** @type {string} */ key) => {
     const times = s[key] === undefined ? null : float64Of(s, 'scopes', key, count, aTime);
     return times?.some((ns) => ns >= 0) ? times : new Float64Array(0);
@@ -250,8 +241,8 @@ function readScopes(doc, nStrings) {
     kind: renumberedOf(s, 'scopes', 'kind', count, kinds, 'kinds'),
     name: indicesOf(s, 'scopes', 'name', count, nStrings, 'strings'),
     index: int32Of(s, 'scopes', 'index', count, { lo: -1, hi: 2 ** 31 - 1, what: 'a number' }),
-    beginNs: float64Of(s, 'scopes', 'begin_delta', count, { lo: 0, hi: FAR, what: 'a time', isDelta: true }),
-    durationNs: float64Of(s, 'scopes', 'duration', count, { lo: -1, hi: FAR, what: 'a duration' }),
+    beginNs: float64Of(s, 'scopes', 'begin_delta', count, { lo: 0, hi: MOST_BYTES, what: 'a time', isDelta: true }),
+    durationNs: float64Of(s, 'scopes', 'duration', count, { lo: -1, hi: MOST_BYTES, what: 'a duration' }),
     deviceBeginNs: deviceTimes('device_begin'), deviceDurationNs: deviceTimes('device_duration'),
   };
   requireParentsFirst(scopes.parent, 'scopes');
@@ -264,7 +255,7 @@ function readScopes(doc, nStrings) {
 
 /** @param {any} row @param {string} place @param {string} key @param {number} lo @param {number} hi */
 function cell(row, place, key, lo, hi) {
-  const value = row[key] ?? (lo < 0 ? -1 : 0);
+  const value = Number(row[key] ?? (lo < 0 ? -1 : 0));
   if (!Number.isInteger(value) || value < lo || value > hi) {
     throw new FormatError(`${place}.${key} is ${shownValue(value)}, which is out of range`);
   }
@@ -317,7 +308,7 @@ function readStart(doc, tables) {
   const pick = (/** @type {any} */ Type, /** @type {keyof typeof blocks[0]} */ key) => Type.from(blocks, (/** @type {typeof blocks[0]} */ row) => row[key]);
   return {
     count: segments.length, device: column(Uint8Array, 'device', 0, tables.devices - 1),
-    address: column(Float64Array, 'address', 0, FAR).map((/** @type {number} */ a) => a * tables.addressUnit),
+    address: column(Float64Array, 'address', 0, MOST_BYTES).map((/** @type {number} */ a) => a * tables.addressUnit),
     totalBytes: column(Float64Array, 'total_bytes', 0, MOST_BYTES), stream: column(Uint8Array, 'stream', 0, tables.streams - 1),
     isExpandable: Uint8Array.from(segments, (segment) => (segment.is_expandable === true ? 1 : 0)),
     pool: segments.map((segment) => (['small', 'large'].includes(segment.pool) ? segment.pool : '')),
@@ -334,14 +325,10 @@ function readStart(doc, tables) {
 /** @param {any} doc @param {Tables} tables @param {Segments} start @returns {{events: Events, subjects: import('./subjects.js').Subjects}} */
 function readEvents(doc, tables, start) {
   const e = section(doc, 'events'), count = rowsOf(e, 'events', 'action');
-  const actions = mapping(doc, 'actions', ACTION_NAMES, (name) => {
-    const action = ACTION_NAMES.indexOf(name);
-    if (action < 0) throw new FormatError(`actions holds "${name.slice(0, 40)}", which this viewer does not know`);
-    return action;
-  });
+  const actions = mapping(doc, 'actions', ACTION_NAMES, (name) => (ACTION_NAMES.includes(name) ? ACTION_NAMES.indexOf(name) : UNKNOWN_ACTION));
   const bytes = { lo: 0, hi: MOST_BYTES, what: 'a number of bytes' };
-  const timeNs = float64Of(e, 'events', 'time_delta', count, { lo: 0, hi: FAR, what: 'a time', isDelta: true });
-  const address = float64Of(e, 'events', 'address_delta', count, { lo: 0, hi: FAR, what: 'an address', isDelta: true });
+  const timeNs = float64Of(e, 'events', 'time_delta', count, { lo: 0, hi: MOST_BYTES, what: 'a time', isDelta: true });
+  const address = float64Of(e, 'events', 'address_delta', count, { lo: 0, hi: MOST_BYTES, what: 'an address', isDelta: true });
   for (let i = 0; i < count; i++) address[i] *= tables.addressUnit;
   for (let i = 1; i < count; i++) if (timeNs[i] < timeNs[i - 1]) timeNs[i] = timeNs[i - 1];
   const told = {
@@ -352,7 +339,8 @@ function readEvents(doc, tables, start) {
     category: renumberedOf(e, 'events', 'category', count, tables.categories, 'categories'),
     name: indicesOf(e, 'events', 'name', count, tables.strings, 'rows'),
   };
-  const { action, device, requestedBytes, blockBytes } = told;
+  const { action, device, requestedBytes, blockBytes } = told, unknown = action.indexOf(UNKNOWN_ACTION);
+  if (unknown >= 0) throw new FormatError(`events.action[${unknown}] is one that this viewer does not know`);
   for (let i = 0; i < count; i++) {
     if (requestedBytes[i] > blockBytes[i] && action[i] <= ACTION.FREE_COMPLETED) {
       throw new FormatError(`events.requested_bytes[${i}] is ${requestedBytes[i]}, more than the block's ${blockBytes[i]}`);
@@ -403,11 +391,11 @@ function readTiming(doc) {
 function readKernels(doc, strings) {
   const k = section(doc, 'kernels'), count = rowsOf(k, 'kernels', 'name');
   const text = (/** @type {string} */ key) => Array.from(indicesOf(k, 'kernels', key, count, strings.length, 'strings'), (i) => strings[i] ?? '');
-  const amount = (/** @type {string} */ key) => float64Of(k, 'kernels', key, count, { lo: 0, hi: FAR, what: 'a count or a time' });
+  const amount = (/** @type {string} */ key) => float64Of(k, 'kernels', key, count, { lo: 0, hi: MOST_BYTES, what: 'a count or a time' });
   const name = text('name'), phase = text('phase'), path = text('path'), launches = amount('launches');
-  const totalNs = amount('total_ns'), meanNs = amount('mean_ns'), minNs = amount('min_ns'), maxNs = amount('max_ns');
+  const totalNs = amount('total_ns'), minNs = amount('min_ns'), maxNs = amount('max_ns');
   return name.map((_, i) => ({
-    name: name[i], phase: phase[i], path: path[i], launches: launches[i], totalNs: totalNs[i], meanNs: meanNs[i], minNs: minNs[i], maxNs: maxNs[i],
+    name: name[i], phase: phase[i], path: path[i], launches: launches[i], totalNs: totalNs[i], meanNs: Math.floor(totalNs[i] / launches[i]), minNs: minNs[i], maxNs: maxNs[i],
   }));
 }
 
@@ -415,6 +403,15 @@ function readKernels(doc, strings) {
 function readOrigin(doc) {
   const { format, events, contradictions } = section(doc, 'origin');
   return typeof format === 'string' ? { format, events: numberOr(events, 0), contradictions: numberOr(contradictions, 0) } : null;
+}
+
+/** @param {Events} events @param {import('./subjects.js').Subjects} subjects @returns {Oom[]} */
+function oomRows({ count, action, act }, { requestedBytes }) {
+  const found = [];
+  for (let event = action.indexOf(ACTION.OOM); event >= 0 && event < count; event = action.indexOf(ACTION.OOM, event + 1)) {
+    found.push({ event, requestedBytes: requestedBytes[subjectOf(act[event])] });
+  }
+  return found;
 }
 
 /** @param {any} doc a parsed document, its columns lists or Column @returns {Snapshot} @throws {FormatError} */
@@ -443,8 +440,6 @@ export function readSnapshot(doc) {
     allocator: section(doc, 'allocator'), timing: readTiming(doc), kernels: readKernels(doc, strings), fullPolicy: textOr(log.full_policy, ''),
     nDropped: Math.max(0, numberOr(log.dropped_events, 0)), nScopesDropped: Math.max(0, numberOr(log.dropped_scopes, 0)),
     strings, categories: names, frames, stacks, scopes, start, events, subjects,
-    oom: list(doc, 'oom', 'oom').filter(isObject).map((row) => ({
-      event: numberOr(row.event, -1), requestedBytes: numberOr(row.requested_bytes, -1),
-    })).filter((row) => row.event >= 0 && row.event < events.count),
+    oom: oomRows(events, subjects),
   };
 }

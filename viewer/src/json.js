@@ -1,194 +1,366 @@
-/* json.js - a strict reader of JSON in UTF-8, for bytes that nobody vouches for.
+/* json.js - a strict pull parser of JSON in UTF-8, for bytes that nobody vouches for.
  *
- * What JSON.parse lets pass is refused as the program refuses it: keys that come twice, text that is not UTF-8 or holds
- * U+0000, what is nested too deep or too long. Messages name the key path and the byte.
+ * It takes and refuses what the program's own parser does (snapshot/json_reader.c), in the same order, and names the same
+ * byte and key path. The caller asks for what it expects; the first failure is thrown. The bytes at hand may end before
+ * the document does: then NEED_MORE is thrown, and the caller tries again with more of them.
  */
 import { FAR, FormatError } from './columns.js';
 
-export const MOST_LEVELS = 32;
+const MOST_LEVELS = 32;
 const MOST_TEXT_BYTES = 2 ** 20;
+const MOST_NUMBER_BYTES = 512;
 const SHORT_TEXT = 64; // up to here a loop is faster than a TextDecoder
+const MOST_PATH = 256; // room for a key path in a message
+const MOST_KEY_SHOWN = 48;
+/** The greatest integer of the format, which a browser's own numbers cannot tell from 2^63. */
+export const MOST_INTEGER = 2n ** 63n - 1n;
 
-export const BYTE = Object.freeze({ QUOTE: 34, COMMA: 44, MINUS: 45, ZERO: 48, COLON: 58, OPEN_LIST: 91, BACKSLASH: 92, CLOSE_LIST: 93, OPEN: 123, CLOSE: 125 });
+export const BYTE = Object.freeze({ QUOTE: 34, COMMA: 44, MINUS: 45, POINT: 46, ZERO: 48, COLON: 58, OPEN_LIST: 91, BACKSLASH: 92, CLOSE_LIST: 93, OPEN: 123, CLOSE: 125 });
+
+/** Thrown where a value goes on behind the bytes at hand. */
+export const NEED_MORE = Symbol('need more');
 
 /** @param {number} byte */
 export function isSpace(byte) {
   return byte === 32 || byte === 10 || byte === 13 || byte === 9;
 }
 
-/** One whole value of a document. */
-export class JsonText {
-  /**
-   * @param {Uint8Array} bytes @param {number} at where the value begins @param {number} end one past the last byte that may be read
-   * @param {number} base of bytes[0] in the document @param {string} path of the value @param {number} level how deep it lies
-   */
-  constructor(bytes, at, end, base, path, level) {
+/** @param {number} byte */
+function isDigit(byte) {
+  return byte >= 48 && byte <= 57;
+}
+
+/** @param {Uint8Array} bytes @param {number} begin @param {number} end @returns {string} a letter for each byte */
+function lettersOf(bytes, begin, end) {
+  return String.fromCharCode.apply(null, /** @type {any} */ (bytes.subarray(begin, end)));
+}
+
+/** Bytes of the character of UTF-8 at `at`; 0: none stands there. @param {Uint8Array} bytes @param {number} at @param {number} end */
+function characterBytes(bytes, at, end) {
+  const first = bytes[at], n = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0x80 ? 2 : 1;
+  if (n === 1) return 1;
+  if (first < 0xc2 || first > 0xf4 || n > end - at) return 0;
+  for (let i = 1; i < n; i++) if ((bytes[at + i] & 0xc0) !== 0x80) return 0;
+  const next = bytes[at + 1];
+  return (first === 0xe0 && next < 0xa0) || (first === 0xed && next > 0x9f) || (first === 0xf0 && next < 0x90) || (first === 0xf4 && next > 0x8f) ? 0 : n;
+}
+
+/** Bytes of the escape at `at`; 0: it means no character. @param {Uint8Array} bytes @param {number} at @param {number} end */
+function escapeBytes(bytes, at, end) {
+  const codeAt = (/** @type {number} */ begin) => {
+    const digits = begin + 4 <= end ? lettersOf(bytes, begin, begin + 4) : '';
+    return /^[0-9a-fA-F]{4}$/.test(digits) ? parseInt(digits, 16) : -1;
+  };
+  const letter = String.fromCharCode(bytes[at + 1]);
+  if (letter !== 'u') return '"\\/bfnrt'.includes(letter) ? 2 : 0;
+  const code = codeAt(at + 2);
+  if (code <= 0 || (code >= 0xdc00 && code <= 0xdfff)) return 0;
+  if (code < 0xd800 || code > 0xdbff) return 6;
+  const low = bytes[at + 6] === BYTE.BACKSLASH && bytes[at + 7] === 117 ? codeAt(at + 8) : -1;
+  return low >= 0xdc00 && low <= 0xdfff ? 12 : 0;
+}
+
+/**
+ * One level that the parser is inside of.
+ * @typedef {object} Level
+ * @property {boolean} isArray else an object
+ * @property {boolean} hasItems something was read on this level
+ * @property {number} nItems array: items begun
+ * @property {string} key object: the key at hand as it stands in the file, a letter for each of its first bytes
+ * @property {number} keySize bytes of it
+ * @property {number} keyAt offset of it in the document, behind its quote
+ * @property {Set<string>} seen known keys that were read
+ */
+
+export class JsonReader {
+  /** @param {Uint8Array} bytes @param {boolean} isLast the document ends with them */
+  constructor(bytes, isLast) {
     this.bytes = bytes;
-    this.at = at;
-    this.end = end;
-    this.base = base;
-    /** @type {(string | number)[]} keys and numbers of items under `path` */
-    this.keys = [];
-    this.path = path;
-    this.level = level;
+    this.at = 0;
+    this.end = bytes.length;
+    this.base = 0; // offset of bytes[0] in the document
+    this.isLast = isLast;
+    /** @type {Level[]} */
+    this.levels = [];
     this.decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  }
+
+  keyPath() {
+    let path = '';
+    for (const { isArray, nItems, key, keySize } of this.levels) {
+      if (path.length + 32 >= MOST_PATH) break;
+      if (isArray && nItems > 0) path += `[${nItems - 1}]`;
+      else if (!isArray && keySize > 0) path += `${path ? '.' : ''}${key.slice(0, MOST_KEY_SHOWN).replace(/[^ -~]/g, '?')}`;
+    }
+    return path;
   }
 
   /** @param {string} message @param {number} [at] @returns {never} */
   fail(message, at = this.at) {
-    const path = this.keys.reduce((/** @type {string} */ text, key) =>
-      (typeof key === 'number' ? `${text}[${key}]` : `${text}${text ? '.' : ''}${key.slice(0, 48)}`), this.path);
-    throw new FormatError(`${path ? `${path}: ` : ''}${message} (byte ${this.base + at})`);
+    this.failAt(message, this.base + at);
   }
 
-  /** @param {string} what @returns {never} */
+  /** @param {string} message @param {number} offset in the document @returns {never} */
+  failAt(message, offset) {
+    const path = this.keyPath();
+    throw new FormatError(`byte ${offset}${path ? `, ${path}` : ''}: ${message}`);
+  }
+
+  /** What is there is not what was expected. @param {string} what @returns {never} */
   expected(what) {
-    const byte = this.bytes[this.at];
-    this.fail(`${what} was expected, not ${this.at >= this.end ? 'the end of the file' : byte > 32 && byte < 127 ? `'${String.fromCharCode(byte)}'` : `byte 0x${byte.toString(16)}`}`);
+    const byte = this.look();
+    this.fail(`${what} was expected, not ${byte < 0 ? 'the end of the file' : byte > 31 && byte < 127 ? `'${String.fromCharCode(byte)}'` : `byte 0x${byte.toString(16)}`}`);
   }
 
-  skipSpace() {
-    while (this.at < this.end && isSpace(this.bytes[this.at])) this.at++;
+  /** The bytes at hand end here. */
+  ended() {
+    if (!this.isLast) throw NEED_MORE;
   }
 
-  /** @returns {any} */
-  value() {
-    this.skipSpace();
-    const byte = this.at < this.end ? this.bytes[this.at] : 0;
-    if (byte === BYTE.QUOTE) return this.text();
-    if (byte === BYTE.OPEN_LIST) return this.list();
-    if (byte === BYTE.OPEN) return this.object();
-    if (byte === BYTE.MINUS || (byte >= BYTE.ZERO && byte <= 57)) return this.number();
-    for (const [word, meaning] of /** @type {[string, any][]} */ ([['true', true], ['false', false], ['null', null]])) {
-      if (byte === word.charCodeAt(0)) return this.word(word, meaning);
+  /** The next byte behind white space, which is left there; -1 at the document's end. */
+  look() {
+    const { bytes, end } = this;
+    while (this.at < end) {
+      const byte = bytes[this.at];
+      if (!isSpace(byte)) return byte;
+      this.at++;
     }
-    return this.expected('a value');
+    this.ended();
+    return -1;
   }
 
-  /** @param {string} word @param {any} meaning */
-  word(word, meaning) {
-    for (let i = 0; i < word.length; i++, this.at++) {
-      if (this.at >= this.end || this.bytes[this.at] !== word.charCodeAt(i)) this.expected(word);
-    }
-    return meaning;
-  }
-
-  number() {
-    const { bytes, end } = this, begin = this.at, isNegative = bytes[begin] === BYTE.MINUS;
-    let value = 0, at = begin + (isNegative ? 1 : 0);
-    const first = at;
-    while (at < end && bytes[at] >= 48 && bytes[at] <= 57) value = value * 10 + bytes[at++] - 48;
-    const next = at < end ? bytes[at] : 0;
-    if (at > first && (bytes[first] !== BYTE.ZERO || at === first + 1) && next !== 46 && next !== 101 && next !== 69 && value <= FAR) {
-      this.at = at;
-      return isNegative ? -value : value;
-    }
-    while (at < end && (bytes[at] === 46 || bytes[at] === 43 || bytes[at] === BYTE.MINUS || (bytes[at] | 32) === 101 || (bytes[at] >= 48 && bytes[at] <= 57))) at++;
-    const text = String.fromCharCode(...bytes.subarray(begin, Math.min(at, begin + 400)));
-    if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/.test(text)) this.expected('a number');
-    this.at = at;
-    if (!Number.isFinite(Number(text))) this.fail(`${text.slice(0, 40)} is beyond every number`, begin);
-    return Number(text);
-  }
-
-  text() {
-    const { bytes, end } = this, begin = this.at + 1;
-    let at = begin, isPlain = true, isEscaped = false;
-    while (at < end && bytes[at] !== BYTE.QUOTE) {
-      const byte = bytes[at];
-      if (byte < 32) this.fail(`a text holds the control character 0x${byte.toString(16)}`, at);
-      if (byte === BYTE.BACKSLASH) {
-        isEscaped = true;
-        at++;
-      } else if (byte > 126) {
-        isPlain = false;
-      }
-      at++;
-    }
-    if (at >= end) this.fail('a text without its end', begin - 1);
-    if (at - begin > MOST_TEXT_BYTES) this.fail('a text longer than 1 MiB', begin);
-    this.at = at + 1;
-    const part = bytes.subarray(begin, at);
-    if (isPlain && !isEscaped && part.length <= SHORT_TEXT) return String.fromCharCode.apply(null, /** @type {any} */ (part));
-    return this.decoded(part, isEscaped, begin);
-  }
-
-  /** @param {Uint8Array} part @param {boolean} isEscaped @param {number} begin @returns {string} */
-  decoded(part, isEscaped, begin) {
-    let text = '';
-    try {
-      text = this.decoder.decode(part);
-    } catch {
-      this.fail('a text that is not UTF-8', begin);
-    }
-    if (!isEscaped) return text;
-    try {
-      text = JSON.parse(`"${text}"`);
-    } catch {
-      this.fail('an escape that is none', begin);
-    }
-    if (text.includes('\0')) this.fail('a text holds U+0000', begin);
-    if (/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.test(text)) this.fail('half of a character', begin);
-    return text;
-  }
-
-  enter() {
-    if (++this.level > MOST_LEVELS) this.fail(`nested deeper than ${MOST_LEVELS} levels`);
+  /** @param {boolean} isArray */
+  enter(isArray) {
+    if (this.look() !== (isArray ? BYTE.OPEN_LIST : BYTE.OPEN)) this.expected(isArray ? 'an array' : 'an object');
+    if (this.levels.length === MOST_LEVELS) this.fail(`nested deeper than the limit of ${MOST_LEVELS}`);
     this.at++;
+    this.levels.push({ isArray, hasItems: false, nItems: 0, key: '', keySize: 0, keyAt: 0, seen: new Set() });
   }
 
-  /** Takes the comma between items, or the closing bracket: then it is false. @param {number} close @param {boolean} isFirst */
-  more(close, isFirst) {
-    this.skipSpace();
-    const byte = this.at < this.end ? this.bytes[this.at] : 0;
+  /** Takes the comma between items, or the closing bracket: then it is false. @param {number} close */
+  more(close) {
+    const level = this.levels[this.levels.length - 1], byte = this.look();
     if (byte === close) {
       this.at++;
-      this.level--;
+      this.levels.pop();
       return false;
     }
-    if (isFirst) return true;
-    if (byte !== BYTE.COMMA) this.expected(`',' or '${String.fromCharCode(close)}'`);
-    this.at++;
-    this.skipSpace();
+    if (level.hasItems) {
+      if (byte !== BYTE.COMMA) this.expected(`',' or '${String.fromCharCode(close)}'`);
+      this.at++;
+      if (this.look() === close) this.expected("another item after ','");
+    }
+    level.hasItems = true;
     return true;
   }
 
-  list() {
-    const items = [];
-    this.enter();
-    this.keys.push(0);
-    while (this.more(BYTE.CLOSE_LIST, items.length === 0)) {
-      this.keys[this.keys.length - 1] = items.length;
-      items.push(this.value());
-    }
-    this.keys.pop();
-    return items;
+  nextItem() {
+    if (!this.more(BYTE.CLOSE_LIST)) return false;
+    this.levels[this.levels.length - 1].nItems++;
+    return true;
   }
 
-  /** Takes a key and its colon. */
-  key() {
-    this.skipSpace();
-    if (this.at >= this.end || this.bytes[this.at] !== BYTE.QUOTE) this.expected('a key');
-    const key = this.text();
-    this.skipSpace();
-    if (this.at >= this.end || this.bytes[this.at] !== BYTE.COLON) this.expected("':'");
+  /** Takes a text's quotes and what is between them. @returns {number} where it begins; it ends before the quote before `at` */
+  takeRawText() {
+    if (this.look() !== BYTE.QUOTE) this.expected('a text');
+    const { bytes, end } = this, begin = this.at + 1;
+    let at = begin;
+    while (at < end && bytes[at] !== BYTE.QUOTE) {
+      if (bytes[at] < 32) this.fail(`a text holds the control character 0x${bytes[at].toString(16).padStart(2, '0')}`, at);
+      at += bytes[at] === BYTE.BACKSLASH ? 2 : 1;
+      if (at - begin > MOST_TEXT_BYTES) this.fail(`a text longer than the limit of ${MOST_TEXT_BYTES} bytes`, begin);
+    }
+    if (at >= end) {
+      this.ended();
+      this.fail('a text without its end', begin - 1);
+    }
+    this.at = at + 1;
+    return begin;
+  }
+
+  /** Refuses text that is not UTF-8, or has an escape that means nothing. @param {number} begin @param {number} end */
+  checkText(begin, end) {
+    const { bytes } = this;
+    for (let at = begin; at < end;) {
+      if (bytes[at] < 0x80 && bytes[at] !== BYTE.BACKSLASH) {
+        at++;
+        continue;
+      }
+      const isEscape = bytes[at] === BYTE.BACKSLASH, n = isEscape ? escapeBytes(bytes, at, end) : characterBytes(bytes, at, end);
+      if (n === 0) this.fail(isEscape ? 'an escape that means no character' : 'not UTF-8', at);
+      at += n;
+    }
+  }
+
+  /** What the text between two offsets says. @param {number} begin @param {number} end @returns {string} */
+  textOf(begin, end) {
+    const { bytes } = this;
+    let isPlain = end - begin <= SHORT_TEXT;
+    for (let at = begin; isPlain && at < end; at++) isPlain = bytes[at] < 0x80 && bytes[at] !== BYTE.BACKSLASH;
+    if (isPlain) return lettersOf(bytes, begin, end);
+    this.checkText(begin, end);
+    const text = this.decoder.decode(bytes.subarray(begin, end));
+    return text.includes('\\') ? JSON.parse(`"${text}"`) : text;
+  }
+
+  getText() {
+    const begin = this.takeRawText();
+    return this.textOf(begin, this.at - 1);
+  }
+
+  /** Takes the next key and its colon; false at the object's end. */
+  takeKey() {
+    if (!this.more(BYTE.CLOSE)) return false;
+    if (this.look() !== BYTE.QUOTE) this.expected('a key');
+    const begin = this.takeRawText(), level = this.levels[this.levels.length - 1], end = this.at - 1;
+    level.key = lettersOf(this.bytes, begin, Math.min(end, begin + MOST_KEY_SHOWN));
+    level.keySize = end - begin;
+    level.keyAt = this.base + begin;
+    this.checkText(begin, end);
+    if (this.look() !== BYTE.COLON) this.expected("':'");
     this.at++;
+    return true;
+  }
+
+  /** The key at hand, if it is one of some; "" otherwise. @param {Record<string, any>} known */
+  knownKey(known) {
+    const { key, keySize, keyAt, seen } = this.levels[this.levels.length - 1];
+    if (keySize !== key.length || !Object.hasOwn(known, key)) return '';
+    if (seen.has(key)) this.failAt('this key comes twice', keyAt - 1);
+    seen.add(key);
     return key;
   }
 
-  object() {
-    const made = Object.create(null); // a key may be __proto__
-    let isFirst = true;
-    this.enter();
-    this.keys.push('');
-    while (this.more(BYTE.CLOSE, isFirst)) {
-      const begin = this.at, key = this.key();
-      this.keys[this.keys.length - 1] = key;
-      if (key in made) this.fail('this key comes twice', begin);
-      made[key] = this.value();
-      isFirst = false;
+  /** After an object's end. @param {readonly string[]} required @param {Set<string>} seen */
+  checkRequired(required, seen) {
+    for (const key of required) if (!seen.has(key)) this.fail(`the key '${key}' is missing`, this.at - 1);
+  }
+
+  /** The next of the known keys; the others are skipped; "" at the object's end. @param {Record<string, any>} known @param {readonly string[]} required */
+  nextField(known, required) {
+    const { seen } = this.levels[this.levels.length - 1];
+    while (this.takeKey()) {
+      const key = this.knownKey(known);
+      if (key !== '') return key;
+      this.skip();
     }
-    this.keys.pop();
-    return made;
+    this.checkRequired(required, seen);
+    return '';
+  }
+
+  /** The length of the number at hand by JSON's grammar; 0: none; never much more than the limit. */
+  numberSize() {
+    const { bytes, at: begin } = this, end = Math.min(this.end, begin + 2 * MOST_NUMBER_BYTES);
+    let at = begin + (begin < end && bytes[begin] === BYTE.MINUS ? 1 : 0);
+    const digits = () => {
+      const first = at;
+      while (at < end && isDigit(bytes[at])) at++;
+      return at - first;
+    };
+    const first = at, nDigits = digits();
+    if (nDigits === 0 || (bytes[first] === BYTE.ZERO && nDigits > 1)) return this.numberEnds(at, 0);
+    if (at < end && bytes[at] === BYTE.POINT) {
+      at++;
+      if (digits() === 0) return this.numberEnds(at, 0);
+    }
+    if (at < end && (bytes[at] | 32) === 101) {
+      at++;
+      if (at < end && (bytes[at] === 43 || bytes[at] === BYTE.MINUS)) at++;
+      if (digits() === 0) return this.numberEnds(at, 0);
+    }
+    return this.numberEnds(at, at - begin);
+  }
+
+  /** @param {number} at @param {number} size */
+  numberEnds(at, size) {
+    if (at >= this.end) this.ended();
+    return size;
+  }
+
+  /** An integer in [lo, hi]; a BigInt where a browser's number would not be exact. @param {number | bigint} lo @param {number | bigint} hi @returns {number | bigint} */
+  getExact(lo, hi) {
+    this.look();
+    const { bytes, end, at: begin } = this, isNegative = begin < end && bytes[begin] === BYTE.MINUS, first = begin + (isNegative ? 1 : 0);
+    let at = first, value = 0;
+    while (at < end && isDigit(bytes[at]) && at - first < 20) value = value * 10 + bytes[at++] - BYTE.ZERO;
+    if (at >= end) this.ended();
+    const next = at < end ? bytes[at] : 0, isWhole = at > first && at - first < 20 && (bytes[first] !== BYTE.ZERO || at === first + 1) && next !== BYTE.POINT && (next | 32) !== 101;
+    const size = value > FAR ? BigInt(lettersOf(bytes, first, at)) : value, exact = isNegative ? -size : size;
+    if (!isWhole || size > (isNegative ? MOST_INTEGER + 1n : MOST_INTEGER)) {
+      const n = at - first < 20 ? this.numberSize() : 20;
+      if (n === 0) this.expected('an integer within 2^63');
+      this.fail(`${lettersOf(bytes, begin, begin + Math.min(n, 40))} is not an integer within 2^63`, begin);
+    }
+    if (exact < lo || exact > hi) this.fail(`${exact} is out of range: ${lo} to ${hi} is allowed`, begin);
+    this.at = at;
+    return exact;
+  }
+
+  /** The same as a number, beyond 2^53 the nearest. @param {number | bigint} lo @param {number | bigint} hi */
+  getInteger(lo, hi) {
+    return Number(this.getExact(lo, hi));
+  }
+
+  getReal() {
+    this.look();
+    const size = this.numberSize();
+    if (size === 0 || size >= MOST_NUMBER_BYTES) this.expected('a number');
+    const value = Number(lettersOf(this.bytes, this.at, this.at + size));
+    if (!Number.isFinite(value)) this.fail('a number beyond the range of a double');
+    this.at += size;
+    return value;
+  }
+
+  /** @param {string} word */
+  takeWord(word) {
+    if (this.end - this.at < word.length) this.ended();
+    if (lettersOf(this.bytes, this.at, this.at + word.length) !== word) return false;
+    this.at += word.length;
+    return true;
+  }
+
+  getBoolean() {
+    this.look();
+    if (this.takeWord('true')) return true;
+    if (!this.takeWord('false')) this.expected('true or false');
+    return false;
+  }
+
+  skipScalar() {
+    const byte = this.look();
+    if (byte === BYTE.QUOTE) {
+      const begin = this.takeRawText();
+      this.checkText(begin, this.at - 1);
+    } else if (byte === BYTE.MINUS || isDigit(byte)) {
+      const size = this.numberSize();
+      if (size === 0 || size >= MOST_NUMBER_BYTES) this.expected('a number');
+      this.at += size;
+    } else if (byte === 116 || byte === 102) {
+      this.getBoolean();
+    } else if (byte !== 110) {
+      this.expected('a value');
+    } else if (!this.takeWord('null')) {
+      this.expected('null');
+    }
+  }
+
+  /** One step of skipping a value that lies on level `outer`: a bracket, or a value with its key. */
+  /** @param {number} outer levels around the value */
+  skipStep(outer) {
+    if (this.levels.length > outer) {
+      const { isArray } = this.levels[this.levels.length - 1];
+      if (!(isArray ? this.nextItem() : this.takeKey())) return;
+    }
+    const byte = this.look();
+    if (byte === BYTE.OPEN_LIST) this.enter(true);
+    else if (byte === BYTE.OPEN) this.enter(false);
+    else this.skipScalar();
+  }
+
+  /** Takes any value. */
+  skip() {
+    const outer = this.levels.length;
+    do this.skipStep(outer);
+    while (this.levels.length > outer);
   }
 }

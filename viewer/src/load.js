@@ -5,7 +5,7 @@
  */
 import { FormatError, release } from './columns.js';
 import { makeRun } from './run.js';
-import { openSource, readSource } from './unpack.js';
+import { located, openSource, readSource } from './unpack.js';
 import { explained } from './worker.js';
 
 /**
@@ -114,7 +114,7 @@ function readInWorker(worker, source, onProgress) {
         if (data.used !== null) used.push(data.used);
         wake();
       } else if (data.loaded) resolve(data.loaded);
-      else if (data.problem) reject(data.isFormat ? new FormatError(data.problem) : new Error(data.problem));
+      else if (data.problem) reject(data.isFormat ? await located(source, new FormatError(data.problem, data.place)) : new Error(data.problem));
       else onProgress({ bytes, totalBytes: (await opened).totalBytes, rows: data.rows });
     };
     worker.onerror = (event) => {

@@ -2,7 +2,8 @@
  * same rows, segments and scopes that the program makes of it.
  */
 import { FormatError } from './columns.js';
-import { ACTION_NAMES, CATEGORY_NAMES, categoryNumber } from './format.js';
+import { categoryNumber } from './categories.js';
+import { ACTION_NAMES, CATEGORY_NAMES } from './format.js';
 import { PickleContainer, pickleKind, PickleReal, readPickle } from './pickle.js';
 import { ACTION, STATE } from './subjects.js';
 

@@ -1,9 +1,10 @@
 /* unpack.js - from the bytes of a file to what a run is made of: base64, gzip, then the document. Needs no page: a worker
  * does it.
  */
+import { checkDocument } from './check.js';
 import { FormatError } from './columns.js';
-import { MOST_DOCUMENT_BYTES, readDocument } from './document.js';
-import { readSnapshot } from './format.js';
+import { findPlace, MOST_DOCUMENT_BYTES, readDocument } from './document.js';
+import { readSnapshot, USUAL_NAMES } from './format.js';
 import { documentOfPickle } from './pytorch_merge.js';
 import { deriveRun } from './run.js';
 
@@ -105,14 +106,26 @@ export async function readText(pull, report) {
   let isTaken = false;
   const again = async () => (isTaken ? pull() : ((isTaken = true), first));
   const doc = isPickle ? documentOfPickle(await inOnePiece(again, () => report(0))) : await readDocument(again, ({ rows }) => report(rows));
+  if (!isPickle) checkDocument(doc, USUAL_NAMES);
   const snapshot = readSnapshot(doc);
   report(snapshot.events.count);
   return { snapshot, derived: deriveRun(snapshot) };
+}
+
+/** A refusal that names a key path alone gets its byte: the source is read once more, up to there. @param {Source} source @param {unknown} problem @returns {Promise<unknown>} */
+export async function located(source, problem) {
+  if (!(problem instanceof FormatError) || problem.place === '') return problem;
+  const { pull } = await openSource(source, () => undefined);
+  return new FormatError(`byte ${await findPlace(pull, problem.place)}, ${problem.message}`);
 }
 
 /** @param {Source} source @param {(progress: Progress) => void} report @returns {Promise<Loaded>} @throws {FormatError} */
 export async function readSource(source, report) {
   let bytes = 0;
   const { pull, totalBytes } = await openSource(source, (n) => (bytes += n));
-  return readText(pull, (rows) => report({ bytes, totalBytes, rows }));
+  try {
+    return await readText(pull, (rows) => report({ bytes, totalBytes, rows }));
+  } catch (problem) {
+    throw await located(source, problem);
+  }
 }

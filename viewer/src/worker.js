@@ -6,7 +6,7 @@ import { readText } from './unpack.js';
 
 /**
  * @typedef {{piece: Uint8Array | null}} Text the next of the text; null: its end
- * @typedef {{wants: true, used: ArrayBuffer | null} | {rows: number} | {loaded: import('./unpack.js').Loaded} | {problem: string, isFormat: boolean}} Answer
+ * @typedef {{wants: true, used: ArrayBuffer | null} | {rows: number} | {loaded: import('./unpack.js').Loaded} | {problem: string, place: string, isFormat: boolean}} Answer
  *   wants: more text; the first says that the worker is there. used: of a piece that was read, to be filled again
  */
 
@@ -18,11 +18,11 @@ export function buffersOf(value, found = new Set()) {
   return found;
 }
 
-/** What a failure is called, for people. @param {unknown} problem @returns {{problem: string, isFormat: boolean}} */
+/** What a failure is called, for people. @param {unknown} problem @returns {{problem: string, place: string, isFormat: boolean}} place: a key path of which the byte is not known yet, or "" */
 export function explained(problem) {
   const { name, message } = /** @type {Error} */ (problem);
-  if (name === 'RangeError' && /alloc|length|size/i.test(message)) return { problem: 'it holds more than this browser has memory for', isFormat: true };
-  return { problem: message, isFormat: problem instanceof FormatError };
+  if (name === 'RangeError' && /alloc|length|size/i.test(message)) return { problem: 'it holds more than this browser has memory for', place: '', isFormat: true };
+  return problem instanceof FormatError ? { problem: message, place: problem.place, isFormat: true } : { problem: message, place: '', isFormat: false };
 }
 
 /** @param {any} scope the worker's global object */

@@ -1,0 +1,224 @@
+/* shapes.js - what the parts of a document look like: the twin of the program's reader (snapshot/reader*.c), key by key.
+ *
+ * A shape takes one value from a JsonReader, and refuses what it is not.
+ */
+import { categoryNumber } from './categories.js';
+import { CATEGORIES } from './colours.js';
+import { MOST_INTEGER } from './json.js';
+
+const MOST_OF_A_KIND = 256; // devices, streams
+const MOST_NAMES = 255;
+const MOST_SHOWN_PHASES = 64;
+const MOST_ALLOCATOR_SETTINGS = 1024;
+const MOST_SAMPLES = 1_000_000;
+const MOST_PAIRS = 1000;
+const MOST_STRINGS = 100_000_000;
+const MOST_INDEX = 2 ** 32 - 2; // 2^32 - 1 is the program's own for "none"
+const MOST_BYTE = 255;
+
+/** @typedef {import('./json.js').JsonReader} JsonReader @typedef {(json: JsonReader) => any} Shape */
+
+/** @type {Shape} */
+const aText = (json) => json.getText();
+/** @type {Shape} */
+const aReal = (json) => json.getReal();
+/** @type {Shape} */
+const aBoolean = (json) => json.getBoolean();
+/** @param {number | bigint} lo @param {number | bigint} hi @returns {Shape} */
+const anInteger = (lo, hi) => (json) => json.getInteger(lo, hi);
+/** @param {number | bigint} lo @param {number | bigint} hi @returns {Shape} a BigInt beyond 2^53 */
+const anExact = (lo, hi) => (json) => json.getExact(lo, hi);
+const aNumber = anInteger(-1, MOST_INTEGER), aCount = anInteger(0, MOST_INTEGER), anAmount = anExact(0, MOST_INTEGER), anyInteger = anInteger(-MOST_INTEGER - 1n, MOST_INTEGER);
+
+/** @param {Record<string, Shape>} fields @param {readonly string[]} [required] @returns {Shape} */
+function anObject(fields, required = []) {
+  return (json) => {
+    const made = Object.create(null); // a key may be __proto__
+    json.enter(false);
+    for (let key = json.nextField(fields, required); key !== ''; key = json.nextField(fields, required)) made[key] = fields[key](json);
+    return made;
+  };
+}
+
+/** @param {Shape} item @param {number} [limit] @returns {Shape} */
+function aList(item, limit = Infinity) {
+  return (json) => {
+    const items = [];
+    json.enter(true);
+    while (json.nextItem()) {
+      if (items.length === limit) json.fail(`more than the limit of ${limit} of them`);
+      items.push(item(json));
+    }
+    return items;
+  };
+}
+
+/** @param {string[]} keys @param {Shape} shape @returns {Record<string, Shape>} */
+const alike = (keys, shape) => Object.fromEntries(keys.map((key) => [key, shape]));
+
+/** Names come before their number is looked at. @param {(name: string) => string} refused why a name is, or "" @returns {Shape} */
+function names(refused) {
+  return (json) => {
+    const found = [];
+    json.enter(true);
+    while (json.nextItem()) {
+      const { at } = json, name = json.getText();
+      if (found.length === MOST_NAMES) json.fail(`more than the limit of ${MOST_NAMES} names`, at);
+      const reason = refused(name);
+      if (reason !== '') json.fail(reason, at);
+      found.push(name);
+    }
+    return found;
+  };
+}
+const anyNames = names(() => '');
+
+/** @type {Shape} */
+const categoryNames = (json) => {
+  const known = [...CATEGORIES];
+  return names((name) => {
+    const number = categoryNumber(known, name);
+    return typeof number === 'string' ? number : '';
+  })(json);
+};
+
+/** @type {Shape} */
+const aLoss = (json) => {
+  if (json.look() !== 34) return json.getReal();
+  const text = ['nan', 'inf', '-inf'].find((each) => json.takeWord(`"${each}"`));
+  return text ?? json.fail('a number was expected, or "nan", "inf" or "-inf"');
+};
+
+const aModel = anObject({ size: aText, ...alike(['d_model', 'd_ff', 'n_layers', 'n_heads', 'vocab_size', 'n_parameters'], aNumber) }, ['size']);
+const aHost = anObject({ ...alike(['name', 'os', 'cpu', 'computed_by'], aText), ...alike(['n_cpus', 'total_bytes'], aNumber) });
+const aRun = anObject({
+  ...alike(['command', 'precision', 'mode', 'attention', 'recompute', 'outcome'], aText),
+  ...alike(['batch_size', 'context_length', 'seed', 'memory_limit_bytes', 'started_unix_us'], anyInteger),
+  keep_graph: aBoolean, clip_grad_norm: aReal, host: aHost,
+  model: (json) => {
+    if (json.look() !== 110) return aModel(json);
+    json.skip();
+    return null;
+  },
+});
+
+const aDevice = anObject({
+  ...alike(['kind', 'name'], aText),
+  ...alike(['total_bytes', 'compute_capability', 'driver_version', 'runtime_version', 'sm_clock_khz', 'memory_clock_khz'], aNumber),
+}, ['kind', 'name']);
+
+const manyReals = aList(aReal, MOST_SAMPLES);
+
+/** @type {Shape} */
+const aPhase = (json) => {
+  const row = anObject({ name: aText, host_ms: manyReals, device_ms: manyReals }, ['name', 'host_ms', 'device_ms'])(json);
+  if (row.host_ms.length !== row.device_ms.length) json.fail(`${row.host_ms.length} samples in host_ms, ${row.device_ms.length} in device_ms`);
+  return row;
+};
+
+/** @type {Shape} */
+const pairs = (json) => {
+  const { recorded_ms, unrecorded_ms } = anObject(alike(['recorded_ms', 'unrecorded_ms'], manyReals), ['recorded_ms', 'unrecorded_ms'])(json);
+  if (unrecorded_ms.length > MOST_PAIRS) json.fail(`the limit is ${MOST_PAIRS} pairs`);
+  if (unrecorded_ms.length !== recorded_ms.length) json.fail(`${recorded_ms.length} samples in recorded_ms, ${unrecorded_ms.length} in unrecorded_ms`);
+  return { recorded_ms, unrecorded_ms };
+};
+
+/** Settings, whose keys are data. @type {Shape} */
+const settings = (json) => {
+  const made = Object.create(null);
+  let n = 0;
+  json.enter(false);
+  const level = json.levels[json.levels.length - 1];
+  while (json.takeKey()) {
+    const begin = level.keyAt - json.base, key = json.textOf(begin, begin + level.keySize);
+    if (n++ === MOST_ALLOCATOR_SETTINGS) json.fail(`more than the limit of ${MOST_ALLOCATOR_SETTINGS} of them`);
+    if (key in made) json.fail('this key comes twice');
+    made[key] = json.look() === 34 ? json.getText() : json.getReal();
+  }
+  return made;
+};
+
+const aBlock = anObject({
+  ...alike(['offset_bytes', 'block_bytes', 'requested_bytes'], anAmount), ...alike(['state', 'category'], anInteger(0, MOST_BYTE - 1)),
+  ...alike(['stack', 'scope', 'name'], anInteger(-1, MOST_INDEX)),
+}, ['offset_bytes', 'block_bytes', 'requested_bytes', 'state', 'stack', 'scope', 'category', 'name']);
+
+/** @type {Shape} */
+const aPoolId = (json) => {
+  const { at } = json, found = aList(anInteger(0, 2 ** 32 - 1))(json);
+  if (found.length !== 2) json.fail(`two integers were expected, not ${found.length}`, at);
+  return found;
+};
+
+const aState = anObject({
+  segments: aList(anObject({
+    device: anInteger(0, MOST_BYTE), address: anAmount, total_bytes: anAmount, stream: anInteger(0, MOST_BYTE), blocks: aList(aBlock), is_expandable: aBoolean, pool: aText, pool_id: aPoolId,
+  }, ['device', 'address', 'total_bytes', 'stream', 'blocks'])),
+}, ['segments']);
+
+/** Whole parts of a document, but its tables. @type {Record<string, Shape>} */
+export const PARTS = {
+  format: (json) => {
+    const { at } = json;
+    if (json.getText() !== 'tidemark-snapshot') json.fail('this is not a tidemark snapshot', at);
+    return 'tidemark-snapshot';
+  },
+  version: (json) => {
+    const { at } = json, version = json.getInteger(1, MOST_INTEGER);
+    if (version > 1) json.fail(`the file has version ${version}, this viewer reads version 1: use a newer one`, at);
+    return version;
+  },
+  address_unit_bytes: (json) => {
+    const { at } = json, unit = json.getInteger(1, 512);
+    if (unit !== 1 && unit !== 512) json.fail('only 1 and 512 are allowed', at);
+    return unit;
+  },
+  devices: aList(aDevice, MOST_OF_A_KIND),
+  streams: aList(anObject({ device: anInteger(0, MOST_BYTE), handle: anyInteger }, ['device', 'handle']), MOST_OF_A_KIND),
+  strings: aList(aText, MOST_STRINGS),
+  start: aState,
+  end: aState,
+  tool: anObject(alike(['version', 'build'], aText)),
+  origin: anObject({ format: aText, events: aCount, contradictions: aCount }),
+  run: aRun,
+  clock: anObject({ unit_ns: anInteger(1, 1), source: aText, device_uncertainty_ns: aNumber }),
+  actions: anyNames, categories: categoryNames, scope_kinds: anyNames, block_states: anyNames,
+  allocator: settings,
+  log: anObject({ full_policy: aText, dropped_events: aCount, dropped_scopes: aCount }),
+  timing: anObject({
+    warmup_steps: aNumber, measured_steps: aNumber, phases: aList(aPhase, MOST_SHOWN_PHASES), ...alike(['flops', 'stated_peak_flops', 'recorder_ns_per_event'], aReal), recorder_pairs: pairs,
+  }),
+  loss: aList(aLoss, MOST_SAMPLES),
+  summary: aList(anObject({})),
+  oom: aList(anObject({ event: aCount, requested_bytes: aCount, free_bytes: aNumber }, ['event', 'requested_bytes', 'free_bytes'])),
+};
+
+/** Keys that a document must have. */
+export const REQUIRED_PARTS = ['format', 'version', 'address_unit_bytes', 'devices', 'streams', 'strings', 'frames', 'stacks', 'scopes', 'start', 'end', 'events'];
+
+/**
+ * What a column may hold, once its differences are added up.
+ * @typedef {{lo: number, hi: number | bigint, isDelta: boolean}} ColumnRule
+ */
+
+/** @param {number} lo @param {number | bigint} hi @returns {ColumnRule} */
+const rule = (lo, hi) => ({ lo, hi, isDelta: false });
+/** @param {number} lo @param {number | bigint} hi @returns {ColumnRule} */
+const deltaRule = (lo, hi) => ({ lo, hi, isDelta: true });
+const anIndexRule = rule(-1, MOST_INDEX), aRowRule = rule(0, MOST_INDEX), aBytesRule = rule(0, MOST_INTEGER), aByteRule = rule(0, MOST_BYTE), aNumberRule = rule(0, MOST_BYTE - 1), aTimeRule = rule(-1, MOST_INTEGER);
+
+/** The tables, column by column. All are required. @type {Record<string, Record<string, ColumnRule>>} */
+export const TABLES = {
+  frames: { function: anIndexRule, file: anIndexRule, line: rule(0, 2 ** 31 - 1), inlined: rule(0, 1) },
+  stacks: { parent: anIndexRule, frame: aRowRule },
+  scopes: {
+    parent: anIndexRule, kind: aNumberRule, name: aRowRule, index: rule(-1, 2 ** 31 - 1), thread: rule(0, 65535), begin_delta: deltaRule(0, MOST_INTEGER),
+    duration: aTimeRule, device_begin: aTimeRule, device_duration: aTimeRule,
+  },
+  kernels: { name: aRowRule, phase: anIndexRule, path: aRowRule, launches: rule(1, MOST_INTEGER), total_ns: aBytesRule, min_ns: aBytesRule, max_ns: aBytesRule },
+  events: {
+    time_delta: deltaRule(0, MOST_INTEGER), action: aNumberRule, device: aByteRule, address_delta: deltaRule(0, MOST_INTEGER), requested_bytes: aBytesRule, block_bytes: aBytesRule,
+    stream: aByteRule, stack: anIndexRule, scope_delta: deltaRule(-1, MOST_INDEX), category: aNumberRule, name: anIndexRule,
+  },
+};
