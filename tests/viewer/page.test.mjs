@@ -388,7 +388,7 @@ test('markup in a file stays text, and nothing in it runs', async () => {
   const document = knownRun(evil);
   document.devices[0].name = evil[1];
   document.run.model.size = evil[0];
-  document.timing.phases = [{ name: evil[2], host_ms: [1, 2], device_ms: [] }];
+  document.timing.phases = [{ name: evil[2], host_ms: [1, 2], device_ms: [-1, -1] }];
   const page = await opened([{ label: evil[1], document }, { label: evil[2], document }], { sentence: evil[0] });
   assert.equal(await text(page, '#headline'), evil[0]);
   const shown = await page.locator('body').innerText();
@@ -435,7 +435,7 @@ test('files can be dropped and chosen; a bad one is refused in a sentence and th
   await page.setInputFiles('#file-input', [bad, cut]);
   await page.waitForFunction(() => document.querySelectorAll('.banner.error').length === 2);
   const said = await text(page, '#banners');
-  for (const pattern of [/bad: this is not a tidemark snapshot/, /cut: the file is damaged or cut off/]) assert.match(said, pattern);
+  for (const pattern of [/bad: byte 10, format: this is not a tidemark snapshot/, /cut: the file is damaged or cut off/]) assert.match(said, pattern);
   await page.setInputFiles('#file-input', good);
   await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('Peak 981'));
   assert.ok(await page.locator('#empty').isHidden());

@@ -217,7 +217,7 @@ test('rates and kernels stand with the times', async () => {
   document.timing = { ...document.timing, flops: 4e12, stated_peak_flops: 8e13, recorder_ns_per_event: 150 };
   document.kernels = { name: [], phase: [], path: [], launches: [], total_ns: [], mean_ns: [], min_ns: [], max_ns: [] };
   for (let i = 0; i < 12; i++) {
-    const row = { name: id(`kernel_${i}<float>`), phase: id('forward'), path: id('forward > layer'), launches: i + 1, total_ns: 1000 * (i + 1), mean_ns: 1000, min_ns: 900, max_ns: 1100 };
+    const row = { name: id(`kernel_${i}<float>`), phase: id('forward'), path: id('forward > layer'), launches: i + 1, total_ns: 1000 * (i + 1), mean_ns: 1000, min_ns: 900, max_ns: 1000 };
     for (const [key, value] of Object.entries(row)) document.kernels[key].push(value);
   }
   const page = await opened([{ label: 'timed', document }]);

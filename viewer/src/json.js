@@ -85,7 +85,7 @@ export class JsonReader {
     this.decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   }
 
-  keyPath() {
+  placeText() {
     let path = '';
     for (const { isArray, nItems, key, keySize } of this.levels) {
       if (path.length + 32 >= MOST_PATH) break;
@@ -102,7 +102,7 @@ export class JsonReader {
 
   /** @param {string} message @param {number} offset in the document @returns {never} */
   failAt(message, offset) {
-    const path = this.keyPath();
+    const path = this.placeText();
     throw new FormatError(`byte ${offset}${path ? `, ${path}` : ''}: ${message}`);
   }
 
