@@ -60,6 +60,16 @@ show() {
     shows=
 }
 
+# judge_loss WHAT: whether the section that was shown last warns of a loss that no right computation gives.
+judge_loss() {
+    [ ${#details[@]} -gt 0 ] || return 0
+    case ${details[-1]} in
+    "## $1"*"the loss of the run's first step is"* | "## $1"*"it is no finite number"*)
+        row "loss of $1" FAILED 0 "what was computed is wrong, and its times may be: see below"
+        ;;
+    esac
+}
+
 # profiles FOLDER: times, peaks and kernels of the largest size and of the smallest, with no PyTorch beside them. The
 # snapshots stay in the folder.
 profiles() {
@@ -68,6 +78,7 @@ profiles() {
         local run=("$program" profile --size "$size" --context 512 --device cuda --warmup 3 --steps 5 --overhead-pairs 0)
         for precision in bf16-mixed tf32 fp32; do
             show "profile $size $precision" "${run[@]}" --precision "$precision" -o "$1/$size-$precision.json.gz"
+            judge_loss "profile $size $precision"
         done
         # Once more: tracing costs the host time, so that the times of phases above are without it.
         file=$1/$size-bf16-mixed-kernels.json.gz

@@ -38,8 +38,12 @@ for precision in fp32 tf32 bf16-mixed bf16-true; do
         for recompute in none block; do
             run=("${model[@]}" --precision "$precision" --attention "$attention" --recompute "$recompute")
             expect 0 "$tidemark" profile "${run[@]}" --device cuda -o run.json.gz || continue
+            cat out err >profiled
             "$tidemark" summary run.json.gz | grep -q 'device times of scopes lie within' ||
                 { echo "no device times: ${run[*]}" && failures=$((failures + 1)); }
+            # The first loss is that of fresh weights, and every loss a number.
+            grep -q '^loss: ' profiled && ! grep -Eq "the loss of the run's first step is|no finite number" profiled ||
+                { echo "a wrong loss: ${run[*]}" && cat profiled && failures=$((failures + 1)); }
         done
     done
 done
