@@ -4,6 +4,8 @@
  */
 #include "model/memory_model.h"
 
+#include <string.h>
+
 typedef struct symbols {
     uint64_t e, r, g;        /* bytes of an element: activation, residual stream, parameter */
     uint64_t w;              /* bytes of an element of a weight copy: 2 in bf16-mixed, else 0 */
@@ -24,15 +26,19 @@ typedef struct symbols {
     uint64_t persistent; /* workspace, inputs, parameters */
 } symbols;
 
-/* The largest so far. */
+/* The largest so far; or, with `is_fixed`, one instant alone, whatever its bytes. */
 typedef struct peak_so_far {
     uint64_t bytes;      /* requested */
     const char *instant; /* static; the page's name */
     int64_t layer;       /* -1: not in a layer */
+    bool is_fixed;       /* instant and layer are given */
 } peak_so_far;
 
 static void consider(peak_so_far *peak, uint64_t bytes, const char *instant, int64_t layer) {
-    if (bytes > peak->bytes) {
+    if (peak->is_fixed) {
+        bool is_it = layer == peak->layer && strcmp(instant, peak->instant) == 0;
+        peak->bytes = is_it ? bytes : peak->bytes;
+    } else if (bytes > peak->bytes) {
         peak->bytes = bytes;
         peak->instant = instant;
         peak->layer = layer;
@@ -209,6 +215,23 @@ static void consider_optimizer(peak_so_far *peak, const symbols *s, const tide_m
     consider(peak, base + model->optimizer_state_bytes, "adamw", -1);
 }
 
+/* Every instant of the run. */
+static void consider_all(peak_so_far *peak, const symbols *s, const tide_memory_model *model,
+                         const tide_memory_model_run *run) {
+    bool has_loss = run->mode != TIDE_FORWARD;
+    if (!has_loss && !run->keep_graph) {
+        consider_lean_forward(peak, s);
+    } else if (!has_loss) {
+        consider_kept_forward(peak, s, s->persistent, false);
+    } else {
+        uint64_t state = run->n_steps > 1 ? model->optimizer_state_bytes : 0;
+        consider_training_step(peak, s, state, model->gradient_bytes);
+    }
+    if (run->mode == TIDE_TRAIN) {
+        consider_optimizer(peak, s, model, run);
+    }
+}
+
 void tide_memory_model_derive(const tide_memory_model_run *run, tide_memory_model *ret_model) {
     symbols s = symbols_of(run);
     uint64_t P = tide_model_n_parameters(&run->model);
@@ -225,19 +248,16 @@ void tide_memory_model_derive(const tide_memory_model_run *run, tide_memory_mode
             s.persistent + (keeps ? kept_at_logits(&s) : s.Y) + (has_loss ? 4 : 0),
     };
     peak_so_far peak = {.bytes = 0, .instant = "", .layer = -1};
-    if (!keeps) {
-        consider_lean_forward(&peak, &s);
-    } else if (!has_loss) {
-        consider_kept_forward(&peak, &s, s.persistent, false);
-    } else {
-        uint64_t state = run->n_steps > 1 ? model.optimizer_state_bytes : 0;
-        consider_training_step(&peak, &s, state, model.gradient_bytes);
-    }
-    if (run->mode == TIDE_TRAIN) {
-        consider_optimizer(&peak, &s, &model, run);
-    }
+    consider_all(&peak, &s, &model, run);
     model.peak_bytes = peak.bytes;
     model.peak_instant = peak.instant;
     model.peak_layer = peak.layer;
+    /* The same instant were copies nothing: what is missing then are the copies. Q, which is a copy
+     * of the residual gradient, has its bytes already. */
+    peak_so_far without = peak;
+    without.is_fixed = true;
+    s.w = 0;
+    consider_all(&without, &s, &model, run);
+    model.peak_weight_copy_bytes = peak.bytes - without.bytes;
     *ret_model = model;
 }
