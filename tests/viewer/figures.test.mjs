@@ -79,6 +79,9 @@ function checkParameters({ document, summary, short }) {
 
 const tokensPerSecond = ({ document: { file }, times }) => (file.run.batch_size * file.run.context_length) / (times('step').mean / 1000);
 
+/** One step of warm-up, four measured ones. */
+const lossText = ({ file: { loss } }) => `loss: ${loss[0].toFixed(6)} in the run's first step, ${loss[1].toFixed(6)} in the first measured one, ${loss[4].toFixed(6)} in the last`;
+
 function checkJson(result) {
   const { runs, device } = result, { sentences, tables: [table, ...others] } = JSON.parse(result.printed);
   assert.deepEqual([others.length, table.rows.length], [0, runs.length]);
@@ -100,7 +103,8 @@ function checkJson(result) {
   assert.deepEqual(said('report'), [result.report]);
   assert.deepEqual(said('recorder'), device === 'cpu' ? runs.map((run) => `${run.name}: ${recorderText(run.document)}`) : []);
   assert.deepEqual(said('emulated'), device === 'cpu' ? [`note: ${EMULATED}`] : []);
-  assert.equal(sentences.length, 3 + (device === 'cpu' ? 3 : 0));
+  assert.deepEqual(said('loss'), device === 'cpu' ? runs.map((run) => `${run.name}: ${lossText(run.document)}`) : []);
+  assert.equal(sentences.length, 3 + (device === 'cpu' ? 5 : 0));
 }
 
 function checkText(result) {
@@ -116,7 +120,7 @@ function checkText(result) {
       run.path]);
   }
   const expected = [`2 runs on ${device}${times ? '' : '; times: not computed'}`, sentenceOf(runs), `report: ${result.report}`,
-    ...(times ? [...runs.map((run) => `${run.name}: ${recorderText(run.document)}`), `note: ${EMULATED}`] : [])];
+    ...(times ? [...runs.flatMap((run) => [recorderText, lossText].map((textOf) => `${run.name}: ${textOf(run.document)}`)), `note: ${EMULATED}`] : [])];
   assert.deepEqual(lines.filter((line, at) => line !== '' && (at < head - 1 || at > head + runs.length)).sort(), expected.sort());
 }
 

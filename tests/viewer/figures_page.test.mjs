@@ -13,7 +13,7 @@ if (browser === null) process.exit(77);
 after(() => browser.close());
 const root = temporaryFolder();
 const NAMES = { parameter: 'parameters', gradient: 'gradients', optimizer_state: 'optimizer state', activation: 'activations', temporary: 'temporaries',
-  workspace: 'workspace', input: 'inputs', unknown: 'uncategorised' };
+  workspace: 'workspace', input: 'inputs', weight_copy: 'weight copies', unknown: 'uncategorised' };
 
 const count = (n) => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 const share = (part) => (part > 0 && part < 0.001 ? '<0.1 %' : `${(100 * part).toFixed(1)} %`);
@@ -70,7 +70,7 @@ async function checkPeakTree(page, run) {
   assert.ok(plain(await page.locator('.panel-summary').first().innerText()).startsWith(
     `${bytesText(bytes)} in ${count(n)} blocks, ${bytesText(requested)} requested; alive after event ${count(at)}`));
   const rows = await treeOf(page, 'category');
-  const order = ['parameter', 'gradient', 'optimizer_state', 'activation', 'temporary', 'workspace', 'input', 'unknown'];
+  const order = ['parameter', 'gradient', 'optimizer_state', 'activation', 'temporary', 'workspace', 'input', 'weight_copy', 'unknown'];
   assert.deepEqual(rows.map((row) => row.name).sort(), [...categories.keys()].map((key) => NAMES[key]).sort());
   const keyOf = (name) => order.find((key) => NAMES[key] === name);
   checkRows(rows, rows.map((row) => [row.name, categories.get(keyOf(row.name))]), bytes);
