@@ -100,27 +100,36 @@ static tide_status backward(void *ctx, tide_error *error) {
 }
 
 /* Widths of the sizes small to 2.7B; 2048 rows are batch 4 at context 512. */
-#define LAYER_SUBJECT(its_name, its_title, its_setup, its_call)                                    \
-    {                                                                                              \
-        .name = its_name, .title = its_title, .size_name = "C",                                    \
-        .dtypes = {"bf16", "fp32", "tf32"}, .n_defaults = 1,                                       \
-        .cuda_sizes = {768, 1024, 1280, 1600, 2560}, .cpu_sizes = {256, 768}, .brief_size = 16,    \
-        .cuda_batch = 2048, .cpu_batch = 128, .brief_batch = 8, .max_size = 1 << 15,               \
-        .rate = TIDE_RATE_FLOPS, .setup = its_setup, .call = its_call                              \
-    }
-
-static const tide_bench_subject FORWARD = LAYER_SUBJECT(
-    "layer_forward", "Products of a layer's forward pass, time of all seven", setup, forward);
-static const tide_bench_subject BACKWARD =
-    LAYER_SUBJECT("layer_backward", "Products of a layer's backward pass, time of all fourteen",
-                  setup_backward, backward);
+static const tide_bench_subject FORWARD = {
+    .name = "layer_forward",
+    .title = "Products of a layer's forward pass, time of all seven",
+    .size_name = "C",
+    .dtypes = {"bf16", "fp32", "tf32"},
+    .n_defaults = 1,
+    .cuda_sizes = {768, 1024, 1280, 1600, 2560},
+    .cpu_sizes = {256, 768},
+    .brief_size = 16,
+    .cuda_batch = 2048,
+    .cpu_batch = 128,
+    .brief_batch = 8,
+    .max_size = 1 << 15,
+    .rate = TIDE_RATE_FLOPS,
+    .setup = setup,
+    .call = forward,
+};
 
 static tide_status run_forward(tide_bench_run *run, tide_error *error) {
     return tide_bench_run_subject(run, &FORWARD, error);
 }
 
+/* The same sizes. */
 static tide_status run_backward(tide_bench_run *run, tide_error *error) {
-    return tide_bench_run_subject(run, &BACKWARD, error);
+    tide_bench_subject subject = FORWARD;
+    subject.name = "layer_backward";
+    subject.title = "Products of a layer's backward pass, time of all fourteen";
+    subject.setup = setup_backward;
+    subject.call = backward;
+    return tide_bench_run_subject(run, &subject, error);
 }
 
 enum {
