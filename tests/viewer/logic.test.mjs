@@ -339,6 +339,8 @@ test('words that nobody here knows are categories of their own, above those that
   assert.deepEqual(compareRuns([run, before])[0].rows.find(({ label }) => label === 'kv cache').values, [n, 0]);
   document.categories = Array.from({ length: 56 }, (_, i) => `own ${i}`);
   assert.throws(() => readSnapshot(document), /categories: more than the limit of 55 categories beside the 9/);
+  document.categories = ['parameter', 5];
+  assert.throws(() => readSnapshot(document), /categories\[1\]: a text was expected/);
   document.categories = ['x'.repeat(129)];
   assert.throws(() => readSnapshot(document), /categories: a category's name of 129 bytes: the limit is 128/);
 });

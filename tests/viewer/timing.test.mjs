@@ -32,6 +32,7 @@ test('losses are read as they stand, and told of the first, the first measured a
   const read = (loss, warmup = 1) => readSnapshot({ ...trainingRun({ layers: 1, steps: 2 }), loss, timing: { warmup_steps: warmup, phases: [] } }).timing;
   assert.deepEqual(read([9.5, 'nan', 'inf', '-inf']).losses, [9.5, NaN, Infinity, -Infinity]);
   assert.deepEqual(read(undefined).losses, []);
+  assert.throws(() => read(null), /loss is not a list/);
   for (const odd of [['NaN'], [null], [Infinity], [[]]]) assert.throws(() => read([1, ...odd]), /loss\[1\]: a number was expected, or "nan", "inf" or "-inf"/);
   assert.equal(lossesText(read([9.28, 9.1, 8.5])), "9.280000 in the run's first step, 9.100000 in the first measured one, 8.500000 in the last");
   assert.equal(lossesText(read([9.28, 9.1], 0)), "9.280000 in the run's first step, 9.100000 in the last");

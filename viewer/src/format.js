@@ -171,7 +171,10 @@ function textOr(value, fallback) {
  * @param {(name: string) => number} numberOf */
 function mapping(doc, key, usual, numberOf) {
   const names = doc[key] === undefined ? usual : list(doc, key, key);
-  return Uint8Array.from(names, (name) => numberOf(String(name)));
+  return Uint8Array.from(names, (name, i) => {
+    if (typeof name !== 'string') throw new FormatError(`${key}[${i}]: a text was expected`);
+    return numberOf(name);
+  });
 }
 
 /** The file's names of categories: those that are known, and behind them its own words. @param {any} doc
@@ -360,6 +363,7 @@ const LOSS_TEXTS = new Map([['nan', NaN], ['inf', Infinity], ['-inf', -Infinity]
 
 /** @param {any} doc */
 function readLosses(doc) {
+  if (doc.loss === null) throw new FormatError('loss is not a list');
   return list(doc, 'loss', 'loss').map((value, i) => {
     const loss = typeof value === 'string' ? LOSS_TEXTS.get(value) : Number.isFinite(value) ? value : undefined;
     if (loss === undefined) throw new FormatError(`loss[${i}]: a number was expected, or "nan", "inf" or "-inf"`);
