@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/harmless.h"
+#include "cli/load.h"
 #include "cli/snapshot_words.h"
 #include "cli/table.h"
 #include "snapshot/scope_paths.h"
@@ -97,7 +98,7 @@ static int run(int argc, char **argv) {
     }
     tide_snapshot *snapshot = NULL;
     tide_error error = {""};
-    tide_status status = tide_snapshot_load(operands.texts[0], NULL, &snapshot, &error);
+    tide_status status = tide_cli_load(operands.texts[0], &snapshot, &error);
     if (status == TIDE_OK) {
         errno = 0;
         status = dump(snapshot);

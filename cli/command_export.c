@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/harmless.h"
+#include "cli/load.h"
 #include "cli/outputs.h"
 #include "snapshot/export.h"
 #include "snapshot/gzip_file.h"
@@ -71,7 +72,8 @@ static const tide_option_table TABLE = {
         "csv: the events, one a row, with the totals of their device after them.\n"
         "pytorch: a pickle for PyTorch's memory_viz and its tools; pytorch-json: the same as "
         "JSON,\n"
-        "for the memory_viz of 2026. docs/pytorch-snapshots.md says what they hold.\n",
+        "for the memory_viz of 2026. docs/pytorch-snapshots.md says what they hold.\n"
+        "tidemark: our own format, of any file that can be read: name it FILE.json.gz.\n",
 };
 
 static const tide_exporter *find(const char *name) {
@@ -156,7 +158,7 @@ static tide_status export_file(const export_options *options, const char *path, 
         TIDE_TRY(tide_output_check(&output, error));
     }
     tide_snapshot *snapshot = NULL;
-    TIDE_TRY(tide_snapshot_load(path, NULL, &snapshot, error));
+    TIDE_TRY(tide_cli_load(path, &snapshot, error));
     tide_harmless harmless;
     const tide_export_sink out = {.write = to_stdout, .ctx = &harmless};
     tide_harmless_begin(&harmless, stdout);

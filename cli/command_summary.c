@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/load.h"
 #include "cli/snapshot_words.h"
 #include "cli/summary_kernels.h"
 #include "cli/summary_origin.h"
@@ -332,7 +333,7 @@ static int run(int argc, char **argv) {
     }
     tide_snapshot *snapshot = NULL;
     tide_error error = {""};
-    tide_status status = tide_snapshot_load(operands.texts[0], NULL, &snapshot, &error);
+    tide_status status = tide_cli_load(operands.texts[0], &snapshot, &error);
     if (status == TIDE_OK) {
         status = report_on(snapshot, operands.texts[0], &options, &error);
     }

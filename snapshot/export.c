@@ -8,7 +8,7 @@
 
 static const tide_exporter *const EXPORTERS[] = {
     &tide_exporter_perfetto, &tide_exporter_folded,       &tide_exporter_csv,
-    &tide_exporter_pytorch,  &tide_exporter_pytorch_json,
+    &tide_exporter_pytorch,  &tide_exporter_pytorch_json, &tide_exporter_tidemark,
 };
 
 enum { N_EXPORTERS = sizeof(EXPORTERS) / sizeof(EXPORTERS[0]) };

@@ -9,12 +9,13 @@
 
 enum { TIDE_EXPORT_BUFFER_BYTES = 65536 };
 
-/* export_perfetto.c, export_folded.c, export_csv.c, pytorch_export.c */
+/* export_perfetto.c, export_folded.c, export_csv.c, pytorch_export.c, export_tidemark.c */
 extern const tide_exporter tide_exporter_perfetto;
 extern const tide_exporter tide_exporter_folded;
 extern const tide_exporter tide_exporter_csv;
 extern const tide_exporter tide_exporter_pytorch;
 extern const tide_exporter tide_exporter_pytorch_json;
+extern const tide_exporter tide_exporter_tidemark;
 
 /* Text on its way to a sink. Errors stick. */
 typedef struct tide_export_text {

@@ -34,9 +34,20 @@ TIDE_NODISCARD tide_status tide_gzip_writer_commit(tide_gzip_writer *writer, tid
 /* Instead of commit: removes the temporary file and releases the writer. */
 void tide_gzip_writer_abandon(tide_gzip_writer *writer);
 
-/* The uncompressed text of a gzip file, or a plain file as it is; at most max_bytes. A NUL follows
- * the text. The caller releases it with `mem`. TIDE_IO: cannot be read; TIDE_FORMAT: truncated or
- * damaged; TIDE_LIMIT: more than max_bytes. */
+typedef struct tide_gzip_reader tide_gzip_reader;
+
+/* Opens a gzip file, or a plain one, to be read from its beginning to its end: at most max_bytes of
+ * text. TIDE_IO: cannot be read. The caller closes it. */
+TIDE_NODISCARD tide_status tide_gzip_reader_open(const char *path, const tide_hostmem *mem,
+                                                 size_t max_bytes, tide_gzip_reader **ret_reader,
+                                                 tide_error *error);
+/* The next bytes of the text, at most n_room > 0 of them; 0: the end. TIDE_FORMAT: truncated or
+ * damaged; TIDE_LIMIT: more than max_bytes. `reader` is a tide_gzip_reader: fits tide_source. */
+TIDE_NODISCARD tide_status tide_gzip_reader_read(void *reader, char *to, size_t n_room,
+                                                 size_t *ret_bytes, tide_error *error);
+void tide_gzip_reader_close(tide_gzip_reader *reader);
+
+/* The whole text. A NUL follows it. The caller releases it with `mem`. */
 TIDE_NODISCARD tide_status tide_gzip_read(const char *path, const tide_hostmem *mem,
                                           size_t max_bytes, char **ret_text, size_t *ret_bytes,
                                           tide_error *error);

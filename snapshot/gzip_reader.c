@@ -1,6 +1,4 @@
 #define _POSIX_C_SOURCE 200809L
-#include "snapshot/gzip_file.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,38 +10,29 @@
 
 #include <zlib.h>
 
+#include "snapshot/gzip_file.h"
+
 enum {
     IN_BYTES = 256 * 1024,
     GZIP_WINDOW = 31 /* zlib: 15 bits of window, + 16 for the gzip header */
 };
 
-typedef struct input {
+struct tide_gzip_reader {
     const char *path;        /* borrowed; for messages */
     const tide_hostmem *mem; /* borrowed */
     int fd;
-    size_t max_bytes; /* limit of the text */
-    char *text;       /* owned until handed out */
-    size_t n_bytes;   /* text so far */
-    size_t capacity;  /* of text */
-    size_t n_read;    /* bytes taken from the file */
+    size_t max_bytes;   /* limit of the text */
+    size_t n_text;      /* bytes of text handed out */
+    size_t n_read;      /* bytes taken from the file */
+    size_t n_in;        /* bytes in `in` */
+    size_t n_taken;     /* of those, handed out as they are: a plain file */
+    bool is_compressed; /* zip is in use */
+    bool is_done;       /* the text has ended */
+    z_stream zip;       /* its input lies in `in` */
     unsigned char in[IN_BYTES];
-} input;
+};
 
-/* Room for at least one more byte and the NUL at the end. */
-static tide_status make_room(input *from, tide_error *error) {
-    if (from->n_bytes > from->max_bytes) {
-        return tide_fail(error, TIDE_LIMIT, "'%s' holds more than the limit of %zu bytes of text",
-                         from->path, from->max_bytes);
-    }
-    char *text = tide_hostmem_grow(from->mem, from->text, &from->capacity, from->n_bytes + 2, 1);
-    if (text == NULL) {
-        return TIDE_NO_MEMORY;
-    }
-    from->text = text;
-    return TIDE_OK;
-}
-
-static tide_status read_some(input *from, size_t *ret_bytes, tide_error *error) {
+static tide_status read_some(tide_gzip_reader *from, tide_error *error) {
     ssize_t n = 0;
     do {
         n = read(from->fd, from->in, IN_BYTES);
@@ -52,129 +41,169 @@ static tide_status read_some(input *from, size_t *ret_bytes, tide_error *error) 
         return tide_fail(error, TIDE_IO, "cannot read '%s': %s", from->path, strerror(errno));
     }
     from->n_read += (size_t)n;
-    *ret_bytes = (size_t)n;
+    from->n_in = (size_t)n;
+    from->n_taken = 0;
+    from->zip.next_in = from->in;
+    from->zip.avail_in = (uInt)n;
     return TIDE_OK;
 }
 
-static tide_status copy_plain(input *from, size_t n_in, tide_error *error) {
-    while (n_in > 0) {
-        for (size_t n_copied = 0; n_copied < n_in;) {
-            TIDE_TRY(make_room(from, error));
-            size_t n_room = from->capacity - 1 - from->n_bytes;
-            size_t n_now = n_in - n_copied < n_room ? n_in - n_copied : n_room;
-            memcpy(from->text + from->n_bytes, from->in + n_copied, n_now);
-            from->n_bytes += n_now;
-            n_copied += n_now;
-        }
-        TIDE_TRY(read_some(from, &n_in, error));
+static tide_status copy_plain(tide_gzip_reader *from, char *to, size_t n_room, size_t *ret_bytes,
+                              tide_error *error) {
+    if (from->n_taken == from->n_in) {
+        TIDE_TRY(read_some(from, error));
     }
+    size_t n_left = from->n_in - from->n_taken;
+    size_t n_now = n_left < n_room ? n_left : n_room;
+    memcpy(to, from->in + from->n_taken, n_now);
+    from->n_taken += n_now;
+    from->is_done = n_now == 0;
+    *ret_bytes = n_now;
     return TIDE_OK;
 }
 
-static tide_status inflate_step(input *from, z_stream *zip, bool *ret_done, tide_error *error) {
-    TIDE_TRY(make_room(from, error));
-    size_t n_room = from->capacity - 1 - from->n_bytes;
-    zip->next_out = (unsigned char *)from->text + from->n_bytes;
-    zip->avail_out = n_room > INT_MAX ? INT_MAX : (uInt)n_room;
-    uInt n_before = zip->avail_out;
-    int result = inflate(zip, Z_NO_FLUSH);
-    from->n_bytes += n_before - zip->avail_out;
-    if (result == Z_MEM_ERROR) {
-        return TIDE_NO_MEMORY;
-    }
-    if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
-        return tide_fail(error, TIDE_FORMAT,
-                         "'%s' is damaged: its gzip stream breaks at byte %zu of the file (%s)",
-                         from->path, from->n_read - zip->avail_in,
-                         zip->msg != NULL ? zip->msg : "no reason known");
-    }
-    *ret_done = result == Z_STREAM_END;
-    return TIDE_OK;
-}
-
-static tide_status inflate_all(input *from, z_stream *zip, size_t n_in, tide_error *error) {
-    bool done = false;
-    while (!done) {
-        if (n_in == 0) {
-            return tide_fail(
-                error, TIDE_FORMAT,
-                "'%s' is truncated: its gzip stream does not end within the file's %zu bytes",
-                from->path, from->n_read);
-        }
-        zip->next_in = from->in;
-        zip->avail_in = (uInt)n_in;
-        do {
-            TIDE_TRY(inflate_step(from, zip, &done, error));
-        } while (!done && (zip->avail_in > 0 || zip->avail_out == 0));
-        if (!done) {
-            TIDE_TRY(read_some(from, &n_in, error));
-        }
-    }
-    size_t n_more = zip->avail_in;
+/* Nothing may follow the stream. */
+static tide_status expect_end(tide_gzip_reader *from, tide_error *error) {
+    size_t n_more = from->zip.avail_in;
     size_t n_end = from->n_read - n_more;
     if (n_more == 0) {
-        TIDE_TRY(read_some(from, &n_more, error));
+        TIDE_TRY(read_some(from, error));
+        n_more = from->n_in;
     }
-    if (n_more > 0) {
-        return tide_fail(error, TIDE_FORMAT,
-                         "'%s' goes on after the end of its gzip stream at byte %zu of the file",
-                         from->path, n_end);
+    from->is_done = true;
+    return n_more == 0
+               ? TIDE_OK
+               : tide_fail(error, TIDE_FORMAT,
+                           "'%s' goes on after the end of its gzip stream at byte %zu of the file",
+                           from->path, n_end);
+}
+
+static tide_status inflate_some(tide_gzip_reader *from, char *to, size_t n_room, size_t *ret_bytes,
+                                tide_error *error) {
+    z_stream *zip = &from->zip;
+    uInt n_out = n_room > INT_MAX ? INT_MAX : (uInt)n_room;
+    zip->next_out = (unsigned char *)to;
+    zip->avail_out = n_out;
+    int result = Z_OK;
+    while (zip->avail_out == n_out && result != Z_STREAM_END) {
+        if (zip->avail_in == 0) {
+            TIDE_TRY(read_some(from, error));
+            if (from->n_in == 0) {
+                return tide_fail(
+                    error, TIDE_FORMAT,
+                    "'%s' is truncated: its gzip stream does not end within the file's %zu bytes",
+                    from->path, from->n_read);
+            }
+        }
+        result = inflate(zip, Z_NO_FLUSH);
+        if (result == Z_MEM_ERROR) {
+            return TIDE_NO_MEMORY;
+        }
+        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
+            return tide_fail(error, TIDE_FORMAT,
+                             "'%s' is damaged: its gzip stream breaks at byte %zu of the file (%s)",
+                             from->path, from->n_read - zip->avail_in,
+                             zip->msg != NULL ? zip->msg : "no reason known");
+        }
+    }
+    *ret_bytes = n_out - zip->avail_out;
+    return result == Z_STREAM_END ? expect_end(from, error) : TIDE_OK;
+}
+
+tide_status tide_gzip_reader_read(void *reader, char *to, size_t n_room, size_t *ret_bytes,
+                                  tide_error *error) {
+    tide_gzip_reader *from = reader;
+    size_t n_bytes = 0;
+    if (!from->is_done) {
+        TIDE_TRY(from->is_compressed ? inflate_some(from, to, n_room, &n_bytes, error)
+                                     : copy_plain(from, to, n_room, &n_bytes, error));
+    }
+    if (n_bytes > from->max_bytes - from->n_text) {
+        return tide_fail(error, TIDE_LIMIT, "'%s' holds more than the limit of %zu bytes of text",
+                         from->path, from->max_bytes);
+    }
+    from->n_text += n_bytes;
+    *ret_bytes = n_bytes;
+    return TIDE_OK;
+}
+
+static tide_status begin(tide_gzip_reader *from, tide_error *error) {
+    struct stat info;
+    from->fd = open(from->path, O_RDONLY | O_CLOEXEC);
+    if (from->fd < 0) {
+        return tide_fail(error, TIDE_IO, "cannot open '%s': %s", from->path, strerror(errno));
+    }
+    if (fstat(from->fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+        return tide_fail(error, TIDE_IO, "cannot read '%s': it is a folder", from->path);
+    }
+    TIDE_TRY(read_some(from, error));
+    if (from->n_in >= 2 && from->in[0] == 0x1F && from->in[1] == 0x8B) {
+        if (inflateInit2(&from->zip, GZIP_WINDOW) != Z_OK) {
+            return TIDE_NO_MEMORY;
+        }
+        from->is_compressed = true;
     }
     return TIDE_OK;
 }
 
-static tide_status read_all(input *from, tide_error *error) {
-    size_t n_in = 0;
-    TIDE_TRY(read_some(from, &n_in, error));
-    if (n_in < 2 || from->in[0] != 0x1F || from->in[1] != 0x8B) {
-        return copy_plain(from, n_in, error);
-    }
-    z_stream zip;
-    memset(&zip, 0, sizeof(zip));
-    if (inflateInit2(&zip, GZIP_WINDOW) != Z_OK) {
+tide_status tide_gzip_reader_open(const char *path, const tide_hostmem *mem, size_t max_bytes,
+                                  tide_gzip_reader **ret_reader, tide_error *error) {
+    tide_gzip_reader *from = mem->alloc(mem->ctx, sizeof(*from));
+    if (from == NULL) {
         return TIDE_NO_MEMORY;
     }
-    tide_status status = inflate_all(from, &zip, n_in, error);
-    inflateEnd(&zip);
-    return status;
+    memset(from, 0, offsetof(tide_gzip_reader, in));
+    from->path = path;
+    from->mem = mem;
+    from->max_bytes = max_bytes;
+    tide_status status = begin(from, error);
+    if (status != TIDE_OK) {
+        tide_gzip_reader_close(from);
+        return status;
+    }
+    *ret_reader = from;
+    return TIDE_OK;
+}
+
+void tide_gzip_reader_close(tide_gzip_reader *reader) {
+    if (reader == NULL) {
+        return;
+    }
+    if (reader->is_compressed) {
+        inflateEnd(&reader->zip);
+    }
+    if (reader->fd >= 0) {
+        close(reader->fd);
+    }
+    reader->mem->release(reader->mem->ctx, reader);
 }
 
 tide_status tide_gzip_read(const char *path, const tide_hostmem *mem, size_t max_bytes,
                            char **ret_text, size_t *ret_bytes, tide_error *error) {
-    struct stat info;
-    input *from = mem->alloc(mem->ctx, sizeof(*from));
-    if (from == NULL) {
-        return TIDE_NO_MEMORY;
-    }
-    memset(from, 0, offsetof(input, in));
-    from->path = path;
-    from->mem = mem;
-    from->max_bytes = max_bytes;
-    from->fd = open(path, O_RDONLY | O_CLOEXEC);
+    tide_gzip_reader *from = NULL;
+    char *text = NULL;
+    size_t n_bytes = 0;
+    size_t capacity = 0;
+    size_t n_more = 0;
+    TIDE_TRY(tide_gzip_reader_open(path, mem, max_bytes, &from, error));
     tide_status status = TIDE_OK;
-    if (from->fd < 0) {
-        status = tide_fail(error, TIDE_IO, "cannot open '%s': %s", path, strerror(errno));
-        goto fail_open;
+    do {
+        char *grown = tide_hostmem_grow(mem, text, &capacity, n_bytes + 2, 1);
+        status = grown != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+        text = grown != NULL ? grown : text;
+        if (status == TIDE_OK) {
+            status =
+                tide_gzip_reader_read(from, text + n_bytes, capacity - n_bytes - 1, &n_more, error);
+            n_bytes += status == TIDE_OK ? n_more : 0;
+        }
+    } while (status == TIDE_OK && n_more > 0);
+    tide_gzip_reader_close(from);
+    if (status != TIDE_OK) {
+        mem->release(mem->ctx, text);
+        return status;
     }
-    if (fstat(from->fd, &info) == 0 && S_ISDIR(info.st_mode)) {
-        status = tide_fail(error, TIDE_IO, "cannot read '%s': it is a folder", path);
-        goto fail_read;
-    }
-    status = read_all(from, error);
-    if (status == TIDE_OK) {
-        status = make_room(from, error);
-    }
-    if (status == TIDE_OK) {
-        from->text[from->n_bytes] = '\0';
-        *ret_text = from->text;
-        *ret_bytes = from->n_bytes;
-        from->text = NULL;
-    }
-
-fail_read:
-    close(from->fd);
-fail_open:
-    mem->release(mem->ctx, from->text);
-    mem->release(mem->ctx, from);
-    return status;
+    text[n_bytes] = '\0';
+    *ret_text = text;
+    *ret_bytes = n_bytes;
+    return TIDE_OK;
 }

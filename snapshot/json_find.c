@@ -28,25 +28,23 @@ static bool go_to_item(tide_json *json, size_t item) {
     return false;
 }
 
-size_t tide_json_find(const char *text, size_t n_bytes, const char *path) {
-    tide_json json;
-    tide_json_init(&json, text, n_bytes, NULL);
+size_t tide_json_find(tide_json *json, const char *path) {
     while (*path != '\0') {
         bool there = false;
         if (*path == '[') {
             char *end = NULL;
-            there = go_to_item(&json, (size_t)strtoull(path + 1, &end, 10));
+            there = go_to_item(json, (size_t)strtoull(path + 1, &end, 10));
             path = *end == ']' ? end + 1 : end;
         } else {
             path += *path == '.';
             size_t size = strcspn(path, ".[");
-            there = go_to_key(&json, path, size);
+            there = go_to_key(json, path, size);
             path += size;
         }
         if (!there) {
             return 0;
         }
     }
-    (void)tide_json_peek(&json); /* steps over white space */
-    return json.at;
+    (void)tide_json_peek(json); /* steps over white space */
+    return json->at;
 }

@@ -7,13 +7,15 @@
 #include "snapshot/json_internal.h"
 
 enum {
+    NUMBER_BYTES = TIDE_JSON_NUMBER_BYTES,
     MAX_SHOWN = 40 /* digits of a number in a message */
 };
 
-/* Takes an integer at the next byte: false when there is none or it is beyond int64_t. */
-static bool take_integer(tide_json *json, int64_t *ret_value) {
-    const char *at = json->text + json->at;
-    const char *end = json->text + json->n_bytes;
+bool tide_json_take_integer(tide_json *json, int64_t *ret_value) {
+    size_t n_here = tide_json_here(json, NUMBER_BYTES);
+    const char *begin = tide_json_bytes(json, json->at);
+    const char *at = begin;
+    const char *end = begin + n_here;
     bool negative = at < end && *at == '-';
     at += negative;
     if (at == end || *at < '0' || *at > '9') {
@@ -33,7 +35,7 @@ static bool take_integer(tide_json *json, int64_t *ret_value) {
         (at < end && (*at == '.' || *at == 'e' || *at == 'E'))) {
         return false;
     }
-    json->at = (size_t)(at - json->text);
+    json->at += (size_t)(at - begin);
     *ret_value = negative ? (int64_t)(UINT64_C(0) - value) : (int64_t)value;
     return true;
 }
@@ -51,13 +53,14 @@ int64_t tide_json_get_integer(tide_json *json, int64_t min, int64_t max) {
     }
     (void)tide_json_look(json);
     size_t at = json->at;
-    if (!take_integer(json, &value)) {
+    if (!tide_json_take_integer(json, &value)) {
         size_t n_bytes = tide_json_number_size(json);
         if (n_bytes == 0) {
             tide_json_fail_expected(json, "an integer within 2^63");
         } else {
             tide_json_fail(json, TIDE_FORMAT, at, "%.*s is not an integer within 2^63",
-                           n_bytes < MAX_SHOWN ? (int)n_bytes : MAX_SHOWN, json->text + at);
+                           n_bytes < MAX_SHOWN ? (int)n_bytes : MAX_SHOWN,
+                           tide_json_bytes(json, at));
         }
         return 0;
     }
@@ -68,7 +71,19 @@ int64_t tide_json_get_integer(tide_json *json, int64_t min, int64_t max) {
     return value;
 }
 
-void tide_json_get_column(tide_json *json, int64_t min, int64_t max, tide_json_column *column) {
+static bool grow(tide_json *json, tide_json_column *column) {
+    int64_t *values = tide_hostmem_grow(column->mem, column->values, &column->capacity,
+                                        column->n_values + 1, sizeof(*column->values));
+    if (values == NULL) {
+        tide_json_fail(json, TIDE_NO_MEMORY, json->at, "no memory for the column");
+        return false;
+    }
+    column->values = values;
+    return true;
+}
+
+void tide_json_get_column(tide_json *json, int64_t min, int64_t max, const tide_json_odd *odd,
+                          tide_json_column *column) {
     column->n_values = 0;
     tide_json_enter_array(json);
     while (tide_json_next_item(json)) {
@@ -77,47 +92,42 @@ void tide_json_get_column(tide_json *json, int64_t min, int64_t max, tide_json_c
                            TIDE_JSON_MAX_ROWS);
             return;
         }
-        if (column->n_values == column->capacity) {
-            int64_t *values = tide_hostmem_grow(column->mem, column->values, &column->capacity,
-                                                column->n_values + 1, sizeof(*column->values));
-            if (values == NULL) {
-                tide_json_fail(json, TIDE_NO_MEMORY, json->at, "no memory for the column");
-                return;
-            }
-            column->values = values;
+        if (column->n_values == column->capacity && !grow(json, column)) {
+            return;
         }
-        column->values[column->n_values] = tide_json_get_integer(json, min, max);
+        column->values[column->n_values] = odd == NULL
+                                               ? tide_json_get_integer(json, min, max)
+                                               : tide_json_get_odd_integer(json, min, max, *odd);
         column->n_values++;
     }
 }
 
-size_t tide_json_number_size(const tide_json *json) {
-    const char *begin = json->text + json->at;
-    const char *end = json->text + json->n_bytes;
-    const char *at = begin + (begin < end && *begin == '-');
-    const char *digits = at;
+/* Past the digits at `at`. */
+static const char *skip_digits(const char *at, const char *end) {
     while (at < end && *at >= '0' && *at <= '9') {
         at++;
     }
+    return at;
+}
+
+/* By the grammar, in the bytes from `begin` on; 0: none. */
+static size_t size_by_grammar(const char *begin, const char *end) {
+    const char *digits = begin + (begin < end && *begin == '-');
+    const char *at = skip_digits(digits, end);
     if (at == digits || (*digits == '0' && at - digits > 1)) {
         return 0;
     }
     if (at < end && *at == '.') {
-        digits = ++at;
-        while (at < end && *at >= '0' && *at <= '9') {
-            at++;
-        }
+        digits = at + 1;
+        at = skip_digits(digits, end);
         if (at == digits) {
             return 0;
         }
     }
     if (at < end && (*at == 'e' || *at == 'E')) {
         at++;
-        at += at < end && (*at == '+' || *at == '-');
-        digits = at;
-        while (at < end && *at >= '0' && *at <= '9') {
-            at++;
-        }
+        digits = at + (at < end && (*at == '+' || *at == '-'));
+        at = skip_digits(digits, end);
         if (at == digits) {
             return 0;
         }
@@ -125,18 +135,30 @@ size_t tide_json_number_size(const tide_json *json) {
     return (size_t)(at - begin);
 }
 
+size_t tide_json_number_size(tide_json *json) {
+    size_t n_here = tide_json_here(json, NUMBER_BYTES);
+    const char *begin = tide_json_bytes(json, json->at);
+    size_t size = size_by_grammar(begin, begin + (n_here < NUMBER_BYTES ? n_here : NUMBER_BYTES));
+    if (size == NUMBER_BYTES) {
+        tide_json_fail(json, TIDE_LIMIT, json->at, "a number longer than the limit of %d digits",
+                       NUMBER_BYTES - 1);
+        return 0;
+    }
+    return size;
+}
+
 double tide_json_get_real(tide_json *json) {
-    char number[TIDE_JSON_NUMBER_BYTES];
+    char number[NUMBER_BYTES];
     if (json->status != TIDE_OK) {
         return 0.0;
     }
     (void)tide_json_look(json);
     size_t size = tide_json_number_size(json);
-    if (size == 0 || size >= TIDE_JSON_NUMBER_BYTES) {
+    if (size == 0) {
         tide_json_fail_expected(json, "a number");
         return 0.0;
     }
-    memcpy(number, json->text + json->at, size);
+    memcpy(number, tide_json_bytes(json, json->at), size);
     number[size] = '\0';
     char *point = strchr(number, '.');
     if (point != NULL) {

@@ -6,16 +6,35 @@
 
 #include "snapshot/json_internal.h"
 
-enum {
-    PATH_BYTES = 256, /* room for a key path in a message */
-    KEY_SHOWN = 48    /* bytes of a key that a message shows */
-};
+enum { PATH_BYTES = TIDE_JSON_PLACE_BYTES };
 
 void tide_json_init(tide_json *json, const char *text, size_t n_bytes, tide_error *error) {
     memset(json, 0, sizeof(*json));
-    json->text = text;
-    json->n_bytes = n_bytes;
+    tide_window_init(&json->window, text, n_bytes);
+    json->keep = SIZE_MAX;
+    json->text_limit = TIDE_JSON_TEXT_BYTES;
     json->error = error;
+}
+
+void tide_json_open(tide_json *json, const tide_source *source, const tide_hostmem *mem,
+                    tide_error *error) {
+    tide_json_init(json, NULL, 0, error);
+    tide_window_open(&json->window, source, mem);
+}
+
+void tide_json_close(tide_json *json) {
+    tide_window_close(&json->window);
+}
+
+/* A source that fails says itself why. */
+bool tide_json_more(tide_json *json, size_t from) {
+    if (tide_window_more(&json->window, from < json->keep ? from : json->keep, json->error)) {
+        return true;
+    }
+    if (json->status == TIDE_OK) {
+        json->status = json->window.status;
+    }
+    return false;
 }
 
 tide_status tide_json_status(const tide_json *json) {
@@ -25,14 +44,14 @@ tide_status tide_json_status(const tide_json *json) {
 /* Printable bytes only: keys of a hostile file end up on a terminal. */
 static size_t put_key(char *path, size_t n_room, const char *key, size_t n_bytes) {
     size_t n = 0;
-    for (size_t i = 0; i < n_bytes && i < KEY_SHOWN && n + 1 < n_room; i++) {
+    for (size_t i = 0; i < n_bytes && i < TIDE_JSON_KEY_SHOWN && n + 1 < n_room; i++) {
         path[n++] = key[i] >= ' ' && key[i] <= '~' ? key[i] : '?';
     }
     path[n] = '\0';
     return n;
 }
 
-static void write_path(const tide_json *json, char path[PATH_BYTES]) {
+void tide_json_path(const tide_json *json, char path[TIDE_JSON_PLACE_BYTES]) {
     size_t n = 0;
     path[0] = '\0';
     for (size_t i = 0; i < json->n_levels && n + 32 < PATH_BYTES; i++) {
@@ -43,7 +62,7 @@ static void write_path(const tide_json *json, char path[PATH_BYTES]) {
             if (n > 0) {
                 path[n++] = '.';
             }
-            n += put_key(path + n, PATH_BYTES - n, json->text + level->key_at, level->key_size);
+            n += put_key(path + n, PATH_BYTES - n, level->key, level->key_size);
         }
     }
 }
@@ -53,7 +72,7 @@ void tide_json_fail(tide_json *json, tide_status status, size_t at, const char *
         return;
     }
     char path[PATH_BYTES];
-    write_path(json, path);
+    tide_json_path(json, path);
     va_list arguments;
     va_start(arguments, format);
     json->status = tide_fail_list(json->error, status, format, arguments);
@@ -67,10 +86,10 @@ static bool failed(const tide_json *json) {
 
 /* What an unexpected byte is called in a message. */
 static const char *found(const tide_json *json, char buffer[32]) {
-    if (json->at >= json->n_bytes) {
+    if (json->at >= json->window.end) {
         return "the end of the file";
     }
-    unsigned char c = (unsigned char)json->text[json->at];
+    unsigned char c = (unsigned char)*tide_json_bytes(json, json->at);
     snprintf(buffer, 32, c >= ' ' && c <= '~' ? "'%c'" : "byte 0x%02x", c);
     return buffer;
 }
@@ -164,9 +183,34 @@ bool tide_json_next_item(tide_json *json) {
     return true;
 }
 
-/* Takes a text's quotes and what is between them, which stays as it is written. Checks length,
- * control characters and escapes' first letters. */
-static bool take_raw_text(tide_json *json, size_t *ret_at, size_t *ret_size) {
+/* To the quote at the text's end. */
+static bool find_end(tide_json *json, size_t begin) {
+    for (;;) {
+        if (json->at >= json->window.end && !tide_json_more(json, begin)) {
+            tide_json_fail(json, TIDE_FORMAT, begin - 1, "a text without its end");
+            return false;
+        }
+        while (json->at < json->window.end) {
+            unsigned char c = (unsigned char)*tide_json_bytes(json, json->at);
+            if (c == '"') {
+                return true;
+            }
+            if (c < ' ') {
+                tide_json_fail(json, TIDE_FORMAT, json->at,
+                               "a text holds the control character 0x%02x", c);
+                return false;
+            }
+            json->at += c == '\\' ? 2 : 1;
+            if (json->at - begin > json->text_limit) {
+                tide_json_fail(json, TIDE_LIMIT, begin, "a text longer than the limit of %zu bytes",
+                               json->text_limit);
+                return false;
+            }
+        }
+    }
+}
+
+bool tide_json_take_raw_text(tide_json *json, size_t *ret_at, size_t *ret_size) {
     if (failed(json)) {
         return false;
     }
@@ -175,22 +219,7 @@ static bool take_raw_text(tide_json *json, size_t *ret_at, size_t *ret_size) {
         return false;
     }
     size_t begin = ++json->at;
-    while (json->at < json->n_bytes && json->text[json->at] != '"') {
-        unsigned char c = (unsigned char)json->text[json->at];
-        if (c < ' ') {
-            tide_json_fail(json, TIDE_FORMAT, json->at, "a text holds the control character 0x%02x",
-                           c);
-            return false;
-        }
-        json->at += c == '\\' ? 2 : 1;
-        if (json->at - begin > TIDE_JSON_TEXT_BYTES) {
-            tide_json_fail(json, TIDE_LIMIT, begin, "a text longer than the limit of %d bytes",
-                           TIDE_JSON_TEXT_BYTES);
-            return false;
-        }
-    }
-    if (json->at >= json->n_bytes) {
-        tide_json_fail(json, TIDE_FORMAT, begin - 1, "a text without its end");
+    if (!find_end(json, begin)) {
         return false;
     }
     *ret_at = begin;
@@ -199,8 +228,7 @@ static bool take_raw_text(tide_json *json, size_t *ret_at, size_t *ret_size) {
     return true;
 }
 
-/* Takes the next key and its colon. */
-static bool take_key(tide_json *json) {
+bool tide_json_take_key(tide_json *json) {
     size_t key_at = 0;
     size_t key_size = 0;
     if (!more(json, '}')) {
@@ -210,15 +238,18 @@ static bool take_key(tide_json *json) {
         tide_json_fail_expected(json, "a key");
         return false;
     }
-    if (!take_raw_text(json, &key_at, &key_size)) {
+    if (!tide_json_take_raw_text(json, &key_at, &key_size)) {
         return false;
     }
     tide_json_level *level = &json->levels[json->n_levels - 1];
     level->key_at = key_at;
     level->key_size = key_size;
+    memcpy(level->key, tide_json_bytes(json, key_at),
+           key_size < TIDE_JSON_KEY_SHOWN ? key_size : TIDE_JSON_KEY_SHOWN);
     if (!tide_json_check_text(json, key_at, key_size)) {
         return false;
     }
+    json->keep = key_at;
     if (tide_json_look(json) != ':') {
         tide_json_fail_expected(json, "':'");
         return false;
@@ -231,7 +262,7 @@ static int field_of(const tide_json *json, const tide_json_level *level, const c
                     size_t n_fields) {
     for (size_t i = 0; i < n_fields; i++) {
         if (strlen(fields[i]) == level->key_size &&
-            memcmp(fields[i], json->text + level->key_at, level->key_size) == 0) {
+            memcmp(fields[i], tide_json_bytes(json, level->key_at), level->key_size) == 0) {
             return (int)i;
         }
     }
@@ -244,8 +275,9 @@ int tide_json_next_field(tide_json *json, const char *const *fields, size_t n_fi
         return -1;
     }
     tide_json_level *level = &json->levels[json->n_levels - 1];
-    while (take_key(json)) {
+    while (tide_json_take_key(json)) {
         int field = field_of(json, level, fields, n_fields);
+        json->keep = SIZE_MAX;
         if (field < 0) {
             tide_json_skip(json);
             continue;
@@ -269,22 +301,41 @@ int tide_json_next_field(tide_json *json, const char *const *fields, size_t n_fi
 const char *tide_json_get_text(tide_json *json, tide_arena *arena) {
     size_t at = 0;
     size_t size = 0;
-    return take_raw_text(json, &at, &size) ? tide_json_copy_text(json, at, size, arena) : "";
+    return tide_json_take_raw_text(json, &at, &size) ? tide_json_copy_text(json, at, size, arena)
+                                                     : "";
+}
+
+const char *tide_json_get_short_text(tide_json *json, char *buffer, size_t n_room) {
+    size_t at = 0;
+    size_t size = 0;
+    size_t n_bytes = 0;
+    buffer[0] = '\0';
+    if (!tide_json_take_raw_text(json, &at, &size)) {
+        return buffer;
+    }
+    if (size >= n_room) {
+        (void)tide_json_check_text(json, at, size);
+    } else if (!tide_json_unescape(json, at, size, buffer, &n_bytes)) {
+        buffer[0] = '\0';
+    }
+    return buffer;
 }
 
 const char *tide_json_next_key(tide_json *json, tide_arena *arena) {
-    if (failed(json) || !take_key(json)) {
+    if (failed(json) || !tide_json_take_key(json)) {
         return NULL;
     }
     const tide_json_level *level = &json->levels[json->n_levels - 1];
     const char *key = tide_json_copy_text(json, level->key_at, level->key_size, arena);
+    json->keep = SIZE_MAX;
     return failed(json) ? NULL : key;
 }
 
 /* Takes one of the three words. */
 static bool take_word(tide_json *json, const char *word) {
     size_t size = strlen(word);
-    if (json->n_bytes - json->at < size || memcmp(json->text + json->at, word, size) != 0) {
+    if (tide_json_here(json, size) < size ||
+        memcmp(tide_json_bytes(json, json->at), word, size) != 0) {
         return false;
     }
     json->at += size;
@@ -310,7 +361,7 @@ static void skip_scalar(tide_json *json) {
     size_t size = 0;
     switch (tide_json_peek(json)) {
     case TIDE_JSON_STRING:
-        if (take_raw_text(json, &at, &size)) {
+        if (tide_json_take_raw_text(json, &at, &size)) {
             (void)tide_json_check_text(json, at, size);
         }
         break;
@@ -341,9 +392,10 @@ void tide_json_skip(tide_json *json) {
         bool inside = json->n_levels > outer;
         if (inside) {
             bool is_array = json->levels[json->n_levels - 1].is_array;
-            if (!(is_array ? tide_json_next_item(json) : take_key(json))) {
+            if (!(is_array ? tide_json_next_item(json) : tide_json_take_key(json))) {
                 continue;
             }
+            json->keep = SIZE_MAX;
         }
         tide_json_kind kind = tide_json_peek(json);
         if (kind == TIDE_JSON_ARRAY) {
@@ -357,7 +409,7 @@ void tide_json_skip(tide_json *json) {
 }
 
 void tide_json_expect_end(tide_json *json) {
-    if (!failed(json) && (tide_json_look(json) != '\0' || json->at < json->n_bytes)) {
+    if (!failed(json) && (tide_json_look(json) != '\0' || json->at < json->window.end)) {
         tide_json_fail_expected(json, "nothing after the document's end");
     }
 }

@@ -120,35 +120,46 @@ static bool copy_character(unescape *copy) {
     return false;
 }
 
-static void fail_character(tide_json *json, const unescape *copy) {
-    tide_json_fail(json, TIDE_FORMAT, (size_t)(copy->text - json->text) + copy->at, "%s",
+static void fail_character(tide_json *json, const unescape *copy, size_t text_at) {
+    tide_json_fail(json, TIDE_FORMAT, text_at + copy->at, "%s",
                    copy->text[copy->at] == '\\' ? "an escape that means no character"
                                                 : "not UTF-8");
 }
 
+bool tide_json_unescape(tide_json *json, size_t text_at, size_t size, char *out,
+                        size_t *ret_bytes) {
+    unescape copy = {.text = tide_json_bytes(json, text_at), .size = size, .out = out};
+    while (copy.at < size) {
+        if (!copy_character(&copy)) {
+            fail_character(json, &copy, text_at);
+            return false;
+        }
+    }
+    out[copy.n_out] = '\0';
+    *ret_bytes = copy.n_out;
+    return true;
+}
+
 const char *tide_json_copy_text(tide_json *json, size_t text_at, size_t size, tide_arena *arena) {
-    unescape copy = {.text = json->text + text_at, .size = size};
-    copy.out = tide_arena_alloc(arena, size + 1, 1);
-    if (copy.out == NULL) {
+    size_t n_bytes = 0;
+    if (size == 0) {
+        return "";
+    }
+    char *out = tide_arena_alloc(arena, size + 1, 1);
+    if (out == NULL) {
         tide_json_fail(json, TIDE_NO_MEMORY, text_at, "no memory for a text of %zu bytes", size);
         return "";
     }
-    while (copy.at < size) {
-        if (!copy_character(&copy)) {
-            fail_character(json, &copy);
-            return "";
-        }
-    }
-    return copy.out;
+    return tide_json_unescape(json, text_at, size, out, &n_bytes) ? out : "";
 }
 
 bool tide_json_check_text(tide_json *json, size_t text_at, size_t size) {
     char character[4];
-    unescape copy = {.text = json->text + text_at, .size = size, .out = character};
+    unescape copy = {.text = tide_json_bytes(json, text_at), .size = size, .out = character};
     while (copy.at < size) {
         copy.n_out = 0;
         if (!copy_character(&copy)) {
-            fail_character(json, &copy);
+            fail_character(json, &copy, text_at);
             return false;
         }
     }

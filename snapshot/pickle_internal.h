@@ -12,10 +12,9 @@ enum {
     TIDE_PICKLE_TAG_SMALL,       /* an integer of 61 bits */
     TIDE_PICKLE_TAG_LARGE,       /* index of an integer in numbers */
     TIDE_PICKLE_TAG_REAL,        /* index of a double's bits in numbers */
-    TIDE_PICKLE_TAG_TEXT,        /* offset << 24 | bytes */
+    TIDE_PICKLE_TAG_TEXT,        /* index in texts */
     TIDE_PICKLE_TAG_BYTES,       /* the same */
-    TIDE_PICKLE_TAG_CONTAINER,   /* index */
-    TIDE_PICKLE_SIZE_BITS = 24   /* of a text's bytes */
+    TIDE_PICKLE_TAG_CONTAINER    /* index */
 };
 
 #define TIDE_PICKLE_TAG(value) ((int)((value) & ((1U << TIDE_PICKLE_TAG_BITS) - 1)))
@@ -35,11 +34,12 @@ typedef struct tide_pickle_array {
 
 typedef struct tide_pickle_machine {
     tide_pickle *pickle;             /* borrowed; filled */
+    const tide_pickle_taker *taker;  /* borrowed; NULL: nobody takes anything */
+    tide_window window;              /* the bytes at hand; unused for JSON */
     size_t at;                       /* offset of the next byte */
+    size_t frame_end;                /* offset up to which the frames so far promise bytes */
     size_t opcode_at;                /* of the opcode at hand */
-    const char *opcode_name;         /* of the same */
-    size_t n_charged;                /* bytes of memory taken so far */
-    size_t n_allowed;                /* bytes of memory that may be taken */
+    const char *opcode_name;         /* of the same; NULL: there are none */
     tide_pickle_array stack;         /* of values */
     tide_pickle_array memo;          /* by number; 0: not set */
     size_t n_memo;                   /* highest number + 1 */
@@ -74,6 +74,9 @@ TIDE_NODISCARD tide_status tide_pickle_top(tide_pickle_machine *machine,
                                            tide_pickle_value *ret_value);
 TIDE_NODISCARD tide_status tide_pickle_push_integer(tide_pickle_machine *machine, int64_t value);
 TIDE_NODISCARD tide_status tide_pickle_push_real(tide_pickle_machine *machine, double value);
+/* The text of these bytes. */
+TIDE_NODISCARD tide_status tide_pickle_push_text(tide_pickle_machine *machine, int tag,
+                                                 const char *bytes, size_t n_bytes);
 /* Pushes the number of a new and empty container. */
 TIDE_NODISCARD tide_status tide_pickle_push_container(tide_pickle_machine *machine,
                                                       tide_pickle_kind kind);
@@ -84,5 +87,24 @@ TIDE_NODISCARD tide_status tide_pickle_append(tide_pickle_machine *machine,
 TIDE_NODISCARD tide_status tide_pickle_pop_mark(tide_pickle_machine *machine, size_t *ret_base);
 TIDE_NODISCARD tide_status tide_pickle_memo_put(tide_pickle_machine *machine, size_t number);
 TIDE_NODISCARD tide_status tide_pickle_memo_get(tide_pickle_machine *machine, size_t number);
+/* The value may stand in more than one place from now on. */
+void tide_pickle_share(const tide_pickle_machine *machine, tide_pickle_value value);
+
+/* pickle_memory.c. Before memory is taken; TIDE_LIMIT. */
+TIDE_NODISCARD tide_status tide_pickle_charge(tide_pickle_machine *machine, size_t n_bytes);
+/* Room for `n_needed` items, doubling. */
+TIDE_NODISCARD tide_status tide_pickle_grow(tide_pickle_machine *machine, void **items,
+                                            size_t *capacity, size_t n_needed, size_t item_bytes);
+/* The index of an empty container. */
+TIDE_NODISCARD tide_status tide_pickle_new_container(tide_pickle_machine *machine,
+                                                     uint32_t *ret_index);
+/* Room for n_more items. */
+TIDE_NODISCARD tide_status tide_pickle_reserve(tide_pickle_machine *machine,
+                                               tide_pickle_container *to, size_t n_more);
+
+/* pickle_place.c. Offers the stack's values from `base` on, which are about to be added to the list
+ * below them, to the taker. */
+TIDE_NODISCARD tide_status tide_pickle_offer(tide_pickle_machine *machine, size_t base,
+                                             bool *ret_taken);
 
 #endif

@@ -33,12 +33,10 @@ static tide_status run_proto(tide_pickle_machine *m) {
 static tide_status run_frame(tide_pickle_machine *m) {
     uint64_t n_bytes = 0;
     TIDE_TRY(take_number(m, 8, &n_bytes));
-    if (n_bytes > m->pickle->n_bytes - m->at) {
-        return tide_pickle_fail(m, TIDE_FORMAT,
-                                "the file is truncated: %zu bytes follow, the frame has %llu",
-                                m->pickle->n_bytes - m->at, (unsigned long long)n_bytes);
-    }
-    return TIDE_OK; /* a hint for readers of streams */
+    size_t n_left = SIZE_MAX - m->at;
+    size_t end = m->at + (n_bytes < n_left ? (size_t)n_bytes : n_left);
+    m->frame_end = end > m->frame_end ? end : m->frame_end;
+    return TIDE_OK; /* a hint for readers of streams: nothing is allocated for it */
 }
 
 static tide_status run_stop(tide_pickle_machine *m) {
@@ -88,6 +86,10 @@ static tide_status run_binint(tide_pickle_machine *m) {
 /* Two's complement, little-endian, of any length. */
 static tide_status push_long(tide_pickle_machine *m, uint64_t n_bytes) {
     const unsigned char *data = NULL;
+    if (n_bytes > TIDE_PICKLE_TEXT_BYTES) {
+        return tide_pickle_fail(m, TIDE_LIMIT, "an integer of %llu bytes, the limit is %d",
+                                (unsigned long long)n_bytes, TIDE_PICKLE_TEXT_BYTES);
+    }
     TIDE_TRY(tide_pickle_take(m, (size_t)n_bytes, &data));
     if (n_bytes == 0) {
         return tide_pickle_push_integer(m, 0);
@@ -134,17 +136,16 @@ static tide_status run_binfloat(tide_pickle_machine *m) {
     return tide_pickle_push_real(m, value);
 }
 
-static tide_status push_run(tide_pickle_machine *m, size_t n_length, unsigned tag) {
+static tide_status push_run(tide_pickle_machine *m, size_t n_length, int tag) {
     uint64_t n_bytes = 0;
     TIDE_TRY(take_number(m, n_length, &n_bytes));
     if (n_bytes > TIDE_PICKLE_TEXT_BYTES) {
         return tide_pickle_fail(m, TIDE_LIMIT, "%llu bytes, the limit is %d",
                                 (unsigned long long)n_bytes, TIDE_PICKLE_TEXT_BYTES);
     }
-    uint64_t offset = m->at;
     const unsigned char *data = NULL;
     TIDE_TRY(tide_pickle_take(m, (size_t)n_bytes, &data));
-    return tide_pickle_push(m, TIDE_PICKLE_MAKE(tag, offset << TIDE_PICKLE_SIZE_BITS | n_bytes));
+    return tide_pickle_push_text(m, tag, (const char *)data, (size_t)n_bytes);
 }
 
 static tide_status run_text1(tide_pickle_machine *m) {
@@ -261,6 +262,14 @@ static tide_status append_below(tide_pickle_machine *m, size_t base, tide_pickle
     if (kind == TIDE_PICKLE_DICT && (m->stack.n - base) % 2 != 0) {
         return tide_pickle_fail(m, TIDE_FORMAT, "a key without a value");
     }
+    if (kind == TIDE_PICKLE_LIST && m->taker != NULL && m->stack.n > base) {
+        bool taken = false;
+        TIDE_TRY(tide_pickle_offer(m, base, &taken));
+        if (taken) {
+            m->pickle->containers[to >> TIDE_PICKLE_TAG_BITS].is_taken = true;
+            return TIDE_OK;
+        }
+    }
     return tide_pickle_append(m, to, base);
 }
 
@@ -328,6 +337,7 @@ static tide_status run_pop_mark(tide_pickle_machine *m) {
 static tide_status run_dup(tide_pickle_machine *m) {
     tide_pickle_value value = 0;
     TIDE_TRY(tide_pickle_top(m, &value));
+    tide_pickle_share(m, value);
     return tide_pickle_push(m, value);
 }
 

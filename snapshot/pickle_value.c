@@ -29,10 +29,19 @@ tide_pickle_kind tide_pickle_kind_of(const tide_pickle *pickle, tide_pickle_valu
 }
 
 const char *tide_pickle_kind_name(tide_pickle_kind kind) {
-    static const char *const NAMES[] = {
-        "nothing",       "None",   "a boolean", "an integer", "an integer beyond 64 bits",
-        "a real number", "a text", "bytes",     "a list",     "a tuple",
-        "a dict"};
+    static const char *const NAMES[] = {"nothing",
+                                        "None",
+                                        "a boolean",
+                                        "an integer",
+                                        "an integer beyond 64 bits",
+                                        "a real number",
+                                        "a text",
+                                        "bytes",
+                                        "a list",
+                                        "a tuple",
+                                        "a dict",
+                                        "a part that stands elsewhere, too",
+                                        "a part that stands elsewhere, too"};
     return NAMES[kind];
 }
 
@@ -55,8 +64,9 @@ double tide_pickle_real(const tide_pickle *pickle, tide_pickle_value value) {
 
 const char *tide_pickle_text(const tide_pickle *pickle, tide_pickle_value value,
                              size_t *ret_bytes) {
-    *ret_bytes = value >> TIDE_PICKLE_TAG_BITS & ((1U << TIDE_PICKLE_SIZE_BITS) - 1);
-    return pickle->data + (value >> (TIDE_PICKLE_TAG_BITS + TIDE_PICKLE_SIZE_BITS));
+    const tide_pickle_text_row *row = &pickle->texts[value >> TIDE_PICKLE_TAG_BITS];
+    *ret_bytes = row->n_bytes;
+    return row->bytes;
 }
 
 const tide_pickle_container *tide_pickle_items(const tide_pickle *pickle, tide_pickle_value value) {

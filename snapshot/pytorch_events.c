@@ -70,8 +70,8 @@ static tide_status read_bytes(tide_pytorch_import *in, const event_part *of) {
         number = INT64_MAX;
         if (of->values[KEY_DEVICE_FREE] != 0) {
             tide_pytorch_place at = {.up = of->at, .key = "device_free"};
-            TIDE_TRY(
-                tide_pytorch_integer(in, of->values[KEY_DEVICE_FREE], &at, 0, INT64_MAX, &number));
+            number = tide_pytorch_odd_integer(in, of->values[KEY_DEVICE_FREE], &at, 0, INT64_MAX,
+                                              INT64_MAX);
         }
         row->block_bytes = (uint64_t)(number >= TIDE_PYTORCH_UNLIMITED ? INT64_MAX : number);
         return TIDE_OK;
@@ -149,6 +149,10 @@ static tide_status read_texts(tide_pytorch_import *in, const event_part *of) {
     if (of->values[KEY_CATEGORY] != 0) {
         tide_pytorch_place at = {.up = of->at, .key = "category"};
         uint32_t string = 0;
+        if (tide_pickle_kind_of(in->pickle, of->values[KEY_CATEGORY]) != TIDE_PICKLE_TEXT) {
+            tide_pytorch_odd(in, &at);
+            return TIDE_OK; /* TIDE_UNKNOWN */
+        }
         TIDE_TRY(tide_pytorch_string(in, of->values[KEY_CATEGORY], &at, &string));
         tide_error reason = {.message = ""};
         tide_status status = tide_category_list_number(
@@ -186,34 +190,69 @@ static bool is_one_free(const tide_pytorch_import *in, size_t requested, size_t 
            x->compile == y->compile && x->metadata == y->metadata;
 }
 
-/* Reads one trace behind the rows that are there; returns the number of rows then. */
-static tide_status read_trace(tide_pytorch_import *in, size_t device,
-                              const tide_pickle_container *list, const tide_pytorch_place *at,
-                              size_t *n_rows) {
-    size_t first = *n_rows;
-    for (size_t i = 0; i < list->n_items; i++) {
-        tide_pytorch_place item = {.up = at, .index = i};
-        size_t row = *n_rows;
-        TIDE_TRY(read_event(in, device, list->items[i], &item, row));
-        if (row > first && is_one_free(in, row - 1, row)) {
+static tide_status reserve(tide_pytorch_import *in, size_t n_rows) {
+    tide_event *rows =
+        tide_hostmem_grow(in->mem, in->rows, &in->row_capacity, n_rows, sizeof(*rows));
+    if (rows == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    in->rows = rows;
+    tide_pytorch_extra *extras =
+        tide_hostmem_grow(in->mem, in->extras, &in->extra_capacity, n_rows, sizeof(*extras));
+    if (extras == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    in->extras = extras;
+    return TIDE_OK;
+}
+
+tide_status tide_pytorch_add_events(tide_pytorch_import *in, const tide_pickle_value *items,
+                                    size_t n_items, size_t first, tide_pytorch_place *at) {
+    TIDE_TRY(tide_pytorch_count(in, n_items, at));
+    TIDE_TRY(reserve(in, in->n_rows + n_items));
+    tide_pickle_allow(in->pickle, n_items * TIDE_PYTORCH_ROW_VALUES);
+    in->n_events += n_items;
+    for (size_t i = 0; i < n_items; i++) {
+        tide_pytorch_place item = {.up = at, .index = first + i};
+        size_t row = in->n_rows;
+        TIDE_TRY(read_event(in, in->device, items[i], &item, row));
+        if (row > in->first_row[in->device] && is_one_free(in, row - 1, row)) {
             in->rows[row - 1].action = TIDE_ACTION_FREE;
         } else {
-            *n_rows = row + 1;
+            in->n_rows = row + 1;
         }
     }
     return TIDE_OK;
 }
 
-static tide_status count_events(tide_pytorch_import *in, const tide_pickle_container *traces,
-                                tide_pytorch_place *at) {
-    for (size_t i = 0; i < traces->n_items; i++) {
-        const tide_pickle_container *trace = NULL;
-        tide_pytorch_place item = {.up = at, .index = i};
-        TIDE_TRY(tide_pytorch_list(in, traces->items[i], &item, &trace));
-        TIDE_TRY(tide_pytorch_count(in, trace->n_items, &item));
-        in->n_events += trace->n_items;
+bool tide_pytorch_go_to_device(tide_pytorch_import *in, size_t device) {
+    if (device < in->device) {
+        return false;
     }
-    return TIDE_OK;
+    while (in->device < device) {
+        in->first_row[++in->device] = in->n_rows;
+    }
+    return true;
+}
+
+/* What is left of a trace, or all of it. */
+static tide_status read_trace(tide_pytorch_import *in, size_t device, tide_pickle_value value,
+                              tide_pytorch_place *at) {
+    const tide_pickle_container *trace = NULL;
+    bool is_taken = in->traces[device] != 0 && in->traces[device] == value;
+    if (is_taken) {
+        trace = tide_pickle_items(in->pickle, value);
+        at->offset = trace->offset;
+        in->n_traces--;
+    } else {
+        TIDE_TRY(tide_pytorch_list(in, value, at, &trace));
+    }
+    if (trace->n_items > 0 && !tide_pytorch_go_to_device(in, device)) {
+        return tide_pytorch_fail(in, at, TIDE_UNSUPPORTED,
+                                 "these events were written after those of a later device");
+    }
+    return tide_pytorch_add_events(in, trace->items, trace->n_items,
+                                   is_taken ? in->n_taken_events[device] : 0, at);
 }
 
 tide_status tide_pytorch_read_traces(tide_pytorch_import *in, tide_pickle_value value) {
@@ -229,25 +268,15 @@ tide_status tide_pytorch_read_traces(tide_pytorch_import *in, tide_pickle_value 
                                  TIDE_PYTORCH_MAX_DEVICES);
     }
     in->n_devices = n_traces > in->n_devices ? n_traces : in->n_devices;
-    if (traces != NULL) {
-        TIDE_TRY(count_events(in, traces, &at));
+    for (size_t i = 0; i < n_traces; i++) {
+        tide_pytorch_place item = {.up = &at, .index = i};
+        TIDE_TRY(read_trace(in, i, traces->items[i], &item));
     }
-    in->rows = tide_arena_alloc(&in->scratch, in->n_events, sizeof(*in->rows));
-    in->extras = tide_arena_alloc(&in->scratch, in->n_events, sizeof(*in->extras));
-    in->first_row = tide_arena_alloc(&in->scratch, in->n_devices + 1, sizeof(*in->first_row));
-    if (in->rows == NULL || in->extras == NULL || in->first_row == NULL) {
-        return TIDE_NO_MEMORY;
+    if (in->n_traces > 0) {
+        return tide_pytorch_fail(in, &at, TIDE_FORMAT,
+                                 "events stand in a part of the file where no snapshot has them");
     }
-    size_t n_rows = 0;
-    for (size_t i = 0; i < in->n_devices; i++) {
-        in->first_row[i] = n_rows;
-        if (i < n_traces) {
-            tide_pytorch_place item = {.up = &at, .index = i};
-            const tide_pickle_container *trace = NULL;
-            TIDE_TRY(tide_pytorch_list(in, traces->items[i], &item, &trace));
-            TIDE_TRY(read_trace(in, i, trace, &item, &n_rows));
-        }
-    }
-    in->first_row[in->n_devices] = n_rows;
+    (void)tide_pytorch_go_to_device(in, in->n_devices);
+    in->first_row[in->n_devices] = in->n_rows;
     return TIDE_OK;
 }

@@ -118,7 +118,9 @@ static tide_status set_tables(const tide_pytorch_import *in) {
     snapshot->clock_source = in->has_times ? "tsc" : "none";
     snapshot->origin = (tide_snapshot_origin){
         .format = "pytorch", .n_events = in->n_events, .n_contradictions = in->n_contradictions};
-    return TIDE_OK;
+    snapshot->n_odd = in->n_odd;
+    snapshot->first_odd = tide_arena_text(&snapshot->arena, in->first_odd);
+    return snapshot->first_odd != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
 static tide_status import(tide_pytorch_import *in) {
@@ -144,18 +146,22 @@ static void import_fini(tide_pytorch_import *in) {
     mem->release(mem->ctx, in->start.blocks);
     mem->release(mem->ctx, in->end.segments);
     mem->release(mem->ctx, in->end.blocks);
+    mem->release(mem->ctx, in->rows);
+    mem->release(mem->ctx, in->extras);
     mem->release(mem->ctx, in->buffer);
     tide_stack_tree_fini(&in->stacks);
     tide_map_fini(&in->string_of);
-    tide_map_fini(&in->frame_of);
-    tide_map_fini(&in->stack_of);
     tide_strings_fini(&in->strings);
     tide_arena_fini(&in->scratch);
     mem->release(mem->ctx, in);
 }
 
-static tide_status import_tree(const tide_pickle *pickle, tide_snapshot *snapshot,
-                               tide_error *error) {
+/* A function that reads a tree from a source: one for pickles, one for JSON. */
+typedef tide_status (*read_tree)(tide_pickle *pickle, const tide_source *source,
+                                 const tide_pickle_taker *taker, tide_error *error);
+
+static tide_status import_tree(tide_pickle *pickle, read_tree read, const tide_source *source,
+                               tide_snapshot *snapshot, tide_error *error) {
     const tide_hostmem *mem = snapshot->arena.mem;
     tide_pytorch_import *in = tide_hostmem_zeroed(mem, 1, sizeof(*in));
     if (in == NULL) {
@@ -165,23 +171,24 @@ static tide_status import_tree(const tide_pickle *pickle, tide_snapshot *snapsho
     in->snapshot = snapshot;
     in->mem = mem;
     in->error = error;
-    in->max_rows = TIDE_PYTORCH_FREE_ROWS + pickle->n_bytes / TIDE_PYTORCH_ROW_BYTES;
     tide_arena_init(&in->scratch, mem);
     tide_strings_init(&in->strings, mem);
     tide_map_init(&in->string_of, mem);
-    tide_map_init(&in->frame_of, mem);
-    tide_map_init(&in->stack_of, mem);
     tide_stack_tree_init(&in->stacks, mem);
-    tide_status status = import(in);
+    const tide_pickle_taker taker = {.take = tide_pytorch_take, .ctx = in};
+    tide_status status = read(pickle, source, &taker, error);
+    if (status == TIDE_OK) {
+        status = import(in);
+    }
     import_fini(in);
     return status;
 }
 
-tide_status tide_pytorch_import_pickle(const char *data, size_t n_bytes, tide_snapshot *snapshot,
-                                       tide_error *error) {
+static tide_status import_source(read_tree read, const tide_source *source, tide_snapshot *snapshot,
+                                 tide_error *error) {
     tide_pickle pickle;
-    TIDE_TRY(tide_pickle_init(&pickle, data, n_bytes, snapshot->arena.mem, error));
-    tide_status status = import_tree(&pickle, snapshot, error);
+    tide_pickle_init(&pickle, snapshot->arena.mem);
+    tide_status status = import_tree(&pickle, read, source, snapshot, error);
     tide_pickle_fini(&pickle);
     char place[TIDE_PLACE_BYTES] = "";
     if (status == TIDE_OK) {
@@ -191,4 +198,32 @@ tide_status tide_pytorch_import_pickle(const char *data, size_t n_bytes, tide_sn
         }
     }
     return status;
+}
+
+tide_status tide_pytorch_import_pickle(const tide_source *source, tide_snapshot *snapshot,
+                                       tide_error *error) {
+    return import_source(tide_pickle_read, source, snapshot, error);
+}
+
+tide_status tide_pytorch_import_json(const tide_source *source, tide_snapshot *snapshot,
+                                     tide_error *error) {
+    return import_source(tide_pickle_read_json, source, snapshot, error);
+}
+
+bool tide_pytorch_is_json(const char *text) {
+    static const char *const OTHERS[] = {"\"host_segments\"", "\"host_traces\""};
+    const char *key = text + (*text == '{');
+    key += strspn(key, " \t\r\n");
+    for (size_t i = 0; *key == '"' && i < N_KEYS; i++) {
+        if (strncmp(key + 1, KEYS[i].text, KEYS[i].n_bytes) == 0 &&
+            key[1 + KEYS[i].n_bytes] == '"') {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < sizeof(OTHERS) / sizeof(OTHERS[0]); i++) {
+        if (strncmp(key, OTHERS[i], strlen(OTHERS[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
 }

@@ -18,8 +18,19 @@ enum {
     /* Bytes of the pickle per row: a value may stand in many places, and what is made of it must
      * not outgrow the file. The shortest real event has about 45. */
     TIDE_PYTORCH_ROW_BYTES = 24,
-    TIDE_PYTORCH_FREE_ROWS = 1000 /* rows that any pickle may have */
+    TIDE_PYTORCH_FREE_ROWS = 1000, /* rows that any pickle may have */
+    /* Bytes of memory that values may take for each event, segment, block and annotation, and for
+     * each distinct frame. An event of PyTorch's with its list of frames needs about 150, a block
+     * 400 until its segment has been read. */
+    TIDE_PYTORCH_ROW_VALUES = 1024,
+    /* Nodes of call stacks that any file may have, and for each event and block: the list of an
+     * event's frames may be the same few frames in ever new orders. */
+    TIDE_PYTORCH_FREE_NODES = 1 << 18,
+    TIDE_PYTORCH_ROW_NODES = 32
 };
+
+/* What containers stand for once they have been read. */
+enum { TIDE_PYTORCH_MADE_FRAME = 1, TIDE_PYTORCH_MADE_STACK };
 
 /* What scopes that stand for texts of events are called: the text follows. */
 #define TIDE_PYTORCH_METADATA "metadata: "
@@ -51,36 +62,46 @@ typedef struct tide_pytorch_extra {
 } tide_pytorch_extra;
 
 typedef struct tide_pytorch_import {
-    const tide_pickle *pickle; /* borrowed */
-    tide_snapshot *snapshot;   /* borrowed; filled */
-    const tide_hostmem *mem;   /* borrowed */
-    tide_error *error;         /* borrowed; may be NULL */
-    tide_arena scratch;        /* what is needed until the end of the import */
+    tide_pickle *pickle;     /* borrowed */
+    tide_snapshot *snapshot; /* borrowed; filled */
+    const tide_hostmem *mem; /* borrowed */
+    tide_error *error;       /* borrowed; may be NULL */
+    tide_arena scratch;      /* what is needed until the end of the import */
     tide_strings strings;
     tide_category_list categories; /* names are among the strings */
     tide_map string_of;            /* a text's value -> its string */
-    tide_map frame_of;             /* a frame's value -> its number */
-    tide_map stack_of;             /* a list of frames -> its node + 1; 0: it has none */
     tide_stack_tree stacks;
     char *buffer; /* owned: for a text at hand */
     size_t buffer_capacity;
     tide_stream_row streams[TIDE_PYTORCH_MAX_STREAMS];
     size_t n_streams;
     size_t n_devices;
-    size_t max_rows;    /* events, segments and blocks of the file, by its size */
-    size_t n_rows_read; /* so far */
-    size_t n_events;    /* of the file */
+    size_t n_rows_read;   /* events, segments and blocks so far */
+    size_t n_blocks_seen; /* blocks whose segment was not complete yet */
+    size_t n_events;      /* of the file */
     bool has_times;
-    tide_event *rows;              /* in scratch; time_ns holds us since 1970 for now */
-    tide_pytorch_extra *extras;    /* in scratch; of the same rows */
-    size_t *first_row;             /* in scratch: of each device; n_devices + 1 of them */
-    tide_pytorch_state start, end; /* all devices */
+    tide_event *rows; /* owned; time_ns holds us since 1970 for now */
+    size_t n_rows;
+    size_t row_capacity;
+    tide_pytorch_extra *extras; /* owned; of the same rows */
+    size_t extra_capacity;
+    size_t
+        first_row[TIDE_PYTORCH_MAX_DEVICES + 1]; /* of each device, and where the last one ends */
+    size_t device;                               /* the one whose rows come last */
+    tide_pickle_value traces[TIDE_PYTORCH_MAX_DEVICES]; /* lists whose events were taken; 0 */
+    size_t n_taken_events[TIDE_PYTORCH_MAX_DEVICES];    /* from those lists */
+    size_t n_traces;                                    /* of those lists */
+    tide_pickle_value segments;                         /* the list whose segments were taken; 0 */
+    size_t n_taken_segments;                            /* from that list */
+    tide_pytorch_state start, end;                      /* all devices */
     uint64_t *end_row; /* in scratch: the alloc row of each block of end, + 1; 0: none */
     /* Settings that block sizes depend on. */
     uint64_t roundup_divisions[16]; /* of [1, 2), [2, 4) ... MiB; 0: off */
     uint64_t max_split_bytes;       /* UINT64_MAX: none */
     /* For the account of what was derived. */
     uint64_t n_contradictions;
+    uint64_t n_odd;                        /* ornaments that were odd */
+    char first_odd[TIDE_JSON_PLACE_BYTES]; /* where the first of them stands */
 } tide_pytorch_import;
 
 /* Where a value stands, for messages. */
@@ -119,6 +140,13 @@ TIDE_NODISCARD tide_status tide_pytorch_integer(const tide_pytorch_import *in,
                                                 tide_pickle_value value,
                                                 const tide_pytorch_place *at, int64_t min,
                                                 int64_t max, int64_t *ret_integer);
+/* Counts an ornament that is odd. */
+void tide_pytorch_odd(tide_pytorch_import *in, const tide_pytorch_place *at);
+/* The same as tide_pytorch_integer for an ornament: whatever else stands there is `unknown`, and
+ * counted. */
+int64_t tide_pytorch_odd_integer(tide_pytorch_import *in, tide_pickle_value value,
+                                 const tide_pytorch_place *at, int64_t min, int64_t max,
+                                 int64_t unknown);
 /* The number of a text among the strings; what is not UTF-8 in it becomes U+FFFD. */
 TIDE_NODISCARD tide_status tide_pytorch_string(tide_pytorch_import *in, tide_pickle_value value,
                                                const tide_pytorch_place *at, uint32_t *ret_string);
@@ -134,7 +162,16 @@ TIDE_NODISCARD tide_status tide_pytorch_count(tide_pytorch_import *in, size_t n_
  * for no value. */
 TIDE_NODISCARD tide_status tide_pytorch_stack(tide_pytorch_import *in, tide_pickle_value frames,
                                               const tide_pytorch_place *at, uint32_t *ret_stack);
-/* pytorch_segments.c. "segments" -> end. */
+/* pytorch_take.c. Takes events and segments as they come: a tide_pickle_taker with `in`. */
+TIDE_NODISCARD tide_status tide_pytorch_take(void *in, tide_pickle_value list,
+                                             const tide_pickle_step *steps, size_t n_steps,
+                                             const tide_pickle_value *items, size_t n_items,
+                                             bool *ret_taken);
+/* pytorch_segments.c. Segments -> end; the first one is that of index `first`. */
+TIDE_NODISCARD tide_status tide_pytorch_add_segments(tide_pytorch_import *in,
+                                                     const tide_pickle_value *items, size_t n_items,
+                                                     size_t first, tide_pytorch_place *at);
+/* "segments", or what of it was not taken. */
 TIDE_NODISCARD tide_status tide_pytorch_read_segments(tide_pytorch_import *in,
                                                       tide_pickle_value value);
 /* The number of a stream of a device, which is added if it is new. */
@@ -146,7 +183,13 @@ TIDE_NODISCARD tide_status tide_pytorch_add_segment(const tide_hostmem *mem,
                                                     tide_segment_row segment);
 TIDE_NODISCARD tide_status tide_pytorch_add_block(const tide_hostmem *mem,
                                                   tide_pytorch_state *state, tide_block_row block);
-/* pytorch_events.c. "device_traces" -> rows. */
+/* pytorch_events.c. Events of in->device -> rows; the first one is that of index `first`. */
+TIDE_NODISCARD tide_status tide_pytorch_add_events(tide_pytorch_import *in,
+                                                   const tide_pickle_value *items, size_t n_items,
+                                                   size_t first, tide_pytorch_place *at);
+/* The next rows are those of the device. False: rows of a later one are there. */
+bool tide_pytorch_go_to_device(tide_pytorch_import *in, size_t device);
+/* "device_traces", or what of it was not taken. */
 TIDE_NODISCARD tide_status tide_pytorch_read_traces(tide_pytorch_import *in,
                                                     tide_pickle_value value);
 /* pytorch_settings.c. "allocator_settings" -> settings of the snapshot, and those of `in`. */

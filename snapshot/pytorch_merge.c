@@ -58,26 +58,54 @@ static const tide_pytorch_key KEYS[N_KEYS] = {TIDE_PYTORCH_KEY("stage"), TIDE_PY
                                               TIDE_PYTORCH_KEY("device"),
                                               TIDE_PYTORCH_KEY("time_us")};
 
+/* True when the entry can be used. What it is of is not known otherwise: it is left out. */
+static bool is_edge(tide_pytorch_import *in, const tide_pickle_value *values,
+                    const tide_pytorch_place *dict, int64_t *ret_time_us) {
+    const tide_pickle *pickle = in->pickle;
+    const char *odd = NULL;
+    *ret_time_us = -1;
+    if (tide_pickle_kind_of(pickle, values[KEY_TIME]) == TIDE_PICKLE_INTEGER) {
+        *ret_time_us = tide_pickle_integer(pickle, values[KEY_TIME]);
+    }
+    if (!tide_pytorch_is(in, values[KEY_STAGE], "START") &&
+        !tide_pytorch_is(in, values[KEY_STAGE], "END")) {
+        odd = "stage";
+    } else if (tide_pickle_kind_of(pickle, values[KEY_NAME]) != TIDE_PICKLE_TEXT) {
+        odd = "name";
+    } else if (*ret_time_us < 0 || *ret_time_us > MAX_TIME_US) {
+        odd = "time_us";
+    }
+    if (odd != NULL) {
+        tide_pytorch_place at = {.up = dict, .key = odd};
+        tide_pytorch_odd(in, &at);
+    }
+    return odd == NULL;
+}
+
 static tide_status read_edge(tide_pytorch_import *in, tide_pickle_value value,
-                             tide_pytorch_place *at, edge *ret_edge) {
+                             tide_pytorch_place *at, edge *ret_edge, bool *ret_is_edge) {
     tide_pickle_value values[N_KEYS];
     int64_t device = 0;
-    TIDE_TRY(tide_pytorch_dict(in, value, at, KEYS, N_KEYS, values));
-    ret_edge->begins = tide_pytorch_is(in, values[KEY_STAGE], "START");
-    if (!ret_edge->begins && !tide_pytorch_is(in, values[KEY_STAGE], "END")) {
-        tide_pytorch_place stage = {.up = at, .key = "stage"};
-        return tide_pytorch_fail(in, &stage, TIDE_FORMAT, "START or END was expected");
+    *ret_is_edge = false;
+    if (tide_pickle_kind_of(in->pickle, value) != TIDE_PICKLE_DICT) {
+        tide_pytorch_odd(in, at);
+        return TIDE_OK;
     }
+    TIDE_TRY(tide_pytorch_dict(in, value, at, KEYS, N_KEYS, values));
+    *ret_is_edge = is_edge(in, values, at, &ret_edge->time_us);
+    if (!*ret_is_edge) {
+        return TIDE_OK;
+    }
+    ret_edge->begins = tide_pytorch_is(in, values[KEY_STAGE], "START");
     tide_pytorch_place name = {.up = at, .key = "name"};
     TIDE_TRY(tide_pytorch_string(in, values[KEY_NAME], &name, &ret_edge->name));
     if (values[KEY_DEVICE] != 0) {
         tide_pytorch_place place = {.up = at, .key = "device"};
-        TIDE_TRY(tide_pytorch_integer(in, values[KEY_DEVICE], &place, -1,
-                                      TIDE_PYTORCH_MAX_DEVICES - 1, &device));
+        device = tide_pytorch_odd_integer(in, values[KEY_DEVICE], &place, -1,
+                                          TIDE_PYTORCH_MAX_DEVICES - 1, 0);
     }
     ret_edge->device = (uint16_t)(device < 0 ? 0 : device);
-    tide_pytorch_place time = {.up = at, .key = "time_us"};
-    return tide_pytorch_integer(in, values[KEY_TIME], &time, 0, MAX_TIME_US, &ret_edge->time_us);
+    return TIDE_OK;
 }
 
 static int compare_edges(const void *a, const void *b) {
@@ -95,19 +123,27 @@ static tide_status read_edges(merger *m, tide_pickle_value value) {
     if (value == 0 || tide_pickle_kind_of(m->in->pickle, value) == TIDE_PICKLE_NONE) {
         return TIDE_OK; /* files of old have none */
     }
+    if (tide_pickle_kind_of(m->in->pickle, value) != TIDE_PICKLE_LIST &&
+        tide_pickle_kind_of(m->in->pickle, value) != TIDE_PICKLE_TUPLE) {
+        tide_pytorch_odd(m->in, &at);
+        return TIDE_OK;
+    }
     TIDE_TRY(tide_pytorch_list(m->in, value, &at, &list));
     TIDE_TRY(tide_pytorch_count(m->in, list->n_items, &at));
     m->edges = tide_arena_alloc(&m->in->scratch, list->n_items, sizeof(*m->edges));
     if (m->edges == NULL) {
         return TIDE_NO_MEMORY;
     }
+    size_t n_edges = 0;
     for (size_t i = 0; i < list->n_items; i++) {
         tide_pytorch_place item = {.up = &at, .index = i};
-        m->edges[i].order = i;
-        TIDE_TRY(read_edge(m->in, list->items[i], &item, &m->edges[i]));
+        bool is_one = false;
+        m->edges[n_edges].order = i;
+        TIDE_TRY(read_edge(m->in, list->items[i], &item, &m->edges[n_edges], &is_one));
+        n_edges += is_one;
     }
     /* Without times, events cannot lie in them. */
-    m->n_edges = m->in->has_times || m->in->n_events == 0 ? list->n_items : 0;
+    m->n_edges = m->in->has_times || m->in->n_events == 0 ? n_edges : 0;
     if (m->n_edges > 0) {
         qsort(m->edges, m->n_edges, sizeof(*m->edges), compare_edges);
     }

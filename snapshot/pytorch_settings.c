@@ -39,7 +39,7 @@ static tide_status read_divisions(tide_pytorch_import *in, tide_pickle_value val
         int64_t number = 0;
         tide_pytorch_place item = {.up = at, .key = names[i]};
         if (values[i] != 0) {
-            TIDE_TRY(tide_pytorch_integer(in, values[i], &item, 0, UINT32_MAX, &number));
+            number = tide_pytorch_odd_integer(in, values[i], &item, 0, UINT32_MAX, 0);
         }
         in->roundup_divisions[i] = (uint64_t)number;
     }
@@ -77,7 +77,8 @@ static tide_status read_setting(tide_pytorch_import *in, tide_pickle_value value
         }
         return TIDE_OK;
     }
-    if (strcmp(setting->name, "roundup_power2_divisions") == 0) {
+    if (strcmp(setting->name, "roundup_power2_divisions") == 0 &&
+        tide_pickle_kind_of(in->pickle, value) == TIDE_PICKLE_DICT) {
         TIDE_TRY(read_divisions(in, value, at));
         return set_divisions(in, setting);
     }
@@ -85,6 +86,8 @@ static tide_status read_setting(tide_pytorch_import *in, tide_pickle_value value
     if (tide_pickle_kind_of(in->pickle, value) == TIDE_PICKLE_TEXT) {
         TIDE_TRY(tide_pytorch_string(in, value, at, &string));
         text = tide_strings_text(&in->strings, string);
+    } else {
+        tide_pytorch_odd(in, at);
     }
     setting->text = tide_arena_text(arena, text);
     return setting->text != NULL ? TIDE_OK : TIDE_NO_MEMORY;
@@ -107,6 +110,10 @@ tide_status tide_pytorch_read_settings(tide_pytorch_import *in, tide_pickle_valu
     if (value == 0 || tide_pickle_kind_of(in->pickle, value) == TIDE_PICKLE_NONE) {
         return TIDE_OK; /* files of old have none */
     }
+    if (tide_pickle_kind_of(in->pickle, value) != TIDE_PICKLE_DICT) {
+        tide_pytorch_odd(in, &at);
+        return TIDE_OK;
+    }
     TIDE_TRY(tide_pytorch_dict(in, value, &at, NULL, 0, &unused));
     const tide_pickle_container *dict = tide_pickle_items(in->pickle, value);
     size_t n_pairs = dict->n_items / 2;
@@ -122,6 +129,10 @@ tide_status tide_pytorch_read_settings(tide_pytorch_import *in, tide_pickle_valu
     size_t n = 0;
     for (size_t i = 0; i < n_pairs; i++) {
         uint32_t string = 0;
+        if (tide_pickle_kind_of(in->pickle, dict->items[2 * i]) != TIDE_PICKLE_TEXT) {
+            tide_pytorch_odd(in, &at);
+            continue;
+        }
         TIDE_TRY(tide_pytorch_string(in, dict->items[2 * i], &at, &string));
         const char *name = tide_strings_text(&in->strings, string);
         tide_snapshot_setting *setting = find(settings, n, name);

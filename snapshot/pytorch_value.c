@@ -6,7 +6,7 @@
 #include "common/utf8.h"
 #include "snapshot/pytorch_internal.h"
 
-enum { PATH_BYTES = 256, MESSAGE_BYTES = 512 };
+enum { PATH_BYTES = TIDE_JSON_PLACE_BYTES, MESSAGE_BYTES = 512 };
 
 /* "device_traces[0][3].addr" from the root on; returns the bytes used. */
 static size_t write_path(const tide_pytorch_place *at, char *path, size_t n_used) {
@@ -56,6 +56,10 @@ tide_status tide_pytorch_list(const tide_pytorch_import *in, tide_pickle_value v
     }
     *ret_list = tide_pickle_items(in->pickle, value);
     at->offset = (*ret_list)->offset;
+    if ((*ret_list)->is_taken) {
+        return tide_pytorch_fail(in, at, TIDE_FORMAT,
+                                 "a list was expected, not a part that stands elsewhere, too");
+    }
     return TIDE_OK;
 }
 
@@ -98,6 +102,25 @@ tide_status tide_pytorch_integer(const tide_pytorch_import *in, tide_pickle_valu
     }
     *ret_integer = integer;
     return TIDE_OK;
+}
+
+void tide_pytorch_odd(tide_pytorch_import *in, const tide_pytorch_place *at) {
+    if (in->n_odd++ == 0) {
+        (void)write_path(at, in->first_odd, 0);
+    }
+}
+
+int64_t tide_pytorch_odd_integer(tide_pytorch_import *in, tide_pickle_value value,
+                                 const tide_pytorch_place *at, int64_t min, int64_t max,
+                                 int64_t unknown) {
+    if (tide_pickle_kind_of(in->pickle, value) == TIDE_PICKLE_INTEGER) {
+        int64_t integer = tide_pickle_integer(in->pickle, value);
+        if (integer >= min && integer <= max) {
+            return integer;
+        }
+    }
+    tide_pytorch_odd(in, at);
+    return unknown;
 }
 
 /* A copy without NUL and without what is not UTF-8, in in->buffer; n_bytes is its new length. */
@@ -150,6 +173,7 @@ tide_status tide_pytorch_string(tide_pytorch_import *in, tide_pickle_value value
     }
     size_t n_bytes = 0;
     const char *text = tide_pickle_text(in->pickle, value, &n_bytes);
+    tide_pickle_allow_text(in->pickle, value);
     if (!is_clean(text, n_bytes)) {
         text = repair(in, text, &n_bytes);
         if (text == NULL) {
@@ -171,11 +195,12 @@ bool tide_pytorch_is(const tide_pytorch_import *in, tide_pickle_value value, con
 
 tide_status tide_pytorch_count(tide_pytorch_import *in, size_t n_rows,
                                const tide_pytorch_place *at) {
-    if (n_rows > in->max_rows - in->n_rows_read) {
+    size_t max_rows = TIDE_PYTORCH_FREE_ROWS + in->pickle->n_read / TIDE_PYTORCH_ROW_BYTES;
+    if (n_rows > max_rows || in->n_rows_read > max_rows - n_rows) {
         return tide_pytorch_fail(in, at, TIDE_LIMIT,
-                                 "more than the limit of %zu events, segments and blocks for a "
-                                 "pickle of %zu bytes: parts of it stand in many places",
-                                 in->max_rows, in->pickle->n_bytes);
+                                 "more than the limit of %zu events, segments and blocks for %zu "
+                                 "bytes: parts of the file stand in many places",
+                                 max_rows, in->pickle->n_read);
     }
     in->n_rows_read += n_rows;
     return TIDE_OK;

@@ -1,6 +1,8 @@
+#define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "snapshot/categories.h"
 #include "snapshot/gzip_file.h"
@@ -8,23 +10,42 @@
 #include "snapshot/reader_internal.h"
 #include "snapshot/validate.h"
 
-enum { ADDRESS_UNIT_BYTES = 512 };
+enum { ADDRESS_UNIT_BYTES = 512, NAME_BYTES = 64, BEGINNING_BYTES = 4096 };
 
 /* Of the uncompressed text: 50 million events. */
 #define MAX_DOCUMENT_BYTES ((size_t)1 << 31)
 
-void tide_reading_fail_at(tide_reading *reading, const char *path, const char *message) {
+/* Reads the file once more, up to the place. 0: not found, or it can be read only once. */
+static size_t find_place(const tide_reading *reading, const char *place) {
+    struct stat info;
+    tide_gzip_reader *file = NULL;
+    tide_json json;
+    if (stat(reading->path, &info) != 0 || !S_ISREG(info.st_mode) ||
+        tide_gzip_reader_open(reading->path, reading->mem, MAX_DOCUMENT_BYTES, &file, NULL) !=
+            TIDE_OK) {
+        return 0;
+    }
+    const tide_source source = {.read = tide_gzip_reader_read, .ctx = file};
+    tide_json_open(&json, &source, reading->mem, NULL);
+    size_t at = tide_json_find(&json, place);
+    tide_json_close(&json);
+    tide_gzip_reader_close(file);
+    return at;
+}
+
+void tide_reading_fail_at(tide_reading *reading, const char *place, const char *message) {
     if (tide_json_status(&reading->json) != TIDE_OK) {
         return;
     }
-    size_t at = tide_json_find(reading->json.text, reading->json.n_bytes, path);
+    size_t at = find_place(reading, place);
     reading->json.status =
-        tide_fail(reading->json.error, TIDE_FORMAT, "byte %zu, %s: %s", at, path, message);
+        tide_fail(reading->json.error, TIDE_FORMAT, "byte %zu, %s: %s", at, place, message);
 }
 
 static void read_format(tide_reading *reading) {
     size_t at = reading->json.at;
-    const char *format = tide_json_get_text(&reading->json, &reading->snapshot->arena);
+    char text[NAME_BYTES];
+    const char *format = tide_json_get_short_text(&reading->json, text, sizeof(text));
     if (strcmp(format, "tidemark-snapshot") != 0) {
         tide_json_fail(&reading->json, TIDE_FORMAT, at, "this is not a tidemark snapshot");
     }
@@ -56,7 +77,8 @@ static void read_names(tide_reading *reading, tide_name_map *map, int (*number_o
     tide_json_enter_array(&reading->json);
     while (tide_json_next_item(&reading->json)) {
         size_t at = reading->json.at;
-        const char *name = tide_json_get_text(&reading->json, &reading->snapshot->arena);
+        char text[NAME_BYTES];
+        const char *name = tide_json_get_short_text(&reading->json, text, sizeof(text));
         if (map->n == TIDE_MAX_NAMES) {
             tide_json_fail(&reading->json, TIDE_LIMIT, at, "more than the limit of %d names",
                            TIDE_MAX_NAMES);
@@ -76,6 +98,7 @@ static void read_categories(tide_reading *reading) {
     tide_name_map *map = &reading->categories;
     tide_category_list own = {.n = 0};
     map->given = true;
+    reading->json.text_limit = TIDE_SHORT_TEXT_BYTES;
     tide_json_enter_array(&reading->json);
     while (tide_json_next_item(&reading->json)) {
         size_t at = reading->json.at;
@@ -91,6 +114,7 @@ static void read_categories(tide_reading *reading) {
             return;
         }
     }
+    reading->json.text_limit = TIDE_JSON_TEXT_BYTES;
     if (tide_category_list_store(&own, reading->snapshot) != TIDE_OK) {
         tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at,
                        "no memory for the categories");
@@ -239,20 +263,22 @@ static tide_status validate(tide_reading *reading, tide_error *error) {
     char place[TIDE_PLACE_BYTES] = "";
     tide_status status = tide_snapshot_validate(reading->snapshot, place, error);
     if (status != TIDE_OK) {
-        size_t at = tide_json_find(reading->json.text, reading->json.n_bytes, place);
+        size_t at = find_place(reading, place);
         tide_error_prefix(error, "byte %zu, %s", at, place);
     }
     return status;
 }
 
-static tide_status read_text(tide_snapshot *snapshot, const char *text, size_t n_bytes,
+/* The document in `source`; of PyTorch's own JSON another reader makes one. */
+static tide_status read_json(tide_snapshot *snapshot, const char *path, const tide_source *source,
                              tide_error *error) {
     const tide_hostmem *mem = snapshot->arena.mem;
     tide_reading *reading = tide_hostmem_zeroed(mem, 1, sizeof(*reading));
     if (reading == NULL) {
         return TIDE_NO_MEMORY;
     }
-    tide_json_init(&reading->json, text, n_bytes, error);
+    tide_json_open(&reading->json, source, mem, error);
+    reading->path = path;
     reading->mem = mem;
     reading->column.mem = mem;
     reading->snapshot = snapshot;
@@ -265,55 +291,98 @@ static tide_status read_text(tide_snapshot *snapshot, const char *text, size_t n
     if (status == TIDE_OK) {
         status = validate(reading, error);
     }
+    if (status == TIDE_OK) {
+        snapshot->n_odd = reading->json.n_odd;
+        snapshot->first_odd = tide_arena_text(&snapshot->arena, reading->json.first_odd);
+        status = snapshot->first_odd != NULL ? TIDE_OK : TIDE_NO_MEMORY;
+    }
+    tide_json_close(&reading->json);
     mem->release(mem->ctx, reading->column.values);
     mem->release(mem->ctx, reading);
     return status;
 }
 
-static tide_status check_beginning(const char *path, const char *text, size_t n_bytes,
-                                   tide_error *error) {
-    size_t n_space = strspn(text, " \t\r\n");
+/* The file from its beginning, which was looked at. */
+typedef struct beginning {
+    tide_gzip_reader *file; /* borrowed */
+    const char *bytes;      /* borrowed: the first ones */
+    size_t n_bytes;         /* of them */
+    size_t n_taken;         /* of those, handed out again */
+} beginning;
+
+static tide_status read_again(void *ctx, char *to, size_t n_room, size_t *ret_bytes,
+                              tide_error *error) {
+    beginning *from = ctx;
+    size_t n_left = from->n_bytes - from->n_taken;
+    if (n_left == 0) {
+        return tide_gzip_reader_read(from->file, to, n_room, ret_bytes, error);
+    }
+    size_t n_now = n_left < n_room ? n_left : n_room;
+    memcpy(to, from->bytes + from->n_taken, n_now);
+    from->n_taken += n_now;
+    *ret_bytes = n_now;
+    return TIDE_OK;
+}
+
+/* What kind of file it is shows in its first bytes: the first opcode of every pickle since protocol
+ * 2 begins no JSON, and PyTorch's JSON has other keys than ours. */
+static tide_status read_file(tide_snapshot *snapshot, const char *path, tide_gzip_reader *file,
+                             tide_error *error) {
+    char bytes[BEGINNING_BYTES + 1];
+    size_t n_bytes = 0;
+    size_t n_more = 1;
+    while (n_bytes < BEGINNING_BYTES && n_more > 0) {
+        TIDE_TRY(tide_gzip_reader_read(file, bytes + n_bytes, BEGINNING_BYTES - n_bytes, &n_more,
+                                       error));
+        n_bytes += n_more;
+    }
+    bytes[n_bytes] = '\0';
+    const char *first = bytes + strspn(bytes, " \t\r\n");
+    beginning from = {.file = file, .bytes = bytes, .n_bytes = n_bytes};
+    const tide_source source = {.read = read_again, .ctx = &from};
     if (n_bytes == 0) {
         return tide_fail(error, TIDE_FORMAT, "'%s' is empty, not a snapshot", path);
     }
-    if (text[n_space] != '{' && text[0] != '\x80') {
-        return tide_fail(error, TIDE_FORMAT,
-                         "'%s' is not a snapshot: it holds neither gzip nor a JSON object nor a "
-                         "pickle by PyTorch",
-                         path);
+    if (bytes[0] == '\x80') {
+        return tide_pytorch_import_pickle(&source, snapshot, error);
     }
-    return TIDE_OK;
+    if (*first == '{' && tide_pytorch_is_json(first)) {
+        return tide_pytorch_import_json(&source, snapshot, error);
+    }
+    if (*first == '{' || first == bytes + BEGINNING_BYTES) {
+        return read_json(snapshot, path, &source, error);
+    }
+    return tide_fail(error, TIDE_FORMAT,
+                     "'%s' is not a snapshot: it holds neither gzip nor a JSON object nor a "
+                     "pickle by PyTorch",
+                     path);
+}
+
+/* Messages about the file as a whole begin with its name. */
+static bool names_the_file(const tide_error *error) {
+    return error != NULL && (error->message[0] == '\'' || strncmp(error->message, "cannot read '",
+                                                                  strlen("cannot read '")) == 0);
 }
 
 /* Of TIDE_NO_MEMORY there is no message yet. */
 static tide_status load(const char *path, const tide_hostmem *mem, tide_snapshot **ret_snapshot,
                         tide_error *error) {
-    char *text = NULL;
-    size_t n_bytes = 0;
+    tide_gzip_reader *file = NULL;
     tide_snapshot *snapshot = NULL;
-    TIDE_TRY(tide_gzip_read(path, mem, MAX_DOCUMENT_BYTES, &text, &n_bytes, error));
-    tide_status status = check_beginning(path, text, n_bytes, error);
-    if (status != TIDE_OK) {
-        goto fail_text;
-    }
-    status = tide_snapshot_create(mem, &snapshot);
-    if (status != TIDE_OK) {
-        goto fail_text;
-    }
-    /* The first opcode of every pickle since protocol 2; no JSON begins like that. */
-    status = text[0] == '\x80' ? tide_pytorch_import_pickle(text, n_bytes, snapshot, error)
-                               : read_text(snapshot, text, n_bytes, error);
+    TIDE_TRY(tide_gzip_reader_open(path, mem, MAX_DOCUMENT_BYTES, &file, error));
+    tide_status status = tide_snapshot_create(mem, &snapshot);
     if (status == TIDE_OK) {
-        *ret_snapshot = snapshot;
-    } else {
-        if (status != TIDE_NO_MEMORY) {
-            tide_error_prefix(error, "cannot read '%s'", path);
+        status = read_file(snapshot, path, file, error);
+        if (status == TIDE_OK) {
+            *ret_snapshot = snapshot;
+        } else {
+            if (status != TIDE_NO_MEMORY && !names_the_file(error)) {
+                tide_error_prefix(error, "cannot read '%s'", path);
+            }
+            tide_snapshot_destroy(snapshot);
         }
-        tide_snapshot_destroy(snapshot);
     }
-
-fail_text:
-    mem->release(mem->ctx, text);
+    tide_gzip_reader_close(file);
     return status;
 }
 

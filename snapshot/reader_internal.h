@@ -8,7 +8,11 @@
 #include "snapshot/json_reader.h"
 #include "snapshot/snapshot.h"
 
-enum { TIDE_MAX_NAMES = 255, TIDE_NO_NUMBER = 255 };
+enum {
+    TIDE_MAX_NAMES = 255,
+    TIDE_NO_NUMBER = 255,
+    TIDE_SHORT_TEXT_BYTES = 4096 /* of texts of which a small table may hold many */
+};
 
 /* From the numbers of a file to ours. */
 typedef struct tide_name_map {
@@ -20,6 +24,7 @@ typedef struct tide_name_map {
 /* A document while it is being read. Numbers are still the file's, addresses still in units. */
 typedef struct tide_reading {
     tide_json json;
+    const char *path;        /* borrowed: of the file */
     const tide_hostmem *mem; /* borrowed */
     tide_snapshot *snapshot; /* borrowed; filled */
     tide_json_column column; /* the column at hand */

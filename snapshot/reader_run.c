@@ -6,6 +6,8 @@
 
 enum { MAX_DEVICES = 256, MAX_PHASES = 64, MAX_SETTINGS = 1024, MAX_SAMPLES = 1000000 };
 
+static const tide_json_odd UNKNOWN = {.unknown = -1};
+
 #define N_KEYS(keys) (sizeof(keys) / sizeof((keys)[0]))
 
 /* An unknown number is -1; other negative ones make no sense. */
@@ -17,15 +19,26 @@ static const char *get_text(tide_reading *reading) {
     return tide_json_get_text(&reading->json, &reading->snapshot->arena);
 }
 
+/* The same two for what is only shown. */
+static int64_t get_odd_number(tide_reading *reading) {
+    return tide_json_get_odd_integer(&reading->json, -1, INT64_MAX, UNKNOWN);
+}
+
+static const char *get_odd_text(tide_reading *reading) {
+    return tide_json_get_odd_text(&reading->json, &reading->snapshot->arena);
+}
+
 void tide_read_tool(tide_reading *reading) {
     static const char *const KEYS[] = {"version", "build"};
     int field = -1;
-    tide_json_enter_object(&reading->json);
+    if (!tide_json_enter_odd_object(&reading->json)) {
+        return;
+    }
     while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
         if (field == 0) {
-            reading->snapshot->tool_version = get_text(reading);
+            reading->snapshot->tool_version = get_odd_text(reading);
         } else {
-            reading->snapshot->tool_build = get_text(reading);
+            reading->snapshot->tool_build = get_odd_text(reading);
         }
     }
 }
@@ -51,12 +64,14 @@ static void read_host(tide_reading *reading) {
     const char **texts[] = {&run->host_name, &run->host_os, &run->host_cpu, &run->host_computed_by};
     int64_t *numbers[] = {&run->host_n_cpus, &run->host_total_bytes};
     int field = -1;
-    tide_json_enter_object(&reading->json);
+    if (!tide_json_enter_odd_object(&reading->json)) {
+        return;
+    }
     while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
         if (field < (int)N_KEYS(texts)) {
-            *texts[field] = get_text(reading);
+            *texts[field] = get_odd_text(reading);
         } else {
-            *numbers[field - (int)N_KEYS(texts)] = get_number(reading);
+            *numbers[field - (int)N_KEYS(texts)] = get_odd_number(reading);
         }
     }
 }
@@ -72,12 +87,14 @@ static void read_model(tide_reading *reading) {
         tide_json_skip(&reading->json);
         return;
     }
-    tide_json_enter_object(&reading->json);
+    if (!tide_json_enter_odd_object(&reading->json)) {
+        return;
+    }
     while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 1)) >= 0) {
         if (field == 0) {
-            model->size = get_text(reading);
+            model->size = get_odd_text(reading);
         } else {
-            *numbers[field - 1] = get_number(reading);
+            *numbers[field - 1] = get_odd_number(reading);
         }
     }
 }
@@ -94,17 +111,19 @@ void tide_read_run(tide_reading *reading) {
     int64_t *numbers[] = {&run->batch_size, &run->context_length, &run->seed,
                           &run->memory_limit_bytes, &run->started_unix_us};
     int field = -1;
-    tide_json_enter_object(&reading->json);
+    if (!tide_json_enter_odd_object(&reading->json)) {
+        return;
+    }
     while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
         if (field < FIRST_NUMBER) {
-            *texts[field] = get_text(reading);
+            *texts[field] = get_odd_text(reading);
         } else if (field < KEEP_GRAPH) {
             *numbers[field - FIRST_NUMBER] =
-                tide_json_get_integer(&reading->json, INT64_MIN, INT64_MAX);
+                tide_json_get_odd_integer(&reading->json, INT64_MIN, INT64_MAX, UNKNOWN);
         } else if (field == KEEP_GRAPH) {
-            run->keep_graph = tide_json_get_boolean(&reading->json);
+            run->keep_graph = tide_json_get_odd_boolean(&reading->json);
         } else if (field == CLIP) {
-            run->clip_grad_norm = tide_json_get_real(&reading->json);
+            run->clip_grad_norm = tide_json_get_odd_real(&reading->json);
         } else if (field == MODEL) {
             read_model(reading);
         } else {
@@ -126,9 +145,9 @@ static tide_snapshot_device read_device(tide_reading *reading) {
     tide_json_enter_object(&reading->json);
     while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 3)) >= 0) {
         if (field < 2) {
-            *texts[field] = get_text(reading);
+            *texts[field] = field == 0 ? get_text(reading) : get_odd_text(reading);
         } else {
-            *numbers[field - 2] = get_number(reading);
+            *numbers[field - 2] = get_odd_number(reading);
         }
     }
     return row;
@@ -151,12 +170,14 @@ void tide_read_devices(tide_reading *reading) {
         tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory for devices");
         return;
     }
+    reading->json.text_limit = TIDE_SHORT_TEXT_BYTES;
     tide_json_enter_array(&reading->json);
     while (tide_json_next_item(&reading->json) && room_for(reading, n_rows, MAX_DEVICES)) {
         rows[n_rows++] = read_device(reading);
     }
     reading->snapshot->devices = rows;
     reading->snapshot->n_devices = n_rows;
+    reading->json.text_limit = TIDE_JSON_TEXT_BYTES;
 }
 
 void tide_read_streams(tide_reading *reading) {
@@ -175,8 +196,7 @@ void tide_read_streams(tide_reading *reading) {
             if (field == 0) {
                 rows[n_rows].device = (uint8_t)tide_json_get_integer(&reading->json, 0, UINT8_MAX);
             } else {
-                rows[n_rows].handle =
-                    (uint64_t)tide_json_get_integer(&reading->json, INT64_MIN, INT64_MAX);
+                rows[n_rows].handle = tide_json_get_handle(&reading->json);
             }
         }
         n_rows++;
@@ -194,6 +214,27 @@ static void refuse_twice(tide_reading *reading, const tide_snapshot_setting *row
     }
 }
 
+static void read_setting(tide_reading *reading, tide_snapshot_setting *row) {
+    tide_json *json = &reading->json;
+    switch (tide_json_peek(json)) {
+    case TIDE_JSON_STRING:
+        row->text = get_text(reading);
+        break;
+    case TIDE_JSON_BOOLEAN:
+        row->number = tide_json_get_boolean(json) ? 1.0 : 0.0;
+        break;
+    case TIDE_JSON_NULL:
+    case TIDE_JSON_ARRAY:
+    case TIDE_JSON_OBJECT:
+        tide_json_count_odd(json);
+        tide_json_skip(json);
+        row->text = "?";
+        break;
+    default:
+        row->number = tide_json_get_real(json);
+    }
+}
+
 void tide_read_allocator(tide_reading *reading) {
     tide_snapshot *snapshot = reading->snapshot;
     tide_snapshot_setting *rows = tide_arena_alloc(&snapshot->arena, MAX_SETTINGS, sizeof(*rows));
@@ -203,20 +244,18 @@ void tide_read_allocator(tide_reading *reading) {
         return;
     }
     const char *key = NULL;
+    reading->json.text_limit = TIDE_SHORT_TEXT_BYTES;
     tide_json_enter_object(&reading->json);
     while ((key = tide_json_next_key(&reading->json, &snapshot->arena)) != NULL &&
            room_for(reading, n_rows, MAX_SETTINGS)) {
         refuse_twice(reading, rows, n_rows, key);
         rows[n_rows].name = key;
-        if (tide_json_peek(&reading->json) == TIDE_JSON_STRING) {
-            rows[n_rows].text = get_text(reading);
-        } else {
-            rows[n_rows].number = tide_json_get_real(&reading->json);
-        }
+        read_setting(reading, &rows[n_rows]);
         n_rows++;
     }
     snapshot->settings = rows;
     snapshot->n_settings = n_rows;
+    reading->json.text_limit = TIDE_JSON_TEXT_BYTES;
 }
 
 void tide_read_origin(tide_reading *reading) {
@@ -240,7 +279,7 @@ void tide_read_log(tide_reading *reading) {
     tide_json_enter_object(&reading->json);
     while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
         if (field == 0) {
-            reading->snapshot->full_policy = get_text(reading);
+            reading->snapshot->full_policy = get_odd_text(reading);
         } else {
             uint64_t *number =
                 field == 1 ? &reading->snapshot->n_dropped : &reading->snapshot->n_scopes_dropped;
@@ -278,28 +317,27 @@ static const double *read_reals(tide_reading *reading, double (*get)(tide_json *
 }
 
 static const double *read_samples(tide_reading *reading, size_t *ret_n) {
-    return read_reals(reading, tide_json_get_real, ret_n);
+    return read_reals(reading, tide_json_get_odd_real, ret_n);
 }
 
 /* A number, or the text of what JSON has no number for. */
 static double get_loss(tide_json *json) {
     static const struct {
-        const char *text; /* as it stands in the file */
+        const char *text;
         double value;
-    } TEXTS[] = {
-        {"\"nan\"", (double)NAN}, {"\"inf\"", (double)INFINITY}, {"\"-inf\"", -(double)INFINITY}};
+    } TEXTS[] = {{"nan", (double)NAN}, {"inf", (double)INFINITY}, {"-inf", -(double)INFINITY}};
+    char buffer[8]; /* the longest of them, and one more */
     if (tide_json_peek(json) != TIDE_JSON_STRING) {
         return tide_json_get_real(json);
     }
+    size_t at = json->at;
+    const char *text = tide_json_get_short_text(json, buffer, sizeof(buffer));
     for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++) {
-        size_t n = strlen(TEXTS[i].text);
-        if (json->n_bytes - json->at >= n && memcmp(json->text + json->at, TEXTS[i].text, n) == 0) {
-            tide_json_skip(json);
+        if (strcmp(text, TEXTS[i].text) == 0) {
             return TEXTS[i].value;
         }
     }
-    tide_json_fail(json, TIDE_FORMAT, json->at,
-                   "a number was expected, or \"nan\", \"inf\" or \"-inf\"");
+    tide_json_fail(json, TIDE_FORMAT, at, "a number was expected, or \"nan\", \"inf\" or \"-inf\"");
     return 0.0;
 }
 
@@ -338,12 +376,14 @@ static void read_phases(tide_reading *reading) {
         tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory for phases");
         return;
     }
+    reading->json.text_limit = TIDE_SHORT_TEXT_BYTES;
     tide_json_enter_array(&reading->json);
     while (tide_json_next_item(&reading->json) && room_for(reading, n_rows, MAX_PHASES)) {
         rows[n_rows++] = read_phase(reading);
     }
     reading->snapshot->timing.phases = rows;
     reading->snapshot->timing.n_phases = n_rows;
+    reading->json.text_limit = TIDE_JSON_TEXT_BYTES;
 }
 
 static void read_pairs(tide_reading *reading) {
@@ -387,7 +427,7 @@ void tide_read_timing(tide_reading *reading) {
         } else if (field == 6) {
             read_pairs(reading);
         } else {
-            *reals[field - 3] = tide_json_get_real(&reading->json);
+            *reals[field - 3] = tide_json_get_odd_real(&reading->json);
         }
     }
 }

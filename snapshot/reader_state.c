@@ -2,6 +2,8 @@
 
 #include "snapshot/reader_internal.h"
 
+enum { POOL_BYTES = 16 }; /* "small" */
+
 /* Rows in growing arrays, until their number is known. */
 typedef struct growing_state {
     tide_segment_row *segments; /* owned */
@@ -77,25 +79,39 @@ static void read_blocks(tide_reading *reading, growing_state *state, tide_segmen
 
 /* What nobody here knows is an unknown pool. */
 static uint8_t read_pool(tide_reading *reading) {
-    const char *pool = tide_json_get_text(&reading->json, &reading->snapshot->arena);
+    char text[POOL_BYTES];
+    if (tide_json_peek(&reading->json) != TIDE_JSON_STRING) {
+        (void)tide_json_get_odd_text(&reading->json, &reading->snapshot->arena);
+        return TIDE_SEGMENT_UNKNOWN;
+    }
+    const char *pool = tide_json_get_short_text(&reading->json, text, sizeof(text));
     return strcmp(pool, "small") == 0   ? TIDE_SEGMENT_SMALL
            : strcmp(pool, "large") == 0 ? TIDE_SEGMENT_LARGE
                                         : TIDE_SEGMENT_UNKNOWN;
 }
 
+/* Of anything but two integers: [0, 0]. */
 static void read_pool_id(tide_json *json, uint32_t pool_id[2]) {
+    static const tide_json_odd NO_NUMBER = {.unknown = -1, .range_is_fine = true};
+    int64_t numbers[2] = {-1, -1};
     size_t n = 0;
-    size_t at = json->at;
+    uint64_t n_odd = json->n_odd;
+    if (tide_json_peek(json) != TIDE_JSON_ARRAY) {
+        tide_json_count_odd(json);
+        tide_json_skip(json);
+        return;
+    }
     tide_json_enter_array(json);
     while (tide_json_next_item(json)) {
-        int64_t number = tide_json_get_integer(json, 0, UINT32_MAX);
-        if (n < 2) {
-            pool_id[n] = (uint32_t)number;
-        }
+        int64_t number = tide_json_get_odd_integer(json, 0, UINT32_MAX, NO_NUMBER);
+        numbers[n < 2 ? n : 1] = number;
         n++;
     }
-    if (n != 2) {
-        tide_json_fail(json, TIDE_FORMAT, at, "two integers were expected, not %zu", n);
+    if (n == 2 && numbers[0] >= 0 && numbers[1] >= 0) {
+        pool_id[0] = (uint32_t)numbers[0];
+        pool_id[1] = (uint32_t)numbers[1];
+    } else if (json->n_odd == n_odd) {
+        tide_json_count_odd(json);
     }
 }
 
@@ -126,7 +142,7 @@ static tide_segment_row read_segment(tide_reading *reading, growing_state *state
             read_blocks(reading, state, &row);
             break;
         case 5:
-            row.is_expandable = tide_json_get_boolean(json);
+            row.is_expandable = tide_json_get_odd_boolean(json);
             break;
         case 6:
             row.pool = read_pool(reading);
@@ -197,30 +213,4 @@ void tide_read_end(tide_reading *reading) {
                &snapshot->n_end_blocks);
     snapshot->end_segments = reading->end_segments;
     snapshot->end_blocks = reading->end_blocks;
-}
-
-void tide_read_strings(tide_reading *reading) {
-    tide_json *json = &reading->json;
-    const char **strings = NULL;
-    size_t n_strings = 0;
-    size_t capacity = 0;
-    tide_json_enter_array(json);
-    while (tide_json_next_item(json)) {
-        if (n_strings == TIDE_JSON_MAX_ROWS) {
-            tide_json_fail(json, TIDE_LIMIT, json->at, "more than the limit of %d strings",
-                           TIDE_JSON_MAX_ROWS);
-            break;
-        }
-        const char **grown =
-            tide_hostmem_grow(reading->mem, strings, &capacity, n_strings + 1, sizeof(*strings));
-        if (grown == NULL) {
-            tide_json_fail(json, TIDE_NO_MEMORY, json->at, "no memory for the strings");
-            break;
-        }
-        strings = grown;
-        strings[n_strings++] = tide_json_get_text(json, &reading->snapshot->arena);
-    }
-    reading->snapshot->strings = keep(reading, strings, n_strings, sizeof(*strings));
-    reading->snapshot->n_strings = reading->snapshot->strings != NULL ? n_strings : 0;
-    reading->mem->release(reading->mem->ctx, strings);
 }

@@ -12,6 +12,7 @@ typedef struct column_rule {
     const char *key;
     int64_t min, max; /* of the decoded values */
     bool is_delta;
+    const tide_json_odd *odd; /* of an ornament; NULL: none of its values may be odd */
 } column_rule;
 
 /* One table: its rules, and where its rows go. */
@@ -48,7 +49,7 @@ static void read_column(tide_reading *reading, table *of, int column) {
     const column_rule *rule = &of->rules[column];
     size_t at = reading->json.at;
     tide_json_get_column(&reading->json, rule->is_delta ? INT64_MIN : rule->min,
-                         rule->is_delta ? INT64_MAX : rule->max, &reading->column);
+                         rule->is_delta ? INT64_MAX : rule->max, rule->odd, &reading->column);
     if (tide_json_status(&reading->json) != TIDE_OK) {
         return;
     }
@@ -93,10 +94,14 @@ static void read_table(tide_reading *reading, table *of) {
     }                                                                                              \
     break
 
-static const column_rule FRAME_RULES[] = {{"function", -1, MAX_INDEX, false},
-                                          {"file", -1, MAX_INDEX, false},
-                                          {"line", 0, INT32_MAX, false},
-                                          {"inlined", 0, 1, false}};
+static const tide_json_odd ODD_LINE = {.unknown = 0, .range_is_fine = true};
+static const tide_json_odd ODD_INLINED = {.unknown = 0};
+static const tide_json_odd ODD_INDEX = {.unknown = -1};
+
+static const column_rule FRAME_RULES[] = {{"function", -1, MAX_INDEX, false, NULL},
+                                          {"file", -1, MAX_INDEX, false, NULL},
+                                          {"line", 0, INT32_MAX, false, &ODD_LINE},
+                                          {"inlined", 0, 1, false, &ODD_INLINED}};
 
 static void store_frames(void *rows, size_t n_rows, int column, const int64_t *values) {
     switch (column) {
@@ -122,8 +127,8 @@ void tide_read_frames(tide_reading *reading) {
     reading->snapshot->n_frames = of.n_rows;
 }
 
-static const column_rule STACK_RULES[] = {{"parent", -1, MAX_INDEX, false},
-                                          {"frame", 0, MAX_INDEX, false}};
+static const column_rule STACK_RULES[] = {{"parent", -1, MAX_INDEX, false, NULL},
+                                          {"frame", 0, MAX_INDEX, false, NULL}};
 
 static void store_stacks(void *rows, size_t n_rows, int column, const int64_t *values) {
     switch (column) {
@@ -145,15 +150,15 @@ void tide_read_stacks(tide_reading *reading) {
     reading->snapshot->n_stacks = of.n_rows;
 }
 
-static const column_rule SCOPE_RULES[] = {{"parent", -1, MAX_INDEX, false},
-                                          {"kind", 0, UINT8_MAX - 1, false},
-                                          {"name", 0, MAX_INDEX, false},
-                                          {"index", -1, INT32_MAX, false},
-                                          {"thread", 0, UINT16_MAX, false},
-                                          {"begin_delta", 0, INT64_MAX, true},
-                                          {"duration", -1, INT64_MAX, false},
-                                          {"device_begin", -1, INT64_MAX, false},
-                                          {"device_duration", -1, INT64_MAX, false}};
+static const column_rule SCOPE_RULES[] = {{"parent", -1, MAX_INDEX, false, NULL},
+                                          {"kind", 0, UINT8_MAX - 1, false, NULL},
+                                          {"name", 0, MAX_INDEX, false, NULL},
+                                          {"index", -1, INT32_MAX, false, &ODD_INDEX},
+                                          {"thread", 0, UINT16_MAX, false, NULL},
+                                          {"begin_delta", 0, INT64_MAX, true, NULL},
+                                          {"duration", -1, INT64_MAX, false, NULL},
+                                          {"device_begin", -1, INT64_MAX, false, NULL},
+                                          {"device_duration", -1, INT64_MAX, false, NULL}};
 
 static void store_scopes(void *rows, size_t n_rows, int column, const int64_t *values) {
     switch (column) {
@@ -191,10 +196,10 @@ void tide_read_scopes(tide_reading *reading) {
 }
 
 static const column_rule KERNEL_RULES[] = {
-    {"name", 0, MAX_INDEX, false},     {"phase", -1, MAX_INDEX, false},
-    {"path", 0, MAX_INDEX, false},     {"launches", 1, INT64_MAX, false},
-    {"total_ns", 0, INT64_MAX, false}, {"min_ns", 0, INT64_MAX, false},
-    {"max_ns", 0, INT64_MAX, false}};
+    {"name", 0, MAX_INDEX, false, NULL},     {"phase", -1, MAX_INDEX, false, NULL},
+    {"path", 0, MAX_INDEX, false, NULL},     {"launches", 1, INT64_MAX, false, NULL},
+    {"total_ns", 0, INT64_MAX, false, NULL}, {"min_ns", 0, INT64_MAX, false, NULL},
+    {"max_ns", 0, INT64_MAX, false, NULL}};
 
 static void store_kernels(void *rows, size_t n_rows, int column, const int64_t *values) {
     switch (column) {
@@ -226,17 +231,17 @@ void tide_read_kernels(tide_reading *reading) {
     reading->snapshot->n_kernels = of.n_rows;
 }
 
-static const column_rule EVENT_RULES[] = {{"time_delta", 0, INT64_MAX, true},
-                                          {"action", 0, UINT8_MAX - 1, false},
-                                          {"device", 0, UINT8_MAX, false},
-                                          {"address_delta", 0, INT64_MAX, true},
-                                          {"requested_bytes", 0, INT64_MAX, false},
-                                          {"block_bytes", 0, INT64_MAX, false},
-                                          {"stream", 0, UINT8_MAX, false},
-                                          {"stack", -1, MAX_INDEX, false},
-                                          {"scope_delta", -1, MAX_INDEX, true},
-                                          {"category", 0, UINT8_MAX - 1, false},
-                                          {"name", -1, MAX_INDEX, false}};
+static const column_rule EVENT_RULES[] = {{"time_delta", 0, INT64_MAX, true, NULL},
+                                          {"action", 0, UINT8_MAX - 1, false, NULL},
+                                          {"device", 0, UINT8_MAX, false, NULL},
+                                          {"address_delta", 0, INT64_MAX, true, NULL},
+                                          {"requested_bytes", 0, INT64_MAX, false, NULL},
+                                          {"block_bytes", 0, INT64_MAX, false, NULL},
+                                          {"stream", 0, UINT8_MAX, false, NULL},
+                                          {"stack", -1, MAX_INDEX, false, NULL},
+                                          {"scope_delta", -1, MAX_INDEX, true, NULL},
+                                          {"category", 0, UINT8_MAX - 1, false, NULL},
+                                          {"name", -1, MAX_INDEX, false, NULL}};
 
 static void store_events(void *rows, size_t n_rows, int column, const int64_t *values) {
     switch (column) {

@@ -4,6 +4,7 @@
 
 static void init_texts(tide_snapshot *snapshot) {
     snapshot->tool_version = "";
+    snapshot->first_odd = "";
     snapshot->tool_build = "";
     snapshot->origin.format = "";
     snapshot->clock_source = "none";

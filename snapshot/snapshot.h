@@ -113,6 +113,8 @@ typedef struct tide_snapshot {
     tide_arena arena;         /* all that the pointers below point to */
     const char *tool_version; /* of the program that wrote it; "" unknown */
     const char *tool_build;   /* its build type and compiler; "" unknown */
+    uint64_t n_odd;           /* values of the file that were odd and are read as unknown */
+    const char *first_odd;    /* where the first of them stands; "": nowhere */
     tide_snapshot_origin origin;
     tide_snapshot_run run;
     const char *clock_source;      /* monotonic, tsc, none */
@@ -176,6 +178,13 @@ TIDE_NODISCARD tide_status tide_snapshot_strip_private(tide_snapshot *snapshot);
  * the file and the system's reason; TIDE_INVALID: the tables contradict each other (validate.h). */
 TIDE_NODISCARD tide_status tide_snapshot_save(const tide_snapshot *snapshot, const char *path,
                                               tide_error *error);
+
+/* The same document, uncompressed, to a sink that takes it piece by piece; a failure of the sink
+ * ends it and is returned. */
+TIDE_NODISCARD tide_status tide_snapshot_write_to(const tide_snapshot *snapshot,
+                                                  tide_status (*sink)(void *ctx, const char *text,
+                                                                      size_t n_bytes),
+                                                  void *ctx, tide_error *error);
 
 /* Reads and validates. The file is untrusted: TIDE_FORMAT names the place (byte offset in the
  * uncompressed text and the key), TIDE_LIMIT a limit of docs/snapshot-format.md; never crashes,

@@ -289,36 +289,62 @@ static void write_document(tide_json_writer *json, const tide_snapshot *snapshot
     tide_json_line(json);
 }
 
-static tide_status write_file(const tide_snapshot *snapshot, const tide_summary *summary,
-                              const char *path, tide_error *error) {
-    const tide_hostmem *mem = snapshot->arena.mem;
-    tide_json_writer *json = mem->alloc(mem->ctx, sizeof(*json));
-    if (json == NULL) {
-        return TIDE_NO_MEMORY;
-    }
-    tide_gzip_writer *file = NULL;
-    size_t n_path = strlen(path);
-    bool is_plain = n_path > 5 && strcmp(path + n_path - 5, ".json") == 0; /* as its name says */
-    tide_status status = is_plain ? tide_gzip_writer_open_plain(path, mem, &file, error)
-                                  : tide_gzip_writer_open(path, mem, &file, error);
-    if (status == TIDE_OK) {
-        tide_json_writer_init(json, to_gzip, file);
-        write_document(json, snapshot, summary);
-        status = tide_json_writer_finish(json);
-        /* A failed write sticks in the file: commit returns it, with the reason. */
-        status = tide_gzip_writer_commit(file, error) != TIDE_OK ? TIDE_IO : status;
-    }
-    mem->release(mem->ctx, json);
-    return status;
-}
-
-tide_status tide_snapshot_save(const tide_snapshot *snapshot, const char *path, tide_error *error) {
+static tide_status check(const tide_snapshot *snapshot, tide_error *error) {
     char place[TIDE_PLACE_BYTES] = "";
     if (tide_snapshot_validate(snapshot, place, error) != TIDE_OK) {
         tide_error_prefix(error, "the snapshot contradicts itself at %s", place);
         return TIDE_INVALID;
     }
+    return TIDE_OK;
+}
+
+/* The document of a snapshot that was checked. */
+static tide_status write_to(const tide_snapshot *snapshot, const tide_summary *summary,
+                            tide_status (*sink)(void *ctx, const char *text, size_t n_bytes),
+                            void *ctx) {
+    const tide_hostmem *mem = snapshot->arena.mem;
+    tide_json_writer *json = mem->alloc(mem->ctx, sizeof(*json));
+    if (json == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tide_json_writer_init(json, sink, ctx);
+    write_document(json, snapshot, summary);
+    tide_status status = tide_json_writer_finish(json);
+    mem->release(mem->ctx, json);
+    return status;
+}
+
+tide_status tide_snapshot_write_to(const tide_snapshot *snapshot,
+                                   tide_status (*sink)(void *ctx, const char *text, size_t n_bytes),
+                                   void *ctx, tide_error *error) {
     tide_summary *summary = NULL;
+    TIDE_TRY(check(snapshot, error));
+    TIDE_TRY(tide_summary_create(snapshot, &summary, error));
+    tide_status status = write_to(snapshot, summary, sink, ctx);
+    tide_summary_destroy(summary);
+    return status;
+}
+
+static tide_status write_file(const tide_snapshot *snapshot, const tide_summary *summary,
+                              const char *path, tide_error *error) {
+    const tide_hostmem *mem = snapshot->arena.mem;
+    tide_gzip_writer *file = NULL;
+    size_t n_path = strlen(path);
+    bool is_plain = n_path > 5 && strcmp(path + n_path - 5, ".json") == 0; /* as its name says */
+    TIDE_TRY(is_plain ? tide_gzip_writer_open_plain(path, mem, &file, error)
+                      : tide_gzip_writer_open(path, mem, &file, error));
+    tide_status status = write_to(snapshot, summary, to_gzip, file);
+    if (status == TIDE_NO_MEMORY) {
+        tide_gzip_writer_abandon(file);
+        return status;
+    }
+    /* A failed write sticks in the file: commit returns it, with the reason. */
+    return tide_gzip_writer_commit(file, error) != TIDE_OK ? TIDE_IO : status;
+}
+
+tide_status tide_snapshot_save(const tide_snapshot *snapshot, const char *path, tide_error *error) {
+    tide_summary *summary = NULL;
+    TIDE_TRY(check(snapshot, error));
     TIDE_TRY(tide_summary_create(snapshot, &summary, error));
     tide_status status = write_file(snapshot, summary, path, error);
     tide_summary_destroy(summary);

@@ -149,6 +149,44 @@ char *pickle_from_text(const char *text, size_t *ret_bytes) {
     return (char *)b.out;
 }
 
+static tide_status read_bytes(void *ctx, char *to, size_t n_room, size_t *ret_bytes,
+                              tide_error *error) {
+    enum { AT_ONCE = 7 };
+    pickle_bytes *from = ctx;
+    size_t n_left = from->n_bytes - from->at;
+    size_t n_now = n_left < AT_ONCE ? n_left : AT_ONCE;
+    (void)error;
+    n_now = n_now < n_room ? n_now : n_room;
+    memcpy(to, from->data + from->at, n_now);
+    from->at += n_now;
+    *ret_bytes = n_now;
+    return TIDE_OK;
+}
+
+const tide_source *pickle_bytes_init(pickle_bytes *bytes, const char *data, size_t n_bytes) {
+    *bytes = (pickle_bytes){
+        .source = {.read = read_bytes, .ctx = bytes}, .data = data, .n_bytes = n_bytes};
+    return &bytes->source;
+}
+
+tide_status pickle_read_bytes(tide_pickle *pickle, const char *data, size_t n_bytes,
+                              const tide_hostmem *mem, tide_error *error) {
+    pickle_bytes bytes;
+    tide_pickle_init(pickle, mem);
+    tide_status status =
+        tide_pickle_read(pickle, pickle_bytes_init(&bytes, data, n_bytes), NULL, error);
+    if (status != TIDE_OK) {
+        tide_pickle_fini(pickle);
+    }
+    return status;
+}
+
+tide_status pytorch_import_bytes(const char *data, size_t n_bytes, tide_snapshot *snapshot,
+                                 tide_error *error) {
+    pickle_bytes bytes;
+    return tide_pytorch_import_pickle(pickle_bytes_init(&bytes, data, n_bytes), snapshot, error);
+}
+
 tide_status pytorch_import_text(const char *text, const tide_hostmem *mem,
                                 tide_snapshot **ret_snapshot, tide_error *error) {
     size_t n_bytes = 0;
@@ -156,7 +194,7 @@ tide_status pytorch_import_text(const char *text, const tide_hostmem *mem,
     error->message[0] = '\0';
     TIDE_TRY(tide_snapshot_create(mem, &snapshot));
     char *data = pickle_from_text(text, &n_bytes);
-    tide_status status = tide_pytorch_import_pickle(data, n_bytes, snapshot, error);
+    tide_status status = pytorch_import_bytes(data, n_bytes, snapshot, error);
     free(data);
     if (status != TIDE_OK) {
         tide_snapshot_destroy(snapshot);

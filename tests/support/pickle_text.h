@@ -5,12 +5,30 @@
 
 #include <stddef.h>
 
+#include "snapshot/pickle.h"
 #include "snapshot/snapshot.h"
 
 /* The value as a pickle of protocol 2: dicts, lists, tuples, 'texts' without escapes, integers of
  * 64 bits, True, False, None, reals with a point. malloc's; ends the program when `text` is no such
  * value. */
 char *pickle_from_text(const char *text, size_t *ret_bytes);
+
+/* Bytes in memory as a source: a few at once, so that whatever may be cut is cut. */
+typedef struct pickle_bytes {
+    tide_source source; /* its ctx is this struct: do not copy it */
+    const char *data;   /* borrowed */
+    size_t n_bytes;
+    size_t at; /* next byte */
+} pickle_bytes;
+
+const tide_source *pickle_bytes_init(pickle_bytes *bytes, const char *data, size_t n_bytes);
+
+/* The tree of a pickle in memory; finished when the status is not TIDE_OK. */
+TIDE_NODISCARD tide_status pickle_read_bytes(tide_pickle *pickle, const char *data, size_t n_bytes,
+                                             const tide_hostmem *mem, tide_error *error);
+/* The import of a pickle in memory. */
+TIDE_NODISCARD tide_status pytorch_import_bytes(const char *data, size_t n_bytes,
+                                                tide_snapshot *snapshot, tide_error *error);
 
 /* The document that is imported from that pickle; `mem` NULL: default heap. error's message is ""
  * on success. The caller destroys it. */

@@ -139,7 +139,7 @@ static void integers_come_back(void **state) {
     tide_error error = {""};
     tide_json_column column = {.mem = tide_hostmem_default()};
     tide_json_init(&reader, to->text, to->n_bytes, &error);
-    tide_json_get_column(&reader, INT64_MIN, INT64_MAX, &column);
+    tide_json_get_column(&reader, INT64_MIN, INT64_MAX, NULL, &column);
     tide_json_expect_end(&reader);
     assert_string_equal(error.message, "");
     assert_int_equal(column.n_values, n);
@@ -308,10 +308,17 @@ static void fields_are_checked(void **state) {
 static void places_are_found(void **state) {
     (void)state;
     static const char JSON[] = "{\"a\":[1,{\"b\": [7,8, 9]}],\"c\":3}";
-    assert_int_equal(tide_json_find(JSON, sizeof(JSON) - 1, "a[1].b[2]"), strchr(JSON, '9') - JSON);
-    assert_int_equal(tide_json_find(JSON, sizeof(JSON) - 1, "c"), strchr(JSON, '3') - JSON);
-    assert_int_equal(tide_json_find(JSON, sizeof(JSON) - 1, "a[5]"), 0);
-    assert_int_equal(tide_json_find(JSON, sizeof(JSON) - 1, "nowhere"), 0);
+    static const struct {
+        const char *path;
+        char there; /* '\0': nowhere */
+    } CASES[] = {{"a[1].b[2]", '9'}, {"c", '3'}, {"a[5]", '\0'}, {"nowhere", '\0'}};
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        tide_json reader;
+        tide_json_init(&reader, JSON, sizeof(JSON) - 1, NULL);
+        size_t expected =
+            CASES[i].there != '\0' ? (size_t)(strchr(JSON, CASES[i].there) - JSON) : 0;
+        assert_int_equal(tide_json_find(&reader, CASES[i].path), expected);
+    }
 }
 
 int main(void) {

@@ -16,6 +16,7 @@
 #include "snapshot/pickle_writer.h"
 #include "snapshot/pytorch_export.h"
 #include "snapshot/summary.h"
+#include "support/pickle_text.h"
 #include "support/hostmem_fault.h"
 #include "support/pytorch_files.h"
 #include "support/snapshot_files.h"
@@ -335,7 +336,7 @@ static void integers_of_every_length_come_back(void **state) {
     size_t n_bytes = 0;
     char *data = snapshot_file_text(path, &n_bytes);
     tide_pickle pickle;
-    assert_int_equal(tide_pickle_init(&pickle, data, n_bytes, tide_hostmem_default(), NULL),
+    assert_int_equal(pickle_read_bytes(&pickle, data, n_bytes, tide_hostmem_default(), NULL),
                      TIDE_OK);
     const tide_pickle_container *list = tide_pickle_items(&pickle, pickle.root);
     assert_int_equal(list->n_items, 63 * 6);

@@ -1,0 +1,22 @@
+#include "cli/load.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+tide_status tide_cli_load(const char *path, tide_snapshot **ret_snapshot, tide_error *error) {
+    tide_snapshot *snapshot = NULL;
+    TIDE_TRY(tide_snapshot_load(path, NULL, &snapshot, error));
+    if (snapshot->n_odd == 1) {
+        (void)fprintf(
+            stderr,
+            "tidemark: warning: %s: the value of %s makes no sense: it is read as unknown\n", path,
+            snapshot->first_odd);
+    } else if (snapshot->n_odd > 1) {
+        (void)fprintf(stderr,
+                      "tidemark: warning: %s: %" PRIu64
+                      " values make no sense: they are read as unknown (the first: %s)\n",
+                      path, snapshot->n_odd, snapshot->first_odd);
+    }
+    *ret_snapshot = snapshot;
+    return TIDE_OK;
+}

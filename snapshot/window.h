@@ -1,0 +1,62 @@
+/* window.h - the part of a text that a reader is at: bytes come in from a source as they are needed
+ * and go when they are done with, so that a reader never holds the whole.
+ *
+ * Offsets count from the beginning of the text.
+ */
+#ifndef TIDE_SNAPSHOT_WINDOW_H
+#define TIDE_SNAPSHOT_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/hostmem.h"
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where bytes come from. */
+typedef struct tide_source {
+    /* At most n_room bytes; 0: the end. */
+    tide_status (*read)(void *ctx, char *to, size_t n_room, size_t *ret_bytes, tide_error *error);
+    void *ctx; /* borrowed; read's first */
+} tide_source;
+
+typedef struct tide_window {
+    const char *bytes;         /* those from `begin` to `end`, as far as they are here */
+    size_t begin, end;         /* offsets */
+    const tide_hostmem *mem;   /* borrowed; NULL: all bytes were here from the start */
+    const tide_source *source; /* borrowed; NULL: no more bytes come */
+    char *buffer;              /* owned: what `bytes` points to; NULL without a source */
+    size_t capacity;           /* of buffer */
+    tide_status status;        /* of the source */
+} tide_window;
+
+/* Over bytes that are all here; borrowed. */
+void tide_window_init(tide_window *window, const char *bytes, size_t n_bytes);
+/* Over a source, which outlives the window. */
+void tide_window_open(tide_window *window, const tide_source *source, const tide_hostmem *mem);
+void tide_window_close(tide_window *window);
+
+/* Adds at least one byte at the end. Bytes before the offset `keep` may go. False: the text has
+ * ended, or the source has failed (status, and a message in `error` unless it is TIDE_NO_MEMORY).
+ * Memory is as large as what is kept asks for. */
+bool tide_window_more(tide_window *window, size_t keep, tide_error *error);
+
+/* True when n_bytes are here from offset `at` on, which may make more come. */
+static inline bool tide_window_has(tide_window *window, size_t at, size_t n_bytes,
+                                   tide_error *error) {
+    while (window->end - at < n_bytes) {
+        if (!tide_window_more(window, at, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
