@@ -6,6 +6,17 @@ tidemark dump run.json.gz | cut -f3-9,11 >before
 tidemark dump run.pickle | cut -f3-9,11 >after
 cmp before after && echo "the same rows"
 tidemark compare run.pickle run.json.gz | sed 1q
+# Its JSON and our own format of it say the same.
+tidemark export run.pickle --to pytorch-json -o run.json
+tidemark export run.pickle --to tidemark -o own.json.gz
+tidemark summary run.pickle | sed 1d >from_pickle
+for file in run.json own.json.gz; do
+    tidemark summary $file | sed 1d | cmp - from_pickle && tidemark dump $file | cut -f3-9,11 | cmp - before && echo "$file: the same"
+done
+tidemark export run.json --to tidemark | jq -c .origin
+# A value that is only shown may be odd.
+tidemark export run.json --to tidemark | sed 's/"inlined":\[0,0/"inlined":[7,null/; s/"line":\[[0-9]*/"line":[18446744073709551615/' >odd.json
+tidemark summary odd.json | sed 1d | cmp - from_pickle && echo "odd.json: the same"
 tidemark export run.pickle --to pytorch -o run.pickle
 echo "exit $?" >&2
 printf '\200\004cos\nsystem\n(S"true"\ntR.' >evil.pickle
