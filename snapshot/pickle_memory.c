@@ -50,28 +50,28 @@ tide_status tide_pickle_new_container(tide_pickle_machine *machine, uint32_t *re
 
 /* The class of arrays of at least n_items; TIDE_PICKLE_CLASSES: they are too large for one. */
 static size_t class_of(size_t n_items) {
-    size_t class = 0;
-    while (class < TIDE_PICKLE_CLASSES && (size_t)2 << class < n_items) {
-        class ++;
+    size_t size_class = 0;
+    while (size_class < TIDE_PICKLE_CLASSES && (size_t)2 << size_class < n_items) {
+        size_class++;
     }
-    return class;
+    return size_class;
 }
 
 static tide_status new_items(tide_pickle_machine *machine, size_t n_items,
                              tide_pickle_value **ret_items, size_t *ret_capacity) {
     tide_pickle *pickle = machine->pickle;
-    size_t class = class_of(n_items);
-    if (class < TIDE_PICKLE_CLASSES && pickle->free_items[class] != NULL) {
-        *ret_items = pickle->free_items[class];
-        memcpy(&pickle->free_items[class], *ret_items, sizeof(*ret_items));
-        *ret_capacity = (size_t)2 << class;
+    size_t size_class = class_of(n_items);
+    if (size_class < TIDE_PICKLE_CLASSES && pickle->free_items[size_class] != NULL) {
+        *ret_items = pickle->free_items[size_class];
+        memcpy((void *)&pickle->free_items[size_class], *ret_items, sizeof(tide_pickle_value *));
+        *ret_capacity = (size_t)2 << size_class;
         return TIDE_OK;
     }
-    size_t capacity = class < TIDE_PICKLE_CLASSES ? (size_t)2 << class : n_items;
+    size_t capacity = size_class < TIDE_PICKLE_CLASSES ? (size_t)2 << size_class : n_items;
     size_t n_bytes = capacity * sizeof(**ret_items);
     TIDE_TRY(tide_pickle_charge(machine, n_bytes));
-    *ret_items = class < TIDE_PICKLE_CLASSES ? tide_arena_alloc(&pickle->arena, 1, n_bytes)
-                                             : pickle->mem->alloc(pickle->mem->ctx, n_bytes);
+    *ret_items = size_class < TIDE_PICKLE_CLASSES ? tide_arena_alloc(&pickle->arena, 1, n_bytes)
+                                                  : pickle->mem->alloc(pickle->mem->ctx, n_bytes);
     *ret_capacity = capacity;
     return *ret_items != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
@@ -80,10 +80,11 @@ static void release_items(tide_pickle *pickle, tide_pickle_container *of) {
     if (of->capacity == 0) {
         return;
     }
-    size_t class = class_of(of->capacity);
-    if (class < TIDE_PICKLE_CLASSES) {
-        memcpy(of->items, &pickle->free_items[class], sizeof(of->items));
-        pickle->free_items[class] = of->items;
+    size_t size_class = class_of(of->capacity);
+    if (size_class < TIDE_PICKLE_CLASSES) {
+        memcpy(of->items, (const void *)&pickle->free_items[size_class],
+               sizeof(tide_pickle_value *));
+        pickle->free_items[size_class] = of->items;
     } else {
         pickle->mem->release(pickle->mem->ctx, of->items);
         pickle->n_charged -= of->capacity * sizeof(*of->items);
