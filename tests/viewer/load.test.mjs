@@ -8,7 +8,7 @@ import { readDocument } from '../../viewer/src/document.js';
 import { readSnapshot } from '../../viewer/src/format.js';
 import { buildIndex } from '../../viewer/src/index.js';
 import { makeRun } from '../../viewer/src/run.js';
-import { bytesOfBase64, readSource } from '../../viewer/src/unpack.js';
+import { bytesOfBase64, readSource, TOO_LONG } from '../../viewer/src/unpack.js';
 import { buffersOf } from '../../viewer/src/worker.js';
 import { randomNumbers, randomRun, Recording, runOnDevices, toldEvents, trainingRun } from './synthetic.mjs';
 import './transfer.mjs';
@@ -263,4 +263,22 @@ test('everything large is handed over, and nothing twice', async () => {
   assert.equal(snapshot.events.timeNs.length, 0, 'it went over');
   assert.ok(total < 250 * back.snapshot.events.count, `${total} bytes for ${back.snapshot.events.count} events`);
   assert.equal(makeRun(back.snapshot, 'x', undefined, back.derived).peak.bytes, makeRun(readSnapshot(trainingRun({ layers: 4, steps: 3 })), 'x').peak.bytes);
+});
+
+test('odd values that are only shown are unknown, and counted', async () => {
+  const document = trainingRun({ layers: 1, steps: 1 });
+  Object.assign(document.frames, { line: document.frames.line.map((line, i) => (i === 0 ? -1 : i === 1 ? 'LARGE' : line)), inlined: document.frames.inlined.map((_, i) => (i === 2 ? 7 : 0)) });
+  document.run.seed = null;
+  document.devices[0].total_bytes = 'many';
+  const text = JSON.stringify(document).replace('"LARGE"', '18446744073709551615');
+  for (const piece of [7, 1 << 16]) {
+    const { frames, odd, run, devices } = readSnapshot(await documentOf(text, piece));
+    assert.deepEqual([frames.line[0], frames.line[1], frames.line[2], frames.inlined[2]], [0, 0, document.frames.line[2], 0]);
+    assert.deepEqual([odd.count, run.seed, devices[0].totalBytes], [3, -1, -1]);
+  }
+});
+
+test('a small file of much text is left to a worker', async () => {
+  const packed = gzipSync(Buffer.alloc(1 << 22, 32));
+  await assert.rejects(readSource(new Blob([packed]), () => undefined, 1 << 20), (problem) => problem === TOO_LONG);
 });

@@ -284,6 +284,8 @@ export function smallDocuments() {
   const name = training.strings.push('gemm', 'forward', 'forward > layer') - 3;
   training.kernels = { name: [name, name], phase: [-1, name + 1], path: [name + 2, name + 2], launches: [3, 1], total_ns: [30, 5], mean_ns: [10, 5], min_ns: [9, 5], max_ns: [12, 5] };
   training.origin = { format: 'pytorch', events: 7, contradictions: 2 };
+  training.loss = [9.25, 'nan', 'inf', '-inf', 1];
+  training.categories = [...training.categories, 'kv cache'];
   training.log = { full_policy: 'stop', dropped_events: 1, dropped_scopes: 2 };
   training.allocator = { max_split_bytes: -1, backend: 'native', share: 0.5 };
   const block = (offset, bytes, state, more = {}) => ({ offset_bytes: offset, block_bytes: bytes, requested_bytes: state === 0 ? 0 : bytes - 3, state, stack: -1, scope: -1, category: 0, name: -1, ...more });

@@ -110,7 +110,7 @@ export class ColumnReader {
 
   /** The same for what is no plain number before a comma or bracket. @param {import('./json.js').JsonReader} json @param {number} begin */
   takeOdd(json, begin) {
-    const level = json.levels[json.levels.length - 1], before = json.at;
+    const { levels, nOdd, firstOdd } = json, depth = levels.length, level = levels[depth - 1], before = json.at;
     level.nItems = this.count; // of those that were begun: the place that a message names
     json.at = begin;
     if (begin >= json.end && !json.isLast) {
@@ -124,12 +124,14 @@ export class ColumnReader {
     }
     level.nItems++;
     let value = null, next = -1;
+    const { rule: { lo, hi, odd } } = this;
     try {
-      value = this.isDelta ? json.getExact(-MOST_INTEGER - 1n, MOST_INTEGER) : json.getExact(this.rule.lo, this.rule.hi);
+      value = odd !== null ? json.getOddInteger(lo, hi, odd.unknown, odd.isFine) : this.isDelta ? json.getExact(-MOST_INTEGER - 1n, MOST_INTEGER) : json.getExact(lo, hi);
       next = json.look();
     } catch (problem) {
       if (problem !== NEED_MORE) throw problem;
-      json.at = before;
+      levels.length = depth;
+      Object.assign(json, { at: before, nOdd, firstOdd });
       return -1;
     }
     if (next !== BYTE.COMMA && next !== BYTE.CLOSE_LIST) json.expected("',' or ']'");
@@ -153,9 +155,33 @@ export class ColumnReader {
       if (value > max) max = value;
       if (isDelta) sums[i] = value;
     }
-    if (min < lo || max > most) this.stray(json, begin, isDelta ? sums : some, n);
+    if (min < lo || max > most) {
+      if (this.rule.odd !== null) [min, max] = this.replaceOdd(json, n);
+      else this.stray(json, begin, isDelta ? sums : some, n);
+    }
     this.sum = sum;
     this.put(json, isDelta ? sums : some, n, { min, max });
+  }
+
+  /** Replaces what is out of range among the first `n` of scratch.some, in a column that is only shown. @param {import('./json.js').JsonReader} json @param {number} n
+   * @returns {[number, number]} the range of what stands there now */
+  replaceOdd(json, n) {
+    const { scratch: { some }, rule: { lo } } = this;
+    let min = Infinity, max = -Infinity;
+    for (let i = 0; i < n; i++) {
+      if (some[i] < lo || some[i] > this.most) some[i] = this.unknownAt(json, i);
+      min = Math.min(min, some[i]);
+      max = Math.max(max, some[i]);
+    }
+    return [min, max];
+  }
+
+  /** What an odd number is read as; it is counted. @param {import('./json.js').JsonReader} json @param {number} i of those that are being taken */
+  unknownAt(json, i) {
+    const { unknown, isFine } = /** @type {{unknown: number, isFine: boolean}} */ (this.rule.odd);
+    json.levels[json.levels.length - 1].nItems = this.count + i + 1;
+    if (!isFine) json.countOdd();
+    return unknown;
   }
 
   /** Finds the first of some numbers that is out of range. @param {import('./json.js').JsonReader} json @param {number} begin where they stand
@@ -176,7 +202,10 @@ export class ColumnReader {
 
   /** @param {import('./json.js').JsonReader} json @param {number} begin where it stands @param {number | bigint} given as it stands in the file */
   addOne(json, begin, given) {
-    const { rule: { lo, hi } } = this, value = this.isDelta ? this.summed(given) : given, near = Number(value);
+    const { rule: { lo, hi, odd } } = this;
+    let value = this.isDelta ? this.summed(given) : given;
+    if (odd !== null && (value < lo || value > hi)) value = this.unknownAt(json, 0);
+    const near = Number(value);
     if ((value < lo || value > hi) && this.strayRow < 0) this.strayOne(json, begin, value);
     if (typeof value === 'bigint' && this.strayRow < 0) (this.exact ??= new Map()).set(this.count, value);
     this.scratch.sums[0] = near;

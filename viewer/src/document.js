@@ -84,12 +84,12 @@ class JsonStream extends JsonReader {
 
   /** Takes a part; where the bytes at hand end in it, NEED_MORE, and nothing is taken. @template T @param {() => T} part @returns {T | typeof NEED_MORE} */
   attempt(part) {
-    const { at } = this, depth = this.levels.length, outer = depth > 0 ? { ...this.levels[depth - 1] } : null;
+    const { at, nOdd, firstOdd } = this, depth = this.levels.length, outer = depth > 0 ? { ...this.levels[depth - 1] } : null;
     try {
       return part();
     } catch (problem) {
       if (problem !== NEED_MORE) throw problem;
-      this.at = at;
+      Object.assign(this, { at, nOdd, firstOdd });
       this.levels.length = depth;
       if (outer !== null) this.levels[depth - 1] = outer;
       return NEED_MORE;
@@ -173,6 +173,7 @@ class JsonStream extends JsonReader {
       made[key] = Object.hasOwn(TABLES, key) ? await this.table(key, scratch) : await this.whole(() => PARTS[key](this));
     });
     if (await this.whole(() => this.look()) >= 0) this.expected("nothing after the document's end");
+    if (this.nOdd > 0) made.odd = { count: this.nOdd, first: this.firstOdd };
     return made;
   }
 }

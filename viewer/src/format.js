@@ -125,6 +125,7 @@ const UNKNOWN_ACTION = 255;
  * @property {Events} events
  * @property {import('./subjects.js').Subjects} subjects what the events speak of
  * @property {Oom[]} oom
+ * @property {{count: number, first: string} | null} odd values that were read as unknown, and where the first stands
  */
 
 /** @param {unknown} value */
@@ -444,6 +445,6 @@ export function readSnapshot(doc) {
     allocator: section(doc, 'allocator'), timing: readTiming(doc), kernels: readKernels(doc, strings), fullPolicy: textOr(log.full_policy, ''),
     nDropped: Math.max(0, numberOr(log.dropped_events, 0)), nScopesDropped: Math.max(0, numberOr(log.dropped_scopes, 0)),
     strings, categories: names, frames, stacks, scopes, start, events, subjects,
-    oom: oomRows(events, subjects),
+    oom: oomRows(events, subjects), odd: doc.odd ?? null,
   };
 }

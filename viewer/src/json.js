@@ -82,6 +82,9 @@ export class JsonReader {
     this.isLast = isLast;
     /** @type {Level[]} */
     this.levels = [];
+    this.textLimit = MOST_TEXT_BYTES; // bytes of a text; lower in some parts of a document
+    this.nOdd = 0; // values that were read as unknown
+    this.firstOdd = ''; // where the first of them stands
     this.decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   }
 
@@ -168,7 +171,7 @@ export class JsonReader {
     while (at < end && bytes[at] !== BYTE.QUOTE) {
       if (bytes[at] < 32) this.fail(`a text holds the control character 0x${bytes[at].toString(16).padStart(2, '0')}`, at);
       at += bytes[at] === BYTE.BACKSLASH ? 2 : 1;
-      if (at - begin > MOST_TEXT_BYTES) this.fail(`a text longer than the limit of ${MOST_TEXT_BYTES} bytes`, begin);
+      if (at - begin > this.textLimit) this.fail(`a text longer than the limit of ${this.textLimit} bytes`, begin);
     }
     if (at >= end) {
       this.ended();
@@ -344,8 +347,55 @@ export class JsonReader {
     }
   }
 
-  /** One step of skipping a value that lies on level `outer`: a bracket, or a value with its key. */
-  /** @param {number} outer levels around the value */
+  /** What comes next. @returns {'object' | 'array' | 'text' | 'number' | 'boolean' | 'null' | ''} "": no value */
+  peek() {
+    const byte = this.look();
+    if (byte === BYTE.OPEN) return 'object';
+    if (byte === BYTE.OPEN_LIST) return 'array';
+    if (byte === BYTE.QUOTE) return 'text';
+    if (byte === 116 || byte === 102) return 'boolean';
+    return byte === 110 ? 'null' : byte === BYTE.MINUS || isDigit(byte) ? 'number' : '';
+  }
+
+  /** Counts the value at hand, which is read as unknown. */
+  countOdd() {
+    if (this.nOdd++ === 0) this.firstOdd = this.placeText();
+  }
+
+  /** Counts and takes a value that is of another kind than those; false: it is of one of them, or no value. @param {string[]} kinds */
+  skipsOdd(...kinds) {
+    const kind = this.peek();
+    if (kind === '' || kinds.includes(kind)) return false;
+    this.countOdd();
+    this.skip();
+    return true;
+  }
+
+  /** An integer that is only shown: what is none, or out of range, is `unknown`. @param {number | bigint} lo @param {number | bigint} hi @param {number} unknown
+   * @param {boolean} isFine an integer out of range is nothing to tell about */
+  getOddInteger(lo, hi, unknown, isFine = false) {
+    if (this.peek() === '') return this.getInteger(lo, hi);
+    if (this.skipsOdd('number')) return unknown;
+    const { at } = this, size = this.numberSize(), isWhole = size > 0 && size < MOST_NUMBER_BYTES && !/[.e]/i.test(lettersOf(this.bytes, at, at + size));
+    const exact = isWhole ? BigInt(lettersOf(this.bytes, at, at + size)) : null, isGood = exact !== null && exact >= lo && exact <= hi;
+    if (!isGood && !(isFine && isWhole)) this.countOdd();
+    this.skip();
+    return isGood ? Number(exact) : unknown;
+  }
+
+  /** The 64 bits of a native handle, which some write as a negative number and some as one from 2^63 on; -1 for what is none. */
+  getHandle() {
+    if (this.peek() === '') return this.getInteger(-MOST_INTEGER - 1n, MOST_INTEGER);
+    if (this.skipsOdd('number')) return -1;
+    const { at } = this, size = this.numberSize(), letters = lettersOf(this.bytes, at, at + Math.min(size, MOST_NUMBER_BYTES)), exact = /^-?\d+$/.test(letters) ? BigInt(letters) : 2n ** 64n;
+    const isGood = exact >= -MOST_INTEGER - 1n && exact < 2n ** 64n;
+    if (!isGood) this.countOdd();
+    this.skip();
+    return isGood ? Number(BigInt.asIntN(64, exact)) : -1;
+  }
+
+  /** One step of skipping a value that lies on level `outer`: a bracket, or a value with its key.
+   * @param {number} outer levels around the value */
   skipStep(outer) {
     if (this.levels.length > outer) {
       const { isArray } = this.levels[this.levels.length - 1];

@@ -5,7 +5,7 @@
  */
 import { FormatError, release } from './columns.js';
 import { makeRun } from './run.js';
-import { located, openSource, readSource } from './unpack.js';
+import { located, openSource, readSource, TOO_LONG } from './unpack.js';
 import { explained } from './worker.js';
 
 /**
@@ -14,6 +14,7 @@ import { explained } from './worker.js';
 
 const PAGE_BEGINS = '/*!PAGE*/';
 const SMALL_SOURCE = 200_000; // bytes, or characters of base64: read before a worker has come up
+const SMALL_TEXT = 2 ** 24; // bytes of uncompressed text: a small file may hold any number of them, and the page would stand still
 const PIECE_BYTES = 2 ** 19; // of text that are sent at once
 const PIECE_ROOM = 64; // of these, before the text: for the begin of a number whose end it holds
 const PIECES_AHEAD = 16; // that are sent before the worker has asked for them
@@ -126,14 +127,21 @@ function readInWorker(worker, source, onProgress) {
   }).finally(() => worker.terminate());
 }
 
-/** @param {import('./unpack.js').Source} source @param {OnProgress} onProgress @returns {Promise<import('./unpack.js').Loaded>} */
-async function readHere(source, onProgress) {
+/** @param {import('./unpack.js').Source} source @param {OnProgress} onProgress @param {number} [most] bytes of text @returns {Promise<import('./unpack.js').Loaded | null>} null: it is longer */
+async function readHere(source, onProgress, most) {
   try {
-    return await readSource(source, onProgress);
+    return await readSource(source, onProgress, most);
   } catch (problem) {
+    if (problem === TOO_LONG) return null;
     const { problem: text, isFormat } = explained(problem);
     throw isFormat ? new FormatError(text) : new Error(text);
   }
+}
+
+/** In a worker, where there can be one. @param {import('./unpack.js').Source} source @param {OnProgress} onProgress @returns {Promise<import('./unpack.js').Loaded>} */
+async function readElsewhere(source, onProgress) {
+  const worker = await takeWorker();
+  return worker === null ? /** @type {import('./unpack.js').Loaded} */ (await readHere(source, onProgress)) : readInWorker(worker, source, onProgress);
 }
 
 /**
@@ -141,8 +149,8 @@ async function readHere(source, onProgress) {
  * @param {OnProgress} [onProgress] @returns {Promise<import('./run.js').Run>} @throws {FormatError} its message is a sentence without its end
  */
 export async function loadRun(source, label, onProgress = () => undefined) {
-  const worker = (source instanceof Blob ? source.size : source.length) < SMALL_SOURCE ? null : await takeWorker();
-  const { snapshot, derived } = worker === null ? await readHere(source, onProgress) : await readInWorker(worker, source, onProgress);
+  const isSmall = (source instanceof Blob ? source.size : source.length) < SMALL_SOURCE;
+  const loaded = (isSmall ? await readHere(source, onProgress, SMALL_TEXT) : null) ?? await readElsewhere(source, onProgress), { snapshot, derived } = loaded;
   const run = makeRun(snapshot, label, undefined, derived);
   await new Promise((resolve) => setTimeout(resolve)); // what comes next is a task of its own: the page answers in between
   return run;

@@ -5,6 +5,8 @@ import { FormatError } from './columns.js';
 
 const MOST_DEPTH = 32; // containers within containers; marks at once
 const MOST_PICKLE_TEXT = 2 ** 20;
+const MOST_OPCODE_BYTES = MOST_PICKLE_TEXT + 16; // with what follows it
+const MOST_PICKLE_BYTES = 2 ** 31;
 const FREE_BYTES = 256 * 1024; // of memory, whatever the pickle's size
 const DENSITY = 6; // bytes of memory per byte of the pickle, at most: 8 a value, 24 a container
 const VALUE_BYTES = 8;
@@ -53,8 +55,9 @@ export function pickleKind(value) {
 }
 
 class Unpickler {
-  /** @param {Uint8Array} bytes */
+  /** @param {Uint8Array} bytes the first at least */
   constructor(bytes) {
+    this.base = 0; // offset of bytes[0] in the pickle
     this.bytes = bytes;
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.decoder = new TextDecoder();
@@ -68,7 +71,7 @@ class Unpickler {
     /** @type {number[]} heights of the stack */
     this.marks = [];
     this.nCharged = 0;
-    this.nAllowed = FREE_BYTES + DENSITY * bytes.length;
+    this.frameEnd = 0; // the furthest that a frame promises
     this.isDone = false;
   }
 
@@ -79,8 +82,9 @@ class Unpickler {
 
   /** Before memory is taken. @param {number} n bytes */
   charge(n) {
+    const nBytes = this.base + this.bytes.length, nAllowed = FREE_BYTES + DENSITY * nBytes;
     this.nCharged += n;
-    if (this.nCharged > this.nAllowed) this.fail(`up to here the ${this.bytes.length} bytes make more than the limit of ${this.nAllowed} bytes of memory: no snapshot is that dense`);
+    if (this.nCharged > nAllowed) this.fail(`up to here the ${nBytes} bytes make more than the limit of ${nAllowed} bytes of memory: no snapshot is that dense`);
   }
 
   /** The offset of the next n bytes, which are taken. @param {number} n */
@@ -184,6 +188,7 @@ class Unpickler {
 
   /** Two's complement, little-endian, of any length. @param {number} n bytes */
   long(n) {
+    if (n > MOST_PICKLE_TEXT) this.fail(`an integer of ${n} bytes, the limit is ${MOST_PICKLE_TEXT}`);
     const at = this.take(n);
     if (n === 0) return 0;
     const isNegative = this.bytes[at + n - 1] >= 128, filling = isNegative ? 255 : 0;
@@ -199,7 +204,7 @@ class Unpickler {
   /** @param {number} number */
   put(number) {
     const value = this.top();
-    if (number >= this.bytes.length) this.fail(`memo number ${number}: a pickle of ${this.bytes.length} bytes needs none so high`);
+    if (number >= this.base + this.bytes.length) this.fail(`memo number ${number}: a pickle of ${this.base + this.bytes.length} bytes needs none so high`);
     for (let i = this.memo.length; i < number; i++) this.memo.push(undefined);
     this.charge(VALUE_BYTES);
     this.memo[number] = value;
@@ -218,8 +223,8 @@ class Unpickler {
   }
 
   frame() {
-    const n = this.number(8), left = this.bytes.length - this.at;
-    if (n > left) this.fail(`the file is truncated: ${left} bytes follow, the frame has ${n}`);
+    const n = this.number(8);
+    this.frameEnd = Math.max(this.frameEnd, this.base + this.at + n);
   }
 
   stop() {
@@ -234,21 +239,45 @@ class Unpickler {
     this.marks.push(this.stack.length);
   }
 
+  /** Takes one opcode. @returns {any} what it leaves */
+  step() {
+    this.opcodeAt = this.base + this.at;
+    if (this.at >= this.bytes.length) throw new FormatError(`byte ${this.opcodeAt}: the pickle is truncated: it ends without the opcode STOP`);
+    const code = this.bytes[this.at++], opcode = PICKLE_OPCODES.get(code);
+    if (opcode === undefined) throw new FormatError(`byte ${this.opcodeAt}: 0x${code.toString(16).padStart(2, '0')} is no opcode of a pickle`);
+    const [name, run] = opcode;
+    this.opcodeName = name;
+    if (typeof run === 'string') this.fail(`refused, it ${run}: a snapshot holds plain data only`);
+    if (this.opcodeAt === 0 && code !== 0x80) this.fail('a pickle must begin with PROTO');
+    return /** @type {(of: Unpickler) => any} */ (run)(this);
+  }
+
+  checkEnd() {
+    if (this.at < this.bytes.length) throw new FormatError(`byte ${this.base + this.at}: the file goes on after the end of the pickle`);
+    const end = this.base + this.at;
+    if (this.frameEnd > end) throw new FormatError(`byte ${end}: the file is truncated: a frame promises ${this.frameEnd - end} more bytes`);
+  }
+
   root() {
     let root;
-    while (!this.isDone) {
-      this.opcodeAt = this.at;
-      if (this.at >= this.bytes.length) throw new FormatError(`byte ${this.at}: the pickle is truncated: it ends without the opcode STOP`);
-      const code = this.bytes[this.at++], opcode = PICKLE_OPCODES.get(code);
-      if (opcode === undefined) throw new FormatError(`byte ${this.opcodeAt}: 0x${code.toString(16).padStart(2, '0')} is no opcode of a pickle`);
-      const [name, run] = opcode;
-      this.opcodeName = name;
-      if (typeof run === 'string') this.fail(`refused, it ${run}: a snapshot holds plain data only`);
-      if (this.opcodeAt === 0 && code !== 0x80) this.fail('a pickle must begin with PROTO');
-      root = /** @type {(of: Unpickler) => any} */ (run)(this);
-    }
-    if (this.at < this.bytes.length) throw new FormatError(`byte ${this.at}: the file goes on after the end of the pickle`);
+    while (!this.isDone) root = this.step();
+    this.checkEnd();
     return root;
+  }
+
+  /** The bytes at hand without those that were taken, and more. @param {Uint8Array[]} parts */
+  refill(parts) {
+    const left = this.bytes.subarray(this.at), bytes = new Uint8Array(parts.reduce((n, part) => n + part.length, left.length));
+    let at = left.length;
+    bytes.set(left);
+    for (const part of parts) {
+      bytes.set(part, at);
+      at += part.length;
+    }
+    this.base += this.at;
+    this.at = 0;
+    this.bytes = bytes;
+    this.view = new DataView(bytes.buffer);
   }
 }
 
@@ -292,4 +321,28 @@ const PICKLE_OPCODES = new Map(/** @type {[string | number, string, string | ((o
 /** @param {Uint8Array} bytes @returns {any} null, booleans, numbers, texts, PickleReal, PickleContainer ... @throws {FormatError} */
 export function readPickle(bytes) {
   return new Unpickler(bytes).root();
+}
+
+/** The same while the bytes come in: of those that were taken none are held. @param {import('./document.js').Pull} pull @param {() => void} report called now and then
+ * @returns {Promise<{root: any, nBytes: number}>} @throws {FormatError} */
+export async function readPickleStream(pull, report) {
+  const of = new Unpickler(new Uint8Array(0));
+  let root, isLast = false;
+  while (!of.isDone) {
+    if (!isLast && of.bytes.length - of.at < MOST_OPCODE_BYTES) {
+      const parts = [];
+      for (let n = 0; n < 2 * MOST_OPCODE_BYTES && !isLast;) {
+        const part = await pull();
+        isLast = part === null;
+        if (part !== null) n += parts.push(part.slice()) && part.length;
+      }
+      of.refill(parts);
+      if (of.base + of.bytes.length > MOST_PICKLE_BYTES) throw new FormatError('it holds more than 2 GiB when it is uncompressed, which no snapshot does');
+      report();
+    }
+    root = of.step();
+  }
+  if (of.at === of.bytes.length && !isLast) of.refill([await pull() ?? new Uint8Array(0)]);
+  of.checkEnd();
+  return { root, nBytes: of.base + of.bytes.length };
 }

@@ -4,7 +4,7 @@
 import { FormatError } from './columns.js';
 import { categoryNumber } from './categories.js';
 import { ACTION_NAMES, CATEGORY_NAMES } from './format.js';
-import { PickleContainer, pickleKind, PickleReal, readPickle } from './pickle.js';
+import { PickleContainer, pickleKind, PickleReal } from './pickle.js';
 import { ACTION, STATE } from './subjects.js';
 
 const MOST_PARTS = 256; // devices, streams
@@ -117,6 +117,11 @@ class Place {
   }
 }
 
+/** A container of that kind; a tuple is a list, too. @param {any} value @param {'list' | 'dict'} kind */
+function isOfKind(value, kind) {
+  return value instanceof PickleContainer && (value.kind === 'dict') === (kind === 'dict');
+}
+
 /** Gives each of some texts a number. */
 class Interner {
   constructor() {
@@ -171,6 +176,8 @@ export class PytorchImport {
     this.roundupDivisions = new Array(N_INTERVALS).fill(0);
     this.maxSplitBytes = Infinity;
     this.nContradictions = 0;
+    this.nOdd = 0; // values that were read as unknown
+    this.firstOdd = ''; // where the first of them stands
   }
 
   /** Counts rows before they are made. @param {number} n @param {Place} at */
@@ -181,19 +188,25 @@ export class PytorchImport {
     }
   }
 
+  /** Counts a value that is only shown and not what it should be: it is read as unknown. @param {Place} at */
+  countOdd(at) {
+    if (this.nOdd++ === 0) this.firstOdd = at.path();
+  }
+
   /** @param {any} value @param {Place} at @returns {number} -1 for no text and for "" */
   optionalText(value, at) {
-    const text = value === undefined ? '' : at.text(value);
-    return text === '' ? -1 : this.strings.number(text);
+    if (value !== undefined && typeof value !== 'string') this.countOdd(at);
+    return typeof value !== 'string' || value === '' ? -1 : this.strings.number(value);
   }
 
   /** @param {any} value @param {Place} at @returns {number} */
   frame(value, at) {
     const known = this.known.get(value);
     if (known !== undefined) return known;
-    const dict = at.dict(value);
-    const name = this.optionalText(dict.get('name'), at.at('name')), file = this.optionalText(dict.get('filename'), at.at('filename'));
-    const line = dict.has('line') ? Math.max(0, at.at('line').integer(dict.get('line'), -(2 ** 31), 2 ** 31 - 1)) : 0;
+    const isDict = isOfKind(value, 'dict'), dict = isDict ? at.dict(value) : new Map([['name', value]]); // of what is no dict, a text is the function
+    if (!isDict) this.countOdd(at);
+    const name = isDict || typeof value === 'string' ? this.optionalText(dict.get('name'), at.at('name')) : -1, file = this.optionalText(dict.get('filename'), at.at('filename'));
+    const given = dict.get('line'), line = typeof given === 'number' && given >= 0 && given < 2 ** 31 ? given : 0; // 2^64 - 1 is PyTorch's word for an unknown line
     const key = `${name}/${file}/${line}`;
     let frame = this.frameNumbers.get(key);
     if (frame === undefined) {
@@ -211,7 +224,12 @@ export class PytorchImport {
     if (value === undefined || value === null) return -1;
     const known = this.known.get(value);
     if (known !== undefined) return known;
-    const at = of.at('frames'), list = at.list(value);
+    const at = of.at('frames');
+    if (!isOfKind(value, 'list')) {
+      this.countOdd(at);
+      return -1;
+    }
+    const list = at.list(value);
     let node = -1;
     for (let i = list.length - 1; i >= 0; i--) {
       const frame = this.frame(list[i], at.at(i)), key = (node + 1) * 2 ** 26 + frame;
@@ -229,7 +247,8 @@ export class PytorchImport {
 
   /** The number of a stream of a device, which is added if it is new. @param {number} device @param {any} value @param {Place} of */
   stream(device, value, of) {
-    const at = of.at('stream'), handle = value === undefined ? 0 : at.integer(value, 0, 2 ** 63);
+    const at = of.at('stream'), isHandle = typeof value === 'number', handle = isHandle ? value : 0;
+    if (!isHandle && value !== undefined) this.countOdd(at);
     const found = this.streams.findIndex((each) => each.handle === handle && each.device === device);
     if (found >= 0) return found;
     if (this.streams.length === MOST_PARTS) at.fail(`more than the limit of ${MOST_PARTS} streams`);
@@ -239,22 +258,27 @@ export class PytorchImport {
   /** @param {any} value @param {Place} at @param {number} place where its segment was filled up to @param {DumpSegment} segment @returns {DumpBlock} */
   block(value, at, place, segment) {
     const dict = at.dict(value), states = { inactive: STATE.FREE, active_allocated: STATE.ALLOCATED, active_pending_free: STATE.PENDING, active_awaiting_free: STATE.PENDING };
+    let offset = place;
     const bytes = at.at('size').integer(dict.get('size'), 0, MOST_REQUEST), state = new Map(Object.entries(states)).get(dict.get('state'));
     if (state === undefined) at.at('state').fail('inactive, active_allocated or active_pending_free was expected');
     if (dict.has('address')) {
       const address = at.at('address').integer(dict.get('address'), 0, 2 ** 63);
-      if (address !== segment.address + place) at.at('address').fail(`0x${address.toString(16)} is not where the block before it ends, 0x${(segment.address + place).toString(16)}`);
+      if (address < segment.address + place) at.at('address').fail(`0x${address.toString(16)} is not where the block before it ends, 0x${(segment.address + place).toString(16)}`);
+      offset = address - segment.address;
     }
-    const block = { offset: place, bytes, requested: 0, state: /** @type {number} */ (state), stack: -1, category: 0, name: -1 };
+    const block = { offset, bytes, requested: 0, state: /** @type {number} */ (state), stack: -1, category: 0, name: -1 };
     if (state === STATE.FREE) return block; // requested_size may be that of the last user
     let requested = dict.get('requested_size'), frames = dict.get('frames');
     if (dict.has('history') && requested === undefined) { // the first releases: the block's last users, newest first
-      const history = at.at('history'), list = history.list(dict.get('history'));
-      const newest = list.length > 0 ? history.at(0).dict(list[0]) : new Map();
+      const history = at.at('history'), given = dict.get('history'), list = isOfKind(given, 'list') ? history.list(given) : [], isUsable = list.length > 0 && isOfKind(list[0], 'dict');
+      if (!isOfKind(given, 'list') || (list.length > 0 && !isUsable)) this.countOdd(history);
+      const newest = isUsable ? history.at(0).dict(list[0]) : new Map();
       requested = newest.get('real_size') ?? requested;
-      frames = list.length > 0 ? newest.get('frames') : frames;
+      frames = isUsable ? newest.get('frames') : frames;
     }
-    block.requested = requested === undefined ? bytes : at.at('requested_size').integer(requested, 0, bytes);
+    const isInside = typeof requested === 'number' && requested >= 0 && requested <= bytes;
+    if (!isInside && requested !== undefined) this.countOdd(at.at('requested_size'));
+    block.requested = isInside ? requested : bytes;
     block.stack = this.stack(frames, at);
     return block;
   }
@@ -270,20 +294,27 @@ export class PytorchImport {
       isExpandable: dict.get('is_expandable') === true, blocks: /** @type {DumpBlock[]} */ ([]),
     };
     if (dict.has('segment_pool_id')) {
-      const pair = poolAt.list(dict.get('segment_pool_id'));
-      if (pair.length !== 2) poolAt.fail(`two integers were expected, not ${pair.length} values`);
-      segment.poolId = pair.map((number, i) => poolAt.at(i).integer(number, 0, 2 ** 32 - 1));
+      const given = dict.get('segment_pool_id'), pair = isOfKind(given, 'dict') || !(given instanceof PickleContainer) ? [] : poolAt.list(given);
+      if (pair.length === 2 && pair.every((number) => typeof number === 'number' && number >= 0 && number < 2 ** 32)) segment.poolId = pair;
+      else this.countOdd(poolAt);
     }
     const blocksAt = at.at('blocks'), blocks = blocksAt.list(dict.get('blocks'));
     this.count(blocks.length, blocksAt);
     let filled = 0;
+    const addGap = (/** @type {number} */ bytes) => { // what the file says nothing of is free
+      if (bytes <= 0) return;
+      this.nContradictions++;
+      segment.blocks.push({ offset: filled, bytes, requested: 0, state: STATE.FREE, stack: -1, category: 0, name: -1 });
+      filled += bytes;
+    };
     blocks.forEach((given, i) => {
       const block = this.block(given, blocksAt.at(i), filled, segment);
-      if (block.bytes > segment.totalBytes - filled) blocksAt.at(i).fail(`the block ends behind its segment of ${segment.totalBytes} bytes`);
+      if (block.bytes > segment.totalBytes - block.offset) blocksAt.at(i).fail(`the block ends behind its segment of ${segment.totalBytes} bytes`);
+      addGap(block.offset - filled);
       filled += block.bytes;
       segment.blocks.push(block);
     });
-    if (filled !== segment.totalBytes) blocksAt.fail(`the blocks fill ${filled} of the segment's ${segment.totalBytes} bytes`);
+    addGap(segment.totalBytes - filled);
     this.end.push(segment);
   }
 
@@ -312,7 +343,8 @@ export class PytorchImport {
       row.blockBytes = row.requestedBytes; // of blocks: until the walk finds out
     }
     if (row.action === ACTION.OOM) {
-      const free = dict.has('device_free') ? at.at('device_free').integer(dict.get('device_free'), 0, 2 ** 63) : UNLIMITED;
+      const given = dict.get('device_free'), isFree = typeof given === 'number' && given >= 0, free = isFree ? given : UNLIMITED;
+      if (!isFree && given !== undefined) this.countOdd(at.at('device_free'));
       row.blockBytes = free >= UNLIMITED ? 2 ** 63 : free;
     } else if (row.action !== ACTION.MARK || actionName === 'annotate') {
       row.address = address();
@@ -332,7 +364,11 @@ export class PytorchImport {
 
   /** A name that is not known is a category of the file's own. @param {any} value @param {Place} at */
   category(value, at) {
-    const number = categoryNumber(this.categories, at.text(value));
+    if (typeof value !== 'string') {
+      this.countOdd(at);
+      return 0;
+    }
+    const number = categoryNumber(this.categories, value);
     if (typeof number === 'string') at.fail(number);
     return Number(number);
   }
@@ -373,7 +409,10 @@ export class PytorchImport {
   readSettings(value) {
     const at = new Place(null, 'allocator_settings');
     if (value === undefined || value === null) return; // files of old have none
-    at.dict(value);
+    if (!isOfKind(value, 'dict')) {
+      this.countOdd(at);
+      return;
+    }
     const { items } = value;
     if (items.length / 2 > MOST_SETTINGS) at.fail(`${items.length / 2} settings, the limit is ${MOST_SETTINGS}`);
     for (let i = 0; i < items.length; i += 2) {
@@ -391,10 +430,13 @@ export class PytorchImport {
 
   /** {"1": 0, "2": 4, ..., "32768": 8}: each interval by its lower bound in MiB. @param {any} value @param {Place} at */
   divisions(value, at) {
-    const dict = at.dict(value);
+    if (!isOfKind(value, 'dict')) this.countOdd(at);
+    const dict = isOfKind(value, 'dict') ? at.dict(value) : new Map();
     for (let i = 0; i < N_INTERVALS; i++) {
       const key = String(2 ** i);
-      this.roundupDivisions[i] = dict.has(key) ? at.at(key).integer(dict.get(key), 0, 2 ** 32 - 1) : 0;
+      const given = dict.get(key), isGood = typeof given === 'number' && given >= 0 && given < 2 ** 32;
+      if (!isGood && given !== undefined) this.countOdd(at.at(key));
+      this.roundupDivisions[i] = isGood ? given : 0;
     }
     const [first] = this.roundupDivisions;
     return this.roundupDivisions.every((n) => n === first) ? first : `[${this.roundupDivisions.map((n, i) => `${2 ** i}:${n}`).join(',')}]`;
@@ -407,14 +449,14 @@ function isOneFree(a, b) {
     && a.stream === b.stream && a.stack === b.stack && a.name === b.name && a.compile === b.compile && a.metadata === b.metadata;
 }
 
-/** @param {Uint8Array} bytes of the pickle @returns {{found: PytorchImport, annotations: {time: number, order: number, name: number, device: number, begins: boolean}[]}} */
-export function readPytorch(bytes) {
-  const root = readPickle(bytes), isList = root instanceof PickleContainer && root.kind === 'list'; // the first releases wrote the segments alone
+/** @param {any} root of a pickle, or of the same tree as JSON @param {number} nBytes of it @returns {{found: PytorchImport, annotations: {time: number, order: number, name: number, device: number, begins: boolean}[]}} */
+export function readPytorch(root, nBytes) {
+  const isList = root instanceof PickleContainer && root.kind === 'list'; // the first releases wrote the segments alone
   const parts = isList ? new Map([['segments', root]]) : root instanceof PickleContainer && root.kind === 'dict' ? new Place(null, '').dict(root) : new Map();
   if (!parts.has('segments')) {
     throw new FormatError("this is a Python pickle, but no snapshot by PyTorch: it has no 'segments'; torch.cuda.memory._dump_snapshot writes one");
   }
-  const found = new PytorchImport(bytes.length);
+  const found = new PytorchImport(nBytes);
   found.readSettings(parts.get('allocator_settings'));
   found.readSegments(parts.get('segments'));
   found.readTraces(parts.get('device_traces'));
@@ -424,14 +466,22 @@ export function readPytorch(bytes) {
 /** By time. @param {PytorchImport} found @param {any} value */
 function readAnnotations(found, value) {
   if (value === undefined || value === null) return [];
-  const at = new Place(null, 'external_annotations'), list = at.list(value);
+  const at = new Place(null, 'external_annotations');
+  if (!isOfKind(value, 'list')) {
+    found.countOdd(at);
+    return [];
+  }
+  const list = at.list(value);
   found.count(list.length, at);
-  const edges = list.map((each, order) => {
-    const of = at.at(order), dict = of.dict(each), stage = dict.get('stage');
-    if (stage !== 'START' && stage !== 'END') of.at('stage').fail('START or END was expected');
-    const name = found.strings.number(of.at('name').text(dict.get('name')));
-    const device = dict.has('device') ? of.at('device').integer(dict.get('device'), -1, MOST_PARTS - 1) : 0;
-    return { time: of.at('time_us').integer(dict.get('time_us'), 0, MOST_US), order, name, device: Math.max(0, device), begins: stage === 'START' };
+  const edges = list.flatMap((each, order) => {
+    const of = at.at(order), dict = isOfKind(each, 'dict') ? of.dict(each) : new Map(), stage = dict.get('stage'), text = dict.get('name'), time = dict.get('time_us'), device = dict.get('device') ?? 0;
+    if ((stage !== 'START' && stage !== 'END') || typeof text !== 'string' || typeof time !== 'number' || time < 0 || time > MOST_US) {
+      found.countOdd(of);
+      return [];
+    }
+    const isDevice = typeof device === 'number' && device >= -1 && device < MOST_PARTS;
+    if (!isDevice) found.countOdd(of.at('device'));
+    return [{ time, order, name: found.strings.number(text), device: isDevice ? Math.max(0, device) : 0, begins: stage === 'START' }];
   });
   if (!found.hasTimes && found.nEvents > 0) return []; // without times, events cannot lie in them
   return edges.sort((a, b) => a.time - b.time || a.order - b.order);

@@ -156,16 +156,16 @@ function scopeTable(scopes) {
   };
 }
 
-/** @param {Uint8Array} bytes of a pickle by PyTorch @returns {Record<string, any>} for readSnapshot @throws {import('./columns.js').FormatError} */
-export function documentOfPickle(bytes) {
-  const { found, annotations } = readPytorch(bytes);
+/** @param {any} root of a snapshot by PyTorch: of its pickle, or of the same tree as JSON @param {number} nBytes of it @returns {Record<string, any>} for readSnapshot @throws {import('./columns.js').FormatError} */
+export function documentOfPytorch(root, nBytes) {
+  const { found, annotations } = readPytorch(root, nBytes);
   walkBack(found);
   const merger = new Merger(found, annotations);
   merger.run();
   const { frames, stacks } = found;
   return {
     format: 'tidemark-snapshot', version: 1, address_unit_bytes: 1,
-    origin: { format: 'pytorch', events: found.nEvents, contradictions: found.nContradictions },
+    origin: { format: 'pytorch', events: found.nEvents, contradictions: found.nContradictions }, odd: found.nOdd > 0 ? { count: found.nOdd, first: found.firstOdd } : null,
     run: found.hasTimes ? { started_unix_us: merger.zeroUs } : {}, clock: { source: found.hasTimes ? 'tsc' : 'none' },
     devices: Array.from({ length: found.nDevices }, () => ({ kind: 'cuda', name: '', total_bytes: -1 })), streams: found.streams, allocator: found.settings,
     strings: found.strings.texts, categories: found.categories, frames: { function: columnOf(frames.function), file: columnOf(frames.file), line: columnOf(frames.line) },

@@ -131,6 +131,9 @@ function buildWarnings(snapshot, { index, reserved, devices }, device) {
   if (snapshot.origin !== null && snapshot.origin.contradictions > 0) {
     warnings.push(`The ${snapshot.origin.format} file contradicts itself ${formatCount(snapshot.origin.contradictions)} times: what its events say and the segments at its end do not fit together.`);
   }
+  if (snapshot.odd !== null) {
+    warnings.push(`${formatCount(snapshot.odd.count)} ${snapshot.odd.count === 1 ? 'value is' : 'values are'} not what the format says and count as unknown, the first at ${snapshot.odd.first}.`);
+  }
   if (nUnmatched > 0) {
     warnings.push(`${formatCount(nUnmatched)} ${nUnmatched === 1 ? 'event does' : 'events do'} not fit to what was there before: frees without an allocation in this file, or allocations on top of others. Totals may be off by their bytes.`);
   }

@@ -8,6 +8,7 @@ import { MOST_INTEGER } from './json.js';
 
 const MOST_OF_A_KIND = 256; // devices, streams
 const MOST_NAMES = 255;
+const MOST_SHORT_BYTES = 4096; // of texts of which a table may hold many
 const MOST_SHOWN_PHASES = 64;
 const MOST_ALLOCATOR_SETTINGS = 1024;
 const MOST_SAMPLES = 1_000_000;
@@ -20,15 +21,42 @@ const MOST_BYTE = 255;
 
 /** @type {Shape} */
 const aText = (json) => json.getText();
-/** @type {Shape} */
-const aReal = (json) => json.getReal();
-/** @type {Shape} */
-const aBoolean = (json) => json.getBoolean();
 /** @param {number | bigint} lo @param {number | bigint} hi @returns {Shape} */
 const anInteger = (lo, hi) => (json) => json.getInteger(lo, hi);
 /** @param {number | bigint} lo @param {number | bigint} hi @returns {Shape} a BigInt beyond 2^53 */
 const anExact = (lo, hi) => (json) => json.getExact(lo, hi);
-const aNumber = anInteger(-1, MOST_INTEGER), aCount = anInteger(0, MOST_INTEGER), anAmount = anExact(0, MOST_INTEGER), anyInteger = anInteger(-MOST_INTEGER - 1n, MOST_INTEGER);
+const aNumber = anInteger(-1, MOST_INTEGER), aCount = anInteger(0, MOST_INTEGER), anAmount = anExact(0, MOST_INTEGER);
+
+
+// What is only shown costs nobody a file where it is wrong: docs/snapshot-format.md, "Odd values".
+/** @type {Shape} */
+const anOddText = (json) => (json.skipsOdd('text') ? '' : json.getText());
+/** @type {Shape} */
+const anOddBoolean = (json) => (json.skipsOdd('boolean') ? false : json.getBoolean());
+/** @type {Shape} */
+const anOddReal = (json) => (json.peek() === 'null' && json.skipsOdd('') ? -1 : json.getReal());
+/** @param {number | bigint} lo @returns {Shape} */
+const anOddInteger = (lo) => (json) => json.getOddInteger(lo, MOST_INTEGER, -1);
+const anOddNumber = anOddInteger(-1);
+
+/** @param {Shape} shape @returns {Shape} the same, of texts that are short */
+function ofShortTexts(shape) {
+  return (json) => {
+    const usual = json.textLimit;
+    json.textLimit = MOST_SHORT_BYTES;
+    try {
+      return shape(json);
+    } finally {
+      json.textLimit = usual;
+    }
+  };
+}
+
+/** @param {Record<string, Shape>} fields @param {readonly string[]} [required] @returns {Shape} {} where there is none */
+function anOddObject(fields, required) {
+  const whole = anObject(fields, required);
+  return (json) => (json.skipsOdd('object') ? {} : whole(json));
+}
 
 /** @param {Record<string, Shape>} fields @param {readonly string[]} [required] @returns {Shape} */
 function anObject(fields, required = []) {
@@ -89,12 +117,12 @@ const aLoss = (json) => {
   return text ?? json.fail('a number was expected, or "nan", "inf" or "-inf"');
 };
 
-const aModel = anObject({ size: aText, ...alike(['d_model', 'd_ff', 'n_layers', 'n_heads', 'vocab_size', 'n_parameters'], aNumber) }, ['size']);
-const aHost = anObject({ ...alike(['name', 'os', 'cpu', 'computed_by'], aText), ...alike(['n_cpus', 'total_bytes'], aNumber) });
-const aRun = anObject({
-  ...alike(['command', 'precision', 'mode', 'attention', 'recompute', 'outcome'], aText),
-  ...alike(['batch_size', 'context_length', 'seed', 'memory_limit_bytes', 'started_unix_us'], anyInteger),
-  keep_graph: aBoolean, clip_grad_norm: aReal, host: aHost,
+const aModel = anOddObject({ size: anOddText, ...alike(['d_model', 'd_ff', 'n_layers', 'n_heads', 'vocab_size', 'n_parameters'], anOddNumber) }, ['size']);
+const aHost = anOddObject({ ...alike(['name', 'os', 'cpu', 'computed_by'], anOddText), ...alike(['n_cpus', 'total_bytes'], anOddNumber) });
+const aRun = anOddObject({
+  ...alike(['command', 'precision', 'mode', 'attention', 'recompute', 'outcome'], anOddText),
+  ...alike(['batch_size', 'context_length', 'seed', 'memory_limit_bytes', 'started_unix_us'], anOddInteger(-MOST_INTEGER - 1n)),
+  keep_graph: anOddBoolean, clip_grad_norm: anOddReal, host: aHost,
   model: (json) => {
     if (json.look() !== 110) return aModel(json);
     json.skip();
@@ -103,11 +131,11 @@ const aRun = anObject({
 });
 
 const aDevice = anObject({
-  ...alike(['kind', 'name'], aText),
-  ...alike(['total_bytes', 'compute_capability', 'driver_version', 'runtime_version', 'sm_clock_khz', 'memory_clock_khz'], aNumber),
+  kind: aText, name: anOddText,
+  ...alike(['total_bytes', 'compute_capability', 'driver_version', 'runtime_version', 'sm_clock_khz', 'memory_clock_khz'], anOddNumber),
 }, ['kind', 'name']);
 
-const manyReals = aList(aReal, MOST_SAMPLES);
+const manyReals = aList(anOddReal, MOST_SAMPLES);
 
 /** @type {Shape} */
 const aPhase = (json) => {
@@ -124,6 +152,14 @@ const pairs = (json) => {
   return { recorded_ms, unrecorded_ms };
 };
 
+/** @type {Shape} */
+const aSetting = (json) => {
+  const kind = json.peek();
+  if (kind === 'text') return json.getText();
+  if (kind === 'boolean') return json.getBoolean() ? 1 : 0;
+  return json.skipsOdd('number') ? '?' : json.getReal();
+};
+
 /** Settings, whose keys are data. @type {Shape} */
 const settings = (json) => {
   const made = Object.create(null);
@@ -134,7 +170,7 @@ const settings = (json) => {
     const begin = level.keyAt - json.base, key = json.textOf(begin, begin + level.keySize);
     if (n++ === MOST_ALLOCATOR_SETTINGS) json.fail(`more than the limit of ${MOST_ALLOCATOR_SETTINGS} of them`);
     if (key in made) json.fail('this key comes twice');
-    made[key] = json.look() === 34 ? json.getText() : json.getReal();
+    made[key] = aSetting(json);
   }
   return made;
 };
@@ -144,16 +180,19 @@ const aBlock = anObject({
   ...alike(['stack', 'scope', 'name'], anInteger(-1, MOST_INDEX)),
 }, ['offset_bytes', 'block_bytes', 'requested_bytes', 'state', 'stack', 'scope', 'category', 'name']);
 
-/** @type {Shape} */
+/** Of anything but two numbers: [0, 0]. @type {Shape} */
 const aPoolId = (json) => {
-  const { at } = json, found = aList(anInteger(0, 2 ** 32 - 1))(json);
-  if (found.length !== 2) json.fail(`two integers were expected, not ${found.length}`, at);
-  return found;
+  const { nOdd } = json, none = [0, 0];
+  if (json.peek() !== 'array') return json.skipsOdd('') ? none : (json.skip(), none);
+  const found = aList((of) => of.getOddInteger(0, 2 ** 32 - 1, -1, true))(json);
+  if (found.length === 2 && Math.min(...found) >= 0) return found;
+  if (json.nOdd === nOdd) json.countOdd();
+  return none;
 };
 
 const aState = anObject({
   segments: aList(anObject({
-    device: anInteger(0, MOST_BYTE), address: anAmount, total_bytes: anAmount, stream: anInteger(0, MOST_BYTE), blocks: aList(aBlock), is_expandable: aBoolean, pool: aText, pool_id: aPoolId,
+    device: anInteger(0, MOST_BYTE), address: anAmount, total_bytes: anAmount, stream: anInteger(0, MOST_BYTE), blocks: aList(aBlock), is_expandable: anOddBoolean, pool: anOddText, pool_id: aPoolId,
   }, ['device', 'address', 'total_bytes', 'stream', 'blocks'])),
 }, ['segments']);
 
@@ -174,21 +213,21 @@ export const PARTS = {
     if (unit !== 1 && unit !== 512) json.fail('only 1 and 512 are allowed', at);
     return unit;
   },
-  devices: aList(aDevice, MOST_OF_A_KIND),
-  streams: aList(anObject({ device: anInteger(0, MOST_BYTE), handle: anyInteger }, ['device', 'handle']), MOST_OF_A_KIND),
+  devices: ofShortTexts(aList(aDevice, MOST_OF_A_KIND)),
+  streams: aList(anObject({ device: anInteger(0, MOST_BYTE), handle: (json) => json.getHandle() }, ['device', 'handle']), MOST_OF_A_KIND),
   strings: aList(aText, MOST_STRINGS),
   start: aState,
   end: aState,
-  tool: anObject(alike(['version', 'build'], aText)),
+  tool: anOddObject(alike(['version', 'build'], anOddText)),
   origin: anObject({ format: aText, events: aCount, contradictions: aCount }),
   run: aRun,
   clock: anObject({ unit_ns: anInteger(1, 1), source: aText, device_uncertainty_ns: aNumber }),
   actions: anyNames, categories: categoryNames, scope_kinds: anyNames, block_states: anyNames,
-  allocator: settings,
-  log: anObject({ full_policy: aText, dropped_events: aCount, dropped_scopes: aCount }),
-  timing: anObject({
-    warmup_steps: aNumber, measured_steps: aNumber, phases: aList(aPhase, MOST_SHOWN_PHASES), ...alike(['flops', 'stated_peak_flops', 'recorder_ns_per_event'], aReal), recorder_pairs: pairs,
-  }),
+  allocator: ofShortTexts(settings),
+  log: anObject({ full_policy: anOddText, dropped_events: aCount, dropped_scopes: aCount }),
+  timing: ofShortTexts(anObject({
+    warmup_steps: aNumber, measured_steps: aNumber, phases: aList(aPhase, MOST_SHOWN_PHASES), ...alike(['flops', 'stated_peak_flops', 'recorder_ns_per_event'], anOddReal), recorder_pairs: pairs,
+  })),
   loss: aList(aLoss, MOST_SAMPLES),
   summary: aList(anObject({})),
   oom: aList(anObject({ event: aCount, requested_bytes: aCount, free_bytes: aNumber }, ['event', 'requested_bytes', 'free_bytes'])),
@@ -199,21 +238,24 @@ export const REQUIRED_PARTS = ['format', 'version', 'address_unit_bytes', 'devic
 
 /**
  * What a column may hold, once its differences are added up.
- * @typedef {{lo: number, hi: number | bigint, isDelta: boolean}} ColumnRule
+ * @typedef {{lo: number, hi: number | bigint, isDelta: boolean, odd: {unknown: number, isFine: boolean} | null}} ColumnRule
+ *   odd: of a column that is only shown, what a wrong value is read as, and whether one out of range is nothing to tell about
  */
 
 /** @param {number} lo @param {number | bigint} hi @returns {ColumnRule} */
-const rule = (lo, hi) => ({ lo, hi, isDelta: false });
+const rule = (lo, hi) => ({ lo, hi, isDelta: false, odd: null });
 /** @param {number} lo @param {number | bigint} hi @returns {ColumnRule} */
-const deltaRule = (lo, hi) => ({ lo, hi, isDelta: true });
+const deltaRule = (lo, hi) => ({ lo, hi, isDelta: true, odd: null });
+/** @param {number} lo @param {number} hi @param {number} unknown @param {boolean} [isFine] @returns {ColumnRule} */
+const oddRule = (lo, hi, unknown, isFine = false) => ({ lo, hi, isDelta: false, odd: { unknown, isFine } });
 const anIndexRule = rule(-1, MOST_INDEX), aRowRule = rule(0, MOST_INDEX), aBytesRule = rule(0, MOST_INTEGER), aByteRule = rule(0, MOST_BYTE), aNumberRule = rule(0, MOST_BYTE - 1), aTimeRule = rule(-1, MOST_INTEGER);
 
 /** The tables, column by column. All are required. @type {Record<string, Record<string, ColumnRule>>} */
 export const TABLES = {
-  frames: { function: anIndexRule, file: anIndexRule, line: rule(0, 2 ** 31 - 1), inlined: rule(0, 1) },
+  frames: { function: anIndexRule, file: anIndexRule, line: oddRule(0, 2 ** 31 - 1, 0, true), inlined: oddRule(0, 1, 0) },
   stacks: { parent: anIndexRule, frame: aRowRule },
   scopes: {
-    parent: anIndexRule, kind: aNumberRule, name: aRowRule, index: rule(-1, 2 ** 31 - 1), thread: rule(0, 65535), begin_delta: deltaRule(0, MOST_INTEGER),
+    parent: anIndexRule, kind: aNumberRule, name: aRowRule, index: oddRule(-1, 2 ** 31 - 1, -1), thread: rule(0, 65535), begin_delta: deltaRule(0, MOST_INTEGER),
     duration: aTimeRule, device_begin: aTimeRule, device_duration: aTimeRule,
   },
   kernels: { name: aRowRule, phase: anIndexRule, path: aRowRule, launches: rule(1, MOST_INTEGER), total_ns: aBytesRule, min_ns: aBytesRule, max_ns: aBytesRule },

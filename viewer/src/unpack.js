@@ -5,7 +5,9 @@ import { checkDocument } from './check.js';
 import { FormatError } from './columns.js';
 import { findPlace, MOST_DOCUMENT_BYTES, readDocument } from './document.js';
 import { readSnapshot, USUAL_NAMES } from './format.js';
-import { documentOfPickle } from './pytorch_merge.js';
+import { readPickleStream } from './pickle.js';
+import { isPytorchJson, readPytorchJson } from './pytorch_json.js';
+import { documentOfPytorch } from './pytorch_merge.js';
 import { deriveRun } from './run.js';
 
 const PROTO = 0x80;
@@ -100,13 +102,24 @@ export async function openSource(source, count) {
   return { pull: await uncompressed(source, count), totalBytes };
 }
 
+/** @param {import('./document.js').Pull} pull @param {boolean} isPickle else JSON @param {() => void} report @returns {Promise<Record<string, any>>} for readSnapshot */
+async function readPytorchTree(pull, isPickle, report) {
+  if (isPickle) {
+    const { root, nBytes } = await readPickleStream(pull, report);
+    return documentOfPytorch(root, nBytes);
+  }
+  const whole = await inOnePiece(pull, report);
+  return documentOfPytorch(readPytorchJson(whole), whole.length);
+}
+
 /** @param {import('./document.js').Pull} pull @param {(rows: number) => void} report events read @returns {Promise<Loaded>} @throws {FormatError} */
 export async function readText(pull, report) {
   const first = await pull(), isPickle = first?.[0] === PROTO; // the first opcode of every pickle since protocol 2; no JSON begins like that
   let isTaken = false;
   const again = async () => (isTaken ? pull() : ((isTaken = true), first));
-  const doc = isPickle ? documentOfPickle(await inOnePiece(again, () => report(0))) : await readDocument(again, ({ rows }) => report(rows));
-  if (!isPickle) checkDocument(doc, USUAL_NAMES);
+  const isPytorch = isPickle || isPytorchJson(first ?? new Uint8Array(0));
+  const doc = isPytorch ? await readPytorchTree(again, isPickle, () => report(0)) : await readDocument(again, ({ rows }) => report(rows));
+  if (!isPytorch) checkDocument(doc, USUAL_NAMES);
   const snapshot = readSnapshot(doc);
   report(snapshot.events.count);
   return { snapshot, derived: deriveRun(snapshot) };
@@ -119,12 +132,21 @@ export async function located(source, problem) {
   return new FormatError(`byte ${await findPlace(pull, problem.place)}, ${problem.message}`);
 }
 
-/** @param {Source} source @param {(progress: Progress) => void} report @returns {Promise<Loaded>} @throws {FormatError} */
-export async function readSource(source, report) {
-  let bytes = 0;
+/** Thrown where a source holds more than was to be read here. */
+export const TOO_LONG = Symbol('too long');
+
+/** @param {Source} source @param {(progress: Progress) => void} report @param {number} [most] bytes of text that are read; then TOO_LONG is thrown
+ * @returns {Promise<Loaded>} @throws {FormatError} */
+export async function readSource(source, report, most = Infinity) {
+  let bytes = 0, nText = 0;
   const { pull, totalBytes } = await openSource(source, (n) => (bytes += n));
+  const limited = async () => {
+    const part = await pull();
+    if ((nText += part?.length ?? 0) > most) throw TOO_LONG;
+    return part;
+  };
   try {
-    return await readText(pull, (rows) => report({ bytes, totalBytes, rows }));
+    return await readText(limited, (rows) => report({ bytes, totalBytes, rows }));
   } catch (problem) {
     throw await located(source, problem);
   }
