@@ -174,7 +174,6 @@ tide_status tide_pickle_memo_get(tide_pickle_machine *machine, size_t number) {
 }
 
 static tide_status step(tide_pickle_machine *machine) {
-    const unsigned char *data = NULL;
     machine->opcode_at = machine->at;
     machine->pickle->n_read = machine->at;
     if (!tide_window_has(&machine->window, machine->at, 1, machine->error)) {
@@ -184,18 +183,19 @@ static tide_status step(tide_pickle_machine *machine) {
                                "byte %zu: the pickle is truncated: it ends without the opcode STOP",
                                machine->at);
     }
-    TIDE_TRY(tide_pickle_take(machine, 1, &data));
-    const tide_pickle_opcode *opcode = &TIDE_PICKLE_OPCODES[*data];
+    unsigned char code =
+        (unsigned char)machine->window.bytes[machine->at++ - machine->window.begin];
+    const tide_pickle_opcode *opcode = &TIDE_PICKLE_OPCODES[code];
     if (opcode->name == NULL) {
         return tide_fail(machine->error, TIDE_FORMAT, "byte %zu: 0x%02x is no opcode of a pickle",
-                         machine->opcode_at, (unsigned)*data);
+                         machine->opcode_at, (unsigned)code);
     }
     machine->opcode_name = opcode->name;
     if (opcode->run == NULL) {
         return tide_pickle_fail(machine, TIDE_UNSUPPORTED,
                                 "refused, it %s: a snapshot holds plain data only", opcode->does);
     }
-    if (machine->opcode_at == 0 && *data != 0x80) {
+    if (machine->opcode_at == 0 && code != 0x80) {
         return tide_pickle_fail(machine, TIDE_FORMAT, "a pickle must begin with PROTO");
     }
     return opcode->run(machine);
