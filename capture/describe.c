@@ -40,6 +40,7 @@ tide_status tide_capture_run(const tide_snapshot_run *run, tide_snapshot *snapsh
                   copy_text(arena, run->mode, &copy.mode) &&
                   copy_text(arena, run->attention, &copy.attention) &&
                   copy_text(arena, run->recompute, &copy.recompute) &&
+                  copy_text(arena, run->implementation, &copy.implementation) &&
                   copy_text(arena, run->outcome, &copy.outcome) &&
                   copy_text(arena, run->host_name, &copy.host_name) &&
                   copy_text(arena, run->host_os, &copy.host_os) &&

@@ -34,6 +34,7 @@ static const member RUN_MEMBERS[] = {
     {"run.mode", MEMBER_TEXT, RUN(mode)},
     {"run.attention", MEMBER_TEXT, RUN(attention)},
     {"run.recompute", MEMBER_TEXT, RUN(recompute)},
+    {"run.implementation", MEMBER_TEXT, RUN(implementation)},
     {"run.keep_graph", MEMBER_FLAG, RUN(keep_graph)},
     {"run.batch_size", MEMBER_INTEGER, RUN(batch_size)},
     {"run.context_length", MEMBER_INTEGER, RUN(context_length)},

@@ -9,6 +9,7 @@
 #include "cli/snapshot_words.h"
 #include "cli/table.h"
 #include "snapshot/compare.h"
+#include "snapshot/implementation.h"
 #include "snapshot/snapshot.h"
 
 enum { KEY_BYTES = 96, DEFAULT_TOP = 10, MAX_TOP = 100000 };
@@ -127,9 +128,41 @@ static void peaks_table(tide_report *report, const tide_compare *compare) {
     }
 }
 
+/* What all runs say of themselves; NULL: they differ, or one does not say it. */
+static const char *common_implementation(const tide_compare *compare) {
+    const char *first = compare->runs[0].snapshot->run.implementation;
+    for (size_t i = 1; i < compare->n_runs; i++) {
+        if (strcmp(compare->runs[i].snapshot->run.implementation, first) != 0) {
+            return NULL;
+        }
+    }
+    return first[0] != '\0' ? first : NULL;
+}
+
+/* Whose memory it is: a sentence where it is the same, nothing where the names of the runs say it,
+ * else a column of the table of runs. */
+static bool is_implementation_said(tide_report *report, const tide_compare *compare) {
+    const char *common = common_implementation(compare);
+    bool is_any_unsaid = false;
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        const tide_compare_run *run = &compare->runs[i];
+        const char *words = tide_implementation_words(run->snapshot->run.implementation);
+        is_any_unsaid = is_any_unsaid || strstr(run->name, words) == NULL;
+    }
+    if (common != NULL) {
+        tide_report_say(report, "implementation", "all runs: %s",
+                        tide_implementation_words(common));
+    }
+    return common != NULL || !is_any_unsaid;
+}
+
 static void outcome_table(tide_report *report, const tide_compare *compare) {
+    bool has_column = !is_implementation_said(report, compare);
     tide_table *table = tide_report_table(report, "runs", "Runs");
     tide_table_column(table, "run", "run", false);
+    if (has_column) {
+        tide_table_column(table, "run_by", "run by", false);
+    }
     tide_table_column(table, "file", "file", false);
     tide_table_column(table, "outcome", "outcome", false);
     tide_table_column(table, "peak_phase", "peak in", false);
@@ -139,6 +172,10 @@ static void outcome_table(tide_report *report, const tide_compare *compare) {
         const tide_compare_run *run = &compare->runs[i];
         tide_table_row_begin(table);
         tide_cell_text(table, run->name);
+        if (has_column) {
+            const char *words = tide_implementation_words(run->snapshot->run.implementation);
+            tide_cell_text(table, words[0] != '\0' ? words : "not said");
+        }
         tide_cell_text(table, run->label);
         tide_cell_text(table, run->snapshot->run.outcome);
         tide_cell_text(table, run->device != NULL ? run->device->peak.phase : "");

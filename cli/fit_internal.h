@@ -18,16 +18,27 @@ typedef struct tide_fit_options {
     tide_option_texts devices; /* specs; n 0: plain virtual */
 } tide_fit_options;
 
-/* A question and its answer: a row of the table. */
+/* Who runs the model, and what fits then: a row of the table. */
+typedef struct tide_fit_reply {
+    bool is_pytorch;            /* PyTorch, eager, by its forecast; else our own model */
+    const char *unknown;        /* why there is no forecast, static; NULL: there is an answer */
+    tide_fit_question question; /* with the attention of this run */
+    tide_fit_answer answer;     /* where it is known */
+} tide_fit_reply;
+
+enum { TIDE_FIT_MAX_REPLIES = 3 };
+
+/* A question to PyTorch and to ourselves. */
 typedef struct tide_fit_row {
-    tide_fit_question question;
-    tide_fit_answer answer;
-    bool has_eager;                   /* PyTorch has such a run */
-    tide_fit_question eager_question; /* the same of PyTorch's allocations */
-    tide_fit_answer eager;            /* its answer */
-    tide_device_info device;          /* of the room */
-    char name[TIDE_FIT_NAME_BYTES];   /* the run without what is varied: "2.7B-train-c512-fp32" */
+    tide_fit_question question;                   /* as the command line has it */
+    tide_fit_reply replies[TIDE_FIT_MAX_REPLIES]; /* PyTorch's first, our own is the last */
+    size_t n_replies;                             /* 2: its attention is named, or unknown */
+    tide_device_info device;                      /* of the room */
+    char name[TIDE_FIT_NAME_BYTES]; /* the run without what is varied: "2.7B-train-c512-fp32" */
 } tide_fit_row;
+
+/* The reply that the exit status goes by: PyTorch's first, or our own where there is none. */
+const tide_fit_reply *tide_fit_deciding(const tide_fit_row *row);
 
 /* All rows on stdout. */
 TIDE_NODISCARD tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows,

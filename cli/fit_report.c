@@ -7,8 +7,17 @@
 #include "cli/peak_tensors.h"
 #include "common/bytes.h"
 #include "common/plural.h"
+#include "snapshot/implementation.h"
 
-enum { VALUE_BYTES = 48, PHRASE_BYTES = 96 };
+enum { VALUE_BYTES = 48, PHRASE_BYTES = 96, SENTENCE_BYTES = 512 };
+
+const tide_fit_reply *tide_fit_deciding(const tide_fit_row *row) {
+    return row->replies[0].unknown == NULL ? &row->replies[0] : &row->replies[row->n_replies - 1];
+}
+
+static const char *name_of(const tide_fit_reply *reply) {
+    return reply->is_pytorch ? TIDE_WORDS_PYTORCH : TIDE_WORDS_OWN;
+}
 
 static int64_t countable(uint64_t n_bytes) {
     return n_bytes > INT64_MAX ? INT64_MAX : (int64_t)n_bytes;
@@ -50,7 +59,7 @@ static void say_room(const tide_fit_row *row, tide_report *report) {
     char context[TIDE_BYTES_TEXT];
     char limit[TIDE_BYTES_TEXT];
     char limited[TIDE_BYTES_TEXT + 64] = "";
-    tide_bytes_format(countable(row->answer.usable_bytes), usable);
+    tide_bytes_format(countable(tide_fit_deciding(row)->answer.usable_bytes), usable);
     if (limit_bytes != TIDE_UNLIMITED) {
         snprintf(limited, sizeof(limited), ", within a memory limit of %s",
                  tide_bytes_format(countable(limit_bytes), limit));
@@ -84,93 +93,104 @@ static void say_rooms(const tide_fit_row *rows, size_t n_rows, tide_report *repo
     }
 }
 
-/* ---- the answer in words ---- */
+/* ---- the answers in words ---- */
 
-static void say_value(const tide_fit_row *row, tide_report *report) {
-    const tide_fit_answer *answer = &row->answer;
-    char phrase[PHRASE_BYTES];
-    char allocated[TIDE_BYTES_TEXT];
-    char reserved[TIDE_BYTES_TEXT];
-    char margin[TIDE_BYTES_TEXT];
-    if (answer->value == 0) {
-        tide_report_say(report, "answer", "%s: nothing fits, not even %s", row->name,
-                        value_phrase(row, answer->next_value, phrase));
-        return;
-    }
-    tide_report_say(
-        report, "answer", "%s: %s fit%s%s: %s allocated and %s reserved at most, which leaves %s",
-        row->name, value_phrase(row, answer->value, phrase),
-        is_plural(row, answer->value) ? "" : "s",
-        answer->next_value == 0 ? ", the largest that a run may have" : "",
-        tide_bytes_format(countable(answer->run.allocated_bytes), allocated),
-        tide_bytes_format(countable(answer->run.reserved_bytes), reserved),
-        tide_bytes_format(countable(answer->usable_bytes - answer->run.reserved_bytes), margin));
+/* "2.7B-train-c512-fp32, PyTorch, eager, naive attention". */
+static const char *name_reply(const tide_fit_row *row, const tide_fit_reply *reply,
+                              char text[SENTENCE_BYTES]) {
+    snprintf(text, SENTENCE_BYTES, "%s, %s, %s attention", row->name, name_of(reply),
+             tide_attention_name((int)reply->question.workload.attention));
+    return text;
 }
 
-static void say_next(const tide_fit_row *row, tide_report *report) {
-    const tide_fit_answer *answer = &row->answer;
+/* "batch 12 does not fit: 7.06 MiB more are needed, ..."; "" where everything fits. */
+static void describe_next(const tide_fit_row *row, const tide_fit_answer *answer,
+                          char text[SENTENCE_BYTES]) {
     char phrase[PHRASE_BYTES];
     char needed[TIDE_BYTES_TEXT];
     char more[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
+    text[0] = '\0';
     if (answer->next_value == 0) {
         return;
     }
-    tide_report_say(report, "next",
-                    "%s do%s not fit: %s more are needed, %s in all (%s where nothing is short)",
-                    value_phrase(row, answer->next_value, phrase),
-                    is_plural(row, answer->next_value) ? "" : "es",
-                    tide_bytes_format(countable(answer->needed_bytes - answer->usable_bytes), more),
-                    tide_bytes_format(countable(answer->needed_bytes), needed),
-                    tide_bytes_format(countable(answer->next_run.reserved_bytes), reserved));
+    snprintf(text, SENTENCE_BYTES,
+             "; %s do%s not fit: %s more are needed, %s in all (%s where nothing is short)",
+             value_phrase(row, answer->next_value, phrase),
+             is_plural(row, answer->next_value) ? "" : "es",
+             tide_bytes_format(countable(answer->needed_bytes - answer->usable_bytes), more),
+             tide_bytes_format(countable(answer->needed_bytes), needed),
+             tide_bytes_format(countable(answer->next_run.reserved_bytes), reserved));
+}
+
+static void say_value(const tide_fit_row *row, const tide_fit_reply *reply, tide_report *report) {
+    const tide_fit_answer *answer = &reply->answer;
+    char name[SENTENCE_BYTES];
+    char next[SENTENCE_BYTES];
+    char phrase[PHRASE_BYTES];
+    char allocated[TIDE_BYTES_TEXT];
+    char reserved[TIDE_BYTES_TEXT];
+    char margin[TIDE_BYTES_TEXT];
+    name_reply(row, reply, name);
+    describe_next(row, answer, next);
+    if (answer->value == 0) {
+        tide_report_say(report, "answer", "%s: nothing fits%s", name, next);
+        return;
+    }
+    tide_report_say(
+        report, "answer", "%s: %s fit%s%s: %s allocated and %s reserved at most, which leaves %s%s",
+        name, value_phrase(row, answer->value, phrase), is_plural(row, answer->value) ? "" : "s",
+        answer->next_value == 0 ? ", the largest that a run may have" : "",
+        tide_bytes_format(countable(answer->run.allocated_bytes), allocated),
+        tide_bytes_format(countable(answer->run.reserved_bytes), reserved),
+        tide_bytes_format(countable(answer->usable_bytes - answer->run.reserved_bytes), margin),
+        next);
 }
 
 /* What the reader should know before trusting the value. */
-static void say_doubts(const tide_fit_row *row, tide_report *report) {
-    const tide_fit_answer *answer = &row->answer;
+static void say_doubts(const tide_fit_row *row, const tide_fit_reply *reply, tide_report *report) {
+    const tide_fit_answer *answer = &reply->answer;
+    char name[SENTENCE_BYTES];
     char phrase[PHRASE_BYTES];
+    name_reply(row, reply, name);
     if (answer->value != 0 && answer->run.n_retries > 0) {
         tide_report_say(report, "retries",
-                        "at %s the cache has to give all that it holds back to the device %" PRIu64
-                        " time%s in %zu %s, and buys again, which costs time",
-                        value_phrase(row, answer->value, phrase), answer->run.n_retries,
+                        "%s: at %s the cache has to give all that it holds back to the device "
+                        "%" PRIu64 " time%s in %zu %s, and buys again, which costs time",
+                        name, value_phrase(row, answer->value, phrase), answer->run.n_retries,
                         tide_plural(answer->run.n_retries, "", "s"), row->question.workload.steps,
                         tide_plural(row->question.workload.steps, "step", "steps"));
     }
     if (answer->lowest_unfit != 0 && answer->lowest_unfit < answer->value) {
         tide_report_say(report, "gap",
-                        "%s, though less, does not fit: the cache breaks its segments up in "
+                        "%s: %s, though less, does not fit: the cache breaks its segments up in "
                         "another way",
-                        value_phrase(row, answer->lowest_unfit, phrase));
+                        name, value_phrase(row, answer->lowest_unfit, phrase));
     }
     if (!answer->is_every_one_seen) {
         tide_report_say(report, "search",
-                        "found by bisection and %d tries above: one between them may fit all the "
-                        "same",
-                        (int)TIDE_FIT_MAX_ABOVE);
+                        "%s: found by bisection and %d tries above: one between them may fit all "
+                        "the same",
+                        name, (int)TIDE_FIT_MAX_ABOVE);
     }
 }
 
-/* What PyTorch would have room for, beside. */
-static void say_eager(const tide_fit_row *row, tide_report *report) {
-    char phrase[PHRASE_BYTES];
-    char reserved[TIDE_BYTES_TEXT];
-    char needed[TIDE_BYTES_TEXT];
-    const tide_fit_answer *eager = &row->eager;
-    if (!row->has_eager) {
+/* Of several questions only what fits nowhere and what is not known is said. */
+static void say_reply(const tide_fit_row *row, const tide_fit_reply *reply, bool is_only,
+                      tide_report *report) {
+    if (reply->unknown != NULL) {
+        tide_report_say(report, "unknown",
+                        "%s, %s: no forecast is possible: %s; the exit status "
+                        "goes by the answer of %s",
+                        row->name, name_of(reply), reply->unknown, TIDE_WORDS_OWN);
         return;
     }
-    if (eager->value == 0) {
-        tide_report_say(report, "eager",
-                        "as PyTorch runs it, eager, nothing fits: %s takes %s there",
-                        value_phrase(row, eager->next_value, phrase),
-                        tide_bytes_format(countable(eager->needed_bytes), needed));
-        return;
+    if (is_only || reply->answer.value == 0) {
+        say_value(row, reply, report);
     }
-    tide_report_say(report, "eager", "as PyTorch runs it, eager, %s fit%s, with %s reserved",
-                    value_phrase(row, eager->value, phrase),
-                    is_plural(row, eager->value) ? "" : "s",
-                    tide_bytes_format(countable(eager->run.reserved_bytes), reserved));
+    if (is_only) {
+        say_doubts(row, reply, report);
+    }
 }
 
 /* ---- the table ---- */
@@ -179,6 +199,8 @@ static void add_columns(const tide_fit_row *row, tide_table *table) {
     char title[64];
     bool is_number = row->question.what != TIDE_FIT_MODEL;
     snprintf(title, sizeof(title), "largest %s", tide_fit_what_name(row->question.what));
+    tide_table_column(table, "run_by", "run by", false);
+    tide_table_column(table, "attention", "attention", false);
     tide_table_column(table, "run", "run", false);
     tide_table_column(table, "device", "device", false);
     tide_table_column(table, "largest", title, is_number);
@@ -189,8 +211,6 @@ static void add_columns(const tide_fit_row *row, tide_table *table) {
     tide_table_column(table, "retries", "retries", true);
     tide_table_column(table, "next", "next", is_number);
     tide_table_column(table, "next_needs_bytes", "needs", true);
-    tide_table_column(table, "eager_largest", "as PyTorch", is_number);
-    tide_table_column(table, "eager_reserved_bytes", "PyTorch reserved", true);
 }
 
 static void cell_value(const tide_fit_row *row, uint64_t value, tide_table *table) {
@@ -204,12 +224,19 @@ static void cell_value(const tide_fit_row *row, uint64_t value, tide_table *tabl
     }
 }
 
-static void add_row(const tide_fit_row *row, tide_table *table) {
-    const tide_fit_answer *answer = &row->answer;
+static void add_row(const tide_fit_row *row, const tide_fit_reply *reply, tide_table *table) {
+    const tide_fit_answer *answer = &reply->answer;
     bool fits = answer->value != 0;
     tide_table_row_begin(table);
+    tide_cell_text(table, name_of(reply));
+    tide_cell_text(table, reply->unknown != NULL
+                              ? "not known"
+                              : tide_attention_name((int)reply->question.workload.attention));
     tide_cell_text(table, row->name);
     tide_cell_text(table, row->device.spec);
+    if (reply->unknown != NULL) {
+        return; /* the other cells stay empty */
+    }
     cell_value(row, answer->value, table);
     tide_cell_bytes(table, fits ? countable(answer->run.allocated_bytes) : -1);
     tide_cell_bytes(table, fits ? countable(answer->run.reserved_bytes) : -1);
@@ -223,26 +250,28 @@ static void add_row(const tide_fit_row *row, tide_table *table) {
     }
     cell_value(row, answer->next_value, table);
     tide_cell_bytes(table, answer->next_value != 0 ? countable(answer->needed_bytes) : -1);
-    cell_value(row, row->has_eager ? row->eager.value : 0, table);
-    tide_cell_bytes(table, row->has_eager && row->eager.value != 0
-                               ? countable(row->eager.run.reserved_bytes)
-                               : -1);
 }
 
-/* Where PyTorch's bytes come from, at the value that fits as tidemark runs it. */
+/* Where PyTorch's bytes come from, at the value that fits as our own model runs it. */
 static tide_status say_difference(const tide_fit_row *row, tide_report *report) {
     enum { N_TENSORS = 8 };
-    tide_workload_config own;
+    tide_workload_config workload;
     tide_workload_config pytorch;
-    char phrase[VALUE_BYTES * 2];
-    uint64_t value = row->answer.value;
-    if (value == 0 || !row->has_eager || row->question.workload.residuals == TIDE_RESIDUALS_EAGER) {
+    char phrase[PHRASE_BYTES];
+    char label[SENTENCE_BYTES];
+    const tide_fit_reply *first = &row->replies[0];
+    const tide_fit_reply *own = &row->replies[row->n_replies - 1];
+    uint64_t value = own->answer.value;
+    if (value == 0 || first->unknown != NULL) {
         return TIDE_OK;
     }
-    TIDE_TRY(tide_fit_apply(&row->question, value, &own, NULL));
-    TIDE_TRY(tide_fit_apply(&row->eager_question, value, &pytorch, NULL));
-    return tide_beside_run(report, value_phrase(row, value, phrase), &row->question.room, &own,
-                           &pytorch, N_TENSORS, NULL);
+    TIDE_TRY(tide_fit_apply(&own->question, value, &workload, NULL));
+    TIDE_TRY(tide_fit_apply(&first->question, value, &pytorch, NULL));
+    snprintf(label, sizeof(label), "%s (PyTorch with %s attention, our own with %s)",
+             value_phrase(row, value, phrase), tide_attention_name((int)pytorch.attention),
+             tide_attention_name((int)workload.attention));
+    return tide_beside_run(report, label, &row->question.room, &workload, &pytorch, N_TENSORS,
+                           NULL);
 }
 
 tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows, tide_format format) {
@@ -250,23 +279,22 @@ tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows, tide_format 
     tide_status status = TIDE_OK;
     tide_report_init(&report);
     say_rooms(rows, n_rows, &report);
-    if (n_rows > 0) {
-        tide_table *table = tide_report_table(&report, "fits", "what fits");
-        add_columns(&rows[0], table);
-        for (size_t i = 0; i < n_rows; i++) {
-            add_row(&rows[i], table);
+    tide_table *table = n_rows > 0 ? tide_report_table(&report, "fits", "what fits") : NULL;
+    for (size_t i = 0; i < n_rows; i++) {
+        if (i == 0) {
+            add_columns(&rows[0], table);
+        }
+        for (size_t k = 0; k < rows[i].n_replies; k++) {
+            add_row(&rows[i], &rows[i].replies[k], table);
         }
     }
     for (size_t i = 0; i < n_rows; i++) {
-        if (n_rows == 1 || rows[i].answer.value == 0) {
-            say_value(&rows[i], &report);
+        for (size_t k = 0; k < rows[i].n_replies; k++) {
+            say_reply(&rows[i], &rows[i].replies[k], n_rows == 1, &report);
         }
-        if (n_rows == 1) {
-            say_next(&rows[i], &report);
-            say_doubts(&rows[i], &report);
-            say_eager(&rows[i], &report);
-            status = say_difference(&rows[i], &report);
-        }
+    }
+    if (n_rows == 1) {
+        status = say_difference(&rows[0], &report);
     }
     if (status == TIDE_OK) {
         status = tide_report_print(&report, format, stdout);

@@ -262,9 +262,6 @@ tide_status tide_fit_search(const tide_fit_question *question, tide_fit_answer *
     } else {
         TIDE_TRY(find_multiple(&at, unit));
     }
-    if (question->only_value && ret_answer->value != 0) {
-        return TIDE_OK;
-    }
     uint64_t next = ret_answer->value + unit;
     if (least_bytes(&at, next, &n_bytes, NULL) != TIDE_OK) {
         return TIDE_OK; /* no run may have more */

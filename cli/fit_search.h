@@ -36,7 +36,6 @@ typedef struct tide_fit_question {
     tide_workload_config workload; /* the run; what is varied is replaced */
     tide_fit_what what;            /* is varied */
     uint64_t multiple_of;          /* values are multiples of it, 1 and more; 1 for presets */
-    bool only_value;               /* where one fits, nothing is asked of the next */
 } tide_fit_question;
 
 /* Values are of the question's kind. */
@@ -44,7 +43,7 @@ typedef struct tide_fit_answer {
     uint64_t usable_bytes; /* that may be reserved; UINT64_MAX: no bound */
     uint64_t value;        /* the largest that fits; 0: none */
     tide_dry_run run;      /* of that value */
-    /* Of the next value: not filled with only_value, where a value fits. */
+    /* Of the next value: */
     uint64_t next_value;    /* the smallest one above that was run and does not fit; 0: there is
                                none, value is the largest that a run may have */
     tide_dry_run next_run;  /* of that value, without a bound */

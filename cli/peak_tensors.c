@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "allocator/cards.h"
+#include "cli/profile_internal.h"
 
 /* "layers.5.attn.exp" -> "attn.exp". */
 static const char *without_layer(const char *name) {
@@ -148,6 +149,7 @@ tide_status tide_snapshot_as_pytorch(const tide_snapshot *snapshot, tide_edition
     description.command = "";
     description.attention = tide_attention_name((int)workload.attention);
     description.recompute = tide_recompute_name((int)workload.recompute);
+    description.implementation = tide_profile_implementation(&workload);
     description.clip_grad_norm = -1;
     description.memory_limit_bytes = -1;
     description.outcome = "completed";

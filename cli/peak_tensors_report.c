@@ -5,6 +5,7 @@
 
 #include "cli/peak_tensors.h"
 #include "common/bytes.h"
+#include "snapshot/implementation.h"
 
 /* Tensors of one name and category in both runs. */
 typedef struct pair {
@@ -65,22 +66,22 @@ static pair *make_pairs(tide_report *report, const tide_peak_tensors *own,
 }
 
 static void add_columns(tide_table *table) {
-    tide_table_column(table, "tidemark_bytes", "as tidemark", true);
-    tide_table_column(table, "pytorch_bytes", "as PyTorch eager", true);
-    tide_table_column(table, "difference_bytes", "difference", true);
+    tide_table_column(table, "pytorch_bytes", TIDE_WORDS_PYTORCH, true);
+    tide_table_column(table, "tidemark_bytes", TIDE_WORDS_OWN, true);
+    tide_table_column(table, "difference_bytes", "PyTorch minus own", true);
 }
 
 static void add_cells(tide_table *table, int64_t own, int64_t pytorch) {
-    tide_cell_bytes(table, own);
     tide_cell_bytes(table, pytorch);
+    tide_cell_bytes(table, own);
     tide_cell_change(table, pytorch - own);
 }
 
 /* `all`: the snapshot that knows all categories of the pairs. */
 static void add_categories(tide_report *report, const tide_snapshot *all, const pair *pairs,
                            size_t n_pairs) {
-    tide_table *table = tide_report_table(report, "beside_categories",
-                                          "alive at the peaks, as tidemark and as PyTorch eager");
+    tide_table *table =
+        tide_report_table(report, "beside_categories", "alive at the peaks of both, by category");
     int64_t all_own = 0;
     int64_t all_pytorch = 0;
     tide_table_column(table, "category", "category", false);
@@ -153,10 +154,10 @@ static void say(tide_report *report, const char *label, const tide_peak_tensors 
         }
     }
     tide_report_say(
-        report, "beside_pytorch",
-        "%s%sas tidemark %s allocated at most, as PyTorch eager %s, which is %s %s%s", label,
-        label[0] != '\0' ? ": " : "", tide_bytes_format((int64_t)own->run.allocated_bytes, of_own),
-        tide_bytes_format((int64_t)pytorch->run.allocated_bytes, of_pytorch),
+        report, "beside_pytorch", "%s%s%s, allocates %s at most, %s %s; PyTorch's is %s %s%s",
+        label, label[0] != '\0' ? ": " : "", TIDE_WORDS_PYTORCH,
+        tide_bytes_format((int64_t)pytorch->run.allocated_bytes, of_pytorch), TIDE_WORDS_OWN,
+        tide_bytes_format((int64_t)own->run.allocated_bytes, of_own),
         tide_bytes_format(more < 0 ? -more : more, difference), more < 0 ? "less" : "more", text);
 }
 

@@ -1,10 +1,19 @@
 /* What a snapshot says about the run that made it. */
 #include "cli/profile_internal.h"
 #include "model/peak.h"
+#include "snapshot/implementation.h"
 
 /* Bytes as files and reports have them: signed. */
 static int64_t clamp(uint64_t n_bytes) {
     return n_bytes > INT64_MAX ? INT64_MAX : (int64_t)n_bytes;
+}
+
+const char *tide_profile_implementation(const tide_workload_config *workload) {
+    static const char *const PYTORCH[TIDE_N_EDITIONS] = {
+        [TIDE_EDITION_2025] = TIDE_IMPLEMENTATION_PYTORCH "2025",
+        [TIDE_EDITION_2026] = TIDE_IMPLEMENTATION_PYTORCH "2026"};
+    return workload->residuals == TIDE_RESIDUALS_EAGER ? PYTORCH[workload->edition]
+                                                       : TIDE_IMPLEMENTATION_OWN;
 }
 
 /* An MLP has neither heads nor vocabulary. */
@@ -33,6 +42,7 @@ void tide_profile_describe_run(const tide_profile_plan *plan, const tide_profile
         .mode = tide_mode_name((int)workload->mode),
         .attention = is_mlp ? "" : tide_attention_name((int)workload->attention),
         .recompute = is_mlp ? "" : tide_recompute_name((int)workload->recompute),
+        .implementation = tide_profile_implementation(workload),
         .keep_graph = workload->keep_graph,
         .batch_size = (int64_t)model->batch_size,
         .context_length = is_mlp ? -1 : (int64_t)model->context_length,

@@ -170,6 +170,9 @@ typedef struct tide_profile_timing {
     tide_snapshot_phase phases[TIDE_N_TIMED]; /* those that a step of the mode has */
 } tide_profile_timing;
 
+/* Whose memory a run of the workload takes: a text of tide_snapshot_run. */
+const char *tide_profile_implementation(const tide_workload_config *workload);
+
 /* Describe a run for its snapshot; `ret_run` borrows its texts from plan and host, `ret_timing`
  * its samples from result. */
 void tide_profile_describe_run(const tide_profile_plan *plan, const tide_profile_run *run,

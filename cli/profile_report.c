@@ -10,10 +10,24 @@
 #include "common/plural.h"
 #include "common/statistics.h"
 #include "snapshot/compare.h"
+#include "snapshot/implementation.h"
 #include "snapshot/summary.h"
+
+enum { WHOSE_BYTES = 64 };
 
 static tide_format format_of(const tide_profile_plan *plan) {
     return tide_format_chosen(plan->options->format, plan->options->wide);
+}
+
+/* " (tidemark's own model in C)": of virtual runs, which a reader may take for a forecast of
+ * PyTorch's, and of those that are one; "" where the model ran for real. */
+static const char *whose(const tide_profile_plan *plan, char text[WHOSE_BYTES]) {
+    const char *implementation = tide_profile_implementation(&plan->runs[0].workload);
+    text[0] = '\0';
+    if (plan->kind == TIDE_DEVICE_VIRTUAL) {
+        snprintf(text, WHOSE_BYTES, " (%s)", tide_implementation_words(implementation));
+    }
+    return text;
 }
 
 /* "snapshot: PATH" for people, the bare path for programs. */
@@ -187,11 +201,12 @@ static void say_dropped(const tide_profile_plan *plan, tide_report *report) {
 
 tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error *error) {
     const tide_profile_run *run = &plan->runs[0];
+    char text[WHOSE_BYTES];
     tide_summary *summary = NULL;
     tide_report report;
     TIDE_TRY(tide_summary_create(run->snapshot, &summary, error));
     tide_report_init(&report);
-    tide_report_say(&report, "run", "%s on %s%s", run->name, plan->device,
+    tide_report_say(&report, "run", "%s on %s%s%s", run->name, plan->device, whose(plan, text),
                     run->outcome == TIDE_RUN_OOM       ? ": does not fit"
                     : run->outcome == TIDE_RUN_STOPPED ? ": stopped"
                                                        : "");
@@ -358,11 +373,12 @@ static tide_status add_comparison(const tide_profile_plan *plan, tide_report *re
 }
 
 tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *error) {
+    char text[WHOSE_BYTES];
     tide_report report;
     list_columns columns = choose_columns(plan);
     tide_report_init(&report);
-    tide_report_say(&report, "device", "%zu run%s on %s%s", plan->n_runs,
-                    tide_plural(plan->n_runs, "", "s"), plan->device,
+    tide_report_say(&report, "device", "%zu run%s on %s%s%s", plan->n_runs,
+                    tide_plural(plan->n_runs, "", "s"), plan->device, whose(plan, text),
                     plan->kind == TIDE_DEVICE_VIRTUAL ? "; times: not computed" : "");
     tide_table *table = tide_report_table(&report, "runs", "runs");
     add_columns(&columns, table);

@@ -45,6 +45,7 @@ static void say_part(words *to, const char *text) {
 void tide_words_run(const tide_snapshot *snapshot, char *ret_text, size_t n_room) {
     const tide_snapshot_run *run = &snapshot->run;
     words to = words_in(ret_text, n_room);
+    say_part(&to, tide_implementation_words(run->implementation));
     if (run->model.size != NULL) {
         say_part(&to, run->model.size);
     }

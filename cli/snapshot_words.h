@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "snapshot/implementation.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/summary.h"
 
@@ -15,7 +16,8 @@
 extern "C" {
 #endif
 
-/* "small, train, fp32, flash, batch 4, context 128, on virtual (H100, 79.11 GiB)" */
+/* "tidemark's own model in C, small, train, fp32, flash, batch 4, context 128, on virtual (H100,
+ * 79.11 GiB)" */
 void tide_words_run(const tide_snapshot *snapshot, char *ret_text, size_t n_room);
 
 /* "step 1, optimizer > adamw"; "" outside every scope. */

@@ -7,6 +7,7 @@
 #include "cli/peak_tensors.h"
 #include "cli/study_internal.h"
 #include "cli/study_readings.h"
+#include "snapshot/implementation.h"
 #include "snapshot/scope_paths.h"
 #include "snapshot/summary.h"
 
@@ -180,11 +181,11 @@ static void add_peak(const tide_study_columns *columns, const tide_study_cell *c
     tide_table_row_begin(table);
     tide_study_add_cells(columns, &cell->workload, table);
     tide_cell_text(table, tide_trial_outcome_name((int)cell->result.outcome));
+    tide_cell_bytes(table, peak_or_none(eager, eager->allocated_bytes));
+    tide_cell_bytes(table, peak_or_none(eager, eager->reserved_bytes));
     tide_cell_bytes(table, fits ? cell->result.requested_peak_bytes : -1);
     tide_cell_bytes(table, fits ? cell->result.allocated_peak_bytes : -1);
     tide_cell_bytes(table, fits ? cell->result.reserved_peak_bytes : -1);
-    tide_cell_bytes(table, peak_or_none(eager, eager->allocated_bytes));
-    tide_cell_bytes(table, peak_or_none(eager, eager->reserved_bytes));
     tide_cell_bytes(table, residual_bytes(&cell->workload));
     if (place[0] != '\0') {
         tide_cell_text(table, place);
@@ -224,13 +225,13 @@ typedef struct tables {
 static void add_peak_columns(const tide_study_columns *columns, tide_table *table) {
     tide_study_add_columns(columns, table);
     tide_table_column(table, "outcome", "outcome", false);
-    tide_table_column(table, "requested_bytes", "requested", true);
-    tide_table_column(table, "allocated_bytes", "allocated", true);
-    tide_table_column(table, "reserved_bytes", "reserved", true);
-    tide_table_column(table, "eager_allocated_bytes", "as PyTorch", true);
+    tide_table_column(table, "eager_allocated_bytes", "PyTorch allocated", true);
     tide_table_column(table, "eager_reserved_bytes", "PyTorch reserved", true);
+    tide_table_column(table, "requested_bytes", "own requested", true);
+    tide_table_column(table, "allocated_bytes", "own allocated", true);
+    tide_table_column(table, "reserved_bytes", "own reserved", true);
     tide_table_column(table, "residual_stream_bytes", "residual stream", true);
-    tide_table_column(table, "peak", "at the peak", false);
+    tide_table_column(table, "peak", "own peak in", false);
 }
 
 static void add_largest_columns(const tide_study_columns *columns, tide_table *table) {
@@ -255,7 +256,8 @@ static tables add_tables(tide_study_work *work) {
     snprintf(title, sizeof(title),
              "the largest tensors that a step makes, of each category, at context %llu",
              (unsigned long long)to.longest);
-    to.peaks = tide_report_table(&work->report, "peaks", "peaks");
+    to.peaks = tide_report_table(&work->report, "peaks",
+                                 "peaks of " TIDE_WORDS_PYTORCH ", and of " TIDE_WORDS_OWN);
     to.largest = tide_report_table(&work->report, "largest", title);
     add_peak_columns(&to.of_peaks, to.peaks);
     add_largest_columns(&to.of_largest, to.largest);
@@ -339,6 +341,25 @@ static tide_status add_difference(tide_study_work *work, const tide_reading_peak
                            error);
 }
 
+/* Why columns of PyTorch are empty. */
+static void say_unknown(tide_study_work *work) {
+    bool is_true = false;
+    for (size_t i = 0; i < work->n_cells; i++) {
+        is_true = is_true || work->cells[i].workload.precision == TIDE_PRECISION_BF16_TRUE;
+    }
+    if (work->kind != TIDE_DEVICE_VIRTUAL) {
+        tide_report_say(&work->report, "pytorch",
+                        "%s: not known here: its peaks are forecast on the virtual device "
+                        "(--device virtual)",
+                        TIDE_WORDS_PYTORCH);
+    } else if (is_true) {
+        tide_report_say(&work->report, "pytorch",
+                        "%s: no forecast is possible of bf16-true, only of fp32, tf32 and "
+                        "bf16-mixed",
+                        TIDE_WORDS_PYTORCH);
+    }
+}
+
 static tide_status report(tide_study_work *work, tide_error *error) {
     char reading[TIDE_READING_BYTES];
     const tide_hostmem *mem = tide_hostmem_default();
@@ -351,6 +372,7 @@ static tide_status report(tide_study_work *work, tide_error *error) {
     for (size_t i = 0; i < work->n_run && status == TIDE_OK; i++) {
         status = add_cell(work, &work->cells[i], &to, &peaks[i], error);
     }
+    say_unknown(work);
     if (status == TIDE_OK) {
         status = add_difference(work, peaks, error);
     }

@@ -6,6 +6,7 @@
 #include "cli/sweep_internal.h"
 #include "common/bytes.h"
 #include "common/plural.h"
+#include "snapshot/implementation.h"
 
 enum { WORDS_BYTES = 512, MAX_REASONS = 16 };
 
@@ -89,8 +90,9 @@ static void say_common(const tide_sweep *sweep, tide_report *report) {
             append(text, word);
         }
     }
-    if (strcmp(grid_text(sweep, "residuals"), "eager") == 0) {
-        append(text, "the allocations of PyTorch");
+    if (is_virtual(sweep)) {
+        bool is_eager = strcmp(grid_text(sweep, "residuals"), "eager") == 0;
+        append(text, is_eager ? TIDE_WORDS_PYTORCH : TIDE_WORDS_OWN);
     }
     if (grid_flag(sweep, "keep_graph")) {
         append(text, "the graph is kept");

@@ -1,6 +1,7 @@
 /* Reports as text. On a terminal tables keep within its columns: texts are cut in the middle, the
  * longest first, and a table of too many columns goes on below, in a further part that begins with
- * the columns by which its rows are told apart. Numbers are never cut. */
+ * the columns by which its rows are told apart, or with the rows' numbers. Numbers are never cut.
+ */
 #include <string.h>
 
 #include "cli/table_internal.h"
@@ -24,6 +25,7 @@ typedef struct layout {
     size_t widths[TIDE_TABLE_MAX_COLUMNS];  /* what is given to it; natural at most */
     bool is_text[TIDE_TABLE_MAX_COLUMNS];   /* may be cut */
     size_t n_labels;                        /* leading columns that every part begins with */
+    size_t number_width;                    /* of the rows' numbers before them; 0: none */
 } layout;
 
 /* Columns of a part: the labels, then those from first to end. */
@@ -88,17 +90,23 @@ static bool is_told_apart(const tide_table *table, size_t n_columns) {
 }
 
 /* The fewest leading columns in which no two rows are the same, if they leave a third of the room
- * to the others; else the first. */
-static size_t labels_of(const layout *of) {
+ * to the others; else the first, and the rows are numbered. */
+static void choose_labels(layout *of) {
     for (size_t n = 1; of->table->n_rows <= MANY_ROWS && n < of->table->n_columns; n++) {
-        if (floors_of(of, 0, n) > of->room - of->room / 3) {
+        if (n > 1 && floors_of(of, 0, n) > of->room - of->room / 3) {
             break;
         }
         if (is_told_apart(of->table, n)) {
-            return n;
+            of->n_labels = n;
+            return;
         }
     }
-    return 1;
+    of->n_labels = 1;
+    of->number_width = (size_t)snprintf(NULL, 0, "%zu", of->table->n_rows);
+}
+
+static size_t number_room(const layout *of) {
+    return of->number_width > 0 ? GAP + of->number_width : 0;
 }
 
 /* ---- parts ---- */
@@ -109,7 +117,7 @@ static bool is_in(const layout *of, const part *at, size_t i) {
 
 /* As many columns as the room holds, one at the least. */
 static part next_part(const layout *of, size_t first) {
-    size_t sum = floors_of(of, 0, of->n_labels);
+    size_t sum = number_room(of) + floors_of(of, 0, of->n_labels);
     part next = {.first = first, .end = first};
     while (next.end < of->table->n_columns) {
         sum += GAP + floor_of(of, next.end);
@@ -122,7 +130,7 @@ static part next_part(const layout *of, size_t first) {
 }
 
 static size_t width_with(const layout *of, const part *at, size_t longest) {
-    size_t sum = 0;
+    size_t sum = number_room(of);
     for (size_t i = 0; i < at->end; i++) {
         if (is_in(of, at, i)) {
             bool is_cut = of->is_text[i] && of->natural[i] > longest;
@@ -156,6 +164,8 @@ static void put_cell(const layout *of, const part *at, size_t i, const char *tex
 
 static void put_part(const layout *of, const part *at, FILE *out) {
     char buffer[TIDE_CELL_BYTES_TEXT];
+    size_t number = 0;
+    fprintf(out, "%*s", (int)number_room(of), of->number_width > 0 ? "#" : "");
     for (size_t i = 0; i < at->end; i++) {
         if (is_in(of, at, i)) {
             put_cell(of, at, i, of->table->columns[i].title, out);
@@ -163,6 +173,10 @@ static void put_part(const layout *of, const part *at, FILE *out) {
     }
     fputc('\n', out);
     for (const tide_table_row *row = of->table->first; row != NULL; row = row->next) {
+        number++;
+        if (of->number_width > 0) {
+            fprintf(out, "%*zu", (int)number_room(of), number);
+        }
         for (size_t i = 0; i < at->end; i++) {
             if (is_in(of, at, i)) {
                 put_cell(of, at, i, tide_cell_shown(&row->cells[i], buffer), out);
@@ -191,8 +205,9 @@ static bool put_table(layout *of, FILE *out) {
         return false;
     }
     measure(of);
-    bool is_one = n == 1 || of->room == 0 || floors_of(of, 0, n) <= of->room;
-    of->n_labels = is_one ? 0 : labels_of(of);
+    if (n > 1 && of->room != 0 && floors_of(of, 0, n) > of->room) {
+        choose_labels(of);
+    }
     for (size_t first = of->n_labels; first < n;) {
         part at = next_part(of, first);
         fit_part(of, &at);

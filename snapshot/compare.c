@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "snapshot/compare_internal.h"
+#include "snapshot/implementation.h"
 
-enum { N_SETTINGS = 9, SETTING_BYTES = 32, MAX_TIMES = 16 };
+enum { N_SETTINGS = 10, SETTING_BYTES = 32, IMPLEMENTATION = 9, MAX_TIMES = 16 };
 
 /* The settings that may tell runs apart, as texts; "" unknown. */
 static void settings_of(const tide_snapshot_run *run, char settings[N_SETTINGS][SETTING_BYTES]) {
@@ -29,6 +30,14 @@ static void settings_of(const tide_snapshot_run *run, char settings[N_SETTINGS][
     }
     snprintf(settings[7], SETTING_BYTES, "%s", run->keep_graph ? "keep graph" : "");
     snprintf(settings[8], SETTING_BYTES, "%s", run->clip_grad_norm > 0.0 ? "clipping" : "");
+    snprintf(settings[IMPLEMENTATION], SETTING_BYTES, "%s",
+             tide_implementation_words(run->implementation));
+}
+
+/* A file that does not say whose memory it is of may be of either. */
+static bool is_other(const char *own, const char *other, size_t setting) {
+    bool is_known = setting != IMPLEMENTATION || (own[0] != '\0' && other[0] != '\0');
+    return is_known && strcmp(own, other) != 0;
 }
 
 /* The settings in which the runs differ, of one run: "bf16-mixed context 512". */
@@ -42,7 +51,7 @@ static const char *describe(tide_compare *compare, const tide_compare_input *inp
         for (size_t j = 0; j < compare->n_runs; j++) {
             char other[N_SETTINGS][SETTING_BYTES];
             settings_of(&inputs[j].snapshot->run, other);
-            differs = differs || strcmp(own[i], other[i]) != 0;
+            differs = differs || is_other(own[i], other[i], i);
         }
         if (differs && own[i][0] != '\0') {
             n += (size_t)snprintf(name + n, sizeof(name) - n, "%s%s", n > 0 ? " " : "", own[i]);

@@ -100,14 +100,26 @@ static void read_model(tide_reading *reading) {
 }
 
 void tide_read_run(tide_reading *reading) {
-    static const char *const KEYS[] = {
-        "command",         "precision",  "mode",           "attention", "recompute",
-        "outcome",         "batch_size", "context_length", "seed",      "memory_limit_bytes",
-        "started_unix_us", "keep_graph", "clip_grad_norm", "model",     "host"};
-    enum { FIRST_NUMBER = 6, KEEP_GRAPH = 11, CLIP, MODEL };
+    static const char *const KEYS[] = {"command",
+                                       "precision",
+                                       "mode",
+                                       "attention",
+                                       "recompute",
+                                       "outcome",
+                                       "implementation",
+                                       "batch_size",
+                                       "context_length",
+                                       "seed",
+                                       "memory_limit_bytes",
+                                       "started_unix_us",
+                                       "keep_graph",
+                                       "clip_grad_norm",
+                                       "model",
+                                       "host"};
+    enum { FIRST_NUMBER = 7, KEEP_GRAPH = 12, CLIP, MODEL };
     tide_snapshot_run *run = &reading->snapshot->run;
-    const char **texts[] = {&run->command,   &run->precision, &run->mode,
-                            &run->attention, &run->recompute, &run->outcome};
+    const char **texts[] = {&run->command,   &run->precision, &run->mode,          &run->attention,
+                            &run->recompute, &run->outcome,   &run->implementation};
     int64_t *numbers[] = {&run->batch_size, &run->context_length, &run->seed,
                           &run->memory_limit_bytes, &run->started_unix_us};
     int field = -1;

@@ -14,6 +14,7 @@ static void init_texts(tide_snapshot *snapshot) {
     snapshot->run.mode = "";
     snapshot->run.attention = "";
     snapshot->run.recompute = "";
+    snapshot->run.implementation = "";
     snapshot->run.outcome = "";
     snapshot->run.host_name = "";
     snapshot->run.host_os = "";

@@ -51,6 +51,8 @@ typedef struct tide_snapshot_run {
     const char *mode;      /* forward, forward-backward, train; "" unknown */
     const char *attention; /* flash, naive; "" unknown */
     const char *recompute; /* none, block; "" unknown */
+    const char *implementation; /* whose memory it is: "tidemark", our own model in C,
+                                   "pytorch-eager-2026", PyTorch's as forecast; "" unknown */
     bool keep_graph;
     int64_t batch_size, context_length, seed;   /* -1: unknown */
     int64_t memory_limit_bytes;                 /* -1: none */

@@ -54,6 +54,9 @@ static void write_run(tide_json_writer *json, const tide_snapshot_run *run) {
     tide_json_key_text(json, "mode", run->mode);
     tide_json_key_text(json, "attention", run->attention);
     tide_json_key_text(json, "recompute", run->recompute);
+    if (run->implementation[0] != '\0') {
+        tide_json_key_text(json, "implementation", run->implementation);
+    }
     tide_json_key(json, "keep_graph");
     tide_json_boolean(json, run->keep_graph);
     tide_json_key_integer(json, "batch_size", run->batch_size);

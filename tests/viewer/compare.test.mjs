@@ -6,7 +6,7 @@ import { CATEGORIES } from '../../viewer/src/colours.js';
 import { blocksOfRow, categoryBytesAt, differencesAt, sideOf } from '../../viewer/src/differences.js';
 import { readSnapshot } from '../../viewer/src/format.js';
 import { aliveAt } from '../../viewer/src/index.js';
-import { comparisonSentence } from '../../viewer/src/headline.js';
+import { comparisonSentence, subtitleOf } from '../../viewer/src/headline.js';
 import { enclosing, scopePath, scopeSpan } from '../../viewer/src/lanes.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { randomRun, Recording, trainingRun } from './synthetic.mjs';
@@ -14,6 +14,20 @@ import { randomRun, Recording, trainingRun } from './synthetic.mjs';
 const runOf = (document, label = 'run') => makeRun(readSnapshot(document), label);
 const fp32 = runOf(trainingRun({ warmup: 1, steps: 2 }), 'fp32');
 const bf16 = runOf(trainingRun({ warmup: 2, steps: 3, bytes: 2, precision: 'bf16-mixed', nsPerEvent: 7000 }), 'bf16');
+
+test('the page says whose memory it shows', () => {
+  const of = (/** @type {string | undefined} */ implementation) => {
+    const document = trainingRun({ warmup: 0, steps: 1 });
+    return runOf({ ...document, run: { ...document.run, implementation } });
+  };
+  const own = of('tidemark'), forecast = of('pytorch-eager-2026'), unknown = of(undefined);
+  assert.match(subtitleOf([own]), /^tidemark's own model in C · /);
+  assert.match(subtitleOf([forecast]), /^PyTorch, eager · /);
+  assert.doesNotMatch(subtitleOf([unknown]), /tidemark|PyTorch/);
+  assert.equal(subtitleOf([own, own]), "2 runs compared · tidemark's own model in C");
+  assert.equal(subtitleOf([own, forecast]), '2 runs compared');
+  assert.equal(subtitleOf([unknown, unknown]), '2 runs compared');
+});
 
 test('the middle of each phase and layer lies in the same phase and layer of the other run', () => {
   for (const kind of ['event', 'time']) {

@@ -9,7 +9,7 @@ import { makeFlamePanel } from './flame_panel.js';
 import { beforePicture } from './frame.js';
 import { decodeAddress, encodeAddress } from './hash.js';
 import { fillHelp } from './help.js';
-import { comparisonSentence, fitHeadline, showHeadline } from './headline.js';
+import { comparisonSentence, fitHeadline, showHeadline, subtitleOf } from './headline.js';
 import { clearChoices, listenToKeys, switchAxis } from './keys.js';
 import { makeLargestCard } from './largest_card.js';
 import { makeMapPanel } from './map_panel.js';
@@ -101,7 +101,7 @@ function showRuns(runs, sentence) {
   timelines.show(runs);
   for (const stage of timelines.stages) pointer.listen(stage);
   document.title = runs.length === 0 ? 'tidemark' : `${runs.map((run) => (several ? run.short : run.label)).join(' / ')} – tidemark`;
-  byId('subtitle').textContent = several ? `${runs.length} runs compared` : runs[0]?.title ?? '';
+  byId('subtitle').textContent = subtitleOf(runs);
   showHeadline(several ? sentence || comparisonSentence(runs) : runs.length > 0 ? headline(runs[0]) : '', several);
   for (const run of runs) for (const warning of run.warnings) banner(several ? `${run.short}: ${warning}` : warning, false);
   byId('panels').replaceChildren(...(several ? [compareCard(runs)] : []));

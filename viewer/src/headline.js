@@ -2,7 +2,7 @@
  */
 import { categoriesOf } from './colours.js';
 import { byId, element } from './dom.js';
-import { endedEarly } from './run.js';
+import { endedEarly, implementationText } from './run.js';
 import { categoryText, formatBytes, formatMs, formatRatio, formatShare, splitSentence } from './text.js';
 
 /** Of several runs the first sentence stands out; what is too long for the screen is behind a button. @param {string} text @param {boolean} several */
@@ -11,6 +11,13 @@ export function showHeadline(text, several) {
   line.classList.toggle('several', several);
   line.classList.remove('open');
   line.replaceChildren(first, ...(rest ? [' ', element('span', { class: 'rest' }, rest)] : []));
+}
+
+/** What ran; of several runs how many, and whose memory they all are. @param {import('./run.js').Run[]} runs */
+export function subtitleOf(runs) {
+  if (runs.length < 2) return runs[0]?.title ?? '';
+  const whose = new Set(runs.map((run) => implementationText(run.snapshot.run.implementation))), [only] = whose;
+  return `${runs.length} runs compared${whose.size === 1 && only !== '' ? ` · ${only}` : ''}`;
 }
 
 /** Shows or hides the button that unfolds it. */

@@ -94,9 +94,17 @@ function choosePeak(snapshot, index, extents) {
   return { peakState: index.peakState, homeScope: enclosing(scopes, scope, SCOPE.STEP) };
 }
 
+/** Whose memory a run is; "" where the file does not say it. @param {unknown} implementation */
+export function implementationText(implementation) {
+  if (implementation === 'tidemark') return "tidemark's own model in C";
+  const text = typeof implementation === 'string' ? implementation : '';
+  return text.startsWith('pytorch-eager-') ? 'PyTorch, eager' : text;
+}
+
 /** @param {import('./format.js').Snapshot} snapshot @param {import('./format.js').Device | undefined} device */
 function buildTitle(snapshot, device) {
-  const { run } = snapshot, parts = [];
+  const { run } = snapshot, parts = [], implementation = implementationText(run.implementation);
+  if (implementation !== '') parts.push(implementation);
   if (typeof run.model?.size === 'string') parts.push(run.model.size);
   for (const key of ['mode', 'precision']) if (run[key]) parts.push(String(run[key]));
   if (run.context_length > 0) parts.push(`context ${run.context_length}`);

@@ -1,6 +1,30 @@
-# The question of ./dev demo: a 2.7B model at context 2048 on an 80 GB card, in two precisions.
-tidemark profile --size 2.7B --context 2048 --mode train --precision fp32,bf16-mixed --device virtual:h100-80 --warmup 0 \
-    --steps 2 2>messages
+# What ./dev demo shows: ten lines and a path; where something fails, the name of the log and its last lines.
+here() { sed "s|$PWD|HERE|"; }
+demo=$golden/../../docs/demo.sh
+bash "$demo" "$(command -v tidemark)" out | here
+echo "lines: $(bash "$demo" "$(command -v tidemark)" out | wc -l)"
+ls out
+cat out/comparison.txt
+echo "widest line of the comparison: $(wc -L <out/comparison.txt)"
+tidemark summary out/pytorch.json.gz | sed -n 1p
+tidemark summary out/tidemark.json.gz | sed -n 1p
+
+cat >broken <<'END'
+#!/bin/sh
+echo "no room on this machine" >&2
+exit 1
+END
+chmod +x broken
+bash "$demo" ./broken failed 2>&1 | here
+
+# ./dev demo itself, of which the build fails.
+mkdir bin docs
+cp "$golden/../../dev" dev
+cp "$demo" docs/
+printf '#!/bin/sh\nfor i in $(seq 40); do echo "line $i of the compiler"; done; exit 1\n' >bin/cmake
+printf '#!/bin/sh\necho "no packages here" >&2; exit 1\n' >bin/apt-get
+chmod +x bin/*
+PATH=$PWD/bin:$PATH CI=1 ./dev demo >said 2>&1 </dev/null
 echo "exit $?"
-head -n 1 messages >&2
-ls
+grep -q "^missing packages" said && { echo "packages that build tidemark are missing" >&2; exit 77; }
+here <said

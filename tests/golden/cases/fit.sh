@@ -1,6 +1,6 @@
 # fit: what it names fits, and what comes next does not, as profile has it.
 ask() { # OPTION... : the values that fit and do not, for profile to try
-    tidemark fit "$@" --format csv | sed -n '/^run,/,$p' | sed -n 2p | cut -d, -f3,9 | tr , ' '
+    tidemark fit "$@" --format json | jq -r '.tables[0].rows[-1] | "\(.largest) \(.next)"'
 }
 run() { tidemark profile "$@" --no-record --format csv >profiled 2>&1; echo "$*: exit $?"; }
 
@@ -22,11 +22,24 @@ read -r largest next < <(ask --find model --device virtual:a100-40)
 run --device virtual:a100-40 --size "$largest"
 run --device virtual:a100-40 --size "$next"
 
-# PyTorch's allocations fit and do not fit where it says.
-tidemark fit --size medium --context 256 --precision bf16 --device virtual:rtx4090 --format csv | sed -n '/^run,/,/^#/p' | sed '/^#/d' |
-    cut -d, -f1,11
-batch=$(tidemark fit --size medium --context 256 --precision bf16 --device virtual:rtx4090 --format csv |
-    sed -n '/^medium/p' | cut -d, -f11)
+# PyTorch's allocations fit and do not fit where it says, with either attention.
+tidemark fit --size medium --context 256 --precision bf16 --device virtual:rtx4090 --format json |
+    jq -r '.tables[0].rows[:-1][] | "\(.run_by): \(.attention) \(.largest) \(.next)"' >pytorch
+cat pytorch
 set -- --residuals eager --size medium --context 256 --precision bf16-mixed --device virtual:rtx4090
-run "$@" --batch "$batch"
-run "$@" --batch $((batch + 1))
+while read -r _ _ attention largest next; do
+    run "$@" --attention "$attention" --batch "$largest"
+    run "$@" --attention "$attention" --batch "$next"
+done <pytorch
+
+# The status goes by PyTorch's answer, not by that of the own model, which fits; where there is no forecast, by the own one.
+status() { tidemark fit "$@" >answer; echo "$*: exit $?"; }
+status --size 2.7B --context 2048 --precision bf16-mixed --device virtual:h100-80
+sed -n '/^what fits/,/^$/p; /^2.7B/p' answer
+status --size 2.7B --context 2048 --precision bf16-mixed --device virtual:h100-80 --attention flash
+sed -n '/^what fits/,/^$/p; /^2.7B/p' answer
+status --size 2.7B --context 512 --precision bf16-true --device virtual:h100-80
+sed -n '/^what fits/,/^$/p; /^2.7B/p' answer
+status --size 2.7B --context 512 --clip-grad-norm 1 --device virtual:h100-80
+grep forecast answer
+status --size 2.7B --context 2048 --precision bf16-true --device virtual:a100-40

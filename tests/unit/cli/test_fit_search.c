@@ -206,12 +206,6 @@ static void pytorch_is_asked_too(void **state) {
         question.workload.residuals = TIDE_RESIDUALS_EAGER;
         tide_fit_answer eager = check(&question);
         assert_true(eager.value > 0 && eager.value < own.value);
-        question.only_value = true;
-        tide_fit_answer alone;
-        assert_int_equal(tide_fit_search(&question, &alone, NULL), TIDE_OK);
-        assert_int_equal(alone.value, eager.value);
-        assert_int_equal(alone.next_value, 0);
-        assert_true(alone.n_runs < eager.n_runs);
     }
 }
 

@@ -146,6 +146,39 @@ static void too_many_columns_go_on_below(void **state) {
                        "  step[0] > setup                123456789012\n" HINT);
 }
 
+/* Rows that their names do not tell apart are numbered. */
+static void rows_of_one_name_are_numbered(void **state) {
+    (void)state;
+    tide_report report;
+    char *text = NULL;
+    size_t n_bytes = 0;
+    tide_report_init(&report);
+    tide_table *table = tide_report_table(&report, "runs", "runs");
+    tide_table_column(table, "run", "run", false);
+    tide_table_column(table, "a", "allocated", true);
+    tide_table_column(table, "b", "reserved", true);
+    for (int i = 0; i < 2; i++) {
+        tide_table_row_begin(table);
+        tide_cell_text(table, "small");
+        tide_cell_count(table, i);
+        tide_cell_count(table, 10 + i);
+    }
+    FILE *out = open_memstream(&text, &n_bytes);
+    assert_non_null(out);
+    tide_report_print_within(&report, 24, true, out);
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(text, "\nruns\n"
+                              "  #  run    allocated\n"
+                              "  1  small          0\n"
+                              "  2  small          1\n"
+                              "\n"
+                              "  #  run    reserved\n"
+                              "  1  small        10\n"
+                              "  2  small        11\n");
+    free(text);
+    tide_report_fini(&report);
+}
+
 /* No line is wider than the terminal, from the width of a name's rest and a number's on. */
 static void no_line_is_too_long(void **state) {
     (void)state;
@@ -171,6 +204,7 @@ int main(void) {
         cmocka_unit_test(every_width_holds),
         cmocka_unit_test(long_texts_give_way_to_numbers),
         cmocka_unit_test(too_many_columns_go_on_below),
+        cmocka_unit_test(rows_of_one_name_are_numbered),
         cmocka_unit_test(no_line_is_too_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

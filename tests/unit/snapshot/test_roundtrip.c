@@ -111,6 +111,7 @@ static void assert_runs_equal(const tide_snapshot_run *a, const tide_snapshot_ru
     assert_string_equal(a->mode, b->mode);
     assert_string_equal(a->attention, b->attention);
     assert_string_equal(a->recompute, b->recompute);
+    assert_string_equal(a->implementation, b->implementation);
     assert_string_equal(a->outcome, b->outcome);
     assert_string_equal(a->host_name, b->host_name);
     assert_string_equal(a->host_os, b->host_os);
@@ -223,6 +224,7 @@ static void everything_comes_back(void **state) {
     made->timing.n_recorder_pairs = 3;
     made->run.clip_grad_norm = 0.1;
     made->run.keep_graph = true;
+    made->run.implementation = "pytorch-eager-2026";
     tide_snapshot *read = there_and_back(made);
     assert_int_equal(read->n_events, config.n_events);
     assert_equal(made, read);
