@@ -8,20 +8,21 @@
  *
  *     ln V + C / (C + V).
  *
- * How far from it the mean over R = B T rows may lie:
+ * How far from it the mean over R = B T rows may lie is the sum of three parts.
  *
- *   bias        (1 - s) C / (C + V)        for the truncation,
- *               (e^v - 1) / (2 V)          for the logarithm of a mean of V numbers,
- *               |k| v^2 / (8 C)            as the sums are not quite normal: k = -0.171 is the
- * excess kurtosis of an element, and sum y^4 about 3 C; deviation   v (1 / R + 1 / V) variance of
- * the mean of the z_target: R rows, of which two have the same target with probability 1 / V, and
- *                                          then a covariance of v at most,
- *               (e^v - 1) / V              variance of ln mean exp(z), the same in all rows at
- *                                          worst;
- *   rounding    u (v + sqrt(v))            a relative error u of y and w changes v by u v, one of
- *                                          a logit moves it by u sqrt(v) on average.
+ * The bias:
+ *   - (1 - s) C / (C + V), for the truncation;
+ *   - (e^v - 1) / (2 V), for the logarithm of a mean of V numbers;
+ *   - |k| v^2 / (8 C), because the sums are not quite normal: k = -0.171 is the excess kurtosis of
+ *     an element, and the sum of y^4 is about 3 C.
  *
- * DEVIATIONS of 5 are passed by chance once in two million runs. */
+ * The deviation, of which DEVIATIONS of 5 are passed by chance once in two million runs:
+ *   - v (1 / R + 1 / V) is the variance of the mean of the z_target: of R rows two have the same
+ *     target with probability 1 / V, and then a covariance of v at most;
+ *   - (e^v - 1) / V is the variance of ln mean exp(z), the same in all rows at worst.
+ *
+ * The rounding, u (v + sqrt(v)): a relative error u of y and w changes v by u v, and one of a logit
+ * moves it by u sqrt(v) on average. */
 #include "model/first_loss.h"
 
 #include <math.h>

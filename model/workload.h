@@ -75,7 +75,7 @@ typedef struct tide_workload_result {
     size_t n_samples;                /* measured steps that were completed */
     double *host_ms[TIDE_N_TIMED];   /* owned; n_samples each */
     double *device_ms[TIDE_N_TIMED]; /* owned; n_samples each */
-    double *losses; /* owned; n_losses: of every completed step, those of the warm-up first */
+    double *losses;  /* owned; n_losses: of every completed step, those of the warm-up first */
     size_t n_losses; /* 0 where there are none (forward, virtual) */
     double loss;     /* of the last step; NAN when there is none */
 } tide_workload_result;

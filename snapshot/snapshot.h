@@ -47,10 +47,10 @@ typedef struct tide_snapshot_run {
     const char *command;     /* command line; "" when left out */
     int64_t started_unix_us; /* -1: unknown */
     tide_snapshot_model model;
-    const char *precision; /* fp32, tf32, bf16-mixed, bf16-true; "" unknown */
-    const char *mode;      /* forward, forward-backward, train; "" unknown */
-    const char *attention; /* flash, naive; "" unknown */
-    const char *recompute; /* none, block; "" unknown */
+    const char *precision;      /* fp32, tf32, bf16-mixed, bf16-true; "" unknown */
+    const char *mode;           /* forward, forward-backward, train; "" unknown */
+    const char *attention;      /* flash, naive; "" unknown */
+    const char *recompute;      /* none, block; "" unknown */
     const char *implementation; /* whose memory it is: "tidemark", our own model in C,
                                    "pytorch-eager-2026", PyTorch's as forecast; "" unknown */
     bool keep_graph;
