@@ -63,7 +63,7 @@ async function closed(page) {
 test('opens from disk on the step of the peak, with the peak in one sentence, nothing asked of a network', async () => {
   const page = await opened([RUN]);
   assert.match(await text(page, '#headline'), /^Peak 981\.47\sMiB allocated in step 0, backward, first reached in warm-up 0: optimizer state/);
-  assert.match(await text(page, '#subtitle'), /tidemark's own model in C · small · train · fp32/);
+  assert.match(await text(page, '#subtitle'), /small · train · fp32/);
   assert.match(await text(page, '#legend'), /optimizer state\s*490\.73 MiB\s*50\.0 %/);
   assert.match(await text(page, '#dock'), /981\.47 MiB in 197 blocks/);
   assert.equal(await page.locator('.phase').count(), 4);
