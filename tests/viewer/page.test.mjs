@@ -13,7 +13,8 @@ const browser = await openBrowser();
 if (browser === null) process.exit(77);
 after(() => browser.close());
 const folder = temporaryFolder();
-const RUN = { label: 'small-train-fp32', document: trainingRun({ warmup: 2, steps: 4 }) };
+const TRAINING = trainingRun({ warmup: 2, steps: 4 });
+const RUN = { label: 'small-train-fp32', document: { ...TRAINING, run: { ...TRAINING.run, implementation: 'tidemark' } } };
 
 /** Three blocks of known place: after the first event of 4 the lowest, and so on; the last state lasts. */
 function knownRun(names = ['low', 'middle', 'top']) {
@@ -63,7 +64,7 @@ async function closed(page) {
 test('opens from disk on the step of the peak, with the peak in one sentence, nothing asked of a network', async () => {
   const page = await opened([RUN]);
   assert.match(await text(page, '#headline'), /^Peak 981\.47\sMiB allocated in step 0, backward, first reached in warm-up 0: optimizer state/);
-  assert.match(await text(page, '#subtitle'), /small · train · fp32/);
+  assert.match(await text(page, '#subtitle'), /tidemark's own model in C · small · train · fp32/);
   assert.match(await text(page, '#legend'), /optimizer state\s*490\.73 MiB\s*50\.0 %/);
   assert.match(await text(page, '#dock'), /981\.47 MiB in 197 blocks/);
   assert.equal(await page.locator('.phase').count(), 4);

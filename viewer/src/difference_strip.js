@@ -5,6 +5,7 @@ import { categoriesOf, categoryColour } from './colours.js';
 import { categoryBytesAt } from './differences.js';
 import { element } from './dom.js';
 import { columnState } from './raster.js';
+import { fitText } from './scene.js';
 import { categoryText, formatBytes } from './text.js';
 
 const STRIP_ROW = 26; // CSS pixels
@@ -98,7 +99,7 @@ export class DifferenceStrip {
     context.fillStyle = categoryColour(category);
     context.fillRect(plot.x - 5, top + 4, 3, STRIP_ROW - 8);
     context.fillStyle = theme.muted;
-    context.fillText(SHORT_NAMES.get(category) ?? category, plot.x - 9, middle);
+    context.fillText(fitText(context, SHORT_NAMES.get(category) ?? category, plot.x - 9), plot.x - 9, middle);
     const text = largest === 0 ? 'the same' : `${largest > 0 ? '+' : ''}${formatBytes(largest)} at most`;
     context.textAlign = 'right';
     context.lineWidth = 4;
@@ -112,4 +113,4 @@ export class DifferenceStrip {
 
 /** What fits beside a plot. */
 const SHORT_NAMES = new Map([['parameter', 'parameters'], ['optimizer_state', 'optimizer'], ['gradient', 'gradients'], ['input', 'inputs'],
-  ['workspace', 'workspace'], ['activation', 'activations'], ['temporary', 'temporaries'], ['unknown', 'no category'], ['weight_copy', 'weight copies']]);
+  ['workspace', 'workspace'], ['activation', 'activations'], ['temporary', 'temporaries'], ['unknown', 'no category'], ['weight_copy', 'copies']]);

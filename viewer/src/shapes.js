@@ -120,7 +120,7 @@ const aLoss = (json) => {
 const aModel = anOddObject({ size: anOddText, ...alike(['d_model', 'd_ff', 'n_layers', 'n_heads', 'vocab_size', 'n_parameters'], anOddNumber) }, ['size']);
 const aHost = anOddObject({ ...alike(['name', 'os', 'cpu', 'computed_by'], anOddText), ...alike(['n_cpus', 'total_bytes'], anOddNumber) });
 const aRun = anOddObject({
-  ...alike(['command', 'precision', 'mode', 'attention', 'recompute', 'outcome'], anOddText),
+  ...alike(['command', 'precision', 'mode', 'attention', 'recompute', 'outcome', 'implementation'], anOddText),
   ...alike(['batch_size', 'context_length', 'seed', 'memory_limit_bytes', 'started_unix_us'], anOddInteger(-MOST_INTEGER - 1n)),
   keep_graph: anOddBoolean, clip_grad_norm: anOddReal, host: aHost,
   model: (json) => {
