@@ -20,3 +20,5 @@ jq -r '.tables[].rows[] | .. | strings | select(startswith("a\u001b"))' exact.js
 # Messages, too.
 printf 'x\033[2J\xe2\x80\xae' >$'\033]0;title\007.json.gz'
 on_terminal "tidemark summary \$'\\033]0;title\\007.json.gz'" | count || true
+printf '{"segments":[],"device_traces":[[]],"allocator_settings":{"a\\u001b]0;x\\u0007b":[1]}}' >odd.json
+on_terminal tidemark summary odd.json | sed -n 1p
