@@ -58,6 +58,9 @@ static tide_status improve(const search *in, size_t entry, uint64_t low_bytes, u
     if (!survives) { /* the device itself is too small */
         return TIDE_OK;
     }
+    if (high <= low_bytes) { /* the limit itself made the run take more, as by collecting garbage */
+        high = low_bytes + STEP_BYTES;
+    }
     if (high >= *bound) {
         high = *bound - STEP_BYTES;
         if (high <= low_bytes) {
