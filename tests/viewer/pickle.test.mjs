@@ -178,6 +178,7 @@ test('what is not plain data, or no snapshot, is refused as the program refuses 
   await refusedAlike(Buffer.from([0x80, 6, 0x2e]), /protocol 6: 2 to 5 are read/);
   await refusedAlike(Buffer.from([0x80, 4, 0xff]), /0xff is no opcode of a pickle/);
   await refusedAlike(Buffer.from([0x80, 2, 0x68, 7, 0x2e]), /memo number 7 was never set/);
+  await refusedAlike(Buffer.from([0x80, 2, 0x4e, 0x72, 9, 1, 0, 0, ...new Array(400).fill(0x4e), 0x2e]), /memo number 265: 8 bytes of a pickle need none so high/);
   await refusedAlike(Buffer.from([0x80, 2, ...new Array(40).fill(0x28), 0x2e]), /more than the limit of 32 marks/);
   await refusedAlike(Buffer.from([0x80, 2, 0x61, 0x2e]), /too few values/);
   await refusedAlike(of('[' .repeat(40) + ']'.repeat(40)), /levels deep|limit of 32/);

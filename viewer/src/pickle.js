@@ -7,6 +7,7 @@ const MOST_DEPTH = 32; // containers within containers; marks at once
 const MOST_PICKLE_TEXT = 2 ** 20;
 const MOST_OPCODE_BYTES = MOST_PICKLE_TEXT + 16; // with what follows it
 const MOST_PICKLE_BYTES = 2 ** 31;
+const MEMO_SLACK = 256; // memo numbers that may be set beyond one a byte
 const FREE_BYTES = 256 * 1024; // of memory, whatever the pickle's size
 const DENSITY = 6; // bytes of memory per byte of the pickle, at most: 8 a value, 24 a container
 const VALUE_BYTES = 8;
@@ -204,7 +205,8 @@ class Unpickler {
   /** @param {number} number */
   put(number) {
     const value = this.top();
-    if (number >= this.base + this.bytes.length) this.fail(`memo number ${number}: a pickle of ${this.base + this.bytes.length} bytes needs none so high`);
+    const nTaken = this.base + this.at;
+    if (number > nTaken + MEMO_SLACK) this.fail(`memo number ${number}: ${nTaken} bytes of a pickle need none so high`);
     for (let i = this.memo.length; i < number; i++) this.memo.push(undefined);
     this.charge(VALUE_BYTES);
     this.memo[number] = value;
