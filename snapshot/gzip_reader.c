@@ -1,4 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
+#include "snapshot/gzip_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,8 +11,6 @@
 #include <unistd.h>
 
 #include <zlib.h>
-
-#include "snapshot/gzip_file.h"
 
 enum {
     IN_BYTES = 256 * 1024,

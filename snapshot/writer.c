@@ -1,13 +1,12 @@
 #include "snapshot/snapshot.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "common/statistics.h"
 #include "snapshot/gzip_file.h"
 #include "snapshot/validate.h"
 #include "snapshot/writer_internal.h"
-
-#include <string.h>
 
 enum { ADDRESS_UNIT_BYTES = 512 };
 
