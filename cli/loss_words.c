@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { NUMBER_BYTES = 32 };
+enum { NUMBER_BYTES = 32, STEPS_BYTES = 48 };
 
 /* Six decimals: beyond fp32's resolution of a loss above 4, so that runs that differ show it. */
 static const char *number(double loss, char text[NUMBER_BYTES]) {
@@ -70,9 +70,14 @@ void tide_words_same_losses(const char *a, const tide_snapshot_timing *of_a, con
         i++;
     }
     if (i == n) {
-        snprintf(ret_text, n_room, "the losses of %s and %s are the same in %s%zu step%s", a, b,
-                 of_a->n_losses == of_b->n_losses ? n == 1 ? "the " : "all " : "the first ", n,
-                 n == 1 ? "" : "s");
+        char steps[STEPS_BYTES] = "the first step";
+        if (n > 1) {
+            snprintf(steps, sizeof(steps), "%s %zu steps",
+                     of_a->n_losses == of_b->n_losses ? "all" : "the first", n);
+        } else if (of_a->n_losses == of_b->n_losses) {
+            snprintf(steps, sizeof(steps), "the one step");
+        }
+        snprintf(ret_text, n_room, "the losses of %s and %s are the same in %s", a, b, steps);
         return;
     }
     snprintf(ret_text, n_room,

@@ -163,6 +163,8 @@ void tide_replay_report_ranks(tide_report *report, const tide_replay_runs *runs)
     for (size_t i = 0; i < runs->snapshot->n_devices; i++) {
         if (tide_replay_uses_device(runs, i)) {
             report_device(report, runs, i);
+        } else {
+            tide_report_say(report, "unused", "device %zu: nothing was asked of it", i);
         }
     }
 }

@@ -207,8 +207,8 @@ void tide_words_lost(const tide_snapshot *snapshot, char ret_text[TIDE_LOST_TEXT
     if (snapshot->n_dropped == 0) {
         return;
     }
-    say(&to, "%" PRIu64 " %s lost", snapshot->n_dropped,
-        snapshot->n_dropped == 1 ? "event was" : "events were");
+    say(&to, "%s%" PRIu64 " %s lost", snapshot->full_policy[0] == '\0' ? "at least " : "",
+        snapshot->n_dropped, snapshot->n_dropped == 1 ? "event was" : "events were");
     if (snapshot->full_policy[0] != '\0') {
         say(&to, " because the log was full (%s)", snapshot->full_policy);
     } else {

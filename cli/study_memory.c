@@ -341,8 +341,8 @@ static tide_status add_difference(tide_study_work *work, const tide_reading_peak
                            error);
 }
 
-/* Why columns of PyTorch are empty. */
-static void say_unknown(tide_study_work *work) {
+/* What the columns of PyTorch are, or why they are empty. */
+static void say_pytorch(tide_study_work *work) {
     bool is_true = false;
     for (size_t i = 0; i < work->n_cells; i++) {
         is_true = is_true || work->cells[i].workload.precision == TIDE_PRECISION_BF16_TRUE;
@@ -358,6 +358,12 @@ static void say_unknown(tide_study_work *work) {
                         "bf16-mixed",
                         TIDE_WORDS_PYTORCH);
     }
+    if (work->kind == TIDE_DEVICE_VIRTUAL) {
+        tide_report_say(&work->report, "whose",
+                        "%s: with naive attention, as the assignment's code has it; the columns "
+                        "called own, and the largest tensors, are those of %s",
+                        TIDE_WORDS_PYTORCH, TIDE_WORDS_OWN);
+    }
 }
 
 static tide_status report(tide_study_work *work, tide_error *error) {
@@ -372,7 +378,7 @@ static tide_status report(tide_study_work *work, tide_error *error) {
     for (size_t i = 0; i < work->n_run && status == TIDE_OK; i++) {
         status = add_cell(work, &work->cells[i], &to, &peaks[i], error);
     }
-    say_unknown(work);
+    say_pytorch(work);
     if (status == TIDE_OK) {
         status = add_difference(work, peaks, error);
     }

@@ -10,7 +10,7 @@
 #include "common/plural.h"
 #include "snapshot/steps.h"
 
-enum { SHOWN_FRAMES = 3, WORDS_BYTES = 1024, NAME_BYTES = 96, TITLE_BYTES = 256 };
+enum { SHOWN_FRAMES = 3, WORDS_BYTES = 1024, NAME_BYTES = 96, TITLE_BYTES = 256, WHICH_BYTES = 64 };
 
 static void step_name(const tide_summary_view *of, const tide_step *step, char name[NAME_BYTES]) {
     const tide_scope_row *row = &of->snapshot->scopes[step->scope];
@@ -60,11 +60,15 @@ static void say_steady(const tide_summary_view *of, const tide_steps *steps) {
         return;
     }
     if (odd == NULL || before_odd == NULL) {
-        tide_report_say(
-            of->report, "steady",
-            "steady state: each of %zu measured steps after the first repeats the one before it: "
-            "%" PRId64 " %s about blocks",
-            n_compared, before->n_rows, tide_plural((uint64_t)before->n_rows, "event", "events"));
+        char which[WHICH_BYTES] = "the one measured step after the first";
+        if (n_compared != 1) {
+            (void)snprintf(which, sizeof(which), "each of %zu measured steps after the first",
+                           n_compared);
+        }
+        tide_report_say(of->report, "steady",
+                        "steady state: %s repeats the one before it: %" PRId64 " %s about blocks",
+                        which, before->n_rows,
+                        tide_plural((uint64_t)before->n_rows, "event", "events"));
         return;
     }
     char name[NAME_BYTES];

@@ -103,15 +103,16 @@ static tide_status check_older(const tide_output_file *file, const struct stat *
     return TIDE_OK;
 }
 
-/* The new file's owner and rights become those of the older one. */
+/* The new file's owner and rights become those of the older one. Only root may give files away:
+ * else it stays whoever wrote it, and another group gets none of the rights of the older one's. */
 static void take_rights(int fd, const struct stat *older) {
     struct stat made;
-    if (fstat(fd, &made) == 0 && (made.st_uid != older->st_uid || made.st_gid != older->st_gid)) {
-        /* Only root may give files away: else it stays whoever wrote it. */
-        int ignored = fchown(fd, older->st_uid, older->st_gid);
-        (void)ignored;
+    mode_t mode = older->st_mode & 0777;
+    if (fstat(fd, &made) == 0 && (made.st_uid != older->st_uid || made.st_gid != older->st_gid) &&
+        fchown(fd, older->st_uid, older->st_gid) != 0 && made.st_gid != older->st_gid) {
+        mode &= ~(mode_t)S_IRWXG;
     }
-    (void)fchmod(fd, older->st_mode & 0777); /* refused by some file systems: the umask's stay */
+    (void)fchmod(fd, mode); /* refused by some file systems: the umask's stay */
 }
 
 tide_status tide_output_file_open(const char *path, tide_output_file *ret_file, tide_error *error) {

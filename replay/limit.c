@@ -22,7 +22,7 @@ tide_replay_limit tide_replay_limit_of(const tide_snapshot *snapshot, uint8_t de
             reserved_bytes += row->block_bytes;
         } else if (tide_replay_is_return(row->action)) {
             reserved_bytes -= row->block_bytes < reserved_bytes ? row->block_bytes : reserved_bytes;
-        } else if (row->action == TIDE_ACTION_OOM &&
+        } else if (row->action == TIDE_ACTION_OOM && reserved_bytes <= (uint64_t)INT64_MAX &&
                    row->block_bytes < (uint64_t)INT64_MAX - reserved_bytes && /* not unlimited */
                    row->block_bytes + reserved_bytes < found.limit_bytes) {
             found = (tide_replay_limit){.limit_bytes = row->block_bytes + reserved_bytes,

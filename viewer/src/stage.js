@@ -5,7 +5,7 @@ import { drawOverlay, drawScene, refreshImage } from './draw.js';
 import { laneItems } from './lanes.js';
 import { element } from './dom.js';
 import { blockAt, blocksInColumn, createRaster, outlineOf, renderRaster } from './raster.js';
-import { headline, homeView } from './run.js';
+import { headline, homeView, implementationText } from './run.js';
 import { heightBesidesPlot, layOut } from './scene.js';
 import { buildPicking } from './stacking.js';
 
@@ -46,8 +46,9 @@ export class Stage {
       'aria-label': `Memory over ${kind === 'event' ? 'events' : 'time'} of ${run.short}. ${headline(run)} Up and down go through the allocations, Enter pins.` },
       this.base, this.over);
     this.note = element('span', { class: 'note', hidden: '' });
+    const whose = implementationText(run.snapshot.run.implementation);
     this.element = element('section', { class: 'run' }, alone ? null : element('div', { class: 'run-title' }, element('h2', { title: run.title }, run.short),
-      run.short === run.label ? null : element('span', { class: 'muted small' }, run.label), this.note, element('p', { class: 'muted small' }, headline(run))),
+      run.short === run.label ? null : element('span', { class: 'muted small' }, run.label), whose === '' || whose === run.short ? null : element('span', { class: 'muted small' }, whose), this.note, element('p', { class: 'muted small' }, headline(run))),
     run.isRecorded ? this.frame : element('p', { class: 'muted no-timeline' }, 'There is no timeline: the run was timed without recording its allocations.'));
     /** @type {import('./scene.js').Scene | null} */
     this.scene = null;
