@@ -55,7 +55,7 @@ static void runs_are_told_apart(void **state) {
     assert_string_equal(words, "the losses of a and a are the same in all 3 steps");
     b.n_losses = 1;
     tide_words_same_losses("a", &a, "b", &b, words, sizeof(words));
-    assert_string_equal(words, "the losses of a and b are the same in the first 1 step");
+    assert_string_equal(words, "the losses of a and b are the same in the first step");
     b.n_losses = 0;
     tide_words_same_losses("a", &a, "b", &b, words, sizeof(words));
     assert_string_equal(words, "");
