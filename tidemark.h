@@ -52,11 +52,11 @@
 #include "common/event.h"
 
 /* 1. Devices: "cpu", "virtual", "virtual:CARD", "cuda:N". */
-#include "allocator/device.h"
-#include "allocator/cards.h" /* the virtual cards */
+#include "device/device.h"
+#include "device/cards.h" /* the virtual cards */
 
 /* 2. The recorder, and scopes: step > phase > layer > operator, or names of the program's own. */
-#include "allocator/recorder.h"
+#include "recorder/recorder.h"
 
 /* 3. and 4. The caching allocator: settings, alloc and release, statistics, what an out-of-memory
  * was made of. */

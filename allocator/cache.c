@@ -131,11 +131,11 @@ static inline void take_note(const tide_cache *cache, const char *name, tide_not
 }
 
 static inline void make_free(tide_cache *cache, tide_cache_block *block) {
-    tide_cache_tree *tree = &cache->free[block->segment->pool];
+    tide_cache_bins *tree = &cache->free[block->segment->pool];
     block->state = TIDE_BLOCK_FREE;
     block->requested_bytes = 0;
     block->freed_at_lookup = tree->n_lookups;
-    tide_cache_tree_insert(tree, block);
+    tide_cache_bins_insert(tree, block);
 }
 
 /* Cuts n_bytes off the front of a block that is in no tree; the rest becomes a free block. */
@@ -202,7 +202,7 @@ static inline bool is_ready(const tide_cache *cache, const tide_cache_request *r
 static tide_status make_ready(tide_cache *cache, const tide_cache_request *request) {
     TIDE_TRY(tide_cache_nodes_reserve(cache, TIDE_CACHE_ALLOC_BLOCKS, 1));
     TIDE_TRY(tide_cache_table_reserve(&cache->live, &cache->mem, 1));
-    return tide_cache_tree_reserve(cache, request->pool, request->stream);
+    return tide_cache_bins_reserve(cache, request->pool, request->stream);
 }
 
 static tide_status alloc_locked(tide_cache *cache, const tide_cache_request *request,
@@ -265,7 +265,7 @@ static inline uint64_t merge(tide_cache *cache, tide_cache_block *block,
         return 0;
     }
     uint64_t n_bytes = neighbour->block_bytes;
-    tide_cache_tree_remove(&cache->free[block->segment->pool], neighbour);
+    tide_cache_bins_remove(&cache->free[block->segment->pool], neighbour);
     if (neighbour == block->before) {
         block->address = neighbour->address;
         block->before = neighbour->before;

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 #include "allocator/cache.h"
-#include "allocator/lock_internal.h"
-#include "allocator/recorder_internal.h"
+#include "common/lock_friend.h"
+#include "recorder/recorder_friend.h"
 
 typedef struct tide_cache_segment tide_cache_segment;
 typedef struct tide_cache_block tide_cache_block;
@@ -78,12 +78,12 @@ _Static_assert(TIDE_CACHE_BIN_WORDS <= 32, "full_words has a bit for each word")
 
 /* Free blocks of one pool, ordered by (stream, bytes, address). It needs no memory for a block,
  * only for a stream's first one. */
-typedef struct tide_cache_tree {
+typedef struct tide_cache_bins {
     tide_cache_set *sets;   /* in chunks of the cache; by rising stream */
     tide_cache_set *latest; /* that was used last; NULL: none */
     size_t n_blocks;        /* in the tree */
     uint64_t n_lookups;     /* searches so far; counted while garbage collection is on */
-} tide_cache_tree;
+} tide_cache_bins;
 
 /* A place in the table of live blocks. */
 typedef struct tide_cache_slot {
@@ -148,7 +148,7 @@ struct tide_cache {
                                  guards everything below */
     unsigned char apart[TIDE_LINES_APART]; /* unused: what stands above is read without the lock */
     tide_lock own_lock;                    /* for a cache without a recorder */
-    tide_cache_tree free[TIDE_N_POOLS];    /* [TIDE_POOL_SMALL] and [TIDE_POOL_LARGE] */
+    tide_cache_bins free[TIDE_N_POOLS];    /* [TIDE_POOL_SMALL] and [TIDE_POOL_LARGE] */
     tide_cache_table live;                 /* blocks that are not free */
     tide_cache_nodes nodes;
     tide_cache_streams streams;
@@ -218,24 +218,24 @@ TIDE_NODISCARD tide_status tide_cache_config_check(const tide_cache_config *conf
 
 /* cache_tree.c. Blocks carry their stream in their segment. After TIDE_OK blocks of the stream can
  * be inserted. */
-TIDE_NODISCARD tide_status tide_cache_tree_reserve(tide_cache *cache, int pool, tide_stream stream);
+TIDE_NODISCARD tide_status tide_cache_bins_reserve(tide_cache *cache, int pool, tide_stream stream);
 /* The bins' treaps; false when the block is not there. */
 void tide_cache_bin_insert(tide_cache_block **root, tide_cache_block *block);
 bool tide_cache_bin_remove(tide_cache_block **root, const tide_cache_block *block);
 /* NULL: nothing of this stream was ever reserved. */
-tide_cache_set *tide_cache_set_find(const tide_cache_tree *tree, tide_stream stream);
+tide_cache_set *tide_cache_set_find(const tide_cache_bins *tree, tide_stream stream);
 /* The first block of the set at or above the key. */
 tide_cache_block *tide_cache_set_at_least(const tide_cache_set *set, uint64_t block_bytes,
                                           uint64_t address);
 /* The first block at or above the key; the next one above a block; the last one below the key; of
  * any stream. NULL when there is none. */
-tide_cache_block *tide_cache_tree_at_least(const tide_cache_tree *tree, tide_stream stream,
+tide_cache_block *tide_cache_bins_at_least(const tide_cache_bins *tree, tide_stream stream,
                                            uint64_t block_bytes, uint64_t address);
-tide_cache_block *tide_cache_tree_next(const tide_cache_tree *tree, const tide_cache_block *block);
-tide_cache_block *tide_cache_tree_below(const tide_cache_tree *tree, tide_stream stream,
+tide_cache_block *tide_cache_bins_next(const tide_cache_bins *tree, const tide_cache_block *block);
+tide_cache_block *tide_cache_bins_below(const tide_cache_bins *tree, tide_stream stream,
                                         uint64_t block_bytes, uint64_t address);
 /* Sets are in order, and the bitmaps know which bins are empty. */
-TIDE_NODISCARD tide_status tide_cache_tree_check(const tide_cache_tree *tree, tide_error *error);
+TIDE_NODISCARD tide_status tide_cache_bins_check(const tide_cache_bins *tree, tide_error *error);
 
 /* cache_table.c */
 TIDE_NODISCARD tide_status tide_cache_table_init(tide_cache_table *table, const tide_hostmem *mem);
@@ -358,6 +358,6 @@ TIDE_NODISCARD tide_status tide_cache_adopt_mapped(tide_cache *cache, uint64_t a
                                                    size_t total_bytes, const tide_block_row *blocks,
                                                    size_t n_blocks, tide_error *error);
 
-#include "allocator/cache_inline_internal.h"
+#include "allocator/inline_internal.h"
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "allocator/cache.h"
-#include "allocator/recorder.h"
+#include "recorder/recorder.h"
 #include "common/hostmem.h"
 #include "common/status.h"
 #include "snapshot/snapshot.h"

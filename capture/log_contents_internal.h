@@ -3,7 +3,7 @@
 #ifndef TIDE_CAPTURE_LOG_CONTENTS_INTERNAL_H
 #define TIDE_CAPTURE_LOG_CONTENTS_INTERNAL_H
 
-#include "allocator/log_format_internal.h"
+#include "recorder/log_format_friend.h"
 #include "capture/recover.h"
 #include "common/strings.h"
 #include "snapshot/symbols.h"

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "allocator/recorder_internal.h"
+#include "recorder/recorder_friend.h"
 #include "common/clock.h"
 #include "common/statistics.h"
 

@@ -2,7 +2,7 @@
 #ifndef TIDE_CAPTURE_MEASURE_H
 #define TIDE_CAPTURE_MEASURE_H
 
-#include "allocator/recorder.h"
+#include "recorder/recorder.h"
 #include "common/status.h"
 
 #ifdef __cplusplus

@@ -40,7 +40,8 @@ static bool starts_with(const char *text, const char *prefix) {
 static bool is_ours(const builder *b, const tide_frame_row *frame) {
     const char *file = tide_strings_text(b->strings, frame->file);
     if (file != NULL) {
-        return starts_with(file, "allocator/") || strcmp(file, "model/tensor.c") == 0 ||
+        return starts_with(file, "allocator/") || starts_with(file, "recorder/") ||
+               starts_with(file, "stack/") || strcmp(file, "model/tensor.c") == 0 ||
                strcmp(file, "model/activations.c") == 0;
     }
     const char *function = tide_strings_text(b->strings, frame->function);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "allocator/cards.h"
-#include "cli/profile_internal.h"
+#include "device/cards.h"
+#include "cli/profile/internal.h"
 
 /* "layers.5.attn.exp" -> "attn.exp". */
 static const char *without_layer(const char *name) {
@@ -42,7 +42,7 @@ static tide_status group_blocks(tide_peak_tensors *p) {
         return TIDE_NO_MEMORY;
     }
     for (size_t i = 0; i < peak->n_blocks; i++) {
-        const tide_life *block = &peak->blocks[i];
+        const tide_lifetime *block = &peak->blocks[i];
         const char *name =
             block->name != TIDE_NONE ? tide_snapshot_text(p->snapshot, block->name) : "";
         tide_peak_group *group =

@@ -1,6 +1,6 @@
 #include "cli/run_choices.h"
 
-#include "allocator/cards.h"
+#include "device/cards.h"
 #include "model/config.h"
 
 const char *tide_choice_size(size_t i) {

@@ -7,7 +7,7 @@
 #ifndef TIDE_CLI_RUN_OPTIONS_H
 #define TIDE_CLI_RUN_OPTIONS_H
 
-#include "cli/profile_internal.h"
+#include "cli/profile/internal.h"
 #include "cli/run_choices.h"
 
 /* A row of the kind, for a member of tide_profile_options; then its other fields. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/profile_internal.h"
+#include "cli/profile/internal.h"
 #include "cli/trial_internal.h"
 #include "common/clock.h"
 #include "common/text_file.h"

@@ -18,7 +18,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "allocator/device.h"
+#include "device/device.h"
 #include "capture/host.h"
 #include "cli/files.h"
 #include "common/hostmem.h"

@@ -3,7 +3,7 @@
 
 include(CMakePackageConfigHelpers)
 
-set(TIDE_LIBRARY_MODULES common allocator snapshot capture)
+set(TIDE_LIBRARY_MODULES common device stack recorder allocator snapshot capture)
 set(TIDE_INCLUDE_DIR "${CMAKE_INSTALL_INCLUDEDIR}/tidemark")
 set(TIDE_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/tidemark")
 
@@ -65,7 +65,7 @@ install(FILES "${PROJECT_BINARY_DIR}/tidemark.pc" DESTINATION "${CMAKE_INSTALL_L
 install(FILES tidemark.h DESTINATION "${TIDE_INCLUDE_DIR}")
 foreach(module IN LISTS TIDE_LIBRARY_MODULES)
     install(DIRECTORY ${module}/ DESTINATION "${TIDE_INCLUDE_DIR}/${module}"
-        FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE)
+        FILES_MATCHING PATTERN "*.h" PATTERN "*internal.h" EXCLUDE PATTERN "*_friend.h" EXCLUDE)
 endforeach()
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs"

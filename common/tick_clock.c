@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/tick_clock_internal.h"
+#include "common/tick_clock_friend.h"
 
 enum { TRIES = 8 };                        /* to read both clocks without being interrupted */
 #define MAX_TICKS (UINT64_C(1) << 22)      /* between two anchors: 1 to 2 ms */

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "allocator/cache.h"
-#include "allocator/recorder.h"
+#include "recorder/recorder.h"
 #include "common/status.h"
 #include "model/config.h"
 #include "model/ops.h"

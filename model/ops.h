@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "allocator/device.h"
-#include "allocator/recorder.h"
+#include "device/device.h"
+#include "recorder/recorder.h"
 #include "common/hostmem.h"
 #include "common/status.h"
 #include "model/config.h"

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "allocator/cache.h"
-#include "allocator/recorder.h"
+#include "recorder/recorder.h"
 #include "common/status.h"
 #include "model/ops.h"
 #include "model/parameters.h"

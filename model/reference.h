@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "allocator/device.h"
+#include "device/device.h"
 #include "common/hostmem.h"
 #include "common/status.h"
 #include "model/config.h"

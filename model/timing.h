@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "allocator/cache.h"
-#include "allocator/device.h"
+#include "device/device.h"
 #include "common/hostmem.h"
 #include "common/status.h"
 #include "model/ops.h"

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "allocator/cache.h"
-#include "allocator/recorder.h"
+#include "recorder/recorder.h"
 #include "common/hostmem.h"
 #include "common/status.h"
 #include "model/config.h"
@@ -42,8 +42,8 @@ typedef struct tide_workload_config {
     tide_adamw adamw;         /* t 0 */
     bool profiler_range;      /* a profiler range around the measured steps (device.h) */
     bool times_all_scopes;    /* on the device, whatever that costs the measured steps */
-    bool trace_kernels; /* which kernels ran in them (allocator/kernel_trace.h): a recorded run
-                           on a cuda device */
+    bool trace_kernels;       /* which kernels ran in them (recorder/kernel_trace.h): a recorded run
+                                 on a cuda device */
     /* After each step or pair; false ends the run there, with TIDE_OK. NULL: none. */
     bool (*progress)(void *ctx, size_t n_done, size_t n_total);
     void *progress_ctx; /* borrowed; progress' first */
@@ -63,7 +63,7 @@ enum {
 };
 
 /* On a device with a clock of its own (cuda) the scopes of a recorded run get their device times,
- * too (allocator/scope_times.h): every scope in setup and warm-up (without warm-up, in the first
+ * too (recorder/scope_times.h): every scope in setup and warm-up (without warm-up, in the first
  * measured step), and in the steps after that as deep as the events take no more than
  * TIDE_SCOPE_TIMES_SHARE of the step before, steps and phases always.
  *

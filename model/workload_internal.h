@@ -4,10 +4,10 @@
 #ifndef TIDE_MODEL_WORKLOAD_INTERNAL_H
 #define TIDE_MODEL_WORKLOAD_INTERNAL_H
 
-#include "allocator/kernel_trace.h"
-#include "allocator/recorder.h"
-#include "allocator/scope_times.h"
-#include "model/eager.h"
+#include "recorder/kernel_trace.h"
+#include "recorder/recorder.h"
+#include "recorder/scope_times.h"
+#include "model/eager/eager.h"
 #include "model/mlp.h"
 #include "model/transformer.h"
 #include "model/workload.h"

@@ -1,5 +1,5 @@
 /* workload_pairs.c - what recording costs: steps that are recorded beside steps that are not. */
-#include "allocator/recorder_internal.h"
+#include "recorder/recorder_friend.h"
 #include "model/workload_internal.h"
 
 /* One step for a pair; its time by the host's clock, which is what a user waits. */

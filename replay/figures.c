@@ -24,9 +24,9 @@ static uint64_t returnable_bytes(const tide_cache *cache, const tide_cache_block
 int64_t tide_replay_pinned_bytes(const tide_cache *cache) {
     uint64_t n_bytes = 0;
     for (int pool = TIDE_POOL_SMALL; pool < TIDE_N_POOLS; pool++) {
-        const tide_cache_tree *tree = &cache->free[pool];
-        for (const tide_cache_block *block = tide_cache_tree_at_least(tree, 0, 0, 0); block != NULL;
-             block = tide_cache_tree_next(tree, block)) {
+        const tide_cache_bins *tree = &cache->free[pool];
+        for (const tide_cache_block *block = tide_cache_bins_at_least(tree, 0, 0, 0); block != NULL;
+             block = tide_cache_bins_next(tree, block)) {
             n_bytes += block->block_bytes - returnable_bytes(cache, block);
         }
     }

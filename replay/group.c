@@ -72,7 +72,7 @@ static bool would_do(const tide_replay_lane *lane, const wanted *what, uint64_t 
 static bool is_cached(const tide_replay_lane *lane, const tide_event *request) {
     const wanted what = wanted_by(lane, request);
     const tide_cache_block *block =
-        tide_cache_tree_best(&lane->cache->free[what.pool], what.stream, what.block_bytes);
+        tide_cache_bins_best(&lane->cache->free[what.pool], what.stream, what.block_bytes);
     return block != NULL && would_do(lane, &what, block->block_bytes);
 }
 

@@ -5,7 +5,7 @@
 #define TIDE_REPLAY_REPLAY_INTERNAL_H
 
 #include "allocator/cache_internal.h"
-#include "allocator/device_internal.h"
+#include "device/device_friend.h"
 #include "common/map.h"
 #include "replay/replay.h"
 

@@ -5,7 +5,7 @@
 /* A block with its value on each level. */
 typedef struct leaf {
     uint32_t values[TIDE_N_TREE_KEYS]; /* unused levels are 0 */
-    const tide_life *block;            /* borrowed */
+    const tide_lifetime *block;        /* borrowed */
 } leaf;
 
 /* Leaves with the same value. */
@@ -27,7 +27,8 @@ const char *tide_tree_key_name(size_t i) {
     return i < TIDE_N_TREE_KEYS ? NAMES[i] : NULL;
 }
 
-static uint32_t value_of(const tide_scope_paths *paths, const tide_life *block, tide_tree_key key) {
+static uint32_t value_of(const tide_scope_paths *paths, const tide_lifetime *block,
+                         tide_tree_key key) {
     uint32_t path = block->scope == TIDE_NONE ? TIDE_NONE : paths->of_scope[block->scope];
     switch (key) {
     case TIDE_TREE_CATEGORY:
@@ -132,7 +133,7 @@ static tide_status add_level(grower *grow, size_t level, size_t parent, const gr
 }
 
 tide_status tide_alive_tree_init(tide_alive_tree *tree, const tide_hostmem *mem,
-                                 const tide_life *blocks, size_t n_blocks,
+                                 const tide_lifetime *blocks, size_t n_blocks,
                                  const tide_scope_paths *paths, const tide_tree_plan *plan) {
     *tree = (tide_alive_tree){.mem = mem};
     if (n_blocks == 0) {

@@ -9,7 +9,7 @@
 
 #include "common/hostmem.h"
 #include "common/status.h"
-#include "snapshot/lives.h"
+#include "snapshot/lifetimes.h"
 #include "snapshot/scope_paths.h"
 
 #ifdef __cplusplus
@@ -54,7 +54,7 @@ typedef struct tide_tree_plan {
 
 /* The caller finishes it. */
 TIDE_NODISCARD tide_status tide_alive_tree_init(tide_alive_tree *tree, const tide_hostmem *mem,
-                                                const tide_life *blocks, size_t n_blocks,
+                                                const tide_lifetime *blocks, size_t n_blocks,
                                                 const tide_scope_paths *paths,
                                                 const tide_tree_plan *plan);
 void tide_alive_tree_fini(tide_alive_tree *tree);

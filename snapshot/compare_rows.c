@@ -252,7 +252,7 @@ static tide_status number_of_name(aligner *of, run_numbers *run, uint32_t name,
 }
 
 /* The number of the row that a block belongs to, a new one where it is the first of its kind. */
-static tide_status number_of_row(aligner *of, run_numbers *run, const tide_life *block,
+static tide_status number_of_row(aligner *of, run_numbers *run, const tide_lifetime *block,
                                  uint32_t *ret_number) {
     uint32_t path = 0;
     uint32_t name = 0;
@@ -312,7 +312,7 @@ static tide_status add_run(aligner *of, size_t index, tide_compare_kinds *kinds)
     }
     tide_status status = run_init(of, &run, from);
     for (size_t i = 0; i < from->device->peak.n_blocks && status == TIDE_OK; i++) {
-        const tide_life *block = &from->device->peak.blocks[i];
+        const tide_lifetime *block = &from->device->peak.blocks[i];
         uint32_t number = 0;
         status = number_of_row(of, &run, block, &number);
         if (status == TIDE_OK) {

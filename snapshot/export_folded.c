@@ -89,10 +89,10 @@ static void put_path(tide_export_text *out, const char *path, int64_t n_bytes) {
     put_bytes(out, n_bytes);
 }
 
-static void add_up(const tide_snapshot *snapshot, const tide_lives *lives,
+static void add_up(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
                    const tide_scope_paths *paths, int64_t event, size_t device, bytes_by *by) {
-    for (size_t i = 0; i < lives->n_lives; i++) {
-        const tide_life *life = &lives->lives[i];
+    for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *life = &lifetimes->lifetimes[i];
         if (life->device != device || !tide_life_is_allocated(life, event)) {
             continue;
         }
@@ -129,23 +129,23 @@ static tide_status put_all(tide_export_text *out, const tide_snapshot *snapshot,
 }
 
 /* The instant that the options name, or the peak. */
-static void choose(const tide_lives *lives, const tide_export_options *options, int64_t *ret_event,
-                   size_t *ret_device) {
+static void choose(const tide_lifetimes *lifetimes, const tide_export_options *options,
+                   int64_t *ret_event, size_t *ret_device) {
     size_t device = 0;
-    for (size_t i = 1; i < lives->n_devices && options->device < 0; i++) {
-        if (lives->devices[i].max[TIDE_MAX_ALLOCATED].bytes >
-            lives->devices[device].max[TIDE_MAX_ALLOCATED].bytes) {
+    for (size_t i = 1; i < lifetimes->n_devices && options->device < 0; i++) {
+        if (lifetimes->devices[i].max[TIDE_MAX_ALLOCATED].bytes >
+            lifetimes->devices[device].max[TIDE_MAX_ALLOCATED].bytes) {
             device = i;
         }
     }
     *ret_device = options->device >= 0 ? (size_t)options->device : device;
     *ret_event = options->at_event != TIDE_EXPORT_PEAK
                      ? options->at_event
-                     : lives->devices[*ret_device].max[TIDE_MAX_ALLOCATED].event;
+                     : lifetimes->devices[*ret_device].max[TIDE_MAX_ALLOCATED].event;
 }
 
 static tide_status write_state(const tide_snapshot *snapshot, const tide_export_options *options,
-                               const tide_lives *lives, const tide_scope_paths *paths,
+                               const tide_lifetimes *lifetimes, const tide_scope_paths *paths,
                                const tide_export_sink *sink) {
     const tide_hostmem *mem = snapshot->arena.mem;
     tide_status status = TIDE_NO_MEMORY;
@@ -155,8 +155,8 @@ static tide_status write_state(const tide_snapshot *snapshot, const tide_export_
                    .path = tide_hostmem_zeroed(mem, paths->n_paths + 1, sizeof(int64_t))};
     tide_export_text *out = tide_export_text_create(sink, mem);
     if (by.stack != NULL && by.path != NULL && out != NULL) {
-        choose(lives, options, &event, &device);
-        add_up(snapshot, lives, paths, event, device, &by);
+        choose(lifetimes, options, &event, &device);
+        add_up(snapshot, lifetimes, paths, event, device, &by);
         status = put_all(out, snapshot, paths, &by);
         tide_status written = tide_export_text_finish(out);
         status = status == TIDE_OK ? written : status;
@@ -170,18 +170,18 @@ static tide_status write_state(const tide_snapshot *snapshot, const tide_export_
 static tide_status write_folded(const tide_snapshot *snapshot, const tide_export_options *options,
                                 const tide_export_sink *sink, tide_error *error) {
     const tide_hostmem *mem = snapshot->arena.mem;
-    tide_lives lives;
+    tide_lifetimes lifetimes;
     tide_scope_paths paths;
     if (snapshot->n_devices == 0) {
         return TIDE_OK; /* nothing is alive anywhere */
     }
-    TIDE_TRY(tide_lives_init(&lives, snapshot, mem, error));
+    TIDE_TRY(tide_lifetimes_init(&lifetimes, snapshot, mem, error));
     tide_status status = tide_scope_paths_init(&paths, snapshot, mem);
     if (status == TIDE_OK) {
-        status = write_state(snapshot, options, &lives, &paths, sink);
+        status = write_state(snapshot, options, &lifetimes, &paths, sink);
         tide_scope_paths_fini(&paths);
     }
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     return status;
 }
 

@@ -5,7 +5,7 @@
 #define TIDE_SNAPSHOT_EXPORT_INTERNAL_H
 
 #include "snapshot/export.h"
-#include "snapshot/lives.h"
+#include "snapshot/lifetimes.h"
 
 enum { TIDE_EXPORT_BUFFER_BYTES = 65536 };
 

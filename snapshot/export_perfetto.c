@@ -314,12 +314,12 @@ static int64_t last_instant(const tide_snapshot *snapshot) {
 }
 
 static tide_status find_peaks(exporting *e, tide_error *error) {
-    tide_lives lives;
-    TIDE_TRY(tide_lives_init(&lives, e->snapshot, e->snapshot->arena.mem, error));
-    for (size_t i = 0; i < lives.n_devices; i++) {
-        e->peaks[i] = lives.devices[i].max[TIDE_MAX_ALLOCATED].event;
+    tide_lifetimes lifetimes;
+    TIDE_TRY(tide_lifetimes_init(&lifetimes, e->snapshot, e->snapshot->arena.mem, error));
+    for (size_t i = 0; i < lifetimes.n_devices; i++) {
+        e->peaks[i] = lifetimes.devices[i].max[TIDE_MAX_ALLOCATED].event;
     }
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     return TIDE_OK;
 }
 

@@ -1,25 +1,25 @@
-/* Allocated and reserved bytes after each row, from the lives of the blocks: what the summary
+/* Allocated and reserved bytes after each row, from the lifetimes of the blocks: what the summary
  * counts, also where a file's rows do not fit together. */
 #include "snapshot/export_internal.h"
 
-static void add_start(const tide_lives *lives, const tide_snapshot *snapshot,
+static void add_start(const tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
                       tide_export_series *series) {
     for (size_t i = 0; i < snapshot->n_start_segments; i++) {
         const tide_segment_row *segment = &snapshot->start_segments[i];
         series->start[segment->device].reserved_bytes += (int64_t)segment->total_bytes;
     }
-    for (size_t i = 0; i < lives->n_lives; i++) {
-        if (tide_life_is_allocated(&lives->lives[i], -1)) {
-            series->start[lives->lives[i].device].allocated_bytes +=
-                (int64_t)lives->lives[i].block_bytes;
+    for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
+        if (tide_life_is_allocated(&lifetimes->lifetimes[i], -1)) {
+            series->start[lifetimes->lifetimes[i].device].allocated_bytes +=
+                (int64_t)lifetimes->lifetimes[i].block_bytes;
         }
     }
 }
 
 /* Differences first. */
-static void add_lives(const tide_lives *lives, tide_export_series *series) {
-    for (size_t i = 0; i < lives->n_lives; i++) {
-        const tide_life *life = &lives->lives[i];
+static void add_lives(const tide_lifetimes *lifetimes, tide_export_series *series) {
+    for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *life = &lifetimes->lifetimes[i];
         if (life->born > 0 && life->freed > 0) {
             series->after[life->born - 1].allocated_bytes += (int64_t)life->block_bytes;
         }
@@ -59,9 +59,10 @@ tide_status tide_export_series_init(tide_export_series *series, const tide_snaps
                                     tide_error *error) {
     const tide_hostmem *mem = snapshot->arena.mem;
     size_t n_devices = snapshot->n_devices;
-    tide_lives lives;
+    tide_lifetimes lifetimes;
     *series = (tide_export_series){.mem = mem};
-    TIDE_TRY(tide_lives_init(&lives, snapshot, mem, error)); /* checks that the sums fit, too */
+    TIDE_TRY(
+        tide_lifetimes_init(&lifetimes, snapshot, mem, error)); /* checks that the sums fit, too */
     tide_status status = TIDE_NO_MEMORY;
     tide_export_totals *now = tide_hostmem_zeroed(mem, n_devices, sizeof(*now));
     series->start = tide_hostmem_zeroed(mem, n_devices, sizeof(*series->start));
@@ -69,8 +70,8 @@ tide_status tide_export_series_init(tide_export_series *series, const tide_snaps
     if (now == NULL || series->start == NULL || series->after == NULL) {
         goto done;
     }
-    add_start(&lives, snapshot, series);
-    add_lives(&lives, series);
+    add_start(&lifetimes, snapshot, series);
+    add_lives(&lifetimes, series);
     for (size_t i = 0; i < n_devices; i++) {
         now[i] = series->start[i];
     }
@@ -79,7 +80,7 @@ tide_status tide_export_series_init(tide_export_series *series, const tide_snaps
 
 done:
     mem->release(mem->ctx, now);
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     if (status != TIDE_OK) {
         tide_export_series_fini(series);
     }

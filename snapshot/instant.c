@@ -27,11 +27,11 @@ typedef struct pattern {
 } pattern;
 
 typedef struct search {
-    const tide_snapshot *snapshot; /* borrowed */
-    const tide_lives *lives;       /* borrowed */
-    size_t device;                 /* index of the device */
-    const char *text;              /* borrowed; what was asked for */
-    tide_error *error;             /* borrowed; may be NULL */
+    const tide_snapshot *snapshot;   /* borrowed */
+    const tide_lifetimes *lifetimes; /* borrowed */
+    size_t device;                   /* index of the device */
+    const char *text;                /* borrowed; what was asked for */
+    tide_error *error;               /* borrowed; may be NULL */
 } search;
 
 /* ---- scopes ---- */
@@ -165,11 +165,11 @@ static tide_status highest_within(const search *of, const pattern *path, const u
 
 static tide_status find_scope(const search *of, int64_t *ret_event) {
     const tide_snapshot *snapshot = of->snapshot;
-    const tide_hostmem *mem = of->lives->mem;
+    const tide_hostmem *mem = of->lifetimes->mem;
     pattern path;
     TIDE_TRY(read_pattern(of, &path));
     uint8_t *matched = tide_hostmem_zeroed(mem, snapshot->n_scopes, sizeof(*matched));
-    int64_t *changes = tide_lives_changes(of->lives, snapshot->n_events, of->device, false);
+    int64_t *changes = tide_lifetimes_changes(of->lifetimes, snapshot->n_events, of->device, false);
     tide_status status = TIDE_NO_MEMORY;
     if (matched != NULL && changes != NULL) {
         bool any = false;
@@ -254,15 +254,16 @@ static tide_status find_number(const search *of, int64_t *ret_event) {
     return find_time(of, value * ns, ret_event);
 }
 
-tide_status tide_instant_find(const tide_snapshot *snapshot, const tide_lives *lives, size_t device,
-                              const char *text, int64_t *ret_event, tide_error *error) {
-    const search of = {snapshot, lives, device, text, error};
+tide_status tide_instant_find(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
+                              size_t device, const char *text, int64_t *ret_event,
+                              tide_error *error) {
+    const search of = {snapshot, lifetimes, device, text, error};
     if (strcmp(text, "start") == 0) {
         *ret_event = -1;
         return TIDE_OK;
     }
     if (strcmp(text, "peak") == 0) {
-        *ret_event = lives->devices[device].max[TIDE_MAX_ALLOCATED].event;
+        *ret_event = lifetimes->devices[device].max[TIDE_MAX_ALLOCATED].event;
         return TIDE_OK;
     }
     if (strcmp(text, "end") == 0) {

@@ -5,7 +5,7 @@
 #define TIDE_SNAPSHOT_INSTANT_H
 
 #include "common/status.h"
-#include "snapshot/lives.h"
+#include "snapshot/lifetimes.h"
 #include "snapshot/snapshot.h"
 
 #ifdef __cplusplus
@@ -21,8 +21,9 @@ extern "C" {
  *                          or NAME[NUMBER] of scopes that enclose each other, others may lie in
  *                          between; of several such scopes the highest
  * TIDE_INVALID names what there is instead. */
-TIDE_NODISCARD tide_status tide_instant_find(const tide_snapshot *snapshot, const tide_lives *lives,
-                                             size_t device, const char *text, int64_t *ret_event,
+TIDE_NODISCARD tide_status tide_instant_find(const tide_snapshot *snapshot,
+                                             const tide_lifetimes *lifetimes, size_t device,
+                                             const char *text, int64_t *ret_event,
                                              tide_error *error);
 
 #ifdef __cplusplus

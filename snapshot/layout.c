@@ -13,17 +13,17 @@
 /* A block that is not yet free, and where to find it. */
 typedef struct active_block {
     uint64_t address; /* of its first byte */
-    uint32_t life;    /* index in the lives */
+    uint32_t life;    /* index in the lifetimes */
 } active_block;
 
 typedef struct builder {
-    tide_layout *layout;     /* borrowed; filled */
-    const tide_lives *lives; /* borrowed */
-    active_block *blocks;    /* owned; by address */
+    tide_layout *layout;             /* borrowed; filled */
+    const tide_lifetimes *lifetimes; /* borrowed */
+    active_block *blocks;            /* owned; by address */
     size_t n_blocks;
 } builder;
 
-void tide_account_add_block(tide_account *account, const tide_life *life) {
+void tide_account_add_block(tide_account *account, const tide_lifetime *life) {
     uint64_t asked = life->requested_bytes; /* at most the block's: validated */
     uint64_t slack = life->block_bytes - asked;
     uint64_t rounding = (ROUNDING_BYTES - asked % ROUNDING_BYTES) % ROUNDING_BYTES;
@@ -42,21 +42,22 @@ static int by_address(const void *left, const void *right) {
     return a->life < b->life ? -1 : a->life > b->life;
 }
 
-static bool is_active(const tide_life *life, int64_t event) {
+static bool is_active(const tide_lifetime *life, int64_t event) {
     int64_t moment = event + 1;
     return (int64_t)life->born <= moment && moment < (int64_t)life->completed;
 }
 
 static tide_status find_blocks(builder *build, size_t device, int64_t event) {
-    const tide_lives *lives = build->lives;
+    const tide_lifetimes *lifetimes = build->lifetimes;
     for (int pass = 0; pass < 2; pass++) {
         size_t n = 0;
-        for (size_t i = 0; i < lives->n_lives; i++) {
-            if (lives->lives[i].device != device || !is_active(&lives->lives[i], event)) {
+        for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
+            if (lifetimes->lifetimes[i].device != device ||
+                !is_active(&lifetimes->lifetimes[i], event)) {
                 continue;
             }
             if (pass == 1) {
-                build->blocks[n] = (active_block){lives->lives[i].address, (uint32_t)i};
+                build->blocks[n] = (active_block){lifetimes->lifetimes[i].address, (uint32_t)i};
             }
             n++;
         }
@@ -91,7 +92,7 @@ static size_t fill_segment(builder *build, tide_layout_segment *segment, size_t 
     segment->first_piece = layout->n_pieces;
     while (block < build->n_blocks && build->blocks[block].address < end) {
         uint32_t index = build->blocks[block++].life;
-        const tide_life *life = &build->lives->lives[index];
+        const tide_lifetime *life = &build->lifetimes->lifetimes[index];
         if (life->address < at || life->block_bytes > end - life->address) {
             continue; /* it lies in no segment: the account shows it as unexplained */
         }
@@ -109,7 +110,7 @@ static void find_pool(const builder *build, tide_layout_segment *segment) {
     for (size_t i = 0; i < segment->n_pieces && segment->pool == TIDE_SEGMENT_UNKNOWN; i++) {
         const tide_layout_piece *piece = &layout->pieces[segment->first_piece + i];
         if (piece->life != TIDE_NONE) {
-            uint64_t asked = build->lives->lives[piece->life].requested_bytes;
+            uint64_t asked = build->lifetimes->lifetimes[piece->life].requested_bytes;
             segment->pool = asked > SMALL_BYTES ? TIDE_SEGMENT_LARGE : TIDE_SEGMENT_SMALL;
         }
     }
@@ -142,7 +143,7 @@ static tide_status make_account(builder *build, int64_t event, int64_t n_reserve
                                 tide_error *error) {
     tide_account *account = &build->layout->account;
     for (size_t i = 0; i < build->n_blocks; i++) {
-        const tide_life *life = &build->lives->lives[build->blocks[i].life];
+        const tide_lifetime *life = &build->lifetimes->lifetimes[build->blocks[i].life];
         if (tide_life_is_allocated(life, event)) {
             tide_account_add_block(account, life);
         } else {
@@ -154,7 +155,7 @@ static tide_status make_account(builder *build, int64_t event, int64_t n_reserve
         account->releasable_bytes += (int64_t)segment->releasable_bytes;
         account->splittable_bytes += (int64_t)(segment->cached_bytes - segment->releasable_bytes);
     }
-    /* Each of the two is below 2^63: the lives and the range of addresses see to it. */
+    /* Each of the two is below 2^63: the lifetimes and the range of addresses see to it. */
     int64_t n_active = account->asked_bytes + account->rounding_bytes + account->unsplit_bytes +
                        account->pending_bytes;
     int64_t n_cached = account->splittable_bytes + account->releasable_bytes;
@@ -184,9 +185,10 @@ static tide_status fill(builder *build, int64_t event) {
 }
 
 tide_status tide_layout_init(tide_layout *layout, const tide_snapshot *snapshot,
-                             const tide_lives *lives, const tide_instant *at, tide_error *error) {
-    *layout = (tide_layout){.mem = lives->mem};
-    builder build = {.layout = layout, .lives = lives};
+                             const tide_lifetimes *lifetimes, const tide_instant *at,
+                             tide_error *error) {
+    *layout = (tide_layout){.mem = lifetimes->mem};
+    builder build = {.layout = layout, .lifetimes = lifetimes};
     tide_status status = tide_layout_find_segments(layout, snapshot, at);
     if (status == TIDE_OK) {
         status = find_blocks(&build, at->device, at->event);
@@ -196,7 +198,7 @@ tide_status tide_layout_init(tide_layout *layout, const tide_snapshot *snapshot,
     }
     if (status == TIDE_OK) {
         tide_totals totals;
-        tide_lives_reserved_at(snapshot, at, &totals);
+        tide_lifetimes_reserved_at(snapshot, at, &totals);
         status = make_account(&build, at->event, totals.reserved_bytes, error);
     }
     layout->mem->release(layout->mem->ctx, build.blocks);

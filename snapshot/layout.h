@@ -13,7 +13,7 @@
 
 #include "common/hostmem.h"
 #include "common/status.h"
-#include "snapshot/lives.h"
+#include "snapshot/lifetimes.h"
 #include "snapshot/snapshot.h"
 
 #ifdef __cplusplus
@@ -24,7 +24,7 @@ extern "C" {
 typedef struct tide_layout_piece {
     uint64_t address; /* of its first byte */
     uint64_t n_bytes; /* at least 1 */
-    uint32_t life;    /* index in the lives; TIDE_NONE: free */
+    uint32_t life;    /* index in the lifetimes; TIDE_NONE: free */
     bool is_pending;  /* its free is requested, another stream still uses it */
 } tide_layout_piece;
 
@@ -66,12 +66,12 @@ typedef struct tide_layout {
 
 /* The caller finishes it. TIDE_LIMIT: bytes beyond 2^63 - 1. */
 TIDE_NODISCARD tide_status tide_layout_init(tide_layout *layout, const tide_snapshot *snapshot,
-                                            const tide_lives *lives, const tide_instant *at,
+                                            const tide_lifetimes *lifetimes, const tide_instant *at,
                                             tide_error *error);
 void tide_layout_fini(tide_layout *layout);
 
 /* Divides the bytes of one allocated block: adds to asked, rounding and unsplit. */
-void tide_account_add_block(tide_account *account, const tide_life *life);
+void tide_account_add_block(tide_account *account, const tide_lifetime *life);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 
 #include "snapshot/categories.h"
 #include "snapshot/gzip_file.h"
-#include "snapshot/pytorch_import.h"
+#include "snapshot/pytorch/import.h"
 #include "snapshot/reader_internal.h"
 #include "snapshot/validate.h"
 
@@ -16,7 +16,7 @@ enum { ADDRESS_UNIT_BYTES = 512, NAME_BYTES = 64, BEGINNING_BYTES = 4096 };
 #define MAX_DOCUMENT_BYTES ((size_t)1 << 31)
 
 /* Reads the file once more, up to the place. 0: not found, or it can be read only once. */
-static size_t find_place(const tide_reading *reading, const char *place) {
+static size_t find_place(const tide_conclusion *reading, const char *place) {
     struct stat info;
     tide_gzip_reader *file = NULL;
     tide_json json;
@@ -33,7 +33,7 @@ static size_t find_place(const tide_reading *reading, const char *place) {
     return at;
 }
 
-void tide_reading_fail_at(tide_reading *reading, const char *place, const char *message) {
+void tide_conclusion_fail_at(tide_conclusion *reading, const char *place, const char *message) {
     if (tide_json_status(&reading->json) != TIDE_OK) {
         return;
     }
@@ -42,7 +42,7 @@ void tide_reading_fail_at(tide_reading *reading, const char *place, const char *
         tide_fail(reading->json.error, TIDE_FORMAT, "byte %zu, %s: %s", at, place, message);
 }
 
-static void read_format(tide_reading *reading) {
+static void read_format(tide_conclusion *reading) {
     size_t at = reading->json.at;
     char text[NAME_BYTES];
     const char *format = tide_json_get_short_text(&reading->json, text, sizeof(text));
@@ -51,7 +51,7 @@ static void read_format(tide_reading *reading) {
     }
 }
 
-static void read_version(tide_reading *reading) {
+static void read_version(tide_conclusion *reading) {
     size_t at = reading->json.at;
     int64_t version = tide_json_get_integer(&reading->json, 1, INT64_MAX);
     if (version > TIDE_SNAPSHOT_VERSION) {
@@ -62,7 +62,7 @@ static void read_version(tide_reading *reading) {
     }
 }
 
-static void read_unit(tide_reading *reading) {
+static void read_unit(tide_conclusion *reading) {
     size_t at = reading->json.at;
     reading->unit_bytes = tide_json_get_integer(&reading->json, 1, ADDRESS_UNIT_BYTES);
     if (reading->unit_bytes != 1 && reading->unit_bytes != ADDRESS_UNIT_BYTES) {
@@ -71,7 +71,7 @@ static void read_unit(tide_reading *reading) {
 }
 
 /* `other`: what an unknown name counts as. */
-static void read_names(tide_reading *reading, tide_name_map *map, int (*number_of)(const char *),
+static void read_names(tide_conclusion *reading, tide_name_map *map, int (*number_of)(const char *),
                        uint8_t other) {
     map->given = true;
     tide_json_enter_array(&reading->json);
@@ -89,12 +89,12 @@ static void read_names(tide_reading *reading, tide_name_map *map, int (*number_o
     }
 }
 
-static void read_actions(tide_reading *reading) {
+static void read_actions(tide_conclusion *reading) {
     read_names(reading, &reading->actions, tide_action_from_name, TIDE_NO_NUMBER);
 }
 
 /* A name that this program does not know stays a category of its own. */
-static void read_categories(tide_reading *reading) {
+static void read_categories(tide_conclusion *reading) {
     tide_name_map *map = &reading->categories;
     tide_category_list own = {.n = 0};
     map->given = true;
@@ -121,18 +121,18 @@ static void read_categories(tide_reading *reading) {
     }
 }
 
-static void read_scope_kinds(tide_reading *reading) {
+static void read_scope_kinds(tide_conclusion *reading) {
     read_names(reading, &reading->scope_kinds, tide_scope_kind_from_name, TIDE_SCOPE_USER);
 }
 
-static void read_block_states(tide_reading *reading) {
+static void read_block_states(tide_conclusion *reading) {
     read_names(reading, &reading->block_states, tide_block_state_from_name, TIDE_NO_NUMBER);
 }
 
 /* The keys of the document, those that must be there first. */
 static const struct {
     const char *key;
-    void (*read)(tide_reading *reading);
+    void (*read)(tide_conclusion *reading);
 } FIELDS[] = {
     {"format", read_format},
     {"version", read_version},
@@ -164,7 +164,7 @@ static const struct {
 };
 enum { N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]), N_REQUIRED = 12 };
 
-static void read_document(tide_reading *reading) {
+static void read_document(tide_conclusion *reading) {
     tide_json *json = &reading->json;
     const char *keys[N_FIELDS];
     for (size_t i = 0; i < N_FIELDS; i++) {
@@ -186,24 +186,24 @@ static uint8_t translate(const tide_name_map *map, uint8_t number) {
     return number < map->n ? map->to[number] : TIDE_NO_NUMBER;
 }
 
-static void translate_blocks(tide_reading *reading, tide_block_row *blocks, size_t n_blocks) {
+static void translate_blocks(tide_conclusion *reading, tide_block_row *blocks, size_t n_blocks) {
     for (size_t i = 0; i < n_blocks; i++) {
         blocks[i].state = translate(&reading->block_states, blocks[i].state);
         blocks[i].category = translate(&reading->categories, blocks[i].category);
     }
 }
 
-static void fail_untranslated(tide_reading *reading, const char *column, size_t row,
+static void fail_untranslated(tide_conclusion *reading, const char *column, size_t row,
                               const char *map) {
     char place[TIDE_PLACE_BYTES];
     char reason[TIDE_PLACE_BYTES];
     snprintf(place, sizeof(place), "%s[%zu]", column, row);
     snprintf(reason, sizeof(reason), "the file's '%s' has no known name for it", map);
-    tide_reading_fail_at(reading, place, reason);
+    tide_conclusion_fail_at(reading, place, reason);
 }
 
 /* From the file's numbers to ours. What has none in a block is left for the validation to find. */
-static void translate_numbers(tide_reading *reading) {
+static void translate_numbers(tide_conclusion *reading) {
     tide_snapshot *snapshot = reading->snapshot;
     for (size_t i = 0; i < snapshot->n_events; i++) {
         tide_event *row = &reading->events[i];
@@ -228,19 +228,19 @@ static void translate_numbers(tide_reading *reading) {
 }
 
 /* Addresses from units to bytes; false when one is beyond 2^63 - 1. */
-static bool scale(tide_reading *reading, uint64_t *address, const char *column, size_t row) {
+static bool scale(tide_conclusion *reading, uint64_t *address, const char *column, size_t row) {
     uint64_t unit_bytes = (uint64_t)reading->unit_bytes;
     if (*address > (uint64_t)INT64_MAX / unit_bytes) {
         char place[TIDE_PLACE_BYTES];
         snprintf(place, sizeof(place), "%s[%zu]", column, row);
-        tide_reading_fail_at(reading, place, "an address beyond 2^63 - 1");
+        tide_conclusion_fail_at(reading, place, "an address beyond 2^63 - 1");
         return false;
     }
     *address *= unit_bytes;
     return true;
 }
 
-static void scale_addresses(tide_reading *reading) {
+static void scale_addresses(tide_conclusion *reading) {
     const tide_snapshot *snapshot = reading->snapshot;
     for (size_t i = 0; i < snapshot->n_events; i++) {
         if (!scale(reading, &reading->events[i].address, "events.address_delta", i)) {
@@ -259,7 +259,7 @@ static void scale_addresses(tide_reading *reading) {
     }
 }
 
-static tide_status validate(tide_reading *reading, tide_error *error) {
+static tide_status validate(tide_conclusion *reading, tide_error *error) {
     char place[TIDE_PLACE_BYTES] = "";
     tide_status status = tide_snapshot_validate(reading->snapshot, place, error);
     if (status != TIDE_OK) {
@@ -273,7 +273,7 @@ static tide_status validate(tide_reading *reading, tide_error *error) {
 static tide_status read_json(tide_snapshot *snapshot, const char *path, const tide_source *source,
                              tide_error *error) {
     const tide_hostmem *mem = snapshot->arena.mem;
-    tide_reading *reading = tide_hostmem_zeroed(mem, 1, sizeof(*reading));
+    tide_conclusion *reading = tide_hostmem_zeroed(mem, 1, sizeof(*reading));
     if (reading == NULL) {
         return TIDE_NO_MEMORY;
     }

@@ -2,7 +2,7 @@
  * are checked to be what the format says, and not kept: nothing can contradict the rest. */
 #include "snapshot/reader_internal.h"
 
-void tide_read_summary(tide_reading *reading) {
+void tide_read_summary(tide_conclusion *reading) {
     tide_json *json = &reading->json;
     tide_json_enter_array(json);
     while (tide_json_next_item(json)) {
@@ -12,7 +12,7 @@ void tide_read_summary(tide_reading *reading) {
     }
 }
 
-void tide_read_oom(tide_reading *reading) {
+void tide_read_oom(tide_conclusion *reading) {
     static const char *const KEYS[] = {"event", "requested_bytes", "free_bytes"};
     enum { N_KEYS = sizeof(KEYS) / sizeof(KEYS[0]), FREE_BYTES = 2 };
     tide_json *json = &reading->json;

@@ -11,24 +11,24 @@ static const tide_json_odd UNKNOWN = {.unknown = -1};
 #define N_KEYS(keys) (sizeof(keys) / sizeof((keys)[0]))
 
 /* An unknown number is -1; other negative ones make no sense. */
-static int64_t get_number(tide_reading *reading) {
+static int64_t get_number(tide_conclusion *reading) {
     return tide_json_get_integer(&reading->json, -1, INT64_MAX);
 }
 
-static const char *get_text(tide_reading *reading) {
+static const char *get_text(tide_conclusion *reading) {
     return tide_json_get_text(&reading->json, &reading->snapshot->arena);
 }
 
 /* The same two for what is only shown. */
-static int64_t get_odd_number(tide_reading *reading) {
+static int64_t get_odd_number(tide_conclusion *reading) {
     return tide_json_get_odd_integer(&reading->json, -1, INT64_MAX, UNKNOWN);
 }
 
-static const char *get_odd_text(tide_reading *reading) {
+static const char *get_odd_text(tide_conclusion *reading) {
     return tide_json_get_odd_text(&reading->json, &reading->snapshot->arena);
 }
 
-void tide_read_tool(tide_reading *reading) {
+void tide_read_tool(tide_conclusion *reading) {
     static const char *const KEYS[] = {"version", "build"};
     int field = -1;
     if (!tide_json_enter_odd_object(&reading->json)) {
@@ -43,7 +43,7 @@ void tide_read_tool(tide_reading *reading) {
     }
 }
 
-void tide_read_clock(tide_reading *reading) {
+void tide_read_clock(tide_conclusion *reading) {
     static const char *const KEYS[] = {"unit_ns", "source", "device_uncertainty_ns"};
     int field = -1;
     tide_json_enter_object(&reading->json);
@@ -58,7 +58,7 @@ void tide_read_clock(tide_reading *reading) {
     }
 }
 
-static void read_host(tide_reading *reading) {
+static void read_host(tide_conclusion *reading) {
     static const char *const KEYS[] = {"name", "os", "cpu", "computed_by", "n_cpus", "total_bytes"};
     tide_snapshot_run *run = &reading->snapshot->run;
     const char **texts[] = {&run->host_name, &run->host_os, &run->host_cpu, &run->host_computed_by};
@@ -76,7 +76,7 @@ static void read_host(tide_reading *reading) {
     }
 }
 
-static void read_model(tide_reading *reading) {
+static void read_model(tide_conclusion *reading) {
     static const char *const KEYS[] = {"size",    "d_model",    "d_ff",        "n_layers",
                                        "n_heads", "vocab_size", "n_parameters"};
     tide_snapshot_model *model = &reading->snapshot->run.model;
@@ -99,7 +99,7 @@ static void read_model(tide_reading *reading) {
     }
 }
 
-void tide_read_run(tide_reading *reading) {
+void tide_read_run(tide_conclusion *reading) {
     static const char *const KEYS[] = {"command",
                                        "precision",
                                        "mode",
@@ -144,7 +144,7 @@ void tide_read_run(tide_reading *reading) {
     }
 }
 
-static tide_snapshot_device read_device(tide_reading *reading) {
+static tide_snapshot_device read_device(tide_conclusion *reading) {
     static const char *const KEYS[] = {"kind",           "name",
                                        "total_bytes",    "compute_capability",
                                        "driver_version", "runtime_version",
@@ -166,7 +166,7 @@ static tide_snapshot_device read_device(tide_reading *reading) {
 }
 
 /* Room for one more of at most `limit` rows. */
-static bool room_for(tide_reading *reading, size_t n_rows, size_t limit) {
+static bool room_for(tide_conclusion *reading, size_t n_rows, size_t limit) {
     if (n_rows == limit) {
         tide_json_fail(&reading->json, TIDE_LIMIT, reading->json.at,
                        "more than the limit of %zu of them", limit);
@@ -174,7 +174,7 @@ static bool room_for(tide_reading *reading, size_t n_rows, size_t limit) {
     return n_rows < limit;
 }
 
-void tide_read_devices(tide_reading *reading) {
+void tide_read_devices(tide_conclusion *reading) {
     tide_snapshot_device *rows =
         tide_arena_alloc(&reading->snapshot->arena, MAX_DEVICES, sizeof(*rows));
     size_t n_rows = 0;
@@ -192,7 +192,7 @@ void tide_read_devices(tide_reading *reading) {
     reading->json.text_limit = TIDE_JSON_TEXT_BYTES;
 }
 
-void tide_read_streams(tide_reading *reading) {
+void tide_read_streams(tide_conclusion *reading) {
     static const char *const KEYS[] = {"device", "handle"};
     tide_stream_row *rows = tide_arena_alloc(&reading->snapshot->arena, MAX_DEVICES, sizeof(*rows));
     size_t n_rows = 0;
@@ -217,7 +217,7 @@ void tide_read_streams(tide_reading *reading) {
     reading->snapshot->n_streams = n_rows;
 }
 
-static void refuse_twice(tide_reading *reading, const tide_snapshot_setting *rows, size_t n_rows,
+static void refuse_twice(tide_conclusion *reading, const tide_snapshot_setting *rows, size_t n_rows,
                          const char *key) {
     for (size_t i = 0; i < n_rows; i++) {
         if (strcmp(rows[i].name, key) == 0) {
@@ -226,7 +226,7 @@ static void refuse_twice(tide_reading *reading, const tide_snapshot_setting *row
     }
 }
 
-static void read_setting(tide_reading *reading, tide_snapshot_setting *row) {
+static void read_setting(tide_conclusion *reading, tide_snapshot_setting *row) {
     tide_json *json = &reading->json;
     switch (tide_json_peek(json)) {
     case TIDE_JSON_STRING:
@@ -247,7 +247,7 @@ static void read_setting(tide_reading *reading, tide_snapshot_setting *row) {
     }
 }
 
-void tide_read_allocator(tide_reading *reading) {
+void tide_read_allocator(tide_conclusion *reading) {
     tide_snapshot *snapshot = reading->snapshot;
     tide_snapshot_setting *rows = tide_arena_alloc(&snapshot->arena, MAX_SETTINGS, sizeof(*rows));
     size_t n_rows = 0;
@@ -270,7 +270,7 @@ void tide_read_allocator(tide_reading *reading) {
     reading->json.text_limit = TIDE_JSON_TEXT_BYTES;
 }
 
-void tide_read_origin(tide_reading *reading) {
+void tide_read_origin(tide_conclusion *reading) {
     static const char *const KEYS[] = {"format", "events", "contradictions"};
     tide_snapshot_origin *origin = &reading->snapshot->origin;
     int field = -1;
@@ -285,7 +285,7 @@ void tide_read_origin(tide_reading *reading) {
     }
 }
 
-void tide_read_log(tide_reading *reading) {
+void tide_read_log(tide_conclusion *reading) {
     static const char *const KEYS[] = {"full_policy", "dropped_events", "dropped_scopes"};
     int field = -1;
     tide_json_enter_object(&reading->json);
@@ -301,7 +301,7 @@ void tide_read_log(tide_reading *reading) {
 }
 
 /* An array of what `get` takes, in the arena. */
-static const double *read_reals(tide_reading *reading, double (*get)(tide_json *json),
+static const double *read_reals(tide_conclusion *reading, double (*get)(tide_json *json),
                                 size_t *ret_n) {
     double *samples = NULL;
     size_t n = 0;
@@ -328,7 +328,7 @@ static const double *read_reals(tide_reading *reading, double (*get)(tide_json *
     return kept;
 }
 
-static const double *read_samples(tide_reading *reading, size_t *ret_n) {
+static const double *read_samples(tide_conclusion *reading, size_t *ret_n) {
     return read_reals(reading, tide_json_get_odd_real, ret_n);
 }
 
@@ -353,12 +353,12 @@ static double get_loss(tide_json *json) {
     return 0.0;
 }
 
-void tide_read_loss(tide_reading *reading) {
+void tide_read_loss(tide_conclusion *reading) {
     tide_snapshot_timing *timing = &reading->snapshot->timing;
     timing->losses = read_reals(reading, get_loss, &timing->n_losses);
 }
 
-static tide_snapshot_phase read_phase(tide_reading *reading) {
+static tide_snapshot_phase read_phase(tide_conclusion *reading) {
     static const char *const KEYS[] = {"name", "host_ms", "device_ms"};
     tide_snapshot_phase row = {.name = ""};
     size_t n_device = 0;
@@ -380,7 +380,7 @@ static tide_snapshot_phase read_phase(tide_reading *reading) {
     return row;
 }
 
-static void read_phases(tide_reading *reading) {
+static void read_phases(tide_conclusion *reading) {
     tide_snapshot_phase *rows =
         tide_arena_alloc(&reading->snapshot->arena, MAX_PHASES, sizeof(*rows));
     size_t n_rows = 0;
@@ -398,7 +398,7 @@ static void read_phases(tide_reading *reading) {
     reading->json.text_limit = TIDE_JSON_TEXT_BYTES;
 }
 
-static void read_pairs(tide_reading *reading) {
+static void read_pairs(tide_conclusion *reading) {
     static const char *const KEYS[] = {"recorded_ms", "unrecorded_ms"};
     tide_snapshot_timing *timing = &reading->snapshot->timing;
     size_t n_unrecorded = 0;
@@ -421,7 +421,7 @@ static void read_pairs(tide_reading *reading) {
     }
 }
 
-void tide_read_timing(tide_reading *reading) {
+void tide_read_timing(tide_conclusion *reading) {
     static const char *const KEYS[] = {
         "warmup_steps",      "measured_steps",        "phases",        "flops",
         "stated_peak_flops", "recorder_ns_per_event", "recorder_pairs"};

@@ -59,7 +59,7 @@ static tide_block_row read_block(tide_json *json) {
     return row;
 }
 
-static void read_blocks(tide_reading *reading, growing_state *state, tide_segment_row *segment) {
+static void read_blocks(tide_conclusion *reading, growing_state *state, tide_segment_row *segment) {
     tide_json *json = &reading->json;
     segment->first_block = state->n_blocks;
     tide_json_enter_array(json);
@@ -78,7 +78,7 @@ static void read_blocks(tide_reading *reading, growing_state *state, tide_segmen
 }
 
 /* What nobody here knows is an unknown pool. */
-static uint8_t read_pool(tide_reading *reading) {
+static uint8_t read_pool(tide_conclusion *reading) {
     char text[POOL_BYTES];
     if (tide_json_peek(&reading->json) != TIDE_JSON_STRING) {
         (void)tide_json_get_odd_text(&reading->json, &reading->snapshot->arena);
@@ -115,7 +115,7 @@ static void read_pool_id(tide_json *json, uint32_t pool_id[2]) {
     }
 }
 
-static tide_segment_row read_segment(tide_reading *reading, growing_state *state) {
+static tide_segment_row read_segment(tide_conclusion *reading, growing_state *state) {
     /* Those that must be there first. */
     static const char *const KEYS[] = {"device", "address",       "total_bytes", "stream",
                                        "blocks", "is_expandable", "pool",        "pool_id"};
@@ -154,7 +154,7 @@ static tide_segment_row read_segment(tide_reading *reading, growing_state *state
     return row;
 }
 
-static void read_segments(tide_reading *reading, growing_state *state) {
+static void read_segments(tide_conclusion *reading, growing_state *state) {
     tide_json *json = &reading->json;
     tide_json_enter_array(json);
     while (tide_json_next_item(json)) {
@@ -172,7 +172,7 @@ static void read_segments(tide_reading *reading, growing_state *state) {
 }
 
 /* A copy in the snapshot's arena. */
-static void *keep(tide_reading *reading, const void *rows, size_t n_rows, size_t row_bytes) {
+static void *keep(tide_conclusion *reading, const void *rows, size_t n_rows, size_t row_bytes) {
     void *copy = tide_arena_alloc(&reading->snapshot->arena, n_rows, row_bytes);
     if (copy == NULL) {
         tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory for %zu rows",
@@ -183,7 +183,7 @@ static void *keep(tide_reading *reading, const void *rows, size_t n_rows, size_t
     return copy;
 }
 
-static void read_state(tide_reading *reading, tide_segment_row **ret_segments,
+static void read_state(tide_conclusion *reading, tide_segment_row **ret_segments,
                        tide_block_row **ret_blocks, size_t *ret_n_segments, size_t *ret_n_blocks) {
     static const char *const KEYS[] = {"segments"};
     growing_state state = {0};
@@ -199,7 +199,7 @@ static void read_state(tide_reading *reading, tide_segment_row **ret_segments,
     reading->mem->release(reading->mem->ctx, state.blocks);
 }
 
-void tide_read_start(tide_reading *reading) {
+void tide_read_start(tide_conclusion *reading) {
     tide_snapshot *snapshot = reading->snapshot;
     read_state(reading, &reading->start_segments, &reading->start_blocks,
                &snapshot->n_start_segments, &snapshot->n_start_blocks);
@@ -207,7 +207,7 @@ void tide_read_start(tide_reading *reading) {
     snapshot->start_blocks = reading->start_blocks;
 }
 
-void tide_read_end(tide_reading *reading) {
+void tide_read_end(tide_conclusion *reading) {
     tide_snapshot *snapshot = reading->snapshot;
     read_state(reading, &reading->end_segments, &reading->end_blocks, &snapshot->n_end_segments,
                &snapshot->n_end_blocks);

@@ -12,8 +12,8 @@ enum { MAX_REPEATED = 1 << 20 }; /* texts that stood in the table before */
 #define MAX_TEXT_BYTES ((size_t)512 << 20)
 
 typedef struct string_table {
-    tide_reading *reading; /* borrowed */
-    const char **texts;    /* owned */
+    tide_conclusion *reading; /* borrowed */
+    const char **texts;       /* owned */
     size_t n_texts;
     size_t capacity;
     size_t n_repeated; /* texts that were there before */
@@ -109,7 +109,7 @@ static bool add_text(string_table *table) {
     return true;
 }
 
-void tide_read_strings(tide_reading *reading) {
+void tide_read_strings(tide_conclusion *reading) {
     const tide_hostmem *mem = reading->mem;
     string_table table = {.reading = reading};
     tide_map_init(&table.by_hash, mem);

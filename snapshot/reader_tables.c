@@ -27,7 +27,7 @@ typedef struct table {
 } table;
 
 /* Replaces differences by what they add up to. */
-static void add_up(tide_reading *reading, const table *of, const column_rule *rule) {
+static void add_up(tide_conclusion *reading, const table *of, const column_rule *rule) {
     int64_t *values = reading->column.values;
     int64_t last = 0;
     for (size_t i = 0; i < reading->column.n_values; i++) {
@@ -37,7 +37,7 @@ static void add_up(tide_reading *reading, const table *of, const column_rule *ru
         if (!fits || value < rule->min || value > rule->max) {
             char place[PLACE_BYTES];
             snprintf(place, sizeof(place), "%s.%s[%zu]", of->key, rule->key, i);
-            tide_reading_fail_at(reading, place, "the value it leads to is out of range");
+            tide_conclusion_fail_at(reading, place, "the value it leads to is out of range");
             return;
         }
         values[i] = value;
@@ -45,7 +45,7 @@ static void add_up(tide_reading *reading, const table *of, const column_rule *ru
     }
 }
 
-static void read_column(tide_reading *reading, table *of, int column) {
+static void read_column(tide_conclusion *reading, table *of, int column) {
     const column_rule *rule = &of->rules[column];
     size_t at = reading->json.at;
     tide_json_get_column(&reading->json, rule->is_delta ? INT64_MIN : rule->min,
@@ -75,7 +75,7 @@ static void read_column(tide_reading *reading, table *of, int column) {
     }
 }
 
-static void read_table(tide_reading *reading, table *of) {
+static void read_table(tide_conclusion *reading, table *of) {
     const char *keys[TIDE_JSON_MAX_FIELDS];
     for (size_t i = 0; i < of->n_rules; i++) {
         keys[i] = of->rules[i].key;
@@ -116,7 +116,7 @@ static void store_frames(void *rows, size_t n_rows, int column, const int64_t *v
     }
 }
 
-void tide_read_frames(tide_reading *reading) {
+void tide_read_frames(tide_conclusion *reading) {
     table of = {.key = "frames",
                 .rules = FRAME_RULES,
                 .n_rules = sizeof(FRAME_RULES) / sizeof(FRAME_RULES[0]),
@@ -139,7 +139,7 @@ static void store_stacks(void *rows, size_t n_rows, int column, const int64_t *v
     }
 }
 
-void tide_read_stacks(tide_reading *reading) {
+void tide_read_stacks(tide_conclusion *reading) {
     table of = {.key = "stacks",
                 .rules = STACK_RULES,
                 .n_rules = sizeof(STACK_RULES) / sizeof(STACK_RULES[0]),
@@ -183,7 +183,7 @@ static void store_scopes(void *rows, size_t n_rows, int column, const int64_t *v
     }
 }
 
-void tide_read_scopes(tide_reading *reading) {
+void tide_read_scopes(tide_conclusion *reading) {
     table of = {.key = "scopes",
                 .rules = SCOPE_RULES,
                 .n_rules = sizeof(SCOPE_RULES) / sizeof(SCOPE_RULES[0]),
@@ -220,7 +220,7 @@ static void store_kernels(void *rows, size_t n_rows, int column, const int64_t *
     }
 }
 
-void tide_read_kernels(tide_reading *reading) {
+void tide_read_kernels(tide_conclusion *reading) {
     table of = {.key = "kernels",
                 .rules = KERNEL_RULES,
                 .n_rules = sizeof(KERNEL_RULES) / sizeof(KERNEL_RULES[0]),
@@ -270,7 +270,7 @@ static void store_events(void *rows, size_t n_rows, int column, const int64_t *v
     }
 }
 
-void tide_read_events(tide_reading *reading) {
+void tide_read_events(tide_conclusion *reading) {
     table of = {.key = "events",
                 .rules = EVENT_RULES,
                 .n_rules = sizeof(EVENT_RULES) / sizeof(EVENT_RULES[0]),

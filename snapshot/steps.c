@@ -103,11 +103,11 @@ static void compare(const tide_snapshot *snapshot, size_t device, const tide_ste
 }
 
 /* Bytes and blocks after each step, and its highest. */
-static tide_status measure(finder *find, const tide_lives *lives) {
+static tide_status measure(finder *find, const tide_lifetimes *lifetimes) {
     const tide_snapshot *snapshot = find->snapshot;
     tide_steps *steps = find->steps;
-    int64_t *bytes = tide_lives_changes(lives, snapshot->n_events, steps->device, false);
-    int64_t *blocks = tide_lives_changes(lives, snapshot->n_events, steps->device, true);
+    int64_t *bytes = tide_lifetimes_changes(lifetimes, snapshot->n_events, steps->device, false);
+    int64_t *blocks = tide_lifetimes_changes(lifetimes, snapshot->n_events, steps->device, true);
     tide_status status = bytes != NULL && blocks != NULL ? TIDE_OK : TIDE_NO_MEMORY;
     for (size_t i = 1; status == TIDE_OK && i <= snapshot->n_events; i++) {
         bytes[i] += bytes[i - 1];
@@ -127,8 +127,8 @@ static tide_status measure(finder *find, const tide_lives *lives) {
         step->end_bytes = bytes[step->last + 1];
         step->end_blocks = blocks[step->last + 1];
     }
-    lives->mem->release(lives->mem->ctx, bytes);
-    lives->mem->release(lives->mem->ctx, blocks);
+    lifetimes->mem->release(lifetimes->mem->ctx, bytes);
+    lifetimes->mem->release(lifetimes->mem->ctx, blocks);
     return status;
 }
 
@@ -151,8 +151,8 @@ static void compare_all(const finder *find) {
 }
 
 tide_status tide_steps_init(tide_steps *steps, const tide_snapshot *snapshot,
-                            const tide_lives *lives, size_t device) {
-    *steps = (tide_steps){.mem = lives->mem, .device = device};
+                            const tide_lifetimes *lifetimes, size_t device) {
+    *steps = (tide_steps){.mem = lifetimes->mem, .device = device};
     finder find = {.snapshot = snapshot, .steps = steps};
     tide_status status = TIDE_NO_MEMORY;
     find.of_scope = tide_hostmem_zeroed(steps->mem, snapshot->n_scopes, sizeof(*find.of_scope));
@@ -161,7 +161,7 @@ tide_status tide_steps_init(tide_steps *steps, const tide_snapshot *snapshot,
     }
     if (status == TIDE_OK && steps->n_steps > 0) {
         find_rows(&find);
-        status = measure(&find, lives);
+        status = measure(&find, lifetimes);
     }
     if (status == TIDE_OK) {
         compare_all(&find);

@@ -13,7 +13,7 @@
 
 #include "common/hostmem.h"
 #include "common/status.h"
-#include "snapshot/lives.h"
+#include "snapshot/lifetimes.h"
 #include "snapshot/snapshot.h"
 
 #ifdef __cplusplus
@@ -66,13 +66,14 @@ typedef struct tide_kept_list {
 
 /* The caller finishes it. No steps: a valid empty list. */
 TIDE_NODISCARD tide_status tide_steps_init(tide_steps *steps, const tide_snapshot *snapshot,
-                                           const tide_lives *lives, size_t device);
+                                           const tide_lifetimes *lifetimes, size_t device);
 void tide_steps_fini(tide_steps *steps);
 
 /* What is alive after the two rows, most grown first; the differences of all items add up to that
  * of the allocated bytes. Items that are the same at both are there. The caller finishes it. */
-TIDE_NODISCARD tide_status tide_steps_growth(const tide_steps *steps, const tide_lives *lives,
-                                             int64_t before, int64_t after, tide_kept_list *ret);
+TIDE_NODISCARD tide_status tide_steps_growth(const tide_steps *steps,
+                                             const tide_lifetimes *lifetimes, int64_t before,
+                                             int64_t after, tide_kept_list *ret);
 
 /* The row after which what is born and never released is kept: the last of warm-up, else of the
  * first step; -1: there are no steps. */
@@ -80,8 +81,9 @@ int64_t tide_steps_warm(const tide_steps *steps);
 
 /* What was born after the row and is alive at the end, in the order of bytes, most first; the
  * before_ members are 0. The caller finishes it. */
-TIDE_NODISCARD tide_status tide_steps_leaks(const tide_steps *steps, const tide_lives *lives,
-                                            int64_t warm, tide_kept_list *ret);
+TIDE_NODISCARD tide_status tide_steps_leaks(const tide_steps *steps,
+                                            const tide_lifetimes *lifetimes, int64_t warm,
+                                            tide_kept_list *ret);
 void tide_kept_list_fini(tide_kept_list *list);
 
 #ifdef __cplusplus

@@ -14,7 +14,7 @@ typedef struct keeper {
 } keeper;
 
 /* The item of a block's name and stack, new if need be. */
-static tide_status item_of(keeper *keep, const tide_life *life, size_t *ret_index) {
+static tide_status item_of(keeper *keep, const tide_lifetime *life, size_t *ret_index) {
     uint64_t key = (uint64_t)life->name << 32 | life->stack;
     uint64_t index = 0;
     if (tide_map_find(&keep->by_key, key, &index)) {
@@ -60,7 +60,7 @@ static int64_t step_of(const tide_steps *steps, int64_t row) {
     return (int64_t)low - 1;
 }
 
-static void count(keeper *keep, size_t index, const tide_life *life) {
+static void count(keeper *keep, size_t index, const tide_lifetime *life) {
     tide_kept *item = &keep->list->items[index];
     int64_t row = (int64_t)life->born - 1;
     int64_t step = step_of(keep->steps, row);
@@ -69,7 +69,7 @@ static void count(keeper *keep, size_t index, const tide_life *life) {
     }
     item->bytes += (int64_t)life->block_bytes;
     item->blocks++;
-    if (step > keep->last_steps[index]) { /* lives are in the order of births */
+    if (step > keep->last_steps[index]) { /* lifetimes are in the order of births */
         keep->last_steps[index] = step;
         item->n_steps++;
     }
@@ -93,10 +93,10 @@ static int by_growth(const void *left, const void *right) {
 }
 
 /* Blocks allocated after row `after` and born behind `warm`, and those after row `before`. */
-static tide_status collect(keeper *keep, const tide_lives *lives, int64_t before, int64_t after,
-                           int64_t warm) {
-    for (size_t i = 0; i < lives->n_lives; i++) {
-        const tide_life *life = &lives->lives[i];
+static tide_status collect(keeper *keep, const tide_lifetimes *lifetimes, int64_t before,
+                           int64_t after, int64_t warm) {
+    for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *life = &lifetimes->lifetimes[i];
         bool was = before >= -1 && tide_life_is_allocated(life, before);
         bool is = tide_life_is_allocated(life, after) && (int64_t)life->born - 1 > warm;
         if (life->device != keep->steps->device || (!was && !is)) {
@@ -115,14 +115,14 @@ static tide_status collect(keeper *keep, const tide_lives *lives, int64_t before
     return TIDE_OK;
 }
 
-static tide_status keep_all(const tide_steps *steps, const tide_lives *lives, int64_t before,
-                            int64_t after, int64_t warm, tide_kept_list *ret) {
-    tide_kept_list list = {.mem = lives->mem};
+static tide_status keep_all(const tide_steps *steps, const tide_lifetimes *lifetimes,
+                            int64_t before, int64_t after, int64_t warm, tide_kept_list *ret) {
+    tide_kept_list list = {.mem = lifetimes->mem};
     keeper keep = {.steps = steps, .list = &list};
-    tide_map_init(&keep.by_key, lives->mem);
-    tide_status status = collect(&keep, lives, before, after, warm);
+    tide_map_init(&keep.by_key, lifetimes->mem);
+    tide_status status = collect(&keep, lifetimes, before, after, warm);
     tide_map_fini(&keep.by_key);
-    lives->mem->release(lives->mem->ctx, keep.last_steps);
+    lifetimes->mem->release(lifetimes->mem->ctx, keep.last_steps);
     if (status != TIDE_OK) {
         tide_kept_list_fini(&list);
         return status;
@@ -134,9 +134,9 @@ static tide_status keep_all(const tide_steps *steps, const tide_lives *lives, in
     return TIDE_OK;
 }
 
-tide_status tide_steps_growth(const tide_steps *steps, const tide_lives *lives, int64_t before,
-                              int64_t after, tide_kept_list *ret) {
-    return keep_all(steps, lives, before, after, -2, ret);
+tide_status tide_steps_growth(const tide_steps *steps, const tide_lifetimes *lifetimes,
+                              int64_t before, int64_t after, tide_kept_list *ret) {
+    return keep_all(steps, lifetimes, before, after, -2, ret);
 }
 
 int64_t tide_steps_warm(const tide_steps *steps) {
@@ -150,9 +150,9 @@ int64_t tide_steps_warm(const tide_steps *steps) {
     return warm < 0 && steps->n_steps > 0 ? (int64_t)steps->steps[0].last : warm;
 }
 
-tide_status tide_steps_leaks(const tide_steps *steps, const tide_lives *lives, int64_t warm,
+tide_status tide_steps_leaks(const tide_steps *steps, const tide_lifetimes *lifetimes, int64_t warm,
                              tide_kept_list *ret) {
-    return keep_all(steps, lives, -2, (int64_t)TIDE_MAX_EVENTS - 1, warm, ret);
+    return keep_all(steps, lifetimes, -2, (int64_t)TIDE_MAX_EVENTS - 1, warm, ret);
 }
 
 void tide_kept_list_fini(tide_kept_list *list) {

@@ -7,31 +7,31 @@
 #include "snapshot/scope_paths.h"
 
 typedef struct summary_builder {
-    const tide_snapshot *snapshot; /* borrowed */
-    tide_summary *summary;         /* borrowed; filled */
-    const tide_lives *lives;       /* borrowed */
-    const tide_instant *at;        /* borrowed; NULL: the peaks */
+    const tide_snapshot *snapshot;   /* borrowed */
+    tide_summary *summary;           /* borrowed; filled */
+    const tide_lifetimes *lifetimes; /* borrowed */
+    const tide_instant *at;          /* borrowed; NULL: the peaks */
     tide_scope_paths paths;
 } summary_builder;
 
 /* Which group a block belongs to. */
-typedef uint32_t (*key_of)(const summary_builder *builder, const tide_life *life);
+typedef uint32_t (*key_of)(const summary_builder *builder, const tide_lifetime *life);
 
-static uint32_t category_key(const summary_builder *builder, const tide_life *life) {
+static uint32_t category_key(const summary_builder *builder, const tide_lifetime *life) {
     (void)builder;
     return life->category;
 }
 
-static uint32_t stack_key(const summary_builder *builder, const tide_life *life) {
+static uint32_t stack_key(const summary_builder *builder, const tide_lifetime *life) {
     (void)builder;
     return life->stack;
 }
 
-static uint32_t scope_key(const summary_builder *builder, const tide_life *life) {
+static uint32_t scope_key(const summary_builder *builder, const tide_lifetime *life) {
     return life->scope == TIDE_NONE ? TIDE_NONE : builder->paths.of_scope[life->scope];
 }
 
-static uint32_t phase_key(const summary_builder *builder, const tide_life *life) {
+static uint32_t phase_key(const summary_builder *builder, const tide_lifetime *life) {
     return tide_scope_paths_phase(&builder->paths, scope_key(builder, life));
 }
 
@@ -44,7 +44,8 @@ static int by_bytes(const void *left, const void *right) {
     return a->key < b->key ? -1 : a->key > b->key;
 }
 
-static void add_block(const summary_builder *builder, tide_share *share, const tide_life *life) {
+static void add_block(const summary_builder *builder, tide_share *share,
+                      const tide_lifetime *life) {
     share->bytes += (int64_t)life->block_bytes;
     share->requested_bytes += (int64_t)life->requested_bytes;
     share->n_blocks++;
@@ -94,7 +95,7 @@ static tide_status group(summary_builder *builder, const tide_summary_peak *peak
 static tide_status split(summary_builder *builder, const tide_summary_peak *peak,
                          key_of key_of_life, tide_split *ret_split) {
     tide_map by_key;
-    tide_map_init(&by_key, builder->lives->mem);
+    tide_map_init(&by_key, builder->lifetimes->mem);
     tide_status status = group(builder, peak, key_of_life, &by_key, ret_split);
     tide_map_fini(&by_key);
     return status;
@@ -120,8 +121,8 @@ static tide_status split_by_category(summary_builder *builder, const tide_summar
 }
 
 static int by_size(const void *left, const void *right) {
-    const tide_life *a = left;
-    const tide_life *b = right;
+    const tide_lifetime *a = left;
+    const tide_lifetime *b = right;
     if (a->block_bytes != b->block_bytes) {
         return a->block_bytes < b->block_bytes ? 1 : -1;
     }
@@ -134,13 +135,13 @@ static int by_size(const void *left, const void *right) {
 /* The blocks of one device that are allocated at its peak. */
 static tide_status collect(summary_builder *builder, size_t device, tide_summary_peak *peak) {
     size_t n_blocks = (size_t)peak->totals.n_blocks;
-    tide_life *blocks = tide_arena_alloc(&builder->summary->arena, n_blocks, sizeof(*blocks));
+    tide_lifetime *blocks = tide_arena_alloc(&builder->summary->arena, n_blocks, sizeof(*blocks));
     if (blocks == NULL) {
         return TIDE_NO_MEMORY;
     }
     size_t n = 0;
-    for (size_t i = 0; i < builder->lives->n_lives; i++) {
-        const tide_life *life = &builder->lives->lives[i];
+    for (size_t i = 0; i < builder->lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *life = &builder->lifetimes->lifetimes[i];
         if (life->device == device && tide_life_is_allocated(life, peak->event) && n < n_blocks) {
             blocks[n++] = *life;
         }
@@ -189,7 +190,7 @@ static tide_status account(summary_builder *builder, size_t device, tide_summary
                            tide_error *error) {
     tide_layout layout;
     const tide_instant at = {device, peak->event};
-    TIDE_TRY(tide_layout_init(&layout, builder->snapshot, builder->lives, &at, error));
+    TIDE_TRY(tide_layout_init(&layout, builder->snapshot, builder->lifetimes, &at, error));
     peak->account = layout.account;
     tide_layout_fini(&layout);
     return TIDE_OK;
@@ -198,8 +199,8 @@ static tide_status account(summary_builder *builder, size_t device, tide_summary
 /* The totals after an instant's row. */
 static tide_totals totals_at(const summary_builder *builder, const tide_instant *at) {
     tide_totals totals = {.n_segments = 0};
-    for (size_t i = 0; i < builder->lives->n_lives; i++) {
-        const tide_life *life = &builder->lives->lives[i];
+    for (size_t i = 0; i < builder->lifetimes->n_lifetimes; i++) {
+        const tide_lifetime *life = &builder->lifetimes->lifetimes[i];
         if (life->device != at->device || (int64_t)life->born > at->event + 1 ||
             at->event + 1 >= (int64_t)life->completed) {
             continue;
@@ -211,20 +212,20 @@ static tide_totals totals_at(const summary_builder *builder, const tide_instant 
             totals.n_blocks++;
         }
     }
-    tide_lives_reserved_at(builder->snapshot, at, &totals);
+    tide_lifetimes_reserved_at(builder->snapshot, at, &totals);
     return totals;
 }
 
 static tide_status summarise_device(summary_builder *builder, size_t device,
                                     tide_summary_device *of, tide_error *error) {
-    const tide_device_lives *lives = &builder->lives->devices[device];
-    memcpy(of->counts, lives->counts, sizeof(of->counts));
-    memcpy(of->max, lives->max, sizeof(of->max));
-    of->n_unmatched = lives->n_unmatched;
-    of->end = lives->end;
+    const tide_device_lifetimes *lifetimes = &builder->lifetimes->devices[device];
+    memcpy(of->counts, lifetimes->counts, sizeof(of->counts));
+    memcpy(of->max, lifetimes->max, sizeof(of->max));
+    of->n_unmatched = lifetimes->n_unmatched;
+    of->end = lifetimes->end;
     tide_summary_peak *peak = &of->peak;
-    peak->event = lives->max[TIDE_MAX_ALLOCATED].event;
-    peak->totals = lives->at_peak;
+    peak->event = lifetimes->max[TIDE_MAX_ALLOCATED].event;
+    peak->totals = lifetimes->at_peak;
     if (builder->at != NULL && builder->at->device == device) {
         peak->event = builder->at->event;
         peak->totals = totals_at(builder, builder->at);
@@ -279,11 +280,11 @@ static tide_status summarise(summary_builder *builder, tide_error *error) {
     return TIDE_OK;
 }
 
-tide_status tide_summary_create_from(const tide_snapshot *snapshot, const tide_lives *lives,
+tide_status tide_summary_create_from(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
                                      const tide_instant *at, tide_summary **ret_summary,
                                      tide_error *error) {
     const tide_hostmem *mem = snapshot->arena.mem;
-    summary_builder builder = {.snapshot = snapshot, .lives = lives, .at = at};
+    summary_builder builder = {.snapshot = snapshot, .lifetimes = lifetimes, .at = at};
     tide_summary *summary = tide_hostmem_zeroed(mem, 1, sizeof(*summary));
     if (summary == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for a summary");
@@ -308,14 +309,14 @@ tide_status tide_summary_create_from(const tide_snapshot *snapshot, const tide_l
 
 tide_status tide_summary_create(const tide_snapshot *snapshot, tide_summary **ret_summary,
                                 tide_error *error) {
-    tide_lives lives;
-    tide_status status = tide_lives_init(&lives, snapshot, snapshot->arena.mem, error);
+    tide_lifetimes lifetimes;
+    tide_status status = tide_lifetimes_init(&lifetimes, snapshot, snapshot->arena.mem, error);
     if (status == TIDE_NO_MEMORY) {
         return tide_fail(error, status, "no host memory for a summary");
     }
     if (status == TIDE_OK) {
-        status = tide_summary_create_from(snapshot, &lives, NULL, ret_summary, error);
-        tide_lives_fini(&lives);
+        status = tide_summary_create_from(snapshot, &lifetimes, NULL, ret_summary, error);
+        tide_lifetimes_fini(&lifetimes);
     }
     return status;
 }

@@ -11,7 +11,7 @@
 #include "common/event.h"
 #include "common/status.h"
 #include "snapshot/layout.h"
-#include "snapshot/lives.h"
+#include "snapshot/lifetimes.h"
 #include "snapshot/snapshot.h"
 
 #ifdef __cplusplus
@@ -48,7 +48,7 @@ typedef struct tide_summary_peak {
     tide_account account; /* of the reserved bytes; its asked, rounding and unsplit bytes are the
                              allocated ones */
     tide_split by_category, by_phase, by_scope, by_stack;
-    const tide_life *blocks; /* alive, largest first; ties by birth */
+    const tide_lifetime *blocks; /* alive, largest first; ties by birth */
     size_t n_blocks;
 } tide_summary_peak;
 
@@ -76,10 +76,11 @@ typedef struct tide_summary {
 TIDE_NODISCARD tide_status tide_summary_create(const tide_snapshot *snapshot,
                                                tide_summary **ret_summary, tide_error *error);
 
-/* The same out of lives that the caller made of the snapshot; they may go at once. With `at`, the
- * peak of that device is that instant instead. */
+/* The same out of lifetimes that the caller made of the snapshot; they may go at once. With `at`,
+ * the peak of that device is that instant instead. */
 TIDE_NODISCARD tide_status tide_summary_create_from(const tide_snapshot *snapshot,
-                                                    const tide_lives *lives, const tide_instant *at,
+                                                    const tide_lifetimes *lifetimes,
+                                                    const tide_instant *at,
                                                     tide_summary **ret_summary, tide_error *error);
 void tide_summary_destroy(tide_summary *summary);
 

@@ -7,8 +7,8 @@
  * Loops are parallel over chunks that write different elements and whose number and order depend on
  * shapes alone, so the results are the same, to the bit, for any number of threads.
  */
-#ifndef TIDE_MODEL_OPS_CPU_INTERNAL_H
-#define TIDE_MODEL_OPS_CPU_INTERNAL_H
+#ifndef TIDE_MODEL_OPS_CPU_OPS_CPU_INTERNAL_H
+#define TIDE_MODEL_OPS_CPU_OPS_CPU_INTERNAL_H
 
 #include <stdint.h>
 #include <string.h>

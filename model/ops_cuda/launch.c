@@ -1,5 +1,5 @@
 /* launch.c - what every launcher of the cuda operators does. */
-#include "allocator/device_cuda_internal.h"
+#include "device/cuda_friend.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 
 void tide_cuda_make_current(const tide_ops *ops) {

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "allocator/device_cuda_internal.h"
+#include "device/cuda_friend.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 
 /* Blocks for each multiprocessor in a grid that loops: enough to fill it with blocks of 256. */

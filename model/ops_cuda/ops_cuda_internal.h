@@ -6,8 +6,8 @@
  * shapes alone, so the results are the same, to the bit, in every run and on every number of
  * multiprocessors.
  */
-#ifndef TIDE_MODEL_OPS_CUDA_INTERNAL_H
-#define TIDE_MODEL_OPS_CUDA_INTERNAL_H
+#ifndef TIDE_MODEL_OPS_CUDA_OPS_CUDA_INTERNAL_H
+#define TIDE_MODEL_OPS_CUDA_OPS_CUDA_INTERNAL_H
 
 #include <cuda_runtime_api.h>
 

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "allocator/event_log.h"
-#include "allocator/log_file_internal.h"
+#include "recorder/event_log.h"
+#include "recorder/log_file_internal.h"
 #include "common/clock.h"
 
 enum { N_ROUNDS = 9, N_LIVE = 2000, N_KINDS = 4 };

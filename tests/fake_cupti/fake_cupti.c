@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "allocator/cupti_internal.h"
+#include "recorder/cupti_internal.h"
 
 enum { MAX_PUSHED = 64, UNKNOWN_ERROR = 999 };
 

@@ -18,17 +18,20 @@ fail() {
 knows() {
     case "$1" in
     common) echo "common" ;;
-    allocator) echo "common allocator" ;;
+    device) echo "common device" ;;
+    stack) echo "common stack" ;;
+    recorder) echo "common device stack recorder" ;;
+    allocator) echo "common device stack recorder allocator" ;;
     snapshot) echo "common snapshot" ;;
-    capture) echo "common allocator snapshot capture" ;;
-    replay) echo "common allocator snapshot replay" ;;
-    model) echo "common allocator model" ;;
+    capture) echo "common device stack recorder allocator snapshot capture" ;;
+    replay) echo "common device stack recorder allocator snapshot replay" ;;
+    model) echo "common device stack recorder allocator model" ;;
     viewer) echo "common viewer" ;;
-    cli) echo "common allocator snapshot capture replay model viewer cli" ;;
+    cli) echo "common device stack recorder allocator snapshot capture replay model viewer cli" ;;
     esac
 }
 
-MODULES="common allocator snapshot capture replay model viewer cli"
+MODULES="common device stack recorder allocator snapshot capture replay model viewer cli"
 
 files_of() { find "$1" -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' \) 2>/dev/null | sort; }
 
@@ -49,7 +52,7 @@ for module in $MODULES; do
     done
 done
 
-for module in common allocator snapshot capture replay model viewer; do
+for module in common device stack recorder allocator snapshot capture replay model viewer; do
     for file in $(files_of "$module"); do
         found=$(grep -nE '(^|[^A-Za-z0-9_])(exit|_exit|abort|printf|puts|putchar|perror)[[:space:]]*\(' "$file" | head -n 1)
         [ -z "$found" ] || fail "$file:$found: a library must not print, exit or abort"

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "cli/html_report.h"
-#include "cli/profile_internal.h"
+#include "cli/profile/internal.h"
 #include "common/output_file.h"
 #include "model/safetensors.h"
 #include "support/hostmem_fault.h"

@@ -4,7 +4,7 @@
 #ifndef TIDE_TESTS_SUPPORT_DEVICE_FAULT_H
 #define TIDE_TESTS_SUPPORT_DEVICE_FAULT_H
 
-#include "allocator/device_internal.h"
+#include "device/device_friend.h"
 
 /* What is counted one by one: every call that can fail. */
 typedef enum tide_device_call {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "snapshot/pytorch_import.h"
+#include "snapshot/pytorch/import.h"
 
 typedef struct builder {
     const char *at; /* next character */

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "snapshot/pickle.h"
+#include "snapshot/pytorch/pickle.h"
 #include "snapshot/snapshot.h"
 
 /* The value as a pickle of protocol 2: dicts, lists, tuples, 'texts' without escapes, integers of

@@ -12,7 +12,7 @@ export const FRAME = Object.freeze({ USER: 0, LIBRARY: 1, TOOL: 2 });
 const PLUMBING = new Set(['torch', 'torchgen', 'functorch', 'triton', 'einops', 'numpy', 'opt_einsum', 'accelerate', 'lightning',
   'lightning_fabric', 'pytorch_lightning', 'jaxtyping', 'beartype']);
 /* Folders of tidemark: what allocates and records, and what runs the program's commands. */
-const TOOL_FOLDERS = ['allocator/', 'capture/', 'common/', 'snapshot/', 'cli/'];
+const TOOL_FOLDERS = ['allocator/', 'capture/', 'cli/', 'common/', 'device/', 'recorder/', 'run/', 'snapshot/', 'stack/'];
 const ENTRY_FUNCTIONS = new Set(['_start', '__libc_start_main', '__libc_start_call_main', '__libc_init_first', 'start_thread', '__clone', '__clone3']);
 
 /** @param {string} file with '/' between folders */

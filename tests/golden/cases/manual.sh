@@ -20,7 +20,7 @@ for command in $commands; do
 done
 # Every variable that the sources ask for stands there, and in --help; and none that they do not ask for.
 cd "$golden/../.." || exit 1
-asked=$(grep -rhoE 'getenv\("[A-Z_]+"' --include='*.[ch]' --include='*.cu' allocator capture cli common model snapshot viewer |
+asked=$(grep -rhoE 'getenv\("[A-Z_]+"' --include='*.[ch]' --include='*.cu' allocator capture cli common device model recorder replay snapshot stack viewer |
     grep -o '[A-Z][A-Z_]*' | sort)
 [ -n "$asked" ] || echo "no getenv found"
 cd "$OLDPWD" || exit 1

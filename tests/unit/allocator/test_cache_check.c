@@ -60,11 +60,11 @@ static void not_coalesced(fixture *on) {
     tide_cache_table_remove(&on->cache->live, block);
     block->state = TIDE_BLOCK_FREE;
     block->requested_bytes = 0;
-    tide_cache_tree_insert(&on->cache->free[TIDE_POOL_LARGE], block);
+    tide_cache_bins_insert(&on->cache->free[TIDE_POOL_LARGE], block);
 }
 
 static void not_among_the_free(fixture *on) {
-    tide_cache_tree_remove(&on->cache->free[TIDE_POOL_LARGE],
+    tide_cache_bins_remove(&on->cache->free[TIDE_POOL_LARGE],
                            large_segment(on)->first_block->after);
 }
 
@@ -74,8 +74,8 @@ static void lost_address(fixture *on) {
 
 static void wrong_pool(fixture *on) {
     tide_cache_block *block = large_segment(on)->first_block->after;
-    tide_cache_tree_remove(&on->cache->free[TIDE_POOL_LARGE], block);
-    tide_cache_tree_insert(&on->cache->free[TIDE_POOL_SMALL], block);
+    tide_cache_bins_remove(&on->cache->free[TIDE_POOL_LARGE], block);
+    tide_cache_bins_insert(&on->cache->free[TIDE_POOL_SMALL], block);
 }
 
 static void stale_tree(fixture *on) {

@@ -25,7 +25,7 @@ typedef struct life {
     bool is_waiting;        /* released */
 } life;
 
-/* What one stream has still to reach, oldest first: numbers of lives. */
+/* What one stream has still to reach, oldest first: numbers of lifetimes. */
 typedef struct line {
     size_t of[MAX_BLOCKS];
     size_t first;
@@ -34,13 +34,13 @@ typedef struct line {
 
 typedef struct walk {
     fixture on;
-    life lives[MAX_BLOCKS]; /* all that ever were */
-    size_t n_lives;
+    life lifetimes[MAX_BLOCKS]; /* all that ever were */
+    size_t n_lifetimes;
     size_t slots[N_SLOTS]; /* number of a life that is allocated, + 1; 0: none */
     line lines[N_STREAMS];
     size_t n_queries; /* that the device should have seen */
     uint64_t random;
-    size_t n_waited; /* lives that an allocation found not done */
+    size_t n_waited; /* lifetimes that an allocation found not done */
     size_t n_waited_for;
     size_t n_refused;
 } walk;
@@ -52,7 +52,7 @@ static uint64_t next_random(walk *of) {
 
 static void reach_first(walk *of, size_t stream) {
     line *waiting = &of->lines[stream];
-    of->lives[waiting->of[waiting->first++]].users[stream] = false;
+    of->lifetimes[waiting->of[waiting->first++]].users[stream] = false;
 }
 
 static bool is_done(const life *one) {
@@ -66,9 +66,9 @@ static bool is_done(const life *one) {
 
 /* Lives that nothing waits for any more are over. */
 static void complete(walk *of) {
-    for (size_t i = 0; i < of->n_lives; i++) {
-        if (of->lives[i].is_waiting && is_done(&of->lives[i])) {
-            of->lives[i].is_waiting = false;
+    for (size_t i = 0; i < of->n_lifetimes; i++) {
+        if (of->lifetimes[i].is_waiting && is_done(&of->lifetimes[i])) {
+            of->lifetimes[i].is_waiting = false;
         }
     }
 }
@@ -78,7 +78,7 @@ static void model_poll(walk *of) {
     for (size_t s = 0; s < N_STREAMS; s++) {
         line *waiting = &of->lines[s];
         while (waiting->first < waiting->end) {
-            size_t *late = &of->lives[waiting->of[waiting->first]].late[s];
+            size_t *late = &of->lifetimes[waiting->of[waiting->first]].late[s];
             of->n_queries++;
             if ((of->on.device.held_streams >> s & 1) != 0 || *late > 0) {
                 *late -= (of->on.device.held_streams >> s & 1) != 0 ? 0 : 1;
@@ -125,8 +125,8 @@ static bool is_held(const life *one, size_t index, const walk *of) {
 }
 
 static void check_new_block(const walk *of, const life *made) {
-    for (size_t i = 0; i < of->n_lives; i++) {
-        const life *other = &of->lives[i];
+    for (size_t i = 0; i < of->n_lifetimes; i++) {
+        const life *other = &of->lifetimes[i];
         if (is_held(other, i, of) && made->address < other->address + other->block_bytes &&
             other->address < made->address + made->block_bytes) {
             fail_msg("0x%llx was handed out while it is in use", (unsigned long long)made->address);
@@ -155,9 +155,9 @@ static void step_alloc(walk *of, size_t slot) {
     }
     made.block_bytes = (uint64_t)(allocated_bytes(of) - before);
     check_new_block(of, &made);
-    assert_true(of->n_lives < MAX_BLOCKS);
-    of->lives[of->n_lives++] = made;
-    of->slots[slot] = of->n_lives;
+    assert_true(of->n_lifetimes < MAX_BLOCKS);
+    of->lifetimes[of->n_lifetimes++] = made;
+    of->slots[slot] = of->n_lifetimes;
 }
 
 static void step_use(walk *of, life *one) {
@@ -168,7 +168,7 @@ static void step_use(walk *of, life *one) {
 
 static void step_release(walk *of, size_t slot) {
     size_t index = of->slots[slot] - 1;
-    life *one = &of->lives[index];
+    life *one = &of->lifetimes[index];
     uint64_t random = next_random(of);
     bool fails = random % 16 == 0 && !is_done(one);
     size_t n_recorded = of->on.device.n_recorded;
@@ -205,7 +205,7 @@ static void step(walk *of) {
     } else if (of->slots[slot] == 0) {
         step_alloc(of, slot);
     } else if ((random >> 24) % 3 != 0) {
-        step_use(of, &of->lives[of->slots[slot] - 1]);
+        step_use(of, &of->lifetimes[of->slots[slot] - 1]);
     } else {
         step_release(of, slot);
     }
@@ -216,8 +216,8 @@ static void compare(walk *of) {
     int64_t n_active = 0;
     int64_t bytes[3] = {0, 0, 0}; /* allocated, active, requested */
     size_t n_waiting = 0;
-    for (size_t i = 0; i < of->n_lives; i++) {
-        const life *one = &of->lives[i];
+    for (size_t i = 0; i < of->n_lifetimes; i++) {
+        const life *one = &of->lifetimes[i];
         if (!is_held(one, i, of)) {
             continue;
         }

@@ -33,7 +33,7 @@ static uint64_t seed_of(uint64_t n) {
 
 typedef struct forest {
     fixture on; /* its large pool is used as a tree, behind its back */
-    tide_cache_tree *tree;
+    tide_cache_bins *tree;
     tide_cache_segment segments[N_STREAMS];
     tide_cache_block blocks[N_BLOCKS];
     bool is_in[N_BLOCKS];
@@ -94,29 +94,29 @@ static void compare_searches(forest *of) {
     uint64_t block_bytes = next_random() % 2 == 0 ? random_bytes() : like->block_bytes;
     uint64_t address = next_random() % 2 == 0 ? 0 : like->address + next_random() % 2;
     tide_cache_block *above = find(of, stream, block_bytes, address, true);
-    assert_ptr_equal(tide_cache_tree_at_least(of->tree, stream, block_bytes, address), above);
-    assert_ptr_equal(tide_cache_tree_below(of->tree, stream, block_bytes, address),
+    assert_ptr_equal(tide_cache_bins_at_least(of->tree, stream, block_bytes, address), above);
+    assert_ptr_equal(tide_cache_bins_below(of->tree, stream, block_bytes, address),
                      find(of, stream, block_bytes, address, false));
     if (above != NULL) {
         assert_ptr_equal(
-            tide_cache_tree_next(of->tree, above),
+            tide_cache_bins_next(of->tree, above),
             find(of, above->segment->stream, above->block_bytes, above->address + 1, true));
     }
     tide_cache_block *best = find(of, stream, block_bytes, 0, true);
     best = best != NULL && best->segment->stream == stream ? best : NULL;
-    assert_ptr_equal(tide_cache_tree_best(of->tree, stream, block_bytes), best);
+    assert_ptr_equal(tide_cache_bins_best(of->tree, stream, block_bytes), best);
 }
 
 static void step(forest *of) {
     size_t i = (size_t)(next_random() % N_BLOCKS);
     tide_cache_block *block = &of->blocks[i];
     if (of->is_in[i]) {
-        assert_true(tide_cache_tree_remove(of->tree, block));
-        assert_false(tide_cache_tree_remove(of->tree, block));
+        assert_true(tide_cache_bins_remove(of->tree, block));
+        assert_false(tide_cache_bins_remove(of->tree, block));
     } else {
         block->block_bytes = random_bytes();
         block->segment = &of->segments[next_random() % N_STREAMS];
-        tide_cache_tree_insert(of->tree, block);
+        tide_cache_bins_insert(of->tree, block);
     }
     of->is_in[i] = !of->is_in[i];
 }
@@ -132,7 +132,7 @@ static void grow_forest(uint64_t seed) {
         static const tide_stream STREAMS[N_STREAMS] = {3, 1, 2}; /* sets are put in order */
         of.segments[i].stream = STREAMS[i];
         assert_int_equal(
-            tide_cache_tree_reserve(of.on.cache, TIDE_POOL_LARGE, of.segments[i].stream), TIDE_OK);
+            tide_cache_bins_reserve(of.on.cache, TIDE_POOL_LARGE, of.segments[i].stream), TIDE_OK);
     }
     for (size_t i = 0; i < N_BLOCKS; i++) {
         of.blocks[i].address = (1 + i) << 9;
@@ -141,15 +141,15 @@ static void grow_forest(uint64_t seed) {
         step(&of);
         compare_searches(&of);
     }
-    assert_int_equal(tide_cache_tree_check(of.tree, &of.on.error), TIDE_OK);
+    assert_int_equal(tide_cache_bins_check(of.tree, &of.on.error), TIDE_OK);
     for (size_t i = 0; i < N_BLOCKS; i++) {
         n_in += of.is_in[i] ? 1 : 0;
     }
     assert_int_equal(of.tree->n_blocks, n_in);
     for (size_t i = 0; i < N_BLOCKS; i++) {
-        assert_int_equal(tide_cache_tree_remove(of.tree, &of.blocks[i]), of.is_in[i]);
+        assert_int_equal(tide_cache_bins_remove(of.tree, &of.blocks[i]), of.is_in[i]);
     }
-    assert_null(tide_cache_tree_at_least(of.tree, 0, 0, 0));
+    assert_null(tide_cache_bins_at_least(of.tree, 0, 0, 0));
     fixture_close(&of.on);
 }
 
@@ -166,19 +166,19 @@ static void many_of_one_size_stay_quick(void **state) {
     enum { N_EQUAL = 100000 };
     fixture on;
     fixture_open(&on, 0, 0, "");
-    tide_cache_tree *tree = &on.cache->free[TIDE_POOL_SMALL];
+    tide_cache_bins *tree = &on.cache->free[TIDE_POOL_SMALL];
     tide_cache_segment segment = {.stream = 0};
     tide_cache_block *blocks = calloc(N_EQUAL, sizeof(*blocks));
     assert_non_null(blocks);
-    assert_int_equal(tide_cache_tree_reserve(on.cache, TIDE_POOL_SMALL, 0), TIDE_OK);
+    assert_int_equal(tide_cache_bins_reserve(on.cache, TIDE_POOL_SMALL, 0), TIDE_OK);
     for (size_t i = 0; i < N_EQUAL; i++) {
         blocks[i] =
             (tide_cache_block){.address = (i + 1) * 1024, .block_bytes = 512, .segment = &segment};
-        tide_cache_tree_insert(tree, &blocks[i]);
+        tide_cache_bins_insert(tree, &blocks[i]);
     }
     for (size_t i = 0; i < N_EQUAL; i++) {
-        assert_ptr_equal(tide_cache_tree_best(tree, 0, 512), &blocks[i]);
-        assert_true(tide_cache_tree_remove(tree, &blocks[i]));
+        assert_ptr_equal(tide_cache_bins_best(tree, 0, 512), &blocks[i]);
+        assert_true(tide_cache_bins_remove(tree, &blocks[i]));
     }
     free(blocks);
     fixture_close(&on);

@@ -15,9 +15,9 @@
 #include <cmocka.h>
 
 #include "allocator/cache.h"
-#include "allocator/event_log.h"
-#include "allocator/journal_internal.h"
-#include "allocator/log_file_internal.h"
+#include "recorder/event_log.h"
+#include "recorder/journal_internal.h"
+#include "recorder/log_file_internal.h"
 #include "capture/capture_internal.h"
 #include "capture/recover.h"
 #include "common/map.h"

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "allocator/recorder.h"
-#include "allocator/recorder_internal.h"
+#include "recorder/recorder.h"
+#include "recorder/recorder_friend.h"
 
 namespace {
 

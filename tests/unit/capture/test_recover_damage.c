@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "allocator/log_format_internal.h"
-#include "allocator/recorder_state_internal.h"
+#include "recorder/log_format_friend.h"
+#include "recorder/state_internal.h"
 #include "capture/capture.h"
 #include "capture/recover.h"
 #include "common/checksum.h"

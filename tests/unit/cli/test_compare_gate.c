@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/compare_gate.h"
+#include "cli/compare/gate.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/fit_search.h"
+#include "cli/fit/search.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cli/loss_words.h"
-#include "cli/profile_internal.h"
+#include "cli/profile/internal.h"
 
 static tide_snapshot_timing timing_of(const double *losses, size_t n, int64_t n_warmup) {
     return (tide_snapshot_timing){.warmup_steps = n_warmup, .losses = losses, .n_losses = n};

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "cli/sweep_internal.h"
+#include "cli/sweep/internal.h"
 
 /* ---- what the tests begin with ---- */
 

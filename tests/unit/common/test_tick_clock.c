@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
-#include "common/tick_clock_internal.h"
+#include "common/tick_clock_friend.h"
 
 enum {
     WITHIN_NS = 20000, /* of the real clock; a wrong length of a tick is out by more in no time */

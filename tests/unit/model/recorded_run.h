@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "allocator/cache.h"
-#include "allocator/device.h"
-#include "allocator/recorder.h"
+#include "device/device.h"
+#include "recorder/recorder.h"
 #include "model/workload.h"
 
 typedef struct recorded_run {

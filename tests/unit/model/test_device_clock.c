@@ -15,7 +15,7 @@
 
 #include <dlfcn.h>
 
-#include "allocator/device_host_internal.h"
+#include "device/host_internal.h"
 #include "common/clock.h"
 #include "fake_cupti/fake_cupti.h"
 #include "recorded_run.h"

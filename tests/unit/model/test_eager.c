@@ -12,10 +12,10 @@
 #include <cmocka.h>
 
 #include "allocator/cache.h"
-#include "allocator/cards.h"
-#include "allocator/device.h"
-#include "allocator/recorder.h"
-#include "model/eager.h"
+#include "device/cards.h"
+#include "device/device.h"
+#include "recorder/recorder.h"
+#include "model/eager/eager.h"
 #include "support/hostmem_fault.h"
 
 typedef struct run {

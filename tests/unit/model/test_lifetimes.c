@@ -191,10 +191,10 @@ static size_t find_in_step(const recorded_run *run, tide_action action, const ch
     }
 }
 
-static void check_lives(const tide_workload_config *config, const life *lives, size_t n_lives) {
+static void check_lives(const tide_workload_config *config, const life *lives, size_t n_lifetimes) {
     recorded_run run;
     recorded_run_start(&run, "virtual", config, TIDE_UNLIMITED, TIDE_OK);
-    for (size_t i = 0; i < n_lives; i++) {
+    for (size_t i = 0; i < n_lifetimes; i++) {
         size_t begin = find_in_step(&run, TIDE_ACTION_ALLOC, lives[i].name);
         size_t end = find_in_step(&run, TIDE_ACTION_FREE, lives[i].name);
         const tide_event *alloc = &run.state.recording.events[begin];

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "allocator/cache.h"
-#include "allocator/device.h"
+#include "device/device.h"
 #include "model/memory_model.h"
 #include "model/transformer.h"
 #include "model/workload.h"

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "allocator/recorder_internal.h"
-#include "allocator/stack_walk_internal.h"
+#include "recorder/recorder_friend.h"
+#include "stack/walk_internal.h"
 #include "recorded_run.h"
 
 static void walks_agree(const char *device, const tide_workload_config *config) {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "allocator/device_internal.h"
+#include "device/device_friend.h"
 #include "recorded_run.h"
 
 enum { MAX_CALLS = 400 };

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "allocator/device_internal.h"
+#include "device/device_friend.h"
 #include "common/statistics.h"
 #include "model/timing.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "allocator/recorder.h"
+#include "recorder/recorder.h"
 #include "cuda_emulator.h"
 #include "model/bf16.h"
 #include "twin.h"

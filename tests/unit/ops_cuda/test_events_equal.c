@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "allocator/cards.h"
+#include "device/cards.h"
 #include "fake_cublas/fake_cublas.h"
 #include "fake_cudart/fake_cudart.h"
 #include "unit/model/recorded_run.h"

@@ -28,7 +28,7 @@
 #include <cmocka.h>
 
 #include "allocator/cache.h"
-#include "allocator/device.h"
+#include "device/device.h"
 #include "model/bf16.h"
 #include "model/ops.h"
 #include "model/transformer.h"

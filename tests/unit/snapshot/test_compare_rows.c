@@ -148,7 +148,7 @@ static void key_of(const tide_snapshot *snapshot, int category, const char *name
 }
 
 static void key_of_block(const tide_snapshot *snapshot, const tide_scope_paths *paths,
-                         const tide_life *block, tide_arena *arena, char key[KEY_BYTES]) {
+                         const tide_lifetime *block, tide_arena *arena, char key[KEY_BYTES]) {
     char name[KEY_BYTES / 4];
     char path[KEY_BYTES / 4];
     uint32_t number = block->scope == TIDE_NONE ? TIDE_NONE : paths->of_scope[block->scope];

@@ -58,10 +58,10 @@ static tide_event row(tide_action action, uint64_t address, uint64_t requested, 
                         .action = (uint8_t)action};
 }
 
-static tide_lives lives_of(const tide_snapshot *snapshot) {
-    tide_lives lives;
-    assert_int_equal(tide_lives_init(&lives, snapshot, snapshot->arena.mem, NULL), TIDE_OK);
-    return lives;
+static tide_lifetimes lifetimes_of(const tide_snapshot *snapshot) {
+    tide_lifetimes lifetimes;
+    assert_int_equal(tide_lifetimes_init(&lifetimes, snapshot, snapshot->arena.mem, NULL), TIDE_OK);
+    return lifetimes;
 }
 
 static int64_t sum_of(const tide_account *account) {
@@ -103,10 +103,10 @@ static void the_account_of_a_known_recording(void **state) {
         row(TIDE_ACTION_FREE_REQUESTED, 110 * MIB, 2 * MIB, 2 * MIB),
     };
     tide_snapshot *made = recording(events, 7);
-    tide_lives lives = lives_of(made);
+    tide_lifetimes lifetimes = lifetimes_of(made);
     tide_layout layout;
     const tide_instant at = {0, 6};
-    assert_int_equal(tide_layout_init(&layout, made, &lives, &at, NULL), TIDE_OK);
+    assert_int_equal(tide_layout_init(&layout, made, &lifetimes, &at, NULL), TIDE_OK);
     assert_tiles(&layout);
     const tide_account *account = &layout.account;
     assert_int_equal(layout.n_segments, 3);
@@ -122,7 +122,7 @@ static void the_account_of_a_known_recording(void **state) {
     assert_int_equal(layout.segments[1].pool, TIDE_SEGMENT_LARGE);
     assert_true(layout.pieces[layout.segments[1].first_piece + 1].is_pending);
     tide_layout_fini(&layout);
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     tide_snapshot_destroy(made);
 }
 
@@ -139,11 +139,11 @@ static void expandable_segments_join_and_split(void **state) {
     };
     static const size_t N_SEGMENTS[] = {1, 1, 2, 2, 3, 2};
     tide_snapshot *made = recording(events, 6);
-    tide_lives lives = lives_of(made);
+    tide_lifetimes lifetimes = lifetimes_of(made);
     for (int64_t i = 0; i < 6; i++) {
         tide_layout layout;
         const tide_instant at = {0, i};
-        assert_int_equal(tide_layout_init(&layout, made, &lives, &at, NULL), TIDE_OK);
+        assert_int_equal(tide_layout_init(&layout, made, &lifetimes, &at, NULL), TIDE_OK);
         assert_tiles(&layout);
         assert_int_equal(layout.n_segments, N_SEGMENTS[i]);
         assert_int_equal(layout.account.unexplained_bytes, 0);
@@ -155,7 +155,7 @@ static void expandable_segments_join_and_split(void **state) {
         }
         tide_layout_fini(&layout);
     }
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     tide_snapshot_destroy(made);
 }
 
@@ -167,14 +167,14 @@ static void granules_in_blocks_stay(void **state) {
         row(TIDE_ACTION_ALLOC, 15 * MIB, 30 * MIB, 30 * MIB),
     };
     tide_snapshot *made = recording(events, 2);
-    tide_lives lives = lives_of(made);
+    tide_lifetimes lifetimes = lifetimes_of(made);
     tide_layout layout;
     const tide_instant at = {0, 1};
-    assert_int_equal(tide_layout_init(&layout, made, &lives, &at, NULL), TIDE_OK);
+    assert_int_equal(tide_layout_init(&layout, made, &lifetimes, &at, NULL), TIDE_OK);
     assert_int_equal(layout.account.releasable_bytes, 20 * MIB);
     assert_int_equal(layout.account.splittable_bytes, 30 * MIB);
     tide_layout_fini(&layout);
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     tide_snapshot_destroy(made);
 }
 
@@ -298,14 +298,14 @@ static void random_rows_agree_with_a_table(void **state) {
                 continue;
             }
             tide_snapshot *made = recording(in.events, in.n_events);
-            tide_lives lives = lives_of(made);
+            tide_lifetimes lifetimes = lifetimes_of(made);
             tide_layout layout;
             const tide_instant at = {0, (int64_t)in.n_events - 1};
-            assert_int_equal(tide_layout_init(&layout, made, &lives, &at, NULL), TIDE_OK);
+            assert_int_equal(tide_layout_init(&layout, made, &lifetimes, &at, NULL), TIDE_OK);
             assert_tiles(&layout);
             assert_as_in(&in, &layout);
             tide_layout_fini(&layout);
-            tide_lives_fini(&lives);
+            tide_lifetimes_fini(&lifetimes);
             tide_snapshot_destroy(made);
         }
     }
@@ -313,11 +313,11 @@ static void random_rows_agree_with_a_table(void **state) {
 
 /* After the last row the layout is what the recording says about its end. */
 static void assert_end_agrees(const tide_snapshot *snapshot) {
-    tide_lives lives = lives_of(snapshot);
+    tide_lifetimes lifetimes = lifetimes_of(snapshot);
     for (size_t d = 0; d < snapshot->n_devices; d++) {
         tide_layout layout;
         const tide_instant at = {d, (int64_t)snapshot->n_events - 1};
-        assert_int_equal(tide_layout_init(&layout, snapshot, &lives, &at, NULL), TIDE_OK);
+        assert_int_equal(tide_layout_init(&layout, snapshot, &lifetimes, &at, NULL), TIDE_OK);
         int64_t reserved = 0, cached = 0, pending = 0, n = 0;
         for (size_t i = 0; i < snapshot->n_end_segments; i++) {
             const tide_segment_row *segment = &snapshot->end_segments[i];
@@ -338,7 +338,7 @@ static void assert_end_agrees(const tide_snapshot *snapshot) {
         assert_int_equal(layout.n_segments, n);
         tide_layout_fini(&layout);
     }
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
 }
 
 static void made_up_recordings_end_as_they_say(void **state) {
@@ -366,17 +366,17 @@ static void real_files_add_up(void **state) {
     for (size_t f = 0; f < PYTORCH_N_FILES; f++) {
         tide_snapshot *snapshot = pytorch_file_load(&PYTORCH_FILES[f]);
         assert_end_agrees(snapshot);
-        tide_lives lives = lives_of(snapshot);
+        tide_lifetimes lifetimes = lifetimes_of(snapshot);
         for (size_t i = 0; i < 7 * snapshot->n_devices; i++) {
             tide_layout layout;
             const tide_instant at = {i / 7, (int64_t)(i % 7 * snapshot->n_events / 7) - 1};
-            assert_int_equal(tide_layout_init(&layout, snapshot, &lives, &at, NULL), TIDE_OK);
+            assert_int_equal(tide_layout_init(&layout, snapshot, &lifetimes, &at, NULL), TIDE_OK);
             assert_tiles(&layout);
             assert_int_equal(layout.account.unexplained_bytes, 0);
             assert_int_equal(sum_of(&layout.account), layout.account.reserved_bytes);
             tide_layout_fini(&layout);
         }
-        tide_lives_fini(&lives);
+        tide_lifetimes_fini(&lifetimes);
         tide_snapshot_destroy(snapshot);
     }
 }
@@ -394,17 +394,17 @@ static void what_does_not_fit_is_shown(void **state) {
         row(TIDE_ACTION_SEGMENT_ALLOC, 4096, 8192, 8192),
     };
     tide_snapshot *made = recording(events, 6);
-    tide_lives lives = lives_of(made);
+    tide_lifetimes lifetimes = lifetimes_of(made);
     for (int64_t i = -1; i < 6; i++) {
         tide_layout layout;
         const tide_instant at = {0, i};
-        assert_int_equal(tide_layout_init(&layout, made, &lives, &at, NULL), TIDE_OK);
+        assert_int_equal(tide_layout_init(&layout, made, &lifetimes, &at, NULL), TIDE_OK);
         assert_tiles(&layout);
         assert_int_equal(sum_of(&layout.account), layout.account.reserved_bytes);
         assert_true((layout.account.unexplained_bytes == 0) == (i == -1));
         tide_layout_fini(&layout);
     }
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     tide_snapshot_destroy(made);
 }
 
@@ -415,13 +415,13 @@ static void sums_beyond_the_limit_are_refused(void **state) {
         row(TIDE_ACTION_SEGMENT_ALLOC, 0, 1024, 1024),
     };
     tide_snapshot *made = recording(events, 2);
-    tide_lives lives = lives_of(made);
+    tide_lifetimes lifetimes = lifetimes_of(made);
     tide_layout layout;
     tide_error error = {""};
     const tide_instant at = {0, 1};
-    assert_int_equal(tide_layout_init(&layout, made, &lives, &at, &error), TIDE_LIMIT);
+    assert_int_equal(tide_layout_init(&layout, made, &lifetimes, &at, &error), TIDE_LIMIT);
     assert_non_null(strstr(error.message, "2^63"));
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     tide_snapshot_destroy(made);
 }
 
@@ -471,16 +471,16 @@ static void instants_are_found(void **state) {
         {"backward", 3},
     };
     tide_snapshot *made = with_scopes();
-    tide_lives lives = lives_of(made);
+    tide_lifetimes lifetimes = lifetimes_of(made);
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         int64_t event = -2;
         tide_error error = {""};
-        tide_status status = tide_instant_find(made, &lives, 0, CASES[i].text, &event, &error);
+        tide_status status = tide_instant_find(made, &lifetimes, 0, CASES[i].text, &event, &error);
         if (status != TIDE_OK || event != CASES[i].event) {
             fail_msg("%s: %s, event %d", CASES[i].text, error.message, (int)event);
         }
     }
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     tide_snapshot_destroy(made);
 }
 
@@ -500,11 +500,11 @@ static void bad_instants_are_refused(void **state) {
         {"", "is no instant"},
     };
     tide_snapshot *made = with_scopes();
-    tide_lives lives = lives_of(made);
+    tide_lifetimes lifetimes = lifetimes_of(made);
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         int64_t event = -2;
         tide_error error = {""};
-        assert_int_equal(tide_instant_find(made, &lives, 0, CASES[i][0], &event, &error),
+        assert_int_equal(tide_instant_find(made, &lifetimes, 0, CASES[i][0], &event, &error),
                          TIDE_INVALID);
         if (strstr(error.message, CASES[i][1]) == NULL) {
             fail_msg("'%s': %s", CASES[i][0], error.message);
@@ -512,9 +512,10 @@ static void bad_instants_are_refused(void **state) {
         assert_int_equal(event, -2);
     }
     int64_t event = -2;
-    assert_int_equal(tide_instant_find(made, &lives, 1, "backward", &event, NULL), TIDE_INVALID);
-    assert_int_equal(tide_instant_find(made, &lives, 1, "oom", &event, NULL), TIDE_INVALID);
-    tide_lives_fini(&lives);
+    assert_int_equal(tide_instant_find(made, &lifetimes, 1, "backward", &event, NULL),
+                     TIDE_INVALID);
+    assert_int_equal(tide_instant_find(made, &lifetimes, 1, "oom", &event, NULL), TIDE_INVALID);
+    tide_lifetimes_fini(&lifetimes);
     tide_snapshot_destroy(made);
 }
 
@@ -524,11 +525,11 @@ static void summaries_of_instants_add_up(void **state) {
     synthetic_config config = synthetic_default();
     config.two_streams = true;
     tide_snapshot *made = synthetic_create(&config);
-    tide_lives lives = lives_of(made);
+    tide_lifetimes lifetimes = lifetimes_of(made);
     for (int64_t i = -1; i < (int64_t)made->n_events; i += 97) {
         tide_summary *summary = NULL;
         const tide_instant at = {0, i};
-        assert_int_equal(tide_summary_create_from(made, &lives, &at, &summary, NULL), TIDE_OK);
+        assert_int_equal(tide_summary_create_from(made, &lifetimes, &at, &summary, NULL), TIDE_OK);
         const tide_summary_peak *peak = &summary->devices[0].peak;
         int64_t bytes = 0;
         for (size_t j = 0; j < peak->by_stack.n_shares; j++) {
@@ -544,12 +545,12 @@ static void summaries_of_instants_add_up(void **state) {
         tide_summary_destroy(summary);
     }
     tide_summary *summary = NULL;
-    const tide_instant at = {0, lives.devices[0].max[TIDE_MAX_ALLOCATED].event};
-    assert_int_equal(tide_summary_create_from(made, &lives, &at, &summary, NULL), TIDE_OK);
-    assert_memory_equal(&summary->devices[0].peak.totals, &lives.devices[0].at_peak,
+    const tide_instant at = {0, lifetimes.devices[0].max[TIDE_MAX_ALLOCATED].event};
+    assert_int_equal(tide_summary_create_from(made, &lifetimes, &at, &summary, NULL), TIDE_OK);
+    assert_memory_equal(&summary->devices[0].peak.totals, &lifetimes.devices[0].at_peak,
                         sizeof(tide_totals));
     tide_summary_destroy(summary);
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     tide_snapshot_destroy(made);
 }
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/pickle.h"
+#include "snapshot/pytorch/pickle.h"
 #include "support/hostmem_fault.h"
 #include "support/pickle_text.h"
 

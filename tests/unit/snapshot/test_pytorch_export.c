@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "snapshot/gzip_file.h"
-#include "snapshot/pickle.h"
-#include "snapshot/pickle_writer.h"
-#include "snapshot/pytorch_export.h"
+#include "snapshot/pytorch/pickle.h"
+#include "snapshot/pytorch/pickle_writer.h"
+#include "snapshot/pytorch/export.h"
 #include "snapshot/summary.h"
 #include "support/pickle_text.h"
 #include "support/hostmem_fault.h"

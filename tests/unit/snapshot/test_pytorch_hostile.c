@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/pytorch_import.h"
+#include "snapshot/pytorch/import.h"
 #include "snapshot/summary.h"
 #include "support/hostmem_fault.h"
 #include "support/pickle_text.h"

@@ -86,19 +86,19 @@ static void destroy(run *made) {
     free(made);
 }
 
-static tide_lives lives_of(const tide_snapshot *snapshot) {
-    tide_lives lives;
-    assert_int_equal(tide_lives_init(&lives, snapshot, snapshot->arena.mem, NULL), TIDE_OK);
-    return lives;
+static tide_lifetimes lifetimes_of(const tide_snapshot *snapshot) {
+    tide_lifetimes lifetimes;
+    assert_int_equal(tide_lifetimes_init(&lifetimes, snapshot, snapshot->arena.mem, NULL), TIDE_OK);
+    return lifetimes;
 }
 
 static void steps_that_repeat(void **state) {
     (void)state;
     run *made = make(false);
-    tide_lives lives = lives_of(made->snapshot);
+    tide_lifetimes lifetimes = lifetimes_of(made->snapshot);
     tide_steps steps;
     tide_kept_list list;
-    assert_int_equal(tide_steps_init(&steps, made->snapshot, &lives, 0), TIDE_OK);
+    assert_int_equal(tide_steps_init(&steps, made->snapshot, &lifetimes, 0), TIDE_OK);
     assert_int_equal(steps.n_steps, N_STEPS);
     assert_int_equal(steps.first_measured, 1);
     for (size_t i = 0; i < N_STEPS; i++) {
@@ -114,27 +114,27 @@ static void steps_that_repeat(void **state) {
     }
     assert_int_equal(tide_steps_warm(&steps), 5);
     /* What the last step alone made is no sign of a leak, but it is there. */
-    assert_int_equal(tide_steps_leaks(&steps, &lives, 5, &list), TIDE_OK);
+    assert_int_equal(tide_steps_leaks(&steps, &lifetimes, 5, &list), TIDE_OK);
     assert_int_equal(list.n_items, 1);
     assert_int_equal(list.items[0].blocks, 1);
     assert_int_equal(list.items[0].n_steps, 1);
     assert_int_equal(list.items[0].first_born, N_ROWS - 1);
     tide_kept_list_fini(&list);
     tide_steps_fini(&steps);
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     destroy(made);
 }
 
 static void a_leak_is_named(void **state) {
     (void)state;
     run *made = make(true);
-    tide_lives lives = lives_of(made->snapshot);
+    tide_lifetimes lifetimes = lifetimes_of(made->snapshot);
     tide_steps steps;
     tide_kept_list list;
-    assert_int_equal(tide_steps_init(&steps, made->snapshot, &lives, 0), TIDE_OK);
+    assert_int_equal(tide_steps_init(&steps, made->snapshot, &lifetimes, 0), TIDE_OK);
     assert_true(steps.steps[N_STEPS - 1].repeats); /* the same again, and yet it grows */
     assert_int_equal(steps.steps[N_STEPS - 1].end_bytes, 2048 * N_STEPS);
-    assert_int_equal(tide_steps_leaks(&steps, &lives, tide_steps_warm(&steps), &list), TIDE_OK);
+    assert_int_equal(tide_steps_leaks(&steps, &lifetimes, tide_steps_warm(&steps), &list), TIDE_OK);
     assert_int_equal(list.n_items, 1);
     assert_int_equal(list.items[0].name, KEPT);
     assert_int_equal(list.items[0].blocks, N_STEPS - 1); /* not the warm-up's */
@@ -142,7 +142,7 @@ static void a_leak_is_named(void **state) {
     assert_int_equal(list.items[0].first_born, ROWS_OF_STEP + 5);
     assert_int_equal(list.items[0].bytes, 2048 * (N_STEPS - 1));
     tide_kept_list_fini(&list);
-    assert_int_equal(tide_steps_growth(&steps, &lives, (int64_t)steps.steps[1].last,
+    assert_int_equal(tide_steps_growth(&steps, &lifetimes, (int64_t)steps.steps[1].last,
                                        (int64_t)steps.steps[4].last, &list),
                      TIDE_OK);
     assert_int_equal(list.n_items, 1);
@@ -152,7 +152,7 @@ static void a_leak_is_named(void **state) {
     assert_int_equal(list.items[0].blocks, 5);
     tide_kept_list_fini(&list);
     tide_steps_fini(&steps);
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     destroy(made);
 }
 
@@ -161,16 +161,16 @@ static void births_of_a_step_are_one_step(void **state) {
     (void)state;
     run *made = make(true);
     made->events[2 * ROWS_OF_STEP + 4] = row(TIDE_ACTION_ALLOC, 1 << 20, 512, KEPT, 4);
-    tide_lives lives = lives_of(made->snapshot);
+    tide_lifetimes lifetimes = lifetimes_of(made->snapshot);
     tide_steps steps;
     tide_kept_list list;
-    assert_int_equal(tide_steps_init(&steps, made->snapshot, &lives, 0), TIDE_OK);
-    assert_int_equal(tide_steps_leaks(&steps, &lives, tide_steps_warm(&steps), &list), TIDE_OK);
+    assert_int_equal(tide_steps_init(&steps, made->snapshot, &lifetimes, 0), TIDE_OK);
+    assert_int_equal(tide_steps_leaks(&steps, &lifetimes, tide_steps_warm(&steps), &list), TIDE_OK);
     assert_int_equal(list.items[0].blocks, N_STEPS);
     assert_int_equal(list.items[0].n_steps, N_STEPS - 1);
     tide_kept_list_fini(&list);
     tide_steps_fini(&steps);
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     destroy(made);
 }
 
@@ -194,14 +194,14 @@ static void differences_are_found(void **state) {
             differs = -1;
             differs_from = SECOND + 5;
         }
-        tide_lives lives = lives_of(made->snapshot);
+        tide_lifetimes lifetimes = lifetimes_of(made->snapshot);
         tide_steps steps;
-        assert_int_equal(tide_steps_init(&steps, made->snapshot, &lives, 0), TIDE_OK);
+        assert_int_equal(tide_steps_init(&steps, made->snapshot, &lifetimes, 0), TIDE_OK);
         assert_true(steps.steps[2].repeats && !steps.steps[3].repeats && !steps.steps[4].repeats);
         assert_int_equal(steps.steps[3].differs, differs);
         assert_int_equal(steps.steps[3].differs_from, differs_from);
         tide_steps_fini(&steps);
-        tide_lives_fini(&lives);
+        tide_lifetimes_fini(&lifetimes);
         destroy(made);
     }
 }
@@ -212,14 +212,14 @@ static void an_open_step_is_left_out(void **state) {
     run *made = make(false);
     made->scopes[2 * (N_STEPS - 1)].duration_ns = -1;
     made->snapshot->n_events -= 2;
-    tide_lives lives = lives_of(made->snapshot);
+    tide_lifetimes lifetimes = lifetimes_of(made->snapshot);
     tide_steps steps;
-    assert_int_equal(tide_steps_init(&steps, made->snapshot, &lives, 0), TIDE_OK);
+    assert_int_equal(tide_steps_init(&steps, made->snapshot, &lifetimes, 0), TIDE_OK);
     assert_int_equal(steps.n_steps, N_STEPS);
     assert_true(steps.steps[N_STEPS - 2].repeats && !steps.steps[N_STEPS - 2].is_open);
     assert_true(steps.steps[N_STEPS - 1].is_open && !steps.steps[N_STEPS - 1].is_compared);
     tide_steps_fini(&steps);
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     destroy(made);
 }
 
@@ -230,18 +230,18 @@ static void without_steps(void **state) {
     for (size_t i = 0; i < N_ROWS; i++) {
         made->events[i].scope = TIDE_NONE;
     }
-    tide_lives lives = lives_of(made->snapshot);
+    tide_lifetimes lifetimes = lifetimes_of(made->snapshot);
     tide_steps steps;
     tide_kept_list list;
-    assert_int_equal(tide_steps_init(&steps, made->snapshot, &lives, 0), TIDE_OK);
+    assert_int_equal(tide_steps_init(&steps, made->snapshot, &lifetimes, 0), TIDE_OK);
     assert_int_equal(steps.n_steps, 0);
     assert_int_equal(tide_steps_warm(&steps), -1);
-    assert_int_equal(tide_steps_leaks(&steps, &lives, -1, &list), TIDE_OK);
+    assert_int_equal(tide_steps_leaks(&steps, &lifetimes, -1, &list), TIDE_OK);
     assert_int_equal(list.items[0].blocks, N_STEPS);
     assert_int_equal(list.items[0].n_steps, 0);
     tide_kept_list_fini(&list);
     tide_steps_fini(&steps);
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     destroy(made);
 }
 
@@ -251,9 +251,9 @@ static void made_up_steps_add_up(void **state) {
     synthetic_config config = synthetic_default();
     config.two_streams = true;
     tide_snapshot *made = synthetic_create(&config);
-    tide_lives lives = lives_of(made);
+    tide_lifetimes lifetimes = lifetimes_of(made);
     tide_steps steps;
-    assert_int_equal(tide_steps_init(&steps, made, &lives, 0), TIDE_OK);
+    assert_int_equal(tide_steps_init(&steps, made, &lifetimes, 0), TIDE_OK);
     assert_true(steps.n_steps > 2);
     for (size_t s = 0; s < steps.n_steps; s++) {
         int64_t now = 0, highest = 0;
@@ -271,7 +271,7 @@ static void made_up_steps_add_up(void **state) {
     for (size_t s = 1; s < steps.n_steps; s++) {
         tide_kept_list list;
         int64_t before = 0, after = 0, blocks = 0;
-        assert_int_equal(tide_steps_growth(&steps, &lives, (int64_t)steps.steps[s - 1].last,
+        assert_int_equal(tide_steps_growth(&steps, &lifetimes, (int64_t)steps.steps[s - 1].last,
                                            (int64_t)steps.steps[s].last, &list),
                          TIDE_OK);
         for (size_t i = 0; i < list.n_items; i++) {
@@ -285,7 +285,7 @@ static void made_up_steps_add_up(void **state) {
         tide_kept_list_fini(&list);
     }
     tide_steps_fini(&steps);
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     tide_snapshot_destroy(made);
 }
 
@@ -363,37 +363,38 @@ static void trees_add_up(void **state) {
 
 static tide_status all_of_it(const tide_snapshot *snapshot, const tide_hostmem *mem) {
     static const tide_tree_plan PLAN = {{TIDE_TREE_NAME, TIDE_TREE_STACK}, 2, 2};
-    tide_lives lives;
+    tide_lifetimes lifetimes;
     tide_steps steps;
     tide_kept_list list;
     tide_layout layout;
     tide_alive_tree tree;
     tide_scope_paths paths;
     const tide_instant at = {0, 20};
-    TIDE_TRY(tide_lives_init(&lives, snapshot, mem, NULL));
-    tide_status status = tide_layout_init(&layout, snapshot, &lives, &at, NULL);
+    TIDE_TRY(tide_lifetimes_init(&lifetimes, snapshot, mem, NULL));
+    tide_status status = tide_layout_init(&layout, snapshot, &lifetimes, &at, NULL);
     if (status == TIDE_OK) {
         tide_layout_fini(&layout);
         status = tide_scope_paths_init(&paths, snapshot, mem);
     }
     if (status == TIDE_OK) {
-        status = tide_alive_tree_init(&tree, mem, lives.lives, lives.n_lives, &paths, &PLAN);
+        status = tide_alive_tree_init(&tree, mem, lifetimes.lifetimes, lifetimes.n_lifetimes,
+                                      &paths, &PLAN);
         if (status == TIDE_OK) {
             tide_alive_tree_fini(&tree);
         }
         tide_scope_paths_fini(&paths);
     }
     if (status == TIDE_OK) {
-        status = tide_steps_init(&steps, snapshot, &lives, 0);
+        status = tide_steps_init(&steps, snapshot, &lifetimes, 0);
         if (status == TIDE_OK) {
-            status = tide_steps_leaks(&steps, &lives, 5, &list);
+            status = tide_steps_leaks(&steps, &lifetimes, 5, &list);
             if (status == TIDE_OK) {
                 tide_kept_list_fini(&list);
             }
             tide_steps_fini(&steps);
         }
     }
-    tide_lives_fini(&lives);
+    tide_lifetimes_fini(&lifetimes);
     return status;
 }
 

@@ -1,0 +1,230 @@
+/* cache_tree.c - free blocks of one pool in the order (stream, bytes, address).
+ *
+ * Each stream has a set of bins. A bin holds blocks of one size below 32 KiB and of sizes within 3
+ * % above; a bitmap knows the bins that are not empty, so the best fit is in the bin of its size or
+ * in the first one behind it, two or three words away. Within a bin the order is kept by a treap
+ * whose priorities are hashes of addresses, so that its shape depends on its contents alone: with
+ * few blocks it is a node or two, with many of one size it does not degenerate as a list would.
+ */
+#include "allocator/cache_internal.h"
+#include "common/status.h"
+
+/* ---- one bin ---- */
+
+/* The order within a set. */
+static bool is_below(const tide_cache_block *block, uint64_t block_bytes, uint64_t address) {
+    return block->block_bytes != block_bytes ? block->block_bytes < block_bytes
+                                             : block->address < address;
+}
+
+/* Parents have a higher priority than their children. Addresses are distinct and the mixing loses
+ * nothing, so priorities are distinct, too. */
+static uint64_t priority_of(const tide_cache_block *block) {
+    uint64_t mixed = block->address * UINT64_C(0x9e3779b97f4a7c15);
+    return (mixed ^ mixed >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
+}
+
+void tide_cache_bin_insert(tide_cache_block **root, tide_cache_block *block) {
+    uint64_t priority = priority_of(block);
+    tide_cache_block **link = root;
+    while (*link != NULL && priority_of(*link) > priority) {
+        link =
+            is_below(*link, block->block_bytes, block->address) ? &(*link)->right : &(*link)->left;
+    }
+    /* The block takes this place; what hung here is parted into keys below and above it. */
+    tide_cache_block *rest = *link;
+    tide_cache_block **below = &block->left;
+    tide_cache_block **above = &block->right;
+    *link = block;
+    while (rest != NULL) {
+        if (is_below(rest, block->block_bytes, block->address)) {
+            *below = rest;
+            below = &rest->right;
+            rest = rest->right;
+        } else {
+            *above = rest;
+            above = &rest->left;
+            rest = rest->left;
+        }
+    }
+    *below = NULL;
+    *above = NULL;
+}
+
+bool tide_cache_bin_remove(tide_cache_block **root, const tide_cache_block *block) {
+    tide_cache_block **link = root;
+    while (*link != NULL && *link != block) {
+        link =
+            is_below(*link, block->block_bytes, block->address) ? &(*link)->right : &(*link)->left;
+    }
+    if (*link == NULL) {
+        return false;
+    }
+    /* Its two subtrees become one in its place: the root with the higher priority wins, again and
+     * again. */
+    tide_cache_block *left = block->left;
+    tide_cache_block *right = block->right;
+    while (left != NULL && right != NULL) {
+        if (priority_of(left) > priority_of(right)) {
+            *link = left;
+            link = &left->right;
+            left = left->right;
+        } else {
+            *link = right;
+            link = &right->left;
+            right = right->left;
+        }
+    }
+    *link = left != NULL ? left : right;
+    return true;
+}
+
+static tide_cache_block *bin_at_least(tide_cache_block *root, uint64_t block_bytes,
+                                      uint64_t address) {
+    tide_cache_block *found = NULL;
+    for (tide_cache_block *block = root; block != NULL;) {
+        if (is_below(block, block_bytes, address)) {
+            block = block->right;
+        } else {
+            found = block;
+            block = block->left;
+        }
+    }
+    return found;
+}
+
+static tide_cache_block *bin_below(tide_cache_block *root, uint64_t block_bytes, uint64_t address) {
+    tide_cache_block *found = NULL;
+    for (tide_cache_block *block = root; block != NULL;) {
+        if (is_below(block, block_bytes, address)) {
+            found = block;
+            block = block->right;
+        } else {
+            block = block->left;
+        }
+    }
+    return found;
+}
+
+/* ---- the bins of a stream ---- */
+
+/* The last bin before `bin` that is not empty; TIDE_CACHE_BINS: none. */
+static size_t previous_bin(const tide_cache_set *set, size_t bin) {
+    while (bin > 0) {
+        bin--;
+        if (set->bins[bin] != NULL) {
+            return bin;
+        }
+    }
+    return TIDE_CACHE_BINS;
+}
+
+tide_cache_block *tide_cache_set_at_least(const tide_cache_set *set, uint64_t block_bytes,
+                                          uint64_t address) {
+    size_t bin = tide_cache_bin_of(block_bytes);
+    if (set->bins[bin] != NULL) {
+        tide_cache_block *block = bin_at_least(set->bins[bin], block_bytes, address);
+        if (block != NULL || ++bin == TIDE_CACHE_BINS) {
+            return block;
+        }
+    }
+    bin = tide_cache_next_bin(set, bin);
+    if (bin == TIDE_CACHE_BINS) {
+        return NULL;
+    }
+    tide_cache_block *block = set->bins[bin];
+    while (block->left != NULL) {
+        block = block->left;
+    }
+    return block;
+}
+
+static tide_cache_block *set_below(const tide_cache_set *set, uint64_t block_bytes,
+                                   uint64_t address) {
+    size_t own = tide_cache_bin_of(block_bytes);
+    tide_cache_block *block = bin_below(set->bins[own], block_bytes, address);
+    if (block != NULL) {
+        return block;
+    }
+    size_t bin = previous_bin(set, own);
+    return bin == TIDE_CACHE_BINS ? NULL : bin_below(set->bins[bin], UINT64_MAX, UINT64_MAX);
+}
+
+/* ---- the pool ---- */
+
+tide_cache_set *tide_cache_set_find(const tide_cache_bins *tree, tide_stream stream) {
+    tide_cache_set *set = tree->sets;
+    while (set != NULL && set->stream != stream) {
+        set = set->next;
+    }
+    return set;
+}
+
+tide_status tide_cache_bins_reserve(tide_cache *cache, int pool, tide_stream stream) {
+    tide_cache_bins *tree = &cache->free[pool];
+    if (tide_cache_set_of(tree, stream) != NULL) {
+        return TIDE_OK;
+    }
+    tide_cache_set *set = tide_cache_new_chunk(cache, 1, sizeof(*set));
+    if (set == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tide_cache_set **link = &tree->sets;
+    while (*link != NULL && (*link)->stream < stream) {
+        link = &(*link)->next;
+    }
+    set->stream = stream;
+    set->next = *link;
+    *link = set;
+    return TIDE_OK;
+}
+
+tide_cache_block *tide_cache_bins_at_least(const tide_cache_bins *tree, tide_stream stream,
+                                           uint64_t block_bytes, uint64_t address) {
+    for (const tide_cache_set *set = tree->sets; set != NULL; set = set->next) {
+        tide_cache_block *block = set->stream < stream ? NULL
+                                  : set->stream == stream
+                                      ? tide_cache_set_at_least(set, block_bytes, address)
+                                      : tide_cache_set_at_least(set, 0, 0);
+        if (block != NULL) {
+            return block;
+        }
+    }
+    return NULL;
+}
+
+tide_cache_block *tide_cache_bins_below(const tide_cache_bins *tree, tide_stream stream,
+                                        uint64_t block_bytes, uint64_t address) {
+    tide_cache_block *found = NULL;
+    for (const tide_cache_set *set = tree->sets; set != NULL && set->stream <= stream;
+         set = set->next) {
+        tide_cache_block *block = set->stream == stream ? set_below(set, block_bytes, address)
+                                                        : set_below(set, UINT64_MAX, UINT64_MAX);
+        found = block != NULL ? block : found;
+    }
+    return found;
+}
+
+tide_cache_block *tide_cache_bins_next(const tide_cache_bins *tree, const tide_cache_block *block) {
+    return tide_cache_bins_at_least(tree, block->segment->stream, block->block_bytes,
+                                    block->address + 1);
+}
+
+tide_status tide_cache_bins_check(const tide_cache_bins *tree, tide_error *error) {
+    for (const tide_cache_set *set = tree->sets; set != NULL; set = set->next) {
+        if (set->next != NULL && set->next->stream <= set->stream) {
+            return tide_fail(error, TIDE_INVALID, "cache check: sets of streams are out of order");
+        }
+        for (size_t bin = 0; bin < TIDE_CACHE_BINS; bin++) {
+            bool is_full = (set->full[bin / 64] >> (bin % 64) & 1) != 0;
+            bool has_word = (set->full_words >> (bin / 64) & 1) != 0;
+            if (is_full != (set->bins[bin] != NULL) || (is_full && !has_word) ||
+                has_word != (set->full[bin / 64] != 0)) {
+                return tide_fail(error, TIDE_INVALID,
+                                 "cache check: free blocks: the bitmap is wrong about bin %zu",
+                                 bin);
+            }
+        }
+    }
+    return TIDE_OK;
+}

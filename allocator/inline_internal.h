@@ -1,0 +1,306 @@
+/* inline_internal.h - what every allocation and every release goes through, small enough to
+ * be compiled into their callers: the table of live blocks, the bins of free ones, nodes and
+ * statistics.
+ *
+ * Included by cache_internal.h alone, at its end; what is not worth being inline is declared there.
+ */
+#ifndef TIDE_ALLOCATOR_INLINE_INTERNAL_H
+#define TIDE_ALLOCATOR_INLINE_INTERNAL_H
+
+#include "allocator/cache_internal.h"
+
+/* ---- live blocks by address ---- */
+
+/* Where the block of an address lies unless others are in its way. Addresses are multiples of 512
+ * in segments that are multiples of 2 MiB: the product spreads them over its highest bits. */
+static inline size_t tide_cache_table_home(const tide_cache_table *table, uint64_t address) {
+    return (size_t)((address * UINT64_C(0x9e3779b97f4a7c15)) >> table->shift);
+}
+
+/* There is room. */
+static inline void tide_cache_table_put(tide_cache_table *table, tide_cache_block *block) {
+    size_t i = tide_cache_table_home(table, block->address);
+    while (table->slots[i].block != NULL) {
+        i = (i + 1) & (table->n_slots - 1);
+    }
+    table->slots[i] = (tide_cache_slot){block->address, block};
+    table->n_blocks++;
+}
+
+/* The slot of the address, or the empty one where it would be. */
+static inline size_t tide_cache_table_slot(const tide_cache_table *table, uint64_t address) {
+    size_t i = tide_cache_table_home(table, address);
+    while (table->slots[i].block != NULL && table->slots[i].address != address) {
+        i = (i + 1) & (table->n_slots - 1);
+    }
+    return i;
+}
+
+/* NULL: no block begins there. */
+static inline tide_cache_block *tide_cache_table_find(const tide_cache_table *table,
+                                                      uint64_t address) {
+    return table->slots[tide_cache_table_slot(table, address)].block;
+}
+
+/* Empties the slot, which is not empty. */
+static inline void tide_cache_table_clear(tide_cache_table *table, size_t slot) {
+    size_t mask = table->n_slots - 1;
+    size_t hole = slot;
+    /* Every follower that would not be reached across the hole moves back into it. */
+    for (size_t i = (hole + 1) & mask; table->slots[i].block != NULL; i = (i + 1) & mask) {
+        size_t home = tide_cache_table_home(table, table->slots[i].address);
+        if (((i - home) & mask) >= ((i - hole) & mask)) {
+            table->slots[hole] = table->slots[i];
+            hole = i;
+        }
+    }
+    table->slots[hole].block = NULL;
+    table->n_blocks--;
+}
+
+/* The block is there. */
+static inline void tide_cache_table_remove(tide_cache_table *table, const tide_cache_block *block) {
+    tide_cache_table_clear(table, tide_cache_table_slot(table, block->address));
+}
+
+/* ---- free blocks ---- */
+
+enum {
+    TIDE_BIN_UNIT_SHIFT = 9,   /* sizes count in units of 512 bytes */
+    TIDE_BIN_EXACT_UNITS = 64, /* sizes below have a bin of their own */
+    TIDE_BIN_EXACT_SHIFT = 6,  /* log2 of that */
+    TIDE_BIN_STEP_SHIFT = 5    /* bins to a power of two from there on, as a power of two */
+};
+
+static inline size_t tide_cache_bin_of(uint64_t block_bytes) {
+    uint64_t units = block_bytes >> TIDE_BIN_UNIT_SHIFT;
+    if (units < TIDE_BIN_EXACT_UNITS) {
+        return (size_t)units;
+    }
+    unsigned power = 63 - (unsigned)__builtin_clzll(units);
+    uint64_t step = (units >> (power - TIDE_BIN_STEP_SHIFT)) & ((1u << TIDE_BIN_STEP_SHIFT) - 1);
+    return TIDE_BIN_EXACT_UNITS + ((size_t)(power - TIDE_BIN_EXACT_SHIFT) << TIDE_BIN_STEP_SHIFT) +
+           (size_t)step;
+}
+_Static_assert(TIDE_BIN_EXACT_UNITS + ((54 - TIDE_BIN_EXACT_SHIFT) << TIDE_BIN_STEP_SHIFT) +
+                       (1 << TIDE_BIN_STEP_SHIFT) ==
+                   TIDE_CACHE_BINS,
+               "the largest size has the last bin");
+
+/* The set of the stream, which has been reserved; the one that was used last is the likely one. */
+static inline tide_cache_set *tide_cache_set_of(tide_cache_bins *tree, tide_stream stream) {
+    if (tree->latest == NULL || tree->latest->stream != stream) {
+        tree->latest = tide_cache_set_find(tree, stream);
+    }
+    return tree->latest;
+}
+
+static inline void tide_cache_bins_insert(tide_cache_bins *tree, tide_cache_block *block) {
+    tide_cache_set *set = tide_cache_set_of(tree, block->segment->stream);
+    size_t bin = tide_cache_bin_of(block->block_bytes);
+    if (set->bins[bin] == NULL) {
+        block->left = NULL;
+        block->right = NULL;
+        set->bins[bin] = block;
+        set->full[bin / 64] |= UINT64_C(1) << (bin % 64);
+        set->full_words |= 1u << (bin / 64);
+    } else {
+        tide_cache_bin_insert(&set->bins[bin], block);
+    }
+    tree->n_blocks++;
+}
+
+/* False when the block is not there. */
+static inline bool tide_cache_bins_remove(tide_cache_bins *tree, tide_cache_block *block) {
+    tide_cache_set *set = tide_cache_set_of(tree, block->segment->stream);
+    size_t bin = tide_cache_bin_of(block->block_bytes);
+    if (set == NULL) {
+        return false;
+    }
+    if (set->bins[bin] == block && block->left == NULL && block->right == NULL) {
+        set->bins[bin] = NULL;
+    } else if (!tide_cache_bin_remove(&set->bins[bin], block)) {
+        return false;
+    }
+    if (set->bins[bin] == NULL) {
+        set->full[bin / 64] &= ~(UINT64_C(1) << (bin % 64));
+        if (set->full[bin / 64] == 0) {
+            set->full_words &= ~(1u << (bin / 64));
+        }
+    }
+    tree->n_blocks--;
+    return true;
+}
+
+/* The first bin from `bin` on that is not empty; TIDE_CACHE_BINS: none. */
+static inline size_t tide_cache_next_bin(const tide_cache_set *set, size_t bin) {
+    size_t word = bin / 64;
+    uint64_t bits = set->full[word] & (UINT64_MAX << (bin % 64));
+    if (bits == 0) {
+        uint32_t words = word + 1 < 32 ? set->full_words & (UINT32_MAX << (word + 1)) : 0;
+        if (words == 0) {
+            return TIDE_CACHE_BINS;
+        }
+        word = (size_t)__builtin_ctz(words);
+        bits = set->full[word];
+    }
+    return word * 64 + (size_t)__builtin_ctzll(bits);
+}
+
+/* The smallest block of the stream that has so many bytes, the lowest address on ties; NULL: none.
+ */
+static inline tide_cache_block *tide_cache_bins_best(tide_cache_bins *tree, tide_stream stream,
+                                                     uint64_t block_bytes) {
+    const tide_cache_set *set = tide_cache_set_of(tree, stream);
+    if (set == NULL) {
+        return NULL;
+    }
+    size_t bin = tide_cache_bin_of(block_bytes);
+    if (set->bins[bin] != NULL) {
+        return tide_cache_set_at_least(set, block_bytes, 0);
+    }
+    bin = tide_cache_next_bin(set, bin);
+    if (bin == TIDE_CACHE_BINS) {
+        return NULL;
+    }
+    tide_cache_block *block = set->bins[bin];
+    while (block->left != NULL) {
+        block = block->left;
+    }
+    return block;
+}
+
+/* ---- nodes ---- */
+
+static inline tide_cache_block *tide_cache_take_block(tide_cache *cache) {
+    tide_cache_block *block = cache->nodes.unused_blocks;
+    cache->nodes.unused_blocks = block->left;
+    cache->nodes.n_unused_blocks--;
+    /* One by one: zeroing the whole of it first takes longer than all the rest (rep stos). */
+    block->address = 0;
+    block->block_bytes = 0;
+    block->requested_bytes = 0;
+    block->segment = NULL;
+    block->before = NULL;
+    block->after = NULL;
+    block->left = NULL;
+    block->right = NULL;
+    block->uses = NULL;
+    block->freed_at_lookup = 0;
+    block->stack = TIDE_NONE;
+    block->scope = TIDE_NONE;
+    block->name = TIDE_NONE;
+    block->state = TIDE_BLOCK_FREE;
+    block->category = TIDE_UNKNOWN;
+    return block;
+}
+
+static inline void tide_cache_drop_block(tide_cache *cache, tide_cache_block *block) {
+    block->left = cache->nodes.unused_blocks;
+    cache->nodes.unused_blocks = block;
+    cache->nodes.n_unused_blocks++;
+}
+
+/* ---- statistics ---- */
+
+static inline void tide_stat_change(tide_stat *stat, int64_t amount) {
+    stat->current += amount;
+    if (stat->current > stat->peak) {
+        stat->peak = stat->current;
+    }
+    if (amount > 0) {
+        stat->allocated += amount;
+    } else {
+        stat->freed -= amount;
+    }
+}
+
+/* Of each pair of a pool and all of them only this is kept at once: what is there, the peaks, and
+ * what came to the pool. The other sums follow from these (settle). */
+static inline void tide_stat_come(tide_stat stats[TIDE_N_POOLS], int pool, int64_t amount) {
+    tide_stat *all = &stats[TIDE_POOL_ALL];
+    tide_stat *own = &stats[pool];
+    all->current += amount;
+    own->current += amount;
+    own->allocated += amount;
+    all->peak = all->current > all->peak ? all->current : all->peak;
+    own->peak = own->current > own->peak ? own->current : own->peak;
+}
+
+static inline void tide_stat_go(tide_stat stats[TIDE_N_POOLS], int pool, int64_t amount) {
+    stats[TIDE_POOL_ALL].current -= amount;
+    stats[pool].current -= amount;
+}
+
+static inline void tide_stat_add(tide_stat stats[TIDE_N_POOLS], int pool, int64_t amount) {
+    if (amount > 0) {
+        tide_stat_come(stats, pool, amount);
+    } else {
+        tide_stat_go(stats, pool, -amount);
+    }
+}
+
+/* What a block adds to the statistics when it is handed out. It is active, too: `active` is
+ * `allocation` and the blocks that wait for other streams, so that only its peak is kept, and that
+ * only while some wait. */
+static inline void tide_cache_count_alloc(tide_cache *cache, const tide_cache_block *block) {
+    tide_cache_stats *stats = &cache->stats;
+    int pool = block->segment->pool;
+    tide_stat_come(stats->allocation, pool, 1);
+    tide_stat_come(stats->allocated_bytes, pool, (int64_t)block->block_bytes);
+    tide_stat_come(stats->requested_bytes, pool, (int64_t)block->requested_bytes);
+    if (block->block_bytes >= cache->config.max_split_bytes) {
+        tide_stat_change(&stats->oversize_allocations, 1);
+    }
+    if (cache->n_pending[TIDE_POOL_ALL] > 0) {
+        tide_cache_raise_active(cache);
+    }
+}
+
+/* Its release is requested. */
+static inline void tide_cache_count_request(tide_cache *cache, const tide_cache_block *block) {
+    tide_cache_stats *stats = &cache->stats;
+    int pool = block->segment->pool;
+    tide_stat_go(stats->allocation, pool, 1);
+    tide_stat_go(stats->allocated_bytes, pool, (int64_t)block->block_bytes);
+    if (block->block_bytes >= cache->config.max_split_bytes) {
+        tide_stat_change(&stats->oversize_allocations, -1);
+    }
+}
+
+/* Its release is complete. */
+static inline void tide_cache_count_completion(tide_cache *cache, const tide_cache_block *block) {
+    tide_stat_go(cache->stats.requested_bytes, block->segment->pool,
+                 (int64_t)block->requested_bytes);
+}
+
+/* Between the two it waits for other streams; sign -1: not any more. */
+static inline void tide_cache_count_pending(tide_cache *cache, const tide_cache_block *block,
+                                            int sign) {
+    int pool = block->segment->pool;
+    int64_t n_bytes = sign * (int64_t)block->block_bytes;
+    cache->n_pending[TIDE_POOL_ALL] += sign;
+    cache->n_pending[pool] += sign;
+    cache->pending_bytes[TIDE_POOL_ALL] += n_bytes;
+    cache->pending_bytes[pool] += n_bytes;
+}
+
+static inline void tide_cache_count_segment(tide_cache *cache, const tide_cache_segment *segment,
+                                            int sign) {
+    tide_stat_add(cache->stats.segment, segment->pool, sign);
+    tide_stat_add(cache->stats.reserved_bytes, segment->pool, sign * (int64_t)segment->total_bytes);
+    if (segment->total_bytes >= cache->config.max_split_bytes) {
+        tide_stat_change(&cache->stats.oversize_segments, sign);
+    }
+}
+
+/* Nothing for a block of an expandable segment, whose free granules can always go back. */
+static inline void tide_cache_count_split(tide_cache *cache, const tide_cache_segment *segment,
+                                          int64_t n_blocks, int64_t n_bytes) {
+    if (!segment->is_expandable) {
+        tide_stat_add(cache->stats.inactive_split, segment->pool, n_blocks);
+        tide_stat_add(cache->stats.inactive_split_bytes, segment->pool, n_bytes);
+    }
+}
+
+#endif

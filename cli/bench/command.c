@@ -1,0 +1,344 @@
+/* tidemark bench: measures the parts that a run pays for, and says which stated bounds hold. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/bench/bench.h"
+#include "cli/bench/records.h"
+#include "cli/cli.h"
+#include "cli/profile/internal.h"
+#include "cli/outputs.h"
+#include "cli/record_file.h"
+#include "cli/run_choices.h"
+#include "common/clock.h"
+#include "common/plural.h"
+#include "model/timing.h"
+
+enum { DEFAULT_ROUNDS = 15, DEFAULT_WARMUP = 3 };
+
+static const tide_bench *const BENCHES[] = {
+    &tide_bench_allocator,   &tide_bench_recorder,      &tide_bench_symbols,
+    &tide_bench_matmul,      &tide_bench_mlp,           &tide_bench_mlp_scaling,
+    &tide_bench_mlp_norm,    &tide_bench_layernorm,     &tide_bench_gemv,
+    &tide_bench_gather_gemv, &tide_bench_layer_forward, &tide_bench_layer_backward,
+    &tide_bench_copy};
+enum { N_BENCHES = sizeof(BENCHES) / sizeof(BENCHES[0]) };
+
+typedef struct bench_options {
+    tide_bench_settings settings; /* of those that measure on a device */
+    const char *format;           /* one of tide_format_name */
+    bool wide;                    /* its text, whole */
+    uint64_t rounds;
+    bool samples;
+    bool gate;
+    bool brief;
+} bench_options;
+
+static const char *dtype_at(size_t i) {
+    static const char *const NAMES[] = {"fp32", "tf32", "bf16", "int8"};
+    return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
+}
+
+static const char *vary_at(size_t i) {
+    static const char *const NAMES[] = {"steps", "layers", "batch", "dim"};
+    return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
+}
+
+#define AT(member) offsetof(bench_options, member)
+
+static const tide_option OPTIONS[] = {
+    {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the report; default text", NULL, NULL,
+     tide_format_name, AT(format)},
+    TIDE_WIDE_ROW(AT(wide)),
+    {TIDE_OPTION_COUNT, "rounds", NULL, "N", "samples of each variant, 1 to 101; default 15", NULL,
+     NULL, NULL, AT(rounds)},
+    {TIDE_OPTION_FLAG, "samples", NULL, NULL, "every sample, too", NULL, NULL, NULL, AT(samples)},
+    {TIDE_OPTION_FLAG, "gate", NULL, NULL,
+     "a missed target of allocator, recorder or symbols is exit status 4", NULL, NULL, NULL,
+     AT(gate)},
+    {TIDE_OPTION_FLAG, "brief", NULL, NULL,
+     "little work in each sample: shows that it runs, the figures mean nothing", NULL, NULL, NULL,
+     AT(brief)},
+    {.kind = TIDE_OPTION_HEADING, .help = "Benchmarks of a device"},
+    {TIDE_OPTION_TEXT, "device", NULL, "auto|cuda[:N]|cpu", "default auto: the best real one", NULL,
+     NULL, tide_choice_device, AT(settings.device)},
+    {TIDE_OPTION_COUNTS, "sizes", NULL, "N", "n or D of each row; default: those below", NULL, NULL,
+     NULL, AT(settings.sizes)},
+    {TIDE_OPTION_CHOICES, "dtype", NULL, NULL,
+     "types of the numbers; int8: of the weights, which are cast where they are used", NULL,
+     "bf16-true=bf16", dtype_at, AT(settings.dtypes)},
+    {TIDE_OPTION_COUNT, "batch", NULL, "N", "rows of the input", "batch-size", NULL, NULL,
+     AT(settings.batch)},
+    {TIDE_OPTION_COUNT, "dim", NULL, "N", "mlp, mlp-scaling: width; default 256", "d-model", NULL,
+     NULL, AT(settings.dim)},
+    {TIDE_OPTION_COUNT, "layers", NULL, "N", "mlp, mlp-scaling: default 4", "num-layers", NULL,
+     NULL, AT(settings.layers)},
+    {TIDE_OPTION_COUNT, "steps", NULL, "N",
+     "mlp, mlp-scaling: forward and backward passes in a run; default 2", NULL, NULL, NULL,
+     AT(settings.steps)},
+    {TIDE_OPTION_CHOICES, "vary", NULL, NULL,
+     "mlp-scaling: what is made 2 to 5 times as much; default each of them", NULL, NULL, vary_at,
+     AT(settings.vary)},
+    {TIDE_OPTION_COUNT, "warmup", NULL, "N", "calls before the first sample; default 3", NULL, NULL,
+     NULL, AT(settings.warmup)},
+    {TIDE_OPTION_COUNT, "calls", NULL, "N",
+     "calls in a sample, whose time is divided by them: best us is then the best of --rounds "
+     "repeats of N calls; default 1",
+     NULL, NULL, NULL, AT(settings.calls)},
+    {TIDE_OPTION_FLAG, "no-flush", NULL, NULL,
+     "leave the caches as they are between samples; by default a buffer of twice the size of the "
+     "last cache is written before each sample of layernorm, gemv, gather-gemv and copy",
+     NULL, NULL, NULL, AT(settings.no_flush)},
+    {TIDE_OPTION_REAL, "peak-tflops", NULL, "X",
+     "mlp-norm: rate that the share is of; default: what the card's vendor states", NULL, NULL,
+     NULL, AT(settings.peak_tflops)},
+    {TIDE_OPTION_REAL, "target", NULL, "X",
+     "what the figure, over several sizes their mean, must reach: exit status 4 where it does not",
+     NULL, NULL, NULL, AT(settings.target)},
+    {TIDE_OPTION_TEXT, "record", NULL, "FILE.csv",
+     "append the figures to this file as experiment records; its header grows where it must", NULL,
+     NULL, NULL, AT(settings.record_path)},
+};
+
+static const tide_option_table TABLE = {
+    .command = "bench",
+    .operands = "NAME",
+    .intro =
+        "Measures on this machine, beside a floor that is measured in the same rounds:\n"
+        "  allocator    an allocation and its release, not recorded\n"
+        "  recorder     the same recorded, without and with call stacks, on one and two threads\n"
+        "  symbols      addresses of this program looked up in its debug information\n"
+        "Targets of these are bounds that the project states for a machine with nothing else to\n"
+        "do; docs/allocator.md has them.\n"
+        "On a device, cpu or cuda (docs/benchmarks.md):\n"
+        "  matmul       square products: TFLOP/s; n 1024 to 16384, on the cpu to 2048\n"
+        "  mlp          linear layers with GELU, forward and backward: 256 wide, 4 layers, batch\n"
+        "               256, 2 steps; and 128 wide, 16 layers, batch 128, 5 steps\n"
+        "  mlp-scaling  the first of these with 2 to 5 times the steps, layers, batch or width: "
+        "ratios\n"
+        "               of times, and the exponent that fits them\n"
+        "  mlp-norm     linear, layer norm, GELU, linear, D -> 14336 -> D: FLOP / time / peak\n"
+        "  layernorm    4096 rows of D 1024 to 16384: GB/s\n"
+        "  gemv         D x D matrix times vector, weights bf16 and int8: GB/s\n"
+        "  gather-gemv  two of eight such matrices, chosen by number\n"
+        "  layer-forward, layer-backward\n"
+        "               the matrix products of one layer of the transformer, of C channels and "
+        "2048\n"
+        "               rows: TFLOP/s that a step's products can reach\n"
+        "  copy         copies within device memory of 64 MiB to 4 GiB: GB/s, which no operator "
+        "that\n"
+        "               waits for memory exceeds\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .min_operands = 1,
+    .max_operands = 1,
+    .notes =
+        "Times of allocator, recorder and symbols are the thread's own where one thread works, so\n"
+        "that other programs count little; two threads are timed by the clock. min is the machine\n"
+        "at its fastest, which targets are compared with; ratios are medians over the rounds.\n"
+        "\n"
+        "Times on a device lie between two device events, after a warm-up; figures are of the\n"
+        "median. The standard deviation is the sample's.\n"
+        "\n"
+        "A size that the device has no memory for is a row that says so, and the others go on: "
+        "exit\n"
+        "status 3. A missed target is 4.\n",
+};
+
+/* Options that only some benchmarks take. */
+typedef struct taken_option {
+    const char *name;
+    unsigned taken; /* TIDE_BENCH_TAKES_... */
+} taken_option;
+
+static const taken_option TAKEN[] = {
+    {"gate", TIDE_BENCH_TAKES_GATE},        {"device", TIDE_BENCH_TAKES_DEVICE},
+    {"sizes", TIDE_BENCH_TAKES_SIZES},      {"dtype", TIDE_BENCH_TAKES_DTYPE},
+    {"batch", TIDE_BENCH_TAKES_BATCH},      {"dim", TIDE_BENCH_TAKES_MODEL},
+    {"layers", TIDE_BENCH_TAKES_MODEL},     {"steps", TIDE_BENCH_TAKES_MODEL},
+    {"vary", TIDE_BENCH_TAKES_VARY},        {"warmup", TIDE_BENCH_TAKES_DEVICE},
+    {"calls", TIDE_BENCH_TAKES_DEVICE},     {"no-flush", TIDE_BENCH_TAKES_FLUSH},
+    {"peak-tflops", TIDE_BENCH_TAKES_PEAK}, {"target", TIDE_BENCH_TAKES_TARGET},
+    {"record", TIDE_BENCH_TAKES_DEVICE},
+};
+
+/* False, after a message: an option is given that the benchmark knows nothing of. */
+static bool check_taken(const tide_bench *bench, const tide_operands *operands) {
+    for (size_t i = 0; i < sizeof(TAKEN) / sizeof(TAKEN[0]); i++) {
+        if ((bench->takes & TAKEN[i].taken) != 0 ||
+            !tide_options_is_given(&TABLE, operands, TAKEN[i].name)) {
+            continue;
+        }
+        char takers[256] = "";
+        for (size_t k = 0; k < N_BENCHES; k++) {
+            size_t n = strlen(takers);
+            if ((BENCHES[k]->takes & TAKEN[i].taken) != 0) {
+                (void)snprintf(takers + n, sizeof(takers) - n, "%s%s", n > 0 ? ", " : "",
+                               BENCHES[k]->name);
+            }
+        }
+        tide_cli_note("bench", "--%s says nothing to %s: it goes with %s", TAKEN[i].name,
+                      bench->name, takers);
+        return false;
+    }
+    return true;
+}
+
+/* False, after a message. Sets what was not given. */
+static bool check_numbers(const tide_bench *bench, const tide_operands *operands,
+                          bench_options *options) {
+    tide_bench_settings *is = &options->settings;
+    if (options->rounds == 0 || options->rounds > TIDE_BENCH_MAX_ROUNDS) {
+        tide_cli_note("bench", "--rounds must be 1 to %d", (int)TIDE_BENCH_MAX_ROUNDS);
+        return false;
+    }
+    is->warmup = is->warmup != TIDE_BENCH_NOT_GIVEN ? is->warmup : DEFAULT_WARMUP;
+    is->calls = is->calls != TIDE_BENCH_NOT_GIVEN ? is->calls : 1;
+    if (is->calls == 0 || is->calls > TIDE_TIMING_MAX_CALLS || is->warmup > TIDE_TIMING_MAX_CALLS) {
+        tide_cli_note("bench", "--calls must be 1 to %d, --warmup 0 to %d",
+                      (int)TIDE_TIMING_MAX_CALLS, (int)TIDE_TIMING_MAX_CALLS);
+        return false;
+    }
+    if ((is->target <= 0.0 && tide_options_is_given(&TABLE, operands, "target")) ||
+        (is->peak_tflops <= 0.0 && tide_options_is_given(&TABLE, operands, "peak-tflops"))) {
+        tide_cli_note("bench", "--target and --peak-tflops must be above 0");
+        return false;
+    }
+    if (is->calls > 1 && (bench->takes & TIDE_BENCH_TAKES_FLUSH) != 0 && !is->no_flush) {
+        tide_cli_note("bench",
+                      "--calls %llu: the first of them would find empty caches and the others not: "
+                      "add --no-flush",
+                      (unsigned long long)is->calls);
+        return false;
+    }
+    return true;
+}
+
+static const char *bench_at(const void *ctx, size_t i) {
+    (void)ctx;
+    return i < N_BENCHES ? BENCHES[i]->name : NULL;
+}
+
+/* NULL, after a message: there is none of that name. */
+static const tide_bench *find(const char *name) {
+    char valid[256] = "";
+    for (size_t i = 0; i < N_BENCHES; i++) {
+        if (strcmp(BENCHES[i]->name, name) == 0) {
+            return BENCHES[i];
+        }
+        size_t n = strlen(valid);
+        snprintf(valid + n, sizeof(valid) - n, "%s%s", i == 0 ? "" : ", ", BENCHES[i]->name);
+    }
+    const char *nearest = tide_nearest_word(name, bench_at, NULL);
+    tide_cli_note("bench", "unknown benchmark '%.64s'%s%s%s (valid: %s)", name,
+                  nearest != NULL ? ": did you mean " : "", nearest != NULL ? nearest : "",
+                  nearest != NULL ? "?" : "", valid);
+    return NULL;
+}
+
+/* What decides the exit status. */
+typedef struct verdicts {
+    bool bound_is_missed;  /* that the project states */
+    bool target_is_missed; /* of --target */
+    bool some_do_not_fit;  /* cases without figures */
+} verdicts;
+
+/* The report is printed whatever the targets say, and records are kept. */
+static tide_status measure(const tide_bench *bench, const bench_options *options, verdicts *ret,
+                           tide_error *error) {
+    static tide_bench_run run;
+    static tide_bench_records records;
+    tide_report report;
+    tide_report_init(&report);
+    records = (tide_bench_records){.flush_bytes = -1, .started_unix_us = tide_clock_unix_us()};
+    run = (tide_bench_run){.report = &report,
+                           .n_rounds = (size_t)options->rounds,
+                           .with_samples = options->samples,
+                           .is_brief = options->brief,
+                           .settings = &options->settings,
+                           .records = &records};
+    tide_report_say(&report, "bench", "%s: %s; %zu round%s%s", bench->name, bench->summary,
+                    run.n_rounds, tide_plural(run.n_rounds, "", "s"),
+                    options->brief ? ", brief: the figures mean nothing"
+                                   : "; best on a machine with nothing else to do");
+    tide_progress_begin(&run.progress, bench->name);
+    tide_status status = bench->run(&run, error);
+    tide_progress_end(&run.progress);
+    if (status == TIDE_OK) {
+        ret->bound_is_missed = tide_bench_report_targets(&run);
+        ret->target_is_missed = tide_bench_report_records(&run);
+        ret->some_do_not_fit = run.n_unfit > 0;
+        if (records.n_records > 0 || run.n_unfit > 0) {
+            tide_bench_report_environment(&run);
+        }
+        status =
+            tide_report_print(&report, tide_format_chosen(options->format, options->wide), stdout);
+    }
+    if (status == TIDE_OK) {
+        status = tide_bench_save_records(&run, error);
+    }
+    tide_report_fini(&report);
+    return status;
+}
+
+/* Finds out what cannot be before anything is measured: the device, the file for records. */
+static tide_status prepare(const tide_bench *bench, bench_options *options, char device[64],
+                           tide_error *error) {
+    tide_device_kind kind = TIDE_DEVICE_CPU;
+    if ((bench->takes & TIDE_BENCH_TAKES_DEVICE) == 0) {
+        return TIDE_OK;
+    }
+    if (options->settings.record_path != NULL) {
+        const tide_output records = {.path = options->settings.record_path,
+                                     .content = TIDE_CONTENT_CSV};
+        TIDE_TRY(tide_output_check_name(&records, error));
+        TIDE_TRY(tide_record_check(options->settings.record_path, error));
+    }
+    const char *asked = options->settings.device != NULL ? options->settings.device : "auto";
+    TIDE_TRY(tide_profile_pick_device("bench", asked, device, &kind, error));
+    options->settings.device = device;
+    return TIDE_OK;
+}
+
+static int run_command(int argc, char **argv) {
+    bench_options options = {.format = "text",
+                             .rounds = DEFAULT_ROUNDS,
+                             .settings = {.batch = TIDE_BENCH_NOT_GIVEN,
+                                          .dim = TIDE_BENCH_NOT_GIVEN,
+                                          .layers = TIDE_BENCH_NOT_GIVEN,
+                                          .steps = TIDE_BENCH_NOT_GIVEN,
+                                          .warmup = TIDE_BENCH_NOT_GIVEN,
+                                          .calls = TIDE_BENCH_NOT_GIVEN}};
+    tide_operands operands = {.n = 0};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    char device[64] = "";
+    if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
+        return exit_status;
+    }
+    const tide_bench *bench = find(operands.texts[0]);
+    if (bench == NULL || !check_taken(bench, &operands) ||
+        !check_numbers(bench, &operands, &options)) {
+        return TIDE_EXIT_USAGE;
+    }
+    tide_error error = {""};
+    verdicts found = {false, false, false};
+    tide_status status = prepare(bench, &options, device, &error);
+    if (status == TIDE_OK) {
+        status = measure(bench, &options, &found, &error);
+    }
+    if (status != TIDE_OK) {
+        return tide_cli_fail("bench", status, &error);
+    }
+    if ((options.gate && found.bound_is_missed) || found.target_is_missed) {
+        tide_cli_note("bench", "a target was missed");
+        return tide_cli_finish("bench", TIDE_EXIT_GATE);
+    }
+    return tide_cli_finish("bench",
+                           found.some_do_not_fit ? TIDE_EXIT_DEVICE_OOM : TIDE_EXIT_SUCCESS);
+}
+
+const tide_command tide_command_bench = {
+    .name = "bench",
+    .summary = "what allocator, recorder, operators and small models take on this machine",
+    .options = &TABLE,
+    .run = run_command,
+};

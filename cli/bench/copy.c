@@ -1,0 +1,52 @@
+/* bench_copy.c - copies from device memory to device memory: the rate that nothing which waits for
+ * memory can exceed. */
+#include "cli/bench/place.h"
+
+enum { OUT = 0, IN };
+
+/* Elements of a MiB of bf16. */
+static const size_t ELEMENTS = (size_t)1 << 19;
+
+static tide_status setup(tide_bench_case *on, tide_error *error) {
+    const size_t n = on->size * ELEMENTS;
+    TIDE_TRY(tide_bench_case_alloc(on, OUT, on->storage, n, error));
+    TIDE_TRY(tide_bench_case_random(on, IN, on->storage, n, 1.0, error));
+    on->work = 2.0 * (double)n * (double)tide_dtype_bytes(on->storage); /* read and written */
+    return TIDE_OK;
+}
+
+static tide_status call(void *ctx, tide_error *error) {
+    const tide_bench_case *on = ctx;
+    const tide_ops *ops = on->place.ops;
+    const size_t n_bytes = on->size * ELEMENTS * tide_dtype_bytes(on->storage);
+    return tide_device_copy(ops->device, on->tensors[OUT].array.data, on->tensors[IN].array.data,
+                            n_bytes, TIDE_COPY_ON_DEVICE, ops->stream, error);
+}
+
+static const tide_bench_subject SUBJECT = {
+    .name = "copy",
+    .title = "Copies within device memory, time of one",
+    .size_name = "MiB",
+    .dtypes = {"bf16"},
+    .n_defaults = 1,
+    .cuda_sizes = {64, 256, 1024, 4096},
+    .cpu_sizes = {64, 256},
+    .brief_size = 1,
+    .max_size = 65536,
+    .rate = TIDE_RATE_BYTES,
+    .flushes = true,
+    .setup = setup,
+    .call = call,
+};
+
+static tide_status run_copy(tide_bench_run *run, tide_error *error) {
+    return tide_bench_run_subject(run, &SUBJECT, error);
+}
+
+const tide_bench tide_bench_copy = {
+    .name = "copy",
+    .summary = "copies within device memory: GB/s, each byte read and written",
+    .takes = TIDE_BENCH_TAKES_DEVICE | TIDE_BENCH_TAKES_SIZES | TIDE_BENCH_TAKES_FLUSH |
+             TIDE_BENCH_TAKES_TARGET,
+    .run = run_copy,
+};

@@ -1,0 +1,104 @@
+/* bench_gemv.c - a square matrix times a vector, and two chosen of eight: bytes of weights read in
+ * a second. Weights are bf16, or int8 cast where they are used.
+ */
+#include "cli/bench/place.h"
+
+enum { OUT = 0, WEIGHT, X, CHOSEN };
+
+/* The experts of which each call takes two that do not lie side by side. */
+enum { N_EXPERTS = 8, N_CHOSEN = 2 };
+static const int32_t EXPERTS[N_CHOSEN] = {3, 5};
+
+static tide_status setup_matrices(tide_bench_case *on, size_t n_matrices, size_t n_chosen,
+                                  tide_error *error) {
+    size_t D = on->size;
+    tide_dtype weights = on->dtype[0] == 'i' ? TIDE_INT8 : on->storage;
+    TIDE_TRY(tide_bench_case_alloc(on, OUT, on->storage, n_chosen * D, error));
+    TIDE_TRY(tide_bench_case_random(on, WEIGHT, weights, n_matrices * D * D, 1.0, error));
+    TIDE_TRY(tide_bench_case_random(on, X, on->storage, D, 1.0, error));
+    on->work = (double)n_chosen * (double)D * (double)D * (double)tide_dtype_bytes(weights);
+    return TIDE_OK;
+}
+
+static tide_status setup(tide_bench_case *on, tide_error *error) {
+    return setup_matrices(on, 1, 1, error);
+}
+
+static tide_status setup_gathered(tide_bench_case *on, tide_error *error) {
+    TIDE_TRY(setup_matrices(on, N_EXPERTS, N_CHOSEN, error));
+    TIDE_TRY(tide_bench_case_alloc(on, CHOSEN, TIDE_INT32, N_CHOSEN, error));
+    return tide_device_copy(on->place.device, on->tensors[CHOSEN].array.data, EXPERTS,
+                            sizeof(EXPERTS), TIDE_COPY_TO_DEVICE, on->place.ops->stream, error);
+}
+
+static tide_status call(void *ctx, tide_error *error) {
+    tide_bench_case *on = ctx;
+    const int32_t *chosen = on->tensors[CHOSEN].array.data; /* NULL: the one there is */
+    const tide_gemv product = {.out = on->tensors[OUT].array,
+                               .weight = on->tensors[WEIGHT].array,
+                               .x = on->tensors[X].array,
+                               .chosen = chosen,
+                               .n_chosen = chosen != NULL ? N_CHOSEN : 1,
+                               .m = on->size,
+                               .k = on->size};
+    return on->place.ops->table->gemv(on->place.ops, &product, error);
+}
+
+static const tide_bench_subject GEMV = {
+    .name = "gemv",
+    .title = "Matrix times vector, time of one",
+    .size_name = "D",
+    .dtypes = {"bf16", "int8", "fp32"},
+    .n_defaults = 2,
+    .cuda_sizes = {1024, 4096, 8192, 16384},
+    .cpu_sizes = {1024, 4096, 8192},
+    .brief_size = 64,
+    .max_size = 65536,
+    .rate = TIDE_RATE_BYTES,
+    .flushes = true,
+    .setup = setup,
+    .call = call,
+};
+
+static const tide_bench_subject GATHER_GEMV = {
+    .name = "gather_gemv",
+    .title = "Two of eight matrices times a vector, time of one call",
+    .size_name = "D",
+    .dtypes = {"bf16", "int8", "fp32"},
+    .n_defaults = 2,
+    .cuda_sizes = {1024, 4096, 8192, 16384},
+    .cpu_sizes = {1024, 4096},
+    .brief_size = 64,
+    .max_size = 65536,
+    .rate = TIDE_RATE_BYTES,
+    .flushes = true,
+    .setup = setup_gathered,
+    .call = call,
+};
+
+static tide_status run_gemv(tide_bench_run *run, tide_error *error) {
+    return tide_bench_run_subject(run, &GEMV, error);
+}
+
+static tide_status run_gather_gemv(tide_bench_run *run, tide_error *error) {
+    return tide_bench_run_subject(run, &GATHER_GEMV, error);
+}
+
+enum {
+    TAKES = TIDE_BENCH_TAKES_DEVICE | TIDE_BENCH_TAKES_SIZES | TIDE_BENCH_TAKES_DTYPE |
+            TIDE_BENCH_TAKES_FLUSH | TIDE_BENCH_TAKES_TARGET
+};
+
+const tide_bench tide_bench_gemv = {
+    .name = "gemv",
+    .summary = "a D x D matrix times a vector: GB/s of its weights, bf16 or int8 cast at use",
+    .takes = TAKES,
+    .run = run_gemv,
+};
+
+const tide_bench tide_bench_gather_gemv = {
+    .name = "gather-gemv",
+    .summary = "the same with two matrices chosen of eight by number",
+    .takes = TAKES,
+    .run = run_gather_gemv,
+};

@@ -1,0 +1,52 @@
+/* mlp.h - an MLP to be timed: its shape, and a run of k steps forward and backward. */
+#ifndef TIDE_CLI_BENCH_MLP_H
+#define TIDE_CLI_BENCH_MLP_H
+
+#include <stddef.h>
+
+#include "cli/bench/place.h"
+#include "common/status.h"
+#include "model/mlp.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_bench_mlp_shape {
+    const char *name; /* "base" */
+    size_t dim, n_layers, batch, n_steps;
+} tide_bench_mlp_shape;
+
+/* 256 wide, 4 layers, batch 256, 2 steps, with what the settings say instead; brief: a small one.
+ * TIDE_INVALID names a number that makes no sense. */
+TIDE_NODISCARD tide_status tide_bench_mlp_base(const tide_bench_run *run,
+                                               tide_bench_mlp_shape *ret_shape, tide_error *error);
+
+/* The shape on a device. */
+typedef struct tide_bench_mlp_state {
+    tide_bench_place place;     /* owned */
+    tide_mlp *mlp;              /* owned */
+    tide_bench_mlp_shape shape; /* of it */
+    double forward_flops, backward_flops;
+} tide_bench_mlp_state;
+
+/* The caller closes it in any case. */
+TIDE_NODISCARD tide_status tide_bench_mlp_open(tide_bench_mlp_state *state, tide_bench_run *run,
+                                               const tide_bench_mlp_shape *shape, const char *dtype,
+                                               tide_error *error);
+void tide_bench_mlp_close(tide_bench_mlp_state *state);
+
+/* For tide_timing_subject; `ctx` is the state. n_steps times forward, loss and backward, which ends
+ * with nothing of them left; and one of the two halves, between calls of tide_bench_mlp_clear and
+ * tide_bench_mlp_half, which prepare for them. */
+TIDE_NODISCARD tide_status tide_bench_mlp_run(void *ctx, tide_error *error);
+TIDE_NODISCARD tide_status tide_bench_mlp_clear(void *ctx, tide_error *error);
+TIDE_NODISCARD tide_status tide_bench_mlp_forward(void *ctx, tide_error *error);
+TIDE_NODISCARD tide_status tide_bench_mlp_half(void *ctx, tide_error *error);
+TIDE_NODISCARD tide_status tide_bench_mlp_backward(void *ctx, tide_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

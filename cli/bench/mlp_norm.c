@@ -1,0 +1,90 @@
+/* bench_mlp_norm.c - an MLP D -> 14336 -> D with layer norm and GELU between its two products: the
+ * share of the device's stated peak that it achieves, FLOP over time over peak.
+ */
+#include "cli/bench/place.h"
+
+enum { HIDDEN = 14336, BRIEF_HIDDEN = 128 };
+
+enum { OUT = 0, X, UP, DOWN, H, NORMED, WEIGHT, BIAS };
+
+static size_t hidden_of(const tide_bench_case *on) {
+    return on->place.run->is_brief ? BRIEF_HIDDEN : HIDDEN;
+}
+
+static tide_status setup(tide_bench_case *on, tide_error *error) {
+    tide_ops *ops = on->place.ops;
+    size_t F = hidden_of(on);
+    size_t D = on->size;
+    size_t R = on->batch;
+    TIDE_TRY(tide_bench_case_alloc(on, OUT, on->storage, R * D, error));
+    TIDE_TRY(tide_bench_case_random(on, X, on->storage, R * D, 1.0, error));
+    TIDE_TRY(tide_bench_case_random(on, UP, on->storage, F * D, 0.02, error));
+    TIDE_TRY(tide_bench_case_random(on, DOWN, on->storage, D * F, 0.02, error));
+    TIDE_TRY(tide_bench_case_alloc(on, H, on->storage, R * F, error));
+    TIDE_TRY(tide_bench_case_alloc(on, NORMED, on->storage, R * F, error));
+    TIDE_TRY(tide_bench_case_alloc(on, WEIGHT, on->storage, F, error));
+    TIDE_TRY(tide_bench_case_alloc(on, BIAS, on->storage, F, error));
+    TIDE_TRY(ops->table->fill(ops, on->tensors[WEIGHT].array, 1.0, F, error));
+    TIDE_TRY(ops->table->fill(ops, on->tensors[BIAS].array, 0.0, F, error));
+    on->work = 4.0 * (double)R * (double)D * (double)F; /* the two products alone */
+    return TIDE_OK;
+}
+
+static tide_status linear(tide_bench_case *on, size_t out, size_t x, size_t weight, size_t n_out,
+                          size_t n_in, tide_error *error) {
+    const tide_matmul product = {.kind = TIDE_MATMUL_NT,
+                                 .out = on->tensors[out].array,
+                                 .a = on->tensors[x].array,
+                                 .b = on->tensors[weight].array,
+                                 .m = on->batch,
+                                 .n = n_out,
+                                 .k = n_in};
+    return on->place.ops->table->matmul(on->place.ops, &product, error);
+}
+
+static tide_status call(void *ctx, tide_error *error) {
+    tide_bench_case *on = ctx;
+    tide_ops *ops = on->place.ops;
+    size_t F = hidden_of(on);
+    const tide_layernorm_forward norm = {.out = on->tensors[NORMED].array,
+                                         .x = on->tensors[H].array,
+                                         .weight = on->tensors[WEIGHT].array,
+                                         .bias = on->tensors[BIAS].array,
+                                         .R = on->batch,
+                                         .C = F};
+    TIDE_TRY(linear(on, H, X, UP, F, on->size, error));
+    TIDE_TRY(ops->table->layernorm_forward(ops, &norm, error));
+    TIDE_TRY(ops->table->gelu_forward(ops, on->tensors[NORMED].array, on->tensors[NORMED].array,
+                                      on->batch * F, error));
+    return linear(on, OUT, NORMED, DOWN, on->size, F, error);
+}
+
+static const tide_bench_subject SUBJECT = {
+    .name = "mlp_layer_norm_gelu",
+    .title = "Linear, layer norm, GELU, linear: time of one",
+    .size_name = "D",
+    .dtypes = {"bf16", "fp32", "tf32"},
+    .n_defaults = 1,
+    .cuda_sizes = {1024, 4096, 8192, 16384},
+    .cpu_sizes = {256, 1024},
+    .brief_size = 64,
+    .cuda_batch = 4096,
+    .cpu_batch = 32,
+    .brief_batch = 8,
+    .max_size = 65536,
+    .rate = TIDE_RATE_SHARE,
+    .setup = setup,
+    .call = call,
+};
+
+static tide_status run_mlp_norm(tide_bench_run *run, tide_error *error) {
+    return tide_bench_run_subject(run, &SUBJECT, error);
+}
+
+const tide_bench tide_bench_mlp_norm = {
+    .name = "mlp-norm",
+    .summary = "an MLP D -> 14336 -> D with layer norm: FLOP / time / stated peak",
+    .takes = TIDE_BENCH_TAKES_DEVICE | TIDE_BENCH_TAKES_SIZES | TIDE_BENCH_TAKES_DTYPE |
+             TIDE_BENCH_TAKES_BATCH | TIDE_BENCH_TAKES_PEAK | TIDE_BENCH_TAKES_TARGET,
+    .run = run_mlp_norm,
+};

@@ -1,0 +1,191 @@
+#define _POSIX_C_SOURCE 200809L
+#include "cli/bench/records.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "cli/record_file.h"
+
+void tide_bench_add_record(tide_bench_run *run, const tide_bench_record *record) {
+    tide_bench_records *all = run->records;
+    if (all->n_records < TIDE_BENCH_MAX_RECORDS) {
+        all->records[all->n_records++] = *record;
+    }
+}
+
+/* ---- the environment ---- */
+
+static void put_text(tide_table *table, const char *key, const char *value) {
+    if (value[0] != '\0') {
+        tide_table_row_begin(table);
+        tide_cell_text(table, key);
+        tide_cell_text(table, value);
+    }
+}
+
+/* Nothing where it is not known. */
+static void put_number(tide_table *table, const char *key, int64_t number) {
+    if (number >= 0) {
+        tide_table_row_begin(table);
+        tide_cell_text(table, key);
+        tide_cell_count(table, number);
+    }
+}
+
+/* 2026-01-31T12:00:00Z. */
+static void put_date(tide_table *table, const char *key, int64_t unix_us) {
+    char text[sizeof("2026-01-31T12:00:00Z")];
+    time_t seconds = (time_t)(unix_us / 1000000);
+    struct tm parts;
+    if (unix_us >= 0 && gmtime_r(&seconds, &parts) != NULL &&
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts) > 0) {
+        put_text(table, key, text);
+    }
+}
+
+void tide_bench_report_environment(const tide_bench_run *run) {
+    const tide_trial_environment *is = &run->records->environment;
+    tide_table *table = tide_report_table(run->report, "environment", "Measured on");
+    tide_table_column(table, "what", "what", false);
+    tide_table_column(table, "value", "value", false);
+    put_text(table, "device", is->device_kind);
+    put_text(table, "device name", is->device_name);
+    put_text(table, "computed by", is->computed_by);
+    put_text(table, "driver", is->driver);
+    put_number(table, "driver's CUDA version", is->driver_version);
+    put_number(table, "runtime's CUDA version", is->runtime_version);
+    put_number(table, "highest clock, kHz", is->sm_clock_khz);
+    put_number(table, "highest memory clock, kHz", is->memory_clock_khz);
+    put_number(table, "written between samples, bytes", run->records->flush_bytes);
+    put_text(table, "host's processor", is->host.cpu);
+    put_number(table, "host's processors", is->host.n_cpus);
+    put_text(table, "host's system", is->host.os);
+    put_text(table, "program", is->tool);
+    put_text(table, "build", is->build);
+    put_date(table, "started", run->records->started_unix_us);
+}
+
+/* ---- the table ---- */
+
+static bool is_missed(const tide_bench_run *run, const tide_bench_record *record) {
+    return run->settings->target > 0.0 && record->is_judged &&
+           !(record->actual >= run->settings->target);
+}
+
+bool tide_bench_report_records(const tide_bench_run *run) {
+    const tide_bench_records *all = run->records;
+    bool some_missed = false;
+    if (run->settings->target <= 0.0 && run->settings->record_path == NULL) {
+        return false;
+    }
+    tide_table *table = tide_report_table(run->report, "records", "Records");
+    tide_table_column(table, "name", "name", false);
+    tide_table_column(table, "case", "case", false);
+    tide_table_column(table, "metric", "metric", false);
+    tide_table_column(table, "target", "target", true);
+    tide_table_column(table, "actual", "actual", true);
+    tide_table_column(table, "dtype", "dtype", false);
+    tide_table_column(table, "device", "device", false);
+    tide_table_column(table, "is_model", "model", false);
+    tide_table_column(table, "result", "result", false);
+    for (size_t i = 0; i < all->n_records; i++) {
+        const tide_bench_record *record = &all->records[i];
+        bool has_target = record->is_judged && run->settings->target > 0.0;
+        bool missed = is_missed(run, record);
+        some_missed = some_missed || missed;
+        tide_table_row_begin(table);
+        tide_cell_text(table, record->name);
+        tide_cell_text(table, record->label);
+        tide_cell_text(table, record->metric);
+        tide_cell_real(table, has_target ? run->settings->target : -1.0);
+        tide_cell_real(table, record->actual);
+        tide_cell_text(table, record->dtype);
+        tide_cell_text(table, all->environment.device_kind);
+        tide_cell_text(table, record->is_model ? "true" : "false");
+        tide_cell_text(table, !has_target ? "-" : missed ? "missed" : "ok");
+    }
+    return some_missed;
+}
+
+/* ---- the file ---- */
+
+/* The first seven are what such files have always had. */
+static const char *const COLUMNS[] = {
+    "name",          "metric", "target",         "actual",      "dtype",     "device",
+    "is_model",      "case",   "samples",        "calls",       "median_us", "mean_us",
+    "sample_std_us", "min_us", "max_us",         "device_name", "driver",    "computed_by",
+    "host_cpu",      "tool",   "started_unix_us"};
+enum { N_COLUMNS = sizeof(COLUMNS) / sizeof(COLUMNS[0]), N_NUMBERS = 10, NUMBER_BYTES = 32 };
+
+/* The cells of one record, with room for its numbers. */
+typedef struct record_cells {
+    char numbers[N_NUMBERS][NUMBER_BYTES];
+    const char *cells[N_COLUMNS]; /* some of them in numbers */
+} record_cells;
+
+/* As text with six decimals; 0 where it was not measured. */
+static void write_real(char text[NUMBER_BYTES], double number) {
+    (void)snprintf(text, NUMBER_BYTES, "%.6f", number >= 0.0 ? number : 0.0);
+}
+
+static void fill_cells(const tide_bench_run *run, const tide_bench_record *record,
+                       record_cells *to) {
+    const tide_trial_environment *is = &run->records->environment;
+    const double reals[] = {record->is_judged ? run->settings->target : 0.0,
+                            record->actual,
+                            record->us.median,
+                            record->us.mean,
+                            record->us.std,
+                            record->us.min,
+                            record->us.max};
+    enum { N_REALS = sizeof(reals) / sizeof(reals[0]) };
+    for (size_t i = 0; i < N_REALS; i++) {
+        write_real(to->numbers[i], reals[i]);
+    }
+    char(*counts)[NUMBER_BYTES] = to->numbers + N_REALS;
+    (void)snprintf(counts[0], NUMBER_BYTES, "%zu", record->n_samples);
+    (void)snprintf(counts[1], NUMBER_BYTES, "%zu", record->n_calls);
+    (void)snprintf(counts[2], NUMBER_BYTES, "%" PRId64, run->records->started_unix_us);
+    const char *const cells[N_COLUMNS] = {record->name,
+                                          record->metric,
+                                          to->numbers[0],
+                                          to->numbers[1],
+                                          record->dtype,
+                                          is->device_kind,
+                                          record->is_model ? "true" : "false",
+                                          record->label,
+                                          counts[0],
+                                          counts[1],
+                                          to->numbers[2],
+                                          to->numbers[3],
+                                          to->numbers[4],
+                                          to->numbers[5],
+                                          to->numbers[6],
+                                          is->device_name,
+                                          is->driver,
+                                          is->computed_by,
+                                          is->host.cpu,
+                                          is->tool,
+                                          counts[2]};
+    for (size_t i = 0; i < N_COLUMNS; i++) {
+        to->cells[i] = cells[i];
+    }
+}
+
+tide_status tide_bench_save_records(const tide_bench_run *run, tide_error *error) {
+    static record_cells filled[TIDE_BENCH_MAX_RECORDS];
+    static const char *cells[TIDE_BENCH_MAX_RECORDS * N_COLUMNS];
+    size_t n = run->records->n_records;
+    if (run->settings->record_path == NULL || n == 0) {
+        return TIDE_OK;
+    }
+    for (size_t i = 0; i < n; i++) {
+        fill_cells(run, &run->records->records[i], &filled[i]);
+        for (size_t k = 0; k < N_COLUMNS; k++) {
+            cells[i * N_COLUMNS + k] = filled[i].cells[k];
+        }
+    }
+    const tide_record_rows rows = {COLUMNS, N_COLUMNS, cells, n};
+    return tide_record_append(run->settings->record_path, &rows, error);
+}

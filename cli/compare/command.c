@@ -1,0 +1,436 @@
+/* tidemark compare: runs side by side. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/compare/internal.h"
+#include "cli/load.h"
+#include "cli/peak_tensors.h"
+#include "cli/snapshot_words.h"
+#include "cli/table.h"
+#include "snapshot/compare.h"
+#include "snapshot/implementation.h"
+#include "snapshot/snapshot.h"
+
+enum { KEY_BYTES = 96, DEFAULT_TOP = 10, MAX_TOP = 100000 };
+
+typedef struct compare_options {
+    const char *format; /* a choice of tide_format_name */
+    bool wide;          /* its text, whole */
+    uint64_t top;       /* rows of the table of what differs */
+    tide_option_texts fail_if;
+} compare_options;
+
+static const tide_option OPTIONS[] = {
+    {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the report; default text", NULL, NULL,
+     tide_format_name, offsetof(compare_options, format)},
+    TIDE_WIDE_ROW(offsetof(compare_options, wide)),
+    {TIDE_OPTION_COUNT, "top", 0, "N", "rows in the table of what differs at the peak; default 10",
+     NULL, NULL, NULL, offsetof(compare_options, top)},
+    {TIDE_OPTION_TEXTS, "fail-if", 0, "CONDITION",
+     "exit status 4 if it holds for a run against the base, such as 'peak_allocated > +2%'; may be "
+     "given several times",
+     NULL, NULL, NULL, offsetof(compare_options, fail_if)},
+};
+
+static const tide_option_table TABLE = {
+    .command = "compare",
+    .operands = "FILE FILE...",
+    .intro =
+        "Shows runs side by side: what is alive at the peaks by category, layer kind and row by\n"
+        "row, the peaks, times, ratios.\n"
+        "The first is the base of the ratios. Its sentence compares runs of the base's workload\n"
+        "(model, context, batch, mode); of others it says what sets their peak.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .min_operands = 2,
+    .max_operands = TIDE_COMPARE_MAX_RUNS,
+    .notes =
+        "pytorch:2025 and pytorch:2026 in the place of a FILE behind the first: the first one's "
+        "run\n"
+        "as PyTorch, eager, would have it, forecast; where it is the second, tables tell where "
+        "the\n"
+        "difference comes from, by category and by tensor (docs/pytorch-forecast.md).\n"
+        "\n"
+        "A CONDITION is QUANTITY OPERATOR BOUND.\n"
+        "Quantities: peak_allocated, peak_requested, peak_active, peak_reserved, end_allocated,\n"
+        "category:NAME (bytes at the peak), n_allocs, n_device_allocs, time_PHASE (median).\n"
+        "Operators: >, >=, < and <=.\n"
+        "Bounds: +2% or -2% of the base, +100MiB or +3ms or +10 more than it, or in themselves\n"
+        "24GiB, 150ms, 1200. A figure that a file does not have is a failure (exit status 1).\n",
+};
+
+void tide_compare_run_columns(tide_table *table, const tide_compare *compare, const char *unit) {
+    char key[KEY_BYTES];
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        snprintf(key, sizeof(key), "run%zu_%s", i + 1, unit);
+        tide_table_column(table, key, compare->runs[i].name, true);
+        if (i > 0) {
+            snprintf(key, sizeof(key), "run%zu_ratio", i + 1);
+            tide_table_column(table, key, "ratio", true);
+        }
+    }
+}
+
+double tide_compare_ratio(const tide_compare *compare, size_t run, double value, double base) {
+    bool ended = !compare->runs[0].is_oom && !compare->runs[run].is_oom;
+    return ended && value >= 0.0 && base > 0.0 ? value / base : -1.0;
+}
+
+static void bytes_row(tide_table *table, const tide_compare *compare, const char *label,
+                      int64_t (*bytes_of)(const tide_compare_run *run, int which), int which) {
+    tide_table_row_begin(table);
+    tide_cell_text(table, label);
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        int64_t n_bytes = bytes_of(&compare->runs[i], which);
+        tide_cell_bytes(table, n_bytes);
+        if (i > 0) {
+            tide_cell_ratio(table, tide_compare_ratio(compare, i, (double)n_bytes,
+                                                      (double)bytes_of(&compare->runs[0], which)));
+        }
+    }
+}
+
+static int64_t category_bytes(const tide_compare_run *run, int category) {
+    return run->category_bytes[category];
+}
+
+static int64_t peak_bytes(const tide_compare_run *run, int which) {
+    const int64_t bytes[TIDE_N_MAX] = {run->requested_bytes, run->allocated_bytes,
+                                       run->active_bytes, run->reserved_bytes};
+    return bytes[which];
+}
+
+static void footprint_table(tide_report *report, const tide_compare *compare) {
+    tide_table *table = tide_report_table(report, "footprint", "Alive at the peak, by category");
+    tide_table_column(table, "category", "category", false);
+    tide_compare_run_columns(table, compare, "bytes");
+    for (size_t i = 0; i < compare->n_categories; i++) {
+        bool any = false;
+        for (size_t j = 0; j < compare->n_runs; j++) {
+            any = any || compare->runs[j].category_bytes[i] > 0;
+        }
+        if (any) {
+            bytes_row(table, compare, compare->categories[i], category_bytes, (int)i);
+        }
+    }
+    bytes_row(table, compare, "all", peak_bytes, TIDE_MAX_ALLOCATED);
+}
+
+static void peaks_table(tide_report *report, const tide_compare *compare) {
+    tide_table *table = tide_report_table(report, "peaks", "Highest bytes");
+    tide_table_column(table, "quantity", "bytes", false);
+    tide_compare_run_columns(table, compare, "bytes");
+    tide_table_column(table, "counted", "counted", false);
+    for (int i = 0; i < TIDE_N_MAX; i++) {
+        bytes_row(table, compare, tide_words_total(i), peak_bytes, i);
+        tide_cell_text(table, tide_words_total_rule(i));
+    }
+}
+
+/* What all runs say of themselves; NULL: they differ, or one does not say it. */
+static const char *common_implementation(const tide_compare *compare) {
+    const char *first = compare->runs[0].snapshot->run.implementation;
+    for (size_t i = 1; i < compare->n_runs; i++) {
+        if (strcmp(compare->runs[i].snapshot->run.implementation, first) != 0) {
+            return NULL;
+        }
+    }
+    return first[0] != '\0' ? first : NULL;
+}
+
+/* Whose memory it is: a sentence where it is the same, nothing where the names of the runs say it,
+ * else a column of the table of runs. */
+static bool is_implementation_said(tide_report *report, const tide_compare *compare) {
+    const char *common = common_implementation(compare);
+    bool is_any_unsaid = false;
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        const tide_compare_run *run = &compare->runs[i];
+        const char *words = tide_implementation_words(run->snapshot->run.implementation);
+        is_any_unsaid = is_any_unsaid || strstr(run->name, words) == NULL;
+    }
+    if (common != NULL) {
+        tide_report_say(report, "implementation", "all runs: %s",
+                        tide_implementation_words(common));
+    }
+    return common != NULL || !is_any_unsaid;
+}
+
+static void outcome_table(tide_report *report, const tide_compare *compare) {
+    bool has_column = !is_implementation_said(report, compare);
+    tide_table *table = tide_report_table(report, "runs", "Runs");
+    tide_table_column(table, "run", "run", false);
+    if (has_column) {
+        tide_table_column(table, "run_by", "run by", false);
+    }
+    tide_table_column(table, "file", "file", false);
+    tide_table_column(table, "outcome", "outcome", false);
+    tide_table_column(table, "peak_phase", "peak in", false);
+    tide_table_column(table, "dominant", "most of it", false);
+    tide_table_column(table, "dropped_events", "lost events", true);
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        const tide_compare_run *run = &compare->runs[i];
+        tide_table_row_begin(table);
+        tide_cell_text(table, run->name);
+        if (has_column) {
+            const char *words = tide_implementation_words(run->snapshot->run.implementation);
+            tide_cell_text(table, words[0] != '\0' ? words : "not said");
+        }
+        tide_cell_text(table, run->label);
+        tide_cell_text(table, run->snapshot->run.outcome);
+        tide_cell_text(table, run->device != NULL ? run->device->peak.phase : "");
+        char dominant[2 * KEY_BYTES] = "not recorded";
+        if (run->device != NULL) {
+            tide_compare_dominant_words(run, dominant, sizeof(dominant));
+        }
+        tide_cell_text(table, dominant);
+        tide_cell_count(table, (int64_t)run->snapshot->n_dropped);
+    }
+}
+
+/* Beside the phase: mean and deviation of each run, and but for the base the ratio of the means
+ * with half of its 95 % confidence interval. */
+_Static_assert(1 + 4 * TIDE_COMPARE_MAX_RUNS - 2 <= TIDE_TABLE_MAX_COLUMNS,
+               "a table has room for every run");
+
+static void time_columns(tide_table *table, const tide_compare *compare) {
+    char key[KEY_BYTES];
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        snprintf(key, sizeof(key), "run%zu_ms", i + 1);
+        tide_table_column(table, key, compare->runs[i].name, true);
+        snprintf(key, sizeof(key), "run%zu_std_ms", i + 1);
+        tide_table_column(table, key, "± sample std", true);
+        if (i > 0) {
+            snprintf(key, sizeof(key), "run%zu_ratio", i + 1);
+            tide_table_column(table, key, "ratio", true);
+            snprintf(key, sizeof(key), "run%zu_ratio_half_width", i + 1);
+            tide_table_column(table, key, "± 95 %", true);
+        }
+    }
+}
+
+static bool any_time(const tide_compare *compare) {
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        for (size_t j = 0; j < compare->n_times; j++) {
+            if (compare->runs[i].times[j].ms.mean >= 0.0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void timing_table(tide_report *report, const tide_compare *compare) {
+    if (!any_time(compare)) {
+        tide_report_say(report, "timing", "timing: not computed in any of the runs");
+        return;
+    }
+    tide_table *table = tide_report_table(report, "timing", "Mean time of a step's phases");
+    tide_table_column(table, "phase", "phase", false);
+    time_columns(table, compare);
+    for (size_t i = 0; i < compare->n_times; i++) {
+        tide_table_row_begin(table);
+        tide_cell_text(table, compare->runs[0].times[i].name);
+        for (size_t j = 0; j < compare->n_runs; j++) {
+            const tide_compare_time *time = &compare->runs[j].times[i];
+            tide_cell_ms(table, time->ms.mean);
+            tide_cell_ms(table, time->ms.std);
+            if (j > 0) {
+                double ratio = tide_compare_ratio(compare, j, time->ms.mean,
+                                                  compare->runs[0].times[i].ms.mean);
+                tide_cell_ratio(table, ratio);
+                tide_cell_ratio(table, ratio < 0.0 ? -1.0 : time->to_base.half_width);
+            }
+        }
+    }
+}
+
+static void say_warnings(tide_report *report, const tide_compare *compare) {
+    for (size_t i = 0; i < compare->n_runs; i++) {
+        const tide_snapshot *snapshot = compare->runs[i].snapshot;
+        if (compare->runs[i].is_oom) {
+            tide_report_say(report, "oom",
+                            "note: %s ran out of memory: its figures say how far it came, not what "
+                            "it needs, so they have no ratios",
+                            compare->runs[i].name);
+        }
+        if (strcmp(snapshot->run.outcome, "stopped") == 0) {
+            tide_report_say(report, "stopped",
+                            "note: %s was stopped before its end, where its peak may lie",
+                            compare->runs[i].name);
+        }
+        if (strcmp(snapshot->run.outcome, "crashed") == 0) {
+            tide_report_say(report, "crashed",
+                            "note: %s was recovered from the log of a program that ended without "
+                            "closing it: its peak may lie later",
+                            compare->runs[i].name);
+        }
+        if (strcmp(snapshot->run.outcome, "running") == 0) {
+            tide_report_say(report, "running",
+                            "note: %s was taken while the run went on: its peak may have come "
+                            "later",
+                            compare->runs[i].name);
+        }
+        if (snapshot->n_devices > 1) {
+            tide_report_say(report, "devices",
+                            "note: %s has %zu devices: compared is the one with the highest peak",
+                            compare->runs[i].name, snapshot->n_devices);
+        }
+        if (snapshot->n_dropped > 0) {
+            char words[TIDE_LOST_TEXT];
+            tide_words_lost(snapshot, words);
+            tide_report_say(report, "dropped", "warning: %s: %s: its figures may be too low",
+                            compare->runs[i].name, words);
+        }
+        if (tide_words_is_emulated(snapshot)) {
+            tide_report_say(report, "emulated",
+                            "note: bf16 is emulated on the cpu in %s: its bytes are real, its "
+                            "times are not representative",
+                            compare->runs[i].name);
+        }
+    }
+}
+
+/* Our own run and PyTorch's, tensor by tensor. */
+static tide_status report_beside(tide_report *report, const tide_compare *compare, size_t top,
+                                 tide_error *error) {
+    tide_peak_tensors own;
+    tide_peak_tensors pytorch = {.owned = NULL};
+    tide_status status = tide_peak_tensors_of(compare->runs[0].snapshot, &own, error);
+    if (status == TIDE_OK) {
+        status = tide_peak_tensors_of(compare->runs[1].snapshot, &pytorch, error);
+    }
+    if (status == TIDE_OK) {
+        tide_beside_report(report, "", &own, &pytorch, top);
+    }
+    tide_peak_tensors_fini(&pytorch);
+    tide_peak_tensors_fini(&own);
+    return status;
+}
+
+/* -1: the operand is a file. */
+static int edition_of(const char *operand) {
+    static const char PYTORCH[] = "pytorch:";
+    size_t n = sizeof(PYTORCH) - 1;
+    return strncmp(operand, PYTORCH, n) == 0 ? tide_edition_from_name(operand + n) : -1;
+}
+
+/* An operand that means PyTorch has an edition that there is, and a run in front of it. */
+static tide_status check_operands(const tide_operands *operands, tide_error *error) {
+    for (size_t i = 0; i < operands->n; i++) {
+        if (strncmp(operands->texts[i], "pytorch:", strlen("pytorch:")) == 0 &&
+            edition_of(operands->texts[i]) < 0) {
+            return tide_fail(error, TIDE_INVALID,
+                             "%.64s: unknown edition: there are pytorch:2025 and pytorch:2026",
+                             operands->texts[i]);
+        }
+    }
+    return TIDE_OK;
+}
+
+static tide_status report_on(const tide_compare *compare, const compare_options *options,
+                             const tide_compare_gates *gates, tide_error *error) {
+    tide_compare_rows *rows = NULL;
+    TIDE_TRY(tide_compare_rows_create(compare, &rows));
+    tide_report report;
+    tide_status status = TIDE_OK;
+    tide_report_init(&report);
+    tide_report_say(&report, "comparison", "%s", compare->sentence);
+    say_warnings(&report, compare);
+    outcome_table(&report, compare);
+    footprint_table(&report, compare);
+    tide_compare_report_kinds(&report, compare, rows);
+    tide_compare_report_rows(&report, compare, rows, (size_t)options->top);
+    peaks_table(&report, compare);
+    timing_table(&report, compare);
+    tide_compare_report_losses(&report, compare);
+    if (edition_of(compare->runs[1].label) >= 0) {
+        status = report_beside(&report, compare, (size_t)options->top, error);
+    }
+    tide_compare_report_gates(&report, compare, gates);
+    if (status == TIDE_OK) {
+        status =
+            tide_report_print(&report, tide_format_chosen(options->format, options->wide), stdout);
+    }
+    tide_report_fini(&report);
+    tide_compare_rows_destroy(rows);
+    return status;
+}
+
+static tide_status compare_files(const tide_operands *files, const compare_options *options,
+                                 const tide_compare_gates *gates, int *ret_exit,
+                                 tide_error *error) {
+    tide_compare_input inputs[TIDE_COMPARE_MAX_RUNS];
+    tide_snapshot *snapshots[TIDE_COMPARE_MAX_RUNS] = {NULL};
+    tide_compare *compare = NULL;
+    tide_status status = TIDE_OK;
+    for (size_t i = 0; i < files->n && status == TIDE_OK; i++) {
+        int edition = i > 0 ? edition_of(files->texts[i]) : -1;
+        status = edition < 0 ? tide_cli_load(files->texts[i], &snapshots[i], error)
+                             : tide_snapshot_as_pytorch(snapshots[0], (tide_edition)edition,
+                                                        &snapshots[i], error);
+        if (status != TIDE_OK && edition >= 0) {
+            tide_error_prefix(error, "%s: %s", files->texts[i], files->texts[0]);
+        }
+        /* Beside PyTorch's forecast it is not attention or another setting that tells them apart.
+         */
+        const char *name = i == 0 ? "tidemark" : edition >= 0 ? "PyTorch" : NULL;
+        inputs[i] =
+            (tide_compare_input){files->texts[i], snapshots[i], files->n == 2 ? name : NULL};
+    }
+    if (status == TIDE_OK) {
+        status = tide_compare_create(inputs, files->n, &compare, error);
+    }
+    if (status == TIDE_OK) {
+        status = report_on(compare, options, gates, error);
+    }
+    if (status == TIDE_OK) {
+        *ret_exit = tide_compare_say_gates(compare, gates);
+    }
+    tide_compare_destroy(compare);
+    for (size_t i = 0; i < files->n; i++) {
+        tide_snapshot_destroy(snapshots[i]);
+    }
+    return status;
+}
+
+static tide_status parse_gates(const tide_option_texts *texts, tide_compare_gates *gates,
+                               tide_error *error) {
+    for (gates->n = 0; gates->n < texts->n; gates->n++) {
+        TIDE_TRY(tide_gate_parse(texts->texts[gates->n], &gates->gates[gates->n], error));
+    }
+    return TIDE_OK;
+}
+
+static int run(int argc, char **argv) {
+    compare_options options = {.format = "text", .top = DEFAULT_TOP};
+    tide_operands operands = {.n = 0};
+    tide_compare_gates gates = {.n = 0};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
+        return exit_status;
+    }
+    if (options.top == 0 || options.top > MAX_TOP) {
+        tide_cli_note("compare", "--top must be 1 to %d", MAX_TOP);
+        return TIDE_EXIT_USAGE;
+    }
+    tide_error error = {""};
+    tide_status status = parse_gates(&options.fail_if, &gates, &error);
+    if (status == TIDE_OK) {
+        status = check_operands(&operands, &error);
+    }
+    if (status == TIDE_OK) {
+        status = compare_files(&operands, &options, &gates, &exit_status, &error);
+    }
+    if (status != TIDE_OK) {
+        return tide_cli_fail("compare", status, &error);
+    }
+    return tide_cli_finish("compare", exit_status);
+}
+
+const tide_command tide_command_compare = {
+    .name = "compare",
+    .summary = "runs side by side: footprint by category, peaks, times, ratios",
+    .options = &TABLE,
+    .run = run,
+};

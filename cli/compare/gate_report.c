@@ -1,0 +1,69 @@
+/* The conditions of --fail-if: as a table, and as lines for whoever reads the log of a script. */
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "cli/harmless.h"
+#include "cli/compare/internal.h"
+
+static void figure_cell(tide_table *table, const tide_gate *gate, double figure) {
+    if (figure < 0.0) {
+        tide_cell_none(table);
+    } else if (gate->unit == TIDE_GATE_MS) {
+        tide_cell_ms(table, figure);
+    } else if (gate->unit == TIDE_GATE_BYTES) {
+        tide_cell_bytes(table, (int64_t)figure);
+    } else {
+        tide_cell_count(table, (int64_t)figure);
+    }
+}
+
+void tide_compare_report_gates(tide_report *report, const tide_compare *compare,
+                               const tide_compare_gates *gates) {
+    static const char *const VERDICTS[] = {"passes", "fails", "cannot be judged"};
+    static const char *const UNITS[] = {"bytes", "ms", "count"};
+    if (gates->n == 0) {
+        return;
+    }
+    tide_table *table = tide_report_table(report, "fail_if", "Conditions to fail by");
+    tide_table_column(table, "condition", "condition", false);
+    tide_table_column(table, "run", "run", false);
+    tide_table_column(table, "figure", "figure", true);
+    tide_table_column(table, "base", "base", true);
+    tide_table_column(table, "limit", "limit", true);
+    tide_table_column(table, "unit", "unit", false);
+    tide_table_column(table, "verdict", "verdict", false);
+    for (size_t i = 0; i < gates->n; i++) {
+        for (size_t run = 1; run < compare->n_runs; run++) {
+            const tide_gate *gate = &gates->gates[i];
+            tide_gate_result result = tide_gate_judge(gate, compare, run);
+            tide_table_row_begin(table);
+            tide_cell_text(table, gate->text);
+            tide_cell_text(table, compare->runs[run].name);
+            figure_cell(table, gate, result.figure);
+            figure_cell(table, gate, result.base);
+            figure_cell(table, gate, result.limit);
+            tide_cell_text(table, UNITS[gate->unit]);
+            tide_cell_text(table, VERDICTS[result.verdict]);
+        }
+    }
+}
+
+int tide_compare_say_gates(const tide_compare *compare, const tide_compare_gates *gates) {
+    bool any_holds = false;
+    bool any_unknown = false;
+    char words[TIDE_GATE_WORDS_BYTES];
+    (void)fflush(
+        stdout); /* the report stands before its verdict; tide_cli_finish finds its errors */
+    for (size_t i = 0; i < gates->n; i++) {
+        for (size_t run = 1; run < compare->n_runs; run++) {
+            tide_gate_result result = tide_gate_judge(&gates->gates[i], compare, run);
+            any_holds = any_holds || result.verdict == TIDE_GATE_HOLDS;
+            any_unknown = any_unknown || result.verdict == TIDE_GATE_UNKNOWN;
+            if (result.verdict != TIDE_GATE_PASSES) {
+                tide_text_harmless(result.words, words, sizeof(words));
+                tide_cli_note("compare", "--fail-if '%s': %s", gates->gates[i].text, words);
+            }
+        }
+    }
+    return any_holds ? TIDE_EXIT_GATE : any_unknown ? TIDE_EXIT_FAILURE : TIDE_EXIT_SUCCESS;
+}

@@ -1,0 +1,47 @@
+/* internal.h - the parts of `tidemark compare`: what the runs have at their peaks, row by
+ * row.
+ */
+#ifndef TIDE_CLI_COMPARE_INTERNAL_H
+#define TIDE_CLI_COMPARE_INTERNAL_H
+
+#include "cli/compare/gate.h"
+#include "cli/options.h"
+#include "cli/table.h"
+#include "snapshot/compare.h"
+#include "snapshot/compare_rows.h"
+
+/* A column per run, and behind all but the base one for the ratio. */
+void tide_compare_run_columns(tide_table *table, const tide_compare *compare, const char *unit);
+
+/* -1: none, also where one of the two runs ran out of memory: its bytes say how far it came, not
+ * what it needs. */
+double tide_compare_ratio(const tide_compare *compare, size_t run, double value, double base);
+
+/* By layer kind and category. */
+void tide_compare_report_kinds(tide_report *report, const tide_compare *compare,
+                               const tide_compare_rows *rows);
+
+/* The `top` rows that differ most; what is left out stands in rows of its own, so that the column
+ * of each run adds up to its last row. */
+void tide_compare_report_rows(tide_report *report, const tide_compare *compare,
+                              const tide_compare_rows *rows, size_t top);
+
+/* Losses of the first and last steps, and where they begin to differ; nothing where no run has any.
+ */
+void tide_compare_report_losses(tide_report *report, const tide_compare *compare);
+
+/* The conditions of --fail-if. */
+typedef struct tide_compare_gates {
+    size_t n;
+    tide_gate gates[TIDE_OPTION_LIST_ITEMS];
+} tide_compare_gates;
+
+/* A row for each condition and run but the base. */
+void tide_compare_report_gates(tide_report *report, const tide_compare *compare,
+                               const tide_compare_gates *gates);
+
+/* One line on stderr for each condition that holds or cannot be judged. Returns the exit status: 4
+ * where any holds, else 1 where any cannot be judged. */
+int tide_compare_say_gates(const tide_compare *compare, const tide_compare_gates *gates);
+
+#endif

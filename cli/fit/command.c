@@ -1,0 +1,279 @@
+/* tidemark fit: the largest batch, context, number of layers or preset that fits a card or a limit,
+ * found by runs on the virtual device. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/fit/internal.h"
+#include "cli/run_options.h"
+
+enum { MAX_ROWS = 256 };
+
+enum { RUN = offsetof(tide_fit_options, run) };
+
+#define AT(member) offsetof(tide_fit_options, member)
+
+static const tide_option OPTIONS[] = {
+    {.kind = TIDE_OPTION_HEADING, .help = "Question"},
+    {TIDE_OPTION_CHOICE, "find", NULL, NULL,
+     "what is to be as large as possible; model: the largest preset; default batch", NULL, NULL,
+     tide_fit_what_name, AT(find)},
+    {TIDE_OPTION_COUNT, "multiple-of", NULL, "N",
+     "only multiples of N are looked at: contexts in steps of 128; default 1", NULL, NULL, NULL,
+     AT(multiple_of)},
+    {TIDE_OPTION_TEXTS, "device", NULL, "virtual[:CARD]",
+     "what it has to fit; may be given several times; tidemark devices lists the cards", NULL, NULL,
+     tide_choice_virtual_device, AT(devices)},
+    TIDE_RUN_MEMORY_LIMIT(RUN, "; without a card it is all there is"),
+    TIDE_RUN_ALLOC_CONF(RUN),
+    {.kind = TIDE_OPTION_HEADING, .help = "Model"},
+    TIDE_RUN_SIZE(RUN, "; default small"),
+    TIDE_RUN_DIMENSIONS(RUN),
+    {.kind = TIDE_OPTION_HEADING, .help = "Run"},
+    TIDE_RUN_BATCH(RUN, "; default 4"),
+    TIDE_RUN_CONTEXT(RUN, "; default 128"),
+    TIDE_RUN_MODE(RUN, "; default train"),
+    TIDE_RUN_KEEP_GRAPH(RUN),
+    TIDE_RUN_PRECISION(RUN, "default fp32; bf16 means bf16-mixed"),
+    TIDE_RUN_ATTENTION(RUN, "default flash"),
+    TIDE_RUN_RECOMPUTE(RUN, "keep only the input of a block for backward; default none"),
+    TIDE_RUN_CLIP(RUN),
+    {TIDE_OPTION_COUNT, "steps", NULL, "N",
+     "steps that each run has to get through; default 15, as many as tidemark profile takes", NULL,
+     NULL, NULL, AT(run.steps)},
+    {.kind = TIDE_OPTION_HEADING, .help = "Output"},
+    {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the tables; default text", NULL, NULL,
+     tide_format_name, AT(run.format)},
+    TIDE_WIDE_ROW(AT(run.wide)),
+};
+
+static const tide_option_table TABLE = {
+    .command = "fit",
+    .intro = "Finds the largest batch, context, number of layers or preset that fits a card or a\n"
+             "limit, by runs on the virtual device. No GPU is needed.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .notes =
+        "The value that is named was run and fits, the next one was run and does not, by the same\n"
+        "allocator that trains: tidemark profile says the same of both. Of a card counts what is\n"
+        "left beside context and libraries where that is known, and it is said where it is not.\n"
+        "\n"
+        "The first answers are those of PyTorch, eager (tidemark forecast): with the attention "
+        "that\n"
+        "--attention names, else with naive attention, as the assignment's code has it, and with\n"
+        "flash attention (scaled_dot_product_attention). The last is that of tidemark's own model\n"
+        "in C, which may take far less: whoever trains with PyTorch goes by the first ones.\n"
+        "\n"
+        "Lists (--size, --context, --mode, --precision, ...) and several --device give a row "
+        "each.\n"
+        "\n"
+        "Exit status 3: there is a question to which PyTorch's first answer is that nothing fits;\n"
+        "where PyTorch's answer is not known (bf16-true, clipped gradients), tidemark's own "
+        "counts.\n",
+};
+
+/* ---- the questions ---- */
+
+static tide_status check_varied(const tide_fit_options *options, tide_error *error) {
+    const tide_profile_options *run = &options->run;
+    bool names_shape = tide_profile_is_custom(run) || run->config_path != NULL;
+    const char *given = NULL;
+    switch (tide_fit_what_from_name(options->find)) {
+    case TIDE_FIT_BATCH:
+        given = run->batches.n > 0 ? "batch" : NULL;
+        break;
+    case TIDE_FIT_CONTEXT:
+        given = run->contexts.n > 0 ? "context" : NULL;
+        break;
+    case TIDE_FIT_LAYERS:
+        given = run->n_layers != TIDE_NOT_GIVEN ? "layers" : NULL;
+        break;
+    default:
+        given = run->sizes.n > 0 ? "size"
+                : names_shape    ? "d-model and what else makes a model"
+                                 : NULL;
+        if (options->multiple_of != 1) {
+            given = "multiple-of";
+        }
+        break;
+    }
+    if (given != NULL) {
+        return tide_fail(error, TIDE_INVALID, "--%s: --find %s looks for that itself: leave it out",
+                         given, options->find);
+    }
+    if (options->multiple_of == 0) {
+        return tide_fail(error, TIDE_INVALID, "--multiple-of 0: must be above 0");
+    }
+    return TIDE_OK;
+}
+
+static const char *device_of(const tide_fit_options *options, size_t i) {
+    return options->devices.n > 0 ? options->devices.texts[i] : "virtual";
+}
+
+static tide_status check_device(const tide_fit_options *options, const char *device,
+                                tide_error *error) {
+    if (strcmp(device, "virtual") != 0 && strncmp(device, "virtual:", 8) != 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--device %.64s: what fits is found on the virtual device: name a card "
+                         "with virtual:CARD, or give --memory-limit",
+                         device);
+    }
+    if (strcmp(device, "virtual") == 0 && options->run.memory_limit_bytes == TIDE_NOT_GIVEN) {
+        return tide_fail(error, TIDE_INVALID,
+                         "there is no bound: name a card (--device virtual:h100-80) or give "
+                         "--memory-limit");
+    }
+    return TIDE_OK;
+}
+
+/* "2.7B-train-c512-fp32": the run without what is looked for, and without the attention, which has
+ * a column. */
+static void name_row(tide_fit_row *row) {
+    const tide_workload_config *workload = &row->question.workload;
+    tide_fit_what what = row->question.what;
+    char context[32] = "";
+    char batch[32] = "";
+    if (what != TIDE_FIT_CONTEXT) {
+        snprintf(context, sizeof(context), "-c%zu", workload->model.context_length);
+    }
+    if (what != TIDE_FIT_BATCH) {
+        snprintf(batch, sizeof(batch), "-b%zu", workload->model.batch_size);
+    }
+    snprintf(row->name, sizeof(row->name), "%s%s%s%s%s-%s%s%s",
+             what == TIDE_FIT_MODEL ? "" : workload->model.size, what == TIDE_FIT_MODEL ? "" : "-",
+             tide_mode_name((int)workload->mode), context, batch,
+             tide_precision_name((int)workload->precision),
+             workload->recompute == TIDE_RECOMPUTE_BLOCK ? "-recompute" : "",
+             workload->keep_graph ? "-keep-graph" : "");
+}
+
+/* Why there is no forecast of PyTorch's run; NULL: there is. */
+static const char *why_unknown(const tide_workload_config *workload) {
+    if (workload->precision == TIDE_PRECISION_BF16_TRUE) {
+        return "what PyTorch allocates is known of fp32, tf32 and bf16-mixed, not of bf16-true";
+    }
+    return workload->clip_grad_norm > 0.0
+               ? "the step of PyTorch that is known clips no gradients (--clip-grad-norm)"
+               : NULL;
+}
+
+/* The same question of PyTorch: with the attention that the command line names; else with naive
+ * attention, as the assignment's code has it, and with scaled_dot_product_attention. */
+static void ask_pytorch(const tide_fit_options *options, tide_fit_row *row) {
+    tide_fit_reply reply = {.is_pytorch = true,
+                            .unknown = why_unknown(&row->question.workload),
+                            .question = row->question};
+    reply.question.workload.residuals = TIDE_RESIDUALS_EAGER;
+    if (reply.unknown != NULL || options->run.attentions.n > 0) {
+        row->replies[row->n_replies++] = reply;
+        return;
+    }
+    reply.question.workload.attention = TIDE_ATTENTION_NAIVE;
+    row->replies[row->n_replies++] = reply;
+    reply.question.workload.attention = TIDE_ATTENTION_FLASH;
+    row->replies[row->n_replies++] = reply;
+}
+
+static tide_status find_answers(tide_fit_row *row, tide_error *error) {
+    for (size_t i = 0; i < row->n_replies; i++) {
+        tide_fit_reply *reply = &row->replies[i];
+        if (reply->unknown == NULL) {
+            TIDE_TRY(tide_fit_search(&reply->question, &reply->answer, error));
+        }
+    }
+    return TIDE_OK;
+}
+
+static tide_status ask(const tide_fit_options *options, size_t number, size_t device,
+                       tide_fit_row *row, tide_error *error) {
+    tide_fit_question *question = &row->question;
+    question->what = (tide_fit_what)tide_fit_what_from_name(options->find);
+    question->multiple_of = options->multiple_of;
+    question->room.device = device_of(options, device);
+    TIDE_TRY(check_device(options, question->room.device, error));
+    TIDE_TRY(tide_profile_configure_cache(&options->run, &question->room.cache, error));
+    TIDE_TRY(tide_profile_configure(&options->run, number, &question->workload, error));
+    name_row(row);
+    ask_pytorch(options, row);
+    row->replies[row->n_replies++] = (tide_fit_reply){.question = *question};
+    uint64_t usable_bytes = 0;
+    tide_status status = tide_dry_room_usable(&question->room, &usable_bytes, &row->device, error);
+    if (status == TIDE_OK) {
+        status = find_answers(row, error);
+    }
+    if (status != TIDE_OK) {
+        tide_error_prefix(error, "%s", row->name);
+    }
+    return status;
+}
+
+static tide_status ask_all(const tide_fit_options *options, tide_fit_row *rows, size_t n_rows,
+                           tide_error *error) {
+    size_t n_devices = options->devices.n > 0 ? options->devices.n : 1;
+    for (size_t i = 0; i < n_rows; i++) {
+        TIDE_TRY(ask(options, i / n_devices, i % n_devices, &rows[i], error));
+    }
+    return TIDE_OK;
+}
+
+/* ---- the command ---- */
+
+static int answer(const tide_fit_options *options, tide_fit_row *rows, size_t n_rows) {
+    tide_error error = {""};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    tide_status status = ask_all(options, rows, n_rows, &error);
+    if (status == TIDE_OK) {
+        status = tide_fit_print(rows, n_rows,
+                                tide_format_chosen(options->run.format, options->run.wide));
+    }
+    if (status != TIDE_OK) {
+        return tide_cli_refuse("fit", status, &error);
+    }
+    for (size_t i = 0; i < n_rows; i++) {
+        if (tide_fit_deciding(&rows[i])->answer.value == 0) {
+            exit_status = TIDE_EXIT_DEVICE_OOM;
+        }
+    }
+    return tide_cli_finish("fit", exit_status);
+}
+
+static int run(int argc, char **argv) {
+    tide_fit_options options = {.find = "batch", .multiple_of = 1};
+    tide_error error = {""};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    tide_profile_options_init(&options.run);
+    options.run.warmup_steps = 0;
+    options.run.steps = TIDE_DRY_RUN_STEPS;
+    if (!tide_cli_parse(&TABLE, argc, argv, &options, NULL, &exit_status)) {
+        return exit_status;
+    }
+    tide_status status = check_varied(&options, &error);
+    if (status == TIDE_OK) {
+        status = tide_profile_check(&options.run, &error);
+    }
+    if (status != TIDE_OK) {
+        return tide_cli_refuse("fit", status, &error);
+    }
+    size_t n_rows =
+        tide_profile_n_runs(&options.run) * (options.devices.n > 0 ? options.devices.n : 1);
+    if (n_rows > MAX_ROWS) {
+        tide_cli_note("fit", "%zu rows in one table: the limit is %d", n_rows, (int)MAX_ROWS);
+        return TIDE_EXIT_USAGE;
+    }
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_fit_row *rows = tide_hostmem_zeroed(mem, n_rows, sizeof(*rows));
+    if (rows == NULL) {
+        return tide_cli_fail("fit", TIDE_NO_MEMORY, NULL);
+    }
+    exit_status = answer(&options, rows, n_rows);
+    mem->release(mem->ctx, rows);
+    return exit_status;
+}
+
+const tide_command tide_command_fit = {
+    .name = "fit",
+    .summary = "the largest batch, context or model that fits a card, without a GPU",
+    .options = &TABLE,
+    .run = run,
+};

@@ -1,0 +1,47 @@
+/* internal.h - the parts of `tidemark fit`: options, the questions that they ask, and what is
+ * printed of the answers.
+ */
+#ifndef TIDE_CLI_FIT_INTERNAL_H
+#define TIDE_CLI_FIT_INTERNAL_H
+
+#include "cli/fit/search.h"
+#include "cli/profile/internal.h"
+#include "cli/table.h"
+
+enum { TIDE_FIT_NAME_BYTES = TIDE_PROFILE_NAME_BYTES };
+
+/* The command line as it was written; all texts are borrowed from it. */
+typedef struct tide_fit_options {
+    tide_profile_options run;  /* those of them that describe a run and its room */
+    const char *find;          /* a name of tide_fit_what */
+    uint64_t multiple_of;      /* 1 and more */
+    tide_option_texts devices; /* specs; n 0: plain virtual */
+} tide_fit_options;
+
+/* Who runs the model, and what fits then: a row of the table. */
+typedef struct tide_fit_reply {
+    bool is_pytorch;            /* PyTorch, eager, by its forecast; else our own model */
+    const char *unknown;        /* why there is no forecast, static; NULL: there is an answer */
+    tide_fit_question question; /* with the attention of this run */
+    tide_fit_answer answer;     /* where it is known */
+} tide_fit_reply;
+
+enum { TIDE_FIT_MAX_REPLIES = 3 };
+
+/* A question to PyTorch and to ourselves. */
+typedef struct tide_fit_row {
+    tide_fit_question question;                   /* as the command line has it */
+    tide_fit_reply replies[TIDE_FIT_MAX_REPLIES]; /* PyTorch's first, our own is the last */
+    size_t n_replies;                             /* 2: its attention is named, or unknown */
+    tide_device_info device;                      /* of the room */
+    char name[TIDE_FIT_NAME_BYTES]; /* the run without what is varied: "2.7B-train-c512-fp32" */
+} tide_fit_row;
+
+/* The reply that the exit status goes by: PyTorch's first, or our own where there is none. */
+const tide_fit_reply *tide_fit_deciding(const tide_fit_row *row);
+
+/* All rows on stdout. */
+TIDE_NODISCARD tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows,
+                                          tide_format format);
+
+#endif

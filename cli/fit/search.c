@@ -1,0 +1,270 @@
+/* The search behind `tidemark fit`. */
+#include "cli/fit/search.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Values of a search: 1 stands for multiple_of, 2 for twice that, and so on. */
+typedef struct search {
+    const tide_fit_question *question; /* borrowed */
+    tide_fit_answer *answer;           /* borrowed: what is known so far */
+    tide_error *error;                 /* borrowed; may be NULL */
+} search;
+
+static const char *const WHATS[TIDE_N_FIT_WHATS] = {"batch", "context", "layers", "model"};
+
+const char *tide_fit_what_name(size_t i) {
+    return i < TIDE_N_FIT_WHATS ? WHATS[i] : NULL;
+}
+
+int tide_fit_what_from_name(const char *name) {
+    for (int i = 0; i < TIDE_N_FIT_WHATS; i++) {
+        if (strcmp(WHATS[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static tide_status apply_preset(uint64_t value, tide_model_config *model, tide_error *error) {
+    tide_model_config preset;
+    const char *name = tide_model_preset_name((size_t)value - 1);
+    if (name == NULL) {
+        return tide_fail(error, TIDE_LIMIT, "there is no larger preset");
+    }
+    TIDE_TRY(tide_model_config_preset(name, &preset, error));
+    preset.context_length = model->context_length;
+    preset.batch_size = model->batch_size;
+    *model = preset;
+    return TIDE_OK;
+}
+
+tide_status tide_fit_apply(const tide_fit_question *question, uint64_t value,
+                           tide_workload_config *ret_workload, tide_error *error) {
+    *ret_workload = question->workload;
+    tide_model_config *model = &ret_workload->model;
+    if (value > SIZE_MAX) {
+        return tide_fail(error, TIDE_LIMIT, "more than this machine can count");
+    }
+    switch (question->what) {
+    case TIDE_FIT_BATCH:
+        model->batch_size = (size_t)value;
+        break;
+    case TIDE_FIT_CONTEXT:
+        model->context_length = (size_t)value;
+        break;
+    case TIDE_FIT_LAYERS:
+        model->n_layers = (size_t)value;
+        (void)snprintf(model->size, sizeof(model->size), "custom");
+        break;
+    default:
+        TIDE_TRY(apply_preset(value, model, error));
+        break;
+    }
+    return tide_model_config_check(model, error);
+}
+
+/* Whether a run may have this value, and what it takes at the least. */
+static tide_status least_bytes(const search *at, uint64_t value, uint64_t *ret_bytes,
+                               tide_error *error) {
+    tide_workload_config workload;
+    TIDE_TRY(tide_fit_apply(at->question, value, &workload, error));
+    *ret_bytes = tide_workload_requested_peak_bytes(&workload);
+    return TIDE_OK;
+}
+
+static bool may_fit(const search *at, uint64_t value) {
+    uint64_t n_bytes = 0;
+    return least_bytes(at, value, &n_bytes, NULL) == TIDE_OK && n_bytes <= at->answer->usable_bytes;
+}
+
+static tide_status run_in(const search *at, const tide_dry_room *room, uint64_t value,
+                          tide_dry_run *ret_run) {
+    tide_workload_config workload;
+    TIDE_TRY(tide_fit_apply(at->question, value, &workload, at->error));
+    at->answer->n_runs++;
+    return tide_dry_run_do(room, &workload, ret_run, at->error);
+}
+
+/* Runs a value. One that fits is the answer from now on. */
+static tide_status try_value(const search *at, uint64_t value, bool *ret_fits) {
+    tide_dry_run run;
+    TIDE_TRY(run_in(at, &at->question->room, value, &run));
+    *ret_fits = run.fits;
+    if (run.fits) {
+        at->answer->value = value;
+        at->answer->run = run;
+    } else if (at->answer->lowest_unfit == 0 || value < at->answer->lowest_unfit) {
+        at->answer->lowest_unfit = value;
+    }
+    return TIDE_OK;
+}
+
+/* The largest multiple, in units, that does not take more than there is at the least; 0: none.
+ * What a run takes at the least grows with the value, and so do the limits of a run. */
+static uint64_t largest_that_may_fit(const search *at, uint64_t unit) {
+    uint64_t low = 0;
+    uint64_t high = 1;
+    while (high <= UINT64_MAX / 2 / unit && may_fit(at, high * unit)) {
+        low = high;
+        high *= 2;
+    }
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (may_fit(at, middle * unit)) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Between two multiples of which the lower fits (0: nothing is known of it) and the upper does not:
+ * a neighbouring pair of which the lower fits. */
+static tide_status bisect(const search *at, uint64_t unit, uint64_t low, uint64_t high,
+                          uint64_t *ret_low) {
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        bool fits = false;
+        TIDE_TRY(try_value(at, middle * unit, &fits));
+        if (fits) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    *ret_low = low;
+    return TIDE_OK;
+}
+
+/* The values that are tried above: all up to `near`, then every `step`-th up to `last`. */
+typedef struct above {
+    uint64_t near; /* low + TIDE_FIT_MAX_ABOVE / 2, last at most */
+    uint64_t step; /* 1 and more */
+    uint64_t last; /* that may fit */
+} above;
+
+static above divide_above(uint64_t low, uint64_t last) {
+    const uint64_t n = TIDE_FIT_MAX_ABOVE / 2;
+    above range = {.near = last - low > n ? low + n : last, .last = last};
+    range.step = (last - range.near + n - 1) / n;
+    range.step = range.step > 1 ? range.step : 1;
+    return range;
+}
+
+/* The highest of them that fits; `low` where none does. */
+static tide_status try_above(const search *at, uint64_t unit, uint64_t low, const above *range,
+                             uint64_t *ret_highest) {
+    uint64_t highest = low;
+    for (uint64_t n = low + 2; n <= range->last; n += n < range->near ? 1 : range->step) {
+        bool fits = false;
+        TIDE_TRY(try_value(at, n * unit, &fits));
+        highest = fits ? n : highest;
+    }
+    *ret_highest = highest;
+    return TIDE_OK;
+}
+
+/* Above a pair that bisection found, up to the last multiple that may fit: TIDE_FIT_MAX_ABOVE of
+ * them. From one that fits bisection goes on. */
+static tide_status look_above(const search *at, uint64_t unit, uint64_t low, uint64_t last) {
+    while (true) {
+        const above range = divide_above(low, last);
+        uint64_t highest = low;
+        at->answer->is_every_one_seen = range.step == 1;
+        TIDE_TRY(try_above(at, unit, low, &range, &highest));
+        if (highest == low) {
+            return TIDE_OK;
+        }
+        uint64_t end = highest + (highest < range.near ? 1 : range.step);
+        TIDE_TRY(bisect(at, unit, highest, end <= last ? end : last + 1, &low));
+    }
+}
+
+static tide_status find_multiple(const search *at, uint64_t unit) {
+    uint64_t last = largest_that_may_fit(at, unit);
+    uint64_t low = 0;
+    bool fits = false;
+    at->answer->is_every_one_seen = true;
+    if (last == 0) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(try_value(at, last * unit, &fits));
+    if (fits) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(bisect(at, unit, 0, last, &low));
+    return look_above(at, unit, low, last);
+}
+
+/* From the largest down: the order of the presets is that of their parameters, not of everything
+ * that a run takes. */
+static tide_status find_preset(const search *at) {
+    size_t n_presets = 0;
+    while (tide_model_preset_name(n_presets) != NULL) {
+        n_presets++;
+    }
+    at->answer->is_every_one_seen = true;
+    for (size_t i = n_presets; i > 0; i--) {
+        bool fits = false;
+        if (may_fit(at, i)) {
+            TIDE_TRY(try_value(at, i, &fits));
+        }
+        if (fits) {
+            return TIDE_OK;
+        }
+    }
+    return TIDE_OK;
+}
+
+/* What the next value would need: between what it takes at the least and what it takes where
+ * nothing is short. */
+static tide_status find_needed(const search *at, uint64_t value) {
+    tide_fit_answer *answer = at->answer;
+    tide_dry_room room = at->question->room;
+    uint64_t low = answer->usable_bytes / TIDE_FIT_GRAIN;
+    room.capacity_bytes = UINT64_MAX; /* no bound but the limit */
+    room.cache.memory_limit_bytes = TIDE_UNLIMITED;
+    room.cache.per_process_memory_fraction = 1;
+    TIDE_TRY(run_in(at, &room, value, &answer->next_run));
+    uint64_t high = (answer->next_run.reserved_bytes + TIDE_FIT_GRAIN - 1) / TIDE_FIT_GRAIN;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        tide_dry_run run;
+        room.cache.memory_limit_bytes = (size_t)(middle * TIDE_FIT_GRAIN);
+        TIDE_TRY(run_in(at, &room, value, &run));
+        if (run.fits) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    answer->next_value = value;
+    answer->needed_bytes = high * TIDE_FIT_GRAIN;
+    return TIDE_OK;
+}
+
+tide_status tide_fit_search(const tide_fit_question *question, tide_fit_answer *ret_answer,
+                            tide_error *error) {
+    search at = {.question = question, .answer = ret_answer, .error = error};
+    uint64_t unit = question->what == TIDE_FIT_MODEL ? 1 : question->multiple_of;
+    uint64_t n_bytes = 0;
+    *ret_answer = (tide_fit_answer){.value = 0};
+    TIDE_TRY(tide_dry_room_usable(&question->room, &ret_answer->usable_bytes, NULL, error));
+    if (ret_answer->usable_bytes == UINT64_MAX) {
+        return tide_fail(error, TIDE_INVALID, "%s has no end: everything fits",
+                         question->room.device);
+    }
+    TIDE_TRY(least_bytes(&at, unit, &n_bytes, error));
+    if (question->what == TIDE_FIT_MODEL) {
+        TIDE_TRY(find_preset(&at));
+    } else {
+        TIDE_TRY(find_multiple(&at, unit));
+    }
+    uint64_t next = ret_answer->value + unit;
+    if (least_bytes(&at, next, &n_bytes, NULL) != TIDE_OK) {
+        return TIDE_OK; /* no run may have more */
+    }
+    return find_needed(&at, next);
+}

@@ -1,0 +1,130 @@
+/* tidemark forecast: does a run of PyTorch fit a card that is not here, and what would make it fit?
+ */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/forecast/forecast.h"
+#include "cli/profile/internal.h"
+#include "cli/run_options.h"
+
+/* The command line as it was written. */
+typedef struct forecast_options {
+    tide_profile_options run; /* those of them that describe a run and its room */
+    bool details;             /* the tables in text, too */
+} forecast_options;
+
+enum { RUN = offsetof(forecast_options, run) };
+
+#define AT(member) offsetof(forecast_options, member)
+
+static const tide_option OPTIONS[] = {
+    {.kind = TIDE_OPTION_HEADING, .help = "Model"},
+    TIDE_RUN_SIZE(RUN, "; default small"),
+    TIDE_RUN_DIMENSIONS(RUN),
+    {.kind = TIDE_OPTION_HEADING, .help = "Run"},
+    TIDE_RUN_EDITION(RUN, ""),
+    TIDE_RUN_BATCH(RUN, "; default 4"),
+    TIDE_RUN_CONTEXT(RUN, "; default 128"),
+    TIDE_RUN_MODE(RUN, "; default train"),
+    TIDE_RUN_KEEP_GRAPH(RUN),
+    TIDE_RUN_PRECISION(RUN, "default fp32; bf16 means bf16-mixed"),
+    TIDE_RUN_ATTENTION(
+        RUN, "flash: scaled_dot_product_attention; default naive, as the assignment's code has it"),
+    TIDE_RUN_RECOMPUTE(RUN, "block: a checkpoint around each block; default none"),
+    {.kind = TIDE_OPTION_HEADING, .help = "Card"},
+    {TIDE_OPTION_TEXT, "device", NULL, "virtual[:CARD]",
+     "what it has to fit; tidemark devices lists the cards; default virtual, which has no bound",
+     NULL, NULL, tide_choice_virtual_device, AT(run.device)},
+    TIDE_RUN_MEMORY_LIMIT(RUN, "; without a card it is all there is"),
+    TIDE_RUN_ALLOC_CONF(RUN),
+    {.kind = TIDE_OPTION_HEADING, .help = "Output"},
+    {TIDE_OPTION_FLAG, "details", NULL, NULL,
+     "below the line the changes that were tried, and what is alive at the peak", NULL, NULL, NULL,
+     AT(details)},
+    {TIDE_OPTION_CHOICE, "format", NULL, NULL, "default text; the others have the details, too",
+     NULL, NULL, tide_format_name, AT(run.format)},
+    TIDE_WIDE_ROW(AT(run.wide)),
+};
+
+static const tide_option_table TABLE = {
+    .command = "forecast",
+    .intro =
+        "Tells in one line whether a step of the model, run by PyTorch, fits a card: the peak\n"
+        "of allocated and of reserved bytes, where it is and why, and the smallest change\n"
+        "that would make it fit. No GPU and no PyTorch is needed.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .notes = "15 steps are run, as many as tidemark profile takes: reserved bytes grow after the\n"
+             "second, too. Changes are tried in this order: flash attention, recompute, both, a\n"
+             "smaller batch, a shorter context.\n"
+             "docs/pytorch-forecast.md tells how exact the figures are.\n"
+             "\n"
+             "Exit status 3: it does not fit.\n",
+};
+
+static tide_status check(const tide_profile_options *run, tide_error *error) {
+    if (strcmp(run->device, "virtual") != 0 && strncmp(run->device, "virtual:", 8) != 0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--device %.64s: a forecast is made on the virtual device: name a card "
+                         "with virtual:CARD",
+                         run->device);
+    }
+    if (tide_profile_n_runs(run) > 1) {
+        return tide_fail(
+            error, TIDE_INVALID,
+            "one run is forecast at a time: give each option one value; tidemark study "
+            "memory takes lists and tells what PyTorch takes, too");
+    }
+    return tide_profile_check(run, error);
+}
+
+static tide_status make(const tide_profile_options *run, tide_forecast *ret_forecast,
+                        tide_error *error) {
+    tide_dry_room room = {.device = run->device};
+    tide_workload_config workload;
+    TIDE_TRY(tide_profile_configure_cache(run, &room.cache, error));
+    TIDE_TRY(tide_profile_configure(run, 0, &workload, error));
+    return tide_forecast_make(&room, &workload, ret_forecast, error);
+}
+
+static int forecast(const forecast_options *options) {
+    tide_error error = {""};
+    tide_forecast made = {.usable_bytes = 0};
+    tide_status status = check(&options->run, &error);
+    bool fits = true;
+    if (status == TIDE_OK) {
+        status = make(&options->run, &made, &error);
+        fits = made.bounded.fits;
+        if (status == TIDE_OK) {
+            status = tide_forecast_print(&made,
+                                         tide_format_chosen(options->run.format, options->run.wide),
+                                         options->details);
+        }
+        tide_forecast_fini(&made);
+    }
+    if (status != TIDE_OK) {
+        return tide_cli_refuse("forecast", status, &error);
+    }
+    return tide_cli_finish("forecast", fits ? TIDE_EXIT_SUCCESS : TIDE_EXIT_DEVICE_OOM);
+}
+
+static int run(int argc, char **argv) {
+    forecast_options options = {.details = false};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    tide_profile_options_init(&options.run);
+    options.run.device = "virtual";
+    options.run.residuals = "eager";
+    options.run.warmup_steps = 0;
+    options.run.steps = TIDE_DRY_RUN_STEPS;
+    if (!tide_cli_parse(&TABLE, argc, argv, &options, NULL, &exit_status)) {
+        return exit_status;
+    }
+    return forecast(&options);
+}
+
+const tide_command tide_command_forecast = {
+    .name = "forecast",
+    .summary = "whether the same model run by PyTorch fits a card, and what would make it fit",
+    .options = &TABLE,
+    .run = run,
+};

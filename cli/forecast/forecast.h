@@ -1,0 +1,62 @@
+/* forecast.h - a run of PyTorch, eager, on a card that is not here: whether it fits, where its peak
+ * is and what is alive then, and which change of the run would make it fit.
+ *
+ * Every figure comes from a run on the virtual device (dry_run.h, model/eager/eager.h), none from a
+ * formula.
+ */
+#ifndef TIDE_CLI_FORECAST_FORECAST_H
+#define TIDE_CLI_FORECAST_FORECAST_H
+
+#include "cli/peak_tensors.h"
+#include "cli/table.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What may be changed, in the order of how little it takes from the run: the same numbers, the same
+ * numbers for more time, another batch, other training data. */
+typedef enum tide_forecast_change_kind {
+    TIDE_CHANGE_FLASH = 0, /* scaled_dot_product_attention */
+    TIDE_CHANGE_RECOMPUTE, /* a checkpoint around each block */
+    TIDE_CHANGE_BOTH,      /* of these */
+    TIDE_CHANGE_BATCH,     /* the largest that fits */
+    TIDE_CHANGE_CONTEXT,   /* the longest that fits, a multiple of TIDE_FORECAST_CONTEXT_STEP */
+    TIDE_N_CHANGES
+} tide_forecast_change_kind;
+
+enum { TIDE_FORECAST_CONTEXT_STEP = 64, TIDE_FORECAST_TEXT_BYTES = 64 };
+
+typedef struct tide_forecast_change {
+    bool applies;                        /* false: the run has it, or nothing smaller is left */
+    char text[TIDE_FORECAST_TEXT_BYTES]; /* "flash attention", "batch 3" */
+    tide_dry_run run;                    /* in the room; where it does not fit, its peaks where
+                                            nothing is short, and fits is true all the same */
+    bool fits;                           /* in the room */
+} tide_forecast_change;
+
+typedef struct tide_forecast {
+    tide_workload_config workload;                /* of the question */
+    tide_dry_room room;                           /* what it has to fit */
+    tide_device_info device;                      /* of the room */
+    uint64_t usable_bytes;                        /* that may be reserved; UINT64_MAX: no bound */
+    tide_dry_run bounded;                         /* in the room */
+    tide_peak_tensors peak;                       /* the run where nothing is short */
+    tide_forecast_change changes[TIDE_N_CHANGES]; /* tried where the run does not fit */
+} tide_forecast;
+
+/* `workload` has residuals eager. Fini it in any case. */
+TIDE_NODISCARD tide_status tide_forecast_make(const tide_dry_room *room,
+                                              const tide_workload_config *workload,
+                                              tide_forecast *ret_forecast, tide_error *error);
+void tide_forecast_fini(tide_forecast *forecast);
+
+/* On stdout; `details`: the tables in text, too. */
+TIDE_NODISCARD tide_status tide_forecast_print(const tide_forecast *forecast, tide_format format,
+                                               bool details);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,140 @@
+/* The model from a JSON file. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "cli/profile/internal.h"
+
+enum { MAX_CONFIG_BYTES = 1 << 20 };
+
+/* The keys that are counts, and where they go. */
+static const struct {
+    const char *key;
+    size_t offset; /* of a size_t in tide_model_config */
+} COUNTS[] = {
+    {"d_model", offsetof(tide_model_config, d_model)},
+    {"n_layers", offsetof(tide_model_config, n_layers)},
+    {"n_heads", offsetof(tide_model_config, n_heads)},
+    {"d_ff", offsetof(tide_model_config, d_ff)},
+    {"vocab_size", offsetof(tide_model_config, vocab_size)},
+    {"context_length", offsetof(tide_model_config, context_length)},
+    {"batch_size", offsetof(tide_model_config, batch_size)},
+};
+
+#define KEYS                                                                                       \
+    "size, d_model, n_layers, n_heads, d_ff, vocab_size, context_length, batch_size, rope_theta"
+
+static tide_status read_text(const char *path, char **ret_text, tide_error *error) {
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        return tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));
+    }
+    char *text = tide_hostmem_zeroed(tide_hostmem_default(), MAX_CONFIG_BYTES + 1, 1);
+    size_t n = text != NULL ? fread(text, 1, MAX_CONFIG_BYTES + 1, file) : 0;
+    int failed = ferror(file);
+    (void)fclose(file); /* was only read */
+    tide_status status = TIDE_OK;
+    if (text == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory to read it", path);
+    }
+    if (failed) {
+        status = tide_fail(error, TIDE_IO, "%s: cannot be read", path);
+    } else if (n > MAX_CONFIG_BYTES) {
+        status = tide_fail(error, TIDE_LIMIT, "%s: longer than the limit of 1 MiB", path);
+    } else {
+        text[n] = '\0';
+        *ret_text = text;
+        return TIDE_OK;
+    }
+    tide_hostmem_default()->release(tide_hostmem_default()->ctx, text);
+    return status;
+}
+
+static tide_status apply_item(const char *path, const cJSON *item, tide_model_config *config,
+                              bool *is_custom, tide_error *error) {
+    const char *key = item->string != NULL ? item->string : "";
+    if (strcmp(key, "size") == 0) {
+        return TIDE_OK; /* was applied first */
+    }
+    if (strcmp(key, "rope_theta") == 0) {
+        if (!cJSON_IsNumber(item) || !(item->valuedouble > 0.0)) {
+            return tide_fail(error, TIDE_INVALID, "%s: rope_theta must be a number above 0", path);
+        }
+        config->rope_theta = item->valuedouble;
+        return TIDE_OK;
+    }
+    for (size_t i = 0; i < sizeof(COUNTS) / sizeof(COUNTS[0]); i++) {
+        if (strcmp(COUNTS[i].key, key) != 0) {
+            continue;
+        }
+        double number = item->valuedouble;
+        if (!cJSON_IsNumber(item) || number < 0.0 || number > 9007199254740992.0 ||
+            floor(number) != number) {
+            return tide_fail(error, TIDE_INVALID, "%s: %s must be a whole number of 0 or more",
+                             path, key);
+        }
+        memcpy((char *)config + COUNTS[i].offset, &(size_t){(size_t)number}, sizeof(size_t));
+        *is_custom = *is_custom || i < 5; /* context and batch do not make another model */
+        return TIDE_OK;
+    }
+    return tide_fail(error, TIDE_INVALID, "%s: unknown key '%.64s' (valid: " KEYS ")", path, key);
+}
+
+static tide_status apply(const char *path, const char *text, const cJSON *document,
+                         tide_model_config *config, tide_error *error) {
+    if (document == NULL && errno == ENOMEM) { /* cJSON does not tell, malloc does */
+        return tide_fail(error, TIDE_NO_MEMORY, "%s: no host memory to read it", path);
+    }
+    if (document == NULL) {
+        const char *at = cJSON_GetErrorPtr();
+        return tide_fail(error, TIDE_INVALID, "%s: not JSON at byte %td", path,
+                         at != NULL ? at - text : (ptrdiff_t)0);
+    }
+    if (!cJSON_IsObject(document)) {
+        return tide_fail(error, TIDE_INVALID, "%s: must be one JSON object with the keys " KEYS,
+                         path);
+    }
+    tide_model_config read = *config;
+    const cJSON *size = cJSON_GetObjectItemCaseSensitive(document, "size");
+    if (size != NULL) {
+        if (!cJSON_IsString(size)) {
+            return tide_fail(error, TIDE_INVALID, "%s: size must be a text", path);
+        }
+        tide_status status = tide_model_config_preset(size->valuestring, &read, error);
+        if (status != TIDE_OK) {
+            tide_error_prefix(error, "%s", path);
+            return status;
+        }
+    }
+    bool is_custom = false;
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, document) {
+        const char *key = item->string != NULL ? item->string : "";
+        if (cJSON_GetObjectItemCaseSensitive(document, key) != item) {
+            return tide_fail(error, TIDE_INVALID, "%s: the key '%.64s' stands there twice", path,
+                             key);
+        }
+        TIDE_TRY(apply_item(path, item, &read, &is_custom, error));
+    }
+    if (is_custom) {
+        snprintf(read.size, sizeof(read.size), "custom");
+    }
+    *config = read;
+    return TIDE_OK;
+}
+
+tide_status tide_profile_read_config(const char *path, tide_model_config *config,
+                                     tide_error *error) {
+    char *text = NULL;
+    TIDE_TRY(read_text(path, &text, error));
+    const char *end = NULL;
+    errno = 0;
+    cJSON *document = cJSON_ParseWithOpts(text, &end, true /* nothing after the document */);
+    tide_status status = apply(path, text, document, config, error);
+    cJSON_Delete(document);
+    tide_hostmem_default()->release(tide_hostmem_default()->ctx, text);
+    return status;
+}

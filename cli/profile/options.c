@@ -1,0 +1,142 @@
+/* The options of `tidemark profile`. */
+#include "cli/profile/internal.h"
+#include "cli/run_options.h"
+#include "cli/table.h"
+
+/* The usual ones for --snapshot-signal. */
+static const char *signal_at(size_t i) {
+    static const char *const NAMES[] = {"USR1", "USR2"};
+    return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
+}
+
+static const char *device_times_at(size_t i) {
+    static const char *const NAMES[] = {"auto", "all"};
+    return i < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[i] : NULL;
+}
+
+static const char *full_policy_at(size_t i) {
+    static const char *const POLICIES[] = {"keep-newest", "stop"};
+    return i < sizeof(POLICIES) / sizeof(POLICIES[0]) ? POLICIES[i] : NULL;
+}
+
+#define AT(member) offsetof(tide_profile_options, member)
+
+static const tide_option OPTIONS[] = {
+    {.kind = TIDE_OPTION_HEADING, .help = "Model"},
+    TIDE_RUN_WORKLOAD(0),
+    TIDE_RUN_SIZE(0, "; default small"),
+    TIDE_RUN_DIMENSIONS(0),
+    {.kind = TIDE_OPTION_HEADING, .help = "Run"},
+    TIDE_RUN_BATCH(0, "; default 4"),
+    TIDE_RUN_CONTEXT(0, "; default 128"),
+    TIDE_RUN_MODE(0, "; default train"),
+    TIDE_RUN_KEEP_GRAPH(0),
+    TIDE_RUN_PRECISION(0, "default fp32; bf16 means bf16-mixed; no tf32 on the cpu device"),
+    TIDE_RUN_ATTENTION(
+        0, "default flash; with --residuals eager naive, as the assignment's code has it"),
+    TIDE_RUN_RECOMPUTE(0, "keep only the input of a block for backward; default none"),
+    TIDE_RUN_RESIDUALS(0),
+    TIDE_RUN_EDITION(0, "; with --residuals eager"),
+    TIDE_RUN_DEVICE(0, "default auto: the best real one; tidemark devices lists them"),
+    TIDE_RUN_MEMORY_LIMIT(0, ""),
+    TIDE_RUN_ALLOC_CONF(0),
+    TIDE_RUN_CLIP(0),
+    TIDE_RUN_SEED(0),
+    TIDE_RUN_WARMUP(0, "; default 5"),
+    TIDE_RUN_STEPS(0, "; default 10"),
+    {TIDE_OPTION_COUNT, "overhead-pairs", NULL, "N",
+     "pairs of further steps, one recorded and one not, that tell what recording costs; default: "
+     "as many as half the time of the steps allows, 30 at most; none in a list",
+     NULL, NULL, NULL, AT(overhead_pairs)},
+    {TIDE_OPTION_FLAG, "no-record", NULL, NULL, "time it without recording allocations", NULL, NULL,
+     NULL, AT(no_record)},
+    {TIDE_OPTION_TEXT, "log", NULL, "FILE",
+     "keep the event log in this file, which survives a crash of the program: tidemark recover "
+     "makes a snapshot of it; in a list each run replaces it; default $TIDEMARK_LOG",
+     NULL, NULL, NULL, AT(log_path)},
+    {TIDE_OPTION_SIZE, "log-bytes", NULL, "SIZE",
+     "bound of the event log, 48 bytes an event; with --log of the whole file, which is reserved "
+     "at "
+     "once; default 256MiB",
+     NULL, NULL, NULL, AT(log_bytes)},
+    {TIDE_OPTION_CHOICE, "log-full", NULL, NULL,
+     "what a full event log does with further events: drop the oldest ones for them, or drop them; "
+     "default keep-newest",
+     NULL, NULL, full_policy_at, AT(log_full)},
+    {TIDE_OPTION_TEXT, "snapshot-signal", NULL, "NAME",
+     "a snapshot of the running program on this signal: USR2 for kill -USR2", NULL, NULL, signal_at,
+     AT(snapshot_signal)},
+    {TIDE_OPTION_COUNT, "snapshot-every", NULL, "K",
+     "a snapshot after every K-th step, warm-up included", NULL, NULL, NULL, AT(snapshot_every)},
+    {TIDE_OPTION_CHOICE, "device-times", NULL, NULL,
+     "which scopes of measured steps are timed on a cuda device: all, or those whose events "
+     "take no more than 0.5 % of a step; default auto",
+     NULL, NULL, device_times_at, AT(device_times)},
+    {TIDE_OPTION_FLAG, "profiler-range", NULL, NULL,
+     "start and stop the CUDA profiler around the measured steps, for nsys profile "
+     "--capture-range=cudaProfilerApi",
+     NULL, NULL, NULL, AT(profiler_range)},
+    {TIDE_OPTION_FLAG, "kernels", NULL, NULL,
+     "count and time the kernels of the measured steps by CUPTI, which slows them down", NULL, NULL,
+     NULL, AT(kernels)},
+    {.kind = TIDE_OPTION_HEADING, .help = "Output"},
+    {TIDE_OPTION_TEXT, NULL, "o", "FILE.json.gz",
+     "the snapshot; a folder: default names in it, and the one way for lists", "output", NULL, NULL,
+     AT(output)},
+    {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the tables; default text", NULL, NULL,
+     tide_format_name, AT(format)},
+    TIDE_WIDE_ROW(AT(wide)),
+    {TIDE_OPTION_FLAG, "strip-private", NULL, NULL,
+     "leave out command line, host name and folders of absolute paths", NULL, NULL, NULL,
+     AT(strip_private)},
+    {TIDE_OPTION_FLAG, "open", NULL, NULL, "write the HTML report and open it in a browser", NULL,
+     NULL, NULL, AT(open_browser)},
+};
+
+const tide_option_table tide_profile_option_table = {
+    .command = "profile",
+    .intro = "Runs the transformer, times it, records every allocation and writes a snapshot.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .notes =
+        "--size, --batch, --context, --mode, --precision, --attention and --recompute take comma\n"
+        "lists: the runs go one after another, each writes its snapshot\n"
+        "(small-train-c128-b4-fp32.json.gz ...), and a table and report.html compare them.\n"
+        "\n"
+        "Exit status 3: out of device memory; the snapshot is still written, and in a list the\n"
+        "other runs go on. A run that could not fit the host's free memory is not started: also "
+        "3,\n"
+        "and there is no snapshot of it.\n"
+        "\n"
+        "Ctrl-C, SIGTERM, and SIGHUP when a connection is lost, end the run after the step that "
+        "is\n"
+        "under way: the snapshot of what was measured is written, and runs that have not begun "
+        "are\n"
+        "left out. A second one ends the program at once.\n"
+        "\n"
+        "Snapshots while the run goes on lie beside its own and are never overwritten:\n"
+        "run.usr2-1.json.gz, run.step-20.json.gz. The run waits only while the tables are copied.\n"
+        "Where something calls exit or abort in its midst, run.exit-1.json.gz or\n"
+        "run.abort-1.json.gz is written.\n",
+};
+
+void tide_profile_options_init(tide_profile_options *options) {
+    *options = (tide_profile_options){
+        .d_model = TIDE_NOT_GIVEN,
+        .n_layers = TIDE_NOT_GIVEN,
+        .n_heads = TIDE_NOT_GIVEN,
+        .d_ff = TIDE_NOT_GIVEN,
+        .vocab_size = TIDE_NOT_GIVEN,
+        .device = "auto",
+        .workload = "transformer",
+        .residuals = "own",
+        .device_times = "auto",
+        .memory_limit_bytes = TIDE_NOT_GIVEN,
+        .warmup_steps = 5,
+        .steps = 10,
+        .overhead_pairs = TIDE_NOT_GIVEN,
+        .log_bytes = TIDE_NOT_GIVEN,
+        .snapshot_every = TIDE_NOT_GIVEN,
+        .format = "text",
+    };
+}

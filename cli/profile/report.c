@@ -1,0 +1,403 @@
+/* What `tidemark profile` prints on stdout: a short summary of a single run, a table of a list. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/profile/internal.h"
+#include "cli/snapshot_words.h"
+#include "cli/table.h"
+#include "common/bytes.h"
+#include "common/plural.h"
+#include "common/statistics.h"
+#include "snapshot/compare.h"
+#include "snapshot/implementation.h"
+#include "snapshot/summary.h"
+
+enum { WHOSE_BYTES = 64 };
+
+static tide_format format_of(const tide_profile_plan *plan) {
+    return tide_format_chosen(plan->options->format, plan->options->wide);
+}
+
+/* " (tidemark's own model in C)": of virtual runs, which a reader may take for a forecast of
+ * PyTorch's, and of those that are one; "" where the model ran for real. */
+static const char *whose(const tide_profile_plan *plan, char text[WHOSE_BYTES]) {
+    const char *implementation = tide_profile_implementation(&plan->runs[0].workload);
+    text[0] = '\0';
+    if (plan->kind == TIDE_DEVICE_VIRTUAL) {
+        snprintf(text, WHOSE_BYTES, " (%s)", tide_implementation_words(implementation));
+    }
+    return text;
+}
+
+/* "snapshot: PATH" for people, the bare path for programs. */
+static void say_path(const tide_profile_plan *plan, tide_report *report, const char *key,
+                     const char *path) {
+    tide_format format = format_of(plan);
+    if (format == TIDE_FORMAT_JSON || format == TIDE_FORMAT_CSV) {
+        tide_report_say(report, key, "%s", path);
+    } else {
+        tide_report_say(report, key, "%s: %s", key, path);
+    }
+}
+
+/* ---- times ---- */
+
+static const tide_snapshot_phase *find_phase(const tide_snapshot *snapshot, const char *name) {
+    for (size_t i = 0; snapshot != NULL && i < snapshot->timing.n_phases; i++) {
+        if (strcmp(snapshot->timing.phases[i].name, name) == 0) {
+            return &snapshot->timing.phases[i];
+        }
+    }
+    return NULL;
+}
+
+/* By the device's clock; by the host's where the device has none. All -1: no times. */
+static tide_statistics statistics_of(const tide_snapshot *snapshot, const char *phase_name) {
+    const tide_snapshot_phase *phase = find_phase(snapshot, phase_name);
+    if (phase == NULL) {
+        return tide_statistics_of(NULL, 0);
+    }
+    tide_statistics device = tide_statistics_of(phase->device_ms, phase->n_samples);
+    return device.mean >= 0.0 ? device : tide_statistics_of(phase->host_ms, phase->n_samples);
+}
+
+/* Tokens of a step over the mean time of a step; -1 without times. */
+static double tokens_per_second(const tide_snapshot *snapshot) {
+    double mean_ms = statistics_of(snapshot, "step").mean;
+    if (mean_ms <= 0.0) {
+        return -1.0;
+    }
+    double n_tokens = (double)snapshot->run.batch_size * (double)snapshot->run.context_length;
+    return n_tokens / (mean_ms * 1e-3);
+}
+
+static void cell_rate(tide_table *table, double rate) {
+    if (rate >= 0.0) {
+        tide_cell_count(table, (int64_t)(rate + 0.5));
+    } else {
+        tide_cell_none(table);
+    }
+}
+
+static void add_timing(const tide_snapshot *snapshot, bool computes, tide_report *report) {
+    const tide_snapshot_timing *timing = &snapshot->timing;
+    if (!computes) {
+        tide_report_say(report, "timing", "times: not computed (the virtual device has none)");
+        return;
+    }
+    tide_report_say(report, "timing",
+                    "times of %" PRId64 " measured step%s after %" PRId64
+                    " of warm-up, computed by %s",
+                    timing->measured_steps, tide_plural((uint64_t)timing->measured_steps, "", "s"),
+                    timing->warmup_steps, snapshot->run.host_computed_by);
+    tide_table *table = tide_report_table(report, "phases", "time per phase");
+    tide_table_column(table, "phase", "phase", false);
+    tide_table_column(table, "mean_ms", "mean", true);
+    tide_table_column(table, "std_ms", "± sample std", true);
+    tide_table_column(table, "samples", "samples", true);
+    for (size_t i = 0; i < timing->n_phases; i++) {
+        const tide_snapshot_phase *phase = &timing->phases[i];
+        tide_statistics ms = statistics_of(snapshot, phase->name);
+        tide_table_row_begin(table);
+        tide_cell_text(table, phase->name);
+        tide_cell_ms(table, ms.mean);
+        tide_cell_ms(table, ms.std);
+        tide_cell_count(table, (int64_t)phase->n_samples);
+    }
+    double rate = tokens_per_second(snapshot);
+    if (rate >= 0.0) {
+        tide_report_say(report, "tokens_per_second", "%.0f tokens/s", rate);
+    }
+}
+
+/* bf16 on the cpu is fp32 with rounding: nobody may take its times for those of a card. */
+static void say_emulated(const tide_profile_plan *plan, tide_report *report) {
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        if (plan->runs[i].snapshot != NULL && tide_words_is_emulated(plan->runs[i].snapshot)) {
+            tide_report_say(report, "emulated",
+                            "note: bf16 is emulated on the cpu: its bytes are real, its times are "
+                            "not representative");
+            return;
+        }
+    }
+}
+
+/* ---- a single run ---- */
+
+static void add_categories(const tide_summary_peak *peak, tide_report *report) {
+    tide_table *table = tide_report_table(report, "categories", "alive at the peak");
+    tide_table_column(table, "category", "category", false);
+    tide_table_column(table, "bytes", "bytes", true);
+    tide_table_column(table, "percent", "share", true);
+    for (size_t i = 0; i < peak->by_category.n_shares; i++) {
+        const tide_share *share = &peak->by_category.shares[i];
+        if (share->bytes > 0) {
+            tide_table_row_begin(table);
+            tide_cell_text(table, share->label);
+            tide_cell_bytes(table, share->bytes);
+            tide_cell_percent(table,
+                              100.0 * (double)share->bytes / (double)peak->totals.allocated_bytes);
+        }
+    }
+    tide_report_say(report, "accounting",
+                    "%" PRId64 " bytes allocated = %" PRId64 " requested + %" PRId64
+                    " rounding + %" PRId64 " unsplit tails",
+                    peak->totals.allocated_bytes, peak->account.asked_bytes,
+                    peak->account.rounding_bytes, peak->account.unsplit_bytes);
+}
+
+/* "peak: 1.93 GiB allocated in step 1, backward; 2.16 GiB reserved at most". */
+static void add_peak(const tide_summary_device *device, tide_report *report) {
+    const tide_summary_peak *peak = &device->peak;
+    char allocated[TIDE_BYTES_TEXT];
+    char reserved[TIDE_BYTES_TEXT];
+    char where[128] = "";
+    if (peak->step >= 0) {
+        snprintf(where, sizeof(where), " in %.40s %" PRId64 "%s%.40s", peak->step_name, peak->step,
+                 peak->phase[0] != '\0' ? ", " : "", peak->phase);
+    } else if (peak->phase[0] != '\0') {
+        snprintf(where, sizeof(where), " in %.40s", peak->phase);
+    }
+    tide_report_say(report, "peak", "peak: %s allocated%s; %s reserved at most",
+                    tide_bytes_format(peak->totals.allocated_bytes, allocated), where,
+                    tide_bytes_format(device->max[TIDE_MAX_RESERVED].bytes, reserved));
+    add_categories(peak, report);
+}
+
+static void add_memory(const tide_profile_plan *plan, const tide_summary *summary,
+                       tide_report *report) {
+    const tide_profile_run *run = &plan->runs[0];
+    char allocated[TIDE_BYTES_TEXT];
+    char reserved[TIDE_BYTES_TEXT];
+    if (plan->options->no_record) {
+        tide_report_say(report, "peak",
+                        "peak: %s allocated, %s reserved at most; allocations were not recorded",
+                        tide_bytes_format(run->allocated_peak_bytes, allocated),
+                        tide_bytes_format(run->reserved_peak_bytes, reserved));
+    } else if (summary->n_devices > 0) {
+        add_peak(&summary->devices[tide_summary_main_device(summary)], report);
+    }
+}
+
+/* Of each run whose recording is not whole. */
+static void say_dropped(const tide_profile_plan *plan, tide_report *report) {
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        const tide_snapshot *snapshot = plan->runs[i].snapshot;
+        if (snapshot != NULL && snapshot->n_dropped > 0) {
+            tide_report_say(report, "dropped",
+                            "warning: %s: the event log was full: %" PRIu64
+                            " events were dropped (%s): give it more room with --log-bytes",
+                            plan->runs[i].name, snapshot->n_dropped, snapshot->full_policy);
+        }
+        if (snapshot != NULL && snapshot->n_scopes_dropped > 0) {
+            tide_report_say(report, "dropped_scopes",
+                            "warning: %s: the table of scopes was full: %" PRIu64
+                            " scopes were dropped: give it more room with --log-bytes",
+                            plan->runs[i].name, snapshot->n_scopes_dropped);
+        }
+    }
+}
+
+tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error *error) {
+    const tide_profile_run *run = &plan->runs[0];
+    char text[WHOSE_BYTES];
+    tide_summary *summary = NULL;
+    tide_report report;
+    TIDE_TRY(tide_summary_create(run->snapshot, &summary, error));
+    tide_report_init(&report);
+    tide_report_say(&report, "run", "%s on %s%s%s", run->name, plan->device, whose(plan, text),
+                    run->outcome == TIDE_RUN_OOM       ? ": does not fit"
+                    : run->outcome == TIDE_RUN_STOPPED ? ": stopped"
+                                                       : "");
+    add_memory(plan, summary, &report);
+    if (run->outcome != TIDE_RUN_OOM) {
+        add_timing(run->snapshot, plan->kind != TIDE_DEVICE_VIRTUAL, &report);
+        tide_profile_say_recorder(plan, &report);
+    }
+    tide_profile_say_loss(plan, &report);
+    say_emulated(plan, &report);
+    say_dropped(plan, &report);
+    if (run->is_saved) {
+        say_path(plan, &report, "snapshot", run->path);
+    }
+    if (plan->report_path[0] != '\0' && run->is_saved) {
+        say_path(plan, &report, "report", plan->report_path);
+    }
+    tide_status status = tide_report_print(&report, format_of(plan), stdout);
+    tide_report_fini(&report);
+    tide_summary_destroy(summary);
+    return status;
+}
+
+/* ---- a list ---- */
+
+enum { N_TIMES = 4 };
+
+static const struct {
+    const char *phase;
+    const char *mean_key;
+    const char *std_key;
+} TIMES[N_TIMES] = {{"forward", "forward_ms", "forward_std_ms"},
+                    {"backward", "backward_ms", "backward_std_ms"},
+                    {"optimizer", "optimizer_ms", "optimizer_std_ms"},
+                    {"step", "step_ms", "step_std_ms"}};
+
+/* Which columns the table of this list has: none that would be empty in every row. */
+typedef struct list_columns {
+    bool has_refusals; /* a run did not fit */
+    bool has_time[N_TIMES];
+    bool has_rate;
+} list_columns;
+
+static list_columns choose_columns(const tide_profile_plan *plan) {
+    list_columns columns = {.has_refusals = false};
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        const tide_profile_run *run = &plan->runs[i];
+        columns.has_refusals = columns.has_refusals || run->outcome == TIDE_RUN_OOM ||
+                               run->outcome == TIDE_RUN_NO_HOST;
+        for (size_t t = 0; t < N_TIMES; t++) {
+            columns.has_time[t] =
+                columns.has_time[t] || statistics_of(run->snapshot, TIMES[t].phase).mean >= 0.0;
+        }
+        columns.has_rate = columns.has_time[N_TIMES - 1];
+    }
+    return columns;
+}
+
+static void add_columns(const list_columns *columns, tide_table *table) {
+    tide_table_column(table, "run", "run", false);
+    tide_table_column(table, "outcome", "outcome", false);
+    tide_table_column(table, "allocated_bytes", "allocated", true);
+    tide_table_column(table, "reserved_bytes", "reserved", true);
+    if (columns->has_refusals) {
+        tide_table_column(table, "asked_bytes", "asked for", true);
+        tide_table_column(table, "free_bytes", "free", true);
+    }
+    for (size_t t = 0; t < N_TIMES; t++) {
+        if (columns->has_time[t]) {
+            tide_table_column(table, TIMES[t].mean_key, TIMES[t].phase, true);
+            tide_table_column(table, TIMES[t].std_key, "± sample std", true);
+        }
+    }
+    if (columns->has_rate) {
+        tide_table_column(table, "tokens_per_second", "tokens/s", true);
+    }
+    tide_table_column(table, "snapshot", "snapshot", false);
+}
+
+static const char *outcome_text(tide_profile_outcome outcome) {
+    switch (outcome) {
+    case TIDE_RUN_COMPLETED:
+        return "fits";
+    case TIDE_RUN_STOPPED:
+        return "stopped";
+    case TIDE_RUN_OOM:
+        return "does not fit";
+    case TIDE_RUN_NO_HOST:
+        return "not started: the host is too small";
+    case TIDE_RUN_FAILED:
+        break;
+    }
+    return "failed";
+}
+
+/* A device without a bound has more free than can be counted. */
+static int64_t countable(uint64_t n_bytes) {
+    return n_bytes > INT64_MAX ? -1 : (int64_t)n_bytes;
+}
+
+static void add_refusal(const tide_profile_run *run, tide_table *table) {
+    switch (run->outcome) {
+    case TIDE_RUN_OOM:
+        tide_cell_bytes(table, countable(run->oom.requested_bytes));
+        tide_cell_bytes(table, countable(run->oom.free_bytes));
+        return;
+    case TIDE_RUN_NO_HOST:
+        tide_cell_bytes(table, countable(run->need_bytes));
+        tide_cell_bytes(table, countable(run->available_bytes));
+        return;
+    default:
+        tide_cell_none(table);
+        tide_cell_none(table);
+    }
+}
+
+static void add_row(const tide_profile_run *run, const list_columns *columns, tide_table *table) {
+    bool was_run = run->outcome == TIDE_RUN_COMPLETED || run->outcome == TIDE_RUN_STOPPED ||
+                   run->outcome == TIDE_RUN_OOM;
+    tide_table_row_begin(table);
+    tide_cell_text(table, run->name);
+    tide_cell_text(table, outcome_text(run->outcome));
+    tide_cell_bytes(table, was_run ? run->allocated_peak_bytes : -1);
+    tide_cell_bytes(table, was_run ? run->reserved_peak_bytes : -1);
+    if (columns->has_refusals) {
+        add_refusal(run, table);
+    }
+    for (size_t t = 0; t < N_TIMES; t++) {
+        if (columns->has_time[t]) {
+            tide_statistics ms = statistics_of(run->snapshot, TIMES[t].phase);
+            tide_cell_ms(table, ms.mean);
+            tide_cell_ms(table, ms.std);
+        }
+    }
+    if (columns->has_rate) {
+        cell_rate(table, tokens_per_second(run->snapshot));
+    }
+    if (run->is_saved) {
+        tide_cell_text(table, run->path);
+    } else {
+        tide_cell_none(table);
+    }
+}
+
+/* The sentence that compares the runs that were recorded. */
+static tide_status add_comparison(const tide_profile_plan *plan, tide_report *report,
+                                  tide_error *error) {
+    tide_compare_input inputs[TIDE_PROFILE_MAX_RUNS];
+    tide_compare *comparison = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        const tide_profile_run *run = &plan->runs[i];
+        if (run->snapshot != NULL) {
+            inputs[n++] = (tide_compare_input){.label = run->name, .snapshot = run->snapshot};
+        }
+    }
+    if (n < 2 || plan->options->no_record) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_compare_create(inputs, n, &comparison, error));
+    tide_report_say(report, "comparison", "%s", comparison->sentence);
+    tide_compare_destroy(comparison);
+    return TIDE_OK;
+}
+
+tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *error) {
+    char text[WHOSE_BYTES];
+    tide_report report;
+    list_columns columns = choose_columns(plan);
+    tide_report_init(&report);
+    tide_report_say(&report, "device", "%zu run%s on %s%s%s", plan->n_runs,
+                    tide_plural(plan->n_runs, "", "s"), plan->device, whose(plan, text),
+                    plan->kind == TIDE_DEVICE_VIRTUAL ? "; times: not computed" : "");
+    tide_table *table = tide_report_table(&report, "runs", "runs");
+    add_columns(&columns, table);
+    bool is_any_saved = false;
+    for (size_t i = 0; i < plan->n_runs; i++) {
+        add_row(&plan->runs[i], &columns, table);
+        is_any_saved = is_any_saved || plan->runs[i].is_saved;
+    }
+    tide_status status = add_comparison(plan, &report, error);
+    tide_profile_say_recorder(plan, &report);
+    tide_profile_say_loss(plan, &report);
+    say_emulated(plan, &report);
+    say_dropped(plan, &report);
+    if (is_any_saved && plan->report_path[0] != '\0') {
+        say_path(plan, &report, "report", plan->report_path);
+    }
+    if (status == TIDE_OK) {
+        status = tide_report_print(&report, format_of(plan), stdout);
+    }
+    tide_report_fini(&report);
+    return status;
+}

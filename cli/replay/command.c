@@ -1,0 +1,164 @@
+/* tidemark replay: a snapshot's requests through the allocator again. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/load.h"
+#include "cli/outputs.h"
+#include "cli/replay/internal.h"
+#include "snapshot/snapshot.h"
+
+static const char *start_at(size_t i) {
+    static const char *const STARTS[] = {"auto", "recorded", "rebuilt"};
+    return i < sizeof(STARTS) / sizeof(STARTS[0]) ? STARTS[i] : NULL;
+}
+
+#define AT(member) offsetof(tide_replay_command, member)
+
+static const tide_option OPTIONS[] = {
+    {.kind = TIDE_OPTION_TEXTS,
+     .name = "alloc-conf",
+     .value = "NAME:VALUE,...",
+     .help = "allocator settings in PyTorch's names, on top of the recorded ones; given several "
+             "times: one replay for each",
+     .offset = AT(confs)},
+    {.kind = TIDE_OPTION_SIZE,
+     .name = "memory-limit",
+     .value = "SIZE",
+     .help = "bytes that may be reserved on each device; default the recorded limit, or where the "
+             "file has none what was free and reserved when memory ran out",
+     .offset = AT(limit_bytes)},
+    {.kind = TIDE_OPTION_FLAG,
+     .name = "grid",
+     .help =
+         "try the settings that make sense, and rank them for each device: what does not run out "
+         "of memory first, then what reserves least at its peak",
+     .offset = AT(grid)},
+    {.kind = TIDE_OPTION_FLAG,
+     .name = "verify",
+     .help = "exit status 4 unless every segment and every address is the recorded one; with "
+             "--alloc-conf: under settings that the file does not tell",
+     .offset = AT(verify)},
+    {.kind = TIDE_OPTION_CHOICE,
+     .name = "start",
+     .help = "what was alive before the first event: in the recorded segments, or requested anew "
+             "in the order of addresses; auto: recorded when verifying, else rebuilt",
+     .choice_at = start_at,
+     .offset = AT(start)},
+    {.kind = TIDE_OPTION_COUNT,
+     .name = "over-time",
+     .value = "N",
+     .help = "a table of the reserved and allocated bytes at N instants; default none",
+     .offset = AT(n_samples)},
+    {.kind = TIDE_OPTION_TEXT,
+     .name = "output",
+     .letter = "o",
+     .value = "FILE.json.gz",
+     .help = "write the replayed run as a snapshot",
+     .offset = AT(output)},
+    {.kind = TIDE_OPTION_FLAG,
+     .name = "strip-private",
+     .help = "leave out command line, host name and folders of absolute paths in that file",
+     .offset = AT(strip_private)},
+    {.kind = TIDE_OPTION_CHOICE,
+     .name = "format",
+     .help = "of the report; default text",
+     .choice_at = tide_format_name,
+     .offset = AT(format)},
+    TIDE_WIDE_ROW(AT(wide)),
+};
+
+static const tide_option_table TABLE = {
+    .command = "replay",
+    .operands = "FILE",
+    .intro = "Runs the recorded requests through the allocator again. Alone: under the recorded\n"
+             "settings, which must give the recorded addresses. With --alloc-conf, --memory-limit\n"
+             "or --grid: what other settings would change.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .min_operands = 1,
+    .max_operands = 1,
+};
+
+/* The one run that there is, or the last of them: -o allows no more than a base beside it. */
+static tide_status write_output(const tide_replay_runs *runs, const tide_replay_command *command,
+                                tide_error *error) {
+    const tide_replay *replay =
+        runs->verified != NULL ? runs->verified : runs->entries[runs->n_entries - 1].replay;
+    tide_snapshot *snapshot = NULL;
+    TIDE_TRY(tide_replay_snapshot(replay, &snapshot, error));
+    tide_status status = command->strip_private ? tide_snapshot_strip_private(snapshot) : TIDE_OK;
+    if (status == TIDE_OK) {
+        status = tide_snapshot_save(snapshot, command->output, error);
+    }
+    tide_snapshot_destroy(snapshot);
+    return status;
+}
+
+static tide_status report_on(const tide_replay_runs *runs, const char *path,
+                             const tide_replay_command *command) {
+    tide_report report;
+    tide_report_init(&report);
+    tide_replay_report(&report, runs, path);
+    tide_status status =
+        tide_report_print(&report, tide_format_chosen(command->format, command->wide), stdout);
+    tide_report_fini(&report);
+    return status;
+}
+
+static tide_status replay_snapshot(const tide_snapshot *snapshot,
+                                   const tide_replay_command *command, const char *path,
+                                   tide_error *error) {
+    tide_replay_runs runs;
+    tide_status status = tide_replay_runs_init(&runs, snapshot, command, error);
+    if (status == TIDE_OK && command->output != NULL) {
+        status = write_output(&runs, command, error);
+    }
+    if (status == TIDE_OK) {
+        status = report_on(&runs, path, command);
+    }
+    if (status == TIDE_OK && command->verify && !tide_replay_is_same(&runs.verified->verified)) {
+        status = tide_fail(error, TIDE_GATE, "the replay is not what was recorded: %s",
+                           runs.verified->verified.first_difference);
+    }
+    tide_replay_runs_fini(&runs);
+    return status;
+}
+
+static tide_status replay_file(const tide_replay_command *command, const char *path,
+                               tide_error *error) {
+    tide_snapshot *snapshot = NULL;
+    if (command->output != NULL) {
+        const tide_output output = {.path = command->output, .inputs = &path, .n_inputs = 1};
+        TIDE_TRY(tide_output_check(&output, error));
+    }
+    TIDE_TRY(tide_cli_load(path, &snapshot, error));
+    tide_status status = replay_snapshot(snapshot, command, path, error);
+    tide_snapshot_destroy(snapshot);
+    if (status != TIDE_OK && status != TIDE_GATE && status != TIDE_INVALID) {
+        tide_error_prefix(error, "%s", path);
+    }
+    return status;
+}
+
+static int run(int argc, char **argv) {
+    tide_replay_command command = {.start = "auto", .format = "text", .limit_bytes = UINT64_MAX};
+    tide_operands operands = {.n = 0};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    if (!tide_cli_parse(&TABLE, argc, argv, &command, &operands, &exit_status)) {
+        return exit_status;
+    }
+    tide_error error = {""};
+    tide_status status = replay_file(&command, operands.texts[0], &error);
+    if (status != TIDE_OK) {
+        return tide_cli_fail("replay", status, &error);
+    }
+    return tide_cli_finish("replay", TIDE_EXIT_SUCCESS);
+}
+
+const tide_command tide_command_replay = {
+    .name = "replay",
+    .summary = "the recorded requests under the same or other allocator settings",
+    .options = &TABLE,
+    .run = run,
+};

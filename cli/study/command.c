@@ -1,0 +1,346 @@
+/* tidemark study: the questions that one asks of a training step, each a preset of runs with its
+ * tables and a sentence made of their numbers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/run_options.h"
+#include "cli/study/internal.h"
+#include "common/plural.h"
+
+static const tide_study *const STUDIES[] = {
+    &tide_study_end_to_end, &tide_study_warmup,     &tide_study_precision, &tide_study_memory,
+    &tide_study_kernels,    &tide_study_parameters, &tide_study_residuals,
+};
+
+enum { N_STUDIES = sizeof(STUDIES) / sizeof(STUDIES[0]), DEFAULT_STEPS = 10 };
+
+enum { RUN = offsetof(tide_study_options, run) };
+
+#define AT(member) offsetof(tide_study_options, member)
+
+static const tide_option OPTIONS[] = {
+    {.kind = TIDE_OPTION_HEADING, .help = "In place of what the study has"},
+    TIDE_RUN_SIZE(RUN, ""),
+    TIDE_RUN_DIMENSIONS(RUN),
+    TIDE_RUN_BATCH(RUN, ""),
+    TIDE_RUN_CONTEXT(RUN, ""),
+    TIDE_RUN_MODE(RUN, ""),
+    TIDE_RUN_PRECISION(RUN, "bf16 means bf16-mixed"),
+    TIDE_RUN_ATTENTION(RUN, "of every block"),
+    TIDE_RUN_RECOMPUTE(RUN, "keep only the input of a block for backward"),
+    TIDE_RUN_DEVICE(RUN, "where it runs; auto: the best real one"),
+    TIDE_RUN_MEMORY_LIMIT(RUN, ""),
+    TIDE_RUN_ALLOC_CONF(RUN),
+    TIDE_RUN_SEED(RUN),
+    {TIDE_OPTION_COUNTS, "warmup", NULL, "N", "steps before the measured ones", "warmup-steps",
+     NULL, NULL, AT(warmups)},
+    TIDE_RUN_STEPS(RUN, ""),
+    {.kind = TIDE_OPTION_HEADING, .help = "Output"},
+    {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the tables; default text", NULL, NULL,
+     tide_format_name, AT(run.format)},
+    TIDE_WIDE_ROW(AT(run.wide)),
+};
+
+static const char *study_at(const void *ctx, size_t i) {
+    (void)ctx;
+    return i < N_STUDIES ? STUDIES[i]->name : NULL;
+}
+
+static const tide_option_table TABLE = {
+    .command = "study",
+    .operands = "[NAME]",
+    .intro = "Answers one question by a preset of runs: tables, and a sentence that is made of\n"
+             "their numbers. Without a name it lists the studies.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .max_operands = 1,
+    .notes = "Each option replaces one value of the preset, so that a small machine can run every\n"
+             "study: --size small --steps 3. Lists are comma-separated. Runs that do not fit, or\n"
+             "that the device cannot compute, are named with their reason; an option that the\n"
+             "study does not use is refused.\n"
+             "\n"
+             "Ctrl-C (or SIGTERM, SIGHUP): the runs that are finished are told, and how many are "
+             "missing.\n",
+};
+
+/* ---- the list ---- */
+
+static int list_studies(tide_format format) {
+    tide_report report;
+    tide_report_init(&report);
+    tide_table *table = tide_report_table(&report, "studies", "studies");
+    tide_table_column(table, "name", "name", false);
+    tide_table_column(table, "question", "question", false);
+    for (size_t i = 0; i < N_STUDIES; i++) {
+        tide_table_row_begin(table);
+        tide_cell_text(table, STUDIES[i]->name);
+        tide_cell_text(table, STUDIES[i]->summary);
+    }
+    tide_status status = tide_report_print(&report, format, stdout);
+    tide_report_fini(&report);
+    return status == TIDE_OK ? tide_cli_finish("study", TIDE_EXIT_SUCCESS)
+                             : tide_cli_fail("study", status, NULL);
+}
+
+/* ---- the cells ---- */
+
+static size_t n_warmups(const tide_study_options *options) {
+    return options->warmups.n > 0 ? options->warmups.n : 1;
+}
+
+static tide_status configure_cell(tide_study_work *work, size_t number, tide_error *error) {
+    const tide_study_options *options = work->options;
+    tide_study_cell *cell = &work->cells[number];
+    size_t warmup = number % n_warmups(options);
+    tide_trial_result_init(&cell->result);
+    TIDE_TRY(
+        tide_profile_configure(&options->run, number / n_warmups(options), &cell->workload, error));
+    if (options->warmups.n > 0) {
+        cell->workload.warmup_steps = (size_t)options->warmups.counts[warmup];
+    }
+    cell->workload.trace_kernels = work->study->traces_kernels && work->kind == TIDE_DEVICE_CUDA;
+    cell->workload.times_all_scopes = work->study->traces_kernels;
+    tide_profile_name(&cell->workload, cell->name);
+    return TIDE_OK;
+}
+
+static tide_status configure_cells(tide_study_work *work, tide_error *error) {
+    work->n_cells = tide_profile_n_runs(&work->options->run) * n_warmups(work->options);
+    if (work->n_cells > TIDE_STUDY_MAX_CELLS) {
+        return tide_fail(error, TIDE_LIMIT, "%zu runs in one study: the limit is %d", work->n_cells,
+                         (int)TIDE_STUDY_MAX_CELLS);
+    }
+    work->cells = tide_hostmem_zeroed(tide_hostmem_default(), work->n_cells, sizeof(*work->cells));
+    if (work->cells == NULL) {
+        size_t n_wanted = work->n_cells;
+        work->n_cells = 0;
+        return tide_fail(error, TIDE_NO_MEMORY, "no host memory for %zu %s", n_wanted,
+                         tide_plural(n_wanted, "run", "runs"));
+    }
+    for (size_t i = 0; i < work->n_cells; i++) {
+        TIDE_TRY(configure_cell(work, i, error));
+    }
+    return TIDE_OK;
+}
+
+static void run_cell(const tide_study_work *work, tide_study_cell *cell) {
+    const tide_profile_options *run = &work->options->run;
+    bool is_recorded = work->study->kind == TIDE_STUDY_RECORDED;
+    const tide_trial_config config = {
+        .workload = cell->workload,
+        .device = work->device,
+        .memory_limit_bytes = run->memory_limit_bytes == TIDE_NOT_GIVEN ? TIDE_TRIAL_UNLIMITED
+                                                                        : run->memory_limit_bytes,
+        .alloc_conf = run->alloc_conf,
+        .records = is_recorded,
+        .keeps_snapshot = is_recorded,
+    };
+    if (is_recorded) {
+        tide_trial_run(&config, &cell->result);
+    } else {
+        tide_trial_run_apart(&config, NULL, &cell->result);
+    }
+}
+
+static void run_cells(tide_study_work *work) {
+    tide_progress progress;
+    tide_progress_begin(&progress, work->study->name);
+    for (; work->n_run < work->n_cells && tide_interrupt_signal() == 0; work->n_run++) {
+        tide_progress_update(&progress, work->n_run, work->n_cells);
+        run_cell(work, &work->cells[work->n_run]);
+        if (work->cells[work->n_run].result.outcome == TIDE_TRIAL_STOPPED) {
+            break;
+        }
+    }
+    tide_progress_end(&progress);
+}
+
+/* ---- the study ---- */
+
+/* TIDE_INVALID names an option that the study knows nothing of; NULL: the list of studies. */
+static tide_status check_used(const tide_study *study, const tide_operands *operands,
+                              tide_error *error) {
+    if (study == NULL) {
+        const tide_option *other = tide_options_find_unused(&TABLE, operands, "format wide");
+        return other == NULL ? TIDE_OK
+                             : tide_fail(error, TIDE_INVALID,
+                                         "--%s goes with a study, and none is named: tidemark "
+                                         "study lists them",
+                                         other->name);
+    }
+    const tide_option *other =
+        study->kind != TIDE_STUDY_NOT_RUN
+            ? NULL
+            : tide_options_find_unused(&TABLE, operands,
+                                       "size d-model layers heads d-ff vocab config format wide");
+    return other == NULL ? TIDE_OK
+                         : tide_fail(error, TIDE_INVALID,
+                                     "--%s says nothing to study %s, which runs nothing: it uses "
+                                     "--size, --d-model, --layers, --heads, --d-ff, --vocab and "
+                                     "--config",
+                                     other->name, study->name);
+}
+
+/* What neither the command line nor the study says. */
+static void fill(const tide_study *study, tide_study_options *options) {
+    tide_profile_options *run = &options->run;
+    study->fill(options);
+    run->device = run->device != NULL ? run->device : study->device;
+    run->seed = run->seed != TIDE_NOT_GIVEN ? run->seed : 0;
+    run->steps = run->steps != TIDE_NOT_GIVEN ? run->steps : DEFAULT_STEPS;
+}
+
+static tide_status check(const tide_study *study, const tide_study_options *options,
+                         tide_error *error) {
+    if (options->warmups.n > 1 && !study->takes_warmups) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--warmup: study %s takes one value; study warmup compares several",
+                         study->name);
+    }
+    for (size_t i = 0; i < options->warmups.n; i++) {
+        if (options->warmups.counts[i] > TIDE_PROFILE_MAX_STEPS) {
+            return tide_fail(error, TIDE_LIMIT, "--warmup: the limit is %d",
+                             (int)TIDE_PROFILE_MAX_STEPS);
+        }
+    }
+    for (size_t i = 0; study->needs_backward && i < options->run.modes.n; i++) {
+        if (strcmp(options->run.modes.texts[i], tide_mode_name(TIDE_FORWARD)) == 0) {
+            return tide_fail(error, TIDE_INVALID,
+                             "--mode forward: study %s is about backward, which that mode lacks",
+                             study->name);
+        }
+    }
+    return tide_profile_check(&options->run, error);
+}
+
+static tide_status make(tide_study_work *work, tide_error *error) {
+    const char *device = work->options->run.device;
+    if (work->study->kind != TIDE_STUDY_NOT_RUN) {
+        TIDE_TRY(tide_profile_pick_device("study", device, work->device, &work->kind, error));
+    }
+    if (work->study->needs_times && work->kind == TIDE_DEVICE_VIRTUAL) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--device %s computes nothing, so nothing takes time there: study %s "
+                         "needs cpu or cuda",
+                         work->device, work->study->name);
+    }
+    TIDE_TRY(configure_cells(work, error));
+    if (work->study->kind != TIDE_STUDY_NOT_RUN) {
+        tide_interrupt_begin("tidemark study: stopping; what was run is still told; Ctrl-C again "
+                             "ends at once\n");
+        run_cells(work);
+        tide_study_say_setting(work);
+    }
+    TIDE_TRY(work->study->report(work, error));
+    if (work->study->kind != TIDE_STUDY_NOT_RUN) {
+        tide_study_say_failures(work);
+    }
+    return TIDE_OK;
+}
+
+/* What an interruption has left out, on stderr. */
+static void tell_missing(const tide_study_work *work) {
+    if (tide_interrupt_signal() != 0 && work->n_run < work->n_cells) {
+        tide_cli_note("study",
+                      "%zu of %zu runs are missing from the tables: a study begins anew; "
+                      "tidemark sweep keeps rows in a file and goes on with --resume",
+                      work->n_cells - work->n_run, work->n_cells);
+    }
+}
+
+/* 1 where a run failed, 3 where one did not fit; what a device cannot compute is no failure. */
+static int exit_status_of(const tide_study_work *work) {
+    int status = TIDE_EXIT_SUCCESS;
+    if (tide_interrupt_signal() != 0) {
+        return TIDE_EXIT_SIGNAL + tide_interrupt_signal();
+    }
+    for (size_t i = 0; i < work->n_run; i++) {
+        switch (work->cells[i].result.outcome) {
+        case TIDE_TRIAL_COMPLETED:
+        case TIDE_TRIAL_UNSUPPORTED:
+            break;
+        case TIDE_TRIAL_OOM:
+        case TIDE_TRIAL_NO_HOST:
+            status = TIDE_EXIT_DEVICE_OOM;
+            break;
+        default:
+            return TIDE_EXIT_FAILURE;
+        }
+    }
+    return status;
+}
+
+static int run_study(const tide_study *study, tide_study_options *options,
+                     const tide_operands *operands, tide_format format) {
+    tide_error error = {""};
+    tide_study_work work = {.study = study, .options = options};
+    tide_report_init(&work.report);
+    tide_status status = check_used(study, operands, &error);
+    if (status == TIDE_OK) {
+        fill(study, options);
+        status = check(study, options, &error);
+    }
+    if (status == TIDE_OK) {
+        status = make(&work, &error);
+    }
+    if (status == TIDE_OK) {
+        status = tide_report_print(&work.report, format, stdout);
+    }
+    tell_missing(&work);
+    int exit_status = status == TIDE_OK ? tide_cli_finish("study", exit_status_of(&work))
+                                        : tide_cli_refuse("study", status, &error);
+    for (size_t i = 0; i < work.n_cells; i++) {
+        tide_trial_result_fini(&work.cells[i].result);
+    }
+    tide_hostmem_default()->release(tide_hostmem_default()->ctx, work.cells);
+    tide_report_fini(&work.report);
+    return exit_status;
+}
+
+static int unknown_study(const char *name) {
+    char valid[256] = "";
+    for (size_t i = 0; i < N_STUDIES; i++) {
+        size_t n = strlen(valid);
+        snprintf(valid + n, sizeof(valid) - n, "%s%s", i == 0 ? "" : ", ", STUDIES[i]->name);
+    }
+    const char *nearest = tide_nearest_word(name, study_at, NULL);
+    tide_cli_note("study", "unknown study '%.64s'%s%s%s (valid: %s)", name,
+                  nearest != NULL ? ": did you mean " : "", nearest != NULL ? nearest : "",
+                  nearest != NULL ? "?" : "", valid);
+    return TIDE_EXIT_USAGE;
+}
+
+static int run(int argc, char **argv) {
+    tide_study_options options = {.warmups = {.n = 0}};
+    tide_operands operands;
+    int exit_status = TIDE_EXIT_SUCCESS;
+    tide_profile_options_init(&options.run);
+    options.run.device = NULL;
+    options.run.seed = TIDE_NOT_GIVEN;
+    options.run.steps = TIDE_NOT_GIVEN;
+    if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
+        return exit_status;
+    }
+    tide_format form = tide_format_chosen(options.run.format, options.run.wide);
+    if (operands.n == 0) {
+        tide_error error = {""};
+        tide_status status = check_used(NULL, &operands, &error);
+        return status == TIDE_OK ? list_studies(form) : tide_cli_fail("study", status, &error);
+    }
+    for (size_t i = 0; i < N_STUDIES; i++) {
+        if (strcmp(STUDIES[i]->name, operands.texts[0]) == 0) {
+            return run_study(STUDIES[i], &options, &operands, form);
+        }
+    }
+    return unknown_study(operands.texts[0]);
+}
+
+const tide_command tide_command_study = {
+    .name = "study",
+    .summary = "one question answered by a preset of runs: memory, times, parameters ...",
+    .options = &TABLE,
+    .run = run,
+};

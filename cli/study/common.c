@@ -1,0 +1,231 @@
+/* What the studies have in common. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/study/internal.h"
+#include "common/plural.h"
+#include "common/strings.h"
+
+/* ---- values that the command line left open ---- */
+
+void tide_study_fill(tide_option_list *list, const char *items) {
+    if (list->n > 0) {
+        return;
+    }
+    while (*items != '\0' && list->n < TIDE_OPTION_LIST_ITEMS) {
+        size_t n_bytes = strcspn(items, ",");
+        uint64_t count = 0;
+        for (size_t i = 0; i < n_bytes && items[i] >= '0' && items[i] <= '9'; i++) {
+            count = count * 10 + (uint64_t)(items[i] - '0');
+        }
+        snprintf(list->texts[list->n], sizeof(list->texts[0]), "%.*s", (int)n_bytes, items);
+        list->counts[list->n] = count;
+        list->n++;
+        items += n_bytes + (items[n_bytes] == ',' ? 1 : 0);
+    }
+}
+
+static bool names_a_model(const tide_profile_options *run) {
+    return run->sizes.n > 0 || run->config_path != NULL || tide_profile_is_custom(run);
+}
+
+void tide_study_fill_sizes(tide_study_options *options, bool all) {
+    if (!names_a_model(&options->run)) {
+        tide_study_fill(&options->run.sizes,
+                        all ? "small,medium,large,xl,2.7B,10B" : "small,medium,large,xl,2.7B");
+    }
+}
+
+void tide_study_fill_size(tide_study_options *options, const char *size) {
+    if (!names_a_model(&options->run)) {
+        tide_study_fill(&options->run.sizes, size);
+    }
+}
+
+/* ---- columns ---- */
+
+tide_study_columns tide_study_columns_of(const tide_study_work *work) {
+    const tide_profile_options *run = &work->options->run;
+    return (tide_study_columns){
+        .size = run->sizes.n > 1,
+        .mode = run->modes.n > 1,
+        .context = run->contexts.n > 1,
+        .batch = run->batches.n > 1,
+        .precision = run->precisions.n > 1,
+        .attention = run->attentions.n > 1,
+        .recompute = run->recomputes.n > 1,
+        .warmup = work->study->takes_warmups,
+    };
+}
+
+void tide_study_add_columns(const tide_study_columns *columns, tide_table *table) {
+    const struct {
+        bool is_shown;
+        const char *key;
+        bool is_number;
+    } all[] = {{columns->size, "size", false},           {columns->mode, "mode", false},
+               {columns->context, "context", true},      {columns->batch, "batch", true},
+               {columns->precision, "precision", false}, {columns->attention, "attention", false},
+               {columns->recompute, "recompute", false}, {columns->warmup, "warmup", true}};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (all[i].is_shown) {
+            tide_table_column(table, all[i].key, all[i].key, all[i].is_number);
+        }
+    }
+}
+
+void tide_study_add_cells(const tide_study_columns *columns, const tide_workload_config *workload,
+                          tide_table *table) {
+    if (columns->size) {
+        tide_cell_text(table, workload->model.size);
+    }
+    if (columns->mode) {
+        tide_cell_text(table, tide_mode_name((int)workload->mode));
+    }
+    if (columns->context) {
+        tide_cell_count(table, (int64_t)workload->model.context_length);
+    }
+    if (columns->batch) {
+        tide_cell_count(table, (int64_t)workload->model.batch_size);
+    }
+    if (columns->precision) {
+        tide_cell_text(table, tide_precision_name((int)workload->precision));
+    }
+    if (columns->attention) {
+        tide_cell_text(table, tide_attention_name((int)workload->attention));
+    }
+    if (columns->recompute) {
+        tide_cell_text(table, tide_recompute_name((int)workload->recompute));
+    }
+    if (columns->warmup) {
+        tide_cell_count(table, (int64_t)workload->warmup_steps);
+    }
+}
+
+/* ---- words ---- */
+
+/* A list of phrases, with commas; what has no room is cut. */
+typedef struct phrases {
+    char *text;    /* borrowed */
+    size_t n_room; /* of text */
+    size_t n_used; /* without the NUL */
+} phrases;
+
+static void add(phrases *to, bool is_wanted, const char *format, ...) TIDE_PRINTF(3, 4);
+
+static void add(phrases *to, bool is_wanted, const char *format, ...) {
+    char phrase[160];
+    if (!is_wanted) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(phrase, sizeof(phrase), format, arguments);
+    va_end(arguments);
+    int n = snprintf(to->text + to->n_used, to->n_room - to->n_used, "%s%s",
+                     to->n_used > 0 ? ", " : "", phrase);
+    if (n > 0) {
+        size_t n_left = to->n_room - 1 - to->n_used;
+        to->n_used += (size_t)n < n_left ? (size_t)n : n_left;
+    }
+}
+
+static void add_parts(phrases *to, const tide_study_columns *wanted,
+                      const tide_workload_config *workload) {
+    const tide_model_config *model = &workload->model;
+    add(to, wanted->size, "%s", model->size);
+    add(to, wanted->mode, "%s", tide_mode_name((int)workload->mode));
+    add(to, wanted->context, "context %zu", model->context_length);
+    add(to, wanted->batch, "batch %zu", model->batch_size);
+    add(to, wanted->precision, "%s", tide_precision_name((int)workload->precision));
+    add(to, wanted->attention, "%s attention", tide_attention_name((int)workload->attention));
+    add(to, wanted->recompute, "recompute %s", tide_recompute_name((int)workload->recompute));
+    add(to, wanted->warmup, "%zu step%s", workload->warmup_steps,
+        tide_plural(workload->warmup_steps, "", "s"));
+}
+
+void tide_study_label(const tide_study_columns *columns, const tide_workload_config *workload,
+                      char *ret_text, size_t n_room) {
+    phrases to = {.text = ret_text, .n_room = n_room};
+    ret_text[0] = '\0';
+    add_parts(&to, columns, workload);
+}
+
+/* The first cell that was run; NULL: none. */
+static const tide_trial_environment *environment_of(const tide_study_work *work) {
+    for (size_t i = 0; i < work->n_run; i++) {
+        const tide_trial_environment *found = &work->cells[i].result.environment;
+        if (found->device_kind[0] != '\0') {
+            return found;
+        }
+    }
+    return NULL;
+}
+
+void tide_study_say_setting(tide_study_work *work) {
+    char text[512] = "";
+    phrases to = {.text = text, .n_room = sizeof(text)};
+    const tide_study_columns varied = tide_study_columns_of(work);
+    const tide_workload_config *workload = &work->cells[0].workload;
+    const tide_study_columns constant = {
+        .size = !varied.size,
+        .mode = !varied.mode,
+        .context = !varied.context,
+        .batch = !varied.batch,
+        .precision = !varied.precision,
+        .attention = !varied.attention,
+        .recompute = !varied.recompute && workload->recompute != TIDE_RECOMPUTE_NONE,
+    };
+    const tide_trial_environment *environment = environment_of(work);
+    bool computes = work->kind != TIDE_DEVICE_VIRTUAL;
+    add_parts(&to, &constant, workload);
+    add(&to, computes && !varied.warmup, "%zu step%s of warm-up", workload->warmup_steps,
+        tide_plural(workload->warmup_steps, "", "s"));
+    add(&to, true, "%zu step%s%s", workload->steps, tide_plural(workload->steps, "", "s"),
+        computes ? " measured" : "");
+    add(&to, true, "on %s", work->device);
+    if (environment != NULL && strcmp(environment->device_name, work->device) != 0) {
+        add(&to, computes, "%s", environment->device_name);
+    }
+    add(&to, environment != NULL && environment->computed_by[0] != '\0', "computed by %s",
+        environment != NULL ? environment->computed_by : "");
+    tide_report_say(&work->report, "setting", "%s", text);
+    if (!computes && work->study->kind == TIDE_STUDY_APART) {
+        tide_report_say(&work->report, "timing",
+                        "times: not computed (the virtual device has none)");
+    }
+}
+
+/* bf16 on the cpu is fp32 with rounding: nobody may take its times for those of a card. */
+static void say_emulated(tide_study_work *work) {
+    for (size_t i = 0; work->kind == TIDE_DEVICE_CPU && i < work->n_run; i++) {
+        if (work->cells[i].workload.precision >= TIDE_PRECISION_BF16_MIXED &&
+            work->cells[i].result.n_samples > 0) {
+            tide_report_say(&work->report, "emulated",
+                            "note: bf16 is emulated on the cpu: its bytes are real, its times are "
+                            "not representative");
+            return;
+        }
+    }
+}
+
+void tide_study_say_failures(tide_study_work *work) {
+    for (size_t i = 0; i < work->n_run; i++) {
+        const tide_study_cell *cell = &work->cells[i];
+        if (cell->result.outcome != TIDE_TRIAL_COMPLETED) {
+            tide_report_say(&work->report, "outcome", "%s: %s: %s", cell->name,
+                            tide_trial_outcome_name((int)cell->result.outcome),
+                            cell->result.reason);
+        }
+    }
+    if (work->n_run < work->n_cells) {
+        tide_report_say(&work->report, "outcome", "interrupted: %zu of %zu %s missing",
+                        work->n_cells - work->n_run, work->n_cells,
+                        work->n_cells == 1
+                            ? "run is"
+                            : tide_plural(work->n_cells - work->n_run, "runs is", "runs are"));
+    }
+    say_emulated(work);
+}

@@ -1,0 +1,400 @@
+/* Study memory: the peaks, the size of a residual-stream tensor, and the largest tensors that a
+ * step makes, with the place they come from. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/dry_run.h"
+#include "cli/peak_tensors.h"
+#include "cli/study/internal.h"
+#include "cli/study/conclusions.h"
+#include "snapshot/implementation.h"
+#include "snapshot/scope_paths.h"
+#include "snapshot/summary.h"
+
+static void fill(tide_study_options *options) {
+    tide_study_fill_size(options, "2.7B");
+    tide_study_fill(&options->run.modes, "forward,train");
+    tide_study_fill(&options->run.contexts, "128,256,512");
+    tide_study_fill(&options->run.precisions, "fp32,bf16-mixed");
+    tide_study_fill(&options->warmups, "0");
+    if (options->run.steps == TIDE_NOT_GIVEN) {
+        options->run.steps = TIDE_DRY_RUN_STEPS;
+    }
+}
+
+/* ---- what a step makes ---- */
+
+enum { NAMES_BYTES = 512, N_NAMES_SHOWN = 3 };
+
+/* The largest tensors of a category: all of one size. */
+typedef struct largest {
+    int64_t bytes;            /* requested, of each; 0: none */
+    size_t n;                 /* of them in the first step */
+    char names[NAMES_BYTES];  /* distinct: "ffn.gate, ffn.up" */
+    char origin[NAMES_BYTES]; /* distinct: "forward > layer > ffn" */
+} largest;
+
+/* "layers.5.ffn.gate" -> "ffn.gate". */
+static const char *without_layer(const char *name) {
+    static const char LAYERS[] = "layers.";
+    const size_t n_start = sizeof(LAYERS) - 1;
+    size_t n_digits =
+        strncmp(name, LAYERS, n_start) == 0 ? strspn(name + n_start, "0123456789") : 0;
+    return n_digits > 0 && name[n_start + n_digits] == '.' ? name + n_start + n_digits + 1 : name;
+}
+
+/* Whether a list "a, b" has the item. */
+static bool has_item(const char *list, const char *item) {
+    size_t n = strlen(item);
+    for (const char *at = strstr(list, item); at != NULL; at = strstr(at + 1, item)) {
+        if ((at == list || at[-1] == ' ') && (at[n] == '\0' || at[n] == ',')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void append_item(char *list, size_t n_room, const char *item) {
+    size_t n_used = strlen(list);
+    if (!has_item(list, item) && n_used + strlen(item) + 3 < n_room) {
+        snprintf(list + n_used, n_room - n_used, "%s%s", n_used > 0 ? ", " : "", item);
+    }
+}
+
+/* TIDE_NONE: none. */
+static uint32_t step_of(const tide_snapshot *snapshot, uint32_t scope) {
+    while (scope != TIDE_NONE && snapshot->scopes[scope].kind != TIDE_SCOPE_STEP) {
+        scope = snapshot->scopes[scope].parent;
+    }
+    return scope;
+}
+
+/* "forward > layer > ffn": without step and numbers; the outer scopes first. */
+static void describe_origin(const tide_snapshot *snapshot, uint32_t scope, char *ret_text,
+                            size_t n_room) {
+    uint32_t path[16];
+    size_t n = 0;
+    for (; scope != TIDE_NONE && snapshot->scopes[scope].kind != TIDE_SCOPE_STEP &&
+           n < sizeof(path) / sizeof(path[0]);
+         scope = snapshot->scopes[scope].parent) {
+        path[n++] = scope;
+    }
+    ret_text[0] = '\0';
+    while (n > 0) {
+        const char *name = tide_snapshot_text(snapshot, snapshot->scopes[path[--n]].name);
+        size_t n_used = strlen(ret_text);
+        (void)snprintf(ret_text + n_used, n_room - n_used, "%s%s", n_used > 0 ? " > " : "", name);
+    }
+}
+
+static void consider(const tide_snapshot *snapshot, const tide_event *event, bool is_first_step,
+                     largest *found) {
+    char origin[NAMES_BYTES];
+    int64_t bytes = (int64_t)event->requested_bytes;
+    if (bytes < found->bytes) {
+        return;
+    }
+    if (bytes > found->bytes) {
+        *found = (largest){.bytes = bytes};
+    }
+    describe_origin(snapshot, event->scope, origin, sizeof(origin));
+    append_item(found->names, sizeof(found->names),
+                without_layer(tide_snapshot_text(snapshot, event->name)));
+    append_item(found->origin, sizeof(found->origin), origin);
+    found->n += is_first_step ? 1 : 0;
+}
+
+/* The largest of each category, of those that are made in steps. */
+static void find_largest(const tide_snapshot *snapshot, largest found[TIDE_N_CATEGORIES]) {
+    uint32_t first_step = TIDE_NONE;
+    memset(found, 0, TIDE_N_CATEGORIES * sizeof(found[0]));
+    for (size_t i = 0; i < snapshot->n_events; i++) {
+        const tide_event *event = &snapshot->events[i];
+        uint32_t step = step_of(snapshot, event->scope);
+        if (event->action != TIDE_ACTION_ALLOC || event->category >= TIDE_N_CATEGORIES ||
+            step == TIDE_NONE) {
+            continue;
+        }
+        first_step = first_step == TIDE_NONE ? step : first_step;
+        consider(snapshot, event, step == first_step, &found[event->category]);
+    }
+}
+
+/* Of a list "a, b, c, d, e" the first three: "a, b, c and 2 more". */
+static void shorten(const char *list, char *ret_text, size_t n_room) {
+    size_t n = 0;
+    size_t n_shown_bytes = strlen(list);
+    for (const char *at = list; *at != '\0'; at++) {
+        if (*at == ',' && ++n == N_NAMES_SHOWN) {
+            n_shown_bytes = (size_t)(at - list);
+        }
+    }
+    if (n < N_NAMES_SHOWN) {
+        (void)snprintf(ret_text, n_room, "%s", list);
+    } else {
+        (void)snprintf(ret_text, n_room, "%.*s and %zu more", (int)n_shown_bytes, list,
+                       n + 1 - N_NAMES_SHOWN);
+    }
+}
+
+/* ---- tables ---- */
+
+static int64_t residual_bytes(const tide_workload_config *workload) {
+    const tide_model_config *model = &workload->model;
+    size_t element = workload->precision == TIDE_PRECISION_BF16_TRUE ? 2 : 4;
+    return (int64_t)(model->batch_size * model->context_length * model->d_model * element);
+}
+
+/* The same run by PyTorch, eager, with the naive attention of the assignment's code. */
+static tide_workload_config as_eager(const tide_workload_config *workload) {
+    tide_workload_config eager = *workload;
+    eager.residuals = TIDE_RESIDUALS_EAGER;
+    eager.edition = TIDE_EDITION_2026;
+    eager.attention = TIDE_ATTENTION_NAIVE;
+    return eager;
+}
+
+/* Not where PyTorch has no such run, or it would have to be run for real. */
+static tide_status run_eager(const tide_study_work *work, const tide_study_cell *cell,
+                             tide_dry_run *ret_run, tide_error *error) {
+    const tide_workload_config workload = as_eager(&cell->workload);
+    tide_dry_room room = {.device = work->device};
+    *ret_run = (tide_dry_run){.fits = false};
+    if (work->kind != TIDE_DEVICE_VIRTUAL || workload.precision == TIDE_PRECISION_BF16_TRUE) {
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_profile_configure_cache(&work->options->run, &room.cache, error));
+    return tide_dry_run_do(&room, &workload, ret_run, error);
+}
+
+static int64_t peak_or_none(const tide_dry_run *run, uint64_t n_bytes) {
+    return run->fits ? (int64_t)n_bytes : -1;
+}
+
+static void add_peak(const tide_study_columns *columns, const tide_study_cell *cell,
+                     const tide_summary_peak *peak, const tide_dry_run *eager, tide_table *table) {
+    bool fits = cell->result.outcome == TIDE_TRIAL_COMPLETED;
+    char place[128] = "";
+    if (peak != NULL) {
+        snprintf(place, sizeof(place), "%.100s", peak->scope_path);
+    }
+    tide_table_row_begin(table);
+    tide_study_add_cells(columns, &cell->workload, table);
+    tide_cell_text(table, tide_trial_outcome_name((int)cell->result.outcome));
+    tide_cell_bytes(table, peak_or_none(eager, eager->allocated_bytes));
+    tide_cell_bytes(table, peak_or_none(eager, eager->reserved_bytes));
+    tide_cell_bytes(table, fits ? cell->result.requested_peak_bytes : -1);
+    tide_cell_bytes(table, fits ? cell->result.allocated_peak_bytes : -1);
+    tide_cell_bytes(table, fits ? cell->result.reserved_peak_bytes : -1);
+    tide_cell_bytes(table, residual_bytes(&cell->workload));
+    if (place[0] != '\0') {
+        tide_cell_text(table, place);
+    } else {
+        tide_cell_none(table);
+    }
+}
+
+static void add_largest(const tide_study_columns *columns, const tide_study_cell *cell,
+                        const largest found[TIDE_N_CATEGORIES], tide_table *table) {
+    char names[NAMES_BYTES];
+    for (int category = 0; category < TIDE_N_CATEGORIES; category++) {
+        const largest *of = &found[category];
+        if (of->bytes < (int64_t)1 << 10) {
+            continue; /* statistics of rows, the loss */
+        }
+        tide_table_row_begin(table);
+        tide_study_add_cells(columns, &cell->workload, table);
+        tide_cell_text(table, tide_category_name(category));
+        tide_cell_bytes(table, of->bytes);
+        tide_cell_count(table, (int64_t)of->n);
+        shorten(of->names, names, sizeof(names));
+        tide_cell_text(table, names);
+        tide_cell_text(table, of->origin);
+    }
+}
+
+/* The tables that all cells share. */
+typedef struct tables {
+    tide_table *peaks;
+    tide_table *largest;         /* of the longest context alone: a step makes the same at others */
+    uint64_t longest;            /* that context */
+    tide_study_columns of_peaks; /* what tells the rows apart */
+    tide_study_columns of_largest;
+} tables;
+
+static void add_peak_columns(const tide_study_columns *columns, tide_table *table) {
+    tide_study_add_columns(columns, table);
+    tide_table_column(table, "outcome", "outcome", false);
+    tide_table_column(table, "eager_allocated_bytes", "PyTorch allocated", true);
+    tide_table_column(table, "eager_reserved_bytes", "PyTorch reserved", true);
+    tide_table_column(table, "requested_bytes", "own requested", true);
+    tide_table_column(table, "allocated_bytes", "own allocated", true);
+    tide_table_column(table, "reserved_bytes", "own reserved", true);
+    tide_table_column(table, "residual_stream_bytes", "residual stream", true);
+    tide_table_column(table, "peak", "own peak in", false);
+}
+
+static void add_largest_columns(const tide_study_columns *columns, tide_table *table) {
+    tide_study_add_columns(columns, table);
+    tide_table_column(table, "category", "category", false);
+    tide_table_column(table, "bytes", "each", true);
+    tide_table_column(table, "n_first_step", "in the first step", true);
+    tide_table_column(table, "names", "tensors", false);
+    tide_table_column(table, "origin", "made in", false);
+}
+
+static tables add_tables(tide_study_work *work) {
+    char title[128];
+    tables to = {.of_peaks = tide_study_columns_of(work)};
+    for (size_t i = 0; i < work->n_cells; i++) {
+        size_t context = work->cells[i].workload.model.context_length;
+        to.longest = context > to.longest ? context : to.longest;
+    }
+    to.of_peaks.warmup = false;
+    to.of_largest = to.of_peaks;
+    to.of_largest.context = false;
+    snprintf(title, sizeof(title),
+             "the largest tensors that a step makes, of each category, at context %llu",
+             (unsigned long long)to.longest);
+    to.peaks = tide_report_table(&work->report, "peaks",
+                                 "peaks of " TIDE_WORDS_PYTORCH ", and of " TIDE_WORDS_OWN);
+    to.largest = tide_report_table(&work->report, "largest", title);
+    add_peak_columns(&to.of_peaks, to.peaks);
+    add_largest_columns(&to.of_largest, to.largest);
+    return to;
+}
+
+/* What the snapshot of a cell says about the tensors. */
+static void describe_largest(const tide_study_cell *cell, const tables *to,
+                             tide_conclusion_peak *peak) {
+    largest found[TIDE_N_CATEGORIES];
+    find_largest(cell->result.snapshot, found);
+    if (cell->workload.model.context_length == to->longest) {
+        add_largest(&to->of_largest, cell, found, to->largest);
+    }
+    if (found[TIDE_ACTIVATION].bytes > 0) {
+        shorten(found[TIDE_ACTIVATION].names, peak->tensor, sizeof(peak->tensor));
+        peak->tensor_bytes = found[TIDE_ACTIVATION].bytes;
+    }
+}
+
+static tide_status add_cell(const tide_study_work *work, const tide_study_cell *cell,
+                            const tables *to, tide_conclusion_peak *ret_peak, tide_error *error) {
+    tide_dry_run eager;
+    tide_summary *summary = NULL;
+    const tide_summary_peak *peak = NULL;
+    bool fits = cell->result.outcome == TIDE_TRIAL_COMPLETED;
+    TIDE_TRY(run_eager(work, cell, &eager, error));
+    *ret_peak = (tide_conclusion_peak){
+        .size = cell->workload.model.size,
+        .mode = tide_mode_name((int)cell->workload.mode),
+        .precision = tide_precision_name((int)cell->workload.precision),
+        .context_length = cell->workload.model.context_length,
+        .allocated_bytes = fits ? cell->result.allocated_peak_bytes : -1,
+        .eager_bytes = peak_or_none(&eager, eager.allocated_bytes),
+        .residual_bytes = residual_bytes(&cell->workload),
+        .tensor_bytes = -1,
+    };
+    const tide_study_columns varies = tide_study_columns_of(work);
+    const tide_study_columns rest = {
+        .batch = varies.batch, .attention = varies.attention, .recompute = varies.recompute};
+    tide_study_label(&rest, &cell->workload, ret_peak->rest, sizeof(ret_peak->rest));
+    if (fits && cell->result.snapshot != NULL) {
+        TIDE_TRY(tide_summary_create(cell->result.snapshot, &summary, error));
+        if (summary->n_devices > 0) {
+            peak = &summary->devices[tide_summary_main_device(summary)].peak;
+            for (size_t i = 0; i < TIDE_N_CATEGORIES; i++) {
+                ret_peak->category_bytes[i] = peak->by_category.shares[i].bytes;
+            }
+        }
+        describe_largest(cell, to, ret_peak);
+    }
+    add_peak(&to->of_peaks, cell, peak, &eager, to->peaks);
+    tide_summary_destroy(summary);
+    return TIDE_OK;
+}
+
+/* Of the run with the highest peak: where PyTorch's bytes come from. */
+static tide_status add_difference(tide_study_work *work, const tide_conclusion_peak *peaks,
+                                  tide_error *error) {
+    enum { N_TENSORS = 12 };
+    const tide_study_cell *highest = NULL;
+    int64_t most = -1;
+    char label[TIDE_CONCLUSION_LABEL_BYTES];
+    tide_dry_room room = {.device = work->device};
+    for (size_t i = 0; i < work->n_run; i++) {
+        if (peaks[i].eager_bytes > most && peaks[i].allocated_bytes >= 0) {
+            most = peaks[i].eager_bytes;
+            highest = &work->cells[i];
+        }
+    }
+    if (highest == NULL) {
+        return TIDE_OK;
+    }
+    (void)snprintf(label, sizeof(label), "%s, %s, context %zu, %s", highest->workload.model.size,
+                   tide_mode_name((int)highest->workload.mode),
+                   highest->workload.model.context_length,
+                   tide_precision_name((int)highest->workload.precision));
+    TIDE_TRY(tide_profile_configure_cache(&work->options->run, &room.cache, error));
+    const tide_workload_config eager = as_eager(&highest->workload);
+    return tide_beside_run(&work->report, label, &room, &highest->workload, &eager, N_TENSORS,
+                           error);
+}
+
+/* What the columns of PyTorch are, or why they are empty. */
+static void say_pytorch(tide_study_work *work) {
+    bool is_true = false;
+    for (size_t i = 0; i < work->n_cells; i++) {
+        is_true = is_true || work->cells[i].workload.precision == TIDE_PRECISION_BF16_TRUE;
+    }
+    if (work->kind != TIDE_DEVICE_VIRTUAL) {
+        tide_report_say(&work->report, "pytorch",
+                        "%s: not known here: its peaks are forecast on the virtual device "
+                        "(--device virtual)",
+                        TIDE_WORDS_PYTORCH);
+    } else if (is_true) {
+        tide_report_say(&work->report, "pytorch",
+                        "%s: no forecast is possible of bf16-true, only of fp32, tf32 and "
+                        "bf16-mixed",
+                        TIDE_WORDS_PYTORCH);
+    }
+    if (work->kind == TIDE_DEVICE_VIRTUAL) {
+        tide_report_say(&work->report, "whose",
+                        "%s: with naive attention, as the assignment's code has it; the columns "
+                        "called own, and the largest tensors, are those of %s",
+                        TIDE_WORDS_PYTORCH, TIDE_WORDS_OWN);
+    }
+}
+
+static tide_status report(tide_study_work *work, tide_error *error) {
+    char conclusion[TIDE_CONCLUSION_BYTES];
+    const tide_hostmem *mem = tide_hostmem_default();
+    tide_conclusion_peak *peaks = tide_hostmem_zeroed(mem, work->n_cells, sizeof(*peaks));
+    tide_status status = TIDE_OK;
+    if (peaks == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    tables to = add_tables(work);
+    for (size_t i = 0; i < work->n_run && status == TIDE_OK; i++) {
+        status = add_cell(work, &work->cells[i], &to, &peaks[i], error);
+    }
+    say_pytorch(work);
+    if (status == TIDE_OK) {
+        status = add_difference(work, peaks, error);
+    }
+    if (status == TIDE_OK) {
+        tide_conclusion_of_memory(peaks, work->n_run, conclusion);
+        tide_report_say(&work->report, "reading", "%s", conclusion);
+    }
+    mem->release(mem->ctx, peaks);
+    return status;
+}
+
+const tide_study tide_study_memory = {
+    .name = "memory",
+    .summary = "the peaks of 2.7B, forward and train: contexts, precisions, the largest tensors",
+    .device = "virtual",
+    .kind = TIDE_STUDY_RECORDED,
+    .fill = fill,
+    .report = report,
+};

@@ -1,0 +1,90 @@
+/* Study parameters: how many a model has, and their bytes. Nothing is run. */
+#include <stdio.h>
+
+#include "cli/study/internal.h"
+#include "cli/study/conclusions.h"
+
+static void fill(tide_study_options *options) {
+    tide_study_fill_sizes(options, true);
+}
+
+static uint64_t n_embedding(const tide_model_config *model) {
+    return 2 * (uint64_t)model->vocab_size * model->d_model;
+}
+
+static void add_row(const tide_model_config *model, tide_table *table) {
+    uint64_t n_parameters = tide_model_n_parameters(model);
+    uint64_t n_block = (n_parameters - n_embedding(model) - model->d_model) / model->n_layers;
+    tide_table_row_begin(table);
+    tide_cell_text(table, model->size);
+    tide_cell_count(table, (int64_t)model->d_model);
+    tide_cell_count(table, (int64_t)model->d_ff);
+    tide_cell_count(table, (int64_t)model->n_layers);
+    tide_cell_count(table, (int64_t)model->n_heads);
+    tide_cell_count(table, (int64_t)n_block);
+    tide_cell_count(table, (int64_t)n_parameters);
+    tide_cell_count(table, (int64_t)tide_model_n_tensors(model));
+    tide_cell_bytes(table, (int64_t)(4 * n_parameters));
+    tide_cell_bytes(table, (int64_t)(2 * n_parameters));
+    /* Parameters, gradients and AdamW's two moments. */
+    tide_cell_bytes(table, (int64_t)(16 * n_parameters));
+    tide_cell_bytes(table, (int64_t)(8 * n_parameters));
+}
+
+static void add_columns(tide_table *table) {
+    static const struct {
+        const char *key;
+        const char *title;
+    } NUMBERS[] = {{"d_model", "d_model"},
+                   {"d_ff", "d_ff"},
+                   {"n_layers", "layers"},
+                   {"n_heads", "heads"},
+                   {"block_parameters", "per block"},
+                   {"parameters", "parameters"},
+                   {"tensors", "tensors"},
+                   {"fp32_bytes", "fp32"},
+                   {"bf16_bytes", "bf16"},
+                   {"train_bytes", "to train"},
+                   {"train_bf16_true_bytes", "in bf16-true"}};
+    tide_table_column(table, "size", "size", false);
+    for (size_t i = 0; i < sizeof(NUMBERS) / sizeof(NUMBERS[0]); i++) {
+        tide_table_column(table, NUMBERS[i].key, NUMBERS[i].title, true);
+    }
+}
+
+static tide_status report(tide_study_work *work, tide_error *error) {
+    tide_conclusion_size sizes[TIDE_STUDY_MAX_CELLS];
+    char conclusion[TIDE_CONCLUSION_BYTES];
+    size_t n = 0;
+    (void)error;
+    tide_table *table = tide_report_table(&work->report, "parameters", "parameters");
+    add_columns(table);
+    for (size_t i = 0; i < work->n_cells; i++) {
+        const tide_model_config *model = &work->cells[i].workload.model;
+        uint64_t n_parameters = tide_model_n_parameters(model);
+        if (n > 0 && sizes[n - 1].n_parameters == n_parameters) {
+            continue; /* lists of what does not matter here */
+        }
+        add_row(model, table);
+        sizes[n] = (tide_conclusion_size){.n_parameters = n_parameters,
+                                          .n_embedding = n_embedding(model),
+                                          .train_bytes = 16 * n_parameters};
+        snprintf(sizes[n].label, sizeof(sizes[n].label), "%s", model->size);
+        n++;
+    }
+    tide_report_say(&work->report, "columns",
+                    "to train: parameters, gradients and AdamW's state, in fp32, tf32 and "
+                    "bf16-mixed, and in bf16-true");
+    tide_conclusion_of_parameters(sizes, n, conclusion);
+    tide_report_say(&work->report, "reading", "%s", conclusion);
+    return TIDE_OK;
+}
+
+const tide_study tide_study_parameters = {
+    .name = "parameters",
+    .summary = "how many parameters each size has, and the bytes of them and of their training",
+    .device = "virtual",
+    .kind = TIDE_STUDY_NOT_RUN,
+    .fill = fill,
+    .report = report,
+};

@@ -1,0 +1,282 @@
+/* The studies of whole steps: end-to-end, warmup, precision. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/study/internal.h"
+#include "cli/study/conclusions.h"
+
+/* ---- presets ---- */
+
+static void fill_common(tide_study_options *options) {
+    tide_study_fill(&options->run.modes, "forward-backward");
+    tide_study_fill(&options->run.contexts, "128");
+    tide_study_fill(&options->warmups, "5");
+}
+
+static void fill_end_to_end(tide_study_options *options) {
+    tide_study_fill_sizes(options, false);
+    fill_common(options);
+}
+
+static void fill_warmup(tide_study_options *options) {
+    tide_study_fill_size(options, "small");
+    tide_study_fill(&options->warmups, "0,1,2,5");
+    fill_common(options);
+}
+
+static void fill_precision(tide_study_options *options) {
+    tide_study_fill_sizes(options, false);
+    tide_study_fill(&options->run.precisions, "fp32,tf32,bf16-mixed,bf16-true");
+    fill_common(options);
+}
+
+/* ---- the table ---- */
+
+static const struct {
+    const char *mean_key;
+    const char *std_key;
+    const char *title;
+} PHASES[TIDE_N_TIMED] = {
+    [TIDE_TIMED_FORWARD] = {"forward_ms", "forward_std_ms", "forward"},
+    [TIDE_TIMED_BACKWARD] = {"backward_ms", "backward_std_ms", "backward"},
+    [TIDE_TIMED_OPTIMIZER] = {"optimizer_ms", "optimizer_std_ms", "optimizer"},
+    [TIDE_TIMED_STEP] = {"step_ms", "step_std_ms", "step"},
+};
+
+/* Which columns some cell has something for. */
+typedef struct shown {
+    bool phase[TIDE_N_TIMED]; /* mean and sample standard deviation */
+    bool rates;               /* tokens and FLOPs a second */
+    bool peak_share;          /* of the device's stated peak */
+    bool sizes;               /* asked for and free, of what does not fit */
+} shown;
+
+static shown look_at(const tide_study_work *work) {
+    shown found = {.rates = false};
+    for (size_t i = 0; i < work->n_run; i++) {
+        const tide_trial_result *result = &work->cells[i].result;
+        for (size_t k = 0; k < TIDE_N_TIMED; k++) {
+            found.phase[k] = found.phase[k] || result->ms[k].mean >= 0.0;
+        }
+        found.rates = found.rates || result->tokens_per_second >= 0.0;
+        found.peak_share = found.peak_share || result->peak_share >= 0.0;
+        found.sizes = found.sizes || result->asked_bytes >= 0;
+    }
+    return found;
+}
+
+static void add_columns(const tide_study_columns *columns, const shown *has, tide_table *table) {
+    tide_study_add_columns(columns, table);
+    tide_table_column(table, "outcome", "outcome", false);
+    for (size_t k = 0; k < TIDE_N_TIMED; k++) {
+        if (has->phase[k]) {
+            tide_table_column(table, PHASES[k].mean_key, PHASES[k].title, true);
+            tide_table_column(table, PHASES[k].std_key, "± sample std", true);
+        }
+    }
+    if (has->rates) {
+        tide_table_column(table, "tokens_per_second", "tokens/s", true);
+        tide_table_column(table, "tflops", "TFLOP/s", true);
+    }
+    if (has->peak_share) {
+        tide_table_column(table, "peak_share", "of stated peak", true);
+    }
+    if (has->sizes) {
+        tide_table_column(table, "asked_bytes", "asked for", true);
+        tide_table_column(table, "free_bytes", "free", true);
+    }
+    tide_table_column(table, "allocated_bytes", "allocated", true);
+}
+
+static void add_rates(const tide_trial_result *result, const shown *has, tide_table *table) {
+    if (has->rates && result->tokens_per_second >= 0.0) {
+        tide_cell_count(table, (int64_t)(result->tokens_per_second + 0.5));
+        tide_cell_ratio(table, result->achieved_flops * 1e-12);
+    } else if (has->rates) {
+        tide_cell_none(table);
+        tide_cell_none(table);
+    }
+    if (has->peak_share && result->peak_share >= 0.0) {
+        tide_cell_percent(table, 100.0 * result->peak_share);
+    } else if (has->peak_share) {
+        tide_cell_none(table);
+    }
+}
+
+static void add_row(const tide_study_columns *columns, const shown *has,
+                    const tide_study_cell *cell, tide_table *table) {
+    const tide_trial_result *result = &cell->result;
+    tide_table_row_begin(table);
+    tide_study_add_cells(columns, &cell->workload, table);
+    tide_cell_text(table, tide_trial_outcome_name((int)result->outcome));
+    for (size_t k = 0; k < TIDE_N_TIMED; k++) {
+        if (has->phase[k]) {
+            tide_cell_ms(table, result->ms[k].mean);
+            tide_cell_ms(table, result->ms[k].std);
+        }
+    }
+    add_rates(result, has, table);
+    if (has->sizes) {
+        tide_cell_bytes(table, result->asked_bytes);
+        tide_cell_bytes(table, result->free_bytes);
+    }
+    tide_cell_bytes(table,
+                    result->outcome == TIDE_TRIAL_COMPLETED ? result->allocated_peak_bytes : -1);
+}
+
+/* ---- readings ---- */
+
+typedef void reading_of(const tide_conclusion_times *runs, size_t n,
+                        char ret_text[TIDE_CONCLUSION_BYTES]);
+
+static tide_conclusion_times times_of(const tide_study_columns *label,
+                                      const tide_study_cell *cell) {
+    const tide_trial_result *result = &cell->result;
+    tide_conclusion_times times = {
+        .n_parameters = tide_model_n_parameters(&cell->workload.model),
+        .forward_ms = result->ms[TIDE_TIMED_FORWARD],
+        .backward_ms = result->ms[TIDE_TIMED_BACKWARD],
+        .step_ms = result->ms[TIDE_TIMED_STEP],
+    };
+    tide_study_label(label, &cell->workload, times.label, sizeof(times.label));
+    if (times.label[0] == '\0') {
+        snprintf(times.label, sizeof(times.label), "%s", cell->workload.model.size);
+    }
+    return times;
+}
+
+/* Of the cells that differ in what the study compares alone: those that are like `like` in all
+ * else. */
+static size_t gather(const tide_study_work *work, const tide_study_columns *compared,
+                     const tide_study_columns *others, const char *like,
+                     tide_conclusion_times *ret_runs) {
+    size_t n = 0;
+    for (size_t i = 0; i < work->n_run; i++) {
+        char label[TIDE_CONCLUSION_LABEL_BYTES];
+        tide_study_label(others, &work->cells[i].workload, label, sizeof(label));
+        if (strcmp(label, like) == 0) {
+            ret_runs[n++] = times_of(compared, &work->cells[i]);
+        }
+    }
+    return n;
+}
+
+static size_t n_timed(const tide_conclusion_times *runs, size_t n) {
+    size_t n_found = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_found += runs[i].step_ms.mean > 0.0 ? 1 : 0;
+    }
+    return n_found;
+}
+
+/* One sentence: about the last group of runs of which two can be compared, the largest that were
+ * run; without one, about the last group that has times. */
+static void say_reading(tide_study_work *work, const tide_study_columns *compared,
+                        const tide_study_columns *others, reading_of *read,
+                        tide_conclusion_times *runs) {
+    char like[TIDE_CONCLUSION_LABEL_BYTES] = "";
+    char text[TIDE_CONCLUSION_BYTES];
+    size_t most = 0; /* runs with times in the group so far, of which more than 2 are no better */
+    for (size_t i = work->n_run; i > 0; i--) {
+        char label[TIDE_CONCLUSION_LABEL_BYTES];
+        tide_study_label(others, &work->cells[i - 1].workload, label, sizeof(label));
+        size_t n = n_timed(runs, gather(work, compared, others, label, runs));
+        if (most < 2 && n > most) {
+            most = n;
+            snprintf(like, sizeof(like), "%s", label);
+        }
+    }
+    size_t n = most > 0 ? gather(work, compared, others, like, runs) : 0;
+    bool is_one_of_many = most > 0 && n < work->n_run;
+    read(runs, n, text);
+    tide_report_say(&work->report, "reading", "%s%s%s", is_one_of_many ? like : "",
+                    is_one_of_many ? ": " : "", text);
+}
+
+static tide_status report_times(tide_study_work *work, const tide_study_columns *compared,
+                                reading_of *read) {
+    const tide_hostmem *mem = tide_hostmem_default();
+    const tide_study_columns columns = tide_study_columns_of(work);
+    const shown has = look_at(work);
+    tide_conclusion_times *runs = tide_hostmem_zeroed(mem, work->n_cells, sizeof(*runs));
+    if (runs == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    /* What tells groups apart: all columns but the compared ones. */
+    const tide_study_columns others = {
+        .size = columns.size && !compared->size,
+        .mode = columns.mode && !compared->mode,
+        .context = columns.context && !compared->context,
+        .batch = columns.batch && !compared->batch,
+        .precision = columns.precision && !compared->precision,
+        .attention = columns.attention && !compared->attention,
+        .recompute = columns.recompute && !compared->recompute,
+        .warmup = columns.warmup && !compared->warmup,
+    };
+    tide_table *table = tide_report_table(&work->report, "times", "times");
+    add_columns(&columns, &has, table);
+    for (size_t i = 0; i < work->n_run; i++) {
+        add_row(&columns, &has, &work->cells[i], table);
+    }
+    say_reading(work, compared, &others, read, runs);
+    mem->release(mem->ctx, runs);
+    return TIDE_OK;
+}
+
+/* One thing alone, so that a ratio has one cause: sizes, else the first of what varies. */
+static tide_study_columns first_that_varies(const tide_study_work *work) {
+    const tide_study_columns varies = tide_study_columns_of(work);
+    return varies.size        ? (tide_study_columns){.size = true}
+           : varies.context   ? (tide_study_columns){.context = true}
+           : varies.batch     ? (tide_study_columns){.batch = true}
+           : varies.mode      ? (tide_study_columns){.mode = true}
+           : varies.precision ? (tide_study_columns){.precision = true}
+           : varies.attention ? (tide_study_columns){.attention = true}
+                              : (tide_study_columns){.recompute = varies.recompute};
+}
+
+static tide_status report_end_to_end(tide_study_work *work, tide_error *error) {
+    const tide_study_columns compared = first_that_varies(work);
+    (void)error;
+    return report_times(work, &compared, tide_conclusion_of_end_to_end);
+}
+
+static tide_status report_warmup(tide_study_work *work, tide_error *error) {
+    (void)error;
+    return report_times(work, &(tide_study_columns){.warmup = true}, tide_conclusion_of_warmup);
+}
+
+static tide_status report_precision(tide_study_work *work, tide_error *error) {
+    (void)error;
+    return report_times(work, &(tide_study_columns){.precision = true},
+                        tide_conclusion_of_precision);
+}
+
+const tide_study tide_study_end_to_end = {
+    .name = "end-to-end",
+    .summary =
+        "forward and backward of five sizes: mean, sample standard deviation, tokens a second",
+    .device = "auto",
+    .kind = TIDE_STUDY_APART,
+    .fill = fill_end_to_end,
+    .report = report_end_to_end,
+};
+
+const tide_study tide_study_warmup = {
+    .name = "warmup",
+    .summary = "what 0, 1, 2 and 5 steps of warm-up do to mean and sample standard deviation",
+    .device = "auto",
+    .kind = TIDE_STUDY_APART,
+    .takes_warmups = true,
+    .fill = fill_warmup,
+    .report = report_warmup,
+};
+
+const tide_study tide_study_precision = {
+    .name = "precision",
+    .summary = "fp32, tf32, bf16-mixed and bf16-true: times, speed-up, peaks",
+    .device = "auto",
+    .kind = TIDE_STUDY_APART,
+    .fill = fill_precision,
+    .report = report_precision,
+};

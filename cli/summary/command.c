@@ -1,0 +1,352 @@
+/* tidemark summary: what happened in one run. */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/load.h"
+#include "cli/snapshot_words.h"
+#include "cli/summary/kernels.h"
+#include "cli/summary/origin.h"
+#include "cli/summary/settings.h"
+#include "cli/summary/view.h"
+#include "cli/table.h"
+#include "common/bytes.h"
+#include "common/plural.h"
+#include "snapshot/instant.h"
+#include "snapshot/lifetimes.h"
+#include "snapshot/snapshot.h"
+#include "snapshot/summary.h"
+
+enum { DEFAULT_TOP = 10, MAX_TOP = 100000, SENTENCE_BYTES = 1024 };
+
+#define ANY_DEVICE UINT64_MAX
+
+typedef struct summary_options {
+    const char *format;    /* a choice of tide_format_name */
+    bool wide;             /* its text, whole */
+    uint64_t top;          /* rows of the tables of scopes, stacks and blocks */
+    const char *at;        /* as tide_instant_find reads it; NULL: the peak */
+    tide_option_list tree; /* keys of tide_tree_key_name; none: no tree */
+    bool fragmentation;    /* the part about it */
+    bool steps;            /* the part about them */
+    bool leaks;            /* the part about them */
+    uint64_t device;       /* ANY_DEVICE: the one with the highest peak */
+} summary_options;
+
+static const tide_option OPTIONS[] = {
+    {TIDE_OPTION_TEXT, "at", 0, "INSTANT",
+     "what is alive then: an event (1234), a time (12.5ms), where a scope is highest "
+     "('step[2] > backward'), start, peak, end, oom; default peak",
+     NULL, NULL, NULL, offsetof(summary_options, at)},
+    {TIDE_OPTION_CHOICE, "format", 0, NULL, "of the report; default text", NULL, NULL,
+     tide_format_name, offsetof(summary_options, format)},
+    TIDE_WIDE_ROW(offsetof(summary_options, wide)),
+    {TIDE_OPTION_COUNT, "device", 0, "N", "which device; default the one with the highest peak",
+     NULL, NULL, NULL, offsetof(summary_options, device)},
+    {TIDE_OPTION_CHOICES, "tree", 0, "KEYS",
+     "what is alive as a tree by these, comma-separated, outermost first: category, phase, scope, "
+     "name, stack",
+     NULL, NULL, tide_tree_key_name, offsetof(summary_options, tree)},
+    {TIDE_OPTION_FLAG, "fragmentation", 0, NULL,
+     "why bytes are cached, which blocks hold them, which requests they could serve", NULL, NULL,
+     NULL, offsetof(summary_options, fragmentation)},
+    {TIDE_OPTION_FLAG, "steps", 0, NULL,
+     "whether each step repeats the one before it, and what grows from step to step", NULL, NULL,
+     NULL, offsetof(summary_options, steps)},
+    {TIDE_OPTION_FLAG, "leaks", 0, NULL,
+     "what was allocated after warm-up and is never released, by name and call stack", NULL, NULL,
+     NULL, offsetof(summary_options, leaks)},
+    {TIDE_OPTION_COUNT, "top", 0, "N",
+     "rows in the tables of scopes, call stacks, blocks and the like; default 10", NULL, NULL, NULL,
+     offsetof(summary_options, top)},
+};
+
+static const tide_option_table TABLE = {
+    .command = "summary",
+    .operands = "FILE",
+    .intro = "Tells what happened in a run: the peak, what is alive then by category, scope and\n"
+             "call stack, and how long the phases took.\n",
+    .options = OPTIONS,
+    .n_options = sizeof(OPTIONS) / sizeof(OPTIONS[0]),
+    .min_operands = 1,
+    .max_operands = 1,
+};
+
+/* ---- sentences ---- */
+
+static void say_run(const tide_summary_view *of, const char *path) {
+    char words[SENTENCE_BYTES];
+    tide_words_run(of->snapshot, words, sizeof(words));
+    tide_report_say(of->report, "run", "%s: %s", path, words);
+}
+
+static void say_warnings(const tide_summary_view *of) {
+    const tide_snapshot *snapshot = of->snapshot;
+    if (snapshot->n_dropped > 0) {
+        char words[TIDE_LOST_TEXT];
+        tide_words_lost(snapshot, words);
+        tide_report_say(of->report, "dropped", "warning: %s: what happened then is missing below",
+                        words);
+    }
+    if (snapshot->n_scopes_dropped > 0) {
+        bool one = snapshot->n_scopes_dropped == 1;
+        tide_report_say(of->report, "dropped_scopes",
+                        "warning: %" PRIu64 " %s lost because their table was full or the log was "
+                        "damaged: what happened in %s is told of the scope around %s, or of none",
+                        snapshot->n_scopes_dropped, one ? "scope was" : "scopes were",
+                        one ? "it" : "them", one ? "it" : "them");
+    }
+    if (of->device->n_unmatched > 0) {
+        bool one = of->device->n_unmatched == 1;
+        tide_report_say(
+            of->report, "unmatched",
+            "warning: %" PRId64 " event%s those before %s (a free without its block, a block on "
+            "top of another): bytes below may be wrong",
+            of->device->n_unmatched, one ? " contradicts" : "s contradict", one ? "it" : "them");
+    }
+    if (tide_words_is_emulated(snapshot)) {
+        tide_report_say(of->report, "emulated",
+                        "note: bf16 is emulated on the cpu: its bytes are real, its times are not "
+                        "representative");
+    }
+}
+
+static void say_peak(const tide_summary_view *of) {
+    const tide_summary_peak *peak = &of->device->peak;
+    char where[SENTENCE_BYTES];
+    char parts[SENTENCE_BYTES] = "";
+    char text[TIDE_BYTES_TEXT];
+    char time[32] = "";
+    tide_words_peak_place(peak, where, sizeof(where));
+    if (!tide_summary_lacks_categories(peak)) {
+        tide_words_categories(peak, parts, sizeof(parts));
+    }
+    if (!of->is_peak && peak->time_ns > 0) {
+        snprintf(time, sizeof(time), " (%.6f ms)", (double)peak->time_ns * 1e-6);
+    }
+    tide_report_say(of->report, of->is_peak ? "peak" : "instant",
+                    "%s%s%s %s (%" PRId64 " bytes) allocated%s%s%s%s",
+                    of->is_peak ? "peak" : of->when, time, of->is_peak ? "" : ":",
+                    tide_bytes_format(peak->totals.allocated_bytes, text),
+                    peak->totals.allocated_bytes, where[0] != '\0' ? " in " : "", where,
+                    parts[0] != '\0' ? ": " : "", parts);
+    tide_report_say(of->report, "accounting",
+                    "allocated = requested %" PRId64 " + rounding %" PRId64
+                    " + unsplit tails %" PRId64 " bytes, in %zu %s",
+                    peak->account.asked_bytes, peak->account.rounding_bytes,
+                    peak->account.unsplit_bytes, peak->n_blocks,
+                    tide_plural(peak->n_blocks, "block", "blocks"));
+}
+
+static void say_outcome(const tide_summary_view *of) {
+    const tide_summary_device *device = of->device;
+    char asked[TIDE_BYTES_TEXT];
+    char there[TIDE_BYTES_TEXT];
+    if (device->n_oom > 0) {
+        tide_report_say(
+            of->report, "oom",
+            "%s: out of device memory at event %" PRId64 ": asked for %s with %s free%s%s",
+            strcmp(of->snapshot->run.outcome, "oom") == 0 ? "the run ended" : "note",
+            device->oom_event, tide_bytes_format(device->oom_requested_bytes, asked),
+            device->oom_free_bytes < 0 ? "unlimited bytes"
+                                       : tide_bytes_format(device->oom_free_bytes, there),
+            device->oom_free_bytes >= device->oom_requested_bytes ? ", too little for a new segment"
+                                                                  : "",
+            device->n_oom > 1 ? " (and again later)" : "");
+    }
+    if (strcmp(of->snapshot->run.outcome, "stopped") == 0) {
+        tide_report_say(of->report, "stopped",
+                        "note: the run was stopped before its end, where its peak may lie");
+    }
+    if (strcmp(of->snapshot->run.outcome, "crashed") == 0) {
+        tide_report_say(of->report, "crashed",
+                        "note: recovered from the log of a program that ended without closing it: "
+                        "its peak may lie later");
+    }
+    if (strcmp(of->snapshot->run.outcome, "running") == 0) {
+        tide_report_say(of->report, "running",
+                        "note: taken while the run went on: its peak may have come later");
+    }
+}
+
+/* ---- tables ---- */
+
+static void maxima_table(const tide_summary_view *of) {
+    const tide_totals *end = &of->device->end;
+    int64_t ends[TIDE_N_MAX] = {end->requested_bytes, end->allocated_bytes, end->active_bytes,
+                                end->reserved_bytes};
+    tide_table *table = tide_report_table(of->report, "maxima", "Highest bytes and the end");
+    tide_table_column(table, "quantity", "bytes", false);
+    tide_table_column(table, "max_bytes", "highest", true);
+    tide_table_column(table, "event", "at event", true);
+    tide_table_column(table, "end_bytes", "at the end", true);
+    tide_table_column(table, "counted", "counted", false);
+    for (int i = 0; i < TIDE_N_MAX; i++) {
+        tide_table_row_begin(table);
+        tide_cell_text(table, tide_words_total(i));
+        tide_cell_bytes(table, of->device->max[i].bytes);
+        tide_cell_count(table, of->device->max[i].event);
+        tide_cell_bytes(table, ends[i]);
+        tide_cell_text(table, tide_words_total_rule(i));
+    }
+}
+
+/* ---- the command ---- */
+
+static tide_status build(const tide_summary_view *of, const char *path) {
+    say_run(of, path);
+    tide_summary_say_origin(of);
+    tide_summary_settings(of->report, of->snapshot);
+    say_warnings(of);
+    if (of->snapshot->n_events == 0 && of->snapshot->n_start_blocks == 0) {
+        tide_report_say(of->report, "not_recorded",
+                        "the allocations of this run were not recorded");
+        tide_summary_timing(of);
+        return TIDE_OK;
+    }
+    say_outcome(of);
+    say_peak(of);
+    TIDE_TRY(tide_summary_alive(of));
+    tide_summary_account(of);
+    maxima_table(of);
+    tide_summary_alive_places(of);
+    tide_summary_timing(of);
+    return TIDE_OK;
+}
+
+/* The parts that stand in the report only where they are asked for. */
+static tide_status add_asked(const tide_summary_view *of, const summary_options *options) {
+    tide_tree_plan plan = {.n_keys = options->tree.n, .top = of->top};
+    for (size_t i = 0; i < plan.n_keys && i < TIDE_N_TREE_KEYS; i++) {
+        for (size_t key = 0; key < TIDE_N_TREE_KEYS; key++) {
+            if (strcmp(options->tree.texts[i], tide_tree_key_name(key)) == 0) {
+                plan.keys[i] = (tide_tree_key)key;
+            }
+        }
+    }
+    if (plan.n_keys > 0) {
+        TIDE_TRY(tide_summary_tree(of, &plan));
+    }
+    if (options->fragmentation) {
+        TIDE_TRY(tide_summary_fragmentation(of));
+    }
+    return options->steps || options->leaks ? tide_summary_steps(of, options->steps, options->leaks)
+                                            : TIDE_OK;
+}
+
+static tide_status add_all(tide_summary_view *of, const char *path,
+                           const summary_options *options) {
+    if (of->snapshot->n_devices > 1) {
+        tide_report_say(of->report, "device", "device %zu of %zu%s", of->device_number,
+                        of->snapshot->n_devices,
+                        options->device == ANY_DEVICE
+                            ? ", the one with the highest peak: --device shows the others"
+                            : "");
+    }
+    TIDE_TRY(build(of, path));
+    TIDE_TRY(add_asked(of, options));
+    return tide_summary_kernels(of->report, of->snapshot, of->top);
+}
+
+/* Which device, which instant. */
+static tide_status find_instant(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
+                                const summary_options *options, tide_instant *ret_at,
+                                tide_error *error) {
+    tide_instant at = {tide_lifetimes_main_device(lifetimes), -1};
+    at.device = options->device != ANY_DEVICE ? (size_t)options->device : at.device;
+    TIDE_TRY(tide_instant_find(snapshot, lifetimes, at.device,
+                               options->at != NULL ? options->at : "peak", &at.event, error));
+    *ret_at = at;
+    return TIDE_OK;
+}
+
+static tide_status report_of(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
+                             const char *path, const summary_options *options, tide_error *error) {
+    tide_instant at;
+    TIDE_TRY(find_instant(snapshot, lifetimes, options, &at, error));
+    tide_scope_paths paths;
+    tide_summary *summary = NULL;
+    TIDE_TRY(tide_scope_paths_init(&paths, snapshot, lifetimes->mem));
+    tide_status status = tide_summary_create_from(snapshot, lifetimes, &at, &summary, error);
+    if (status != TIDE_OK) {
+        goto fail_summary;
+    }
+    tide_report report;
+    tide_report_init(&report);
+    tide_format format = tide_format_chosen(options->format, options->wide);
+    tide_summary_view of = {
+        .report = &report,
+        .snapshot = snapshot,
+        .lifetimes = lifetimes,
+        .paths = &paths,
+        .device = &summary->devices[at.device],
+        .device_number = at.device,
+        .top = (size_t)options->top,
+        .is_peak = at.event == lifetimes->devices[at.device].max[TIDE_MAX_ALLOCATED].event,
+        .is_text = tide_format_is_text(format),
+        .is_for_programs = format == TIDE_FORMAT_CSV || format == TIDE_FORMAT_JSON,
+        .when = "at the peak"};
+    if (!of.is_peak && at.event < 0) {
+        snprintf(of.when, sizeof(of.when), "before the first event");
+    } else if (!of.is_peak) {
+        snprintf(of.when, sizeof(of.when), "at event %" PRId64, at.event);
+    }
+    status = add_all(&of, path, options);
+    if (status == TIDE_OK) {
+        status = tide_report_print(&report, format, stdout);
+    }
+    tide_report_fini(&report);
+    tide_summary_destroy(summary);
+fail_summary:
+    tide_scope_paths_fini(&paths);
+    return status;
+}
+
+static tide_status report_on(const tide_snapshot *snapshot, const char *path,
+                             const summary_options *options, tide_error *error) {
+    if (snapshot->n_devices == 0) {
+        return tide_fail(error, TIDE_FORMAT, "'%s' records no device", path);
+    }
+    if (options->device != ANY_DEVICE && options->device >= snapshot->n_devices) {
+        return tide_fail(error, TIDE_INVALID, "there is no device %" PRIu64 ": the file has %zu",
+                         options->device, snapshot->n_devices);
+    }
+    tide_lifetimes lifetimes;
+    TIDE_TRY(tide_lifetimes_init(&lifetimes, snapshot, snapshot->arena.mem, error));
+    tide_status status = report_of(snapshot, &lifetimes, path, options, error);
+    tide_lifetimes_fini(&lifetimes);
+    return status;
+}
+
+static int run(int argc, char **argv) {
+    summary_options options = {.format = "text", .top = DEFAULT_TOP, .device = ANY_DEVICE};
+    tide_operands operands = {.n = 0};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    if (!tide_cli_parse(&TABLE, argc, argv, &options, &operands, &exit_status)) {
+        return exit_status;
+    }
+    if (options.top == 0 || options.top > MAX_TOP) {
+        tide_cli_note("summary", "--top must be 1 to %d", MAX_TOP);
+        return TIDE_EXIT_USAGE;
+    }
+    tide_snapshot *snapshot = NULL;
+    tide_error error = {""};
+    tide_status status = tide_cli_load(operands.texts[0], &snapshot, &error);
+    if (status == TIDE_OK) {
+        status = report_on(snapshot, operands.texts[0], &options, &error);
+    }
+    tide_snapshot_destroy(snapshot);
+    if (status != TIDE_OK) {
+        return tide_cli_fail("summary", status, &error);
+    }
+    return tide_cli_finish("summary", TIDE_EXIT_SUCCESS);
+}
+
+const tide_command tide_command_summary = {
+    .name = "summary",
+    .summary = "what happened: the peak, what is alive then, timing",
+    .options = &TABLE,
+    .run = run,
+};

@@ -1,0 +1,280 @@
+/* The part of `tidemark summary` about free bytes in reserved memory: what holds them there, and
+ * what they are good for. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/snapshot_words.h"
+#include "cli/summary/view.h"
+#include "common/bytes.h"
+#include "snapshot/layout.h"
+
+enum { SHOWN_FRAMES = 2, WORDS_BYTES = 1024 };
+
+/* A segment with free bytes that the device does not get back, and the largest block in it. */
+typedef struct pinned {
+    const tide_layout_segment *segment; /* borrowed */
+    const tide_lifetime *block;         /* borrowed; the first of the largest */
+    int64_t held_bytes;                 /* cached and not releasable */
+    int64_t n_blocks;                   /* in the segment */
+} pinned;
+
+static const char *pool_name(int pool) {
+    return pool == TIDE_SEGMENT_SMALL ? "small" : "large";
+}
+
+static int by_held(const void *left, const void *right) {
+    const pinned *a = left;
+    const pinned *b = right;
+    if (a->held_bytes != b->held_bytes) {
+        return a->held_bytes < b->held_bytes ? 1 : -1;
+    }
+    return a->segment->address < b->segment->address ? -1
+                                                     : a->segment->address > b->segment->address;
+}
+
+static size_t find_pinned(const tide_summary_view *of, const tide_layout *layout, pinned *items) {
+    size_t n = 0;
+    for (size_t i = 0; i < layout->n_segments; i++) {
+        const tide_layout_segment *segment = &layout->segments[i];
+        pinned item = {.segment = segment,
+                       .held_bytes = (int64_t)(segment->cached_bytes - segment->releasable_bytes)};
+        for (size_t j = 0; j < segment->n_pieces; j++) {
+            const tide_layout_piece *piece = &layout->pieces[segment->first_piece + j];
+            const tide_lifetime *life =
+                piece->life != TIDE_NONE ? &of->lifetimes->lifetimes[piece->life] : NULL;
+            item.n_blocks += life != NULL;
+            if (life != NULL &&
+                (item.block == NULL || life->block_bytes > item.block->block_bytes)) {
+                item.block = life;
+            }
+        }
+        if (item.held_bytes > 0) {
+            items[n++] = item;
+        }
+    }
+    if (n > 0) {
+        qsort(items, n, sizeof(*items), by_held);
+    }
+    return n;
+}
+
+/* ---- by cause ---- */
+
+static void cause_row(tide_table *table, const char *cause, int64_t n_bytes, int64_t n_cached,
+                      int64_t n_segments) {
+    if (n_bytes == 0) {
+        return;
+    }
+    tide_table_row_begin(table);
+    tide_cell_text(table, cause);
+    tide_cell_bytes(table, n_bytes);
+    tide_cell_percent(table, n_cached > 0 ? 100.0 * (double)n_bytes / (double)n_cached : 0.0);
+    tide_cell_count(table, n_segments);
+}
+
+static void cause_table(const tide_summary_view *of, const tide_layout *layout, const pinned *items,
+                        size_t n_items) {
+    int64_t bytes[TIDE_MAX_CATEGORIES] = {0};
+    int64_t segments[TIDE_MAX_CATEGORIES] = {0};
+    int64_t rest_bytes = 0, rest_segments = 0, whole_segments = 0;
+    for (size_t i = 0; i < n_items; i++) {
+        if (items[i].block != NULL) {
+            bytes[items[i].block->category] += items[i].held_bytes;
+            segments[items[i].block->category]++;
+        } else { /* of an expandable segment without blocks: less than a granule */
+            rest_bytes += items[i].held_bytes;
+            rest_segments++;
+        }
+    }
+    for (size_t i = 0; i < layout->n_segments; i++) {
+        whole_segments += layout->segments[i].releasable_bytes > 0;
+    }
+    int64_t cached = layout->account.splittable_bytes + layout->account.releasable_bytes;
+    tide_table *table = tide_summary_table(of, "cached_by_cause", "Cached bytes", ", by cause");
+    tide_table_column(table, "cause", "why they are not the device's", false);
+    tide_table_column(table, "bytes", "cached", true);
+    tide_table_column(table, "share_percent", "share", true);
+    tide_table_column(table, "segments", "segments", true);
+    cause_row(table, "no block there", layout->account.releasable_bytes, cached, whole_segments);
+    for (size_t i = 0; i < tide_snapshot_n_categories(of->snapshot); i++) {
+        char cause[WORDS_BYTES];
+        snprintf(cause, sizeof(cause), "largest block there: %s",
+                 tide_snapshot_category(of->snapshot, i));
+        cause_row(table, cause, bytes[i], cached, segments[i]);
+    }
+    cause_row(table, "less than a granule", rest_bytes, cached, rest_segments);
+    cause_row(table, "all", cached, cached, (int64_t)layout->n_segments);
+}
+
+/* ---- by segment ---- */
+
+static void pinned_row(const tide_summary_view *of, tide_table *table, const pinned *item) {
+    char address[32];
+    char words[WORDS_BYTES];
+    snprintf(address, sizeof(address), "0x%" PRIx64, item->segment->address);
+    tide_table_row_begin(table);
+    tide_cell_text(table, address);
+    tide_cell_text(table, pool_name(item->segment->pool));
+    tide_cell_bytes(table, (int64_t)item->segment->total_bytes);
+    tide_cell_bytes(table, item->held_bytes);
+    tide_cell_count(table, item->n_blocks);
+    if (item->block == NULL) {
+        return;
+    }
+    const char *name = tide_snapshot_text(of->snapshot, item->block->name);
+    uint32_t scope = item->block->scope;
+    const char *path =
+        tide_summary_path(of, scope == TIDE_NONE ? TIDE_NONE : of->paths->of_scope[scope]);
+    tide_cell_bytes(table, (int64_t)item->block->block_bytes);
+    tide_cell_text(table, name[0] != '\0' ? name : "(no name)");
+    tide_cell_text(table, tide_snapshot_category(of->snapshot, item->block->category));
+    if (item->block->born > 0) {
+        tide_cell_count(table, of->device->peak.event - ((int64_t)item->block->born - 1));
+    } else {
+        tide_cell_text(table, "before recording");
+    }
+    tide_cell_text(table, path);
+    tide_words_stack(of->snapshot, item->block->stack, SHOWN_FRAMES, words, sizeof(words));
+    tide_cell_text(table, words);
+}
+
+static void pinned_table(const tide_summary_view *of, const pinned *items, size_t n_items) {
+    tide_table *table = tide_summary_table(of, "pinned", "Cached bytes that blocks hold",
+                                           ", by segment and its largest block");
+    tide_table_column(table, "segment", "segment", false);
+    tide_table_column(table, "pool", "pool", false);
+    tide_table_column(table, "segment_bytes", "of bytes", true);
+    tide_table_column(table, "bytes", "cached", true);
+    tide_table_column(table, "blocks", "blocks", true);
+    tide_table_column(table, "block_bytes", "largest", true);
+    tide_table_column(table, "name", "its name", false);
+    tide_table_column(table, "category", "category", false);
+    tide_table_column(table, "age_events", "age in events", true);
+    tide_table_column(table, "scope", "scope", false);
+    tide_table_column(table, "stack", "call stack, innermost first", false);
+    int64_t rest_bytes = 0, rest_total = 0, rest_blocks = 0;
+    for (size_t i = 0; i < n_items; i++) {
+        if (i < of->top) {
+            pinned_row(of, table, &items[i]);
+        } else {
+            rest_bytes += items[i].held_bytes;
+            rest_total += (int64_t)items[i].segment->total_bytes;
+            rest_blocks += items[i].n_blocks;
+        }
+    }
+    if (n_items > of->top) {
+        char label[TIDE_SUMMARY_LABEL_BYTES];
+        snprintf(label, sizeof(label), "(%zu more)", n_items - of->top);
+        tide_table_row_begin(table);
+        tide_cell_text(table, label);
+        tide_cell_none(table);
+        tide_cell_bytes(table, rest_total);
+        tide_cell_bytes(table, rest_bytes);
+        tide_cell_count(table, rest_blocks);
+    }
+}
+
+/* ---- by request ---- */
+
+/* What a request finds in the free blocks of a pool. */
+static void fit_row(tide_table *table, const tide_layout *layout, int pool, uint64_t request) {
+    int64_t all = 0, usable = 0, n_fit = 0;
+    for (size_t i = 0; i < layout->n_segments; i++) {
+        const tide_layout_segment *segment = &layout->segments[i];
+        for (size_t j = 0; j < segment->n_pieces && segment->pool == pool; j++) {
+            const tide_layout_piece *piece = &layout->pieces[segment->first_piece + j];
+            if (piece->life == TIDE_NONE) {
+                all += (int64_t)piece->n_bytes;
+                usable += piece->n_bytes >= request ? (int64_t)piece->n_bytes : 0;
+                n_fit += piece->n_bytes >= request;
+            }
+        }
+    }
+    tide_table_row_begin(table);
+    tide_cell_text(table, pool_name(pool));
+    tide_cell_bytes(table, (int64_t)request);
+    tide_cell_count(table, n_fit);
+    tide_cell_bytes(table, usable);
+    tide_cell_bytes(table, all - usable);
+    tide_cell_percent(table, all > 0 ? 100.0 * (double)(all - usable) / (double)all : 0.0);
+}
+
+static uint64_t largest_free(const tide_layout *layout, int pool) {
+    uint64_t largest = 0;
+    for (size_t i = 0; i < layout->n_segments; i++) {
+        const tide_layout_segment *segment = &layout->segments[i];
+        for (size_t j = 0; j < segment->n_pieces && segment->pool == pool; j++) {
+            const tide_layout_piece *piece = &layout->pieces[segment->first_piece + j];
+            largest =
+                piece->life == TIDE_NONE && piece->n_bytes > largest ? piece->n_bytes : largest;
+        }
+    }
+    return largest;
+}
+
+static void fit_table(const tide_summary_view *of, const tide_layout *layout) {
+    static const struct {
+        int pool;
+        uint64_t request;
+    } REQUESTS[] = {
+        {TIDE_SEGMENT_SMALL, UINT64_C(4) << 10},   {TIDE_SEGMENT_SMALL, UINT64_C(64) << 10},
+        {TIDE_SEGMENT_SMALL, UINT64_C(1) << 20},   {TIDE_SEGMENT_LARGE, UINT64_C(2) << 20},
+        {TIDE_SEGMENT_LARGE, UINT64_C(10) << 20},  {TIDE_SEGMENT_LARGE, UINT64_C(32) << 20},
+        {TIDE_SEGMENT_LARGE, UINT64_C(128) << 20}, {TIDE_SEGMENT_LARGE, UINT64_C(512) << 20},
+        {TIDE_SEGMENT_LARGE, UINT64_C(2) << 30},   {TIDE_SEGMENT_LARGE, UINT64_C(8) << 30}};
+    tide_table *table = tide_summary_table(of, "cached_by_request", "Cached bytes",
+                                           ", by the requests that they could serve");
+    tide_table_column(table, "pool", "pool", false);
+    tide_table_column(table, "request_bytes", "request", true);
+    tide_table_column(table, "free_blocks", "blocks that fit", true);
+    tide_table_column(table, "usable_bytes", "in blocks that fit", true);
+    tide_table_column(table, "unusable_bytes", "in smaller ones", true);
+    tide_table_column(table, "unusable_percent", "share of no use", true);
+    for (int pool = TIDE_SEGMENT_SMALL; pool <= TIDE_SEGMENT_LARGE; pool++) {
+        uint64_t largest = largest_free(layout, pool);
+        uint64_t before = 0;
+        for (size_t i = 0; i < sizeof(REQUESTS) / sizeof(REQUESTS[0]); i++) {
+            if (largest > 0 && REQUESTS[i].pool == pool && before < largest) {
+                if (REQUESTS[i].request > largest) {
+                    fit_row(table, layout, pool, largest);
+                }
+                fit_row(table, layout, pool, REQUESTS[i].request);
+                before = REQUESTS[i].request;
+            }
+        }
+    }
+}
+
+static void say_largest(const tide_summary_view *of, const tide_layout *layout) {
+    char small[TIDE_BYTES_TEXT];
+    char large[TIDE_BYTES_TEXT];
+    char cached[TIDE_BYTES_TEXT];
+    const tide_account *account = &layout->account;
+    tide_report_say(
+        of->report, "fragmentation",
+        "%s cached %s; the largest free block has %s in the small pool, %s in the large one",
+        tide_bytes_format(account->splittable_bytes + account->releasable_bytes, cached), of->when,
+        tide_bytes_format((int64_t)largest_free(layout, TIDE_SEGMENT_SMALL), small),
+        tide_bytes_format((int64_t)largest_free(layout, TIDE_SEGMENT_LARGE), large));
+}
+
+tide_status tide_summary_fragmentation(const tide_summary_view *of) {
+    const tide_hostmem *mem = of->lifetimes->mem;
+    const tide_instant at = {of->device_number, of->device->peak.event};
+    tide_layout layout;
+    TIDE_TRY(tide_layout_init(&layout, of->snapshot, of->lifetimes, &at, NULL));
+    pinned *items = tide_hostmem_zeroed(mem, layout.n_segments, sizeof(*items));
+    tide_status status = TIDE_NO_MEMORY;
+    if (items != NULL) {
+        size_t n = find_pinned(of, &layout, items);
+        say_largest(of, &layout);
+        cause_table(of, &layout, items, n);
+        pinned_table(of, items, n);
+        fit_table(of, &layout);
+        status = TIDE_OK;
+    }
+    mem->release(mem->ctx, items);
+    tide_layout_fini(&layout);
+    return status;
+}

@@ -1,0 +1,14 @@
+/* kernels.h - the part of `tidemark summary` about kernels. */
+#ifndef TIDE_CLI_SUMMARY_KERNELS_H
+#define TIDE_CLI_SUMMARY_KERNELS_H
+
+#include "cli/table.h"
+#include "common/status.h"
+#include "snapshot/snapshot.h"
+
+/* The kernels that took most of the device's time, `top` of them, and the rest in one row; nothing
+ * where none was traced. */
+TIDE_NODISCARD tide_status tide_summary_kernels(tide_report *report, const tide_snapshot *snapshot,
+                                                size_t top);
+
+#endif

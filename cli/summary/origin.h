@@ -1,0 +1,25 @@
+/* origin.h - the parts of `tidemark summary` about recordings of other programs: where the
+ * figures come from, and what is alive by the line of the user's program, which stands in for
+ * categories.
+ */
+#ifndef TIDE_CLI_SUMMARY_ORIGIN_H
+#define TIDE_CLI_SUMMARY_ORIGIN_H
+
+#include <stdbool.h>
+
+#include "cli/summary/view.h"
+#include "common/status.h"
+#include "snapshot/summary.h"
+
+/* No block that is alive at the instant has a category. */
+bool tide_summary_lacks_categories(const tide_summary_peak *peak);
+
+/* Sentences; none of a recording of our own. */
+void tide_summary_say_origin(const tide_summary_view *of);
+
+/* What is alive at the instant by the user's line that asked for it: `top` rows, and the rest in
+ * one.
+ */
+TIDE_NODISCARD tide_status tide_summary_user_frames(const tide_summary_view *of);
+
+#endif

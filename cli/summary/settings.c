@@ -1,0 +1,70 @@
+#include "cli/summary/settings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/bytes.h"
+
+enum { TEXT_BYTES = 1024 };
+#define MIB 1048576.0
+
+typedef enum setting_kind { BYTES, NUMBER, SWITCH } setting_kind;
+
+/* PyTorch's defaults. What a file has beside these is not told: it says nothing about the bytes. */
+static const struct {
+    const char *name;
+    double number; /* -1: unlimited */
+    setting_kind kind;
+} DEFAULTS[] = {
+    {"memory_limit", -1, BYTES},
+    {"per_process_memory_fraction", 1, NUMBER},
+    {"min_block_size", 512, BYTES},
+    {"small_size", MIB, BYTES},
+    {"small_buffer", 2 * MIB, BYTES},
+    {"min_large_alloc", 10 * MIB, BYTES},
+    {"large_segment_size", 20 * MIB, BYTES},
+    {"round_large", 2 * MIB, BYTES},
+    {"max_split_size", -1, BYTES},
+    {"max_non_split_rounding", 20 * MIB, BYTES},
+    {"garbage_collection_threshold", 0, NUMBER},
+    {"expandable_segments", 0, SWITCH},
+    {"roundup_power2_divisions", 0, NUMBER},
+};
+
+static void format_value(const tide_snapshot_setting *setting, setting_kind kind, char *text,
+                         size_t n_bytes) {
+    char bytes[TIDE_BYTES_TEXT];
+    if (setting->text != NULL) {
+        (void)snprintf(text, n_bytes, "%.400s", setting->text);
+    } else if (kind == SWITCH) {
+        (void)snprintf(text, n_bytes, "%s", setting->number > 0 ? "True" : "False");
+    } else if (kind == BYTES && setting->number < 0) {
+        (void)snprintf(text, n_bytes, "unlimited");
+    } else if (kind == BYTES && setting->number < 0x1p62) {
+        (void)snprintf(text, n_bytes, "%s", tide_bytes_format((int64_t)setting->number, bytes));
+    } else {
+        (void)snprintf(text, n_bytes, "%g", setting->number);
+    }
+}
+
+void tide_summary_settings(tide_report *report, const tide_snapshot *snapshot) {
+    char all[TEXT_BYTES] = "";
+    size_t n_used = 0;
+    for (size_t i = 0; i < snapshot->n_settings && n_used < sizeof(all) - 1; i++) {
+        const tide_snapshot_setting *setting = &snapshot->settings[i];
+        for (size_t k = 0; k < sizeof(DEFAULTS) / sizeof(DEFAULTS[0]); k++) {
+            if (strcmp(setting->name, DEFAULTS[k].name) != 0 ||
+                (setting->text == NULL && setting->number == DEFAULTS[k].number)) {
+                continue;
+            }
+            char value[TEXT_BYTES / 2];
+            format_value(setting, DEFAULTS[k].kind, value, sizeof(value));
+            (void)snprintf(all + n_used, sizeof(all) - n_used, "%s%s %s", n_used == 0 ? "" : ", ",
+                           setting->name, value);
+            n_used += strlen(all + n_used);
+        }
+    }
+    if (n_used > 0) {
+        tide_report_say(report, "allocator", "allocator: %s", all);
+    }
+}

@@ -1,0 +1,11 @@
+/* settings.h - the part of `tidemark summary` about the allocator's settings. */
+#ifndef TIDE_CLI_SUMMARY_SETTINGS_H
+#define TIDE_CLI_SUMMARY_SETTINGS_H
+
+#include "cli/table.h"
+#include "snapshot/snapshot.h"
+
+/* A sentence with the settings that are not the default; nothing where all are. */
+void tide_summary_settings(tide_report *report, const tide_snapshot *snapshot);
+
+#endif

@@ -1,0 +1,365 @@
+/* The parts of `tidemark summary` about steps: whether they repeat, what grows from one to the
+ * next, and what is never released. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/snapshot_words.h"
+#include "cli/summary/view.h"
+#include "common/bytes.h"
+#include "common/plural.h"
+#include "snapshot/steps.h"
+
+enum { SHOWN_FRAMES = 3, WORDS_BYTES = 1024, NAME_BYTES = 96, TITLE_BYTES = 256, WHICH_BYTES = 64 };
+
+static void step_name(const tide_summary_view *of, const tide_step *step, char name[NAME_BYTES]) {
+    const tide_scope_row *row = &of->snapshot->scopes[step->scope];
+    size_t n =
+        (size_t)snprintf(name, NAME_BYTES, "%.64s", tide_snapshot_text(of->snapshot, row->name));
+    if (row->index >= 0) {
+        snprintf(name + n, NAME_BYTES - n, " %" PRId32, row->index);
+    }
+}
+
+/* "event 17, alloc of 512 B (x) in forward > layer 3"; "no further event". */
+static void row_words(const tide_summary_view *of, int64_t row, char words[WORDS_BYTES]) {
+    if (row < 0) {
+        snprintf(words, WORDS_BYTES, "no further event");
+        return;
+    }
+    const tide_event *event = &of->snapshot->events[row];
+    const char *name = tide_snapshot_text(of->snapshot, event->name);
+    const char *path = tide_summary_path(
+        of, event->scope == TIDE_NONE ? TIDE_NONE : of->paths->of_scope[event->scope]);
+    snprintf(words, WORDS_BYTES,
+             "event %" PRId64 ", %s of %" PRIu64 " bytes (block of %" PRIu64 ")%s%.128s%s%.256s",
+             row, tide_action_name(event->action), event->requested_bytes, event->block_bytes,
+             name[0] != '\0' ? ", " : "", name, path[0] != '\0' ? ", in " : "", path);
+}
+
+static void say_steady(const tide_summary_view *of, const tide_steps *steps) {
+    size_t n_compared = 0, n_repeat = 0;
+    const tide_step *odd = NULL;
+    const tide_step *before_odd = NULL;
+    const tide_step *before = NULL;
+    for (size_t i = steps->first_measured; i < steps->n_steps; i++) {
+        const tide_step *step = &steps->steps[i];
+        if (step->is_warmup || step->is_open) {
+            continue;
+        }
+        n_compared += step->is_compared;
+        n_repeat += step->repeats;
+        if (step->is_compared && !step->repeats && odd == NULL && before != NULL) {
+            odd = step;
+            before_odd = before;
+        }
+        before = step;
+    }
+    if (n_compared == 0 || before == NULL) {
+        tide_report_say(of->report, "steady", "steady state: fewer than 2 measured steps");
+        return;
+    }
+    if (odd == NULL || before_odd == NULL) {
+        char which[WHICH_BYTES] = "the one measured step after the first";
+        if (n_compared != 1) {
+            (void)snprintf(which, sizeof(which), "each of %zu measured steps after the first",
+                           n_compared);
+        }
+        tide_report_say(of->report, "steady",
+                        "steady state: %s repeats the one before it: %" PRId64 " %s about blocks",
+                        which, before->n_rows,
+                        tide_plural((uint64_t)before->n_rows, "event", "events"));
+        return;
+    }
+    char name[NAME_BYTES];
+    char name_before[NAME_BYTES];
+    char here[WORDS_BYTES];
+    char there[WORDS_BYTES];
+    step_name(of, odd, name);
+    step_name(of, before_odd, name_before);
+    row_words(of, odd->differs, here);
+    row_words(of, odd->differs_from, there);
+    tide_report_say(of->report, "steady",
+                    "no steady state: %zu of %zu measured steps repeat the one before them. %s is "
+                    "the first that does not: %s; in %s: %s",
+                    n_repeat, n_compared, name, here, name_before, there);
+}
+
+static const char *repeats_word(const tide_step *step) {
+    if (step->is_open) {
+        return "still open";
+    }
+    return !step->is_compared ? "" : step->repeats ? "yes" : "no";
+}
+
+static void step_table(const tide_summary_view *of, const tide_steps *steps) {
+    char title[TITLE_BYTES] = "Steps";
+    size_t first = steps->n_steps > of->top ? steps->n_steps - of->top : 0;
+    if (first > 0) {
+        snprintf(title, sizeof(title), "Steps, the last %zu of %zu", of->top, steps->n_steps);
+    }
+    tide_table *table = tide_report_table(of->report, "steps", title);
+    tide_table_column(table, "step", "step", false);
+    tide_table_column(table, "first_event", "from event", true);
+    tide_table_column(table, "last_event", "to event", true);
+    tide_table_column(table, "block_events", "about blocks", true);
+    tide_table_column(table, "segment_events", "about segments", true);
+    tide_table_column(table, "peak_bytes", "highest", true);
+    tide_table_column(table, "end_bytes", "at its end", true);
+    tide_table_column(table, "change_bytes", "change in bytes", true);
+    tide_table_column(table, "end_blocks", "blocks", true);
+    tide_table_column(table, "repeats", "repeats", false);
+    for (size_t i = first; i < steps->n_steps; i++) {
+        const tide_step *step = &steps->steps[i];
+        char name[NAME_BYTES];
+        step_name(of, step, name);
+        tide_table_row_begin(table);
+        tide_cell_text(table, name);
+        tide_cell_count(table, (int64_t)step->first);
+        tide_cell_count(table, (int64_t)step->last);
+        tide_cell_count(table, step->n_rows);
+        tide_cell_count(table, step->n_segment_rows);
+        tide_cell_bytes(table, step->peak_bytes);
+        tide_cell_bytes(table, step->end_bytes);
+        if (i > 0) {
+            tide_cell_count(table, step->end_bytes - steps->steps[i - 1].end_bytes);
+        } else {
+            tide_cell_none(table);
+        }
+        tide_cell_count(table, step->end_blocks);
+        tide_cell_text(table, repeats_word(step));
+    }
+}
+
+/* The cells that what grows and what leaks have last. */
+static void kept_words(const tide_summary_view *of, tide_table *table, const tide_kept *item) {
+    char words[WORDS_BYTES];
+    tide_cell_text(table, tide_snapshot_category(of->snapshot, item->category));
+    tide_cell_text(table, tide_summary_path(of, item->scope == TIDE_NONE
+                                                    ? TIDE_NONE
+                                                    : of->paths->of_scope[item->scope]));
+    tide_words_stack(of->snapshot, item->stack, SHOWN_FRAMES, words, sizeof(words));
+    tide_cell_text(table, words);
+}
+
+static void kept_word_columns(tide_table *table) {
+    tide_table_column(table, "category", "category", false);
+    tide_table_column(table, "scope", "scope", false);
+    tide_table_column(table, "stack", "call stack, innermost first", false);
+}
+
+static const char *kept_name(const tide_summary_view *of, const tide_kept *item) {
+    const char *name = tide_snapshot_text(of->snapshot, item->name);
+    return name[0] != '\0' ? name : "(no name)";
+}
+
+static void growth_row(tide_table *table, const char *name, const tide_kept *item, double n_steps) {
+    int64_t change = item->bytes - item->before_bytes;
+    tide_table_row_begin(table);
+    tide_cell_text(table, name);
+    tide_cell_bytes(table, item->before_bytes);
+    tide_cell_bytes(table, item->bytes);
+    tide_cell_count(table, change);
+    tide_cell_ns(table, (double)change / n_steps);
+    tide_cell_count(table, item->blocks - item->before_blocks);
+}
+
+static void growth_table(const tide_summary_view *of, const tide_kept_list *list, const char *title,
+                         double n_steps) {
+    tide_table *table = tide_report_table(of->report, "growth", title);
+    tide_table_column(table, "name", "name", false);
+    tide_table_column(table, "before_bytes", "before", true);
+    tide_table_column(table, "bytes", "after", true);
+    tide_table_column(table, "change_bytes", "change in bytes", true);
+    tide_table_column(table, "change_bytes_per_step", "a step", true);
+    tide_table_column(table, "change_blocks", "change in blocks", true);
+    kept_word_columns(table);
+    tide_kept rest = {.before_bytes = 0};
+    tide_kept all = {.before_bytes = 0};
+    size_t n_rows = 0, n_rest = 0;
+    for (size_t i = 0; i < list->n_items; i++) {
+        const tide_kept *item = &list->items[i];
+        bool is_shown = item->bytes != item->before_bytes && n_rows < of->top;
+        tide_kept *sums[] = {&all, is_shown ? NULL : &rest};
+        for (size_t j = 0; j < 2; j++) {
+            if (sums[j] != NULL) {
+                sums[j]->before_bytes += item->before_bytes;
+                sums[j]->bytes += item->bytes;
+                sums[j]->before_blocks += item->before_blocks;
+                sums[j]->blocks += item->blocks;
+            }
+        }
+        if (is_shown) {
+            growth_row(table, kept_name(of, item), item, n_steps);
+            kept_words(of, table, item);
+            n_rows++;
+        } else {
+            n_rest++;
+        }
+    }
+    if (n_rest > 0) {
+        char label[TIDE_SUMMARY_LABEL_BYTES];
+        snprintf(label, sizeof(label), "(%zu more)", n_rest);
+        growth_row(table, label, &rest, n_steps);
+    }
+    growth_row(table, "all", &all, n_steps);
+}
+
+/* From the end of the first measured step to that of the last. */
+static tide_status add_growth(const tide_summary_view *of, const tide_steps *steps) {
+    const tide_step *last = NULL;
+    size_t n_measured = 0;
+    for (size_t i = steps->first_measured; i < steps->n_steps; i++) {
+        if (!steps->steps[i].is_warmup && !steps->steps[i].is_open) {
+            last = &steps->steps[i];
+            n_measured++;
+        }
+    }
+    if (n_measured < 2) {
+        return TIDE_OK;
+    }
+    const tide_step *first = &steps->steps[steps->first_measured];
+    char from[NAME_BYTES];
+    char to[NAME_BYTES];
+    char title[TITLE_BYTES];
+    step_name(of, first, from);
+    step_name(of, last, to);
+    if (first->end_bytes == last->end_bytes && first->end_blocks == last->end_blocks) {
+        tide_report_say(
+            of->report, "growth",
+            "nothing grows: %" PRId64 " bytes in %" PRId64 " %s alive at the ends of %s and of %s",
+            first->end_bytes, first->end_blocks,
+            tide_plural((uint64_t)first->end_blocks, "block are", "blocks are"), from, to);
+    }
+    tide_kept_list list;
+    TIDE_TRY(
+        tide_steps_growth(steps, of->lifetimes, (int64_t)first->last, (int64_t)last->last, &list));
+    snprintf(title, sizeof(title), "Alive at the end of %s and of %s, by name and call stack", from,
+             to);
+    bool any = false;
+    for (size_t i = 0; i < list.n_items; i++) {
+        any = any || list.items[i].bytes != list.items[i].before_bytes;
+    }
+    if (any) {
+        growth_table(of, &list, title, (double)(n_measured - 1));
+    }
+    tide_kept_list_fini(&list);
+    return TIDE_OK;
+}
+
+/* ---- leaks ---- */
+
+static void leak_row(tide_table *table, const char *name, const tide_kept *item) {
+    tide_table_row_begin(table);
+    tide_cell_text(table, name);
+    tide_cell_bytes(table, item->bytes);
+    tide_cell_count(table, item->blocks);
+    if (item->n_steps > 0) {
+        tide_cell_count(table, item->n_steps);
+        tide_cell_ratio(table, (double)item->blocks / (double)item->n_steps);
+    } else {
+        tide_cell_none(table);
+        tide_cell_none(table);
+    }
+}
+
+static void leak_table(const tide_summary_view *of, const tide_kept_list *list) {
+    tide_table *table =
+        tide_report_table(of->report, "leaks", "Never released, by name and call stack");
+    tide_table_column(table, "name", "name", false);
+    tide_table_column(table, "bytes", "allocated", true);
+    tide_table_column(table, "blocks", "blocks", true);
+    tide_table_column(table, "steps", "born in steps", true);
+    tide_table_column(table, "blocks_per_step", "blocks a step", true);
+    tide_table_column(table, "first_event", "first at event", true);
+    kept_word_columns(table);
+    tide_kept rest = {.bytes = 0};
+    for (size_t i = 0; i < list->n_items; i++) {
+        const tide_kept *item = &list->items[i];
+        if (i < of->top) {
+            leak_row(table, kept_name(of, item), item);
+            tide_cell_count(table, item->first_born);
+            kept_words(of, table, item);
+        } else {
+            rest.bytes += item->bytes;
+            rest.blocks += item->blocks;
+        }
+    }
+    if (list->n_items > of->top) {
+        char label[TIDE_SUMMARY_LABEL_BYTES];
+        snprintf(label, sizeof(label), "(%zu more)", list->n_items - of->top);
+        leak_row(table, label, &rest);
+    }
+}
+
+static void say_leaks(const tide_summary_view *of, const tide_kept_list *list, int64_t warm) {
+    int64_t bytes = 0, blocks = 0, again_bytes = 0, again_blocks = 0;
+    for (size_t i = 0; i < list->n_items; i++) {
+        bytes += list->items[i].bytes;
+        blocks += list->items[i].blocks;
+        again_bytes += list->items[i].n_steps > 1 ? list->items[i].bytes : 0;
+        again_blocks += list->items[i].n_steps > 1 ? list->items[i].blocks : 0;
+    }
+    char since[TITLE_BYTES] = "during the recording";
+    char of_these[TITLE_BYTES] = "";
+    char text[TIDE_BYTES_TEXT];
+    if (warm >= 0) {
+        snprintf(since, sizeof(since), "after warm-up (event %" PRId64 ")", warm);
+        snprintf(of_these, sizeof(of_these), "; %s of these in blocks born in more than one step",
+                 again_blocks > 0 ? tide_bytes_format(again_bytes, text) : "none");
+    }
+    if (blocks == 0) {
+        tide_report_say(of->report, "leaks",
+                        "no leaks: nothing that was born %s is alive at the end", since);
+        return;
+    }
+    char all[TIDE_BYTES_TEXT];
+    tide_report_say(of->report, "leaks", "born %s and never released: %s in %" PRId64 " block%s%s",
+                    since, tide_bytes_format(bytes, all), blocks,
+                    tide_plural((uint64_t)blocks, "", "s"), of_these);
+}
+
+/* A recording that ends with its warm-up cannot leak behind it. */
+static bool goes_on(const tide_steps *steps, int64_t warm) {
+    bool found = warm < 0;
+    for (size_t i = 0; i < steps->n_steps; i++) {
+        found = found || (int64_t)steps->steps[i].last > warm;
+    }
+    return found;
+}
+
+static tide_status add_leaks(const tide_summary_view *of, const tide_steps *steps) {
+    tide_kept_list list;
+    int64_t warm = tide_steps_warm(steps);
+    if (!goes_on(steps, warm)) {
+        tide_report_say(of->report, "leaks",
+                        "leaks: not known, as no step follows the warm-up or the first one");
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_steps_leaks(steps, of->lifetimes, warm, &list));
+    say_leaks(of, &list, warm);
+    if (list.n_items > 0) {
+        leak_table(of, &list);
+    }
+    tide_kept_list_fini(&list);
+    return TIDE_OK;
+}
+
+tide_status tide_summary_steps(const tide_summary_view *of, bool repeats, bool leaks) {
+    tide_steps steps;
+    TIDE_TRY(tide_steps_init(&steps, of->snapshot, of->lifetimes, of->device_number));
+    tide_status status = TIDE_OK;
+    if (steps.n_steps == 0) {
+        tide_report_say(of->report, "no_steps",
+                        "the recording has no steps: put a scope of the kind step around each");
+    } else if (repeats) {
+        say_steady(of, &steps);
+        step_table(of, &steps);
+        status = add_growth(of, &steps);
+    }
+    if (status == TIDE_OK && leaks) {
+        status = add_leaks(of, &steps);
+    }
+    tide_steps_fini(&steps);
+    return status;
+}

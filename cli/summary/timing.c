@@ -1,0 +1,90 @@
+/* The part of `tidemark summary` about times. */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/loss_words.h"
+#include "cli/snapshot_words.h"
+#include "cli/summary/view.h"
+#include "common/plural.h"
+#include "common/statistics.h"
+
+enum { SENTENCE_BYTES = 1024 };
+
+static void time_row(tide_table *table, const char *name, const char *clock, const double *samples,
+                     size_t n_samples) {
+    tide_statistics ms = tide_statistics_of(samples, n_samples);
+    if (ms.mean < 0.0) {
+        return;
+    }
+    tide_table_row_begin(table);
+    tide_cell_text(table, name);
+    tide_cell_text(table, clock);
+    tide_cell_count(table, (int64_t)n_samples);
+    tide_cell_ms(table, ms.mean);
+    tide_cell_ms(table, ms.std);
+    tide_cell_ms(table, ms.median);
+    tide_cell_ms(table, ms.min);
+    tide_cell_ms(table, ms.max);
+}
+
+static bool has_times(const tide_snapshot_timing *timing) {
+    for (size_t i = 0; i < timing->n_phases; i++) {
+        const tide_snapshot_phase *phase = &timing->phases[i];
+        if (tide_statistics_of(phase->host_ms, phase->n_samples).mean >= 0.0 ||
+            tide_statistics_of(phase->device_ms, phase->n_samples).mean >= 0.0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void say_losses(const tide_summary_view *of) {
+    char words[SENTENCE_BYTES];
+    tide_words_losses(&of->snapshot->timing, words, sizeof(words));
+    if (words[0] != '\0') {
+        tide_report_say(of->report, "loss", "%s", words);
+    }
+}
+
+void tide_summary_timing(const tide_summary_view *of) {
+    const tide_snapshot_timing *timing = &of->snapshot->timing;
+    say_losses(of);
+    if (!has_times(timing)) {
+        tide_report_say(of->report, "timing", "timing: not computed%s",
+                        of->snapshot->n_devices == 1 &&
+                                strcmp(of->snapshot->devices[0].kind, "virtual") == 0
+                            ? " (the virtual device computes nothing)"
+                            : "");
+        return;
+    }
+    char title[96];
+    snprintf(title, sizeof(title), "Time of %" PRId64 " %s after %" PRId64 " of warm-up",
+             timing->measured_steps, tide_plural((uint64_t)timing->measured_steps, "step", "steps"),
+             timing->warmup_steps);
+    tide_table *table = tide_report_table(of->report, "timing", title);
+    static const char *const KEYS[] = {"samples",   "mean_ms", "std_ms",
+                                       "median_ms", "min_ms",  "max_ms"};
+    static const char *const TITLES[] = {"steps", "mean", "± sample std", "median", "min", "max"};
+    tide_table_column(table, "phase", "phase", false);
+    tide_table_column(table, "clock", "clock", false);
+    for (size_t i = 0; i < sizeof(KEYS) / sizeof(KEYS[0]); i++) {
+        tide_table_column(table, KEYS[i], TITLES[i], true);
+    }
+    for (size_t i = 0; i < timing->n_phases; i++) {
+        const tide_snapshot_phase *phase = &timing->phases[i];
+        time_row(table, phase->name, "device", phase->device_ms, phase->n_samples);
+        time_row(table, phase->name, "host", phase->host_ms, phase->n_samples);
+    }
+    if (of->snapshot->device_uncertainty_ns >= 0) {
+        tide_report_say(of->report, "device_clock",
+                        "device times of scopes lie within %.1f us of the host's clock",
+                        (double)of->snapshot->device_uncertainty_ns * 1e-3);
+    }
+    char words[SENTENCE_BYTES];
+    tide_words_recorder(of->snapshot, words, sizeof(words));
+    if (words[0] != '\0') {
+        tide_report_say(of->report, "recorder", "%s", words);
+    }
+}

@@ -1,0 +1,73 @@
+/* view.h - what the parts of `tidemark summary` share: each adds its sentences and tables
+ * to one report.
+ */
+#ifndef TIDE_CLI_SUMMARY_VIEW_H
+#define TIDE_CLI_SUMMARY_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/table.h"
+#include "common/status.h"
+#include "snapshot/alive_tree.h"
+#include "snapshot/lifetimes.h"
+#include "snapshot/scope_paths.h"
+#include "snapshot/snapshot.h"
+#include "snapshot/summary.h"
+
+enum { TIDE_SUMMARY_LABEL_BYTES = 64 };
+
+typedef struct tide_summary_view {
+    tide_report *report;               /* borrowed; filled */
+    const tide_snapshot *snapshot;     /* borrowed, as all below */
+    const tide_lifetimes *lifetimes;   /* of the snapshot */
+    const tide_scope_paths *paths;     /* of its scopes */
+    const tide_summary_device *device; /* the one that the report is about */
+    size_t device_number;              /* its index */
+    size_t top;                        /* rows of a table of scopes, stacks or blocks */
+    bool is_peak;                      /* the instant is the peak, not one that was asked for */
+    bool is_text;                      /* blanks at the begin of a cell stay */
+    bool is_for_programs; /* CSV or JSON: columns that a reader of a page has no use for */
+    char when[TIDE_SUMMARY_LABEL_BYTES]; /* "at the peak", "at event 1234" */
+} tide_summary_view;
+
+/* A table whose title begins with words and ends with when: "Alive at the peak, by category". */
+tide_table *tide_summary_table(const tide_summary_view *of, const char *key, const char *what,
+                               const char *behind);
+
+/* The text of a number of a path: "forward > layer 3"; "" for TIDE_NONE. In the report's arena. */
+const char *tide_summary_path(const tide_summary_view *of, uint32_t path);
+
+/* Of the allocated bytes of the instant, in percent. */
+double tide_summary_share(const tide_summary_view *of, int64_t n_bytes);
+
+/* The columns that every table of shares has behind its first, or before its last, and a row's. */
+void tide_summary_share_columns(tide_table *table);
+void tide_summary_share_cells(const tide_summary_view *of, tide_table *table,
+                              const tide_share *share);
+
+/* What is alive at the instant, by category, phase, scope and call stack, and the largest blocks.
+ */
+TIDE_NODISCARD tide_status tide_summary_alive(const tide_summary_view *of);
+void tide_summary_alive_places(const tide_summary_view *of);
+
+/* Every reserved byte of the instant, and what the device itself reports where the file knows. */
+void tide_summary_account(const tide_summary_view *of);
+
+/* How long the phases took, and the recorder. */
+void tide_summary_timing(const tide_summary_view *of);
+
+/* What is alive at the instant as a tree. */
+TIDE_NODISCARD tide_status tide_summary_tree(const tide_summary_view *of,
+                                             const tide_tree_plan *plan);
+
+/* Why there are free bytes in reserved memory at the instant, and what they are good for. */
+TIDE_NODISCARD tide_status tide_summary_fragmentation(const tide_summary_view *of);
+
+/* `repeats`: whether each step repeats the one before it, and what grows; `leaks`: what is born
+ * after warm-up and never released. */
+TIDE_NODISCARD tide_status tide_summary_steps(const tide_summary_view *of, bool repeats,
+                                              bool leaks);
+
+#endif

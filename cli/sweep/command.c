@@ -1,0 +1,231 @@
+/* tidemark sweep: a grid of configurations, each run in a process of its own, and one table. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/files.h"
+#include "cli/interrupt.h"
+#include "cli/outputs.h"
+#include "cli/sweep/internal.h"
+#include "common/plural.h"
+
+/* sweep.jsonl, sweep-2-of-4.jsonl, or what -o says. */
+static tide_status name_file(const tide_sweep_options *options, size_t shard, size_t n_shards,
+                             char path[TIDE_PATH_BYTES], tide_error *error) {
+    int n = 0;
+    if (options->grid.output != NULL) {
+        n = snprintf(path, TIDE_PATH_BYTES, "%s", options->grid.output);
+    } else if (n_shards > 1) {
+        n = snprintf(path, TIDE_PATH_BYTES, "sweep-%zu-of-%zu.jsonl", shard, n_shards);
+    } else {
+        n = snprintf(path, TIDE_PATH_BYTES, "sweep.jsonl");
+    }
+    if (n <= 0 || n >= TIDE_PATH_BYTES) {
+        return tide_fail(error, TIDE_INVALID, "-o: the file has no name, or one that is too long");
+    }
+    return TIDE_OK;
+}
+
+static size_t count_failed(const tide_sweep *sweep) {
+    size_t n = 0;
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        n += sweep->rows[i] != NULL && tide_sweep_is_failed(sweep->rows[i]);
+    }
+    return n;
+}
+
+static tide_status print(const tide_sweep_options *options, const tide_sweep *sweep,
+                         tide_error *error) {
+    return tide_sweep_print(sweep, tide_format_chosen(options->grid.format, options->grid.wide),
+                            stdout, error);
+}
+
+/* ---- running ---- */
+
+static tide_status check(const tide_sweep_options *options, tide_error *error) {
+    tide_cache_config cache;
+    if (options->retries && !options->resumes) {
+        return tide_fail(error, TIDE_INVALID, "--retry goes with --resume");
+    }
+    TIDE_TRY(tide_profile_check(&options->grid, error));
+    TIDE_TRY(tide_profile_configure_cache(&options->grid, &cache, error));
+    return options->snapshots != NULL ? tide_file_make_folder(options->snapshots, error) : TIDE_OK;
+}
+
+/* The file of rows, which is gone on with where it is there, is neither the model nor the snapshot
+ * of a cell. */
+static tide_status check_files(const tide_sweep_options *options, const char *path,
+                               const tide_sweep *sweep, tide_error *error) {
+    const tide_output rows = {.path = path,
+                              .content = TIDE_CONTENT_ROWS,
+                              .inputs = &options->grid.config_path,
+                              .n_inputs = 1};
+    TIDE_TRY(tide_output_check_name(&rows, error));
+    for (size_t i = 0; options->snapshots != NULL && i < sweep->n_cells; i++) {
+        char snapshot[TIDE_PATH_BYTES];
+        const char *const inputs[] = {options->grid.config_path, path};
+        const tide_output cell = {.path = snapshot,
+                                  .name = TIDE_OUTPUT_AGAIN,
+                                  .inputs = inputs,
+                                  .n_inputs = sizeof(inputs) / sizeof(inputs[0])};
+        TIDE_TRY(tide_sweep_name_snapshot(options, sweep->names[i], snapshot, error));
+        TIDE_TRY(tide_output_check_name(&cell, error));
+    }
+    return TIDE_OK;
+}
+
+/* A sweep without rows, and the device it runs on. */
+static tide_status prepare(const tide_sweep_options *options, size_t shard, size_t n_shards,
+                           char device[TIDE_PROFILE_SPEC_BYTES], tide_device_kind *ret_kind,
+                           tide_sweep *sweep, tide_error *error) {
+    cJSON *header = NULL;
+    TIDE_TRY(check(options, error));
+    TIDE_TRY(tide_sweep_pick_device(options->grid.device, device, ret_kind, error));
+    TIDE_TRY(tide_sweep_header(options, device, shard, n_shards, &header, error));
+    return tide_sweep_init(sweep, header, error);
+}
+
+static int finish(const tide_sweep *sweep, const char *path) {
+    size_t n_missing = tide_sweep_n_missing(sweep);
+    size_t n_failed = count_failed(sweep);
+    if (n_missing > 0) {
+        size_t n_cells = tide_sweep_n_owned(sweep);
+        tide_cli_note("sweep",
+                      "%zu of %zu %s no row in %s%s: the same command with --resume goes on",
+                      n_missing, n_cells,
+                      n_cells == 1 ? "cell has" : tide_plural(n_missing, "cells has", "cells have"),
+                      path, n_missing < n_cells ? ", which keeps the others" : "");
+    }
+    if (tide_interrupt_signal() != 0) {
+        return TIDE_EXIT_SIGNAL + tide_interrupt_signal();
+    }
+    return n_missing > 0 || n_failed > 0 ? TIDE_EXIT_FAILURE : TIDE_EXIT_SUCCESS;
+}
+
+static int run_grid(const tide_sweep_options *options) {
+    char path[TIDE_PATH_BYTES] = "";
+    char device[TIDE_PROFILE_SPEC_BYTES] = "";
+    tide_device_kind kind = TIDE_DEVICE_VIRTUAL;
+    tide_sweep sweep = {.header = NULL};
+    tide_sweep_file file = {.fd = -1};
+    tide_error error = {""};
+    size_t shard = 1;
+    size_t n_shards = 1;
+    int exit_status = TIDE_EXIT_SUCCESS;
+    tide_interrupt_begin("tidemark sweep: stopping; finished rows are kept; Ctrl-C again ends at "
+                         "once\n");
+    tide_status status = tide_sweep_parse_shard(options->shard, &shard, &n_shards, &error);
+    if (status == TIDE_OK) {
+        status = name_file(options, shard, n_shards, path, &error);
+    }
+    if (status == TIDE_OK) {
+        status = prepare(options, shard, n_shards, device, &kind, &sweep, &error);
+    }
+    if (status == TIDE_OK) {
+        status = check_files(options, path, &sweep, &error);
+    }
+    if (status == TIDE_OK) {
+        status = tide_sweep_file_open(path, options->resumes, &sweep, &file, &error);
+    }
+    if (status == TIDE_OK) {
+        if (options->retries) {
+            (void)tide_sweep_forget_failed(&sweep);
+        }
+        status = tide_sweep_run(options, device, kind, &sweep, &file, &error);
+        tide_error unprinted = {""};
+        /* What was measured is shown, also where the sweep could not go on. */
+        tide_status printed = print(options, &sweep, &unprinted);
+        exit_status = finish(&sweep, path);
+        if (status == TIDE_OK && printed != TIDE_OK) {
+            status = printed;
+            error = unprinted;
+        }
+    }
+    tide_sweep_file_close(&file);
+    tide_sweep_fini(&sweep);
+    if (status != TIDE_OK) {
+        int failed = tide_cli_refuse("sweep", status, &error);
+        exit_status = exit_status > TIDE_EXIT_SIGNAL ? exit_status : failed;
+    }
+    return tide_cli_finish("sweep", exit_status);
+}
+
+/* ---- joining ---- */
+
+static tide_status check_merge(const tide_operands *operands, tide_error *error) {
+    const tide_option *other =
+        tide_options_find_unused(&tide_sweep_option_table, operands, "merge o format wide");
+    if (other != NULL) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--%s says nothing to --merge, which runs nothing: it uses -o and "
+                         "--format, and its rows are those of the files",
+                         other->name);
+    }
+    if (operands->n == 0) {
+        return tide_fail(error, TIDE_INVALID, "--merge needs the files of the parts");
+    }
+    return TIDE_OK;
+}
+
+static int merge(const tide_sweep_options *options, const tide_operands *operands) {
+    tide_sweep sweep = {.header = NULL};
+    tide_error error = {""};
+    tide_status status = check_merge(operands, &error);
+    int exit_status = TIDE_EXIT_SUCCESS;
+    if (status == TIDE_OK) {
+        status = tide_sweep_merge(operands->texts, operands->n, &sweep, &error);
+    }
+    if (status == TIDE_OK && options->grid.output != NULL) {
+        const tide_output output = {.path = options->grid.output,
+                                    .content = TIDE_CONTENT_ROWS,
+                                    .inputs = operands->texts,
+                                    .n_inputs = operands->n};
+        status = tide_output_check(&output, &error);
+    }
+    if (status == TIDE_OK && options->grid.output != NULL) {
+        status = tide_sweep_write(options->grid.output, &sweep, &error);
+    }
+    if (status == TIDE_OK) {
+        status = print(options, &sweep, &error);
+        for (size_t i = 0; status == TIDE_OK && i < sweep.n_cells; i++) {
+            if (sweep.rows[i] == NULL) {
+                tide_cli_note("sweep", "%zu of %zu cells have no row, the first: %s",
+                              sweep.n_cells - sweep.n_rows, sweep.n_cells, sweep.names[i]);
+                exit_status = TIDE_EXIT_FAILURE;
+                break;
+            }
+        }
+        exit_status = count_failed(&sweep) > 0 ? TIDE_EXIT_FAILURE : exit_status;
+    }
+    tide_sweep_fini(&sweep);
+    if (status != TIDE_OK) {
+        exit_status = tide_cli_fail("sweep", status, &error);
+    }
+    return tide_cli_finish("sweep", exit_status);
+}
+
+static int run(int argc, char **argv) {
+    tide_sweep_options options = {.resumes = false};
+    tide_operands operands = {.n = 0};
+    int exit_status = TIDE_EXIT_SUCCESS;
+    tide_profile_options_init(&options.grid);
+    if (!tide_cli_parse(&tide_sweep_option_table, argc, argv, &options, &operands, &exit_status)) {
+        return exit_status;
+    }
+    if (options.merges) {
+        return merge(&options, &operands);
+    }
+    if (operands.n > 0) {
+        tide_cli_note("sweep", "'%.128s' is not an option: files are joined with --merge",
+                      operands.texts[0]);
+        return TIDE_EXIT_USAGE;
+    }
+    return run_grid(&options);
+}
+
+const tide_command tide_command_sweep = {
+    .name = "sweep",
+    .summary = "run a grid of sizes, contexts, precisions ... and print one table",
+    .options = &tide_sweep_option_table,
+    .run = run,
+};

@@ -1,0 +1,195 @@
+/* internal.h - the parts of `tidemark sweep`: the grid, the file of its rows, running what is
+ * missing, joining parts, and the table.
+ *
+ * A sweep is a grid of cells and the rows that are known of them. Its file is JSON Lines: the first
+ * line describes the grid, each further line is the finished row of one cell (docs/sweep.md).
+ */
+#ifndef TIDE_CLI_SWEEP_INTERNAL_H
+#define TIDE_CLI_SWEEP_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+
+#include "cli/profile/internal.h"
+#include "cli/table.h"
+#include "cli/trial.h"
+#include "common/status.h"
+
+enum { TIDE_SWEEP_MAX_CELLS = 10000, TIDE_SWEEP_VERSION = 1 };
+
+/* The command line as it was written; all texts are borrowed from it. */
+typedef struct tide_sweep_options {
+    tide_profile_options grid; /* lists and what holds for every cell */
+    bool resumes;              /* goes on with a file that has rows */
+    bool retries;              /* with resumes: rows that failed or crashed are run again */
+    bool merges;               /* operands are files of parts; nothing is run */
+    const char *shard;         /* "I/N"; NULL: the whole grid */
+    const char *snapshots;     /* folder; NULL: nothing is recorded */
+} tide_sweep_options;
+
+extern const tide_option_table tide_sweep_option_table;
+
+/* What is known of one cell. */
+typedef struct tide_sweep_row {
+    size_t cell;                                                /* its place in the grid, from 0 */
+    char name[TIDE_PROFILE_NAME_BYTES];                         /* small-train-c128-b4-fp32 */
+    char size[32];                                              /* preset, or "custom" */
+    char mode[32], precision[32], attention[32], recompute[32]; /* as on the command line; an MLP
+                                                                   has "" for the last two */
+    int64_t context_length, batch_size;                         /* context of an MLP: 0 */
+    tide_trial_result result;                                   /* owned */
+} tide_sweep_row;
+
+typedef struct tide_sweep {
+    cJSON *header;         /* owned: the first line of the file */
+    const char **names;    /* owned, n_cells; the texts are the header's */
+    size_t n_cells;        /* of the whole grid */
+    size_t shard;          /* which part this is, 1 .. n_shards */
+    size_t n_shards;       /* cell i belongs to part i % n_shards + 1 */
+    tide_sweep_row **rows; /* owned, n_cells in grid order; NULL: no row yet */
+    size_t n_rows;         /* of them that are there */
+} tide_sweep;
+
+/* "2/4": 1 <= I <= N. NULL: 1 of 1. */
+TIDE_NODISCARD tide_status tide_sweep_parse_shard(const char *text, size_t *ret_shard,
+                                                  size_t *ret_n_shards, tide_error *error);
+
+/* The first line for this grid on that device (never "auto"). TIDE_INVALID, TIDE_LIMIT: no cell of
+ * the grid makes sense, or there are too many. The caller deletes it. */
+TIDE_NODISCARD tide_status tide_sweep_header(const tide_sweep_options *options, const char *device,
+                                             size_t shard, size_t n_shards, cJSON **ret_header,
+                                             tide_error *error);
+
+/* A sweep without rows. Takes the header in any case; TIDE_FORMAT names what is wrong with it. The
+ * caller calls fini in any case. */
+TIDE_NODISCARD tide_status tide_sweep_init(tide_sweep *sweep, cJSON *header, tide_error *error);
+void tide_sweep_fini(tide_sweep *sweep);
+bool tide_sweep_owns(const tide_sweep *sweep, size_t cell);
+/* Cells that this part has, and of them those without a row. */
+size_t tide_sweep_n_owned(const tide_sweep *sweep);
+size_t tide_sweep_n_missing(const tide_sweep *sweep);
+/* TIDE_INVALID, naming what is different, unless both are of the same grid. */
+TIDE_NODISCARD tide_status tide_sweep_check_same(const tide_sweep *sweep, const tide_sweep *other,
+                                                 tide_error *error);
+
+/* An empty row for the cell of that configuration; NULL: no host memory. */
+tide_sweep_row *tide_sweep_row_create(size_t cell, const tide_workload_config *workload);
+void tide_sweep_row_destroy(tide_sweep_row *row);
+/* The caller deletes it; NULL: no host memory. */
+cJSON *tide_sweep_row_to_json(const tide_sweep_row *row);
+TIDE_NODISCARD tide_status tide_sweep_row_from_json(const cJSON *json, tide_sweep_row **ret_row,
+                                                    tide_error *error);
+/* Takes the row on success. TIDE_FORMAT: the grid has no such cell. TIDE_INVALID: it has a row. */
+TIDE_NODISCARD tide_status tide_sweep_add(tide_sweep *sweep, tide_sweep_row *row,
+                                          tide_error *error);
+/* It failed or crashed: a further try may end otherwise. */
+bool tide_sweep_is_failed(const tide_sweep_row *row);
+/* Forgets the rows that failed or crashed; returns how many. */
+size_t tide_sweep_forget_failed(tide_sweep *sweep);
+
+/* ---- the file ---- */
+
+/* Reads header and rows. A last line without its end, which a killed writer left, is left out and
+ * told by *ret_was_cut; *ret_good_bytes is where what is whole ends. A row that failed or crashed
+ * gives way to a later one of its cell: it was tried again. The caller calls fini in any case. */
+TIDE_NODISCARD tide_status tide_sweep_read(const char *path, tide_sweep *ret_sweep,
+                                           size_t *ret_good_bytes, bool *ret_was_cut,
+                                           tide_error *error);
+
+/* A file to which finished rows are appended; no second process can have it open so. */
+typedef struct tide_sweep_file {
+    int fd;           /* -1: closed */
+    const char *path; /* borrowed */
+} tide_sweep_file;
+
+/* Makes the file with the sweep's header, or, where it is there, takes its rows into the sweep when
+ * `resumes` says so: TIDE_INVALID where it does not, where the file is of another grid or part, or
+ * where another process is writing it. Notes about what was left out go to stderr. */
+TIDE_NODISCARD tide_status tide_sweep_file_open(const char *path, bool resumes, tide_sweep *sweep,
+                                                tide_sweep_file *ret_file, tide_error *error);
+/* The row is on disk when this returns; on failure nothing of it is. */
+TIDE_NODISCARD tide_status tide_sweep_file_append(tide_sweep_file *file, const tide_sweep_row *row,
+                                                  tide_error *error);
+void tide_sweep_file_close(tide_sweep_file *file);
+/* The whole sweep as a new file; TIDE_INVALID where there is one. */
+TIDE_NODISCARD tide_status tide_sweep_write(const char *path, const tide_sweep *sweep,
+                                            tide_error *error);
+
+/* The rows of all files in one sweep of the whole grid. TIDE_INVALID names the file that is of
+ * another grid than the first, or the cell that has rows in two. The caller calls fini in any case.
+ */
+TIDE_NODISCARD tide_status tide_sweep_merge(const char *const *paths, size_t n_paths,
+                                            tide_sweep *ret_sweep, tide_error *error);
+
+/* ---- running ---- */
+
+/* Where --snapshots keeps that of the cell. */
+TIDE_NODISCARD tide_status tide_sweep_name_snapshot(const tide_sweep_options *options,
+                                                    const char *name, char path[TIDE_PATH_BYTES],
+                                                    tide_error *error);
+
+/* As tide_profile_pick_device, but that this process keeps no context on a GPU. */
+TIDE_NODISCARD tide_status tide_sweep_pick_device(const char *spec,
+                                                  char ret_spec[TIDE_PROFILE_SPEC_BYTES],
+                                                  tide_device_kind *ret_kind, tide_error *error);
+
+/* Runs every cell of this part that has no row and appends its row. Ends early, with TIDE_OK, after
+ * an interruption. */
+TIDE_NODISCARD tide_status tide_sweep_run(const tide_sweep_options *options, const char *device,
+                                          tide_device_kind kind, tide_sweep *sweep,
+                                          tide_sweep_file *file, tide_error *error);
+
+/* What the estimate of the time left is made of. The work of a cell: its floating point operations
+ * where the device computes, 1 where it does not. */
+typedef struct tide_sweep_pace {
+    double done_work;    /* of cells that completed */
+    double done_s;       /* that they took */
+    double missing_work; /* of cells that have no row, the running one among them */
+    double running_s;    /* that the running one has taken so far */
+} tide_sweep_pace;
+
+/* Seconds until all cells have a row; -1: nobody knows before the first one completed. */
+double tide_sweep_left_s(const tide_sweep_pace *pace);
+/* "45 s", "12 min", "3 h 20 min"; "" below 0. Returns `text`. */
+char *tide_sweep_format_s(double seconds, char text[32]);
+
+/* ---- results ---- */
+
+/* The distinct environments of the rows. */
+typedef struct tide_sweep_places {
+    tide_trial_environment *places; /* owned */
+    size_t n_places;
+    size_t *of_cell; /* owned; number of each cell's, from 1; 0: no row, or too many places */
+} tide_sweep_places;
+
+/* The caller calls fini in any case. */
+TIDE_NODISCARD tide_status tide_sweep_places_init(const tide_sweep *sweep, tide_sweep_places *ret);
+void tide_sweep_places_fini(tide_sweep_places *found);
+/* As a table for programs, and as a sentence each for people. */
+void tide_sweep_add_places(const tide_sweep_places *found, tide_report *report);
+void tide_sweep_say_places(const tide_sweep_places *found, tide_report *report);
+
+/* Whether the cells are MLPs, whose tokens are rows. */
+bool tide_sweep_is_mlp(const tide_sweep *sweep);
+
+/* Whether a list of the whole grid, such as "batches", has several items, of which the cells that
+ * were run may have one. */
+bool tide_sweep_varies(const tide_sweep *sweep, const char *list);
+
+/* Sentences above the table: what was run, and how to read the figures. `for_people`: with what all
+ * rows have in common, which people see in no column. */
+void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *report);
+/* Below it: why cells were not supported, failed or crashed. */
+void tide_sweep_say_reasons(const tide_sweep *sweep, tide_report *report);
+
+/* A text, or "-" for "". */
+void tide_sweep_cell_words(tide_table *table, const char *text);
+
+/* The table of the rows that are there, in grid order, on `out`. */
+TIDE_NODISCARD tide_status tide_sweep_print(const tide_sweep *sweep, tide_format format, FILE *out,
+                                            tide_error *error);
+
+#endif

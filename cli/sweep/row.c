@@ -1,0 +1,126 @@
+/* One row of a sweep, and the same as JSON. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/sweep/internal.h"
+
+tide_sweep_row *tide_sweep_row_create(size_t cell, const tide_workload_config *workload) {
+    tide_sweep_row *row = tide_hostmem_zeroed(tide_hostmem_default(), 1, sizeof(*row));
+    if (row == NULL) {
+        return NULL;
+    }
+    row->cell = cell;
+    tide_trial_result_init(&row->result);
+    if (workload != NULL) {
+        const tide_model_config *model = &workload->model;
+        tide_profile_name(workload, row->name);
+        (void)snprintf(row->size, sizeof(row->size), "%s", model->size);
+        (void)snprintf(row->mode, sizeof(row->mode), "%s", tide_mode_name((int)workload->mode));
+        (void)snprintf(row->precision, sizeof(row->precision), "%s",
+                       tide_precision_name((int)workload->precision));
+        if (workload->architecture != TIDE_MLP) {
+            (void)snprintf(row->attention, sizeof(row->attention), "%s",
+                           tide_attention_name((int)workload->attention));
+            (void)snprintf(row->recompute, sizeof(row->recompute), "%s",
+                           tide_recompute_name((int)workload->recompute));
+        }
+        row->context_length = (int64_t)model->context_length;
+        row->batch_size = (int64_t)model->batch_size;
+    }
+    return row;
+}
+
+void tide_sweep_row_destroy(tide_sweep_row *row) {
+    if (row != NULL) {
+        tide_trial_result_fini(&row->result);
+        tide_hostmem_default()->release(tide_hostmem_default()->ctx, row);
+    }
+}
+
+/* The texts of a row, and their keys. All have the same room but the name. */
+static const struct {
+    const char *key;
+    size_t offset;  /* in tide_sweep_row */
+    size_t n_bytes; /* room */
+} TEXTS[] = {
+    {"name", offsetof(tide_sweep_row, name), TIDE_PROFILE_NAME_BYTES},
+    {"size", offsetof(tide_sweep_row, size), 32},
+    {"mode", offsetof(tide_sweep_row, mode), 32},
+    {"precision", offsetof(tide_sweep_row, precision), 32},
+    {"attention", offsetof(tide_sweep_row, attention), 32},
+    {"recompute", offsetof(tide_sweep_row, recompute), 32},
+};
+
+enum { N_TEXTS = sizeof(TEXTS) / sizeof(TEXTS[0]) };
+
+cJSON *tide_sweep_row_to_json(const tide_sweep_row *row) {
+    cJSON *result = tide_trial_result_to_json(&row->result);
+    cJSON *json = cJSON_CreateObject();
+    bool is_complete = result != NULL && json != NULL &&
+                       cJSON_AddNumberToObject(json, "cell", (double)row->cell) != NULL;
+    for (size_t i = 0; is_complete && i < N_TEXTS; i++) {
+        const char *text = (const char *)row + TEXTS[i].offset;
+        is_complete = cJSON_AddStringToObject(json, TEXTS[i].key, text) != NULL;
+    }
+    is_complete =
+        is_complete &&
+        cJSON_AddNumberToObject(json, "context_length", (double)row->context_length) != NULL &&
+        cJSON_AddNumberToObject(json, "batch_size", (double)row->batch_size) != NULL &&
+        cJSON_AddItemToObject(json, "result", result);
+    if (!is_complete) {
+        cJSON_Delete(result);
+        cJSON_Delete(json);
+        return NULL;
+    }
+    return json;
+}
+
+static tide_status read_count(const cJSON *json, const char *key, double limit, double *ret,
+                              tide_error *error) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0.0) || item->valuedouble > limit ||
+        item->valuedouble != (double)(int64_t)item->valuedouble) {
+        return tide_fail(error, TIDE_FORMAT, "%s is missing or no count", key);
+    }
+    *ret = item->valuedouble;
+    return TIDE_OK;
+}
+
+static tide_status read_row(const cJSON *json, tide_sweep_row *row, tide_error *error) {
+    double cell = 0.0;
+    double context_length = 0.0;
+    double batch_size = 0.0;
+    if (!cJSON_IsObject(json)) {
+        return tide_fail(error, TIDE_FORMAT, "it is no JSON object");
+    }
+    TIDE_TRY(read_count(json, "cell", TIDE_SWEEP_MAX_CELLS, &cell, error));
+    TIDE_TRY(read_count(json, "context_length", 9007199254740992.0, &context_length, error));
+    TIDE_TRY(read_count(json, "batch_size", 9007199254740992.0, &batch_size, error));
+    for (size_t i = 0; i < N_TEXTS; i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, TEXTS[i].key);
+        if (!cJSON_IsString(item) || strlen(item->valuestring) >= TEXTS[i].n_bytes) {
+            return tide_fail(error, TIDE_FORMAT, "%s is missing or no text of a row", TEXTS[i].key);
+        }
+        memcpy((char *)row + TEXTS[i].offset, item->valuestring, strlen(item->valuestring) + 1);
+    }
+    row->cell = (size_t)cell;
+    row->context_length = (int64_t)context_length;
+    row->batch_size = (int64_t)batch_size;
+    return tide_trial_result_from_json(cJSON_GetObjectItemCaseSensitive(json, "result"),
+                                       &row->result, error);
+}
+
+tide_status tide_sweep_row_from_json(const cJSON *json, tide_sweep_row **ret_row,
+                                     tide_error *error) {
+    tide_sweep_row *row = tide_sweep_row_create(0, NULL);
+    if (row == NULL) {
+        return tide_fail(error, TIDE_NO_MEMORY, "the host has no memory left for a row");
+    }
+    tide_status status = read_row(json, row, error);
+    if (status != TIDE_OK) {
+        tide_sweep_row_destroy(row);
+        return status;
+    }
+    *ret_row = row;
+    return TIDE_OK;
+}

@@ -1,0 +1,204 @@
+/* Runs the cells of a sweep that have no row yet. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/sweep/internal.h"
+#include "common/clock.h"
+
+/* ---- the time left ---- */
+
+double tide_sweep_left_s(const tide_sweep_pace *pace) {
+    if (!(pace->done_work > 0.0) || !(pace->done_s >= 0.0)) {
+        return -1.0;
+    }
+    double left_s = pace->done_s / pace->done_work * pace->missing_work - pace->running_s;
+    return left_s > 0.0 ? left_s : 0.0;
+}
+
+char *tide_sweep_format_s(double seconds, char text[32]) {
+    double rounded = ceil(seconds);
+    if (!(seconds >= 0.0)) {
+        text[0] = '\0';
+    } else if (rounded < 100.0) {
+        (void)snprintf(text, 32, "%.0f s", rounded);
+    } else if (rounded < 6000.0) {
+        (void)snprintf(text, 32, "%.0f min", ceil(rounded / 60.0));
+    } else {
+        double minutes = ceil(rounded / 60.0);
+        (void)snprintf(text, 32, "%.0f h %.0f min", floor(minutes / 60.0), fmod(minutes, 60.0));
+    }
+    return text;
+}
+
+/* ---- the cells ---- */
+
+/* A sweep on its way. */
+typedef struct runner {
+    const tide_sweep_options *options; /* borrowed, as all here */
+    const char *device;                /* never "auto" */
+    tide_device_kind kind;             /* of that device */
+    tide_sweep *sweep;
+    tide_sweep_file *file;
+    tide_progress progress; /* on a terminal */
+    tide_sweep_pace pace;   /* of what was run so far */
+    size_t n_owned;         /* cells of this part */
+    const char *name;       /* of the cell that is running */
+    int64_t cell_begin_ns;  /* when it began */
+} runner;
+
+static double work_of(const runner *run, const tide_workload_config *workload) {
+    if (run->kind == TIDE_DEVICE_VIRTUAL) {
+        return 1.0;
+    }
+    return tide_workload_step_flops(workload) * (double)(workload->warmup_steps + workload->steps);
+}
+
+static void show(void *ctx) {
+    runner *run = ctx;
+    char left[32];
+    run->pace.running_s = (double)(tide_clock_now_ns() - run->cell_begin_ns) * 1e-9;
+    tide_sweep_format_s(tide_sweep_left_s(&run->pace), left);
+    tide_progress_say(&run->progress, "cell %zu of %zu: %s, %.0f s%s%s%s",
+                      run->n_owned - tide_sweep_n_missing(run->sweep) + 1, run->n_owned, run->name,
+                      floor(run->pace.running_s), left[0] != '\0' ? "; about " : "", left,
+                      left[0] != '\0' ? " left for all" : "");
+}
+
+tide_status tide_sweep_name_snapshot(const tide_sweep_options *options, const char *name,
+                                     char path[TIDE_PATH_BYTES], tide_error *error) {
+    const char *folder = options->snapshots;
+    size_t n = strlen(folder);
+    bool needs_slash = n > 0 && folder[n - 1] != '/';
+    int n_written =
+        snprintf(path, TIDE_PATH_BYTES, "%s%s%s.json.gz", folder, needs_slash ? "/" : "", name);
+    if (n_written < 0 || n_written >= TIDE_PATH_BYTES) {
+        return tide_fail(error, TIDE_LIMIT, "--snapshots: the path is longer than %d bytes",
+                         (int)TIDE_PATH_BYTES);
+    }
+    return TIDE_OK;
+}
+
+static tide_status run_trial(runner *run, const tide_workload_config *workload,
+                             tide_trial_result *ret_result, tide_error *error) {
+    const tide_profile_options *grid = &run->options->grid;
+    const tide_trial_apart apart = {.tick = show, .ctx = run};
+    char path[TIDE_PATH_BYTES];
+    tide_trial_config config;
+    tide_trial_config_init(&config);
+    config.workload = *workload;
+    config.device = run->device;
+    config.alloc_conf = grid->alloc_conf;
+    config.strip_private = grid->strip_private;
+    if (grid->memory_limit_bytes != TIDE_NOT_GIVEN) {
+        config.memory_limit_bytes = grid->memory_limit_bytes;
+    }
+    if (run->options->snapshots != NULL) {
+        TIDE_TRY(tide_sweep_name_snapshot(run->options, run->name, path, error));
+        config.snapshot_path = path;
+    }
+    tide_trial_run_apart(&config, &apart, ret_result);
+    return TIDE_OK;
+}
+
+/* The row of a cell; a configuration that is refused is not run. */
+static tide_status make_row(runner *run, size_t cell, tide_sweep_row **ret_row, tide_error *error) {
+    tide_workload_config workload;
+    tide_error refusal = {""};
+    tide_status status = tide_profile_configure(&run->options->grid, cell, &workload, &refusal);
+    tide_sweep_row *row = tide_sweep_row_create(cell, &workload);
+    if (row == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    run->name = row->name;
+    run->cell_begin_ns = tide_clock_now_ns();
+    if (status != TIDE_OK) {
+        tide_trial_refuse(&row->result, status, refusal.message);
+    } else {
+        double work = work_of(run, &workload);
+        status = run_trial(run, &workload, &row->result, error);
+        run->pace.missing_work -= work;
+        if (row->result.outcome == TIDE_TRIAL_COMPLETED) {
+            run->pace.done_work += work;
+            run->pace.done_s += (double)(tide_clock_now_ns() - run->cell_begin_ns) * 1e-9;
+        }
+        if (status != TIDE_OK) {
+            tide_sweep_row_destroy(row);
+            return status;
+        }
+    }
+    if (run->options->grid.strip_private) {
+        row->result.environment.host.name[0] = '\0';
+    }
+    *ret_row = row;
+    return TIDE_OK;
+}
+
+/* Rows that nobody would want to be told of only at the end. */
+static void tell(runner *run, const tide_sweep_row *row) {
+    if (tide_sweep_is_failed(row)) {
+        tide_progress_end(&run->progress);
+        tide_cli_note("sweep", "%s: %s: %s", row->name,
+                      tide_trial_outcome_name((int)row->result.outcome), row->result.reason);
+    }
+}
+
+static double missing_work(const runner *run) {
+    double work = 0.0;
+    for (size_t i = 0; i < run->sweep->n_cells; i++) {
+        tide_workload_config workload;
+        if (tide_sweep_owns(run->sweep, i) && run->sweep->rows[i] == NULL &&
+            tide_profile_configure(&run->options->grid, i, &workload, NULL) == TIDE_OK) {
+            work += work_of(run, &workload);
+        }
+    }
+    return work;
+}
+
+static tide_status run_cells(runner *run, tide_error *error) {
+    tide_sweep *sweep = run->sweep;
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        tide_sweep_row *row = NULL;
+        if (!tide_sweep_owns(sweep, i) || sweep->rows[i] != NULL) {
+            continue;
+        }
+        if (tide_interrupt_signal() != 0) {
+            return TIDE_OK;
+        }
+        TIDE_TRY(make_row(run, i, &row, error));
+        tide_status status = TIDE_OK;
+        if (row->result.outcome == TIDE_TRIAL_STOPPED) {
+            tide_sweep_row_destroy(row);
+            return TIDE_OK;
+        }
+        status = tide_sweep_file_append(run->file, row, error);
+        if (status == TIDE_OK) {
+            status = tide_sweep_add(sweep, row, error);
+        }
+        if (status != TIDE_OK) {
+            tide_sweep_row_destroy(row);
+            return status;
+        }
+        tell(run, row);
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_sweep_run(const tide_sweep_options *options, const char *device,
+                           tide_device_kind kind, tide_sweep *sweep, tide_sweep_file *file,
+                           tide_error *error) {
+    runner run = {.options = options,
+                  .device = device,
+                  .kind = kind,
+                  .sweep = sweep,
+                  .file = file,
+                  .n_owned = tide_sweep_n_owned(sweep)};
+    run.pace.missing_work = missing_work(&run);
+    tide_progress_begin(&run.progress, "sweep");
+    tide_status status = run_cells(&run, error);
+    tide_progress_end(&run.progress);
+    return status;
+}

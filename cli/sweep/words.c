@@ -1,0 +1,208 @@
+/* The sentences beside the table of a sweep. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/sweep/internal.h"
+#include "common/bytes.h"
+#include "common/plural.h"
+#include "snapshot/implementation.h"
+
+enum { WORDS_BYTES = 512, MAX_REASONS = 16 };
+
+static double grid_number(const tide_sweep *sweep, const char *key) {
+    const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(grid, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : -1.0;
+}
+
+static const char *grid_text(const tide_sweep *sweep, const char *key) {
+    const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(grid, key);
+    return cJSON_IsString(item) ? item->valuestring : "?";
+}
+
+static bool grid_flag(const tide_sweep *sweep, const char *key) {
+    const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(grid, key));
+}
+
+static bool is_virtual(const tide_sweep *sweep) {
+    return strncmp(grid_text(sweep, "device"), "virtual", strlen("virtual")) == 0;
+}
+
+bool tide_sweep_is_mlp(const tide_sweep *sweep) {
+    return strcmp(grid_text(sweep, "workload"), "mlp") == 0;
+}
+
+bool tide_sweep_varies(const tide_sweep *sweep, const char *list) {
+    const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
+    return cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(grid, list)) > 1;
+}
+
+/* The only item of a list of the grid; NULL: it has several. */
+static const cJSON *grid_only(const tide_sweep *sweep, const char *key) {
+    const cJSON *grid = cJSON_GetObjectItemCaseSensitive(sweep->header, "grid");
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(grid, key);
+    return cJSON_GetArraySize(list) == 1 ? cJSON_GetArrayItem(list, 0) : NULL;
+}
+
+static void append(char text[WORDS_BYTES], const char *word) {
+    size_t n = strlen(text);
+    (void)snprintf(text + n, WORDS_BYTES - n, "%s%s", n > 0 ? ", " : "", word);
+}
+
+/* "320 completed, 40 out of memory" */
+static void count_outcomes(const tide_sweep *sweep, char text[WORDS_BYTES]) {
+    text[0] = '\0';
+    for (int outcome = 0; outcome < TIDE_N_TRIAL_OUTCOMES; outcome++) {
+        size_t n = 0;
+        for (size_t i = 0; i < sweep->n_cells; i++) {
+            n += sweep->rows[i] != NULL && (int)sweep->rows[i]->result.outcome == outcome;
+        }
+        if (n > 0) {
+            char word[64];
+            (void)snprintf(word, sizeof(word), "%zu %s", n, tide_trial_outcome_name(outcome));
+            append(text, word);
+        }
+    }
+}
+
+/* What no column tells, because the grid has one value of it. */
+static void say_common(const tide_sweep *sweep, tide_report *report) {
+    static const struct {
+        const char *key;
+        const char *word;
+    } LISTS[] = {
+        {"modes", "mode"},           {"contexts", "context"},     {"batches", "batch"},
+        {"precisions", "precision"}, {"attentions", "attention"}, {"recomputes", "recompute"},
+    };
+    char text[WORDS_BYTES] = "";
+    for (size_t i = 0; i < sizeof(LISTS) / sizeof(LISTS[0]); i++) {
+        const cJSON *only = grid_only(sweep, LISTS[i].key);
+        char word[96] = "";
+        if (cJSON_IsString(only)) {
+            (void)snprintf(word, sizeof(word), "%s %.64s", LISTS[i].word, only->valuestring);
+        } else if (cJSON_IsNumber(only)) {
+            (void)snprintf(word, sizeof(word), "%s %.0f", LISTS[i].word, only->valuedouble);
+        }
+        if (word[0] != '\0') {
+            append(text, word);
+        }
+    }
+    if (is_virtual(sweep)) {
+        bool is_eager = strcmp(grid_text(sweep, "residuals"), "eager") == 0;
+        append(text, is_eager ? TIDE_WORDS_PYTORCH : TIDE_WORDS_OWN);
+    }
+    if (grid_flag(sweep, "keep_graph")) {
+        append(text, "the graph is kept");
+    }
+    if (grid_number(sweep, "memory_limit_bytes") >= 0.0) {
+        char word[64];
+        char bytes[TIDE_BYTES_TEXT];
+        (void)snprintf(word, sizeof(word), "memory limit %s",
+                       tide_bytes_format((int64_t)grid_number(sweep, "memory_limit_bytes"), bytes));
+        append(text, word);
+    }
+    if (text[0] != '\0') {
+        tide_report_say(report, "common", "every cell: %s", text);
+    }
+}
+
+static void say_times(const tide_sweep *sweep, bool has_times, tide_report *report) {
+    if (!has_times) {
+        tide_report_say(report, "times", "times: %s",
+                        is_virtual(sweep) ? "not computed (the virtual device has none)"
+                                          : "none, because no cell completed");
+        return;
+    }
+    double steps = grid_number(sweep, "steps");
+    tide_report_say(report, "times",
+                    "times: mean%s of %.0f measured step%s after %.0f of warm-up, by the "
+                    "device's clock",
+                    steps > 1.0 ? " and sample standard deviation" : "", steps,
+                    steps > 1.0 ? "s" : "", grid_number(sweep, "warmup_steps"));
+    tide_report_say(report, "tflops",
+                    "TFLOP/s: matrix products of a step by the closed form, those of a "
+                    "recomputation left out, over the step's mean time");
+}
+
+void tide_sweep_say(const tide_sweep *sweep, bool for_people, tide_report *report) {
+    char outcomes[WORDS_BYTES];
+    bool has_times = false;
+    bool has_use = false;
+    bool is_emulated = false;
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        const tide_sweep_row *row = sweep->rows[i];
+        if (row == NULL) {
+            continue;
+        }
+        bool is_timed = row->result.ms[TIDE_TIMED_STEP].mean >= 0.0;
+        has_times = has_times || is_timed;
+        has_use = has_use || row->result.device_used_bytes >= 0;
+        is_emulated = is_emulated || (is_timed && strncmp(row->precision, "bf16", 4) == 0 &&
+                                      strcmp(row->result.environment.device_kind, "cpu") == 0);
+    }
+    count_outcomes(sweep, outcomes);
+    tide_report_say(report, "sweep", "%zu of %zu %s on %s%s%s", sweep->n_rows, sweep->n_cells,
+                    tide_plural(sweep->n_cells, "cell", "cells"), grid_text(sweep, "device"),
+                    outcomes[0] != '\0' ? ": " : "", outcomes);
+    if (for_people) {
+        say_common(sweep, report);
+    }
+    say_times(sweep, has_times, report);
+    if (is_emulated) {
+        tide_report_say(report, "emulated",
+                        "note: bf16 is emulated on the cpu: its bytes are real, its times are not "
+                        "representative");
+    }
+    if (has_use) {
+        bool is_cpu = strcmp(grid_text(sweep, "device"), "cpu") == 0;
+        tide_report_say(
+            report, "device_used",
+            "in use on device: %s; in use before: at its beginning; current use, not peaks",
+            is_virtual(sweep) ? "context, libraries and what was bought, as the card would count "
+                                "it at the end of a cell"
+            : is_cpu          ? "what a cell itself has bought of the host's memory at its end"
+                              : "what the whole device has in use by its own count at the end of "
+                                "a cell, other processes included");
+    }
+    if (grid_flag(sweep, "recorded")) {
+        tide_report_say(report, "recorded", "every allocation was recorded, which takes time");
+    }
+}
+
+void tide_sweep_say_reasons(const tide_sweep *sweep, tide_report *report) {
+    const tide_sweep_row *firsts[MAX_REASONS];
+    size_t counts[MAX_REASONS];
+    size_t n = 0;
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        const tide_sweep_row *row = sweep->rows[i];
+        /* What did not fit has its figures in the table. */
+        if (row == NULL || row->result.outcome == TIDE_TRIAL_COMPLETED ||
+            row->result.outcome == TIDE_TRIAL_OOM || row->result.outcome == TIDE_TRIAL_NO_HOST) {
+            continue;
+        }
+        size_t at = 0;
+        while (at < n && (firsts[at]->result.outcome != row->result.outcome ||
+                          strcmp(firsts[at]->result.reason, row->result.reason) != 0)) {
+            at++;
+        }
+        if (at == n && n < MAX_REASONS) {
+            firsts[n] = row;
+            counts[n++] = 0;
+        }
+        if (at < n) {
+            counts[at]++;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        char others[64] = "";
+        if (counts[i] > 1) {
+            (void)snprintf(others, sizeof(others), " and %zu more", counts[i] - 1);
+        }
+        tide_report_say(report, "reason", "%s%s: %s: %s", firsts[i]->name, others,
+                        tide_trial_outcome_name((int)firsts[i]->result.outcome),
+                        firsts[i]->result.reason);
+    }
+}

@@ -1,0 +1,85 @@
+/* cuda_friend.h - what the files of the cuda device share with each other and with its
+ * operators. No header of the toolkit is needed: a cudaError_t passes as an int.
+ */
+#ifndef TIDE_DEVICE_CUDA_FRIEND_H
+#define TIDE_DEVICE_CUDA_FRIEND_H
+
+#include <pthread.h>
+
+#include "device/device_friend.h"
+
+#ifndef TIDEMARK_HAVE_CUDA
+#define TIDEMARK_HAVE_CUDA 0
+#endif
+
+#define TIDE_DEVICE_CUDA_REMEDY "use cpu, or virtual:CARD for the memory of a card"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Entry points of the driver (device_cuda_virtual.c). */
+typedef struct tide_device_cuda_driver tide_device_cuda_driver;
+
+typedef struct tide_device_cuda {
+    tide_device base;         /* first, so that a tide_device * is a tide_device_cuda * */
+    int ordinal;              /* the runtime's number of it */
+    pthread_mutex_t lock;     /* guards the members below, but for is_lost */
+    atomic_bool is_lost;      /* for good */
+    int cause;                /* cudaError_t that the device was lost to */
+    const char *cause_call;   /* static; where that was seen */
+    tide_device_event *spare; /* events that were destroyed, for the next to be created; owned */
+    tide_device_cuda_driver *driver; /* owned; NULL: not asked for yet */
+} tide_device_cuda;
+
+/* NULL: `device` is another one, or one that only passes calls on to a cuda device. */
+tide_device_cuda *tide_device_cuda_of(tide_device *device);
+
+/* Whether there is such a GPU; writes the versions of driver and runtime into `info`.
+ * TIDE_DEVICE_ABSENT says why not, and what would bring it. */
+TIDE_NODISCARD tide_status tide_device_cuda_find(int ordinal, tide_device_info *info,
+                                                 tide_error *error);
+/* What it is: name, memory, compute capability, clocks, the GEMM library's workspace. */
+TIDE_NODISCARD tide_status tide_device_cuda_read_properties(tide_device_cuda *cuda,
+                                                            tide_error *error);
+
+/* Before every call: a lost device says so, and the device is made the calling thread's current
+ * one, since the thread may have called another, or the program changed it. */
+TIDE_NODISCARD tide_status tide_device_cuda_begin(tide_device_cuda *cuda, tide_error *error);
+
+/* Before launches on GPU `ordinal`, whose device is open: makes it the calling thread's current
+ * one. No more than a branch where it is already, by a call of the device or of this one: a program
+ * that calls cudaSetDevice by itself is not seen. A refusal is left to the launch, which meets it,
+ * too.
+ */
+void tide_device_cuda_make_current(int ordinal);
+
+/* What a CUDA runtime call or a launch gave (a cudaError_t), as a status; `call` is for people and
+ * static: "cudaMalloc", "swiglu_forward". Clears the runtime's last error. One that ends the
+ * context makes the device lost: from then on every call of it answers TIDE_DEVICE_LOST and names
+ * this cause. `device` may be one that only passes calls on to a cuda device. */
+TIDE_NODISCARD tide_status tide_device_cuda_answer(tide_device *device, const char *call,
+                                                   int result, tide_error *error);
+
+/* device_cuda_virtual.c. Members of the device's table. */
+TIDE_NODISCARD tide_status tide_device_cuda_map_granule(tide_device *device, size_t *ret_bytes,
+                                                        tide_error *error);
+TIDE_NODISCARD tide_status tide_device_cuda_reserve(tide_device *device, size_t n_bytes,
+                                                    uint64_t *ret_address, tide_error *error);
+TIDE_NODISCARD tide_status tide_device_cuda_unreserve(tide_device *device, uint64_t address,
+                                                      size_t n_bytes, tide_error *error);
+TIDE_NODISCARD tide_status tide_device_cuda_map(tide_device *device, uint64_t address,
+                                                size_t n_bytes, size_t granule_bytes,
+                                                tide_error *error);
+TIDE_NODISCARD tide_status tide_device_cuda_unmap(tide_device *device, uint64_t address,
+                                                  size_t granule_bytes, tide_error *error);
+
+/* Bytes in use on the GPU with that PCI bus id, by all processes, as the driver's management
+ * library (libnvidia-ml.so.1, opened for this call) sees them; -1 where it cannot say. */
+int64_t tide_device_cuda_used_bytes(const char *pci_bus_id);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

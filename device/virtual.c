@@ -1,0 +1,151 @@
+/* device_virtual.c - addresses only: no memory, no compute, any capacity, deterministic. */
+#include <stdio.h>
+#include <string.h>
+
+#include "device/cards.h"
+#include "device/host_internal.h"
+
+static void virtual_close(tide_device *device) {
+    tide_device_host_destroy((tide_device_host *)device);
+}
+
+static tide_status virtual_alloc(tide_device *device, size_t n_bytes, uint64_t *ret_address,
+                                 tide_error *error) {
+    tide_device_host *host = (tide_device_host *)device;
+    pthread_mutex_lock(&host->lock);
+    tide_status status = tide_address_space_take(&host->space, n_bytes, ret_address, error);
+    pthread_mutex_unlock(&host->lock);
+    return status;
+}
+
+static tide_status virtual_release(tide_device *device, uint64_t address, tide_error *error) {
+    tide_device_host *host = (tide_device_host *)device;
+    pthread_mutex_lock(&host->lock);
+    tide_status status = tide_address_space_give_back(&host->space, address, error);
+    pthread_mutex_unlock(&host->lock);
+    return status;
+}
+
+static tide_status virtual_map(tide_device *device, uint64_t address, size_t n_bytes,
+                               size_t granule_bytes, tide_error *error) {
+    (void)granule_bytes;
+    tide_device_host *host = (tide_device_host *)device;
+    pthread_mutex_lock(&host->lock);
+    tide_status status = tide_address_space_map(&host->space, address, n_bytes, error);
+    pthread_mutex_unlock(&host->lock);
+    return status;
+}
+
+static tide_status virtual_unmap(tide_device *device, uint64_t address, size_t granule_bytes,
+                                 tide_error *error) {
+    tide_device_host *host = (tide_device_host *)device;
+    pthread_mutex_lock(&host->lock);
+    tide_status status = tide_address_space_unmap(&host->space, address, granule_bytes, error);
+    pthread_mutex_unlock(&host->lock);
+    return status;
+}
+
+static void *virtual_pointer(tide_device *device, uint64_t address) {
+    (void)device;
+    /* A number in the shape of a pointer, never dereferenced.
+     * NOLINTNEXTLINE(performance-no-int-to-ptr) */
+    return (void *)(uintptr_t)address;
+}
+
+static tide_status virtual_copy(tide_device *device, void *dst, const void *src, size_t n_bytes,
+                                tide_copy_direction direction, tide_stream stream,
+                                tide_error *error) {
+    (void)device;
+    (void)src;
+    (void)stream;
+    (void)error;
+    if (direction == TIDE_COPY_TO_HOST) {
+        memset(dst, 0, n_bytes);
+    }
+    return TIDE_OK;
+}
+
+static tide_status virtual_set(tide_device *device, void *dst, int byte, size_t n_bytes,
+                               tide_stream stream, tide_error *error) {
+    (void)device;
+    (void)dst;
+    (void)byte;
+    (void)n_bytes;
+    (void)stream;
+    (void)error;
+    return TIDE_OK;
+}
+
+static const tide_device_table VIRTUAL_TABLE = {
+    .close = virtual_close,
+    .alloc = virtual_alloc,
+    .release = virtual_release,
+    .memory_info = tide_device_host_memory_info,
+    .pointer = virtual_pointer,
+    .copy = virtual_copy,
+    .set = virtual_set,
+    .stream_create = tide_device_host_stream_create,
+    .stream_destroy = tide_device_host_stream_destroy,
+    .event_create = tide_device_host_event_create,
+    .event_destroy = tide_device_host_event_destroy,
+    .event_record = tide_device_host_event_record,
+    .event_query = tide_device_host_event_query,
+    /* Always reached, so waiting for it is asking. */
+    .event_synchronize = tide_device_host_event_query,
+    .event_elapsed = tide_device_host_event_elapsed,
+    .synchronize = tide_device_host_synchronize,
+    .map_granule = tide_device_host_map_granule,
+    .reserve = tide_device_host_reserve,
+    .unreserve = tide_device_host_unreserve,
+    .map = virtual_map,
+    .unmap = virtual_unmap,
+};
+
+static tide_status unknown_card(const char *name, tide_error *error) {
+    char names[512] = "";
+    size_t n_cards = 0;
+    const tide_card *cards = tide_cards(&n_cards);
+    for (size_t i = 0; i < n_cards; i++) {
+        size_t n_used = strlen(names);
+        snprintf(names + n_used, sizeof(names) - n_used, "%s%s", i == 0 ? "" : ", ", cards[i].name);
+    }
+    return tide_fail(error, TIDE_INVALID,
+                     "unknown card \"%s\" in \"virtual:%s\": use one of %s, or plain virtual", name,
+                     name, names);
+}
+
+tide_status tide_device_virtual_open(const char *card_name, const tide_device_options *options,
+                                     tide_device **ret_device, tide_error *error) {
+    tide_device_info info = {.kind = TIDE_DEVICE_VIRTUAL,
+                             .spec = "virtual",
+                             .name = "virtual device",
+                             .total_bytes = -1,
+                             .context_bytes = 0,
+                             .compute_capability = -1,
+                             .driver_version = -1,
+                             .runtime_version = -1,
+                             .sm_clock_khz = -1,
+                             .memory_clock_khz = -1,
+                             .cache_bytes = -1,
+                             .computes = false};
+    uint64_t total_bytes = UINT64_MAX;
+    if (card_name != NULL) {
+        const tide_card *card = tide_card_find(card_name);
+        if (card == NULL) {
+            return unknown_card(card_name, error);
+        }
+        snprintf(info.spec, sizeof(info.spec), "virtual:%s", card->name);
+        snprintf(info.name, sizeof(info.name), "%s", card->title);
+        info.context_bytes = card->context_bytes;
+        info.workspace_bytes = card->workspace_bytes;
+        info.compute_capability = card->compute_capability;
+        total_bytes = (uint64_t)card->total_bytes;
+    }
+    if (options != NULL && options->capacity_bytes != 0) {
+        total_bytes = options->capacity_bytes;
+    }
+    tide_device_host *host = NULL;
+    TIDE_TRY(tide_device_host_create(&VIRTUAL_TABLE, options, &info, total_bytes, &host, error));
+    *ret_device = &host->base;
+    return TIDE_OK;
+}

@@ -1,0 +1,79 @@
+/* eager.h - the memory of the same model run by PyTorch, eager: every allocation and release that
+ * PyTorch makes for a step, in its order and with its sizes, through a cache of ours.
+ *
+ * Nothing is computed: the device must be one that does not compute (virtual). What is emitted
+ * follows from three things only: the model's code (eager_model.c), what an operator allocates and
+ * what autograd keeps of it (eager_rules.c), and how autograd's engine walks back
+ * (eager_engine.c). docs/pytorch-forecast.md tells what was read where and what differs.
+ *
+ * A step is forward, loss, backward, optimize, end_step, in that order; one that ends at the logits
+ * is forward, end_step. After a call that failed only tide_eager_destroy may be called; what had
+ * been allocated stays alive until then. Not thread-safe.
+ */
+#ifndef TIDE_MODEL_EAGER_EAGER_H
+#define TIDE_MODEL_EAGER_EAGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "allocator/cache.h"
+#include "recorder/recorder.h"
+#include "common/status.h"
+#include "model/config.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_eager tide_eager;
+
+typedef struct tide_eager_config {
+    tide_model_config model;  /* with batch and context */
+    tide_edition edition;     /* of the assignment's code */
+    tide_precision precision; /* fp32, tf32 (the same bytes) or bf16-mixed: autocast around forward
+                                 and loss */
+    tide_attention attention; /* naive: as the assignment's code has it; flash:
+                                 scaled_dot_product_attention in its place */
+    tide_recompute recompute; /* block: torch.utils.checkpoint around each block */
+    bool keeps_graph; /* false: under no_grad, and only forward and end_step may be called */
+} tide_eager_config;
+
+/* Checks the configuration; allocates nothing on the device. TIDE_UNSUPPORTED: bf16-true, and a
+ * device that computes. `recorder` NULL: no scopes. Both are borrowed and outlive it. */
+TIDE_NODISCARD tide_status tide_eager_create(const tide_eager_config *config, tide_cache *cache,
+                                             tide_recorder *recorder, tide_eager **ret_eager,
+                                             tide_error *error);
+/* Releases all it holds on the device. NULL is allowed. */
+void tide_eager_destroy(tide_eager *eager);
+
+/* Parameters and the RoPE table in the order of the modules, then tokens and targets. Once, before
+ * anything else. */
+TIDE_NODISCARD tide_status tide_eager_setup(tide_eager *eager, tide_error *error);
+/* Drops the gradients of the step before (zero_grad), then tokens -> logits. */
+TIDE_NODISCARD tide_status tide_eager_forward(tide_eager *eager, tide_error *error);
+TIDE_NODISCARD tide_status tide_eager_loss(tide_eager *eager, tide_error *error);
+TIDE_NODISCARD tide_status tide_eager_backward(tide_eager *eager, tide_error *error);
+/* One AdamW step as the assignment's loop takes it. */
+TIDE_NODISCARD tide_status tide_eager_optimize(tide_eager *eager, tide_error *error);
+/* Logits and loss stay, as the variables of a training loop do, until the next ones take their
+ * place; of a step that ends at the logits, logits and graph go. */
+TIDE_NODISCARD tide_status tide_eager_end_step(tide_eager *eager, tide_error *error);
+
+/* A lower bound of what n_steps steps of a mode request at their peak, without workspaces:
+ * parameters with all gradients and AdamW's state, or with what forward keeps. The config must have
+ * passed the model's check. */
+uint64_t tide_eager_least_bytes(const tide_eager_config *config, tide_mode mode, size_t n_steps);
+
+/* Requested bytes alive now that forward and loss made and backward needs, the logits included. */
+uint64_t tide_eager_kept_bytes(const tide_eager *eager);
+/* Requested bytes alive now, all in all. */
+uint64_t tide_eager_alive_bytes(const tide_eager *eager);
+/* The most requested bytes that were ever alive; tide_eager_reset_peak starts again from now. */
+uint64_t tide_eager_peak_bytes(const tide_eager *eager);
+void tide_eager_reset_peak(tide_eager *eager);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,264 @@
+/* eager_tensor.c - storages, references, strides; and the scopes that allocations fall in. */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/eager/internal.h"
+
+enum { NAME_BYTES = 128 };
+
+static void fail(tide_eager *e, tide_status status) {
+    if (e->status == TIDE_OK) {
+        e->status = status;
+    }
+}
+
+static eager_storage *take_storage(tide_eager *e) {
+    eager_storage *storage = e->free_storages;
+    if (storage != NULL) {
+        e->free_storages = storage->next;
+        *storage = (eager_storage){0};
+        return storage;
+    }
+    storage = tide_arena_alloc(&e->arena, 1, sizeof(*storage));
+    if (storage == NULL) {
+        fail(e, tide_fail(&e->error, TIDE_NO_MEMORY, "the host has no memory left for the run"));
+    }
+    return storage;
+}
+
+static void give_storage(tide_eager *e, eager_storage *storage) {
+    storage->next = e->free_storages;
+    e->free_storages = storage;
+}
+
+/* "layers.N.NAME" and the suffix; NULL where the cache records nothing and asks for no name. */
+static const char *full_name(const tide_eager *e, const char *name, const char *suffix,
+                             char text[NAME_BYTES]) {
+    if (tide_cache_recorder(e->cache) == NULL) {
+        return NULL;
+    }
+    if (e->layer >= 0) {
+        (void)snprintf(text, NAME_BYTES, "layers.%d.%s%s", (int)e->layer, name, suffix);
+    } else {
+        (void)snprintf(text, NAME_BYTES, "%s%s", name, suffix);
+    }
+    return text;
+}
+
+eager_storage *eager_storage_new(tide_eager *e, uint64_t n_bytes, tide_category category,
+                                 const char *name, const char *suffix) {
+    char text[NAME_BYTES];
+    eager_storage *storage = e->status == TIDE_OK ? take_storage(e) : NULL;
+    if (storage == NULL) {
+        return NULL;
+    }
+    const tide_tag tag = {category, full_name(e, name, suffix, text)};
+    tide_status status =
+        tide_cache_alloc(e->cache, (size_t)n_bytes, 0, &tag, &storage->address, &e->error);
+    if (status != TIDE_OK) {
+        give_storage(e, storage);
+        fail(e, status);
+        return NULL;
+    }
+    storage->n_bytes = n_bytes;
+    storage->n_references = 1;
+    storage->is_kept = e->makes_kept;
+    storage->next = e->live;
+    if (e->live != NULL) {
+        e->live->previous = storage;
+    }
+    e->live = storage;
+    e->alive_bytes += n_bytes;
+    e->peak_bytes = e->alive_bytes > e->peak_bytes ? e->alive_bytes : e->peak_bytes;
+    return storage;
+}
+
+static void release_storage(tide_eager *e, eager_storage *storage) {
+    tide_status status = tide_cache_release(e->cache, storage->address, &e->error);
+    if (status != TIDE_OK) {
+        fail(e, status);
+    }
+    if (storage->previous != NULL) {
+        storage->previous->next = storage->next;
+    } else {
+        e->live = storage->next;
+    }
+    if (storage->next != NULL) {
+        storage->next->previous = storage->previous;
+    }
+    e->alive_bytes -= storage->n_bytes;
+    give_storage(e, storage);
+}
+
+eager_tensor eager_retain(const eager_tensor *tensor) {
+    if (tensor->storage != NULL) {
+        tensor->storage->n_references++;
+    }
+    return *tensor;
+}
+
+void eager_drop(tide_eager *e, eager_tensor *tensor) {
+    eager_storage *storage = tensor->storage;
+    if (storage == NULL && tensor->node == NULL) {
+        return; /* most are: nodes have room for more than they save */
+    }
+    *tensor = (eager_tensor){0};
+    if (storage != NULL && --storage->n_references == 0) {
+        release_storage(e, storage);
+    }
+}
+
+void eager_assign(tide_eager *e, eager_tensor *tensor, eager_tensor value) {
+    eager_tensor former = *tensor;
+    *tensor = value;
+    eager_drop(e, &former);
+}
+
+/* ---- shapes ---- */
+
+size_t eager_count(const eager_shape *shape) {
+    size_t n = 1;
+    for (size_t i = 0; i < shape->n_dims; i++) {
+        n *= shape->sizes[i];
+    }
+    return n;
+}
+
+eager_shape eager_shape_of(uint8_t n_bytes, uint8_t n_dims, const size_t *sizes) {
+    eager_shape shape = {.n_dims = n_dims, .n_bytes = n_bytes};
+    for (size_t i = 0; i < n_dims; i++) {
+        shape.sizes[i] = sizes[i];
+    }
+    return shape;
+}
+
+bool eager_same_sizes(const eager_shape *a, const eager_shape *b) {
+    bool same = a->n_dims == b->n_dims;
+    for (size_t i = 0; same && i < a->n_dims; i++) {
+        same = a->sizes[i] == b->sizes[i];
+    }
+    return same;
+}
+
+static void row_major(const eager_shape *shape, size_t *strides) {
+    size_t stride = 1;
+    for (size_t i = shape->n_dims; i > 0; i--) {
+        strides[i - 1] = stride;
+        stride *= shape->sizes[i - 1];
+    }
+}
+
+bool eager_is_contiguous(const eager_tensor *tensor) {
+    size_t strides[EAGER_DIMS];
+    row_major(&tensor->shape, strides);
+    for (size_t i = 0; i < tensor->shape.n_dims; i++) {
+        if (tensor->shape.sizes[i] != 1 && tensor->strides[i] != strides[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The dimension among those not in `done` (bits) with the smallest stride; sizes of 1 aside. */
+static size_t innermost(const eager_tensor *tensor, unsigned done) {
+    size_t best = EAGER_DIMS;
+    for (size_t i = 0; i < tensor->shape.n_dims; i++) {
+        bool counts = (done >> i & 1u) == 0 && tensor->shape.sizes[i] != 1;
+        if (counts && (best == EAGER_DIMS || tensor->strides[i] < tensor->strides[best])) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+bool eager_is_dense(const eager_tensor *tensor) {
+    size_t expected = 1;
+    unsigned done = 0;
+    for (size_t i = innermost(tensor, 0); i < EAGER_DIMS; i = innermost(tensor, done)) {
+        if (tensor->strides[i] != expected) {
+            return false;
+        }
+        expected *= tensor->shape.sizes[i];
+        done |= 1u << i;
+    }
+    return true;
+}
+
+/* A run of dimensions that lie in memory like one can be cut into others; across its ends none
+ * reaches. Dimensions are taken from the last to the first. */
+bool eager_view_strides(const eager_tensor *tensor, const eager_shape *shape, size_t *ret_strides) {
+    size_t n_old = tensor->shape.n_dims;
+    size_t j = shape->n_dims;
+    size_t base = n_old > 0 ? tensor->strides[n_old - 1] : 1; /* stride at the run's end */
+    size_t n_run = 1;                                         /* elements of the run */
+    size_t n_seen = 1;                                        /* of it, in new dimensions */
+    for (size_t i = n_old; i > 0; i--) {
+        n_run *= tensor->shape.sizes[i - 1];
+        bool ends =
+            i == 1 || (tensor->shape.sizes[i - 2] != 1 && tensor->strides[i - 2] != n_run * base);
+        if (!ends) {
+            continue;
+        }
+        while (j > 0 && (n_seen < n_run || shape->sizes[j - 1] == 1)) {
+            ret_strides[j - 1] = n_seen * base;
+            n_seen *= shape->sizes[j - 1];
+            j--;
+        }
+        if (n_seen != n_run) {
+            return false;
+        }
+        if (i > 1) {
+            base = tensor->strides[i - 2];
+            n_run = 1;
+            n_seen = 1;
+        }
+    }
+    return j == 0;
+}
+
+/* ---- new tensors ---- */
+
+eager_tensor eager_new(tide_eager *e, const eager_shape *shape, tide_category category,
+                       const char *name, const char *suffix) {
+    eager_tensor tensor = {.name = name, .shape = *shape};
+    tensor.storage =
+        eager_storage_new(e, eager_count(shape) * shape->n_bytes, category, name, suffix);
+    row_major(shape, tensor.strides);
+    return tensor;
+}
+
+eager_tensor eager_new_like(tide_eager *e, const eager_tensor *like, uint8_t n_bytes,
+                            tide_category category, const char *name, const char *suffix) {
+    eager_shape shape = like->shape;
+    shape.n_bytes = n_bytes;
+    eager_tensor tensor = eager_new(e, &shape, category, name, suffix);
+    if (eager_is_dense(like)) {
+        memcpy(tensor.strides, like->strides, sizeof(tensor.strides));
+    }
+    return tensor;
+}
+
+/* ---- scopes ---- */
+
+void eager_enter(tide_eager *e, int32_t layer, const char *scope) {
+    if (layer == e->layer && scope == e->scope) {
+        return;
+    }
+    if (e->operator_scope != TIDE_NONE) {
+        tide_scope_end(e->recorder, e->operator_scope);
+        e->operator_scope = TIDE_NONE;
+    }
+    if (layer != e->layer) {
+        if (e->layer_scope != TIDE_NONE) {
+            tide_scope_end(e->recorder, e->layer_scope);
+        }
+        e->layer_scope = layer >= 0
+                             ? tide_scope_begin(e->recorder, TIDE_SCOPE_LAYER, "layer", layer)
+                             : TIDE_NONE;
+    }
+    if (scope != NULL) {
+        e->operator_scope = tide_scope_begin(e->recorder, TIDE_SCOPE_OPERATOR, scope, -1);
+    }
+    e->layer = layer;
+    e->scope = scope;
+}

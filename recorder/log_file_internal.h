@@ -1,0 +1,64 @@
+/* log_file_internal.h - the event log as a mapped file, for its writer.
+ *
+ * The file is reserved to its bound before anything is recorded, so that a full disk is an error
+ * then and not a signal later, mapped once, and gets its name only when it is complete. While the
+ * process lives it holds a lock on the file. The areas are written by their owners: the event log,
+ * the scopes, the journal.
+ */
+#ifndef TIDE_RECORDER_LOG_FILE_INTERNAL_H
+#define TIDE_RECORDER_LOG_FILE_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "recorder/event_log.h"
+#include "recorder/log_format_friend.h"
+#include "common/hostmem.h"
+#include "common/status.h"
+
+typedef struct tide_log_file {
+    const tide_hostmem *mem; /* borrowed */
+    char *path;              /* owned; absolute */
+    int descriptor;          /* holds the lock */
+    unsigned char *bytes;    /* owned mapping of the whole file */
+    size_t mapped_bytes;     /* of the mapping */
+    tide_log_header *header; /* in the mapping, as all below */
+    unsigned char *journal;  /* header->layout.journal_bytes */
+    tide_scope_row *scopes;  /* header->layout.max_scopes */
+    tide_event *base;        /* header->layout.max_base */
+    tide_event *events;      /* header->layout.max_events */
+} tide_log_file;
+
+enum { TIDE_LOG_MIN_BYTES = 1 << 20 }; /* smallest file that a recorder is given */
+
+/* Areas of these sizes, one after the other. */
+tide_log_layout tide_log_layout_make(uint64_t journal_bytes, uint64_t max_scopes, uint64_t max_base,
+                                     uint64_t max_events, uint32_t full_policy);
+
+/* Makes the file of file_bytes (TIDE_LOG_MIN_BYTES at least) at `path` ("%p" in it: the process'
+ * number), reserves, maps and locks it: half of it for events, a quarter for scopes. A log
+ * that was closed is replaced, one that a crash left behind is kept as PATH.old. TIDE_IO: something
+ * else is there, another process writes this log, or the disk has no room; the message names the
+ * remedy. The caller closes it. */
+TIDE_NODISCARD tide_status tide_log_file_open(const tide_hostmem *mem, const char *path,
+                                              size_t file_bytes, uint32_t full_policy,
+                                              tide_log_file *ret_file, tide_error *error);
+
+/* The same with areas of other sizes. */
+TIDE_NODISCARD tide_status tide_log_file_open_as(const tide_hostmem *mem, const char *path,
+                                                 const tide_log_layout *layout,
+                                                 tide_log_file *ret_file, tide_error *error);
+
+/* The recording is complete: cuts off what is not used, where that can be done, unmaps and unlocks
+ * the file. */
+void tide_log_file_close(tide_log_file *file);
+
+/* log_file_close.c. Puts a copy of what is used in the file's place. TIDE_IO leaves it as it was.
+ */
+TIDE_NODISCARD tide_status tide_log_file_compact(const tide_log_file *file);
+
+/* Rows for tide_event_log_init_in. */
+tide_event_log_memory tide_log_file_memory(const tide_log_file *file);
+
+#endif

@@ -1,0 +1,119 @@
+/* log_format_friend.h - the event log as a file: its header and the records of its journal.
+ * docs/log-format.md specifies the format; log_file_internal.h writes it, capture/recover.h reads
+ * it.
+ *
+ * The file is what the writer's memory holds: its byte order and its structs. A header, then four
+ * areas at the offsets that the header states: journal, scopes, base, events.
+ */
+#ifndef TIDE_RECORDER_LOG_FORMAT_FRIEND_H
+#define TIDE_RECORDER_LOG_FORMAT_FRIEND_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "common/event.h"
+
+#define TIDE_LOG_MAGIC "TIDELOG\n"
+#define TIDE_LOG_BYTE_ORDER UINT32_C(0x01020304)  /* as the writer stores it */
+#define TIDE_LOG_RECORD_MARK UINT32_C(0x4a524454) /* "TDRJ" on a little-endian machine */
+#define TIDE_LOG_NEVER UINT64_MAX
+
+enum {
+    TIDE_LOG_VERSION = 1,
+    TIDE_LOG_HEADER_BYTES = 4096, /* room for the struct below; the journal follows */
+    TIDE_LOG_COUNTERS_AT = 256,   /* offset of the counters in the header */
+    TIDE_LOG_MAX_PAYLOAD = 65536  /* of a record of the journal */
+};
+
+/* Where everything lies. Written once, before the file gets its name. */
+typedef struct tide_log_layout {
+    char magic[8];
+    uint32_t version;
+    uint32_t header_bytes;
+    uint32_t event_bytes; /* sizeof(tide_event) */
+    uint32_t scope_bytes; /* sizeof(tide_scope_row) */
+    uint32_t byte_order;
+    uint32_t full_policy;     /* tide_full_policy */
+    uint64_t file_bytes;      /* of the whole file */
+    uint64_t journal_offset;  /* from the file's first byte, as all offsets */
+    uint64_t journal_bytes;   /* room for records */
+    uint64_t scopes_offset;   /* of max_scopes tide_scope_row */
+    uint64_t max_scopes;      /* rows */
+    uint64_t base_offset;     /* of max_base tide_event */
+    uint64_t max_base;        /* rows */
+    uint64_t events_offset;   /* of max_events tide_event */
+    uint64_t max_events;      /* rows */
+    int64_t created_unix_us;  /* by the host's calendar */
+    int64_t created_clock_ns; /* CLOCK_MONOTONIC; time 0 of all rows */
+    uint64_t process_id;      /* of the writer */
+    uint32_t reserved;        /* 0 */
+    uint32_t checksum;        /* CRC-32 of everything before it */
+} tide_log_layout;
+
+/* How far each area is filled. A counter goes up after what it counts has been written, so that a
+ * process may end between any two instructions. */
+typedef struct tide_log_counters {
+    /* Events ever written. Those from n_folded on are kept, event i in row i % max_events. */
+    _Atomic(uint64_t) n_written;
+    _Atomic(uint64_t) n_folded;         /* overwritten; what they left alive lies in the base */
+    _Atomic(uint64_t) n_refused;        /* events that came when there was no room any more */
+    _Atomic(uint64_t) n_base_used;      /* rows of the base that were ever used */
+    _Atomic(uint64_t) n_scopes;         /* rows */
+    _Atomic(uint64_t) n_scopes_refused; /* scopes that there was no room for */
+    _Atomic(uint64_t) journal_used_bytes;
+    _Atomic(uint64_t) n_records_refused; /* records that the journal had no room for */
+    _Atomic(uint64_t) paused_at; /* events from this one on have holes; TIDE_LOG_NEVER: none */
+    _Atomic(uint64_t) is_closed; /* 1: the recorder was destroyed, nothing is missing */
+} tide_log_counters;
+
+typedef struct tide_log_header {
+    tide_log_layout layout;
+    unsigned char padding[TIDE_LOG_COUNTERS_AT - sizeof(tide_log_layout)]; /* 0 */
+    tide_log_counters counters;
+} tide_log_header;
+
+/* A record of the journal, at a multiple of 8 bytes; its payload follows, padded to 8 bytes. */
+typedef struct tide_log_record {
+    uint32_t mark;     /* TIDE_LOG_RECORD_MARK */
+    uint32_t kind;     /* tide_log_record_kind; others are skipped */
+    uint32_t n_bytes;  /* of the payload without padding; TIDE_LOG_MAX_PAYLOAD at most */
+    uint32_t checksum; /* CRC-32 of kind, n_bytes and payload */
+} tide_log_record;
+
+typedef enum tide_log_record_kind {
+    TIDE_LOG_TEXT = 1, /* two texts with their NULs: a key and its value */
+    TIDE_LOG_STRING,   /* tide_log_numbered, then the text without NUL */
+    TIDE_LOG_STACK,    /* tide_log_numbered, then return addresses of 8 bytes, innermost first */
+    TIDE_LOG_STREAM,   /* tide_log_stream */
+    TIDE_LOG_MODULE    /* tide_log_module, then build-id, then the path with its NUL */
+} tide_log_record_kind;
+
+typedef struct tide_log_numbered {
+    uint32_t number;
+    uint32_t reserved; /* 0 */
+} tide_log_numbered;
+
+typedef struct tide_log_stream {
+    uint32_t number;
+    uint32_t device;
+    uint64_t handle; /* native */
+} tide_log_stream;
+
+/* Code that was loaded when the record was written. */
+typedef struct tide_log_module {
+    uint64_t bias;           /* address in memory minus address in the file's own terms */
+    uint64_t begin;          /* first address of its loaded parts */
+    uint64_t end;            /* one past the last */
+    uint64_t file_bytes;     /* of the file; 0: unknown */
+    int64_t modified_s;      /* the file's time of modification, Unix; 0: unknown */
+    uint32_t build_id_bytes; /* 0: it has none */
+    uint32_t reserved;       /* 0 */
+} tide_log_module;
+
+_Static_assert(sizeof(tide_event) == 48, "rows of the file");
+_Static_assert(sizeof(tide_scope_row) == 48, "rows of the file");
+_Static_assert(sizeof(tide_log_layout) == 136, "part of the file");
+_Static_assert(sizeof(tide_log_counters) == 80, "part of the file");
+_Static_assert(sizeof(tide_log_header) <= TIDE_LOG_HEADER_BYTES, "it fits its place");
+
+#endif

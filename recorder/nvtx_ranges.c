@@ -1,0 +1,121 @@
+#define _POSIX_C_SOURCE 200809L
+#include "recorder/nvtx_ranges_internal.h"
+
+#ifndef TIDEMARK_HAVE_NVTX
+#define TIDEMARK_HAVE_NVTX 0
+#endif
+
+#if TIDEMARK_HAVE_NVTX
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <nvtx3/nvToolsExt.h>
+
+enum { MAX_OPEN = 64, NAME_BYTES = 128, INDEX_BYTES = 12 };
+
+/* What a thread has opened: NVTX ends the innermost range only, so others are looked for here. */
+typedef struct open_ranges {
+    size_t n_open; /* deeper ones than MAX_OPEN are counted, not remembered */
+    struct {
+        const tide_recorder *recorder; /* never dereferenced */
+        tide_scope scope;
+    } ranges[MAX_OPEN];
+} open_ranges;
+
+static _Thread_local open_ranges mine;
+
+/* The process has one tool or none, and NVTX keeps it in a global of its own; so is the domain in
+ * which the tool knows us. Set once. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static nvtxDomainHandle_t domain; /* NULL: nobody listens */
+static atomic_int is_deaf;        /* 1: nobody listens, so that asking is a branch */
+
+static void make_domain(void) {
+    domain = nvtxDomainCreateA("tidemark");
+    atomic_store_explicit(&is_deaf, domain == NULL, memory_order_relaxed);
+}
+
+bool tide_nvtx_is_heard(void) {
+    if (atomic_load_explicit(&is_deaf, memory_order_relaxed) != 0) {
+        return false;
+    }
+    (void)pthread_once(&once, make_domain);
+    return domain != NULL;
+}
+
+/* "layer 12"; a long name is cut. */
+static void write_text(char text[NAME_BYTES], const char *name, int32_t index) {
+    char digits[INDEX_BYTES];
+    size_t n_digits = 0;
+    size_t n = strlen(name);
+    n = n < NAME_BYTES - INDEX_BYTES - 2 ? n : NAME_BYTES - INDEX_BYTES - 2;
+    memcpy(text, name, n);
+    if (index >= 0) {
+        text[n++] = ' ';
+        for (int32_t rest = index; n_digits == 0 || rest > 0; rest /= 10) {
+            digits[n_digits++] = (char)('0' + rest % 10);
+        }
+        while (n_digits > 0) {
+            text[n++] = digits[--n_digits];
+        }
+    }
+    text[n] = '\0';
+}
+
+void tide_nvtx_begin(const tide_recorder *recorder, tide_scope scope, const char *name,
+                     int32_t index) {
+    char text[NAME_BYTES];
+    write_text(text, name, index);
+    nvtxEventAttributes_t attributes = {.version = NVTX_VERSION,
+                                        .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                                        .messageType = NVTX_MESSAGE_TYPE_ASCII};
+    attributes.message.ascii = text;
+    (void)nvtxDomainRangePushEx(domain, &attributes);
+    if (mine.n_open < MAX_OPEN) {
+        mine.ranges[mine.n_open].recorder = recorder;
+        mine.ranges[mine.n_open].scope = scope;
+    }
+    mine.n_open++;
+}
+
+/* How many ranges are open outside the one to be ended; SIZE_MAX: it is not open. */
+static size_t find_range(const tide_recorder *recorder, tide_scope scope) {
+    for (size_t i = mine.n_open < MAX_OPEN ? mine.n_open : MAX_OPEN; i > 0; i--) {
+        if (mine.ranges[i - 1].recorder == recorder && mine.ranges[i - 1].scope == scope) {
+            return i - 1;
+        }
+    }
+    return SIZE_MAX;
+}
+
+void tide_nvtx_end(const tide_recorder *recorder, tide_scope scope) {
+    size_t n_left = mine.n_open > MAX_OPEN ? mine.n_open - 1 : find_range(recorder, scope);
+    while (n_left != SIZE_MAX && mine.n_open > n_left) {
+        (void)nvtxDomainRangePop(domain);
+        mine.n_open--;
+    }
+}
+
+#else
+
+bool tide_nvtx_is_heard(void) {
+    return false;
+}
+
+void tide_nvtx_begin(const tide_recorder *recorder, tide_scope scope, const char *name,
+                     int32_t index) {
+    (void)recorder;
+    (void)scope;
+    (void)name;
+    (void)index;
+}
+
+void tide_nvtx_end(const tide_recorder *recorder, tide_scope scope) {
+    (void)recorder;
+    (void)scope;
+}
+
+#endif

@@ -1,0 +1,41 @@
+/* export_internal.h - the parts of an export, one file each.
+ */
+#ifndef TIDE_SNAPSHOT_PYTORCH_EXPORT_INTERNAL_H
+#define TIDE_SNAPSHOT_PYTORCH_EXPORT_INTERNAL_H
+
+#include "snapshot/pytorch/sink_internal.h"
+#include "snapshot/snapshot.h"
+
+typedef struct tide_pytorch_export_state {
+    const tide_snapshot *snapshot; /* borrowed */
+    tide_pytorch_sink to;
+    tide_arena scratch;
+    tide_status status;      /* first failure that is not the writer's */
+    bool is_foreign;         /* PyTorch wrote the original: its scopes are its own texts */
+    bool has_categories;     /* some event knows what its bytes are */
+    bool has_times;          /* the clock is known */
+    int64_t started_us;      /* when time 0 was; 0: unknown */
+    uint32_t *memo_of_stack; /* in scratch: numbers + 1 of the lists that were written; 0 */
+    uint32_t *memo_of_frame; /* the same of frames */
+    const char **texts;      /* in scratch: of each scope, once it was needed; NULL */
+    char *buffer;            /* owned: a text at hand */
+    size_t buffer_capacity;
+} tide_pytorch_export_state;
+
+/* The key "frames" with the stack's frames, innermost first. */
+void tide_export_frames(tide_pytorch_export_state *out, uint32_t stack);
+/* Microseconds since 1970, or since time 0 where that is unknown. */
+int64_t tide_export_time_us(const tide_pytorch_export_state *out, int64_t time_ns);
+
+/* pytorch_export_texts.c. What an event's user_metadata and compile_context say. */
+const char *tide_export_metadata(tide_pytorch_export_state *out, const tide_event *row);
+const char *tide_export_compile(tide_pytorch_export_state *out, const tide_event *row);
+/* The key "external_annotations". */
+void tide_export_annotations(tide_pytorch_export_state *out);
+/* The key "allocator_settings". */
+void tide_export_settings(tide_pytorch_export_state *out);
+
+/* pytorch_export_events.c. The key "device_traces". */
+void tide_export_traces(tide_pytorch_export_state *out);
+
+#endif

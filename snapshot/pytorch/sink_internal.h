@@ -1,0 +1,37 @@
+/* sink_internal.h - where an export writes its tree to: a pickle or JSON text, behind one
+ * set of functions.
+ */
+#ifndef TIDE_SNAPSHOT_PYTORCH_SINK_INTERNAL_H
+#define TIDE_SNAPSHOT_PYTORCH_SINK_INTERNAL_H
+
+#include "snapshot/json_writer.h"
+#include "snapshot/pytorch/pickle_writer.h"
+
+/* One of the two; errors stick in the writers. */
+typedef struct tide_pytorch_sink {
+    tide_pickle_writer *pickle; /* borrowed; NULL: JSON */
+    tide_json_writer *json;     /* borrowed; NULL: a pickle */
+} tide_pytorch_sink;
+
+void tide_sink_begin_dict(tide_pytorch_sink *to);
+void tide_sink_end_dict(tide_pytorch_sink *to);
+void tide_sink_begin_list(tide_pytorch_sink *to);
+void tide_sink_end_list(tide_pytorch_sink *to);
+void tide_sink_key(tide_pytorch_sink *to, const char *key);
+void tide_sink_text(tide_pytorch_sink *to, const char *text);
+void tide_sink_integer(tide_pytorch_sink *to, int64_t value);
+void tide_sink_real(tide_pytorch_sink *to, double value);
+void tide_sink_boolean(tide_pytorch_sink *to, bool value);
+void tide_sink_pair(tide_pytorch_sink *to, int64_t first, int64_t second);
+
+/* A key with its value. */
+void tide_sink_key_text(tide_pytorch_sink *to, const char *key, const char *text);
+void tide_sink_key_integer(tide_pytorch_sink *to, const char *key, int64_t value);
+
+/* True when the container was written before and has been referred to now: *memo is its number
+ * + 1. JSON repeats. */
+bool tide_sink_refer(tide_pytorch_sink *to, const uint32_t *memo);
+/* Of the container that has just begun. */
+void tide_sink_remember(tide_pytorch_sink *to, uint32_t *memo);
+
+#endif

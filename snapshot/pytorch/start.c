@@ -1,0 +1,329 @@
+/* The two ends of a walk: room for it, and the start state that it leads to. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "snapshot/pytorch/walk_internal.h"
+
+/* One end of a piece of an expandable segment. */
+typedef struct edge {
+    uint64_t address;
+    int change;                      /* of the number of pieces that cover what follows */
+    uint8_t stream;                  /* index in the table of streams */
+    const tide_segment_row *segment; /* of the dump; NULL: of an event */
+} edge;
+
+static int compare_addresses(const void *a, const void *b) {
+    uint64_t left = *(const uint64_t *)a;
+    uint64_t right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+static int compare_ranges(const void *a, const void *b) {
+    return compare_addresses(&((const tide_pytorch_range *)a)->begin,
+                             &((const tide_pytorch_range *)b)->begin);
+}
+
+static int compare_edges(const void *a, const void *b) {
+    const edge *left = a;
+    const edge *right = b;
+    if (left->stream != right->stream) {
+        return left->stream < right->stream ? -1 : 1;
+    }
+    return compare_addresses(&left->address, &right->address);
+}
+
+static int compare_segments(const void *a, const void *b) {
+    return compare_addresses(&((const tide_segment_row *)a)->address,
+                             &((const tide_segment_row *)b)->address);
+}
+
+/* How much room the walk needs at most. */
+typedef struct census {
+    size_t n_points, n_blocks, n_segments, n_pieces;
+} census;
+
+static bool is_map(uint8_t action) {
+    return action == TIDE_ACTION_SEGMENT_MAP || action == TIDE_ACTION_SEGMENT_UNMAP;
+}
+
+static bool is_segment(uint8_t action) {
+    return action == TIDE_ACTION_SEGMENT_ALLOC || action == TIDE_ACTION_SEGMENT_FREE;
+}
+
+static census count(const tide_pytorch_walk_state *w) {
+    const tide_pytorch_import *in = w->in;
+    census n = {0};
+    for (size_t s = 0; s < in->end.n_segments; s++) {
+        const tide_segment_row *segment = &in->end.segments[s];
+        if (segment->device == w->device) {
+            n.n_points += 2 + segment->n_blocks;
+            n.n_blocks += segment->n_blocks;
+            n.n_segments++;
+            n.n_pieces += segment->is_expandable;
+        }
+    }
+    for (size_t i = in->first_row[w->device]; i < in->first_row[w->device + 1]; i++) {
+        n.n_points += 2;
+        n.n_blocks += in->rows[i].action <= TIDE_ACTION_FREE_COMPLETED;
+        n.n_segments += is_segment(in->rows[i].action);
+        n.n_pieces += is_map(in->rows[i].action);
+    }
+    return n;
+}
+
+static void collect(tide_pytorch_walk_state *w) {
+    const tide_pytorch_import *in = w->in;
+    for (size_t s = 0; s < in->end.n_segments; s++) {
+        const tide_segment_row *segment = &in->end.segments[s];
+        if (segment->device != w->device) {
+            continue;
+        }
+        uint64_t end = segment->address + segment->total_bytes;
+        w->points[w->n_points++] = segment->address;
+        w->points[w->n_points++] = end;
+        if (segment->is_expandable) {
+            w->ranges[w->n_ranges++] = (tide_pytorch_range){segment->address, end};
+        }
+        for (size_t i = 0; i < segment->n_blocks; i++) {
+            w->points[w->n_points++] =
+                segment->address + in->end.blocks[segment->first_block + i].offset_bytes;
+        }
+    }
+    for (size_t i = in->first_row[w->device]; i < in->first_row[w->device + 1]; i++) {
+        const tide_event *row = &in->rows[i];
+        if (!tide_action_has_address(row->action)) {
+            continue;
+        }
+        w->points[w->n_points++] = row->address;
+        if (is_segment(row->action)) {
+            w->points[w->n_points++] = row->address + row->block_bytes;
+        } else if (is_map(row->action)) {
+            w->ranges[w->n_ranges++] =
+                (tide_pytorch_range){row->address, row->address + row->block_bytes};
+        }
+    }
+}
+
+/* Sorts both and leaves each point once, and of ranges their union. */
+static void tidy(tide_pytorch_walk_state *w) {
+    size_t n = 0;
+    if (w->n_points > 0) {
+        qsort(w->points, w->n_points, sizeof(*w->points), compare_addresses);
+    }
+    for (size_t i = 0; i < w->n_points; i++) {
+        if (n == 0 || w->points[n - 1] != w->points[i]) {
+            w->points[n++] = w->points[i];
+        }
+    }
+    w->n_points = n;
+    n = 0;
+    if (w->n_ranges > 0) {
+        qsort(w->ranges, w->n_ranges, sizeof(*w->ranges), compare_ranges);
+    }
+    for (size_t i = 0; i < w->n_ranges; i++) {
+        if (n > 0 && w->ranges[i].begin <= w->ranges[n - 1].end) {
+            uint64_t end = w->ranges[i].end;
+            w->ranges[n - 1].end = end > w->ranges[n - 1].end ? end : w->ranges[n - 1].end;
+        } else {
+            w->ranges[n++] = w->ranges[i];
+        }
+    }
+    w->n_ranges = n;
+}
+
+tide_status tide_pytorch_walk_prepare(tide_pytorch_walk_state *w) {
+    census n = count(w);
+    w->points = tide_arena_alloc(&w->arena, n.n_points, sizeof(*w->points));
+    w->ranges = tide_arena_alloc(&w->arena, n.n_pieces, sizeof(*w->ranges));
+    w->blocks = tide_arena_alloc(&w->arena, n.n_blocks, sizeof(*w->blocks));
+    w->segments = tide_arena_alloc(&w->arena, n.n_segments, sizeof(*w->segments));
+    if (w->points == NULL || w->ranges == NULL || w->blocks == NULL || w->segments == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    collect(w);
+    tidy(w);
+    /* One more: an address behind all points is looked up, too. */
+    w->block_at = tide_arena_alloc(&w->arena, w->n_points + 1, sizeof(*w->block_at));
+    w->segment_at = tide_arena_alloc(&w->arena, w->n_points + 1, sizeof(*w->segment_at));
+    w->n_ends = tide_arena_alloc(&w->arena, w->n_points + 1, sizeof(*w->n_ends));
+    if (w->block_at == NULL || w->segment_at == NULL || w->n_ends == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    memset(w->block_at, 0xff, (w->n_points + 1) * sizeof(*w->block_at));
+    memset(w->segment_at, 0xff, (w->n_points + 1) * sizeof(*w->segment_at));
+    return tide_point_set_init(&w->walls, w->n_points + 1, &w->arena);
+}
+
+/* ---- the start ---- */
+
+/* Both ends of all pieces, as they count before the first event: those of the dump, without what
+ * was mapped and with what was unmapped. */
+static edge *make_edges(tide_pytorch_walk_state *w, size_t *ret_n) {
+    const tide_pytorch_import *in = w->in;
+    census n = count(w);
+    edge *edges = tide_arena_alloc(&w->arena, 2 * n.n_pieces, sizeof(*edges));
+    size_t n_edges = 0;
+    for (size_t s = 0; edges != NULL && s < in->end.n_segments; s++) {
+        const tide_segment_row *segment = &in->end.segments[s];
+        if (segment->device == w->device && segment->is_expandable) {
+            edges[n_edges++] = (edge){segment->address, 1, segment->stream, segment};
+            edges[n_edges++] =
+                (edge){segment->address + segment->total_bytes, -1, segment->stream, NULL};
+        }
+    }
+    for (size_t i = in->first_row[w->device]; edges != NULL && i < in->first_row[w->device + 1];
+         i++) {
+        const tide_event *row = &in->rows[i];
+        if (is_map(row->action)) {
+            int change = row->action == TIDE_ACTION_SEGMENT_MAP ? -1 : 1;
+            edges[n_edges++] = (edge){row->address, change, row->stream, NULL};
+            edges[n_edges++] = (edge){row->address + row->block_bytes, -change, row->stream, NULL};
+        }
+    }
+    *ret_n = n_edges;
+    return edges;
+}
+
+/* One segment per stretch that is mapped without a gap. */
+static tide_status add_expandable(tide_pytorch_walk_state *w, tide_pytorch_state *to) {
+    size_t n_edges = 0;
+    edge *edges = make_edges(w, &n_edges);
+    if (edges == NULL) {
+        return TIDE_NO_MEMORY;
+    }
+    if (n_edges > 0) {
+        qsort(edges, n_edges, sizeof(*edges), compare_edges);
+    }
+    int64_t n_covering = 0;
+    tide_segment_row open = {0};
+    for (size_t i = 0; i < n_edges;) {
+        uint8_t stream = edges[i].stream;
+        uint64_t address = edges[i].address;
+        int64_t before = n_covering;
+        const tide_segment_row *of = NULL;
+        for (; i < n_edges && edges[i].stream == stream && edges[i].address == address; i++) {
+            n_covering += edges[i].change;
+            of = edges[i].segment != NULL ? edges[i].segment : of;
+        }
+        if (before <= 0 && n_covering > 0) {
+            open = (tide_segment_row){
+                .address = address, .device = w->device, .stream = stream, .is_expandable = true};
+        }
+        if (of != NULL) {
+            open.pool = of->pool;
+            memcpy(open.pool_id, of->pool_id, sizeof(open.pool_id));
+        }
+        if (before > 0 && n_covering <= 0) {
+            open.total_bytes = address - open.address;
+            TIDE_TRY(tide_pytorch_add_segment(w->in->mem, to, open));
+        }
+        w->in->n_contradictions += n_covering < 0 || n_covering > 1;
+        if (i < n_edges && edges[i].stream != stream) {
+            n_covering = 0;
+        }
+    }
+    return TIDE_OK;
+}
+
+static tide_status add_free(const tide_pytorch_walk_state *w, uint64_t offset_bytes,
+                            uint64_t block_bytes) {
+    return block_bytes == 0 ? TIDE_OK
+                            : tide_pytorch_add_block(w->in->mem, &w->in->start,
+                                                     (tide_block_row){.offset_bytes = offset_bytes,
+                                                                      .block_bytes = block_bytes,
+                                                                      .stack = TIDE_NONE,
+                                                                      .scope = TIDE_NONE,
+                                                                      .name = TIDE_NONE,
+                                                                      .state = TIDE_BLOCK_FREE});
+}
+
+/* The next block in use from point *at on that lies below `end`; NULL when there is none. */
+static const tide_pytorch_block *next_block(const tide_pytorch_walk_state *w, size_t *at,
+                                            uint64_t end) {
+    while (*at < w->n_points && w->points[*at] < end) {
+        size_t point = (*at)++;
+        if (w->block_at[point] != TIDE_NONE) {
+            return &w->blocks[w->block_at[point]];
+        }
+    }
+    return NULL;
+}
+
+static tide_status add_used(const tide_pytorch_walk_state *w, const tide_pytorch_block *block,
+                            uint64_t offset_bytes) {
+    return tide_pytorch_add_block(w->in->mem, &w->in->start,
+                                  (tide_block_row){.offset_bytes = offset_bytes,
+                                                   .block_bytes = block->block_bytes,
+                                                   .requested_bytes = block->requested_bytes,
+                                                   .stack = block->stack,
+                                                   .scope = TIDE_NONE,
+                                                   .name = block->name,
+                                                   .state = block->state,
+                                                   .category = block->category});
+}
+
+/* Blocks that no segment holds get one of their own size. */
+static tide_status add_homeless(tide_pytorch_walk_state *w, size_t *at, uint64_t end) {
+    const tide_pytorch_block *block = NULL;
+    while ((block = next_block(w, at, end)) != NULL) {
+        tide_segment_row segment = {.address = block->address,
+                                    .total_bytes = block->block_bytes,
+                                    .first_block = w->in->start.n_blocks,
+                                    .n_blocks = 1,
+                                    .device = w->device};
+        TIDE_TRY(tide_pytorch_stream(w->in, w->device, 0, NULL, &segment.stream));
+        w->in->n_contradictions++;
+        TIDE_TRY(add_used(w, block, 0));
+        TIDE_TRY(tide_pytorch_add_segment(w->in->mem, &w->in->start, segment));
+    }
+    return TIDE_OK;
+}
+
+/* The blocks of one segment, from point *at on, with free ones in the gaps. */
+static tide_status fill(tide_pytorch_walk_state *w, tide_segment_row *segment, size_t *at) {
+    uint64_t n_filled = 0;
+    const tide_pytorch_block *block = NULL;
+    segment->first_block = w->in->start.n_blocks;
+    while ((block = next_block(w, at, segment->address + segment->total_bytes)) != NULL) {
+        uint64_t offset_bytes = block->address - segment->address;
+        if (offset_bytes < n_filled || block->block_bytes > segment->total_bytes - offset_bytes) {
+            w->in->n_contradictions++;
+            continue;
+        }
+        TIDE_TRY(add_free(w, n_filled, offset_bytes - n_filled));
+        TIDE_TRY(add_used(w, block, offset_bytes));
+        n_filled = offset_bytes + block->block_bytes;
+    }
+    TIDE_TRY(add_free(w, n_filled, segment->total_bytes - n_filled));
+    segment->n_blocks = w->in->start.n_blocks - segment->first_block;
+    return TIDE_OK;
+}
+
+static tide_status lay_out(tide_pytorch_walk_state *w, tide_pytorch_state *from) {
+    size_t at = 0;
+    for (size_t p = 0; p < w->n_points; p++) {
+        if (w->segment_at[p] != TIDE_NONE) {
+            TIDE_TRY(tide_pytorch_add_segment(w->in->mem, from, w->segments[w->segment_at[p]]));
+        }
+    }
+    if (from->n_segments > 0) {
+        qsort(from->segments, from->n_segments, sizeof(*from->segments), compare_segments);
+    }
+    for (size_t s = 0; s < from->n_segments; s++) {
+        tide_segment_row segment = from->segments[s];
+        TIDE_TRY(add_homeless(w, &at, segment.address));
+        TIDE_TRY(fill(w, &segment, &at));
+        TIDE_TRY(tide_pytorch_add_segment(w->in->mem, &w->in->start, segment));
+    }
+    return add_homeless(w, &at, UINT64_MAX);
+}
+
+tide_status tide_pytorch_walk_start(tide_pytorch_walk_state *w) {
+    tide_pytorch_state found = {0}; /* segments alone */
+    tide_status status = add_expandable(w, &found);
+    if (status == TIDE_OK) {
+        status = lay_out(w, &found);
+    }
+    w->in->mem->release(w->in->mem->ctx, found.segments);
+    return status;
+}

@@ -1,0 +1,63 @@
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stack/libunwind_internal.h"
+
+/* ThreadSanitizer takes a thread's state down in the last round of its exit handlers; libunwind
+ * waits for that same round to free its cache, and locks a mutex then, which crashes in the
+ * sanitizer. Builds with it walk the stack by glibc's slower backtrace() instead. */
+#if defined(__SANITIZE_THREAD__)
+#define TIDE_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TIDE_THREAD_SANITIZER 1
+#endif
+#endif
+#ifdef TIDE_THREAD_SANITIZER
+#include <execinfo.h>
+#endif
+
+tide_status tide_libunwind_open(tide_libunwind *ret, tide_error *error) {
+    const char *path = getenv("TIDEMARK_LIBUNWIND");
+    if (path == NULL || path[0] == '\0') {
+        path = "libunwind.so.8";
+    }
+    /* Never closed: its thread-exit handlers would point into unmapped code. */
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        const char *reason = dlerror();
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "cannot open %s (%s); install the package libunwind8", path,
+                         reason == NULL ? "no reason given" : reason);
+    }
+    void *symbol = dlsym(library, "unw_backtrace");
+    if (symbol == NULL) {
+        return tide_fail(error, TIDE_UNSUPPORTED,
+                         "%s has no unw_backtrace; install the package libunwind8, or let "
+                         "TIDEMARK_LIBUNWIND name its file",
+                         path);
+    }
+    /* ISO C knows no conversion from void * to a function pointer. */
+    memcpy(&ret->backtrace, &symbol, sizeof(symbol));
+#ifdef TIDE_THREAD_SANITIZER
+    ret->backtrace = backtrace;
+#endif
+    return TIDE_OK;
+}
+
+size_t tide_libunwind_capture(const tide_libunwind *libunwind, uint64_t innermost_pc,
+                              size_t max_frames, uint64_t *ret_pcs) {
+    void *found[TIDE_LIBUNWIND_FRAMES];
+    int n_found = libunwind->backtrace(found, TIDE_LIBUNWIND_FRAMES);
+    size_t n = n_found < 0 ? 0 : (size_t)n_found;
+    size_t first = 0;
+    while (first < n && (uint64_t)(uintptr_t)found[first] != innermost_pc) {
+        first++;
+    }
+    size_t n_pcs = 0;
+    for (size_t i = first; i < n && n_pcs < max_frames; i++) {
+        ret_pcs[n_pcs++] = (uint64_t)(uintptr_t)found[i];
+    }
+    return n_pcs;
+}

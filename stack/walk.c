@@ -1,0 +1,331 @@
+#define _GNU_SOURCE /* pthread_getattr_np */
+#include "stack/walk_internal.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "stack/depot.h"
+#include "common/event.h"
+
+enum { WORD_BYTES = 8, MAX_ATTEMPTS = 3 };
+
+void tide_stack_walker_init(tide_stack_walker *walker, const void *thread) {
+    walker->next = NULL;
+    walker->thread = thread;
+    atomic_init(&walker->n_captures, 0);
+    atomic_init(&walker->n_remembered, 0);
+    atomic_init(&walker->n_frames_walked, 0);
+    atomic_init(&walker->n_given_up, 0);
+}
+
+void tide_stack_walker_begin_thread(tide_stack_walker *walker) {
+    walker->low = 0;
+    walker->high = 0;
+    walker->is_busy = false;
+    walker->n_memories = 0;
+    walker->next_memory = 0;
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) {
+        return;
+    }
+    void *begin = NULL;
+    size_t n_bytes = 0;
+    if (pthread_attr_getstack(&attributes, &begin, &n_bytes) == 0) {
+        walker->low = (uint64_t)(uintptr_t)begin;
+        walker->high = walker->low + n_bytes;
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+/* A word of the own stack. The sanitizers would take it for a stray access: it may lie between two
+ * of somebody's variables, and somebody else may be writing there. */
+#if defined(__GNUC__)
+__attribute__((no_sanitize("address"), no_sanitize("thread")))
+#endif
+static inline uint64_t
+load(uint64_t address) {
+    const uint64_t *word = NULL;
+    memcpy(&word, &address, sizeof(word));
+    return *(const volatile uint64_t *)word;
+}
+
+/* A load that stays on the used part of the stack: from `rsp` on, which the walk has reached. */
+static inline bool may_load(const tide_stack_walker *walker, uint64_t rsp, uint64_t address) {
+    return address >= rsp && address <= walker->high - WORD_BYTES && address % WORD_BYTES == 0;
+}
+
+typedef enum step { STEPPED, AT_END, UNKNOWN } step;
+
+/* To the frame outside of `state`. */
+static inline step step_out(const tide_stack_walker *walker, tide_packed_rule rule,
+                            tide_walk_state *state) {
+    tide_unwind_kind kind = tide_rule_kind(rule);
+    if (kind == TIDE_UNWIND_END) {
+        return AT_END;
+    }
+    if (kind == TIDE_UNWIND_OTHER) {
+        return UNKNOWN;
+    }
+    uint64_t cfa = (kind == TIDE_UNWIND_RSP ? state->rsp : state->rbp) + tide_rule_cfa_offset(rule);
+    if (!may_load(walker, state->rsp, cfa - WORD_BYTES)) {
+        return UNKNOWN;
+    }
+    uint64_t pc = load(cfa - WORD_BYTES);
+    if (pc == 0) {
+        return AT_END;
+    }
+    if ((rule & TIDE_RULE_SAVES_RBP) != 0) {
+        uint64_t at = cfa + tide_rule_rbp_offset(rule);
+        if (!may_load(walker, state->rsp, at)) {
+            return UNKNOWN;
+        }
+        state->rbp = load(at);
+        state->rbp_at = at;
+    } else {
+        state->rbp_at = 0;
+    }
+    state->pc = pc;
+    state->rsp = cfa;
+    return STEPPED;
+}
+
+static inline tide_packed_rule rule_for(tide_unwind_rules *rules, uint64_t pc) {
+    tide_packed_rule rule = tide_unwind_rules_find(rules, pc);
+    return rule != 0 ? rule : tide_unwind_rules_make(rules, pc);
+}
+
+/* The memory of walks with this second return address, or the one to use for them from now on:
+ * what it holds of its former use may still fit, from some frame on. */
+static tide_stack_memory *memory_for(tide_stack_walker *walker, uint64_t key, uint32_t epoch) {
+    tide_stack_memory *memory = NULL;
+    for (size_t i = 0; i < walker->n_memories && memory == NULL; i++) {
+        memory = walker->memories[i].key == key ? &walker->memories[i] : NULL;
+    }
+    if (memory == NULL && walker->n_memories < TIDE_STACK_MEMORIES) {
+        memory = &walker->memories[walker->n_memories++];
+        memory->epoch = 0; /* that of no rules */
+    } else if (memory == NULL) {
+        memory = &walker->memories[walker->next_memory];
+        walker->next_memory = (walker->next_memory + 1) % TIDE_STACK_MEMORIES;
+    }
+    memory->key = key;
+    if (memory->epoch != epoch) {
+        memory->epoch = epoch;
+        memory->n_frames = 0;
+        memory->n_words = 0;
+        memory->reaches_end = false;
+    }
+    return memory;
+}
+
+static inline uint64_t pc_of(const tide_stack_memory *memory, size_t frame) {
+    return memory->pcs[TIDE_MAX_FRAMES - 1 - frame];
+}
+
+/* How many of the remembered frames, from the outermost on, lie outside of nothing that changed:
+ * what a walk from any of them loads is what it was. */
+static inline size_t count_unchanged(const tide_stack_memory *memory) {
+    if (memory->n_frames == 0) {
+        return 0;
+    }
+    size_t innermost = memory->n_frames - 1;
+    size_t i = 0;
+    while (i < innermost && load(memory->frames[i].rsp - WORD_BYTES) == pc_of(memory, i)) {
+        i++;
+    }
+    size_t w = 0;
+    while (w < memory->n_words && load(memory->words[w].address) == memory->words[w].value) {
+        w++;
+    }
+    if (w < memory->n_words && memory->words[w].frame < i) {
+        i = memory->words[w].frame;
+    }
+    return i + 1;
+}
+
+static inline bool is_frame(const tide_stack_memory *memory, size_t i,
+                            const tide_walk_state *state) {
+    const tide_kept_frame *frame = &memory->frames[i];
+    return frame->rsp == state->rsp && pc_of(memory, i) == state->pc &&
+           (!frame->uses_rbp || frame->rbp == state->rbp);
+}
+
+typedef struct walk {
+    tide_stack_walker *walker;    /* borrowed */
+    const tide_walk_order *order; /* borrowed */
+    size_t n_new;                 /* frames in walker->walked */
+    size_t n_kept;           /* frames of the memory, from the outermost on, outside of those */
+    tide_walk_state at_kept; /* how the walk came to the innermost of them */
+    bool reaches_end;        /* false: cut at max_frames */
+    bool may_go;             /* a rule used may go */
+} walk;
+
+/* Walks on from `state`, the frame outside of those in walker->walked, until the stack ends or
+ * comes to one of the first n_unchanged frames of `memory`. False: give up. */
+static bool walk_on(walk *w, tide_walk_state state, const tide_stack_memory *memory,
+                    size_t n_unchanged) {
+    size_t n = n_unchanged;
+    for (;;) {
+        while (n > 0 && memory->frames[n - 1].rsp < state.rsp) {
+            n--;
+        }
+        if (n > 0 && is_frame(memory, n - 1, &state)) {
+            w->n_kept = n;
+            w->at_kept = state;
+            w->reaches_end = true;
+            return true;
+        }
+        if (w->n_new == w->order->max_frames) {
+            return true; /* the innermost frames are all that is wanted */
+        }
+        tide_packed_rule rule = rule_for(w->order->rules, state.pc);
+        w->walker->walked[w->n_new++] = (tide_walked_frame){state, rule};
+        w->may_go = w->may_go || (rule & TIDE_RULE_MAY_GO) != 0;
+        step result = step_out(w->walker, rule, &state);
+        if (result == AT_END || (result == UNKNOWN && w->order->ends_at_unknown)) {
+            w->reaches_end = true;
+            return true;
+        }
+        if (result == UNKNOWN) {
+            return false;
+        }
+    }
+}
+
+/* The word that frame i's rbp came from, if the walk from there on depends on it. */
+static inline void keep_word(tide_stack_memory *memory, size_t i, const tide_walk_state *state) {
+    if (memory->frames[i].uses_rbp && state->rbp_at != 0) {
+        memory->words[memory->n_words++] =
+            (tide_kept_word){.address = state->rbp_at, .value = state->rbp, .frame = i};
+    }
+}
+
+/* Puts the new frames inside of those that are kept. */
+static void remember(tide_stack_memory *memory, const walk *w) {
+    size_t i = w->n_kept;
+    bool uses_rbp = false;
+    bool may_go = false;
+    uint64_t hash = TIDE_STACK_HASH_SEED;
+    memory->n_words = 0;
+    if (i > 0) {
+        const tide_kept_frame *kept = &memory->frames[i - 1];
+        uses_rbp = kept->uses_rbp;
+        may_go = kept->may_go;
+        hash = kept->hash;
+        memory->n_words = kept->n_outer_words;
+        keep_word(memory, i - 1, &w->at_kept);
+    }
+    for (size_t n = w->n_new; n > 0; n--, i++) {
+        const tide_walk_state *state = &w->walker->walked[n - 1].state;
+        tide_packed_rule rule = w->walker->walked[n - 1].rule;
+        uses_rbp = tide_rule_kind(rule) == TIDE_UNWIND_RBP ||
+                   (uses_rbp && (rule & TIDE_RULE_SAVES_RBP) == 0);
+        may_go = may_go || (rule & TIDE_RULE_MAY_GO) != 0;
+        hash = tide_stack_hash(hash, state->pc);
+        memory->pcs[TIDE_MAX_FRAMES - 1 - i] = state->pc;
+        memory->frames[i] = (tide_kept_frame){.rsp = state->rsp,
+                                              .rbp = state->rbp,
+                                              .hash = hash,
+                                              .n_outer_words = (uint16_t)memory->n_words,
+                                              .uses_rbp = uses_rbp,
+                                              .may_go = may_go};
+        keep_word(memory, i, state);
+    }
+    memory->n_frames = i;
+    memory->reaches_end = w->reaches_end;
+    memory->number = TIDE_NONE;
+}
+
+static void count(_Atomic(uint64_t) *counter, uint64_t n) {
+    uint64_t sum = atomic_load_explicit(counter, memory_order_relaxed) + n;
+    atomic_store_explicit(counter, sum, memory_order_relaxed);
+}
+
+typedef enum outcome { REMEMBERED, WALKED, GIVEN_UP } outcome;
+
+/* One attempt; w->may_go tells whether the outcome, whichever, hangs on rules that may go. */
+static outcome attempt(walk *w, tide_walk_state start, uint32_t epoch,
+                       tide_stack_memory **ret_memory) {
+    tide_packed_rule rule = rule_for(w->order->rules, start.pc);
+    w->may_go = (rule & TIDE_RULE_MAY_GO) != 0;
+    tide_walk_state second = start;
+    if (step_out(w->walker, rule, &second) != STEPPED) {
+        return GIVEN_UP;
+    }
+    tide_stack_memory *memory = memory_for(w->walker, second.pc, epoch);
+    *ret_memory = memory;
+    size_t n_unchanged = count_unchanged(memory);
+    if (n_unchanged > 0 && n_unchanged == memory->n_frames && memory->number != TIDE_NONE &&
+        is_frame(memory, n_unchanged - 1, &start)) {
+        w->may_go = memory->frames[n_unchanged - 1].may_go;
+        return REMEMBERED;
+    }
+    w->walker->walked[0] = (tide_walked_frame){start, rule};
+    w->n_new = 1;
+    if (!walk_on(w, second, memory, memory->reaches_end ? n_unchanged : 0)) {
+        return GIVEN_UP;
+    }
+    if (w->n_new + w->n_kept > w->order->max_frames) {
+        /* Deeper than what is kept: the outermost frames fall off, so the hashes change. */
+        w->n_new = 1;
+        w->n_kept = 0;
+        w->reaches_end = false;
+        if (!walk_on(w, second, memory, 0)) {
+            return GIVEN_UP;
+        }
+    }
+    w->may_go = w->may_go || (w->n_kept > 0 && memory->frames[w->n_kept - 1].may_go);
+    return WALKED;
+}
+
+/* Again, until no rule that had gone was used. */
+static tide_stack_memory *walk_by_rules_that_hold(tide_stack_walker *walker,
+                                                  const tide_walk_order *order,
+                                                  tide_walk_state start, bool *ret_is_known) {
+    for (int i = 0; i < MAX_ATTEMPTS; i++) {
+        uint32_t epoch = atomic_load_explicit(&order->rules->epoch, memory_order_acquire);
+        walk w;
+        w.walker = walker;
+        w.order = order;
+        w.n_new = 0;
+        w.n_kept = 0;
+        w.reaches_end = false;
+        tide_stack_memory *memory = NULL;
+        outcome result = attempt(&w, start, epoch, &memory);
+        if (w.may_go && !tide_unwind_rules_hold(order->rules, epoch)) {
+            continue;
+        }
+        *ret_is_known = result == REMEMBERED;
+        if (result == REMEMBERED) {
+            count(&walker->n_remembered, 1);
+            return memory;
+        }
+        if (result == WALKED) {
+            count(&walker->n_frames_walked, w.n_new);
+            remember(memory, &w);
+            return memory;
+        }
+        return NULL;
+    }
+    return NULL;
+}
+
+tide_stack_memory *tide_stack_walk(tide_stack_walker *walker, const tide_walk_order *order,
+                                   tide_walk_state start, bool *ret_is_known) {
+    tide_stack_memory *memory = NULL;
+    count(&walker->n_captures, 1);
+    /* Elsewhere than on the thread's own stack: a signal's, or that of a coroutine. */
+    bool is_walkable = TIDE_HAVE_STACK_WALK && start.rsp >= walker->low &&
+                       start.rsp < walker->high && !walker->is_busy;
+    if (is_walkable) {
+        walker->is_busy = true;
+        atomic_signal_fence(memory_order_seq_cst);
+        memory = walk_by_rules_that_hold(walker, order, start, ret_is_known);
+        atomic_signal_fence(memory_order_seq_cst);
+        walker->is_busy = false;
+    }
+    if (memory == NULL) {
+        count(&walker->n_given_up, 1);
+    }
+    return memory;
+}
