@@ -40,10 +40,15 @@ static tide_status embedding_backward(tide_transformer *t, tide_error *error) {
     size_t embeddings = tide_parameter_token_embeddings();
     tide_scope scope = tide_operator_begin(t, "embedding");
     TIDE_TRY(tide_gradient_alloc(&t->linears, embeddings, error));
-    TIDE_TRY(t->ops->table->embedding_backward(t->ops, t->parameters[embeddings].gradient.array,
-                                               tide_slot_array(t, TIDE_SLOT_D_RESIDUAL, 0),
-                                               t->tokens.array.data, t->R, t->config.model.d_model,
-                                               t->config.model.vocab_size, error));
+    const tide_embedding_backward call = {
+        .dtable = t->parameters[embeddings].gradient.array,
+        .dout = tide_slot_array(t, TIDE_SLOT_D_RESIDUAL, 0),
+        .tokens = t->tokens.array.data,
+        .R = t->R,
+        .C = t->config.model.d_model,
+        .V = t->config.model.vocab_size,
+    };
+    TIDE_TRY(t->ops->table->embedding_backward(t->ops, &call, error));
     TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_D_RESIDUAL, 0, error));
     tide_scope_end(t->recorder, scope);
     return TIDE_OK;

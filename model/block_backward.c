@@ -32,7 +32,9 @@ static tide_status residual_operand(tide_transformer *t, tide_array *ret_dout, t
     if (t->copies_weights) {
         TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_RESIDUAL_BF16, 0, error));
         tide_array copy = tide_slot_array(t, TIDE_SLOT_D_RESIDUAL_BF16, 0);
-        TIDE_TRY(t->ops->table->cast(t->ops, copy, dout, t->R * t->config.model.d_model, error));
+        TIDE_TRY(t->ops->table->cast(
+            t->ops, &(tide_cast){.out = copy, .x = dout, .n = t->R * t->config.model.d_model},
+            error));
         dout = copy;
     }
     *ret_dout = dout;
@@ -53,10 +55,15 @@ static tide_status ffn_down_backward(tide_transformer *t, size_t l, tide_error *
 static tide_status swiglu_backward(tide_transformer *t, size_t l, tide_error *error) {
     TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_GATE, l, error));
     TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_D_UP, l, error));
-    TIDE_TRY(t->ops->table->swiglu_backward(
-        t->ops, tide_slot_array(t, TIDE_SLOT_D_GATE, l), tide_slot_array(t, TIDE_SLOT_D_UP, l),
-        tide_slot_array(t, TIDE_SLOT_D_PRODUCT, l), tide_slot_array(t, TIDE_SLOT_GATE, l),
-        tide_slot_array(t, TIDE_SLOT_UP, l), t->R * t->config.model.d_ff, error));
+    const tide_swiglu_backward call = {
+        .dgate = tide_slot_array(t, TIDE_SLOT_D_GATE, l),
+        .dup = tide_slot_array(t, TIDE_SLOT_D_UP, l),
+        .dout = tide_slot_array(t, TIDE_SLOT_D_PRODUCT, l),
+        .gate = tide_slot_array(t, TIDE_SLOT_GATE, l),
+        .up = tide_slot_array(t, TIDE_SLOT_UP, l),
+        .n = t->R * t->config.model.d_ff,
+    };
+    TIDE_TRY(t->ops->table->swiglu_backward(t->ops, &call, error));
     TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_D_PRODUCT, l, error));
     TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_GATE, l, error));
     return tide_activation_release(&t->activations, TIDE_SLOT_UP, l, error);

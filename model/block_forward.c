@@ -15,9 +15,16 @@ static tide_status project(tide_transformer *t, size_t l, tide_layer_parameter w
 tide_status tide_block_rotate(tide_transformer *t, size_t l, tide_slot slot, bool inverse,
                               tide_error *error) {
     const tide_model_config *model = &t->config.model;
-    return t->ops->table->rope(t->ops, tide_slot_array(t, slot, l), t->rope.array.data,
-                               model->batch_size, model->context_length, model->n_heads,
-                               model->d_model / model->n_heads, inverse, error);
+    const tide_rope call = {
+        .x = tide_slot_array(t, slot, l),
+        .table = t->rope.array.data,
+        .B = model->batch_size,
+        .T = model->context_length,
+        .H = model->n_heads,
+        .D = model->d_model / model->n_heads,
+        .inverse = inverse,
+    };
+    return t->ops->table->rope(t->ops, &call, error);
 }
 
 /* Flash attention is one scope; naive attention opens one for each of its parts, see
@@ -85,9 +92,12 @@ static tide_status attention_forward(tide_transformer *t, size_t l, bool keeps, 
     if (!keeps) {
         TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_ATTENTION, l, error));
     }
-    TIDE_TRY(t->ops->table->residual_add(t->ops, tide_slot_array(t, TIDE_SLOT_MID, l),
-                                         tide_slot_array(t, x, x_layer),
-                                         t->R * t->config.model.d_model, error));
+    const tide_residual_add call = {
+        .out = tide_slot_array(t, TIDE_SLOT_MID, l),
+        .x = tide_slot_array(t, x, x_layer),
+        .n = t->R * t->config.model.d_model,
+    };
+    TIDE_TRY(t->ops->table->residual_add(t->ops, &call, error));
     if (!t->config.keep_for_backward) {
         TIDE_TRY(tide_activation_release(&t->activations, x, x_layer, error));
     }
@@ -101,9 +111,12 @@ static tide_status ffn_down(tide_transformer *t, size_t l, bool keeps, tide_erro
     if (!keeps) {
         TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_PRODUCT, l, error));
     }
-    TIDE_TRY(t->ops->table->residual_add(t->ops, tide_slot_array(t, TIDE_SLOT_OUT, l),
-                                         tide_slot_array(t, TIDE_SLOT_MID, l),
-                                         t->R * t->config.model.d_model, error));
+    const tide_residual_add call = {
+        .out = tide_slot_array(t, TIDE_SLOT_OUT, l),
+        .x = tide_slot_array(t, TIDE_SLOT_MID, l),
+        .n = t->R * t->config.model.d_model,
+    };
+    TIDE_TRY(t->ops->table->residual_add(t->ops, &call, error));
     return keeps ? TIDE_OK : tide_activation_release(&t->activations, TIDE_SLOT_MID, l, error);
 }
 
@@ -118,9 +131,13 @@ static tide_status ffn_forward(tide_transformer *t, size_t l, tide_block_keep ke
         TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_NORM2, l, error));
     }
     TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_PRODUCT, l, error));
-    TIDE_TRY(t->ops->table->swiglu_forward(
-        t->ops, tide_slot_array(t, TIDE_SLOT_PRODUCT, l), tide_slot_array(t, TIDE_SLOT_GATE, l),
-        tide_slot_array(t, TIDE_SLOT_UP, l), t->R * t->config.model.d_ff, error));
+    const tide_swiglu_forward call = {
+        .out = tide_slot_array(t, TIDE_SLOT_PRODUCT, l),
+        .gate = tide_slot_array(t, TIDE_SLOT_GATE, l),
+        .up = tide_slot_array(t, TIDE_SLOT_UP, l),
+        .n = t->R * t->config.model.d_ff,
+    };
+    TIDE_TRY(t->ops->table->swiglu_forward(t->ops, &call, error));
     if (!keeps) {
         TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_GATE, l, error));
         TIDE_TRY(tide_activation_release(&t->activations, TIDE_SLOT_UP, l, error));

@@ -4,10 +4,14 @@
 static tide_status embedding_forward(tide_transformer *t, tide_error *error) {
     tide_scope scope = tide_operator_begin(t, "embedding");
     TIDE_TRY(tide_activation_alloc(&t->activations, TIDE_SLOT_EMBEDDED, 0, error));
-    TIDE_TRY(t->ops->table->embedding_forward(
-        t->ops, tide_slot_array(t, TIDE_SLOT_EMBEDDED, 0),
-        t->parameters[tide_parameter_token_embeddings()].value.array, t->tokens.array.data, t->R,
-        t->config.model.d_model, error));
+    const tide_embedding_forward call = {
+        .out = tide_slot_array(t, TIDE_SLOT_EMBEDDED, 0),
+        .table = t->parameters[tide_parameter_token_embeddings()].value.array,
+        .tokens = t->tokens.array.data,
+        .R = t->R,
+        .C = t->config.model.d_model,
+    };
+    TIDE_TRY(t->ops->table->embedding_forward(t->ops, &call, error));
     tide_scope_end(t->recorder, scope);
     return TIDE_OK;
 }

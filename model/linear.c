@@ -15,8 +15,12 @@ static tide_status weight_operand(const tide_linears *on, size_t i, tide_array *
         (void)snprintf(name, sizeof(name), "%s.bf16", parameter->name);
         TIDE_TRY(tide_tensor_alloc(on->cache, &parameter->bf16, parameter->n_elements, TIDE_BF16,
                                    TIDE_WEIGHT_COPY, name, error));
-        TIDE_TRY(on->ops->table->cast(on->ops, parameter->bf16.array, parameter->value.array,
-                                      parameter->n_elements, error));
+        const tide_cast call = {
+            .out = parameter->bf16.array,
+            .x = parameter->value.array,
+            .n = parameter->n_elements,
+        };
+        TIDE_TRY(on->ops->table->cast(on->ops, &call, error));
     }
     *ret_weight = parameter->bf16.array;
     return TIDE_OK;

@@ -37,7 +37,7 @@ void tide_mlp_config_init(tide_mlp_config *config) {
                                 .R = 256,
                                 .precision = TIDE_PRECISION_FP32,
                                 .keep_for_backward = true};
-    tide_adamw_init(&config->adamw);
+    tide_adamw_settings_init(&config->adamw);
 }
 
 tide_status tide_mlp_config_check(const tide_mlp_config *config, tide_error *error) {
@@ -179,11 +179,22 @@ tide_status tide_mlp_fill(tide_mlp *mlp, tide_error *error) {
     for (size_t l = 0; l < mlp->config.n_layers; l++) {
         const tide_parameter *weight = &mlp->parameters[l];
         const tide_random random = {mlp->config.seed, l};
-        TIDE_TRY(table->fill_normal(mlp->ops, weight->value.array, weight->sigma, random,
-                                    weight->n_elements, error));
+        const tide_fill_normal call = {
+            .out = weight->value.array,
+            .sigma = weight->sigma,
+            .random = random,
+            .n = weight->n_elements,
+        };
+        TIDE_TRY(table->fill_normal(mlp->ops, &call, error));
     }
     const tide_random random = {mlp->config.seed, INPUT_STREAM};
-    return table->fill_normal(mlp->ops, mlp->input.array, 1, random, mlp->input.n_elements, error);
+    const tide_fill_normal call = {
+        .out = mlp->input.array,
+        .sigma = 1,
+        .random = random,
+        .n = mlp->input.n_elements,
+    };
+    return table->fill_normal(mlp->ops, &call, error);
 }
 
 /* ---- steps ---- */
@@ -224,8 +235,12 @@ static tide_status gelu_forward(tide_mlp *mlp, size_t l, tide_error *error) {
     layer_tensors *layer = &mlp->layers[l];
     tide_scope scope = begin(mlp, TIDE_SCOPE_OPERATOR, "gelu", l);
     TIDE_TRY(alloc_rows(mlp, &layer->gelu, l, "gelu", TIDE_ACTIVATION, error));
-    TIDE_TRY(mlp->ops->table->gelu_forward(mlp->ops, layer->gelu.array, layer->linear.array,
-                                           layer->gelu.n_elements, error));
+    const tide_gelu_forward call = {
+        .out = layer->gelu.array,
+        .x = layer->linear.array,
+        .n = layer->gelu.n_elements,
+    };
+    TIDE_TRY(mlp->ops->table->gelu_forward(mlp->ops, &call, error));
     if (!mlp->config.keep_for_backward) {
         TIDE_TRY(tide_tensor_release(mlp->cache, &layer->linear, error));
     }
@@ -260,9 +275,13 @@ static tide_status mean_of_output(tide_mlp *mlp, tide_error *error) {
                             .n_chosen = 1,
                             .m = 1,
                             .k = R};
-    TIDE_TRY(table->fill(mlp->ops, mlp->loss_weights.array, 1.0 / (double)C, C, error));
+    TIDE_TRY(table->fill(
+        mlp->ops, &(tide_fill){.out = mlp->loss_weights.array, .value = 1.0 / (double)C, .n = C},
+        error));
     TIDE_TRY(table->gemv(mlp->ops, &rows, error));
-    TIDE_TRY(table->fill(mlp->ops, mlp->loss_weights.array, 1.0 / (double)R, R, error));
+    TIDE_TRY(table->fill(
+        mlp->ops, &(tide_fill){.out = mlp->loss_weights.array, .value = 1.0 / (double)R, .n = R},
+        error));
     return table->gemv(mlp->ops, &mean, error);
 }
 
@@ -280,8 +299,12 @@ tide_status tide_mlp_loss(tide_mlp *mlp, tide_error *error) {
     TIDE_TRY(mean_of_output(mlp, error));
     TIDE_TRY(tide_tensor_release(mlp->cache, &mlp->loss_rows, error));
     TIDE_TRY(tide_tensor_release(mlp->cache, &mlp->loss_weights, error));
-    TIDE_TRY(mlp->ops->table->fill(mlp->ops, output->array, 1.0 / ((double)R * (double)C), R * C,
-                                   error));
+    const tide_fill call = {
+        .out = output->array,
+        .value = 1.0 / ((double)R * (double)C),
+        .n = R * C,
+    };
+    TIDE_TRY(mlp->ops->table->fill(mlp->ops, &call, error));
     tide_scope_end(mlp->recorder, scope);
     return TIDE_OK;
 }
@@ -295,8 +318,13 @@ static tide_status gelu_backward(tide_mlp *mlp, size_t l, tide_error *error) {
     tide_array dout = gradient_of(mlp, l)->array;
     tide_tensor *linear = &mlp->layers[l].linear;
     tide_scope scope = begin(mlp, TIDE_SCOPE_OPERATOR, "gelu", l);
-    TIDE_TRY(mlp->ops->table->gelu_backward(mlp->ops, dout, dout, linear->array, linear->n_elements,
-                                            error));
+    const tide_gelu_backward call = {
+        .dx = dout,
+        .dout = dout,
+        .x = linear->array,
+        .n = linear->n_elements,
+    };
+    TIDE_TRY(mlp->ops->table->gelu_backward(mlp->ops, &call, error));
     TIDE_TRY(tide_tensor_release(mlp->cache, linear, error));
     tide_scope_end(mlp->recorder, scope);
     return TIDE_OK;

@@ -32,14 +32,14 @@ extern "C" {
 typedef struct tide_mlp tide_mlp;
 
 typedef struct tide_mlp_config {
-    size_t C;                 /* width of every layer */
-    size_t n_layers;          /* linear and GELU */
-    size_t R;                 /* rows of the input: the batch */
-    tide_precision precision; /* one that the device computes */
-    bool keep_for_backward;   /* false: only forward and end_step may be called */
-    double clip_grad_norm;    /* as the transformer's */
-    uint64_t seed;            /* of tide_mlp_fill */
-    tide_adamw adamw;         /* t is counted by the model: 0 at first */
+    size_t C;                  /* width of every layer */
+    size_t n_layers;           /* linear and GELU */
+    size_t R;                  /* rows of the input: the batch */
+    tide_precision precision;  /* one that the device computes */
+    bool keep_for_backward;    /* false: only forward and end_step may be called */
+    double clip_grad_norm;     /* as the transformer's */
+    uint64_t seed;             /* of tide_mlp_fill */
+    tide_adamw_settings adamw; /* constants of the optimizer */
 } tide_mlp_config;
 
 /* width 256, 4 layers, 256 rows, fp32, kept for backward, AdamW's defaults. */

@@ -54,9 +54,9 @@ void tide_ops_part_end(const tide_ops *ops, tide_scope scope) {
     tide_scope_end(ops->recorder, scope);
 }
 
-void tide_adamw_init(tide_adamw *adamw) {
-    *adamw = (tide_adamw){
-        .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .t = 0};
+void tide_adamw_settings_init(tide_adamw_settings *settings) {
+    *settings = (tide_adamw_settings){
+        .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01};
 }
 
 size_t tide_ops_rmsnorm_scratch_elements(size_t R, size_t C) {

@@ -1,8 +1,8 @@
 /* ops.h - the operators of the transformer, as a table with one implementation per device
- * (ops_cpu/, ops_cuda/, virtual). All take device arrays, dimensions by the letters of config.h,
- * and nothing else; none allocates device memory: an operator that needs scratch says how much
- * through a tide_ops_*_scratch_* function here, of shape and precision alone, and the model
- * allocates it on every device.
+ * (ops_cpu/, ops_cuda/, virtual). Operator x takes one `const tide_x *call`, a struct of device
+ * arrays and dimensions, which it reads before it returns. No operator allocates device memory: one
+ * that needs scratch says how much through a tide_ops_*_scratch_* function here, of shape and
+ * precision alone, and the model allocates it on every device.
  *
  * Arrays are row-major and contiguous. Storage is fp32 or bf16 as the array says; sums are taken in
  * fp32. An operator that a device does not have for a type returns TIDE_UNSUPPORTED with a message.
@@ -29,23 +29,62 @@ extern "C" {
  * their first member. */
 typedef struct tide_ops tide_ops;
 
-typedef enum tide_matmul_kind {
-    TIDE_MATMUL_NT = 0, /* out (m, n) = a (m, k) b (n, k)^T: y = x W^T */
-    TIDE_MATMUL_NN,     /* out (m, n) = a (m, k) b (k, n): dx = dy W */
-    TIDE_MATMUL_TN      /* out (m, n) = a (k, m)^T b (k, n): dW = dy^T x */
-} tide_matmul_kind;
+/* Every operator once, by name. From this list come the type of its function, its entry in the
+ * table, and the declarations of its twins on the devices. The call of operator x is a `tide_x`,
+ * below; a new operator is a struct, a line here and a function on each device (CONTRIBUTING.md).
+ */
+#define TIDE_OPERATORS(OPERATOR)                                                                   \
+    TIDE_OPERATORS_WITHOUT_PARTS(OPERATOR)                                                         \
+    TIDE_OPERATORS_WITH_PARTS(OPERATOR)
+/* Operators that open no scope of their own. */
+#define TIDE_OPERATORS_WITHOUT_PARTS(OPERATOR)                                                     \
+    OPERATOR(embedding_forward)                                                                    \
+    OPERATOR(embedding_backward)                                                                   \
+    OPERATOR(rmsnorm_forward)                                                                      \
+    OPERATOR(rmsnorm_backward)                                                                     \
+    OPERATOR(layernorm_forward)                                                                    \
+    OPERATOR(matmul)                                                                               \
+    OPERATOR(gemv)                                                                                 \
+    OPERATOR(rope)                                                                                 \
+    OPERATOR(swiglu_forward)                                                                       \
+    OPERATOR(swiglu_backward)                                                                      \
+    OPERATOR(gelu_forward)                                                                         \
+    OPERATOR(gelu_backward)                                                                        \
+    OPERATOR(residual_add)                                                                         \
+    OPERATOR(cross_entropy)                                                                        \
+    OPERATOR(cast)                                                                                 \
+    OPERATOR(fill)                                                                                 \
+    OPERATOR(fill_normal)                                                                          \
+    OPERATOR(fill_tokens)                                                                          \
+    OPERATOR(fill_rope)                                                                            \
+    OPERATOR(global_norm)                                                                          \
+    OPERATOR(clip)                                                                                 \
+    OPERATOR(adamw)
+/* Operators that open a scope for each of their parts (tide_attention_part). */
+#define TIDE_OPERATORS_WITH_PARTS(OPERATOR)                                                        \
+    OPERATOR(attention_forward)                                                                    \
+    OPERATOR(attention_backward)
 
-typedef struct tide_matmul {
-    tide_matmul_kind kind;
-    tide_array out, a, b; /* shapes by the kind */
-    size_t m, n, k;       /* each in 1 .. INT_MAX */
-    bool accumulate;      /* out += instead of out = */
-} tide_matmul;
+/* out = table at tokens. */
+typedef struct tide_embedding_forward {
+    tide_array out;        /* (R, C) written */
+    tide_array table;      /* (V, C) */
+    const int32_t *tokens; /* (R), each below V */
+    size_t R, C;           /* tokens, channels */
+} tide_embedding_forward;
+
+/* dtable = 0, then dtable at tokens += dout, row after row. */
+typedef struct tide_embedding_backward {
+    tide_array dtable;     /* (V, C) written */
+    tide_array dout;       /* (R, C) */
+    const int32_t *tokens; /* (R), each below V */
+    size_t R, C, V;        /* tokens, channels, vocabulary */
+} tide_embedding_backward;
 
 /* rstd_r = 1 / sqrt(mean_c(x_rc^2) + 1e-5); out = x * rstd * weight. */
 typedef struct tide_rmsnorm_forward {
-    tide_array out;    /* (R, C) */
-    float *rstd;       /* (R), fp32; NULL: not wanted */
+    tide_array out;    /* (R, C) written */
+    float *rstd;       /* (R) written; NULL: not wanted */
     tide_array x;      /* (R, C) */
     tide_array weight; /* (C) */
     size_t R, C;       /* rows, channels */
@@ -53,8 +92,8 @@ typedef struct tide_rmsnorm_forward {
 
 /* dx (= or +=) the gradient of x; dweight = sum_r dout * x * rstd. */
 typedef struct tide_rmsnorm_backward {
-    tide_array dx;      /* (R, C), x's type */
-    tide_array dweight; /* (C), the gradients' type */
+    tide_array dx;      /* (R, C) written or accumulated, x's type */
+    tide_array dweight; /* (C) written, the gradients' type */
     tide_array dout;    /* (R, C) */
     tide_array x;       /* (R, C) */
     tide_array weight;  /* (C) */
@@ -65,19 +104,33 @@ typedef struct tide_rmsnorm_backward {
 } tide_rmsnorm_backward;
 
 /* mean_r = mean_c(x_rc); rstd_r = 1 / sqrt(mean_c((x_rc - mean_r)^2) + 1e-5); out = (x - mean) *
- * rstd * weight + bias. No model here trains with it: there is no backward. */
+ * rstd * weight + bias. No model here trains with it, so there is no backward. */
 typedef struct tide_layernorm_forward {
-    tide_array out;          /* (R, C) */
+    tide_array out;          /* (R, C) written */
     tide_array x;            /* (R, C) */
     tide_array weight, bias; /* (C) */
     size_t R, C;             /* rows, channels */
 } tide_layernorm_forward;
 
-/* Products of matrices with one vector: out (n_chosen, m) = weight (matrix, m, k) x (k), for each
- * matrix of those chosen. Weights are fp32, bf16 or int8; they are cast to fp32 where they are
- * used, and x and out are fp32 or bf16. */
+typedef enum tide_matmul_kind {
+    TIDE_MATMUL_NT = 0, /* out (m, n) = a (m, k) b (n, k)^T: y = x W^T */
+    TIDE_MATMUL_NN,     /* out (m, n) = a (m, k) b (k, n): dx = dy W */
+    TIDE_MATMUL_TN      /* out (m, n) = a (k, m)^T b (k, n): dW = dy^T x */
+} tide_matmul_kind;
+
+/* out (= or +=) the product of a and b, each transposed or not as the kind says. */
+typedef struct tide_matmul {
+    tide_matmul_kind kind;
+    tide_array out;  /* (m, n) written or accumulated */
+    tide_array a, b; /* shapes by the kind */
+    size_t m, n, k;  /* each in 1 .. INT_MAX */
+    bool accumulate; /* out += instead of out = */
+} tide_matmul;
+
+/* Products of matrices with one vector: out = weight x, for each chosen matrix. Weights are fp32,
+ * bf16 or int8 and are cast to fp32 as they are read; x and out are fp32 or bf16. */
 typedef struct tide_gemv {
-    tide_array out;        /* (n_chosen, m) */
+    tide_array out;        /* (n_chosen, m) written */
     tide_array weight;     /* (matrices, m, k) */
     tide_array x;          /* (k) */
     const int32_t *chosen; /* (n_chosen), each below the number of matrices; NULL: 0, 1, ... */
@@ -85,140 +138,195 @@ typedef struct tide_gemv {
     size_t m, k;           /* rows and columns of a matrix */
 } tide_gemv;
 
-/* Causal attention. q, k, v, out: (B, T, H, D), that is (R, C); scores are scaled by 1 / sqrt(D).
- * flash: lse (B, H, T) = log of the sum of exponentials of a row's scaled scores, probs unused.
- * naive: probs (B, H, T, T), zero above the diagonal, lse unused. The scaled scores lie in probs
- * before, rounded to its type like everything that is stored. */
+/* Rotates each pair (x[2i], x[2i + 1]) in place by the angle of table. The gradient of a rotation
+ * is the rotation by the negative angle. */
+typedef struct tide_rope {
+    tide_array x;       /* (B, T, H, D) updated in place */
+    const float *table; /* (2, T, D / 2): cosines, then sines (tide_fill_rope) */
+    size_t B, T, H, D;  /* sequences, tokens, heads, channels of a head */
+    bool inverse;       /* by the negative angle: the gradient */
+} tide_rope;
+
+/* Causal attention; scores are scaled by 1 / sqrt(D).
+ * flash: lse = log of the sum of exponentials of a row's scaled scores; probs is unused.
+ * naive: probs is zero above the diagonal; lse is unused. The scaled scores are in probs first,
+ * rounded to its type like everything that is stored. */
 typedef struct tide_attention_forward {
     tide_attention kind;
-    tide_array out;     /* written */
-    tide_array q, k, v; /* q and k rotated */
-    float *lse;         /* flash: written; NULL: not wanted */
-    tide_array probs;   /* naive: written */
+    tide_array out;     /* (B, T, H, D), that is (R, C), written */
+    tide_array q, k, v; /* (B, T, H, D); q and k rotated */
+    float *lse;         /* flash: (B, H, T) written; NULL: not wanted */
+    tide_array probs;   /* naive: (B, H, T, T) written */
     size_t B, T, H, D;  /* sequences, tokens, heads, channels of a head */
 } tide_attention_forward;
 
+/* The gradients of q, k and v. */
 typedef struct tide_attention_backward {
     tide_attention kind;
-    tide_array dq, dk, dv;         /* written */
-    tide_array dout, out, q, k, v; /* out: flash only; naive: data NULL, it is released by then */
-    const float *lse;              /* flash */
-    tide_array probs;              /* naive */
-    tide_array dprobs;             /* naive: (B, H, T, T) scratch, holds d probs, then d scores */
-    float *scratch;                /* tide_ops_attention_scratch_elements(...) */
-    size_t B, T, H, D;             /* as in forward */
+    tide_array dq, dk, dv; /* (B, T, H, D) written */
+    tide_array dout;       /* (B, T, H, D) */
+    tide_array out;        /* (B, T, H, D) flash; naive: data NULL, it is released by then */
+    tide_array q, k, v;    /* (B, T, H, D) */
+    const float *lse;      /* flash: (B, H, T) */
+    tide_array probs;      /* naive: (B, H, T, T) */
+    tide_array dprobs;     /* naive: (B, H, T, T) scratch; holds d probs, then d scores */
+    float *scratch;        /* tide_ops_attention_scratch_elements(...) */
+    size_t B, T, H, D;     /* as in forward */
 } tide_attention_backward;
 
+/* out = silu(gate) * up, silu(x) = x / (1 + exp(-x)). */
+typedef struct tide_swiglu_forward {
+    tide_array out;      /* (n) written */
+    tide_array gate, up; /* (n) */
+    size_t n;            /* elements */
+} tide_swiglu_forward;
+
+/* dup = dout * silu(gate); dgate = dout * up * silu'(gate). */
+typedef struct tide_swiglu_backward {
+    tide_array dgate, dup; /* (n) written */
+    tide_array dout;       /* (n) */
+    tide_array gate, up;   /* (n) */
+    size_t n;              /* elements */
+} tide_swiglu_backward;
+
+/* out = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2: GELU itself, not its approximation by tanh.
+ */
+typedef struct tide_gelu_forward {
+    tide_array out; /* (n) written; may be x */
+    tide_array x;   /* (n) */
+    size_t n;       /* elements */
+} tide_gelu_forward;
+
+/* dx = dout (Phi(x) + x phi(x)), phi(x) = exp(-x^2 / 2) / sqrt(2 pi). */
+typedef struct tide_gelu_backward {
+    tide_array dx;   /* (n) written; may be dout */
+    tide_array dout; /* (n) */
+    tide_array x;    /* (n) */
+    size_t n;        /* elements */
+} tide_gelu_backward;
+
+/* out += x. */
+typedef struct tide_residual_add {
+    tide_array out; /* (n) accumulated */
+    tide_array x;   /* (n) */
+    size_t n;       /* elements */
+} tide_residual_add;
+
 /* Mean cross-entropy over R rows, fused with its gradient: row_losses_r = log(sum_v exp(logits_rv))
- * - logits_r,target; then logits are overwritten by d(mean loss) / d logits = (softmax - onehot) /
- * R. */
+ * - logits_r,target; then d(mean loss) / d logits = (softmax - onehot) / R overwrites the logits.
+ */
 typedef struct tide_cross_entropy {
-    tide_array logits;      /* (R, V) in: logits, out: their gradient */
-    float *row_losses;      /* (R) */
-    float *loss;            /* (1): their mean */
+    tide_array logits;      /* (R, V) read, then overwritten by their gradient */
+    float *row_losses;      /* (R) written */
+    float *loss;            /* (1) written: the mean of row_losses */
     const int32_t *targets; /* (R), each below V */
     size_t R, V;            /* rows, vocabulary */
 } tide_cross_entropy;
 
-/* One parameter of the optimizer's list, with what belongs to it. */
-typedef struct tide_parameter_arrays {
-    tide_array parameter, gradient; /* the norm and clipping look at the gradient alone */
-    tide_array exp_avg, exp_avg_sq; /* AdamW's first and second moment */
-    size_t n_elements;              /* of each of the four */
-} tide_parameter_arrays;
+/* out = x, rounded to nearest even where the type narrows. */
+typedef struct tide_cast {
+    tide_array out; /* (n) written */
+    tide_array x;   /* (n) */
+    size_t n;       /* elements */
+} tide_cast;
 
-/* The course's AdamW, eps beside the uncorrected square root and decay after the update (the 2025
- * edition):
- *
- *   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
- *   p = p - lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps)
- *   p = p - lr weight_decay p */
-typedef struct tide_adamw {
-    double lr, beta1, beta2, eps, weight_decay; /* as above */
-    int64_t t;                                  /* 1 for the first step */
-} tide_adamw;
+/* out = value. */
+typedef struct tide_fill {
+    tide_array out; /* (n) written */
+    double value;   /* rounded to out's type */
+    size_t n;       /* elements */
+} tide_fill;
 
-/* 1e-3, 0.9, 0.999, 1e-8, 0.01. */
-void tide_adamw_init(tide_adamw *adamw);
-
-/* How a new array is filled: Philox, keyed by (seed, stream, element), so the same on every device
- * and thread count. */
+/* The random numbers of one tensor: Philox, keyed by (seed, stream, element), so they are the same
+ * on every device and for any number of threads. */
 typedef struct tide_random {
     uint64_t seed;   /* of the run */
     uint64_t stream; /* a number per tensor */
 } tide_random;
 
+/* out = normal numbers with mean 0, truncated at +-3 sigma. */
+typedef struct tide_fill_normal {
+    tide_array out;     /* (n) written */
+    double sigma;       /* standard deviation before the truncation */
+    tide_random random; /* which numbers */
+    size_t n;           /* elements */
+} tide_fill_normal;
+
+/* out = uniform integers in [0, bound). */
+typedef struct tide_fill_tokens {
+    int32_t *out;       /* (n) written */
+    size_t bound;       /* 1 .. INT32_MAX; else TIDE_LIMIT */
+    tide_random random; /* which numbers */
+    size_t n;           /* elements */
+} tide_fill_tokens;
+
+/* table = cos, then sin, of t * theta^(-2i / D); angles are computed in double. */
+typedef struct tide_fill_rope {
+    float *table; /* (2, T, D / 2) written */
+    size_t T, D;  /* tokens, channels of a head */
+    double theta; /* 10000 as a rule */
+} tide_fill_rope;
+
+/* One parameter with the arrays that belong to it, each of n_elements. */
+typedef struct tide_parameter_arrays {
+    tide_array parameter, gradient; /* global_norm and clip use the gradient alone */
+    tide_array exp_avg, exp_avg_sq; /* AdamW's first and second moment */
+    size_t n_elements;              /* of each of the four */
+} tide_parameter_arrays;
+
+/* norm = sqrt of the sum of squares of all gradients. */
+typedef struct tide_global_norm {
+    float *norm;                             /* (1) written */
+    const tide_parameter_arrays *parameters; /* (n_parameters); gradients are read */
+    size_t n_parameters;                     /* in the list */
+    float *scratch;                          /* tide_ops_norm_scratch_elements(...) */
+} tide_global_norm;
+
+/* gradients *= min(1, max_norm / (norm + 1e-6)). */
+typedef struct tide_clip {
+    const tide_parameter_arrays *parameters; /* (n_parameters); gradients are updated in place */
+    size_t n_parameters;                     /* in the list */
+    const float *norm;                       /* (1), of tide_global_norm */
+    double max_norm;                         /* largest norm that stays as it is */
+} tide_clip;
+
+/* The constants of AdamW; in tide_adamw's formula. */
+typedef struct tide_adamw_settings {
+    double lr, beta1, beta2, eps, weight_decay;
+} tide_adamw_settings;
+
+/* 1e-3, 0.9, 0.999, 1e-8, 0.01. */
+void tide_adamw_settings_init(tide_adamw_settings *settings);
+
+/* AdamW as the assignment's 2025 edition has it (tide_edition): eps is added to the square root
+ * before the bias of v is corrected, and the decay follows the update.
+ *
+ *   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
+ *   p = p - lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps)
+ *   p = p - lr weight_decay p */
+typedef struct tide_adamw {
+    tide_adamw_settings settings;
+    int64_t t;                               /* 1 in the first step */
+    const tide_parameter_arrays *parameters; /* (n_parameters); all but gradients are updated */
+    size_t n_parameters;                     /* in the list */
+} tide_adamw;
+
+/* The function of operator x has type tide_x_operator on every device. */
+#define TIDE_OPERATOR_TYPE(x)                                                                      \
+    typedef tide_status tide_##x##_operator(tide_ops *ops, const tide_##x *call, tide_error *error);
+TIDE_OPERATORS(TIDE_OPERATOR_TYPE)
+#undef TIDE_OPERATOR_TYPE
+
 typedef struct tide_ops_table {
     void (*close)(tide_ops *ops);
     /* A line about what computes: "AVX-512 kernels, 2 threads". Valid until close. */
     const char *(*describe)(const tide_ops *ops);
-    /* The library for matrix products works in this memory, aligned to 256 bytes, which outlives
-     * the operators' last call. NULL: it needs none. */
+    /* Gives the library for matrix products the memory it works in, aligned to 256 bytes. The
+     * memory outlives the operators' last call. NULL: the device needs none. */
     tide_status (*use_workspace)(tide_ops *ops, void *workspace, size_t n_bytes, tide_error *error);
-
-    /* out (R, C) = table (V, C) at tokens (R). */
-    tide_status (*embedding_forward)(tide_ops *ops, tide_array out, tide_array table,
-                                     const int32_t *tokens, size_t R, size_t C, tide_error *error);
-    /* dtable (V, C) = 0, then += dout (R, C) at tokens, rows in order. */
-    tide_status (*embedding_backward)(tide_ops *ops, tide_array dtable, tide_array dout,
-                                      const int32_t *tokens, size_t R, size_t C, size_t V,
-                                      tide_error *error);
-    tide_status (*rmsnorm_forward)(tide_ops *ops, const tide_rmsnorm_forward *call,
-                                   tide_error *error);
-    tide_status (*rmsnorm_backward)(tide_ops *ops, const tide_rmsnorm_backward *call,
-                                    tide_error *error);
-    tide_status (*matmul)(tide_ops *ops, const tide_matmul *call, tide_error *error);
-    /* Rotates pairs (2i, 2i + 1) of x (B, T, H, D) in place by the angle of table (2, T, D / 2):
-     * cos then sin, fp32. inverse: by the negative angle, which is its gradient. */
-    tide_status (*rope)(tide_ops *ops, tide_array x, const float *table, size_t B, size_t T,
-                        size_t H, size_t D, bool inverse, tide_error *error);
-    tide_status (*attention_forward)(tide_ops *ops, const tide_attention_forward *call,
-                                     tide_error *error);
-    tide_status (*attention_backward)(tide_ops *ops, const tide_attention_backward *call,
-                                      tide_error *error);
-    /* out = silu(gate) * up, silu(x) = x / (1 + exp(-x)). */
-    tide_status (*swiglu_forward)(tide_ops *ops, tide_array out, tide_array gate, tide_array up,
-                                  size_t n, tide_error *error);
-    tide_status (*swiglu_backward)(tide_ops *ops, tide_array dgate, tide_array dup, tide_array dout,
-                                   tide_array gate, tide_array up, size_t n, tide_error *error);
-    /* out = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2: GELU, not its approximation by tanh. out
-     * may be x. */
-    tide_status (*gelu_forward)(tide_ops *ops, tide_array out, tide_array x, size_t n,
-                                tide_error *error);
-    /* dx = dout (Phi(x) + x phi(x)), phi(x) = exp(-x^2 / 2) / sqrt(2 pi). dx may be dout. */
-    tide_status (*gelu_backward)(tide_ops *ops, tide_array dx, tide_array dout, tide_array x,
-                                 size_t n, tide_error *error);
-    tide_status (*layernorm_forward)(tide_ops *ops, const tide_layernorm_forward *call,
-                                     tide_error *error);
-    tide_status (*gemv)(tide_ops *ops, const tide_gemv *call, tide_error *error);
-    /* out += x. */
-    tide_status (*residual_add)(tide_ops *ops, tide_array out, tide_array x, size_t n,
-                                tide_error *error);
-    tide_status (*cross_entropy)(tide_ops *ops, const tide_cross_entropy *call, tide_error *error);
-    /* out = x, rounded to nearest even where the type narrows. */
-    tide_status (*cast)(tide_ops *ops, tide_array out, tide_array x, size_t n, tide_error *error);
-
-    tide_status (*fill)(tide_ops *ops, tide_array out, double value, size_t n, tide_error *error);
-    /* Normal with mean 0 and the given sigma, truncated at +-3 sigma. */
-    tide_status (*fill_normal)(tide_ops *ops, tide_array out, double sigma, tide_random random,
-                               size_t n, tide_error *error);
-    /* Uniform integers in [0, bound). */
-    tide_status (*fill_tokens)(tide_ops *ops, int32_t *out, size_t bound, tide_random random,
-                               size_t n, tide_error *error);
-    /* table (2, T, D / 2): cos and sin of t * theta^(-2i / D), angles computed in double. */
-    tide_status (*fill_rope)(tide_ops *ops, float *table, size_t T, size_t D, double theta,
-                             tide_error *error);
-
-    /* norm (1) = sqrt of the sum of squares of all gradients; scratch:
-     * tide_ops_norm_scratch_elements. */
-    tide_status (*global_norm)(tide_ops *ops, const tide_parameter_arrays *parameters,
-                               size_t n_parameters, float *scratch, float *norm, tide_error *error);
-    /* Gradients *= min(1, max_norm / (norm + 1e-6)). */
-    tide_status (*clip)(tide_ops *ops, const tide_parameter_arrays *parameters, size_t n_parameters,
-                        const float *norm, double max_norm, tide_error *error);
-    tide_status (*adamw)(tide_ops *ops, const tide_adamw *adamw,
-                         const tide_parameter_arrays *parameters, size_t n_parameters,
-                         tide_error *error);
+#define TIDE_OPERATOR_ENTRY(x) tide_##x##_operator *x;
+    TIDE_OPERATORS(TIDE_OPERATOR_ENTRY)
+#undef TIDE_OPERATOR_ENTRY
 } tide_ops_table;
 
 struct tide_ops {

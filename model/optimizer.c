@@ -49,11 +49,21 @@ static tide_status clip_gradients(tide_optimizer *optimizer, tide_error *error) 
                                TIDE_TEMPORARY, "clip.scratch", error));
     TIDE_TRY(tide_tensor_alloc(cache, &optimizer->norm, 1, TIDE_FP32, TIDE_TEMPORARY, "clip.norm",
                                error));
-    TIDE_TRY(ops->table->global_norm(ops, optimizer->arrays, n, optimizer->norm_scratch.array.data,
-                                     optimizer->norm.array.data, error));
+    const tide_global_norm norm = {
+        .parameters = optimizer->arrays,
+        .n_parameters = n,
+        .scratch = optimizer->norm_scratch.array.data,
+        .norm = optimizer->norm.array.data,
+    };
+    TIDE_TRY(ops->table->global_norm(ops, &norm, error));
     TIDE_TRY(tide_tensor_release(cache, &optimizer->norm_scratch, error));
-    TIDE_TRY(ops->table->clip(ops, optimizer->arrays, n, optimizer->norm.array.data,
-                              optimizer->clip_grad_norm, error));
+    const tide_clip clip = {
+        .parameters = optimizer->arrays,
+        .n_parameters = n,
+        .norm = optimizer->norm.array.data,
+        .max_norm = optimizer->clip_grad_norm,
+    };
+    TIDE_TRY(ops->table->clip(ops, &clip, error));
     TIDE_TRY(tide_tensor_release(cache, &optimizer->norm, error));
     tide_scope_end(optimizer->recorder, scope);
     return TIDE_OK;
@@ -66,22 +76,28 @@ static tide_status make_state(tide_optimizer *optimizer, const tide_parameter *p
     (void)snprintf(name, sizeof(name), "%s%s", parameter->name, suffix);
     TIDE_TRY(tide_tensor_alloc(optimizer->cache, state, parameter->n_elements,
                                parameter->gradient.array.dtype, TIDE_OPTIMIZER_STATE, name, error));
-    return optimizer->ops->table->fill(optimizer->ops, state->array, 0, parameter->n_elements,
-                                       error);
+    return optimizer->ops->table->fill(
+        optimizer->ops, &(tide_fill){.out = state->array, .value = 0, .n = parameter->n_elements},
+        error);
 }
 
 static tide_status update_parameters(tide_optimizer *optimizer, tide_error *error) {
     tide_ops *ops = optimizer->ops;
     tide_scope scope = tide_scope_begin(optimizer->recorder, TIDE_SCOPE_OPERATOR, "adamw", -1);
-    for (size_t i = 0; optimizer->adamw.t == 0 && i < optimizer->n_parameters; i++) {
+    for (size_t i = 0; optimizer->n_steps == 0 && i < optimizer->n_parameters; i++) {
         tide_parameter *parameter = &optimizer->parameters[i];
         TIDE_TRY(make_state(optimizer, parameter, &parameter->exp_avg, ".exp_avg", error));
         TIDE_TRY(make_state(optimizer, parameter, &parameter->exp_avg_sq, ".exp_avg_sq", error));
     }
     collect(optimizer);
-    optimizer->adamw.t++;
-    TIDE_TRY(ops->table->adamw(ops, &optimizer->adamw, optimizer->arrays, optimizer->n_parameters,
-                               error));
+    optimizer->n_steps++;
+    const tide_adamw call = {
+        .settings = optimizer->adamw,
+        .t = optimizer->n_steps,
+        .parameters = optimizer->arrays,
+        .n_parameters = optimizer->n_parameters,
+    };
+    TIDE_TRY(ops->table->adamw(ops, &call, error));
     tide_scope_end(optimizer->recorder, scope);
     return TIDE_OK;
 }

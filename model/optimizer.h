@@ -20,7 +20,8 @@ typedef struct tide_optimizer {
     tide_cache *cache;             /* borrowed; outlives the optimizer */
     tide_recorder *recorder;       /* borrowed; NULL: no scopes */
     tide_ops *ops;                 /* borrowed; outlives the optimizer */
-    tide_adamw adamw;              /* t: steps taken so far */
+    tide_adamw_settings adamw;     /* the constants of its formula */
+    int64_t n_steps;               /* taken so far */
     double clip_grad_norm;         /* largest L2 norm of all gradients together; 0: no clipping */
     tide_parameter *parameters;    /* borrowed; gradient and state of each are released here and in
                                       their owner's destructor */
@@ -31,6 +32,7 @@ typedef struct tide_optimizer {
 } tide_optimizer;
 
 /* cache, recorder, ops, adamw, clip_grad_norm, parameters and n_parameters are set by the caller;
+ * n_steps starts at 0;
  * allocates nothing on the device. TIDE_NO_MEMORY. */
 TIDE_NODISCARD tide_status tide_optimizer_init(tide_optimizer *optimizer, tide_error *error);
 void tide_optimizer_fini(tide_optimizer *optimizer);

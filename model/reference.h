@@ -28,12 +28,12 @@ typedef struct tide_reference tide_reference;
 
 /* What a file says about itself. */
 typedef struct tide_reference_info {
-    tide_model_config model;  /* size "custom" */
-    tide_precision precision; /* fp32 files are computed in float64 */
-    tide_adamw adamw;         /* t 0 */
-    uint64_t steps;           /* AdamW steps between "before" and "after", 100,000 at most */
-    bool own_storage;         /* rounded where this project stores bf16, as by `attention` */
-    tide_attention attention; /* meaningful with own_storage */
+    tide_model_config model;   /* size "custom" */
+    tide_precision precision;  /* fp32 files are computed in float64 */
+    tide_adamw_settings adamw; /* constants of the optimizer */
+    uint64_t steps;            /* AdamW steps between "before" and "after", 100,000 at most */
+    bool own_storage;          /* rounded where this project stores bf16, as by `attention` */
+    tide_attention attention;  /* meaningful with own_storage */
 } tide_reference_info;
 
 /* Reads and checks everything: metadata, and the shape and type of every tensor that a check needs,

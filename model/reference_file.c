@@ -99,7 +99,7 @@ static tide_status read_info(const tide_safetensors *file, tide_reference_info *
     }
     info->precision = (tide_precision)number;
     TIDE_TRY(read_storage(file, info, error));
-    tide_adamw_init(&info->adamw);
+    tide_adamw_settings_init(&info->adamw);
     TIDE_TRY(read_real(file, "lr", &info->adamw.lr, error));
     TIDE_TRY(read_real(file, "beta1", &info->adamw.beta1, error));
     TIDE_TRY(read_real(file, "beta2", &info->adamw.beta2, error));

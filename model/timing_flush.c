@@ -24,6 +24,10 @@ void tide_timing_flush_fini(tide_timing_flush *flush) {
 tide_status tide_timing_flush_call(void *ctx, tide_error *error) {
     tide_timing_flush *flush = ctx;
     flush->value += 1.0; /* another number each time: never what is there already */
-    return flush->ops->table->fill(flush->ops, flush->buffer.array, flush->value,
-                                   flush->buffer.n_elements, error);
+    const tide_fill call = {
+        .out = flush->buffer.array,
+        .value = flush->value,
+        .n = flush->buffer.n_elements,
+    };
+    return flush->ops->table->fill(flush->ops, &call, error);
 }

@@ -13,7 +13,7 @@ void tide_transformer_config_init(tide_transformer_config *config) {
     /* The first preset's name cannot be unknown. */
     tide_status status = tide_model_config_preset(tide_model_preset_name(0), &config->model, NULL);
     (void)status;
-    tide_adamw_init(&config->adamw);
+    tide_adamw_settings_init(&config->adamw);
 }
 
 static tide_status check_config(const tide_transformer_config *config, tide_error *error) {
@@ -116,8 +116,13 @@ static tide_status alloc_inputs(tide_transformer *t, tide_error *error) {
         tide_tensor_alloc(t->cache, &t->targets, t->R, TIDE_INT32, TIDE_INPUT, "targets", error));
     TIDE_TRY(tide_tensor_alloc(t->cache, &t->rope, model->context_length * D, TIDE_FP32, TIDE_INPUT,
                                "rope", error));
-    return t->ops->table->fill_rope(t->ops, t->rope.array.data, model->context_length, D,
-                                    model->rope_theta, error);
+    const tide_fill_rope call = {
+        .table = t->rope.array.data,
+        .T = model->context_length,
+        .D = D,
+        .theta = model->rope_theta,
+    };
+    return t->ops->table->fill_rope(t->ops, &call, error);
 }
 
 tide_status tide_transformer_setup(tide_transformer *t, tide_error *error) {
@@ -136,18 +141,37 @@ tide_status tide_transformer_fill(tide_transformer *t, tide_error *error) {
     size_t V = t->config.model.vocab_size;
     for (size_t i = 0; i < t->n_parameters; i++) {
         const tide_parameter *parameter = &t->parameters[i];
-        tide_random random = {t->config.seed, i};
         if (parameter->sigma > 0) {
-            TIDE_TRY(table->fill_normal(t->ops, parameter->value.array, parameter->sigma, random,
-                                        parameter->n_elements, error));
+            const tide_fill_normal normal = {
+                .out = parameter->value.array,
+                .sigma = parameter->sigma,
+                .random = {t->config.seed, i},
+                .n = parameter->n_elements,
+            };
+            TIDE_TRY(table->fill_normal(t->ops, &normal, error));
         } else {
-            TIDE_TRY(table->fill(t->ops, parameter->value.array, 1, parameter->n_elements, error));
+            const tide_fill ones = {
+                .out = parameter->value.array,
+                .value = 1,
+                .n = parameter->n_elements,
+            };
+            TIDE_TRY(table->fill(t->ops, &ones, error));
         }
     }
-    tide_random tokens = {t->config.seed, TOKENS_STREAM};
-    tide_random targets = {t->config.seed, TARGETS_STREAM};
-    TIDE_TRY(table->fill_tokens(t->ops, t->tokens.array.data, V, tokens, t->R, error));
-    return table->fill_tokens(t->ops, t->targets.array.data, V, targets, t->R, error);
+    const tide_fill_tokens tokens = {
+        .out = t->tokens.array.data,
+        .bound = V,
+        .random = {t->config.seed, TOKENS_STREAM},
+        .n = t->R,
+    };
+    TIDE_TRY(table->fill_tokens(t->ops, &tokens, error));
+    const tide_fill_tokens targets = {
+        .out = t->targets.array.data,
+        .bound = V,
+        .random = {t->config.seed, TARGETS_STREAM},
+        .n = t->R,
+    };
+    return table->fill_tokens(t->ops, &targets, error);
 }
 
 tide_status tide_transformer_optimize(tide_transformer *t, tide_error *error) {

@@ -46,7 +46,7 @@ typedef struct tide_transformer_config {
                                only forward and end_step may be called */
     double clip_grad_norm;  /* largest L2 norm of all gradients together; 0: no clipping */
     uint64_t seed;          /* of tide_transformer_fill */
-    tide_adamw adamw;       /* t is counted by the transformer: 0 at first */
+    tide_adamw_settings adamw; /* constants of the optimizer */
 } tide_transformer_config;
 
 /* size small, fp32, flash, no recompute, kept for backward, no clipping, seed 0, AdamW's defaults.

@@ -39,11 +39,11 @@ typedef struct tide_workload_config {
     uint64_t seed;            /* of parameters, tokens and targets */
     size_t warmup_steps;      /* steps before the measured ones; not among the samples */
     size_t steps;             /* measured steps, at least 1 */
-    tide_adamw adamw;         /* t 0 */
-    bool profiler_range;      /* a profiler range around the measured steps (device.h) */
-    bool times_all_scopes;    /* on the device, whatever that costs the measured steps */
-    bool trace_kernels;       /* which kernels ran in them (recorder/kernel_trace.h): a recorded run
-                                 on a cuda device */
+    tide_adamw_settings adamw; /* constants of the optimizer */
+    bool profiler_range;       /* a profiler range around the measured steps (device.h) */
+    bool times_all_scopes;     /* on the device, whatever that costs the measured steps */
+    bool trace_kernels; /* which kernels ran in them (recorder/kernel_trace.h): a recorded run
+                           on a cuda device */
     /* After each step or pair; false ends the run there, with TIDE_OK. NULL: none. */
     bool (*progress)(void *ctx, size_t n_done, size_t n_total);
     void *progress_ctx; /* borrowed; progress' first */

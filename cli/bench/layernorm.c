@@ -10,8 +10,10 @@ static tide_status setup(tide_bench_case *on, tide_error *error) {
     TIDE_TRY(tide_bench_case_random(on, X, on->storage, n, 1.0, error));
     TIDE_TRY(tide_bench_case_alloc(on, WEIGHT, on->storage, on->size, error));
     TIDE_TRY(tide_bench_case_alloc(on, BIAS, on->storage, on->size, error));
-    TIDE_TRY(ops->table->fill(ops, on->tensors[WEIGHT].array, 1.0, on->size, error));
-    TIDE_TRY(ops->table->fill(ops, on->tensors[BIAS].array, 0.0, on->size, error));
+    TIDE_TRY(ops->table->fill(
+        ops, &(tide_fill){.out = on->tensors[WEIGHT].array, .value = 1.0, .n = on->size}, error));
+    TIDE_TRY(ops->table->fill(
+        ops, &(tide_fill){.out = on->tensors[BIAS].array, .value = 0.0, .n = on->size}, error));
     on->work =
         2.0 * (double)n * (double)tide_dtype_bytes(on->storage); /* read once, written once */
     return TIDE_OK;

@@ -24,8 +24,10 @@ static tide_status setup(tide_bench_case *on, tide_error *error) {
     TIDE_TRY(tide_bench_case_alloc(on, NORMED, on->storage, R * F, error));
     TIDE_TRY(tide_bench_case_alloc(on, WEIGHT, on->storage, F, error));
     TIDE_TRY(tide_bench_case_alloc(on, BIAS, on->storage, F, error));
-    TIDE_TRY(ops->table->fill(ops, on->tensors[WEIGHT].array, 1.0, F, error));
-    TIDE_TRY(ops->table->fill(ops, on->tensors[BIAS].array, 0.0, F, error));
+    TIDE_TRY(ops->table->fill(
+        ops, &(tide_fill){.out = on->tensors[WEIGHT].array, .value = 1.0, .n = F}, error));
+    TIDE_TRY(ops->table->fill(
+        ops, &(tide_fill){.out = on->tensors[BIAS].array, .value = 0.0, .n = F}, error));
     on->work = 4.0 * (double)R * (double)D * (double)F; /* the two products alone */
     return TIDE_OK;
 }
@@ -54,8 +56,12 @@ static tide_status call(void *ctx, tide_error *error) {
                                          .C = F};
     TIDE_TRY(linear(on, H, X, UP, F, on->size, error));
     TIDE_TRY(ops->table->layernorm_forward(ops, &norm, error));
-    TIDE_TRY(ops->table->gelu_forward(ops, on->tensors[NORMED].array, on->tensors[NORMED].array,
-                                      on->batch * F, error));
+    const tide_gelu_forward call = {
+        .out = on->tensors[NORMED].array,
+        .x = on->tensors[NORMED].array,
+        .n = on->batch * F,
+    };
+    TIDE_TRY(ops->table->gelu_forward(ops, &call, error));
     return linear(on, OUT, NORMED, DOWN, on->size, F, error);
 }
 

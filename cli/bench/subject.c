@@ -22,11 +22,22 @@ tide_status tide_bench_case_random(tide_bench_case *on, size_t i, tide_dtype dty
     if (dtype == TIDE_INT8) { /* the bytes of random numbers of 31 bits */
         size_t n_words = (n + 3) / 4;
         TIDE_TRY(tide_bench_case_alloc(on, i, dtype, 4 * n_words, error));
-        return ops->table->fill_tokens(ops, on->tensors[i].array.data, INT32_MAX, random, n_words,
-                                       error);
+        const tide_fill_tokens call = {
+            .out = on->tensors[i].array.data,
+            .bound = INT32_MAX,
+            .random = random,
+            .n = n_words,
+        };
+        return ops->table->fill_tokens(ops, &call, error);
     }
     TIDE_TRY(tide_bench_case_alloc(on, i, dtype, n, error));
-    return ops->table->fill_normal(ops, on->tensors[i].array, sigma, random, n, error);
+    const tide_fill_normal call = {
+        .out = on->tensors[i].array,
+        .sigma = sigma,
+        .random = random,
+        .n = n,
+    };
+    return ops->table->fill_normal(ops, &call, error);
 }
 
 static tide_status refuse_dtype(const char *wanted, const char *const *valid, tide_error *error) {

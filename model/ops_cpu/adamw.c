@@ -10,8 +10,9 @@
 #include "model/ops_cpu/pieces.h"
 
 /* Computed in double. */
-static tide_adamw_factors make_factors(const tide_adamw *adamw) {
-    double t = (double)adamw->t;
+static tide_adamw_factors make_factors(const tide_adamw *call) {
+    const tide_adamw_settings *adamw = &call->settings;
+    double t = (double)call->t;
     double step = adamw->lr * sqrt(1 - pow(adamw->beta2, t)) / (1 - pow(adamw->beta1, t));
     return (tide_adamw_factors){(float)adamw->beta1,
                                 (float)(1 - adamw->beta1),
@@ -40,24 +41,22 @@ static void update(const tide_ops_cpu *cpu, const tide_parameter_arrays *arrays,
     }
 }
 
-tide_status tide_cpu_adamw(tide_ops *ops, const tide_adamw *adamw,
-                           const tide_parameter_arrays *parameters, size_t n_parameters,
-                           tide_error *error) {
+tide_status tide_cpu_adamw(tide_ops *ops, const tide_adamw *call, tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    const tide_adamw_factors factors = make_factors(adamw);
+    const tide_adamw_factors factors = make_factors(call);
     size_t n_elements = 0;
-    for (size_t p = 0; p < n_parameters; p++) {
-        const tide_array arrays[] = {parameters[p].parameter, parameters[p].gradient,
-                                     parameters[p].exp_avg, parameters[p].exp_avg_sq};
+    for (size_t p = 0; p < call->n_parameters; p++) {
+        const tide_array arrays[] = {call->parameters[p].parameter, call->parameters[p].gradient,
+                                     call->parameters[p].exp_avg, call->parameters[p].exp_avg_sq};
         TIDE_TRY(tide_ops_cpu_need_floats("adamw", arrays, 4, error));
-        n_elements += parameters[p].n_elements;
+        n_elements += call->parameters[p].n_elements;
     }
 #pragma omp parallel num_threads(cpu->n_threads) if (n_elements > TIDE_OPS_CPU_SERIAL)
-    for (size_t p = 0; p < n_parameters; p++) {
-        size_t n = parameters[p].n_elements;
+    for (size_t p = 0; p < call->n_parameters; p++) {
+        size_t n = call->parameters[p].n_elements;
 #pragma omp for schedule(static) nowait
         for (size_t chunk = 0; chunk < tide_ops_cpu_n_chunks(n); chunk++) {
-            update(cpu, &parameters[p], &factors, chunk * TIDE_OPS_CPU_CHUNK,
+            update(cpu, &call->parameters[p], &factors, chunk * TIDE_OPS_CPU_CHUNK,
                    tide_ops_cpu_chunk_end(chunk, n));
         }
     }

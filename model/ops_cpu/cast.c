@@ -4,7 +4,9 @@
 #include "model/ops_cpu/pieces.h"
 
 /* Elements [begin, begin + n). */
-static void cast(const tide_ops_cpu *cpu, tide_array out, tide_array x, size_t begin, size_t n) {
+static void cast(const tide_ops_cpu *cpu, const tide_cast *call, size_t begin, size_t n) {
+    const tide_array out = call->out;
+    const tide_array x = call->x;
     size_t bytes = tide_dtype_bytes(out.dtype);
     if (out.dtype == x.dtype) {
         memcpy((char *)out.data + begin * bytes, (const char *)x.data + begin * bytes, n * bytes);
@@ -15,14 +17,14 @@ static void cast(const tide_ops_cpu *cpu, tide_array out, tide_array x, size_t b
     }
 }
 
-tide_status tide_cpu_cast(tide_ops *ops, tide_array out, tide_array x, size_t n,
-                          tide_error *error) {
+tide_status tide_cpu_cast(tide_ops *ops, const tide_cast *call, tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    TIDE_TRY(tide_ops_cpu_need_floats("cast", (const tide_array[]){out, x}, 2, error));
+    const size_t n = call->n;
+    TIDE_TRY(tide_ops_cpu_need_floats("cast", (const tide_array[]){call->out, call->x}, 2, error));
 #pragma omp parallel for num_threads(cpu->n_threads) if (n > TIDE_OPS_CPU_SERIAL) schedule(static)
     for (size_t chunk = 0; chunk < tide_ops_cpu_n_chunks(n); chunk++) {
         size_t begin = chunk * TIDE_OPS_CPU_CHUNK;
-        cast(cpu, out, x, begin, tide_ops_cpu_chunk_end(chunk, n) - begin);
+        cast(cpu, call, begin, tide_ops_cpu_chunk_end(chunk, n) - begin);
     }
     return TIDE_OK;
 }

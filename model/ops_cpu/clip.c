@@ -15,26 +15,24 @@ static void scale(const tide_ops_cpu *cpu, tide_array x, float factor, size_t be
     }
 }
 
-tide_status tide_cpu_clip(tide_ops *ops, const tide_parameter_arrays *parameters,
-                          size_t n_parameters, const float *norm, double max_norm,
-                          tide_error *error) {
+tide_status tide_cpu_clip(tide_ops *ops, const tide_clip *call, tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
     size_t n_elements = 0;
-    for (size_t p = 0; p < n_parameters; p++) {
-        TIDE_TRY(tide_ops_cpu_need_floats("clip", &parameters[p].gradient, 1, error));
-        n_elements += parameters[p].n_elements;
+    for (size_t p = 0; p < call->n_parameters; p++) {
+        TIDE_TRY(tide_ops_cpu_need_floats("clip", &call->parameters[p].gradient, 1, error));
+        n_elements += call->parameters[p].n_elements;
     }
-    double ratio = max_norm / ((double)*norm + EPSILON);
+    double ratio = call->max_norm / ((double)*call->norm + EPSILON);
     if (ratio >= 1) {
         return TIDE_OK;
     }
     float coefficient = (float)ratio;
 #pragma omp parallel num_threads(cpu->n_threads) if (n_elements > TIDE_OPS_CPU_SERIAL)
-    for (size_t p = 0; p < n_parameters; p++) {
-        size_t n = parameters[p].n_elements;
+    for (size_t p = 0; p < call->n_parameters; p++) {
+        size_t n = call->parameters[p].n_elements;
 #pragma omp for schedule(static) nowait
         for (size_t chunk = 0; chunk < tide_ops_cpu_n_chunks(n); chunk++) {
-            scale(cpu, parameters[p].gradient, coefficient, chunk * TIDE_OPS_CPU_CHUNK,
+            scale(cpu, call->parameters[p].gradient, coefficient, chunk * TIDE_OPS_CPU_CHUNK,
                   tide_ops_cpu_chunk_end(chunk, n));
         }
     }

@@ -30,25 +30,19 @@ static void copy_row(const tide_ops_cpu *cpu, tide_array out, size_t at, tide_ar
     }
 }
 
-tide_status tide_cpu_embedding_forward(tide_ops *ops, tide_array out, tide_array table,
-                                       const int32_t *tokens, size_t R, size_t C,
+tide_status tide_cpu_embedding_forward(tide_ops *ops, const tide_embedding_forward *call,
                                        tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    TIDE_TRY(tide_ops_cpu_need_floats("embedding", (const tide_array[]){out, table}, 2, error));
-#pragma omp parallel for num_threads(cpu->n_threads) if (R * C > TIDE_OPS_CPU_SERIAL)              \
+    TIDE_TRY(tide_ops_cpu_need_floats("embedding", (const tide_array[]){call->out, call->table}, 2,
+                                      error));
+    const size_t C = call->C;
+#pragma omp parallel for num_threads(cpu->n_threads) if (call->R * C > TIDE_OPS_CPU_SERIAL)        \
     schedule(static)
-    for (size_t r = 0; r < R; r++) { /* out[r][:] */
-        copy_row(cpu, out, r * C, table, (size_t)tokens[r] * C, C);
+    for (size_t r = 0; r < call->R; r++) { /* out[r][:] */
+        copy_row(cpu, call->out, r * C, call->table, (size_t)call->tokens[r] * C, C);
     }
     return TIDE_OK;
 }
-
-/* What backward reads. */
-typedef struct rows {
-    tide_array dout;       /* (R, C) */
-    const int32_t *tokens; /* (R) */
-    size_t R, C;           /* tokens, channels */
-} rows;
 
 /* Words v0 .. v1, channels c0 .. c1. */
 typedef struct table_block {
@@ -57,55 +51,56 @@ typedef struct table_block {
 } table_block;
 
 /* sums (c1 - c0) += dout[r][c0 .. c1) */
-static void add_row(const tide_ops_cpu *cpu, const rows *given, const table_block *block, size_t r,
-                    float *sums) {
+static void add_row(const tide_ops_cpu *cpu, const tide_embedding_backward *call,
+                    const table_block *block, size_t r, float *sums) {
     float buffer[TIDE_PIECE];
     size_t n;
     for (size_t c = block->c0; c < block->c1; c += n) {
         n = tide_piece_length(c, block->c1);
-        const float *row = tide_piece_read(cpu, given->dout, r * given->C + c, n, buffer);
+        const float *row = tide_piece_read(cpu, call->dout, r * call->C + c, n, buffer);
         cpu->kernels->add(sums + (c - block->c0), row, n);
     }
 }
 
 /* sums (v1 - v0, c1 - c0), `stride` elements from row to row. */
-static void sum_block(const tide_ops_cpu *cpu, const rows *given, const table_block *block,
-                      float *sums, size_t stride) {
+static void sum_block(const tide_ops_cpu *cpu, const tide_embedding_backward *call,
+                      const table_block *block, float *sums, size_t stride) {
     size_t n_words = block->v1 - block->v0;
     for (size_t v = 0; v < n_words; v++) {
         memset(sums + v * stride, 0, (block->c1 - block->c0) * sizeof(float));
     }
-    for (size_t r = 0; r < given->R; r++) {
-        size_t v = (size_t)given->tokens[r] - block->v0; /* huge where the token is before v0 */
+    for (size_t r = 0; r < call->R; r++) {
+        size_t v = (size_t)call->tokens[r] - block->v0; /* huge where the token is before v0 */
         if (v < n_words) {
-            add_row(cpu, given, block, r, sums + v * stride);
+            add_row(cpu, call, block, r, sums + v * stride);
         }
     }
 }
 
 /* dtable[v0 .. v1)[c0 .. c1) */
-static void write_block(const tide_ops_cpu *cpu, tide_array dtable, const rows *given,
+static void write_block(const tide_ops_cpu *cpu, const tide_embedding_backward *call,
                         const table_block *block) {
-    size_t at = block->v0 * given->C + block->c0;
-    if (dtable.dtype == TIDE_FP32) {
-        sum_block(cpu, given, block, (float *)dtable.data + at, given->C);
+    size_t at = block->v0 * call->C + block->c0;
+    if (call->dtable.dtype == TIDE_FP32) {
+        sum_block(cpu, call, block, (float *)call->dtable.data + at, call->C);
         return;
     }
     float sums[BAND * CHANNELS];
-    sum_block(cpu, given, block, sums, CHANNELS);
+    sum_block(cpu, call, block, sums, CHANNELS);
     for (size_t v = 0; v < block->v1 - block->v0; v++) {
-        cpu->kernels->narrow((uint16_t *)dtable.data + at + v * given->C, sums + v * CHANNELS,
+        cpu->kernels->narrow((uint16_t *)call->dtable.data + at + v * call->C, sums + v * CHANNELS,
                              block->c1 - block->c0);
     }
 }
 
-tide_status tide_cpu_embedding_backward(tide_ops *ops, tide_array dtable, tide_array dout,
-                                        const int32_t *tokens, size_t R, size_t C, size_t V,
+tide_status tide_cpu_embedding_backward(tide_ops *ops, const tide_embedding_backward *call,
                                         tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    TIDE_TRY(tide_ops_cpu_need_floats("embedding", (const tide_array[]){dtable, dout}, 2, error));
-    const rows given = {dout, tokens, R, C};
-    size_t n_channels = dtable.dtype == TIDE_FP32 ? C : CHANNELS; /* of a block */
+    TIDE_TRY(tide_ops_cpu_need_floats("embedding", (const tide_array[]){call->dtable, call->dout},
+                                      2, error));
+    const size_t C = call->C;
+    const size_t V = call->V;
+    size_t n_channels = call->dtable.dtype == TIDE_FP32 ? C : CHANNELS; /* of a block */
     size_t n_across = (C + n_channels - 1) / n_channels;
     size_t n_blocks = (V + BAND - 1) / BAND * n_across;
 #pragma omp parallel for num_threads(cpu->n_threads) if (V * C > TIDE_OPS_CPU_SERIAL)              \
@@ -115,7 +110,7 @@ tide_status tide_cpu_embedding_backward(tide_ops *ops, tide_array dtable, tide_a
         size_t c0 = i % n_across * n_channels;
         const table_block block = {v0, v0 + BAND < V ? v0 + BAND : V, c0,
                                    c0 + n_channels < C ? c0 + n_channels : C};
-        write_block(cpu, dtable, &given, &block);
+        write_block(cpu, call, &block);
     }
     return TIDE_OK;
 }

@@ -1,11 +1,12 @@
 /* out (n) = value, rounded once to its type. */
 #include "model/ops_cpu/ops_cpu_internal.h"
 
-tide_status tide_cpu_fill(tide_ops *ops, tide_array out, double value, size_t n,
-                          tide_error *error) {
+tide_status tide_cpu_fill(tide_ops *ops, const tide_fill *call, tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    TIDE_TRY(tide_ops_cpu_need_floats("fill", &out, 1, error));
-    float wide = (float)value;
+    TIDE_TRY(tide_ops_cpu_need_floats("fill", &call->out, 1, error));
+    const tide_array out = call->out;
+    const size_t n = call->n;
+    float wide = (float)call->value;
     uint16_t narrow = tide_fp32_to_bf16(wide);
 #pragma omp parallel for num_threads(cpu->n_threads) if (n > TIDE_OPS_CPU_SERIAL) schedule(static)
     for (size_t chunk = 0; chunk < tide_ops_cpu_n_chunks(n); chunk++) {

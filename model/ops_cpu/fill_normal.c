@@ -73,16 +73,18 @@ static double truncated_normal(uint32_t word) {
     return q < 0 ? -z : z;
 }
 
-tide_status tide_cpu_fill_normal(tide_ops *ops, tide_array out, double sigma, tide_random random,
-                                 size_t n, tide_error *error) {
+tide_status tide_cpu_fill_normal(tide_ops *ops, const tide_fill_normal *call, tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    TIDE_TRY(tide_ops_cpu_need_floats("fill_normal", &out, 1, error));
+    TIDE_TRY(tide_ops_cpu_need_floats("fill_normal", &call->out, 1, error));
+    const tide_array out = call->out;
+    const size_t n = call->n;
     size_t n_blocks = (n + 3) / 4;
 #pragma omp parallel for num_threads(cpu->n_threads) if (n > FEW) schedule(static)
     for (size_t block = 0; block < n_blocks; block++) { /* out[4 block .. 4 block + 4) */
-        tide_philox_block numbers = tide_philox_elements(random.seed, random.stream, block);
+        tide_philox_block numbers =
+            tide_philox_elements(call->random.seed, call->random.stream, block);
         for (size_t i = 4 * block; i < 4 * block + 4 && i < n; i++) {
-            float value = (float)(sigma * truncated_normal(numbers.words[i % 4]));
+            float value = (float)(call->sigma * truncated_normal(numbers.words[i % 4]));
             if (out.dtype == TIDE_FP32) {
                 ((float *)out.data)[i] = value;
             } else {

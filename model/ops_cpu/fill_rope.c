@@ -4,15 +4,15 @@
 
 #include "model/ops_cpu/ops_cpu_internal.h"
 
-tide_status tide_cpu_fill_rope(tide_ops *ops, float *table, size_t T, size_t D, double theta,
-                               tide_error *error) {
+tide_status tide_cpu_fill_rope(tide_ops *ops, const tide_fill_rope *call, tide_error *error) {
     (void)ops, (void)error;
-    size_t n_pairs = D / 2;
+    const size_t T = call->T;
+    const size_t n_pairs = call->D / 2;
     for (size_t i = 0; i < n_pairs; i++) { /* table[:][:][i] */
-        double frequency = pow(theta, -(2 * (double)i) / (double)D);
+        double frequency = pow(call->theta, -(2 * (double)i) / (double)call->D);
         for (size_t t = 0; t < T; t++) {
-            table[t * n_pairs + i] = (float)cos((double)t * frequency);
-            table[(T + t) * n_pairs + i] = (float)sin((double)t * frequency);
+            call->table[t * n_pairs + i] = (float)cos((double)t * frequency);
+            call->table[(T + t) * n_pairs + i] = (float)sin((double)t * frequency);
         }
     }
     return TIDE_OK;

@@ -21,10 +21,10 @@ static size_t n_partials(const tide_parameter_arrays *parameter) {
 }
 
 /* One thread's share of all partial sums. */
-static void make_partials(const tide_ops_cpu *cpu, const tide_parameter_arrays *parameters,
-                          size_t n_parameters, float *scratch) {
-    for (size_t p = 0; p < n_parameters; p++) {
-        const tide_parameter_arrays *parameter = &parameters[p];
+static void make_partials(const tide_ops_cpu *cpu, const tide_global_norm *call) {
+    float *scratch = call->scratch;
+    for (size_t p = 0; p < call->n_parameters; p++) {
+        const tide_parameter_arrays *parameter = &call->parameters[p];
         size_t n = parameter->n_elements;
 #pragma omp for schedule(static) nowait
         for (size_t i = 0; i < n_partials(parameter); i++) { /* scratch[i] */
@@ -36,21 +36,20 @@ static void make_partials(const tide_ops_cpu *cpu, const tide_parameter_arrays *
     }
 }
 
-tide_status tide_cpu_global_norm(tide_ops *ops, const tide_parameter_arrays *parameters,
-                                 size_t n_parameters, float *scratch, float *norm,
-                                 tide_error *error) {
+tide_status tide_cpu_global_norm(tide_ops *ops, const tide_global_norm *call, tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
     size_t n_elements = 0;
-    for (size_t p = 0; p < n_parameters; p++) {
-        TIDE_TRY(tide_ops_cpu_need_floats("global_norm", &parameters[p].gradient, 1, error));
-        n_elements += parameters[p].n_elements;
+    for (size_t p = 0; p < call->n_parameters; p++) {
+        TIDE_TRY(tide_ops_cpu_need_floats("global_norm", &call->parameters[p].gradient, 1, error));
+        n_elements += call->parameters[p].n_elements;
     }
 #pragma omp parallel num_threads(cpu->n_threads) if (n_elements > TIDE_OPS_CPU_SERIAL)
-    make_partials(cpu, parameters, n_parameters, scratch);
+    make_partials(cpu, call);
+    size_t n = tide_ops_norm_scratch_elements(call->parameters, call->n_parameters);
     double sum = 0;
-    for (size_t i = 0; i < tide_ops_norm_scratch_elements(parameters, n_parameters); i++) {
-        sum += (double)scratch[i];
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)call->scratch[i];
     }
-    *norm = (float)sqrt(sum);
+    *call->norm = (float)sqrt(sum);
     return TIDE_OK;
 }

@@ -27,34 +27,10 @@ static const char *describe(const tide_ops *ops) {
     return tide_ops_cpu_of(ops)->description;
 }
 
+#define OPERATOR_ENTRY(x) .x = tide_cpu_##x,
 static const tide_ops_table CPU_TABLE = {
-    .close = close_ops,
-    .describe = describe,
-    .embedding_forward = tide_cpu_embedding_forward,
-    .embedding_backward = tide_cpu_embedding_backward,
-    .rmsnorm_forward = tide_cpu_rmsnorm_forward,
-    .rmsnorm_backward = tide_cpu_rmsnorm_backward,
-    .matmul = tide_cpu_matmul,
-    .rope = tide_cpu_rope,
-    .attention_forward = tide_cpu_attention_forward,
-    .attention_backward = tide_cpu_attention_backward,
-    .swiglu_forward = tide_cpu_swiglu_forward,
-    .swiglu_backward = tide_cpu_swiglu_backward,
-    .gelu_forward = tide_cpu_gelu_forward,
-    .gelu_backward = tide_cpu_gelu_backward,
-    .layernorm_forward = tide_cpu_layernorm_forward,
-    .gemv = tide_cpu_gemv,
-    .residual_add = tide_cpu_residual_add,
-    .cross_entropy = tide_cpu_cross_entropy,
-    .cast = tide_cpu_cast,
-    .fill = tide_cpu_fill,
-    .fill_normal = tide_cpu_fill_normal,
-    .fill_tokens = tide_cpu_fill_tokens,
-    .fill_rope = tide_cpu_fill_rope,
-    .global_norm = tide_cpu_global_norm,
-    .clip = tide_cpu_clip,
-    .adamw = tide_cpu_adamw,
-};
+    .close = close_ops, .describe = describe, TIDE_OPERATORS(OPERATOR_ENTRY)};
+#undef OPERATOR_ENTRY
 
 static tide_status check_precision(tide_precision precision, tide_error *error) {
     switch (precision) {

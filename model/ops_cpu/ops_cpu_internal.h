@@ -89,57 +89,10 @@ static inline float tide_exp(float x) {
     return p * scale;
 }
 
-/* The operators; contracts in ops.h. */
-tide_status tide_cpu_embedding_forward(tide_ops *ops, tide_array out, tide_array table,
-                                       const int32_t *tokens, size_t R, size_t C,
-                                       tide_error *error);
-tide_status tide_cpu_embedding_backward(tide_ops *ops, tide_array dtable, tide_array dout,
-                                        const int32_t *tokens, size_t R, size_t C, size_t V,
-                                        tide_error *error);
-tide_status tide_cpu_rmsnorm_forward(tide_ops *ops, const tide_rmsnorm_forward *call,
-                                     tide_error *error);
-tide_status tide_cpu_rmsnorm_backward(tide_ops *ops, const tide_rmsnorm_backward *call,
-                                      tide_error *error);
-tide_status tide_cpu_matmul(tide_ops *ops, const tide_matmul *call, tide_error *error);
-tide_status tide_cpu_rope(tide_ops *ops, tide_array x, const float *table, size_t B, size_t T,
-                          size_t H, size_t D, bool inverse, tide_error *error);
-tide_status tide_cpu_attention_forward(tide_ops *ops, const tide_attention_forward *call,
-                                       tide_error *error);
-tide_status tide_cpu_attention_backward(tide_ops *ops, const tide_attention_backward *call,
-                                        tide_error *error);
-tide_status tide_cpu_swiglu_forward(tide_ops *ops, tide_array out, tide_array gate, tide_array up,
-                                    size_t n, tide_error *error);
-tide_status tide_cpu_swiglu_backward(tide_ops *ops, tide_array dgate, tide_array dup,
-                                     tide_array dout, tide_array gate, tide_array up, size_t n,
-                                     tide_error *error);
-tide_status tide_cpu_gelu_forward(tide_ops *ops, tide_array out, tide_array x, size_t n,
-                                  tide_error *error);
-tide_status tide_cpu_gelu_backward(tide_ops *ops, tide_array dx, tide_array dout, tide_array x,
-                                   size_t n, tide_error *error);
-tide_status tide_cpu_layernorm_forward(tide_ops *ops, const tide_layernorm_forward *call,
-                                       tide_error *error);
-tide_status tide_cpu_gemv(tide_ops *ops, const tide_gemv *call, tide_error *error);
-tide_status tide_cpu_residual_add(tide_ops *ops, tide_array out, tide_array x, size_t n,
-                                  tide_error *error);
-tide_status tide_cpu_cross_entropy(tide_ops *ops, const tide_cross_entropy *call,
-                                   tide_error *error);
-tide_status tide_cpu_cast(tide_ops *ops, tide_array out, tide_array x, size_t n, tide_error *error);
-tide_status tide_cpu_fill(tide_ops *ops, tide_array out, double value, size_t n, tide_error *error);
-tide_status tide_cpu_fill_normal(tide_ops *ops, tide_array out, double sigma, tide_random random,
-                                 size_t n, tide_error *error);
-tide_status tide_cpu_fill_tokens(tide_ops *ops, int32_t *out, size_t bound, tide_random random,
-                                 size_t n, tide_error *error);
-tide_status tide_cpu_fill_rope(tide_ops *ops, float *table, size_t T, size_t D, double theta,
-                               tide_error *error);
-tide_status tide_cpu_global_norm(tide_ops *ops, const tide_parameter_arrays *parameters,
-                                 size_t n_parameters, float *scratch, float *norm,
-                                 tide_error *error);
-tide_status tide_cpu_clip(tide_ops *ops, const tide_parameter_arrays *parameters,
-                          size_t n_parameters, const float *norm, double max_norm,
-                          tide_error *error);
-tide_status tide_cpu_adamw(tide_ops *ops, const tide_adamw *adamw,
-                           const tide_parameter_arrays *parameters, size_t n_parameters,
-                           tide_error *error);
+/* The operators: tide_cpu_x for each x; contracts in ops.h. */
+#define TIDE_OPERATOR_TWIN(x) tide_##x##_operator tide_cpu_##x;
+TIDE_OPERATORS(TIDE_OPERATOR_TWIN)
+#undef TIDE_OPERATOR_TWIN
 
 /* attention_flash.c, attention_naive.c: the two kinds; arrays are checked by the caller. */
 void tide_cpu_flash_forward(const tide_ops_cpu *cpu, const tide_attention_forward *call);

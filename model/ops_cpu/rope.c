@@ -35,22 +35,25 @@ static void rotate_long_head(const tide_ops_cpu *cpu, tide_array x, size_t at, s
     }
 }
 
-tide_status tide_cpu_rope(tide_ops *ops, tide_array x, const float *table, size_t B, size_t T,
-                          size_t H, size_t D, bool inverse, tide_error *error) {
+tide_status tide_cpu_rope(tide_ops *ops, const tide_rope *call, tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    TIDE_TRY(tide_ops_cpu_need_floats("rope", &x, 1, error));
-#pragma omp parallel for num_threads(cpu->n_threads) if (B * T * H * D > TIDE_OPS_CPU_SERIAL)      \
+    TIDE_TRY(tide_ops_cpu_need_floats("rope", &call->x, 1, error));
+    const size_t n_rows = call->B * call->T;
+    const size_t T = call->T;
+    const size_t H = call->H;
+    const size_t D = call->D;
+#pragma omp parallel for num_threads(cpu->n_threads) if (n_rows * H * D > TIDE_OPS_CPU_SERIAL)     \
     schedule(static)
-    for (size_t row = 0; row < B * T; row++) { /* x[b][t][:][:] */
+    for (size_t row = 0; row < n_rows; row++) { /* x[b][t][:][:] */
         size_t t = row % T;
-        const token_angles angles = {table + t * (D / 2), table + (T + t) * (D / 2),
-                                     inverse ? -1.0F : 1.0F};
+        const token_angles angles = {call->table + t * (D / 2), call->table + (T + t) * (D / 2),
+                                     call->inverse ? -1.0F : 1.0F};
         if (D <= TIDE_PIECE) {
-            rotate_heads(cpu, x, row * H * D, H, D, &angles);
+            rotate_heads(cpu, call->x, row * H * D, H, D, &angles);
             continue;
         }
         for (size_t h = 0; h < H; h++) {
-            rotate_long_head(cpu, x, (row * H + h) * D, D, &angles);
+            rotate_long_head(cpu, call->x, (row * H + h) * D, D, &angles);
         }
     }
     return TIDE_OK;

@@ -4,65 +4,60 @@
 #include "model/ops_cpu/pieces.h"
 
 /* Elements [begin, end). */
-static void forward(const tide_ops_cpu *cpu, tide_array out, tide_array gate, tide_array up,
-                    size_t begin, size_t end) {
+static void forward(const tide_ops_cpu *cpu, const tide_swiglu_forward *call, size_t begin,
+                    size_t end) {
     float buffers[3][TIDE_PIECE];
     size_t n;
     for (size_t at = begin; at < end; at += n) {
         n = tide_piece_length(at, end);
-        float *product = tide_piece_write(out, at, buffers[0]);
-        const float *g = tide_piece_read(cpu, gate, at, n, buffers[1]);
-        const float *u = tide_piece_read(cpu, up, at, n, buffers[2]);
+        float *product = tide_piece_write(call->out, at, buffers[0]);
+        const float *g = tide_piece_read(cpu, call->gate, at, n, buffers[1]);
+        const float *u = tide_piece_read(cpu, call->up, at, n, buffers[2]);
         cpu->kernels->swiglu_forward(product, g, u, n);
-        tide_piece_store(cpu, out, at, n, product);
+        tide_piece_store(cpu, call->out, at, n, product);
     }
 }
 
-tide_status tide_cpu_swiglu_forward(tide_ops *ops, tide_array out, tide_array gate, tide_array up,
-                                    size_t n, tide_error *error) {
+tide_status tide_cpu_swiglu_forward(tide_ops *ops, const tide_swiglu_forward *call,
+                                    tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    TIDE_TRY(tide_ops_cpu_need_floats("swiglu", (const tide_array[]){out, gate, up}, 3, error));
+    const tide_array arrays[] = {call->out, call->gate, call->up};
+    const size_t n = call->n;
+    TIDE_TRY(tide_ops_cpu_need_floats("swiglu", arrays, 3, error));
 #pragma omp parallel for num_threads(cpu->n_threads) if (n > TIDE_OPS_CPU_SERIAL) schedule(static)
     for (size_t chunk = 0; chunk < tide_ops_cpu_n_chunks(n); chunk++) {
-        forward(cpu, out, gate, up, chunk * TIDE_OPS_CPU_CHUNK, tide_ops_cpu_chunk_end(chunk, n));
+        forward(cpu, call, chunk * TIDE_OPS_CPU_CHUNK, tide_ops_cpu_chunk_end(chunk, n));
     }
     return TIDE_OK;
 }
 
-/* What backward reads and writes. */
-typedef struct backward_arrays {
-    tide_array dgate, dup;     /* written */
-    tide_array dout, gate, up; /* read */
-} backward_arrays;
-
 /* Elements [begin, end). */
-static void backward(const tide_ops_cpu *cpu, const backward_arrays *arrays, size_t begin,
+static void backward(const tide_ops_cpu *cpu, const tide_swiglu_backward *call, size_t begin,
                      size_t end) {
     float buffers[5][TIDE_PIECE];
     size_t n;
     for (size_t at = begin; at < end; at += n) {
         n = tide_piece_length(at, end);
-        float *dgate = tide_piece_write(arrays->dgate, at, buffers[0]);
-        float *dup = tide_piece_write(arrays->dup, at, buffers[1]);
-        const float *dout = tide_piece_read(cpu, arrays->dout, at, n, buffers[2]);
-        const float *gate = tide_piece_read(cpu, arrays->gate, at, n, buffers[3]);
-        const float *up = tide_piece_read(cpu, arrays->up, at, n, buffers[4]);
+        float *dgate = tide_piece_write(call->dgate, at, buffers[0]);
+        float *dup = tide_piece_write(call->dup, at, buffers[1]);
+        const float *dout = tide_piece_read(cpu, call->dout, at, n, buffers[2]);
+        const float *gate = tide_piece_read(cpu, call->gate, at, n, buffers[3]);
+        const float *up = tide_piece_read(cpu, call->up, at, n, buffers[4]);
         cpu->kernels->swiglu_backward(dgate, dup, dout, gate, up, n);
-        tide_piece_store(cpu, arrays->dgate, at, n, dgate);
-        tide_piece_store(cpu, arrays->dup, at, n, dup);
+        tide_piece_store(cpu, call->dgate, at, n, dgate);
+        tide_piece_store(cpu, call->dup, at, n, dup);
     }
 }
 
-tide_status tide_cpu_swiglu_backward(tide_ops *ops, tide_array dgate, tide_array dup,
-                                     tide_array dout, tide_array gate, tide_array up, size_t n,
+tide_status tide_cpu_swiglu_backward(tide_ops *ops, const tide_swiglu_backward *call,
                                      tide_error *error) {
     const tide_ops_cpu *cpu = tide_ops_cpu_of(ops);
-    const backward_arrays arrays = {dgate, dup, dout, gate, up};
-    TIDE_TRY(tide_ops_cpu_need_floats("swiglu", (const tide_array[]){dgate, dup, dout, gate, up}, 5,
-                                      error));
+    const tide_array arrays[] = {call->dgate, call->dup, call->dout, call->gate, call->up};
+    const size_t n = call->n;
+    TIDE_TRY(tide_ops_cpu_need_floats("swiglu", arrays, 5, error));
 #pragma omp parallel for num_threads(cpu->n_threads) if (n > TIDE_OPS_CPU_SERIAL) schedule(static)
     for (size_t chunk = 0; chunk < tide_ops_cpu_n_chunks(n); chunk++) {
-        backward(cpu, &arrays, chunk * TIDE_OPS_CPU_CHUNK, tide_ops_cpu_chunk_end(chunk, n));
+        backward(cpu, call, chunk * TIDE_OPS_CPU_CHUNK, tide_ops_cpu_chunk_end(chunk, n));
     }
     return TIDE_OK;
 }

@@ -74,11 +74,10 @@ enum { ALL_FP32 = 0, ALL_BF16 = (1 << N_ARRAYS) - 1, MIXED };
 
 /* The parameters whose arrays are all fp32, all bf16, or neither. */
 template <typename T>
-static tide_status update_all(const tide_ops *ops, const tide_parameter_arrays *parameters,
-                              size_t n_parameters, unsigned kind, const factors &f,
-                              tide_error *error) {
+static tide_status update_all(const tide_ops *ops, const tide_adamw *call, unsigned kind,
+                              const factors &f, tide_error *error) {
     return tide_list_each<N_ARRAYS>(
-        parameters, n_parameters, CHUNK,
+        call->parameters, call->n_parameters, CHUNK,
         [kind](const tide_parameter_arrays &given, tide_array(&arrays)[N_ARRAYS]) {
             arrays[P] = given.parameter;
             arrays[G] = given.gradient;
@@ -96,8 +95,9 @@ static tide_status update_all(const tide_ops *ops, const tide_parameter_arrays *
 }
 
 /* Computed in double. */
-static factors make_factors(const tide_adamw *adamw) {
-    const double t = static_cast<double>(adamw->t);
+static factors make_factors(const tide_adamw *call) {
+    const tide_adamw_settings *adamw = &call->settings;
+    const double t = static_cast<double>(call->t);
     const double step = adamw->lr * sqrt(1 - pow(adamw->beta2, t)) / (1 - pow(adamw->beta1, t));
     return {static_cast<float>(adamw->beta1),
             static_cast<float>(1 - adamw->beta1),
@@ -108,16 +108,15 @@ static factors make_factors(const tide_adamw *adamw) {
             static_cast<float>(adamw->lr * adamw->weight_decay)};
 }
 
-extern "C" tide_status tide_cuda_adamw(tide_ops *ops, const tide_adamw *adamw,
-                                       const tide_parameter_arrays *parameters, size_t n_parameters,
-                                       tide_error *error) {
-    const factors f = make_factors(adamw);
-    for (size_t i = 0; i < n_parameters; i++) {
-        const tide_array arrays[] = {parameters[i].parameter, parameters[i].gradient,
-                                     parameters[i].exp_avg, parameters[i].exp_avg_sq};
+extern "C" tide_status tide_cuda_adamw(tide_ops *ops, const tide_adamw *call, tide_error *error) {
+    const factors f = make_factors(call);
+    for (size_t i = 0; i < call->n_parameters; i++) {
+        const tide_parameter_arrays *given = &call->parameters[i];
+        const tide_array arrays[] = {given->parameter, given->gradient, given->exp_avg,
+                                     given->exp_avg_sq};
         TIDE_TRY(tide_cuda_need_floats("adamw", arrays, 4, error));
     }
-    TIDE_TRY(update_all<float>(ops, parameters, n_parameters, ALL_FP32, f, error));
-    TIDE_TRY(update_all<__nv_bfloat16>(ops, parameters, n_parameters, ALL_BF16, f, error));
-    return update_all<tide_any>(ops, parameters, n_parameters, MIXED, f, error);
+    TIDE_TRY(update_all<float>(ops, call, ALL_FP32, f, error));
+    TIDE_TRY(update_all<__nv_bfloat16>(ops, call, ALL_BF16, f, error));
+    return update_all<tide_any>(ops, call, MIXED, f, error);
 }

@@ -10,7 +10,6 @@ struct cast {
     }
 };
 
-extern "C" tide_status tide_cuda_cast(tide_ops *ops, tide_array out, tide_array x, size_t n,
-                                      tide_error *error) {
-    return tide_cuda_elements<cast>(ops, "cast", out, x, n, error);
+extern "C" tide_status tide_cuda_cast(tide_ops *ops, const tide_cast *call, tide_error *error) {
+    return tide_cuda_elements<cast>(ops, "cast", call->out, call->x, call->n, error);
 }

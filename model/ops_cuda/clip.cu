@@ -45,11 +45,9 @@ static __global__ void __launch_bounds__(TIDE_BLOCK)
 
 /* The gradients of one type. */
 template <typename T>
-static tide_status clip_all(const tide_ops *ops, const tide_parameter_arrays *parameters,
-                            size_t n_parameters, const float *norm, double max_norm,
-                            tide_error *error) {
+static tide_status clip_all(const tide_ops *ops, const tide_clip *call, tide_error *error) {
     return tide_list_each<1>(
-        parameters, n_parameters, CHUNK,
+        call->parameters, call->n_parameters, CHUNK,
         [](const tide_parameter_arrays &given, tide_array(&arrays)[1]) {
             arrays[0] = given.gradient;
             return tide_is<T>(given.gradient);
@@ -57,17 +55,15 @@ static tide_status clip_all(const tide_ops *ops, const tide_parameter_arrays *pa
         [=](const tide_tensor_list<1> &list) {
             const int result =
                 TIDE_LAUNCH((tide_clip_kernel<T>), tide_list_n_blocks(list), TIDE_BLOCK, 0,
-                            tide_cuda_stream(ops), list, norm, max_norm);
+                            tide_cuda_stream(ops), list, call->norm, call->max_norm);
             return tide_cuda_launched(ops, "clip", result, error);
         });
 }
 
-extern "C" tide_status tide_cuda_clip(tide_ops *ops, const tide_parameter_arrays *parameters,
-                                      size_t n_parameters, const float *norm, double max_norm,
-                                      tide_error *error) {
-    for (size_t i = 0; i < n_parameters; i++) {
-        TIDE_TRY(tide_cuda_need_floats("clip", &parameters[i].gradient, 1, error));
+extern "C" tide_status tide_cuda_clip(tide_ops *ops, const tide_clip *call, tide_error *error) {
+    for (size_t i = 0; i < call->n_parameters; i++) {
+        TIDE_TRY(tide_cuda_need_floats("clip", &call->parameters[i].gradient, 1, error));
     }
-    TIDE_TRY(clip_all<float>(ops, parameters, n_parameters, norm, max_norm, error));
-    return clip_all<__nv_bfloat16>(ops, parameters, n_parameters, norm, max_norm, error);
+    TIDE_TRY(clip_all<float>(ops, call, error));
+    return clip_all<__nv_bfloat16>(ops, call, error);
 }

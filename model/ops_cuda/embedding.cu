@@ -43,35 +43,31 @@ static __global__ void __launch_bounds__(FORWARD_BLOCK)
 }
 
 template <typename Out, typename Table>
-static int launch_forward(const tide_ops *ops, tide_array out, tide_array table,
-                          const int32_t *tokens, size_t R, size_t C) {
+static int launch_forward(const tide_ops *ops, const tide_embedding_forward *call) {
     constexpr size_t N = TIDE_COMMON_PACK<Out, Table>;
-    const size_t n_packs = C % N == 0 ? tide_n_common_packs(C, N, out, table) : 0;
-    return TIDE_LAUNCH((tide_embedding_forward_kernel<Out, Table>), tide_cuda_grid(ops, R, 1),
+    const size_t C = call->C;
+    const size_t n_packs = C % N == 0 ? tide_n_common_packs(C, N, call->out, call->table) : 0;
+    return TIDE_LAUNCH((tide_embedding_forward_kernel<Out, Table>), tide_cuda_grid(ops, call->R, 1),
                        tide_row_threads(n_packs > 0 ? n_packs : C, FORWARD_BLOCK), 0,
-                       tide_cuda_stream(ops), tide_view_of<Out>(out), tide_view_of<Table>(table),
-                       tokens, n_packs, R, C);
+                       tide_cuda_stream(ops), tide_view_of<Out>(call->out),
+                       tide_view_of<Table>(call->table), call->tokens, n_packs, call->R, C);
 }
 
 template <typename Out>
-static int launch_forward_of(const tide_ops *ops, tide_array out, tide_array table,
-                             const int32_t *tokens, size_t R, size_t C) {
-    return tide_is<float>(table)
-               ? launch_forward<Out, float>(ops, out, table, tokens, R, C)
-               : launch_forward<Out, __nv_bfloat16>(ops, out, table, tokens, R, C);
+static int launch_forward_of(const tide_ops *ops, const tide_embedding_forward *call) {
+    return tide_is<float>(call->table) ? launch_forward<Out, float>(ops, call)
+                                       : launch_forward<Out, __nv_bfloat16>(ops, call);
 }
 
-extern "C" tide_status tide_cuda_embedding_forward(tide_ops *ops, tide_array out, tide_array table,
-                                                   const int32_t *tokens, size_t R, size_t C,
-                                                   tide_error *error) {
-    const tide_array arrays[] = {out, table};
+extern "C" tide_status
+tide_cuda_embedding_forward(tide_ops *ops, const tide_embedding_forward *call, tide_error *error) {
+    const tide_array arrays[] = {call->out, call->table};
     TIDE_TRY(tide_cuda_need_floats("embedding", arrays, 2, error));
-    if (R * C == 0) {
+    if (call->R * call->C == 0) {
         return TIDE_OK;
     }
-    const int result = tide_is<float>(out)
-                           ? launch_forward_of<float>(ops, out, table, tokens, R, C)
-                           : launch_forward_of<__nv_bfloat16>(ops, out, table, tokens, R, C);
+    const int result = tide_is<float>(call->out) ? launch_forward_of<float>(ops, call)
+                                                 : launch_forward_of<__nv_bfloat16>(ops, call);
     return tide_cuda_launched(ops, "embedding_forward", result, error);
 }
 
@@ -148,36 +144,33 @@ static __global__ void __launch_bounds__(BACKWARD_BLOCK)
 }
 
 template <typename Dtable, typename Dout>
-static int launch_backward(const tide_ops *ops, tide_array dtable, tide_array dout,
-                           const int32_t *tokens, size_t R, size_t C, size_t V) {
+static int launch_backward(const tide_ops *ops, const tide_embedding_backward *call) {
     constexpr size_t N = TIDE_COMMON_PACK<Dtable, Dout>;
-    const bool is_packed = C % N == 0 && tide_n_common_packs(C, N, dtable, dout) > 0;
+    const size_t C = call->C;
+    const bool is_packed = C % N == 0 && tide_n_common_packs(C, N, call->dtable, call->dout) > 0;
     const size_t n_runs = (C + LANE_CHANNELS * TIDE_WARP - 1) / (LANE_CHANNELS * TIDE_WARP);
     return TIDE_LAUNCH((tide_embedding_backward_kernel<Dtable, Dout>),
-                       tide_cuda_grid(ops, V * n_runs, WARPS), BACKWARD_BLOCK, 0,
-                       tide_cuda_stream(ops), tide_view_of<Dtable>(dtable),
-                       tide_view_of<Dout>(dout), tokens, is_packed, R, C, V);
+                       tide_cuda_grid(ops, call->V * n_runs, WARPS), BACKWARD_BLOCK, 0,
+                       tide_cuda_stream(ops), tide_view_of<Dtable>(call->dtable),
+                       tide_view_of<Dout>(call->dout), call->tokens, is_packed, call->R, C,
+                       call->V);
 }
 
 template <typename Dtable>
-static int launch_backward_of(const tide_ops *ops, tide_array dtable, tide_array dout,
-                              const int32_t *tokens, size_t R, size_t C, size_t V) {
-    return tide_is<float>(dout)
-               ? launch_backward<Dtable, float>(ops, dtable, dout, tokens, R, C, V)
-               : launch_backward<Dtable, __nv_bfloat16>(ops, dtable, dout, tokens, R, C, V);
+static int launch_backward_of(const tide_ops *ops, const tide_embedding_backward *call) {
+    return tide_is<float>(call->dout) ? launch_backward<Dtable, float>(ops, call)
+                                      : launch_backward<Dtable, __nv_bfloat16>(ops, call);
 }
 
-extern "C" tide_status tide_cuda_embedding_backward(tide_ops *ops, tide_array dtable,
-                                                    tide_array dout, const int32_t *tokens,
-                                                    size_t R, size_t C, size_t V,
+extern "C" tide_status tide_cuda_embedding_backward(tide_ops *ops,
+                                                    const tide_embedding_backward *call,
                                                     tide_error *error) {
-    const tide_array arrays[] = {dtable, dout};
+    const tide_array arrays[] = {call->dtable, call->dout};
     TIDE_TRY(tide_cuda_need_floats("embedding", arrays, 2, error));
-    if (V * C == 0) {
+    if (call->V * call->C == 0) {
         return TIDE_OK;
     }
-    const int result = tide_is<float>(dtable)
-                           ? launch_backward_of<float>(ops, dtable, dout, tokens, R, C, V)
-                           : launch_backward_of<__nv_bfloat16>(ops, dtable, dout, tokens, R, C, V);
+    const int result = tide_is<float>(call->dtable) ? launch_backward_of<float>(ops, call)
+                                                    : launch_backward_of<__nv_bfloat16>(ops, call);
     return tide_cuda_launched(ops, "embedding_backward", result, error);
 }

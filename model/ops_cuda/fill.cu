@@ -22,22 +22,21 @@ static __global__ void __launch_bounds__(TIDE_BLOCK)
     }
 }
 
-template <typename Out>
-static int launch(const tide_ops *ops, tide_array out, float value, size_t n) {
-    const size_t n_packs = tide_n_common_packs(n, TIDE_COMMON_PACK<Out>, out);
+template <typename Out> static int launch(const tide_ops *ops, const tide_fill *call) {
+    const size_t n = call->n;
+    const size_t n_packs = tide_n_common_packs(n, TIDE_COMMON_PACK<Out>, call->out);
     return TIDE_LAUNCH((tide_fill_kernel<Out>),
                        tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, TIDE_BLOCK), TIDE_BLOCK, 0,
-                       tide_cuda_stream(ops), tide_view_of<Out>(out), value, n_packs, n);
+                       tide_cuda_stream(ops), tide_view_of<Out>(call->out),
+                       static_cast<float>(call->value), n_packs, n);
 }
 
-extern "C" tide_status tide_cuda_fill(tide_ops *ops, tide_array out, double value, size_t n,
-                                      tide_error *error) {
-    TIDE_TRY(tide_cuda_need_floats("fill", &out, 1, error));
-    if (n == 0) {
+extern "C" tide_status tide_cuda_fill(tide_ops *ops, const tide_fill *call, tide_error *error) {
+    TIDE_TRY(tide_cuda_need_floats("fill", &call->out, 1, error));
+    if (call->n == 0) {
         return TIDE_OK;
     }
-    float narrow = static_cast<float>(value);
-    int result = out.dtype == TIDE_BF16 ? launch<__nv_bfloat16>(ops, out, narrow, n)
-                                        : launch<float>(ops, out, narrow, n);
+    const int result =
+        call->out.dtype == TIDE_BF16 ? launch<__nv_bfloat16>(ops, call) : launch<float>(ops, call);
     return tide_cuda_launched(ops, "fill", result, error);
 }

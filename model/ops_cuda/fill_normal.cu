@@ -85,20 +85,20 @@ static __global__ void __launch_bounds__(TIDE_BLOCK)
     }
 }
 
-template <typename Out>
-static int launch(const tide_ops *ops, tide_array out, double sigma, tide_random random, size_t n) {
-    return TIDE_LAUNCH((tide_fill_normal_kernel<Out>), tide_cuda_grid(ops, n / 4 + 1, TIDE_BLOCK),
-                       TIDE_BLOCK, 0, tide_cuda_stream(ops), tide_view_of<Out>(out), sigma, random,
-                       n);
+template <typename Out> static int launch(const tide_ops *ops, const tide_fill_normal *call) {
+    return TIDE_LAUNCH((tide_fill_normal_kernel<Out>),
+                       tide_cuda_grid(ops, call->n / 4 + 1, TIDE_BLOCK), TIDE_BLOCK, 0,
+                       tide_cuda_stream(ops), tide_view_of<Out>(call->out), call->sigma,
+                       call->random, call->n);
 }
 
-extern "C" tide_status tide_cuda_fill_normal(tide_ops *ops, tide_array out, double sigma,
-                                             tide_random random, size_t n, tide_error *error) {
-    TIDE_TRY(tide_cuda_need_floats("fill_normal", &out, 1, error));
-    if (n == 0) {
+extern "C" tide_status tide_cuda_fill_normal(tide_ops *ops, const tide_fill_normal *call,
+                                             tide_error *error) {
+    TIDE_TRY(tide_cuda_need_floats("fill_normal", &call->out, 1, error));
+    if (call->n == 0) {
         return TIDE_OK;
     }
-    int result = out.dtype == TIDE_BF16 ? launch<__nv_bfloat16>(ops, out, sigma, random, n)
-                                        : launch<float>(ops, out, sigma, random, n);
+    const int result =
+        call->out.dtype == TIDE_BF16 ? launch<__nv_bfloat16>(ops, call) : launch<float>(ops, call);
     return tide_cuda_launched(ops, "fill_normal", result, error);
 }

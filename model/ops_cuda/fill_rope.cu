@@ -19,14 +19,15 @@ static __global__ void __launch_bounds__(TIDE_BLOCK)
     }
 }
 
-extern "C" tide_status tide_cuda_fill_rope(tide_ops *ops, float *table, size_t T, size_t D,
-                                           double theta, tide_error *error) {
-    size_t n_pairs = D / 2;
+extern "C" tide_status tide_cuda_fill_rope(tide_ops *ops, const tide_fill_rope *call,
+                                           tide_error *error) {
+    const size_t T = call->T;
+    const size_t n_pairs = call->D / 2;
     if (T * n_pairs == 0) {
         return TIDE_OK;
     }
-    int result =
-        TIDE_LAUNCH(tide_fill_rope_kernel, tide_cuda_grid(ops, T * n_pairs, TIDE_BLOCK), TIDE_BLOCK,
-                    0, tide_cuda_stream(ops), table, T, n_pairs, static_cast<double>(D), theta);
+    const int result = TIDE_LAUNCH(
+        tide_fill_rope_kernel, tide_cuda_grid(ops, T * n_pairs, TIDE_BLOCK), TIDE_BLOCK, 0,
+        tide_cuda_stream(ops), call->table, T, n_pairs, static_cast<double>(call->D), call->theta);
     return tide_cuda_launched(ops, "fill_rope", result, error);
 }

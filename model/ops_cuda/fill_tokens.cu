@@ -19,17 +19,18 @@ static __global__ void __launch_bounds__(TIDE_BLOCK)
     }
 }
 
-extern "C" tide_status tide_cuda_fill_tokens(tide_ops *ops, int32_t *out, size_t bound,
-                                             tide_random random, size_t n, tide_error *error) {
+extern "C" tide_status tide_cuda_fill_tokens(tide_ops *ops, const tide_fill_tokens *call,
+                                             tide_error *error) {
+    const size_t bound = call->bound;
     if (bound == 0 || bound > INT32_MAX) {
         return tide_fail(error, TIDE_LIMIT, "fill_tokens: bound %zu is not in 1 .. 2^31 - 1",
                          bound);
     }
-    if (n == 0) {
+    if (call->n == 0) {
         return TIDE_OK;
     }
-    int result =
-        TIDE_LAUNCH(tide_fill_tokens_kernel, tide_cuda_grid(ops, n / 4 + 1, TIDE_BLOCK), TIDE_BLOCK,
-                    0, tide_cuda_stream(ops), out, static_cast<uint64_t>(bound), random, n);
+    const int result = TIDE_LAUNCH(
+        tide_fill_tokens_kernel, tide_cuda_grid(ops, call->n / 4 + 1, TIDE_BLOCK), TIDE_BLOCK, 0,
+        tide_cuda_stream(ops), call->out, static_cast<uint64_t>(bound), call->random, call->n);
     return tide_cuda_launched(ops, "fill_tokens", result, error);
 }

@@ -23,9 +23,9 @@ struct gelu {
     }
 };
 
-extern "C" tide_status tide_cuda_gelu_forward(tide_ops *ops, tide_array out, tide_array x, size_t n,
+extern "C" tide_status tide_cuda_gelu_forward(tide_ops *ops, const tide_gelu_forward *call,
                                               tide_error *error) {
-    return tide_cuda_elements<gelu>(ops, "gelu_forward", out, x, n, error);
+    return tide_cuda_elements<gelu>(ops, "gelu_forward", call->out, call->x, call->n, error);
 }
 
 template <size_t N, typename T>
@@ -57,22 +57,24 @@ static __global__ void __launch_bounds__(TIDE_BLOCK)
 }
 
 template <typename T>
-static int launch_backward(const tide_ops *ops, const tide_array (&all)[3], size_t n) {
-    const size_t n_packs = tide_n_common_packs(n, TIDE_COMMON_PACK<T>, all[0], all[1], all[2]);
+static int launch_backward(const tide_ops *ops, const tide_gelu_backward *call) {
+    const size_t n = call->n;
+    const size_t n_packs =
+        tide_n_common_packs(n, TIDE_COMMON_PACK<T>, call->dx, call->dout, call->x);
     return TIDE_LAUNCH((tide_gelu_backward_kernel<T>),
                        tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, TIDE_BLOCK), TIDE_BLOCK, 0,
-                       tide_cuda_stream(ops), tide_view_of<T>(all[0]), tide_view_of<T>(all[1]),
-                       tide_view_of<T>(all[2]), n_packs, n);
+                       tide_cuda_stream(ops), tide_view_of<T>(call->dx),
+                       tide_view_of<T>(call->dout), tide_view_of<T>(call->x), n_packs, n);
 }
 
-extern "C" tide_status tide_cuda_gelu_backward(tide_ops *ops, tide_array dx, tide_array dout,
-                                               tide_array x, size_t n, tide_error *error) {
-    const tide_array all[] = {dx, dout, x};
+extern "C" tide_status tide_cuda_gelu_backward(tide_ops *ops, const tide_gelu_backward *call,
+                                               tide_error *error) {
+    const tide_array all[] = {call->dx, call->dout, call->x};
     TIDE_TRY(tide_cuda_need_one_type("gelu", all, 3, error));
-    if (n == 0) {
+    if (call->n == 0) {
         return TIDE_OK;
     }
-    const int result = dx.dtype == TIDE_FP32 ? launch_backward<float>(ops, all, n)
-                                             : launch_backward<__nv_bfloat16>(ops, all, n);
+    const int result = call->dx.dtype == TIDE_FP32 ? launch_backward<float>(ops, call)
+                                                   : launch_backward<__nv_bfloat16>(ops, call);
     return tide_cuda_launched(ops, "gelu_backward", result, error);
 }

@@ -56,15 +56,14 @@ static __global__ void __launch_bounds__(SUM_BLOCK)
     }
 }
 
-extern "C" tide_status tide_cuda_global_norm(tide_ops *ops, const tide_parameter_arrays *parameters,
-                                             size_t n_parameters, float *scratch, float *norm,
+extern "C" tide_status tide_cuda_global_norm(tide_ops *ops, const tide_global_norm *call,
                                              tide_error *error) {
-    for (size_t i = 0; i < n_parameters; i++) {
-        TIDE_TRY(tide_cuda_need_floats("global_norm", &parameters[i].gradient, 1, error));
+    for (size_t i = 0; i < call->n_parameters; i++) {
+        TIDE_TRY(tide_cuda_need_floats("global_norm", &call->parameters[i].gradient, 1, error));
     }
-    float *partials = scratch; /* of the next list */
+    float *partials = call->scratch; /* of the next list */
     TIDE_TRY(tide_list_each<1>(
-        parameters, n_parameters, TIDE_NORM_CHUNK,
+        call->parameters, call->n_parameters, TIDE_NORM_CHUNK,
         [](const tide_parameter_arrays &given, tide_array(&arrays)[1]) {
             arrays[0] = given.gradient;
             return true;
@@ -76,8 +75,8 @@ extern "C" tide_status tide_cuda_global_norm(tide_ops *ops, const tide_parameter
             partials += n_blocks;
             return tide_cuda_launched(ops, "global_norm: partial sums", result, error);
         }));
-    const int result =
-        TIDE_LAUNCH(tide_norm_total_kernel, 1, SUM_BLOCK, 0, tide_cuda_stream(ops), norm,
-                    static_cast<const float *>(scratch), static_cast<size_t>(partials - scratch));
+    const int result = TIDE_LAUNCH(tide_norm_total_kernel, 1, SUM_BLOCK, 0, tide_cuda_stream(ops),
+                                   call->norm, static_cast<const float *>(call->scratch),
+                                   static_cast<size_t>(partials - call->scratch));
     return tide_cuda_launched(ops, "global_norm", result, error);
 }

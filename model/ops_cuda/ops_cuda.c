@@ -27,35 +27,12 @@ static tide_status use_workspace(tide_ops *ops, void *workspace, size_t n_bytes,
                                 error);
 }
 
-static const tide_ops_table CUDA_TABLE = {
-    .close = close_ops,
-    .describe = describe,
-    .use_workspace = use_workspace,
-    .embedding_forward = tide_cuda_embedding_forward,
-    .embedding_backward = tide_cuda_embedding_backward,
-    .rmsnorm_forward = tide_cuda_rmsnorm_forward,
-    .rmsnorm_backward = tide_cuda_rmsnorm_backward,
-    .matmul = tide_cuda_matmul,
-    .rope = tide_cuda_rope,
-    .attention_forward = tide_cuda_attention_forward,
-    .attention_backward = tide_cuda_attention_backward,
-    .swiglu_forward = tide_cuda_swiglu_forward,
-    .swiglu_backward = tide_cuda_swiglu_backward,
-    .gelu_forward = tide_cuda_gelu_forward,
-    .gelu_backward = tide_cuda_gelu_backward,
-    .layernorm_forward = tide_cuda_layernorm_forward,
-    .gemv = tide_cuda_gemv,
-    .residual_add = tide_cuda_residual_add,
-    .cross_entropy = tide_cuda_cross_entropy,
-    .cast = tide_cuda_cast,
-    .fill = tide_cuda_fill,
-    .fill_normal = tide_cuda_fill_normal,
-    .fill_tokens = tide_cuda_fill_tokens,
-    .fill_rope = tide_cuda_fill_rope,
-    .global_norm = tide_cuda_global_norm,
-    .clip = tide_cuda_clip,
-    .adamw = tide_cuda_adamw,
-};
+#define OPERATOR_ENTRY(x) .x = tide_cuda_##x,
+static const tide_ops_table CUDA_TABLE = {.close = close_ops,
+                                          .describe = describe,
+                                          .use_workspace = use_workspace,
+                                          TIDE_OPERATORS(OPERATOR_ENTRY)};
+#undef OPERATOR_ENTRY
 
 static tide_status check_device(const tide_device_info *info, tide_error *error) {
     if (info->compute_capability < TIDE_CUDA_LOWEST_CAPABILITY) {

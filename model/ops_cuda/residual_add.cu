@@ -16,7 +16,8 @@ struct residual_add {
     }
 };
 
-extern "C" tide_status tide_cuda_residual_add(tide_ops *ops, tide_array out, tide_array x, size_t n,
+extern "C" tide_status tide_cuda_residual_add(tide_ops *ops, const tide_residual_add *call,
                                               tide_error *error) {
-    return tide_cuda_elements<residual_add>(ops, "residual_add", out, x, n, error);
+    return tide_cuda_elements<residual_add>(ops, "residual_add", call->out, call->x, call->n,
+                                            error);
 }

@@ -60,36 +60,31 @@ static __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-template <size_t N, typename X>
-static int launch(const tide_ops *ops, tide_array x, const float *table, size_t n_rows, size_t T,
-                  size_t H, size_t D, float sign) {
-    const size_t across = D / N < MOST_ACROSS ? D / N : static_cast<size_t>(MOST_ACROSS);
+template <size_t N, typename X> static int launch(const tide_ops *ops, const tide_rope *call) {
+    const size_t n_rows = call->B * call->T;
+    const size_t n_packs = call->D / N; /* of a head */
+    const size_t across = n_packs < MOST_ACROSS ? n_packs : static_cast<size_t>(MOST_ACROSS);
     const size_t most_down = BLOCK / across;
-    const size_t down = H < most_down ? H : most_down;
+    const size_t down = call->H < most_down ? call->H : most_down;
+    const float sign = call->inverse ? -1.0F : 1.0F;
     const dim3 block(static_cast<unsigned>(across), static_cast<unsigned>(down), 1);
     return TIDE_LAUNCH((tide_rope_kernel<N, X>), tide_cuda_grid(ops, n_rows, 1), block, 0,
-                       tide_cuda_stream(ops), tide_view_of<X>(x), table, sign, n_rows, T, H, D);
+                       tide_cuda_stream(ops), tide_view_of<X>(call->x), call->table, sign, n_rows,
+                       call->T, call->H, call->D);
 }
 
-template <typename X>
-static int launch_of(const tide_ops *ops, tide_array x, const float *table, size_t n_rows, size_t T,
-                     size_t H, size_t D, float sign) {
+template <typename X> static int launch_of(const tide_ops *ops, const tide_rope *call) {
     constexpr size_t N = TIDE_PACK<X>;
-    return D % N == 0 && tide_is_aligned(x.data)
-               ? launch<N, X>(ops, x, table, n_rows, T, H, D, sign)
-               : launch<2, X>(ops, x, table, n_rows, T, H, D, sign);
+    return call->D % N == 0 && tide_is_aligned(call->x.data) ? launch<N, X>(ops, call)
+                                                             : launch<2, X>(ops, call);
 }
 
-extern "C" tide_status tide_cuda_rope(tide_ops *ops, tide_array x, const float *table, size_t B,
-                                      size_t T, size_t H, size_t D, bool inverse,
-                                      tide_error *error) {
-    TIDE_TRY(tide_cuda_need_floats("rope", &x, 1, error));
-    if (B * T * H * (D / 2) == 0) {
+extern "C" tide_status tide_cuda_rope(tide_ops *ops, const tide_rope *call, tide_error *error) {
+    TIDE_TRY(tide_cuda_need_floats("rope", &call->x, 1, error));
+    if (call->B * call->T * call->H * (call->D / 2) == 0) {
         return TIDE_OK;
     }
-    const float sign = inverse ? -1.0F : 1.0F;
-    const int result = tide_is<float>(x)
-                           ? launch_of<float>(ops, x, table, B * T, T, H, D, sign)
-                           : launch_of<__nv_bfloat16>(ops, x, table, B * T, T, H, D, sign);
+    const int result =
+        tide_is<float>(call->x) ? launch_of<float>(ops, call) : launch_of<__nv_bfloat16>(ops, call);
     return tide_cuda_launched(ops, "rope", result, error);
 }

@@ -36,25 +36,24 @@ static __global__ void __launch_bounds__(BLOCK)
 }
 
 template <typename T>
-static int launch_forward(const tide_ops *ops, tide_array out, tide_array gate, tide_array up,
-                          size_t n) {
-    const size_t n_packs = tide_n_packs<T>(n, out.data, gate.data, up.data);
+static int launch_forward(const tide_ops *ops, const tide_swiglu_forward *call) {
+    const size_t n = call->n;
+    const size_t n_packs = tide_n_packs<T>(n, call->out.data, call->gate.data, call->up.data);
     return TIDE_LAUNCH(
         (tide_swiglu_forward_kernel<T>), tide_cuda_grid(ops, n_packs > 0 ? n_packs : n, BLOCK),
-        BLOCK, 0, tide_cuda_stream(ops), static_cast<T *>(out.data),
-        static_cast<const T *>(gate.data), static_cast<const T *>(up.data), n_packs, n);
+        BLOCK, 0, tide_cuda_stream(ops), static_cast<T *>(call->out.data),
+        static_cast<const T *>(call->gate.data), static_cast<const T *>(call->up.data), n_packs, n);
 }
 
-extern "C" tide_status tide_cuda_swiglu_forward(tide_ops *ops, tide_array out, tide_array gate,
-                                                tide_array up, size_t n, tide_error *error) {
-    const tide_array all[] = {out, gate, up};
+extern "C" tide_status tide_cuda_swiglu_forward(tide_ops *ops, const tide_swiglu_forward *call,
+                                                tide_error *error) {
+    const tide_array all[] = {call->out, call->gate, call->up};
     TIDE_TRY(tide_cuda_need_one_type("swiglu", all, 3, error));
-    if (n == 0) {
+    if (call->n == 0) {
         return TIDE_OK;
     }
-    const int result = out.dtype == TIDE_FP32
-                           ? launch_forward<float>(ops, out, gate, up, n)
-                           : launch_forward<__nv_bfloat16>(ops, out, gate, up, n);
+    const int result = call->out.dtype == TIDE_FP32 ? launch_forward<float>(ops, call)
+                                                    : launch_forward<__nv_bfloat16>(ops, call);
     return tide_cuda_launched(ops, "swiglu_forward", result, error);
 }
 
@@ -99,13 +98,13 @@ static __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* all: dgate, dup, dout, gate, up. */
 template <typename T>
-static int launch_backward(const tide_ops *ops, const tide_array (&all)[5], size_t n) {
-    const backward_arrays<T> arrays = {static_cast<T *>(all[0].data), static_cast<T *>(all[1].data),
-                                       static_cast<const T *>(all[2].data),
-                                       static_cast<const T *>(all[3].data),
-                                       static_cast<const T *>(all[4].data)};
+static int launch_backward(const tide_ops *ops, const tide_swiglu_backward *call) {
+    const size_t n = call->n;
+    const backward_arrays<T> arrays = {
+        static_cast<T *>(call->dgate.data), static_cast<T *>(call->dup.data),
+        static_cast<const T *>(call->dout.data), static_cast<const T *>(call->gate.data),
+        static_cast<const T *>(call->up.data)};
     const size_t n_packs =
         tide_n_packs<T>(n, arrays.dgate, arrays.dup, arrays.dout, arrays.gate, arrays.up);
     return TIDE_LAUNCH((tide_swiglu_backward_kernel<T>),
@@ -113,15 +112,14 @@ static int launch_backward(const tide_ops *ops, const tide_array (&all)[5], size
                        tide_cuda_stream(ops), arrays, n_packs, n);
 }
 
-extern "C" tide_status tide_cuda_swiglu_backward(tide_ops *ops, tide_array dgate, tide_array dup,
-                                                 tide_array dout, tide_array gate, tide_array up,
-                                                 size_t n, tide_error *error) {
-    const tide_array all[] = {dgate, dup, dout, gate, up};
+extern "C" tide_status tide_cuda_swiglu_backward(tide_ops *ops, const tide_swiglu_backward *call,
+                                                 tide_error *error) {
+    const tide_array all[] = {call->dgate, call->dup, call->dout, call->gate, call->up};
     TIDE_TRY(tide_cuda_need_one_type("swiglu", all, 5, error));
-    if (n == 0) {
+    if (call->n == 0) {
         return TIDE_OK;
     }
-    const int result = dgate.dtype == TIDE_FP32 ? launch_backward<float>(ops, all, n)
-                                                : launch_backward<__nv_bfloat16>(ops, all, n);
+    const int result = call->dgate.dtype == TIDE_FP32 ? launch_backward<float>(ops, call)
+                                                      : launch_backward<__nv_bfloat16>(ops, call);
     return tide_cuda_launched(ops, "swiglu_backward", result, error);
 }

@@ -52,11 +52,21 @@ static void check_swiglu(tide_ops *ops, size_t n, double scale) {
     /* Eight roundings and exp's error of 2 u; exp(-x) at large x also takes u |x| / 2 from its
      * argument, but is then small beside 1. */
     double tolerance = sum_tolerance(0, 12);
-    assert_int_equal(ops->table->swiglu_forward(ops, fp32(out), fp32(gate), fp32(up), n, NULL),
-                     TIDE_OK);
+    assert_int_equal(
+        ops->table->swiglu_forward(
+            ops,
+            &(tide_swiglu_forward){.out = fp32(out), .gate = fp32(gate), .up = fp32(up), .n = n},
+            NULL),
+        TIDE_OK);
     assert_close("swiglu", out, want, n, tolerance);
-    assert_int_equal(ops->table->swiglu_backward(ops, fp32(dgate), fp32(dup), fp32(dout),
-                                                 fp32(gate), fp32(up), n, NULL),
+    assert_int_equal(ops->table->swiglu_backward(ops,
+                                                 &(tide_swiglu_backward){.dgate = fp32(dgate),
+                                                                         .dup = fp32(dup),
+                                                                         .dout = fp32(dout),
+                                                                         .gate = fp32(gate),
+                                                                         .up = fp32(up),
+                                                                         .n = n},
+                                                 NULL),
                      TIDE_OK);
     assert_close("swiglu's dup", dup, want_dup, n, tolerance);
     assert_close("swiglu's dgate", dgate, want_dgate, n, tolerance);
@@ -65,7 +75,11 @@ static void check_swiglu(tide_ops *ops, size_t n, double scale) {
     assert_slope("swiglu's dgate", swiglu_loss, &of_gate, g, dgate, n, tolerance);
     assert_slope("swiglu's dup", swiglu_loss, &of_up, u, dup, n, tolerance);
     if (n > 1) { /* gate and up exchanged must not pass */
-        assert_int_equal(ops->table->swiglu_forward(ops, fp32(out), fp32(up), fp32(gate), n, NULL),
+        assert_int_equal(ops->table->swiglu_forward(
+                             ops,
+                             &(tide_swiglu_forward){
+                                 .out = fp32(out), .gate = fp32(up), .up = fp32(gate), .n = n},
+                             NULL),
                          TIDE_OK);
         assert_rejected("swiglu of exchanged operands", out, want, n, tolerance);
     }
@@ -94,7 +108,10 @@ static void residual_add(void **state) {
         for (size_t j = 0; j < n; j++) {
             want[j] += (double)x[j];
         }
-        assert_int_equal(ops->table->residual_add(ops, fp32(out), fp32(x), n, NULL), TIDE_OK);
+        assert_int_equal(
+            ops->table->residual_add(
+                ops, &(tide_residual_add){.out = fp32(out), .x = fp32(x), .n = n}, NULL),
+            TIDE_OK);
         assert_close("residual_add", out, want, n, sum_tolerance(0, 1));
         free(want);
         free(x);
@@ -117,21 +134,30 @@ static void casts(void **state) {
         float wide = CASES[i].wide;
         uint16_t narrow = 1;
         tide_array bf16 = {&narrow, TIDE_BF16};
-        assert_int_equal(ops->table->cast(ops, bf16, fp32(&wide), 1, NULL), TIDE_OK);
+        assert_int_equal(
+            ops->table->cast(ops, &(tide_cast){.out = bf16, .x = fp32(&wide), .n = 1}, NULL),
+            TIDE_OK);
         assert_int_equal(narrow, CASES[i].narrow);
         float back = 0;
-        assert_int_equal(ops->table->cast(ops, fp32(&back), bf16, 1, NULL), TIDE_OK);
+        assert_int_equal(
+            ops->table->cast(ops, &(tide_cast){.out = fp32(&back), .x = bf16, .n = 1}, NULL),
+            TIDE_OK);
         assert_true((double)back == INFINITY ||
                     fabs((double)(back - wide)) <= 0.00390625 * fabs((double)wide));
     }
     float nan = NAN;
     uint16_t narrow = 0;
-    assert_int_equal(ops->table->cast(ops, (tide_array){&narrow, TIDE_BF16}, fp32(&nan), 1, NULL),
-                     TIDE_OK);
+    assert_int_equal(
+        ops->table->cast(
+            ops, &(tide_cast){.out = (tide_array){&narrow, TIDE_BF16}, .x = fp32(&nan), .n = 1},
+            NULL),
+        TIDE_OK);
     assert_true((narrow & 0x7F80) == 0x7F80 && (narrow & 0x7F) != 0);
     float *x = random_floats(257, 1, 1);
     float *copy = zeros(257);
-    assert_int_equal(ops->table->cast(ops, fp32(copy), fp32(x), 257, NULL), TIDE_OK);
+    assert_int_equal(
+        ops->table->cast(ops, &(tide_cast){.out = fp32(copy), .x = fp32(x), .n = 257}, NULL),
+        TIDE_OK);
     assert_memory_equal(copy, x, 257 * sizeof(float));
     free(copy);
     free(x);
@@ -143,7 +169,9 @@ static void fill(void **state) {
         size_t n = SIZES[i];
         float *x = random_floats(n + 1, 1, 1);
         float after = x[n];
-        assert_int_equal(ops->table->fill(ops, fp32(x), 0.25, n, NULL), TIDE_OK);
+        assert_int_equal(
+            ops->table->fill(ops, &(tide_fill){.out = fp32(x), .value = 0.25, .n = n}, NULL),
+            TIDE_OK);
         for (size_t j = 0; j < n; j++) {
             assert_true(x[j] == 0.25F);
         }
@@ -161,7 +189,11 @@ static void normal_numbers(void **state) {
     float *x = zeros(N + 1);
     x[N] = 7;
     tide_random random = {42, 3};
-    assert_int_equal(ops->table->fill_normal(ops, fp32(x), SIGMA, random, N, NULL), TIDE_OK);
+    assert_int_equal(
+        ops->table->fill_normal(
+            ops, &(tide_fill_normal){.out = fp32(x), .sigma = SIGMA, .random = random, .n = N},
+            NULL),
+        TIDE_OK);
     double density = exp(-4.5) / sqrt(2 * 3.14159265358979323846);
     double edge = 6 * density / erf(3 / sqrt(2.0));
     double second = 1 - edge;
@@ -192,14 +224,31 @@ static void random_numbers_are_keyed(void **state) {
     float longer[64];
     float other[37];
     tide_random random = {1, 2};
-    assert_int_equal(ops->table->fill_normal(ops, fp32(one), 1, random, 37, NULL), TIDE_OK);
-    assert_int_equal(ops->table->fill_normal(ops, fp32(longer), 1, random, 64, NULL), TIDE_OK);
+    assert_int_equal(
+        ops->table->fill_normal(
+            ops, &(tide_fill_normal){.out = fp32(one), .sigma = 1, .random = random, .n = 37},
+            NULL),
+        TIDE_OK);
+    assert_int_equal(
+        ops->table->fill_normal(
+            ops, &(tide_fill_normal){.out = fp32(longer), .sigma = 1, .random = random, .n = 64},
+            NULL),
+        TIDE_OK);
     assert_memory_equal(one, longer, sizeof(one));
     tide_random next_stream = {1, 3};
-    assert_int_equal(ops->table->fill_normal(ops, fp32(other), 1, next_stream, 37, NULL), TIDE_OK);
+    assert_int_equal(
+        ops->table->fill_normal(
+            ops,
+            &(tide_fill_normal){.out = fp32(other), .sigma = 1, .random = next_stream, .n = 37},
+            NULL),
+        TIDE_OK);
     assert_memory_not_equal(one, other, sizeof(one));
     tide_random next_seed = {2, 2};
-    assert_int_equal(ops->table->fill_normal(ops, fp32(other), 1, next_seed, 37, NULL), TIDE_OK);
+    assert_int_equal(
+        ops->table->fill_normal(
+            ops, &(tide_fill_normal){.out = fp32(other), .sigma = 1, .random = next_seed, .n = 37},
+            NULL),
+        TIDE_OK);
     assert_memory_not_equal(one, other, sizeof(one));
 }
 
@@ -210,7 +259,10 @@ static void tokens(void **state) {
     assert_non_null(x);
     size_t counts[BOUND] = {0};
     tide_random random = {0, 9};
-    assert_int_equal(ops->table->fill_tokens(ops, x, BOUND, random, N, NULL), TIDE_OK);
+    assert_int_equal(
+        ops->table->fill_tokens(
+            ops, &(tide_fill_tokens){.out = x, .bound = BOUND, .random = random, .n = N}, NULL),
+        TIDE_OK);
     for (size_t i = 0; i < N; i++) {
         assert_in_range(x[i], 0, BOUND - 1);
         counts[x[i]]++;
@@ -218,7 +270,10 @@ static void tokens(void **state) {
     for (size_t i = 0; i < BOUND; i++) { /* five standard deviations */
         assert_true(fabs((double)counts[i] - N / 6.0) <= 5 * sqrt(N / 6.0 * 5 / 6));
     }
-    assert_int_equal(ops->table->fill_tokens(ops, x, 0, random, N, NULL), TIDE_LIMIT);
+    assert_int_equal(
+        ops->table->fill_tokens(
+            ops, &(tide_fill_tokens){.out = x, .bound = 0, .random = random, .n = N}, NULL),
+        TIDE_LIMIT);
     free(x);
 }
 
@@ -242,13 +297,30 @@ static void norm_and_clip(void **state) {
     float *scratch = zeros(tide_ops_norm_scratch_elements(parameters, N_PARAMETERS));
     float norm = 0;
     double want = sqrt(sum);
-    assert_int_equal(ops->table->global_norm(ops, parameters, N_PARAMETERS, scratch, &norm, NULL),
+    assert_int_equal(ops->table->global_norm(ops,
+                                             &(tide_global_norm){.parameters = parameters,
+                                                                 .n_parameters = N_PARAMETERS,
+                                                                 .scratch = scratch,
+                                                                 .norm = &norm},
+                                             NULL),
                      TIDE_OK);
     assert_close("global norm", &norm, &want, 1, sum_tolerance(0, 2));
     double *before = widen(gradients[2], N_LARGEST);
-    assert_int_equal(ops->table->clip(ops, parameters, N_PARAMETERS, &norm, 1e6, NULL), TIDE_OK);
+    assert_int_equal(ops->table->clip(ops,
+                                      &(tide_clip){.parameters = parameters,
+                                                   .n_parameters = N_PARAMETERS,
+                                                   .norm = &norm,
+                                                   .max_norm = 1e6},
+                                      NULL),
+                     TIDE_OK);
     assert_close("gradients within the norm", gradients[2], before, N_LARGEST, 0);
-    assert_int_equal(ops->table->clip(ops, parameters, N_PARAMETERS, &norm, 0.5, NULL), TIDE_OK);
+    assert_int_equal(ops->table->clip(ops,
+                                      &(tide_clip){.parameters = parameters,
+                                                   .n_parameters = N_PARAMETERS,
+                                                   .norm = &norm,
+                                                   .max_norm = 0.5},
+                                      NULL),
+                     TIDE_OK);
     for (size_t i = 0; i < N_LARGEST; i++) {
         before[i] *= 0.5 / (want + 1e-6);
     }
@@ -264,9 +336,9 @@ typedef struct adamw_reference {
     double *p, *m, *v;
 } adamw_reference;
 
-static void adamw_step(const tide_adamw *a, const adamw_reference *want, const float *g, size_t n) {
-    double t = (double)a->t;
-    double step = a->lr * sqrt(1 - pow(a->beta2, t)) / (1 - pow(a->beta1, t));
+static void adamw_step(const tide_adamw_settings *a, int64_t t, const adamw_reference *want,
+                       const float *g, size_t n) {
+    double step = a->lr * sqrt(1 - pow(a->beta2, (double)t)) / (1 - pow(a->beta1, (double)t));
     for (size_t i = 0; i < n; i++) {
         double gradient = (double)g[i];
         want->m[i] = a->beta1 * want->m[i] + (1 - a->beta1) * gradient;
@@ -280,16 +352,22 @@ static void adamw(void **state) {
     tide_ops *ops = fixture_ops(state);
     const size_t n = 257;
     /* eps is as large as the roots of v, so that its place in the formula matters. */
-    tide_adamw adamw = {.lr = 0.3, .beta1 = 0.8, .beta2 = 0.95, .eps = 0.1, .weight_decay = 0.2};
+    tide_adamw_settings adamw = {
+        .lr = 0.3, .beta1 = 0.8, .beta2 = 0.95, .eps = 0.1, .weight_decay = 0.2};
     float *p = random_floats(n, 1, 1);
     float *m = zeros(n);
     float *v = zeros(n);
     adamw_reference want = {widen(p, n), widen(m, n), widen(v, n)};
-    for (adamw.t = 1; adamw.t <= 4; adamw.t++) {
-        float *g = random_floats(n, 10 + (uint64_t)adamw.t, 1);
+    for (int64_t t = 1; t <= 4; t++) {
+        float *g = random_floats(n, 10 + (uint64_t)t, 1);
         tide_parameter_arrays arrays = {fp32(p), fp32(g), fp32(m), fp32(v), n};
-        assert_int_equal(ops->table->adamw(ops, &adamw, &arrays, 1, NULL), TIDE_OK);
-        adamw_step(&adamw, &want, g, n);
+        assert_int_equal(
+            ops->table->adamw(
+                ops,
+                &(tide_adamw){.settings = adamw, .t = t, .parameters = &arrays, .n_parameters = 1},
+                NULL),
+            TIDE_OK);
+        adamw_step(&adamw, t, &want, g, n);
         free(g);
     }
     /* About ten roundings a step; m may cancel between steps, so against the largest m: 4 steps. */
@@ -301,10 +379,15 @@ static void adamw(void **state) {
     adamw.eps /= 2;
     memset(m, 0, n * sizeof(*m));
     memset(v, 0, n * sizeof(*v));
-    for (adamw.t = 1; adamw.t <= 4; adamw.t++) {
-        float *g = random_floats(n, 10 + (uint64_t)adamw.t, 1);
+    for (int64_t t = 1; t <= 4; t++) {
+        float *g = random_floats(n, 10 + (uint64_t)t, 1);
         tide_parameter_arrays arrays = {fp32(wrong_p), fp32(g), fp32(m), fp32(v), n};
-        assert_int_equal(ops->table->adamw(ops, &adamw, &arrays, 1, NULL), TIDE_OK);
+        assert_int_equal(
+            ops->table->adamw(
+                ops,
+                &(tide_adamw){.settings = adamw, .t = t, .parameters = &arrays, .n_parameters = 1},
+                NULL),
+            TIDE_OK);
         free(g);
     }
     assert_rejected("AdamW with another eps", wrong_p, want.p, n, sum_tolerance(0, 4 * 10));

@@ -36,16 +36,25 @@ static void check_gelu(tide_ops *ops, size_t n, unsigned combination, double sca
         slope[i] *= gelu_slope(wide[i]);
         wide[i] *= below(wide[i]);
     }
-    assert_int_equal(ops->table->gelu_forward(ops, out, x, n, NULL), TIDE_OK);
+    assert_int_equal(
+        ops->table->gelu_forward(ops, &(tide_gelu_forward){.out = out, .x = x, .n = n}, NULL),
+        TIDE_OK);
     assert_stored("gelu", out, wide, n, GELU_TOLERANCE);
-    assert_int_equal(ops->table->gelu_backward(ops, out, dout, x, n, NULL), TIDE_OK);
+    assert_int_equal(ops->table->gelu_backward(
+                         ops, &(tide_gelu_backward){.dx = out, .dout = dout, .x = x, .n = n}, NULL),
+                     TIDE_OK);
     assert_stored("gelu's slope", out, slope, n, GELU_TOLERANCE);
     tide_array copy = random_stored(x.dtype, n, 1, scale);
-    assert_int_equal(ops->table->gelu_forward(ops, copy, copy, n, NULL), TIDE_OK);
+    assert_int_equal(
+        ops->table->gelu_forward(ops, &(tide_gelu_forward){.out = copy, .x = copy, .n = n}, NULL),
+        TIDE_OK);
     assert_stored("gelu in place", copy, wide, n, GELU_TOLERANCE);
     free(copy.data);
     /* In place, as the benchmark's backward has it. */
-    assert_int_equal(ops->table->gelu_backward(ops, dout, dout, x, n, NULL), TIDE_OK);
+    assert_int_equal(
+        ops->table->gelu_backward(
+            ops, &(tide_gelu_backward){.dx = dout, .dout = dout, .x = x, .n = n}, NULL),
+        TIDE_OK);
     assert_stored("gelu's slope in place", dout, slope, n, GELU_TOLERANCE);
     free(slope);
     free(wide);
@@ -71,7 +80,9 @@ static void gelu_is_what_it_says(void **state) {
     static const double WANT[] = {
         0, 0.841344746068543, -0.158655253931457, 2.995950305896, -0.004049694104, 100,
         0, INFINITY};
-    assert_int_equal(ops->table->gelu_forward(ops, fp32(out), fp32(x), 8, NULL), TIDE_OK);
+    assert_int_equal(ops->table->gelu_forward(
+                         ops, &(tide_gelu_forward){.out = fp32(out), .x = fp32(x), .n = 8}, NULL),
+                     TIDE_OK);
     for (size_t i = 0; i < 8; i++) {
         assert_true((double)out[i] == WANT[i] || fabs((double)out[i] - WANT[i]) <= 4e-7);
     }
@@ -102,8 +113,11 @@ static void gelu_backward_is_the_slope(void **state) {
     double *wide_x = widen(x, N);
     double *wide_dout = widen(dout, N);
     const gelu_case given = {wide_dout, N};
-    assert_int_equal(ops->table->gelu_backward(ops, fp32(dx), fp32(dout), fp32(x), N, NULL),
-                     TIDE_OK);
+    assert_int_equal(
+        ops->table->gelu_backward(
+            ops, &(tide_gelu_backward){.dx = fp32(dx), .dout = fp32(dout), .x = fp32(x), .n = N},
+            NULL),
+        TIDE_OK);
     assert_slope("gelu", gelu_loss, &given, wide_x, dx, N, GELU_TOLERANCE);
     free(wide_dout);
     free(wide_x);
@@ -285,10 +299,14 @@ static void other_types_are_refused(void **state) {
     tide_error error = {""};
     tide_array whole = {NULL, TIDE_INT8};
     tide_array wide = {NULL, TIDE_FP32};
-    assert_int_equal(ops->table->gelu_forward(ops, wide, whole, 1, &error), TIDE_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "gelu: array 2 of 2 is int8"));
-    assert_int_equal(ops->table->gelu_backward(ops, wide, wide, whole, 1, &error),
+    assert_int_equal(ops->table->gelu_forward(
+                         ops, &(tide_gelu_forward){.out = wide, .x = whole, .n = 1}, &error),
                      TIDE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "gelu: array 2 of 2 is int8"));
+    assert_int_equal(
+        ops->table->gelu_backward(
+            ops, &(tide_gelu_backward){.dx = wide, .dout = wide, .x = whole, .n = 1}, &error),
+        TIDE_UNSUPPORTED);
     const tide_layernorm_forward norm = {wide, wide, whole, wide, 1, 1};
     assert_int_equal(ops->table->layernorm_forward(ops, &norm, &error), TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "layernorm: array 3 of 4 is int8"));

@@ -41,10 +41,21 @@ static void embedding(void **state) {
             want_d[at] += (double)dout[i];
         }
         assert_int_equal(
-            ops->table->embedding_forward(ops, fp32(out), fp32(table), tokens, R, C, NULL),
+            ops->table->embedding_forward(
+                ops,
+                &(tide_embedding_forward){
+                    .out = fp32(out), .table = fp32(table), .tokens = tokens, .R = R, .C = C},
+                NULL),
             TIDE_OK);
         assert_int_equal(
-            ops->table->embedding_backward(ops, fp32(dtable), fp32(dout), tokens, R, C, V, NULL),
+            ops->table->embedding_backward(ops,
+                                           &(tide_embedding_backward){.dtable = fp32(dtable),
+                                                                      .dout = fp32(dout),
+                                                                      .tokens = tokens,
+                                                                      .R = R,
+                                                                      .C = C,
+                                                                      .V = V},
+                                           NULL),
             TIDE_OK);
         assert_close("embedding", out, want, R * C, 0);
         assert_close("embedding's gradient", dtable, want_d, V * C, sum_tolerance(R, 0));
@@ -197,19 +208,43 @@ static void rope(void **state) {
         double *before = widen(x, n);
         /* Table, two products, their sum. */
         double tolerance = sum_tolerance(0, 3);
-        assert_int_equal(ops->table->fill_rope(ops, table, shape[1], shape[3], 10000, NULL),
-                         TIDE_OK);
-        assert_int_equal(ops->table->rope(ops, fp32(x), table, shape[0], shape[1], shape[2],
-                                          shape[3], false, NULL),
+        assert_int_equal(
+            ops->table->fill_rope(
+                ops,
+                &(tide_fill_rope){.table = table, .T = shape[1], .D = shape[3], .theta = 10000},
+                NULL),
+            TIDE_OK);
+        assert_int_equal(ops->table->rope(ops,
+                                          &(tide_rope){.x = fp32(x),
+                                                       .table = table,
+                                                       .B = shape[0],
+                                                       .T = shape[1],
+                                                       .H = shape[2],
+                                                       .D = shape[3]},
+                                          NULL),
                          TIDE_OK);
         assert_close("rope", x, want, n, tolerance);
-        assert_int_equal(ops->table->rope(ops, fp32(x), table, shape[0], shape[1], shape[2],
-                                          shape[3], true, NULL),
+        assert_int_equal(ops->table->rope(ops,
+                                          &(tide_rope){.x = fp32(x),
+                                                       .table = table,
+                                                       .B = shape[0],
+                                                       .T = shape[1],
+                                                       .H = shape[2],
+                                                       .D = shape[3],
+                                                       .inverse = true},
+                                          NULL),
                          TIDE_OK);
         assert_close("rope and back", x, before, n, 2 * tolerance);
         if (shape[1] > 1) { /* the wrong way round must not pass */
-            assert_int_equal(ops->table->rope(ops, fp32(x), table, shape[0], shape[1], shape[2],
-                                              shape[3], true, NULL),
+            assert_int_equal(ops->table->rope(ops,
+                                              &(tide_rope){.x = fp32(x),
+                                                           .table = table,
+                                                           .B = shape[0],
+                                                           .T = shape[1],
+                                                           .H = shape[2],
+                                                           .D = shape[3],
+                                                           .inverse = true},
+                                              NULL),
                              TIDE_OK);
             assert_rejected("rope with the sign swapped", x, want, n, tolerance);
         }

@@ -62,9 +62,12 @@ static void check_swiglu_forward(tide_ops *ops, size_t n, unsigned combination) 
     for (size_t i = 0; i < n; i++) {
         all.want[0][i] = all.wide[1][i] / (1 + exp(-all.wide[1][i])) * all.wide[2][i];
     }
-    assert_int_equal(
-        ops->table->swiglu_forward(ops, all.array[0], all.array[1], all.array[2], n, NULL),
-        TIDE_OK);
+    assert_int_equal(ops->table->swiglu_forward(
+                         ops,
+                         &(tide_swiglu_forward){
+                             .out = all.array[0], .gate = all.array[1], .up = all.array[2], .n = n},
+                         NULL),
+                     TIDE_OK);
     assert_stored("swiglu", all.array[0], all.want[0], n, sum_tolerance(0, 12));
     free_operands(&all);
 }
@@ -81,9 +84,15 @@ static void check_swiglu_backward(tide_ops *ops, size_t n, unsigned combination)
         all.want[1][i] = all.wide[2][i] * g * s;
     }
     const tide_array *array = all.array;
-    assert_int_equal(
-        ops->table->swiglu_backward(ops, array[0], array[1], array[2], array[3], array[4], n, NULL),
-        TIDE_OK);
+    assert_int_equal(ops->table->swiglu_backward(ops,
+                                                 &(tide_swiglu_backward){.dgate = array[0],
+                                                                         .dup = array[1],
+                                                                         .dout = array[2],
+                                                                         .gate = array[3],
+                                                                         .up = array[4],
+                                                                         .n = n},
+                                                 NULL),
+                     TIDE_OK);
     assert_stored("swiglu's dgate", array[0], all.want[0], n, sum_tolerance(0, 12));
     assert_stored("swiglu's dup", array[1], all.want[1], n, sum_tolerance(0, 12));
     free_operands(&all);
@@ -108,9 +117,14 @@ static void check_sum_and_cast(tide_ops *ops, size_t n, unsigned combination) {
     for (size_t i = 0; i < n; i++) {
         all.want[0][i] += all.wide[1][i];
     }
-    assert_int_equal(ops->table->residual_add(ops, all.array[0], all.array[1], n, NULL), TIDE_OK);
+    assert_int_equal(
+        ops->table->residual_add(
+            ops, &(tide_residual_add){.out = all.array[0], .x = all.array[1], .n = n}, NULL),
+        TIDE_OK);
     assert_stored("residual_add", all.array[0], all.want[0], n, UNIT_ROUNDOFF);
-    assert_int_equal(ops->table->cast(ops, all.array[0], all.array[1], n, NULL), TIDE_OK);
+    assert_int_equal(
+        ops->table->cast(ops, &(tide_cast){.out = all.array[0], .x = all.array[1], .n = n}, NULL),
+        TIDE_OK);
     assert_stored("cast", all.array[0], all.wide[1], n, 0);
     free_operands(&all);
 }
@@ -129,15 +143,23 @@ static void fills(void **state) {
     tide_array narrow = random_stored(TIDE_BF16, N, 1, 1);
     tide_array wide = random_stored(TIDE_FP32, N, 1, 1);
     const tide_random random = {42, 3};
-    assert_int_equal(ops->table->fill_normal(ops, wide, 0.02, random, N, NULL), TIDE_OK);
-    assert_int_equal(ops->table->fill_normal(ops, narrow, 0.02, random, N, NULL), TIDE_OK);
+    assert_int_equal(
+        ops->table->fill_normal(
+            ops, &(tide_fill_normal){.out = wide, .sigma = 0.02, .random = random, .n = N}, NULL),
+        TIDE_OK);
+    assert_int_equal(
+        ops->table->fill_normal(
+            ops, &(tide_fill_normal){.out = narrow, .sigma = 0.02, .random = random, .n = N}, NULL),
+        TIDE_OK);
     for (size_t i = 0; i < N; i++) { /* the fp32 numbers, rounded */
         assert_int_equal(((uint16_t *)narrow.data)[i],
                          nearest_bf16((double)((float *)wide.data)[i]));
     }
     /* All but the last, which stays. */
     uint16_t last = ((uint16_t *)narrow.data)[N - 1];
-    assert_int_equal(ops->table->fill(ops, narrow, 0.3, N - 1, NULL), TIDE_OK);
+    assert_int_equal(
+        ops->table->fill(ops, &(tide_fill){.out = narrow, .value = 0.3, .n = N - 1}, NULL),
+        TIDE_OK);
     for (size_t i = 0; i < N - 1; i++) {
         assert_int_equal(((uint16_t *)narrow.data)[i], nearest_bf16(0.3));
     }
@@ -239,7 +261,10 @@ static void rope(void **state) {
         size_t D = SHAPE[s][3];
         size_t n = SHAPE[s][0] * T * HD;
         float *table = zeros(T * D);
-        assert_int_equal(ops->table->fill_rope(ops, table, T, D, 10000, NULL), TIDE_OK);
+        assert_int_equal(
+            ops->table->fill_rope(
+                ops, &(tide_fill_rope){.table = table, .T = T, .D = D, .theta = 10000}, NULL),
+            TIDE_OK);
         for (unsigned combination = 0; combination < 4; combination++) {
             operands all = {.n = 0};
             double sign = combination < 2 ? 1 : -1;
@@ -251,8 +276,15 @@ static void rope(void **state) {
                 all.want[0][i] = cosine * all.wide[0][i] - sine * all.wide[0][i + 1];
                 all.want[0][i + 1] = sine * all.wide[0][i] + cosine * all.wide[0][i + 1];
             }
-            assert_int_equal(ops->table->rope(ops, all.array[0], table, SHAPE[s][0], T, SHAPE[s][2],
-                                              D, sign < 0, NULL),
+            assert_int_equal(ops->table->rope(ops,
+                                              &(tide_rope){.x = all.array[0],
+                                                           .table = table,
+                                                           .B = SHAPE[s][0],
+                                                           .T = T,
+                                                           .H = SHAPE[s][2],
+                                                           .D = D,
+                                                           .inverse = sign < 0},
+                                              NULL),
                              TIDE_OK);
             assert_stored("rope", all.array[0], all.want[0], n, sum_tolerance(0, 3));
             free_operands(&all);
@@ -276,7 +308,14 @@ static void check_embedding(tide_ops *ops, size_t R, size_t C, size_t V, unsigne
         all.want[1][(size_t)tokens[i / C] * C + i % C] += all.wide[0][i];
     }
     assert_int_equal(
-        ops->table->embedding_backward(ops, all.array[1], all.array[0], tokens, R, C, V, NULL),
+        ops->table->embedding_backward(ops,
+                                       &(tide_embedding_backward){.dtable = all.array[1],
+                                                                  .dout = all.array[0],
+                                                                  .tokens = tokens,
+                                                                  .R = R,
+                                                                  .C = C,
+                                                                  .V = V},
+                                       NULL),
         TIDE_OK);
     assert_stored("embedding's gradient", all.array[1], all.want[1], V * C, sum_tolerance(R, 0));
     double *table = widen_stored(all.array[1], V * C);
@@ -284,7 +323,11 @@ static void check_embedding(tide_ops *ops, size_t R, size_t C, size_t V, unsigne
         all.want[0][i] = table[(size_t)tokens[i / C] * C + i % C];
     }
     assert_int_equal(
-        ops->table->embedding_forward(ops, all.array[0], all.array[1], tokens, R, C, NULL),
+        ops->table->embedding_forward(
+            ops,
+            &(tide_embedding_forward){
+                .out = all.array[0], .table = all.array[1], .tokens = tokens, .R = R, .C = C},
+            NULL),
         TIDE_OK);
     assert_stored("embedding", all.array[0], all.want[0], R * C, 0);
     free(table);
@@ -346,20 +389,24 @@ static void cross_entropy(void **state) {
 /* Three parameters of different sizes, each step from what the one before stored. */
 static void check_adamw(tide_ops *ops, unsigned combination) {
     static const size_t N[] = {1, 1025, 40001};
-    tide_adamw adamw = {.lr = 0.3, .beta1 = 0.8, .beta2 = 0.95, .eps = 0.1, .weight_decay = 0.2};
+    const tide_adamw_settings adamw = {
+        .lr = 0.3, .beta1 = 0.8, .beta2 = 0.95, .eps = 0.1, .weight_decay = 0.2};
     operands all[3] = {{.n = 0}};
     tide_parameter_arrays parameters[3];
     for (size_t p = 0; p < 3; p++) {
         for (size_t i = 0; i < 4; i++) { /* parameter, gradient, moments */
             add_operand(&all[p], combination, N[p], 1);
         }
-        assert_int_equal(ops->table->fill(ops, all[p].array[3], 0.25, N[p], NULL), TIDE_OK);
+        assert_int_equal(
+            ops->table->fill(ops, &(tide_fill){.out = all[p].array[3], .value = 0.25, .n = N[p]},
+                             NULL),
+            TIDE_OK);
         const tide_array *array = all[p].array;
         parameters[p] = (tide_parameter_arrays){array[0], array[1], array[2], array[3], N[p]};
     }
-    for (adamw.t = 1; adamw.t <= 3; adamw.t++) {
-        double t = (double)adamw.t;
-        double step = adamw.lr * sqrt(1 - pow(adamw.beta2, t)) / (1 - pow(adamw.beta1, t));
+    for (int64_t t = 1; t <= 3; t++) {
+        double step =
+            adamw.lr * sqrt(1 - pow(adamw.beta2, (double)t)) / (1 - pow(adamw.beta1, (double)t));
         for (size_t p = 0; p < 3; p++) {
             for (size_t i = 0; i < 4; i++) {
                 free(all[p].wide[i]);
@@ -375,7 +422,13 @@ static void check_adamw(tide_ops *ops, unsigned combination) {
                                     (1 - adamw.lr * adamw.weight_decay);
             }
         }
-        assert_int_equal(ops->table->adamw(ops, &adamw, parameters, 3, NULL), TIDE_OK);
+        assert_int_equal(ops->table->adamw(ops,
+                                           &(tide_adamw){.settings = adamw,
+                                                         .t = t,
+                                                         .parameters = parameters,
+                                                         .n_parameters = 3},
+                                           NULL),
+                         TIDE_OK);
         for (size_t p = 0; p < 3; p++) { /* three, four and about ten roundings */
             assert_stored("AdamW's m", all[p].array[2], all[p].want[2], N[p], sum_tolerance(0, 4));
             assert_stored("AdamW's v", all[p].array[3], all[p].want[3], N[p], sum_tolerance(0, 4));
@@ -411,10 +464,21 @@ static void norm_and_clip(void **state) {
         float *scratch = zeros(tide_ops_norm_scratch_elements(parameters, 2));
         float norm = 0;
         double want = sqrt(sum);
-        assert_int_equal(ops->table->global_norm(ops, parameters, 2, scratch, &norm, NULL),
+        assert_int_equal(ops->table->global_norm(ops,
+                                                 &(tide_global_norm){.parameters = parameters,
+                                                                     .n_parameters = 2,
+                                                                     .scratch = scratch,
+                                                                     .norm = &norm},
+                                                 NULL),
                          TIDE_OK);
         assert_stored("global norm", fp32(&norm), &want, 1, sum_tolerance(0, 2));
-        assert_int_equal(ops->table->clip(ops, parameters, 2, &norm, 0.5, NULL), TIDE_OK);
+        assert_int_equal(ops->table->clip(ops,
+                                          &(tide_clip){.parameters = parameters,
+                                                       .n_parameters = 2,
+                                                       .norm = &norm,
+                                                       .max_norm = 0.5},
+                                          NULL),
+                         TIDE_OK);
         for (size_t p = 0; p < 2; p++) {
             for (size_t i = 0; i < N[p]; i++) {
                 all.want[p][i] *= 0.5 / (want + 1e-6);
@@ -442,29 +506,75 @@ static void integers_are_refused(void **state) {
     tide_error error;
     const tide_array f = fp32(&number);
     const tide_array i = {&token, TIDE_INT32};
-    const tide_adamw adamw = {.t = 1};
     const tide_parameter_arrays parameter = {f, i, f, f, 1};
     const tide_rmsnorm_forward forward = {f, NULL, i, f, 1, 1};
     const tide_rmsnorm_backward backward = {f, f, f, f, i, &number, &number, 1, 1, false};
     const tide_cross_entropy loss = {i, &number, &number, &token, 1, 1};
-    assert_refused("embedding", table->embedding_forward(ops, f, i, &token, 1, 1, &error), &error);
-    assert_refused("embedding", table->embedding_backward(ops, i, f, &token, 1, 1, 1, &error),
+    assert_refused(
+        "embedding",
+        table->embedding_forward(
+            ops, &(tide_embedding_forward){.out = f, .table = i, .tokens = &token, .R = 1, .C = 1},
+            &error),
+        &error);
+    assert_refused("embedding",
+                   table->embedding_backward(
+                       ops,
+                       &(tide_embedding_backward){
+                           .dtable = i, .dout = f, .tokens = &token, .R = 1, .C = 1, .V = 1},
+                       &error),
                    &error);
     assert_refused("rmsnorm", table->rmsnorm_forward(ops, &forward, &error), &error);
     assert_refused("rmsnorm", table->rmsnorm_backward(ops, &backward, &error), &error);
-    assert_refused("rope", table->rope(ops, i, &number, 1, 1, 1, 2, false, &error), &error);
-    assert_refused("swiglu", table->swiglu_forward(ops, f, f, i, 1, &error), &error);
-    assert_refused("swiglu", table->swiglu_backward(ops, f, f, f, f, i, 1, &error), &error);
-    assert_refused("residual_add", table->residual_add(ops, f, i, 1, &error), &error);
+    assert_refused(
+        "rope",
+        table->rope(ops, &(tide_rope){.x = i, .table = &number, .B = 1, .T = 1, .H = 1, .D = 2},
+                    &error),
+        &error);
+    assert_refused("swiglu",
+                   table->swiglu_forward(
+                       ops, &(tide_swiglu_forward){.out = f, .gate = f, .up = i, .n = 1}, &error),
+                   &error);
+    assert_refused(
+        "swiglu",
+        table->swiglu_backward(
+            ops,
+            &(tide_swiglu_backward){.dgate = f, .dup = f, .dout = f, .gate = f, .up = i, .n = 1},
+            &error),
+        &error);
+    assert_refused("residual_add",
+                   table->residual_add(ops, &(tide_residual_add){.out = f, .x = i, .n = 1}, &error),
+                   &error);
     assert_refused("cross_entropy", table->cross_entropy(ops, &loss, &error), &error);
-    assert_refused("cast", table->cast(ops, i, f, 1, &error), &error);
-    assert_refused("fill", table->fill(ops, i, 0, 1, &error), &error);
-    assert_refused("fill_normal", table->fill_normal(ops, i, 1, (tide_random){1, 2}, 1, &error),
+    assert_refused("cast", table->cast(ops, &(tide_cast){.out = i, .x = f, .n = 1}, &error),
                    &error);
-    assert_refused("global_norm", table->global_norm(ops, &parameter, 1, &number, &number, &error),
+    assert_refused("fill", table->fill(ops, &(tide_fill){.out = i, .value = 0, .n = 1}, &error),
                    &error);
-    assert_refused("clip", table->clip(ops, &parameter, 1, &number, 1, &error), &error);
-    assert_refused("adamw", table->adamw(ops, &adamw, &parameter, 1, &error), &error);
+    assert_refused(
+        "fill_normal",
+        table->fill_normal(ops, &(tide_fill_normal){.out = i, .sigma = 1, .random = {1, 2}, .n = 1},
+                           &error),
+        &error);
+    assert_refused("global_norm",
+                   table->global_norm(ops,
+                                      &(tide_global_norm){.parameters = &parameter,
+                                                          .n_parameters = 1,
+                                                          .scratch = &number,
+                                                          .norm = &number},
+                                      &error),
+                   &error);
+    assert_refused("clip",
+                   table->clip(ops,
+                               &(tide_clip){.parameters = &parameter,
+                                            .n_parameters = 1,
+                                            .norm = &number,
+                                            .max_norm = 1},
+                               &error),
+                   &error);
+    assert_refused("adamw",
+                   table->adamw(ops,
+                                &(tide_adamw){.t = 1, .parameters = &parameter, .n_parameters = 1},
+                                &error),
+                   &error);
 }
 
 int main(void) {

@@ -98,7 +98,10 @@ static void run_rows(tide_ops *ops, results *all) {
     int32_t *tokens = calloc(R, sizeof(*tokens));
     assert_non_null(tokens);
     tide_random random = {1, 2};
-    assert_int_equal(ops->table->fill_tokens(ops, tokens, V, random, R, NULL), TIDE_OK);
+    assert_int_equal(
+        ops->table->fill_tokens(
+            ops, &(tide_fill_tokens){.out = tokens, .bound = V, .random = random, .n = R}, NULL),
+        TIDE_OK);
     tide_rmsnorm_backward norm = {part(all, 8, (size_t)R * C),
                                   part(all, 9, C),
                                   from(all, 0),
@@ -110,8 +113,15 @@ static void run_rows(tide_ops *ops, results *all) {
                                   C,
                                   true};
     assert_int_equal(ops->table->rmsnorm_backward(ops, &norm, NULL), TIDE_OK);
-    assert_int_equal(ops->table->embedding_backward(ops, part(all, 10, (size_t)V * C), from(all, 0),
-                                                    tokens, R, C, V, NULL),
+    assert_int_equal(ops->table->embedding_backward(
+                         ops,
+                         &(tide_embedding_backward){.dtable = part(all, 10, (size_t)V * C),
+                                                    .dout = from(all, 0),
+                                                    .tokens = tokens,
+                                                    .R = R,
+                                                    .C = C,
+                                                    .V = V},
+                         NULL),
                      TIDE_OK);
     tide_cross_entropy loss = {
         part(all, 11, (size_t)R * V), rstd, part(all, 12, 1).data, tokens, R, V};
@@ -119,12 +129,22 @@ static void run_rows(tide_ops *ops, results *all) {
     const tide_rmsnorm_forward forward = {
         part(all, 24, (size_t)R * C), rstd, from(all, 0), from(all, 5), R, C};
     assert_int_equal(ops->table->rmsnorm_forward(ops, &forward, NULL), TIDE_OK);
-    assert_int_equal(ops->table->embedding_forward(ops, part(all, 25, (size_t)R * C), from(all, 0),
-                                                   tokens, R, C, NULL),
-                     TIDE_OK);
+    assert_int_equal(
+        ops->table->embedding_forward(ops,
+                                      &(tide_embedding_forward){.out = part(all, 25, (size_t)R * C),
+                                                                .table = from(all, 0),
+                                                                .tokens = tokens,
+                                                                .R = R,
+                                                                .C = C},
+                                      NULL),
+        TIDE_OK);
     float *table = random_floats((size_t)T * D, 6, 1);
     assert_int_equal(
-        ops->table->rope(ops, part(all, 26, (size_t)R * C), table, B, T, H, D, false, NULL),
+        ops->table->rope(
+            ops,
+            &(tide_rope){
+                .x = part(all, 26, (size_t)R * C), .table = table, .B = B, .T = T, .H = H, .D = D},
+            NULL),
         TIDE_OK);
     free(table);
     free(tokens);
@@ -136,47 +156,87 @@ static void run_norm(tide_ops *ops, results *all) {
     enum { N = 3 * TIDE_NORM_CHUNK + 77 };
     tide_array gradient = part(all, 27, N);
     const tide_random random = {3, 4};
-    assert_int_equal(ops->table->fill_normal(ops, gradient, 1, random, N, NULL), TIDE_OK);
+    assert_int_equal(
+        ops->table->fill_normal(
+            ops, &(tide_fill_normal){.out = gradient, .sigma = 1, .random = random, .n = N}, NULL),
+        TIDE_OK);
     const tide_parameter_arrays parameters[2] = {{.gradient = from(all, 0), .n_elements = 501},
                                                  {.gradient = gradient, .n_elements = N}};
     float *scratch = zeros(tide_ops_norm_scratch_elements(parameters, 2));
     float *norm = part(all, 13, 1).data;
-    assert_int_equal(ops->table->global_norm(ops, parameters, 2, scratch, norm, NULL), TIDE_OK);
-    assert_int_equal(ops->table->clip(ops, parameters + 1, 1, norm, 0.7, NULL), TIDE_OK);
+    assert_int_equal(ops->table->global_norm(ops,
+                                             &(tide_global_norm){.parameters = parameters,
+                                                                 .n_parameters = 2,
+                                                                 .scratch = scratch,
+                                                                 .norm = norm},
+                                             NULL),
+                     TIDE_OK);
+    assert_int_equal(ops->table->clip(ops,
+                                      &(tide_clip){.parameters = parameters + 1,
+                                                   .n_parameters = 1,
+                                                   .norm = norm,
+                                                   .max_norm = 0.7},
+                                      NULL),
+                     TIDE_OK);
     free(scratch);
 }
 
 /* Elementwise loops: where one thread's share ends, so does its last whole vector register. */
 static void run_elements(tide_ops *ops, results *all) {
     enum { N = R * F - 3 };
-    assert_int_equal(
-        ops->table->swiglu_forward(ops, part(all, 18, N), from(all, 0), from(all, 1), N, NULL),
-        TIDE_OK);
-    assert_int_equal(ops->table->swiglu_backward(ops, part(all, 19, N), part(all, 20, N),
-                                                 from(all, 2), from(all, 0), from(all, 1), N, NULL),
+    assert_int_equal(ops->table->swiglu_forward(ops,
+                                                &(tide_swiglu_forward){.out = part(all, 18, N),
+                                                                       .gate = from(all, 0),
+                                                                       .up = from(all, 1),
+                                                                       .n = N},
+                                                NULL),
                      TIDE_OK);
-    tide_adamw adamw;
-    tide_adamw_init(&adamw);
-    adamw.t = 1;
+    assert_int_equal(ops->table->swiglu_backward(ops,
+                                                 &(tide_swiglu_backward){.dgate = part(all, 19, N),
+                                                                         .dup = part(all, 20, N),
+                                                                         .dout = from(all, 2),
+                                                                         .gate = from(all, 0),
+                                                                         .up = from(all, 1),
+                                                                         .n = N},
+                                                 NULL),
+                     TIDE_OK);
+    tide_adamw_settings adamw;
+    tide_adamw_settings_init(&adamw);
     tide_parameter_arrays parameter = {.parameter = part(all, 21, N),
                                        .gradient = from(all, 0),
                                        .exp_avg = part(all, 22, N),
                                        .exp_avg_sq = part(all, 23, N),
                                        .n_elements = N};
-    assert_int_equal(ops->table->fill(ops, parameter.exp_avg_sq, 0.25, N, NULL), TIDE_OK);
-    assert_int_equal(ops->table->adamw(ops, &adamw, &parameter, 1, NULL), TIDE_OK);
-    assert_int_equal(ops->table->residual_add(ops, part(all, 28, N), from(all, 3), N, NULL),
-                     TIDE_OK);
+    assert_int_equal(
+        ops->table->fill(ops, &(tide_fill){.out = parameter.exp_avg_sq, .value = 0.25, .n = N},
+                         NULL),
+        TIDE_OK);
+    assert_int_equal(
+        ops->table->adamw(
+            ops,
+            &(tide_adamw){.settings = adamw, .t = 1, .parameters = &parameter, .n_parameters = 1},
+            NULL),
+        TIDE_OK);
+    assert_int_equal(
+        ops->table->residual_add(
+            ops, &(tide_residual_add){.out = part(all, 28, N), .x = from(all, 3), .n = N}, NULL),
+        TIDE_OK);
 }
 
 /* The operators of the micro-benchmarks. */
 static void run_micro(tide_ops *ops, results *all) {
     enum { N = R * F - 3, ROWS = 307, COLUMNS = 500 };
-    assert_int_equal(ops->table->gelu_forward(ops, part(all, 29, N), from(all, 0), N, NULL),
-                     TIDE_OK);
     assert_int_equal(
-        ops->table->gelu_backward(ops, part(all, 30, N), from(all, 2), from(all, 0), N, NULL),
+        ops->table->gelu_forward(
+            ops, &(tide_gelu_forward){.out = part(all, 29, N), .x = from(all, 0), .n = N}, NULL),
         TIDE_OK);
+    assert_int_equal(ops->table->gelu_backward(ops,
+                                               &(tide_gelu_backward){.dx = part(all, 30, N),
+                                                                     .dout = from(all, 2),
+                                                                     .x = from(all, 0),
+                                                                     .n = N},
+                                               NULL),
+                     TIDE_OK);
     const tide_layernorm_forward norm = {
         part(all, 31, (size_t)R * C), from(all, 0), from(all, 5), from(all, 9), R, C};
     assert_int_equal(ops->table->layernorm_forward(ops, &norm, NULL), TIDE_OK);

@@ -68,28 +68,27 @@ static void golden_files(void **state) {
 /* Wrong operators. Each is the right one with a fault; `right` is the table they came from. */
 static const tide_ops_table *right;
 
-static tide_status wrong_swiglu_backward(tide_ops *ops, tide_array dgate, tide_array dup,
-                                         tide_array dout, tide_array gate, tide_array up, size_t n,
+static tide_status wrong_swiglu_backward(tide_ops *ops, const tide_swiglu_backward *call,
                                          tide_error *error) {
-    TIDE_TRY(right->swiglu_backward(ops, dgate, dup, dout, gate, up, n, error));
-    float *d = dgate.data;
-    for (size_t i = 0; i < n; i++) {
+    TIDE_TRY(right->swiglu_backward(ops, call, error));
+    float *d = call->dgate.data;
+    for (size_t i = 0; i < call->n; i++) {
         d[i] *= 1.0001F;
     }
     return TIDE_OK;
 }
 
-static tide_status wrong_rope(tide_ops *ops, tide_array x, const float *table, size_t B, size_t T,
-                              size_t H, size_t D, bool inverse, tide_error *error) {
-    return right->rope(ops, x, table, B, T, H, D, !inverse, error);
+static tide_status wrong_rope(tide_ops *ops, const tide_rope *call, tide_error *error) {
+    tide_rope wrong = *call;
+    wrong.inverse = !call->inverse;
+    return right->rope(ops, &wrong, error);
 }
 
 /* The rotation's gradient forgets to turn back. */
-static tide_status wrong_rope_backward(tide_ops *ops, tide_array x, const float *table, size_t B,
-                                       size_t T, size_t H, size_t D, bool inverse,
-                                       tide_error *error) {
-    (void)inverse;
-    return right->rope(ops, x, table, B, T, H, D, false, error);
+static tide_status wrong_rope_backward(tide_ops *ops, const tide_rope *call, tide_error *error) {
+    tide_rope wrong = *call;
+    wrong.inverse = false;
+    return right->rope(ops, &wrong, error);
 }
 
 /* Without 1 / sqrt(D). */
@@ -108,15 +107,15 @@ static tide_status wrong_attention_forward(tide_ops *ops, const tide_attention_f
     return status;
 }
 
-static tide_status wrong_embedding_backward(tide_ops *ops, tide_array dtable, tide_array dout,
-                                            const int32_t *tokens, size_t R, size_t C, size_t V,
+static tide_status wrong_embedding_backward(tide_ops *ops, const tide_embedding_backward *call,
                                             tide_error *error) {
-    TIDE_TRY(right->embedding_backward(ops, dtable, dout, tokens, R, C, V, error));
-    for (size_t r = 1; r < R; r++) {
+    TIDE_TRY(right->embedding_backward(ops, call, error));
+    const int32_t *tokens = call->tokens;
+    for (size_t r = 1; r < call->R; r++) {
         for (size_t before = 0; before < r; before++) {
             if (tokens[before] == tokens[r]) { /* overwrites instead of adding */
-                memcpy((float *)dtable.data + (size_t)tokens[r] * C, (float *)dout.data + r * C,
-                       C * sizeof(float));
+                memcpy((float *)call->dtable.data + (size_t)tokens[r] * call->C,
+                       (float *)call->dout.data + r * call->C, call->C * sizeof(float));
             }
         }
     }
@@ -137,20 +136,16 @@ static tide_status wrong_cross_entropy(tide_ops *ops, const tide_cross_entropy *
     return TIDE_OK;
 }
 
-static tide_status wrong_adamw_decay(tide_ops *ops, const tide_adamw *adamw,
-                                     const tide_parameter_arrays *parameters, size_t n_parameters,
-                                     tide_error *error) {
-    tide_adamw wrong = *adamw;
-    wrong.weight_decay = 0;
-    return right->adamw(ops, &wrong, parameters, n_parameters, error);
+static tide_status wrong_adamw_decay(tide_ops *ops, const tide_adamw *call, tide_error *error) {
+    tide_adamw wrong = *call;
+    wrong.settings.weight_decay = 0;
+    return right->adamw(ops, &wrong, error);
 }
 
-static tide_status wrong_adamw_step(tide_ops *ops, const tide_adamw *adamw,
-                                    const tide_parameter_arrays *parameters, size_t n_parameters,
-                                    tide_error *error) {
-    tide_adamw wrong = *adamw;
+static tide_status wrong_adamw_step(tide_ops *ops, const tide_adamw *call, tide_error *error) {
+    tide_adamw wrong = *call;
     wrong.t = 1; /* the same bias correction for ever */
-    return right->adamw(ops, &wrong, parameters, n_parameters, error);
+    return right->adamw(ops, &wrong, error);
 }
 
 static tide_status wrong_matmul(tide_ops *ops, const tide_matmul *call, tide_error *error) {

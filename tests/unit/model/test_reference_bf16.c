@@ -139,12 +139,11 @@ static float rounded(float x) {
 }
 
 /* 2 % too large. */
-static tide_status wrong_scale(tide_ops *ops, tide_array dgate, tide_array dup, tide_array dout,
-                               tide_array gate, tide_array up, size_t n, tide_error *error) {
-    TIDE_TRY(right->swiglu_backward(ops, dgate, dup, dout, gate, up, n, error));
-    for (size_t i = 0; i < n; i++) {
-        set(dgate, i, 1.02F * get(dgate, i));
-        set(dup, i, 1.02F * get(dup, i));
+static tide_status wrong_scale(tide_ops *ops, const tide_swiglu_backward *call, tide_error *error) {
+    TIDE_TRY(right->swiglu_backward(ops, call, error));
+    for (size_t i = 0; i < call->n; i++) {
+        set(call->dgate, i, 1.02F * get(call->dgate, i));
+        set(call->dup, i, 1.02F * get(call->dup, i));
     }
     return TIDE_OK;
 }
@@ -178,17 +177,17 @@ typedef struct stale_copies {
 } stale_copies;
 static stale_copies stale;
 
-static tide_status wrong_copy(tide_ops *ops, tide_array out, tide_array x, size_t n,
-                              tide_error *error) {
-    TIDE_TRY(right->cast(ops, out, x, n, error));
+static tide_status wrong_copy(tide_ops *ops, const tide_cast *call, tide_error *error) {
+    TIDE_TRY(right->cast(ops, call, error));
+    size_t n_bytes = call->n * sizeof(uint16_t);
     for (size_t i = 0; i < stale.n; i++) {
-        if (stale.masters[i] == x.data) {
+        if (stale.masters[i] == call->x.data) {
             if (stale.copies[i] == NULL) {
-                stale.copies[i] = malloc(n * sizeof(uint16_t));
+                stale.copies[i] = malloc(n_bytes);
                 assert_non_null(stale.copies[i]);
-                memcpy(stale.copies[i], out.data, n * sizeof(uint16_t));
+                memcpy(stale.copies[i], call->out.data, n_bytes);
             }
-            memcpy(out.data, stale.copies[i], n * sizeof(uint16_t));
+            memcpy(call->out.data, stale.copies[i], n_bytes);
         }
     }
     return TIDE_OK;
@@ -223,12 +222,10 @@ static tide_status wrong_gradient(tide_ops *ops, const tide_matmul *call, tide_e
     return TIDE_OK;
 }
 
-static tide_status wrong_decay(tide_ops *ops, const tide_adamw *adamw,
-                               const tide_parameter_arrays *parameters, size_t n_parameters,
-                               tide_error *error) {
-    tide_adamw wrong = *adamw;
-    wrong.weight_decay = 0;
-    return right->adamw(ops, &wrong, parameters, n_parameters, error);
+static tide_status wrong_decay(tide_ops *ops, const tide_adamw *call, tide_error *error) {
+    tide_adamw wrong = *call;
+    wrong.settings.weight_decay = 0;
+    return right->adamw(ops, &wrong, error);
 }
 
 /* The gradient of the residual stream is overwritten instead of added to. */

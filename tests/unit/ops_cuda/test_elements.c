@@ -20,7 +20,9 @@ static tide_dtype type_of(unsigned combination, unsigned i) {
 
 static tide_status add(const twin_side *side, const void *shape, tide_error *error) {
     const size_t *n = shape;
-    return TWIN(side, residual_add)(side->ops, side->arrays[0], side->arrays[1], *n, error);
+    return TWIN(side, residual_add)(
+        side->ops, &(tide_residual_add){.out = side->arrays[0], .x = side->arrays[1], .n = *n},
+        error);
 }
 
 /* One element too few is added. */
@@ -31,7 +33,8 @@ static tide_status add_less(const twin_side *side, const void *shape, tide_error
 
 static tide_status cast(const twin_side *side, const void *shape, tide_error *error) {
     const size_t *n = shape;
-    return TWIN(side, cast)(side->ops, side->arrays[0], side->arrays[1], *n, error);
+    return TWIN(side, cast)(
+        side->ops, &(tide_cast){.out = side->arrays[0], .x = side->arrays[1], .n = *n}, error);
 }
 
 static tide_status cast_less(const twin_side *side, const void *shape, tide_error *error) {
@@ -98,12 +101,15 @@ static void special_numbers_are_cast(void **state) {
 
 static tide_status fill(const twin_side *side, const void *shape, tide_error *error) {
     const size_t *n = shape;
-    return TWIN(side, fill)(side->ops, side->arrays[0], 0.3, *n, error);
+    return TWIN(side, fill)(side->ops, &(tide_fill){.out = side->arrays[0], .value = 0.3, .n = *n},
+                            error);
 }
 
 static tide_status fill_more(const twin_side *side, const void *shape, tide_error *error) {
     const size_t *n = shape;
-    return TWIN(side, fill)(side->ops, side->arrays[0], side->is_cuda ? 0.4 : 0.3, *n, error);
+    return TWIN(side, fill)(
+        side->ops,
+        &(tide_fill){.out = side->arrays[0], .value = side->is_cuda ? 0.4 : 0.3, .n = *n}, error);
 }
 
 typedef struct random_shape {
@@ -120,14 +126,21 @@ static tide_random random_of(const twin_side *side, const random_shape *given) {
 
 static tide_status fill_normal(const twin_side *side, const void *shape, tide_error *error) {
     const random_shape *given = shape;
-    return TWIN(side, fill_normal)(side->ops, side->arrays[0], 0.02, random_of(side, given),
-                                   given->n, error);
+    return TWIN(side, fill_normal)(
+        side->ops,
+        &(tide_fill_normal){
+            .out = side->arrays[0], .sigma = 0.02, .random = random_of(side, given), .n = given->n},
+        error);
 }
 
 static tide_status fill_tokens(const twin_side *side, const void *shape, tide_error *error) {
     const random_shape *given = shape;
-    return TWIN(side, fill_tokens)(side->ops, twin_int32(side, 0), given->bound,
-                                   random_of(side, given), given->n, error);
+    return TWIN(side, fill_tokens)(side->ops,
+                                   &(tide_fill_tokens){.out = twin_int32(side, 0),
+                                                       .bound = given->bound,
+                                                       .random = random_of(side, given),
+                                                       .n = given->n},
+                                   error);
 }
 
 static twin_case *written_case(const char *name, tide_dtype dtype, size_t n, size_t shift) {
@@ -172,7 +185,10 @@ static void tokens(void **state) {
     tide_ops_cuda cuda = {.max_blocks = 1};
     tide_error error = {.message = ""};
     int32_t token = 0;
-    assert_int_equal(tide_cuda_fill_tokens(&cuda.ops, &token, 0, (tide_random){1, 2}, 1, &error),
+    assert_int_equal(tide_cuda_fill_tokens(
+                         &cuda.ops,
+                         &(tide_fill_tokens){.out = &token, .bound = 0, .random = {1, 2}, .n = 1},
+                         &error),
                      TIDE_LIMIT);
     assert_non_null(strstr(error.message, "bound 0"));
 }
@@ -185,8 +201,13 @@ typedef struct table_shape {
 
 static tide_status fill_rope(const twin_side *side, const void *shape, tide_error *error) {
     const table_shape *given = shape;
-    return TWIN(side, fill_rope)(side->ops, twin_fp32(side, 0), given->T, given->D,
-                                 given->theta + (side->is_cuda ? given->more : 0), error);
+    return TWIN(side, fill_rope)(
+        side->ops,
+        &(tide_fill_rope){.table = twin_fp32(side, 0),
+                          .T = given->T,
+                          .D = given->D,
+                          .theta = given->theta + (side->is_cuda ? given->more : 0)},
+        error);
 }
 
 static void rope_tables(void **state) {
@@ -210,18 +231,38 @@ static void nothing_and_integers(void **state) {
     const tide_array wide = {NULL, TIDE_FP32};
     const tide_array whole = {NULL, TIDE_INT32};
     const tide_random random = {1, 2};
-    assert_int_equal(tide_cuda_residual_add(ops, wide, wide, 0, &error), TIDE_OK);
-    assert_int_equal(tide_cuda_cast(ops, wide, wide, 0, &error), TIDE_OK);
-    assert_int_equal(tide_cuda_fill(ops, wide, 1, 0, &error), TIDE_OK);
-    assert_int_equal(tide_cuda_fill_normal(ops, wide, 1, random, 0, &error), TIDE_OK);
-    assert_int_equal(tide_cuda_fill_tokens(ops, NULL, 1, random, 0, &error), TIDE_OK);
-    assert_int_equal(tide_cuda_fill_rope(ops, NULL, 0, 8, 10000, &error), TIDE_OK);
-    assert_int_equal(tide_cuda_residual_add(ops, wide, whole, 1, &error), TIDE_UNSUPPORTED);
+    assert_int_equal(
+        tide_cuda_residual_add(ops, &(tide_residual_add){.out = wide, .x = wide, .n = 0}, &error),
+        TIDE_OK);
+    assert_int_equal(tide_cuda_cast(ops, &(tide_cast){.out = wide, .x = wide, .n = 0}, &error),
+                     TIDE_OK);
+    assert_int_equal(tide_cuda_fill(ops, &(tide_fill){.out = wide, .value = 1, .n = 0}, &error),
+                     TIDE_OK);
+    assert_int_equal(
+        tide_cuda_fill_normal(
+            ops, &(tide_fill_normal){.out = wide, .sigma = 1, .random = random, .n = 0}, &error),
+        TIDE_OK);
+    assert_int_equal(
+        tide_cuda_fill_tokens(
+            ops, &(tide_fill_tokens){.out = NULL, .bound = 1, .random = random, .n = 0}, &error),
+        TIDE_OK);
+    assert_int_equal(
+        tide_cuda_fill_rope(ops, &(tide_fill_rope){.table = NULL, .T = 0, .D = 8, .theta = 10000},
+                            &error),
+        TIDE_OK);
+    assert_int_equal(
+        tide_cuda_residual_add(ops, &(tide_residual_add){.out = wide, .x = whole, .n = 1}, &error),
+        TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "residual_add: array 2 of 2 is int32"));
-    assert_int_equal(tide_cuda_cast(ops, whole, wide, 1, &error), TIDE_UNSUPPORTED);
+    assert_int_equal(tide_cuda_cast(ops, &(tide_cast){.out = whole, .x = wide, .n = 1}, &error),
+                     TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "cast: array 1 of 2"));
-    assert_int_equal(tide_cuda_fill(ops, whole, 1, 1, &error), TIDE_UNSUPPORTED);
-    assert_int_equal(tide_cuda_fill_normal(ops, whole, 1, random, 1, &error), TIDE_UNSUPPORTED);
+    assert_int_equal(tide_cuda_fill(ops, &(tide_fill){.out = whole, .value = 1, .n = 1}, &error),
+                     TIDE_UNSUPPORTED);
+    assert_int_equal(
+        tide_cuda_fill_normal(
+            ops, &(tide_fill_normal){.out = whole, .sigma = 1, .random = random, .n = 1}, &error),
+        TIDE_UNSUPPORTED);
 }
 
 int main(void) {

@@ -20,32 +20,45 @@ static const double GELU_TOLERANCE = 32 * 0x1p-24;
 
 static tide_status gelu_forward(const twin_side *side, const void *shape, tide_error *error) {
     const size_t *n = shape;
-    return TWIN(side, gelu_forward)(side->ops, side->arrays[0], side->arrays[1], *n, error);
+    return TWIN(side, gelu_forward)(
+        side->ops, &(tide_gelu_forward){.out = side->arrays[0], .x = side->arrays[1], .n = *n},
+        error);
 }
 
 static tide_status gelu_backward(const twin_side *side, const void *shape, tide_error *error) {
     const size_t *n = shape;
-    return TWIN(side, gelu_backward)(side->ops, side->arrays[0], side->arrays[1], side->arrays[2],
-                                     *n, error);
+    return TWIN(side, gelu_backward)(
+        side->ops,
+        &(tide_gelu_backward){
+            .dx = side->arrays[0], .dout = side->arrays[1], .x = side->arrays[2], .n = *n},
+        error);
 }
 
 static tide_status gelu_in_place(const twin_side *side, const void *shape, tide_error *error) {
     const size_t *n = shape;
-    return TWIN(side, gelu_backward)(side->ops, side->arrays[0], side->arrays[0], side->arrays[1],
-                                     *n, error);
+    return TWIN(side, gelu_backward)(
+        side->ops,
+        &(tide_gelu_backward){
+            .dx = side->arrays[0], .dout = side->arrays[0], .x = side->arrays[1], .n = *n},
+        error);
 }
 
 static tide_status gelu_forward_in_place(const twin_side *side, const void *shape,
                                          tide_error *error) {
     const size_t *n = shape;
-    return TWIN(side, gelu_forward)(side->ops, side->arrays[0], side->arrays[0], *n, error);
+    return TWIN(side, gelu_forward)(
+        side->ops, &(tide_gelu_forward){.out = side->arrays[0], .x = side->arrays[0], .n = *n},
+        error);
 }
 
 static tide_status gelu_exchanged(const twin_side *side, const void *shape, tide_error *error) {
     const size_t *n = shape;
     const size_t x = side->is_cuda ? 1 : 2;
-    return TWIN(side, gelu_backward)(side->ops, side->arrays[0], side->arrays[3 - x],
-                                     side->arrays[x], *n, error);
+    return TWIN(side, gelu_backward)(
+        side->ops,
+        &(tide_gelu_backward){
+            .dx = side->arrays[0], .dout = side->arrays[3 - x], .x = side->arrays[x], .n = *n},
+        error);
 }
 
 static twin_case *gelu_case(unsigned combination, size_t n, size_t shift, double scale) {
@@ -218,11 +231,19 @@ static void other_types_are_refused(void **state) {
     const tide_array wide = {NULL, TIDE_FP32};
     const tide_array narrow = {NULL, TIDE_BF16};
     const tide_array whole = {NULL, TIDE_INT8};
-    assert_int_equal(tide_cuda_gelu_forward(&cuda.ops, wide, whole, 1, &error), TIDE_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "array 2 of 2 is int8"));
-    assert_int_equal(tide_cuda_gelu_backward(&cuda.ops, wide, narrow, wide, 1, &error),
+    assert_int_equal(tide_cuda_gelu_forward(
+                         &cuda.ops, &(tide_gelu_forward){.out = wide, .x = whole, .n = 1}, &error),
                      TIDE_UNSUPPORTED);
-    assert_int_equal(tide_cuda_gelu_backward(&cuda.ops, wide, wide, wide, 0, &error), TIDE_OK);
+    assert_non_null(strstr(error.message, "array 2 of 2 is int8"));
+    assert_int_equal(tide_cuda_gelu_backward(
+                         &cuda.ops,
+                         &(tide_gelu_backward){.dx = wide, .dout = narrow, .x = wide, .n = 1},
+                         &error),
+                     TIDE_UNSUPPORTED);
+    assert_int_equal(
+        tide_cuda_gelu_backward(
+            &cuda.ops, &(tide_gelu_backward){.dx = wide, .dout = wide, .x = wide, .n = 0}, &error),
+        TIDE_OK);
     const tide_layernorm_forward mixed = {wide, narrow, wide, wide, 1, 1};
     assert_int_equal(tide_cuda_layernorm_forward(&cuda.ops, &mixed, &error), TIDE_UNSUPPORTED);
     const tide_layernorm_forward none = {wide, wide, wide, wide, 0, 1};

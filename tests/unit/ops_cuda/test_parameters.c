@@ -51,16 +51,18 @@ static tide_status update(const twin_side *side, const list_shape *shape, size_t
     }
     for (size_t set = 0; set < n_sets; set++) {
         const tide_array *arrays = side->arrays + SET * set;
-        TIDE_TRY(TWIN(side, cast)(side->ops, arrays[3], arrays[4], at[set], error));
+        TIDE_TRY(TWIN(side, cast)(
+            side->ops, &(tide_cast){.out = arrays[3], .x = arrays[4], .n = at[set]}, error));
     }
     /* eps is as large as the roots of v, so that its place in the formula matters. */
-    const tide_adamw adamw = {.lr = 0.3,
-                              .beta1 = 0.8,
-                              .beta2 = 0.95,
-                              .eps = 0.1 + (side->is_cuda ? shape->wrong : 0),
-                              .weight_decay = 0.2,
-                              .t = 3};
-    return TWIN(side, adamw)(side->ops, &adamw, list, shape->n_parameters, error);
+    const tide_adamw_settings adamw = {.lr = 0.3,
+                                       .beta1 = 0.8,
+                                       .beta2 = 0.95,
+                                       .eps = 0.1 + (side->is_cuda ? shape->wrong : 0),
+                                       .weight_decay = 0.2};
+    const tide_adamw call = {
+        .settings = adamw, .t = 3, .parameters = list, .n_parameters = shape->n_parameters};
+    return TWIN(side, adamw)(side->ops, &call, error);
 }
 
 static tide_status update_one_set(const twin_side *side, const void *shape, tide_error *error) {
@@ -154,8 +156,12 @@ static tide_status global_norm(const twin_side *side, const void *shape, tide_er
     tide_parameter_arrays list[MOST];
     const size_t n = gradients(side, shape, list);
     const bool is_wrong = ((const list_shape *)shape)->wrong != 0 && side->is_cuda;
-    return TWIN(side, global_norm)(side->ops, list, n - (is_wrong ? 1 : 0), twin_fp32(side, 2),
-                                   twin_fp32(side, 3), error);
+    return TWIN(side, global_norm)(side->ops,
+                                   &(tide_global_norm){.parameters = list,
+                                                       .n_parameters = n - (is_wrong ? 1 : 0),
+                                                       .scratch = twin_fp32(side, 2),
+                                                       .norm = twin_fp32(side, 3)},
+                                   error);
 }
 
 static twin_case *norm_case(const list_shape *shape, unsigned combination) {
@@ -205,8 +211,12 @@ static tide_status clip(const twin_side *side, const void *shape, tide_error *er
     tide_parameter_arrays list[MOST];
     const size_t n = gradients(side, &given->list, list);
     const bool is_wrong = given->list.wrong != 0 && side->is_cuda;
-    return TWIN(side, clip)(side->ops, list, n - (is_wrong ? 1 : 0), twin_fp32(side, 2),
-                            given->max_norm, error);
+    return TWIN(side, clip)(side->ops,
+                            &(tide_clip){.parameters = list,
+                                         .n_parameters = n - (is_wrong ? 1 : 0),
+                                         .norm = twin_fp32(side, 2),
+                                         .max_norm = given->max_norm},
+                            error);
 }
 
 static twin_case *clip_case(const clip_shape *shape, unsigned combination) {
@@ -238,14 +248,28 @@ static void integers_are_refused(void **state) {
     tide_error error = {.message = ""};
     const tide_array f = {NULL, TIDE_FP32};
     const tide_array i = {NULL, TIDE_INT32};
-    const tide_adamw adamw = {.t = 1};
     const tide_parameter_arrays list[] = {{f, f, f, f, 1}, {f, i, f, f, 1}};
-    assert_int_equal(tide_cuda_adamw(ops, &adamw, list, 2, &error), TIDE_UNSUPPORTED);
+    assert_int_equal(
+        tide_cuda_adamw(ops, &(tide_adamw){.t = 1, .parameters = list, .n_parameters = 2}, &error),
+        TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "adamw: array 2 of 4 is int32"));
-    assert_int_equal(tide_cuda_global_norm(ops, list, 2, NULL, NULL, &error), TIDE_UNSUPPORTED);
-    assert_int_equal(tide_cuda_clip(ops, list, 2, NULL, 1, &error), TIDE_UNSUPPORTED);
-    assert_int_equal(tide_cuda_adamw(ops, &adamw, NULL, 0, &error), TIDE_OK);
-    assert_int_equal(tide_cuda_clip(ops, NULL, 0, NULL, 1, &error), TIDE_OK);
+    assert_int_equal(tide_cuda_global_norm(
+                         ops,
+                         &(tide_global_norm){
+                             .parameters = list, .n_parameters = 2, .scratch = NULL, .norm = NULL},
+                         &error),
+                     TIDE_UNSUPPORTED);
+    assert_int_equal(
+        tide_cuda_clip(
+            ops, &(tide_clip){.parameters = list, .n_parameters = 2, .norm = NULL, .max_norm = 1},
+            &error),
+        TIDE_UNSUPPORTED);
+    assert_int_equal(tide_cuda_adamw(ops, &(tide_adamw){.t = 1}, &error), TIDE_OK);
+    assert_int_equal(
+        tide_cuda_clip(
+            ops, &(tide_clip){.parameters = NULL, .n_parameters = 0, .norm = NULL, .max_norm = 1},
+            &error),
+        TIDE_OK);
 }
 
 int main(void) {

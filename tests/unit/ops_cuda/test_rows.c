@@ -19,14 +19,25 @@ typedef struct row_shape {
 
 static tide_status embed(const twin_side *side, const void *shape, tide_error *error) {
     const row_shape *given = shape;
-    return TWIN(side, embedding_forward)(side->ops, side->arrays[0], side->arrays[1],
-                                         twin_int32(side, 2), given->R, given->C, error);
+    return TWIN(side, embedding_forward)(side->ops,
+                                         &(tide_embedding_forward){.out = side->arrays[0],
+                                                                   .table = side->arrays[1],
+                                                                   .tokens = twin_int32(side, 2),
+                                                                   .R = given->R,
+                                                                   .C = given->C},
+                                         error);
 }
 
 static tide_status embed_backward(const twin_side *side, const void *shape, tide_error *error) {
     const row_shape *given = shape;
-    return TWIN(side, embedding_backward)(side->ops, side->arrays[0], side->arrays[1],
-                                          twin_int32(side, 2), given->R, given->C, given->V, error);
+    return TWIN(side, embedding_backward)(side->ops,
+                                          &(tide_embedding_backward){.dtable = side->arrays[0],
+                                                                     .dout = side->arrays[1],
+                                                                     .tokens = twin_int32(side, 2),
+                                                                     .R = given->R,
+                                                                     .C = given->C,
+                                                                     .V = given->V},
+                                          error);
 }
 
 /* The last row is left out. */
@@ -193,8 +204,15 @@ typedef struct rope_shape {
 static tide_status rope(const twin_side *side, const void *shape, tide_error *error) {
     const rope_shape *given = shape;
     const bool is_swapped = given->is_other_way && side->is_cuda;
-    return TWIN(side, rope)(side->ops, side->arrays[0], twin_fp32(side, 1), given->B, given->T,
-                            given->H, given->D, given->inverse != is_swapped, error);
+    return TWIN(side, rope)(side->ops,
+                            &(tide_rope){.x = side->arrays[0],
+                                         .table = twin_fp32(side, 1),
+                                         .B = given->B,
+                                         .T = given->T,
+                                         .H = given->H,
+                                         .D = given->D,
+                                         .inverse = given->inverse != is_swapped},
+                            error);
 }
 
 static twin_case *rope_case(const rope_shape *shape, tide_dtype dtype, size_t shift) {
@@ -285,8 +303,10 @@ static void losses(void **state) {
 static tide_status cross_entropy_of_given(const twin_side *side, const void *shape,
                                           tide_error *error) {
     const row_shape *given = shape;
-    TIDE_TRY(
-        TWIN(side, cast)(side->ops, side->arrays[0], side->arrays[4], given->R * given->V, error));
+    TIDE_TRY(TWIN(side, cast)(
+        side->ops,
+        &(tide_cast){.out = side->arrays[0], .x = side->arrays[4], .n = given->R * given->V},
+        error));
     return cross_entropy(side, shape, error);
 }
 
@@ -322,16 +342,34 @@ static void nothing_and_integers(void **state) {
     const tide_rmsnorm_backward backward = {
         .dx = f, .dweight = i, .dout = f, .x = f, .weight = f, .R = 1, .C = 1};
     const tide_cross_entropy loss = {.logits = i, .R = 1, .V = 1};
-    assert_int_equal(tide_cuda_embedding_forward(ops, f, f, NULL, 0, 8, &error), TIDE_OK);
-    assert_int_equal(tide_cuda_rope(ops, f, NULL, 1, 0, 1, 2, false, &error), TIDE_OK);
-    assert_int_equal(tide_cuda_embedding_forward(ops, f, i, NULL, 1, 1, &error), TIDE_UNSUPPORTED);
-    assert_int_equal(tide_cuda_embedding_backward(ops, i, f, NULL, 1, 1, 1, &error),
+    assert_int_equal(
+        tide_cuda_embedding_forward(
+            ops, &(tide_embedding_forward){.out = f, .table = f, .tokens = NULL, .R = 0, .C = 8},
+            &error),
+        TIDE_OK);
+    assert_int_equal(
+        tide_cuda_rope(ops, &(tide_rope){.x = f, .table = NULL, .B = 1, .T = 0, .H = 1, .D = 2},
+                       &error),
+        TIDE_OK);
+    assert_int_equal(
+        tide_cuda_embedding_forward(
+            ops, &(tide_embedding_forward){.out = f, .table = i, .tokens = NULL, .R = 1, .C = 1},
+            &error),
+        TIDE_UNSUPPORTED);
+    assert_int_equal(tide_cuda_embedding_backward(
+                         ops,
+                         &(tide_embedding_backward){
+                             .dtable = i, .dout = f, .tokens = NULL, .R = 1, .C = 1, .V = 1},
+                         &error),
                      TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "embedding: array 1 of 2 is int32"));
     assert_int_equal(tide_cuda_rmsnorm_forward(ops, &forward, &error), TIDE_UNSUPPORTED);
     assert_int_equal(tide_cuda_rmsnorm_backward(ops, &backward, &error), TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "dweight"));
-    assert_int_equal(tide_cuda_rope(ops, i, NULL, 1, 1, 1, 2, false, &error), TIDE_UNSUPPORTED);
+    assert_int_equal(
+        tide_cuda_rope(ops, &(tide_rope){.x = i, .table = NULL, .B = 1, .T = 1, .H = 1, .D = 2},
+                       &error),
+        TIDE_UNSUPPORTED);
     assert_int_equal(tide_cuda_cross_entropy(ops, &loss, &error), TIDE_UNSUPPORTED);
 }
 

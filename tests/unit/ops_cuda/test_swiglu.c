@@ -11,22 +11,34 @@ static const double TOLERANCE = 4e-6;
 static tide_status forward(const twin_side *side, const void *shape, tide_error *error) {
     const size_t *n = shape;
     const tide_array *arrays = side->arrays;
-    return TWIN(side, swiglu_forward)(side->ops, arrays[0], arrays[1], arrays[2], *n, error);
+    return TWIN(side, swiglu_forward)(
+        side->ops,
+        &(tide_swiglu_forward){.out = arrays[0], .gate = arrays[1], .up = arrays[2], .n = *n},
+        error);
 }
 
 static tide_status backward(const twin_side *side, const void *shape, tide_error *error) {
     const size_t *n = shape;
     const tide_array *arrays = side->arrays;
-    return TWIN(side, swiglu_backward)(side->ops, arrays[0], arrays[1], arrays[2], arrays[3],
-                                       arrays[4], *n, error);
+    return TWIN(side, swiglu_backward)(side->ops,
+                                       &(tide_swiglu_backward){.dgate = arrays[0],
+                                                               .dup = arrays[1],
+                                                               .dout = arrays[2],
+                                                               .gate = arrays[3],
+                                                               .up = arrays[4],
+                                                               .n = *n},
+                                       error);
 }
 
 static tide_status exchanged(const twin_side *side, const void *shape, tide_error *error) {
     const size_t *n = shape;
     const tide_array *arrays = side->arrays;
     const size_t gate = side->is_cuda ? 2 : 1;
-    return TWIN(side, swiglu_forward)(side->ops, arrays[0], arrays[gate], arrays[3 - gate], *n,
-                                      error);
+    return TWIN(side, swiglu_forward)(
+        side->ops,
+        &(tide_swiglu_forward){
+            .out = arrays[0], .gate = arrays[gate], .up = arrays[3 - gate], .n = *n},
+        error);
 }
 
 static twin_case *forward_case(tide_dtype dtype, size_t n, size_t shift, double scale) {
@@ -75,10 +87,17 @@ static void mixed_types_are_refused(void **state) {
     tide_error error = {.message = ""};
     const tide_array wide = {NULL, TIDE_FP32};
     const tide_array narrow = {NULL, TIDE_BF16};
-    assert_int_equal(tide_cuda_swiglu_forward(&cuda.ops, wide, narrow, wide, 1, &error),
+    assert_int_equal(tide_cuda_swiglu_forward(
+                         &cuda.ops,
+                         &(tide_swiglu_forward){.out = wide, .gate = narrow, .up = wide, .n = 1},
+                         &error),
                      TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "swiglu: array 2 of 3"));
-    assert_int_equal(tide_cuda_swiglu_forward(&cuda.ops, wide, wide, wide, 0, &error), TIDE_OK);
+    assert_int_equal(tide_cuda_swiglu_forward(
+                         &cuda.ops,
+                         &(tide_swiglu_forward){.out = wide, .gate = wide, .up = wide, .n = 0},
+                         &error),
+                     TIDE_OK);
 }
 
 int main(void) {

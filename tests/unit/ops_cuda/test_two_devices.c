@@ -47,11 +47,14 @@ static tide_array array_at(const side *on, size_t n_elements_before) {
 }
 
 static tide_status fill(const side *on) {
-    return on->ops->table->fill(on->ops, array_at(on, 0), 1, 4 * T * D, NULL);
+    return on->ops->table->fill(
+        on->ops, &(tide_fill){.out = array_at(on, 0), .value = 1, .n = 4 * T * D}, NULL);
 }
 
 static tide_status add(const side *on) {
-    return on->ops->table->residual_add(on->ops, array_at(on, 0), array_at(on, T * D), T * D, NULL);
+    return on->ops->table->residual_add(
+        on->ops, &(tide_residual_add){.out = array_at(on, 0), .x = array_at(on, T * D), .n = T * D},
+        NULL);
 }
 
 static tide_status multiply(const side *on) {

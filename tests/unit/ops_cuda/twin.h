@@ -3,8 +3,9 @@
  *
  *   static tide_status forward(const twin_side *side, const void *shape, tide_error *error) {
  *       const size_t *n = shape;
- *       return TWIN(side, swiglu_forward)(side->ops, side->arrays[0], side->arrays[1],
- *                                         side->arrays[2], *n, error);
+ *       const tide_swiglu_forward call = {
+ *           .out = side->arrays[0], .gate = side->arrays[1], .up = side->arrays[2], .n = *n};
+ *       return TWIN(side, swiglu_forward)(side->ops, &call, error);
  *   }
  *
  *   twin_case *test = twin_begin("swiglu_forward");
