@@ -7,8 +7,12 @@
     document.getElementById('headline').textContent = text;
   };
   const unpack = async () => {
-    const given = packed.textContent, start = given.indexOf(' ') + 1, bytes = new Uint8Array(Number(given.slice(0, start)));
-    let held = 0, nHeld = 0, n = 0;
+    const given = packed.textContent,
+      start = given.indexOf(' ') + 1,
+      bytes = new Uint8Array(Number(given.slice(0, start)));
+    let held = 0,
+      nHeld = 0,
+      n = 0;
     // Seven bits after the other; pack.c says which stand for themselves.
     const take = (seven) => {
       held = (held << 7) | seven;
@@ -22,8 +26,11 @@
       take(c & 127);
     }
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-    const [rules, body, code] = (await new Response(stream).text()).split('<!--NEXT-->'), same = (text) => text, makes = { createScript: same, createHTML: same };
-    const style = document.createElement('style'), script = document.createElement('script');
+    const [rules, body, code] = (await new Response(stream).text()).split('<!--NEXT-->'),
+      same = (text) => text,
+      makes = { createScript: same, createHTML: same };
+    const style = document.createElement('style'),
+      script = document.createElement('script');
     const policy = self.trustedTypes ? self.trustedTypes.createPolicy('tidemark-unpack', makes) : makes;
     style.textContent = rules;
     document.head.append(style);
@@ -34,7 +41,9 @@
     packed.replaceWith(script);
   };
   if (typeof DecompressionStream === 'undefined') {
-    fail('This browser cannot open the page: it has no DecompressionStream. Chrome from 80, Firefox from 113 and Safari from 16.4 do.');
+    fail(
+      'This browser cannot open the page: it has no DecompressionStream. Chrome from 80, Firefox from 113 and Safari from 16.4 do.',
+    );
   } else {
     unpack().catch((problem) => fail(`The viewer in this page is damaged (${problem.message}).`));
   }

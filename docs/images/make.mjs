@@ -4,11 +4,16 @@ import { openBrowser, settled } from '../../tests/viewer/pages.mjs';
 
 /** Name, report, height of the window, address. */
 const PICTURES = [
-  ['report', 'fits', 1000, ''], ['compare', 'compare', 1250, '#panel=differences'], ['one', 'one', 1000, ''],
-  ['flame', 'one', 1000, '#panel=flame'], ['map', 'one', 1000, '#panel=map'], ['events', 'one', 1000, '#panel=events'],
+  ['report', 'fits', 1000, ''],
+  ['compare', 'compare', 1250, '#panel=differences'],
+  ['one', 'one', 1000, ''],
+  ['flame', 'one', 1000, '#panel=flame'],
+  ['map', 'one', 1000, '#panel=map'],
+  ['events', 'one', 1000, '#panel=events'],
 ];
 
-const [reports, images] = process.argv.slice(2), browser = await openBrowser();
+const [reports, images] = process.argv.slice(2),
+  browser = await openBrowser();
 if (browser === null) process.exit(77);
 for (const [name, report, height, address] of PICTURES) {
   const page = await browser.newPage({ viewport: { width: 1600, height } });

@@ -26,8 +26,13 @@ const ENDED = { label: 'small-oom', document: trainingRun({ limitBytes: 500e6 })
 /** What axe-core objects to, as "rule: element". */
 async function violations(page) {
   await page.evaluate(source);
-  const found = await page.evaluate(async () => (await window.axe.run(document, { resultTypes: ['violations'] })).violations
-    .flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.target.join(' ')} ${node.failureSummary?.split('\n')[1]?.trim() ?? ''}`)));
+  const found = await page.evaluate(async () =>
+    (await window.axe.run(document, { resultTypes: ['violations'] })).violations.flatMap((rule) =>
+      rule.nodes.map(
+        (node) => `${rule.id}: ${node.target.join(' ')} ${node.failureSummary?.split('\n')[1]?.trim() ?? ''}`,
+      ),
+    ),
+  );
   return found;
 }
 
@@ -53,9 +58,10 @@ for (const colorScheme of ['light', 'dark']) {
     await page.context().close();
   });
 
-  test(`no violation with several runs and their differences, ${colorScheme}`, () => check([RUN, OTHER, ENDED], { colorScheme }, async (page) => {
-    await page.keyboard.press('5');
-  }));
+  test(`no violation with several runs and their differences, ${colorScheme}`, () =>
+    check([RUN, OTHER, ENDED], { colorScheme }, async (page) => {
+      await page.keyboard.press('5');
+    }));
 }
 
 test('no violation in the empty page, with a banner, in the help, with something pinned and something searched for', async () => {
@@ -74,8 +80,12 @@ test('no violation in the empty page, with a banner, in the help, with something
 
 test('every control can be reached with Tab and shows that it has the focus', async () => {
   const page = await openPage(browser, folder, reportHtml([RUN]));
-  const wanted = await page.evaluate(() => [...document.querySelectorAll('button, select, input, summary, [tabindex="0"]')]
-    .filter((node) => node.checkVisibility() && node.tabIndex >= 0 && !node.disabled).length);
+  const wanted = await page.evaluate(
+    () =>
+      [...document.querySelectorAll('button, select, input, summary, [tabindex="0"]')].filter(
+        (node) => node.checkVisibility() && node.tabIndex >= 0 && !node.disabled,
+      ).length,
+  );
   const seen = new Set();
   for (let i = 0; i < wanted + 5; i++) {
     await page.keyboard.press('Tab');
@@ -84,7 +94,11 @@ test('every control can be reached with Tab and shows that it has the focus', as
       if (node === null || node === document.body) return null;
       node.dataset.seen ??= String(Math.random());
       const style = getComputedStyle(node);
-      return { id: node.dataset.seen, shown: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0, text: node.outerHTML.slice(0, 80) };
+      return {
+        id: node.dataset.seen,
+        shown: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0,
+        text: node.outerHTML.slice(0, 80),
+      };
     });
     if (focus === null) continue;
     assert.ok(focus.shown, focus.text);

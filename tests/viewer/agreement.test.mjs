@@ -12,8 +12,11 @@ import { explained } from '../../viewer/src/worker.js';
 import { damaged, kindsOfDamage } from './damage.mjs';
 import { randomNumbers, smallDocuments } from './synthetic.mjs';
 
-const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261122), N_FILES = Number(process.env.TIDEMARK_TEST_FILES ?? 2500), VERDICTS = process.env.TIDEMARK_VERDICTS;
-const GOLDEN = new URL('../golden/snapshots/', import.meta.url), SHARED = process.env.TIDEMARK_SHARED ?? new URL('../../../shared', import.meta.url).pathname;
+const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261122),
+  N_FILES = Number(process.env.TIDEMARK_TEST_FILES ?? 2500),
+  VERDICTS = process.env.TIDEMARK_VERDICTS;
+const GOLDEN = new URL('../golden/snapshots/', import.meta.url),
+  SHARED = process.env.TIDEMARK_SHARED ?? new URL('../../../shared', import.meta.url).pathname;
 const skip = VERDICTS ? false : 'TIDEMARK_VERDICTS names no program';
 
 /** What the program says of each file: "ok", or its message. */
@@ -38,11 +41,13 @@ async function pageSays(bytes) {
 }
 
 /** The place that a message names: byte and key path, or opcode. */
-const placeIn = (message) => /^byte \d+(?:, [^:]*)?(?=:)/.exec(message)?.[0] ?? (message === 'ok' ? 'ok' : 'refused');
+const placeIn = (message) =>
+  /^byte \d+(?:, [^:]*)?(?=:)/.exec(message)?.[0] ?? (message === 'ok' ? 'ok' : 'refused');
 
 /** Files on which they do not agree. */
 async function disagreements(files) {
-  const program = programSays(files.map(({ bytes }) => bytes)), found = [];
+  const program = programSays(files.map(({ bytes }) => bytes)),
+    found = [];
   for (const [i, { what, bytes }] of files.entries()) {
     const page = await pageSays(bytes);
     if (placeIn(page) !== placeIn(program[i])) found.push({ what, program: program[i], page });
@@ -52,39 +57,75 @@ async function disagreements(files) {
 
 /** Damages some files in turn, each time in another way. */
 function damage(bases, n, seed) {
-  const random = randomNumbers(seed), kinds = kindsOfDamage(bases[0].isPickle);
+  const random = randomNumbers(seed),
+    kinds = kindsOfDamage(bases[0].isPickle);
   return Array.from({ length: n }, (_, i) => {
-    const { name, bytes } = bases[i % bases.length], kind = kinds[Math.floor(random() * kinds.length)];
+    const { name, bytes } = bases[i % bases.length],
+      kind = kinds[Math.floor(random() * kinds.length)];
     return { what: `${name}, file ${i}, ${kind}`, bytes: damaged(bytes, kind, random) };
   });
 }
 
-const told = (found) => found.slice(0, 12).map(({ what, program, page }) => `${what}\n  program: ${program}\n  page:    ${page}`).join('\n');
+const told = (found) =>
+  found
+    .slice(0, 12)
+    .map(({ what, program, page }) => `${what}\n  program: ${program}\n  page:    ${page}`)
+    .join('\n');
 
-test(`damaged snapshots are read by both or by none, with the same place (seed ${SEED})`, { skip }, async () => {
-  const golden = readdirSync(GOLDEN).filter((name) => name.endsWith('.json.gz')).map((name) => ({ name, bytes: gunzipSync(readFileSync(new URL(name, GOLDEN))) }));
-  const bases = [...golden.filter(({ bytes }) => bytes.length < 100_000), ...Object.entries(smallDocuments()).map(([name, document]) => ({ name, bytes: Buffer.from(JSON.stringify(document)) }))];
-  assert.deepEqual(programSays(bases.map(({ bytes }) => bytes)), bases.map(() => 'ok'), 'what is damaged was whole before');
-  const found = await disagreements(damage(bases, N_FILES, SEED));
-  assert.equal(found.length, 0, `${found.length} of ${N_FILES}:\n${told(found)}`);
-});
+test(
+  `damaged snapshots are read by both or by none, with the same place (seed ${SEED})`,
+  { skip },
+  async () => {
+    const golden = readdirSync(GOLDEN)
+      .filter((name) => name.endsWith('.json.gz'))
+      .map((name) => ({ name, bytes: gunzipSync(readFileSync(new URL(name, GOLDEN))) }));
+    const bases = [
+      ...golden.filter(({ bytes }) => bytes.length < 100_000),
+      ...Object.entries(smallDocuments()).map(([name, document]) => ({
+        name,
+        bytes: Buffer.from(JSON.stringify(document)),
+      })),
+    ];
+    assert.deepEqual(
+      programSays(bases.map(({ bytes }) => bytes)),
+      bases.map(() => 'ok'),
+      'what is damaged was whole before',
+    );
+    const found = await disagreements(damage(bases, N_FILES, SEED));
+    assert.equal(found.length, 0, `${found.length} of ${N_FILES}:\n${told(found)}`);
+  },
+);
 
-test('damaged files that were kept: both refuse them, at the same place', { skip: skip || (existsSync(`${SHARED}/damaged`) ? false : 'skipped: ../shared is absent') }, async () => {
-  const files = readdirSync(`${SHARED}/damaged`).filter((name) => name.endsWith('.json-byte')).map((name) => ({ what: name, bytes: readFileSync(`${SHARED}/damaged/${name}`) }));
-  const found = await disagreements(files);
-  assert.equal(found.length, 0, told(found));
-  for (const line of programSays(files.map(({ bytes }) => bytes))) assert.match(line, /^byte \d+/);
-});
+test(
+  'damaged files that were kept: both refuse them, at the same place',
+  { skip: skip || (existsSync(`${SHARED}/damaged`) ? false : 'skipped: ../shared is absent') },
+  async () => {
+    const files = readdirSync(`${SHARED}/damaged`)
+      .filter((name) => name.endsWith('.json-byte'))
+      .map((name) => ({ what: name, bytes: readFileSync(`${SHARED}/damaged/${name}`) }));
+    const found = await disagreements(files);
+    assert.equal(found.length, 0, told(found));
+    for (const line of programSays(files.map(({ bytes }) => bytes))) assert.match(line, /^byte \d+/);
+  },
+);
 
 test('a file on which both agree is one in a gzip stream, too', { skip }, async () => {
-  const files = damage([{ name: 'small', bytes: Buffer.from(JSON.stringify(smallDocuments().training)) }], 40, SEED).map(({ what, bytes }) => ({ what, bytes: gzipSync(bytes) }));
+  const files = damage(
+    [{ name: 'small', bytes: Buffer.from(JSON.stringify(smallDocuments().training)) }],
+    40,
+    SEED,
+  ).map(({ what, bytes }) => ({ what, bytes: gzipSync(bytes) }));
   const found = await disagreements(files);
   assert.equal(found.length, 0, told(found));
 });
 
 test('damaged pickles are read by both or by none', { skip }, async () => {
-  const bases = readdirSync(GOLDEN).filter((name) => name.endsWith('.pickle')).map((name) => ({ name, bytes: readFileSync(new URL(name, GOLDEN)), isPickle: true }));
-  const files = damage(bases, 800, SEED), program = programSays(files.map(({ bytes }) => bytes)), found = [];
+  const bases = readdirSync(GOLDEN)
+    .filter((name) => name.endsWith('.pickle'))
+    .map((name) => ({ name, bytes: readFileSync(new URL(name, GOLDEN)), isPickle: true }));
+  const files = damage(bases, 800, SEED),
+    program = programSays(files.map(({ bytes }) => bytes)),
+    found = [];
   for (const [i, { what, bytes }] of files.entries()) {
     const page = await pageSays(bytes);
     if ((page === 'ok') !== (program[i] === 'ok')) found.push({ what, program: program[i], page });

@@ -2,7 +2,17 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { blocksOf, leavesOf, levelsOf, pickOf, sortAmounts, splitAmount, usualSplit, whatOf, wholeOf } from '../../viewer/src/amounts.js';
+import {
+  blocksOf,
+  leavesOf,
+  levelsOf,
+  pickOf,
+  sortAmounts,
+  splitAmount,
+  usualSplit,
+  whatOf,
+  wholeOf,
+} from '../../viewer/src/amounts.js';
 import { CATEGORIES } from '../../viewer/src/colours.js';
 import { csvField, csvLine, textTable } from '../../viewer/src/csv.js';
 import { readSnapshot } from '../../viewer/src/format.js';
@@ -16,13 +26,19 @@ const training = makeRun(readSnapshot(trainingRun({ layers: 5, warmup: 1, steps:
 
 /** Blocks as the plainest walk finds them: what happened to each, event by event. */
 function plainBlocks(document) {
-  const alive = new Map(), blocks = [];
+  const alive = new Map(),
+    blocks = [];
   let address = 0;
   document.events.action.forEach((action, e) => {
     address += document.events.address_delta[e];
     if (action === 0) {
       alive.set(address, blocks.length);
-      blocks.push({ born: e + 1, died: Infinity, bytes: document.events.block_bytes[e], requested: document.events.requested_bytes[e] });
+      blocks.push({
+        born: e + 1,
+        died: Infinity,
+        bytes: document.events.block_bytes[e],
+        requested: document.events.requested_bytes[e],
+      });
     } else if (action === 1) {
       blocks[alive.get(address)].died = e + 1;
       alive.delete(address);
@@ -34,15 +50,31 @@ function plainBlocks(document) {
 const sorted = (list) => [...list].sort((a, b) => a - b);
 
 test(`blocks of instants and ranges equal a plain walk (seed ${SEED})`, () => {
-  const document = randomRun(1500, SEED), run = makeRun(readSnapshot(document), 'r'), plain = plainBlocks(document), random = randomNumbers(SEED);
+  const document = randomRun(1500, SEED),
+    run = makeRun(readSnapshot(document), 'r'),
+    plain = plainBlocks(document),
+    random = randomNumbers(SEED);
   const matching = (test) => plain.flatMap((block, i) => (test(block) ? [i] : []));
   for (let round = 0; round < 200; round++) {
-    const first = Math.floor(random() * run.index.nStates), last = first + 1 + Math.floor(random() * (run.index.nStates - first));
+    const first = Math.floor(random() * run.index.nStates),
+      last = first + 1 + Math.floor(random() * (run.index.nStates - first));
     const was = (kind) => sorted(blocksOf(run, { kind, first, last }, null));
-    assert.deepEqual(sorted(blocksOf(run, { kind: 'alive', state: first }, null)), matching((b) => b.born <= first && b.died > first));
-    assert.deepEqual(was('allocated'), matching((b) => b.born >= first && b.born < last));
-    assert.deepEqual(was('freed'), matching((b) => b.died >= first && b.died < last));
-    assert.deepEqual(was('kept'), matching((b) => b.born >= first && b.born < last && b.died >= last));
+    assert.deepEqual(
+      sorted(blocksOf(run, { kind: 'alive', state: first }, null)),
+      matching((b) => b.born <= first && b.died > first),
+    );
+    assert.deepEqual(
+      was('allocated'),
+      matching((b) => b.born >= first && b.born < last),
+    );
+    assert.deepEqual(
+      was('freed'),
+      matching((b) => b.died >= first && b.died < last),
+    );
+    assert.deepEqual(
+      was('kept'),
+      matching((b) => b.born >= first && b.born < last && b.died >= last),
+    );
   }
 });
 
@@ -53,7 +85,11 @@ test('the peak of a range is the largest total in it', () => {
   assert.ok(what.state >= 300 && what.state < 700);
   assert.equal(whatOf(run, 'peak', -1, null).state, run.peakState);
   assert.equal(whatOf(run, 'cursor', -1, null).state, run.peakState);
-  assert.deepEqual(whatOf(run, 'range-freed', -1, null), { kind: 'freed', first: 0, last: run.index.nStates });
+  assert.deepEqual(whatOf(run, 'range-freed', -1, null), {
+    kind: 'freed',
+    first: 0,
+    last: run.index.nStates,
+  });
 });
 
 /** Checks all groups below one, and says how many there are. */
@@ -61,7 +97,8 @@ function checkSums(run, levels, parent) {
   const children = splitAmount(run, levels, parent);
   if (parent.depth === levels.length - 1) return assert.equal(children.length, 0) ?? 1;
   const sum = (key) => children.reduce((total, child) => total + child[key], 0);
-  for (const key of ['bytes', 'requestedBytes', 'count']) assert.equal(sum(key), parent[key], `${key} of ${parent.label}`);
+  for (const key of ['bytes', 'requestedBytes', 'count'])
+    assert.equal(sum(key), parent[key], `${key} of ${parent.label}`);
   const all = children.flatMap((child) => [...child.blocks]);
   assert.deepEqual(sorted(all), sorted(parent.blocks));
   return children.reduce((n, child) => n + checkSums(run, levels, child), 1);
@@ -69,7 +106,11 @@ function checkSums(run, levels, parent) {
 
 test('each level adds up exactly to the one above it', () => {
   const { nStates } = training.index;
-  for (const what of [whatOf(training, 'peak', -1, null), { kind: 'allocated', first: 0, last: nStates }, { kind: 'freed', first: 100, last: 300 }]) {
+  for (const what of [
+    whatOf(training, 'peak', -1, null),
+    { kind: 'allocated', first: 0, last: nStates },
+    { kind: 'freed', first: 100, last: 300 },
+  ]) {
     for (const split of ['category', 'scope', 'site', 'stack']) {
       for (const single of [false, true]) {
         const whole = wholeOf(training, blocksOf(training, what, null));
@@ -80,42 +121,75 @@ test('each level adds up exactly to the one above it', () => {
 });
 
 test('the sums of blocks are those of the file', () => {
-  const document = randomRun(900, SEED), run = makeRun(readSnapshot(document), 'r'), plain = plainBlocks(document);
+  const document = randomRun(900, SEED),
+    run = makeRun(readSnapshot(document), 'r'),
+    plain = plainBlocks(document);
   const whole = wholeOf(run, blocksOf(run, { kind: 'allocated', first: 0, last: run.index.nStates }, null));
-  assert.equal(whole.bytes, plain.reduce((sum, block) => sum + block.bytes, 0));
-  assert.equal(whole.requestedBytes, plain.reduce((sum, block) => sum + block.requested, 0));
+  assert.equal(
+    whole.bytes,
+    plain.reduce((sum, block) => sum + block.bytes, 0),
+  );
+  assert.equal(
+    whole.requestedBytes,
+    plain.reduce((sum, block) => sum + block.requested, 0),
+  );
   assert.equal(run.index.blocks.bytes[whole.largest], Math.max(...plain.map((block) => block.bytes)));
 });
 
 test('layers are one group or each its own', () => {
   const whole = wholeOf(training, blocksOf(training, whatOf(training, 'peak', -1, null), null));
-  const scopes = (single) => splitAmount(training, levelsOf(training, 'scope', single), whole).map(({ label }) => label);
+  const scopes = (single) =>
+    splitAmount(training, levelsOf(training, 'scope', single), whole).map(({ label }) => label);
   assert.ok(scopes(false).includes('backward › layers 0–4'), scopes(false).join('\n'));
   assert.ok(scopes(true).includes('backward › layer 3'), scopes(true).join('\n'));
-  const names = splitAmount(training, levelsOf(training, 'scope', true), splitAmount(training, levelsOf(training, 'scope', true), whole)
-    .find(({ label }) => label === 'backward › layer 3')).map(({ label }) => label);
+  const names = splitAmount(
+    training,
+    levelsOf(training, 'scope', true),
+    splitAmount(training, levelsOf(training, 'scope', true), whole).find(
+      ({ label }) => label === 'backward › layer 3',
+    ),
+  ).map(({ label }) => label);
   assert.deepEqual(names, ['gradients']);
 });
 
 test('what the legend hides is not counted', () => {
-  const { blocks } = training.index, visible = Uint8Array.from(blocks.category, (c) => (CATEGORIES[c] === 'parameter' ? 0 : 1));
-  const what = whatOf(training, 'peak', -1, null), all = wholeOf(training, blocksOf(training, what, null)), some = wholeOf(training, blocksOf(training, what, visible));
-  const parameters = splitAmount(training, levelsOf(training, 'category', false), all).find(({ label }) => label === 'parameters');
+  const { blocks } = training.index,
+    visible = Uint8Array.from(blocks.category, (c) => (CATEGORIES[c] === 'parameter' ? 0 : 1));
+  const what = whatOf(training, 'peak', -1, null),
+    all = wholeOf(training, blocksOf(training, what, null)),
+    some = wholeOf(training, blocksOf(training, what, visible));
+  const parameters = splitAmount(training, levelsOf(training, 'category', false), all).find(
+    ({ label }) => label === 'parameters',
+  );
   assert.ok(parameters.bytes > 0);
   assert.equal(some.bytes, all.bytes - parameters.bytes);
-  assert.ok(splitAmount(training, levelsOf(training, 'category', false), some).every(({ label }) => label !== 'parameters'));
+  assert.ok(
+    splitAmount(training, levelsOf(training, 'category', false), some).every(
+      ({ label }) => label !== 'parameters',
+    ),
+  );
 });
 
 test('a group picks the same blocks in its run, and what has the same texts in another', () => {
-  const other = makeRun(readSnapshot(trainingRun({ layers: 5, warmup: 1, steps: 1, precision: 'bf16-mixed', bytes: 2 })), 'other');
+  const other = makeRun(
+    readSnapshot(trainingRun({ layers: 5, warmup: 1, steps: 1, precision: 'bf16-mixed', bytes: 2 })),
+    'other',
+  );
   const levels = levelsOf(training, 'category', false);
-  let whole = wholeOf(training, blocksOf(training, { kind: 'allocated', first: 0, last: training.index.nStates }, null));
+  let whole = wholeOf(
+    training,
+    blocksOf(training, { kind: 'allocated', first: 0, last: training.index.nStates }, null),
+  );
   const path = [];
   for (let l = 0; l < levels.length; l++) {
     const next = splitAmount(training, levels, whole).sort((a, b) => b.count - a.count)[0];
     path.push(levels[l].text(next.group));
     const mask = pickOf(training, 'category', false, path);
-    assert.deepEqual(sorted(next.blocks), [...mask].flatMap((on, i) => (on ? [i] : [])), path.join(' / '));
+    assert.deepEqual(
+      sorted(next.blocks),
+      [...mask].flatMap((on, i) => (on ? [i] : [])),
+      path.join(' / '),
+    );
     assert.ok(next.count < training.index.blocks.count);
     whole = next;
     const theirs = pickOf(other, 'category', false, path);
@@ -132,30 +206,57 @@ test('a run without categories is split by the frames of the user', () => {
   const run = makeRun(readSnapshot(r.document()), 'bare');
   assert.equal(usualSplit(run), 'site');
   assert.equal(usualSplit(training), 'category');
-  assert.deepEqual(levelsOf(run, 'site', false).map(({ name }) => name), ['call site', 'name', 'call stack']);
-  assert.deepEqual(levelsOf(run, 'category', false).map(({ name }) => name), ['name', 'call stack']);
+  assert.deepEqual(
+    levelsOf(run, 'site', false).map(({ name }) => name),
+    ['call site', 'name', 'call stack'],
+  );
+  assert.deepEqual(
+    levelsOf(run, 'category', false).map(({ name }) => name),
+    ['name', 'call stack'],
+  );
 });
 
 test('groups are sorted by any column', () => {
   const whole = wholeOf(training, blocksOf(training, whatOf(training, 'peak', -1, null), null));
-  const by = (order, down) => sortAmounts(splitAmount(training, levelsOf(training, 'scope', true), whole), order, down);
-  assert.deepEqual(by('bytes', true).map((a) => a.bytes), sorted(by('label', false).map((a) => a.bytes)).reverse());
-  assert.deepEqual(by('count', false).map((a) => a.count), sorted(by('label', false).map((a) => a.count)));
-  const layers = by('label', false).map((a) => a.label).filter((label) => label.startsWith('backward › layer'));
-  assert.deepEqual(layers, [0, 1, 2, 3, 4].map((l) => `backward › layer ${l}`));
+  const by = (order, down) =>
+    sortAmounts(splitAmount(training, levelsOf(training, 'scope', true), whole), order, down);
+  assert.deepEqual(
+    by('bytes', true).map((a) => a.bytes),
+    sorted(by('label', false).map((a) => a.bytes)).reverse(),
+  );
+  assert.deepEqual(
+    by('count', false).map((a) => a.count),
+    sorted(by('label', false).map((a) => a.count)),
+  );
+  const layers = by('label', false)
+    .map((a) => a.label)
+    .filter((label) => label.startsWith('backward › layer'));
+  assert.deepEqual(
+    layers,
+    [0, 1, 2, 3, 4].map((l) => `backward › layer ${l}`),
+  );
 });
 
 test('leaves hold every block once, with the whole path', () => {
-  const levels = levelsOf(training, 'category', false), whole = wholeOf(training, blocksOf(training, whatOf(training, 'peak', -1, null), null));
+  const levels = levelsOf(training, 'category', false),
+    whole = wholeOf(training, blocksOf(training, whatOf(training, 'peak', -1, null), null));
   const leaves = leavesOf(training, levels, whole);
-  assert.equal(leaves.reduce((sum, { amount }) => sum + amount.bytes, 0), whole.bytes);
+  assert.equal(
+    leaves.reduce((sum, { amount }) => sum + amount.bytes, 0),
+    whole.bytes,
+  );
   assert.ok(leaves.every(({ path }) => path.length === levels.length));
 });
 
 /** A snapshot of frames alone: [function, file, line], innermost first. */
 function stackOf(frames) {
-  const strings = [], text = (value) => (strings.includes(value) ? strings.indexOf(value) : strings.push(value) - 1);
-  const snapshot = { strings, frames: { function: [], file: [], line: [] }, stacks: { parent: [], frame: [] } };
+  const strings = [],
+    text = (value) => (strings.includes(value) ? strings.indexOf(value) : strings.push(value) - 1);
+  const snapshot = {
+    strings,
+    frames: { function: [], file: [], line: [] },
+    stacks: { parent: [], frame: [] },
+  };
   [...frames].reverse().forEach(([name, file, line], i) => {
     snapshot.frames.function.push(text(name));
     snapshot.frames.file.push(text(file));
@@ -172,43 +273,119 @@ const told = (frames) => {
 };
 
 test('a stack is told by the first frame of the user', () => {
-  const library = [['c10::cuda::CUDACachingAllocator::malloc(void**)', '??', 0], ['at::native::mm(at::Tensor const&)', '??', 0], ['_PyEval_EvalFrameDefault', '??', 0]];
+  const library = [
+    ['c10::cuda::CUDACachingAllocator::malloc(void**)', '??', 0],
+    ['at::native::mm(at::Tensor const&)', '??', 0],
+    ['_PyEval_EvalFrameDefault', '??', 0],
+  ];
   const call = ['_call_impl', '/x/site-packages/torch/nn/modules/module.py', 1750];
-  assert.equal(told([...library, call, ['forward', '/home/me/model.py', 104], ['main', '/home/me/train.py', 9]]), 'forward (model.py:104)');
+  assert.equal(
+    told([...library, call, ['forward', '/home/me/model.py', 104], ['main', '/home/me/train.py', 9]]),
+    'forward (model.py:104)',
+  );
   assert.equal(told([...library, call, ['forward', 'D:\\work\\model.py', 7]]), 'forward (model.py:7)');
-  assert.equal(told([...library, ['run', '/x/lib/python3.12/threading.py', 3], ['mine', '/x/site-packages/mymodel/net.py', 5]]), 'mine (net.py:5)');
-  assert.equal(told([...library, ['torch::autograd::generated::MulBackward0::apply(std::vector<x>)', '??', 0], ['run', '/x/lib/python3.12/threading.py', 3]]),
-    'torch::autograd::generated::MulBackward0::apply');
+  assert.equal(
+    told([
+      ...library,
+      ['run', '/x/lib/python3.12/threading.py', 3],
+      ['mine', '/x/site-packages/mymodel/net.py', 5],
+    ]),
+    'mine (net.py:5)',
+  );
+  assert.equal(
+    told([
+      ...library,
+      ['torch::autograd::generated::MulBackward0::apply(std::vector<x>)', '??', 0],
+      ['run', '/x/lib/python3.12/threading.py', 3],
+    ]),
+    'torch::autograd::generated::MulBackward0::apply',
+  );
   assert.equal(told([...library, ['run', '/x/lib/python3.12/threading.py', 3]]), 'at::native::mm');
   assert.equal(told([['c10::cuda::a(int)', '??', 0]]), 'c10::cuda::a');
-  assert.equal(told([['tide_cache_alloc', 'allocator/cache.c', 5], ['linear', 'model/ops.c', 12], ['main', 'cli/main.c', 1]]), 'linear (ops.c:12)');
+  assert.equal(
+    told([
+      ['tide_cache_alloc', 'allocator/cache.c', 5],
+      ['linear', 'model/ops.c', 12],
+      ['main', 'cli/main.c', 1],
+    ]),
+    'linear (ops.c:12)',
+  );
 });
 
 test('frames of libraries and of the tool are folded, and nothing gets lost', () => {
-  const frames = [['tide_cache_alloc', 'allocator/cache.c', 5], ['linear', 'model/ops.c', 12], ['helper', '', 0], ['__libc_start_main', '../csu/libc-start.c', 1], ['block', 'model/block.c', 3], ['main', 'cli/main.c', 1]];
-  const snapshot = stackOf(frames), parts = foldedStack(snapshot, frames.length - 1);
-  assert.deepEqual(parts.map(({ isFolded, frames: list }) => [isFolded, list.length]), [[true, 1], [false, 1], [true, 2], [false, 1], [true, 1]]);
-  assert.deepEqual(parts.flatMap((part) => part.frames), [5, 4, 3, 2, 1, 0]);
-  assert.deepEqual([...frameKinds(snapshot)].reverse(), [FRAME.TOOL, FRAME.USER, FRAME.LIBRARY, FRAME.LIBRARY, FRAME.USER, FRAME.TOOL]);
-  const bare = stackOf([['a', '', 0], ['b', '', 0]]);
-  assert.deepEqual(foldedStack(bare, 1).map(({ isFolded, frames: list }) => [isFolded, list.length]), [[false, 1], [true, 1]]);
+  const frames = [
+    ['tide_cache_alloc', 'allocator/cache.c', 5],
+    ['linear', 'model/ops.c', 12],
+    ['helper', '', 0],
+    ['__libc_start_main', '../csu/libc-start.c', 1],
+    ['block', 'model/block.c', 3],
+    ['main', 'cli/main.c', 1],
+  ];
+  const snapshot = stackOf(frames),
+    parts = foldedStack(snapshot, frames.length - 1);
+  assert.deepEqual(
+    parts.map(({ isFolded, frames: list }) => [isFolded, list.length]),
+    [
+      [true, 1],
+      [false, 1],
+      [true, 2],
+      [false, 1],
+      [true, 1],
+    ],
+  );
+  assert.deepEqual(
+    parts.flatMap((part) => part.frames),
+    [5, 4, 3, 2, 1, 0],
+  );
+  assert.deepEqual([...frameKinds(snapshot)].reverse(), [
+    FRAME.TOOL,
+    FRAME.USER,
+    FRAME.LIBRARY,
+    FRAME.LIBRARY,
+    FRAME.USER,
+    FRAME.TOOL,
+  ]);
+  const bare = stackOf([
+    ['a', '', 0],
+    ['b', '', 0],
+  ]);
+  assert.deepEqual(
+    foldedStack(bare, 1).map(({ isFolded, frames: list }) => [isFolded, list.length]),
+    [
+      [false, 1],
+      [true, 1],
+    ],
+  );
   assert.deepEqual(foldedStack(bare, -1), []);
 });
 
 test('packages below every training program are those of the command line', () => {
   const source = readFileSync(new URL('../../snapshot/user_frame.c', import.meta.url), 'utf8');
-  const packages = [.../PLUMBING\[\] = \{([^}]*)\}/.exec(source)[1].matchAll(/"([^"]+)"/g)].map(([, name]) => name);
+  const packages = [.../PLUMBING\[\] = \{([^}]*)\}/.exec(source)[1].matchAll(/"([^"]+)"/g)].map(
+    ([, name]) => name,
+  );
   assert.ok(packages.includes('torch') && packages.length > 5);
   for (const name of [...packages, 'mymodel']) {
-    const frames = [['inner', `/x/site-packages/${name}/a.py`, 1], ['mine', '/home/me/train.py', 2]];
+    const frames = [
+      ['inner', `/x/site-packages/${name}/a.py`, 1],
+      ['mine', '/home/me/train.py', 2],
+    ];
     assert.equal(told(frames), name === 'mymodel' ? 'inner (a.py:1)' : 'mine (train.py:2)', name);
   }
 });
 
 test('rows of a level add up, also where not all of them are shown', () => {
-  const run = makeRun(readSnapshot(randomRun(4500, SEED)), 'r'), levels = levelsOf(run, 'category', true);
+  const run = makeRun(readSnapshot(randomRun(4500, SEED)), 'r'),
+    levels = levelsOf(run, 'category', true);
   const whole = wholeOf(run, blocksOf(run, { kind: 'allocated', first: 0, last: run.index.nStates }, null));
-  const state = { rootKey: 'k', open: new Set(), shownOf: new Map(), order: 'bytes', isDescending: true, colourOf: () => '' };
+  const state = {
+    rootKey: 'k',
+    open: new Set(),
+    shownOf: new Map(),
+    order: 'bytes',
+    isDescending: true,
+    colourOf: () => '',
+  };
   const sum = (rows, key) => rows.reduce((total, row) => total + row[key], 0);
   const top = treeRows(state, run, whole, levels);
   assert.equal(sum(top, 'bytes'), whole.bytes);
@@ -216,9 +393,16 @@ test('rows of a level add up, also where not all of them are shown', () => {
   for (const shown of [undefined, CHUNK_ROWS + 50, 100_000]) {
     if (shown !== undefined) state.shownOf.set(top[0].key, shown);
     const below = treeRows(state, run, whole, levels).filter((row) => row.level === 2);
-    for (const key of ['bytes', 'requestedBytes', 'count']) assert.equal(sum(below, key), top[0][key], `${key} with ${shown} shown`);
-    assert.equal(below.some((row) => row.kind === 'more'), shown !== 100_000);
-    assert.equal(below.filter((row) => row.kind !== 'more').length, Math.min(shown ?? CHUNK_ROWS, top[0].count));
+    for (const key of ['bytes', 'requestedBytes', 'count'])
+      assert.equal(sum(below, key), top[0][key], `${key} with ${shown} shown`);
+    assert.equal(
+      below.some((row) => row.kind === 'more'),
+      shown !== 100_000,
+    );
+    assert.equal(
+      below.filter((row) => row.kind !== 'more').length,
+      Math.min(shown ?? CHUNK_ROWS, top[0].count),
+    );
   }
   state.open.add(treeRows(state, run, whole, levels)[1].key);
   assert.equal(treeRows(state, run, whole, levels).filter((row) => row.level === 3).length, 1);
@@ -234,26 +418,44 @@ test('fields of tables run nothing and keep their text', () => {
   assert.equal(csvField('=a,b'), '"\'=a,b"');
   assert.equal(csvField(-5), '-5');
   assert.equal(csvLine(['a', 1]), 'a,1\r\n');
-  assert.equal(textTable([['name', 'bytes'], ['a', 5], ['bcd', 12345]]), 'name  bytes\na         5\nbcd   12345');
+  assert.equal(
+    textTable([
+      ['name', 'bytes'],
+      ['a', 5],
+      ['bcd', 12345],
+    ]),
+    'name  bytes\na         5\nbcd   12345',
+  );
 });
 
 test('long ranges are split; the times are printed, not judged', (t) => {
-  const run = makeRun(readSnapshot(trainingRun({ layers: 48, warmup: 0, steps: Math.ceil(2e5 / 1500), operators: 4 })), 'long');
+  const run = makeRun(
+    readSnapshot(trainingRun({ layers: 48, warmup: 0, steps: Math.ceil(2e5 / 1500), operators: 4 })),
+    'long',
+  );
   const since = (label, body) => {
-    const began = performance.now(), value = body();
+    const began = performance.now(),
+      value = body();
     t.diagnostic(`${label}: ${(performance.now() - began).toFixed(1)} ms`);
     return value;
   };
   t.diagnostic(`${run.snapshot.events.count} events, ${run.index.blocks.count} blocks`);
   const levels = since('levels', () => levelsOf(run, 'category', false));
-  const all = since('whole range', () => wholeOf(run, blocksOf(run, { kind: 'allocated', first: 0, last: run.index.nStates }, null)));
-  const categories = since('categories', () => splitAmount(run, levels, all)), scopes = since('scopes', () => splitAmount(run, levels, categories[0]));
+  const all = since('whole range', () =>
+    wholeOf(run, blocksOf(run, { kind: 'allocated', first: 0, last: run.index.nStates }, null)),
+  );
+  const categories = since('categories', () => splitAmount(run, levels, all)),
+    scopes = since('scopes', () => splitAmount(run, levels, categories[0]));
   since('names', () => splitAmount(run, levels, scopes[0]));
   for (const warm of ['instant', 'instant again']) {
     since(warm, () => {
-      const whole = wholeOf(run, blocksOf(run, { kind: 'alive', state: Math.floor(run.index.nStates / 2) + 700 }, null));
+      const whole = wholeOf(
+        run,
+        blocksOf(run, { kind: 'alive', state: Math.floor(run.index.nStates / 2) + 700 }, null),
+      );
       t.diagnostic(`${whole.count} blocks alive`);
-      for (const category of splitAmount(run, levels, whole)) for (const scope of splitAmount(run, levels, category)) splitAmount(run, levels, scope);
+      for (const category of splitAmount(run, levels, whole))
+        for (const scope of splitAmount(run, levels, category)) splitAmount(run, levels, scope);
     });
   }
   since('pick', () => pickOf(run, 'category', false, ['activation', 'forward › layer # › attention']));

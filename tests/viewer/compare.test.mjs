@@ -13,14 +13,19 @@ import { randomRun, Recording, trainingRun } from './synthetic.mjs';
 
 const runOf = (document, label = 'run') => makeRun(readSnapshot(document), label);
 const fp32 = runOf(trainingRun({ warmup: 1, steps: 2 }), 'fp32');
-const bf16 = runOf(trainingRun({ warmup: 2, steps: 3, bytes: 2, precision: 'bf16-mixed', nsPerEvent: 7000 }), 'bf16');
+const bf16 = runOf(
+  trainingRun({ warmup: 2, steps: 3, bytes: 2, precision: 'bf16-mixed', nsPerEvent: 7000 }),
+  'bf16',
+);
 
 test('the page says whose memory it shows', () => {
   const of = (/** @type {string | undefined} */ implementation) => {
     const document = trainingRun({ warmup: 0, steps: 1 });
     return runOf({ ...document, run: { ...document.run, implementation } });
   };
-  const own = of('tidemark'), forecast = of('pytorch-eager-2026'), unknown = of(undefined);
+  const own = of('tidemark'),
+    forecast = of('pytorch-eager-2026'),
+    unknown = of(undefined);
   assert.match(subtitleOf([own]), /^tidemark's own model in C · /);
   assert.match(subtitleOf([forecast]), /^PyTorch, eager · /);
   assert.doesNotMatch(subtitleOf([unknown]), /tidemark|PyTorch/);
@@ -39,10 +44,15 @@ test('the middle of each phase and layer lies in the same phase and layer of the
       if (step < 0) continue;
       const [x0, x1] = scopeSpan(fp32.snapshot, fp32.extents, fp32.axes[kind], s);
       if (x1 <= x0) continue;
-      const at = alignedPlace(there, (x0 + x1) / 2), path = scopePath(fp32.snapshot, s);
-      const spans = Array.from({ length: bf16.snapshot.scopes.count }, (_, t) => t).filter((t) => scopePath(bf16.snapshot, t) === path)
+      const at = alignedPlace(there, (x0 + x1) / 2),
+        path = scopePath(fp32.snapshot, s);
+      const spans = Array.from({ length: bf16.snapshot.scopes.count }, (_, t) => t)
+        .filter((t) => scopePath(bf16.snapshot, t) === path)
         .map((t) => scopeSpan(bf16.snapshot, bf16.extents, bf16.axes[kind], t));
-      assert.ok(spans.some(([a, b]) => at >= a && at <= b), `${path} at ${at} in ${JSON.stringify(spans)}`);
+      assert.ok(
+        spans.some(([a, b]) => at >= a && at <= b),
+        `${path} at ${at} in ${JSON.stringify(spans)}`,
+      );
       n++;
     }
     assert.ok(n > 20);
@@ -51,8 +61,10 @@ test('the middle of each phase and layer lies in the same phase and layer of the
 
 test('a run is aligned with itself to the point, and beyond its ends', () => {
   for (const kind of ['event', 'time']) {
-    const same = alignRuns(fp32, fp32, kind), { lo, hi } = fp32.axes[kind];
-    for (const x of [lo - 10, lo, lo + (hi - lo) / 3, hi, hi + 1000]) assert.ok(Math.abs(alignedPlace(same, x) - x) < 1e-6 * (hi - lo), `${kind} ${x}`);
+    const same = alignRuns(fp32, fp32, kind),
+      { lo, hi } = fp32.axes[kind];
+    for (const x of [lo - 10, lo, lo + (hi - lo) / 3, hi, hi + 1000])
+      assert.ok(Math.abs(alignedPlace(same, x) - x) < 1e-6 * (hi - lo), `${kind} ${x}`);
     for (const state of [0, 1, 77, fp32.index.nStates - 1]) {
       const back = alignedState(same, fp32.axes[kind], fp32.axes[kind], state, fp32.index.nStates);
       assert.ok(Math.abs(back - state) <= 1, `${state} comes back as ${back}`);
@@ -61,22 +73,38 @@ test('a run is aligned with itself to the point, and beyond its ends', () => {
 });
 
 test('a view of a step shows the same step of the other run with the same margin, whatever steps lie before it', () => {
-  const stepOf = (run) => [...run.snapshot.scopes.kind.keys()].find((s) => run.snapshot.scopes.kind[s] === 0 && scopePath(run.snapshot, s) === 'step 0');
+  const stepOf = (run) =>
+    [...run.snapshot.scopes.kind.keys()].find(
+      (s) => run.snapshot.scopes.kind[s] === 0 && scopePath(run.snapshot, s) === 'step 0',
+    );
   for (const kind of ['event', 'time']) {
-    const [a0, a1] = scopeSpan(fp32.snapshot, fp32.extents, fp32.axes[kind], stepOf(fp32)), [b0, b1] = scopeSpan(bf16.snapshot, bf16.extents, bf16.axes[kind], stepOf(bf16));
-    const margin = 0.02, there = alignedView(alignRuns(fp32, bf16, kind), a0 - margin * (a1 - a0), a1 + margin * (a1 - a0));
-    assert.ok(Math.abs(there[0] - (b0 - margin * (b1 - b0))) < 0.01 * (b1 - b0), `${kind}: ${there} for ${b0}, ${b1}`);
-    assert.ok(Math.abs(there[1] - (b1 + margin * (b1 - b0))) < 0.01 * (b1 - b0), `${kind}: ${there} for ${b0}, ${b1}`);
+    const [a0, a1] = scopeSpan(fp32.snapshot, fp32.extents, fp32.axes[kind], stepOf(fp32)),
+      [b0, b1] = scopeSpan(bf16.snapshot, bf16.extents, bf16.axes[kind], stepOf(bf16));
+    const margin = 0.02,
+      there = alignedView(alignRuns(fp32, bf16, kind), a0 - margin * (a1 - a0), a1 + margin * (a1 - a0));
+    assert.ok(
+      Math.abs(there[0] - (b0 - margin * (b1 - b0))) < 0.01 * (b1 - b0),
+      `${kind}: ${there} for ${b0}, ${b1}`,
+    );
+    assert.ok(
+      Math.abs(there[1] - (b1 + margin * (b1 - b0))) < 0.01 * (b1 - b0),
+      `${kind}: ${there} for ${b0}, ${b1}`,
+    );
   }
 });
 
 test('what only one run has shows nothing in the other', () => {
-  const { snapshot, extents, axes } = bf16, extra = [...snapshot.scopes.kind.keys()].find((s) => scopePath(snapshot, s) === 'warm-up 1');
-  assert.equal(alignedView(alignRuns(bf16, fp32, 'event'), ...scopeSpan(snapshot, extents, axes.event, extra)), null);
+  const { snapshot, extents, axes } = bf16,
+    extra = [...snapshot.scopes.kind.keys()].find((s) => scopePath(snapshot, s) === 'warm-up 1');
+  assert.equal(
+    alignedView(alignRuns(bf16, fp32, 'event'), ...scopeSpan(snapshot, extents, axes.event, extra)),
+    null,
+  );
 });
 
 test('where a run ended out of memory is not taken for the end of the step', () => {
-  const cut = runOf(trainingRun({ limitBytes: 500e6, warmup: 1, steps: 2 })), there = alignRuns(cut, fp32, 'event');
+  const cut = runOf(trainingRun({ limitBytes: 500e6, warmup: 1, steps: 2 })),
+    there = alignRuns(cut, fp32, 'event');
   const end = alignedPlace(there, cut.axes.event.hi);
   assert.ok(end < fp32.axes.event.hi * 0.6, `${end} of ${fp32.axes.event.hi}`);
 });
@@ -85,7 +113,8 @@ test('bytes per category from checkpoints are those of the blocks alive, in ever
   for (const run of [fp32, runOf(randomRun({ seed: 5, events: 5000 }))]) {
     for (let state = 0; state < run.index.nStates; state += 97) {
       const expected = CATEGORIES.map(() => 0);
-      for (const b of aliveAt(run.index, state)) expected[run.index.blocks.category[b]] += run.index.blocks.bytes[b];
+      for (const b of aliveAt(run.index, state))
+        expected[run.index.blocks.category[b]] += run.index.blocks.bytes[b];
       assert.deepEqual([...categoryBytesAt(run, state)], expected, `state ${state}`);
     }
   }
@@ -97,15 +126,22 @@ test('differences add up to the totals of both runs, whatever makes a row', () =
     const { rows, sums } = differencesAt([fp32, bf16], states, by);
     for (const i of [0, 1]) {
       const total = [fp32, bf16][i].index.totals[states[i]];
-      assert.equal(rows.reduce((sum, row) => sum + row.bytes[i], 0), total);
+      assert.equal(
+        rows.reduce((sum, row) => sum + row.bytes[i], 0),
+        total,
+      );
       assert.equal(sums.first.bytes[i] + sums.both.bytes[i] + sums.second.bytes[i], total);
     }
     assert.equal(sums.first.bytes[1], 0);
     assert.equal(sums.second.bytes[0], 0);
     rows.slice(1).forEach((row, i) => assert.ok(Math.abs(row.difference) <= Math.abs(rows[i].difference)));
     for (const row of rows.slice(0, 5)) {
-      const found = blocksOfRow(fp32, by, row.key), alive = aliveAt(fp32.index, states[0]).filter((b) => found[b]);
-      assert.equal(alive.reduce((sum, b) => sum + fp32.index.blocks.bytes[b], 0), row.bytes[0]);
+      const found = blocksOfRow(fp32, by, row.key),
+        alive = aliveAt(fp32.index, states[0]).filter((b) => found[b]);
+      assert.equal(
+        alive.reduce((sum, b) => sum + fp32.index.blocks.bytes[b], 0),
+        row.bytes[0],
+      );
     }
   }
 });
@@ -116,14 +152,42 @@ test('what only one run holds is on its side alone', () => {
     r.within('step', 'step', 0, () => names.forEach(([name, bytes]) => r.alloc(name, 'activation', bytes)));
     return runOf(r.document());
   };
-  const { rows } = differencesAt([make([['a.1', 1024], ['a.2', 1024], ['gone', 2048]]), make([['a.1', 512], ['a.2', 512], ['new', 4096]])], [3, 3], 'name');
-  assert.deepEqual(rows.map((row) => [row.label, sideOf(row), row.bytes, row.difference]),
-    [['new', 'second', [0, 4096], 4096], ['gone', 'first', [2048, 0], -2048], ['a.*', 'both', [2048, 1024], -1024]]);
+  const { rows } = differencesAt(
+    [
+      make([
+        ['a.1', 1024],
+        ['a.2', 1024],
+        ['gone', 2048],
+      ]),
+      make([
+        ['a.1', 512],
+        ['a.2', 512],
+        ['new', 4096],
+      ]),
+    ],
+    [3, 3],
+    'name',
+  );
+  assert.deepEqual(
+    rows.map((row) => [row.label, sideOf(row), row.bytes, row.difference]),
+    [
+      ['new', 'second', [0, 4096], 4096],
+      ['gone', 'first', [2048, 0], -2048],
+      ['a.*', 'both', [2048, 1024], -1024],
+    ],
+  );
 });
 
 test('runs without a sentence from the command line get one: what is saved, where, and what it does to the time', () => {
-  const thin = runOf(trainingRun({ layers: 4, warmup: 1, steps: 2 }), 'thin'), said = comparisonSentence([fp32, thin]);
-  assert.match(said, /^thin lowers the peak by [\d.]+ %, from [\d.]+ MiB to [\d.]+ MiB: .* less; a step takes [\d.,]+ ms instead of [\d.,]+ ms \([\d.]+×\)\.$/);
+  const thin = runOf(trainingRun({ layers: 4, warmup: 1, steps: 2 }), 'thin'),
+    said = comparisonSentence([fp32, thin]);
+  assert.match(
+    said,
+    /^thin lowers the peak by [\d.]+ %, from [\d.]+ MiB to [\d.]+ MiB: .* less; a step takes [\d.,]+ ms instead of [\d.,]+ ms \([\d.]+×\)\.$/,
+  );
   assert.match(comparisonSentence([fp32, fp32]), /^fp32 peaks as fp32 does/);
-  assert.match(comparisonSentence([fp32, runOf(trainingRun({ limitBytes: 500e6 }), 'small')]), /^small ran out of memory at 46\d\.44 MiB; fp32 peaks at/);
+  assert.match(
+    comparisonSentence([fp32, runOf(trainingRun({ limitBytes: 500e6 }), 'small')]),
+    /^small ran out of memory at 46\d\.44 MiB; fp32 peaks at/,
+  );
 });

@@ -2,7 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allocRow, freeRow } from '../../viewer/src/blocks.js';
-import { blockOfEvent, EVENT_COLUMNS, eventCsvLine, eventsCsvHead, eventTexts, filterEvents } from '../../viewer/src/events.js';
+import {
+  blockOfEvent,
+  EVENT_COLUMNS,
+  eventCsvLine,
+  eventsCsvHead,
+  eventTexts,
+  filterEvents,
+} from '../../viewer/src/events.js';
 import { readSnapshot } from '../../viewer/src/format.js';
 import { scopePath } from '../../viewer/src/lanes.js';
 import { stackFrames } from '../../viewer/src/peak.js';
@@ -14,23 +21,42 @@ import { randomNumbers, toldEvents, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 const run = makeRun(readSnapshot(trainingRun({ layers: 4, warmup: 1, steps: 2 })), 'training');
-const { strings } = run.snapshot, events = toldEvents(run.snapshot);
+const { strings } = run.snapshot,
+  events = toldEvents(run.snapshot);
 const all = { actions: null, query: null, first: 0, last: run.index.nStates };
 const listed = (rows) => Array.from({ length: rows.count }, (_, i) => rows.eventAt(i));
 const every = Array.from({ length: events.count }, (_, e) => e);
 
 test('without a filter there is a row for each event, of a range for each of its own', () => {
   assert.deepEqual(listed(filterEvents(run, all)), every);
-  assert.deepEqual(listed(filterEvents(run, { ...all, first: 10, last: 20 })), every.filter((e) => e + 1 >= 10 && e + 1 < 20));
+  assert.deepEqual(
+    listed(filterEvents(run, { ...all, first: 10, last: 20 })),
+    every.filter((e) => e + 1 >= 10 && e + 1 < 20),
+  );
 });
 
 test('filters leave what a plain look at each event leaves', () => {
-  const text = (e) => [events.name[e] < 0 ? '' : strings[events.name[e]], scopePath(run.snapshot, events.scope[e]),
-    ...stackFrames(run.snapshot, events.stack[e]).flatMap((frame) => [frame.function, frame.place])].join('\n');
-  for (const [query, expected] of [['attention', /attention/i], ['/layers\\.[12]\\.op0/', /layers\.[12]\.op0/], ['layer 3', /layer 3/], ['logits', /logits/]]) {
+  const text = (e) =>
+    [
+      events.name[e] < 0 ? '' : strings[events.name[e]],
+      scopePath(run.snapshot, events.scope[e]),
+      ...stackFrames(run.snapshot, events.stack[e]).flatMap((frame) => [frame.function, frame.place]),
+    ].join('\n');
+  for (const [query, expected] of [
+    ['attention', /attention/i],
+    ['/layers\\.[12]\\.op0/', /layers\.[12]\.op0/],
+    ['layer 3', /layer 3/],
+    ['logits', /logits/],
+  ]) {
     for (const actions of [null, [ACTION.ALLOC], [ACTION.FREE, ACTION.SEGMENT_ALLOC]]) {
       const found = listed(filterEvents(run, { ...all, actions, query: compileQuery(query) }));
-      assert.deepEqual(found, every.filter((e) => (actions === null || actions.includes(events.action[e])) && expected.test(text(e))), query);
+      assert.deepEqual(
+        found,
+        every.filter(
+          (e) => (actions === null || actions.includes(events.action[e])) && expected.test(text(e)),
+        ),
+        query,
+      );
       if (actions?.length !== 2) assert.ok(found.length > 0, query);
     }
   }
@@ -40,13 +66,26 @@ test('filters leave what a plain look at each event leaves', () => {
 test('an address finds the events whose bytes hold it', () => {
   const wanted = events.address[40] + 100;
   const found = listed(filterEvents(run, { ...all, query: compileQuery(`0x${wanted.toString(16)}`) }));
-  assert.deepEqual(found, every.filter((e) => wanted >= events.address[e] && wanted < events.address[e] + Math.max(1, events.blockBytes[e])));
+  assert.deepEqual(
+    found,
+    every.filter(
+      (e) => wanted >= events.address[e] && wanted < events.address[e] + Math.max(1, events.blockBytes[e]),
+    ),
+  );
   assert.ok(found.includes(40));
 });
 
 test(`the row of an event is the last one at or before it (seed ${SEED})`, () => {
-  const rows = filterEvents(run, { ...all, query: compileQuery('attention') }), list = listed(rows);
-  for (let e = 0; e < events.count; e += 7) assert.equal(rows.rowOf(e), Math.max(0, list.findLastIndex((each) => each <= e)));
+  const rows = filterEvents(run, { ...all, query: compileQuery('attention') }),
+    list = listed(rows);
+  for (let e = 0; e < events.count; e += 7)
+    assert.equal(
+      rows.rowOf(e),
+      Math.max(
+        0,
+        list.findLastIndex((each) => each <= e),
+      ),
+    );
   const whole = filterEvents(run, { ...all, first: 5 });
   assert.equal(whole.rowOf(0), 0);
   assert.equal(whole.eventAt(whole.rowOf(100)), 100);
@@ -54,7 +93,10 @@ test(`the row of an event is the last one at or before it (seed ${SEED})`, () =>
 });
 
 test('rows say what the events are', () => {
-  const e = every.find((each) => events.action[each] === ACTION.ALLOC && strings[events.name[each]].startsWith('layers.2.op1.out'));
+  const e = every.find(
+    (each) =>
+      events.action[each] === ACTION.ALLOC && strings[events.name[each]].startsWith('layers.2.op1.out'),
+  );
   const row = Object.fromEntries(eventTexts(run, e).map((text, i) => [EVENT_COLUMNS[i], text]));
   assert.equal(row.action, 'allocate');
   assert.equal(row.name, 'layers.2.op1.out');
@@ -72,8 +114,14 @@ test('rows say what the events are', () => {
 });
 
 test('CSV has exact numbers, a field for each column, and no formula', () => {
-  const hostile = makeRun(readSnapshot(trainingRun({ layers: 1, warmup: 0, steps: 1, label: (name) => `=${name}` })), 'hostile');
-  const e = 20, fields = eventCsvLine(hostile, e, () => '+stack').trimEnd().split(',');
+  const hostile = makeRun(
+    readSnapshot(trainingRun({ layers: 1, warmup: 0, steps: 1, label: (name) => `=${name}` })),
+    'hostile',
+  );
+  const e = 20,
+    fields = eventCsvLine(hostile, e, () => '+stack')
+      .trimEnd()
+      .split(',');
   assert.equal(fields.length, eventsCsvHead().trimEnd().split(',').length);
   assert.equal(Number(fields[1]), hostile.snapshot.events.timeNs[e]);
   assert.equal(Number(fields[3]), toldEvents(hostile.snapshot).requestedBytes[e]);
@@ -108,8 +156,17 @@ test('a short list scrolls as it is, a long one comes to each of its ends', () =
 });
 
 test('the list of many events opens at once; the times are printed, not judged', (t) => {
-  const many = makeRun(readSnapshot(trainingRun({ layers: 48, warmup: 0, steps: 100 })), 'many'), began = performance.now();
+  const many = makeRun(readSnapshot(trainingRun({ layers: 48, warmup: 0, steps: 100 })), 'many'),
+    began = performance.now();
   const rows = filterEvents(many, { actions: null, query: null, first: 0, last: many.index.nStates });
-  const opened = performance.now(), found = filterEvents(many, { actions: [ACTION.ALLOC], query: compileQuery('op1'), first: 0, last: many.index.nStates });
-  t.diagnostic(`${rows.count} events: all ${(opened - began).toFixed(1)} ms, filtered to ${found.count} ${(performance.now() - opened).toFixed(1)} ms`);
+  const opened = performance.now(),
+    found = filterEvents(many, {
+      actions: [ACTION.ALLOC],
+      query: compileQuery('op1'),
+      first: 0,
+      last: many.index.nStates,
+    });
+  t.diagnostic(
+    `${rows.count} events: all ${(opened - began).toFixed(1)} ms, filtered to ${found.count} ${(performance.now() - opened).toFixed(1)} ms`,
+  );
 });

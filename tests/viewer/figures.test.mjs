@@ -4,7 +4,17 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { CASES, EMULATED, PHASES, PRECISIONS, embedded, profile, recorderText, sentenceOf, tidemark } from './figures.mjs';
+import {
+  CASES,
+  EMULATED,
+  PHASES,
+  PRECISIONS,
+  embedded,
+  profile,
+  recorderText,
+  sentenceOf,
+  tidemark,
+} from './figures.mjs';
 import { temporaryFolder } from './pages.mjs';
 import { CATEGORIES, bytesText, stateAfter, statistics, trainingFlops } from './recompute.mjs';
 
@@ -13,13 +23,19 @@ const root = temporaryFolder();
 /** Equal but for the last digits of a sum. */
 function near(actual, expected, what) {
   assert.equal(typeof actual, 'number', what);
-  assert.ok(Math.abs(actual - expected) <= 1e-9 * Math.abs(expected), `${what}: ${actual} instead of ${expected}`);
+  assert.ok(
+    Math.abs(actual - expected) <= 1e-9 * Math.abs(expected),
+    `${what}: ${actual} instead of ${expected}`,
+  );
 }
 
 const byKey = (rows, key) => new Map(rows.map(({ [key]: name, ...rest }) => [name, rest]));
 
 function descends(rows) {
-  assert.ok(rows.every((row, i) => i === 0 || rows[i - 1].bytes >= row.bytes), 'the largest first');
+  assert.ok(
+    rows.every((row, i) => i === 0 || rows[i - 1].bytes >= row.bytes),
+    'the largest first',
+  );
 }
 
 function checkSummary({ document, summary }) {
@@ -27,44 +43,74 @@ function checkSummary({ document, summary }) {
   assert.equal(file.summary.length, 1);
   const [{ counts, dropped, unmatched, peak, max, end }] = file.summary;
   assert.deepEqual([counts, dropped, unmatched, max, end], [summary.counts, 0, 0, summary.max, summary.end]);
-  const { by_phase, by_scope, by_stack, ...figures } = peak, expected = summary.peak;
+  const { by_phase, by_scope, by_stack, ...figures } = peak,
+    expected = summary.peak;
   const { by_phase: phases, by_scope: scopes, by_stack: stacks, ...rest } = expected;
   assert.deepEqual(figures, rest);
-  for (const [rows, key, groups] of [[by_phase, 'path', phases], [by_scope, 'path', scopes], [by_stack, 'stack', stacks]]) {
+  for (const [rows, key, groups] of [
+    [by_phase, 'path', phases],
+    [by_scope, 'path', scopes],
+    [by_stack, 'stack', stacks],
+  ]) {
     descends(rows);
     assert.equal(rows.length, groups.size);
     assert.deepEqual(byKey(rows, key), groups);
   }
   for (const split of [Object.values(peak.by_category), by_phase, by_scope, by_stack]) {
-    assert.equal(split.reduce((total, row) => total + row.bytes, 0), expected.allocated_bytes);
-    assert.equal(split.reduce((total, row) => total + row.count, 0), expected.n_blocks);
+    assert.equal(
+      split.reduce((total, row) => total + row.bytes, 0),
+      expected.allocated_bytes,
+    );
+    assert.equal(
+      split.reduce((total, row) => total + row.count, 0),
+      expected.n_blocks,
+    );
   }
 }
 
 /** Blocks and segments that the file says are there at the end, against those that the events lead to. */
 function checkEnd({ document }) {
-  const { file, unit, events } = document, { segments, runs, blocks } = stateAfter(document, events.length - 1);
-  assert.deepEqual(new Map(file.end.segments.map((segment) => [segment.address * unit, segment.total_bytes])),
-    new Map([...segments, ...runs].sort(([a], [b]) => a - b)));
-  const live = file.end.segments.flatMap((segment) => segment.blocks.filter((block) => block.state !== 0)
-    .map((block) => [segment.address * unit + block.offset_bytes, block]));
+  const { file, unit, events } = document,
+    { segments, runs, blocks } = stateAfter(document, events.length - 1);
+  assert.deepEqual(
+    new Map(file.end.segments.map((segment) => [segment.address * unit, segment.total_bytes])),
+    new Map([...segments, ...runs].sort(([a], [b]) => a - b)),
+  );
+  const live = file.end.segments.flatMap((segment) =>
+    segment.blocks
+      .filter((block) => block.state !== 0)
+      .map((block) => [segment.address * unit + block.offset_bytes, block]),
+  );
   assert.equal(live.length, blocks.size);
   for (const [address, block] of live) {
     const { bytes, requested, category, name, stack, scope } = blocks.get(address);
-    assert.deepEqual([block.block_bytes, block.requested_bytes, file.categories[block.category], block.name, block.stack, block.scope],
-      [bytes, requested, category, name, stack, scope]);
+    assert.deepEqual(
+      [
+        block.block_bytes,
+        block.requested_bytes,
+        file.categories[block.category],
+        block.name,
+        block.stack,
+        block.scope,
+      ],
+      [bytes, requested, category, name, stack, scope],
+    );
   }
 }
 
 function checkTiming({ document: { file } }, device) {
   const { timing } = file;
   assert.deepEqual([timing.warmup_steps, timing.measured_steps, timing.flops], [1, 4, trainingFlops(file)]);
-  assert.deepEqual(timing.phases.map((phase) => phase.name), PHASES);
+  assert.deepEqual(
+    timing.phases.map((phase) => phase.name),
+    PHASES,
+  );
   for (const phase of timing.phases) {
     for (const clock of ['host', 'device']) {
       const samples = phase[`${clock}_ms`];
       assert.equal(samples.length, device === 'virtual' ? 0 : 4);
-      for (const [key, value] of Object.entries(statistics(samples, true))) near(phase[clock][key], value, `${phase.name}.${clock}.${key}`);
+      for (const [key, value] of Object.entries(statistics(samples, true)))
+        near(phase[clock][key], value, `${phase.name}.${clock}.${key}`);
     }
   }
   assert.equal(timing.recorder_pairs === undefined, device === 'virtual');
@@ -72,26 +118,53 @@ function checkTiming({ document: { file } }, device) {
 
 /** The models' parameters are the blocks of that name; their bytes follow the precision. */
 function checkParameters({ document, summary, short }) {
-  const { run } = document.file, weights = summary.blocks.filter((block) => block.category === 'parameter' && !document.text(block.name).endsWith('.bf16'));
-  assert.equal(weights.reduce((total, block) => total + block.requested, 0), 4 * run.model.n_parameters);
+  const { run } = document.file,
+    weights = summary.blocks.filter(
+      (block) => block.category === 'parameter' && !document.text(block.name).endsWith('.bf16'),
+    );
+  assert.equal(
+    weights.reduce((total, block) => total + block.requested, 0),
+    4 * run.model.n_parameters,
+  );
   assert.deepEqual([run.precision, run.outcome], [short, 'completed']);
 }
 
-const tokensPerSecond = ({ document: { file }, times }) => (file.run.batch_size * file.run.context_length) / (times('step').mean / 1000);
+const tokensPerSecond = ({ document: { file }, times }) =>
+  (file.run.batch_size * file.run.context_length) / (times('step').mean / 1000);
 // Nothing is computed on the virtual device, and whose memory it shows is said.
-const devicesLine = (device) => `2 runs on ${device}${device === 'virtual' ? " (tidemark's own model in C); times: not computed" : ''}`;
+const devicesLine = (device) =>
+  `2 runs on ${device}${device === 'virtual' ? " (tidemark's own model in C); times: not computed" : ''}`;
 
 /** One step of warm-up, four measured ones. */
-const lossText = ({ file: { loss } }) => `loss: ${loss[0].toFixed(6)} in the run's first step, ${loss[1].toFixed(6)} in the first measured one, ${loss[4].toFixed(6)} in the last`;
+const lossText = ({ file: { loss } }) =>
+  `loss: ${loss[0].toFixed(6)} in the run's first step, ${loss[1].toFixed(6)} in the first measured one, ${loss[4].toFixed(6)} in the last`;
 
 function checkJson(result) {
-  const { runs, device } = result, { sentences, tables: [table, ...others] } = JSON.parse(result.printed);
+  const { runs, device } = result,
+    {
+      sentences,
+      tables: [table, ...others],
+    } = JSON.parse(result.printed);
   assert.deepEqual([others.length, table.rows.length], [0, runs.length]);
-  const rateKeys = device === 'cpu' ? [...PHASES.flatMap((phase) => [`${phase}_ms`, `${phase}_std_ms`]), 'tokens_per_second'] : [];
+  const rateKeys =
+    device === 'cpu'
+      ? [...PHASES.flatMap((phase) => [`${phase}_ms`, `${phase}_std_ms`]), 'tokens_per_second']
+      : [];
   for (const [i, run] of runs.entries()) {
-    const row = table.rows[i], { max } = run.summary;
-    assert.deepEqual(Object.keys(row), ['run', 'outcome', 'allocated_bytes', 'reserved_bytes', ...rateKeys, 'snapshot']);
-    assert.deepEqual([row.run, row.outcome, row.allocated_bytes, row.reserved_bytes, row.snapshot], [run.name, 'fits', max.allocated.bytes, max.reserved.bytes, run.path]);
+    const row = table.rows[i],
+      { max } = run.summary;
+    assert.deepEqual(Object.keys(row), [
+      'run',
+      'outcome',
+      'allocated_bytes',
+      'reserved_bytes',
+      ...rateKeys,
+      'snapshot',
+    ]);
+    assert.deepEqual(
+      [row.run, row.outcome, row.allocated_bytes, row.reserved_bytes, row.snapshot],
+      [run.name, 'fits', max.allocated.bytes, max.reserved.bytes, run.path],
+    );
     if (device !== 'cpu') continue;
     for (const phase of PHASES) {
       near(row[`${phase}_ms`], run.times(phase).mean, phase);
@@ -103,33 +176,78 @@ function checkJson(result) {
   assert.deepEqual(said('device'), [devicesLine(device)]);
   assert.deepEqual(said('comparison'), [sentenceOf(runs)]);
   assert.deepEqual(said('report'), [result.report]);
-  assert.deepEqual(said('recorder'), device === 'cpu' ? runs.map((run) => `${run.name}: ${recorderText(run.document)}`) : []);
+  assert.deepEqual(
+    said('recorder'),
+    device === 'cpu' ? runs.map((run) => `${run.name}: ${recorderText(run.document)}`) : [],
+  );
   assert.deepEqual(said('emulated'), device === 'cpu' ? [`note: ${EMULATED}`] : []);
-  assert.deepEqual(said('loss'), device === 'cpu' ? runs.map((run) => `${run.name}: ${lossText(run.document)}`) : []);
+  assert.deepEqual(
+    said('loss'),
+    device === 'cpu' ? runs.map((run) => `${run.name}: ${lossText(run.document)}`) : [],
+  );
   assert.equal(sentences.length, 3 + (device === 'cpu' ? 5 : 0));
 }
 
 function checkText(result) {
-  const { runs, device } = result, lines = result.printed.split('\n');
+  const { runs, device } = result,
+    lines = result.printed.split('\n');
   const head = lines.findIndex((line) => line.startsWith('  run '));
   const times = device === 'cpu';
-  assert.deepEqual(lines[head].trim().split(/ {2,}/), ['run', 'outcome', 'allocated', 'reserved',
-    ...(times ? [...PHASES.flatMap((phase) => [phase, '± sample std']), 'tokens/s'] : []), 'snapshot']);
+  assert.deepEqual(lines[head].trim().split(/ {2,}/), [
+    'run',
+    'outcome',
+    'allocated',
+    'reserved',
+    ...(times ? [...PHASES.flatMap((phase) => [phase, '± sample std']), 'tokens/s'] : []),
+    'snapshot',
+  ]);
   for (const [i, run] of runs.entries()) {
     const { max } = run.summary;
-    assert.deepEqual(lines[head + 1 + i].trim().split(/ {2,}/), [run.name, 'fits', bytesText(max.allocated.bytes), bytesText(max.reserved.bytes),
-      ...(times ? [...PHASES.flatMap((phase) => [`${run.times(phase).mean.toFixed(3)} ms`, `${run.times(phase).std.toFixed(3)} ms`]), String(Math.floor(tokensPerSecond(run) + 0.5))] : []),
-      run.path]);
+    assert.deepEqual(lines[head + 1 + i].trim().split(/ {2,}/), [
+      run.name,
+      'fits',
+      bytesText(max.allocated.bytes),
+      bytesText(max.reserved.bytes),
+      ...(times
+        ? [
+            ...PHASES.flatMap((phase) => [
+              `${run.times(phase).mean.toFixed(3)} ms`,
+              `${run.times(phase).std.toFixed(3)} ms`,
+            ]),
+            String(Math.floor(tokensPerSecond(run) + 0.5)),
+          ]
+        : []),
+      run.path,
+    ]);
   }
-  const expected = [devicesLine(device), sentenceOf(runs), `report: ${result.report}`,
-    ...(times ? [...runs.flatMap((run) => [recorderText, lossText].map((textOf) => `${run.name}: ${textOf(run.document)}`)), `note: ${EMULATED}`] : [])];
-  assert.deepEqual(lines.filter((line, at) => line !== '' && (at < head - 1 || at > head + runs.length)).sort(), expected.sort());
+  const expected = [
+    devicesLine(device),
+    sentenceOf(runs),
+    `report: ${result.report}`,
+    ...(times
+      ? [
+          ...runs.flatMap((run) =>
+            [recorderText, lossText].map((textOf) => `${run.name}: ${textOf(run.document)}`),
+          ),
+          `note: ${EMULATED}`,
+        ]
+      : []),
+  ];
+  assert.deepEqual(
+    lines.filter((line, at) => line !== '' && (at < head - 1 || at > head + runs.length)).sort(),
+    expected.sort(),
+  );
 }
 
 function checkReport({ report, runs }) {
   const { files, comparison } = embedded(report);
-  assert.deepEqual(files.map((file) => file.label), runs.map((run) => run.name));
-  files.forEach((file, i) => assert.ok(file.bytes.equals(readFileSync(runs[i].path)), `${file.label}: the file itself`));
+  assert.deepEqual(
+    files.map((file) => file.label),
+    runs.map((run) => run.name),
+  );
+  files.forEach((file, i) =>
+    assert.ok(file.bytes.equals(readFileSync(runs[i].path)), `${file.label}: the file itself`),
+  );
   assert.deepEqual(comparison, { sentence: sentenceOf(runs), names: PRECISIONS });
 }
 
@@ -141,45 +259,110 @@ const printedJson = (...options) => {
 };
 
 function checkCompare({ runs, device }) {
-  const { sentences, table } = printedJson('compare', ...runs.map((run) => run.path)), [base, other] = runs;
+  const { sentences, table } = printedJson('compare', ...runs.map((run) => run.path)),
+    [base, other] = runs;
   assert.equal(sentences.find((sentence) => sentence.key === 'comparison').text, sentenceOf(runs));
-  assert.deepEqual(sentences.filter((sentence) => sentence.key === 'emulated').map((sentence) => sentence.text),
-    device === 'cpu' ? ['note: bf16 is emulated on the cpu in bf16-mixed: its bytes are real, its times are not representative'] : []);
-  const bytesRow = (key, name, [a, b]) => ({ [key]: name, run1_bytes: a, run2_bytes: b, run2_ratio: a > 0 ? b / a : null });
+  assert.deepEqual(
+    sentences.filter((sentence) => sentence.key === 'emulated').map((sentence) => sentence.text),
+    device === 'cpu'
+      ? [
+          'note: bf16 is emulated on the cpu in bf16-mixed: its bytes are real, its times are not representative',
+        ]
+      : [],
+  );
+  const bytesRow = (key, name, [a, b]) => ({
+    [key]: name,
+    run1_bytes: a,
+    run2_bytes: b,
+    run2_ratio: a > 0 ? b / a : null,
+  });
   const exact = (actual, expected) => {
-    assert.deepEqual(actual.map(({ run2_ratio, ...row }) => row), expected.map(({ run2_ratio, ...row }) => row));
-    actual.forEach((row, i) => (expected[i].run2_ratio === null ? assert.equal(row.run2_ratio, null) : near(row.run2_ratio, expected[i].run2_ratio, 'ratio')));
+    assert.deepEqual(
+      actual.map(({ run2_ratio, ...row }) => row),
+      expected.map(({ run2_ratio, ...row }) => row),
+    );
+    actual.forEach((row, i) =>
+      expected[i].run2_ratio === null
+        ? assert.equal(row.run2_ratio, null)
+        : near(row.run2_ratio, expected[i].run2_ratio, 'ratio'),
+    );
   };
   const ofCategory = (category) => runs.map((run) => run.summary.peak.by_category[category].bytes);
-  exact(table('footprint'), [...CATEGORIES.filter((category) => ofCategory(category).some((bytes) => bytes > 0)).map((category) => bytesRow('category', category, ofCategory(category))),
-    bytesRow('category', 'all', runs.map((run) => run.summary.max.allocated.bytes))]);
-  exact(table('peaks').map(({ counted, ...row }) => row), ['requested', 'allocated', 'active', 'reserved'].map((key) => bytesRow('quantity', key, runs.map((run) => run.summary.max[key].bytes))));
+  exact(table('footprint'), [
+    ...CATEGORIES.filter((category) => ofCategory(category).some((bytes) => bytes > 0)).map((category) =>
+      bytesRow('category', category, ofCategory(category)),
+    ),
+    bytesRow(
+      'category',
+      'all',
+      runs.map((run) => run.summary.max.allocated.bytes),
+    ),
+  ]);
+  exact(
+    table('peaks').map(({ counted, ...row }) => row),
+    ['requested', 'allocated', 'active', 'reserved'].map((key) =>
+      bytesRow(
+        'quantity',
+        key,
+        runs.map((run) => run.summary.max[key].bytes),
+      ),
+    ),
+  );
   const phases = table('timing') ?? [];
-  assert.deepEqual(phases.map((row) => row.phase), device === 'cpu' ? PHASES : []);
+  assert.deepEqual(
+    phases.map((row) => row.phase),
+    device === 'cpu' ? PHASES : [],
+  );
   for (const row of phases) {
     const [one, two] = [base, other].map((run) => run.times(row.phase));
-    for (const [key, value] of Object.entries({ run1_ms: one.mean, run1_std_ms: one.std, run2_ms: two.mean, run2_std_ms: two.std, run2_ratio: two.mean / one.mean })) near(row[key], value, key);
+    for (const [key, value] of Object.entries({
+      run1_ms: one.mean,
+      run1_std_ms: one.std,
+      run2_ms: two.mean,
+      run2_std_ms: two.std,
+      run2_ratio: two.mean / one.mean,
+    }))
+      near(row[key], value, key);
   }
 }
 
 /** Requested bytes of blocks that wait for a stream count, their allocated bytes do not: the table says so. */
 const COUNTED = {
-  requested: 'sizes asked for, until the release completes', allocated: 'whole blocks, until the release is requested',
-  active: 'whole blocks, until the release completes', reserved: 'segments',
+  requested: 'sizes asked for, until the release completes',
+  allocated: 'whole blocks, until the release is requested',
+  active: 'whole blocks, until the release completes',
+  reserved: 'segments',
 };
 
 function checkSummaryCommand({ path, document, summary, short }, device) {
-  const { sentences, table } = printedJson('summary', path, '--top', '100000'), { peak, max, end } = summary;
+  const { sentences, table } = printedJson('summary', path, '--top', '100000'),
+    { peak, max, end } = summary;
   const said = (key) => sentences.find((sentence) => sentence.key === key)?.text ?? '';
-  const parts = CATEGORIES.map((category) => [category, peak.by_category[category].bytes]).filter(([, bytes]) => bytes > 0).sort(([, a], [, b]) => b - a)
+  const parts = CATEGORIES.map((category) => [category, peak.by_category[category].bytes])
+    .filter(([, bytes]) => bytes > 0)
+    .sort(([, a], [, b]) => b - a)
     .map(([category, bytes]) => `${((100 * bytes) / peak.allocated_bytes).toFixed(1)} % ${category}`);
-  assert.ok(said('peak').startsWith(`peak ${bytesText(peak.allocated_bytes)} (${peak.allocated_bytes} bytes) allocated in `), said('peak'));
+  assert.ok(
+    said('peak').startsWith(
+      `peak ${bytesText(peak.allocated_bytes)} (${peak.allocated_bytes} bytes) allocated in `,
+    ),
+    said('peak'),
+  );
   assert.deepEqual(said('peak').split(': ')[1].split(', ').sort(), parts.sort());
   const { requested_bytes, rounding_bytes, unsplit_bytes } = peak.accounting;
-  assert.equal(said('accounting'), `allocated = requested ${requested_bytes} + rounding ${rounding_bytes} + unsplit tails ${unsplit_bytes} bytes, in ${peak.n_blocks} blocks`);
+  assert.equal(
+    said('accounting'),
+    `allocated = requested ${requested_bytes} + rounding ${rounding_bytes} + unsplit tails ${unsplit_bytes} bytes, in ${peak.n_blocks} blocks`,
+  );
   assert.equal(said('emulated'), device === 'cpu' && short.startsWith('bf16') ? `note: ${EMULATED}` : '');
   assert.equal(said('recorder'), device === 'cpu' ? recorderText(document) : '');
-  const rowOf = (group) => ({ bytes: group.bytes, share_percent: (100 * group.bytes) / peak.allocated_bytes, requested_bytes: group.requested_bytes, blocks: group.count, largest: group.largest });
+  const rowOf = (group) => ({
+    bytes: group.bytes,
+    share_percent: (100 * group.bytes) / peak.allocated_bytes,
+    requested_bytes: group.requested_bytes,
+    blocks: group.count,
+    largest: group.largest,
+  });
   const same = (rows, key, expected) => {
     assert.equal(rows.length, expected.size);
     for (const { [key]: name, share_percent, ...row } of rows) {
@@ -188,27 +371,59 @@ function checkSummaryCommand({ path, document, summary, short }, device) {
       near(share_percent, share, name);
     }
   };
-  const named = (groups) => new Map([...groups].map(([path, group]) => [path || '(outside every scope)', group]));
-  same(table('by_category'), 'category', new Map(Object.entries(peak.by_category).filter(([, group]) => group.count > 0)));
+  const named = (groups) =>
+    new Map([...groups].map(([path, group]) => [path || '(outside every scope)', group]));
+  same(
+    table('by_category'),
+    'category',
+    new Map(Object.entries(peak.by_category).filter(([, group]) => group.count > 0)),
+  );
   same(table('by_phase'), 'scope', named(peak.by_phase));
   same(table('by_scope'), 'scope', named(peak.by_scope));
-  assert.deepEqual(table('by_stack').map((row) => [row.bytes, row.requested_bytes, row.blocks]).sort(), [...peak.by_stack.values()].map((group) => [group.bytes, group.requested_bytes, group.count]).sort());
-  assert.deepEqual(table('maxima'), Object.entries(COUNTED).map(([key, counted]) => ({ counted, quantity: key, max_bytes: max[key].bytes, event: max[key].event, end_bytes: end[`${key}_bytes`] })));
-  assert.deepEqual(table('blocks').map((row) => [row.name, row.category, row.bytes, row.requested_bytes, row.event]),
-    [...summary.blocks].sort((a, b) => b.bytes - a.bytes || a.born - b.born || a.address - b.address)
-      .map((block) => [document.text(block.name) || '(no name)', block.category, block.bytes, block.requested, block.born - 1]));
+  assert.deepEqual(
+    table('by_stack')
+      .map((row) => [row.bytes, row.requested_bytes, row.blocks])
+      .sort(),
+    [...peak.by_stack.values()].map((group) => [group.bytes, group.requested_bytes, group.count]).sort(),
+  );
+  assert.deepEqual(
+    table('maxima'),
+    Object.entries(COUNTED).map(([key, counted]) => ({
+      counted,
+      quantity: key,
+      max_bytes: max[key].bytes,
+      event: max[key].event,
+      end_bytes: end[`${key}_bytes`],
+    })),
+  );
+  assert.deepEqual(
+    table('blocks').map((row) => [row.name, row.category, row.bytes, row.requested_bytes, row.event]),
+    [...summary.blocks]
+      .sort((a, b) => b.bytes - a.bytes || a.born - b.born || a.address - b.address)
+      .map((block) => [
+        document.text(block.name) || '(no name)',
+        block.category,
+        block.bytes,
+        block.requested,
+        block.born - 1,
+      ]),
+  );
   const rows = table('timing') ?? [];
   assert.equal(rows.length, device === 'cpu' ? 2 * PHASES.length : 0);
   for (const row of rows) {
     const samples = document.file.timing.phases.find((phase) => phase.name === row.phase)[`${row.clock}_ms`];
     assert.equal(row.samples, samples.length);
-    for (const [key, value] of Object.entries(statistics(samples))) near(row[`${key}_ms`], value, `${row.phase} ${key}`);
+    for (const [key, value] of Object.entries(statistics(samples)))
+      near(row[`${key}_ms`], value, `${row.phase} ${key}`);
   }
 }
 
 for (const [number, each] of CASES.entries()) {
   test(`${each.name} on ${each.device}: each figure is what the events and samples say`, () => {
-    for (const [format, check] of [['json', checkJson], ['text', checkText]]) {
+    for (const [format, check] of [
+      ['json', checkJson],
+      ['text', checkText],
+    ]) {
       const folder = join(root, `${number}-${format}`);
       mkdirSync(folder);
       const result = profile(each, folder, format);
@@ -228,10 +443,29 @@ for (const [number, each] of CASES.entries()) {
 
 test('a run alone says in every format that bf16 is emulated on the cpu, and nothing of the kind elsewhere', () => {
   const shape = CASES.find((each) => each.device === 'cpu').shape;
-  for (const [device, precision, isEmulated] of [['cpu', 'bf16-true', true], ['cpu', 'bf16-mixed', true], ['cpu', 'fp32', false], ['virtual', 'bf16-mixed', false]]) {
+  for (const [device, precision, isEmulated] of [
+    ['cpu', 'bf16-true', true],
+    ['cpu', 'bf16-mixed', true],
+    ['cpu', 'fp32', false],
+    ['virtual', 'bf16-mixed', false],
+  ]) {
     for (const format of ['text', 'markdown', 'csv', 'latex', 'json']) {
-      const options = ['--precision', precision, '--device', device, '--format', format, '-o', join(root, `alone-${device}.json.gz`)];
-      const { status, stdout, stderr } = tidemark('profile', ...shape, ...options, ...(device === 'cpu' ? ['--overhead-pairs', '0'] : []));
+      const options = [
+        '--precision',
+        precision,
+        '--device',
+        device,
+        '--format',
+        format,
+        '-o',
+        join(root, `alone-${device}.json.gz`),
+      ];
+      const { status, stdout, stderr } = tidemark(
+        'profile',
+        ...shape,
+        ...options,
+        ...(device === 'cpu' ? ['--overhead-pairs', '0'] : []),
+      );
       assert.equal(status, 0, stderr);
       assert.equal(stdout.includes(EMULATED), isEmulated, options.join(' '));
     }

@@ -12,8 +12,17 @@ const browser = await openBrowser();
 if (browser === null) process.exit(77);
 after(() => browser.close());
 const root = temporaryFolder();
-const NAMES = { parameter: 'parameters', gradient: 'gradients', optimizer_state: 'optimizer state', activation: 'activations', temporary: 'temporaries',
-  workspace: 'workspace', input: 'inputs', weight_copy: 'weight copies', unknown: 'uncategorised' };
+const NAMES = {
+  parameter: 'parameters',
+  gradient: 'gradients',
+  optimizer_state: 'optimizer state',
+  activation: 'activations',
+  temporary: 'temporaries',
+  workspace: 'workspace',
+  input: 'inputs',
+  weight_copy: 'weight copies',
+  unknown: 'uncategorised',
+};
 
 const count = (n) => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 const share = (part) => (part > 0 && part < 0.001 ? '<0.1 %' : `${(100 * part).toFixed(1)} %`);
@@ -25,33 +34,62 @@ function shown({ document, summary }) {
   let at = peak.event;
   for (const [step, { kind, name }] of document.scopes.entries()) {
     if (kind !== 'step' || name === 'warmup') continue;
-    const first = document.events.findIndex((event, i) => stepOf(document, event.scope) === step && course[i + 1].allocated_bytes === peak.allocated_bytes);
+    const first = document.events.findIndex(
+      (event, i) =>
+        stepOf(document, event.scope) === step && course[i + 1].allocated_bytes === peak.allocated_bytes,
+    );
     if (first >= 0) {
       at = first;
       break;
     }
   }
-  const blocks = alive(stateAfter(document, at)), by = (keyOf) => groups(document, blocks, keyOf);
+  const blocks = alive(stateAfter(document, at)),
+    by = (keyOf) => groups(document, blocks, keyOf);
   return {
-    at, bytes: course[at + 1].allocated_bytes, requested: blocks.reduce((total, [, block]) => total + block.requested, 0), n: blocks.length,
-    categories: by((block) => block.category), scopes: by((block) => pathOf(document, block.scope, false, 'layer #').replaceAll(' > ', ' › ') || 'outside every scope'),
+    at,
+    bytes: course[at + 1].allocated_bytes,
+    requested: blocks.reduce((total, [, block]) => total + block.requested, 0),
+    n: blocks.length,
+    categories: by((block) => block.category),
+    scopes: by(
+      (block) =>
+        pathOf(document, block.scope, false, 'layer #').replaceAll(' > ', ' › ') || 'outside every scope',
+    ),
     stacks: by((block) => block.stack),
   };
 }
 
 /** Each row says what its group has; what is below adds up, to the byte. */
 function checkRows(rows, expected, total) {
-  assert.deepEqual(rows.map((row) => [row.name, row.bytes, row.exact, row.share, row.count]),
-    expected.map(([name, group]) => [name, bytesText(group.bytes), group.bytes, share(group.bytes / total), count(group.count)]));
-  rows.forEach((row, i) => assert.ok(Math.abs(row.bar - (100 * expected[i][1].bytes) / total) < 0.006, `${row.name}: its bar`));
+  assert.deepEqual(
+    rows.map((row) => [row.name, row.bytes, row.exact, row.share, row.count]),
+    expected.map(([name, group]) => [
+      name,
+      bytesText(group.bytes),
+      group.bytes,
+      share(group.bytes / total),
+      count(group.count),
+    ]),
+  );
+  rows.forEach((row, i) =>
+    assert.ok(Math.abs(row.bar - (100 * expected[i][1].bytes) / total) < 0.006, `${row.name}: its bar`),
+  );
 }
 
 const number = (text) => Number(text.replaceAll(',', ''));
 
 function checkSums(row) {
   if (row.below.length === 0) return;
-  assert.equal(row.below.reduce((total, each) => total + number(each.count), 0), number(row.count), row.name);
-  assert.equal(row.below.reduce((total, each) => total + each.exact, 0), row.exact, row.name);
+  assert.equal(
+    row.below.reduce((total, each) => total + number(each.count), 0),
+    number(row.count),
+    row.name,
+  );
+  assert.equal(
+    row.below.reduce((total, each) => total + each.exact, 0),
+    row.exact,
+    row.name,
+  );
   row.below.forEach(checkSums);
 }
 
@@ -59,87 +97,198 @@ function checkSums(row) {
  * some group of its size. */
 function checkList(rows, groups, total) {
   const sorted = [...groups.values()].sort((a, b) => b.bytes - a.bytes);
-  assert.deepEqual(rows.map((row) => [row.exact, row.bytes, row.share]), sorted.map(({ bytes }) => [bytes, bytesText(bytes), share(bytes / total)]));
-  rows.forEach((row) => assert.ok(sorted.some((group) => group.bytes === row.exact && count(group.count) === row.count), row.name));
-  assert.equal(rows.reduce((sum, row) => sum + number(row.count), 0), sorted.reduce((sum, group) => sum + group.count, 0));
+  assert.deepEqual(
+    rows.map((row) => [row.exact, row.bytes, row.share]),
+    sorted.map(({ bytes }) => [bytes, bytesText(bytes), share(bytes / total)]),
+  );
+  rows.forEach((row) =>
+    assert.ok(
+      sorted.some((group) => group.bytes === row.exact && count(group.count) === row.count),
+      row.name,
+    ),
+  );
+  assert.equal(
+    rows.reduce((sum, row) => sum + number(row.count), 0),
+    sorted.reduce((sum, group) => sum + group.count, 0),
+  );
   rows.forEach(checkSums);
 }
 
 async function checkPeakTree(page, run) {
   const { at, bytes, requested, n, categories, scopes, stacks } = shown(run);
-  assert.ok(plain(await page.locator('.panel-summary').first().innerText()).startsWith(
-    `${bytesText(bytes)} in ${count(n)} blocks, ${bytesText(requested)} requested; alive after event ${count(at)}`));
+  assert.ok(
+    plain(await page.locator('.panel-summary').first().innerText()).startsWith(
+      `${bytesText(bytes)} in ${count(n)} blocks, ${bytesText(requested)} requested; alive after event ${count(at)}`,
+    ),
+  );
   const rows = await treeOf(page, 'category');
-  const order = ['parameter', 'gradient', 'optimizer_state', 'activation', 'temporary', 'workspace', 'input', 'weight_copy', 'unknown'];
-  assert.deepEqual(rows.map((row) => row.name).sort(), [...categories.keys()].map((key) => NAMES[key]).sort());
+  const order = [
+    'parameter',
+    'gradient',
+    'optimizer_state',
+    'activation',
+    'temporary',
+    'workspace',
+    'input',
+    'weight_copy',
+    'unknown',
+  ];
+  assert.deepEqual(
+    rows.map((row) => row.name).sort(),
+    [...categories.keys()].map((key) => NAMES[key]).sort(),
+  );
   const keyOf = (name) => order.find((key) => NAMES[key] === name);
-  checkRows(rows, rows.map((row) => [row.name, categories.get(keyOf(row.name))]), bytes);
+  checkRows(
+    rows,
+    rows.map((row) => [row.name, categories.get(keyOf(row.name))]),
+    bytes,
+  );
   rows.forEach(checkSums);
   const places = await treeOf(page, 'scope');
   checkList(places, scopes, bytes);
   for (const row of places) {
     const pattern = row.name.replace(/layers? [\d–, ]*\d|\d+ layers/, 'layer #');
-    assert.deepEqual([row.exact, row.count], [scopes.get(pattern)?.bytes, count(scopes.get(pattern)?.count)], row.name);
+    assert.deepEqual(
+      [row.exact, row.count],
+      [scopes.get(pattern)?.bytes, count(scopes.get(pattern)?.count)],
+      row.name,
+    );
   }
   checkList(await treeOf(page, 'stack'), stacks, bytes);
 }
 
-const msText = (ms) => (ms >= 1000 ? count(Math.round(ms)) : ms >= 100 ? ms.toFixed(1) : ms >= 10 ? ms.toFixed(2) : ms.toFixed(3));
+const msText = (ms) =>
+  ms >= 1000 ? count(Math.round(ms)) : ms >= 100 ? ms.toFixed(1) : ms >= 10 ? ms.toFixed(2) : ms.toFixed(3);
 
 function meanStd(mean, std) {
-  const decimals = Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(std)))), [whole, part] = mean.toFixed(decimals).split('.');
+  const decimals = Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(std)))),
+    [whole, part] = mean.toFixed(decimals).split('.');
   return `${count(whole)}${part ? `.${part}` : ''} ± ${std.toFixed(decimals)} ms`;
 }
 
 async function checkTimingCard(page, run, device) {
   if (device === 'virtual') {
-    assert.match(plain(await page.locator('#panels').innerText()), /not computed: a virtual device computes nothing/);
+    assert.match(
+      plain(await page.locator('#panels').innerText()),
+      /not computed: a virtual device computes nothing/,
+    );
     return;
   }
-  const shownPhases = await page.locator('.phase').evaluateAll((rows) => rows.map((row) => [row.querySelector('.name').textContent,
-    row.querySelector('.number').textContent, row.querySelector('svg').getAttribute('aria-label')]));
-  assert.deepEqual(shownPhases, PHASES.map((phase) => {
-    const { mean, std, samples } = run.times(phase);
-    return [phase, meanStd(mean, std), `${samples.length} samples: ${samples.map(msText).join(', ')} ms`];
-  }));
-  assert.ok(plain(await page.locator('#panels').innerText()).includes('mean ± sample standard deviation of 4 steps after 1 of warm-up, host clock'));
+  const shownPhases = await page
+    .locator('.phase')
+    .evaluateAll((rows) =>
+      rows.map((row) => [
+        row.querySelector('.name').textContent,
+        row.querySelector('.number').textContent,
+        row.querySelector('svg').getAttribute('aria-label'),
+      ]),
+    );
+  assert.deepEqual(
+    shownPhases,
+    PHASES.map((phase) => {
+      const { mean, std, samples } = run.times(phase);
+      return [phase, meanStd(mean, std), `${samples.length} samples: ${samples.map(msText).join(', ')} ms`];
+    }),
+  );
+  assert.ok(
+    plain(await page.locator('#panels').innerText()).includes(
+      'mean ± sample standard deviation of 4 steps after 1 of warm-up, host clock',
+    ),
+  );
 }
 
-const ratioText = (ratio) => (!Number.isFinite(ratio) ? '–' : ratio >= 100 ? `${count(Math.round(ratio))}×` : ratio >= 0.1 ? `${ratio.toFixed(2)}×` : `${Number(ratio.toPrecision(2))}×`);
+const ratioText = (ratio) =>
+  !Number.isFinite(ratio)
+    ? '–'
+    : ratio >= 100
+      ? `${count(Math.round(ratio))}×`
+      : ratio >= 0.1
+        ? `${ratio.toFixed(2)}×`
+        : `${Number(ratio.toPrecision(2))}×`;
 
 async function checkTable(page, { runs, device }) {
-  const rows = await page.locator('#panels .compare tbody tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  const rows = await page
+    .locator('#panels .compare tbody tr')
+    .evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
   const peaks = runs.map(shown);
   const bytesRow = (name, bytes) => {
     const [base, other] = bytes;
-    return [name, ...bytes.map((n) => (n === 0 ? '–' : bytesText(n))), ratioText(base > 0 ? other / base : NaN)];
+    return [
+      name,
+      ...bytes.map((n) => (n === 0 ? '–' : bytesText(n))),
+      ratioText(base > 0 ? other / base : NaN),
+    ];
   };
   const ofCategory = (category) => peaks.map((peak) => peak.categories.get(category)?.bytes ?? 0);
-  const categories = CATEGORIES.filter((category) => ofCategory(category).some((bytes) => bytes > 0)).map((category) => bytesRow(NAMES[category], ofCategory(category)));
+  const categories = CATEGORIES.filter((category) => ofCategory(category).some((bytes) => bytes > 0)).map(
+    (category) => bytesRow(NAMES[category], ofCategory(category)),
+  );
   const split = rows.findIndex(([title]) => title === 'Peak');
-  assert.deepEqual(rows.slice(0, split).map((row) => row.join('|')).sort(), [['Alive at the peak'], ...categories].map((row) => row.join('|')).sort());
-  const times = device === 'virtual' ? [] : PHASES.map((phase) => {
-    const [a, b] = runs.map((run) => run.times(phase).mean);
-    return [phase, `${msText(a)} ms`, `${msText(b)} ms`, ratioText(b / a)];
-  });
-  assert.deepEqual(rows.slice(split), [['Peak'], bytesRow('allocated', peaks.map((peak) => peak.bytes)), bytesRow('requested', peaks.map((peak) => peak.requested)),
-    bytesRow('reserved, largest', runs.map((run) => run.summary.max.reserved.bytes)), ...(times.length > 0 ? [['Time, mean'], ...times] : [])]);
+  assert.deepEqual(
+    rows
+      .slice(0, split)
+      .map((row) => row.join('|'))
+      .sort(),
+    [['Alive at the peak'], ...categories].map((row) => row.join('|')).sort(),
+  );
+  const times =
+    device === 'virtual'
+      ? []
+      : PHASES.map((phase) => {
+          const [a, b] = runs.map((run) => run.times(phase).mean);
+          return [phase, `${msText(a)} ms`, `${msText(b)} ms`, ratioText(b / a)];
+        });
+  assert.deepEqual(rows.slice(split), [
+    ['Peak'],
+    bytesRow(
+      'allocated',
+      peaks.map((peak) => peak.bytes),
+    ),
+    bytesRow(
+      'requested',
+      peaks.map((peak) => peak.requested),
+    ),
+    bytesRow(
+      'reserved, largest',
+      runs.map((run) => run.summary.max.reserved.bytes),
+    ),
+    ...(times.length > 0 ? [['Time, mean'], ...times] : []),
+  ]);
 }
 
 /** A run alone: the sentence on top and the legend, at the peak. */
 async function checkAlone(run, folder) {
-  const report = join(folder, `${run.name}.html`), { document } = run, { at, bytes, categories } = shown(run);
+  const report = join(folder, `${run.name}.html`),
+    { document } = run,
+    { at, bytes, categories } = shown(run);
   assert.equal(tidemark('view', run.path, '-o', report).status, 0);
   const page = await openPage(browser, folder, readFileSync(report, 'utf8'));
-  const { scope } = document.events[at], step = document.scopes[stepOf(document, scope)], first = document.scopes[stepOf(document, document.events[run.summary.peak.event].scope)];
+  const { scope } = document.events[at],
+    step = document.scopes[stepOf(document, scope)],
+    first = document.scopes[stepOf(document, document.events[run.summary.peak.event].scope)];
   const nameOf = ({ name, index }) => `${name === 'warmup' ? 'warm-up' : name} ${index}`;
-  const parts = [...categories].filter(([, group]) => group.bytes >= 0.02 * bytes).sort(([, a], [, b]) => b.bytes - a.bytes).slice(0, 4);
+  const parts = [...categories]
+    .filter(([, group]) => group.bytes >= 0.02 * bytes)
+    .sort(([, a], [, b]) => b.bytes - a.bytes)
+    .slice(0, 4);
   const place = `${nameOf(step)}, ${pathOf(document, scope, true)}${first === step ? '' : `, first reached in ${nameOf(first)}`}`;
   const [head, tail] = plain(await page.locator('#headline').innerText()).split(`${place}: `);
   assert.equal(head, `Peak ${bytesText(bytes)} allocated in `);
-  assert.deepEqual(tail.replace(/\.$/, '').split(', ').sort(), parts.map(([category, group]) => `${NAMES[category]} ${bytesText(group.bytes)}`).sort());
-  const legend = (await page.locator('#legend li').allInnerTexts()).map(plain).filter((text) => !text.endsWith('–')); // of which nothing is alive there
-  assert.deepEqual(legend.sort(), [...categories].map(([category, group]) => `${NAMES[category]} ${bytesText(group.bytes)} ${share(group.bytes / bytes)}`).sort());
+  assert.deepEqual(
+    tail.replace(/\.$/, '').split(', ').sort(),
+    parts.map(([category, group]) => `${NAMES[category]} ${bytesText(group.bytes)}`).sort(),
+  );
+  const legend = (await page.locator('#legend li').allInnerTexts())
+    .map(plain)
+    .filter((text) => !text.endsWith('–')); // of which nothing is alive there
+  assert.deepEqual(
+    legend.sort(),
+    [...categories]
+      .map(
+        ([category, group]) => `${NAMES[category]} ${bytesText(group.bytes)} ${share(group.bytes / bytes)}`,
+      )
+      .sort(),
+  );
   assert.deepEqual(page.problems, []);
   await page.context().close();
 }
@@ -152,7 +301,12 @@ for (const [i, each] of CASES.entries()) {
     const page = await openPage(browser, folder, readFileSync(result.report, 'utf8'));
     assert.equal(plain(await page.locator('#headline').innerText()), sentenceOf(result.runs));
     assert.deepEqual(await page.locator('.run h2').allInnerTexts(), PRECISIONS);
-    assert.equal(plain(await page.locator('#banners').innerText()), each.device === 'cpu' ? 'bf16-mixed: bf16 is emulated on the cpu: the bytes are real, the times are not representative.' : '');
+    assert.equal(
+      plain(await page.locator('#banners').innerText()),
+      each.device === 'cpu'
+        ? 'bf16-mixed: bf16 is emulated on the cpu: the bytes are real, the times are not representative.'
+        : '',
+    );
     await checkTable(page, result);
     for (const [k, run] of result.runs.entries()) {
       await page.locator('.tabs.of-run [role=tab]').nth(k).click();

@@ -31,7 +31,8 @@ class Repeated {
 
 /** Writes a list of numbers without holding its text. */
 async function writeColumn(out, key, length, value, isDelta) {
-  let text = `"${key}":[`, before = 0;
+  let text = `"${key}":[`,
+    before = 0;
   for (let row = 0; row < length; row++) {
     const now = value(row);
     text += `${row > 0 ? ',' : ''}${isDelta ? now - before : now}`;
@@ -49,22 +50,42 @@ async function writeColumn(out, key, length, value, isDelta) {
  * @returns {Promise<number>} its events
  */
 export async function writeLarge(path, nEvents, options = {}) {
-  const document = trainingRun({ layers: 36, operators: 4, warmup: 1, steps: 2, ...options }), { events, scopes } = document;
-  const scope = summed(events.scope_delta), address = summed(events.address_delta), time = summed(events.time_delta), begin = summed(scopes.begin_delta);
-  const step = scopes.kind.lastIndexOf(0), inStep = (s) => s >= step, firstRow = scope.findIndex(inStep), n = scope.length, nScopes = scopes.kind.length;
+  const document = trainingRun({ layers: 36, operators: 4, warmup: 1, steps: 2, ...options }),
+    { events, scopes } = document;
+  const scope = summed(events.scope_delta),
+    address = summed(events.address_delta),
+    time = summed(events.time_delta),
+    begin = summed(scopes.begin_delta);
+  const step = scopes.kind.lastIndexOf(0),
+    inStep = (s) => s >= step,
+    firstRow = scope.findIndex(inStep),
+    n = scope.length,
+    nScopes = scopes.kind.length;
   const times = Math.max(1, Math.round((nEvents - firstRow) / (n - firstRow)));
-  const rows = new Repeated(n, firstRow, n, times), places = new Repeated(nScopes, step, nScopes, times);
-  const lastNs = begin[step] + scopes.duration[step], stepNs = lastNs - begin[step] + 5000, random = randomNumbers(7);
+  const rows = new Repeated(n, firstRow, n, times),
+    places = new Repeated(nScopes, step, nScopes, times);
+  const lastNs = begin[step] + scopes.duration[step],
+    stepNs = lastNs - begin[step] + 5000,
+    random = randomNumbers(7);
   const noise = (length, ns) => Float64Array.from({ length }, () => Math.floor(random() * ns));
-  const jitter = noise(rows.length, 9000), beginJitter = noise(places.length, 900), durationJitter = noise(places.length, 9000);
-  const out = createGzip({ level: 6 }), file = createWriteStream(path);
+  const jitter = noise(rows.length, 9000),
+    beginJitter = noise(places.length, 900),
+    durationJitter = noise(places.length, 9000);
+  const out = createGzip({ level: 6 }),
+    file = createWriteStream(path);
   out.pipe(file);
   const rest = { ...document };
   for (const key of ['events', 'scopes', 'summary']) delete rest[key];
   out.write(`${JSON.stringify(rest).slice(0, -1)},"scopes":{`);
   const scopeValue = {
-    parent: (column) => (row) => { const [r, k] = places.at(row); return column[r] < step ? column[r] : column[r] + k * (nScopes - step); },
-    index: (column) => (row) => { const [r, k] = places.at(row); return r === step ? column[r] + k : column[r]; },
+    parent: (column) => (row) => {
+      const [r, k] = places.at(row);
+      return column[r] < step ? column[r] : column[r] + k * (nScopes - step);
+    },
+    index: (column) => (row) => {
+      const [r, k] = places.at(row);
+      return r === step ? column[r] + k : column[r];
+    },
     begin_delta: () => {
       let last = 0; // begins never decrease
       return (row) => {
@@ -76,17 +97,35 @@ export async function writeLarge(path, nEvents, options = {}) {
   };
   for (const [i, key] of Object.keys(scopes).entries()) {
     if (i > 0) out.write(',');
-    await writeColumn(out, key, places.length, (scopeValue[key] ?? ((column) => (row) => column[places.at(row)[0]]))(scopes[key]), key.endsWith('_delta'));
+    await writeColumn(
+      out,
+      key,
+      places.length,
+      (scopeValue[key] ?? ((column) => (row) => column[places.at(row)[0]]))(scopes[key]),
+      key.endsWith('_delta'),
+    );
   }
   out.write('},"events":{');
   const eventValue = {
-    time_delta: (row) => { const [r, k] = rows.at(row); return time[r] + k * stepNs + jitter[row]; },
+    time_delta: (row) => {
+      const [r, k] = rows.at(row);
+      return time[r] + k * stepNs + jitter[row];
+    },
     address_delta: (row) => address[rows.at(row)[0]],
-    scope_delta: (row) => { const [r, k] = rows.at(row); return scope[r] < step ? scope[r] : scope[r] + k * (nScopes - step); },
+    scope_delta: (row) => {
+      const [r, k] = rows.at(row);
+      return scope[r] < step ? scope[r] : scope[r] + k * (nScopes - step);
+    },
   };
   for (const [i, key] of Object.keys(events).entries()) {
     if (i > 0) out.write(',');
-    await writeColumn(out, key, rows.length, eventValue[key] ?? ((row) => events[key][rows.at(row)[0]]), key.endsWith('_delta'));
+    await writeColumn(
+      out,
+      key,
+      rows.length,
+      eventValue[key] ?? ((row) => events[key][rows.at(row)[0]]),
+      key.endsWith('_delta'),
+    );
   }
   out.end('}}');
   await once(file, 'close');

@@ -7,20 +7,32 @@ import { blocksOfGroup, largestAt } from '../../viewer/src/largest.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { trainingRun } from './synthetic.mjs';
 
-const document = trainingRun({ warmup: 1, steps: 2 }), run = makeRun(readSnapshot(document), 'run');
+const document = trainingRun({ warmup: 1, steps: 2 }),
+  run = makeRun(readSnapshot(document), 'run');
 
 test('groups add up to the total, the largest first, and are found again block by block', () => {
   for (const state of [run.peakState, 100, run.index.nStates - 1]) {
-    const groups = largestAt(run, state), { blocks, totals } = run.index;
-    assert.equal(groups.reduce((sum, group) => sum + group.bytes, 0), totals[state]);
+    const groups = largestAt(run, state),
+      { blocks, totals } = run.index;
+    assert.equal(
+      groups.reduce((sum, group) => sum + group.bytes, 0),
+      totals[state],
+    );
     groups.slice(1).forEach((group, i) => assert.ok(group.bytes <= groups[i].bytes));
     for (const group of groups.slice(0, 4)) {
-      const found = blocksOfGroup(run, group.path), alive = aliveAt(run.index, state).filter((b) => found[b]);
+      const found = blocksOfGroup(run, group.path),
+        alive = aliveAt(run.index, state).filter((b) => found[b]);
       assert.equal(alive.length, group.count);
-      assert.equal(alive.reduce((sum, b) => sum + blocks.bytes[b], 0), group.bytes);
+      assert.equal(
+        alive.reduce((sum, b) => sum + blocks.bytes[b], 0),
+        group.bytes,
+      );
       assert.equal(new Set(alive.map((b) => blocks.category[b])).size, 1);
       assert.ok(alive.includes(group.largest));
-      assert.equal(new Set(alive.map((b) => run.snapshot.strings[blocks.name[b]].replace(/\d+/g, '*'))).size, 1);
+      assert.equal(
+        new Set(alive.map((b) => run.snapshot.strings[blocks.name[b]].replace(/\d+/g, '*'))).size,
+        1,
+      );
     }
   }
 });
@@ -29,7 +41,14 @@ test('where nothing has a name or a category, the line of the program stands for
   const bare = structuredClone(document);
   bare.events.name.fill(-1);
   bare.events.category.fill(0);
-  const without = makeRun(readSnapshot(bare), 'bare'), groups = largestAt(without, without.peakState);
-  assert.equal(groups.reduce((sum, group) => sum + group.bytes, 0), without.index.totals[without.peakState]);
-  assert.ok(groups.length > 3 && groups.every((group) => /\w+ \(\w+\.c:\d+\)/.test(group.label)), groups[0].label);
+  const without = makeRun(readSnapshot(bare), 'bare'),
+    groups = largestAt(without, without.peakState);
+  assert.equal(
+    groups.reduce((sum, group) => sum + group.bytes, 0),
+    without.index.totals[without.peakState],
+  );
+  assert.ok(
+    groups.length > 3 && groups.every((group) => /\w+ \(\w+\.c:\d+\)/.test(group.label)),
+    groups[0].label,
+  );
 });

@@ -19,18 +19,34 @@ const MIB = 2 ** 20;
 /** Rows at addresses that the test says, in bytes. */
 function rowsAt(rows) {
   const r = new Recording();
-  for (const [action, address, bytes, requested = bytes] of rows) r.event(action, { address: address / 512, requested, block: bytes });
+  for (const [action, address, bytes, requested = bytes] of rows)
+    r.event(action, { address: address / 512, requested, block: bytes });
   return runOf(r.document());
 }
 
 /** Pieces as text: "block 2 MiB", "free 1 MiB". */
-const pieces = ({ segments }) => segments.map((segment) => segment.pieces.map((piece) =>
-  `${piece.block < 0 ? 'free' : piece.isPending ? 'pending' : 'block'} ${piece.bytes / MIB}`).join(', '));
+const pieces = ({ segments }) =>
+  segments.map((segment) =>
+    segment.pieces
+      .map(
+        (piece) => `${piece.block < 0 ? 'free' : piece.isPending ? 'pending' : 'block'} ${piece.bytes / MIB}`,
+      )
+      .join(', '),
+  );
 
 test('blocks and gaps fill their segments', () => {
-  const run = rowsAt([['segment_alloc', 20 * MIB, 20 * MIB], ['alloc', 20 * MIB, 4 * MIB], ['alloc', 24 * MIB, 6 * MIB], ['alloc', 30 * MIB, 2 * MIB],
-    ['free', 24 * MIB, 6 * MIB], ['segment_alloc', 2 * MIB, 2 * MIB], ['free_requested', 30 * MIB, 2 * MIB], ['free', 20 * MIB, 4 * MIB],
-    ['free_completed', 30 * MIB, 2 * MIB], ['segment_free', 20 * MIB, 20 * MIB]]);
+  const run = rowsAt([
+    ['segment_alloc', 20 * MIB, 20 * MIB],
+    ['alloc', 20 * MIB, 4 * MIB],
+    ['alloc', 24 * MIB, 6 * MIB],
+    ['alloc', 30 * MIB, 2 * MIB],
+    ['free', 24 * MIB, 6 * MIB],
+    ['segment_alloc', 2 * MIB, 2 * MIB],
+    ['free_requested', 30 * MIB, 2 * MIB],
+    ['free', 20 * MIB, 4 * MIB],
+    ['free_completed', 30 * MIB, 2 * MIB],
+    ['segment_free', 20 * MIB, 20 * MIB],
+  ]);
   const at = (state) => pieces(layoutAt(run, state));
   assert.deepEqual(at(0), []);
   assert.deepEqual(at(1), ['free 20']);
@@ -39,12 +55,26 @@ test('blocks and gaps fill their segments', () => {
   assert.deepEqual(at(7), ['free 2', 'block 4, free 6, pending 2, free 8']);
   assert.deepEqual(at(9), ['free 2', 'free 20']);
   assert.deepEqual(at(10), ['free 2']);
-  assert.deepEqual(layoutAt(run, 7).account, { asked: 4 * MIB, rounding: 0, unsplit: 0, pending: 2 * MIB, splittable: 14 * MIB, releasable: 2 * MIB, unexplained: 0, reserved: 22 * MIB });
+  assert.deepEqual(layoutAt(run, 7).account, {
+    asked: 4 * MIB,
+    rounding: 0,
+    unsplit: 0,
+    pending: 2 * MIB,
+    splittable: 14 * MIB,
+    releasable: 2 * MIB,
+    unexplained: 0,
+    reserved: 22 * MIB,
+  });
 });
 
 test('expandable segments join, are cut, and give back whole granules', () => {
-  const run = rowsAt([['segment_map', 40 * MIB, 20 * MIB], ['segment_map', 80 * MIB, 20 * MIB], ['segment_map', 60 * MIB, 20 * MIB], ['alloc', 40 * MIB, 5 * MIB],
-    ['segment_unmap', 60 * MIB, 20 * MIB]]);
+  const run = rowsAt([
+    ['segment_map', 40 * MIB, 20 * MIB],
+    ['segment_map', 80 * MIB, 20 * MIB],
+    ['segment_map', 60 * MIB, 20 * MIB],
+    ['alloc', 40 * MIB, 5 * MIB],
+    ['segment_unmap', 60 * MIB, 20 * MIB],
+  ]);
   assert.deepEqual(pieces(layoutAt(run, 2)), ['free 20', 'free 20']);
   assert.deepEqual(pieces(layoutAt(run, 4)), ['block 5, free 55']);
   assert.equal(layoutAt(run, 4).account.releasable, 40 * MIB);
@@ -52,45 +82,108 @@ test('expandable segments join, are cut, and give back whole granules', () => {
 });
 
 test('a recording that contradicts itself is accounted for, not believed', () => {
-  const run = rowsAt([['alloc', 20 * MIB, 4 * MIB], ['segment_alloc', 40 * MIB, 4 * MIB], ['alloc', 42 * MIB, 4 * MIB]]);
+  const run = rowsAt([
+    ['alloc', 20 * MIB, 4 * MIB],
+    ['segment_alloc', 40 * MIB, 4 * MIB],
+    ['alloc', 42 * MIB, 4 * MIB],
+  ]);
   const { account } = layoutAt(run, 3);
-  assert.equal(account.unexplained, account.reserved - account.asked - account.splittable - account.releasable);
+  assert.equal(
+    account.unexplained,
+    account.reserved - account.asked - account.splittable - account.releasable,
+  );
   assert.equal(account.unexplained, 4 * MIB - 8 * MIB - 4 * MIB);
 });
 
 const cli = process.env.TIDEMARK_CLI ?? '';
-test('the account of each reserved byte is the program\'s, and every block alive has its place', { skip: existsSync(cli) ? false : 'TIDEMARK_CLI names no program' }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'tidemark-layout-'));
-  try {
-    for (const settings of ['', 'expandable_segments:True', 'roundup_power2_divisions:4,max_split_size_mb:40']) {
-      const path = join(folder, 'a.json.gz');
-      execFileSync(cli, ['profile', '--size', 'small', '--device', 'virtual', '--context', '100', '--steps', '1', '--warmup', '1', '-o', path,
-        ...(settings ? ['--alloc-conf', settings] : [])], { stdio: 'ignore' });
-      const run = runOf(JSON.parse(gunzipSync(readFileSync(path)).toString())), { nStates, blocks } = run.index;
-      for (let state = 0; state < nStates; state += 211) {
-        const layout = layoutAt(run, state), placed = layout.segments.flatMap((s) => s.pieces).filter((piece) => piece.block >= 0);
-        assert.equal(layout.account.unexplained, 0, `${settings} ${state}`);
-        assert.deepEqual(placed.map((piece) => piece.block).sort((a, b) => a - b), aliveAt(run.index, state).sort((a, b) => a - b));
-        for (const piece of placed) assert.deepEqual([piece.address, piece.bytes], [blocks.address[piece.block], blocks.bytes[piece.block]]);
-        assert.equal(layout.segments.reduce((sum, s) => sum + s.bytes, 0), reservedAt(run, state));
+test(
+  "the account of each reserved byte is the program's, and every block alive has its place",
+  { skip: existsSync(cli) ? false : 'TIDEMARK_CLI names no program' },
+  () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tidemark-layout-'));
+    try {
+      for (const settings of [
+        '',
+        'expandable_segments:True',
+        'roundup_power2_divisions:4,max_split_size_mb:40',
+      ]) {
+        const path = join(folder, 'a.json.gz');
+        execFileSync(
+          cli,
+          [
+            'profile',
+            '--size',
+            'small',
+            '--device',
+            'virtual',
+            '--context',
+            '100',
+            '--steps',
+            '1',
+            '--warmup',
+            '1',
+            '-o',
+            path,
+            ...(settings ? ['--alloc-conf', settings] : []),
+          ],
+          { stdio: 'ignore' },
+        );
+        const run = runOf(JSON.parse(gunzipSync(readFileSync(path)).toString())),
+          { nStates, blocks } = run.index;
+        for (let state = 0; state < nStates; state += 211) {
+          const layout = layoutAt(run, state),
+            placed = layout.segments.flatMap((s) => s.pieces).filter((piece) => piece.block >= 0);
+          assert.equal(layout.account.unexplained, 0, `${settings} ${state}`);
+          assert.deepEqual(
+            placed.map((piece) => piece.block).sort((a, b) => a - b),
+            aliveAt(run.index, state).sort((a, b) => a - b),
+          );
+          for (const piece of placed)
+            assert.deepEqual(
+              [piece.address, piece.bytes],
+              [blocks.address[piece.block], blocks.bytes[piece.block]],
+            );
+          assert.equal(
+            layout.segments.reduce((sum, s) => sum + s.bytes, 0),
+            reservedAt(run, state),
+          );
+        }
+        const report = JSON.parse(
+          execFileSync(cli, ['summary', path, '--fragmentation', '--format', 'json']).toString(),
+        );
+        const rows = JSON.stringify(report),
+          { account } = layoutAt(run, run.snapshot.events.count > 0 ? run.index.peakState : 0);
+        for (const key of ['asked', 'rounding', 'unsplit', 'splittable', 'releasable']) {
+          if (account[key] > 0)
+            assert.ok(
+              rows.includes(`:${account[key]},`) || rows.includes(`: ${account[key]},`),
+              `${key} ${account[key]} is in the report`,
+            );
+        }
       }
-      const report = JSON.parse(execFileSync(cli, ['summary', path, '--fragmentation', '--format', 'json']).toString());
-      const rows = JSON.stringify(report), { account } = layoutAt(run, run.snapshot.events.count > 0 ? run.index.peakState : 0);
-      for (const key of ['asked', 'rounding', 'unsplit', 'splittable', 'releasable']) {
-        if (account[key] > 0) assert.ok(rows.includes(`:${account[key]},`) || rows.includes(`: ${account[key]},`), `${key} ${account[key]} is in the report`);
-      }
+    } finally {
+      rmSync(folder, { recursive: true });
     }
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-});
+  },
+);
 
 test('the map fits its rows, keeps proportions, and finds each piece again', () => {
-  const run = rowsAt([['segment_alloc', 20 * MIB, 20 * MIB], ['alloc', 20 * MIB, 4 * MIB], ['alloc', 24 * MIB, 6 * MIB], ['segment_alloc', 2 * MIB, 2 * MIB],
-    ['segment_alloc', 100 * MIB, 300 * MIB], ['alloc', 200 * MIB, 1 * MIB]]);
-  const { segments } = layoutAt(run, 6), width = 500, scale = scaleToFit(segments, width, 6), { rects, nRows } = layOutMap(segments, width, scale);
+  const run = rowsAt([
+    ['segment_alloc', 20 * MIB, 20 * MIB],
+    ['alloc', 20 * MIB, 4 * MIB],
+    ['alloc', 24 * MIB, 6 * MIB],
+    ['segment_alloc', 2 * MIB, 2 * MIB],
+    ['segment_alloc', 100 * MIB, 300 * MIB],
+    ['alloc', 200 * MIB, 1 * MIB],
+  ]);
+  const { segments } = layoutAt(run, 6),
+    width = 500,
+    scale = scaleToFit(segments, width, 6),
+    { rects, nRows } = layOutMap(segments, width, scale);
   assert.ok(nRows <= 6 && nRows >= 5, String(nRows));
-  const drawn = segments.map((_, s) => rects.filter((rect) => rect.segment === s).reduce((sum, rect) => sum + rect.width, 0));
+  const drawn = segments.map((_, s) =>
+    rects.filter((rect) => rect.segment === s).reduce((sum, rect) => sum + rect.width, 0),
+  );
   assert.ok(Math.abs(drawn[2] / drawn[1] - 15) < 0.01, String(drawn));
   for (const rect of rects) {
     assert.ok(rect.x >= 0 && rect.x + rect.width <= width + 1e-6);

@@ -14,7 +14,10 @@ if (browser === null) process.exit(77);
 after(() => browser.close());
 const folder = temporaryFolder();
 const TRAINING = trainingRun({ warmup: 2, steps: 4 });
-const RUN = { label: 'small-train-fp32', document: { ...TRAINING, run: { ...TRAINING.run, implementation: 'tidemark' } } };
+const RUN = {
+  label: 'small-train-fp32',
+  document: { ...TRAINING, run: { ...TRAINING.run, implementation: 'tidemark' } },
+};
 
 /** Three blocks of known place: after the first event of 4 the lowest, and so on; the last state lasts. */
 function knownRun(names = ['low', 'middle', 'top']) {
@@ -31,11 +34,14 @@ function knownRun(names = ['low', 'middle', 'top']) {
 
 /** The middle of the timeline, at a share of the height of what is allocated at the peak. */
 async function onTimeline(page, x, share) {
-  return page.evaluate(([x, share]) => {
-    const box = document.querySelector('.canvases').getBoundingClientRect();
-    const plot = { x: 74, y: 10, w: box.width - 84, h: box.height - 10 - 24 - 23 * 2 };
-    return { x: box.left + plot.x + x * plot.w, y: box.top + plot.y + plot.h - (share / 1.07) * plot.h };
-  }, [x, share]);
+  return page.evaluate(
+    ([x, share]) => {
+      const box = document.querySelector('.canvases').getBoundingClientRect();
+      const plot = { x: 74, y: 10, w: box.width - 84, h: box.height - 10 - 24 - 23 * 2 };
+      return { x: box.left + plot.x + x * plot.w, y: box.top + plot.y + plot.h - (share / 1.07) * plot.h };
+    },
+    [x, share],
+  );
 }
 
 const text = (page, selector) => page.locator(selector).innerText();
@@ -63,7 +69,10 @@ async function closed(page) {
 
 test('opens from disk on the step of the peak, with the peak in one sentence, nothing asked of a network', async () => {
   const page = await opened([RUN]);
-  assert.match(await text(page, '#headline'), /^Peak 981\.47\sMiB allocated in step 0, backward, first reached in warm-up 0: optimizer state/);
+  assert.match(
+    await text(page, '#headline'),
+    /^Peak 981\.47\sMiB allocated in step 0, backward, first reached in warm-up 0: optimizer state/,
+  );
   assert.match(await text(page, '#subtitle'), /tidemark's own model in C · small · train · fp32/);
   assert.match(await text(page, '#legend'), /optimizer state\s*490\.73 MiB\s*50\.0 %/);
   assert.match(await text(page, '#dock'), /981\.47 MiB in 197 blocks/);
@@ -76,12 +85,19 @@ test('opens from disk on the step of the peak, with the peak in one sentence, no
 
 test('pointing at an allocation says what it is; clicking pins it; Escape unpins', async () => {
   const page = await opened([{ label: 'known', document: knownRun() }]);
-  for (const [name, share] of [['low', 1 / 6], ['middle', 1 / 2], ['top', 5 / 6]]) {
+  for (const [name, share] of [
+    ['low', 1 / 6],
+    ['middle', 1 / 2],
+    ['top', 5 / 6],
+  ]) {
     const at = await onTimeline(page, 0.6, share);
     await page.mouse.move(at.x, at.y);
     assert.equal(await page.locator('#tooltip .block-name').innerText(), name);
   }
-  assert.match(await text(page, '#tooltip'), /category\s*temporaries\s*size\s*1\.00 MiB = 1,048,576 B\s*life\s*event 2 to the end[\s\S]*scope\s*step 0 › low\s*stack\s*low/);
+  assert.match(
+    await text(page, '#tooltip'),
+    /category\s*temporaries\s*size\s*1\.00 MiB = 1,048,576 B\s*life\s*event 2 to the end[\s\S]*scope\s*step 0 › low\s*stack\s*low/,
+  );
   assert.match(await text(page, '#live'), /top, temporaries, 1\.00 MiB/);
   const at = await onTimeline(page, 0.6, 1 / 2);
   await page.mouse.click(at.x, at.y);
@@ -141,23 +157,42 @@ test('two runs share one memory scale and a comparison', async () => {
   const page = await opened([RUN, other], { sentence: 'the computed <b>sentence</b>' });
   assert.equal(await text(page, '#headline'), 'the computed <b>sentence</b>');
   assert.equal(await page.locator('.run').count(), 2);
-  assert.match(await text(page, '#panels .compare'), /Alive at the peak[\s\S]*optimizer state[\s\S]*Time, mean[\s\S]*backward/);
+  assert.match(
+    await text(page, '#panels .compare'),
+    /Alive at the peak[\s\S]*optimizer state[\s\S]*Time, mean[\s\S]*backward/,
+  );
   assert.match(await text(page, '#banners'), /bf16: bf16 is emulated on the cpu/);
-  const tops = await page.evaluate(() => [...document.querySelectorAll('.canvases')].map((frame) => {
-    const canvas = frame.querySelector('canvas'), context = canvas.getContext('2d');
-    const column = context.getImageData(Math.round(canvas.width / 2), 0, 1, canvas.height - 100).data;
-    for (let y = 0; y < canvas.height - 100; y++) if (column[4 * y] === 0 && column[4 * y + 1] === 114) return canvas.height - 100 - y;
-    return -1;
-  }));
+  const tops = await page.evaluate(() =>
+    [...document.querySelectorAll('.canvases')].map((frame) => {
+      const canvas = frame.querySelector('canvas'),
+        context = canvas.getContext('2d');
+      const column = context.getImageData(Math.round(canvas.width / 2), 0, 1, canvas.height - 100).data;
+      for (let y = 0; y < canvas.height - 100; y++)
+        if (column[4 * y] === 0 && column[4 * y + 1] === 114) return canvas.height - 100 - y;
+      return -1;
+    }),
+  );
   assert.ok(tops[0] > 0 && tops[1] > 0 && tops[0] > tops[1], `parameters are drawn ${tops} rows high`);
   await closed(page);
 });
 
 /** Three runs as a list of runs gives them, the third far smaller than the others, with names and a long comparison. */
-const THREE = [RUN, { label: 'large-train-c2048-b4-bf16', document: trainingRun({ bytes: 2 }) },
-  { label: 'tiny-train-c128-b4-fp32', document: trainingRun({ width: 64, vocab: 500, tokens: 64, layers: 2 }) }];
+const THREE = [
+  RUN,
+  { label: 'large-train-c2048-b4-bf16', document: trainingRun({ bytes: 2 }) },
+  {
+    label: 'tiny-train-c128-b4-fp32',
+    document: trainingRun({ width: 64, vocab: 500, tokens: 64, layers: 2 }),
+  },
+];
 const NAMES = ['large fp32 context 2048', 'large bf16-mixed context 2048', 'tiny fp32 context 128'];
-const SENTENCES = { names: NAMES, sentence: NAMES.map((name) => `${name} peaks at 981.47 MiB, set by AdamW state (490.73 MiB of 981.47 MiB) in the backward phase, beside 245.37 MiB of parameters.`).join(' ') };
+const SENTENCES = {
+  names: NAMES,
+  sentence: NAMES.map(
+    (name) =>
+      `${name} peaks at 981.47 MiB, set by AdamW state (490.73 MiB of 981.47 MiB) in the backward phase, beside 245.37 MiB of parameters.`,
+  ).join(' '),
+};
 
 test('several runs carry their names, and nothing is cut off at any width', async () => {
   for (const width of [1600, 1280, 800, 480]) {
@@ -166,10 +201,16 @@ test('several runs carry their names, and nothing is cut off at any width', asyn
     assert.deepEqual(await page.locator('#panels .compare thead th:not(.ratio)').allInnerTexts(), NAMES);
     assert.deepEqual(await page.locator('.tabs.of-run [role=tab]').allInnerTexts(), NAMES);
     assert.match(await page.locator('.run-title').first().innerText(), /small-train-fp32/);
-    const cut = await page.evaluate(() => [...document.querySelectorAll('.scroll, .compare th, .compare td, .run-title *, .tabs button')]
-      .filter((node) => node.scrollWidth > node.clientWidth + 1).map((node) => node.textContent));
+    const cut = await page.evaluate(() =>
+      [...document.querySelectorAll('.scroll, .compare th, .compare td, .run-title *, .tabs button')]
+        .filter((node) => node.scrollWidth > node.clientWidth + 1)
+        .map((node) => node.textContent),
+    );
     assert.deepEqual(cut, [], `at ${width}`);
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `at ${width}`);
+    assert.ok(
+      await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+      `at ${width}`,
+    );
     const top = await page.evaluate(() => document.querySelector('.overview').getBoundingClientRect().top);
     assert.ok(width < 1600 || top < 250, `the first timeline begins at ${top}`);
     await closed(page);
@@ -177,22 +218,28 @@ test('several runs carry their names, and nothing is cut off at any width', asyn
 });
 
 test('what is too long of the comparison is behind a button; only the first sentence is bold', async () => {
-  const page = await opened(THREE, { ...SENTENCES, sentence: `${SENTENCES.sentence} ${SENTENCES.sentence}` }, { viewport: { width: 800, height: 900 } });
-  const weight = (selector) => page.evaluate((s) => getComputedStyle(document.querySelector(s)).fontWeight, selector);
+  const page = await opened(
+    THREE,
+    { ...SENTENCES, sentence: `${SENTENCES.sentence} ${SENTENCES.sentence}` },
+    { viewport: { width: 800, height: 900 } },
+  );
+  const weight = (selector) =>
+    page.evaluate((s) => getComputedStyle(document.querySelector(s)).fontWeight, selector);
   assert.equal(await weight('#headline'), '600');
   assert.equal(await weight('#headline .rest'), '400');
   assert.ok((await text(page, '#headline .rest')).startsWith(NAMES[1]));
   const height = () => page.evaluate(() => document.getElementById('headline').clientHeight);
   const before = await height();
   await page.getByRole('button', { name: 'more' }).click();
-  assert.ok(await height() > before);
+  assert.ok((await height()) > before);
   await page.getByRole('button', { name: 'less' }).click();
   assert.equal(await height(), before);
   await closed(page);
 });
 
 test('a much smaller run has its own scale, and Y puts all on one', async () => {
-  const page = await opened(THREE, SENTENCES), note = page.locator('.run').nth(2).locator('.note');
+  const page = await opened(THREE, SENTENCES),
+    note = page.locator('.run').nth(2).locator('.note');
   assert.match(await note.innerText(), /^own scale: 1\/\d+ of the others'$/);
   assert.ok(await page.locator('.run').first().locator('.note').isHidden());
   await page.keyboard.press('y');
@@ -208,11 +255,25 @@ test('a much smaller run has its own scale, and Y puts all on one', async () => 
 
 test('the keyboard alone reaches the timeline, goes through its allocations, pins one and lets it go', async () => {
   const page = await opened([{ label: 'known', document: knownRun() }]);
-  for (let i = 0; i < 40 && !await page.evaluate(() => document.activeElement.className === 'canvases'); i++) await page.keyboard.press('Tab');
+  for (
+    let i = 0;
+    i < 40 && !(await page.evaluate(() => document.activeElement.className === 'canvases'));
+    i++
+  )
+    await page.keyboard.press('Tab');
   assert.equal(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle), 'solid');
-  for (const [key, name] of [['ArrowUp', 'low'], ['ArrowUp', 'middle'], ['ArrowUp', 'top'], ['ArrowUp', 'top'], ['ArrowDown', 'middle']]) {
+  for (const [key, name] of [
+    ['ArrowUp', 'low'],
+    ['ArrowUp', 'middle'],
+    ['ArrowUp', 'top'],
+    ['ArrowUp', 'top'],
+    ['ArrowDown', 'middle'],
+  ]) {
     await page.keyboard.press(key);
-    await page.waitForFunction((n) => document.querySelector('#tooltip .block-name')?.textContent === n, name);
+    await page.waitForFunction(
+      (n) => document.querySelector('#tooltip .block-name')?.textContent === n,
+      name,
+    );
   }
   assert.match(await text(page, '#live'), /^middle, activations, 1\.00 MiB/);
   await page.keyboard.press('Enter');
@@ -240,23 +301,38 @@ test('choosing a run by its tab keeps the keyboard where it is', async () => {
 
 test('all text has a contrast of at least 4.5 to 1, in light and dark', async () => {
   for (const colorScheme of ['light', 'dark']) {
-    const page = await opened([{ label: 'broken', bytes: Buffer.from([0x1f, 0x8b, 8, 0, 1, 2]) }, ...THREE], SENTENCES, { colorScheme });
+    const page = await opened(
+      [{ label: 'broken', bytes: Buffer.from([0x1f, 0x8b, 8, 0, 1, 2]) }, ...THREE],
+      SENTENCES,
+      { colorScheme },
+    );
     const box = await page.locator('.canvases').first().boundingBox();
     await page.mouse.click(box.x + box.width / 2, box.y + 100);
     await settled(page);
     const weak = await page.evaluate(() => {
       const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
-      const light = (colour) => channels(colour).slice(0, 3).map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4))
-        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-      const ground = (node) => (node === null ? 'rgb(255, 255, 255)' : channels(getComputedStyle(node).backgroundColor)[3] === 0 ? ground(node.parentElement) : getComputedStyle(node).backgroundColor);
-      const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+      const light = (colour) =>
+        channels(colour)
+          .slice(0, 3)
+          .map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4))
+          .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+      const ground = (node) =>
+        node === null
+          ? 'rgb(255, 255, 255)'
+          : channels(getComputedStyle(node).backgroundColor)[3] === 0
+            ? ground(node.parentElement)
+            : getComputedStyle(node).backgroundColor;
+      const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT),
+        found = [];
       let seen = 0;
       for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
         const parent = node.parentElement;
-        if (!node.textContent.trim() || !parent.checkVisibility() || parent.closest('script, style')) continue;
+        if (!node.textContent.trim() || !parent.checkVisibility() || parent.closest('script, style'))
+          continue;
         const [a, b] = [light(getComputedStyle(parent).color), light(ground(parent))].sort((x, y) => y - x);
         seen++;
-        if ((a + 0.05) / (b + 0.05) < 4.5) found.push(`${node.textContent}: ${((a + 0.05) / (b + 0.05)).toFixed(2)}`);
+        if ((a + 0.05) / (b + 0.05) < 4.5)
+          found.push(`${node.textContent}: ${((a + 0.05) / (b + 0.05)).toFixed(2)}`);
       }
       return seen > 100 ? found : [`only ${seen} texts`];
     });
@@ -283,55 +359,100 @@ test('a run that was only timed shows its times, without an empty timeline', asy
 });
 
 test('no name of the browser is shortened in the page', async () => {
-  const source = new URL('../../viewer/', import.meta.url), kept = new Set(readFileSync(new URL('cmake/kept_names.txt', source), 'utf8').trim().split('\n'));
-  const page = await openPage(browser, folder, reportHtml([])), theirs = await page.evaluate(() => {
-    const names = new Set(), seen = new Set();
-    const add = (object) => {
-      for (let o = object; o && !seen.has(o); o = Object.getPrototypeOf(o)) {
-        seen.add(o);
-        for (const name of Object.getOwnPropertyNames(o)) names.add(name);
+  const source = new URL('../../viewer/', import.meta.url),
+    kept = new Set(readFileSync(new URL('cmake/kept_names.txt', source), 'utf8').trim().split('\n'));
+  const page = await openPage(browser, folder, reportHtml([])),
+    theirs = await page.evaluate(() => {
+      const names = new Set(),
+        seen = new Set();
+      const add = (object) => {
+        for (let o = object; o && !seen.has(o); o = Object.getPrototypeOf(o)) {
+          seen.add(o);
+          for (const name of Object.getOwnPropertyNames(o)) names.add(name);
+        }
+      };
+      add(window);
+      for (const name of Object.getOwnPropertyNames(window)) {
+        const value = window[name];
+        if (['function', 'object'].includes(typeof value)) [value, value?.prototype].forEach(add);
       }
-    };
-    add(window);
-    for (const name of Object.getOwnPropertyNames(window)) {
-      const value = window[name];
-      if (['function', 'object'].includes(typeof value)) [value, value?.prototype].forEach(add);
-    }
-    return [...names];
-  });
+      return [...names];
+    });
   assert.ok(theirs.length > 2000);
-  const code = readdirSync(new URL('src/', source)).map((name) => readFileSync(new URL(`src/${name}`, source), 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')).join('\n');
+  const code = readdirSync(new URL('src/', source))
+    .map((name) =>
+      readFileSync(new URL(`src/${name}`, source), 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, ''),
+    )
+    .join('\n');
   const used = new Set([...code.matchAll(/(?<!\.)\.(\w+)/g)].map(([, name]) => name));
-  assert.deepEqual(theirs.filter((name) => used.has(name) && /^[a-z]+[A-Z]/.test(name) && !kept.has(name)), []);
+  assert.deepEqual(
+    theirs.filter((name) => used.has(name) && /^[a-z]+[A-Z]/.test(name) && !kept.has(name)),
+    [],
+  );
   await page.context().close();
 });
 
-test('the page without data stays below 110 KB', { skip: process.env.TIDEMARK_SHORTENS === '0' ? 'esbuild or zopfli is absent, which make it small' : false }, () => {
-  assert.ok(readFileSync(process.env.TIDEMARK_VIEWER_HTML).length <= 110_000);
-});
+test(
+  'the page without data stays below 110 KB',
+  {
+    skip: process.env.TIDEMARK_SHORTENS === '0' ? 'esbuild or zopfli is absent, which make it small' : false,
+  },
+  () => {
+    assert.ok(readFileSync(process.env.TIDEMARK_VIEWER_HTML).length <= 110_000);
+  },
+);
 
-test('the command line hands the names of its comparison to the page', { skip: existsSync(process.env.TIDEMARK_CLI ?? '') ? false : 'TIDEMARK_CLI names no program' }, async () => {
-  const files = ['fp32', 'bf16-mixed'].map((precision) => join(folder, `small-${precision}.json.gz`));
-  for (const [i, precision] of ['fp32', 'bf16-mixed'].entries()) {
-    execFileSync(process.env.TIDEMARK_CLI, ['profile', '--size', 'small', '--precision', precision, '--device', 'virtual', '--steps', '1', '--warmup', '0', '-o', files[i]], { stdio: 'ignore' });
-  }
-  const report = join(folder, 'named.html');
-  execFileSync(process.env.TIDEMARK_CLI, ['view', ...files, '-o', report], { stdio: 'ignore' });
-  const page = await openPage(browser, folder, readFileSync(report, 'utf8'));
-  assert.deepEqual(await page.locator('.run h2').allInnerTexts(), ['fp32', 'bf16-mixed']);
-  assert.equal(await page.locator('.run h2 + span').first().innerText(), 'small-fp32');
-  await closed(page);
-});
+test(
+  'the command line hands the names of its comparison to the page',
+  { skip: existsSync(process.env.TIDEMARK_CLI ?? '') ? false : 'TIDEMARK_CLI names no program' },
+  async () => {
+    const files = ['fp32', 'bf16-mixed'].map((precision) => join(folder, `small-${precision}.json.gz`));
+    for (const [i, precision] of ['fp32', 'bf16-mixed'].entries()) {
+      execFileSync(
+        process.env.TIDEMARK_CLI,
+        [
+          'profile',
+          '--size',
+          'small',
+          '--precision',
+          precision,
+          '--device',
+          'virtual',
+          '--steps',
+          '1',
+          '--warmup',
+          '0',
+          '-o',
+          files[i],
+        ],
+        { stdio: 'ignore' },
+      );
+    }
+    const report = join(folder, 'named.html');
+    execFileSync(process.env.TIDEMARK_CLI, ['view', ...files, '-o', report], { stdio: 'ignore' });
+    const page = await openPage(browser, folder, readFileSync(report, 'utf8'));
+    assert.deepEqual(await page.locator('.run h2').allInnerTexts(), ['fp32', 'bf16-mixed']);
+    assert.equal(await page.locator('.run h2 + span').first().innerText(), 'small-fp32');
+    await closed(page);
+  },
+);
 
 test('a run out of memory says where it ended', async () => {
   const page = await opened([{ label: 'oom', document: trainingRun({ limitBytes: 500e6 }) }]);
-  assert.match(await text(page, '#headline'), /^Out of memory in warm-up 0, backward: 29\.30\sMiB more did not fit/);
+  assert.match(
+    await text(page, '#headline'),
+    /^Out of memory in warm-up 0, backward: 29\.30\sMiB more did not fit/,
+  );
   await closed(page);
 });
 
 test('another device is chosen, and stands in the address', async () => {
-  const page = await opened([{ label: 'two', document: runOnDevices() }]), shown = () => page.locator('#device-select').inputValue();
-  assert.deepEqual([await shown(), await text(page, '#headline')], ['1', 'Peak 4.00\u00a0KiB allocated: no call stack 4.00\u00a0KiB.']);
+  const page = await opened([{ label: 'two', document: runOnDevices() }]),
+    shown = () => page.locator('#device-select').inputValue();
+  assert.deepEqual(
+    [await shown(), await text(page, '#headline')],
+    ['1', 'Peak 4.00\u00a0KiB allocated: no call stack 4.00\u00a0KiB.'],
+  );
   await page.locator('#device-select').selectOption('0');
   assert.match(await text(page, '#headline'), /^Peak 1\.50\sKiB/);
   await page.waitForFunction(() => location.hash === '#device=0');
@@ -348,7 +469,8 @@ test('another device is chosen, and stands in the address', async () => {
 
 /** Every text of a document that can be another without the document being refused, made markup; and, one by one, the documents with one of the others. */
 function markedUp(document, markup) {
-  const marked = structuredClone(document), refused = [];
+  const marked = structuredClone(document),
+    refused = [];
   const visit = (value, put, path) => {
     if (typeof value === 'string') {
       put(markup);
@@ -358,8 +480,14 @@ function markedUp(document, markup) {
         refused.push({ label: path, document: structuredClone(marked) });
         put(value);
       }
-    } else if (typeof value === 'object' && value !== null && !ArrayBuffer.isView(value) && typeof value[0] !== 'number') {
-      for (const key of Object.keys(value)) visit(value[key], (other) => (value[key] = other), `${path}.${key}`);
+    } else if (
+      typeof value === 'object' &&
+      value !== null &&
+      !ArrayBuffer.isView(value) &&
+      typeof value[0] !== 'number'
+    ) {
+      for (const key of Object.keys(value))
+        visit(value[key], (other) => (value[key] = other), `${path}.${key}`);
     }
   };
   visit(marked, () => undefined, '');
@@ -368,9 +496,21 @@ function markedUp(document, markup) {
 
 test('markup in every text of a file stays text, whether the file is shown or refused', async () => {
   const document = trainingRun({ layers: 1, warmup: 0, steps: 1 });
-  document.kernels = { name: [0], phase: [1], path: [2], launches: [1], total_ns: [1], mean_ns: [1], min_ns: [1], max_ns: [1] };
+  document.kernels = {
+    name: [0],
+    phase: [1],
+    path: [2],
+    launches: [1],
+    total_ns: [1],
+    mean_ns: [1],
+    min_ns: [1],
+    max_ns: [1],
+  };
   document.origin = { format: 'other', events: 1, contradictions: 2 };
-  const { marked, refused } = markedUp(document, '<img src=x onerror="window.broken=1"><script>window.broken=2</script>');
+  const { marked, refused } = markedUp(
+    document,
+    '<img src=x onerror="window.broken=1"><script>window.broken=2</script>',
+  );
   assert.ok(refused.length > 3 && JSON.stringify(marked).split('<img').length > 80);
   const page = await opened([{ label: 'marked', document: marked }, ...refused]);
   assert.equal(await page.locator('#banners .error').count(), refused.length);
@@ -385,12 +525,22 @@ test('markup in every text of a file stays text, whether the file is shown or re
 });
 
 test('markup in a file stays text, and nothing in it runs', async () => {
-  const evil = ['<script>window.broken=1</script>', '<img src=x onerror="window.broken=2">', '"\'><svg onload=window.broken=3>&amp;'];
+  const evil = [
+    '<script>window.broken=1</script>',
+    '<img src=x onerror="window.broken=2">',
+    '"\'><svg onload=window.broken=3>&amp;',
+  ];
   const document = knownRun(evil);
   document.devices[0].name = evil[1];
   document.run.model.size = evil[0];
   document.timing.phases = [{ name: evil[2], host_ms: [1, 2], device_ms: [-1, -1] }];
-  const page = await opened([{ label: evil[1], document }, { label: evil[2], document }], { sentence: evil[0] });
+  const page = await opened(
+    [
+      { label: evil[1], document },
+      { label: evil[2], document },
+    ],
+    { sentence: evil[0] },
+  );
   assert.equal(await text(page, '#headline'), evil[0]);
   const shown = await page.locator('body').innerText();
   for (const name of evil.slice(1)) assert.ok(shown.includes(name), name);
@@ -427,7 +577,10 @@ test('inline script that is not the viewer does not run, and text cannot become 
 test('files can be dropped and chosen; a bad one is refused in a sentence and the page stays usable', async () => {
   const page = await opened([]);
   assert.ok(await page.locator('#empty').isVisible());
-  const good = join(folder, 'dropped.json.gz'), plain = join(folder, 'plain.json'), bad = join(folder, 'bad.json.gz'), cut = join(folder, 'cut.json.gz');
+  const good = join(folder, 'dropped.json.gz'),
+    plain = join(folder, 'plain.json'),
+    bad = join(folder, 'bad.json.gz'),
+    cut = join(folder, 'cut.json.gz');
   const packed = gzipSync(JSON.stringify(RUN.document));
   writeFileSync(good, packed);
   writeFileSync(plain, JSON.stringify(RUN.document));
@@ -436,7 +589,11 @@ test('files can be dropped and chosen; a bad one is refused in a sentence and th
   await page.setInputFiles('#file-input', [bad, cut]);
   await page.waitForFunction(() => document.querySelectorAll('.banner.error').length === 2);
   const said = await text(page, '#banners');
-  for (const pattern of [/bad: byte 10, format: this is not a tidemark snapshot/, /cut: the file is damaged or cut off/]) assert.match(said, pattern);
+  for (const pattern of [
+    /bad: byte 10, format: this is not a tidemark snapshot/,
+    /cut: the file is damaged or cut off/,
+  ])
+    assert.match(said, pattern);
   await page.setInputFiles('#file-input', good);
   await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('Peak 981'));
   assert.ok(await page.locator('#empty').isHidden());
@@ -453,9 +610,18 @@ test('files can be dropped and chosen; a bad one is refused in a sentence and th
 });
 
 test('a report that the library writes opens, labels and comparison included', async () => {
-  const snapshot = join(folder, 'for-c.json.gz'), report = join(folder, 'report.html'), label = 'fp32 "first" <b>&amp;';
+  const snapshot = join(folder, 'for-c.json.gz'),
+    report = join(folder, 'report.html'),
+    label = 'fp32 "first" <b>&amp;';
   writeFileSync(snapshot, gzipSync(JSON.stringify(RUN.document)));
-  execFileSync(process.env.TIDEMARK_WRITE_REPORT, [report, '{"sentence": "one </script> sentence é"}', label, snapshot, 'second', snapshot]);
+  execFileSync(process.env.TIDEMARK_WRITE_REPORT, [
+    report,
+    '{"sentence": "one </script> sentence é"}',
+    label,
+    snapshot,
+    'second',
+    snapshot,
+  ]);
   const page = await openPage(browser, folder, readFileSync(report, 'utf8'));
   assert.equal(await text(page, '#headline'), 'one </script> sentence é');
   assert.deepEqual(await page.locator('.run h2').allInnerTexts(), [label, 'second']);
@@ -464,39 +630,61 @@ test('a report that the library writes opens, labels and comparison included', a
 });
 
 test("PyTorch's pickles open, and one that names code does not", async () => {
-  const good = join(folder, 'dump.pickle'), bad = join(folder, 'code.pickle');
-  const blocks = '[{"size": 1048576, "requested_size": 1000000, "state": "active_allocated", "frames": [{"name": "<b>f</b>", "filename": "/me/train.py", "line": 7}]}]';
-  execFileSync('python3', ['-c', `import collections, pickle, sys
+  const good = join(folder, 'dump.pickle'),
+    bad = join(folder, 'code.pickle');
+  const blocks =
+    '[{"size": 1048576, "requested_size": 1000000, "state": "active_allocated", "frames": [{"name": "<b>f</b>", "filename": "/me/train.py", "line": 7}]}]';
+  execFileSync('python3', [
+    '-c',
+    `import collections, pickle, sys
 pickle.dump({"segments": [{"device": 0, "address": 4096, "total_size": 1048576, "stream": 0, "blocks": ${blocks}}], "device_traces": [[
   {"action": "alloc", "addr": 4096, "size": 1000000, "stream": 0, "frames": []}]]}, open(sys.argv[1], "wb"))
-pickle.dump(collections.OrderedDict(a=1), open(sys.argv[2], "wb"))`, good, bad]);
+pickle.dump(collections.OrderedDict(a=1), open(sys.argv[2], "wb"))`,
+    good,
+    bad,
+  ]);
   const page = await opened([]);
   await page.setInputFiles('#file-input', [good, bad]);
   await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('Peak 1.00'));
-  assert.match(await text(page, '#banners'), /code: byte \d+, opcode STACK_GLOBAL: refused, it names code to be imported/);
+  assert.match(
+    await text(page, '#banners'),
+    /code: byte \d+, opcode STACK_GLOBAL: refused, it names code to be imported/,
+  );
   await closed(page);
 });
 
 test('runs are read in workers, by the page where it may have none and where they are small', async () => {
-  const large = { label: 'large', bytes: Buffer.from(`${' '.repeat(200_000)}${JSON.stringify(RUN.document)}`) };
-  const page = await opened([large, RUN, { ...large, label: 'again' }], null, { init: () => {
-    window.answers = [];
-    window.Worker = class extends Worker {
-      constructor(...given) {
-        super(...given);
-        this.addEventListener('message', ({ data }) => window.answers.push(Object.keys(data)[0]));
-        this.addEventListener('error', () => window.answers.push('error'));
-      }
-    };
-  } });
-  assert.deepEqual((await page.evaluate(() => window.answers)).filter((each) => each === 'loaded' || each === 'error'), ['loaded', 'loaded']);
+  const large = {
+    label: 'large',
+    bytes: Buffer.from(`${' '.repeat(200_000)}${JSON.stringify(RUN.document)}`),
+  };
+  const page = await opened([large, RUN, { ...large, label: 'again' }], null, {
+    init: () => {
+      window.answers = [];
+      window.Worker = class extends Worker {
+        constructor(...given) {
+          super(...given);
+          this.addEventListener('message', ({ data }) => window.answers.push(Object.keys(data)[0]));
+          this.addEventListener('error', () => window.answers.push('error'));
+        }
+      };
+    },
+  });
+  assert.deepEqual(
+    (await page.evaluate(() => window.answers)).filter((each) => each === 'loaded' || each === 'error'),
+    ['loaded', 'loaded'],
+  );
   await closed(page);
-  for (const init of [() => delete window.Worker, () => (window.Worker = class {
-    constructor() {
-      setTimeout(() => this.onerror(new Event('error')));
-    }
-    terminate() {}
-  })]) {
+  for (const init of [
+    () => delete window.Worker,
+    () =>
+      (window.Worker = class {
+        constructor() {
+          setTimeout(() => this.onerror(new Event('error')));
+        }
+        terminate() {}
+      }),
+  ]) {
     const alone = await opened([large], null, { init });
     assert.match(await text(alone, '#headline'), /^Peak 981/);
     await closed(alone);
@@ -511,9 +699,18 @@ test('damaged data in the page is said, and the rest is shown', async () => {
 });
 
 test('narrow windows do not scroll sideways, in light and dark', async () => {
-  for (const [width, colorScheme] of [[800, 'dark'], [480, 'light']]) {
-    const page = await opened([RUN, { ...RUN, label: 'again' }], null, { viewport: { width, height: 900 }, colorScheme });
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `at ${width}`);
+  for (const [width, colorScheme] of [
+    [800, 'dark'],
+    [480, 'light'],
+  ]) {
+    const page = await opened([RUN, { ...RUN, label: 'again' }], null, {
+      viewport: { width, height: 900 },
+      colorScheme,
+    });
+    assert.ok(
+      await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+      `at ${width}`,
+    );
     await closed(page);
   }
 });
@@ -525,9 +722,18 @@ test('100,000 events come onto the screen; the time is printed, not judged', asy
   const path = join(folder, 'large.json.gz');
   writeFileSync(path, gzipSync(JSON.stringify(document)));
   await page.evaluate(() => {
-    window.observed = new Promise((resolve) => new MutationObserver(() => requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now()))))
-      .observe(window.document.getElementById('headline'), { childList: true, characterData: true, subtree: true }));
-    window.document.getElementById('file-input').addEventListener('change', () => (window.began = performance.now()), { capture: true });
+    window.observed = new Promise((resolve) =>
+      new MutationObserver(() =>
+        requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now()))),
+      ).observe(window.document.getElementById('headline'), {
+        childList: true,
+        characterData: true,
+        subtree: true,
+      }),
+    );
+    window.document
+      .getElementById('file-input')
+      .addEventListener('change', () => (window.began = performance.now()), { capture: true });
   });
   await page.setInputFiles('#file-input', path);
   const ms = await page.evaluate(async () => (await window.observed) - window.began);

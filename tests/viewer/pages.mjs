@@ -5,8 +5,14 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
 const CHROMIUM = process.env.TIDEMARK_CHROMIUM ?? '/usr/bin/chromium';
-const FLAGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync'];
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
 
 /** The joined page; its path is given by the build. */
 export const VIEWER_HTML = process.env.TIDEMARK_VIEWER_HTML ?? '';
@@ -30,13 +36,16 @@ export async function openBrowser() {
 /** A report as the command line writes it: the page with documents (or raw bytes) in it. */
 export function reportHtml(runs, comparison = null) {
   const page = readFileSync(VIEWER_HTML, 'utf8');
-  const escape = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  const escape = (text) =>
+    text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
   const data = runs.map(({ label, document, bytes }) => {
     const content = bytes ?? gzipSync(JSON.stringify(document));
     return `<script type="application/octet-stream" class="tidemark-snapshot" data-label="${escape(label)}">${content.toString('base64')}</script>\n`;
   });
   if (comparison !== null) {
-    data.unshift(`<script type="application/octet-stream" class="tidemark-comparison">${Buffer.from(JSON.stringify(comparison)).toString('base64')}</script>\n`);
+    data.unshift(
+      `<script type="application/octet-stream" class="tidemark-comparison">${Buffer.from(JSON.stringify(comparison)).toString('base64')}</script>\n`,
+    );
   }
   return page.replace('<!--DATA-->', () => `${data.join('')}<!--DATA-->`);
 }
@@ -58,9 +67,19 @@ export async function openPage(browser, folder, html, { init, ...options } = {})
   if (init) await page.addInitScript(init);
   const url = `file://${path}`;
   page.problems = [];
-  page.on('console', (message) => ['error', 'warning'].includes(message.type()) && page.problems.push(`console: ${message.text()}`));
+  page.on(
+    'console',
+    (message) =>
+      ['error', 'warning'].includes(message.type()) && page.problems.push(`console: ${message.text()}`),
+  );
   page.on('pageerror', (problem) => page.problems.push(`page: ${problem.message}`));
-  page.on('request', (request) => request.url() !== url && !request.url().startsWith('blob:') && page.problems.push(`request: ${request.url()}`));
+  page.on(
+    'request',
+    (request) =>
+      request.url() !== url &&
+      !request.url().startsWith('blob:') &&
+      page.problems.push(`request: ${request.url()}`),
+  );
   await page.goto(url);
   await page.waitForSelector('html[data-ready=yes]', { state: 'attached', timeout: 20000 });
   return page;
@@ -68,7 +87,12 @@ export async function openPage(browser, folder, html, { init, ...options } = {})
 
 /** Waits until the page has shown what was asked of it: its parts are told once a frame. */
 export function settled(page) {
-  return page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(resolve)))));
+  return page.evaluate(
+    () =>
+      new Promise((resolve) =>
+        requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(resolve))),
+      ),
+  );
 }
 
 /** Opens every row of the tree, down to single blocks. */
@@ -88,12 +112,21 @@ export async function treeOf(page, split) {
   await page.getByLabel('Split by').selectOption(split);
   await openAllRows(page);
   return page.evaluate(() => {
-    const roots = [], above = [];
+    const roots = [],
+      above = [];
     for (const row of document.querySelectorAll('.tree-grid [aria-level]')) {
       if (row.dataset.kind === 'block') continue;
       const [bytes, requested, count] = [...row.querySelectorAll('.number')].map((cell) => cell.textContent);
-      const read = { name: row.querySelector('.label').textContent, bytes, requested, count, share: row.querySelector('.tree-share').textContent,
-        exact: Number(row.querySelector('.number').title.replace(/\D/g, '')), bar: parseFloat(row.querySelector('.share-bar').style.width), below: [] };
+      const read = {
+        name: row.querySelector('.label').textContent,
+        bytes,
+        requested,
+        count,
+        share: row.querySelector('.tree-share').textContent,
+        exact: Number(row.querySelector('.number').title.replace(/\D/g, '')),
+        bar: parseFloat(row.querySelector('.share-bar').style.width),
+        below: [],
+      };
       const level = Number(row.getAttribute('aria-level'));
       above.length = level - 1;
       (level === 1 ? roots : above[level - 2].below).push(read);

@@ -15,7 +15,10 @@ const RUN = { label: 'small', document: DOCUMENT };
 const opened = (runs) => openPage(browser, folder, reportHtml(runs));
 const text = (page, selector) => page.locator(selector).innerText();
 const picture = (page) => page.evaluate(() => document.querySelector('.canvases canvas').toDataURL());
-const focusedRow = (page) => page.evaluate(() => document.activeElement.querySelector('.label')?.textContent ?? document.activeElement.tagName);
+const focusedRow = (page) =>
+  page.evaluate(
+    () => document.activeElement.querySelector('.label')?.textContent ?? document.activeElement.tagName,
+  );
 
 async function closed(page) {
   assert.deepEqual(page.problems, []);
@@ -29,7 +32,8 @@ async function saved(page, button) {
 }
 
 test('the tree is gone through by keys: open, close, choose, and choose again', async () => {
-  const page = await opened([RUN]), before = await picture(page);
+  const page = await opened([RUN]),
+    before = await picture(page);
   await page.locator('.tree-row[tabindex="0"]').focus();
   const first = await focusedRow(page);
   await page.keyboard.press('ArrowLeft');
@@ -60,7 +64,8 @@ test('the tree is gone through by keys: open, close, choose, and choose again', 
 });
 
 test('columns sort, and say so', async () => {
-  const page = await opened([RUN]), names = () => page.locator('.tree-row[aria-level="1"] .label').allInnerTexts();
+  const page = await opened([RUN]),
+    names = () => page.locator('.tree-row[aria-level="1"] .label').allInnerTexts();
   const bytes = () => page.locator('.tree-row[aria-level="1"] .number:nth-child(3)').allInnerTexts();
   const head = (name) => page.locator('.tree-head [role=columnheader]', { hasText: name });
   assert.equal(await head('bytes').getAttribute('aria-sort'), 'descending');
@@ -71,22 +76,31 @@ test('columns sort, and say so', async () => {
   assert.equal(await head('name').getAttribute('aria-sort'), 'ascending');
   assert.equal(await head('bytes').getAttribute('aria-sort'), 'none');
   const sorted = await names();
-  assert.deepEqual(sorted, [...sorted].sort((a, b) => a.localeCompare(b)));
+  assert.deepEqual(
+    sorted,
+    [...sorted].sort((a, b) => a.localeCompare(b)),
+  );
   assert.ok(sorted.length > 3);
   await closed(page);
 });
 
 test('what the tree shows follows the cursor and the legend, and adds up', async () => {
-  const page = await opened([RUN]), exact = async () => Number((await page.locator('.tree-panel .panel-summary b').getAttribute('title')).replace(/\D/g, ''));
+  const page = await opened([RUN]),
+    exact = async () =>
+      Number((await page.locator('.tree-panel .panel-summary b').getAttribute('title')).replace(/\D/g, ''));
   const atPeak = await exact();
   await page.getByRole('button', { name: 'at the cursor' }).click();
   await page.locator('.canvases').focus();
   const box = await page.locator('.canvases').boundingBox();
   await page.mouse.click(box.x + box.width * 0.3, box.y + box.height / 2);
   await settled(page);
-  const rows = await treeOf(page, 'category'), atCursor = await exact();
+  const rows = await treeOf(page, 'category'),
+    atCursor = await exact();
   assert.notEqual(atCursor, atPeak);
-  assert.equal(rows.reduce((sum, row) => sum + row.exact, 0), atCursor);
+  assert.equal(
+    rows.reduce((sum, row) => sum + row.exact, 0),
+    atCursor,
+  );
   for (const name of ['allocated', 'freed', 'kept']) {
     await page.getByRole('button', { name, exact: true }).click();
     await settled(page);
@@ -102,12 +116,14 @@ test('thousands of groups come in chunks, and what is left stands in a row of it
   await page.locator('.tree-row[tabindex="0"]').focus();
   await page.keyboard.press('ArrowRight');
   await settled(page);
-  const count = () => page.locator('.tree-row[aria-level]').count(), before = await count(), total = (await page.locator('.tree-row[aria-level="1"] .number').first().getAttribute('title'));
+  const count = () => page.locator('.tree-row[aria-level]').count(),
+    before = await count(),
+    total = await page.locator('.tree-row[aria-level="1"] .number').first().getAttribute('title');
   const more = page.locator('[data-kind=more]').first();
   assert.match(await more.innerText(), /\d+ more: show \d+/);
   await more.click();
   await settled(page);
-  assert.ok(await count() > before);
+  assert.ok((await count()) > before);
   assert.equal(await page.locator('.tree-row[aria-level="1"] .number').first().getAttribute('title'), total);
   await closed(page);
 });
@@ -115,12 +131,20 @@ test('thousands of groups come in chunks, and what is left stands in a row of it
 test('the tree goes into a table that adds up, and into the clipboard', async () => {
   const page = await opened([RUN]);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-  const { name, text: csv } = await saved(page, page.locator('.tree-panel').getByRole('button', { name: 'CSV' }));
+  const { name, text: csv } = await saved(
+    page,
+    page.locator('.tree-panel').getByRole('button', { name: 'CSV' }),
+  );
   const [head, ...lines] = csv.trimEnd().split('\r\n');
   assert.equal(name, 'small-peak.csv');
   assert.equal(head, 'category,scope,name,call stack,bytes,requested_bytes,blocks');
-  const exact = Number((await page.locator('.tree-panel .panel-summary b').getAttribute('title')).replace(/\D/g, ''));
-  assert.equal(lines.reduce((sum, line) => sum + Number(line.split(',').at(-3)), 0), exact);
+  const exact = Number(
+    (await page.locator('.tree-panel .panel-summary b').getAttribute('title')).replace(/\D/g, ''),
+  );
+  assert.equal(
+    lines.reduce((sum, line) => sum + Number(line.split(',').at(-3)), 0),
+    exact,
+  );
   await page.locator('.tree-panel').getByRole('button', { name: 'copy' }).click();
   await page.waitForFunction(() => document.querySelector('.tree-panel [role=status]').textContent !== '');
   assert.equal(await text(page, '.tree-panel [role=status]'), 'copied');
@@ -132,11 +156,16 @@ test('the flame graph zooms by click and key, says what is there, and isolates i
   const page = await opened([RUN]);
   await page.getByRole('tab', { name: 'Flame graph' }).click();
   await settled(page);
-  const frame = page.locator('.flame-frame'), drawn = () => page.evaluate(() => document.querySelector('.flame-frame canvas').toDataURL());
-  const whole = await drawn(), box = await frame.boundingBox();
+  const frame = page.locator('.flame-frame'),
+    drawn = () => page.evaluate(() => document.querySelector('.flame-frame canvas').toDataURL());
+  const whole = await drawn(),
+    box = await frame.boundingBox();
   await page.mouse.move(box.x + 40, box.y + 30);
   await settled(page);
-  assert.match(await text(page, '#tooltip'), /main \(main\.c:\d+\)[\s\S]*= [\d,]+ B in \d+ blocks[\s\S]*% of all/);
+  assert.match(
+    await text(page, '#tooltip'),
+    /main \(main\.c:\d+\)[\s\S]*= [\d,]+ B in \d+ blocks[\s\S]*% of all/,
+  );
   await frame.focus();
   for (const key of ['ArrowDown', 'ArrowDown', 'ArrowRight', 'Enter']) await page.keyboard.press(key);
   await settled(page);
@@ -165,7 +194,14 @@ test('the arrow keys in the list of events move the cursor everywhere, and the l
   await settled(page);
   assert.equal(Number((await selected()).replaceAll(',', '')), at + 1);
   assert.match(await text(page, '.event-details'), new RegExp(`^${(at + 1).toLocaleString('en')}: `));
-  assert.ok(await page.evaluate(() => document.getElementById(document.querySelector('[role=grid]').getAttribute('aria-activedescendant')).getAttribute('aria-selected') === 'true'));
+  assert.ok(
+    await page.evaluate(
+      () =>
+        document
+          .getElementById(document.querySelector('[role=grid]').getAttribute('aria-activedescendant'))
+          .getAttribute('aria-selected') === 'true',
+    ),
+  );
   await page.keyboard.press('Home');
   await settled(page);
   assert.equal(await selected(), '0');
@@ -178,7 +214,7 @@ test('the arrow keys in the list of events move the cursor everywhere, and the l
   await page.keyboard.press('Home');
   await page.keyboard.press('Enter');
   await settled(page);
-  assert.ok(await page.locator('.event-row:not([hidden])').count() < 60);
+  assert.ok((await page.locator('.event-row:not([hidden])').count()) < 60);
   await closed(page);
 });
 
@@ -189,8 +225,14 @@ test('events are filtered, and the filtered ones saved with exact numbers', asyn
   await page.getByLabel('Filter events').fill('logits');
   await settled(page);
   assert.match(await text(page, '.events-panel [role=status]'), /^3 of [\d,]+ events/);
-  assert.deepEqual(new Set(await page.locator('.event-row[data-row]:not([hidden]) > :nth-child(6)').allInnerTexts()), new Set(['logits']));
-  const { name, text: csv } = await saved(page, page.locator('.events-panel').getByRole('button', { name: 'CSV' }));
+  assert.deepEqual(
+    new Set(await page.locator('.event-row[data-row]:not([hidden]) > :nth-child(6)').allInnerTexts()),
+    new Set(['logits']),
+  );
+  const { name, text: csv } = await saved(
+    page,
+    page.locator('.events-panel').getByRole('button', { name: 'CSV' }),
+  );
   assert.equal(name, 'small-events.csv');
   assert.equal(csv.trimEnd().split('\r\n').length, 4);
   assert.match(csv, /,allocate,20480000,20480000,logits,activation,0x/);
@@ -201,7 +243,8 @@ test('events are filtered, and the filtered ones saved with exact numbers', asyn
 });
 
 test('a phase that is pointed at lights up in the timelines', async () => {
-  const page = await opened([RUN]), before = await picture(page);
+  const page = await opened([RUN]),
+    before = await picture(page);
   await page.locator('.phase button', { hasText: 'backward' }).focus();
   await settled(page);
   assert.notEqual(await picture(page), before);
@@ -213,17 +256,42 @@ test('a phase that is pointed at lights up in the timelines', async () => {
 });
 
 test('rates and kernels stand with the times', async () => {
-  const document = structuredClone(DOCUMENT), id = (name) => document.strings.push(name) - 1;
+  const document = structuredClone(DOCUMENT),
+    id = (name) => document.strings.push(name) - 1;
   document.timing = { ...document.timing, flops: 4e12, stated_peak_flops: 8e13, recorder_ns_per_event: 150 };
-  document.kernels = { name: [], phase: [], path: [], launches: [], total_ns: [], mean_ns: [], min_ns: [], max_ns: [] };
+  document.kernels = {
+    name: [],
+    phase: [],
+    path: [],
+    launches: [],
+    total_ns: [],
+    mean_ns: [],
+    min_ns: [],
+    max_ns: [],
+  };
   for (let i = 0; i < 12; i++) {
-    const row = { name: id(`kernel_${i}<float>`), phase: id('forward'), path: id('forward > layer'), launches: i + 1, total_ns: 1000 * (i + 1), mean_ns: 1000, min_ns: 900, max_ns: 1000 };
+    const row = {
+      name: id(`kernel_${i}<float>`),
+      phase: id('forward'),
+      path: id('forward > layer'),
+      launches: i + 1,
+      total_ns: 1000 * (i + 1),
+      mean_ns: 1000,
+      min_ns: 900,
+      max_ns: 1000,
+    };
     for (const [key, value] of Object.entries(row)) document.kernels[key].push(value);
   }
   const page = await opened([{ label: 'timed', document }]);
-  assert.match(await text(page, '.rates'), /tokens\s+[\d,]+ per second\s+products\s+[\d.]+ TFLOP\/s, [\d.]+ % of the stated peak\s+recorder\s+[\d.]+ % of a step/);
+  assert.match(
+    await text(page, '.rates'),
+    /tokens\s+[\d,]+ per second\s+products\s+[\d.]+ TFLOP\/s, [\d.]+ % of the stated peak\s+recorder\s+[\d.]+ % of a step/,
+  );
   assert.equal(await page.locator('.kernels tbody tr').count(), 8);
-  assert.match(await page.locator('.kernels tbody tr').first().innerText(), /kernel_11<float>\s+12\s+12\.0 µs\s+1\.00 µs\s+15\.4 %/);
+  assert.match(
+    await page.locator('.kernels tbody tr').first().innerText(),
+    /kernel_11<float>\s+12\s+12\.0 µs\s+1\.00 µs\s+15\.4 %/,
+  );
   await page.getByRole('button', { name: '4 more kernels' }).click();
   assert.equal(await page.locator('.kernels tbody tr').count(), 12);
   await closed(page);
@@ -243,7 +311,10 @@ test('a pinned allocation has both ends of its life, and goes to them', async ()
   await page.keyboard.press('Home');
   await page.keyboard.press('Enter');
   await settled(page);
-  assert.match(await text(page, '#pinned'), /weights[\s\S]*allocated event 0[\s\S]*work[\s\S]*freed event 2[\s\S]*cleanup/);
+  assert.match(
+    await text(page, '#pinned'),
+    /weights[\s\S]*allocated event 0[\s\S]*work[\s\S]*freed event 2[\s\S]*cleanup/,
+  );
   await page.locator('#pinned').getByRole('button', { name: 'event 2' }).click();
   await settled(page);
   assert.equal(await page.locator('.event-row[aria-selected=true] > :first-child').innerText(), '2');

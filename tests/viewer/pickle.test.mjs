@@ -16,7 +16,10 @@ import { randomNumbers, toldEvents } from './synthetic.mjs';
 import './transfer.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
-const SHARED = join(process.env.TIDEMARK_SHARED ?? new URL('../../../shared', import.meta.url).pathname, 'pytorch-snapshots');
+const SHARED = join(
+  process.env.TIDEMARK_SHARED ?? new URL('../../../shared', import.meta.url).pathname,
+  'pytorch-snapshots',
+);
 const CLI = process.env.TIDEMARK_CLI ?? '';
 const NO_CLI = existsSync(CLI) ? false : 'TIDEMARK_CLI names no program';
 const folder = mkdtempSync(join(tmpdir(), 'tidemark-pickle-'));
@@ -43,20 +46,67 @@ async function imported(path) {
 
 /** Everything that a run is made of, with texts in the place of their numbers. */
 function told({ snapshot, derived }) {
-  const { strings, frames, stacks, scopes, start, events } = snapshot, text = (i) => (i < 0 ? null : strings[i]);
+  const { strings, frames, stacks, scopes, start, events } = snapshot,
+    text = (i) => (i < 0 ? null : strings[i]);
   const frame = (f) => `${text(frames.function[f])} ${text(frames.file[f])}:${frames.line[f]}`;
   const chains = [];
-  for (let s = 0; s < stacks.frame.length; s++) chains.push(`${frame(stacks.frame[s])}${stacks.parent[s] < 0 ? '' : ` < ${chains[stacks.parent[s]]}`}`);
-  const chain = (s) => (s < 0 ? null : chains[s]), texts = (column) => Array.from(column, text), plain = (column) => Array.from(column);
-  const told = toldEvents(snapshot), stream = (s) => `${snapshot.streams[s].device}/${snapshot.streams[s].handle}`;
+  for (let s = 0; s < stacks.frame.length; s++)
+    chains.push(`${frame(stacks.frame[s])}${stacks.parent[s] < 0 ? '' : ` < ${chains[stacks.parent[s]]}`}`);
+  const chain = (s) => (s < 0 ? null : chains[s]),
+    texts = (column) => Array.from(column, text),
+    plain = (column) => Array.from(column);
+  const told = toldEvents(snapshot),
+    stream = (s) => `${snapshot.streams[s].device}/${snapshot.streams[s].handle}`;
   return {
-    origin: snapshot.origin, clock: snapshot.clockSource, devices: snapshot.devices.map((device) => device.kind), allocator: { ...snapshot.allocator }, oom: snapshot.oom,
-    scopes: { parent: plain(scopes.parent), name: texts(scopes.name), kind: plain(scopes.kind), begin: plain(scopes.beginNs), duration: plain(scopes.durationNs) },
-    events: { time: plain(events.timeNs), action: plain(events.action), device: plain(events.device), address: told.address, requested: told.requestedBytes,
-      block: told.blockBytes, stream: told.stream.map(stream), stack: Array.from(events.stack, chain), scope: plain(events.scope), category: told.category, name: texts(told.name) },
-    segments: { device: plain(start.device), address: plain(start.address), total: plain(start.totalBytes), expandable: plain(start.isExpandable), pool: start.pool, poolId: start.poolId, stream: Array.from(start.stream, stream), first: plain(start.firstBlock) },
-    blocks: { offset: plain(start.blocks.offsetBytes), bytes: plain(start.blocks.blockBytes), requested: plain(start.blocks.requestedBytes), state: plain(start.blocks.state), stack: Array.from(start.blocks.stack, chain), name: texts(start.blocks.name) },
-    peak: [derived.index.totals[derived.index.peakState], derived.index.peakState, derived.index.blocks.nUnmatched, derived.reserved.maxBytes],
+    origin: snapshot.origin,
+    clock: snapshot.clockSource,
+    devices: snapshot.devices.map((device) => device.kind),
+    allocator: { ...snapshot.allocator },
+    oom: snapshot.oom,
+    scopes: {
+      parent: plain(scopes.parent),
+      name: texts(scopes.name),
+      kind: plain(scopes.kind),
+      begin: plain(scopes.beginNs),
+      duration: plain(scopes.durationNs),
+    },
+    events: {
+      time: plain(events.timeNs),
+      action: plain(events.action),
+      device: plain(events.device),
+      address: told.address,
+      requested: told.requestedBytes,
+      block: told.blockBytes,
+      stream: told.stream.map(stream),
+      stack: Array.from(events.stack, chain),
+      scope: plain(events.scope),
+      category: told.category,
+      name: texts(told.name),
+    },
+    segments: {
+      device: plain(start.device),
+      address: plain(start.address),
+      total: plain(start.totalBytes),
+      expandable: plain(start.isExpandable),
+      pool: start.pool,
+      poolId: start.poolId,
+      stream: Array.from(start.stream, stream),
+      first: plain(start.firstBlock),
+    },
+    blocks: {
+      offset: plain(start.blocks.offsetBytes),
+      bytes: plain(start.blocks.blockBytes),
+      requested: plain(start.blocks.requestedBytes),
+      state: plain(start.blocks.state),
+      stack: Array.from(start.blocks.stack, chain),
+      name: texts(start.blocks.name),
+    },
+    peak: [
+      derived.index.totals[derived.index.peakState],
+      derived.index.peakState,
+      derived.index.blocks.nUnmatched,
+      derived.reserved.maxBytes,
+    ],
   };
 }
 
@@ -69,36 +119,85 @@ function assertSame(ours, theirs, name) {
       continue;
     }
     for (const [key, column] of Object.entries(columns)) {
-      const at = Array.isArray(column) ? column.findIndex((value, i) => JSON.stringify(value) !== JSON.stringify(mine[key][i])) : -1;
-      assert.ok(at < 0, `${name}: ${part}.${key}[${at}] is ${JSON.stringify(mine[key]?.[at])}, not ${JSON.stringify(column[at])}`);
+      const at = Array.isArray(column)
+        ? column.findIndex((value, i) => JSON.stringify(value) !== JSON.stringify(mine[key][i]))
+        : -1;
+      assert.ok(
+        at < 0,
+        `${name}: ${part}.${key}[${at}] is ${JSON.stringify(mine[key]?.[at])}, not ${JSON.stringify(column[at])}`,
+      );
       assert.deepEqual(mine[key], column, `${name}: ${part}.${key}`);
     }
   }
 }
 
 const REAL = existsSync(SHARED) ? readdirSync(SHARED).filter((name) => name.endsWith('.pickle')) : [];
-test('files that PyTorch wrote give the run that the program makes of them', { skip: NO_CLI || (REAL.length > 0 ? false : `no files in ${SHARED}`) }, async () => {
-  for (const name of REAL) assertSame(await opened(join(SHARED, name)), await imported(join(SHARED, name)), name);
-});
+test(
+  'files that PyTorch wrote give the run that the program makes of them',
+  { skip: NO_CLI || (REAL.length > 0 ? false : `no files in ${SHARED}`) },
+  async () => {
+    for (const name of REAL)
+      assertSame(await opened(join(SHARED, name)), await imported(join(SHARED, name)), name);
+  },
+);
 
-test('the peak of such files is that of the program', { skip: NO_CLI || (REAL.length > 0 ? false : `no files in ${SHARED}`) }, async () => {
-  for (const name of REAL) {
-    const summary = execFileSync(CLI, ['summary', join(SHARED, name)], { encoding: 'utf8' }), { snapshot, derived } = await opened(join(SHARED, name));
-    const run = makeRun(snapshot, name, undefined, derived);
-    assert.equal(Number(/\((\d+) bytes\) allocated/.exec(summary)[1]), derived.index.totals[derived.index.peakState], name);
-    assert.equal(run.peak.bytes, derived.index.totals[run.peakState], name);
-  }
-});
+test(
+  'the peak of such files is that of the program',
+  { skip: NO_CLI || (REAL.length > 0 ? false : `no files in ${SHARED}`) },
+  async () => {
+    for (const name of REAL) {
+      const summary = execFileSync(CLI, ['summary', join(SHARED, name)], { encoding: 'utf8' }),
+        { snapshot, derived } = await opened(join(SHARED, name));
+      const run = makeRun(snapshot, name, undefined, derived);
+      assert.equal(
+        Number(/\((\d+) bytes\) allocated/.exec(summary)[1]),
+        derived.index.totals[derived.index.peakState],
+        name,
+      );
+      assert.equal(run.peak.bytes, derived.index.totals[run.peakState], name);
+    }
+  },
+);
 
 /** Traces that may contradict their segments in every way, as a script of Python. */
 function randomTraces(seed) {
-  const random = randomNumbers(seed), whole = (n) => Math.floor(random() * n), pick = (list) => list[whole(list.length)], devices = 1 + whole(3);
-  const frames = Array.from({ length: 6 }, (_, i) => ({ name: pick(['forward', 'apply', 'c10::cuda::f()', '']), filename: pick(['/me/a.py', '??', '/x/site-packages/torch/b.py']), line: i - 1 }));
-  const stack = () => Array.from({ length: whole(4) }, () => pick(frames)), address = () => 2 ** 30 + 512 * pick([0, 1, 2, 4, 8, 2048, 4096, 8192, 9000, 20000, 40000]);
+  const random = randomNumbers(seed),
+    whole = (n) => Math.floor(random() * n),
+    pick = (list) => list[whole(list.length)],
+    devices = 1 + whole(3);
+  const frames = Array.from({ length: 6 }, (_, i) => ({
+    name: pick(['forward', 'apply', 'c10::cuda::f()', '']),
+    filename: pick(['/me/a.py', '??', '/x/site-packages/torch/b.py']),
+    line: i - 1,
+  }));
+  const stack = () => Array.from({ length: whole(4) }, () => pick(frames)),
+    address = () => 2 ** 30 + 512 * pick([0, 1, 2, 4, 8, 2048, 4096, 8192, 9000, 20000, 40000]);
   const size = () => pick([1, 512, 700, 1024, 2048, 2 ** 20, 2 ** 20 + 1, 3 * 2 ** 20, 5 * 2 ** 20 + 77]);
   const event = (i) => {
-    const action = pick(['alloc', 'alloc', 'alloc', 'free_requested', 'free_completed', 'free', 'segment_alloc', 'segment_free', 'segment_map', 'segment_unmap', 'oom', 'snapshot', 'annotate', 'workspace']);
-    const made = { action, addr: address(), size: size(), stream: pick([0, 0, 12345]), time_us: 1_700_000_000_000_000 + i * 10 + whole(15), frames: stack() };
+    const action = pick([
+      'alloc',
+      'alloc',
+      'alloc',
+      'free_requested',
+      'free_completed',
+      'free',
+      'segment_alloc',
+      'segment_free',
+      'segment_map',
+      'segment_unmap',
+      'oom',
+      'snapshot',
+      'annotate',
+      'workspace',
+    ]);
+    const made = {
+      action,
+      addr: address(),
+      size: size(),
+      stream: pick([0, 0, 12345]),
+      time_us: 1_700_000_000_000_000 + i * 10 + whole(15),
+      frames: stack(),
+    };
     if (random() < 0.2) made.user_metadata = pick(['lr', 'weight @ step 1', ' @ x', 'y @ ', '']);
     if (random() < 0.1) made.compile_context = pick(['N/A', '0/0']);
     if (random() < 0.1) made.category = pick(['parameter', 'nonsense']);
@@ -106,44 +205,108 @@ function randomTraces(seed) {
     return made;
   };
   const segment = (device, i) => {
-    const sizes = Array.from({ length: 1 + whole(5) }, () => 512 * pick([1, 2, 4, 2048, 8192])), total = sizes.reduce((a, b) => a + b, 0);
-    return { device, address: 2 ** 30 + i * 2 ** 26, total_size: total, stream: pick([0, 12345]), segment_type: pick(['small', 'large']), is_expandable: random() < 0.3, segment_pool_id: [0, whole(2)],
-      blocks: sizes.map((bytes) => ({ size: bytes, requested_size: bytes - pick([0, 100]), state: pick(['inactive', 'active_allocated', 'active_pending_free']), frames: stack() })) };
+    const sizes = Array.from({ length: 1 + whole(5) }, () => 512 * pick([1, 2, 4, 2048, 8192])),
+      total = sizes.reduce((a, b) => a + b, 0);
+    return {
+      device,
+      address: 2 ** 30 + i * 2 ** 26,
+      total_size: total,
+      stream: pick([0, 12345]),
+      segment_type: pick(['small', 'large']),
+      is_expandable: random() < 0.3,
+      segment_pool_id: [0, whole(2)],
+      blocks: sizes.map((bytes) => ({
+        size: bytes,
+        requested_size: bytes - pick([0, 100]),
+        state: pick(['inactive', 'active_allocated', 'active_pending_free']),
+        frames: stack(),
+      })),
+    };
   };
   return {
-    segments: Array.from({ length: 4 }, (_, i) => segment(whole(devices), i)), device_traces: Array.from({ length: devices }, () => Array.from({ length: 60 }, (_, i) => event(i))),
-    allocator_settings: { max_split_size: pick([-1, 3 * 2 ** 20]), expandable_segments: true, roundup_power2_divisions: pick([0, Object.fromEntries(Array.from({ length: 16 }, (_, i) => [2 ** i, whole(5)]))]), name: 'native' },
-    external_annotations: Array.from({ length: 20 }, (_, i) => ({ stage: pick(['START', 'START', 'END']), name: pick(['a', 'b']), device: whole(devices), time_us: 1_700_000_000_000_000 + i * 40 })),
+    segments: Array.from({ length: 4 }, (_, i) => segment(whole(devices), i)),
+    device_traces: Array.from({ length: devices }, () => Array.from({ length: 60 }, (_, i) => event(i))),
+    allocator_settings: {
+      max_split_size: pick([-1, 3 * 2 ** 20]),
+      expandable_segments: true,
+      roundup_power2_divisions: pick([
+        0,
+        Object.fromEntries(Array.from({ length: 16 }, (_, i) => [2 ** i, whole(5)])),
+      ]),
+      name: 'native',
+    },
+    external_annotations: Array.from({ length: 20 }, (_, i) => ({
+      stage: pick(['START', 'START', 'END']),
+      name: pick(['a', 'b']),
+      device: whole(devices),
+      time_us: 1_700_000_000_000_000 + i * 40,
+    })),
   };
 }
 
 /** A document in JSON, pickled with a protocol; lists of two numbers become tuples, texts that are alike one object. */
 function pickledJson(name, document, protocol) {
   writeFileSync(join(folder, 'in.json'), JSON.stringify(document));
-  return pickled(name, `import json\nseen = {}\ndef pairs(items):\n    return {seen.setdefault(k, k): tuple(v) if k == "segment_pool_id" else v for k, v in items}\n`
-    + `pickle.dump(json.load(open(${JSON.stringify(join(folder, 'in.json'))}), object_pairs_hook=pairs), open(OUT, "wb"), protocol=${protocol})`);
+  return pickled(
+    name,
+    `import json\nseen = {}\ndef pairs(items):\n    return {seen.setdefault(k, k): tuple(v) if k == "segment_pool_id" else v for k, v in items}\n` +
+      `pickle.dump(json.load(open(${JSON.stringify(join(folder, 'in.json'))}), object_pairs_hook=pairs), open(OUT, "wb"), protocol=${protocol})`,
+  );
 }
 
-test(`traces that contradict themselves give what the program makes of them (seed ${SEED})`, { skip: NO_CLI }, async () => {
-  let nContradictions = 0;
-  for (let i = 0; i < 12; i++) {
-    const path = pickledJson('random.pickle', randomTraces(SEED + i), 2 + (i % 4)), ours = await opened(path);
-    assertSame(ours, await imported(path), `seed ${SEED + i}`);
-    nContradictions += ours.snapshot.origin.contradictions;
-  }
-  assert.ok(nContradictions > 100);
-});
+test(
+  `traces that contradict themselves give what the program makes of them (seed ${SEED})`,
+  { skip: NO_CLI },
+  async () => {
+    let nContradictions = 0;
+    for (let i = 0; i < 12; i++) {
+      const path = pickledJson('random.pickle', randomTraces(SEED + i), 2 + (i % 4)),
+        ours = await opened(path);
+      assertSame(ours, await imported(path), `seed ${SEED + i}`);
+      nContradictions += ours.snapshot.origin.contradictions;
+    }
+    assert.ok(nContradictions > 100);
+  },
+);
 
 test('all that plain data may be is read, of every protocol', () => {
   for (const protocol of [2, 3, 4, 5]) {
-    const path = pickled('plain.pickle', `pickle.dump([0, 1, 255, 256, 65535, 65536, -1, -(2**31), 2**31, 2**53 - 1, -(2**40), 2**63 - 1, 2**64, 1.5, None, True, False, "", "a\\u00e9\\u4e2d", "x" * 300${protocol > 2 ? ', b"b"' : ''}, (), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4), {}, {"k": [1]}, []], open(OUT, "wb"), protocol=${protocol})`);
-    const value = readPickle(readFileSync(path)), items = value.items.map((item) => (typeof item === 'object' && item !== null ? pickleKind(item) : item));
-    assert.deepEqual(items.slice(0, 12), [0, 1, 255, 256, 65535, 65536, -1, -(2 ** 31), 2 ** 31, 2 ** 53 - 1, -(2 ** 40), 2 ** 63]);
+    const path = pickled(
+      'plain.pickle',
+      `pickle.dump([0, 1, 255, 256, 65535, 65536, -1, -(2**31), 2**31, 2**53 - 1, -(2**40), 2**63 - 1, 2**64, 1.5, None, True, False, "", "a\\u00e9\\u4e2d", "x" * 300${protocol > 2 ? ', b"b"' : ''}, (), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4), {}, {"k": [1]}, []], open(OUT, "wb"), protocol=${protocol})`,
+    );
+    const value = readPickle(readFileSync(path)),
+      items = value.items.map((item) =>
+        typeof item === 'object' && item !== null ? pickleKind(item) : item,
+      );
+    assert.deepEqual(items.slice(0, 12), [
+      0,
+      1,
+      255,
+      256,
+      65535,
+      65536,
+      -1,
+      -(2 ** 31),
+      2 ** 31,
+      2 ** 53 - 1,
+      -(2 ** 40),
+      2 ** 63,
+    ]);
     assert.equal(items[12], 'an integer beyond 64 bits');
     assert.equal(value.items[13].value, 1.5);
     assert.deepEqual(items.slice(14, 20), [null, true, false, '', 'aé中', 'x'.repeat(300)]);
     if (protocol > 2) assert.equal(items[20], 'bytes');
-    assert.deepEqual(items.slice(protocol > 2 ? 21 : 20), ['a tuple', 'a tuple', 'a tuple', 'a tuple', 'a tuple', 'a dict', 'a dict', 'a list']);
+    assert.deepEqual(items.slice(protocol > 2 ? 21 : 20), [
+      'a tuple',
+      'a tuple',
+      'a tuple',
+      'a tuple',
+      'a tuple',
+      'a dict',
+      'a dict',
+      'a list',
+    ]);
   }
 });
 
@@ -152,61 +315,120 @@ async function refusedAlike(bytes, pattern) {
   const path = join(folder, 'bad.pickle');
   writeFileSync(path, bytes);
   let message = '';
-  await assert.rejects(opened(path), (problem) => {
-    message = problem.message;
-    return problem instanceof FormatError && pattern.test(message);
-  }, `${pattern}: ${message}`);
+  await assert.rejects(
+    opened(path),
+    (problem) => {
+      message = problem.message;
+      return problem instanceof FormatError && pattern.test(message);
+    },
+    `${pattern}: ${message}`,
+  );
   if (NO_CLI) return;
-  assert.throws(() => execFileSync(CLI, ['summary', path], { stdio: 'pipe' }), (problem) => String(problem.stderr).includes(message.slice(0, 60)), message);
+  assert.throws(
+    () => execFileSync(CLI, ['summary', path], { stdio: 'pipe' }),
+    (problem) => String(problem.stderr).includes(message.slice(0, 60)),
+    message,
+  );
 }
 
 test('what is not plain data, or no snapshot, is refused as the program refuses it', async () => {
-  const good = readFileSync(pickled('good.pickle', 'pickle.dump({"segments": [], "device_traces": [[{"action": "alloc", "addr": 512, "size": 100, "stream": 0, "frames": []}]]}, open(OUT, "wb"), protocol=4)'));
-  const of = (script, protocol = 4) => readFileSync(pickled('made.pickle', `import collections, os\nclass C: pass\npickle.dump(${script}, open(OUT, "wb"), protocol=${protocol})`));
-  await refusedAlike(of('collections.OrderedDict(a=1)'), /opcode STACK_GLOBAL: refused, it names code to be imported/);
+  const good = readFileSync(
+    pickled(
+      'good.pickle',
+      'pickle.dump({"segments": [], "device_traces": [[{"action": "alloc", "addr": 512, "size": 100, "stream": 0, "frames": []}]]}, open(OUT, "wb"), protocol=4)',
+    ),
+  );
+  const of = (script, protocol = 4) =>
+    readFileSync(
+      pickled(
+        'made.pickle',
+        `import collections, os\nclass C: pass\npickle.dump(${script}, open(OUT, "wb"), protocol=${protocol})`,
+      ),
+    );
+  await refusedAlike(
+    of('collections.OrderedDict(a=1)'),
+    /opcode STACK_GLOBAL: refused, it names code to be imported/,
+  );
   await refusedAlike(of('os.system', 2), /opcode GLOBAL: refused, it names code/);
   await refusedAlike(of('{1, 2}'), /opcode EMPTY_SET: refused, it makes a set/);
   await refusedAlike(of('[1]', 2), /has no 'segments'|segments\[0\]/);
-  await refusedAlike(of('{"a": 1}'), /this is a Python pickle, but no snapshot by PyTorch: it has no 'segments'/);
+  await refusedAlike(
+    of('{"a": 1}'),
+    /this is a Python pickle, but no snapshot by PyTorch: it has no 'segments'/,
+  );
   await refusedAlike(of('{"segments": 5}'), /segments: a list was expected, not an integer/);
-  await refusedAlike(of('{"segments": [], "device_traces": [[{"action": "alloc", "addr": "x", "size": 1}]]}'), /byte \d+, device_traces\[0\]\[0\]\.addr: an integer was expected, not a text/);
-  await refusedAlike(of('{"segments": [], "device_traces": [[{"action": "alloc", "addr": 5}]]}'), /device_traces\[0\]\[0\]\.size: it is missing: an integer was expected/);
-  await refusedAlike(of('{"segments": [], "device_traces": [[{"action": "alloc", "addr": 5, "size": 2**70}]]}'), /size: an integer was expected, not an integer beyond 64 bits/);
+  await refusedAlike(
+    of('{"segments": [], "device_traces": [[{"action": "alloc", "addr": "x", "size": 1}]]}'),
+    /byte \d+, device_traces\[0\]\[0\]\.addr: an integer was expected, not a text/,
+  );
+  await refusedAlike(
+    of('{"segments": [], "device_traces": [[{"action": "alloc", "addr": 5}]]}'),
+    /device_traces\[0\]\[0\]\.size: it is missing: an integer was expected/,
+  );
+  await refusedAlike(
+    of('{"segments": [], "device_traces": [[{"action": "alloc", "addr": 5, "size": 2**70}]]}'),
+    /size: an integer was expected, not an integer beyond 64 bits/,
+  );
   await refusedAlike(good.subarray(0, good.length - 1), /truncated/);
   await refusedAlike(good.subarray(0, 30), /truncated/);
   await refusedAlike(Buffer.concat([good, Buffer.from('x')]), /the file goes on after the end of the pickle/);
   await refusedAlike(Buffer.from([0x80, 6, 0x2e]), /protocol 6: 2 to 5 are read/);
   await refusedAlike(Buffer.from([0x80, 4, 0xff]), /0xff is no opcode of a pickle/);
   await refusedAlike(Buffer.from([0x80, 2, 0x68, 7, 0x2e]), /memo number 7 was never set/);
-  await refusedAlike(Buffer.from([0x80, 2, 0x4e, 0x72, 9, 1, 0, 0, ...new Array(400).fill(0x4e), 0x2e]), /memo number 265: 8 bytes of a pickle need none so high/);
-  await refusedAlike(Buffer.from([0x80, 2, ...new Array(40).fill(0x28), 0x2e]), /more than the limit of 32 marks/);
+  await refusedAlike(
+    Buffer.from([0x80, 2, 0x4e, 0x72, 9, 1, 0, 0, ...new Array(400).fill(0x4e), 0x2e]),
+    /memo number 265: 8 bytes of a pickle need none so high/,
+  );
+  await refusedAlike(
+    Buffer.from([0x80, 2, ...new Array(40).fill(0x28), 0x2e]),
+    /more than the limit of 32 marks/,
+  );
   await refusedAlike(Buffer.from([0x80, 2, 0x61, 0x2e]), /too few values/);
-  await refusedAlike(of('[' .repeat(40) + ']'.repeat(40)), /levels deep|limit of 32/);
+  await refusedAlike(of('['.repeat(40) + ']'.repeat(40)), /levels deep|limit of 32/);
 });
 
 test('a value that stands in many places does not outgrow the file', async () => {
-  const bytes = readFileSync(pickled('bomb.pickle', 'e = {"action": "alloc", "addr": 512, "size": 100, "stream": 0, "frames": []}\nt = [e] * 100\npickle.dump({"segments": [], "device_traces": [t] * 200}, open(OUT, "wb"), protocol=4)'));
-  await assert.rejects(readSource(new Uint8Array(bytes), () => undefined), /more than the limit of \d+ events, segments and blocks for a pickle of \d+ bytes/);
+  const bytes = readFileSync(
+    pickled(
+      'bomb.pickle',
+      'e = {"action": "alloc", "addr": 512, "size": 100, "stream": 0, "frames": []}\nt = [e] * 100\npickle.dump({"segments": [], "device_traces": [t] * 200}, open(OUT, "wb"), protocol=4)',
+    ),
+  );
+  await assert.rejects(
+    readSource(new Uint8Array(bytes), () => undefined),
+    /more than the limit of \d+ events, segments and blocks for a pickle of \d+ bytes/,
+  );
 });
 
 test('a pickle is known by its content, compressed or not', async () => {
   const bytes = readFileSync(pickledJson('known.bin', randomTraces(SEED), 4));
-  const [plain, packed] = await Promise.all([bytes, gzipSync(bytes)].map((each) => readSource(new Blob([each]), () => undefined)));
+  const [plain, packed] = await Promise.all(
+    [bytes, gzipSync(bytes)].map((each) => readSource(new Blob([each]), () => undefined)),
+  );
   assert.deepEqual(told(packed), told(plain));
 });
 
 test('the block that the allocator makes of a request', () => {
-  const none = new Array(16).fill(0), eighths = new Array(16).fill(8);
-  assert.deepEqual([1, 512, 513, 2 ** 20 + 1].map((bytes) => roundRequest(none, bytes)), [512, 512, 1024, 2 ** 20 + 512]);
-  assert.deepEqual([4096, 4097, 5000, 2 ** 30 + 1].map((bytes) => roundRequest(eighths, bytes)), [4096, 4608, 5120, 2 ** 30 + 2 ** 27]);
+  const none = new Array(16).fill(0),
+    eighths = new Array(16).fill(8);
+  assert.deepEqual(
+    [1, 512, 513, 2 ** 20 + 1].map((bytes) => roundRequest(none, bytes)),
+    [512, 512, 1024, 2 ** 20 + 512],
+  );
+  assert.deepEqual(
+    [4096, 4097, 5000, 2 ** 30 + 1].map((bytes) => roundRequest(eighths, bytes)),
+    [4096, 4608, 5120, 2 ** 30 + 2 ** 27],
+  );
 });
 
 test(`the set of points finds what is above and below (seed ${SEED})`, () => {
   const random = randomNumbers(SEED);
   for (const bound of [1, 31, 32, 33, 1025, 40000]) {
-    const points = new PointSet(bound), members = new Set();
+    const points = new PointSet(bound),
+      members = new Set();
     for (let i = 0; i < 2000; i++) {
-      const point = Math.floor(random() * bound), asked = Math.floor(random() * bound);
+      const point = Math.floor(random() * bound),
+        asked = Math.floor(random() * bound);
       if (random() < 0.5) points.insert(point) ?? members.add(point);
       else points.remove(point) ?? members.delete(point);
       if (i % 20 > 0) continue;
@@ -217,24 +439,52 @@ test(`the set of points finds what is above and below (seed ${SEED})`, () => {
   }
 });
 
-test('what is odd in an ornament is unknown, and what contradicts itself is counted', { skip: NO_CLI }, async () => {
-  const frames = '[{"name": "f", "filename": "a.py", "line": 2**64 - 1}, {"name": "g", "filename": "a.py", "line": -1}, {"name": "h", "filename": 7, "line": 3}, "i"]';
-  const block = (size, more = '') => `{"size": ${size}, "state": "active_allocated", "frames": ${frames}${more}}`;
-  const path = pickled('odd.pickle', `pickle.dump({"segments": [{"device": 0, "address": 1 << 21, "total_size": 2048, "segment_pool_id": "x", "blocks": [${block(512, ', "requested_size": 9999')}, ${
-    block(512, ', "address": (1 << 21) + 1024')}]}], "device_traces": [[]], "external_annotations": [{"stage": 1}]}, open(OUT, "wb"))`);
-  const page = await opened(path), { snapshot: { frames: read, start, origin, odd, strings } } = page;
-  assert.deepEqual([...read.line].sort(), [0, 0, 0, 3]);
-  assert.deepEqual(Array.from(read.function, (i) => strings[i]).sort(), ['f', 'g', 'h', 'i']);
-  assert.deepEqual([...start.blocks.state], [1, 0, 1, 0], 'gaps are free blocks');
-  assert.deepEqual([[...start.blocks.blockBytes], [...start.blocks.requestedBytes]], [[512, 512, 512, 512], [512, 0, 512, 0]]);
-  assert.equal(origin.contradictions, 2);
-  assert.equal(odd.first, 'segments[0].segment_pool_id');
-  assert.match(makeRun(page.snapshot, 'x', undefined, page.derived).warnings.join(' '), /values are not what the format says and count as unknown, the first at segments\[0\]/);
-});
+test(
+  'what is odd in an ornament is unknown, and what contradicts itself is counted',
+  { skip: NO_CLI },
+  async () => {
+    const frames =
+      '[{"name": "f", "filename": "a.py", "line": 2**64 - 1}, {"name": "g", "filename": "a.py", "line": -1}, {"name": "h", "filename": 7, "line": 3}, "i"]';
+    const block = (size, more = '') =>
+      `{"size": ${size}, "state": "active_allocated", "frames": ${frames}${more}}`;
+    const path = pickled(
+      'odd.pickle',
+      `pickle.dump({"segments": [{"device": 0, "address": 1 << 21, "total_size": 2048, "segment_pool_id": "x", "blocks": [${block(512, ', "requested_size": 9999')}, ${block(
+        512,
+        ', "address": (1 << 21) + 1024',
+      )}]}], "device_traces": [[]], "external_annotations": [{"stage": 1}]}, open(OUT, "wb"))`,
+    );
+    const page = await opened(path),
+      {
+        snapshot: { frames: read, start, origin, odd, strings },
+      } = page;
+    assert.deepEqual([...read.line].sort(), [0, 0, 0, 3]);
+    assert.deepEqual(Array.from(read.function, (i) => strings[i]).sort(), ['f', 'g', 'h', 'i']);
+    assert.deepEqual([...start.blocks.state], [1, 0, 1, 0], 'gaps are free blocks');
+    assert.deepEqual(
+      [[...start.blocks.blockBytes], [...start.blocks.requestedBytes]],
+      [
+        [512, 512, 512, 512],
+        [512, 0, 512, 0],
+      ],
+    );
+    assert.equal(origin.contradictions, 2);
+    assert.equal(odd.first, 'segments[0].segment_pool_id');
+    assert.match(
+      makeRun(page.snapshot, 'x', undefined, page.derived).warnings.join(' '),
+      /values are not what the format says and count as unknown, the first at segments\[0\]/,
+    );
+  },
+);
 
 test('the same tree as JSON is the same run', { skip: NO_CLI }, async () => {
-  const run = join(folder, 'run.json.gz'), [pickle, json] = ['pytorch', 'pytorch-json'].map((format) => join(folder, `run.${format}`));
-  execFileSync(CLI, ['profile', '--device', 'virtual', '--layers', '1', '--steps', '1', '--warmup', '0', '-o', run], { stdio: 'ignore' });
+  const run = join(folder, 'run.json.gz'),
+    [pickle, json] = ['pytorch', 'pytorch-json'].map((format) => join(folder, `run.${format}`));
+  execFileSync(
+    CLI,
+    ['profile', '--device', 'virtual', '--layers', '1', '--steps', '1', '--warmup', '0', '-o', run],
+    { stdio: 'ignore' },
+  );
   execFileSync(CLI, ['export', run, '--to', 'pytorch', '-o', pickle], { stdio: 'ignore' });
   execFileSync(CLI, ['export', run, '--to', 'pytorch-json', '-o', json], { stdio: 'ignore' });
   assert.deepEqual((await opened(json)).snapshot, (await opened(pickle)).snapshot);
@@ -244,7 +494,16 @@ test('a pickle that makes much of little is refused before it is unpacked as a w
   const dicts = new Uint8Array(1 << 20).fill(0x7d);
   dicts.set([0x80, 4]);
   let n = 0;
-  await assert.rejects(readPickleStream(async () => (n++ === 0 ? dicts : dicts.subarray(2)), () => undefined), /make more than the limit/);
+  await assert.rejects(
+    readPickleStream(
+      async () => (n++ === 0 ? dicts : dicts.subarray(2)),
+      () => undefined,
+    ),
+    /make more than the limit/,
+  );
   assert.ok(n < 10, `${n} MiB were asked for`);
-  await assert.rejects(readSource(new TextEncoder().encode(`{"segments":[${'[],'.repeat(2e5)}[]]}`), () => undefined), /make more memory than a snapshot does/);
+  await assert.rejects(
+    readSource(new TextEncoder().encode(`{"segments":[${'[],'.repeat(2e5)}[]]}`), () => undefined),
+    /make more memory than a snapshot does/,
+  );
 });

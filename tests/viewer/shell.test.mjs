@@ -27,7 +27,10 @@ test('a search dims what it does not find, sums what it does, goes to the next w
   await page.keyboard.type('exp_avg');
   await settled(page);
   assert.notEqual(await picture(page), before);
-  assert.match(await text(page, '#pick'), /exp_avg\s+[\d.]+ MiB \([\d.]+ %\) in \d+ alive at the peak; [\d,]+ in all/);
+  assert.match(
+    await text(page, '#pick'),
+    /exp_avg\s+[\d.]+ MiB \([\d.]+ %\) in \d+ alive at the peak; [\d,]+ in all/,
+  );
   await page.keyboard.press('Enter');
   await settled(page);
   assert.match(await text(page, '#pinned'), /exp_avg/);
@@ -40,17 +43,22 @@ test('a search dims what it does not find, sums what it does, goes to the next w
   await page.keyboard.press('/');
   await page.keyboard.type('/((/');
   await settled(page);
-  assert.equal(await page.evaluate(() => document.getElementById('search-input').validationMessage), 'not a regular expression');
+  assert.equal(
+    await page.evaluate(() => document.getElementById('search-input').validationMessage),
+    'not a regular expression',
+  );
   await closed(page);
 });
 
 test('the address brings a page back as it was', async () => {
-  const page = await opened([RUN]), url = page.url();
+  const page = await opened([RUN]),
+    url = page.url();
   for (const key of ['t', '3', 'w', 'w']) await page.keyboard.press(key);
   await page.keyboard.press('/');
   await page.keyboard.type('attn');
   await page.waitForFunction(() => location.hash.includes('find=attn') && location.hash.includes('view='));
-  const hash = await page.evaluate(() => location.hash), shown = await picture(page);
+  const hash = await page.evaluate(() => location.hash),
+    shown = await picture(page);
   const again = await page.context().newPage();
   await again.goto(`${url}${hash}`);
   await again.waitForSelector('html[data-ready=yes]', { state: 'attached' });
@@ -65,7 +73,9 @@ test('the address brings a page back as it was', async () => {
 
 test('an address that means nothing here does no harm', async () => {
   const page = await opened([RUN]);
-  await page.evaluate(() => (location.hash = '#cursor=0.99999999&block=7.7&range=0.9.3&view=a_b&panel=cellar&run=12'));
+  await page.evaluate(
+    () => (location.hash = '#cursor=0.99999999&block=7.7&range=0.9.3&view=a_b&panel=cellar&run=12'),
+  );
   await settled(page);
   assert.match(await text(page, '#headline'), /^Peak/);
   await closed(page);
@@ -74,7 +84,10 @@ test('an address that means nothing here does no harm', async () => {
 test('full stop and comma step through the events, with the cursor held', async () => {
   const page = await opened([RUN]);
   const cursor = async () => {
-    await page.waitForFunction((old) => location.hash.includes('cursor=') && location.hash !== old, await page.evaluate(() => location.hash));
+    await page.waitForFunction(
+      (old) => location.hash.includes('cursor=') && location.hash !== old,
+      await page.evaluate(() => location.hash),
+    );
     return Number(/cursor=0\.(\d+)/.exec(await page.evaluate(() => location.hash))[1]);
   };
   await page.keyboard.press('.');
@@ -89,7 +102,8 @@ test('full stop and comma step through the events, with the cursor held', async 
 test('digits open the panels, and L changes between light and dark', async () => {
   const page = await opened([RUN]);
   for (const tab of await page.locator('#dock-tabs [role=tab]:visible').all()) {
-    const title = await tab.innerText(), key = { Tree: '1', 'Flame graph': '2', 'Memory map': '3', Events: '4' }[title];
+    const title = await tab.innerText(),
+      key = { Tree: '1', 'Flame graph': '2', 'Memory map': '3', Events: '4' }[title];
     await page.keyboard.press(key);
     await settled(page);
     assert.equal(await tab.getAttribute('aria-selected'), 'true', title);
@@ -120,7 +134,10 @@ test('two runs: their differences, row by row, and the strip under the timelines
   assert.match(await text(page, '.strip'), /bf16 − fp32[\s\S]*holds more/);
   await page.keyboard.press('5');
   await settled(page);
-  assert.match(await text(page, '#panel-differences'), /bf16 against fp32, at the peak of each[\s\S]*only in fp32[\s\S]*in both[\s\S]*activations?|layers/);
+  assert.match(
+    await text(page, '#panel-differences'),
+    /bf16 against fp32, at the peak of each[\s\S]*only in fp32[\s\S]*in both[\s\S]*activations?|layers/,
+  );
   const rows = await page.locator('#panel-differences tbody tr').count();
   assert.ok(rows > 5, String(rows));
   await page.locator('#panel-differences tbody button').first().click();
@@ -130,7 +147,8 @@ test('two runs: their differences, row by row, and the strip under the timelines
 });
 
 test('the largest groups stand beside the timeline; a click shows one alone, a second all again', async () => {
-  const page = await opened([RUN]), row = page.locator('.largest button').first();
+  const page = await opened([RUN]),
+    row = page.locator('.largest button').first();
   assert.match(await text(page, '#largest'), /Largest at the peak[\s\S]*MiB/);
   await row.click();
   await settled(page);

@@ -2,13 +2,28 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventAxis, timeAxis } from '../../viewer/src/axis.js';
-import { CATEGORIES, categoryColour, groupPixels, inkOn, rankedColour, sequentialColour } from '../../viewer/src/colours.js';
+import {
+  CATEGORIES,
+  categoryColour,
+  groupPixels,
+  inkOn,
+  rankedColour,
+  sequentialColour,
+} from '../../viewer/src/colours.js';
 import { readSnapshot } from '../../viewer/src/format.js';
 import { scopeGroup, scopeGroups } from '../../viewer/src/lanes.js';
 import { blockAtBytes, bytesBelow, stackAt } from '../../viewer/src/order.js';
 import { amountAt, pendingOf } from '../../viewer/src/pending.js';
 import { flowLegend } from '../../viewer/src/picture.js';
-import { bandLabels, blockAt, blocksInColumn, columnState, createRaster, outlineOf, renderRaster } from '../../viewer/src/raster.js';
+import {
+  bandLabels,
+  blockAt,
+  blocksInColumn,
+  columnState,
+  createRaster,
+  outlineOf,
+  renderRaster,
+} from '../../viewer/src/raster.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { spanOfStates, statesOfSpan, withinAxis } from '../../viewer/src/spans.js';
 import { buildColouring, buildPicking, buildStacking, colouringOf } from '../../viewer/src/stacking.js';
@@ -19,12 +34,14 @@ import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mj
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 const COLOUR_BY = ['category', 'scope', 'stack', 'size', 'age'];
 const runOf = (document) => makeRun(readSnapshot(document), 'x');
-const stackingOf = (run, colourBy = 'category', hidden = []) => buildStacking(buildColouring([run], colourBy), 0, new Set(hidden));
+const stackingOf = (run, colourBy = 'category', hidden = []) =>
+  buildStacking(buildColouring([run], colourBy), 0, new Set(hidden));
 const keysOf = ({ groups }) => groups.map((group) => group.key);
 
 /** A file in which some frees are missing, so that blocks are handed out on top of others. */
 function contradictoryRun(n) {
-  const document = randomRun(n, SEED + 9), { action } = document.events;
+  const document = randomRun(n, SEED + 9),
+    { action } = document.events;
   for (let e = 0; e < action.length; e += 5) if (action[e] === 1) action[e] = 9;
   const run = runOf(document);
   assert.ok(run.index.blocks.replaced.length > 10);
@@ -34,7 +51,9 @@ function contradictoryRun(n) {
 /** The blocks alive and shown in a state, in the order of the stack, in the plainest way. */
 function plainStack({ blocks, grouping, isShown }, state) {
   const alive = [];
-  for (let b = 0; b < blocks.count; b++) if (blocks.bornState[b] <= state && state < blocks.diedState[b] && isShown[grouping.groupOf[b]]) alive.push(b);
+  for (let b = 0; b < blocks.count; b++)
+    if (blocks.bornState[b] <= state && state < blocks.diedState[b] && isShown[grouping.groupOf[b]])
+      alive.push(b);
   return alive.sort((a, b) => grouping.groupOf[a] - grouping.groupOf[b] || a - b);
 }
 
@@ -43,27 +62,37 @@ const sumOf = (blocks, list) => list.reduce((sum, b) => sum + blocks.bytes[b], 0
 test('every way to colour puts each block into one group, and groups of one key are one in all runs', () => {
   const runs = [trainingRun(), trainingRun({ bytes: 2, layers: 6 }), randomRun(900, SEED)].map(runOf);
   for (const colourBy of COLOUR_BY) {
-    const colouring = buildColouring(runs, colourBy), keys = keysOf(colouring);
+    const colouring = buildColouring(runs, colourBy),
+      keys = keysOf(colouring);
     assert.equal(new Set(keys).size, keys.length);
     runs.forEach((run, r) => {
       assert.equal(colouring.groupings[r].groupOf.length, run.index.blocks.count);
       assert.ok(colouring.groupings[r].groupOf.every((g) => g < keys.length));
     });
     const atPeak = colouring.groups.reduce((sum, group) => sum + group.peakBytes, 0);
-    assert.equal(atPeak, runs.reduce((sum, run) => sum + run.peak.bytes, 0), colourBy);
+    assert.equal(
+      atPeak,
+      runs.reduce((sum, run) => sum + run.peak.bytes, 0),
+      colourBy,
+    );
   }
 });
 
 test('the paths of scopes are those of the tables', () => {
-  const { snapshot } = runOf(trainingRun()), { paths, pathOf } = scopeGroups(snapshot);
+  const { snapshot } = runOf(trainingRun()),
+    { paths, pathOf } = scopeGroups(snapshot);
   pathOf.forEach((path, scope) => assert.equal(paths[path], scopeGroup(snapshot, scope).path));
   assert.equal(new Set(paths).size, paths.length);
 });
 
 test('categories lie in their order and keep their colours; one colouring is made once per list of runs', () => {
-  const runs = [runOf(randomRun(600, SEED))], colouring = colouringOf(runs, 'category');
+  const runs = [runOf(randomRun(600, SEED))],
+    colouring = colouringOf(runs, 'category');
   assert.deepEqual(keysOf(colouring), CATEGORIES);
-  assert.deepEqual(colouring.groups.map((group) => group.colour), CATEGORIES.map(categoryColour));
+  assert.deepEqual(
+    colouring.groups.map((group) => group.colour),
+    CATEGORIES.map(categoryColour),
+  );
   assert.equal(colouringOf(runs, 'category'), colouring);
   assert.notEqual(colouringOf([...runs], 'category'), colouring);
 });
@@ -77,22 +106,64 @@ test('what stays lies at the bottom, and the largest groups have the first colou
   r.path = ['large'];
   r.alloc('c', 'unknown', 9 << 20);
   const { groups } = buildColouring([runOf(r.document())], 'stack');
-  assert.deepEqual(groups.map(({ label, colour }) => [label, colour]), [['small (small.c:12)', rankedColour(1)], ['large (large.c:11)', rankedColour(0)]]);
+  assert.deepEqual(
+    groups.map(({ label, colour }) => [label, colour]),
+    [
+      ['small (small.c:12)', rankedColour(1)],
+      ['large (large.c:11)', rankedColour(0)],
+    ],
+  );
 });
 
-test('a frame of the user\'s own program tells a stack; what has none, or is from before the recording, is grey', () => {
+test("a frame of the user's own program tells a stack; what has none, or is from before the recording, is grey", () => {
   const r = new Recording();
   r.path = ['/site/train.py', '/usr/lib/python3.11/site-packages/torch/nn/module.py', 'c10::cuda::Allocator'];
   r.alloc('a', 'unknown', 1000);
   const document = r.document();
   document.frames.file = document.frames.function;
   document.events.stack.push(-1);
-  for (const [key, value] of [['time_delta', 9], ['action', 0], ['device', 0], ['address_delta', 99], ['requested_bytes', 512], ['block_bytes', 512],
-    ['stream', 0], ['scope_delta', 0], ['category', 0], ['name', -1]]) document.events[key].push(value);
-  document.start.segments = [{ device: 0, address: 9000, total_bytes: 4096, stream: 0, blocks: [
-    { offset_bytes: 0, block_bytes: 4096, requested_bytes: 4096, state: 1, stack: -1, scope: -1, category: 0, name: -1 }] }];
+  for (const [key, value] of [
+    ['time_delta', 9],
+    ['action', 0],
+    ['device', 0],
+    ['address_delta', 99],
+    ['requested_bytes', 512],
+    ['block_bytes', 512],
+    ['stream', 0],
+    ['scope_delta', 0],
+    ['category', 0],
+    ['name', -1],
+  ])
+    document.events[key].push(value);
+  document.start.segments = [
+    {
+      device: 0,
+      address: 9000,
+      total_bytes: 4096,
+      stream: 0,
+      blocks: [
+        {
+          offset_bytes: 0,
+          block_bytes: 4096,
+          requested_bytes: 4096,
+          state: 1,
+          stack: -1,
+          scope: -1,
+          category: 0,
+          name: -1,
+        },
+      ],
+    },
+  ];
   const { groups } = buildColouring([runOf(document)], 'stack');
-  assert.deepEqual(groups.map(({ key, isOld }) => [key, isOld]).sort(), [['stack:before', true], ['stack:none', false], ['stack:/site/train.py (train.py:11) /site/train.py', false]].sort());
+  assert.deepEqual(
+    groups.map(({ key, isOld }) => [key, isOld]).sort(),
+    [
+      ['stack:before', true],
+      ['stack:none', false],
+      ['stack:/site/train.py (train.py:11) /site/train.py', false],
+    ].sort(),
+  );
   assert.equal(groups[0].isOld, true, 'at the bottom');
   assert.equal(groups[0].colour, rankedColour(-1));
 });
@@ -106,16 +177,31 @@ test('sizes fall into binary classes, lifetimes into decades; what is larger or 
   for (let i = 0; i < 20; i++) r.event('mark', {});
   r.free(long);
   const run = runOf(r.document());
-  assert.deepEqual(buildColouring([run], 'size').groups.map((g) => g.label), ['1 GiB and more', '2 – 16 MiB', '32 – 256 KiB', '4 – 32 KiB', 'below 4 KiB']);
-  assert.deepEqual(buildColouring([run], 'age').groups.map((g) => g.label), ['never freed', '100 µs – 1 ms', '10 µs – 100 µs']);
+  assert.deepEqual(
+    buildColouring([run], 'size').groups.map((g) => g.label),
+    ['1 GiB and more', '2 – 16 MiB', '32 – 256 KiB', '4 – 32 KiB', 'below 4 KiB'],
+  );
+  assert.deepEqual(
+    buildColouring([run], 'age').groups.map((g) => g.label),
+    ['never freed', '100 µs – 1 ms', '10 µs – 100 µs'],
+  );
   const virtual = runOf({ ...r.document(), devices: [{ kind: 'virtual', name: 'v', total_bytes: -1 }] });
-  assert.deepEqual(buildColouring([virtual], 'age').groups.map((g) => g.label), ['never freed', '10 – 100 events', 'below 10 events']);
+  assert.deepEqual(
+    buildColouring([virtual], 'age').groups.map((g) => g.label),
+    ['never freed', '10 – 100 events', 'below 10 events'],
+  );
 });
 
 test('hidden groups leave the totals of the rest, and their peak', () => {
-  for (const [run, colourBy] of [...COLOUR_BY.map((colourBy) => [runOf(randomRun(2500, SEED)), colourBy]), [contradictoryRun(2500), 'size']]) {
-    const colouring = buildColouring([run], colourBy), hidden = keysOf(colouring).filter((_, i) => i % 2 === 1), stacking = buildStacking(colouring, 0, new Set(hidden));
-    for (let s = 0; s < stacking.nStates; s += 7) assert.equal(stacking.totals[s], sumOf(stacking.blocks, plainStack(stacking, s)));
+  for (const [run, colourBy] of [
+    ...COLOUR_BY.map((colourBy) => [runOf(randomRun(2500, SEED)), colourBy]),
+    [contradictoryRun(2500), 'size'],
+  ]) {
+    const colouring = buildColouring([run], colourBy),
+      hidden = keysOf(colouring).filter((_, i) => i % 2 === 1),
+      stacking = buildStacking(colouring, 0, new Set(hidden));
+    for (let s = 0; s < stacking.nStates; s += 7)
+      assert.equal(stacking.totals[s], sumOf(stacking.blocks, plainStack(stacking, s)));
     assert.equal(stacking.totals[stacking.peakState], Math.max(...stacking.totals));
   }
   const whole = runOf(randomRun(100, SEED));
@@ -123,42 +209,80 @@ test('hidden groups leave the totals of the rest, and their peak', () => {
 });
 
 test('the order of a stack, what lies at a byte, and what lies below a block', () => {
-  const whole = runOf(randomRun(3000, SEED)), random = randomNumbers(SEED);
-  for (const [run, colourBy, hidden] of [[whole, 'category', []], [whole, 'size', []], [whole, 'category', ['activation', 'parameter']], [contradictoryRun(3000), 'category', []]]) {
-    const stacking = stackingOf(run, colourBy, hidden), { blocks } = stacking;
+  const whole = runOf(randomRun(3000, SEED)),
+    random = randomNumbers(SEED);
+  for (const [run, colourBy, hidden] of [
+    [whole, 'category', []],
+    [whole, 'size', []],
+    [whole, 'category', ['activation', 'parameter']],
+    [contradictoryRun(3000), 'category', []],
+  ]) {
+    const stacking = stackingOf(run, colourBy, hidden),
+      { blocks } = stacking;
     for (let round = 0; round < 25; round++) {
-      const state = Math.floor(random() * stacking.nStates), stack = plainStack(stacking, state);
+      const state = Math.floor(random() * stacking.nStates),
+        stack = plainStack(stacking, state);
       assert.deepEqual([...stackAt(stacking, state)], stack);
       if (stack.length === 0) continue;
-      const at = Math.floor(random() * stack.length), below = sumOf(blocks, stack.slice(0, at));
+      const at = Math.floor(random() * stack.length),
+        below = sumOf(blocks, stack.slice(0, at));
       assert.equal(blockAtBytes(stacking, state, below), stack[at]);
       assert.equal(blockAtBytes(stacking, state, below + blocks.bytes[stack[at]] - 1), stack[at]);
-      const states = Int32Array.from({ length: 40 }, (_, i) => state - 20 + i).filter((s) => s >= 0 && s < stacking.nStates);
-      assert.deepEqual([...bytesBelow(stacking, stack[at], states)], [...states].map((s) => {
-        const there = plainStack(stacking, s), i = there.indexOf(stack[at]);
-        return i < 0 ? NaN : sumOf(blocks, there.slice(0, i));
-      }));
+      const states = Int32Array.from({ length: 40 }, (_, i) => state - 20 + i).filter(
+        (s) => s >= 0 && s < stacking.nStates,
+      );
+      assert.deepEqual(
+        [...bytesBelow(stacking, stack[at], states)],
+        [...states].map((s) => {
+          const there = plainStack(stacking, s),
+            i = there.indexOf(stack[at]);
+          return i < 0 ? NaN : sumOf(blocks, there.slice(0, i));
+        }),
+      );
     }
     assert.equal(blockAtBytes(stacking, 100, stacking.totals[100]), -1);
   }
 });
 
 test('picked blocks lie at the bottom of their group where bands are drawn', () => {
-  const run = runOf(randomRun(800, SEED)), stacking = stackingOf(run), { groupOf } = stacking.grouping, isPicked = Uint8Array.from(groupOf, (_, b) => b % 3 === 0 ? 1 : 0);
-  const stack = [...stackAt(stacking, 400, isPicked)], plain = plainStack(stacking, 400);
-  assert.deepEqual(stack, plain.sort((a, b) => groupOf[a] - groupOf[b] || isPicked[b] - isPicked[a] || a - b));
-  assert.deepEqual([...bytesBelow(stacking, stack[5], Int32Array.of(400), isPicked)], [sumOf(stacking.blocks, stack.slice(0, 5))]);
+  const run = runOf(randomRun(800, SEED)),
+    stacking = stackingOf(run),
+    { groupOf } = stacking.grouping,
+    isPicked = Uint8Array.from(groupOf, (_, b) => (b % 3 === 0 ? 1 : 0));
+  const stack = [...stackAt(stacking, 400, isPicked)],
+    plain = plainStack(stacking, 400);
+  assert.deepEqual(
+    stack,
+    plain.sort((a, b) => groupOf[a] - groupOf[b] || isPicked[b] - isPicked[a] || a - b),
+  );
+  assert.deepEqual(
+    [...bytesBelow(stacking, stack[5], Int32Array.of(400), isPicked)],
+    [sumOf(stacking.blocks, stack.slice(0, 5))],
+  );
 });
 
 test('sweeps agree with plain sums, however the states come', () => {
-  const whole = runOf(randomRun(6000, SEED)), random = randomNumbers(SEED + 3);
-  for (const [run, colourBy, hidden] of [[whole, 'category', ['gradient']], [whole, 'size', []], [contradictoryRun(4000), 'category', ['input']]]) {
-    const stacking = stackingOf(run, colourBy, hidden), { blocks, grouping, isShown } = stacking, n = isShown.length;
-    const isPicked = Uint8Array.from(grouping.groupOf, () => (random() < 0.3 ? 1 : 0)), picking = buildPicking(grouping, isPicked);
-    const bands = makeBandSweep(grouping, picking), nodes = makeBlockSweep(stacking, picking, 400_000, new Int32Array(blocks.count));
+  const whole = runOf(randomRun(6000, SEED)),
+    random = randomNumbers(SEED + 3);
+  for (const [run, colourBy, hidden] of [
+    [whole, 'category', ['gradient']],
+    [whole, 'size', []],
+    [contradictoryRun(4000), 'category', ['input']],
+  ]) {
+    const stacking = stackingOf(run, colourBy, hidden),
+      { blocks, grouping, isShown } = stacking,
+      n = isShown.length;
+    const isPicked = Uint8Array.from(grouping.groupOf, () => (random() < 0.3 ? 1 : 0)),
+      picking = buildPicking(grouping, isPicked);
+    const bands = makeBandSweep(grouping, picking),
+      nodes = makeBlockSweep(stacking, picking, 400_000, new Int32Array(blocks.count));
     for (let round = 0, state = 0; round < 300; round++) {
-      state = random() < 0.8 ? Math.min(stacking.nStates - 1, state + Math.floor(random() * 30)) : Math.floor(random() * stacking.nStates);
-      const sums = new Float64Array(n), picked = new Float64Array(n);
+      state =
+        random() < 0.8
+          ? Math.min(stacking.nStates - 1, state + Math.floor(random() * 30))
+          : Math.floor(random() * stacking.nStates);
+      const sums = new Float64Array(n),
+        picked = new Float64Array(n);
       for (let b = 0; b < blocks.count; b++) {
         if (!(blocks.bornState[b] <= state && state < blocks.diedState[b])) continue;
         sums[grouping.groupOf[b]] += blocks.bytes[b];
@@ -170,7 +294,8 @@ test('sweeps agree with plain sums, however the states come', () => {
       nodes.moveTo(state);
       for (let g = 0; g < n; g++) {
         const tall = [];
-        let bytes = 0, pickedBytes = 0;
+        let bytes = 0,
+          pickedBytes = 0;
         for (let node = nodes.first[g]; node >= 0; node = nodes.next[node]) {
           bytes += nodes.bytes[node];
           pickedBytes += nodes.picked[node];
@@ -178,7 +303,10 @@ test('sweeps agree with plain sums, however the states come', () => {
         }
         assert.equal(bytes, isShown[g] ? sums[g] : 0);
         assert.equal(pickedBytes, isShown[g] ? picked[g] : 0);
-        assert.deepEqual(tall, plainStack(stacking, state).filter((b) => grouping.groupOf[b] === g && blocks.bytes[b] >= 400_000));
+        assert.deepEqual(
+          tall,
+          plainStack(stacking, state).filter((b) => grouping.groupOf[b] === g && blocks.bytes[b] >= 400_000),
+        );
       }
     }
   }
@@ -186,8 +314,17 @@ test('sweeps agree with plain sums, however the states come', () => {
 
 /** A view of a run, as the stage asks for it. */
 function viewOf(stacking, axis, more = {}) {
-  return { x0: 0, perColumn: 1, maxBytes: Math.max(...stacking.totals) * 1.1, bands: false, kind: axis.kind, stacking, picking: null,
-    colours: groupPixels(stacking.colouring.groups, '#ffffff'), ...more };
+  return {
+    x0: 0,
+    perColumn: 1,
+    maxBytes: Math.max(...stacking.totals) * 1.1,
+    bands: false,
+    kind: axis.kind,
+    stacking,
+    picking: null,
+    colours: groupPixels(stacking.colouring.groups, '#ffffff'),
+    ...more,
+  };
 }
 
 /** Rows that hold a pixel, or lie below one, in a column. */
@@ -198,21 +335,36 @@ function heightOf({ pixels, height }, column) {
 }
 
 test(`each column shows the largest total of its span, at random zooms, whatever is hidden, as bands or blocks (seed ${SEED})`, () => {
-  const document = randomRun(5000, SEED), run = runOf(document), random = randomNumbers(SEED + 1);
-  const times = run.snapshot.events.timeNs, n = times.length, axes = [eventAxis(n), timeAxis(times, times[n - 1] + 1000)];
+  const document = randomRun(5000, SEED),
+    run = runOf(document),
+    random = randomNumbers(SEED + 1);
+  const times = run.snapshot.events.timeNs,
+    n = times.length,
+    axes = [eventAxis(n), timeAxis(times, times[n - 1] + 1000)];
   let compared = 0;
   for (const hidden of [[], ['activation', 'gradient', 'unknown']]) {
-    const stacking = stackingOf(run, 'category', hidden), plain = Array.from({ length: n + 1 }, (_, s) => sumOf(stacking.blocks, plainStack(stacking, s)));
+    const stacking = stackingOf(run, 'category', hidden),
+      plain = Array.from({ length: n + 1 }, (_, s) => sumOf(stacking.blocks, plainStack(stacking, s)));
     for (let round = 0; round < 120; round++) {
-      const axis = axes[round & 1], span = axis.hi - axis.lo, raster = createRaster(12, 900);
-      const view = viewOf(stacking, axis, { x0: axis.lo + (random() * 1.2 - 0.1) * span, perColumn: (span * random() ** 6) / 12 + 1e-3, bands: random() < 0.5 });
+      const axis = axes[round & 1],
+        span = axis.hi - axis.lo,
+        raster = createRaster(12, 900);
+      const view = viewOf(stacking, axis, {
+        x0: axis.lo + (random() * 1.2 - 0.1) * span,
+        perColumn: (span * random() ** 6) / 12 + 1e-3,
+        bands: random() < 0.5,
+      });
       renderRaster(raster, axis, view);
       for (let c = 0; c < 12; c++) {
-        const first = Math.round(view.x0 / view.perColumn) + c, x0 = first * view.perColumn, x1 = (first + 1) * view.perColumn;
+        const first = Math.round(view.x0 / view.perColumn) + c,
+          x0 = first * view.perColumn,
+          x1 = (first + 1) * view.perColumn;
         let most = -1;
         for (let s = 1; s <= n; s++) {
-          const begin = axis.kind === 'event' ? s - 1 : times[s - 1], end = axis.kind === 'event' ? s : s < n ? times[s] : axis.hi;
-          if (begin < x1 && end > x0 && begin < axis.hi && x0 < axis.hi && x1 > axis.lo) most = Math.max(most, plain[s]);
+          const begin = axis.kind === 'event' ? s - 1 : times[s - 1],
+            end = axis.kind === 'event' ? s : s < n ? times[s] : axis.hi;
+          if (begin < x1 && end > x0 && begin < axis.hi && x0 < axis.hi && x1 > axis.lo)
+            most = Math.max(most, plain[s]);
         }
         const state = columnState(stacking, axis, x0, x1);
         assert.equal(state < 0 ? -1 : plain[state], most, `${axis.kind} [${x0}, ${x1})`);
@@ -225,9 +377,12 @@ test(`each column shows the largest total of its span, at random zooms, whatever
 });
 
 test('a raster that was panned equals one drawn afresh, and draws only the new columns', () => {
-  const run = runOf(randomRun(3000, SEED)), axis = eventAxis(3000);
+  const run = runOf(randomRun(3000, SEED)),
+    axis = eventAxis(3000);
   for (const bands of [false, true]) {
-    const stacking = stackingOf(run, 'size'), view = viewOf(stacking, axis, { x0: 500, perColumn: 1.5, bands }), panned = createRaster(200, 80);
+    const stacking = stackingOf(run, 'size'),
+      view = viewOf(stacking, axis, { x0: 500, perColumn: 1.5, bands }),
+      panned = createRaster(200, 80);
     renderRaster(panned, axis, view);
     for (const columns of [7, -3, 40, -90, 0]) {
       view.x0 += columns * view.perColumn;
@@ -235,19 +390,27 @@ test('a raster that was panned equals one drawn afresh, and draws only the new c
       assert.equal(panned.nDrawn, Math.abs(columns));
       const fresh = createRaster(200, 80);
       renderRaster(fresh, axis, view);
-      for (const key of ['pixels', 'states', 'bands']) assert.deepEqual(panned[key], fresh[key], `${key} after ${columns}`);
+      for (const key of ['pixels', 'states', 'bands'])
+        assert.deepEqual(panned[key], fresh[key], `${key} after ${columns}`);
     }
   }
 });
 
 test('other groups, other picks and other colours are drawn anew', () => {
-  const run = runOf(randomRun(500, SEED)), axis = eventAxis(500), colouring = buildColouring([run], 'category'), stacking = buildStacking(colouring, 0, new Set());
-  const raster = createRaster(50, 60), view = viewOf(stacking, axis, { perColumn: 10 });
+  const run = runOf(randomRun(500, SEED)),
+    axis = eventAxis(500),
+    colouring = buildColouring([run], 'category'),
+    stacking = buildStacking(colouring, 0, new Set());
+  const raster = createRaster(50, 60),
+    view = viewOf(stacking, axis, { perColumn: 10 });
   renderRaster(raster, axis, view);
   renderRaster(raster, axis, view);
   assert.equal(raster.nDrawn, 0);
-  for (const more of [{ stacking: buildStacking(colouring, 0, new Set(['input'])) }, { picking: buildPicking(stacking.grouping, new Uint8Array(run.index.blocks.count)) },
-    { colours: groupPixels(colouring.groups, '#000000') }]) {
+  for (const more of [
+    { stacking: buildStacking(colouring, 0, new Set(['input'])) },
+    { picking: buildPicking(stacking.grouping, new Uint8Array(run.index.blocks.count)) },
+    { colours: groupPixels(colouring.groups, '#000000') },
+  ]) {
     renderRaster(raster, axis, { ...view, ...more });
     assert.equal(raster.nDrawn, 50);
   }
@@ -265,14 +428,41 @@ function steps() {
 }
 
 test('the height of a column is its total, and a block is found and outlined where it lies', () => {
-  const stacking = stackingOf(steps()), axis = eventAxis(5), raster = createRaster(5, 100);
+  const stacking = stackingOf(steps()),
+    axis = eventAxis(5),
+    raster = createRaster(5, 100);
   for (const bands of [false, true]) {
     renderRaster(raster, axis, viewOf(stacking, axis, { maxBytes: 100 * 512, bands }));
-    assert.deepEqual([0, 1, 2, 3, 4].map((c) => heightOf(raster, c)), [40, 70, 90, 60, 60]);
-    assert.deepEqual([[2, 39], [2, 40.5], [2, 75], [3, 45], [2, 95], [5, 0], [-1, 0]].map(([c, row]) => blockAt(raster, c, row)), [0, 1, 2, 2, -1, -1, -1]);
-    assert.deepEqual(outlineOf(raster, 1), [[1, 40, 70], [2, 40, 70]]);
-    assert.deepEqual(outlineOf(raster, 2), [[2, 70, 90], [3, 40, 60], [4, 40, 60]]);
-    assert.deepEqual(blocksInColumn(raster, 2), [{ block: 0, lo: 0, hi: 40 }, { block: 1, lo: 40, hi: 70 }, { block: 2, lo: 70, hi: 90 }]);
+    assert.deepEqual(
+      [0, 1, 2, 3, 4].map((c) => heightOf(raster, c)),
+      [40, 70, 90, 60, 60],
+    );
+    assert.deepEqual(
+      [
+        [2, 39],
+        [2, 40.5],
+        [2, 75],
+        [3, 45],
+        [2, 95],
+        [5, 0],
+        [-1, 0],
+      ].map(([c, row]) => blockAt(raster, c, row)),
+      [0, 1, 2, 2, -1, -1, -1],
+    );
+    assert.deepEqual(outlineOf(raster, 1), [
+      [1, 40, 70],
+      [2, 40, 70],
+    ]);
+    assert.deepEqual(outlineOf(raster, 2), [
+      [2, 70, 90],
+      [3, 40, 60],
+      [4, 40, 60],
+    ]);
+    assert.deepEqual(blocksInColumn(raster, 2), [
+      { block: 0, lo: 0, hi: 40 },
+      { block: 1, lo: 40, hi: 70 },
+      { block: 2, lo: 70, hi: 90 },
+    ]);
   }
 });
 
@@ -282,17 +472,31 @@ test('a block too thin for a pixel is still outlined where it lies', () => {
   r.alloc('thin', 'parameter', 512);
   r.alloc('top', 'parameter', 20 * 512 * 100);
   r.event('mark', {});
-  const stacking = stackingOf(runOf(r.document())), axis = eventAxis(4), raster = createRaster(4, 100);
+  const stacking = stackingOf(runOf(r.document())),
+    axis = eventAxis(4),
+    raster = createRaster(4, 100);
   renderRaster(raster, axis, viewOf(stacking, axis, { maxBytes: 100 * 512 * 100 }));
-  assert.deepEqual(outlineOf(raster, 1), [[1, 40, 41], [2, 40, 41], [3, 40, 41]]);
+  assert.deepEqual(outlineOf(raster, 1), [
+    [1, 40, 41],
+    [2, 40, 41],
+    [3, 40, 41],
+  ]);
 });
 
 test('what is not picked is dim, block by block and in bands, and the picked part of a band is as high as its bytes', () => {
-  const stacking = stackingOf(steps()), axis = eventAxis(5), raster = createRaster(5, 100), isPicked = Uint8Array.of(0, 1, 0);
+  const stacking = stackingOf(steps()),
+    axis = eventAxis(5),
+    raster = createRaster(5, 100),
+    isPicked = Uint8Array.of(0, 1, 0);
   for (const bands of [false, true]) {
-    const view = viewOf(stacking, axis, { maxBytes: 100 * 512, bands, picking: buildPicking(stacking.grouping, isPicked) });
+    const view = viewOf(stacking, axis, {
+      maxBytes: 100 * 512,
+      bands,
+      picking: buildPicking(stacking.grouping, isPicked),
+    });
     renderRaster(raster, axis, view);
-    const at = (c, row) => raster.pixels[c * 100 + row], place = (key) => keysOf(stacking.colouring).indexOf(key);
+    const at = (c, row) => raster.pixels[c * 100 + row],
+      place = (key) => keysOf(stacking.colouring).indexOf(key);
     assert.equal(at(2, 20), view.colours.dim[place('parameter')]);
     assert.equal(at(2, 50), view.colours.plain[place('activation')]);
     assert.equal(at(2, 80), view.colours.dim[place('temporary')]);
@@ -300,13 +504,20 @@ test('what is not picked is dim, block by block and in bands, and the picked par
 });
 
 test('what is freed but still in use by another stream is pending until its free completes', () => {
-  const r = new Recording(), used = r.alloc('used', 'input', 4096);
+  const r = new Recording(),
+    used = r.alloc('used', 'input', 4096);
   r.alloc('other', 'input', 512);
   r.event('free_requested', used);
   r.event('mark', {});
   r.event('free_completed', used);
-  const { index: { blocks } } = runOf(r.document()), pending = pendingOf(blocks);
-  assert.deepEqual([0, 1, 2, 3, 4, 5].map((state) => amountAt(pending, state)), [0, 0, 0, 4096, 4096, 0]);
+  const {
+      index: { blocks },
+    } = runOf(r.document()),
+    pending = pendingOf(blocks);
+  assert.deepEqual(
+    [0, 1, 2, 3, 4, 5].map((state) => amountAt(pending, state)),
+    [0, 0, 0, 4096, 4096, 0],
+  );
   assert.equal(pending.maxBytes, 4096);
   assert.equal(pendingOf(steps().index.blocks).maxBytes, 0);
 });
@@ -314,7 +525,8 @@ test('what is freed but still in use by another stream is pending until its free
 test('a range of states and a piece of the axis are two ways to say the same', () => {
   const run = runOf(trainingRun());
   for (const axis of [run.axes.event, run.axes.time]) {
-    const [x0, x1] = [axis.ofEvent(100), axis.ofEvent(200)], states = statesOfSpan(axis, x0, x1, run.index.nStates);
+    const [x0, x1] = [axis.ofEvent(100), axis.ofEvent(200)],
+      states = statesOfSpan(axis, x0, x1, run.index.nStates);
     assert.deepEqual(states, { first: 101, last: 201 }, axis.kind);
     assert.deepEqual(spanOfStates(axis, states), [x0, x1]);
     assert.deepEqual(statesOfSpan(axis, x1, x0, run.index.nStates), states, 'from right to left');
@@ -329,26 +541,50 @@ test('scopes in others of their kind have rows of their own, low ones where they
     for (let i = 0; i < 9; i++) r.alloc('x', 'unknown', 512);
     r.within('operator', 'inner', -1, () => r.alloc('x', 'unknown', 512));
   });
-  r.within('user', 'long', -1, () => r.within('user', 'almost as long', -1, () => r.alloc('x', 'unknown', 512)));
+  r.within('user', 'long', -1, () =>
+    r.within('user', 'almost as long', -1, () => r.alloc('x', 'unknown', 512)),
+  );
   const document = r.document();
   document.scopes.device_begin[0] = 5000;
   document.scopes.device_duration[0] = 100;
   const { lanes } = runOf(document);
-  assert.deepEqual(lanes.map(({ title, isThin, isDevice, scopes }) => [title, isThin, isDevice, [...scopes]]), [['operator', false, false, [0]], ['', true, false, [1]],
-    ['user', false, false, [2]], ['', false, false, [3]], ['device', false, true, [0]]]);
+  assert.deepEqual(
+    lanes.map(({ title, isThin, isDevice, scopes }) => [title, isThin, isDevice, [...scopes]]),
+    [
+      ['operator', false, false, [0]],
+      ['', true, false, [1]],
+      ['user', false, false, [2]],
+      ['', false, false, [3]],
+      ['device', false, true, [0]],
+    ],
+  );
 });
 
 test('a legend is broken into lines that fit', () => {
-  const entries = ['a', 'bbbb', 'cc'].map((text) => ({ colour: '#000000', text })), { placed, height } = flowLegend(entries, 100, (text) => text.length * 10);
-  assert.deepEqual(placed.map(({ x, y }) => [x, y]), [[0, 0], [0, 20], [0, 40]]);
+  const entries = ['a', 'bbbb', 'cc'].map((text) => ({ colour: '#000000', text })),
+    { placed, height } = flowLegend(entries, 100, (text) => text.length * 10);
+  assert.deepEqual(
+    placed.map(({ x, y }) => [x, y]),
+    [
+      [0, 0],
+      [0, 20],
+      [0, 40],
+    ],
+  );
   assert.equal(height, 60);
-  assert.deepEqual(flowLegend([], 100, () => 0), { placed: [], height: 0 });
+  assert.deepEqual(
+    flowLegend([], 100, () => 0),
+    { placed: [], height: 0 },
+  );
 });
 
 test('bands are named where the name fits, and only there', () => {
-  const stacking = stackingOf(steps()), axis = eventAxis(5), raster = createRaster(100, 100);
+  const stacking = stackingOf(steps()),
+    axis = eventAxis(5),
+    raster = createRaster(100, 100);
   renderRaster(raster, axis, viewOf(stacking, axis, { perColumn: 0.05, maxBytes: 100 * 512, bands: true }));
-  const names = (minRows, minColumns) => bandLabels(raster, minRows, () => minColumns).map(({ group }) => stacking.colouring.groups[group].key);
+  const names = (minRows, minColumns) =>
+    bandLabels(raster, minRows, () => minColumns).map(({ group }) => stacking.colouring.groups[group].key);
   assert.deepEqual(names(15, 40), ['parameter', 'activation', 'temporary']);
   assert.deepEqual(names(35, 40), ['parameter']);
   assert.deepEqual(names(15, 70), ['parameter']);
@@ -356,13 +592,46 @@ test('bands are named where the name fits, and only there', () => {
 
 test('blocks of before the recording are hatched, wherever the picture is panned to', () => {
   const document = new Recording().document();
-  document.start.segments = [{ device: 0, address: 100, total_bytes: 51200, stream: 0, blocks: [
-    { offset_bytes: 0, block_bytes: 51200, requested_bytes: 51200, state: 1, stack: -1, scope: -1, category: 1, name: -1 }] }];
-  document.events = { time_delta: Array(40).fill(1), action: Array(40).fill(9), device: Array(40).fill(0), address_delta: Array(40).fill(0), requested_bytes: Array(40).fill(0),
-    block_bytes: Array(40).fill(0), stream: Array(40).fill(0), stack: Array(40).fill(-1), scope_delta: [-1, ...Array(39).fill(0)], category: Array(40).fill(0), name: Array(40).fill(-1) };
-  const stacking = stackingOf(runOf(document)), axis = eventAxis(40), raster = createRaster(20, 50), view = viewOf(stacking, axis, { x0: 3 });
+  document.start.segments = [
+    {
+      device: 0,
+      address: 100,
+      total_bytes: 51200,
+      stream: 0,
+      blocks: [
+        {
+          offset_bytes: 0,
+          block_bytes: 51200,
+          requested_bytes: 51200,
+          state: 1,
+          stack: -1,
+          scope: -1,
+          category: 1,
+          name: -1,
+        },
+      ],
+    },
+  ];
+  document.events = {
+    time_delta: Array(40).fill(1),
+    action: Array(40).fill(9),
+    device: Array(40).fill(0),
+    address_delta: Array(40).fill(0),
+    requested_bytes: Array(40).fill(0),
+    block_bytes: Array(40).fill(0),
+    stream: Array(40).fill(0),
+    stack: Array(40).fill(-1),
+    scope_delta: [-1, ...Array(39).fill(0)],
+    category: Array(40).fill(0),
+    name: Array(40).fill(-1),
+  };
+  const stacking = stackingOf(runOf(document)),
+    axis = eventAxis(40),
+    raster = createRaster(20, 50),
+    view = viewOf(stacking, axis, { x0: 3 });
   renderRaster(raster, axis, view);
-  const hatch = view.colours.hatch[0], hatched = () => [...raster.pixels].filter((pixel) => pixel === hatch).length;
+  const hatch = view.colours.hatch[0],
+    hatched = () => [...raster.pixels].filter((pixel) => pixel === hatch).length;
   const before = hatched();
   assert.ok(before > 60, String(before));
   view.x0 = 8;
@@ -373,11 +642,18 @@ test('blocks of before the recording are hatched, wherever the picture is panned
 });
 
 test('categories stay apart for every kind of eyes, steps of the sequence too, and so do the twelve largest groups', () => {
-  const apart = (colours, least) => colours.forEach((a, i) => colours.slice(0, i).forEach((b) => {
-    for (const [eyes, distance] of Object.entries(colourDistances(a, b))) assert.ok(distance >= least, `${a} and ${b} are ${distance.toFixed(3)} apart for ${eyes} eyes`);
-  }));
+  const apart = (colours, least) =>
+    colours.forEach((a, i) =>
+      colours.slice(0, i).forEach((b) => {
+        for (const [eyes, distance] of Object.entries(colourDistances(a, b)))
+          assert.ok(distance >= least, `${a} and ${b} are ${distance.toFixed(3)} apart for ${eyes} eyes`);
+      }),
+    );
   apart(CATEGORIES.map(categoryColour), 0.07);
-  apart(Array.from({ length: 12 }, (_, rank) => rankedColour(rank)), 0.07);
+  apart(
+    Array.from({ length: 12 }, (_, rank) => rankedColour(rank)),
+    0.07,
+  );
   const sequence = Array.from({ length: 9 }, (_, i) => sequentialColour(i, 9));
   sequence.slice(1).forEach((colour, i) => assert.ok(lightness(colour) - lightness(sequence[i]) > 0.06));
   assert.equal(new Set(Array.from({ length: 96 }, (_, rank) => rankedColour(rank))).size, 96);
@@ -386,6 +662,11 @@ test('categories stay apart for every kind of eyes, steps of the sequence too, a
 
 test('colours belong to names, and every category has its own', () => {
   assert.equal(new Set(CATEGORIES.map(categoryColour)).size, CATEGORIES.length);
-  assert.ok(['kv_cache', 'communication', 'no such'].every((name) => !CATEGORIES.map(categoryColour).includes(categoryColour(name))), 'a word of the file has none of theirs');
+  assert.ok(
+    ['kv_cache', 'communication', 'no such'].every(
+      (name) => !CATEGORIES.map(categoryColour).includes(categoryColour(name)),
+    ),
+    'a word of the file has none of theirs',
+  );
   assert.equal(categoryColour('kv_cache'), categoryColour('kv_cache'));
 });

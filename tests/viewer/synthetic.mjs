@@ -2,8 +2,29 @@
 // names, as regular or as hostile as a test wants them. Deterministic.
 import { subjectOf } from '../../viewer/src/subjects.js';
 
-const CATEGORIES = ['unknown', 'parameter', 'gradient', 'optimizer_state', 'activation', 'temporary', 'workspace', 'input', 'weight_copy'];
-const ACTIONS = ['alloc', 'free', 'free_requested', 'free_completed', 'segment_alloc', 'segment_free', 'segment_map', 'segment_unmap', 'oom', 'mark'];
+const CATEGORIES = [
+  'unknown',
+  'parameter',
+  'gradient',
+  'optimizer_state',
+  'activation',
+  'temporary',
+  'workspace',
+  'input',
+  'weight_copy',
+];
+const ACTIONS = [
+  'alloc',
+  'free',
+  'free_requested',
+  'free_completed',
+  'segment_alloc',
+  'segment_free',
+  'segment_map',
+  'segment_unmap',
+  'oom',
+  'mark',
+];
 const KINDS = ['step', 'phase', 'layer', 'operator', 'user'];
 
 /** A generator of numbers in [0, 1) from a seed. */
@@ -70,14 +91,29 @@ export class Recording {
   event(action, fields) {
     this.nowNs += this.nsPerEvent;
     this.events.push({
-      time: this.nowNs, action: ACTIONS.indexOf(action), address: this.events.at(-1)?.address ?? 0, requested: 0, block: 0,
-      stack: this.stack([...this.path, ...this.open.map((s) => this.scopes[s].text)]), scope: this.open.at(-1) ?? -1,
-      category: 0, name: -1, ...fields,
+      time: this.nowNs,
+      action: ACTIONS.indexOf(action),
+      address: this.events.at(-1)?.address ?? 0,
+      requested: 0,
+      block: 0,
+      stack: this.stack([...this.path, ...this.open.map((s) => this.scopes[s].text)]),
+      scope: this.open.at(-1) ?? -1,
+      category: 0,
+      name: -1,
+      ...fields,
     });
   }
 
   begin(kind, text, index = -1) {
-    this.scopes.push({ parent: this.open.at(-1) ?? -1, kind: KINDS.indexOf(kind), name: this.string(text), text, index, begin: this.nowNs, duration: -1 });
+    this.scopes.push({
+      parent: this.open.at(-1) ?? -1,
+      kind: KINDS.indexOf(kind),
+      name: this.string(text),
+      text,
+      index,
+      begin: this.nowNs,
+      duration: -1,
+    });
     this.open.push(this.scopes.length - 1);
   }
 
@@ -98,7 +134,13 @@ export class Recording {
     const reuse = this.freeAddresses.get(block)?.pop();
     const address = reuse ?? this.nextAddress;
     if (reuse === undefined) this.nextAddress += block / 512;
-    const made = { address, requested, block, category: CATEGORIES.indexOf(category), name: this.string(name) };
+    const made = {
+      address,
+      requested,
+      block,
+      category: CATEGORIES.indexOf(category),
+      name: this.string(name),
+    };
     this.event('alloc', made);
     return made;
   }
@@ -123,29 +165,82 @@ export class Recording {
     const column = (key) => this.events.map((event) => event[key]);
     const scope = (key) => this.scopes.map((row) => row[key]);
     return {
-      format: 'tidemark-snapshot', version: 1, tool: { version: '0.1.0', build: 'synthetic' },
-      clock: { unit_ns: 1, source: 'monotonic' }, address_unit_bytes: 512,
-      actions: ACTIONS, categories: CATEGORIES, scope_kinds: KINDS, block_states: ['free', 'allocated', 'pending_free'],
-      devices: [{ kind: 'cpu', name: 'cpu', total_bytes: -1, compute_capability: -1, driver_version: -1, runtime_version: -1 }],
-      streams: [{ device: 0, handle: 0 }], allocator: {}, log: { full_policy: 'keep-newest', dropped_events: 0 },
-      timing: { warmup_steps: 0, measured_steps: 0, phases: [], flops: -1, stated_peak_flops: -1, recorder_ns_per_event: -1 },
-      summary: [], strings: this.strings, frames: this.frames, stacks: this.stacks,
+      format: 'tidemark-snapshot',
+      version: 1,
+      tool: { version: '0.1.0', build: 'synthetic' },
+      clock: { unit_ns: 1, source: 'monotonic' },
+      address_unit_bytes: 512,
+      actions: ACTIONS,
+      categories: CATEGORIES,
+      scope_kinds: KINDS,
+      block_states: ['free', 'allocated', 'pending_free'],
+      devices: [
+        {
+          kind: 'cpu',
+          name: 'cpu',
+          total_bytes: -1,
+          compute_capability: -1,
+          driver_version: -1,
+          runtime_version: -1,
+        },
+      ],
+      streams: [{ device: 0, handle: 0 }],
+      allocator: {},
+      log: { full_policy: 'keep-newest', dropped_events: 0 },
+      timing: {
+        warmup_steps: 0,
+        measured_steps: 0,
+        phases: [],
+        flops: -1,
+        stated_peak_flops: -1,
+        recorder_ns_per_event: -1,
+      },
+      summary: [],
+      strings: this.strings,
+      frames: this.frames,
+      stacks: this.stacks,
       scopes: {
-        parent: scope('parent'), kind: scope('kind'), name: scope('name'), index: scope('index'), thread: scope('parent').map(() => 0),
-        begin_delta: delta(scope('begin')), duration: scope('duration'),
-        device_begin: scope('parent').map(() => -1), device_duration: scope('parent').map(() => -1),
+        parent: scope('parent'),
+        kind: scope('kind'),
+        name: scope('name'),
+        index: scope('index'),
+        thread: scope('parent').map(() => 0),
+        begin_delta: delta(scope('begin')),
+        duration: scope('duration'),
+        device_begin: scope('parent').map(() => -1),
+        device_duration: scope('parent').map(() => -1),
       },
-      start: { segments: [] }, end: { segments: [] },
+      start: { segments: [] },
+      end: { segments: [] },
       events: {
-        time_delta: delta(column('time')), action: column('action'), device: column('time').map(() => 0),
-        address_delta: delta(column('address')), requested_bytes: column('requested'), block_bytes: column('block'),
-        stream: column('time').map(() => 0), stack: column('stack'), scope_delta: delta(column('scope')),
-        category: column('category'), name: column('name'),
+        time_delta: delta(column('time')),
+        action: column('action'),
+        device: column('time').map(() => 0),
+        address_delta: delta(column('address')),
+        requested_bytes: column('requested'),
+        block_bytes: column('block'),
+        stream: column('time').map(() => 0),
+        stack: column('stack'),
+        scope_delta: delta(column('scope')),
+        category: column('category'),
+        name: column('name'),
       },
-      oom: this.oom, ...more,
+      oom: this.oom,
+      ...more,
       run: {
-        command: 'tidemark profile', started_unix_us: 0, model: { size: 'small' }, precision: 'fp32', mode: 'train', attention: 'flash',
-        recompute: 'none', batch_size: 4, context_length: 128, seed: 0, memory_limit_bytes: -1, outcome: 'completed', ...more.run,
+        command: 'tidemark profile',
+        started_unix_us: 0,
+        model: { size: 'small' },
+        precision: 'fp32',
+        mode: 'train',
+        attention: 'flash',
+        recompute: 'none',
+        batch_size: 4,
+        context_length: 128,
+        seed: 0,
+        memory_limit_bytes: -1,
+        outcome: 'completed',
+        ...more.run,
       },
     };
   }
@@ -154,10 +249,24 @@ export class Recording {
 /**
  * A training run. `limitBytes` ends it with an out-of-memory row at the first allocation beyond it.
  */
-export function trainingRun({ layers = 12, warmup = 1, steps = 3, width = 768, tokens = 512, vocab = 10000, bytes = 4,
-  precision = 'fp32', limitBytes = Infinity, device = 'cpu', label = (name) => name, operators = 4, times = device === 'cpu' } = {}) {
+export function trainingRun({
+  layers = 12,
+  warmup = 1,
+  steps = 3,
+  width = 768,
+  tokens = 512,
+  vocab = 10000,
+  bytes = 4,
+  precision = 'fp32',
+  limitBytes = Infinity,
+  device = 'cpu',
+  label = (name) => name,
+  operators = 4,
+  times = device === 'cpu',
+} = {}) {
   const r = new Recording();
-  let live = 0, reserved = 0;
+  let live = 0,
+    reserved = 0;
   class Full extends Error {}
   const take = (name, category, n) => {
     if (live + n > limitBytes) {
@@ -190,18 +299,27 @@ export function trainingRun({ layers = 12, warmup = 1, steps = 3, width = 768, t
             for (let o = 0; o < operators; o++) {
               r.within('operator', ['ln1', 'attention', 'ln2', 'ffn'][o % 4], -1, () => {
                 const temporary = take(`layers.${l}.op${o}.scratch`, 'temporary', tokens * width * bytes);
-                saved.push([l, o, take(`layers.${l}.op${o}.out`, 'activation', tokens * width * (1 + (o % 4)) * bytes)]);
+                saved.push([
+                  l,
+                  o,
+                  take(`layers.${l}.op${o}.out`, 'activation', tokens * width * (1 + (o % 4)) * bytes),
+                ]);
                 drop(temporary);
               });
             }
           });
         }
-        r.within('operator', 'loss', -1, () => saved.push([-1, 0, take('logits', 'activation', tokens * vocab * bytes)]));
+        r.within('operator', 'loss', -1, () =>
+          saved.push([-1, 0, take('logits', 'activation', tokens * vocab * bytes)]),
+        );
       });
       r.within('phase', 'backward', -1, () => {
         for (let l = layers - 1; l >= -1; l--) {
           r.begin('layer', l < 0 ? 'embedding' : 'layer', l);
-          const mine = l === layers - 1 ? saved.filter(([k]) => k === l || k === -1) : saved.filter(([k]) => k === l && k >= 0);
+          const mine =
+            l === layers - 1
+              ? saved.filter(([k]) => k === l || k === -1)
+              : saved.filter(([k]) => k === l && k >= 0);
           for (const [k, o, block] of mine.reverse()) {
             const temporary = take(`layers.${l}.op${o}.grad`, 'temporary', tokens * width * bytes);
             drop(block);
@@ -217,7 +335,11 @@ export function trainingRun({ layers = 12, warmup = 1, steps = 3, width = 768, t
       r.within('phase', 'optimizer', -1, () => {
         r.within('operator', 'adamw', -1, () => {
           if (state.length === 0) {
-            for (const w of weights) state.push(take(`${w.name}.exp_avg`, 'optimizer_state', w.n * 4), take(`${w.name}.exp_avg_sq`, 'optimizer_state', w.n * 4));
+            for (const w of weights)
+              state.push(
+                take(`${w.name}.exp_avg`, 'optimizer_state', w.n * 4),
+                take(`${w.name}.exp_avg_sq`, 'optimizer_state', w.n * 4),
+              );
           }
         });
         for (const block of gradients.values()) drop(block);
@@ -228,7 +350,8 @@ export function trainingRun({ layers = 12, warmup = 1, steps = 3, width = 768, t
     r.within('phase', 'setup', -1, () => {
       weight('embedding.weight', vocab * width);
       for (let l = 0; l < layers; l++) {
-        for (let o = 0; o < operators; o++) weight(`layers.${l}.op${o}.weight`, o % 2 === 0 ? width : 4 * width * width);
+        for (let o = 0; o < operators; o++)
+          weight(`layers.${l}.op${o}.weight`, o % 2 === 0 ? width : 4 * width * width);
       }
       take('tokens', 'input', tokens * 4);
     });
@@ -238,36 +361,76 @@ export function trainingRun({ layers = 12, warmup = 1, steps = 3, width = 768, t
     if (!(problem instanceof Full)) throw problem;
   }
   const random = randomNumbers(7);
-  const phases = [['forward', 30], ['backward', 62], ['optimizer', 18], ['step', 111]].map(([name, ms]) => ({
-    name, host_ms: times ? Array.from({ length: steps }, () => ms * (1 + 0.08 * random())) : [], device_ms: Array.from({ length: times ? steps : 0 }, () => -1),
+  const phases = [
+    ['forward', 30],
+    ['backward', 62],
+    ['optimizer', 18],
+    ['step', 111],
+  ].map(([name, ms]) => ({
+    name,
+    host_ms: times ? Array.from({ length: steps }, () => ms * (1 + 0.08 * random())) : [],
+    device_ms: Array.from({ length: times ? steps : 0 }, () => -1),
   }));
   return r.document({
-    devices: [{ kind: device, name: device === 'virtual' ? 'h100-80' : device, total_bytes: device === 'virtual' ? 85_017_493_504 : -1 }],
+    devices: [
+      {
+        kind: device,
+        name: device === 'virtual' ? 'h100-80' : device,
+        total_bytes: device === 'virtual' ? 85_017_493_504 : -1,
+      },
+    ],
     timing: { warmup_steps: warmup, measured_steps: steps, phases: times ? phases : [], flops: -1 },
-    run: { precision, outcome: r.oom.length > 0 ? 'oom' : 'completed', memory_limit_bytes: Number.isFinite(limitBytes) ? Math.floor(limitBytes) : -1 },
+    run: {
+      precision,
+      outcome: r.oom.length > 0 ? 'oom' : 'completed',
+      memory_limit_bytes: Number.isFinite(limitBytes) ? Math.floor(limitBytes) : -1,
+    },
   });
 }
 
 /** Random blocks without scopes or names, about `n` events. */
 export function randomRun(n, seed) {
-  const r = new Recording(), random = randomNumbers(seed), alive = [];
+  const r = new Recording(),
+    random = randomNumbers(seed),
+    alive = [];
   const categories = CATEGORIES;
   while (r.events.length < n) {
     r.nsPerEvent = random() < 0.2 ? 0 : Math.floor(random() * 5000);
     if (alive.length > 0 && random() < 0.47) r.free(alive.splice(Math.floor(random() * alive.length), 1)[0]);
-    else alive.push(r.alloc(`t${r.events.length}`, categories[Math.floor(random() * categories.length)], 1 + Math.floor(random() ** 3 * 4e6)));
+    else
+      alive.push(
+        r.alloc(
+          `t${r.events.length}`,
+          categories[Math.floor(random() * categories.length)],
+          1 + Math.floor(random() ** 3 * 4e6),
+        ),
+      );
   }
   return r.document();
 }
 
 /** A run on three devices, of which the first two are used, the second more. */
 export function runOnDevices() {
-  const document = new Recording().document(), rows = [[0, 1, 512], [0, 2, 512], [1, 1, 4096], [0, 3, 512]]; // device, address, bytes
+  const document = new Recording().document(),
+    rows = [
+      [0, 1, 512],
+      [0, 2, 512],
+      [1, 1, 4096],
+      [0, 3, 512],
+    ]; // device, address, bytes
   document.devices = ['a', 'b', 'c'].map((name) => ({ kind: 'cuda', name, total_bytes: 1e9 }));
   document.events = {
-    time_delta: rows.map(() => 1), action: rows.map(() => 0), device: rows.map((row) => row[0]), address_delta: [1, 1, -1, 2],
-    requested_bytes: rows.map((row) => row[2]), block_bytes: rows.map((row) => row[2]), stream: rows.map(() => 0),
-    stack: rows.map(() => -1), scope_delta: [-1, 0, 0, 0], category: rows.map(() => 0), name: rows.map(() => -1),
+    time_delta: rows.map(() => 1),
+    action: rows.map(() => 0),
+    device: rows.map((row) => row[0]),
+    address_delta: [1, 1, -1, 2],
+    requested_bytes: rows.map((row) => row[2]),
+    block_bytes: rows.map((row) => row[2]),
+    stream: rows.map(() => 0),
+    stack: rows.map(() => -1),
+    scope_delta: [-1, 0, 0, 0],
+    category: rows.map(() => 0),
+    name: rows.map(() => -1),
   };
   return document;
 }
@@ -275,23 +438,79 @@ export function runOnDevices() {
 /** The rows of a snapshot's events with what each speaks of: address, bytes, stream, category and name. */
 export function toldEvents({ events, subjects }) {
   const of = (column) => Array.from(events.act, (act) => column[subjectOf(act)]);
-  return { ...events, address: of(subjects.address), requestedBytes: of(subjects.requestedBytes), blockBytes: of(subjects.bytes), stream: of(subjects.stream), category: of(subjects.category), name: of(subjects.name) };
+  return {
+    ...events,
+    address: of(subjects.address),
+    requestedBytes: of(subjects.requestedBytes),
+    blockBytes: of(subjects.bytes),
+    stream: of(subjects.stream),
+    category: of(subjects.category),
+    name: of(subjects.name),
+  };
 }
 
 /** Small documents that the program reads, too, and that hold together all that a document can. */
 export function smallDocuments() {
-  const training = trainingRun({ layers: 1, warmup: 0, steps: 1, operators: 1, times: false, limitBytes: 2e8 }), started = randomRun(40, 7), segments = runOnDevices();
+  const training = trainingRun({
+      layers: 1,
+      warmup: 0,
+      steps: 1,
+      operators: 1,
+      times: false,
+      limitBytes: 2e8,
+    }),
+    started = randomRun(40, 7),
+    segments = runOnDevices();
   const name = training.strings.push('gemm', 'forward', 'forward > layer') - 3;
-  training.kernels = { name: [name, name], phase: [-1, name + 1], path: [name + 2, name + 2], launches: [3, 1], total_ns: [30, 5], mean_ns: [10, 5], min_ns: [9, 5], max_ns: [12, 5] };
+  training.kernels = {
+    name: [name, name],
+    phase: [-1, name + 1],
+    path: [name + 2, name + 2],
+    launches: [3, 1],
+    total_ns: [30, 5],
+    mean_ns: [10, 5],
+    min_ns: [9, 5],
+    max_ns: [12, 5],
+  };
   training.origin = { format: 'pytorch', events: 7, contradictions: 2 };
   training.loss = [9.25, 'nan', 'inf', '-inf', 1];
   training.categories = [...training.categories, 'kv cache'];
   training.log = { full_policy: 'stop', dropped_events: 1, dropped_scopes: 2 };
   training.allocator = { max_split_bytes: -1, backend: 'native', share: 0.5 };
-  const block = (offset, bytes, state, more = {}) => ({ offset_bytes: offset, block_bytes: bytes, requested_bytes: state === 0 ? 0 : bytes - 3, state, stack: -1, scope: -1, category: 0, name: -1, ...more });
-  const state = { segments: [
-    { device: 0, address: 1 << 20, total_bytes: 2048, stream: 0, is_expandable: false, pool: 'small', pool_id: [0, 0], blocks: [block(0, 512, 1, { category: 4, name: 0 }), block(512, 1024, 2), block(1536, 512, 0)] },
-    { device: 0, address: 1 << 21, total_bytes: 512, stream: 0, is_expandable: true, pool: 'large', pool_id: [1, 0], blocks: [block(0, 512, 1)] },
-  ] };
+  const block = (offset, bytes, state, more = {}) => ({
+    offset_bytes: offset,
+    block_bytes: bytes,
+    requested_bytes: state === 0 ? 0 : bytes - 3,
+    state,
+    stack: -1,
+    scope: -1,
+    category: 0,
+    name: -1,
+    ...more,
+  });
+  const state = {
+    segments: [
+      {
+        device: 0,
+        address: 1 << 20,
+        total_bytes: 2048,
+        stream: 0,
+        is_expandable: false,
+        pool: 'small',
+        pool_id: [0, 0],
+        blocks: [block(0, 512, 1, { category: 4, name: 0 }), block(512, 1024, 2), block(1536, 512, 0)],
+      },
+      {
+        device: 0,
+        address: 1 << 21,
+        total_bytes: 512,
+        stream: 0,
+        is_expandable: true,
+        pool: 'large',
+        pool_id: [1, 0],
+        blocks: [block(0, 512, 1)],
+      },
+    ],
+  };
   return { training, started: { ...started, start: state, end: state }, segments };
 }

@@ -22,7 +22,8 @@ async function closed(page) {
 
 /** Drags on the strip from one share of its width to another. */
 async function dragStrip(page, from, to, { shift = false } = {}) {
-  const box = await page.locator('.overview').first().boundingBox(), y = box.y + box.height / 2;
+  const box = await page.locator('.overview').first().boundingBox(),
+    y = box.y + box.height / 2;
   if (shift) await page.keyboard.down('Shift');
   await page.mouse.move(box.x + from * box.width, y);
   await page.mouse.down();
@@ -33,13 +34,15 @@ async function dragStrip(page, from, to, { shift = false } = {}) {
 }
 
 /** Left end and width of the strip's window or range, as shares of the strip. */
-const placeOf = (page, name) => page.evaluate((name) => {
-  const { style } = document.querySelector(`.overview .${name}`);
-  return [parseFloat(style.left) / 100, parseFloat(style.width) / 100];
-}, name);
+const placeOf = (page, name) =>
+  page.evaluate((name) => {
+    const { style } = document.querySelector(`.overview .${name}`);
+    return [parseFloat(style.left) / 100, parseFloat(style.width) / 100];
+  }, name);
 
 test('the window in the strip moves and stretches, by mouse and by keyboard', async () => {
-  const page = await opened([RUN]), near = (a, b) => assert.ok(Math.abs(a - b) < 0.02, `${a} and ${b}`);
+  const page = await opened([RUN]),
+    near = (a, b) => assert.ok(Math.abs(a - b) < 0.02, `${a} and ${b}`);
   const [left, width] = await placeOf(page, 'window');
   await dragStrip(page, left + width / 2, left + width / 2 + 0.2);
   let [nowLeft, nowWidth] = await placeOf(page, 'window');
@@ -56,28 +59,44 @@ test('the window in the strip moves and stretches, by mouse and by keyboard', as
   await page.keyboard.press('Shift+ArrowLeft');
   await page.waitForTimeout(60);
   near((await placeOf(page, 'window'))[1], nowWidth * 0.9);
-  assert.match(await page.locator('.overview .window').getAttribute('aria-valuetext'), /^[\d.]+ \w+ to [\d.]+ \w+ of [\d.]+ \w+$/);
+  assert.match(
+    await page.locator('.overview .window').getAttribute('aria-valuetext'),
+    /^[\d.]+ \w+ to [\d.]+ \w+ of [\d.]+ \w+$/,
+  );
   await closed(page);
 });
 
 test('dragging beside the window, or with Shift, chooses a range of states; Escape lets it go', async () => {
-  const page = await opened([RUN]), nEvents = RUN.document.events.action.length;
+  const page = await opened([RUN]),
+    nEvents = RUN.document.events.action.length;
   const [left] = await placeOf(page, 'window');
   await dragStrip(page, left - 0.15, left - 0.05);
   const [rangeLeft, rangeWidth] = await placeOf(page, 'range');
-  assert.ok(Math.abs(rangeLeft - left + 0.15) < 0.02 && Math.abs(rangeWidth - 0.1) < 0.02, `${rangeLeft} ${rangeWidth}`);
+  assert.ok(
+    Math.abs(rangeLeft - left + 0.15) < 0.02 && Math.abs(rangeWidth - 0.1) < 0.02,
+    `${rangeLeft} ${rangeWidth}`,
+  );
   await page.keyboard.press('t');
   await page.keyboard.press('f');
   await page.waitForTimeout(80);
   await dragStrip(page, 0.25, 0.5);
   await page.waitForTimeout(400);
-  const [run, first, last] = /range=([\d.]+)/.exec(await hash(page))[1].split('.').map(Number);
+  const [run, first, last] = /range=([\d.]+)/
+    .exec(await hash(page))[1]
+    .split('.')
+    .map(Number);
   assert.equal(run, 0);
-  assert.ok(Math.abs(first / nEvents - 0.25) < 0.01 && Math.abs(last / nEvents - 0.5) < 0.01, `${first} to ${last} of ${nEvents}`);
+  assert.ok(
+    Math.abs(first / nEvents - 0.25) < 0.01 && Math.abs(last / nEvents - 0.5) < 0.01,
+    `${first} to ${last} of ${nEvents}`,
+  );
   await page.locator('.overview').dblclick({ position: { x: 300, y: 17 } });
   await page.waitForTimeout(60);
   const [windowLeft, windowWidth] = await placeOf(page, 'window');
-  assert.ok(Math.abs(windowLeft - 0.25) < 0.02 && Math.abs(windowWidth - 0.25) < 0.03, `${windowLeft} ${windowWidth}`);
+  assert.ok(
+    Math.abs(windowLeft - 0.25) < 0.02 && Math.abs(windowWidth - 0.25) < 0.03,
+    `${windowLeft} ${windowWidth}`,
+  );
   await page.keyboard.press('Escape');
   await page.waitForTimeout(60);
   assert.ok(await page.locator('.overview .range').isHidden());
@@ -85,7 +104,9 @@ test('dragging beside the window, or with Shift, chooses a range of states; Esca
 });
 
 test('dragging with Shift in the timeline chooses a range too, and does not pan', async () => {
-  const page = await opened([RUN]), [left] = await placeOf(page, 'window'), box = await page.locator('.canvases').boundingBox();
+  const page = await opened([RUN]),
+    [left] = await placeOf(page, 'window'),
+    box = await page.locator('.canvases').boundingBox();
   await page.keyboard.down('Shift');
   await page.mouse.move(box.x + 200, box.y + 80);
   await page.mouse.down();
@@ -100,20 +121,34 @@ test('dragging with Shift in the timeline chooses a range too, and does not pan'
 });
 
 test('the legend hides a group and shows one alone, by mouse and by keyboard, and the peak is that of what is left', async () => {
-  const page = await opened([RUN]), button = (name) => page.locator('#legend button.group', { hasText: name }), pressed = async () => {
-    await page.waitForTimeout(60);
-    return page.locator('#legend button.group').evaluateAll((all) => all.filter((each) => each.getAttribute('aria-pressed') === 'true').map((each) => each.querySelector('.label').textContent));
-  };
+  const page = await opened([RUN]),
+    button = (name) => page.locator('#legend button.group', { hasText: name }),
+    pressed = async () => {
+      await page.waitForTimeout(60);
+      return page
+        .locator('#legend button.group')
+        .evaluateAll((all) =>
+          all
+            .filter((each) => each.getAttribute('aria-pressed') === 'true')
+            .map((each) => each.querySelector('.label').textContent),
+        );
+    };
   const all = await pressed();
   await button('optimizer state').click();
-  assert.deepEqual(await pressed(), all.filter((name) => name !== 'optimizer state'));
+  assert.deepEqual(
+    await pressed(),
+    all.filter((name) => name !== 'optimizer state'),
+  );
   await button('parameters').click({ modifiers: ['Alt'] });
   assert.deepEqual(await pressed(), ['parameters']);
   await button('parameters').focus();
   await page.keyboard.press('Alt+Enter');
   assert.deepEqual(await pressed(), all);
   await page.keyboard.press('Enter');
-  assert.deepEqual(await pressed(), all.filter((name) => name !== 'parameters'));
+  assert.deepEqual(
+    await pressed(),
+    all.filter((name) => name !== 'parameters'),
+  );
   await page.waitForTimeout(400);
   assert.match(await hash(page), /hide=parameter\b/);
   await closed(page);
@@ -125,10 +160,20 @@ test('colours by scope, call stack, size and lifetime have their own legends; ma
     r.path = [`caller${i}`];
     r.alloc('x', 'unknown', (40 - i) << 16);
   }
-  const page = await opened([RUN]), select = page.locator('#legend select');
-  for (const [value, pattern] of [['scope', /layer # › attention/], ['stack', /attention \(attention\.c:\d+\)/], ['size', /16 – 128 MiB/], ['age', /never freed/], ['category', /gradients/]]) {
+  const page = await opened([RUN]),
+    select = page.locator('#legend select');
+  for (const [value, pattern] of [
+    ['scope', /layer # › attention/],
+    ['stack', /attention \(attention\.c:\d+\)/],
+    ['size', /16 – 128 MiB/],
+    ['age', /never freed/],
+    ['category', /gradients/],
+  ]) {
     await select.selectOption(value);
-    await page.waitForFunction((source) => new RegExp(source).test(document.getElementById('legend').innerText), pattern.source);
+    await page.waitForFunction(
+      (source) => new RegExp(source).test(document.getElementById('legend').innerText),
+      pattern.source,
+    );
   }
   await closed(page);
   const many = await opened([{ label: 'many', document: r.document() }]);
@@ -140,8 +185,10 @@ test('colours by scope, call stack, size and lifetime have their own legends; ma
 });
 
 test('pointing at a phase in a lane makes that phase stand out, and leaving it lets it go', async () => {
-  const page = await opened([RUN]), picture = () => page.evaluate(() => document.querySelector('.canvases canvas').toDataURL());
-  const before = await picture(), box = await page.locator('.canvases').boundingBox();
+  const page = await opened([RUN]),
+    picture = () => page.evaluate(() => document.querySelector('.canvases canvas').toDataURL());
+  const before = await picture(),
+    box = await page.locator('.canvases').boundingBox();
   await page.mouse.move(box.x + 400, box.y + box.height - 23 * 3 + 10);
   await page.waitForTimeout(120);
   assert.notEqual(await picture(), before);
@@ -152,9 +199,17 @@ test('pointing at a phase in a lane makes that phase stand out, and leaving it l
 });
 
 test('the picture is saved with title, legend and timelines', async () => {
-  const page = await opened([RUN]), [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'PNG' }).click()]);
+  const page = await opened([RUN]),
+    [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'PNG' }).click(),
+    ]);
   assert.equal(download.suggestedFilename(), 'small-train-fp32.png');
-  const bytes = readFileSync(await download.path()), canvas = await page.locator('.canvases canvas').first().evaluate((each) => [each.width, each.height]);
+  const bytes = readFileSync(await download.path()),
+    canvas = await page
+      .locator('.canvases canvas')
+      .first()
+      .evaluate((each) => [each.width, each.height]);
   assert.equal(bytes.subarray(1, 4).toString(), 'PNG');
   assert.ok(bytes.readUInt32BE(16) > canvas[0] && bytes.readUInt32BE(20) > canvas[1] + 60);
   page.problems = page.problems.filter((problem) => !problem.startsWith('request: blob:'));
@@ -162,9 +217,18 @@ test('the picture is saved with title, legend and timelines', async () => {
 });
 
 test('the cursor of one run is shown at the same place of the others', async () => {
-  const page = await opened([RUN, { label: 'half', document: trainingRun({ warmup: 1, steps: 4, bytes: 2 }) }]);
-  const overlay = () => page.evaluate(() => [...document.querySelectorAll('.canvases')].map((frame) => frame.querySelectorAll('canvas')[1].toDataURL()));
-  const before = await overlay(), box = await page.locator('.canvases').first().boundingBox();
+  const page = await opened([
+    RUN,
+    { label: 'half', document: trainingRun({ warmup: 1, steps: 4, bytes: 2 }) },
+  ]);
+  const overlay = () =>
+    page.evaluate(() =>
+      [...document.querySelectorAll('.canvases')].map((frame) =>
+        frame.querySelectorAll('canvas')[1].toDataURL(),
+      ),
+    );
+  const before = await overlay(),
+    box = await page.locator('.canvases').first().boundingBox();
   await page.mouse.move(box.x + 500, box.y + 60);
   await page.waitForTimeout(120);
   const after = await overlay();

@@ -20,7 +20,10 @@ function timed(timing, run = {}) {
 }
 
 test('rates are those of the mean step', () => {
-  const run = timed({ phases: [{ name: 'step', host_ms: [90, 110], device_ms: [] }], flops: 5e12, stated_peak_flops: 2e14 }, { batch_size: 4, context_length: 128 });
+  const run = timed(
+    { phases: [{ name: 'step', host_ms: [90, 110], device_ms: [] }], flops: 5e12, stated_peak_flops: 2e14 },
+    { batch_size: 4, context_length: 128 },
+  );
   const facts = timingFacts(run);
   assert.equal(facts.stepMs, 100);
   assert.equal(facts.tokensPerSecond, 5120);
@@ -29,29 +32,50 @@ test('rates are those of the mean step', () => {
 });
 
 test('losses are read as they stand, and told of the first, the first measured and the last step', () => {
-  const read = (loss, warmup = 1) => readSnapshot({ ...trainingRun({ layers: 1, steps: 2 }), loss, timing: { warmup_steps: warmup, phases: [] } }).timing;
+  const read = (loss, warmup = 1) =>
+    readSnapshot({
+      ...trainingRun({ layers: 1, steps: 2 }),
+      loss,
+      timing: { warmup_steps: warmup, phases: [] },
+    }).timing;
   assert.deepEqual(read([9.5, 'nan', 'inf', '-inf']).losses, [9.5, NaN, Infinity, -Infinity]);
   assert.deepEqual(read(undefined).losses, []);
   assert.throws(() => read(null), /loss is not a list/);
-  for (const odd of [['NaN'], [null], [Infinity], [[]]]) assert.throws(() => read([1, ...odd]), /loss\[1\]: a number was expected, or "nan", "inf" or "-inf"/);
-  assert.equal(lossesText(read([9.28, 9.1, 8.5])), "9.280000 in the run's first step, 9.100000 in the first measured one, 8.500000 in the last");
+  for (const odd of [['NaN'], [null], [Infinity], [[]]])
+    assert.throws(() => read([1, ...odd]), /loss\[1\]: a number was expected, or "nan", "inf" or "-inf"/);
+  assert.equal(
+    lossesText(read([9.28, 9.1, 8.5])),
+    "9.280000 in the run's first step, 9.100000 in the first measured one, 8.500000 in the last",
+  );
   assert.equal(lossesText(read([9.28, 9.1], 0)), "9.280000 in the run's first step, 9.100000 in the last");
-  assert.equal(lossesText(read([9.28, 'nan'], 0)), "9.280000 in the run's first step, nan in the last; it is no finite number from step 1 of the run on");
+  assert.equal(
+    lossesText(read([9.28, 'nan'], 0)),
+    "9.280000 in the run's first step, nan in the last; it is no finite number from step 1 of the run on",
+  );
   assert.equal(lossesText(read([])), '');
 });
 
 test('what is not known is not told', () => {
   const facts = timingFacts(timed({ phases: [], flops: -1, stated_peak_flops: -1 }, { batch_size: -1 }));
-  assert.deepEqual([facts.stepMs, facts.tokensPerSecond, facts.flopsPerSecond, facts.peakShare], [-1, -1, -1, -1]);
+  assert.deepEqual(
+    [facts.stepMs, facts.tokensPerSecond, facts.flopsPerSecond, facts.peakShare],
+    [-1, -1, -1, -1],
+  );
   assert.equal(recorderText(facts.recorder), '');
   assert.deepEqual(facts.kernels, []);
 });
 
 test('events count that lie in a phase of the last step', () => {
-  const run = timed({ phases: [{ name: 'step', host_ms: [100, 100], device_ms: [] }], recorder_ns_per_event: 200 });
-  const { snapshot } = run, { scopes, events, strings } = snapshot;
-  let last = -1, n = 0;
-  for (let s = 0; s < scopes.count; s++) if (scopes.kind[s] === 0 && strings[scopes.name[s]] === 'step') last = s;
+  const run = timed({
+    phases: [{ name: 'step', host_ms: [100, 100], device_ms: [] }],
+    recorder_ns_per_event: 200,
+  });
+  const { snapshot } = run,
+    { scopes, events, strings } = snapshot;
+  let last = -1,
+    n = 0;
+  for (let s = 0; s < scopes.count; s++)
+    if (scopes.kind[s] === 0 && strings[scopes.name[s]] === 'step') last = s;
   for (let e = 0; e < events.count; e++) {
     const above = [];
     for (let s = events.scope[e]; s >= 0; s = scopes.parent[s]) above.push(s);
@@ -62,46 +86,96 @@ test('events count that lie in a phase of the last step', () => {
   assert.equal(cost.nEvents, n);
   assert.ok(Math.abs(cost.eventShare - (n * 200e-6) / 100) < 1e-12);
   snapshot.nDropped = 5;
-  assert.equal(recorderCost(snapshot).nEvents, snapshot.fullPolicy === 'keep-newest' && events.timeNs[0] <= scopes.beginNs[last] ? n : -1);
+  assert.equal(
+    recorderCost(snapshot).nEvents,
+    snapshot.fullPolicy === 'keep-newest' && events.timeNs[0] <= scopes.beginNs[last] ? n : -1,
+  );
   snapshot.fullPolicy = 'stop';
   assert.equal(recorderCost(snapshot).nEvents, -1);
 });
 
-const KERNELS = [['gemm', 'forward', 'forward > layer', 10, 500], ['gemm', 'backward', 'backward > layer', 20, 1500], ['add', 'forward', 'forward', 5, 100]];
+const KERNELS = [
+  ['gemm', 'forward', 'forward > layer', 10, 500],
+  ['gemm', 'backward', 'backward > layer', 20, 1500],
+  ['add', 'forward', 'forward', 5, 100],
+];
 
 test('kernels are summed over their places', () => {
-  const kernels = KERNELS.map(([name, phase, path, launches, totalNs]) => ({ name, phase, path, launches, totalNs, meanNs: totalNs / launches, minNs: 1, maxNs: 9 }));
+  const kernels = KERNELS.map(([name, phase, path, launches, totalNs]) => ({
+    name,
+    phase,
+    path,
+    launches,
+    totalNs,
+    meanNs: totalNs / launches,
+    minNs: 1,
+    maxNs: 9,
+  }));
   assert.deepEqual(sumKernels(kernels), [
-    { name: 'gemm', launches: 30, totalNs: 2000, meanNs: 2000 / 30, share: 2000 / 2100, places: ['backward > layer', 'forward > layer'] },
+    {
+      name: 'gemm',
+      launches: 30,
+      totalNs: 2000,
+      meanNs: 2000 / 30,
+      share: 2000 / 2100,
+      places: ['backward > layer', 'forward > layer'],
+    },
     { name: 'add', launches: 5, totalNs: 100, meanNs: 20, share: 100 / 2100, places: ['forward'] },
   ]);
 });
 
 /* Pairs of steps: recording that costs, that does not show, and too few. */
 const PAIRS = {
-  shows: [[10.2, 10.1, 10.3, 10.2, 10.25, 10.15, 10.2, 10.3], [10, 10, 10.1, 10, 10, 10, 10, 10]],
-  none: [[10, 10.1, 9.9, 10, 10.2, 9.8, 10], [10.1, 10, 10, 9.9, 10, 10, 10]],
-  few: [[10.2, 10.3, 10.4], [10, 10, 10]],
+  shows: [
+    [10.2, 10.1, 10.3, 10.2, 10.25, 10.15, 10.2, 10.3],
+    [10, 10, 10.1, 10, 10, 10, 10, 10],
+  ],
+  none: [
+    [10, 10.1, 9.9, 10, 10.2, 9.8, 10],
+    [10.1, 10, 10, 9.9, 10, 10, 10],
+  ],
+  few: [
+    [10.2, 10.3, 10.4],
+    [10, 10, 10],
+  ],
   one: [[10.2], [10.1]],
 };
 
-test('the words about the recorder are those of the command line', { skip: existsSync(process.env.TIDEMARK_CLI ?? '') ? false : 'TIDEMARK_CLI names no program' }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'tidemark-timing-')), path = join(folder, 'run.json.gz'), changed = join(folder, 'changed.json');
-  const summary = (file) => /^recorder: (.*)$/m.exec(execFileSync(process.env.TIDEMARK_CLI, ['summary', file], { encoding: 'utf8' }))?.[1] ?? '';
-  try {
-    execFileSync(process.env.TIDEMARK_CLI, ['profile', '--size', 'small', '--device', 'virtual', '--steps', '2', '--warmup', '0', '-o', path], { stdio: 'ignore' });
-    const document = JSON.parse(gunzipSync(readFileSync(path)).toString());
-    for (const [name, [recorded, unrecorded]] of Object.entries({ ...PAIRS, without: [[], []] })) {
-      for (const nsPerEvent of [128.4, 31000, -1]) {
-        const of = (ms) => ({ mean: ms, std: 0, median: ms, min: ms, max: ms });
-        document.timing = { ...document.timing, measured_steps: 1, phases: [{ name: 'step', host_ms: [420.5], device_ms: [-1], host: of(420.5), device: of(-1) }],
-          recorder_ns_per_event: nsPerEvent, recorder_pairs: { recorded_ms: recorded, unrecorded_ms: unrecorded } };
-        writeFileSync(changed, JSON.stringify(document));
-        const { snapshot } = makeRun(readSnapshot(document), 'changed');
-        assert.equal(recorderText(recorderCost(snapshot)), summary(changed), `${name}, ${nsPerEvent} ns`);
+test(
+  'the words about the recorder are those of the command line',
+  { skip: existsSync(process.env.TIDEMARK_CLI ?? '') ? false : 'TIDEMARK_CLI names no program' },
+  () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tidemark-timing-')),
+      path = join(folder, 'run.json.gz'),
+      changed = join(folder, 'changed.json');
+    const summary = (file) =>
+      /^recorder: (.*)$/m.exec(
+        execFileSync(process.env.TIDEMARK_CLI, ['summary', file], { encoding: 'utf8' }),
+      )?.[1] ?? '';
+    try {
+      execFileSync(
+        process.env.TIDEMARK_CLI,
+        ['profile', '--size', 'small', '--device', 'virtual', '--steps', '2', '--warmup', '0', '-o', path],
+        { stdio: 'ignore' },
+      );
+      const document = JSON.parse(gunzipSync(readFileSync(path)).toString());
+      for (const [name, [recorded, unrecorded]] of Object.entries({ ...PAIRS, without: [[], []] })) {
+        for (const nsPerEvent of [128.4, 31000, -1]) {
+          const of = (ms) => ({ mean: ms, std: 0, median: ms, min: ms, max: ms });
+          document.timing = {
+            ...document.timing,
+            measured_steps: 1,
+            phases: [{ name: 'step', host_ms: [420.5], device_ms: [-1], host: of(420.5), device: of(-1) }],
+            recorder_ns_per_event: nsPerEvent,
+            recorder_pairs: { recorded_ms: recorded, unrecorded_ms: unrecorded },
+          };
+          writeFileSync(changed, JSON.stringify(document));
+          const { snapshot } = makeRun(readSnapshot(document), 'changed');
+          assert.equal(recorderText(recorderCost(snapshot)), summary(changed), `${name}, ${nsPerEvent} ns`);
+        }
       }
+    } finally {
+      rmSync(folder, { recursive: true });
     }
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-});
+  },
+);

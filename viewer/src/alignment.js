@@ -18,7 +18,8 @@ const LEAST_SHARE = 0.01; // of a view's usual width in the other run: below it,
  * @param {import('./format.js').Snapshot} snapshot @returns {Map<string, number>} name to scope
  */
 function namedScopes({ scopes, strings }) {
-  const names = new Map(), ofScope = new Array(scopes.count).fill('');
+  const names = new Map(),
+    ofScope = new Array(scopes.count).fill('');
   /** @type {Map<string, number>} */
   const seen = new Map();
   for (let s = 0; s < scopes.count; s++) {
@@ -27,7 +28,8 @@ function namedScopes({ scopes, strings }) {
       ofScope[s] = parent;
       continue;
     }
-    const own = `${parent}/${scopes.name[s] < 0 ? '' : strings[scopes.name[s]]} ${scopes.index[s]}`, times = seen.get(own) ?? 0;
+    const own = `${parent}/${scopes.name[s] < 0 ? '' : strings[scopes.name[s]]} ${scopes.index[s]}`,
+      times = seen.get(own) ?? 0;
     seen.set(own, times + 1);
     ofScope[s] = times === 0 ? own : `${own} again ${times}`;
     names.set(ofScope[s], s);
@@ -38,9 +40,11 @@ function namedScopes({ scopes, strings }) {
 /** Scopes that hold the event at which the run had no memory left: where they would have ended nobody knows.
  * @param {import('./run.js').Run} run @returns {Set<number>} */
 function cutScopes({ snapshot: { oom, events, scopes } }) {
-  const cut = new Set(), last = oom[oom.length - 1];
+  const cut = new Set(),
+    last = oom[oom.length - 1];
   if (last === undefined) return cut;
-  for (const kind of [SCOPE.STEP, SCOPE.PHASE, SCOPE.LAYER]) cut.add(enclosing(scopes, events.scope[last.event], kind));
+  for (const kind of [SCOPE.STEP, SCOPE.PHASE, SCOPE.LAYER])
+    cut.add(enclosing(scopes, events.scope[last.event], kind));
   return cut;
 }
 
@@ -49,13 +53,18 @@ function cutScopes({ snapshot: { oom, events, scopes } }) {
  * @returns {Alignment} from a's axis to b's
  */
 export function alignRuns(a, b, kind) {
-  const axisA = a.axes[kind], axisB = b.axes[kind], namesB = namedScopes(b.snapshot), cutA = cutScopes(a), cutB = cutScopes(b);
+  const axisA = a.axes[kind],
+    axisB = b.axes[kind],
+    namesB = namedScopes(b.snapshot),
+    cutA = cutScopes(a),
+    cutB = cutScopes(b);
   /** @type {[number, number][]} */
   const pairs = [];
   for (const [name, s] of namedScopes(a.snapshot)) {
     const t = namesB.get(name);
     if (t === undefined) continue;
-    const [a0, a1] = scopeSpan(a.snapshot, a.extents, axisA, s), [b0, b1] = scopeSpan(b.snapshot, b.extents, axisB, t);
+    const [a0, a1] = scopeSpan(a.snapshot, a.extents, axisA, s),
+      [b0, b1] = scopeSpan(b.snapshot, b.extents, axisB, t);
     if (a1 <= a0 || b1 <= b0) continue;
     pairs.push([a0, b0]);
     if (!cutA.has(s) && !cutB.has(t)) pairs.push([a1, b1]);
@@ -64,7 +73,11 @@ export function alignRuns(a, b, kind) {
   const kept = /** @type {[number, number][]} */ ([]);
   for (const pair of pairs) {
     const last = kept[kept.length - 1];
-    if (last === undefined || (pair[0] >= last[0] && pair[1] >= last[1] && pair[0] + pair[1] > last[0] + last[1])) kept.push(pair);
+    if (
+      last === undefined ||
+      (pair[0] >= last[0] && pair[1] >= last[1] && pair[0] + pair[1] > last[0] + last[1])
+    )
+      kept.push(pair);
   }
   return withEnds(kept, axisA, axisB, cutA.size + cutB.size === 0);
 }
@@ -72,7 +85,8 @@ export function alignRuns(a, b, kind) {
 /** Adds the ends of both axes where they lie beyond the anchors. @param {[number, number][]} kept
  * @param {import('./axis.js').Axis} a @param {import('./axis.js').Axis} b @param {boolean} isWhole both came to their end @returns {Alignment} */
 function withEnds(kept, a, b, isWhole) {
-  const [first] = kept, last = kept[kept.length - 1];
+  const [first] = kept,
+    last = kept[kept.length - 1];
   if (first === undefined || (a.lo < first[0] && b.lo <= first[1])) kept.unshift([a.lo, b.lo]);
   if (last === undefined || (isWhole && a.hi > last[0] && b.hi >= last[1])) kept.push([a.hi, b.hi]);
   if (kept.length === 1) kept.push([kept[0][0] + 1, kept[0][1] + 1]);
@@ -81,10 +95,12 @@ function withEnds(kept, a, b, isWhole) {
 
 /** The place in the other run; beyond the anchors it goes on at the pace of all of them. @param {Alignment} alignment @param {number} x */
 export function alignedPlace({ from, to }, x) {
-  const n = from.length, pace = (to[n - 1] - to[0]) / (from[n - 1] - from[0]) || 1;
+  const n = from.length,
+    pace = (to[n - 1] - to[0]) / (from[n - 1] - from[0]) || 1;
   if (x <= from[0]) return to[0] + (x - from[0]) * pace;
   if (x >= from[n - 1]) return to[n - 1] + (x - from[n - 1]) * pace;
-  let lo = 0, hi = n - 1;
+  let lo = 0,
+    hi = n - 1;
   while (hi - lo > 1) {
     const middle = (lo + hi) >>> 1;
     if (from[middle] <= x) lo = middle;
@@ -100,14 +116,20 @@ export function alignedPlace({ from, to }, x) {
  * @returns {[number, number] | null} null: the other run has nothing like it
  */
 export function alignedView(alignment, x0, x1) {
-  const { from, to } = alignment, edge = (x1 - x0) * EDGE_SHARE, n = from.length;
-  let left = alignedPlace(alignment, x0), right = alignedPlace(alignment, x1), leftGap = x0, rightGap = x1;
+  const { from, to } = alignment,
+    edge = (x1 - x0) * EDGE_SHARE,
+    n = from.length;
+  let left = alignedPlace(alignment, x0),
+    right = alignedPlace(alignment, x1),
+    leftGap = x0,
+    rightGap = x1;
   for (let i = 1; i < n && from[i] <= x1; i++) {
     if (from[i] !== from[i - 1] || from[i] < x0) continue;
     if (from[i] <= x0 + edge) [left, leftGap] = [to[i], from[i]];
     else if (from[i] >= x1 - edge && rightGap === x1) [right, rightGap] = [to[i - 1], from[i]];
   }
-  const pace = (right - left) / (rightGap - leftGap), usual = (to[n - 1] - to[0]) / (from[n - 1] - from[0]);
+  const pace = (right - left) / (rightGap - leftGap),
+    usual = (to[n - 1] - to[0]) / (from[n - 1] - from[0]);
   if (!(pace > usual * LEAST_SHARE)) return null;
   return [left - (leftGap - x0) * pace, right + (x1 - rightGap) * pace];
 }
@@ -118,7 +140,8 @@ export function alignedView(alignment, x0, x1) {
  * @param {number} state @param {number} nStates of the other run
  */
 export function alignedState(alignment, axis, other, state, nStates) {
-  const x = axis.ofEvent(Math.max(0, state - 1)), at = alignedPlace(alignment, x);
+  const x = axis.ofEvent(Math.max(0, state - 1)),
+    at = alignedPlace(alignment, x);
   const [lo] = other.states(Math.max(other.lo, Math.min(other.hi - other.minSpan / 1e3, at)), other.hi);
   return Math.max(0, Math.min(nStates - 1, lo));
 }

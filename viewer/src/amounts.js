@@ -43,11 +43,15 @@ const LABEL_FRAMES = 3;
 /** Paths of scopes without steps, a layer's number left out or kept: a group per scope, and what tells the groups.
  * @param {import('./format.js').Snapshot} snapshot @param {boolean} singleLayers */
 function groupScopes(snapshot, singleLayers) {
-  const { scopes } = snapshot, group = new Int32Array(scopes.count), layer = new Int32Array(scopes.count).fill(-1);
+  const { scopes } = snapshot,
+    group = new Int32Array(scopes.count),
+    layer = new Int32Array(scopes.count).fill(-1);
   /** @type {{scope: number, children: Map<string, number>}[]} group 0: outside every scope */
   const groups = [{ scope: -1, children: new Map() }];
   for (let s = 0; s < scopes.count; s++) {
-    const parent = scopes.parent[s], above = parent < 0 ? 0 : group[parent], isLayer = scopes.kind[s] === SCOPE.LAYER && scopes.index[s] >= 0;
+    const parent = scopes.parent[s],
+      above = parent < 0 ? 0 : group[parent],
+      isLayer = scopes.kind[s] === SCOPE.LAYER && scopes.index[s] >= 0;
     layer[s] = parent >= 0 && layer[parent] >= 0 ? layer[parent] : isLayer ? scopes.index[s] : -1;
     if (scopes.kind[s] === SCOPE.STEP) {
       group[s] = above;
@@ -65,15 +69,20 @@ function groupScopes(snapshot, singleLayers) {
   return { group, layer, scopes: Int32Array.from(groups, ({ scope }) => scope) };
 }
 
-const foldedScopes = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => groupScopes(snapshot, false));
-const singleScopes = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => groupScopes(snapshot, true));
+const foldedScopes = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) =>
+  groupScopes(snapshot, false),
+);
+const singleScopes = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) =>
+  groupScopes(snapshot, true),
+);
 
 /** Names that differ in numbers alone as one: per string the first such. @type {(snapshot: import('./format.js').Snapshot) => Int32Array} */
 const patternOf = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
   /** @type {Map<string, number>} */
   const first = new Map();
   return Int32Array.from(snapshot.strings, (text, i) => {
-    const pattern = namePattern(text), known = first.get(pattern);
+    const pattern = namePattern(text),
+      known = first.get(pattern);
     if (known === undefined) first.set(pattern, i);
     return known ?? i;
   });
@@ -81,40 +90,76 @@ const patternOf = oncePer((/** @type {import('./format.js').Snapshot} */ snapsho
 
 /** A whole stack, by which those of two runs are told to be the same. @param {import('./format.js').Snapshot} snapshot @param {number} stack */
 function stackText(snapshot, stack) {
-  return stackFrames(snapshot, stack).map((frame) => `${frame.function} (${frame.place})`).join(' < ') || 'no call stack';
+  return (
+    stackFrames(snapshot, stack)
+      .map((frame) => `${frame.function} (${frame.place})`)
+      .join(' < ') || 'no call stack'
+  );
 }
 
 /** The user's frames of a stack: "linear (ops.c:12) < block (block.c:40)". @param {import('./format.js').Snapshot} snapshot @param {number} stack */
 function stackLabel(snapshot, stack) {
-  const frames = foldedStack(snapshot, stack).flatMap((part) => (part.isFolded ? [] : part.frames)), shown = frames.slice(0, LABEL_FRAMES);
-  return shown.map((frame) => frameText(snapshot, frame)).join(' < ') + (shown.length < frames.length ? ' < …' : '') || 'no call stack';
+  const frames = foldedStack(snapshot, stack).flatMap((part) => (part.isFolded ? [] : part.frames)),
+    shown = frames.slice(0, LABEL_FRAMES);
+  return (
+    shown.map((frame) => frameText(snapshot, frame)).join(' < ') +
+      (shown.length < frames.length ? ' < …' : '') || 'no call stack'
+  );
 }
 
 /** @param {import('./run.js').Run} run @param {boolean} singleLayers @returns {Level} */
 function scopeLevel(run, singleLayers) {
-  const { snapshot, index: { blocks } } = run;
+  const {
+    snapshot,
+    index: { blocks },
+  } = run;
   /** @type {ReturnType<typeof groupScopes> | null} */
   let kept = null;
-  const groups = () => kept ??= (singleLayers ? singleScopes : foldedScopes)(snapshot); // when the level is opened
+  const groups = () => (kept ??= (singleLayers ? singleScopes : foldedScopes)(snapshot)); // when the level is opened
   const text = (/** @type {number} */ g) => scopeGroup(snapshot, groups().scopes[g], singleLayers).path;
   return {
-    name: 'scope', text, label: text,
+    name: 'scope',
+    text,
+    label: text,
     of: (block) => (blocks.scope[block] < 0 ? 0 : groups().group[blocks.scope[block]]),
-    layer: singleLayers ? null : (block) => (blocks.scope[block] < 0 ? -1 : groups().layer[blocks.scope[block]]),
+    layer: singleLayers
+      ? null
+      : (block) => (blocks.scope[block] < 0 ? -1 : groups().layer[blocks.scope[block]]),
   };
 }
 
 /** @param {import('./run.js').Run} run @param {boolean} singleLayers @returns {Level} */
 function nameLevel(run, singleLayers) {
-  const { snapshot, index: { blocks } } = run, pattern = patternOf(snapshot), { strings } = snapshot;
-  const text = (/** @type {number} */ g) => (g < 0 ? '(no name)' : singleLayers ? strings[g] : namePattern(strings[g]));
-  return { name: 'name', of: (block) => (singleLayers || blocks.name[block] < 0 ? blocks.name[block] : pattern[blocks.name[block]]), text, label: text, layer: null };
+  const {
+      snapshot,
+      index: { blocks },
+    } = run,
+    pattern = patternOf(snapshot),
+    { strings } = snapshot;
+  const text = (/** @type {number} */ g) =>
+    g < 0 ? '(no name)' : singleLayers ? strings[g] : namePattern(strings[g]);
+  return {
+    name: 'name',
+    of: (block) =>
+      singleLayers || blocks.name[block] < 0 ? blocks.name[block] : pattern[blocks.name[block]],
+    text,
+    label: text,
+    layer: null,
+  };
 }
 
 /** What a run's blocks can be split by. */
 const partsOf = oncePer((/** @type {import('./run.js').Run} */ run) => {
-  const { snapshot, index: { blocks } } = run, unknown = CATEGORIES.indexOf('unknown');
-  return { categories: blocks.category.some((c) => c !== unknown), scopes: snapshot.scopes.count > 0 && blocks.scope.some((s) => s >= 0), names: blocks.name.some((n) => n >= 0) };
+  const {
+      snapshot,
+      index: { blocks },
+    } = run,
+    unknown = CATEGORIES.indexOf('unknown');
+  return {
+    categories: blocks.category.some((c) => c !== unknown),
+    scopes: snapshot.scopes.count > 0 && blocks.scope.some((s) => s >= 0),
+    names: blocks.name.some((n) => n >= 0),
+  };
 });
 
 /** How a run is split where nobody chose: by category if it has any, else by the user's own frames. @param {import('./run.js').Run} run @returns {Split} */
@@ -128,18 +173,37 @@ export function usualSplit(run) {
  * @returns {Level[]}
  */
 export function levelsOf(run, split, singleLayers) {
-  const { snapshot, index: { blocks } } = run, has = partsOf(run);
+  const {
+      snapshot,
+      index: { blocks },
+    } = run,
+    has = partsOf(run);
   /** @type {Level} */
-  const category = { name: 'category', of: (block) => blocks.category[block], text: (g) => snapshot.categories[g], label: (g) => categoryText(snapshot.categories[g]), layer: null };
+  const category = {
+    name: 'category',
+    of: (block) => blocks.category[block],
+    text: (g) => snapshot.categories[g],
+    label: (g) => categoryText(snapshot.categories[g]),
+    layer: null,
+  };
   /** @type {Level} */
   const site = {
-    name: 'call site', layer: null, text: (g) => siteText(snapshot, g), label: (g) => siteText(snapshot, g), of: sitesOf(snapshot, blocks),
+    name: 'call site',
+    layer: null,
+    text: (g) => siteText(snapshot, g),
+    label: (g) => siteText(snapshot, g),
+    of: sitesOf(snapshot, blocks),
   };
   /** @type {Level} */
   const stack = {
-    name: 'call stack', layer: null, text: (g) => stackText(snapshot, g), label: (g) => stackLabel(snapshot, g), of: (block) => blocks.stack[block],
+    name: 'call stack',
+    layer: null,
+    text: (g) => stackText(snapshot, g),
+    label: (g) => stackLabel(snapshot, g),
+    of: (block) => blocks.stack[block],
   };
-  const scope = has.scopes ? [scopeLevel(run, singleLayers)] : [], name = has.names ? [nameLevel(run, singleLayers)] : [];
+  const scope = has.scopes ? [scopeLevel(run, singleLayers)] : [],
+    name = has.names ? [nameLevel(run, singleLayers)] : [];
   const categories = has.categories ? [category] : [];
   if (split === 'category') return [...categories, ...scope, ...name, stack];
   if (split === 'scope') return [...scope, ...categories, ...name, stack];
@@ -149,7 +213,8 @@ export function levelsOf(run, split, singleLayers) {
 
 /** The first block born in `state` or later: blocks stand in the order of their birth. @param {Int32Array} bornState @param {number} state */
 function firstBorn(bornState, state) {
-  let lo = 0, hi = bornState.length;
+  let lo = 0,
+    hi = bornState.length;
   while (lo < hi) {
     const middle = (lo + hi) >> 1;
     if (bornState[middle] < state) lo = middle + 1;
@@ -166,16 +231,20 @@ function firstBorn(bornState, state) {
 
 /** @param {import('./blocks.js').Blocks} blocks @param {Happened} what */
 function allocatedIn(blocks, { kind, first, last }) {
-  const from = firstBorn(blocks.bornState, Math.max(1, first)), to = Math.max(from, firstBorn(blocks.bornState, last));
+  const from = firstBorn(blocks.bornState, Math.max(1, first)),
+    to = Math.max(from, firstBorn(blocks.bornState, last));
   const list = new Int32Array(to - from);
   let n = 0;
-  for (let block = from; block < to; block++) if (kind === 'allocated' || blocks.diedState[block] >= last) list[n++] = block;
+  for (let block = from; block < to; block++)
+    if (kind === 'allocated' || blocks.diedState[block] >= last) list[n++] = block;
   return list.subarray(0, n);
 }
 
 /** Blocks that were freed, or replaced without a free. @param {import('./blocks.js').Blocks} blocks @param {Happened} what */
 function freedIn(blocks, { first, last }) {
-  const { act } = blocks, replaced = replacedAt(blocks), list = [];
+  const { act } = blocks,
+    replaced = replacedAt(blocks),
+    list = [];
   for (let e = Math.max(0, first - 1); e < last - 1 && e < act.length; e++) {
     if (act[e] < 0 && act[e] > NO_BLOCK) list.push(~act[e]);
     const gone = replaced?.get(e);
@@ -188,7 +257,12 @@ function freedIn(blocks, { first, last }) {
  * @returns {Int32Array} */
 export function blocksOf(run, what, visible) {
   const { blocks } = run.index;
-  const list = what.kind === 'alive' ? Int32Array.from(aliveAt(run.index, what.state)) : what.kind === 'freed' ? freedIn(blocks, what) : allocatedIn(blocks, what);
+  const list =
+    what.kind === 'alive'
+      ? Int32Array.from(aliveAt(run.index, what.state))
+      : what.kind === 'freed'
+        ? freedIn(blocks, what)
+        : allocatedIn(blocks, what);
   return visible === null ? list : list.filter((block) => visible[block] !== 0);
 }
 
@@ -199,7 +273,9 @@ export function blocksOf(run, what, visible) {
  * @returns {Alive | Happened}
  */
 export function whatOf(run, instant, cursor, range) {
-  const { nStates } = run.index, last = Math.min(range?.last ?? nStates, nStates), first = Math.min(range?.first ?? 0, last - 1);
+  const { nStates } = run.index,
+    last = Math.min(range?.last ?? nStates, nStates),
+    first = Math.min(range?.first ?? 0, last - 1);
   if (instant === 'cursor' && cursor >= 0) return { kind: 'alive', state: Math.min(cursor, nStates - 1) };
   if (instant === 'range-allocated') return { kind: 'allocated', first, last };
   if (instant === 'range-freed') return { kind: 'freed', first, last };
@@ -210,13 +286,24 @@ export function whatOf(run, instant, cursor, range) {
 /** All blocks as one group. @param {import('./run.js').Run} run @param {Int32Array} list @returns {Amount} */
 export function wholeOf(run, list) {
   const { bytes, requestedBytes } = run.index.blocks;
-  let sum = 0, requested = 0, largest = list.length > 0 ? list[0] : -1;
+  let sum = 0,
+    requested = 0,
+    largest = list.length > 0 ? list[0] : -1;
   for (const block of list) {
     sum += bytes[block];
     requested += requestedBytes[block];
     if (bytes[block] > bytes[largest]) largest = block;
   }
-  return { label: 'all', depth: -1, group: -1, bytes: sum, requestedBytes: requested, count: list.length, largest, blocks: list };
+  return {
+    label: 'all',
+    depth: -1,
+    group: -1,
+    bytes: sum,
+    requestedBytes: requested,
+    count: list.length,
+    largest,
+    blocks: list,
+  };
 }
 
 /**
@@ -224,19 +311,30 @@ export function wholeOf(run, list) {
  * @param {import('./run.js').Run} run @param {Level[]} levels @param {Amount} parent @returns {Amount[]} empty at the last level
  */
 export function splitAmount(run, levels, parent) {
-  const level = levels[parent.depth + 1], { bytes, requestedBytes } = run.index.blocks;
+  const level = levels[parent.depth + 1],
+    { bytes, requestedBytes } = run.index.blocks;
   if (level === undefined) return [];
   /** @type {Map<number, number>} */
   const slots = new Map();
   /** @type {{group: number, bytes: number, requestedBytes: number, count: number, largest: number, layers: Set<number> | null, from: number}[]} */
   const sums = [];
-  const list = parent.blocks, slotOf = new Int32Array(list.length);
+  const list = parent.blocks,
+    slotOf = new Int32Array(list.length);
   for (let i = 0; i < list.length; i++) {
-    const block = list[i], group = level.of(block);
+    const block = list[i],
+      group = level.of(block);
     let slot = slots.get(group);
     if (slot === undefined) {
       slots.set(group, (slot = sums.length));
-      sums.push({ group, bytes: 0, requestedBytes: 0, count: 0, largest: block, layers: level.layer === null ? null : new Set(), from: 0 });
+      sums.push({
+        group,
+        bytes: 0,
+        requestedBytes: 0,
+        count: 0,
+        largest: block,
+        layers: level.layer === null ? null : new Set(),
+        from: 0,
+      });
     }
     const sum = sums[slot];
     slotOf[i] = slot;
@@ -257,16 +355,32 @@ export function splitAmount(run, levels, parent) {
   }
   const next = Int32Array.from(sums, (sum) => sum.from);
   for (let i = 0; i < list.length; i++) sorted[next[slotOf[i]]++] = list[i];
-  return sums.map(({ group, layers, from, ...sum }) => {
-    const label = layers === null || layers.size === 0 ? level.label(group) : level.label(group).replace('layer #', layersText(layers));
-    return { label, depth: parent.depth + 1, group, ...sum, blocks: sorted.subarray(from, from + sum.count) };
-  }).sort((a, b) => b.bytes - a.bytes || b.count - a.count);
+  return sums
+    .map(({ group, layers, from, ...sum }) => {
+      const label =
+        layers === null || layers.size === 0
+          ? level.label(group)
+          : level.label(group).replace('layer #', layersText(layers));
+      return {
+        label,
+        depth: parent.depth + 1,
+        group,
+        ...sum,
+        blocks: sorted.subarray(from, from + sum.count),
+      };
+    })
+    .sort((a, b) => b.bytes - a.bytes || b.count - a.count);
 }
 
 /** @param {Amount[]} amounts sorted in place @param {Order} order @param {boolean} isDescending */
 export function sortAmounts(amounts, order, isDescending) {
   const sign = isDescending ? -1 : 1;
-  return amounts.sort((a, b) => (order === 'label' ? sign * a.label.localeCompare(b.label, 'en', { numeric: true }) : sign * (a[order] - b[order])) || b.bytes - a.bytes);
+  return amounts.sort(
+    (a, b) =>
+      (order === 'label'
+        ? sign * a.label.localeCompare(b.label, 'en', { numeric: true })
+        : sign * (a[order] - b[order])) || b.bytes - a.bytes,
+  );
 }
 
 /**
@@ -275,7 +389,9 @@ export function sortAmounts(amounts, order, isDescending) {
  * @returns {Uint8Array} per block 1 or 0
  */
 export function pickOf(run, split, singleLayers, path) {
-  const levels = levelsOf(run, split, singleLayers).slice(0, path.length), { count } = run.index.blocks, mask = new Uint8Array(count);
+  const levels = levelsOf(run, split, singleLayers).slice(0, path.length),
+    { count } = run.index.blocks,
+    mask = new Uint8Array(count);
   if (levels.length < path.length) return mask;
   /** @type {Map<number, boolean>[]} */
   const known = levels.map(() => new Map());
@@ -302,7 +418,12 @@ export function leavesOf(run, levels, whole) {
   const leaves = [];
   const descend = (/** @type {Amount} */ amount, /** @type {string[]} */ path) => {
     if (amount.depth === levels.length - 1) leaves.push({ path, amount });
-    else for (const child of splitAmount(run, levels, amount)) descend(child, [...path, levels[child.depth].name === 'call stack' ? levels[child.depth].text(child.group) : child.label]);
+    else
+      for (const child of splitAmount(run, levels, amount))
+        descend(child, [
+          ...path,
+          levels[child.depth].name === 'call stack' ? levels[child.depth].text(child.group) : child.label,
+        ]);
   };
   descend(whole, []);
   return leaves;

@@ -64,9 +64,19 @@ function layOutPage() {
 function askAddress() {
   clearTimeout(addressTimer);
   addressTimer = setTimeout(() => {
-    const state = store.get(), { runs } = state, device = runs.length === 1 && runs[0].device !== usualDevice ? runs[0].device : -1;
-    const text = encodeAddress(state, timelines.firstView(), searchBox.text, usual.axis, usual.colourBy, device);
-    if (text !== location.hash.replace(/^#/, '')) history.replaceState(null, '', text === '' ? `${location.pathname}${location.search}` : `#${text}`);
+    const state = store.get(),
+      { runs } = state,
+      device = runs.length === 1 && runs[0].device !== usualDevice ? runs[0].device : -1;
+    const text = encodeAddress(
+      state,
+      timelines.firstView(),
+      searchBox.text,
+      usual.axis,
+      usual.colourBy,
+      device,
+    );
+    if (text !== location.hash.replace(/^#/, ''))
+      history.replaceState(null, '', text === '' ? `${location.pathname}${location.search}` : `#${text}`);
   }, ADDRESS_DELAY_MS);
 }
 
@@ -81,29 +91,42 @@ function applyAddress() {
 
 /** Gives the page other runs. @param {import('./run.js').Run[]} runs @param {string} sentence of the comparison, from the command line; "": none */
 function showRuns(runs, sentence) {
-  const several = runs.length > 1, hasTimelines = runs.some((run) => run.isRecorded);
+  const several = runs.length > 1,
+    hasTimelines = runs.some((run) => run.isRecorded);
   byId('empty').hidden = runs.length > 0;
   const main = byId('page');
   main.hidden = runs.length === 0;
   main.classList.toggle('wide-side', several);
   main.classList.toggle('wider-side', runs.length > 3);
   main.classList.toggle('times-only', !hasTimelines);
-  for (const id of ['axis-button', 'home-button', 'whole-button', 'picture-button', 'search']) byId(id).hidden = !hasTimelines;
+  for (const id of ['axis-button', 'home-button', 'whole-button', 'picture-button', 'search'])
+    byId(id).hidden = !hasTimelines;
   byId('scale-button').hidden = true;
-  const given = runs.map((run) => run.given), isNamed = several && new Set(given).size === runs.length && !given.includes('');
+  const given = runs.map((run) => run.given),
+    isNamed = several && new Set(given).size === runs.length && !given.includes('');
   (isNamed ? given : distinctParts(runs.map((run) => run.label))).forEach((short, i, all) => {
     const before = all.slice(0, i).filter((other) => other === short).length;
     runs[i].short = before > 0 ? `${short} (${before + 1})` : short;
   });
-  usual = { axis: runs.some((run) => run.isVirtual || run.snapshot.clockSource === 'none') ? 'event' : 'time', colourBy: usualColour(runs) };
+  usual = {
+    axis: runs.some((run) => run.isVirtual || run.snapshot.clockSource === 'none') ? 'event' : 'time',
+    colourBy: usualColour(runs),
+  };
   store.set({ ...initialState(), ...usual, runs });
   store.flush();
   timelines.show(runs);
   for (const stage of timelines.stages) pointer.listen(stage);
-  document.title = runs.length === 0 ? 'tidemark' : `${runs.map((run) => (several ? run.short : run.label)).join(' / ')} – tidemark`;
+  document.title =
+    runs.length === 0
+      ? 'tidemark'
+      : `${runs.map((run) => (several ? run.short : run.label)).join(' / ')} – tidemark`;
   byId('subtitle').textContent = subtitleOf(runs);
-  showHeadline(several ? sentence || comparisonSentence(runs) : runs.length > 0 ? headline(runs[0]) : '', several);
-  for (const run of runs) for (const warning of run.warnings) banner(several ? `${run.short}: ${warning}` : warning, false);
+  showHeadline(
+    several ? sentence || comparisonSentence(runs) : runs.length > 0 ? headline(runs[0]) : '',
+    several,
+  );
+  for (const run of runs)
+    for (const warning of run.warnings) banner(several ? `${run.short}: ${warning}` : warning, false);
   byId('panels').replaceChildren(...(several ? [compareCard(runs)] : []));
   showDevices(runs);
   showRunPanels(0);
@@ -119,13 +142,20 @@ function showLoaded(runs, sentence) {
 
 /** A choice of the device where the file of one run has several. @param {import('./run.js').Run[]} runs */
 function showDevices(runs) {
-  const select = /** @type {HTMLSelectElement} */ (byId('device-select')), run = runs[0];
+  const select = /** @type {HTMLSelectElement} */ (byId('device-select')),
+    run = runs[0];
   select.hidden = runs.length !== 1 || run.devices.length < 2;
   if (select.hidden) return;
-  select.replaceChildren(...run.devices.map((device) => {
-    const { kind, name } = run.snapshot.devices[device] ?? { kind: 'device', name: '' };
-    return element('option', { value: String(device), ...(device === run.device ? { selected: '' } : {}) }, `${kind}:${device}${name !== '' && name !== kind ? ` ${name}` : ''}`);
-  }));
+  select.replaceChildren(
+    ...run.devices.map((device) => {
+      const { kind, name } = run.snapshot.devices[device] ?? { kind: 'device', name: '' };
+      return element(
+        'option',
+        { value: String(device), ...(device === run.device ? { selected: '' } : {}) },
+        `${kind}:${device}${name !== '' && name !== kind ? ` ${name}` : ''}`,
+      );
+    }),
+  );
   select.onchange = () => {
     showDevice(run, Number(select.value));
     select.focus();
@@ -142,19 +172,33 @@ function showDevice(run, device) {
 
 /** Shows the device that the address names. */
 function applyDevice() {
-  const { runs } = store.get(), { device } = decodeAddress(location.hash, runs), wanted = device < 0 ? usualDevice : device;
-  if (runs.length === 1 && runs[0].device !== wanted && runs[0].devices.includes(wanted)) showDevice(runs[0], wanted);
+  const { runs } = store.get(),
+    { device } = decodeAddress(location.hash, runs),
+    wanted = device < 0 ? usualDevice : device;
+  if (runs.length === 1 && runs[0].device !== wanted && runs[0].devices.includes(wanted))
+    showDevice(runs[0], wanted);
 }
 
 /** The cards of one run; with several, a choice of the run above them. @param {number} chosen */
 function showRunPanels(chosen) {
-  const panels = byId('panels'), { runs } = store.get(), run = runs[chosen];
+  const panels = byId('panels'),
+    { runs } = store.get(),
+    run = runs[chosen];
   if (run === undefined) return;
   const hadFocus = panels.querySelector('.of-run[role=tablist]')?.contains(document.activeElement);
   panels.querySelectorAll('.of-run').forEach((old) => old.remove());
   if (runs.length > 1) {
-    const tabs = element('div', { class: 'tabs of-run', role: 'tablist', 'aria-label': 'Run' }, ...runs.map((each, i) =>
-      pushButton(each.short, () => store.set({ shown: i }), { role: 'tab', title: each.label, 'aria-selected': String(i === chosen) })));
+    const tabs = element(
+      'div',
+      { class: 'tabs of-run', role: 'tablist', 'aria-label': 'Run' },
+      ...runs.map((each, i) =>
+        pushButton(each.short, () => store.set({ shown: i }), {
+          role: 'tab',
+          title: each.label,
+          'aria-selected': String(i === chosen),
+        }),
+      ),
+    );
     panels.append(tabs);
     if (hadFocus) /** @type {HTMLElement} */ (tabs.children[chosen]).focus();
   }
@@ -178,46 +222,80 @@ async function openFiles(files, add) {
 }
 
 function listenToStore() {
-  store.on(['axis'], ({ axis }) => (byId('axis-button').textContent = `x: ${axis === 'time' ? 'time' : 'event order'}`));
+  store.on(
+    ['axis'],
+    ({ axis }) => (byId('axis-button').textContent = `x: ${axis === 'time' ? 'time' : 'event order'}`),
+  );
   store.on(['pinned', 'runs'], ({ pinned, runs }) => {
     const run = pinned === null ? undefined : runs[pinned.run];
-    byId('pinned').replaceChildren(...(run && pinned ? [pinnedCard(run, pinned.block, {
-      close: () => store.set({ pinned: null }),
-      goTo: (event) => {
-        store.set({ cursor: { run: pinned.run, state: event + 1, held: true }, shown: pinned.run });
-        revealInstant(pinned.run, event + 1);
-      },
-    })] : []));
+    byId('pinned').replaceChildren(
+      ...(run && pinned
+        ? [
+            pinnedCard(run, pinned.block, {
+              close: () => store.set({ pinned: null }),
+              goTo: (event) => {
+                store.set({ cursor: { run: pinned.run, state: event + 1, held: true }, shown: pinned.run });
+                revealInstant(pinned.run, event + 1);
+              },
+            }),
+          ]
+        : []),
+    );
   });
   store.on(['shown'], ({ shown }) => showRunPanels(shown));
   store.on(['pick'], ({ pick }) => {
     byId('pick').hidden = pick === null;
     byId('pick-label').textContent = pick?.label ?? '';
   });
-  store.on(['axis', 'colourBy', 'hidden', 'cursor', 'range', 'pinned', 'dock', 'instant', 'shown', 'pick'], askAddress);
+  store.on(
+    ['axis', 'colourBy', 'hidden', 'cursor', 'range', 'pinned', 'dock', 'instant', 'shown', 'pick'],
+    askAddress,
+  );
 }
 
 /** What the timelines show, as a file. */
 function savePicture() {
   const canvas = pictureOf(timelines.stages, byId('headline').textContent ?? '');
   canvas?.toBlob((blob) => {
-    if (blob !== null) saveFile(`${document.title.replace(/ – tidemark$/, '').replace(/[^\w.-]+/g, '_') || 'timeline'}.png`, [blob], 'image/png');
+    if (blob !== null)
+      saveFile(
+        `${document.title.replace(/ – tidemark$/, '').replace(/[^\w.-]+/g, '_') || 'timeline'}.png`,
+        [blob],
+        'image/png',
+      );
   });
 }
 
 /** The buttons at the top, and what others do. */
 function makeTools() {
-  const input = /** @type {HTMLInputElement} */ (byId('file-input')), help = /** @type {HTMLDialogElement} */ (byId('help')), choose = () => input.click();
+  const input = /** @type {HTMLInputElement} */ (byId('file-input')),
+    help = /** @type {HTMLDialogElement} */ (byId('help')),
+    choose = () => input.click();
   /** @type {[string, string, string, () => void][]} name, text, title, what it does */
   const tools = [
     ['axis', 'x: time', 'Switch between time and event order (T)', () => switchAxis(store)],
-    ['scale', 'y: own scales', 'One memory scale for all runs, or one that suits each (Y)', () => timelines.switchScale()],
+    [
+      'scale',
+      'y: own scales',
+      'One memory scale for all runs, or one that suits each (Y)',
+      () => timelines.switchScale(),
+    ],
     ['home', 'peak step', 'The step of the peak (0)', () => timelines.showAll('showHome')],
     ['whole', 'whole run', 'The whole run (F)', () => timelines.showAll('showWhole')],
-    ['picture', 'PNG', 'Save a picture', savePicture], ['theme', 'theme', 'Light or dark (L)', () => theme.toggle()],
-    ['open', 'open …', 'Open snapshots', choose], ['help', '?', 'Keys (?)', () => help.showModal()],
+    ['picture', 'PNG', 'Save a picture', savePicture],
+    ['theme', 'theme', 'Light or dark (L)', () => theme.toggle()],
+    ['open', 'open …', 'Open snapshots', choose],
+    ['help', '?', 'Keys (?)', () => help.showModal()],
   ];
-  byId('tools').append(...tools.map(([name, text, title, press]) => pushButton(text, press, { id: `${name}-button`, title, ...(name === 'help' ? { 'aria-label': 'Keys' } : {}) })));
+  byId('tools').append(
+    ...tools.map(([name, text, title, press]) =>
+      pushButton(text, press, {
+        id: `${name}-button`,
+        title,
+        ...(name === 'help' ? { 'aria-label': 'Keys' } : {}),
+      }),
+    ),
+  );
   byId('choose-button').addEventListener('click', choose);
   byId('help-close').addEventListener('click', () => help.close());
   byId('pick-clear').addEventListener('click', () => {
@@ -228,7 +306,9 @@ function makeTools() {
     byId('headline').classList.toggle('open');
     layOutPage();
   });
-  input.addEventListener('change', () => openFiles([...(input.files ?? [])], false).then(() => (input.value = '')));
+  input.addEventListener('change', () =>
+    openFiles([...(input.files ?? [])], false).then(() => (input.value = '')),
+  );
 }
 
 function listenToPage() {
@@ -260,9 +340,16 @@ async function start() {
   listenToPage();
   fillHelp();
   byId('largest').append(makeLargestCard(store));
-  new Dock(store, { tree: makeTreePanel(store), flame: makeFlamePanel(store), map: makeMapPanel(store), events: makeEventsPanel(store, revealInstant), differences: makeDifferencesPanel(store) });
+  new Dock(store, {
+    tree: makeTreePanel(store),
+    flame: makeFlamePanel(store),
+    map: makeMapPanel(store),
+    events: makeEventsPanel(store, revealInstant),
+    differences: makeDifferencesPanel(store),
+  });
   // The script runs while the browser still reads the data, which stand last in the page.
-  if (document.readyState === 'loading') await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve));
+  if (document.readyState === 'loading')
+    await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve));
   const { runs, sentence } = await readEmbedded();
   await colourRuns(runs);
   showLoaded(runs, sentence);

@@ -16,7 +16,8 @@
 
 /** Number of values <= x in a sorted array. @param {Float64Array} sorted @param {number} x */
 export function countUpTo(sorted, x) {
-  let lo = 0, hi = sorted.length;
+  let lo = 0,
+    hi = sorted.length;
   while (lo < hi) {
     const middle = (lo + hi) >>> 1;
     if (sorted[middle] <= x) lo = middle + 1;
@@ -27,7 +28,8 @@ export function countUpTo(sorted, x) {
 
 /** Number of values < x in a sorted array. @param {Float64Array} sorted @param {number} x */
 function countBelow(sorted, x) {
-  let lo = 0, hi = sorted.length;
+  let lo = 0,
+    hi = sorted.length;
   while (lo < hi) {
     const middle = (lo + hi) >>> 1;
     if (sorted[middle] < x) lo = middle + 1;
@@ -39,7 +41,10 @@ function countBelow(sorted, x) {
 /** @param {number} nEvents @returns {Axis} */
 export function eventAxis(nEvents) {
   return {
-    kind: 'event', lo: 0, hi: Math.max(nEvents, 1), minSpan: 8,
+    kind: 'event',
+    lo: 0,
+    hi: Math.max(nEvents, 1),
+    minSpan: 8,
     states: (x0, x1) => {
       if (x1 <= 0 || x0 >= nEvents) return [0, 0];
       const first = Math.max(0, Math.floor(x0)) + 1;
@@ -55,9 +60,13 @@ export function eventAxis(nEvents) {
  * @returns {Axis}
  */
 export function timeAxis(timeNs, endNs) {
-  const lo = timeNs.length > 0 ? timeNs[0] : 0, hi = Math.max(endNs, lo + 1);
+  const lo = timeNs.length > 0 ? timeNs[0] : 0,
+    hi = Math.max(endNs, lo + 1);
   return {
-    kind: 'time', lo, hi, minSpan: Math.min(hi - lo, 200),
+    kind: 'time',
+    lo,
+    hi,
+    minSpan: Math.min(hi - lo, 200),
     states: (x0, x1) => {
       if (x1 <= lo || x0 >= hi) return [0, 0];
       const first = countUpTo(timeNs, Math.max(x0, lo));

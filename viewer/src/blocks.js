@@ -59,7 +59,8 @@ function ownBlocks({ events, subjects, start }, device) {
   subjects.atStart.forEach(({ segment }, block) => {
     if (start.device[segment] === device) own[block] = n++;
   });
-  for (let e = 0; e < events.count; e++) if (events.act[e] >= 0 && events.device[e] === device) own[events.act[e]] = n++;
+  for (let e = 0; e < events.count; e++)
+    if (events.act[e] >= 0 && events.device[e] === device) own[events.act[e]] = n++;
   return { own, count: n };
 }
 
@@ -74,9 +75,13 @@ function ownActs(act, own) {
 /** Puts down when blocks were born, died and could be handed out again. @param {Blocks} blocks @param {import('./format.js').Snapshot} snapshot
  * @param {(subject: number) => number} blockOf -1: none of the device's */
 function fillLives(blocks, { events, subjects }, blockOf) {
-  const { act, bornState, diedState, pendingState, stack, scope } = blocks, { count, action: actions, stack: stacks, scope: scopes } = events, never = count + 1, replaced = [];
+  const { act, bornState, diedState, pendingState, stack, scope } = blocks,
+    { count, action: actions, stack: stacks, scope: scopes } = events,
+    never = count + 1,
+    replaced = [];
   for (let e = 0; e < count; e++) {
-    const a = act[e], action = actions[e];
+    const a = act[e],
+      action = actions[e];
     if (a >= 0) {
       stack[a] = stacks[e];
       scope[a] = scopes[e];
@@ -85,7 +90,8 @@ function fillLives(blocks, { events, subjects }, blockOf) {
       diedState[~a] = e + 1;
       if (action !== ACTION.FREE_REQUESTED) pendingState[~a] = e + 1;
     } else if (action === ACTION.FREE || action === ACTION.FREE_COMPLETED) {
-      const subject = subjectOf(events.act[e]), block = subject < subjects.nBlocks ? blockOf(subject) : -1;
+      const subject = subjectOf(events.act[e]),
+        block = subject < subjects.nBlocks ? blockOf(subject) : -1;
       if (block >= 0) pendingState[block] = e + 1;
     }
   }
@@ -104,19 +110,40 @@ function fillLives(blocks, { events, subjects }, blockOf) {
  * @returns {Blocks}
  */
 export function buildBlocks(snapshot, device = 0) {
-  const { events, subjects, start } = snapshot, never = events.count + 1, nOtherEvents = countOthers(events.device, device);
-  const some = nOtherEvents + countOthers(start.device, device) === 0 ? null : ownBlocks(snapshot, device), own = some?.own, count = some?.count ?? subjects.nBlocks;
-  const atStart = subjects.atStart.filter((_, block) => !own || own[block] >= 0), diedState = new Int32Array(count).fill(never);
+  const { events, subjects, start } = snapshot,
+    never = events.count + 1,
+    nOtherEvents = countOthers(events.device, device);
+  const some = nOtherEvents + countOthers(start.device, device) === 0 ? null : ownBlocks(snapshot, device),
+    own = some?.own,
+    count = some?.count ?? subjects.nBlocks;
+  const atStart = subjects.atStart.filter((_, block) => !own || own[block] >= 0),
+    diedState = new Int32Array(count).fill(never);
   // Where nothing ever waits for another stream, one column says both.
-  const isPending = events.action.includes(ACTION.FREE_REQUESTED) || start.blocks.state.includes(STATE.PENDING);
+  const isPending =
+    events.action.includes(ACTION.FREE_REQUESTED) || start.blocks.state.includes(STATE.PENDING);
   /** @template {import('./columns.js').Numbers} T @param {T} column of subjects @returns {T} */
-  const kept = (column) => /** @type {T} */ (own ? column.filter((_, s) => own[s] >= 0) : column.subarray(0, count));
+  const kept = (column) =>
+    /** @type {T} */ (own ? column.filter((_, s) => own[s] >= 0) : column.subarray(0, count));
   const blocks = {
-    count, nAtStart: atStart.length, address: kept(subjects.address), requestedBytes: kept(subjects.requestedBytes), bytes: kept(subjects.bytes),
-    category: kept(subjects.category), nCategories: snapshot.categories.length, stream: kept(subjects.stream), name: kept(subjects.name),
-    stack: new /** @type {any} */ (events.stack).constructor(count), scope: new /** @type {any} */ (events.scope).constructor(count),
-    bornState: new Int32Array(count), diedState, pendingState: isPending ? new Int32Array(count).fill(never) : diedState,
-    act: own ? ownActs(events.act, own) : events.act, replaced: new Int32Array(0), nUnmatched: events.nUnmatched[device] ?? 0, device, nOtherEvents,
+    count,
+    nAtStart: atStart.length,
+    address: kept(subjects.address),
+    requestedBytes: kept(subjects.requestedBytes),
+    bytes: kept(subjects.bytes),
+    category: kept(subjects.category),
+    nCategories: snapshot.categories.length,
+    stream: kept(subjects.stream),
+    name: kept(subjects.name),
+    stack: new /** @type {any} */ (events.stack).constructor(count),
+    scope: new /** @type {any} */ (events.scope).constructor(count),
+    bornState: new Int32Array(count),
+    diedState,
+    pendingState: isPending ? new Int32Array(count).fill(never) : diedState,
+    act: own ? ownActs(events.act, own) : events.act,
+    replaced: new Int32Array(0),
+    nUnmatched: events.nUnmatched[device] ?? 0,
+    device,
+    nOtherEvents,
   };
   atStart.forEach(({ row }, block) => {
     blocks.stack[block] = start.blocks.stack[row];
@@ -129,7 +156,8 @@ export function buildBlocks(snapshot, device = 0) {
 
 /** Per event the block that it replaced without a free, which `act` does not tell; null: none. */
 export const replacedAt = oncePer((/** @type {Blocks} */ { replaced, diedState }) =>
-  (replaced.length === 0 ? null : new Map(Array.from(replaced, (block) => [diedState[block] - 1, block]))));
+  replaced.length === 0 ? null : new Map(Array.from(replaced, (block) => [diedState[block] - 1, block])),
+);
 
 /**
  * @typedef {object} Reserved reserved bytes: the states at which they change, and what they change to
@@ -142,13 +170,17 @@ export const replacedAt = oncePer((/** @type {Blocks} */ { replaced, diedState }
 /** @param {import('./format.js').Snapshot} snapshot @param {number} device @returns {Reserved} */
 export function buildReserved(snapshot, device) {
   const { events, start, subjects } = snapshot;
-  let now = 0, nUnmatched = 0;
+  let now = 0,
+    nUnmatched = 0;
   for (let i = 0; i < start.count; i++) if (start.device[i] === device) now += start.totalBytes[i];
-  const state = [0], bytes = [now];
+  const state = [0],
+    bytes = [now];
   for (let e = 0; e < events.count; e++) {
     const action = events.action[e];
-    if (action < ACTION.SEGMENT_ALLOC || action > ACTION.SEGMENT_UNMAP || events.device[e] !== device) continue;
-    const gives = action === ACTION.SEGMENT_ALLOC || action === ACTION.SEGMENT_MAP, changed = subjects.bytes[subjectOf(events.act[e])];
+    if (action < ACTION.SEGMENT_ALLOC || action > ACTION.SEGMENT_UNMAP || events.device[e] !== device)
+      continue;
+    const gives = action === ACTION.SEGMENT_ALLOC || action === ACTION.SEGMENT_MAP,
+      changed = subjects.bytes[subjectOf(events.act[e])];
     if (!gives && changed > now) {
       nUnmatched++;
       continue;
@@ -157,13 +189,20 @@ export function buildReserved(snapshot, device) {
     state.push(e + 1);
     bytes.push(now);
   }
-  return { state: Int32Array.from(state), bytes: Float64Array.from(bytes), maxBytes: bytes.reduce((a, b) => Math.max(a, b)), nUnmatched };
+  return {
+    state: Int32Array.from(state),
+    bytes: Float64Array.from(bytes),
+    maxBytes: bytes.reduce((a, b) => Math.max(a, b)),
+    nUnmatched,
+  };
 }
 
 /** Devices on which anything was allocated, in the order of the file. @param {import('./format.js').Snapshot} snapshot @returns {number[]} */
 export function devicesUsed(snapshot) {
-  const { events, start } = snapshot, used = new Uint8Array(256);
+  const { events, start } = snapshot,
+    used = new Uint8Array(256);
   for (let e = 0; e < events.count; e++) used[events.device[e]] = 1;
-  for (let i = 0; i < start.count; i++) if (start.firstBlock[i + 1] > start.firstBlock[i]) used[start.device[i]] = 1;
+  for (let i = 0; i < start.count; i++)
+    if (start.firstBlock[i + 1] > start.firstBlock[i]) used[start.device[i]] = 1;
   return Array.from(used.keys()).filter((device) => used[device] === 1);
 }

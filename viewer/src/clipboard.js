@@ -11,7 +11,8 @@ export async function copyText(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const area = document.createElement('textarea'), had = /** @type {HTMLElement | null} */ (document.activeElement);
+    const area = document.createElement('textarea'),
+      had = /** @type {HTMLElement | null} */ (document.activeElement);
     area.value = text;
     area.className = 'offscreen';
     document.body.append(area);
@@ -28,7 +29,8 @@ export async function copyText(text) {
  * @param {string} name @param {BlobPart[]} parts @param {string} [type]
  */
 export function saveFile(name, parts, type = 'text/csv;charset=utf-8') {
-  const link = document.createElement('a'), url = URL.createObjectURL(new Blob(parts, { type }));
+  const link = document.createElement('a'),
+    url = URL.createObjectURL(new Blob(parts, { type }));
   link.href = url;
   link.download = name;
   document.body.append(link);

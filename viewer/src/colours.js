@@ -7,7 +7,15 @@
 /** The categories that are known, in the order in which they are stacked, bottom first. A file may have words of its own:
  * the categories of a snapshot are these and, above them, its own. */
 export const CATEGORIES = Object.freeze([
-  'parameter', 'optimizer_state', 'gradient', 'input', 'workspace', 'weight_copy', 'activation', 'temporary', 'unknown',
+  'parameter',
+  'optimizer_state',
+  'gradient',
+  'input',
+  'workspace',
+  'weight_copy',
+  'activation',
+  'temporary',
+  'unknown',
 ]);
 
 /** The names of all categories of several snapshots, the known ones first. @param {{categories: readonly string[]}[]} snapshots */
@@ -17,35 +25,76 @@ export function categoriesOf(snapshots) {
 
 const NO_COLOUR = '#696969';
 const CATEGORY_COLOURS = new Map([
-  ['parameter', '#0072b2'], ['optimizer_state', '#cc79a7'], ['gradient', '#e69f00'],
-  ['input', '#56b4e9'], ['workspace', '#d55e00'], ['activation', '#009e73'],
-  ['temporary', '#f0e442'], ['weight_copy', '#651b4a'], ['unknown', NO_COLOUR],
+  ['parameter', '#0072b2'],
+  ['optimizer_state', '#cc79a7'],
+  ['gradient', '#e69f00'],
+  ['input', '#56b4e9'],
+  ['workspace', '#d55e00'],
+  ['activation', '#009e73'],
+  ['temporary', '#f0e442'],
+  ['weight_copy', '#651b4a'],
+  ['unknown', NO_COLOUR],
 ]);
 
 /** For groups without a colour of their own, largest first: the palette, then lighter and darker steps of its hues, each
  * as far as can be from all before it for every kind of eyes. */
 const RANKED = Object.freeze([
-  '#0072b2', '#e69f00', '#009e73', '#cc79a7', '#d55e00', '#56b4e9', '#f0e442', '#651b4a', '#73ecbd', '#9f4502', '#27577b',
-  '#cec877', '#98caf4', '#783812', '#d39fba', '#693d55', '#a29c4b', '#fdb533', '#3e99dc', '#a5603c', '#e7b2ce', '#74b499',
-  '#b4af5e', '#b8724e',
+  '#0072b2',
+  '#e69f00',
+  '#009e73',
+  '#cc79a7',
+  '#d55e00',
+  '#56b4e9',
+  '#f0e442',
+  '#651b4a',
+  '#73ecbd',
+  '#9f4502',
+  '#27577b',
+  '#cec877',
+  '#98caf4',
+  '#783812',
+  '#d39fba',
+  '#693d55',
+  '#a29c4b',
+  '#fdb533',
+  '#3e99dc',
+  '#a5603c',
+  '#e7b2ce',
+  '#74b499',
+  '#b4af5e',
+  '#b8724e',
 ]);
 
 const N_TAKEN = 8; // of them, by categories that are known
 
 /** From little to much: cividis in equal steps of lightness. */
-const SEQUENCE = Object.freeze(['#001f4c', '#183468', '#404c6b', '#60646f', '#7f7d77', '#9f9775', '#c0b26d', '#e1ce5b', '#ffeb45']);
+const SEQUENCE = Object.freeze([
+  '#001f4c',
+  '#183468',
+  '#404c6b',
+  '#60646f',
+  '#7f7d77',
+  '#9f9775',
+  '#c0b26d',
+  '#e1ce5b',
+  '#ffeb45',
+]);
 
 /** A word that nobody here knows has one of the colours that no known one has, by its letters alone: the same in every file,
  * at the price that two such words may share one. @param {string} name @returns {string} "#rrggbb" */
 export function categoryColour(name) {
   const rest = RANKED.length - N_TAKEN;
-  return CATEGORY_COLOURS.get(name) ?? RANKED[N_TAKEN + [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % rest, 0)];
+  return (
+    CATEGORY_COLOURS.get(name) ??
+    RANKED[N_TAKEN + [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % rest, 0)]
+  );
 }
 
 /** The colour of the group of so many that are larger; -1: of what is in no group. @param {number} rank */
 export function rankedColour(rank) {
   if (rank < 0) return NO_COLOUR;
-  const round = Math.floor(rank / RANKED.length), colour = RANKED[rank % RANKED.length];
+  const round = Math.floor(rank / RANKED.length),
+    colour = RANKED[rank % RANKED.length];
   return round === 0 ? colour : hexOf(shade(colour, [0.3, -0.25, 0.15, -0.12][(round - 1) % 4]));
 }
 
@@ -77,7 +126,8 @@ function shade(hex, amount) {
 
 /** Almost the background, with a trace of its own hue. @param {string} hex @param {string} background */
 function dimmed(hex, background) {
-  const own = channels(hex), grey = luminance(hex) ** (1 / 2.2) * 255;
+  const own = channels(hex),
+    grey = luminance(hex) ** (1 / 2.2) * 255;
   return mixed(mixed(own, [grey, grey, grey], 0.6), channels(background), 0.74);
 }
 
@@ -113,9 +163,14 @@ export function inkOn(hex) {
 /** @param {{colour: string}[]} groups @param {string} given the background, "#rrggbb"; grey where it is the name of a colour @returns {Pixels} */
 export function groupPixels(groups, given) {
   const background = /^#[0-9a-f]{6}$/i.test(given) ? given : '#808080';
-  const make = (/** @type {(colour: string) => number[]} */ of) => Uint32Array.from(groups, ({ colour }) => pixel(of(colour)));
+  const make = (/** @type {(colour: string) => number[]} */ of) =>
+    Uint32Array.from(groups, ({ colour }) => pixel(of(colour)));
   return {
-    plain: make(channels), light: make((c) => shade(c, luminance(c) > 0.7 ? -0.1 : 0.16)), edge: make((c) => shade(c, -0.22)), hatch: make((c) => shade(c, luminance(c) < 0.12 ? 0.45 : -0.38)),
-    dim: make((c) => dimmed(c, background)), dimEdge: make((c) => mixed(dimmed(c, background), channels(c), 0.25)),
+    plain: make(channels),
+    light: make((c) => shade(c, luminance(c) > 0.7 ? -0.1 : 0.16)),
+    edge: make((c) => shade(c, -0.22)),
+    hatch: make((c) => shade(c, luminance(c) < 0.12 ? 0.45 : -0.38)),
+    dim: make((c) => dimmed(c, background)),
+    dimEdge: make((c) => mixed(dimmed(c, background), channels(c), 0.25)),
   };
 }

@@ -31,16 +31,28 @@ function lastOther({ bytes, at, end }) {
  * @param {import('./json.js').JsonReader} json @param {Int32Array} some filled from its begin @returns {number} how many
  */
 function takeShort(json, some) {
-  const { MINUS, ZERO, COMMA } = BYTE, { bytes } = json, safe = Math.min(json.end - SHORT_BYTES, lastOther(json));
-  let { at } = json, n = 0;
+  const { MINUS, ZERO, COMMA } = BYTE,
+    { bytes } = json,
+    safe = Math.min(json.end - SHORT_BYTES, lastOther(json));
+  let { at } = json,
+    n = 0;
   while (at < safe && n < SOME) {
-    const isNegative = bytes[at] === MINUS, first = isNegative ? at + 1 : at;
-    let value = 0, digit = 0, next = first;
+    const isNegative = bytes[at] === MINUS,
+      first = isNegative ? at + 1 : at;
+    let value = 0,
+      digit = 0,
+      next = first;
     while ((digit = bytes[next] - ZERO) >>> 0 <= 9) {
       value = (Math.imul(value, 10) + digit) | 0;
       next++;
     }
-    if (bytes[next] !== COMMA || next === first || next > first + 9 || bytes[first] === ZERO && next > first + 1) break;
+    if (
+      bytes[next] !== COMMA ||
+      next === first ||
+      next > first + 9 ||
+      (bytes[first] === ZERO && next > first + 1)
+    )
+      break;
     at = next + 1;
     some[n++] = isNegative ? -value : value;
   }
@@ -50,8 +62,17 @@ function takeShort(json, some) {
 
 /** The kind of array that holds such numbers in the fewest bytes. @param {number} min @param {number} max */
 function smallestType(min, max) {
-  return min >= 0 && max < 2 ** 8 ? Uint8Array : min >= -(2 ** 7) && max < 2 ** 7 ? Int8Array : min >= -(2 ** 15) && max < 2 ** 15 ? Int16Array
-    : min >= -(2 ** 31) && max < 2 ** 31 ? Int32Array : min >= 0 && max < 2 ** 32 ? Uint32Array : Float64Array;
+  return min >= 0 && max < 2 ** 8
+    ? Uint8Array
+    : min >= -(2 ** 7) && max < 2 ** 7
+      ? Int8Array
+      : min >= -(2 ** 15) && max < 2 ** 15
+        ? Int16Array
+        : min >= -(2 ** 31) && max < 2 ** 31
+          ? Int32Array
+          : min >= 0 && max < 2 ** 32
+            ? Uint32Array
+            : Float64Array;
 }
 
 /** The digits of one column. Its state is kept while more bytes are waited for. */
@@ -93,16 +114,25 @@ export class ColumnReader {
    * @returns {number} the comma or bracket after it; -1 where it is not whole yet */
   takeOne(json) {
     const { bytes, end } = json;
-    let { at } = json, value = 0;
+    let { at } = json,
+      value = 0;
     while (at < end && isSpace(bytes[at])) at++;
-    const begin = at, isNegative = at < end && bytes[at] === BYTE.MINUS;
+    const begin = at,
+      isNegative = at < end && bytes[at] === BYTE.MINUS;
     if (isNegative) at++;
     const first = at;
-    for (; at < end && bytes[at] >= BYTE.ZERO && bytes[at] <= BYTE.ZERO + 9; at++) value = value * 10 + bytes[at] - BYTE.ZERO;
+    for (; at < end && bytes[at] >= BYTE.ZERO && bytes[at] <= BYTE.ZERO + 9; at++)
+      value = value * 10 + bytes[at] - BYTE.ZERO;
     const nDigits = at - first;
     while (at < end && isSpace(bytes[at])) at++;
     const next = at < end ? bytes[at] : -1;
-    if (nDigits === 0 || nDigits > SAFE_DIGITS || (bytes[first] === BYTE.ZERO && nDigits > 1) || (next !== BYTE.COMMA && next !== BYTE.CLOSE_LIST)) return this.takeOdd(json, begin);
+    if (
+      nDigits === 0 ||
+      nDigits > SAFE_DIGITS ||
+      (bytes[first] === BYTE.ZERO && nDigits > 1) ||
+      (next !== BYTE.COMMA && next !== BYTE.CLOSE_LIST)
+    )
+      return this.takeOdd(json, begin);
     this.addOne(json, begin, isNegative ? -value : value);
     json.at = at + 1;
     return next;
@@ -110,7 +140,10 @@ export class ColumnReader {
 
   /** The same for what is no plain number before a comma or bracket. @param {import('./json.js').JsonReader} json @param {number} begin */
   takeOdd(json, begin) {
-    const { levels, nOdd, firstOdd } = json, depth = levels.length, level = levels[depth - 1], before = json.at;
+    const { levels, nOdd, firstOdd } = json,
+      depth = levels.length,
+      level = levels[depth - 1],
+      before = json.at;
     level.nItems = this.count; // of those that were begun: the place that a message names
     json.at = begin;
     if (begin >= json.end && !json.isLast) {
@@ -123,10 +156,18 @@ export class ColumnReader {
       return BYTE.CLOSE_LIST;
     }
     level.nItems++;
-    let value = null, next = -1;
-    const { rule: { lo, hi, odd } } = this;
+    let value = null,
+      next = -1;
+    const {
+      rule: { lo, hi, odd },
+    } = this;
     try {
-      value = odd !== null ? json.getOddInteger(lo, hi, odd.unknown, odd.isFine) : this.isDelta ? json.getExact(-MOST_INTEGER - 1n, MOST_INTEGER) : json.getExact(lo, hi);
+      value =
+        odd !== null
+          ? json.getOddInteger(lo, hi, odd.unknown, odd.isFine)
+          : this.isDelta
+            ? json.getExact(-MOST_INTEGER - 1n, MOST_INTEGER)
+            : json.getExact(lo, hi);
       next = json.look();
     } catch (problem) {
       if (problem !== NEED_MORE) throw problem;
@@ -142,11 +183,19 @@ export class ColumnReader {
 
   /** Puts the first `n` of scratch.some behind the others. @param {import('./json.js').JsonReader} json @param {number} begin where they stand @param {number} n */
   add(json, begin, n) {
-    const { scratch: { some, sums }, isDelta, rule: { lo }, most } = this;
+    const {
+      scratch: { some, sums },
+      isDelta,
+      rule: { lo },
+      most,
+    } = this;
     if (n === 0) return;
-    let { sum } = this, min = Infinity, max = -Infinity;
+    let { sum } = this,
+      min = Infinity,
+      max = -Infinity;
     if (isDelta && (this.exactSum !== null || Math.abs(sum) > SAFE_SUM)) {
-      for (let i = 0, at = begin; i < n; i++, at = json.bytes.indexOf(BYTE.COMMA, at) + 1) this.addOne(json, at, some[i]);
+      for (let i = 0, at = begin; i < n; i++, at = json.bytes.indexOf(BYTE.COMMA, at) + 1)
+        this.addOne(json, at, some[i]);
       return;
     }
     for (let i = 0; i < n; i++) {
@@ -166,8 +215,12 @@ export class ColumnReader {
   /** Replaces what is out of range among the first `n` of scratch.some, in a column that is only shown. @param {import('./json.js').JsonReader} json @param {number} n
    * @returns {[number, number]} the range of what stands there now */
   replaceOdd(json, n) {
-    const { scratch: { some }, rule: { lo } } = this;
-    let min = Infinity, max = -Infinity;
+    const {
+      scratch: { some },
+      rule: { lo },
+    } = this;
+    let min = Infinity,
+      max = -Infinity;
     for (let i = 0; i < n; i++) {
       if (some[i] < lo || some[i] > this.most) some[i] = this.unknownAt(json, i);
       min = Math.min(min, some[i]);
@@ -187,7 +240,11 @@ export class ColumnReader {
   /** Finds the first of some numbers that is out of range. @param {import('./json.js').JsonReader} json @param {number} begin where they stand
    * @param {Int32Array | Float64Array} values @param {number} n */
   stray(json, begin, values, n) {
-    const { rule: { lo, hi }, most } = this, row = values.findIndex((value) => value < lo || value > most);
+    const {
+        rule: { lo, hi },
+        most,
+      } = this,
+      row = values.findIndex((value) => value < lo || value > most);
     let at = begin;
     if (row >= n || this.strayRow >= 0) return;
     for (let i = 0; i < row; i++) at = json.bytes.indexOf(BYTE.COMMA, at) + 1;
@@ -202,7 +259,9 @@ export class ColumnReader {
 
   /** @param {import('./json.js').JsonReader} json @param {number} begin where it stands @param {number | bigint} given as it stands in the file */
   addOne(json, begin, given) {
-    const { rule: { lo, hi, odd } } = this;
+    const {
+      rule: { lo, hi, odd },
+    } = this;
     let value = this.isDelta ? this.summed(given) : given;
     if (odd !== null && (value < lo || value > hi)) value = this.unknownAt(json, 0);
     const near = Number(value);

@@ -49,16 +49,25 @@ export function shownValue(value) {
 /** Copies a list of a parsed document. @param {any[]} list @param {string} path @param {boolean} isDelta @returns {Column} */
 function columnOfList(list, path, isDelta) {
   const values = new Float64Array(list.length);
-  let sum = 0, min = Infinity, max = -Infinity;
+  let sum = 0,
+    min = Infinity,
+    max = -Infinity;
   for (let i = 0; i < list.length; i++) {
     const value = list[i];
-    if (!Number.isInteger(value)) throw new FormatError(`${path}[${i}] is ${shownValue(value)}, not a whole number`);
+    if (!Number.isInteger(value))
+      throw new FormatError(`${path}[${i}] is ${shownValue(value)}, not a whole number`);
     sum = isDelta ? sum + value : value;
     values[i] = sum;
     if (sum < min) min = sum;
     if (sum > max) max = sum;
   }
-  return { values, min: list.length > 0 ? min : 0, max: list.length > 0 ? max : 0, isSummed: isDelta, exact: null };
+  return {
+    values,
+    min: list.length > 0 ? min : 0,
+    max: list.length > 0 ? max : 0,
+    isSummed: isDelta,
+    exact: null,
+  };
 }
 
 /** @param {any} value @returns {value is Column} */
@@ -71,7 +80,8 @@ export function isColumn(value) {
 export function rowsOf(table, place, key) {
   const column = table[key];
   if (Object.keys(table).length === 0) return 0;
-  if (!Array.isArray(column) && !isColumn(column)) throw new FormatError(`${place}.${key} is missing or not a list`);
+  if (!Array.isArray(column) && !isColumn(column))
+    throw new FormatError(`${place}.${key} is missing or not a list`);
   return isColumn(column) ? column.values.length : column.length;
 }
 
@@ -82,10 +92,14 @@ export function rowsOf(table, place, key) {
  * @returns {Column}
  */
 function checked(table, place, key, count, rule) {
-  const path = `${place}.${key}`, given = table[key] ?? (count === 0 ? [] : undefined), isDelta = rule.isDelta === true;
+  const path = `${place}.${key}`,
+    given = table[key] ?? (count === 0 ? [] : undefined),
+    isDelta = rule.isDelta === true;
   if (!Array.isArray(given) && !isColumn(given)) throw new FormatError(`${path} is missing or not a list`);
-  const column = isColumn(given) ? given : columnOfList(given, path, isDelta), { values, min, max } = column;
-  if (values.length !== count) throw new FormatError(`${path} has ${values.length} rows where ${count} are expected`);
+  const column = isColumn(given) ? given : columnOfList(given, path, isDelta),
+    { values, min, max } = column;
+  if (values.length !== count)
+    throw new FormatError(`${path} has ${values.length} rows where ${count} are expected`);
   if (count > 0 && (min < rule.lo || max > rule.hi)) {
     const at = values.findIndex((/** @type {number} */ value) => value < rule.lo || value > rule.hi);
     throw new FormatError(`${path}[${at}] ${isDelta ? 'leads to' : 'is'} ${values[at]}, not ${rule.what}`);
@@ -107,14 +121,22 @@ function valuesAs(column, Type) {
  * @param {any} table @param {string} place @param {string} key @param {number} count @param {number} n rows of the other table
  * @param {string} what those are @param {boolean} [isDelta] @returns {Indices} */
 export function indicesOf(table, place, key, count, n, what, isDelta = false) {
-  const column = checked(table, place, key, count, { lo: -1, hi: n - 1, what: `one of ${n} ${what}`, isDelta });
+  const column = checked(table, place, key, count, {
+    lo: -1,
+    hi: n - 1,
+    what: `one of ${n} ${what}`,
+    isDelta,
+  });
   return valuesAs(column, n <= 2 ** 7 ? Int8Array : n <= 2 ** 15 ? Int16Array : Int32Array);
 }
 
 /** A column of rows of a small table. @param {any} table @param {string} place @param {string} key @param {number} count
  * @param {number} n rows of the other table @param {string} what those are @returns {Uint8Array} */
 export function bytesOf(table, place, key, count, n, what) {
-  return valuesAs(checked(table, place, key, count, { lo: 0, hi: n - 1, what: `one of ${n} ${what}` }), Uint8Array);
+  return valuesAs(
+    checked(table, place, key, count, { lo: 0, hi: n - 1, what: `one of ${n} ${what}` }),
+    Uint8Array,
+  );
 }
 
 /** A column of numbers of any size, in 4 bytes each where they fit.

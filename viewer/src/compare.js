@@ -20,25 +20,66 @@ const OWN_SCALE_SHARE = 1 / 8; // of the common scale; what stays below it would
 export function compareRuns(runs) {
   const ended = runs.map(endedEarly);
   /** @param {string} label @param {string} category @param {'bytes' | 'ms'} unit @param {number[]} values @returns {Row} */
-  const row = (label, category, unit, values) => ({ label, category, unit, values,
-    ratios: values.map((value, i) => (values[0] > 0 && !ended[0] && !ended[i] ? value / values[0] : NaN)) });
-  const bytesOf = (/** @type {(run: import('./run.js').Run) => number} */ value) => runs.map((run) => (run.isRecorded ? value(run) : NaN));
+  const row = (label, category, unit, values) => ({
+    label,
+    category,
+    unit,
+    values,
+    ratios: values.map((value, i) => (values[0] > 0 && !ended[0] && !ended[i] ? value / values[0] : NaN)),
+  });
+  const bytesOf = (/** @type {(run: import('./run.js').Run) => number} */ value) =>
+    runs.map((run) => (run.isRecorded ? value(run) : NaN));
   const ofCategory = (/** @type {import('./run.js').Run} */ run, /** @type {string} */ name) =>
     run.peak.categories.find((c) => c.key === name)?.bytes ?? 0;
-  const categories = categoriesOf(runs.map((run) => run.snapshot)).map((name) => row(name, name, 'bytes', bytesOf((run) => ofCategory(run, name))))
+  const categories = categoriesOf(runs.map((run) => run.snapshot))
+    .map((name) =>
+      row(
+        name,
+        name,
+        'bytes',
+        bytesOf((run) => ofCategory(run, name)),
+      ),
+    )
     .filter((r) => r.values.some((value) => value > 0));
   const sections = [
     { title: 'Alive at the peak', rows: categories },
-    { title: 'Peak', rows: [
-      row('allocated', '', 'bytes', bytesOf((run) => run.peak.bytes)),
-      row('requested', '', 'bytes', bytesOf((run) => run.peak.requestedBytes)),
-      row('reserved, largest', '', 'bytes', bytesOf((run) => run.reserved.maxBytes)),
-    ] },
+    {
+      title: 'Peak',
+      rows: [
+        row(
+          'allocated',
+          '',
+          'bytes',
+          bytesOf((run) => run.peak.bytes),
+        ),
+        row(
+          'requested',
+          '',
+          'bytes',
+          bytesOf((run) => run.peak.requestedBytes),
+        ),
+        row(
+          'reserved, largest',
+          '',
+          'bytes',
+          bytesOf((run) => run.reserved.maxBytes),
+        ),
+      ],
+    },
   ];
   const phases = [...new Set(runs.flatMap((run) => run.timing.map((phase) => phase.name)))];
   if (phases.length > 0) {
-    sections.push({ title: 'Time, mean', rows: phases.map((name) => row(name, '', 'ms', runs.map((run) =>
-      run.timing.find((phase) => phase.name === name)?.statistics.mean ?? NaN))) });
+    sections.push({
+      title: 'Time, mean',
+      rows: phases.map((name) =>
+        row(
+          name,
+          '',
+          'ms',
+          runs.map((run) => run.timing.find((phase) => phase.name === name)?.statistics.mean ?? NaN),
+        ),
+      ),
+    });
   }
   return sections;
 }
@@ -48,7 +89,11 @@ export function sharedScale(runs) {
   let top = 1;
   for (const run of runs) {
     top = Math.max(top, run.index.totals[run.index.peakState], run.reserved.maxBytes);
-    for (const oom of run.snapshot.oom) top = Math.max(top, Math.min(run.index.totals[oom.event + 1] + oom.requestedBytes, 1.5 * run.reserved.maxBytes));
+    for (const oom of run.snapshot.oom)
+      top = Math.max(
+        top,
+        Math.min(run.index.totals[oom.event + 1] + oom.requestedBytes, 1.5 * run.reserved.maxBytes),
+      );
   }
   const used = top;
   for (const run of runs) if (run.capacityBytes <= 1.5 * used) top = Math.max(top, run.capacityBytes);
@@ -59,7 +104,11 @@ export function sharedScale(runs) {
  * @param {import('./run.js').Run[]} runs @returns {number[]} */
 export function scalesOf(runs) {
   const common = sharedScale(runs);
-  const isLow = runs.map((run) => run.isRecorded && Math.max(run.index.totals[run.index.peakState], run.reserved.maxBytes) < common * OWN_SCALE_SHARE);
+  const isLow = runs.map(
+    (run) =>
+      run.isRecorded &&
+      Math.max(run.index.totals[run.index.peakState], run.reserved.maxBytes) < common * OWN_SCALE_SHARE,
+  );
   if (!isLow.includes(true) || !isLow.includes(false)) return runs.map(() => common);
   const own = scalesOf(runs.filter((_, i) => isLow[i]));
   return isLow.map((low) => (low ? /** @type {number} */ (own.shift()) : common));

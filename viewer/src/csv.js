@@ -21,5 +21,12 @@ export function textTable(rows) {
   const text = rows.map((row) => row.map(String));
   const widths = text[0].map((_, c) => Math.max(...text.map((row) => row[c].length)));
   const isRight = text[0].map((_, c) => rows.slice(1).some((row) => typeof row[c] === 'number'));
-  return text.map((row) => row.map((value, c) => (isRight[c] ? value.padStart(widths[c]) : value.padEnd(widths[c]))).join('  ').trimEnd()).join('\n');
+  return text
+    .map((row) =>
+      row
+        .map((value, c) => (isRight[c] ? value.padStart(widths[c]) : value.padEnd(widths[c])))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
 }

@@ -9,7 +9,8 @@ import { fitText } from './scene.js';
 import { categoryText, formatBytes } from './text.js';
 
 const STRIP_ROW = 26; // CSS pixels
-const MORE = '#d55e00', LESS = '#0072b2'; // apart for colour-blind eyes; up and down tell them apart as well
+const MORE = '#d55e00',
+  LESS = '#0072b2'; // apart for colour-blind eyes; up and down tell them apart as well
 
 /**
  * The differences along what a stage shows. In each column both runs show the instant of their largest total in it.
@@ -18,15 +19,26 @@ const MORE = '#d55e00', LESS = '#0072b2'; // apart for colour-blind eyes; up and
  * @returns {{rows: Float64Array[], states: [number, number][]}} per category of the two snapshots (categoriesOf) and column: bytes, NaN outside of either run
  */
 export function differenceColumns(base, other, alignment, nColumns) {
-  const names = categoriesOf([base.run.snapshot, other.run.snapshot]), rows = names.map(() => new Float64Array(nColumns).fill(NaN));
-  const places = [base, other].map(({ run: { snapshot } }) => names.map((name) => snapshot.categories.indexOf(name)));
+  const names = categoriesOf([base.run.snapshot, other.run.snapshot]),
+    rows = names.map(() => new Float64Array(nColumns).fill(NaN));
+  const places = [base, other].map(({ run: { snapshot } }) =>
+    names.map((name) => snapshot.categories.indexOf(name)),
+  );
   const [a, b] = [base, other].map(({ run: { snapshot } }) => new Float64Array(snapshot.categories.length));
-  const { x0, x1 } = base.scene?.view ?? base.view, per = (x1 - x0) / nColumns, states = /** @type {[number, number][]} */ ([]);
+  const { x0, x1 } = base.scene?.view ?? base.view,
+    per = (x1 - x0) / nColumns,
+    states = /** @type {[number, number][]} */ ([]);
   let before = /** @type {[number, number]} */ ([-1, -1]);
   for (let column = 0; column < nColumns; column++) {
-    const from = x0 + column * per, to = from + per;
+    const from = x0 + column * per,
+      to = from + per;
     const sa = columnState(base.run.index, base.axis, from, to);
-    const sb = columnState(other.run.index, other.axis, alignedPlace(alignment, from), alignedPlace(alignment, to));
+    const sb = columnState(
+      other.run.index,
+      other.axis,
+      alignedPlace(alignment, from),
+      alignedPlace(alignment, to),
+    );
     states.push([sa, sb]);
     if (sa < 0 || sb < 0) continue;
     if (sa !== before[0]) categoryBytesAt(base.run, sa, a);
@@ -48,19 +60,43 @@ export class DifferenceStrip {
     this.canvas = /** @type {HTMLCanvasElement} */ (element('canvas', { role: 'img' }));
     this.frame = element('div', { class: 'difference-rows' }, this.canvas);
     this.legend = element('p', { class: 'muted small difference-legend' });
-    this.element = element('section', { class: 'strip' }, element('div', { class: 'strip-title' },
-      element('h2', {}, `${other.run.short} − ${base.run.short}`), this.legend), this.frame);
+    this.element = element(
+      'section',
+      { class: 'strip' },
+      element(
+        'div',
+        { class: 'strip-title' },
+        element('h2', {}, `${other.run.short} − ${base.run.short}`),
+        this.legend,
+      ),
+      this.frame,
+    );
     /** Categories that one of the runs has. */
     this.categories = categoriesOf([base.run.snapshot, other.run.snapshot]);
-    this.present = this.categories.map((_, c) => c).filter((c) => [base, other].some(({ run }) => run.peak.categories.some((group) => group.key === this.categories[c] && group.bytes > 0)));
+    this.present = this.categories
+      .map((_, c) => c)
+      .filter((c) =>
+        [base, other].some(({ run }) =>
+          run.peak.categories.some((group) => group.key === this.categories[c] && group.bytes > 0),
+        ),
+      );
   }
 
   draw() {
     const { scene } = this.base;
     if (scene === null) return;
-    const { geometry: { width, plot }, theme, pixelRatio } = scene, n = Math.round(plot.w), { rows } = differenceColumns(this.base, this.other, this.alignment(), n);
-    const isSame = (/** @type {number} */ c) => rows[c].every((bytes) => !(bytes !== 0 && Number.isFinite(bytes)));
-    const shown = this.present.filter((c) => !isSame(c)), same = this.present.filter(isSame), height = shown.length * STRIP_ROW;
+    const {
+        geometry: { width, plot },
+        theme,
+        pixelRatio,
+      } = scene,
+      n = Math.round(plot.w),
+      { rows } = differenceColumns(this.base, this.other, this.alignment(), n);
+    const isSame = (/** @type {number} */ c) =>
+      rows[c].every((bytes) => !(bytes !== 0 && Number.isFinite(bytes)));
+    const shown = this.present.filter((c) => !isSame(c)),
+      same = this.present.filter(isSame),
+      height = shown.length * STRIP_ROW;
     this.frame.style.height = `${height}px`;
     this.canvas.width = Math.round(width * pixelRatio);
     this.canvas.height = Math.round(height * pixelRatio);
@@ -68,20 +104,34 @@ export class DifferenceStrip {
     context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
     let most = 1;
     for (const row of rows) for (const bytes of row) if (Math.abs(bytes) > most) most = Math.abs(bytes);
-    shown.forEach((c, i) => this.drawRow(context, rows[c], i * STRIP_ROW, most, plot, theme, this.categories[c]));
-    const names = (/** @type {number[]} */ all) => all.map((c) => categoryText(this.categories[c])).join(', ');
-    this.legend.replaceChildren(shown.length === 0 ? 'no difference in sight' : `up: ${this.other.run.short} holds more, down: less; half a row is ${formatBytes(most)}${
-      same.length > 0 ? `. No difference in sight: ${names(same)}` : ''}`);
-    this.canvas.setAttribute('aria-label', `Differences of bytes per category, ${shown.map((c) => {
-      const span = [...rows[c]].filter(Number.isFinite);
-      return `${categoryText(this.categories[c])} ${formatBytes(Math.min(0, ...span))} to ${formatBytes(Math.max(0, ...span))}`;
-    }).join(', ')}`);
+    shown.forEach((c, i) =>
+      this.drawRow(context, rows[c], i * STRIP_ROW, most, plot, theme, this.categories[c]),
+    );
+    const names = (/** @type {number[]} */ all) =>
+      all.map((c) => categoryText(this.categories[c])).join(', ');
+    this.legend.replaceChildren(
+      shown.length === 0
+        ? 'no difference in sight'
+        : `up: ${this.other.run.short} holds more, down: less; half a row is ${formatBytes(most)}${
+            same.length > 0 ? `. No difference in sight: ${names(same)}` : ''
+          }`,
+    );
+    this.canvas.setAttribute(
+      'aria-label',
+      `Differences of bytes per category, ${shown
+        .map((c) => {
+          const span = [...rows[c]].filter(Number.isFinite);
+          return `${categoryText(this.categories[c])} ${formatBytes(Math.min(0, ...span))} to ${formatBytes(Math.max(0, ...span))}`;
+        })
+        .join(', ')}`,
+    );
   }
 
   /** One category: a middle line, more above it, less below. @param {CanvasRenderingContext2D} context @param {Float64Array} row
    * @param {number} top @param {number} most bytes @param {{x: number, w: number}} plot @param {import('./scene.js').Theme} theme @param {string} category */
   drawRow(context, row, top, most, plot, theme, category) {
-    const middle = top + STRIP_ROW / 2, half = STRIP_ROW / 2 - 2;
+    const middle = top + STRIP_ROW / 2,
+      half = STRIP_ROW / 2 - 2;
     context.fillStyle = theme.grid;
     context.fillRect(plot.x, middle - 0.5, plot.w, 1);
     let largest = 0;
@@ -112,5 +162,14 @@ export class DifferenceStrip {
 }
 
 /** What fits beside a plot. */
-const SHORT_NAMES = new Map([['parameter', 'parameters'], ['optimizer_state', 'optimizer'], ['gradient', 'gradients'], ['input', 'inputs'],
-  ['workspace', 'workspace'], ['activation', 'activations'], ['temporary', 'temporaries'], ['unknown', 'no category'], ['weight_copy', 'copies']]);
+const SHORT_NAMES = new Map([
+  ['parameter', 'parameters'],
+  ['optimizer_state', 'optimizer'],
+  ['gradient', 'gradients'],
+  ['input', 'inputs'],
+  ['workspace', 'workspace'],
+  ['activation', 'activations'],
+  ['temporary', 'temporaries'],
+  ['unknown', 'no category'],
+  ['weight_copy', 'copies'],
+]);

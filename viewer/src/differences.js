@@ -8,20 +8,32 @@ import { NO_BLOCK } from './subjects.js';
 import { namePattern } from './text.js';
 
 /** Bytes alive per checkpoint and category of a run. */
-const checkpointSums = oncePer((/** @type {import('./run.js').Run} */ { snapshot: { categories: { length } }, index: { blocks, checkpoints } }) => {
-  const sums = new Float64Array(checkpoints.length * length);
-  for (const [i, { block }] of checkpoints.entries()) {
-    for (const b of block) sums[i * length + blocks.category[b]] += blocks.bytes[b];
-  }
-  return sums;
-});
+const checkpointSums = oncePer(
+  (
+    /** @type {import('./run.js').Run} */ {
+      snapshot: {
+        categories: { length },
+      },
+      index: { blocks, checkpoints },
+    },
+  ) => {
+    const sums = new Float64Array(checkpoints.length * length);
+    for (const [i, { block }] of checkpoints.entries()) {
+      for (const b of block) sums[i * length + blocks.category[b]] += blocks.bytes[b];
+    }
+    return sums;
+  },
+);
 
 /**
  * Bytes alive in a state, per category of the run's snapshot. Costs at most the events since the last checkpoint.
  * @param {import('./run.js').Run} run @param {number} state @param {Float64Array} [out] filled in
  */
 export function categoryBytesAt(run, state, out = new Float64Array(run.snapshot.categories.length)) {
-  const { act, category, bytes } = run.index.blocks, base = Math.floor(state / CHECKPOINT_STATES), sums = checkpointSums(run), n = run.snapshot.categories.length;
+  const { act, category, bytes } = run.index.blocks,
+    base = Math.floor(state / CHECKPOINT_STATES),
+    sums = checkpointSums(run),
+    n = run.snapshot.categories.length;
   for (let c = 0; c < n; c++) out[c] = sums[base * n + c];
   for (let e = base * CHECKPOINT_STATES; e < state; e++) {
     const a = act[e];
@@ -64,7 +76,12 @@ function rowNames({ snapshot, index: { blocks } }, by) {
     let texts = frames.get(stack);
     if (texts === undefined) {
       const [top, ...callers] = stackFrames(snapshot, stack);
-      frames.set(stack, (texts = top ? [`${top.function} ${top.place}`.trim(), callers.map((frame) => frame.function).join(' ← ')] : ['no call stack', '']));
+      frames.set(
+        stack,
+        (texts = top
+          ? [`${top.function} ${top.place}`.trim(), callers.map((frame) => frame.function).join(' ← ')]
+          : ['no call stack', '']),
+      );
     }
     return texts;
   };
@@ -76,7 +93,11 @@ function rowNames({ snapshot, index: { blocks } }, by) {
     }
     const path = pathOf(blocks.scope[b]);
     if (by === 'scope') return { category, label: path, detail: '' };
-    return { category, label: blocks.name[b] < 0 ? '(no name)' : namePattern(snapshot.strings[blocks.name[b]]), detail: path };
+    return {
+      category,
+      label: blocks.name[b] < 0 ? '(no name)' : namePattern(snapshot.strings[blocks.name[b]]),
+      detail: path,
+    };
   };
 }
 
@@ -90,7 +111,9 @@ function keyOfRow({ category, label, detail }) {
  * @param {import('./run.js').Run} run @param {DifferenceKey} by @param {string} key of the row @returns {Uint8Array} per block 1 or 0
  */
 export function blocksOfRow(run, by, key) {
-  const { blocks } = run.index, nameOf = rowNames(run, by), found = new Uint8Array(blocks.count);
+  const { blocks } = run.index,
+    nameOf = rowNames(run, by),
+    found = new Uint8Array(blocks.count);
   for (let b = 0; b < blocks.count; b++) if (keyOfRow(nameOf(b)) === key) found[b] = 1;
   return found;
 }
@@ -104,17 +127,24 @@ export function differencesAt(runs, states, by) {
   /** @type {Map<string, DifferenceRow>} */
   const rows = new Map();
   for (const i of /** @type {const} */ ([0, 1])) {
-    const { index } = runs[i], nameOf = rowNames(runs[i], by);
+    const { index } = runs[i],
+      nameOf = rowNames(runs[i], by);
     for (const b of aliveAt(index, states[i])) {
-      const name = nameOf(b), key = keyOfRow(name);
+      const name = nameOf(b),
+        key = keyOfRow(name);
       let row = rows.get(key);
-      if (row === undefined) rows.set(key, (row = { key, ...name, bytes: [0, 0], count: [0, 0], difference: 0 }));
+      if (row === undefined)
+        rows.set(key, (row = { key, ...name, bytes: [0, 0], count: [0, 0], difference: 0 }));
       row.bytes[i] += index.blocks.bytes[b];
       row.count[i]++;
     }
   }
   /** @type {Differences['sums']} */
-  const sums = { first: { rows: 0, bytes: [0, 0] }, both: { rows: 0, bytes: [0, 0] }, second: { rows: 0, bytes: [0, 0] } };
+  const sums = {
+    first: { rows: 0, bytes: [0, 0] },
+    both: { rows: 0, bytes: [0, 0] },
+    second: { rows: 0, bytes: [0, 0] },
+  };
   for (const row of rows.values()) {
     row.difference = row.bytes[1] - row.bytes[0];
     const sum = sums[sideOf(row)];
@@ -122,7 +152,10 @@ export function differencesAt(runs, states, by) {
     sum.bytes[0] += row.bytes[0];
     sum.bytes[1] += row.bytes[1];
   }
-  const sorted = [...rows.values()].sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference) || b.bytes[0] - a.bytes[0] || (a.key < b.key ? -1 : 1));
+  const sorted = [...rows.values()].sort(
+    (a, b) =>
+      Math.abs(b.difference) - Math.abs(a.difference) || b.bytes[0] - a.bytes[0] || (a.key < b.key ? -1 : 1),
+  );
   return { rows: sorted, sums };
 }
 

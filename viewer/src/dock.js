@@ -4,8 +4,11 @@ import { byId, element } from './dom.js';
 
 /** In the order of their tabs and of the digits that open them. @type {{key: import('./store.js').State['dock'], title: string}[]} */
 export const DOCK_PANELS = [
-  { key: 'tree', title: 'Tree' }, { key: 'flame', title: 'Flame graph' }, { key: 'map', title: 'Memory map' },
-  { key: 'events', title: 'Events' }, { key: 'differences', title: 'Differences' },
+  { key: 'tree', title: 'Tree' },
+  { key: 'flame', title: 'Flame graph' },
+  { key: 'map', title: 'Memory map' },
+  { key: 'events', title: 'Events' },
+  { key: 'differences', title: 'Differences' },
 ];
 
 /** @typedef {{element: HTMLElement, show: () => void}} DockPanel show is called when the panel comes into sight */
@@ -15,15 +18,21 @@ export class Dock {
   /** @param {import('./store.js').Store} store @param {Record<string, DockPanel>} panels by key; those that are absent have no tab */
   constructor(store, panels) {
     this.panels = panels;
-    this.tabs = new Map(DOCK_PANELS.filter(({ key }) => panels[key]).map(({ key, title }) => {
-      const tab = element('button', { type: 'button', role: 'tab', id: `tab-${key}`, 'aria-controls': `panel-${key}` }, title);
-      tab.addEventListener('click', () => store.set({ dock: key }));
-      const { element: panel } = panels[key];
-      panel.id = `panel-${key}`;
-      panel.setAttribute('role', 'tabpanel');
-      panel.setAttribute('aria-labelledby', `tab-${key}`);
-      return [key, tab];
-    }));
+    this.tabs = new Map(
+      DOCK_PANELS.filter(({ key }) => panels[key]).map(({ key, title }) => {
+        const tab = element(
+          'button',
+          { type: 'button', role: 'tab', id: `tab-${key}`, 'aria-controls': `panel-${key}` },
+          title,
+        );
+        tab.addEventListener('click', () => store.set({ dock: key }));
+        const { element: panel } = panels[key];
+        panel.id = `panel-${key}`;
+        panel.setAttribute('role', 'tabpanel');
+        panel.setAttribute('aria-labelledby', `tab-${key}`);
+        return [key, tab];
+      }),
+    );
     byId('dock-tabs').replaceChildren(...this.tabs.values());
     byId('dock-panels').replaceChildren(...Object.values(panels).map((panel) => panel.element));
     store.on(['dock', 'runs'], (state) => this.update(state));

@@ -22,7 +22,10 @@ const KNOWN_PARTS = { ...PARTS, ...TABLES };
 
 /** The keys and items of a key path. @param {string} place @returns {(string | number)[]} */
 function keysOfPath(place) {
-  return place.replaceAll(']', '').split(/[.[]/).map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+  return place
+    .replaceAll(']', '')
+    .split(/[.[]/)
+    .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
 }
 
 /** A parser whose bytes come in: those that were not read yet, and room for more. */
@@ -47,7 +50,8 @@ class JsonStream extends JsonReader {
     }
     const left = this.end - this.at;
     this.base += this.at;
-    if (this.base + left + next.length > this.mostBytes) throw new FormatError('it holds more than 2 GiB when it is uncompressed, which no snapshot does');
+    if (this.base + left + next.length > this.mostBytes)
+      throw new FormatError('it holds more than 2 GiB when it is uncompressed, which no snapshot does');
     if (left <= next.byteOffset) {
       const unread = this.bytes.subarray(this.at, this.end);
       this.bytes = new Uint8Array(next.buffer, next.byteOffset - left, left + next.length);
@@ -84,7 +88,9 @@ class JsonStream extends JsonReader {
 
   /** Takes a part; where the bytes at hand end in it, NEED_MORE, and nothing is taken. @template T @param {() => T} part @returns {T | typeof NEED_MORE} */
   attempt(part) {
-    const { at, nOdd, firstOdd } = this, depth = this.levels.length, outer = depth > 0 ? { ...this.levels[depth - 1] } : null;
+    const { at, nOdd, firstOdd } = this,
+      depth = this.levels.length,
+      outer = depth > 0 ? { ...this.levels[depth - 1] } : null;
     try {
       return part();
     } catch (problem) {
@@ -107,7 +113,8 @@ class JsonStream extends JsonReader {
 
   /** Takes a value of which nothing is kept, however long it is. */
   async skipLong() {
-    const outer = this.levels.length, step = () => this.skipStep(outer);
+    const outer = this.levels.length,
+      step = () => this.skipStep(outer);
     do {
       while (this.attempt(step) === NEED_MORE) await this.loadTwice();
     } while (this.levels.length > outer);
@@ -115,13 +122,23 @@ class JsonStream extends JsonReader {
 
   /** @param {import('./shapes.js').ColumnRule} rule @param {number} nRows of the columns before it; -1: there are none @param {Scratch} scratch */
   async column(rule, nRows, scratch) {
-    const offset = this.base + this.at, reader = new ColumnReader(rule, scratch, nRows < 0 ? ROOM_AT_FIRST : nRows);
+    const offset = this.base + this.at,
+      reader = new ColumnReader(rule, scratch, nRows < 0 ? ROOM_AT_FIRST : nRows);
     await this.whole(() => this.enter(true));
     while (!reader.take(this)) await this.load();
     this.levels.pop();
-    if (nRows >= 0 && reader.count !== nRows) this.failAt(`the column has ${reader.count} values, those before it have ${nRows}`, offset);
+    if (nRows >= 0 && reader.count !== nRows)
+      this.failAt(`the column has ${reader.count} values, those before it have ${nRows}`, offset);
     if (reader.strayRow >= 0) {
-      this.levels.push({ isArray: true, hasItems: true, nItems: reader.strayRow + 1, key: '', keySize: 0, keyAt: 0, seen: new Set() });
+      this.levels.push({
+        isArray: true,
+        hasItems: true,
+        nItems: reader.strayRow + 1,
+        key: '',
+        keySize: 0,
+        keyAt: 0,
+        seen: new Set(),
+      });
       this.failAt('the value it leads to is out of range', reader.strayOffset);
     }
     return reader.finish();
@@ -129,7 +146,8 @@ class JsonStream extends JsonReader {
 
   /** @param {string} name @param {Scratch} scratch */
   async table(name, scratch) {
-    const table = Object.create(null), rules = TABLES[name];
+    const table = Object.create(null),
+      rules = TABLES[name];
     let nRows = -1;
     await this.fields(rules, Object.keys(rules), async (key) => {
       table[key] = await this.column(rules[key], nRows, scratch);
@@ -167,12 +185,16 @@ class JsonStream extends JsonReader {
   }
 
   async document() {
-    const made = Object.create(null), scratch = new Scratch();
-    if (await this.whole(() => this.look()) !== BYTE.OPEN) throw new FormatError('this is not a tidemark snapshot: it holds neither a JSON object nor a pickle');
+    const made = Object.create(null),
+      scratch = new Scratch();
+    if ((await this.whole(() => this.look())) !== BYTE.OPEN)
+      throw new FormatError('this is not a tidemark snapshot: it holds neither a JSON object nor a pickle');
     await this.fields(KNOWN_PARTS, REQUIRED_PARTS, async (key) => {
-      made[key] = Object.hasOwn(TABLES, key) ? await this.table(key, scratch) : await this.whole(() => PARTS[key](this));
+      made[key] = Object.hasOwn(TABLES, key)
+        ? await this.table(key, scratch)
+        : await this.whole(() => PARTS[key](this));
     });
-    if (await this.whole(() => this.look()) >= 0) this.expected("nothing after the document's end");
+    if ((await this.whole(() => this.look())) >= 0) this.expected("nothing after the document's end");
     if (this.nOdd > 0) made.odd = { count: this.nOdd, first: this.firstOdd };
     return made;
   }

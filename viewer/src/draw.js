@@ -15,15 +15,44 @@ const MAX_NAME = 260; // CSS pixels
 
 /** Names of the groups, where their bands have room. @param {import('./scene.js').Scene} scene @param {import('./scene.js').Box[]} taken */
 function drawBandNames(scene, taken) {
-  const { context, geometry: { plot }, raster, pixelRatio, theme, stacking: { colouring: { groups } } } = scene;
+  const {
+    context,
+    geometry: { plot },
+    raster,
+    pixelRatio,
+    theme,
+    stacking: {
+      colouring: { groups },
+    },
+  } = scene;
   context.font = FONT_STRONG;
   context.textAlign = 'center';
   context.textBaseline = 'middle';
-  const widths = new Map([...raster.named].map((group) => [group, Math.min(MAX_NAME, context.measureText(groups[group].label).width)]));
-  for (const { group, column, row } of bandLabels(raster, 17 * pixelRatio, (g) => ((widths.get(g) ?? 0) + 16) * pixelRatio)) {
-    const { label, colour } = groups[group], isPale = (raster.view?.picking ?? null) !== null, w = widths.get(group) ?? 0;
-    const x = plot.x + column / pixelRatio, y = plot.y + plot.h - row / pixelRatio;
-    if (place(taken, [{ x: x - w / 2, y: y - 8, w, h: 16 }]) !== null) haloText(scene, fitText(context, label, MAX_NAME), x, y, isPale ? theme.ink : inkOn(colour), isPale ? theme.bg : colour);
+  const widths = new Map(
+    [...raster.named].map((group) => [
+      group,
+      Math.min(MAX_NAME, context.measureText(groups[group].label).width),
+    ]),
+  );
+  for (const { group, column, row } of bandLabels(
+    raster,
+    17 * pixelRatio,
+    (g) => ((widths.get(g) ?? 0) + 16) * pixelRatio,
+  )) {
+    const { label, colour } = groups[group],
+      isPale = (raster.view?.picking ?? null) !== null,
+      w = widths.get(group) ?? 0;
+    const x = plot.x + column / pixelRatio,
+      y = plot.y + plot.h - row / pixelRatio;
+    if (place(taken, [{ x: x - w / 2, y: y - 8, w, h: 16 }]) !== null)
+      haloText(
+        scene,
+        fitText(context, label, MAX_NAME),
+        x,
+        y,
+        isPale ? theme.ink : inkOn(colour),
+        isPale ? theme.bg : colour,
+      );
   }
 }
 
@@ -42,7 +71,8 @@ export function refreshImage(raster, { context, data }, [c0, c1]) {
 
 /** Paints everything but the overlay. @param {import('./scene.js').Scene} scene @param {CanvasImageSource} image of the raster */
 export function drawScene(scene, image) {
-  const { context, geometry, theme } = scene, { plot } = geometry;
+  const { context, geometry, theme } = scene,
+    { plot } = geometry;
   context.fillStyle = theme.bg;
   context.fillRect(0, 0, geometry.width, geometry.height);
   drawByteAxis(scene);
@@ -55,7 +85,8 @@ export function drawScene(scene, image) {
   drawPending(scene);
   /** @type {import('./scene.js').Box[]} */
   const taken = [];
-  const drawPeak = placePeak(scene, taken), drawOoms = placeOom(scene, taken);
+  const drawPeak = placePeak(scene, taken),
+    drawOoms = placeOom(scene, taken);
   drawBandNames(scene, taken);
   drawPhaseSpans(scene);
   drawReserved(scene);
@@ -68,16 +99,29 @@ export function drawScene(scene, image) {
 /** The rim of a block. @param {import('./scene.js').Scene} scene @param {[number, number, number][]} spans of columns @param {string} colour
  * @param {number} thick CSS pixels */
 function strokeSpans({ context, geometry: { plot }, pixelRatio }, spans, colour, thick) {
-  const unit = 1 / pixelRatio, half = thick / 2;
+  const unit = 1 / pixelRatio,
+    half = thick / 2;
   const line = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ row) =>
     context.fillRect(plot.x + from * unit, plot.y + plot.h - row * unit - half, (to - from) * unit, thick);
   const bar = (/** @type {number} */ column, /** @type {number} */ bottom, /** @type {number} */ top) =>
-    context.fillRect(plot.x + column * unit - half, plot.y + plot.h - top * unit - half, thick, (top - bottom) * unit + thick);
+    context.fillRect(
+      plot.x + column * unit - half,
+      plot.y + plot.h - top * unit - half,
+      thick,
+      (top - bottom) * unit + thick,
+    );
   context.fillStyle = colour;
   for (let i = 0; i < spans.length;) {
-    const [column, bottom, top] = spans[i], before = spans[i - 1];
+    const [column, bottom, top] = spans[i],
+      before = spans[i - 1];
     let end = i + 1; // of the columns that are alike
-    while (end < spans.length && spans[end][0] === column + end - i && spans[end][1] === bottom && spans[end][2] === top) end++;
+    while (
+      end < spans.length &&
+      spans[end][0] === column + end - i &&
+      spans[end][1] === bottom &&
+      spans[end][2] === top
+    )
+      end++;
     line(column, column + end - i, top);
     line(column, column + end - i, bottom);
     if (before === undefined || before[0] !== column - 1) {
@@ -107,22 +151,33 @@ function strokeSpans({ context, geometry: { plot }, pixelRatio }, spans, colour,
 
 /** Its line, and under it where and how much. @param {import('./scene.js').Scene} scene @param {number} x CSS pixels @param {number} state @param {boolean} isHeld */
 function drawCursor(scene, x, state, isHeld) {
-  const { context, geometry, run, stacking, axis, theme } = scene, { plot } = geometry;
+  const { context, geometry, run, stacking, axis, theme } = scene,
+    { plot } = geometry;
   if (x < plot.x || x > plot.x + plot.w) return;
   context.fillStyle = theme.ink;
   context.globalAlpha = isHeld ? 1 : 0.45;
   context.fillRect(Math.round(x) - (isHeld ? 0.5 : 0), plot.y, isHeld ? 1.5 : 1, geometry.height - plot.y);
   context.globalAlpha = 1;
   if (state < 0) return;
-  const at = axis.ofEvent(Math.max(0, state - 1)), where = axis.kind === 'event' ? `event ${formatCount(at)}` : formatDuration(at);
+  const at = axis.ofEvent(Math.max(0, state - 1)),
+    where = axis.kind === 'event' ? `event ${formatCount(at)}` : formatDuration(at);
   const text = `${where} · ${formatBytes(stacking.totals[state])}${stacking.isFiltered ? ` of ${formatBytes(run.index.totals[state])}` : ''}`;
   drawPill(scene, text, pillBox(scene, text, x, plot.y + plot.h + 3, Infinity), theme.ink, theme.bg);
 }
 
 /** A range of states, with the bytes at both of its ends. @param {import('./scene.js').Scene} scene @param {{first: number, last: number}} range */
 function drawRange(scene, range) {
-  const { context, geometry: { plot }, run: { index: { totals } }, theme } = scene, [left, right] = spanOfStates(scene.axis, range).map((x) => toPixel(scene, x));
-  const from = Math.max(plot.x, left), to = Math.min(plot.x + plot.w, right);
+  const {
+      context,
+      geometry: { plot },
+      run: {
+        index: { totals },
+      },
+      theme,
+    } = scene,
+    [left, right] = spanOfStates(scene.axis, range).map((x) => toPixel(scene, x));
+  const from = Math.max(plot.x, left),
+    to = Math.min(plot.x + plot.w, right);
   if (to < from) return;
   context.fillStyle = theme.accent;
   context.globalAlpha = 0.16;
@@ -130,15 +185,24 @@ function drawRange(scene, range) {
   context.globalAlpha = 1;
   if (left >= plot.x) context.fillRect(left - 0.75, plot.y, 1.5, plot.h);
   if (right <= plot.x + plot.w) context.fillRect(right - 0.75, plot.y, 1.5, plot.h);
-  const a = totals[range.first], b = totals[range.last - 1], text = `${formatBytes(a)} → ${formatBytes(b)}, ${b >= a ? '+' : '−'}${formatBytes(Math.abs(b - a))}`;
+  const a = totals[range.first],
+    b = totals[range.last - 1],
+    text = `${formatBytes(a)} → ${formatBytes(b)}, ${b >= a ? '+' : '−'}${formatBytes(Math.abs(b - a))}`;
   drawPill(scene, text, pillBox(scene, text, (from + to) / 2, plot.y + 2, Infinity), theme.accent, theme.bg);
 }
 
 /** @param {import('./scene.js').Scene} scene @param {number} scope pointed at */
 function drawScopeSpan(scene, scope) {
-  const { context, geometry: { plot }, theme } = scene;
-  const [x0, x1] = scopeSpan(scene.run.snapshot, scene.run.extents, scene.axis, scope).map((x) => toPixel(scene, x));
-  const left = Math.max(plot.x, x0), right = Math.min(plot.x + plot.w, x1);
+  const {
+    context,
+    geometry: { plot },
+    theme,
+  } = scene;
+  const [x0, x1] = scopeSpan(scene.run.snapshot, scene.run.extents, scene.axis, scope).map((x) =>
+    toPixel(scene, x),
+  );
+  const left = Math.max(plot.x, x0),
+    right = Math.min(plot.x + plot.w, x1);
   context.fillStyle = theme.accent;
   context.globalAlpha = 0.13;
   context.fillRect(left, plot.y, Math.max(1, right - left), plot.h);
@@ -157,6 +221,7 @@ export function drawOverlay(scene, marks) {
   strokeSpans(scene, marks.pinnedSpans, theme.ink, 2);
   if (marks.block >= 0 && marks.block !== marks.pinned) strokeSpans(scene, marks.spans, theme.ink, 1.5);
   const isPointing = marks.x !== null;
-  if (marks.cursor >= 0 && (marks.isHeld || !isPointing)) drawCursor(scene, toPixel(scene, placeOfStateOn(scene.axis, marks.cursor)), marks.cursor, marks.isHeld);
+  if (marks.cursor >= 0 && (marks.isHeld || !isPointing))
+    drawCursor(scene, toPixel(scene, placeOfStateOn(scene.axis, marks.cursor)), marks.cursor, marks.isHeld);
   if (marks.x !== null) drawCursor(scene, marks.x, marks.isHeld ? -1 : marks.state, false);
 }

@@ -6,7 +6,12 @@ import { formatCount, formatTickBytes } from './text.js';
 
 /** @param {import('./scene.js').Scene} scene */
 export function drawByteAxis(scene) {
-  const { context, geometry: { plot }, theme, maxBytes } = scene;
+  const {
+    context,
+    geometry: { plot },
+    theme,
+    maxBytes,
+  } = scene;
   context.font = FONT;
   context.textBaseline = 'middle';
   for (const tick of byteTicks(maxBytes, Math.max(2, Math.floor(plot.h / 40)))) {
@@ -22,17 +27,31 @@ export function drawByteAxis(scene) {
 
 /** @param {import('./scene.js').Scene} scene */
 export function drawEventAxis(scene) {
-  const { context, geometry: { plot }, theme, axis, view } = scene;
+  const {
+    context,
+    geometry: { plot },
+    theme,
+    axis,
+    view,
+  } = scene;
   const y = plot.y + plot.h + 14;
-  const lo = Math.max(view.x0, axis.lo), hi = Math.min(view.x1, axis.hi), room = toPixel(scene, hi) - toPixel(scene, lo);
-  const { ticks, step } = decimalTicks(lo, hi, Math.max(1, Math.floor(room / 100)), axis.kind === 'event' ? 1 : 0);
+  const lo = Math.max(view.x0, axis.lo),
+    hi = Math.min(view.x1, axis.hi),
+    room = toPixel(scene, hi) - toPixel(scene, lo);
+  const { ticks, step } = decimalTicks(
+    lo,
+    hi,
+    Math.max(1, Math.floor(room / 100)),
+    axis.kind === 'event' ? 1 : 0,
+  );
   context.font = FONT;
   context.textBaseline = 'middle';
   context.fillStyle = theme.muted;
   context.textAlign = 'right';
   context.fillText(axis.kind === 'event' ? 'event' : 'time', plot.x - 8, y);
   for (const tick of ticks) {
-    const x = toPixel(scene, tick), text = axis.kind === 'event' ? formatCount(tick) : timeTickText(tick, step, axis.hi);
+    const x = toPixel(scene, tick),
+      text = axis.kind === 'event' ? formatCount(tick) : timeTickText(tick, step, axis.hi);
     context.fillRect(Math.round(x), plot.y + plot.h, 1, 4);
     const half = context.measureText(text).width / 2;
     if (x - half < plot.x - 2 || x + half > plot.x + plot.w + RIGHT) continue;

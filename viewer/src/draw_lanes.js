@@ -7,13 +7,22 @@ import { fitText, FONT, FONT_STRONG, toPixel } from './scene.js';
 const LETTER = 7; // CSS pixels that one letter takes, roughly: fewer than three do not help
 
 /** True for the scopes of the phase that stands out. @param {import('./scene.js').Scene} scene @param {number} scope */
-function isOfPhase({ run: { snapshot: { scopes, strings } }, phase }, scope) {
+function isOfPhase(
+  {
+    run: {
+      snapshot: { scopes, strings },
+    },
+    phase,
+  },
+  scope,
+) {
   return phase !== null && scopes.kind[scope] === SCOPE.PHASE && strings[scopes.name[scope]] === phase;
 }
 
 /** @param {import('./scene.js').Scene} scene */
 export function drawLanes(scene) {
-  const { context, geometry, run, axis, view, theme } = scene, { plot } = geometry;
+  const { context, geometry, run, axis, view, theme } = scene,
+    { plot } = geometry;
   const perPixel = (view.x1 - view.x0) / plot.w;
   context.textBaseline = 'middle';
   for (const { lane, y, h } of geometry.lanes) {
@@ -26,8 +35,13 @@ export function drawLanes(scene) {
     context.rect(plot.x, y, plot.w, h);
     context.clip();
     const items = laneItems(run.snapshot, run.extents, axis, lane, view.x0, view.x1, perPixel);
-    const shortly = items.some((item) => run.snapshot.scopes.index[item.scope] >= 0 && item.x0 >= view.x0 && item.x1 <= view.x1 &&
-      context.measureText(scopeText(run.snapshot, item.scope)).width > (item.x1 - item.x0) / perPixel - 3);
+    const shortly = items.some(
+      (item) =>
+        run.snapshot.scopes.index[item.scope] >= 0 &&
+        item.x0 >= view.x0 &&
+        item.x1 <= view.x1 &&
+        context.measureText(scopeText(run.snapshot, item.scope)).width > (item.x1 - item.x0) / perPixel - 3,
+    );
     for (const item of items) drawLaneItem(scene, item, y, h, shortly);
     context.restore();
   }
@@ -36,22 +50,46 @@ export function drawLanes(scene) {
 /** @param {import('./scene.js').Scene} scene @param {import('./lanes.js').LaneItem} item @param {number} y @param {number} h
  * @param {boolean} shortly only the number, where there is one */
 function drawLaneItem(scene, item, y, h, shortly) {
-  const { context, geometry: { plot }, run, theme } = scene, { scopes } = run.snapshot;
-  const x0 = toPixel(scene, item.x0), x1 = toPixel(scene, item.x1), gap = x1 - x0 > 3 ? 1 : 0;
+  const {
+      context,
+      geometry: { plot },
+      run,
+      theme,
+    } = scene,
+    { scopes } = run.snapshot;
+  const x0 = toPixel(scene, item.x0),
+    x1 = toPixel(scene, item.x1),
+    gap = x1 - x0 > 3 ? 1 : 0;
   const alternate = scopes.index[item.scope] >= 0 ? scopes.index[item.scope] & 1 : item.scope & 1;
-  const isHome = item.scope === run.homeScope, isPointedAt = isOfPhase(scene, item.scope);
-  context.fillStyle = isPointedAt ? theme.accent : isHome ? theme.measured : alternate ? theme.laneAlt : theme.lane;
+  const isHome = item.scope === run.homeScope,
+    isPointedAt = isOfPhase(scene, item.scope);
+  context.fillStyle = isPointedAt
+    ? theme.accent
+    : isHome
+      ? theme.measured
+      : alternate
+        ? theme.laneAlt
+        : theme.lane;
   context.fillRect(x0, y, Math.max(0.75, x1 - x0 - gap), h);
-  if (theme.lane === theme.laneAlt && x1 - x0 > 3) { // forced colours: told apart by lines
+  if (theme.lane === theme.laneAlt && x1 - x0 > 3) {
+    // forced colours: told apart by lines
     context.strokeStyle = theme.muted;
     context.lineWidth = 1;
     context.strokeRect(x0 + 0.5, y + 0.5, x1 - x0 - gap - 1, h - 1);
   }
-  const left = Math.max(x0, plot.x), right = Math.min(x1, plot.x + plot.w), room = right - left - 3;
+  const left = Math.max(x0, plot.x),
+    right = Math.min(x1, plot.x + plot.w),
+    room = right - left - 3;
   if (room < 9 || h < 14) return;
-  const hasNumber = scopes.index[item.scope] >= 0, whole = scopeText(run.snapshot, item.scope);
+  const hasNumber = scopes.index[item.scope] >= 0,
+    whole = scopeText(run.snapshot, item.scope);
   context.font = isPointedAt ? FONT_STRONG : FONT;
-  const text = shortly && hasNumber ? String(scopes.index[item.scope]) : room < 3 * LETTER ? whole : fitText(context, whole, room);
+  const text =
+    shortly && hasNumber
+      ? String(scopes.index[item.scope])
+      : room < 3 * LETTER
+        ? whole
+        : fitText(context, whole, room);
   if (text === '' || context.measureText(text).width > room) return;
   context.fillStyle = isHome || isPointedAt ? theme.bg : theme.ink;
   context.textAlign = 'center';
@@ -60,11 +98,20 @@ function drawLaneItem(scene, item, y, h, shortly) {
 
 /** The spans of the phase that stands out, over the stack. @param {import('./scene.js').Scene} scene */
 export function drawPhaseSpans(scene) {
-  const { context, geometry: { plot, lanes }, run, axis, view, theme } = scene, row = lanes.find(({ lane }) => lane.kind === SCOPE.PHASE && !lane.isDevice);
+  const {
+      context,
+      geometry: { plot, lanes },
+      run,
+      axis,
+      view,
+      theme,
+    } = scene,
+    row = lanes.find(({ lane }) => lane.kind === SCOPE.PHASE && !lane.isDevice);
   if (scene.phase === null || row === undefined) return;
   for (const item of laneItems(run.snapshot, run.extents, axis, row.lane, view.x0, view.x1, 0)) {
     if (!isOfPhase(scene, item.scope)) continue;
-    const left = Math.max(plot.x, toPixel(scene, item.x0)), right = Math.min(plot.x + plot.w, toPixel(scene, item.x1));
+    const left = Math.max(plot.x, toPixel(scene, item.x0)),
+      right = Math.min(plot.x + plot.w, toPixel(scene, item.x1));
     context.fillStyle = theme.accent;
     context.globalAlpha = 0.12;
     context.fillRect(left, plot.y, Math.max(1, right - left), plot.h);

@@ -9,9 +9,16 @@ import { categoryText, formatBytes, formatCount } from './text.js';
 
 /** @type {Record<number, string>} */
 const ACTION_TEXTS = {
-  [ACTION.ALLOC]: 'allocate', [ACTION.FREE]: 'free', [ACTION.FREE_REQUESTED]: 'free, pending', [ACTION.FREE_COMPLETED]: 'free completed',
-  [ACTION.SEGMENT_ALLOC]: 'segment bought', [ACTION.SEGMENT_FREE]: 'segment returned', [ACTION.SEGMENT_MAP]: 'memory mapped',
-  [ACTION.SEGMENT_UNMAP]: 'memory unmapped', [ACTION.OOM]: 'out of memory', [ACTION.MARK]: 'mark',
+  [ACTION.ALLOC]: 'allocate',
+  [ACTION.FREE]: 'free',
+  [ACTION.FREE_REQUESTED]: 'free, pending',
+  [ACTION.FREE_COMPLETED]: 'free completed',
+  [ACTION.SEGMENT_ALLOC]: 'segment bought',
+  [ACTION.SEGMENT_FREE]: 'segment returned',
+  [ACTION.SEGMENT_MAP]: 'memory mapped',
+  [ACTION.SEGMENT_UNMAP]: 'memory unmapped',
+  [ACTION.OOM]: 'out of memory',
+  [ACTION.MARK]: 'mark',
 };
 
 /** Groups of actions to choose from. @type {{text: string, actions: number[] | null}[]} */
@@ -19,11 +26,25 @@ export const ACTION_CHOICES = [
   { text: 'all actions', actions: null },
   { text: 'allocations', actions: [ACTION.ALLOC] },
   { text: 'frees', actions: [ACTION.FREE, ACTION.FREE_REQUESTED, ACTION.FREE_COMPLETED] },
-  { text: 'segments', actions: [ACTION.SEGMENT_ALLOC, ACTION.SEGMENT_FREE, ACTION.SEGMENT_MAP, ACTION.SEGMENT_UNMAP] },
+  {
+    text: 'segments',
+    actions: [ACTION.SEGMENT_ALLOC, ACTION.SEGMENT_FREE, ACTION.SEGMENT_MAP, ACTION.SEGMENT_UNMAP],
+  },
   { text: 'out of memory, marks', actions: [ACTION.OOM, ACTION.MARK] },
 ];
 
-export const EVENT_COLUMNS = Object.freeze(['event', 'time', 'action', 'requested', 'block', 'name', 'category', 'address', 'stream', 'scope']);
+export const EVENT_COLUMNS = Object.freeze([
+  'event',
+  'time',
+  'action',
+  'requested',
+  'block',
+  'name',
+  'category',
+  'address',
+  'stream',
+  'scope',
+]);
 
 /**
  * @typedef {object} EventFilter
@@ -41,15 +62,21 @@ export const EVENT_COLUMNS = Object.freeze(['event', 'time', 'action', 'requeste
 /** Rows from one event up to another. @param {number} from @param {number} to @returns {EventRows} */
 function rowsBetween(from, to) {
   const count = Math.max(0, to - from);
-  return { count, eventAt: (row) => from + row, rowOf: (event) => Math.max(0, Math.min(count - 1, event - from)) };
+  return {
+    count,
+    eventAt: (row) => from + row,
+    rowOf: (event) => Math.max(0, Math.min(count - 1, event - from)),
+  };
 }
 
 /** @param {Int32Array} list of events, in order @returns {EventRows} */
 function rowsOfList(list) {
   return {
-    count: list.length, eventAt: (row) => list[row],
+    count: list.length,
+    eventAt: (row) => list[row],
     rowOf: (event) => {
-      let lo = 0, hi = list.length;
+      let lo = 0,
+        hi = list.length;
       while (lo < hi) {
         const middle = (lo + hi) >> 1;
         if (list[middle] <= event) lo = middle + 1;
@@ -62,11 +89,14 @@ function rowsOfList(list) {
 
 /** @param {import('./run.js').Run} run @param {EventFilter} filter @returns {EventRows} */
 export function filterEvents({ snapshot }, { actions, query, first, last }) {
-  const { events } = snapshot, from = Math.max(0, first - 1), to = Math.min(events.count, last - 1);
+  const { events } = snapshot,
+    from = Math.max(0, first - 1),
+    to = Math.min(events.count, last - 1);
   if (actions === null && query === null) return rowsBetween(from, to);
   const isWanted = new Uint8Array(256).fill(actions === null ? 1 : 0);
   for (const action of actions ?? []) isWanted[action] = 1;
-  const isFound = query === null ? () => true : eventTest(snapshot, query), list = new Int32Array(Math.max(0, to - from));
+  const isFound = query === null ? () => true : eventTest(snapshot, query),
+    list = new Int32Array(Math.max(0, to - from));
   let n = 0;
   for (let e = from; e < to; e++) if (isWanted[events.action[e]] && isFound(e)) list[n++] = e;
   return rowsOfList(list.slice(0, n));
@@ -75,7 +105,9 @@ export function filterEvents({ snapshot }, { actions, query, first, last }) {
 /** Whether an event is found: by name, category, scope, call stack or an address inside of it.
  * @param {import('./format.js').Snapshot} snapshot @param {import('./search.js').Query} query @returns {(event: number) => boolean} */
 function eventTest(snapshot, query) {
-  const { address, bytes, name, category } = snapshot.subjects, { act, scope, stack } = snapshot.events, wanted = query.address;
+  const { address, bytes, name, category } = snapshot.subjects,
+    { act, scope, stack } = snapshot.events,
+    wanted = query.address;
   if (query.problem !== '') return () => false;
   if (wanted >= 0) {
     return (e) => {
@@ -86,7 +118,12 @@ function eventTest(snapshot, query) {
   const { texts, scopes, stacks, categories } = findTexts(snapshot, query);
   return (e) => {
     const s = subjectOf(act[e]);
-    return (name[s] >= 0 && texts[name[s]] === 1) || (scope[e] >= 0 && scopes[scope[e]] === 1) || (stack[e] >= 0 && stacks[stack[e]] === 1) || hasCategory(snapshot, e) && categories[category[s]] === 1;
+    return (
+      (name[s] >= 0 && texts[name[s]] === 1) ||
+      (scope[e] >= 0 && scopes[scope[e]] === 1) ||
+      (stack[e] >= 0 && stacks[stack[e]] === 1) ||
+      (hasCategory(snapshot, e) && categories[category[s]] === 1)
+    );
   };
 }
 
@@ -113,13 +150,32 @@ function eventTime(ns) {
 
 /** A row's texts, in the order of EVENT_COLUMNS; what has no name is told by its call site. @param {import('./run.js').Run} run @param {number} e event @returns {string[]} */
 export function eventTexts(run, e) {
-  const { snapshot, isVirtual } = run, { events, subjects, strings, devices } = snapshot, action = events.action[e], s = subjectOf(events.act[e]);
-  const isPlaced = action !== ACTION.OOM && action !== ACTION.MARK, isBlock = hasCategory(snapshot, e), bytes = (/** @type {number} */ n) => (n >= 0 && n < Number.MAX_SAFE_INTEGER ? formatBytes(n) : '');
+  const { snapshot, isVirtual } = run,
+    { events, subjects, strings, devices } = snapshot,
+    action = events.action[e],
+    s = subjectOf(events.act[e]);
+  const isPlaced = action !== ACTION.OOM && action !== ACTION.MARK,
+    isBlock = hasCategory(snapshot, e),
+    bytes = (/** @type {number} */ n) => (n >= 0 && n < Number.MAX_SAFE_INTEGER ? formatBytes(n) : '');
   return [
-    formatCount(e), isVirtual || snapshot.clockSource === 'none' ? '' : eventTime(events.timeNs[e]), actionText(action),
-    action === ACTION.MARK ? '' : bytes(subjects.requestedBytes[s]), action === ACTION.MARK ? '' : action === ACTION.OOM ? `${bytes(subjects.bytes[s])} free` : bytes(subjects.bytes[s]),
-    subjects.name[s] >= 0 ? strings[subjects.name[s]] : events.stack[e] >= 0 ? frameText(snapshot, toldBy(snapshot)[events.stack[e]]) : '', isBlock ? categoryText(snapshot.categories[subjects.category[s]]) : '', isPlaced ? addressText(subjects.address[s]) : '',
-    devices.length > 1 ? `${events.device[e]}:${subjects.stream[s]}` : String(subjects.stream[s]), scopePath(snapshot, events.scope[e]),
+    formatCount(e),
+    isVirtual || snapshot.clockSource === 'none' ? '' : eventTime(events.timeNs[e]),
+    actionText(action),
+    action === ACTION.MARK ? '' : bytes(subjects.requestedBytes[s]),
+    action === ACTION.MARK
+      ? ''
+      : action === ACTION.OOM
+        ? `${bytes(subjects.bytes[s])} free`
+        : bytes(subjects.bytes[s]),
+    subjects.name[s] >= 0
+      ? strings[subjects.name[s]]
+      : events.stack[e] >= 0
+        ? frameText(snapshot, toldBy(snapshot)[events.stack[e]])
+        : '',
+    isBlock ? categoryText(snapshot.categories[subjects.category[s]]) : '',
+    isPlaced ? addressText(subjects.address[s]) : '',
+    devices.length > 1 ? `${events.device[e]}:${subjects.stream[s]}` : String(subjects.stream[s]),
+    scopePath(snapshot, events.scope[e]),
   ];
 }
 
@@ -131,12 +187,38 @@ export function blockOfEvent({ index: { blocks } }, event) {
 
 /** The head of the table as CSV. */
 export function eventsCsvHead() {
-  return csvLine(['event', 'time_ns', 'action', 'requested_bytes', 'block_bytes', 'name', 'category', 'address', 'device', 'stream', 'scope', 'stack']);
+  return csvLine([
+    'event',
+    'time_ns',
+    'action',
+    'requested_bytes',
+    'block_bytes',
+    'name',
+    'category',
+    'address',
+    'device',
+    'stream',
+    'scope',
+    'stack',
+  ]);
 }
 
 /** One event as a line of CSV, with exact numbers. @param {import('./run.js').Run} run @param {number} e @param {(stack: number) => string} stackText */
 export function eventCsvLine({ snapshot }, e, stackText) {
-  const { events, subjects, strings } = snapshot, s = subjectOf(events.act[e]);
-  return csvLine([e, events.timeNs[e], actionText(events.action[e]), subjects.requestedBytes[s], subjects.bytes[s], subjects.name[s] < 0 ? '' : strings[subjects.name[s]],
-    hasCategory(snapshot, e) ? snapshot.categories[subjects.category[s]] : '', addressText(subjects.address[s]), events.device[e], subjects.stream[s], scopePath(snapshot, events.scope[e]), stackText(events.stack[e])]);
+  const { events, subjects, strings } = snapshot,
+    s = subjectOf(events.act[e]);
+  return csvLine([
+    e,
+    events.timeNs[e],
+    actionText(events.action[e]),
+    subjects.requestedBytes[s],
+    subjects.bytes[s],
+    subjects.name[s] < 0 ? '' : strings[subjects.name[s]],
+    hasCategory(snapshot, e) ? snapshot.categories[subjects.category[s]] : '',
+    addressText(subjects.address[s]),
+    events.device[e],
+    subjects.stream[s],
+    scopePath(snapshot, events.scope[e]),
+    stackText(events.stack[e]),
+  ]);
 }

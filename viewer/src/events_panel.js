@@ -5,7 +5,16 @@ import { allocRow, freeRow } from './blocks.js';
 import { copyText, saveFile } from './clipboard.js';
 import { textTable } from './csv.js';
 import { element, pushButton } from './dom.js';
-import { ACTION_CHOICES, actionText, blockOfEvent, EVENT_COLUMNS, eventCsvLine, eventsCsvHead, eventTexts, filterEvents } from './events.js';
+import {
+  ACTION_CHOICES,
+  actionText,
+  blockOfEvent,
+  EVENT_COLUMNS,
+  eventCsvLine,
+  eventsCsvHead,
+  eventTexts,
+  filterEvents,
+} from './events.js';
 import { shownCursor, shownRange } from './instant.js';
 import { compileQuery } from './search.js';
 import { stackFrames } from './peak.js';
@@ -31,33 +40,90 @@ class EventsPanel {
     this.rows = { count: 0, eventAt: () => -1, rowOf: () => 0 };
     this.selected = -1; // event
     this.isSaving = false;
-    this.actions = /** @type {HTMLSelectElement} */ (element('select', { 'aria-label': 'Actions' }, ...ACTION_CHOICES.map(({ text }, i) => element('option', { value: String(i) }, text))));
-    this.query = /** @type {HTMLInputElement} */ (element('input', { type: 'search', 'aria-label': 'Filter events', placeholder: 'name, scope, stack, 0x…', spellcheck: 'false', autocomplete: 'off' }));
+    this.actions = /** @type {HTMLSelectElement} */ (
+      element(
+        'select',
+        { 'aria-label': 'Actions' },
+        ...ACTION_CHOICES.map(({ text }, i) => element('option', { value: String(i) }, text)),
+      )
+    );
+    this.query = /** @type {HTMLInputElement} */ (
+      element('input', {
+        type: 'search',
+        'aria-label': 'Filter events',
+        placeholder: 'name, scope, stack, 0x…',
+        spellcheck: 'false',
+        autocomplete: 'off',
+      })
+    );
     this.summary = element('span', { class: 'muted', role: 'status' });
-    this.list = new VirtualList({ rowHeight: EVENT_ROW, head: this.makeHead(), headHeight: EVENT_ROW, makeRow: () => this.makeRow(), fillRow: (row, i) => this.fillRow(row, i) });
+    this.list = new VirtualList({
+      rowHeight: EVENT_ROW,
+      head: this.makeHead(),
+      headHeight: EVENT_ROW,
+      makeRow: () => this.makeRow(),
+      fillRow: (row, i) => this.fillRow(row, i),
+    });
     this.list.element.setAttribute('role', 'grid');
     this.list.element.setAttribute('aria-label', 'Events');
     this.list.element.tabIndex = 0;
-    this.details = element('div', { class: 'event-details', role: 'region', 'aria-label': 'The chosen event' });
-    this.element = element('div', { class: 'events-panel' }, this.makeBar(), element('div', { class: 'events-main' }, this.list.element, this.details));
+    this.details = element('div', {
+      class: 'event-details',
+      role: 'region',
+      'aria-label': 'The chosen event',
+    });
+    this.element = element(
+      'div',
+      { class: 'events-panel' },
+      this.makeBar(),
+      element('div', { class: 'events-main' }, this.list.element, this.details),
+    );
     this.listen();
     store.on(['runs', 'shown', 'range'], () => this.filter());
     store.on(['cursor'], () => this.follow());
   }
 
   makeBar() {
-    const copy = pushButton('copy', () => this.copy(), { title: `Copy the filtered rows as text, up to ${formatCount(MOST_COPIED)}` });
-    const save = pushButton('CSV', () => this.save(), { title: 'Save the filtered rows with exact numbers and call stacks' });
-    return element('div', { class: 'panel-bar' }, this.actions, this.query, this.summary, element('span', { class: 'spring' }), copy, save);
+    const copy = pushButton('copy', () => this.copy(), {
+      title: `Copy the filtered rows as text, up to ${formatCount(MOST_COPIED)}`,
+    });
+    const save = pushButton('CSV', () => this.save(), {
+      title: 'Save the filtered rows with exact numbers and call stacks',
+    });
+    return element(
+      'div',
+      { class: 'panel-bar' },
+      this.actions,
+      this.query,
+      this.summary,
+      element('span', { class: 'spring' }),
+      copy,
+      save,
+    );
   }
 
   makeHead() {
-    return element('div', { role: 'rowgroup', class: 'virtual-head' }, element('div', { role: 'row', class: 'event-row event-head', 'aria-rowindex': '1' },
-      ...EVENT_COLUMNS.map((name) => element('span', { role: 'columnheader', class: RIGHT_COLUMNS.has(name) ? 'number' : '' }, name))));
+    return element(
+      'div',
+      { role: 'rowgroup', class: 'virtual-head' },
+      element(
+        'div',
+        { role: 'row', class: 'event-row event-head', 'aria-rowindex': '1' },
+        ...EVENT_COLUMNS.map((name) =>
+          element('span', { role: 'columnheader', class: RIGHT_COLUMNS.has(name) ? 'number' : '' }, name),
+        ),
+      ),
+    );
   }
 
   makeRow() {
-    return element('div', { role: 'row', class: 'event-row' }, ...EVENT_COLUMNS.map((name) => element('span', { role: 'gridcell', class: RIGHT_COLUMNS.has(name) ? 'number' : '' })));
+    return element(
+      'div',
+      { role: 'row', class: 'event-row' },
+      ...EVENT_COLUMNS.map((name) =>
+        element('span', { role: 'gridcell', class: RIGHT_COLUMNS.has(name) ? 'number' : '' }),
+      ),
+    );
   }
 
   listen() {
@@ -78,14 +144,24 @@ class EventsPanel {
   /** Works out the rows anew, and stays at the cursor. */
   filter() {
     if (this.element.hidden) return;
-    const state = this.store.get(), run = state.runs[state.shown], range = shownRange(state), text = this.query.value.trim();
+    const state = this.store.get(),
+      run = state.runs[state.shown],
+      range = shownRange(state),
+      text = this.query.value.trim();
     this.run = run?.isRecorded ? run : null;
     if (this.run === null) return;
     const query = text === '' ? null : compileQuery(text);
-    this.rows = filterEvents(this.run, { actions: ACTION_CHOICES[Number(this.actions.value)].actions, query, first: range?.first ?? 0, last: range?.last ?? this.run.index.nStates });
+    this.rows = filterEvents(this.run, {
+      actions: ACTION_CHOICES[Number(this.actions.value)].actions,
+      query,
+      first: range?.first ?? 0,
+      last: range?.last ?? this.run.index.nStates,
+    });
     const all = this.run.snapshot.events.count;
-    this.summary.textContent = query !== null && query.problem !== '' ? query.problem
-      : `${this.rows.count === all ? '' : `${formatCount(this.rows.count)} of `}${formatPlural(all, 'event')}${range ? ' of the range' : ''}`;
+    this.summary.textContent =
+      query !== null && query.problem !== ''
+        ? query.problem
+        : `${this.rows.count === all ? '' : `${formatCount(this.rows.count)} of `}${formatPlural(all, 'event')}${range ? ' of the range' : ''}`;
     this.list.element.setAttribute('aria-rowcount', String(this.rows.count + 1));
     this.list.setCount(this.rows.count);
     this.select(this.cursorEvent());
@@ -94,7 +170,7 @@ class EventsPanel {
   /** The event that led to the cursor, or to the peak; -1: none. */
   cursorEvent() {
     const cursor = shownCursor(this.store.get());
-    return (cursor >= 0 ? cursor : this.run?.peakState ?? 0) - 1;
+    return (cursor >= 0 ? cursor : (this.run?.peakState ?? 0)) - 1;
   }
 
   /** The cursor was moved, here or elsewhere. */
@@ -106,19 +182,22 @@ class EventsPanel {
 
   /** @param {number} event */
   select(event) {
-    const { rows, list } = this, row = rows.rowOf(event);
+    const { rows, list } = this,
+      row = rows.rowOf(event);
     this.selected = event;
     if (rows.count > 0) list.reveal(row);
     else list.draw();
     const shownRow = list.rows.find((each) => !each.hidden && Number(each.dataset.row) === row);
-    if (shownRow && rows.eventAt(row) === event) list.element.setAttribute('aria-activedescendant', shownRow.id);
+    if (shownRow && rows.eventAt(row) === event)
+      list.element.setAttribute('aria-activedescendant', shownRow.id);
     else list.element.removeAttribute('aria-activedescendant');
     this.fillDetails();
   }
 
   /** Holds the cursor at a row. @param {number} row */
   choose(row) {
-    const { rows } = this, { shown } = this.store.get();
+    const { rows } = this,
+      { shown } = this.store.get();
     if (rows.count === 0) return;
     const event = rows.eventAt(Math.max(0, Math.min(rows.count - 1, row)));
     this.goTo(event);
@@ -133,7 +212,9 @@ class EventsPanel {
 
   /** @param {HTMLElement} row @param {number} i */
   fillRow(row, i) {
-    const run = /** @type {import('./run.js').Run} */ (this.run), event = this.rows.eventAt(i), cells = row.children;
+    const run = /** @type {import('./run.js').Run} */ (this.run),
+      event = this.rows.eventAt(i),
+      cells = row.children;
     if (row.id === '') row.id = `event-row-${this.list.rows.indexOf(row)}`;
     row.dataset.row = String(i);
     row.setAttribute('aria-rowindex', String(i + 2));
@@ -146,9 +227,18 @@ class EventsPanel {
   /** @param {KeyboardEvent} event */
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const at = this.rows.rowOf(this.selected), page = this.list.pageRows, isOn = this.rows.eventAt(at) === this.selected;
+    const at = this.rows.rowOf(this.selected),
+      page = this.list.pageRows,
+      isOn = this.rows.eventAt(at) === this.selected;
     /** @type {Record<string, number>} */
-    const targets = { ArrowDown: this.rows.eventAt(at) > this.selected ? at : at + 1, ArrowUp: isOn ? at - 1 : at, PageDown: at + page, PageUp: at - page, Home: 0, End: this.rows.count - 1 };
+    const targets = {
+      ArrowDown: this.rows.eventAt(at) > this.selected ? at : at + 1,
+      ArrowUp: isOn ? at - 1 : at,
+      PageDown: at + page,
+      PageUp: at - page,
+      Home: 0,
+      End: this.rows.count - 1,
+    };
     if (event.key in targets) {
       event.preventDefault();
       this.choose(targets[event.key]);
@@ -165,24 +255,51 @@ class EventsPanel {
       this.details.replaceChildren(element('p', { class: 'muted' }, 'Before the first event.'));
       return;
     }
-    const { snapshot } = run, { events } = snapshot, texts = eventTexts(run, selected), block = blockOfEvent(run, selected), { shown } = this.store.get();
-    const fact = (/** @type {string} */ key, /** @type {string} */ value) => (value === '' ? [] : [element('dt', {}, key), element('dd', {}, value)]);
+    const { snapshot } = run,
+      { events } = snapshot,
+      texts = eventTexts(run, selected),
+      block = blockOfEvent(run, selected),
+      { shown } = this.store.get();
+    const fact = (/** @type {string} */ key, /** @type {string} */ value) =>
+      value === '' ? [] : [element('dt', {}, key), element('dd', {}, value)];
     const of = (/** @type {string} */ column) => texts[EVENT_COLUMNS.indexOf(column)];
-    const subject = subjectOf(events.act[selected]), requested = snapshot.subjects.requestedBytes[subject], whole = snapshot.subjects.bytes[subject];
+    const subject = subjectOf(events.act[selected]),
+      requested = snapshot.subjects.requestedBytes[subject],
+      whole = snapshot.subjects.bytes[subject];
     const links = [];
     if (block >= 0) {
-      const { blocks } = run.index, born = allocRow(blocks, block), other = born === selected ? freeRow(blocks, block) : born;
+      const { blocks } = run.index,
+        born = allocRow(blocks, block),
+        other = born === selected ? freeRow(blocks, block) : born;
       links.push(pushButton('pin the allocation', () => this.store.set({ pinned: { run: shown, block } })));
-      if (other >= 0) links.push(pushButton(`${born === selected ? 'freed' : 'allocated'} by event ${formatCount(other)}`, () => {
-        this.goTo(other);
-        this.reveal(shown, other + 1);
-      }));
+      if (other >= 0)
+        links.push(
+          pushButton(`${born === selected ? 'freed' : 'allocated'} by event ${formatCount(other)}`, () => {
+            this.goTo(other);
+            this.reveal(shown, other + 1);
+          }),
+        );
     }
     this.details.replaceChildren(
-      element('p', { class: 'block-name' }, `${formatCount(selected)}: ${actionText(events.action[selected])}${of('name') ? ` ${of('name')}` : ''}`),
-      element('dl', {}, ...fact('time', of('time')), ...fact('category', of('category')), ...fact('requested', of('requested') && formatExactBytes(requested)),
-        ...fact('block', of('block') && whole !== requested ? formatExactBytes(whole) : ''), ...fact('address', of('address')), ...fact('stream', of('stream')), ...fact('scope', of('scope'))),
-      element('div', { class: 'links' }, ...links), stackView(snapshot, events.stack[selected]));
+      element(
+        'p',
+        { class: 'block-name' },
+        `${formatCount(selected)}: ${actionText(events.action[selected])}${of('name') ? ` ${of('name')}` : ''}`,
+      ),
+      element(
+        'dl',
+        {},
+        ...fact('time', of('time')),
+        ...fact('category', of('category')),
+        ...fact('requested', of('requested') && formatExactBytes(requested)),
+        ...fact('block', of('block') && whole !== requested ? formatExactBytes(whole) : ''),
+        ...fact('address', of('address')),
+        ...fact('stream', of('stream')),
+        ...fact('scope', of('scope')),
+      ),
+      element('div', { class: 'links' }, ...links),
+      stackView(snapshot, events.stack[selected]),
+    );
   }
 
   async copy() {
@@ -192,8 +309,13 @@ class EventsPanel {
       this.summary.textContent = `${formatCount(rows.count)} rows are too many for the clipboard: filter them, or save CSV`;
       return;
     }
-    const table = textTable([[...EVENT_COLUMNS], ...Array.from({ length: rows.count }, (_, i) => eventTexts(run, rows.eventAt(i)))]);
-    this.summary.textContent = (await copyText(`${table}\n`)) ? `${formatPlural(rows.count, 'row')} copied` : 'the browser did not allow it';
+    const table = textTable([
+      [...EVENT_COLUMNS],
+      ...Array.from({ length: rows.count }, (_, i) => eventTexts(run, rows.eventAt(i))),
+    ]);
+    this.summary.textContent = (await copyText(`${table}\n`))
+      ? `${formatPlural(rows.count, 'row')} copied`
+      : 'the browser did not allow it';
   }
 
   /** Writes the rows into a file, some at a time so that the page stays usable. */
@@ -205,13 +327,20 @@ class EventsPanel {
     const known = new Map();
     const stackText = (/** @type {number} */ stack) => {
       let text = known.get(stack);
-      if (text === undefined) known.set(stack, (text = stackFrames(run.snapshot, stack).map((frame) => `${frame.function} (${frame.place})`).join(' < ')));
+      if (text === undefined)
+        known.set(
+          stack,
+          (text = stackFrames(run.snapshot, stack)
+            .map((frame) => `${frame.function} (${frame.place})`)
+            .join(' < ')),
+        );
       return text;
     };
     const parts = [new Blob([eventsCsvHead()])];
     for (let from = 0; from < rows.count; from += SAVED_AT_ONCE) {
       const lines = [];
-      for (let i = from; i < Math.min(rows.count, from + SAVED_AT_ONCE); i++) lines.push(eventCsvLine(run, rows.eventAt(i), stackText));
+      for (let i = from; i < Math.min(rows.count, from + SAVED_AT_ONCE); i++)
+        lines.push(eventCsvLine(run, rows.eventAt(i), stackText));
       parts.push(new Blob(lines));
       this.summary.textContent = `writing row ${formatCount(from + lines.length)} of ${formatCount(rows.count)}`;
       await new Promise((resolve) => setTimeout(resolve));

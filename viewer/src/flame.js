@@ -35,7 +35,9 @@ const outwardParts = oncePer((/** @type {import('./format.js').Snapshot} */ snap
   return (/** @type {number} */ stack) => {
     let parts = known.get(stack);
     if (parts === undefined) {
-      parts = foldedStack(snapshot, stack).reverse().map(({ isFolded, frames }) => ({ isFolded, frames: [...frames].reverse() }));
+      parts = foldedStack(snapshot, stack)
+        .reverse()
+        .map(({ isFolded, frames }) => ({ isFolded, frames: [...frames].reverse() }));
       known.set(stack, parts);
     }
     return parts;
@@ -47,13 +49,32 @@ const outwardParts = oncePer((/** @type {import('./format.js').Snapshot} */ snap
  * @returns {{frame: number, n: number}[]} */
 function stepsOf(snapshot, stack, isUnfolded) {
   if (stack < 0) return [{ frame: stack === BEFORE_STACK ? FLAME.BEFORE : FLAME.NONE, n: 0 }];
-  return outwardParts(snapshot)(stack).flatMap(({ isFolded, frames }, i, { length }) => (i === 0 && length > 1 && isFolded && !isUnfolded ? []
-    : isFolded && !isUnfolded ? [{ frame: FLAME.FOLDED, n: frames.length }] : frames.map((frame) => ({ frame, n: 0 }))));
+  return outwardParts(snapshot)(stack).flatMap(({ isFolded, frames }, i, { length }) =>
+    i === 0 && length > 1 && isFolded && !isUnfolded
+      ? []
+      : isFolded && !isUnfolded
+        ? [{ frame: FLAME.FOLDED, n: frames.length }]
+        : frames.map((frame) => ({ frame, n: 0 })),
+  );
 }
 
 /** @param {number} frame @param {number} parent @param {number} depth @returns {FlameNode} */
 function flameNode(frame, parent, depth) {
-  return { frame, parent, depth, bytes: 0, requestedBytes: 0, count: 0, ownBytes: 0, from: 0, fewest: Infinity, most: 0, groups: new Map(), childOf: new Map(), children: [] };
+  return {
+    frame,
+    parent,
+    depth,
+    bytes: 0,
+    requestedBytes: 0,
+    count: 0,
+    ownBytes: 0,
+    from: 0,
+    fewest: Infinity,
+    most: 0,
+    groups: new Map(),
+    childOf: new Map(),
+    children: [],
+  };
 }
 
 /** A block's stack, or what stands in its place. @param {import('./blocks.js').Blocks} blocks @param {number} block */
@@ -63,13 +84,15 @@ function stackOf({ stack, bornState }, block) {
 
 /** Bytes and blocks per stack and group. @param {import('./run.js').Run} run @param {Int32Array} list blocks @param {(block: number) => number} groupOf */
 function sumStacks(run, list, groupOf) {
-  const { blocks } = run.index, { bytes, requestedBytes } = blocks;
+  const { blocks } = run.index,
+    { bytes, requestedBytes } = blocks;
   /** @type {Map<number, {bytes: number, requestedBytes: number, count: number, groups: Map<number, number>}>} */
   const sums = new Map();
   for (const block of list) {
     const stack = stackOf(blocks, block);
     let sum = sums.get(stack);
-    if (sum === undefined) sums.set(stack, (sum = { bytes: 0, requestedBytes: 0, count: 0, groups: new Map() }));
+    if (sum === undefined)
+      sums.set(stack, (sum = { bytes: 0, requestedBytes: 0, count: 0, groups: new Map() }));
     const group = groupOf(block);
     sum.bytes += bytes[block];
     sum.requestedBytes += requestedBytes[block];
@@ -113,7 +136,8 @@ export function buildFlame(run, list, isUnfolded, groupOf) {
     }
     nodes[at].ownBytes += sum.bytes;
   }
-  for (const node of nodes) { // a parent stands before its children
+  for (const node of nodes) {
+    // a parent stands before its children
     node.children = [...node.childOf.values()].sort((a, b) => nodes[b].bytes - nodes[a].bytes || a - b);
     let { from } = node;
     for (const child of node.children) {
@@ -129,7 +153,8 @@ export function flameText(run, { frame, fewest, most }) {
   if (frame === FLAME.ALL) return 'all';
   if (frame === FLAME.NONE) return 'no call stack';
   if (frame === FLAME.BEFORE) return 'from before the recording';
-  if (frame === FLAME.FOLDED) return `folded: ${fewest === most ? most : `${fewest}–${most}`} frame${most === 1 ? '' : 's'}`;
+  if (frame === FLAME.FOLDED)
+    return `folded: ${fewest === most ? most : `${fewest}–${most}`} frame${most === 1 ? '' : 's'}`;
   return frameText(run.snapshot, frame);
 }
 
@@ -161,7 +186,9 @@ export function nodeAt({ nodes }, zoomed, share, depth) {
   while (nodes[at].depth > depth) at = nodes[at].parent;
   const bytes = nodes[zoomed].from + share * nodes[zoomed].bytes;
   while (nodes[at].depth < depth) {
-    const next = nodes[at].children.find((child) => bytes >= nodes[child].from && bytes < nodes[child].from + nodes[child].bytes);
+    const next = nodes[at].children.find(
+      (child) => bytes >= nodes[child].from && bytes < nodes[child].from + nodes[child].bytes,
+    );
     if (next === undefined) return -1;
     at = next;
   }
@@ -179,7 +206,10 @@ function frameKey({ frames, strings }, frame) {
  * @param {number[]} path frames @param {boolean} isUnfolded @returns {Uint8Array} per block 1 or 0
  */
 export function blocksUnder(run, of, path, isUnfolded) {
-  const { blocks } = run.index, { count } = blocks, mask = new Uint8Array(count), keys = path.map((frame) => frameKey(of.snapshot, frame));
+  const { blocks } = run.index,
+    { count } = blocks,
+    mask = new Uint8Array(count),
+    keys = path.map((frame) => frameKey(of.snapshot, frame));
   /** @type {Map<number, number>} */
   const known = new Map();
   for (let block = 0; block < count; block++) {
@@ -187,7 +217,10 @@ export function blocksUnder(run, of, path, isUnfolded) {
     let is = known.get(stack);
     if (is === undefined) {
       const steps = stepsOf(run.snapshot, stack, isUnfolded);
-      is = steps.length >= keys.length && keys.every((key, i) => key === frameKey(run.snapshot, steps[i].frame)) ? 1 : 0;
+      is =
+        steps.length >= keys.length && keys.every((key, i) => key === frameKey(run.snapshot, steps[i].frame))
+          ? 1
+          : 0;
       known.set(stack, is);
     }
     mask[block] = is;
@@ -199,7 +232,8 @@ export function blocksUnder(run, of, path, isUnfolded) {
  * @returns {{depth: number, text: string, bytes: number, count: number}[]} */
 export function flameRows(run, { nodes }, least) {
   /** @type {{depth: number, text: string, bytes: number, count: number}[]} */
-  const rows = [], pending = [0];
+  const rows = [],
+    pending = [0];
   while (pending.length > 0) {
     const node = nodes[/** @type {number} */ (pending.pop())];
     rows.push({ depth: node.depth, text: flameText(run, node), bytes: node.bytes, count: node.count });

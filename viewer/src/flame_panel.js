@@ -5,7 +5,16 @@ import { copyText } from './clipboard.js';
 import { inkOn } from './colours.js';
 import { textTable } from './csv.js';
 import { byId, element, pushButton } from './dom.js';
-import { blocksUnder, buildFlame, FLAME, flamePath, flameRows, flameText, followPath, nodeAt } from './flame.js';
+import {
+  blocksUnder,
+  buildFlame,
+  FLAME,
+  flamePath,
+  flameRows,
+  flameText,
+  followPath,
+  nodeAt,
+} from './flame.js';
 import { framePlace } from './frames.js';
 import { amountText, groupsOfBlocks, lookAtBlocks, makeInstantBar, whatText } from './instant.js';
 import { pageTheme } from './timelines.js';
@@ -37,19 +46,36 @@ class FlamePanel {
     /** @type {import('./flame.js').Flame} */
     this.flame = { nodes: [], depth: 0 };
     this.canvas = /** @type {HTMLCanvasElement} */ (element('canvas', { 'aria-hidden': 'true' }));
-    this.frame = element('div', { class: 'flame-frame', tabindex: '0', role: 'application', 'aria-roledescription': 'flame graph' }, this.canvas);
+    this.frame = element(
+      'div',
+      { class: 'flame-frame', tabindex: '0', role: 'application', 'aria-roledescription': 'flame graph' },
+      this.canvas,
+    );
     this.scroll = element('div', { class: 'flame-scroll' }, this.frame);
     this.summary = element('p', { class: 'panel-summary' });
     this.list = element('details', { class: 'flame-list' }, element('summary', {}, 'the same in words'));
-    this.isolate = pushButton('isolate', () => this.pick(this.chosen()), { title: 'Show only the blocks under this frame in the timelines (Shift and click, or Shift and Enter)' });
+    this.isolate = pushButton('isolate', () => this.pick(this.chosen()), {
+      title: 'Show only the blocks under this frame in the timelines (Shift and click, or Shift and Enter)',
+    });
     this.out = pushButton('zoom out', () => this.zoomTo(0), { title: 'Back to all blocks (Esc)' });
-    this.element = element('div', { class: 'flame-panel' }, this.makeBar(), this.summary, this.scroll, this.list);
+    this.element = element(
+      'div',
+      { class: 'flame-panel' },
+      this.makeBar(),
+      this.summary,
+      this.scroll,
+      this.list,
+    );
     this.listen();
     store.on(['runs', 'shown', 'cursor', 'range', 'instant', 'hidden', 'colourBy'], () => this.update());
   }
 
   makeBar() {
-    const check = (/** @type {string} */ text, /** @type {string} */ title, /** @type {(isOn: boolean) => void} */ change) => {
+    const check = (
+      /** @type {string} */ text,
+      /** @type {string} */ title,
+      /** @type {(isOn: boolean) => void} */ change,
+    ) => {
       const input = /** @type {HTMLInputElement} */ (element('input', { type: 'checkbox' }));
       input.addEventListener('change', () => {
         change(input.checked);
@@ -58,20 +84,42 @@ class FlamePanel {
       return element('label', { class: 'check', title }, input, text);
     };
     const done = element('span', { class: 'muted small', role: 'status' });
-    const copy = pushButton('copy', async () => {
-      done.textContent = (await copyText(this.asText(0))) ? 'copied' : 'the browser did not allow it';
-    }, { title: 'Copy the whole graph as text' });
-    return element('div', { class: 'panel-bar' }, makeInstantBar(this.store),
-      check('all frames', 'Show the frames of libraries and of the tool one by one', (isOn) => (this.isUnfolded = isOn)),
+    const copy = pushButton(
+      'copy',
+      async () => {
+        done.textContent = (await copyText(this.asText(0))) ? 'copied' : 'the browser did not allow it';
+      },
+      { title: 'Copy the whole graph as text' },
+    );
+    return element(
+      'div',
+      { class: 'panel-bar' },
+      makeInstantBar(this.store),
+      check(
+        'all frames',
+        'Show the frames of libraries and of the tool one by one',
+        (isOn) => (this.isUnfolded = isOn),
+      ),
       check('upward', 'The outermost frame below', (isOn) => (this.isUpward = isOn)),
-      element('span', { class: 'spring' }), done, this.out, this.isolate, copy);
+      element('span', { class: 'spring' }),
+      done,
+      this.out,
+      this.isolate,
+      copy,
+    );
   }
 
   listen() {
     const { frame, list } = this;
     const target = (/** @type {MouseEvent} */ event) => {
-      const box = this.canvas.getBoundingClientRect(), row = Math.floor((event.clientY - box.top) / FLAME_ROW);
-      return nodeAt(this.flame, this.zoomed, (event.clientX - box.left) / box.width, this.isUpward ? this.flame.depth - 1 - row : row);
+      const box = this.canvas.getBoundingClientRect(),
+        row = Math.floor((event.clientY - box.top) / FLAME_ROW);
+      return nodeAt(
+        this.flame,
+        this.zoomed,
+        (event.clientX - box.left) / box.width,
+        this.isUpward ? this.flame.depth - 1 - row : row,
+      );
     };
     frame.addEventListener('pointermove', (event) => this.point(target(event), event.clientX, event.clientY));
     frame.addEventListener('pointerleave', () => this.point(-1, 0, 0));
@@ -97,7 +145,8 @@ class FlamePanel {
 
   update() {
     if (this.element.hidden) return;
-    const state = this.store.get(), looked = lookAtBlocks(state);
+    const state = this.store.get(),
+      looked = lookAtBlocks(state);
     if (looked?.run !== this.looked?.run) this.zoomPath = [];
     const at = this.at > 0 && this.at < this.flame.nodes.length ? flamePath(this.flame, this.at) : [];
     this.looked = looked;
@@ -111,9 +160,15 @@ class FlamePanel {
     this.zoomed = followPath(this.flame, this.zoomPath);
     this.at = this.at < 0 ? -1 : followPath(this.flame, at);
     this.under = -1;
-    this.summary.replaceChildren(element('b', { title: formatExactBytes(whole.bytes) }, formatBytes(whole.bytes)), amountText(whole).slice(formatBytes(whole.bytes).length),
-      element('span', { class: 'muted' }, `; ${whatText(looked)}`));
-    this.frame.setAttribute('aria-label', `Bytes by call stack: ${amountText(whole)}; ${whatText(looked)}. Arrows go from frame to frame, Enter zooms, Shift and Enter isolates. The same stands in words below.`);
+    this.summary.replaceChildren(
+      element('b', { title: formatExactBytes(whole.bytes) }, formatBytes(whole.bytes)),
+      amountText(whole).slice(formatBytes(whole.bytes).length),
+      element('span', { class: 'muted' }, `; ${whatText(looked)}`),
+    );
+    this.frame.setAttribute(
+      'aria-label',
+      `Bytes by call stack: ${amountText(whole)}; ${whatText(looked)}. Arrows go from frame to frame, Enter zooms, Shift and Enter isolates. The same stands in words below.`,
+    );
     this.fillList();
     this.draw();
   }
@@ -131,9 +186,12 @@ class FlamePanel {
   }
 
   draw() {
-    const { flame, looked, canvas } = this, width = this.width || this.scroll.clientWidth, height = flame.depth * FLAME_ROW;
+    const { flame, looked, canvas } = this,
+      width = this.width || this.scroll.clientWidth,
+      height = flame.depth * FLAME_ROW;
     if (this.element.hidden || looked === null || width === 0 || flame.nodes.length === 0) return;
-    const ratio = window.devicePixelRatio || 1, context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+    const ratio = window.devicePixelRatio || 1,
+      context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
     this.frame.style.height = `${height}px`;
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
       canvas.width = Math.round(width * ratio);
@@ -150,17 +208,23 @@ class FlamePanel {
 
   /** Where a node lies. @param {import('./flame.js').FlameNode} node @param {number} width */
   boxOf(node, width) {
-    const { nodes, depth } = this.flame, zoomed = nodes[this.zoomed], total = Math.max(1, zoomed.bytes);
+    const { nodes, depth } = this.flame,
+      zoomed = nodes[this.zoomed],
+      total = Math.max(1, zoomed.bytes);
     const isAround = node.depth <= zoomed.depth;
-    const x = isAround ? 0 : ((node.from - zoomed.from) / total) * width, w = isAround ? width : (node.bytes / total) * width;
+    const x = isAround ? 0 : ((node.from - zoomed.from) / total) * width,
+      w = isAround ? width : (node.bytes / total) * width;
     return { x, y: (this.isUpward ? depth - 1 - node.depth : node.depth) * FLAME_ROW, w, h: FLAME_ROW - 1 };
   }
 
   /** @param {CanvasRenderingContext2D} context @param {number} width */
   drawNodes(context, width) {
-    const { nodes } = this.flame, theme = pageTheme(), { groups } = groupsOfBlocks(this.store.get());
+    const { nodes } = this.flame,
+      theme = pageTheme(),
+      { groups } = groupsOfBlocks(this.store.get());
     const pending = [this.zoomed];
-    for (let i = nodes[this.zoomed].parent; i >= 0; i = nodes[i].parent) this.drawNode(context, i, width, theme, groups);
+    for (let i = nodes[this.zoomed].parent; i >= 0; i = nodes[i].parent)
+      this.drawNode(context, i, width, theme, groups);
     while (pending.length > 0) {
       const i = /** @type {number} */ (pending.pop());
       if (this.boxOf(nodes[i], width).w < LEAST_FRAME) continue;
@@ -173,9 +237,18 @@ class FlamePanel {
    * @param {CanvasRenderingContext2D} context @param {number} i node @param {number} width @param {import('./scene.js').Theme} theme
    * @param {import('./stacking.js').StackGroup[]} groups */
   drawNode(context, i, width, theme, groups) {
-    const { nodes } = this.flame, node = nodes[i], { x, y, w, h } = this.boxOf(node, width), inner = Math.max(w - 1, Math.min(w, 0.6));
-    const shares = [...node.groups].sort((a, b) => a[0] - b[0]), isPlain = shares.length === 1 && node.frame >= 0, isAround = node.depth < nodes[this.zoomed].depth;
-    const ground = isPlain ? groups[shares[0][0]].colour : node.frame === FLAME.FOLDED ? theme.lane : theme.laneAlt;
+    const { nodes } = this.flame,
+      node = nodes[i],
+      { x, y, w, h } = this.boxOf(node, width),
+      inner = Math.max(w - 1, Math.min(w, 0.6));
+    const shares = [...node.groups].sort((a, b) => a[0] - b[0]),
+      isPlain = shares.length === 1 && node.frame >= 0,
+      isAround = node.depth < nodes[this.zoomed].depth;
+    const ground = isPlain
+      ? groups[shares[0][0]].colour
+      : node.frame === FLAME.FOLDED
+        ? theme.lane
+        : theme.laneAlt;
     context.globalAlpha = isAround ? 0.6 : 1;
     context.fillStyle = ground;
     context.fillRect(x, y, inner, h);
@@ -189,7 +262,15 @@ class FlamePanel {
       }
     }
     context.globalAlpha = 1;
-    if (w >= FRAME_TEXT) this.drawText(context, node, x, y + (isPlain ? h : h - FLAME_STRIPE) / 2 + 0.5, inner, isPlain && !isAround ? inkOn(ground) : node.frame === FLAME.FOLDED ? theme.muted : theme.ink);
+    if (w >= FRAME_TEXT)
+      this.drawText(
+        context,
+        node,
+        x,
+        y + (isPlain ? h : h - FLAME_STRIPE) / 2 + 0.5,
+        inner,
+        isPlain && !isAround ? inkOn(ground) : node.frame === FLAME.FOLDED ? theme.muted : theme.ink,
+      );
     if (i === this.at || i === this.under) {
       context.strokeStyle = i === this.at ? theme.accent : theme.ink;
       context.lineWidth = 2;
@@ -199,8 +280,11 @@ class FlamePanel {
 
   /** @param {CanvasRenderingContext2D} context @param {import('./flame.js').FlameNode} node @param {number} x @param {number} y @param {number} width @param {string} ink */
   drawText(context, node, x, y, width, ink) {
-    const { run } = /** @type {import('./instant.js').Looked} */ (this.looked), name = flameText(run, node), room = width - 10;
-    const full = `${name}  ${formatBytes(node.bytes)}`, text = context.measureText(full).width <= room ? full : name;
+    const { run } = /** @type {import('./instant.js').Looked} */ (this.looked),
+      name = flameText(run, node),
+      room = width - 10;
+    const full = `${name}  ${formatBytes(node.bytes)}`,
+      text = context.measureText(full).width <= room ? full : name;
     context.save();
     context.beginPath();
     context.rect(x, y - FLAME_ROW, width - 3, 2 * FLAME_ROW);
@@ -212,12 +296,30 @@ class FlamePanel {
 
   /** A node in words. @param {number} i @returns {HTMLElement[]} */
   facts(i) {
-    const { run, whole } = /** @type {import('./instant.js').Looked} */ (this.looked), { nodes } = this.flame, node = nodes[i];
-    const place = node.frame < 0 ? '' : framePlace(run.snapshot, node.frame), parent = nodes[Math.max(0, node.parent)];
-    const shares = [`${formatShare(node.bytes / Math.max(1, whole.bytes))} of all`, ...(node.depth > 1 ? [`${formatShare(node.bytes / Math.max(1, parent.bytes))} of its caller`] : [])];
-    return [element('p', { class: 'block-name' }, flameText(run, node)), ...(place ? [element('p', { class: 'muted small' }, place)] : []),
-      element('p', {}, element('b', {}, formatBytes(node.bytes)), ` = ${formatExactBytes(node.bytes)} in ${formatCount(node.count)} block${node.count === 1 ? '' : 's'}`),
-      element('p', { class: 'muted' }, `${shares.join(', ')}${node.ownBytes > 0 && node.children.length > 0 ? `; ${formatBytes(node.ownBytes)} allocated by itself` : ''}`)];
+    const { run, whole } = /** @type {import('./instant.js').Looked} */ (this.looked),
+      { nodes } = this.flame,
+      node = nodes[i];
+    const place = node.frame < 0 ? '' : framePlace(run.snapshot, node.frame),
+      parent = nodes[Math.max(0, node.parent)];
+    const shares = [
+      `${formatShare(node.bytes / Math.max(1, whole.bytes))} of all`,
+      ...(node.depth > 1 ? [`${formatShare(node.bytes / Math.max(1, parent.bytes))} of its caller`] : []),
+    ];
+    return [
+      element('p', { class: 'block-name' }, flameText(run, node)),
+      ...(place ? [element('p', { class: 'muted small' }, place)] : []),
+      element(
+        'p',
+        {},
+        element('b', {}, formatBytes(node.bytes)),
+        ` = ${formatExactBytes(node.bytes)} in ${formatCount(node.count)} block${node.count === 1 ? '' : 's'}`,
+      ),
+      element(
+        'p',
+        { class: 'muted' },
+        `${shares.join(', ')}${node.ownBytes > 0 && node.children.length > 0 ? `; ${formatBytes(node.ownBytes)} allocated by itself` : ''}`,
+      ),
+    ];
   }
 
   /** @param {number} node -1: none @param {number} clientX @param {number} clientY */
@@ -235,8 +337,12 @@ class FlamePanel {
     if (node < 0) return;
     this.at = node;
     this.draw();
-    const box = this.boxOf(this.flame.nodes[node], this.width), around = this.canvas.getBoundingClientRect();
-    this.scroll.scrollTop = Math.max(box.y + FLAME_ROW - this.scroll.clientHeight, Math.min(this.scroll.scrollTop, box.y));
+    const box = this.boxOf(this.flame.nodes[node], this.width),
+      around = this.canvas.getBoundingClientRect();
+    this.scroll.scrollTop = Math.max(
+      box.y + FLAME_ROW - this.scroll.clientHeight,
+      Math.min(this.scroll.scrollTop, box.y),
+    );
     const facts = this.facts(node);
     byId('live').textContent = facts.map((fact) => fact.textContent).join(', ');
     showTooltip(facts, around.left + box.x, around.top + box.y + FLAME_ROW - this.scroll.scrollTop);
@@ -245,14 +351,20 @@ class FlamePanel {
   /** @param {KeyboardEvent} event */
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || this.flame.nodes.length === 0) return;
-    const { nodes } = this.flame, at = this.at < 0 ? this.zoomed : this.at, node = nodes[at], siblings = node.parent < 0 ? [at] : nodes[node.parent].children;
-    const inward = () => this.goTo(node.children[0] ?? at), outward = () => this.goTo(Math.max(0, node.parent));
+    const { nodes } = this.flame,
+      at = this.at < 0 ? this.zoomed : this.at,
+      node = nodes[at],
+      siblings = node.parent < 0 ? [at] : nodes[node.parent].children;
+    const inward = () => this.goTo(node.children[0] ?? at),
+      outward = () => this.goTo(Math.max(0, node.parent));
     /** @type {Record<string, () => void>} */
     const keys = {
-      ArrowDown: this.isUpward ? outward : inward, ArrowUp: this.isUpward ? inward : outward,
+      ArrowDown: this.isUpward ? outward : inward,
+      ArrowUp: this.isUpward ? inward : outward,
       ArrowLeft: () => this.goTo(siblings[Math.max(0, siblings.indexOf(at) - 1)]),
       ArrowRight: () => this.goTo(siblings[Math.min(siblings.length - 1, siblings.indexOf(at) + 1)]),
-      Home: () => this.goTo(0), Enter: () => (event.shiftKey ? this.pick(at) : this.zoomTo(at === this.zoomed ? 0 : at)),
+      Home: () => this.goTo(0),
+      Enter: () => (event.shiftKey ? this.pick(at) : this.zoomTo(at === this.zoomed ? 0 : at)),
       Escape: () => this.zoomTo(0),
     };
     if (!(event.key in keys) || (event.key === 'Escape' && this.zoomed === 0)) return;
@@ -263,7 +375,9 @@ class FlamePanel {
   /** Isolates the blocks under a node, or all again. @param {number} node */
   pick(node) {
     if (this.looked === null || node <= 0) return;
-    const { run } = this.looked, path = flamePath(this.flame, node), { isUnfolded } = this;
+    const { run } = this.looked,
+      path = flamePath(this.flame, node),
+      { isUnfolded } = this;
     /** @type {Map<import('./run.js').Run, Uint8Array>} */
     const known = new Map();
     const ofRun = (/** @type {import('./run.js').Run} */ any) => {
@@ -280,19 +394,37 @@ class FlamePanel {
     if (!this.list.hasAttribute('open') || this.looked === null) return;
     const { run, whole } = this.looked;
     const rows = flameRows(run, this.flame, LISTED_FRAMES).map(({ depth, text, bytes, count }) => {
-      const row = element('li', {}, text, element('span', { class: 'muted' }, `  ${formatBytes(bytes)}, ${formatShare(bytes / Math.max(1, whole.bytes))}, ${formatCount(count)} block${count === 1 ? '' : 's'}`));
+      const row = element(
+        'li',
+        {},
+        text,
+        element(
+          'span',
+          { class: 'muted' },
+          `  ${formatBytes(bytes)}, ${formatShare(bytes / Math.max(1, whole.bytes))}, ${formatCount(count)} block${count === 1 ? '' : 's'}`,
+        ),
+      );
       row.style.paddingLeft = `${depth * 14}px`;
       return row;
     });
     const note = `Frames with less than ${formatShare(LISTED_FRAMES)} of all bytes are left out here; copy has them all.`;
-    this.list.replaceChildren(this.list.children[0], element('ul', {}, ...rows), element('p', { class: 'muted small' }, note));
+    this.list.replaceChildren(
+      this.list.children[0],
+      element('ul', {}, ...rows),
+      element('p', { class: 'muted small' }, note),
+    );
   }
 
   /** @param {number} least share of all bytes */
   asText(least) {
     if (this.looked === null) return '';
     const { run, whole } = this.looked;
-    const rows = flameRows(run, this.flame, least).map(({ depth, text, bytes, count }) => [`${'  '.repeat(depth)}${text}`, bytes, formatShare(bytes / Math.max(1, whole.bytes)), count]);
+    const rows = flameRows(run, this.flame, least).map(({ depth, text, bytes, count }) => [
+      `${'  '.repeat(depth)}${text}`,
+      bytes,
+      formatShare(bytes / Math.max(1, whole.bytes)),
+      count,
+    ]);
     return `${this.summary.textContent}\n\n${textTable([['frame', 'bytes', 'share', 'blocks'], ...rows])}\n`;
   }
 }

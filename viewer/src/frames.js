@@ -9,11 +9,42 @@ import { oncePer } from './once.js';
 export const FRAME = Object.freeze({ USER: 0, LIBRARY: 1, TOOL: 2 });
 
 /* Packages that stand between a program and its tensors, or around its training loop. */
-const PLUMBING = new Set(['torch', 'torchgen', 'functorch', 'triton', 'einops', 'numpy', 'opt_einsum', 'accelerate', 'lightning',
-  'lightning_fabric', 'pytorch_lightning', 'jaxtyping', 'beartype']);
+const PLUMBING = new Set([
+  'torch',
+  'torchgen',
+  'functorch',
+  'triton',
+  'einops',
+  'numpy',
+  'opt_einsum',
+  'accelerate',
+  'lightning',
+  'lightning_fabric',
+  'pytorch_lightning',
+  'jaxtyping',
+  'beartype',
+]);
 /* Folders of tidemark: what allocates and records, and what runs the program's commands. */
-const TOOL_FOLDERS = ['allocator/', 'capture/', 'cli/', 'common/', 'device/', 'recorder/', 'run/', 'snapshot/', 'stack/'];
-const ENTRY_FUNCTIONS = new Set(['_start', '__libc_start_main', '__libc_start_call_main', '__libc_init_first', 'start_thread', '__clone', '__clone3']);
+const TOOL_FOLDERS = [
+  'allocator/',
+  'capture/',
+  'cli/',
+  'common/',
+  'device/',
+  'recorder/',
+  'run/',
+  'snapshot/',
+  'stack/',
+];
+const ENTRY_FUNCTIONS = new Set([
+  '_start',
+  '__libc_start_main',
+  '__libc_start_call_main',
+  '__libc_init_first',
+  'start_thread',
+  '__clone',
+  '__clone3',
+]);
 
 /** @param {string} file with '/' between folders */
 function isPythonOfUser(file) {
@@ -25,13 +56,17 @@ function isPythonOfUser(file) {
 
 /** @param {string} name of a function */
 function isRecording(name) {
-  return ['torch::unwind::', 'torch::CapturedTraceback::', 'torch::cuda::', 'c10::cuda::'].some((prefix) => name.startsWith(prefix));
+  return ['torch::unwind::', 'torch::CapturedTraceback::', 'torch::cuda::', 'c10::cuda::'].some((prefix) =>
+    name.startsWith(prefix),
+  );
 }
 
 /** Of a program in C or C++. @param {string} name @param {string} file */
 function nativeKind(name, file) {
   if (TOOL_FOLDERS.some((folder) => file.startsWith(folder))) return FRAME.TOOL;
-  return file === '' || file === '??' || file.startsWith('/usr/') || ENTRY_FUNCTIONS.has(name) ? FRAME.LIBRARY : FRAME.USER;
+  return file === '' || file === '??' || file.startsWith('/usr/') || ENTRY_FUNCTIONS.has(name)
+    ? FRAME.LIBRARY
+    : FRAME.USER;
 }
 
 /** @param {import('./format.js').Snapshot} snapshot @param {number} frame */
@@ -48,11 +83,13 @@ function functionOf(snapshot, frame) {
 
 /** FRAME per frame. Where any frame is Python, only Python can be the user's. */
 export const frameKinds = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
-  const count = snapshot.frames.function.length, kinds = new Uint8Array(count).fill(FRAME.LIBRARY);
+  const count = snapshot.frames.function.length,
+    kinds = new Uint8Array(count).fill(FRAME.LIBRARY);
   let hasPython = false;
   for (let f = 0; f < count && !hasPython; f++) hasPython = fileOf(snapshot, f).endsWith('.py');
   for (let f = 0; f < count; f++) {
-    const file = fileOf(snapshot, f), name = functionOf(snapshot, f);
+    const file = fileOf(snapshot, f),
+      name = functionOf(snapshot, f);
     if (isRecording(name)) kinds[f] = FRAME.TOOL;
     else if (hasPython) kinds[f] = isPythonOfUser(file) ? FRAME.USER : FRAME.LIBRARY;
     else kinds[f] = nativeKind(name, file);
@@ -65,15 +102,20 @@ export const frameKinds = oncePer((/** @type {import('./format.js').Snapshot} */
  * operation whose gradient is computed; else its first outside of the allocator; else its innermost.
  */
 export const toldBy = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
-  const { parent, frame } = snapshot.stacks, kinds = frameKinds(snapshot), count = frame.length;
-  const user = new Int32Array(count).fill(-1), gradient = new Int32Array(count).fill(-1), outside = new Int32Array(count).fill(-1);
+  const { parent, frame } = snapshot.stacks,
+    kinds = frameKinds(snapshot),
+    count = frame.length;
+  const user = new Int32Array(count).fill(-1),
+    gradient = new Int32Array(count).fill(-1),
+    outside = new Int32Array(count).fill(-1);
   const isGradient = Uint8Array.from(kinds, (_, f) => {
     const name = functionOf(snapshot, f);
     return name.startsWith('torch::autograd::') && name.includes('::apply(') ? 1 : 0;
   });
   const told = new Int32Array(count);
   for (let s = 0; s < count; s++) {
-    const f = frame[s], p = parent[s];
+    const f = frame[s],
+      p = parent[s];
     user[s] = kinds[f] === FRAME.USER ? f : p < 0 ? -1 : user[p];
     gradient[s] = isGradient[f] ? f : p < 0 ? -1 : gradient[p];
     outside[s] = kinds[f] !== FRAME.TOOL ? f : p < 0 ? -1 : outside[p];
@@ -86,7 +128,9 @@ export const toldBy = oncePer((/** @type {import('./format.js').Snapshot} */ sna
  * @param {import('./format.js').Snapshot} snapshot @param {number} frame */
 export function frameText(snapshot, frame) {
   if (frame < 0) return 'no call stack';
-  const name = functionOf(snapshot, frame), file = fileOf(snapshot, frame), line = snapshot.frames.line[frame];
+  const name = functionOf(snapshot, frame),
+    file = fileOf(snapshot, frame),
+    line = snapshot.frames.line[frame];
   const open = name.includes(':') ? name.indexOf('(') : -1;
   const short = (open > 0 ? name.slice(0, open) : name) || '?';
   return line > 0 ? `${short} (${file.slice(file.lastIndexOf('/') + 1)}:${line})` : short;
@@ -121,12 +165,15 @@ export function siteText(snapshot, site) {
  * @returns {{isFolded: boolean, frames: number[]}[]}
  */
 export function foldedStack(snapshot, stack) {
-  const { parent, frame } = snapshot.stacks, kinds = frameKinds(snapshot);
+  const { parent, frame } = snapshot.stacks,
+    kinds = frameKinds(snapshot);
   /** @type {{isFolded: boolean, frames: number[]}[]} */
   const parts = [];
   const told = stack < 0 ? -1 : toldBy(snapshot)[stack];
   for (let s = stack; s >= 0; s = parent[s]) {
-    const f = frame[s], isFolded = kinds[f] !== FRAME.USER && f !== told, last = parts[parts.length - 1];
+    const f = frame[s],
+      isFolded = kinds[f] !== FRAME.USER && f !== told,
+      last = parts[parts.length - 1];
     if (last?.isFolded === isFolded) last.frames.push(f);
     else parts.push({ isFolded, frames: [f] });
   }

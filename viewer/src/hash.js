@@ -25,7 +25,8 @@ const MAX_TEXT = 200; // of what is searched for
  * @returns {string} without "#"; "" where all is as the page opens
  */
 export function encodeAddress(state, view, find, usualAxis, usualColour, device = -1) {
-  const out = new URLSearchParams(), usual = initialState();
+  const out = new URLSearchParams(),
+    usual = initialState();
   if (device >= 0) out.set('device', String(device));
   if (state.axis !== usualAxis) out.set('x', state.axis);
   if (state.colourBy !== usualColour) out.set('colour', state.colourBy);
@@ -52,19 +53,32 @@ export function decodeAddress(hash, runs) {
   const given = new URLSearchParams(hash.replace(/^#/, ''));
   /** @type {Partial<import('./store.js').State>} */
   const state = {};
-  const x = given.get('x'), colour = given.get('colour'), dock = given.get('panel'), instant = given.get('of');
+  const x = given.get('x'),
+    colour = given.get('colour'),
+    dock = given.get('panel'),
+    instant = given.get('of');
   if (isOneOf(AXES, x)) state.axis = x;
   if (isOneOf(COLOURS, colour)) state.colourBy = colour;
   if (isOneOf(DOCKS, dock)) state.dock = dock;
   if (isOneOf(INSTANTS, instant)) state.instant = instant;
   if (given.has('hide')) state.hidden = new Set(given.getAll('hide'));
-  const device = numbers(given.get('device'), 1)?.[0] ?? -1, shown = numbers(given.get('run'), 1), cursor = numbers(given.get('cursor'), 2), range = numbers(given.get('range'), 3), pinned = numbers(given.get('block'), 2);
+  const device = numbers(given.get('device'), 1)?.[0] ?? -1,
+    shown = numbers(given.get('run'), 1),
+    cursor = numbers(given.get('cursor'), 2),
+    range = numbers(given.get('range'), 3),
+    pinned = numbers(given.get('block'), 2);
   if (shown && shown[0] < runs.length) state.shown = shown[0];
   const states = (/** @type {number} */ run) => runs[run]?.index.nStates ?? 0;
-  if (cursor && cursor[1] < states(cursor[0])) state.cursor = { run: cursor[0], state: cursor[1], held: true };
-  if (range && range[1] < range[2] && range[2] <= states(range[0])) state.range = { run: range[0], first: range[1], last: range[2] };
-  if (pinned && pinned[1] < (runs[pinned[0]]?.index.blocks.count ?? 0)) state.pinned = { run: pinned[0], block: pinned[1] };
+  if (cursor && cursor[1] < states(cursor[0]))
+    state.cursor = { run: cursor[0], state: cursor[1], held: true };
+  if (range && range[1] < range[2] && range[2] <= states(range[0]))
+    state.range = { run: range[0], first: range[1], last: range[2] };
+  if (pinned && pinned[1] < (runs[pinned[0]]?.index.blocks.count ?? 0))
+    state.pinned = { run: pinned[0], block: pinned[1] };
   const ends = (given.get('view') ?? '').split('_').map(Number);
-  const view = ends.length === 2 && ends.every(Number.isFinite) && ends[0] < ends[1] ? { x0: ends[0], x1: ends[1] } : null;
+  const view =
+    ends.length === 2 && ends.every(Number.isFinite) && ends[0] < ends[1]
+      ? { x0: ends[0], x1: ends[1] }
+      : null;
   return { state, view, find: (given.get('find') ?? '').slice(0, MAX_TEXT), device };
 }

@@ -7,7 +7,8 @@ import { categoryText, formatBytes, formatMs, formatRatio, formatShare, splitSen
 
 /** Of several runs the first sentence stands out; what is too long for the screen is behind a button. @param {string} text @param {boolean} several */
 export function showHeadline(text, several) {
-  const [first, rest] = several ? splitSentence(text) : [text, ''], line = byId('headline');
+  const [first, rest] = several ? splitSentence(text) : [text, ''],
+    line = byId('headline');
   line.classList.toggle('several', several);
   line.classList.remove('open');
   line.replaceChildren(first, ...(rest ? [' ', element('span', { class: 'rest' }, rest)] : []));
@@ -16,13 +17,16 @@ export function showHeadline(text, several) {
 /** What ran; of several runs how many, and whose memory they all are. @param {import('./run.js').Run[]} runs */
 export function subtitleOf(runs) {
   if (runs.length < 2) return runs[0]?.title ?? '';
-  const whose = new Set(runs.map((run) => implementationText(run.snapshot.run.implementation))), [only] = whose;
+  const whose = new Set(runs.map((run) => implementationText(run.snapshot.run.implementation))),
+    [only] = whose;
   return `${runs.length} runs compared${whose.size === 1 && only !== '' ? ` · ${only}` : ''}`;
 }
 
 /** Shows or hides the button that unfolds it. */
 export function fitHeadline() {
-  const line = byId('headline'), button = byId('more-button'), isOpen = line.classList.contains('open');
+  const line = byId('headline'),
+    button = byId('more-button'),
+    isOpen = line.classList.contains('open');
   button.hidden = !isOpen && line.scrollHeight <= line.clientHeight + 2;
   button.textContent = isOpen ? 'less' : 'more';
   button.setAttribute('aria-expanded', String(isOpen));
@@ -32,17 +36,35 @@ const LEAST_CHANGE = 0.01; // of the base's peak; what changes less is not named
 
 /** What a run saves against the base, where, and what it does to the time. @param {import('./run.js').Run} base @param {import('./run.js').Run} run */
 function pairSentence(base, run) {
-  const ended = [base, run].find(endedEarly), rest = ended === run ? base : run;
-  if (!base.isRecorded || !run.isRecorded) return `${run.short} and ${base.short} cannot be compared: allocations were not recorded.`;
-  if (ended !== undefined) return `${ended.short} ran out of memory at ${formatBytes(ended.peak.bytes)}; ${rest.short} peaks at ${formatBytes(rest.peak.bytes)}.`;
-  const change = run.peak.bytes / base.peak.bytes - 1, from = formatBytes(base.peak.bytes), to = formatBytes(run.peak.bytes);
-  const peaks = Math.abs(change) < LEAST_CHANGE ? `${run.short} peaks as ${base.short} does (${to}, ${from})` :
-    `${run.short} ${change < 0 ? 'lowers' : 'raises'} the peak by ${formatShare(Math.abs(change))}, from ${from} to ${to}`;
-  const bytesOf = (/** @type {import('./run.js').Run} */ one, /** @type {string} */ key) => one.peak.categories.find((group) => group.key === key)?.bytes ?? 0;
-  const parts = categoriesOf([base.snapshot, run.snapshot]).map((key) => ({ key, bytes: bytesOf(run, key) - bytesOf(base, key) })).filter(({ bytes }) => Math.abs(bytes) > LEAST_CHANGE * base.peak.bytes)
-    .sort((a, b) => Math.abs(b.bytes) - Math.abs(a.bytes)).map(({ key, bytes }) => `${categoryText(key)} ${formatBytes(Math.abs(bytes))} ${bytes < 0 ? 'less' : 'more'}`);
-  const [a, b] = [base, run].map((one) => one.timing.find(({ name }) => name === 'step')?.statistics.mean ?? NaN);
-  const time = Number.isFinite(b / a) ? `; a step takes ${formatMs(b)} ms instead of ${formatMs(a)} ms (${formatRatio(b / a)})` : '';
+  const ended = [base, run].find(endedEarly),
+    rest = ended === run ? base : run;
+  if (!base.isRecorded || !run.isRecorded)
+    return `${run.short} and ${base.short} cannot be compared: allocations were not recorded.`;
+  if (ended !== undefined)
+    return `${ended.short} ran out of memory at ${formatBytes(ended.peak.bytes)}; ${rest.short} peaks at ${formatBytes(rest.peak.bytes)}.`;
+  const change = run.peak.bytes / base.peak.bytes - 1,
+    from = formatBytes(base.peak.bytes),
+    to = formatBytes(run.peak.bytes);
+  const peaks =
+    Math.abs(change) < LEAST_CHANGE
+      ? `${run.short} peaks as ${base.short} does (${to}, ${from})`
+      : `${run.short} ${change < 0 ? 'lowers' : 'raises'} the peak by ${formatShare(Math.abs(change))}, from ${from} to ${to}`;
+  const bytesOf = (/** @type {import('./run.js').Run} */ one, /** @type {string} */ key) =>
+    one.peak.categories.find((group) => group.key === key)?.bytes ?? 0;
+  const parts = categoriesOf([base.snapshot, run.snapshot])
+    .map((key) => ({ key, bytes: bytesOf(run, key) - bytesOf(base, key) }))
+    .filter(({ bytes }) => Math.abs(bytes) > LEAST_CHANGE * base.peak.bytes)
+    .sort((a, b) => Math.abs(b.bytes) - Math.abs(a.bytes))
+    .map(
+      ({ key, bytes }) =>
+        `${categoryText(key)} ${formatBytes(Math.abs(bytes))} ${bytes < 0 ? 'less' : 'more'}`,
+    );
+  const [a, b] = [base, run].map(
+    (one) => one.timing.find(({ name }) => name === 'step')?.statistics.mean ?? NaN,
+  );
+  const time = Number.isFinite(b / a)
+    ? `; a step takes ${formatMs(b)} ms instead of ${formatMs(a)} ms (${formatRatio(b / a)})`
+    : '';
   return `${peaks}${parts.length > 0 ? `: ${parts.join(', ')}` : ''}${time}.`;
 }
 

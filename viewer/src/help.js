@@ -4,11 +4,22 @@ import { byId, element } from './dom.js';
 
 /** Keys, or words for what the mouse does, and what happens. A word in backquotes is a key. */
 const HELP_ROWS = [
-  ['`W` `S` or wheel', 'zoom at the cursor'], ['`A` `D`, `←` `→` or drag', 'pan'], ['`F`', 'the whole run'], ['`0`', 'the step of the peak'],
-  ['`T`', 'time or event order'], ['`Y`', 'one memory scale for all runs, or own ones'], ['`1` … `5`', 'tree, flame graph, memory map, events, differences'],
-  ['`/`', 'search; `Enter` goes to the next one'], ['`,` `.`', 'one event back, one on'], ['`↑` `↓` `Enter`', 'in a timeline: go through its allocations, pin one'],
-  ['click', 'pin the allocation and hold the cursor; on a lane, zoom to the scope'], ['`Shift` drag', 'choose a range for all panels'],
-  ['click, `Alt` click', 'in the legend: hide, show alone'], ['`L`', 'light or dark'], ['`Esc`', 'let go of all that was chosen; close'], ['`?`', 'these keys'],
+  ['`W` `S` or wheel', 'zoom at the cursor'],
+  ['`A` `D`, `←` `→` or drag', 'pan'],
+  ['`F`', 'the whole run'],
+  ['`0`', 'the step of the peak'],
+  ['`T`', 'time or event order'],
+  ['`Y`', 'one memory scale for all runs, or own ones'],
+  ['`1` … `5`', 'tree, flame graph, memory map, events, differences'],
+  ['`/`', 'search; `Enter` goes to the next one'],
+  ['`,` `.`', 'one event back, one on'],
+  ['`↑` `↓` `Enter`', 'in a timeline: go through its allocations, pin one'],
+  ['click', 'pin the allocation and hold the cursor; on a lane, zoom to the scope'],
+  ['`Shift` drag', 'choose a range for all panels'],
+  ['click, `Alt` click', 'in the legend: hide, show alone'],
+  ['`L`', 'light or dark'],
+  ['`Esc`', 'let go of all that was chosen; close'],
+  ['`?`', 'these keys'],
 ];
 
 /** @param {string} text @returns {(Node | string)[]} */
@@ -18,5 +29,10 @@ function withKeys(text) {
 
 /** Fills the dialog's list. */
 export function fillHelp() {
-  byId('help-keys').replaceChildren(...HELP_ROWS.flatMap(([keys, what]) => [element('dt', {}, ...withKeys(keys)), element('dd', {}, ...withKeys(what))]));
+  byId('help-keys').replaceChildren(
+    ...HELP_ROWS.flatMap(([keys, what]) => [
+      element('dt', {}, ...withKeys(keys)),
+      element('dd', {}, ...withKeys(what)),
+    ]),
+  );
 }

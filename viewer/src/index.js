@@ -22,9 +22,11 @@ export const CHECKPOINT_STATES = 2048;
 
 /** @param {import('./blocks.js').Blocks} blocks @returns {Float64Array} */
 function buildTotals(blocks) {
-  const { act, bytes } = blocks, totals = new Float64Array(act.length + 1);
+  const { act, bytes } = blocks,
+    totals = new Float64Array(act.length + 1);
   const { diedState, replaced, nAtStart } = blocks;
-  let total = 0, next = 0;
+  let total = 0,
+    next = 0;
   for (let b = 0; b < nAtStart; b++) if (diedState[b] > 0) total += bytes[b];
   totals[0] = total;
   for (let e = 0; e < act.length; e++) {
@@ -43,7 +45,8 @@ export function buildPyramid(totals) {
   for (let below = /** @type {Int32Array | null} */ (null), length = totals.length; length > 1;) {
     const level = new Int32Array(Math.ceil(length / PYRAMID_BASE));
     for (let group = 0; group < level.length; group++) {
-      let best = -1, bestTotal = -1;
+      let best = -1,
+        bestTotal = -1;
       const end = Math.min(length, (group + 1) * PYRAMID_BASE);
       for (let i = group * PYRAMID_BASE; i < end; i++) {
         const state = below === null ? i : below[i];
@@ -70,7 +73,8 @@ function dropDead(list, diedState, state) {
 
 /** @param {import('./blocks.js').Blocks} blocks @returns {Checkpoint[]} */
 function buildCheckpoints(blocks) {
-  const { act, category, nCategories, diedState, nAtStart } = blocks, checkpoints = [];
+  const { act, category, nCategories, diedState, nAtStart } = blocks,
+    checkpoints = [];
   /** @type {number[][]} per category, in order of birth; dead ones are dropped at the next checkpoint */
   const alive = Array.from({ length: nCategories }, () => []);
   for (let b = 0; b < nAtStart; b++) alive[category[b]].push(b);
@@ -93,7 +97,12 @@ function buildCheckpoints(blocks) {
 export function buildIndex(blocks) {
   const totals = buildTotals(blocks);
   const index = {
-    blocks, nStates: totals.length, totals, pyramid: buildPyramid(totals), checkpoints: buildCheckpoints(blocks), peakState: 0,
+    blocks,
+    nStates: totals.length,
+    totals,
+    pyramid: buildPyramid(totals),
+    checkpoints: buildCheckpoints(blocks),
+    peakState: 0,
   };
   index.peakState = largestState(index, 0, totals.length);
   return index;
@@ -109,10 +118,13 @@ export function largestState(index, lo, hi) {
   const visit = (/** @type {number} */ state) => {
     if (totals[state] > totals[best] || (totals[state] === totals[best] && state < best)) best = state;
   };
-  let a = lo, b = hi, level = -1;
+  let a = lo,
+    b = hi,
+    level = -1;
   while (b - a > 2 * PYRAMID_BASE && level + 1 < pyramid.length) {
     const at = (/** @type {number} */ i) => (level < 0 ? i : pyramid[level][i]);
-    const aUp = Math.ceil(a / PYRAMID_BASE), bUp = Math.floor(b / PYRAMID_BASE);
+    const aUp = Math.ceil(a / PYRAMID_BASE),
+      bUp = Math.floor(b / PYRAMID_BASE);
     for (let i = a; i < aUp * PYRAMID_BASE; i++) visit(at(i));
     for (let i = bUp * PYRAMID_BASE; i < b; i++) visit(at(i));
     a = aUp;
@@ -130,10 +142,14 @@ export function largestState(index, lo, hi) {
  */
 export function aliveAt(index, state) {
   const { act, category, nCategories, diedState } = index.blocks;
-  const base = Math.floor(state / CHECKPOINT_STATES), checkpoint = index.checkpoints[base];
+  const base = Math.floor(state / CHECKPOINT_STATES),
+    checkpoint = index.checkpoints[base];
   /** @type {number[][]} */
   const alive = Array.from({ length: nCategories }, (_, c) =>
-    Array.from(checkpoint.block.subarray(checkpoint.from[c], checkpoint.from[c + 1])).filter((b) => diedState[b] > state));
+    Array.from(checkpoint.block.subarray(checkpoint.from[c], checkpoint.from[c + 1])).filter(
+      (b) => diedState[b] > state,
+    ),
+  );
   for (let e = base * CHECKPOINT_STATES; e < state; e++) {
     if (act[e] >= 0 && diedState[act[e]] > state) alive[category[act[e]]].push(act[e]);
   }

@@ -9,11 +9,27 @@ import { formatBytes, formatCount } from './text.js';
 
 /** @type {{key: import('./store.js').State['instant'], text: string, title: string}[]} */
 const INSTANT_CHOICES = [
-  { key: 'peak', text: 'at the peak', title: 'What is alive where most is allocated, in the range or in the run' },
-  { key: 'cursor', text: 'at the cursor', title: 'What is alive where the timeline is pointed at; a click holds it there' },
-  { key: 'range-allocated', text: 'allocated', title: 'What was allocated in the range, or in the run where no range is chosen' },
+  {
+    key: 'peak',
+    text: 'at the peak',
+    title: 'What is alive where most is allocated, in the range or in the run',
+  },
+  {
+    key: 'cursor',
+    text: 'at the cursor',
+    title: 'What is alive where the timeline is pointed at; a click holds it there',
+  },
+  {
+    key: 'range-allocated',
+    text: 'allocated',
+    title: 'What was allocated in the range, or in the run where no range is chosen',
+  },
   { key: 'range-freed', text: 'freed', title: 'What was freed in the range, or in the run' },
-  { key: 'range-alive', text: 'kept', title: 'What was allocated in the range, or in the run, and is still alive at its end' },
+  {
+    key: 'range-alive',
+    text: 'kept',
+    title: 'What was allocated in the range, or in the run, and is still alive at its end',
+  },
 ];
 
 /**
@@ -26,14 +42,16 @@ const INSTANT_CHOICES = [
 /** Per block 1 where the legend shows it; null: it hides nothing. @param {import('./store.js').State} state */
 function visibleBlocks({ hidden, colourBy, runs, shown }) {
   if (hidden.size === 0) return null;
-  const { groups, groupings } = colouringOf(runs, colourBy), isShown = Uint8Array.from(groups, ({ key }) => (hidden.has(key) ? 0 : 1));
+  const { groups, groupings } = colouringOf(runs, colourBy),
+    isShown = Uint8Array.from(groups, ({ key }) => (hidden.has(key) ? 0 : 1));
   return isShown.includes(0) ? Uint8Array.from(groupings[shown].groupOf, (group) => isShown[group]) : null;
 }
 
 /** The groups by which the timelines are coloured, and each block's. @param {import('./store.js').State} state
  * @returns {{groups: import('./stacking.js').StackGroup[], groupOf: (block: number) => number}} */
 export function groupsOfBlocks({ colourBy, runs, shown }) {
-  const { groups, groupings } = colouringOf(runs, colourBy), { groupOf } = groupings[shown];
+  const { groups, groupings } = colouringOf(runs, colourBy),
+    { groupOf } = groupings[shown];
   return { groups, groupOf: (block) => groupOf[block] };
 }
 
@@ -78,11 +96,18 @@ export function amountText({ bytes, count, requestedBytes }) {
 
 /** Buttons that choose what is shown, kept up to date. @param {import('./store.js').Store} store @returns {HTMLElement} */
 export function makeInstantBar(store) {
-  const buttons = INSTANT_CHOICES.map(({ key, text, title }) => ({ key, button: pushButton(text, () => store.set({ instant: key }), { title }) }));
+  const buttons = INSTANT_CHOICES.map(({ key, text, title }) => ({
+    key,
+    button: pushButton(text, () => store.set({ instant: key }), { title }),
+  }));
   const update = (/** @type {import('./store.js').State} */ { instant }) => {
     for (const { key, button } of buttons) button.setAttribute('aria-pressed', String(key === instant));
   };
   store.on(['instant'], update);
   update(store.get());
-  return element('div', { class: 'choices', role: 'group', 'aria-label': 'Blocks to show' }, ...buttons.map(({ button }) => button));
+  return element(
+    'div',
+    { class: 'choices', role: 'group', 'aria-label': 'Blocks to show' },
+    ...buttons.map(({ button }) => button),
+  );
 }

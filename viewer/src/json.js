@@ -15,7 +15,19 @@ const MOST_KEY_SHOWN = 48;
 /** The greatest integer of the format, which a browser's own numbers cannot tell from 2^63. */
 export const MOST_INTEGER = 2n ** 63n - 1n;
 
-export const BYTE = Object.freeze({ QUOTE: 34, COMMA: 44, MINUS: 45, POINT: 46, ZERO: 48, COLON: 58, OPEN_LIST: 91, BACKSLASH: 92, CLOSE_LIST: 93, OPEN: 123, CLOSE: 125 });
+export const BYTE = Object.freeze({
+  QUOTE: 34,
+  COMMA: 44,
+  MINUS: 45,
+  POINT: 46,
+  ZERO: 48,
+  COLON: 58,
+  OPEN_LIST: 91,
+  BACKSLASH: 92,
+  CLOSE_LIST: 93,
+  OPEN: 123,
+  CLOSE: 125,
+});
 
 /** Thrown where a value goes on behind the bytes at hand. */
 export const NEED_MORE = Symbol('need more');
@@ -37,12 +49,18 @@ function lettersOf(bytes, begin, end) {
 
 /** Bytes of the character of UTF-8 at `at`; 0: none stands there. @param {Uint8Array} bytes @param {number} at @param {number} end */
 function characterBytes(bytes, at, end) {
-  const first = bytes[at], n = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0x80 ? 2 : 1;
+  const first = bytes[at],
+    n = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0x80 ? 2 : 1;
   if (n === 1) return 1;
   if (first < 0xc2 || first > 0xf4 || n > end - at) return 0;
   for (let i = 1; i < n; i++) if ((bytes[at + i] & 0xc0) !== 0x80) return 0;
   const next = bytes[at + 1];
-  return (first === 0xe0 && next < 0xa0) || (first === 0xed && next > 0x9f) || (first === 0xf0 && next < 0x90) || (first === 0xf4 && next > 0x8f) ? 0 : n;
+  return (first === 0xe0 && next < 0xa0) ||
+    (first === 0xed && next > 0x9f) ||
+    (first === 0xf0 && next < 0x90) ||
+    (first === 0xf4 && next > 0x8f)
+    ? 0
+    : n;
 }
 
 /** Bytes of the escape at `at`; 0: it means no character. @param {Uint8Array} bytes @param {number} at @param {number} end */
@@ -93,7 +111,8 @@ export class JsonReader {
     for (const { isArray, nItems, key, keySize } of this.levels) {
       if (path.length + 32 >= MOST_PATH) break;
       if (isArray && nItems > 0) path += `[${nItems - 1}]`;
-      else if (!isArray && keySize > 0) path += `${path ? '.' : ''}${key.slice(0, MOST_KEY_SHOWN).replace(/[^ -~]/g, '?')}`;
+      else if (!isArray && keySize > 0)
+        path += `${path ? '.' : ''}${key.slice(0, MOST_KEY_SHOWN).replace(/[^ -~]/g, '?')}`;
     }
     return path;
   }
@@ -112,7 +131,9 @@ export class JsonReader {
   /** What is there is not what was expected. @param {string} what @returns {never} */
   expected(what) {
     const byte = this.look();
-    this.fail(`${what} was expected, not ${byte < 0 ? 'the end of the file' : byte > 31 && byte < 127 ? `'${String.fromCharCode(byte)}'` : `byte 0x${byte.toString(16)}`}`);
+    this.fail(
+      `${what} was expected, not ${byte < 0 ? 'the end of the file' : byte > 31 && byte < 127 ? `'${String.fromCharCode(byte)}'` : `byte 0x${byte.toString(16)}`}`,
+    );
   }
 
   /** The bytes at hand end here. */
@@ -134,7 +155,8 @@ export class JsonReader {
 
   /** @param {boolean} isArray */
   enter(isArray) {
-    if (this.look() !== (isArray ? BYTE.OPEN_LIST : BYTE.OPEN)) this.expected(isArray ? 'an array' : 'an object');
+    if (this.look() !== (isArray ? BYTE.OPEN_LIST : BYTE.OPEN))
+      this.expected(isArray ? 'an array' : 'an object');
     if (this.levels.length === MOST_LEVELS) this.fail(`nested deeper than the limit of ${MOST_LEVELS}`);
     this.at++;
     this.levels.push({ isArray, hasItems: false, nItems: 0, key: '', keySize: 0, keyAt: 0, seen: new Set() });
@@ -142,7 +164,8 @@ export class JsonReader {
 
   /** Takes the comma between items, or the closing bracket: then it is false. @param {number} close */
   more(close) {
-    const level = this.levels[this.levels.length - 1], byte = this.look();
+    const level = this.levels[this.levels.length - 1],
+      byte = this.look();
     if (byte === close) {
       this.at++;
       this.levels.pop();
@@ -166,12 +189,15 @@ export class JsonReader {
   /** Takes a text's quotes and what is between them. @returns {number} where it begins; it ends before the quote before `at` */
   takeRawText() {
     if (this.look() !== BYTE.QUOTE) this.expected('a text');
-    const { bytes, end } = this, begin = this.at + 1;
+    const { bytes, end } = this,
+      begin = this.at + 1;
     let at = begin;
     while (at < end && bytes[at] !== BYTE.QUOTE) {
-      if (bytes[at] < 32) this.fail(`a text holds the control character 0x${bytes[at].toString(16).padStart(2, '0')}`, at);
+      if (bytes[at] < 32)
+        this.fail(`a text holds the control character 0x${bytes[at].toString(16).padStart(2, '0')}`, at);
       at += bytes[at] === BYTE.BACKSLASH ? 2 : 1;
-      if (at - begin > this.textLimit) this.fail(`a text longer than the limit of ${this.textLimit} bytes`, begin);
+      if (at - begin > this.textLimit)
+        this.fail(`a text longer than the limit of ${this.textLimit} bytes`, begin);
     }
     if (at >= end) {
       this.ended();
@@ -189,7 +215,8 @@ export class JsonReader {
         at++;
         continue;
       }
-      const isEscape = bytes[at] === BYTE.BACKSLASH, n = isEscape ? escapeBytes(bytes, at, end) : characterBytes(bytes, at, end);
+      const isEscape = bytes[at] === BYTE.BACKSLASH,
+        n = isEscape ? escapeBytes(bytes, at, end) : characterBytes(bytes, at, end);
       if (n === 0) this.fail(isEscape ? 'an escape that means no character' : 'not UTF-8', at);
       at += n;
     }
@@ -199,7 +226,8 @@ export class JsonReader {
   textOf(begin, end) {
     const { bytes } = this;
     let isPlain = end - begin <= SHORT_TEXT;
-    for (let at = begin; isPlain && at < end; at++) isPlain = bytes[at] < 0x80 && bytes[at] !== BYTE.BACKSLASH;
+    for (let at = begin; isPlain && at < end; at++)
+      isPlain = bytes[at] < 0x80 && bytes[at] !== BYTE.BACKSLASH;
     if (isPlain) return lettersOf(bytes, begin, end);
     this.checkText(begin, end);
     const text = this.decoder.decode(bytes.subarray(begin, end));
@@ -215,7 +243,9 @@ export class JsonReader {
   takeKey() {
     if (!this.more(BYTE.CLOSE)) return false;
     if (this.look() !== BYTE.QUOTE) this.expected('a key');
-    const begin = this.takeRawText(), level = this.levels[this.levels.length - 1], end = this.at - 1;
+    const begin = this.takeRawText(),
+      level = this.levels[this.levels.length - 1],
+      end = this.at - 1;
     level.key = lettersOf(this.bytes, begin, Math.min(end, begin + MOST_KEY_SHOWN));
     level.keySize = end - begin;
     level.keyAt = this.base + begin;
@@ -253,14 +283,16 @@ export class JsonReader {
 
   /** The length of the number at hand by JSON's grammar; 0: none; never much more than the limit. */
   numberSize() {
-    const { bytes, at: begin } = this, end = Math.min(this.end, begin + 2 * MOST_NUMBER_BYTES);
+    const { bytes, at: begin } = this,
+      end = Math.min(this.end, begin + 2 * MOST_NUMBER_BYTES);
     let at = begin + (begin < end && bytes[begin] === BYTE.MINUS ? 1 : 0);
     const digits = () => {
       const first = at;
       while (at < end && isDigit(bytes[at])) at++;
       return at - first;
     };
-    const first = at, nDigits = digits();
+    const first = at,
+      nDigits = digits();
     if (nDigits === 0 || (bytes[first] === BYTE.ZERO && nDigits > 1)) return this.numberEnds(at, 0);
     if (at < end && bytes[at] === BYTE.POINT) {
       at++;
@@ -283,12 +315,22 @@ export class JsonReader {
   /** An integer in [lo, hi]; a BigInt where a browser's number would not be exact. @param {number | bigint} lo @param {number | bigint} hi @returns {number | bigint} */
   getExact(lo, hi) {
     this.look();
-    const { bytes, end, at: begin } = this, isNegative = begin < end && bytes[begin] === BYTE.MINUS, first = begin + (isNegative ? 1 : 0);
-    let at = first, value = 0;
+    const { bytes, end, at: begin } = this,
+      isNegative = begin < end && bytes[begin] === BYTE.MINUS,
+      first = begin + (isNegative ? 1 : 0);
+    let at = first,
+      value = 0;
     while (at < end && isDigit(bytes[at]) && at - first < 20) value = value * 10 + bytes[at++] - BYTE.ZERO;
     if (at >= end) this.ended();
-    const next = at < end ? bytes[at] : 0, isWhole = at > first && at - first < 20 && (bytes[first] !== BYTE.ZERO || at === first + 1) && next !== BYTE.POINT && (next | 32) !== 101;
-    const size = value > FAR ? BigInt(lettersOf(bytes, first, at)) : value, exact = isNegative ? -size : size;
+    const next = at < end ? bytes[at] : 0,
+      isWhole =
+        at > first &&
+        at - first < 20 &&
+        (bytes[first] !== BYTE.ZERO || at === first + 1) &&
+        next !== BYTE.POINT &&
+        (next | 32) !== 101;
+    const size = value > FAR ? BigInt(lettersOf(bytes, first, at)) : value,
+      exact = isNegative ? -size : size;
     if (!isWhole || size > (isNegative ? MOST_INTEGER + 1n : MOST_INTEGER)) {
       const n = at - first < 20 ? this.numberSize() : 20;
       if (n === 0) this.expected('an integer within 2^63');
@@ -376,8 +418,11 @@ export class JsonReader {
   getOddInteger(lo, hi, unknown, isFine = false) {
     if (this.peek() === '') return this.getInteger(lo, hi);
     if (this.skipsOdd('number')) return unknown;
-    const { at } = this, size = this.numberSize(), isWhole = size > 0 && size < MOST_NUMBER_BYTES && !/[.e]/i.test(lettersOf(this.bytes, at, at + size));
-    const exact = isWhole ? BigInt(lettersOf(this.bytes, at, at + size)) : null, isGood = exact !== null && exact >= lo && exact <= hi;
+    const { at } = this,
+      size = this.numberSize(),
+      isWhole = size > 0 && size < MOST_NUMBER_BYTES && !/[.e]/i.test(lettersOf(this.bytes, at, at + size));
+    const exact = isWhole ? BigInt(lettersOf(this.bytes, at, at + size)) : null,
+      isGood = exact !== null && exact >= lo && exact <= hi;
     if (!isGood && !(isFine && isWhole)) this.countOdd();
     this.skip();
     return isGood ? Number(exact) : unknown;
@@ -387,7 +432,10 @@ export class JsonReader {
   getHandle() {
     if (this.peek() === '') return this.getInteger(-MOST_INTEGER - 1n, MOST_INTEGER);
     if (this.skipsOdd('number')) return -1;
-    const { at } = this, size = this.numberSize(), letters = lettersOf(this.bytes, at, at + Math.min(size, MOST_NUMBER_BYTES)), exact = /^-?\d+$/.test(letters) ? BigInt(letters) : 2n ** 64n;
+    const { at } = this,
+      size = this.numberSize(),
+      letters = lettersOf(this.bytes, at, at + Math.min(size, MOST_NUMBER_BYTES)),
+      exact = /^-?\d+$/.test(letters) ? BigInt(letters) : 2n ** 64n;
     const isGood = exact >= -MOST_INTEGER - 1n && exact < 2n ** 64n;
     if (!isGood) this.countOdd();
     this.skip();

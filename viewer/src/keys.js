@@ -51,7 +51,9 @@ export function clearChoices(store) {
 
 /** Holds the cursor one event further on. @param {KeyContext} context @param {-1 | 1} direction */
 function stepEvent({ store, timelines }, direction) {
-  const { cursor, runs, shown } = store.get(), index = cursor?.run ?? shown, run = runs[index];
+  const { cursor, runs, shown } = store.get(),
+    index = cursor?.run ?? shown,
+    run = runs[index];
   if (run === undefined || !run.isRecorded) return;
   const from = cursor?.state ?? run.peakState - direction;
   const state = Math.max(0, Math.min(run.index.nStates - 1, from + direction));
@@ -62,7 +64,9 @@ function stepEvent({ store, timelines }, direction) {
 
 /** Tabs are gone through with the arrows. @param {HTMLElement} tab @param {'ArrowLeft' | 'ArrowRight'} key */
 function stepTab(tab, key) {
-  const next = /** @type {HTMLElement | null} */ (key === 'ArrowLeft' ? tab.previousElementSibling : tab.nextElementSibling);
+  const next = /** @type {HTMLElement | null} */ (
+    key === 'ArrowLeft' ? tab.previousElementSibling : tab.nextElementSibling
+  );
   next?.focus();
   next?.click();
 }
@@ -70,7 +74,8 @@ function stepTab(tab, key) {
 /** @param {KeyContext} context @param {KeyboardEvent} event */
 function onKey(context, event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  const { store, timelines, pointer, searchBox } = context, target = /** @type {HTMLElement} */ (event.target);
+  const { store, timelines, pointer, searchBox } = context,
+    target = /** @type {HTMLElement} */ (event.target);
   const help = /** @type {HTMLDialogElement} */ (byId('help'));
   if (target.closest?.('input, select, textarea') || help.open) return;
   if (event.key === '?') return help.showModal();
@@ -85,7 +90,8 @@ function onKey(context, event) {
   }
   const stage = pointer.activeStage();
   if (stage === undefined) return;
-  const tab = /** @type {HTMLElement | null} */ (target.closest?.('[role=tab]')), focused = timelines.stages.find((each) => each.frame === target);
+  const tab = /** @type {HTMLElement | null} */ (target.closest?.('[role=tab]')),
+    focused = timelines.stages.find((each) => each.frame === target);
   if (tab && (event.key === 'ArrowLeft' || event.key === 'ArrowRight')) {
     stepTab(tab, event.key);
   } else if (focused && (event.key === 'ArrowUp' || event.key === 'ArrowDown')) {
@@ -94,7 +100,11 @@ function onKey(context, event) {
     pointer.pointByKey(focused);
   } else if (focused && event.key === 'Enter') {
     pointer.clickByKey(focused);
-  } else if (event.code in MOVES && !event.shiftKey && !(event.key.startsWith('Arrow') && target.closest?.('aside, .scroll, #dock, .overview'))) {
+  } else if (
+    event.code in MOVES &&
+    !event.shiftKey &&
+    !(event.key.startsWith('Arrow') && target.closest?.('aside, .scroll, #dock, .overview'))
+  ) {
     MOVES[event.code](stage, pointer);
     event.preventDefault();
     timelines.follow(stage);

@@ -26,7 +26,8 @@ const SCOPE_SEPARATOR = ' › ';
  */
 export function scopeExtents(snapshot) {
   const { scopes, events } = snapshot;
-  const first = new Int32Array(scopes.count).fill(-1), last = new Int32Array(scopes.count).fill(-1);
+  const first = new Int32Array(scopes.count).fill(-1),
+    last = new Int32Array(scopes.count).fill(-1);
   for (let e = 0; e < events.count; e++) {
     const scope = events.scope[e];
     if (scope < 0) continue;
@@ -44,8 +45,11 @@ export function scopeExtents(snapshot) {
 
 const THIN_SHARE = 0.2; // of the time of the lane above
 const LANES = Object.freeze([
-  { kind: SCOPE.STEP, title: 'step', rows: 1 }, { kind: SCOPE.PHASE, title: 'phase', rows: 2 }, { kind: SCOPE.LAYER, title: 'layer', rows: 2 },
-  { kind: SCOPE.OPERATOR, title: 'operator', rows: 3 }, { kind: SCOPE.USER, title: 'user', rows: 3 },
+  { kind: SCOPE.STEP, title: 'step', rows: 1 },
+  { kind: SCOPE.PHASE, title: 'phase', rows: 2 },
+  { kind: SCOPE.LAYER, title: 'layer', rows: 2 },
+  { kind: SCOPE.OPERATOR, title: 'operator', rows: 3 },
+  { kind: SCOPE.USER, title: 'user', rows: 3 },
 ]);
 
 /** Per scope how many around it are of its kind. @param {import('./format.js').Scopes} scopes */
@@ -65,20 +69,40 @@ function nestingDepths({ count, parent, kind }) {
  * @param {import('./format.js').Snapshot} snapshot @returns {Lane[]} only those that hold anything
  */
 export function buildLanes(snapshot) {
-  const { scopes } = snapshot, depth = nestingDepths(scopes);
-  const lanes = /** @type {(Omit<Lane, 'scopes'> & {scopes: number[]})[]} */ ([]), device = /** @type {typeof lanes} */ ([]);
+  const { scopes } = snapshot,
+    depth = nestingDepths(scopes);
+  const lanes = /** @type {(Omit<Lane, 'scopes'> & {scopes: number[]})[]} */ ([]),
+    device = /** @type {typeof lanes} */ ([]);
   for (const { kind, title, rows } of LANES) {
-    const own = Array.from({ length: rows }, (_, row) => ({ kind, title: row === 0 ? title : '', isDevice: false, isThin: false, scopes: /** @type {number[]} */ ([]) }));
-    const onDevice = { kind, title: device.length === 0 ? 'device' : '', isDevice: true, isThin: false, scopes: /** @type {number[]} */ ([]) };
+    const own = Array.from({ length: rows }, (_, row) => ({
+      kind,
+      title: row === 0 ? title : '',
+      isDevice: false,
+      isThin: false,
+      scopes: /** @type {number[]} */ ([]),
+    }));
+    const onDevice = {
+      kind,
+      title: device.length === 0 ? 'device' : '',
+      isDevice: true,
+      isThin: false,
+      scopes: /** @type {number[]} */ ([]),
+    };
     for (let s = 0; s < scopes.count; s++) {
       if (scopes.kind[s] !== kind) continue;
       if (depth[s] < rows) own[depth[s]].scopes.push(s);
       if (depth[s] === 0 && kind !== SCOPE.STEP && scopes.deviceBeginNs[s] >= 0) onDevice.scopes.push(s);
     }
-    const filled = own.map((lane) => lane.scopes.reduce((sum, s) => sum + Math.max(0, scopes.durationNs[s]), 0));
+    const filled = own.map((lane) =>
+      lane.scopes.reduce((sum, s) => sum + Math.max(0, scopes.durationNs[s]), 0),
+    );
     own.forEach((lane, row) => (lane.isThin = row > 0 && filled[row] < filled[0] * THIN_SHARE));
     lanes.push(...own.filter((lane) => lane.scopes.length > 0));
-    if (onDevice.scopes.length > 0) device.push({ ...onDevice, scopes: onDevice.scopes.sort((a, b) => scopes.deviceBeginNs[a] - scopes.deviceBeginNs[b]) });
+    if (onDevice.scopes.length > 0)
+      device.push({
+        ...onDevice,
+        scopes: onDevice.scopes.sort((a, b) => scopes.deviceBeginNs[a] - scopes.deviceBeginNs[b]),
+      });
   }
   return [...lanes, ...device].map((lane) => ({ ...lane, scopes: Int32Array.from(lane.scopes) }));
 }
@@ -93,15 +117,19 @@ export function scopeSpan(snapshot, extents, axis, scope) {
   if (axis.kind === 'event') {
     return extents.first[scope] < 0 ? [0, 0] : [extents.first[scope], extents.last[scope] + 1];
   }
-  const begin = snapshot.scopes.beginNs[scope], duration = snapshot.scopes.durationNs[scope];
+  const begin = snapshot.scopes.beginNs[scope],
+    duration = snapshot.scopes.durationNs[scope];
   return [begin, duration < 0 ? axis.hi : begin + duration];
 }
 
 /** When the device did what a scope encloses; in event order, beside the events of that time.
  * @param {import('./format.js').Snapshot} snapshot @param {import('./axis.js').Axis} axis @param {number} scope @returns {[number, number]} */
 function deviceSpan({ scopes, events }, axis, scope) {
-  const begin = scopes.deviceBeginNs[scope], end = begin + Math.max(0, scopes.deviceDurationNs[scope]);
-  return axis.kind === 'event' ? [countUpTo(events.timeNs, begin), countUpTo(events.timeNs, end)] : [begin, end];
+  const begin = scopes.deviceBeginNs[scope],
+    end = begin + Math.max(0, scopes.deviceDurationNs[scope]);
+  return axis.kind === 'event'
+    ? [countUpTo(events.timeNs, begin), countUpTo(events.timeNs, end)]
+    : [begin, end];
 }
 
 /** @typedef {{x0: (i: number) => number, x1: (i: number) => number, reach: Float64Array}} LaneSpans per scope of a lane; reach: the farthest end up to it */
@@ -117,8 +145,12 @@ function laneEdges(snapshot, { first, last }, axis, { scopes, isDevice }) {
     const spans = Array.from(scopes, (scope) => deviceSpan(snapshot, axis, scope));
     return { x0: (i) => spans[i][0], x1: (i) => spans[i][1] };
   }
-  if (axis.kind === 'event') return { x0: (i) => Math.max(0, first[scopes[i]]), x1: (i) => last[scopes[i]] + 1 };
-  return { x0: (i) => beginNs[scopes[i]], x1: (i) => (durationNs[scopes[i]] < 0 ? axis.hi : beginNs[scopes[i]] + durationNs[scopes[i]]) };
+  if (axis.kind === 'event')
+    return { x0: (i) => Math.max(0, first[scopes[i]]), x1: (i) => last[scopes[i]] + 1 };
+  return {
+    x0: (i) => beginNs[scopes[i]],
+    x1: (i) => (durationNs[scopes[i]] < 0 ? axis.hi : beginNs[scopes[i]] + durationNs[scopes[i]]),
+  };
 }
 
 /** @param {import('./format.js').Snapshot} snapshot @param {Extents} extents @param {import('./axis.js').Axis} axis @param {Lane} lane @returns {LaneSpans} */
@@ -142,10 +174,12 @@ function laneSpans(snapshot, extents, axis, lane) {
  * @returns {LaneItem[]}
  */
 export function laneItems(snapshot, extents, axis, lane, x0, x1, perPixel) {
-  const spans = laneSpans(snapshot, extents, axis, lane), items = [];
+  const spans = laneSpans(snapshot, extents, axis, lane),
+    items = [];
   let drawnTo = -Infinity;
   for (let i = countUpTo(spans.reach, x0); i < lane.scopes.length; i++) {
-    const from = spans.x0(i), to = spans.x1(i);
+    const from = spans.x0(i),
+      to = spans.x1(i);
     if (to <= x0 || to <= from) continue;
     if (from >= x1) break;
     if (to - from < perPixel && to < drawnTo + perPixel) continue;
@@ -184,7 +218,8 @@ export function enclosing(scopes, scope, kind) {
  * @returns {{path: string, layer: number}} layer -1: in none
  */
 export function scopeGroup(snapshot, scope, singleLayers = false) {
-  const { scopes } = snapshot, parts = [];
+  const { scopes } = snapshot,
+    parts = [];
   let layer = -1;
   for (let s = scope; s >= 0; s = scopes.parent[s]) {
     if (scopes.kind[s] === SCOPE.STEP) continue;
@@ -203,11 +238,14 @@ export function scopeGroup(snapshot, scope, singleLayers = false) {
  * @param {import('./format.js').Snapshot} snapshot @returns {{paths: string[], pathOf: Int32Array}} pathOf: per scope
  */
 export function scopeGroups(snapshot) {
-  const { scopes } = snapshot, paths = ['outside every scope'], pathOf = new Int32Array(scopes.count);
+  const { scopes } = snapshot,
+    paths = ['outside every scope'],
+    pathOf = new Int32Array(scopes.count);
   /** @type {Map<string | number, number>[]} per path its continuations: by name, "#" for layers, by text where there is another number */
   const longer = [new Map()];
   for (let s = 0; s < scopes.count; s++) {
-    const from = scopes.parent[s] < 0 ? 0 : pathOf[scopes.parent[s]], hasNumber = scopes.index[s] >= 0;
+    const from = scopes.parent[s] < 0 ? 0 : pathOf[scopes.parent[s]],
+      hasNumber = scopes.index[s] >= 0;
     if (scopes.kind[s] === SCOPE.STEP) {
       pathOf[s] = from;
       continue;

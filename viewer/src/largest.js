@@ -16,7 +16,8 @@ import { scopeGroup } from './lanes.js';
 
 /** The levels by which blocks are grouped here. @param {import('./run.js').Run} run */
 function largestLevels(run) {
-  const levels = levelsOf(run, usualSplit(run), false), named = levels.filter(({ name }) => name === 'category' || name === 'name');
+  const levels = levelsOf(run, usualSplit(run), false),
+    named = levels.filter(({ name }) => name === 'category' || name === 'name');
   return levels.some(({ name }) => name === 'name') ? named : levels.slice(0, 1);
 }
 
@@ -27,20 +28,34 @@ function pathOfBlock(levels, block) {
 
 /** @param {import('./run.js').Run} run @param {number} state @returns {LargeGroup[]} largest first */
 export function largestAt(run, state) {
-  const levels = largestLevels(run), { snapshot, index: { blocks } } = run;
-  return leavesOf(run, levels, wholeOf(run, blocksOf(run, { kind: 'alive', state }, null))).map(({ amount }) => {
-    const scopes = new Set(Array.from(amount.blocks, (block) => blocks.scope[block])), paths = new Set();
-    for (const scope of scopes) paths.add(scope < 0 ? '' : scopeGroup(snapshot, scope).path.replace('layer #', 'layers'));
-    return {
-      path: pathOfBlock(levels, amount.largest), label: amount.label, where: paths.size === 1 ? String([...paths][0]) : `${paths.size} scopes`,
-      largest: amount.largest, bytes: amount.bytes, count: amount.count,
-    };
-  }).sort((a, b) => b.bytes - a.bytes || b.count - a.count);
+  const levels = largestLevels(run),
+    {
+      snapshot,
+      index: { blocks },
+    } = run;
+  return leavesOf(run, levels, wholeOf(run, blocksOf(run, { kind: 'alive', state }, null)))
+    .map(({ amount }) => {
+      const scopes = new Set(Array.from(amount.blocks, (block) => blocks.scope[block])),
+        paths = new Set();
+      for (const scope of scopes)
+        paths.add(scope < 0 ? '' : scopeGroup(snapshot, scope).path.replace('layer #', 'layers'));
+      return {
+        path: pathOfBlock(levels, amount.largest),
+        label: amount.label,
+        where: paths.size === 1 ? String([...paths][0]) : `${paths.size} scopes`,
+        largest: amount.largest,
+        bytes: amount.bytes,
+        count: amount.count,
+      };
+    })
+    .sort((a, b) => b.bytes - a.bytes || b.count - a.count);
 }
 
 /** The blocks of a group, in any run. @param {import('./run.js').Run} run @param {string[]} path @returns {Uint8Array} per block 1 or 0 */
 export function blocksOfGroup(run, path) {
-  const levels = largestLevels(run), { count } = run.index.blocks, found = new Uint8Array(count);
+  const levels = largestLevels(run),
+    { count } = run.index.blocks,
+    found = new Uint8Array(count);
   /** @type {Map<number, boolean>[]} */
   const known = levels.map(() => new Map());
   for (let b = 0; b < count && levels.length === path.length; b++) {
@@ -49,7 +64,9 @@ export function blocksOfGroup(run, path) {
       let is = known[i].get(group);
       if (is === undefined) known[i].set(group, (is = level.text(group) === path[i]));
       return is;
-    }) ? 1 : 0;
+    })
+      ? 1
+      : 0;
   }
   return found;
 }

@@ -42,14 +42,21 @@ const LARGE_GRANULE_BYTES = 20 * 2 ** 20; // that expandable segments map for th
  */
 
 /** Events that buy, return, map or unmap memory of the run's device. */
-const segmentRows = oncePer((/** @type {import('./run.js').Run} */ { snapshot: { events }, index: { blocks } }) => {
-  const found = [];
-  for (let e = 0; e < events.count; e++) {
-    const action = events.action[e];
-    if (action >= ACTION.SEGMENT_ALLOC && action <= ACTION.SEGMENT_UNMAP && events.device[e] === blocks.device) found.push(e);
-  }
-  return found;
-});
+const segmentRows = oncePer(
+  (/** @type {import('./run.js').Run} */ { snapshot: { events }, index: { blocks } }) => {
+    const found = [];
+    for (let e = 0; e < events.count; e++) {
+      const action = events.action[e];
+      if (
+        action >= ACTION.SEGMENT_ALLOC &&
+        action <= ACTION.SEGMENT_UNMAP &&
+        events.device[e] === blocks.device
+      )
+        found.push(e);
+    }
+    return found;
+  },
+);
 
 /** Blocks that once waited for another stream. */
 const pendingBlocks = oncePer((/** @type {import('./run.js').Run} */ { index: { blocks } }) => {
@@ -60,7 +67,8 @@ const pendingBlocks = oncePer((/** @type {import('./run.js').Run} */ { index: { 
 
 /** Position of the first segment that ends beyond an address. @param {Segment[]} segments by address @param {number} address */
 function firstBeyond(segments, address) {
-  let lo = 0, hi = segments.length;
+  let lo = 0,
+    hi = segments.length;
   while (lo < hi) {
     const middle = (lo + hi) >>> 1;
     if (segments[middle].address + segments[middle].bytes <= address) lo = middle + 1;
@@ -71,7 +79,8 @@ function firstBeyond(segments, address) {
 
 /** Takes a range of addresses out of the segments. @param {Segment[]} segments @param {number} begin @param {number} end */
 function take(segments, begin, end) {
-  const from = firstBeyond(segments, begin), left = [];
+  const from = firstBeyond(segments, begin),
+    left = [];
   let to = from;
   for (; to < segments.length && segments[to].address < end; to++) {
     const { address, bytes } = segments[to];
@@ -85,11 +94,18 @@ function take(segments, begin, end) {
 function give(segments, added) {
   if (added.bytes === 0) return;
   take(segments, added.address, added.address + added.bytes);
-  const at = firstBeyond(segments, added.address), joined = { ...added };
-  const joins = (/** @type {Segment | undefined} */ other) => other !== undefined && other.isExpandable && added.isExpandable && other.stream === added.stream &&
+  const at = firstBeyond(segments, added.address),
+    joined = { ...added };
+  const joins = (/** @type {Segment | undefined} */ other) =>
+    other !== undefined &&
+    other.isExpandable &&
+    added.isExpandable &&
+    other.stream === added.stream &&
     (other.pool === added.pool || other.pool === '' || added.pool === '');
-  const before = segments[at - 1], after = segments[at];
-  let from = at, to = at;
+  const before = segments[at - 1],
+    after = segments[at];
+  let from = at,
+    to = at;
   if (joins(before) && before.address + before.bytes === added.address) {
     joined.address = before.address;
     joined.bytes += before.bytes;
@@ -106,21 +122,51 @@ function give(segments, added) {
 
 /** @param {number} address @param {number} bytes @param {number} stream @param {boolean} isExpandable @param {string} pool @returns {Segment} */
 function emptySegment(address, bytes, stream, isExpandable, pool) {
-  return { address, bytes, stream, isExpandable, pool: pool === 'small' || pool === 'large' ? pool : '', pieces: [], cachedBytes: 0, releasableBytes: 0, largestFreeBytes: 0 };
+  return {
+    address,
+    bytes,
+    stream,
+    isExpandable,
+    pool: pool === 'small' || pool === 'large' ? pool : '',
+    pieces: [],
+    cachedBytes: 0,
+    releasableBytes: 0,
+    largestFreeBytes: 0,
+  };
 }
 
 /** The segments of a state, by address, without their pieces. @param {import('./run.js').Run} run @param {number} state @returns {Segment[]} */
 function segmentsAt(run, state) {
-  const { snapshot: { start, events, subjects }, index: { blocks } } = run;
+  const {
+    snapshot: { start, events, subjects },
+    index: { blocks },
+  } = run;
   /** @type {Segment[]} */
   const segments = [];
   for (let i = 0; i < start.count; i++) {
-    if (start.device[i] === blocks.device) give(segments, emptySegment(start.address[i], start.totalBytes[i], start.stream[i], start.isExpandable[i] === 1, start.pool[i]));
+    if (start.device[i] === blocks.device)
+      give(
+        segments,
+        emptySegment(
+          start.address[i],
+          start.totalBytes[i],
+          start.stream[i],
+          start.isExpandable[i] === 1,
+          start.pool[i],
+        ),
+      );
   }
   for (const e of segmentRows(run)) {
     if (e >= state) break;
-    const action = events.action[e], subject = subjectOf(events.act[e]), address = subjects.address[subject], bytes = subjects.bytes[subject];
-    if (action === ACTION.SEGMENT_ALLOC || action === ACTION.SEGMENT_MAP) give(segments, emptySegment(address, bytes, subjects.stream[subject], action === ACTION.SEGMENT_MAP, ''));
+    const action = events.action[e],
+      subject = subjectOf(events.act[e]),
+      address = subjects.address[subject],
+      bytes = subjects.bytes[subject];
+    if (action === ACTION.SEGMENT_ALLOC || action === ACTION.SEGMENT_MAP)
+      give(
+        segments,
+        emptySegment(address, bytes, subjects.stream[subject], action === ACTION.SEGMENT_MAP, ''),
+      );
     else take(segments, address, address + bytes);
   }
   return segments;
@@ -131,14 +177,16 @@ function segmentsAt(run, state) {
 function fillSegments(segments, blocks, active) {
   let next = 0;
   for (const segment of segments) {
-    const end = segment.address + segment.bytes, own = /** @type {Piece[]} */ ([]);
+    const end = segment.address + segment.bytes,
+      own = /** @type {Piece[]} */ ([]);
     let at = segment.address;
     const add = (/** @type {number} */ to, /** @type {number} */ block, /** @type {boolean} */ isPending) => {
       if (at < to) own.push({ address: at, bytes: to - at, block, isPending });
       at = Math.max(at, to);
     };
     for (; next < active.length && blocks.address[active[next].block] < end; next++) {
-      const { block, isPending } = active[next], begin = blocks.address[block];
+      const { block, isPending } = active[next],
+        begin = blocks.address[block];
       if (begin < at || begin + blocks.bytes[block] > end) continue; // it lies in no segment: the account shows it
       add(begin, -1, false);
       add(begin + blocks.bytes[block], block, isPending);
@@ -154,7 +202,9 @@ function fillSegments(segments, blocks, active) {
 function findPool(segment, blocks) {
   if (segment.pool !== '') return;
   const held = segment.pieces.find((piece) => piece.block >= 0);
-  const isLarge = held ? blocks.requestedBytes[held.block] > SMALL_BYTES : segment.bytes > SMALL_SEGMENT_BYTES;
+  const isLarge = held
+    ? blocks.requestedBytes[held.block] > SMALL_BYTES
+    : segment.bytes > SMALL_SEGMENT_BYTES;
   segment.pool = isLarge ? 'large' : 'small';
 }
 
@@ -169,14 +219,28 @@ function sumFree(segment) {
     const begin = address - segment.address;
     whole += Math.max(0, Math.floor((begin + bytes) / granule) - Math.ceil(begin / granule)) * granule;
   }
-  segment.releasableBytes = segment.isExpandable ? whole : segment.cachedBytes === segment.bytes ? segment.bytes : 0;
+  segment.releasableBytes = segment.isExpandable
+    ? whole
+    : segment.cachedBytes === segment.bytes
+      ? segment.bytes
+      : 0;
 }
 
 /** @param {import('./blocks.js').Blocks} blocks @param {{block: number, isPending: boolean}[]} active @param {Segment[]} segments @param {number} reserved @returns {Account} */
 function accountOf(blocks, active, segments, reserved) {
-  const account = { asked: 0, rounding: 0, unsplit: 0, pending: 0, splittable: 0, releasable: 0, unexplained: 0, reserved };
+  const account = {
+    asked: 0,
+    rounding: 0,
+    unsplit: 0,
+    pending: 0,
+    splittable: 0,
+    releasable: 0,
+    unexplained: 0,
+    reserved,
+  };
   for (const { block, isPending } of active) {
-    const asked = blocks.requestedBytes[block], slack = blocks.bytes[block] - asked;
+    const asked = blocks.requestedBytes[block],
+      slack = blocks.bytes[block] - asked;
     if (isPending) {
       account.pending += blocks.bytes[block];
       continue;
@@ -190,13 +254,21 @@ function accountOf(blocks, active, segments, reserved) {
     account.releasable += segment.releasableBytes;
     account.splittable += segment.cachedBytes - segment.releasableBytes;
   }
-  account.unexplained = reserved - (account.asked + account.rounding + account.unsplit + account.pending + account.splittable + account.releasable);
+  account.unexplained =
+    reserved -
+    (account.asked +
+      account.rounding +
+      account.unsplit +
+      account.pending +
+      account.splittable +
+      account.releasable);
   return account;
 }
 
 /** Reserved bytes in a state. @param {import('./run.js').Run} run @param {number} state */
 export function reservedAt({ reserved }, state) {
-  let lo = 0, hi = reserved.state.length - 1;
+  let lo = 0,
+    hi = reserved.state.length - 1;
   while (lo < hi) {
     const middle = (lo + hi + 1) >>> 1;
     if (reserved.state[middle] <= state) lo = middle;
@@ -207,10 +279,17 @@ export function reservedAt({ reserved }, state) {
 
 /** @param {import('./run.js').Run} run @param {number} state @returns {Layout} */
 export function layoutAt(run, state) {
-  const { index } = run, { blocks } = index, segments = segmentsAt(run, state);
+  const { index } = run,
+    { blocks } = index,
+    segments = segmentsAt(run, state);
   const active = aliveAt(index, state).map((block) => ({ block, isPending: false }));
   for (const block of pendingBlocks(run)) {
-    if (blocks.diedState[block] <= state && state < blocks.pendingState[block] && blocks.bornState[block] <= state) active.push({ block, isPending: true });
+    if (
+      blocks.diedState[block] <= state &&
+      state < blocks.pendingState[block] &&
+      blocks.bornState[block] <= state
+    )
+      active.push({ block, isPending: true });
   }
   active.sort((a, b) => blocks.address[a.block] - blocks.address[b.block] || a.block - b.block);
   fillSegments(segments, blocks, active);

@@ -9,7 +9,13 @@ const SHOWN_GROUPS = 12; // the largest; a button shows all
 const SHOWN_NARROW = 6; // where the window is narrow
 
 /** @type {[import('./stacking.js').ColourBy, string][]} */
-const COLOUR_CHOICES = [['category', 'category'], ['scope', 'scope'], ['stack', 'call stack'], ['size', 'size'], ['age', 'lifetime']];
+const COLOUR_CHOICES = [
+  ['category', 'category'],
+  ['scope', 'scope'],
+  ['stack', 'call stack'],
+  ['size', 'size'],
+  ['age', 'lifetime'],
+];
 
 /** The legend, which is the filter. */
 export class Legend {
@@ -24,10 +30,18 @@ export class Legend {
     this.sweptRun = -1;
     /** @type {Map<string, {group: number, button: HTMLElement, bytes: HTMLElement, share: HTMLElement}>} by key */
     this.items = new Map();
-    this.select = /** @type {HTMLSelectElement} */ (element('select', { 'aria-label': 'Colour by', title: 'What the colours tell' },
-      ...COLOUR_CHOICES.map(([value, text]) => element('option', { value }, `by ${text}`))));
+    this.select = /** @type {HTMLSelectElement} */ (
+      element(
+        'select',
+        { 'aria-label': 'Colour by', title: 'What the colours tell' },
+        ...COLOUR_CHOICES.map(([value, text]) => element('option', { value }, `by ${text}`)),
+      )
+    );
     this.select.addEventListener('change', () => {
-      store.set({ colourBy: /** @type {import('./stacking.js').ColourBy} */ (this.select.value), hidden: new Set() });
+      store.set({
+        colourBy: /** @type {import('./stacking.js').ColourBy} */ (this.select.value),
+        hidden: new Set(),
+      });
     });
     this.list = element('ul', { class: 'legend', 'aria-label': 'Groups: press to hide or show' });
     this.more = element('button', { type: 'button', class: 'quiet' });
@@ -47,15 +61,18 @@ export class Legend {
 
   /** Makes the list anew. */
   build() {
-    const { runs, colourBy } = this.store.get(), recorded = runs.some((run) => run.isRecorded);
+    const { runs, colourBy } = this.store.get(),
+      recorded = runs.some((run) => run.isRecorded);
     byId('legend').hidden = !recorded;
     if (!recorded) return;
-    const colouring = colouringOf(runs, colourBy), { groups } = colouring;
+    const colouring = colouringOf(runs, colourBy),
+      { groups } = colouring;
     this.colouring = colouring;
     this.sweep = null;
     this.select.value = colourBy;
     const bySize = groups.map((_, g) => g).sort((a, b) => groups[b].peakBytes - groups[a].peakBytes);
-    const most = colourBy === 'category' ? groups.length : window.innerWidth > 1100 ? SHOWN_GROUPS : SHOWN_NARROW;
+    const most =
+      colourBy === 'category' ? groups.length : window.innerWidth > 1100 ? SHOWN_GROUPS : SHOWN_NARROW;
     const chosen = new Set(this.isOpen ? bySize : bySize.slice(0, most));
     const inOrder = groups.length > most ? bySize.filter((g) => chosen.has(g)) : groups.map((_, g) => g);
     this.items = new Map(inOrder.map((g) => [groups[g].key, this.makeItem(g)]));
@@ -70,11 +87,21 @@ export class Legend {
 
   /** @param {number} group */
   makeItem(group) {
-    const { key, label, title, colour, isOld } = /** @type {import('./stacking.js').Colouring} */ (this.colouring).groups[group];
+    const { key, label, title, colour, isOld } = /** @type {import('./stacking.js').Colouring} */ (
+      this.colouring
+    ).groups[group];
     const mark = element('span', { class: isOld ? 'swatch old' : 'swatch', 'aria-hidden': 'true' });
     mark.style.background = colour;
-    const bytes = element('b'), share = element('span', { class: 'muted' });
-    const button = element('button', { type: 'button', class: 'group', title: `${title}\nClick hides, Alt click shows it alone` }, mark, element('span', { class: 'label' }, label), bytes, share);
+    const bytes = element('b'),
+      share = element('span', { class: 'muted' });
+    const button = element(
+      'button',
+      { type: 'button', class: 'group', title: `${title}\nClick hides, Alt click shows it alone` },
+      mark,
+      element('span', { class: 'label' }, label),
+      bytes,
+      share,
+    );
     button.addEventListener('click', (event) => this.press(key, event.altKey));
     button.addEventListener('keydown', (event) => {
       if (!event.altKey || (event.key !== 'Enter' && event.key !== ' ')) return;
@@ -86,8 +113,10 @@ export class Legend {
 
   /** @param {string} key @param {boolean} isSolo */
   press(key, isSolo) {
-    const { hidden } = this.store.get(), keys = (this.colouring?.groups ?? []).map((group) => group.key);
-    const others = keys.filter((each) => each !== key), isAlone = !hidden.has(key) && others.every((each) => hidden.has(each));
+    const { hidden } = this.store.get(),
+      keys = (this.colouring?.groups ?? []).map((group) => group.key);
+    const others = keys.filter((each) => each !== key),
+      isAlone = !hidden.has(key) && others.every((each) => hidden.has(each));
     const next = new Set(hidden);
     if (isSolo) return this.store.set({ hidden: new Set(isAlone ? [] : others) });
     if (!next.delete(key)) next.add(key);
@@ -101,11 +130,21 @@ export class Legend {
 
   /** Bytes at the cursor, or else at the peak. */
   showBytes() {
-    const { runs, cursor, shown } = this.store.get(), at = cursor?.run ?? shown, run = runs[at];
-    if (this.colouring === null || run === undefined || !run.isRecorded || this.colouring.groupings[at]?.run !== run) return;
-    if (this.sweep === null || this.sweptRun !== at) this.sweep = makeBandSweep(this.colouring.groupings[at], null);
+    const { runs, cursor, shown } = this.store.get(),
+      at = cursor?.run ?? shown,
+      run = runs[at];
+    if (
+      this.colouring === null ||
+      run === undefined ||
+      !run.isRecorded ||
+      this.colouring.groupings[at]?.run !== run
+    )
+      return;
+    if (this.sweep === null || this.sweptRun !== at)
+      this.sweep = makeBandSweep(this.colouring.groupings[at], null);
     this.sweptRun = at;
-    const state = cursor?.state ?? run.peakState, total = run.index.totals[state];
+    const state = cursor?.state ?? run.peakState,
+      total = run.index.totals[state];
     this.sweep.moveTo(state);
     for (const { group, bytes, share } of this.items.values()) {
       const amount = this.sweep.sums[group];

@@ -28,15 +28,21 @@ let waiting = null;
 
 /** The address of the worker's script. It is a blob's, and no other is let through. */
 function makeWorkerUrl() {
-  const script = document.getElementById('viewer')?.textContent ?? '', at = script.indexOf(PAGE_BEGINS);
+  const script = document.getElementById('viewer')?.textContent ?? '',
+    at = script.indexOf(PAGE_BEGINS);
   if (at < 0) throw new Error('the page holds no script to make a worker of');
   // In braces, so that none of its names is the worker's global object's. Not as a module: a page of a file may have none.
-  const url = URL.createObjectURL(new Blob([`'use strict';{${script.slice(0, at)}}`], { type: 'text/javascript' })), trusted = /** @type {any} */ (globalThis).trustedTypes;
+  const url = URL.createObjectURL(
+      new Blob([`'use strict';{${script.slice(0, at)}}`], { type: 'text/javascript' }),
+    ),
+    trusted = /** @type {any} */ (globalThis).trustedTypes;
   const same = (/** @type {string} */ given) => {
     if (given !== url) throw new TypeError('not the address of the worker');
     return given;
   };
-  return trusted ? trusted.createPolicy('tidemark-worker', { createScriptURL: same }).createScriptURL(url) : url;
+  return trusted
+    ? trusted.createPolicy('tidemark-worker', { createScriptURL: same }).createScriptURL(url)
+    : url;
 }
 
 /** @returns {Promise<Worker | null>} null: none can be made */
@@ -44,7 +50,8 @@ function startWorker() {
   return new Promise((resolve) => {
     try {
       workerUrl ??= makeWorkerUrl();
-      const worker = new Worker(/** @type {string} */ (workerUrl)), timer = setTimeout(() => finish(null), START_MS);
+      const worker = new Worker(/** @type {string} */ (workerUrl)),
+        timer = setTimeout(() => finish(null), START_MS);
       const finish = (/** @type {Worker | null} */ made) => {
         clearTimeout(timer);
         worker.onmessage = worker.onerror = null;
@@ -77,7 +84,9 @@ function takeWorker() {
 /** Sends a worker the text as it comes, a few pieces ahead of it: what reads them and what uncompresses them run beside each other.
  * @param {Worker} worker @param {import('./document.js').Pull} pull @param {() => Promise<ArrayBuffer>} room for a piece, as soon as the worker can take more */
 async function sendText(worker, pull, room) {
-  let piece = new Uint8Array(await room()), end = PIECE_ROOM, answered = performance.now();
+  let piece = new Uint8Array(await room()),
+    end = PIECE_ROOM,
+    answered = performance.now();
   const send = () => worker.postMessage({ piece: piece.subarray(PIECE_ROOM, end) }, [piece.buffer]);
   for (let part = await pull(); part !== null; part = await pull()) {
     for (let at = 0; at < part.length;) {
@@ -101,12 +110,15 @@ async function sendText(worker, pull, room) {
 
 /** @param {Worker} worker @param {import('./unpack.js').Source} source @param {OnProgress} onProgress @returns {Promise<import('./unpack.js').Loaded>} */
 function readInWorker(worker, source, onProgress) {
-  let bytes = 0, nAhead = PIECES_AHEAD, wake = () => {};
-  const used = /** @type {ArrayBuffer[]} */ ([]), room = async () => {
-    while (nAhead === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
-    nAhead--;
-    return used.pop() ?? new ArrayBuffer(PIECE_BYTES);
-  };
+  let bytes = 0,
+    nAhead = PIECES_AHEAD,
+    wake = () => {};
+  const used = /** @type {ArrayBuffer[]} */ ([]),
+    room = async () => {
+      while (nAhead === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
+      nAhead--;
+      return used.pop() ?? new ArrayBuffer(PIECE_BYTES);
+    };
   return new Promise((resolve, reject) => {
     const opened = openSource(source, (n) => (bytes += n));
     worker.onmessage = async ({ data }) => {
@@ -115,12 +127,19 @@ function readInWorker(worker, source, onProgress) {
         if (data.used !== null) used.push(data.used);
         wake();
       } else if (data.loaded) resolve(data.loaded);
-      else if (data.problem) reject(data.isFormat ? await located(source, new FormatError(data.problem, data.place)) : new Error(data.problem));
+      else if (data.problem)
+        reject(
+          data.isFormat
+            ? await located(source, new FormatError(data.problem, data.place))
+            : new Error(data.problem),
+        );
       else onProgress({ bytes, totalBytes: (await opened).totalBytes, rows: data.rows });
     };
     worker.onerror = (event) => {
       event.preventDefault();
-      reject(new FormatError(`reading it failed (${event.message || 'the browser has not enough memory for it'})`));
+      reject(
+        new FormatError(`reading it failed (${event.message || 'the browser has not enough memory for it'})`),
+      );
     };
     worker.onmessageerror = () => reject(new FormatError('it holds more than this browser has memory for'));
     opened.then(({ pull }) => sendText(worker, pull, room)).catch(reject);
@@ -141,7 +160,9 @@ async function readHere(source, onProgress, most) {
 /** In a worker, where there can be one. @param {import('./unpack.js').Source} source @param {OnProgress} onProgress @returns {Promise<import('./unpack.js').Loaded>} */
 async function readElsewhere(source, onProgress) {
   const worker = await takeWorker();
-  return worker === null ? /** @type {import('./unpack.js').Loaded} */ (await readHere(source, onProgress)) : readInWorker(worker, source, onProgress);
+  return worker === null
+    ? /** @type {import('./unpack.js').Loaded} */ (await readHere(source, onProgress))
+    : readInWorker(worker, source, onProgress);
 }
 
 /**
@@ -150,7 +171,10 @@ async function readElsewhere(source, onProgress) {
  */
 export async function loadRun(source, label, onProgress = () => undefined) {
   const isSmall = (source instanceof Blob ? source.size : source.length) < SMALL_SOURCE;
-  const loaded = (isSmall ? await readHere(source, onProgress, SMALL_TEXT) : null) ?? await readElsewhere(source, onProgress), { snapshot, derived } = loaded;
+  const loaded =
+      (isSmall ? await readHere(source, onProgress, SMALL_TEXT) : null) ??
+      (await readElsewhere(source, onProgress)),
+    { snapshot, derived } = loaded;
   const run = makeRun(snapshot, label, undefined, derived);
   await new Promise((resolve) => setTimeout(resolve)); // what comes next is a task of its own: the page answers in between
   return run;

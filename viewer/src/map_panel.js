@@ -10,9 +10,11 @@ import { pageTheme } from './timelines.js';
 import { formatBytes, formatCount, formatPlural, formatShare } from './text.js';
 import { hideTooltip, showTooltip } from './tooltip.js';
 
-const MAP_ROW = 20, MAP_ROW_GAP = 6; // CSS pixels
+const MAP_ROW = 20,
+  MAP_ROW_GAP = 6; // CSS pixels
 const ROWS_IN_SIGHT = 10;
-const ZOOM_STEP = 1.6, MOST_ZOOM = 4096;
+const ZOOM_STEP = 1.6,
+  MOST_ZOOM = 4096;
 const HATCH = 5; // CSS pixels between the lines of what is pending
 const LISTED_SEGMENTS = 12;
 
@@ -23,7 +25,11 @@ const ACCOUNT_ROWS = [
   ['unsplit', 'unsplit', 'the rest of blocks that were too small to be split'],
   ['pending', 'pending', 'freed, but another stream still uses it'],
   ['splittable', 'cached, held', 'free, in segments that hold blocks: only for requests that fit'],
-  ['releasable', 'cached, releasable', 'free segments: the device would get them back if the cache was emptied'],
+  [
+    'releasable',
+    'cached, releasable',
+    'free segments: the device would get them back if the cache was emptied',
+  ],
   ['unexplained', 'unexplained', 'the recording contradicts itself'],
 ];
 
@@ -40,14 +46,37 @@ class MapPanel {
     this.drawn = null;
     this.canvas = /** @type {HTMLCanvasElement} */ (element('canvas', { 'aria-hidden': 'true' }));
     this.spacer = element('div', { class: 'map-spacer' }, this.canvas);
-    this.scroll = element('div', { class: 'map-scroll', tabindex: '0', role: 'application', 'aria-roledescription': 'memory map' }, this.spacer);
+    this.scroll = element(
+      'div',
+      { class: 'map-scroll', tabindex: '0', role: 'application', 'aria-roledescription': 'memory map' },
+      this.spacer,
+    );
     this.title = element('p', { class: 'map-title' });
-    this.select = /** @type {HTMLSelectElement} */ (element('select', { 'aria-label': 'Order of the segments' },
-      element('option', { value: 'address' }, 'by address'), element('option', { value: 'size' }, 'largest first'), element('option', { value: 'free' }, 'most free first')));
-    const controls = element('div', { class: 'controls' }, this.title, this.select, pushButton('−', () => this.setZoom(this.zoom / ZOOM_STEP), { 'aria-label': 'Zoom out of the map' }),
-      pushButton('+', () => this.setZoom(this.zoom * ZOOM_STEP), { 'aria-label': 'Zoom into the map' }), pushButton('fit', () => this.setZoom(1)));
+    this.select = /** @type {HTMLSelectElement} */ (
+      element(
+        'select',
+        { 'aria-label': 'Order of the segments' },
+        element('option', { value: 'address' }, 'by address'),
+        element('option', { value: 'size' }, 'largest first'),
+        element('option', { value: 'free' }, 'most free first'),
+      )
+    );
+    const controls = element(
+      'div',
+      { class: 'controls' },
+      this.title,
+      this.select,
+      pushButton('−', () => this.setZoom(this.zoom / ZOOM_STEP), { 'aria-label': 'Zoom out of the map' }),
+      pushButton('+', () => this.setZoom(this.zoom * ZOOM_STEP), { 'aria-label': 'Zoom into the map' }),
+      pushButton('fit', () => this.setZoom(1)),
+    );
     this.account = element('div', { class: 'map-account' });
-    this.element = element('div', { class: 'map' }, element('div', { class: 'map-main' }, controls, this.scroll), this.account);
+    this.element = element(
+      'div',
+      { class: 'map' },
+      element('div', { class: 'map-main' }, controls, this.scroll),
+      this.account,
+    );
     this.listen();
   }
 
@@ -57,11 +86,15 @@ class MapPanel {
       this.show();
     });
     this.scroll.addEventListener('scroll', () => this.draw());
-    this.scroll.addEventListener('wheel', (event) => {
-      if (!event.ctrlKey) return;
-      event.preventDefault();
-      this.setZoom(this.zoom * (event.deltaY < 0 ? ZOOM_STEP : 1 / ZOOM_STEP));
-    }, { passive: false });
+    this.scroll.addEventListener(
+      'wheel',
+      (event) => {
+        if (!event.ctrlKey) return;
+        event.preventDefault();
+        this.setZoom(this.zoom * (event.deltaY < 0 ? ZOOM_STEP : 1 / ZOOM_STEP));
+      },
+      { passive: false },
+    );
     this.scroll.addEventListener('pointermove', (event) => this.point(event));
     this.scroll.addEventListener('pointerleave', hideTooltip);
     this.scroll.addEventListener('click', (event) => this.pin(this.indexUnder(event)));
@@ -77,23 +110,38 @@ class MapPanel {
 
   /** The run and the state that are shown. */
   instant() {
-    const { runs, shown, cursor } = this.store.get(), run = runs[cursor?.run ?? shown];
-    return { run, number: cursor?.run ?? shown, state: cursor?.state ?? run?.peakState ?? 0, isCursor: cursor !== null };
+    const { runs, shown, cursor } = this.store.get(),
+      run = runs[cursor?.run ?? shown];
+    return {
+      run,
+      number: cursor?.run ?? shown,
+      state: cursor?.state ?? run?.peakState ?? 0,
+      isCursor: cursor !== null,
+    };
   }
 
   show() {
     const { run, state, isCursor } = this.instant();
     if (this.element.hidden || run === undefined || !run.isRecorded) return;
-    const layout = layoutAt(run, state), segments = [...layout.segments];
+    const layout = layoutAt(run, state),
+      segments = [...layout.segments];
     if (this.order === 'size') segments.sort((a, b) => b.bytes - a.bytes);
     if (this.order === 'free') segments.sort((a, b) => b.cachedBytes - a.cachedBytes);
-    const width = this.scroll.clientWidth, scale = scaleToFit(segments, width, ROWS_IN_SIGHT) / this.zoom;
+    const width = this.scroll.clientWidth,
+      scale = scaleToFit(segments, width, ROWS_IN_SIGHT) / this.zoom;
     this.drawn = { layout, segments, ...layOutMap(segments, width, scale) };
     this.spacer.style.height = `${this.drawn.nRows * (MAP_ROW + MAP_ROW_GAP)}px`;
     const { splittable, releasable, reserved } = layout.account;
-    this.title.replaceChildren(element('b', {}, `${formatBytes(reserved)} reserved`), ` in ${formatPlural(segments.length, 'segment')} ${isCursor ? 'at the cursor' : 'at the peak'}, ${
-      formatBytes(splittable + releasable)} of it free`);
-    this.scroll.setAttribute('aria-label', `Memory map: ${this.title.textContent}. Left and right go through the blocks, Enter pins.`);
+    this.title.replaceChildren(
+      element('b', {}, `${formatBytes(reserved)} reserved`),
+      ` in ${formatPlural(segments.length, 'segment')} ${isCursor ? 'at the cursor' : 'at the peak'}, ${formatBytes(
+        splittable + releasable,
+      )} of it free`,
+    );
+    this.scroll.setAttribute(
+      'aria-label',
+      `Memory map: ${this.title.textContent}. Left and right go through the blocks, Enter pins.`,
+    );
     this.showAccount(run, layout);
     this.draw();
   }
@@ -106,19 +154,29 @@ class MapPanel {
 
   draw() {
     if (this.drawn === null) return;
-    const { run, number } = this.instant(), { segments, rects } = this.drawn, { pinned, pick } = this.store.get(), theme = pageTheme();
-    const width = this.scroll.clientWidth, height = this.scroll.clientHeight, ratio = Math.min(2, window.devicePixelRatio || 1), top = this.scroll.scrollTop;
+    const { run, number } = this.instant(),
+      { segments, rects } = this.drawn,
+      { pinned, pick } = this.store.get(),
+      theme = pageTheme();
+    const width = this.scroll.clientWidth,
+      height = this.scroll.clientHeight,
+      ratio = Math.min(2, window.devicePixelRatio || 1),
+      top = this.scroll.scrollTop;
     this.canvas.style.transform = `translateY(${top}px)`;
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
-    const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext('2d')), picked = pick?.ofRun(run), colourOf = blockColours({ ...this.store.get(), shown: number });
+    const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext('2d')),
+      picked = pick?.ofRun(run),
+      colourOf = blockColours({ ...this.store.get(), shown: number });
     context.setTransform(ratio, 0, 0, ratio, 0, -top * ratio);
-    const first = Math.floor(top / (MAP_ROW + MAP_ROW_GAP)), last = Math.ceil((top + height) / (MAP_ROW + MAP_ROW_GAP));
+    const first = Math.floor(top / (MAP_ROW + MAP_ROW_GAP)),
+      last = Math.ceil((top + height) / (MAP_ROW + MAP_ROW_GAP));
     for (const [i, rect] of rects.entries()) {
       if (rect.row < first || rect.row > last) continue;
-      const piece = segments[rect.segment].pieces[rect.piece], y = rect.row * (MAP_ROW + MAP_ROW_GAP) + 1;
+      const piece = segments[rect.segment].pieces[rect.piece],
+        y = rect.row * (MAP_ROW + MAP_ROW_GAP) + 1;
       context.globalAlpha = piece.block >= 0 && picked && !picked[piece.block] ? 0.2 : 1;
       context.fillStyle = piece.block < 0 ? theme.lane : colourOf(piece.block);
       context.fillRect(rect.x, y, rect.width, MAP_ROW);
@@ -145,7 +203,8 @@ class MapPanel {
   /** @param {{clientX: number, clientY: number}} event */
   indexUnder(event) {
     if (this.drawn === null) return -1;
-    const box = this.scroll.getBoundingClientRect(), y = event.clientY - box.top + this.scroll.scrollTop;
+    const box = this.scroll.getBoundingClientRect(),
+      y = event.clientY - box.top + this.scroll.scrollTop;
     const rect = rectAt(this.drawn.rects, event.clientX - box.left, Math.floor(y / (MAP_ROW + MAP_ROW_GAP)));
     return rect === null ? -1 : this.drawn.rects.indexOf(rect);
   }
@@ -159,32 +218,60 @@ class MapPanel {
 
   /** @param {number} index of a rectangle @returns {(Node | string)[]} */
   facts(index) {
-    const { run } = this.instant(), { segments, rects } = /** @type {NonNullable<MapPanel['drawn']>} */ (this.drawn);
-    const segment = segments[rects[index].segment], piece = segment.pieces[rects[index].piece];
-    const place = element('p', { class: 'muted' }, `at 0x${piece.address.toString(16)} in ${segment.isExpandable ? 'an expandable' : 'a'} segment of ${formatBytes(segment.bytes)} at 0x${
-      segment.address.toString(16)}, ${segment.pool} pool, ${streamText(run, segment.stream)}; ${formatBytes(segment.cachedBytes)} of it free`);
-    if (piece.block >= 0) return [...(piece.isPending ? [element('p', { class: 'muted' }, 'freed, but another stream still uses it')] : []), ...blockFacts(run, piece.block, 3), place];
-    const why = segment.cachedBytes === segment.bytes ? 'the whole segment is free' : 'cached: only requests that fit here can use it';
-    return [element('p', { class: 'block-name' }, `free ${formatBytes(piece.bytes)}`), element('p', { class: 'muted' }, why), place];
+    const { run } = this.instant(),
+      { segments, rects } = /** @type {NonNullable<MapPanel['drawn']>} */ (this.drawn);
+    const segment = segments[rects[index].segment],
+      piece = segment.pieces[rects[index].piece];
+    const place = element(
+      'p',
+      { class: 'muted' },
+      `at 0x${piece.address.toString(16)} in ${segment.isExpandable ? 'an expandable' : 'a'} segment of ${formatBytes(segment.bytes)} at 0x${segment.address.toString(
+        16,
+      )}, ${segment.pool} pool, ${streamText(run, segment.stream)}; ${formatBytes(segment.cachedBytes)} of it free`,
+    );
+    if (piece.block >= 0)
+      return [
+        ...(piece.isPending
+          ? [element('p', { class: 'muted' }, 'freed, but another stream still uses it')]
+          : []),
+        ...blockFacts(run, piece.block, 3),
+        place,
+      ];
+    const why =
+      segment.cachedBytes === segment.bytes
+        ? 'the whole segment is free'
+        : 'cached: only requests that fit here can use it';
+    return [
+      element('p', { class: 'block-name' }, `free ${formatBytes(piece.bytes)}`),
+      element('p', { class: 'muted' }, why),
+      place,
+    ];
   }
 
   /** @param {number} index of a rectangle */
   pin(index) {
     if (index < 0 || this.drawn === null) return;
-    const { segments, rects } = this.drawn, { block } = segments[rects[index].segment].pieces[rects[index].piece], { run, number, state } = this.instant();
-    if (run !== undefined && block >= 0) this.store.set({ pinned: { run: number, block }, cursor: { run: number, state, held: true } });
+    const { segments, rects } = this.drawn,
+      { block } = segments[rects[index].segment].pieces[rects[index].piece],
+      { run, number, state } = this.instant();
+    if (run !== undefined && block >= 0)
+      this.store.set({ pinned: { run: number, block }, cursor: { run: number, state, held: true } });
   }
 
   /** @param {KeyboardEvent} event */
   onKey(event) {
     if (this.drawn === null || event.ctrlKey || event.metaKey || event.altKey) return;
-    const n = this.drawn.rects.length, step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const n = this.drawn.rects.length,
+      step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step !== undefined && n > 0) {
       event.preventDefault();
       this.at = Math.max(0, Math.min(n - 1, this.at + step));
-      const { row, x } = this.drawn.rects[this.at], y = row * (MAP_ROW + MAP_ROW_GAP), box = this.scroll.getBoundingClientRect();
+      const { row, x } = this.drawn.rects[this.at],
+        y = row * (MAP_ROW + MAP_ROW_GAP),
+        box = this.scroll.getBoundingClientRect();
       if (y < this.scroll.scrollTop) this.scroll.scrollTop = y;
-      if (y + MAP_ROW > this.scroll.scrollTop + this.scroll.clientHeight) this.scroll.scrollTop = y + MAP_ROW - this.scroll.clientHeight + 2;
+      if (y + MAP_ROW > this.scroll.scrollTop + this.scroll.clientHeight)
+        this.scroll.scrollTop = y + MAP_ROW - this.scroll.clientHeight + 2;
       this.draw();
       showTooltip(this.facts(this.at), box.left + x, box.top + y - this.scroll.scrollTop + MAP_ROW);
     } else if (event.key === 'Enter' && this.at >= 0) {
@@ -197,28 +284,114 @@ class MapPanel {
 
   /** The account of the bytes, and the segments that keep most of what is free. @param {import('./run.js').Run} run @param {import('./layout.js').Layout} layout */
   showAccount(run, { account, segments }) {
-    const rows = ACCOUNT_ROWS.filter(([key]) => account[key] !== 0).map(([key, name, what]) => element('tr', { title: what }, element('th', { scope: 'row' }, name),
-      element('td', { class: 'number' }, formatBytes(account[key])), element('td', { class: 'number muted' }, formatShare(account.reserved > 0 ? account[key] / account.reserved : 0))));
-    const largest = (/** @type {string} */ pool) => Math.max(0, ...segments.filter((segment) => segment.pool === pool).map((segment) => segment.largestFreeBytes));
-    const held = segments.filter((segment) => segment.cachedBytes > segment.releasableBytes).sort((a, b) => b.cachedBytes - a.cachedBytes);
+    const rows = ACCOUNT_ROWS.filter(([key]) => account[key] !== 0).map(([key, name, what]) =>
+      element(
+        'tr',
+        { title: what },
+        element('th', { scope: 'row' }, name),
+        element('td', { class: 'number' }, formatBytes(account[key])),
+        element(
+          'td',
+          { class: 'number muted' },
+          formatShare(account.reserved > 0 ? account[key] / account.reserved : 0),
+        ),
+      ),
+    );
+    const largest = (/** @type {string} */ pool) =>
+      Math.max(
+        0,
+        ...segments.filter((segment) => segment.pool === pool).map((segment) => segment.largestFreeBytes),
+      );
+    const held = segments
+      .filter((segment) => segment.cachedBytes > segment.releasableBytes)
+      .sort((a, b) => b.cachedBytes - a.cachedBytes);
     this.account.replaceChildren(
-      element('table', { class: 'compare' }, element('caption', {}, 'Where the reserved bytes are'), element('tbody', {}, ...rows)),
-      element('p', { class: 'muted small' }, `Largest free block: ${formatBytes(largest('large'))} in the large pool, ${formatBytes(largest('small'))} in the small one. A larger request needs new memory.`),
-      held.length === 0 ? element('p', { class: 'muted small' }, 'No segment keeps free memory because of a block in it.') :
-        element('table', { class: 'compare' }, element('caption', {}, 'Free memory that blocks hold'), element('tbody', {}, ...held.slice(0, LISTED_SEGMENTS).map((segment) => this.heldRow(run, segment)),
-          ...(held.length > LISTED_SEGMENTS ? [element('tr', {}, element('th', { scope: 'row', class: 'muted' }, formatPlural(held.length - LISTED_SEGMENTS, 'more segment')),
-            element('td', { class: 'number muted' }, formatBytes(held.slice(LISTED_SEGMENTS).reduce((sum, segment) => sum + segment.cachedBytes, 0))))] : []))));
+      element(
+        'table',
+        { class: 'compare' },
+        element('caption', {}, 'Where the reserved bytes are'),
+        element('tbody', {}, ...rows),
+      ),
+      element(
+        'p',
+        { class: 'muted small' },
+        `Largest free block: ${formatBytes(largest('large'))} in the large pool, ${formatBytes(largest('small'))} in the small one. A larger request needs new memory.`,
+      ),
+      held.length === 0
+        ? element('p', { class: 'muted small' }, 'No segment keeps free memory because of a block in it.')
+        : element(
+            'table',
+            { class: 'compare' },
+            element('caption', {}, 'Free memory that blocks hold'),
+            element(
+              'tbody',
+              {},
+              ...held.slice(0, LISTED_SEGMENTS).map((segment) => this.heldRow(run, segment)),
+              ...(held.length > LISTED_SEGMENTS
+                ? [
+                    element(
+                      'tr',
+                      {},
+                      element(
+                        'th',
+                        { scope: 'row', class: 'muted' },
+                        formatPlural(held.length - LISTED_SEGMENTS, 'more segment'),
+                      ),
+                      element(
+                        'td',
+                        { class: 'number muted' },
+                        formatBytes(
+                          held.slice(LISTED_SEGMENTS).reduce((sum, segment) => sum + segment.cachedBytes, 0),
+                        ),
+                      ),
+                    ),
+                  ]
+                : []),
+            ),
+          ),
+    );
   }
 
   /** @param {import('./run.js').Run} run @param {import('./layout.js').Segment} segment that holds a block */
   heldRow(run, segment) {
-    const { blocks } = run.index, held = segment.pieces.filter((piece) => piece.block >= 0), { number, state } = this.instant();
-    const keeper = held.reduce((a, b) => (b.bytes > a.bytes ? b : a)).block, stack = blocks.stack[keeper];
-    const name = blocks.name[keeper] >= 0 ? run.snapshot.strings[blocks.name[keeper]] : stack >= 0 ? frameText(run.snapshot, toldBy(run.snapshot)[stack]) : 'no call stack';
-    const button = pushButton(name, () => this.store.set({ pinned: { run: number, block: keeper }, cursor: { run: number, state, held: true } }), { class: 'link', title: `${name}: show this block` });
-    return element('tr', {}, element('th', { scope: 'row' }, colourSwatch(blockColours({ ...this.store.get(), shown: number })(keeper)), button,
-      held.length > 1 ? element('span', { class: 'muted small' }, ` +${formatCount(held.length - 1)}`) : null),
-      element('td', { class: 'number', title: `in the segment at 0x${segment.address.toString(16)}` }, `${formatBytes(segment.cachedBytes)} of ${formatBytes(segment.bytes)}`));
+    const { blocks } = run.index,
+      held = segment.pieces.filter((piece) => piece.block >= 0),
+      { number, state } = this.instant();
+    const keeper = held.reduce((a, b) => (b.bytes > a.bytes ? b : a)).block,
+      stack = blocks.stack[keeper];
+    const name =
+      blocks.name[keeper] >= 0
+        ? run.snapshot.strings[blocks.name[keeper]]
+        : stack >= 0
+          ? frameText(run.snapshot, toldBy(run.snapshot)[stack])
+          : 'no call stack';
+    const button = pushButton(
+      name,
+      () =>
+        this.store.set({
+          pinned: { run: number, block: keeper },
+          cursor: { run: number, state, held: true },
+        }),
+      { class: 'link', title: `${name}: show this block` },
+    );
+    return element(
+      'tr',
+      {},
+      element(
+        'th',
+        { scope: 'row' },
+        colourSwatch(blockColours({ ...this.store.get(), shown: number })(keeper)),
+        button,
+        held.length > 1
+          ? element('span', { class: 'muted small' }, ` +${formatCount(held.length - 1)}`)
+          : null,
+      ),
+      element(
+        'td',
+        { class: 'number', title: `in the segment at 0x${segment.address.toString(16)}` },
+        `${formatBytes(segment.cachedBytes)} of ${formatBytes(segment.bytes)}`,
+      ),
+    );
   }
 }
 

@@ -17,7 +17,8 @@ const SEGMENT_GAP = 3; // between segments
 
 /** Bytes a pixel, so that all segments fill `nRows` rows at most. @param {import('./layout.js').Segment[]} segments @param {number} width @param {number} nRows */
 export function scaleToFit(segments, width, nRows) {
-  const total = segments.reduce((sum, segment) => sum + segment.bytes, 0), room = Math.max(1, width * nRows - segments.length * (LEAST_WIDTH + SEGMENT_GAP));
+  const total = segments.reduce((sum, segment) => sum + segment.bytes, 0),
+    room = Math.max(1, width * nRows - segments.length * (LEAST_WIDTH + SEGMENT_GAP));
   return Math.max(1, total / room);
 }
 
@@ -28,15 +29,18 @@ export function scaleToFit(segments, width, nRows) {
  */
 export function layOutMap(segments, width, bytesPerPixel) {
   const rects = /** @type {MapRect[]} */ ([]);
-  let row = 0, x = 0;
+  let row = 0,
+    x = 0;
   segments.forEach((segment, s) => {
-    const wide = Math.max(LEAST_WIDTH, segment.bytes / bytesPerPixel), perByte = wide / segment.bytes;
+    const wide = Math.max(LEAST_WIDTH, segment.bytes / bytesPerPixel),
+      perByte = wide / segment.bytes;
     if (x > 0 && x + Math.min(wide, LEAST_WIDTH) > width) {
       row++;
       x = 0;
     }
     segment.pieces.forEach((piece, p) => {
-      let left = piece.bytes * perByte, isFirst = p === 0;
+      let left = piece.bytes * perByte,
+        isFirst = p === 0;
       while (left > 0) {
         if (width - x < 1e-6) {
           row++;
@@ -44,7 +48,15 @@ export function layOutMap(segments, width, bytesPerPixel) {
         }
         const part = Math.min(left, width - x);
         left = left - part < 1e-6 ? 0 : left - part;
-        rects.push({ x, row, width: part, segment: s, piece: p, isFirst, isLast: p === segment.pieces.length - 1 && left === 0 });
+        rects.push({
+          x,
+          row,
+          width: part,
+          segment: s,
+          piece: p,
+          isFirst,
+          isLast: p === segment.pieces.length - 1 && left === 0,
+        });
         isFirst = false;
         x += part;
       }
@@ -60,7 +72,8 @@ export function layOutMap(segments, width, bytesPerPixel) {
 
 /** The rectangle at a place, or null. @param {MapRect[]} rects in order @param {number} x @param {number} row */
 export function rectAt(rects, x, row) {
-  let lo = 0, hi = rects.length;
+  let lo = 0,
+    hi = rects.length;
   while (lo < hi) {
     const middle = (lo + hi) >>> 1;
     if (rects[middle].row < row || (rects[middle].row === row && rects[middle].x <= x)) lo = middle + 1;

@@ -21,12 +21,23 @@ function labelOf(name) {
 
 /** A line above the page that says how far reading is. @param {string} label */
 function progressLine(label) {
-  const line = element('div', { class: 'banner progress', role: 'progressbar', 'aria-label': `Reading ${label}`, 'aria-valuemin': '0', 'aria-valuemax': '100' }, `Reading ${label} …`);
+  const line = element(
+    'div',
+    {
+      class: 'banner progress',
+      role: 'progressbar',
+      'aria-label': `Reading ${label}`,
+      'aria-valuemin': '0',
+      'aria-valuemax': '100',
+    },
+    `Reading ${label} …`,
+  );
   const timer = setTimeout(() => byId('banners').append(line), PATIENCE_MS);
   return {
     /** @param {import('./unpack.js').Progress} progress */
     show: ({ bytes, totalBytes, rows }) => {
-      const percent = Math.floor((100 * bytes) / totalBytes), events = rows > 0 ? `, ${formatCount(rows)} events` : '';
+      const percent = Math.floor((100 * bytes) / totalBytes),
+        events = rows > 0 ? `, ${formatCount(rows)} events` : '';
       line.setAttribute('aria-valuenow', String(percent));
       line.textContent = `Reading ${label}: ${percent} %${events} …`;
     },
@@ -43,7 +54,10 @@ async function readRun(label, source) {
   try {
     return await loadRun(source, label, progress.show);
   } catch (problem) {
-    const why = problem instanceof FormatError ? problem.message : `it cannot be shown (${/** @type {Error} */ (problem).message})`;
+    const why =
+      problem instanceof FormatError
+        ? problem.message
+        : `it cannot be shown (${/** @type {Error} */ (problem).message})`;
     banner(`${label}: ${why}.`, true);
     return null;
   } finally {
@@ -96,9 +110,11 @@ function readComparison() {
 /** Reads what the command line put into the page, and takes it out of the document.
  * @returns {Promise<{runs: import('./run.js').Run[], sentence: string}>} */
 export async function readEmbedded() {
-  const { sentence, names } = readComparison(), nodes = [...document.querySelectorAll('script.tidemark-snapshot')];
+  const { sentence, names } = readComparison(),
+    nodes = [...document.querySelectorAll('script.tidemark-snapshot')];
   const runs = await readAll(nodes, (node) => {
-    const text = (node.textContent ?? '').trim(), label = labelOf(node.getAttribute('data-label') ?? 'snapshot');
+    const text = (node.textContent ?? '').trim(),
+      label = labelOf(node.getAttribute('data-label') ?? 'snapshot');
     node.remove();
     return readRun(label, text);
   });

@@ -5,7 +5,8 @@ import { NO_BLOCK } from './subjects.js';
 
 /** Number of blocks born in states <= state. @param {import('./blocks.js').Blocks} blocks @param {number} state */
 export function bornUpTo({ bornState, count }, state) {
-  let lo = 0, hi = count;
+  let lo = 0,
+    hi = count;
   while (lo < hi) {
     const middle = (lo + hi) >>> 1;
     if (bornState[middle] <= state) lo = middle + 1;
@@ -19,12 +20,15 @@ export function bornUpTo({ bornState, count }, state) {
  * @param {import('./stacking.js').Stacking} stacking @param {number} state @param {Uint8Array | null} [isPicked] per block @returns {Int32Array}
  */
 export function stackAt({ blocks, isShown, grouping: { groupOf } }, state, isPicked = null) {
-  const { diedState } = blocks, nBorn = bornUpTo(blocks, state), ends = new Int32Array(2 * isShown.length + 1);
+  const { diedState } = blocks,
+    nBorn = bornUpTo(blocks, state),
+    ends = new Int32Array(2 * isShown.length + 1);
   const layer = (/** @type {number} */ b) => 2 * groupOf[b] + (isPicked === null || isPicked[b] ? 0 : 1);
   for (let b = 0; b < nBorn; b++) if (diedState[b] > state && isShown[groupOf[b]]) ends[layer(b) + 1]++;
   for (let k = 1; k < ends.length; k++) ends[k] += ends[k - 1];
   const stack = new Int32Array(ends[ends.length - 1]);
-  for (let b = 0; b < nBorn; b++) if (diedState[b] > state && isShown[groupOf[b]]) stack[ends[layer(b)]++] = b;
+  for (let b = 0; b < nBorn; b++)
+    if (diedState[b] > state && isShown[groupOf[b]]) stack[ends[layer(b)]++] = b;
   return stack;
 }
 
@@ -49,15 +53,21 @@ export function blockAtBytes(stacking, state, nBytes, isPicked = null) {
  * @returns {Float64Array} per state; NaN: the block is not shown there
  */
 export function bytesBelow({ blocks, isShown, grouping: { groupOf } }, block, states, isPicked = null) {
-  const { act, bytes, bornState, diedState } = blocks, replaced = replacedAt(blocks), below = new Float64Array(states.length).fill(NaN);
-  const layer = (/** @type {number} */ b) => 2 * groupOf[b] + (isPicked === null || isPicked[b] ? 0 : 1), own = layer(block);
-  const isBelow = (/** @type {number} */ b) => isShown[groupOf[b]] && (layer(b) < own || (layer(b) === own && b < block));
-  let now = -1, sum = 0;
+  const { act, bytes, bornState, diedState } = blocks,
+    replaced = replacedAt(blocks),
+    below = new Float64Array(states.length).fill(NaN);
+  const layer = (/** @type {number} */ b) => 2 * groupOf[b] + (isPicked === null || isPicked[b] ? 0 : 1),
+    own = layer(block);
+  const isBelow = (/** @type {number} */ b) =>
+    isShown[groupOf[b]] && (layer(b) < own || (layer(b) === own && b < block));
+  let now = -1,
+    sum = 0;
   for (let i = 0; i < states.length; i++) {
     const state = states[i];
     if (state < bornState[block] || state >= diedState[block] || !isShown[groupOf[block]]) continue;
     if (now < 0) {
-      for (let b = 0, n = bornUpTo(blocks, state); b < n; b++) if (diedState[b] > state && isBelow(b)) sum += bytes[b];
+      for (let b = 0, n = bornUpTo(blocks, state); b < n; b++)
+        if (diedState[b] > state && isBelow(b)) sum += bytes[b];
       now = state;
     }
     for (; now < state; now++) {

@@ -25,9 +25,23 @@ export class Overview {
     this.onView = onView;
     this.canvas = /** @type {HTMLCanvasElement} */ (element('canvas'));
     const grip = (/** @type {Grip} */ name) => element('span', { class: 'grip', 'data-grip': name });
-    this.window = element('div', { class: 'window', tabindex: '0', role: 'slider', 'aria-orientation': 'horizontal', 'aria-valuemin': '0', 'aria-valuemax': '100', 'data-grip': 'window',
-      'aria-label': `Part of ${stage.run.short} that the timeline shows`, title: 'Drag to move, its edges to stretch; drag beside it, or with Shift, to choose a range; double click for the range or the whole run' },
-    grip('from'), grip('to'));
+    this.window = element(
+      'div',
+      {
+        class: 'window',
+        tabindex: '0',
+        role: 'slider',
+        'aria-orientation': 'horizontal',
+        'aria-valuemin': '0',
+        'aria-valuemax': '100',
+        'data-grip': 'window',
+        'aria-label': `Part of ${stage.run.short} that the timeline shows`,
+        title:
+          'Drag to move, its edges to stretch; drag beside it, or with Shift, to choose a range; double click for the range or the whole run',
+      },
+      grip('from'),
+      grip('to'),
+    );
     this.range = element('div', { class: 'range', hidden: '' }, grip('range-from'), grip('range-to'));
     this.element = element('div', { class: 'overview' }, this.canvas, this.window, this.range);
     /** @type {{grip: Grip, x: number, x0: number, x1: number, moved: boolean} | null} x: where it began, on the axis */
@@ -40,7 +54,8 @@ export class Overview {
 
   /** Draws the run anew. @param {import('./scene.js').Theme} theme */
   resize(theme) {
-    const pixelRatio = Math.min(2, window.devicePixelRatio || 1), width = Math.max(1, Math.round(this.element.clientWidth * pixelRatio));
+    const pixelRatio = Math.min(2, window.devicePixelRatio || 1),
+      width = Math.max(1, Math.round(this.element.clientWidth * pixelRatio));
     this.raster = createRaster(width, Math.round(STRIP_HEIGHT * pixelRatio));
     this.image = new ImageData(width, this.raster.height);
     this.canvas.width = width;
@@ -51,11 +66,21 @@ export class Overview {
 
   /** Brings picture, window and range up to date. */
   update() {
-    const { axis, stacking, picking, run } = this.stage, { raster } = this;
+    const { axis, stacking, picking, run } = this.stage,
+      { raster } = this;
     if (raster.width < 2 || !run.isRecorded) return;
-    if (raster.view !== null && raster.view.stacking.colouring !== stacking.colouring) this.colours = groupPixels(stacking.colouring.groups, this.background ?? '#000000');
-    const [c0, c1] = renderRaster(raster, axis, { x0: axis.lo, perColumn: (axis.hi - axis.lo) / raster.width, maxBytes: Math.max(1, run.index.totals[run.index.peakState]) * 1.06, bands: true,
-      kind: axis.kind, stacking, picking, colours: this.colours });
+    if (raster.view !== null && raster.view.stacking.colouring !== stacking.colouring)
+      this.colours = groupPixels(stacking.colouring.groups, this.background ?? '#000000');
+    const [c0, c1] = renderRaster(raster, axis, {
+      x0: axis.lo,
+      perColumn: (axis.hi - axis.lo) / raster.width,
+      maxBytes: Math.max(1, run.index.totals[run.index.peakState]) * 1.06,
+      bands: true,
+      kind: axis.kind,
+      stacking,
+      picking,
+      colours: this.colours,
+    });
     if (c1 > c0) {
       copyToImage(raster, new Uint32Array(this.image.data.buffer), 0, raster.width);
       /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext('2d')).putImageData(this.image, 0, 0);
@@ -63,8 +88,12 @@ export class Overview {
     const { x0, x1 } = this.stage.view;
     this.placeBox(this.window, x0, x1);
     this.window.setAttribute('aria-valuenow', String(Math.round(100 * this.shareOf((x0 + x1) / 2))));
-    this.window.setAttribute('aria-valuetext', `${this.placeText(x0)} to ${this.placeText(x1)} of ${this.placeText(axis.hi)}`);
-    const { range } = this.store.get(), isOurs = range !== null && range.run === this.index;
+    this.window.setAttribute(
+      'aria-valuetext',
+      `${this.placeText(x0)} to ${this.placeText(x1)} of ${this.placeText(axis.hi)}`,
+    );
+    const { range } = this.store.get(),
+      isOurs = range !== null && range.run === this.index;
     this.range.hidden = !isOurs;
     if (isOurs && range) {
       const { totals } = run.index;
@@ -75,8 +104,11 @@ export class Overview {
 
   /** @param {number} x on the axis */
   placeText(x) {
-    const { axis } = this.stage, at = Math.max(axis.lo, Math.min(axis.hi, x));
-    return axis.kind === 'event' ? `event ${formatCount(at)}` : timeTickText(at, (axis.hi - axis.lo) / 100, axis.hi);
+    const { axis } = this.stage,
+      at = Math.max(axis.lo, Math.min(axis.hi, x));
+    return axis.kind === 'event'
+      ? `event ${formatCount(at)}`
+      : timeTickText(at, (axis.hi - axis.lo) / 100, axis.hi);
   }
 
   /** 0 at the left end of the run, 1 at the right. @param {number} x on the axis */
@@ -87,14 +119,16 @@ export class Overview {
 
   /** @param {HTMLElement} box @param {number} x0 @param {number} x1 on the axis */
   placeBox(box, x0, x1) {
-    const left = this.shareOf(x0), width = this.shareOf(x1) - left;
+    const left = this.shareOf(x0),
+      width = this.shareOf(x1) - left;
     box.style.left = `${100 * left}%`;
     box.style.width = `${100 * width}%`;
   }
 
   /** On the axis. @param {PointerEvent | MouseEvent} event */
   placeOf(event) {
-    const box = this.element.getBoundingClientRect(), { axis } = this.stage;
+    const box = this.element.getBoundingClientRect(),
+      { axis } = this.stage;
     return axis.lo + Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * (axis.hi - axis.lo);
   }
 
@@ -111,11 +145,14 @@ export class Overview {
   /** @param {PointerEvent} event */
   begin(event) {
     if (event.button !== 0) return;
-    const x = this.placeOf(event), { view, axis } = this.stage, target = /** @type {HTMLElement} */ (event.target);
+    const x = this.placeOf(event),
+      { view, axis } = this.stage,
+      target = /** @type {HTMLElement} */ (event.target);
     let grip = /** @type {Grip} */ (target.dataset.grip ?? 'select');
     const isAll = view.x1 - view.x0 >= (axis.hi - axis.lo) * ALMOST_ALL;
     if (event.shiftKey || (grip === 'window' && isAll)) grip = 'select';
-    const { range } = this.store.get(), [x0, x1] = grip.startsWith('range') && range ? spanOfStates(axis, range) : [view.x0, view.x1];
+    const { range } = this.store.get(),
+      [x0, x1] = grip.startsWith('range') && range ? spanOfStates(axis, range) : [view.x0, view.x1];
     this.drag = { grip, x, x0, x1, moved: false };
     this.element.setPointerCapture(event.pointerId);
     event.preventDefault();
@@ -124,9 +161,12 @@ export class Overview {
 
   /** @param {PointerEvent} event */
   move(event) {
-    const { drag } = this, { axis } = this.stage;
+    const { drag } = this,
+      { axis } = this.stage;
     if (drag === null) return;
-    const x = this.placeOf(event), by = x - drag.x, perPixel = (axis.hi - axis.lo) / this.element.clientWidth;
+    const x = this.placeOf(event),
+      by = x - drag.x,
+      perPixel = (axis.hi - axis.lo) / this.element.clientWidth;
     if (!drag.moved && Math.abs(by) < STRIP_DRAG * perPixel) return;
     drag.moved = true;
     if (drag.grip === 'select') this.select(drag.x, x);
@@ -142,7 +182,8 @@ export class Overview {
     const { drag } = this;
     this.drag = null;
     if (drag === null || drag.moved || drag.grip !== 'select' || event.shiftKey || event.detail > 1) return;
-    const { view } = this.stage, half = (view.x1 - view.x0) / 2;
+    const { view } = this.stage,
+      half = (view.x1 - view.x0) / 2;
     this.show(drag.x - half, drag.x + half);
   }
 
@@ -154,30 +195,39 @@ export class Overview {
 
   /** @param {number} x0 @param {number} x1 */
   select(x0, x1) {
-    const { run, axis } = this.stage, states = statesOfSpan(axis, x0, x1, run.index.nStates);
+    const { run, axis } = this.stage,
+      states = statesOfSpan(axis, x0, x1, run.index.nStates);
     if (states !== null) this.store.set({ range: { run: this.index, ...states }, shown: this.index });
   }
 
   /** The range, or where there is none the whole run. */
   zoomToRange() {
-    const { range } = this.store.get(), { axis } = this.stage;
+    const { range } = this.store.get(),
+      { axis } = this.stage;
     if (range === null || range.run !== this.index) {
       this.stage.showWhole();
       this.onView();
       return;
     }
-    const [x0, x1] = spanOfStates(axis, range), margin = (x1 - x0) * 0.02;
+    const [x0, x1] = spanOfStates(axis, range),
+      margin = (x1 - x0) * 0.02;
     this.show(x0 - margin, x1 + margin);
   }
 
   /** @param {KeyboardEvent} event */
   onKey(event) {
-    const { view, axis } = this.stage, span = view.x1 - view.x0;
+    const { view, axis } = this.stage,
+      span = view.x1 - view.x0;
     const way = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (way !== undefined && event.shiftKey) this.show(view.x0, Math.max(view.x0 + axis.minSpan, view.x1 + way * span * KEY_SHARE));
+    if (way !== undefined && event.shiftKey)
+      this.show(view.x0, Math.max(view.x0 + axis.minSpan, view.x1 + way * span * KEY_SHARE));
     else if (way !== undefined) this.show(view.x0 + way * span * KEY_SHARE, view.x1 + way * span * KEY_SHARE);
-    else if (event.key === 'PageUp' || event.key === 'PageDown') this.show(view.x0 + (event.key === 'PageUp' ? -span : span), view.x1 + (event.key === 'PageUp' ? -span : span));
+    else if (event.key === 'PageUp' || event.key === 'PageDown')
+      this.show(
+        view.x0 + (event.key === 'PageUp' ? -span : span),
+        view.x1 + (event.key === 'PageUp' ? -span : span),
+      );
     else if (event.key === 'Home') this.show(axis.lo, axis.lo + span);
     else if (event.key === 'End') this.show(axis.hi - span, axis.hi);
     else if (event.key === 'r' || event.key === 'R') this.select(view.x0, view.x1);

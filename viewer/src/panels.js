@@ -7,36 +7,119 @@ import { scopePath } from './lanes.js';
 import { amountAt, pendingOf } from './pending.js';
 import { endedEarly } from './run.js';
 import { frameItem } from './stack_view.js';
-import { categoryText, formatBytes, formatCount, formatDuration, formatExactBytes, formatMs, formatPlural, formatRatio } from './text.js';
+import {
+  categoryText,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatExactBytes,
+  formatMs,
+  formatPlural,
+  formatRatio,
+} from './text.js';
 
 /** @param {import('./run.js').Run[]} runs */
 export function compareCard(runs) {
-  const sections = compareRuns(runs), hasRatios = sections.some(({ rows }) => rows.some((row) => row.ratios.slice(1).some(Number.isFinite)));
-  const ended = runs.filter(endedEarly).map((run) => run.short), toBase = `times as much as ${runs[0].short}`;
-  const head = element('tr', {}, element('td'), ...runs.flatMap((run, i) => {
-    const name = element('th', { scope: 'col', class: 'number', title: run.label }, run.short);
-    return i === 0 || !hasRatios ? [name] : [name, element('th', { scope: 'col', class: 'number ratio', title: `${run.short}: ${toBase}`, 'aria-label': toBase }, '×')];
-  }));
-  const why = ended.length > 0 ? 'no ratio: a run that ended out of memory shows how far it came, not what it needs' : 'no ratio: one of the two has none';
+  const sections = compareRuns(runs),
+    hasRatios = sections.some(({ rows }) => rows.some((row) => row.ratios.slice(1).some(Number.isFinite)));
+  const ended = runs.filter(endedEarly).map((run) => run.short),
+    toBase = `times as much as ${runs[0].short}`;
+  const head = element(
+    'tr',
+    {},
+    element('td'),
+    ...runs.flatMap((run, i) => {
+      const name = element('th', { scope: 'col', class: 'number', title: run.label }, run.short);
+      return i === 0 || !hasRatios
+        ? [name]
+        : [
+            name,
+            element(
+              'th',
+              { scope: 'col', class: 'number ratio', title: `${run.short}: ${toBase}`, 'aria-label': toBase },
+              '×',
+            ),
+          ];
+    }),
+  );
+  const why =
+    ended.length > 0
+      ? 'no ratio: a run that ended out of memory shows how far it came, not what it needs'
+      : 'no ratio: one of the two has none';
   const text = (/** @type {number} */ value, /** @type {string} */ unit) =>
-    !Number.isFinite(value) ? (unit === 'ms' ? 'not computed' : 'not recorded') : unit === 'ms' ? `${formatMs(value)} ms` : value === 0 ? '–' : formatBytes(value);
-  const bodies = sections.map((section) => element('tbody', {},
-    element('tr', {}, element('th', { scope: 'rowgroup', class: 'section', colspan: String(2 * runs.length) }, section.title)),
-    ...section.rows.map((row) => element('tr', {},
-      element('th', { scope: 'row' }, row.category ? swatch(row.category) : null, row.category ? categoryText(row.category) : row.label),
-      ...row.values.flatMap((value, i) => {
-        const cell = element('td', { class: 'number' }, text(value, row.unit));
-        return i === 0 || !hasRatios ? [cell] : [cell, element('td', { class: 'number ratio', title: Number.isFinite(row.ratios[i]) ? toBase : why }, formatRatio(row.ratios[i]))];
-      })))));
-  return card('Comparison',
-    element('div', { class: 'scroll' }, element('table', { class: 'compare' }, element('thead', {}, head), ...bodies)),
-    ended.length > 0 ? element('p', { class: 'muted small' }, `${ended.join(', ')} ran out of memory: what stands here is how far it came, not what it needs${hasRatios ? '' : '; so there are no ratios'}.`) : null);
+    !Number.isFinite(value)
+      ? unit === 'ms'
+        ? 'not computed'
+        : 'not recorded'
+      : unit === 'ms'
+        ? `${formatMs(value)} ms`
+        : value === 0
+          ? '–'
+          : formatBytes(value);
+  const bodies = sections.map((section) =>
+    element(
+      'tbody',
+      {},
+      element(
+        'tr',
+        {},
+        element(
+          'th',
+          { scope: 'rowgroup', class: 'section', colspan: String(2 * runs.length) },
+          section.title,
+        ),
+      ),
+      ...section.rows.map((row) =>
+        element(
+          'tr',
+          {},
+          element(
+            'th',
+            { scope: 'row' },
+            row.category ? swatch(row.category) : null,
+            row.category ? categoryText(row.category) : row.label,
+          ),
+          ...row.values.flatMap((value, i) => {
+            const cell = element('td', { class: 'number' }, text(value, row.unit));
+            return i === 0 || !hasRatios
+              ? [cell]
+              : [
+                  cell,
+                  element(
+                    'td',
+                    { class: 'number ratio', title: Number.isFinite(row.ratios[i]) ? toBase : why },
+                    formatRatio(row.ratios[i]),
+                  ),
+                ];
+          }),
+        ),
+      ),
+    ),
+  );
+  return card(
+    'Comparison',
+    element(
+      'div',
+      { class: 'scroll' },
+      element('table', { class: 'compare' }, element('thead', {}, head), ...bodies),
+    ),
+    ended.length > 0
+      ? element(
+          'p',
+          { class: 'muted small' },
+          `${ended.join(', ')} ran out of memory: what stands here is how far it came, not what it needs${hasRatios ? '' : '; so there are no ratios'}.`,
+        )
+      : null,
+  );
 }
 
 /** When a block lived, in words. @param {import('./run.js').Run} run @param {number} block */
 function lifeText(run, block) {
-  const { blocks } = run.index, { events } = run.snapshot;
-  const born = blocks.bornState[block] - 1, died = blocks.diedState[block] - 1, never = died >= events.count;
+  const { blocks } = run.index,
+    { events } = run.snapshot;
+  const born = blocks.bornState[block] - 1,
+    died = blocks.diedState[block] - 1,
+    never = died >= events.count;
   const from = born < 0 ? 'before the first event' : `event ${formatCount(born)}`;
   const to = never ? 'the end' : `event ${formatCount(died)}`;
   const ns = born < 0 || never ? null : events.timeNs[died] - events.timeNs[born];
@@ -46,40 +129,69 @@ function lifeText(run, block) {
 /** A block for a tooltip: of its call stack the user's frames. @param {import('./run.js').Run} run @param {number} block @param {number} maxFrames
  * @returns {HTMLElement[]} */
 export function blockFacts(run, block, maxFrames) {
-  const { blocks } = run.index, { snapshot } = run, category = snapshot.categories[blocks.category[block]];
-  const requested = blocks.requestedBytes[block], whole = blocks.bytes[block];
-  const stack = blocks.stack[block], told = stack < 0 ? -1 : run.userFrame[stack], code = told < 0 ? '' : frameText(snapshot, told);
-  const isNamed = blocks.name[block] >= 0, name = isNamed ? snapshot.strings[blocks.name[block]] : code || '(no name)';
-  const fact = (/** @type {string} */ key, /** @type {(Node | string)[]} */ ...value) => [element('dt', {}, key), element('dd', {}, ...value)];
-  const parts = foldedStack(snapshot, blocks.stack[block]), frames = parts.flatMap((part) => (part.isFolded ? [] : part.frames)), shown = frames.slice(0, maxFrames);
+  const { blocks } = run.index,
+    { snapshot } = run,
+    category = snapshot.categories[blocks.category[block]];
+  const requested = blocks.requestedBytes[block],
+    whole = blocks.bytes[block];
+  const stack = blocks.stack[block],
+    told = stack < 0 ? -1 : run.userFrame[stack],
+    code = told < 0 ? '' : frameText(snapshot, told);
+  const isNamed = blocks.name[block] >= 0,
+    name = isNamed ? snapshot.strings[blocks.name[block]] : code || '(no name)';
+  const fact = (/** @type {string} */ key, /** @type {(Node | string)[]} */ ...value) => [
+    element('dt', {}, key),
+    element('dd', {}, ...value),
+  ];
+  const parts = foldedStack(snapshot, blocks.stack[block]),
+    frames = parts.flatMap((part) => (part.isFolded ? [] : part.frames)),
+    shown = frames.slice(0, maxFrames);
   const list = element('ol', { class: 'frames' }, ...shown.map((frame) => frameItem(snapshot, frame)));
   const left = parts.reduce((sum, part) => sum + part.frames.length, 0) - shown.length;
   if (left > 0) list.append(element('li', { class: 'muted more' }, `${left} more`));
   return [
     element('p', { class: 'block-name' }, name),
-    element('dl', {},
+    element(
+      'dl',
+      {},
       ...fact('category', swatch(category), categoryText(category)),
       ...fact('size', element('b', {}, formatBytes(requested)), ` = ${formatExactBytes(requested)}`),
-      ...(whole === requested ? [] : fact('block', `${formatBytes(whole)}, ${formatExactBytes(whole - requested)} of it unused`)),
+      ...(whole === requested
+        ? []
+        : fact('block', `${formatBytes(whole)}, ${formatExactBytes(whole - requested)} of it unused`)),
       ...fact('life', lifeText(run, block)),
       ...fact('scope', scopePath(snapshot, blocks.scope[block]) || 'outside every scope'),
       ...(isNamed && told >= 0 && snapshot.stacks.frame[stack] !== told ? fact('code', code) : []),
-      ...fact('stack', frames.length > 0 ? list : 'not recorded')),
+      ...fact('stack', frames.length > 0 ? list : 'not recorded'),
+    ),
   ];
 }
 
 /** A scope in a tooltip. @param {import('./run.js').Run} run @param {number} scope @returns {HTMLElement[]} */
 export function scopeFacts(run, scope) {
-  const { snapshot, extents } = run, ns = snapshot.scopes.durationNs[scope], first = extents.first[scope];
+  const { snapshot, extents } = run,
+    ns = snapshot.scopes.durationNs[scope],
+    first = extents.first[scope];
   const parts = first < 0 ? ['no events'] : [formatPlural(extents.last[scope] - first + 1, 'event')];
   if (!run.isVirtual) parts.unshift(ns < 0 ? 'still open' : formatDuration(ns));
-  return [element('p', { class: 'block-name' }, scopePath(snapshot, scope)), element('p', { class: 'muted' }, parts.join(' · '))];
+  return [
+    element('p', { class: 'block-name' }, scopePath(snapshot, scope)),
+    element('p', { class: 'muted' }, parts.join(' · ')),
+  ];
 }
 
 /** What the picture shows at an instant, where no block is. @param {import('./run.js').Run} run @param {number} state @returns {HTMLElement[]} */
 export function stateFacts(run, state) {
-  const { snapshot, reserved } = run, k = reserved.state.findLastIndex((s) => s <= state), pending = amountAt(pendingOf(run.index.blocks), state);
+  const { snapshot, reserved } = run,
+    k = reserved.state.findLastIndex((s) => s <= state),
+    pending = amountAt(pendingOf(run.index.blocks), state);
   const scope = state > 0 ? snapshot.events.scope[state - 1] : -1;
-  return [element('p', { class: 'block-name' }, `${formatBytes(run.index.totals[state])} allocated`),
-    element('p', { class: 'muted' }, `${pending > 0 ? `${formatBytes(pending)} freed, but still in use by another stream · ` : ''}${formatBytes(reserved.bytes[k])} reserved${scope >= 0 ? ` · ${scopePath(snapshot, scope)}` : ''}`)];
+  return [
+    element('p', { class: 'block-name' }, `${formatBytes(run.index.totals[state])} allocated`),
+    element(
+      'p',
+      { class: 'muted' },
+      `${pending > 0 ? `${formatBytes(pending)} freed, but still in use by another stream · ` : ''}${formatBytes(reserved.bytes[k])} reserved${scope >= 0 ? ` · ${scopePath(snapshot, scope)}` : ''}`,
+    ),
+  ];
 }

@@ -83,9 +83,13 @@ class Unpickler {
 
   /** Before memory is taken. @param {number} n bytes */
   charge(n) {
-    const nBytes = this.base + this.bytes.length, nAllowed = FREE_BYTES + DENSITY * nBytes;
+    const nBytes = this.base + this.bytes.length,
+      nAllowed = FREE_BYTES + DENSITY * nBytes;
     this.nCharged += n;
-    if (this.nCharged > nAllowed) this.fail(`up to here the ${nBytes} bytes make more than the limit of ${nAllowed} bytes of memory: no snapshot is that dense`);
+    if (this.nCharged > nAllowed)
+      this.fail(
+        `up to here the ${nBytes} bytes make more than the limit of ${nAllowed} bytes of memory: no snapshot is that dense`,
+      );
   }
 
   /** The offset of the next n bytes, which are taken. @param {number} n */
@@ -160,13 +164,15 @@ class Unpickler {
   /** The values from `base` on go into the container below them. @param {'list' | 'dict'} kind @param {number} base */
   appendBelow(kind, base) {
     const to = base > this.bottom() ? this.stack[base - 1] : undefined;
-    if (!(to instanceof PickleContainer) || to.kind !== kind) this.fail(`it needs a ${kind}, not ${pickleKind(to)}`);
+    if (!(to instanceof PickleContainer) || to.kind !== kind)
+      this.fail(`it needs a ${kind}, not ${pickleKind(to)}`);
     this.fill(/** @type {PickleContainer} */ (to), base);
   }
 
   /** @param {1 | 4 | 8} n bytes of its length */
   text(n) {
-    const at = this.run(n), end = this.at;
+    const at = this.run(n),
+      end = this.at;
     let text = '';
     for (let i = at; i < end && end - at <= 40; i++) {
       if (this.bytes[i] === 0 || this.bytes[i] > 126) return this.repaired(at, end);
@@ -192,13 +198,14 @@ class Unpickler {
     if (n > MOST_PICKLE_TEXT) this.fail(`an integer of ${n} bytes, the limit is ${MOST_PICKLE_TEXT}`);
     const at = this.take(n);
     if (n === 0) return 0;
-    const isNegative = this.bytes[at + n - 1] >= 128, filling = isNegative ? 255 : 0;
+    const isNegative = this.bytes[at + n - 1] >= 128,
+      filling = isNegative ? 255 : 0;
     let value = 0n;
     for (let i = n; i > 0; i--) {
       if (i > 8 && this.bytes[at + i - 1] !== filling) return PICKLED_HUGE;
       if (i <= 8) value = value * 256n + BigInt(this.bytes[at + i - 1]);
     }
-    if (n > 8 && (this.bytes[at + 7] >= 128) !== isNegative) return PICKLED_HUGE;
+    if (n > 8 && this.bytes[at + 7] >= 128 !== isNegative) return PICKLED_HUGE;
     return Number(isNegative ? value - (1n << BigInt(8 * Math.min(n, 8))) : value);
   }
 
@@ -206,7 +213,8 @@ class Unpickler {
   put(number) {
     const value = this.top();
     const nTaken = this.base + this.at;
-    if (number > nTaken + MEMO_SLACK) this.fail(`memo number ${number}: ${nTaken} bytes of a pickle need none so high`);
+    if (number > nTaken + MEMO_SLACK)
+      this.fail(`memo number ${number}: ${nTaken} bytes of a pickle need none so high`);
     for (let i = this.memo.length; i < number; i++) this.memo.push(undefined);
     this.charge(VALUE_BYTES);
     this.memo[number] = value;
@@ -231,7 +239,8 @@ class Unpickler {
 
   stop() {
     const root = this.pop();
-    if (this.stack.length + this.marks.length > 0) this.fail(`${this.stack.length} values and ${this.marks.length} marks are left over`);
+    if (this.stack.length + this.marks.length > 0)
+      this.fail(`${this.stack.length} values and ${this.marks.length} marks are left over`);
     this.isDone = true;
     return root;
   }
@@ -244,9 +253,16 @@ class Unpickler {
   /** Takes one opcode. @returns {any} what it leaves */
   step() {
     this.opcodeAt = this.base + this.at;
-    if (this.at >= this.bytes.length) throw new FormatError(`byte ${this.opcodeAt}: the pickle is truncated: it ends without the opcode STOP`);
-    const code = this.bytes[this.at++], opcode = PICKLE_OPCODES.get(code);
-    if (opcode === undefined) throw new FormatError(`byte ${this.opcodeAt}: 0x${code.toString(16).padStart(2, '0')} is no opcode of a pickle`);
+    if (this.at >= this.bytes.length)
+      throw new FormatError(
+        `byte ${this.opcodeAt}: the pickle is truncated: it ends without the opcode STOP`,
+      );
+    const code = this.bytes[this.at++],
+      opcode = PICKLE_OPCODES.get(code);
+    if (opcode === undefined)
+      throw new FormatError(
+        `byte ${this.opcodeAt}: 0x${code.toString(16).padStart(2, '0')} is no opcode of a pickle`,
+      );
     const [name, run] = opcode;
     this.opcodeName = name;
     if (typeof run === 'string') this.fail(`refused, it ${run}: a snapshot holds plain data only`);
@@ -255,9 +271,13 @@ class Unpickler {
   }
 
   checkEnd() {
-    if (this.at < this.bytes.length) throw new FormatError(`byte ${this.base + this.at}: the file goes on after the end of the pickle`);
+    if (this.at < this.bytes.length)
+      throw new FormatError(`byte ${this.base + this.at}: the file goes on after the end of the pickle`);
     const end = this.base + this.at;
-    if (this.frameEnd > end) throw new FormatError(`byte ${end}: the file is truncated: a frame promises ${this.frameEnd - end} more bytes`);
+    if (this.frameEnd > end)
+      throw new FormatError(
+        `byte ${end}: the file is truncated: a frame promises ${this.frameEnd - end} more bytes`,
+      );
   }
 
   root() {
@@ -269,7 +289,8 @@ class Unpickler {
 
   /** The bytes at hand without those that were taken, and more. @param {Uint8Array[]} parts */
   refill(parts) {
-    const left = this.bytes.subarray(this.at), bytes = new Uint8Array(parts.reduce((n, part) => n + part.length, left.length));
+    const left = this.bytes.subarray(this.at),
+      bytes = new Uint8Array(parts.reduce((n, part) => n + part.length, left.length));
     let at = left.length;
     bytes.set(left);
     for (const part of parts) {
@@ -286,39 +307,93 @@ class Unpickler {
 /** @param {Unpickler} of @param {any} value */
 const pushed = (of, value) => of.stack.push(value);
 
-const NAMES_CODE = 'names code to be imported', CALLS_CODE = 'calls code', IS_OUTSIDE = 'refers to an object outside the file';
-const IS_OLD = 'belongs to protocols 0 and 1', IS_A_SET = 'makes a set';
+const NAMES_CODE = 'names code to be imported',
+  CALLS_CODE = 'calls code',
+  IS_OUTSIDE = 'refers to an object outside the file';
+const IS_OLD = 'belongs to protocols 0 and 1',
+  IS_A_SET = 'makes a set';
 
 /** By code: Python's name, and what is done or why it is refused. @type {Map<number, [string, string | ((of: Unpickler) => any)]>} */
-const PICKLE_OPCODES = new Map(/** @type {[string | number, string, string | ((of: Unpickler) => any)][]} */ ([
-  ['(', 'MARK', (of) => of.mark()], ['.', 'STOP', (of) => of.stop()], ['0', 'POP', (of) => of.pop()],
-  ['1', 'POP_MARK', (of) => (of.stack.length = of.popMark())], ['2', 'DUP', (of) => pushed(of, of.top())],
-  ['F', 'FLOAT', IS_OLD], ['I', 'INT', IS_OLD], ['L', 'LONG', IS_OLD], ['S', 'STRING', IS_OLD], ['V', 'UNICODE', IS_OLD], ['g', 'GET', IS_OLD], ['p', 'PUT', IS_OLD],
-  ['J', 'BININT', (of) => pushed(of, of.number(4) | 0)], ['K', 'BININT1', (of) => pushed(of, of.number(1))], ['M', 'BININT2', (of) => pushed(of, of.number(2))],
-  ['N', 'NONE', (of) => pushed(of, null)], ['P', 'PERSID', IS_OUTSIDE], ['Q', 'BINPERSID', IS_OUTSIDE], ['R', 'REDUCE', CALLS_CODE],
-  ['T', 'BINSTRING', (of) => pushed(of, of.text(4))], ['U', 'SHORT_BINSTRING', (of) => pushed(of, of.text(1))], ['X', 'BINUNICODE', (of) => pushed(of, of.text(4))],
-  ['a', 'APPEND', (of) => of.appendBelow('list', of.last(2) + 1)], ['b', 'BUILD', 'builds an object'], ['c', 'GLOBAL', NAMES_CODE],
-  ['d', 'DICT', (of) => of.gather('dict', of.popMark())], ['}', 'EMPTY_DICT', (of) => pushed(of, of.make('dict'))],
-  ['e', 'APPENDS', (of) => of.appendBelow('list', of.popMark())], ['h', 'BINGET', (of) => pushed(of, of.get(of.number(1)))], ['i', 'INST', CALLS_CODE],
-  ['j', 'LONG_BINGET', (of) => pushed(of, of.get(of.number(4)))], ['l', 'LIST', (of) => of.gather('list', of.popMark())], [']', 'EMPTY_LIST', (of) => pushed(of, of.make('list'))],
-  ['o', 'OBJ', CALLS_CODE], ['q', 'BINPUT', (of) => of.put(of.number(1))], ['r', 'LONG_BINPUT', (of) => of.put(of.number(4))],
-  ['s', 'SETITEM', (of) => of.appendBelow('dict', of.last(3) + 1)], ['t', 'TUPLE', (of) => of.gather('tuple', of.popMark())],
-  [')', 'EMPTY_TUPLE', (of) => pushed(of, of.make('tuple'))], ['u', 'SETITEMS', (of) => of.appendBelow('dict', of.popMark())],
-  ['G', 'BINFLOAT', (of) => pushed(of, new PickleReal(of.view.getFloat64(of.take(8))))],
-  ['B', 'BINBYTES', (of) => of.run(4) >= 0 && pushed(of, PICKLED_BYTES)], ['C', 'SHORT_BINBYTES', (of) => of.run(1) >= 0 && pushed(of, PICKLED_BYTES)],
-  [0x80, 'PROTO', (of) => of.proto()], [0x81, 'NEWOBJ', CALLS_CODE], [0x82, 'EXT1', NAMES_CODE], [0x83, 'EXT2', NAMES_CODE], [0x84, 'EXT4', NAMES_CODE],
-  [0x85, 'TUPLE1', (of) => of.gather('tuple', of.last(1))], [0x86, 'TUPLE2', (of) => of.gather('tuple', of.last(2))], [0x87, 'TUPLE3', (of) => of.gather('tuple', of.last(3))],
-  [0x88, 'NEWTRUE', (of) => pushed(of, true)], [0x89, 'NEWFALSE', (of) => pushed(of, false)], [0x8a, 'LONG1', (of) => pushed(of, of.long(of.number(1)))],
-  [0x8b, 'LONG4', (of) => {
-    const n = of.number(4);
-    if (n >= 2 ** 31) of.fail('an integer of a negative number of bytes');
-    pushed(of, of.long(n));
-  }],
-  [0x8c, 'SHORT_BINUNICODE', (of) => pushed(of, of.text(1))], [0x8d, 'BINUNICODE8', (of) => pushed(of, of.text(8))],
-  [0x8e, 'BINBYTES8', (of) => of.run(8) >= 0 && pushed(of, PICKLED_BYTES)], [0x8f, 'EMPTY_SET', IS_A_SET], [0x90, 'ADDITEMS', IS_A_SET], [0x91, 'FROZENSET', IS_A_SET],
-  [0x92, 'NEWOBJ_EX', CALLS_CODE], [0x93, 'STACK_GLOBAL', NAMES_CODE], [0x94, 'MEMOIZE', (of) => of.put(of.memo.length)], [0x95, 'FRAME', (of) => of.frame()],
-  [0x96, 'BYTEARRAY8', (of) => of.run(8) >= 0 && pushed(of, PICKLED_BYTES)], [0x97, 'NEXT_BUFFER', IS_OUTSIDE], [0x98, 'READONLY_BUFFER', IS_OUTSIDE],
-]).map(([code, name, run]) => [typeof code === 'string' ? code.charCodeAt(0) : code, [name, run]]));
+const PICKLE_OPCODES = new Map(
+  /** @type {[string | number, string, string | ((of: Unpickler) => any)][]} */ ([
+    ['(', 'MARK', (of) => of.mark()],
+    ['.', 'STOP', (of) => of.stop()],
+    ['0', 'POP', (of) => of.pop()],
+    ['1', 'POP_MARK', (of) => (of.stack.length = of.popMark())],
+    ['2', 'DUP', (of) => pushed(of, of.top())],
+    ['F', 'FLOAT', IS_OLD],
+    ['I', 'INT', IS_OLD],
+    ['L', 'LONG', IS_OLD],
+    ['S', 'STRING', IS_OLD],
+    ['V', 'UNICODE', IS_OLD],
+    ['g', 'GET', IS_OLD],
+    ['p', 'PUT', IS_OLD],
+    ['J', 'BININT', (of) => pushed(of, of.number(4) | 0)],
+    ['K', 'BININT1', (of) => pushed(of, of.number(1))],
+    ['M', 'BININT2', (of) => pushed(of, of.number(2))],
+    ['N', 'NONE', (of) => pushed(of, null)],
+    ['P', 'PERSID', IS_OUTSIDE],
+    ['Q', 'BINPERSID', IS_OUTSIDE],
+    ['R', 'REDUCE', CALLS_CODE],
+    ['T', 'BINSTRING', (of) => pushed(of, of.text(4))],
+    ['U', 'SHORT_BINSTRING', (of) => pushed(of, of.text(1))],
+    ['X', 'BINUNICODE', (of) => pushed(of, of.text(4))],
+    ['a', 'APPEND', (of) => of.appendBelow('list', of.last(2) + 1)],
+    ['b', 'BUILD', 'builds an object'],
+    ['c', 'GLOBAL', NAMES_CODE],
+    ['d', 'DICT', (of) => of.gather('dict', of.popMark())],
+    ['}', 'EMPTY_DICT', (of) => pushed(of, of.make('dict'))],
+    ['e', 'APPENDS', (of) => of.appendBelow('list', of.popMark())],
+    ['h', 'BINGET', (of) => pushed(of, of.get(of.number(1)))],
+    ['i', 'INST', CALLS_CODE],
+    ['j', 'LONG_BINGET', (of) => pushed(of, of.get(of.number(4)))],
+    ['l', 'LIST', (of) => of.gather('list', of.popMark())],
+    [']', 'EMPTY_LIST', (of) => pushed(of, of.make('list'))],
+    ['o', 'OBJ', CALLS_CODE],
+    ['q', 'BINPUT', (of) => of.put(of.number(1))],
+    ['r', 'LONG_BINPUT', (of) => of.put(of.number(4))],
+    ['s', 'SETITEM', (of) => of.appendBelow('dict', of.last(3) + 1)],
+    ['t', 'TUPLE', (of) => of.gather('tuple', of.popMark())],
+    [')', 'EMPTY_TUPLE', (of) => pushed(of, of.make('tuple'))],
+    ['u', 'SETITEMS', (of) => of.appendBelow('dict', of.popMark())],
+    ['G', 'BINFLOAT', (of) => pushed(of, new PickleReal(of.view.getFloat64(of.take(8))))],
+    ['B', 'BINBYTES', (of) => of.run(4) >= 0 && pushed(of, PICKLED_BYTES)],
+    ['C', 'SHORT_BINBYTES', (of) => of.run(1) >= 0 && pushed(of, PICKLED_BYTES)],
+    [0x80, 'PROTO', (of) => of.proto()],
+    [0x81, 'NEWOBJ', CALLS_CODE],
+    [0x82, 'EXT1', NAMES_CODE],
+    [0x83, 'EXT2', NAMES_CODE],
+    [0x84, 'EXT4', NAMES_CODE],
+    [0x85, 'TUPLE1', (of) => of.gather('tuple', of.last(1))],
+    [0x86, 'TUPLE2', (of) => of.gather('tuple', of.last(2))],
+    [0x87, 'TUPLE3', (of) => of.gather('tuple', of.last(3))],
+    [0x88, 'NEWTRUE', (of) => pushed(of, true)],
+    [0x89, 'NEWFALSE', (of) => pushed(of, false)],
+    [0x8a, 'LONG1', (of) => pushed(of, of.long(of.number(1)))],
+    [
+      0x8b,
+      'LONG4',
+      (of) => {
+        const n = of.number(4);
+        if (n >= 2 ** 31) of.fail('an integer of a negative number of bytes');
+        pushed(of, of.long(n));
+      },
+    ],
+    [0x8c, 'SHORT_BINUNICODE', (of) => pushed(of, of.text(1))],
+    [0x8d, 'BINUNICODE8', (of) => pushed(of, of.text(8))],
+    [0x8e, 'BINBYTES8', (of) => of.run(8) >= 0 && pushed(of, PICKLED_BYTES)],
+    [0x8f, 'EMPTY_SET', IS_A_SET],
+    [0x90, 'ADDITEMS', IS_A_SET],
+    [0x91, 'FROZENSET', IS_A_SET],
+    [0x92, 'NEWOBJ_EX', CALLS_CODE],
+    [0x93, 'STACK_GLOBAL', NAMES_CODE],
+    [0x94, 'MEMOIZE', (of) => of.put(of.memo.length)],
+    [0x95, 'FRAME', (of) => of.frame()],
+    [0x96, 'BYTEARRAY8', (of) => of.run(8) >= 0 && pushed(of, PICKLED_BYTES)],
+    [0x97, 'NEXT_BUFFER', IS_OUTSIDE],
+    [0x98, 'READONLY_BUFFER', IS_OUTSIDE],
+  ]).map(([code, name, run]) => [typeof code === 'string' ? code.charCodeAt(0) : code, [name, run]]),
+);
 
 /** @param {Uint8Array} bytes @returns {any} null, booleans, numbers, texts, PickleReal, PickleContainer ... @throws {FormatError} */
 export function readPickle(bytes) {
@@ -329,7 +404,8 @@ export function readPickle(bytes) {
  * @returns {Promise<{root: any, nBytes: number}>} @throws {FormatError} */
 export async function readPickleStream(pull, report) {
   const of = new Unpickler(new Uint8Array(0));
-  let root, isLast = false;
+  let root,
+    isLast = false;
   while (!of.isDone) {
     if (!isLast && of.bytes.length - of.at < MOST_OPCODE_BYTES) {
       const parts = [];
@@ -339,12 +415,13 @@ export async function readPickleStream(pull, report) {
         if (part !== null) n += parts.push(part.slice()) && part.length;
       }
       of.refill(parts);
-      if (of.base + of.bytes.length > MOST_PICKLE_BYTES) throw new FormatError('it holds more than 2 GiB when it is uncompressed, which no snapshot does');
+      if (of.base + of.bytes.length > MOST_PICKLE_BYTES)
+        throw new FormatError('it holds more than 2 GiB when it is uncompressed, which no snapshot does');
       report();
     }
     root = of.step();
   }
-  if (of.at === of.bytes.length && !isLast) of.refill([await pull() ?? new Uint8Array(0)]);
+  if (of.at === of.bytes.length && !isLast) of.refill([(await pull()) ?? new Uint8Array(0)]);
   of.checkEnd();
   return { root, nBytes: of.base + of.bytes.length };
 }

@@ -17,7 +17,8 @@ const PICTURE_FONT = 'system-ui, sans-serif';
 export function flowLegend(entries, room, measure) {
   /** @type {Entry[]} */
   const placed = [];
-  let x = 0, y = 0;
+  let x = 0,
+    y = 0;
   for (const { colour, text } of entries) {
     const width = 16 + measure(text) + 18;
     if (x > 0 && x + width > room) {
@@ -36,16 +37,38 @@ export function flowLegend(entries, room, measure) {
  * @returns {HTMLCanvasElement | null} null: there is none
  */
 export function pictureOf(stages, title) {
-  const shown = stages.filter((stage) => stage.scene !== null), [first] = shown;
+  const shown = stages.filter((stage) => stage.scene !== null),
+    [first] = shown;
   if (first === undefined || first.scene === null) return null;
-  const { theme, pixelRatio } = first.scene, width = Math.max(...shown.map((stage) => stage.base.width / pixelRatio)) + 2 * PICTURE_MARGIN;
-  const canvas = document.createElement('canvas'), context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')), room = width - 2 * PICTURE_MARGIN;
-  const { colouring: { groups }, isShown } = first.stacking;
+  const { theme, pixelRatio } = first.scene,
+    width = Math.max(...shown.map((stage) => stage.base.width / pixelRatio)) + 2 * PICTURE_MARGIN;
+  const canvas = document.createElement('canvas'),
+    context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')),
+    room = width - 2 * PICTURE_MARGIN;
+  const {
+    colouring: { groups },
+    isShown,
+  } = first.stacking;
   context.font = `12px ${PICTURE_FONT}`;
-  const largest = groups.map((_, g) => g).filter((g) => isShown[g] && groups[g].peakBytes > 0).sort((a, b) => groups[b].peakBytes - groups[a].peakBytes).slice(0, 24);
-  const entries = largest.sort((a, b) => a - b).map((g) => ({ colour: groups[g].colour, text: groups[g].label }));
-  const { placed, height: legendHeight } = flowLegend(entries, room, (text) => context.measureText(text).width);
-  const height = 2 * PICTURE_MARGIN + LINE + 6 + legendHeight + shown.reduce((sum, stage) => sum + 6 + LINE + stage.base.height / pixelRatio, 0);
+  const largest = groups
+    .map((_, g) => g)
+    .filter((g) => isShown[g] && groups[g].peakBytes > 0)
+    .sort((a, b) => groups[b].peakBytes - groups[a].peakBytes)
+    .slice(0, 24);
+  const entries = largest
+    .sort((a, b) => a - b)
+    .map((g) => ({ colour: groups[g].colour, text: groups[g].label }));
+  const { placed, height: legendHeight } = flowLegend(
+    entries,
+    room,
+    (text) => context.measureText(text).width,
+  );
+  const height =
+    2 * PICTURE_MARGIN +
+    LINE +
+    6 +
+    legendHeight +
+    shown.reduce((sum, stage) => sum + 6 + LINE + stage.base.height / pixelRatio, 0);
   canvas.width = Math.round(width * pixelRatio);
   canvas.height = Math.round(height * pixelRatio);
   context.scale(pixelRatio, pixelRatio);
@@ -69,7 +92,15 @@ export function pictureOf(stages, title) {
     context.font = `600 13px ${PICTURE_FONT}`;
     context.fillStyle = theme.ink;
     const peak = `${stacking.isFiltered ? 'peak of what is shown' : 'peak'} ${formatBytes(stacking.totals[stacking.peakState])}`;
-    context.fillText(fitText(context, `${shown.length > 1 ? `${run.short}: ` : ''}${peak}${run.title ? ` · ${run.title}` : ''}`, room), PICTURE_MARGIN, y + 6 + LINE / 2);
+    context.fillText(
+      fitText(
+        context,
+        `${shown.length > 1 ? `${run.short}: ` : ''}${peak}${run.title ? ` · ${run.title}` : ''}`,
+        room,
+      ),
+      PICTURE_MARGIN,
+      y + 6 + LINE / 2,
+    );
     y += 6 + LINE;
     context.drawImage(base, PICTURE_MARGIN, y, base.width / pixelRatio, base.height / pixelRatio);
     y += base.height / pixelRatio;

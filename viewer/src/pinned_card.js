@@ -19,35 +19,74 @@ import { categoryText, formatBytes, formatCount, formatDuration, formatExactByte
 
 /** Where a block's life began and ended. @param {import('./run.js').Run} run @param {number} block @returns {[LifeEnd, LifeEnd]} */
 function lifeEnds({ snapshot: { events }, index: { blocks } }, block) {
-  const free = freeRow(blocks, block), died = blocks.diedState[block];
-  const end = died > events.count ? 'never: alive at the end' : free < 0 ? `replaced by event ${formatCount(died - 1)} without a free` : '';
-  return [{ event: allocRow(blocks, block), text: 'before the first event', scope: blocks.scope[block], stack: blocks.stack[block] },
-    { event: free, text: end, scope: free < 0 ? -1 : events.scope[free], stack: free < 0 ? -1 : events.stack[free] }];
+  const free = freeRow(blocks, block),
+    died = blocks.diedState[block];
+  const end =
+    died > events.count
+      ? 'never: alive at the end'
+      : free < 0
+        ? `replaced by event ${formatCount(died - 1)} without a free`
+        : '';
+  return [
+    {
+      event: allocRow(blocks, block),
+      text: 'before the first event',
+      scope: blocks.scope[block],
+      stack: blocks.stack[block],
+    },
+    {
+      event: free,
+      text: end,
+      scope: free < 0 ? -1 : events.scope[free],
+      stack: free < 0 ? -1 : events.stack[free],
+    },
+  ];
 }
 
 /** A block's facts in pairs of key and value. @param {import('./run.js').Run} run @param {number} block @returns {[string, string][]} */
 function factsOf(run, block) {
-  const { blocks } = run.index, { snapshot } = run, requested = blocks.requestedBytes[block], whole = blocks.bytes[block], [born, died] = lifeEnds(run, block);
-  const ns = born.event >= 0 && died.event >= 0 && !run.isVirtual ? snapshot.events.timeNs[died.event] - snapshot.events.timeNs[born.event] : -1;
+  const { blocks } = run.index,
+    { snapshot } = run,
+    requested = blocks.requestedBytes[block],
+    whole = blocks.bytes[block],
+    [born, died] = lifeEnds(run, block);
+  const ns =
+    born.event >= 0 && died.event >= 0 && !run.isVirtual
+      ? snapshot.events.timeNs[died.event] - snapshot.events.timeNs[born.event]
+      : -1;
   return [
-    ['category', categoryText(snapshot.categories[blocks.category[block]])], ['size', `${formatBytes(requested)} = ${formatExactBytes(requested)}`],
-    ...(/** @type {[string, string][]} */ (whole === requested ? [] : [['block', `${formatBytes(whole)}, ${formatExactBytes(whole - requested)} of it unused`]])),
+    ['category', categoryText(snapshot.categories[blocks.category[block]])],
+    ['size', `${formatBytes(requested)} = ${formatExactBytes(requested)}`],
+    .../** @type {[string, string][]} */ (
+      whole === requested
+        ? []
+        : [['block', `${formatBytes(whole)}, ${formatExactBytes(whole - requested)} of it unused`]]
+    ),
     ['address', `${addressText(blocks.address[block])}, stream ${blocks.stream[block]}`],
-    ...(/** @type {[string, string][]} */ (ns >= 0 ? [['life', formatDuration(ns)]] : [])),
+    .../** @type {[string, string][]} */ (ns >= 0 ? [['life', formatDuration(ns)]] : []),
   ];
 }
 
 /** A block's name, or what stands for it. @param {import('./run.js').Run} run @param {number} block */
 function nameOf({ snapshot, userFrame, index: { blocks } }, block) {
-  const name = blocks.name[block], stack = blocks.stack[block];
-  return name >= 0 ? snapshot.strings[name] : stack >= 0 ? frameText(snapshot, userFrame[stack]) : '(no name)';
+  const name = blocks.name[block],
+    stack = blocks.stack[block];
+  return name >= 0
+    ? snapshot.strings[name]
+    : stack >= 0
+      ? frameText(snapshot, userFrame[stack])
+      : '(no name)';
 }
 
 /** The allocation as text. @param {import('./run.js').Run} run @param {number} block */
 export function blockText(run, block) {
-  const { snapshot } = run, [born, died] = lifeEnds(run, block);
+  const { snapshot } = run,
+    [born, died] = lifeEnds(run, block);
   const end = (/** @type {string} */ verb, /** @type {LifeEnd} */ { event, text, scope, stack }) => [
-    `${verb} ${event < 0 ? text : `by event ${formatCount(event)}`}`, ...(scope >= 0 ? [`  in ${scopePath(snapshot, scope)}`] : []), ...stackLines(snapshot, stack)];
+    `${verb} ${event < 0 ? text : `by event ${formatCount(event)}`}`,
+    ...(scope >= 0 ? [`  in ${scopePath(snapshot, scope)}`] : []),
+    ...stackLines(snapshot, stack),
+  ];
   return `${[nameOf(run, block), ...factsOf(run, block).map(([key, value]) => `${key}: ${value}`), ...end('allocated', born), ...end('freed', died)].join('\n')}\n`;
 }
 
@@ -56,19 +95,54 @@ export function blockText(run, block) {
  * @param {{close: () => void, goTo: (event: number) => void}} actions goTo holds the cursor at an event
  */
 export function pinnedCard(run, block, { close, goTo }) {
-  const { snapshot } = run, category = snapshot.categories[run.index.blocks.category[block]];
+  const { snapshot } = run,
+    category = snapshot.categories[run.index.blocks.category[block]];
   const done = element('span', { class: 'muted small', role: 'status' });
-  const copy = pushButton('copy', async () => {
-    done.textContent = (await copyText(blockText(run, block))) ? 'copied' : 'the browser did not allow it';
-  }, { title: 'Copy the allocation as text' });
-  const end = (/** @type {string} */ verb, /** @type {LifeEnd} */ { event, text, scope, stack }) => element('div', { class: 'life-end' },
-    element('p', {}, element('b', {}, verb), ' ', event < 0 ? text : pushButton(`event ${formatCount(event)}`, () => goTo(event), { title: 'Hold the cursor there' }),
-      scope >= 0 ? element('span', { class: 'muted' }, ` in ${scopePath(snapshot, scope)}`) : event >= 0 ? element('span', { class: 'muted' }, ' outside every scope') : null),
-    event >= 0 || stack >= 0 ? stackView(snapshot, stack) : null);
-  const facts = element('dl', {}, ...factsOf(run, block).flatMap(([key, value]) => [element('dt', {}, key), element('dd', {}, key === 'category' ? swatch(category) : '', value)]));
+  const copy = pushButton(
+    'copy',
+    async () => {
+      done.textContent = (await copyText(blockText(run, block))) ? 'copied' : 'the browser did not allow it';
+    },
+    { title: 'Copy the allocation as text' },
+  );
+  const end = (/** @type {string} */ verb, /** @type {LifeEnd} */ { event, text, scope, stack }) =>
+    element(
+      'div',
+      { class: 'life-end' },
+      element(
+        'p',
+        {},
+        element('b', {}, verb),
+        ' ',
+        event < 0
+          ? text
+          : pushButton(`event ${formatCount(event)}`, () => goTo(event), { title: 'Hold the cursor there' }),
+        scope >= 0
+          ? element('span', { class: 'muted' }, ` in ${scopePath(snapshot, scope)}`)
+          : event >= 0
+            ? element('span', { class: 'muted' }, ' outside every scope')
+            : null,
+      ),
+      event >= 0 || stack >= 0 ? stackView(snapshot, stack) : null,
+    );
+  const facts = element(
+    'dl',
+    {},
+    ...factsOf(run, block).flatMap(([key, value]) => [
+      element('dt', {}, key),
+      element('dd', {}, key === 'category' ? swatch(category) : '', value),
+    ]),
+  );
   const [born, died] = lifeEnds(run, block);
-  const made = card('Pinned allocation', pushButton('×', close, { class: 'close', 'aria-label': 'Unpin', title: 'Unpin (Esc)' }),
-    element('p', { class: 'block-name' }, nameOf(run, block)), facts, end('allocated', born), end('freed', died), element('div', { class: 'links' }, copy, done));
+  const made = card(
+    'Pinned allocation',
+    pushButton('×', close, { class: 'close', 'aria-label': 'Unpin', title: 'Unpin (Esc)' }),
+    element('p', { class: 'block-name' }, nameOf(run, block)),
+    facts,
+    end('allocated', born),
+    end('freed', died),
+    element('div', { class: 'links' }, copy, done),
+  );
   made.classList.add('pinned');
   return made;
 }

@@ -44,29 +44,53 @@ export class Pointer {
   /** What was under the pointer may lie elsewhere now. */
   viewChanged() {
     hideTooltip();
-    for (const stage of this.timelines.stages) stage.marks = { ...stage.marks, block: -1, scope: -1, spans: [] };
+    for (const stage of this.timelines.stages)
+      stage.marks = { ...stage.marks, block: -1, scope: -1, spans: [] };
   }
 
   /** Shows what lies under the pointer. @param {import('./stage.js').Stage} stage @param {number} clientX @param {number} clientY */
   point(stage, clientX, clientY) {
-    const target = stage.target(clientX, clientY), { stages } = this.timelines;
-    for (const other of stages) if (other !== stage && other.marks.x !== null) {
-      other.marks = { ...other.marks, x: null, state: -1, block: -1, scope: -1 };
-      other.drawMarks();
-    }
+    const target = stage.target(clientX, clientY),
+      { stages } = this.timelines;
+    for (const other of stages)
+      if (other !== stage && other.marks.x !== null) {
+        other.marks = { ...other.marks, x: null, state: -1, block: -1, scope: -1 };
+        other.drawMarks();
+      }
     const inside = target.state >= 0 || target.scope >= 0;
-    const spans = target.block === stage.marks.block && stage.marks.spans.length > 0 ? stage.marks.spans : stage.spansOf(target.block);
-    stage.marks = { ...stage.marks, x: inside ? target.x : null, state: target.state, block: target.block, spans, scope: target.scope };
+    const spans =
+      target.block === stage.marks.block && stage.marks.spans.length > 0
+        ? stage.marks.spans
+        : stage.spansOf(target.block);
+    stage.marks = {
+      ...stage.marks,
+      x: inside ? target.x : null,
+      state: target.state,
+      block: target.block,
+      spans,
+      scope: target.scope,
+    };
     stage.drawMarks();
     if (target.state >= 0) this.lookAt(stage, target.state, false);
     this.pointAtPhase(stage, target.scope);
-    const { pinned } = this.store.get(), isPinned = target.block >= 0 && pinned?.block === target.block && pinned.run === stages.indexOf(stage);
+    const { pinned } = this.store.get(),
+      isPinned = target.block >= 0 && pinned?.block === target.block && pinned.run === stages.indexOf(stage);
     if (!inside || isPinned) return hideTooltip(); // what is pinned stands beside the timelines already
     const { run } = stage;
-    showTooltip(target.block >= 0 ? blockFacts(run, target.block, 5) : target.scope >= 0 ? scopeFacts(run, target.scope) : stateFacts(run, target.state), clientX, clientY);
+    showTooltip(
+      target.block >= 0
+        ? blockFacts(run, target.block, 5)
+        : target.scope >= 0
+          ? scopeFacts(run, target.scope)
+          : stateFacts(run, target.state),
+      clientX,
+      clientY,
+    );
     if (target.block >= 0) {
-      const { blocks } = run.index, name = run.snapshot.strings[blocks.name[target.block]] ?? 'no name';
-      byId('live').textContent = `${name}, ${categoryText(run.snapshot.categories[blocks.category[target.block]])}, ${formatBytes(blocks.requestedBytes[target.block])}`;
+      const { blocks } = run.index,
+        name = run.snapshot.strings[blocks.name[target.block]] ?? 'no name';
+      byId('live').textContent =
+        `${name}, ${categoryText(run.snapshot.categories[blocks.category[target.block]])}, ${formatBytes(blocks.requestedBytes[target.block])}`;
     }
     return undefined;
   }
@@ -74,7 +98,10 @@ export class Pointer {
   /** The phase of a lane stands out everywhere. @param {import('./stage.js').Stage | null} stage @param {number} scope -1: none */
   pointAtPhase(stage, scope) {
     const { scopes, strings } = stage?.run.snapshot ?? { scopes: null, strings: [] };
-    const phase = scopes !== null && scope >= 0 && scopes.kind[scope] === SCOPE.PHASE ? strings[scopes.name[scope]] ?? null : null;
+    const phase =
+      scopes !== null && scope >= 0 && scopes.kind[scope] === SCOPE.PHASE
+        ? (strings[scopes.name[scope]] ?? null)
+        : null;
     if (phase === null && !this.hasPhase) return;
     this.hasPhase = phase !== null;
     this.store.set({ phase });
@@ -83,9 +110,11 @@ export class Pointer {
   /** The instant that the panels show; a held one stays until it is let go. @param {import('./stage.js').Stage} stage
    * @param {number} state @param {boolean} held */
   lookAt(stage, state, held) {
-    const { cursor } = this.store.get(), run = this.timelines.stages.indexOf(stage);
+    const { cursor } = this.store.get(),
+      run = this.timelines.stages.indexOf(stage);
     if (cursor?.held && !held) return;
-    if (cursor === null || cursor.state !== state || cursor.run !== run || cursor.held !== held) this.store.set({ cursor: { run, state, held } });
+    if (cursor === null || cursor.state !== state || cursor.run !== run || cursor.held !== held)
+      this.store.set({ cursor: { run, state, held } });
   }
 
   /** Shows what the keyboard's cursor is on, once the picture is drawn. @param {import('./stage.js').Stage} stage */
@@ -93,7 +122,12 @@ export class Pointer {
     requestAnimationFrame(() => {
       if (stage.cursor === null) return;
       const box = stage.frame.getBoundingClientRect();
-      this.at = { stage, x: stage.cursor.x, clientX: box.left + stage.cursor.x, clientY: box.top + stage.cursor.y };
+      this.at = {
+        stage,
+        x: stage.cursor.x,
+        clientX: box.left + stage.cursor.x,
+        clientY: box.top + stage.cursor.y,
+      };
       this.point(stage, this.at.clientX, this.at.clientY);
     });
   }
@@ -109,15 +143,21 @@ export class Pointer {
   /** Pins an allocation and holds the cursor there; a click on a lane zooms to the scope.
    * @param {import('./stage.js').Stage} stage @param {{clientX: number, clientY: number}} event */
   click(stage, event) {
-    const target = stage.target(event.clientX, event.clientY), { pinned } = this.store.get(), run = this.timelines.stages.indexOf(stage);
+    const target = stage.target(event.clientX, event.clientY),
+      { pinned } = this.store.get(),
+      run = this.timelines.stages.indexOf(stage);
     if (target.state >= 0) {
       const isSame = target.block >= 0 && pinned?.run === run && pinned.block === target.block;
-      this.store.set({ pinned: isSame || target.block < 0 ? null : { run, block: target.block }, shown: run });
+      this.store.set({
+        pinned: isSame || target.block < 0 ? null : { run, block: target.block },
+        shown: run,
+      });
       if (isSame) this.store.set({ cursor: { run, state: target.state, held: false } });
       else this.lookAt(stage, target.state, true);
       if (target.block >= 0) hideTooltip();
     } else if (target.scope >= 0) {
-      const [x0, x1] = scopeSpan(stage.run.snapshot, stage.run.extents, stage.axis, target.scope), margin = (x1 - x0) * 0.02;
+      const [x0, x1] = scopeSpan(stage.run.snapshot, stage.run.extents, stage.axis, target.scope),
+        margin = (x1 - x0) * 0.02;
       stage.show(x0 - margin, Math.max(x1 + margin, x0 + stage.axis.minSpan));
       this.timelines.follow(stage);
     }
@@ -125,7 +165,8 @@ export class Pointer {
 
   /** @param {import('./stage.js').Stage} stage @param {number} x0 @param {number} x1 on its axis */
   select(stage, x0, x1) {
-    const run = this.timelines.stages.indexOf(stage), states = statesOfSpan(stage.axis, x0, x1, stage.run.index.nStates);
+    const run = this.timelines.stages.indexOf(stage),
+      states = statesOfSpan(stage.axis, x0, x1, stage.run.index.nStates);
     if (states !== null) this.store.set({ range: { run, ...states }, shown: run });
   }
 
@@ -141,7 +182,12 @@ export class Pointer {
     frame.addEventListener('wheel', (event) => this.onWheel(stage, event), { passive: false });
     frame.addEventListener('pointerdown', (event) => {
       if (event.button !== 0) return;
-      this.drag = { stage, clientX: event.clientX, from: event.shiftKey ? stage.placeAt(event.clientX) : null, moved: false };
+      this.drag = {
+        stage,
+        clientX: event.clientX,
+        from: event.shiftKey ? stage.placeAt(event.clientX) : null,
+        moved: false,
+      };
       frame.setPointerCapture(event.pointerId);
     });
     frame.addEventListener('pointermove', (event) => this.onMove(stage, event));
@@ -173,14 +219,20 @@ export class Pointer {
   onWheel(stage, event) {
     event.preventDefault();
     const x = event.clientX - stage.frame.getBoundingClientRect().left;
-    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) stage.pan((event.deltaX || event.deltaY) / 800);
+    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
+      stage.pan((event.deltaX || event.deltaY) / 800);
     else stage.zoom(Math.exp(Math.max(-0.5, Math.min(0.5, event.deltaY * 0.0022))), x);
     this.timelines.follow(stage);
   }
 
   /** @param {import('./stage.js').Stage} stage @param {PointerEvent} event */
   onMove(stage, event) {
-    this.at = { stage, x: event.clientX - stage.frame.getBoundingClientRect().left, clientX: event.clientX, clientY: event.clientY };
+    this.at = {
+      stage,
+      x: event.clientX - stage.frame.getBoundingClientRect().left,
+      clientX: event.clientX,
+      clientY: event.clientY,
+    };
     stage.cursor = null;
     const { drag } = this;
     if (drag === null) return this.point(stage, event.clientX, event.clientY);

@@ -35,7 +35,8 @@ export class PointSet {
   above(point) {
     const { levels } = this;
     for (let level = 0; level < levels.length; level++) {
-      const bit = point & 31, word = bit === 31 ? 0 : levels[level][point >>> BITS] & (-2 << bit);
+      const bit = point & 31,
+        word = bit === 31 ? 0 : levels[level][point >>> BITS] & (-2 << bit);
       point >>>= BITS;
       if (word === 0) continue;
       point = point * 32 + 31 - Math.clz32(word & -word);
@@ -49,7 +50,8 @@ export class PointSet {
   atOrBelow(point) {
     const { levels } = this;
     for (let level = 0; level < levels.length && point >= 0; level++) {
-      const bit = point & 31, word = levels[level][point >>> BITS] & (bit === 31 ? -1 : (2 << bit) - 1);
+      const bit = point & 31,
+        word = levels[level][point >>> BITS] & (bit === 31 ? -1 : (2 << bit) - 1);
       point >>>= BITS;
       if (word === 0) {
         point--;

@@ -70,7 +70,9 @@ class Place {
   /** @returns {string} */
   path() {
     const before = this.up?.path() ?? '';
-    return typeof this.key === 'number' ? `${before}[${this.key}]` : `${before}${before && this.key ? '.' : ''}${this.key}`;
+    return typeof this.key === 'number'
+      ? `${before}[${this.key}]`
+      : `${before}${before && this.key ? '.' : ''}${this.key}`;
   }
 
   /** @param {string} message @returns {never} */
@@ -84,7 +86,11 @@ class Place {
 
   /** @param {any} value @param {string} what @returns {never} */
   expected(value, what) {
-    return this.fail(value === undefined ? `it is missing: ${what} was expected` : `${what} was expected, not ${pickleKind(value)}`);
+    return this.fail(
+      value === undefined
+        ? `it is missing: ${what} was expected`
+        : `${what} was expected, not ${pickleKind(value)}`,
+    );
   }
 
   /** @param {any} value @returns {any[]} */
@@ -99,7 +105,8 @@ class Place {
     if (!(value instanceof PickleContainer) || value.kind !== 'dict') this.expected(value, 'a dict');
     this.offset = value.offset;
     const found = new Map();
-    for (let i = 0; i < value.items.length; i += 2) if (typeof value.items[i] === 'string') found.set(value.items[i], value.items[i + 1]);
+    for (let i = 0; i < value.items.length; i += 2)
+      if (typeof value.items[i] === 'string') found.set(value.items[i], value.items[i + 1]);
     return found;
   }
 
@@ -184,7 +191,9 @@ export class PytorchImport {
   count(n, at) {
     this.nRowsRead += n;
     if (this.nRowsRead > this.mostRows) {
-      at.fail(`more than the limit of ${this.mostRows} events, segments and blocks for a pickle of ${this.nBytes} bytes: parts of it stand in many places`);
+      at.fail(
+        `more than the limit of ${this.mostRows} events, segments and blocks for a pickle of ${this.nBytes} bytes: parts of it stand in many places`,
+      );
     }
   }
 
@@ -203,10 +212,14 @@ export class PytorchImport {
   frame(value, at) {
     const known = this.known.get(value);
     if (known !== undefined) return known;
-    const isDict = isOfKind(value, 'dict'), dict = isDict ? at.dict(value) : new Map([['name', value]]); // of what is no dict, a text is the function
+    const isDict = isOfKind(value, 'dict'),
+      dict = isDict ? at.dict(value) : new Map([['name', value]]); // of what is no dict, a text is the function
     if (!isDict) this.countOdd(at);
-    const name = isDict || typeof value === 'string' ? this.optionalText(dict.get('name'), at.at('name')) : -1, file = this.optionalText(dict.get('filename'), at.at('filename'));
-    const given = dict.get('line'), line = typeof given === 'number' && given >= 0 && given < 2 ** 31 ? given : 0; // 2^64 - 1 is PyTorch's word for an unknown line
+    const name =
+        isDict || typeof value === 'string' ? this.optionalText(dict.get('name'), at.at('name')) : -1,
+      file = this.optionalText(dict.get('filename'), at.at('filename'));
+    const given = dict.get('line'),
+      line = typeof given === 'number' && given >= 0 && given < 2 ** 31 ? given : 0; // 2^64 - 1 is PyTorch's word for an unknown line
     const key = `${name}/${file}/${line}`;
     let frame = this.frameNumbers.get(key);
     if (frame === undefined) {
@@ -232,7 +245,8 @@ export class PytorchImport {
     const list = at.list(value);
     let node = -1;
     for (let i = list.length - 1; i >= 0; i--) {
-      const frame = this.frame(list[i], at.at(i)), key = (node + 1) * 2 ** 26 + frame;
+      const frame = this.frame(list[i], at.at(i)),
+        key = (node + 1) * 2 ** 26 + frame;
       let next = this.nodes.get(key);
       if (next === undefined) {
         next = this.stacks.parent.push(node) - 1;
@@ -247,7 +261,9 @@ export class PytorchImport {
 
   /** The number of a stream of a device, which is added if it is new. @param {number} device @param {any} value @param {Place} of */
   stream(device, value, of) {
-    const at = of.at('stream'), isHandle = typeof value === 'number', handle = isHandle ? value : 0;
+    const at = of.at('stream'),
+      isHandle = typeof value === 'number',
+      handle = isHandle ? value : 0;
     if (!isHandle && value !== undefined) this.countOdd(at);
     const found = this.streams.findIndex((each) => each.handle === handle && each.device === device);
     if (found >= 0) return found;
@@ -257,20 +273,44 @@ export class PytorchImport {
 
   /** @param {any} value @param {Place} at @param {number} place where its segment was filled up to @param {DumpSegment} segment @returns {DumpBlock} */
   block(value, at, place, segment) {
-    const dict = at.dict(value), states = { inactive: STATE.FREE, active_allocated: STATE.ALLOCATED, active_pending_free: STATE.PENDING, active_awaiting_free: STATE.PENDING };
+    const dict = at.dict(value),
+      states = {
+        inactive: STATE.FREE,
+        active_allocated: STATE.ALLOCATED,
+        active_pending_free: STATE.PENDING,
+        active_awaiting_free: STATE.PENDING,
+      };
     let offset = place;
-    const bytes = at.at('size').integer(dict.get('size'), 0, MOST_REQUEST), state = new Map(Object.entries(states)).get(dict.get('state'));
-    if (state === undefined) at.at('state').fail('inactive, active_allocated or active_pending_free was expected');
+    const bytes = at.at('size').integer(dict.get('size'), 0, MOST_REQUEST),
+      state = new Map(Object.entries(states)).get(dict.get('state'));
+    if (state === undefined)
+      at.at('state').fail('inactive, active_allocated or active_pending_free was expected');
     if (dict.has('address')) {
       const address = at.at('address').integer(dict.get('address'), 0, 2 ** 63);
-      if (address < segment.address + place) at.at('address').fail(`0x${address.toString(16)} is not where the block before it ends, 0x${(segment.address + place).toString(16)}`);
+      if (address < segment.address + place)
+        at.at('address').fail(
+          `0x${address.toString(16)} is not where the block before it ends, 0x${(segment.address + place).toString(16)}`,
+        );
       offset = address - segment.address;
     }
-    const block = { offset, bytes, requested: 0, state: /** @type {number} */ (state), stack: -1, category: 0, name: -1 };
+    const block = {
+      offset,
+      bytes,
+      requested: 0,
+      state: /** @type {number} */ (state),
+      stack: -1,
+      category: 0,
+      name: -1,
+    };
     if (state === STATE.FREE) return block; // requested_size may be that of the last user
-    let requested = dict.get('requested_size'), frames = dict.get('frames');
-    if (dict.has('history') && requested === undefined) { // the first releases: the block's last users, newest first
-      const history = at.at('history'), given = dict.get('history'), list = isOfKind(given, 'list') ? history.list(given) : [], isUsable = list.length > 0 && isOfKind(list[0], 'dict');
+    let requested = dict.get('requested_size'),
+      frames = dict.get('frames');
+    if (dict.has('history') && requested === undefined) {
+      // the first releases: the block's last users, newest first
+      const history = at.at('history'),
+        given = dict.get('history'),
+        list = isOfKind(given, 'list') ? history.list(given) : [],
+        isUsable = list.length > 0 && isOfKind(list[0], 'dict');
       if (!isOfKind(given, 'list') || (list.length > 0 && !isUsable)) this.countOdd(history);
       const newest = isUsable ? history.at(0).dict(list[0]) : new Map();
       requested = newest.get('real_size') ?? requested;
@@ -285,31 +325,54 @@ export class PytorchImport {
 
   /** @param {any} value @param {Place} at */
   segment(value, at) {
-    const dict = at.dict(value), device = at.at('device').integer(dict.get('device'), 0, MOST_PARTS - 1);
+    const dict = at.dict(value),
+      device = at.at('device').integer(dict.get('device'), 0, MOST_PARTS - 1);
     this.nDevices = Math.max(this.nDevices, device + 1);
-    const type = dict.get('segment_type'), poolAt = at.at('segment_pool_id');
+    const type = dict.get('segment_type'),
+      poolAt = at.at('segment_pool_id');
     const segment = {
-      device, address: at.at('address').integer(dict.get('address'), 0, MOST_ADDRESS), totalBytes: at.at('total_size').integer(dict.get('total_size'), 0, MOST_REQUEST),
-      stream: this.stream(device, dict.get('stream'), at), pool: type === 'small' || type === 'large' ? type : '', poolId: [0, 0],
-      isExpandable: dict.get('is_expandable') === true, blocks: /** @type {DumpBlock[]} */ ([]),
+      device,
+      address: at.at('address').integer(dict.get('address'), 0, MOST_ADDRESS),
+      totalBytes: at.at('total_size').integer(dict.get('total_size'), 0, MOST_REQUEST),
+      stream: this.stream(device, dict.get('stream'), at),
+      pool: type === 'small' || type === 'large' ? type : '',
+      poolId: [0, 0],
+      isExpandable: dict.get('is_expandable') === true,
+      blocks: /** @type {DumpBlock[]} */ ([]),
     };
     if (dict.has('segment_pool_id')) {
-      const given = dict.get('segment_pool_id'), pair = isOfKind(given, 'dict') || !(given instanceof PickleContainer) ? [] : poolAt.list(given);
-      if (pair.length === 2 && pair.every((number) => typeof number === 'number' && number >= 0 && number < 2 ** 32)) segment.poolId = pair;
+      const given = dict.get('segment_pool_id'),
+        pair = isOfKind(given, 'dict') || !(given instanceof PickleContainer) ? [] : poolAt.list(given);
+      if (
+        pair.length === 2 &&
+        pair.every((number) => typeof number === 'number' && number >= 0 && number < 2 ** 32)
+      )
+        segment.poolId = pair;
       else this.countOdd(poolAt);
     }
-    const blocksAt = at.at('blocks'), blocks = blocksAt.list(dict.get('blocks'));
+    const blocksAt = at.at('blocks'),
+      blocks = blocksAt.list(dict.get('blocks'));
     this.count(blocks.length, blocksAt);
     let filled = 0;
-    const addGap = (/** @type {number} */ bytes) => { // what the file says nothing of is free
+    const addGap = (/** @type {number} */ bytes) => {
+      // what the file says nothing of is free
       if (bytes <= 0) return;
       this.nContradictions++;
-      segment.blocks.push({ offset: filled, bytes, requested: 0, state: STATE.FREE, stack: -1, category: 0, name: -1 });
+      segment.blocks.push({
+        offset: filled,
+        bytes,
+        requested: 0,
+        state: STATE.FREE,
+        stack: -1,
+        category: 0,
+        name: -1,
+      });
       filled += bytes;
     };
     blocks.forEach((given, i) => {
       const block = this.block(given, blocksAt.at(i), filled, segment);
-      if (block.bytes > segment.totalBytes - block.offset) blocksAt.at(i).fail(`the block ends behind its segment of ${segment.totalBytes} bytes`);
+      if (block.bytes > segment.totalBytes - block.offset)
+        blocksAt.at(i).fail(`the block ends behind its segment of ${segment.totalBytes} bytes`);
       addGap(block.offset - filled);
       filled += block.bytes;
       segment.blocks.push(block);
@@ -320,7 +383,8 @@ export class PytorchImport {
 
   /** @param {any} value */
   readSegments(value) {
-    const at = new Place(null, 'segments'), list = at.list(value);
+    const at = new Place(null, 'segments'),
+      list = at.list(value);
     this.count(list.length, at);
     list.forEach((segment, i) => this.segment(segment, at.at(i)));
     this.end.sort((a, b) => a.device - b.device || a.address - b.address);
@@ -333,9 +397,25 @@ export class PytorchImport {
 
   /** @param {number} device @param {any} value @param {Place} at @returns {TraceRow} */
   event(device, value, at) {
-    const dict = at.dict(value), actionName = at.at('action').text(dict.get('action')), known = ACTION_NAMES.indexOf(actionName);
+    const dict = at.dict(value),
+      actionName = at.at('action').text(dict.get('action')),
+      known = ACTION_NAMES.indexOf(actionName);
     /** @type {TraceRow} */
-    const row = { action: known < 0 ? ACTION.MARK : known, device, address: 0, requestedBytes: 0, blockBytes: 0, timeUs: 0, stream: 0, stack: -1, scope: -1, category: 0, name: -1, compile: -1, metadata: -1 };
+    const row = {
+      action: known < 0 ? ACTION.MARK : known,
+      device,
+      address: 0,
+      requestedBytes: 0,
+      blockBytes: 0,
+      timeUs: 0,
+      stream: 0,
+      stack: -1,
+      scope: -1,
+      category: 0,
+      name: -1,
+      compile: -1,
+      metadata: -1,
+    };
     if (row.action === ACTION.MARK) row.name = this.strings.number(actionName);
     const address = () => at.at('addr').integer(dict.get('addr'), 0, MOST_ADDRESS);
     if (row.action !== ACTION.MARK) {
@@ -343,7 +423,9 @@ export class PytorchImport {
       row.blockBytes = row.requestedBytes; // of blocks: until the walk finds out
     }
     if (row.action === ACTION.OOM) {
-      const given = dict.get('device_free'), isFree = typeof given === 'number' && given >= 0, free = isFree ? given : UNLIMITED;
+      const given = dict.get('device_free'),
+        isFree = typeof given === 'number' && given >= 0,
+        free = isFree ? given : UNLIMITED;
       if (!isFree && given !== undefined) this.countOdd(at.at('device_free'));
       row.blockBytes = free >= UNLIMITED ? 2 ** 63 : free;
     } else if (row.action !== ACTION.MARK || actionName === 'annotate') {
@@ -353,7 +435,8 @@ export class PytorchImport {
       this.hasTimes = true;
       row.timeUs = at.at('time_us').integer(dict.get('time_us'), 0, MOST_US);
     }
-    const compile = this.textOrKind(dict.get('compile_context')), metadata = this.textOrKind(dict.get('user_metadata'));
+    const compile = this.textOrKind(dict.get('compile_context')),
+      metadata = this.textOrKind(dict.get('user_metadata'));
     row.compile = compile === '' || compile === 'N/A' ? -1 : this.strings.number(compile);
     this.setMetadata(row, metadata);
     if (dict.has('category')) row.category = this.category(dict.get('category'), at.at('category'));
@@ -389,15 +472,19 @@ export class PytorchImport {
 
   /** @param {any} value */
   readTraces(value) {
-    const at = new Place(null, 'device_traces'), traces = value === undefined ? [] : at.list(value); // the first releases had none
+    const at = new Place(null, 'device_traces'),
+      traces = value === undefined ? [] : at.list(value); // the first releases had none
     if (traces.length > MOST_PARTS) at.fail(`${traces.length} devices, the limit is ${MOST_PARTS}`);
     this.nDevices = Math.max(this.nDevices, traces.length);
     for (let device = 0; device < this.nDevices; device++) {
-      const rows = /** @type {TraceRow[]} */ ([]), of = at.at(device), events = device < traces.length ? of.list(traces[device]) : [];
+      const rows = /** @type {TraceRow[]} */ ([]),
+        of = at.at(device),
+        events = device < traces.length ? of.list(traces[device]) : [];
       this.count(events.length, of);
       this.nEvents += events.length;
       events.forEach((event, i) => {
-        const row = this.event(device, event, of.at(i)), before = rows[rows.length - 1];
+        const row = this.event(device, event, of.at(i)),
+          before = rows[rows.length - 1];
         if (before && isOneFree(before, row)) before.action = ACTION.FREE;
         else rows.push(row);
       });
@@ -414,12 +501,17 @@ export class PytorchImport {
       return;
     }
     const { items } = value;
-    if (items.length / 2 > MOST_SETTINGS) at.fail(`${items.length / 2} settings, the limit is ${MOST_SETTINGS}`);
+    if (items.length / 2 > MOST_SETTINGS)
+      at.fail(`${items.length / 2} settings, the limit is ${MOST_SETTINGS}`);
     for (let i = 0; i < items.length; i += 2) {
-      const name = at.text(items[i]), given = items[i + 1], number = typeof given === 'boolean' ? Number(given) : given instanceof PickleReal ? given.value : given;
+      const name = at.text(items[i]),
+        given = items[i + 1],
+        number =
+          typeof given === 'boolean' ? Number(given) : given instanceof PickleReal ? given.value : given;
       if (typeof number === 'number' && Number.isFinite(number)) {
         this.settings[name] = number;
-        if (name === 'max_split_size' && number > 0 && number < MOST_REQUEST) this.maxSplitBytes = Math.floor(number);
+        if (name === 'max_split_size' && number > 0 && number < MOST_REQUEST)
+          this.maxSplitBytes = Math.floor(number);
       } else if (name === 'roundup_power2_divisions') {
         this.settings[name] = this.divisions(given, at.at(name));
       } else {
@@ -434,27 +526,45 @@ export class PytorchImport {
     const dict = isOfKind(value, 'dict') ? at.dict(value) : new Map();
     for (let i = 0; i < N_INTERVALS; i++) {
       const key = String(2 ** i);
-      const given = dict.get(key), isGood = typeof given === 'number' && given >= 0 && given < 2 ** 32;
+      const given = dict.get(key),
+        isGood = typeof given === 'number' && given >= 0 && given < 2 ** 32;
       if (!isGood && given !== undefined) this.countOdd(at.at(key));
       this.roundupDivisions[i] = isGood ? given : 0;
     }
     const [first] = this.roundupDivisions;
-    return this.roundupDivisions.every((n) => n === first) ? first : `[${this.roundupDivisions.map((n, i) => `${2 ** i}:${n}`).join(',')}]`;
+    return this.roundupDivisions.every((n) => n === first)
+      ? first
+      : `[${this.roundupDivisions.map((n, i) => `${2 ** i}:${n}`).join(',')}]`;
   }
 }
 
 /** A free that was requested and completed without anything in between is one row. @param {TraceRow} a @param {TraceRow} b */
 function isOneFree(a, b) {
-  return a.action === ACTION.FREE_REQUESTED && b.action === ACTION.FREE_COMPLETED && a.address === b.address && a.requestedBytes === b.requestedBytes
-    && a.stream === b.stream && a.stack === b.stack && a.name === b.name && a.compile === b.compile && a.metadata === b.metadata;
+  return (
+    a.action === ACTION.FREE_REQUESTED &&
+    b.action === ACTION.FREE_COMPLETED &&
+    a.address === b.address &&
+    a.requestedBytes === b.requestedBytes &&
+    a.stream === b.stream &&
+    a.stack === b.stack &&
+    a.name === b.name &&
+    a.compile === b.compile &&
+    a.metadata === b.metadata
+  );
 }
 
 /** @param {any} root of a pickle, or of the same tree as JSON @param {number} nBytes of it @returns {{found: PytorchImport, annotations: {time: number, order: number, name: number, device: number, begins: boolean}[]}} */
 export function readPytorch(root, nBytes) {
   const isList = root instanceof PickleContainer && root.kind === 'list'; // the first releases wrote the segments alone
-  const parts = isList ? new Map([['segments', root]]) : root instanceof PickleContainer && root.kind === 'dict' ? new Place(null, '').dict(root) : new Map();
+  const parts = isList
+    ? new Map([['segments', root]])
+    : root instanceof PickleContainer && root.kind === 'dict'
+      ? new Place(null, '').dict(root)
+      : new Map();
   if (!parts.has('segments')) {
-    throw new FormatError("this is a Python pickle, but no snapshot by PyTorch: it has no 'segments'; torch.cuda.memory._dump_snapshot writes one");
+    throw new FormatError(
+      "this is a Python pickle, but no snapshot by PyTorch: it has no 'segments'; torch.cuda.memory._dump_snapshot writes one",
+    );
   }
   const found = new PytorchImport(nBytes);
   found.readSettings(parts.get('allocator_settings'));
@@ -474,14 +584,33 @@ function readAnnotations(found, value) {
   const list = at.list(value);
   found.count(list.length, at);
   const edges = list.flatMap((each, order) => {
-    const of = at.at(order), dict = isOfKind(each, 'dict') ? of.dict(each) : new Map(), stage = dict.get('stage'), text = dict.get('name'), time = dict.get('time_us'), device = dict.get('device') ?? 0;
-    if ((stage !== 'START' && stage !== 'END') || typeof text !== 'string' || typeof time !== 'number' || time < 0 || time > MOST_US) {
+    const of = at.at(order),
+      dict = isOfKind(each, 'dict') ? of.dict(each) : new Map(),
+      stage = dict.get('stage'),
+      text = dict.get('name'),
+      time = dict.get('time_us'),
+      device = dict.get('device') ?? 0;
+    if (
+      (stage !== 'START' && stage !== 'END') ||
+      typeof text !== 'string' ||
+      typeof time !== 'number' ||
+      time < 0 ||
+      time > MOST_US
+    ) {
       found.countOdd(of);
       return [];
     }
     const isDevice = typeof device === 'number' && device >= -1 && device < MOST_PARTS;
     if (!isDevice) found.countOdd(of.at('device'));
-    return [{ time, order, name: found.strings.number(text), device: isDevice ? Math.max(0, device) : 0, begins: stage === 'START' }];
+    return [
+      {
+        time,
+        order,
+        name: found.strings.number(text),
+        device: isDevice ? Math.max(0, device) : 0,
+        begins: stage === 'START',
+      },
+    ];
   });
   if (!found.hasTimes && found.nEvents > 0) return []; // without times, events cannot lie in them
   return edges.sort((a, b) => a.time - b.time || a.order - b.order);

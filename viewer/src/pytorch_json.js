@@ -2,7 +2,8 @@
 import { JsonReader } from './json.js';
 import { PickleContainer, PickleReal } from './pickle.js';
 
-const FIRST_KEY = /^\s*\{\s*"(segments|device_traces|allocator_settings|external_annotations|host_segments|host_traces)/;
+const FIRST_KEY =
+  /^\s*\{\s*"(segments|device_traces|allocator_settings|external_annotations|host_segments|host_traces)/;
 const FREE_TREE_BYTES = 256 * 1024;
 const TREE_DENSITY = 6; // bytes of memory to a byte of text, at most: 8 a value, 24 a container
 const LOOKED_AT = 4096; // first bytes of a file, in which its first key stands
@@ -14,14 +15,18 @@ export function isPytorchJson(first) {
 
 /** @param {JsonReader} json @returns {number | PickleReal} */
 function numberOf(json) {
-  const begin = json.at, size = json.numberSize(), value = json.getReal(), isWhole = /^-?\d+$/.test(String.fromCharCode(...json.bytes.subarray(begin, begin + size)));
+  const begin = json.at,
+    size = json.numberSize(),
+    value = json.getReal(),
+    isWhole = /^-?\d+$/.test(String.fromCharCode(...json.bytes.subarray(begin, begin + size)));
   return isWhole && Math.abs(value) < 2 ** 64 ? value : new PickleReal(value);
 }
 
 /** Memory that the tree takes is bounded by the text that it was made of. @param {JsonReader} json @param {{nCharged: number}} spent @param {number} n bytes */
 function chargeTree(json, spent, n) {
   spent.nCharged += n;
-  if (spent.nCharged > FREE_TREE_BYTES + TREE_DENSITY * json.end) json.fail(`up to here the ${json.end} bytes make more memory than a snapshot does`);
+  if (spent.nCharged > FREE_TREE_BYTES + TREE_DENSITY * json.end)
+    json.fail(`up to here the ${json.end} bytes make more memory than a snapshot does`);
 }
 
 /** A container and what is in it; keys and values of a dict come in turn. @param {JsonReader} json @param {boolean} isList @param {{nCharged: number}} spent */
@@ -51,7 +56,8 @@ function valueOf(json, spent) {
 
 /** @param {Uint8Array} bytes the whole text @returns {any} as readPickle gives it @throws {import('./columns.js').FormatError} */
 export function readPytorchJson(bytes) {
-  const json = new JsonReader(bytes, true), root = valueOf(json, { nCharged: 0 });
+  const json = new JsonReader(bytes, true),
+    root = valueOf(json, { nCharged: 0 });
   if (json.look() >= 0) json.expected("nothing after the document's end");
   return root;
 }

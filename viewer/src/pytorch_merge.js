@@ -31,7 +31,16 @@ class Merger {
     /** @type {TraceRow[]} */
     this.events = [];
     /** @type {Lane[]} */
-    this.lanes = found.traces.map(() => ({ at: 0, timeUs: 0, isAny: false, base: -1, compileText: -1, metadataText: -1, compile: -1, metadata: -1 }));
+    this.lanes = found.traces.map(() => ({
+      at: 0,
+      timeUs: 0,
+      isAny: false,
+      base: -1,
+      compileText: -1,
+      metadataText: -1,
+      compile: -1,
+      metadata: -1,
+    }));
     let zero = edges.length > 0 ? edges[0].time : Infinity;
     for (const rows of found.traces) for (const row of rows) if (row.timeUs < zero) zero = row.timeUs;
     this.zeroUs = zero === Infinity ? 0 : zero;
@@ -45,8 +54,16 @@ class Merger {
   /** @param {Edge} edge */
   begin(edge) {
     let parent = -1;
-    for (let i = this.open.length; i > 0 && parent < 0; i--) if (this.scopes[this.open[i - 1]].thread === edge.device) parent = this.open[i - 1];
-    const scope = this.scopes.push({ parent, name: edge.name, thread: edge.device, beginNs: this.sinceZeroNs(edge.time), durationNs: -1 }) - 1;
+    for (let i = this.open.length; i > 0 && parent < 0; i--)
+      if (this.scopes[this.open[i - 1]].thread === edge.device) parent = this.open[i - 1];
+    const scope =
+      this.scopes.push({
+        parent,
+        name: edge.name,
+        thread: edge.device,
+        beginNs: this.sinceZeroNs(edge.time),
+        durationNs: -1,
+      }) - 1;
     if (this.open.length < MOST_OPEN) this.open.push(scope);
   }
 
@@ -75,8 +92,17 @@ class Merger {
    * @param {Lane} lane @param {number} device @param {string} prefix @param {number} text @param {number} parent */
   beginText(lane, device, prefix, text, parent) {
     if (text < 0) return -1;
-    const { strings } = this.found, name = strings.number(`${prefix}${strings.texts[text]}`);
-    return this.scopes.push({ parent, name, thread: parent >= 0 ? this.scopes[parent].thread : device, beginNs: this.sinceZeroNs(lane.timeUs), durationNs: 0 }) - 1;
+    const { strings } = this.found,
+      name = strings.number(`${prefix}${strings.texts[text]}`);
+    return (
+      this.scopes.push({
+        parent,
+        name,
+        thread: parent >= 0 ? this.scopes[parent].thread : device,
+        beginNs: this.sinceZeroNs(lane.timeUs),
+        durationNs: 0,
+      }) - 1
+    );
   }
 
   /** The scope of the lane's next row. @param {Lane} lane @param {number} device @param {TraceRow} row */
@@ -85,9 +111,11 @@ class Merger {
     const isOther = !lane.isAny || base !== lane.base || row.compile !== lane.compileText;
     if (isOther) lane.compile = this.beginText(lane, device, 'compile: ', row.compile, base);
     const inner = lane.compile >= 0 ? lane.compile : base;
-    if (isOther || row.metadata !== lane.metadataText) lane.metadata = this.beginText(lane, device, 'metadata: ', row.metadata, inner);
+    if (isOther || row.metadata !== lane.metadataText)
+      lane.metadata = this.beginText(lane, device, 'metadata: ', row.metadata, inner);
     for (const scope of [lane.compile, lane.metadata]) {
-      if (scope >= 0) this.scopes[scope].durationNs = this.sinceZeroNs(lane.timeUs) - this.scopes[scope].beginNs;
+      if (scope >= 0)
+        this.scopes[scope].durationNs = this.sinceZeroNs(lane.timeUs) - this.scopes[scope].beginNs;
     }
     Object.assign(lane, { isAny: true, base, compileText: row.compile, metadataText: row.metadata });
     return lane.metadata >= 0 ? lane.metadata : inner;
@@ -100,7 +128,8 @@ class Merger {
 
   /** The device whose next row comes first, the lowest on ties; -1: none has any left. */
   nextDevice() {
-    let next = -1, earliest = 0;
+    let next = -1,
+      earliest = 0;
     for (let device = 0; device < this.lanes.length; device++) {
       if (this.lanes[device].at === this.found.traces[device].length) continue;
       const time = this.timeOfNext(device);
@@ -114,7 +143,8 @@ class Merger {
 
   run() {
     for (let device = this.nextDevice(); device >= 0; device = this.nextDevice()) {
-      const lane = this.lanes[device], row = this.found.traces[device][lane.at];
+      const lane = this.lanes[device],
+        row = this.found.traces[device][lane.at];
       lane.timeUs = this.timeOfNext(device);
       this.advance(lane.timeUs);
       row.scope = this.scopeOf(lane, device, row);
@@ -127,32 +157,62 @@ class Merger {
 
 /** A column as the reader of documents makes it. @param {number[]} list @param {boolean} [isSummed] @returns {import('./columns.js').Column} */
 function columnOf(list, isSummed = false) {
-  let min = Infinity, max = -Infinity;
+  let min = Infinity,
+    max = -Infinity;
   for (const value of list) {
     if (value < min) min = value;
     if (value > max) max = value;
   }
-  return { values: Float64Array.from(list), min: list.length > 0 ? min : 0, max: list.length > 0 ? max : 0, isSummed };
+  return {
+    values: Float64Array.from(list),
+    min: list.length > 0 ? min : 0,
+    max: list.length > 0 ? max : 0,
+    isSummed,
+  };
 }
 
 /** @param {Merger} merger */
 function eventTable({ events, zeroUs }) {
-  const column = (/** @type {keyof TraceRow} */ key, isSummed = false) => columnOf(events.map((row) => row[key]), isSummed);
+  const column = (/** @type {keyof TraceRow} */ key, isSummed = false) =>
+    columnOf(
+      events.map((row) => row[key]),
+      isSummed,
+    );
   let last = 0; // rows without an address repeat the one before
   const address = events.map((row) => (last = row.action > ACTION.SEGMENT_UNMAP ? last : row.address));
   return {
-    time_delta: columnOf(events.map((row) => (row.timeUs - zeroUs) * 1000), true), action: column('action'), device: column('device'), address_delta: columnOf(address, true),
-    requested_bytes: column('requestedBytes'), block_bytes: column('blockBytes'), stream: column('stream'), stack: column('stack'), scope_delta: column('scope', true),
-    category: column('category'), name: column('name'),
+    time_delta: columnOf(
+      events.map((row) => (row.timeUs - zeroUs) * 1000),
+      true,
+    ),
+    action: column('action'),
+    device: column('device'),
+    address_delta: columnOf(address, true),
+    requested_bytes: column('requestedBytes'),
+    block_bytes: column('blockBytes'),
+    stream: column('stream'),
+    stack: column('stack'),
+    scope_delta: column('scope', true),
+    category: column('category'),
+    name: column('name'),
   };
 }
 
 /** @param {ScopeRow[]} scopes */
 function scopeTable(scopes) {
-  const column = (/** @type {keyof ScopeRow} */ key, isSummed = false) => columnOf(scopes.map((scope) => scope[key]), isSummed);
+  const column = (/** @type {keyof ScopeRow} */ key, isSummed = false) =>
+    columnOf(
+      scopes.map((scope) => scope[key]),
+      isSummed,
+    );
   return {
-    parent: column('parent'), kind: columnOf(scopes.map(() => SCOPE.USER)), name: column('name'), index: columnOf(scopes.map(() => NO_INDEX)), thread: column('thread'),
-    begin_delta: column('beginNs', true), duration: column('durationNs'),
+    parent: column('parent'),
+    kind: columnOf(scopes.map(() => SCOPE.USER)),
+    name: column('name'),
+    index: columnOf(scopes.map(() => NO_INDEX)),
+    thread: column('thread'),
+    begin_delta: column('beginNs', true),
+    duration: column('durationNs'),
   };
 }
 
@@ -164,17 +224,53 @@ export function documentOfPytorch(root, nBytes) {
   merger.run();
   const { frames, stacks } = found;
   return {
-    format: 'tidemark-snapshot', version: 1, address_unit_bytes: 1,
-    origin: { format: 'pytorch', events: found.nEvents, contradictions: found.nContradictions }, odd: found.nOdd > 0 ? { count: found.nOdd, first: found.firstOdd } : null,
-    run: found.hasTimes ? { started_unix_us: merger.zeroUs } : {}, clock: { source: found.hasTimes ? 'tsc' : 'none' },
-    devices: Array.from({ length: found.nDevices }, () => ({ kind: 'cuda', name: '', total_bytes: -1 })), streams: found.streams, allocator: found.settings,
-    strings: found.strings.texts, categories: found.categories, frames: { function: columnOf(frames.function), file: columnOf(frames.file), line: columnOf(frames.line) },
-    stacks: { parent: columnOf(stacks.parent), frame: columnOf(stacks.frame) }, scopes: scopeTable(merger.scopes),
-    start: { segments: found.start.map((segment) => ({
-      device: segment.device, address: segment.address, total_bytes: segment.totalBytes, stream: segment.stream, pool: segment.pool, pool_id: segment.poolId, is_expandable: segment.isExpandable,
-      blocks: segment.blocks.map((block) => ({ offset_bytes: block.offset, block_bytes: block.bytes, requested_bytes: block.requested, state: block.state, stack: block.stack, scope: -1, category: block.category, name: block.name })),
-    })) },
+    format: 'tidemark-snapshot',
+    version: 1,
+    address_unit_bytes: 1,
+    origin: { format: 'pytorch', events: found.nEvents, contradictions: found.nContradictions },
+    odd: found.nOdd > 0 ? { count: found.nOdd, first: found.firstOdd } : null,
+    run: found.hasTimes ? { started_unix_us: merger.zeroUs } : {},
+    clock: { source: found.hasTimes ? 'tsc' : 'none' },
+    devices: Array.from({ length: found.nDevices }, () => ({ kind: 'cuda', name: '', total_bytes: -1 })),
+    streams: found.streams,
+    allocator: found.settings,
+    strings: found.strings.texts,
+    categories: found.categories,
+    frames: { function: columnOf(frames.function), file: columnOf(frames.file), line: columnOf(frames.line) },
+    stacks: { parent: columnOf(stacks.parent), frame: columnOf(stacks.frame) },
+    scopes: scopeTable(merger.scopes),
+    start: {
+      segments: found.start.map((segment) => ({
+        device: segment.device,
+        address: segment.address,
+        total_bytes: segment.totalBytes,
+        stream: segment.stream,
+        pool: segment.pool,
+        pool_id: segment.poolId,
+        is_expandable: segment.isExpandable,
+        blocks: segment.blocks.map((block) => ({
+          offset_bytes: block.offset,
+          block_bytes: block.bytes,
+          requested_bytes: block.requested,
+          state: block.state,
+          stack: block.stack,
+          scope: -1,
+          category: block.category,
+          name: block.name,
+        })),
+      })),
+    },
     events: eventTable(merger),
-    oom: merger.events.flatMap((row, event) => (row.action === ACTION.OOM ? [{ event, requested_bytes: row.requestedBytes, free_bytes: row.blockBytes === 2 ** 63 ? -1 : row.blockBytes }] : [])),
+    oom: merger.events.flatMap((row, event) =>
+      row.action === ACTION.OOM
+        ? [
+            {
+              event,
+              requested_bytes: row.requestedBytes,
+              free_bytes: row.blockBytes === 2 ** 63 ? -1 : row.blockBytes,
+            },
+          ]
+        : [],
+    ),
   };
 }

@@ -56,7 +56,8 @@ const isSegmentAction = (action) => action === ACTION.SEGMENT_ALLOC || action ==
 
 /** The first of sorted numbers that is not below one. @param {Float64Array} sorted @param {number} value */
 function lowerBound(sorted, value) {
-  let low = 0, high = sorted.length;
+  let low = 0,
+    high = sorted.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
     if (sorted[middle] < value) low = middle + 1;
@@ -100,8 +101,14 @@ class Walk {
   }
 
   allRanges() {
-    const all = [...this.dump.filter((segment) => segment.isExpandable).map((segment) => ({ begin: segment.address, end: segment.address + segment.totalBytes })),
-      ...this.rows.filter((row) => isMapAction(row.action)).map((row) => ({ begin: row.address, end: row.address + row.blockBytes }))].sort((a, b) => a.begin - b.begin);
+    const all = [
+      ...this.dump
+        .filter((segment) => segment.isExpandable)
+        .map((segment) => ({ begin: segment.address, end: segment.address + segment.totalBytes })),
+      ...this.rows
+        .filter((row) => isMapAction(row.action))
+        .map((row) => ({ begin: row.address, end: row.address + row.blockBytes })),
+    ].sort((a, b) => a.begin - b.begin);
     /** @type {{begin: number, end: number}[]} */
     const union = [];
     for (const range of all) {
@@ -114,7 +121,8 @@ class Walk {
 
   /** @param {number} address */
   isMapped(address) {
-    let low = 0, high = this.ranges.length;
+    let low = 0,
+      high = this.ranges.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (this.ranges[middle].end <= address) low = middle + 1;
@@ -125,7 +133,8 @@ class Walk {
 
   /** The block of a request when the next block in use, or the segment's end, lies at `next`. @param {number} address @param {number} requested @param {number} next */
   blockOf(address, requested, next) {
-    const rounded = roundRequest(this.found.roundupDivisions, requested), gap = next - address;
+    const rounded = roundRequest(this.found.roundupDivisions, requested),
+      gap = next - address;
     if (next === Infinity) return rounded;
     if (gap < rounded) return gap >= requested ? gap : rounded; // settings of which the file says nothing
     if (rounded <= SMALL_REQUEST || this.isMapped(address)) return rounded;
@@ -140,14 +149,21 @@ class Walk {
 
   /** @param {number} point */
   refreshWall(point) {
-    if (this.blockAt[point] !== null || this.segmentAt[point] !== null || this.nEnds[point] > 0) this.walls.insert(point);
+    if (this.blockAt[point] !== null || this.segmentAt[point] !== null || this.nEnds[point] > 0)
+      this.walls.insert(point);
     else this.walls.remove(point);
   }
 
   /** The rows that freed it repeat the block's sizes. @param {UsedBlock} block */
   settle(block) {
     for (const row of [block.requestedRow, block.completedRow]) {
-      if (row !== null) Object.assign(row, { requestedBytes: block.requestedBytes, blockBytes: block.blockBytes, category: block.category, name: block.name });
+      if (row !== null)
+        Object.assign(row, {
+          requestedBytes: block.requestedBytes,
+          blockBytes: block.blockBytes,
+          category: block.category,
+          name: block.name,
+        });
     }
   }
 
@@ -160,7 +176,8 @@ class Walk {
   /** @param {number} point @param {UsedBlock} block */
   putBlock(point, block) {
     block.next = this.nextWall(point);
-    const before = point > 0 ? this.walls.atOrBelow(point - 1) : -1, below = before < 0 ? null : this.blockAt[before];
+    const before = point > 0 ? this.walls.atOrBelow(point - 1) : -1,
+      below = before < 0 ? null : this.blockAt[before];
     if (below !== null) below.next = Math.min(below.next, block.address);
     this.blockAt[point] = block;
     this.refreshWall(point);
@@ -168,20 +185,33 @@ class Walk {
 
   /** A size that no alloc row told. @param {UsedBlock} block */
   guessSize(block) {
-    if (block.blockBytes === 0) block.blockBytes = this.blockOf(block.address, block.requestedBytes, block.next);
+    if (block.blockBytes === 0)
+      block.blockBytes = this.blockOf(block.address, block.requestedBytes, block.next);
   }
 
   /** @param {TraceRow} row @returns {UsedBlock} */
   freedBlock(row) {
     const isCompleted = row.action === ACTION.FREE_COMPLETED;
-    return { address: row.address, requestedBytes: row.requestedBytes, blockBytes: 0, next: Infinity, requestedRow: isCompleted ? null : row, completedRow: isCompleted ? row : null,
-      stack: -1, name: row.name, category: row.category, state: isCompleted ? STATE.PENDING : STATE.ALLOCATED };
+    return {
+      address: row.address,
+      requestedBytes: row.requestedBytes,
+      blockBytes: 0,
+      next: Infinity,
+      requestedRow: isCompleted ? null : row,
+      completedRow: isCompleted ? row : null,
+      stack: -1,
+      name: row.name,
+      category: row.category,
+      state: isCompleted ? STATE.PENDING : STATE.ALLOCATED,
+    };
   }
 
   /** @param {TraceRow} row */
   takeBackFree(row) {
-    const point = lowerBound(this.points, row.address), other = this.blockAt[point];
-    if (other !== null) { // it was allocated later, by nobody in the trace
+    const point = lowerBound(this.points, row.address),
+      other = this.blockAt[point];
+    if (other !== null) {
+      // it was allocated later, by nobody in the trace
       this.found.nContradictions++;
       this.guessSize(other);
       this.settle(other);
@@ -192,7 +222,8 @@ class Walk {
 
   /** @param {TraceRow} row */
   takeBackRequest(row) {
-    const point = lowerBound(this.points, row.address), block = this.blockAt[point];
+    const point = lowerBound(this.points, row.address),
+      block = this.blockAt[point];
     if (block === null || block.state !== STATE.PENDING) {
       this.found.nContradictions++;
       if (block === null) this.putBlock(point, this.freedBlock(row));
@@ -204,8 +235,10 @@ class Walk {
 
   /** @param {TraceRow} row */
   takeBackAlloc(row) {
-    const point = lowerBound(this.points, row.address), block = this.blockAt[point];
-    if (block === null) { // its free is not in the trace
+    const point = lowerBound(this.points, row.address),
+      block = this.blockAt[point];
+    if (block === null) {
+      // its free is not in the trace
       this.found.nContradictions++;
       row.blockBytes = this.blockOf(row.address, row.requestedBytes, this.nextWall(point));
       return;
@@ -225,7 +258,8 @@ class Walk {
 
   /** @param {DumpSegment} segment */
   putSegment(segment) {
-    const begin = lowerBound(this.points, segment.address), end = lowerBound(this.points, segment.address + segment.totalBytes);
+    const begin = lowerBound(this.points, segment.address),
+      end = lowerBound(this.points, segment.address + segment.totalBytes);
     if (this.segmentAt[begin] !== null) {
       this.found.nContradictions++;
       return;
@@ -238,7 +272,8 @@ class Walk {
 
   /** @param {number} address */
   removeSegment(address) {
-    const begin = lowerBound(this.points, address), segment = this.segmentAt[begin];
+    const begin = lowerBound(this.points, address),
+      segment = this.segmentAt[begin];
     if (segment === null) {
       this.found.nContradictions++;
       return;
@@ -252,7 +287,8 @@ class Walk {
 
   /** An annotation names a block that is alive then. @param {TraceRow} row */
   takeBackMark(row) {
-    const point = lowerBound(this.points, row.address), block = this.blockAt[point];
+    const point = lowerBound(this.points, row.address),
+      block = this.blockAt[point];
     if (row.address !== 0 && this.points[point] === row.address && block !== null) block.name = row.name;
   }
 
@@ -262,7 +298,8 @@ class Walk {
     else if (row.action === ACTION.FREE || row.action === ACTION.FREE_COMPLETED) this.takeBackFree(row);
     else if (row.action === ACTION.FREE_REQUESTED) this.takeBackRequest(row);
     else if (row.action === ACTION.SEGMENT_ALLOC) this.removeSegment(row.address);
-    else if (row.action === ACTION.SEGMENT_FREE) this.putSegment(bareSegment(row.device, row.address, row.blockBytes, row.stream));
+    else if (row.action === ACTION.SEGMENT_FREE)
+      this.putSegment(bareSegment(row.device, row.address, row.blockBytes, row.stream));
     else if (row.action === ACTION.MARK) this.takeBackMark(row);
   }
 
@@ -271,10 +308,21 @@ class Walk {
     for (const segment of this.dump) {
       if (!segment.isExpandable) this.putSegment(segment);
       for (const block of segment.blocks) {
-        const address = segment.address + block.offset, point = lowerBound(this.points, address);
+        const address = segment.address + block.offset,
+          point = lowerBound(this.points, address);
         if (block.state === STATE.FREE || this.blockAt[point] !== null) continue;
-        this.putBlock(point, { address, requestedBytes: block.requested, blockBytes: block.bytes, next: Infinity,
-          requestedRow: null, completedRow: null, stack: block.stack, name: -1, category: 0, state: block.state });
+        this.putBlock(point, {
+          address,
+          requestedBytes: block.requested,
+          blockBytes: block.bytes,
+          next: Infinity,
+          requestedRow: null,
+          completedRow: null,
+          stack: block.stack,
+          name: -1,
+          category: 0,
+          state: block.state,
+        });
       }
     }
   }
@@ -284,24 +332,33 @@ class Walk {
     /** @type {{address: number, change: number, stream: number, segment: DumpSegment | null}[]} both ends of all pieces, as they count then */
     const edges = [];
     for (const segment of this.dump.filter((each) => each.isExpandable)) {
-      edges.push({ address: segment.address, change: 1, stream: segment.stream, segment }, { address: segment.address + segment.totalBytes, change: -1, stream: segment.stream, segment: null });
+      edges.push(
+        { address: segment.address, change: 1, stream: segment.stream, segment },
+        { address: segment.address + segment.totalBytes, change: -1, stream: segment.stream, segment: null },
+      );
     }
     for (const row of this.rows.filter((each) => isMapAction(each.action))) {
       const change = row.action === ACTION.SEGMENT_MAP ? -1 : 1;
-      edges.push({ address: row.address, change, stream: row.stream, segment: null }, { address: row.address + row.blockBytes, change: -change, stream: row.stream, segment: null });
+      edges.push(
+        { address: row.address, change, stream: row.stream, segment: null },
+        { address: row.address + row.blockBytes, change: -change, stream: row.stream, segment: null },
+      );
     }
     edges.sort((a, b) => a.stream - b.stream || a.address - b.address);
     const made = [];
-    let nCovering = 0, open = bareSegment(this.device, 0, 0, 0);
+    let nCovering = 0,
+      open = bareSegment(this.device, 0, 0, 0);
     for (let i = 0; i < edges.length;) {
-      const { stream, address } = edges[i], before = nCovering;
+      const { stream, address } = edges[i],
+        before = nCovering;
       /** @type {DumpSegment | null} */
       let of = null;
       for (; i < edges.length && edges[i].stream === stream && edges[i].address === address; i++) {
         nCovering += edges[i].change;
         of = edges[i].segment ?? of;
       }
-      if (before <= 0 && nCovering > 0) open = { ...bareSegment(this.device, address, 0, stream), isExpandable: true };
+      if (before <= 0 && nCovering > 0)
+        open = { ...bareSegment(this.device, address, 0, stream), isExpandable: true };
       if (of !== null) Object.assign(open, { pool: of.pool, poolId: of.poolId });
       if (before > 0 && nCovering <= 0) made.push({ ...open, totalBytes: address - open.address });
       if (nCovering < 0 || nCovering > 1) this.found.nContradictions++;
@@ -312,13 +369,24 @@ class Walk {
 
   /** Adds what is left of segments and blocks to the start. */
   addStart() {
-    const segments = [...this.expandableAtStart(), .../** @type {DumpSegment[]} */ (this.segmentAt.filter((segment) => segment !== null)).map((segment) => ({ ...segment, blocks: [] }))]
-      .sort((a, b) => a.address - b.address);
+    const segments = [
+      ...this.expandableAtStart(),
+      .../** @type {DumpSegment[]} */ (this.segmentAt.filter((segment) => segment !== null)).map(
+        (segment) => ({ ...segment, blocks: [] }),
+      ),
+    ].sort((a, b) => a.address - b.address);
     const blocks = /** @type {UsedBlock[]} */ (this.blockAt.filter((block) => block !== null));
     let next = 0;
-    const homelessBelow = (/** @type {number} */ end) => { // blocks that no segment holds get one of their own size
+    const homelessBelow = (/** @type {number} */ end) => {
+      // blocks that no segment holds get one of their own size
       for (; next < blocks.length && blocks[next].address < end; next++) {
-        const { address, blockBytes } = blocks[next], segment = bareSegment(this.device, address, blockBytes, this.found.stream(this.device, undefined, NOWHERE));
+        const { address, blockBytes } = blocks[next],
+          segment = bareSegment(
+            this.device,
+            address,
+            blockBytes,
+            this.found.stream(this.device, undefined, NOWHERE),
+          );
         this.found.nContradictions++;
         segment.blocks.push(usedAtStart(blocks[next], 0));
         this.found.start.push(segment);
@@ -329,7 +397,16 @@ class Walk {
       const made = { ...segment, blocks: /** @type {import('./pytorch.js').DumpBlock[]} */ ([]) };
       let filled = 0;
       const addFree = (/** @type {number} */ bytes) => {
-        if (bytes > 0) made.blocks.push({ offset: filled, bytes, requested: 0, state: STATE.FREE, stack: -1, category: 0, name: -1 });
+        if (bytes > 0)
+          made.blocks.push({
+            offset: filled,
+            bytes,
+            requested: 0,
+            state: STATE.FREE,
+            stack: -1,
+            category: 0,
+            name: -1,
+          });
       };
       for (; next < blocks.length && blocks[next].address < segment.address + segment.totalBytes; next++) {
         const offset = blocks[next].address - segment.address;
@@ -360,7 +437,13 @@ class Walk {
 }
 
 /** @type {any} no message can come of a stream without a handle but that there are too many */
-const NOWHERE = { at: () => ({ fail: (/** @type {string} */ message) => { throw new Error(message); } }) };
+const NOWHERE = {
+  at: () => ({
+    fail: (/** @type {string} */ message) => {
+      throw new Error(message);
+    },
+  }),
+};
 
 /** @param {number} device @param {number} address @param {number} totalBytes @param {number} stream @returns {DumpSegment} */
 function bareSegment(device, address, totalBytes, stream) {
@@ -369,7 +452,15 @@ function bareSegment(device, address, totalBytes, stream) {
 
 /** @param {UsedBlock} block @param {number} offset @returns {import('./pytorch.js').DumpBlock} */
 function usedAtStart(block, offset) {
-  return { offset, bytes: block.blockBytes, requested: block.requestedBytes, state: block.state, stack: block.stack, category: block.category, name: block.name };
+  return {
+    offset,
+    bytes: block.blockBytes,
+    requested: block.requestedBytes,
+    state: block.state,
+    stack: block.stack,
+    category: block.category,
+    name: block.name,
+  };
 }
 
 /** Finds the block sizes of all rows, and the start, of all devices. @param {import('./pytorch.js').PytorchImport} found */

@@ -41,8 +41,15 @@ const NAMED_GROUPS = 24; // largest groups, whose bands may carry their names
 /** @param {number} width @param {number} height @returns {Raster} */
 export function createRaster(width, height) {
   return {
-    width, height, pixels: new Uint32Array(width * height), states: new Int32Array(width).fill(-1),
-    named: new Int32Array(0), bands: new Int32Array(0), view: null, nodeOf: new Int32Array(0), nDrawn: 0,
+    width,
+    height,
+    pixels: new Uint32Array(width * height),
+    states: new Int32Array(width).fill(-1),
+    named: new Int32Array(0),
+    bands: new Int32Array(0),
+    view: null,
+    nodeOf: new Int32Array(0),
+    nDrawn: 0,
   };
 }
 
@@ -53,8 +60,15 @@ function snapped(view) {
 
 /** True when both show the same things in the same way, wherever. @param {RasterView} a @param {RasterView} b */
 function isAlike(a, b) {
-  return a.perColumn === b.perColumn && a.maxBytes === b.maxBytes && a.bands === b.bands && a.kind === b.kind && a.stacking === b.stacking &&
-    a.picking === b.picking && a.colours === b.colours;
+  return (
+    a.perColumn === b.perColumn &&
+    a.maxBytes === b.maxBytes &&
+    a.bands === b.bands &&
+    a.kind === b.kind &&
+    a.stacking === b.stacking &&
+    a.picking === b.picking &&
+    a.colours === b.colours
+  );
 }
 
 /**
@@ -71,7 +85,10 @@ function panDistance(raster, view) {
 /** Moves what is there by `distance` columns to the left. @param {Raster} raster @param {number} distance */
 function shift(raster, distance) {
   for (const [buffer, size] of /** @type {[Uint32Array | Int32Array, number][]} */ ([
-    [raster.pixels, raster.height], [raster.states, 1], [raster.bands, 2 * raster.named.length]])) {
+    [raster.pixels, raster.height],
+    [raster.states, 1],
+    [raster.bands, 2 * raster.named.length],
+  ])) {
     if (distance > 0) buffer.copyWithin(0, distance * size);
     else buffer.copyWithin(-distance * size, 0, buffer.length + distance * size);
   }
@@ -81,7 +98,10 @@ function shift(raster, distance) {
 function prepare(raster, { stacking }) {
   if (raster.view?.stacking === stacking) return;
   const { groups } = stacking.colouring;
-  const named = groups.map((_, g) => g).sort((a, b) => groups[b].peakBytes - groups[a].peakBytes).slice(0, NAMED_GROUPS);
+  const named = groups
+    .map((_, g) => g)
+    .sort((a, b) => groups[b].peakBytes - groups[a].peakBytes)
+    .slice(0, NAMED_GROUPS);
   raster.named = Int32Array.from(named).sort();
   raster.bands = new Int32Array(raster.width * 2 * named.length);
 }
@@ -92,7 +112,8 @@ function prepare(raster, { stacking }) {
  * @returns {[number, number]}
  */
 export function renderRaster(raster, axis, wanted) {
-  const view = snapped(wanted), distance = panDistance(raster, view);
+  const view = snapped(wanted),
+    distance = panDistance(raster, view);
   /** @type {[number, number]} */
   let range = [0, raster.width];
   if (distance === null) {
@@ -119,11 +140,20 @@ export function columnState(index, axis, x0, x1) {
 
 /** @param {Raster} raster @param {import('./axis.js').Axis} axis @param {number} c0 @param {number} c1 */
 function drawColumns(raster, axis, c0, c1) {
-  const { pixels, height, states, bands } = raster, view = /** @type {RasterView} */ (raster.view);
-  const first = Math.round(view.x0 / view.perColumn), perColumnBands = 2 * raster.named.length;
+  const { pixels, height, states, bands } = raster,
+    view = /** @type {RasterView} */ (raster.view);
+  const first = Math.round(view.x0 / view.perColumn),
+    perColumnBands = 2 * raster.named.length;
   const paint = view.bands ? bandPainter(raster, view, first) : blockPainter(raster, view, first);
   for (let column = c0; column < c1; column++) {
-    const base = column * height, end = base + height, state = columnState(view.stacking, axis, (first + column) * view.perColumn, (first + column + 1) * view.perColumn);
+    const base = column * height,
+      end = base + height,
+      state = columnState(
+        view.stacking,
+        axis,
+        (first + column) * view.perColumn,
+        (first + column + 1) * view.perColumn,
+      );
     states[column] = state;
     if (state >= 0 && column > c0 && states[column - 1] === state && !paint.isSlanted) {
       pixels.copyWithin(base, base - height, base);
@@ -159,22 +189,31 @@ function groupBorders({ pixels, height, named, bands }) {
 
 /** @param {Raster} raster @param {RasterView} view @param {number} origin ordinal of the first column on the axis @returns {Painter} */
 function bandPainter(raster, { stacking, picking, maxBytes, colours }, origin) {
-  const { pixels, height } = raster, { isShown } = stacking, { measure, part } = groupBorders(raster);
-  const sweep = makeBandSweep(stacking.grouping, picking), { sums, picked } = sweep, perByte = height / maxBytes;
+  const { pixels, height } = raster,
+    { isShown } = stacking,
+    { measure, part } = groupBorders(raster);
+  const sweep = makeBandSweep(stacking.grouping, picking),
+    { sums, picked } = sweep,
+    perByte = height / maxBytes;
   const isOld = oldGroups(stacking);
   const column = (/** @type {number} */ c, /** @type {number} */ state) => {
-    const base = c * height, end = base + height;
-    let at = base, total = 0, below = base;
+    const base = c * height,
+      end = base + height;
+    let at = base,
+      total = 0,
+      below = base;
     sweep.moveTo(state);
     for (let g = 0; g < sums.length; g++) {
       if (!isShown[g] || sums[g] === 0) continue;
-      const from = at, stopPicked = Math.min(end, base + Math.round((total + picked[g]) * perByte));
+      const from = at,
+        stopPicked = Math.min(end, base + Math.round((total + picked[g]) * perByte));
       total += sums[g];
       const stop = Math.min(end, base + Math.round(total * perByte));
       if (stop <= at) continue;
       if (at > base) part(below, at);
       for (const plain = colours.plain[g]; at < stopPicked;) pixels[at++] = plain;
-      if (isOld[g] && picking === null && stop - from >= HATCH_ROWS) hatch(pixels, from, stop, origin + c + from - base, colours.hatch[g]);
+      if (isOld[g] && picking === null && stop - from >= HATCH_ROWS)
+        hatch(pixels, from, stop, origin + c + from - base, colours.hatch[g]);
       for (const dim = colours.dim[g]; at < stop;) pixels[at++] = dim;
       measure(c, g, from, stop);
       below = from;
@@ -186,19 +225,33 @@ function bandPainter(raster, { stacking, picking, maxBytes, colours }, origin) {
 
 /** @param {Raster} raster @param {RasterView} view @param {number} origin ordinal of the first column on the axis @returns {Painter} */
 function blockPainter(raster, { stacking, picking, maxBytes, colours }, origin) {
-  const { pixels, height } = raster, { isShown, blocks: { bornState }, grouping: { isLight } } = stacking, { measure, part } = groupBorders(raster);
+  const { pixels, height } = raster,
+    {
+      isShown,
+      blocks: { bornState },
+      grouping: { isLight },
+    } = stacking,
+    { measure, part } = groupBorders(raster);
   if (raster.nodeOf.length !== stacking.blocks.count) raster.nodeOf = new Int32Array(stacking.blocks.count);
-  const perByte = height / maxBytes, sweep = makeBlockSweep(stacking, picking, TALL_ROWS / perByte, raster.nodeOf);
-  const { first, next, block, bytes, picked } = sweep, isPicked = picking?.isPicked ?? null;
-  const hasOld = stacking.blocks.nAtStart > 0, isOld = oldGroups(stacking);
+  const perByte = height / maxBytes,
+    sweep = makeBlockSweep(stacking, picking, TALL_ROWS / perByte, raster.nodeOf);
+  const { first, next, block, bytes, picked } = sweep,
+    isPicked = picking?.isPicked ?? null;
+  const hasOld = stacking.blocks.nAtStart > 0,
+    isOld = oldGroups(stacking);
   const column = (/** @type {number} */ c, /** @type {number} */ state) => {
-    const base = c * height, end = base + height;
-    let at = base, total = 0, below = base;
+    const base = c * height,
+      end = base + height;
+    let at = base,
+      total = 0,
+      below = base;
     sweep.moveTo(state);
     for (let g = 0; g < isShown.length; g++) {
       const from = at;
       for (let node = first[g]; node >= 0; node = next[node]) {
-        const b = block[node], start = at, stopPicked = b < 0 ? Math.min(end, base + Math.round((total + picked[node]) * perByte)) : 0;
+        const b = block[node],
+          start = at,
+          stopPicked = b < 0 ? Math.min(end, base + Math.round((total + picked[node]) * perByte)) : 0;
         total += bytes[node];
         const stop = Math.min(end, base + Math.round(total * perByte));
         if (stop <= at) continue;
@@ -208,13 +261,19 @@ function blockPainter(raster, { stacking, picking, maxBytes, colours }, origin) 
           for (const dim = colours.dim[g]; at < stop;) pixels[at++] = dim;
           continue;
         }
-        const isDim = isPicked !== null && isPicked[b] === 0, hatches = hasOld && !isDim && bornState[b] === 0 && !isOld[g] && stop - at >= HATCH_ROWS;
-        for (const colour = isDim ? colours.dim[g] : isLight[b] ? colours.light[g] : colours.plain[g]; at < stop;) pixels[at++] = colour;
+        const isDim = isPicked !== null && isPicked[b] === 0,
+          hatches = hasOld && !isDim && bornState[b] === 0 && !isOld[g] && stop - at >= HATCH_ROWS;
+        for (
+          const colour = isDim ? colours.dim[g] : isLight[b] ? colours.light[g] : colours.plain[g];
+          at < stop;
+        )
+          pixels[at++] = colour;
         if (hatches) hatch(pixels, start, stop, origin + c + start - base, colours.hatch[g]);
         if (stop - start >= EDGE_ROWS) pixels[stop - 1] = isDim ? colours.dimEdge[g] : colours.edge[g];
       }
       if (at > from) {
-        if (isOld[g] && isPicked === null && at - from >= HATCH_ROWS) hatch(pixels, from, at, origin + c + from - base, colours.hatch[g]);
+        if (isOld[g] && isPicked === null && at - from >= HATCH_ROWS)
+          hatch(pixels, from, at, origin + c + from - base, colours.hatch[g]);
         measure(c, g, from, at);
         below = from;
       }
@@ -231,7 +290,8 @@ function oldGroups({ colouring: { groups } }) {
 
 /** Slanted lines. @param {Uint32Array} pixels @param {number} from @param {number} to @param {number} phase column + row at `from` @param {number} colour */
 function hatch(pixels, from, to, phase, colour) {
-  for (let at = from + ((-phase % HATCH_STEP) + HATCH_STEP) % HATCH_STEP; at < to; at += HATCH_STEP) pixels[at] = colour;
+  for (let at = from + (((-phase % HATCH_STEP) + HATCH_STEP) % HATCH_STEP); at < to; at += HATCH_STEP)
+    pixels[at] = colour;
 }
 
 /**
@@ -239,7 +299,8 @@ function hatch(pixels, from, to, phase, colour) {
  * @param {Raster} raster @param {Uint32Array} image width * height @param {number} c0 @param {number} c1
  */
 export function copyToImage(raster, image, c0, c1) {
-  const { width, height, pixels } = raster, TILE = 16;
+  const { width, height, pixels } = raster,
+    TILE = 16;
   for (let cc = c0; cc < c1; cc += TILE) {
     const cEnd = Math.min(c1, cc + TILE);
     for (let rr = 0; rr < height; rr += TILE) {
@@ -274,7 +335,9 @@ export function blockAt({ width, height, states, view }, column, row) {
  * @returns {{block: number, lo: number, hi: number}[]} rows [lo, hi) */
 export function blocksInColumn({ height, states, view }, column) {
   if (view === null || !(states[column] >= 0)) return [];
-  const { bytes } = view.stacking.blocks, perByte = height / view.maxBytes, drawn = [];
+  const { bytes } = view.stacking.blocks,
+    perByte = height / view.maxBytes,
+    drawn = [];
   let total = 0;
   for (const block of stackAt(view.stacking, states[column], pickedFirst(view))) {
     const lo = Math.round(total * perByte);
@@ -292,13 +355,19 @@ export function blocksInColumn({ height, states, view }, column) {
  */
 export function outlineOf({ height, states, view }, block) {
   if (view === null) return [];
-  const { stacking, maxBytes } = view, perByte = height / maxBytes, bytes = stacking.blocks.bytes[block];
+  const { stacking, maxBytes } = view,
+    perByte = height / maxBytes,
+    bytes = stacking.blocks.bytes[block];
   /** @type {[number, number, number][]} */
   const spans = [];
   bytesBelow(stacking, block, states, pickedFirst(view)).forEach((below, column) => {
     if (Number.isNaN(below)) return;
     const bottom = Math.min(height - 1, Math.round(below * perByte));
-    spans.push([column, bottom, Math.max(bottom + 1, Math.min(height, Math.round((below + bytes) * perByte)))]);
+    spans.push([
+      column,
+      bottom,
+      Math.max(bottom + 1, Math.min(height, Math.round((below + bytes) * perByte))),
+    ]);
   });
   return spans;
 }
@@ -309,11 +378,15 @@ export function outlineOf({ height, states, view }, block) {
  * @returns {{group: number, column: number, row: number}[]} middles
  */
 export function bandLabels(raster, minRows, minColumns) {
-  const { width, bands, named } = raster, STEP = 8, labels = [];
+  const { width, bands, named } = raster,
+    STEP = 8,
+    labels = [];
   for (let slot = 0; slot < named.length; slot++) {
     let best = { width: 0, column: 0, row: 0 };
     for (let from = 0; from < width; from += STEP) {
-      let bottom = -1, top = Infinity, c = from;
+      let bottom = -1,
+        top = Infinity,
+        c = from;
       let kept = { bottom: 0, top: 0 };
       for (; c < width; c += STEP) {
         const at = 2 * (c * named.length + slot);
@@ -322,10 +395,12 @@ export function bandLabels(raster, minRows, minColumns) {
         if (top - bottom < minRows) break;
         kept = { bottom, top };
       }
-      if (c - from > best.width) best = { width: c - from, column: (from + c) / 2, row: (kept.bottom + kept.top) / 2 };
+      if (c - from > best.width)
+        best = { width: c - from, column: (from + c) / 2, row: (kept.bottom + kept.top) / 2 };
       if (c >= width) break;
     }
-    if (best.width > 0 && best.width >= minColumns(named[slot])) labels.push({ group: named[slot], column: best.column, row: best.row });
+    if (best.width > 0 && best.width >= minColumns(named[slot]))
+      labels.push({ group: named[slot], column: best.column, row: best.row });
   }
   return labels;
 }

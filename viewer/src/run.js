@@ -54,7 +54,8 @@ import { categoryText, formatBytes, formatCount } from './text.js';
 
 /** @param {number[]} samples @returns {Statistics} */
 export function statisticsOf(samples) {
-  const n = samples.length, sorted = [...samples].sort((a, b) => a - b);
+  const n = samples.length,
+    sorted = [...samples].sort((a, b) => a - b);
   const mean = sorted.reduce((a, b) => a + b, 0) / n;
   const std = n > 1 ? Math.sqrt(sorted.reduce((a, x) => a + (x - mean) ** 2, 0) / (n - 1)) : -1;
   const median = n % 2 ? sorted[(n - 1) / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
@@ -66,11 +67,13 @@ export function statisticsOf(samples) {
  * @param {import('./format.js').Snapshot} snapshot @param {import('./format.js').Device | undefined} device @returns {PhaseTiming[]}
  */
 function buildTiming(snapshot, device) {
-  return snapshot.timing.phases.filter((phase) => phase.hostMs.length + phase.deviceMs.length > 0).map((phase) => {
-    const hasEvents = phase.deviceMs.length > 0;
-    const clock = hasEvents && device?.kind === 'cuda' ? 'device' : 'host';
-    return { name: phase.name, clock, statistics: statisticsOf(hasEvents ? phase.deviceMs : phase.hostMs) };
-  });
+  return snapshot.timing.phases
+    .filter((phase) => phase.hostMs.length + phase.deviceMs.length > 0)
+    .map((phase) => {
+      const hasEvents = phase.deviceMs.length > 0;
+      const clock = hasEvents && device?.kind === 'cuda' ? 'device' : 'host';
+      return { name: phase.name, clock, statistics: statisticsOf(hasEvents ? phase.deviceMs : phase.hostMs) };
+    });
 }
 
 /**
@@ -80,13 +83,18 @@ function buildTiming(snapshot, device) {
  * @param {import('./lanes.js').Extents} extents
  */
 function choosePeak(snapshot, index, extents) {
-  const { scopes, strings, oom } = snapshot, peakBytes = index.totals[index.peakState];
+  const { scopes, strings, oom } = snapshot,
+    peakBytes = index.totals[index.peakState];
   const last = oom[oom.length - 1]; // where the run ended is what its reader wants to see
   if (snapshot.run.outcome === 'oom' && last) {
-    return { peakState: index.peakState, homeScope: enclosing(scopes, snapshot.events.scope[last.event], SCOPE.STEP) };
+    return {
+      peakState: index.peakState,
+      homeScope: enclosing(scopes, snapshot.events.scope[last.event], SCOPE.STEP),
+    };
   }
   for (let s = 0; s < scopes.count; s++) {
-    if (scopes.kind[s] !== SCOPE.STEP || extents.first[s] < 0 || strings[scopes.name[s]] === 'warmup') continue;
+    if (scopes.kind[s] !== SCOPE.STEP || extents.first[s] < 0 || strings[scopes.name[s]] === 'warmup')
+      continue;
     const state = largestState(index, extents.first[s] + 1, extents.last[s] + 2);
     if (index.totals[state] === peakBytes) return { peakState: state, homeScope: s };
   }
@@ -103,7 +111,9 @@ export function implementationText(implementation) {
 
 /** @param {import('./format.js').Snapshot} snapshot @param {import('./format.js').Device | undefined} device */
 function buildTitle(snapshot, device) {
-  const { run } = snapshot, parts = [], implementation = implementationText(run.implementation);
+  const { run } = snapshot,
+    parts = [],
+    implementation = implementationText(run.implementation);
   if (implementation !== '') parts.push(implementation);
   if (typeof run.model?.size === 'string') parts.push(run.model.size);
   for (const key of ['mode', 'precision']) if (run[key]) parts.push(String(run[key]));
@@ -111,47 +121,68 @@ function buildTitle(snapshot, device) {
   if (run.batch_size > 0) parts.push(`batch ${run.batch_size}`);
   if (run.attention) parts.push(`${run.attention} attention`);
   if (run.recompute && run.recompute !== 'none') parts.push(`recompute ${run.recompute}`);
-  if (device) parts.push(device.name && device.name !== device.kind ? `${device.kind}: ${device.name}` : device.kind);
+  if (device)
+    parts.push(device.name && device.name !== device.kind ? `${device.kind}: ${device.name}` : device.kind);
   return parts.join(' · ');
 }
 
 /** @param {import('./format.js').Snapshot} snapshot @param {Derived} derived @param {import('./format.js').Device | undefined} device */
 function buildWarnings(snapshot, { index, reserved, devices }, device) {
-  const warnings = [], { blocks } = index, nUnmatched = blocks.nUnmatched + reserved.nUnmatched;
+  const warnings = [],
+    { blocks } = index,
+    nUnmatched = blocks.nUnmatched + reserved.nUnmatched;
   if (snapshot.run.outcome === 'stopped') {
     warnings.push('The run was stopped before its end, where its peak may lie.');
   }
   if (snapshot.run.outcome === 'crashed') {
-    warnings.push('Recovered from the log of a program that ended without closing it: its peak may lie later.');
+    warnings.push(
+      'Recovered from the log of a program that ended without closing it: its peak may lie later.',
+    );
   }
   if (snapshot.run.outcome === 'running') {
     warnings.push('Taken while the run went on: its peak may have come later.');
   }
   if (snapshot.nDropped > 0) {
-    const kept = snapshot.fullPolicy === 'keep-newest' ? 'the newest were kept' : 'recording stopped there', lost = `${formatCount(snapshot.nDropped)} ${snapshot.nDropped === 1 ? 'event was' : 'events were'}`;
-    warnings.push(snapshot.fullPolicy !== ''
-      ? `The event log was full: ${kept}, ${lost} dropped, and what they did is not shown. Record with a larger log to see them.`
-      : `${lost} lost, damaged in the event log or missing from it: what they did is not shown.`);
+    const kept = snapshot.fullPolicy === 'keep-newest' ? 'the newest were kept' : 'recording stopped there',
+      lost = `${formatCount(snapshot.nDropped)} ${snapshot.nDropped === 1 ? 'event was' : 'events were'}`;
+    warnings.push(
+      snapshot.fullPolicy !== ''
+        ? `The event log was full: ${kept}, ${lost} dropped, and what they did is not shown. Record with a larger log to see them.`
+        : `${lost} lost, damaged in the event log or missing from it: what they did is not shown.`,
+    );
   }
   if (snapshot.nScopesDropped > 0) {
-    warnings.push(`The table of scopes was full: ${formatCount(snapshot.nScopesDropped)} scopes were dropped; what happened in them is shown in the scope around them, or in none.`);
+    warnings.push(
+      `The table of scopes was full: ${formatCount(snapshot.nScopesDropped)} scopes were dropped; what happened in them is shown in the scope around them, or in none.`,
+    );
   }
   if (snapshot.origin !== null && snapshot.origin.contradictions > 0) {
-    warnings.push(`The ${snapshot.origin.format} file contradicts itself ${formatCount(snapshot.origin.contradictions)} times: what its events say and the segments at its end do not fit together.`);
+    warnings.push(
+      `The ${snapshot.origin.format} file contradicts itself ${formatCount(snapshot.origin.contradictions)} times: what its events say and the segments at its end do not fit together.`,
+    );
   }
   if (snapshot.odd !== null) {
-    warnings.push(`${formatCount(snapshot.odd.count)} ${snapshot.odd.count === 1 ? 'value is' : 'values are'} not what the format says and count as unknown, the first at ${snapshot.odd.first}.`);
+    warnings.push(
+      `${formatCount(snapshot.odd.count)} ${snapshot.odd.count === 1 ? 'value is' : 'values are'} not what the format says and count as unknown, the first at ${snapshot.odd.first}.`,
+    );
   }
   if (nUnmatched > 0) {
-    warnings.push(`${formatCount(nUnmatched)} ${nUnmatched === 1 ? 'event does' : 'events do'} not fit to what was there before: frees without an allocation in this file, or allocations on top of others. Totals may be off by their bytes.`);
+    warnings.push(
+      `${formatCount(nUnmatched)} ${nUnmatched === 1 ? 'event does' : 'events do'} not fit to what was there before: frees without an allocation in this file, or allocations on top of others. Totals may be off by their bytes.`,
+    );
   }
   if (snapshot.events.count > 0 && snapshot.stacks.frame.length === 0) {
     warnings.push('The file holds no call stacks.');
-  } else if (snapshot.frames.function.length > 0 && snapshot.frames.function.every((/** @type {number} */ name) => name < 0 || snapshot.strings[name] === '')) {
+  } else if (
+    snapshot.frames.function.length > 0 &&
+    snapshot.frames.function.every((/** @type {number} */ name) => name < 0 || snapshot.strings[name] === '')
+  ) {
     warnings.push('The call stacks have no names: the program had no symbols when the file was written.');
   }
   if (blocks.nOtherEvents > 0) {
-    warnings.push(`The file holds ${devices.length} devices; device ${blocks.device} is shown, ${formatCount(blocks.nOtherEvents)} events of the others are not.${devices.length > 1 ? ' Choose another above.' : ''}`);
+    warnings.push(
+      `The file holds ${devices.length} devices; device ${blocks.device} is shown, ${formatCount(blocks.nOtherEvents)} events of the others are not.${devices.length > 1 ? ' Choose another above.' : ''}`,
+    );
   }
   if (device?.kind === 'cpu' && String(snapshot.run.precision).startsWith('bf16')) {
     warnings.push('bf16 is emulated on the cpu: the bytes are real, the times are not representative.');
@@ -163,7 +194,8 @@ function buildWarnings(snapshot, { index, reserved, devices }, device) {
 function endNs(snapshot) {
   const { events, scopes } = snapshot;
   let end = events.count > 0 ? events.timeNs[events.count - 1] : 0;
-  for (let s = 0; s < scopes.count; s++) end = Math.max(end, scopes.beginNs[s] + Math.max(0, scopes.durationNs[s]));
+  for (let s = 0; s < scopes.count; s++)
+    end = Math.max(end, scopes.beginNs[s] + Math.max(0, scopes.durationNs[s]));
   return end;
 }
 
@@ -177,7 +209,13 @@ export function deriveRun(snapshot, device) {
     if (best === null || index.totals[index.peakState] > best.totals[best.peakState]) best = index;
   }
   const index = best ?? buildIndex(buildBlocks(snapshot, 0));
-  return { index, reserved: buildReserved(snapshot, index.blocks.device), extents: scopeExtents(snapshot), lanes: buildLanes(snapshot), devices };
+  return {
+    index,
+    reserved: buildReserved(snapshot, index.blocks.device),
+    extents: scopeExtents(snapshot),
+    lanes: buildLanes(snapshot),
+    devices,
+  };
 }
 
 /**
@@ -186,19 +224,41 @@ export function deriveRun(snapshot, device) {
  * @returns {Run}
  */
 export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, chosen)) {
-  const { index, reserved, extents, lanes, devices } = derived, { blocks } = index;
+  const { index, reserved, extents, lanes, devices } = derived,
+    { blocks } = index;
   const { peakState, homeScope } = choosePeak(snapshot, index, extents);
-  const device = snapshot.devices[blocks.device], limit = Number(snapshot.run.memory_limit_bytes);
+  const device = snapshot.devices[blocks.device],
+    limit = Number(snapshot.run.memory_limit_bytes);
   const capacityBytes = limit > 0 ? limit : device && device.totalBytes > 0 ? device.totalBytes : -1;
   return {
-    label, given: '', short: label, isRecorded: snapshot.events.count + blocks.count > 0, title: buildTitle(snapshot, device), snapshot,
-    device: blocks.device, devices, index, reserved, extents,
-    get userFrame() { return toldBy(snapshot); },
+    label,
+    given: '',
+    short: label,
+    isRecorded: snapshot.events.count + blocks.count > 0,
+    title: buildTitle(snapshot, device),
+    snapshot,
+    device: blocks.device,
+    devices,
+    index,
+    reserved,
+    extents,
+    get userFrame() {
+      return toldBy(snapshot);
+    },
     lanes,
-    axes: { event: eventAxis(snapshot.events.count), time: timeAxis(snapshot.events.timeNs, endNs(snapshot)) },
-    peakState, homeScope, peak: breakdownAt(index, snapshot.categories, peakState), capacityBytes,
-    capacityText: limit > 0 ? 'memory limit' : device?.kind === 'cpu' ? 'free at the start' : 'device capacity',
-    timing: buildTiming(snapshot, device), isVirtual: device?.kind === 'virtual', warnings: buildWarnings(snapshot, derived, device),
+    axes: {
+      event: eventAxis(snapshot.events.count),
+      time: timeAxis(snapshot.events.timeNs, endNs(snapshot)),
+    },
+    peakState,
+    homeScope,
+    peak: breakdownAt(index, snapshot.categories, peakState),
+    capacityBytes,
+    capacityText:
+      limit > 0 ? 'memory limit' : device?.kind === 'cpu' ? 'free at the start' : 'device capacity',
+    timing: buildTiming(snapshot, device),
+    isVirtual: device?.kind === 'virtual',
+    warnings: buildWarnings(snapshot, derived, device),
   };
 }
 
@@ -212,16 +272,25 @@ export function endedEarly(run) {
  * @param {Run} run @param {Run} whole @param {'event' | 'time'} kind of the axis
  */
 export function reachedShare(run, whole, kind) {
-  const { scopes: ours, events, oom } = run.snapshot, { scopes: theirs, strings } = whole.snapshot;
+  const { scopes: ours, events, oom } = run.snapshot,
+    { scopes: theirs, strings } = whole.snapshot;
   if (run.homeScope < 0 || whole.homeScope < 0) return 1;
-  const at = events.scope[oom[oom.length - 1].event], phase = enclosing(ours, at, SCOPE.PHASE), layer = enclosing(ours, at, SCOPE.LAYER);
+  const at = events.scope[oom[oom.length - 1].event],
+    phase = enclosing(ours, at, SCOPE.PHASE),
+    layer = enclosing(ours, at, SCOPE.LAYER);
   const alike = (/** @type {number} */ a, /** @type {number} */ b) =>
     run.snapshot.strings[ours.name[a]] === strings[theirs.name[b]] && ours.index[a] === theirs.index[b];
   const [x0, x1] = scopeSpan(whole.snapshot, whole.extents, whole.axes[kind], whole.homeScope);
   let end = x0;
   for (let s = whole.homeScope + 1; s < theirs.count; s++) {
     const inPhase = enclosing(theirs, s, SCOPE.PHASE);
-    if (enclosing(theirs, s, SCOPE.STEP) !== whole.homeScope || phase < 0 || inPhase < 0 || !alike(phase, inPhase)) continue;
+    if (
+      enclosing(theirs, s, SCOPE.STEP) !== whole.homeScope ||
+      phase < 0 ||
+      inPhase < 0 ||
+      !alike(phase, inPhase)
+    )
+      continue;
     const reached = layer < 0 ? s === inPhase : theirs.kind[s] === SCOPE.LAYER && alike(layer, s);
     if (reached) end = Math.max(end, scopeSpan(whole.snapshot, whole.extents, whole.axes[kind], s)[1]);
   }
@@ -235,15 +304,20 @@ export function homeView(run, axis, whole = null) {
   if (run.homeScope < 0) return [axis.lo, axis.hi];
   const [x0, end] = scopeSpan(run.snapshot, run.extents, axis, run.homeScope);
   const x1 = whole !== null && endedEarly(run) ? x0 + (end - x0) / reachedShare(run, whole, axis.kind) : end;
-  const x1Shown = Math.max(x1, x0 + axis.minSpan), margin = (x1Shown - x0) * 0.01;
+  const x1Shown = Math.max(x1, x0 + axis.minSpan),
+    margin = (x1Shown - x0) * 0.01;
   return [x0 - margin, x1Shown + margin];
 }
 
 /** "step 1, optimizer", or "" where there are no scopes. @param {Run} run @param {number} state */
 export function placeOfState(run, state) {
-  const { snapshot } = run, scope = state > 0 ? snapshot.events.scope[state - 1] : -1;
-  return [SCOPE.STEP, SCOPE.PHASE].map((kind) => enclosing(snapshot.scopes, scope, kind)).filter((s) => s >= 0)
-    .map((s) => scopeText(snapshot, s)).join(', ');
+  const { snapshot } = run,
+    scope = state > 0 ? snapshot.events.scope[state - 1] : -1;
+  return [SCOPE.STEP, SCOPE.PHASE]
+    .map((kind) => enclosing(snapshot.scopes, scope, kind))
+    .filter((s) => s >= 0)
+    .map((s) => scopeText(snapshot, s))
+    .join(', ');
 }
 
 /** How many of some numbers, which never decrease, are at most `limit`. @param {Int32Array} sorted @param {number} limit */
@@ -260,31 +334,52 @@ export function headline(run) {
 
 /** Bytes at the peak by the frame that each stack is told by, largest first: for files without categories. @param {Run} run @returns {{label: string, bytes: number}[]} */
 function sitesAtPeak({ snapshot, index, peakState }) {
-  const { blocks } = index, siteOf = sitesOf(snapshot, blocks);
+  const { blocks } = index,
+    siteOf = sitesOf(snapshot, blocks);
   /** @type {Map<number, number>} by site */
   const bytes = new Map();
   for (const b of aliveAt(index, peakState)) {
     const site = siteOf(b);
     bytes.set(site, (bytes.get(site) ?? 0) + blocks.bytes[b]);
   }
-  return [...bytes].map(([site, sum]) => ({ label: siteText(snapshot, site), bytes: sum })).sort((a, b) => b.bytes - a.bytes);
+  return [...bytes]
+    .map(([site, sum]) => ({ label: siteText(snapshot, site), bytes: sum }))
+    .sort((a, b) => b.bytes - a.bytes);
 }
 
 /** @param {Run} run */
 function headlineText(run) {
-  const { snapshot, peak, index } = run, place = placeOfState(run, run.peakState);
+  const { snapshot, peak, index } = run,
+    place = placeOfState(run, run.peakState);
   if (!run.isRecorded) return 'Allocations were not recorded; the file holds times alone.';
   const hasCategories = peak.categories.some((c) => c.key !== 'unknown');
-  const groups = hasCategories ? peak.categories.map((c) => ({ label: categoryText(c.key), bytes: c.bytes })).sort((a, b) => b.bytes - a.bytes) : sitesAtPeak(run);
-  const parts = groups.filter(({ bytes }) => bytes >= peak.bytes * 0.02).slice(0, 4).map(({ label, bytes }) => `${label} ${formatBytes(bytes)}`);
+  const groups = hasCategories
+    ? peak.categories
+        .map((c) => ({ label: categoryText(c.key), bytes: c.bytes }))
+        .sort((a, b) => b.bytes - a.bytes)
+    : sitesAtPeak(run);
+  const parts = groups
+    .filter(({ bytes }) => bytes >= peak.bytes * 0.02)
+    .slice(0, 4)
+    .map(({ label, bytes }) => `${label} ${formatBytes(bytes)}`);
   const oom = snapshot.oom[snapshot.oom.length - 1];
   if (endedEarly(run)) {
-    const where = placeOfState(run, oom.event + 1), allocated = run.index.totals[oom.event + 1];
-    const limit = run.capacityBytes > 0 ? ` of ${formatBytes(run.capacityBytes)}` : '', reserved = formatBytes(run.reserved.bytes[countAtMost(run.reserved.state, oom.event + 1) - 1]);
+    const where = placeOfState(run, oom.event + 1),
+      allocated = run.index.totals[oom.event + 1];
+    const limit = run.capacityBytes > 0 ? ` of ${formatBytes(run.capacityBytes)}` : '',
+      reserved = formatBytes(run.reserved.bytes[countAtMost(run.reserved.state, oom.event + 1) - 1]);
     return `Out of memory${where ? ` in ${where}` : ''}: ${formatBytes(oom.requestedBytes)} more did not fit beside ${reserved} reserved${limit}, ${formatBytes(allocated)} of it allocated: ${parts.join(', ')}.`;
   }
-  const first = enclosing(snapshot.scopes, index.peakState > 0 ? snapshot.events.scope[index.peakState - 1] : -1, SCOPE.STEP);
-  const before = run.homeScope < 0 || first === run.homeScope ? '' : `, first reached in ${first < 0 ? 'setup' : scopeText(snapshot, first)}`;
-  const refused = oom === undefined ? '' : ` An allocation of ${formatBytes(oom.requestedBytes)} found no memory.`;
+  const first = enclosing(
+    snapshot.scopes,
+    index.peakState > 0 ? snapshot.events.scope[index.peakState - 1] : -1,
+    SCOPE.STEP,
+  );
+  const before =
+    run.homeScope < 0 || first === run.homeScope
+      ? ''
+      : `, first reached in ${first < 0 ? 'setup' : scopeText(snapshot, first)}`;
+  const refused =
+    oom === undefined ? '' : ` An allocation of ${formatBytes(oom.requestedBytes)} found no memory.`;
   return `Peak ${formatBytes(peak.bytes)} allocated${place ? ` in ${place}` : ''}${before}: ${parts.join(', ')}.${refused}`;
 }

@@ -45,13 +45,23 @@ function laneHeight({ isThin }) {
 
 /** @param {number} width @param {number} height @param {import('./lanes.js').Lane[]} lanes @returns {Geometry} */
 export function layOut(width, height, lanes) {
-  const plot = { x: GUTTER, y: TOP, w: Math.max(50, width - GUTTER - RIGHT), h: Math.max(60, height - heightBesidesPlot(lanes)) };
+  const plot = {
+    x: GUTTER,
+    y: TOP,
+    w: Math.max(50, width - GUTTER - RIGHT),
+    h: Math.max(60, height - heightBesidesPlot(lanes)),
+  };
   let y = plot.y + plot.h + TICK_ROW;
-  return { width, height, plot, lanes: lanes.map((lane) => {
-    const row = { lane, y, h: laneHeight(lane) };
-    y += row.h + LANE_GAP;
-    return row;
-  }) };
+  return {
+    width,
+    height,
+    plot,
+    lanes: lanes.map((lane) => {
+      const row = { lane, y, h: laneHeight(lane) };
+      y += row.h + LANE_GAP;
+      return row;
+    }),
+  };
 }
 
 /** Height of everything but the plot. @param {import('./lanes.js').Lane[]} lanes */
@@ -83,7 +93,8 @@ export function haloText({ context, theme }, text, x, y, colour, rim = theme.bg)
 /** The first box that overlaps none that is taken, or null; it is taken from then on.
  * @param {Box[]} taken @param {Box[]} choices @returns {Box | null} */
 export function place(taken, choices) {
-  const free = (/** @type {Box} */ a) => taken.every((b) => a.x >= b.x + b.w || b.x >= a.x + a.w || a.y >= b.y + b.h || b.y >= a.y + a.h);
+  const free = (/** @type {Box} */ a) =>
+    taken.every((b) => a.x >= b.x + b.w || b.x >= a.x + a.w || a.y >= b.y + b.h || b.y >= a.y + a.h);
   const box = choices.find(free);
   if (box === undefined) return null;
   taken.push(box);
@@ -95,7 +106,12 @@ export function place(taken, choices) {
 export function pillBox({ context, geometry: { plot } }, text, x, y, limit) {
   context.font = FONT_STRONG;
   const w = context.measureText(text).width + 14;
-  return { x: Math.max(plot.x + 2, Math.min(Math.min(plot.x + plot.w - 2, limit) - w, x - w / 2)), y, w, h: 20 };
+  return {
+    x: Math.max(plot.x + 2, Math.min(Math.min(plot.x + plot.w - 2, limit) - w, x - w / 2)),
+    y,
+    w,
+    h: 20,
+  };
 }
 
 /** @param {Scene} scene @param {string} text @param {Box} box @param {string} fill @param {string} ink */
@@ -135,7 +151,8 @@ export function drawHatch({ context }, box, colour) {
  * @param {CanvasRenderingContext2D} context @param {string} text @param {number} room CSS pixels */
 export function fitText(context, text, room) {
   if (context.measureText(text).width <= room) return text;
-  let lo = 0, hi = text.length;
+  let lo = 0,
+    hi = text.length;
   while (lo < hi) {
     const middle = (lo + hi + 1) >>> 1;
     if (context.measureText(`${text.slice(0, middle)}…`).width <= room) lo = middle;

@@ -19,7 +19,8 @@ import { categoryText } from './text.js';
  * @param {string} text not empty @returns {Query}
  */
 export function compileQuery(text) {
-  if (/^0x[0-9a-f]{1,13}$/i.test(text)) return { test: () => false, address: parseInt(text, 16), problem: '' };
+  if (/^0x[0-9a-f]{1,13}$/i.test(text))
+    return { test: () => false, address: parseInt(text, 16), problem: '' };
   const pattern = /^\/(.+?)\/?$/.exec(text);
   if (pattern === null) {
     const wanted = text.toLowerCase();
@@ -35,11 +36,13 @@ export function compileQuery(text) {
 
 /** The texts of scopes, each once, and which of them each scope has: most repeat those of the step before. */
 const scopeTexts = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
-  const { scopes } = snapshot, textOf = new Int32Array(scopes.count);
+  const { scopes } = snapshot,
+    textOf = new Int32Array(scopes.count);
   /** @type {Map<string, number>} */
   const ids = new Map();
   for (let s = 0; s < scopes.count; s++) {
-    const text = scopeText(snapshot, s), id = ids.get(text) ?? ids.size;
+    const text = scopeText(snapshot, s),
+      id = ids.get(text) ?? ids.size;
     ids.set(text, id);
     textOf[s] = id;
   }
@@ -48,8 +51,12 @@ const scopeTexts = oncePer((/** @type {import('./format.js').Snapshot} */ snapsh
 
 /** 1 for each scope that is found itself or lies in one that is. @param {import('./format.js').Snapshot} snapshot @param {Query} query */
 function foundScopes(snapshot, query) {
-  const { count, parent } = snapshot.scopes, { texts, textOf } = scopeTexts(snapshot), isFound = texts.map(query.test), found = new Uint8Array(count);
-  for (let s = 0; s < count; s++) found[s] = isFound[textOf[s]] || (parent[s] >= 0 && found[parent[s]]) ? 1 : 0;
+  const { count, parent } = snapshot.scopes,
+    { texts, textOf } = scopeTexts(snapshot),
+    isFound = texts.map(query.test),
+    found = new Uint8Array(count);
+  for (let s = 0; s < count; s++)
+    found[s] = isFound[textOf[s]] || (parent[s] >= 0 && found[parent[s]]) ? 1 : 0;
   return found;
 }
 
@@ -59,7 +66,12 @@ function foundStacks({ stacks, frames }, texts) {
   const has = (/** @type {number} */ text) => text >= 0 && texts[text] === 1;
   for (let s = 0; s < found.length; s++) {
     const frame = stacks.frame[s];
-    found[s] = (stacks.parent[s] >= 0 && found[stacks.parent[s]]) || has(frames.function[frame]) || has(frames.file[frame]) ? 1 : 0;
+    found[s] =
+      (stacks.parent[s] >= 0 && found[stacks.parent[s]]) ||
+      has(frames.function[frame]) ||
+      has(frames.file[frame])
+        ? 1
+        : 0;
   }
   return found;
 }
@@ -68,8 +80,12 @@ function foundStacks({ stacks, frames }, texts) {
 export function findTexts(snapshot, query) {
   const texts = Uint8Array.from(snapshot.strings, (text) => (query.test(text) ? 1 : 0));
   return {
-    texts, scopes: foundScopes(snapshot, query), stacks: foundStacks(snapshot, texts),
-    categories: Uint8Array.from(snapshot.categories, (name) => (query.test(categoryText(name)) || query.test(name) ? 1 : 0)),
+    texts,
+    scopes: foundScopes(snapshot, query),
+    stacks: foundStacks(snapshot, texts),
+    categories: Uint8Array.from(snapshot.categories, (name) =>
+      query.test(categoryText(name)) || query.test(name) ? 1 : 0,
+    ),
   };
 }
 
@@ -87,7 +103,13 @@ export function searchBlocks({ snapshot, index: { blocks } }, query) {
   const { texts, scopes, stacks, categories } = findTexts(snapshot, query);
   const { name, category, scope, stack } = blocks;
   for (let b = 0; b < blocks.count; b++) {
-    if ((name[b] >= 0 && texts[name[b]]) || categories[category[b]] || (scope[b] >= 0 && scopes[scope[b]]) || (stack[b] >= 0 && stacks[stack[b]])) found[b] = 1;
+    if (
+      (name[b] >= 0 && texts[name[b]]) ||
+      categories[category[b]] ||
+      (scope[b] >= 0 && scopes[scope[b]]) ||
+      (stack[b] >= 0 && stacks[stack[b]])
+    )
+      found[b] = 1;
   }
   return found;
 }
@@ -98,7 +120,9 @@ export function searchBlocks({ snapshot, index: { blocks } }, query) {
  * @returns {{nBlocks: number, nAlive: number, aliveBytes: number}}
  */
 export function sumFound({ index }, found, state) {
-  let nBlocks = 0, nAlive = 0, aliveBytes = 0;
+  let nBlocks = 0,
+    nAlive = 0,
+    aliveBytes = 0;
   for (let b = 0; b < found.length; b++) nBlocks += found[b];
   for (const b of aliveAt(index, state)) {
     if (!found[b]) continue;

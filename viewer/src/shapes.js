@@ -25,8 +25,9 @@ const aText = (json) => json.getText();
 const anInteger = (lo, hi) => (json) => json.getInteger(lo, hi);
 /** @param {number | bigint} lo @param {number | bigint} hi @returns {Shape} a BigInt beyond 2^53 */
 const anExact = (lo, hi) => (json) => json.getExact(lo, hi);
-const aNumber = anInteger(-1, MOST_INTEGER), aCount = anInteger(0, MOST_INTEGER), anAmount = anExact(0, MOST_INTEGER);
-
+const aNumber = anInteger(-1, MOST_INTEGER),
+  aCount = anInteger(0, MOST_INTEGER),
+  anAmount = anExact(0, MOST_INTEGER);
 
 // What is only shown costs nobody a file where it is wrong: docs/snapshot-format.md, "Odd values".
 /** @type {Shape} */
@@ -63,7 +64,8 @@ function anObject(fields, required = []) {
   return (json) => {
     const made = Object.create(null); // a key may be __proto__
     json.enter(false);
-    for (let key = json.nextField(fields, required); key !== ''; key = json.nextField(fields, required)) made[key] = fields[key](json);
+    for (let key = json.nextField(fields, required); key !== ''; key = json.nextField(fields, required))
+      made[key] = fields[key](json);
     return made;
   };
 }
@@ -90,7 +92,8 @@ function names(refused) {
     const found = [];
     json.enter(true);
     while (json.nextItem()) {
-      const { at } = json, name = json.getText();
+      const { at } = json,
+        name = json.getText();
       if (found.length === MOST_NAMES) json.fail(`more than the limit of ${MOST_NAMES} names`, at);
       const reason = refused(name);
       if (reason !== '') json.fail(reason, at);
@@ -117,12 +120,29 @@ const aLoss = (json) => {
   return text ?? json.fail('a number was expected, or "nan", "inf" or "-inf"');
 };
 
-const aModel = anOddObject({ size: anOddText, ...alike(['d_model', 'd_ff', 'n_layers', 'n_heads', 'vocab_size', 'n_parameters'], anOddNumber) }, ['size']);
-const aHost = anOddObject({ ...alike(['name', 'os', 'cpu', 'computed_by'], anOddText), ...alike(['n_cpus', 'total_bytes'], anOddNumber) });
+const aModel = anOddObject(
+  {
+    size: anOddText,
+    ...alike(['d_model', 'd_ff', 'n_layers', 'n_heads', 'vocab_size', 'n_parameters'], anOddNumber),
+  },
+  ['size'],
+);
+const aHost = anOddObject({
+  ...alike(['name', 'os', 'cpu', 'computed_by'], anOddText),
+  ...alike(['n_cpus', 'total_bytes'], anOddNumber),
+});
 const aRun = anOddObject({
-  ...alike(['command', 'precision', 'mode', 'attention', 'recompute', 'outcome', 'implementation'], anOddText),
-  ...alike(['batch_size', 'context_length', 'seed', 'memory_limit_bytes', 'started_unix_us'], anOddInteger(-MOST_INTEGER - 1n)),
-  keep_graph: anOddBoolean, clip_grad_norm: anOddReal, host: aHost,
+  ...alike(
+    ['command', 'precision', 'mode', 'attention', 'recompute', 'outcome', 'implementation'],
+    anOddText,
+  ),
+  ...alike(
+    ['batch_size', 'context_length', 'seed', 'memory_limit_bytes', 'started_unix_us'],
+    anOddInteger(-MOST_INTEGER - 1n),
+  ),
+  keep_graph: anOddBoolean,
+  clip_grad_norm: anOddReal,
+  host: aHost,
   model: (json) => {
     if (json.look() !== 110) return aModel(json);
     json.skip();
@@ -130,25 +150,48 @@ const aRun = anOddObject({
   },
 });
 
-const aDevice = anObject({
-  kind: aText, name: anOddText,
-  ...alike(['total_bytes', 'compute_capability', 'driver_version', 'runtime_version', 'sm_clock_khz', 'memory_clock_khz'], anOddNumber),
-}, ['kind', 'name']);
+const aDevice = anObject(
+  {
+    kind: aText,
+    name: anOddText,
+    ...alike(
+      [
+        'total_bytes',
+        'compute_capability',
+        'driver_version',
+        'runtime_version',
+        'sm_clock_khz',
+        'memory_clock_khz',
+      ],
+      anOddNumber,
+    ),
+  },
+  ['kind', 'name'],
+);
 
 const manyReals = aList(anOddReal, MOST_SAMPLES);
 
 /** @type {Shape} */
 const aPhase = (json) => {
-  const row = anObject({ name: aText, host_ms: manyReals, device_ms: manyReals }, ['name', 'host_ms', 'device_ms'])(json);
-  if (row.host_ms.length !== row.device_ms.length) json.fail(`${row.host_ms.length} samples in host_ms, ${row.device_ms.length} in device_ms`);
+  const row = anObject({ name: aText, host_ms: manyReals, device_ms: manyReals }, [
+    'name',
+    'host_ms',
+    'device_ms',
+  ])(json);
+  if (row.host_ms.length !== row.device_ms.length)
+    json.fail(`${row.host_ms.length} samples in host_ms, ${row.device_ms.length} in device_ms`);
   return row;
 };
 
 /** @type {Shape} */
 const pairs = (json) => {
-  const { recorded_ms, unrecorded_ms } = anObject(alike(['recorded_ms', 'unrecorded_ms'], manyReals), ['recorded_ms', 'unrecorded_ms'])(json);
+  const { recorded_ms, unrecorded_ms } = anObject(alike(['recorded_ms', 'unrecorded_ms'], manyReals), [
+    'recorded_ms',
+    'unrecorded_ms',
+  ])(json);
   if (unrecorded_ms.length > MOST_PAIRS) json.fail(`the limit is ${MOST_PAIRS} pairs`);
-  if (unrecorded_ms.length !== recorded_ms.length) json.fail(`${recorded_ms.length} samples in recorded_ms, ${unrecorded_ms.length} in unrecorded_ms`);
+  if (unrecorded_ms.length !== recorded_ms.length)
+    json.fail(`${recorded_ms.length} samples in recorded_ms, ${unrecorded_ms.length} in unrecorded_ms`);
   return { recorded_ms, unrecorded_ms };
 };
 
@@ -167,22 +210,29 @@ const settings = (json) => {
   json.enter(false);
   const level = json.levels[json.levels.length - 1];
   while (json.takeKey()) {
-    const begin = level.keyAt - json.base, key = json.textOf(begin, begin + level.keySize);
-    if (n++ === MOST_ALLOCATOR_SETTINGS) json.fail(`more than the limit of ${MOST_ALLOCATOR_SETTINGS} of them`);
+    const begin = level.keyAt - json.base,
+      key = json.textOf(begin, begin + level.keySize);
+    if (n++ === MOST_ALLOCATOR_SETTINGS)
+      json.fail(`more than the limit of ${MOST_ALLOCATOR_SETTINGS} of them`);
     if (key in made) json.fail('this key comes twice');
     made[key] = aSetting(json);
   }
   return made;
 };
 
-const aBlock = anObject({
-  ...alike(['offset_bytes', 'block_bytes', 'requested_bytes'], anAmount), ...alike(['state', 'category'], anInteger(0, MOST_BYTE - 1)),
-  ...alike(['stack', 'scope', 'name'], anInteger(-1, MOST_INDEX)),
-}, ['offset_bytes', 'block_bytes', 'requested_bytes', 'state', 'stack', 'scope', 'category', 'name']);
+const aBlock = anObject(
+  {
+    ...alike(['offset_bytes', 'block_bytes', 'requested_bytes'], anAmount),
+    ...alike(['state', 'category'], anInteger(0, MOST_BYTE - 1)),
+    ...alike(['stack', 'scope', 'name'], anInteger(-1, MOST_INDEX)),
+  },
+  ['offset_bytes', 'block_bytes', 'requested_bytes', 'state', 'stack', 'scope', 'category', 'name'],
+);
 
 /** Of anything but two numbers: [0, 0]. @type {Shape} */
 const aPoolId = (json) => {
-  const { nOdd } = json, none = [0, 0];
+  const { nOdd } = json,
+    none = [0, 0];
   if (json.peek() !== 'array') return json.skipsOdd('') ? none : (json.skip(), none);
   const found = aList((of) => of.getOddInteger(0, 2 ** 32 - 1, -1, true))(json);
   if (found.length === 2 && Math.min(...found) >= 0) return found;
@@ -190,11 +240,26 @@ const aPoolId = (json) => {
   return none;
 };
 
-const aState = anObject({
-  segments: aList(anObject({
-    device: anInteger(0, MOST_BYTE), address: anAmount, total_bytes: anAmount, stream: anInteger(0, MOST_BYTE), blocks: aList(aBlock), is_expandable: anOddBoolean, pool: anOddText, pool_id: aPoolId,
-  }, ['device', 'address', 'total_bytes', 'stream', 'blocks'])),
-}, ['segments']);
+const aState = anObject(
+  {
+    segments: aList(
+      anObject(
+        {
+          device: anInteger(0, MOST_BYTE),
+          address: anAmount,
+          total_bytes: anAmount,
+          stream: anInteger(0, MOST_BYTE),
+          blocks: aList(aBlock),
+          is_expandable: anOddBoolean,
+          pool: anOddText,
+          pool_id: aPoolId,
+        },
+        ['device', 'address', 'total_bytes', 'stream', 'blocks'],
+      ),
+    ),
+  },
+  ['segments'],
+);
 
 /** Whole parts of a document, but its tables. @type {Record<string, Shape>} */
 export const PARTS = {
@@ -204,17 +269,23 @@ export const PARTS = {
     return 'tidemark-snapshot';
   },
   version: (json) => {
-    const { at } = json, version = json.getInteger(1, MOST_INTEGER);
-    if (version > 1) json.fail(`the file has version ${version}, this viewer reads version 1: use a newer one`, at);
+    const { at } = json,
+      version = json.getInteger(1, MOST_INTEGER);
+    if (version > 1)
+      json.fail(`the file has version ${version}, this viewer reads version 1: use a newer one`, at);
     return version;
   },
   address_unit_bytes: (json) => {
-    const { at } = json, unit = json.getInteger(1, 512);
+    const { at } = json,
+      unit = json.getInteger(1, 512);
     if (unit !== 1 && unit !== 512) json.fail('only 1 and 512 are allowed', at);
     return unit;
   },
   devices: ofShortTexts(aList(aDevice, MOST_OF_A_KIND)),
-  streams: aList(anObject({ device: anInteger(0, MOST_BYTE), handle: (json) => json.getHandle() }, ['device', 'handle']), MOST_OF_A_KIND),
+  streams: aList(
+    anObject({ device: anInteger(0, MOST_BYTE), handle: (json) => json.getHandle() }, ['device', 'handle']),
+    MOST_OF_A_KIND,
+  ),
   strings: aList(aText, MOST_STRINGS),
   start: aState,
   end: aState,
@@ -222,19 +293,47 @@ export const PARTS = {
   origin: anObject({ format: aText, events: aCount, contradictions: aCount }),
   run: aRun,
   clock: anObject({ unit_ns: anInteger(1, 1), source: aText, device_uncertainty_ns: aNumber }),
-  actions: anyNames, categories: categoryNames, scope_kinds: anyNames, block_states: anyNames,
+  actions: anyNames,
+  categories: categoryNames,
+  scope_kinds: anyNames,
+  block_states: anyNames,
   allocator: ofShortTexts(settings),
   log: anObject({ full_policy: anOddText, dropped_events: aCount, dropped_scopes: aCount }),
-  timing: ofShortTexts(anObject({
-    warmup_steps: aNumber, measured_steps: aNumber, phases: aList(aPhase, MOST_SHOWN_PHASES), ...alike(['flops', 'stated_peak_flops', 'recorder_ns_per_event'], anOddReal), recorder_pairs: pairs,
-  })),
+  timing: ofShortTexts(
+    anObject({
+      warmup_steps: aNumber,
+      measured_steps: aNumber,
+      phases: aList(aPhase, MOST_SHOWN_PHASES),
+      ...alike(['flops', 'stated_peak_flops', 'recorder_ns_per_event'], anOddReal),
+      recorder_pairs: pairs,
+    }),
+  ),
   loss: aList(aLoss, MOST_SAMPLES),
   summary: aList(anObject({})),
-  oom: aList(anObject({ event: aCount, requested_bytes: aCount, free_bytes: aNumber }, ['event', 'requested_bytes', 'free_bytes'])),
+  oom: aList(
+    anObject({ event: aCount, requested_bytes: aCount, free_bytes: aNumber }, [
+      'event',
+      'requested_bytes',
+      'free_bytes',
+    ]),
+  ),
 };
 
 /** Keys that a document must have. */
-export const REQUIRED_PARTS = ['format', 'version', 'address_unit_bytes', 'devices', 'streams', 'strings', 'frames', 'stacks', 'scopes', 'start', 'end', 'events'];
+export const REQUIRED_PARTS = [
+  'format',
+  'version',
+  'address_unit_bytes',
+  'devices',
+  'streams',
+  'strings',
+  'frames',
+  'stacks',
+  'scopes',
+  'start',
+  'end',
+  'events',
+];
 
 /**
  * What a column may hold, once its differences are added up.
@@ -248,19 +347,53 @@ const rule = (lo, hi) => ({ lo, hi, isDelta: false, odd: null });
 const deltaRule = (lo, hi) => ({ lo, hi, isDelta: true, odd: null });
 /** @param {number} lo @param {number} hi @param {number} unknown @param {boolean} [isFine] @returns {ColumnRule} */
 const oddRule = (lo, hi, unknown, isFine = false) => ({ lo, hi, isDelta: false, odd: { unknown, isFine } });
-const anIndexRule = rule(-1, MOST_INDEX), aRowRule = rule(0, MOST_INDEX), aBytesRule = rule(0, MOST_INTEGER), aByteRule = rule(0, MOST_BYTE), aNumberRule = rule(0, MOST_BYTE - 1), aTimeRule = rule(-1, MOST_INTEGER);
+const anIndexRule = rule(-1, MOST_INDEX),
+  aRowRule = rule(0, MOST_INDEX),
+  aBytesRule = rule(0, MOST_INTEGER),
+  aByteRule = rule(0, MOST_BYTE),
+  aNumberRule = rule(0, MOST_BYTE - 1),
+  aTimeRule = rule(-1, MOST_INTEGER);
 
 /** The tables, column by column. All are required. @type {Record<string, Record<string, ColumnRule>>} */
 export const TABLES = {
-  frames: { function: anIndexRule, file: anIndexRule, line: oddRule(0, 2 ** 31 - 1, 0, true), inlined: oddRule(0, 1, 0) },
+  frames: {
+    function: anIndexRule,
+    file: anIndexRule,
+    line: oddRule(0, 2 ** 31 - 1, 0, true),
+    inlined: oddRule(0, 1, 0),
+  },
   stacks: { parent: anIndexRule, frame: aRowRule },
   scopes: {
-    parent: anIndexRule, kind: aNumberRule, name: aRowRule, index: oddRule(-1, 2 ** 31 - 1, -1), thread: rule(0, 65535), begin_delta: deltaRule(0, MOST_INTEGER),
-    duration: aTimeRule, device_begin: aTimeRule, device_duration: aTimeRule,
+    parent: anIndexRule,
+    kind: aNumberRule,
+    name: aRowRule,
+    index: oddRule(-1, 2 ** 31 - 1, -1),
+    thread: rule(0, 65535),
+    begin_delta: deltaRule(0, MOST_INTEGER),
+    duration: aTimeRule,
+    device_begin: aTimeRule,
+    device_duration: aTimeRule,
   },
-  kernels: { name: aRowRule, phase: anIndexRule, path: aRowRule, launches: rule(1, MOST_INTEGER), total_ns: aBytesRule, min_ns: aBytesRule, max_ns: aBytesRule },
+  kernels: {
+    name: aRowRule,
+    phase: anIndexRule,
+    path: aRowRule,
+    launches: rule(1, MOST_INTEGER),
+    total_ns: aBytesRule,
+    min_ns: aBytesRule,
+    max_ns: aBytesRule,
+  },
   events: {
-    time_delta: deltaRule(0, MOST_INTEGER), action: aNumberRule, device: aByteRule, address_delta: deltaRule(0, MOST_INTEGER), requested_bytes: aBytesRule, block_bytes: aBytesRule,
-    stream: aByteRule, stack: anIndexRule, scope_delta: deltaRule(-1, MOST_INDEX), category: aNumberRule, name: anIndexRule,
+    time_delta: deltaRule(0, MOST_INTEGER),
+    action: aNumberRule,
+    device: aByteRule,
+    address_delta: deltaRule(0, MOST_INTEGER),
+    requested_bytes: aBytesRule,
+    block_bytes: aBytesRule,
+    stream: aByteRule,
+    stack: anIndexRule,
+    scope_delta: deltaRule(-1, MOST_INDEX),
+    category: aNumberRule,
+    name: anIndexRule,
   },
 };

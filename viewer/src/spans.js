@@ -7,9 +7,11 @@
  * @returns {{first: number, last: number} | null} first <= s < last; null: it holds none
  */
 export function statesOfSpan(axis, x0, x1, nStates) {
-  const lo = Math.max(axis.lo, Math.min(x0, x1)), hi = Math.min(axis.hi, Math.max(x0, x1));
+  const lo = Math.max(axis.lo, Math.min(x0, x1)),
+    hi = Math.min(axis.hi, Math.max(x0, x1));
   if (!(hi > lo)) return null;
-  const [first, last] = axis.states(lo, hi), end = Math.min(nStates, last);
+  const [first, last] = axis.states(lo, hi),
+    end = Math.min(nStates, last);
   return end > first ? { first, last: end } : null;
 }
 
@@ -25,6 +27,7 @@ export function placeOfStateOn(axis, state) {
 
 /** A view moved and, where it must be, narrowed into an axis. @param {import('./axis.js').Axis} axis @param {number} x0 @param {number} x1 @returns {[number, number]} */
 export function withinAxis(axis, x0, x1) {
-  const span = Math.max(axis.minSpan, Math.min(x1 - x0, axis.hi - axis.lo)), left = Math.max(axis.lo, Math.min(axis.hi - span, x0));
+  const span = Math.max(axis.minSpan, Math.min(x1 - x0, axis.hi - axis.lo)),
+    left = Math.max(axis.lo, Math.min(axis.hi - span, x0));
   return [left, left + span];
 }

@@ -8,7 +8,13 @@ import { formatCount } from './text.js';
 /** A frame in a list. @param {import('./format.js').Snapshot} snapshot @param {number} frame */
 export function frameItem(snapshot, frame) {
   const name = snapshot.frames.function[frame];
-  return element('li', {}, element('code', {}, name < 0 ? '??' : snapshot.strings[name]), ' ', element('span', { class: 'muted' }, framePlace(snapshot, frame)));
+  return element(
+    'li',
+    {},
+    element('code', {}, name < 0 ? '??' : snapshot.strings[name]),
+    ' ',
+    element('span', { class: 'muted' }, framePlace(snapshot, frame)),
+  );
 }
 
 /** @param {import('./format.js').Snapshot} snapshot @param {number} stack -1: none */
@@ -21,13 +27,18 @@ export function stackView(snapshot, stack) {
       list.append(...frames.map((frame) => frameItem(snapshot, frame)));
       continue;
     }
-    const text = `${formatCount(frames.length)} library frame${frames.length === 1 ? '' : 's'}`, folded = element('li', { class: 'folded' });
-    const button = pushButton(text, () => {
-      const items = frames.map((frame) => frameItem(snapshot, frame));
-      items[0].tabIndex = -1;
-      folded.replaceWith(...items);
-      items[0].focus();
-    }, { class: 'link', title: 'Show them', 'aria-expanded': 'false' });
+    const text = `${formatCount(frames.length)} library frame${frames.length === 1 ? '' : 's'}`,
+      folded = element('li', { class: 'folded' });
+    const button = pushButton(
+      text,
+      () => {
+        const items = frames.map((frame) => frameItem(snapshot, frame));
+        items[0].tabIndex = -1;
+        folded.replaceWith(...items);
+        items[0].focus();
+      },
+      { class: 'link', title: 'Show them', 'aria-expanded': 'false' },
+    );
     folded.append(button);
     list.append(folded);
   }

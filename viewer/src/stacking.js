@@ -63,9 +63,15 @@ function kindOf(key, label, more = {}) {
  * @param {string} without label of what refers to nothing @param {(told: number) => Kind} kind @param {(kind: Kind) => number} group */
 function byTable(blocks, column, told, prefix, without, kind, group) {
   const none = kindOf(`${prefix}:none`, without, { colour: rankedColour(-1) });
-  const before = kindOf(`${prefix}:before`, 'from before the recording', { colour: rankedColour(-1), isOld: true });
-  return byNumber((block) => (column[block] >= 0 ? told[column[block]] : blocks.bornState[block] === 0 ? -2 : -1),
-    (row) => (row >= 0 ? kind(row) : row === -1 ? none : before), group);
+  const before = kindOf(`${prefix}:before`, 'from before the recording', {
+    colour: rankedColour(-1),
+    isOld: true,
+  });
+  return byNumber(
+    (block) => (column[block] >= 0 ? told[column[block]] : blocks.bornState[block] === 0 ? -2 : -1),
+    (row) => (row >= 0 ? kind(row) : row === -1 ? none : before),
+    group,
+  );
 }
 
 /** @param {(block: number) => number} numberOf what tells groups apart, -2 and more @param {(number: number) => Kind} kind of such a number
@@ -75,19 +81,41 @@ function byNumber(numberOf, kind, group) {
   const known = [];
   return (/** @type {number} */ block) => {
     const number = numberOf(block) + 2;
-    return known[number] ??= group(kind(number - 2));
+    return (known[number] ??= group(kind(number - 2)));
   };
 }
 
-const SIZE_BOUNDS = Object.freeze([4 * 2 ** 10, 32 * 2 ** 10, 256 * 2 ** 10, 2 * 2 ** 20, 16 * 2 ** 20, 128 * 2 ** 20, 2 ** 30]);
-const SIZE_TEXTS = Object.freeze(['below 4 KiB', '4 – 32 KiB', '32 – 256 KiB', '256 KiB – 2 MiB', '2 – 16 MiB', '16 – 128 MiB', '128 MiB – 1 GiB', '1 GiB and more']);
+const SIZE_BOUNDS = Object.freeze([
+  4 * 2 ** 10,
+  32 * 2 ** 10,
+  256 * 2 ** 10,
+  2 * 2 ** 20,
+  16 * 2 ** 20,
+  128 * 2 ** 20,
+  2 ** 30,
+]);
+const SIZE_TEXTS = Object.freeze([
+  'below 4 KiB',
+  '4 – 32 KiB',
+  '32 – 256 KiB',
+  '256 KiB – 2 MiB',
+  '2 – 16 MiB',
+  '16 – 128 MiB',
+  '128 MiB – 1 GiB',
+  '1 GiB and more',
+]);
 const AGE_DECADES = 8; // classes by lifetime, besides that of what is never freed
 
 /** Lifetimes below 10 µs, 100 µs, ..., or below 10, 100, ... events where there is no clock. @param {boolean} isTimed @param {number} decade */
 function ageText(isTimed, decade) {
-  const text = (/** @type {number} */ d) => (isTimed ? formatDuration(10 ** (d + 4)).replace(/\.0+(?=\s)/, '') : formatCount(10 ** (d + 1)));
+  const text = (/** @type {number} */ d) =>
+    isTimed ? formatDuration(10 ** (d + 4)).replace(/\.0+(?=\s)/, '') : formatCount(10 ** (d + 1));
   const unit = isTimed ? '' : ' events';
-  return decade === 0 ? `below ${text(0)}${unit}` : decade === AGE_DECADES - 1 ? `${text(decade - 1)}${unit} and longer` : `${text(decade - 1)} – ${text(decade)}${unit}`;
+  return decade === 0
+    ? `below ${text(0)}${unit}`
+    : decade === AGE_DECADES - 1
+      ? `${text(decade - 1)}${unit} and longer`
+      : `${text(decade - 1)} – ${text(decade)}${unit}`;
 }
 
 /** @param {import('./run.js').Run} run */
@@ -98,22 +126,53 @@ function hasClock(run) {
 /** @param {ColourBy} colourBy @param {import('./run.js').Run[]} runs @returns {Classifier} */
 function classifierOf(colourBy, runs) {
   if (colourBy === 'category') {
-    return ({ index: { blocks }, snapshot: { categories } }, group) => byNumber((block) => blocks.category[block],
-      (c) => kindOf(categories[c], categoryText(categories[c]), { colour: categoryColour(categories[c]), order: c }), group);
+    return ({ index: { blocks }, snapshot: { categories } }, group) =>
+      byNumber(
+        (block) => blocks.category[block],
+        (c) =>
+          kindOf(categories[c], categoryText(categories[c]), {
+            colour: categoryColour(categories[c]),
+            order: c,
+          }),
+        group,
+      );
   }
   if (colourBy === 'scope') {
     return ({ index: { blocks }, snapshot }, group) => {
       const { paths, pathOf } = scopeGroups(snapshot);
-      return byTable(blocks, blocks.scope, pathOf, 'scope', paths[0], (path) => kindOf(`scope:${paths[path]}`, paths[path]), group);
+      return byTable(
+        blocks,
+        blocks.scope,
+        pathOf,
+        'scope',
+        paths[0],
+        (path) => kindOf(`scope:${paths[path]}`, paths[path]),
+        group,
+      );
     };
   }
   if (colourBy === 'stack') {
     return (run, group) => {
-      const { index: { blocks }, snapshot, userFrame } = run;
-      return byTable(blocks, blocks.stack, userFrame, 'stack', 'no call stack', (frame) => {
-        const label = frameText(snapshot, frame), file = snapshot.frames.file[frame];
-        return kindOf(`stack:${label} ${file < 0 ? '' : snapshot.strings[file]}`, label, { title: file < 0 ? label : `${label} in ${snapshot.strings[file]}` });
-      }, group);
+      const {
+        index: { blocks },
+        snapshot,
+        userFrame,
+      } = run;
+      return byTable(
+        blocks,
+        blocks.stack,
+        userFrame,
+        'stack',
+        'no call stack',
+        (frame) => {
+          const label = frameText(snapshot, frame),
+            file = snapshot.frames.file[frame];
+          return kindOf(`stack:${label} ${file < 0 ? '' : snapshot.strings[file]}`, label, {
+            title: file < 0 ? label : `${label} in ${snapshot.strings[file]}`,
+          });
+        },
+        group,
+      );
     };
   }
   return colourBy === 'size' ? classifyBySize : classifierByAge(runs.every(hasClock));
@@ -122,22 +181,48 @@ function classifierOf(colourBy, runs) {
 /** @type {Classifier} */
 function classifyBySize({ index: { blocks } }, group) {
   const n = SIZE_TEXTS.length;
-  return byNumber((block) => {
-    const at = SIZE_BOUNDS.findIndex((bound) => blocks.bytes[block] < bound);
-    return at < 0 ? n - 1 : at;
-  }, (k) => kindOf(`size:${k}`, SIZE_TEXTS[k], { colour: sequentialColour(k, n), order: n - k }), group);
+  return byNumber(
+    (block) => {
+      const at = SIZE_BOUNDS.findIndex((bound) => blocks.bytes[block] < bound);
+      return at < 0 ? n - 1 : at;
+    },
+    (k) => kindOf(`size:${k}`, SIZE_TEXTS[k], { colour: sequentialColour(k, n), order: n - k }),
+    group,
+  );
 }
 
 /** @param {boolean} isTimed @returns {Classifier} */
 function classifierByAge(isTimed) {
-  const n = AGE_DECADES, unit = isTimed ? 'time' : 'events';
-  return ({ index: { blocks: { bornState, diedState } }, snapshot: { events } }, group) => byNumber((block) => {
-    const born = bornState[block], died = diedState[block];
-    if (died > events.count || died === 0) return n; // 0: pending from the start on, never shown
-    const life = isTimed ? (events.timeNs[died - 1] - (born > 0 ? events.timeNs[born - 1] : 0)) / 1000 : died - born;
-    return Math.max(0, Math.min(n - 1, Math.floor(Math.log10(Math.max(life, 1)) + 1e-9)));
-  }, (k) => (k === n ? kindOf('age:never', 'never freed', { colour: sequentialColour(n, n + 1), order: 0 })
-    : kindOf(`age:${unit}:${k}`, ageText(isTimed, k), { colour: sequentialColour(k, n + 1), order: n - k })), group);
+  const n = AGE_DECADES,
+    unit = isTimed ? 'time' : 'events';
+  return (
+    {
+      index: {
+        blocks: { bornState, diedState },
+      },
+      snapshot: { events },
+    },
+    group,
+  ) =>
+    byNumber(
+      (block) => {
+        const born = bornState[block],
+          died = diedState[block];
+        if (died > events.count || died === 0) return n; // 0: pending from the start on, never shown
+        const life = isTimed
+          ? (events.timeNs[died - 1] - (born > 0 ? events.timeNs[born - 1] : 0)) / 1000
+          : died - born;
+        return Math.max(0, Math.min(n - 1, Math.floor(Math.log10(Math.max(life, 1)) + 1e-9)));
+      },
+      (k) =>
+        k === n
+          ? kindOf('age:never', 'never freed', { colour: sequentialColour(n, n + 1), order: 0 })
+          : kindOf(`age:${unit}:${k}`, ageText(isTimed, k), {
+              colour: sequentialColour(k, n + 1),
+              order: n - k,
+            }),
+      group,
+    );
 }
 
 /**
@@ -146,24 +231,49 @@ function classifierByAge(isTimed) {
  * @returns {{groups: StackGroup[], place: Int32Array}} place: of each kind
  */
 function arrangeGroups(kinds, { peakBytes, bytes, lived }) {
-  const all = kinds.map((_, k) => k), bySize = [...all].sort((a, b) => peakBytes[b] - peakBytes[a] || lived[b] - lived[a]);
+  const all = kinds.map((_, k) => k),
+    bySize = [...all].sort((a, b) => peakBytes[b] - peakBytes[a] || lived[b] - lived[a]);
   let rank = 0;
   for (const k of bySize) if (kinds[k].colour === '') kinds[k].colour = rankedColour(rank++);
   const persistence = all.map((k) => (kinds[k].isOld ? Infinity : lived[k] / Math.max(1, bytes[k])));
-  const order = [...all].sort((a, b) => (Number.isNaN(kinds[a].order) || Number.isNaN(kinds[b].order) ? persistence[b] - persistence[a] || peakBytes[b] - peakBytes[a] : kinds[a].order - kinds[b].order));
+  const order = [...all].sort((a, b) =>
+    Number.isNaN(kinds[a].order) || Number.isNaN(kinds[b].order)
+      ? persistence[b] - persistence[a] || peakBytes[b] - peakBytes[a]
+      : kinds[a].order - kinds[b].order,
+  );
   const place = new Int32Array(kinds.length);
   order.forEach((k, at) => (place[k] = at));
-  return { place, groups: order.map((k) => ({ key: kinds[k].key, label: kinds[k].label, title: kinds[k].title, colour: kinds[k].colour, peakBytes: peakBytes[k], isOld: kinds[k].isOld === true })) };
+  return {
+    place,
+    groups: order.map((k) => ({
+      key: kinds[k].key,
+      label: kinds[k].label,
+      title: kinds[k].title,
+      colour: kinds[k].colour,
+      peakBytes: peakBytes[k],
+      isOld: kinds[k].isOld === true,
+    })),
+  };
 }
 
 /** @param {import('./run.js').Run} run @param {Int32Array} kindOfBlock renumbered in place @param {Int32Array} place @returns {Grouping} */
 function buildGrouping(run, kindOfBlock, place) {
-  const { blocks, nStates } = run.index, { act, bytes, diedState, count } = blocks, nGroups = place.length;
-  const groupOf = nGroups <= 256 ? new Uint8Array(count) : nGroups <= 65536 ? new Uint16Array(count) : new Int32Array(count);
+  const { blocks, nStates } = run.index,
+    { act, bytes, diedState, count } = blocks,
+    nGroups = place.length;
+  const groupOf =
+    nGroups <= 256
+      ? new Uint8Array(count)
+      : nGroups <= 65536
+        ? new Uint16Array(count)
+        : new Int32Array(count);
   for (let b = 0; b < count; b++) groupOf[b] = place[kindOfBlock[b]];
   const sumStates = 2 ** Math.ceil(Math.log2(Math.max(MIN_SUM_STATES, 4 * nGroups)));
-  const sums = new Float64Array(Math.ceil(nStates / sumStates) * nGroups), now = new Float64Array(nGroups);
-  const isLight = new Uint8Array(count), below = new Int32Array(count), youngest = new Int32Array(nGroups).fill(-1);
+  const sums = new Float64Array(Math.ceil(nStates / sumStates) * nGroups),
+    now = new Float64Array(nGroups);
+  const isLight = new Uint8Array(count),
+    below = new Int32Array(count),
+    youngest = new Int32Array(nGroups).fill(-1);
   const bear = (/** @type {number} */ b, /** @type {number} */ state) => {
     const g = groupOf[b];
     let under = youngest[g];
@@ -204,20 +314,40 @@ export function buildColouring(runs, colourBy) {
   };
   const classify = classifierOf(colourBy, runs);
   const kindsOfBlocks = runs.map((run) => {
-    const { count } = run.index.blocks, of = classify(run, group), kindOfBlock = new Int32Array(count);
+    const { count } = run.index.blocks,
+      of = classify(run, group),
+      kindOfBlock = new Int32Array(count);
     for (let b = 0; b < count; b++) kindOfBlock[b] = of(b);
     return kindOfBlock;
   });
-  const measures = { peakBytes: new Float64Array(kinds.length), bytes: new Float64Array(kinds.length), lived: new Float64Array(kinds.length) };
-  runs.forEach(({ index: { blocks: { count, bytes, bornState, diedState }, nStates }, peakState }, r) => {
-    const kindOfBlock = kindsOfBlocks[r], { bytes: all, lived, peakBytes } = measures;
-    for (let b = 0; b < count; b++) {
-      const k = kindOfBlock[b], born = bornState[b], died = diedState[b];
-      all[k] += bytes[b];
-      lived[k] += (bytes[b] * (died - born)) / nStates;
-      if (born <= peakState && peakState < died) peakBytes[k] += bytes[b];
-    }
-  });
+  const measures = {
+    peakBytes: new Float64Array(kinds.length),
+    bytes: new Float64Array(kinds.length),
+    lived: new Float64Array(kinds.length),
+  };
+  runs.forEach(
+    (
+      {
+        index: {
+          blocks: { count, bytes, bornState, diedState },
+          nStates,
+        },
+        peakState,
+      },
+      r,
+    ) => {
+      const kindOfBlock = kindsOfBlocks[r],
+        { bytes: all, lived, peakBytes } = measures;
+      for (let b = 0; b < count; b++) {
+        const k = kindOfBlock[b],
+          born = bornState[b],
+          died = diedState[b];
+        all[k] += bytes[b];
+        lived[k] += (bytes[b] * (died - born)) / nStates;
+        if (born <= peakState && peakState < died) peakBytes[k] += bytes[b];
+      }
+    },
+  );
   const { groups, place } = arrangeGroups(kinds, measures);
   return { colourBy, groups, groupings: runs.map((run, r) => buildGrouping(run, kindsOfBlocks[r], place)) };
 }
@@ -236,10 +366,13 @@ export function colouringOf(runs, colourBy) {
 
 /** Bytes in every state of the blocks of some groups. @param {Grouping} grouping @param {Uint8Array} isShown per group */
 function shownTotals({ run, groupOf }, isShown) {
-  const { blocks, nStates } = run.index, { act, bytes } = blocks, totals = new Float64Array(nStates);
+  const { blocks, nStates } = run.index,
+    { act, bytes } = blocks,
+    totals = new Float64Array(nStates);
   const replaced = replacedAt(blocks);
   let total = 0;
-  for (let b = 0; b < blocks.nAtStart; b++) if (blocks.diedState[b] > 0 && isShown[groupOf[b]]) total += bytes[b];
+  for (let b = 0; b < blocks.nAtStart; b++)
+    if (blocks.diedState[b] > 0 && isShown[groupOf[b]]) total += bytes[b];
   totals[0] = total;
   for (let e = 0; e < nStates - 1; e++) {
     const a = act[e];
@@ -254,11 +387,20 @@ function shownTotals({ run, groupOf }, isShown) {
 
 /** @param {Colouring} colouring @param {number} r the run @param {Set<string>} hidden keys of groups @returns {Stacking} */
 export function buildStacking(colouring, r, hidden) {
-  const grouping = colouring.groupings[r], { index } = grouping.run;
-  const isShown = Uint8Array.from(colouring.groups, ({ key }) => (hidden.has(key) ? 0 : 1)), isFiltered = isShown.includes(0);
+  const grouping = colouring.groupings[r],
+    { index } = grouping.run;
+  const isShown = Uint8Array.from(colouring.groups, ({ key }) => (hidden.has(key) ? 0 : 1)),
+    isFiltered = isShown.includes(0);
   const stacking = {
-    colouring, grouping, blocks: index.blocks, isShown, isFiltered, nStates: index.nStates,
-    totals: index.totals, pyramid: index.pyramid, peakState: grouping.run.peakState,
+    colouring,
+    grouping,
+    blocks: index.blocks,
+    isShown,
+    isFiltered,
+    nStates: index.nStates,
+    totals: index.totals,
+    pyramid: index.pyramid,
+    peakState: grouping.run.peakState,
   };
   if (isFiltered) {
     stacking.totals = shownTotals(grouping, isShown);
@@ -276,13 +418,19 @@ export function buildStacking(colouring, r, hidden) {
 
 /** @param {Grouping} grouping @param {Uint8Array} isPicked per block @returns {Picking} */
 export function buildPicking({ run, groupOf, sumStates, sums: whole }, isPicked) {
-  const { blocks: { count, bytes, bornState, diedState }, nStates } = run.index, nGroups = whole.length / Math.ceil(nStates / sumStates);
+  const {
+      blocks: { count, bytes, bornState, diedState },
+      nStates,
+    } = run.index,
+    nGroups = whole.length / Math.ceil(nStates / sumStates);
   const sums = new Float64Array(whole.length);
   // A block adds to the first row that it lives to see and takes from the first that it does not; rows are summed up then.
-  const shift = Math.log2(sumStates), last = sumStates - 1;
+  const shift = Math.log2(sumStates),
+    last = sumStates - 1;
   for (let b = 0; b < count; b++) {
     if (isPicked[b] === 0) continue;
-    const from = ((bornState[b] + last) >> shift) * nGroups, to = ((diedState[b] + last) >> shift) * nGroups;
+    const from = ((bornState[b] + last) >> shift) * nGroups,
+      to = ((diedState[b] + last) >> shift) * nGroups;
     if (from >= to) continue;
     sums[from + groupOf[b]] += bytes[b];
     if (to < sums.length) sums[to + groupOf[b]] -= bytes[b];
@@ -294,6 +442,8 @@ export function buildPicking({ run, groupOf, sumStates, sums: whole }, isPicked)
 /** How a page opens: where no block has a category, its call stack tells more. @param {import('./run.js').Run[]} runs @returns {ColourBy} */
 export function usualColour(runs) {
   const unknown = CATEGORIES.indexOf('unknown');
-  const isBare = runs.length > 0 && runs.every((run) => run.index.blocks.category.every((category) => category === unknown));
+  const isBare =
+    runs.length > 0 &&
+    runs.every((run) => run.index.blocks.category.every((category) => category === unknown));
   return isBare && runs.some((run) => run.snapshot.stacks.frame.length > 0) ? 'stack' : 'category';
 }

@@ -42,19 +42,58 @@ export class Stage {
     this.base = /** @type {HTMLCanvasElement} */ (element('canvas'));
     this.over = /** @type {HTMLCanvasElement} */ (element('canvas'));
     this.image = /** @type {HTMLCanvasElement} */ (element('canvas'));
-    this.frame = element('div', { class: 'canvases', tabindex: '0', role: 'application', 'aria-roledescription': 'timeline',
-      'aria-label': `Memory over ${kind === 'event' ? 'events' : 'time'} of ${run.short}. ${headline(run)} Up and down go through the allocations, Enter pins.` },
-      this.base, this.over);
+    this.frame = element(
+      'div',
+      {
+        class: 'canvases',
+        tabindex: '0',
+        role: 'application',
+        'aria-roledescription': 'timeline',
+        'aria-label': `Memory over ${kind === 'event' ? 'events' : 'time'} of ${run.short}. ${headline(run)} Up and down go through the allocations, Enter pins.`,
+      },
+      this.base,
+      this.over,
+    );
     this.note = element('span', { class: 'note', hidden: '' });
     const whose = implementationText(run.snapshot.run.implementation);
-    this.element = element('section', { class: 'run' }, alone ? null : element('div', { class: 'run-title' }, element('h2', { title: run.title }, run.short),
-      run.short === run.label ? null : element('span', { class: 'muted small' }, run.label), whose === '' || whose === run.short ? null : element('span', { class: 'muted small' }, whose), this.note, element('p', { class: 'muted small' }, headline(run))),
-    run.isRecorded ? this.frame : element('p', { class: 'muted no-timeline' }, 'There is no timeline: the run was timed without recording its allocations.'));
+    this.element = element(
+      'section',
+      { class: 'run' },
+      alone
+        ? null
+        : element(
+            'div',
+            { class: 'run-title' },
+            element('h2', { title: run.title }, run.short),
+            run.short === run.label ? null : element('span', { class: 'muted small' }, run.label),
+            whose === '' || whose === run.short ? null : element('span', { class: 'muted small' }, whose),
+            this.note,
+            element('p', { class: 'muted small' }, headline(run)),
+          ),
+      run.isRecorded
+        ? this.frame
+        : element(
+            'p',
+            { class: 'muted no-timeline' },
+            'There is no timeline: the run was timed without recording its allocations.',
+          ),
+    );
     /** @type {import('./scene.js').Scene | null} */
     this.scene = null;
     this.data = new ImageData(1, 1);
     /** @type {import('./draw.js').Marks} */
-    this.marks = { x: null, state: -1, block: -1, scope: -1, pinned: -1, spans: [], pinnedSpans: [], cursor: -1, isHeld: false, range: null };
+    this.marks = {
+      x: null,
+      state: -1,
+      block: -1,
+      scope: -1,
+      pinned: -1,
+      spans: [],
+      pinnedSpans: [],
+      cursor: -1,
+      isHeld: false,
+      range: null,
+    };
   }
 
   /** @param {string} text of the memory scale; "": nothing to say */
@@ -77,19 +116,42 @@ export class Stage {
     if (!this.run.isRecorded) return;
     const height = plotHeight + heightBesidesPlot(this.run.lanes);
     this.frame.style.height = `${height}px`;
-    const width = this.frame.clientWidth, pixelRatio = Math.min(2, window.devicePixelRatio || 1);
+    const width = this.frame.clientWidth,
+      pixelRatio = Math.min(2, window.devicePixelRatio || 1);
     for (const canvas of [this.base, this.over]) {
       canvas.width = Math.round(width * pixelRatio);
       canvas.height = Math.round(height * pixelRatio);
-      /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')).setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
+      /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')).setTransform(
+        pixelRatio,
+        0,
+        0,
+        pixelRatio,
+        0,
+        0,
+      );
     }
     const geometry = layOut(width, height, this.run.lanes);
-    const raster = createRaster(Math.round(geometry.plot.w * pixelRatio), Math.round(geometry.plot.h * pixelRatio));
+    const raster = createRaster(
+      Math.round(geometry.plot.w * pixelRatio),
+      Math.round(geometry.plot.h * pixelRatio),
+    );
     this.image.width = raster.width;
     this.image.height = raster.height;
     this.data = new ImageData(raster.width, raster.height);
     const context = /** @type {CanvasRenderingContext2D} */ (this.base.getContext('2d'));
-    this.scene = { context, geometry, run: this.run, stacking: this.stacking, axis: this.axis, view: this.view, maxBytes, raster, theme, pixelRatio, phase: this.phase };
+    this.scene = {
+      context,
+      geometry,
+      run: this.run,
+      stacking: this.stacking,
+      axis: this.axis,
+      view: this.view,
+      maxBytes,
+      raster,
+      theme,
+      pixelRatio,
+      phase: this.phase,
+    };
     this.colours = groupPixels(this.stacking.colouring.groups, theme.bg);
   }
 
@@ -116,14 +178,24 @@ export class Stage {
   draw() {
     const { scene } = this;
     if (scene === null) return;
-    const { raster } = scene, perColumn = (this.view.x1 - this.view.x0) / raster.width;
+    const { raster } = scene,
+      perColumn = (this.view.x1 - this.view.x0) / raster.width;
     scene.axis = this.axis;
-    const middle = (this.view.x0 + this.view.x1) / 2, [s0, s1] = this.axis.states(middle, middle + perColumn * 16);
+    const middle = (this.view.x0 + this.view.x1) / 2,
+      [s0, s1] = this.axis.states(middle, middle + perColumn * 16);
     const bands = perColumn > this.stepSpan() * BAND_SHARE || (s1 - s0) / 16 > BAND_STATES;
     scene.stacking = this.stacking;
     scene.phase = this.phase;
-    const drawn = renderRaster(raster, this.axis, { x0: this.view.x0, perColumn, maxBytes: scene.maxBytes, bands, kind: this.axis.kind,
-      stacking: this.stacking, picking: this.picking, colours: this.colours });
+    const drawn = renderRaster(raster, this.axis, {
+      x0: this.view.x0,
+      perColumn,
+      maxBytes: scene.maxBytes,
+      bands,
+      kind: this.axis.kind,
+      stacking: this.stacking,
+      picking: this.picking,
+      colours: this.colours,
+    });
     const shown = /** @type {import('./raster.js').RasterView} */ (raster.view);
     scene.view = { x0: shown.x0, x1: shown.x0 + perColumn * raster.width };
     const context = /** @type {CanvasRenderingContext2D} */ (this.image.getContext('2d'));
@@ -176,7 +248,9 @@ export class Stage {
    * @param {number} factor @param {number | null} x CSS pixels */
   zoom(factor, x) {
     if (this.scene === null) return;
-    const { plot } = this.scene.geometry, { x0, x1 } = this.view, span = x1 - x0;
+    const { plot } = this.scene.geometry,
+      { x0, x1 } = this.view,
+      span = x1 - x0;
     const share = x === null ? 0.5 : Math.max(0, Math.min(1, (x - plot.x) / plot.w));
     const widest = Math.max((this.axis.hi - this.axis.lo) * 1.02, this.stepSpan());
     const next = Math.max(this.axis.minSpan, Math.min(widest, span * factor));
@@ -192,14 +266,18 @@ export class Stage {
 
   /** Shows [x0, x1], moved so that some of the run stays in sight. @param {number} x0 @param {number} x1 */
   show(x0, x1) {
-    const span = x1 - x0, low = this.axis.lo - span * 0.9, high = this.axis.hi - span * 0.1;
+    const span = x1 - x0,
+      low = this.axis.lo - span * 0.9,
+      high = this.axis.hi - span * 0.1;
     const left = Math.max(Math.min(low, high), Math.min(Math.max(low, high), x0));
     this.view = { x0: left, x1: left + span };
   }
 
   /** Moves the view, if it must, so that a state lies in it. @param {number} state */
   reveal(state) {
-    const { x0, x1 } = this.view, at = this.axis.ofEvent(Math.max(0, state - 1)), span = x1 - x0;
+    const { x0, x1 } = this.view,
+      at = this.axis.ofEvent(Math.max(0, state - 1)),
+      span = x1 - x0;
     if (at < x0 || at >= x1) this.show(at - span / 2, at + span / 2);
   }
 
@@ -219,7 +297,8 @@ export class Stage {
 
   /** The place on the axis under a point of the page. @param {number} clientX */
   placeAt(clientX) {
-    const plot = this.scene?.geometry.plot ?? { x: 0, w: 1 }, share = (clientX - this.frame.getBoundingClientRect().left - plot.x) / plot.w;
+    const plot = this.scene?.geometry.plot ?? { x: 0, w: 1 },
+      share = (clientX - this.frame.getBoundingClientRect().left - plot.x) / plot.w;
     return this.view.x0 + share * (this.view.x1 - this.view.x0);
   }
 
@@ -227,18 +306,30 @@ export class Stage {
   target(clientX, clientY) {
     const nothing = { x: 0, state: -1, block: -1, scope: -1 };
     if (this.scene === null) return nothing;
-    const { geometry, raster, pixelRatio, view } = this.scene, { plot } = geometry, box = this.frame.getBoundingClientRect();
-    const x = clientX - box.left, y = clientY - box.top;
+    const { geometry, raster, pixelRatio, view } = this.scene,
+      { plot } = geometry,
+      box = this.frame.getBoundingClientRect();
+    const x = clientX - box.left,
+      y = clientY - box.top;
     if (x < plot.x || x >= plot.x + plot.w) return { ...nothing, x };
     const column = Math.min(raster.width - 1, Math.floor((x - plot.x) * pixelRatio));
     if (y >= plot.y && y < plot.y + plot.h) {
       const row = Math.max(0, (plot.y + plot.h - y) * pixelRatio - 0.5);
       return { x, state: raster.states[column], block: blockAt(raster, column, row), scope: -1 };
     }
-    const perPixel = (view.x1 - view.x0) / plot.w, at = view.x0 + (x - plot.x) * perPixel;
+    const perPixel = (view.x1 - view.x0) / plot.w,
+      at = view.x0 + (x - plot.x) * perPixel;
     const lane = geometry.lanes.find((row) => y >= row.y && y < row.y + row.h);
     if (lane === undefined) return { ...nothing, x };
-    const items = laneItems(this.run.snapshot, this.run.extents, this.axis, lane.lane, at - perPixel, at + perPixel, 0);
+    const items = laneItems(
+      this.run.snapshot,
+      this.run.extents,
+      this.axis,
+      lane.lane,
+      at - perPixel,
+      at + perPixel,
+      0,
+    );
     const hit = items.find((item) => at >= item.x0 && at < item.x1) ?? items[0];
     return { x, state: -1, block: -1, scope: hit ? hit.scope : -1 };
   }
@@ -247,15 +338,33 @@ export class Stage {
    * at first it stands at the peak, or in the middle of what is shown. @param {-1 | 0 | 1} direction */
   moveCursor(direction) {
     if (this.scene === null) return;
-    const { geometry: { plot }, raster, pixelRatio } = this.scene, at = this.axis.ofEvent(Math.max(0, this.run.peakState - 1));
+    const {
+        geometry: { plot },
+        raster,
+        pixelRatio,
+      } = this.scene,
+      at = this.axis.ofEvent(Math.max(0, this.run.peakState - 1));
     const share = (at - this.view.x0) / (this.view.x1 - this.view.x0);
     const x = this.cursor?.x ?? plot.x + plot.w * (share >= 0 && share < 1 ? share : 0.5) + 1;
     const column = Math.max(0, Math.min(raster.width - 1, Math.floor((x - plot.x) * pixelRatio)));
     const drawn = blocksInColumn(raster, column);
     if (drawn.length === 0) return;
-    const now = this.cursor === null ? -1 : drawn.findIndex(({ hi }) => hi > (plot.y + plot.h - /** @type {{y: number}} */ (this.cursor).y) * pixelRatio);
+    const now =
+      this.cursor === null
+        ? -1
+        : drawn.findIndex(
+            ({ hi }) => hi > (plot.y + plot.h - /** @type {{y: number}} */ (this.cursor).y) * pixelRatio,
+          );
     const largest = drawn.reduce((a, b) => (b.hi - b.lo > a.hi - a.lo ? b : a));
-    const next = direction === 0 ? largest : drawn[Math.max(0, Math.min(drawn.length - 1, now < 0 && direction < 0 ? drawn.length - 1 : now + direction))];
+    const next =
+      direction === 0
+        ? largest
+        : drawn[
+            Math.max(
+              0,
+              Math.min(drawn.length - 1, now < 0 && direction < 0 ? drawn.length - 1 : now + direction),
+            )
+          ];
     this.cursor = { x, y: plot.y + plot.h - (next.lo + next.hi) / 2 / pixelRatio };
   }
 }

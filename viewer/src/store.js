@@ -36,8 +36,18 @@
 /** @returns {State} */
 export function initialState() {
   return {
-    runs: [], axis: 'time', colourBy: 'category', hidden: new Set(), cursor: null, range: null, pinned: null, pick: null, phase: null,
-    dock: 'tree', instant: 'peak', shown: 0,
+    runs: [],
+    axis: 'time',
+    colourBy: 'category',
+    hidden: new Set(),
+    cursor: null,
+    range: null,
+    pinned: null,
+    pick: null,
+    phase: null,
+    dock: 'tree',
+    instant: 'peak',
+    shown: 0,
   };
 }
 

@@ -6,8 +6,16 @@
 
 /** Actions, numbered as in the files of version 1. */
 export const ACTION = Object.freeze({
-  ALLOC: 0, FREE: 1, FREE_REQUESTED: 2, FREE_COMPLETED: 3, SEGMENT_ALLOC: 4, SEGMENT_FREE: 5,
-  SEGMENT_MAP: 6, SEGMENT_UNMAP: 7, OOM: 8, MARK: 9,
+  ALLOC: 0,
+  FREE: 1,
+  FREE_REQUESTED: 2,
+  FREE_COMPLETED: 3,
+  SEGMENT_ALLOC: 4,
+  SEGMENT_FREE: 5,
+  SEGMENT_MAP: 6,
+  SEGMENT_UNMAP: 7,
+  OOM: 8,
+  MARK: 9,
 });
 /** States of a block of a segment. */
 export const STATE = Object.freeze({ FREE: 0, ALLOCATED: 1, PENDING: 2 });
@@ -63,8 +71,9 @@ class AddressMap {
 
   /** The slot of an address; made where there is none, with the value -1. @param {number} address in bytes @returns {number} */
   slot(address) {
-    const { keys } = this, mask = keys.length - 1;
-    let at = (Math.imul(address / 512, 0x9e3779b1) ^ Math.imul(address / 2 ** 41, 0x85ebca6b)) >>> 8 & mask;
+    const { keys } = this,
+      mask = keys.length - 1;
+    let at = ((Math.imul(address / 512, 0x9e3779b1) ^ Math.imul(address / 2 ** 41, 0x85ebca6b)) >>> 8) & mask;
     while (keys[at] !== address) {
       if (keys[at] === -1) {
         if (this.count * 2 >= keys.length) {
@@ -115,9 +124,13 @@ function countOne(counts, device) {
 /** Finds what each event speaks of. @param {Told} told @param {import('./format.js').Segments} start @param {{row: number, segment: number}[]} atStart
  * @returns {Acts & {nBlocks: number, count: number}} */
 function pairEvents({ action, device, address }, start, atStart) {
-  const act = new Int32Array(action.length), nUnmatched = /** @type {number[]} */ ([]), replaced = /** @type {[number, number][]} */ ([]);
-  const maps = /** @type {AddressMap[]} */ ([]), aliveOn = (/** @type {number} */ on) => maps[on] ??= new AddressMap();
-  let nBlocks = atStart.length, next = nBlocks;
+  const act = new Int32Array(action.length),
+    nUnmatched = /** @type {number[]} */ ([]),
+    replaced = /** @type {[number, number][]} */ ([]);
+  const maps = /** @type {AddressMap[]} */ ([]),
+    aliveOn = (/** @type {number} */ on) => (maps[on] ??= new AddressMap());
+  let nBlocks = atStart.length,
+    next = nBlocks;
   for (let e = 0; e < act.length; e++) if (action[e] === ACTION.ALLOC) nBlocks++;
   const isFreed = new Uint8Array(nBlocks);
   atStart.forEach(({ row, segment }, block) => {
@@ -130,7 +143,10 @@ function pairEvents({ action, device, address }, start, atStart) {
       act[e] = NO_BLOCK - count++;
       continue;
     }
-    const alive = aliveOn(device[e]), slot = alive.slot(address[e]), block = alive.values[slot], isAlloc = action[e] === ACTION.ALLOC;
+    const alive = aliveOn(device[e]),
+      slot = alive.slot(address[e]),
+      block = alive.values[slot],
+      isAlloc = action[e] === ACTION.ALLOC;
     if (isAlloc === block >= 0) countOne(nUnmatched, device[e]);
     if (isAlloc) {
       if (block >= 0) replaced.push([block, e]);
@@ -156,9 +172,16 @@ function roomLike(like, count, atStart) {
  * @returns {{subjects: Subjects, acts: Acts}}
  */
 export function makeSubjects(told, start) {
-  const atStart = startRows(start), { blocks } = start, { count, nBlocks, ...acts } = pairEvents(told, start, atStart), { act } = acts;
-  const address = new Float64Array(count), stream = new Uint8Array(count), category = new Uint8Array(count), name = roomLike(told.name, count, blocks.name);
-  const requestedBytes = roomLike(told.requestedBytes, count, blocks.requestedBytes), bytes = roomLike(told.blockBytes, count, blocks.blockBytes);
+  const atStart = startRows(start),
+    { blocks } = start,
+    { count, nBlocks, ...acts } = pairEvents(told, start, atStart),
+    { act } = acts;
+  const address = new Float64Array(count),
+    stream = new Uint8Array(count),
+    category = new Uint8Array(count),
+    name = roomLike(told.name, count, blocks.name);
+  const requestedBytes = roomLike(told.requestedBytes, count, blocks.requestedBytes),
+    bytes = roomLike(told.blockBytes, count, blocks.blockBytes);
   atStart.forEach(({ row, segment }, s) => {
     address[s] = start.address[segment] + blocks.offsetBytes[row];
     requestedBytes[s] = blocks.requestedBytes[row];
@@ -180,5 +203,8 @@ export function makeSubjects(told, start) {
     category[s] = told.category[e];
     name[s] = told.name[e];
   }
-  return { subjects: { count, nBlocks, atStart, address, requestedBytes, bytes, stream, category, name }, acts };
+  return {
+    subjects: { count, nBlocks, atStart, address, requestedBytes, bytes, stream, category, name },
+    acts,
+  };
 }

@@ -9,8 +9,10 @@ export function formatCount(n) {
 
 /** "1.50 GiB", "512 B": exact below 1 KiB, two decimals above. @param {number} nBytes */
 export function formatBytes(nBytes) {
-  let value = Math.abs(nBytes), unit = 0;
-  while (value >= (unit === 0 ? 1024 : 1023.995) && unit < BYTE_UNITS.length - 1) { // not "1024.00 MiB"
+  let value = Math.abs(nBytes),
+    unit = 0;
+  while (value >= (unit === 0 ? 1024 : 1023.995) && unit < BYTE_UNITS.length - 1) {
+    // not "1024.00 MiB"
     value /= 1024;
     unit++;
   }
@@ -25,7 +27,8 @@ export function formatExactBytes(nBytes) {
 
 /** A binary tick such as "256 MiB" or "1.5 GiB", without needless decimals. @param {number} nBytes */
 export function formatTickBytes(nBytes) {
-  let value = nBytes, unit = 0;
+  let value = nBytes,
+    unit = 0;
   while (value >= 1024 && unit < BYTE_UNITS.length - 1) {
     value /= 1024;
     unit++;
@@ -70,7 +73,8 @@ export function formatMeanStd(mean, std) {
 
 /** The first sentence, up to a semicolon, and what follows it; the dot of "2.7B" ends nothing. @param {string} text @returns {[string, string]} */
 export function splitSentence(text) {
-  const end = /[.!?;](?=\s)|\n/.exec(text), at = end === null ? text.length : end.index + 1;
+  const end = /[.!?;](?=\s)|\n/.exec(text),
+    at = end === null ? text.length : end.index + 1;
   return [text.slice(0, at).trim(), text.slice(at).trim()];
 }
 
@@ -81,13 +85,21 @@ export function formatShare(share) {
 
 /** "1.93×", "0.025×". @param {number} ratio */
 export function formatRatio(ratio) {
-  return Number.isFinite(ratio) ? `${ratio >= 100 ? formatCount(ratio) : ratio >= 0.1 ? ratio.toFixed(2) : Number(ratio.toPrecision(2))}×` : '–';
+  return Number.isFinite(ratio)
+    ? `${ratio >= 100 ? formatCount(ratio) : ratio >= 0.1 ? ratio.toFixed(2) : Number(ratio.toPrecision(2))}×`
+    : '–';
 }
 
 const CATEGORY_PLURALS = new Map([
-  ['parameter', 'parameters'], ['gradient', 'gradients'], ['optimizer_state', 'optimizer state'],
-  ['activation', 'activations'], ['temporary', 'temporaries'], ['workspace', 'workspace'],
-  ['input', 'inputs'], ['weight_copy', 'weight copies'], ['unknown', 'uncategorised'],
+  ['parameter', 'parameters'],
+  ['gradient', 'gradients'],
+  ['optimizer_state', 'optimizer state'],
+  ['activation', 'activations'],
+  ['temporary', 'temporaries'],
+  ['workspace', 'workspace'],
+  ['input', 'inputs'],
+  ['weight_copy', 'weight copies'],
+  ['unknown', 'uncategorised'],
 ]);
 
 /** A category's name in a sentence. @param {string} name */
@@ -106,7 +118,8 @@ export function distinctParts(names) {
     while (lists.length > 0 && lists.every((list) => n < list.length - 1 && list[n] === lists[0][n])) n++;
     return n;
   };
-  const front = shared(split), back = shared(split.map((parts) => parts.slice(front).reverse()));
+  const front = shared(split),
+    back = shared(split.map((parts) => parts.slice(front).reverse()));
   const short = split.map((parts) => parts.slice(front, parts.length - back).join('-'));
   return names.length > 1 && new Set(short).size === names.length ? short : names;
 }
@@ -123,7 +136,8 @@ export function isOneOf(list, text) {
 
 /** "layers 0–35", "layers 1, 5" or "layer 3". @param {Set<number>} layers */
 export function layersText(layers) {
-  const sorted = [...layers].sort((a, b) => a - b), n = sorted.length;
+  const sorted = [...layers].sort((a, b) => a - b),
+    n = sorted.length;
   if (n === 1) return `layer ${sorted[0]}`;
   if (sorted[n - 1] - sorted[0] === n - 1) return `layers ${sorted[0]}–${sorted[n - 1]}`;
   return n <= 3 ? `layers ${sorted.join(', ')}` : `${n} layers`;

@@ -25,7 +25,8 @@ export function decimalTicks(lo, hi, maxTicks, minStep = 0) {
   const rough = Math.max(span / maxTicks, minStep);
   const power = 10 ** Math.floor(Math.log10(rough));
   const factor = [1, 2, 5, 10].find((f) => f * power >= rough * (1 - 1e-9)) ?? 10;
-  const step = factor * power, ticks = [];
+  const step = factor * power,
+    ticks = [];
   for (let i = Math.ceil(lo / step - 1e-9) + 0; i * step <= hi + step * 1e-9; i++) ticks.push(i * step);
   return { ticks, step };
 }
@@ -35,7 +36,8 @@ export function decimalTicks(lo, hi, maxTicks, minStep = 0) {
  * @param {number} ns @param {number} step ns between ticks @param {number} hi ns at the axis' end
  */
 export function timeTickText(ns, step, hi) {
-  const [unit, size] = hi >= 1e9 && step >= 1e6 ? ['s', 1e9] : step >= 1e4 ? ['ms', 1e6] : step >= 10 ? ['µs', 1e3] : ['ns', 1];
+  const [unit, size] =
+    hi >= 1e9 && step >= 1e6 ? ['s', 1e9] : step >= 1e4 ? ['ms', 1e6] : step >= 10 ? ['µs', 1e3] : ['ns', 1];
   const decimals = Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9));
   return `${(ns / size).toFixed(decimals)} ${unit}`;
 }

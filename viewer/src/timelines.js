@@ -19,8 +19,15 @@ export function pageTheme() {
   const style = getComputedStyle(document.documentElement);
   const value = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
   return {
-    bg: value('bg'), ink: value('ink'), muted: value('muted'), grid: value('grid'), accent: value('accent'), danger: value('danger'),
-    lane: value('lane'), laneAlt: value('lane-alt'), measured: value('measured'),
+    bg: value('bg'),
+    ink: value('ink'),
+    muted: value('muted'),
+    grid: value('grid'),
+    accent: value('accent'),
+    danger: value('danger'),
+    lane: value('lane'),
+    laneAlt: value('lane-alt'),
+    measured: value('measured'),
   };
 }
 
@@ -73,21 +80,30 @@ export class Timelines {
       this.stages.forEach((stage, i) => stage.setRange(range?.run === i ? range : null));
       for (const overview of this.overviews) overview.update();
     });
-    store.on(['pinned'], ({ pinned }) => this.stages.forEach((stage, i) => stage.pin(pinned?.run === i ? pinned.block : -1)));
+    store.on(['pinned'], ({ pinned }) =>
+      this.stages.forEach((stage, i) => stage.pin(pinned?.run === i ? pinned.block : -1)),
+    );
   }
 
   /** Makes the timelines anew. @param {import('./run.js').Run[]} runs */
   show(runs) {
     const whole = runs.find((run) => !endedEarly(run)) ?? null;
-    const { axis, colourBy, hidden } = this.store.get(), colouring = colouringOf(runs, colourBy);
+    const { axis, colourBy, hidden } = this.store.get(),
+      colouring = colouringOf(runs, colourBy);
     this.runs = runs;
-    this.stages = runs.map((run, i) => new Stage(run, runs.length === 1, axis, whole, buildStacking(colouring, i, hidden)));
+    this.stages = runs.map(
+      (run, i) => new Stage(run, runs.length === 1, axis, whole, buildStacking(colouring, i, hidden)),
+    );
     this.alignments = new Map();
-    this.overviews = this.stages.filter((stage) => stage.run.isRecorded).map((stage) => {
-      const overview = new Overview(this.store, stage, this.stages.indexOf(stage), () => this.follow(stage));
-      stage.frame.before(overview.element);
-      return overview;
-    });
+    this.overviews = this.stages
+      .filter((stage) => stage.run.isRecorded)
+      .map((stage) => {
+        const overview = new Overview(this.store, stage, this.stages.indexOf(stage), () =>
+          this.follow(stage),
+        );
+        stage.frame.before(overview.element);
+        return overview;
+      });
     byId('runs').replaceChildren(...this.stages.map((stage) => stage.element));
     this.showStrip(this.store.get().shown);
   }
@@ -95,14 +111,19 @@ export class Timelines {
   /** Puts the differences between the base and another run under the timelines. @param {number} shown number of the other run; 0: the next one */
   showStrip(shown) {
     this.strip?.element.remove();
-    const [base] = this.stages, other = this.stages[shown > 0 ? shown : 1];
-    this.strip = base?.run.isRecorded && other?.run.isRecorded ? new DifferenceStrip(base, other, () => this.alignment(base, other)) : null;
+    const [base] = this.stages,
+      other = this.stages[shown > 0 ? shown : 1];
+    this.strip =
+      base?.run.isRecorded && other?.run.isRecorded
+        ? new DifferenceStrip(base, other, () => this.alignment(base, other))
+        : null;
     if (this.strip !== null) byId('runs').append(this.strip.element);
   }
 
   /** From the axis of one stage to that of another. @param {Stage} from @param {Stage} to */
   alignment(from, to) {
-    const { kind } = from.axis, key = `${this.stages.indexOf(from)} ${this.stages.indexOf(to)} ${kind}`;
+    const { kind } = from.axis,
+      key = `${this.stages.indexOf(from)} ${this.stages.indexOf(to)} ${kind}`;
     let alignment = this.alignments.get(key);
     if (alignment === undefined) this.alignments.set(key, (alignment = alignRuns(from.run, to.run, kind)));
     return alignment;
@@ -112,8 +133,18 @@ export class Timelines {
   showCursor(cursor) {
     const leader = cursor === null ? undefined : this.stages[cursor.run];
     this.stages.forEach((stage, i) => {
-      if (cursor === null || leader === undefined || !stage.run.isRecorded || !leader.run.isRecorded) return stage.setCursor(-1, false);
-      const state = i === cursor.run ? cursor.state : alignedState(this.alignment(leader, stage), leader.axis, stage.axis, cursor.state, stage.run.index.nStates);
+      if (cursor === null || leader === undefined || !stage.run.isRecorded || !leader.run.isRecorded)
+        return stage.setCursor(-1, false);
+      const state =
+        i === cursor.run
+          ? cursor.state
+          : alignedState(
+              this.alignment(leader, stage),
+              leader.axis,
+              stage.axis,
+              cursor.state,
+              stage.run.index.nStates,
+            );
       return stage.setCursor(state, cursor.held);
     });
   }
@@ -125,14 +156,22 @@ export class Timelines {
   /** Sizes the timelines to the window: one fills it, several share it. */
   layOut() {
     if (this.stages.length === 0) return;
-    const colours = pageTheme(), n = this.stages.length, runs = this.stages.map((stage) => stage.run);
-    const own = scalesOf(runs), top = Math.max(...own), scales = this.oneScale ? own.map(() => top) : own;
+    const colours = pageTheme(),
+      n = this.stages.length,
+      runs = this.stages.map((stage) => stage.run);
+    const own = scalesOf(runs),
+      top = Math.max(...own),
+      scales = this.oneScale ? own.map(() => top) : own;
     const button = byId('scale-button');
     button.hidden = own.every((scale) => scale === top);
     button.textContent = `y: ${this.oneScale ? 'one scale' : 'own scales'}`;
     this.stages.forEach((stage, i) => stage.setNote(scaleNote(scales, i)));
-    const isWide = window.innerWidth > 1100, above = byId('runs').getBoundingClientRect().top + window.scrollY;
-    const besides = this.stages.reduce((sum, stage) => sum + stage.element.offsetHeight - stage.frame.offsetHeight + stage.heightBesides(), 0);
+    const isWide = window.innerWidth > 1100,
+      above = byId('runs').getBoundingClientRect().top + window.scrollY;
+    const besides = this.stages.reduce(
+      (sum, stage) => sum + stage.element.offsetHeight - stage.frame.offsetHeight + stage.heightBesides(),
+      0,
+    );
     const free = window.innerHeight - above - besides - 14 * n - DOCK_ROOM;
     const alone = isWide ? free : Math.min(420, window.innerHeight * 0.5);
     const plot = n > 1 ? Math.max(SEVERAL_PLOT, free / n) : Math.max(MIN_PLOT, alone);
@@ -161,7 +200,9 @@ export class Timelines {
   /** What is shown of the first run's axis; null: what it opens with. */
   firstView() {
     const stage = this.stages[0];
-    return stage === undefined || (stage.view.x0 === stage.home.x0 && stage.view.x1 === stage.home.x1) ? null : stage.view;
+    return stage === undefined || (stage.view.x0 === stage.home.x0 && stage.view.x1 === stage.home.x1)
+      ? null
+      : stage.view;
   }
 
   /** @param {{x0: number, x1: number}} view of the first run */

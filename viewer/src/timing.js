@@ -41,10 +41,13 @@ function lossText(loss) {
 
 /** The losses of the steps that the command line shows; "" where there are none. @param {import('./format.js').Timing} timing */
 export function lossesText({ losses, warmupSteps }) {
-  const n = losses.length, measured = warmupSteps > 0 && warmupSteps < n ? warmupSteps : 0, odd = losses.findIndex((loss) => !Number.isFinite(loss));
+  const n = losses.length,
+    measured = warmupSteps > 0 && warmupSteps < n ? warmupSteps : 0,
+    odd = losses.findIndex((loss) => !Number.isFinite(loss));
   if (n === 0) return '';
   return `${lossText(losses[0])} in the run's first step${measured > 0 ? `, ${lossText(losses[measured])} in the first measured one` : ''}${
-    n - 1 > measured ? `, ${lossText(losses[n - 1])} in the last` : ''}${odd >= 0 ? `; it is no finite number from step ${odd} of the run on` : ''}`;
+    n - 1 > measured ? `, ${lossText(losses[n - 1])} in the last` : ''
+  }${odd >= 0 ? `; it is no finite number from step ${odd} of the run on` : ''}`;
 }
 
 /** @param {number[]} samples */
@@ -54,20 +57,23 @@ function meanOf(samples) {
 
 /** The last scope "step N"; -1: none. @param {import('./format.js').Snapshot} snapshot */
 function lastStep({ scopes, strings }) {
-  for (let s = scopes.count - 1; s >= 0; s--) if (scopes.kind[s] === SCOPE.STEP && scopes.name[s] >= 0 && strings[scopes.name[s]] === 'step') return s;
+  for (let s = scopes.count - 1; s >= 0; s--)
+    if (scopes.kind[s] === SCOPE.STEP && scopes.name[s] >= 0 && strings[scopes.name[s]] === 'step') return s;
   return -1;
 }
 
 /** Events in the phases of the last step: what a step releases at its end, outside every phase, is not among what is timed.
  * @param {import('./format.js').Snapshot} snapshot */
 function countStepEvents(snapshot) {
-  const { scopes, events, nDropped, fullPolicy } = snapshot, step = lastStep(snapshot);
+  const { scopes, events, nDropped, fullPolicy } = snapshot,
+    step = lastStep(snapshot);
   if (step < 0 || events.count === 0) return -1;
   if (nDropped > 0 && (fullPolicy !== 'keep-newest' || events.timeNs[0] > scopes.beginNs[step])) return -1; // not all of the step's are there
   /** @type {Map<number, boolean>} */
   const known = new Map();
   const isInPhase = (/** @type {number} */ scope) => {
-    let s = scope, inPhase = false;
+    let s = scope,
+      inPhase = false;
     for (let i = 0; i < PATH_DEPTH && s > step; i++) {
       inPhase ||= scopes.kind[s] === SCOPE.PHASE;
       s = scopes.parent[s];
@@ -88,7 +94,9 @@ function countStepEvents(snapshot) {
 /** How many of n sorted samples to leave out at each end, so that the rest holds the median of what they were drawn from with
  * 95 % confidence, whatever its distribution. @param {number} n */
 function outsideOf(n) {
-  let term = 2 ** -n, sum = term, k = 0;
+  let term = 2 ** -n,
+    sum = term,
+    k = 0;
   while (sum <= 0.025) {
     term *= (n - k) / (k + 1);
     sum += term;
@@ -100,17 +108,42 @@ function outsideOf(n) {
 /** What recording cost: from what one event costs, and from steps with and without recording.
  * @param {import('./format.js').Snapshot} snapshot @returns {RecorderCost} */
 export function recorderCost(snapshot) {
-  const { timing } = snapshot, nEvents = countStepEvents(snapshot), nsPerEvent = timing.recorderNsPerEvent;
-  const stepMs = meanOf(timing.phases.find(({ name }) => name === 'step')?.hostMs ?? []), pairs = timing.recorderPairs;
-  const cost = { nEvents, nsPerEvent, eventShare: nEvents >= 0 && nsPerEvent >= 0 && stepMs > 0 ? (nEvents * nsPerEvent * 1e-6) / stepMs : -1, nPairs: 0, pairShare: 0, lowShare: 0, highShare: 0 };
-  if (pairs === null || pairs.recordedMs.length === 0 || ![...pairs.recordedMs, ...pairs.unrecordedMs].every((ms) => ms > 0)) return cost;
-  const shares = pairs.recordedMs.map((ms, i) => 1 - pairs.unrecordedMs[i] / ms).sort((a, b) => a - b), n = shares.length, outside = outsideOf(n);
-  return { ...cost, nPairs: n, pairShare: (shares[(n - 1) >> 1] + shares[n >> 1]) / 2, lowShare: shares[outside], highShare: shares[n - 1 - outside] };
+  const { timing } = snapshot,
+    nEvents = countStepEvents(snapshot),
+    nsPerEvent = timing.recorderNsPerEvent;
+  const stepMs = meanOf(timing.phases.find(({ name }) => name === 'step')?.hostMs ?? []),
+    pairs = timing.recorderPairs;
+  const cost = {
+    nEvents,
+    nsPerEvent,
+    eventShare: nEvents >= 0 && nsPerEvent >= 0 && stepMs > 0 ? (nEvents * nsPerEvent * 1e-6) / stepMs : -1,
+    nPairs: 0,
+    pairShare: 0,
+    lowShare: 0,
+    highShare: 0,
+  };
+  if (
+    pairs === null ||
+    pairs.recordedMs.length === 0 ||
+    ![...pairs.recordedMs, ...pairs.unrecordedMs].every((ms) => ms > 0)
+  )
+    return cost;
+  const shares = pairs.recordedMs.map((ms, i) => 1 - pairs.unrecordedMs[i] / ms).sort((a, b) => a - b),
+    n = shares.length,
+    outside = outsideOf(n);
+  return {
+    ...cost,
+    nPairs: n,
+    pairShare: (shares[(n - 1) >> 1] + shares[n >> 1]) / 2,
+    lowShare: shares[outside],
+    highShare: shares[n - 1 - outside],
+  };
 }
 
 /** Two digits that count: "12 %", "0.012 %". @param {number} share */
 function percentText(share) {
-  const percent = 100 * share, size = Math.abs(percent);
+  const percent = 100 * share,
+    size = Math.abs(percent);
   if (size > 0 && size < 0.001) return percent < 0 ? 'above -0.001 %' : 'below 0.001 %';
   return `${percent.toFixed(size >= 9.95 ? 0 : size >= 0.995 ? 1 : size >= 0.0995 ? 2 : 3)} %`;
 }
@@ -118,12 +151,19 @@ function percentText(share) {
 /** What recording cost, in the words of the command line; "": nothing is known. @param {RecorderCost} cost */
 export function recorderText({ nEvents, nsPerEvent, eventShare, nPairs, pairShare, lowShare, highShare }) {
   const parts = [];
-  if (eventShare >= 0) parts.push(`${percentText(eventShare)} of a step by its cost per event (${formatPlural(nEvents, 'event')} of ${nsPerEvent.toFixed(0)} ns)`);
+  if (eventShare >= 0)
+    parts.push(
+      `${percentText(eventShare)} of a step by its cost per event (${formatPlural(nEvents, 'event')} of ${nsPerEvent.toFixed(0)} ns)`,
+    );
   if (nPairs > 0) {
-    const isSure = nPairs >= MIN_PAIRS, pairs = `(${nPairs} pair${nPairs === 1 ? '' : 's'} of steps)`;
-    const found = lowShare <= 0 ? `not distinguishable from 0 within ± ${percentText(Math.max(Math.abs(lowShare), Math.abs(highShare)))}`
-      : isSure ? `${percentText(pairShare)} of a step, ${percentText(lowShare)} to ${percentText(highShare)} with 95 % confidence`
-        : `${percentText(lowShare)} to ${percentText(highShare)} of a step, which so few cannot tell from chance`;
+    const isSure = nPairs >= MIN_PAIRS,
+      pairs = `(${nPairs} pair${nPairs === 1 ? '' : 's'} of steps)`;
+    const found =
+      lowShare <= 0
+        ? `not distinguishable from 0 within ± ${percentText(Math.max(Math.abs(lowShare), Math.abs(highShare)))}`
+        : isSure
+          ? `${percentText(pairShare)} of a step, ${percentText(lowShare)} to ${percentText(highShare)} with 95 % confidence`
+          : `${percentText(lowShare)} to ${percentText(highShare)} of a step, which so few cannot tell from chance`;
     parts.push(`recording on and off: ${found} ${pairs}`);
   }
   return parts.join('; ');
@@ -135,21 +175,40 @@ export function sumKernels(kernels) {
   const byName = new Map();
   for (const kernel of kernels) byName.set(kernel.name, [...(byName.get(kernel.name) ?? []), kernel]);
   const all = kernels.reduce((sum, { totalNs }) => sum + totalNs, 0);
-  return [...byName].map(([name, list]) => {
-    const launches = list.reduce((sum, kernel) => sum + kernel.launches, 0), totalNs = list.reduce((sum, kernel) => sum + kernel.totalNs, 0);
-    const places = [...list].sort((a, b) => b.totalNs - a.totalNs).map(({ path }) => path || 'outside every scope');
-    return { name, launches, totalNs, meanNs: launches > 0 ? totalNs / launches : 0, share: all > 0 ? totalNs / all : 0, places };
-  }).sort((a, b) => b.totalNs - a.totalNs);
+  return [...byName]
+    .map(([name, list]) => {
+      const launches = list.reduce((sum, kernel) => sum + kernel.launches, 0),
+        totalNs = list.reduce((sum, kernel) => sum + kernel.totalNs, 0);
+      const places = [...list]
+        .sort((a, b) => b.totalNs - a.totalNs)
+        .map(({ path }) => path || 'outside every scope');
+      return {
+        name,
+        launches,
+        totalNs,
+        meanNs: launches > 0 ? totalNs / launches : 0,
+        share: all > 0 ? totalNs / all : 0,
+        places,
+      };
+    })
+    .sort((a, b) => b.totalNs - a.totalNs);
 }
 
 /** @param {import('./run.js').Run} run @returns {TimingFacts} */
 export function timingFacts({ snapshot, timing }) {
-  const { run, timing: { flops, statedPeakFlops } } = snapshot, stepMs = timing.find(({ name }) => name === 'step')?.statistics.mean ?? -1;
+  const {
+      run,
+      timing: { flops, statedPeakFlops },
+    } = snapshot,
+    stepMs = timing.find(({ name }) => name === 'step')?.statistics.mean ?? -1;
   const tokens = run.batch_size > 0 && run.context_length > 0 ? run.batch_size * run.context_length : -1;
   const flopsPerSecond = stepMs > 0 && flops > 0 ? flops / (stepMs * 1e-3) : -1;
   return {
-    stepMs, tokensPerSecond: stepMs > 0 && tokens > 0 ? tokens / (stepMs * 1e-3) : -1, flopsPerSecond,
+    stepMs,
+    tokensPerSecond: stepMs > 0 && tokens > 0 ? tokens / (stepMs * 1e-3) : -1,
+    flopsPerSecond,
     peakShare: flopsPerSecond > 0 && statedPeakFlops > 0 ? flopsPerSecond / statedPeakFlops : -1,
-    recorder: recorderCost(snapshot), kernels: sumKernels(snapshot.kernels),
+    recorder: recorderCost(snapshot),
+    kernels: sumKernels(snapshot.kernels),
   };
 }

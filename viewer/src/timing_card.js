@@ -12,15 +12,26 @@ function sampleStrip(phase, longest) {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('class', 'samples');
   svg.setAttribute('role', 'img');
-  svg.setAttribute('aria-label', `${phase.statistics.samples.length} samples: ${phase.statistics.samples.map(formatMs).join(', ')} ms`);
+  svg.setAttribute(
+    'aria-label',
+    `${phase.statistics.samples.length} samples: ${phase.statistics.samples.map(formatMs).join(', ')} ms`,
+  );
   const put = (/** @type {string} */ tag, /** @type {Record<string, number | string>} */ attributes) => {
     const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
     svg.append(made);
   };
-  const { mean, samples } = phase.statistics, std = Math.max(0, phase.statistics.std), at = (/** @type {number} */ ms) => `${(97 * ms) / longest}%`;
+  const { mean, samples } = phase.statistics,
+    std = Math.max(0, phase.statistics.std),
+    at = (/** @type {number} */ ms) => `${(97 * ms) / longest}%`;
   put('rect', { class: 'mean', x: 0, y: 8, width: at(mean), height: 8 });
-  put('rect', { class: 'spread', x: at(Math.max(0, mean - std)), y: 2, width: at(Math.min(mean, std) + std), height: 20 });
+  put('rect', {
+    class: 'spread',
+    x: at(Math.max(0, mean - std)),
+    y: 2,
+    width: at(Math.min(mean, std) + std),
+    height: 20,
+  });
   samples.forEach((ms, i) => put('circle', { class: 'dot', cx: at(ms), cy: 5 + ((i * 5) % 14), r: 2.2 }));
   return svg;
 }
@@ -28,11 +39,26 @@ function sampleStrip(phase, longest) {
 /** A phase, which the timelines light up while it is pointed at or has the keyboard. @param {import('./store.js').Store} store
  * @param {import('./run.js').PhaseTiming} phase @param {number} longest ms */
 function phaseRow(store, phase, longest) {
-  const { name, statistics: { mean, std, median, min, max } } = phase, set = (/** @type {string | null} */ value) => () => store.set({ phase: value });
+  const {
+      name,
+      statistics: { mean, std, median, min, max },
+    } = phase,
+    set = (/** @type {string | null} */ value) => () => store.set({ phase: value });
   const button = pushButton(name, set(name), { class: 'name link', title: `Show ${name} in the timelines` });
-  const row = element('div', { class: 'phase', 'data-phase': name }, button, sampleStrip(phase, longest), element('span', {
-    class: 'number', title: `median ${formatMs(median)} ms, ${formatMs(min)} to ${formatMs(max)} ms`,
-  }, formatMeanStd(mean, std)));
+  const row = element(
+    'div',
+    { class: 'phase', 'data-phase': name },
+    button,
+    sampleStrip(phase, longest),
+    element(
+      'span',
+      {
+        class: 'number',
+        title: `median ${formatMs(median)} ms, ${formatMs(min)} to ${formatMs(max)} ms`,
+      },
+      formatMeanStd(mean, std),
+    ),
+  );
   row.addEventListener('pointerenter', set(name));
   row.addEventListener('pointerleave', set(null));
   button.addEventListener('focus', set(name));
@@ -48,27 +74,77 @@ function rateText(flops) {
 
 /** @param {import('./timing.js').TimingFacts} facts @param {string} losses @returns {HTMLElement[]} */
 function rateFacts({ tokensPerSecond, flopsPerSecond, peakShare, recorder }, losses) {
-  const fact = (/** @type {string} */ key, /** @type {string} */ value, /** @type {string} */ title) => [element('dt', {}, key), element('dd', { title }, value)];
+  const fact = (/** @type {string} */ key, /** @type {string} */ value, /** @type {string} */ title) => [
+    element('dt', {}, key),
+    element('dd', { title }, value),
+  ];
   const recorded = recorderText(recorder);
-  return [element('dl', { class: 'rates' },
-    ...(tokensPerSecond > 0 ? fact('tokens', `${tokensPerSecond >= 100 ? formatCount(tokensPerSecond) : tokensPerSecond.toPrecision(3)} per second`, 'Tokens of a step over its mean time') : []),
-    ...(flopsPerSecond > 0 ? fact('products', `${rateText(flopsPerSecond)}${peakShare > 0 ? `, ${formatShare(peakShare)} of the stated peak` : ''}`, 'FLOP of the matrix products of a step over its mean time') : []),
-    ...(losses !== '' ? fact('loss', losses, 'Two runs with the same losses computed the same') : []),
-    ...(recorded !== '' ? fact('recorder', recorded, 'What writing the events down took') : []))];
+  return [
+    element(
+      'dl',
+      { class: 'rates' },
+      ...(tokensPerSecond > 0
+        ? fact(
+            'tokens',
+            `${tokensPerSecond >= 100 ? formatCount(tokensPerSecond) : tokensPerSecond.toPrecision(3)} per second`,
+            'Tokens of a step over its mean time',
+          )
+        : []),
+      ...(flopsPerSecond > 0
+        ? fact(
+            'products',
+            `${rateText(flopsPerSecond)}${peakShare > 0 ? `, ${formatShare(peakShare)} of the stated peak` : ''}`,
+            'FLOP of the matrix products of a step over its mean time',
+          )
+        : []),
+      ...(losses !== '' ? fact('loss', losses, 'Two runs with the same losses computed the same') : []),
+      ...(recorded !== '' ? fact('recorder', recorded, 'What writing the events down took') : []),
+    ),
+  ];
 }
 
 /** @param {import('./timing.js').KernelSum[]} kernels */
 function kernelTable(kernels) {
-  const body = element('tbody'), head = element('tr', {}, element('th', { scope: 'col' }, 'kernel'), ...['launches', 'total', 'mean', 'share'].map((name) => element('th', { scope: 'col', class: 'number' }, name)));
-  const row = (/** @type {import('./timing.js').KernelSum} */ { name, launches, totalNs, meanNs, share, places }) => element('tr', {},
-    element('th', { scope: 'row', title: `${name} in ${places.join(', ')}` }, name), ...[formatCount(launches), formatDuration(totalNs), formatDuration(meanNs), formatShare(share)].map((text) => element('td', { class: 'number' }, text)));
+  const body = element('tbody'),
+    head = element(
+      'tr',
+      {},
+      element('th', { scope: 'col' }, 'kernel'),
+      ...['launches', 'total', 'mean', 'share'].map((name) =>
+        element('th', { scope: 'col', class: 'number' }, name),
+      ),
+    );
+  const row = (
+    /** @type {import('./timing.js').KernelSum} */ { name, launches, totalNs, meanNs, share, places },
+  ) =>
+    element(
+      'tr',
+      {},
+      element('th', { scope: 'row', title: `${name} in ${places.join(', ')}` }, name),
+      ...[formatCount(launches), formatDuration(totalNs), formatDuration(meanNs), formatShare(share)].map(
+        (text) => element('td', { class: 'number' }, text),
+      ),
+    );
   body.append(...kernels.slice(0, LISTED_KERNELS).map(row));
-  const rest = kernels.slice(LISTED_KERNELS), table = element('table', { class: 'compare kernels' }, element('thead', {}, head), body);
-  const more = rest.length === 0 ? null : pushButton(`${formatCount(rest.length)} more kernels`, () => {
-    body.append(...rest.map(row));
-    more?.remove();
-  }, { class: 'link' });
-  return element('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Kernels' }, table, more);
+  const rest = kernels.slice(LISTED_KERNELS),
+    table = element('table', { class: 'compare kernels' }, element('thead', {}, head), body);
+  const more =
+    rest.length === 0
+      ? null
+      : pushButton(
+          `${formatCount(rest.length)} more kernels`,
+          () => {
+            body.append(...rest.map(row));
+            more?.remove();
+          },
+          { class: 'link' },
+        );
+  return element(
+    'div',
+    { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Kernels' },
+    table,
+    more,
+  );
 }
 
 /** @param {import('./store.js').Store} store @param {import('./run.js').Run} run */
@@ -78,23 +154,31 @@ function cardOf(store, run) {
     const why = run.isVirtual ? 'a virtual device computes nothing' : 'the file holds no measured steps';
     return card('Time per step', element('p', { class: 'muted' }, `not computed: ${why}`));
   }
-  const longest = Math.max(...timing.map(({ statistics: { max, mean, std } }) => Math.max(max, mean + std))), facts = timingFacts(run);
+  const longest = Math.max(...timing.map(({ statistics: { max, mean, std } }) => Math.max(max, mean + std))),
+    facts = timingFacts(run);
   const n = timing[0].statistics.samples.length;
   const note = `mean ${n === 1 ? 'of 1 step' : `± sample standard deviation of ${n} steps`} after ${Math.max(0, snapshot.timing.warmupSteps)} of warm-up, ${timing[0].clock} clock; one dot per step`;
-  return card('Time per step', ...timing.map((phase) => phaseRow(store, phase, longest)), element('p', { class: 'muted small' }, note), ...rateFacts(facts, lossesText(snapshot.timing)),
-    facts.kernels.length > 0 ? kernelTable(facts.kernels) : null);
+  return card(
+    'Time per step',
+    ...timing.map((phase) => phaseRow(store, phase, longest)),
+    element('p', { class: 'muted small' }, note),
+    ...rateFacts(facts, lossesText(snapshot.timing)),
+    facts.kernels.length > 0 ? kernelTable(facts.kernels) : null,
+  );
 }
 
 /** The times of the run that is shown. @param {import('./store.js').Store} store @returns {HTMLElement} follows the store */
 export function makeTimingCard(store) {
   const made = element('div', { class: 'timing' });
   const fill = () => {
-    const { runs, shown } = store.get(), run = runs[shown];
+    const { runs, shown } = store.get(),
+      run = runs[shown];
     made.replaceChildren(...(run ? [cardOf(store, run)] : []));
   };
   store.on(['runs', 'shown'], fill);
   store.on(['phase'], ({ phase }) => {
-    for (const row of made.querySelectorAll('.phase')) row.classList.toggle('lit', row.getAttribute('data-phase') === phase);
+    for (const row of made.querySelectorAll('.phase'))
+      row.classList.toggle('lit', row.getAttribute('data-phase') === phase);
   });
   fill();
   return made;

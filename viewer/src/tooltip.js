@@ -10,7 +10,10 @@ export function showTooltip(content, clientX, clientY) {
   tooltip.hidden = false;
   tooltip.replaceChildren(...content);
   const box = tooltip.getBoundingClientRect();
-  const left = clientX + GAP + box.width > window.innerWidth - 4 ? Math.max(4, clientX - GAP - box.width) : clientX + GAP;
+  const left =
+    clientX + GAP + box.width > window.innerWidth - 4
+      ? Math.max(4, clientX - GAP - box.width)
+      : clientX + GAP;
   const top = Math.max(4, Math.min(window.innerHeight - box.height - 4, clientY + GAP));
   tooltip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
 }

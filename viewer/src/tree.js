@@ -12,13 +12,17 @@ import { CHUNK_ROWS, treeRows } from './tree_rows.js';
 
 /** @type {{order: import('./amounts.js').Order, text: string, isNumber: boolean}[]} */
 const COLUMNS = [
-  { order: 'label', text: 'name', isNumber: false }, { order: 'bytes', text: 'bytes', isNumber: true },
-  { order: 'requestedBytes', text: 'requested', isNumber: true }, { order: 'count', text: 'blocks', isNumber: true },
+  { order: 'label', text: 'name', isNumber: false },
+  { order: 'bytes', text: 'bytes', isNumber: true },
+  { order: 'requestedBytes', text: 'requested', isNumber: true },
+  { order: 'count', text: 'blocks', isNumber: true },
 ];
 
 /** @type {[import('./amounts.js').Split, string][]} */
 const SPLITS = [
-  ['category', 'category › scope › name › stack'], ['scope', 'scope › category › name › stack'], ['site', 'call site › scope › name › stack'],
+  ['category', 'category › scope › name › stack'],
+  ['scope', 'scope › category › name › stack'],
+  ['site', 'call site › scope › name › stack'],
   ['stack', 'call stack › category › scope › name'],
 ];
 
@@ -31,9 +35,18 @@ class RowView {
     this.bar = element('span', { class: 'share-bar' });
     this.share = element('span', {});
     this.cells = COLUMNS.slice(1).map(() => element('span', { role: 'gridcell', class: 'number' }));
-    this.element = element('div', { role: 'row', class: 'tree-row' },
+    this.element = element(
+      'div',
+      { role: 'row', class: 'tree-row' },
       element('span', { role: 'gridcell', class: 'tree-name' }, this.twisty, this.swatch, this.label),
-      element('span', { role: 'gridcell', class: 'tree-share' }, element('span', { class: 'share-track', 'aria-hidden': 'true' }, this.bar), this.share), ...this.cells);
+      element(
+        'span',
+        { role: 'gridcell', class: 'tree-share' },
+        element('span', { class: 'share-track', 'aria-hidden': 'true' }, this.bar),
+        this.share,
+      ),
+      ...this.cells,
+    );
     /** @type {Map<Node | string, string>} what stands where, so that only what changes is written */
     this.written = new Map();
   }
@@ -83,7 +96,14 @@ class TreePanel {
   constructor(store) {
     this.store = store;
     /** @type {import('./tree_rows.js').TreeState} */
-    this.state = { rootKey: '', open: new Set(), shownOf: new Map(), order: 'bytes', isDescending: true, colourOf: () => '' };
+    this.state = {
+      rootKey: '',
+      open: new Set(),
+      shownOf: new Map(),
+      order: 'bytes',
+      isDescending: true,
+      colourOf: () => '',
+    };
     /** @type {import('./amounts.js').Split | null} null: as suits the run */
     this.split = null;
     this.singleLayers = false;
@@ -99,14 +119,28 @@ class TreePanel {
     /** @type {import('./run.js').Run | null} of which the largest group was opened at first */
     this.begun = null;
     this.fillRows = () => this.update();
-    this.splitSelect = /** @type {HTMLSelectElement} */ (element('select', { 'aria-label': 'Split by' }, ...SPLITS.map(([value, text]) => element('option', { value }, text))));
+    this.splitSelect = /** @type {HTMLSelectElement} */ (
+      element(
+        'select',
+        { 'aria-label': 'Split by' },
+        ...SPLITS.map(([value, text]) => element('option', { value }, text)),
+      )
+    );
     this.summary = element('p', { class: 'panel-summary' });
-    this.headers = COLUMNS.map(({ order, text, isNumber }) => ({ order, cell: element('span', { role: 'columnheader', class: isNumber ? 'number' : 'tree-name' },
-      pushButton(text, () => this.sortBy(order))) }));
+    this.headers = COLUMNS.map(({ order, text, isNumber }) => ({
+      order,
+      cell: element(
+        'span',
+        { role: 'columnheader', class: isNumber ? 'number' : 'tree-name' },
+        pushButton(text, () => this.sortBy(order)),
+      ),
+    }));
     this.body = element('div', { role: 'rowgroup' });
     this.grid = this.makeGrid();
     this.element = element('div', { class: 'tree-panel' }, this.makeBar(), this.summary, this.grid);
-    store.on(['runs', 'shown', 'cursor', 'range', 'instant', 'hidden', 'colourBy', 'pick', 'pinned'], () => this.update());
+    store.on(['runs', 'shown', 'cursor', 'range', 'instant', 'hidden', 'colourBy', 'pick', 'pinned'], () =>
+      this.update(),
+    );
   }
 
   makeBar() {
@@ -120,19 +154,49 @@ class TreePanel {
       this.update();
     });
     const done = element('span', { class: 'muted small', role: 'status' });
-    const copy = pushButton('copy', async () => {
-      done.textContent = (await copyText(this.asText())) ? 'copied' : 'the browser did not allow it';
-    }, { title: 'Copy the rows in sight as text' });
-    const save = pushButton('CSV', () => this.save(), { title: 'Save every group down to its call stack, with exact numbers' });
-    return element('div', { class: 'panel-bar' }, makeInstantBar(this.store), this.splitSelect,
-      element('label', { class: 'check', title: 'Layers, and names that differ in numbers, each on a row of its own' }, layers, 'single layers'),
-      element('span', { class: 'spring' }), done, copy, save);
+    const copy = pushButton(
+      'copy',
+      async () => {
+        done.textContent = (await copyText(this.asText())) ? 'copied' : 'the browser did not allow it';
+      },
+      { title: 'Copy the rows in sight as text' },
+    );
+    const save = pushButton('CSV', () => this.save(), {
+      title: 'Save every group down to its call stack, with exact numbers',
+    });
+    return element(
+      'div',
+      { class: 'panel-bar' },
+      makeInstantBar(this.store),
+      this.splitSelect,
+      element(
+        'label',
+        { class: 'check', title: 'Layers, and names that differ in numbers, each on a row of its own' },
+        layers,
+        'single layers',
+      ),
+      element('span', { class: 'spring' }),
+      done,
+      copy,
+      save,
+    );
   }
 
   makeGrid() {
     const [name, ...numbers] = this.headers.map(({ cell }) => cell);
-    const head = element('div', { role: 'row', class: 'tree-row tree-head' }, name, element('span', { role: 'columnheader', class: 'tree-share' }, 'share'), ...numbers);
-    const grid = element('div', { role: 'treegrid', class: 'tree-grid', 'aria-label': 'Blocks by group' }, element('div', { role: 'rowgroup' }, head), this.body);
+    const head = element(
+      'div',
+      { role: 'row', class: 'tree-row tree-head' },
+      name,
+      element('span', { role: 'columnheader', class: 'tree-share' }, 'share'),
+      ...numbers,
+    );
+    const grid = element(
+      'div',
+      { role: 'treegrid', class: 'tree-grid', 'aria-label': 'Blocks by group' },
+      element('div', { role: 'rowgroup' }, head),
+      this.body,
+    );
     grid.addEventListener('keydown', (event) => this.onKey(event));
     this.body.addEventListener('click', (event) => this.onClick(event));
     this.body.addEventListener('focusin', (event) => this.setFocus(this.indexOf(event.target), false));
@@ -150,42 +214,58 @@ class TreePanel {
 
   update() {
     if (this.element.hidden) return;
-    const state = this.store.get(), looked = lookAtBlocks(state);
+    const state = this.store.get(),
+      looked = lookAtBlocks(state);
     this.looked = looked;
     this.grid.hidden = looked === null;
     if (looked === null) {
       this.summary.textContent = 'Nothing was recorded.';
       return;
     }
-    const { run, whole } = looked, levels = levelsOf(run, this.splitOf(run), this.singleLayers);
+    const { run, whole } = looked,
+      levels = levelsOf(run, this.splitOf(run), this.singleLayers);
     this.splitSelect.value = this.splitOf(run);
     this.state.rootKey = `${state.shown}${this.splitOf(run)}${this.singleLayers}`;
     if (this.begun !== run && whole.count > 0) {
       this.begun = run;
       this.state.open.add(`${this.state.rootKey}/${splitAmount(run, levels, whole)[0].group}`);
     }
-    this.summary.replaceChildren(element('b', { title: formatExactBytes(whole.bytes) }, formatBytes(whole.bytes)), amountText(whole).slice(formatBytes(whole.bytes).length),
-      element('span', { class: 'muted' }, `; ${whatText(looked)}`));
+    this.summary.replaceChildren(
+      element('b', { title: formatExactBytes(whole.bytes) }, formatBytes(whole.bytes)),
+      amountText(whole).slice(formatBytes(whole.bytes).length),
+      element('span', { class: 'muted' }, `; ${whatText(looked)}`),
+    );
     this.state.colourOf = blockColours(state);
     this.rows = treeRows(this.state, run, whole, levels);
     this.draw();
   }
 
   draw() {
-    const { pick, pinned, shown } = this.store.get(), total = this.looked?.whole.bytes ?? 0;
+    const { pick, pinned, shown } = this.store.get(),
+      total = this.looked?.whole.bytes ?? 0;
     if (this.own !== null && this.own.pick !== pick) this.own = null;
     const hadFocus = this.body.contains(document.activeElement);
     if (!this.rows.some(({ key }) => key === this.focusKey)) this.focusKey = this.rows[0]?.key ?? '';
     while (this.views.length < this.rows.length) this.views.push(new RowView());
     this.rows.forEach((row, i) => {
-      const isPicked = row.kind === 'block' ? pinned?.run === shown && pinned.block === row.block : this.own?.key === row.key;
+      const isPicked =
+        row.kind === 'block'
+          ? pinned?.run === shown && pinned.block === row.block
+          : this.own?.key === row.key;
       this.views[i].fill(row, total, { isPicked, hasFocus: row.key === this.focusKey });
     });
     const shownRows = this.rows.map((_, i) => this.views[i].element);
     if (shownRows.length !== this.body.childElementCount) this.body.replaceChildren(...shownRows);
     this.grid.classList.toggle('has-pick', this.own !== null);
-    for (const { order, cell } of this.headers) cell.setAttribute('aria-sort', order !== this.state.order ? 'none' : this.state.isDescending ? 'descending' : 'ascending');
-    if (hadFocus) this.views[this.rows.findIndex(({ key }) => key === this.focusKey)]?.element.focus({ preventScroll: true });
+    for (const { order, cell } of this.headers)
+      cell.setAttribute(
+        'aria-sort',
+        order !== this.state.order ? 'none' : this.state.isDescending ? 'descending' : 'ascending',
+      );
+    if (hadFocus)
+      this.views[this.rows.findIndex(({ key }) => key === this.focusKey)]?.element.focus({
+        preventScroll: true,
+      });
   }
 
   /** @param {import('./amounts.js').Order} order */
@@ -203,7 +283,8 @@ class TreePanel {
 
   /** @param {number} index @param {boolean} moves the focus of the page, too */
   setFocus(index, moves) {
-    const at = Math.max(0, Math.min(this.rows.length - 1, index)), row = this.rows[at];
+    const at = Math.max(0, Math.min(this.rows.length - 1, index)),
+      row = this.rows[at];
     if (row === undefined) return;
     this.focusKey = row.key;
     this.rows.forEach(({ key }, i) => this.views[i].mark('tabindex', key === row.key ? '0' : '-1'));
@@ -219,8 +300,11 @@ class TreePanel {
 
   /** Opens all rows beside one, which lie below the same parent. @param {number} index */
   openSiblings(index) {
-    const { level } = this.rows[index], from = this.rows.findLastIndex((each, i) => i < index && each.level < level) + 1;
-    for (let i = from; i < this.rows.length && this.rows[i].level >= level; i++) if (this.rows[i].level === level && this.rows[i].isOpen === false) this.state.open.add(this.rows[i].key);
+    const { level } = this.rows[index],
+      from = this.rows.findLastIndex((each, i) => i < index && each.level < level) + 1;
+    for (let i = from; i < this.rows.length && this.rows[i].level >= level; i++)
+      if (this.rows[i].level === level && this.rows[i].isOpen === false)
+        this.state.open.add(this.rows[i].key);
     this.askUpdate();
   }
 
@@ -231,15 +315,19 @@ class TreePanel {
 
   /** What Enter and a click do. @param {import('./tree_rows.js').TreeRow} row */
   choose(row) {
-    const { shown, pinned } = this.store.get(), { looked } = this;
+    const { shown, pinned } = this.store.get(),
+      { looked } = this;
     if (looked === null) return;
     if (row.kind === 'more') {
-      const key = row.key.slice(0, -'/more'.length), index = this.rows.indexOf(row);
+      const key = row.key.slice(0, -'/more'.length),
+        index = this.rows.indexOf(row);
       this.state.shownOf.set(key, (this.state.shownOf.get(key) ?? CHUNK_ROWS) + CHUNK_ROWS);
       this.update();
       this.setFocus(index, true);
     } else if (row.kind === 'block') {
-      this.store.set({ pinned: pinned?.run === shown && pinned.block === row.block ? null : { run: shown, block: row.block } });
+      this.store.set({
+        pinned: pinned?.run === shown && pinned.block === row.block ? null : { run: shown, block: row.block },
+      });
     } else if (this.own?.key === row.key) {
       this.own = null;
       this.store.set({ pick: null });
@@ -250,7 +338,9 @@ class TreePanel {
 
   /** @param {import('./tree_rows.js').TreeRow} row @param {import('./run.js').Run} run */
   pick(row, run) {
-    const split = this.splitOf(run), { singleLayers } = this, levels = levelsOf(run, split, singleLayers);
+    const split = this.splitOf(run),
+      { singleLayers } = this,
+      levels = levelsOf(run, split, singleLayers);
     const path = row.path.map((group, i) => levels[i].text(group));
     /** @type {Map<import('./run.js').Run, Uint8Array>} */
     const known = new Map();
@@ -268,26 +358,39 @@ class TreePanel {
 
   /** @param {MouseEvent} event */
   onClick(event) {
-    const index = this.indexOf(event.target), row = this.rows[index];
+    const index = this.indexOf(event.target),
+      row = this.rows[index];
     if (row === undefined) return;
     this.setFocus(index, true);
-    if (row.isOpen !== null && /** @type {Element} */ (event.target).closest('.twisty')) this.setOpen(row, !row.isOpen);
+    if (row.isOpen !== null && /** @type {Element} */ (event.target).closest('.twisty'))
+      this.setOpen(row, !row.isOpen);
     else this.choose(row);
   }
 
   /** @param {KeyboardEvent} event */
   onKey(event) {
-    const index = this.indexOf(event.target), row = this.rows[index];
+    const index = this.indexOf(event.target),
+      row = this.rows[index];
     if (row === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     const parent = this.rows.findLastIndex((each, i) => i < index && each.level < row.level);
     /** @type {Record<string, () => void>} */
     const keys = {
-      ArrowDown: () => this.setFocus(index + 1, true), ArrowUp: () => this.setFocus(index - 1, true),
-      PageDown: () => this.setFocus(index + 15, true), PageUp: () => this.setFocus(index - 15, true),
-      Home: () => this.setFocus(0, true), End: () => this.setFocus(this.rows.length - 1, true),
-      ArrowRight: () => (row.isOpen === false ? this.setOpen(row, true) : row.isOpen ? this.setFocus(index + 1, true) : undefined),
-      ArrowLeft: () => (row.isOpen ? this.setOpen(row, false) : parent >= 0 ? this.setFocus(parent, true) : undefined),
-      Enter: () => this.choose(row), '*': () => this.openSiblings(index),
+      ArrowDown: () => this.setFocus(index + 1, true),
+      ArrowUp: () => this.setFocus(index - 1, true),
+      PageDown: () => this.setFocus(index + 15, true),
+      PageUp: () => this.setFocus(index - 15, true),
+      Home: () => this.setFocus(0, true),
+      End: () => this.setFocus(this.rows.length - 1, true),
+      ArrowRight: () =>
+        row.isOpen === false
+          ? this.setOpen(row, true)
+          : row.isOpen
+            ? this.setFocus(index + 1, true)
+            : undefined,
+      ArrowLeft: () =>
+        row.isOpen ? this.setOpen(row, false) : parent >= 0 ? this.setFocus(parent, true) : undefined,
+      Enter: () => this.choose(row),
+      '*': () => this.openSiblings(index),
       ' ': () => (row.isOpen === null ? this.choose(row) : this.setOpen(row, !row.isOpen)),
     };
     if (!(event.key in keys)) return;
@@ -298,16 +401,28 @@ class TreePanel {
   /** The rows in sight. */
   asText() {
     const total = this.looked?.whole.bytes ?? 0;
-    const rows = this.rows.map((row) => [`${'  '.repeat(row.level - 1)}${row.label}`, row.bytes, formatShare(total > 0 ? row.bytes / total : 0), row.requestedBytes, row.count]);
+    const rows = this.rows.map((row) => [
+      `${'  '.repeat(row.level - 1)}${row.label}`,
+      row.bytes,
+      formatShare(total > 0 ? row.bytes / total : 0),
+      row.requestedBytes,
+      row.count,
+    ]);
     return `${this.summary.textContent}\n\n${textTable([['name', 'bytes', 'share', 'requested', 'blocks'], ...rows])}\n`;
   }
 
   save() {
     const { looked } = this;
     if (looked === null) return;
-    const { run, whole } = looked, levels = levelsOf(run, this.splitOf(run), this.singleLayers);
-    const lines = leavesOf(run, levels, whole).map(({ path, amount }) => csvLine([...path, amount.bytes, amount.requestedBytes, amount.count]));
-    saveFile(`${run.short}-${this.store.get().instant}.csv`, [csvLine([...levels.map(({ name }) => name), 'bytes', 'requested_bytes', 'blocks']), ...lines]);
+    const { run, whole } = looked,
+      levels = levelsOf(run, this.splitOf(run), this.singleLayers);
+    const lines = leavesOf(run, levels, whole).map(({ path, amount }) =>
+      csvLine([...path, amount.bytes, amount.requestedBytes, amount.count]),
+    );
+    saveFile(`${run.short}-${this.store.get().instant}.csv`, [
+      csvLine([...levels.map(({ name }) => name), 'bytes', 'requested_bytes', 'blocks']),
+      ...lines,
+    ]);
   }
 }
 

@@ -55,28 +55,86 @@ export function treeRows(state, run, whole, levels) {
       rest.requestedBytes += requestedBytes;
       rest.count += count;
     }
-    const left = all.length - n, next = Math.min(CHUNK_ROWS, left);
-    rows.push({ key: `${key}/more`, kind: 'more', level, isOpen: null, label: `${formatCount(left)} more: show ${formatCount(next)}`, title: 'Enter or a click shows them', ...rest,
-      colour: 'transparent', amount: null, path: [], block: -1 });
+    const left = all.length - n,
+      next = Math.min(CHUNK_ROWS, left);
+    rows.push({
+      key: `${key}/more`,
+      kind: 'more',
+      level,
+      isOpen: null,
+      label: `${formatCount(left)} more: show ${formatCount(next)}`,
+      title: 'Enter or a click shows them',
+      ...rest,
+      colour: 'transparent',
+      amount: null,
+      path: [],
+      block: -1,
+    });
   };
   const addBlocks = (/** @type {string} */ key, /** @type {import('./amounts.js').Amount} */ amount) => {
-    const list = [...amount.blocks].sort((a, b) => blocks.bytes[b] - blocks.bytes[a] || a - b), level = amount.depth + 2;
-    addShown(key, level, list, (block) => {
-      const name = blocks.name[block] < 0 ? '' : run.snapshot.strings[blocks.name[block]], path = scopePath(run.snapshot, blocks.scope[block]);
-      const label = [name, path].filter(Boolean).join(', ') || `block ${formatCount(block)}`;
-      rows.push({ key: `${key}/b${block}`, kind: 'block', level, isOpen: null, label, title: `${label}: Enter or a click shows it in full`,
-        bytes: blocks.bytes[block], requestedBytes: blocks.requestedBytes[block], count: 1, colour: state.colourOf(block), amount: null, path: [], block });
-    }, (block) => ({ bytes: blocks.bytes[block], requestedBytes: blocks.requestedBytes[block], count: 1 }));
+    const list = [...amount.blocks].sort((a, b) => blocks.bytes[b] - blocks.bytes[a] || a - b),
+      level = amount.depth + 2;
+    addShown(
+      key,
+      level,
+      list,
+      (block) => {
+        const name = blocks.name[block] < 0 ? '' : run.snapshot.strings[blocks.name[block]],
+          path = scopePath(run.snapshot, blocks.scope[block]);
+        const label = [name, path].filter(Boolean).join(', ') || `block ${formatCount(block)}`;
+        rows.push({
+          key: `${key}/b${block}`,
+          kind: 'block',
+          level,
+          isOpen: null,
+          label,
+          title: `${label}: Enter or a click shows it in full`,
+          bytes: blocks.bytes[block],
+          requestedBytes: blocks.requestedBytes[block],
+          count: 1,
+          colour: state.colourOf(block),
+          amount: null,
+          path: [],
+          block,
+        });
+      },
+      (block) => ({ bytes: blocks.bytes[block], requestedBytes: blocks.requestedBytes[block], count: 1 }),
+    );
   };
-  const addGroups = (/** @type {string} */ key, /** @type {import('./amounts.js').Amount} */ parent, /** @type {number[]} */ above) => {
+  const addGroups = (
+    /** @type {string} */ key,
+    /** @type {import('./amounts.js').Amount} */ parent,
+    /** @type {number[]} */ above,
+  ) => {
     const children = sortAmounts(splitAmount(run, levels, parent), state.order, state.isDescending);
-    addShown(key, parent.depth + 2, children, (amount) => {
-      const own = `${key}/${amount.group}`, isOpen = state.open.has(own), path = [...above, amount.group];
-      rows.push({ key: own, kind: 'group', level: amount.depth + 1, isOpen, label: amount.label, title: amount.label, bytes: amount.bytes, requestedBytes: amount.requestedBytes,
-        count: amount.count, colour: state.colourOf(amount.largest), amount, path, block: -1 });
-      if (isOpen && amount.depth + 1 < levels.length) addGroups(own, amount, path);
-      else if (isOpen) addBlocks(own, amount);
-    }, (amount) => amount);
+    addShown(
+      key,
+      parent.depth + 2,
+      children,
+      (amount) => {
+        const own = `${key}/${amount.group}`,
+          isOpen = state.open.has(own),
+          path = [...above, amount.group];
+        rows.push({
+          key: own,
+          kind: 'group',
+          level: amount.depth + 1,
+          isOpen,
+          label: amount.label,
+          title: amount.label,
+          bytes: amount.bytes,
+          requestedBytes: amount.requestedBytes,
+          count: amount.count,
+          colour: state.colourOf(amount.largest),
+          amount,
+          path,
+          block: -1,
+        });
+        if (isOpen && amount.depth + 1 < levels.length) addGroups(own, amount, path);
+        else if (isOpen) addBlocks(own, amount);
+      },
+      (amount) => amount,
+    );
   };
   addGroups(state.rootKey, whole, []);
   return rows;

@@ -27,7 +27,8 @@ export function bytesOfBase64(text) {
   const decoder = /** @type {any} */ (Uint8Array);
   try {
     if (typeof decoder.fromBase64 === 'function') return decoder.fromBase64(text);
-    const binary = atob(text), bytes = new Uint8Array(binary.length);
+    const binary = atob(text),
+      bytes = new Uint8Array(binary.length);
     for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
     return bytes;
   } catch {
@@ -42,7 +43,7 @@ function streamOf(source) {
   return new ReadableStream({
     pull(controller) {
       if (at >= source.length) return controller.close();
-      const part = source.slice(at, at += PART_LENGTH);
+      const part = source.slice(at, (at += PART_LENGTH));
       return controller.enqueue(typeof part === 'string' ? bytesOfBase64(part) : part);
     },
   });
@@ -53,7 +54,8 @@ function streamOf(source) {
 async function uncompressed(source, count) {
   const reader = streamOf(source).getReader();
   let next = await reader.read();
-  const [first, second] = next.value ?? [], isPacked = first === 0x1f && second === 0x8b;
+  const [first, second] = next.value ?? [],
+    isPacked = first === 0x1f && second === 0x8b;
   const counted = new ReadableStream({
     async pull(controller) {
       if (next.done) return controller.close();
@@ -70,7 +72,9 @@ async function uncompressed(source, count) {
         if (value?.length !== 0) return value ?? null;
       }
     } catch (problem) {
-      throw !isPacked || problem instanceof FormatError ? problem : new FormatError('the file is damaged or cut off: it does not decompress');
+      throw !isPacked || problem instanceof FormatError
+        ? problem
+        : new FormatError('the file is damaged or cut off: it does not decompress');
     }
   };
 }
@@ -82,7 +86,8 @@ async function inOnePiece(pull, report) {
   for (let part = await pull(); part !== null; part = await pull()) {
     parts.push(part.slice());
     length += part.length;
-    if (length > MOST_DOCUMENT_BYTES) throw new FormatError('it holds more than 2 GiB when it is uncompressed, which no snapshot does');
+    if (length > MOST_DOCUMENT_BYTES)
+      throw new FormatError('it holds more than 2 GiB when it is uncompressed, which no snapshot does');
     if (parts.length % 256 === 0) report();
   }
   const whole = new Uint8Array(length);
@@ -97,7 +102,12 @@ async function inOnePiece(pull, report) {
 /** The text of a snapshot, or the bytes of a pickle. @param {Source} source @param {(bytes: number) => void} count called with the bytes of the
  * file that were taken @returns {Promise<{pull: import('./document.js').Pull, totalBytes: number}>} @throws {FormatError} */
 export async function openSource(source, count) {
-  const totalBytes = source instanceof Blob ? source.size : typeof source === 'string' ? (source.length * 3) / 4 - source.slice(-2).split('=').length + 1 : source.length;
+  const totalBytes =
+    source instanceof Blob
+      ? source.size
+      : typeof source === 'string'
+        ? (source.length * 3) / 4 - source.slice(-2).split('=').length + 1
+        : source.length;
   if (totalBytes === 0) throw new FormatError('the file is empty');
   return { pull: await uncompressed(source, count), totalBytes };
 }
@@ -114,11 +124,14 @@ async function readPytorchTree(pull, isPickle, report) {
 
 /** @param {import('./document.js').Pull} pull @param {(rows: number) => void} report events read @returns {Promise<Loaded>} @throws {FormatError} */
 export async function readText(pull, report) {
-  const first = await pull(), isPickle = first?.[0] === PROTO; // the first opcode of every pickle since protocol 2; no JSON begins like that
+  const first = await pull(),
+    isPickle = first?.[0] === PROTO; // the first opcode of every pickle since protocol 2; no JSON begins like that
   let isTaken = false;
   const again = async () => (isTaken ? pull() : ((isTaken = true), first));
   const isPytorch = isPickle || isPytorchJson(first ?? new Uint8Array(0));
-  const doc = isPytorch ? await readPytorchTree(again, isPickle, () => report(0)) : await readDocument(again, ({ rows }) => report(rows));
+  const doc = isPytorch
+    ? await readPytorchTree(again, isPickle, () => report(0))
+    : await readDocument(again, ({ rows }) => report(rows));
   if (!isPytorch) checkDocument(doc, USUAL_NAMES);
   const snapshot = readSnapshot(doc);
   report(snapshot.events.count);
@@ -138,7 +151,8 @@ export const TOO_LONG = Symbol('too long');
 /** @param {Source} source @param {(progress: Progress) => void} report @param {number} [most] bytes of text that are read; then TOO_LONG is thrown
  * @returns {Promise<Loaded>} @throws {FormatError} */
 export async function readSource(source, report, most = Infinity) {
-  let bytes = 0, nText = 0;
+  let bytes = 0,
+    nText = 0;
   const { pull, totalBytes } = await openSource(source, (n) => (bytes += n));
   const limited = async () => {
     const part = await pull();

@@ -14,22 +14,29 @@ import { readText } from './unpack.js';
 export function buffersOf(value, found = new Set()) {
   if (ArrayBuffer.isView(value)) found.add(/** @type {ArrayBuffer} */ (value.buffer));
   else if (Array.isArray(value) && typeof value[0] !== 'object') return found;
-  else if (typeof value === 'object' && value !== null) for (const each of Object.values(value)) buffersOf(each, found);
+  else if (typeof value === 'object' && value !== null)
+    for (const each of Object.values(value)) buffersOf(each, found);
   return found;
 }
 
 /** What a failure is called, for people. @param {unknown} problem @returns {{problem: string, place: string, isFormat: boolean}} place: a key path of which the byte is not known yet, or "" */
 export function explained(problem) {
   const { name, message } = /** @type {Error} */ (problem);
-  if (name === 'RangeError' && /alloc|length|size/i.test(message)) return { problem: 'it holds more than this browser has memory for', place: '', isFormat: true };
-  return problem instanceof FormatError ? { problem: message, place: problem.place, isFormat: true } : { problem: message, place: '', isFormat: false };
+  if (name === 'RangeError' && /alloc|length|size/i.test(message))
+    return { problem: 'it holds more than this browser has memory for', place: '', isFormat: true };
+  return problem instanceof FormatError
+    ? { problem: message, place: problem.place, isFormat: true }
+    : { problem: message, place: '', isFormat: false };
 }
 
 /** @param {any} scope the worker's global object */
 function serve(scope) {
-  const say = (/** @type {Answer} */ answer, /** @type {ArrayBuffer[]} */ buffers = []) => scope.postMessage(answer, buffers);
+  const say = (/** @type {Answer} */ answer, /** @type {ArrayBuffer[]} */ buffers = []) =>
+    scope.postMessage(answer, buffers);
   const coming = /** @type {Text[]} */ ([]);
-  let wake = () => {}, last = /** @type {Uint8Array | null} */ (null), read = last; // the last piece may hold the begin of a number
+  let wake = () => {},
+    last = /** @type {Uint8Array | null} */ (null),
+    read = last; // the last piece may hold the begin of a number
   scope.onmessage = (/** @type {MessageEvent} */ { data }) => {
     coming.push(data);
     wake();
@@ -41,7 +48,10 @@ function serve(scope) {
     while (coming.length === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
     return (last = /** @type {Text} */ (coming.shift()).piece);
   };
-  readText(pull, (rows) => say({ rows })).then((loaded) => say({ loaded }, [...buffersOf(loaded)]), (problem) => say(explained(problem)));
+  readText(pull, (rows) => say({ rows })).then(
+    (loaded) => say({ loaded }, [...buffersOf(loaded)]),
+    (problem) => say(explained(problem)),
+  );
 }
 
 if (typeof document === 'undefined' && 'WorkerGlobalScope' in globalThis) serve(globalThis);
