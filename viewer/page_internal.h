@@ -1,4 +1,4 @@
-/* page_internal.h - the joined viewer page, which the build writes into arrays. */
+/* page_internal.h - the built viewer page, which the build writes into arrays. */
 #ifndef TIDE_VIEWER_PAGE_INTERNAL_H
 #define TIDE_VIEWER_PAGE_INTERNAL_H
 

@@ -14,7 +14,7 @@ const FLAGS = [
   '--disable-sync',
 ];
 
-/** The joined page; its path is given by the build. */
+/** The built page; its path is given by the build. */
 export const VIEWER_HTML = process.env.TIDEMARK_VIEWER_HTML ?? '';
 
 /** @returns {Promise<any>} the browser, or null with a message where there is none */

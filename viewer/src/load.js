@@ -1,7 +1,7 @@
 /* load.js - loads runs, each in a worker of its own, so that the page stays usable and the worker's memory goes back.
  *
- * The worker is made from the page's own script, up to the mark that the build sets where the page begins. Where a
- * browser, or a page around this one, allows no worker, and where a file is small, the page does the work itself.
+ * The worker runs the page's own script, which sees that it is in a worker (main.js). Where the browser, or a page around
+ * this one, allows no worker, and where a file is small, the page reads the file itself.
  */
 import { FormatError, release } from './columns.js';
 import { makeRun } from './run.js';
@@ -12,7 +12,6 @@ import { explained } from './worker.js';
  * @typedef {(progress: import('./unpack.js').Progress) => void} OnProgress
  */
 
-const PAGE_BEGINS = '/*!PAGE*/';
 const SMALL_SOURCE = 200_000; // bytes, or characters of base64: read before a worker has come up
 const SMALL_TEXT = 2 ** 24; // bytes of uncompressed text: a small file may hold any number of them, and the page would stand still
 const PIECE_BYTES = 2 ** 19; // of text that are sent at once
@@ -28,14 +27,10 @@ let waiting = null;
 
 /** The address of the worker's script. It is a blob's, and no other is let through. */
 function makeWorkerUrl() {
-  const script = document.getElementById('viewer')?.textContent ?? '',
-    at = script.indexOf(PAGE_BEGINS);
-  if (at < 0) throw new Error('the page holds no script to make a worker of');
-  // In braces, so that none of its names is the worker's global object's. Not as a module: a page of a file may have none.
-  const url = URL.createObjectURL(
-      new Blob([`'use strict';{${script.slice(0, at)}}`], { type: 'text/javascript' }),
-    ),
-    trusted = /** @type {any} */ (globalThis).trustedTypes;
+  const script = document.getElementById('viewer')?.textContent ?? '';
+  if (script === '') throw new Error('the page holds no script to make a worker of');
+  const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }));
+  const trusted = /** @type {any} */ (globalThis).trustedTypes;
   const same = (/** @type {string} */ given) => {
     if (given !== url) throw new TypeError('not the address of the worker');
     return given;

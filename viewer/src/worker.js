@@ -1,6 +1,4 @@
-/* worker.js - the worker's side of loading: text in, columns out. This module and those that stand before it in the
- * joined script are the worker; the page begins after it.
- */
+/* worker.js - the worker's side of loading: text in, columns out. */
 import { FormatError } from './columns.js';
 import { readText } from './unpack.js';
 
@@ -30,7 +28,7 @@ export function explained(problem) {
 }
 
 /** @param {any} scope the worker's global object */
-function serve(scope) {
+export function serveLoading(scope) {
   const say = (/** @type {Answer} */ answer, /** @type {ArrayBuffer[]} */ buffers = []) =>
     scope.postMessage(answer, buffers);
   const coming = /** @type {Text[]} */ ([]);
@@ -53,5 +51,3 @@ function serve(scope) {
     (problem) => say(explained(problem)),
   );
 }
-
-if (typeof document === 'undefined' && 'WorkerGlobalScope' in globalThis) serve(globalThis);

@@ -2,7 +2,7 @@
 tidemark profile --device virtual --layers 1 --steps 1 --warmup 0 -o run.json.gz >/dev/null
 gunzip -c run.json.gz | jq -c '. + {later: "what nobody here knows"} | .run.later = 1' >later.json
 tidemark view later.json -o report.html
-tr -d '\n' <report.html | grep -o 'H4sI[A-Za-z0-9+/=]*' | base64 -d | gunzip -c >embedded.json
+tr -d '\n' <report.html | grep -o 'tidemark-snapshot[^>]*>[A-Za-z0-9+/=]*' | sed 's/.*>//' | base64 -d | gunzip -c >embedded.json
 jq -c '[has("later"), (.run | has("later")), .format, (.events.action | length > 0)]' embedded.json
 cmp <(tidemark summary embedded.json | tail -n +2) <(tidemark summary run.json.gz | tail -n +2) && echo 'the same run'
 # Text that is skipped is text all the same.

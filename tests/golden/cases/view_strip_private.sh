@@ -4,7 +4,7 @@ tidemark profile --device virtual --layers 1 --steps 1 --warmup 0 -o run.json.gz
 echo precious >report.html.0.json.gz
 tidemark view "$PWD/run.json.gz" --strip-private -o report.html
 # The snapshot stands in the page in base64.
-tr -d '\n' <report.html | grep -o 'H4sI[A-Za-z0-9+/=]*' | base64 -d | gunzip -c |
+tr -d '\n' <report.html | grep -o 'tidemark-snapshot[^>]*>[A-Za-z0-9+/=]*' | sed 's/.*>//' | base64 -d | gunzip -c |
     jq -c '[.run.command, .run.host.name, ([.strings[] | select(startswith("/"))] | length)]'
 grep -c "$PWD" report.html
 gunzip -c run.json.gz | jq -r .run.command
