@@ -1,6 +1,5 @@
 /* cache_oom.c - what is said, recorded and kept when memory runs out. */
 #define _POSIX_C_SOURCE 200809L
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -8,6 +7,7 @@
 #include "allocator/cache_internal.h"
 #include "common/bytes.h"
 #include "common/map.h"
+#include "common/text.h"
 
 enum { HOOK_POLL_NS = 100000 };
 
@@ -100,28 +100,11 @@ static void describe_live(tide_cache *cache, tide_cache_oom *oom) {
     cache->mem.release(cache->mem.ctx, all.largest_bytes);
 }
 
-/* A message that grows at its end and is cut at the buffer's. */
-typedef struct message {
-    char text[sizeof(((tide_error *)0)->message)];
-    size_t n_used;
-} message;
-
-static void add(message *to, const char *format, ...) TIDE_PRINTF(2, 3);
-
-static void add(message *to, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int n = vsnprintf(to->text + to->n_used, sizeof(to->text) - to->n_used, format, arguments);
-    va_end(arguments);
-    size_t n_left = sizeof(to->text) - to->n_used - 1;
-    to->n_used += n < 0 ? 0 : (size_t)n < n_left ? (size_t)n : n_left;
-}
-
 static const char *bytes_text(uint64_t n_bytes, char text[TIDE_BYTES_TEXT]) {
     return n_bytes > INT64_MAX ? "unlimited" : tide_bytes_format((int64_t)n_bytes, text);
 }
 
-static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, message *to) {
+static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, tide_text *to) {
     bool grows = cache->config.expandable_segments;
     char segment[TIDE_BYTES_TEXT];
     bool is_larger =
@@ -133,7 +116,8 @@ static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, mess
     char limit[TIDE_BYTES_TEXT];
     bool is_limited = cache->config.memory_limit_bytes != TIDE_UNLIMITED;
     const tide_device_info *info = tide_device_get_info(cache->device);
-    add(to,
+    tide_text_add(
+        to,
         "out of memory on %s: asked for %s (%llu bytes)%s%s, free %s, allocated %s, reserved %s, ",
         info->spec, bytes_text(oom->requested_bytes, asked),
         (unsigned long long)oom->requested_bytes,
@@ -145,25 +129,27 @@ static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, mess
         bytes_text(oom->reserved_bytes, reserved));
     /* The cpu device has no size of its own: it is given what the host has free. */
     const char *room = info->kind == TIDE_DEVICE_CPU ? "free at the start" : "capacity";
-    add(to, "%s %s; %s", is_limited ? "memory limit" : room, bytes_text(oom->limit_bytes, limit),
-        is_limited ? "raise the limit or make the run smaller"
-                   : "use a device with more memory or make the run smaller");
+    tide_text_add(to, "%s %s; %s", is_limited ? "memory limit" : room,
+                  bytes_text(oom->limit_bytes, limit),
+                  is_limited ? "raise the limit or make the run smaller"
+                             : "use a device with more memory or make the run smaller");
 }
 
-static void add_fragmentation(const tide_cache *cache, const tide_cache_oom *oom, message *to) {
+static void add_fragmentation(const tide_cache *cache, const tide_cache_oom *oom, tide_text *to) {
     char cached[TIDE_BYTES_TEXT];
     uint64_t cached_bytes = oom->reserved_bytes - oom->allocated_bytes;
     if (cached_bytes >= oom->requested_bytes) {
-        add(to,
-            "\n  %s of the reserved bytes are free, but in pieces of segments in use: "
-            "%sroundup_power2_divisions may help",
-            bytes_text(cached_bytes, cached),
-            cache->config.expandable_segments ? ""
-                                              : "expandable_segments:True, max_split_size_mb or ");
+        tide_text_add(to,
+                      "\n  %s of the reserved bytes are free, but in pieces of segments in use: "
+                      "%sroundup_power2_divisions may help",
+                      bytes_text(cached_bytes, cached),
+                      cache->config.expandable_segments
+                          ? ""
+                          : "expandable_segments:True, max_split_size_mb or ");
     }
 }
 
-static void add_categories(const tide_cache_oom *oom, message *to) {
+static void add_categories(const tide_cache_oom *oom, tide_text *to) {
     bool is_said[TIDE_MAX_CATEGORIES] = {false};
     for (int n = 0; n < TIDE_MAX_CATEGORIES; n++) {
         int largest = -1;
@@ -178,26 +164,27 @@ static void add_categories(const tide_cache_oom *oom, message *to) {
         }
         char text[TIDE_BYTES_TEXT];
         is_said[largest] = true;
-        add(to, "%s%s %s in %zu block%s", n == 0 ? "\n  alive: " : ", ",
-            tide_category_name(largest), bytes_text(oom->category_bytes[largest], text),
-            oom->category_blocks[largest], oom->category_blocks[largest] == 1 ? "" : "s");
+        tide_text_add(to, "%s%s %s in %zu block%s", n == 0 ? "\n  alive: " : ", ",
+                      tide_category_name(largest), bytes_text(oom->category_bytes[largest], text),
+                      oom->category_blocks[largest], oom->category_blocks[largest] == 1 ? "" : "s");
     }
 }
 
-static void add_stacks(tide_cache *cache, const tide_cache_oom *oom, message *to) {
+static void add_stacks(tide_cache *cache, const tide_cache_oom *oom, tide_text *to) {
     for (size_t i = 0; i < oom->n_largest; i++) {
         const tide_cache_group *group = &oom->largest[i];
         const char *name = tide_recorder_text(cache->recorder, group->name);
         char text[TIDE_BYTES_TEXT];
-        add(to, "\n  %s in %zu block%s: %s", bytes_text(group->block_bytes, text), group->n_blocks,
-            group->n_blocks == 1 ? "" : "s", tide_category_name(group->category));
+        tide_text_add(to, "\n  %s in %zu block%s: %s", bytes_text(group->block_bytes, text),
+                      group->n_blocks, group->n_blocks == 1 ? "" : "s",
+                      tide_category_name(group->category));
         if (name != NULL) {
-            add(to, " %.80s%s", name, group->n_blocks == 1 ? "" : " and others");
+            tide_text_add(to, " %.80s%s", name, group->n_blocks == 1 ? "" : " and others");
         }
         if (group->stack == TIDE_NONE) {
-            add(to, ", no call stack");
+            tide_text_add(to, ", no call stack");
         } else {
-            add(to, ", call stack %u", (unsigned)group->stack);
+            tide_text_add(to, ", call stack %u", (unsigned)group->stack);
         }
     }
 }
@@ -243,12 +230,13 @@ tide_status tide_cache_out_of_memory(tide_cache *cache, const tide_cache_request
     cache->stats.num_ooms++;
     record(cache, request, oom);
     describe_live(cache, oom);
-    message text = {.n_used = 0};
+    char message[sizeof(((tide_error *)0)->message)];
+    tide_text text = tide_text_in(message, sizeof(message));
     add_summary(cache, oom, &text);
     add_fragmentation(cache, oom, &text);
     add_categories(oom, &text);
     add_stacks(cache, oom, &text);
-    return tide_fail(error, TIDE_DEVICE_OOM, "%s", text.text);
+    return tide_fail(error, TIDE_DEVICE_OOM, "%s", message);
 }
 
 bool tide_cache_get_oom(tide_cache *cache, tide_cache_oom *ret_oom) {

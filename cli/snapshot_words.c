@@ -2,49 +2,25 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/bytes.h"
 #include "common/plural.h"
-#include "common/status.h"
+#include "common/text.h"
 #include "snapshot/recorder_cost.h"
 #include "snapshot/user_frame.h"
 
-/* A text that grows up to its room. */
-typedef struct words {
-    char *text;
-    size_t n_room;
-    size_t n;
-} words;
-
-static words words_in(char *text, size_t n_room) {
-    text[0] = '\0';
-    return (words){text, n_room, 0};
-}
-
-TIDE_PRINTF(2, 3) static void say(words *to, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int n = vsnprintf(to->text + to->n, to->n_room - to->n, format, arguments);
-    va_end(arguments);
-    if (n > 0) {
-        to->n = to->n + (size_t)n < to->n_room ? to->n + (size_t)n : to->n_room - 1;
-    }
-}
-
 /* The text behind a comma, if there is any. */
-static void say_part(words *to, const char *text) {
+static void say_part(tide_text *to, const char *text) {
     if (text[0] != '\0') {
-        say(to, "%s%s", to->n > 0 ? ", " : "", text);
+        tide_text_add_item(to, ", ", "%s", text);
     }
 }
 
 void tide_words_run(const tide_snapshot *snapshot, char *ret_text, size_t n_room) {
     const tide_snapshot_run *run = &snapshot->run;
-    words to = words_in(ret_text, n_room);
+    tide_text to = tide_text_in(ret_text, n_room);
     say_part(&to, tide_implementation_words(run->implementation));
     if (run->model.size != NULL) {
         say_part(&to, run->model.size);
@@ -53,49 +29,50 @@ void tide_words_run(const tide_snapshot *snapshot, char *ret_text, size_t n_room
     say_part(&to, run->precision);
     say_part(&to, run->attention);
     if (strcmp(run->recompute, "none") != 0 && run->recompute[0] != '\0') {
-        say(&to, ", recompute %s", run->recompute);
+        tide_text_add(&to, ", recompute %s", run->recompute);
     }
     if (run->batch_size >= 0) {
-        say(&to, "%sbatch %" PRId64, to.n > 0 ? ", " : "", run->batch_size);
+        tide_text_add_item(&to, ", ", "batch %" PRId64, run->batch_size);
     }
     if (run->context_length >= 0) {
-        say(&to, "%scontext %" PRId64, to.n > 0 ? ", " : "", run->context_length);
+        tide_text_add_item(&to, ", ", "context %" PRId64, run->context_length);
     }
     if (snapshot->n_devices > 0) {
         const tide_snapshot_device *device = &snapshot->devices[0];
         char total[TIDE_BYTES_TEXT];
         bool sized = device->total_bytes >= 0;
-        say(&to, "%son %s", to.n > 0 ? ", " : "", device->kind);
+        tide_text_add_item(&to, ", ", "on %s", device->kind);
         if (device->name[0] != '\0' || sized) {
             /* The cpu device has no size of its own: it is given what the host has free. */
             bool is_cpu = strcmp(device->kind, "cpu") == 0;
-            say(&to, " (%s%s%s%s)", device->name, device->name[0] != '\0' && sized ? ", " : "",
-                sized ? tide_bytes_format(device->total_bytes, total) : "",
-                sized && is_cpu ? " free at the start" : "");
+            tide_text_add(&to, " (%s%s%s%s)", device->name,
+                          device->name[0] != '\0' && sized ? ", " : "",
+                          sized ? tide_bytes_format(device->total_bytes, total) : "",
+                          sized && is_cpu ? " free at the start" : "");
         }
         if (snapshot->n_devices > 1) {
-            say(&to, " and %zu more", snapshot->n_devices - 1);
+            tide_text_add(&to, " and %zu more", snapshot->n_devices - 1);
         }
     }
     if (run->memory_limit_bytes >= 0) {
         char limit[TIDE_BYTES_TEXT];
-        say(&to, ", limited to %s", tide_bytes_format(run->memory_limit_bytes, limit));
+        tide_text_add(&to, ", limited to %s", tide_bytes_format(run->memory_limit_bytes, limit));
     }
 }
 
 void tide_words_peak_place(const tide_summary_peak *peak, char *ret_text, size_t n_room) {
-    words to = words_in(ret_text, n_room);
+    tide_text to = tide_text_in(ret_text, n_room);
     if (peak->step_name[0] != '\0') {
-        say(&to, "%s", peak->step_name);
+        tide_text_add(&to, "%s", peak->step_name);
         if (peak->step >= 0) {
-            say(&to, " %" PRId64, peak->step);
+            tide_text_add(&to, " %" PRId64, peak->step);
         }
     }
     say_part(&to, peak->scope_path);
 }
 
 void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t n_room) {
-    words to = words_in(ret_text, n_room);
+    tide_text to = tide_text_in(ret_text, n_room);
     bool said[TIDE_MAX_CATEGORIES] = {false};
     for (;;) {
         const tide_share *next = NULL;
@@ -109,8 +86,9 @@ void tide_words_categories(const tide_summary_peak *peak, char *ret_text, size_t
             return;
         }
         said[next->key] = true;
-        say(&to, "%s%.1f %% %s", to.n > 0 ? ", " : "",
-            100.0 * (double)next->bytes / (double)peak->totals.allocated_bytes, next->label);
+        tide_text_add_item(&to, ", ", "%.1f %% %s",
+                           100.0 * (double)next->bytes / (double)peak->totals.allocated_bytes,
+                           next->label);
     }
 }
 
@@ -125,9 +103,9 @@ static uint32_t shown_node(const tide_snapshot *snapshot, uint32_t stack, bool u
 
 void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_frames,
                       char *ret_text, size_t n_room) {
-    words to = words_in(ret_text, n_room);
+    tide_text to = tide_text_in(ret_text, n_room);
     if (stack == TIDE_NONE) {
-        say(&to, "(none recorded)");
+        tide_text_add(&to, "(none recorded)");
     }
     /* Of stacks that pass through an interpreter only the user's frames, if there are any; else
      * from the one on that they are told by. */
@@ -141,61 +119,61 @@ void tide_words_stack(const tide_snapshot *snapshot, uint32_t stack, size_t max_
         const tide_frame_row *frame = &snapshot->frames[snapshot->stacks[stack].frame];
         const char *function = tide_snapshot_text(snapshot, frame->function);
         const char *file = tide_snapshot_text(snapshot, frame->file);
-        say(&to, "%s%s", i > 0 ? " < " : "", function[0] != '\0' ? function : "?");
+        tide_text_add(&to, "%s%s", i > 0 ? " < " : "", function[0] != '\0' ? function : "?");
         if (file[0] != '\0') {
-            say(&to, " (%s:%d)", file, (int)frame->line);
+            tide_text_add(&to, " (%s:%d)", file, (int)frame->line);
         }
         stack = shown_node(snapshot, snapshot->stacks[stack].parent, users_only);
     }
     if (stack != TIDE_NONE) {
-        say(&to, " < ...");
+        tide_text_add(&to, " < ...");
     }
 }
 
 /* Two digits that count: "12", "0.012". */
-static void say_percent(words *to, double share) {
+static void say_percent(tide_text *to, double share) {
     double percent = 100.0 * share;
     double size = fabs(percent);
     if (size > 0.0 && size < 0.001) {
-        say(to, "%s0.001 %%", percent < 0.0 ? "above -" : "below ");
+        tide_text_add(to, "%s0.001 %%", percent < 0.0 ? "above -" : "below ");
     } else {
         int n_decimals = size >= 9.95 ? 0 : size >= 0.995 ? 1 : size >= 0.0995 ? 2 : 3;
-        say(to, "%.*f %%", n_decimals, percent);
+        tide_text_add(to, "%.*f %%", n_decimals, percent);
     }
 }
 
-static void say_pairs(words *to, const tide_recorder_cost *cost) {
+static void say_pairs(tide_text *to, const tide_recorder_cost *cost) {
     bool shows = tide_recorder_cost_shows(cost);
-    say(to, "recording on and off: ");
+    tide_text_add(to, "recording on and off: ");
     if (cost->low_share <= 0.0) {
-        say(to, "not distinguishable from 0 within ± ");
+        tide_text_add(to, "not distinguishable from 0 within ± ");
         say_percent(to, fmax(fabs(cost->low_share), fabs(cost->high_share)));
     } else {
         if (shows) {
             say_percent(to, cost->pair_share);
-            say(to, " of a step, ");
+            tide_text_add(to, " of a step, ");
         }
         say_percent(to, cost->low_share);
-        say(to, " to ");
+        tide_text_add(to, " to ");
         say_percent(to, cost->high_share);
-        say(to,
-            shows ? " with 95 %% confidence" : " of a step, which so few cannot tell from chance");
+        tide_text_add(to, shows ? " with 95 %% confidence"
+                                : " of a step, which so few cannot tell from chance");
     }
-    say(to, " (%zu pair%s of steps)", cost->n_pairs, tide_plural(cost->n_pairs, "", "s"));
+    tide_text_add(to, " (%zu pair%s of steps)", cost->n_pairs, tide_plural(cost->n_pairs, "", "s"));
 }
 
 void tide_words_recorder(const tide_snapshot *snapshot, char *ret_text, size_t n_room) {
     tide_recorder_cost cost = tide_recorder_cost_of(snapshot);
-    words to = words_in(ret_text, n_room);
+    tide_text to = tide_text_in(ret_text, n_room);
     if (cost.event_share < 0.0 && cost.n_pairs == 0) {
         return;
     }
-    say(&to, "recorder: ");
+    tide_text_add(&to, "recorder: ");
     if (cost.event_share >= 0.0) {
         say_percent(&to, cost.event_share);
-        say(&to, " of a step by its cost per event (%" PRId64 " %s of %.0f ns)%s", cost.n_events,
-            tide_plural((uint64_t)cost.n_events, "event", "events"), cost.ns_per_event,
-            cost.n_pairs > 0 ? "; " : "");
+        tide_text_add(&to, " of a step by its cost per event (%" PRId64 " %s of %.0f ns)%s",
+                      cost.n_events, tide_plural((uint64_t)cost.n_events, "event", "events"),
+                      cost.ns_per_event, cost.n_pairs > 0 ? "; " : "");
     }
     if (cost.n_pairs > 0) {
         say_pairs(&to, &cost);
@@ -203,16 +181,16 @@ void tide_words_recorder(const tide_snapshot *snapshot, char *ret_text, size_t n
 }
 
 void tide_words_lost(const tide_snapshot *snapshot, char ret_text[TIDE_LOST_TEXT]) {
-    words to = words_in(ret_text, TIDE_LOST_TEXT);
+    tide_text to = tide_text_in(ret_text, TIDE_LOST_TEXT);
     if (snapshot->n_dropped == 0) {
         return;
     }
-    say(&to, "%s%" PRIu64 " %s lost", snapshot->full_policy[0] == '\0' ? "at least " : "",
-        snapshot->n_dropped, snapshot->n_dropped == 1 ? "event was" : "events were");
+    tide_text_add(&to, "%s%" PRIu64 " %s lost", snapshot->full_policy[0] == '\0' ? "at least " : "",
+                  snapshot->n_dropped, snapshot->n_dropped == 1 ? "event was" : "events were");
     if (snapshot->full_policy[0] != '\0') {
-        say(&to, " because the log was full (%s)", snapshot->full_policy);
+        tide_text_add(&to, " because the log was full (%s)", snapshot->full_policy);
     } else {
-        say(&to, ", damaged in the log or missing from it");
+        tide_text_add(&to, ", damaged in the log or missing from it");
     }
 }
 

@@ -1,11 +1,10 @@
 /* From figures to words. What is said of a category is what its bytes at the two peaks say; nothing
  * is assumed about what a precision or a setting ought to do. */
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/bytes.h"
+#include "common/text.h"
 #include "snapshot/compare_cause.h"
 #include "snapshot/compare_internal.h"
 
@@ -17,25 +16,9 @@ enum {
     CAUSE_BYTES = 1024
 };
 
-/* Text under construction. */
-typedef struct words {
-    char *text; /* borrowed; TEXT_BYTES */
-    size_t n;
-} words;
-
-TIDE_PRINTF(2, 3) static void say(words *to, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    int n = vsnprintf(to->text + to->n, TEXT_BYTES - to->n, format, arguments);
-    va_end(arguments);
-    if (n > 0) {
-        to->n = to->n + (size_t)n < TEXT_BYTES ? to->n + (size_t)n : TEXT_BYTES - 1;
-    }
-}
-
-static void say_bytes(words *to, int64_t n_bytes) {
+static void say_bytes(tide_text *to, int64_t n_bytes) {
     char text[TIDE_BYTES_TEXT];
-    say(to, "%s", tide_bytes_format(n_bytes, text));
+    tide_text_add(to, "%s", tide_bytes_format(n_bytes, text));
 }
 
 static const char *category_words(const tide_compare_run *run, int category) {
@@ -63,7 +46,7 @@ static size_t count_setting(const tide_compare_run *run, const tide_compare_run 
 
 /* "parameters and gradients" (or their bytes): what sets the peak of the run, and of the other one
  * where there is one. */
-static void say_setting(words *to, const tide_compare_run *run, const tide_compare_run *other,
+static void say_setting(tide_text *to, const tide_compare_run *run, const tide_compare_run *other,
                         bool as_bytes) {
     size_t n = count_setting(run, other);
     size_t n_said = 0;
@@ -71,46 +54,45 @@ static void say_setting(words *to, const tide_compare_run *run, const tide_compa
         if (!sets_peak(run, other, i)) {
             continue;
         }
-        say(to, "%s", n_said == 0 ? "" : n_said + 1 == n ? " and " : ", ");
+        tide_text_add(to, "%s", n_said == 0 ? "" : n_said + 1 == n ? " and " : ", ");
         n_said++;
         if (as_bytes) {
             say_bytes(to, run->category_bytes[i]);
         } else {
-            say(to, "%s", category_words(run, (int)i));
+            tide_text_add(to, "%s", category_words(run, (int)i));
         }
     }
 }
 
 void tide_compare_dominant_words(const tide_compare_run *run, char *ret_text, size_t n_room) {
-    char text[TEXT_BYTES] = "";
-    say_setting(&(words){text, 0}, run, NULL, false);
-    snprintf(ret_text, n_room, "%.*s", (int)n_room - 1, text);
+    tide_text text = tide_text_in(ret_text, n_room);
+    say_setting(&text, run, NULL, false);
 }
 
 /* "AdamW state (25.84 of 63.10 GiB)"; of a tie "parameters and gradients (1.00 GiB and 1.00 GiB of
  * 2.00 GiB)". */
-static void say_dominant(words *to, const tide_compare_run *run) {
+static void say_dominant(tide_text *to, const tide_compare_run *run) {
     say_setting(to, run, NULL, false);
-    say(to, " (");
+    tide_text_add(to, " (");
     say_setting(to, run, NULL, true);
-    say(to, " of ");
+    tide_text_add(to, " of ");
     say_bytes(to, run->allocated_bytes);
-    say(to, ")");
+    tide_text_add(to, ")");
 }
 
 /* "parameters with fp32 and by gradients with bf16" */
-static void say_setting_by_run(words *to, const tide_compare_run *base,
+static void say_setting_by_run(tide_text *to, const tide_compare_run *base,
                                const tide_compare_run *other) {
     say_setting(to, base, NULL, false);
-    say(to, " with %s and by ", base->name);
+    tide_text_add(to, " with %s and by ", base->name);
     say_setting(to, other, NULL, false);
-    say(to, " with %s", other->name);
+    tide_text_add(to, " with %s", other->name);
 }
 
 /* ", in the optimizer phase" where the file says so. */
-static void say_phase(words *to, const tide_compare_run *run) {
+static void say_phase(tide_text *to, const tide_compare_run *run) {
     if (run->device != NULL && run->device->peak.phase[0] != '\0') {
-        say(to, " in the %s phase", run->device->peak.phase);
+        tide_text_add(to, " in the %s phase", run->device->peak.phase);
     }
 }
 
@@ -138,7 +120,8 @@ static int largest_shrinking(const tide_compare_run *base, const tide_compare_ru
 
 /* ": activations take 3.20 GiB less, parameters 1.00 GiB more", by size; nothing where no category
  * tells. */
-static void say_changes(words *to, const tide_compare_run *base, const tide_compare_run *other) {
+static void say_changes(tide_text *to, const tide_compare_run *base,
+                        const tide_compare_run *other) {
     int64_t before = INT64_MAX; /* size and number of the one that was said last */
     int said = -1;
     for (size_t n_said = 0;; n_said++) {
@@ -157,21 +140,21 @@ static void say_changes(words *to, const tide_compare_run *base, const tide_comp
         }
         before = largest;
         said = next;
-        say(to, "%s%s %s", n_said == 0 ? ": there " : ", ", category_words(other, next),
-            n_said > 0                                                       ? ""
-            : next == TIDE_OPTIMIZER_STATE || next >= (int)TIDE_N_CATEGORIES ? "takes "
-                                                                             : "take ");
+        tide_text_add(to, "%s%s %s", n_said == 0 ? ": there " : ", ", category_words(other, next),
+                      n_said > 0                                                       ? ""
+                      : next == TIDE_OPTIMIZER_STATE || next >= (int)TIDE_N_CATEGORIES ? "takes "
+                                                                                       : "take ");
         say_bytes(to, largest);
-        say(to, " %s", telling_change(base, other, next) < 0 ? "less" : "more");
+        tide_text_add(to, " %s", telling_change(base, other, next) < 0 ? "less" : "more");
     }
 }
 
 /* Where the peak moves, if it does. */
-static void say_move(words *to, const tide_compare_run *base, const tide_compare_run *other) {
+static void say_move(tide_text *to, const tide_compare_run *base, const tide_compare_run *other) {
     const char *from = base->device->peak.scope_path;
     const char *there = other->device->peak.scope_path;
     if (strcmp(from, there) != 0 && from[0] != '\0' && there[0] != '\0') {
-        say(to, "; it moves from %s to %s", from, there);
+        tide_text_add(to, "; it moves from %s to %s", from, there);
     }
 }
 
@@ -187,31 +170,31 @@ static bool nearly_equal(const tide_compare_run *base, const tide_compare_run *o
 
 /* "The peak is set by AdamW state (2.00 GiB of 3.00 GiB) in the optimizer phase in both: X hardly
  * changes it (...)"; short where an earlier clause has described the base. */
-static void say_nearly_equal(words *to, const tide_compare_run *base, const tide_compare_run *other,
-                             bool base_is_known) {
+static void say_nearly_equal(tide_text *to, const tide_compare_run *base,
+                             const tide_compare_run *other, bool base_is_known) {
     bool same = count_setting(base, other) > 0;
     if (!same) {
-        say(to, "The peak is set by ");
+        tide_text_add(to, "The peak is set by ");
         say_setting_by_run(to, base, other);
-        say(to, ", at nearly the same height (");
+        tide_text_add(to, ", at nearly the same height (");
     } else if (base_is_known && other->name != other->label) {
-        say(to, "%s hardly changes the peak, set by ", other->name);
+        tide_text_add(to, "%s hardly changes the peak, set by ", other->name);
         say_setting(to, other, base, false);
-        say(to, " there too (");
+        tide_text_add(to, " there too (");
     } else {
-        say(to, "The peak is set by ");
+        tide_text_add(to, "The peak is set by ");
         say_dominant(to, base);
         say_phase(to, base);
         if (other->name == other->label) { /* no setting tells the two apart */
-            say(to, " in both (");
+            tide_text_add(to, " in both (");
         } else {
-            say(to, " in both: %s hardly changes it (", other->name);
+            tide_text_add(to, " in both: %s hardly changes it (", other->name);
         }
     }
     say_bytes(to, base->allocated_bytes);
-    say(to, " with %s, ", base->name);
+    tide_text_add(to, " with %s, ", base->name);
     say_bytes(to, other->allocated_bytes);
-    say(to, " with %s).", other->name);
+    tide_text_add(to, " with %s).", other->name);
 }
 
 /* Both runs ended well, and differ in nothing but the precision: does the narrower one take more,
@@ -228,20 +211,20 @@ static bool is_surprising(const tide_compare_run *narrow, const tide_compare_run
 
 /* " bf16-mixed takes 510.00 MiB more than fp32 although its type is smaller: 6.15 GiB more of
  * copies of weights outweigh 5.65 GiB less of activations, each at its own peak." */
-static void say_cause(words *to, const tide_compare_run *narrow, const tide_compare_run *wide) {
+static void say_cause(tide_text *to, const tide_compare_run *narrow, const tide_compare_run *wide) {
     char text[CAUSE_BYTES];
     tide_compare_cause_words(narrow, wide, text, sizeof(text));
     if (text[0] == '\0') {
         return;
     }
-    say(to, " %s takes ", narrow->name);
+    tide_text_add(to, " %s takes ", narrow->name);
     say_bytes(to, narrow->allocated_bytes - wide->allocated_bytes);
-    say(to, " more than %s although its type is smaller: %s, each at its own peak.", wide->name,
-        text);
+    tide_text_add(to, " more than %s although its type is smaller: %s, each at its own peak.",
+                  wide->name, text);
 }
 
 /* How the peaks of two runs that ended well stand to each other. */
-static void say_peaks(words *to, const tide_compare_run *base, const tide_compare_run *other,
+static void say_peaks(tide_text *to, const tide_compare_run *base, const tide_compare_run *other,
                       bool base_is_known) {
     if (nearly_equal(base, other)) {
         say_nearly_equal(to, base, other, base_is_known);
@@ -251,16 +234,16 @@ static void say_peaks(words *to, const tide_compare_run *base, const tide_compar
     bool same = count_setting(base, other) > 0;
     double change = percent(other->allocated_bytes, base->allocated_bytes);
     if (same && !lower) {
-        say(to, "The peak is set by ");
+        tide_text_add(to, "The peak is set by ");
         say_setting(to, base, other, false);
-        say(to, " in both: %s cannot lower it and raises it by %.1f %%, from ", other->name,
-            change);
+        tide_text_add(to, " in both: %s cannot lower it and raises it by %.1f %%, from ",
+                      other->name, change);
     } else {
-        say(to, "%s %s the peak by %.1f %%, from ", other->name, lower ? "lowers" : "raises",
-            lower ? -change : change);
+        tide_text_add(to, "%s %s the peak by %.1f %%, from ", other->name,
+                      lower ? "lowers" : "raises", lower ? -change : change);
     }
     say_bytes(to, base->allocated_bytes);
-    say(to, " to ");
+    tide_text_add(to, " to ");
     say_bytes(to, other->allocated_bytes);
     if (!is_surprising(other, base) &&
         !is_surprising(base, other)) { /* else they are told as causes */
@@ -268,18 +251,18 @@ static void say_peaks(words *to, const tide_compare_run *base, const tide_compar
     }
     say_move(to, base, other);
     if (!same) {
-        say(to, "; it is set by ");
+        tide_text_add(to, "; it is set by ");
         say_setting_by_run(to, base, other);
     } else if (lower) {
-        say(to, "; it is set by ");
+        tide_text_add(to, "; it is set by ");
         say_setting(to, base, other, false);
-        say(to, " in both");
+        tide_text_add(to, " in both");
     }
-    say(to, ".");
+    tide_text_add(to, ".");
 }
 
-static void say_completed(words *to, const tide_compare_run *base, const tide_compare_run *other,
-                          bool base_is_known) {
+static void say_completed(tide_text *to, const tide_compare_run *base,
+                          const tide_compare_run *other, bool base_is_known) {
     say_peaks(to, base, other, base_is_known);
     if (is_surprising(other, base)) {
         say_cause(to, other, base);
@@ -290,38 +273,38 @@ static void say_completed(words *to, const tide_compare_run *base, const tide_co
 
 /* "fp32 does not fit: it asked for 1.00 GiB with 0.50 GiB free in the backward phase, when
  * activations (40.00 of 78.00 GiB) were most of what was allocated" */
-static void say_oom(words *to, const tide_compare_run *run) {
-    say(to, "%s does not fit", run->name);
+static void say_oom(tide_text *to, const tide_compare_run *run) {
+    tide_text_add(to, "%s does not fit", run->name);
     if (run->device == NULL || run->device->oom_event < 0) {
         return;
     }
-    say(to, ": it asked for ");
+    tide_text_add(to, ": it asked for ");
     say_bytes(to, run->device->oom_requested_bytes);
-    say(to, " with ");
+    tide_text_add(to, " with ");
     say_bytes(to, run->device->oom_free_bytes);
-    say(to, " free");
+    tide_text_add(to, " free");
     if (run->device->oom_free_bytes >= run->device->oom_requested_bytes) {
-        say(to, ", too little for a new segment,");
+        tide_text_add(to, ", too little for a new segment,");
     }
     say_phase(to, run);
-    say(to, ", most of what it had allocated being ");
+    tide_text_add(to, ", most of what it had allocated being ");
     say_dominant(to, run);
 }
 
 /* "bf16-mixed peaks at 3.00 GiB, set by activations (2.00 GiB of 3.00 GiB) in the backward phase"
  */
-static void say_peak(words *to, const tide_compare_run *run) {
-    say(to, "%s peaks at ", run->name);
+static void say_peak(tide_text *to, const tide_compare_run *run) {
+    tide_text_add(to, "%s peaks at ", run->name);
     say_bytes(to, run->allocated_bytes);
-    say(to, ", set by ");
+    tide_text_add(to, ", set by ");
     say_dominant(to, run);
     say_phase(to, run);
 }
 
 /* What became of one run, compared with nothing. */
-static void say_outcome(words *to, const tide_compare_run *run) {
+static void say_outcome(tide_text *to, const tide_compare_run *run) {
     if (run->device == NULL) {
-        say(to, "%s has no recorded allocations", run->name);
+        tide_text_add(to, "%s has no recorded allocations", run->name);
     } else if (run->is_oom) {
         say_oom(to, run);
     } else {
@@ -330,60 +313,60 @@ static void say_outcome(words *to, const tide_compare_run *run) {
 }
 
 /* What the run that fits has less of. */
-static void say_less(words *to, const tide_compare_run *fits, const tide_compare_run *stopped) {
+static void say_less(tide_text *to, const tide_compare_run *fits, const tide_compare_run *stopped) {
     int less = largest_shrinking(stopped, fits);
     if (less >= 0) {
-        say(to, ": ");
+        tide_text_add(to, ": ");
         say_bytes(to, fits->category_bytes[less]);
-        say(to, " of %s against ", category_words(fits, less));
+        tide_text_add(to, " of %s against ", category_words(fits, less));
         say_bytes(to, stopped->category_bytes[less]);
-        say(to, " when %s ran out", stopped->name);
+        tide_text_add(to, " when %s ran out", stopped->name);
     }
 }
 
 /* One of the two ran out of memory. */
-static void say_one_fits(words *to, const tide_compare_run *base, const tide_compare_run *other,
+static void say_one_fits(tide_text *to, const tide_compare_run *base, const tide_compare_run *other,
                          bool base_is_known) {
     const tide_compare_run *fits = base->is_oom ? other : base;
     const tide_compare_run *stopped = base->is_oom ? base : other;
     if (stopped == other || !base_is_known) {
         say_oom(to, stopped);
     }
-    say(to, "%s", base_is_known ? "" : "; ");
+    tide_text_add(to, "%s", base_is_known ? "" : "; ");
     if (fits == other || !base_is_known) {
         say_peak(to, fits);
         say_less(to, fits, stopped);
     }
-    say(to, ".");
+    tide_text_add(to, ".");
 }
 
 /* `base_is_known`: an earlier clause has said what became of the base. Both have a device. */
-static void say_pair(words *to, const tide_compare_run *base, const tide_compare_run *other,
+static void say_pair(tide_text *to, const tide_compare_run *base, const tide_compare_run *other,
                      bool base_is_known) {
     if (!base->is_oom && !other->is_oom) {
         say_completed(to, base, other, base_is_known);
     } else if (base->is_oom && other->is_oom) {
         if (!base_is_known) {
             say_oom(to, base);
-            say(to, "; ");
+            tide_text_add(to, "; ");
         }
         say_oom(to, other);
-        say(to, ".");
+        tide_text_add(to, ".");
     } else {
         say_one_fits(to, base, other, base_is_known);
     }
 }
 
 /* The only run. */
-static void say_single(words *to, const tide_compare_run *run) {
+static void say_single(tide_text *to, const tide_compare_run *run) {
     if (run->device == NULL || run->is_oom) {
         say_outcome(to, run);
     } else {
-        say(to, "The peak is set by ");
+        tide_text_add(to, "The peak is set by ");
         say_dominant(to, run);
         say_phase(to, run);
     }
-    say(to, ".");
+    tide_text_add(to, ".");
 }
 
 /* ---- runs of other workloads than the base's: what became of them, and no comparison ---- */
@@ -415,12 +398,12 @@ static unsigned workload_difference(const tide_compare_run *one, const tide_comp
 }
 
 /* "model, context" */
-static void say_difference(words *to, unsigned difference) {
+static void say_difference(tide_text *to, unsigned difference) {
     static const char *const NAMES[] = {"model", "context", "batch", "mode"};
     const char *before = "";
     for (unsigned i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
         if ((difference >> i & 1U) != 0) {
-            say(to, "%s%s", before, NAMES[i]);
+            tide_text_add(to, "%s%s", before, NAMES[i]);
             before = ", ";
         }
     }
@@ -428,7 +411,7 @@ static void say_difference(words *to, unsigned difference) {
 
 /* The runs that do not share the base's workload. `n_shared`: those beside the base that do; where
  * there are none, nothing has been said of the base yet. */
-static void say_other_workloads(words *to, const tide_compare *compare, size_t n_shared) {
+static void say_other_workloads(tide_text *to, const tide_compare *compare, size_t n_shared) {
     const tide_compare_run *base = &compare->runs[0];
     unsigned difference = 0;
     for (size_t i = 1; i < compare->n_runs; i++) {
@@ -439,29 +422,30 @@ static void say_other_workloads(words *to, const tide_compare *compare, size_t n
     }
     unsigned known = difference & ~(unsigned)IS_UNSTATED;
     if (known == 0) {
-        say(to, n_shared > 0 ? " Not compared, as not every file states its workload: "
-                             : "The runs may be different workloads, as not every file states "
-                               "its own: ");
+        tide_text_add(to, n_shared > 0
+                              ? " Not compared, as not every file states its workload: "
+                              : "The runs may be different workloads, as not every file states "
+                                "its own: ");
     } else {
         bool one = (known & (known - 1)) == 0;
-        say(to, n_shared > 0 ? " Not compared, as the workload is another ("
-                             : "The runs are different workloads (");
+        tide_text_add(to, n_shared > 0 ? " Not compared, as the workload is another ("
+                                       : "The runs are different workloads (");
         say_difference(to, known);
-        say(to, "%s): ", n_shared > 0 ? "" : one ? " differs" : " differ");
+        tide_text_add(to, "%s): ", n_shared > 0 ? "" : one ? " differs" : " differ");
     }
     const char *before = "";
     for (size_t i = n_shared > 0 ? 1 : 0; i < compare->n_runs; i++) {
         if (i == 0 || workload_difference(base, &compare->runs[i]) != 0) {
-            say(to, "%s", before);
+            tide_text_add(to, "%s", before);
             say_outcome(to, &compare->runs[i]);
             before = "; ";
         }
     }
-    say(to, ".");
+    tide_text_add(to, ".");
 }
 
 /* The runs that share the base's workload, each against it. Returns how many they are. */
-static size_t say_shared_workload(words *to, const tide_compare *compare) {
+static size_t say_shared_workload(tide_text *to, const tide_compare *compare) {
     const tide_compare_run *base = &compare->runs[0];
     size_t n_shared = 0; /* once it is above 0, a clause has said what became of the base */
     for (size_t i = 1; i < compare->n_runs; i++) {
@@ -469,14 +453,14 @@ static size_t say_shared_workload(words *to, const tide_compare *compare) {
         if (workload_difference(base, other) != 0) {
             continue;
         }
-        say(to, "%s", n_shared > 0 ? " " : "");
+        tide_text_add(to, "%s", n_shared > 0 ? " " : "");
         if (base->device == NULL || other->device == NULL) {
             if (n_shared == 0) {
                 say_outcome(to, base);
-                say(to, "; ");
+                tide_text_add(to, "; ");
             }
             say_outcome(to, other);
-            say(to, ".");
+            tide_text_add(to, ".");
         } else {
             say_pair(to, base, other, n_shared > 0);
         }
@@ -486,14 +470,15 @@ static size_t say_shared_workload(words *to, const tide_compare *compare) {
 }
 
 const char *tide_compare_sentence(tide_compare *compare) {
-    words to = {tide_arena_alloc(&compare->arena, TEXT_BYTES, 1), 0};
-    if (to.text == NULL) {
+    char *sentence = tide_arena_alloc(&compare->arena, TEXT_BYTES, 1);
+    if (sentence == NULL) {
         return NULL;
     }
+    tide_text to = tide_text_in(sentence, TEXT_BYTES);
     if (compare->n_runs == 1) {
         say_single(&to, &compare->runs[0]);
-        return to.text;
+    } else {
+        say_other_workloads(&to, compare, say_shared_workload(&to, compare));
     }
-    say_other_workloads(&to, compare, say_shared_workload(&to, compare));
-    return to.text;
+    return sentence;
 }

@@ -7,6 +7,7 @@
 #include "cli/study/internal.h"
 #include "common/plural.h"
 #include "common/strings.h"
+#include "common/text.h"
 
 /* ---- values that the command line left open ---- */
 
@@ -106,33 +107,19 @@ void tide_study_add_cells(const tide_study_columns *columns, const tide_workload
 
 /* ---- words ---- */
 
-/* A list of phrases, with commas; what has no room is cut. */
-typedef struct phrases {
-    char *text;    /* borrowed */
-    size_t n_room; /* of text */
-    size_t n_used; /* without the NUL */
-} phrases;
+/* Adds a phrase to the list, if it is wanted. */
+static void add(tide_text *to, bool is_wanted, const char *format, ...) TIDE_PRINTF(3, 4);
 
-static void add(phrases *to, bool is_wanted, const char *format, ...) TIDE_PRINTF(3, 4);
-
-static void add(phrases *to, bool is_wanted, const char *format, ...) {
-    char phrase[160];
-    if (!is_wanted) {
-        return;
-    }
+static void add(tide_text *to, bool is_wanted, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(phrase, sizeof(phrase), format, arguments);
-    va_end(arguments);
-    int n = snprintf(to->text + to->n_used, to->n_room - to->n_used, "%s%s",
-                     to->n_used > 0 ? ", " : "", phrase);
-    if (n > 0) {
-        size_t n_left = to->n_room - 1 - to->n_used;
-        to->n_used += (size_t)n < n_left ? (size_t)n : n_left;
+    if (is_wanted) {
+        tide_text_add_item_list(to, ", ", format, arguments);
     }
+    va_end(arguments);
 }
 
-static void add_parts(phrases *to, const tide_study_columns *wanted,
+static void add_parts(tide_text *to, const tide_study_columns *wanted,
                       const tide_workload_config *workload) {
     const tide_model_config *model = &workload->model;
     add(to, wanted->size, "%s", model->size);
@@ -148,8 +135,7 @@ static void add_parts(phrases *to, const tide_study_columns *wanted,
 
 void tide_study_label(const tide_study_columns *columns, const tide_workload_config *workload,
                       char *ret_text, size_t n_room) {
-    phrases to = {.text = ret_text, .n_room = n_room};
-    ret_text[0] = '\0';
+    tide_text to = tide_text_in(ret_text, n_room);
     add_parts(&to, columns, workload);
 }
 
@@ -165,8 +151,8 @@ static const tide_trial_environment *environment_of(const tide_study_work *work)
 }
 
 void tide_study_say_setting(tide_study_work *work) {
-    char text[512] = "";
-    phrases to = {.text = text, .n_room = sizeof(text)};
+    char text[512];
+    tide_text to = tide_text_in(text, sizeof(text));
     const tide_study_columns varied = tide_study_columns_of(work);
     const tide_workload_config *workload = &work->cells[0].workload;
     const tide_study_columns constant = {

@@ -1,0 +1,104 @@
+/* test_text.c - a text grows piece by piece, and one that has no room left says so. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/text.h"
+
+static void pieces_are_joined(void **state) {
+    (void)state;
+    char storage[64] = "what was there before";
+    tide_text text = tide_text_in(storage, sizeof(storage));
+    assert_string_equal(storage, "");
+    tide_text_add(&text, "%s has %d block%s", "cpu", 2, "s");
+    tide_text_add(&text, "%s", "");
+    tide_text_add(&text, ", no stack");
+    assert_string_equal(storage, "cpu has 2 blocks, no stack");
+    assert_int_equal(text.n_used, strlen(storage));
+    assert_false(text.is_cut);
+}
+
+static void items_are_separated(void **state) {
+    (void)state;
+    char storage[32];
+    tide_text text = tide_text_in(storage, sizeof(storage));
+    tide_text_add_item(&text, ", ", "%s", "small");
+    tide_text_add_item(&text, ", ", "batch %d", 4);
+    assert_string_equal(storage, "small, batch 4");
+}
+
+static void text_may_fill_its_room(void **state) {
+    (void)state;
+    char storage[8];
+    tide_text text = tide_text_in(storage, sizeof(storage));
+    tide_text_add(&text, "abc");
+    tide_text_add(&text, "defg");
+    assert_string_equal(storage, "abcdefg");
+    assert_false(text.is_cut);
+    tide_text_add(&text, "%s", "");
+    assert_false(text.is_cut);
+    tide_text_add(&text, "h");
+    assert_string_equal(storage, "abcd...");
+    assert_true(text.is_cut);
+}
+
+/* What follows a cut would read as if nothing were missing between. */
+static void cut_text_takes_no_more(void **state) {
+    (void)state;
+    char storage[12];
+    tide_text text = tide_text_in(storage, sizeof(storage));
+    tide_text_add(&text, "%s", "activations and gradients");
+    assert_string_equal(storage, "activati...");
+    assert_int_equal(text.n_used, strlen(storage));
+    tide_text_add(&text, "x");
+    tide_text_add_item(&text, ",", "y");
+    assert_string_equal(storage, "activati...");
+}
+
+/* U+2026 has 3 bytes, U+00B1 2: wherever the end falls, no half of one is left. */
+static void characters_stay_whole(void **state) {
+    (void)state;
+    static const char *const WANTED[] = {"a\u2026\u00b1\u2026...",
+                                         "a\u2026\u00b1...",
+                                         "a\u2026\u00b1...",
+                                         "a\u2026\u00b1...",
+                                         "a\u2026...",
+                                         "a\u2026...",
+                                         "a...",
+                                         "a...",
+                                         "a..."};
+    for (size_t i = 0; i < sizeof(WANTED) / sizeof(WANTED[0]); i++) {
+        char storage[13];
+        tide_text text = tide_text_in(storage, sizeof(storage) - i);
+        tide_text_add(&text, "%s", "a\u2026\u00b1\u2026\u00b1\u2026\u00b1");
+        assert_string_equal(storage, WANTED[i]);
+        assert_int_equal(text.n_used, strlen(storage));
+    }
+}
+
+static void small_rooms_are_kept(void **state) {
+    (void)state;
+    static const char *const WANTED[] = {"keep", "", ".", "..", "...", "a..."};
+    for (size_t n_room = 0; n_room < sizeof(WANTED) / sizeof(WANTED[0]); n_room++) {
+        char storage[16] = "keep";
+        storage[15] = 'x';
+        tide_text text = tide_text_in(storage, n_room);
+        tide_text_add(&text, "abcdefghijklmnop");
+        tide_text_add(&text, "q");
+        assert_string_equal(storage, WANTED[n_room]);
+        assert_true(text.is_cut);
+        assert_int_equal(storage[15], 'x');
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_are_joined),      cmocka_unit_test(items_are_separated),
+        cmocka_unit_test(text_may_fill_its_room), cmocka_unit_test(cut_text_takes_no_more),
+        cmocka_unit_test(characters_stay_whole),  cmocka_unit_test(small_rooms_are_kept)};
+    return cmocka_run_group_tests_name("text", tests, NULL, NULL);
+}
