@@ -16,71 +16,71 @@ enum { ADDRESS_UNIT_BYTES = 512, NAME_BYTES = 64, BEGINNING_BYTES = 4096 };
 #define MAX_DOCUMENT_BYTES ((size_t)1 << 31)
 
 /* Reads the file once more, up to the place. 0: not found, or it can be read only once. */
-static size_t find_place(const tide_conclusion *reading, const char *place) {
+static size_t find_place(const tide_reader *reader, const char *place) {
     struct stat info;
     tide_gzip_reader *file = NULL;
     tide_json json;
-    if (stat(reading->path, &info) != 0 || !S_ISREG(info.st_mode) ||
-        tide_gzip_reader_open(reading->path, reading->mem, MAX_DOCUMENT_BYTES, &file, NULL) !=
+    if (stat(reader->path, &info) != 0 || !S_ISREG(info.st_mode) ||
+        tide_gzip_reader_open(reader->path, reader->mem, MAX_DOCUMENT_BYTES, &file, NULL) !=
             TIDE_OK) {
         return 0;
     }
     const tide_source source = {.read = tide_gzip_reader_read, .ctx = file};
-    tide_json_open(&json, &source, reading->mem, NULL);
+    tide_json_open(&json, &source, reader->mem, NULL);
     size_t at = tide_json_find(&json, place);
     tide_json_close(&json);
     tide_gzip_reader_close(file);
     return at;
 }
 
-void tide_conclusion_fail_at(tide_conclusion *reading, const char *place, const char *message) {
-    if (tide_json_status(&reading->json) != TIDE_OK) {
+void tide_reader_fail_at(tide_reader *reader, const char *place, const char *message) {
+    if (tide_json_status(&reader->json) != TIDE_OK) {
         return;
     }
-    size_t at = find_place(reading, place);
-    reading->json.status =
-        tide_fail(reading->json.error, TIDE_FORMAT, "byte %zu, %s: %s", at, place, message);
+    size_t at = find_place(reader, place);
+    reader->json.status =
+        tide_fail(reader->json.error, TIDE_FORMAT, "byte %zu, %s: %s", at, place, message);
 }
 
-static void read_format(tide_conclusion *reading) {
-    size_t at = reading->json.at;
+static void read_format(tide_reader *reader) {
+    size_t at = reader->json.at;
     char text[NAME_BYTES];
-    const char *format = tide_json_get_short_text(&reading->json, text, sizeof(text));
+    const char *format = tide_json_get_short_text(&reader->json, text, sizeof(text));
     if (strcmp(format, "tidemark-snapshot") != 0) {
-        tide_json_fail(&reading->json, TIDE_FORMAT, at, "this is not a tidemark snapshot");
+        tide_json_fail(&reader->json, TIDE_FORMAT, at, "this is not a tidemark snapshot");
     }
 }
 
-static void read_version(tide_conclusion *reading) {
-    size_t at = reading->json.at;
-    int64_t version = tide_json_get_integer(&reading->json, 1, INT64_MAX);
+static void read_version(tide_reader *reader) {
+    size_t at = reader->json.at;
+    int64_t version = tide_json_get_integer(&reader->json, 1, INT64_MAX);
     if (version > TIDE_SNAPSHOT_VERSION) {
-        tide_json_fail(&reading->json, TIDE_UNSUPPORTED, at,
+        tide_json_fail(&reader->json, TIDE_UNSUPPORTED, at,
                        "the file has version %" PRId64
                        ", this tidemark reads up to %d: use a newer one",
                        version, TIDE_SNAPSHOT_VERSION);
     }
 }
 
-static void read_unit(tide_conclusion *reading) {
-    size_t at = reading->json.at;
-    reading->unit_bytes = tide_json_get_integer(&reading->json, 1, ADDRESS_UNIT_BYTES);
-    if (reading->unit_bytes != 1 && reading->unit_bytes != ADDRESS_UNIT_BYTES) {
-        tide_json_fail(&reading->json, TIDE_FORMAT, at, "only 1 and 512 are allowed");
+static void read_unit(tide_reader *reader) {
+    size_t at = reader->json.at;
+    reader->unit_bytes = tide_json_get_integer(&reader->json, 1, ADDRESS_UNIT_BYTES);
+    if (reader->unit_bytes != 1 && reader->unit_bytes != ADDRESS_UNIT_BYTES) {
+        tide_json_fail(&reader->json, TIDE_FORMAT, at, "only 1 and 512 are allowed");
     }
 }
 
 /* `other`: what an unknown name counts as. */
-static void read_names(tide_conclusion *reading, tide_name_map *map, int (*number_of)(const char *),
+static void read_names(tide_reader *reader, tide_name_map *map, int (*number_of)(const char *),
                        uint8_t other) {
     map->given = true;
-    tide_json_enter_array(&reading->json);
-    while (tide_json_next_item(&reading->json)) {
-        size_t at = reading->json.at;
+    tide_json_enter_array(&reader->json);
+    while (tide_json_next_item(&reader->json)) {
+        size_t at = reader->json.at;
         char text[NAME_BYTES];
-        const char *name = tide_json_get_short_text(&reading->json, text, sizeof(text));
+        const char *name = tide_json_get_short_text(&reader->json, text, sizeof(text));
         if (map->n == TIDE_MAX_NAMES) {
-            tide_json_fail(&reading->json, TIDE_LIMIT, at, "more than the limit of %d names",
+            tide_json_fail(&reader->json, TIDE_LIMIT, at, "more than the limit of %d names",
                            TIDE_MAX_NAMES);
             return;
         }
@@ -89,50 +89,50 @@ static void read_names(tide_conclusion *reading, tide_name_map *map, int (*numbe
     }
 }
 
-static void read_actions(tide_conclusion *reading) {
-    read_names(reading, &reading->actions, tide_action_from_name, TIDE_NO_NUMBER);
+static void read_actions(tide_reader *reader) {
+    read_names(reader, &reader->actions, tide_action_from_name, TIDE_NO_NUMBER);
 }
 
 /* A name that this program does not know stays a category of its own. */
-static void read_categories(tide_conclusion *reading) {
-    tide_name_map *map = &reading->categories;
+static void read_categories(tide_reader *reader) {
+    tide_name_map *map = &reader->categories;
     tide_category_list own = {.n = 0};
     map->given = true;
-    reading->json.text_limit = TIDE_SHORT_TEXT_BYTES;
-    tide_json_enter_array(&reading->json);
-    while (tide_json_next_item(&reading->json)) {
-        size_t at = reading->json.at;
-        const char *name = tide_json_get_text(&reading->json, &reading->snapshot->arena);
+    reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
+    tide_json_enter_array(&reader->json);
+    while (tide_json_next_item(&reader->json)) {
+        size_t at = reader->json.at;
+        const char *name = tide_json_get_text(&reader->json, &reader->snapshot->arena);
         tide_error reason = {.message = ""};
         if (map->n == TIDE_MAX_NAMES) {
-            tide_json_fail(&reading->json, TIDE_LIMIT, at, "more than the limit of %d names",
+            tide_json_fail(&reader->json, TIDE_LIMIT, at, "more than the limit of %d names",
                            TIDE_MAX_NAMES);
             return;
         }
         if (tide_category_list_number(&own, name, &map->to[map->n++], &reason) != TIDE_OK) {
-            tide_json_fail(&reading->json, TIDE_LIMIT, at, "%s", reason.message);
+            tide_json_fail(&reader->json, TIDE_LIMIT, at, "%s", reason.message);
             return;
         }
     }
-    reading->json.text_limit = TIDE_JSON_TEXT_BYTES;
-    if (tide_category_list_store(&own, reading->snapshot) != TIDE_OK) {
-        tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at,
+    reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
+    if (tide_category_list_store(&own, reader->snapshot) != TIDE_OK) {
+        tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at,
                        "no memory for the categories");
     }
 }
 
-static void read_scope_kinds(tide_conclusion *reading) {
-    read_names(reading, &reading->scope_kinds, tide_scope_kind_from_name, TIDE_SCOPE_USER);
+static void read_scope_kinds(tide_reader *reader) {
+    read_names(reader, &reader->scope_kinds, tide_scope_kind_from_name, TIDE_SCOPE_USER);
 }
 
-static void read_block_states(tide_conclusion *reading) {
-    read_names(reading, &reading->block_states, tide_block_state_from_name, TIDE_NO_NUMBER);
+static void read_block_states(tide_reader *reader) {
+    read_names(reader, &reader->block_states, tide_block_state_from_name, TIDE_NO_NUMBER);
 }
 
 /* The keys of the document, those that must be there first. */
 static const struct {
     const char *key;
-    void (*read)(tide_conclusion *reading);
+    void (*read)(tide_reader *reader);
 } FIELDS[] = {
     {"format", read_format},
     {"version", read_version},
@@ -164,8 +164,8 @@ static const struct {
 };
 enum { N_FIELDS = sizeof(FIELDS) / sizeof(FIELDS[0]), N_REQUIRED = 12 };
 
-static void read_document(tide_conclusion *reading) {
-    tide_json *json = &reading->json;
+static void read_document(tide_reader *reader) {
+    tide_json *json = &reader->json;
     const char *keys[N_FIELDS];
     for (size_t i = 0; i < N_FIELDS; i++) {
         keys[i] = FIELDS[i].key;
@@ -173,7 +173,7 @@ static void read_document(tide_conclusion *reading) {
     int field = -1;
     tide_json_enter_object(json);
     while ((field = tide_json_next_field(json, keys, N_FIELDS, (1U << N_REQUIRED) - 1)) >= 0) {
-        FIELDS[field].read(reading);
+        FIELDS[field].read(reader);
     }
     tide_json_expect_end(json);
 }
@@ -186,84 +186,84 @@ static uint8_t translate(const tide_name_map *map, uint8_t number) {
     return number < map->n ? map->to[number] : TIDE_NO_NUMBER;
 }
 
-static void translate_blocks(tide_conclusion *reading, tide_block_row *blocks, size_t n_blocks) {
+static void translate_blocks(tide_reader *reader, tide_block_row *blocks, size_t n_blocks) {
     for (size_t i = 0; i < n_blocks; i++) {
-        blocks[i].state = translate(&reading->block_states, blocks[i].state);
-        blocks[i].category = translate(&reading->categories, blocks[i].category);
+        blocks[i].state = translate(&reader->block_states, blocks[i].state);
+        blocks[i].category = translate(&reader->categories, blocks[i].category);
     }
 }
 
-static void fail_untranslated(tide_conclusion *reading, const char *column, size_t row,
+static void fail_untranslated(tide_reader *reader, const char *column, size_t row,
                               const char *map) {
     char place[TIDE_PLACE_BYTES];
     char reason[TIDE_PLACE_BYTES];
     snprintf(place, sizeof(place), "%s[%zu]", column, row);
     snprintf(reason, sizeof(reason), "the file's '%s' has no known name for it", map);
-    tide_conclusion_fail_at(reading, place, reason);
+    tide_reader_fail_at(reader, place, reason);
 }
 
 /* From the file's numbers to ours. What has none in a block is left for the validation to find. */
-static void translate_numbers(tide_conclusion *reading) {
-    tide_snapshot *snapshot = reading->snapshot;
+static void translate_numbers(tide_reader *reader) {
+    tide_snapshot *snapshot = reader->snapshot;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        tide_event *row = &reading->events[i];
-        row->action = translate(&reading->actions, row->action);
-        row->category = translate(&reading->categories, row->category);
+        tide_event *row = &reader->events[i];
+        row->action = translate(&reader->actions, row->action);
+        row->category = translate(&reader->categories, row->category);
         if (row->action == TIDE_NO_NUMBER || row->category == TIDE_NO_NUMBER) {
             bool action = row->action == TIDE_NO_NUMBER;
-            fail_untranslated(reading, action ? "events.action" : "events.category", i,
+            fail_untranslated(reader, action ? "events.action" : "events.category", i,
                               action ? "actions" : "categories");
             return;
         }
     }
     for (size_t i = 0; i < snapshot->n_scopes; i++) {
-        reading->scopes[i].kind = translate(&reading->scope_kinds, reading->scopes[i].kind);
-        if (reading->scopes[i].kind == TIDE_NO_NUMBER) {
-            fail_untranslated(reading, "scopes.kind", i, "scope_kinds");
+        reader->scopes[i].kind = translate(&reader->scope_kinds, reader->scopes[i].kind);
+        if (reader->scopes[i].kind == TIDE_NO_NUMBER) {
+            fail_untranslated(reader, "scopes.kind", i, "scope_kinds");
             return;
         }
     }
-    translate_blocks(reading, reading->start_blocks, snapshot->n_start_blocks);
-    translate_blocks(reading, reading->end_blocks, snapshot->n_end_blocks);
+    translate_blocks(reader, reader->start_blocks, snapshot->n_start_blocks);
+    translate_blocks(reader, reader->end_blocks, snapshot->n_end_blocks);
 }
 
 /* Addresses from units to bytes; false when one is beyond 2^63 - 1. */
-static bool scale(tide_conclusion *reading, uint64_t *address, const char *column, size_t row) {
-    uint64_t unit_bytes = (uint64_t)reading->unit_bytes;
+static bool scale(tide_reader *reader, uint64_t *address, const char *column, size_t row) {
+    uint64_t unit_bytes = (uint64_t)reader->unit_bytes;
     if (*address > (uint64_t)INT64_MAX / unit_bytes) {
         char place[TIDE_PLACE_BYTES];
         snprintf(place, sizeof(place), "%s[%zu]", column, row);
-        tide_conclusion_fail_at(reading, place, "an address beyond 2^63 - 1");
+        tide_reader_fail_at(reader, place, "an address beyond 2^63 - 1");
         return false;
     }
     *address *= unit_bytes;
     return true;
 }
 
-static void scale_addresses(tide_conclusion *reading) {
-    const tide_snapshot *snapshot = reading->snapshot;
+static void scale_addresses(tide_reader *reader) {
+    const tide_snapshot *snapshot = reader->snapshot;
     for (size_t i = 0; i < snapshot->n_events; i++) {
-        if (!scale(reading, &reading->events[i].address, "events.address_delta", i)) {
+        if (!scale(reader, &reader->events[i].address, "events.address_delta", i)) {
             return;
         }
     }
     for (size_t i = 0; i < snapshot->n_start_segments; i++) {
-        if (!scale(reading, &reading->start_segments[i].address, "start.segments", i)) {
+        if (!scale(reader, &reader->start_segments[i].address, "start.segments", i)) {
             return;
         }
     }
     for (size_t i = 0; i < snapshot->n_end_segments; i++) {
-        if (!scale(reading, &reading->end_segments[i].address, "end.segments", i)) {
+        if (!scale(reader, &reader->end_segments[i].address, "end.segments", i)) {
             return;
         }
     }
 }
 
-static tide_status validate(tide_conclusion *reading, tide_error *error) {
+static tide_status validate(tide_reader *reader, tide_error *error) {
     char place[TIDE_PLACE_BYTES] = "";
-    tide_status status = tide_snapshot_validate(reading->snapshot, place, error);
+    tide_status status = tide_snapshot_validate(reader->snapshot, place, error);
     if (status != TIDE_OK) {
-        size_t at = find_place(reading, place);
+        size_t at = find_place(reader, place);
         tide_error_prefix(error, "byte %zu, %s", at, place);
     }
     return status;
@@ -273,32 +273,32 @@ static tide_status validate(tide_conclusion *reading, tide_error *error) {
 static tide_status read_json(tide_snapshot *snapshot, const char *path, const tide_source *source,
                              tide_error *error) {
     const tide_hostmem *mem = snapshot->arena.mem;
-    tide_conclusion *reading = tide_hostmem_zeroed(mem, 1, sizeof(*reading));
-    if (reading == NULL) {
+    tide_reader *reader = tide_hostmem_zeroed(mem, 1, sizeof(*reader));
+    if (reader == NULL) {
         return TIDE_NO_MEMORY;
     }
-    tide_json_open(&reading->json, source, mem, error);
-    reading->path = path;
-    reading->mem = mem;
-    reading->column.mem = mem;
-    reading->snapshot = snapshot;
-    read_document(reading);
-    if (tide_json_status(&reading->json) == TIDE_OK) {
-        translate_numbers(reading);
-        scale_addresses(reading);
+    tide_json_open(&reader->json, source, mem, error);
+    reader->path = path;
+    reader->mem = mem;
+    reader->column.mem = mem;
+    reader->snapshot = snapshot;
+    read_document(reader);
+    if (tide_json_status(&reader->json) == TIDE_OK) {
+        translate_numbers(reader);
+        scale_addresses(reader);
     }
-    tide_status status = tide_json_status(&reading->json);
+    tide_status status = tide_json_status(&reader->json);
     if (status == TIDE_OK) {
-        status = validate(reading, error);
+        status = validate(reader, error);
     }
     if (status == TIDE_OK) {
-        snapshot->n_odd = reading->json.n_odd;
-        snapshot->first_odd = tide_arena_text(&snapshot->arena, reading->json.first_odd);
+        snapshot->n_odd = reader->json.n_odd;
+        snapshot->first_odd = tide_arena_text(&snapshot->arena, reader->json.first_odd);
         status = snapshot->first_odd != NULL ? TIDE_OK : TIDE_NO_MEMORY;
     }
-    tide_json_close(&reading->json);
-    mem->release(mem->ctx, reading->column.values);
-    mem->release(mem->ctx, reading);
+    tide_json_close(&reader->json);
+    mem->release(mem->ctx, reader->column.values);
+    mem->release(mem->ctx, reader);
     return status;
 }
 

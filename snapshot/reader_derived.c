@@ -2,8 +2,8 @@
  * are checked to be what the format says, and not kept: nothing can contradict the rest. */
 #include "snapshot/reader_internal.h"
 
-void tide_read_summary(tide_conclusion *reading) {
-    tide_json *json = &reading->json;
+void tide_read_summary(tide_reader *reader) {
+    tide_json *json = &reader->json;
     tide_json_enter_array(json);
     while (tide_json_next_item(json)) {
         tide_json_enter_object(json);
@@ -12,10 +12,10 @@ void tide_read_summary(tide_conclusion *reading) {
     }
 }
 
-void tide_read_oom(tide_conclusion *reading) {
+void tide_read_oom(tide_reader *reader) {
     static const char *const KEYS[] = {"event", "requested_bytes", "free_bytes"};
     enum { N_KEYS = sizeof(KEYS) / sizeof(KEYS[0]), FREE_BYTES = 2 };
-    tide_json *json = &reading->json;
+    tide_json *json = &reader->json;
     tide_json_enter_array(json);
     while (tide_json_next_item(json)) {
         int field = -1;

@@ -22,7 +22,7 @@ typedef struct tide_name_map {
 } tide_name_map;
 
 /* A document while it is being read. Numbers are still the file's, addresses still in units. */
-typedef struct tide_conclusion {
+typedef struct tide_reader {
     tide_json json;
     const char *path;        /* borrowed: of the file */
     const tide_hostmem *mem; /* borrowed */
@@ -35,31 +35,31 @@ typedef struct tide_conclusion {
     tide_event *events;
     tide_segment_row *start_segments, *end_segments;
     tide_block_row *start_blocks, *end_blocks;
-} tide_conclusion;
+} tide_reader;
 
 /* Each takes the value of its key. */
-void tide_read_strings(tide_conclusion *reading);
-void tide_read_frames(tide_conclusion *reading);
-void tide_read_stacks(tide_conclusion *reading);
-void tide_read_scopes(tide_conclusion *reading);
-void tide_read_kernels(tide_conclusion *reading);
-void tide_read_start(tide_conclusion *reading);
-void tide_read_end(tide_conclusion *reading);
-void tide_read_events(tide_conclusion *reading);
-void tide_read_tool(tide_conclusion *reading);
-void tide_read_run(tide_conclusion *reading);
-void tide_read_clock(tide_conclusion *reading);
-void tide_read_devices(tide_conclusion *reading);
-void tide_read_streams(tide_conclusion *reading);
-void tide_read_allocator(tide_conclusion *reading);
-void tide_read_origin(tide_conclusion *reading);
-void tide_read_log(tide_conclusion *reading);
-void tide_read_timing(tide_conclusion *reading);
-void tide_read_loss(tide_conclusion *reading);
-void tide_read_summary(tide_conclusion *reading);
-void tide_read_oom(tide_conclusion *reading);
+void tide_read_strings(tide_reader *reader);
+void tide_read_frames(tide_reader *reader);
+void tide_read_stacks(tide_reader *reader);
+void tide_read_scopes(tide_reader *reader);
+void tide_read_kernels(tide_reader *reader);
+void tide_read_start(tide_reader *reader);
+void tide_read_end(tide_reader *reader);
+void tide_read_events(tide_reader *reader);
+void tide_read_tool(tide_reader *reader);
+void tide_read_run(tide_reader *reader);
+void tide_read_clock(tide_reader *reader);
+void tide_read_devices(tide_reader *reader);
+void tide_read_streams(tide_reader *reader);
+void tide_read_allocator(tide_reader *reader);
+void tide_read_origin(tide_reader *reader);
+void tide_read_log(tide_reader *reader);
+void tide_read_timing(tide_reader *reader);
+void tide_read_loss(tide_reader *reader);
+void tide_read_summary(tide_reader *reader);
+void tide_read_oom(tide_reader *reader);
 
 /* Fails at a place that is known by its key path alone. */
-void tide_conclusion_fail_at(tide_conclusion *reading, const char *path, const char *message);
+void tide_reader_fail_at(tide_reader *reader, const char *path, const char *message);
 
 #endif

@@ -11,95 +11,95 @@ static const tide_json_odd UNKNOWN = {.unknown = -1};
 #define N_KEYS(keys) (sizeof(keys) / sizeof((keys)[0]))
 
 /* An unknown number is -1; other negative ones make no sense. */
-static int64_t get_number(tide_conclusion *reading) {
-    return tide_json_get_integer(&reading->json, -1, INT64_MAX);
+static int64_t get_number(tide_reader *reader) {
+    return tide_json_get_integer(&reader->json, -1, INT64_MAX);
 }
 
-static const char *get_text(tide_conclusion *reading) {
-    return tide_json_get_text(&reading->json, &reading->snapshot->arena);
+static const char *get_text(tide_reader *reader) {
+    return tide_json_get_text(&reader->json, &reader->snapshot->arena);
 }
 
 /* The same two for what is only shown. */
-static int64_t get_odd_number(tide_conclusion *reading) {
-    return tide_json_get_odd_integer(&reading->json, -1, INT64_MAX, UNKNOWN);
+static int64_t get_odd_number(tide_reader *reader) {
+    return tide_json_get_odd_integer(&reader->json, -1, INT64_MAX, UNKNOWN);
 }
 
-static const char *get_odd_text(tide_conclusion *reading) {
-    return tide_json_get_odd_text(&reading->json, &reading->snapshot->arena);
+static const char *get_odd_text(tide_reader *reader) {
+    return tide_json_get_odd_text(&reader->json, &reader->snapshot->arena);
 }
 
-void tide_read_tool(tide_conclusion *reading) {
+void tide_read_tool(tide_reader *reader) {
     static const char *const KEYS[] = {"version", "build"};
     int field = -1;
-    if (!tide_json_enter_odd_object(&reading->json)) {
+    if (!tide_json_enter_odd_object(&reader->json)) {
         return;
     }
-    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
+    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
         if (field == 0) {
-            reading->snapshot->tool_version = get_odd_text(reading);
+            reader->snapshot->tool_version = get_odd_text(reader);
         } else {
-            reading->snapshot->tool_build = get_odd_text(reading);
+            reader->snapshot->tool_build = get_odd_text(reader);
         }
     }
 }
 
-void tide_read_clock(tide_conclusion *reading) {
+void tide_read_clock(tide_reader *reader) {
     static const char *const KEYS[] = {"unit_ns", "source", "device_uncertainty_ns"};
     int field = -1;
-    tide_json_enter_object(&reading->json);
-    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
+    tide_json_enter_object(&reader->json);
+    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
         if (field == 0) {
-            (void)tide_json_get_integer(&reading->json, 1, 1);
+            (void)tide_json_get_integer(&reader->json, 1, 1);
         } else if (field == 2) {
-            reading->snapshot->device_uncertainty_ns = get_number(reading);
+            reader->snapshot->device_uncertainty_ns = get_number(reader);
         } else {
-            reading->snapshot->clock_source = get_text(reading);
+            reader->snapshot->clock_source = get_text(reader);
         }
     }
 }
 
-static void read_host(tide_conclusion *reading) {
+static void read_host(tide_reader *reader) {
     static const char *const KEYS[] = {"name", "os", "cpu", "computed_by", "n_cpus", "total_bytes"};
-    tide_snapshot_run *run = &reading->snapshot->run;
+    tide_snapshot_run *run = &reader->snapshot->run;
     const char **texts[] = {&run->host_name, &run->host_os, &run->host_cpu, &run->host_computed_by};
     int64_t *numbers[] = {&run->host_n_cpus, &run->host_total_bytes};
     int field = -1;
-    if (!tide_json_enter_odd_object(&reading->json)) {
+    if (!tide_json_enter_odd_object(&reader->json)) {
         return;
     }
-    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
+    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
         if (field < (int)N_KEYS(texts)) {
-            *texts[field] = get_odd_text(reading);
+            *texts[field] = get_odd_text(reader);
         } else {
-            *numbers[field - (int)N_KEYS(texts)] = get_odd_number(reading);
+            *numbers[field - (int)N_KEYS(texts)] = get_odd_number(reader);
         }
     }
 }
 
-static void read_model(tide_conclusion *reading) {
+static void read_model(tide_reader *reader) {
     static const char *const KEYS[] = {"size",    "d_model",    "d_ff",        "n_layers",
                                        "n_heads", "vocab_size", "n_parameters"};
-    tide_snapshot_model *model = &reading->snapshot->run.model;
+    tide_snapshot_model *model = &reader->snapshot->run.model;
     int64_t *numbers[] = {&model->d_model, &model->d_ff,       &model->n_layers,
                           &model->n_heads, &model->vocab_size, &model->n_parameters};
     int field = -1;
-    if (tide_json_peek(&reading->json) == TIDE_JSON_NULL) {
-        tide_json_skip(&reading->json);
+    if (tide_json_peek(&reader->json) == TIDE_JSON_NULL) {
+        tide_json_skip(&reader->json);
         return;
     }
-    if (!tide_json_enter_odd_object(&reading->json)) {
+    if (!tide_json_enter_odd_object(&reader->json)) {
         return;
     }
-    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 1)) >= 0) {
+    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 1)) >= 0) {
         if (field == 0) {
-            model->size = get_odd_text(reading);
+            model->size = get_odd_text(reader);
         } else {
-            *numbers[field - 1] = get_odd_number(reading);
+            *numbers[field - 1] = get_odd_number(reader);
         }
     }
 }
 
-void tide_read_run(tide_conclusion *reading) {
+void tide_read_run(tide_reader *reader) {
     static const char *const KEYS[] = {"command",
                                        "precision",
                                        "mode",
@@ -117,34 +117,34 @@ void tide_read_run(tide_conclusion *reading) {
                                        "model",
                                        "host"};
     enum { FIRST_NUMBER = 7, KEEP_GRAPH = 12, CLIP, MODEL };
-    tide_snapshot_run *run = &reading->snapshot->run;
+    tide_snapshot_run *run = &reader->snapshot->run;
     const char **texts[] = {&run->command,   &run->precision, &run->mode,          &run->attention,
                             &run->recompute, &run->outcome,   &run->implementation};
     int64_t *numbers[] = {&run->batch_size, &run->context_length, &run->seed,
                           &run->memory_limit_bytes, &run->started_unix_us};
     int field = -1;
-    if (!tide_json_enter_odd_object(&reading->json)) {
+    if (!tide_json_enter_odd_object(&reader->json)) {
         return;
     }
-    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
+    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
         if (field < FIRST_NUMBER) {
-            *texts[field] = get_odd_text(reading);
+            *texts[field] = get_odd_text(reader);
         } else if (field < KEEP_GRAPH) {
             *numbers[field - FIRST_NUMBER] =
-                tide_json_get_odd_integer(&reading->json, INT64_MIN, INT64_MAX, UNKNOWN);
+                tide_json_get_odd_integer(&reader->json, INT64_MIN, INT64_MAX, UNKNOWN);
         } else if (field == KEEP_GRAPH) {
-            run->keep_graph = tide_json_get_odd_boolean(&reading->json);
+            run->keep_graph = tide_json_get_odd_boolean(&reader->json);
         } else if (field == CLIP) {
-            run->clip_grad_norm = tide_json_get_odd_real(&reading->json);
+            run->clip_grad_norm = tide_json_get_odd_real(&reader->json);
         } else if (field == MODEL) {
-            read_model(reading);
+            read_model(reader);
         } else {
-            read_host(reading);
+            read_host(reader);
         }
     }
 }
 
-static tide_snapshot_device read_device(tide_conclusion *reading) {
+static tide_snapshot_device read_device(tide_reader *reader) {
     static const char *const KEYS[] = {"kind",           "name",
                                        "total_bytes",    "compute_capability",
                                        "driver_version", "runtime_version",
@@ -154,83 +154,83 @@ static tide_snapshot_device read_device(tide_conclusion *reading) {
     int64_t *numbers[] = {&row.total_bytes,     &row.compute_capability, &row.driver_version,
                           &row.runtime_version, &row.sm_clock_khz,       &row.memory_clock_khz};
     int field = -1;
-    tide_json_enter_object(&reading->json);
-    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 3)) >= 0) {
+    tide_json_enter_object(&reader->json);
+    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 3)) >= 0) {
         if (field < 2) {
-            *texts[field] = field == 0 ? get_text(reading) : get_odd_text(reading);
+            *texts[field] = field == 0 ? get_text(reader) : get_odd_text(reader);
         } else {
-            *numbers[field - 2] = get_odd_number(reading);
+            *numbers[field - 2] = get_odd_number(reader);
         }
     }
     return row;
 }
 
 /* Room for one more of at most `limit` rows. */
-static bool room_for(tide_conclusion *reading, size_t n_rows, size_t limit) {
+static bool room_for(tide_reader *reader, size_t n_rows, size_t limit) {
     if (n_rows == limit) {
-        tide_json_fail(&reading->json, TIDE_LIMIT, reading->json.at,
+        tide_json_fail(&reader->json, TIDE_LIMIT, reader->json.at,
                        "more than the limit of %zu of them", limit);
     }
     return n_rows < limit;
 }
 
-void tide_read_devices(tide_conclusion *reading) {
+void tide_read_devices(tide_reader *reader) {
     tide_snapshot_device *rows =
-        tide_arena_alloc(&reading->snapshot->arena, MAX_DEVICES, sizeof(*rows));
+        tide_arena_alloc(&reader->snapshot->arena, MAX_DEVICES, sizeof(*rows));
     size_t n_rows = 0;
     if (rows == NULL) {
-        tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory for devices");
+        tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory for devices");
         return;
     }
-    reading->json.text_limit = TIDE_SHORT_TEXT_BYTES;
-    tide_json_enter_array(&reading->json);
-    while (tide_json_next_item(&reading->json) && room_for(reading, n_rows, MAX_DEVICES)) {
-        rows[n_rows++] = read_device(reading);
+    reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
+    tide_json_enter_array(&reader->json);
+    while (tide_json_next_item(&reader->json) && room_for(reader, n_rows, MAX_DEVICES)) {
+        rows[n_rows++] = read_device(reader);
     }
-    reading->snapshot->devices = rows;
-    reading->snapshot->n_devices = n_rows;
-    reading->json.text_limit = TIDE_JSON_TEXT_BYTES;
+    reader->snapshot->devices = rows;
+    reader->snapshot->n_devices = n_rows;
+    reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
 }
 
-void tide_read_streams(tide_conclusion *reading) {
+void tide_read_streams(tide_reader *reader) {
     static const char *const KEYS[] = {"device", "handle"};
-    tide_stream_row *rows = tide_arena_alloc(&reading->snapshot->arena, MAX_DEVICES, sizeof(*rows));
+    tide_stream_row *rows = tide_arena_alloc(&reader->snapshot->arena, MAX_DEVICES, sizeof(*rows));
     size_t n_rows = 0;
     if (rows == NULL) {
-        tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory for streams");
+        tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory for streams");
         return;
     }
-    tide_json_enter_array(&reading->json);
-    while (tide_json_next_item(&reading->json) && room_for(reading, n_rows, MAX_DEVICES)) {
+    tide_json_enter_array(&reader->json);
+    while (tide_json_next_item(&reader->json) && room_for(reader, n_rows, MAX_DEVICES)) {
         int field = -1;
-        tide_json_enter_object(&reading->json);
-        while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 3)) >= 0) {
+        tide_json_enter_object(&reader->json);
+        while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 3)) >= 0) {
             if (field == 0) {
-                rows[n_rows].device = (uint8_t)tide_json_get_integer(&reading->json, 0, UINT8_MAX);
+                rows[n_rows].device = (uint8_t)tide_json_get_integer(&reader->json, 0, UINT8_MAX);
             } else {
-                rows[n_rows].handle = tide_json_get_handle(&reading->json);
+                rows[n_rows].handle = tide_json_get_handle(&reader->json);
             }
         }
         n_rows++;
     }
-    reading->snapshot->streams = rows;
-    reading->snapshot->n_streams = n_rows;
+    reader->snapshot->streams = rows;
+    reader->snapshot->n_streams = n_rows;
 }
 
-static void refuse_twice(tide_conclusion *reading, const tide_snapshot_setting *rows, size_t n_rows,
+static void refuse_twice(tide_reader *reader, const tide_snapshot_setting *rows, size_t n_rows,
                          const char *key) {
     for (size_t i = 0; i < n_rows; i++) {
         if (strcmp(rows[i].name, key) == 0) {
-            tide_json_fail(&reading->json, TIDE_FORMAT, reading->json.at, "this key comes twice");
+            tide_json_fail(&reader->json, TIDE_FORMAT, reader->json.at, "this key comes twice");
         }
     }
 }
 
-static void read_setting(tide_conclusion *reading, tide_snapshot_setting *row) {
-    tide_json *json = &reading->json;
+static void read_setting(tide_reader *reader, tide_snapshot_setting *row) {
+    tide_json *json = &reader->json;
     switch (tide_json_peek(json)) {
     case TIDE_JSON_STRING:
-        row->text = get_text(reading);
+        row->text = get_text(reader);
         break;
     case TIDE_JSON_BOOLEAN:
         row->number = tide_json_get_boolean(json) ? 1.0 : 0.0;
@@ -247,89 +247,88 @@ static void read_setting(tide_conclusion *reading, tide_snapshot_setting *row) {
     }
 }
 
-void tide_read_allocator(tide_conclusion *reading) {
-    tide_snapshot *snapshot = reading->snapshot;
+void tide_read_allocator(tide_reader *reader) {
+    tide_snapshot *snapshot = reader->snapshot;
     tide_snapshot_setting *rows = tide_arena_alloc(&snapshot->arena, MAX_SETTINGS, sizeof(*rows));
     size_t n_rows = 0;
     if (rows == NULL) {
-        tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory for settings");
+        tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory for settings");
         return;
     }
     const char *key = NULL;
-    reading->json.text_limit = TIDE_SHORT_TEXT_BYTES;
-    tide_json_enter_object(&reading->json);
-    while ((key = tide_json_next_key(&reading->json, &snapshot->arena)) != NULL &&
-           room_for(reading, n_rows, MAX_SETTINGS)) {
-        refuse_twice(reading, rows, n_rows, key);
+    reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
+    tide_json_enter_object(&reader->json);
+    while ((key = tide_json_next_key(&reader->json, &snapshot->arena)) != NULL &&
+           room_for(reader, n_rows, MAX_SETTINGS)) {
+        refuse_twice(reader, rows, n_rows, key);
         rows[n_rows].name = key;
-        read_setting(reading, &rows[n_rows]);
+        read_setting(reader, &rows[n_rows]);
         n_rows++;
     }
     snapshot->settings = rows;
     snapshot->n_settings = n_rows;
-    reading->json.text_limit = TIDE_JSON_TEXT_BYTES;
+    reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
 }
 
-void tide_read_origin(tide_conclusion *reading) {
+void tide_read_origin(tide_reader *reader) {
     static const char *const KEYS[] = {"format", "events", "contradictions"};
-    tide_snapshot_origin *origin = &reading->snapshot->origin;
+    tide_snapshot_origin *origin = &reader->snapshot->origin;
     int field = -1;
-    tide_json_enter_object(&reading->json);
-    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
+    tide_json_enter_object(&reader->json);
+    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
         if (field == 0) {
-            origin->format = get_text(reading);
+            origin->format = get_text(reader);
         } else {
             uint64_t *number = field == 1 ? &origin->n_events : &origin->n_contradictions;
-            *number = (uint64_t)tide_json_get_integer(&reading->json, 0, INT64_MAX);
+            *number = (uint64_t)tide_json_get_integer(&reader->json, 0, INT64_MAX);
         }
     }
 }
 
-void tide_read_log(tide_conclusion *reading) {
+void tide_read_log(tide_reader *reader) {
     static const char *const KEYS[] = {"full_policy", "dropped_events", "dropped_scopes"};
     int field = -1;
-    tide_json_enter_object(&reading->json);
-    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
+    tide_json_enter_object(&reader->json);
+    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
         if (field == 0) {
-            reading->snapshot->full_policy = get_odd_text(reading);
+            reader->snapshot->full_policy = get_odd_text(reader);
         } else {
             uint64_t *number =
-                field == 1 ? &reading->snapshot->n_dropped : &reading->snapshot->n_scopes_dropped;
-            *number = (uint64_t)tide_json_get_integer(&reading->json, 0, INT64_MAX);
+                field == 1 ? &reader->snapshot->n_dropped : &reader->snapshot->n_scopes_dropped;
+            *number = (uint64_t)tide_json_get_integer(&reader->json, 0, INT64_MAX);
         }
     }
 }
 
 /* An array of what `get` takes, in the arena. */
-static const double *read_reals(tide_conclusion *reading, double (*get)(tide_json *json),
+static const double *read_reals(tide_reader *reader, double (*get)(tide_json *json),
                                 size_t *ret_n) {
     double *samples = NULL;
     size_t n = 0;
     size_t capacity = 0;
-    tide_json_enter_array(&reading->json);
-    while (tide_json_next_item(&reading->json) && room_for(reading, n, MAX_SAMPLES)) {
-        double *grown =
-            tide_hostmem_grow(reading->mem, samples, &capacity, n + 1, sizeof(*samples));
+    tide_json_enter_array(&reader->json);
+    while (tide_json_next_item(&reader->json) && room_for(reader, n, MAX_SAMPLES)) {
+        double *grown = tide_hostmem_grow(reader->mem, samples, &capacity, n + 1, sizeof(*samples));
         if (grown == NULL) {
-            tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory");
+            tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory");
             break;
         }
         samples = grown;
-        samples[n++] = get(&reading->json);
+        samples[n++] = get(&reader->json);
     }
-    double *kept = tide_arena_alloc(&reading->snapshot->arena, n, sizeof(*kept));
+    double *kept = tide_arena_alloc(&reader->snapshot->arena, n, sizeof(*kept));
     if (kept == NULL) {
-        tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory");
+        tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory");
     } else if (n > 0) {
         memcpy(kept, samples, n * sizeof(*kept));
     }
-    reading->mem->release(reading->mem->ctx, samples);
+    reader->mem->release(reader->mem->ctx, samples);
     *ret_n = n;
     return kept;
 }
 
-static const double *read_samples(tide_conclusion *reading, size_t *ret_n) {
-    return read_reals(reading, tide_json_get_odd_real, ret_n);
+static const double *read_samples(tide_reader *reader, size_t *ret_n) {
+    return read_reals(reader, tide_json_get_odd_real, ret_n);
 }
 
 /* A number, or the text of what JSON has no number for. */
@@ -353,93 +352,93 @@ static double get_loss(tide_json *json) {
     return 0.0;
 }
 
-void tide_read_loss(tide_conclusion *reading) {
-    tide_snapshot_timing *timing = &reading->snapshot->timing;
-    timing->losses = read_reals(reading, get_loss, &timing->n_losses);
+void tide_read_loss(tide_reader *reader) {
+    tide_snapshot_timing *timing = &reader->snapshot->timing;
+    timing->losses = read_reals(reader, get_loss, &timing->n_losses);
 }
 
-static tide_snapshot_phase read_phase(tide_conclusion *reading) {
+static tide_snapshot_phase read_phase(tide_reader *reader) {
     static const char *const KEYS[] = {"name", "host_ms", "device_ms"};
     tide_snapshot_phase row = {.name = ""};
     size_t n_device = 0;
     int field = -1;
-    tide_json_enter_object(&reading->json);
-    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 7)) >= 0) {
+    tide_json_enter_object(&reader->json);
+    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 7)) >= 0) {
         if (field == 0) {
-            row.name = get_text(reading);
+            row.name = get_text(reader);
         } else if (field == 1) {
-            row.host_ms = read_samples(reading, &row.n_samples);
+            row.host_ms = read_samples(reader, &row.n_samples);
         } else {
-            row.device_ms = read_samples(reading, &n_device);
+            row.device_ms = read_samples(reader, &n_device);
         }
     }
     if (n_device != row.n_samples) {
-        tide_json_fail(&reading->json, TIDE_FORMAT, reading->json.at,
+        tide_json_fail(&reader->json, TIDE_FORMAT, reader->json.at,
                        "%zu samples in host_ms, %zu in device_ms", row.n_samples, n_device);
     }
     return row;
 }
 
-static void read_phases(tide_conclusion *reading) {
+static void read_phases(tide_reader *reader) {
     tide_snapshot_phase *rows =
-        tide_arena_alloc(&reading->snapshot->arena, MAX_PHASES, sizeof(*rows));
+        tide_arena_alloc(&reader->snapshot->arena, MAX_PHASES, sizeof(*rows));
     size_t n_rows = 0;
     if (rows == NULL) {
-        tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory for phases");
+        tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory for phases");
         return;
     }
-    reading->json.text_limit = TIDE_SHORT_TEXT_BYTES;
-    tide_json_enter_array(&reading->json);
-    while (tide_json_next_item(&reading->json) && room_for(reading, n_rows, MAX_PHASES)) {
-        rows[n_rows++] = read_phase(reading);
+    reader->json.text_limit = TIDE_SHORT_TEXT_BYTES;
+    tide_json_enter_array(&reader->json);
+    while (tide_json_next_item(&reader->json) && room_for(reader, n_rows, MAX_PHASES)) {
+        rows[n_rows++] = read_phase(reader);
     }
-    reading->snapshot->timing.phases = rows;
-    reading->snapshot->timing.n_phases = n_rows;
-    reading->json.text_limit = TIDE_JSON_TEXT_BYTES;
+    reader->snapshot->timing.phases = rows;
+    reader->snapshot->timing.n_phases = n_rows;
+    reader->json.text_limit = TIDE_JSON_TEXT_BYTES;
 }
 
-static void read_pairs(tide_conclusion *reading) {
+static void read_pairs(tide_reader *reader) {
     static const char *const KEYS[] = {"recorded_ms", "unrecorded_ms"};
-    tide_snapshot_timing *timing = &reading->snapshot->timing;
+    tide_snapshot_timing *timing = &reader->snapshot->timing;
     size_t n_unrecorded = 0;
     int field = -1;
-    tide_json_enter_object(&reading->json);
-    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 3)) >= 0) {
+    tide_json_enter_object(&reader->json);
+    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 3)) >= 0) {
         if (field == 0) {
-            timing->recorded_step_ms = read_samples(reading, &timing->n_recorder_pairs);
+            timing->recorded_step_ms = read_samples(reader, &timing->n_recorder_pairs);
         } else {
-            timing->unrecorded_step_ms = read_samples(reading, &n_unrecorded);
+            timing->unrecorded_step_ms = read_samples(reader, &n_unrecorded);
         }
     }
     if (n_unrecorded > TIDE_RECORDER_MAX_PAIRS) {
-        tide_json_fail(&reading->json, TIDE_LIMIT, reading->json.at, "the limit is %d pairs",
+        tide_json_fail(&reader->json, TIDE_LIMIT, reader->json.at, "the limit is %d pairs",
                        (int)TIDE_RECORDER_MAX_PAIRS);
     } else if (n_unrecorded != timing->n_recorder_pairs) {
-        tide_json_fail(&reading->json, TIDE_FORMAT, reading->json.at,
+        tide_json_fail(&reader->json, TIDE_FORMAT, reader->json.at,
                        "%zu samples in recorded_ms, %zu in unrecorded_ms", timing->n_recorder_pairs,
                        n_unrecorded);
     }
 }
 
-void tide_read_timing(tide_conclusion *reading) {
+void tide_read_timing(tide_reader *reader) {
     static const char *const KEYS[] = {
         "warmup_steps",      "measured_steps",        "phases",        "flops",
         "stated_peak_flops", "recorder_ns_per_event", "recorder_pairs"};
-    tide_snapshot_timing *timing = &reading->snapshot->timing;
+    tide_snapshot_timing *timing = &reader->snapshot->timing;
     double *reals[] = {&timing->flops, &timing->stated_peak_flops, &timing->recorder_ns_per_event};
     int field = -1;
-    tide_json_enter_object(&reading->json);
-    while ((field = tide_json_next_field(&reading->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
+    tide_json_enter_object(&reader->json);
+    while ((field = tide_json_next_field(&reader->json, KEYS, N_KEYS(KEYS), 0)) >= 0) {
         if (field == 0) {
-            timing->warmup_steps = get_number(reading);
+            timing->warmup_steps = get_number(reader);
         } else if (field == 1) {
-            timing->measured_steps = get_number(reading);
+            timing->measured_steps = get_number(reader);
         } else if (field == 2) {
-            read_phases(reading);
+            read_phases(reader);
         } else if (field == 6) {
-            read_pairs(reading);
+            read_pairs(reader);
         } else {
-            *reals[field - 3] = tide_json_get_odd_real(&reading->json);
+            *reals[field - 3] = tide_json_get_odd_real(&reader->json);
         }
     }
 }

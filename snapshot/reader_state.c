@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "snapshot/columns_internal.h"
 #include "snapshot/reader_internal.h"
 
 enum { POOL_BYTES = 16 }; /* "small" */
@@ -14,77 +15,58 @@ typedef struct growing_state {
     size_t block_capacity;
 } growing_state;
 
-static uint32_t get_index(tide_json *json) {
-    return (uint32_t)tide_json_get_integer(json, -1, (int64_t)TIDE_NONE - 1);
-}
+/* The rules of a block's keys, with what the parser asks for at each of its objects. */
+typedef struct block_keys {
+    const char *keys[TIDE_JSON_MAX_FIELDS];
+    const tide_column_rule *rules[TIDE_JSON_MAX_FIELDS];
+    size_t n;
+} block_keys;
 
 static uint64_t get_bytes(tide_json *json) {
     return (uint64_t)tide_json_get_integer(json, 0, INT64_MAX);
 }
 
-static tide_block_row read_block(tide_json *json) {
-    static const char *const KEYS[] = {"offset_bytes", "block_bytes", "requested_bytes", "state",
-                                       "stack",        "scope",       "category",        "name"};
-    enum { N_KEYS = sizeof(KEYS) / sizeof(KEYS[0]) };
+static tide_block_row read_block(tide_json *json, const block_keys *block) {
     tide_block_row row = {0};
+    uint32_t required = (UINT32_C(1) << block->n) - 1;
     int field = -1;
     tide_json_enter_object(json);
-    while ((field = tide_json_next_field(json, KEYS, N_KEYS, (1U << N_KEYS) - 1)) >= 0) {
-        switch (field) {
-        case 0:
-            row.offset_bytes = get_bytes(json);
-            break;
-        case 1:
-            row.block_bytes = get_bytes(json);
-            break;
-        case 2:
-            row.requested_bytes = get_bytes(json);
-            break;
-        case 3:
-            row.state = (uint8_t)tide_json_get_integer(json, 0, UINT8_MAX - 1);
-            break;
-        case 4:
-            row.stack = get_index(json);
-            break;
-        case 5:
-            row.scope = get_index(json);
-            break;
-        case 6:
-            row.category = (uint8_t)tide_json_get_integer(json, 0, UINT8_MAX - 1);
-            break;
-        default:
-            row.name = get_index(json);
-        }
+    while ((field = tide_json_next_field(json, block->keys, block->n, required)) >= 0) {
+        const tide_column_rule *rule = block->rules[field];
+        int64_t value = tide_json_get_integer(json, rule->min, rule->max);
+        tide_column_store(rule, sizeof(row), &row, 1, &value);
     }
     return row;
 }
 
-static void read_blocks(tide_conclusion *reading, growing_state *state, tide_segment_row *segment) {
-    tide_json *json = &reading->json;
+static void read_blocks(tide_reader *reader, growing_state *state, tide_segment_row *segment) {
+    tide_json *json = &reader->json;
+    block_keys keys;
+    keys.n = tide_column_keys(&TIDE_BLOCK_COLUMNS, keys.keys, keys.rules);
     segment->first_block = state->n_blocks;
     tide_json_enter_array(json);
     while (tide_json_next_item(json)) {
         tide_block_row *blocks =
-            tide_hostmem_grow(reading->mem, state->blocks, &state->block_capacity,
+            tide_hostmem_grow(reader->mem, state->blocks, &state->block_capacity,
                               state->n_blocks + 1, sizeof(*blocks));
         if (blocks == NULL) {
             tide_json_fail(json, TIDE_NO_MEMORY, json->at, "no memory for the blocks");
             return;
         }
         state->blocks = blocks;
-        state->blocks[state->n_blocks++] = read_block(json);
+        state->blocks[state->n_blocks++] = read_block(json, &keys);
     }
     segment->n_blocks = state->n_blocks - segment->first_block;
 }
 
 /* What nobody here knows is an unknown pool. */
-static uint8_t read_pool(tide_conclusion *reading) {
+static uint8_t read_pool(tide_reader *reader) {
     char text[POOL_BYTES];
-    if (tide_json_peek(&reading->json) != TIDE_JSON_STRING) {
-        (void)tide_json_get_odd_text(&reading->json, &reading->snapshot->arena);
+    if (tide_json_peek(&reader->json) != TIDE_JSON_STRING) {
+        (void)tide_json_get_odd_text(&reader->json, &reader->snapshot->arena);
         return TIDE_SEGMENT_UNKNOWN;
     }
-    const char *pool = tide_json_get_short_text(&reading->json, text, sizeof(text));
+    const char *pool = tide_json_get_short_text(&reader->json, text, sizeof(text));
     return strcmp(pool, "small") == 0   ? TIDE_SEGMENT_SMALL
            : strcmp(pool, "large") == 0 ? TIDE_SEGMENT_LARGE
                                         : TIDE_SEGMENT_UNKNOWN;
@@ -115,12 +97,12 @@ static void read_pool_id(tide_json *json, uint32_t pool_id[2]) {
     }
 }
 
-static tide_segment_row read_segment(tide_conclusion *reading, growing_state *state) {
+static tide_segment_row read_segment(tide_reader *reader, growing_state *state) {
     /* Those that must be there first. */
     static const char *const KEYS[] = {"device", "address",       "total_bytes", "stream",
                                        "blocks", "is_expandable", "pool",        "pool_id"};
     enum { N_KEYS = sizeof(KEYS) / sizeof(KEYS[0]), N_REQUIRED = 5 };
-    tide_json *json = &reading->json;
+    tide_json *json = &reader->json;
     tide_segment_row row = {0};
     int field = -1;
     tide_json_enter_object(json);
@@ -139,13 +121,13 @@ static tide_segment_row read_segment(tide_conclusion *reading, growing_state *st
             row.stream = (uint8_t)tide_json_get_integer(json, 0, UINT8_MAX);
             break;
         case 4:
-            read_blocks(reading, state, &row);
+            read_blocks(reader, state, &row);
             break;
         case 5:
             row.is_expandable = tide_json_get_odd_boolean(json);
             break;
         case 6:
-            row.pool = read_pool(reading);
+            row.pool = read_pool(reader);
             break;
         default:
             read_pool_id(json, row.pool_id);
@@ -154,28 +136,28 @@ static tide_segment_row read_segment(tide_conclusion *reading, growing_state *st
     return row;
 }
 
-static void read_segments(tide_conclusion *reading, growing_state *state) {
-    tide_json *json = &reading->json;
+static void read_segments(tide_reader *reader, growing_state *state) {
+    tide_json *json = &reader->json;
     tide_json_enter_array(json);
     while (tide_json_next_item(json)) {
         tide_segment_row *segments =
-            tide_hostmem_grow(reading->mem, state->segments, &state->segment_capacity,
+            tide_hostmem_grow(reader->mem, state->segments, &state->segment_capacity,
                               state->n_segments + 1, sizeof(*segments));
         if (segments == NULL) {
             tide_json_fail(json, TIDE_NO_MEMORY, json->at, "no memory for the segments");
             return;
         }
         state->segments = segments;
-        tide_segment_row row = read_segment(reading, state);
+        tide_segment_row row = read_segment(reader, state);
         state->segments[state->n_segments++] = row;
     }
 }
 
 /* A copy in the snapshot's arena. */
-static void *keep(tide_conclusion *reading, const void *rows, size_t n_rows, size_t row_bytes) {
-    void *copy = tide_arena_alloc(&reading->snapshot->arena, n_rows, row_bytes);
+static void *keep(tide_reader *reader, const void *rows, size_t n_rows, size_t row_bytes) {
+    void *copy = tide_arena_alloc(&reader->snapshot->arena, n_rows, row_bytes);
     if (copy == NULL) {
-        tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at, "no memory for %zu rows",
+        tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory for %zu rows",
                        n_rows);
     } else if (n_rows > 0) {
         memcpy(copy, rows, n_rows * row_bytes);
@@ -183,34 +165,34 @@ static void *keep(tide_conclusion *reading, const void *rows, size_t n_rows, siz
     return copy;
 }
 
-static void read_state(tide_conclusion *reading, tide_segment_row **ret_segments,
+static void read_state(tide_reader *reader, tide_segment_row **ret_segments,
                        tide_block_row **ret_blocks, size_t *ret_n_segments, size_t *ret_n_blocks) {
     static const char *const KEYS[] = {"segments"};
     growing_state state = {0};
-    tide_json_enter_object(&reading->json);
-    while (tide_json_next_field(&reading->json, KEYS, 1, 1) >= 0) {
-        read_segments(reading, &state);
+    tide_json_enter_object(&reader->json);
+    while (tide_json_next_field(&reader->json, KEYS, 1, 1) >= 0) {
+        read_segments(reader, &state);
     }
-    *ret_segments = keep(reading, state.segments, state.n_segments, sizeof(*state.segments));
-    *ret_blocks = keep(reading, state.blocks, state.n_blocks, sizeof(*state.blocks));
+    *ret_segments = keep(reader, state.segments, state.n_segments, sizeof(*state.segments));
+    *ret_blocks = keep(reader, state.blocks, state.n_blocks, sizeof(*state.blocks));
     *ret_n_segments = *ret_segments != NULL ? state.n_segments : 0;
     *ret_n_blocks = *ret_blocks != NULL ? state.n_blocks : 0;
-    reading->mem->release(reading->mem->ctx, state.segments);
-    reading->mem->release(reading->mem->ctx, state.blocks);
+    reader->mem->release(reader->mem->ctx, state.segments);
+    reader->mem->release(reader->mem->ctx, state.blocks);
 }
 
-void tide_read_start(tide_conclusion *reading) {
-    tide_snapshot *snapshot = reading->snapshot;
-    read_state(reading, &reading->start_segments, &reading->start_blocks,
-               &snapshot->n_start_segments, &snapshot->n_start_blocks);
-    snapshot->start_segments = reading->start_segments;
-    snapshot->start_blocks = reading->start_blocks;
+void tide_read_start(tide_reader *reader) {
+    tide_snapshot *snapshot = reader->snapshot;
+    read_state(reader, &reader->start_segments, &reader->start_blocks, &snapshot->n_start_segments,
+               &snapshot->n_start_blocks);
+    snapshot->start_segments = reader->start_segments;
+    snapshot->start_blocks = reader->start_blocks;
 }
 
-void tide_read_end(tide_conclusion *reading) {
-    tide_snapshot *snapshot = reading->snapshot;
-    read_state(reading, &reading->end_segments, &reading->end_blocks, &snapshot->n_end_segments,
+void tide_read_end(tide_reader *reader) {
+    tide_snapshot *snapshot = reader->snapshot;
+    read_state(reader, &reader->end_segments, &reader->end_blocks, &snapshot->n_end_segments,
                &snapshot->n_end_blocks);
-    snapshot->end_segments = reading->end_segments;
-    snapshot->end_blocks = reading->end_blocks;
+    snapshot->end_segments = reader->end_segments;
+    snapshot->end_blocks = reader->end_blocks;
 }

@@ -12,8 +12,8 @@ enum { MAX_REPEATED = 1 << 20 }; /* texts that stood in the table before */
 #define MAX_TEXT_BYTES ((size_t)512 << 20)
 
 typedef struct string_table {
-    tide_conclusion *reading; /* borrowed */
-    const char **texts;       /* owned */
+    tide_reader *reader; /* borrowed */
+    const char **texts;  /* owned */
     size_t n_texts;
     size_t capacity;
     size_t n_repeated; /* texts that were there before */
@@ -25,14 +25,14 @@ typedef struct string_table {
 
 /* The text at hand in the buffer; false after a failure. */
 static bool take_text(string_table *table, size_t *ret_bytes) {
-    tide_json *json = &table->reading->json;
+    tide_json *json = &table->reader->json;
     size_t at = 0;
     size_t size = 0;
     if (!tide_json_take_raw_text(json, &at, &size)) {
         return false;
     }
     char *buffer =
-        tide_hostmem_grow(table->reading->mem, table->buffer, &table->buffer_capacity, size + 1, 1);
+        tide_hostmem_grow(table->reader->mem, table->buffer, &table->buffer_capacity, size + 1, 1);
     if (buffer == NULL) {
         tide_json_fail(json, TIDE_NO_MEMORY, at, "no memory for a text of %zu bytes", size);
         return false;
@@ -55,7 +55,7 @@ static const char *find(const string_table *table, size_t n_bytes, uint64_t *ret
 }
 
 static const char *keep_text(string_table *table, size_t n_bytes, uint64_t hash) {
-    tide_json *json = &table->reading->json;
+    tide_json *json = &table->reader->json;
     table->n_bytes += n_bytes;
     if (table->n_bytes > MAX_TEXT_BYTES) {
         tide_json_fail(json, TIDE_LIMIT, json->at,
@@ -65,7 +65,7 @@ static const char *keep_text(string_table *table, size_t n_bytes, uint64_t hash)
     }
     const char *text =
         n_bytes == 0 ? ""
-                     : tide_arena_text_n(&table->reading->snapshot->arena, table->buffer, n_bytes);
+                     : tide_arena_text_n(&table->reader->snapshot->arena, table->buffer, n_bytes);
     if (text == NULL || tide_map_put(&table->by_hash, hash, table->n_texts) != TIDE_OK) {
         tide_json_fail(json, TIDE_NO_MEMORY, json->at, "no memory for a text of %zu bytes",
                        n_bytes);
@@ -76,7 +76,7 @@ static const char *keep_text(string_table *table, size_t n_bytes, uint64_t hash)
 
 /* False after a failure. */
 static bool add_text(string_table *table) {
-    tide_json *json = &table->reading->json;
+    tide_json *json = &table->reader->json;
     size_t n_bytes = 0;
     uint64_t hash = 0;
     if (table->n_texts == TIDE_JSON_MAX_ROWS) {
@@ -94,7 +94,7 @@ static bool add_text(string_table *table) {
                        MAX_REPEATED);
         return false;
     }
-    const char **grown = tide_hostmem_grow(table->reading->mem, table->texts, &table->capacity,
+    const char **grown = tide_hostmem_grow(table->reader->mem, table->texts, &table->capacity,
                                            table->n_texts + 1, sizeof(*grown));
     if (grown == NULL) {
         tide_json_fail(json, TIDE_NO_MEMORY, json->at, "no memory for the strings");
@@ -109,22 +109,21 @@ static bool add_text(string_table *table) {
     return true;
 }
 
-void tide_read_strings(tide_conclusion *reading) {
-    const tide_hostmem *mem = reading->mem;
-    string_table table = {.reading = reading};
+void tide_read_strings(tide_reader *reader) {
+    const tide_hostmem *mem = reader->mem;
+    string_table table = {.reader = reader};
     tide_map_init(&table.by_hash, mem);
-    tide_json_enter_array(&reading->json);
-    while (tide_json_next_item(&reading->json) && add_text(&table)) {
+    tide_json_enter_array(&reader->json);
+    while (tide_json_next_item(&reader->json) && add_text(&table)) {
     }
-    const char **kept = tide_arena_alloc(&reading->snapshot->arena, table.n_texts, sizeof(*kept));
+    const char **kept = tide_arena_alloc(&reader->snapshot->arena, table.n_texts, sizeof(*kept));
     if (kept == NULL) {
-        tide_json_fail(&reading->json, TIDE_NO_MEMORY, reading->json.at,
-                       "no memory for the strings");
+        tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory for the strings");
     } else if (table.n_texts > 0) {
         memcpy(kept, table.texts, table.n_texts * sizeof(*kept));
     }
-    reading->snapshot->strings = kept;
-    reading->snapshot->n_strings = kept != NULL ? table.n_texts : 0;
+    reader->snapshot->strings = kept;
+    reader->snapshot->n_strings = kept != NULL ? table.n_texts : 0;
     tide_map_fini(&table.by_hash);
     mem->release(mem->ctx, table.texts);
     mem->release(mem->ctx, table.buffer);

@@ -1,0 +1,66 @@
+/* columns_internal.h - the columns of a snapshot file: one table of rules per table of rows, which
+ * the writer and the reader both walk, so that a column is described once.
+ *
+ * To add a column, add its member to the row and its rule here; docs/snapshot-format.md names it.
+ */
+#ifndef TIDE_SNAPSHOT_COLUMNS_INTERNAL_H
+#define TIDE_SNAPSHOT_COLUMNS_INTERNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "snapshot/json_reader.h"
+
+/* What a member of a row is; its width is the rule's. */
+typedef enum tide_column_kind {
+    TIDE_COLUMN_NUMBER, /* 1 or 2 bytes unsigned, 4 bytes signed, 8 bytes up to INT64_MAX */
+    TIDE_COLUMN_INDEX   /* uint32_t; TIDE_NONE is -1 in a file */
+} tide_column_kind;
+
+/* How its values stand in a file. */
+typedef enum tide_column_encoding {
+    TIDE_COLUMN_PLAIN,
+    TIDE_COLUMN_DELTA,  /* the difference to the row before; the first row's to 0 */
+    TIDE_COLUMN_ADDRESS /* the same, in units of address_unit_bytes; a row whose action has no
+                           address repeats the last one */
+} tide_column_encoding;
+
+typedef struct tide_column_rule {
+    const char *key;
+    size_t offset, width; /* of the member, in bytes */
+    tide_column_kind kind;
+    tide_column_encoding encoding;
+    int64_t min, max;                   /* what the reader allows, after decoding */
+    const tide_json_odd *odd;           /* of a column that is only shown; NULL: no value of it may
+                                           be odd */
+    int64_t (*derive)(const void *row); /* not NULL: the value follows from other columns; it is
+                                           written for small tools, and the reader skips it */
+} tide_column_rule;
+
+typedef struct tide_column_table {
+    const char *key;               /* in the document */
+    const tide_column_rule *rules; /* in the order of the file */
+    size_t n_rules;                /* at most TIDE_JSON_MAX_FIELDS - 1 */
+    size_t row_bytes;
+} tide_column_table;
+
+extern const tide_column_table TIDE_FRAME_COLUMNS;  /* tide_frame_row */
+extern const tide_column_table TIDE_STACK_COLUMNS;  /* tide_stack_row */
+extern const tide_column_table TIDE_SCOPE_COLUMNS;  /* tide_scope_row */
+extern const tide_column_table TIDE_KERNEL_COLUMNS; /* tide_kernel_row */
+extern const tide_column_table TIDE_EVENT_COLUMNS;  /* tide_event */
+/* Blocks are few and stand in objects: here the keys are those of one object. */
+extern const tide_column_table TIDE_BLOCK_COLUMNS; /* tide_block_row */
+
+/* The keys that a reader takes, with the rule of each; returns how many. */
+size_t tide_column_keys(const tide_column_table *table, const char *ret_keys[TIDE_JSON_MAX_FIELDS],
+                        const tide_column_rule *ret_rules[TIDE_JSON_MAX_FIELDS]);
+
+/* From rows to values and back: the n_rows members of one column. A loop per width, because a
+ * column has millions of rows. `rows` is the first row that counts. */
+void tide_column_load(const tide_column_rule *rule, size_t row_bytes, const void *rows,
+                      size_t n_rows, int64_t *ret_values);
+void tide_column_store(const tide_column_rule *rule, size_t row_bytes, void *rows, size_t n_rows,
+                       const int64_t *values);
+
+#endif
