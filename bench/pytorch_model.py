@@ -164,7 +164,7 @@ def mean_loss(logits: Tensor, targets: Tensor) -> Tensor:
 
 @dataclasses.dataclass
 class Moments:
-    """AdamW's state of one parameter, of the gradient's type."""
+    """The optimizer state of one parameter, of the gradient's type."""
 
     exp_avg: Tensor
     exp_avg_sq: Tensor

@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /* Steps of a run that is asked about, none of them warm-up: as many as `tidemark profile` takes
- * where nothing is said. The second is the first with AdamW's state; the reserved bytes of
+ * where nothing is said. The second is the first with the optimizer state; the reserved bytes of
  * PyTorch's eager runs grow after it, too, as fragments pile up. */
 enum { TIDE_DRY_RUN_STEPS = 15 };
 

@@ -77,6 +77,17 @@ static const char *spelling(const tide_option *option, char text[TIDE_OPTIONS_NA
     return text;
 }
 
+/* The option that took the place of one of earlier versions; NULL: it never was one. */
+static const char *successor_of(const char *name) {
+    static const char *const RENAMED[][2] = {{"residuals", "emulate"}};
+    for (size_t i = 0; i < sizeof(RENAMED) / sizeof(RENAMED[0]); i++) {
+        if (strcmp(name, RENAMED[i][0]) == 0) {
+            return RENAMED[i][1];
+        }
+    }
+    return NULL;
+}
+
 static tide_status unknown_option(const tide_option_table *table, const char *argument, size_t n,
                                   tide_error *error) {
     char given[TIDE_OPTIONS_NAME_BYTES] = "";
@@ -99,7 +110,13 @@ static tide_status unknown_option(const tide_option_table *table, const char *ar
             tide_options_append(valid, table->options[i].letter);
         }
     }
-    const char *nearest = tide_nearest_word(given + strspn(given, "-"), name_at, table);
+    const char *word = given + strspn(given, "-");
+    const char *successor = successor_of(word);
+    if (successor != NULL && find_option(table, successor, strlen(successor)) != NULL) {
+        return tide_fail(error, TIDE_INVALID, "unknown option '%s': it is --%s now (valid: %s)",
+                         given, successor, valid);
+    }
+    const char *nearest = tide_nearest_word(word, name_at, table);
     if (nearest != NULL) {
         return tide_fail(error, TIDE_INVALID, "unknown option '%s': did you mean --%s? (valid: %s)",
                          given, nearest, valid);

@@ -169,7 +169,7 @@ tide_status tide_as_pytorch(const tide_workload_config *workload, tide_edition e
                          "what PyTorch allocates is known of the transformer, not of other models");
     }
     *ret_workload = *workload;
-    ret_workload->residuals = TIDE_RESIDUALS_EAGER;
+    ret_workload->emulate = TIDE_EMULATE_PYTORCH;
     ret_workload->edition = edition;
     ret_workload->attention = TIDE_ATTENTION_NAIVE;
     ret_workload->recompute = TIDE_RECOMPUTE_NONE;

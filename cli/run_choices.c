@@ -27,8 +27,8 @@ const char *tide_choice_recompute(size_t i) {
     return i < TIDE_N_RECOMPUTES ? tide_recompute_name((int)i) : NULL;
 }
 
-const char *tide_choice_residuals(size_t i) {
-    return i < TIDE_N_RESIDUALS ? tide_residuals_name((int)i) : NULL;
+const char *tide_choice_emulate(size_t i) {
+    return i < TIDE_N_EMULATIONS ? tide_emulation_name((int)i) : NULL;
 }
 
 const char *tide_choice_edition(size_t i) {

@@ -17,7 +17,7 @@ const char *tide_choice_mode(size_t i);
 const char *tide_choice_precision(size_t i);
 const char *tide_choice_attention(size_t i);
 const char *tide_choice_recompute(size_t i);
-const char *tide_choice_residuals(size_t i);
+const char *tide_choice_emulate(size_t i);
 const char *tide_choice_edition(size_t i);
 /* What has no card first, then every card. */
 const char *tide_choice_device(size_t i);

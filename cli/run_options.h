@@ -75,16 +75,17 @@
     TIDE_RUN_ROW(TIDE_OPTION_CHOICES, base, recomputes, .name = "recompute",                       \
                  .choice_at = tide_choice_recompute, .help = (text))
 
-#define TIDE_RUN_RESIDUALS(base)                                                                   \
-    TIDE_RUN_ROW(TIDE_OPTION_CHOICE, base, residuals, .name = "residuals",                         \
-                 .choice_at = tide_choice_residuals,                                               \
-                 .help = "own: tidemark's operators; eager: the allocations of PyTorch for the "   \
-                         "same model, on the virtual device; default own")
+#define TIDE_RUN_EMULATE(base)                                                                     \
+    TIDE_RUN_ROW(TIDE_OPTION_CHOICE, base, emulate, .name = "emulate",                             \
+                 .choice_at = tide_choice_emulate,                                                 \
+                 .help = "none: tidemark's own operators; pytorch: the allocations that PyTorch "  \
+                         "makes for the same model, on the virtual device; default none")
 
 #define TIDE_RUN_EDITION(base, more)                                                               \
     TIDE_RUN_ROW(TIDE_OPTION_CHOICE, base, edition, .name = "edition",                             \
                  .choice_at = tide_choice_edition,                                                 \
-                 .help = "of the assignment's code that PyTorch runs" more "; default 2026")
+                 .help = "year of the course assignment whose PyTorch code is emulated" more       \
+                         "; default 2026")
 
 #define TIDE_RUN_CLIP(base)                                                                        \
     TIDE_RUN_ROW(TIDE_OPTION_REAL, base, clip_grad_norm, .name = "clip-grad-norm", .value = "X",   \

@@ -14,7 +14,7 @@
 typedef struct wire {
     const char *size, *device, *alloc_conf, *snapshot_path, *command; /* borrowed; NULL: none */
     uint64_t vocab_size, d_model, d_ff, n_layers, n_heads, context_length, batch_size;
-    uint64_t mode, precision, attention, recompute, residuals, edition,
+    uint64_t mode, precision, attention, recompute, emulate, edition,
         architecture;                                       /* enumerations of model/config.h */
     uint64_t seed, warmup_steps, steps, memory_limit_bytes; /* limit 0: none */
     double rope_theta, clip_grad_norm;
@@ -42,7 +42,7 @@ static const tide_option OPTIONS[] = {
     FIELD(TIDE_OPTION_COUNT, "attention", attention),
     FIELD(TIDE_OPTION_COUNT, "recompute", recompute),
     FIELD(TIDE_OPTION_COUNT, "architecture", architecture),
-    FIELD(TIDE_OPTION_COUNT, "residuals", residuals),
+    FIELD(TIDE_OPTION_COUNT, "emulate", emulate),
     FIELD(TIDE_OPTION_COUNT, "edition", edition),
     FIELD(TIDE_OPTION_COUNT, "seed", seed),
     FIELD(TIDE_OPTION_COUNT, "warmup", warmup_steps),
@@ -91,7 +91,7 @@ static void fill_wire(const tide_trial_config *config, wire *ret) {
         .attention = (uint64_t)workload->attention,
         .recompute = (uint64_t)workload->recompute,
         .architecture = (uint64_t)workload->architecture,
-        .residuals = (uint64_t)workload->residuals,
+        .emulate = (uint64_t)workload->emulate,
         .edition = (uint64_t)workload->edition,
         .seed = workload->seed,
         .warmup_steps = workload->warmup_steps,
@@ -199,7 +199,7 @@ static void read_wire(const wire *from, tide_trial_config *ret) {
     workload->attention = (tide_attention)from->attention;
     workload->recompute = (tide_recompute)from->recompute;
     workload->architecture = (tide_architecture)from->architecture;
-    workload->residuals = (tide_residuals)from->residuals;
+    workload->emulate = (tide_emulation)from->emulate;
     workload->edition = (tide_edition)from->edition;
     workload->keep_graph = from->keep_graph;
     workload->profiler_range = from->profiler_range;
@@ -234,7 +234,7 @@ int tide_trial_command(int argc, char **argv) {
     }
     if (handed.mode >= TIDE_N_MODES || handed.precision >= TIDE_N_PRECISIONS ||
         handed.attention >= TIDE_N_ATTENTIONS || handed.recompute >= TIDE_N_RECOMPUTES ||
-        handed.architecture >= TIDE_N_ARCHITECTURES || handed.residuals >= TIDE_N_RESIDUALS ||
+        handed.architecture >= TIDE_N_ARCHITECTURES || handed.emulate >= TIDE_N_EMULATIONS ||
         handed.edition >= TIDE_N_EDITIONS) {
         tide_cli_note(TIDE_TRIAL_COMMAND, "a name is beyond its list");
         return TIDE_EXIT_USAGE;

@@ -30,7 +30,7 @@ run() { # WHAT COMMAND...
 model=(--size 2.7B --context 2048 --batch 4 --precision bf16-mixed --device virtual:h100-80)
 steps=(--mode train --attention flash --warmup 0 --steps 2)
 run "the forecast" "$tidemark" forecast "${model[@]}" --format csv
-run "PyTorch's run" "$tidemark" profile "${model[@]}" "${steps[@]}" --residuals eager -o pytorch.json.gz
+run "PyTorch's run" "$tidemark" profile "${model[@]}" "${steps[@]}" --emulate pytorch -o pytorch.json.gz
 run "tidemark's run" "$tidemark" profile "${model[@]}" "${steps[@]}" -o tidemark.json.gz
 own_fits=$([ "$status" -eq 0 ] && echo yes || echo no)
 own=$("$tidemark" summary tidemark.json.gz --format csv 2>>"$log" | awk -F, '$1 == "allocated" && NF > 2 { print $2 }') ||

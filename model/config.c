@@ -22,7 +22,7 @@ static const char *const PRECISIONS[] = {"fp32", "tf32", "bf16-mixed", "bf16-tru
 static const char *const ATTENTIONS[] = {"flash", "naive"};
 static const char *const RECOMPUTES[] = {"none", "block"};
 static const char *const EDITIONS[] = {"2025", "2026"};
-static const char *const RESIDUALS[] = {"own", "eager"};
+static const char *const EMULATIONS[] = {"none", "pytorch"};
 
 static const char *name_of(const char *const *names, int n, int i) {
     return i >= 0 && i < n ? names[i] : "?";
@@ -61,8 +61,8 @@ const char *tide_edition_name(int edition) {
     return name_of(EDITIONS, TIDE_N_EDITIONS, edition);
 }
 
-const char *tide_residuals_name(int residuals) {
-    return name_of(RESIDUALS, TIDE_N_RESIDUALS, residuals);
+const char *tide_emulation_name(int emulation) {
+    return name_of(EMULATIONS, TIDE_N_EMULATIONS, emulation);
 }
 
 int tide_architecture_from_name(const char *name) {
@@ -92,8 +92,8 @@ int tide_edition_from_name(const char *name) {
     return number_of(EDITIONS, TIDE_N_EDITIONS, name);
 }
 
-int tide_residuals_from_name(const char *name) {
-    return number_of(RESIDUALS, TIDE_N_RESIDUALS, name);
+int tide_emulation_from_name(const char *name) {
+    return number_of(EMULATIONS, TIDE_N_EMULATIONS, name);
 }
 
 const char *tide_model_preset_name(size_t i) {

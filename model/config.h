@@ -47,18 +47,20 @@ typedef enum tide_recompute {
     TIDE_RECOMPUTE_BLOCK,
     TIDE_N_RECOMPUTES
 } tide_recompute;
-/* Of the assignment whose code PyTorch runs (eager.h). */
+/* The year of the course assignment whose PyTorch code is emulated (eager.h). The years differ in
+ * RoPE, the embedding, AdamW's weight decay and one array of forward: docs/pytorch-forecast.md. */
 typedef enum tide_edition {
     TIDE_EDITION_2025 = 0,
     TIDE_EDITION_2026,
     TIDE_N_EDITIONS
 } tide_edition;
-/* Whose operators and kept tensors a run has: tidemark's own, or those of PyTorch, eager. */
-typedef enum tide_residuals {
-    TIDE_RESIDUALS_OWN = 0,
-    TIDE_RESIDUALS_EAGER,
-    TIDE_N_RESIDUALS
-} tide_residuals;
+/* Whose allocations a run makes: those of tidemark's own operators, or those that PyTorch, eager,
+ * makes for the same model (eager.h). */
+typedef enum tide_emulation {
+    TIDE_EMULATE_NONE = 0,
+    TIDE_EMULATE_PYTORCH,
+    TIDE_N_EMULATIONS
+} tide_emulation;
 
 /* Names as on the command line: "forward-backward", "bf16-mixed", "flash", "block". "?" out of
  * range. */
@@ -68,7 +70,7 @@ const char *tide_precision_name(int precision);
 const char *tide_attention_name(int attention);
 const char *tide_recompute_name(int recompute);
 const char *tide_edition_name(int edition);     /* "2025" */
-const char *tide_residuals_name(int residuals); /* "own" */
+const char *tide_emulation_name(int emulation); /* "none" */
 /* The number of a name ("bf16" means bf16-mixed), or -1. */
 int tide_architecture_from_name(const char *name);
 int tide_mode_from_name(const char *name);
@@ -76,7 +78,7 @@ int tide_precision_from_name(const char *name);
 int tide_attention_from_name(const char *name);
 int tide_recompute_from_name(const char *name);
 int tide_edition_from_name(const char *name);
-int tide_residuals_from_name(const char *name);
+int tide_emulation_from_name(const char *name);
 
 typedef struct tide_model_config {
     char size[32];         /* the preset's name, or "custom" */

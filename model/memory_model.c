@@ -193,7 +193,7 @@ static uint64_t clip_bytes(const symbols *s) {
     return 4 * (2 * chunks(s->vc) + s->L * per_layer + chunks(s->C)) + 4;
 }
 
-/* One step of a mode with a loss; `state` bytes of AdamW state are alive from its beginning. */
+/* One step of a mode with a loss; `state` bytes of optimizer state are alive from its beginning. */
 static void consider_training_step(peak_so_far *peak, const symbols *s, uint64_t state,
                                    uint64_t gradients) {
     uint64_t base = s->persistent + state;

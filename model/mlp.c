@@ -390,10 +390,6 @@ const tide_tensor *tide_mlp_input(const tide_mlp *mlp) {
     return &mlp->input;
 }
 
-const tide_tensor *tide_mlp_output(const tide_mlp *mlp) {
-    return &mlp->layers[mlp->config.n_layers - 1].gelu;
-}
-
 const tide_tensor *tide_mlp_loss_value(const tide_mlp *mlp) {
     return &mlp->loss;
 }

@@ -79,11 +79,9 @@ TIDE_NODISCARD tide_status tide_mlp_end_step(tide_mlp *mlp, tide_error *error);
 
 /* Valid until the model is destroyed. */
 tide_ops *tide_mlp_ops(const tide_mlp *mlp);
-/* Weight of layer i: value, gradient, AdamW state. NULL past the last. */
+/* Weight of layer i: value, gradient, optimizer state. NULL past the last. */
 const tide_parameter *tide_mlp_parameter(const tide_mlp *mlp, size_t i);
 const tide_tensor *tide_mlp_input(const tide_mlp *mlp); /* (R, C) of the activation type */
-/* (R, C): the last layer's output after forward, its gradient after loss. */
-const tide_tensor *tide_mlp_output(const tide_mlp *mlp);
 /* (1) fp32, from loss to end_step. */
 const tide_tensor *tide_mlp_loss_value(const tide_mlp *mlp);
 

@@ -86,7 +86,7 @@ TIDE_NODISCARD tide_status tide_transformer_end_step(tide_transformer *transform
 /* Everything below is valid until the transformer is destroyed. */
 tide_ops *tide_transformer_ops(const tide_transformer *transformer);
 size_t tide_transformer_n_parameters(const tide_transformer *transformer);
-/* Row i of the table (parameters.h): name, shape, value, gradient, AdamW state. NULL past the last.
+/* Row i of the table (parameters.h): name, shape, value, gradient, optimizer state. NULL past the last.
  */
 const tide_parameter *tide_transformer_parameter(const tide_transformer *transformer, size_t i);
 const tide_tensor *tide_transformer_tokens(const tide_transformer *transformer);  /* (B, T) int32 */

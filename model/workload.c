@@ -33,7 +33,7 @@ static tide_status check_config(const tide_workload_config *config, const tide_r
     if (config->trace_kernels && recorder == NULL) {
         return tide_fail(error, TIDE_INVALID, "kernels are traced in a run that is recorded");
     }
-    if (config->residuals == TIDE_RESIDUALS_EAGER && config->clip_grad_norm > 0) {
+    if (config->emulate == TIDE_EMULATE_PYTORCH && config->clip_grad_norm > 0) {
         return tide_fail(error, TIDE_INVALID,
                          "PyTorch's step is that of the assignment's loop, which clips nothing: "
                          "leave out the gradients' norm");
@@ -59,8 +59,8 @@ static tide_status create_timers(tide_workload *workload, tide_error *error) {
 static tide_status build(tide_workload *workload, tide_error *error) {
     const tide_workload_config *config = &workload->config;
     TIDE_TRY(create_timers(workload, error));
-    workload->trainee = tide_trainee_of(config);
-    return workload->trainee->create(workload, error);
+    workload->driver = tide_driver_of(config);
+    return workload->driver->create(workload, error);
 }
 
 tide_status tide_workload_create(const tide_workload_config *config, tide_cache *cache,
@@ -91,7 +91,7 @@ void tide_workload_destroy(tide_workload *workload) {
     if (workload == NULL) {
         return;
     }
-    tide_trainee_destroy(workload);
+    tide_driver_destroy(workload);
     tide_kernel_trace_destroy(workload->kernels);
     tide_scope_times_destroy(workload->scope_times);
     for (size_t i = 0; i < TIDE_N_TIMED; i++) {
@@ -121,16 +121,16 @@ static tide_status timer_end(tide_workload *workload, size_t which, tide_error *
 
 static tide_status run_setup(tide_workload *workload, tide_error *error) {
     tide_scope scope = tide_scope_begin(workload->recorder, TIDE_SCOPE_PHASE, "setup", -1);
-    tide_status status = workload->trainee->setup(workload, error);
+    tide_status status = workload->driver->setup(workload, error);
     tide_scope_end(workload->recorder, scope);
     return status;
 }
 
 static tide_status forward_and_loss(tide_workload *workload, tide_error *error) {
     TIDE_TRY(timer_begin(workload, TIDE_TIMED_FORWARD, error));
-    TIDE_TRY(workload->trainee->forward(workload, error));
+    TIDE_TRY(workload->driver->forward(workload, error));
     if (workload->config.mode != TIDE_FORWARD) {
-        TIDE_TRY(workload->trainee->loss(workload, error));
+        TIDE_TRY(workload->driver->loss(workload, error));
     }
     return timer_end(workload, TIDE_TIMED_FORWARD, error);
 }
@@ -145,7 +145,7 @@ static tide_status run_forward(tide_workload *workload, tide_error *error) {
 
 static tide_status timed_backward(tide_workload *workload, tide_error *error) {
     TIDE_TRY(timer_begin(workload, TIDE_TIMED_BACKWARD, error));
-    TIDE_TRY(workload->trainee->backward(workload, error));
+    TIDE_TRY(workload->driver->backward(workload, error));
     return timer_end(workload, TIDE_TIMED_BACKWARD, error);
 }
 
@@ -158,7 +158,7 @@ static tide_status run_backward(tide_workload *workload, tide_error *error) {
 
 static tide_status timed_optimizer(tide_workload *workload, tide_error *error) {
     TIDE_TRY(timer_begin(workload, TIDE_TIMED_OPTIMIZER, error));
-    TIDE_TRY(workload->trainee->optimize(workload, error));
+    TIDE_TRY(workload->driver->optimize(workload, error));
     return timer_end(workload, TIDE_TIMED_OPTIMIZER, error);
 }
 
@@ -187,7 +187,7 @@ static bool has_loss(const tide_workload *workload) {
 /* Has the loss copied to the host: it is there after the next synchronisation, which is that at
  * the step's end. Behind the last device event of the step, so no time of a phase has it. */
 static tide_status fetch_loss(tide_workload *workload, tide_error *error) {
-    const tide_tensor *value = workload->trainee->loss_value(workload);
+    const tide_tensor *value = workload->driver->loss_value(workload);
     return tide_device_copy(workload->device, &workload->loss, value->array.data,
                             sizeof(workload->loss), TIDE_COPY_TO_HOST, 0, error);
 }
@@ -216,7 +216,7 @@ static tide_status timed_step(tide_workload *workload, double *ret_loss, tide_er
     if (has_loss(workload)) {
         *ret_loss = (double)workload->loss;
     }
-    return workload->trainee->end_step(workload, error);
+    return workload->driver->end_step(workload, error);
 }
 
 tide_status tide_workload_step(tide_workload *workload, const char *name, size_t index,
@@ -375,9 +375,9 @@ void tide_workload_result_fini(tide_workload_result *result) {
 }
 
 const char *tide_workload_computed_by(const tide_workload *workload) {
-    if (workload->trainee->ops == NULL || !workload->computes) {
+    if (workload->driver->ops == NULL || !workload->computes) {
         return "";
     }
-    const tide_ops *ops = workload->trainee->ops(workload);
+    const tide_ops *ops = workload->driver->ops(workload);
     return ops->table->describe(ops);
 }

@@ -32,9 +32,8 @@ typedef struct tide_workload_config {
     tide_precision precision; /* one that the device computes */
     tide_attention attention; /* of every block */
     tide_recompute recompute; /* of every block */
-    tide_residuals residuals; /* eager: the allocations of PyTorch (eager.h), on a device that does
-                                 not compute; without clipping */
-    tide_edition edition;     /* of the code that PyTorch runs; eager only */
+    tide_emulation emulate;   /* pytorch: on a device that does not compute, without clipping */
+    tide_edition edition;     /* of the PyTorch code that is emulated */
     double clip_grad_norm;    /* largest L2 norm of all gradients together; 0: no clipping */
     uint64_t seed;            /* of parameters, tokens and targets */
     size_t warmup_steps;      /* steps before the measured ones; not among the samples */

@@ -22,7 +22,7 @@ typedef struct tide_interval {
 } tide_interval;
 
 /* The model of a workload, by the pieces of its run. */
-typedef struct tide_trainee {
+typedef struct tide_driver {
     tide_status (*create)(tide_workload *workload, tide_error *error);
     tide_status (*setup)(tide_workload *workload, tide_error *error); /* and fills it */
     tide_status (*forward)(tide_workload *workload, tide_error *error);
@@ -33,11 +33,11 @@ typedef struct tide_trainee {
     /* NULL: nothing is computed. */
     const tide_tensor *(*loss_value)(const tide_workload *workload);
     const tide_ops *(*ops)(const tide_workload *workload);
-} tide_trainee;
+} tide_driver;
 
 /* workload_models.c */
-const tide_trainee *tide_trainee_of(const tide_workload_config *config);
-void tide_trainee_destroy(tide_workload *workload);
+const tide_driver *tide_driver_of(const tide_workload_config *config);
+void tide_driver_destroy(tide_workload *workload);
 
 struct tide_workload {
     tide_workload_config config;        /* as given */
@@ -46,7 +46,7 @@ struct tide_workload {
     tide_recorder *recorder;            /* borrowed; NULL: no scopes */
     tide_device *device;                /* borrowed; the cache's */
     bool computes;                      /* the device's; without it nothing has a time */
-    const tide_trainee *trainee;        /* static; which of the models below there is */
+    const tide_driver *driver;          /* static; which of the models below there is */
     tide_transformer *transformer;      /* owned, as the two below; NULL: another one is run */
     tide_eager *eager;                  /* PyTorch's allocations */
     tide_mlp *mlp;                      /* linear layers with GELU */

@@ -57,15 +57,15 @@ static const tide_ops *transformer_ops(const tide_workload *workload) {
     return tide_transformer_ops(workload->transformer);
 }
 
-static const tide_trainee OWN_TRANSFORMER = {.create = transformer_create,
-                                             .setup = transformer_setup,
-                                             .forward = transformer_forward,
-                                             .loss = transformer_loss,
-                                             .backward = transformer_backward,
-                                             .optimize = transformer_optimize,
-                                             .end_step = transformer_end_step,
-                                             .loss_value = transformer_loss_value,
-                                             .ops = transformer_ops};
+static const tide_driver OWN_TRANSFORMER = {.create = transformer_create,
+                                            .setup = transformer_setup,
+                                            .forward = transformer_forward,
+                                            .loss = transformer_loss,
+                                            .backward = transformer_backward,
+                                            .optimize = transformer_optimize,
+                                            .end_step = transformer_end_step,
+                                            .loss_value = transformer_loss_value,
+                                            .ops = transformer_ops};
 
 /* ---- PyTorch's allocations for it ---- */
 
@@ -107,13 +107,13 @@ static tide_status eager_end_step(tide_workload *workload, tide_error *error) {
     return tide_eager_end_step(workload->eager, error);
 }
 
-static const tide_trainee EAGER_TRANSFORMER = {.create = eager_create,
-                                               .setup = eager_setup,
-                                               .forward = eager_forward,
-                                               .loss = eager_loss,
-                                               .backward = eager_backward,
-                                               .optimize = eager_optimize,
-                                               .end_step = eager_end_step};
+static const tide_driver EAGER_TRANSFORMER = {.create = eager_create,
+                                              .setup = eager_setup,
+                                              .forward = eager_forward,
+                                              .loss = eager_loss,
+                                              .backward = eager_backward,
+                                              .optimize = eager_optimize,
+                                              .end_step = eager_end_step};
 
 /* ---- the MLP ---- */
 
@@ -167,23 +167,23 @@ static const tide_ops *mlp_ops(const tide_workload *workload) {
     return tide_mlp_ops(workload->mlp);
 }
 
-static const tide_trainee MLP = {.create = mlp_create,
-                                 .setup = mlp_setup,
-                                 .forward = mlp_forward,
-                                 .loss = mlp_loss,
-                                 .backward = mlp_backward,
-                                 .optimize = mlp_optimize,
-                                 .end_step = mlp_end_step,
-                                 .loss_value = mlp_loss_value,
-                                 .ops = mlp_ops};
+static const tide_driver MLP = {.create = mlp_create,
+                                .setup = mlp_setup,
+                                .forward = mlp_forward,
+                                .loss = mlp_loss,
+                                .backward = mlp_backward,
+                                .optimize = mlp_optimize,
+                                .end_step = mlp_end_step,
+                                .loss_value = mlp_loss_value,
+                                .ops = mlp_ops};
 
-const tide_trainee *tide_trainee_of(const tide_workload_config *config) {
-    return config->architecture == TIDE_MLP            ? &MLP
-           : config->residuals == TIDE_RESIDUALS_EAGER ? &EAGER_TRANSFORMER
-                                                       : &OWN_TRANSFORMER;
+const tide_driver *tide_driver_of(const tide_workload_config *config) {
+    return config->architecture == TIDE_MLP          ? &MLP
+           : config->emulate == TIDE_EMULATE_PYTORCH ? &EAGER_TRANSFORMER
+                                                     : &OWN_TRANSFORMER;
 }
 
-void tide_trainee_destroy(tide_workload *workload) {
+void tide_driver_destroy(tide_workload *workload) {
     tide_mlp_destroy(workload->mlp);
     tide_eager_destroy(workload->eager);
     tide_transformer_destroy(workload->transformer);
@@ -207,7 +207,7 @@ uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config) 
     if (tide_model_config_check(&config->model, NULL) != TIDE_OK) {
         return 0;
     }
-    if (config->residuals == TIDE_RESIDUALS_EAGER) {
+    if (config->emulate == TIDE_EMULATE_PYTORCH) {
         const tide_eager_config eager = eager_config(config);
         return tide_eager_least_bytes(&eager, config->mode, config->warmup_steps + config->steps);
     }

@@ -101,14 +101,14 @@ void tide_cause_words(const tide_cause *cause, char *ret_text, size_t n_room) {
     }
 }
 
-const char *tide_category_words(int category, bool by_adamw) {
+const char *tide_category_words(int category) {
     switch (category) {
     case TIDE_PARAMETER:
         return "parameters";
     case TIDE_GRADIENT:
         return "gradients";
     case TIDE_OPTIMIZER_STATE:
-        return by_adamw ? "AdamW state" : "optimizer state";
+        return "optimizer state";
     case TIDE_ACTIVATION:
         return "activations";
     case TIDE_TEMPORARY:
@@ -126,19 +126,8 @@ const char *tide_category_words(int category, bool by_adamw) {
 
 /* ---- of the runs of a comparison ---- */
 
-static bool has_scope_named(const tide_snapshot *snapshot, const char *name) {
-    for (size_t i = 0; i < snapshot->n_scopes; i++) {
-        if (strcmp(tide_snapshot_text(snapshot, snapshot->scopes[i].name), name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 const char *tide_compare_category_words(const tide_compare_run *run, int category) {
-    return category < TIDE_N_CATEGORIES
-               ? tide_category_words(category, has_scope_named(run->snapshot, "adamw"))
-               : run->categories[category];
+    return category < TIDE_N_CATEGORIES ? tide_category_words(category) : run->categories[category];
 }
 
 void tide_compare_cause_words(const tide_compare_run *narrow, const tide_compare_run *wide,

@@ -17,9 +17,8 @@ extern "C" {
  * known. */
 bool tide_precision_is_narrower(const char *precision, const char *than);
 
-/* "AdamW state", "activations": a category that tidemark knows, as it stands in a sentence.
- * `by_adamw`: the optimizer is known to be that one. */
-const char *tide_category_words(int category, bool by_adamw);
+/* "optimizer state", "activations": a category that tidemark knows, as it stands in a sentence. */
+const char *tide_category_words(int category);
 
 /* Two runs' bytes by category, at the peak of each. */
 typedef struct tide_cause {

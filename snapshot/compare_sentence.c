@@ -69,7 +69,7 @@ void tide_compare_dominant_words(const tide_compare_run *run, char *ret_text, si
     say_setting(&text, run, NULL, false);
 }
 
-/* "AdamW state (25.84 of 63.10 GiB)"; of a tie "parameters and gradients (1.00 GiB and 1.00 GiB of
+/* "optimizer state (25.84 of 63.10 GiB)"; of a tie "parameters and gradients (1.00 GiB and 1.00 GiB of
  * 2.00 GiB)". */
 static void say_dominant(tide_text *to, const tide_compare_run *run) {
     say_setting(to, run, NULL, false);
@@ -168,7 +168,7 @@ static bool nearly_equal(const tide_compare_run *base, const tide_compare_run *o
     return difference <= bound && difference >= -bound;
 }
 
-/* "The peak is set by AdamW state (2.00 GiB of 3.00 GiB) in the optimizer phase in both: X hardly
+/* "The peak is set by optimizer state (2.00 GiB of 3.00 GiB) in the optimizer phase in both: X hardly
  * changes it (...)"; short where an earlier clause has described the base. */
 static void say_nearly_equal(tide_text *to, const tide_compare_run *base,
                              const tide_compare_run *other, bool base_is_known) {

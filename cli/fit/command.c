@@ -164,7 +164,7 @@ static void ask_pytorch(const tide_fit_options *options, tide_fit_row *row) {
     tide_fit_reply reply = {.is_pytorch = true,
                             .unknown = why_unknown(&row->question.workload),
                             .question = row->question};
-    reply.question.workload.residuals = TIDE_RESIDUALS_EAGER;
+    reply.question.workload.emulate = TIDE_EMULATE_PYTORCH;
     if (reply.unknown != NULL || options->run.attentions.n > 0) {
         row->replies[row->n_replies++] = reply;
         return;

@@ -113,7 +113,7 @@ static int run(int argc, char **argv) {
     int exit_status = TIDE_EXIT_SUCCESS;
     tide_profile_options_init(&options.run);
     options.run.device = "virtual";
-    options.run.residuals = "eager";
+    options.run.emulate = "pytorch";
     options.run.warmup_steps = 0;
     options.run.steps = TIDE_DRY_RUN_STEPS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, NULL, &exit_status)) {

@@ -45,7 +45,7 @@ typedef struct tide_forecast {
     tide_forecast_change changes[TIDE_N_CHANGES]; /* tried where the run does not fit */
 } tide_forecast;
 
-/* `workload` has residuals eager. Fini it in any case. */
+/* `workload` has emulate pytorch. Fini it in any case. */
 TIDE_NODISCARD tide_status tide_forecast_make(const tide_dry_room *room,
                                               const tide_workload_config *workload,
                                               tide_forecast *ret_forecast, tide_error *error);

@@ -12,8 +12,8 @@ const char *tide_profile_implementation(const tide_workload_config *workload) {
     static const char *const PYTORCH[TIDE_N_EDITIONS] = {
         [TIDE_EDITION_2025] = TIDE_IMPLEMENTATION_PYTORCH "2025",
         [TIDE_EDITION_2026] = TIDE_IMPLEMENTATION_PYTORCH "2026"};
-    return workload->residuals == TIDE_RESIDUALS_EAGER ? PYTORCH[workload->edition]
-                                                       : TIDE_IMPLEMENTATION_OWN;
+    return workload->emulate == TIDE_EMULATE_PYTORCH ? PYTORCH[workload->edition]
+                                                     : TIDE_IMPLEMENTATION_OWN;
 }
 
 /* An MLP has neither heads nor vocabulary. */

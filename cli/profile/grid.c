@@ -111,8 +111,8 @@ tide_status tide_profile_configure(const tide_profile_options *options, size_t n
     choice chosen;
     choose(options, number, &chosen);
     tide_workload_config_init(workload);
-    bool is_eager = strcmp(options->residuals, "eager") == 0;
-    workload->residuals = (tide_residuals)tide_residuals_from_name(options->residuals);
+    bool is_pytorch = strcmp(options->emulate, "pytorch") == 0;
+    workload->emulate = (tide_emulation)tide_emulation_from_name(options->emulate);
     workload->edition = options->edition != NULL
                             ? (tide_edition)tide_edition_from_name(options->edition)
                             : TIDE_EDITION_2026;
@@ -120,7 +120,7 @@ tide_status tide_profile_configure(const tide_profile_options *options, size_t n
     workload->precision = (tide_precision)tide_precision_from_name(
         item(&options->precisions, chosen.precision, "fp32"));
     workload->attention = (tide_attention)tide_attention_from_name(
-        item(&options->attentions, chosen.attention, is_eager ? "naive" : "flash"));
+        item(&options->attentions, chosen.attention, is_pytorch ? "naive" : "flash"));
     workload->recompute = (tide_recompute)tide_recompute_from_name(
         item(&options->recomputes, chosen.recompute, "none"));
     workload->architecture = (tide_architecture)tide_architecture_from_name(options->workload);
@@ -157,14 +157,14 @@ void tide_profile_name(const tide_workload_config *workload,
         name_mlp(workload, ret_name);
         return;
     }
-    bool is_eager = workload->residuals == TIDE_RESIDUALS_EAGER;
-    tide_attention usual = is_eager ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH;
+    bool is_pytorch = workload->emulate == TIDE_EMULATE_PYTORCH;
+    tide_attention usual = is_pytorch ? TIDE_ATTENTION_NAIVE : TIDE_ATTENTION_FLASH;
     const char *attention = workload->attention == TIDE_ATTENTION_NAIVE ? "-naive" : "-flash";
     snprintf(ret_name, TIDE_PROFILE_NAME_BYTES, "%s-%s-c%zu-b%zu-%s%s%s%s%s%s",
              workload->model.size, tide_mode_name((int)workload->mode),
              workload->model.context_length, workload->model.batch_size,
-             tide_precision_name((int)workload->precision), is_eager ? "-eager" : "",
-             is_eager ? tide_edition_name((int)workload->edition) : "",
+             tide_precision_name((int)workload->precision), is_pytorch ? "-eager" : "",
+             is_pytorch ? tide_edition_name((int)workload->edition) : "",
              workload->attention != usual ? attention : "",
              workload->recompute == TIDE_RECOMPUTE_BLOCK ? "-recompute" : "",
              workload->keep_graph ? "-keep-graph" : "");

@@ -36,7 +36,7 @@ typedef struct tide_profile_options {
     const char *config_path;                               /* NULL: none */
     bool keep_graph;                                       /* mode forward only */
     const char *workload;                                  /* transformer, mlp */
-    const char *residuals;                                 /* own, eager */
+    const char *emulate;                                   /* none, pytorch */
     const char *edition;         /* 2025, 2026; NULL: the default, eager only */
     const char *device;          /* "auto", or what tide_device_open takes */
     uint64_t memory_limit_bytes; /* TIDE_NOT_GIVEN: none */

@@ -50,18 +50,18 @@ static tide_status check_log(const tide_profile_options *options, tide_error *er
 
 /* What PyTorch's allocations are emitted for, and what not. */
 static tide_status check_eager(const tide_profile_options *options, tide_error *error) {
-    bool is_eager = strcmp(options->residuals, "eager") == 0;
-    if (!is_eager && options->edition != NULL) {
+    bool is_pytorch = strcmp(options->emulate, "pytorch") == 0;
+    if (!is_pytorch && options->edition != NULL) {
         return tide_fail(error, TIDE_INVALID,
-                         "--edition is of the code that PyTorch runs: it goes with --residuals "
-                         "eager");
+                         "--edition is the year of the PyTorch code that is emulated: it goes with "
+                         "--emulate pytorch");
     }
-    if (is_eager && options->clip_grad_norm > 0.0) {
+    if (is_pytorch && options->clip_grad_norm > 0.0) {
         return tide_fail(error, TIDE_INVALID,
-                         "--residuals eager has the steps of the assignment's loop, which clips "
+                         "--emulate pytorch has the steps of the assignment's loop, which clips "
                          "nothing: leave out --clip-grad-norm");
     }
-    for (size_t i = 0; is_eager && i < options->precisions.n; i++) {
+    for (size_t i = 0; is_pytorch && i < options->precisions.n; i++) {
         if (strcmp(options->precisions.texts[i], "bf16-true") == 0) {
             return tide_fail(
                 error, TIDE_INVALID,
@@ -86,7 +86,7 @@ static tide_status check_mlp(const tide_profile_options *options, tide_error *er
         {"config", options->config_path != NULL},
         {"attention", options->attentions.n > 0},
         {"recompute", options->recomputes.n > 0},
-        {"residuals", strcmp(options->residuals, "eager") == 0},
+        {"emulate", strcmp(options->emulate, "pytorch") == 0},
     };
     for (size_t i = 0;
          strcmp(options->workload, "mlp") == 0 && i < sizeof(others) / sizeof(others[0]); i++) {
@@ -345,9 +345,9 @@ tide_status tide_profile_plan_init(tide_profile_plan *plan, const tide_profile_o
             "--overhead-pairs compares times, and the virtual device has none: --device "
             "cpu has");
     }
-    if (strcmp(options->residuals, "eager") == 0 && plan->kind != TIDE_DEVICE_VIRTUAL) {
+    if (strcmp(options->emulate, "pytorch") == 0 && plan->kind != TIDE_DEVICE_VIRTUAL) {
         return tide_fail(error, TIDE_INVALID,
-                         "--residuals eager emits what PyTorch would allocate and computes "
+                         "--emulate pytorch makes the allocations of PyTorch and computes "
                          "nothing: it needs --device virtual or virtual:CARD");
     }
     if (options->profiler_range && plan->kind != TIDE_DEVICE_CUDA) {

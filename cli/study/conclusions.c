@@ -101,7 +101,7 @@ static void add_cause(tide_text *to, const tide_conclusion_peak *narrow,
         return;
     }
     for (int i = 0; i < TIDE_N_CATEGORIES; i++) {
-        words[i] = tide_category_words(i, true);
+        words[i] = tide_category_words(i);
     }
     const tide_cause cause = {words, narrow->category_bytes, wide->category_bytes,
                               TIDE_N_CATEGORIES};

@@ -25,7 +25,7 @@ typedef struct tide_conclusion_size {
     char label[TIDE_CONCLUSION_LABEL_BYTES];
     uint64_t n_parameters;
     uint64_t n_embedding; /* of them in the token embedding and lm_head */
-    uint64_t train_bytes; /* parameters, gradients, AdamW's state in fp32 */
+    uint64_t train_bytes; /* parameters, gradients, the optimizer state in fp32 */
 } tide_conclusion_size;
 
 void tide_conclusion_of_parameters(const tide_conclusion_size *sizes, size_t n,

@@ -148,7 +148,7 @@ static int64_t residual_bytes(const tide_workload_config *workload) {
 /* The same run by PyTorch, eager, with the naive attention of the assignment's code. */
 static tide_workload_config as_eager(const tide_workload_config *workload) {
     tide_workload_config eager = *workload;
-    eager.residuals = TIDE_RESIDUALS_EAGER;
+    eager.emulate = TIDE_EMULATE_PYTORCH;
     eager.edition = TIDE_EDITION_2026;
     eager.attention = TIDE_ATTENTION_NAIVE;
     return eager;

@@ -73,7 +73,7 @@ static tide_status report(tide_study_work *work, tide_error *error) {
         n++;
     }
     tide_report_say(&work->report, "columns",
-                    "to train: parameters, gradients and AdamW's state, in fp32, tf32 and "
+                    "to train: parameters, gradients and the optimizer state, in fp32, tf32 and "
                     "bf16-mixed, and in bf16-true");
     tide_conclusion_of_parameters(sizes, n, conclusion);
     tide_report_say(&work->report, "reading", "%s", conclusion);

@@ -99,10 +99,12 @@ static bool add_settings(cJSON *json, const tide_sweep_options *options, const c
     const char *environment = getenv("TIDEMARK_ALLOC_CONF");
     double limit =
         grid->memory_limit_bytes == TIDE_NOT_GIVEN ? -1.0 : (double)grid->memory_limit_bytes;
+    /* The words of the file's first version: a file that was begun with them can be resumed. */
+    bool is_pytorch = strcmp(grid->emulate, "pytorch") == 0;
     bool is_usual = strcmp(grid->workload, "transformer") == 0; /* what a file without it is of */
     return (is_usual || add_text(json, "workload", grid->workload)) &&
            add_text(json, "device", device) && add_number(json, "memory_limit_bytes", limit) &&
-           add_text(json, "residuals", grid->residuals) &&
+           add_text(json, "residuals", is_pytorch ? "eager" : "own") &&
            add_text(json, "edition", grid->edition != NULL ? grid->edition : "") &&
            add_text(json, "alloc_conf", grid->alloc_conf != NULL ? grid->alloc_conf : "") &&
            add_text(json, "alloc_conf_environment", environment != NULL ? environment : "") &&

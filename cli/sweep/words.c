@@ -91,8 +91,8 @@ static void say_common(const tide_sweep *sweep, tide_report *report) {
         }
     }
     if (is_virtual(sweep)) {
-        bool is_eager = strcmp(grid_text(sweep, "residuals"), "eager") == 0;
-        append(text, is_eager ? TIDE_WORDS_PYTORCH : TIDE_WORDS_OWN);
+        bool is_pytorch = strcmp(grid_text(sweep, "residuals"), "eager") == 0;
+        append(text, is_pytorch ? TIDE_WORDS_PYTORCH : TIDE_WORDS_OWN);
     }
     if (grid_flag(sweep, "keep_graph")) {
         append(text, "the graph is kept");

@@ -221,14 +221,6 @@ uint64_t tide_eager_kept_bytes(const tide_eager *e) {
     return n_bytes;
 }
 
-uint64_t tide_eager_alive_bytes(const tide_eager *e) {
-    return e->alive_bytes;
-}
-
 uint64_t tide_eager_peak_bytes(const tide_eager *e) {
     return e->peak_bytes;
-}
-
-void tide_eager_reset_peak(tide_eager *e) {
-    e->peak_bytes = e->alive_bytes;
 }

@@ -60,17 +60,15 @@ TIDE_NODISCARD tide_status tide_eager_optimize(tide_eager *eager, tide_error *er
 TIDE_NODISCARD tide_status tide_eager_end_step(tide_eager *eager, tide_error *error);
 
 /* A lower bound of what n_steps steps of a mode request at their peak, without workspaces:
- * parameters with all gradients and AdamW's state, or with what forward keeps. The config must have
+ * parameters with all gradients and the optimizer state, or with what forward keeps. The config must have
  * passed the model's check. */
 uint64_t tide_eager_least_bytes(const tide_eager_config *config, tide_mode mode, size_t n_steps);
 
-/* Requested bytes alive now that forward and loss made and backward needs, the logits included. */
+/* The two figures that tests compare with docs/pytorch-forecast.md and with peaks measured under
+ * PyTorch: requested bytes alive now that forward and loss made and backward needs, the logits
+ * included; and the most requested bytes that were ever alive. */
 uint64_t tide_eager_kept_bytes(const tide_eager *eager);
-/* Requested bytes alive now, all in all. */
-uint64_t tide_eager_alive_bytes(const tide_eager *eager);
-/* The most requested bytes that were ever alive; tide_eager_reset_peak starts again from now. */
 uint64_t tide_eager_peak_bytes(const tide_eager *eager);
-void tide_eager_reset_peak(tide_eager *eager);
 
 #ifdef __cplusplus
 }

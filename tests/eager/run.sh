@@ -24,7 +24,7 @@ beside() {
         echo "$name: not here, not compared"
         return 0
     }
-    "$tidemark" profile --residuals eager --warmup 1 --steps 1 "$@" -o "$name.json.gz" >/dev/null
+    "$tidemark" profile --emulate pytorch --warmup 1 --steps 1 "$@" -o "$name.json.gz" >/dev/null
     printf '%s: ' "$name"
     python3 "$here/check_sequence.py" "$tidemark" "$name.json.gz" "$shared/$name.pickle"
 }
@@ -33,7 +33,7 @@ beside 2.7B_bf16_ctx512_forward --edition 2025 --size 2.7B --context 512 --mode 
 beside medium_fp32_ctx128_training --edition 2026 --size medium --context 128 --device virtual:a100-80
 
 # A forecast of another edition is another sequence: the comparison can fail.
-"$tidemark" profile --residuals eager --edition 2025 --size medium --warmup 1 --steps 1 --device virtual:a100-80 -o other.json.gz >/dev/null
+"$tidemark" profile --emulate pytorch --edition 2025 --size medium --warmup 1 --steps 1 --device virtual:a100-80 -o other.json.gz >/dev/null
 if python3 "$here/check_sequence.py" "$tidemark" other.json.gz "$shared/medium_fp32_ctx128_training.pickle" >difference; then
     echo "the edition of 2025 was taken for that of 2026"
     exit 1

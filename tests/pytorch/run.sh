@@ -33,7 +33,7 @@ own train --device virtual --layers 4 --steps 2
 own bf16 --device virtual:h100-80 --precision bf16-mixed --layers 4 --steps 2
 own oom --device virtual --layers 4 --steps 1 --memory-limit 512MiB
 own forward --device virtual --layers 2 --mode forward --steps 1
-own eager --residuals eager --device virtual:h100-80 --precision bf16-mixed --layers 2 --steps 2
+own eager --emulate pytorch --device virtual:h100-80 --precision bf16-mixed --layers 2 --steps 2
 
 for original in "$shared"/pytorch-snapshots/*.pickle; do
     [ -e "$original" ] || {

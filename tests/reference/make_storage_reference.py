@@ -13,7 +13,7 @@ Which tensors are stored how (design: "Model", precisions):
   bf16-mixed   bf16: outputs of norms and projections, rotated q and k, attention's output, naive scores
                (scaled before) and probabilities, SwiGLU, logits and their gradient, all gradients of those,
                copies of GEMM weights and of the residual stream's gradient.
-               fp32: the residual stream and its gradient, parameters, their gradients, AdamW's state.
+               fp32: the residual stream and its gradient, parameters, their gradients, the optimizer state.
   bf16-true    everything but row statistics and the loss.
 Sums are taken before their one rounding; `x +=` rounds once per call.
 

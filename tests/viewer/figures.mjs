@@ -83,7 +83,7 @@ export const PHASES = ['forward', 'backward', 'optimizer', 'step'];
 const CATEGORY_WORDS = {
   parameter: 'parameters',
   gradient: 'gradients',
-  optimizer_state: 'AdamW state',
+  optimizer_state: 'optimizer state',
   activation: 'activations',
   temporary: 'temporaries',
   input: 'inputs',

@@ -190,7 +190,7 @@ const SENTENCES = {
   names: NAMES,
   sentence: NAMES.map(
     (name) =>
-      `${name} peaks at 981.47 MiB, set by AdamW state (490.73 MiB of 981.47 MiB) in the backward phase, beside 245.37 MiB of parameters.`,
+      `${name} peaks at 981.47 MiB, set by optimizer state (490.73 MiB of 981.47 MiB) in the backward phase, beside 245.37 MiB of parameters.`,
   ).join(' '),
 };
 

@@ -26,7 +26,7 @@ run --device virtual:a100-40 --size "$next"
 tidemark fit --size medium --context 256 --precision bf16 --device virtual:rtx4090 --format json |
     jq -r '.tables[0].rows[:-1][] | "\(.run_by): \(.attention) \(.largest) \(.next)"' >pytorch
 cat pytorch
-set -- --residuals eager --size medium --context 256 --precision bf16-mixed --device virtual:rtx4090
+set -- --emulate pytorch --size medium --context 256 --precision bf16-mixed --device virtual:rtx4090
 while read -r _ _ attention largest next; do
     run "$@" --attention "$attention" --batch "$largest"
     run "$@" --attention "$attention" --batch "$next"

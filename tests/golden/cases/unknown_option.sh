@@ -1,5 +1,7 @@
 run() { tidemark profile "$@"; echo "exit $?" >&2; }
 run --contxt 128
+run --residuals eager # its name in earlier versions
+run --emulate eager
 run --log events.log --no-record
 run --log-full oldest
 # The log would be replaced by what is written at the end, however the file is called, and whether it is there or not.

@@ -203,7 +203,7 @@ static void pytorch_is_asked_too(void **state) {
         question.workload.precision = i == 0 ? TIDE_PRECISION_FP32 : TIDE_PRECISION_BF16_MIXED;
         question.workload.attention = TIDE_ATTENTION_NAIVE;
         tide_fit_answer own = check(&question);
-        question.workload.residuals = TIDE_RESIDUALS_EAGER;
+        question.workload.emulate = TIDE_EMULATE_PYTORCH;
         tide_fit_answer eager = check(&question);
         assert_true(eager.value > 0 && eager.value < own.value);
     }

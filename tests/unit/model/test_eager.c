@@ -434,7 +434,7 @@ static void test_peaks_of_real_snapshots(void **state) {
 typedef struct published {
     const char *device;
     size_t batch, context;
-    tide_mode mode; /* forward: without a graph; train: a step with AdamW's state */
+    tide_mode mode; /* forward: without a graph; train: a step with the optimizer state */
     tide_precision precision;
     tide_edition edition;
     double gib; /* two digits after the point */

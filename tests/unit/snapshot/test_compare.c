@@ -187,7 +187,7 @@ static void a_peak_that_stays(void **state) {
         (const made_run[]){
             {"fp32", {[TIDE_PARAMETER] = GIB, [TIDE_OPTIMIZER_STATE] = 2 * GIB}, .scope = 1},
             {"bf16-mixed", {[TIDE_PARAMETER] = GIB, [TIDE_OPTIMIZER_STATE] = 2 * GIB}, .scope = 1}},
-        "The peak is set by AdamW state (2.00 GiB of 3.00 GiB) in the optimizer phase in both: "
+        "The peak is set by optimizer state (2.00 GiB of 3.00 GiB) in the optimizer phase in both: "
         "bf16-mixed hardly changes it (3.00 GiB with fp32, 3.00 GiB with bf16-mixed).");
 }
 
@@ -224,7 +224,7 @@ static void a_peak_that_rises_and_moves(void **state) {
         (const made_run[]){
             {"fp32", {[TIDE_OPTIMIZER_STATE] = 4 * GIB, [TIDE_GRADIENT] = GIB}, .scope = 1},
             {"tf32", {[TIDE_OPTIMIZER_STATE] = 4 * GIB, [TIDE_ACTIVATION] = 2 * GIB}, .scope = 3}},
-        "The peak is set by AdamW state in both: tf32 cannot lower it and raises it by "
+        "The peak is set by optimizer state in both: tf32 cannot lower it and raises it by "
         "20.0 %, from 5.00 GiB to 6.00 GiB: there activations take 2.00 GiB more, gradients "
         "1.00 GiB less; it moves from optimizer > adamw to backward > attention.");
 }
