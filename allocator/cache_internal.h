@@ -7,10 +7,10 @@
 #include <stdbool.h>
 
 #include "allocator/cache.h"
+#include "allocator/replay_friend.h"
 #include "common/lock_friend.h"
 #include "recorder/recorder_friend.h"
 
-typedef struct tide_cache_segment tide_cache_segment;
 typedef struct tide_cache_block tide_cache_block;
 typedef struct tide_cache_use tide_cache_use;
 typedef struct tide_cache_queue tide_cache_queue;
@@ -203,18 +203,12 @@ TIDE_NODISCARD tide_status tide_cache_poll_streams(tide_cache *cache, const tide
 /* Waits until all are reached and completes their releases. On failure nothing has changed. */
 TIDE_NODISCARD tide_status tide_cache_wait_for_streams(tide_cache *cache, const tide_note *note,
                                                        tide_error *error);
-/* Completes the release of the block at an address, whatever its streams say: for replays, which
- * know when it completed. Nothing where no block waits there. */
-void tide_cache_finish_waiting(tide_cache *cache, uint64_t address);
 /* Gives all events back to the device. */
 void tide_cache_streams_fini(tide_cache *cache);
 
 /* cache_config.c. The size of the block for a request, and of the segment to buy for it. */
 size_t tide_cache_round_bytes(const tide_cache_config *config, size_t n_bytes);
 size_t tide_cache_segment_bytes(const tide_cache_config *config, size_t block_bytes);
-/* Sizes that contradict one another are TIDE_INVALID. */
-TIDE_NODISCARD tide_status tide_cache_config_check(const tide_cache_config *config,
-                                                   tide_error *error);
 
 /* cache_tree.c. Blocks carry their stream in their segment. After TIDE_OK blocks of the stream can
  * be inserted. */
@@ -340,23 +334,6 @@ TIDE_NODISCARD tide_status tide_cache_refuse_release(const tide_cache *cache, ui
                                                      tide_error *error);
 TIDE_NODISCARD tide_status tide_cache_refuse_stream(const tide_cache *cache, uint64_t address,
                                                     tide_error *error);
-
-/* cache_adopt.c. Makes a segment with this partition a part of the cache, as if it had been bought
- * and cut earlier; nothing is recorded. Offsets count from `address`; blocks must tile the segment,
- * be multiples of min_block_bytes, hold what was requested of them and have no free neighbours.
- * Blocks that wait for another stream are refused: adopt them as live, then release them. The
- * device must know `address` as a segment. */
-TIDE_NODISCARD tide_status tide_cache_adopt_segment(tide_cache *cache, uint64_t address,
-                                                    size_t total_bytes, tide_stream stream,
-                                                    int pool, const tide_block_row *blocks,
-                                                    size_t n_blocks, tide_error *error);
-/* The same of an expandable segment, in two steps: a range that the device reserves now, and memory
- * behind a part of it that is unmapped and touches no free block; the device maps it now. */
-TIDE_NODISCARD tide_status tide_cache_adopt_range(tide_cache *cache, tide_stream stream, int pool,
-                                                  uint64_t *ret_address, tide_error *error);
-TIDE_NODISCARD tide_status tide_cache_adopt_mapped(tide_cache *cache, uint64_t address,
-                                                   size_t total_bytes, const tide_block_row *blocks,
-                                                   size_t n_blocks, tide_error *error);
 
 #include "allocator/inline_internal.h"
 

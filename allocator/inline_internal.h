@@ -170,6 +170,15 @@ static inline tide_cache_block *tide_cache_bins_best(tide_cache_bins *tree, tide
     return block;
 }
 
+/* Whether the rules about oversize blocks let a free block of n_bytes serve a request for a block
+ * of wanted_bytes, which fits into it. */
+static inline bool tide_cache_may_serve(const tide_cache_config *config, uint64_t wanted_bytes,
+                                        uint64_t n_bytes) {
+    return wanted_bytes < config->max_split_bytes
+               ? n_bytes < config->max_split_bytes
+               : n_bytes - wanted_bytes < config->max_non_split_rounding_bytes;
+}
+
 /* ---- nodes ---- */
 
 static inline tide_cache_block *tide_cache_take_block(tide_cache *cache) {

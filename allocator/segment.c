@@ -55,13 +55,7 @@ static tide_cache_block *find_cached(tide_cache *cache, const tide_cache_request
     if (block->segment->is_expandable) {
         block = tide_cache_best_expandable(cache, block);
     }
-    size_t max_split_bytes = cache->config.max_split_bytes;
-    if (request->block_bytes < max_split_bytes) {
-        if (block->block_bytes >= max_split_bytes) {
-            return NULL;
-        }
-    } else if (block->block_bytes - request->block_bytes >=
-               cache->config.max_non_split_rounding_bytes) {
+    if (!tide_cache_may_serve(&cache->config, request->block_bytes, block->block_bytes)) {
         return NULL;
     }
     tide_cache_bins_remove(tree, block);

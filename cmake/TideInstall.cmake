@@ -62,10 +62,12 @@ cmake_path(APPEND TIDE_PC_LIB_DIR "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/tidemark.pc.in" "${PROJECT_BINARY_DIR}/tidemark.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/tidemark.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
-install(FILES tidemark.h DESTINATION "${TIDE_INCLUDE_DIR}")
-foreach(module IN LISTS TIDE_LIBRARY_MODULES)
-    install(DIRECTORY ${module}/ DESTINATION "${TIDE_INCLUDE_DIR}/${module}"
-        FILES_MATCHING PATTERN "*.h" PATTERN "*internal.h" EXCLUDE PATTERN "*_friend.h" EXCLUDE)
+# Named one by one: what is installed is a promise, and a new header of a module makes none by itself.
+file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/public_headers.txt" TIDE_PUBLIC_HEADERS REGEX "^[^#]")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/public_headers.txt")
+foreach(header IN LISTS TIDE_PUBLIC_HEADERS)
+    cmake_path(GET header PARENT_PATH folder)
+    install(FILES "${header}" DESTINATION "${TIDE_INCLUDE_DIR}/${folder}")
 endforeach()
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs"

@@ -7,34 +7,8 @@ static int64_t now(const tide_stat stats[TIDE_N_POOLS]) {
     return stats[TIDE_POOL_ALL].current;
 }
 
-/* Bytes of a free block that could go back: all of it when it is a whole segment, of an expandable
- * one whole granules. */
-static uint64_t returnable_bytes(const tide_cache *cache, const tide_cache_block *block) {
-    const tide_cache_segment *segment = block->segment;
-    if (!segment->is_expandable) {
-        return tide_cache_is_split(block) ? 0 : block->block_bytes;
-    }
-    uint64_t granule_bytes = tide_cache_granule(cache, segment->pool);
-    uint64_t offset = block->address - segment->address;
-    uint64_t begin = (offset + granule_bytes - 1) / granule_bytes * granule_bytes;
-    uint64_t end = (offset + block->block_bytes) / granule_bytes * granule_bytes;
-    return end > begin ? end - begin : 0;
-}
-
-int64_t tide_replay_pinned_bytes(const tide_cache *cache) {
-    uint64_t n_bytes = 0;
-    for (int pool = TIDE_POOL_SMALL; pool < TIDE_N_POOLS; pool++) {
-        const tide_cache_bins *tree = &cache->free[pool];
-        for (const tide_cache_block *block = tide_cache_bins_at_least(tree, 0, 0, 0); block != NULL;
-             block = tide_cache_bins_next(tree, block)) {
-            n_bytes += block->block_bytes - returnable_bytes(cache, block);
-        }
-    }
-    return (int64_t)n_bytes;
-}
-
 void tide_replay_count(tide_replay_lane *lane) {
-    const tide_cache_stats *stats = &lane->cache->stats;
+    const tide_cache_stats *stats = tide_cache_peek_stats(lane->cache);
     tide_replay_figures *figures = lane->figures;
     int64_t reserved = now(stats->reserved_bytes);
     int64_t cached = reserved - now(stats->allocated_bytes);
@@ -44,7 +18,7 @@ void tide_replay_count(tide_replay_lane *lane) {
     lane->n_counted++;
     if (reserved > lane->most_reserved_bytes) {
         lane->most_reserved_bytes = reserved;
-        figures->pinned_bytes = tide_replay_pinned_bytes(lane->cache);
+        figures->pinned_bytes = (int64_t)tide_cache_pinned_bytes(lane->cache);
     }
 }
 

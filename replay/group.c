@@ -44,82 +44,15 @@ static group look_at(const tide_replay_lane *lane, const tide_event *request) {
     return of;
 }
 
-/* What a request looks for. */
-typedef struct wanted {
-    size_t block_bytes;
-    int pool;
-    tide_stream stream;
-} wanted;
-
-static wanted wanted_by(const tide_replay_lane *lane, const tide_event *request) {
-    const tide_cache_config *config = &lane->cache->config;
-    size_t block_bytes = tide_cache_round_bytes(config, (size_t)request->requested_bytes);
-    return (wanted){.block_bytes = block_bytes,
-                    .pool = block_bytes <= config->small_bytes ? TIDE_POOL_SMALL : TIDE_POOL_LARGE,
-                    .stream = lane->replay->snapshot->streams[request->stream].handle};
-}
-
-/* A free block of n_bytes would do. */
-static bool would_do(const tide_replay_lane *lane, const wanted *what, uint64_t n_bytes) {
-    const tide_cache_config *config = &lane->cache->config;
-    return n_bytes >= what->block_bytes &&
-           (what->block_bytes < config->max_split_bytes
-                ? n_bytes < config->max_split_bytes
-                : n_bytes - what->block_bytes < config->max_non_split_rounding_bytes);
-}
-
-/* A cached block would do for the request, so that nothing would be given back for it. */
-static bool is_cached(const tide_replay_lane *lane, const tide_event *request) {
-    const wanted what = wanted_by(lane, request);
-    const tide_cache_block *block =
-        tide_cache_bins_best(&lane->cache->free[what.pool], what.stream, what.block_bytes);
-    return block != NULL && would_do(lane, &what, block->block_bytes);
+static tide_cache_wanted wanted_by(const tide_replay_lane *lane, const tide_event *request) {
+    return tide_cache_wanted_by(lane->cache, (size_t)request->requested_bytes,
+                                lane->replay->snapshot->streams[request->stream].handle);
 }
 
 /* The allocator may give back a part of what it could. */
 static bool is_selective(const tide_replay_lane *lane) {
-    const tide_cache_config *config = &lane->cache->config;
+    const tide_cache_config *config = tide_cache_get_config(lane->cache);
     return config->max_split_bytes != TIDE_UNLIMITED || config->garbage_collection_threshold > 0.0;
-}
-
-/* ---- as it would be with the frees of the group completed, which are all that wait ---- */
-
-static bool is_free_then(const tide_cache_block *block) {
-    return block->state == TIDE_BLOCK_FREE || block->state == TIDE_BLOCK_PENDING_FREE;
-}
-
-static bool is_returnable_then(const tide_cache_segment *segment) {
-    const tide_cache_block *block = segment->first_block;
-    while (block != NULL && is_free_then(block)) {
-        block = block->after;
-    }
-    return block == NULL && !segment->is_expandable;
-}
-
-/* Emptying the cache gives one back before the other. */
-static bool goes_before(const tide_cache_segment *a, const tide_cache_segment *b) {
-    if (a->pool != b->pool) {
-        return a->pool == TIDE_POOL_LARGE;
-    }
-    if (a->stream != b->stream) {
-        return a->stream < b->stream;
-    }
-    return a->total_bytes != b->total_bytes ? a->total_bytes < b->total_bytes
-                                            : a->address < b->address;
-}
-
-/* The segment that goes back next after `last`; NULL: none. */
-static const tide_cache_segment *next_returnable(const tide_replay_lane *lane,
-                                                 const tide_cache_segment *last) {
-    const tide_cache_segment *next = NULL;
-    for (const tide_cache_segment *segment = lane->cache->newest; segment != NULL;
-         segment = segment->older) {
-        if ((last == NULL || goes_before(last, segment)) &&
-            (next == NULL || goes_before(segment, next)) && is_returnable_then(segment)) {
-            next = segment;
-        }
-    }
-    return next;
 }
 
 /* The group gives back all segments that it could, in the order in which emptying the cache does
@@ -131,46 +64,24 @@ static bool gives_back_all(const tide_replay_lane *lane) {
         if (event->action != TIDE_ACTION_SEGMENT_FREE) {
             continue;
         }
-        segment = next_returnable(lane, segment);
-        if (segment == NULL || segment->address != event->address) {
+        segment = tide_cache_next_returned(lane->cache, segment);
+        if (segment == NULL || tide_cache_segment_address(segment) != event->address) {
             return false;
         }
     }
-    return next_returnable(lane, segment) == NULL;
-}
-
-/* A part of a segment around this waiting block would do for the request, and stay in the cache
- * whatever is given back. */
-static bool would_be_cached(const tide_replay_lane *lane, const wanted *what,
-                            const tide_cache_block *block) {
-    uint64_t n_bytes = 0;
-    if (block->segment->pool != what->pool || block->segment->stream != what->stream ||
-        is_returnable_then(block->segment)) {
-        return false;
-    }
-    while (block->before != NULL && is_free_then(block->before)) {
-        block = block->before;
-    }
-    for (; block != NULL && is_free_then(block); block = block->after) {
-        n_bytes += block->block_bytes;
-    }
-    return would_do(lane, what, n_bytes);
+    return tide_cache_next_returned(lane->cache, segment) == NULL;
 }
 
 /* The frees of the group cannot have completed before the request looked for a cached block: it
  * would have found one. */
 static bool must_have_waited(const tide_replay_lane *lane, const tide_event *request) {
-    const wanted what = wanted_by(lane, request);
+    const tide_cache_wanted wanted = wanted_by(lane, request);
     for (size_t i = 0; i < lane->n_pending; i++) {
         const tide_event *event = tide_replay_event(lane, lane->pending[i]);
         uint64_t address = 0;
-        if (event->action != TIDE_ACTION_FREE_COMPLETED ||
-            !tide_map_find(&lane->addresses, event->address, &address)) {
-            continue;
-        }
-        const tide_cache_block *block =
-            tide_cache_table_find(&lane->cache->live, address & ~TIDE_REPLAY_WAITING);
-        if (block != NULL && would_be_cached(lane, &what, block)) {
+        if (event->action == TIDE_ACTION_FREE_COMPLETED &&
+            tide_map_find(&lane->addresses, event->address, &address) &&
+            tide_cache_would_serve(lane->cache, address & ~TIDE_REPLAY_WAITING, &wanted)) {
             return true;
         }
     }
@@ -218,7 +129,9 @@ static origin find_origin(const tide_replay_lane *lane, const group *of,
     if (is_selective(lane)) {
         return find_selective_origin(lane, of, request);
     }
-    return is_cached(lane, request) ? emptied : waited;
+    /* Had a cached block served the request, the cache would have given nothing back for it. */
+    const tide_cache_wanted wanted = wanted_by(lane, request);
+    return tide_cache_has_cached(lane->cache, &wanted) ? emptied : waited;
 }
 
 /* Completes the frees of pending rows [from, to). */
@@ -313,12 +226,13 @@ static tide_status ask_and_wait(tide_replay_lane *lane, size_t row, size_t from,
     if (addresses == NULL) {
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the replay");
     }
-    uint64_t n_synchronized = lane->cache->stats.num_sync_all_streams;
+    uint64_t n_synchronized = tide_cache_peek_stats(lane->cache)->num_sync_all_streams;
     tide_status status = take_waiting(lane, from, addresses, &n, error);
     if (status == TIDE_OK) {
         status = tide_replay_ask(lane, row, error);
     }
-    for (size_t i = 0; i < n && lane->cache->stats.num_sync_all_streams == n_synchronized; i++) {
+    for (size_t i = 0;
+         i < n && tide_cache_peek_stats(lane->cache)->num_sync_all_streams == n_synchronized; i++) {
         tide_cache_finish_waiting(lane->cache, addresses[i]);
     }
     mem->release(mem->ctx, addresses);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/lock_friend.h"
 #include "replay/replay_internal.h"
 
 static const tide_hostmem *mem_of(const tide_replay_lane *lane) {
@@ -189,12 +190,7 @@ tide_status tide_replay_lane_request(tide_replay_lane *lane, size_t row,
     if (status != TIDE_OK) {
         return status;
     }
-    /* What the recorder would have told of its caller; rows about the block repeat its name. */
-    tide_cache_block *live = tide_cache_table_find(&lane->cache->live, address);
-    live->stack = block->stack;
-    live->scope = block->scope;
-    live->name = block->name;
-    live->category = block->category;
+    tide_cache_describe_block(lane->cache, address, block);
     *ret_address = address;
     return TIDE_OK;
 }
@@ -204,8 +200,8 @@ tide_status tide_replay_lane_wait(tide_replay_lane *lane, uint64_t recorded, uin
     if (address != 0) {
         TIDE_TRY(tide_cache_record_stream(lane->cache, address, TIDE_REPLAY_STREAM, error));
         TIDE_TRY(tide_cache_release(lane->cache, address, error));
-        if (tide_map_put(&lane->waiting_since, address, lane->cache->stats.num_sync_all_streams) !=
-            TIDE_OK) {
+        if (tide_map_put(&lane->waiting_since, address,
+                         tide_cache_peek_stats(lane->cache)->num_sync_all_streams) != TIDE_OK) {
             return no_memory(error);
         }
     }
@@ -245,7 +241,7 @@ tide_status tide_replay_find_waiting(tide_replay_lane *lane, size_t row, uint64_
     tide_map_remove(&lane->addresses, tide_replay_event(lane, row)->address);
     *ret_address = 0;
     if (address != 0 && tide_map_find(&lane->waiting_since, address, &since) &&
-        since == lane->cache->stats.num_sync_all_streams) {
+        since == tide_cache_peek_stats(lane->cache)->num_sync_all_streams) {
         *ret_address = address;
     }
     tide_map_remove(&lane->waiting_since, address);

@@ -6,10 +6,10 @@ static void sample(tide_replay *replay, const tide_replay_lane *lanes, size_t ro
     tide_replay_sample *to = &replay->samples[replay->n_samples++];
     *to = (tide_replay_sample){.event = row, .time_ns = replay->snapshot->events[row].time_ns};
     for (size_t i = 0; i < replay->snapshot->n_devices; i++) {
-        const tide_cache *cache = lanes[i].cache;
-        to->allocated_bytes += cache->stats.allocated_bytes[TIDE_POOL_ALL].current;
-        to->reserved_bytes += cache->stats.reserved_bytes[TIDE_POOL_ALL].current;
-        to->pinned_bytes += tide_replay_pinned_bytes(cache);
+        const tide_cache_stats *stats = tide_cache_peek_stats(lanes[i].cache);
+        to->allocated_bytes += stats->allocated_bytes[TIDE_POOL_ALL].current;
+        to->reserved_bytes += stats->reserved_bytes[TIDE_POOL_ALL].current;
+        to->pinned_bytes += (int64_t)tide_cache_pinned_bytes(lanes[i].cache);
     }
 }
 

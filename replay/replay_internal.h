@@ -4,8 +4,9 @@
 #ifndef TIDE_REPLAY_REPLAY_INTERNAL_H
 #define TIDE_REPLAY_REPLAY_INTERNAL_H
 
-#include "allocator/cache_internal.h"
+#include "allocator/replay_friend.h"
 #include "device/device_friend.h"
+#include "recorder/recorder_friend.h"
 #include "common/map.h"
 #include "replay/replay.h"
 
@@ -135,7 +136,6 @@ void tide_replay_compare(tide_replay_lane *lane, size_t row);
 /* figures.c */
 void tide_replay_count(tide_replay_lane *lane);
 void tide_replay_count_end(tide_replay_lane *lane);
-int64_t tide_replay_pinned_bytes(const tide_cache *cache);
 void tide_replay_sum(tide_replay_figures *all, const tide_replay_figures *one);
 
 /* output.c. Appends the state of the lane's cache. */

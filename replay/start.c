@@ -256,7 +256,7 @@ static tide_status adopt_segment(starter *s, const tide_segment_row *segment, ti
     }
     size_t n_rows = copy_blocks(snapshot, segment, rows);
     tide_status status =
-        segment->address % lane->cache->config.min_block_bytes == 0
+        segment->address % tide_cache_get_config(lane->cache)->min_block_bytes == 0
             ? adopt(s, segment, rows, n_rows, &address, error)
             : tide_fail(error, TIDE_UNSUPPORTED,
                         "the segment at 0x%" PRIx64 " does not begin at a multiple of 512",

@@ -34,8 +34,10 @@ tree)
         "$TIDE_DOCDIR/docs/using-the-library.md" "$TIDE_DOCDIR/docs/examples/own_buffers.c"; do
         [ -s "$prefix/$file" ] || fail "$file was not installed"
     done
-    found=$(find "$prefix/include" -name '*_internal.h')
-    [ -z "$found" ] || fail "internal headers were installed: $found"
+    # The headers of the list and no other file.
+    found=$(diff <(grep -v '^#' "$here/../../cmake/public_headers.txt" | sort) \
+        <(cd "$prefix/include/tidemark" && find . -type f -printf '%P\n' | sort)) ||
+        fail "the installed headers are not those of cmake/public_headers.txt: $found"
     "$prefix/bin/tidemark" --version >/dev/null || fail "the installed program does not run"
     ;;
 foreign)

@@ -18,22 +18,102 @@ expect() { # VERDICT WHAT
     fi
 }
 
-plant() { # FILE TEXT
+write() { # FILE TEXT
     mkdir -p "$scratch/$(dirname "$1")"
     printf '%b\n' "$2" >"$scratch/$1"
-    expect refused "$1"
-    rm "$scratch/$1"
-    expect clean "after $1"
 }
 
-mkdir -p "$scratch/common" "$scratch/allocator" "$scratch/snapshot"
-printf '#include "common/status.h"\n#include <stdio.h>\nsnprintf(text, 2, "x");\n' >"$scratch/allocator/cache.c"
+# With a third word the refusal must say that, so that no other rule hides a broken one.
+plant() { # FILE TEXT [MESSAGE]
+    saved=''
+    [ ! -e "$scratch/$1" ] || saved=$(cat "$scratch/$1")
+    write "$1" "$2"
+    expect refused "$1"
+    if [ $# -gt 2 ] && ! grep -q "$3" "$scratch/stderr"; then
+        echo "$1: refused, but not for '$3': $(cat "$scratch/stderr")" >&2
+        exit 1
+    fi
+    rm "$scratch/$1"
+    [ -z "$saved" ] || printf '%s\n' "$saved" >"$scratch/$1"
+}
+
+lines() { # COUNT TEXT
+    yes "$2" | head -n "$1"
+}
+
+# A tree that keeps every rule, with something in it that each rule could take for a violation.
+write allocator/cache.c '#include "allocator/cache_internal.h"
+#include "common/lock_friend.h"
+#include "recorder/recorder_friend.h"
+#include "common/status.h"
+#include <stdio.h>
+snprintf(text, 2, "x");'
+write allocator/cache.h '#include "common/status.h"'
+write allocator/cache_internal.h ''
+write common/status.h ''
+write common/lock_friend.h ''
+write recorder/recorder_friend.h ''
+write recorder/log.c '#include "common/lock_friend.h"'
+write replay/lane.c '#include "common/lock_friend.h"\n#include "recorder/recorder_friend.h"'
+write capture/boundary.c '#include "recorder/recorder_friend.h"'
+write model/step.c '#include "recorder/recorder_friend.h"'
+write cli/fit/fit.c '#include "cli/fit/internal.h"\nint main(void) { printf("x"); exit(1); }'
+write cli/fit/internal.h ''
+write cli/fit/search.h ''
+write cli/sweep/sweep.c '#include "cli/fit/search.h"'
+write run/child.c 'void f(void) { _exit(127); }'
+write tests/unit/allocator/test_cache.c '#include "allocator/cache_internal.h"'
+write viewer/src/good.js 'element.textContent = name;'
+write tidemark.h '#include "allocator/cache.h"'
+write cmake/public_headers.txt '# a comment\nallocator/cache.h\ncommon/status.h\ntidemark.h'
+write common/tables.c "static const int TABLE[] = {\n$(lines 200 '    1,')\n};"
+write common/long.c "static int sum(void) {\n$(lines 58 '    x++;')\n}"
 expect clean "a clean tree"
-plant snapshot/writer.c '#include "allocator/cache.h"'
-plant common/status.c '#include "common/status.h"\n#  include "model/ops.h"'
-plant allocator/cuda.cu '#include "snapshot/snapshot.h"'
-plant allocator/bad.c 'void f(void) { exit(1); }'
-plant snapshot/bad.c 'void f(void) { fprintf(stderr, "x"); }'
-plant model/bad.c 'void f(void) { printf("x"); }'
-plant viewer/src/app.js 'element.innerHTML = name;'
-plant common/long.c "$(yes '\n' | head -n 850 | tr -d '\n')"
+
+# Arrows between modules.
+plant snapshot/writer.c '#include "allocator/cache.h"' 'snapshot must not include allocator/'
+plant common/status.c '#include "common/status.h"\n#  include "model/ops.h"' 'common must not include model/'
+plant allocator/cuda.cu '#include "snapshot/snapshot.h"' 'allocator must not include snapshot/'
+plant model/run.c '#include "run/run.h"' 'model must not include run/'
+plant run/print.c '#include "cli/table.h"' 'run must not include cli/'
+plant device/bad.c '#include "stack/depot.h"' 'device must not include stack/'
+plant stack/bad.c '#include "recorder/event_log.h"' 'stack must not include recorder/'
+plant replay/bad.c '#include "tests/support/x.h"' 'replay must not include tests/'
+
+# Inner headers.
+plant replay/bad.c '#include "allocator/cache_internal.h"' 'for its own folder alone'
+plant cli/sweep/bad.c '#include "cli/fit/internal.h"' 'for its own folder alone'
+plant snapshot/pytorch/bad.c '#include "snapshot/other_internal.h"' 'for its own folder alone'
+plant cli/commands/bad.c '#include "recorder/recorder_friend.h"' 'FRIENDS in check_sources.sh does not name cli/commands'
+plant model/eager/bad.c '#include "recorder/recorder_friend.h"' 'does not name model/eager'
+plant model/bad.c '#include "common/other_friend.h"' 'does not name model'
+plant capture/boundary.c '#include "common/status.h"' 'FRIENDS names capture for recorder/recorder_friend.h'
+
+# What is installed.
+plant allocator/cache.h '#include "common/status.h"\n#include "common/more.h"' 'common/more.h'
+plant cmake/public_headers.txt 'allocator/cache.h\ncommon/status.h\ntidemark.h\ncommon/pickle.h' 'common/pickle.h'
+
+# Libraries that speak or leave.
+plant allocator/bad.c 'void f(void) { exit(1); }' 'must not print, exit or abort'
+plant allocator/bad.c 'void f(void) { _exit(1); }' 'must not print, exit or abort'
+plant snapshot/bad.c 'void f(void) { fprintf(stderr, "x"); }' 'must not print, exit or abort'
+plant model/bad.c 'void f(void) { printf("x"); }' 'must not print, exit or abort'
+plant run/bad.c 'void f(void) { exit(1); }' 'must not print, exit or abort'
+
+# Lengths: of files of every kind, and of functions however they begin.
+plant common/long.h "$(lines 501 '/* x */')" '501 lines'
+plant tests/unit/common/test_long.c "$(lines 501 '/* x */')" '501 lines'
+plant viewer/src/long.css "$(lines 501 'a {}')" '501 lines'
+body=$(lines 59 '    x++;')
+plant common/bad.c "static int f(void) {\n$body\n}" 'common/bad.c:1: 61 lines'
+plant common/bad.c "#define X(y) \\\\\\\\\n    f(y)\n\nint f(int a,\n      int b) {\n$body\n}" 'common/bad.c:4: 62 lines'
+plant common/bad.c "typedef struct x {\n    int (*f)(void);\n} x;\n\nstruct x *f(void) {\n$body\n}" 'common/bad.c:5: 61 lines'
+plant common/bad.c "static const struct {\n    int a;\n} ROWS[] = {\n    {1},\n};\n\nint f(void) {\n$body\n}" 'common/bad.c:7: 61 lines'
+plant model/bad.cu "template <int N>\nstatic __global__ void f(int *a) {\n$body\n}" 'model/bad.cu:2: 61 lines'
+plant model/bad.cu "extern \"C\" {\nint f(void) {\n$body\n}\n}" 'model/bad.cu:2: 61 lines'
+
+# The page.
+plant viewer/src/app.js 'element.innerHTML = name;' 'textContent'
+plant viewer/start.js 'element.outerHTML = name;' 'textContent'
+
+expect clean "all of them taken away again"
