@@ -83,8 +83,15 @@ tests/unit/snapshot/test_compare_rows.c
 tests/unit/snapshot/test_layout.c
 tests/unit/snapshot/test_roundtrip.c
 tests/unit/snapshot/test_summary.c
+tests/unit/model/test_ops_storage.c
+tests/viewer/load.test.mjs
+tests/viewer/logic.test.mjs
 tests/viewer/page.test.mjs
-viewer/boot.js
+tests/viewer/pickle.test.mjs
+tests/viewer/stacking.test.mjs
+tests/viewer/synthetic.mjs
+viewer/src/format.js
+viewer/src/pytorch.js
 "
 unfinished() { [[ $UNFINISHED == *$'\n'"$1"$'\n'* ]]; }
 
