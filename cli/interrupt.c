@@ -76,3 +76,8 @@ void tide_interrupt_begin(const char *told) {
 int tide_interrupt_signal(void) {
     return atomic_load(&noted);
 }
+
+bool tide_interrupt_shall_stop(void *ctx) {
+    (void)ctx;
+    return tide_interrupt_signal() != 0;
+}

@@ -4,6 +4,8 @@
 #ifndef TIDE_CLI_INTERRUPT_H
 #define TIDE_CLI_INTERRUPT_H
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -20,6 +22,9 @@ void tide_interrupt_begin(const char *told);
 
 /* The signal that came; 0: none. */
 int tide_interrupt_signal(void);
+
+/* Whether one came, as a hook of a run (run/run.h); `ctx` is not used. */
+bool tide_interrupt_shall_stop(void *ctx);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/manual.h"
-#include "cli/trial.h"
+#include "run/run.h"
 
 static const tide_command *const COMMANDS[] = {
     &tide_command_profile, &tide_command_summary,  &tide_command_compare,
@@ -130,6 +130,18 @@ static int unknown_command(const char *name) {
     return TIDE_EXIT_USAGE;
 }
 
+/* What a subprocess of this program does (run/run.h); not for people. */
+static int run_config(int argc, char **argv) {
+    tide_error error = {""};
+    if (argc != 2) {
+        tide_cli_note(TIDE_RUN_SUBPROCESS_COMMAND, "it takes one configuration as JSON");
+        return TIDE_EXIT_USAGE;
+    }
+    tide_status status = tide_run_subprocess_main(argv[1], &error);
+    return status == TIDE_OK ? TIDE_EXIT_SUCCESS
+                             : tide_cli_fail(TIDE_RUN_SUBPROCESS_COMMAND, status, &error);
+}
+
 int main(int argc, char **argv) {
     tide_interrupt_clean_up();
     if (argc < 2) {
@@ -153,8 +165,8 @@ int main(int argc, char **argv) {
         tide_completion_print(&PROGRAM, stdout);
         return tide_cli_finish(NULL, TIDE_EXIT_SUCCESS);
     }
-    if (strcmp(name, TIDE_TRIAL_COMMAND) == 0) {
-        return tide_trial_command(argc - 1, argv + 1);
+    if (strcmp(name, TIDE_RUN_SUBPROCESS_COMMAND) == 0) {
+        return run_config(argc - 1, argv + 1);
     }
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (strcmp(COMMANDS[i]->name, name) == 0) {

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "device/cards.h"
-#include "cli/profile/internal.h"
 
 /* "layers.5.attn.exp" -> "attn.exp". */
 static const char *without_layer(const char *name) {
@@ -64,11 +63,11 @@ static tide_status look_at(tide_peak_tensors *p, tide_error *error) {
     return group_blocks(p);
 }
 
-tide_status tide_peak_tensors_make(const tide_dry_room *room, const tide_workload_config *workload,
-                                   tide_peak_tensors *ret_peak, tide_error *error) {
+tide_status tide_peak_tensors_make(const tide_run_config *config, tide_peak_tensors *ret_peak,
+                                   tide_error *error) {
     *ret_peak = (tide_peak_tensors){.owned = NULL};
     tide_arena_init(&ret_peak->arena, tide_hostmem_default());
-    TIDE_TRY(tide_dry_run_record(room, workload, NULL, &ret_peak->run, &ret_peak->owned, error));
+    TIDE_TRY(tide_run_record(config, &ret_peak->memory, &ret_peak->owned, error));
     ret_peak->snapshot = ret_peak->owned;
     return look_at(ret_peak, error);
 }
@@ -78,8 +77,11 @@ tide_status tide_peak_tensors_of(const tide_snapshot *snapshot, tide_peak_tensor
     *ret_peak = (tide_peak_tensors){.snapshot = snapshot};
     tide_arena_init(&ret_peak->arena, tide_hostmem_default());
     TIDE_TRY(look_at(ret_peak, error));
-    ret_peak->run.allocated_bytes = (uint64_t)ret_peak->peak->totals.allocated_bytes;
-    ret_peak->run.requested_bytes = (uint64_t)ret_peak->peak->totals.requested_bytes;
+    ret_peak->memory =
+        (tide_run_memory){.requested_peak_bytes = ret_peak->peak->totals.requested_bytes,
+                          .allocated_peak_bytes = ret_peak->peak->totals.allocated_bytes,
+                          .reserved_peak_bytes = -1,
+                          .n_retries = -1};
     return TIDE_OK;
 }
 
@@ -104,12 +106,12 @@ static const char *spec_of(const tide_snapshot *snapshot) {
     return "virtual";
 }
 
-static tide_status workload_of(const tide_snapshot_run *run, tide_workload_config *workload,
-                               tide_error *error) {
+/* What the snapshot says of it; all else is the default. */
+static tide_status read_workload(const tide_snapshot_run *run, tide_workload_config *workload,
+                                 tide_error *error) {
     const tide_snapshot_model *model = &run->model;
     int mode = tide_mode_from_name(run->mode);
     int precision = tide_precision_from_name(run->precision);
-    tide_workload_config_init(workload);
     if (model->size != NULL && strcmp(model->size, "mlp") == 0) {
         return tide_fail(error, TIDE_INVALID,
                          "an MLP was run: what PyTorch allocates is forecast of the transformer");
@@ -131,52 +133,42 @@ static tide_status workload_of(const tide_snapshot_run *run, tide_workload_confi
     workload->precision = (tide_precision)precision;
     workload->keep_graph = run->keep_graph;
     workload->warmup_steps = 0;
-    workload->steps = TIDE_DRY_RUN_STEPS;
+    workload->steps = TIDE_RUN_FIT_STEPS;
     return tide_model_config_check(&workload->model, error);
 }
 
-tide_status tide_snapshot_as_pytorch(const tide_snapshot *snapshot, tide_edition edition,
-                                     tide_snapshot **ret_snapshot, tide_error *error) {
-    tide_dry_room room = {.device = spec_of(snapshot)};
-    tide_workload_config own;
-    tide_workload_config workload;
-    tide_dry_run run;
-    tide_cache_config_init(&room.cache);
-    tide_workload_config_init(&workload);
-    TIDE_TRY(workload_of(&snapshot->run, &own, error));
-    TIDE_TRY(tide_as_pytorch(&own, edition, &workload, error));
-    tide_snapshot_run description = snapshot->run;
-    description.command = "";
-    description.attention = tide_attention_name((int)workload.attention);
-    description.recompute = tide_recompute_name((int)workload.recompute);
-    description.implementation = tide_profile_implementation(&workload);
-    description.clip_grad_norm = -1;
-    description.memory_limit_bytes = -1;
-    description.outcome = "completed";
-    description.host_computed_by = "";
-    return tide_dry_run_record(&room, &workload, &description, &run, ret_snapshot, error);
-}
-
-tide_status tide_as_pytorch(const tide_workload_config *workload, tide_edition edition,
-                            tide_workload_config *ret_workload, tide_error *error) {
+/* Makes it PyTorch's. */
+static tide_status change_to_pytorch(tide_workload_config *workload, tide_edition edition,
+                                     tide_error *error) {
     if (workload->precision == TIDE_PRECISION_BF16_TRUE) {
         return tide_fail(error, TIDE_INVALID,
                          "what PyTorch allocates is known of fp32, tf32 and bf16-mixed, not of "
                          "bf16-true");
     }
-    if (workload->architecture != TIDE_TRANSFORMER) {
-        return tide_fail(error, TIDE_INVALID,
-                         "what PyTorch allocates is known of the transformer, not of other models");
-    }
-    *ret_workload = *workload;
-    ret_workload->emulate = TIDE_EMULATE_PYTORCH;
-    ret_workload->edition = edition;
-    ret_workload->attention = TIDE_ATTENTION_NAIVE;
-    ret_workload->recompute = TIDE_RECOMPUTE_NONE;
-    ret_workload->clip_grad_norm = 0.0;
-    ret_workload->profiler_range = false;
-    ret_workload->times_all_scopes = false;
-    ret_workload->trace_kernels = false;
-    ret_workload->progress = NULL;
+    workload->emulate = TIDE_EMULATE_PYTORCH;
+    workload->edition = edition;
+    workload->attention = TIDE_ATTENTION_NAIVE;
     return TIDE_OK;
+}
+
+tide_status tide_snapshot_as_pytorch(const tide_snapshot *snapshot, tide_edition edition,
+                                     tide_snapshot **ret_snapshot, tide_error *error) {
+    tide_run_config config;
+    tide_run_labels labels;
+    tide_run_config_init(&config);
+    config.limits.device = spec_of(snapshot);
+    TIDE_TRY(read_workload(&snapshot->run, &config.workload.of.model, error));
+    TIDE_TRY(change_to_pytorch(&config.workload.of.model, edition, error));
+    tide_run_workload_labels(&config.workload, &labels);
+    tide_snapshot_run description = snapshot->run;
+    description.command = "";
+    description.attention = labels.attention;
+    description.recompute = labels.recompute;
+    description.implementation = tide_run_workload_implementation(&config.workload);
+    description.clip_grad_norm = -1;
+    description.memory_limit_bytes = -1;
+    description.outcome = tide_outcome_in_snapshot(TIDE_OUTCOME_COMPLETED);
+    description.host_computed_by = "";
+    config.recording.description = &description;
+    return tide_run_record(&config, NULL, ret_snapshot, error);
 }

@@ -4,7 +4,7 @@
 #ifndef TIDE_CLI_PEAK_TENSORS_H
 #define TIDE_CLI_PEAK_TENSORS_H
 
-#include "cli/dry_run.h"
+#include "run/run.h"
 #include "cli/table.h"
 #include "common/arena.h"
 #include "snapshot/summary.h"
@@ -22,7 +22,7 @@ typedef struct tide_peak_group {
 } tide_peak_group;
 
 typedef struct tide_peak_tensors {
-    tide_dry_run run;              /* its peaks; of a snapshot from a file only those of its rows */
+    tide_run_memory memory;        /* its peaks; of a snapshot from a file only those of its rows */
     tide_snapshot *owned;          /* owned; NULL: the snapshot is somebody else's */
     const tide_snapshot *snapshot; /* what all texts are borrowed from */
     tide_summary *summary;         /* owned; of the snapshot */
@@ -33,22 +33,16 @@ typedef struct tide_peak_tensors {
 } tide_peak_tensors;
 
 /* Runs it where nothing is short. Fini it in any case. */
-TIDE_NODISCARD tide_status tide_peak_tensors_make(const tide_dry_room *room,
-                                                  const tide_workload_config *workload,
+TIDE_NODISCARD tide_status tide_peak_tensors_make(const tide_run_config *config,
                                                   tide_peak_tensors *ret_peak, tide_error *error);
 /* Of a snapshot that is there and outlives it. */
 TIDE_NODISCARD tide_status tide_peak_tensors_of(const tide_snapshot *snapshot,
                                                 tide_peak_tensors *ret_peak, tide_error *error);
 void tide_peak_tensors_fini(tide_peak_tensors *peak);
 
-/* A run of our own as PyTorch, eager, has it: naive attention, no recompute, two steps, no
- * clipping. TIDE_INVALID for a precision that is not known of PyTorch. */
-TIDE_NODISCARD tide_status tide_as_pytorch(const tide_workload_config *workload,
-                                           tide_edition edition, tide_workload_config *ret_workload,
-                                           tide_error *error);
-
-/* The same of a run that a snapshot describes, recorded; on the card that it names, if that is
- * known. TIDE_INVALID: it does not say what was run. The caller destroys it. */
+/* The run that a snapshot describes as PyTorch, eager, has it: naive attention, no recompute, no
+ * clipping; recorded, on the card that the snapshot names, if that is known. TIDE_INVALID: it does
+ * not say what was run, or no forecast of that is possible. The caller destroys it. */
 TIDE_NODISCARD tide_status tide_snapshot_as_pytorch(const tide_snapshot *snapshot,
                                                     tide_edition edition,
                                                     tide_snapshot **ret_snapshot,
@@ -59,12 +53,10 @@ TIDE_NODISCARD tide_status tide_snapshot_as_pytorch(const tide_snapshot *snapsho
 void tide_beside_report(tide_report *report, const char *label, const tide_peak_tensors *own,
                         const tide_peak_tensors *pytorch, size_t top);
 
-/* Runs both, as tidemark and as PyTorch, eager, and reports as above: two steps each, where nothing
- * is short. */
+/* Runs both where nothing is short, and reports as above. */
 TIDE_NODISCARD tide_status tide_beside_run(tide_report *report, const char *label,
-                                           const tide_dry_room *room,
-                                           const tide_workload_config *own,
-                                           const tide_workload_config *pytorch, size_t top,
+                                           const tide_run_config *own,
+                                           const tide_run_config *pytorch, size_t top,
                                            tide_error *error);
 
 #ifdef __cplusplus

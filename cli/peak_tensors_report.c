@@ -139,7 +139,9 @@ static void say(tide_report *report, const char *label, const tide_peak_tensors 
     char of_own[TIDE_BYTES_TEXT];
     char of_pytorch[TIDE_BYTES_TEXT];
     char difference[TIDE_BYTES_TEXT];
-    int64_t more = (int64_t)pytorch->run.allocated_bytes - (int64_t)own->run.allocated_bytes;
+    int64_t own_bytes = own->memory.allocated_peak_bytes;
+    int64_t pytorch_bytes = pytorch->memory.allocated_peak_bytes;
+    int64_t more = pytorch_bytes - own_bytes;
     size_t n_said = 0;
     for (size_t i = 0; i < n_pairs && n_said < N_SAID; i++) {
         size_t n_used = strlen(text);
@@ -156,8 +158,8 @@ static void say(tide_report *report, const char *label, const tide_peak_tensors 
     tide_report_say(
         report, "beside_pytorch", "%s%s%s, allocates %s at most, %s %s; PyTorch's is %s %s%s",
         label, label[0] != '\0' ? ": " : "", TIDE_WORDS_PYTORCH,
-        tide_bytes_format((int64_t)pytorch->run.allocated_bytes, of_pytorch), TIDE_WORDS_OWN,
-        tide_bytes_format((int64_t)own->run.allocated_bytes, of_own),
+        tide_bytes_format(pytorch_bytes, of_pytorch), TIDE_WORDS_OWN,
+        tide_bytes_format(own_bytes, of_own),
         tide_bytes_format(more < 0 ? -more : more, difference), more < 0 ? "less" : "more", text);
 }
 
@@ -173,24 +175,13 @@ void tide_beside_report(tide_report *report, const char *label, const tide_peak_
     add_tensors(report, pairs, n_pairs, top);
 }
 
-static tide_workload_config as_dry_run(const tide_workload_config *workload) {
-    tide_workload_config config = *workload;
-    config.warmup_steps = 0;
-    config.steps = TIDE_DRY_RUN_STEPS;
-    config.progress = NULL;
-    return config;
-}
-
-tide_status tide_beside_run(tide_report *report, const char *label, const tide_dry_room *room,
-                            const tide_workload_config *own, const tide_workload_config *pytorch,
-                            size_t top, tide_error *error) {
-    const tide_workload_config own_steps = as_dry_run(own);
-    const tide_workload_config pytorch_steps = as_dry_run(pytorch);
+tide_status tide_beside_run(tide_report *report, const char *label, const tide_run_config *own,
+                            const tide_run_config *pytorch, size_t top, tide_error *error) {
     tide_peak_tensors own_peak;
     tide_peak_tensors pytorch_peak = {.owned = NULL};
-    tide_status status = tide_peak_tensors_make(room, &own_steps, &own_peak, error);
+    tide_status status = tide_peak_tensors_make(own, &own_peak, error);
     if (status == TIDE_OK) {
-        status = tide_peak_tensors_make(room, &pytorch_steps, &pytorch_peak, error);
+        status = tide_peak_tensors_make(pytorch, &pytorch_peak, error);
     }
     if (status == TIDE_OK) {
         tide_beside_report(report, label, &own_peak, &pytorch_peak, top);

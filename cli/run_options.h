@@ -1,18 +1,103 @@
-/* run_options.h - the rows of option tables that describe a run: its model, what a step does, where
- * it runs. Each stands here once; the table of a command names those that the command takes.
+/* run_options.h - the options that describe runs, for every command that makes any: their values,
+ * their rows in option tables, and the grid of configurations that lists of them name.
  *
- * `base` is where the command's struct of values has its tide_profile_options (0 where it is one).
- * `more` is a literal behind the help: "; default small". `text` is the whole of it.
+ * Each row stands here once; the table of a command names those that the command takes. In the
+ * macros of rows `base` is the offset of the tide_run_options in the command's struct of values (0
+ * where it is that struct), `more` is a literal behind the help, such as "; default small", and
+ * `text` is the whole help.
  */
 #ifndef TIDE_CLI_RUN_OPTIONS_H
 #define TIDE_CLI_RUN_OPTIONS_H
 
-#include "cli/profile/internal.h"
-#include "cli/run_choices.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* A row of the kind, for a member of tide_profile_options; then its other fields. */
+#include "cli/options.h"
+#include "cli/run_choices.h"
+#include "common/status.h"
+#include "device/device.h"
+#include "run/run.h"
+
+#define TIDE_NOT_GIVEN UINT64_MAX /* a count or size option that is not on the command line */
+
+enum {
+    TIDE_RUN_MAX_STEPS = 1000000,
+    TIDE_RUN_SPEC_BYTES = 64 /* of what tide_device_open takes */
+};
+
+/* The command line as it was written; all texts are borrowed from it. */
+typedef struct tide_run_options {
+    /* Empty: the default. */
+    tide_option_list sizes, contexts, batches, modes, precisions, attentions, recomputes;
+    uint64_t d_model, n_layers, n_heads, d_ff, vocab_size; /* TIDE_NOT_GIVEN */
+    const char *config_path;                               /* of the model; NULL: none */
+    bool keep_graph;                                       /* mode forward only */
+    const char *workload;                                  /* transformer, mlp */
+    const char *emulate;                                   /* none, pytorch */
+    const char *edition;         /* 2025, 2026; NULL: the default, eager only */
+    const char *device;          /* "auto", or what tide_device_open takes */
+    uint64_t memory_limit_bytes; /* TIDE_RUN_UNLIMITED: none */
+    const char *alloc_conf;      /* NULL: none */
+    double clip_grad_norm;       /* 0: no clipping */
+    uint64_t seed;               /* of parameters, tokens and targets */
+    uint64_t warmup_steps;       /* TIDE_RUN_MAX_STEPS at most */
+    uint64_t steps;              /* measured; 1 .. TIDE_RUN_MAX_STEPS */
+    /* How the results are given: not every command takes all of these. */
+    const char *output; /* NULL: the default name in this folder */
+    const char *format; /* of the tables on stdout */
+    bool wide;          /* their text, whole */
+    bool strip_private; /* of command line, host name and folders */
+} tide_run_options;
+
+/* Nothing is given; the counts are those of tide_run_config_init. */
+void tide_run_options_init(tide_run_options *options);
+
+/* Refuses values that no run could have, and settings of the allocator that make no sense. */
+TIDE_NODISCARD tide_status tide_run_options_check(const tide_run_options *options,
+                                                  tide_error *error);
+
+/* Whether an option, not a preset or a file, sets a dimension of the model. */
+bool tide_run_options_is_custom(const tide_run_options *options);
+
+/* How many runs they name: the product of the lists. */
+size_t tide_run_options_n_runs(const tide_run_options *options);
+
+/* The run of that number, 0 .. n - 1, on that device (never "auto"), not recorded; its texts are
+ * borrowed. The order: size, mode, context, batch, precision, attention, recompute; the last vary
+ * fastest. TIDE_INVALID, TIDE_LIMIT: there is no such run; the rest of the configuration is filled
+ * all the same. */
+TIDE_NODISCARD tide_status tide_run_options_configure(const tide_run_options *options,
+                                                      size_t number, const char *device,
+                                                      tide_run_config *ret_config,
+                                                      tide_error *error);
+
+/* Sets what a JSON file says about the model: d_model, n_layers, n_heads, d_ff, vocab_size,
+ * context_length, batch_size, rope_theta, size. TIDE_INVALID names file, place or key. */
+TIDE_NODISCARD tide_status tide_model_file_read(const char *path, tide_model_config *config,
+                                                tide_error *error);
+
+/* ---- the device ---- */
+
+/* Opens and closes the device, "auto" the best one; on a GPU this process has a context then.
+ * `command` for notes on stderr. */
+TIDE_NODISCARD tide_status tide_pick_device(const char *command, const char *spec,
+                                            char ret_spec[TIDE_RUN_SPEC_BYTES],
+                                            tide_device_kind *ret_kind, tide_error *error);
+/* The same from a subprocess that ends at once, so that this process keeps no context on a GPU. */
+TIDE_NODISCARD tide_status tide_pick_device_in_subprocess(const char *command, const char *spec,
+                                                          char ret_spec[TIDE_RUN_SPEC_BYTES],
+                                                          tide_device_kind *ret_kind,
+                                                          tide_error *error);
+/* TIDE_INVALID, with the reason, where the device does not have the precision. */
+TIDE_NODISCARD tide_status tide_check_precision(tide_device_kind kind, tide_precision precision,
+                                                tide_error *error);
+
+/* ---- rows ---- */
+
+/* A row of the kind, for a member of tide_run_options; then its other fields. */
 #define TIDE_RUN_ROW(of_kind, base, member, ...)                                                   \
-    { .kind = (of_kind), .offset = (base) + offsetof(tide_profile_options, member), __VA_ARGS__ }
+    { .kind = (of_kind), .offset = (base) + offsetof(tide_run_options, member), __VA_ARGS__ }
 
 /* ---- the model ---- */
 

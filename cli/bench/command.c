@@ -5,7 +5,7 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/records.h"
 #include "cli/cli.h"
-#include "cli/profile/internal.h"
+#include "cli/run_options.h"
 #include "cli/outputs.h"
 #include "cli/record_file.h"
 #include "cli/run_choices.h"
@@ -294,7 +294,7 @@ static tide_status prepare(const tide_bench *bench, bench_options *options, char
         TIDE_TRY(tide_record_check(options->settings.record_path, error));
     }
     const char *asked = options->settings.device != NULL ? options->settings.device : "auto";
-    TIDE_TRY(tide_profile_pick_device("bench", asked, device, &kind, error));
+    TIDE_TRY(tide_pick_device("bench", asked, device, &kind, error));
     options->settings.device = device;
     return TIDE_OK;
 }

@@ -86,7 +86,7 @@ static double add_row(scaling *to, const char *varied, size_t value, size_t fact
     tide_cell_text(to->times, varied);
     tide_cell_count(to->times, (int64_t)value);
     tide_cell_count(to->times, (int64_t)factor);
-    tide_cell_text(to->times, tide_trial_outcome_name(TIDE_TRIAL_COMPLETED));
+    tide_cell_text(to->times, tide_outcome_name(TIDE_OUTCOME_COMPLETED));
     tide_cell_ns(to->times, ms.min * 1e3);
     tide_cell_ns(to->times, median_us);
     tide_cell_ns(to->times, ms.mean * 1e3);
@@ -108,7 +108,7 @@ static void add_unfit_row(scaling *to, const char *varied, size_t value, size_t 
     tide_cell_text(to->times, varied);
     tide_cell_count(to->times, (int64_t)value);
     tide_cell_count(to->times, (int64_t)factor);
-    tide_cell_text(to->times, tide_trial_outcome_name(TIDE_TRIAL_OOM));
+    tide_cell_text(to->times, tide_outcome_name(TIDE_OUTCOME_OOM));
     for (size_t i = 0; i < N_FIGURES; i++) {
         tide_cell_none(to->times);
     }

@@ -42,9 +42,11 @@ tide_status tide_bench_place_open(tide_bench_place *place, tide_bench_run *run, 
     TIDE_TRY(tide_cache_create(place->device, NULL, NULL, &place->cache, error));
     TIDE_TRY(tide_ops_open(mem, place->device, tide_bench_precision(dtype), &place->ops, error));
     TIDE_TRY(tide_ops_alloc_workspace(place->ops, place->cache, &place->workspace, error));
-    tide_trial_environment_describe(tide_device_get_info(place->device),
-                                    place->ops->table->describe(place->ops),
-                                    &run->records->environment);
+    tide_run_environment *environment = &run->records->environment;
+    tide_run_environment_init(environment);
+    tide_run_environment_set_program(environment);
+    tide_run_environment_set_device(environment, tide_device_get_info(place->device),
+                                    place->ops->table->describe(place->ops));
     return flushes && !run->settings->no_flush ? open_flush(place, error) : TIDE_OK;
 }
 

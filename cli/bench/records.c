@@ -45,7 +45,7 @@ static void put_date(tide_table *table, const char *key, int64_t unix_us) {
 }
 
 void tide_bench_report_environment(const tide_bench_run *run) {
-    const tide_trial_environment *is = &run->records->environment;
+    const tide_run_environment *is = &run->records->environment;
     tide_table *table = tide_report_table(run->report, "environment", "Measured on");
     tide_table_column(table, "what", "what", false);
     tide_table_column(table, "value", "value", false);
@@ -131,7 +131,7 @@ static void write_real(char text[NUMBER_BYTES], double number) {
 
 static void fill_cells(const tide_bench_run *run, const tide_bench_record *record,
                        record_cells *to) {
-    const tide_trial_environment *is = &run->records->environment;
+    const tide_run_environment *is = &run->records->environment;
     const double reals[] = {record->is_judged ? run->settings->target : 0.0,
                             record->actual,
                             record->us.median,

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "cli/bench/bench.h"
-#include "cli/trial.h"
+#include "run/run.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,9 +33,9 @@ typedef struct tide_bench_record {
 
 typedef struct tide_bench_records {
     tide_bench_record records[TIDE_BENCH_MAX_RECORDS];
-    size_t n_records;                   /* further ones are left out */
-    tide_trial_environment environment; /* of all of them */
-    int64_t flush_bytes;                /* written between samples; -1: none is */
+    size_t n_records;                 /* further ones are left out */
+    tide_run_environment environment; /* of all of them */
+    int64_t flush_bytes;              /* written between samples; -1: none is */
     int64_t started_unix_us;
 } tide_bench_records;
 

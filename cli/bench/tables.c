@@ -108,7 +108,7 @@ double tide_bench_tables_row(tide_bench_tables *tables, tide_bench_run *run, con
     tide_table_row_begin(table);
     tide_cell_text(table, label);
     tide_cell_text(table, dtype);
-    tide_cell_text(table, tide_trial_outcome_name(TIDE_TRIAL_COMPLETED));
+    tide_cell_text(table, tide_outcome_name(TIDE_OUTCOME_COMPLETED));
     tide_cell_ns(table, record.us.min);
     tide_cell_ns(table, record.us.median);
     tide_cell_ns(table, timing->n_samples > 1 ? (quartiles_ms[1] - quartiles_ms[0]) * 1e3 : -1.0);
@@ -150,7 +150,7 @@ void tide_bench_tables_unfit(tide_bench_tables *tables, const char *label, const
     tide_table_row_begin(tables->figures);
     tide_cell_text(tables->figures, label);
     tide_cell_text(tables->figures, dtype);
-    tide_cell_text(tables->figures, tide_trial_outcome_name(TIDE_TRIAL_OOM));
+    tide_cell_text(tables->figures, tide_outcome_name(TIDE_OUTCOME_OOM));
     for (size_t i = 0; i < n_figures; i++) {
         tide_cell_none(tables->figures);
     }

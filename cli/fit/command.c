@@ -17,7 +17,7 @@ static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Question"},
     {TIDE_OPTION_CHOICE, "find", NULL, NULL,
      "what is to be as large as possible; model: the largest preset; default batch", NULL, NULL,
-     tide_fit_what_name, AT(find)},
+     tide_fit_quantity_name, AT(find)},
     {TIDE_OPTION_COUNT, "multiple-of", NULL, "N",
      "only multiples of N are looked at: contexts in steps of 128; default 1", NULL, NULL, NULL,
      AT(multiple_of)},
@@ -75,17 +75,17 @@ static const tide_option_table TABLE = {
 /* ---- the questions ---- */
 
 static tide_status check_varied(const tide_fit_options *options, tide_error *error) {
-    const tide_profile_options *run = &options->run;
-    bool names_shape = tide_profile_is_custom(run) || run->config_path != NULL;
+    const tide_run_options *run = &options->run;
+    bool names_shape = tide_run_options_is_custom(run) || run->config_path != NULL;
     const char *given = NULL;
-    switch (tide_fit_what_from_name(options->find)) {
-    case TIDE_FIT_BATCH:
+    switch (tide_fit_quantity_from_name(options->find)) {
+    case TIDE_RUN_QUANTITY_BATCH:
         given = run->batches.n > 0 ? "batch" : NULL;
         break;
-    case TIDE_FIT_CONTEXT:
+    case TIDE_RUN_QUANTITY_CONTEXT:
         given = run->contexts.n > 0 ? "context" : NULL;
         break;
-    case TIDE_FIT_LAYERS:
+    case TIDE_RUN_QUANTITY_LAYERS:
         given = run->n_layers != TIDE_NOT_GIVEN ? "layers" : NULL;
         break;
     default:
@@ -119,7 +119,7 @@ static tide_status check_device(const tide_fit_options *options, const char *dev
                          "with virtual:CARD, or give --memory-limit",
                          device);
     }
-    if (strcmp(device, "virtual") == 0 && options->run.memory_limit_bytes == TIDE_NOT_GIVEN) {
+    if (strcmp(device, "virtual") == 0 && options->run.memory_limit_bytes == TIDE_RUN_UNLIMITED) {
         return tide_fail(error, TIDE_INVALID,
                          "there is no bound: name a card (--device virtual:h100-80) or give "
                          "--memory-limit");
@@ -130,20 +130,20 @@ static tide_status check_device(const tide_fit_options *options, const char *dev
 /* "2.7B-train-c512-fp32": the run without what is looked for, and without the attention, which has
  * a column. */
 static void name_row(tide_fit_row *row) {
-    const tide_workload_config *workload = &row->question.workload;
-    tide_fit_what what = row->question.what;
+    const tide_workload_config *workload = &row->question.config.workload.of.model;
+    tide_run_quantity what = row->question.quantity;
     char context[32] = "";
     char batch[32] = "";
-    if (what != TIDE_FIT_CONTEXT) {
+    if (what != TIDE_RUN_QUANTITY_CONTEXT) {
         snprintf(context, sizeof(context), "-c%zu", workload->model.context_length);
     }
-    if (what != TIDE_FIT_BATCH) {
+    if (what != TIDE_RUN_QUANTITY_BATCH) {
         snprintf(batch, sizeof(batch), "-b%zu", workload->model.batch_size);
     }
     snprintf(row->name, sizeof(row->name), "%s%s%s%s%s-%s%s%s",
-             what == TIDE_FIT_MODEL ? "" : workload->model.size, what == TIDE_FIT_MODEL ? "" : "-",
-             tide_mode_name((int)workload->mode), context, batch,
-             tide_precision_name((int)workload->precision),
+             what == TIDE_RUN_QUANTITY_PRESET ? "" : workload->model.size,
+             what == TIDE_RUN_QUANTITY_PRESET ? "" : "-", tide_mode_name((int)workload->mode),
+             context, batch, tide_precision_name((int)workload->precision),
              workload->recompute == TIDE_RECOMPUTE_BLOCK ? "-recompute" : "",
              workload->keep_graph ? "-keep-graph" : "");
 }
@@ -162,16 +162,16 @@ static const char *why_unknown(const tide_workload_config *workload) {
  * attention, as the assignment's code has it, and with scaled_dot_product_attention. */
 static void ask_pytorch(const tide_fit_options *options, tide_fit_row *row) {
     tide_fit_reply reply = {.is_pytorch = true,
-                            .unknown = why_unknown(&row->question.workload),
+                            .unknown = why_unknown(&row->question.config.workload.of.model),
                             .question = row->question};
-    reply.question.workload.emulate = TIDE_EMULATE_PYTORCH;
+    reply.question.config.workload.of.model.emulate = TIDE_EMULATE_PYTORCH;
     if (reply.unknown != NULL || options->run.attentions.n > 0) {
         row->replies[row->n_replies++] = reply;
         return;
     }
-    reply.question.workload.attention = TIDE_ATTENTION_NAIVE;
+    reply.question.config.workload.of.model.attention = TIDE_ATTENTION_NAIVE;
     row->replies[row->n_replies++] = reply;
-    reply.question.workload.attention = TIDE_ATTENTION_FLASH;
+    reply.question.config.workload.of.model.attention = TIDE_ATTENTION_FLASH;
     row->replies[row->n_replies++] = reply;
 }
 
@@ -188,17 +188,17 @@ static tide_status find_answers(tide_fit_row *row, tide_error *error) {
 static tide_status ask(const tide_fit_options *options, size_t number, size_t device,
                        tide_fit_row *row, tide_error *error) {
     tide_fit_question *question = &row->question;
-    question->what = (tide_fit_what)tide_fit_what_from_name(options->find);
+    question->quantity = (tide_run_quantity)tide_fit_quantity_from_name(options->find);
     question->multiple_of = options->multiple_of;
-    question->room.device = device_of(options, device);
-    TIDE_TRY(check_device(options, question->room.device, error));
-    TIDE_TRY(tide_profile_configure_cache(&options->run, &question->room.cache, error));
-    TIDE_TRY(tide_profile_configure(&options->run, number, &question->workload, error));
+    TIDE_TRY(check_device(options, device_of(options, device), error));
+    TIDE_TRY(tide_run_options_configure(&options->run, number, device_of(options, device),
+                                        &question->config, error));
     name_row(row);
     ask_pytorch(options, row);
     row->replies[row->n_replies++] = (tide_fit_reply){.question = *question};
     uint64_t usable_bytes = 0;
-    tide_status status = tide_dry_room_usable(&question->room, &usable_bytes, &row->device, error);
+    tide_status status =
+        tide_run_limits_usable(&question->config.limits, &usable_bytes, &row->device, error);
     if (status == TIDE_OK) {
         status = find_answers(row, error);
     }
@@ -242,21 +242,21 @@ static int run(int argc, char **argv) {
     tide_fit_options options = {.find = "batch", .multiple_of = 1};
     tide_error error = {""};
     int exit_status = TIDE_EXIT_SUCCESS;
-    tide_profile_options_init(&options.run);
+    tide_run_options_init(&options.run);
     options.run.warmup_steps = 0;
-    options.run.steps = TIDE_DRY_RUN_STEPS;
+    options.run.steps = TIDE_RUN_FIT_STEPS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, NULL, &exit_status)) {
         return exit_status;
     }
     tide_status status = check_varied(&options, &error);
     if (status == TIDE_OK) {
-        status = tide_profile_check(&options.run, &error);
+        status = tide_run_options_check(&options.run, &error);
     }
     if (status != TIDE_OK) {
         return tide_cli_refuse("fit", status, &error);
     }
     size_t n_rows =
-        tide_profile_n_runs(&options.run) * (options.devices.n > 0 ? options.devices.n : 1);
+        tide_run_options_n_runs(&options.run) * (options.devices.n > 0 ? options.devices.n : 1);
     if (n_rows > MAX_ROWS) {
         tide_cli_note("fit", "%zu rows in one table: the limit is %d", n_rows, (int)MAX_ROWS);
         return TIDE_EXIT_USAGE;

@@ -5,15 +5,13 @@
 #define TIDE_CLI_FIT_INTERNAL_H
 
 #include "cli/fit/search.h"
-#include "cli/profile/internal.h"
+#include "cli/run_options.h"
 #include "cli/table.h"
-
-enum { TIDE_FIT_NAME_BYTES = TIDE_PROFILE_NAME_BYTES };
 
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_fit_options {
-    tide_profile_options run;  /* those of them that describe a run and its room */
-    const char *find;          /* a name of tide_fit_what */
+    tide_run_options run;      /* those of them that describe a run and its limits */
+    const char *find;          /* a name of a quantity */
     uint64_t multiple_of;      /* 1 and more */
     tide_option_texts devices; /* specs; n 0: plain virtual */
 } tide_fit_options;
@@ -33,8 +31,8 @@ typedef struct tide_fit_row {
     tide_fit_question question;                   /* as the command line has it */
     tide_fit_reply replies[TIDE_FIT_MAX_REPLIES]; /* PyTorch's first, our own is the last */
     size_t n_replies;                             /* 2: its attention is named, or unknown */
-    tide_device_info device;                      /* of the room */
-    char name[TIDE_FIT_NAME_BYTES]; /* the run without what is varied: "2.7B-train-c512-fp32" */
+    tide_device_info device;                      /* that the limits name */
+    char name[TIDE_RUN_NAME_BYTES]; /* the run without what is varied: "2.7B-train-c512-fp32" */
 } tide_fit_row;
 
 /* The reply that the exit status goes by: PyTorch's first, or our own where there is none. */

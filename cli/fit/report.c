@@ -25,7 +25,7 @@ static int64_t countable(uint64_t n_bytes) {
 
 /* "24", "medium". */
 static const char *value_text(const tide_fit_row *row, uint64_t value, char text[VALUE_BYTES]) {
-    if (row->question.what == TIDE_FIT_MODEL) {
+    if (row->question.quantity == TIDE_RUN_QUANTITY_PRESET) {
         const char *name = tide_model_preset_name((size_t)value - 1);
         snprintf(text, VALUE_BYTES, "%s", name != NULL ? name : "?");
     } else {
@@ -38,29 +38,30 @@ static const char *value_text(const tide_fit_row *row, uint64_t value, char text
 static const char *value_phrase(const tide_fit_row *row, uint64_t value, char text[PHRASE_BYTES]) {
     char number[VALUE_BYTES];
     value_text(row, value, number);
-    if (row->question.what == TIDE_FIT_LAYERS) {
+    if (row->question.quantity == TIDE_RUN_QUANTITY_LAYERS) {
         snprintf(text, PHRASE_BYTES, "%s layer%s", number, tide_plural(value, "", "s"));
     } else {
-        snprintf(text, PHRASE_BYTES, "%s %s", tide_fit_what_name(row->question.what), number);
+        snprintf(text, PHRASE_BYTES, "%s %s", tide_fit_quantity_name(row->question.quantity),
+                 number);
     }
     return text;
 }
 
 static bool is_plural(const tide_fit_row *row, uint64_t value) {
-    return row->question.what == TIDE_FIT_LAYERS && value != 1;
+    return row->question.quantity == TIDE_RUN_QUANTITY_LAYERS && value != 1;
 }
 
 /* What the room is made of: of each device once. */
 static void say_room(const tide_fit_row *row, tide_report *report) {
     const tide_device_info *device = &row->device;
-    size_t limit_bytes = row->question.room.cache.memory_limit_bytes;
+    uint64_t limit_bytes = row->question.config.limits.memory_limit_bytes;
     char usable[TIDE_BYTES_TEXT];
     char total[TIDE_BYTES_TEXT];
     char context[TIDE_BYTES_TEXT];
     char limit[TIDE_BYTES_TEXT];
     char limited[TIDE_BYTES_TEXT + 64] = "";
     tide_bytes_format(countable(tide_fit_deciding(row)->answer.usable_bytes), usable);
-    if (limit_bytes != TIDE_UNLIMITED) {
+    if (limit_bytes != TIDE_RUN_UNLIMITED) {
         snprintf(limited, sizeof(limited), ", within a memory limit of %s",
                  tide_bytes_format(countable(limit_bytes), limit));
     }
@@ -99,7 +100,7 @@ static void say_rooms(const tide_fit_row *rows, size_t n_rows, tide_report *repo
 static const char *name_reply(const tide_fit_row *row, const tide_fit_reply *reply,
                               char text[SENTENCE_BYTES]) {
     snprintf(text, SENTENCE_BYTES, "%s, %s, %s attention", row->name, name_of(reply),
-             tide_attention_name((int)reply->question.workload.attention));
+             tide_attention_name((int)reply->question.config.workload.of.model.attention));
     return text;
 }
 
@@ -120,7 +121,7 @@ static void describe_next(const tide_fit_row *row, const tide_fit_answer *answer
              is_plural(row, answer->next_value) ? "" : "es",
              tide_bytes_format(countable(answer->needed_bytes - answer->usable_bytes), more),
              tide_bytes_format(countable(answer->needed_bytes), needed),
-             tide_bytes_format(countable(answer->next_run.reserved_bytes), reserved));
+             tide_bytes_format(answer->next_memory.reserved_peak_bytes, reserved));
 }
 
 static void say_value(const tide_fit_row *row, const tide_fit_reply *reply, tide_report *report) {
@@ -141,9 +142,10 @@ static void say_value(const tide_fit_row *row, const tide_fit_reply *reply, tide
         report, "answer", "%s: %s fit%s%s: %s allocated and %s reserved at most, which leaves %s%s",
         name, value_phrase(row, answer->value, phrase), is_plural(row, answer->value) ? "" : "s",
         answer->next_value == 0 ? ", the largest that a run may have" : "",
-        tide_bytes_format(countable(answer->run.allocated_bytes), allocated),
-        tide_bytes_format(countable(answer->run.reserved_bytes), reserved),
-        tide_bytes_format(countable(answer->usable_bytes - answer->run.reserved_bytes), margin),
+        tide_bytes_format(answer->memory.allocated_peak_bytes, allocated),
+        tide_bytes_format(answer->memory.reserved_peak_bytes, reserved),
+        tide_bytes_format(
+            countable(answer->usable_bytes - (uint64_t)answer->memory.reserved_peak_bytes), margin),
         next);
 }
 
@@ -153,13 +155,15 @@ static void say_doubts(const tide_fit_row *row, const tide_fit_reply *reply, tid
     char name[SENTENCE_BYTES];
     char phrase[PHRASE_BYTES];
     name_reply(row, reply, name);
-    if (answer->value != 0 && answer->run.n_retries > 0) {
+    if (answer->value != 0 && answer->memory.n_retries > 0) {
         tide_report_say(report, "retries",
                         "%s: at %s the cache has to give all that it holds back to the device "
                         "%" PRIu64 " time%s in %zu %s, and buys again, which costs time",
-                        name, value_phrase(row, answer->value, phrase), answer->run.n_retries,
-                        tide_plural(answer->run.n_retries, "", "s"), row->question.workload.steps,
-                        tide_plural(row->question.workload.steps, "step", "steps"));
+                        name, value_phrase(row, answer->value, phrase),
+                        (uint64_t)answer->memory.n_retries,
+                        tide_plural((uint64_t)answer->memory.n_retries, "", "s"),
+                        row->question.config.workload.of.model.steps,
+                        tide_plural(row->question.config.workload.of.model.steps, "step", "steps"));
     }
     if (answer->lowest_unfit != 0 && answer->lowest_unfit < answer->value) {
         tide_report_say(report, "gap",
@@ -197,8 +201,8 @@ static void say_reply(const tide_fit_row *row, const tide_fit_reply *reply, bool
 
 static void add_columns(const tide_fit_row *row, tide_table *table) {
     char title[64];
-    bool is_number = row->question.what != TIDE_FIT_MODEL;
-    snprintf(title, sizeof(title), "largest %s", tide_fit_what_name(row->question.what));
+    bool is_number = row->question.quantity != TIDE_RUN_QUANTITY_PRESET;
+    snprintf(title, sizeof(title), "largest %s", tide_fit_quantity_name(row->question.quantity));
     tide_table_column(table, "run_by", "run by", false);
     tide_table_column(table, "attention", "attention", false);
     tide_table_column(table, "run", "run", false);
@@ -217,7 +221,7 @@ static void cell_value(const tide_fit_row *row, uint64_t value, tide_table *tabl
     char text[VALUE_BYTES];
     if (value == 0) {
         tide_cell_none(table);
-    } else if (row->question.what == TIDE_FIT_MODEL) {
+    } else if (row->question.quantity == TIDE_RUN_QUANTITY_PRESET) {
         tide_cell_text(table, value_text(row, value, text));
     } else {
         tide_cell_count(table, countable(value));
@@ -229,22 +233,24 @@ static void add_row(const tide_fit_row *row, const tide_fit_reply *reply, tide_t
     bool fits = answer->value != 0;
     tide_table_row_begin(table);
     tide_cell_text(table, name_of(reply));
-    tide_cell_text(table, reply->unknown != NULL
-                              ? "not known"
-                              : tide_attention_name((int)reply->question.workload.attention));
+    tide_cell_text(
+        table, reply->unknown != NULL
+                   ? "not known"
+                   : tide_attention_name((int)reply->question.config.workload.of.model.attention));
     tide_cell_text(table, row->name);
     tide_cell_text(table, row->device.spec);
     if (reply->unknown != NULL) {
         return; /* the other cells stay empty */
     }
     cell_value(row, answer->value, table);
-    tide_cell_bytes(table, fits ? countable(answer->run.allocated_bytes) : -1);
-    tide_cell_bytes(table, fits ? countable(answer->run.reserved_bytes) : -1);
+    tide_cell_bytes(table, fits ? answer->memory.allocated_peak_bytes : -1);
+    tide_cell_bytes(table, fits ? answer->memory.reserved_peak_bytes : -1);
     tide_cell_bytes(table, countable(answer->usable_bytes));
-    tide_cell_bytes(table,
-                    fits ? countable(answer->usable_bytes - answer->run.reserved_bytes) : -1);
+    tide_cell_bytes(
+        table,
+        fits ? countable(answer->usable_bytes - (uint64_t)answer->memory.reserved_peak_bytes) : -1);
     if (fits) {
-        tide_cell_count(table, countable(answer->run.n_retries));
+        tide_cell_count(table, answer->memory.n_retries);
     } else {
         tide_cell_none(table);
     }
@@ -257,8 +263,8 @@ static void add_row(const tide_fit_row *row, const tide_fit_reply *reply, tide_t
 static const tide_fit_reply *like_own(const tide_fit_row *row, const tide_fit_reply *own) {
     for (size_t i = 0; i + 1 < row->n_replies; i++) {
         const tide_fit_reply *reply = &row->replies[i];
-        if (reply->unknown == NULL &&
-            reply->question.workload.attention == own->question.workload.attention) {
+        if (reply->unknown == NULL && reply->question.config.workload.of.model.attention ==
+                                          own->question.config.workload.of.model.attention) {
             return reply;
         }
     }
@@ -268,8 +274,8 @@ static const tide_fit_reply *like_own(const tide_fit_row *row, const tide_fit_re
 /* Where PyTorch's bytes come from, at the value that fits as our own model runs it. */
 static tide_status say_difference(const tide_fit_row *row, tide_report *report) {
     enum { N_TENSORS = 8 };
-    tide_workload_config workload;
-    tide_workload_config pytorch;
+    tide_run_config ours;
+    tide_run_config pytorch;
     char phrase[PHRASE_BYTES];
     char label[SENTENCE_BYTES];
     const tide_fit_reply *own = &row->replies[row->n_replies - 1];
@@ -278,13 +284,15 @@ static tide_status say_difference(const tide_fit_row *row, tide_report *report) 
     if (value == 0 || other->unknown != NULL) {
         return TIDE_OK;
     }
-    TIDE_TRY(tide_fit_apply(&own->question, value, &workload, NULL));
+    TIDE_TRY(tide_fit_apply(&own->question, value, &ours, NULL));
     TIDE_TRY(tide_fit_apply(&other->question, value, &pytorch, NULL));
     snprintf(label, sizeof(label), "%s (PyTorch with %s attention, our own with %s)",
-             value_phrase(row, value, phrase), tide_attention_name((int)pytorch.attention),
-             tide_attention_name((int)workload.attention));
-    return tide_beside_run(report, label, &row->question.room, &workload, &pytorch, N_TENSORS,
-                           NULL);
+             value_phrase(row, value, phrase),
+             tide_attention_name((int)pytorch.workload.of.model.attention),
+             tide_attention_name((int)ours.workload.of.model.attention));
+    ours.workload.of.model.steps = TIDE_RUN_FIT_STEPS;
+    pytorch.workload.of.model.steps = TIDE_RUN_FIT_STEPS;
+    return tide_beside_run(report, label, &ours, &pytorch, N_TENSORS, NULL);
 }
 
 tide_status tide_fit_print(const tide_fit_row *rows, size_t n_rows, tide_format format) {

@@ -1,7 +1,6 @@
 /* The search behind `tidemark fit`. */
 #include "cli/fit/search.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Values of a search: 1 stands for multiple_of, 2 for twice that, and so on. */
@@ -11,65 +10,38 @@ typedef struct search {
     tide_error *error;                 /* borrowed; may be NULL */
 } search;
 
-static const char *const WHATS[TIDE_N_FIT_WHATS] = {"batch", "context", "layers", "model"};
+static const char *const QUANTITIES[TIDE_N_RUN_QUANTITIES] = {
+    [TIDE_RUN_QUANTITY_BATCH] = "batch",
+    [TIDE_RUN_QUANTITY_CONTEXT] = "context",
+    [TIDE_RUN_QUANTITY_LAYERS] = "layers",
+    [TIDE_RUN_QUANTITY_PRESET] = "model",
+};
 
-const char *tide_fit_what_name(size_t i) {
-    return i < TIDE_N_FIT_WHATS ? WHATS[i] : NULL;
+const char *tide_fit_quantity_name(size_t i) {
+    return i < TIDE_N_RUN_QUANTITIES ? QUANTITIES[i] : NULL;
 }
 
-int tide_fit_what_from_name(const char *name) {
-    for (int i = 0; i < TIDE_N_FIT_WHATS; i++) {
-        if (strcmp(WHATS[i], name) == 0) {
+int tide_fit_quantity_from_name(const char *name) {
+    for (int i = 0; i < TIDE_N_RUN_QUANTITIES; i++) {
+        if (strcmp(QUANTITIES[i], name) == 0) {
             return i;
         }
     }
     return -1;
 }
 
-static tide_status apply_preset(uint64_t value, tide_model_config *model, tide_error *error) {
-    tide_model_config preset;
-    const char *name = tide_model_preset_name((size_t)value - 1);
-    if (name == NULL) {
-        return tide_fail(error, TIDE_LIMIT, "there is no larger preset");
-    }
-    TIDE_TRY(tide_model_config_preset(name, &preset, error));
-    preset.context_length = model->context_length;
-    preset.batch_size = model->batch_size;
-    *model = preset;
-    return TIDE_OK;
-}
-
 tide_status tide_fit_apply(const tide_fit_question *question, uint64_t value,
-                           tide_workload_config *ret_workload, tide_error *error) {
-    *ret_workload = question->workload;
-    tide_model_config *model = &ret_workload->model;
-    if (value > SIZE_MAX) {
-        return tide_fail(error, TIDE_LIMIT, "more than this machine can count");
-    }
-    switch (question->what) {
-    case TIDE_FIT_BATCH:
-        model->batch_size = (size_t)value;
-        break;
-    case TIDE_FIT_CONTEXT:
-        model->context_length = (size_t)value;
-        break;
-    case TIDE_FIT_LAYERS:
-        model->n_layers = (size_t)value;
-        (void)snprintf(model->size, sizeof(model->size), "custom");
-        break;
-    default:
-        TIDE_TRY(apply_preset(value, model, error));
-        break;
-    }
-    return tide_model_config_check(model, error);
+                           tide_run_config *ret_config, tide_error *error) {
+    *ret_config = question->config;
+    return tide_run_workload_set(&ret_config->workload, question->quantity, value, error);
 }
 
 /* Whether a run may have this value, and what it takes at the least. */
 static tide_status least_bytes(const search *at, uint64_t value, uint64_t *ret_bytes,
                                tide_error *error) {
-    tide_workload_config workload;
-    TIDE_TRY(tide_fit_apply(at->question, value, &workload, error));
-    *ret_bytes = tide_workload_requested_peak_bytes(&workload);
+    tide_run_config config;
+    TIDE_TRY(tide_fit_apply(at->question, value, &config, error));
+    *ret_bytes = tide_run_workload_least_bytes(&config.workload);
     return TIDE_OK;
 }
 
@@ -78,22 +50,23 @@ static bool may_fit(const search *at, uint64_t value) {
     return least_bytes(at, value, &n_bytes, NULL) == TIDE_OK && n_bytes <= at->answer->usable_bytes;
 }
 
-static tide_status run_in(const search *at, const tide_dry_room *room, uint64_t value,
-                          tide_dry_run *ret_run) {
-    tide_workload_config workload;
-    TIDE_TRY(tide_fit_apply(at->question, value, &workload, at->error));
+/* Runs a value within these limits. */
+static tide_status run_within(const search *at, const tide_run_limits *limits, uint64_t value,
+                              bool *ret_fits, tide_run_memory *ret_memory) {
+    tide_run_config config;
+    TIDE_TRY(tide_fit_apply(at->question, value, &config, at->error));
+    config.limits = *limits;
     at->answer->n_runs++;
-    return tide_dry_run_do(room, &workload, ret_run, at->error);
+    return tide_run_try(&config, ret_fits, ret_memory, at->error);
 }
 
 /* Runs a value. One that fits is the answer from now on. */
 static tide_status try_value(const search *at, uint64_t value, bool *ret_fits) {
-    tide_dry_run run;
-    TIDE_TRY(run_in(at, &at->question->room, value, &run));
-    *ret_fits = run.fits;
-    if (run.fits) {
+    tide_run_memory memory;
+    TIDE_TRY(run_within(at, &at->question->config.limits, value, ret_fits, &memory));
+    if (*ret_fits) {
         at->answer->value = value;
-        at->answer->run = run;
+        at->answer->memory = memory;
     } else if (at->answer->lowest_unfit == 0 || value < at->answer->lowest_unfit) {
         at->answer->lowest_unfit = value;
     }
@@ -222,19 +195,20 @@ static tide_status find_preset(const search *at) {
  * nothing is short. */
 static tide_status find_needed(const search *at, uint64_t value) {
     tide_fit_answer *answer = at->answer;
-    tide_dry_room room = at->question->room;
+    tide_run_limits limits = at->question->config.limits;
     uint64_t low = answer->usable_bytes / TIDE_FIT_GRAIN;
-    room.capacity_bytes = UINT64_MAX; /* no bound but the limit */
-    room.cache.memory_limit_bytes = TIDE_UNLIMITED;
-    room.cache.per_process_memory_fraction = 1;
-    TIDE_TRY(run_in(at, &room, value, &answer->next_run));
-    uint64_t high = (answer->next_run.reserved_bytes + TIDE_FIT_GRAIN - 1) / TIDE_FIT_GRAIN;
+    bool fits = false;
+    limits.ignores_device = true; /* no bound but the memory limit, which is searched for */
+    limits.memory_limit_bytes = TIDE_RUN_UNLIMITED;
+    TIDE_TRY(run_within(at, &limits, value, &fits, &answer->next_memory));
+    uint64_t high =
+        ((uint64_t)answer->next_memory.reserved_peak_bytes + TIDE_FIT_GRAIN - 1) / TIDE_FIT_GRAIN;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        tide_dry_run run;
-        room.cache.memory_limit_bytes = (size_t)(middle * TIDE_FIT_GRAIN);
-        TIDE_TRY(run_in(at, &room, value, &run));
-        if (run.fits) {
+        tide_run_memory memory;
+        limits.memory_limit_bytes = middle * TIDE_FIT_GRAIN;
+        TIDE_TRY(run_within(at, &limits, value, &fits, &memory));
+        if (fits) {
             high = middle;
         } else {
             low = middle;
@@ -248,16 +222,17 @@ static tide_status find_needed(const search *at, uint64_t value) {
 tide_status tide_fit_search(const tide_fit_question *question, tide_fit_answer *ret_answer,
                             tide_error *error) {
     search at = {.question = question, .answer = ret_answer, .error = error};
-    uint64_t unit = question->what == TIDE_FIT_MODEL ? 1 : question->multiple_of;
+    uint64_t unit = question->quantity == TIDE_RUN_QUANTITY_PRESET ? 1 : question->multiple_of;
     uint64_t n_bytes = 0;
     *ret_answer = (tide_fit_answer){.value = 0};
-    TIDE_TRY(tide_dry_room_usable(&question->room, &ret_answer->usable_bytes, NULL, error));
+    TIDE_TRY(
+        tide_run_limits_usable(&question->config.limits, &ret_answer->usable_bytes, NULL, error));
     if (ret_answer->usable_bytes == UINT64_MAX) {
         return tide_fail(error, TIDE_INVALID, "%s has no end: everything fits",
-                         question->room.device);
+                         question->config.limits.device);
     }
     TIDE_TRY(least_bytes(&at, unit, &n_bytes, error));
-    if (question->what == TIDE_FIT_MODEL) {
+    if (question->quantity == TIDE_RUN_QUANTITY_PRESET) {
         TIDE_TRY(find_preset(&at));
     } else {
         TIDE_TRY(find_multiple(&at, unit));

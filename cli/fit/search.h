@@ -1,6 +1,6 @@
 /* search.h - the largest batch, context, number of layers or preset that fits, by trying.
  *
- * Every answer has been run (dry_run.h): the value it names fits, the next one does not. What a
+ * Every answer has been run (run/run.h): the value it names fits, the next one does not. What a
  * value takes at least is known from the closed forms of docs/memory-model.md, so values that
  * cannot fit are never run; of those that remain the largest is found by bisection. A cache under
  * pressure may get along with a larger value and not with a smaller one: of the values above the
@@ -9,7 +9,7 @@
 #ifndef TIDE_CLI_FIT_SEARCH_H
 #define TIDE_CLI_FIT_SEARCH_H
 
-#include "cli/dry_run.h"
+#include "run/run.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,36 +17,26 @@ extern "C" {
 
 enum { TIDE_FIT_MAX_ABOVE = 128 /* even */ };
 
-/* What is varied. */
-typedef enum tide_fit_what {
-    TIDE_FIT_BATCH = 0,
-    TIDE_FIT_CONTEXT,
-    TIDE_FIT_LAYERS,
-    TIDE_FIT_MODEL, /* the presets, from small on; a value is a preset's number */
-    TIDE_N_FIT_WHATS
-} tide_fit_what;
-
-/* "batch", "context", ...; NULL past the last: the choices of an option. */
-const char *tide_fit_what_name(size_t i);
-/* The number of a name, or -1. */
-int tide_fit_what_from_name(const char *name);
+/* "batch", "context", "layers", "model"; NULL past the last: the choices of an option. */
+const char *tide_fit_quantity_name(size_t i);
+/* The quantity (tide_run_quantity) of a name, or -1. */
+int tide_fit_quantity_from_name(const char *name);
 
 typedef struct tide_fit_question {
-    tide_dry_room room;            /* what it has to fit */
-    tide_workload_config workload; /* the run; what is varied is replaced */
-    tide_fit_what what;            /* is varied */
-    uint64_t multiple_of;          /* values are multiples of it, 1 and more; 1 for presets */
+    tide_run_config config;     /* the run and its limits; what is varied is replaced */
+    tide_run_quantity quantity; /* is varied */
+    uint64_t multiple_of;       /* values are multiples of it, 1 and more; 1 for presets */
 } tide_fit_question;
 
 /* Values are of the question's kind. */
 typedef struct tide_fit_answer {
-    uint64_t usable_bytes; /* that may be reserved; UINT64_MAX: no bound */
-    uint64_t value;        /* the largest that fits; 0: none */
-    tide_dry_run run;      /* of that value */
+    uint64_t usable_bytes;  /* that may be reserved; UINT64_MAX: no bound */
+    uint64_t value;         /* the largest that fits; 0: none */
+    tide_run_memory memory; /* of that value */
     /* Of the next value: */
-    uint64_t next_value;    /* the smallest one above that was run and does not fit; 0: there is
-                               none, value is the largest that a run may have */
-    tide_dry_run next_run;  /* of that value, without a bound */
+    uint64_t next_value; /* the smallest one above that was run and does not fit; 0: there is
+                            none, value is the largest that a run may have */
+    tide_run_memory next_memory; /* of that value, without a bound */
     uint64_t needed_bytes;  /* usable bytes with which it fits; with TIDE_FIT_GRAIN less it does
                                not */
     uint64_t lowest_unfit;  /* the smallest value that was run and does not fit; 0: none. It may
@@ -57,13 +47,13 @@ typedef struct tide_fit_answer {
 
 #define TIDE_FIT_GRAIN ((uint64_t)2 << 20) /* how exact needed_bytes is; what a card deals in */
 
-/* TIDE_INVALID where the room has no bound or the workload makes no sense with any value. */
+/* TIDE_INVALID where the limits have no bound or the workload makes no sense with any value. */
 TIDE_NODISCARD tide_status tide_fit_search(const tide_fit_question *question,
                                            tide_fit_answer *ret_answer, tide_error *error);
 
-/* The question's workload with a value; TIDE_LIMIT, TIDE_INVALID: no run may have that. */
+/* The question's run with a value; TIDE_LIMIT, TIDE_INVALID: no run may have that. */
 TIDE_NODISCARD tide_status tide_fit_apply(const tide_fit_question *question, uint64_t value,
-                                          tide_workload_config *ret_workload, tide_error *error);
+                                          tide_run_config *ret_config, tide_error *error);
 
 #ifdef __cplusplus
 }

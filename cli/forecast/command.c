@@ -4,13 +4,12 @@
 
 #include "cli/cli.h"
 #include "cli/forecast/forecast.h"
-#include "cli/profile/internal.h"
 #include "cli/run_options.h"
 
 /* The command line as it was written. */
 typedef struct forecast_options {
-    tide_profile_options run; /* those of them that describe a run and its room */
-    bool details;             /* the tables in text, too */
+    tide_run_options run; /* those of them that describe a run and its room */
+    bool details;         /* the tables in text, too */
 } forecast_options;
 
 enum { RUN = offsetof(forecast_options, run) };
@@ -62,29 +61,27 @@ static const tide_option_table TABLE = {
              "Exit status 3: it does not fit.\n",
 };
 
-static tide_status check(const tide_profile_options *run, tide_error *error) {
+static tide_status check(const tide_run_options *run, tide_error *error) {
     if (strcmp(run->device, "virtual") != 0 && strncmp(run->device, "virtual:", 8) != 0) {
         return tide_fail(error, TIDE_INVALID,
                          "--device %.64s: a forecast is made on the virtual device: name a card "
                          "with virtual:CARD",
                          run->device);
     }
-    if (tide_profile_n_runs(run) > 1) {
+    if (tide_run_options_n_runs(run) > 1) {
         return tide_fail(
             error, TIDE_INVALID,
             "one run is forecast at a time: give each option one value; tidemark study "
             "memory takes lists and tells what PyTorch takes, too");
     }
-    return tide_profile_check(run, error);
+    return tide_run_options_check(run, error);
 }
 
-static tide_status make(const tide_profile_options *run, tide_forecast *ret_forecast,
+static tide_status make(const tide_run_options *run, tide_forecast *ret_forecast,
                         tide_error *error) {
-    tide_dry_room room = {.device = run->device};
-    tide_workload_config workload;
-    TIDE_TRY(tide_profile_configure_cache(run, &room.cache, error));
-    TIDE_TRY(tide_profile_configure(run, 0, &workload, error));
-    return tide_forecast_make(&room, &workload, ret_forecast, error);
+    tide_run_config config;
+    TIDE_TRY(tide_run_options_configure(run, 0, run->device, &config, error));
+    return tide_forecast_make(&config, ret_forecast, error);
 }
 
 static int forecast(const forecast_options *options) {
@@ -94,7 +91,7 @@ static int forecast(const forecast_options *options) {
     bool fits = true;
     if (status == TIDE_OK) {
         status = make(&options->run, &made, &error);
-        fits = made.bounded.fits;
+        fits = made.fits;
         if (status == TIDE_OK) {
             status = tide_forecast_print(&made,
                                          tide_format_chosen(options->run.format, options->run.wide),
@@ -111,11 +108,11 @@ static int forecast(const forecast_options *options) {
 static int run(int argc, char **argv) {
     forecast_options options = {.details = false};
     int exit_status = TIDE_EXIT_SUCCESS;
-    tide_profile_options_init(&options.run);
+    tide_run_options_init(&options.run);
     options.run.device = "virtual";
     options.run.emulate = "pytorch";
     options.run.warmup_steps = 0;
-    options.run.steps = TIDE_DRY_RUN_STEPS;
+    options.run.steps = TIDE_RUN_FIT_STEPS;
     if (!tide_cli_parse(&TABLE, argc, argv, &options, NULL, &exit_status)) {
         return exit_status;
     }

@@ -4,16 +4,15 @@
 
 /* ---- changes ---- */
 
-/* Whether a workload fits the room, and its peaks: there, or else where nothing is short. */
-static tide_status try_change(const tide_forecast *f, const tide_workload_config *workload,
-                              tide_forecast_change *change, tide_error *error) {
-    tide_dry_room unbounded = f->room;
-    unbounded.capacity_bytes = UINT64_MAX;
-    unbounded.cache.memory_limit_bytes = TIDE_UNLIMITED;
-    unbounded.cache.per_process_memory_fraction = 1.0;
-    TIDE_TRY(tide_dry_run_do(&f->room, workload, &change->run, error));
-    change->fits = change->run.fits;
-    return change->fits ? TIDE_OK : tide_dry_run_do(&unbounded, workload, &change->run, error);
+/* Whether a changed run fits its limits, and its peaks: there, or else where nothing is short. */
+static tide_status try_change(const tide_run_config *changed, tide_forecast_change *change,
+                              tide_error *error) {
+    tide_run_config unlimited = *changed;
+    bool fits = false;
+    unlimited.limits.ignores_device = true;
+    unlimited.limits.memory_limit_bytes = TIDE_RUN_UNLIMITED;
+    TIDE_TRY(tide_run_try(changed, &change->fits, &change->memory, error));
+    return change->fits ? TIDE_OK : tide_run_try(&unlimited, &fits, &change->memory, error);
 }
 
 static tide_status change_attention(tide_forecast *f, tide_forecast_change_kind kind,
@@ -21,10 +20,11 @@ static tide_status change_attention(tide_forecast *f, tide_forecast_change_kind 
     static const char *const TEXTS[] = {"flash attention", "recompute of each block",
                                         "flash attention and recompute"};
     tide_forecast_change *change = &f->changes[kind];
-    tide_workload_config workload = f->workload;
-    bool has_flash = workload.attention == TIDE_ATTENTION_FLASH;
-    bool has_recompute = workload.recompute == TIDE_RECOMPUTE_BLOCK;
-    bool keeps = workload.mode != TIDE_FORWARD || workload.keep_graph;
+    tide_run_config config = f->config;
+    tide_workload_config *workload = &config.workload.of.model;
+    bool has_flash = workload->attention == TIDE_ATTENTION_FLASH;
+    bool has_recompute = workload->recompute == TIDE_RECOMPUTE_BLOCK;
+    bool keeps = workload->mode != TIDE_FORWARD || workload->keep_graph;
     change->applies = kind == TIDE_CHANGE_FLASH       ? !has_flash
                       : kind == TIDE_CHANGE_RECOMPUTE ? keeps && !has_recompute
                                                       : keeps && !has_flash && !has_recompute;
@@ -33,37 +33,38 @@ static tide_status change_attention(tide_forecast *f, tide_forecast_change_kind 
     }
     (void)snprintf(change->text, sizeof(change->text), "%s", TEXTS[kind]);
     if (kind != TIDE_CHANGE_RECOMPUTE) {
-        workload.attention = TIDE_ATTENTION_FLASH;
+        workload->attention = TIDE_ATTENTION_FLASH;
     }
     if (kind != TIDE_CHANGE_FLASH) {
-        workload.recompute = TIDE_RECOMPUTE_BLOCK;
+        workload->recompute = TIDE_RECOMPUTE_BLOCK;
     }
-    return try_change(f, &workload, change, error);
+    return try_change(&config, change, error);
 }
 
-static void set_value(tide_workload_config *workload, tide_forecast_change_kind kind,
-                      size_t value) {
+static void set_value(tide_run_config *config, tide_forecast_change_kind kind, size_t value) {
+    tide_model_config *model = &config->workload.of.model.model;
     if (kind == TIDE_CHANGE_BATCH) {
-        workload->model.batch_size = value;
+        model->batch_size = value;
     } else {
-        workload->model.context_length = value;
+        model->context_length = value;
     }
 }
 
 /* The largest value below the run's that fits, by bisection; 0: none does. */
 static tide_status largest_below(const tide_forecast *f, tide_forecast_change_kind kind,
                                  size_t step, size_t *ret_value, tide_error *error) {
-    const tide_model_config *model = &f->workload.model;
+    const tide_model_config *model = &f->config.workload.of.model.model;
     size_t value = kind == TIDE_CHANGE_BATCH ? model->batch_size : model->context_length;
     size_t low = 0;                          /* in steps: fits, or is nothing */
     size_t high = (value + step - 1) / step; /* does not fit */
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        tide_workload_config workload = f->workload;
-        tide_dry_run run;
-        set_value(&workload, kind, middle * step);
-        TIDE_TRY(tide_dry_run_do(&f->room, &workload, &run, error));
-        if (run.fits) {
+        tide_run_config config = f->config;
+        tide_run_memory memory;
+        bool fits = false;
+        set_value(&config, kind, middle * step);
+        TIDE_TRY(tide_run_try(&config, &fits, &memory, error));
+        if (fits) {
             low = middle;
         } else {
             high = middle;
@@ -76,21 +77,21 @@ static tide_status largest_below(const tide_forecast *f, tide_forecast_change_ki
 static tide_status change_value(tide_forecast *f, tide_forecast_change_kind kind,
                                 tide_error *error) {
     tide_forecast_change *change = &f->changes[kind];
-    size_t context = f->workload.model.context_length;
+    size_t context = f->config.workload.of.model.model.context_length;
     size_t step = kind == TIDE_CHANGE_BATCH || context <= TIDE_FORECAST_CONTEXT_STEP
                       ? 1
                       : (size_t)TIDE_FORECAST_CONTEXT_STEP;
     size_t value = 0;
     TIDE_TRY(largest_below(f, kind, step, &value, error));
-    change->applies = kind != TIDE_CHANGE_BATCH || f->workload.model.batch_size > 1;
+    change->applies = kind != TIDE_CHANGE_BATCH || f->config.workload.of.model.model.batch_size > 1;
     (void)snprintf(change->text, sizeof(change->text), "%s %zu",
                    kind == TIDE_CHANGE_BATCH ? "batch" : "context", value > 0 ? value : step);
     if (!change->applies) {
         return TIDE_OK;
     }
-    tide_workload_config workload = f->workload;
-    set_value(&workload, kind, value > 0 ? value : step);
-    return try_change(f, &workload, change, error);
+    tide_run_config config = f->config;
+    set_value(&config, kind, value > 0 ? value : step);
+    return try_change(&config, change, error);
 }
 
 static tide_status try_changes(tide_forecast *f, tide_error *error) {
@@ -103,14 +104,14 @@ static tide_status try_changes(tide_forecast *f, tide_error *error) {
 
 /* ---- the forecast ---- */
 
-tide_status tide_forecast_make(const tide_dry_room *room, const tide_workload_config *workload,
-                               tide_forecast *ret_forecast, tide_error *error) {
+tide_status tide_forecast_make(const tide_run_config *config, tide_forecast *ret_forecast,
+                               tide_error *error) {
     tide_forecast *f = ret_forecast;
-    *f = (tide_forecast){.workload = *workload, .room = *room};
-    TIDE_TRY(tide_peak_tensors_make(room, workload, &f->peak, error));
-    TIDE_TRY(tide_dry_room_usable(room, &f->usable_bytes, &f->device, error));
-    TIDE_TRY(tide_dry_run_do(room, workload, &f->bounded, error));
-    return f->bounded.fits ? TIDE_OK : try_changes(f, error);
+    *f = (tide_forecast){.config = *config};
+    TIDE_TRY(tide_peak_tensors_make(config, &f->peak, error));
+    TIDE_TRY(tide_run_limits_usable(&config->limits, &f->usable_bytes, &f->device, error));
+    TIDE_TRY(tide_run_try(config, &f->fits, &f->memory, error));
+    return f->fits ? TIDE_OK : try_changes(f, error);
 }
 
 void tide_forecast_fini(tide_forecast *forecast) {

@@ -1,7 +1,7 @@
 /* forecast.h - a run of PyTorch, eager, on a card that is not here: whether it fits, where its peak
  * is and what is alive then, and which change of the run would make it fit.
  *
- * Every figure comes from a run on the virtual device (dry_run.h, model/eager/eager.h), none from a
+ * Every figure comes from a run on the virtual device (run/run.h, model/eager/eager.h), none from a
  * formula.
  */
 #ifndef TIDE_CLI_FORECAST_FORECAST_H
@@ -30,24 +30,23 @@ enum { TIDE_FORECAST_CONTEXT_STEP = 64, TIDE_FORECAST_TEXT_BYTES = 64 };
 typedef struct tide_forecast_change {
     bool applies;                        /* false: the run has it, or nothing smaller is left */
     char text[TIDE_FORECAST_TEXT_BYTES]; /* "flash attention", "batch 3" */
-    tide_dry_run run;                    /* in the room; where it does not fit, its peaks where
-                                            nothing is short, and fits is true all the same */
-    bool fits;                           /* in the room */
+    bool fits;                           /* within the limits */
+    tide_run_memory memory;              /* its peaks; where it does not fit, those that it has
+                                            where nothing is short */
 } tide_forecast_change;
 
 typedef struct tide_forecast {
-    tide_workload_config workload;                /* of the question */
-    tide_dry_room room;                           /* what it has to fit */
-    tide_device_info device;                      /* of the room */
+    tide_run_config config;                       /* the run, and the limits that it has to fit */
+    tide_device_info device;                      /* that the limits name */
     uint64_t usable_bytes;                        /* that may be reserved; UINT64_MAX: no bound */
-    tide_dry_run bounded;                         /* in the room */
+    bool fits;                                    /* within the limits */
+    tide_run_memory memory;                       /* within the limits */
     tide_peak_tensors peak;                       /* the run where nothing is short */
     tide_forecast_change changes[TIDE_N_CHANGES]; /* tried where the run does not fit */
 } tide_forecast;
 
-/* `workload` has emulate pytorch. Fini it in any case. */
-TIDE_NODISCARD tide_status tide_forecast_make(const tide_dry_room *room,
-                                              const tide_workload_config *workload,
+/* `config` is of a model that emulates PyTorch. Fini it in any case. */
+TIDE_NODISCARD tide_status tide_forecast_make(const tide_run_config *config,
                                               tide_forecast *ret_forecast, tide_error *error);
 void tide_forecast_fini(tide_forecast *forecast);
 

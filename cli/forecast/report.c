@@ -44,15 +44,15 @@ static void describe_answer(const tide_forecast *f, char text[PART_BYTES]) {
     char times[TIMES_BYTES];
     if (f->usable_bytes == UINT64_MAX) {
         (void)snprintf(text, PART_BYTES, "has no bound on %s", f->device.spec);
-    } else if (f->bounded.fits && f->bounded.n_retries > 0) {
+    } else if (f->fits && f->memory.n_retries > 0) {
         (void)snprintf(text, PART_BYTES,
                        "fits the %s of %s, but only by giving cached memory back and buying it "
                        "again %s",
                        text_of(f->usable_bytes, bytes), f->device.spec,
-                       times_of(f->bounded.n_retries, times));
-    } else if (f->bounded.fits) {
+                       times_of((uint64_t)f->memory.n_retries, times));
+    } else if (f->fits) {
         (void)snprintf(text, PART_BYTES, "fits %s with %s to spare", f->device.spec,
-                       text_of(f->usable_bytes - f->bounded.reserved_bytes, bytes));
+                       text_of(f->usable_bytes - (uint64_t)f->memory.reserved_peak_bytes, bytes));
     } else {
         (void)snprintf(text, PART_BYTES, "does not fit the %s of %s",
                        text_of(f->usable_bytes, bytes), f->device.spec);
@@ -100,7 +100,7 @@ static void describe_change(const tide_forecast *f, char text[PART_BYTES]) {
     char allocated[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
     text[0] = '\0';
-    if (f->bounded.fits) {
+    if (f->fits) {
         return;
     }
     for (size_t i = 0; i < TIDE_N_CHANGES; i++) {
@@ -109,8 +109,8 @@ static void describe_change(const tide_forecast *f, char text[PART_BYTES]) {
             (void)snprintf(
                 text, PART_BYTES,
                 "; the smallest change that makes it fit: %s (%s allocated, %s reserved)",
-                change->text, text_of(change->run.allocated_bytes, allocated),
-                text_of(change->run.reserved_bytes, reserved));
+                change->text, tide_bytes_format(change->memory.allocated_peak_bytes, allocated),
+                tide_bytes_format(change->memory.reserved_peak_bytes, reserved));
             return;
         }
     }
@@ -120,27 +120,28 @@ static void describe_change(const tide_forecast *f, char text[PART_BYTES]) {
 }
 
 /* What the run takes on the card; where it does not fit, what it would take. */
-static const tide_dry_run *taken_by(const tide_forecast *f) {
-    return f->bounded.fits ? &f->bounded : &f->peak.run;
+static const tide_run_memory *taken_by(const tide_forecast *f) {
+    return f->fits ? &f->memory : &f->peak.memory;
 }
 
 static void say_line(const tide_forecast *f, tide_report *report) {
-    const tide_dry_run *taken = taken_by(f);
+    const tide_run_memory *taken = taken_by(f);
     char run[PART_BYTES];
     char answer[PART_BYTES];
     char why[PART_BYTES];
     char change[PART_BYTES];
     char allocated[TIDE_BYTES_TEXT];
     char reserved[TIDE_BYTES_TEXT];
-    describe_run(&f->workload, run);
+    describe_run(tide_run_workload_model(&f->config.workload), run);
     describe_answer(f, answer);
     describe_why(f, why);
     describe_change(f, change);
-    tide_report_say(
-        report, "forecast",
-        "%s, %s: at most %s allocated and %s reserved; the peak is in %s, with %s%s", run, answer,
-        text_of(taken->allocated_bytes, allocated), text_of(taken->reserved_bytes, reserved),
-        f->peak.peak->scope_path[0] != '\0' ? f->peak.peak->scope_path : "setup", why, change);
+    tide_report_say(report, "forecast",
+                    "%s, %s: at most %s allocated and %s reserved; the peak is in %s, with %s%s",
+                    run, answer, tide_bytes_format(taken->allocated_peak_bytes, allocated),
+                    tide_bytes_format(taken->reserved_peak_bytes, reserved),
+                    f->peak.peak->scope_path[0] != '\0' ? f->peak.peak->scope_path : "setup", why,
+                    change);
 }
 
 /* ---- tables ---- */
@@ -154,9 +155,9 @@ static void add_changes(const tide_forecast *f, tide_report *report) {
     tide_table_column(table, "usable_bytes", "usable", true);
     tide_table_row_begin(table);
     tide_cell_text(table, "none");
-    tide_cell_text(table, f->bounded.fits ? "yes" : "no");
-    tide_cell_bytes(table, countable(taken_by(f)->allocated_bytes));
-    tide_cell_bytes(table, countable(taken_by(f)->reserved_bytes));
+    tide_cell_text(table, f->fits ? "yes" : "no");
+    tide_cell_bytes(table, taken_by(f)->allocated_peak_bytes);
+    tide_cell_bytes(table, taken_by(f)->reserved_peak_bytes);
     tide_cell_bytes(table, f->usable_bytes == UINT64_MAX ? -1 : countable(f->usable_bytes));
     for (size_t i = 0; i < TIDE_N_CHANGES; i++) {
         const tide_forecast_change *change = &f->changes[i];
@@ -164,8 +165,8 @@ static void add_changes(const tide_forecast *f, tide_report *report) {
             tide_table_row_begin(table);
             tide_cell_text(table, change->text);
             tide_cell_text(table, change->fits ? "yes" : "no");
-            tide_cell_bytes(table, countable(change->run.allocated_bytes));
-            tide_cell_bytes(table, countable(change->run.reserved_bytes));
+            tide_cell_bytes(table, change->memory.allocated_peak_bytes);
+            tide_cell_bytes(table, change->memory.reserved_peak_bytes);
             tide_cell_bytes(table, countable(f->usable_bytes));
         }
     }

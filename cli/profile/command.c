@@ -1,12 +1,17 @@
 /* tidemark profile: run the transformer, time it, record it, write a snapshot; lists of runs
  * compare themselves. */
+#define _POSIX_C_SOURCE 200809L
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/html_report.h"
 #include "cli/interrupt.h"
 #include "cli/profile/internal.h"
+#include "cli/progress.h"
+#include "common/plural.h"
 
 enum { COMMAND_BYTES = 2048 };
 
@@ -41,23 +46,102 @@ static void join_command(int argc, char **argv, char text[COMMAND_BYTES]) {
     }
 }
 
+/* ---- while a run goes on ---- */
+
+/* What the hooks of a run have to do with. */
+typedef struct listener {
+    tide_progress progress;
+    const tide_profile_run *run;          /* borrowed */
+    tide_run_stage stage;                 /* that the progress is of */
+    char label[TIDE_RUN_NAME_BYTES + 32]; /* of the progress: "NAME (2 of 4)" */
+} listener;
+
+static void show_progress(void *ctx, tide_run_stage stage, size_t n_done, size_t n_total) {
+    listener *to = ctx;
+    if (stage != to->stage) {
+        tide_progress_end(&to->progress);
+        snprintf(to->label, sizeof(to->label), "%s, recording on and off", to->run->name);
+        tide_progress_begin(&to->progress, to->label);
+        to->stage = stage;
+    }
+    tide_progress_update(&to->progress, n_done, n_total);
+}
+
+static void note(void *ctx, const char *text) {
+    listener *to = ctx;
+    tide_progress_end(&to->progress);
+    tide_cli_note("profile", "%s: %s", to->run->name, text);
+}
+
+/* One line, with the line that shows the progress wiped: it is written again soon. */
+static void note_dump(void *ctx, const tide_dump *dump) {
+    const tide_profile_run *run = ((const listener *)ctx)->run;
+    const char *wipe = isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "";
+    if (dump->status != TIDE_OK) {
+        fprintf(stderr, "%stidemark profile: %s: a snapshot of the running program failed: %s\n",
+                wipe, run->name, dump->message);
+        return;
+    }
+    fprintf(stderr,
+            "%stidemark profile: %s: %s: %zu %s, copied in %.1f ms; others waited %.3f ms at "
+            "most\n",
+            wipe, run->name, dump->path, dump->n_events,
+            tide_plural(dump->n_events, "event", "events"), (double)dump->copy_ns * 1e-6,
+            (double)dump->pause_ns * 1e-6);
+}
+
 /* Runs that did not complete, on stderr, as they happen. */
 static void tell(const tide_profile_run *run) {
-    switch (run->outcome) {
-    case TIDE_RUN_COMPLETED:
-    case TIDE_RUN_STOPPED:
+    const tide_run_result *result = &run->result;
+    switch (result->outcome) {
+    case TIDE_OUTCOME_COMPLETED:
         return;
-    case TIDE_RUN_OOM:
+    case TIDE_OUTCOME_STOPPED:
+        tide_cli_note("profile", "%s: stopped after %zu of %zu steps, warm-up included", run->name,
+                      result->n_steps_done, result->n_steps);
+        return;
+    case TIDE_OUTCOME_OOM:
         tide_profile_print_oom(run);
         return;
-    case TIDE_RUN_NO_HOST:
-        tide_cli_note("profile", "%s: %s", run->name, run->error.message);
+    case TIDE_OUTCOME_NO_HOST:
+        tide_cli_note("profile", "%s: %s", run->name, result->error.message);
         return;
-    case TIDE_RUN_FAILED:
-        tide_cli_fail("profile", run->status, &run->error);
+    default:
+        tide_cli_fail("profile", result->status, &result->error);
         return;
     }
 }
+
+static void run_one(tide_profile_plan *plan, size_t number) {
+    tide_profile_run *run = &plan->runs[number];
+    listener to = {.run = run, .stage = TIDE_RUN_STAGE_STEPS};
+    const tide_run_hooks hooks = {.ctx = &to,
+                                  .progress = show_progress,
+                                  .shall_stop = tide_interrupt_shall_stop,
+                                  .note = note,
+                                  .on_dump = note_dump};
+    if (number > 0) { /* the machine is the same */
+        run->config.recording.ns_per_event = plan->runs[0].result.recorder_ns_per_event;
+    }
+    snprintf(to.label, sizeof(to.label), "%s (%zu of %zu)", run->name, number + 1, plan->n_runs);
+    tide_progress_begin(&to.progress, to.label);
+    tide_run_here(&run->config, &hooks, &run->result);
+    tide_progress_end(&to.progress);
+    if (number == 0 && run->result.stacks_limited[0] != '\0') {
+        tide_cli_note("profile", "%s", run->result.stacks_limited);
+    }
+    tell(run);
+}
+
+/* Between two runs the signal of --snapshot-signal would end the program: nobody catches it. */
+static void hold_signal(const tide_profile_plan *plan) {
+    int number = plan->runs[0].config.recording.snapshot_signal;
+    if (number != 0) {
+        (void)signal(number, SIG_IGN); /* it can be caught, so this cannot fail */
+    }
+}
+
+/* ---- the results ---- */
 
 /* 0 when all completed, 3 when one did not fit, 1 when one failed for another reason; 128 and the
  * signal's number after an interruption. */
@@ -68,11 +152,16 @@ static int exit_status_of(const tide_profile_plan *plan) {
     }
     for (size_t i = 0; i < plan->n_runs; i++) {
         const tide_profile_run *run = &plan->runs[i];
-        if (run->outcome == TIDE_RUN_FAILED) {
-            return run->status == TIDE_INVALID ? TIDE_EXIT_USAGE : TIDE_EXIT_FAILURE;
-        }
-        if (run->outcome == TIDE_RUN_OOM || run->outcome == TIDE_RUN_NO_HOST) {
+        switch (run->result.outcome) {
+        case TIDE_OUTCOME_COMPLETED:
+        case TIDE_OUTCOME_STOPPED:
+            break;
+        case TIDE_OUTCOME_OOM:
+        case TIDE_OUTCOME_NO_HOST:
             status = TIDE_EXIT_DEVICE_OOM;
+            break;
+        default:
+            return run->result.status == TIDE_INVALID ? TIDE_EXIT_USAGE : TIDE_EXIT_FAILURE;
         }
     }
     return status;
@@ -83,9 +172,9 @@ static tide_status write_report(const tide_profile_plan *plan, tide_error *error
     size_t n = 0;
     for (size_t i = 0; i < plan->n_runs; i++) {
         const tide_profile_run *run = &plan->runs[i];
-        if (run->is_saved) {
-            runs[n++] =
-                (tide_html_run){.label = run->name, .path = run->path, .snapshot = run->snapshot};
+        if (run->result.snapshot_path[0] != '\0') {
+            runs[n++] = (tide_html_run){
+                .label = run->name, .path = run->path, .snapshot = run->result.snapshot};
         }
     }
     if (plan->report_path[0] == '\0' || n == 0) {
@@ -98,7 +187,7 @@ static tide_status print_results(const tide_profile_plan *plan, tide_error *erro
     if (plan->is_list) {
         return tide_profile_print_list(plan, error);
     }
-    return plan->runs[0].snapshot != NULL ? tide_profile_print_single(plan, error) : TIDE_OK;
+    return plan->runs[0].result.snapshot != NULL ? tide_profile_print_single(plan, error) : TIDE_OK;
 }
 
 /* The HTML report and what is printed: a failure of the one does not keep the other back. */
@@ -123,7 +212,7 @@ static int profile(const tide_profile_options *options, const char *command) {
         return tide_cli_refuse("profile", status, &error);
     }
     tide_interrupt_begin("tidemark profile: stopping after this step; Ctrl-C again ends at once\n");
-    tide_profile_dumps_hold_signal(&plan);
+    hold_signal(&plan);
     for (size_t i = 0; i < plan.n_runs; i++) {
         if (tide_interrupt_signal() != 0) {
             tide_cli_note("profile", "%zu of %zu runs were not started", plan.n_runs - i,
@@ -131,11 +220,7 @@ static int profile(const tide_profile_options *options, const char *command) {
             plan.n_runs = i;
             break;
         }
-        tide_profile_execute(&plan, &plan.runs[i]);
-        if (i == 0 && plan.stacks_limited[0] != '\0') {
-            tide_cli_note("profile", "%s", plan.stacks_limited);
-        }
-        tell(&plan.runs[i]);
+        run_one(&plan, i);
     }
     status = report(&plan, &error);
     int exit_status = exit_status_of(&plan);

@@ -11,8 +11,8 @@ enum { WORDS_BYTES = 512 };
 /* Of a transformer, whose initialisation says what it must be. */
 static void say_odd_first(const tide_profile_run *run, const tide_snapshot_timing *timing,
                           tide_report *report) {
-    const tide_workload_config *workload = &run->workload;
-    if (workload->architecture != TIDE_TRANSFORMER || timing->n_losses == 0) {
+    const tide_workload_config *workload = tide_run_workload_model(&run->config.workload);
+    if (workload == NULL || workload->architecture != TIDE_TRANSFORMER || timing->n_losses == 0) {
         return;
     }
     tide_first_loss first = tide_first_loss_of(&workload->model, workload->precision);
@@ -30,14 +30,14 @@ void tide_profile_say_loss(const tide_profile_plan *plan, tide_report *report) {
     char words[WORDS_BYTES];
     for (size_t i = 0; i < plan->n_runs; i++) {
         const tide_profile_run *run = &plan->runs[i];
-        if (run->snapshot == NULL) {
+        if (run->result.snapshot == NULL) {
             continue;
         }
-        tide_words_losses(&run->snapshot->timing, words, sizeof(words));
+        tide_words_losses(&run->result.snapshot->timing, words, sizeof(words));
         if (words[0] != '\0') {
             tide_report_say(report, "loss", "%s%s%s", plan->n_runs > 1 ? run->name : "",
                             plan->n_runs > 1 ? ": " : "", words);
         }
-        say_odd_first(run, &run->snapshot->timing, report);
+        say_odd_first(run, &run->result.snapshot->timing, report);
     }
 }

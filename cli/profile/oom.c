@@ -91,8 +91,8 @@ static void print_stacks(const tide_snapshot *snapshot) {
 }
 
 void tide_profile_print_oom(const tide_profile_run *run) {
-    bool has_stacks = run->snapshot != NULL && run->snapshot->n_stacks > 0;
-    const char *message = run->error.message;
+    bool has_stacks = run->result.snapshot != NULL && run->result.snapshot->n_stacks > 0;
+    const char *message = run->result.error.message;
     const char *end = message + strlen(message);
     /* Behind its list of categories the allocator numbers the call stacks; here they have names. */
     const char *alive = strstr(message, "\n  alive: ");
@@ -101,6 +101,6 @@ void tide_profile_print_oom(const tide_profile_run *run) {
     }
     fprintf(stderr, "tidemark profile: %s: %.*s\n", run->name, (int)(end - message), message);
     if (has_stacks) {
-        print_stacks(run->snapshot);
+        print_stacks(run->result.snapshot);
     }
 }

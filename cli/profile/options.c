@@ -1,6 +1,5 @@
 /* The options of `tidemark profile`. */
 #include "cli/profile/internal.h"
-#include "cli/run_options.h"
 #include "cli/table.h"
 
 /* The usual ones for --snapshot-signal. */
@@ -19,31 +18,33 @@ static const char *full_policy_at(size_t i) {
     return i < sizeof(POLICIES) / sizeof(POLICIES[0]) ? POLICIES[i] : NULL;
 }
 
+enum { RUN = offsetof(tide_profile_options, run) };
+
 #define AT(member) offsetof(tide_profile_options, member)
 
 static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Model"},
-    TIDE_RUN_WORKLOAD(0),
-    TIDE_RUN_SIZE(0, "; default small"),
-    TIDE_RUN_DIMENSIONS(0),
+    TIDE_RUN_WORKLOAD(RUN),
+    TIDE_RUN_SIZE(RUN, "; default small"),
+    TIDE_RUN_DIMENSIONS(RUN),
     {.kind = TIDE_OPTION_HEADING, .help = "Run"},
-    TIDE_RUN_BATCH(0, "; default 4"),
-    TIDE_RUN_CONTEXT(0, "; default 128"),
-    TIDE_RUN_MODE(0, "; default train"),
-    TIDE_RUN_KEEP_GRAPH(0),
-    TIDE_RUN_PRECISION(0, "default fp32; bf16 means bf16-mixed; no tf32 on the cpu device"),
+    TIDE_RUN_BATCH(RUN, "; default 4"),
+    TIDE_RUN_CONTEXT(RUN, "; default 128"),
+    TIDE_RUN_MODE(RUN, "; default train"),
+    TIDE_RUN_KEEP_GRAPH(RUN),
+    TIDE_RUN_PRECISION(RUN, "default fp32; bf16 means bf16-mixed; no tf32 on the cpu device"),
     TIDE_RUN_ATTENTION(
-        0, "default flash; with --emulate pytorch naive, as the assignment's code has it"),
-    TIDE_RUN_RECOMPUTE(0, "keep only the input of a block for backward; default none"),
-    TIDE_RUN_EMULATE(0),
-    TIDE_RUN_EDITION(0, "; with --emulate pytorch"),
-    TIDE_RUN_DEVICE(0, "default auto: the best real one; tidemark devices lists them"),
-    TIDE_RUN_MEMORY_LIMIT(0, ""),
-    TIDE_RUN_ALLOC_CONF(0),
-    TIDE_RUN_CLIP(0),
-    TIDE_RUN_SEED(0),
-    TIDE_RUN_WARMUP(0, "; default 5"),
-    TIDE_RUN_STEPS(0, "; default 10"),
+        RUN, "default flash; with --emulate pytorch naive, as the assignment's code has it"),
+    TIDE_RUN_RECOMPUTE(RUN, "keep only the input of a block for backward; default none"),
+    TIDE_RUN_EMULATE(RUN),
+    TIDE_RUN_EDITION(RUN, "; with --emulate pytorch"),
+    TIDE_RUN_DEVICE(RUN, "default auto: the best real one; tidemark devices lists them"),
+    TIDE_RUN_MEMORY_LIMIT(RUN, ""),
+    TIDE_RUN_ALLOC_CONF(RUN),
+    TIDE_RUN_CLIP(RUN),
+    TIDE_RUN_SEED(RUN),
+    TIDE_RUN_WARMUP(RUN, "; default 5"),
+    TIDE_RUN_STEPS(RUN, "; default 10"),
     {TIDE_OPTION_COUNT, "overhead-pairs", NULL, "N",
      "pairs of further steps, one recorded and one not, that tell what recording costs; default: "
      "as many as half the time of the steps allows, 30 at most; none in a list",
@@ -82,13 +83,13 @@ static const tide_option OPTIONS[] = {
     {.kind = TIDE_OPTION_HEADING, .help = "Output"},
     {TIDE_OPTION_TEXT, NULL, "o", "FILE.json.gz",
      "the snapshot; a folder: default names in it, and the one way for lists", "output", NULL, NULL,
-     AT(output)},
+     AT(run.output)},
     {TIDE_OPTION_CHOICE, "format", NULL, NULL, "of the tables; default text", NULL, NULL,
-     tide_format_name, AT(format)},
-    TIDE_WIDE_ROW(AT(wide)),
+     tide_format_name, AT(run.format)},
+    TIDE_WIDE_ROW(AT(run.wide)),
     {TIDE_OPTION_FLAG, "strip-private", NULL, NULL,
      "leave out command line, host name and folders of absolute paths", NULL, NULL, NULL,
-     AT(strip_private)},
+     AT(run.strip_private)},
     {TIDE_OPTION_FLAG, "open", NULL, NULL, "write the HTML report and open it in a browser", NULL,
      NULL, NULL, AT(open_browser)},
 };
@@ -122,21 +123,10 @@ const tide_option_table tide_profile_option_table = {
 
 void tide_profile_options_init(tide_profile_options *options) {
     *options = (tide_profile_options){
-        .d_model = TIDE_NOT_GIVEN,
-        .n_layers = TIDE_NOT_GIVEN,
-        .n_heads = TIDE_NOT_GIVEN,
-        .d_ff = TIDE_NOT_GIVEN,
-        .vocab_size = TIDE_NOT_GIVEN,
-        .device = "auto",
-        .workload = "transformer",
-        .emulate = "none",
         .device_times = "auto",
-        .memory_limit_bytes = TIDE_NOT_GIVEN,
-        .warmup_steps = 5,
-        .steps = 10,
         .overhead_pairs = TIDE_NOT_GIVEN,
         .log_bytes = TIDE_NOT_GIVEN,
         .snapshot_every = TIDE_NOT_GIVEN,
-        .format = "text",
     };
+    tide_run_options_init(&options->run);
 }

@@ -16,13 +16,13 @@
 enum { WHOSE_BYTES = 64 };
 
 static tide_format format_of(const tide_profile_plan *plan) {
-    return tide_format_chosen(plan->options->format, plan->options->wide);
+    return tide_format_chosen(plan->options->run.format, plan->options->run.wide);
 }
 
 /* " (tidemark's own model in C)": of virtual runs, which a reader may take for a forecast of
  * PyTorch's, and of those that are one; "" where the model ran for real. */
 static const char *whose(const tide_profile_plan *plan, char text[WHOSE_BYTES]) {
-    const char *implementation = tide_profile_implementation(&plan->runs[0].workload);
+    const char *implementation = tide_run_workload_implementation(&plan->runs[0].config.workload);
     text[0] = '\0';
     if (plan->kind == TIDE_DEVICE_VIRTUAL) {
         snprintf(text, WHOSE_BYTES, " (%s)", tide_implementation_words(implementation));
@@ -114,7 +114,8 @@ static void add_timing(const tide_snapshot *snapshot, bool computes, tide_report
 /* bf16 on the cpu is fp32 with rounding: nobody may take its times for those of a card. */
 static void say_emulated(const tide_profile_plan *plan, tide_report *report) {
     for (size_t i = 0; i < plan->n_runs; i++) {
-        if (plan->runs[i].snapshot != NULL && tide_words_is_emulated(plan->runs[i].snapshot)) {
+        if (plan->runs[i].result.snapshot != NULL &&
+            tide_words_is_emulated(plan->runs[i].result.snapshot)) {
             tide_report_say(report, "emulated",
                             "note: bf16 is emulated on the cpu: its bytes are real, its times are "
                             "not representative");
@@ -173,8 +174,8 @@ static void add_memory(const tide_profile_plan *plan, const tide_summary *summar
     if (plan->options->no_record) {
         tide_report_say(report, "peak",
                         "peak: %s allocated, %s reserved at most; allocations were not recorded",
-                        tide_bytes_format(run->allocated_peak_bytes, allocated),
-                        tide_bytes_format(run->reserved_peak_bytes, reserved));
+                        tide_bytes_format(run->result.memory.allocated_peak_bytes, allocated),
+                        tide_bytes_format(run->result.memory.reserved_peak_bytes, reserved));
     } else if (summary->n_devices > 0) {
         add_peak(&summary->devices[tide_summary_main_device(summary)], report);
     }
@@ -183,7 +184,7 @@ static void add_memory(const tide_profile_plan *plan, const tide_summary *summar
 /* Of each run whose recording is not whole. */
 static void say_dropped(const tide_profile_plan *plan, tide_report *report) {
     for (size_t i = 0; i < plan->n_runs; i++) {
-        const tide_snapshot *snapshot = plan->runs[i].snapshot;
+        const tide_snapshot *snapshot = plan->runs[i].result.snapshot;
         if (snapshot != NULL && snapshot->n_dropped > 0) {
             tide_report_say(report, "dropped",
                             "warning: %s: the event log was full: %" PRIu64
@@ -204,24 +205,24 @@ tide_status tide_profile_print_single(const tide_profile_plan *plan, tide_error 
     char text[WHOSE_BYTES];
     tide_summary *summary = NULL;
     tide_report report;
-    TIDE_TRY(tide_summary_create(run->snapshot, &summary, error));
+    TIDE_TRY(tide_summary_create(run->result.snapshot, &summary, error));
     tide_report_init(&report);
     tide_report_say(&report, "run", "%s on %s%s%s", run->name, plan->device, whose(plan, text),
-                    run->outcome == TIDE_RUN_OOM       ? ": does not fit"
-                    : run->outcome == TIDE_RUN_STOPPED ? ": stopped"
-                                                       : "");
+                    run->result.outcome == TIDE_OUTCOME_OOM       ? ": does not fit"
+                    : run->result.outcome == TIDE_OUTCOME_STOPPED ? ": stopped"
+                                                                  : "");
     add_memory(plan, summary, &report);
-    if (run->outcome != TIDE_RUN_OOM) {
-        add_timing(run->snapshot, plan->kind != TIDE_DEVICE_VIRTUAL, &report);
+    if (run->result.outcome != TIDE_OUTCOME_OOM) {
+        add_timing(run->result.snapshot, plan->kind != TIDE_DEVICE_VIRTUAL, &report);
         tide_profile_say_recorder(plan, &report);
     }
     tide_profile_say_loss(plan, &report);
     say_emulated(plan, &report);
     say_dropped(plan, &report);
-    if (run->is_saved) {
+    if (run->result.snapshot_path[0] != '\0') {
         say_path(plan, &report, "snapshot", run->path);
     }
-    if (plan->report_path[0] != '\0' && run->is_saved) {
+    if (plan->report_path[0] != '\0' && run->result.snapshot_path[0] != '\0') {
         say_path(plan, &report, "report", plan->report_path);
     }
     tide_status status = tide_report_print(&report, format_of(plan), stdout);
@@ -254,11 +255,11 @@ static list_columns choose_columns(const tide_profile_plan *plan) {
     list_columns columns = {.has_refusals = false};
     for (size_t i = 0; i < plan->n_runs; i++) {
         const tide_profile_run *run = &plan->runs[i];
-        columns.has_refusals = columns.has_refusals || run->outcome == TIDE_RUN_OOM ||
-                               run->outcome == TIDE_RUN_NO_HOST;
+        columns.has_refusals = columns.has_refusals || run->result.outcome == TIDE_OUTCOME_OOM ||
+                               run->result.outcome == TIDE_OUTCOME_NO_HOST;
         for (size_t t = 0; t < N_TIMES; t++) {
-            columns.has_time[t] =
-                columns.has_time[t] || statistics_of(run->snapshot, TIMES[t].phase).mean >= 0.0;
+            columns.has_time[t] = columns.has_time[t] ||
+                                  statistics_of(run->result.snapshot, TIMES[t].phase).mean >= 0.0;
         }
         columns.has_rate = columns.has_time[N_TIMES - 1];
     }
@@ -286,65 +287,32 @@ static void add_columns(const list_columns *columns, tide_table *table) {
     tide_table_column(table, "snapshot", "snapshot", false);
 }
 
-static const char *outcome_text(tide_profile_outcome outcome) {
-    switch (outcome) {
-    case TIDE_RUN_COMPLETED:
-        return "fits";
-    case TIDE_RUN_STOPPED:
-        return "stopped";
-    case TIDE_RUN_OOM:
-        return "does not fit";
-    case TIDE_RUN_NO_HOST:
-        return "not started: the host is too small";
-    case TIDE_RUN_FAILED:
-        break;
-    }
-    return "failed";
-}
-
-/* A device without a bound has more free than can be counted. */
-static int64_t countable(uint64_t n_bytes) {
-    return n_bytes > INT64_MAX ? -1 : (int64_t)n_bytes;
-}
-
-static void add_refusal(const tide_profile_run *run, tide_table *table) {
-    switch (run->outcome) {
-    case TIDE_RUN_OOM:
-        tide_cell_bytes(table, countable(run->oom.requested_bytes));
-        tide_cell_bytes(table, countable(run->oom.free_bytes));
-        return;
-    case TIDE_RUN_NO_HOST:
-        tide_cell_bytes(table, countable(run->need_bytes));
-        tide_cell_bytes(table, countable(run->available_bytes));
-        return;
-    default:
-        tide_cell_none(table);
-        tide_cell_none(table);
-    }
-}
-
 static void add_row(const tide_profile_run *run, const list_columns *columns, tide_table *table) {
-    bool was_run = run->outcome == TIDE_RUN_COMPLETED || run->outcome == TIDE_RUN_STOPPED ||
-                   run->outcome == TIDE_RUN_OOM;
+    bool was_run = run->result.outcome == TIDE_OUTCOME_COMPLETED ||
+                   run->result.outcome == TIDE_OUTCOME_STOPPED ||
+                   run->result.outcome == TIDE_OUTCOME_OOM;
     tide_table_row_begin(table);
     tide_cell_text(table, run->name);
-    tide_cell_text(table, outcome_text(run->outcome));
-    tide_cell_bytes(table, was_run ? run->allocated_peak_bytes : -1);
-    tide_cell_bytes(table, was_run ? run->reserved_peak_bytes : -1);
+    tide_cell_text(table, tide_outcome_answer((int)run->result.outcome));
+    tide_cell_bytes(table, was_run ? run->result.memory.allocated_peak_bytes : -1);
+    tide_cell_bytes(table, was_run ? run->result.memory.reserved_peak_bytes : -1);
     if (columns->has_refusals) {
-        add_refusal(run, table);
+        bool is_refused =
+            run->result.outcome == TIDE_OUTCOME_OOM || run->result.outcome == TIDE_OUTCOME_NO_HOST;
+        tide_cell_bytes(table, is_refused ? run->result.asked_bytes : -1);
+        tide_cell_bytes(table, is_refused ? run->result.free_bytes : -1);
     }
     for (size_t t = 0; t < N_TIMES; t++) {
         if (columns->has_time[t]) {
-            tide_statistics ms = statistics_of(run->snapshot, TIMES[t].phase);
+            tide_statistics ms = statistics_of(run->result.snapshot, TIMES[t].phase);
             tide_cell_ms(table, ms.mean);
             tide_cell_ms(table, ms.std);
         }
     }
     if (columns->has_rate) {
-        cell_rate(table, tokens_per_second(run->snapshot));
+        cell_rate(table, tokens_per_second(run->result.snapshot));
     }
-    if (run->is_saved) {
+    if (run->result.snapshot_path[0] != '\0') {
         tide_cell_text(table, run->path);
     } else {
         tide_cell_none(table);
@@ -359,8 +327,9 @@ static tide_status add_comparison(const tide_profile_plan *plan, tide_report *re
     size_t n = 0;
     for (size_t i = 0; i < plan->n_runs; i++) {
         const tide_profile_run *run = &plan->runs[i];
-        if (run->snapshot != NULL) {
-            inputs[n++] = (tide_compare_input){.label = run->name, .snapshot = run->snapshot};
+        if (run->result.snapshot != NULL) {
+            inputs[n++] =
+                (tide_compare_input){.label = run->name, .snapshot = run->result.snapshot};
         }
     }
     if (n < 2 || plan->options->no_record) {
@@ -385,7 +354,7 @@ tide_status tide_profile_print_list(const tide_profile_plan *plan, tide_error *e
     bool is_any_saved = false;
     for (size_t i = 0; i < plan->n_runs; i++) {
         add_row(&plan->runs[i], &columns, table);
-        is_any_saved = is_any_saved || plan->runs[i].is_saved;
+        is_any_saved = is_any_saved || plan->runs[i].result.snapshot_path[0] != '\0';
     }
     tide_status status = add_comparison(plan, &report, error);
     tide_profile_say_recorder(plan, &report);

@@ -95,20 +95,23 @@ static tide_status configure_cell(tide_study_work *work, size_t number, tide_err
     const tide_study_options *options = work->options;
     tide_study_cell *cell = &work->cells[number];
     size_t warmup = number % n_warmups(options);
-    tide_trial_result_init(&cell->result);
-    TIDE_TRY(
-        tide_profile_configure(&options->run, number / n_warmups(options), &cell->workload, error));
+    tide_run_result_init(&cell->result);
+    TIDE_TRY(tide_run_options_configure(&options->run, number / n_warmups(options), work->device,
+                                        &cell->config, error));
+    tide_workload_config *model = &cell->config.workload.of.model;
     if (options->warmups.n > 0) {
-        cell->workload.warmup_steps = (size_t)options->warmups.counts[warmup];
+        model->warmup_steps = (size_t)options->warmups.counts[warmup];
     }
-    cell->workload.trace_kernels = work->study->traces_kernels && work->kind == TIDE_DEVICE_CUDA;
-    cell->workload.times_all_scopes = work->study->traces_kernels;
-    tide_profile_name(&cell->workload, cell->name);
+    model->trace_kernels = work->study->traces_kernels && work->kind == TIDE_DEVICE_CUDA;
+    model->times_all_scopes = work->study->traces_kernels;
+    cell->config.recording.is_on = work->study->kind == TIDE_STUDY_RECORDED;
+    cell->config.recording.keeps_snapshot = work->study->kind == TIDE_STUDY_RECORDED;
+    tide_run_workload_name(&cell->config.workload, cell->name);
     return TIDE_OK;
 }
 
 static tide_status configure_cells(tide_study_work *work, tide_error *error) {
-    work->n_cells = tide_profile_n_runs(&work->options->run) * n_warmups(work->options);
+    work->n_cells = tide_run_options_n_runs(&work->options->run) * n_warmups(work->options);
     if (work->n_cells > TIDE_STUDY_MAX_CELLS) {
         return tide_fail(error, TIDE_LIMIT, "%zu runs in one study: the limit is %d", work->n_cells,
                          (int)TIDE_STUDY_MAX_CELLS);
@@ -127,21 +130,11 @@ static tide_status configure_cells(tide_study_work *work, tide_error *error) {
 }
 
 static void run_cell(const tide_study_work *work, tide_study_cell *cell) {
-    const tide_profile_options *run = &work->options->run;
-    bool is_recorded = work->study->kind == TIDE_STUDY_RECORDED;
-    const tide_trial_config config = {
-        .workload = cell->workload,
-        .device = work->device,
-        .memory_limit_bytes = run->memory_limit_bytes == TIDE_NOT_GIVEN ? TIDE_TRIAL_UNLIMITED
-                                                                        : run->memory_limit_bytes,
-        .alloc_conf = run->alloc_conf,
-        .records = is_recorded,
-        .keeps_snapshot = is_recorded,
-    };
-    if (is_recorded) {
-        tide_trial_run(&config, &cell->result);
+    const tide_run_hooks hooks = {.shall_stop = tide_interrupt_shall_stop};
+    if (work->study->kind == TIDE_STUDY_RECORDED) {
+        tide_run_here(&cell->config, &hooks, &cell->result);
     } else {
-        tide_trial_run_apart(&config, NULL, &cell->result);
+        tide_run_in_subprocess(&cell->config, &hooks, NULL, &cell->result);
     }
 }
 
@@ -151,7 +144,7 @@ static void run_cells(tide_study_work *work) {
     for (; work->n_run < work->n_cells && tide_interrupt_signal() == 0; work->n_run++) {
         tide_progress_update(&progress, work->n_run, work->n_cells);
         run_cell(work, &work->cells[work->n_run]);
-        if (work->cells[work->n_run].result.outcome == TIDE_TRIAL_STOPPED) {
+        if (work->cells[work->n_run].result.outcome == TIDE_OUTCOME_STOPPED) {
             break;
         }
     }
@@ -186,7 +179,7 @@ static tide_status check_used(const tide_study *study, const tide_operands *oper
 
 /* What neither the command line nor the study says. */
 static void fill(const tide_study *study, tide_study_options *options) {
-    tide_profile_options *run = &options->run;
+    tide_run_options *run = &options->run;
     study->fill(options);
     run->device = run->device != NULL ? run->device : study->device;
     run->seed = run->seed != TIDE_NOT_GIVEN ? run->seed : 0;
@@ -201,9 +194,9 @@ static tide_status check(const tide_study *study, const tide_study_options *opti
                          study->name);
     }
     for (size_t i = 0; i < options->warmups.n; i++) {
-        if (options->warmups.counts[i] > TIDE_PROFILE_MAX_STEPS) {
+        if (options->warmups.counts[i] > TIDE_RUN_MAX_STEPS) {
             return tide_fail(error, TIDE_LIMIT, "--warmup: the limit is %d",
-                             (int)TIDE_PROFILE_MAX_STEPS);
+                             (int)TIDE_RUN_MAX_STEPS);
         }
     }
     for (size_t i = 0; study->needs_backward && i < options->run.modes.n; i++) {
@@ -213,13 +206,13 @@ static tide_status check(const tide_study *study, const tide_study_options *opti
                              study->name);
         }
     }
-    return tide_profile_check(&options->run, error);
+    return tide_run_options_check(&options->run, error);
 }
 
 static tide_status make(tide_study_work *work, tide_error *error) {
     const char *device = work->options->run.device;
     if (work->study->kind != TIDE_STUDY_NOT_RUN) {
-        TIDE_TRY(tide_profile_pick_device("study", device, work->device, &work->kind, error));
+        TIDE_TRY(tide_pick_device("study", device, work->device, &work->kind, error));
     }
     if (work->study->needs_times && work->kind == TIDE_DEVICE_VIRTUAL) {
         return tide_fail(error, TIDE_INVALID,
@@ -259,11 +252,11 @@ static int exit_status_of(const tide_study_work *work) {
     }
     for (size_t i = 0; i < work->n_run; i++) {
         switch (work->cells[i].result.outcome) {
-        case TIDE_TRIAL_COMPLETED:
-        case TIDE_TRIAL_UNSUPPORTED:
+        case TIDE_OUTCOME_COMPLETED:
+        case TIDE_OUTCOME_UNSUPPORTED:
             break;
-        case TIDE_TRIAL_OOM:
-        case TIDE_TRIAL_NO_HOST:
+        case TIDE_OUTCOME_OOM:
+        case TIDE_OUTCOME_NO_HOST:
             status = TIDE_EXIT_DEVICE_OOM;
             break;
         default:
@@ -293,7 +286,7 @@ static int run_study(const tide_study *study, tide_study_options *options,
     int exit_status = status == TIDE_OK ? tide_cli_finish("study", exit_status_of(&work))
                                         : tide_cli_refuse("study", status, &error);
     for (size_t i = 0; i < work.n_cells; i++) {
-        tide_trial_result_fini(&work.cells[i].result);
+        tide_run_result_fini(&work.cells[i].result);
     }
     tide_hostmem_default()->release(tide_hostmem_default()->ctx, work.cells);
     tide_report_fini(&work.report);
@@ -317,7 +310,7 @@ static int run(int argc, char **argv) {
     tide_study_options options = {.warmups = {.n = 0}};
     tide_operands operands;
     int exit_status = TIDE_EXIT_SUCCESS;
-    tide_profile_options_init(&options.run);
+    tide_run_options_init(&options.run);
     options.run.device = NULL;
     options.run.seed = TIDE_NOT_GIVEN;
     options.run.steps = TIDE_NOT_GIVEN;

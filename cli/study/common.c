@@ -28,8 +28,8 @@ void tide_study_fill(tide_option_list *list, const char *items) {
     }
 }
 
-static bool names_a_model(const tide_profile_options *run) {
-    return run->sizes.n > 0 || run->config_path != NULL || tide_profile_is_custom(run);
+static bool names_a_model(const tide_run_options *run) {
+    return run->sizes.n > 0 || run->config_path != NULL || tide_run_options_is_custom(run);
 }
 
 void tide_study_fill_sizes(tide_study_options *options, bool all) {
@@ -45,10 +45,14 @@ void tide_study_fill_size(tide_study_options *options, const char *size) {
     }
 }
 
+const tide_workload_config *tide_study_model(const tide_study_cell *cell) {
+    return tide_run_workload_model(&cell->config.workload);
+}
+
 /* ---- columns ---- */
 
 tide_study_columns tide_study_columns_of(const tide_study_work *work) {
-    const tide_profile_options *run = &work->options->run;
+    const tide_run_options *run = &work->options->run;
     return (tide_study_columns){
         .size = run->sizes.n > 1,
         .mode = run->modes.n > 1,
@@ -77,31 +81,33 @@ void tide_study_add_columns(const tide_study_columns *columns, tide_table *table
     }
 }
 
-void tide_study_add_cells(const tide_study_columns *columns, const tide_workload_config *workload,
+void tide_study_add_cells(const tide_study_columns *columns, const tide_study_cell *cell,
                           tide_table *table) {
+    tide_run_labels labels;
+    tide_run_workload_labels(&cell->config.workload, &labels);
     if (columns->size) {
-        tide_cell_text(table, workload->model.size);
+        tide_cell_text(table, labels.size);
     }
     if (columns->mode) {
-        tide_cell_text(table, tide_mode_name((int)workload->mode));
+        tide_cell_text(table, labels.mode);
     }
     if (columns->context) {
-        tide_cell_count(table, (int64_t)workload->model.context_length);
+        tide_cell_count(table, labels.context_length);
     }
     if (columns->batch) {
-        tide_cell_count(table, (int64_t)workload->model.batch_size);
+        tide_cell_count(table, labels.batch_size);
     }
     if (columns->precision) {
-        tide_cell_text(table, tide_precision_name((int)workload->precision));
+        tide_cell_text(table, labels.precision);
     }
     if (columns->attention) {
-        tide_cell_text(table, tide_attention_name((int)workload->attention));
+        tide_cell_text(table, labels.attention);
     }
     if (columns->recompute) {
-        tide_cell_text(table, tide_recompute_name((int)workload->recompute));
+        tide_cell_text(table, labels.recompute);
     }
     if (columns->warmup) {
-        tide_cell_count(table, (int64_t)workload->warmup_steps);
+        tide_cell_count(table, labels.warmup_steps);
     }
 }
 
@@ -120,29 +126,30 @@ static void add(tide_text *to, bool is_wanted, const char *format, ...) {
 }
 
 static void add_parts(tide_text *to, const tide_study_columns *wanted,
-                      const tide_workload_config *workload) {
-    const tide_model_config *model = &workload->model;
-    add(to, wanted->size, "%s", model->size);
-    add(to, wanted->mode, "%s", tide_mode_name((int)workload->mode));
-    add(to, wanted->context, "context %zu", model->context_length);
-    add(to, wanted->batch, "batch %zu", model->batch_size);
-    add(to, wanted->precision, "%s", tide_precision_name((int)workload->precision));
-    add(to, wanted->attention, "%s attention", tide_attention_name((int)workload->attention));
-    add(to, wanted->recompute, "recompute %s", tide_recompute_name((int)workload->recompute));
-    add(to, wanted->warmup, "%zu step%s", workload->warmup_steps,
-        tide_plural(workload->warmup_steps, "", "s"));
+                      const tide_study_cell *cell) {
+    tide_run_labels labels;
+    tide_run_workload_labels(&cell->config.workload, &labels);
+    add(to, wanted->size, "%s", labels.size);
+    add(to, wanted->mode, "%s", labels.mode);
+    add(to, wanted->context, "context %" PRId64, labels.context_length);
+    add(to, wanted->batch, "batch %" PRId64, labels.batch_size);
+    add(to, wanted->precision, "%s", labels.precision);
+    add(to, wanted->attention, "%s attention", labels.attention);
+    add(to, wanted->recompute, "recompute %s", labels.recompute);
+    add(to, wanted->warmup, "%" PRId64 " step%s", labels.warmup_steps,
+        tide_plural((uint64_t)labels.warmup_steps, "", "s"));
 }
 
-void tide_study_label(const tide_study_columns *columns, const tide_workload_config *workload,
+void tide_study_label(const tide_study_columns *columns, const tide_study_cell *cell,
                       char *ret_text, size_t n_room) {
     tide_text to = tide_text_in(ret_text, n_room);
-    add_parts(&to, columns, workload);
+    add_parts(&to, columns, cell);
 }
 
 /* The first cell that was run; NULL: none. */
-static const tide_trial_environment *environment_of(const tide_study_work *work) {
+static const tide_run_environment *environment_of(const tide_study_work *work) {
     for (size_t i = 0; i < work->n_run; i++) {
-        const tide_trial_environment *found = &work->cells[i].result.environment;
+        const tide_run_environment *found = &work->cells[i].result.environment;
         if (found->device_kind[0] != '\0') {
             return found;
         }
@@ -154,7 +161,8 @@ void tide_study_say_setting(tide_study_work *work) {
     char text[512];
     tide_text to = tide_text_in(text, sizeof(text));
     const tide_study_columns varied = tide_study_columns_of(work);
-    const tide_workload_config *workload = &work->cells[0].workload;
+    tide_run_labels labels;
+    tide_run_workload_labels(&work->cells[0].config.workload, &labels);
     const tide_study_columns constant = {
         .size = !varied.size,
         .mode = !varied.mode,
@@ -162,15 +170,16 @@ void tide_study_say_setting(tide_study_work *work) {
         .batch = !varied.batch,
         .precision = !varied.precision,
         .attention = !varied.attention,
-        .recompute = !varied.recompute && workload->recompute != TIDE_RECOMPUTE_NONE,
+        .recompute = !varied.recompute &&
+                     strcmp(labels.recompute, tide_recompute_name(TIDE_RECOMPUTE_NONE)) != 0,
     };
-    const tide_trial_environment *environment = environment_of(work);
+    const tide_run_environment *environment = environment_of(work);
     bool computes = work->kind != TIDE_DEVICE_VIRTUAL;
-    add_parts(&to, &constant, workload);
-    add(&to, computes && !varied.warmup, "%zu step%s of warm-up", workload->warmup_steps,
-        tide_plural(workload->warmup_steps, "", "s"));
-    add(&to, true, "%zu step%s%s", workload->steps, tide_plural(workload->steps, "", "s"),
-        computes ? " measured" : "");
+    add_parts(&to, &constant, &work->cells[0]);
+    add(&to, computes && !varied.warmup, "%" PRId64 " step%s of warm-up", labels.warmup_steps,
+        tide_plural((uint64_t)labels.warmup_steps, "", "s"));
+    add(&to, true, "%" PRId64 " step%s%s", labels.steps,
+        tide_plural((uint64_t)labels.steps, "", "s"), computes ? " measured" : "");
     add(&to, true, "on %s", work->device);
     if (environment != NULL && strcmp(environment->device_name, work->device) != 0) {
         add(&to, computes, "%s", environment->device_name);
@@ -178,7 +187,7 @@ void tide_study_say_setting(tide_study_work *work) {
     add(&to, environment != NULL && environment->computed_by[0] != '\0', "computed by %s",
         environment != NULL ? environment->computed_by : "");
     tide_report_say(&work->report, "setting", "%s", text);
-    if (!computes && work->study->kind == TIDE_STUDY_APART) {
+    if (!computes && work->study->kind == TIDE_STUDY_SUBPROCESS) {
         tide_report_say(&work->report, "timing",
                         "times: not computed (the virtual device has none)");
     }
@@ -187,7 +196,7 @@ void tide_study_say_setting(tide_study_work *work) {
 /* bf16 on the cpu is fp32 with rounding: nobody may take its times for those of a card. */
 static void say_emulated(tide_study_work *work) {
     for (size_t i = 0; work->kind == TIDE_DEVICE_CPU && i < work->n_run; i++) {
-        if (work->cells[i].workload.precision >= TIDE_PRECISION_BF16_MIXED &&
+        if (tide_study_model(&work->cells[i])->precision >= TIDE_PRECISION_BF16_MIXED &&
             work->cells[i].result.n_samples > 0) {
             tide_report_say(&work->report, "emulated",
                             "note: bf16 is emulated on the cpu: its bytes are real, its times are "
@@ -200,10 +209,9 @@ static void say_emulated(tide_study_work *work) {
 void tide_study_say_failures(tide_study_work *work) {
     for (size_t i = 0; i < work->n_run; i++) {
         const tide_study_cell *cell = &work->cells[i];
-        if (cell->result.outcome != TIDE_TRIAL_COMPLETED) {
+        if (cell->result.outcome != TIDE_OUTCOME_COMPLETED) {
             tide_report_say(&work->report, "outcome", "%s: %s: %s", cell->name,
-                            tide_trial_outcome_name((int)cell->result.outcome),
-                            cell->result.reason);
+                            tide_outcome_name((int)cell->result.outcome), cell->result.reason);
         }
     }
     if (work->n_run < work->n_cells) {

@@ -3,48 +3,48 @@
  *
  * A study is a preset of the grid of tidemark profile: it fills the lists that the command line
  * left empty, each run of the grid is a cell, and when all have been run it writes its tables and
- * one sentence that is made of their numbers (study_readings.h).
+ * one sentence that is made of their numbers (conclusions.h).
  */
 #ifndef TIDE_CLI_STUDY_INTERNAL_H
 #define TIDE_CLI_STUDY_INTERNAL_H
 
-#include "cli/profile/internal.h"
+#include "cli/run_options.h"
 #include "cli/table.h"
-#include "cli/trial.h"
+#include "run/run.h"
 
 enum { TIDE_STUDY_MAX_CELLS = 256 };
 
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_study_options {
-    tide_profile_options run; /* lists that were not given are filled by the study */
+    tide_run_options run;     /* lists that were not given are filled by the study */
     tide_option_list warmups; /* steps of warm-up; one value but in study warmup */
 } tide_study_options;
 
 /* One run of the grid, and what came of it. */
 typedef struct tide_study_cell {
-    tide_workload_config workload;
-    char name[TIDE_PROFILE_NAME_BYTES]; /* small-train-c128-b4-fp32 */
-    tide_trial_result result;           /* owned */
+    tide_run_config config;
+    char name[TIDE_RUN_NAME_BYTES]; /* small-train-c128-b4-fp32 */
+    tide_run_result result;         /* owned */
 } tide_study_cell;
 
 typedef struct tide_study tide_study;
 
 /* A study that is being made. */
 typedef struct tide_study_work {
-    const tide_study *study;              /* borrowed */
-    const tide_study_options *options;    /* borrowed: with the study's values filled in */
-    char device[TIDE_PROFILE_SPEC_BYTES]; /* never "auto"; "" where nothing is run */
-    tide_device_kind kind;                /* of that device */
-    tide_study_cell *cells;               /* owned, n_cells */
-    size_t n_cells;                       /* of the grid */
-    size_t n_run;                         /* of them were run; fewer after an interruption */
-    tide_report report;                   /* tables and sentences */
+    const tide_study *study;           /* borrowed */
+    const tide_study_options *options; /* borrowed: with the study's values filled in */
+    char device[TIDE_RUN_SPEC_BYTES];  /* never "auto"; "" where nothing is run */
+    tide_device_kind kind;             /* of that device */
+    tide_study_cell *cells;            /* owned, n_cells */
+    size_t n_cells;                    /* of the grid */
+    size_t n_run;                      /* of them were run; fewer after an interruption */
+    tide_report report;                /* tables and sentences */
 } tide_study_work;
 
 /* How the cells of a study are run. */
 typedef enum tide_study_kind {
     TIDE_STUDY_NOT_RUN = 0, /* the cells are configurations alone */
-    TIDE_STUDY_APART,       /* each in a process of its own, not recorded: times */
+    TIDE_STUDY_SUBPROCESS,  /* each in a subprocess, not recorded: times */
     TIDE_STUDY_RECORDED     /* here, with its snapshot: memory, or times by scope */
 } tide_study_kind;
 
@@ -82,6 +82,9 @@ void tide_study_fill_size(tide_study_options *options, const char *size);
 
 /* ---- for report ---- */
 
+/* The model of a cell; studies are of our own. */
+const tide_workload_config *tide_study_model(const tide_study_cell *cell);
+
 /* Which columns tell the cells of a grid apart. */
 typedef struct tide_study_columns {
     bool size, mode, context, batch, precision, attention, recompute, warmup;
@@ -90,10 +93,10 @@ typedef struct tide_study_columns {
 /* Those whose lists have several values. */
 tide_study_columns tide_study_columns_of(const tide_study_work *work);
 void tide_study_add_columns(const tide_study_columns *columns, tide_table *table);
-void tide_study_add_cells(const tide_study_columns *columns, const tide_workload_config *workload,
+void tide_study_add_cells(const tide_study_columns *columns, const tide_study_cell *cell,
                           tide_table *table);
 /* "medium, bf16-mixed": what these columns say of it; "" for no columns. */
-void tide_study_label(const tide_study_columns *columns, const tide_workload_config *workload,
+void tide_study_label(const tide_study_columns *columns, const tide_study_cell *cell,
                       char *ret_text, size_t n_room);
 
 /* What all cells have in common, and by what they were run. */

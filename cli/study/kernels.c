@@ -35,7 +35,7 @@ static void add_work_row(const tide_study_columns *columns, const tide_study_cel
                          const char *phase, const tide_work_row *row, double phase_ms,
                          tide_table *table) {
     tide_table_row_begin(table);
-    tide_study_add_cells(columns, &cell->workload, table);
+    tide_study_add_cells(columns, cell, table);
     tide_cell_text(table, phase);
     tide_cell_text(table, row->name);
     if (row->n_calls > 0.0) {
@@ -83,7 +83,7 @@ static void add_sum(const tide_study_columns *columns, const tide_study_cell *ce
                     const char *name, double ms, double product_ms, double whole_ms,
                     tide_table *table) {
     tide_table_row_begin(table);
-    tide_study_add_cells(columns, &cell->workload, table);
+    tide_study_add_cells(columns, cell, table);
     tide_cell_text(table, name);
     tide_cell_ms(table, ms);
     tide_cell_percent(table, 100.0 * share(ms, whole_ms));
@@ -164,7 +164,7 @@ static void say_reading(tide_study_work *work, const tide_study_cell *cell,
         .softmax_ms = shares->softmax_ms,
         .products_ms = shares->products_ms,
     };
-    count_flops(&cell->workload, &conclusion);
+    count_flops(tide_study_model(cell), &conclusion);
     if (shares->n_phases > 0) {
         const tide_work_phase *forward = &shares->phases[0];
         const tide_work_row *top = tide_work_shares_top(shares, 0, &top_ms);
@@ -215,7 +215,7 @@ static tide_status report(tide_study_work *work, tide_error *error) {
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < work->n_run; i++) {
             const tide_study_cell *cell = &work->cells[i];
-            if (cell->result.outcome != TIDE_TRIAL_COMPLETED) {
+            if (cell->result.outcome != TIDE_OUTCOME_COMPLETED) {
                 continue;
             }
             bool has_kernels = cell->result.snapshot->n_kernels > 0;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/dry_run.h"
+#include "run/run.h"
 #include "cli/peak_tensors.h"
 #include "cli/study/internal.h"
 #include "cli/study/conclusions.h"
@@ -18,7 +18,7 @@ static void fill(tide_study_options *options) {
     tide_study_fill(&options->run.precisions, "fp32,bf16-mixed");
     tide_study_fill(&options->warmups, "0");
     if (options->run.steps == TIDE_NOT_GIVEN) {
-        options->run.steps = TIDE_DRY_RUN_STEPS;
+        options->run.steps = TIDE_RUN_FIT_STEPS;
     }
 }
 
@@ -146,47 +146,51 @@ static int64_t residual_bytes(const tide_workload_config *workload) {
 }
 
 /* The same run by PyTorch, eager, with the naive attention of the assignment's code. */
-static tide_workload_config as_eager(const tide_workload_config *workload) {
-    tide_workload_config eager = *workload;
-    eager.emulate = TIDE_EMULATE_PYTORCH;
-    eager.edition = TIDE_EDITION_2026;
-    eager.attention = TIDE_ATTENTION_NAIVE;
+static tide_run_config as_eager(const tide_study_cell *cell) {
+    tide_run_config eager = cell->config;
+    tide_workload_config *model = &eager.workload.of.model;
+    model->emulate = TIDE_EMULATE_PYTORCH;
+    model->edition = TIDE_EDITION_2026;
+    model->attention = TIDE_ATTENTION_NAIVE;
     return eager;
 }
 
-/* Not where PyTorch has no such run, or it would have to be run for real. */
+/* The peaks of PyTorch's run. All -1 where PyTorch has no such run, where it would have to be run
+ * for real, and where it does not fit. */
 static tide_status run_eager(const tide_study_work *work, const tide_study_cell *cell,
-                             tide_dry_run *ret_run, tide_error *error) {
-    const tide_workload_config workload = as_eager(&cell->workload);
-    tide_dry_room room = {.device = work->device};
-    *ret_run = (tide_dry_run){.fits = false};
-    if (work->kind != TIDE_DEVICE_VIRTUAL || workload.precision == TIDE_PRECISION_BF16_TRUE) {
+                             tide_run_memory *ret_memory, tide_error *error) {
+    const tide_run_config config = as_eager(cell);
+    tide_run_memory memory;
+    bool fits = false;
+    *ret_memory = (tide_run_memory){-1, -1, -1, -1};
+    if (work->kind != TIDE_DEVICE_VIRTUAL ||
+        config.workload.of.model.precision == TIDE_PRECISION_BF16_TRUE) {
         return TIDE_OK;
     }
-    TIDE_TRY(tide_profile_configure_cache(&work->options->run, &room.cache, error));
-    return tide_dry_run_do(&room, &workload, ret_run, error);
-}
-
-static int64_t peak_or_none(const tide_dry_run *run, uint64_t n_bytes) {
-    return run->fits ? (int64_t)n_bytes : -1;
+    TIDE_TRY(tide_run_try(&config, &fits, &memory, error));
+    if (fits) {
+        *ret_memory = memory;
+    }
+    return TIDE_OK;
 }
 
 static void add_peak(const tide_study_columns *columns, const tide_study_cell *cell,
-                     const tide_summary_peak *peak, const tide_dry_run *eager, tide_table *table) {
-    bool fits = cell->result.outcome == TIDE_TRIAL_COMPLETED;
+                     const tide_summary_peak *peak, const tide_run_memory *eager,
+                     tide_table *table) {
+    bool fits = cell->result.outcome == TIDE_OUTCOME_COMPLETED;
     char place[128] = "";
     if (peak != NULL) {
         snprintf(place, sizeof(place), "%.100s", peak->scope_path);
     }
     tide_table_row_begin(table);
-    tide_study_add_cells(columns, &cell->workload, table);
-    tide_cell_text(table, tide_trial_outcome_name((int)cell->result.outcome));
-    tide_cell_bytes(table, peak_or_none(eager, eager->allocated_bytes));
-    tide_cell_bytes(table, peak_or_none(eager, eager->reserved_bytes));
-    tide_cell_bytes(table, fits ? cell->result.requested_peak_bytes : -1);
-    tide_cell_bytes(table, fits ? cell->result.allocated_peak_bytes : -1);
-    tide_cell_bytes(table, fits ? cell->result.reserved_peak_bytes : -1);
-    tide_cell_bytes(table, residual_bytes(&cell->workload));
+    tide_study_add_cells(columns, cell, table);
+    tide_cell_text(table, tide_outcome_name((int)cell->result.outcome));
+    tide_cell_bytes(table, eager->allocated_peak_bytes);
+    tide_cell_bytes(table, eager->reserved_peak_bytes);
+    tide_cell_bytes(table, fits ? cell->result.memory.requested_peak_bytes : -1);
+    tide_cell_bytes(table, fits ? cell->result.memory.allocated_peak_bytes : -1);
+    tide_cell_bytes(table, fits ? cell->result.memory.reserved_peak_bytes : -1);
+    tide_cell_bytes(table, residual_bytes(tide_study_model(cell)));
     if (place[0] != '\0') {
         tide_cell_text(table, place);
     } else {
@@ -203,7 +207,7 @@ static void add_largest(const tide_study_columns *columns, const tide_study_cell
             continue; /* statistics of rows, the loss */
         }
         tide_table_row_begin(table);
-        tide_study_add_cells(columns, &cell->workload, table);
+        tide_study_add_cells(columns, cell, table);
         tide_cell_text(table, tide_category_name(category));
         tide_cell_bytes(table, of->bytes);
         tide_cell_count(table, (int64_t)of->n);
@@ -247,7 +251,7 @@ static tables add_tables(tide_study_work *work) {
     char title[128];
     tables to = {.of_peaks = tide_study_columns_of(work)};
     for (size_t i = 0; i < work->n_cells; i++) {
-        size_t context = work->cells[i].workload.model.context_length;
+        size_t context = tide_study_model(&work->cells[i])->model.context_length;
         to.longest = context > to.longest ? context : to.longest;
     }
     to.of_peaks.warmup = false;
@@ -269,7 +273,7 @@ static void describe_largest(const tide_study_cell *cell, const tables *to,
                              tide_conclusion_peak *peak) {
     largest found[TIDE_N_CATEGORIES];
     find_largest(cell->result.snapshot, found);
-    if (cell->workload.model.context_length == to->longest) {
+    if (tide_study_model(cell)->model.context_length == to->longest) {
         add_largest(&to->of_largest, cell, found, to->largest);
     }
     if (found[TIDE_ACTIVATION].bytes > 0) {
@@ -280,25 +284,25 @@ static void describe_largest(const tide_study_cell *cell, const tables *to,
 
 static tide_status add_cell(const tide_study_work *work, const tide_study_cell *cell,
                             const tables *to, tide_conclusion_peak *ret_peak, tide_error *error) {
-    tide_dry_run eager;
+    tide_run_memory eager;
     tide_summary *summary = NULL;
     const tide_summary_peak *peak = NULL;
-    bool fits = cell->result.outcome == TIDE_TRIAL_COMPLETED;
+    bool fits = cell->result.outcome == TIDE_OUTCOME_COMPLETED;
     TIDE_TRY(run_eager(work, cell, &eager, error));
     *ret_peak = (tide_conclusion_peak){
-        .size = cell->workload.model.size,
-        .mode = tide_mode_name((int)cell->workload.mode),
-        .precision = tide_precision_name((int)cell->workload.precision),
-        .context_length = cell->workload.model.context_length,
-        .allocated_bytes = fits ? cell->result.allocated_peak_bytes : -1,
-        .eager_bytes = peak_or_none(&eager, eager.allocated_bytes),
-        .residual_bytes = residual_bytes(&cell->workload),
+        .size = tide_study_model(cell)->model.size,
+        .mode = tide_mode_name((int)tide_study_model(cell)->mode),
+        .precision = tide_precision_name((int)tide_study_model(cell)->precision),
+        .context_length = tide_study_model(cell)->model.context_length,
+        .allocated_bytes = fits ? cell->result.memory.allocated_peak_bytes : -1,
+        .eager_bytes = eager.allocated_peak_bytes,
+        .residual_bytes = residual_bytes(tide_study_model(cell)),
         .tensor_bytes = -1,
     };
     const tide_study_columns varies = tide_study_columns_of(work);
     const tide_study_columns rest = {
         .batch = varies.batch, .attention = varies.attention, .recompute = varies.recompute};
-    tide_study_label(&rest, &cell->workload, ret_peak->rest, sizeof(ret_peak->rest));
+    tide_study_label(&rest, cell, ret_peak->rest, sizeof(ret_peak->rest));
     if (fits && cell->result.snapshot != NULL) {
         TIDE_TRY(tide_summary_create(cell->result.snapshot, &summary, error));
         if (summary->n_devices > 0) {
@@ -314,6 +318,12 @@ static tide_status add_cell(const tide_study_work *work, const tide_study_cell *
     return TIDE_OK;
 }
 
+/* As a run that asks whether it fits: its steps decide the reserved bytes. */
+static void ask_for_fit(tide_run_config *config) {
+    config->workload.of.model.warmup_steps = 0;
+    config->workload.of.model.steps = TIDE_RUN_FIT_STEPS;
+}
+
 /* Of the run with the highest peak: where PyTorch's bytes come from. */
 static tide_status add_difference(tide_study_work *work, const tide_conclusion_peak *peaks,
                                   tide_error *error) {
@@ -321,7 +331,6 @@ static tide_status add_difference(tide_study_work *work, const tide_conclusion_p
     const tide_study_cell *highest = NULL;
     int64_t most = -1;
     char label[TIDE_CONCLUSION_LABEL_BYTES];
-    tide_dry_room room = {.device = work->device};
     for (size_t i = 0; i < work->n_run; i++) {
         if (peaks[i].eager_bytes > most && peaks[i].allocated_bytes >= 0) {
             most = peaks[i].eager_bytes;
@@ -331,21 +340,24 @@ static tide_status add_difference(tide_study_work *work, const tide_conclusion_p
     if (highest == NULL) {
         return TIDE_OK;
     }
-    (void)snprintf(label, sizeof(label), "%s, %s, context %zu, %s", highest->workload.model.size,
-                   tide_mode_name((int)highest->workload.mode),
-                   highest->workload.model.context_length,
-                   tide_precision_name((int)highest->workload.precision));
-    TIDE_TRY(tide_profile_configure_cache(&work->options->run, &room.cache, error));
-    const tide_workload_config eager = as_eager(&highest->workload);
-    return tide_beside_run(&work->report, label, &room, &highest->workload, &eager, N_TENSORS,
-                           error);
+    (void)snprintf(label, sizeof(label), "%s, %s, context %zu, %s",
+                   tide_study_model(highest)->model.size,
+                   tide_mode_name((int)tide_study_model(highest)->mode),
+                   tide_study_model(highest)->model.context_length,
+                   tide_precision_name((int)tide_study_model(highest)->precision));
+    tide_run_config own = highest->config;
+    tide_run_config eager = as_eager(highest);
+    ask_for_fit(&own);
+    ask_for_fit(&eager);
+    return tide_beside_run(&work->report, label, &own, &eager, N_TENSORS, error);
 }
 
 /* What the columns of PyTorch are, or why they are empty. */
 static void say_pytorch(tide_study_work *work) {
     bool is_true = false;
     for (size_t i = 0; i < work->n_cells; i++) {
-        is_true = is_true || work->cells[i].workload.precision == TIDE_PRECISION_BF16_TRUE;
+        is_true =
+            is_true || tide_study_model(&work->cells[i])->precision == TIDE_PRECISION_BF16_TRUE;
     }
     if (work->kind != TIDE_DEVICE_VIRTUAL) {
         tide_report_say(&work->report, "pytorch",

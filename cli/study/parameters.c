@@ -60,7 +60,7 @@ static tide_status report(tide_study_work *work, tide_error *error) {
     tide_table *table = tide_report_table(&work->report, "parameters", "parameters");
     add_columns(table);
     for (size_t i = 0; i < work->n_cells; i++) {
-        const tide_model_config *model = &work->cells[i].workload.model;
+        const tide_model_config *model = &tide_study_model(&work->cells[i])->model;
         uint64_t n_parameters = tide_model_n_parameters(model);
         if (n > 0 && sizes[n - 1].n_parameters == n_parameters) {
             continue; /* lists of what does not matter here */

@@ -150,8 +150,8 @@ static void follow_backward(const tide_snapshot *snapshot, block *of) {
 
 static tide_status read_block(const tide_study_cell *cell, block *of, tide_error *error) {
     tide_lifetimes lifetimes;
-    *of = (block){.layer = cell->workload.model.n_layers / 2,
-                  .n_layers = cell->workload.model.n_layers};
+    *of = (block){.layer = tide_study_model(cell)->model.n_layers / 2,
+                  .n_layers = tide_study_model(cell)->model.n_layers};
     TIDE_TRY(tide_lifetimes_init(&lifetimes, cell->result.snapshot, tide_hostmem_default(), error));
     tide_status status = find_kept(cell->result.snapshot, &lifetimes, of, error);
     tide_lifetimes_fini(&lifetimes);
@@ -171,7 +171,7 @@ static const char *short_name(const block *of, const char *name) {
 static void add_kept_row(const tide_study_columns *columns, const tide_study_cell *cell,
                          const char *label, int64_t bytes, int64_t all_bytes, tide_table *table) {
     tide_table_row_begin(table);
-    tide_study_add_cells(columns, &cell->workload, table);
+    tide_study_add_cells(columns, cell, table);
     tide_cell_text(table, label);
     tide_cell_bytes(table, bytes);
     tide_cell_percent(table, all_bytes > 0 ? 100.0 * (double)bytes / (double)all_bytes : 0.0);
@@ -210,14 +210,14 @@ static int64_t theory_bytes(const tide_workload_config *workload) {
 static void add_gradients(const tide_study_columns *columns, const tide_study_cell *cell,
                           const block *of, tide_table *table) {
     tide_table_row_begin(table);
-    tide_study_add_cells(columns, &cell->workload, table);
+    tide_study_add_cells(columns, cell, table);
     tide_cell_count(table, (int64_t)of->layer);
     tide_cell_bytes(table, of->kept_bytes);
     tide_cell_change(table, -of->drop_bytes);
     tide_cell_bytes(table, of->kept_bytes - of->drop_bytes);
     tide_cell_bytes(table, of->made_bytes);
-    tide_cell_bytes(table, theory_bytes(&cell->workload));
-    tide_cell_count(table, of->made_bytes - theory_bytes(&cell->workload));
+    tide_cell_bytes(table, theory_bytes(tide_study_model(cell)));
+    tide_cell_count(table, of->made_bytes - theory_bytes(tide_study_model(cell)));
 }
 
 /* The tables that all cells share. */
@@ -262,7 +262,7 @@ static tide_status add_cell(const tide_study_columns *columns, const tide_study_
             .largest_bytes = of->n_kept > 0 ? of->kept[0].bytes : 0,
             .n_top = of->n_kept < N_TOP ? of->n_kept : N_TOP,
             .gradient_bytes = of->made_bytes,
-            .theory_bytes = theory_bytes(&cell->workload),
+            .theory_bytes = theory_bytes(tide_study_model(cell)),
             .allocated_drop_bytes = of->drop_bytes,
         };
         for (size_t i = 0; i < ret_block->n_top; i++) {
@@ -286,7 +286,7 @@ static tide_status report(tide_study_work *work, tide_error *error) {
     tables to = add_tables(&columns, &work->report);
     for (size_t i = 0; i < work->n_run && status == TIDE_OK; i++) {
         blocks[i].kept_bytes = -1;
-        if (work->cells[i].result.outcome == TIDE_TRIAL_COMPLETED) {
+        if (work->cells[i].result.outcome == TIDE_OUTCOME_COMPLETED) {
             status = add_cell(&columns, &work->cells[i], &to, &blocks[i], error);
         }
     }

@@ -54,7 +54,7 @@ typedef struct shown {
 static shown look_at(const tide_study_work *work) {
     shown found = {.rates = false};
     for (size_t i = 0; i < work->n_run; i++) {
-        const tide_trial_result *result = &work->cells[i].result;
+        const tide_run_result *result = &work->cells[i].result;
         for (size_t k = 0; k < TIDE_N_TIMED; k++) {
             found.phase[k] = found.phase[k] || result->ms[k].mean >= 0.0;
         }
@@ -88,7 +88,7 @@ static void add_columns(const tide_study_columns *columns, const shown *has, tid
     tide_table_column(table, "allocated_bytes", "allocated", true);
 }
 
-static void add_rates(const tide_trial_result *result, const shown *has, tide_table *table) {
+static void add_rates(const tide_run_result *result, const shown *has, tide_table *table) {
     if (has->rates && result->tokens_per_second >= 0.0) {
         tide_cell_count(table, (int64_t)(result->tokens_per_second + 0.5));
         tide_cell_ratio(table, result->achieved_flops * 1e-12);
@@ -105,10 +105,10 @@ static void add_rates(const tide_trial_result *result, const shown *has, tide_ta
 
 static void add_row(const tide_study_columns *columns, const shown *has,
                     const tide_study_cell *cell, tide_table *table) {
-    const tide_trial_result *result = &cell->result;
+    const tide_run_result *result = &cell->result;
     tide_table_row_begin(table);
-    tide_study_add_cells(columns, &cell->workload, table);
-    tide_cell_text(table, tide_trial_outcome_name((int)result->outcome));
+    tide_study_add_cells(columns, cell, table);
+    tide_cell_text(table, tide_outcome_name((int)result->outcome));
     for (size_t k = 0; k < TIDE_N_TIMED; k++) {
         if (has->phase[k]) {
             tide_cell_ms(table, result->ms[k].mean);
@@ -120,8 +120,9 @@ static void add_row(const tide_study_columns *columns, const shown *has,
         tide_cell_bytes(table, result->asked_bytes);
         tide_cell_bytes(table, result->free_bytes);
     }
-    tide_cell_bytes(table,
-                    result->outcome == TIDE_TRIAL_COMPLETED ? result->allocated_peak_bytes : -1);
+    tide_cell_bytes(table, result->outcome == TIDE_OUTCOME_COMPLETED
+                               ? result->memory.allocated_peak_bytes
+                               : -1);
 }
 
 /* ---- readings ---- */
@@ -131,16 +132,16 @@ typedef void reading_of(const tide_conclusion_times *runs, size_t n,
 
 static tide_conclusion_times times_of(const tide_study_columns *label,
                                       const tide_study_cell *cell) {
-    const tide_trial_result *result = &cell->result;
+    const tide_run_result *result = &cell->result;
     tide_conclusion_times times = {
-        .n_parameters = tide_model_n_parameters(&cell->workload.model),
+        .n_parameters = tide_run_workload_n_parameters(&cell->config.workload),
         .forward_ms = result->ms[TIDE_TIMED_FORWARD],
         .backward_ms = result->ms[TIDE_TIMED_BACKWARD],
         .step_ms = result->ms[TIDE_TIMED_STEP],
     };
-    tide_study_label(label, &cell->workload, times.label, sizeof(times.label));
+    tide_study_label(label, cell, times.label, sizeof(times.label));
     if (times.label[0] == '\0') {
-        snprintf(times.label, sizeof(times.label), "%s", cell->workload.model.size);
+        snprintf(times.label, sizeof(times.label), "%s", tide_study_model(cell)->model.size);
     }
     return times;
 }
@@ -153,7 +154,7 @@ static size_t gather(const tide_study_work *work, const tide_study_columns *comp
     size_t n = 0;
     for (size_t i = 0; i < work->n_run; i++) {
         char label[TIDE_CONCLUSION_LABEL_BYTES];
-        tide_study_label(others, &work->cells[i].workload, label, sizeof(label));
+        tide_study_label(others, &work->cells[i], label, sizeof(label));
         if (strcmp(label, like) == 0) {
             ret_runs[n++] = times_of(compared, &work->cells[i]);
         }
@@ -179,7 +180,7 @@ static void say_reading(tide_study_work *work, const tide_study_columns *compare
     size_t most = 0; /* runs with times in the group so far, of which more than 2 are no better */
     for (size_t i = work->n_run; i > 0; i--) {
         char label[TIDE_CONCLUSION_LABEL_BYTES];
-        tide_study_label(others, &work->cells[i - 1].workload, label, sizeof(label));
+        tide_study_label(others, &work->cells[i - 1], label, sizeof(label));
         size_t n = n_timed(runs, gather(work, compared, others, label, runs));
         if (most < 2 && n > most) {
             most = n;
@@ -257,7 +258,7 @@ const tide_study tide_study_end_to_end = {
     .summary =
         "forward and backward of five sizes: mean, sample standard deviation, tokens a second",
     .device = "auto",
-    .kind = TIDE_STUDY_APART,
+    .kind = TIDE_STUDY_SUBPROCESS,
     .fill = fill_end_to_end,
     .report = report_end_to_end,
 };
@@ -266,7 +267,7 @@ const tide_study tide_study_warmup = {
     .name = "warmup",
     .summary = "what 0, 1, 2 and 5 steps of warm-up do to mean and sample standard deviation",
     .device = "auto",
-    .kind = TIDE_STUDY_APART,
+    .kind = TIDE_STUDY_SUBPROCESS,
     .takes_warmups = true,
     .fill = fill_warmup,
     .report = report_warmup,
@@ -276,7 +277,7 @@ const tide_study tide_study_precision = {
     .name = "precision",
     .summary = "fp32, tf32, bf16-mixed and bf16-true: times, speed-up, peaks",
     .device = "auto",
-    .kind = TIDE_STUDY_APART,
+    .kind = TIDE_STUDY_SUBPROCESS,
     .fill = fill_precision,
     .report = report_precision,
 };

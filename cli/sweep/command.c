@@ -43,12 +43,10 @@ static tide_status print(const tide_sweep_options *options, const tide_sweep *sw
 /* ---- running ---- */
 
 static tide_status check(const tide_sweep_options *options, tide_error *error) {
-    tide_cache_config cache;
     if (options->retries && !options->resumes) {
         return tide_fail(error, TIDE_INVALID, "--retry goes with --resume");
     }
-    TIDE_TRY(tide_profile_check(&options->grid, error));
-    TIDE_TRY(tide_profile_configure_cache(&options->grid, &cache, error));
+    TIDE_TRY(tide_run_options_check(&options->grid, error));
     return options->snapshots != NULL ? tide_file_make_folder(options->snapshots, error) : TIDE_OK;
 }
 
@@ -76,11 +74,12 @@ static tide_status check_files(const tide_sweep_options *options, const char *pa
 
 /* A sweep without rows, and the device it runs on. */
 static tide_status prepare(const tide_sweep_options *options, size_t shard, size_t n_shards,
-                           char device[TIDE_PROFILE_SPEC_BYTES], tide_device_kind *ret_kind,
+                           char device[TIDE_RUN_SPEC_BYTES], tide_device_kind *ret_kind,
                            tide_sweep *sweep, tide_error *error) {
     cJSON *header = NULL;
     TIDE_TRY(check(options, error));
-    TIDE_TRY(tide_sweep_pick_device(options->grid.device, device, ret_kind, error));
+    TIDE_TRY(
+        tide_pick_device_in_subprocess("sweep", options->grid.device, device, ret_kind, error));
     TIDE_TRY(tide_sweep_header(options, device, shard, n_shards, &header, error));
     return tide_sweep_init(sweep, header, error);
 }
@@ -104,7 +103,7 @@ static int finish(const tide_sweep *sweep, const char *path) {
 
 static int run_grid(const tide_sweep_options *options) {
     char path[TIDE_PATH_BYTES] = "";
-    char device[TIDE_PROFILE_SPEC_BYTES] = "";
+    char device[TIDE_RUN_SPEC_BYTES] = "";
     tide_device_kind kind = TIDE_DEVICE_VIRTUAL;
     tide_sweep sweep = {.header = NULL};
     tide_sweep_file file = {.fd = -1};
@@ -208,7 +207,7 @@ static int run(int argc, char **argv) {
     tide_sweep_options options = {.resumes = false};
     tide_operands operands = {.n = 0};
     int exit_status = TIDE_EXIT_SUCCESS;
-    tide_profile_options_init(&options.grid);
+    tide_run_options_init(&options.grid);
     if (!tide_cli_parse(&tide_sweep_option_table, argc, argv, &options, &operands, &exit_status)) {
         return exit_status;
     }

@@ -186,8 +186,8 @@ static bool is_beginning(const char *text, size_t n_text, const char *whole) {
  * grid, which its writer could not finish. */
 static tide_status check_half_row(const char *path, int fd, size_t at, const tide_sweep *sweep,
                                   tide_error *error) {
-    char text[TIDE_PROFILE_NAME_BYTES + 64];
-    char row[TIDE_PROFILE_NAME_BYTES + 64];
+    char text[TIDE_RUN_NAME_BYTES + 64];
+    char row[TIDE_RUN_NAME_BYTES + 64];
     ssize_t n = pread(fd, text, sizeof(text) - 1, (off_t)at);
     if (n < 0) {
         return tide_fail(error, TIDE_IO, "%s: %s", path, strerror(errno));

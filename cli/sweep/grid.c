@@ -57,48 +57,47 @@ static bool add_text(cJSON *json, const char *key, const char *text) {
 }
 
 /* The dimensions of the model of each size: those of the first cell that has it. */
-static bool add_models(cJSON *json, const tide_profile_options *grid) {
+static bool add_models(cJSON *json, const tide_run_options *grid) {
     cJSON *array = cJSON_AddArrayToObject(json, "models");
     size_t n_sizes = grid->sizes.n > 0 ? grid->sizes.n : 1;
-    size_t n_cells_of_size = tide_profile_n_runs(grid) / n_sizes;
+    size_t n_cells_of_size = tide_run_options_n_runs(grid) / n_sizes;
     bool is_complete = array != NULL;
     for (size_t i = 0; is_complete && i < n_sizes; i++) {
-        tide_workload_config workload;
+        tide_run_config config;
+        tide_run_labels labels;
+        tide_run_dimension dimensions[TIDE_RUN_MAX_DIMENSIONS];
         /* A cell that is refused has its model all the same. */
-        (void)!tide_profile_configure(grid, i * n_cells_of_size, &workload, NULL);
-        const tide_model_config *model = &workload.model;
+        (void)!tide_run_options_configure(grid, i * n_cells_of_size, "", &config, NULL);
+        tide_run_workload_labels(&config.workload, &labels);
+        size_t n = tide_run_workload_dimensions(&config.workload, dimensions);
         cJSON *item = cJSON_CreateObject();
-        is_complete = item != NULL && add_text(item, "size", model->size) &&
-                      add_number(item, "vocab_size", (double)model->vocab_size) &&
-                      add_number(item, "d_model", (double)model->d_model) &&
-                      add_number(item, "d_ff", (double)model->d_ff) &&
-                      add_number(item, "n_layers", (double)model->n_layers) &&
-                      add_number(item, "n_heads", (double)model->n_heads) &&
-                      add_number(item, "rope_theta", model->rope_theta);
+        is_complete = item != NULL && add_text(item, "size", labels.size);
+        for (size_t k = 0; is_complete && k < n; k++) {
+            is_complete = add_number(item, dimensions[k].key, dimensions[k].value);
+        }
         cJSON_AddItemToArray(array, item); /* NULL is left out */
     }
     return is_complete;
 }
 
-/* The context and batch of the first cell stand for those that were not given: a file may name
- * them. An MLP has no contexts, attention or recomputation. */
-static bool add_lists(cJSON *json, const tide_profile_options *grid,
-                      const tide_workload_config *first) {
-    bool is_mlp = first->architecture == TIDE_MLP;
-    return add_texts(json, "modes", &grid->modes, "train") &&
-           (is_mlp || add_counts(json, "contexts", &grid->contexts, first->model.context_length)) &&
-           add_counts(json, "batches", &grid->batches, first->model.batch_size) &&
-           add_texts(json, "precisions", &grid->precisions, "fp32") &&
-           (is_mlp || (add_texts(json, "attentions", &grid->attentions,
-                                 tide_attention_name((int)first->attention)) &&
-                       add_texts(json, "recomputes", &grid->recomputes, "none")));
+/* The labels of the first cell stand for lists that were not given: a file may name context and
+ * batch. An MLP has no contexts, attention or recomputation. */
+static bool add_lists(cJSON *json, const tide_run_options *grid, const tide_run_labels *first) {
+    bool is_mlp = first->attention[0] == '\0';
+    return add_texts(json, "modes", &grid->modes, first->mode) &&
+           (is_mlp ||
+            add_counts(json, "contexts", &grid->contexts, (size_t)first->context_length)) &&
+           add_counts(json, "batches", &grid->batches, (size_t)first->batch_size) &&
+           add_texts(json, "precisions", &grid->precisions, first->precision) &&
+           (is_mlp || (add_texts(json, "attentions", &grid->attentions, first->attention) &&
+                       add_texts(json, "recomputes", &grid->recomputes, first->recompute)));
 }
 
 static bool add_settings(cJSON *json, const tide_sweep_options *options, const char *device) {
-    const tide_profile_options *grid = &options->grid;
+    const tide_run_options *grid = &options->grid;
     const char *environment = getenv("TIDEMARK_ALLOC_CONF");
     double limit =
-        grid->memory_limit_bytes == TIDE_NOT_GIVEN ? -1.0 : (double)grid->memory_limit_bytes;
+        grid->memory_limit_bytes == TIDE_RUN_UNLIMITED ? -1.0 : (double)grid->memory_limit_bytes;
     /* The words of the file's first version: a file that was begun with them can be resumed. */
     bool is_pytorch = strcmp(grid->emulate, "pytorch") == 0;
     bool is_usual = strcmp(grid->workload, "transformer") == 0; /* what a file without it is of */
@@ -117,18 +116,19 @@ static bool add_settings(cJSON *json, const tide_sweep_options *options, const c
 }
 
 /* Names of all cells. `refusal` of the first one where none makes sense. */
-static tide_status add_names(cJSON *json, const tide_profile_options *grid, size_t n_cells,
+static tide_status add_names(cJSON *json, const tide_run_options *grid, size_t n_cells,
                              tide_error *error) {
     cJSON *array = cJSON_AddArrayToObject(json, "cells");
     tide_status refusal = TIDE_OK;
     bool some_make_sense = false;
     for (size_t i = 0; array != NULL && i < n_cells; i++) {
-        tide_workload_config workload;
-        char name[TIDE_PROFILE_NAME_BYTES];
-        tide_status status = tide_profile_configure(grid, i, &workload, i == 0 ? error : NULL);
+        tide_run_config config;
+        char name[TIDE_RUN_NAME_BYTES];
+        tide_status status =
+            tide_run_options_configure(grid, i, "", &config, i == 0 ? error : NULL);
         refusal = i == 0 ? status : refusal;
         some_make_sense = some_make_sense || status == TIDE_OK;
-        tide_profile_name(&workload, name);
+        tide_run_workload_name(&config.workload, name);
         cJSON *item = cJSON_CreateString(name);
         if (item == NULL || !cJSON_AddItemToArray(array, item)) {
             return TIDE_NO_MEMORY;
@@ -138,8 +138,8 @@ static tide_status add_names(cJSON *json, const tide_profile_options *grid, size
 }
 
 /* Rows and snapshots go by the names of cells: no two may have the same. */
-static tide_status check_sizes(const tide_profile_options *grid, tide_error *error) {
-    if (tide_profile_is_custom(grid) && grid->sizes.n > 1) {
+static tide_status check_sizes(const tide_run_options *grid, tide_error *error) {
+    if (tide_run_options_is_custom(grid) && grid->sizes.n > 1) {
         return tide_fail(error, TIDE_INVALID,
                          "--size with several values excludes --d-model, --layers, --heads, --d-ff "
                          "and --vocab: the models would all be called custom");
@@ -149,15 +149,17 @@ static tide_status check_sizes(const tide_profile_options *grid, tide_error *err
 
 tide_status tide_sweep_header(const tide_sweep_options *options, const char *device, size_t shard,
                               size_t n_shards, cJSON **ret_header, tide_error *error) {
-    const tide_profile_options *grid = &options->grid;
-    size_t n_cells = tide_profile_n_runs(grid);
-    tide_workload_config first;
+    const tide_run_options *grid = &options->grid;
+    size_t n_cells = tide_run_options_n_runs(grid);
+    tide_run_config first;
+    tide_run_labels labels;
     if (n_cells > TIDE_SWEEP_MAX_CELLS) {
         return tide_fail(error, TIDE_LIMIT, "%zu cells in one grid: the limit is %d", n_cells,
                          (int)TIDE_SWEEP_MAX_CELLS);
     }
     TIDE_TRY(check_sizes(grid, error));
-    (void)!tide_profile_configure(grid, 0, &first, NULL);
+    (void)!tide_run_options_configure(grid, 0, "", &first, NULL);
+    tide_run_workload_labels(&first.workload, &labels);
     cJSON *header = cJSON_CreateObject();
     cJSON *json = NULL;
     bool is_complete = add_text(header, "format", FORMAT_NAME) &&
@@ -165,7 +167,7 @@ tide_status tide_sweep_header(const tide_sweep_options *options, const char *dev
                        add_number(header, "shard", (double)shard) &&
                        add_number(header, "shards", (double)n_shards);
     json = is_complete ? cJSON_AddObjectToObject(header, "grid") : NULL;
-    is_complete = json != NULL && add_models(json, grid) && add_lists(json, grid, &first) &&
+    is_complete = json != NULL && add_models(json, grid) && add_lists(json, grid, &labels) &&
                   add_settings(json, options, device);
     tide_status status = TIDE_NO_MEMORY;
     if (is_complete) {
@@ -194,7 +196,7 @@ static tide_status take_names(const cJSON *names, tide_sweep *sweep, tide_error 
     const cJSON *name = NULL;
     size_t n = 0;
     cJSON_ArrayForEach(name, names) {
-        if (!cJSON_IsString(name) || strlen(name->valuestring) >= TIDE_PROFILE_NAME_BYTES) {
+        if (!cJSON_IsString(name) || strlen(name->valuestring) >= TIDE_RUN_NAME_BYTES) {
             return tide_fail(error, TIDE_FORMAT, "a name among its cells is none");
         }
         sweep->names[n++] = name->valuestring;
@@ -301,7 +303,8 @@ tide_status tide_sweep_add(tide_sweep *sweep, tide_sweep_row *row, tide_error *e
 }
 
 bool tide_sweep_is_failed(const tide_sweep_row *row) {
-    return row->result.outcome == TIDE_TRIAL_FAILED || row->result.outcome == TIDE_TRIAL_CRASHED;
+    return row->result.outcome == TIDE_OUTCOME_FAILED ||
+           row->result.outcome == TIDE_OUTCOME_CRASHED;
 }
 
 size_t tide_sweep_forget_failed(tide_sweep *sweep) {

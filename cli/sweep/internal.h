@@ -13,21 +13,22 @@
 
 #include <cjson/cJSON.h>
 
-#include "cli/profile/internal.h"
+#include "cli/files.h"
+#include "cli/run_options.h"
 #include "cli/table.h"
-#include "cli/trial.h"
+#include "run/run.h"
 #include "common/status.h"
 
 enum { TIDE_SWEEP_MAX_CELLS = 10000, TIDE_SWEEP_VERSION = 1 };
 
 /* The command line as it was written; all texts are borrowed from it. */
 typedef struct tide_sweep_options {
-    tide_profile_options grid; /* lists and what holds for every cell */
-    bool resumes;              /* goes on with a file that has rows */
-    bool retries;              /* with resumes: rows that failed or crashed are run again */
-    bool merges;               /* operands are files of parts; nothing is run */
-    const char *shard;         /* "I/N"; NULL: the whole grid */
-    const char *snapshots;     /* folder; NULL: nothing is recorded */
+    tide_run_options grid; /* lists and what holds for every cell */
+    bool resumes;          /* goes on with a file that has rows */
+    bool retries;          /* with resumes: rows that failed or crashed are run again */
+    bool merges;           /* operands are files of parts; nothing is run */
+    const char *shard;     /* "I/N"; NULL: the whole grid */
+    const char *snapshots; /* folder; NULL: nothing is recorded */
 } tide_sweep_options;
 
 extern const tide_option_table tide_sweep_option_table;
@@ -35,12 +36,12 @@ extern const tide_option_table tide_sweep_option_table;
 /* What is known of one cell. */
 typedef struct tide_sweep_row {
     size_t cell;                                                /* its place in the grid, from 0 */
-    char name[TIDE_PROFILE_NAME_BYTES];                         /* small-train-c128-b4-fp32 */
+    char name[TIDE_RUN_NAME_BYTES];                             /* small-train-c128-b4-fp32 */
     char size[32];                                              /* preset, or "custom" */
     char mode[32], precision[32], attention[32], recompute[32]; /* as on the command line; an MLP
                                                                    has "" for the last two */
     int64_t context_length, batch_size;                         /* context of an MLP: 0 */
-    tide_trial_result result;                                   /* owned */
+    tide_run_result result;                                     /* owned */
 } tide_sweep_row;
 
 typedef struct tide_sweep {
@@ -76,7 +77,7 @@ TIDE_NODISCARD tide_status tide_sweep_check_same(const tide_sweep *sweep, const 
                                                  tide_error *error);
 
 /* An empty row for the cell of that configuration; NULL: no host memory. */
-tide_sweep_row *tide_sweep_row_create(size_t cell, const tide_workload_config *workload);
+tide_sweep_row *tide_sweep_row_create(size_t cell, const tide_run_workload *workload);
 void tide_sweep_row_destroy(tide_sweep_row *row);
 /* The caller deletes it; NULL: no host memory. */
 cJSON *tide_sweep_row_to_json(const tide_sweep_row *row);
@@ -131,11 +132,6 @@ TIDE_NODISCARD tide_status tide_sweep_name_snapshot(const tide_sweep_options *op
                                                     const char *name, char path[TIDE_PATH_BYTES],
                                                     tide_error *error);
 
-/* As tide_profile_pick_device, but that this process keeps no context on a GPU. */
-TIDE_NODISCARD tide_status tide_sweep_pick_device(const char *spec,
-                                                  char ret_spec[TIDE_PROFILE_SPEC_BYTES],
-                                                  tide_device_kind *ret_kind, tide_error *error);
-
 /* Runs every cell of this part that has no row and appends its row. Ends early, with TIDE_OK, after
  * an interruption. */
 TIDE_NODISCARD tide_status tide_sweep_run(const tide_sweep_options *options, const char *device,
@@ -160,7 +156,7 @@ char *tide_sweep_format_s(double seconds, char text[32]);
 
 /* The distinct environments of the rows. */
 typedef struct tide_sweep_places {
-    tide_trial_environment *places; /* owned */
+    tide_run_environment *places; /* owned */
     size_t n_places;
     size_t *of_cell; /* owned; number of each cell's, from 1; 0: no row, or too many places */
 } tide_sweep_places;

@@ -29,8 +29,8 @@ tide_status tide_sweep_places_init(const tide_sweep *sweep, tide_sweep_places *r
         if (sweep->rows[i] == NULL) {
             continue;
         }
-        const tide_trial_environment *own = &sweep->rows[i]->result.environment;
-        while (at < ret->n_places && !tide_trial_environment_join(&ret->places[at], own)) {
+        const tide_run_environment *own = &sweep->rows[i]->result.environment;
+        while (at < ret->n_places && !tide_run_environment_join(&ret->places[at], own)) {
             at++;
         }
         if (at == ret->n_places && at < MAX_PLACES) {
@@ -99,7 +99,7 @@ void tide_sweep_add_places(const tide_sweep_places *found, tide_report *report) 
     tide_table_column(table, "tool", "program", false);
     tide_table_column(table, "build", "build", false);
     for (size_t i = 0; i < found->n_places; i++) {
-        const tide_trial_environment *place = &found->places[i];
+        const tide_run_environment *place = &found->places[i];
         tide_table_row_begin(table);
         tide_cell_count(table, (int64_t)i + 1);
         tide_sweep_cell_words(table, place->device_kind);
@@ -125,7 +125,7 @@ void tide_sweep_add_places(const tide_sweep_places *found, tide_report *report) 
 /* The same for people: a sentence each, without what nobody knows. */
 void tide_sweep_say_places(const tide_sweep_places *found, tide_report *report) {
     for (size_t i = 0; i < found->n_places; i++) {
-        const tide_trial_environment *place = &found->places[i];
+        const tide_run_environment *place = &found->places[i];
         char number[32] = "";
         char device[512];
         if (found->n_places > 1) {

@@ -17,113 +17,20 @@ typedef struct source {
     size_t place; /* number of its environment; 0: none */
 } source;
 
-static void put_name(const source *from, tide_table *table) {
-    tide_cell_text(table, from->row->name);
-}
-static void put_size(const source *from, tide_table *table) {
-    tide_cell_text(table, from->row->size);
-}
-static void put_mode(const source *from, tide_table *table) {
-    tide_cell_text(table, from->row->mode);
-}
-static void put_context(const source *from, tide_table *table) {
-    if (from->row->attention[0] == '\0') { /* an MLP has neither */
-        tide_cell_none(table);
-    } else {
-        tide_cell_count(table, from->row->context_length);
-    }
-}
-static void put_batch(const source *from, tide_table *table) {
-    tide_cell_count(table, from->row->batch_size);
-}
-static void put_precision(const source *from, tide_table *table) {
-    tide_cell_text(table, from->row->precision);
-}
-static void put_attention(const source *from, tide_table *table) {
-    tide_sweep_cell_words(table, from->row->attention);
-}
-static void put_recompute(const source *from, tide_table *table) {
-    tide_sweep_cell_words(table, from->row->recompute);
-}
-static void put_outcome(const source *from, tide_table *table) {
-    tide_cell_text(table, tide_trial_outcome_name((int)from->row->result.outcome));
-}
-#define PUT_TIME(phase, NUMBER)                                                                    \
-    static void put_##phase(const source *from, tide_table *table) {                               \
-        tide_cell_ms(table, from->row->result.ms[NUMBER].mean);                                    \
-    }                                                                                              \
-    static void put_##phase##_std(const source *from, tide_table *table) {                         \
-        tide_cell_ms(table, from->row->result.ms[NUMBER].std);                                     \
-    }
-PUT_TIME(forward, TIDE_TIMED_FORWARD)
-PUT_TIME(backward, TIDE_TIMED_BACKWARD)
-PUT_TIME(optimizer, TIDE_TIMED_OPTIMIZER)
-PUT_TIME(step, TIDE_TIMED_STEP)
-static void put_tokens(const source *from, tide_table *table) {
-    double rate = from->row->result.tokens_per_second;
-    if (rate < 0.0) {
-        tide_cell_none(table);
-    } else {
-        tide_cell_count(table, (int64_t)(rate + 0.5));
-    }
-}
-static void put_tflops(const source *from, tide_table *table) {
-    double flops = from->row->result.achieved_flops;
-    tide_cell_ratio(table, flops < 0.0 ? -1.0 : flops * 1e-12);
-}
-static void put_stated(const source *from, tide_table *table) {
-    double flops = from->row->result.stated_peak_flops;
-    tide_cell_ratio(table, flops < 0.0 ? -1.0 : flops * 1e-12);
-}
-static void put_share(const source *from, tide_table *table) {
-    double share = from->row->result.peak_share;
-    if (share < 0.0) {
-        tide_cell_none(table);
-    } else {
-        tide_cell_percent(table, 100.0 * share);
-    }
-}
-#define PUT_BYTES(member)                                                                          \
-    static void put_##member(const source *from, tide_table *table) {                              \
-        tide_cell_bytes(table, from->row->result.member);                                          \
-    }
-PUT_BYTES(requested_peak_bytes)
-PUT_BYTES(allocated_peak_bytes)
-PUT_BYTES(reserved_peak_bytes)
-PUT_BYTES(device_used_bytes)
-PUT_BYTES(device_used_before_bytes)
-PUT_BYTES(host_peak_bytes)
-PUT_BYTES(asked_bytes)
-PUT_BYTES(segment_bytes)
-PUT_BYTES(free_bytes)
-static void put_place(const source *from, tide_table *table) {
-    if (from->place == 0) {
-        tide_cell_none(table);
-    } else {
-        tide_cell_count(table, (int64_t)from->place);
-    }
-}
-
-/* 2026-01-31T12:00:00Z; "" unknown. */
-static const char *format_date(int64_t unix_us, char text[DATE_BYTES]) {
-    time_t seconds = (time_t)(unix_us / 1000000);
-    struct tm parts;
-    text[0] = '\0';
-    if (unix_us >= 0 && gmtime_r(&seconds, &parts) != NULL) {
-        (void)strftime(text, DATE_BYTES, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    }
-    return text;
-}
-static void put_started(const source *from, tide_table *table) {
-    char text[DATE_BYTES];
-    tide_sweep_cell_words(table, format_date(from->row->result.started_unix_us, text));
-}
-static void put_snapshot(const source *from, tide_table *table) {
-    tide_sweep_cell_words(table, from->row->result.snapshot_path);
-}
-static void put_reason(const source *from, tide_table *table) {
-    tide_sweep_cell_words(table, from->row->result.reason);
-}
+/* What a column shows of a row. */
+typedef enum column_kind {
+    SHOWS_TEXT,  /* char[]; "" is none */
+    SHOWS_COUNT, /* int64_t */
+    SHOWS_CONTEXT,
+    SHOWS_MS,    /* double */
+    SHOWS_RATE,  /* double, in whole numbers; below 0: none */
+    SHOWS_TERA,  /* double, in units of 10^12 */
+    SHOWS_SHARE, /* double, as percent; below 0: none */
+    SHOWS_BYTES, /* int64_t */
+    SHOWS_OUTCOME,
+    SHOWS_PLACE,
+    SHOWS_START
+} column_kind;
 
 /* When a column is shown to people; programs get all of them. */
 typedef enum column_use {
@@ -138,47 +45,143 @@ static const struct {
     const char *title;
     bool is_number;
     column_use use;
-    void (*put)(const source *from, tide_table *table);
+    column_kind kind;
+    size_t offset;    /* of what is shown, in tide_sweep_row; 0 where the kind knows it */
     const char *list; /* of the grid, that it has a value of; NULL: of none */
 } COLUMNS[] = {
-    {"cell", "cell", false, USE_PROGRAMS, put_name, NULL},
-    {"size", "size", false, USE_ALWAYS, put_size, NULL},
-    {"mode", "mode", false, USE_VARIED, put_mode, "modes"},
-    {"context_length", "context", true, USE_VARIED, put_context, "contexts"},
-    {"batch_size", "batch", true, USE_VARIED, put_batch, "batches"},
-    {"precision", "precision", false, USE_VARIED, put_precision, "precisions"},
-    {"attention", "attention", false, USE_VARIED, put_attention, "attentions"},
-    {"recompute", "recompute", false, USE_VARIED, put_recompute, "recomputes"},
-    {"outcome", "outcome", false, USE_ALWAYS, put_outcome, NULL},
-    {"forward_ms", "forward", true, USE_KNOWN, put_forward, NULL},
-    {"forward_std_ms", "± sample std", true, USE_KNOWN, put_forward_std, NULL},
-    {"backward_ms", "backward", true, USE_KNOWN, put_backward, NULL},
-    {"backward_std_ms", "± sample std", true, USE_KNOWN, put_backward_std, NULL},
-    {"optimizer_ms", "optimizer", true, USE_KNOWN, put_optimizer, NULL},
-    {"optimizer_std_ms", "± sample std", true, USE_KNOWN, put_optimizer_std, NULL},
-    {"step_ms", "step", true, USE_KNOWN, put_step, NULL},
-    {"step_std_ms", "± sample std", true, USE_KNOWN, put_step_std, NULL},
-    {"tokens_per_second", "tokens/s", true, USE_KNOWN, put_tokens, NULL},
-    {"tflops", "TFLOP/s", true, USE_KNOWN, put_tflops, NULL},
-    {"stated_peak_tflops", "stated peak, TFLOP/s", true, USE_PROGRAMS, put_stated, NULL},
-    {"peak_percent", "of stated peak", true, USE_KNOWN, put_share, NULL},
-    {"requested_peak_bytes", "peak requested", true, USE_KNOWN, put_requested_peak_bytes, NULL},
-    {"allocated_peak_bytes", "peak allocated", true, USE_KNOWN, put_allocated_peak_bytes, NULL},
-    {"reserved_peak_bytes", "peak reserved", true, USE_KNOWN, put_reserved_peak_bytes, NULL},
-    {"device_used_bytes", "in use on device", true, USE_KNOWN, put_device_used_bytes, NULL},
-    {"device_used_before_bytes", "in use before", true, USE_KNOWN, put_device_used_before_bytes,
+    {"cell", "cell", false, USE_PROGRAMS, SHOWS_TEXT, offsetof(tide_sweep_row, name), NULL},
+    {"size", "size", false, USE_ALWAYS, SHOWS_TEXT, offsetof(tide_sweep_row, size), NULL},
+    {"mode", "mode", false, USE_VARIED, SHOWS_TEXT, offsetof(tide_sweep_row, mode), "modes"},
+    {"context_length", "context", true, USE_VARIED, SHOWS_CONTEXT,
+     offsetof(tide_sweep_row, context_length), "contexts"},
+    {"batch_size", "batch", true, USE_VARIED, SHOWS_COUNT, offsetof(tide_sweep_row, batch_size),
+     "batches"},
+    {"precision", "precision", false, USE_VARIED, SHOWS_TEXT, offsetof(tide_sweep_row, precision),
+     "precisions"},
+    {"attention", "attention", false, USE_VARIED, SHOWS_TEXT, offsetof(tide_sweep_row, attention),
+     "attentions"},
+    {"recompute", "recompute", false, USE_VARIED, SHOWS_TEXT, offsetof(tide_sweep_row, recompute),
+     "recomputes"},
+    {"outcome", "outcome", false, USE_ALWAYS, SHOWS_OUTCOME, 0, NULL},
+    {"forward_ms", "forward", true, USE_KNOWN, SHOWS_MS,
+     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_FORWARD].mean), NULL},
+    {"forward_std_ms", "± sample std", true, USE_KNOWN, SHOWS_MS,
+     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_FORWARD].std), NULL},
+    {"backward_ms", "backward", true, USE_KNOWN, SHOWS_MS,
+     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_BACKWARD].mean), NULL},
+    {"backward_std_ms", "± sample std", true, USE_KNOWN, SHOWS_MS,
+     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_BACKWARD].std), NULL},
+    {"optimizer_ms", "optimizer", true, USE_KNOWN, SHOWS_MS,
+     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_OPTIMIZER].mean), NULL},
+    {"optimizer_std_ms", "± sample std", true, USE_KNOWN, SHOWS_MS,
+     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_OPTIMIZER].std), NULL},
+    {"step_ms", "step", true, USE_KNOWN, SHOWS_MS,
+     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_STEP].mean), NULL},
+    {"step_std_ms", "± sample std", true, USE_KNOWN, SHOWS_MS,
+     offsetof(tide_sweep_row, result.ms[TIDE_TIMED_STEP].std), NULL},
+    {"tokens_per_second", "tokens/s", true, USE_KNOWN, SHOWS_RATE,
+     offsetof(tide_sweep_row, result.tokens_per_second), NULL},
+    {"tflops", "TFLOP/s", true, USE_KNOWN, SHOWS_TERA,
+     offsetof(tide_sweep_row, result.achieved_flops), NULL},
+    {"stated_peak_tflops", "stated peak, TFLOP/s", true, USE_PROGRAMS, SHOWS_TERA,
+     offsetof(tide_sweep_row, result.stated_peak_flops), NULL},
+    {"peak_percent", "of stated peak", true, USE_KNOWN, SHOWS_SHARE,
+     offsetof(tide_sweep_row, result.peak_share), NULL},
+    {"requested_peak_bytes", "peak requested", true, USE_KNOWN, SHOWS_BYTES,
+     offsetof(tide_sweep_row, result.memory.requested_peak_bytes), NULL},
+    {"allocated_peak_bytes", "peak allocated", true, USE_KNOWN, SHOWS_BYTES,
+     offsetof(tide_sweep_row, result.memory.allocated_peak_bytes), NULL},
+    {"reserved_peak_bytes", "peak reserved", true, USE_KNOWN, SHOWS_BYTES,
+     offsetof(tide_sweep_row, result.memory.reserved_peak_bytes), NULL},
+    {"device_used_bytes", "in use on device", true, USE_KNOWN, SHOWS_BYTES,
+     offsetof(tide_sweep_row, result.device_used_bytes), NULL},
+    {"device_used_before_bytes", "in use before", true, USE_KNOWN, SHOWS_BYTES,
+     offsetof(tide_sweep_row, result.device_used_before_bytes), NULL},
+    {"host_peak_bytes", "host peak", true, USE_KNOWN, SHOWS_BYTES,
+     offsetof(tide_sweep_row, result.host_peak_bytes), NULL},
+    {"asked_bytes", "asked", true, USE_KNOWN, SHOWS_BYTES,
+     offsetof(tide_sweep_row, result.asked_bytes), NULL},
+    {"segment_bytes", "in a segment of", true, USE_KNOWN, SHOWS_BYTES,
+     offsetof(tide_sweep_row, result.segment_bytes), NULL},
+    {"free_bytes", "free", true, USE_KNOWN, SHOWS_BYTES,
+     offsetof(tide_sweep_row, result.free_bytes), NULL},
+    {"environment", "environment", true, USE_VARIED, SHOWS_PLACE, 0, NULL},
+    {"started", "started", false, USE_PROGRAMS, SHOWS_START, 0, NULL},
+    {"snapshot", "snapshot", false, USE_KNOWN, SHOWS_TEXT,
+     offsetof(tide_sweep_row, result.snapshot_path), NULL},
+    {"reason", "reason", false, USE_PROGRAMS, SHOWS_TEXT, offsetof(tide_sweep_row, result.reason),
      NULL},
-    {"host_peak_bytes", "host peak", true, USE_KNOWN, put_host_peak_bytes, NULL},
-    {"asked_bytes", "asked", true, USE_KNOWN, put_asked_bytes, NULL},
-    {"segment_bytes", "in a segment of", true, USE_KNOWN, put_segment_bytes, NULL},
-    {"free_bytes", "free", true, USE_KNOWN, put_free_bytes, NULL},
-    {"environment", "environment", true, USE_VARIED, put_place, NULL},
-    {"started", "started", false, USE_PROGRAMS, put_started, NULL},
-    {"snapshot", "snapshot", false, USE_KNOWN, put_snapshot, NULL},
-    {"reason", "reason", false, USE_PROGRAMS, put_reason, NULL},
 };
 
 enum { N_COLUMNS = sizeof(COLUMNS) / sizeof(COLUMNS[0]) };
+
+/* 2026-01-31T12:00:00Z; "" unknown. */
+static const char *format_date(int64_t unix_us, char text[DATE_BYTES]) {
+    time_t seconds = (time_t)(unix_us / 1000000);
+    struct tm parts;
+    text[0] = '\0';
+    if (unix_us >= 0 && gmtime_r(&seconds, &parts) != NULL) {
+        (void)strftime(text, DATE_BYTES, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    }
+    return text;
+}
+static void put_real(column_kind kind, double value, tide_table *table) {
+    if (kind == SHOWS_MS) {
+        tide_cell_ms(table, value);
+    } else if (kind == SHOWS_TERA) {
+        tide_cell_ratio(table, value < 0.0 ? -1.0 : value * 1e-12);
+    } else if (value < 0.0) {
+        tide_cell_none(table);
+    } else if (kind == SHOWS_RATE) {
+        tide_cell_count(table, (int64_t)(value + 0.5));
+    } else {
+        tide_cell_percent(table, 100.0 * value);
+    }
+}
+
+static void put_count(bool is_known, int64_t count, tide_table *table) {
+    if (is_known) {
+        tide_cell_count(table, count);
+    } else {
+        tide_cell_none(table);
+    }
+}
+
+static void put(size_t column, const source *from, tide_table *table) {
+    const char *member = (const char *)from->row + COLUMNS[column].offset;
+    char date[DATE_BYTES];
+    int64_t whole = 0;
+    double real = 0.0;
+    switch (COLUMNS[column].kind) {
+    case SHOWS_TEXT:
+        tide_sweep_cell_words(table, member);
+        break;
+    case SHOWS_OUTCOME:
+        tide_cell_text(table, tide_outcome_name((int)from->row->result.outcome));
+        break;
+    case SHOWS_PLACE:
+        put_count(from->place != 0, (int64_t)from->place, table);
+        break;
+    case SHOWS_START:
+        tide_sweep_cell_words(table, format_date(from->row->result.started_unix_us, date));
+        break;
+    case SHOWS_CONTEXT: /* an MLP has neither context nor attention */
+        put_count(from->row->attention[0] != '\0', from->row->context_length, table);
+        break;
+    case SHOWS_COUNT:
+        memcpy(&whole, member, sizeof(whole));
+        tide_cell_count(table, whole);
+        break;
+    case SHOWS_BYTES:
+        memcpy(&whole, member, sizeof(whole));
+        tide_cell_bytes(table, whole);
+        break;
+    default:
+        memcpy(&real, member, sizeof(real));
+        put_real(COLUMNS[column].kind, real, table);
+        break;
+    }
+}
 
 static source source_of(const tide_sweep *sweep, const tide_sweep_places *found, size_t cell) {
     return (source){.row = sweep->rows[cell], .place = found->of_cell[cell]};
@@ -188,7 +191,7 @@ static source source_of(const tide_sweep *sweep, const tide_sweep_places *found,
 static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
                  const bool is_shown[N_COLUMNS], tide_table *table) {
     for (size_t c = 0; c < N_COLUMNS; c++) {
-        bool is_rows = COLUMNS[c].put == put_tokens && tide_sweep_is_mlp(sweep);
+        bool is_rows = COLUMNS[c].kind == SHOWS_RATE && tide_sweep_is_mlp(sweep);
         if (is_shown[c]) {
             tide_table_column(table, COLUMNS[c].key, is_rows ? "rows/s" : COLUMNS[c].title,
                               COLUMNS[c].is_number);
@@ -202,7 +205,7 @@ static void fill(const tide_sweep *sweep, const tide_sweep_places *found,
         tide_table_row_begin(table);
         for (size_t c = 0; c < N_COLUMNS; c++) {
             if (is_shown[c]) {
-                COLUMNS[c].put(&from, table);
+                put(c, &from, table);
             }
         }
     }

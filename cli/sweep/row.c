@@ -4,35 +4,31 @@
 
 #include "cli/sweep/internal.h"
 
-tide_sweep_row *tide_sweep_row_create(size_t cell, const tide_workload_config *workload) {
+tide_sweep_row *tide_sweep_row_create(size_t cell, const tide_run_workload *workload) {
     tide_sweep_row *row = tide_hostmem_zeroed(tide_hostmem_default(), 1, sizeof(*row));
     if (row == NULL) {
         return NULL;
     }
     row->cell = cell;
-    tide_trial_result_init(&row->result);
+    tide_run_result_init(&row->result);
     if (workload != NULL) {
-        const tide_model_config *model = &workload->model;
-        tide_profile_name(workload, row->name);
-        (void)snprintf(row->size, sizeof(row->size), "%s", model->size);
-        (void)snprintf(row->mode, sizeof(row->mode), "%s", tide_mode_name((int)workload->mode));
-        (void)snprintf(row->precision, sizeof(row->precision), "%s",
-                       tide_precision_name((int)workload->precision));
-        if (workload->architecture != TIDE_MLP) {
-            (void)snprintf(row->attention, sizeof(row->attention), "%s",
-                           tide_attention_name((int)workload->attention));
-            (void)snprintf(row->recompute, sizeof(row->recompute), "%s",
-                           tide_recompute_name((int)workload->recompute));
-        }
-        row->context_length = (int64_t)model->context_length;
-        row->batch_size = (int64_t)model->batch_size;
+        tide_run_labels labels;
+        tide_run_workload_labels(workload, &labels);
+        tide_run_workload_name(workload, row->name);
+        (void)snprintf(row->size, sizeof(row->size), "%s", labels.size);
+        (void)snprintf(row->mode, sizeof(row->mode), "%s", labels.mode);
+        (void)snprintf(row->precision, sizeof(row->precision), "%s", labels.precision);
+        (void)snprintf(row->attention, sizeof(row->attention), "%s", labels.attention);
+        (void)snprintf(row->recompute, sizeof(row->recompute), "%s", labels.recompute);
+        row->context_length = labels.context_length;
+        row->batch_size = labels.batch_size;
     }
     return row;
 }
 
 void tide_sweep_row_destroy(tide_sweep_row *row) {
     if (row != NULL) {
-        tide_trial_result_fini(&row->result);
+        tide_run_result_fini(&row->result);
         tide_hostmem_default()->release(tide_hostmem_default()->ctx, row);
     }
 }
@@ -43,7 +39,7 @@ static const struct {
     size_t offset;  /* in tide_sweep_row */
     size_t n_bytes; /* room */
 } TEXTS[] = {
-    {"name", offsetof(tide_sweep_row, name), TIDE_PROFILE_NAME_BYTES},
+    {"name", offsetof(tide_sweep_row, name), TIDE_RUN_NAME_BYTES},
     {"size", offsetof(tide_sweep_row, size), 32},
     {"mode", offsetof(tide_sweep_row, mode), 32},
     {"precision", offsetof(tide_sweep_row, precision), 32},
@@ -54,7 +50,7 @@ static const struct {
 enum { N_TEXTS = sizeof(TEXTS) / sizeof(TEXTS[0]) };
 
 cJSON *tide_sweep_row_to_json(const tide_sweep_row *row) {
-    cJSON *result = tide_trial_result_to_json(&row->result);
+    cJSON *result = tide_run_result_to_json(&row->result);
     cJSON *json = cJSON_CreateObject();
     bool is_complete = result != NULL && json != NULL &&
                        cJSON_AddNumberToObject(json, "cell", (double)row->cell) != NULL;
@@ -106,8 +102,8 @@ static tide_status read_row(const cJSON *json, tide_sweep_row *row, tide_error *
     row->cell = (size_t)cell;
     row->context_length = (int64_t)context_length;
     row->batch_size = (int64_t)batch_size;
-    return tide_trial_result_from_json(cJSON_GetObjectItemCaseSensitive(json, "result"),
-                                       &row->result, error);
+    return tide_run_result_from_json(cJSON_GetObjectItemCaseSensitive(json, "result"), &row->result,
+                                     error);
 }
 
 tide_status tide_sweep_row_from_json(const cJSON *json, tide_sweep_row **ret_row,

@@ -50,11 +50,8 @@ typedef struct runner {
     int64_t cell_begin_ns;  /* when it began */
 } runner;
 
-static double work_of(const runner *run, const tide_workload_config *workload) {
-    if (run->kind == TIDE_DEVICE_VIRTUAL) {
-        return 1.0;
-    }
-    return tide_workload_step_flops(workload) * (double)(workload->warmup_steps + workload->steps);
+static double work_of(const runner *run, const tide_run_workload *workload) {
+    return run->kind == TIDE_DEVICE_VIRTUAL ? 1.0 : tide_run_workload_flops(workload);
 }
 
 static void show(void *ctx) {
@@ -82,53 +79,51 @@ tide_status tide_sweep_name_snapshot(const tide_sweep_options *options, const ch
     return TIDE_OK;
 }
 
-static tide_status run_trial(runner *run, const tide_workload_config *workload,
-                             tide_trial_result *ret_result, tide_error *error) {
-    const tide_profile_options *grid = &run->options->grid;
-    const tide_trial_apart apart = {.tick = show, .ctx = run};
-    char path[TIDE_PATH_BYTES];
-    tide_trial_config config;
-    tide_trial_config_init(&config);
-    config.workload = *workload;
-    config.device = run->device;
-    config.alloc_conf = grid->alloc_conf;
-    config.strip_private = grid->strip_private;
-    if (grid->memory_limit_bytes != TIDE_NOT_GIVEN) {
-        config.memory_limit_bytes = grid->memory_limit_bytes;
-    }
+/* Where the snapshot goes, if one is wanted. */
+static tide_status configure_snapshot(const runner *run, char path[TIDE_PATH_BYTES],
+                                      tide_run_config *config, tide_error *error) {
     if (run->options->snapshots != NULL) {
         TIDE_TRY(tide_sweep_name_snapshot(run->options, run->name, path, error));
-        config.snapshot_path = path;
+        config->recording.is_on = true;
+        config->recording.snapshot_path = path;
     }
-    tide_trial_run_apart(&config, &apart, ret_result);
     return TIDE_OK;
+}
+
+static void run_cell(runner *run, const tide_run_config *config, tide_run_result *ret_result) {
+    const tide_run_hooks hooks = {
+        .ctx = run, .tick = show, .shall_stop = tide_interrupt_shall_stop};
+    double work = work_of(run, &config->workload);
+    tide_run_in_subprocess(config, &hooks, NULL, ret_result);
+    run->pace.missing_work -= work;
+    if (ret_result->outcome == TIDE_OUTCOME_COMPLETED) {
+        run->pace.done_work += work;
+        run->pace.done_s += (double)(tide_clock_now_ns() - run->cell_begin_ns) * 1e-9;
+    }
 }
 
 /* The row of a cell; a configuration that is refused is not run. */
 static tide_status make_row(runner *run, size_t cell, tide_sweep_row **ret_row, tide_error *error) {
-    tide_workload_config workload;
+    tide_run_config config;
     tide_error refusal = {""};
-    tide_status status = tide_profile_configure(&run->options->grid, cell, &workload, &refusal);
-    tide_sweep_row *row = tide_sweep_row_create(cell, &workload);
+    char path[TIDE_PATH_BYTES];
+    tide_status status =
+        tide_run_options_configure(&run->options->grid, cell, run->device, &config, &refusal);
+    tide_sweep_row *row = tide_sweep_row_create(cell, &config.workload);
     if (row == NULL) {
         return TIDE_NO_MEMORY;
     }
     run->name = row->name;
     run->cell_begin_ns = tide_clock_now_ns();
     if (status != TIDE_OK) {
-        tide_trial_refuse(&row->result, status, refusal.message);
+        tide_run_result_refuse(&row->result, status, refusal.message);
     } else {
-        double work = work_of(run, &workload);
-        status = run_trial(run, &workload, &row->result, error);
-        run->pace.missing_work -= work;
-        if (row->result.outcome == TIDE_TRIAL_COMPLETED) {
-            run->pace.done_work += work;
-            run->pace.done_s += (double)(tide_clock_now_ns() - run->cell_begin_ns) * 1e-9;
-        }
+        status = configure_snapshot(run, path, &config, error);
         if (status != TIDE_OK) {
             tide_sweep_row_destroy(row);
             return status;
         }
+        run_cell(run, &config, &row->result);
     }
     if (run->options->grid.strip_private) {
         row->result.environment.host.name[0] = '\0';
@@ -141,18 +136,19 @@ static tide_status make_row(runner *run, size_t cell, tide_sweep_row **ret_row, 
 static void tell(runner *run, const tide_sweep_row *row) {
     if (tide_sweep_is_failed(row)) {
         tide_progress_end(&run->progress);
-        tide_cli_note("sweep", "%s: %s: %s", row->name,
-                      tide_trial_outcome_name((int)row->result.outcome), row->result.reason);
+        tide_cli_note("sweep", "%s: %s: %s", row->name, tide_outcome_name((int)row->result.outcome),
+                      row->result.reason);
     }
 }
 
 static double missing_work(const runner *run) {
     double work = 0.0;
     for (size_t i = 0; i < run->sweep->n_cells; i++) {
-        tide_workload_config workload;
+        tide_run_config config;
         if (tide_sweep_owns(run->sweep, i) && run->sweep->rows[i] == NULL &&
-            tide_profile_configure(&run->options->grid, i, &workload, NULL) == TIDE_OK) {
-            work += work_of(run, &workload);
+            tide_run_options_configure(&run->options->grid, i, run->device, &config, NULL) ==
+                TIDE_OK) {
+            work += work_of(run, &config.workload);
         }
     }
     return work;
@@ -170,7 +166,7 @@ static tide_status run_cells(runner *run, tide_error *error) {
         }
         TIDE_TRY(make_row(run, i, &row, error));
         tide_status status = TIDE_OK;
-        if (row->result.outcome == TIDE_TRIAL_STOPPED) {
+        if (row->result.outcome == TIDE_OUTCOME_STOPPED) {
             tide_sweep_row_destroy(row);
             return TIDE_OK;
         }

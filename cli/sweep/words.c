@@ -55,14 +55,14 @@ static void append(char text[WORDS_BYTES], const char *word) {
 /* "320 completed, 40 out of memory" */
 static void count_outcomes(const tide_sweep *sweep, char text[WORDS_BYTES]) {
     text[0] = '\0';
-    for (int outcome = 0; outcome < TIDE_N_TRIAL_OUTCOMES; outcome++) {
+    for (int outcome = 0; outcome < TIDE_N_OUTCOMES; outcome++) {
         size_t n = 0;
         for (size_t i = 0; i < sweep->n_cells; i++) {
             n += sweep->rows[i] != NULL && (int)sweep->rows[i]->result.outcome == outcome;
         }
         if (n > 0) {
             char word[64];
-            (void)snprintf(word, sizeof(word), "%zu %s", n, tide_trial_outcome_name(outcome));
+            (void)snprintf(word, sizeof(word), "%zu %s", n, tide_outcome_name(outcome));
             append(text, word);
         }
     }
@@ -179,8 +179,9 @@ void tide_sweep_say_reasons(const tide_sweep *sweep, tide_report *report) {
     for (size_t i = 0; i < sweep->n_cells; i++) {
         const tide_sweep_row *row = sweep->rows[i];
         /* What did not fit has its figures in the table. */
-        if (row == NULL || row->result.outcome == TIDE_TRIAL_COMPLETED ||
-            row->result.outcome == TIDE_TRIAL_OOM || row->result.outcome == TIDE_TRIAL_NO_HOST) {
+        if (row == NULL || row->result.outcome == TIDE_OUTCOME_COMPLETED ||
+            row->result.outcome == TIDE_OUTCOME_OOM ||
+            row->result.outcome == TIDE_OUTCOME_NO_HOST) {
             continue;
         }
         size_t at = 0;
@@ -202,7 +203,7 @@ void tide_sweep_say_reasons(const tide_sweep *sweep, tide_report *report) {
             (void)snprintf(others, sizeof(others), " and %zu more", counts[i] - 1);
         }
         tide_report_say(report, "reason", "%s%s: %s: %s", firsts[i]->name, others,
-                        tide_trial_outcome_name((int)firsts[i]->result.outcome),
+                        tide_outcome_name((int)firsts[i]->result.outcome),
                         firsts[i]->result.reason);
     }
 }

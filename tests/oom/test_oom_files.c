@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "cli/html_report.h"
-#include "cli/profile/internal.h"
+#include "cli/run_options.h"
 #include "common/output_file.h"
 #include "model/safetensors.h"
 #include "support/hostmem_fault.h"
@@ -73,7 +73,7 @@ static size_t count_files(void) {
 
 static tide_status read_config(tide_error *error) {
     tide_model_config config = {.d_model = 1};
-    tide_status status = tide_profile_read_config(path_of("config.json"), &config, error);
+    tide_status status = tide_model_file_read(path_of("config.json"), &config, error);
     assert_int_equal(config.d_model, status == TIDE_OK ? 16 : 1); /* written only when it worked */
     return status;
 }

@@ -2,7 +2,7 @@
 set -- --device virtual --d-model 64 --layers 48 --heads 2 --warmup 0 --steps 1000000 --context 16,32
 child_of() { # PID: its child, once that one is the cell
     local child=
-    until [ -n "$child" ] && grep -q run-trial "/proc/$child/cmdline" 2>/dev/null; do
+    until [ -n "$child" ] && grep -q run-config "/proc/$child/cmdline" 2>/dev/null; do
         kill -0 "$1" || exit 1
         read -r child 2>/dev/null <"/proc/$1/task/$1/children" || true
     done

@@ -14,43 +14,49 @@
 #define GIB ((uint64_t)1 << 30)
 
 /* What to find the largest of: on a card, or within a limit (0: none). */
-static tide_fit_question question_of(tide_fit_what what, const char *device, uint64_t limit_bytes) {
-    tide_fit_question question = {.room = {.device = device}, .what = what, .multiple_of = 1};
-    tide_cache_config_init(&question.room.cache);
+static tide_fit_question question_of(tide_run_quantity quantity, const char *device,
+                                     uint64_t limit_bytes) {
+    tide_fit_question question = {.quantity = quantity, .multiple_of = 1};
+    tide_run_config_init(&question.config);
+    question.config.limits.device = device;
     if (limit_bytes != 0) {
-        question.room.cache.memory_limit_bytes = (size_t)limit_bytes;
+        question.config.limits.memory_limit_bytes = limit_bytes;
     }
-    tide_workload_config_init(&question.workload);
-    question.workload.warmup_steps = 0;
-    question.workload.steps = 15;
+    question.config.workload.of.model.warmup_steps = 0;
+    question.config.workload.of.model.steps = 15;
     return question;
 }
 
-static void set_size(tide_fit_question *question, const char *size) {
-    assert_int_equal(tide_model_config_preset(size, &question->workload.model, NULL), TIDE_OK);
+static tide_workload_config *model_of(tide_fit_question *question) {
+    return &question->config.workload.of.model;
 }
 
-static bool fits(const tide_fit_question *question, const tide_dry_room *room, uint64_t value) {
-    tide_workload_config workload;
-    tide_dry_run run;
-    assert_int_equal(tide_fit_apply(question, value, &workload, NULL), TIDE_OK);
-    assert_int_equal(tide_dry_run_do(room, &workload, &run, NULL), TIDE_OK);
-    assert_true(run.reserved_bytes >= run.allocated_bytes);
-    assert_true(run.allocated_bytes >= run.requested_bytes);
-    assert_int_equal(run.fits, run.out_of_memory.requested_bytes == 0);
-    return run.fits;
+static void set_size(tide_fit_question *question, const char *size) {
+    assert_int_equal(tide_model_config_preset(size, &model_of(question)->model, NULL), TIDE_OK);
+}
+
+static bool fits(const tide_fit_question *question, const tide_run_limits *limits, uint64_t value) {
+    tide_run_config config;
+    tide_run_memory memory;
+    bool is_fitting = false;
+    assert_int_equal(tide_fit_apply(question, value, &config, NULL), TIDE_OK);
+    config.limits = *limits;
+    assert_int_equal(tide_run_try(&config, &is_fitting, &memory, NULL), TIDE_OK);
+    assert_true(memory.reserved_peak_bytes >= memory.allocated_peak_bytes);
+    assert_true(memory.allocated_peak_bytes >= memory.requested_peak_bytes);
+    return is_fitting;
 }
 
 /* The largest one, by trying all values up to where none can fit. */
 static uint64_t largest_by_trying(const tide_fit_question *question, uint64_t usable_bytes) {
     uint64_t largest = 0;
     for (uint64_t value = question->multiple_of;; value += question->multiple_of) {
-        tide_workload_config workload;
-        if (tide_fit_apply(question, value, &workload, NULL) != TIDE_OK ||
-            tide_workload_requested_peak_bytes(&workload) > usable_bytes) {
+        tide_run_config config;
+        if (tide_fit_apply(question, value, &config, NULL) != TIDE_OK ||
+            tide_run_workload_least_bytes(&config.workload) > usable_bytes) {
             return largest;
         }
-        largest = fits(question, &question->room, value) ? value : largest;
+        largest = fits(question, &question->config.limits, value) ? value : largest;
     }
 }
 
@@ -59,20 +65,20 @@ static tide_fit_answer check(const tide_fit_question *question) {
     tide_fit_answer answer;
     assert_int_equal(tide_fit_search(question, &answer, NULL), TIDE_OK);
     if (answer.value != 0) {
-        assert_true(fits(question, &question->room, answer.value));
-        assert_true(answer.run.fits);
-        assert_true(answer.run.reserved_bytes <= answer.usable_bytes);
+        assert_true(fits(question, &question->config.limits, answer.value));
+        assert_true(answer.memory.reserved_peak_bytes > 0);
+        assert_true((uint64_t)answer.memory.reserved_peak_bytes <= answer.usable_bytes);
     }
     if (answer.next_value != 0) {
-        tide_dry_room room = question->room;
+        tide_run_limits limits = question->config.limits;
         assert_true(answer.next_value > answer.value);
-        assert_false(fits(question, &question->room, answer.next_value));
-        assert_true(answer.next_run.fits);
-        room.capacity_bytes = UINT64_MAX;
-        room.cache.memory_limit_bytes = (size_t)answer.needed_bytes;
-        assert_true(fits(question, &room, answer.next_value));
-        room.cache.memory_limit_bytes = (size_t)(answer.needed_bytes - TIDE_FIT_GRAIN);
-        assert_false(fits(question, &room, answer.next_value));
+        assert_false(fits(question, &question->config.limits, answer.next_value));
+        assert_true((uint64_t)answer.next_memory.reserved_peak_bytes > answer.usable_bytes);
+        limits.ignores_device = true;
+        limits.memory_limit_bytes = answer.needed_bytes;
+        assert_true(fits(question, &limits, answer.next_value));
+        limits.memory_limit_bytes = answer.needed_bytes - TIDE_FIT_GRAIN;
+        assert_false(fits(question, &limits, answer.next_value));
     }
     return answer;
 }
@@ -96,13 +102,14 @@ static void the_named_batch_is_the_largest(void **state) {
         {"2.7B", TIDE_TRAIN, TIDE_PRECISION_BF16_MIXED, 0, 1, 2048, 80 * GIB},
     };
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
-        tide_fit_question question = question_of(TIDE_FIT_BATCH, "virtual", CASES[i].limit_bytes);
+        tide_fit_question question =
+            question_of(TIDE_RUN_QUANTITY_BATCH, "virtual", CASES[i].limit_bytes);
         set_size(&question, CASES[i].size);
-        question.workload.mode = CASES[i].mode;
-        question.workload.precision = CASES[i].precision;
-        question.workload.attention = CASES[i].attention;
-        question.workload.recompute = CASES[i].recompute;
-        question.workload.model.context_length = CASES[i].context;
+        question.config.workload.of.model.mode = CASES[i].mode;
+        question.config.workload.of.model.precision = CASES[i].precision;
+        question.config.workload.of.model.attention = CASES[i].attention;
+        question.config.workload.of.model.recompute = CASES[i].recompute;
+        question.config.workload.of.model.model.context_length = CASES[i].context;
         tide_fit_answer answer = check(&question);
         assert_true(answer.value > 1);
         assert_int_equal(answer.usable_bytes, CASES[i].limit_bytes);
@@ -115,41 +122,42 @@ static void the_named_batch_is_the_largest(void **state) {
  * that do not: bisection alone ends far below. */
 static void a_value_above_those_that_do_not_fit_is_found(void **state) {
     (void)state;
-    tide_fit_question question = question_of(TIDE_FIT_CONTEXT, "virtual", UINT64_C(9306353664));
+    tide_fit_question question =
+        question_of(TIDE_RUN_QUANTITY_CONTEXT, "virtual", UINT64_C(9306353664));
     set_size(&question, "large");
-    question.workload.mode = TIDE_FORWARD_BACKWARD;
+    question.config.workload.of.model.mode = TIDE_FORWARD_BACKWARD;
     question.multiple_of = 8;
     tide_fit_answer answer = check(&question);
     assert_true(answer.is_every_one_seen);
     assert_int_equal(answer.value, largest_by_trying(&question, answer.usable_bytes));
     assert_true(answer.lowest_unfit > 0 && answer.lowest_unfit < answer.value);
-    assert_false(fits(&question, &question.room, answer.lowest_unfit));
+    assert_false(fits(&question, &question.config.limits, answer.lowest_unfit));
 }
 
 static void contexts_and_layers_are_found(void **state) {
     (void)state;
-    tide_fit_question question = question_of(TIDE_FIT_CONTEXT, "virtual:h100-80", 0);
+    tide_fit_question question = question_of(TIDE_RUN_QUANTITY_CONTEXT, "virtual:h100-80", 0);
     set_size(&question, "xl");
-    question.workload.attention = TIDE_ATTENTION_NAIVE;
+    question.config.workload.of.model.attention = TIDE_ATTENTION_NAIVE;
     tide_fit_answer any = check(&question);
     question.multiple_of = 128;
     tide_fit_answer rounded = check(&question);
     assert_int_equal(rounded.value % 128, 0);
     assert_int_equal(rounded.next_value, rounded.value + 128);
     assert_true(rounded.value <= any.value && any.value < rounded.next_value + 128);
-    question = question_of(TIDE_FIT_LAYERS, "virtual:rtx4060", 0);
+    question = question_of(TIDE_RUN_QUANTITY_LAYERS, "virtual:rtx4060", 0);
     tide_fit_answer layers = check(&question);
     assert_true(layers.value > 12);
 }
 
 static void the_largest_preset_is_found(void **state) {
     (void)state;
-    tide_fit_question question = question_of(TIDE_FIT_MODEL, "virtual:h100-80", 0);
+    tide_fit_question question = question_of(TIDE_RUN_QUANTITY_PRESET, "virtual:h100-80", 0);
     tide_fit_answer answer = check(&question);
     assert_string_equal(tide_model_preset_name((size_t)answer.value - 1), "2.7B");
     assert_int_equal(answer.next_value, answer.value + 1);
-    question.workload.mode = TIDE_FORWARD;
-    question.workload.precision = TIDE_PRECISION_BF16_TRUE;
+    question.config.workload.of.model.mode = TIDE_FORWARD;
+    question.config.workload.of.model.precision = TIDE_PRECISION_BF16_TRUE;
     answer = check(&question); /* the largest there is */
     assert_int_equal(answer.next_value, 0);
     assert_null(tide_model_preset_name((size_t)answer.value));
@@ -158,37 +166,37 @@ static void the_largest_preset_is_found(void **state) {
 static void nothing_may_fit(void **state) {
     (void)state;
     /* By the closed forms alone, and by a run that they do not rule out. */
-    tide_fit_question question = question_of(TIDE_FIT_BATCH, "virtual:rtx4060", 0);
+    tide_fit_question question = question_of(TIDE_RUN_QUANTITY_BATCH, "virtual:rtx4060", 0);
     set_size(&question, "2.7B");
     tide_fit_answer answer = check(&question);
     assert_int_equal(answer.value, 0);
     assert_int_equal(answer.next_value, 1);
     assert_true(answer.needed_bytes > 50 * GIB);
-    question.what = TIDE_FIT_MODEL;
-    question.room.cache.memory_limit_bytes = (size_t)(64 * MIB);
+    question.quantity = TIDE_RUN_QUANTITY_PRESET;
+    question.config.limits.memory_limit_bytes = 64 * MIB;
     answer = check(&question);
     assert_int_equal(answer.value, 0);
 }
 
 static void everything_may_fit(void **state) {
     (void)state;
-    tide_fit_question question = question_of(TIDE_FIT_BATCH, "virtual", (uint64_t)1 << 61);
-    question.workload.mode = TIDE_FORWARD;
-    question.workload.model = (tide_model_config){.size = "custom",
-                                                  .vocab_size = 2,
-                                                  .d_model = 2,
-                                                  .d_ff = 1,
-                                                  .n_layers = 1,
-                                                  .n_heads = 1,
-                                                  .context_length = 1,
-                                                  .batch_size = 1,
-                                                  .rope_theta = 10000};
+    tide_fit_question question = question_of(TIDE_RUN_QUANTITY_BATCH, "virtual", (uint64_t)1 << 61);
+    question.config.workload.of.model.mode = TIDE_FORWARD;
+    question.config.workload.of.model.model = (tide_model_config){.size = "custom",
+                                                                  .vocab_size = 2,
+                                                                  .d_model = 2,
+                                                                  .d_ff = 1,
+                                                                  .n_layers = 1,
+                                                                  .n_heads = 1,
+                                                                  .context_length = 1,
+                                                                  .batch_size = 1,
+                                                                  .rope_theta = 10000};
     tide_fit_answer answer = check(&question);
     assert_int_equal(answer.next_value, 0);
     assert_int_equal(answer.value, INT32_MAX);
     assert_true(answer.is_every_one_seen);
     tide_error error = {""};
-    question.room.cache.memory_limit_bytes = TIDE_UNLIMITED;
+    question.config.limits.memory_limit_bytes = TIDE_RUN_UNLIMITED;
     assert_int_equal(tide_fit_search(&question, &answer, &error), TIDE_INVALID);
     assert_non_null(strstr(error.message, "no end"));
 }
@@ -196,39 +204,40 @@ static void everything_may_fit(void **state) {
 /* The same questions of PyTorch's allocations, which are larger. */
 static void pytorch_is_asked_too(void **state) {
     (void)state;
-    static const tide_fit_what WHATS[] = {TIDE_FIT_BATCH, TIDE_FIT_CONTEXT};
+    static const tide_run_quantity WHATS[] = {TIDE_RUN_QUANTITY_BATCH, TIDE_RUN_QUANTITY_CONTEXT};
     for (size_t i = 0; i < 2; i++) {
         tide_fit_question question = question_of(WHATS[i], "virtual:rtx4060", 0);
-        question.workload.mode = i == 0 ? TIDE_TRAIN : TIDE_FORWARD;
-        question.workload.precision = i == 0 ? TIDE_PRECISION_FP32 : TIDE_PRECISION_BF16_MIXED;
-        question.workload.attention = TIDE_ATTENTION_NAIVE;
+        question.config.workload.of.model.mode = i == 0 ? TIDE_TRAIN : TIDE_FORWARD;
+        question.config.workload.of.model.precision =
+            i == 0 ? TIDE_PRECISION_FP32 : TIDE_PRECISION_BF16_MIXED;
+        question.config.workload.of.model.attention = TIDE_ATTENTION_NAIVE;
         tide_fit_answer own = check(&question);
-        question.workload.emulate = TIDE_EMULATE_PYTORCH;
+        question.config.workload.of.model.emulate = TIDE_EMULATE_PYTORCH;
         tide_fit_answer eager = check(&question);
         assert_true(eager.value > 0 && eager.value < own.value);
     }
 }
 
-static void a_room_without_sense_is_refused(void **state) {
+static void limits_without_sense_are_refused(void **state) {
     (void)state;
     tide_fit_answer answer;
     tide_error error = {""};
-    tide_fit_question question = question_of(TIDE_FIT_BATCH, "virtual:none", 0);
+    tide_fit_question question = question_of(TIDE_RUN_QUANTITY_BATCH, "virtual:none", 0);
     assert_int_equal(tide_fit_search(&question, &answer, &error), TIDE_INVALID);
     assert_non_null(strstr(error.message, "unknown card"));
-    question = question_of(TIDE_FIT_BATCH, "virtual:t4-16", 0);
-    question.workload.model.n_heads = 7;
+    question = question_of(TIDE_RUN_QUANTITY_BATCH, "virtual:t4-16", 0);
+    question.config.workload.of.model.model.n_heads = 7;
     assert_int_equal(tide_fit_search(&question, &answer, &error), TIDE_INVALID);
     assert_non_null(strstr(error.message, "heads"));
 }
 
 static void names_go_both_ways(void **state) {
     (void)state;
-    for (int i = 0; i < TIDE_N_FIT_WHATS; i++) {
-        assert_int_equal(tide_fit_what_from_name(tide_fit_what_name((size_t)i)), i);
+    for (int i = 0; i < TIDE_N_RUN_QUANTITIES; i++) {
+        assert_int_equal(tide_fit_quantity_from_name(tide_fit_quantity_name((size_t)i)), i);
     }
-    assert_null(tide_fit_what_name(TIDE_N_FIT_WHATS));
-    assert_int_equal(tide_fit_what_from_name("width"), -1);
+    assert_null(tide_fit_quantity_name(TIDE_N_RUN_QUANTITIES));
+    assert_int_equal(tide_fit_quantity_from_name("width"), -1);
 }
 
 int main(void) {
@@ -240,7 +249,7 @@ int main(void) {
         cmocka_unit_test(nothing_may_fit),
         cmocka_unit_test(everything_may_fit),
         cmocka_unit_test(pytorch_is_asked_too),
-        cmocka_unit_test(a_room_without_sense_is_refused),
+        cmocka_unit_test(limits_without_sense_are_refused),
         cmocka_unit_test(names_go_both_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,10 +68,12 @@ static void said_of(const double *losses, size_t n, char *ret_text, size_t n_roo
     tide_report report;
     FILE *file = tmpfile();
     assert_non_null(file);
-    tide_workload_config_init(&run.workload);
-    assert_int_equal(tide_model_config_preset("2.7B", &run.workload.model, NULL), TIDE_OK);
-    assert_int_equal(tide_snapshot_create(NULL, &run.snapshot), TIDE_OK);
-    run.snapshot->timing = timing_of(losses, n, 0);
+    tide_model_config *model = &run.config.workload.of.model.model;
+    tide_run_config_init(&run.config);
+    tide_run_result_init(&run.result);
+    assert_int_equal(tide_model_config_preset("2.7B", model, NULL), TIDE_OK);
+    assert_int_equal(tide_snapshot_create(NULL, &run.result.snapshot), TIDE_OK);
+    run.result.snapshot->timing = timing_of(losses, n, 0);
     tide_report_init(&report);
     tide_profile_say_loss(&plan, &report);
     assert_int_equal(tide_report_print(&report, TIDE_FORMAT_TEXT, file), TIDE_OK);
@@ -79,7 +81,7 @@ static void said_of(const double *losses, size_t n, char *ret_text, size_t n_roo
     rewind(file);
     ret_text[fread(ret_text, 1, n_room - 1, file)] = '\0';
     assert_int_equal(fclose(file), 0);
-    tide_snapshot_destroy(run.snapshot);
+    tide_run_result_fini(&run.result);
 }
 
 static void an_odd_first_loss_is_said(void **state) {

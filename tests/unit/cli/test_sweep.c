@@ -23,7 +23,7 @@ static void parse(int argc, char **argv, tide_sweep_options *ret) {
     tide_operands operands;
     tide_error error = {""};
     *ret = (tide_sweep_options){.resumes = false};
-    tide_profile_options_init(&ret->grid);
+    tide_run_options_init(&ret->grid);
     tide_status status =
         tide_options_parse(&tide_sweep_option_table, argc, argv, ret, &operands, &error);
     assert_string_equal(error.message, "");
@@ -47,13 +47,14 @@ static void begin(const tide_sweep_options *options, size_t shard, size_t n_shar
 
 /* A row that says what no other one says. */
 static tide_sweep_row *make_row(const tide_sweep_options *options, size_t cell,
-                                tide_trial_outcome outcome) {
-    tide_workload_config workload;
-    assert_int_equal(tide_profile_configure(&options->grid, cell, &workload, NULL), TIDE_OK);
-    tide_sweep_row *row = tide_sweep_row_create(cell, &workload);
+                                tide_outcome outcome) {
+    tide_run_config config;
+    assert_int_equal(tide_run_options_configure(&options->grid, cell, "virtual", &config, NULL),
+                     TIDE_OK);
+    tide_sweep_row *row = tide_sweep_row_create(cell, &config.workload);
     assert_non_null(row);
     row->result.outcome = outcome;
-    row->result.requested_peak_bytes = 1000 + (int64_t)cell;
+    row->result.memory.requested_peak_bytes = 1000 + (int64_t)cell;
     return row;
 }
 
@@ -78,7 +79,7 @@ static void write_file(const char *path, const tide_sweep_options *options, size
     begin(options, 1, 1, &sweep);
     assert_int_equal(tide_sweep_file_open(path, false, &sweep, &file, NULL), TIDE_OK);
     for (size_t i = 0; i < n_rows; i++) {
-        tide_sweep_row *row = make_row(options, i, TIDE_TRIAL_COMPLETED);
+        tide_sweep_row *row = make_row(options, i, TIDE_OUTCOME_COMPLETED);
         assert_int_equal(tide_sweep_file_append(&file, row, NULL), TIDE_OK);
         tide_sweep_row_destroy(row);
     }
@@ -232,9 +233,9 @@ static void a_row_survives_json(void **state) {
     (void)state;
     tide_sweep_options options;
     small_grid(&options);
-    tide_sweep_row *row = make_row(&options, 4, TIDE_TRIAL_OOM);
+    tide_sweep_row *row = make_row(&options, 4, TIDE_OUTCOME_OOM);
     tide_sweep_row *back = NULL;
-    tide_trial_result *result = &row->result;
+    tide_run_result *result = &row->result;
     result->mem = tide_hostmem_default();
     result->n_samples = 3;
     for (size_t i = 0; i < TIDE_N_TIMED; i++) {
@@ -259,7 +260,7 @@ static void a_row_survives_json(void **state) {
     assert_string_equal(back->name, row->name);
     assert_string_equal(back->mode, "train");
     assert_int_equal(back->context_length, 8);
-    assert_int_equal(back->result.outcome, TIDE_TRIAL_OOM);
+    assert_int_equal(back->result.outcome, TIDE_OUTCOME_OOM);
     assert_int_equal(back->result.asked_bytes, INT64_C(1) << 52);
     assert_string_equal(back->result.reason, result->reason);
     assert_string_equal(back->result.environment.host.cpu, "a \\ processor");
@@ -289,9 +290,9 @@ static void a_cell_has_one_row(void **state) {
     tide_sweep sweep;
     small_grid(&options);
     begin(&options, 1, 1, &sweep);
-    tide_sweep_row *row = make_row(&options, 3, TIDE_TRIAL_COMPLETED);
+    tide_sweep_row *row = make_row(&options, 3, TIDE_OUTCOME_COMPLETED);
     assert_int_equal(tide_sweep_add(&sweep, row, NULL), TIDE_OK);
-    tide_sweep_row *second = make_row(&options, 3, TIDE_TRIAL_COMPLETED);
+    tide_sweep_row *second = make_row(&options, 3, TIDE_OUTCOME_COMPLETED);
     assert_int_equal(tide_sweep_add(&sweep, second, NULL), TIDE_INVALID);
     second->cell = 5; /* where a cell of another name is */
     assert_int_equal(tide_sweep_add(&sweep, second, NULL), TIDE_FORMAT);
@@ -324,7 +325,7 @@ static void a_file_is_gone_on_with_only_when_asked(void **state) {
     assert_int_equal(sweep.n_rows, 5);
     assert_int_equal(tide_sweep_n_missing(&sweep), 7);
     for (size_t i = 0; i < 5; i++) {
-        assert_int_equal(sweep.rows[i]->result.requested_peak_bytes, 1000 + i);
+        assert_int_equal(sweep.rows[i]->result.memory.requested_peak_bytes, 1000 + i);
     }
     /* Nobody else may write it meanwhile. */
     tide_sweep second;
@@ -394,7 +395,7 @@ static void half_a_row_is_left_out(void **state) {
         if (cut < n_two_rows + 97) { /* the last one: go on behind it */
             begin(&options, 1, 1, &sweep);
             assert_int_equal(tide_sweep_file_open(path, true, &sweep, &file, NULL), TIDE_OK);
-            tide_sweep_row *row = make_row(&options, 2, TIDE_TRIAL_COMPLETED);
+            tide_sweep_row *row = make_row(&options, 2, TIDE_OUTCOME_COMPLETED);
             assert_int_equal(tide_sweep_file_append(&file, row, NULL), TIDE_OK);
             tide_sweep_row_destroy(row);
             tide_sweep_file_close(&file);
@@ -420,7 +421,7 @@ static void a_row_that_does_not_fit_the_disk_is_taken_back(void **state) {
     off_t n_bytes = bytes_of(path);
     begin(&options, 1, 1, &sweep);
     assert_int_equal(tide_sweep_file_open(path, true, &sweep, &file, NULL), TIDE_OK);
-    tide_sweep_row *row = make_row(&options, 1, TIDE_TRIAL_COMPLETED);
+    tide_sweep_row *row = make_row(&options, 1, TIDE_OUTCOME_COMPLETED);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     struct rlimit limit = {.rlim_cur = (rlim_t)n_bytes + 100, .rlim_max = before.rlim_max};
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
@@ -543,8 +544,8 @@ static void a_crashed_cell_may_be_tried_again(void **state) {
     small_grid(&options);
     begin(&options, 1, 1, &sweep);
     assert_int_equal(tide_sweep_file_open(path, false, &sweep, &file, NULL), TIDE_OK);
-    static const tide_trial_outcome OUTCOMES[] = {TIDE_TRIAL_CRASHED, TIDE_TRIAL_OOM,
-                                                  TIDE_TRIAL_FAILED, TIDE_TRIAL_COMPLETED};
+    static const tide_outcome OUTCOMES[] = {TIDE_OUTCOME_CRASHED, TIDE_OUTCOME_OOM,
+                                            TIDE_OUTCOME_FAILED, TIDE_OUTCOME_COMPLETED};
     for (size_t i = 0; i < 4; i++) {
         tide_sweep_row *row = make_row(&options, i, OUTCOMES[i]);
         assert_int_equal(tide_sweep_file_append(&file, row, NULL), TIDE_OK);
@@ -552,7 +553,7 @@ static void a_crashed_cell_may_be_tried_again(void **state) {
     }
     assert_int_equal(tide_sweep_forget_failed(&sweep), 2);
     assert_true(sweep.rows[0] == NULL && sweep.rows[1] != NULL && sweep.rows[2] == NULL);
-    tide_sweep_row *again = make_row(&options, 0, TIDE_TRIAL_COMPLETED);
+    tide_sweep_row *again = make_row(&options, 0, TIDE_OUTCOME_COMPLETED);
     assert_int_equal(tide_sweep_file_append(&file, again, NULL), TIDE_OK);
     tide_sweep_row_destroy(again);
     tide_sweep_file_close(&file);
@@ -561,7 +562,7 @@ static void a_crashed_cell_may_be_tried_again(void **state) {
     bool was_cut = true;
     assert_int_equal(tide_sweep_read(path, &sweep, &n_good_bytes, &was_cut, NULL), TIDE_OK);
     assert_int_equal(sweep.n_rows, 4);
-    assert_int_equal(sweep.rows[0]->result.outcome, TIDE_TRIAL_COMPLETED);
+    assert_int_equal(sweep.rows[0]->result.outcome, TIDE_OUTCOME_COMPLETED);
     tide_sweep_fini(&sweep);
     remove_file(path);
 }
@@ -575,7 +576,7 @@ static void write_part(const char *path, const tide_sweep_options *options, size
     assert_int_equal(tide_sweep_file_open(path, false, &sweep, &file, NULL), TIDE_OK);
     for (size_t i = 0; i < sweep.n_cells; i++) {
         if (tide_sweep_owns(&sweep, i)) {
-            tide_sweep_row *row = make_row(options, i, TIDE_TRIAL_COMPLETED);
+            tide_sweep_row *row = make_row(options, i, TIDE_OUTCOME_COMPLETED);
             assert_int_equal(tide_sweep_file_append(&file, row, NULL), TIDE_OK);
             tide_sweep_row_destroy(row);
         }
@@ -600,7 +601,7 @@ static void parts_are_joined_in_grid_order(void **state) {
     assert_int_equal(tide_sweep_merge(all, 3, &sweep, &error), TIDE_OK);
     assert_int_equal(sweep.n_rows, 12);
     for (size_t i = 0; i < 12; i++) {
-        assert_int_equal(sweep.rows[i]->result.requested_peak_bytes, 1000 + i);
+        assert_int_equal(sweep.rows[i]->result.memory.requested_peak_bytes, 1000 + i);
     }
     /* Written, it is a sweep of the whole grid, and no older file gives way to it. */
     assert_int_equal(tide_sweep_write(paths[3], &sweep, &error), TIDE_OK);

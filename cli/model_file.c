@@ -6,7 +6,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "cli/profile/internal.h"
+#include "cli/run_options.h"
 
 enum { MAX_CONFIG_BYTES = 1 << 20 };
 
@@ -126,8 +126,7 @@ static tide_status apply(const char *path, const char *text, const cJSON *docume
     return TIDE_OK;
 }
 
-tide_status tide_profile_read_config(const char *path, tide_model_config *config,
-                                     tide_error *error) {
+tide_status tide_model_file_read(const char *path, tide_model_config *config, tide_error *error) {
     char *text = NULL;
     TIDE_TRY(read_text(path, &text, error));
     const char *end = NULL;

@@ -1,4 +1,4 @@
-/* A trial in a process of its own: fork, exec, and what comes through the pipe. */
+/* A run in a subprocess: fork, exec, and the result that comes through the pipe. */
 #define _DEFAULT_SOURCE /* prctl's header wants it */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
@@ -11,9 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/interrupt.h"
-#include "cli/trial_internal.h"
 #include "common/clock.h"
+#include "run/run_internal.h"
 
 enum { TICK_MS = 100, MAX_RESULT_BYTES = 64 << 20, PIECE_BYTES = 65536, EXIT_NO_EXEC = 127 };
 
@@ -24,24 +23,24 @@ typedef struct child {
     char *text;      /* owned; NULL at first */
     size_t n_bytes;  /* of text */
     size_t capacity; /* of text */
-    bool was_told;   /* to end, because of an interruption */
+    bool is_stopped; /* it was told to end, because the caller wants it */
     bool no_memory;  /* for the text */
 } child;
 
-/* Between fork and exec: only what a signal handler may do, too. Does not return. Signals are
- * blocked: this program's handlers would note them for nobody. */
+/* Between fork and exec, where only what a signal handler may do is allowed. Does not return.
+ * Signals are blocked: this program's handlers would note them for nobody. */
 static void become(const char *program, char **arguments, int result_fd, pid_t parent,
                    const sigset_t *mask) {
-    /* It ends with its parent, also where that one is killed; perhaps it already was. On this
-     * signal it takes its unfinished files away, also where its parent ignores it. */
+    /* It ends with its parent, even where that one is killed, which may already have happened. On
+     * this signal it removes its unfinished files, even where its parent ignores the signal. */
     (void)signal(SIGTERM, SIG_DFL);
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     (void)sigprocmask(SIG_SETMASK, mask, NULL);
     bool is_ready = getppid() == parent;
-    if (result_fd == TIDE_TRIAL_RESULT_FD) {
+    if (result_fd == TIDE_RUN_RESULT_FD) {
         is_ready = is_ready && fcntl(result_fd, F_SETFD, 0) == 0;
     } else {
-        is_ready = is_ready && dup2(result_fd, TIDE_TRIAL_RESULT_FD) >= 0;
+        is_ready = is_ready && dup2(result_fd, TIDE_RUN_RESULT_FD) >= 0;
     }
     /* Standard output is the table's. */
     if (is_ready && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) {
@@ -54,7 +53,7 @@ static tide_status start(const char *program, char **arguments, child *ret, tide
     int ends[2];
     pid_t parent = getpid();
     if (pipe(ends) != 0) {
-        return tide_fail(error, TIDE_IO, "no pipe for a process of its own: %s", strerror(errno));
+        return tide_fail(error, TIDE_IO, "no pipe for a subprocess: %s", strerror(errno));
     }
     (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC); /* both are open: it cannot fail */
     (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
@@ -71,7 +70,7 @@ static tide_status start(const char *program, char **arguments, child *ret, tide
     (void)close(ends[1]);
     if (pid < 0) {
         (void)close(ends[0]);
-        return tide_fail(error, TIDE_IO, "no process of its own: %s", strerror(errno));
+        return tide_fail(error, TIDE_IO, "no subprocess: %s", strerror(errno));
     }
     *ret = (child){.pid = pid, .fd = ends[0]};
     return TIDE_OK;
@@ -88,7 +87,7 @@ static bool receive(child *from) {
         return false;
     }
     if (from->no_memory || from->n_bytes + (size_t)n >= (size_t)MAX_RESULT_BYTES) {
-        from->no_memory = true; /* read on, so that it can come to its end */
+        from->no_memory = true; /* read on, so that the subprocess can come to its end */
         return true;
     }
     char *grown = tide_hostmem_grow(tide_hostmem_default(), from->text, &from->capacity,
@@ -104,20 +103,20 @@ static bool receive(child *from) {
     return true;
 }
 
-/* Reads all that it writes, and waits for its end. An interruption of this process is handed on. */
-static int attend(child *to, const tide_trial_apart *apart) {
+/* Reads all that it writes, and waits for its end. */
+static int attend(child *to, const tide_run_hooks *hooks) {
     bool goes_on = true;
     while (goes_on) {
         struct pollfd waits = {.fd = to->fd, .events = POLLIN};
         int n_ready = poll(&waits, 1, TICK_MS);
-        if (tide_interrupt_signal() != 0 && !to->was_told) {
-            to->was_told = kill(to->pid, SIGTERM) == 0;
+        if (!to->is_stopped && hooks->shall_stop != NULL && hooks->shall_stop(hooks->ctx)) {
+            to->is_stopped = kill(to->pid, SIGTERM) == 0;
         }
         if (n_ready > 0) {
             goes_on = receive(to);
         }
-        if (apart != NULL && apart->tick != NULL) {
-            apart->tick(apart->ctx);
+        if (hooks->tick != NULL) {
+            hooks->tick(hooks->ctx);
         }
     }
     (void)close(to->fd); /* was only read */
@@ -127,30 +126,32 @@ static int attend(child *to, const tide_trial_apart *apart) {
     return how;
 }
 
-static void read_result(child *from, tide_trial_result *ret) {
+static void read_result(child *from, tide_run_result *ret) {
     tide_error error = {""};
     const char *end = NULL;
     cJSON *json = from->text != NULL ? cJSON_ParseWithOpts(from->text, &end, true) : NULL;
     tide_status status = TIDE_NO_MEMORY;
     if (!from->no_memory) {
-        status = tide_trial_result_from_json(json, ret, &error);
+        status = tide_run_result_from_json(json, ret, &error);
     }
     cJSON_Delete(json);
     if (status != TIDE_OK) {
-        char text[TIDE_TRIAL_REASON_BYTES];
-        tide_trial_result_fini(ret);
+        char text[TIDE_RUN_REASON_BYTES];
+        tide_run_result_fini(ret);
         snprintf(text, sizeof(text), "its process ended without a result (%.400s)",
                  from->text == NULL ? "it wrote nothing" : error.message);
-        tide_trial_fail(ret, TIDE_TRIAL_CRASHED, status, text);
+        tide_run_fail(ret, TIDE_OUTCOME_CRASHED, status, text);
     }
 }
 
-/* What its end says. A signal is told by number and name. */
-static void judge(child *of, int how, tide_trial_result *ret) {
-    char text[TIDE_TRIAL_REASON_BYTES];
+/* What its end says. A signal is named by number and name. A result that was whole before the end
+ * went wrong is not believed: the process may have broken it, too. */
+static void judge(child *of, int how, const tide_run_hooks *hooks, tide_run_result *ret) {
+    char text[TIDE_RUN_REASON_BYTES];
     bool has_ended_well = WIFEXITED(how) && WEXITSTATUS(how) == 0;
-    if (!has_ended_well && tide_interrupt_signal() != 0) {
-        tide_trial_fail(ret, TIDE_TRIAL_STOPPED, TIDE_OK, "interrupted");
+    /* Ctrl-C reaches the subprocess by the terminal, too, and may end it before it is told. */
+    if (!has_ended_well && hooks->shall_stop != NULL && hooks->shall_stop(hooks->ctx)) {
+        tide_run_fail(ret, TIDE_OUTCOME_STOPPED, TIDE_OK, "interrupted");
         return;
     }
     if (WIFSIGNALED(how)) {
@@ -158,39 +159,45 @@ static void judge(child *of, int how, tide_trial_result *ret) {
         snprintf(
             text, sizeof(text), "signal %d (%.64s) ended its process%s", number, strsignal(number),
             number == SIGKILL ? ": perhaps the kernel, because the host had no memory left" : "");
-        tide_trial_fail(ret, TIDE_TRIAL_CRASHED, TIDE_DEVICE_FAILED, text);
+        tide_run_fail(ret, TIDE_OUTCOME_CRASHED, TIDE_DEVICE_FAILED, text);
         ret->signal_number = number;
         return;
     }
-    if (WEXITSTATUS(how) != 0) {
+    if (!has_ended_well) {
         snprintf(text, sizeof(text), "its process ended with exit status %d and without a result",
                  WEXITSTATUS(how));
-        tide_trial_fail(ret, TIDE_TRIAL_CRASHED, TIDE_DEVICE_FAILED, text);
+        tide_run_fail(ret, TIDE_OUTCOME_CRASHED, TIDE_DEVICE_FAILED, text);
         return;
     }
     read_result(of, ret);
 }
 
-void tide_trial_run_apart(const tide_trial_config *config, const tide_trial_apart *apart,
-                          tide_trial_result *ret_result) {
-    const char *program =
-        apart != NULL && apart->program != NULL ? apart->program : "/proc/self/exe";
+void tide_run_in_subprocess(const tide_run_config *config, const tide_run_hooks *hooks,
+                            const char *program, tide_run_result *ret_result) {
+    static const tide_run_hooks NO_HOOKS = {.ctx = NULL};
+    static char NAME[] = "tidemark";
+    static char COMMAND[] = TIDE_RUN_SUBPROCESS_COMMAND;
+    const tide_run_hooks *heard = hooks != NULL ? hooks : &NO_HOOKS;
     int64_t started_unix_us = tide_clock_unix_us();
     child process = {.pid = -1};
     tide_error error = {""};
-    tide_trial_result_init(ret_result);
-    char **arguments = tide_trial_arguments(config);
-    tide_status status =
-        arguments != NULL ? start(program, arguments, &process, &error) : TIDE_NO_MEMORY;
-    tide_trial_arguments_release(arguments);
+    tide_run_result_init(ret_result);
+    cJSON *json = tide_run_config_to_json(config);
+    char *text = json != NULL ? cJSON_PrintUnformatted(json) : NULL;
+    char *arguments[] = {NAME, COMMAND, text, NULL};
+    tide_status status = text == NULL ? TIDE_NO_MEMORY
+                                      : start(program != NULL ? program : "/proc/self/exe",
+                                              arguments, &process, &error);
+    cJSON_free(text);
+    cJSON_Delete(json);
     if (status != TIDE_OK) {
-        tide_trial_fail(ret_result, TIDE_TRIAL_FAILED, status, error.message);
+        tide_run_fail(ret_result, TIDE_OUTCOME_FAILED, status, error.message);
     } else {
-        judge(&process, attend(&process, apart), ret_result);
+        judge(&process, attend(&process, heard), heard, ret_result);
     }
     tide_hostmem_default()->release(tide_hostmem_default()->ctx, process.text);
-    if (ret_result->started_unix_us < 0) { /* it told nothing */
+    if (ret_result->started_unix_us < 0) { /* it said nothing */
         ret_result->started_unix_us = started_unix_us;
-        tide_trial_describe_program(&ret_result->environment);
+        tide_run_environment_set_program(&ret_result->environment);
     }
 }

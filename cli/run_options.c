@@ -1,0 +1,123 @@
+/* The options that describe runs: their defaults, and what is refused of them. */
+#include <string.h>
+
+#include "cli/run_options.h"
+
+void tide_run_options_init(tide_run_options *options) {
+    tide_run_config usual;
+    tide_run_config_init(&usual);
+    *options = (tide_run_options){
+        .d_model = TIDE_NOT_GIVEN,
+        .n_layers = TIDE_NOT_GIVEN,
+        .n_heads = TIDE_NOT_GIVEN,
+        .d_ff = TIDE_NOT_GIVEN,
+        .vocab_size = TIDE_NOT_GIVEN,
+        .device = "auto",
+        .workload = tide_architecture_name((int)usual.workload.of.model.architecture),
+        .emulate = tide_emulation_name((int)usual.workload.of.model.emulate),
+        .memory_limit_bytes = usual.limits.memory_limit_bytes,
+        .seed = usual.workload.of.model.seed,
+        .warmup_steps = usual.workload.of.model.warmup_steps,
+        .steps = usual.workload.of.model.steps,
+        .format = "text",
+    };
+}
+
+static bool some_run_trains(const tide_run_options *options) {
+    for (size_t i = 0; i < options->modes.n; i++) {
+        if (strcmp(options->modes.texts[i], "train") == 0) {
+            return true;
+        }
+    }
+    return options->modes.n == 0; /* the default */
+}
+
+/* What PyTorch's allocations are emitted for, and what not. */
+static tide_status check_pytorch(const tide_run_options *options, tide_error *error) {
+    bool is_pytorch = strcmp(options->emulate, "pytorch") == 0;
+    if (!is_pytorch && options->edition != NULL) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--edition is the year of the PyTorch code that is emulated: it goes with "
+                         "--emulate pytorch");
+    }
+    if (is_pytorch && options->clip_grad_norm > 0.0) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--emulate pytorch has the steps of the assignment's loop, which clips "
+                         "nothing: leave out --clip-grad-norm");
+    }
+    for (size_t i = 0; is_pytorch && i < options->precisions.n; i++) {
+        if (strcmp(options->precisions.texts[i], "bf16-true") == 0) {
+            return tide_fail(
+                error, TIDE_INVALID,
+                "--precision bf16-true: what PyTorch allocates is known of fp32, tf32 and "
+                "bf16-mixed");
+        }
+    }
+    return TIDE_OK;
+}
+
+/* What only a transformer has. */
+static tide_status check_mlp(const tide_run_options *options, tide_error *error) {
+    const struct {
+        const char *name;
+        bool is_given;
+    } others[] = {
+        {"size", options->sizes.n > 0},
+        {"context", options->contexts.n > 0},
+        {"heads", options->n_heads != TIDE_NOT_GIVEN},
+        {"d-ff", options->d_ff != TIDE_NOT_GIVEN},
+        {"vocab", options->vocab_size != TIDE_NOT_GIVEN},
+        {"config", options->config_path != NULL},
+        {"attention", options->attentions.n > 0},
+        {"recompute", options->recomputes.n > 0},
+        {"emulate", strcmp(options->emulate, "pytorch") == 0},
+    };
+    for (size_t i = 0;
+         strcmp(options->workload, "mlp") == 0 && i < sizeof(others) / sizeof(others[0]); i++) {
+        if (others[i].is_given) {
+            return tide_fail(error, TIDE_INVALID,
+                             "--%s is of a transformer: --workload mlp has --d-model, --layers and "
+                             "--batch",
+                             others[i].name);
+        }
+    }
+    return TIDE_OK;
+}
+
+/* The settings of the environment, then those of the command line, so that the message names the
+ * right one. */
+static tide_status check_allocator(const tide_run_options *options, tide_error *error) {
+    tide_run_limits limits = {.memory_limit_bytes = options->memory_limit_bytes};
+    tide_cache_config cache;
+    TIDE_TRY(tide_run_limits_cache(&limits, &cache, error));
+    limits.alloc_conf = options->alloc_conf;
+    tide_status status = tide_run_limits_cache(&limits, &cache, error);
+    if (status != TIDE_OK) {
+        tide_error_prefix(error, "--alloc-conf");
+    }
+    return status;
+}
+
+tide_status tide_run_options_check(const tide_run_options *options, tide_error *error) {
+    if (options->steps == 0) {
+        return tide_fail(error, TIDE_INVALID, "--steps 0: at least 1 step is measured");
+    }
+    if (options->steps > TIDE_RUN_MAX_STEPS || options->warmup_steps > TIDE_RUN_MAX_STEPS) {
+        return tide_fail(error, TIDE_LIMIT, "--steps and --warmup: the limit is %d",
+                         (int)TIDE_RUN_MAX_STEPS);
+    }
+    TIDE_TRY(check_mlp(options, error));
+    TIDE_TRY(check_pytorch(options, error));
+    if (options->clip_grad_norm < 0.0) {
+        return tide_fail(error, TIDE_INVALID, "--clip-grad-norm %g: must be above 0 (0: off)",
+                         options->clip_grad_norm);
+    }
+    if (options->clip_grad_norm > 0.0 && !some_run_trains(options)) {
+        return tide_fail(error, TIDE_INVALID,
+                         "--clip-grad-norm goes with --mode train: the optimizer phase clips");
+    }
+    if (options->memory_limit_bytes == 0) {
+        return tide_fail(error, TIDE_INVALID, "--memory-limit 0: must be above 0");
+    }
+    return check_allocator(options, error);
+}

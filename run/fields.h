@@ -1,0 +1,60 @@
+/* fields.h - members of a struct as members of a JSON object: one table serves the writer and the
+ * reader, so that a key cannot be written and forgotten by the other.
+ */
+#ifndef TIDE_RUN_FIELDS_H
+#define TIDE_RUN_FIELDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cjson/cJSON.h>
+
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tide_field_kind {
+    TIDE_FIELD_TEXT = 0, /* char[]; "" is unknown */
+    TIDE_FIELD_BORROWED, /* const char *; NULL is not written. Read: borrowed from the JSON */
+    TIDE_FIELD_INT,      /* int or an enumeration; -1 is unknown */
+    TIDE_FIELD_INT64,    /* -1 is unknown; within 2^53 */
+    TIDE_FIELD_COUNT,    /* uint64_t, written as decimal text: JSON's numbers end at 2^53 */
+    TIDE_FIELD_REAL,     /* double */
+    TIDE_FIELD_FLAG      /* bool */
+} tide_field_kind;
+
+typedef struct tide_field {
+    const char *key;
+    tide_field_kind kind;
+    size_t offset;    /* of the member */
+    size_t n_bytes;   /* of the member */
+    int n_values;     /* INT: it must lie in 0 .. n_values - 1; 0: any number is allowed */
+    bool is_optional; /* it may be missing, and an unknown one is not written */
+} tide_field;
+
+#define TIDE_FIELD(type, field_kind, name, member)                                                 \
+    {                                                                                              \
+        .key = (name), .kind = (field_kind), .offset = offsetof(type, member),                     \
+        .n_bytes = sizeof(((type *)0)->member)                                                     \
+    }
+
+/* Adds the fields of the struct at `from`. False: no host memory. */
+bool tide_fields_write(cJSON *json, const tide_field *fields, size_t n, const void *from);
+
+/* Sets the fields of the struct at `to`; one that is optional and missing stays as it is.
+ * TIDE_FORMAT names the key. */
+TIDE_NODISCARD tide_status tide_fields_read(const cJSON *json, const tide_field *fields, size_t n,
+                                            void *to, tide_error *error);
+
+/* Does the struct at `from` know this field? True for kinds that have no value for unknown. */
+bool tide_field_is_known(const tide_field *field, const void *from);
+/* Do two structs have the same value? */
+bool tide_field_is_equal(const tide_field *field, const void *a, const void *b);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

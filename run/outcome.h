@@ -1,0 +1,50 @@
+/* outcome.h - how a run ended, and every word for it: in rows and JSON, in snapshots, in tables.
+ *
+ * This is the only list of outcomes. Files of sweeps and snapshots keep the words, so a word that
+ * stands here never changes.
+ */
+#ifndef TIDE_RUN_OUTCOME_H
+#define TIDE_RUN_OUTCOME_H
+
+#include "common/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tide_outcome {
+    TIDE_OUTCOME_COMPLETED = 0,
+    TIDE_OUTCOME_OOM,         /* the device, or the memory limit, had no room */
+    TIDE_OUTCOME_NO_HOST,     /* cpu device: could not fit the host's memory and was not started */
+    TIDE_OUTCOME_UNSUPPORTED, /* the device or this build cannot do it, or there is no such model */
+    TIDE_OUTCOME_FAILED,      /* anything else that has a message */
+    TIDE_OUTCOME_CRASHED,     /* a signal ended the subprocess, or it ended without a result */
+    TIDE_OUTCOME_STOPPED,     /* the caller asked it to stop (tide_run_hooks) */
+    TIDE_N_OUTCOMES
+} tide_outcome;
+
+/* The word in rows of a sweep, in tables and in JSON: "completed", "out of memory", "host too
+ * small", "not supported", "failed", "crashed", "stopped"; "?" out of range. */
+const char *tide_outcome_name(int outcome);
+/* The outcome of that name, or -1. */
+int tide_outcome_from_name(const char *name);
+
+/* The word in a snapshot's description of its run: "completed", "oom", "stopped", ...; "?" out of
+ * range. */
+const char *tide_outcome_in_snapshot(int outcome);
+/* The word in a snapshot that was taken while the run went on. */
+#define TIDE_OUTCOME_IN_SNAPSHOT_RUNNING "running"
+
+/* The answer to "does it fit?": "fits", "does not fit", "stopped", ...; "?" out of range. */
+const char *tide_outcome_answer(int outcome);
+
+/* The outcome of a run that returned this status, and the status that stands for an outcome. Two
+ * failures may have one outcome, so the way back gives the most usual of them. */
+tide_outcome tide_outcome_of_status(tide_status status);
+tide_status tide_outcome_status(tide_outcome outcome);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

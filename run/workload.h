@@ -1,0 +1,110 @@
+/* workload.h - what a run executes, and all that its callers need to know of it.
+ *
+ * A workload is a tagged union. Callers that sweep, search and compare go through the functions
+ * below, which switch on the kind, so that they work for every kind of workload without a change.
+ * Only code that is about our own model, such as a study of its blocks, asks for the model itself
+ * (tide_run_workload_model).
+ *
+ * A further kind, such as a command of the user's, takes the next number in tide_run_kind, a member
+ * in the union and a case in each function of workload.c, in the engine (run/here.c), in the
+ * description (run/describe.c) and in the handover to a subprocess (run/handover.c). The compiler
+ * names every switch that lacks the case.
+ */
+#ifndef TIDE_RUN_WORKLOAD_H
+#define TIDE_RUN_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/status.h"
+#include "model/workload.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TIDE_RUN_NAME_BYTES = 160, TIDE_RUN_MAX_DIMENSIONS = 8 };
+
+typedef enum tide_run_kind {
+    TIDE_RUN_MODEL = 0, /* our own transformer or MLP */
+    TIDE_N_RUN_KINDS
+} tide_run_kind;
+
+typedef struct tide_run_workload {
+    tide_run_kind kind;
+    union {
+        tide_workload_config model; /* TIDE_RUN_MODEL; run/ sets its progress functions itself */
+    } of;
+} tide_run_workload;
+
+/* Our own model with the defaults of tide_workload_config_init. */
+void tide_run_workload_init(tide_run_workload *workload);
+
+/* The model; NULL for a workload of another kind. Valid as long as the workload. */
+const tide_workload_config *tide_run_workload_model(const tide_run_workload *workload);
+
+/* TIDE_INVALID or TIDE_LIMIT, with the reason: no device can run it. */
+TIDE_NODISCARD tide_status tide_run_workload_check(const tide_run_workload *workload,
+                                                   tide_error *error);
+
+/* small-train-c128-b4-fp32, followed by everything that differs from the default. Two workloads
+ * that a grid of options tells apart have different names. */
+void tide_run_workload_name(const tide_run_workload *workload, char ret_name[TIDE_RUN_NAME_BYTES]);
+
+/* What columns and labels say of it. Texts are static or the workload's; "" and 0: it has none. */
+typedef struct tide_run_labels {
+    const char *size; /* a preset, "custom" or "mlp" */
+    const char *mode, *precision, *attention, *recompute;
+    int64_t context_length, batch_size;
+    int64_t warmup_steps, steps; /* before the measured ones, and the measured ones */
+} tide_run_labels;
+void tide_run_workload_labels(const tide_run_workload *workload, tide_run_labels *ret_labels);
+
+/* The numbers that make the model, besides batch and context. Returns how many there are. */
+typedef struct tide_run_dimension {
+    const char *key; /* static: "d_model" */
+    double value;
+} tide_run_dimension;
+size_t tide_run_workload_dimensions(const tide_run_workload *workload,
+                                    tide_run_dimension ret_dimensions[TIDE_RUN_MAX_DIMENSIONS]);
+
+/* Tokens of a step; for an MLP, whose batch consists of rows instead of sequences, its rows. */
+int64_t tide_run_workload_n_tokens(const tide_run_workload *workload);
+
+/* Parameters of the model; 0: unknown. */
+uint64_t tide_run_workload_n_parameters(const tide_run_workload *workload);
+
+/* FLOP of all steps, warm-up included: in a sweep times are estimated by it. */
+double tide_run_workload_flops(const tide_run_workload *workload);
+
+/* A lower bound of the requested bytes at its peak; 0: unknown. */
+uint64_t tide_run_workload_least_bytes(const tide_run_workload *workload);
+
+/* Whose memory the run takes: run.implementation of its snapshot (snapshot/implementation.h). */
+const char *tide_run_workload_implementation(const tide_run_workload *workload);
+
+/* What a search may vary. */
+typedef enum tide_run_quantity {
+    TIDE_RUN_QUANTITY_BATCH = 0,
+    TIDE_RUN_QUANTITY_CONTEXT,
+    TIDE_RUN_QUANTITY_LAYERS,
+    TIDE_RUN_QUANTITY_PRESET, /* the number of a preset, from 1 on; batch and context stay */
+    TIDE_N_RUN_QUANTITIES
+} tide_run_quantity;
+
+/* Sets it. TIDE_INVALID, TIDE_LIMIT: no run may have that value; the workload is undefined then. */
+TIDE_NODISCARD tide_status tide_run_workload_set(tide_run_workload *workload,
+                                                 tide_run_quantity quantity, uint64_t value,
+                                                 tide_error *error);
+
+/* "forward", "backward", "optimizer", "step" for TIDE_TIMED_...; the caller stays in range. */
+const char *tide_run_phase_name(size_t phase);
+/* TIDE_TIMED_..., or -1. */
+int tide_run_phase_from_name(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
