@@ -165,20 +165,13 @@ static tide_status add_stacks(builder *b, const tide_recording *recording,
 }
 
 static tide_status hand_over(const builder *b, tide_snapshot *snapshot) {
-    tide_frame_row *frames = tide_arena_alloc(&snapshot->arena, b->n_frames, sizeof(*frames));
-    tide_stack_row *nodes = tide_arena_alloc(&snapshot->arena, b->n_nodes, sizeof(*nodes));
-    if (frames == NULL || nodes == NULL) {
+    snapshot->frames =
+        tide_arena_copy(&snapshot->arena, b->frames, b->n_frames, sizeof(*b->frames));
+    snapshot->stacks = tide_arena_copy(&snapshot->arena, b->nodes, b->n_nodes, sizeof(*b->nodes));
+    if (snapshot->frames == NULL || snapshot->stacks == NULL) {
         return TIDE_NO_MEMORY;
     }
-    if (b->n_frames > 0) {
-        memcpy(frames, b->frames, b->n_frames * sizeof(*frames));
-    }
-    if (b->n_nodes > 0) {
-        memcpy(nodes, b->nodes, b->n_nodes * sizeof(*nodes));
-    }
-    snapshot->frames = frames;
     snapshot->n_frames = b->n_frames;
-    snapshot->stacks = nodes;
     snapshot->n_stacks = b->n_nodes;
     return TIDE_OK;
 }

@@ -46,6 +46,14 @@ void *tide_arena_alloc(tide_arena *arena, size_t n_items, size_t item_bytes) {
     return memory;
 }
 
+void *tide_arena_copy(tide_arena *arena, const void *items, size_t n_items, size_t item_bytes) {
+    void *copy = tide_arena_alloc(arena, n_items, item_bytes);
+    if (copy != NULL && n_items > 0) {
+        memcpy(copy, items, n_items * item_bytes);
+    }
+    return copy;
+}
+
 char *tide_arena_text_n(tide_arena *arena, const char *text, size_t n_bytes) {
     char *copy = tide_arena_alloc(arena, n_bytes + 1, 1);
     if (copy != NULL) {

@@ -30,6 +30,9 @@ void tide_arena_fini(tide_arena *arena);
  * a valid pointer. */
 void *tide_arena_alloc(tide_arena *arena, size_t n_items, size_t item_bytes);
 
+/* A copy of the items; NULL when there is no memory. `items` may be NULL where there are none. */
+void *tide_arena_copy(tide_arena *arena, const void *items, size_t n_items, size_t item_bytes);
+
 /* A copy of `text` (of its first n_bytes); NULL when there is no memory. */
 char *tide_arena_text(tide_arena *arena, const char *text);
 char *tide_arena_text_n(tide_arena *arena, const char *text, size_t n_bytes);

@@ -42,6 +42,22 @@ TIDE_NODISCARD tide_status tide_map_put(tide_map *map, uint64_t key, uint64_t va
 /* False when the key was not there. */
 bool tide_map_remove(tide_map *map, uint64_t key);
 
+/* For maps from the hash of a text to its number. The number of the text that is_equal says is the
+ * wanted one; false, and the key to put a new one under, where there is none: texts with the same
+ * hash stand under the keys that follow it. The caller must not remove texts from such a map. */
+static inline bool tide_map_find_equal(const tide_map *map, uint64_t hash,
+                                       bool (*is_equal)(const void *ctx, uint64_t number),
+                                       const void *ctx, uint64_t *ret_key, uint64_t *ret_number) {
+    uint64_t number = 0;
+    for (*ret_key = hash; tide_map_find(map, *ret_key, &number); ++*ret_key) {
+        if (is_equal(ctx, number)) {
+            *ret_number = number;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A good 64-bit mixer for keys and hashes (splitmix64's finaliser). */
 uint64_t tide_hash_u64(uint64_t x);
 

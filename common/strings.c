@@ -18,7 +18,7 @@ void tide_strings_fini(tide_strings *strings) {
     *strings = (tide_strings){.mem = strings->mem};
 }
 
-static tide_status append(tide_strings *strings, const char *text, size_t n_bytes, uint64_t hash) {
+static tide_status append(tide_strings *strings, const char *text, size_t n_bytes, uint64_t key) {
     const tide_hostmem *mem = strings->mem;
     char **texts = tide_hostmem_grow(mem, strings->texts, &strings->capacity, strings->n_texts + 1,
                                      sizeof(*strings->texts));
@@ -32,7 +32,7 @@ static tide_status append(tide_strings *strings, const char *text, size_t n_byte
     }
     memcpy(copy, text, n_bytes);
     copy[n_bytes] = '\0';
-    tide_status status = tide_map_put(&strings->by_hash, hash, strings->n_texts);
+    tide_status status = tide_map_put(&strings->by_hash, key, strings->n_texts);
     if (status != TIDE_OK) {
         mem->release(mem->ctx, copy);
         return status;
@@ -41,22 +41,32 @@ static tide_status append(tide_strings *strings, const char *text, size_t n_byte
     return TIDE_OK;
 }
 
+typedef struct wanted {
+    const tide_strings *among;
+    const char *text;
+    size_t n_bytes;
+} wanted;
+
+static bool is_wanted(const void *ctx, uint64_t number) {
+    const wanted *one = ctx;
+    const char *known = one->among->texts[number];
+    return strncmp(known, one->text, one->n_bytes) == 0 && known[one->n_bytes] == '\0';
+}
+
 tide_status tide_strings_intern_n(tide_strings *strings, const char *text, size_t n_bytes,
                                   uint32_t *ret_number) {
-    uint64_t hash = tide_hash_bytes(text, n_bytes);
+    const wanted one = {strings, text, n_bytes};
+    uint64_t key = 0;
     uint64_t number = 0;
-    while (tide_map_find(&strings->by_hash, hash, &number)) {
-        const char *known = strings->texts[number];
-        if (strncmp(known, text, n_bytes) == 0 && known[n_bytes] == '\0') {
-            *ret_number = (uint32_t)number;
-            return TIDE_OK;
-        }
-        hash++;
+    if (tide_map_find_equal(&strings->by_hash, tide_hash_bytes(text, n_bytes), is_wanted, &one,
+                            &key, &number)) {
+        *ret_number = (uint32_t)number;
+        return TIDE_OK;
     }
     if (strings->n_texts >= UINT32_MAX) {
         return TIDE_LIMIT;
     }
-    TIDE_TRY(append(strings, text, n_bytes, hash));
+    TIDE_TRY(append(strings, text, n_bytes, key));
     *ret_number = (uint32_t)(strings->n_texts - 1);
     return TIDE_OK;
 }

@@ -92,16 +92,16 @@ static void put_path(tide_export_text *out, const char *path, int64_t n_bytes) {
 static void add_up(const tide_snapshot *snapshot, const tide_lifetimes *lifetimes,
                    const tide_scope_paths *paths, int64_t event, size_t device, bytes_by *by) {
     for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
-        const tide_lifetime *life = &lifetimes->lifetimes[i];
-        if (life->device != device || !tide_life_is_allocated(life, event)) {
+        const tide_lifetime *lifetime = &lifetimes->lifetimes[i];
+        if (lifetime->device != device || !tide_lifetime_is_allocated(lifetime, event)) {
             continue;
         }
-        if (life->stack < snapshot->n_stacks) {
-            by->stack[life->stack] += (int64_t)life->block_bytes;
+        if (lifetime->stack < snapshot->n_stacks) {
+            by->stack[lifetime->stack] += (int64_t)lifetime->block_bytes;
             continue;
         }
-        uint32_t path = life->scope != TIDE_NONE ? paths->of_scope[life->scope] : TIDE_NONE;
-        by->path[path != TIDE_NONE ? path : paths->n_paths] += (int64_t)life->block_bytes;
+        uint32_t path = lifetime->scope != TIDE_NONE ? paths->of_scope[lifetime->scope] : TIDE_NONE;
+        by->path[path != TIDE_NONE ? path : paths->n_paths] += (int64_t)lifetime->block_bytes;
     }
 }
 

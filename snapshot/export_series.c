@@ -9,7 +9,7 @@ static void add_start(const tide_lifetimes *lifetimes, const tide_snapshot *snap
         series->start[segment->device].reserved_bytes += (int64_t)segment->total_bytes;
     }
     for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
-        if (tide_life_is_allocated(&lifetimes->lifetimes[i], -1)) {
+        if (tide_lifetime_is_allocated(&lifetimes->lifetimes[i], -1)) {
             series->start[lifetimes->lifetimes[i].device].allocated_bytes +=
                 (int64_t)lifetimes->lifetimes[i].block_bytes;
         }
@@ -19,12 +19,12 @@ static void add_start(const tide_lifetimes *lifetimes, const tide_snapshot *snap
 /* Differences first. */
 static void add_lives(const tide_lifetimes *lifetimes, tide_export_series *series) {
     for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
-        const tide_lifetime *life = &lifetimes->lifetimes[i];
-        if (life->born > 0 && life->freed > 0) {
-            series->after[life->born - 1].allocated_bytes += (int64_t)life->block_bytes;
+        const tide_lifetime *lifetime = &lifetimes->lifetimes[i];
+        if (lifetime->born > 0 && lifetime->freed > 0) {
+            series->after[lifetime->born - 1].allocated_bytes += (int64_t)lifetime->block_bytes;
         }
-        if (life->freed > 0 && life->freed != TIDE_LIFE_FOREVER) {
-            series->after[life->freed - 1].allocated_bytes -= (int64_t)life->block_bytes;
+        if (lifetime->freed > 0 && lifetime->freed != TIDE_LIFETIME_FOREVER) {
+            series->after[lifetime->freed - 1].allocated_bytes -= (int64_t)lifetime->block_bytes;
         }
     }
 }

@@ -46,6 +46,13 @@ static inline char tide_json_look(tide_json *json) {
     }
 }
 
+/* One more level at the end of a key path, "start.segments" and "start.segments[3]"; returns the
+ * bytes used. A key is shown without bytes that are not printable, as a hostile file's keys end up
+ * on a terminal, and a level that has no room is left out. */
+size_t tide_json_path_key(char path[TIDE_JSON_PLACE_BYTES], size_t n_used, const char *key,
+                          size_t n_bytes);
+size_t tide_json_path_index(char path[TIDE_JSON_PLACE_BYTES], size_t n_used, size_t index);
+
 /* The key path of the value at hand; "" at the root. */
 void tide_json_path(const tide_json *json, char path[TIDE_JSON_PLACE_BYTES]);
 

@@ -41,28 +41,41 @@ tide_status tide_json_status(const tide_json *json) {
     return json->status;
 }
 
-/* Printable bytes only: keys of a hostile file end up on a terminal. */
-static size_t put_key(char *path, size_t n_room, const char *key, size_t n_bytes) {
-    size_t n = 0;
-    for (size_t i = 0; i < n_bytes && i < TIDE_JSON_KEY_SHOWN && n + 1 < n_room; i++) {
-        path[n++] = key[i] >= ' ' && key[i] <= '~' ? key[i] : '?';
+/* A path that has less room left than this takes no more levels: a message shows whole keys or
+ * none of a level, as the viewer does. */
+enum { LEVEL_BYTES = 32 };
+
+size_t tide_json_path_key(char path[TIDE_JSON_PLACE_BYTES], size_t n_used, const char *key,
+                          size_t n_bytes) {
+    if (n_used + LEVEL_BYTES >= PATH_BYTES) {
+        return n_used;
     }
-    path[n] = '\0';
-    return n;
+    if (n_used > 0) {
+        path[n_used++] = '.';
+    }
+    for (size_t i = 0; i < n_bytes && i < TIDE_JSON_KEY_SHOWN && n_used + 1 < PATH_BYTES; i++) {
+        path[n_used++] = key[i] >= ' ' && key[i] <= '~' ? key[i] : '?';
+    }
+    path[n_used] = '\0';
+    return n_used;
+}
+
+size_t tide_json_path_index(char path[TIDE_JSON_PLACE_BYTES], size_t n_used, size_t index) {
+    if (n_used + LEVEL_BYTES >= PATH_BYTES) {
+        return n_used;
+    }
+    return n_used + (size_t)snprintf(path + n_used, PATH_BYTES - n_used, "[%zu]", index);
 }
 
 void tide_json_path(const tide_json *json, char path[TIDE_JSON_PLACE_BYTES]) {
     size_t n = 0;
     path[0] = '\0';
-    for (size_t i = 0; i < json->n_levels && n + 32 < PATH_BYTES; i++) {
+    for (size_t i = 0; i < json->n_levels; i++) {
         const tide_json_level *level = &json->levels[i];
         if (level->is_array && level->n_items > 0) {
-            n += (size_t)snprintf(path + n, PATH_BYTES - n, "[%zu]", level->n_items - 1);
+            n = tide_json_path_index(path, n, level->n_items - 1);
         } else if (!level->is_array && level->key_size > 0) {
-            if (n > 0) {
-                path[n++] = '.';
-            }
-            n += put_key(path + n, PATH_BYTES - n, level->key, level->key_size);
+            n = tide_json_path_key(path, n, level->key, level->key_size);
         }
     }
 }

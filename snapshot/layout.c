@@ -12,8 +12,8 @@
 
 /* A block that is not yet free, and where to find it. */
 typedef struct active_block {
-    uint64_t address; /* of its first byte */
-    uint32_t life;    /* index in the lifetimes */
+    uint64_t address;  /* of its first byte */
+    uint32_t lifetime; /* index in the lifetimes */
 } active_block;
 
 typedef struct builder {
@@ -23,9 +23,9 @@ typedef struct builder {
     size_t n_blocks;
 } builder;
 
-void tide_account_add_block(tide_account *account, const tide_lifetime *life) {
-    uint64_t asked = life->requested_bytes; /* at most the block's: validated */
-    uint64_t slack = life->block_bytes - asked;
+void tide_account_add_block(tide_account *account, const tide_lifetime *lifetime) {
+    uint64_t asked = lifetime->requested_bytes; /* at most the block's: validated */
+    uint64_t slack = lifetime->block_bytes - asked;
     uint64_t rounding = (ROUNDING_BYTES - asked % ROUNDING_BYTES) % ROUNDING_BYTES;
     rounding = rounding < slack ? rounding : slack;
     account->asked_bytes += (int64_t)asked;
@@ -39,12 +39,12 @@ static int by_address(const void *left, const void *right) {
     if (a->address != b->address) {
         return a->address < b->address ? -1 : 1;
     }
-    return a->life < b->life ? -1 : a->life > b->life;
+    return a->lifetime < b->lifetime ? -1 : a->lifetime > b->lifetime;
 }
 
-static bool is_active(const tide_lifetime *life, int64_t event) {
+static bool is_active(const tide_lifetime *lifetime, int64_t event) {
     int64_t moment = event + 1;
-    return (int64_t)life->born <= moment && moment < (int64_t)life->completed;
+    return (int64_t)lifetime->born <= moment && moment < (int64_t)lifetime->completed;
 }
 
 static tide_status find_blocks(builder *build, size_t device, int64_t event) {
@@ -74,12 +74,12 @@ static tide_status find_blocks(builder *build, size_t device, int64_t event) {
 }
 
 static void add_piece(tide_layout *layout, tide_layout_segment *segment, uint64_t begin,
-                      uint64_t end, uint32_t life, bool is_pending) {
+                      uint64_t end, uint32_t lifetime, bool is_pending) {
     if (begin < end) {
         layout->pieces[layout->n_pieces++] =
-            (tide_layout_piece){begin, end - begin, life, is_pending};
+            (tide_layout_piece){begin, end - begin, lifetime, is_pending};
         segment->n_pieces++;
-        segment->cached_bytes += life == TIDE_NONE ? end - begin : 0;
+        segment->cached_bytes += lifetime == TIDE_NONE ? end - begin : 0;
     }
 }
 
@@ -91,14 +91,15 @@ static size_t fill_segment(builder *build, tide_layout_segment *segment, size_t 
     uint64_t end = segment->address + segment->total_bytes;
     segment->first_piece = layout->n_pieces;
     while (block < build->n_blocks && build->blocks[block].address < end) {
-        uint32_t index = build->blocks[block++].life;
-        const tide_lifetime *life = &build->lifetimes->lifetimes[index];
-        if (life->address < at || life->block_bytes > end - life->address) {
+        uint32_t index = build->blocks[block++].lifetime;
+        const tide_lifetime *lifetime = &build->lifetimes->lifetimes[index];
+        if (lifetime->address < at || lifetime->block_bytes > end - lifetime->address) {
             continue; /* it lies in no segment: the account shows it as unexplained */
         }
-        add_piece(layout, segment, at, life->address, TIDE_NONE, false);
-        at = life->address + life->block_bytes;
-        add_piece(layout, segment, life->address, at, index, !tide_life_is_allocated(life, event));
+        add_piece(layout, segment, at, lifetime->address, TIDE_NONE, false);
+        at = lifetime->address + lifetime->block_bytes;
+        add_piece(layout, segment, lifetime->address, at, index,
+                  !tide_lifetime_is_allocated(lifetime, event));
     }
     add_piece(layout, segment, at, end, TIDE_NONE, false);
     return block;
@@ -109,8 +110,8 @@ static void find_pool(const builder *build, tide_layout_segment *segment) {
     const tide_layout *layout = build->layout;
     for (size_t i = 0; i < segment->n_pieces && segment->pool == TIDE_SEGMENT_UNKNOWN; i++) {
         const tide_layout_piece *piece = &layout->pieces[segment->first_piece + i];
-        if (piece->life != TIDE_NONE) {
-            uint64_t asked = build->lifetimes->lifetimes[piece->life].requested_bytes;
+        if (piece->lifetime != TIDE_NONE) {
+            uint64_t asked = build->lifetimes->lifetimes[piece->lifetime].requested_bytes;
             segment->pool = asked > SMALL_BYTES ? TIDE_SEGMENT_LARGE : TIDE_SEGMENT_SMALL;
         }
     }
@@ -130,7 +131,7 @@ static void find_releasable(const tide_layout *layout, tide_layout_segment *segm
     }
     for (size_t i = 0; i < segment->n_pieces; i++) {
         const tide_layout_piece *piece = &layout->pieces[segment->first_piece + i];
-        if (piece->life == TIDE_NONE) {
+        if (piece->lifetime == TIDE_NONE) {
             uint64_t begin = piece->address - segment->address;
             uint64_t first = (begin + granule - 1) / granule;
             uint64_t last = (begin + piece->n_bytes) / granule;
@@ -143,11 +144,11 @@ static tide_status make_account(builder *build, int64_t event, int64_t n_reserve
                                 tide_error *error) {
     tide_account *account = &build->layout->account;
     for (size_t i = 0; i < build->n_blocks; i++) {
-        const tide_lifetime *life = &build->lifetimes->lifetimes[build->blocks[i].life];
-        if (tide_life_is_allocated(life, event)) {
-            tide_account_add_block(account, life);
+        const tide_lifetime *lifetime = &build->lifetimes->lifetimes[build->blocks[i].lifetime];
+        if (tide_lifetime_is_allocated(lifetime, event)) {
+            tide_account_add_block(account, lifetime);
         } else {
-            account->pending_bytes += (int64_t)life->block_bytes;
+            account->pending_bytes += (int64_t)lifetime->block_bytes;
         }
     }
     for (size_t i = 0; i < build->layout->n_segments; i++) {

@@ -22,10 +22,10 @@ extern "C" {
 
 /* A block or a gap; pieces fill their segment. */
 typedef struct tide_layout_piece {
-    uint64_t address; /* of its first byte */
-    uint64_t n_bytes; /* at least 1 */
-    uint32_t life;    /* index in the lifetimes; TIDE_NONE: free */
-    bool is_pending;  /* its free is requested, another stream still uses it */
+    uint64_t address;  /* of its first byte */
+    uint64_t n_bytes;  /* at least 1 */
+    uint32_t lifetime; /* index in the lifetimes; TIDE_NONE: free */
+    bool is_pending;   /* its free is requested, another stream still uses it */
 } tide_layout_piece;
 
 /* A segment, or of expandable ones a run of mapped memory. */
@@ -71,7 +71,7 @@ TIDE_NODISCARD tide_status tide_layout_init(tide_layout *layout, const tide_snap
 void tide_layout_fini(tide_layout *layout);
 
 /* Divides the bytes of one allocated block: adds to asked, rounding and unsplit. */
-void tide_account_add_block(tide_account *account, const tide_lifetime *life);
+void tide_account_add_block(tide_account *account, const tide_lifetime *lifetime);
 
 #ifdef __cplusplus
 }

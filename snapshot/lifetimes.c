@@ -4,7 +4,7 @@
 
 /* What the walk knows about one device. */
 typedef struct walk_device {
-    tide_map alive; /* address -> index of its life, until its free completes */
+    tide_map alive; /* address -> index of its lifetime, until its free completes */
     tide_totals now;
 } walk_device;
 
@@ -15,9 +15,9 @@ typedef struct walker {
     size_t event;                  /* row at hand, + 1; 0: the start */
 } walker;
 
-bool tide_life_is_allocated(const tide_lifetime *life, int64_t event) {
+bool tide_lifetime_is_allocated(const tide_lifetime *lifetime, int64_t event) {
     int64_t moment = event + 1;
-    return (int64_t)life->born <= moment && moment < (int64_t)life->freed;
+    return (int64_t)lifetime->born <= moment && moment < (int64_t)lifetime->freed;
 }
 
 /* Adds to a total that holds no negative numbers. */
@@ -44,19 +44,19 @@ static void note_maxima(walker *walk, size_t device) {
     }
 }
 
-static void forget(walker *walk, tide_lifetime *life) {
-    tide_totals *now = &walk->devices[life->device].now;
-    now->active_bytes -= (int64_t)life->block_bytes;
-    now->requested_bytes -= (int64_t)life->requested_bytes;
-    life->completed = (uint32_t)walk->event;
-    tide_map_remove(&walk->devices[life->device].alive, life->address);
+static void forget(walker *walk, tide_lifetime *lifetime) {
+    tide_totals *now = &walk->devices[lifetime->device].now;
+    now->active_bytes -= (int64_t)lifetime->block_bytes;
+    now->requested_bytes -= (int64_t)lifetime->requested_bytes;
+    lifetime->completed = (uint32_t)walk->event;
+    tide_map_remove(&walk->devices[lifetime->device].alive, lifetime->address);
 }
 
-static void stop_counting(walker *walk, tide_lifetime *life) {
-    tide_totals *now = &walk->devices[life->device].now;
-    now->allocated_bytes -= (int64_t)life->block_bytes;
+static void stop_counting(walker *walk, tide_lifetime *lifetime) {
+    tide_totals *now = &walk->devices[lifetime->device].now;
+    now->allocated_bytes -= (int64_t)lifetime->block_bytes;
     now->n_blocks--;
-    life->freed = (uint32_t)walk->event;
+    lifetime->freed = (uint32_t)walk->event;
 }
 
 static tide_status be_born(walker *walk, const tide_lifetime *born, tide_error *error) {
@@ -65,14 +65,14 @@ static tide_status be_born(walker *walk, const tide_lifetime *born, tide_error *
     if (tide_map_find(&device->alive, born->address, &other)) {
         tide_lifetime *replaced = &walk->lifetimes->lifetimes[other];
         walk->lifetimes->devices[born->device].n_unmatched++;
-        if (replaced->freed == TIDE_LIFE_FOREVER) {
+        if (replaced->freed == TIDE_LIFETIME_FOREVER) {
             stop_counting(walk, replaced);
         }
         forget(walk, replaced);
     }
     TIDE_TRY(add(&device->now.requested_bytes, born->requested_bytes, error));
     TIDE_TRY(add(&device->now.active_bytes, born->block_bytes, error));
-    if (born->freed == TIDE_LIFE_FOREVER) {
+    if (born->freed == TIDE_LIFETIME_FOREVER) {
         TIDE_TRY(add(&device->now.allocated_bytes, born->block_bytes, error));
         device->now.n_blocks++;
     }
@@ -97,8 +97,8 @@ static tide_status start(walker *walk, tide_error *error) {
                 .address = segment->address + block->offset_bytes,
                 .requested_bytes = block->requested_bytes,
                 .block_bytes = block->block_bytes,
-                .freed = block->state == TIDE_BLOCK_PENDING_FREE ? 0 : TIDE_LIFE_FOREVER,
-                .completed = TIDE_LIFE_FOREVER,
+                .freed = block->state == TIDE_BLOCK_PENDING_FREE ? 0 : TIDE_LIFETIME_FOREVER,
+                .completed = TIDE_LIFETIME_FOREVER,
                 .stack = block->stack,
                 .scope = block->scope,
                 .name = block->name,
@@ -123,8 +123,8 @@ static tide_status alloc_row(walker *walk, const tide_event *event, tide_error *
                           .requested_bytes = event->requested_bytes,
                           .block_bytes = event->block_bytes,
                           .born = (uint32_t)walk->event,
-                          .freed = TIDE_LIFE_FOREVER,
-                          .completed = TIDE_LIFE_FOREVER,
+                          .freed = TIDE_LIFETIME_FOREVER,
+                          .completed = TIDE_LIFETIME_FOREVER,
                           .stack = event->stack,
                           .scope = event->scope,
                           .name = event->name,
@@ -139,12 +139,12 @@ static void free_row(walker *walk, const tide_event *event) {
         walk->lifetimes->devices[event->device].n_unmatched++;
         return;
     }
-    tide_lifetime *life = &walk->lifetimes->lifetimes[index];
-    if (life->freed == TIDE_LIFE_FOREVER) {
-        stop_counting(walk, life);
+    tide_lifetime *lifetime = &walk->lifetimes->lifetimes[index];
+    if (lifetime->freed == TIDE_LIFETIME_FOREVER) {
+        stop_counting(walk, lifetime);
     }
     if (event->action != TIDE_ACTION_FREE_REQUESTED) {
-        forget(walk, life);
+        forget(walk, lifetime);
     }
 }
 
@@ -301,14 +301,14 @@ int64_t *tide_lifetimes_changes(const tide_lifetimes *lifetimes, size_t n_events
                                 bool in_blocks) {
     int64_t *changes = tide_hostmem_zeroed(lifetimes->mem, n_events + 1, sizeof(*changes));
     for (size_t i = 0; changes != NULL && i < lifetimes->n_lifetimes; i++) {
-        const tide_lifetime *life = &lifetimes->lifetimes[i];
-        if (life->device != device || life->freed <= life->born) {
+        const tide_lifetime *lifetime = &lifetimes->lifetimes[i];
+        if (lifetime->device != device || lifetime->freed <= lifetime->born) {
             continue; /* pending from the start on: never allocated */
         }
-        int64_t change = in_blocks ? 1 : (int64_t)life->block_bytes;
-        changes[life->born] += change;
-        if (life->freed != TIDE_LIFE_FOREVER) {
-            changes[life->freed] -= change;
+        int64_t change = in_blocks ? 1 : (int64_t)lifetime->block_bytes;
+        changes[lifetime->born] += change;
+        if (lifetime->freed != TIDE_LIFETIME_FOREVER) {
+            changes[lifetime->freed] -= change;
         }
     }
     return changes;

@@ -1,5 +1,5 @@
-/* lifetimes.h - from a snapshot's start and events to the life of each block, and to the highest
- * and the last values of the four byte totals.
+/* lifetimes.h - from a snapshot's start and events to the lifetime of each block, and to the
+ * highest and the last values of the four byte totals.
  *
  * The events may come from a file that nobody checked: a free without its block and an alloc on top
  * of a live one are counted, not believed.
@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define TIDE_LIFE_FOREVER UINT32_MAX     /* not freed within the recording */
+#define TIDE_LIFETIME_FOREVER UINT32_MAX /* not freed within the recording */
 #define TIDE_MAX_EVENTS (UINT32_MAX - 1) /* that lifetimes can be made of */
 
 /* One block from its allocation to its release. Events are rows of the event table. */
@@ -28,8 +28,9 @@ typedef struct tide_lifetime {
     uint64_t requested_bytes; /* what was asked for */
     uint64_t block_bytes;     /* the whole block */
     uint32_t born;            /* its alloc row + 1; 0: alive at the start */
-    uint32_t freed; /* row that requested its free, + 1; 0: before the start; TIDE_LIFE_FOREVER */
-    uint32_t completed;          /* row that completed its free, + 1; TIDE_LIFE_FOREVER */
+    uint32_t
+        freed; /* row that requested its free, + 1; 0: before the start; TIDE_LIFETIME_FOREVER */
+    uint32_t completed;          /* row that completed its free, + 1; TIDE_LIFETIME_FOREVER */
     uint32_t stack, scope, name; /* of the allocation; TIDE_NONE */
     uint8_t category;            /* tide_category */
     uint8_t device;              /* index of the device */
@@ -86,7 +87,7 @@ int64_t *tide_lifetimes_changes(const tide_lifetimes *lifetimes, size_t n_events
 
 /* True when the block is allocated (its free not yet requested) after row `event` (-1: at the
  * start). */
-bool tide_life_is_allocated(const tide_lifetime *life, int64_t event);
+bool tide_lifetime_is_allocated(const tide_lifetime *lifetime, int64_t event);
 
 /* One device after one row. */
 typedef struct tide_instant {

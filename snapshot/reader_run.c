@@ -316,11 +316,9 @@ static const double *read_reals(tide_reader *reader, double (*get)(tide_json *js
         samples = grown;
         samples[n++] = get(&reader->json);
     }
-    double *kept = tide_arena_alloc(&reader->snapshot->arena, n, sizeof(*kept));
+    double *kept = tide_arena_copy(&reader->snapshot->arena, samples, n, sizeof(*kept));
     if (kept == NULL) {
         tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory");
-    } else if (n > 0) {
-        memcpy(kept, samples, n * sizeof(*kept));
     }
     reader->mem->release(reader->mem->ctx, samples);
     *ret_n = n;

@@ -155,12 +155,10 @@ static void read_segments(tide_reader *reader, growing_state *state) {
 
 /* A copy in the snapshot's arena. */
 static void *keep(tide_reader *reader, const void *rows, size_t n_rows, size_t row_bytes) {
-    void *copy = tide_arena_alloc(&reader->snapshot->arena, n_rows, row_bytes);
+    void *copy = tide_arena_copy(&reader->snapshot->arena, rows, n_rows, row_bytes);
     if (copy == NULL) {
         tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory for %zu rows",
                        n_rows);
-    } else if (n_rows > 0) {
-        memcpy(copy, rows, n_rows * row_bytes);
     }
     return copy;
 }

@@ -41,20 +41,20 @@ static bool take_text(string_table *table, size_t *ret_bytes) {
     return tide_json_unescape(json, at, size, buffer, ret_bytes);
 }
 
-/* The same text among those that are there; NULL, and a hash that is free. */
-static const char *find(const string_table *table, size_t n_bytes, uint64_t *ret_hash) {
-    uint64_t index = 0;
-    *ret_hash = tide_hash_bytes(table->buffer, n_bytes);
-    while (tide_map_find(&table->by_hash, *ret_hash, &index)) {
-        if (strcmp(table->texts[index], table->buffer) == 0) {
-            return table->texts[index];
-        }
-        ++*ret_hash;
-    }
-    return NULL;
+static bool is_at_hand(const void *ctx, uint64_t number) {
+    const string_table *table = ctx;
+    return strcmp(table->texts[number], table->buffer) == 0;
 }
 
-static const char *keep_text(string_table *table, size_t n_bytes, uint64_t hash) {
+/* The same text among those that are there; NULL, and the key for a new one. */
+static const char *find(const string_table *table, size_t n_bytes, uint64_t *ret_key) {
+    uint64_t number = 0;
+    bool is_known = tide_map_find_equal(&table->by_hash, tide_hash_bytes(table->buffer, n_bytes),
+                                        is_at_hand, table, ret_key, &number);
+    return is_known ? table->texts[number] : NULL;
+}
+
+static const char *keep_text(string_table *table, size_t n_bytes, uint64_t key) {
     tide_json *json = &table->reader->json;
     table->n_bytes += n_bytes;
     if (table->n_bytes > MAX_TEXT_BYTES) {
@@ -66,7 +66,7 @@ static const char *keep_text(string_table *table, size_t n_bytes, uint64_t hash)
     const char *text =
         n_bytes == 0 ? ""
                      : tide_arena_text_n(&table->reader->snapshot->arena, table->buffer, n_bytes);
-    if (text == NULL || tide_map_put(&table->by_hash, hash, table->n_texts) != TIDE_OK) {
+    if (text == NULL || tide_map_put(&table->by_hash, key, table->n_texts) != TIDE_OK) {
         tide_json_fail(json, TIDE_NO_MEMORY, json->at, "no memory for a text of %zu bytes",
                        n_bytes);
         return NULL;
@@ -78,7 +78,7 @@ static const char *keep_text(string_table *table, size_t n_bytes, uint64_t hash)
 static bool add_text(string_table *table) {
     tide_json *json = &table->reader->json;
     size_t n_bytes = 0;
-    uint64_t hash = 0;
+    uint64_t key = 0;
     if (table->n_texts == TIDE_JSON_MAX_ROWS) {
         tide_json_fail(json, TIDE_LIMIT, json->at, "more than the limit of %d strings",
                        TIDE_JSON_MAX_ROWS);
@@ -87,7 +87,7 @@ static bool add_text(string_table *table) {
     if (!take_text(table, &n_bytes)) {
         return false;
     }
-    const char *text = find(table, n_bytes, &hash);
+    const char *text = find(table, n_bytes, &key);
     if (text != NULL && ++table->n_repeated > MAX_REPEATED) {
         tide_json_fail(json, TIDE_LIMIT, json->at,
                        "more than the limit of %d texts that stand in the table already",
@@ -101,7 +101,7 @@ static bool add_text(string_table *table) {
         return false;
     }
     table->texts = grown;
-    text = text != NULL ? text : keep_text(table, n_bytes, hash);
+    text = text != NULL ? text : keep_text(table, n_bytes, key);
     if (text == NULL) {
         return false;
     }
@@ -116,11 +116,10 @@ void tide_read_strings(tide_reader *reader) {
     tide_json_enter_array(&reader->json);
     while (tide_json_next_item(&reader->json) && add_text(&table)) {
     }
-    const char **kept = tide_arena_alloc(&reader->snapshot->arena, table.n_texts, sizeof(*kept));
+    const char **kept =
+        tide_arena_copy(&reader->snapshot->arena, table.texts, table.n_texts, sizeof(*kept));
     if (kept == NULL) {
         tide_json_fail(&reader->json, TIDE_NO_MEMORY, reader->json.at, "no memory for the strings");
-    } else if (table.n_texts > 0) {
-        memcpy(kept, table.texts, table.n_texts * sizeof(*kept));
     }
     reader->snapshot->strings = kept;
     reader->snapshot->n_strings = kept != NULL ? table.n_texts : 0;

@@ -65,20 +65,14 @@ tide_status tide_stack_tree_node(tide_stack_tree *tree, uint32_t parent, uint32_
 }
 
 tide_status tide_stack_tree_hand_over(const tide_stack_tree *tree, tide_snapshot *snapshot) {
-    tide_frame_row *frames = tide_arena_alloc(&snapshot->arena, tree->n_frames, sizeof(*frames));
-    tide_stack_row *nodes = tide_arena_alloc(&snapshot->arena, tree->n_nodes, sizeof(*nodes));
-    if (frames == NULL || nodes == NULL) {
+    snapshot->frames =
+        tide_arena_copy(&snapshot->arena, tree->frames, tree->n_frames, sizeof(*tree->frames));
+    snapshot->stacks =
+        tide_arena_copy(&snapshot->arena, tree->nodes, tree->n_nodes, sizeof(*tree->nodes));
+    if (snapshot->frames == NULL || snapshot->stacks == NULL) {
         return TIDE_NO_MEMORY;
     }
-    if (tree->n_frames > 0) {
-        memcpy(frames, tree->frames, tree->n_frames * sizeof(*frames));
-    }
-    if (tree->n_nodes > 0) {
-        memcpy(nodes, tree->nodes, tree->n_nodes * sizeof(*nodes));
-    }
-    snapshot->frames = frames;
     snapshot->n_frames = tree->n_frames;
-    snapshot->stacks = nodes;
     snapshot->n_stacks = tree->n_nodes;
     return TIDE_OK;
 }

@@ -14,8 +14,8 @@ typedef struct keeper {
 } keeper;
 
 /* The item of a block's name and stack, new if need be. */
-static tide_status item_of(keeper *keep, const tide_lifetime *life, size_t *ret_index) {
-    uint64_t key = (uint64_t)life->name << 32 | life->stack;
+static tide_status item_of(keeper *keep, const tide_lifetime *lifetime, size_t *ret_index) {
+    uint64_t key = (uint64_t)lifetime->name << 32 | lifetime->stack;
     uint64_t index = 0;
     if (tide_map_find(&keep->by_key, key, &index)) {
         *ret_index = (size_t)index;
@@ -35,10 +35,10 @@ static tide_status item_of(keeper *keep, const tide_lifetime *life, size_t *ret_
     }
     keep->last_steps = steps;
     keep->last_steps[list->n_items] = -1;
-    list->items[list->n_items] = (tide_kept){.name = life->name,
-                                             .stack = life->stack,
-                                             .scope = life->scope,
-                                             .category = life->category,
+    list->items[list->n_items] = (tide_kept){.name = lifetime->name,
+                                             .stack = lifetime->stack,
+                                             .scope = lifetime->scope,
+                                             .category = lifetime->category,
                                              .first_born = -1};
     TIDE_TRY(tide_map_put(&keep->by_key, key, list->n_items));
     *ret_index = list->n_items++;
@@ -60,14 +60,14 @@ static int64_t step_of(const tide_steps *steps, int64_t row) {
     return (int64_t)low - 1;
 }
 
-static void count(keeper *keep, size_t index, const tide_lifetime *life) {
+static void count(keeper *keep, size_t index, const tide_lifetime *lifetime) {
     tide_kept *item = &keep->list->items[index];
-    int64_t row = (int64_t)life->born - 1;
+    int64_t row = (int64_t)lifetime->born - 1;
     int64_t step = step_of(keep->steps, row);
     if (item->blocks == 0) {
         item->first_born = row;
     }
-    item->bytes += (int64_t)life->block_bytes;
+    item->bytes += (int64_t)lifetime->block_bytes;
     item->blocks++;
     if (step > keep->last_steps[index]) { /* lifetimes are in the order of births */
         keep->last_steps[index] = step;
@@ -96,20 +96,20 @@ static int by_growth(const void *left, const void *right) {
 static tide_status collect(keeper *keep, const tide_lifetimes *lifetimes, int64_t before,
                            int64_t after, int64_t warm) {
     for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
-        const tide_lifetime *life = &lifetimes->lifetimes[i];
-        bool was = before >= -1 && tide_life_is_allocated(life, before);
-        bool is = tide_life_is_allocated(life, after) && (int64_t)life->born - 1 > warm;
-        if (life->device != keep->steps->device || (!was && !is)) {
+        const tide_lifetime *lifetime = &lifetimes->lifetimes[i];
+        bool was = before >= -1 && tide_lifetime_is_allocated(lifetime, before);
+        bool is = tide_lifetime_is_allocated(lifetime, after) && (int64_t)lifetime->born - 1 > warm;
+        if (lifetime->device != keep->steps->device || (!was && !is)) {
             continue;
         }
         size_t index = 0;
-        TIDE_TRY(item_of(keep, life, &index));
+        TIDE_TRY(item_of(keep, lifetime, &index));
         if (was) {
-            keep->list->items[index].before_bytes += (int64_t)life->block_bytes;
+            keep->list->items[index].before_bytes += (int64_t)lifetime->block_bytes;
             keep->list->items[index].before_blocks++;
         }
         if (is) {
-            count(keep, index, life);
+            count(keep, index, lifetime);
         }
     }
     return TIDE_OK;

@@ -15,24 +15,24 @@ typedef struct summary_builder {
 } summary_builder;
 
 /* Which group a block belongs to. */
-typedef uint32_t (*key_of)(const summary_builder *builder, const tide_lifetime *life);
+typedef uint32_t (*key_of)(const summary_builder *builder, const tide_lifetime *lifetime);
 
-static uint32_t category_key(const summary_builder *builder, const tide_lifetime *life) {
+static uint32_t category_key(const summary_builder *builder, const tide_lifetime *lifetime) {
     (void)builder;
-    return life->category;
+    return lifetime->category;
 }
 
-static uint32_t stack_key(const summary_builder *builder, const tide_lifetime *life) {
+static uint32_t stack_key(const summary_builder *builder, const tide_lifetime *lifetime) {
     (void)builder;
-    return life->stack;
+    return lifetime->stack;
 }
 
-static uint32_t scope_key(const summary_builder *builder, const tide_lifetime *life) {
-    return life->scope == TIDE_NONE ? TIDE_NONE : builder->paths.of_scope[life->scope];
+static uint32_t scope_key(const summary_builder *builder, const tide_lifetime *lifetime) {
+    return lifetime->scope == TIDE_NONE ? TIDE_NONE : builder->paths.of_scope[lifetime->scope];
 }
 
-static uint32_t phase_key(const summary_builder *builder, const tide_lifetime *life) {
-    return tide_scope_paths_phase(&builder->paths, scope_key(builder, life));
+static uint32_t phase_key(const summary_builder *builder, const tide_lifetime *lifetime) {
+    return tide_scope_paths_phase(&builder->paths, scope_key(builder, lifetime));
 }
 
 static int by_bytes(const void *left, const void *right) {
@@ -45,13 +45,13 @@ static int by_bytes(const void *left, const void *right) {
 }
 
 static void add_block(const summary_builder *builder, tide_share *share,
-                      const tide_lifetime *life) {
-    share->bytes += (int64_t)life->block_bytes;
-    share->requested_bytes += (int64_t)life->requested_bytes;
+                      const tide_lifetime *lifetime) {
+    share->bytes += (int64_t)lifetime->block_bytes;
+    share->requested_bytes += (int64_t)lifetime->requested_bytes;
     share->n_blocks++;
-    if ((int64_t)life->block_bytes > share->largest_bytes) {
-        share->largest_bytes = (int64_t)life->block_bytes;
-        share->largest_name = tide_snapshot_text(builder->snapshot, life->name);
+    if ((int64_t)lifetime->block_bytes > share->largest_bytes) {
+        share->largest_bytes = (int64_t)lifetime->block_bytes;
+        share->largest_name = tide_snapshot_text(builder->snapshot, lifetime->name);
     }
 }
 
@@ -141,9 +141,10 @@ static tide_status collect(summary_builder *builder, size_t device, tide_summary
     }
     size_t n = 0;
     for (size_t i = 0; i < builder->lifetimes->n_lifetimes; i++) {
-        const tide_lifetime *life = &builder->lifetimes->lifetimes[i];
-        if (life->device == device && tide_life_is_allocated(life, peak->event) && n < n_blocks) {
-            blocks[n++] = *life;
+        const tide_lifetime *lifetime = &builder->lifetimes->lifetimes[i];
+        if (lifetime->device == device && tide_lifetime_is_allocated(lifetime, peak->event) &&
+            n < n_blocks) {
+            blocks[n++] = *lifetime;
         }
     }
     qsort(blocks, n, sizeof(*blocks), by_size);
@@ -200,15 +201,15 @@ static tide_status account(summary_builder *builder, size_t device, tide_summary
 static tide_totals totals_at(const summary_builder *builder, const tide_instant *at) {
     tide_totals totals = {.n_segments = 0};
     for (size_t i = 0; i < builder->lifetimes->n_lifetimes; i++) {
-        const tide_lifetime *life = &builder->lifetimes->lifetimes[i];
-        if (life->device != at->device || (int64_t)life->born > at->event + 1 ||
-            at->event + 1 >= (int64_t)life->completed) {
+        const tide_lifetime *lifetime = &builder->lifetimes->lifetimes[i];
+        if (lifetime->device != at->device || (int64_t)lifetime->born > at->event + 1 ||
+            at->event + 1 >= (int64_t)lifetime->completed) {
             continue;
         }
-        totals.requested_bytes += (int64_t)life->requested_bytes;
-        totals.active_bytes += (int64_t)life->block_bytes;
-        if (tide_life_is_allocated(life, at->event)) {
-            totals.allocated_bytes += (int64_t)life->block_bytes;
+        totals.requested_bytes += (int64_t)lifetime->requested_bytes;
+        totals.active_bytes += (int64_t)lifetime->block_bytes;
+        if (tide_lifetime_is_allocated(lifetime, at->event)) {
+            totals.allocated_bytes += (int64_t)lifetime->block_bytes;
             totals.n_blocks++;
         }
     }

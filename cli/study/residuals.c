@@ -94,13 +94,15 @@ static int larger_first(const void *a, const void *b) {
     return strcmp(left->name, right->name);
 }
 
-static tide_status keep(block *of, const tide_lifetime *life, const char *name, tide_error *error) {
+static tide_status keep(block *of, const tide_lifetime *lifetime, const char *name,
+                        tide_error *error) {
     if (of->n_kept == MAX_KEPT) {
         return tide_fail(error, TIDE_LIMIT, "a block keeps more than %d tensors", (int)MAX_KEPT);
     }
-    of->kept[of->n_kept++] = (kept){.name = name, .bytes = (int64_t)life->requested_bytes};
-    of->kept_bytes += (int64_t)life->requested_bytes;
-    of->weight_bytes += life->category == TIDE_WEIGHT_COPY ? (int64_t)life->requested_bytes : 0;
+    of->kept[of->n_kept++] = (kept){.name = name, .bytes = (int64_t)lifetime->requested_bytes};
+    of->kept_bytes += (int64_t)lifetime->requested_bytes;
+    of->weight_bytes +=
+        lifetime->category == TIDE_WEIGHT_COPY ? (int64_t)lifetime->requested_bytes : 0;
     return TIDE_OK;
 }
 
@@ -115,11 +117,11 @@ static tide_status find_kept(const tide_snapshot *snapshot, const tide_lifetimes
         }
     }
     for (size_t i = 0; i < lifetimes->n_lifetimes; i++) {
-        const tide_lifetime *life = &lifetimes->lifetimes[i];
-        const char *name = tide_snapshot_text(snapshot, life->name);
-        if (tide_life_is_allocated(life, end) && belongs(of, name) &&
-            lies_in(snapshot, life->scope, "forward", SIZE_MAX)) {
-            TIDE_TRY(keep(of, life, name, error));
+        const tide_lifetime *lifetime = &lifetimes->lifetimes[i];
+        const char *name = tide_snapshot_text(snapshot, lifetime->name);
+        if (tide_lifetime_is_allocated(lifetime, end) && belongs(of, name) &&
+            lies_in(snapshot, lifetime->scope, "forward", SIZE_MAX)) {
+            TIDE_TRY(keep(of, lifetime, name, error));
         }
     }
     qsort(of->kept, of->n_kept, sizeof(of->kept[0]), larger_first);

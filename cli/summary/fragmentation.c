@@ -41,12 +41,12 @@ static size_t find_pinned(const tide_summary_view *of, const tide_layout *layout
                        .held_bytes = (int64_t)(segment->cached_bytes - segment->releasable_bytes)};
         for (size_t j = 0; j < segment->n_pieces; j++) {
             const tide_layout_piece *piece = &layout->pieces[segment->first_piece + j];
-            const tide_lifetime *life =
-                piece->life != TIDE_NONE ? &of->lifetimes->lifetimes[piece->life] : NULL;
-            item.n_blocks += life != NULL;
-            if (life != NULL &&
-                (item.block == NULL || life->block_bytes > item.block->block_bytes)) {
-                item.block = life;
+            const tide_lifetime *lifetime =
+                piece->lifetime != TIDE_NONE ? &of->lifetimes->lifetimes[piece->lifetime] : NULL;
+            item.n_blocks += lifetime != NULL;
+            if (lifetime != NULL &&
+                (item.block == NULL || lifetime->block_bytes > item.block->block_bytes)) {
+                item.block = lifetime;
             }
         }
         if (item.held_bytes > 0) {
@@ -184,7 +184,7 @@ static void fit_row(tide_table *table, const tide_layout *layout, int pool, uint
         const tide_layout_segment *segment = &layout->segments[i];
         for (size_t j = 0; j < segment->n_pieces && segment->pool == pool; j++) {
             const tide_layout_piece *piece = &layout->pieces[segment->first_piece + j];
-            if (piece->life == TIDE_NONE) {
+            if (piece->lifetime == TIDE_NONE) {
                 all += (int64_t)piece->n_bytes;
                 usable += piece->n_bytes >= request ? (int64_t)piece->n_bytes : 0;
                 n_fit += piece->n_bytes >= request;
@@ -207,7 +207,7 @@ static uint64_t largest_free(const tide_layout *layout, int pool) {
         for (size_t j = 0; j < segment->n_pieces && segment->pool == pool; j++) {
             const tide_layout_piece *piece = &layout->pieces[segment->first_piece + j];
             largest =
-                piece->life == TIDE_NONE && piece->n_bytes > largest ? piece->n_bytes : largest;
+                piece->lifetime == TIDE_NONE && piece->n_bytes > largest ? piece->n_bytes : largest;
         }
     }
     return largest;

@@ -183,6 +183,10 @@ TIDE_NODISCARD tide_status tide_pytorch_add_segment(const tide_hostmem *mem,
                                                     tide_segment_row segment);
 TIDE_NODISCARD tide_status tide_pytorch_add_block(const tide_hostmem *mem,
                                                   tide_pytorch_state *state, tide_block_row block);
+/* The same for bytes that no block covers, nothing for none of them. */
+TIDE_NODISCARD tide_status tide_pytorch_add_free_block(const tide_hostmem *mem,
+                                                       tide_pytorch_state *state,
+                                                       uint64_t offset_bytes, uint64_t block_bytes);
 /* pytorch_events.c. Events of in->device -> rows; the first one is that of index `first`. */
 TIDE_NODISCARD tide_status tide_pytorch_add_events(tide_pytorch_import *in,
                                                    const tide_pickle_value *items, size_t n_items,

@@ -179,23 +179,21 @@ void tide_pickle_allow_text(tide_pickle *pickle, tide_pickle_value value) {
 
 /* ---- texts ---- */
 
-/* The row of the same text; false, and a hash that is free. */
-static bool find_text(const tide_pickle *pickle, const char *bytes, size_t n_bytes,
-                      uint64_t *ret_hash, uint64_t *ret_row) {
-    *ret_hash = tide_hash_bytes(bytes, n_bytes);
-    while (tide_map_find(&pickle->text_at, *ret_hash, ret_row)) {
-        const tide_pickle_text_row *row = &pickle->texts[*ret_row];
-        if (row->n_bytes == n_bytes && memcmp(row->bytes, bytes, n_bytes) == 0) {
-            return true;
-        }
-        ++*ret_hash;
-    }
-    return false;
+typedef struct wanted {
+    const tide_pickle *among;
+    const char *bytes;
+    size_t n_bytes;
+} wanted;
+
+static bool is_wanted(const void *ctx, uint64_t number) {
+    const wanted *one = ctx;
+    const tide_pickle_text_row *row = &one->among->texts[number];
+    return row->n_bytes == one->n_bytes && memcmp(row->bytes, one->bytes, one->n_bytes) == 0;
 }
 
 /* Charged as a whole, the arrays' doubling included. */
 static tide_status add_text(tide_pickle_machine *machine, const char *bytes, size_t n_bytes,
-                            uint64_t hash) {
+                            uint64_t key) {
     tide_pickle *pickle = machine->pickle;
     TIDE_TRY(tide_pickle_charge(machine, TIDE_PICKLE_TEXT_COST + n_bytes));
     tide_pickle_text_row *texts = tide_hostmem_grow(
@@ -208,18 +206,21 @@ static tide_status add_text(tide_pickle_machine *machine, const char *bytes, siz
     if (copy == NULL) {
         return TIDE_NO_MEMORY;
     }
-    TIDE_TRY(tide_map_put(&pickle->text_at, hash, pickle->n_texts));
+    TIDE_TRY(tide_map_put(&pickle->text_at, key, pickle->n_texts));
     texts[pickle->n_texts++] = (tide_pickle_text_row){.bytes = copy, .n_bytes = (uint32_t)n_bytes};
     return TIDE_OK;
 }
 
 tide_status tide_pickle_push_text(tide_pickle_machine *machine, int tag, const char *bytes,
                                   size_t n_bytes) {
-    uint64_t hash = 0;
-    uint64_t row = machine->pickle->n_texts;
-    if (!find_text(machine->pickle, bytes, n_bytes, &hash, &row)) {
-        row = machine->pickle->n_texts;
-        TIDE_TRY(add_text(machine, bytes, n_bytes, hash));
+    const tide_pickle *pickle = machine->pickle;
+    const wanted one = {pickle, bytes, n_bytes};
+    uint64_t key = 0;
+    uint64_t row = 0;
+    if (!tide_map_find_equal(&pickle->text_at, tide_hash_bytes(bytes, n_bytes), is_wanted, &one,
+                             &key, &row)) {
+        row = pickle->n_texts;
+        TIDE_TRY(add_text(machine, bytes, n_bytes, key));
     }
     return tide_pickle_push(machine, TIDE_PICKLE_MAKE((unsigned)tag, row));
 }

@@ -34,6 +34,18 @@ tide_status tide_pytorch_add_block(const tide_hostmem *mem, tide_pytorch_state *
     return TIDE_OK;
 }
 
+tide_status tide_pytorch_add_free_block(const tide_hostmem *mem, tide_pytorch_state *state,
+                                        uint64_t offset_bytes, uint64_t block_bytes) {
+    return block_bytes == 0 ? TIDE_OK
+                            : tide_pytorch_add_block(mem, state,
+                                                     (tide_block_row){.offset_bytes = offset_bytes,
+                                                                      .block_bytes = block_bytes,
+                                                                      .stack = TIDE_NONE,
+                                                                      .scope = TIDE_NONE,
+                                                                      .name = TIDE_NONE,
+                                                                      .state = TIDE_BLOCK_FREE});
+}
+
 tide_status tide_pytorch_stream(tide_pytorch_import *in, size_t device, tide_pickle_value value,
                                 const tide_pytorch_place *dict, uint8_t *ret_stream) {
     int64_t handle = 0;
@@ -178,13 +190,7 @@ static tide_status add_free(tide_pytorch_import *in, uint64_t offset_bytes, uint
         return TIDE_OK;
     }
     in->n_contradictions++;
-    return tide_pytorch_add_block(in->mem, &in->end,
-                                  (tide_block_row){.offset_bytes = offset_bytes,
-                                                   .block_bytes = block_bytes,
-                                                   .stack = TIDE_NONE,
-                                                   .scope = TIDE_NONE,
-                                                   .name = TIDE_NONE,
-                                                   .state = TIDE_BLOCK_FREE});
+    return tide_pytorch_add_free_block(in->mem, &in->end, offset_bytes, block_bytes);
 }
 
 static tide_status read_blocks(tide_pytorch_import *in, tide_segment_row *segment,

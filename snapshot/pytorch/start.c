@@ -225,18 +225,6 @@ static tide_status add_expandable(tide_pytorch_walk_state *w, tide_pytorch_state
     return TIDE_OK;
 }
 
-static tide_status add_free(const tide_pytorch_walk_state *w, uint64_t offset_bytes,
-                            uint64_t block_bytes) {
-    return block_bytes == 0 ? TIDE_OK
-                            : tide_pytorch_add_block(w->in->mem, &w->in->start,
-                                                     (tide_block_row){.offset_bytes = offset_bytes,
-                                                                      .block_bytes = block_bytes,
-                                                                      .stack = TIDE_NONE,
-                                                                      .scope = TIDE_NONE,
-                                                                      .name = TIDE_NONE,
-                                                                      .state = TIDE_BLOCK_FREE});
-}
-
 /* The next block in use from point *at on that lies below `end`; NULL when there is none. */
 static const tide_pytorch_block *next_block(const tide_pytorch_walk_state *w, size_t *at,
                                             uint64_t end) {
@@ -290,11 +278,13 @@ static tide_status fill(tide_pytorch_walk_state *w, tide_segment_row *segment, s
             w->in->n_contradictions++;
             continue;
         }
-        TIDE_TRY(add_free(w, n_filled, offset_bytes - n_filled));
+        TIDE_TRY(tide_pytorch_add_free_block(w->in->mem, &w->in->start, n_filled,
+                                             offset_bytes - n_filled));
         TIDE_TRY(add_used(w, block, offset_bytes));
         n_filled = offset_bytes + block->block_bytes;
     }
-    TIDE_TRY(add_free(w, n_filled, segment->total_bytes - n_filled));
+    TIDE_TRY(tide_pytorch_add_free_block(w->in->mem, &w->in->start, n_filled,
+                                         segment->total_bytes - n_filled));
     segment->n_blocks = w->in->start.n_blocks - segment->first_block;
     return TIDE_OK;
 }

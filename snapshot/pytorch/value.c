@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/utf8.h"
+#include "snapshot/json_internal.h"
 #include "snapshot/pytorch/internal.h"
 
 enum { PATH_BYTES = TIDE_JSON_PLACE_BYTES, MESSAGE_BYTES = 512 };
@@ -14,11 +15,8 @@ static size_t write_path(const tide_pytorch_place *at, char *path, size_t n_used
         return n_used;
     }
     n_used = write_path(at->up, path, n_used);
-    int n = at->key == NULL ? snprintf(path + n_used, PATH_BYTES - n_used, "[%zu]", at->index)
-                            : snprintf(path + n_used, PATH_BYTES - n_used, "%s%s",
-                                       n_used > 0 ? "." : "", at->key);
-    size_t n_more = n < 0 ? 0 : (size_t)n;
-    return n_more < PATH_BYTES - n_used ? n_used + n_more : PATH_BYTES - 1;
+    return at->key == NULL ? tide_json_path_index(path, n_used, at->index)
+                           : tide_json_path_key(path, n_used, at->key, strlen(at->key));
 }
 
 tide_status tide_pytorch_fail(const tide_pytorch_import *in, const tide_pytorch_place *at,

@@ -43,8 +43,24 @@ function isDigit(byte) {
 }
 
 /** @param {Uint8Array} bytes @param {number} begin @param {number} end @returns {string} a letter for each byte */
-function lettersOf(bytes, begin, end) {
+export function lettersOf(bytes, begin, end) {
   return String.fromCharCode.apply(null, /** @type {any} */ (bytes.subarray(begin, end)));
+}
+
+/**
+ * One more level at the end of a key path, `start.segments`, as the program shows it: without bytes that are not
+ * printable, and a level that has no room is left out.
+ * @param {string} path
+ * @param {string} key a letter for each byte
+ */
+export function pathOfKey(path, key) {
+  if (path.length + 32 >= MOST_PATH) return path;
+  return `${path}${path ? '.' : ''}${key.slice(0, MOST_KEY_SHOWN).replace(/[^ -~]/g, '?')}`;
+}
+
+/** The same for `start.segments[3]`. @param {string} path @param {number} index */
+export function pathOfItem(path, index) {
+  return path.length + 32 >= MOST_PATH ? path : `${path}[${index}]`;
 }
 
 /** Bytes of the character of UTF-8 at `at`; 0: none stands there. @param {Uint8Array} bytes @param {number} at @param {number} end */
@@ -109,10 +125,8 @@ export class JsonReader {
   placeText() {
     let path = '';
     for (const { isArray, nItems, key, keySize } of this.levels) {
-      if (path.length + 32 >= MOST_PATH) break;
-      if (isArray && nItems > 0) path += `[${nItems - 1}]`;
-      else if (!isArray && keySize > 0)
-        path += `${path ? '.' : ''}${key.slice(0, MOST_KEY_SHOWN).replace(/[^ -~]/g, '?')}`;
+      if (isArray && nItems > 0) path = pathOfItem(path, nItems - 1);
+      else if (!isArray && keySize > 0) path = pathOfKey(path, key);
     }
     return path;
   }

@@ -4,6 +4,7 @@
 import { FormatError } from './columns.js';
 import { categoryNumber } from './categories.js';
 import { ACTION_NAMES, CATEGORY_NAMES } from './format.js';
+import { lettersOf, pathOfItem, pathOfKey } from './json.js';
 import { PickleContainer, pickleKind, PickleReal } from './pickle.js';
 import { ACTION, STATE } from './subjects.js';
 
@@ -70,9 +71,9 @@ class Place {
   /** @returns {string} */
   path() {
     const before = this.up?.path() ?? '';
-    return typeof this.key === 'number'
-      ? `${before}[${this.key}]`
-      : `${before}${before && this.key ? '.' : ''}${this.key}`;
+    if (typeof this.key === 'number') return pathOfItem(before, this.key);
+    const bytes = new TextEncoder().encode(this.key);
+    return this.key === '' ? before : pathOfKey(before, lettersOf(bytes, 0, bytes.length));
   }
 
   /** @param {string} message @returns {never} */

@@ -81,8 +81,8 @@ static void assert_tiles(const tide_layout *layout) {
         for (size_t j = 0; j < segment->n_pieces; j++) {
             const tide_layout_piece *piece = &layout->pieces[segment->first_piece + j];
             assert_true(piece->address == at && piece->n_bytes > 0);
-            assert_true(j == 0 || piece->life != TIDE_NONE || piece[-1].life != TIDE_NONE);
-            cached += piece->life == TIDE_NONE ? piece->n_bytes : 0;
+            assert_true(j == 0 || piece->lifetime != TIDE_NONE || piece[-1].lifetime != TIDE_NONE);
+            cached += piece->lifetime == TIDE_NONE ? piece->n_bytes : 0;
             at += piece->n_bytes;
         }
         behind = segment->address + segment->total_bytes;
@@ -276,7 +276,7 @@ static void assert_as_in(const world *in, const tide_layout *layout) {
         const tide_layout_piece *piece = &layout->pieces[i];
         for (uint64_t a = piece->address / 512; a < (piece->address + piece->n_bytes) / 512; a++) {
             assert_true(in->mapped[a]);
-            assert_true((in->owner[a] >= 0) == (piece->life != TIDE_NONE));
+            assert_true((in->owner[a] >= 0) == (piece->lifetime != TIDE_NONE));
             assert_true(in->pending[a] == piece->is_pending);
         }
     }

@@ -122,6 +122,8 @@ static void odd_values_are_counted(void **state) {
         {"'oom'", "4", "'4'", "device_traces[0][1].device_free"},
         {"'allocator_settings'", "{", "[], 'rest': {", "allocator_settings"},
         {"'allocator_settings'", "-1", "None", "allocator_settings.max_split_size"},
+        {"'allocator_settings'", "'max_split_size': -1", "'a\x1b[2J\xc3\xa9': None",
+         "allocator_settings.a?[2J??"}, /* no escape sequence reaches a terminal */
         {"'allocator_settings'", "{'1': 0}", "{'1': 'x'}",
          "allocator_settings.roundup_power2_divisions.1"},
         {"'allocator_settings'", "{'1': 0}", "[]", "allocator_settings.roundup_power2_divisions"},
