@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/text.h"
 #include "replay/replay_internal.h"
 #include "replay/settings_internal.h"
 
@@ -137,15 +138,13 @@ static tide_status set_divisions(const tide_cache_config *config, tide_arena *ar
                                  tide_snapshot_setting *setting) {
     const size_t *divisions = config->roundup_power2_divisions;
     char text[DIVISIONS_TEXT];
-    size_t n_used = 0;
+    tide_text list = tide_text_in(text, sizeof(text));
     bool all_same = true;
-    for (size_t i = 0; i < TIDE_N_ROUNDUP_INTERVALS && n_used < sizeof(text) - 32; i++) {
+    for (size_t i = 0; i < TIDE_N_ROUNDUP_INTERVALS; i++) {
         all_same = all_same && divisions[i] == divisions[0];
-        int n = snprintf(text + n_used, sizeof(text) - n_used, "%c%zu:%zu", i == 0 ? '[' : ',',
-                         (size_t)1 << i, divisions[i]);
-        n_used += n < 0 ? 0 : (size_t)n;
+        tide_text_add(&list, "%c%zu:%zu", i == 0 ? '[' : ',', (size_t)1 << i, divisions[i]);
     }
-    memcpy(text + n_used, "]", 2);
+    tide_text_add(&list, "]");
     *setting = (tide_snapshot_setting){.name = setting->name, .number = (double)divisions[0]};
     setting->text = all_same ? NULL : tide_arena_text(arena, text);
     return all_same || setting->text != NULL ? TIDE_OK : TIDE_NO_MEMORY;

@@ -43,8 +43,8 @@ static bool is_other(const char *own, const char *other, size_t setting) {
 /* The settings in which the runs differ, of one run: "bf16-mixed context 512". */
 static const char *describe(tide_compare *compare, const tide_compare_input *inputs, size_t run) {
     char own[N_SETTINGS][SETTING_BYTES];
-    char name[N_SETTINGS * SETTING_BYTES + N_SETTINGS + 1] = "";
-    size_t n = 0;
+    char name[N_SETTINGS * SETTING_BYTES + N_SETTINGS + 1];
+    tide_text to = tide_text_in(name, sizeof(name));
     settings_of(&inputs[run].snapshot->run, own);
     for (size_t i = 0; i < N_SETTINGS; i++) {
         bool differs = false;
@@ -54,7 +54,7 @@ static const char *describe(tide_compare *compare, const tide_compare_input *inp
             differs = differs || is_other(own[i], other[i], i);
         }
         if (differs && own[i][0] != '\0') {
-            n += (size_t)snprintf(name + n, sizeof(name) - n, "%s%s", n > 0 ? " " : "", own[i]);
+            tide_text_add_item(&to, " ", "%s", own[i]);
         }
     }
     return tide_arena_text(&compare->arena, name);

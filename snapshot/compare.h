@@ -73,8 +73,8 @@ TIDE_NODISCARD tide_status tide_compare_create(const tide_compare_input *inputs,
                                                tide_compare **ret_compare, tide_error *error);
 void tide_compare_destroy(tide_compare *compare);
 
-/* "optimizer state", "activations": a category of the comparison as it stands in a sentence; a file's
- * own is told by its name. */
+/* "optimizer state", "activations": a category of the comparison as it stands in a sentence; a
+ * file's own is told by its name. */
 const char *tide_compare_category_words(const tide_compare_run *run, int category);
 
 /* It has as many bytes at the peak as `dominant` has, or up to 1 % less. Of nearly equal

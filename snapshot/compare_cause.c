@@ -1,9 +1,9 @@
 #include "snapshot/compare_cause.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/bytes.h"
+#include "common/text.h"
 #include "snapshot/compare.h"
 #include "snapshot/compare_internal.h"
 
@@ -79,25 +79,22 @@ void tide_cause_words(const tide_cause *cause, char *ret_text, size_t n_room) {
     char bytes[TIDE_BYTES_TEXT];
     size_t n_grown = find_largest(cause, 1, grown, &more);
     size_t n_shrunk = find_largest(cause, -1, shrunk, &less);
-    size_t n = 0;
-    ret_text[0] = '\0';
-    for (size_t i = 0; i < n_grown && n < n_room; i++) {
-        n += (size_t)snprintf(ret_text + n, n_room - n, "%s%s more of %s", joint(i, n_grown),
-                              tide_bytes_format(change_of(cause, grown[i], 1), bytes),
-                              cause->words[grown[i]]);
-    }
-    if (n_grown == 0 || n >= n_room) {
+    tide_text to = tide_text_in(ret_text, n_room);
+    if (n_grown == 0) {
         return;
+    }
+    for (size_t i = 0; i < n_grown; i++) {
+        tide_text_add(&to, "%s%s more of %s", joint(i, n_grown),
+                      tide_bytes_format(change_of(cause, grown[i], 1), bytes),
+                      cause->words[grown[i]]);
     }
     if (n_shrunk == 0) {
-        snprintf(ret_text + n, n_room - n, ", and less of nothing");
+        tide_text_add(&to, ", and less of nothing");
         return;
     }
-    n += (size_t)snprintf(ret_text + n, n_room - n, " outweigh %s less of ",
-                          tide_bytes_format(less, bytes));
-    for (size_t i = 0; i < n_shrunk && n < n_room; i++) {
-        n += (size_t)snprintf(ret_text + n, n_room - n, "%s%s", joint(i, n_shrunk),
-                              cause->words[shrunk[i]]);
+    tide_text_add(&to, " outweigh %s less of ", tide_bytes_format(less, bytes));
+    for (size_t i = 0; i < n_shrunk; i++) {
+        tide_text_add(&to, "%s%s", joint(i, n_shrunk), cause->words[shrunk[i]]);
     }
 }
 

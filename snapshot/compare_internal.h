@@ -3,6 +3,7 @@
 #ifndef TIDE_SNAPSHOT_COMPARE_INTERNAL_H
 #define TIDE_SNAPSHOT_COMPARE_INTERNAL_H
 
+#include "common/text.h"
 #include "snapshot/compare.h"
 
 /* One sentence per run beside the base, derived from the figures of `compare`. In its arena; NULL
@@ -12,5 +13,36 @@ const char *tide_compare_sentence(tide_compare *compare);
 /* compare_cause.c: tide_cause_words of two runs of a comparison. */
 void tide_compare_cause_words(const tide_compare_run *narrow, const tide_compare_run *wide,
                               char *ret_text, size_t n_room);
+
+/* ---- compare_words.c: what is said of one run, added to a sentence ---- */
+
+void tide_compare_say_bytes(tide_text *to, int64_t n_bytes);
+
+/* How many categories set the peak of the run, and of the other one where there is one (else NULL):
+ * the largest, and those that come within 1 % of it. */
+size_t tide_compare_count_setting(const tide_compare_run *run, const tide_compare_run *other);
+/* Their names, "parameters and gradients", or their bytes. */
+void tide_compare_say_setting(tide_text *to, const tide_compare_run *run,
+                              const tide_compare_run *other, bool as_bytes);
+
+/* "AdamW state (25.84 of 63.10 GiB)"; of a tie "parameters and gradients (1.00 GiB and 1.00 GiB of
+ * 2.00 GiB)". */
+void tide_compare_say_dominant(tide_text *to, const tide_compare_run *run);
+
+/* " in the optimizer phase" where the file says so. */
+void tide_compare_say_phase(tide_text *to, const tide_compare_run *run);
+
+/* How the run ended: "fp32 does not fit: it asked for ..." of one that ran out of memory,
+ * "bf16-mixed peaks at 3.00 GiB, set by ..." of one that completed, and say_outcome for either. */
+void tide_compare_say_oom(tide_text *to, const tide_compare_run *run);
+void tide_compare_say_peak(tide_text *to, const tide_compare_run *run);
+void tide_compare_say_outcome(tide_text *to, const tide_compare_run *run);
+
+/* ---- compare_pair.c ---- */
+
+/* How two runs of the same workload stand to each other. Both have a device. `base_is_known`: an
+ * earlier clause has said what became of the base. */
+void tide_compare_say_pair(tide_text *to, const tide_compare_run *base,
+                           const tide_compare_run *other, bool base_is_known);
 
 #endif

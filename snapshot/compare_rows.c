@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/map.h"
+#include "common/text.h"
 #include "snapshot/scope_paths.h"
 #include "snapshot/user_frame.h"
 
@@ -132,17 +133,16 @@ static void fold_name(const char *name, char folded[NAME_BYTES]) {
 static void fold_path(const run_numbers *run, uint32_t path, char folded[TIDE_SCOPE_PATH_BYTES]) {
     uint32_t chain[TIDE_SCOPE_PATH_DEPTH];
     size_t n_chain = 0;
-    size_t n = 0;
-    folded[0] = '\0';
+    tide_text text = tide_text_in(folded, TIDE_SCOPE_PATH_BYTES);
     for (uint32_t i = path; i != TIDE_NONE && n_chain < TIDE_SCOPE_PATH_DEPTH;
          i = run->paths.paths[i].parent) {
         chain[n_chain++] = i;
     }
-    while (n_chain > 0 && n < TIDE_SCOPE_PATH_BYTES) {
+    while (n_chain > 0) {
         const tide_scope_path *one = &run->paths.paths[chain[--n_chain]];
-        n += (size_t)snprintf(folded + n, TIDE_SCOPE_PATH_BYTES - n, "%.*s%s%s",
-                              TIDE_SCOPE_NAME_BYTES, tide_snapshot_text(run->snapshot, one->name),
-                              one->index >= 0 ? " *" : "", n_chain > 0 ? " > " : "");
+        tide_text_add(&text, "%.*s%s%s", TIDE_SCOPE_NAME_BYTES,
+                      tide_snapshot_text(run->snapshot, one->name), one->index >= 0 ? " *" : "",
+                      n_chain > 0 ? " > " : "");
     }
 }
 

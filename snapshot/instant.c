@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/text.h"
+
 enum {
     MAX_COMPONENTS = 32, /* of a path of scopes */
     LISTED_NAMES = 8,    /* in a message */
@@ -106,18 +108,17 @@ static uint8_t components_of(const tide_snapshot *snapshot, const pattern *path,
 static void list_names(const tide_snapshot *snapshot, char ret_list[LISTED_BYTES]) {
     uint32_t seen[LISTED_NAMES];
     size_t n_seen = 0;
-    size_t n_bytes = 0;
-    ret_list[0] = '\0';
+    tide_text list = tide_text_in(ret_list, LISTED_BYTES);
     for (size_t i = 0; i < snapshot->n_scopes && n_seen < LISTED_NAMES; i++) {
         uint32_t name = snapshot->scopes[i].name;
         size_t j = 0;
         while (j < n_seen && seen[j] != name) {
             j++;
         }
-        if (j == n_seen && n_bytes < LISTED_BYTES) {
+        if (j == n_seen) {
             seen[n_seen++] = name;
-            n_bytes += (size_t)snprintf(ret_list + n_bytes, LISTED_BYTES - n_bytes, "%s%.24s",
-                                        n_seen > 1 ? ", " : "", tide_snapshot_text(snapshot, name));
+            tide_text_add(&list, "%s%.24s", n_seen > 1 ? ", " : "",
+                          tide_snapshot_text(snapshot, name));
         }
     }
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/map.h"
+#include "common/text.h"
 
 enum { INDEX_BYTES = 16 }; /* " 2147483647" */
 
@@ -97,20 +98,19 @@ const char *tide_scope_paths_text(const tide_scope_paths *paths, const tide_snap
     uint32_t chain[TIDE_SCOPE_PATH_DEPTH];
     char text[TIDE_SCOPE_PATH_BYTES] = "";
     size_t n_chain = 0;
-    size_t n_used = 0;
+    tide_text to = tide_text_in(text, sizeof(text));
     for (uint32_t i = path; i != TIDE_NONE && n_chain < TIDE_SCOPE_PATH_DEPTH;
          i = paths->paths[i].parent) {
         chain[n_chain++] = i;
     }
-    while (n_chain > 0 && n_used < sizeof(text)) {
+    while (n_chain > 0) {
         const tide_scope_path *one = &paths->paths[chain[--n_chain]];
         char index[INDEX_BYTES] = "";
         if (one->index >= 0) {
             snprintf(index, sizeof(index), " %d", (int)one->index);
         }
-        n_used += (size_t)snprintf(text + n_used, sizeof(text) - n_used, "%.*s%s%s",
-                                   TIDE_SCOPE_NAME_BYTES, tide_snapshot_text(snapshot, one->name),
-                                   index, n_chain > 0 ? " > " : "");
+        tide_text_add(&to, "%.*s%s%s", TIDE_SCOPE_NAME_BYTES,
+                      tide_snapshot_text(snapshot, one->name), index, n_chain > 0 ? " > " : "");
     }
     return tide_arena_text(arena, text);
 }

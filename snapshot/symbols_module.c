@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/elf_note.h"
+#include "common/text.h"
 #include "snapshot/symbols_internal.h"
 
 enum { MAX_PARTS = 512, MAX_NOTE = 4096 };
@@ -61,13 +62,12 @@ static bool is_same(const tide_symbol_module *module, const char *path, bool *re
 
 /* "/usr/lib/debug/.build-id/12/3456.debug" */
 static void name_debug_file(const tide_symbol_module *module, char path[TIDE_MODULE_PATH]) {
-    int n = snprintf(path, TIDE_MODULE_PATH, "/usr/lib/debug/.build-id/%02x/",
-                     (unsigned)module->build_id[0]);
+    tide_text text = tide_text_in(path, TIDE_MODULE_PATH);
+    tide_text_add(&text, "/usr/lib/debug/.build-id/%02x/", (unsigned)module->build_id[0]);
     for (size_t i = 1; i < module->build_id_bytes; i++) {
-        n +=
-            snprintf(path + n, TIDE_MODULE_PATH - (size_t)n, "%02x", (unsigned)module->build_id[i]);
+        tide_text_add(&text, "%02x", (unsigned)module->build_id[i]);
     }
-    (void)snprintf(path + n, TIDE_MODULE_PATH - (size_t)n, ".debug");
+    tide_text_add(&text, ".debug");
 }
 
 bool tide_symbol_module_find(const tide_symbol_module *module, char ret_path[TIDE_MODULE_PATH],

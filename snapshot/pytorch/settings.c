@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/text.h"
 #include "snapshot/pytorch/internal.h"
 
 enum { N_INTERVALS = 16, DIVISIONS_TEXT = 512, MAX_SETTINGS = 1024 };
@@ -49,19 +50,18 @@ static tide_status read_divisions(tide_pytorch_import *in, tide_pickle_value val
 /* One number where all are the same, else "[1:0,2:4,...]", as our own allocator writes it. */
 static tide_status set_divisions(const tide_pytorch_import *in, tide_snapshot_setting *setting) {
     char text[DIVISIONS_TEXT];
-    size_t n_used = 0;
+    tide_text list = tide_text_in(text, sizeof(text));
     bool all_same = true;
     for (size_t i = 0; i < N_INTERVALS; i++) {
         all_same = all_same && in->roundup_divisions[i] == in->roundup_divisions[0];
-        int n = snprintf(text + n_used, sizeof(text) - n_used, "%c%u:%u", i == 0 ? '[' : ',',
-                         1U << i, (unsigned)in->roundup_divisions[i]);
-        n_used += n > 0 ? (size_t)n : 0; /* at most 16 x 17 bytes */
+        tide_text_add(&list, "%c%u:%u", i == 0 ? '[' : ',', 1U << i,
+                      (unsigned)in->roundup_divisions[i]); /* at most 16 x 17 bytes */
     }
     setting->number = (double)in->roundup_divisions[0];
     if (all_same) {
         return TIDE_OK;
     }
-    memcpy(text + n_used, "]", 2);
+    tide_text_add(&list, "]");
     setting->text = tide_arena_text(&in->snapshot->arena, text);
     return setting->text != NULL ? TIDE_OK : TIDE_NO_MEMORY;
 }
