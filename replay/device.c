@@ -1,9 +1,15 @@
-/* The device below a replayed cache. */
+/* The device below a replayed cache.
+ *
+ * With a script it behaves as the recorded device did during the request at hand: it sells at the
+ * recorded addresses, and refuses where the recorded device must have refused. Where the replay's
+ * allocator asks for something that was not recorded it gets made-up addresses, so that the
+ * comparison goes on and reports the difference instead of ending. */
 #include <string.h>
 
 #include "replay/replay_internal.h"
 
-/* Where addresses begin that nobody recorded: above those of any device, below 2^62. */
+/* Where made-up addresses begin: above those of any device, and below 2^62, so that sums of an
+ * address and a size stay positive in a file. */
 #define MADE_UP UINT64_C(0x2000000000000000)
 
 static tide_device *inner_of(tide_device *device) {
@@ -15,7 +21,8 @@ static const tide_event *next_row(const tide_replay_device *device) {
     return device->at < device->n_script ? &device->events[device->script[device->at]] : NULL;
 }
 
-/* Whether the recorded device refused here: it gave something back next, or ran out of memory. */
+/* Whether the recorded device refused at this point. A refusal leaves no row of its own, but the
+ * allocator reacts to it by giving something back, or reports out of memory. */
 static bool refuses(const tide_replay_device *device) {
     const tide_event *row = next_row(device);
     return row != NULL ? tide_replay_is_return(row->action) : device->ends_in_oom;
@@ -157,7 +164,7 @@ static tide_status replay_event_record(tide_device *base, tide_device_event *eve
     return tide_device_event_record(inner_of(base), event, stream, error);
 }
 
-/* Asking never helps: the recording says when a block is done with. */
+/* Never ready, so that the cache's polls free nothing: the recording says when a free completes. */
 static tide_status replay_event_query(tide_device *base, tide_device_event *event,
                                       tide_error *error) {
     (void)base;

@@ -1,4 +1,5 @@
-/* What runs come to: a replay by its cache's statistics, a recording by its rows. */
+/* The figures of a run: of a replay from its cache's statistics, of a recording from its rows. Both
+ * must count at the same moments, or a verified replay would differ from its recording. */
 #include <inttypes.h>
 
 #include "replay/replay_internal.h"
@@ -16,6 +17,7 @@ void tide_replay_count(tide_replay_lane *lane) {
         cached > figures->max_cached_bytes ? cached : figures->max_cached_bytes;
     lane->cached_sum += (double)cached;
     lane->n_counted++;
+    /* Walking all free blocks is slow, so pinned bytes are counted only when the peak rises. */
     if (reserved > lane->most_reserved_bytes) {
         lane->most_reserved_bytes = reserved;
         figures->pinned_bytes = (int64_t)tide_cache_pinned_bytes(lane->cache);
@@ -38,6 +40,7 @@ void tide_replay_count_end(tide_replay_lane *lane) {
     figures->n_ooms = (int64_t)stats.num_ooms;
 }
 
+/* A figure that one device does not know, -1, is unknown for all of them together. */
 static void add(int64_t *sum, int64_t figure) {
     *sum = *sum < 0 || figure < 0 ? -1 : *sum + figure;
 }
@@ -122,7 +125,7 @@ static void add_row(totals *of, const tide_event *row) {
         of->allocated -= is_requested ? block : 0;
     }
     count_row(of);
-    /* As in a replay: after requests, and after the start. */
+    /* The mean is taken where a replay takes it: after each request, and after the start. */
     if (row->action <= TIDE_ACTION_FREE_REQUESTED || row->action == TIDE_ACTION_OOM) {
         of->cached_sum += (double)(of->reserved - of->allocated);
         of->n_counted++;

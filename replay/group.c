@@ -1,5 +1,8 @@
-/* The rows about segments and completed frees before a request: why they are there, and doing it
- * again.
+/* The rows about segments and completed frees before a request: finding out why they are there, and
+ * doing the same again.
+ *
+ * The rows are what the allocator did, and the replay's allocator does it by itself; what must be
+ * known is what made it do so, because that is the program's.
  *
  * Segments go back because the allocator has to buy and cannot, or because the program emptied the
  * cache. Frees complete because the allocator polled, which it does before anything else, or
@@ -8,14 +11,14 @@
  */
 #include "replay/replay_internal.h"
 
-/* What stands in a group. */
+/* What the rows of a group have in common, as far as it tells their reason. */
 typedef struct group {
     size_t n_completed;   /* frees */
     bool completes_all;   /* no block waits for a stream after it */
     size_t first_return;  /* place of the first row that gives memory back; n_pending: none */
     bool has_buy_behind;  /* something was bought after the last such row */
     bool has_segment;     /* a whole segment went back, not only a part of a range */
-    bool is_other_caller; /* whoever gave back is not who asks */
+    bool is_other_caller; /* memory went back under another call stack than the request's */
     bool is_oom;          /* the request ran out of memory */
 } group;
 
@@ -49,7 +52,7 @@ static tide_cache_wanted wanted_by(const tide_replay_lane *lane, const tide_even
                                 lane->replay->snapshot->streams[request->stream].handle);
 }
 
-/* The allocator may give back a part of what it could. */
+/* Under these settings the allocator may give back only a part of its cached segments. */
 static bool is_selective(const tide_replay_lane *lane) {
     const tide_cache_config *config = tide_cache_get_config(lane->cache);
     return config->max_split_bytes != TIDE_UNLIMITED || config->garbage_collection_threshold > 0.0;
@@ -96,8 +99,8 @@ typedef struct origin {
                         not */
 } origin;
 
-/* Where the allocator may give back a part, what it gives back tells whether it did so before it
- * waited. */
+/* Emptying the cache gives back all segments. Fewer of them mean that the allocator made room for
+ * the request, before it waited for the streams. */
 static origin find_selective_origin(const tide_replay_lane *lane, const group *of,
                                     const tide_event *request) {
     if (!gives_back_all(lane)) {
@@ -114,15 +117,17 @@ static origin find_origin(const tide_replay_lane *lane, const group *of,
     const origin emptied = {.is_emptied = true, .n_polled = lane->n_pending};
     const origin waited = {.n_polled = 0};
     bool has_return = of->first_return < lane->n_pending;
-    /* Whoever waits, waits for all. */
+    /* Waiting for streams completes every free, and only a need for memory leads to it. */
     if (!of->completes_all || !(has_return || of->is_oom)) {
         return polled;
     }
-    /* In an expandable segment the last attempt may find room without mapping any. */
+    /* A request that gave memory back must have bought some afterwards. The exception is an
+     * expandable segment, where the last attempt may find room without mapping more. */
     bool may_buy = of->has_buy_behind || of->is_oom || !of->has_segment;
     if (has_return && (of->is_other_caller || !may_buy)) {
         return emptied;
     }
+    /* The tests below look at the cache, which is as the recorded one was only when verifying. */
     if (!has_return || !lane->options->verify) {
         return waited;
     }
@@ -174,7 +179,7 @@ static tide_status set_script(tide_replay_lane *lane, const tide_event *request,
     return TIDE_OK;
 }
 
-/* On behalf of the last row that gives something back. */
+/* Empties the cache as the program did, on behalf of the last row that gives something back. */
 static tide_status empty(tide_replay_lane *lane, tide_error *error) {
     size_t row = 0;
     for (size_t i = 0; i < lane->n_pending; i++) {

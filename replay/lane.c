@@ -1,4 +1,9 @@
-/* One device of a replay: its cache, and what each row of the snapshot asks of it. */
+/* One device of a replay: its cache, and what each row of the snapshot asks of it.
+ *
+ * A recorded address names a block until its free completes; `addresses` leads from it to the block
+ * of the replay, which may lie elsewhere. Rows about segments and completed frees are results, not
+ * requests: they are kept until the next request, because only together with it do they show why
+ * they are there (group.c). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,8 +20,9 @@ static tide_status no_memory(tide_error *error) {
 
 /* ---- making one ---- */
 
-/* The log has room for more rows than any sensible replay gives; its pages come when they are used.
- */
+/* The replayed rows come from a recorder of the lane's own. Its log reserves addresses for eight
+ * times the recorded rows, since settings that buy and give back more often give more rows; memory
+ * is taken page by page as rows come, so that the excess costs nothing. */
 static tide_status make_recorder(tide_replay_lane *lane, size_t n_rows, tide_error *error) {
     const tide_snapshot *snapshot = lane->replay->snapshot;
     tide_recorder_config config;
@@ -60,9 +66,14 @@ tide_status tide_replay_lane_init(tide_replay_lane *lane, tide_replay *replay,
         tide_replay_range_total(replay->snapshot, number, mem, &room_bytes) != TIDE_OK) {
         return no_memory(error);
     }
+    /* A smaller device makes smaller ranges of expandable segments, such that they lie at the
+     * recorded addresses side by side. Out of memory is not decided by this size, but by the
+     * script (device.c). */
     if (room_bytes >= 0 && (total_bytes < 0 || room_bytes < total_bytes)) {
         total_bytes = room_bytes;
-        if (config.memory_limit_bytes != TIDE_UNLIMITED) { /* the effective one is told */
+        /* The recorded limit is the effective one, in which the fraction of the device is contained
+         * already; of a smaller device it would count twice. */
+        if (config.memory_limit_bytes != TIDE_UNLIMITED) {
             config.per_process_memory_fraction = 1.0;
         }
     }
@@ -92,7 +103,8 @@ void tide_replay_lane_fini(tide_replay_lane *lane) {
 
 /* ---- rows that the cache gives ---- */
 
-/* Makes the row one of the snapshot: its tables' numbers, and the caller and time of `row`. */
+/* Turns a row of the recorder into one of the snapshot: time and caller are those of `row`, which
+ * caused it, and numbers refer to the snapshot's tables. */
 static tide_event translate(const tide_replay_lane *lane, tide_event found, size_t row) {
     const tide_event *cause = tide_replay_event(lane, row);
     found.time_ns = cause->time_ns;
@@ -156,7 +168,8 @@ static tide_status contradiction(const tide_replay_lane *lane, size_t row, const
                      row, tide_action_name(event->action), event->address, lane->number, what);
 }
 
-/* The device's first request that ran out of memory is described, all are counted by the cache. */
+/* Describes the device's first request that ran out of memory; the cache counts all of them. Later
+ * ones follow from the first: a real program would have ended or done something else. */
 static void note_oom(const tide_replay_lane *lane, size_t row, const tide_block_row *block) {
     tide_replay_oom *first = &lane->replay->oom_by_device[lane->number];
     tide_cache_oom oom;
@@ -197,6 +210,9 @@ tide_status tide_replay_lane_request(tide_replay_lane *lane, size_t row,
 
 tide_status tide_replay_lane_wait(tide_replay_lane *lane, uint64_t recorded, uint64_t address,
                                   tide_error *error) {
+    /* A block that another stream uses is not free on release, but waits for an event on that
+     * stream. The replay's device reaches no event by itself, so the block waits until the row of
+     * its completion is met. */
     if (address != 0) {
         TIDE_TRY(tide_cache_record_stream(lane->cache, address, TIDE_REPLAY_STREAM, error));
         TIDE_TRY(tide_cache_release(lane->cache, address, error));
@@ -236,6 +252,8 @@ tide_status tide_replay_find_waiting(tide_replay_lane *lane, size_t row, uint64_
         (address & TIDE_REPLAY_WAITING) == 0) {
         return contradiction(lane, row, "no block waits there", error);
     }
+    /* The cache may have waited for all streams since, which freed the block; it may even have
+     * given its address to another one. The count of such waits tells. */
     address &= ~TIDE_REPLAY_WAITING;
     lane->n_waiting--;
     tide_map_remove(&lane->addresses, tide_replay_event(lane, row)->address);
@@ -272,7 +290,8 @@ tide_status tide_replay_ask(tide_replay_lane *lane, size_t row, tide_error *erro
     lane->replay->n_requests++;
     if (event->action == TIDE_ACTION_OOM) {
         lane->replay->n_succeeded += address != 0 ? 1 : 0;
-        return tide_cache_release(lane->cache, address, error); /* nobody would free it */
+        /* The recorded request failed, so the program never frees the block. */
+        return tide_cache_release(lane->cache, address, error);
     }
     lane->replay->n_lost += address == 0 ? 1 : 0;
     return tide_map_put(&lane->addresses, event->address, address) == TIDE_OK ? TIDE_OK
@@ -290,7 +309,8 @@ static tide_status push(tide_replay_lane *lane, size_t row, tide_error *error) {
     return TIDE_OK;
 }
 
-/* A segment was bought for a request that is still to come: another thread's row came between. */
+/* A segment was bought for a request whose row has not come yet: the row of another thread came
+ * between. A free then must not end the group. */
 static bool is_buying(const tide_replay_lane *lane) {
     return lane->n_pending > 0 &&
            tide_replay_is_buy(tide_replay_event(lane, lane->pending[lane->n_pending - 1])->action);

@@ -1,4 +1,5 @@
-/* How much memory a recorded run had, as its rows that ran out of memory tell. */
+/* How much memory a recorded run had. Only a row that ran out of memory shows it: what was free
+ * then and what the allocator had reserved is all there was. */
 #include "replay/replay_internal.h"
 
 static uint64_t start_bytes(const tide_snapshot *snapshot, uint8_t device) {

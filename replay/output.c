@@ -1,4 +1,5 @@
-/* A replayed run as a snapshot. */
+/* A replayed run as a snapshot: its own events and segments beside the recorded stacks, scopes and
+ * texts, which rows of a replay refer to as well. */
 #include <string.h>
 
 #include "replay/replay_internal.h"

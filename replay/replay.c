@@ -13,7 +13,8 @@ static void sample(tide_replay *replay, const tide_replay_lane *lanes, size_t ro
     }
 }
 
-/* The rows, with samples after every n-th part of them. */
+/* Runs the rows of all devices in the file's order, because a free on one may follow a request on
+ * another. Samples are spread evenly over the rows. */
 static tide_status run_rows(tide_replay *replay, const tide_replay_options *options,
                             tide_replay_lane *lanes, tide_error *error) {
     const tide_snapshot *snapshot = replay->snapshot;

@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/* What the blocks lie in that were alive before the first event. */
+/* Where the blocks lie that were allocated before the first event. */
 typedef enum tide_replay_start {
     TIDE_REPLAY_START_AUTO = 0, /* recorded when it is verified, else rebuilt */
     TIDE_REPLAY_START_RECORDED, /* the recorded segments, with the memory that was cached then */
@@ -43,7 +43,7 @@ typedef struct tide_replay_options {
     const uint64_t *limits_bytes;
 } tide_replay_options;
 
-/* What a run comes to on a device. -1: not known. */
+/* The figures of a run on a device. -1: not known. */
 typedef struct tide_replay_figures {
     int64_t peak_reserved_bytes; /* of the four totals of cache.h */
     int64_t peak_active_bytes;
@@ -52,8 +52,8 @@ typedef struct tide_replay_figures {
     int64_t end_reserved_bytes;
     int64_t max_cached_bytes;  /* highest reserved - allocated after a row */
     int64_t mean_cached_bytes; /* its mean over the rows */
-    /* Free bytes that could not go back to the device, because something alive lies in their
-     * segment or granule; when the reserved bytes were at their peak for the first time. */
+    /* Free bytes that could not go back to the device because an allocated block lies in their
+     * segment or granule, at the first peak of the reserved bytes. */
     int64_t pinned_bytes;
     int64_t n_segment_allocs; /* bought or mapped after the start */
     int64_t n_segment_frees;  /* given back or unmapped */
@@ -64,7 +64,7 @@ typedef struct tide_replay_figures {
 /* The first request of a device that ran out of memory. */
 typedef struct tide_replay_oom {
     int64_t event;               /* row of the snapshot; -1: a block of a rebuilt start */
-    uint64_t requested_bytes;    /* in vain */
+    uint64_t requested_bytes;    /* that it asked for */
     uint64_t free_bytes;         /* could still be bought; UINT64_MAX: unlimited */
     uint64_t allocated_bytes;    /* of its device then */
     uint64_t reserved_bytes;     /* the same */
@@ -81,7 +81,7 @@ typedef struct tide_replay_sample {
     int64_t pinned_bytes;    /* as in the figures */
 } tide_replay_sample;
 
-/* Rows of the snapshot, and how many of them the replay gave, too: at the same event, with the same
+/* Rows of the snapshot, and how many of them the replay repeated: at the same event, with the same
  * size, at the same address. */
 typedef struct tide_replay_verified {
     size_t n_allocs, n_allocs_same;     /* blocks handed out */
@@ -129,8 +129,8 @@ TIDE_NODISCARD tide_status tide_replay_run(const tide_snapshot *snapshot,
                                            tide_replay **ret_replay, tide_error *error);
 void tide_replay_destroy(tide_replay *replay);
 
-/* What the recording itself comes to on each device, by its rows; `ret_by_device` has room for all
- * of them. n_retries and pinned_bytes are not known. */
+/* The figures of the recording itself on each device, from its rows, into `ret_by_device`, which
+ * has an element per device. n_retries and pinned_bytes are not known. */
 TIDE_NODISCARD tide_status tide_replay_recorded(const tide_snapshot *snapshot,
                                                 tide_replay_figures *ret_by_device,
                                                 tide_error *error);

@@ -10,20 +10,22 @@
 #include "common/map.h"
 #include "replay/replay.h"
 
-/* No stream of a program: the one that every waiting block is used by. */
+/* A stream that no program has: every block that waits is said to be used by it. */
 #define TIDE_REPLAY_STREAM UINT64_MAX
 
-/* In the address of a block that waits for another stream; addresses are multiples of 512. */
+/* A bit that marks, in an address, a block that waits for another stream. Addresses are multiples
+ * of 512, so that the bit is free. */
 #define TIDE_REPLAY_WAITING UINT64_C(1)
 
-/* What the device sold under a script. */
+/* Memory that the device sold under a script. */
 typedef struct tide_replay_sold {
     uint64_t address;
     uint64_t n_bytes;
 } tide_replay_sold;
 
-/* A device without memory whose events are reached only by waiting. It buys from `inner`, or, with
- * a script, does what the recorded device did: the next row of the script answers each call. */
+/* A device without memory whose events are reached only by waiting. Without a script it buys from
+ * `inner`; with one it does what the recorded device did: the next row of the script answers each
+ * call. */
 typedef struct tide_replay_device {
     tide_device base;         /* first, so that &device->base is a tide_device */
     tide_device *inner;       /* owned; a virtual device */
@@ -63,17 +65,18 @@ typedef struct tide_replay_states {
 
 /* One device of the snapshot. */
 typedef struct tide_replay_lane {
-    tide_replay *replay;                /* borrowed; what it all goes to */
+    tide_replay *replay;                /* borrowed; takes the results */
     const tide_replay_options *options; /* borrowed */
     uint8_t number;                     /* of the device */
     tide_replay_device *device;         /* owned */
-    tide_recorder *recorder;            /* owned; NULL: nobody needs the rows */
+    tide_recorder *recorder;            /* owned; NULL: neither verified nor kept */
     tide_cache *cache;                  /* owned */
     uint8_t stream_of[256];             /* number in the recorder -> in the snapshot */
-    tide_map addresses; /* recorded address of a block -> where it is, | TIDE_REPLAY_WAITING; 0: ran
-                           out */
-    tide_map waiting_since; /* where a waiting block is -> times that all were waited for */
-    size_t n_waiting;       /* blocks that wait, as recorded */
+    tide_map addresses;                 /* recorded address of a block -> its address here, with
+                                           TIDE_REPLAY_WAITING; 0: it ran out of memory */
+    tide_map waiting_since; /* address of a waiting block -> num_sync_all_streams when it began to
+                               wait */
+    size_t n_waiting;       /* blocks that wait by the recorded rows */
     size_t *pending;        /* owned; rows since the last request about segments and completions */
     size_t n_pending, pending_capacity;
     size_t *script; /* owned; those of them about segments */
@@ -103,30 +106,30 @@ TIDE_NODISCARD tide_status tide_replay_lane_end(tide_replay_lane *lane, tide_err
 TIDE_NODISCARD tide_status tide_replay_lane_request(tide_replay_lane *lane, size_t row,
                                                     const tide_block_row *block, tide_stream stream,
                                                     uint64_t *ret_address, tide_error *error);
-/* Lets the live block wait until its completion is told. */
+/* Lets the allocated block wait until a row says that its free completed. */
 TIDE_NODISCARD tide_status tide_replay_lane_wait(tide_replay_lane *lane, uint64_t recorded,
                                                  uint64_t address, tide_error *error);
 
-/* Takes what the cache recorded since it was last asked, on behalf of a row. */
+/* Takes the rows that the cache recorded since the last call; `row` caused them. */
 TIDE_NODISCARD tide_status tide_replay_take_rows(tide_replay_lane *lane, size_t row,
                                                  tide_error *error);
-/* Forgets the waiting block of a completed free; `ret_address` 0: nothing waits there any more. */
+/* Forgets the waiting block of a completed free; `ret_address` 0: it no longer waits. */
 TIDE_NODISCARD tide_status tide_replay_find_waiting(tide_replay_lane *lane, size_t row,
                                                     uint64_t *ret_address, tide_error *error);
-/* Asks for what an alloc or oom row asks for. */
+/* Repeats the request of an alloc or oom row. */
 TIDE_NODISCARD tide_status tide_replay_ask(tide_replay_lane *lane, size_t row, tide_error *error);
 
-/* group.c. The pending rows, which a request for memory ends; or without one: the program emptied
- * the cache, or frees completed. */
+/* group.c. Replays the pending rows together with the request that ends them, or without one: then
+ * the program emptied the cache, or frees completed. */
 TIDE_NODISCARD tide_status tide_replay_group_request(tide_replay_lane *lane, size_t row,
                                                      tide_error *error);
 TIDE_NODISCARD tide_status tide_replay_group_end(tide_replay_lane *lane, tide_error *error);
 
-/* start.c. What was alive before the first event. */
+/* start.c. Makes the blocks that were allocated before the first event. */
 TIDE_NODISCARD tide_status tide_replay_lane_start(tide_replay_lane *lane, bool is_rebuilt,
                                                   tide_error *error);
-/* Bytes of a device such that ranges of expandable segments have room for what was mapped, and do
- * not overlap; -1: no bound. */
+/* The size of a device on which the ranges of expandable segments are large enough for what was
+ * mapped, and do not overlap; -1: no bound. */
 TIDE_NODISCARD tide_status tide_replay_range_total(const tide_snapshot *snapshot, uint8_t device,
                                                    const tide_hostmem *mem, int64_t *ret_bytes);
 
@@ -146,7 +149,7 @@ static inline const tide_event *tide_replay_event(const tide_replay_lane *lane, 
     return &lane->replay->snapshot->events[row];
 }
 
-/* Every action of a row about a segment. */
+/* Rows about segments: the device sold memory, or got it back. */
 static inline bool tide_replay_is_buy(uint8_t action) {
     return action == TIDE_ACTION_SEGMENT_ALLOC || action == TIDE_ACTION_SEGMENT_MAP;
 }

@@ -1,4 +1,4 @@
-/* The allocator's settings as a snapshot tells them. */
+/* The allocator's settings in a snapshot, read and written by one table. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static bool read_bytes(double number, size_t *ret_bytes) {
     return true;
 }
 
-/* By the allocator's own reader of "roundup_power2_divisions:TEXT". */
+/* A list of divisions, by the parser of "roundup_power2_divisions:TEXT" that the allocator has. */
 static bool read_divisions(const tide_snapshot_setting *setting, tide_cache_config *config) {
     char text[DIVISIONS_TEXT + 64];
     const char *list = setting->text;
@@ -98,7 +98,9 @@ tide_status tide_replay_settings(const tide_snapshot *snapshot, tide_cache_confi
     tide_cache_config config;
     size_t n_told = 0;
     tide_cache_config_init(&config);
-    for (size_t pass = 0; pass < 2; pass++) { /* the divisions' reader checks all the others */
+    /* The divisions come last: they go through the allocator's own parser, which checks the whole
+     * configuration and would refuse a half-filled one. */
+    for (size_t pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < snapshot->n_settings; i++) {
             const known *what = find_known(snapshot->settings[i].name);
             if (what != NULL && (what->kind == DIVISIONS) == (pass == 1)) {

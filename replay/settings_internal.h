@@ -1,11 +1,11 @@
-/* settings_internal.h - settings from a snapshot and into one. */
+/* settings_internal.h - the settings of a replay, into the snapshot that is made of it. */
 #ifndef TIDE_REPLAY_SETTINGS_INTERNAL_H
 #define TIDE_REPLAY_SETTINGS_INTERNAL_H
 
 #include "allocator/cache.h"
 #include "snapshot/snapshot.h"
 
-/* Every effective constant, as capture/ writes them. */
+/* Writes every effective constant, under the names that capture/ writes. */
 TIDE_NODISCARD tide_status tide_replay_set_settings(const tide_cache_config *config,
                                                     tide_snapshot *snapshot);
 

@@ -1,4 +1,9 @@
-/* What was alive before the first event of a replay. */
+/* What a replay begins with: the blocks that were allocated before the first event.
+ *
+ * They are either adopted where they were recorded, with the segments around them, or requested
+ * anew. Expandable segments need a third step, because a snapshot records which memory is mapped,
+ * but not the reserved range that it is mapped into: the ranges are worked out from all memory that
+ * the file shows to be mapped at any time. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -8,20 +13,21 @@
 typedef struct range {
     uint8_t stream;    /* of the snapshot */
     int pool;          /* TIDE_POOL_SMALL or TIDE_POOL_LARGE */
-    uint64_t recorded; /* where it begins, as far as is known */
-    uint64_t address;  /* where it is */
+    uint64_t recorded; /* its lowest address that the file mentions */
+    uint64_t address;  /* the same byte on the replay's device */
 } range;
 
 enum { MAX_RANGES = 64 };
 #define BOUGHT UINT32_MAX
-#define SMALL_BYTES (UINT64_C(1) << 20)         /* blocks of the small pool have at most so many */
-#define SMALL_SEGMENT_BYTES (UINT64_C(2) << 20) /* its segments have so many */
+/* The allocator's defaults: a recording names neither constant where it leaves out the pool. */
+#define SMALL_BYTES (UINT64_C(1) << 20)         /* of the largest block of the small pool */
+#define SMALL_SEGMENT_BYTES (UINT64_C(2) << 20) /* of its segments */
 
 typedef struct starter {
     tide_replay_lane *lane; /* borrowed */
     range ranges[MAX_RANGES];
     size_t n_ranges;
-    struct piece *pieces; /* owned; by address; NULL until they are needed */
+    struct piece *pieces; /* owned; by address; NULL until a start segment is expandable */
     size_t n_pieces;
 } starter;
 
@@ -33,8 +39,9 @@ static int pool_for(uint64_t block_bytes) {
     return block_bytes <= SMALL_BYTES ? TIDE_POOL_SMALL : TIDE_POOL_LARGE;
 }
 
-/* The pool of a start segment, which the file may not tell: then a block in it does, one that is
- * there or one that comes; else its size. */
+/* The pool of a start segment. A file that does not name it still shows it: a segment serves blocks
+ * of one pool only, so any block in it tells, now or, in memory that is mapped, later. A segment
+ * without any block is judged by its size. */
 static int pool_of(const tide_snapshot *snapshot, const tide_segment_row *segment) {
     if (segment->pool != TIDE_SEGMENT_UNKNOWN) {
         return segment->pool == TIDE_SEGMENT_SMALL ? TIDE_POOL_SMALL : TIDE_POOL_LARGE;
@@ -58,11 +65,11 @@ static int pool_of(const tide_snapshot *snapshot, const tide_segment_row *segmen
 
 /* ---- ranges ---- */
 
-/* Memory that was mapped, or bought, at some time. */
+/* Memory that was mapped or bought at some time of the run. */
 typedef struct piece {
     uint64_t address;
     uint64_t end;
-    uint32_t key; /* stream and pool: what a range is for; BOUGHT */
+    uint32_t key; /* stream and pool, which a range serves; BOUGHT: not part of a range */
 } piece;
 
 static uint32_t key_of(uint8_t stream, int pool) {
@@ -75,8 +82,9 @@ static int by_address(const void *a, const void *b) {
     return (left->address > right->address) - (left->address < right->address);
 }
 
-/* All pieces of the device, by address. Rows of maps do not tell the pool; the request that they
- * were mapped for does. */
+/* All pieces of the device, by address. The row of a map does not name its pool, but the request
+ * that follows it does: memory is mapped for nothing else. Maps after the last request stay
+ * unknown and are left out. */
 static tide_status find_pieces(const tide_snapshot *snapshot, uint8_t device,
                                const tide_hostmem *mem, piece **ret_pieces, size_t *ret_n) {
     size_t n = 0;
@@ -126,6 +134,9 @@ tide_status tide_replay_range_total(const tide_snapshot *snapshot, uint8_t devic
     uint64_t room = UINT64_MAX;
     TIDE_TRY(find_pieces(snapshot, device, mem, &pieces, &n));
     size_t first = 0; /* of the pieces of one range */
+    /* The allocator reserves a range of 9/8 of the device's memory, rounded up. Two ranges that are
+     * neighbours in the recording must not overlap in the replay, so the smallest distance between
+     * the beginning of a range and whatever follows bounds the device. */
     for (size_t i = 1; i < n; i++) {
         if (pieces[i].key != pieces[first].key) {
             uint64_t gap = pieces[i].address - pieces[first].address;
@@ -138,7 +149,8 @@ tide_status tide_replay_range_total(const tide_snapshot *snapshot, uint8_t devic
     return TIDE_OK;
 }
 
-/* Where the range around a start segment begins: the lowest piece of its kind next to it. */
+/* Where the range around a start segment begins: going down from the segment, the last piece for
+ * the same stream and pool before one for another. */
 static tide_status find_beginning(starter *s, const tide_segment_row *segment,
                                   uint64_t *ret_address) {
     const tide_replay_lane *lane = s->lane;
@@ -161,7 +173,8 @@ static tide_status find_beginning(starter *s, const tide_segment_row *segment,
     return TIDE_OK;
 }
 
-/* The range of an expandable start segment, made with its lowest one. */
+/* The range of an expandable start segment. The first segment of a range makes it; the others find
+ * it, as they lead to the same beginning. */
 static tide_status range_of(starter *s, const tide_segment_row *segment, range *ret_range,
                             tide_error *error) {
     tide_replay_lane *lane = s->lane;
@@ -182,6 +195,7 @@ static tide_status range_of(starter *s, const tide_segment_row *segment, range *
                          MAX_RANGES);
     }
     range *found = &s->ranges[s->n_ranges++];
+    /* The device is told beforehand where the reservation that comes next lies. */
     *found = (range){.stream = segment->stream, .pool = pool, .recorded = beginning};
     lane->device->range_address = beginning;
     TIDE_TRY(tide_cache_adopt_range(lane->cache, snapshot_of(lane)->streams[segment->stream].handle,
@@ -192,7 +206,10 @@ static tide_status range_of(starter *s, const tide_segment_row *segment, range *
 
 /* ---- the recorded segments ---- */
 
-/* Blocks as the cache adopts them: what waits is alive at first. `rows` has room for them. */
+/* Blocks as the cache adopts them, into `rows`, which is large enough: neighbouring free blocks
+ * become one, because the allocator always merges them and refuses others, and blocks that wait for
+ * a stream are allocated at first, because adopting knows no waiting (remember() lets them wait).
+ */
 static size_t copy_blocks(const tide_snapshot *snapshot, const tide_segment_row *segment,
                           tide_block_row *rows) {
     size_t n = 0;
@@ -211,6 +228,8 @@ static size_t copy_blocks(const tide_snapshot *snapshot, const tide_segment_row 
     return n;
 }
 
+/* From now on the recorded address means the block at `address`; 0: it ran out of memory, and its
+ * free is skipped. */
 static tide_status remember(tide_replay_lane *lane, uint64_t recorded, uint64_t address,
                             bool is_waiting, tide_error *error) {
     if (is_waiting) {
@@ -279,6 +298,7 @@ static tide_status adopt_segment(starter *s, const tide_segment_row *segment, ti
 
 /* ---- blocks requested anew ---- */
 
+/* A block that runs out of memory here is counted, and the replay goes on without it. */
 static tide_status request_blocks(tide_replay_lane *lane, const tide_segment_row *segment,
                                   tide_error *error) {
     const tide_snapshot *snapshot = snapshot_of(lane);
@@ -325,6 +345,7 @@ tide_status tide_replay_lane_start(tide_replay_lane *lane, bool is_rebuilt, tide
     }
     tide_cache_reset_peaks(lane->cache);
     tide_cache_get_stats(lane->cache, &lane->base);
+    /* The start counts as one row, so that a recording without events has figures, too. */
     lane->most_reserved_bytes = -1;
     tide_replay_count(lane);
     return TIDE_OK;

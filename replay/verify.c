@@ -1,4 +1,4 @@
-/* What a replay gave beside what was recorded. */
+/* Compares the rows that a request gave in the replay with the recorded ones. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -91,7 +91,9 @@ void tide_replay_compare(tide_replay_lane *lane, size_t row) {
     const tide_event *given = next_given(lane, &at);
     for (size_t i = 0; i < lane->n_script; i++) {
         const tide_event *expected = &lane->replay->snapshot->events[lane->script[i]];
-        /* Where it bought nothing the block is still compared with the block. */
+        /* A row of another kind stays for the next comparison: if the replay bought no segment, its
+         * block is still compared with the recorded block, and only the segment counts as missing.
+         */
         bool fits = given != NULL &&
                     tide_replay_is_buy(given->action) == tide_replay_is_buy(expected->action) &&
                     tide_replay_is_return(given->action) == tide_replay_is_return(expected->action);
