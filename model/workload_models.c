@@ -4,6 +4,21 @@
 #include "model/memory_model.h"
 #include "model/workload_internal.h"
 
+/* One phase of a model, called on the workload that owns the model. */
+#define DRIVER_PHASE(model, phase)                                                                 \
+    static tide_status model##_##phase(tide_workload *workload, tide_error *error) {               \
+        return tide_##model##_##phase(workload->model, error);                                     \
+    }
+#define DRIVER_PHASES(model)                                                                       \
+    DRIVER_PHASE(model, forward)                                                                   \
+    DRIVER_PHASE(model, loss)                                                                      \
+    DRIVER_PHASE(model, backward)                                                                  \
+    DRIVER_PHASE(model, optimize)                                                                  \
+    DRIVER_PHASE(model, end_step)
+#define DRIVER_PHASE_ENTRIES(model)                                                                \
+    .forward = model##_forward, .loss = model##_loss, .backward = model##_backward,                \
+    .optimize = model##_optimize, .end_step = model##_end_step
+
 /* ---- our own transformer ---- */
 
 static bool keeps_graph(const tide_workload_config *config) {
@@ -29,25 +44,7 @@ static tide_status transformer_setup(tide_workload *workload, tide_error *error)
     return tide_transformer_fill(workload->transformer, error);
 }
 
-static tide_status transformer_forward(tide_workload *workload, tide_error *error) {
-    return tide_transformer_forward(workload->transformer, error);
-}
-
-static tide_status transformer_loss(tide_workload *workload, tide_error *error) {
-    return tide_transformer_loss(workload->transformer, error);
-}
-
-static tide_status transformer_backward(tide_workload *workload, tide_error *error) {
-    return tide_transformer_backward(workload->transformer, error);
-}
-
-static tide_status transformer_optimize(tide_workload *workload, tide_error *error) {
-    return tide_transformer_optimize(workload->transformer, error);
-}
-
-static tide_status transformer_end_step(tide_workload *workload, tide_error *error) {
-    return tide_transformer_end_step(workload->transformer, error);
-}
+DRIVER_PHASES(transformer)
 
 static const tide_tensor *transformer_loss_value(const tide_workload *workload) {
     return tide_transformer_loss_value(workload->transformer);
@@ -59,11 +56,7 @@ static const tide_ops *transformer_ops(const tide_workload *workload) {
 
 static const tide_driver OWN_TRANSFORMER = {.create = transformer_create,
                                             .setup = transformer_setup,
-                                            .forward = transformer_forward,
-                                            .loss = transformer_loss,
-                                            .backward = transformer_backward,
-                                            .optimize = transformer_optimize,
-                                            .end_step = transformer_end_step,
+                                            DRIVER_PHASE_ENTRIES(transformer),
                                             .loss_value = transformer_loss_value,
                                             .ops = transformer_ops};
 
@@ -87,33 +80,10 @@ static tide_status eager_setup(tide_workload *workload, tide_error *error) {
     return tide_eager_setup(workload->eager, error);
 }
 
-static tide_status eager_forward(tide_workload *workload, tide_error *error) {
-    return tide_eager_forward(workload->eager, error);
-}
+DRIVER_PHASES(eager)
 
-static tide_status eager_loss(tide_workload *workload, tide_error *error) {
-    return tide_eager_loss(workload->eager, error);
-}
-
-static tide_status eager_backward(tide_workload *workload, tide_error *error) {
-    return tide_eager_backward(workload->eager, error);
-}
-
-static tide_status eager_optimize(tide_workload *workload, tide_error *error) {
-    return tide_eager_optimize(workload->eager, error);
-}
-
-static tide_status eager_end_step(tide_workload *workload, tide_error *error) {
-    return tide_eager_end_step(workload->eager, error);
-}
-
-static const tide_driver EAGER_TRANSFORMER = {.create = eager_create,
-                                              .setup = eager_setup,
-                                              .forward = eager_forward,
-                                              .loss = eager_loss,
-                                              .backward = eager_backward,
-                                              .optimize = eager_optimize,
-                                              .end_step = eager_end_step};
+static const tide_driver EAGER_TRANSFORMER = {
+    .create = eager_create, .setup = eager_setup, DRIVER_PHASE_ENTRIES(eager)};
 
 /* ---- the MLP ---- */
 
@@ -139,25 +109,7 @@ static tide_status mlp_setup(tide_workload *workload, tide_error *error) {
     return tide_mlp_fill(workload->mlp, error);
 }
 
-static tide_status mlp_forward(tide_workload *workload, tide_error *error) {
-    return tide_mlp_forward(workload->mlp, error);
-}
-
-static tide_status mlp_loss(tide_workload *workload, tide_error *error) {
-    return tide_mlp_loss(workload->mlp, error);
-}
-
-static tide_status mlp_backward(tide_workload *workload, tide_error *error) {
-    return tide_mlp_backward(workload->mlp, error);
-}
-
-static tide_status mlp_optimize(tide_workload *workload, tide_error *error) {
-    return tide_mlp_optimize(workload->mlp, error);
-}
-
-static tide_status mlp_end_step(tide_workload *workload, tide_error *error) {
-    return tide_mlp_end_step(workload->mlp, error);
-}
+DRIVER_PHASES(mlp)
 
 static const tide_tensor *mlp_loss_value(const tide_workload *workload) {
     return tide_mlp_loss_value(workload->mlp);
@@ -169,11 +121,7 @@ static const tide_ops *mlp_ops(const tide_workload *workload) {
 
 static const tide_driver MLP = {.create = mlp_create,
                                 .setup = mlp_setup,
-                                .forward = mlp_forward,
-                                .loss = mlp_loss,
-                                .backward = mlp_backward,
-                                .optimize = mlp_optimize,
-                                .end_step = mlp_end_step,
+                                DRIVER_PHASE_ENTRIES(mlp),
                                 .loss_value = mlp_loss_value,
                                 .ops = mlp_ops};
 

@@ -26,10 +26,10 @@ static tide_status build(tide_eager *e, tide_error *error) {
     const tide_model_config *m = &e->config.model;
     TIDE_TRY(tide_parameters_create(e->mem, m, &e->parameters, error));
     e->n_parameters = tide_model_n_tensors(m);
-    eager_tensor **tables[] = {&e->values, &e->casts, &e->gradients, &e->moments,
-                               &e->second_moments};
+    tide_eager_tensor **tables[] = {&e->values, &e->casts, &e->gradients, &e->moments,
+                                    &e->second_moments};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-        *tables[i] = tide_hostmem_zeroed(e->mem, e->n_parameters, sizeof(eager_tensor));
+        *tables[i] = tide_hostmem_zeroed(e->mem, e->n_parameters, sizeof(tide_eager_tensor));
         if (*tables[i] == NULL) {
             return no_memory(error);
         }
@@ -67,7 +67,7 @@ void tide_eager_destroy(tide_eager *e) {
         return;
     }
     const tide_hostmem *mem = e->mem;
-    for (const eager_storage *storage = e->live; storage != NULL; storage = storage->next) {
+    for (const tide_eager_storage *storage = e->live; storage != NULL; storage = storage->next) {
         /* Fails only when the device is lost, and then its memory is gone anyway. */
         tide_status status = tide_cache_release(e->cache, storage->address, NULL);
         (void)status;
@@ -86,7 +86,7 @@ void tide_eager_destroy(tide_eager *e) {
 
 /* The end of a call: its scopes are closed, and the first failure is told. */
 static tide_status finish(tide_eager *e, tide_error *error) {
-    eager_enter(e, -1, NULL);
+    tide_eager_enter(e, -1, NULL);
     if (e->status != TIDE_OK && error != NULL) {
         *error = e->error;
     }
@@ -100,10 +100,11 @@ static void make_parameter(tide_eager *e, size_t i) {
     if (e->status != TIDE_OK) {
         return;
     }
-    eager_shape shape = eager_shape_of(EAGER_FP32, (uint8_t)parameter->n_dims, parameter->shape);
-    eager_tensor value = eager_new(e, &shape, TIDE_PARAMETER, parameter->name, "");
+    tide_eager_shape shape =
+        tide_eager_shape_of(TIDE_EAGER_FP32, (uint8_t)parameter->n_dims, parameter->shape);
+    tide_eager_tensor value = tide_eager_new(e, &shape, TIDE_PARAMETER, parameter->name, "");
     value.name = "weight";
-    value.node = e->status == TIDE_OK ? eager_leaf(e, i) : NULL;
+    value.node = e->status == TIDE_OK ? tide_eager_leaf(e, i) : NULL;
     e->values[i] = value;
 }
 
@@ -111,20 +112,20 @@ tide_status tide_eager_setup(tide_eager *e, tide_error *error) {
     const tide_model_config *m = &e->config.model;
     const size_t rope[] = {2, m->context_length, m->d_model / m->n_heads / 2};
     const size_t ids[] = {m->batch_size, m->context_length};
-    eager_shape rope_shape = eager_shape_of(EAGER_FP32, 3, rope);
-    eager_shape ids_shape = eager_shape_of(EAGER_INT64, 2, ids);
+    tide_eager_shape rope_shape = tide_eager_shape_of(TIDE_EAGER_FP32, 3, rope);
+    tide_eager_shape ids_shape = tide_eager_shape_of(TIDE_EAGER_INT64, 2, ids);
     make_parameter(e, tide_parameter_token_embeddings());
     if (e->status == TIDE_OK) {
-        e->rope = eager_new(e, &rope_shape, TIDE_INPUT, "rope", "");
+        e->rope = tide_eager_new(e, &rope_shape, TIDE_INPUT, "rope", "");
     }
     for (size_t i = 1; i < e->n_parameters; i++) {
         make_parameter(e, i);
     }
     if (e->status == TIDE_OK) {
-        e->tokens = eager_new(e, &ids_shape, TIDE_INPUT, "tokens", "");
+        e->tokens = tide_eager_new(e, &ids_shape, TIDE_INPUT, "tokens", "");
     }
     if (e->status == TIDE_OK) {
-        e->targets = eager_new(e, &ids_shape, TIDE_INPUT, "targets", "");
+        e->targets = tide_eager_new(e, &ids_shape, TIDE_INPUT, "targets", "");
     }
     return finish(e, error);
 }
@@ -133,55 +134,55 @@ tide_status tide_eager_setup(tide_eager *e, tide_error *error) {
 
 tide_status tide_eager_forward(tide_eager *e, tide_error *error) {
     for (size_t i = 0; i < e->n_parameters; i++) {
-        eager_drop(e, &e->gradients[i]);
+        tide_eager_drop(e, &e->gradients[i]);
     }
     e->records = e->config.keeps_graph;
     e->in_backward = false;
     e->makes_kept = true;
-    eager_model_forward(e);
+    tide_eager_model_forward(e);
     e->makes_kept = false;
     if (!e->config.keeps_graph) {
-        eager_end_autocast(e);
+        tide_eager_end_autocast(e);
     }
     return finish(e, error);
 }
 
 tide_status tide_eager_loss(tide_eager *e, tide_error *error) {
     e->makes_kept = true;
-    eager_model_loss(e);
+    tide_eager_model_loss(e);
     e->makes_kept = false;
-    eager_end_autocast(e);
+    tide_eager_end_autocast(e);
     return finish(e, error);
 }
 
 tide_status tide_eager_backward(tide_eager *e, tide_error *error) {
-    eager_enter(e, -1, "loss");
+    tide_eager_enter(e, -1, "loss");
     if (e->status == TIDE_OK) {
-        e->root_gradient = eager_new(e, &e->loss.shape, TIDE_TEMPORARY, "loss", ".grad");
+        e->root_gradient = tide_eager_new(e, &e->loss.shape, TIDE_TEMPORARY, "loss", ".grad");
     }
     e->in_backward = true;
     if (e->loss.node != NULL) {
-        eager_tensor grad = eager_retain(&e->root_gradient);
-        eager_send(e, e->loss.node, e->loss.output, &grad);
+        tide_eager_tensor grad = tide_eager_retain(&e->root_gradient);
+        tide_eager_send(e, e->loss.node, e->loss.output, &grad);
     }
-    eager_run_backward(e, 0);
+    tide_eager_run_backward(e, 0);
     e->logits.node = NULL;
     e->loss.node = NULL;
-    eager_drop(e, &e->root_gradient);
+    tide_eager_drop(e, &e->root_gradient);
     e->in_backward = false;
     return finish(e, error);
 }
 
 tide_status tide_eager_optimize(tide_eager *e, tide_error *error) {
-    eager_adamw(e);
+    tide_eager_adamw(e);
     return finish(e, error);
 }
 
 tide_status tide_eager_end_step(tide_eager *e, tide_error *error) {
     if (e->n_tape > 0 || !e->config.keeps_graph) {
-        eager_drop(e, &e->logits);
-        eager_forget(e, 0);
-        eager_end_autocast(e);
+        tide_eager_drop(e, &e->logits);
+        tide_eager_forget(e, 0);
+        tide_eager_end_autocast(e);
     }
     return finish(e, error);
 }
@@ -215,7 +216,7 @@ uint64_t tide_eager_least_bytes(const tide_eager_config *config, tide_mode mode,
 
 uint64_t tide_eager_kept_bytes(const tide_eager *e) {
     uint64_t n_bytes = 0;
-    for (const eager_storage *storage = e->live; storage != NULL; storage = storage->next) {
+    for (const tide_eager_storage *storage = e->live; storage != NULL; storage = storage->next) {
         n_bytes += storage->is_kept ? storage->n_bytes : 0;
     }
     return n_bytes;

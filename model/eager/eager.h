@@ -2,9 +2,9 @@
  * PyTorch makes for a step, in its order and with its sizes, through a cache of ours.
  *
  * Nothing is computed: the device must be one that does not compute (virtual). What is emitted
- * follows from three things only: the model's code (eager_model.c), what an operator allocates and
- * what autograd keeps of it (eager_rules.c), and how autograd's engine walks back
- * (eager_engine.c). docs/pytorch-forecast.md tells what was read where and what differs.
+ * follows from three things only: the model's code (model.c), what an operator allocates and
+ * what autograd keeps of it (rules.c), and how autograd's engine walks back
+ * (engine.c). docs/pytorch-forecast.md tells what was read where and what differs.
  *
  * A step is forward, loss, backward, optimize, end_step, in that order; one that ends at the logits
  * is forward, end_step. After a call that failed only tide_eager_destroy may be called; what had
@@ -60,8 +60,8 @@ TIDE_NODISCARD tide_status tide_eager_optimize(tide_eager *eager, tide_error *er
 TIDE_NODISCARD tide_status tide_eager_end_step(tide_eager *eager, tide_error *error);
 
 /* A lower bound of what n_steps steps of a mode request at their peak, without workspaces:
- * parameters with all gradients and the optimizer state, or with what forward keeps. The config must have
- * passed the model's check. */
+ * parameters with all gradients and the optimizer state, or with what forward keeps. The config
+ * must have passed the model's check. */
 uint64_t tide_eager_least_bytes(const tide_eager_config *config, tide_mode mode, size_t n_steps);
 
 /* The two figures that tests compare with docs/pytorch-forecast.md and with peaks measured under

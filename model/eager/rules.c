@@ -1,35 +1,35 @@
-/* eager_rules.c - backward of each operator: which tensors its formula makes, and when each goes.
+/* rules.c - backward of each operator: which tensors its formula makes, and when each goes.
  * The formulas are those of PyTorch's derivatives.yaml; where there are two gradients, that of
  * "other" (of "mat2") is made before that of "self".
  */
 #include "model/eager/internal.h"
 
-static const eager_tensor UNDEFINED = {.storage = NULL};
+static const tide_eager_tensor UNDEFINED = {.storage = NULL};
 
-static bool wants(const eager_node *node, size_t i) {
+static bool wants(const tide_eager_node *node, size_t i) {
     return node->edges[i].node != NULL;
 }
 
 /* Something on the way to a gradient. */
-static eager_tensor scratch(tide_eager *e, const eager_tensor *like, const char *name) {
+static tide_eager_tensor scratch(tide_eager *e, const tide_eager_tensor *like, const char *name) {
     if (e->status != TIDE_OK || like->storage == NULL) {
         return UNDEFINED;
     }
-    return eager_new_like(e, like, like->shape.n_bytes, TIDE_TEMPORARY, name, ".grad.scratch");
+    return tide_eager_new_like(e, like, like->shape.n_bytes, TIDE_TEMPORARY, name, ".grad.scratch");
 }
 
-static eager_tensor fresh(tide_eager *e, const eager_shape *shape, const char *name) {
+static tide_eager_tensor fresh(tide_eager *e, const tide_eager_shape *shape, const char *name) {
     if (e->status != TIDE_OK) {
         return UNDEFINED;
     }
-    return eager_new(e, shape, TIDE_TEMPORARY, name, ".grad");
+    return tide_eager_new(e, shape, TIDE_TEMPORARY, name, ".grad");
 }
 
 /* The gradient of input i as a product or quotient of the arriving one and `other`: the wider type,
  * the sizes of the arriving one. */
-static eager_tensor combined(tide_eager *e, const eager_node *node, size_t i,
-                             const eager_tensor *other) {
-    const eager_tensor *grad = &node->grads[0];
+static tide_eager_tensor combined(tide_eager *e, const tide_eager_node *node, size_t i,
+                                  const tide_eager_tensor *other) {
+    const tide_eager_tensor *grad = &node->grads[0];
     uint8_t n_bytes = grad->shape.n_bytes;
     if (e->status != TIDE_OK || grad->storage == NULL) {
         return UNDEFINED;
@@ -37,28 +37,28 @@ static eager_tensor combined(tide_eager *e, const eager_node *node, size_t i,
     if (other != NULL && other->shape.n_bytes > n_bytes) {
         n_bytes = other->shape.n_bytes;
     }
-    return eager_new_like(e, grad, n_bytes, TIDE_TEMPORARY, node->edges[i].name, ".grad");
+    return tide_eager_new_like(e, grad, n_bytes, TIDE_TEMPORARY, node->edges[i].name, ".grad");
 }
 
 /* ---- pointwise ---- */
 
-static void pass_on(tide_eager *e, eager_node *node, eager_tensor *ret) {
+static void pass_on(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     (void)e;
     for (size_t i = 0; i < node->n_edges; i++) {
-        ret[i] = wants(node, i) ? eager_retain(&node->grads[0]) : UNDEFINED;
+        ret[i] = wants(node, i) ? tide_eager_retain(&node->grads[0]) : UNDEFINED;
     }
 }
 
-static void back_sub(tide_eager *e, eager_node *node, eager_tensor *ret) {
+static void back_sub(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     if (wants(node, 1)) {
         ret[1] = combined(e, node, 1, NULL);
     }
     if (wants(node, 0)) {
-        ret[0] = eager_retain(&node->grads[0]);
+        ret[0] = tide_eager_retain(&node->grads[0]);
     }
 }
 
-static void back_mul(tide_eager *e, eager_node *node, eager_tensor *ret) {
+static void back_mul(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     if (wants(node, 1)) {
         ret[1] = combined(e, node, 1, &node->saved[1]);
     }
@@ -68,15 +68,15 @@ static void back_mul(tide_eager *e, eager_node *node, eager_tensor *ret) {
 }
 
 /* other: -grad * ((self / other) / other). */
-static void back_div(tide_eager *e, eager_node *node, eager_tensor *ret) {
+static void back_div(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     if (wants(node, 1)) {
-        eager_tensor quotient = scratch(e, &node->saved[1], node->name);
-        eager_tensor again = scratch(e, &quotient, node->name);
-        eager_tensor negated = scratch(e, &node->grads[0], node->name);
+        tide_eager_tensor quotient = scratch(e, &node->saved[1], node->name);
+        tide_eager_tensor again = scratch(e, &quotient, node->name);
+        tide_eager_tensor negated = scratch(e, &node->grads[0], node->name);
         ret[1] = combined(e, node, 1, &again);
-        eager_drop(e, &negated);
-        eager_drop(e, &again);
-        eager_drop(e, &quotient);
+        tide_eager_drop(e, &negated);
+        tide_eager_drop(e, &again);
+        tide_eager_drop(e, &quotient);
     }
     if (wants(node, 0)) {
         ret[0] = combined(e, node, 0, &node->saved[0]);
@@ -84,91 +84,91 @@ static void back_div(tide_eager *e, eager_node *node, eager_tensor *ret) {
 }
 
 /* One product, quotient or negation of what arrives. */
-static void back_once(tide_eager *e, eager_node *node, eager_tensor *ret) {
+static void back_once(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     ret[0] = combined(e, node, 0, &node->saved[0]);
 }
 
 /* -0.5 * grad * result.pow(3) */
-static void back_rsqrt(tide_eager *e, eager_node *node, eager_tensor *ret) {
-    eager_tensor power = scratch(e, &node->saved[0], node->name);
-    eager_tensor scaled = scratch(e, &node->grads[0], node->name);
+static void back_rsqrt(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
+    tide_eager_tensor power = scratch(e, &node->saved[0], node->name);
+    tide_eager_tensor scaled = scratch(e, &node->grads[0], node->name);
     ret[0] = combined(e, node, 0, &power);
-    eager_drop(e, &scaled);
-    eager_drop(e, &power);
+    tide_eager_drop(e, &scaled);
+    tide_eager_drop(e, &power);
 }
 
 /* grad * (2 * self.pow(1)) */
-static void back_square(tide_eager *e, eager_node *node, eager_tensor *ret) {
-    eager_tensor power = scratch(e, &node->saved[0], node->name);
-    eager_tensor scaled = scratch(e, &power, node->name);
+static void back_square(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
+    tide_eager_tensor power = scratch(e, &node->saved[0], node->name);
+    tide_eager_tensor scaled = scratch(e, &power, node->name);
     ret[0] = combined(e, node, 0, &scaled);
-    eager_drop(e, &scaled);
-    eager_drop(e, &power);
+    tide_eager_drop(e, &scaled);
+    tide_eager_drop(e, &power);
 }
 
-static void back_where(tide_eager *e, eager_node *node, eager_tensor *ret) {
-    eager_shape shape = eager_shape_of(node->grads[0].shape.n_bytes, 0, NULL);
-    eager_tensor zero = eager_new(e, &shape, TIDE_TEMPORARY, node->name, ".grad.scalar");
+static void back_where(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
+    tide_eager_shape shape = tide_eager_shape_of(node->grads[0].shape.n_bytes, 0, NULL);
+    tide_eager_tensor zero = tide_eager_new(e, &shape, TIDE_TEMPORARY, node->name, ".grad.scalar");
     ret[0] = combined(e, node, 0, NULL);
-    eager_drop(e, &zero);
+    tide_eager_drop(e, &zero);
 }
 
 /* ---- reductions ---- */
 
 /* The same number for every element: a view without strides. */
-static void back_sum(tide_eager *e, eager_node *node, eager_tensor *ret) {
+static void back_sum(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     (void)e;
-    ret[0] = eager_retain(&node->grads[0]);
+    ret[0] = tide_eager_retain(&node->grads[0]);
     ret[0].is_view = true;
     ret[0].shape = node->edges[0].shape;
     ret[0].shape.n_bytes = node->grads[0].shape.n_bytes;
     ret[0].strides[ret[0].shape.n_dims - 1] = 0;
 }
 
-static void back_mean(tide_eager *e, eager_node *node, eager_tensor *ret) {
-    eager_shape shape = node->edges[0].shape;
+static void back_mean(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
+    tide_eager_shape shape = node->edges[0].shape;
     shape.n_bytes = node->grads[0].shape.n_bytes;
     ret[0] = fresh(e, &shape, node->edges[0].name);
 }
 
 /* zeros, and the gradient scattered into them: max, gather. */
-static void back_scatter(tide_eager *e, eager_node *node, eager_tensor *ret) {
+static void back_scatter(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     back_mean(e, node, ret);
 }
 
 /* ---- products ---- */
 
-static void back_bmm(tide_eager *e, eager_node *node, eager_tensor *ret) {
+static void back_bmm(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     for (size_t i = 2; i > 0; i--) {
         if (!wants(node, i - 1)) {
             continue;
         }
-        eager_shape shape = node->edges[i - 1].shape;
+        tide_eager_shape shape = node->edges[i - 1].shape;
         shape.n_bytes = node->grads[0].shape.n_bytes;
         ret[i - 1] = fresh(e, &shape, node->edges[i - 1].name);
-        eager_use_workspace(e);
+        tide_eager_use_workspace(e);
     }
 }
 
 /* ---- layout ---- */
 
-static void back_cast(tide_eager *e, eager_node *node, eager_tensor *ret) {
+static void back_cast(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     if (e->status == TIDE_OK) {
-        ret[0] = eager_new_like(
+        ret[0] = tide_eager_new_like(
             e, &node->grads[0], node->edges[0].shape.n_bytes, TIDE_TEMPORARY, node->edges[0].name,
-            node->edges[0].shape.n_bytes == EAGER_FP32 ? ".grad.fp32" : ".grad.bf16");
+            node->edges[0].shape.n_bytes == TIDE_EAGER_FP32 ? ".grad.fp32" : ".grad.bf16");
     }
 }
 
 /* grad.reshape(sizes of the input) */
-static void back_view(tide_eager *e, eager_node *node, eager_tensor *ret) {
-    const eager_tensor *grad = &node->grads[0];
-    eager_shape shape = node->edges[0].shape;
+static void back_view(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
+    const tide_eager_tensor *grad = &node->grads[0];
+    tide_eager_shape shape = node->edges[0].shape;
     shape.n_bytes = grad->shape.n_bytes;
-    size_t strides[EAGER_DIMS];
-    if (eager_view_strides(grad, &shape, strides)) {
-        ret[0] = eager_retain(grad);
-        for (size_t i = 0; i < EAGER_DIMS; i++) {
+    size_t strides[TIDE_EAGER_DIMS];
+    if (tide_eager_view_strides(grad, &shape, strides)) {
+        ret[0] = tide_eager_retain(grad);
+        for (size_t i = 0; i < TIDE_EAGER_DIMS; i++) {
             ret[0].strides[i] = strides[i];
         }
         ret[0].shape = shape;
@@ -178,15 +178,15 @@ static void back_view(tide_eager *e, eager_node *node, eager_tensor *ret) {
     ret[0] = fresh(e, &shape, node->edges[0].name);
 }
 
-static void back_permute(tide_eager *e, eager_node *node, eager_tensor *ret) {
+static void back_permute(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     (void)e;
-    const eager_tensor *grad = &node->grads[0];
-    ret[0] = eager_retain(grad);
+    const tide_eager_tensor *grad = &node->grads[0];
+    ret[0] = tide_eager_retain(grad);
     ret[0].shape.n_dims = node->edges[0].shape.n_dims;
     ret[0].is_view = true;
-    for (size_t i = 0; i < EAGER_DIMS; i++) {
+    for (size_t i = 0; i < TIDE_EAGER_DIMS; i++) {
         uint8_t to = node->permutation[i];
-        if (to != EAGER_NO_DIM) {
+        if (to != TIDE_EAGER_NO_DIM) {
             ret[0].shape.sizes[to] = grad->shape.sizes[i];
             ret[0].strides[to] = grad->strides[i];
         }
@@ -194,16 +194,16 @@ static void back_permute(tide_eager *e, eager_node *node, eager_tensor *ret) {
 }
 
 /* stack(gradients of the two parts) */
-static void back_unbind(tide_eager *e, eager_node *node, eager_tensor *ret) {
-    eager_shape shape = node->edges[0].shape;
+static void back_unbind(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
+    tide_eager_shape shape = node->edges[0].shape;
     shape.n_bytes = node->grads[0].shape.n_bytes;
     ret[0] = fresh(e, &shape, node->edges[0].name);
 }
 
-static void back_cat(tide_eager *e, eager_node *node, eager_tensor *ret) {
+static void back_cat(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     (void)e;
     for (size_t i = 0; i < 2; i++) {
-        ret[i] = eager_retain(&node->grads[0]);
+        ret[i] = tide_eager_retain(&node->grads[0]);
         ret[i].shape.sizes[ret[i].shape.n_dims - 1] =
             node->edges[i].shape.sizes[ret[i].shape.n_dims - 1];
         ret[i].is_view = true;
@@ -214,68 +214,68 @@ static void back_cat(tide_eager *e, eager_node *node, eager_tensor *ret) {
 
 /* A gradient with the sizes of a parameter, which becomes that of the parameter where it goes
  * there. */
-static eager_tensor table_gradient(tide_eager *e, const eager_edge *edge) {
-    if (edge->node->kind != EAGER_ACCUMULATE || e->status != TIDE_OK) {
+static tide_eager_tensor table_gradient(tide_eager *e, const tide_eager_edge *edge) {
+    if (edge->node->kind != TIDE_EAGER_ACCUMULATE || e->status != TIDE_OK) {
         return fresh(e, &edge->shape, edge->name);
     }
-    return eager_new(e, &edge->shape, TIDE_GRADIENT, e->parameters[edge->node->parameter].name,
-                     ".grad");
+    return tide_eager_new(e, &edge->shape, TIDE_GRADIENT, e->parameters[edge->node->parameter].name,
+                          ".grad");
 }
 
-static eager_tensor indices(tide_eager *e, const eager_node *node) {
+static tide_eager_tensor indices(tide_eager *e, const tide_eager_node *node) {
     return scratch(e, &node->saved[0], node->name);
 }
 
 /* index_put with sums: the indices are wrapped, scaled to offsets and sorted with their places. */
-static void back_index(tide_eager *e, eager_node *node, eager_tensor *ret) {
-    const eager_shape byte = {.n_dims = 0, .n_bytes = 1};
+static void back_index(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
+    const tide_eager_shape byte = {.n_dims = 0, .n_bytes = 1};
     ret[0] = table_gradient(e, &node->edges[0]);
-    eager_tensor wrapped = indices(e, node);
-    eager_tensor scaled = indices(e, node);
-    eager_drop(e, &wrapped);
-    eager_tensor sorted = indices(e, node);
-    eager_tensor places = indices(e, node);
-    eager_tensor range = indices(e, node);
-    eager_tensor sort_scratch = fresh(e, &byte, node->name);
-    eager_drop(e, &sort_scratch);
-    eager_drop(e, &range);
-    eager_drop(e, &places);
-    eager_drop(e, &sorted);
-    eager_drop(e, &scaled);
+    tide_eager_tensor wrapped = indices(e, node);
+    tide_eager_tensor scaled = indices(e, node);
+    tide_eager_drop(e, &wrapped);
+    tide_eager_tensor sorted = indices(e, node);
+    tide_eager_tensor places = indices(e, node);
+    tide_eager_tensor range = indices(e, node);
+    tide_eager_tensor sort_scratch = fresh(e, &byte, node->name);
+    tide_eager_drop(e, &sort_scratch);
+    tide_eager_drop(e, &range);
+    tide_eager_drop(e, &places);
+    tide_eager_drop(e, &sorted);
+    tide_eager_drop(e, &scaled);
 }
 
-static void back_slice(tide_eager *e, eager_node *node, eager_tensor *ret) {
+static void back_slice(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     ret[0] = table_gradient(e, &node->edges[0]);
 }
 
-const eager_rule EAGER_RULES[EAGER_N_KINDS] = {
-    [EAGER_ACCUMULATE] = {pass_on}, /* never walked over: eager_send ends there */
-    [EAGER_ADD] = {pass_on},
-    [EAGER_ADD_SCALAR] = {pass_on},
-    [EAGER_SUB] = {back_sub},
-    [EAGER_MUL] = {back_mul},
-    [EAGER_DIV] = {back_div},
-    [EAGER_DIV_SCALAR] = {back_once},
-    [EAGER_NEG] = {back_once},
-    [EAGER_EXP] = {back_once},
-    [EAGER_LOG] = {back_once},
-    [EAGER_SIGMOID] = {back_once},
-    [EAGER_RSQRT] = {back_rsqrt},
-    [EAGER_SQUARE] = {back_square},
-    [EAGER_SUM] = {back_sum},
-    [EAGER_MEAN] = {back_mean},
-    [EAGER_MAX] = {back_scatter},
-    [EAGER_WHERE] = {back_where},
-    [EAGER_BMM] = {back_bmm},
-    [EAGER_CAST] = {back_cast},
-    [EAGER_CLONE] = {pass_on},
-    [EAGER_VIEW] = {back_view},
-    [EAGER_PERMUTE] = {back_permute},
-    [EAGER_UNBIND] = {back_unbind},
-    [EAGER_CAT] = {back_cat},
-    [EAGER_INDEX] = {back_index},
-    [EAGER_SLICE] = {back_slice},
-    [EAGER_GATHER] = {back_scatter},
-    [EAGER_FLASH] = {eager_back_flash},
-    [EAGER_CHECKPOINT] = {eager_back_checkpoint},
+const tide_eager_rule TIDE_EAGER_RULES[TIDE_EAGER_N_KINDS] = {
+    [TIDE_EAGER_ACCUMULATE] = {pass_on}, /* never walked over: tide_eager_send ends there */
+    [TIDE_EAGER_ADD] = {pass_on},
+    [TIDE_EAGER_ADD_SCALAR] = {pass_on},
+    [TIDE_EAGER_SUB] = {back_sub},
+    [TIDE_EAGER_MUL] = {back_mul},
+    [TIDE_EAGER_DIV] = {back_div},
+    [TIDE_EAGER_DIV_SCALAR] = {back_once},
+    [TIDE_EAGER_NEG] = {back_once},
+    [TIDE_EAGER_EXP] = {back_once},
+    [TIDE_EAGER_LOG] = {back_once},
+    [TIDE_EAGER_SIGMOID] = {back_once},
+    [TIDE_EAGER_RSQRT] = {back_rsqrt},
+    [TIDE_EAGER_SQUARE] = {back_square},
+    [TIDE_EAGER_SUM] = {back_sum},
+    [TIDE_EAGER_MEAN] = {back_mean},
+    [TIDE_EAGER_MAX] = {back_scatter},
+    [TIDE_EAGER_WHERE] = {back_where},
+    [TIDE_EAGER_BMM] = {back_bmm},
+    [TIDE_EAGER_CAST] = {back_cast},
+    [TIDE_EAGER_CLONE] = {pass_on},
+    [TIDE_EAGER_VIEW] = {back_view},
+    [TIDE_EAGER_PERMUTE] = {back_permute},
+    [TIDE_EAGER_UNBIND] = {back_unbind},
+    [TIDE_EAGER_CAT] = {back_cat},
+    [TIDE_EAGER_INDEX] = {back_index},
+    [TIDE_EAGER_SLICE] = {back_slice},
+    [TIDE_EAGER_GATHER] = {back_scatter},
+    [TIDE_EAGER_FLASH] = {tide_eager_back_flash},
+    [TIDE_EAGER_CHECKPOINT] = {tide_eager_back_checkpoint},
 };

@@ -1,4 +1,4 @@
-/* eager_tensor.c - storages, references, strides; and the scopes that allocations fall in. */
+/* tensor.c - storages, references, strides; and the scopes that allocations fall in. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,11 +12,11 @@ static void fail(tide_eager *e, tide_status status) {
     }
 }
 
-static eager_storage *take_storage(tide_eager *e) {
-    eager_storage *storage = e->free_storages;
+static tide_eager_storage *take_storage(tide_eager *e) {
+    tide_eager_storage *storage = e->free_storages;
     if (storage != NULL) {
         e->free_storages = storage->next;
-        *storage = (eager_storage){0};
+        *storage = (tide_eager_storage){0};
         return storage;
     }
     storage = tide_arena_alloc(&e->arena, 1, sizeof(*storage));
@@ -26,7 +26,7 @@ static eager_storage *take_storage(tide_eager *e) {
     return storage;
 }
 
-static void give_storage(tide_eager *e, eager_storage *storage) {
+static void give_storage(tide_eager *e, tide_eager_storage *storage) {
     storage->next = e->free_storages;
     e->free_storages = storage;
 }
@@ -45,10 +45,10 @@ static const char *full_name(const tide_eager *e, const char *name, const char *
     return text;
 }
 
-eager_storage *eager_storage_new(tide_eager *e, uint64_t n_bytes, tide_category category,
-                                 const char *name, const char *suffix) {
+tide_eager_storage *tide_eager_storage_new(tide_eager *e, uint64_t n_bytes, tide_category category,
+                                           const char *name, const char *suffix) {
     char text[NAME_BYTES];
-    eager_storage *storage = e->status == TIDE_OK ? take_storage(e) : NULL;
+    tide_eager_storage *storage = e->status == TIDE_OK ? take_storage(e) : NULL;
     if (storage == NULL) {
         return NULL;
     }
@@ -73,7 +73,7 @@ eager_storage *eager_storage_new(tide_eager *e, uint64_t n_bytes, tide_category 
     return storage;
 }
 
-static void release_storage(tide_eager *e, eager_storage *storage) {
+static void release_storage(tide_eager *e, tide_eager_storage *storage) {
     tide_status status = tide_cache_release(e->cache, storage->address, &e->error);
     if (status != TIDE_OK) {
         fail(e, status);
@@ -90,33 +90,33 @@ static void release_storage(tide_eager *e, eager_storage *storage) {
     give_storage(e, storage);
 }
 
-eager_tensor eager_retain(const eager_tensor *tensor) {
+tide_eager_tensor tide_eager_retain(const tide_eager_tensor *tensor) {
     if (tensor->storage != NULL) {
         tensor->storage->n_references++;
     }
     return *tensor;
 }
 
-void eager_drop(tide_eager *e, eager_tensor *tensor) {
-    eager_storage *storage = tensor->storage;
+void tide_eager_drop(tide_eager *e, tide_eager_tensor *tensor) {
+    tide_eager_storage *storage = tensor->storage;
     if (storage == NULL && tensor->node == NULL) {
         return; /* most are: nodes have room for more than they save */
     }
-    *tensor = (eager_tensor){0};
+    *tensor = (tide_eager_tensor){0};
     if (storage != NULL && --storage->n_references == 0) {
         release_storage(e, storage);
     }
 }
 
-void eager_assign(tide_eager *e, eager_tensor *tensor, eager_tensor value) {
-    eager_tensor former = *tensor;
+void tide_eager_assign(tide_eager *e, tide_eager_tensor *tensor, tide_eager_tensor value) {
+    tide_eager_tensor former = *tensor;
     *tensor = value;
-    eager_drop(e, &former);
+    tide_eager_drop(e, &former);
 }
 
 /* ---- shapes ---- */
 
-size_t eager_count(const eager_shape *shape) {
+size_t tide_eager_count(const tide_eager_shape *shape) {
     size_t n = 1;
     for (size_t i = 0; i < shape->n_dims; i++) {
         n *= shape->sizes[i];
@@ -124,15 +124,15 @@ size_t eager_count(const eager_shape *shape) {
     return n;
 }
 
-eager_shape eager_shape_of(uint8_t n_bytes, uint8_t n_dims, const size_t *sizes) {
-    eager_shape shape = {.n_dims = n_dims, .n_bytes = n_bytes};
+tide_eager_shape tide_eager_shape_of(uint8_t n_bytes, uint8_t n_dims, const size_t *sizes) {
+    tide_eager_shape shape = {.n_dims = n_dims, .n_bytes = n_bytes};
     for (size_t i = 0; i < n_dims; i++) {
         shape.sizes[i] = sizes[i];
     }
     return shape;
 }
 
-bool eager_same_sizes(const eager_shape *a, const eager_shape *b) {
+bool tide_eager_same_sizes(const tide_eager_shape *a, const tide_eager_shape *b) {
     bool same = a->n_dims == b->n_dims;
     for (size_t i = 0; same && i < a->n_dims; i++) {
         same = a->sizes[i] == b->sizes[i];
@@ -140,7 +140,7 @@ bool eager_same_sizes(const eager_shape *a, const eager_shape *b) {
     return same;
 }
 
-static void row_major(const eager_shape *shape, size_t *strides) {
+static void row_major(const tide_eager_shape *shape, size_t *strides) {
     size_t stride = 1;
     for (size_t i = shape->n_dims; i > 0; i--) {
         strides[i - 1] = stride;
@@ -148,8 +148,8 @@ static void row_major(const eager_shape *shape, size_t *strides) {
     }
 }
 
-bool eager_is_contiguous(const eager_tensor *tensor) {
-    size_t strides[EAGER_DIMS];
+bool tide_eager_is_contiguous(const tide_eager_tensor *tensor) {
+    size_t strides[TIDE_EAGER_DIMS];
     row_major(&tensor->shape, strides);
     for (size_t i = 0; i < tensor->shape.n_dims; i++) {
         if (tensor->shape.sizes[i] != 1 && tensor->strides[i] != strides[i]) {
@@ -160,21 +160,21 @@ bool eager_is_contiguous(const eager_tensor *tensor) {
 }
 
 /* The dimension among those not in `done` (bits) with the smallest stride; sizes of 1 aside. */
-static size_t innermost(const eager_tensor *tensor, unsigned done) {
-    size_t best = EAGER_DIMS;
+static size_t innermost(const tide_eager_tensor *tensor, unsigned done) {
+    size_t best = TIDE_EAGER_DIMS;
     for (size_t i = 0; i < tensor->shape.n_dims; i++) {
         bool counts = (done >> i & 1u) == 0 && tensor->shape.sizes[i] != 1;
-        if (counts && (best == EAGER_DIMS || tensor->strides[i] < tensor->strides[best])) {
+        if (counts && (best == TIDE_EAGER_DIMS || tensor->strides[i] < tensor->strides[best])) {
             best = i;
         }
     }
     return best;
 }
 
-bool eager_is_dense(const eager_tensor *tensor) {
+bool tide_eager_is_dense(const tide_eager_tensor *tensor) {
     size_t expected = 1;
     unsigned done = 0;
-    for (size_t i = innermost(tensor, 0); i < EAGER_DIMS; i = innermost(tensor, done)) {
+    for (size_t i = innermost(tensor, 0); i < TIDE_EAGER_DIMS; i = innermost(tensor, done)) {
         if (tensor->strides[i] != expected) {
             return false;
         }
@@ -186,7 +186,8 @@ bool eager_is_dense(const eager_tensor *tensor) {
 
 /* A run of dimensions that lie in memory like one can be cut into others; across its ends none
  * reaches. Dimensions are taken from the last to the first. */
-bool eager_view_strides(const eager_tensor *tensor, const eager_shape *shape, size_t *ret_strides) {
+bool tide_eager_view_strides(const tide_eager_tensor *tensor, const tide_eager_shape *shape,
+                             size_t *ret_strides) {
     size_t n_old = tensor->shape.n_dims;
     size_t j = shape->n_dims;
     size_t base = n_old > 0 ? tensor->strides[n_old - 1] : 1; /* stride at the run's end */
@@ -218,21 +219,22 @@ bool eager_view_strides(const eager_tensor *tensor, const eager_shape *shape, si
 
 /* ---- new tensors ---- */
 
-eager_tensor eager_new(tide_eager *e, const eager_shape *shape, tide_category category,
-                       const char *name, const char *suffix) {
-    eager_tensor tensor = {.name = name, .shape = *shape};
+tide_eager_tensor tide_eager_new(tide_eager *e, const tide_eager_shape *shape,
+                                 tide_category category, const char *name, const char *suffix) {
+    tide_eager_tensor tensor = {.name = name, .shape = *shape};
     tensor.storage =
-        eager_storage_new(e, eager_count(shape) * shape->n_bytes, category, name, suffix);
+        tide_eager_storage_new(e, tide_eager_count(shape) * shape->n_bytes, category, name, suffix);
     row_major(shape, tensor.strides);
     return tensor;
 }
 
-eager_tensor eager_new_like(tide_eager *e, const eager_tensor *like, uint8_t n_bytes,
-                            tide_category category, const char *name, const char *suffix) {
-    eager_shape shape = like->shape;
+tide_eager_tensor tide_eager_new_like(tide_eager *e, const tide_eager_tensor *like, uint8_t n_bytes,
+                                      tide_category category, const char *name,
+                                      const char *suffix) {
+    tide_eager_shape shape = like->shape;
     shape.n_bytes = n_bytes;
-    eager_tensor tensor = eager_new(e, &shape, category, name, suffix);
-    if (eager_is_dense(like)) {
+    tide_eager_tensor tensor = tide_eager_new(e, &shape, category, name, suffix);
+    if (tide_eager_is_dense(like)) {
         memcpy(tensor.strides, like->strides, sizeof(tensor.strides));
     }
     return tensor;
@@ -240,7 +242,7 @@ eager_tensor eager_new_like(tide_eager *e, const eager_tensor *like, uint8_t n_b
 
 /* ---- scopes ---- */
 
-void eager_enter(tide_eager *e, int32_t layer, const char *scope) {
+void tide_eager_enter(tide_eager *e, int32_t layer, const char *scope) {
     if (layer == e->layer && scope == e->scope) {
         return;
     }
