@@ -77,6 +77,24 @@ static const roundings ROUNDINGS[] = {
     [TIDE_REFERENCE_TRUE] = {14, 5, 11.5, 6},
 };
 
+/* Of the V logits x of one row, with e = exp(x - x_0): the difference keeps exp in range. */
+typedef struct row_sums {
+    double total;    /* sum of e */
+    double squares;  /* sum of e^2 */
+    double weighted; /* sum of e x */
+} row_sums;
+
+static row_sums sum_row(const float *row, size_t V) {
+    row_sums sums = {0, 0, 0};
+    for (size_t v = 0; v < V; v++) {
+        double e = exp((double)row[v] - (double)row[0]);
+        sums.total += e;
+        sums.squares += e * e;
+        sums.weighted += e * (double)row[v];
+    }
+    return sums;
+}
+
 /* |d loss / d logits|, from the expected logits: (softmax - onehot) / R. */
 static double loss_slope(const tide_reference *reference) {
     size_t R = reference->info.model.batch_size * reference->info.model.context_length;
@@ -84,15 +102,9 @@ static double loss_slope(const tide_reference *reference) {
     double sum = 0;
     for (size_t r = 0; r < R; r++) { /* logits[r][:] */
         const float *row = reference->logits + r * V;
-        double total = 0;
-        double squares = 0;
-        for (size_t v = 0; v < V; v++) {
-            double e = exp((double)row[v] - (double)row[0]);
-            total += e;
-            squares += e * e;
-        }
-        double target = exp((double)row[reference->targets[r]] - (double)row[0]) / total;
-        sum += squares / (total * total) - 2 * target + 1;
+        const row_sums of = sum_row(row, V);
+        double target = exp((double)row[reference->targets[r]] - (double)row[0]) / of.total;
+        sum += of.squares / (of.total * of.total) - 2 * target + 1;
     }
     return sqrt(sum) / (double)R;
 }
@@ -104,14 +116,8 @@ double tide_reference_loss_growth(const tide_reference *reference) {
     double sum = 0;
     for (size_t r = 0; r < R; r++) { /* logits[r][:] */
         const float *row = reference->logits + r * V;
-        double total = 0;
-        double weighted = 0;
-        for (size_t v = 0; v < V; v++) {
-            double e = exp((double)row[v] - (double)row[0]);
-            total += e;
-            weighted += e * (double)row[v];
-        }
-        sum += weighted / total - (double)row[reference->targets[r]];
+        const row_sums of = sum_row(row, V);
+        sum += of.weighted / of.total - (double)row[reference->targets[r]];
     }
     double loss = fabs(reference->loss) > 0 ? fabs(reference->loss) : 1;
     return fabs(sum) / (double)R / loss;

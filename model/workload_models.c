@@ -19,6 +19,21 @@
     .forward = model##_forward, .loss = model##_loss, .backward = model##_backward,                \
     .optimize = model##_optimize, .end_step = model##_end_step
 
+/* What a model that computes has besides: weights to fill, a loss, and operators. */
+#define DRIVER_VALUES(model)                                                                       \
+    static tide_status model##_setup(tide_workload *workload, tide_error *error) {                 \
+        TIDE_TRY(tide_##model##_setup(workload->model, error));                                    \
+        return tide_##model##_fill(workload->model, error);                                        \
+    }                                                                                              \
+    static const tide_tensor *model##_loss_value(const tide_workload *workload) {                  \
+        return tide_##model##_loss_value(workload->model);                                         \
+    }                                                                                              \
+    static const tide_ops *model##_ops(const tide_workload *workload) {                            \
+        return tide_##model##_ops(workload->model);                                                \
+    }
+#define DRIVER_VALUE_ENTRIES(model)                                                                \
+    .setup = model##_setup, .loss_value = model##_loss_value, .ops = model##_ops
+
 /* ---- our own transformer ---- */
 
 static bool keeps_graph(const tide_workload_config *config) {
@@ -39,26 +54,12 @@ static tide_status transformer_create(tide_workload *workload, tide_error *error
                                    &workload->transformer, error);
 }
 
-static tide_status transformer_setup(tide_workload *workload, tide_error *error) {
-    TIDE_TRY(tide_transformer_setup(workload->transformer, error));
-    return tide_transformer_fill(workload->transformer, error);
-}
-
 DRIVER_PHASES(transformer)
-
-static const tide_tensor *transformer_loss_value(const tide_workload *workload) {
-    return tide_transformer_loss_value(workload->transformer);
-}
-
-static const tide_ops *transformer_ops(const tide_workload *workload) {
-    return tide_transformer_ops(workload->transformer);
-}
+DRIVER_VALUES(transformer)
 
 static const tide_driver OWN_TRANSFORMER = {.create = transformer_create,
-                                            .setup = transformer_setup,
                                             DRIVER_PHASE_ENTRIES(transformer),
-                                            .loss_value = transformer_loss_value,
-                                            .ops = transformer_ops};
+                                            DRIVER_VALUE_ENTRIES(transformer)};
 
 /* ---- PyTorch's allocations for it ---- */
 
@@ -104,26 +105,11 @@ static tide_status mlp_create(tide_workload *workload, tide_error *error) {
     return tide_mlp_create(&mlp, workload->cache, workload->recorder, &workload->mlp, error);
 }
 
-static tide_status mlp_setup(tide_workload *workload, tide_error *error) {
-    TIDE_TRY(tide_mlp_setup(workload->mlp, error));
-    return tide_mlp_fill(workload->mlp, error);
-}
-
 DRIVER_PHASES(mlp)
+DRIVER_VALUES(mlp)
 
-static const tide_tensor *mlp_loss_value(const tide_workload *workload) {
-    return tide_mlp_loss_value(workload->mlp);
-}
-
-static const tide_ops *mlp_ops(const tide_workload *workload) {
-    return tide_mlp_ops(workload->mlp);
-}
-
-static const tide_driver MLP = {.create = mlp_create,
-                                .setup = mlp_setup,
-                                DRIVER_PHASE_ENTRIES(mlp),
-                                .loss_value = mlp_loss_value,
-                                .ops = mlp_ops};
+static const tide_driver MLP = {
+    .create = mlp_create, DRIVER_PHASE_ENTRIES(mlp), DRIVER_VALUE_ENTRIES(mlp)};
 
 const tide_driver *tide_driver_of(const tide_workload_config *config) {
     return config->architecture == TIDE_MLP          ? &MLP

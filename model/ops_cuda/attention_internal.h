@@ -15,43 +15,26 @@ extern "C" {
 enum { TIDE_CUDA_FLASH_CHANNELS = 128 };
 
 /* attention_flash.cu: fp32 arithmetic on tiles in shared memory, for arrays of one type. */
-TIDE_NODISCARD tide_status tide_cuda_flash_forward(tide_ops *ops,
-                                                   const tide_attention_forward *call,
-                                                   tide_error *error);
-TIDE_NODISCARD tide_status tide_cuda_flash_backward(tide_ops *ops,
-                                                    const tide_attention_backward *call,
-                                                    tide_error *error);
+TIDE_NODISCARD tide_attention_forward_operator tide_cuda_flash_forward;
+TIDE_NODISCARD tide_attention_backward_operator tide_cuda_flash_backward;
 
 /* attention_mma_forward.cu, attention_mma_backward.cu: the same for bf16 on tensor cores, for heads
  * of whole packs of 8 channels in arrays aligned to 16 bytes. */
-TIDE_NODISCARD tide_status tide_cuda_mma_forward(tide_ops *ops, const tide_attention_forward *call,
-                                                 tide_error *error);
-TIDE_NODISCARD tide_status tide_cuda_mma_backward(tide_ops *ops,
-                                                  const tide_attention_backward *call,
-                                                  tide_error *error);
+TIDE_NODISCARD tide_attention_forward_operator tide_cuda_mma_forward;
+TIDE_NODISCARD tide_attention_backward_operator tide_cuda_mma_backward;
 
 /* attention_delta.cu: call->scratch[b][h][t] = sum_d dout * out, the first step of the backward
  * pass of flash attention. */
-TIDE_NODISCARD tide_status tide_cuda_attention_delta(tide_ops *ops,
-                                                     const tide_attention_backward *call,
-                                                     tide_error *error);
+TIDE_NODISCARD tide_attention_backward_operator tide_cuda_attention_delta;
 
 /* attention_naive.c: products by cuBLAS, and the two below. */
-TIDE_NODISCARD tide_status tide_cuda_naive_forward(tide_ops *ops,
-                                                   const tide_attention_forward *call,
-                                                   tide_error *error);
-TIDE_NODISCARD tide_status tide_cuda_naive_backward(tide_ops *ops,
-                                                    const tide_attention_backward *call,
-                                                    tide_error *error);
+TIDE_NODISCARD tide_attention_forward_operator tide_cuda_naive_forward;
+TIDE_NODISCARD tide_attention_backward_operator tide_cuda_naive_backward;
 
 /* attention_softmax.cu: call->probs (B, H, T, T) from scaled scores to probabilities, and
  * call->dprobs to the gradients of unscaled scores, both in place. */
-TIDE_NODISCARD tide_status tide_cuda_attention_softmax(tide_ops *ops,
-                                                       const tide_attention_forward *call,
-                                                       tide_error *error);
-TIDE_NODISCARD tide_status tide_cuda_attention_softmax_backward(tide_ops *ops,
-                                                                const tide_attention_backward *call,
-                                                                tide_error *error);
+TIDE_NODISCARD tide_attention_forward_operator tide_cuda_attention_softmax;
+TIDE_NODISCARD tide_attention_backward_operator tide_cuda_attention_softmax_backward;
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_emulator/device_memory.h"
+#include "fake_cudart/fake_internal.h"
+
 typedef struct late_copy {
     struct late_copy *next; /* younger; owned list */
     void *dst;              /* borrowed */
@@ -61,4 +64,62 @@ void tide_fake_copies_clear(void) {
         oldest = copy->next;
         free(copy);
     }
+}
+
+/* The runtime's calls. */
+
+static cudaError_t check_range(const void *address, size_t n_bytes, bool is_device) {
+    /* A host range must not begin in device memory; where it ends nobody knows. */
+    bool fits = is_device ? tide_device_memory_holds(address, n_bytes)
+                          : !tide_device_memory_holds(address, 1);
+    return fits ? cudaSuccess
+                : tide_fake_mistake(cudaErrorInvalidValue, "[%p, + %zu) is not %s memory", address,
+                                    n_bytes, is_device ? "device" : "host");
+}
+
+static cudaError_t copy(void *dst, const void *src, size_t n_bytes, enum cudaMemcpyKind kind,
+                        cudaStream_t stream) {
+    if (kind > cudaMemcpyDeviceToDevice) {
+        return cudaErrorInvalidMemcpyDirection;
+    }
+    bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    cudaError_t result = tide_fake_check_stream(stream);
+    if (result == cudaSuccess) {
+        result = check_range(dst, n_bytes, to_device);
+    }
+    if (result == cudaSuccess) {
+        result = check_range(src, n_bytes, from_device);
+    }
+    if (result != cudaSuccess) {
+        return result;
+    }
+    if (tide_fake_cudart_locked()->late_copies && kind != cudaMemcpyDeviceToDevice) {
+        return tide_fake_copies_add(dst, src, n_bytes, from_device) ? cudaSuccess
+                                                                    : cudaErrorMemoryAllocation;
+    }
+    tide_fake_copies_submit();
+    memmove(dst, src, n_bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+    cudaError_t result = tide_fake_enter("cudaMemcpyAsync");
+    return tide_fake_leave(result == cudaSuccess ? copy(dst, src, count, kind, stream) : result);
+}
+
+cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream) {
+    cudaError_t result = tide_fake_enter("cudaMemsetAsync");
+    if (result == cudaSuccess) {
+        result = tide_fake_check_stream(stream);
+    }
+    if (result == cudaSuccess) {
+        result = check_range(devPtr, count, true);
+    }
+    if (result == cudaSuccess) {
+        tide_fake_copies_submit();
+        memset(devPtr, value, count);
+    }
+    return tide_fake_leave(result);
 }

@@ -193,7 +193,7 @@ static void check_copies(void) {
     }
 }
 
-static void check_exp2(void) {
+static void check_exp2_of(void) {
     const float x[] = {0.0F, 1.0F, -1.0F, 0.5F, -126.0F, -127.0F, -INFINITY, 128.0F};
     enum { N = sizeof(x) / sizeof(x[0]) };
     float *in = device_copy_of(x, sizeof(x));
@@ -206,42 +206,21 @@ static void check_exp2(void) {
     tide_emulator_release(in);
 }
 
-static void shuffles(void **state) {
-    (void)state;
-    in_all_orders(check_shuffles);
-}
-static void votes(void **state) {
-    (void)state;
-    in_all_orders(check_votes);
-}
-static void atomics(void **state) {
-    (void)state;
-    in_all_orders(check_atomics);
-}
-static void indices(void **state) {
-    (void)state;
-    in_all_orders(check_indices);
-}
-static void bf16(void **state) {
-    (void)state;
-    in_all_orders(check_bf16);
-}
-static void products(void **state) {
-    (void)state;
-    in_all_orders(check_products);
-}
-static void loads(void **state) {
-    (void)state;
-    in_all_orders(check_loads);
-}
-static void copies(void **state) {
-    (void)state;
-    in_all_orders(check_copies);
-}
-static void exp2_of(void **state) {
-    (void)state;
-    in_all_orders(check_exp2);
-}
+/* The test of a check: in every order of threads. */
+#define IN_ALL_ORDERS(name)                                                                        \
+    static void name(void **state) {                                                               \
+        (void)state;                                                                               \
+        in_all_orders(check_##name);                                                               \
+    }
+IN_ALL_ORDERS(shuffles)
+IN_ALL_ORDERS(votes)
+IN_ALL_ORDERS(atomics)
+IN_ALL_ORDERS(indices)
+IN_ALL_ORDERS(bf16)
+IN_ALL_ORDERS(products)
+IN_ALL_ORDERS(loads)
+IN_ALL_ORDERS(copies)
+IN_ALL_ORDERS(exp2_of)
 
 static void device_memory_is_known(void **state) {
     (void)state;

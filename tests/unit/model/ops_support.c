@@ -199,3 +199,19 @@ void assert_slope(const char *what, loss_function loss, const void *ctx, const d
     free(moved);
     free(direction);
 }
+
+void add_operand(operands *all, unsigned combination, size_t n, double scale) {
+    size_t i = all->n++;
+    all->array[i] =
+        random_stored((combination >> i & 1U) != 0 ? TIDE_BF16 : TIDE_FP32, n, i + 1, scale);
+    all->wide[i] = widen_stored(all->array[i], n);
+    all->want[i] = widen_stored(all->array[i], n);
+}
+
+void free_operands(operands *all) {
+    for (size_t i = 0; i < all->n; i++) {
+        free(all->want[i]);
+        free(all->wide[i]);
+        free(all->array[i].data);
+    }
+}

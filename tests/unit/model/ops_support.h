@@ -46,6 +46,18 @@ tide_array random_stored(tide_dtype dtype, size_t n, uint64_t seed, double scale
 /* The n numbers as they are stored. The caller frees them. */
 double *widen_stored(tide_array x, size_t n);
 
+/* The arrays of one call, with their numbers before it. Bit i of `combination` is set where array i
+ * is bf16. */
+enum { MOST_OPERANDS = 8 };
+typedef struct operands {
+    tide_array array[MOST_OPERANDS]; /* data owned */
+    double *wide[MOST_OPERANDS];     /* owned */
+    double *want[MOST_OPERANDS];     /* owned; for the test to fill */
+    size_t n;                        /* arrays in use */
+} operands;
+void add_operand(operands *all, unsigned combination, size_t n, double scale);
+void free_operands(operands *all);
+
 /* The bits of the bf16 number nearest to x, ties to even, found by division and rint; not of NaN.
  */
 uint16_t nearest_bf16(double x);

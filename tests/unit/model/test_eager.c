@@ -1,6 +1,6 @@
 /* test_eager.c - the forecast of PyTorch's memory: what forward keeps equals the closed forms to
- * the byte, for all sizes, contexts, batches, precisions and editions; peaks equal those that real
- * snapshots had, and published ones through the allocator. */
+ * the byte, for all sizes, contexts, batches, precisions and editions; categories, and what is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,84 +16,8 @@
 #include "device/device.h"
 #include "recorder/recorder.h"
 #include "model/eager/eager.h"
+#include "eager_run.h"
 #include "support/hostmem_fault.h"
-
-typedef struct run {
-    tide_device *device;
-    tide_cache *cache;
-    tide_eager *eager;
-    tide_eager_config config;
-} run;
-
-static run open_run(const char *device, const tide_eager_config *config) {
-    run r = {.config = *config};
-    tide_error error = {""};
-    /* What does not fit the card is asked for, too. */
-    const tide_device_options options = {.capacity_bytes = UINT64_C(1) << 42};
-    assert_int_equal(tide_device_open(device, &options, &r.device, &error), TIDE_OK);
-    assert_int_equal(tide_cache_create(r.device, NULL, NULL, &r.cache, &error), TIDE_OK);
-    tide_status status = tide_eager_create(config, r.cache, NULL, &r.eager, &error);
-    if (status != TIDE_OK) {
-        fail_msg("%s", error.message);
-    }
-    assert_int_equal(tide_eager_setup(r.eager, &error), TIDE_OK);
-    return r;
-}
-
-static void close_run(run *r) {
-    tide_eager_destroy(r->eager);
-    tide_cache_stats stats;
-    tide_cache_get_stats(r->cache, &stats);
-    assert_int_equal(stats.requested_bytes[TIDE_POOL_ALL].current, 0);
-    tide_cache_destroy(r->cache);
-    tide_device_close(r->device);
-}
-
-static void step(run *r, tide_mode mode) {
-    tide_error error = {""};
-    tide_status status = tide_eager_forward(r->eager, &error);
-    if (status == TIDE_OK && mode != TIDE_FORWARD) {
-        status = tide_eager_loss(r->eager, &error);
-        status = status == TIDE_OK ? tide_eager_backward(r->eager, &error) : status;
-    }
-    if (status == TIDE_OK && mode == TIDE_TRAIN) {
-        status = tide_eager_optimize(r->eager, &error);
-    }
-    status = status == TIDE_OK ? tide_eager_end_step(r->eager, &error) : status;
-    if (status != TIDE_OK) {
-        fail_msg("%s", error.message);
-    }
-}
-
-static tide_eager_config config_of(const char *size, size_t context, size_t batch,
-                                   tide_precision precision, tide_edition edition) {
-    tide_eager_config config = {.edition = edition,
-                                .precision = precision,
-                                .attention = TIDE_ATTENTION_NAIVE,
-                                .keeps_graph = true};
-    assert_int_equal(tide_model_config_preset(size, &config.model, NULL), TIDE_OK);
-    config.model.context_length = context;
-    config.model.batch_size = batch;
-    return config;
-}
-
-static char *read_page(const char *path) {
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    char *text = calloc(1, 1 << 20);
-    assert_non_null(text);
-    assert_true(fread(text, 1, (1 << 20) - 1, file) > 0);
-    assert_int_equal(fclose(file), 0);
-    return text;
-}
-
-/* A row that the page lacks is printed as it should be. */
-static void check_row(const char *page, const char *row, int *n_wrong) {
-    if (strstr(page, row) == NULL) {
-        print_error("docs/pytorch-forecast.md lacks\n%s", row);
-        (*n_wrong)++;
-    }
-}
 
 /* ---- what forward keeps ---- */
 
@@ -118,7 +42,7 @@ static uint64_t kept_by_forward(const tide_eager_config *config) {
 }
 
 static void check_kept(const tide_eager_config *config) {
-    run r = open_run("virtual", config);
+    eager_run r = eager_run_open("virtual", config);
     tide_error error = {""};
     assert_int_equal(tide_eager_forward(r.eager, &error), TIDE_OK);
     uint64_t kept = tide_eager_kept_bytes(r.eager);
@@ -136,7 +60,7 @@ static void check_kept(const tide_eager_config *config) {
                      8 * T * config->model.vocab_size + 12 * T + 4);
     assert_int_equal(tide_eager_end_step(r.eager, &error), TIDE_OK);
     assert_int_equal(tide_eager_kept_bytes(r.eager), 4);
-    close_run(&r);
+    eager_run_close(&r);
 }
 
 static void test_forward_keeps_the_closed_forms(void **state) {
@@ -150,8 +74,8 @@ static void test_forward_keeps_the_closed_forms(void **state) {
                 for (size_t p = 0; p < 2; p++) {
                     for (int edition = 0; edition < TIDE_N_EDITIONS; edition++) {
                         tide_eager_config config =
-                            config_of(tide_model_preset_name(s), CONTEXTS[c], BATCHES[b],
-                                      PRECISIONS[p], (tide_edition)edition);
+                            eager_run_config(tide_model_preset_name(s), CONTEXTS[c], BATCHES[b],
+                                             PRECISIONS[p], (tide_edition)edition);
                         check_kept(&config);
                     }
                 }
@@ -187,20 +111,20 @@ static void test_variants_keep_what_they_define(void **state) {
     (void)state;
     static const tide_precision PRECISIONS[] = {TIDE_PRECISION_FP32, TIDE_PRECISION_BF16_MIXED};
     for (size_t i = 0; i < 12; i++) {
-        tide_eager_config config =
-            config_of("medium", 256, 4, PRECISIONS[i % 2], (tide_edition)(i / 2 % TIDE_N_EDITIONS));
+        tide_eager_config config = eager_run_config("medium", 256, 4, PRECISIONS[i % 2],
+                                                    (tide_edition)(i / 2 % TIDE_N_EDITIONS));
         config.recompute = i >= 4 ? TIDE_RECOMPUTE_BLOCK : TIDE_RECOMPUTE_NONE;
         config.attention = i < 8 ? TIDE_ATTENTION_FLASH : TIDE_ATTENTION_NAIVE;
-        run r = open_run("virtual:h100-80", &config);
+        eager_run r = eager_run_open("virtual:h100-80", &config);
         tide_error error = {""};
         assert_int_equal(tide_eager_forward(r.eager, &error), TIDE_OK);
         /* Autocast's cache of a forward pass that recomputes ends with the loss. */
         assert_int_equal(tide_eager_kept_bytes(r.eager), kept_by_variant(&config));
-        step(&r, TIDE_TRAIN);
-        step(&r, TIDE_TRAIN);
+        eager_run_step(&r, TIDE_TRAIN);
+        eager_run_step(&r, TIDE_TRAIN);
         assert_true(tide_eager_least_bytes(&config, TIDE_TRAIN, 2) <=
                     tide_eager_peak_bytes(r.eager));
-        close_run(&r);
+        eager_run_close(&r);
     }
 }
 
@@ -228,9 +152,9 @@ static size_t n_blocks_of(const tide_cache_state *state, tide_category category)
 static void test_categories_tell_what_stays(void **state) {
     (void)state;
     for (size_t i = 0; i < 4; i++) {
-        tide_eager_config config =
-            config_of("small", 64, 2, i % 2 == 0 ? TIDE_PRECISION_FP32 : TIDE_PRECISION_BF16_MIXED,
-                      i < 2 ? TIDE_EDITION_2025 : TIDE_EDITION_2026);
+        tide_eager_config config = eager_run_config(
+            "small", 64, 2, i % 2 == 0 ? TIDE_PRECISION_FP32 : TIDE_PRECISION_BF16_MIXED,
+            i < 2 ? TIDE_EDITION_2025 : TIDE_EDITION_2026);
         tide_recorder_config recording;
         tide_recorder *recorder = NULL;
         tide_device *device = NULL;
@@ -280,7 +204,7 @@ static tide_status run_steps(tide_eager *eager, tide_error *error) {
 static void test_each_failing_host_allocation_is_told(void **state) {
     (void)state;
     tide_eager_config config =
-        config_of("small", 16, 1, TIDE_PRECISION_BF16_MIXED, TIDE_EDITION_2025);
+        eager_run_config("small", 16, 1, TIDE_PRECISION_BF16_MIXED, TIDE_EDITION_2025);
     config.model.n_layers = 2;
     config.recompute = TIDE_RECOMPUTE_BLOCK;
     tide_device *device = NULL;
@@ -314,7 +238,7 @@ static void test_each_failing_host_allocation_is_told(void **state) {
 static void test_no_room_on_the_device_is_an_answer(void **state) {
     (void)state;
     tide_eager_config config =
-        config_of("small", 256, 4, TIDE_PRECISION_BF16_MIXED, TIDE_EDITION_2026);
+        eager_run_config("small", 256, 4, TIDE_PRECISION_BF16_MIXED, TIDE_EDITION_2026);
     static const size_t LIMITS_MIB[] = {64, 512, 600, 900, 1200, 1700, 2100};
     for (size_t i = 0; i < sizeof(LIMITS_MIB) / sizeof(LIMITS_MIB[0]); i++) {
         tide_device *device = NULL;
@@ -341,7 +265,7 @@ static void test_no_room_on_the_device_is_an_answer(void **state) {
 static void test_what_is_not_known_is_refused(void **state) {
     (void)state;
     tide_eager_config config =
-        config_of("small", 16, 1, TIDE_PRECISION_BF16_TRUE, TIDE_EDITION_2026);
+        eager_run_config("small", 16, 1, TIDE_PRECISION_BF16_TRUE, TIDE_EDITION_2026);
     tide_device *device = NULL;
     tide_cache *cache = NULL;
     tide_eager *eager = NULL;
@@ -357,151 +281,6 @@ static void test_what_is_not_known_is_refused(void **state) {
     tide_device_close(device);
 }
 
-/* ---- peaks above what is there before and after every step ---- */
-
-typedef struct measured {
-    const char *device; /* for the workspaces */
-    const char *size;
-    size_t context;
-    tide_precision precision;
-    tide_edition edition;
-    tide_mode mode;
-    double mib; /* as read off a real snapshot, three digits after the point */
-} measured;
-
-static uint64_t base_bytes(const run *r, const measured *m) {
-    const tide_model_config *model = &r->config.model;
-    uint64_t P = tide_model_n_parameters(model);
-    uint64_t n_workspaces = m->mode == TIDE_FORWARD ? 1 : 2;
-    uint64_t inputs = 4 * model->context_length * (model->d_model / model->n_heads) +
-                      16 * model->batch_size * model->context_length;
-    return 4 * P * (m->mode == TIDE_TRAIN ? 3 : 1) + inputs +
-           n_workspaces * tide_device_get_info(r->device)->workspace_bytes;
-}
-
-static void test_peaks_of_real_snapshots(void **state) {
-    (void)state;
-    static const tide_precision FP32 = TIDE_PRECISION_FP32;
-    static const tide_precision BF16 = TIDE_PRECISION_BF16_MIXED;
-    const tide_edition Y25 = TIDE_EDITION_2025;
-    const tide_edition Y26 = TIDE_EDITION_2026;
-    const measured MEASURED[] = {
-        {"virtual:h100-80", "2.7B", 128, FP32, Y25, TIDE_FORWARD_BACKWARD, 13113.135},
-        {"virtual:h100-80", "2.7B", 128, BF16, Y25, TIDE_FORWARD_BACKWARD, 13103.369},
-        {"virtual:h100-80", "2.7B", 256, FP32, Y25, TIDE_FORWARD_BACKWARD, 13141.936},
-        {"virtual:h100-80", "2.7B", 256, BF16, Y25, TIDE_FORWARD_BACKWARD, 14173.953},
-        {"virtual:h100-80", "2.7B", 512, FP32, Y25, TIDE_FORWARD_BACKWARD, 27987.293},
-        {"virtual:h100-80", "2.7B", 512, BF16, Y25, TIDE_FORWARD_BACKWARD, 25051.730},
-        {"virtual:a100-80", "medium", 128, FP32, Y26, TIDE_TRAIN, 1829.160},
-        {"virtual:a100-80", "medium", 256, FP32, Y26, TIDE_TRAIN, 3822.461},
-        {"virtual:a100-80", "medium", 512, BF16, Y26, TIDE_TRAIN, 6991.445},
-        {"virtual:a100-80", "medium", 1024, BF16, Y26, TIDE_TRAIN, 18225.930},
-        {"virtual:a100-80", "medium", 128, FP32, Y26, TIDE_FORWARD, 34.000},
-        {"virtual:a100-80", "medium", 256, FP32, Y26, TIDE_FORWARD, 88.127},
-        {"virtual:a100-80", "medium", 1024, FP32, Y26, TIDE_FORWARD, 1121.258},
-    };
-    int n_wrong = 0;
-    char *page = read_page(TIDE_DOCS_DIR "/pytorch-forecast.md");
-    for (size_t i = 0; i < sizeof(MEASURED) / sizeof(MEASURED[0]); i++) {
-        const measured *m = &MEASURED[i];
-        tide_eager_config config = config_of(m->size, m->context, 4, m->precision, m->edition);
-        config.keeps_graph = m->mode != TIDE_FORWARD;
-        run r = open_run(m->device, &config);
-        step(&r, m->mode);
-        step(&r, m->mode);
-        assert_true(tide_eager_least_bytes(&config, m->mode, 2) <= tide_eager_peak_bytes(r.eager));
-        double mib =
-            (double)(tide_eager_peak_bytes(r.eager) - base_bytes(&r, m)) / (1024.0 * 1024.0);
-        if (mib < m->mib - 0.0006 || mib > m->mib + 0.0006) {
-            print_error("%s %zu %s: %.4f MiB above the base, measured %.3f\n", m->size, m->context,
-                        tide_precision_name((int)m->precision), mib, m->mib);
-            n_wrong++;
-        }
-        close_run(&r);
-        char row[256];
-        (void)snprintf(row, sizeof(row), "| %s | %zu | %s | %s%s | %s | %.3f | %.3f |\n", m->size,
-                       m->context, tide_precision_name((int)m->precision),
-                       tide_mode_name((int)m->mode), m->mode == TIDE_FORWARD ? ", no graph" : "",
-                       tide_edition_name((int)m->edition), m->mib, mib);
-        check_row(page, row, &n_wrong);
-    }
-    free(page);
-    assert_int_equal(n_wrong, 0);
-}
-
-/* ---- published peaks ---- */
-
-typedef struct published {
-    const char *device;
-    size_t batch, context;
-    tide_mode mode; /* forward: without a graph; train: a step with the optimizer state */
-    tide_precision precision;
-    tide_edition edition;
-    double gib; /* two digits after the point */
-} published;
-
-static double allocated_peak_gib(const published *p) {
-    tide_eager_config config = config_of("2.7B", p->context, p->batch, p->precision, p->edition);
-    config.keeps_graph = p->mode != TIDE_FORWARD;
-    run r = open_run(p->device, &config);
-    step(&r, p->mode);
-    step(&r, p->mode);
-    tide_cache_stats stats;
-    tide_cache_get_stats(r.cache, &stats);
-    close_run(&r);
-    return (double)stats.allocated_bytes[TIDE_POOL_ALL].peak / (1024.0 * 1024.0 * 1024.0);
-}
-
-static void test_published_peaks_come_out(void **state) {
-    (void)state;
-    const tide_precision FP32 = TIDE_PRECISION_FP32;
-    const tide_precision BF16 = TIDE_PRECISION_BF16_MIXED;
-    const char *const H100 = "virtual:h100-80";
-    const char *const B200 = "virtual:b200";
-    const tide_edition Y25 = TIDE_EDITION_2025;
-    const tide_edition Y26 = TIDE_EDITION_2026;
-    const published PUBLISHED[] = {
-        {H100, 4, 128, TIDE_FORWARD, FP32, Y25, 12.93},
-        {H100, 4, 128, TIDE_FORWARD, BF16, Y25, 19.16},
-        {H100, 4, 128, TIDE_TRAIN, FP32, Y25, 51.44},
-        {H100, 4, 128, TIDE_TRAIN, BF16, Y25, 51.44},
-        {H100, 4, 256, TIDE_FORWARD, FP32, Y25, 13.02},
-        {H100, 4, 256, TIDE_FORWARD, BF16, Y25, 19.18},
-        {H100, 4, 256, TIDE_TRAIN, FP32, Y25, 51.44},
-        {H100, 4, 256, TIDE_TRAIN, BF16, Y25, 52.11},
-        {H100, 4, 512, TIDE_FORWARD, FP32, Y25, 13.45},
-        {H100, 4, 512, TIDE_FORWARD, BF16, Y25, 19.41},
-        {H100, 4, 512, TIDE_TRAIN, FP32, Y25, 65.52},
-        {H100, 4, 512, TIDE_TRAIN, BF16, Y25, 62.69},
-        {B200, 1, 128, TIDE_FORWARD, FP32, Y26, 12.85},
-        {B200, 1, 128, TIDE_FORWARD, BF16, Y26, 19.13},
-        {B200, 1, 128, TIDE_TRAIN, FP32, Y26, 51.40},
-        {B200, 1, 128, TIDE_TRAIN, BF16, Y26, 51.40},
-        {B200, 1, 2048, TIDE_FORWARD, FP32, Y26, 14.95},
-        {B200, 1, 2048, TIDE_FORWARD, BF16, Y26, 20.53},
-        {B200, 1, 2048, TIDE_TRAIN, FP32, Y26, 91.15},
-        {B200, 1, 2048, TIDE_TRAIN, BF16, Y26, 82.48},
-    };
-    int n_wrong = 0;
-    char *page = read_page(TIDE_DOCS_DIR "/pytorch-forecast.md");
-    for (size_t i = 0; i < sizeof(PUBLISHED) / sizeof(PUBLISHED[0]); i++) {
-        const published *p = &PUBLISHED[i];
-        double gib = allocated_peak_gib(p);
-        char row[256];
-        (void)snprintf(row, sizeof(row), "| %zu | %zu | %s | %s | %s | %.2f | %.2f | %+.2f |\n",
-                       p->batch, p->context, p->mode == TIDE_FORWARD ? "forward" : "full step",
-                       tide_precision_name((int)p->precision), tide_edition_name((int)p->edition),
-                       p->gib, gib, gib - p->gib);
-        check_row(page, row, &n_wrong);
-        if (gib < p->gib - 0.1 || gib > p->gib + 0.1) {
-            print_error("beyond 0.1 GiB: %s", row);
-            n_wrong++;
-        }
-    }
-    free(page);
-    assert_int_equal(n_wrong, 0);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forward_keeps_the_closed_forms),
@@ -510,8 +289,6 @@ int main(void) {
         cmocka_unit_test(test_each_failing_host_allocation_is_told),
         cmocka_unit_test(test_no_room_on_the_device_is_an_answer),
         cmocka_unit_test(test_what_is_not_known_is_refused),
-        cmocka_unit_test(test_peaks_of_real_snapshots),
-        cmocka_unit_test(test_published_peaks_come_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,6 +103,19 @@ static void expect_same_modes_in(const tide_model_config *model, tide_precision 
     }
 }
 
+/* sizes: V, C, F, L, H, T, B. */
+static tide_model_config model_of(const size_t sizes[7]) {
+    return (tide_model_config){.size = "custom",
+                               .vocab_size = sizes[0],
+                               .d_model = sizes[1],
+                               .d_ff = sizes[2],
+                               .n_layers = sizes[3],
+                               .n_heads = sizes[4],
+                               .context_length = sizes[5],
+                               .batch_size = sizes[6],
+                               .rope_theta = 10000};
+}
+
 static void expect_same_modes(const tide_model_config *model) {
     expect_same_modes_in(model, TIDE_PRECISION_FP32);
     expect_same_modes_in(model, TIDE_PRECISION_BF16_MIXED);
@@ -118,15 +131,7 @@ static void tiny_runs_are_the_same(void **state) {
 /* Blocks above and below 1 MiB, segments of both pools, splits and a reused cache. */
 static void larger_runs_are_the_same(void **state) {
     (void)state;
-    tide_model_config model = {.size = "custom",
-                               .vocab_size = 2001,
-                               .d_model = 192,
-                               .d_ff = 520,
-                               .n_layers = 3,
-                               .n_heads = 4,
-                               .context_length = 96,
-                               .batch_size = 3,
-                               .rope_theta = 10000};
+    const tide_model_config model = model_of((size_t[]){2001, 192, 520, 3, 4, 96, 3});
     expect_same_modes(&model);
 }
 
@@ -156,15 +161,7 @@ static void mlps_are_the_same(void **state) {
 
 static void one_token_is_enough(void **state) {
     (void)state;
-    tide_model_config model = {.size = "custom",
-                               .vocab_size = 1,
-                               .d_model = 2,
-                               .d_ff = 1,
-                               .n_layers = 1,
-                               .n_heads = 1,
-                               .context_length = 1,
-                               .batch_size = 1,
-                               .rope_theta = 10000};
+    const tide_model_config model = model_of((size_t[]){1, 2, 1, 1, 1, 1, 1});
     expect_same_modes(&model);
 }
 

@@ -20,6 +20,7 @@
  * The mean's error meets all keys of a query at once and dP - delta may cancel where there are few
  * keys, which makes more of these roundings than the count says; but nearly all are well below u
  * (root mean square u / sqrt(3) at worst), which makes up for it. */
+#include "attention_reference.h"
 #include "ops_support.h"
 
 #include <math.h>
@@ -29,16 +30,11 @@
 #include <omp.h>
 #endif
 
-#include "model/bf16.h"
-
 #define BF16_ROUNDOFF 0.00390625
 
-typedef struct shape {
-    size_t B, T, H, D;
-} shape;
-
 /* Few numbers: here the reference is itself compared with differences. */
-static const shape SMALL[] = {{3, 1, 2, 10}, {2, 17, 4, 10}, {1, 65, 3, 6}, {2, 33, 1, 2}};
+static const attention_shape SMALL[] = {
+    {3, 1, 2, 10}, {2, 17, 4, 10}, {1, 65, 3, 6}, {2, 33, 1, 2}};
 enum { N_SMALL = sizeof(SMALL) / sizeof(SMALL[0]) };
 
 /* Below, on and above one tile of 64 tokens and two; below, on and above one block of 128 channels,
@@ -49,142 +45,6 @@ enum {
     N_TOKENS = sizeof(TOKENS) / sizeof(TOKENS[0]),
     N_CHANNELS = sizeof(CHANNELS) / sizeof(CHANNELS[0])
 };
-
-static size_t elements(shape s) {
-    return s.B * s.T * s.H * s.D;
-}
-
-static size_t n_rows(shape s) {
-    return s.B * s.H * s.T;
-}
-
-/* Element (b, t, h, 0). */
-static size_t at(shape s, size_t b, size_t t, size_t h) {
-    return ((b * s.T + t) * s.H + h) * s.D;
-}
-
-typedef struct attention_case {
-    shape s;
-    const double *inputs[3]; /* q, k, v */
-    const double *dout;
-    int which;          /* of the inputs: what the loss is a function of */
-    bool rounds_scores; /* to bf16, as naive attention stores them */
-} attention_case;
-
-static double dot(const double *a, const double *b, size_t n) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
-/* Probabilities (t + 1) of query t, and the log of the sum of exponentials. */
-static double probabilities(const attention_case *given, size_t b, size_t h, size_t t,
-                            double *probs) {
-    shape s = given->s;
-    const double *q = given->inputs[0];
-    const double *k = given->inputs[1];
-    double max = -INFINITY;
-    for (size_t j = 0; j <= t; j++) {
-        probs[j] = dot(q + at(s, b, t, h), k + at(s, b, j, h), s.D) / sqrt((double)s.D);
-        if (given->rounds_scores) {
-            probs[j] = (double)tide_bf16_to_fp32(tide_fp32_to_bf16((float)probs[j]));
-        }
-        max = fmax(max, probs[j]);
-    }
-    double sum = 0;
-    for (size_t j = 0; j <= t; j++) {
-        sum += exp(probs[j] - max);
-    }
-    for (size_t j = 0; j <= t; j++) {
-        probs[j] = exp(probs[j] - max) / sum;
-    }
-    return max + log(sum);
-}
-
-typedef struct attention_reference {
-    double *out, *lse, *probs, *grads[3];
-} attention_reference;
-
-static double *doubles(size_t n) {
-    double *x = calloc(n, sizeof(*x));
-    assert_non_null(x);
-    return x;
-}
-
-/* Adds query (b, t, h)'s part to out and to the gradients. */
-static void add_query(const attention_case *given, const attention_reference *want, size_t b,
-                      size_t t, size_t h) {
-    shape s = given->s;
-    double *probs = want->probs + ((b * s.H + h) * s.T + t) * s.T;
-    want->lse[(b * s.H + h) * s.T + t] = probabilities(given, b, h, t, probs);
-    size_t query = at(s, b, t, h);
-    double delta = 0;
-    for (size_t j = 0; j <= t; j++) {
-        size_t key = at(s, b, j, h);
-        delta += probs[j] * dot(given->dout + query, given->inputs[2] + key, s.D);
-        for (size_t d = 0; d < s.D; d++) {
-            want->out[query + d] += probs[j] * given->inputs[2][key + d];
-            want->grads[2][key + d] += probs[j] * given->dout[query + d];
-        }
-    }
-    for (size_t j = 0; j <= t; j++) {
-        size_t key = at(s, b, j, h);
-        double dprob = dot(given->dout + query, given->inputs[2] + key, s.D);
-        double dscore = probs[j] * (dprob - delta) / sqrt((double)s.D);
-        for (size_t d = 0; d < s.D; d++) {
-            want->grads[0][query + d] += dscore * given->inputs[1][key + d];
-            want->grads[1][key + d] += dscore * given->inputs[0][query + d];
-        }
-    }
-}
-
-static attention_reference make_reference(const attention_case *given) {
-    shape s = given->s;
-    size_t n = elements(s);
-    attention_reference want = {.out = doubles(n),
-                                .lse = doubles(n_rows(s)),
-                                .probs = doubles(n_rows(s) * s.T),
-                                .grads = {doubles(n), doubles(n), doubles(n)}};
-    for (size_t i = 0; i < s.B * s.T * s.H; i++) {
-        add_query(given, &want, i / s.H / s.T, i / s.H % s.T, i % s.H);
-    }
-    return want;
-}
-
-static void free_reference(attention_reference *want) {
-    free(want->out);
-    free(want->lse);
-    free(want->probs);
-    for (int i = 0; i < 3; i++) {
-        free(want->grads[i]);
-    }
-}
-
-static double attention_loss(const void *ctx, const double *x) {
-    attention_case given = *(const attention_case *)ctx;
-    given.inputs[given.which] = x;
-    attention_reference want = make_reference(&given);
-    double sum = dot(want.out, given.dout, elements(given.s));
-    free_reference(&want);
-    return sum;
-}
-
-/* n random numbers of a type. The caller frees the data. */
-static tide_array random_array(tide_dtype dtype, size_t n, uint64_t seed, double scale) {
-    float *x = random_floats(n, seed, scale);
-    if (dtype == TIDE_BF16) {
-        uint16_t *narrow = (uint16_t *)x; /* the upper halves: any bf16 numbers will do */
-        for (size_t i = 0; i < n; i++) {
-            uint32_t bits;
-            memcpy(&bits, (const char *)x + i * sizeof(*x), sizeof(bits));
-            uint16_t upper = (uint16_t)(bits >> 16);
-            memcpy((char *)narrow + i * sizeof(upper), &upper, sizeof(upper));
-        }
-    }
-    return (tide_array){x, dtype};
-}
 
 /* The numbers of an array of either type. The caller frees them. */
 static float *floats_of(tide_array array, size_t n) {
@@ -200,34 +60,27 @@ static float *floats_of(tide_array array, size_t n) {
     return x;
 }
 
-static double *doubles_of(tide_array array, size_t n) {
-    float *x = floats_of(array, n);
-    double *wide = widen(x, n);
-    free(x);
-    return wide;
-}
-
 /* What the operator works on. */
 typedef struct attention_run {
-    shape s;
+    attention_shape s;
     tide_dtype dtype; /* of all but lse and scratch */
     tide_array inputs[3], grads[3], dout, out, probs, dprobs;
     float *lse, *scratch;
 } attention_run;
 
-static attention_run make_run(shape s, tide_dtype dtype) {
-    size_t n = elements(s);
+static attention_run make_run(attention_shape s, tide_dtype dtype) {
+    size_t n = attention_elements(s);
     attention_run run = {.s = s, .dtype = dtype};
     for (uint64_t i = 0; i < 3; i++) {
-        run.inputs[i] = random_array(dtype, n, 1 + i, 2);
-        run.grads[i] = random_array(dtype, n, 5, 1); /* must be overwritten */
+        run.inputs[i] = random_stored(dtype, n, 1 + i, 2);
+        run.grads[i] = random_stored(dtype, n, 5, 1); /* must be overwritten */
     }
-    run.dout = random_array(dtype, n, 4, 1);
-    run.out = random_array(dtype, n, 6, 1);
-    run.lse = zeros(n_rows(s));
-    run.probs = random_array(dtype, n_rows(s) * s.T, 7, 1);
-    run.dprobs = random_array(dtype, n_rows(s) * s.T, 8, 1);
-    run.scratch = random_floats(n_rows(s), 9, 1);
+    run.dout = random_stored(dtype, n, 4, 1);
+    run.out = random_stored(dtype, n, 6, 1);
+    run.lse = zeros(attention_n_rows(s));
+    run.probs = random_stored(dtype, attention_n_rows(s) * s.T, 7, 1);
+    run.dprobs = random_stored(dtype, attention_n_rows(s) * s.T, 8, 1);
+    run.scratch = random_floats(attention_n_rows(s), 9, 1);
     return run;
 }
 
@@ -252,22 +105,22 @@ typedef struct expectation {
 } expectation;
 
 static expectation expect(tide_attention kind, const attention_run *run) {
-    size_t n = elements(run->s);
-    expectation expected = {.dout = doubles_of(run->dout, n)};
+    size_t n = attention_elements(run->s);
+    expectation expected = {.dout = widen_stored(run->dout, n)};
     expected.given =
         (attention_case){.s = run->s,
                          .dout = expected.dout,
                          .rounds_scores = kind == TIDE_ATTENTION_NAIVE && run->dtype == TIDE_BF16};
     for (int i = 0; i < 3; i++) {
-        expected.inputs[i] = doubles_of(run->inputs[i], n);
+        expected.inputs[i] = widen_stored(run->inputs[i], n);
         expected.given.inputs[i] = expected.inputs[i];
     }
-    expected.want = make_reference(&expected.given);
+    expected.want = attention_reference_make(&expected.given);
     return expected;
 }
 
 static void free_expectation(expectation *expected) {
-    free_reference(&expected->want);
+    attention_reference_free(&expected->want);
     free(expected->dout);
     for (int i = 0; i < 3; i++) {
         free(expected->inputs[i]);
@@ -275,7 +128,7 @@ static void free_expectation(expectation *expected) {
 }
 
 static void run_forward(tide_ops *ops, tide_attention kind, const attention_run *run) {
-    shape s = run->s;
+    attention_shape s = run->s;
     tide_attention_forward call = {kind,
                                    run->out,
                                    run->inputs[0],
@@ -319,13 +172,13 @@ static void run_backward(tide_ops *ops, tide_attention kind, const attention_run
 /* A score is a sum of D products with an absolute error of about u sqrt(D) |score|; |score| is at
  * most 4 sqrt(D) here, and its absolute error is a probability's relative one. Then sums over T
  * probabilities. */
-static double forward_tolerance(shape s) {
+static double forward_tolerance(attention_shape s) {
     return sum_tolerance(s.T, 8) + UNIT_ROUNDOFF * 4 * sqrt((double)s.D);
 }
 
 /* dP - delta cancels: both are sums of D products, their difference is as large as they are for
  * all but the rows of few keys; four such errors meet in dq and dk. */
-static double backward_tolerance(shape s) {
+static double backward_tolerance(attention_shape s) {
     return 4 * (forward_tolerance(s) + sum_tolerance(s.D, 4));
 }
 
@@ -353,8 +206,8 @@ static void assert_array_close(const char *what, const attention_run *run, tide_
 
 static void assert_zero_above_diagonal(const attention_run *run) {
     size_t T = run->s.T;
-    float *probs = floats_of(run->probs, n_rows(run->s) * T);
-    for (size_t row = 0; row < n_rows(run->s); row++) {
+    float *probs = floats_of(run->probs, attention_n_rows(run->s) * T);
+    for (size_t row = 0; row < attention_n_rows(run->s); row++) {
         for (size_t s = row % T + 1; s < T; s++) {
             if (probs[row * T + s] != 0) {
                 fail_msg("probs[%zu][%zu] is not 0", row, s);
@@ -366,17 +219,18 @@ static void assert_zero_above_diagonal(const attention_run *run) {
 
 static void check_forward(tide_ops *ops, tide_attention kind, const attention_run *run,
                           const attention_reference *want) {
-    shape s = run->s;
+    attention_shape s = run->s;
     run_forward(ops, kind, run);
     if (kind == TIDE_ATTENTION_FLASH) {
-        assert_array_close("flash out", run, run->out, want->out, elements(s),
+        assert_array_close("flash out", run, run->out, want->out, attention_elements(s),
                            forward_tolerance(s) + rounded(run, 1));
-        assert_array_close("lse", run, fp32(run->lse), want->lse, n_rows(s), forward_tolerance(s));
+        assert_array_close("lse", run, fp32(run->lse), want->lse, attention_n_rows(s),
+                           forward_tolerance(s));
         return;
     }
-    assert_array_close("naive out", run, run->out, want->out, elements(s),
+    assert_array_close("naive out", run, run->out, want->out, attention_elements(s),
                        forward_tolerance(s) + rounded(run, 2));
-    assert_array_close("probs", run, run->probs, want->probs, n_rows(s) * s.T,
+    assert_array_close("probs", run, run->probs, want->probs, attention_n_rows(s) * s.T,
                        forward_tolerance(s) + rounded(run, 1));
     assert_zero_above_diagonal(run);
 }
@@ -393,8 +247,8 @@ static void check_backward(tide_ops *ops, tide_attention kind, const attention_r
     static const char *const NAMES[TIDE_N_ATTENTIONS][3] = {
         [TIDE_ATTENTION_FLASH] = {"flash dq", "flash dk", "flash dv"},
         [TIDE_ATTENTION_NAIVE] = {"naive dq", "naive dk", "naive dv"}};
-    shape s = run->s;
-    size_t n = elements(s);
+    attention_shape s = run->s;
+    size_t n = attention_elements(s);
     run_backward(ops, kind, run);
     for (int i = 0; i < 3; i++) {
         if (s.T == 1 && i < 2) {
@@ -402,7 +256,8 @@ static void check_backward(tide_ops *ops, tide_attention kind, const attention_r
              * dP and delta are sums of D products below 2, so each is off by sqrt(D) roundings of
              * at most 2 sqrt(D); their difference is multiplied by a q or k below 2 / sqrt(D).
              * In bf16 out is v, and naive's mean is the rounded dprob, so nothing is added. */
-            double *none = doubles(n);
+            double *none = calloc(n, sizeof(*none));
+            assert_non_null(none);
             double element = 2 * UNIT_ROUNDOFF * 2 * (double)s.D * 2 / sqrt((double)s.D);
             assert_array_close(NAMES[kind][i], run, run->grads[i], none, n,
                                element * sqrt((double)n) * (1 + rounded(run, 1)));
@@ -416,7 +271,7 @@ static void check_backward(tide_ops *ops, tide_attention kind, const attention_r
 
 static void check_all(tide_ops *ops, tide_attention kind, tide_dtype dtype) {
     for (size_t i = 0; i < (size_t)N_TOKENS * N_CHANNELS; i++) {
-        shape s = {i % 2 + 1, TOKENS[i / N_CHANNELS], 2, CHANNELS[i % N_CHANNELS]};
+        attention_shape s = {i % 2 + 1, TOKENS[i / N_CHANNELS], 2, CHANNELS[i % N_CHANNELS]};
         attention_run run = make_run(s, dtype);
         expectation expected = expect(kind, &run);
         check_forward(ops, kind, &run, &expected.want);
@@ -453,7 +308,8 @@ static void gradients_are_slopes(void **state) {
         for (int which = run.s.T == 1 ? 2 : 0; which < 3; which++) {
             expected.given.which = which;
             assert_slope("attention", attention_loss, &expected.given, expected.inputs[which],
-                         run.grads[which].data, elements(run.s), backward_tolerance(run.s));
+                         run.grads[which].data, attention_elements(run.s),
+                         backward_tolerance(run.s));
         }
         free_expectation(&expected);
         free_run(&run);
@@ -462,10 +318,10 @@ static void gradients_are_slopes(void **state) {
 
 /* Row statistics that nobody wants are not written. */
 static void lse_is_optional(void **state) {
-    attention_run run = make_run((shape){1, 65, 3, 6}, TIDE_FP32);
-    size_t n_bytes = elements(run.s) * sizeof(float);
+    attention_run run = make_run((attention_shape){1, 65, 3, 6}, TIDE_FP32);
+    size_t n_bytes = attention_elements(run.s) * sizeof(float);
     run_forward(fixture_ops(state), TIDE_ATTENTION_FLASH, &run);
-    float *with = floats_of(run.out, elements(run.s));
+    float *with = floats_of(run.out, attention_elements(run.s));
     memset(run.out.data, 0, n_bytes);
     attention_run without = run;
     without.lse = NULL;
@@ -489,9 +345,10 @@ static void set_number(tide_array x, size_t i, float value) {
  * the maximum is the last one that a query sees, and moves in every tile, or the first, and stays;
  * without it exponentials would be infinite or all 0. */
 static void check_large_scores(tide_ops *ops, tide_attention kind, tide_dtype dtype, bool falling) {
-    shape s = {1, 200, 1, 4};
+    attention_shape s = {1, 200, 1, 4};
     attention_run run = make_run(s, dtype);
-    for (size_t i = 0; i < elements(s); i++) { /* 8 times a number below 256 is a bf16 number */
+    for (size_t i = 0; i < attention_elements(s);
+         i++) { /* 8 times a number below 256 is a bf16 number */
         size_t t = i / s.D;
         set_number(run.inputs[0], i, 8);
         set_number(run.inputs[1], i, 8 * (float)(falling ? s.T - 1 - t : t));
@@ -511,8 +368,8 @@ static void large_scores_do_not_overflow(void **state) {
 
 /* Without the factor 1 / sqrt(D), that is with q as much larger, no kind may pass in any type. */
 static void missing_scale_is_rejected(void **state) {
-    shape s = {2, 17, 4, 4}; /* sqrt(D) is 2, so that q times it is exact */
-    size_t n = elements(s);
+    attention_shape s = {2, 17, 4, 4}; /* sqrt(D) is 2, so that q times it is exact */
+    size_t n = attention_elements(s);
     for (int i = 0; i < 2 * TIDE_N_ATTENTIONS; i++) {
         tide_attention kind = (tide_attention)(i / 2);
         attention_run run = make_run(s, i % 2 == 0 ? TIDE_FP32 : TIDE_BF16);
@@ -540,7 +397,7 @@ static void missing_scale_is_rejected(void **state) {
 /* A mix of types is refused by a message, not computed wrongly. */
 static void mixed_types_are_refused(void **state) {
     tide_ops *ops = fixture_ops(state);
-    attention_run run = make_run((shape){1, 2, 1, 4}, TIDE_BF16);
+    attention_run run = make_run((attention_shape){1, 2, 1, 4}, TIDE_BF16);
     tide_attention_backward call = backward_call(TIDE_ATTENTION_FLASH, &run);
     call.out.dtype = TIDE_FP32;
     tide_error error = {""};
@@ -550,8 +407,8 @@ static void mixed_types_are_refused(void **state) {
 }
 
 /* Runs both passes on operators with so many threads. */
-static attention_run run_threads(tide_device *device, int n_threads, tide_attention kind, shape s,
-                                 tide_dtype dtype) {
+static attention_run run_threads(tide_device *device, int n_threads, tide_attention kind,
+                                 attention_shape s, tide_dtype dtype) {
     tide_ops *ops = NULL;
 #ifdef _OPENMP
     int before = omp_get_max_threads();
@@ -572,18 +429,18 @@ static attention_run run_threads(tide_device *device, int n_threads, tide_attent
 }
 
 static void same_bits_for_any_number_of_threads(void **state) {
-    static const shape SHAPES[] = {{2, 130, 3, 22}, {1, 200, 1, 200}};
+    static const attention_shape SHAPES[] = {{2, 130, 3, 22}, {1, 200, 1, 200}};
     tide_device *device = ((ops_fixture *)*state)->device;
     for (int i = 0; i < 8; i++) {
-        shape s = SHAPES[i / 4];
+        attention_shape s = SHAPES[i / 4];
         tide_attention kind = (tide_attention)(i / 2 % 2);
         tide_dtype dtype = i % 2 == 0 ? TIDE_FP32 : TIDE_BF16;
-        size_t n_bytes = elements(s) * tide_dtype_bytes(dtype);
+        size_t n_bytes = attention_elements(s) * tide_dtype_bytes(dtype);
         attention_run one = run_threads(device, 1, kind, s, dtype);
         for (int n_threads = 2; n_threads <= 3; n_threads++) {
             attention_run many = run_threads(device, n_threads, kind, s, dtype);
             assert_memory_equal(one.out.data, many.out.data, n_bytes);
-            assert_memory_equal(one.lse, many.lse, n_rows(s) * sizeof(float));
+            assert_memory_equal(one.lse, many.lse, attention_n_rows(s) * sizeof(float));
             for (int g = 0; g < 3; g++) {
                 assert_memory_equal(one.grads[g].data, many.grads[g].data, n_bytes);
             }

@@ -277,20 +277,13 @@ static void unaligned_arrays_are_read_by_element(void **state) {
 }
 
 static tide_status exchanged_keys(const twin_side *side, const void *shape, tide_error *error) {
-    twin_side other = *side;
-    if (side->is_cuda) {
-        other.arrays[FORWARD_K] = side->arrays[FORWARD_V];
-    }
+    const twin_side other = twin_exchanged(side, FORWARD_K, FORWARD_V);
     return forward(&other, shape, error);
 }
 
 static tide_status exchanged_gradients(const twin_side *side, const void *shape,
                                        tide_error *error) {
-    twin_side other = *side;
-    if (side->is_cuda) {
-        other.arrays[DQ] = side->arrays[DK];
-        other.arrays[DK] = side->arrays[DQ];
-    }
+    const twin_side other = twin_exchanged(side, DQ, DK);
     return backward(&other, shape, error);
 }
 

@@ -279,21 +279,13 @@ static void backward_matches_its_twin(void **state) {
 }
 
 static tide_status exchanged_keys(const twin_side *side, const void *shape, tide_error *error) {
-    twin_side other = *side;
-    if (side->is_cuda) {
-        other.arrays[FORWARD_K] = side->arrays[FORWARD_Q];
-        other.arrays[FORWARD_Q] = side->arrays[FORWARD_K];
-    }
+    const twin_side other = twin_exchanged(side, FORWARD_Q, FORWARD_K);
     return forward(&other, shape, error);
 }
 
 static tide_status exchanged_gradients(const twin_side *side, const void *shape,
                                        tide_error *error) {
-    twin_side other = *side;
-    if (side->is_cuda) {
-        other.arrays[DQ] = side->arrays[DK];
-        other.arrays[DK] = side->arrays[DQ];
-    }
+    const twin_side other = twin_exchanged(side, DQ, DK);
     return backward(&other, shape, error);
 }
 

@@ -52,6 +52,16 @@ static inline int32_t *twin_int32(const twin_side *side, size_t i) {
     return (int32_t *)side->arrays[i].data;
 }
 
+/* The side with arrays i and j exchanged where it is the cuda one: a seeded fault. */
+static inline twin_side twin_exchanged(const twin_side *side, size_t i, size_t j) {
+    twin_side other = *side;
+    if (side->is_cuda) {
+        other.arrays[i] = side->arrays[j];
+        other.arrays[j] = side->arrays[i];
+    }
+    return other;
+}
+
 /* Copies the first n_bytes of array i from, or to, the memory of the side's device: the host does
  * not reach into a GPU's. */
 void twin_load(const twin_side *side, size_t i, void *ret_bytes, size_t n_bytes);
