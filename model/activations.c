@@ -24,10 +24,10 @@ typedef enum array_type {
 } array_type;
 
 typedef struct description {
-    const char *name;       /* of a layer's slot: what follows "layers.N." */
+    const char *name;       /* of the tensor; a layer's follows "layers.N." */
     array_shape shape;      /* elements */
     array_type type;        /* of an element; depends on the precision */
-    tide_category category; /* what an event says */
+    tide_category category; /* of the tensor's events */
 } description;
 
 static const description TABLE[TIDE_N_SLOTS] = {

@@ -2,8 +2,7 @@
  * optimizer state: name, shape, type, category; and where the tensors are kept.
  *
  * Each slot is one tensor, of a layer or of the whole model, with one purpose. docs/memory-model.md
- * tells from when to when each lives.
- */
+ * says when each is allocated and released. */
 #ifndef TIDE_MODEL_ACTIVATIONS_H
 #define TIDE_MODEL_ACTIVATIONS_H
 
@@ -60,7 +59,7 @@ typedef enum tide_slot {
     TIDE_SLOT_LOSS,                             /* (1) */
     TIDE_SLOT_D_NORM_FINAL,
     TIDE_SLOT_LN_FINAL_SCRATCH,
-    TIDE_SLOT_D_RESIDUAL,      /* (R, C) gradient of the residual stream, all the way back */
+    TIDE_SLOT_D_RESIDUAL,      /* (R, C) gradient of the residual stream, through all of backward */
     TIDE_SLOT_D_RESIDUAL_BF16, /* (R, C) its copy for GEMMs; bf16-mixed */
     TIDE_N_SLOTS
 } tide_slot;
@@ -83,16 +82,16 @@ TIDE_NODISCARD tide_status tide_activations_init(tide_activations *activations,
 /* Releases the tensors that are still allocated. */
 void tide_activations_fini(tide_activations *activations);
 
-/* The tensor of a slot. `layer` is looked at only for a layer's slots. */
+/* The tensor of a slot. `layer` is ignored for a slot of the model. */
 tide_tensor *tide_activation(const tide_activations *activations, tide_slot slot, size_t layer);
 
 /* Allocates it with the name, type, category and size that the table gives. */
 TIDE_NODISCARD tide_status tide_activation_alloc(tide_activations *activations, tide_slot slot,
                                                  size_t layer, tide_error *error);
-/* Nothing happens when it is not allocated. */
+/* Does nothing when it is not allocated. */
 TIDE_NODISCARD tide_status tide_activation_release(tide_activations *activations, tide_slot slot,
                                                    size_t layer, tide_error *error);
-/* Releases all that are allocated, the model's first, then from the last layer to the first. */
+/* Releases every allocated tensor: the model's first, then the layers' from last to first. */
 TIDE_NODISCARD tide_status tide_activations_release_all(tide_activations *activations,
                                                         tide_error *error);
 

@@ -1,13 +1,12 @@
 /* block_backward.c - one block backward, from the FFN to ln1.
  *
  * The gradient of the residual stream passes through the block in one tensor: both branches add
- * theirs to it (rmsnorm_backward accumulates). Weight gradients are made as soon as their two
- * operands are there, and each saved tensor is released before the next one is made where the
- * mathematics allow it.
- */
+ * theirs to it (rmsnorm_backward accumulates). A weight's gradient is computed as soon as its two
+ * operands exist, and each saved tensor is released before the next tensor is allocated wherever
+ * the mathematics allow it, because the order decides the peak. */
 #include "model/transformer_internal.h"
 
-/* One step back through y = x W^T: which weight, and where its arrays are. */
+/* The operands of one step back through y = x W^T. */
 typedef struct linear_step {
     tide_layer_parameter which; /* W, (n_out, n_in) */
     tide_array dout;            /* (R, n_out) */
@@ -26,7 +25,8 @@ static tide_status input_gradient(tide_transformer *t, size_t l, const linear_st
                                       tide_slot_array(t, dx, l), step->dout, accumulate, error);
 }
 
-/* The residual stream's gradient as GEMMs read it: in bf16-mixed a copy, made here. */
+/* Sets `dout` to the residual stream's gradient as GEMMs read it. In bf16-mixed that is a bf16
+ * copy, which is allocated here. */
 static tide_status residual_operand(tide_transformer *t, tide_array *ret_dout, tide_error *error) {
     tide_array dout = tide_slot_array(t, TIDE_SLOT_D_RESIDUAL, 0);
     if (t->copies_weights) {
@@ -41,7 +41,8 @@ static tide_status residual_operand(tide_transformer *t, tide_array *ret_dout, t
     return TIDE_OK;
 }
 
-/* W2: its gradient, then that of the product, in the product's place. */
+/* Computes the gradient of W2, then that of the product, whose memory the cache can give to its
+ * gradient: the product is released first. */
 static tide_status ffn_down_backward(tide_transformer *t, size_t l, tide_error *error) {
     linear_step down = {TIDE_W2, {0}, tide_slot_array(t, TIDE_SLOT_PRODUCT, l)};
     TIDE_TRY(residual_operand(t, &down.dout, error));
@@ -89,8 +90,8 @@ static tide_status ffn_backward(tide_transformer *t, size_t l, tide_error *error
     return TIDE_OK;
 }
 
-/* Output projection: gradients of its weight and of attention's output. Only flash attention reads
- * its output once more in its backward. */
+/* Output projection: gradients of its weight and of attention's output. Flash attention alone reads
+ * its output again in backward, so naive attention releases it here. */
 static tide_status output_backward(tide_transformer *t, size_t l, tide_error *error) {
     linear_step output = {TIDE_OUTPUT_PROJ, {0}, tide_slot_array(t, TIDE_SLOT_ATTENTION, l)};
     TIDE_TRY(residual_operand(t, &output.dout, error));
@@ -130,7 +131,7 @@ static tide_status release_attention(tide_transformer *t, size_t l, tide_error *
     return TIDE_OK;
 }
 
-/* In scopes as in forward. */
+/* The scopes are those of forward. */
 static tide_status run_attention(tide_transformer *t, const tide_attention_backward *call,
                                  tide_error *error) {
     if (call->kind != TIDE_ATTENTION_FLASH) {

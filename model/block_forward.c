@@ -1,10 +1,9 @@
 /* block_forward.c - one block forward: x + attention(ln1(x)), then that + ffn(ln2(that)).
  *
- * Every tensor is released at its last use; what the block keeps is decided by tide_block_keep.
- */
+ * Every tensor is released at its last use; tide_block_keep decides what the block keeps. */
 #include "model/transformer_internal.h"
 
-/* out (R, n_out) = x W^T into a slot that is allocated here. */
+/* out (R, n_out) = x W^T; allocates the slot of `out`. */
 static tide_status project(tide_transformer *t, size_t l, tide_layer_parameter which, tide_slot out,
                            tide_slot x, tide_error *error) {
     TIDE_TRY(tide_activation_alloc(&t->activations, out, l, error));
@@ -27,8 +26,7 @@ tide_status tide_block_rotate(tide_transformer *t, size_t l, tide_slot slot, boo
     return t->ops->table->rope(t->ops, &call, error);
 }
 
-/* Flash attention is one scope; naive attention opens one for each of its parts, see
- * tide_attention_part. */
+/* Flash attention is one scope; naive attention opens one for each part (tide_attention_part). */
 static tide_status run_attention(tide_transformer *t, const tide_attention_forward *call,
                                  tide_error *error) {
     if (call->kind != TIDE_ATTENTION_FLASH) {
@@ -67,8 +65,8 @@ static tide_status attend(tide_transformer *t, size_t l, bool keeps, tide_error 
     return run_attention(t, &call, error);
 }
 
-/* mid = x + attention(ln1). Without `keeps` all but mid is released, and x too when nothing at all
- * is kept. */
+/* mid = x + attention(ln1). Without `keeps` everything but mid is released; x is released too when
+ * the whole run keeps nothing. */
 static tide_status attention_forward(tide_transformer *t, size_t l, bool keeps, tide_error *error) {
     tide_slot x = tide_input_slot(l);
     size_t x_layer = tide_input_layer(l);
@@ -105,7 +103,7 @@ static tide_status attention_forward(tide_transformer *t, size_t l, bool keeps, 
     return TIDE_OK;
 }
 
-/* out = mid + ffn_product W2^T, the way down. */
+/* out = mid + ffn_product W2^T. */
 static tide_status ffn_down(tide_transformer *t, size_t l, bool keeps, tide_error *error) {
     TIDE_TRY(project(t, l, TIDE_W2, TIDE_SLOT_OUT, TIDE_SLOT_PRODUCT, error));
     if (!keeps) {
@@ -120,7 +118,8 @@ static tide_status ffn_down(tide_transformer *t, size_t l, bool keeps, tide_erro
     return keeps ? TIDE_OK : tide_activation_release(&t->activations, TIDE_SLOT_MID, l, error);
 }
 
-/* out = mid + (silu(ln2 W1^T) * (ln2 W3^T)) W2^T; in recompute only up to the product. */
+/* out = mid + (silu(ln2 W1^T) * (ln2 W3^T)) W2^T; recompute stops at the product, because backward
+ * does not read the output. */
 static tide_status ffn_forward(tide_transformer *t, size_t l, tide_block_keep keep,
                                tide_error *error) {
     bool keeps = keep != TIDE_BLOCK_KEEP_INPUT;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A size of the course's table; every one has V = 10000 and theta = 10000. */
+/* One preset size. Every size has V = 10000 and theta = 10000. */
 typedef struct preset {
     const char *name;                        /* as --size takes it */
     size_t d_model, d_ff, n_layers, n_heads; /* C, F, L, H */
@@ -137,7 +137,7 @@ tide_status tide_model_config_preset(const char *size, tide_model_config *ret_co
     return unknown_size(size, error);
 }
 
-/* Products and sums that stick at UINT64_MAX instead of wrapping. */
+/* Saturating product and sum: an overflow yields UINT64_MAX and stays there. */
 static uint64_t times(uint64_t a, uint64_t b) {
     return a != 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
 }
@@ -165,9 +165,9 @@ static uint64_t total_elements(const tide_model_config *config) {
 
 /* Each dimension, and the number of rows, fits the 32-bit integers of cuBLAS. */
 static const uint64_t MAX_DIMENSION = INT32_MAX;
-/* Tables of the host have a few kilobytes for each layer: this many take some 250 MiB. */
+/* Host tables take a few kilobytes per layer: this many layers take some 250 MiB. */
 static const uint64_t MAX_LAYERS = 1 << 16;
-/* Elements in all; times the 4 bytes of an element this stays within a signed 64-bit count. */
+/* The limit of all elements together. Times 4 bytes each, it stays within a signed 64-bit count. */
 static const uint64_t MAX_ELEMENTS = UINT64_C(1) << 60;
 
 static tide_status check_dimensions(const tide_model_config *config, tide_error *error) {

@@ -99,8 +99,8 @@ TIDE_NODISCARD tide_status tide_model_config_preset(const char *size, tide_model
 /* The names of the presets in order of size; NULL past the last. */
 const char *tide_model_preset_name(size_t i);
 
-/* Every product that a run needs is checked. TIDE_INVALID: 0, heads that do not divide d_model, odd
- * head size. TIDE_LIMIT: beyond a stated limit (the message names it). */
+/* Checks every product of dimensions that a run computes. TIDE_INVALID: 0, heads that do not divide
+ * d_model, odd head size. TIDE_LIMIT: beyond a stated limit (the message names it). */
 TIDE_NODISCARD tide_status tide_model_config_check(const tide_model_config *config,
                                                    tide_error *error);
 

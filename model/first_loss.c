@@ -8,7 +8,7 @@
  *
  *     ln V + C / (C + V).
  *
- * How far from it the mean over R = B T rows may lie is the sum of three parts.
+ * The mean over R = B T rows may differ from this by the sum of three parts.
  *
  * The bias:
  *   - (1 - s) C / (C + V), for the truncation;
@@ -16,7 +16,7 @@
  *   - |k| v^2 / (8 C), because the sums are not quite normal: k = -0.171 is the excess kurtosis of
  *     an element, and the sum of y^4 is about 3 C.
  *
- * The deviation, of which DEVIATIONS of 5 are passed by chance once in two million runs:
+ * The deviation; chance exceeds 5 of them (DEVIATIONS) once in two million runs:
  *   - v (1 / R + 1 / V) is the variance of the mean of the z_target: of R rows two have the same
  *     target with probability 1 / V, and then a covariance of v at most;
  *   - (e^v - 1) / V is the variance of ln mean exp(z), the same in all rows at worst.

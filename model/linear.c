@@ -2,7 +2,8 @@
 
 #include <stdio.h>
 
-/* The array that GEMMs read for W: the parameter itself, or in bf16-mixed its copy. */
+/* Sets the array that GEMMs read for W: the parameter itself, or in bf16-mixed its bf16 copy, which
+ * is made on first use. */
 static tide_status weight_operand(const tide_linears *on, size_t i, tide_array *ret_weight,
                                   tide_error *error) {
     tide_parameter *parameter = &on->parameters[i];

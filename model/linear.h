@@ -27,7 +27,7 @@ typedef struct tide_linears {
     bool keeps_copies;          /* from forward on to backward */
 } tide_linears;
 
-/* Parameter `i` is W (n_out, n_in). In bf16-mixed its bf16 copy is made when it is not there. */
+/* Parameter `i` is W (n_out, n_in). In bf16-mixed its bf16 copy is made if there is none yet. */
 
 /* out (R, n_out) = x (R, n_in) W^T. The copy is released at once when nothing is kept. */
 TIDE_NODISCARD tide_status tide_linear_forward(const tide_linears *on, size_t i, tide_array out,
@@ -36,11 +36,12 @@ TIDE_NODISCARD tide_status tide_linear_forward(const tide_linears *on, size_t i,
 TIDE_NODISCARD tide_status tide_linear_backward_weight(const tide_linears *on, size_t i,
                                                        tide_array dout, tide_array x,
                                                        tide_error *error);
-/* dx (R, n_in) = dout (R, n_out) W, or += ; then releases the copy: nobody reads it after this. */
+/* dx (R, n_in) = dout (R, n_out) W, or += ; then releases the bf16 copy, because this is its last
+ * use. */
 TIDE_NODISCARD tide_status tide_linear_backward_input(const tide_linears *on, size_t i,
                                                       tide_array dx, tide_array dout,
                                                       bool accumulate, tide_error *error);
-/* Allocates the gradient of parameter `i`. Its values are not set. */
+/* Allocates the gradient of parameter `i`. Its elements are uninitialised. */
 TIDE_NODISCARD tide_status tide_gradient_alloc(const tide_linears *on, size_t i, tide_error *error);
 
 #ifdef __cplusplus

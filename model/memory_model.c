@@ -1,7 +1,6 @@
 /* memory_model.c - docs/memory-model.md as arithmetic. The letters are that page's; a name in
- * quotes is an instant of its tables. All products are far below 2^63: tide_model_config_check saw
- * to that.
- */
+ * quotes is a row of its tables. All products are far below 2^63: tide_model_config_check
+ * guarantees this. */
 #include "model/memory_model.h"
 
 #include <string.h>
@@ -26,7 +25,8 @@ typedef struct symbols {
     uint64_t persistent; /* workspace, inputs, parameters */
 } symbols;
 
-/* The largest so far; or, with `is_fixed`, one instant alone, whatever its bytes. */
+/* The largest instant so far. With `is_fixed` it is one given instant, whose bytes are filled in.
+ */
 typedef struct peak_so_far {
     uint64_t bytes;      /* requested */
     const char *instant; /* static; the page's name */
@@ -84,8 +84,8 @@ static symbols symbols_of(const tide_memory_model_run *run) {
     return s;
 }
 
-/* A block whose forward keeps nothing of its own, on top of `base`; c1 bytes of weight copies made
- * by this block stay alive (1) or go at once (0). */
+/* A block whose forward keeps nothing of its own, on top of `base`. c1 1: the bf16 weight copies
+ * that the block makes stay alive; 0: each is released at once. */
 static void consider_lean_block(peak_so_far *peak, const symbols *s, uint64_t base, uint64_t c1,
                                 int64_t layer) {
     uint64_t cc = s->w * s->cc;
@@ -95,7 +95,7 @@ static void consider_lean_block(peak_so_far *peak, const symbols *s, uint64_t ba
     consider(peak, base + s->X + 4 * s->E + cc + c1 * 2 * cc, "q, k, v projections", layer);
     consider(peak, base + s->X + 4 * s->E + probs + c1 * 3 * cc, "attention", layer);
     consider(peak, base + 2 * s->X + s->E + cc + c1 * 3 * cc, "output projection", layer);
-    /* From here on the block's input is alive only where backward needs it. */
+    /* From here on the block's input is alive only if backward needs it. */
     uint64_t input = c1 * s->X;
     uint64_t copies = c1 * 4 * cc;
     consider(peak, base + input + s->X + s->E + copies, "ln2", layer);
@@ -141,7 +141,7 @@ static void consider_head_backward(peak_so_far *peak, const symbols *s, uint64_t
              "ln_final backward", -1);
 }
 
-/* `base`: all that is not of this block, with the residual gradient. */
+/* `base` is everything that does not belong to this block, plus the residual gradient. */
 static void consider_ffn_backward(peak_so_far *peak, const symbols *s, uint64_t base,
                                   int64_t layer) {
     uint64_t cf = s->w * s->cf;
@@ -174,7 +174,7 @@ static void consider_attention_backward(peak_so_far *peak, const symbols *s, uin
     consider(peak, made + inputs + s->E + 4 * g + s->g * s->C + s->scratch, "ln1 backward", layer);
 }
 
-/* Linear in the layer, so the largest is in the first or the last. */
+/* The bytes are linear in the layer's index, so the largest is at the first or the last layer. */
 static void consider_block_backward(peak_so_far *peak, const symbols *s, uint64_t base,
                                     uint64_t layer) {
     uint64_t before = layer * (s->kept + s->w * s->block_matrices);
@@ -252,8 +252,8 @@ void tide_memory_model_derive(const tide_memory_model_run *run, tide_memory_mode
     model.peak_bytes = peak.bytes;
     model.peak_instant = peak.instant;
     model.peak_layer = peak.layer;
-    /* The same instant were copies nothing: what is missing then are the copies. Q, which is a copy
-     * of the residual gradient, has its bytes already. */
+    /* Derives the same instant once more with copies of 0 bytes: the difference is what the copies
+     * take. Q, the copy of the residual gradient, keeps its bytes. */
     peak_so_far without = peak;
     without.is_fixed = true;
     s.w = 0;

@@ -10,8 +10,8 @@
 typedef struct layer_tensors {
     tide_tensor linear; /* owned; (R, C): x W^T; kept for backward */
     tide_tensor gelu;   /* owned; (R, C): the layer's output; the last one's becomes its gradient */
-    tide_tensor dgelu;  /* owned; (R, C): gradient of `gelu`, but the last layer's; then of `linear`
-                           in its place */
+    tide_tensor dgelu;  /* owned; (R, C): gradient of `gelu` (the last layer has it in `gelu`
+                           itself), then of `linear` in the same memory */
 } layer_tensors;
 
 struct tide_mlp {
@@ -213,7 +213,7 @@ static tide_status alloc_rows(tide_mlp *mlp, tide_tensor *tensor, size_t l, cons
                              mlp->activation_type, category, text, error);
 }
 
-/* What enters layer l. */
+/* The input of layer l. */
 static tide_tensor *input_of(tide_mlp *mlp, size_t l) {
     return l == 0 ? &mlp->input : &mlp->layers[l - 1].gelu;
 }
@@ -309,7 +309,7 @@ tide_status tide_mlp_loss(tide_mlp *mlp, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Where the gradient of layer l's output lies, and in its place that of its product. */
+/* The tensor of the gradient of layer l's output, which the gradient of its product overwrites. */
 static tide_tensor *gradient_of(tide_mlp *mlp, size_t l) {
     return l + 1 == mlp->config.n_layers ? &mlp->layers[l].gelu : &mlp->layers[l].dgelu;
 }
@@ -330,7 +330,7 @@ static tide_status gelu_backward(tide_mlp *mlp, size_t l, tide_error *error) {
     return TIDE_OK;
 }
 
-/* The gradient of the layer's input; the first layer's is nobody's. */
+/* The gradient of the layer's input. The first layer needs none: no parameter is below it. */
 static tide_status input_backward(tide_mlp *mlp, size_t l, tide_error *error) {
     if (l == 0) {
         return tide_tensor_release(mlp->cache, &mlp->parameters[l].bf16, error);

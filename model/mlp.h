@@ -1,4 +1,4 @@
-/* mlp.h - a stack of linear layers, each with GELU behind it, on a device, step by step: forward,
+/* mlp.h - a stack of linear layers, each followed by GELU, on a device, step by step: forward,
  * loss, backward, optimizer. A small model for benchmarks, built as the transformer is
  * (transformer.h), whose contract holds here too: the order of calls, what a failure leaves, and
  * that everything on the device goes through the cache, with a name and a category.
@@ -8,8 +8,7 @@
  *   loss = mean(x_L)
  *
  * No layer has a bias. Backward keeps both tensors of a layer; the last output is overwritten by
- * its gradient, 1 / (R C) everywhere.
- */
+ * its gradient, 1 / (R C) everywhere. */
 #ifndef TIDE_MODEL_MLP_H
 #define TIDE_MODEL_MLP_H
 
@@ -53,8 +52,8 @@ uint64_t tide_mlp_n_parameters(const tide_mlp_config *config);
  * and L for its weights. */
 double tide_mlp_forward_flops(const tide_mlp_config *config);
 double tide_mlp_backward_flops(const tide_mlp_config *config);
-/* The most bytes requested at once in n_steps steps of the mode, without the workspace: what the
- * lifetimes above add up to (docs/memory-model.md). */
+/* The most bytes requested at once in n_steps steps of the mode, without the workspace: the sum of
+ * what is alive at the worst instant (docs/memory-model.md). */
 uint64_t tide_mlp_requested_peak_bytes(const tide_mlp_config *config, tide_mode mode,
                                        size_t n_steps);
 
@@ -62,7 +61,7 @@ uint64_t tide_mlp_requested_peak_bytes(const tide_mlp_config *config, tide_mode 
 tide_dtype tide_mlp_activation_type(tide_precision precision);
 tide_dtype tide_mlp_parameter_type(tide_precision precision);
 
-/* As tide_transformer_create and its like. */
+/* As for tide_transformer_create and the functions that follow it. */
 TIDE_NODISCARD tide_status tide_mlp_create(const tide_mlp_config *config, tide_cache *cache,
                                            tide_recorder *recorder, tide_mlp **ret_mlp,
                                            tide_error *error);

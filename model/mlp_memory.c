@@ -1,4 +1,4 @@
-/* mlp_memory.c - what an MLP takes, on paper: FLOP, parameters, and the bytes requested at once. */
+/* mlp_memory.c - closed forms for an MLP: FLOP, parameters, and the peak of requested bytes. */
 #include "model/mlp.h"
 
 uint64_t tide_mlp_n_parameters(const tide_mlp_config *config) {
@@ -47,8 +47,8 @@ static uint64_t larger(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-/* A pass that keeps nothing: a layer's input (the first one's is no activation) and its product,
- * with the copy of its weight; then the product and its GELU. */
+/* The peak of a pass that keeps nothing. A layer first holds its input, its product and the bf16
+ * copy of its weight, then its product and its GELU. The first layer's input is no activation. */
 static uint64_t forward_alone(const pieces *of) {
     uint64_t in_product = (of->L > 1 ? 2 : 1) * of->rows + of->copy;
     return larger(in_product, 2 * of->rows);
@@ -56,8 +56,8 @@ static uint64_t forward_alone(const pieces *of) {
 
 enum { LOSS = sizeof(float) };
 
-/* Beside what stays from step to step: at the end of forward, with what the loss takes for a
- * moment; and in backward, when the gradient of a weight has just been allocated. */
+/* The peak beside what stays from step to step. It is either at the end of forward, with the
+ * temporaries of the loss, or in backward, when a weight's gradient has just been allocated. */
 static uint64_t forward_and_backward(const tide_mlp_config *config, const pieces *of) {
     uint64_t longer = larger(config->R, config->C);
     uint64_t most =
@@ -69,7 +69,7 @@ static uint64_t forward_and_backward(const tide_mlp_config *config, const pieces
     return most;
 }
 
-/* Scratch and result of the gradients' norm. */
+/* Scratch memory and result of the norm of all gradients. */
 static uint64_t clipping(const tide_mlp_config *config, const pieces *of) {
     uint64_t n = (uint64_t)config->C * config->C;
     uint64_t n_chunks = of->L * (n / TIDE_NORM_CHUNK + (n % TIDE_NORM_CHUNK != 0));
@@ -89,7 +89,7 @@ uint64_t tide_mlp_requested_peak_bytes(const tide_mlp_config *config, tide_mode 
     if (mode == TIDE_FORWARD_BACKWARD) {
         return passes;
     }
-    /* The moments are made behind the first clipping, and are there in every later step. */
+    /* The moments are allocated after the first clipping and stay for every later step. */
     uint64_t gradients = parameters + LOSS;
     uint64_t moments = 2 * parameters;
     uint64_t before = n_steps > 1 ? moments : 0;

@@ -35,7 +35,7 @@ tide_status tide_ops_alloc_workspace(tide_ops *ops, tide_cache *cache, tide_tens
     if (n_bytes == 0) {
         return TIDE_OK;
     }
-    /* Counted in elements of 4 bytes; every card's workspace is a multiple. */
+    /* Tensors count elements of 4 bytes; every card's workspace is a multiple of 4. */
     TIDE_TRY(tide_tensor_alloc(cache, workspace, (n_bytes + 3) / 4, TIDE_FP32, TIDE_WORKSPACE,
                                "gemm.workspace", error));
     return ops->table->use_workspace != NULL

@@ -69,7 +69,7 @@ static tide_status clip_gradients(tide_optimizer *optimizer, tide_error *error) 
     return TIDE_OK;
 }
 
-/* One state tensor, of the gradient's type, filled with zeros. */
+/* Allocates one tensor of optimizer state, of the gradient's type, and fills it with zeros. */
 static tide_status make_state(tide_optimizer *optimizer, const tide_parameter *parameter,
                               tide_tensor *state, const char *suffix, tide_error *error) {
     char name[TIDE_PARAMETER_NAME + 16];

@@ -1,5 +1,4 @@
-/* optimizer.h - gradient clipping and AdamW over a table of parameters, with the memory they take.
- */
+/* optimizer.h - gradient clipping and AdamW over a table of parameters, and the memory for both. */
 #ifndef TIDE_MODEL_OPTIMIZER_H
 #define TIDE_MODEL_OPTIMIZER_H
 
@@ -21,7 +20,7 @@ typedef struct tide_optimizer {
     tide_recorder *recorder;       /* borrowed; NULL: no scopes */
     tide_ops *ops;                 /* borrowed; outlives the optimizer */
     tide_adamw_settings adamw;     /* the constants of its formula */
-    int64_t n_steps;               /* taken so far */
+    int64_t n_steps;               /* steps taken so far */
     double clip_grad_norm;         /* largest L2 norm of all gradients together; 0: no clipping */
     tide_parameter *parameters;    /* borrowed; gradient and state of each are released here and in
                                       their owner's destructor */
@@ -37,8 +36,9 @@ typedef struct tide_optimizer {
 TIDE_NODISCARD tide_status tide_optimizer_init(tide_optimizer *optimizer, tide_error *error);
 void tide_optimizer_fini(tide_optimizer *optimizer);
 
-/* Scopes "clip" (if asked for) and "adamw". Every gradient must be there; its state is made, and
- * filled with zeros, in the first call. Gradients stay. */
+/* Scopes "clip" (if asked for) and "adamw". Every gradient must be allocated. The first call
+ * allocates the optimizer state and fills it with zeros, so the first step peaks lower than the
+ * later ones. Gradients stay allocated. */
 TIDE_NODISCARD tide_status tide_optimizer_step(tide_optimizer *optimizer, tide_error *error);
 /* Releases every gradient that is allocated, in the table's order. */
 TIDE_NODISCARD tide_status tide_optimizer_release_gradients(tide_optimizer *optimizer,

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* What stands between "layers.N." and ".weight", in the order of tide_layer_parameter. */
+/* The part of a name between "layers.N." and ".weight", in the order of tide_layer_parameter. */
 static const char *const LAYER_NAMES[TIDE_LAYER_PARAMETERS] = {
     "attn.q_proj", "attn.k_proj", "attn.v_proj", "attn.output_proj", "ffn.w1", "ffn.w2",
     "ffn.w3",      "ln1",         "ln2"};

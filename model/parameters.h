@@ -27,8 +27,8 @@ typedef enum tide_layer_parameter {
     TIDE_V_PROJ,      /* (C, C) */
     TIDE_OUTPUT_PROJ, /* (C, C) */
     TIDE_W1,          /* (F, C): the gate */
-    TIDE_W2,          /* (C, F): the way down */
-    TIDE_W3,          /* (F, C): the way up */
+    TIDE_W2,          /* (C, F): the projection back to C */
+    TIDE_W3,          /* (F, C): the projection that the gate multiplies */
     TIDE_LN1,         /* (C) */
     TIDE_LN2,         /* (C) */
     TIDE_LAYER_PARAMETERS

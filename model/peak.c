@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Longer names first: the first that fits counts. Data sheets state tensor core rates with 2:4
- * sparsity; these are without. */
+/* Longer names come first, because the first match wins. Data sheets state tensor core rates with
+ * 2:4 sparsity; these are the dense rates. */
 static const tide_stated_peak PEAKS[] = {
     {"NVIDIA B200", 75e12, 1100e12, 2250e12, "NVIDIA HGX B200 data sheet, an eighth, dense"},
     {"NVIDIA H200", 66.9e12, 494.7e12, 989.4e12, "NVIDIA H200 data sheet, dense"},
@@ -22,7 +22,8 @@ static const tide_stated_peak PEAKS[] = {
 const tide_stated_peak *tide_stated_peak_find(const char *device_name) {
     for (size_t i = 0; i < sizeof(PEAKS) / sizeof(PEAKS[0]); i++) {
         size_t n = strlen(PEAKS[i].title);
-        /* A whole word: "RTX 3090 Ti" is another card, "A100-SXM4-80GB" is an A100. */
+        /* A match must end at a word: "RTX 3090 Ti" is not an RTX 3090, but "A100-SXM4-80GB" is an
+         * A100. */
         if (strncmp(device_name, PEAKS[i].title, n) == 0 &&
             (device_name[n] == '\0' || device_name[n] == '-')) {
             return &PEAKS[i];

@@ -1,6 +1,5 @@
-/* peak.h - how many floating point operations a second the vendor states for a card: what a share
- * of the peak is a share of.
- */
+/* peak.h - how many floating point operations a second the vendor states for a card: the base of
+ * "share of peak". */
 #ifndef TIDE_MODEL_PEAK_H
 #define TIDE_MODEL_PEAK_H
 
@@ -22,15 +21,15 @@ typedef struct tide_stated_peak {
     const char *source; /* for people */
 } tide_stated_peak;
 
-/* Of the card that the driver calls `device_name`; NULL: not in the table. The table lives for
- * ever. */
+/* The row of the card that the driver calls `device_name`, or NULL if the table lacks it. The table
+ * is static. */
 const tide_stated_peak *tide_stated_peak_find(const char *device_name);
 
 /* The rate for GEMMs of the precision (both bf16 ones have bf16 GEMMs); -1 unknown. */
 double tide_stated_peak_flops(const char *device_name, tide_precision precision);
 
-/* The share of the stated peak that was achieved: flops / seconds / peak. -1 where one of them is
- * not known or not above 0. */
+/* The share of the stated peak that was achieved: flops / seconds / peak. -1 if one of them is
+ * unknown or not positive. */
 double tide_stated_peak_share(double flops, double seconds, double peak_flops);
 
 #ifdef __cplusplus

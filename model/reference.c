@@ -33,7 +33,7 @@ static void add_row(check *c, const char *prefix, const char *name, double error
     c->report->n_failed += row->ok ? 0 : 1;
 }
 
-/* `from`: 4-byte elements, rounded here where the tensor is bf16. */
+/* `from` has 4-byte elements, which are rounded here if the tensor is bf16. */
 static tide_status copy_in(const check *c, const tide_tensor *tensor, const void *from,
                            tide_error *error) {
     size_t n = tensor->n_elements;
@@ -48,7 +48,8 @@ static tide_status copy_in(const check *c, const tide_tensor *tensor, const void
     TIDE_TRY(tide_device_copy(c->device, tensor->array.data, from,
                               n * tide_dtype_bytes(tensor->array.dtype), TIDE_COPY_TO_DEVICE, 0,
                               error));
-    return narrow ? tide_device_synchronize(c->device, error) : TIDE_OK; /* bf16 is used again */
+    return narrow ? tide_device_synchronize(c->device, error)
+                  : TIDE_OK; /* the buffer of bf16 numbers is used again */
 }
 
 /* The tensor's values on the host, valid until the next call. */
@@ -126,14 +127,14 @@ static tide_status take_steps(check *c, tide_error *error) {
                                          : TIDE_OK;
 }
 
-/* Parameters and loss after the steps. What the parameters are off by moves the loss by at most its
- * slope times their norm; the slope after the steps is taken to be at most twice that before. In
- * bf16, where they are off by much, it is the slope along each parameter's difference that is
- * doubled, and two standard deviations of a sum of random signs.
+/* Parameters and loss after the steps. An error of the parameters moves the loss by at most its
+ * slope times the error's norm; the slope after the steps is assumed to be at most twice the slope
+ * before. In bf16 these errors are large, so the slope along each parameter's difference is doubled
+ * instead, plus two standard deviations of a sum of random signs.
  *
- * Where all logits may be too small by a share (TF32), what that costs is known of the first loss
- * only. But the loss is convex in the size of the logits, and ln V where they are 0: after the
- * steps it grows by ln V - loss at most for each share that they lose. */
+ * Where all logits may be too small by a share (TF32), the effect is known for the first loss only.
+ * But the loss is convex in the size of the logits, and ln V where they are 0: after the steps it
+ * grows by at most ln V - loss for each share by which they shrink. */
 static tide_status compare_after(check *c, tide_error *error) {
     const tide_reference *reference = c->reference;
     double allowed = 0;
@@ -161,7 +162,7 @@ static tide_status compare_after(check *c, tide_error *error) {
     return tide_transformer_end_step(c->transformer, error);
 }
 
-/* Everything with a transformer that stands. */
+/* All comparisons with a transformer that has been built. */
 static tide_status run_check(check *c, const tide_reference_run *run, tide_error *error) {
     TIDE_TRY(tide_transformer_setup(c->transformer, error));
     if (run->prepare != NULL) {
@@ -217,7 +218,8 @@ static const tide_reference_row *worst_row(const tide_reference_report *report) 
     return worst;
 }
 
-/* An fp32 file is exact enough for every precision; any other is one result of its own. */
+/* An fp32 file is exact enough for every precision; any other file is itself rounded, so its errors
+ * count too. */
 static tide_status check_run(const tide_reference *reference, const tide_reference_run *run,
                              tide_precision *ret_precision, tide_error *error) {
     if (!tide_device_get_info(run->device)->computes) {

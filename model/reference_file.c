@@ -1,4 +1,5 @@
-/* reference_file.c - opens a reference file and checks that all a comparison needs is there. */
+/* reference_file.c - opens a reference file and checks that it has everything a comparison needs.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -68,7 +69,7 @@ static tide_status read_model(const tide_safetensors *file, tide_model_config *m
     return tide_model_config_check(model, error);
 }
 
-/* "storage" and "attention" are there where make_storage_reference.py wrote the file. */
+/* Only files of make_storage_reference.py have "storage" and "attention". */
 static tide_status read_storage(const tide_safetensors *file, tide_reference_info *info,
                                 tide_error *error) {
     const char *storage = tide_safetensors_metadata(file, "storage");
@@ -113,17 +114,16 @@ static tide_status read_info(const tide_safetensors *file, tide_reference_info *
     return TIDE_OK;
 }
 
-enum { MAX_DIMS = 3 }; /* of what is looked for here */
+enum { MAX_DIMS = 3 }; /* of the tensors that are looked up here */
 
-/* What a tensor must be. */
+/* What a tensor is required to be. */
 typedef struct expected_shape {
     tide_dtype dtype;       /* TIDE_FP32 or TIDE_INT32 */
     size_t n_dims;          /* 1 .. MAX_DIMS */
     size_t shape[MAX_DIMS]; /* outermost first; n_dims of them count */
 } expected_shape;
 
-/* The data of a tensor that is as expected; NULL, with the message of a TIDE_FORMAT, of any other.
- */
+/* The data of a tensor, or NULL and a message (TIDE_FORMAT) if it is not as required. */
 static const void *find_tensor(const tide_safetensors *file, const char *name,
                                const expected_shape *expected, tide_error *error) {
     const tide_safetensor *tensor = tide_safetensors_find(file, name);

@@ -30,7 +30,7 @@ struct tide_reference {
 
 /* reference_tolerance.c, reference_tolerance_bf16.c, reference_tolerance_tf32.c */
 
-/* What two results that are compared differ by. */
+/* Which roundings separate two results that are compared. */
 typedef enum tide_reference_arithmetic {
     TIDE_REFERENCE_FP32 = 0, /* fp32 sums: nothing is stored as bf16, or where the file stores it */
     TIDE_REFERENCE_MIXED,    /* the roundings of bf16-mixed, against an exact result */
@@ -39,13 +39,13 @@ typedef enum tide_reference_arithmetic {
     TIDE_REFERENCE_TF32        /* products of TF32 operands, against an exact result */
 } tide_reference_arithmetic;
 
-/* Relative L2 error that the results of a run may have. */
+/* The relative L2 errors that the results of a run may have. */
 typedef struct tide_reference_tolerances {
-    tide_reference_arithmetic arithmetic; /* what the others follow from */
+    tide_reference_arithmetic arithmetic; /* the figure that the others follow from */
     double forward;                       /* of logits */
     double loss;                          /* of the loss */
     double gradient;                      /* of a gradient */
-    double forward_shrink;                /* the logits may be too small by this share, all alike */
+    double forward_shrink;                /* all logits may be too small by this share */
     double gradient_shrink;               /* a gradient likewise */
 } tide_reference_tolerances;
 
@@ -57,9 +57,10 @@ tide_reference_tolerances tide_reference_bf16_tolerances(const tide_reference *r
                                                          tide_reference_arithmetic arithmetic);
 tide_reference_tolerances tide_reference_tf32_tolerances(const tide_reference *reference,
                                                          tide_attention attention);
-/* Of the loss, where logits may be off by `forward` with random signs. */
+/* The tolerance of the loss when logits may have the relative error `forward`, with random signs.
+ */
 double tide_reference_loss_tolerance(const tide_reference *reference, double forward);
-/* Relative change of the loss for each share by which all logits are larger. */
+/* Relative change of the loss per relative change of all logits together. */
 double tide_reference_loss_growth(const tide_reference *reference);
 
 /* How far a parameter after the steps may be from the expected one. */
@@ -74,7 +75,7 @@ typedef struct tide_reference_step {
 } tide_reference_step;
 
 /* The L2 norm that the errors of parameter i's gradient are measured against: the gradient's own,
- * but for those that are 0 in exact arithmetic. */
+ * except for gradients that are 0 in exact arithmetic. */
 double tide_reference_gradient_scale(const tide_reference *reference, size_t i);
 
 /* Parameter i, n_elements of it in `got`. */
@@ -82,24 +83,24 @@ tide_reference_step tide_reference_compare_step(const tide_reference *reference,
                                                 const tide_reference_tolerances *tolerances,
                                                 const float *got);
 
-/* An element of a parameter, as its step is judged. */
+/* What is known of one element when its step is judged. */
 typedef struct tide_reference_element {
     double value;    /* as loaded */
     double gradient; /* of the first step */
     double clear;    /* error that the gradient may have: a standard deviation */
-    bool is_open;    /* a gradient of 0 may be rounding */
+    bool is_open;    /* a gradient of 0 may come from rounding */
     double length;   /* steps times the learning rate */
     double steps;    /* AdamW steps */
 } tide_reference_element;
 
-/* What an element is off by: a random number. */
+/* The error of an element, as a random number. */
 typedef struct tide_reference_spread {
     double square;   /* mean of its square */
     double variance; /* of its square */
 } tide_reference_spread;
 
-/* Of bf16 and of TF32: what the element is off by at most where its gradient is clear, and what is
- * to be expected. */
+/* For bf16 and TF32: the largest error of an element whose gradient has a clear sign, and the
+ * expected error. */
 double tide_reference_bf16_most(tide_reference_arithmetic arithmetic,
                                 const tide_reference_element *element);
 tide_reference_spread tide_reference_bf16_spread(tide_reference_arithmetic arithmetic,
@@ -107,7 +108,7 @@ tide_reference_spread tide_reference_bf16_spread(tide_reference_arithmetic arith
 
 /* |got - want| / scale, or |got - want| where scale is 0. */
 double tide_reference_error(const float *got, const float *want, size_t n, double scale);
-/* The least of these for want times any factor from 1 - shrink to 1. */
+/* The smallest such error when want may be scaled by any factor from 1 - shrink to 1. */
 double tide_reference_shrunk_error(const float *got, const float *want, size_t n, double scale,
                                    double shrink);
 double tide_reference_norm(const float *x, size_t n);

@@ -44,9 +44,10 @@ static tide_reference_tolerances fp32_tolerances(const tide_model_config *model)
     };
 }
 
-/* A file that is rounded where this project stores bf16 differs by fp32 sums alone: its maker sees
- * to it that no rounding is so close that they could turn it. With the other attention, which
- * rounds elsewhere, it is one more result in bf16. */
+/* A file that rounds where this project stores bf16 differs by fp32 sums alone: its generator makes
+ * sure that no number is so close to the middle between two bf16 numbers that those sums could
+ * change the rounding. The other kind of attention rounds elsewhere, so with it the file counts as
+ * one more bf16 result. */
 static tide_reference_arithmetic arithmetic_of(const tide_reference_info *info,
                                                tide_precision precision, tide_attention attention) {
     if (precision == TIDE_PRECISION_TF32) {
@@ -158,10 +159,9 @@ double tide_reference_gradient_scale(const tide_reference *reference, size_t i) 
  * least 12: signs are open up to 6 d. Sums of bf16 numbers cancel to 0 now and then, so that only a
  * row of zeros is without any gradient.
  *
- * The step row counts what exceeds the slack, element by element, so that its tolerance is the
+ * The step row counts the excess over the slack, element by element, so that its tolerance is the
  * roundings alone, and a wrong decay or a wrong beta stands out among elements with a clear
- * gradient. The param row counts everything, and is allowed everything.
- */
+ * gradient. The param row counts everything, and is allowed everything. */
 static const double ELEMENT = 4;
 static const double BF16_ELEMENT = 12;
 static const double UPDATE_ROUNDINGS = 10;
@@ -169,8 +169,8 @@ static const double DEVIATIONS = 2;
 
 /* Sums over a parameter's elements. */
 typedef struct step_sums {
-    double excess;       /* squares of what exceeds the slack */
-    double allowed;      /* squares of what an element may be off by: at most, or in the mean */
+    double excess;       /* squares of the excess over the slack */
+    double allowed;      /* squares of an element's allowed error: the largest, or the mean */
     double variance;     /* of these where they are means, otherwise 0 */
     double difference;   /* squares of got - expected */
     double moved;        /* squares of expected - before */
@@ -198,7 +198,7 @@ static void add_element(step_sums *sums, tide_reference_arithmetic arithmetic,
     }
     double difference = got - after;
     double moved = after - element->value;
-    /* Not fmax, which drops a NaN. */
+    /* fmax would drop a NaN. */
     double excess = fabs(difference) <= slack ? 0 : fabs(difference) - slack;
     double slope = element->gradient * difference;
     sums->excess += excess * excess;
@@ -242,7 +242,7 @@ tide_reference_step tide_reference_compare_step(const tide_reference *reference,
     double rounding =
         UNIT_ROUNDOFF * (after_norm * (2 * steps + 1) + UPDATE_ROUNDINGS * moved_norm);
     double allowed = sqrt(sums.allowed + DEVIATIONS * sqrt(sums.variance)) + rounding;
-    /* What did not move is compared as it is. */
+    /* A parameter that did not move is compared by its value. */
     double step_scale = moved_norm > 0 ? moved_norm : 1;
     double param_scale = after_norm > 0 ? after_norm : 1;
     return (tide_reference_step){

@@ -15,10 +15,11 @@
  * Forward, a layer, bf16-mixed (stored as bf16: all but the residual stream; weights are copies):
  *   attention: norm, W_v, v, P's q and k (2), out, W_o = 7
  *   FFN: norm (4), W_1, gate, W_3, up, product, W_2 = 10
- * (naive attention stores its scores and P besides, for which nothing is added: it is held to what
- * flash attention is), so (7 + 10) / 2; then ln_final, lm_head and the logits: 3. bf16-true stores
- * norm weights too (attention 1, FFN 4) and the outputs of both branches (1 each), (9 + 15) / 2,
- * and the stream twice a layer, which counts in full: 14; then 4, and 1 for the embedding.
+ * (naive attention stores its scores and P besides, for which nothing is added: it has the same
+ * tolerance as flash attention), so (7 + 10) / 2; then ln_final, lm_head and the logits: 3.
+ * bf16-true stores norm weights too (attention 1, FFN 4) and the outputs of both branches (1 each),
+ * (9 + 15) / 2, and the stream twice a layer, which counts in full: 14; then 4, and 1 for the
+ * embedding.
  *
  * Autocast uses the same bf16 weights, which therefore cancel: ours 5 and 7. It rounds the norm, v,
  * P, out, W_o's output, and for P both q and k twice, scores and scaled scores, whose error enters
@@ -53,8 +54,7 @@
  * between bf16 numbers there, and in every step, by h at most, or loses the whole step where that
  * is below h; steps are alike, so these add up: steps min(lr, h). At most it is off by h for
  * loading and for every step. The squares of these errors are summed over a tensor, with two
- * standard deviations of the sum: few elements decide it where few gradients are close to 0.
- */
+ * standard deviations of the sum: few elements decide it where few gradients are close to 0. */
 #include <math.h>
 
 #include "model/reference_internal.h"

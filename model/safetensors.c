@@ -53,7 +53,8 @@ static tide_status read_failed(FILE *stream, const char *what, tide_error *error
     return tide_fail(error, TIDE_FORMAT, "ends within its %s: it is truncated", what);
 }
 
-/* The header's length, checked against the file's, and what is left for the data. */
+/* Reads the header's length, checks it against the file's, and sets the bytes that remain for the
+ * data. */
 static tide_status read_lengths(FILE *stream, size_t *ret_n_header_bytes, size_t *ret_n_data_bytes,
                                 tide_error *error) {
     unsigned char raw[LENGTH_BYTES];
@@ -141,7 +142,7 @@ static tide_status read_shape(const cJSON *item, tide_safetensor *tensor, tide_e
     return TIDE_OK;
 }
 
-/* Sets the data, after its place has been checked against the file and the shape. */
+/* Sets the tensor's data after checking its offsets against the file and the shape. */
 static tide_status read_place(const tide_safetensors *file, const cJSON *item,
                               tide_safetensor *tensor, tide_error *error) {
     const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(item, "data_offsets");
@@ -252,7 +253,8 @@ static tide_status parse_header(tide_safetensors *file, const char *text, size_t
     const char *end = NULL;
     errno = 0;
     cJSON *root = cJSON_ParseWithLengthOpts(text, n_bytes, &end, false);
-    if (root == NULL && errno == ENOMEM) { /* cJSON does not tell, malloc does */
+    if (root == NULL && errno == ENOMEM) { /* cJSON reports no reason: an empty error position means
+                                              that malloc failed */
         return no_memory(error);
     }
     if (root == NULL) {
@@ -265,7 +267,7 @@ static tide_status parse_header(tide_safetensors *file, const char *text, size_t
     return status;
 }
 
-/* Reads lengths, header and data of an open stream. */
+/* Reads length, header and data from an open stream. */
 static tide_status read_file(tide_safetensors *file, FILE *stream, tide_error *error) {
     const tide_hostmem *mem = file->mem;
     size_t n_header_bytes = 0;

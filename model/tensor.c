@@ -42,7 +42,7 @@ tide_status tide_tensor_release(tide_cache *cache, tide_tensor *tensor, tide_err
 }
 
 void tide_tensor_drop(tide_cache *cache, tide_tensor *tensor) {
-    /* A release fails only when the device is lost, and then its memory is gone anyway. */
+    /* A release fails only after the device is lost, and then its memory is gone anyway. */
     if (tide_tensor_release(cache, tensor, NULL) != TIDE_OK) {
         *tensor = (tide_tensor){0};
     }

@@ -1,6 +1,5 @@
-/* tensor.h - an array on a device: where it lies, what its elements are, and how it is allocated
- * and released.
- */
+/* tensor.h - an array on a device: its address and element type, and how it is allocated and
+ * released. */
 #ifndef TIDE_MODEL_TENSOR_H
 #define TIDE_MODEL_TENSOR_H
 
@@ -40,10 +39,10 @@ TIDE_NODISCARD tide_status tide_tensor_alloc(tide_cache *cache, tide_tensor *ten
                                              size_t n_elements, tide_dtype dtype,
                                              tide_category category, const char *name,
                                              tide_error *error);
-/* Releases it; nothing happens when it is not allocated. Afterwards it is not. */
+/* Releases it. Does nothing if it is not allocated. */
 TIDE_NODISCARD tide_status tide_tensor_release(tide_cache *cache, tide_tensor *tensor,
                                                tide_error *error);
-/* The same where nobody can act on a failure: in destructors. Afterwards it is not allocated. */
+/* The same for destructors, where no caller can act on a failure. */
 void tide_tensor_drop(tide_cache *cache, tide_tensor *tensor);
 
 #ifdef __cplusplus

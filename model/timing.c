@@ -2,12 +2,12 @@
 
 #include "common/clock.h"
 
-/* What a measurement works with. */
+/* The state of one measurement. */
 typedef struct measurement {
     const tide_timing_config *config;   /* as given */
     const tide_timing_subject *subject; /* as given */
     tide_device_event *begin, *end;     /* owned; around the calls of a sample */
-    bool waits;                         /* for the flush, before a sample begins */
+    bool waits;                         /* for the device, between the flush and the sample */
 } measurement;
 
 static int64_t now_ns(const tide_timing_config *config) {
@@ -57,8 +57,12 @@ static tide_status take_sample(const measurement *on, double *ret_host_ms, doubl
     const tide_timing_config *config = on->config;
     double n_calls = (double)config->n_calls;
     double device_ms = 0.0;
+    /* The order matters: prepare may use the caches, the flush empties them, and the sample begins
+     * with cold ones. */
     TIDE_TRY(prepare(on, error));
-    if (!on->waits) { /* with nothing before it but the flush */
+    /* Without `waits` the flush is the only work before the sample, so its queueing is not timed.
+     */
+    if (!on->waits) {
         TIDE_TRY(tide_device_synchronize(config->device, error));
     }
     if (config->flush != NULL) {
@@ -67,6 +71,8 @@ static tide_status take_sample(const measurement *on, double *ret_host_ms, doubl
     if (on->waits) {
         TIDE_TRY(tide_device_synchronize(config->device, error));
     }
+    /* Both clocks time the same calls. host_ms counts only if the device is idle here (`waits`);
+     * otherwise it would include the flush. */
     int64_t begin_ns = now_ns(config);
     TIDE_TRY(run_calls(on, error));
     TIDE_TRY(tide_device_synchronize(config->device, error));

@@ -1,4 +1,4 @@
-/* timing.h - how long something takes on a device: any function with its context.
+/* timing.h - how long something takes on a device: any function and its context.
  *
  *   const tide_timing_subject subject = {.call = multiply, .ctx = &matrices};
  *   tide_timing_config config = {.device = device, .n_warmup = 5, .n_samples = 15, .n_calls = 1};
@@ -7,16 +7,15 @@
  *   tide_statistics ms = tide_statistics_of(timing.device_ms, timing.n_samples);
  *   tide_timing_fini(&timing);
  *
- * A sample is the time of n_calls calls, one right behind the other, divided by their number: "the
- * best of R repeats of N runs divided by N" is ms.min with n_samples R and n_calls N. It begins
- * when the device has nothing else to do and ends when it has done all of it.
+ * A sample is the time of n_calls calls, back to back, divided by their number: "the best of R
+ * repeats of N runs, divided by N" is ms.min with n_samples R and n_calls N. It begins when the
+ * device has nothing else to do and ends when it has done all of it.
  *
- * Two clocks. device_ms lies between two device events; host_ms, by the host's monotonic clock,
- * holds the submission and the wait at the end, too. Where the device has a clock of its own (cuda)
- * a flush is not waited for: the device is busy with it while the events and the call are
- * submitted, so that device_ms has nothing of their way to the device in it; the host's clock would
- * then count the flush, and host_ms is -1.
- */
+ * There are two clocks. device_ms is the time between two device events; host_ms, by the host's
+ * monotonic clock, also includes the submission and the wait at the end. On a device with its own
+ * clock (cuda) the host does not wait for a flush: the device is busy with the flush while the host
+ * submits the events and the call, so that device_ms excludes the launch latency. The host's clock
+ * would then include the flush, so host_ms is -1. */
 #ifndef TIDE_MODEL_TIMING_H
 #define TIDE_MODEL_TIMING_H
 
@@ -36,14 +35,14 @@ extern "C" {
 
 enum { TIDE_TIMING_MAX_SAMPLES = 1000000, TIDE_TIMING_MAX_CALLS = 1000000 };
 
-/* A function with what it works on. */
+/* A function and its context. */
 typedef tide_status (*tide_timing_call)(void *ctx, tide_error *error);
 
 typedef struct tide_timing_subject {
     tide_timing_call prepare; /* before each sample and each call of the warm-up; not timed; NULL:
                                  nothing */
     tide_timing_call call;    /* what is timed */
-    void *ctx;                /* handed to both; the caller's */
+    void *ctx;                /* passed to both; owned by the caller */
 } tide_timing_subject;
 
 typedef struct tide_timing_config {
@@ -52,12 +51,12 @@ typedef struct tide_timing_config {
     size_t n_warmup;        /* calls before the first sample; may be 0 */
     size_t n_samples;       /* 1 .. TIDE_TIMING_MAX_SAMPLES */
     size_t n_calls;         /* in a sample; 1 .. TIDE_TIMING_MAX_CALLS */
-    tide_timing_call flush; /* before each sample, behind `prepare`, not timed: empties the caches;
-                               NULL: they stay as they are */
-    void *flush_ctx;        /* handed to flush; the caller's */
+    tide_timing_call flush; /* called after `prepare` and before each sample, not timed: evicts the
+                               caches; NULL: they stay warm */
+    void *flush_ctx;        /* passed to flush; owned by the caller */
     /* The host's clock in ns; NULL: tide_clock_now_ns. */
     int64_t (*now_ns)(void *ctx);
-    void *now_ctx; /* handed to now_ns; the caller's */
+    void *now_ctx; /* passed to now_ns; owned by the caller */
 } tide_timing_config;
 
 /* Samples in ms of one call; -1: not measured. */
@@ -70,24 +69,25 @@ typedef struct tide_timing {
 } tide_timing;
 
 /* TIDE_INVALID: a number out of its range. TIDE_UNSUPPORTED: a device that computes nothing has no
- * times. What the subject or the device answers, else. `ret_timing` is written on TIDE_OK alone;
- * the caller calls fini. */
+ * times. Otherwise the status of the subject or of the device. `ret_timing` is written only on
+ * TIDE_OK; the caller calls fini. */
 TIDE_NODISCARD tide_status tide_timing_measure(const tide_hostmem *mem,
                                                const tide_timing_config *config,
                                                const tide_timing_subject *subject,
                                                tide_timing *ret_timing, tide_error *error);
 void tide_timing_fini(tide_timing *timing);
 
-/* timing_flush.c. Memory to be written before a sample, twice as much as the device's last cache
- * holds: what the sample reads is then in none of its caches. */
+/* timing_flush.c. A buffer that is written before a sample, twice the size of the device's last
+ * cache: it evicts what the sample reads from every cache. */
 typedef struct tide_timing_flush {
-    tide_cache *cache;  /* borrowed; outlives the flush */
-    tide_ops *ops;      /* borrowed; outlives the flush: all their threads write, each its part */
+    tide_cache *cache; /* borrowed; outlives the flush */
+    tide_ops *ops; /* borrowed; outlives the flush; all their threads write, so every core's cache
+                      is evicted */
     tide_tensor buffer; /* owned */
     double value;       /* written last */
 } tide_timing_flush;
 
-/* For a cache of so many bytes; -1: unknown, counts as TIDE_TIMING_CACHE_BYTES. */
+/* The buffer's size for a cache of cache_bytes; -1 (unknown) counts as TIDE_TIMING_CACHE_BYTES. */
 enum { TIDE_TIMING_CACHE_BYTES = 128 << 20 };
 size_t tide_timing_flush_bytes(int64_t cache_bytes);
 

@@ -2,7 +2,7 @@
 #include "model/timing.h"
 
 size_t tide_timing_flush_bytes(int64_t cache_bytes) {
-    static const int64_t MOST = (int64_t)1 << 30; /* no cache is half as large */
+    static const int64_t MOST = (int64_t)1 << 30; /* twice any cache of today's devices */
     int64_t n_bytes = cache_bytes > 0 ? cache_bytes : TIDE_TIMING_CACHE_BYTES;
     return (size_t)(n_bytes < MOST / 2 ? 2 * n_bytes : MOST);
 }
@@ -23,7 +23,7 @@ void tide_timing_flush_fini(tide_timing_flush *flush) {
 
 tide_status tide_timing_flush_call(void *ctx, tide_error *error) {
     tide_timing_flush *flush = ctx;
-    flush->value += 1.0; /* another number each time: never what is there already */
+    flush->value += 1.0; /* a new number each time, so that no write can be skipped as unchanged */
     const tide_fill call = {
         .out = flush->buffer.array,
         .value = flush->value,

@@ -4,13 +4,13 @@
 
 #include "model/transformer_internal.h"
 
-/* Random streams of the inputs; parameters use their index, which is far below. */
+/* Random streams of the inputs. Parameters use their index as stream, which is far smaller. */
 static const uint64_t TOKENS_STREAM = UINT64_C(1) << 32;
 static const uint64_t TARGETS_STREAM = (UINT64_C(1) << 32) + 1;
 
 void tide_transformer_config_init(tide_transformer_config *config) {
     *config = (tide_transformer_config){.keep_for_backward = true};
-    /* The first preset's name cannot be unknown. */
+    /* The first preset's name is always known. */
     tide_status status = tide_model_config_preset(tide_model_preset_name(0), &config->model, NULL);
     (void)status;
     tide_adamw_settings_init(&config->adamw);
@@ -27,7 +27,8 @@ static tide_status check_config(const tide_transformer_config *config, tide_erro
     return TIDE_OK;
 }
 
-/* Everything that create makes beyond the struct itself. On failure destroy undoes it. */
+/* Makes everything that create owns beyond the struct itself. On failure the caller destroys the
+ * transformer. */
 static tide_status build(tide_transformer *t, tide_error *error) {
     const tide_hostmem *mem = tide_cache_get_config(t->cache)->mem;
     const tide_transformer_config *config = &t->config;

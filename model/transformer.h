@@ -1,21 +1,20 @@
 /* transformer.h - the transformer on a device, step by step: forward, loss, backward, optimizer.
  *
- * A step is forward, loss, backward, optimize, end_step, in that order; one that ends at the logits
- * is forward, end_step. Everything on the device is allocated through the cache, with a name and a
- * category, and released at its last use: docs/memory-model.md has the lifetimes.
+ * A step is forward, loss, backward, optimize, end_step, in that order; a step that ends at the
+ * logits is forward, end_step. Everything on the device is allocated through the cache, with a name
+ * and a category, and released at its last use: docs/memory-model.md has the lifetimes.
  *
- * A call that fails leaves what it had allocated alive, so that a snapshot shows it; after that
- * only the accessors and tide_transformer_destroy may be called, and the scopes it had opened stay
- * open until the caller ends an enclosing one. Not thread-safe.
+ * A failed call leaves its allocations alive, so that a snapshot shows them. After a failure only
+ * the accessors and tide_transformer_destroy may be called; the scopes that were open stay open
+ * until the caller ends an enclosing one. Not thread-safe.
  *
- * Device arrays are read and written from the host with tide_device_copy; what is read is there
+ * Device arrays are read and written from the host with tide_device_copy; the numbers have arrived
  * after tide_device_synchronize:
  *
  *   const tide_parameter *p = tide_transformer_parameter(t, i);
  *   tide_device_copy(device, host, p->gradient.array.data, p->n_elements * 4, TIDE_COPY_TO_HOST, 0,
  *                    error);
- *   tide_device_synchronize(device, error);
- */
+ *   tide_device_synchronize(device, error); */
 #ifndef TIDE_MODEL_TRANSFORMER_H
 #define TIDE_MODEL_TRANSFORMER_H
 
@@ -63,9 +62,10 @@ TIDE_NODISCARD tide_status tide_transformer_create(const tide_transformer_config
 void tide_transformer_destroy(tide_transformer *transformer);
 
 /* Allocates workspace, tokens, targets, RoPE table and parameters, in this order, and fills the
- * RoPE table. Once, before anything else. */
+ * RoPE table. Call it once, before anything else. */
 TIDE_NODISCARD tide_status tide_transformer_setup(tide_transformer *transformer, tide_error *error);
-/* Fills parameters, tokens and targets from the seed. Without it the caller copies them in. */
+/* Fills parameters, tokens and targets from the seed. Without this call the caller copies them in.
+ */
 TIDE_NODISCARD tide_status tide_transformer_fill(tide_transformer *transformer, tide_error *error);
 
 /* tokens -> logits. */
@@ -73,20 +73,21 @@ TIDE_NODISCARD tide_status tide_transformer_forward(tide_transformer *transforme
                                                     tide_error *error);
 /* logits, targets -> loss; overwrites the logits by their gradient. */
 TIDE_NODISCARD tide_status tide_transformer_loss(tide_transformer *transformer, tide_error *error);
-/* Gradients of all parameters; the logits and everything kept are released on the way. */
+/* Gradients of all parameters; the logits and all kept activations are released on the way. */
 TIDE_NODISCARD tide_status tide_transformer_backward(tide_transformer *transformer,
                                                      tide_error *error);
-/* Clips if asked to, one AdamW step, and releases the gradients. */
+/* Clips if configured, takes one AdamW step and releases the gradients. */
 TIDE_NODISCARD tide_status tide_transformer_optimize(tide_transformer *transformer,
                                                      tide_error *error);
-/* Releases what is left of the step: logits, what was kept, bf16 copies, gradients, loss. */
+/* Releases what is left of the step: logits, kept activations, bf16 copies, gradients, loss. */
 TIDE_NODISCARD tide_status tide_transformer_end_step(tide_transformer *transformer,
                                                      tide_error *error);
 
 /* Everything below is valid until the transformer is destroyed. */
 tide_ops *tide_transformer_ops(const tide_transformer *transformer);
 size_t tide_transformer_n_parameters(const tide_transformer *transformer);
-/* Row i of the table (parameters.h): name, shape, value, gradient, optimizer state. NULL past the last.
+/* Row i of the table (parameters.h): name, shape, value, gradient, optimizer state. NULL past the
+ * last.
  */
 const tide_parameter *tide_transformer_parameter(const tide_transformer *transformer, size_t i);
 const tide_tensor *tide_transformer_tokens(const tide_transformer *transformer);  /* (B, T) int32 */

@@ -1,6 +1,4 @@
-/* transformer_internal.h - the transformer's state, and the pieces that its forward and backward
- * are made of.
- */
+/* transformer_internal.h - the transformer's state, and the pieces of its forward and backward. */
 #ifndef TIDE_MODEL_TRANSFORMER_INTERNAL_H
 #define TIDE_MODEL_TRANSFORMER_INTERNAL_H
 
@@ -22,10 +20,10 @@ struct tide_transformer {
     tide_linears linears;           /* borrows the parameters */
     tide_optimizer optimizer;       /* the same */
     tide_activations activations;   /* what a step makes */
-    tide_tensor workspace; /* owned; the GEMM library's; not allocated where it wants none */
-    tide_tensor tokens;    /* owned; (B, T) int32 */
-    tide_tensor targets;   /* owned; (B, T) int32 */
-    tide_tensor rope;      /* owned; (2, T, D / 2) fp32 */
+    tide_tensor workspace;          /* owned; the GEMM library's; not allocated if it needs none */
+    tide_tensor tokens;             /* owned; (B, T) int32 */
+    tide_tensor targets;            /* owned; (B, T) int32 */
+    tide_tensor rope;               /* owned; (2, T, D / 2) fp32 */
 };
 
 /* What a block's forward leaves behind. */
@@ -46,7 +44,7 @@ static inline tide_slot tide_input_slot(size_t layer) {
     return layer == 0 ? TIDE_SLOT_EMBEDDED : TIDE_SLOT_OUT;
 }
 
-/* The layer that goes with it: block 0's input belongs to the model, so that any will do. */
+/* The layer of that slot. Block 0's input is a slot of the model, for which any layer will do. */
 static inline size_t tide_input_layer(size_t layer) {
     return layer == 0 ? 0 : layer - 1;
 }
@@ -69,8 +67,9 @@ typedef struct tide_norm_slots {
 /* Allocates out, and rstd if wanted. */
 TIDE_NODISCARD tide_status tide_norm_forward(tide_transformer *t, const tide_norm_slots *slots,
                                              bool wants_rstd, tide_error *error);
-/* Adds to the gradient of the residual stream (`accumulate` false: allocates and sets it) and makes
- * the weight's gradient; then releases dout, x and rstd: this is their last use. */
+/* Adds to the gradient of the residual stream (`accumulate` false: allocates and sets it) and
+ * computes the weight's gradient. Then releases dout, x and rstd, because this is their last use.
+ */
 TIDE_NODISCARD tide_status tide_norm_backward(tide_transformer *t, const tide_norm_slots *slots,
                                               bool accumulate, tide_error *error);
 tide_norm_slots tide_ln1_slots(size_t layer);
@@ -83,8 +82,8 @@ TIDE_NODISCARD tide_status tide_block_forward(tide_transformer *t, size_t layer,
 /* RoPE of q or k in place; `inverse` for their gradients. */
 TIDE_NODISCARD tide_status tide_block_rotate(tide_transformer *t, size_t layer, tide_slot slot,
                                              bool inverse, tide_error *error);
-/* Everything that the block's forward kept is there; the gradient of the residual stream is that of
- * its output, and becomes that of its input. */
+/* Needs everything that the block's forward kept. The gradient of the residual stream is that of
+ * the block's output before the call and that of its input after it. */
 TIDE_NODISCARD tide_status tide_block_backward(tide_transformer *t, size_t layer,
                                                tide_error *error);
 

@@ -19,7 +19,7 @@ void tide_workload_config_init(tide_workload_config *config) {
     };
 }
 
-/* Scope indices are 32 bits wide; more steps than this are a mistake anyway. */
+/* Scope indices are 32 bits wide; and more steps than this are certainly a mistake. */
 static const size_t MAX_STEPS = 1000000000;
 
 static tide_status check_config(const tide_workload_config *config, const tide_recorder *recorder,
@@ -135,7 +135,7 @@ static tide_status forward_and_loss(tide_workload *workload, tide_error *error) 
     return timer_end(workload, TIDE_TIMED_FORWARD, error);
 }
 
-/* The run_ functions close their scope on failure too, and with it all that is open inside. */
+/* The run_ functions end their scope on failure too, which ends every scope inside it. */
 static tide_status run_forward(tide_workload *workload, tide_error *error) {
     tide_scope scope = tide_scope_begin(workload->recorder, TIDE_SCOPE_PHASE, "forward", -1);
     tide_status status = forward_and_loss(workload, error);
@@ -184,16 +184,17 @@ static bool has_loss(const tide_workload *workload) {
     return workload->computes && workload->config.mode != TIDE_FORWARD;
 }
 
-/* Has the loss copied to the host: it is there after the next synchronisation, which is that at
- * the step's end. Behind the last device event of the step, so no time of a phase has it. */
+/* Starts the copy of the loss to the host, which has arrived after the synchronisation at the
+ * step's end. The copy follows the last device event of the step, so that no phase's time includes
+ * it. */
 static tide_status fetch_loss(tide_workload *workload, tide_error *error) {
     const tide_tensor *value = workload->driver->loss_value(workload);
     return tide_device_copy(workload->device, &workload->loss, value->array.data,
                             sizeof(workload->loss), TIDE_COPY_TO_HOST, 0, error);
 }
 
-/* The phases, the loss's four bytes, one synchronisation, and last what nobody times: the
- * releases. */
+/* The phases, the copy of the loss, one synchronisation, and last the releases, which are not
+ * timed. */
 static tide_status timed_step(tide_workload *workload, double *ret_loss, tide_error *error) {
     for (size_t i = 0; i < TIDE_N_TIMED; i++) {
         workload->timers[i].ran = false;
@@ -285,8 +286,8 @@ static tide_status begin_scope_times(tide_workload *workload, tide_error *error)
                                    error);
 }
 
-/* After the last step of warm-up, or the first measured one where there is none, and after all that
- * follow: from now on no more scopes are timed than such a step can bear. */
+/* Called after the last warm-up step (the first measured step if there is no warm-up) and after
+ * every later step: limits how many scopes are timed to what a step of this length can afford. */
 static tide_status limit_scope_times(tide_workload *workload, tide_error *error) {
     const tide_interval *step = &workload->timers[TIDE_TIMED_STEP];
     double ms = 0;
@@ -298,7 +299,7 @@ static tide_status limit_scope_times(tide_workload *workload, tide_error *error)
     return TIDE_OK;
 }
 
-/* The measured steps begin: for a profiler that waits for them, and for the trace of kernels. */
+/* Marks the begin of the measured steps for a profiler and for the trace of kernels. */
 static tide_status begin_measuring(tide_workload *workload, tide_error *error) {
     if (workload->config.profiler_range) {
         TIDE_TRY(tide_device_profiler_range(workload->device, true, error));
@@ -354,7 +355,7 @@ tide_status tide_workload_run(tide_workload *workload, tide_workload_result *ret
     }
     tide_status status = run_steps(workload, ret_result, error);
     if (workload->scope_times != NULL) {
-        /* Of a run that failed, too: its snapshot shows how far it came. */
+        /* A failed run has them too: its snapshot shows how far it came. */
         tide_status timed =
             tide_scope_times_finish(workload->scope_times, status == TIDE_OK ? error : NULL);
         status = status == TIDE_OK ? timed : status;

@@ -1,8 +1,8 @@
-/* workload.h - a profiled run: builds the transformer on a device, runs warm-up and measured steps,
+/* workload.h - a profiled run: builds the model on a device, runs warm-up and measured steps, and
  * times the phases.
  *
- * Everything is allocated through the cache, so what is recorded is the run. docs/memory-model.md
- * derives the bytes.
+ * Everything is allocated through the cache, so the recording shows the whole run.
+ * docs/memory-model.md derives the bytes.
  */
 #ifndef TIDE_MODEL_WORKLOAD_H
 #define TIDE_MODEL_WORKLOAD_H
@@ -40,15 +40,15 @@ typedef struct tide_workload_config {
     size_t steps;             /* measured steps, at least 1 */
     tide_adamw_settings adamw; /* constants of the optimizer */
     bool profiler_range;       /* a profiler range around the measured steps (device.h) */
-    bool times_all_scopes;     /* on the device, whatever that costs the measured steps */
-    bool trace_kernels; /* which kernels ran in them (recorder/kernel_trace.h): a recorded run
-                           on a cuda device */
+    bool times_all_scopes; /* time every scope on the device, at any cost to the measured steps */
+    bool trace_kernels;    /* which kernels ran in them (recorder/kernel_trace.h): a recorded run
+                              on a cuda device */
     /* After each step or pair; false ends the run there, with TIDE_OK. NULL: none. */
     bool (*progress)(void *ctx, size_t n_done, size_t n_total);
     void *progress_ctx; /* borrowed; progress' first */
 } tide_workload_config;
 
-/* size small, mode train, fp32, flash, 5 warm-up and 10 measured steps. */
+/* Defaults: size small, mode train, fp32, flash, 5 warm-up and 10 measured steps. */
 void tide_workload_config_init(tide_workload_config *config);
 
 #define TIDE_SCOPE_TIMES_SHARE 0.005
@@ -63,12 +63,13 @@ enum {
 
 /* On a device with a clock of its own (cuda) the scopes of a recorded run get their device times,
  * too (recorder/scope_times.h): every scope in setup and warm-up (without warm-up, in the first
- * measured step), and in the steps after that as deep as the events take no more than
- * TIDE_SCOPE_TIMES_SHARE of the step before, steps and phases always.
+ * measured step), and in later steps down to the depth at which the events take at most
+ * TIDE_SCOPE_TIMES_SHARE of the step before. Steps and phases are always timed.
  *
  * Samples of the measured steps in ms; -1 where a phase did not run or the device does not compute.
- * device_ms: between two device events that stand around the phase. host_ms: what the host took to
- * submit the phase, and for the step, at whose end it waits for the device, the whole of it. */
+ * device_ms: between two device events that stand around the phase. host_ms: the time in which the
+ * host submitted the phase. The step's host_ms is its whole duration, because the host waits for
+ * the device at its end. */
 typedef struct tide_workload_result {
     const tide_hostmem *mem;         /* borrowed; what the samples came from: the cache's */
     size_t n_samples;                /* measured steps that were completed */
@@ -87,14 +88,14 @@ TIDE_NODISCARD tide_status tide_workload_create(const tide_workload_config *conf
                                                 tide_cache *cache, tide_recorder *recorder,
                                                 tide_workload **ret_workload, tide_error *error);
 /* Allocates what the whole run needs, fills it, and runs the steps; once per workload. On
- * TIDE_DEVICE_OOM the recording up to there is intact and what the run had allocated is still
- * alive, so that a snapshot shows it: tide_workload_destroy releases it. `ret_result` is filled
- * even on failure, with the samples so far; fini it in any case. */
+ * TIDE_DEVICE_OOM the recording so far is intact and the run's allocations stay alive, so that a
+ * snapshot shows them; tide_workload_destroy releases them. `ret_result` is filled even on failure,
+ * with the samples so far; fini it in any case. */
 TIDE_NODISCARD tide_status tide_workload_run(tide_workload *workload,
                                              tide_workload_result *ret_result, tide_error *error);
 void tide_workload_destroy(tide_workload *workload);
 
-/* Host times in ms of whole steps that did the same, with recording and without. */
+/* Host times in ms of equal steps, with recording and without. */
 typedef struct tide_workload_pairs {
     const tide_hostmem *mem; /* borrowed; what the samples came from: the cache's */
     size_t n_pairs;          /* completed */
@@ -102,11 +103,11 @@ typedef struct tide_workload_pairs {
     double *unrecorded_ms;   /* owned; n_pairs; of the step beside it */
 } tide_workload_pairs;
 
-/* Runs 1 + 2 n_pairs further steps: one that is not measured, then pairs, one step recorded and one
- * not, the other one first from pair to pair. After a tide_workload_run that completed, on a device
- * that computes, with a recorder: TIDE_INVALID otherwise. The recorder's log has holes afterwards:
- * the snapshot must have been taken before. The steps take no more memory than those before.
- * `ret_pairs` is filled even on failure, with the pairs so far; fini it in any case. */
+/* Runs 1 + 2 n_pairs further steps: one unmeasured step, then pairs of a recorded and an unrecorded
+ * step, whose order alternates. After a tide_workload_run that completed, on a device that
+ * computes, with a recorder: TIDE_INVALID otherwise. The recorder's log has gaps afterwards, so
+ * take the snapshot before. The steps take no more memory than those before. `ret_pairs` is filled
+ * even on failure, with the pairs so far; fini it in any case. */
 TIDE_NODISCARD tide_status tide_workload_run_pairs(tide_workload *workload, size_t n_pairs,
                                                    tide_workload_pairs *ret_pairs,
                                                    tide_error *error);
@@ -120,13 +121,13 @@ void tide_workload_mlp(const tide_workload_config *config, tide_mlp_config *ret_
 double tide_workload_step_flops(const tide_workload_config *config);
 uint64_t tide_workload_n_parameters(const tide_workload_config *config);
 
-/* A line about what computes: "AVX-512 kernels, 2 threads"; "" where nothing does. Valid until the
- * workload is destroyed. */
+/* A line about what computes: "AVX-512 kernels, 2 threads"; "" on a device that does not compute.
+ * Valid until the workload is destroyed. */
 const char *tide_workload_computed_by(const tide_workload *workload);
 
 /* A lower bound of what the run will need on the device, by the closed forms of
- * docs/memory-model.md, the GEMM library's workspace left out: for refusing a run that cannot fit
- * the host before it starts. 0 for a configuration that its check refuses. */
+ * docs/memory-model.md, the GEMM library's workspace left out: with which a run that cannot fit the
+ * host is refused before it starts. 0 for a configuration that its check refuses. */
 uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config);
 
 #ifdef __cplusplus

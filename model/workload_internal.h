@@ -1,6 +1,5 @@
 /* workload_internal.h - the state of a workload, and one step of it: workload.c runs it,
- * workload_pairs.c tells what recording costs.
- */
+ * workload_pairs.c measures what recording costs. */
 #ifndef TIDE_MODEL_WORKLOAD_INTERNAL_H
 #define TIDE_MODEL_WORKLOAD_INTERNAL_H
 
@@ -12,7 +11,7 @@
 #include "model/transformer.h"
 #include "model/workload.h"
 
-/* A device event at each end of a timed interval. */
+/* A timed interval: a device event at each end, and the host's times. */
 typedef struct tide_interval {
     tide_device_event *begin; /* owned */
     tide_device_event *end;   /* owned */
@@ -21,7 +20,7 @@ typedef struct tide_interval {
     bool ran;                 /* in this step */
 } tide_interval;
 
-/* The model of a workload, by the pieces of its run. */
+/* What drives one kind of model: the pieces of its run. */
 typedef struct tide_driver {
     tide_status (*create)(tide_workload *workload, tide_error *error);
     tide_status (*setup)(tide_workload *workload, tide_error *error); /* and fills it */
@@ -46,7 +45,7 @@ struct tide_workload {
     tide_recorder *recorder;            /* borrowed; NULL: no scopes */
     tide_device *device;                /* borrowed; the cache's */
     bool computes;                      /* the device's; without it nothing has a time */
-    const tide_driver *driver;          /* static; which of the models below there is */
+    const tide_driver *driver;          /* static; of the one model below that is not NULL */
     tide_transformer *transformer;      /* owned, as the two below; NULL: another one is run */
     tide_eager *eager;                  /* PyTorch's allocations */
     tide_mlp *mlp;                      /* linear layers with GELU */
@@ -55,11 +54,11 @@ struct tide_workload {
                                       only one or nothing is recorded */
     tide_kernel_trace *kernels;    /* owned; NULL: none is traced */
     bool is_complete;              /* tide_workload_run came to its end */
-    float loss; /* of the latest step; here, because the device writes it behind a call's back */
+    float loss; /* of the latest step; a field here because the copy arrives after the call that
+                   started it */
 };
 
-/* A step in a scope of its own. Timers hold its times, *ret_loss its loss, which stays as it was
- * where there is none. */
+/* A step in a scope of its own. Sets the timers, and *ret_loss if the step has a loss. */
 TIDE_NODISCARD tide_status tide_workload_step(tide_workload *workload, const char *name,
                                               size_t index, double *ret_loss, tide_error *error);
 

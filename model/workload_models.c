@@ -1,6 +1,5 @@
-/* workload_models.c - the models that a workload can run, each as the pieces of a step, and what is
- * known of them on paper.
- */
+/* workload_models.c - the models that a workload can run, each as the pieces of a step, and their
+ * closed forms. */
 #include "model/memory_model.h"
 #include "model/workload_internal.h"
 
@@ -123,7 +122,7 @@ void tide_driver_destroy(tide_workload *workload) {
     tide_transformer_destroy(workload->transformer);
 }
 
-/* ---- on paper ---- */
+/* ---- closed forms ---- */
 
 static uint64_t mlp_peak_bytes(const tide_workload_config *config) {
     tide_mlp_config mlp;
@@ -162,7 +161,7 @@ uint64_t tide_workload_requested_peak_bytes(const tide_workload_config *config) 
 }
 
 double tide_workload_step_flops(const tide_workload_config *config) {
-    if (config->architecture != TIDE_MLP) { /* backward costs twice the forward pass */
+    if (config->architecture != TIDE_MLP) { /* backward costs twice as much as forward */
         return tide_model_forward_flops(&config->model) *
                (config->mode == TIDE_FORWARD ? 1.0 : 3.0);
     }

@@ -1,8 +1,8 @@
-/* workload_pairs.c - what recording costs: steps that are recorded beside steps that are not. */
+/* workload_pairs.c - what recording costs: recorded steps beside unrecorded ones. */
 #include "recorder/recorder_friend.h"
 #include "model/workload_internal.h"
 
-/* One step for a pair; its time by the host's clock, which is what a user waits. */
+/* One step of a pair, timed by the host's clock, because that is how long a user waits. */
 static tide_status run_pair_step(tide_workload *workload, bool is_recorded, size_t index,
                                  double *ret_ms, tide_error *error) {
     double loss = 0.0;
@@ -15,8 +15,7 @@ static tide_status run_pair_step(tide_workload *workload, bool is_recorded, size
     return status;
 }
 
-/* Which of the two comes first changes from pair to pair, so that a drift of the machine's speed
- * cancels. */
+/* The order alternates from pair to pair, so that a drift of the machine's speed cancels. */
 static tide_status run_pair(tide_workload *workload, size_t i, tide_workload_pairs *pairs,
                             tide_error *error) {
     bool recorded_first = i % 2 == 0;
@@ -46,7 +45,7 @@ tide_status tide_workload_run_pairs(tide_workload *workload, size_t n_pairs,
         return tide_fail(error, TIDE_NO_MEMORY,
                          "the host has no memory left for the samples of %zu pairs", n_pairs);
     }
-    /* The caches are as a snapshot left them. */
+    /* Writing a snapshot has changed the caches, so the first step is not measured. */
     TIDE_TRY(run_pair_step(workload, true, 0, &unused_ms, error));
     for (size_t i = 0; i < n_pairs; i++) {
         TIDE_TRY(run_pair(workload, i, ret_pairs, error));

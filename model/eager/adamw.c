@@ -1,6 +1,6 @@
-/* adamw.c - the assignment's AdamW: a Python loop over the parameters that makes new moments
- * in every step. What it keeps in locals lives until the next parameter's takes its place.
- */
+/* adamw.c - the assignment's AdamW: a Python loop over the parameters that makes new moments in
+ * every step. A tensor in a local variable stays alive until the next parameter's tensor replaces
+ * it. */
 #include "model/eager/internal.h"
 
 static tide_eager_tensor alike(tide_eager *e, size_t i, tide_category category,
@@ -21,8 +21,8 @@ static void decay(tide_eager *e, size_t i) {
     tide_eager_drop(e, &product);
 }
 
-/* state.get("m", zeros_like(p)): the zeros are made in any case, and are the state where there is
- * none yet. */
+/* state.get("m", zeros_like(p)): Python evaluates the default in any case, so the zeros are made in
+ * every step; they become the state in the first one. */
 static void get_state(tide_eager *e, size_t i, const tide_eager_tensor *state, const char *suffix,
                       tide_eager_tensor *local) {
     bool is_first = state->storage == NULL;
@@ -69,7 +69,7 @@ static void update(tide_eager *e, size_t i) {
 
 void tide_eager_adamw(tide_eager *e) {
     bool decays_first = e->config.edition != TIDE_EDITION_2025;
-    tide_eager_tensor m = {0}; /* the moments before the step: locals of the loop */
+    tide_eager_tensor m = {0}; /* the former moments, which the loop's locals still hold */
     tide_eager_tensor v = {0};
     tide_eager_enter(e, -1, "adamw");
     for (size_t i = 0; i < e->n_parameters && e->status == TIDE_OK; i++) {

@@ -68,7 +68,7 @@ void tide_eager_destroy(tide_eager *e) {
     }
     const tide_hostmem *mem = e->mem;
     for (const tide_eager_storage *storage = e->live; storage != NULL; storage = storage->next) {
-        /* Fails only when the device is lost, and then its memory is gone anyway. */
+        /* Fails only after the device is lost, and then its memory is gone anyway. */
         tide_status status = tide_cache_release(e->cache, storage->address, NULL);
         (void)status;
     }
@@ -84,7 +84,7 @@ void tide_eager_destroy(tide_eager *e) {
     mem->release(mem->ctx, e);
 }
 
-/* The end of a call: its scopes are closed, and the first failure is told. */
+/* The end of a call: ends its scopes and reports the first failure. */
 static tide_status finish(tide_eager *e, tide_error *error) {
     tide_eager_enter(e, -1, NULL);
     if (e->status != TIDE_OK && error != NULL) {
@@ -189,7 +189,7 @@ tide_status tide_eager_end_step(tide_eager *e, tide_error *error) {
 
 /* ---- figures ---- */
 
-/* What the blocks keep, logits and statistics left out. */
+/* What the blocks keep, without logits and statistics. */
 static uint64_t least_kept(const tide_eager_config *config) {
     const tide_model_config *m = &config->model;
     uint64_t T = (uint64_t)m->batch_size * m->context_length;

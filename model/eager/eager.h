@@ -2,14 +2,13 @@
  * PyTorch makes for a step, in its order and with its sizes, through a cache of ours.
  *
  * Nothing is computed: the device must be one that does not compute (virtual). What is emitted
- * follows from three things only: the model's code (model.c), what an operator allocates and
- * what autograd keeps of it (rules.c), and how autograd's engine walks back
- * (engine.c). docs/pytorch-forecast.md tells what was read where and what differs.
+ * follows from three sources: the model's code (model.c), what an operator allocates and what
+ * autograd keeps of it (rules.c), and how autograd's engine walks back (engine.c).
+ * docs/pytorch-forecast.md names the evidence and the differences.
  *
- * A step is forward, loss, backward, optimize, end_step, in that order; one that ends at the logits
- * is forward, end_step. After a call that failed only tide_eager_destroy may be called; what had
- * been allocated stays alive until then. Not thread-safe.
- */
+ * A step is forward, loss, backward, optimize, end_step, in that order; a step that ends at the
+ * logits is forward, end_step. After a call that failed only tide_eager_destroy may be called; its
+ * allocations stay alive until then. Not thread-safe. */
 #ifndef TIDE_MODEL_EAGER_EAGER_H
 #define TIDE_MODEL_EAGER_EAGER_H
 
@@ -46,8 +45,8 @@ TIDE_NODISCARD tide_status tide_eager_create(const tide_eager_config *config, ti
 /* Releases all it holds on the device. NULL is allowed. */
 void tide_eager_destroy(tide_eager *eager);
 
-/* Parameters and the RoPE table in the order of the modules, then tokens and targets. Once, before
- * anything else. */
+/* Parameters and the RoPE table in the order of the modules, then tokens and targets. Call it once,
+ * before anything else. */
 TIDE_NODISCARD tide_status tide_eager_setup(tide_eager *eager, tide_error *error);
 /* Drops the gradients of the step before (zero_grad), then tokens -> logits. */
 TIDE_NODISCARD tide_status tide_eager_forward(tide_eager *eager, tide_error *error);

@@ -1,13 +1,13 @@
-/* engine.c - autograd's walk back: nodes in the reverse of the order in which they were made,
- * gradients of one tensor added up, those of parameters kept. */
+/* engine.c - autograd's walk back: it visits nodes in the reverse of the order in which they were
+ * made, sums the gradients of one tensor, and keeps those of parameters. */
 #include <string.h>
 
 #include "model/eager/internal.h"
 
 /* ---- where gradients arrive ---- */
 
-/* Can a gradient be added to this one in its place? Not where something else knows it: another
- * edge, or the tensor that it is a view of. */
+/* Whether a gradient can be added to this one in place. It cannot if another edge holds it too, or
+ * if it is a view, because then others would see the change. */
 static bool adds_in_place(const tide_eager_tensor *grad) {
     return !grad->is_view && grad->storage->n_references == 1 && tide_eager_is_dense(grad);
 }
@@ -26,8 +26,8 @@ static void add_up(tide_eager *e, tide_eager_tensor *sum, tide_eager_tensor *gra
     tide_eager_drop(e, grad);
 }
 
-/* A parameter's gradient: the tensor itself where nobody else has it and it lies in memory as the
- * parameter does, else a copy that does. */
+/* A parameter's gradient: the tensor itself if it has no other owner and the parameter's memory
+ * layout, else a copy with that layout. */
 static void accumulate(tide_eager *e, size_t i, tide_eager_tensor *grad) {
     tide_eager_tensor *gradient = &e->gradients[i];
     if (gradient->storage != NULL || grad->storage == NULL) {
@@ -60,7 +60,7 @@ void tide_eager_send(tide_eager *e, tide_eager_node *node, uint8_t output,
 
 /* ---- what a gradient must look like ---- */
 
-/* Summed over the dimensions that the operator had stretched. */
+/* Sums over the dimensions that the operator had broadcast. */
 static void sum_to(tide_eager *e, const tide_eager_edge *edge, tide_eager_tensor *grad) {
     tide_eager_shape shape = edge->shape;
     shape.n_bytes = grad->shape.n_bytes;
@@ -106,7 +106,7 @@ static void release_saved(tide_eager *e, tide_eager_node *node) {
 static void run_node(tide_eager *e, tide_eager_node *node) {
     tide_eager_tensor grads[TIDE_EAGER_INPUTS] = {{0}};
     tide_eager_enter(e, node->layer, node->scope);
-    TIDE_EAGER_RULES[node->kind].backward(e, node, grads);
+    tide_eager_rules[node->kind].backward(e, node, grads);
     for (size_t i = 0; i < node->n_edges; i++) {
         if (node->edges[i].node == NULL) {
             tide_eager_drop(e, &grads[i]);
@@ -125,7 +125,7 @@ static void run_node(tide_eager *e, tide_eager_node *node) {
     }
 }
 
-/* The node may be used for another operator. */
+/* Returns the node to the free list. */
 static void give_node(tide_eager *e, tide_eager_node *node) {
     release_saved(e, node);
     for (size_t i = 0; i < TIDE_EAGER_OUTPUTS; i++) {
@@ -133,7 +133,7 @@ static void give_node(tide_eager *e, tide_eager_node *node) {
     }
     tide_eager_node **nodes = tide_hostmem_grow(e->mem, e->free_nodes, &e->free_nodes_capacity,
                                                 e->n_free_nodes + 1, sizeof(tide_eager_node *));
-    if (nodes != NULL) { /* without it the node stays in the arena, unused */
+    if (nodes != NULL) { /* without room the node stays in the arena, unused */
         e->free_nodes = nodes;
         e->free_nodes[e->n_free_nodes++] = node;
     }
@@ -146,7 +146,8 @@ void tide_eager_run_backward(tide_eager *e, size_t n_kept) {
             size_t n_tape = e->n_tape;
             run_node(e, node);
             if (e->n_tape > n_tape) {
-                tide_eager_forget(e, n_tape); /* of a part that was recorded on the way */
+                tide_eager_forget(
+                    e, n_tape); /* the end of a part that a checkpoint recorded during the walk */
             }
         }
         give_node(e, node);

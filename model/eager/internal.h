@@ -2,10 +2,9 @@
  * keep them for backward, and the operators that make both.
  *
  * Errors stick: after the first failure every operator does nothing and returns an undefined
- * tensor, and tide_eager_forward and its like return what was first. A tensor that a function
- * returns is owned by the caller, who drops it where Python's reference would end; arguments are
- * borrowed.
- */
+ * tensor, and tide_eager_forward and its like return the first failure. A tensor that a function
+ * returns is owned by the caller, and the caller drops it where Python's reference would end;
+ * arguments are borrowed. */
 #ifndef TIDE_MODEL_EAGER_INTERNAL_H
 #define TIDE_MODEL_EAGER_INTERNAL_H
 
@@ -25,18 +24,18 @@ enum {
     TIDE_EAGER_NO_DIM = 255
 };
 
-/* An element's type is told by its bytes. */
+/* The size of an element in bytes identifies its type. */
 enum { TIDE_EAGER_BOOL = 1, TIDE_EAGER_BF16 = 2, TIDE_EAGER_FP32 = 4, TIDE_EAGER_INT64 = 8 };
 
-/* One allocation; the address lives as long as somebody refers to it. */
+/* One allocation, which is released with the last tensor that refers to it. */
 typedef struct tide_eager_storage tide_eager_storage;
 struct tide_eager_storage {
     tide_eager_storage *next,
-        *previous;         /* in the list of live ones; `next` in the list of free ones */
-    uint64_t address;      /* of the cache */
-    uint64_t n_bytes;      /* requested */
+        *previous;    /* neighbours in the list of live storages; `next` also links the free ones */
+    uint64_t address; /* of the cache */
+    uint64_t n_bytes; /* requested */
     uint32_t n_references; /* tensors on it */
-    bool is_kept;          /* made by forward or loss of this step, the loss aside */
+    bool is_kept;          /* made by forward or loss of this step, except the loss itself */
 };
 
 typedef struct tide_eager_shape {
@@ -49,17 +48,17 @@ typedef struct tide_eager_node tide_eager_node;
 
 typedef struct tide_eager_tensor {
     tide_eager_storage *storage;     /* holds a reference; NULL: undefined */
-    tide_eager_node *node;           /* that its gradient goes to; NULL: needs none */
+    tide_eager_node *node;           /* receives its gradient; NULL: it needs none */
     const char *name;                /* static; what follows "layers.N." */
-    tide_eager_shape shape;          /* of a view, as it is seen */
+    tide_eager_shape shape;          /* of the view */
     size_t strides[TIDE_EAGER_DIMS]; /* in elements */
     uint8_t output;                  /* which of the node's outputs it is */
-    bool is_view;                    /* made from another tensor, which autograd then knows by it */
+    bool is_view; /* a view of another tensor, so autograd must not change it in place */
 } tide_eager_tensor;
 
-/* What an operator was, for backward; rows of TIDE_EAGER_RULES. */
+/* The kind of an operator, for backward; a row of tide_eager_rules. */
 typedef enum tide_eager_kind {
-    TIDE_EAGER_ACCUMULATE = 0, /* the end of the way: a parameter's gradient */
+    TIDE_EAGER_ACCUMULATE = 0, /* the end of the walk: a parameter's gradient */
     TIDE_EAGER_ADD,
     TIDE_EAGER_ADD_SCALAR,
     TIDE_EAGER_SUB,
@@ -91,16 +90,16 @@ typedef enum tide_eager_kind {
     TIDE_EAGER_N_KINDS
 } tide_eager_kind;
 
-/* Where a gradient goes, and what it must look like there. */
+/* Where a gradient goes, and the shape that it must have there. */
 typedef struct tide_eager_edge {
-    tide_eager_node *node;  /* NULL: nobody wants it */
+    tide_eager_node *node;  /* NULL: not wanted */
     const char *name;       /* static; of the tensor */
     tide_eager_shape shape; /* of the tensor: gradients are summed and cast to it */
     uint8_t output;         /* which of the node's outputs the tensor was */
 } tide_eager_edge;
 
 struct tide_eager_node {
-    tide_eager_kind kind;                     /* row of TIDE_EAGER_RULES */
+    tide_eager_kind kind;                     /* row of tide_eager_rules */
     uint8_t n_edges;                          /* inputs that may want a gradient */
     tide_eager_edge edges[TIDE_EAGER_INPUTS]; /* in the order of the operator's arguments */
     tide_eager_tensor
@@ -120,18 +119,18 @@ struct tide_eager {
     tide_cache *cache;                        /* borrowed; outlives it */
     tide_recorder *recorder;                  /* borrowed; NULL: no scopes */
     tide_status status;                       /* of the first failure */
-    tide_error error;                         /* the same for people */
-    tide_arena arena;                         /* nodes and storages, which are used again */
+    tide_error error;                         /* its message */
+    tide_arena arena;                         /* memory of nodes and storages, which are reused */
     tide_eager_storage *live;                 /* list, the latest first */
-    tide_eager_storage *free_storages;        /* list of those to use again */
-    tide_eager_node **free_nodes;             /* owned; nodes to use again */
+    tide_eager_storage *free_storages;        /* list of storages to reuse */
+    tide_eager_node **free_nodes;             /* owned; nodes to reuse */
     size_t n_free_nodes, free_nodes_capacity; /* used and room, in nodes */
     tide_eager_node **tape;                   /* owned; in the order in which they were made */
     size_t n_tape, tape_capacity;             /* used and room, in nodes */
     uint64_t alive_bytes, peak_bytes;         /* requested */
     bool records;                             /* operators make nodes */
     bool autocast;                            /* bf16-mixed, and within autocast's context */
-    bool makes_kept;                          /* what is made now belongs to forward or loss */
+    bool makes_kept;                          /* new storages belong to forward or loss */
     bool in_backward; /* on autograd's own thread, which has its own cuBLAS handle */
     tide_scope layer_scope, operator_scope; /* TIDE_NONE: not open */
     int32_t layer;                          /* current; -1: none */
@@ -155,35 +154,36 @@ struct tide_eager {
 /* Bytes of the cache with the name "layers.N.NAME" and `suffix`. */
 tide_eager_storage *tide_eager_storage_new(tide_eager *e, uint64_t n_bytes, tide_category category,
                                            const char *name, const char *suffix);
-/* A tensor of its own, row-major. */
+/* A new row-major tensor with its own storage. */
 tide_eager_tensor tide_eager_new(tide_eager *e, const tide_eager_shape *shape,
                                  tide_category category, const char *name, const char *suffix);
-/* The same with the order of dimensions that `like` has in memory where that is dense. */
+/* The same with the memory layout of `like` if `like` is dense, else row-major. */
 tide_eager_tensor tide_eager_new_like(tide_eager *e, const tide_eager_tensor *like, uint8_t n_bytes,
                                       tide_category category, const char *name, const char *suffix);
 /* Another reference to the same tensor. */
 tide_eager_tensor tide_eager_retain(const tide_eager_tensor *tensor);
 /* Ends the reference; the tensor is undefined afterwards. */
 void tide_eager_drop(tide_eager *e, tide_eager_tensor *tensor);
-/* Drops `*tensor`, as an assignment does once the new value is there. */
+/* Replaces `*tensor` by `value` and drops the old tensor after that, as a Python assignment does.
+ */
 void tide_eager_assign(tide_eager *e, tide_eager_tensor *tensor, tide_eager_tensor value);
 size_t tide_eager_count(const tide_eager_shape *shape);
 tide_eager_shape tide_eager_shape_of(uint8_t n_bytes, uint8_t n_dims, const size_t *sizes);
 bool tide_eager_same_sizes(const tide_eager_shape *a, const tide_eager_shape *b);
-/* Strides are those of a row-major array, dimensions of size 1 aside. */
+/* Whether the strides are those of a row-major array, ignoring dimensions of size 1. */
 bool tide_eager_is_contiguous(const tide_eager_tensor *tensor);
-/* Every element once, in any order of dimensions. */
+/* Whether the tensor covers its memory without gaps or repeats, in any order of dimensions. */
 bool tide_eager_is_dense(const tide_eager_tensor *tensor);
-/* The strides of `tensor` seen with other sizes; false where that takes a copy. */
+/* The strides of `tensor` viewed with other sizes; false if that needs a copy. */
 bool tide_eager_view_strides(const tide_eager_tensor *tensor, const tide_eager_shape *shape,
                              size_t *ret_strides);
-/* Scope of what follows; NULL: none. Stays open until another one is entered. */
+/* Opens the scope of what follows (NULL: none). It stays open until the next call. */
 void tide_eager_enter(tide_eager *e, int32_t layer, const char *scope);
 
 /* ---- ops.c ---- */
 
-/* What the result of an operator is called, and what its bytes are for: activation where backward
- * needs it (or the caller gets it), temporary where forward lets it go. */
+/* The name and category of an operator's result: an activation if backward needs it or the caller
+ * keeps it, a temporary if forward releases it. */
 typedef struct tide_eager_label {
     const char *name;       /* static; what follows "layers.N." */
     tide_category category; /* of its bytes */
@@ -207,7 +207,7 @@ tide_eager_tensor tide_eager_reduce(tide_eager *e, tide_eager_kind kind, const t
 /* The mean of all elements. */
 tide_eager_tensor tide_eager_mean_all(tide_eager *e, const tide_eager_tensor *a,
                                       tide_eager_label label);
-/* The largest of the last dimension, which stays with size 1; the indices are the caller's, too. */
+/* The largest of the last dimension, which stays with size 1; the caller owns the indices, too. */
 tide_eager_tensor tide_eager_max(tide_eager *e, const tide_eager_tensor *a, tide_eager_label label,
                                  const char *indices_name, tide_eager_tensor *ret_indices);
 /* where(condition, a, scalar). */
@@ -217,11 +217,12 @@ tide_eager_tensor tide_eager_bmm(tide_eager *e, const tide_eager_tensor *a,
                                  const tide_eager_tensor *b, tide_eager_label label);
 tide_eager_tensor tide_eager_cast(tide_eager *e, const tide_eager_tensor *a, uint8_t n_bytes,
                                   const char *name);
-/* autocast's: to bf16 where that is on, and a parameter's from its cache. */
+/* Casts as autocast does: to bf16 if it is on; the copy of a parameter comes from autocast's cache.
+ */
 tide_eager_tensor tide_eager_autocast(tide_eager *e, const tide_eager_tensor *a, const char *name);
 tide_eager_tensor tide_eager_view(tide_eager *e, const tide_eager_tensor *a,
                                   const tide_eager_shape *shape);
-/* A view where that is possible, else of a copy. */
+/* A view if possible, else a view of a copy. */
 tide_eager_tensor tide_eager_reshape(tide_eager *e, const tide_eager_tensor *a,
                                      const tide_eager_shape *shape, tide_eager_label label);
 /* Dimension i of the result is permutation[i] of `a`, or a new one of size 1 (TIDE_EAGER_NO_DIM).
@@ -233,21 +234,21 @@ void tide_eager_unbind(tide_eager *e, const tide_eager_tensor *a, tide_eager_ten
 /* Along the last dimension. */
 tide_eager_tensor tide_eager_cat(tide_eager *e, const tide_eager_tensor *a,
                                  const tide_eager_tensor *b, tide_eager_label label);
-/* Rows of a table: weight[indices, :], where the slice is an operator of its own or not. */
+/* Rows of a table: weight[indices, :], has_slice: the slice is an operator of its own. */
 tide_eager_tensor tide_eager_index(tide_eager *e, const tide_eager_tensor *weight,
                                    const tide_eager_tensor *indices, bool has_slice,
                                    tide_eager_label label);
 /* One element of each row. */
 tide_eager_tensor tide_eager_gather(tide_eager *e, const tide_eager_tensor *a,
                                     const tide_eager_tensor *indices, tide_eager_label label);
-/* A node with the operator's inputs, where one of them wants a gradient; else NULL. */
+/* A node with the operator's inputs, or NULL if no input wants a gradient. */
 tide_eager_node *tide_eager_record(tide_eager *e, tide_eager_kind kind, const tide_eager_tensor *a,
                                    const tide_eager_tensor *b, const char *name);
-/* A node that gradients end at, with the edges of none. */
+/* A node at which gradients end: it has no edges. */
 tide_eager_node *tide_eager_record_input(tide_eager *e, const char *name);
-/* The node that leaves of the graph have: parameter `i`. */
+/* The leaf node of parameter `i`. */
 tide_eager_node *tide_eager_leaf(tide_eager *e, size_t i);
-/* cuBLAS' workspace on the thread at hand, at its first product there. */
+/* Allocates cuBLAS' workspace of the current thread at the thread's first product. */
 void tide_eager_use_workspace(tide_eager *e);
 
 /* ---- einsum.c ---- */
@@ -261,13 +262,13 @@ tide_eager_tensor tide_eager_einsum(tide_eager *e, const tide_eager_tensor *a,
 /* ---- rules.c ---- */
 
 typedef struct tide_eager_rule {
-    /* The gradients of the inputs, as far as edges want them, from those of the outputs. */
+    /* The gradients of the inputs, as far as an edge wants them, from those of the outputs. */
     void (*backward)(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret_grads);
 } tide_eager_rule;
 
-extern const tide_eager_rule TIDE_EAGER_RULES[TIDE_EAGER_N_KINDS];
+extern const tide_eager_rule tide_eager_rules[TIDE_EAGER_N_KINDS];
 
-/* ---- variants.c: what the assignment has students put in the place of its own code ---- */
+/* ---- variants.c: what the course assignment puts in place of its first code ---- */
 
 /* torch.utils.checkpoint (use_reentrant=True) around a block: x -> its output. */
 tide_eager_tensor tide_eager_checkpoint(tide_eager *e, int32_t layer, const tide_eager_tensor *x);
@@ -279,11 +280,12 @@ void tide_eager_back_flash(tide_eager *e, tide_eager_node *node, tide_eager_tens
 
 /* ---- engine.c ---- */
 
-/* Walks back over what was recorded since the tape had n_kept nodes, and forgets it. */
+/* Walks back over the nodes recorded since the tape had n_kept nodes, and forgets them. */
 void tide_eager_run_backward(tide_eager *e, size_t n_kept);
-/* Forgets it without walking. */
+/* Forgets them without walking. */
 void tide_eager_forget(tide_eager *e, size_t n_kept);
-/* The gradient of a node's output: added to what is there. Takes the gradient. */
+/* Adds the gradient of a node's output to what has arrived before. Takes ownership of the gradient.
+ */
 void tide_eager_send(tide_eager *e, tide_eager_node *node, uint8_t output, tide_eager_tensor *grad);
 
 /* ---- model.c ---- */
@@ -292,7 +294,7 @@ void tide_eager_send(tide_eager *e, tide_eager_node *node, uint8_t output, tide_
 tide_eager_tensor tide_eager_block(tide_eager *e, int32_t layer, const tide_eager_tensor *x);
 void tide_eager_model_forward(tide_eager *e);
 void tide_eager_model_loss(tide_eager *e);
-/* Autocast's context ends, and its cache with it. */
+/* Ends autocast's context and releases its cache. */
 void tide_eager_end_autocast(tide_eager *e);
 
 /* ---- adamw.c ---- */

@@ -20,7 +20,8 @@ static bool is_mixed(const tide_eager *e) {
     return e->config.precision == TIDE_PRECISION_BF16_MIXED;
 }
 
-/* Read by matrix products only: in mixed precision they keep bf16 copies instead. */
+/* Whether only matrix products read the result. In mixed precision those keep bf16 copies instead
+ * of it. */
 static tide_eager_label kept_in_fp32(const tide_eager *e, const char *name) {
     return is_mixed(e) ? tide_eager_passing(name) : tide_eager_kept(name);
 }
@@ -84,7 +85,8 @@ static const rope_names ROPE_K = {"attn.k",        "attn.k.cos_sin",    "attn.k.
                                   "attn.k.sin_x2", "attn.k.rotated_x1", "attn.k.sin_x1",
                                   "attn.k.cos_x2", "attn.k.rotated_x2"};
 
-/* cos and sin at the positions: 2025 gathers them into a new tensor, 2026 slices the table. */
+/* cos and sin at the positions: edition 2025 gathers them into a new tensor, 2026 slices the table.
+ */
 static void rope_table(tide_eager *e, const rope_names *names, tide_eager_tensor *ret_cos,
                        tide_eager_tensor *ret_sin) {
     const tide_model_config *m = &e->config.model;
@@ -102,7 +104,7 @@ static void rope_table(tide_eager *e, const rope_names *names, tide_eager_tensor
     tide_eager_drop(e, &both);
 }
 
-/* Pairs of neighbours rotated; x stays the caller's. */
+/* Rotates pairs of neighbours; the caller keeps x. */
 static tide_eager_tensor rope(tide_eager *e, const tide_eager_tensor *x, const rope_names *names) {
     static const uint8_t PERMUTATION[] = {4, 0, 1, 2, 3};
     if (e->status != TIDE_OK) {
@@ -306,7 +308,7 @@ void tide_eager_model_forward(tide_eager *e) {
     tide_eager_enter(e, -1, "embedding");
     tide_eager_tensor x = tide_eager_index(e, &e->values[tide_parameter_token_embeddings()],
                                            &e->tokens, is_2025, tide_eager_kept("embedded"));
-    /* Of the runs of 2026 without a graph, one more (B, T, C) array is alive throughout. */
+    /* In runs of 2026 without a graph one more (B, T, C) array stays alive throughout. */
     tide_eager_tensor embedded = is_2025 ? (tide_eager_tensor){0} : tide_eager_retain(&x);
     for (int32_t layer = 0; layer < (int32_t)m->n_layers; layer++) {
         tide_eager_assign(e, &x,

@@ -1,4 +1,4 @@
-/* ops.c - operators: what each allocates in forward, and what it has autograd keep. */
+/* ops.c - operators: what each allocates in forward, and what autograd keeps of it. */
 #include "model/eager/internal.h"
 
 static bool is_fine(const tide_eager *e, const tide_eager_tensor *a) {
@@ -81,7 +81,7 @@ static void save(tide_eager_node *node, size_t i, const tide_eager_tensor *tenso
     node->saved[i].node = NULL;
 }
 
-/* The sizes of both, those of 1 stretched; the wider of two floating types. */
+/* The broadcast sizes of both operands, and the wider of their floating types. */
 static tide_eager_shape broadcast(const tide_eager_shape *a, const tide_eager_shape *b) {
     const tide_eager_shape *longer = a->n_dims >= b->n_dims ? a : b;
     const tide_eager_shape *shorter = longer == a ? b : a;
@@ -104,7 +104,7 @@ tide_eager_tensor tide_eager_unary(tide_eager *e, tide_eager_kind kind, const ti
     if (!is_fine(e, a)) {
         return source;
     }
-    /* autocast has exp and log in fp32; the copy lives no longer than the call. */
+    /* autocast computes exp and log in fp32; the copy is released at the end of the call. */
     bool widens = e->autocast && (kind == TIDE_EAGER_EXP || kind == TIDE_EAGER_LOG);
     source = widens ? tide_eager_cast(e, a, TIDE_EAGER_FP32, a->name) : tide_eager_retain(a);
     tide_eager_tensor out =
@@ -228,7 +228,7 @@ tide_eager_tensor tide_eager_autocast(tide_eager *e, const tide_eager_tensor *a,
     size_t i = a->node->parameter;
     if (e->casts[i].storage == NULL) {
         int32_t layer = e->layer;
-        e->layer = -1; /* the parameter's name is whole */
+        e->layer = -1; /* a parameter's name has no layer prefix */
         tide_eager_tensor copy = tide_eager_new_like(e, a, TIDE_EAGER_BF16, TIDE_WEIGHT_COPY,
                                                      e->parameters[i].name, ".bf16");
         e->layer = layer;
@@ -268,7 +268,7 @@ tide_eager_tensor tide_eager_reshape(tide_eager *e, const tide_eager_tensor *a,
     tide_eager_tensor copy = tide_eager_new(e, &a->shape, label.category, label.name, "");
     copy.node = tide_eager_record(e, TIDE_EAGER_CLONE, a, NULL, label.name);
     tide_eager_tensor out = tide_eager_view(e, &copy, shape);
-    /* The view hides the copy (_unsafe_view): nobody else knows it. */
+    /* The view hides the copy (_unsafe_view): no other tensor refers to it. */
     out.is_view = false;
     tide_eager_drop(e, &copy);
     return out;

@@ -1,7 +1,6 @@
-/* rules.c - backward of each operator: which tensors its formula makes, and when each goes.
- * The formulas are those of PyTorch's derivatives.yaml; where there are two gradients, that of
- * "other" (of "mat2") is made before that of "self".
- */
+/* rules.c - backward of each operator: which tensors its formula makes, and when each is released.
+ * The formulas are those of PyTorch's derivatives.yaml; if there are two gradients, that of "other"
+ * (of "mat2") is computed before that of "self". */
 #include "model/eager/internal.h"
 
 static const tide_eager_tensor UNDEFINED = {.storage = NULL};
@@ -10,7 +9,7 @@ static bool wants(const tide_eager_node *node, size_t i) {
     return node->edges[i].node != NULL;
 }
 
-/* Something on the way to a gradient. */
+/* An intermediate tensor of a gradient's formula. */
 static tide_eager_tensor scratch(tide_eager *e, const tide_eager_tensor *like, const char *name) {
     if (e->status != TIDE_OK || like->storage == NULL) {
         return UNDEFINED;
@@ -25,8 +24,8 @@ static tide_eager_tensor fresh(tide_eager *e, const tide_eager_shape *shape, con
     return tide_eager_new(e, shape, TIDE_TEMPORARY, name, ".grad");
 }
 
-/* The gradient of input i as a product or quotient of the arriving one and `other`: the wider type,
- * the sizes of the arriving one. */
+/* The gradient of input i as a product or quotient of the arriving gradient and `other`, in the
+ * wider type and with the sizes of the arriving one. */
 static tide_eager_tensor combined(tide_eager *e, const tide_eager_node *node, size_t i,
                                   const tide_eager_tensor *other) {
     const tide_eager_tensor *grad = &node->grads[0];
@@ -83,7 +82,7 @@ static void back_div(tide_eager *e, tide_eager_node *node, tide_eager_tensor *re
     }
 }
 
-/* One product, quotient or negation of what arrives. */
+/* One product, quotient or negation of the arriving gradient. */
 static void back_once(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     ret[0] = combined(e, node, 0, &node->saved[0]);
 }
@@ -115,7 +114,7 @@ static void back_where(tide_eager *e, tide_eager_node *node, tide_eager_tensor *
 
 /* ---- reductions ---- */
 
-/* The same number for every element: a view without strides. */
+/* The same number for every element: an expanded view, which takes no memory. */
 static void back_sum(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     (void)e;
     ret[0] = tide_eager_retain(&node->grads[0]);
@@ -131,7 +130,7 @@ static void back_mean(tide_eager *e, tide_eager_node *node, tide_eager_tensor *r
     ret[0] = fresh(e, &shape, node->edges[0].name);
 }
 
-/* zeros, and the gradient scattered into them: max, gather. */
+/* max and gather: the gradient is scattered into zeros. */
 static void back_scatter(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     back_mean(e, node, ret);
 }
@@ -212,8 +211,8 @@ static void back_cat(tide_eager *e, tide_eager_node *node, tide_eager_tensor *re
 
 /* ---- tables ---- */
 
-/* A gradient with the sizes of a parameter, which becomes that of the parameter where it goes
- * there. */
+/* A gradient with the sizes of a table. It becomes the parameter's gradient if the table is a
+ * parameter. */
 static tide_eager_tensor table_gradient(tide_eager *e, const tide_eager_edge *edge) {
     if (edge->node->kind != TIDE_EAGER_ACCUMULATE || e->status != TIDE_OK) {
         return fresh(e, &edge->shape, edge->name);
@@ -226,7 +225,8 @@ static tide_eager_tensor indices(tide_eager *e, const tide_eager_node *node) {
     return scratch(e, &node->saved[0], node->name);
 }
 
-/* index_put with sums: the indices are wrapped, scaled to offsets and sorted with their places. */
+/* index_put with accumulation: the indices are wrapped, scaled to offsets, and sorted together with
+ * their positions. */
 static void back_index(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     const tide_eager_shape byte = {.n_dims = 0, .n_bytes = 1};
     ret[0] = table_gradient(e, &node->edges[0]);
@@ -248,8 +248,8 @@ static void back_slice(tide_eager *e, tide_eager_node *node, tide_eager_tensor *
     ret[0] = table_gradient(e, &node->edges[0]);
 }
 
-const tide_eager_rule TIDE_EAGER_RULES[TIDE_EAGER_N_KINDS] = {
-    [TIDE_EAGER_ACCUMULATE] = {pass_on}, /* never walked over: tide_eager_send ends there */
+const tide_eager_rule tide_eager_rules[TIDE_EAGER_N_KINDS] = {
+    [TIDE_EAGER_ACCUMULATE] = {pass_on}, /* never called: the walk ends at tide_eager_send */
     [TIDE_EAGER_ADD] = {pass_on},
     [TIDE_EAGER_ADD_SCALAR] = {pass_on},
     [TIDE_EAGER_SUB] = {back_sub},

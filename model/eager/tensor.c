@@ -1,4 +1,4 @@
-/* tensor.c - storages, references, strides; and the scopes that allocations fall in. */
+/* tensor.c - storages, references, strides, and the scopes of allocations. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void give_storage(tide_eager *e, tide_eager_storage *storage) {
     e->free_storages = storage;
 }
 
-/* "layers.N.NAME" and the suffix; NULL where the cache records nothing and asks for no name. */
+/* "layers.N.NAME" and the suffix; NULL if the cache has no recorder, which alone needs names. */
 static const char *full_name(const tide_eager *e, const char *name, const char *suffix,
                              char text[NAME_BYTES]) {
     if (tide_cache_recorder(e->cache) == NULL) {
@@ -100,7 +100,7 @@ tide_eager_tensor tide_eager_retain(const tide_eager_tensor *tensor) {
 void tide_eager_drop(tide_eager *e, tide_eager_tensor *tensor) {
     tide_eager_storage *storage = tensor->storage;
     if (storage == NULL && tensor->node == NULL) {
-        return; /* most are: nodes have room for more than they save */
+        return; /* most are undefined: nodes have room for more than they save */
     }
     *tensor = (tide_eager_tensor){0};
     if (storage != NULL && --storage->n_references == 0) {
@@ -184,15 +184,15 @@ bool tide_eager_is_dense(const tide_eager_tensor *tensor) {
     return true;
 }
 
-/* A run of dimensions that lie in memory like one can be cut into others; across its ends none
- * reaches. Dimensions are taken from the last to the first. */
+/* A run of dimensions that are contiguous with each other can be divided anew; no new dimension may
+ * cross the end of a run. Dimensions are taken from the last to the first. */
 bool tide_eager_view_strides(const tide_eager_tensor *tensor, const tide_eager_shape *shape,
                              size_t *ret_strides) {
     size_t n_old = tensor->shape.n_dims;
     size_t j = shape->n_dims;
     size_t base = n_old > 0 ? tensor->strides[n_old - 1] : 1; /* stride at the run's end */
     size_t n_run = 1;                                         /* elements of the run */
-    size_t n_seen = 1;                                        /* of it, in new dimensions */
+    size_t n_seen = 1; /* elements of it that new dimensions cover so far */
     for (size_t i = n_old; i > 0; i--) {
         n_run *= tensor->shape.sizes[i - 1];
         bool ends =

@@ -1,10 +1,9 @@
-/* variants.c - scaled_dot_product_attention in place of the code's own attention, and a
- * checkpoint around each block. No file of such a run was there to compare with: what follows is
- * from the operators' definitions.
- */
+/* variants.c - scaled_dot_product_attention in place of the code's own attention, and a checkpoint
+ * around each block. No snapshot of such a run was available to compare with: this follows the
+ * operators' definitions. */
 #include "model/eager/internal.h"
 
-enum { FLASH_ROWS = 128 }; /* rows of the statistics of backward come in multiples of this */
+enum { FLASH_ROWS = 128 }; /* backward rounds the rows of its statistics up to a multiple of this */
 
 /* (B, T, H, D) in memory, seen as (B, H, T, D). */
 static tide_eager_tensor token_major(tide_eager *e, const tide_eager_shape *heads, uint8_t n_bytes,
@@ -62,7 +61,7 @@ tide_eager_tensor tide_eager_flash(tide_eager *e, const tide_eager_tensor *q,
     return out;
 }
 
-/* Gradients of q, k and v, with row sums and, in bf16, the sum of dq in fp32 on the way. */
+/* Gradients of q, k and v. In between it allocates the row sums and, in bf16, an fp32 sum of dq. */
 void tide_eager_back_flash(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     const tide_eager_shape *shape = &node->edges[0].shape;
     uint8_t n_bytes = shape->n_bytes;
@@ -97,7 +96,7 @@ tide_eager_tensor tide_eager_checkpoint(tide_eager *e, int32_t layer, const tide
     return out;
 }
 
-/* Runs the block again, with a graph, and walks back over that. */
+/* Runs the block again, with a graph, and walks back over that graph. */
 void tide_eager_back_checkpoint(tide_eager *e, tide_eager_node *node, tide_eager_tensor *ret) {
     size_t n_kept = e->n_tape;
     tide_eager_node *leaf = tide_eager_record_input(e, "out");

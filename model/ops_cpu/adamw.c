@@ -4,12 +4,13 @@
  *   p = p - lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps)
  *   p = p - lr weight_decay p
  *
- * in fp32; what is stored as bf16 is rounded once: p moves by the m and v before their rounding. */
+ * The arithmetic is fp32, and a bf16 result is rounded once: p moves by m and v as they are before
+ * their own rounding, so that the step does not see those rounding errors. */
 #include <math.h>
 
 #include "model/ops_cpu/pieces.h"
 
-/* Computed in double. */
+/* Computed in double: at t = 1 the fp32 difference 1 - beta2^t would keep four digits. */
 static tide_adamw_factors make_factors(const tide_adamw *call) {
     const tide_adamw_settings *adamw = &call->settings;
     double t = (double)call->t;
@@ -23,7 +24,7 @@ static tide_adamw_factors make_factors(const tide_adamw *call) {
                                 (float)(adamw->lr * adamw->weight_decay)};
 }
 
-/* Elements [begin, end) of all four. */
+/* Updates elements [begin, end) of the four arrays. */
 static void update(const tide_ops_cpu *cpu, const tide_parameter_arrays *arrays,
                    const tide_adamw_factors *factors, size_t begin, size_t end) {
     float buffers[4][TIDE_PIECE];

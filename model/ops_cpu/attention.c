@@ -1,4 +1,4 @@
-/* Causal attention: what both kinds share; the rest is in attention_flash.c and attention_naive.c.
+/* Causal attention: what both kinds share. attention_flash.c and attention_naive.c have the rest.
  */
 #include <limits.h>
 #include <math.h>
@@ -53,7 +53,8 @@ void tide_attention_store_rows(const tide_ops_cpu *cpu, const tide_attention_sto
     }
 }
 
-/* The arrays have one type, fp32 or bf16, and the dimensions fit a product's. */
+/* Checks that the arrays are of one type, fp32 or bf16, and that the dimensions fit a matrix
+ * product. */
 static tide_status check(const tide_array *arrays, size_t n_arrays, size_t T, size_t C,
                          tide_error *error) {
     for (size_t i = 0; i < n_arrays; i++) {

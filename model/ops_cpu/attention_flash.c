@@ -1,6 +1,6 @@
-/* Causal attention without its probabilities in memory: they are made tile by tile, TILE queries by
- * TILE keys, on the stack (Dao et al., "FlashAttention", NeurIPS 2022). Per sequence b and head h,
- * with q, k, v, out (T, D) at a row distance of H D:
+/* Causal attention without its probabilities in memory: they are computed tile by tile, TILE
+ * queries by TILE keys, on the stack (Dao et al., "FlashAttention", NeurIPS 2022). Per sequence b
+ * and head h, with q, k, v, out (T, D) at a row distance of H D:
  *
  *   forward, per tile of queries, over tiles of keys s0 up to the diagonal, with running maximum m
  *   and sum l per query:
@@ -12,8 +12,8 @@
  *     P = exp(S - lse);  dv += P^T dout;  dP = dout v^T;  dS = P * (dP - delta) / sqrt(D)
  *     dq += dS k;  dk += dS^T q
  *
- * Everything between reading the inputs and rounding the results once is fp32, also where the
- * arrays are bf16. */
+ * All arithmetic between reading the inputs and rounding the results once is fp32, for bf16 arrays
+ * too. */
 #include <math.h>
 
 #include "model/ops_cpu/attention_internal.h"
@@ -21,12 +21,13 @@
 enum {
     TILE = TIDE_ATTENTION_TILE,
     CHANNELS = TIDE_ATTENTION_CHANNELS,
-    /* Queries of a tile on the diagonal that share their keys. The backward pass takes a tenth less
-     * than by whole tiles (T 128, D 64); 16 gain no more. */
+    /* Queries of a tile on the diagonal that share one range of keys. Smaller groups skip more of
+     * the masked half: with 32 the backward pass takes a tenth less time than with whole tiles (T
+     * 128, D 64); 16 gain nothing more. */
     GROUP = 32
 };
 
-/* What is computed by one thread: a block of channels of a tile of tokens of one head. */
+/* The share of one thread: a block of channels of a tile of tokens of one head. */
 typedef struct piece {
     tide_attention_head head; /* of one sequence */
     size_t i0, n_rows;        /* tokens i0 .. i0 + n_rows */
@@ -59,8 +60,9 @@ typedef struct running {
     double sum[TILE]; /* of exp(score - max) */
 } running;
 
-/* The tile of scores of queries t .. end, or the first of them, and keys from s0 on: on the
- * diagonal a GROUP, and no further to the right than one of them looks. */
+/* The tile of scores of the first queries of t .. end and of the keys from s0 on. On the diagonal
+ * it has GROUP queries and ends at the last key that one of them sees, which leaves out masked
+ * scores. */
 static tide_attention_tile tile_at(size_t t, size_t end, size_t s0) {
     size_t n_t = s0 + TILE > t ? GROUP : TILE;
     n_t = end - t < n_t ? end - t : n_t;
@@ -68,7 +70,8 @@ static tide_attention_tile tile_at(size_t t, size_t end, size_t s0) {
     return (tide_attention_tile){t, n_t, s0, n_s < TILE ? n_s : TILE};
 }
 
-/* A row of n_s scores to probabilities in place: 0 beyond the n visible. Returns their sum. */
+/* Turns a row of n_s scores into exponentials in place, 0 beyond the n visible ones, and returns
+ * their sum. The zeros let products read whole tiles. */
 static double row_exponentials(const tide_cpu_kernels *kernels, float *row, size_t n, size_t n_s,
                                float max) {
     double sum = kernels->exponentials(row, n, max);
@@ -76,14 +79,16 @@ static double row_exponentials(const tide_cpu_kernels *kernels, float *row, size
     return sum;
 }
 
-/* What a thread of the forward pass holds. */
+/* The stack memory of a thread in the forward pass. */
 typedef struct forward_work {
     float scores[TILE * TILE];  /* then P */
     float out[TILE * CHANNELS]; /* of this piece, rows of n_c elements */
     running rows;               /* of its queries */
 } forward_work;
 
-/* Scores to P, and the piece's `out` rescaled to the new maximum. */
+/* Turns scores into P = exp(score - m') with the new maximum m' of each row. What was summed with
+ * the old maximum m is off by exp(m - m'), so the row of `out` and the row's sum are multiplied by
+ * it. Subtracting the maximum keeps exp within range. */
 static void online_softmax(const piece *at, const tide_attention_tile *tile, forward_work *work) {
     const tide_cpu_kernels *kernels = at->head.cpu->kernels;
     for (size_t i = 0; i < tile->n_t; i++) { /* query t0 + i */
@@ -94,6 +99,7 @@ static void online_softmax(const piece *at, const tide_attention_tile *tile, for
         float here = kernels->row_max(row, n);
         float max = here > before ? here : before;
         double sum = row_exponentials(kernels, row, n, tile->n_s, max);
+        /* The first tile has no sums to rescale, and exp(-inf - max) is not needed. */
         if (tile->s0 > 0) {
             float rescale = tide_exp(before - max);
             kernels->scale(work->out + r * at->n_c, rescale, at->n_c);
@@ -104,7 +110,8 @@ static void online_softmax(const piece *at, const tide_attention_tile *tile, for
     }
 }
 
-/* The piece of `out` in the work's fp32, before the division by the sums. */
+/* Computes the piece of `out` in fp32, before the division by the row sums. Dividing once at the
+ * end instead of in every tile gives the same result. */
 static void add_values(const piece *at, const tide_attention_forward *call, forward_work *work) {
     const tide_attention_head *head = &at->head;
     size_t end = at->i0 + at->n_rows;
@@ -142,6 +149,7 @@ static void forward_piece(const piece *at, const tide_attention_forward *call) {
     for (size_t i = 0; i < at->n_rows; i++) { /* query i0 + i */
         at->head.cpu->kernels->scale(work.out + i * at->n_c, (float)(1 / work.rows.sum[i]),
                                      at->n_c);
+        /* Every block of channels computes the same lse; the first one writes it. */
         if (call->lse != NULL && at->c0 == 0) {
             call->lse[at->head.row_at + at->i0 + i] =
                 (float)((double)work.rows.max[i] + log(work.rows.sum[i]));
@@ -159,7 +167,8 @@ void tide_cpu_flash_forward(const tide_ops_cpu *cpu, const tide_attention_forwar
     }
 }
 
-/* sum_d dout * out of query t. */
+/* delta of query t: sum_d dout * out. It equals sum_s P * dP of the row, which would need a whole
+ * row of P. */
 static float make_delta(const tide_attention_head *head, const tide_attention_backward *call,
                         size_t t) {
     float dout_buffer[CHANNELS];
@@ -175,7 +184,7 @@ static float make_delta(const tide_attention_head *head, const tide_attention_ba
     return (float)sum;
 }
 
-/* What a thread of the backward pass holds; rows of gradients are n_c elements each. */
+/* The stack memory of a thread in the backward pass. Rows of gradients have n_c elements. */
 typedef struct backward_work {
     float probs[TILE * TILE];   /* scores, then P */
     float dscores[TILE * TILE]; /* dP, then dS */
@@ -184,7 +193,8 @@ typedef struct backward_work {
     float dv[TILE * CHANNELS];
 } backward_work;
 
-/* P and dS of a tile. */
+/* Computes P and dS of a tile. P is computed again from lse = m + log(l), so exp(S - lse) is the
+ * finished probability and forward need not store it. */
 static void make_dscores(const tide_attention_head *head, const tide_attention_backward *call,
                          const tide_attention_tile *tile, backward_work *work) {
     const tide_cpu_kernels *kernels = head->cpu->kernels;
@@ -200,7 +210,7 @@ static void make_dscores(const tide_attention_head *head, const tide_attention_b
     }
 }
 
-/* sum (n_t, n_c) += scores x, or sum (n_s, n_c) += scores^T x where that is the kind. */
+/* sum (n_t, n_c) += scores x (kind NN), or sum (n_s, n_c) += scores^T x (kind TN). */
 static void add_product(const piece *at, const tide_attention_tile *tile, tide_matmul_kind kind,
                         float *scores, tide_array x, float *sum) {
     bool transposed = kind == TIDE_MATMUL_TN;
@@ -220,8 +230,8 @@ static void add_product(const piece *at, const tide_attention_tile *tile, tide_m
                                        .ldc = at->n_c});
 }
 
-/* What the tiles of queries from t0 on and of keys from s0 on, one of which is the piece's, add to
- * its gradients: to dq where the queries are the piece's, to dk and dv where the keys are. */
+/* Adds what the tile of queries from t0 on and the tile of keys from s0 on contribute to the piece:
+ * to dq if the queries are the piece's tokens, to dk and dv if the keys are. */
 static void add_gradients(const piece *at, const tide_attention_backward *call, size_t t0,
                           size_t s0, backward_work *work) {
     size_t end = t0 + tide_attention_tile_length(t0, at->head.T);
@@ -240,15 +250,16 @@ static void add_gradients(const piece *at, const tide_attention_backward *call, 
     }
 }
 
-/* dq needs the tiles of scores in the row of the tile on the diagonal, dk and dv those in its
- * column; that one itself serves all three. Every piece has as many tiles as the others. */
+/* dq needs the tiles of scores to the left of the tile on the diagonal, dk and dv those below it;
+ * the tile on the diagonal serves all three. So every piece visits the same number of tiles, which
+ * balances the threads, and no two threads add to the same gradient. */
 static void backward_piece(const piece *at, const tide_attention_backward *call) {
     backward_work work;
     size_t n_bytes = at->n_rows * at->n_c * sizeof(float);
     memset(work.dq, 0, n_bytes);
     memset(work.dk, 0, n_bytes);
     memset(work.dv, 0, n_bytes);
-    for (size_t j0 = 0; j0 < at->head.T; j0 += TILE) { /* left of the diagonal, on it, below it */
+    for (size_t j0 = 0; j0 < at->head.T; j0 += TILE) { /* left of, on, below the diagonal */
         bool left = j0 < at->i0;
         add_gradients(at, call, left ? at->i0 : j0, left ? j0 : at->i0, &work);
     }

@@ -2,9 +2,8 @@
  * tiles.
  *
  * All work is cut into tiles of TIDE_ATTENTION_TILE tokens, and results into blocks of
- * TIDE_ATTENTION_CHANNELS channels, so that what a thread adds up, on its stack, is bounded
- * whatever the shape. Arrays are fp32 or bf16; products read them as they are and add up in fp32.
- */
+ * TIDE_ATTENTION_CHANNELS channels, so that a thread's sums fit its stack for every shape. Arrays
+ * are fp32 or bf16; products read either type and sum in fp32. */
 #ifndef TIDE_MODEL_OPS_CPU_ATTENTION_INTERNAL_H
 #define TIDE_MODEL_OPS_CPU_ATTENTION_INTERNAL_H
 
@@ -47,7 +46,7 @@ static inline size_t tide_attention_block_length(size_t c, size_t D) {
     return D - c < TIDE_ATTENTION_CHANNELS ? D - c : TIDE_ATTENTION_CHANNELS;
 }
 
-/* Keys s0 .. s0 + n_s that query t may look at. */
+/* The number of keys among s0 .. s0 + n_s that query t sees. */
 static inline size_t tide_attention_n_visible(size_t t, size_t s0, size_t n_s) {
     size_t n = t < s0 ? 0 : t - s0 + 1;
     return n < n_s ? n : n_s;
@@ -59,8 +58,8 @@ tide_array tide_attention_at(const tide_attention_head *head, tide_array x, size
 tide_array tide_attention_scores_at(const tide_attention_head *head, tide_array x, size_t t,
                                     size_t s);
 
-/* A tile of scores, or what has its shape: queries t0 .. t0 + n_t and keys s0 .. s0 + n_s, at most
- * TIDE_ATTENTION_TILE of each. In fp32 its rows are that many elements apart. */
+/* A tile of scores, or of anything of that shape: queries t0 .. t0 + n_t and keys s0 .. s0 + n_s,
+ * at most TIDE_ATTENTION_TILE of each. In fp32 its rows are that many elements apart. */
 typedef struct tide_attention_tile {
     size_t t0, n_t;
     size_t s0, n_s;

@@ -7,10 +7,10 @@
  *   dscores = probs * (dprobs - sum_s dprobs * probs) / sqrt(D), in the place of dprobs
  *   dq = dscores k;  dk = dscores^T q
  *
- * Scores, scaled, lie where probs will, and what is stored is rounded to the arrays' type when it
- * is stored; what follows reads it as it was stored: softmax the rounded scores, out the rounded
- * probabilities, dscores the rounded dprobs. Each part is a pass over all heads, in a scope of its
- * own. */
+ * The scaled scores are stored where probs will be. Every stored number is rounded to the arrays'
+ * type, and the next part reads the rounded number, as it would in PyTorch: softmax reads rounded
+ * scores, out rounded probabilities, dscores rounded dprobs. Each part is a pass over all heads, in
+ * a scope of its own. */
 #include <math.h>
 
 #include "model/ops_cpu/attention_internal.h"
@@ -48,7 +48,7 @@ static void clear(const tide_attention_head *head, tide_array array, size_t t, s
 }
 
 /* A sum over tokens: out[t] = sum_s scores[t][s] x[s] for queries t, or, transposed, out[s] = sum_t
- * scores[t][s] x[t] for keys s. The tiles above the diagonal, all 0, are left out. */
+ * scores[t][s] x[t] for keys s. It skips the tiles above the diagonal, which are all 0. */
 typedef struct scores_product {
     bool transposed;   /* the second */
     tide_array out;    /* (B, T, H, D), written */
@@ -62,7 +62,7 @@ static void multiply_scores(const tide_attention_head *head, const scores_produc
     float sum[TILE * CHANNELS];
     bool transposed = product->transposed;
     size_t n_rows = tide_attention_tile_length(i0, head->T);
-    size_t begin = transposed ? i0 : 0; /* of the tokens that are summed over */
+    size_t begin = transposed ? i0 : 0; /* the tokens that are summed over */
     size_t end = transposed ? head->T : i0 + n_rows;
     for (size_t c0 = 0; c0 < head->D; c0 += CHANNELS) {
         size_t n_c = tide_attention_block_length(c0, head->D);
@@ -111,7 +111,7 @@ static void make_scores(const tide_attention_head *head, const void *from, size_
     multiply_tokens(head, head->scale, call->q, call->k, call->probs, t0);
 }
 
-/* A row of n scores, from element `at` of x on, to probabilities in place. */
+/* Turns a row of n scores, from element `at` of x on, into probabilities in place. */
 static void softmax(const tide_ops_cpu *cpu, tide_array x, size_t at, size_t n) {
     const tide_cpu_kernels *kernels = cpu->kernels;
     float buffer[TIDE_PIECE];
@@ -122,7 +122,7 @@ static void softmax(const tide_ops_cpu *cpu, tide_array x, size_t at, size_t n) 
         n = tide_piece_length(i, end);
         max = fmaxf(max, kernels->row_max(tide_piece_read(cpu, x, i, n, buffer), n));
     }
-    for (size_t i = at; i < end; i += TIDE_PIECE) { /* fp32: its exponentials stay in the row */
+    for (size_t i = at; i < end; i += TIDE_PIECE) { /* fp32: the exponentials stay in the row */
         n = tide_piece_length(i, end);
         sum += kernels->exponentials(tide_piece_update(cpu, x, i, n, buffer), n, max);
     }
@@ -169,7 +169,7 @@ static void backward_of_values(const tide_attention_head *head, const void *from
     multiply_tokens(head, 1, call->dout, call->v, call->dprobs, i0);
 }
 
-/* A row of n elements, from element `at` on: dprobs to dscores. */
+/* Turns a row of n elements of dprobs, from element `at` on, into dscores. */
 static void softmax_backward(const tide_attention_head *head, const tide_attention_backward *call,
                              size_t at, size_t n) {
     const tide_ops_cpu *cpu = head->cpu;

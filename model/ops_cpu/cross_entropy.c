@@ -1,8 +1,9 @@
 /* row_losses (R) = log(sum_v exp(logits (R, V))) - logits at targets (R); loss (1) = their mean;
  * logits = (softmax - onehot) / R in their own place.
  *
- * Three passes over a row: its maximum, the sum of exponentials, the gradient. fp32 rows keep the
- * exponentials in between; bf16 rows would round them, so the third pass computes them again. */
+ * Three passes over a row: its maximum, the sum of exponentials, the gradient. In between, fp32
+ * rows keep the exponentials in place of the logits; bf16 rows would round them, so the third pass
+ * computes them again. */
 #include <math.h>
 
 #include "model/ops_cpu/pieces.h"
@@ -27,7 +28,8 @@ static float row_max(const tide_ops_cpu *cpu, const logits_row *row) {
     return max;
 }
 
-/* The sum of exp(logits - max), which fp32 logits are overwritten by. */
+/* The sum of exp(logits - max). In an fp32 row the exponentials overwrite the logits, for the third
+ * pass. */
 static double sum_of_exponentials(const tide_ops_cpu *cpu, const logits_row *row, float max) {
     float buffer[TIDE_PIECE];
     double sum = 0;
@@ -58,7 +60,8 @@ static void write_gradient(const tide_ops_cpu *cpu, const logits_row *row, float
     }
 }
 
-/* Returns the row's loss, and overwrites the row by its gradient. */
+/* Returns the row's loss and overwrites the row with its gradient. The target's logit is read
+ * first, because the second pass overwrites it. */
 static float backward_row(const tide_ops_cpu *cpu, const logits_row *row, float inverse_R) {
     float buffer[1];
     float max = row_max(cpu, row);

@@ -1,12 +1,13 @@
 /* out (R, C) = table (V, C) at tokens (R); backward: dtable (V, C) = 0, then += dout (R, C) at
  * tokens, rows in order.
  *
- * Backward goes by blocks of the table, each of BAND words. A block is set to 0, all tokens are
- * looked through, and the rows whose token is of the band are added: in fp32 and in the order of
- * rows, whatever the number of threads. An fp32 table is the accumulator itself, over all channels;
- * a bf16 table is accumulated on the stack, CHANNELS of them at a time, and each of its numbers is
- * rounded once. So the scratch is fixed; looking through costs a bf16 table R V C / (BAND CHANNELS)
- * comparisons, fewer than the R C additions as long as V < 16384, and cheaper ones. */
+ * Backward goes by blocks of the table, each of BAND words. One thread clears a block, goes through
+ * all tokens, and adds the rows whose token is in the band, in fp32 and in the order of rows. So
+ * the result does not depend on the number of threads, and no two threads write to one row. An fp32
+ * table is the accumulator itself, over all channels; a bf16 table is accumulated on the stack,
+ * CHANNELS of them at a time, and each of its numbers is rounded once. So the scratch has a fixed
+ * size. Going through the tokens costs a bf16 table R V C / (BAND CHANNELS) comparisons, which are
+ * fewer than the R C additions as long as V < 16384, and cheaper. */
 #include <string.h>
 
 #include "model/ops_cpu/pieces.h"
@@ -70,7 +71,8 @@ static void sum_block(const tide_ops_cpu *cpu, const tide_embedding_backward *ca
         memset(sums + v * stride, 0, (block->c1 - block->c0) * sizeof(float));
     }
     for (size_t r = 0; r < call->R; r++) {
-        size_t v = (size_t)call->tokens[r] - block->v0; /* huge where the token is before v0 */
+        size_t v =
+            (size_t)call->tokens[r] - block->v0; /* wraps to a huge number for a token before v0 */
         if (v < n_words) {
             add_row(cpu, call, block, r, sums + v * stride);
         }

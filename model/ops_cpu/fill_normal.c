@@ -1,9 +1,9 @@
 /* out (n) = sigma z, z normal with mean 0 and variance 1 before it is truncated at +-3.
  *
  * z = F^-1(F(-3) + u (F(3) - F(-3))) with F the normal distribution and u = (word + 1/2) / 2^32 of
- * Philox: one number per element, and the tails can be neither missed nor exceeded. F^-1 by
- * Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied Statistics
- * 37 (1988), routine PPND16: relative error about 1e-16.
+ * Philox: the inverse needs exactly one random number per element and never exceeds the truncation,
+ * unlike rejection sampling. F^-1 by Wichura, "Algorithm AS 241: the percentage points of the
+ * normal distribution", Applied Statistics 37 (1988), routine PPND16: relative error about 1e-16.
  *
  * A bf16 number is the rounding of the fp32 number of the same element: the weights of a run in
  * bf16 are those of the run in fp32, rounded. */
@@ -12,7 +12,8 @@
 #include "model/ops_cpu/ops_cpu_internal.h"
 #include "model/philox.h"
 
-/* Elements that are not worth a thread's wake-up; one takes long. */
+/* Up to this many elements stay on the calling thread. It is fewer than elsewhere, because one
+ * element takes long. */
 enum { FEW = 1 << 10 };
 
 static const double BELOW = 1.3498980316300946e-3; /* F(-3) */

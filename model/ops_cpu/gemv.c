@@ -2,7 +2,7 @@
  * where they are used. A row's products are summed in double, in the order of its pieces. */
 #include "model/ops_cpu/pieces.h"
 
-/* Rows that are multiplied together, so that x is widened once for all of them. */
+/* Rows that are multiplied together, so that x is widened to fp32 once for all of them. */
 enum { ROWS = 16 };
 
 /* weight[at .. at + n) as fp32 numbers. */

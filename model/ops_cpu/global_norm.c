@@ -30,6 +30,8 @@ static void make_partials(const tide_ops_cpu *cpu, const tide_global_norm *call)
         for (size_t i = 0; i < n_partials(parameter); i++) { /* scratch[i] */
             size_t begin = i * TIDE_NORM_CHUNK;
             size_t end = n - begin < TIDE_NORM_CHUNK ? n : begin + TIDE_NORM_CHUNK;
+            /* Partial sums by chunk and not by thread: the result is the same for any number of
+             * threads. */
             scratch[i] = sum_of_squares(cpu, parameter->gradient, begin, end);
         }
         scratch += n_partials(parameter);

@@ -2,14 +2,13 @@
  * threads, types or errors. Each is compiled once per instruction set, and the best table that the
  * machine has is chosen when the operators are opened.
  *
- * Storage types stay outside: an operator widens a piece of a bf16 array into a buffer on its
+ * Kernels know no storage types: an operator widens a piece of a bf16 array into a buffer on its
  * stack, calls the kernel, and narrows what it wrote (pieces.h).
  *
  * Products and sums may be fused where the instruction set can, and sums are taken in as many lanes
- * as a register has: the last bits of a result may differ between two tables. Within a table they
- * depend on the numbers and on n alone, so never on the number of threads. n may be 0. Runs that
- * are written may be the same as runs that are read, but must not overlap them otherwise.
- */
+ * as a register has: the last bits of a result may differ between two tables. Within a table the
+ * bits depend only on the numbers and on n, never on the number of threads. n may be 0. A run that
+ * is written may be identical to a run that is read, but must not overlap one partly. */
 #ifndef TIDE_MODEL_OPS_CPU_KERNELS_H
 #define TIDE_MODEL_OPS_CPU_KERNELS_H
 
@@ -82,8 +81,8 @@ typedef struct tide_cpu_kernels {
     void (*layernorm_forward)(float *out, const float *x, const float *weight, const float *bias,
                               float mean, float rstd, size_t n);
 
-    /* Each of n_heads heads of n_pairs pairs (even, odd), one after another in `pairs`: rotated by
-     * the angles whose cosine and sine are given per pair; sign -1: the other way round. */
+    /* Each of n_heads heads of n_pairs pairs (even, odd), one after another in `pairs`: rotates
+     * them by the angles whose cosine and sine are given per pair; sign -1 rotates backwards. */
     void (*rope)(float *pairs, const float *cosines, const float *sines, float sign, size_t n_pairs,
                  size_t n_heads);
 
@@ -106,7 +105,8 @@ typedef struct tide_cpu_kernels {
 const tide_cpu_kernels *const *tide_cpu_kernels_available(void);
 
 /* The best, or the one that the environment variable TIDEMARK_CPU_KERNELS names ("avx512", "avx2",
- * "generic"), for comparisons. TIDE_DEVICE_ABSENT: this machine does not have what it names. */
+ * "generic"), for comparisons. TIDE_DEVICE_ABSENT: this machine lacks the instruction set that it
+ * names. */
 TIDE_NODISCARD tide_status tide_cpu_kernels_choose(const tide_cpu_kernels **ret_kernels,
                                                    tide_error *error);
 

@@ -1,5 +1,5 @@
-/* The loops of kernels.h. Compiled once per instruction set, with TIDE_KERNELS its table's name and
- * TIDE_KERNELS_NAME what people read. */
+/* The loops of kernels.h. The file is compiled once per instruction set; TIDE_KERNELS is the name
+ * of its table and TIDE_KERNELS_NAME the name for people. */
 #include <math.h>
 #include <string.h>
 
@@ -165,7 +165,8 @@ static void rope(float *pairs, const float *cosines, const float *sines, float s
 static void swiglu_forward(float *out, const float *gate, const float *up, size_t n) {
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        /* Not gate / (1 + exp): gcc then divides twice, once for where exp is clamped. */
+        /* gate / (1 + exp) would be shorter, but gcc then divides twice, once for the clamped case
+         * of exp. */
         out[i] = gate[i] * (1 / (1 + tide_exp(-gate[i]))) * up[i];
     }
 }

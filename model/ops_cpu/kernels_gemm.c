@@ -1,6 +1,6 @@
-/* The kernel of gemm.h and the copies into its panels. Compiled once per instruction set, with
- * TIDE_GEMM_KERNELS its table's name and TIDE_VECTOR_BYTES and TIDE_GEMM_ROWS the shape of a tile:
- * two vector registers wide, and as many rows as leave no register unused for long. */
+/* The kernel of gemm.h and the copies into its panels. The file is compiled once per instruction
+ * set. TIDE_GEMM_KERNELS is the name of its table; TIDE_VECTOR_BYTES and TIDE_GEMM_ROWS give the
+ * shape of a tile: two vector registers wide, and as many rows as the register file holds. */
 #include <string.h>
 
 #include "model/ops_cpu/gemm.h"
@@ -13,7 +13,7 @@
 #define TIDE_UNROLL(n) _Pragma(TIDE_TEXT(GCC unroll n))
 #endif
 
-/* Steps of k after which a number of b is needed: the panel comes from the second-level cache. */
+/* How many steps of k ahead b is prefetched: its panel comes from the second-level cache. */
 enum { AHEAD = 16 };
 
 enum { LANES = TIDE_VECTOR_BYTES / 4, ROWS = TIDE_GEMM_ROWS, COLUMNS = 2 * LANES };
@@ -29,7 +29,8 @@ static void multiply(size_t n_l, const float *a, const float *b, float alpha, bo
     vector sums[ROWS][2];
     TIDE_UNROLL(8)
     for (size_t i = 0; i < ROWS; i++) {
-        __builtin_prefetch(c + i * ldc, 1); /* every row of c lies in another page */
+        __builtin_prefetch(c + i * ldc,
+                           1); /* every row of c is in another page, so prefetch each */
         __builtin_prefetch(c + i * ldc + COLUMNS - 1, 1);
         sums[i][0] = (vector){0};
         sums[i][1] = (vector){0};
@@ -91,10 +92,10 @@ static void transpose_four(float *packed, size_t width, const float *const rows[
     }
 }
 
-/* Along k: the lines of a panel that are written at the same time stay in the first-level cache. */
+/* A piece along k: the panel lines that are written together stay in the first-level cache. */
 enum { PIECE = 64 };
 
-/* n_l numbers along k of row i as fp32: where they lie, or widened into `wide`. */
+/* n_l numbers along k of row i as fp32: in place, or widened into `wide`. */
 static const float *row_of(const tide_gemm_operand *x, size_t i, size_t l, size_t n_l,
                            float *wide) {
     size_t at = i * x->ld + l;
@@ -131,7 +132,7 @@ static inline void pack_piece(float *packed, const tide_gemm_operand *x, size_t 
     }
 }
 
-/* k along the rows as stored: every panel is a transpose. */
+/* Copies an operand whose stored rows run along k, so every panel is a transpose. */
 static inline void pack_rows(float *packed, const tide_gemm_operand *x, const tide_gemm_part *part,
                              size_t width) {
     for (size_t i = 0; i < part->n_i; i += width) { /* packed[i / width][:][:] */
@@ -157,7 +158,8 @@ static inline void copy_run(float *packed, const tide_gemm_operand *x, size_t at
     }
 }
 
-/* Rows as stored run along the panels: each is cut into runs, one for each panel. */
+/* Copies an operand whose stored rows run across the panels: each row is cut into one run per
+ * panel. */
 static inline void pack_columns(float *packed, const tide_gemm_operand *x,
                                 const tide_gemm_part *part, size_t width) {
     size_t n_whole = part->n_i / width;

@@ -1,15 +1,15 @@
 /* mean (R) = mean_c(x); rstd (R) = 1 / sqrt(mean_c((x - mean)^2) + 1e-5); out (R, C) =
  * (x (R, C) - mean) * rstd * weight (C) + bias (C).
  *
- * Row sums are taken in double, the squares around the mean in a pass of their own: where the mean
- * is large beside the spread, mean(x^2) - mean(x)^2 would have nothing left. */
+ * Row sums are taken in double, and the squares around the mean in a second pass: if the mean is
+ * large compared with the spread, mean(x^2) - mean(x)^2 would cancel to nothing. */
 #include <math.h>
 
 #include "model/ops_cpu/pieces.h"
 
 static const double EPSILON = 1e-5;
 
-/* The mean of the row that begins there, and 1 / its standard deviation. */
+/* Computes the mean of the row that begins there, and the reciprocal of its standard deviation. */
 static void measure_row(const tide_ops_cpu *cpu, tide_array x, size_t begin, size_t C,
                         double *ret_mean, double *ret_rstd) {
     float buffer[TIDE_PIECE];

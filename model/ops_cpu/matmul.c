@@ -8,15 +8,16 @@
 
 #include "model/ops_cpu/ops_cpu_internal.h"
 
-/* How the work is cut. */
+/* How the work is divided. */
 enum {
-    SMALL = 1 << 18,      /* products of a call that is not worth waking another thread for */
-    PACK_BYTES = 1 << 15, /* of panels: a thread's are in other pages than the next one's */
-    TILES_A = 8,          /* panels of a that a thread takes at a time ... */
-    TILES_B = 8           /* ... and of b: much more work than taking them */
+    SMALL = 1 << 18, /* products below which waking another thread does not pay */
+    PACK_BYTES =
+        1 << 15, /* panels a thread copies at a time, so that threads write to different pages */
+    TILES_A = 8, /* panels of a that a thread takes at a time ... */
+    TILES_B = 8  /* ... and of b: much more work than taking them */
 };
 
-/* One call, and the block that is being worked on. */
+/* One call and its current block. */
 typedef struct product {
     const tide_matmul *call;          /* borrowed */
     const tide_gemm_kernels *kernels; /* static */
@@ -26,7 +27,8 @@ typedef struct product {
     size_t ldc;                       /* from row to row of c */
 } product;
 
-/* Blocks of at most `most` along a dimension of n > 0, as equal as multiples of 32 allow. */
+/* The length of equal blocks of at most `most` along a dimension n > 0, rounded up to a multiple of
+ * 32. */
 static size_t block_length(size_t n, size_t most) {
     size_t n_blocks = 1 + (n - 1) / most;
     return ((n + n_blocks - 1) / n_blocks + 31) / 32 * 32;

@@ -49,14 +49,14 @@ static tide_status check_precision(tide_precision precision, tide_error *error) 
                      tide_precision_name((int)precision));
 }
 
-/* matmul's panels, and room to sum up a block of a bf16 out: pages that are not used cost nothing.
- */
+/* Allocates matmul's panels and the sums of a block of a bf16 out. Pages that no call touches take
+ * no memory. */
 static bool alloc_scratch(tide_ops_cpu *cpu) {
     const tide_hostmem *mem = cpu->ops.mem;
     size_t n_a = (size_t)(TIDE_OPS_CPU_GEMM_M + TIDE_GEMM_MAX_ROWS) * TIDE_GEMM_K;
     size_t n_b = (size_t)(TIDE_OPS_CPU_GEMM_N + TIDE_GEMM_MAX_COLUMNS) * TIDE_GEMM_K;
     size_t n_sums = (size_t)TIDE_OPS_CPU_GEMM_M * (size_t)TIDE_OPS_CPU_GEMM_N;
-    size_t line = 64 / sizeof(float); /* panels begin at the begin of a cache line */
+    size_t line = 64 / sizeof(float); /* panels begin at a cache line */
     cpu->scratch = mem->alloc(mem->ctx, (n_a + n_b + n_sums + line) * sizeof(float));
     if (cpu->scratch == NULL) {
         return false;

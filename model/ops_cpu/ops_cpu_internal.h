@@ -1,12 +1,11 @@
 /* ops_cpu_internal.h - what the operators of the cpu device share: their state, and small functions
  * on numbers.
  *
- * Every operator is the readable reference of its contract in ops.h. Arrays are fp32 or bf16, each
- * for itself; arithmetic is fp32, sums over rows are taken in double, and what is stored as bf16 is
- * rounded once (pieces.h). bf16 is emulated: its bytes are real, its times are not representative.
- * Loops are parallel over chunks that write different elements and whose number and order depend on
- * shapes alone, so the results are the same, to the bit, for any number of threads.
- */
+ * Every operator is the readable reference of its contract in ops.h. Each array is fp32 or bf16;
+ * arithmetic is fp32, sums over rows are taken in double, and a bf16 result is rounded once
+ * (pieces.h). bf16 is emulated: its bytes are real, but its times are not representative. Loops are
+ * parallel over chunks that write different elements and whose number and order depend on shapes
+ * alone, so the results are the same, to the bit, for any number of threads. */
 #ifndef TIDE_MODEL_OPS_CPU_OPS_CPU_INTERNAL_H
 #define TIDE_MODEL_OPS_CPU_OPS_CPU_INTERNAL_H
 
@@ -23,7 +22,7 @@ typedef struct tide_ops_cpu {
     tide_ops ops;                    /* first member */
     const tide_cpu_kernels *kernels; /* static; the inner loops for this machine */
     const tide_gemm_kernels *gemm;   /* static; matmul's and attention's */
-    float *scratch;                  /* owned; the three below, in matmul alone */
+    float *scratch;                  /* owned; holds the three below; only matmul uses it */
     float *packed_a;                 /* panels of TIDE_OPS_CPU_GEMM_M rows by TIDE_GEMM_K */
     float *packed_b;                 /* panels of TIDE_OPS_CPU_GEMM_N columns by TIDE_GEMM_K */
     float *sums;                     /* (TIDE_OPS_CPU_GEMM_M, TIDE_OPS_CPU_GEMM_N) */
@@ -31,8 +30,8 @@ typedef struct tide_ops_cpu {
     char description[160];           /* "AVX-512 kernels, 2 threads" */
 } tide_ops_cpu;
 
-/* Rows and columns of a block of matmul's out: large, since each block copies its rows of a and its
- * columns of b anew; the panels of b stay in a shared cache. */
+/* Rows and columns of a block of matmul's out: they are large because every block copies its rows
+ * of a and its columns of b again; the panels of b stay in a shared cache. */
 enum { TIDE_OPS_CPU_GEMM_M = 1024, TIDE_OPS_CPU_GEMM_N = 2048 };
 
 static inline const tide_ops_cpu *tide_ops_cpu_of(const tide_ops *ops) {
@@ -44,11 +43,11 @@ TIDE_NODISCARD tide_status tide_ops_cpu_need_floats(const char *operator_name,
                                                     const tide_array *arrays, size_t n_arrays,
                                                     tide_error *error);
 
-/* Elements of one chunk of an elementwise loop: large enough to be worth a thread's wake-up. */
+/* Elements of one chunk of an elementwise loop: large enough that waking a thread pays. */
 enum { TIDE_OPS_CPU_CHUNK = 1 << 14 };
 
-/* Up to this many elements an operator stays on the caller's thread: a parallel region took 3 us to
- * 5 us on two cores, in which one thread adds 16000 numbers to others in the cache. */
+/* Up to this many elements an operator stays on the caller's thread: starting a parallel region
+ * took 3 us to 5 us on two cores, in which time one thread adds 16000 cached numbers. */
 enum { TIDE_OPS_CPU_SERIAL = TIDE_OPS_CPU_CHUNK };
 
 static inline size_t tide_ops_cpu_n_chunks(size_t n) {

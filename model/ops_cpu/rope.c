@@ -1,11 +1,11 @@
 /* x (B, T, H, D) in place: the pair (x[2i], x[2i + 1]) is rotated by the angle t theta^(-2i / D)
- * whose cosine and sine stand in table (2, T, D / 2); inverse: by the negative angle. */
+ * whose cosine and sine are in table (2, T, D / 2); inverse: by the negative angle. */
 #include "model/ops_cpu/pieces.h"
 
 /* The angles of one token. */
 typedef struct token_angles {
     const float *cosines, *sines; /* (D / 2) */
-    float sign;                   /* -1: the other way round */
+    float sign;                   /* -1 rotates backwards */
 } token_angles;
 
 /* x[at .. at + n_heads D): as many whole heads as a piece holds. */

@@ -4,9 +4,9 @@
  *   p = p - lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps)
  *   p = p - lr weight_decay p
  *
- * in fp32; what is stored as bf16 is rounded once: p moves by the m and v before their rounding.
- * One launch for up to TIDE_LIST_TENSORS parameters whose arrays are all fp32, all bf16, or
- * neither. */
+ * The arithmetic is fp32, and a bf16 result is rounded once: p moves by m and v as they are before
+ * their own rounding. One launch updates up to TIDE_LIST_TENSORS parameters whose arrays are all
+ * fp32, all bf16, or mixed: hundreds of small parameters would otherwise cost a launch each. */
 #include <math.h>
 
 #include "model/ops_cuda/gpu.h"
@@ -14,7 +14,8 @@
 #include "model/ops_cuda/tensor_list.h"
 #include "model/ops_cuda/vector.h"
 
-/* Elements of one block: some tens of accesses per thread, and blocks enough for small models. */
+/* Elements of one block: enough that a thread makes some tens of accesses, few enough that small
+ * models fill the GPU. */
 enum { CHUNK = 1 << 13 };
 
 enum { P = 0, G, M, V, N_ARRAYS };
@@ -45,6 +46,8 @@ static __device__ __forceinline__ void update(const parameter<T> &arrays, const 
     for (size_t k = 0; k < N; k++) {
         m[k] = f.beta1 * m[k] + f.one_minus_beta1 * g[k];
         v[k] = f.beta2 * v[k] + f.one_minus_beta2 * (g[k] * g[k]);
+        /* eps is added to the uncorrected square root, and the decay follows the update: ops.h,
+         * tide_adamw. */
         const float moved = p[k] - f.step * m[k] / (sqrtf(v[k]) + f.eps);
         p[k] = moved - f.decay * moved;
     }
@@ -94,7 +97,8 @@ static tide_status update_all(const tide_ops *ops, const tide_adamw *call, unsig
         });
 }
 
-/* Computed in double. */
+/* Computed in double on the host, once per step: at t = 1 the fp32 difference 1 - beta2^t would
+ * keep four digits. */
 static factors make_factors(const tide_adamw *call) {
     const tide_adamw_settings *adamw = &call->settings;
     const double t = static_cast<double>(call->t);

@@ -1,4 +1,4 @@
-/* Causal attention: checks, and which kernels compute a call. */
+/* Causal attention: checks a call and chooses the kernels for it. */
 #include <limits.h>
 
 #include "model/ops_cuda/attention_internal.h"
@@ -9,7 +9,7 @@ static tide_status check(size_t B, size_t T, size_t H, size_t D, tide_error *err
         return tide_fail(error, TIDE_LIMIT,
                          "attention: context %zu or %zu channels exceed 2^31 - 1", T, C);
     }
-    if (T != 0 && B * H > INT_MAX / T) { /* every tile has a block, and a row at least */
+    if (T != 0 && B * H > INT_MAX / T) { /* every tile has a block, and at least one row */
         return tide_fail(
             error, TIDE_LIMIT,
             "attention: %zu sequences of %zu heads and %zu tokens are more than 2^31 - "
@@ -29,8 +29,8 @@ static tide_status check_flash(size_t D, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Whether tensor cores can take a call: bf16 arrays whose every row of a head is whole accesses of
- * 16 bytes. */
+/* Whether tensor cores can compute a call: all arrays are bf16, and every row of a head consists of
+ * whole aligned accesses of 16 bytes. */
 static bool fits_matrices(const tide_array *arrays, size_t n_arrays, size_t D) {
     bool fits = arrays[0].dtype == TIDE_BF16 && D % 8 == 0;
     for (size_t i = 0; i < n_arrays; i++) {
@@ -52,7 +52,7 @@ tide_status tide_cuda_attention_forward(tide_ops *ops, const tide_attention_forw
         return tide_cuda_naive_forward(ops, call, error);
     }
     TIDE_TRY(check_flash(call->D, error));
-    tide_cuda_make_current(ops); /* kernels are allowed their shared memory there */
+    tide_cuda_make_current(ops); /* the kernels' shared memory is granted per device */
     return fits_matrices(arrays, 4, call->D) ? tide_cuda_mma_forward(ops, call, error)
                                              : tide_cuda_flash_forward(ops, call, error);
 }
@@ -79,7 +79,7 @@ tide_status tide_cuda_attention_backward(tide_ops *ops, const tide_attention_bac
         return tide_cuda_naive_backward(ops, call, error);
     }
     TIDE_TRY(check_flash(call->D, error));
-    tide_cuda_make_current(ops); /* kernels are allowed their shared memory there */
+    tide_cuda_make_current(ops); /* the kernels' shared memory is granted per device */
     TIDE_TRY(tide_cuda_attention_delta(ops, call, error));
     return fits_matrices(arrays, 7, call->D) ? tide_cuda_mma_backward(ops, call, error)
                                              : tide_cuda_flash_backward(ops, call, error);

@@ -2,19 +2,19 @@
  * channels (Dao et al., "FlashAttention", NeurIPS 2022). q, k, v, out: (B, T, H, D); lse, delta:
  * (B, H, T). Per head, with q, k, v, out (T, D):
  *
- *   forward, a block per tile of queries, over tiles of keys up to the diagonal, with flash_running
- *   maximum m and sum l per query:
- *     S = q k^T / sqrt(D);  m' = max(m, max_s S);  P = exp(S - m'), 0 for s > t
- *     out = out exp(m - m') + P v;  l = l exp(m - m') + sum_s P
- *   then out = out / l and lse = m + log(l)
+ *   forward, a block per tile of queries, over tiles of keys up to the diagonal, with running
+ * maximum m and sum l per query: S = q k^T / sqrt(D);  m' = max(m, max_s S);  P = exp(S - m'), 0
+ * for s > t out = out exp(m - m') + P v;  l = l exp(m - m') + sum_s P then out = out / l and lse =
+ * m + log(l)
  *
  *   backward, with delta_t = sum_d dout_t * out_t:
  *     P = exp(S - lse);  dP = dout v^T;  dS = P * (dP - delta) / sqrt(D)
  *     dq = dS k, a block per tile of queries, over tiles of keys up to the diagonal
  *     dv = P^T dout, dk = dS^T q, a block per tile of keys, over tiles of queries from there on
  *
- * P and dS are computed for dq and again for dk and dv, so that each block adds up what it alone
- * writes, in an order that depends on T alone. */
+ * P and dS are computed once for dq and again for dk and dv. In this way each block alone sums what
+ * it writes: no atomics are needed, and the order of every sum depends on T alone (decision 0004).
+ */
 #include "model/ops_cuda/attention_internal.h"
 #include "model/ops_cuda/attention_tiles.h"
 #include "model/ops_cuda/gpu.h"
@@ -43,7 +43,9 @@ template <unsigned M> struct flash_running {
     float sum[M]; /* of exp(score - max) */
 };
 
-/* Scores to P, the flash_running statistics brought up to date, and sums rescaled to them. */
+/* Turns scores into P = exp(score - m') with the new maximum m' of each row, and updates the
+ * running statistics. What was summed with the old maximum m is off by exp(m - m'), so `sums` and
+ * the row's sum are multiplied by it. Subtracting the maximum keeps exp within range. */
 template <unsigned M, unsigned N, unsigned N_CHANNELS>
 static __device__ __forceinline__ void
 online_softmax(const tide_attention_shape &shape, size_t own, size_t other, float (&scores)[M][N],
@@ -58,7 +60,8 @@ online_softmax(const tide_attention_shape &shape, size_t own, size_t other, floa
             scores[i][j] = s <= t ? scores[i][j] * shape.scale : -INFINITY;
             max = fmaxf(max, scores[i][j]);
         }
-        /* Key 0 is in the first tile, and every query sees it: finite from then on. */
+        /* Every query sees key 0, which is in the first tile, so the maximum is finite from then on
+         * and the differences below are no NaN. */
         max = fmaxf(tide_attention_row_max(max), rows.max[i]);
         float sum = 0;
 #pragma unroll
@@ -76,7 +79,8 @@ online_softmax(const tide_attention_shape &shape, size_t own, size_t other, floa
     }
 }
 
-/* out and lse of the block's queries, from what was added up. */
+/* Writes out and lse of the block's queries. out is divided by the row's sum once here instead of
+ * in every tile. */
 template <unsigned DIM, unsigned M, typename T>
 static __device__ __forceinline__ void
 finish_forward(const flash_forward_arrays<T> &arrays, const tide_attention_shape &shape,
@@ -119,7 +123,7 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS, 2)
     }
     const size_t end = shape.T - place.own < FORWARD_ROWS ? shape.T : place.own + FORWARD_ROWS;
     for (size_t s0 = 0; s0 < end; s0 += ATTENTION_OTHER) {
-        __syncthreads(); /* the tiles before have been read */
+        __syncthreads(); /* all threads have read the tiles before */
         tide_attention_load<ATTENTION_OTHER, DIM>(k, arrays.k, shape, place, s0);
         tide_attention_load<ATTENTION_OTHER, DIM>(v, arrays.v, shape, place, s0);
         __syncthreads();
@@ -143,8 +147,8 @@ template <typename T> struct flash_backward_arrays {
     const float *delta;
 };
 
-/* lse and delta of N queries that are `step` apart; 0 beyond the last, where q and dout are 0, so
- * that nothing is added for any P. */
+/* lse and delta of N queries that are `step` apart. Beyond the last query they are 0: q and dout
+ * are 0 there, so whatever P is, it adds nothing. */
 template <unsigned N> struct flash_query_rows {
     float lse[N];
     float delta[N];
@@ -175,7 +179,7 @@ template <bool KEYS> struct flash_tokens {
     }
 };
 
-/* What a block of the backward pass adds up. */
+/* The sums of a block of the backward pass. */
 template <unsigned DIM, bool KEYS> struct flash_backward_sums {
     static constexpr unsigned M = BACKWARD_ROWS<DIM> / ATTENTION_GROUPS;
     float from_dscores[M][DIM / ATTENTION_LANES];
@@ -187,7 +191,8 @@ struct flash_backward_tiles {
     float *own[2], *other[2], *scores;
 };
 
-/* Adds what a tile of other tokens contributes. */
+/* Adds the contribution of a tile of other tokens. P is computed again from lse = m + log(l): exp(S
+ * - lse) is the finished probability, so forward need not store it. */
 template <unsigned DIM, bool KEYS, unsigned N_QUERIES>
 static __device__ __forceinline__ void
 add_gradients(const tide_attention_shape &shape, const flash_tokens<KEYS> &at,
@@ -251,9 +256,10 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS, 2)
     }
     flash_backward_sums<DIM, KEYS> sums = {};
     const size_t own_end = shape.T - place.own < ROWS ? shape.T : place.own + ROWS;
+    /* Keys are seen by queries from their own token on, queries see keys up to their own token. */
     const size_t end = KEYS ? shape.T : own_end;
     for (size_t o0 = KEYS ? place.own : 0; o0 < end; o0 += ATTENTION_OTHER) {
-        __syncthreads(); /* the tiles before have been read */
+        __syncthreads(); /* all threads have read the tiles before */
         tide_attention_load<ATTENTION_OTHER, DIM>(tiles.other[0], arrays.other[0], shape, place,
                                                   o0);
         tide_attention_load<ATTENTION_OTHER, DIM>(tiles.other[1], arrays.other[1], shape, place,

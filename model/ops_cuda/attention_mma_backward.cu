@@ -15,8 +15,8 @@ struct mma_backward_arrays {
     const float *delta;            /* of queries */
 };
 
-/* lse, with log2 e, or delta of query t; 0 beyond the last, where q and dout are 0, so that nothing
- * is added for any P. */
+/* lse, with log2 e, or delta of query t; Beyond the last query it is 0: q and dout are 0 there, so
+ * whatever P is, it adds nothing. */
 static __device__ __forceinline__ float statistic(const mma_backward_arrays &arrays,
                                                   const tide_attention_shape &shape,
                                                   const tide_attention_place &place, size_t t,
@@ -42,7 +42,8 @@ template <bool KEYS, unsigned OTHER> struct mma_query_rows {
     }
 };
 
-/* What a warp of the backward pass adds up; from_dscores still without the scale. */
+/* The sums of a warp of the backward pass. from_dscores lacks the scale until it is stored, which
+ * saves a product per score. */
 template <unsigned DIM, bool KEYS> struct mma_backward_sums {
     float from_dscores[DIM / 8][4];
     float from_probs[KEYS ? DIM / 8 : 1][4];
@@ -53,7 +54,7 @@ struct mma_backward_tiles {
     const __nv_bfloat16 *own[2], *other[2];
 };
 
-/* Adds what a tile of other tokens contributes to the warp's. */
+/* Adds the contribution of a tile of other tokens to the warp's sums. */
 template <unsigned DIM, bool KEYS>
 static __device__ __forceinline__ void
 add_gradients(float scale, const mma_tokens &at, bool is_diagonal, const mma_backward_tiles &tiles,
@@ -148,14 +149,14 @@ static __global__ void __launch_bounds__(MMA_THREADS, 2)
     unsigned stage = 0;
     for (size_t o0 = begin; o0 < end; o0 += OTHER) {
         tide_copy_wait<0>();
-        __syncthreads(); /* the tiles are there, and all have read those before */
+        __syncthreads(); /* the tiles have arrived, and all threads have read those before */
         const __nv_bfloat16 *other = others + stage * 2 * TILE;
         queries.shared = statistics + stage * 2 * OTHER;
         stage = 1 - stage;
         float next = 0;
         if (o0 + OTHER < end) {
             begin_others<DIM>(arrays, shape, place, o0 + OTHER, others + stage * 2 * TILE);
-            if (fetches) { /* arrives while the tile is worked on */
+            if (fetches) { /* arrives while this tile is computed */
                 next = statistic(arrays, shape, place, o0 + OTHER + column, is_lse);
             }
         }

@@ -1,6 +1,6 @@
 /* Causal attention that never stores its probabilities, forward, bf16 on tensor cores, for heads of
- * up to 128 channels that are whole packs of 8. The same as attention_flash.cu, which says what is
- * computed in which order, with the differences that attention_mma_tiles.h names. */
+ * up to 128 channels that are whole packs of 8. The same as attention_flash.cu, which has the
+ * formulas and their order; attention_mma_tiles.h names the differences. */
 #include "model/ops_cuda/attention_internal.h"
 #include "model/ops_cuda/attention_mma_tiles.h"
 #include "model/ops_cuda/gpu.h"
@@ -19,7 +19,9 @@ struct mma_running {
     float sum[2]; /* of 2^(score - max) */
 };
 
-/* Scores to P, the mma_running statistics brought up to date, and sums rescaled to them. */
+/* Turns scores into P = 2^(score - m') with the new maximum m' of each row, and updates the running
+ * statistics. What was summed with the old maximum m is off by 2^(m - m'), so `sums` and the row's
+ * sum are multiplied by it. */
 template <unsigned N, unsigned N_CHANNELS>
 static __device__ __forceinline__ void online_softmax(float scale, float (&scores)[N][4],
                                                       mma_running &rows,
@@ -31,13 +33,16 @@ static __device__ __forceinline__ void online_softmax(float scale, float (&score
         for (unsigned j = 0; j < N; j++) {
             max = fmaxf(max, fmaxf(scores[j][2 * r], scores[j][2 * r + 1]));
         }
-        /* Key 0 is in the first tile, and every query sees it: finite from then on. */
+        /* Every query sees key 0, which is in the first tile, so the maximum is finite from then on
+         * and the differences below are no NaN. */
         max = fmaxf(mma_row_max(max) * scale, rows.max[r]);
         float sum = 0;
 #pragma unroll
         for (unsigned j = 0; j < N; j++) {
 #pragma unroll
             for (unsigned i = 2 * r; i < 2 * r + 2; i++) {
+                /* One fused product and sum, and one instruction for 2^x: log2 e is in the scale
+                 * already. */
                 scores[j][i] = tide_exp2(fmaf(scores[j][i], scale, -max));
                 sum += scores[j][i];
             }
@@ -65,6 +70,8 @@ add_values(float scale, size_t own, size_t s0, const __nv_bfloat16 *q, const __n
     }
     float scores[OTHER / 8][4];
     mma_dots<DIM>(q, k, scores);
+    /* Only a tile on the diagonal has hidden scores: the first query of the warp sees keys up to
+     * itself. */
     if (s0 + OTHER > first + 1) {
         mma_hide<false>(mma_tokens_of(own, s0), -INFINITY, scores);
     }
@@ -112,7 +119,9 @@ static __global__ void __launch_bounds__(MMA_THREADS, 2)
     unsigned stage = 0;
     for (size_t s0 = 0; s0 < end; s0 += OTHER) {
         tide_copy_wait<0>();
-        __syncthreads(); /* the tile is there, and all have read the one before */
+        __syncthreads(); /* the tile has arrived, and all threads have read the one before */
+        /* Two stages of k and v alternate: the copy of the next tile runs while this one is
+         * multiplied. */
         __nv_bfloat16 *k = others + stage * 2 * TILE;
         stage = 1 - stage;
         if (s0 + OTHER < end) {

@@ -6,15 +6,14 @@
  *   - exponentials are powers of two: exp(x) = 2^(x log2 e), with log2 e in the scale of scores.
  *
  * A block of four warps works on one tile of 64 tokens of one head, its own, and goes over tiles of
- * OTHER other tokens, of which the next is copied while one is worked on. Warp w has the own tokens
- * 16 w .. 16 w + 15. What it computes lies as tide_mma leaves it (mma.h): with g = lane / 4 and
- * t = lane % 4, of scores (16, OTHER) and sums (16, DIM) a lane has
+ * OTHER other tokens; the next tile is copied while the present one is computed. Warp w has the own
+ * tokens 16 w .. 16 w + 15. What it computes lies as tide_mma leaves it (mma.h): with g = lane / 4
+ * and t = lane % 4, of scores (16, OTHER) and sums (16, DIM) a lane has
  *
  *   x[j][0], x[j][1] = row g, columns 8 j + 2 t and the next;  x[j][2], x[j][3] = row g + 8
  *
  * DIM is the head's D, rounded up to a size that kernels are compiled for; channels from D on are
- * zero in shared memory.
- */
+ * zero in shared memory. */
 #ifndef TIDE_MODEL_OPS_CUDA_ATTENTION_MMA_TILES_H
 #define TIDE_MODEL_OPS_CUDA_ATTENTION_MMA_TILES_H
 
@@ -28,8 +27,8 @@ static constexpr unsigned MMA_WARP_ROWS = 16; /* of a warp */
 /* At 128 channels, with 64 other tokens, two blocks of the backward pass fill the shared memory of
  * a multiprocessor (8.0: one), and every register; with 32 its 70 KiB leave room for more. */
 template <unsigned DIM> static constexpr unsigned MMA_OTHER = DIM > 80 ? 32 : 64;
-/* Elements from row to row: the eight rows of a matrix that is loaded lie in different banks, since
- * (DIM + 8) / 8 is odd for every DIM that is a multiple of 16. */
+/* Elements from row to row: the eight rows of a matrix that is loaded are in different banks,
+ * because (DIM + 8) / 8 is odd for every DIM that is a multiple of 16. */
 template <unsigned DIM> static constexpr unsigned MMA_STRIDE = DIM + 8;
 
 /* Bytes of shared memory: n_own tiles of own tokens and two of others, twice; in the backward pass
@@ -121,8 +120,9 @@ mma_add(const float (&scores)[N][4], const __nv_bfloat16 *other, float (&sums)[D
     }
 }
 
-/* x[own + r][c] = sums[r][c] * factors[0] for rows g, factors[1] for rows g + 8, by way of the
- * warp's rows of a tile in shared memory that nobody else reads. */
+/* x[own + r][c] = sums[r][c] * factors[0] for rows g, factors[1] for rows g + 8, through the warp's
+ * rows of a tile in shared memory that no other warp reads, so that the stores to global memory are
+ * whole packs. */
 template <unsigned DIM>
 static __device__ __forceinline__ void
 mma_store(__nv_bfloat16 *x, const tide_attention_shape &shape, const tide_attention_place &place,
@@ -160,7 +160,7 @@ static __device__ __forceinline__ mma_tokens mma_tokens_of(size_t own_tile, size
     return {own_tile + mma_warp_row() + mma_lane() / 4, other_tile + mma_lane() % 4 * 2};
 }
 
-/* What no query may see becomes `hidden`. KEYS: own tokens are keys, else queries. */
+/* Scores that the mask hides become `hidden`. KEYS: own tokens are keys, else queries. */
 template <bool KEYS, unsigned N>
 static __device__ __forceinline__ void mma_hide(const mma_tokens &at, float hidden,
                                                 float (&x)[N][4]) {

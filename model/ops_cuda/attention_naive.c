@@ -7,10 +7,10 @@
  *   dscores = probs * (dprobs - sum_s dprobs * probs) / sqrt(D), in the place of dprobs
  *   dq = dscores k;  dk = dscores^T q
  *
- * Products are cuBLAS', over the whole square: the half above the diagonal is computed and then
- * overwritten by 0. A sequence's heads are one batch: they lie D elements apart in (B, T, H, D),
- * but the last head of a sequence and the first of the next do not, so each product is B calls. In
- * bf16 scores are rounded when they are stored, and softmax reads them so. */
+ * cuBLAS computes the products, over the whole square: the half above the diagonal is computed and
+ * then overwritten by 0. A sequence's heads are one batch: they are D elements apart in (B, T, H,
+ * D), but the last head of a sequence and the first of the next are not, so each product takes B
+ * calls. bf16 scores are rounded when they are stored, and softmax reads the rounded ones. */
 #include <math.h>
 
 #include "model/ops_cuda/attention_internal.h"
@@ -48,8 +48,8 @@ static tide_status multiply_tokens(tide_ops *ops, const char *name, const sizes 
     return TIDE_OK;
 }
 
-/* out (T, D) = scores (T, T) x (T, D), or scores^T x where that is the kind, of every sequence and
- * head. arrays: out, scores, x. */
+/* out (T, D) = scores (T, T) x (T, D), or scores^T x (kind TN), of every sequence and head. arrays:
+ * out, scores, x. */
 static tide_status multiply_scores(tide_ops *ops, const char *name, const sizes *s,
                                    tide_matmul_kind kind, const tide_array arrays[3],
                                    tide_error *error) {

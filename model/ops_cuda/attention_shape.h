@@ -23,8 +23,9 @@ struct tide_attention_place {
     size_t own;    /* first token of its own tile */
 };
 
-/* Blocks are numbered head after head and then tile after tile, the longest tiles first: they begin
- * with the last tile where a tile looks to the left, with the first where it looks down. */
+/* Blocks are numbered head after head and then tile after tile, the longest tiles first, so that no
+ * long tile starts last and runs alone: the last tile comes first if a tile looks to the left, the
+ * first if it looks down. */
 template <unsigned ROWS>
 static __device__ __forceinline__ tide_attention_place
 tide_attention_place_of(const tide_attention_shape &shape, bool last_first) {
@@ -49,16 +50,17 @@ static inline tide_attention_shape tide_attention_shape_of(const tide_array (&ar
     return {T, D, H * D, H, B * H, 1.0F / sqrtf(static_cast<float>(D)), in_fours};
 }
 
-/* Blocks for tiles of so many rows. The caller has checked that they fit a grid. */
+/* The number of blocks for tiles of n_rows rows. The caller has checked that they fit a grid. */
 static inline unsigned tide_attention_n_blocks(const tide_attention_shape &shape, unsigned rows) {
     return static_cast<unsigned>((shape.T + rows - 1) / rows * shape.n_heads);
 }
 
-/* The most that a block may have on every GPU from compute capability 8.0 on: that of 8.6 and 8.9
- * (the CUDA programming guide, technical specifications by compute capability). */
+/* The most shared memory that a block may have on every GPU from compute capability 8.0 on: the
+ * limit of 8.6 and 8.9 (the CUDA programming guide, technical specifications by compute
+ * capability). */
 static constexpr size_t MAX_SHARED_BYTES = static_cast<size_t>(99) << 10;
 
-/* More than 48 KiB of shared memory a kernel has to ask for. */
+/* A kernel has to request more than 48 KiB of shared memory explicitly. */
 template <size_t N_BYTES, typename Kernel>
 static inline int tide_attention_allow_shared(Kernel *kernel) {
     static_assert(N_BYTES <= MAX_SHARED_BYTES, "no launch would fit on some GPU");

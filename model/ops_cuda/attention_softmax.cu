@@ -3,8 +3,8 @@
  *   forward: scores become probs = softmax over s <= t, 0 for s > t
  *   backward: dprobs become dscores = probs * (dprobs - sum_s dprobs * probs) * scale, 0 for s > t
  *
- * A warp per row, which it reads twice: the second time from the cache. Packs of 16 bytes where
- * rows are whole packs. Scores and dprobs are read as they are stored, and results rounded once. */
+ * A warp per row, which it reads twice, the second time from the cache. Packs of 16 bytes where
+ * rows are whole packs. Scores and dprobs are read as stored, and results are rounded once. */
 #include "model/ops_cuda/attention_internal.h"
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/reduce.h"
@@ -38,7 +38,7 @@ struct softmax_statistics {
     float max, sum;
 };
 
-/* `sum` as it is for a maximum that is not below its own. */
+/* `sum` relative to another maximum, which is not below its own. */
 static __device__ __forceinline__ float rescaled(softmax_statistics part, float max) {
     return max > -INFINITY ? part.sum * expf(part.max - max) : 0.0F;
 }

@@ -8,9 +8,9 @@
  *   scores (ROWS, OTHER)  the columns l, l + 16 ...
  *   sums (ROWS, D)        the channels tide_attention_channel<DIM>(l, 0 ..)
  *
- * so a row of scores is read and written by one half of a warp alone. DIM is the head's D, rounded
- * up to a size that kernels are compiled for; channels from D on are zero in shared memory.
- */
+ * so only one half of a warp reads and writes a row of scores, and __syncwarp is enough between the
+ * two. DIM is the head's D, rounded up to a size that kernels are compiled for; channels from D on
+ * are zero in shared memory. */
 #ifndef TIDE_MODEL_OPS_CUDA_ATTENTION_TILES_H
 #define TIDE_MODEL_OPS_CUDA_ATTENTION_TILES_H
 
@@ -22,7 +22,7 @@ static constexpr unsigned ATTENTION_THREADS = 128;
 static constexpr unsigned ATTENTION_GROUPS = 8; /* rows that are worked on at the same time */
 static constexpr unsigned ATTENTION_LANES = 16; /* threads of a row */
 static constexpr unsigned ATTENTION_OTHER = 32;
-/* Four neighbours of a row are one access, and the rows that 8 threads read at a time lie in
+/* Four neighbours of a row are one access, and the rows that 8 threads read at a time are in
  * different banks: (DIM + 4) / 4 is odd for every DIM that is a multiple of 8. */
 template <unsigned DIM> static constexpr unsigned ATTENTION_STRIDE = DIM + 4;
 /* Rows of scores: the two that a warp writes at a time are 16 banks apart. */
@@ -36,7 +36,8 @@ static __device__ __forceinline__ unsigned tide_attention_lane(void) {
     return threadIdx.x % ATTENTION_LANES;
 }
 
-/* The i-th channel of a lane: fours as far as they go round, then single ones. */
+/* The i-th channel of a lane: groups of four while every lane can have one, then single channels.
+ */
 template <unsigned DIM>
 static __device__ __forceinline__ unsigned tide_attention_channel(unsigned lane, unsigned i) {
     constexpr unsigned N_FOURS = DIM / (4 * ATTENTION_LANES);
@@ -46,7 +47,7 @@ static __device__ __forceinline__ unsigned tide_attention_channel(unsigned lane,
 
 template <typename T> struct alignas(4 * sizeof(T)) tide_four { T x[4]; };
 
-/* n of four channels from `from` on, or 0 where there are no more. */
+/* Four channels from `from` on: n of them are loaded, the rest are 0. */
 template <typename T>
 static __device__ __forceinline__ float4 tide_attention_read(const T *from, size_t n,
                                                              bool in_fours) {
@@ -122,7 +123,7 @@ static __device__ __forceinline__ void tide_attention_dots(const float *own, con
 template <unsigned M, unsigned N>
 static __device__ __forceinline__ void tide_attention_share(float *shared,
                                                             const float (&scores)[M][N]) {
-    __syncwarp(); /* what was there has been read */
+    __syncwarp(); /* all lanes have read what was there */
 #pragma unroll
     for (unsigned i = 0; i < M; i++) {
         const unsigned row = tide_attention_group() + i * ATTENTION_GROUPS;
@@ -154,7 +155,8 @@ static __device__ __forceinline__ void tide_attention_row(const float *row,
     }
 }
 
-/* The thread's part of sums[r][c] += sum_s scores[r][s] other[s][c]; scores as shared. */
+/* The thread's part of sums[r][c] += sum_s scores[r][s] other[s][c], with scores from shared
+ * memory. */
 template <unsigned DIM, unsigned M>
 static __device__ __forceinline__ void tide_attention_add(const float *scores, const float *other,
                                                           float (&sums)[M][DIM / ATTENTION_LANES]) {

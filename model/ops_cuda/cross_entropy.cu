@@ -1,13 +1,14 @@
 /* row_losses (R) = log(sum_v exp(logits (R, V))) - logits at targets (R); loss (1) = their mean;
  * logits = (softmax - onehot) / R in their own place.
  *
- * A block per row, which it reads twice: once for the maximum and the sum of exponentials together,
- * the sum rescaled where the maximum grows; once for the gradient. Sums of exponentials are fp32
- * within a pack and double beyond, so that their error does not grow with V; the mean is a sum in
- * double over a tree that R alone decides.
+ * A block per row, which it reads twice: once for the maximum and the sum of exponentials together
+ * (when the maximum grows, the sum is rescaled), once for the gradient. A pass for the maximum
+ * alone would read the row a third time. Sums of exponentials are fp32 within a pack and double
+ * beyond, so that their error does not grow with V; the mean is a sum in double over a tree that R
+ * alone decides.
  *
  * A row that does not begin at a multiple of 16 bytes has a head of single elements before its
- * packs, and what fills no pack is its tail. */
+ * packs; the elements behind the last whole pack are its tail. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"
@@ -17,11 +18,12 @@ enum { BLOCK = 512, MEAN_BLOCK = 256 };
 
 /* The sum of exp(x - max) over some of a row. */
 struct exponentials {
-    float max;  /* of them; -infinity of none; NaN is passed over */
-    double sum; /* NaN where one of them is */
+    float max;  /* of them; -infinity if there are none; fmaxf ignores NaN */
+    double sum; /* NaN if one of them is */
 };
 
-/* What x is taken relative to: as max, but finite where all were -infinity. */
+/* The base of the differences: max, or 0 if all numbers are -infinity, because -infinity minus
+ * itself is NaN. */
 static __device__ __forceinline__ float base_of(float max) {
     return max == -INFINITY ? 0.0F : max;
 }
@@ -65,7 +67,7 @@ static __device__ __forceinline__ exponentials block_join(exponentials x) {
     TIDE_SHARED(float, maxima, [TIDE_WARP]);
     TIDE_SHARED(double, sums, [TIDE_WARP]);
     x = warp_join(x);
-    __syncthreads(); /* both may still be read for the row before */
+    __syncthreads(); /* another warp may still read both for the row before */
     if (tide_lane() == 0) {
         maxima[threadIdx.x / TIDE_WARP] = x.max;
         sums[threadIdx.x / TIDE_WARP] = x.sum;
@@ -101,7 +103,7 @@ static __device__ __forceinline__ exponentials read_row(const logits_row<T> &row
         tide_load(x, row.x, row.head + i * N);
         include(all, x);
     }
-    /* Head and tail as one run: what is beyond the head is as far beyond the packs. */
+    /* Head and tail as one run: an index beyond the head skips the packs. */
     for (size_t i = threadIdx.x; i < row.V - row.n_packs * N; i += blockDim.x) {
         float x[1];
         tide_load(x, row.x, i < row.head ? i : i + row.n_packs * N);
@@ -110,11 +112,11 @@ static __device__ __forceinline__ exponentials read_row(const logits_row<T> &row
     return all;
 }
 
-/* What the gradient of a row is made of. */
+/* The factors of a row's gradient. */
 struct gradient_factors {
     float max;       /* of the row */
     float scale;     /* 1 / (sum of exponentials R) */
-    float inverse_R; /* what the target's element loses */
+    float inverse_R; /* subtracted from the target's element */
     size_t target;   /* element of the row */
 };
 
@@ -157,6 +159,8 @@ static __global__ void __launch_bounds__(BLOCK)
             row_losses[r] = static_cast<float>(
                 log(all.sum) - (static_cast<double>(target_logit) - static_cast<double>(all.max)));
         }
+        /* logits - max <= 0, so no exponential overflows; dividing by the sum and by R is one
+         * factor. */
         write_row(row, {all.max, static_cast<float>(1 / all.sum) * inverse_R, inverse_R, target});
     }
 }

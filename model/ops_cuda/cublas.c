@@ -61,7 +61,7 @@ tide_status tide_cublas_load(tide_cublas *ret_table, tide_error *error) {
                              "newer, or let TIDEMARK_CUBLAS name its library",
                              SYMBOLS[i].name);
         }
-        /* ISO C knows no conversion from void * to a function pointer. */
+        /* ISO C has no conversion from void * to a function pointer, so the bytes are copied. */
         memcpy((char *)&table + SYMBOLS[i].offset, &symbol, sizeof(symbol));
     }
     *ret_table = table;

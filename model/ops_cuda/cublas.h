@@ -1,11 +1,10 @@
-/* cublas.h - the functions of cuBLAS that are used, as a table that is filled when a cuda device
- * is: linking the library would cost every start of the program 0.1 s and 200 MB, with or without a
- * GPU, and would bind it to machines that have it. Tests fill the table with a library of their
- * own.
+/* cublas.h - the functions of cuBLAS that are used, as a table that is filled when a cuda device is
+ * opened. Linking the library would cost every start of the program 0.1 s and 200 MB, with or
+ * without a GPU, and would tie it to machines that have the library. Tests fill the table with
+ * their own library.
  *
  * The declarations are ours: no toolkit is needed to compile this. Matrices are column-major, as in
- * BLAS. Every function returns a cublasStatus_t, 0 for success. C and C++.
- */
+ * BLAS. Every function returns a cublasStatus_t, 0 for success. C and C++. */
 #ifndef TIDE_MODEL_OPS_CUDA_CUBLAS_H
 #define TIDE_MODEL_OPS_CUDA_CUBLAS_H
 
@@ -20,7 +19,7 @@ extern "C" {
 struct cublasContext; /* cublasHandle_t points to it */
 struct CUstream_st;   /* cudaStream_t points to it */
 
-/* Of enumerations whose values are part of cuBLAS' interface, under its own names without CUBLAS_.
+/* Values of cuBLAS' enumerations, which are part of its interface, under its names without CUBLAS_.
  */
 typedef enum tide_cublas_constant {
     TIDE_CUBLAS_OP_N = 0,

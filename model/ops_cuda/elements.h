@@ -1,5 +1,5 @@
-/* elements.h - operators that make each element of out (n) of the same element of x (n), the arrays
- * fp32 or bf16: their kernel and its launch. For .cu files.
+/* elements.h - the kernel and launch of operators that compute each element of out (n) from the
+ * same element of x (n); arrays are fp32 or bf16. For .cu files.
  *
  *   struct negate {
  *       template <size_t N, typename Out, typename X>
@@ -7,8 +7,7 @@
  *   };
  *   tide_cuda_elements<negate>(ops, "negate", out, x, n, error)
  *
- * run computes elements at .. at + N.
- */
+ * run computes elements at .. at + N. */
 #ifndef TIDE_MODEL_OPS_CUDA_ELEMENTS_H
 #define TIDE_MODEL_OPS_CUDA_ELEMENTS_H
 
@@ -16,7 +15,7 @@
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/vector.h"
 
-/* The first n_packs packs by 16-byte accesses, the rest one by one. */
+/* Handles the first n_packs packs by 16-byte accesses and the rest one by one. */
 template <typename Operator, typename Out, typename X>
 static __global__ void __launch_bounds__(TIDE_BLOCK)
     tide_elements_kernel(tide_view<Out> out, tide_view<X> x, size_t n_packs, size_t n) {

@@ -1,11 +1,11 @@
 /* out (R, C) = table (V, C) at tokens (R); backward: dtable (V, C) = 0, then += dout (R, C) at
  * tokens, rows in order.
  *
- * Backward needs no atomics: a warp owns a run of one word's channels, keeps it in registers, looks
+ * Backward needs no atomics: a warp owns a run of one word's channels, keeps it in registers, goes
  * through all tokens 32 at a time, and adds the rows of its word in their order, in fp32. So the
- * sum is the twin's to the bit, and what is stored as bf16 is rounded once. Looking through costs R
- * / 32 steps per word and run, which beside writing dtable is little as long as R is a few
- * thousand. */
+ * sum equals the cpu twin's to the bit, and a bf16 result is rounded once. Going through the tokens
+ * costs R / 32 steps per word and run, which is little compared with writing dtable as long as R is
+ * a few thousand. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"
@@ -108,7 +108,7 @@ static __device__ __forceinline__ void sum_run(tide_view<Dtable> dtable, tide_vi
     for (size_t r0 = 0; r0 < R; r0 += TIDE_WARP) {
         const size_t r = r0 + tide_lane();
         const bool is_hit = r < R && static_cast<size_t>(tokens[r]) == word;
-        /* Lane by lane, so row by row. */
+        /* Lane by lane is row by row, the order of the cpu twin. */
         for (unsigned hits = __ballot_sync(TIDE_ALL_LANES, is_hit); hits != 0; hits &= hits - 1) {
             const int first = __ffs(static_cast<int>(hits)) - 1;
             add_row<N>(packs, dout, r0 + static_cast<size_t>(first), c0, C);

@@ -3,7 +3,7 @@
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/vector.h"
 
-/* The first n_packs packs by 16-byte accesses, the rest one by one. */
+/* Writes the first n_packs packs by 16-byte accesses and the rest one by one. */
 template <typename Out>
 static __global__ void __launch_bounds__(TIDE_BLOCK)
     tide_fill_kernel(tide_view<Out> out, float value, size_t n_packs, size_t n) {

@@ -2,8 +2,8 @@
  *
  * Backward: dx = dout (Phi(x) + x phi(x)), phi(x) = exp(-x^2 / 2) / sqrt(2 pi). dx may be dout.
  *
- * Packs of 16 bytes per array; what does not fill a pack, and everything where an array is not
- * aligned, goes element by element. */
+ * Each thread takes packs of 16 bytes. Elements that fill no pack are handled one by one, as are
+ * all elements if an array is not aligned. */
 #include "model/ops_cuda/elements.h"
 
 static __device__ __forceinline__ float normal_below(float x) {

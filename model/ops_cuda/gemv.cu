@@ -1,10 +1,10 @@
 /* out (A, m) = weight (matrix chosen (A), m, k) x (k); weights fp32, bf16 or int8, cast to fp32
  * where they are used.
  *
- * A warp per row: its lanes take the row's packs of 16 bytes in turn, so that the weights, which
- * are read once and are all there is to wait for, come in whole lines; x stays in the cache of the
- * multiprocessor. Rows are summed in fp32, by lane and then over a tree: in an order that k and the
- * alignment alone decide. */
+ * A warp per row: its lanes take the row's packs of 16 bytes in turn, so that the weights arrive in
+ * whole cache lines: they are read once and their bandwidth bounds the operator. x stays in the
+ * cache of the multiprocessor. Rows are summed in fp32, by lane and then over a tree, in an order
+ * that depends on k and the alignment alone. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"

@@ -2,15 +2,14 @@
  * under TIDE_CUDA_EMULATOR the emulator of tests/cuda_emulator, in which the same file runs on the
  * host.
  *
- * Kernel files are standard CUDA C++17 but for these, which every build needs to be its own:
+ * Kernel files are standard CUDA C++17 except for these, which differ between the two builds:
  *
  *   TIDE_SHARED(float, tile, [32][33]);       static shared memory, aligned to 16 bytes
  *   TIDE_DYNAMIC_SHARED(float, buffer);       float *buffer = the launch's shared_bytes, likewise
  *   TIDE_LAUNCH((kernel<float>), grid, block, shared_bytes, stream, argument...)
  *                                             launches; a cudaError_t as an int
  *   tide_load16(address)                      the 16 bytes at an address that is a multiple of 16
- *   tide_store16(address, bytes)              writes them
- */
+ *   tide_store16(address, bytes)              writes them */
 #ifndef TIDE_MODEL_OPS_CUDA_GPU_H
 #define TIDE_MODEL_OPS_CUDA_GPU_H
 
@@ -32,7 +31,7 @@
     extern __shared__ __align__(16) unsigned char tide_dynamic_shared[];                           \
     type *name = reinterpret_cast<type *>(tide_dynamic_shared)
 
-/* The formatter takes the brackets of a launch for comparisons. */
+/* The formatter mistakes the brackets of a launch for comparisons. */
 /* clang-format off */
 #define TIDE_LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                \
     ((kernel)<<<(grid), (block), (shared_bytes), (stream)>>>(__VA_ARGS__),                         \

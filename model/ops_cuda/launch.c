@@ -1,4 +1,4 @@
-/* launch.c - what every launcher of the cuda operators does. */
+/* launch.c - what all launchers of the cuda operators share. */
 #include "device/cuda_friend.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 
@@ -51,8 +51,8 @@ tide_status tide_cuda_multiplied(const tide_ops *ops, const char *call, int resu
     if (result == 0) {
         return TIDE_OK;
     }
-    /* cuBLAS brings a runtime of its own along. If ours was asked, the reason is its last error; if
-     * not, it still hears of an ended context, at its next call. */
+    /* cuBLAS contains its own copy of the runtime. If the failing call went through ours, our last
+     * error has the reason; otherwise ours still reports an ended context at its next call. */
     TIDE_TRY(tide_device_cuda_answer(ops->device, call, (int)cudaGetLastError(), error));
     TIDE_TRY(tide_device_cuda_answer(ops->device, call, (int)cudaDeviceSynchronize(), error));
     return tide_fail(

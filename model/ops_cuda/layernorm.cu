@@ -1,10 +1,10 @@
 /* mean (R) = mean_c(x); rstd (R) = 1 / sqrt(mean_c((x - mean)^2) + 1e-5); out (R, C) =
  * (x (R, C) - mean) * rstd * weight (C) + bias (C).
  *
- * A block per row, in three passes over it: of a row of up to 16384 numbers the second and third
- * find it in the multiprocessor's cache, or in the second level. Sums are taken in double, over a
- * tree that C alone decides; the squares around the mean, since mean(x^2) - mean(x)^2 has nothing
- * left where the mean is large beside the spread. */
+ * A block per row, in three passes over it: the second and third pass find a row of up to 16384
+ * numbers in the multiprocessor's cache or in the second level. Sums are taken in double, over a
+ * tree that depends on C alone, and the squares around the mean: if the mean is large compared with
+ * the spread, mean(x^2) - mean(x)^2 would cancel to nothing. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"
@@ -14,7 +14,7 @@ static constexpr double EPSILON = 1e-5;
 
 enum { ROW_BLOCK = 256 }; /* threads of a block at most */
 
-/* Packs of a row: n_packs of N elements, and what is left one by one. */
+/* The packs of a row: n_packs of N elements; the rest goes one by one. */
 struct row_shape {
     size_t n_packs; /* 0 unless C % N is 0 and all is aligned */
     size_t R, C;    /* rows, channels */

@@ -9,7 +9,7 @@ enum { BLOCKS_PER_MULTIPROCESSOR = 16 };
 static void close_ops(tide_ops *ops) {
     tide_ops_cuda *cuda = (tide_ops_cuda *)(void *)ops;
     tide_cuda_make_current(ops);
-    (void)cuda->cublas.destroy(cuda->handle); /* nobody is left to be told */
+    (void)cuda->cublas.destroy(cuda->handle); /* no caller could act on a failure */
     (void)cudaGetLastError();
     ops->mem->release(ops->mem->ctx, cuda);
 }
@@ -46,8 +46,8 @@ static tide_status check_device(const tide_device_info *info, tide_error *error)
     return TIDE_OK;
 }
 
-/* The handle, ordered on the operators' stream. Sums of bf16 products are fp32 to their end, also
- * where cuBLAS splits them. */
+/* Creates the handle on the operators' stream. The math mode makes cuBLAS keep sums of bf16
+ * products in fp32 to their end, even if it splits a sum. */
 static tide_status open_cublas(tide_ops_cuda *cuda, tide_error *error) {
     const int mode =
         TIDE_CUBLAS_DEFAULT_MATH | TIDE_CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
@@ -60,7 +60,7 @@ static tide_status open_cublas(tide_ops_cuda *cuda, tide_error *error) {
     }
     tide_status status = tide_cuda_multiplied(&cuda->ops, "a new cuBLAS handle", result, error);
     if (status != TIDE_OK) {
-        (void)cuda->cublas.destroy(cuda->handle); /* the failure is told */
+        (void)cuda->cublas.destroy(cuda->handle); /* the first failure is reported */
     }
     return status;
 }
@@ -80,7 +80,7 @@ tide_status tide_ops_cuda_open(const tide_hostmem *mem, tide_device *device,
     int n_multiprocessors = 0;
     int ordinal = 0;
     TIDE_TRY(check_device(tide_device_get_info(device), error));
-    TIDE_TRY(tide_device_synchronize(device, error)); /* any call makes it the current one */
+    TIDE_TRY(tide_device_synchronize(device, error)); /* makes the device the current one */
     TIDE_TRY(tide_device_cuda_answer(device, "cudaGetDevice", (int)cudaGetDevice(&ordinal), error));
     TIDE_TRY(tide_device_cuda_answer(
         device, "cudaDeviceGetAttribute",

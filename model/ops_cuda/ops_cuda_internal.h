@@ -2,10 +2,8 @@
  * the result of a launch becomes a status. C and C++.
  *
  * Each operator is the fast twin of tide_cpu_X in model/ops_cpu/x.c; contracts in ops.h. Arithmetic
- * is fp32, what is stored as bf16 is rounded once, and every sum has an order that depends on
- * shapes alone, so the results are the same, to the bit, in every run and on every number of
- * multiprocessors.
- */
+ * is fp32, a bf16 result is rounded once, and the order of every sum depends on shapes alone, so
+ * results are the same, to the bit, in every run and on any number of multiprocessors. */
 #ifndef TIDE_MODEL_OPS_CUDA_OPS_CUDA_INTERNAL_H
 #define TIDE_MODEL_OPS_CUDA_OPS_CUDA_INTERNAL_H
 
@@ -23,8 +21,8 @@ enum { TIDE_CUDA_LOWEST_CAPABILITY = 80 }; /* 8.0: bf16 and asynchronous copies 
 typedef struct tide_ops_cuda {
     tide_ops ops;        /* first member */
     int ordinal;         /* the runtime's number of the GPU */
-    unsigned max_blocks; /* of a grid whose kernel loops over the rest; at least 1; never changes a
-                            result */
+    unsigned max_blocks; /* of a grid whose kernel loops over the rest; at least 1; does not affect
+                            results */
     tide_cublas cublas;  /* its functions */
     struct cublasContext *handle; /* owned */
     int fp32_compute_type;        /* how fp32 operands are multiplied: strictly, or as TF32 */
@@ -35,14 +33,14 @@ static inline const tide_ops_cuda *tide_ops_cuda_of(const tide_ops *ops) {
     return (const tide_ops_cuda *)(const void *)ops;
 }
 
-/* Makes the operators' GPU the calling thread's current one: before what is no launch. */
+/* Makes the operators' GPU the calling thread's current one. Call it before anything but a launch.
+ */
 void tide_cuda_make_current(const tide_ops *ops);
-/* For a launch: what the operators are ordered on, as the runtime calls it. Makes their GPU the
- * calling thread's current one, since the thread may have launched on another. */
+/* For a launch: the operators' stream. Makes their GPU the calling thread's current one, since the
+ * thread may have launched on another. */
 cudaStream_t tide_cuda_stream(const tide_ops *ops);
 
-/* The number of blocks of n_threads for n_items that are handed out in a loop over the grid; at
- * least 1. */
+/* The number of blocks of n_threads for a kernel that loops over n_items; at least 1. */
 unsigned tide_cuda_grid(const tide_ops *ops, size_t n_items, unsigned n_threads);
 
 /* TIDE_UNSUPPORTED, naming the operator, unless all arrays are of one type, fp32 or bf16. */
@@ -50,11 +48,11 @@ TIDE_NODISCARD tide_status tide_cuda_need_one_type(const char *operator_name,
                                                    const tide_array *arrays, size_t n_arrays,
                                                    tide_error *error);
 
-/* What TIDE_LAUNCH gave, as a status; `launch_name` is for people: "swiglu_forward". */
+/* The result of TIDE_LAUNCH as a status; `launch_name` is for people: "swiglu_forward". */
 TIDE_NODISCARD tide_status tide_cuda_launched(const tide_ops *ops, const char *launch_name,
                                               int result, tide_error *error);
 
-/* What a function of cuBLAS gave, as a status; `call` is for people and static. */
+/* The result of a function of cuBLAS as a status; `call` is for people and static. */
 TIDE_NODISCARD tide_status tide_cuda_multiplied(const tide_ops *ops, const char *call, int result,
                                                 tide_error *error);
 

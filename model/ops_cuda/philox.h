@@ -1,4 +1,4 @@
-/* philox.h - the device's side of model/philox.h, which has the contract: the same numbers. */
+/* philox.h - the device's version of model/philox.h: the same contract and the same numbers. */
 #ifndef TIDE_MODEL_OPS_CUDA_PHILOX_H
 #define TIDE_MODEL_OPS_CUDA_PHILOX_H
 
@@ -15,7 +15,7 @@ static __device__ __forceinline__ tide_philox_block tide_cuda_philox(uint64_t se
     uint32_t k0 = static_cast<uint32_t>(seed);
     uint32_t k1 = static_cast<uint32_t>(seed >> 32);
 #pragma unroll
-    for (int round = 0; round < 10; round++) { /* multipliers and increments of the paper */
+    for (int round = 0; round < 10; round++) { /* constants as in model/philox.c */
         const uint64_t product_0 = static_cast<uint64_t>(0xD2511F53U) * c0;
         const uint64_t product_1 = static_cast<uint64_t>(0xCD9E8D57U) * c2;
         c0 = static_cast<uint32_t>(product_1 >> 32) ^ c1 ^ k0;

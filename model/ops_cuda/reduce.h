@@ -1,7 +1,6 @@
-/* reduce.h - sums and maxima over the threads of a warp or a block. Trees of fixed shape: the
- * result depends on the numbers and on the number of threads alone, and every thread gets the same
- * bits.
- */
+/* reduce.h - sums and maxima over the threads of a warp or a block. The trees have a fixed shape,
+ * so the result depends only on the numbers and the number of threads, and every thread gets the
+ * same bits. */
 #ifndef TIDE_MODEL_OPS_CUDA_REDUCE_H
 #define TIDE_MODEL_OPS_CUDA_REDUCE_H
 
@@ -31,7 +30,7 @@ template <typename T> static __device__ __forceinline__ T tide_block_sum(T x) {
     if (n_warps == 1) {
         return x;
     }
-    __syncthreads(); /* `sums` may still be read for the sum before */
+    __syncthreads(); /* a warp may still read `sums` for the sum before */
     if (tide_lane() == 0) {
         sums[threadIdx.x / TIDE_WARP] = x;
     }

@@ -4,10 +4,10 @@
  * dweight (C) = sum_r dout * n. Three launches: one partial sum of dweight per
  * group of rows, in scratch; dx, a block per row; the sum of the partial sums.
  *
- * A row's sum is taken in double, over a tree that C alone decides: it costs one conversion and one
- * fused product per number of an operator that waits for memory, and leaves rstd and mean as the
- * twin's but for their last rounding. A group's partial sum is fp32, of 64 rows as long as R <=
- * 8192; groups are added up in double in their order and rounded once. */
+ * A row's sum is taken in double, over a tree that depends on C alone. That costs no time, because
+ * memory bounds the operator, and rstd and mean differ from the cpu twin's at most in their last
+ * rounding. A group's partial sum is fp32, over 64 rows as long as R <= 8192; the groups are added
+ * in double, in their order, and rounded once. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/reduce.h"
@@ -18,7 +18,7 @@ static constexpr double EPSILON = 1e-5;
 /* Rows: threads of a block. Groups: warps of a block, which take a group's rows in turn. */
 enum { ROW_BLOCK = 256, WARPS = 8, GROUP_BLOCK = WARPS * TIDE_WARP, SUM_BLOCK = 64 };
 
-/* Packs of a row: n_packs of N elements, and what is left one by one. */
+/* The packs of a row: n_packs of N elements; the rest goes one by one. */
 struct row_shape {
     size_t n_packs; /* 0 unless C % N is 0 and all is aligned */
     size_t R, C;    /* rows, channels */
@@ -121,7 +121,7 @@ extern "C" tide_status tide_cuda_rmsnorm_forward(tide_ops *ops, const tide_rmsno
     return tide_cuda_launched(ops, "rmsnorm_forward", result, error);
 }
 
-/* What backward reads and writes but for dweight. */
+/* What backward reads and writes, except dweight. */
 template <typename Dx, typename Dout, typename X, typename Weight> struct backward_arrays {
     tide_view<Dx> dx;         /* (R, C) */
     tide_view<Dout> dout;     /* (R, C) */

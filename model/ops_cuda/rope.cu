@@ -1,5 +1,5 @@
 /* x (B, T, H, D) in place: the pair (x[2i], x[2i + 1]) is rotated by the angle t theta^(-2i / D)
- * whose cosine and sine stand in table (2, T, D / 2); inverse: by the negative angle.
+ * whose cosine and sine are in table (2, T, D / 2); inverse: by the negative angle.
  *
  * A block takes the heads of one token: threadIdx.x counts packs of a head, whose angles the thread
  * reads once, and threadIdx.y counts heads. */
@@ -13,7 +13,7 @@ template <size_t N, typename X>
 static __device__ __forceinline__ void
 rotate(tide_view<X> x, size_t at, const float (&cosines)[N / 2], const float (&sines)[N / 2]) {
     float pair[N];
-    if constexpr (N == 2) { /* no pack: each by itself */
+    if constexpr (N == 2) { /* no pack: load each by itself */
         float even[1], odd[1];
         tide_load(even, x, at);
         tide_load(odd, x, at + 1);

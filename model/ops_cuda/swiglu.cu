@@ -2,8 +2,8 @@
  *
  * Backward: dup = dout * silu(gate); dgate = dout * up * s (1 + gate (1 - s)).
  *
- * Each thread takes a pack of 16 bytes per array; what does not fill a pack, and everything where
- * an array is not aligned, goes element by element. Outputs may be the inputs' own memory. */
+ * Each thread takes a pack of 16 bytes per array. Elements that fill no pack are handled one by
+ * one, as are all elements if an array is not aligned. Outputs may share the memory of inputs. */
 #include "model/ops_cuda/gpu.h"
 #include "model/ops_cuda/ops_cuda_internal.h"
 #include "model/ops_cuda/storage.h"
@@ -64,7 +64,7 @@ template <typename T> struct backward_arrays {
     const T *gate, *up; /* read */
 };
 
-/* In place: gate becomes dgate, up becomes dup. */
+/* Turns gate into dgate and up into dup. */
 static __device__ __forceinline__ void differentiate(float dout, float &gate, float &up) {
     const float s = sigmoid(gate);
     const float silu = gate * s;

@@ -1,10 +1,9 @@
 /* tensor_list.h - one launch for the arrays of many parameters: a table of them that the kernel
- * gets by value, and how its blocks are shared out. For .cu files.
+ * gets by value, and how its blocks are distributed. For .cu files.
  *
  * Kernel arguments are at most 4096 bytes, so a list holds TIDE_LIST_TENSORS parameters, and longer
  * ones take several launches. A parameter has one block per n_chunk elements; block b finds its
- * parameter by bisection in the table, which is in constant memory.
- */
+ * parameter by bisection in the table, which is in constant memory. */
 #ifndef TIDE_MODEL_OPS_CUDA_TENSOR_LIST_H
 #define TIDE_MODEL_OPS_CUDA_TENSOR_LIST_H
 
@@ -13,7 +12,7 @@
 
 enum { TIDE_LIST_TENSORS = 64 };
 
-/* Arrays are numbered by whoever makes the list. */
+/* The maker of the list numbers the arrays. */
 template <size_t N_ARRAYS> struct tide_tensor_list {
     void *data[N_ARRAYS][TIDE_LIST_TENSORS]; /* device memory, borrowed */
     uint64_t n_elements[TIDE_LIST_TENSORS];  /* of each array of the parameter, above 0 */
@@ -96,8 +95,8 @@ static inline uint32_t tide_list_n_blocks(const tide_tensor_list<N_ARRAYS> &list
 }
 
 /* On the host: calls launch(list) -> tide_status for the parameters that are not empty and for
- * which select(parameter, arrays) -> bool, which fills the arrays, says true: in their order, in as
- * few lists as hold them. */
+ * which select(parameter, arrays) -> bool returns true and fills the arrays. Parameters keep their
+ * order, and the lists are as few as possible. */
 template <size_t N_ARRAYS, typename Select, typename Launch>
 static inline tide_status tide_list_each(const tide_parameter_arrays *parameters,
                                          size_t n_parameters, size_t n_chunk, Select select,
@@ -111,7 +110,8 @@ static inline tide_status tide_list_each(const tide_parameter_arrays *parameters
         }
         TIDE_TRY(launch(list)); /* it is full */
         list.n_tensors = 0;
-        (void)tide_list_add(list, arrays, n, n_chunk); /* a grid holds what memory can */
+        (void)tide_list_add(list, arrays, n,
+                            n_chunk); /* a grid has room for all blocks that fit memory */
     }
     return list.n_tensors == 0 ? TIDE_OK : launch(list);
 }

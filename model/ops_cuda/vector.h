@@ -2,17 +2,16 @@
  * numbers, widened on the way in and rounded once on the way out. For .cu files.
  *
  * A tide_view is an array whose type is known when the kernel is compiled, float or __nv_bfloat16;
- * tide_view<tide_any> learns it from the array, at the price of a branch per pack that the whole
- * grid takes alike. Kernels of many arrays have an instance for each combination of types that the
- * model uses, and one of tide_any for all others.
+ * tide_view<tide_any> learns it from the array, at the price of a branch per pack that does not
+ * diverge. Kernels of many arrays have an instance for each combination of types that the model
+ * uses, and one of tide_any for all others.
  *
  * A pack of more than one element is moved 16 bytes at a time: the array must be aligned to them,
  * which launchers ask by tide_is_aligned, and `at` a multiple of N.
  *
  *   float a[N];
  *   tide_load(a, x, at);
- *   tide_store(x, at, a);
- */
+ *   tide_store(x, at, a); */
 #ifndef TIDE_MODEL_OPS_CUDA_VECTOR_H
 #define TIDE_MODEL_OPS_CUDA_VECTOR_H
 
@@ -32,8 +31,8 @@ template <> struct tide_view<tide_any> {
     bool is_bf16; /* else fp32 */
 };
 
-/* Elements that a kernel on arrays of these types takes at a time: accesses are of 16 bytes, and
- * where all arrays are fp32 one per array is enough. */
+/* Elements that a kernel on arrays of these types takes at a time: accesses are 16 bytes each, and
+ * if all arrays are fp32 one access per array is enough. */
 template <typename... T>
 constexpr size_t TIDE_COMMON_PACK = (std::is_same<T, float>::value && ...) ? 4 : 8;
 
@@ -45,13 +44,13 @@ template <typename T> static inline tide_view<T> tide_view_of(tide_array array) 
     }
 }
 
-/* Whether an array of T is what the kernel's instance wants. */
+/* Whether the array has the type T. */
 template <typename T> static inline bool tide_is(tide_array array) {
     return array.dtype == (std::is_same<T, float>::value ? TIDE_FP32 : TIDE_BF16);
 }
 
-/* Bit i: array i is bf16. (A shifted condition would be shorter, and is all ones where gcc 12
- * compiles it with -fsanitize=undefined.) */
+/* Bit i: array i is bf16. (A shifted condition would be shorter, but gcc 12 with
+ * -fsanitize=undefined compiles it to all ones.) */
 template <size_t N> static inline unsigned tide_types(const tide_array (&arrays)[N]) {
     unsigned types = 0;
     for (size_t i = 0; i < N; i++) {

@@ -61,7 +61,6 @@ snapshot/pytorch:snapshot/export_internal.h
 snapshot/pytorch:snapshot/json_internal.h
 snapshot/pytorch:snapshot/point_set_internal.h
 snapshot/pytorch:snapshot/stack_tree_internal.h
-tests/fake_cudart/fake_cudart.c
 tests/oom/test_oom_run.c
 tests/support/synthetic.c
 tests/unit/allocator/test_cache.c
@@ -69,15 +68,11 @@ tests/unit/allocator/test_cache_streams.c
 tests/unit/capture/test_boundary.c
 tests/unit/cli/test_sweep.c
 tests/unit/device/test_device_cuda.c
-tests/unit/model/test_eager.c
-tests/unit/model/test_ops_attention.c
-tests/unit/model/test_reference.c
 tests/unit/snapshot/test_compare.c
 tests/unit/snapshot/test_compare_rows.c
 tests/unit/snapshot/test_layout.c
 tests/unit/snapshot/test_roundtrip.c
 tests/unit/snapshot/test_summary.c
-tests/unit/model/test_ops_storage.c
 tests/viewer/load.test.mjs
 tests/viewer/logic.test.mjs
 tests/viewer/page.test.mjs

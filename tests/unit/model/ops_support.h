@@ -62,9 +62,9 @@ void free_operands(operands *all);
  */
 uint16_t nearest_bf16(double x);
 
-/* Fails the test unless each number is within `tolerance` of what is wanted, relative to it and to
- * the largest that is wanted; and where storage is bf16, within half a unit in its last place more:
- * it was rounded once, and nothing before it. */
+/* Fails the test unless each number is within `tolerance` of the expected one, relative to it and
+ * to the largest expected one. bf16 storage is allowed half a unit in the last place more: the
+ * result was rounded once, and nothing before it was. */
 void assert_stored(const char *what, tide_array got, const double *want, size_t n,
                    double tolerance);
 

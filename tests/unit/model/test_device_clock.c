@@ -66,7 +66,7 @@ static tide_workload_config make_config(size_t *stop_after) {
     return config;
 }
 
-/* A run on the cpu, whose device says that it is another kind once the operators are open. */
+/* A run on the cpu, whose device claims to be another kind once the operators are open. */
 static void run_as(recorded_run *run, tide_device_kind kind, const tide_workload_config *config,
                    size_t limit_bytes, tide_status expected) {
     tide_workload *workload = NULL;
@@ -118,7 +118,7 @@ static void every_scope_has_device_times(void **state) {
                         parent->device_begin_ns + parent->device_duration_ns + 1000);
         }
     }
-    assert_string_equal(profiled, ""); /* nobody asked */
+    assert_string_equal(profiled, ""); /* no recording was asked for */
     recorded_run_end(&run);
 }
 

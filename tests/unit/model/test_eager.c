@@ -148,7 +148,7 @@ static size_t n_blocks_of(const tide_cache_state *state, tide_category category)
     return n;
 }
 
-/* After forward and loss: of what was made as temporary nothing is alive, of activations all. */
+/* After forward and loss no temporary is alive, and every activation is. */
 static void test_categories_tell_what_stays(void **state) {
     (void)state;
     for (size_t i = 0; i < 4; i++) {

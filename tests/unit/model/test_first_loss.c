@@ -73,7 +73,7 @@ static void broken_passes_are_far(void **state) {
     assert_false(tide_first_loss_is_near(&first, (double)INFINITY));
 }
 
-/* Where nothing is computed, and in mode forward, there is no loss of any step. */
+/* A run that computes nothing, or stops at the logits, has no loss in any step. */
 static void other_runs_have_none(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {

@@ -162,7 +162,7 @@ static const life FORWARD_BACKWARD[] = {
 #undef T
 #undef G
 
-/* Whether `event` lies in `path` of step 0; the run has a warm-up step before it. */
+/* Whether `event` is in the scope `path` of step 0, which follows a warm-up step. */
 static void expect_scope(const recorded_run *run, size_t event, const char *path,
                          const char *name) {
     const tide_recording *recording = &run->state.recording;
@@ -321,7 +321,8 @@ static void persistent_tensors_live_on(void **state) {
     recorded_run_end(&run);
 }
 
-/* A saved tensor goes before the next temporary comes, where the mathematics allow it. */
+/* A saved tensor is released before the next temporary is allocated wherever the mathematics allow
+ * it. */
 static void releases_come_before_allocations(void **state) {
     (void)state;
     static const struct {

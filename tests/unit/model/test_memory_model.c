@@ -256,7 +256,7 @@ static int64_t per_block(const tide_transformer_config *config) {
     return e * (8 * N + 3 * F) + 8 * rows + attention + (mixed ? 4 * N : 0) + copies;
 }
 
-/* What the closed forms say is alive after forward, beside what setup made. */
+/* What is alive after forward by the closed forms, without what setup made. */
 static int64_t after_forward(const tide_transformer_config *config, bool keep_graph) {
     const tide_memory_model_run run = {
         .model = config->model,

@@ -1,6 +1,5 @@
 /* test_mlp.c - the MLP: its loss and gradients against double, its memory against the closed form,
- * to the byte, and what is alive when.
- */
+ * to the byte, and the lifetimes of its tensors. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -139,7 +138,7 @@ static void training_lowers_the_loss(void **state) {
     tear_down(&on);
 }
 
-/* Peak of what was requested, by the rows of the recording. */
+/* The peak of requested bytes, from the rows of the recording. */
 static uint64_t requested_peak(const tide_recording *recording) {
     uint64_t now = 0;
     uint64_t peak = 0;
@@ -205,7 +204,7 @@ static tide_workload_config small_run(tide_mode mode, tide_precision precision) 
     return config;
 }
 
-/* Where the n-th event of that kind and name stands. */
+/* The row of the n-th event of that kind and name. */
 static void assert_place(const tide_recording *recording, tide_action action, const char *name,
                          size_t n, const char *path, tide_category category) {
     char at[SCOPE_PATH];

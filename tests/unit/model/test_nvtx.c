@@ -41,7 +41,7 @@ static void scopes_are_ranges(tide_recorder *recorder) {
     tide_scope_end(recorder, layer);
     tide_scope_end(recorder, layer); /* ended already */
     expect_log(recorder != NULL ? "-\n" : "-\n-\n");
-    if (recorder == NULL) { /* nothing tells its scopes apart: each end ends the innermost range */
+    if (recorder == NULL) { /* its ends carry no identity: each one ends the innermost range */
         return;
     }
     (void)tide_scope_begin(recorder, TIDE_SCOPE_OPERATOR, "left open", -1);

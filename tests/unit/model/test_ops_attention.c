@@ -11,11 +11,11 @@
  *     dq and dk: rounded, and delta reads the rounded out. That moves delta_t by at most
  *     u |P_t| |dout| |v| / sqrt(D) or so, |P_t| <= 1, where dP - delta is of the size |dout| |v| /
  *     sqrt(D): 2.
- *   naive: scores are rounded, in the reference too, to the same side but for a few that fp32 noise
- *     decides. probs are rounded: 1. out is rounded, and reads rounded probs: 2.
- *     dv is rounded, and reads rounded probs: 2.
- *     dq and dk: rounded; dscores are, when stored; their factors are rounded probs and the
- *     difference of a rounded dprob and of a mean, which has the roundings of both: 6.
+ *   naive: scores are rounded, in the reference too, and to the same side except for a few that
+ * fp32 noise decides. probs are rounded: 1. out is rounded, and reads rounded probs: 2. dv is
+ * rounded, and reads rounded probs: 2. dq and dk: rounded; dscores are, when stored; their factors
+ * are rounded probs and the difference of a rounded dprob and of a mean, which has the roundings of
+ * both: 6.
  *
  * The mean's error meets all keys of a query at once and dP - delta may cancel where there are few
  * keys, which makes more of these roundings than the count says; but nearly all are well below u
@@ -316,7 +316,7 @@ static void gradients_are_slopes(void **state) {
     }
 }
 
-/* Row statistics that nobody wants are not written. */
+/* Row statistics are not written unless the caller passes an array for them. */
 static void lse_is_optional(void **state) {
     attention_run run = make_run((attention_shape){1, 65, 3, 6}, TIDE_FP32);
     size_t n_bytes = attention_elements(run.s) * sizeof(float);
@@ -341,9 +341,9 @@ static void set_number(tide_array x, size_t i, float value) {
     }
 }
 
-/* Scores far apart and far from zero: key s has the score 128 s, or, falling, 128 (T - 1 - s). So
- * the maximum is the last one that a query sees, and moves in every tile, or the first, and stays;
- * without it exponentials would be infinite or all 0. */
+/* The scores are far apart and far from zero: key s has the score 128 s, or, falling, 128 (T - 1 -
+ * s). So the maximum is the last one that a query sees, and moves in every tile, or the first, and
+ * stays; without it exponentials would be infinite or all 0. */
 static void check_large_scores(tide_ops *ops, tide_attention kind, tide_dtype dtype, bool falling) {
     attention_shape s = {1, 200, 1, 4};
     attention_run run = make_run(s, dtype);
@@ -406,7 +406,7 @@ static void mixed_types_are_refused(void **state) {
     free_run(&run);
 }
 
-/* Runs both passes on operators with so many threads. */
+/* Runs both passes on operators with n_threads threads. */
 static attention_run run_threads(tide_device *device, int n_threads, tide_attention kind,
                                  attention_shape s, tide_dtype dtype) {
     tide_ops *ops = NULL;

@@ -50,7 +50,7 @@ static void check_swiglu(tide_ops *ops, size_t n, double scale) {
         want_dgate[i] = d[i] * u[i] * s * (1 + g[i] * (1 - s));
     }
     /* Eight roundings and exp's error of 2 u; exp(-x) at large x also takes u |x| / 2 from its
-     * argument, but is then small beside 1. */
+     * argument, but is then small compared with 1. */
     double tolerance = sum_tolerance(0, 12);
     assert_int_equal(
         ops->table->swiglu_forward(

@@ -43,7 +43,7 @@ static void free_runs(runs *made) {
     }
 }
 
-/* Run i is what is wanted of it, and the number after it is untouched. */
+/* Run i has the expected numbers, and the number behind it is untouched. */
 static void check_run(const runs *made, const char *kernel, size_t i, double tolerance) {
     char what[96];
     (void)snprintf(what, sizeof(what), "%s of %s", kernel, made->kernels->name);
@@ -150,7 +150,7 @@ static void row_max(void **state) {
 }
 
 /* exp errs by 2 units in the last place, 4 u, and by u |x - max| from rounding its argument; below
- * -87 it is e^-87, which is 0 beside 1. */
+ * -87 it is e^-87, which is negligible beside 1. */
 static void check_exponentials(runs *made) {
     const float MAX = 0.9F;
     size_t n = made->n;
@@ -335,7 +335,7 @@ static void check_swiglu_of_scale(runs *made, double scale) {
         made->want[0][i] = g * s * made->before[4][i];
     }
     /* Eight roundings and exp's error of 4 u; exp(-x) at large x also takes u |x| from its
-     * argument, but is then small beside 1. */
+     * argument, but is then small compared with 1. */
     double tolerance = sum_tolerance(0, 12);
     made->kernels->swiglu_forward(x[0], x[3], x[4], made->n);
     check_run(made, "swiglu_forward", 0, tolerance);
@@ -392,8 +392,8 @@ static float float_of(uint32_t bits) {
     return x;
 }
 
-/* All of bf16, and beside each number the fp32 numbers next to it and about half way to the next.
- */
+/* Every bf16 number, and for each the fp32 numbers next to it and those about half way to the next
+ * bf16 number. */
 static void all_of_bf16(const tide_cpu_kernels *kernels) {
     enum { N = 1 << 16 };
     static const uint32_t BEYOND[] = {0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF};

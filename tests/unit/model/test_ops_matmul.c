@@ -73,7 +73,7 @@ static double *reference(const tide_matmul *call, const matrix *a, const matrix 
     return want;
 }
 
-/* What the model multiplies: fp32, bf16 with fp32 or bf16 results. */
+/* The types that the model multiplies: fp32, and bf16 with fp32 or bf16 results. */
 static const tide_dtype TYPES[][3] = {{TIDE_FP32, TIDE_FP32, TIDE_FP32},
                                       {TIDE_FP32, TIDE_BF16, TIDE_BF16},
                                       {TIDE_BF16, TIDE_BF16, TIDE_BF16},
@@ -93,7 +93,7 @@ static void check(tide_ops *ops, tide_matmul_kind kind, const size_t size[3],
     matrix b = make_matrix(k * n, 2, types[2]);
     tide_matmul call = {kind, out.array, a.array, b.array, m, n, k, accumulate};
     double *want = reference(&call, &a, &b, out.values);
-    if (!accumulate) { /* what was there must not be read */
+    if (!accumulate) { /* the old content must not be read */
         memset(out.array.data, 0xFF, m * n * tide_dtype_bytes(types[0]));
     }
     assert_int_equal(ops->table->matmul(ops, &call, NULL), TIDE_OK);

@@ -50,7 +50,7 @@ static void check_gelu(tide_ops *ops, size_t n, unsigned combination, double sca
         TIDE_OK);
     assert_stored("gelu in place", copy, wide, n, GELU_TOLERANCE);
     free(copy.data);
-    /* In place, as the benchmark's backward has it. */
+    /* In place, as the benchmark calls it. */
     assert_int_equal(
         ops->table->gelu_backward(
             ops, &(tide_gelu_backward){.dx = dout, .dout = dout, .x = x, .n = n}, NULL),
@@ -126,7 +126,7 @@ static void gelu_backward_is_the_slope(void **state) {
     free(x);
 }
 
-/* rstd_eps: what is added to the variance. */
+/* rstd_eps is added to the variance. */
 static void normalise(double *out, const double *x, const double *weight, const double *bias,
                       size_t R, size_t C, double epsilon) {
     for (size_t r = 0; r < R; r++) {

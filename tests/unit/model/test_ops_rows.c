@@ -82,7 +82,7 @@ static double rstd_of(const double *x, size_t C) {
     return 1 / sqrt(sum / (double)C + 1e-5);
 }
 
-/* sum(dout * rmsnorm(x)), whose gradient is what backward gives. */
+/* sum(dout * rmsnorm(x)), whose gradient backward must give. */
 static double norm_loss(const void *ctx, const double *x) {
     const norm_case *given = ctx;
     double sum = 0;
@@ -146,7 +146,7 @@ static void check_norm(tide_ops *ops, size_t R, size_t C) {
         assert_slope("rmsnorm's dx", norm_loss, &given, wide_x, dx, n, sum_tolerance(0, 12));
     }
     assert_close("rmsnorm's dweight", dweight, want_dweight, C, sum_tolerance(R, 3));
-    if (C > 1) { /* once more, on top of what is there */
+    if (C > 1) { /* once more, accumulating */
         backward.accumulate = true;
         assert_int_equal(ops->table->rmsnorm_backward(ops, &backward, NULL), TIDE_OK);
         for (size_t i = 0; i < n; i++) {

@@ -1,6 +1,6 @@
 /* test_ops_storage.c - the elementwise and row operators of the cpu device on fp32 and bf16 arrays,
- * in every combination: against double, computed from what is stored. What goes to a bf16 array
- * must be within half a unit in its last place, so rounded once. int32 is refused. */
+ * in every combination: against double, computed from what is stored. A bf16 result must be within
+ * half a unit in its last place, that is, rounded once. int32 is refused. */
 #include "ops_support.h"
 
 #include <math.h>
@@ -202,7 +202,7 @@ static void check_norm_backward(tide_ops *ops, size_t R, size_t C, unsigned comb
         all.array[0], all.array[1], all.array[2], all.array[3], all.array[4], rstd, scratch, R, C,
         accumulate};
     assert_int_equal(ops->table->rmsnorm_backward(ops, &call, NULL), TIDE_OK);
-    /* Terms of up to 1.1^2 * 2 beside results that may be smaller. */
+    /* Terms may be as large as 1.1^2 * 2 while their sum is smaller. */
     assert_stored("rmsnorm's dx", all.array[0], all.want[0], R * C, sum_tolerance(0, 24));
     assert_stored("rmsnorm's dweight", all.array[1], all.want[1], C, sum_tolerance(R, 3));
     free(scratch);
@@ -221,7 +221,7 @@ static void rmsnorm(void **state) {
     }
 }
 
-/* Heads shorter than a piece, of which a piece takes several, and one that is longer. */
+/* Heads shorter than a piece, of which a piece holds several, and one head that is longer. */
 static void rope(void **state) {
     tide_ops *ops = fixture_ops(state);
     static const size_t SHAPE[][4] = {{2, 7, 5, 10}, {1, 3, 40, 64}, {2, 3, 2, 2052}};
@@ -263,8 +263,7 @@ static void rope(void **state) {
     }
 }
 
-/* Words of which a few are hit by many rows: a bf16 sum of them would be off in its first digits.
- */
+/* Many rows hit the same few words: a sum in bf16 would be wrong in its first digits. */
 static void check_embedding(tide_ops *ops, size_t R, size_t C, size_t V, unsigned combination) {
     operands all = {.n = 0};
     add_operand(&all, combination, R * C, 1); /* out, then dout */

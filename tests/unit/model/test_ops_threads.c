@@ -8,7 +8,7 @@
 #include <omp.h>
 #endif
 
-/* More tiles, heads, groups of rows and chunks than threads, none of them even. */
+/* More tiles, heads, groups of rows and chunks than threads, and all of them uneven. */
 enum { B = 2, T = 150, H = 3, D = 22, C = H * D, R = B * T, V = 301, F = 530, N_PARTS = 33 };
 
 /* All that one number of threads gives. */
@@ -26,7 +26,7 @@ static tide_array part(results *all, size_t i, size_t n) {
     return all->arrays[i];
 }
 
-/* What operators read, from element `at` on. */
+/* The operators' inputs, from element `at` on. */
 static tide_array from(const results *all, size_t at) {
     return (tide_array){(char *)all->x.data + at * tide_dtype_bytes(all->dtype), all->dtype};
 }
@@ -43,7 +43,7 @@ static void run_matmuls(tide_ops *ops, results *all) {
                             true};
         assert_int_equal(ops->table->matmul(ops, &call, NULL), TIDE_OK);
     }
-    /* No whole panels at the edges, and one block of k. */
+    /* Partial panels at the edges, and one block of k. */
     tide_matmul small = {
         TIDE_MATMUL_NT, part(all, 3, (size_t)200 * 200), from(all, 0), from(all, 0), 200, 200, 150,
         false};
@@ -181,7 +181,7 @@ static void run_norm(tide_ops *ops, results *all) {
     free(scratch);
 }
 
-/* Elementwise loops: where one thread's share ends, so does its last whole vector register. */
+/* Elementwise loops: a thread's share must end at a whole vector register. */
 static void run_elements(tide_ops *ops, results *all) {
     enum { N = R * F - 3 };
     assert_int_equal(ops->table->swiglu_forward(ops,

@@ -13,7 +13,7 @@
 
 enum { N_PAIRS = 3 };
 
-/* A run whose workload lives on. */
+/* A run whose workload outlives the call. */
 typedef struct open_run {
     tide_device *device;         /* all owned */
     tide_recorder *recorder;     /* NULL: none was asked for */

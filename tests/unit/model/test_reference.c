@@ -40,8 +40,8 @@ static void check_all_ways(tide_device *device, const char *path) {
             assert_int_equal(report.n_rows, 3 + 3 * n_tensors);
             assert_int_equal(report.n_failed, 0);
             for (size_t i = 0; i < report.n_rows; i++) {
-                /* A tolerance that lets everything pass is none. The widest are those of "edge",
-                 * where rounding chooses the sign of whole steps. */
+                /* A tolerance that accepts everything tests nothing. Those of "edge" are the
+                 * widest, because rounding chooses the sign of whole steps there. */
                 bool whole = strncmp(report.rows[i].name, "param/", 6) == 0;
                 if (!(report.rows[i].tolerance < (whole ? 0.04 : 0.02))) {
                     fail_msg("%s: %s is allowed %g", path, report.rows[i].name,

@@ -86,7 +86,7 @@ static void golden_files(void **state) {
     }
 }
 
-/* Rounded where tidemark rounds: what is left is fp32 arithmetic. */
+/* The file rounds where tidemark rounds, so only fp32 arithmetic differs. */
 static const char *const STORED[] = {GOLDEN("stored_mixed_flash"), GOLDEN("stored_mixed_naive"),
                                      GOLDEN("stored_mixed_long"), GOLDEN("stored_true_flash"),
                                      GOLDEN("stored_true_naive")};
@@ -106,7 +106,8 @@ static void stored_files_are_met_to_fp32(void **state) {
             if (tide_reference_check(reference, &run, &report, &error) != TIDE_OK) {
                 fail_msg("%s: variant %d: %s", STORED[f], variant, error.message);
             }
-            /* By the file's own attention. Parameters may be off by steps whose sign is open. */
+            /* With the file's own attention. Parameters may differ by steps whose sign is
+             * undecided. */
             for (size_t i = 0; i < report.n_rows && run.attention == info->attention; i++) {
                 const tide_reference_row *row = &report.rows[i];
                 assert_true(is_kind(row, "param/") || is_kind(row, "loss_after") ||

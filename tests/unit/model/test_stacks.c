@@ -1,6 +1,5 @@
-/* test_stacks.c - every call stack of whole training runs, walked twice: by the program's unwind
- * tables with what the thread remembers, and by libunwind.
- */
+/* test_stacks.c - every call stack of whole training runs, walked twice: by the program's own
+ * unwinder with its per-thread cache, and by libunwind. */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* test_timing.c - where the device's clock is read: each phase between two events of its own that
- * stand around exactly what the phase allocates and releases, one synchronisation a step, and
- * nothing of the warm-up among the samples. */
+/* test_timing.c - where the device's clock is read: each phase has two events of its own around
+ * exactly what it allocates and releases, a step synchronises once, and the samples contain no
+ * warm-up step. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

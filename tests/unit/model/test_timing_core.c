@@ -17,7 +17,7 @@
 typedef struct machine {
     tide_device device; /* first member */
     int64_t host_ns;    /* the host's clock */
-    int64_t busy_until; /* when the device is through with what was submitted */
+    int64_t busy_until; /* when the device has finished what was submitted */
     char order[256];    /* what happened, a letter each */
     size_t n_order;
     size_t n_events;     /* that are alive */
@@ -42,7 +42,7 @@ static tide_status note(machine *m, char letter, tide_error *error) {
                                     : TIDE_OK;
 }
 
-/* Submits work of so many ns. A cpu does it at once. */
+/* Submits work of n_ns nanoseconds. A cpu does it at once. */
 static void submit(machine *m, int64_t work_ns) {
     m->host_ns += SUBMIT_NS;
     m->busy_until = (m->busy_until > m->host_ns ? m->busy_until : m->host_ns) + work_ns;
@@ -143,7 +143,7 @@ static void assert_ns(double ms, double ns) {
 
 static const int64_t WORK[] = {90000000, 80000000, 2000000, 4000000, 3000000, 7000000};
 
-/* What is launched on an idle device takes its way there, too. */
+/* A launch on an idle device includes the launch latency. */
 static void samples_come_after_the_warm_up(void **state) {
     (void)state;
     machine m = machine_of(TIDE_DEVICE_CUDA, WORK);

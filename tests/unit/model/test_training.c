@@ -1,5 +1,5 @@
-/* test_training.c - training on the cpu device as a whole: all ways to compute a step agree, it
- * learns, and it repeats itself. Single operators and gradients are checked elsewhere. */
+/* test_training.c - training on the cpu device as a whole: all ways to compute a step agree, the
+ * loss falls, and a run repeats to the bit. Other tests check single operators and gradients. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -171,8 +171,8 @@ static void failing_release(void *ctx, void *memory) {
     free(memory);
 }
 
-/* Creates and runs a workload whose host memory fails at the n-th allocation; true when it came
- * through. */
+/* Creates and runs a workload whose host memory fails at the n-th allocation; true when the run
+ * completed. */
 static bool survives(tide_device *device, size_t n) {
     failing_heap heap = {0, 0};
     const tide_hostmem mem = {failing_alloc, failing_resize, failing_release, &heap};

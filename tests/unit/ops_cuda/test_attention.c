@@ -28,7 +28,8 @@ typedef struct call_shape {
 
 /* Below, on and above one tile of own tokens and of others. */
 static const size_t TOKENS[] = {1, 17, 64, 65, 130};
-/* Below, on and between the sizes that kernels are compiled for; whole accesses, and not. */
+/* Below, at and between the sizes that kernels are compiled for, with and without whole accesses.
+ */
 static const size_t CHANNELS[] = {10, 16, 64, 80, 128};
 
 static size_t n_elements(const call_shape *s) {
@@ -48,7 +49,7 @@ static bool on_tensor_cores(const call_shape *s) {
     return s->dtype == TIDE_BF16 && s->D % 8 == 0 && !s->shifted;
 }
 
-/* Of lse: its sums are of probabilities that nobody rounded. */
+/* The tolerance of lse, whose sums are of unrounded probabilities. */
 static double lse_tolerance(const call_shape *s) {
     return 2 * (sum_error(s->T, 8) + FP32_ROUNDOFF * 4 * sqrt((double)s->D));
 }
@@ -81,7 +82,7 @@ static tide_status forward(const twin_side *side, const void *shape, tide_error 
     return TWIN(side, attention_forward)(side->ops, &call, error);
 }
 
-/* What is compared. */
+/* What a case compares. */
 typedef enum compared { ALL, ONLY_LSE } compared;
 
 static twin_case *forward_case(const call_shape *s, compared what) {
@@ -267,7 +268,7 @@ static void long_rows_and_odd_channels_match(void **state) {
     check_shape((call_shape){TIDE_BF16, 2, 40, 1, 104, false});
 }
 
-/* Arrays that begin at odd elements, where nothing may be accessed but element by element. */
+/* Arrays that begin at odd elements, which must be accessed element by element. */
 static void unaligned_arrays_are_read_by_element(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -303,7 +304,7 @@ static tide_status forward_without_lse(const twin_side *side, const void *shape,
     return forward(&other, shape, error);
 }
 
-/* Both sides leave it as it was, and write the same out. */
+/* Both sides leave lse untouched and write the same out. */
 static void lse_is_optional(void **state) {
     (void)state;
     const call_shape s = {TIDE_FP32, 1, 33, 1, 10, false};

@@ -1,12 +1,11 @@
 /* test_attention_naive.c - attention_naive.c and attention_softmax.cu beside their twins, with
- * products by plain loops in the place of cuBLAS.
+ * plain loops in place of cuBLAS.
  *
  * Tolerances as in test_attention.c. In bf16 a score is rounded before softmax sees it, and where
  * fp32 noise decides, differently on either side. Scores have a standard deviation of 4/3 here, so
- * that three of them are within 4, where bf16 numbers are 2^-6 apart: by so much of itself a
- * probability may be off, of which it is allowed twice the tolerance: 2 * 2^-8. dscores are made of
- * dprobs that were rounded before, likewise: 2 * 2^-8.
- */
+ * three of them are within 4, where bf16 numbers are 2^-6 apart. A probability may differ by that
+ * share of itself; twice the tolerance is allowed: 2 * 2^-8. dscores are made of dprobs that were
+ * rounded before, likewise: 2 * 2^-8. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,8 +319,8 @@ static void large_scores_do_not_overflow(void **state) {
     }
 }
 
-/* Two keys whose scores round so that their probabilities tell where it was done. q k^T is exact in
- * both types; D is 2, so that the scale is 0.7071. */
+/* Two keys whose probabilities show where their scores were rounded. q k^T is exact in both types;
+ * D is 2, so that the scale is 0.7071. */
 typedef struct rounded_scores {
     float q[2], k[2][2]; /* of the second query, of both keys; bf16 numbers */
     float difference;    /* of the stored scores */
@@ -332,7 +331,7 @@ static const rounded_scores ROUNDED[] = {
     {{1, 1}, {{256, 0}, {256, 1}}, 1}, /* 256 and 257: 181.0 and 181.7, stored as 181 and 182 */
 };
 
-/* What is written is compared with the expected probabilities besides. */
+/* Also compares the result with the expected probabilities. */
 static tide_status forward_of_two(const twin_side *side, const void *from, tide_error *error) {
     const rounded_scores *given = from;
     const call_shape s = {TIDE_BF16, 1, 2, 1, 2};

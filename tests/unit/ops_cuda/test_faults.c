@@ -65,7 +65,8 @@ static tide_status go(run *on) {
     return status;
 }
 
-/* Two blocks on two streams, of which one is used by both and released while that is under way. */
+/* Two blocks on two streams. Both streams use one of them, and it is released while they still run.
+ */
 static tide_status use_streams(run *on) {
     tide_stream stream = 0;
     uint64_t address = 0;
@@ -157,8 +158,8 @@ static bool run_once(size_t n, const char *function, cudaError_t failure, tide_s
     return fake->failed_in != NULL;
 }
 
-/* Every call at the begin, where the device, the operators and the model are made; then ever fewer:
- * steps repeat the same calls. Returns how many failed. */
+/* Fails every call at the begin, where the device, the operators and the model are made, then fewer
+ * and fewer, because steps repeat the same calls. Returns how many failed. */
 static size_t sweep(const char *function, cudaError_t failure, tide_status expected) {
     size_t n_failed = 0;
     for (size_t n = 1; run_once(n, function, failure, expected);) {
@@ -197,7 +198,7 @@ static void calls_may_lose_the_device(void **state) {
     assert_true(sweep(NULL, cudaErrorIllegalAddress, TIDE_DEVICE_LOST) > 120);
 }
 
-/* Events that are reached late change what is reused, never what is right. */
+/* Late events change which memory is reused, never a result. */
 static void events_may_be_late(void **state) {
     (void)state;
     for (size_t delay = 1; delay < 4; delay++) {

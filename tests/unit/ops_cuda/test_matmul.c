@@ -1,7 +1,6 @@
 /* test_matmul.c - matrix products of the cuda device, over a fake cuBLAS, beside those of the cpu
- * device: every kind, shape and type; strict fp32 and TF32; batches; the workspace; and what is
- * said when cuBLAS fails.
- */
+ * device: every kind, shape and type; strict fp32 and TF32; batches; the workspace; and the
+ * messages when cuBLAS fails. */
 #include <limits.h>
 #include <math.h>
 #include <setjmp.h>
@@ -133,14 +132,13 @@ static const tide_dtype TYPES[][2] = {/* out, in */
                                       {TIDE_FP32, TIDE_BF16},
                                       {TIDE_BF16, TIDE_BF16}};
 
-/* The difference of one product on both devices; `wrong` is the kind that the cuda device is told.
- */
+/* The difference of one product on both devices; `wrong` is the kind that the cuda device gets. */
 static double product(fixture *f, tide_matmul_kind kind, tide_matmul_kind wrong, shape s,
                       const tide_dtype types[2], bool accumulate) {
     twin a = make_twin(f, types[1], s.m * s.k, 1);
     twin b = make_twin(f, types[1], s.k * s.n, 2);
     twin out = make_twin(f, types[0], s.m * s.n, 3);
-    if (!accumulate) { /* what was there must not be read */
+    if (!accumulate) { /* the old content must not be read */
         memset(out.cpu.data, 0xFF, out.n * tide_dtype_bytes(types[0]));
         memset(out.cuda.data, 0xFF, out.n * tide_dtype_bytes(types[0]));
     }

@@ -199,7 +199,7 @@ static double gemv_tolerance(size_t k) {
 
 static const tide_dtype WEIGHTS[] = {TIDE_FP32, TIDE_BF16, TIDE_INT8};
 
-/* k: none whole, some, all packs; m: more rows than the grid has warps. */
+/* k: no, some and only whole packs; m: more rows than the grid has warps. */
 static void products(void **state) {
     (void)state;
     static const gemv_shape SHAPES[] = {{1, 1, 1, false, false},    {2, 31, 33, true, false},

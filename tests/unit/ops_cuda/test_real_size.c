@@ -383,7 +383,7 @@ static double logit_error(tide_precision precision) {
     }
 }
 
-/* Likewise, of a gradient. */
+/* The same for a gradient. */
 static double gradient_error(tide_precision precision) {
     const double C = (double)CHANNELS * HEADS;
     const double L = N_LAYERS;

@@ -99,7 +99,7 @@ static void bf16_files(void **state) {
     check_all_ways(*state, GOLDEN("odd_bf16_mixed"));
 }
 
-/* Rounded where both devices round: what is left is fp32 arithmetic. */
+/* The file rounds where both devices round, so only fp32 arithmetic differs. */
 static void files_of_our_storage(void **state) {
     check_all_ways(*state, GOLDEN("stored_mixed_flash"));
     check_all_ways(*state, GOLDEN("stored_mixed_long"));

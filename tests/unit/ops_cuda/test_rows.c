@@ -310,7 +310,7 @@ static tide_status cross_entropy_of_given(const twin_side *side, const void *sha
     return cross_entropy(side, shape, error);
 }
 
-/* Words that are ruled out, for whole packs and whole threads, beside a row with a NaN. */
+/* Words with a logit of -infinity, for whole packs and whole threads, and a row with a NaN. */
 static void infinite_logits(void **state) {
     (void)state;
     enum { V = 300, R = 3 };

@@ -1,8 +1,7 @@
-/* test_two_devices.c - two cuda devices and their operators in one thread, in turns: whatever is
- * submitted goes to the GPU whose memory it is about, though the runtime has one current GPU for
- * each thread. Every way to submit: a kernel, a kernel with more shared memory than it has without
- * asking, a product of cuBLAS, and a copy.
- */
+/* test_two_devices.c - two cuda devices and their operators in one thread, in turns: all work goes
+ * to the GPU that owns its memory, although the runtime has one current GPU per thread. It covers
+ * every way to submit work: a kernel, a kernel that requests more shared memory, a product of
+ * cuBLAS, and a copy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +17,7 @@
 
 enum { N_DEVICES = 2, N = 4, T = 33, D = 128 };
 
-/* One GPU and what lies in its memory. */
+/* One GPU and the arrays in its memory. */
 typedef struct side {
     tide_device *device; /* owned */
     tide_ops *ops;       /* owned */
@@ -100,7 +99,7 @@ static void work_goes_to_the_gpu_whose_it_is(void **state) {
             assert_int_equal(fake->n_launches[1 - own], before[1 - own]);
         }
     }
-    /* A call of the device alone changes what is current, too, and so does somebody else. */
+    /* A call of the device alone also changes the current GPU, and so may other code. */
     assert_int_equal(tide_device_synchronize(sides[1].device, NULL), TIDE_OK);
     const size_t n_before = fake->n_launches[0];
     assert_int_equal(fill(&sides[0]), TIDE_OK);
@@ -115,8 +114,7 @@ static void work_goes_to_the_gpu_whose_it_is(void **state) {
     assert_int_equal(fake->n_segments, 0);
 }
 
-/* As cheap as it is said to be: operators that follow each other on one GPU ask the runtime
- * nothing. */
+/* Consecutive operators on one GPU do not call the runtime to set it. */
 static void one_gpu_is_made_current_once(void **state) {
     (void)state;
     tide_fake_cudart_reset();

@@ -24,7 +24,7 @@ struct twin_case {
     unsigned max_blocks;            /* of a grid that loops */
 };
 
-/* What one run of an operator left behind: the arrays, each at `data`, copied to the host. */
+/* The result of one run of an operator: its arrays, copied to the host. */
 typedef struct twin_run {
     twin_side side;
     unsigned char *memory[TWIN_ARRAYS]; /* owned; arrays begin `shift` elements behind it */
@@ -157,7 +157,7 @@ static void from_device(const twin_case *test, twin_run *made, size_t i, void *m
     made->side.arrays[i].data = made->memory[i] + array->shift * tide_dtype_bytes(array->dtype);
 }
 
-/* Copies what the case feeds, calls the operator, and leaves its results in the run. */
+/* Copies the case's inputs, calls the operator, and keeps its results in the run. */
 static void run(const twin_case *test, twin_run *made, tide_ops *ops, bool is_cuda, twin_call call,
                 const void *shape) {
     void *on_device[TWIN_ARRAYS] = {NULL};
@@ -254,7 +254,7 @@ static void assert_same_bits(const twin_case *test, const twin_run *first, const
     }
 }
 
-/* What is only read must be as it was. */
+/* Arrays that are only read must be unchanged. */
 static void assert_unwritten(const twin_case *test, const twin_run *made) {
     for (size_t a = 0; a < test->n_arrays; a++) {
         const twin_array *array = &test->arrays[a];

@@ -15,10 +15,9 @@
  *   twin_check(test, forward, &n, tolerance);     frees everything too
  *
  * The cuda side runs in forward, reverse and shuffled thread order, and must write the same bits in
- * each. Its arrays are exactly as long as said; what lies around them is watched. They are memory
+ * each. Its arrays are exactly as long as said; the memory around them is watched. They are memory
  * of the device: a test that touches them while the operator is called crashes, in the emulator
- * too.
- */
+ * too. */
 #ifndef TIDE_TESTS_TWIN_H
 #define TIDE_TESTS_TWIN_H
 
@@ -83,10 +82,10 @@ size_t twin_read(twin_case *test, tide_dtype dtype, size_t n, double scale);
 size_t twin_updated(twin_case *test, tide_dtype dtype, size_t n, double scale); /* both */
 size_t twin_scratch(twin_case *test, tide_dtype dtype, size_t n);               /* neither */
 size_t twin_tokens(twin_case *test, size_t n, int32_t bound);                   /* in [0, bound) */
-/* Numbers as the test wants them: `values` (n) are copied, rounded to dtype. */
+/* Given numbers: `values` (n) are copied, rounded to dtype. */
 size_t twin_given(twin_case *test, tide_dtype dtype, const float *values, size_t n);
 
-/* The arrays that follow begin n_elements behind an address that is a multiple of 16. */
+/* Later arrays begin n_elements behind an address that is a multiple of 16. */
 void twin_shift(twin_case *test, size_t n_elements);
 /* The blocks of a grid that loops, 1 by default 3: few, so that loops are run through. */
 void twin_max_blocks(twin_case *test, unsigned max_blocks);
