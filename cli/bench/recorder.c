@@ -88,7 +88,20 @@ static tide_status measure(tide_bench_run *run, size_t which, tide_bench_group *
 
 /* ---- two threads ---- */
 
-enum { CROWD_FLOOR = 0, CROWD_WITHOUT_STACKS, CROWD_WITH_STACKS, N_CROWDS };
+/* What two threads share. Notes are what a request does before it takes the lock: two threads that
+ * only take notes show whether that part is independent of the other thread. */
+enum {
+    CROWD_FLOOR = 0,
+    CROWD_NOTES,
+    CROWD_UNRECORDED,
+    CROWD_WITHOUT_STACKS,
+    CROWD_WITH_STACKS,
+    N_CROWDS
+};
+
+/* The workloads that two threads run, and their numbers. */
+enum { CROWD_HIT = 0, CROWD_STEP, N_CROWD_WORKLOADS };
+static const size_t CROWD_WORKLOADS[N_CROWD_WORKLOADS] = {0, 3};
 
 /* One thread, and two of them on an allocator of their own. */
 typedef struct crowds {
@@ -110,7 +123,10 @@ static void crowds_fini(crowds *on) {
 }
 
 static tide_status open_crowd(crowds *on, size_t i, int which, tide_error *error) {
-    const tide_bench_side *side = &tide_bench_cache;
+    static const tide_bench_recording RECORDINGS[N_CROWDS] = {
+        TIDE_BENCH_UNRECORDED, TIDE_BENCH_WITH_STACKS, TIDE_BENCH_UNRECORDED,
+        TIDE_BENCH_WITHOUT_STACKS, TIDE_BENCH_WITH_STACKS};
+    const tide_bench_side *side = which == CROWD_NOTES ? &tide_bench_notes : &tide_bench_cache;
     void *state = &on->caches[i];
     if (which == CROWD_FLOOR) {
         side = &tide_bench_floor;
@@ -119,10 +135,7 @@ static tide_status open_crowd(crowds *on, size_t i, int which, tide_error *error
         }
         state = on->floors[i];
     } else {
-        TIDE_TRY(tide_bench_cache_init(&on->caches[i],
-                                       which == CROWD_WITH_STACKS ? TIDE_BENCH_WITH_STACKS
-                                                                  : TIDE_BENCH_WITHOUT_STACKS,
-                                       error));
+        TIDE_TRY(tide_bench_cache_init(&on->caches[i], RECORDINGS[which], error));
     }
     on->crowds[i] = (tide_bench_crowd){.n_threads = i + 1, .is_by_clock = true};
     for (size_t t = 0; t <= i; t++) {
@@ -132,16 +145,19 @@ static tide_status open_crowd(crowds *on, size_t i, int which, tide_error *error
     return TIDE_OK;
 }
 
-static tide_status measure_threads(tide_bench_run *run, int which, tide_bench_group *group,
-                                   tide_error *error) {
-    static const char *const NAMES[N_CROWDS] = {"step, clock, floor", "step, clock, without stacks",
-                                                "step, clock, with stacks"};
+static tide_status measure_threads(tide_bench_run *run, size_t workload, int which,
+                                   tide_bench_group *group, tide_error *error) {
+    static const char *const NAMES[N_CROWD_WORKLOADS][N_CROWDS] = {
+        {"hit-4k, floor", "hit-4k, notes alone", "hit-4k, not recorded", "hit-4k, without stacks",
+         "hit-4k, with stacks"},
+        {"step, floor", "step, notes alone", "step, not recorded", "step, without stacks",
+         "step, with stacks"}};
     static crowds on;
     on = (crowds){.floors = {NULL, NULL}};
-    TIDE_TRY(
-        tide_bench_workload_init(&on.workload, 3, run->is_brief, tide_hostmem_default(), error));
+    TIDE_TRY(tide_bench_workload_init(&on.workload, CROWD_WORKLOADS[workload], run->is_brief,
+                                      tide_hostmem_default(), error));
     tide_status status = TIDE_OK;
-    *group = (tide_bench_group){.name = NAMES[which], .n_variants = 2};
+    *group = (tide_bench_group){.name = NAMES[workload][which], .n_variants = 2};
     for (size_t i = 0; i < 2 && status == TIDE_OK; i++) {
         status = open_crowd(&on, i, which, error);
         group->variants[i] = (tide_bench_variant){.name = i == 0 ? "one thread" : "two threads",
@@ -211,25 +227,34 @@ static void add_targets(tide_bench_run *run, const tide_bench_group *group, doub
     }
 }
 
-static tide_status run_recorder(tide_bench_run *run, tide_error *error) {
-    static tide_bench_group groups[TIDE_BENCH_N_WORKLOADS + N_CROWDS];
+/* Every workload with every way of recording; the targets are those of the training step. */
+static tide_status run_threads(tide_bench_run *run, tide_bench_group *groups, tide_error *error) {
     static const char *const TARGETS[N_CROWDS] = {
-        NULL, "two threads, a pair of each to one thread's: without stacks",
-        "two threads, a pair of each to one thread's: with stacks"};
+        [CROWD_WITHOUT_STACKS] = "two threads, a pair of each to one thread's: without stacks",
+        [CROWD_WITH_STACKS] = "two threads, a pair of each to one thread's: with stacks"};
+    for (size_t workload = 0; workload < N_CROWD_WORKLOADS; workload++) {
+        for (int which = 0; which < N_CROWDS; which++) {
+            tide_bench_group *group = &groups[workload * N_CROWDS + (size_t)which];
+            TIDE_TRY(measure_threads(run, workload, which, group, error));
+            if (workload == CROWD_STEP && TARGETS[which] != NULL) {
+                tide_bench_add_target(run, TARGETS[which], "x", THREADS_BOUND,
+                                      tide_bench_ratio(group, 1, 0));
+            }
+        }
+    }
+    return TIDE_OK;
+}
+
+static tide_status run_recorder(tide_bench_run *run, tide_error *error) {
+    static tide_bench_group groups[TIDE_BENCH_N_WORKLOADS];
+    static tide_bench_group crowd_groups[N_CROWD_WORKLOADS * N_CROWDS];
     double stall_ms = -1.0;
     double event_bytes = -1.0;
     for (size_t i = 0; i < TIDE_BENCH_N_WORKLOADS; i++) {
         TIDE_TRY(measure(run, i, &groups[i], error));
         add_targets(run, &groups[i], BOUNDS[i]);
     }
-    for (int which = 0; which < N_CROWDS; which++) {
-        tide_bench_group *group = &groups[TIDE_BENCH_N_WORKLOADS + which];
-        TIDE_TRY(measure_threads(run, which, group, error));
-        if (TARGETS[which] != NULL) {
-            tide_bench_add_target(run, TARGETS[which], "x", THREADS_BOUND,
-                                  tide_bench_ratio(group, 1, 0));
-        }
-    }
+    TIDE_TRY(run_threads(run, crowd_groups, error));
     TIDE_TRY(measure_growth(run, &stall_ms, &event_bytes, error));
     tide_bench_add_target(run, "log, an event", "B", EVENT_BYTES_BOUND, event_bytes);
     tide_bench_add_target(run, "log, longest stall while it grows", "ms", 1.0, stall_ms);
@@ -237,7 +262,7 @@ static tide_status run_recorder(tide_bench_run *run, tide_error *error) {
                              TIDE_BENCH_N_WORKLOADS, UNRECORDED);
     tide_bench_report_groups(run, "threads",
                              "Two threads on one cache, a pair of each in ns by the clock",
-                             groups + TIDE_BENCH_N_WORKLOADS, N_CROWDS, 0);
+                             crowd_groups, N_CROWD_WORKLOADS * N_CROWDS, 0);
     return TIDE_OK;
 }
 

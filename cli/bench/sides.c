@@ -4,6 +4,7 @@
 #include "allocator/cache.h"
 #include "cli/bench/workload.h"
 #include "common/map.h"
+#include "recorder/recorder_friend.h"
 
 /* ---- none ---- */
 
@@ -179,3 +180,25 @@ static tide_status cache_release(void *ctx, uint64_t address, tide_error *error)
 }
 
 const tide_bench_side tide_bench_cache = {"tidemark", cache_alloc, cache_release};
+
+/* ---- tidemark's recorder without an allocator ---- */
+
+/* An address that no allocator made: the slot's number, so that it is never 0. */
+static tide_status notes_alloc(void *ctx, const tide_bench_op *op, uint64_t *ret_address,
+                               tide_error *error) {
+    (void)error;
+    const tide_bench_cache_state *state = ctx;
+    (void)tide_recorder_note(state->recorder, op->name);
+    *ret_address = (uint64_t)op->slot + 1;
+    return TIDE_OK;
+}
+
+static tide_status notes_release(void *ctx, uint64_t address, tide_error *error) {
+    (void)address;
+    (void)error;
+    const tide_bench_cache_state *state = ctx;
+    (void)tide_recorder_note(state->recorder, NULL);
+    return TIDE_OK;
+}
+
+const tide_bench_side tide_bench_notes = {"notes alone", notes_alloc, notes_release};

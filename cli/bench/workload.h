@@ -116,6 +116,9 @@ void tide_bench_floor_destroy(tide_bench_floor_state *state);
 
 /* tidemark's caching allocator on the virtual device. */
 extern const tide_bench_side tide_bench_cache;
+/* Only what precedes the lock in a recorded request: call stack, scope and name. Its state is a
+ * tide_bench_cache_state with a recorder, whose cache stays empty. */
+extern const tide_bench_side tide_bench_notes;
 typedef struct tide_bench_cache_state {
     struct tide_device *device;     /* owned */
     struct tide_recorder *recorder; /* owned; NULL: nothing is recorded */
