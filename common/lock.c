@@ -1,4 +1,5 @@
-/* lock.c - how to wait for a lock that is mostly held for less time than it takes to fall asleep.
+/* lock.c - how threads wait for a lock that is usually held for less time than falling asleep
+ * takes.
  */
 #define _DEFAULT_SOURCE /* syscall */
 #include "common/lock_friend.h"
@@ -10,16 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Pauses before a try: 1, 2, 4, ... Each try takes the lock's line away from the processor that
- * will release it, so that they must become rare; beginning with 8 pauses, two threads with call
- * stacks took a fifth longer. A pause is 25 ns on an AMD EPYC: 50 us in all. */
+/* Pauses before each retry: 1, 2, 4, ... 1024. Each retry takes the lock's cache line away from the
+ * processor that is about to release it, so retries must become rare quickly. They begin with a
+ * single pause, because a longer first wait leaves less work to the other threads: beginning with
+ * 8, two threads with call stacks took a fifth longer on an AMD EPYC, where a pause takes 25 ns and
+ * all retries together 50 us (a pause takes some 60 ns on an Intel Xeon). */
 enum { MAX_PAUSES = 1024 };
 
-/* Then who holds it waits for a device, copies rows, or is not running. At most so long at a time,
- * since being woken can be missed. */
-enum { MAX_SLEEP_NS = 1000000 };
-
-/* As long as it takes to wake up, 100 us. */
+/* About as long as a woken thread needs to run again, 100 us. */
 enum { WAKE_PAUSES = 4096 };
 
 static void pause_for(int n_pauses) {
@@ -47,17 +46,20 @@ void tide_lock_wait(tide_lock *lock) {
             return;
         }
     }
+    /* The holder waits for a device, copies rows, or is not running: this processor has better
+     * things to do. */
     atomic_fetch_add_explicit(&lock->n_sleeping, 1, memory_order_relaxed);
     while (!try_again(lock)) {
-        /* While it is taken. */
-        const struct timespec most = {.tv_nsec = MAX_SLEEP_NS};
+        /* The kernel compares the word with 1 before it lets the thread sleep, so a release between
+         * try_again and this call is noticed here. */
+        const struct timespec most = {.tv_nsec = TIDE_LOCK_MAX_SLEEP_NS};
         (void)syscall(SYS_futex, &lock->is_taken, FUTEX_WAIT_PRIVATE, 1, &most, NULL, 0);
     }
     atomic_fetch_sub_explicit(&lock->n_sleeping, 1, memory_order_relaxed);
 }
 
-/* Without the pauses who releases it would have it again each time before the other one is awake.
- */
+/* Without the pauses the releasing thread would usually have taken the lock again before the woken
+ * one runs, and the sleeper could starve. */
 void tide_lock_wake(tide_lock *lock) {
     long n_woken = syscall(SYS_futex, &lock->is_taken, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     for (int i = 0; i < WAKE_PAUSES && n_woken > 0 && !is_taken(lock); i++) {

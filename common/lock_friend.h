@@ -1,45 +1,52 @@
-/* lock_friend.h - a lock that is held for some tens of nanoseconds at a time: one atomic exchange
- * to take it, one store to release it.
+/* lock_friend.h - a lock for critical sections of some tens of nanoseconds: one atomic exchange
+ * takes it, one store releases it.
  *
- * It is not fair: a thread that comes back at once may get it again before one that waits, so that
- * what it guards stays in one processor's cache for a few operations. Who waits tries again and
- * again, less and less often, and sleeps when it takes long.
- *
- * A mutex costs an exchange and a call on either side: a pair of the benchmark's hit-4k took 59 ns
- * with one and takes 53 ns; two threads of its step, not recorded, took 807 ns each and take 532
- * (medians; tidemark bench recorder's workloads on 2 cores of an AMD EPYC).
+ * It is not fair. A thread that comes straight back may take it again before one that waits, so
+ * that what the lock guards stays in one processor's cache for a few operations. Waiters retry with
+ * increasing backoff, then sleep. A wake-up can be missed, so no sleep is longer than
+ * TIDE_LOCK_MAX_SLEEP_NS; docs/decisions/0009 says why that is worth it, and what a pthread mutex
+ * costs instead.
  */
 #ifndef TIDE_COMMON_LOCK_FRIEND_H
 #define TIDE_COMMON_LOCK_FRIEND_H
 
 #include <stdatomic.h>
 
-/* Bytes between what is read without a lock and what the one that holds it writes: two lines of a
- * processor's cache, which are fetched together. */
+/* Bytes between fields that are read without the lock and fields that its holder writes. Two cache
+ * lines, because processors fetch lines in pairs: one line apart, every write would still take the
+ * readers' line away. */
 enum { TIDE_LINES_APART = 128 };
 
-/* Zeroed: released. Needs no end. */
+/* The longest sleep, and so the most that a missed wake-up delays a thread, apart from the time
+ * that the system takes to run it again. Only a thread that has already waited for longer than its
+ * retries take (50 to 130 us) sleeps at all. */
+enum { TIDE_LOCK_MAX_SLEEP_NS = 1000000 };
+
+/* Zero-initialised means unlocked; there is no destructor. */
 typedef struct tide_lock {
-    atomic_uint is_taken;   /* 1: by one thread, which alone releases it; else 0 */
-    atomic_uint n_sleeping; /* threads to be woken when it is released */
+    atomic_uint is_taken;   /* 1 while a thread holds it, 0 otherwise; the futex word */
+    atomic_uint n_sleeping; /* threads that a release has to wake */
 } tide_lock;
 
-/* lock.c. Takes a lock that was found taken. */
+/* lock.c. The slow path of tide_lock_acquire, for a lock that was found taken. */
 void tide_lock_wait(tide_lock *lock);
-/* Wakes one thread that sleeps, and lets it have the lock. */
+/* lock.c. Wakes one sleeping thread and gives it a chance to take the lock. */
 void tide_lock_wake(tide_lock *lock);
 
-/* Not to be taken again by the thread that has it. */
+/* Not recursive: a thread that holds the lock and acquires it again waits for ever. */
 static inline void tide_lock_acquire(tide_lock *lock) {
     if (atomic_exchange_explicit(&lock->is_taken, 1, memory_order_acquire) != 0) {
         tide_lock_wait(lock);
     }
 }
 
+/* Only the thread that holds the lock may release it. */
 static inline void tide_lock_release(tide_lock *lock) {
     atomic_store_explicit(&lock->is_taken, 0, memory_order_release);
-    /* May be read before the store is seen, and then miss who falls asleep right now: nobody sleeps
-     * for long. An exchange would miss nobody, and cost each release as much as taking the lock. */
+    /* The processor may do this load before others see the store above. A thread that goes to sleep
+     * in between is not counted yet and still finds the lock taken: nobody wakes it. An exchange
+     * instead of the store would rule that out, and would cost every release as much as taking the
+     * lock does. The bounded sleep repairs it instead. */
     if (atomic_load_explicit(&lock->n_sleeping, memory_order_relaxed) > 0) {
         tide_lock_wake(lock);
     }
