@@ -52,7 +52,7 @@ device/cuda_friend.h: model/ops_cuda
 device/device_friend.h: recorder replay
 recorder/copy_friend.h: allocator
 recorder/log_format_friend.h: capture
-recorder/recorder_friend.h: allocator capture model replay
+recorder/recorder_friend.h: allocator capture cli/bench model replay
 "
 
 # Rules that the tree does not keep yet: FILE or FOLDER:HEADER, a line each. Nothing may be added.
