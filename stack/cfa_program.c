@@ -1,10 +1,16 @@
+/* cfa_program.c - a machine for the call frame instructions of DWARF 5, section 6.4.2.
+ *
+ * The instructions spell out a table: for each address of a function, where the caller's frame is
+ * and where its registers were saved. Only the row of one address is wanted, and of that row only
+ * what a rule can hold, so the machine keeps three registers and forgets the others.
+ */
 #include "stack/cfa_program_internal.h"
 
 enum { MAX_REMEMBERED = 8 }; /* compilers nest one or two */
 
-/* DWARF 5, table 7.29; the last two are GNU's. */
+/* DWARF 5, table 7.29. The last two are GNU extensions. */
 enum {
-    CFA_ADVANCE_LOC = 0x40, /* with the operand in the low six bits */
+    CFA_ADVANCE_LOC = 0x40, /* this one and the next two hold their operand in the low six bits */
     CFA_OFFSET = 0x80,
     CFA_RESTORE = 0xc0,
     CFA_OPERAND = 0x3f,
@@ -58,7 +64,7 @@ typedef struct machine {
     row remembered[MAX_REMEMBERED];
     size_t n_remembered;
     uint64_t location; /* bytes from the start of the function */
-    bool is_done;      /* the rest is about instructions behind the one asked for */
+    bool is_done;      /* the remaining rows belong to later addresses */
 } machine;
 
 uint64_t tide_cfa_read(tide_cfa_reader *reader, size_t n_bytes) {
@@ -74,7 +80,8 @@ uint64_t tide_cfa_read(tide_cfa_reader *reader, size_t n_bytes) {
     return value;
 }
 
-/* The bits of a LEB128 number and how many there are; the sign is the caller's business. */
+/* The bits of a LEB128 number and how many there are. The caller extends the sign if there is one.
+ * Bits beyond 64 are dropped; no offset or register number needs them. */
 static uint64_t read_leb(tide_cfa_reader *reader, unsigned *ret_n_bits) {
     uint64_t value = 0;
     unsigned n_bits = 0;
@@ -112,7 +119,7 @@ void tide_cfa_skip(tide_cfa_reader *reader, uint64_t n_bytes) {
     reader->next += n_bytes;
 }
 
-/* NULL: a register that does not matter here. */
+/* NULL for a register that no walk needs. */
 static saved_register *find_register(row *r, uint64_t number) {
     switch (number) {
     case TIDE_CFA_RBP:
@@ -140,8 +147,8 @@ static void restore_register(machine *m, uint64_t number) {
     }
 }
 
-/* Products wrap round: absurd ones end as offsets that no rule can hold, or as wrong as they were.
- */
+/* Unsigned, so that an absurd product wraps around instead of being undefined behaviour. The result
+ * is an offset that rule_of refuses, or one that was wrong in the table already. */
 static int64_t scaled(const machine *m, uint64_t factor) {
     return (int64_t)(factor * (uint64_t)m->program->data_alignment);
 }
@@ -157,7 +164,7 @@ static void define_cfa(machine *m, uint64_t number, int64_t offset) {
     m->now.cfa_offset = offset;
 }
 
-/* Instructions about the CFA; false: none of them. */
+/* Runs an instruction about the CFA. False: it is not one of these. */
 static bool run_cfa(machine *m, tide_cfa_reader *reader, uint64_t opcode) {
     switch (opcode) {
     case CFA_DEF_CFA: {
@@ -188,7 +195,8 @@ static bool run_cfa(machine *m, tide_cfa_reader *reader, uint64_t opcode) {
     }
 }
 
-/* Instructions about one register; false: none of them. */
+/* Runs an instruction about one register. False: it is not one of these. The operands of unwanted
+ * registers are read, too, because the next instruction begins behind them. */
 static bool run_register(machine *m, tide_cfa_reader *reader, uint64_t opcode) {
     uint64_t number = 0;
     if (opcode < CFA_OFFSET_EXTENDED || opcode == CFA_REMEMBER_STATE ||
@@ -234,7 +242,8 @@ static bool run_register(machine *m, tide_cfa_reader *reader, uint64_t opcode) {
     return true;
 }
 
-/* Everything else; an instruction that nobody knows makes the reader bad. */
+/* Runs any other instruction. The length of an unknown one is unknown, too, so nothing behind it
+ * can be read: the reader goes bad. */
 static void run_extended(machine *m, tide_cfa_reader *reader, uint64_t opcode) {
     if (run_cfa(m, reader, opcode) || run_register(m, reader, opcode)) {
         return;
@@ -268,12 +277,12 @@ static void run_extended(machine *m, tide_cfa_reader *reader, uint64_t opcode) {
         }
         m->now = m->remembered[--m->n_remembered];
         break;
-    default: /* CFA_SET_LOC among them: compilers for x86-64 write advances */
+    default: /* among them CFA_SET_LOC, which compilers for x86-64 do not write */
         reader->is_bad = true;
     }
 }
 
-/* False: the bytes make no sense. */
+/* False: the instructions cannot be read. */
 static bool run(machine *m, tide_byte_range instructions) {
     tide_cfa_reader reader = {.next = instructions.begin, .end = instructions.end};
     while (!m->is_done && !reader.is_bad && reader.next < reader.end) {
@@ -296,9 +305,12 @@ static bool run(machine *m, tide_byte_range instructions) {
     return !reader.is_bad;
 }
 
+/* The row as a rule, if it has the shape that compilers give ordinary functions. */
 static tide_unwind_rule rule_of(const row *r) {
+    /* A packed rule has 28 bits for an offset, with its sign (unwind_rules_internal.h). */
     enum { WORD_BYTES = 8, MAX_OFFSET = 1 << 27 };
     const tide_unwind_rule other = {.kind = TIDE_UNWIND_OTHER};
+    /* The outermost functions (_start, clone) say in this way that they have no caller. */
     if (r->return_address.place == UNDEFINED) {
         return (tide_unwind_rule){.kind = TIDE_UNWIND_END};
     }
@@ -319,12 +331,12 @@ static tide_unwind_rule rule_of(const row *r) {
 }
 
 tide_unwind_rule tide_cfa_run(const tide_cfa_program *program) {
-    /* Before any instruction the CFA is nowhere: a program must define it. */
+    /* Until an instruction defines the CFA it is unknown: rule_of then answers "other". */
     machine m = {.program = program, .now = {.is_expression = true}};
     if (!run(&m, program->common) || m.is_done) {
         return (tide_unwind_rule){.kind = TIDE_UNWIND_OTHER};
     }
-    m.initial = m.now;
+    m.initial = m.now; /* what CFA_RESTORE returns to */
     if (!run(&m, program->own)) {
         return (tide_unwind_rule){.kind = TIDE_UNWIND_OTHER};
     }

@@ -1,5 +1,5 @@
 /* cfa_program_internal.h - runs the instructions of a frame description entry (DW_CFA_*), and reads
- * the numbers that such entries consist of.
+ * the numbers that such an entry contains.
  */
 #ifndef TIDE_STACK_CFA_PROGRAM_INTERNAL_H
 #define TIDE_STACK_CFA_PROGRAM_INTERNAL_H
@@ -13,15 +13,17 @@ extern "C" {
 /* DWARF's numbers of registers on x86-64. */
 enum { TIDE_CFA_RBP = 6, TIDE_CFA_RSP = 7, TIDE_CFA_RETURN_ADDRESS = 16 };
 
-/* Reads forwards; beyond the end everything is 0 and the reader bad. */
+/* Reads forwards. Beyond the end every number is 0 and the reader is bad from then on, so that a
+ * caller may check once after several reads. */
 typedef struct tide_cfa_reader {
     const uint8_t *next; /* borrowed */
     const uint8_t *end;
-    bool is_bad; /* something was not there, or makes no sense */
+    bool is_bad; /* something was missing or malformed */
 } tide_cfa_reader;
 
 /* A little-endian number of 1..8 bytes. */
 uint64_t tide_cfa_read(tide_cfa_reader *reader, size_t n_bytes);
+/* LEB128 numbers, unsigned and signed. */
 uint64_t tide_cfa_read_uleb(tide_cfa_reader *reader);
 int64_t tide_cfa_read_sleb(tide_cfa_reader *reader);
 void tide_cfa_skip(tide_cfa_reader *reader, uint64_t n_bytes);
@@ -34,6 +36,8 @@ typedef struct tide_cfa_program {
     uint64_t n_code_bytes; /* from the start of the function to the instruction asked for */
 } tide_cfa_program;
 
+/* The rule for one instruction of the function; TIDE_UNWIND_OTHER where the program is malformed or
+ * more than a rule can hold. */
 tide_unwind_rule tide_cfa_run(const tide_cfa_program *program);
 
 #ifdef __cplusplus

@@ -1,3 +1,10 @@
+/* depot.c - a hash table of call stacks that is read without a lock.
+ *
+ * Almost every capture finds a stack that is already there, on any thread, so only new stacks take
+ * the lock. Readers need no protection from writers: a record is complete before its pointer is
+ * published and never changes, and a table that was outgrown stays until the depot is destroyed.
+ * Old tables take at most as much memory as the current one, since each is half of the next.
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "stack/depot.h"
 
@@ -11,17 +18,17 @@
 
 enum { FIRST_SLOTS = 1024 }; /* power of two */
 
-/* One stack; written before it is published, never changed or moved after. */
+/* One stack. Never changed or moved after it is published. */
 typedef struct record {
     uint64_t hash;   /* of the addresses */
-    uint32_t number; /* what the depot calls it */
+    uint32_t number; /* its name in rows of the log */
     uint32_t n_pcs;  /* > 0 */
     uint64_t pcs[];  /* innermost first */
 } record;
 
 /* Open addressing with linear probing, at most half full, nothing is ever removed. */
 typedef struct table {
-    struct table *older; /* owned: a smaller table that readers may still hold; NULL: none */
+    struct table *older; /* owned: a smaller table that readers may still use; NULL: none */
     size_t n_slots;      /* power of two */
     _Atomic(record *) slots[];
 } table;
@@ -35,7 +42,7 @@ struct tide_stack_depot {
     size_t n_records;
     size_t capacity;               /* of by_number */
     size_t n_bytes;                /* records, tables and the array */
-    tide_stack_listener *listener; /* hears of new stacks; NULL: nobody does */
+    tide_stack_listener *listener; /* is told about new stacks; NULL: none */
     void *listener_ctx;            /* borrowed */
 };
 
@@ -105,7 +112,8 @@ void tide_stack_depot_destroy(tide_stack_depot *depot) {
     mem->release(mem->ctx, depot);
 }
 
-/* The record of these addresses; NULL: not there, and *ret_slot is where it would go. */
+/* The record of these addresses. NULL: there is none, and *ret_slot is where it would go. Ends
+ * because a table is never more than half full. */
 static record *find(table *t, uint64_t hash, const uint64_t *pcs, size_t n_pcs, size_t *ret_slot) {
     size_t i = (size_t)hash & (t->n_slots - 1);
     for (;;) {
@@ -122,7 +130,8 @@ static record *find(table *t, uint64_t hash, const uint64_t *pcs, size_t n_pcs, 
     }
 }
 
-/* A table of twice the size, published when it is complete. */
+/* Replaces the table by one of twice the size. A reader with the old table misses stacks that are
+ * added from now on; it then takes the lock and looks again in the new one. */
 static bool grow_table(tide_stack_depot *depot, table *old) {
     table *t = table_create(depot->mem, old->n_slots * 2, old);
     if (t == NULL) {
@@ -167,7 +176,7 @@ static record *record_create(tide_stack_depot *depot, uint64_t hash, const uint6
 static uint32_t insert(tide_stack_depot *depot, uint64_t hash, const uint64_t *pcs, size_t n_pcs) {
     table *t = atomic_load_explicit(&depot->current, memory_order_relaxed);
     size_t slot = 0;
-    /* Another thread may have been here since the look-up without the lock. */
+    /* Another thread may have added it since the look-up without the lock. */
     record *known = find(t, hash, pcs, n_pcs, &slot);
     if (known != NULL) {
         return known->number;
@@ -186,6 +195,8 @@ static uint32_t insert(tide_stack_depot *depot, uint64_t hash, const uint64_t *p
     if (made == NULL) {
         return TIDE_NONE;
     }
+    /* Before the store below: as soon as others can find the number, rows may refer to it, and a
+     * log file must hold the stack before it holds such a row. */
     if (depot->listener != NULL) {
         depot->listener(depot->listener_ctx, made->number, pcs, n_pcs);
     }
@@ -265,7 +276,8 @@ static tide_status copy_records(record *const *records, size_t n_records, const 
     return TIDE_OK;
 }
 
-/* Records never change: only the list of them is copied under the lock. */
+/* Copies only the list of records under the lock: records themselves never change. The depot may
+ * grow between the two sections; stacks that are added then are not part of the copy. */
 tide_status tide_stack_depot_copy(tide_stack_depot *depot, const tide_hostmem *mem,
                                   uint64_t **ret_pcs, size_t **ret_first, size_t *ret_n_stacks) {
     pthread_mutex_lock(&depot->lock);

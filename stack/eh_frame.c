@@ -1,5 +1,9 @@
-/* DWARF 5 section 6.4 and, for the encodings and the header, the Linux Standard Base 5.0, core
- * generic, section 10.6. */
+/* eh_frame.c - finds the frame description entry of an address, and makes a rule of it.
+ *
+ * After DWARF 5, section 6.4, and for the encodings and the header the Linux Standard Base 5.0,
+ * core generic, section 10.6. The sections of a loaded file can be damaged, or belong to a file
+ * that is none of ours, so every read is bounded by the segment.
+ */
 #include "stack/eh_frame_internal.h"
 
 #include <string.h>
@@ -10,7 +14,7 @@ enum { ENCODING_OMIT = 0xff, ENCODING_FORMAT = 0x0f, ENCODING_RELATIVE = 0x70 };
 enum { RELATIVE_TO_SELF = 0x10, RELATIVE_TO_DATA = 0x30 };
 enum { HEADER_VERSION = 1, TABLE_ENTRY_BYTES = 8 };
 
-/* A common information entry: what its frame description entries share. */
+/* A common information entry (CIE): what several frame description entries (FDEs) share. */
 typedef struct cie {
     uint64_t code_alignment;
     int64_t data_alignment;
@@ -19,7 +23,8 @@ typedef struct cie {
     tide_byte_range instructions; /* which every FDE begins with */
 } cie;
 
-/* A pointer in one of the encodings of DW_EH_PE_*; data-relative ones count from `data`. */
+/* A pointer in one of the encodings DW_EH_PE_*. Data-relative ones are offsets from `data`; "self"
+ * is the place of the pointer in memory, which is why the section is read where it is loaded. */
 static uint64_t read_encoded(tide_cfa_reader *reader, uint8_t encoding, uint64_t data) {
     uint64_t at = (uint64_t)(uintptr_t)reader->next;
     uint64_t value = 0;
@@ -63,7 +68,7 @@ static uint64_t read_encoded(tide_cfa_reader *reader, uint8_t encoding, uint64_t
     }
 }
 
-/* The reader of an entry's content behind its length; an empty one is bad. */
+/* A reader of the entry's content, which follows its length. An empty entry makes it bad. */
 static tide_cfa_reader open_entry(tide_byte_range section, const uint8_t *entry) {
     tide_cfa_reader reader = {.next = entry, .end = section.end};
     if (entry < section.begin || entry >= section.end) {
@@ -71,7 +76,8 @@ static tide_cfa_reader open_entry(tide_byte_range section, const uint8_t *entry)
         return reader;
     }
     uint64_t n_bytes = tide_cfa_read(&reader, 4);
-    /* 0 ends the section; 0xffffffff begins a 64-bit length, which no linker writes here. */
+    /* 0 ends the section. 0xffffffff would begin a 64-bit length, which no linker writes here and
+     * which the comparison refuses as too long. */
     if (reader.is_bad || n_bytes == 0 || n_bytes > (uint64_t)(section.end - reader.next)) {
         reader.is_bad = true;
         return reader;
@@ -80,8 +86,9 @@ static tide_cfa_reader open_entry(tide_byte_range section, const uint8_t *entry)
     return reader;
 }
 
-/* The letters behind 'z', and their data. False for letters that this reader does not know, and for
- * signal frames. */
+/* Reads the data of the letters that follow 'z'. False for an unknown letter, because its data
+ * could change the meaning of the rest, and for 'S', a signal frame: its return address is not
+ * behind a call, and all registers come from the signal's context. */
 static bool read_augmentation(tide_cfa_reader *reader, const char *letters, cie *ret) {
     uint64_t n_bytes = tide_cfa_read_uleb(reader);
     const uint8_t *begin = reader->next;
@@ -95,7 +102,7 @@ static bool read_augmentation(tide_cfa_reader *reader, const char *letters, cie 
             break;
         case 'P': {
             uint8_t encoding = (uint8_t)tide_cfa_read(reader, 1);
-            /* The routine itself is not wanted, so its base does not matter. */
+            /* Only to step over it: the personality routine is for exceptions. */
             (void)read_encoded(reader, encoding & ENCODING_FORMAT, 0);
             break;
         }
@@ -191,7 +198,7 @@ const uint8_t *tide_eh_frame_find(tide_byte_range section, const uint8_t *header
     if (reader.is_bad || n_entries > (uint64_t)(reader.end - reader.next) / TABLE_ENTRY_BYTES) {
         return NULL;
     }
-    /* Entries below `low` begin at or before pc, those from `high` on behind it. */
+    /* Binary search: entries below `low` begin at or before pc, those from `high` on after it. */
     uint64_t low = 0;
     uint64_t high = n_entries;
     while (low < high) {

@@ -1,12 +1,15 @@
+/* libunwind.c - opens libunwind with its symbols kept local, and cuts our own frames off its
+ * stacks.
+ */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "stack/libunwind_internal.h"
 
-/* ThreadSanitizer takes a thread's state down in the last round of its exit handlers; libunwind
- * waits for that same round to free its cache, and locks a mutex then, which crashes in the
- * sanitizer. Builds with it walk the stack by glibc's slower backtrace() instead. */
+/* ThreadSanitizer destroys its state of a thread in the last round of the thread's exit handlers.
+ * libunwind frees its cache in that same round and locks a mutex to do so, which then crashes in
+ * the sanitizer. Builds with the sanitizer use glibc's slower backtrace() instead. */
 #if defined(__SANITIZE_THREAD__)
 #define TIDE_THREAD_SANITIZER 1
 #elif defined(__has_feature)
@@ -23,7 +26,7 @@ tide_status tide_libunwind_open(tide_libunwind *ret, tide_error *error) {
     if (path == NULL || path[0] == '\0') {
         path = "libunwind.so.8";
     }
-    /* Never closed: its thread-exit handlers would point into unmapped code. */
+    /* Never closed: its exit handlers of threads would point to unmapped code. */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         const char *reason = dlerror();
@@ -38,7 +41,7 @@ tide_status tide_libunwind_open(tide_libunwind *ret, tide_error *error) {
                          "TIDEMARK_LIBUNWIND name its file",
                          path);
     }
-    /* ISO C knows no conversion from void * to a function pointer. */
+    /* ISO C has no conversion from void * to a function pointer. */
     memcpy(&ret->backtrace, &symbol, sizeof(symbol));
 #ifdef TIDE_THREAD_SANITIZER
     ret->backtrace = backtrace;
@@ -51,6 +54,8 @@ size_t tide_libunwind_capture(const tide_libunwind *libunwind, uint64_t innermos
     void *found[TIDE_LIBUNWIND_FRAMES];
     int n_found = libunwind->backtrace(found, TIDE_LIBUNWIND_FRAMES);
     size_t n = n_found < 0 ? 0 : (size_t)n_found;
+    /* The frames of this function and of its callers in the unwinder come first. How many there are
+     * depends on what the compiler inlined, so they are recognised by the address they lead to. */
     size_t first = 0;
     while (first < n && (uint64_t)(uintptr_t)found[first] != innermost_pc) {
         first++;

@@ -1,4 +1,5 @@
-/* libunwind_internal.h - libunwind's unw_backtrace, opened at run time.
+/* libunwind_internal.h - libunwind's unw_backtrace, opened at run time. unwinder.h says why it is
+ * not linked.
  */
 #ifndef TIDE_STACK_LIBUNWIND_INTERNAL_H
 #define TIDE_STACK_LIBUNWIND_INTERNAL_H
@@ -12,19 +13,20 @@
 extern "C" {
 #endif
 
-/* Frames asked of libunwind: some of the innermost ones are our own. */
+/* How many frames libunwind is asked for. The innermost ones are our own and are cut off. */
 enum { TIDE_LIBUNWIND_FRAMES = TIDE_MAX_FRAMES + 8 };
 
 typedef struct tide_libunwind {
-    /* Fills return addresses, innermost first, and tells how many. NULL: not opened. */
+    /* Fills in return addresses, innermost first, and returns how many. NULL: not opened. */
     int (*backtrace)(void **ret_pcs, int max_frames);
 } tide_libunwind;
 
 /* Opens libunwind.so.8, or the file that TIDEMARK_LIBUNWIND names. Nothing to release. */
 TIDE_NODISCARD tide_status tide_libunwind_open(tide_libunwind *ret, tide_error *error);
 
-/* The return addresses from `innermost_pc` on, which is that of a function that called this,
- * directly or not; at most max_frames of them. Returns how many. */
+/* The return addresses from `innermost_pc` outwards, at most max_frames of them. `innermost_pc` is
+ * the return address of a direct or indirect caller of this function. Returns how many were found.
+ */
 size_t tide_libunwind_capture(const tide_libunwind *libunwind, uint64_t innermost_pc,
                               size_t max_frames, uint64_t *ret_pcs);
 

@@ -1,3 +1,4 @@
+/* loaded_code.c - finds the module of a return address in the list of the dynamic linker. */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "stack/loaded_code_internal.h"
 
@@ -7,9 +8,9 @@
 
 typedef struct search {
     uint64_t pc;              /* of the call; in */
-    uint64_t linker_address;  /* where the dynamic linker lies; 0: not known */
+    uint64_t linker_address;  /* load address of the dynamic linker; 0: not known */
     size_t n_seen;            /* modules so far */
-    bool is_linker_seen;      /* among them the dynamic linker */
+    bool is_linker_seen;      /* the dynamic linker was one of them */
     tide_code_rule *ret_rule; /* filled in */
 } search;
 
@@ -20,7 +21,7 @@ static tide_code_counts counts_of(const struct dl_phdr_info *info) {
 static int take_counts(struct dl_phdr_info *info, size_t n_bytes, void *data) {
     (void)n_bytes;
     *(tide_code_counts *)data = counts_of(info);
-    return 1; /* one module tells */
+    return 1; /* the counts are the same for every module: one is enough */
 }
 
 tide_code_counts tide_loaded_code_count(void) {
@@ -35,11 +36,11 @@ static const uint8_t *pointer_to(uint64_t address) {
     return pointer;
 }
 
-/* The loaded segment that holds the address; NULL: none of this module's. */
+/* The loaded segment of this module that holds the address; NULL: none does. */
 static const ElfW(Phdr) * segment_of(const struct dl_phdr_info *info, uint64_t address) {
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        /* An address below wraps round to a huge number. */
+        /* For an address below the segment the difference wraps around to a huge number. */
         if (segment->p_type == PT_LOAD &&
             address - (info->dlpi_addr + segment->p_vaddr) < segment->p_memsz) {
             return segment;
@@ -57,7 +58,7 @@ static const ElfW(Phdr) * header_of(const struct dl_phdr_info *info, uint32_t ty
     return NULL;
 }
 
-/* Linked with -z nodelete. */
+/* Whether the module was linked with -z nodelete. */
 static bool stays_for_ever(const struct dl_phdr_info *info) {
     const ElfW(Phdr) *dynamic = header_of(info, PT_DYNAMIC);
     if (dynamic == NULL) {
@@ -94,9 +95,9 @@ static tide_unwind_rule rule_in(const struct dl_phdr_info *info, uint64_t pc) {
     return fde == NULL ? other : tide_eh_frame_rule(section, fde, pc);
 }
 
-/* Modules come in the order in which they were loaded. Those up to the dynamic linker, which the C
- * library needs, came with the program and stay as long as it runs; some behind it do, too, which
- * costs them time and nothing else. */
+/* Modules are listed in the order in which they were loaded. The C library needs the dynamic
+ * linker, so all modules up to it came with the program and stay until it ends. Some of those
+ * listed later stay, too; we do not recognise them, and their rules are checked for nothing. */
 static int look_at(struct dl_phdr_info *info, size_t n_bytes, void *data) {
     (void)n_bytes;
     search *s = data;

@@ -1,8 +1,9 @@
-/* loaded_code_internal.h - asks the dynamic linker which module a return address lies in, and the
- * module's .eh_frame how to unwind there.
+/* loaded_code_internal.h - asks the dynamic linker which module a return address belongs to, and
+ * the module's .eh_frame how to unwind there.
  *
- * dl_iterate_phdr is all that is used: it waits for no constructor or destructor of a library, as
- * dlopen and dladdr would, so this may be called wherever an allocation may.
+ * Only dl_iterate_phdr is used. dlopen and dladdr would wait for constructors and destructors of
+ * libraries, and those may allocate on another thread; dl_iterate_phdr waits for neither, so this
+ * may be called wherever an allocation may.
  */
 #ifndef TIDE_STACK_LOADED_CODE_INTERNAL_H
 #define TIDE_STACK_LOADED_CODE_INTERNAL_H
@@ -13,21 +14,22 @@
 extern "C" {
 #endif
 
-/* What the dynamic linker counts; as long as it stays the same, so do the modules. */
+/* The counters of the dynamic linker. While they stay the same, so does the set of modules. */
 typedef struct tide_code_counts {
     uint64_t n_loaded;   /* modules ever loaded */
-    uint64_t n_unloaded; /* of those, how many were unloaded again */
+    uint64_t n_unloaded; /* how many of those were unloaded again */
 } tide_code_counts;
 
 tide_code_counts tide_loaded_code_count(void);
 
 typedef struct tide_code_rule {
-    tide_unwind_rule rule;   /* TIDE_UNWIND_OTHER where no module or no entry is */
-    bool may_go;             /* not part of the program's start: dlclose or dlopen may change it */
-    tide_code_counts counts; /* when the rule was made */
+    tide_unwind_rule rule;   /* TIDE_UNWIND_OTHER without a module or an entry */
+    bool may_go;             /* the module did not come with the program: dlclose may unload it, and
+                                dlopen may put another one in its place */
+    tide_code_counts counts; /* at the time that the rule was made */
 } tide_code_rule;
 
-/* The rule for code that returns to `return_address`. */
+/* The rule for the frame that a call with this return address belongs to. */
 tide_code_rule tide_loaded_code_rule(uint64_t return_address);
 
 #ifdef __cplusplus

@@ -1,3 +1,9 @@
+/* unwinder.c - gives each thread its walker, and leaves to libunwind what the walk cannot do.
+ *
+ * A capture runs before the allocator's lock is taken and shares nothing that it writes with other
+ * threads: the walker belongs to the thread, and known stacks and rules are found without a lock.
+ * Two threads that only capture take as long as one (docs/decisions/0009).
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "stack/unwinder.h"
 
@@ -13,33 +19,34 @@
 
 enum { N_CACHED = 4 }; /* unwinders that one thread uses in turn without taking a lock */
 
-/* What walks: the words of TIDEMARK_UNWINDER. */
+/* Who walks: the values of TIDEMARK_UNWINDER. */
 typedef enum method { METHOD_MEMO, METHOD_LIBUNWIND, METHOD_CHECK } method;
 
 struct tide_unwinder {
     const tide_hostmem *mem; /* borrowed */
     tide_stack_depot *depot; /* borrowed */
-    uint64_t identity;       /* unlike that of any other unwinder of the process */
+    uint64_t identity;       /* unique in the process; addresses are not, since memory is reused */
     method method;
-    tide_libunwind libunwind; /* not opened: `missing` tells why */
-    tide_error missing;       /* "" when libunwind is there */
+    tide_libunwind libunwind;
+    tide_error missing; /* why libunwind was not opened; "" when it was */
     tide_unwind_rules rules;
     tide_walk_order order;
 
     pthread_mutex_t lock;       /* guards the list */
-    tide_stack_walker *walkers; /* owned; one for each thread that captures, reused by later ones */
+    tide_stack_walker *walkers; /* owned; one for each thread, reused by later threads */
 
-    _Atomic(uint64_t) n_unwalked; /* captures without a walker */
-    _Atomic(uint64_t) n_checked, n_mismatched;
+    _Atomic(uint64_t) n_unwalked;   /* captures without a walker */
+    _Atomic(uint64_t) n_checked;    /* captures that were compared with libunwind */
+    _Atomic(uint64_t) n_mismatched; /* how many of those differed */
 };
 
-/* Which unwinders this thread used lately. */
+/* The unwinders that this thread used last, and its walker in each. */
 typedef struct thread_cache {
     struct {
         uint64_t identity;         /* of the unwinder; 0: empty */
         tide_stack_walker *walker; /* owned by that unwinder */
     } entries[N_CACHED];
-    unsigned next; /* entry to replace */
+    unsigned next; /* entry to replace next */
 } thread_cache;
 
 static _Thread_local thread_cache cache;
@@ -127,8 +134,11 @@ const char *tide_unwinder_missing(const tide_unwinder *unwinder) {
     return unwinder->missing.message[0] == '\0' ? NULL : unwinder->missing.message;
 }
 
-/* The calling thread's walker, made at its first capture; NULL: no memory. A thread that ended
- * leaves its walker to the next one whose thread-local variables lie where its lay. */
+/* The calling thread's walker, made at its first capture; NULL: no memory. Threads are recognised
+ * by the address of their thread-local cache. A thread that ends leaves its walker to the next
+ * thread that reuses its TLS address: two live threads never have the same address, so no walker is
+ * used by two at once, and there are at most as many walkers as threads that lived at the same
+ * time. */
 static tide_stack_walker *find_walker(tide_unwinder *unwinder) {
     pthread_mutex_lock(&unwinder->lock);
     tide_stack_walker *walker = unwinder->walkers;
@@ -148,6 +158,7 @@ static tide_stack_walker *find_walker(tide_unwinder *unwinder) {
     if (walker == NULL) {
         return NULL;
     }
+    /* Forgets what an earlier thread may have left in it. */
     tide_stack_walker_begin_thread(walker);
     unsigned entry = cache.next;
     cache.entries[entry].identity = unwinder->identity;
@@ -175,7 +186,7 @@ static uint32_t capture_by_libunwind(tide_unwinder *unwinder, uint64_t innermost
     return tide_stack_depot_intern(unwinder->depot, pcs, n_pcs);
 }
 
-/* Compares what the walk found with what libunwind does. */
+/* Compares the walk with what libunwind finds. */
 static void check(tide_unwinder *unwinder, const tide_stack_memory *memory) {
     const uint64_t *found = tide_stack_memory_pcs(memory);
     size_t n_found = memory->n_frames;
@@ -211,8 +222,10 @@ static uint32_t capture(tide_unwinder *unwinder, tide_walk_state start) {
 }
 
 #if TIDE_HAVE_STACK_WALK
-/* Asked for its own frame's address, a compiler gives the function a frame with rbp at its base:
- * there is the caller's rbp, then the return address, then the caller's part of the stack. */
+/* The walk starts with the registers of the caller at its call of this function. Because this
+ * function asks for its own frame address, the compiler gives it a frame that rbp points to, even
+ * with -fomit-frame-pointer. There lie the caller's rbp, then the return address, then the caller's
+ * part of the stack. */
 uint32_t tide_unwinder_capture(tide_unwinder *unwinder) {
     enum { RBP, RETURN_ADDRESS, CALLER };
     const uint64_t *frame = __builtin_frame_address(0);

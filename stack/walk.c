@@ -1,3 +1,4 @@
+/* walk.c - walks up the stack by rules, and proves which part of an earlier walk still holds. */
 #define _GNU_SOURCE /* pthread_getattr_np */
 #include "stack/walk_internal.h"
 
@@ -7,6 +8,7 @@
 #include "stack/depot.h"
 #include "common/event.h"
 
+/* Libraries would have to come or go during three walks in a row before libunwind is asked. */
 enum { WORD_BYTES = 8, MAX_ATTEMPTS = 3 };
 
 void tide_stack_walker_init(tide_stack_walker *walker, const void *thread) {
@@ -37,8 +39,9 @@ void tide_stack_walker_begin_thread(tide_stack_walker *walker) {
     pthread_attr_destroy(&attributes);
 }
 
-/* A word of the own stack. The sanitizers would take it for a stray access: it may lie between two
- * of somebody's variables, and somebody else may be writing there. */
+/* Loads a word of the thread's own stack. The sanitizers would report it: it may lie between two
+ * variables of another function (AddressSanitizer), and another thread may be writing to a variable
+ * there (ThreadSanitizer). Such a word only makes the walk differ from the remembered one. */
 #if defined(__GNUC__)
 __attribute__((no_sanitize("address"), no_sanitize("thread")))
 #endif
@@ -49,14 +52,15 @@ load(uint64_t address) {
     return *(const volatile uint64_t *)word;
 }
 
-/* A load that stays on the used part of the stack: from `rsp` on, which the walk has reached. */
+/* Whether a load stays on the part of the stack that is in use: at or above `rsp`, which the walk
+ * has reached. A wrong rule can lead to a wrong stack in this way, but never to a fault. */
 static inline bool may_load(const tide_stack_walker *walker, uint64_t rsp, uint64_t address) {
     return address >= rsp && address <= walker->high - WORD_BYTES && address % WORD_BYTES == 0;
 }
 
 typedef enum step { STEPPED, AT_END, UNKNOWN } step;
 
-/* To the frame outside of `state`. */
+/* Steps from `state` to the frame of its caller. */
 static inline step step_out(const tide_stack_walker *walker, tide_packed_rule rule,
                             tide_walk_state *state) {
     tide_unwind_kind kind = tide_rule_kind(rule);
@@ -71,7 +75,8 @@ static inline step step_out(const tide_stack_walker *walker, tide_packed_rule ru
         return UNKNOWN;
     }
     uint64_t pc = load(cfa - WORD_BYTES);
-    if (pc == 0) {
+    if (pc ==
+        0) { /* the bottom of a stack that its maker filled with zeros, such as a coroutine's */
         return AT_END;
     }
     if ((rule & TIDE_RULE_SAVES_RBP) != 0) {
@@ -94,8 +99,8 @@ static inline tide_packed_rule rule_for(tide_unwind_rules *rules, uint64_t pc) {
     return rule != 0 ? rule : tide_unwind_rules_make(rules, pc);
 }
 
-/* The memory of walks with this second return address, or the one to use for them from now on:
- * what it holds of its former use may still fit, from some frame on. */
+/* The memory of walks with this second return address. If there is none, one is taken over from
+ * another address: its outer frames are often the same, so what it holds is not thrown away. */
 static tide_stack_memory *memory_for(tide_stack_walker *walker, uint64_t key, uint32_t epoch) {
     tide_stack_memory *memory = NULL;
     for (size_t i = 0; i < walker->n_memories && memory == NULL; i++) {
@@ -103,12 +108,13 @@ static tide_stack_memory *memory_for(tide_stack_walker *walker, uint64_t key, ui
     }
     if (memory == NULL && walker->n_memories < TIDE_STACK_MEMORIES) {
         memory = &walker->memories[walker->n_memories++];
-        memory->epoch = 0; /* that of no rules */
+        memory->epoch = 0; /* epochs begin at 1: this one is never current */
     } else if (memory == NULL) {
         memory = &walker->memories[walker->next_memory];
         walker->next_memory = (walker->next_memory + 1) % TIDE_STACK_MEMORIES;
     }
     memory->key = key;
+    /* Remembered frames were walked by rules that may have gone since. */
     if (memory->epoch != epoch) {
         memory->epoch = epoch;
         memory->n_frames = 0;
@@ -122,8 +128,9 @@ static inline uint64_t pc_of(const tide_stack_memory *memory, size_t frame) {
     return memory->pcs[TIDE_MAX_FRAMES - 1 - frame];
 }
 
-/* How many of the remembered frames, from the outermost on, lie outside of nothing that changed:
- * what a walk from any of them loads is what it was. */
+/* How many of the remembered frames, counted from the outermost, still hold: a walk that starts at
+ * any of them would load the same words as before. A frame holds if its return address and all
+ * words further out are unchanged. */
 static inline size_t count_unchanged(const tide_stack_memory *memory) {
     if (memory->n_frames == 0) {
         return 0;
@@ -137,12 +144,15 @@ static inline size_t count_unchanged(const tide_stack_memory *memory) {
     while (w < memory->n_words && load(memory->words[w].address) == memory->words[w].value) {
         w++;
     }
+    /* A changed rbp breaks all frames further in than the one whose rbp it is. */
     if (w < memory->n_words && memory->words[w].frame < i) {
         i = memory->words[w].frame;
     }
     return i + 1;
 }
 
+/* Whether a walk at `state` has come to remembered frame i. rbp counts only where the rest of the
+ * walk uses it: otherwise a changed rbp leads to the same stack. */
 static inline bool is_frame(const tide_stack_memory *memory, size_t i,
                             const tide_walk_state *state) {
     const tide_kept_frame *frame = &memory->frames[i];
@@ -154,18 +164,19 @@ typedef struct walk {
     tide_stack_walker *walker;    /* borrowed */
     const tide_walk_order *order; /* borrowed */
     size_t n_new;                 /* frames in walker->walked */
-    size_t n_kept;           /* frames of the memory, from the outermost on, outside of those */
-    tide_walk_state at_kept; /* how the walk came to the innermost of them */
-    bool reaches_end;        /* false: cut at max_frames */
-    bool may_go;             /* a rule used may go */
+    size_t n_kept;           /* remembered frames, counted from the outermost, that follow them */
+    tide_walk_state at_kept; /* the state in which the walk met the innermost of those */
+    bool reaches_end;        /* false: the walk was cut at max_frames */
+    bool may_go;             /* one of the rules it used may go */
 } walk;
 
-/* Walks on from `state`, the frame outside of those in walker->walked, until the stack ends or
- * comes to one of the first n_unchanged frames of `memory`. False: give up. */
+/* Walks on from `state`, the caller of the last frame in walker->walked, until the stack ends or
+ * the walk meets one of the first n_unchanged frames of `memory`. False: give up. */
 static bool walk_on(walk *w, tide_walk_state state, const tide_stack_memory *memory,
                     size_t n_unchanged) {
     size_t n = n_unchanged;
     for (;;) {
+        /* rsp only grows on the way out: frames that begin below are passed and cannot be met. */
         while (n > 0 && memory->frames[n - 1].rsp < state.rsp) {
             n--;
         }
@@ -176,7 +187,7 @@ static bool walk_on(walk *w, tide_walk_state state, const tide_stack_memory *mem
             return true;
         }
         if (w->n_new == w->order->max_frames) {
-            return true; /* the innermost frames are all that is wanted */
+            return true; /* only the innermost frames are kept */
         }
         tide_packed_rule rule = rule_for(w->order->rules, state.pc);
         w->walker->walked[w->n_new++] = (tide_walked_frame){state, rule};
@@ -192,7 +203,8 @@ static bool walk_on(walk *w, tide_walk_state state, const tide_stack_memory *mem
     }
 }
 
-/* The word that frame i's rbp came from, if the walk from there on depends on it. */
+/* Remembers the word that the rbp of frame i was loaded from, if the walk from there on depends on
+ * it. */
 static inline void keep_word(tide_stack_memory *memory, size_t i, const tide_walk_state *state) {
     if (memory->frames[i].uses_rbp && state->rbp_at != 0) {
         memory->words[memory->n_words++] =
@@ -200,7 +212,8 @@ static inline void keep_word(tide_stack_memory *memory, size_t i, const tide_wal
     }
 }
 
-/* Puts the new frames inside of those that are kept. */
+/* Adds the new frames to the kept ones, from the outermost of the new frames inwards, so that each
+ * frame can build on what is known of its caller: the hash, and whether the walk depends on rbp. */
 static void remember(tide_stack_memory *memory, const walk *w) {
     size_t i = w->n_kept;
     bool uses_rbp = false;
@@ -218,6 +231,8 @@ static void remember(tide_stack_memory *memory, const walk *w) {
     for (size_t n = w->n_new; n > 0; n--, i++) {
         const tide_walk_state *state = &w->walker->walked[n - 1].state;
         tide_packed_rule rule = w->walker->walked[n - 1].rule;
+        /* The walk from here depends on rbp if this frame's CFA does, or if a caller's does and
+         * this frame does not load its own value for it. */
         uses_rbp = tide_rule_kind(rule) == TIDE_UNWIND_RBP ||
                    (uses_rbp && (rule & TIDE_RULE_SAVES_RBP) == 0);
         may_go = may_go || (rule & TIDE_RULE_MAY_GO) != 0;
@@ -236,6 +251,8 @@ static void remember(tide_stack_memory *memory, const walk *w) {
     memory->number = TIDE_NONE;
 }
 
+/* Only the walker's own thread adds; others read. A load and a store are enough then, and cheaper
+ * than an atomic addition. */
 static void count(_Atomic(uint64_t) *counter, uint64_t n) {
     uint64_t sum = atomic_load_explicit(counter, memory_order_relaxed) + n;
     atomic_store_explicit(counter, sum, memory_order_relaxed);
@@ -243,7 +260,8 @@ static void count(_Atomic(uint64_t) *counter, uint64_t n) {
 
 typedef enum outcome { REMEMBERED, WALKED, GIVEN_UP } outcome;
 
-/* One attempt; w->may_go tells whether the outcome, whichever, hangs on rules that may go. */
+/* One attempt. Afterwards w->may_go tells whether the outcome depends on rules that may go; that
+ * includes giving up. */
 static outcome attempt(walk *w, tide_walk_state start, uint32_t epoch,
                        tide_stack_memory **ret_memory) {
     tide_packed_rule rule = rule_for(w->order->rules, start.pc);
@@ -252,6 +270,8 @@ static outcome attempt(walk *w, tide_walk_state start, uint32_t epoch,
     if (step_out(w->walker, rule, &second) != STEPPED) {
         return GIVEN_UP;
     }
+    /* The innermost frame is the recorder's own function, the same for every allocation. The second
+     * return address tells kinds of events apart. */
     tide_stack_memory *memory = memory_for(w->walker, second.pc, epoch);
     *ret_memory = memory;
     size_t n_unchanged = count_unchanged(memory);
@@ -266,7 +286,8 @@ static outcome attempt(walk *w, tide_walk_state start, uint32_t epoch,
         return GIVEN_UP;
     }
     if (w->n_new + w->n_kept > w->order->max_frames) {
-        /* Deeper than what is kept: the outermost frames fall off, so the hashes change. */
+        /* Too deep together: the outermost frames fall off. Every hash contains those further out,
+         * so the kept ones are useless and the whole stack is walked. */
         w->n_new = 1;
         w->n_kept = 0;
         w->reaches_end = false;
@@ -278,13 +299,15 @@ static outcome attempt(walk *w, tide_walk_state start, uint32_t epoch,
     return WALKED;
 }
 
-/* Again, until no rule that had gone was used. */
+/* Repeats the walk until none of the rules it used had gone meanwhile. */
 static tide_stack_memory *walk_by_rules_that_hold(tide_stack_walker *walker,
                                                   const tide_walk_order *order,
                                                   tide_walk_state start, bool *ret_is_known) {
     for (int i = 0; i < MAX_ATTEMPTS; i++) {
+        /* Before the first rule is looked up: tide_unwind_rules_hold checks all rules found since.
+         */
         uint32_t epoch = atomic_load_explicit(&order->rules->epoch, memory_order_acquire);
-        walk w;
+        walk w; /* not initialised as a whole: that costs more than it is worth on this path */
         w.walker = walker;
         w.order = order;
         w.n_new = 0;
@@ -314,10 +337,13 @@ tide_stack_memory *tide_stack_walk(tide_stack_walker *walker, const tide_walk_or
                                    tide_walk_state start, bool *ret_is_known) {
     tide_stack_memory *memory = NULL;
     count(&walker->n_captures, 1);
-    /* Elsewhere than on the thread's own stack: a signal's, or that of a coroutine. */
+    /* Not on the thread's own stack, but on that of a signal handler or a coroutine; or in a signal
+     * handler that interrupted a walk of this thread, whose memory is half written. */
     bool is_walkable = TIDE_HAVE_STACK_WALK && start.rsp >= walker->low &&
                        start.rsp < walker->high && !walker->is_busy;
     if (is_walkable) {
+        /* The fences keep the compiler from moving the walk's stores outside of the two flags. Only
+         * a signal handler on this thread looks at them, so the processor needs no barrier. */
         walker->is_busy = true;
         atomic_signal_fence(memory_order_seq_cst);
         memory = walk_by_rules_that_hold(walker, order, start, ret_is_known);

@@ -1,14 +1,15 @@
-/* walk_internal.h - one thread's walk up its own stack, helped by what it remembers of
- * earlier walks.
+/* walk_internal.h - one thread's walk up its own stack, helped by what it remembers of earlier
+ * walks.
  *
- * A walk is a function of where it starts (return address, rsp, rbp), of the rules, and of the
- * words it loads: each frame's return address, and saved values of rbp where a frame further out
- * finds its CFA by rbp. So where a new walk comes to a state that a remembered one had, and all
- * words that the remembered one loaded from there on are what they were, the rest is the same
- * stack. Those words lie at known addresses: loading them again is many independent loads, where
- * walking is a chain of dependent ones. A thread keeps a few walks, told apart by their second
- * return address, which is the kind of event: the stack of an allocation differs from that of the
- * release before it.
+ * The result of a walk depends on where it starts (return address, rsp, rbp), on the rules, and on
+ * the words it loads: the return address of each frame, and saved values of rbp where a frame
+ * further out computes its CFA from rbp. So if a new walk reaches a state that a remembered walk
+ * had, and all words that the remembered walk loaded from there on are unchanged, then the rest of
+ * the stack is the same. Checking that is fast: the addresses of the words are known, so the loads
+ * are independent of each other, while each step of a walk needs the result of the one before.
+ *
+ * A thread remembers a few walks, told apart by their second return address. That address stands
+ * for the kind of event: the stack of an allocation differs from that of the release before it.
  *
  * x86-64 only; elsewhere every walk gives up.
  */
@@ -26,22 +27,22 @@
 
 enum { TIDE_STACK_MEMORIES = 4 };
 
-/* Where a walk is: what the registers were when the frame called the one inside it. */
+/* Where a walk is: the registers of a frame at the time that it called the next one inwards. */
 typedef struct tide_walk_state {
     uint64_t pc;  /* return address */
     uint64_t rsp; /* after the return */
     uint64_t rbp;
-    uint64_t rbp_at; /* address of the word that rbp was loaded from; 0: none, it was never saved */
+    uint64_t rbp_at; /* address of the word that rbp was loaded from; 0: it was not loaded */
 } tide_walk_state;
 
 /* A remembered frame; its return address is in the memory's pcs, loaded from rsp - 8. */
 typedef struct tide_kept_frame {
     uint64_t rsp;
     uint64_t rbp;
-    uint64_t hash;          /* of this return address and all further out (stack_depot.h) */
-    uint16_t n_outer_words; /* words that belong to frames further out */
+    uint64_t hash;          /* of this return address and all further out (depot.h) */
+    uint16_t n_outer_words; /* how many of the memory's words belong to frames further out */
     bool uses_rbp;          /* the rest of the walk depends on rbp */
-    bool may_go;            /* this frame's rule, or that of one further out, may go */
+    bool may_go;            /* the rule of this frame, or of one further out, may go */
 } tide_kept_frame;
 
 /* A saved rbp that a remembered walk depends on. */
@@ -51,15 +52,17 @@ typedef struct tide_kept_word {
     size_t frame; /* whose rbp it is */
 } tide_kept_word;
 
-/* One remembered walk. Frames are numbered from the outermost, which is 0, so that those on the
- * inside can be replaced. What a usual stack needs of the arrays lies close together. */
+/* One remembered walk. Frames are numbered from the outermost, which is 0, so that inner frames can
+ * be replaced without moving the others. pcs is filled from its end, because the depot wants
+ * addresses innermost first; then the parts of the arrays that an ordinary stack uses are
+ * neighbours. */
 typedef struct tide_stack_memory {
     uint64_t key;     /* return address of the second frame */
-    uint32_t epoch;   /* of the rules it was walked by */
-    uint32_t number;  /* of the whole stack, in the depot; TIDE_NONE: it got none */
+    uint32_t epoch;   /* of the rules that it was walked with */
+    uint32_t number;  /* of the whole stack in the depot; TIDE_NONE: it has none */
     size_t n_frames;  /* 0: nothing is remembered */
     size_t n_words;   /* of words */
-    bool reaches_end; /* the outermost frame is the stack's; false: it was cut there */
+    bool reaches_end; /* frame 0 is the outermost of the stack; false: the walk was cut there */
     tide_kept_word words[TIDE_MAX_FRAMES]; /* outermost first */
     uint64_t pcs[TIDE_MAX_FRAMES];         /* frame 0's comes last */
     tide_kept_frame frames[TIDE_MAX_FRAMES];
@@ -71,14 +74,14 @@ typedef struct tide_walked_frame {
     tide_packed_rule rule;
 } tide_walked_frame;
 
-/* What one thread knows; used by that thread alone, but for the counts. */
+/* What one thread knows. Other threads read only the counts. */
 typedef struct tide_stack_walker {
     struct tide_stack_walker *next; /* owned by the unwinder, in its list */
-    const void *thread;             /* address of something that only this thread has */
-    uint64_t low, high;             /* the thread's stack: first byte, and one behind the last */
+    const void *thread;             /* address of a thread-local variable of the thread */
+    uint64_t low, high;             /* the thread's stack: its first byte, and one past its last */
     bool is_busy;                   /* a walk is under way, which a signal may have interrupted */
-    unsigned n_memories;            /* in use; the others hold nothing valid */
-    unsigned next_memory;           /* to use for a key that none has */
+    unsigned n_memories;            /* in use; the others are not initialised */
+    unsigned next_memory;           /* to be taken over for the next unknown key */
     _Atomic(uint64_t) n_captures, n_remembered, n_frames_walked, n_given_up;
     tide_walked_frame walked[TIDE_MAX_FRAMES]; /* innermost first */
     tide_stack_memory memories[TIDE_STACK_MEMORIES];
@@ -89,22 +92,23 @@ static inline const uint64_t *tide_stack_memory_pcs(const tide_stack_memory *mem
     return memory->pcs + TIDE_MAX_FRAMES - memory->n_frames;
 }
 
-/* For storage of any content; tide_stack_walker_begin_thread does the rest. */
+/* Prepares uninitialised storage; tide_stack_walker_begin_thread does the rest. */
 void tide_stack_walker_init(tide_stack_walker *walker, const void *thread);
 
-/* Forgets everything and learns the limits of the calling thread's stack. Where they cannot be
- * had, every walk gives up. */
+/* Forgets everything and finds out the limits of the calling thread's stack. If that fails every
+ * walk gives up, because no load would be known to be safe. */
 void tide_stack_walker_begin_thread(tide_stack_walker *walker);
 
 /* How a walk is to be made. */
 typedef struct tide_walk_order {
     tide_unwind_rules *rules; /* borrowed */
-    size_t max_frames;        /* 1..TIDE_MAX_FRAMES; the innermost are kept */
-    bool ends_at_unknown;     /* a frame without a rule is the last; false: the walk gives up */
+    size_t max_frames;    /* 1..TIDE_MAX_FRAMES; of a deeper stack the innermost ones are kept */
+    bool ends_at_unknown; /* the stack ends at a frame without a rule; false: the walk gives up,
+                             because libunwind is there to do better */
 } tide_walk_order;
 
-/* The memory that holds the walk from `start`. With *ret_is_known its number still holds, else the
- * caller sets it. NULL: given up. */
+/* The memory that holds the walk from `start`. If *ret_is_known is set its number is still right,
+ * otherwise the caller sets the number. NULL: the walk gave up. */
 tide_stack_memory *tide_stack_walk(tide_stack_walker *walker, const tide_walk_order *order,
                                    tide_walk_state start, bool *ret_is_known);
 
