@@ -1,6 +1,9 @@
-/* Everything recorded so far, as plain tables. Rows are copied by the chunk, so that whoever
- * records waits for one chunk at most; the last rows are copied at the instant that the copy is of,
- * and what happened to the other tables since is taken out of them again. */
+/* copy.c - everything recorded so far, as plain tables.
+ *
+ * Rows are copied in chunks, so that a recording thread waits for one chunk at most. The last rows
+ * are copied under one lock: that is the instant which the copy shows. The other tables are copied
+ * afterwards, and what happened to them after the instant is removed from the copy again.
+ */
 #define _POSIX_C_SOURCE 200809L
 #include <string.h>
 #include <time.h>
@@ -11,10 +14,11 @@
 
 enum {
     CHUNK_ROWS = 4096, /* 192 KiB of events under one lock: some tens of microseconds */
-    SPARE_ROWS = 1024, /* room for what is recorded while the rows are copied */
-    MAX_CHUNKS = 64,   /* of a long log: who allocates all the time lets nobody have the lock */
-    MAX_SLOW = 12,     /* chunks after which more was missing than before */
-    PAUSE_NS = 10000   /* between two chunks: who waits for the lock tries again meanwhile */
+    SPARE_ROWS = 1024, /* rows that may be missing at the instant; there is room for them already */
+    MAX_CHUNKS = 64,   /* chunks of a long log grow to keep to this many: beside a thread that
+                          allocates all the time, each chunk has to wait for the lock */
+    MAX_SLOW = 12,   /* chunks during which more rows came than were copied; then we stop trying */
+    PAUSE_NS = 10000 /* between two chunks: long enough for a waiting thread to retry and succeed */
 };
 
 static void lock(tide_recorder_copying *copying, pthread_mutex_t *mutex) {
@@ -42,15 +46,16 @@ static void unlock_log(tide_recorder *recorder, tide_recorder_copying *copying) 
     tide_lock_release(&recorder->log_lock);
 }
 
-/* A lock that is taken again at once is had by nobody else. */
+/* The lock is not fair: without a pause this thread would take it again before a waiting one does.
+ */
 static void let_others_go_on(void) {
     (void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 }
 
 /* ---- events ---- */
 
-/* Room for n_rows, and some more for what comes; the pages are there already when they are
- * written under a lock. */
+/* Makes room for n_rows and for some more that may come. Zeroing the room makes the system provide
+ * its pages now, and not under the lock when rows are copied to them. */
 static tide_status reserve_rows(tide_recorder_copying *copying, size_t n_rows) {
     const tide_hostmem *mem = copying->recording.mem;
     if (n_rows <= copying->capacity) {
@@ -68,8 +73,9 @@ static tide_status reserve_rows(tide_recorder_copying *copying, size_t n_rows) {
     return TIDE_OK;
 }
 
-/* Under the log lock: rows that are not copied yet. Those that a ring lost meanwhile make all that
- * was copied before them worthless. */
+/* Called under the log lock: the number of rows that are not copied yet. If the ring has
+ * overwritten rows that were not copied, the copy would have a hole: it begins anew at the oldest
+ * row. */
 static size_t find_missing(const tide_recorder *recorder, tide_recorder_copying *copying) {
     uint64_t first = tide_event_log_first(&recorder->log);
     if (copying->first_row + copying->recording.n_events < first) {
@@ -80,7 +86,7 @@ static size_t find_missing(const tide_recorder *recorder, tide_recorder_copying 
     return (size_t)(end - copying->first_row) - copying->recording.n_events;
 }
 
-/* Under the log lock: what was alive before the first row. */
+/* Called under the log lock: copies the allocations that were alive before the first row. */
 static tide_status copy_base(const tide_recorder *recorder, tide_recording *recording) {
     const tide_hostmem *mem = recording->mem;
     recording->base = mem->alloc(mem->ctx, (recorder->log.n_base + 1) * sizeof(tide_event));
@@ -92,7 +98,7 @@ static tide_status copy_base(const tide_recorder *recorder, tide_recording *reco
     return TIDE_OK;
 }
 
-/* Under the log lock; there is room for them. */
+/* Called under the log lock. There is room for the rows. */
 static void copy_rows(const tide_recorder *recorder, tide_recorder_copying *copying,
                       size_t n_rows) {
     tide_recording *recording = &copying->recording;
@@ -101,8 +107,9 @@ static void copy_rows(const tide_recorder *recorder, tide_recorder_copying *copy
     recording->n_events += n_rows;
 }
 
-/* Rows until hardly any are missing; the chunks grow while more comes than is copied. A ring that
- * is overwritten faster than that begins anew each time: not for ever. */
+/* Copies rows until few are missing. Chunks double while rows come faster than they are copied. A
+ * ring that is overwritten even faster makes the copy begin anew each time, so the number of
+ * attempts is limited; the missing rows are then copied at the instant, under one long lock. */
 static tide_status catch_up(tide_recorder *recorder, tide_recorder_copying *copying,
                             size_t n_missing) {
     size_t n_chunk = n_missing / MAX_CHUNKS > CHUNK_ROWS ? n_missing / MAX_CHUNKS : CHUNK_ROWS;
@@ -135,7 +142,7 @@ tide_status tide_recorder_copy_begin(tide_recorder *recorder, const tide_hostmem
     lock_log(recorder, &copying);
     size_t n_missing = find_missing(recorder, &copying);
     unlock_log(recorder, &copying);
-    /* Streams are few: the table is had whole. */
+    /* There are few streams, so there is room for all that can come. */
     copying.recording.streams = tide_hostmem_zeroed(mem, TIDE_MAX_STREAMS, sizeof(tide_stream_row));
     if (copying.recording.streams == NULL || reserve_rows(&copying, n_missing) != TIDE_OK) {
         tide_recording_fini(&copying.recording);
@@ -150,7 +157,7 @@ tide_status tide_recorder_copy_begin(tide_recorder *recorder, const tide_hostmem
     return TIDE_OK;
 }
 
-/* The rest: the instant that the copy is of. */
+/* The caller holds the log lock: what is copied here, and when, is the instant of the copy. */
 tide_status tide_recorder_copy_instant(tide_recorder *recorder, tide_recorder_copying *copying) {
     tide_recording *recording = &copying->recording;
     size_t n_missing = find_missing(recorder, copying);
@@ -171,7 +178,8 @@ tide_status tide_recorder_copy_instant(tide_recorder *recorder, tide_recorder_co
     return status;
 }
 
-/* Rows that a ring has lost at the instant of the copy go, so that it is the log as it was. */
+/* Removes rows that the ring had overwritten by the instant: the log no longer had them then, and
+ * the base contains what they left alive. */
 static void trim_rows(tide_recorder_copying *copying) {
     tide_recording *recording = &copying->recording;
     size_t n_lost = (size_t)(copying->first_kept - copying->first_row);
@@ -184,7 +192,7 @@ static void trim_rows(tide_recorder_copying *copying) {
 
 /* ---- scopes and kernels ---- */
 
-/* A scope as it was at the instant: what was closed later is open. */
+/* Turns a scope back to what it was at the instant: one that was closed later was open. */
 static void reopen(tide_scope_row *row, int64_t instant_ns) {
     if (row->duration_ns >= 0 && row->begin_ns + row->duration_ns > instant_ns) {
         row->duration_ns = -1;
@@ -215,6 +223,7 @@ static tide_status copy_scopes(tide_recorder *recorder, tide_recorder_copying *c
             let_others_go_on();
         }
     }
+    /* begin_ns never decreases, so scopes that were opened after the instant are the last ones. */
     while (n_scopes > 0 && rows[n_scopes - 1].begin_ns > copying->instant_ns) {
         n_scopes--;
     }
@@ -234,7 +243,7 @@ static tide_status copy_kernels(tide_recorder *recorder, tide_recorder_copying *
     if (recording->kernels == NULL) {
         return TIDE_NO_MEMORY;
     }
-    if (n_kernels > 0) { /* the table only grows */
+    if (n_kernels > 0) { /* the table only grows, so these rows are still there */
         lock(copying, &recorder->scopes_lock);
         memcpy(recording->kernels, recorder->kernels, n_kernels * sizeof(tide_kernel_row));
         unlock(copying, &recorder->scopes_lock);
@@ -245,8 +254,8 @@ static tide_status copy_kernels(tide_recorder *recorder, tide_recorder_copying *
 
 /* ---- strings ---- */
 
-/* Texts never change and stay until the recorder goes, so that only the list of them is copied
- * under the lock. */
+/* Copies only the list of texts under the lock: a text never changes and lives as long as the
+ * recorder. */
 static tide_status copy_strings(tide_recorder *recorder, tide_recorder_copying *copying) {
     tide_recording *recording = &copying->recording;
     const tide_hostmem *mem = recording->mem;
@@ -270,7 +279,8 @@ static tide_status copy_strings(tide_recorder *recorder, tide_recorder_copying *
     return status;
 }
 
-/* Whatever a row refers to was there before the row, so that a table copied later holds it. */
+/* Everything that a row refers to existed before the row, so tables that are copied after the rows
+ * contain it. */
 tide_status tide_recorder_copy_end(tide_recorder *recorder, tide_recorder_copying *copying) {
     tide_recording *recording = &copying->recording;
     trim_rows(copying);

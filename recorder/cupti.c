@@ -1,3 +1,4 @@
+/* cupti.c - finds the CUPTI library and fills the table of its functions. */
 #include "recorder/cupti_internal.h"
 
 #include <dlfcn.h>
@@ -49,7 +50,7 @@ tide_status tide_cupti_load(tide_cupti *ret_table, tide_error *error) {
                              "let TIDEMARK_CUPTI name its file",
                              SYMBOLS[i].name);
         }
-        /* ISO C knows no conversion from void * to a function pointer. */
+        /* ISO C has no conversion from void * to a function pointer. */
         memcpy((char *)&table + SYMBOLS[i].offset, &symbol, sizeof(symbol));
     }
     *ret_table = table;

@@ -1,9 +1,8 @@
-/* cupti_internal.h - the functions of CUPTI that are used, as a table that is filled when kernels
- * are to be traced: the library is opened then and not before. Tests fill it with a library of
- * their own.
+/* cupti_internal.h - the functions of CUPTI that we use, as a table.
  *
- * The declarations are ours: no toolkit is needed to compile this. A test compares them with the
- * toolkit's header where that is. Every function returns a CUptiResult, 0 for success.
+ * The library is opened when a kernel trace is created, and not before. Tests open one of their
+ * own. The declarations are ours, so that compiling needs no CUDA toolkit; where there is one, a
+ * test compares them with its header. Every function returns a CUptiResult, 0 for success.
  */
 #ifndef TIDE_RECORDER_CUPTI_INTERNAL_H
 #define TIDE_RECORDER_CUPTI_INTERNAL_H
@@ -18,8 +17,7 @@
 extern "C" {
 #endif
 
-/* Of enumerations whose values are part of CUPTI's interface, under its own names without CUPTI_.
- */
+/* Values of enumerations that are part of CUPTI's interface, named as CUPTI names them. */
 enum {
     TIDE_CUPTI_ACTIVITY_KIND_DRIVER = 4,
     TIDE_CUPTI_ACTIVITY_KIND_RUNTIME = 5,
@@ -35,28 +33,28 @@ enum {
     TIDE_CUPTI_RECORD_ALIGNMENT = 8
 };
 
-/* What all versions of CUpti_ActivityKernel since the third begin with; later ones add to the end.
- */
+/* The beginning of CUpti_ActivityKernel, which is the same in all versions since the third: later
+ * versions add fields at the end. Fields without a comment are not used. */
 typedef struct tide_cupti_kernel {
-    uint32_t kind;             /* CONCURRENT_KERNEL */
-    uint8_t configuration[12]; /* not used, as all that has no comment */
-    uint64_t start_ns;         /* on CUPTI's clock */
-    uint64_t end_ns;           /* on the same */
+    uint32_t kind; /* CONCURRENT_KERNEL */
+    uint8_t configuration[12];
+    uint64_t start_ns; /* on CUPTI's clock */
+    uint64_t end_ns;   /* on CUPTI's clock */
     uint64_t completed_ns;
     uint32_t device, context, stream;
     int32_t grid[3], block[3];
     int32_t static_shared_bytes, dynamic_shared_bytes;
     uint32_t local_bytes_per_thread, local_bytes;
-    uint32_t correlation; /* of the call that launched it */
+    uint32_t correlation; /* number of the call that launched it */
     int64_t grid_number;
-    const char *name; /* mangled; CUPTI's, valid until the process ends */
+    const char *name; /* mangled; owned by CUPTI, valid until the process ends */
 } tide_cupti_kernel;
 
 typedef struct tide_cupti_external {
     uint32_t kind;          /* EXTERNAL_CORRELATION */
     uint32_t external_kind; /* CUSTOM0 is ours */
-    uint64_t external;      /* what was pushed */
-    uint32_t correlation;   /* of the call that was made then */
+    uint64_t external;      /* the innermost number that was pushed at the time of the call */
+    uint32_t correlation;   /* number of the call */
     uint32_t reserved;
 } tide_cupti_external;
 
@@ -76,9 +74,9 @@ typedef struct tide_cupti {
     int (*get_result_string)(int result, const char **ret_text);
 } tide_cupti;
 
-/* The library that TIDEMARK_CUPTI names, or libcupti.so.13 or .12 where the loader or the toolkit
- * has it. TIDE_UNSUPPORTED says what was tried. Never closed: its threads would run on in code that
- * is gone. */
+/* Opens the library that TIDEMARK_CUPTI names, or libcupti.so.13 or .12 from the loader's or the
+ * toolkit's places. TIDE_UNSUPPORTED says what was tried. The library is never closed: its threads
+ * would go on running in code that is gone. */
 TIDE_NODISCARD tide_status tide_cupti_load(tide_cupti *ret_table, tide_error *error);
 
 #ifdef __cplusplus

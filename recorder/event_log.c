@@ -1,3 +1,9 @@
+/* event_log.c - rows, the ring, and the base that keeps what the ring overwrites.
+ *
+ * When the log lies in a file, the process may be killed between any two instructions here, and a
+ * reader must understand what is left. So every change is one store (an action or a counter), made
+ * after the stores that it depends on.
+ */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
 #include "recorder/event_log.h"
 
@@ -8,10 +14,12 @@
 #include "recorder/log_format_friend.h"
 #include "common/bytes.h"
 
-/* More may be alive than a small ring holds. Only address space: pages come as they are used. */
+/* Rows of base beyond those of the log: more may be alive than a small ring has rows. This is
+ * address space only; the system provides pages when they are used. */
 enum { MORE_BASE = 65536 };
 
-/* Rows whose pages are made together, 48 KiB: some microseconds every thousand events. */
+/* Rows whose pages are requested together, 48 KiB: this takes some microseconds every 1,024 events.
+ */
 enum { TOUCHED_ROWS = 1024, PAGE_BYTES = 4096 };
 
 void tide_event_log_init_in(tide_event_log *log, const tide_hostmem *mem,
@@ -35,7 +43,7 @@ tide_status tide_event_log_init(tide_event_log *log, const tide_hostmem *mem, si
     }
     size_t max_base = keep_newest ? max_events + MORE_BASE : 0;
     void *rows = MAP_FAILED;
-    if (max_events <= (SIZE_MAX / sizeof(tide_event) - MORE_BASE) / 2) {
+    if (max_events <= (SIZE_MAX / sizeof(tide_event) - MORE_BASE) / 2) { /* the sum fits size_t */
         rows = mmap(NULL, (max_events + max_base) * sizeof(tide_event), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     } else {
@@ -56,7 +64,7 @@ tide_status tide_event_log_init(tide_event_log *log, const tide_hostmem *mem, si
     log->mapping = rows;
     log->mapped_bytes = (max_events + max_base) * sizeof(tide_event);
 #ifdef MADV_HUGEPAGE
-    /* Where they are to be had: what recording adds to a pair of the benchmark's step took 64 ns
+    /* Huge pages, where the system has any: recording adds 64 ns to a pair of the benchmark's step
      * with them and 91 ns without (tidemark bench recorder, 2 cores of an AMD EPYC). */
     (void)madvise(rows, max_events * sizeof(tide_event), MADV_HUGEPAGE);
 #endif
@@ -71,9 +79,9 @@ void tide_event_log_fini(tide_event_log *log) {
     *log = (tide_event_log){.rows = NULL};
 }
 
-/* What was stored before stands in the file before what is stored after: the process may end in
- * between. The compiler must keep the order; a processor ends a process between two instructions,
- * with the stores of all earlier ones done. */
+/* Stores a counter after everything that it counts, and before everything that follows. Only the
+ * compiler must be kept from changing that order: a process is killed between two instructions, and
+ * the stores of all earlier instructions still reach the file. */
 static void publish(_Atomic(uint64_t) *counter, uint64_t value) {
     atomic_store_explicit(counter, value, memory_order_release);
     atomic_signal_fence(memory_order_acq_rel);
@@ -81,6 +89,7 @@ static void publish(_Atomic(uint64_t) *counter, uint64_t value) {
 
 /* ---- the base ---- */
 
+/* A segment and its first block have the same address, so the lowest bit tells them apart. */
 static uint64_t key_of(const tide_event *event) {
     bool is_segment = event->action >= TIDE_ACTION_SEGMENT_ALLOC;
     return event->address << 1 | (is_segment ? 1u : 0u);
@@ -92,6 +101,8 @@ static void base_remove(tide_event_log *log, const tide_event *event) {
         return;
     }
     tide_map_remove(&log->base_at, key_of(event));
+    /* The row must be unused before its address becomes a link of the list: a reader would take the
+     * link for the address of a block. */
     log->base[row].action = TIDE_BASE_UNUSED;
     atomic_signal_fence(memory_order_acq_rel);
     log->base[row].address = log->base_unused;
@@ -99,9 +110,11 @@ static void base_remove(tide_event_log *log, const tide_event *event) {
     log->n_base--;
 }
 
-/* False: there is no room. The action comes last: until then the row is unused. */
+/* False: there is no room. The action is stored last, so that the row is unused until it is
+ * complete.
+ */
 static bool base_add(tide_event_log *log, const tide_event *event) {
-    base_remove(log, event); /* whatever was there is gone */
+    base_remove(log, event); /* an address has one block: an older row of it is outdated */
     bool is_new = log->base_unused == 0;
     uint64_t row = is_new ? log->n_base_used : log->base_unused - 1;
     if (row >= log->max_base || tide_map_put(&log->base_at, key_of(event), row) != TIDE_OK) {
@@ -130,9 +143,9 @@ static void base_request_free(tide_event_log *log, const tide_event *event) {
     }
 }
 
-/* Takes [event->address, + block_bytes) out of what is mapped: a piece may be a part of one that
- * was mapped, or reach over several. Rare, so that all rows are looked at. False: there is no room,
- * and nothing is changed. */
+/* Removes [event->address, + block_bytes) from the mapped pieces. What is unmapped may be a part of
+ * one piece, or span several. This is rare, so it searches all rows. False: there might be no room
+ * for the pieces that are left over, and nothing is changed. */
 static bool base_unmap(tide_event_log *log, const tide_event *event) {
     uint64_t begin = event->address;
     uint64_t end = begin + event->block_bytes;
@@ -145,7 +158,7 @@ static bool base_unmap(tide_event_log *log, const tide_event *event) {
         if (row->action != TIDE_ACTION_SEGMENT_MAP || row->address >= end || row_end <= begin) {
             continue;
         }
-        if (row_end > end) { /* its upper part stays */
+        if (row_end > end) { /* the upper part of the piece stays */
             tide_event upper = *row;
             upper.address = end;
             upper.block_bytes = row_end - end;
@@ -154,7 +167,7 @@ static bool base_unmap(tide_event_log *log, const tide_event *event) {
                 return false;
             }
         }
-        if (row->address < begin) { /* its lower part stays */
+        if (row->address < begin) { /* the lower part stays */
             row->requested_bytes = begin - row->address;
             row->block_bytes = begin - row->address;
         } else {
@@ -165,7 +178,7 @@ static bool base_unmap(tide_event_log *log, const tide_event *event) {
     return true;
 }
 
-/* Takes one more event into the base. False: there is no room for it. */
+/* Applies one event to the base. False: there is no room. */
 static bool fold(tide_event_log *log, const tide_event *event) {
     switch (event->action) {
     case TIDE_ACTION_ALLOC:
@@ -189,7 +202,9 @@ static bool fold(tide_event_log *log, const tide_event *event) {
 
 /* ---- the rows ---- */
 
-/* Makes the oldest row, which is the next one, free. False: there is no room any more. */
+/* Folds the oldest row into the base, so that the next event can overwrite it: in a full ring both
+ * are the same row. False: the base is full. The log then stops for good, since a base without some
+ * of the live blocks would be wrong, while a log that says where it stops is only short. */
 static bool drop_oldest(tide_event_log *log) {
     if (!log->keep_newest || log->is_frozen) {
         return false;
@@ -206,8 +221,8 @@ static bool drop_oldest(tide_event_log *log) {
     return true;
 }
 
-/* Has the system make the next pages at once: one after the other, as rows reach them, each costs
- * an exception. What it cannot do so it does then. */
+/* Asks the system for the pages of the next rows in one call. Otherwise the first write to each
+ * page costs a page fault. If the call fails, that is what happens. */
 static void touch_more(tide_event_log *log) {
     size_t n_rows = log->max_events - log->n_touched;
     n_rows = n_rows < TOUCHED_ROWS ? n_rows : TOUCHED_ROWS;

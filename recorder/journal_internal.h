@@ -1,9 +1,10 @@
-/* journal_internal.h - what rows of the log refer to, as records of the log file: call stacks,
- * strings, streams, loaded code, and texts that describe the run.
+/* journal_internal.h - writes what rows of the log refer to as records of the log file: call
+ * stacks, strings, streams, loaded code, and texts that describe the run.
  *
- * Each hook is called where such a thing gets its number, before anybody can refer to it. Thread-
- * safe; takes one lock and calls nobody who takes another one of the recorder's. A NULL journal:
- * nothing happens. When there is no room for a record it is counted.
+ * Each function is called where such a thing gets its number, before any row can refer to it.
+ * Thread-safe. A function takes the journal's lock and, while it holds it, none of the recorder's,
+ * so it may be called under those. With a NULL journal nothing happens. A record that does not fit
+ * is counted and dropped.
  */
 #ifndef TIDE_RECORDER_JOURNAL_INTERNAL_H
 #define TIDE_RECORDER_JOURNAL_INTERNAL_H
@@ -17,7 +18,7 @@
 
 typedef struct tide_journal tide_journal;
 
-/* Writes into the file's journal, which outlives it, and lists the code that is loaded now. The
+/* Opens the journal of the file, which outlives it, and lists the code that is loaded now. The
  * caller destroys it. */
 TIDE_NODISCARD tide_status tide_journal_create(const tide_hostmem *mem, const tide_log_file *file,
                                                tide_journal **ret_journal);
@@ -25,28 +26,30 @@ void tide_journal_destroy(tide_journal *journal);
 
 void tide_journal_string(tide_journal *journal, uint32_t number, const char *text);
 
-/* Return addresses, innermost first. Lists code that was loaded since the last stack, too. */
+/* The addresses are return addresses, innermost first. Code that was loaded since the last stack is
+ * listed before the stack. */
 void tide_journal_stack(tide_journal *journal, uint32_t number, const uint64_t *pcs, size_t n_pcs);
 
 void tide_journal_stream(tide_journal *journal, uint32_t number, uint32_t device, uint64_t handle);
 
-/* A key such as "run.command" and its value; the last one of a key counts. */
+/* A key such as "run.command" and its value. The last value of a key counts. */
 void tide_journal_text(tide_journal *journal, const char *key, const char *value);
 
 /* ---- for log_modules.c ---- */
 
-/* A record of two parts, under the journal's lock. */
+/* Called under the journal's lock: writes a record whose payload is the head followed by the tail.
+ */
 void tide_journal_put(tide_journal *journal, tide_log_record_kind kind, const void *head,
                       size_t n_head_bytes, const void *tail, size_t n_tail_bytes);
 
-/* What was listed of the loaded code. */
+/* Which loaded code has been listed. */
 typedef struct tide_journal_modules {
-    tide_map known;    /* hash of path and place -> 1 */
-    uint64_t n_loaded; /* times that code was loaded and */
-    uint64_t n_gone;   /* unloaded, when it was listed last; of the whole process */
+    tide_map known;    /* hash of path and load address -> 1 */
+    uint64_t n_loaded; /* the dynamic linker's counts of loaded and */
+    uint64_t n_gone;   /* unloaded modules when code was last listed */
 } tide_journal_modules;
 
-/* Under the journal's lock: writes a record for each piece of code that has none yet. */
+/* Called under the journal's lock: writes a record for each module that has none yet. */
 void tide_journal_list_modules(tide_journal *journal, tide_journal_modules *modules);
 
 #endif

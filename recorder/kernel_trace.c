@@ -1,3 +1,9 @@
+/* kernel_trace.c - collects CUPTI's records of kernels and matches them with scopes.
+ *
+ * CUPTI reports a kernel with the number of the call that launched it, and, for each call, the
+ * "external" number that was pushed last on the calling thread. We push the scope's number when a
+ * scope begins, so the two records together say which scope launched the kernel.
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "recorder/kernel_trace.h"
 
@@ -14,8 +20,8 @@
 
 /* A kernel that ran. */
 typedef struct launch {
-    uint32_t correlation; /* of the call that launched it */
-    uint32_t name;        /* string of the recorder; TIDE_NONE: no memory for it */
+    uint32_t correlation; /* number of the call that launched it */
+    uint32_t name;        /* string of the recorder; TIDE_NONE: there was no memory for it */
     int64_t duration_ns;
 } launch;
 
@@ -29,29 +35,31 @@ struct tide_kernel_trace {
     const tide_hostmem *mem; /* borrowed; the recorder's */
     tide_recorder *recorder; /* borrowed */
     tide_cupti cupti;        /* its functions */
-    bool is_on;              /* kernels are traced; of the owner's thread */
-    tide_scope *open;        /* owned; scopes that were pushed and not popped, n_open */
+    bool is_on;              /* kernels are traced; only the owner's thread uses this */
+    tide_scope *open;        /* owned; n_open scopes that were pushed and not yet popped */
     size_t n_open;
     size_t open_capacity;
 
-    pthread_mutex_t lock; /* CUPTI returns buffers on a thread of its own: guards all below */
-    launch *launches;     /* owned; not added up yet */
+    /* CUPTI returns buffers on a thread of its own. */
+    pthread_mutex_t lock; /* guards everything below */
+    launch *launches;     /* owned; those not added up yet */
     size_t n_launches;
     size_t launches_capacity;
-    call_scope *calls; /* owned; as CUPTI gives them */
+    call_scope *calls; /* owned; in the order of CUPTI's records */
     size_t n_calls;
-    size_t n_older_calls; /* of these: known before the last collection */
+    size_t n_older_calls; /* how many of these were known before the last collection */
     size_t calls_capacity;
     tide_map names;     /* address of a kernel's name -> string of the recorder */
-    tide_status status; /* first failure on the way */
+    tide_status status; /* the first failure; the next collection returns it */
 };
 
-/* CUPTI is one for the process and its callbacks are given nothing of ours: so is the trace. The
- * lock is held while a callback uses it. */
+/* CUPTI exists once in a process, and its callbacks get no pointer of ours. So there can be only
+ * one trace, and it is found here. A callback holds the lock while it uses the trace, which
+ * therefore cannot be destroyed meanwhile. */
 static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
 static tide_kernel_trace *current;
 
-/* What to do about an error of CUPTI. */
+/* What the user can do about an error of CUPTI. */
 static const char *remedy_of(int result) {
     switch (result) {
     case TIDE_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
@@ -82,7 +90,7 @@ static tide_status no_memory(tide_error *error) {
     return tide_fail(error, TIDE_NO_MEMORY, "no host memory to trace kernels");
 }
 
-/* ---- what CUPTI calls ---- */
+/* ---- callbacks of CUPTI ---- */
 
 static void give_buffer(uint8_t **ret_buffer, size_t *ret_n_bytes, size_t *ret_max_records) {
     *ret_buffer = NULL;
@@ -102,8 +110,8 @@ static void give_buffer(uint8_t **ret_buffer, size_t *ret_n_bytes, size_t *ret_m
     pthread_mutex_unlock(&current_lock);
 }
 
-/* "void rmsnorm<float>(float*, ...)" -> the same without its arguments. The C++ runtime, where the
- * program has one, demangles; its text is freed as it says. */
+/* Interns "void rmsnorm<float>(float*, ...)" without its arguments. The C++ runtime demangles if
+ * the program has one loaded; we do not link it for this. */
 static uint32_t intern_kernel(tide_recorder *recorder, const char *mangled) {
     char *(*demangle)(const char *, char *, size_t *, int *) = NULL;
     void *program = dlopen(NULL, RTLD_NOW);
@@ -115,7 +123,8 @@ static uint32_t intern_kernel(tide_recorder *recorder, const char *mangled) {
         text = demangle(mangled, NULL, NULL, &status);
     }
     if (text != NULL) {
-        /* Arguments begin at the last parenthesis that opens outside every other bracket. */
+        /* From the end backwards: the argument list begins at the parenthesis that matches the last
+         * closing one. Arguments that are function pointers have parentheses of their own. */
         size_t depth = 0;
         for (size_t i = strlen(text); i > 0; i--) {
             depth += text[i - 1] == ')';
@@ -134,7 +143,7 @@ static uint32_t intern_kernel(tide_recorder *recorder, const char *mangled) {
     return name;
 }
 
-/* All below under the trace's lock. */
+/* This and the next functions are called under the trace's lock. */
 static uint32_t name_of(tide_kernel_trace *trace, const char *mangled) {
     uint64_t found = 0;
     uint64_t key = (uint64_t)(uintptr_t)mangled;
@@ -158,7 +167,7 @@ static tide_status keep_launch(tide_kernel_trace *trace, const tide_cupti_kernel
         return TIDE_NO_MEMORY;
     }
     trace->launches = launches;
-    /* 0 both where CUPTI could not take the times. */
+    /* CUPTI sets both times to 0 where it could not measure them. */
     int64_t duration_ns =
         kernel->end_ns > kernel->start_ns ? (int64_t)(kernel->end_ns - kernel->start_ns) : 0;
     launches[trace->n_launches++] =
@@ -219,7 +228,7 @@ static int compare_calls(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Under the trace's lock; the calls are sorted. NULL: none of that number is known. */
+/* Called under the trace's lock, with the calls sorted. NULL: no call with that number is known. */
 static const call_scope *find_call(const tide_kernel_trace *trace, uint32_t correlation) {
     const call_scope key = {.correlation = correlation};
     return trace->n_calls == 0
@@ -227,9 +236,9 @@ static const call_scope *find_call(const tide_kernel_trace *trace, uint32_t corr
                : bsearch(&key, trace->calls, trace->n_calls, sizeof(key), compare_calls);
 }
 
-/* Records of calls and of kernels come in buffers of their own, and CUPTI returns one buffer sooner
- * than another: a kernel whose call is not known waits for the next collection, and calls are kept
- * over one. In the last collection what has no call was launched outside every scope. */
+/* CUPTI delivers calls and kernels in separate buffers, in no particular order. So a kernel whose
+ * call is not known yet waits for the next collection, and calls are kept for one more collection.
+ * In the last one, a kernel without a call was launched outside every scope. */
 static tide_status add_up(tide_kernel_trace *trace, bool is_last) {
     size_t n_waiting = 0;
     if (trace->n_calls > 0) {
@@ -246,7 +255,8 @@ static tide_status add_up(tide_kernel_trace *trace, bool is_last) {
                                           call == NULL ? TIDE_NONE : call->scope, row.duration_ns));
     }
     trace->n_launches = n_waiting;
-    /* Later calls have higher numbers: the older ones come first. */
+    /* Calls are numbered in the order in which they are made, so after sorting the older ones come
+     * first. Those have now been kept for two collections. */
     trace->n_calls -= trace->n_older_calls;
     if (trace->n_older_calls > 0) {
         memmove(trace->calls, trace->calls + trace->n_older_calls,
@@ -296,7 +306,7 @@ void tide_kernel_trace_push(tide_kernel_trace *trace, tide_scope scope) {
 }
 
 void tide_kernel_trace_pop(tide_kernel_trace *trace, tide_scope scope) {
-    /* Scopes that were opened later have higher numbers. */
+    /* Scopes opened later have higher numbers, so these are the scope and those inside it. */
     while (trace->n_open > 0 && trace->open[trace->n_open - 1] >= scope) {
         uint64_t id = 0;
         (void)trace->cupti.pop_external(TIDE_CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &id);
@@ -306,7 +316,8 @@ void tide_kernel_trace_pop(tide_kernel_trace *trace, tide_scope scope) {
 
 /* ---- life ---- */
 
-/* The calls before the kernels: without their records no kernel finds its scope. */
+/* Enabled in this order and disabled in reverse, so that calls are recorded whenever kernels are: a
+ * kernel finds its scope only by the record of its call. */
 static const int KINDS[] = {TIDE_CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
                             TIDE_CUPTI_ACTIVITY_KIND_RUNTIME, TIDE_CUPTI_ACTIVITY_KIND_DRIVER,
                             TIDE_CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL};
@@ -408,9 +419,9 @@ void tide_kernel_trace_destroy(tide_kernel_trace *trace) {
         return;
     }
     tide_status ended = tide_kernel_trace_end(trace, NULL);
-    (void)ended; /* nobody is left to be told */
+    (void)ended; /* a destructor cannot report it */
     tide_recorder_detach_trace(trace->recorder);
-    /* Buffers that come later are not looked at. */
+    /* A buffer that CUPTI returns later is ignored. */
     pthread_mutex_lock(&current_lock);
     current = NULL;
     pthread_mutex_unlock(&current_lock);

@@ -1,13 +1,14 @@
-/* kernel_trace.h - which kernels a GPU ran for the scopes of a thread, how often and how long, by
- * CUPTI (the CUDA toolkit's library for tools), which is opened when the trace is created.
+/* kernel_trace.h - which kernels a GPU ran for the scopes of a thread, how often and for how long.
  *
- * While the trace is on, every kernel that the thread launches is counted to its innermost scope:
- * one row for each kernel and place, where a place is the path of scopes without steps and without
- * the numbers of layers ("forward > layer > attention"). The rows are part of the recording.
+ * The data comes from CUPTI, the CUDA toolkit's library for tools, which is opened when a trace is
+ * created. While the trace is on, every kernel that the thread launches counts for its innermost
+ * open scope. There is one row for each kernel and place; a place is the path of scopes without
+ * steps and without the numbers of layers ("forward > layer > attention"). The rows are part of the
+ * recording.
  *
- * Tracing costs time on the host with every launch: times of phases taken meanwhile hold that, too.
- * CUPTI serves one tool in a process: not beside Nsight Systems. Of the thread that creates it; one
- * at a time in a process.
+ * Tracing costs the host time for every launch, and times of phases measured meanwhile include it.
+ * CUPTI serves one tool in a process, so this does not work under Nsight Systems. A trace belongs
+ * to the thread that creates it. There can be one at a time in a process.
  */
 #ifndef TIDE_RECORDER_KERNEL_TRACE_H
 #define TIDE_RECORDER_KERNEL_TRACE_H
@@ -21,18 +22,19 @@ extern "C" {
 
 typedef struct tide_kernel_trace tide_kernel_trace;
 
-/* Opens CUPTI; nothing is traced yet. TIDE_UNSUPPORTED where there is none, TIDE_INVALID when there
- * is a trace already. The recorder is borrowed and outlives it. */
+/* Opens CUPTI; nothing is traced yet. TIDE_UNSUPPORTED: CUPTI was not found. TIDE_INVALID: the
+ * process has a trace already. The recorder is borrowed and outlives the trace. */
 TIDE_NODISCARD tide_status tide_kernel_trace_create(tide_recorder *recorder,
                                                     tide_kernel_trace **ret_trace,
                                                     tide_error *error);
-/* From here on kernels are traced; outside every scope of the thread. */
+/* Traces kernels from now on. Call it outside every scope of the thread. */
 TIDE_NODISCARD tide_status tide_kernel_trace_begin(tide_kernel_trace *trace, tide_error *error);
-/* After a synchronisation of the device, while it is on: adds what was traced to the recording. */
+/* Adds what was traced to the recording. Call it after a synchronisation of the device. */
 TIDE_NODISCARD tide_status tide_kernel_trace_collect(tide_kernel_trace *trace, tide_error *error);
-/* The same, and kernels are no longer traced; outside every scope, and nothing when it is off. */
+/* Does the same and stops tracing. Call it outside every scope. Does nothing when tracing is off.
+ */
 TIDE_NODISCARD tide_status tide_kernel_trace_end(tide_kernel_trace *trace, tide_error *error);
-/* Ends it; NULL is allowed. */
+/* Ends the trace, too. NULL is allowed. */
 void tide_kernel_trace_destroy(tide_kernel_trace *trace);
 
 #ifdef __cplusplus

@@ -4,18 +4,20 @@
 
 #include "recorder/kernel_trace.h"
 
-/* Called by the recorder, outside its locks, on the thread that is traced. Never fail: what goes
- * wrong is returned by the next collection. `pop` ends every scope that is open inside, too. */
+/* The recorder calls these on the traced thread, outside its locks. They cannot report a failure:
+ * the next collection returns it. `pop` also ends every scope that is open inside. */
 void tide_kernel_trace_push(tide_kernel_trace *trace, tide_scope scope);
 void tide_kernel_trace_pop(tide_kernel_trace *trace, tide_scope scope);
 
-/* For the calling thread's scopes. TIDE_NO_MEMORY: the thread could not be noted. */
+/* Attaches the trace to the calling thread's scopes. TIDE_NO_MEMORY: no memory for the thread's
+ * state.
+ */
 TIDE_NODISCARD tide_status tide_recorder_attach_trace(tide_recorder *recorder,
                                                       tide_kernel_trace *trace);
 void tide_recorder_detach_trace(tide_recorder *recorder);
 
-/* Adds one launch of kernel `name` (a number of tide_recorder_intern) in `scope` (TIDE_NONE: in
- * none). */
+/* Adds one launch of kernel `name`, a number from tide_recorder_intern, in `scope`. TIDE_NONE: it
+ * was launched outside every scope. */
 TIDE_NODISCARD tide_status tide_recorder_add_launch(tide_recorder *recorder, uint32_t name,
                                                     tide_scope scope, int64_t duration_ns);
 

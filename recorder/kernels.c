@@ -1,5 +1,5 @@
-/* The table of kernels: launches, added up by kernel and place. Under the scopes lock, since places
- * are paths of scopes. */
+/* kernels.c - the table of kernels: launches, added up by kernel and place. The scopes lock guards
+ * it, since places are paths of scopes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { MAX_DEPTH = 16, PATH_BYTES = 512 };
 
-/* The scope and those around it, outermost last, steps left out; under the scopes lock. */
+/* Called under the scopes lock: the scope and those around it, outermost last, without steps. */
 static size_t copy_chain(const tide_recorder *recorder, tide_scope scope,
                          tide_scope_row rows[MAX_DEPTH]) {
     size_t n = 0;
@@ -22,7 +22,8 @@ static size_t copy_chain(const tide_recorder *recorder, tide_scope scope,
     return n;
 }
 
-/* Both are TIDE_NONE where there is no memory, and the phase where there is none. */
+/* The phase and the path of a scope. *ret_phase is TIDE_NONE outside every phase, *ret_path when
+ * there is no memory. */
 static void place_of(tide_recorder *recorder, tide_scope scope, uint32_t *ret_phase,
                      uint32_t *ret_path) {
     tide_scope_row rows[MAX_DEPTH];
@@ -46,7 +47,7 @@ static void place_of(tide_recorder *recorder, tide_scope scope, uint32_t *ret_ph
     *ret_path = tide_recorder_intern(recorder, path);
 }
 
-/* A new row without launches, under the scopes lock; NULL: no memory. */
+/* Called under the scopes lock: a new row without launches; NULL: no memory. */
 static tide_kernel_row *add_row(tide_recorder *recorder, uint64_t key, tide_kernel_row row) {
     tide_kernel_row *kernels =
         tide_hostmem_grow(recorder->mem, recorder->kernels, &recorder->kernels_capacity,

@@ -1,4 +1,5 @@
-/* What the device is, for whoever recovers the log file. */
+/* log_describe.c - writes the properties of the device to the log file, so that a recovered
+ * recording names them as a snapshot does. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,3 +1,10 @@
+/* log_file.c - makes the log file under a temporary name, reserves and maps it, and gives it its
+ * name.
+ *
+ * Several processes may start with the same log path at once, and a log of a crashed process may be
+ * there, which must survive. So the path is never opened for writing: a complete file replaces what
+ * is there, after a look at it under its lock.
+ */
 #define _DEFAULT_SOURCE /* flock, realpath */
 #include "recorder/log_file_internal.h"
 
@@ -49,10 +56,10 @@ tide_log_layout tide_log_layout_make(uint64_t journal_bytes, uint64_t max_scopes
     return layout;
 }
 
-/* Half of the file for events, a quarter for scopes, an eighth each for the journal and the base; a
- * log that stops needs no base: its events get that, too. */
+/* Gives half of the file to events, a quarter to scopes, and an eighth each to the journal and the
+ * base. A log that stops needs no base; its events get that share, too. */
 static tide_log_layout share_out(size_t file_bytes, uint32_t full_policy) {
-    const uint64_t most = UINT64_C(1) << 32;
+    const uint64_t most = UINT64_C(1) << 32; /* numbers of scopes have 32 bits */
     uint64_t share_bytes = (file_bytes - TIDE_LOG_HEADER_BYTES - (size_t)3 * ALIGNMENT) / 8;
     uint64_t n_rows = share_bytes / sizeof(tide_event);
     bool needs_base = full_policy != 0; /* TIDE_FULL_STOP */
@@ -62,14 +69,14 @@ static tide_log_layout share_out(size_t file_bytes, uint32_t full_policy) {
                                 needs_base ? n_rows : 0, max_events, full_policy);
 }
 
-/* ---- what is there already ---- */
+/* ---- what the path holds already ---- */
 
 static tide_status no_log(const char *path, const char *what, tide_error *error) {
     return tide_fail(error, TIDE_IO, "the log %s cannot be made: %s: choose another file", path,
                      what);
 }
 
-/* Whether the descriptor is still the file of that name. */
+/* Whether the descriptor is still the file at that path: it may have been renamed meanwhile. */
 static bool is_at(int descriptor, const char *path) {
     struct stat opened;
     struct stat named;
@@ -77,8 +84,8 @@ static bool is_at(int descriptor, const char *path) {
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/* Looks at the locked file. TIDE_OK: it is a log, and *ret_is_left tells whether a crash left it
- * behind with something in it. */
+/* Looks at the locked file. TIDE_OK: it is empty or a log, and *ret_is_left tells whether a crash
+ * left it behind with events in it. */
 static tide_status look_at(int descriptor, const char *path, bool *ret_is_left, tide_error *error) {
     tide_log_header header;
     struct stat status;
@@ -100,7 +107,9 @@ static tide_status look_at(int descriptor, const char *path, bool *ret_is_left, 
     return TIDE_OK;
 }
 
-/* Moves the log that a crash left to PATH.old, over an older one of its kind. */
+/* Moves the log that a crash left to PATH.old. An older log there is replaced; any other file is
+ * not.
+ */
 static tide_status keep(const char *path, tide_error *error) {
     char old[PATH_BYTES + 8];
     char magic[8] = "";
@@ -121,8 +130,8 @@ static tide_status keep(const char *path, tide_error *error) {
     return TIDE_OK;
 }
 
-/* Gives the finished file its name, perhaps as a second one. *ret_again: somebody else was faster,
- * look again. */
+/* Gives the finished file its name; by a link it then has two. *ret_again: another process was
+ * faster, so the path must be looked at again. */
 static tide_status take_name(const char *temporary, const char *path, bool *ret_again,
                              tide_error *error) {
     bool is_left = false;
@@ -132,7 +141,7 @@ static tide_status take_name(const char *temporary, const char *path, bool *ret_
         if (errno != ENOENT) {
             return no_log(path, strerror(errno), error);
         }
-        /* A link never replaces what another process put there meanwhile. */
+        /* Unlike rename, link fails if another process put its log there meanwhile. */
         if (link(temporary, path) == 0) {
             return TIDE_OK;
         }
@@ -141,6 +150,8 @@ static tide_status take_name(const char *temporary, const char *path, bool *ret_
                                                           : no_log(path, strerror(errno), error);
     }
     tide_status status = TIDE_OK;
+    /* A writer holds the lock as long as it lives, however it ends: the lock says whether the file
+     * is in use better than anything written into it could. */
     if (flock(there, LOCK_EX | LOCK_NB) != 0) {
         status = no_log(path, "a running process writes it", error);
     } else if (!is_at(there, path)) {
@@ -160,7 +171,7 @@ static tide_status take_name(const char *temporary, const char *path, bool *ret_
 
 /* ---- the new file ---- */
 
-/* Absolute, with the process' number for "%p". */
+/* Writes the absolute path, with the process ID for each "%p". */
 static tide_status expand(const char *path, char ret_path[PATH_BYTES], tide_error *error) {
     char number[24];
     char folder[PATH_BYTES] = "";
@@ -181,7 +192,7 @@ static tide_status expand(const char *path, char ret_path[PATH_BYTES], tide_erro
     if (n >= PATH_BYTES - 16) {
         return no_log(path, strerror(ENAMETOOLONG), error);
     }
-    char *target = realpath(ret_path, NULL); /* what a link leads to is replaced, not the link */
+    char *target = realpath(ret_path, NULL); /* replace the target of a link, not the link */
     if (target != NULL && strlen(target) < PATH_BYTES - 16) {
         memcpy(ret_path, target, strlen(target) + 1);
     }
@@ -194,7 +205,7 @@ static tide_status reserve(int descriptor, const char *path, size_t file_bytes, 
     struct statvfs disk;
     char need[TIDE_BYTES_TEXT];
     char have[TIDE_BYTES_TEXT];
-    /* Beyond that limit the system would send a signal. */
+    /* Beyond this limit the system would send SIGXFSZ instead of returning an error. */
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
         limit.rlim_cur < file_bytes) {
         return tide_fail(error, TIDE_IO,
@@ -202,6 +213,8 @@ static tide_status reserve(int descriptor, const char *path, size_t file_bytes, 
                          "use a smaller log",
                          path, file_bytes);
     }
+    /* A sparse file would end the program with SIGBUS when the disk is full and a row reaches a
+     * hole. */
     int reason = posix_fallocate(descriptor, 0, (off_t)file_bytes);
     if (reason == 0) {
         return TIDE_OK;
@@ -257,14 +270,14 @@ tide_status tide_log_file_open_as(const tide_hostmem *mem, const char *path,
         return tide_fail(error, TIDE_NO_MEMORY, "the log %s: no host memory", path);
     }
     tide_status status = TIDE_OK;
-    /* Nobody else may read what the program's names and folders tell. */
+    /* Readable by the owner alone: the log contains names and paths of the program. */
     int reason = tide_temporary_file_open(expanded, S_IRUSR | S_IWUSR, &temporary);
     if (reason != 0) {
         status = no_log(path, strerror(reason), error);
         goto fail_make;
     }
     file.descriptor = temporary.fd;
-    (void)flock(file.descriptor, LOCK_EX | LOCK_NB); /* nobody else knows the file */
+    (void)flock(file.descriptor, LOCK_EX | LOCK_NB); /* succeeds: no other process knows the file */
     status = reserve(file.descriptor, path, (size_t)layout->file_bytes, error);
     if (status != TIDE_OK) {
         goto fail_reserve;
@@ -277,7 +290,7 @@ tide_status tide_log_file_open_as(const tide_hostmem *mem, const char *path,
     if (status != TIDE_OK) {
         goto fail_settle;
     }
-    tide_temporary_file_remove(&temporary); /* it has its own name, perhaps beside this one */
+    tide_temporary_file_remove(&temporary); /* the file keeps the name that it was given */
     *ret_file = file;
     return TIDE_OK;
 
@@ -320,7 +333,7 @@ void tide_log_file_close(tide_log_file *file) {
     if (!is_at(file->descriptor, file->path) || tide_log_file_compact(file) != TIDE_OK) {
         uint64_t n_rows = atomic_load(&file->header->counters.n_written);
         n_rows = n_rows < layout->max_events ? n_rows : layout->max_events;
-        /* The rest only takes room: it is no loss where it stays. */
+        /* The unused rest only takes room, so failing to cut it off is no loss. */
         int ignored = ftruncate(file->descriptor,
                                 (off_t)(layout->events_offset + n_rows * sizeof(tide_event)));
         (void)ignored;

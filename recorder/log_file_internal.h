@@ -1,9 +1,9 @@
 /* log_file_internal.h - the event log as a mapped file, for its writer.
  *
- * The file is reserved to its bound before anything is recorded, so that a full disk is an error
- * then and not a signal later, mapped once, and gets its name only when it is complete. While the
- * process lives it holds a lock on the file. The areas are written by their owners: the event log,
- * the scopes, the journal.
+ * The file is reserved at its full size before anything is recorded, so that a full disk is an
+ * error at the start and not a signal later. It is mapped once, and gets its name when its header
+ * is complete. The process holds a lock on it as long as it lives. The event log, the scopes and
+ * the journal each write their own area. docs/decisions/0006 says why the log is such a file.
  */
 #ifndef TIDE_RECORDER_LOG_FILE_INTERNAL_H
 #define TIDE_RECORDER_LOG_FILE_INTERNAL_H
@@ -20,10 +20,10 @@
 typedef struct tide_log_file {
     const tide_hostmem *mem; /* borrowed */
     char *path;              /* owned; absolute */
-    int descriptor;          /* holds the lock */
+    int descriptor;          /* its file lock is held */
     unsigned char *bytes;    /* owned mapping of the whole file */
     size_t mapped_bytes;     /* of the mapping */
-    tide_log_header *header; /* in the mapping, as all below */
+    tide_log_header *header; /* in the mapping, as are all fields below */
     unsigned char *journal;  /* header->layout.journal_bytes */
     tide_scope_row *scopes;  /* header->layout.max_scopes */
     tide_event *base;        /* header->layout.max_base */
@@ -32,30 +32,29 @@ typedef struct tide_log_file {
 
 enum { TIDE_LOG_MIN_BYTES = 1 << 20 }; /* smallest file that a recorder is given */
 
-/* Areas of these sizes, one after the other. */
+/* A layout with areas of these sizes, one after the other. */
 tide_log_layout tide_log_layout_make(uint64_t journal_bytes, uint64_t max_scopes, uint64_t max_base,
                                      uint64_t max_events, uint32_t full_policy);
 
-/* Makes the file of file_bytes (TIDE_LOG_MIN_BYTES at least) at `path` ("%p" in it: the process'
- * number), reserves, maps and locks it: half of it for events, a quarter for scopes. A log
- * that was closed is replaced, one that a crash left behind is kept as PATH.old. TIDE_IO: something
- * else is there, another process writes this log, or the disk has no room; the message names the
- * remedy. The caller closes it. */
+/* Makes a file of file_bytes (at least TIDE_LOG_MIN_BYTES) at `path`, and reserves, maps and locks
+ * it. "%p" in the path stands for the process ID. Half of the file is for events, a quarter for
+ * scopes. A log that was closed is replaced; one that a crash left behind is kept as PATH.old.
+ * TIDE_IO: the path holds something else, another process writes this log, or the disk has no room;
+ * the message names the remedy. The caller closes the file. */
 TIDE_NODISCARD tide_status tide_log_file_open(const tide_hostmem *mem, const char *path,
                                               size_t file_bytes, uint32_t full_policy,
                                               tide_log_file *ret_file, tide_error *error);
 
-/* The same with areas of other sizes. */
+/* The same with a given layout. */
 TIDE_NODISCARD tide_status tide_log_file_open_as(const tide_hostmem *mem, const char *path,
                                                  const tide_log_layout *layout,
                                                  tide_log_file *ret_file, tide_error *error);
 
-/* The recording is complete: cuts off what is not used, where that can be done, unmaps and unlocks
- * the file. */
+/* Marks the recording as complete, cuts off unused room if possible, unmaps and unlocks the file.
+ */
 void tide_log_file_close(tide_log_file *file);
 
-/* log_file_close.c. Puts a copy of what is used in the file's place. TIDE_IO leaves it as it was.
- */
+/* log_file_close.c. Replaces the file by a copy of its used parts. TIDE_IO leaves it as it was. */
 TIDE_NODISCARD tide_status tide_log_file_compact(const tide_log_file *file);
 
 /* Rows for tide_event_log_init_in. */

@@ -1,9 +1,9 @@
 /* log_format_friend.h - the event log as a file: its header and the records of its journal.
- * docs/log-format.md specifies the format; log_file_internal.h writes it, capture/recover.h reads
+ * docs/log-format.md specifies the format, log_file_internal.h writes it, capture/recover.h reads
  * it.
  *
- * The file is what the writer's memory holds: its byte order and its structs. A header, then four
- * areas at the offsets that the header states: journal, scopes, base, events.
+ * The file has the byte order and the structs of the writer's memory, because it is that memory. A
+ * header is followed by four areas at the offsets that it states: journal, scopes, base, events.
  */
 #ifndef TIDE_RECORDER_LOG_FORMAT_FRIEND_H
 #define TIDE_RECORDER_LOG_FORMAT_FRIEND_H
@@ -25,7 +25,7 @@ enum {
     TIDE_LOG_MAX_PAYLOAD = 65536  /* of a record of the journal */
 };
 
-/* Where everything lies. Written once, before the file gets its name. */
+/* Where the areas are. Written once, before the file gets its name. */
 typedef struct tide_log_layout {
     char magic[8];
     uint32_t version;
@@ -35,7 +35,7 @@ typedef struct tide_log_layout {
     uint32_t byte_order;
     uint32_t full_policy;     /* tide_full_policy */
     uint64_t file_bytes;      /* of the whole file */
-    uint64_t journal_offset;  /* from the file's first byte, as all offsets */
+    uint64_t journal_offset;  /* from the file's first byte, as are all offsets */
     uint64_t journal_bytes;   /* room for records */
     uint64_t scopes_offset;   /* of max_scopes tide_scope_row */
     uint64_t max_scopes;      /* rows */
@@ -50,20 +50,20 @@ typedef struct tide_log_layout {
     uint32_t checksum;        /* CRC-32 of everything before it */
 } tide_log_layout;
 
-/* How far each area is filled. A counter goes up after what it counts has been written, so that a
- * process may end between any two instructions. */
+/* How far each area is filled. A counter is raised after what it counts has been written, so that
+ * the process may be killed between any two instructions. */
 typedef struct tide_log_counters {
     /* Events ever written. Those from n_folded on are kept, event i in row i % max_events. */
     _Atomic(uint64_t) n_written;
-    _Atomic(uint64_t) n_folded;         /* overwritten; what they left alive lies in the base */
-    _Atomic(uint64_t) n_refused;        /* events that came when there was no room any more */
+    _Atomic(uint64_t) n_folded;         /* overwritten; the base has what they left alive */
+    _Atomic(uint64_t) n_refused;        /* events that came after the log had stopped */
     _Atomic(uint64_t) n_base_used;      /* rows of the base that were ever used */
     _Atomic(uint64_t) n_scopes;         /* rows */
-    _Atomic(uint64_t) n_scopes_refused; /* scopes that there was no room for */
+    _Atomic(uint64_t) n_scopes_refused; /* scopes that did not fit */
     _Atomic(uint64_t) journal_used_bytes;
-    _Atomic(uint64_t) n_records_refused; /* records that the journal had no room for */
-    _Atomic(uint64_t) paused_at; /* events from this one on have holes; TIDE_LOG_NEVER: none */
-    _Atomic(uint64_t) is_closed; /* 1: the recorder was destroyed, nothing is missing */
+    _Atomic(uint64_t) n_records_refused; /* records that did not fit into the journal */
+    _Atomic(uint64_t) paused_at; /* first event after a pause; TIDE_LOG_NEVER: there was none */
+    _Atomic(uint64_t) is_closed; /* 1: the recorder was destroyed; nothing is missing */
 } tide_log_counters;
 
 typedef struct tide_log_header {

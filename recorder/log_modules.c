@@ -1,4 +1,5 @@
-/* The code that is loaded, as records of the journal: enough to find it again as files. */
+/* log_modules.c - lists the loaded code in the journal, with what is needed to find its files again
+ * when the log is recovered: path, size, time of modification and build-id. */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include <link.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* One round over the loaded code. */
+/* What dl_iterate_phdr hands to list_one. */
 typedef struct lister {
     tide_journal *journal;         /* borrowed */
     tide_journal_modules *modules; /* borrowed */
@@ -20,7 +21,7 @@ static const unsigned char *memory_at(uint64_t address) {
     return (const unsigned char *)(uintptr_t)address; /* NOLINT(performance-no-int-to-ptr) */
 }
 
-/* Where the parts lie, and the build-id. */
+/* Fills in the addresses of the module and its build-id. */
 static void measure(const struct dl_phdr_info *info, tide_log_module *module,
                     unsigned char ret_id[TIDE_MAX_BUILD_ID]) {
     module->bias = info->dlpi_addr;
@@ -74,11 +75,11 @@ static int list_one(struct dl_phdr_info *info, size_t n_bytes, void *data) {
     if (module.begin < module.end) {
         write_record(list, &module, id, path);
     }
-    /* Without memory for the note it is listed once more: no harm. */
+    /* Without memory to remember it, the module is listed again next time, which does no harm. */
     return tide_map_put(&list->modules->known, key, 1) == TIDE_OK ? 0 : 1;
 }
 
-/* Only the counts of the first entry: has anything changed? */
+/* Reads the linker's counts from the first entry; all entries have the same. */
 static int read_counts(struct dl_phdr_info *info, size_t n_bytes, void *data) {
     uint64_t *counts = data;
     if (n_bytes >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs)) {

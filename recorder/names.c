@@ -1,8 +1,8 @@
-/* recorder_names.c - numbers of names that a thread gives again and again, without a lock.
+/* names.c - numbers of names that a thread gives again and again, without a lock.
  *
- * Tensors are named by texts that stay where they are: each thread remembers the numbers of the
- * pointers it was given. What stands at a pointer may have changed, so that the text itself
- * decides.
+ * A program names its tensors with texts that stay in one place, so each thread remembers the
+ * numbers of the pointers that it was given. The text at a pointer may have changed since; it is
+ * therefore compared with the recorder's copy before the number is used.
  */
 #include <string.h>
 
@@ -10,17 +10,17 @@
 
 enum { N_KNOWN = 1024, KNOWN_SHIFT = 54 }; /* 2^(64 - KNOWN_SHIFT) */
 
-/* A pointer that was given before. */
+/* A pointer that was given before. Pointers with the same hash replace each other. */
 typedef struct known_name {
     const char *given; /* never dereferenced */
     const char *text;  /* the recorder's own copy of what stood there */
     uint32_t number;   /* of that text */
 } known_name;
 
-/* Of one recorder: that the thread used last. */
+/* The names of one recorder, the one that the thread used last. */
 typedef struct name_cache {
     const tide_recorder *recorder; /* never dereferenced; NULL: the cache is empty */
-    int64_t created_ns;            /* of the recorder: another one may get its address */
+    int64_t created_ns;            /* of the recorder: a later one may get its address */
     known_name known[N_KNOWN];
 } name_cache;
 

@@ -1,3 +1,4 @@
+/* nvtx_ranges.c - pushes and pops NVTX ranges for scopes. */
 #define _POSIX_C_SOURCE 200809L
 #include "recorder/nvtx_ranges_internal.h"
 
@@ -16,9 +17,10 @@
 
 enum { MAX_OPEN = 64, NAME_BYTES = 128, INDEX_BYTES = 12 };
 
-/* What a thread has opened: NVTX ends the innermost range only, so others are looked for here. */
+/* The ranges that a thread has open. NVTX can only end the innermost one; to end another, all
+ * inside it are ended first, and this list tells how many those are. */
 typedef struct open_ranges {
-    size_t n_open; /* deeper ones than MAX_OPEN are counted, not remembered */
+    size_t n_open; /* ranges deeper than MAX_OPEN are counted, but not remembered */
     struct {
         const tide_recorder *recorder; /* never dereferenced */
         tide_scope scope;
@@ -27,11 +29,11 @@ typedef struct open_ranges {
 
 static _Thread_local open_ranges mine;
 
-/* The process has one tool or none, and NVTX keeps it in a global of its own; so is the domain in
- * which the tool knows us. Set once. */
+/* NVTX keeps the tool of the process in a global variable. The domain under which the tool knows us
+ * is therefore one for the process, too. It is set once. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static nvtxDomainHandle_t domain; /* NULL: nobody listens */
-static atomic_int is_deaf;        /* 1: nobody listens, so that asking is a branch */
+static atomic_int is_deaf;        /* 1: nobody listens; then a scope costs one branch */
 
 static void make_domain(void) {
     domain = nvtxDomainCreateA("tidemark");
@@ -81,7 +83,7 @@ void tide_nvtx_begin(const tide_recorder *recorder, tide_scope scope, const char
     mine.n_open++;
 }
 
-/* How many ranges are open outside the one to be ended; SIZE_MAX: it is not open. */
+/* How many ranges are open outside the one that is to be ended; SIZE_MAX: it is not open. */
 static size_t find_range(const tide_recorder *recorder, tide_scope scope) {
     for (size_t i = mine.n_open < MAX_OPEN ? mine.n_open : MAX_OPEN; i > 0; i--) {
         if (mine.ranges[i - 1].recorder == recorder && mine.ranges[i - 1].scope == scope) {

@@ -1,3 +1,4 @@
+/* recorder.c - the life of a recorder, and its path from an allocation to a row of the log. */
 #define _POSIX_C_SOURCE 200809L
 #include "recorder/recorder.h"
 
@@ -31,7 +32,7 @@ static tide_status check_config(const tide_recorder_config *config, tide_error *
     return TIDE_OK;
 }
 
-/* A missing libunwind is no error: the reason is kept for whoever asks. */
+/* A missing libunwind is no error. The reason is kept for tide_recorder_stacks_missing. */
 static tide_status open_unwinder(tide_recorder *recorder, tide_error *error) {
     tide_error reason = {"call stacks are off: the recorder was created without them"};
     if (recorder->config.capture_stacks) {
@@ -53,6 +54,7 @@ static tide_status open_unwinder(tide_recorder *recorder, tide_error *error) {
 
 /* ---- the log: anonymous memory or a file ---- */
 
+/* The log file and its journal; both or none. */
 static tide_status open_file(tide_recorder *recorder, const char *path, tide_error *error) {
     const tide_recorder_config *config = &recorder->config;
     TIDE_TRY(tide_log_file_open(recorder->mem, path, config->log_bytes,
@@ -86,7 +88,7 @@ static tide_status open_log(tide_recorder *recorder, tide_error *error) {
     size_t max_scopes = (size_t)recorder->file.header->layout.max_scopes;
     recorder->max_scopes = max_scopes < TIDE_NONE ? max_scopes : TIDE_NONE;
     recorder->scopes = recorder->file.scopes;
-    recorder->scopes_capacity = recorder->max_scopes; /* it never grows */
+    recorder->scopes_capacity = recorder->max_scopes; /* the table in the file never grows */
     tide_stack_depot_set_listener(recorder->depot, write_stack, recorder->journal);
     return TIDE_OK;
 }
@@ -99,7 +101,7 @@ static void close_log(tide_recorder *recorder) {
     }
 }
 
-/* One and the same time 0 in the process and in the file. */
+/* Time 0 must be the same in the process and in the file, so with a file its header decides. */
 static void set_clock(tide_recorder *recorder) {
     if (recorder->has_file) {
         recorder->created_unix_us = recorder->file.header->layout.created_unix_us;
@@ -110,7 +112,7 @@ static void set_clock(tide_recorder *recorder) {
     recorder->created_ns = tide_clock_now_ns();
 }
 
-/* Both or none. */
+/* Initialises both locks or none. */
 static bool init_locks(tide_recorder *recorder) {
     if (pthread_mutex_init(&recorder->strings_lock, NULL) != 0) {
         return false;
@@ -234,6 +236,8 @@ uint32_t tide_recorder_intern(tide_recorder *recorder, const char *text) {
 }
 
 void tide_recorder_take_note(tide_recorder *recorder, const char *name, tide_note *ret_note) {
+    /* Nothing here takes a lock, as long as stack, scope and name are not the thread's first of
+     * their kind: the allocator's lock, which comes next, is then held for the row alone. */
     if (recorder == NULL || tide_recorder_is_paused(recorder)) {
         *ret_note = (tide_note){TIDE_NONE, TIDE_NONE, TIDE_NONE};
         return;
@@ -272,7 +276,9 @@ tide_event *tide_recorder_row_begin(tide_recorder *recorder) {
     tide_event *row = tide_event_log_row_begin(&recorder->log);
     if (row != NULL) {
         int64_t now_ns = tide_tick_clock_read_and_anchor(&recorder->clock) - recorder->created_ns;
-        /* A counter may be read ahead of the lock that was taken before. */
+        /* The processor may read its time stamp counter before the lock is really taken, and so
+         * read a time before that of the row which the previous holder wrote. Rows must not go back
+         * in time. */
         recorder->last_ns = now_ns > recorder->last_ns ? now_ns : recorder->last_ns;
         row->time_ns = recorder->last_ns;
     }
@@ -307,7 +313,7 @@ bool tide_recorder_row(const tide_recorder *recorder, uint64_t number, tide_even
 }
 
 void tide_recorder_set_paused(tide_recorder *recorder, bool is_paused) {
-    if (is_paused && recorder->has_file) { /* what comes after the first hole fits no more */
+    if (is_paused && recorder->has_file) { /* a reader must stop at the first gap */
         tide_lock_acquire(&recorder->log_lock);
         uint64_t never = TIDE_LOG_NEVER;
         atomic_compare_exchange_strong(&recorder->file.header->counters.paused_at, &never,

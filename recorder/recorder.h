@@ -1,9 +1,8 @@
-/* recorder.h - writes down every allocation and release, with its call stack and scope, from the
- * first one on.
+/* recorder.h - records every allocation and release with its call stack and scope.
  *
- * A recorder is handed to a cache (cache.h), which appends the events; the program opens scopes.
- * Everything here may be called from any thread. The log is anonymous memory or a mapped file,
- * reserved once, so appending never moves or copies it.
+ * A recorder is given to a cache (cache.h), which appends the events; the program opens scopes. All
+ * functions may be called from any thread. The log lies in anonymous memory or in a mapped file
+ * that is reserved once, so appending never moves or copies it.
  */
 #ifndef TIDE_RECORDER_RECORDER_H
 #define TIDE_RECORDER_RECORDER_H
@@ -24,8 +23,8 @@ typedef struct tide_recorder tide_recorder;
 
 /* What happens to events when the log is full. Either way the rest is counted as dropped. */
 typedef enum tide_full_policy {
-    TIDE_FULL_STOP = 0,   /* keep the oldest: later events are dropped */
-    TIDE_FULL_KEEP_NEWEST /* keep the newest: the oldest are overwritten */
+    TIDE_FULL_STOP = 0,   /* keep the oldest events and drop later ones */
+    TIDE_FULL_KEEP_NEWEST /* keep the newest events and overwrite the oldest */
 } tide_full_policy;
 
 typedef struct tide_recorder_config {
@@ -34,47 +33,47 @@ typedef struct tide_recorder_config {
                                      may take as much again */
     tide_full_policy full_policy; /* default TIDE_FULL_KEEP_NEWEST */
     bool capture_stacks;          /* default true */
-    int max_frames;               /* deepest stack kept, 1..256; innermost frames win */
-    /* A file that the log lies in, so that it survives the process; "%p" in it stands for the
-     * process' number. It is reserved now, log_bytes (1 MiB at least) in all, and holds the
-     * scopes, stacks and names, too; see docs/log-format.md. NULL: the file that the environment
-     * variable TIDEMARK_LOG names, if it does; "": anonymous memory in any case. A process made by
-     * fork() must not use the recorder. */
+    int max_frames;               /* frames kept of a stack, 1..256: the innermost ones */
+    /* The file for the log, which then survives the process. "%p" in it stands for the process ID.
+     * log_bytes (at least 1 MiB) are reserved at once, and also hold the scopes, stacks and names;
+     * docs/log-format.md has the format. NULL: the file that the environment variable TIDEMARK_LOG
+     * names, if it is set. "": always anonymous memory. A process made by fork() must not use the
+     * recorder. */
     const char *log_path;
 } tide_recorder_config;
 
-/* 256 MiB of log, keep the newest, stacks of up to 128 frames. */
+/* The defaults: 256 MiB of log, keep the newest, stacks of up to 128 frames. */
 void tide_recorder_config_init(tide_recorder_config *config);
 
-/* `config` NULL: defaults. TIDE_IO: the log file cannot be made; nothing that was there before is
- * lost. A missing libunwind is no error: some stacks are then short (tide_recorder_stacks_limited
- * tells why) or, on other processors than x86-64, all of them off. The caller destroys the
- * recorder, after every cache that uses it. */
+/* `config` NULL: the defaults. TIDE_IO: the log file cannot be made; what was at its path is
+ * unharmed. A missing libunwind is no error: some stacks are then short
+ * (tide_recorder_stacks_limited says why), or, on processors other than x86-64, there are none. The
+ * caller destroys the recorder after every cache that uses it. */
 TIDE_NODISCARD tide_status tide_recorder_create(const tide_recorder_config *config,
                                                 tide_recorder **ret_recorder, tide_error *error);
 void tide_recorder_destroy(tide_recorder *recorder);
 
-/* A text that describes the run, for whoever recovers the log file: a key such as "run.command"
- * (docs/log-format.md lists them) and its value; the last one of a key counts. Without a log file,
- * and with a NULL recorder, nothing. */
+/* Writes a text that describes the run to the log file, for its recovery: a key such as
+ * "run.command" (docs/log-format.md lists them) and its value. The last value of a key counts. Does
+ * nothing without a log file or with a NULL recorder. */
 void tide_recorder_describe(tide_recorder *recorder, const char *key, const char *value);
 
-/* NULL when stacks are recorded; else the reason, for people, valid until the recorder is
+/* NULL when stacks are recorded. Otherwise a message that says why not, valid until the recorder is
  * destroyed. */
 const char *tide_recorder_stacks_missing(const tide_recorder *recorder);
 
-/* NULL when every stack is followed to its end; else the reason why some stacks, or all, are not,
- * for people, valid until the recorder is destroyed. */
+/* NULL when every stack is followed to its end. Otherwise a message that says why some stacks, or
+ * all, are not, valid until the recorder is destroyed. */
 const char *tide_recorder_stacks_limited(const tide_recorder *recorder);
 
-/* An open scope: its row in the scope table. TIDE_NONE when nothing is recorded. */
+/* A scope: its row in the scope table. TIDE_NONE when nothing is recorded. */
 typedef uint32_t tide_scope;
 
-/* Opens a nested interval on the calling thread: for the recorder, for tools that listen to NVTX
- * ranges, such as Nsight Systems, and, where a tide_scope_times is attached (scope_times.h),
- * between two device events. `index`: step or layer number, -1 for none; `name` is copied. With a
- * NULL recorder only the NVTX range is opened, and without a tool not even that. Never fails: when
- * there is no memory the scope is TIDE_NONE and is counted. */
+/* Opens a nested interval on the calling thread. The recorder keeps it, tools such as Nsight
+ * Systems see it as an NVTX range, and with a tide_scope_times attached (scope_times.h) device
+ * events mark its ends. `index` is a step or layer number, -1 for none; `name` is copied. With a
+ * NULL recorder only the NVTX range is opened, and without a tool not even that. Cannot fail: when
+ * there is no memory the scope is TIDE_NONE and counts as dropped. */
 tide_scope tide_scope_begin(tide_recorder *recorder, tide_scope_kind kind, const char *name,
                             int32_t index);
 /* Closes `scope` and whatever is still open inside it on this thread. */
@@ -90,9 +89,9 @@ typedef struct tide_recording {
     size_t n_events;
     uint64_t n_dropped;           /* events the log had no room for */
     tide_full_policy full_policy; /* which events these are */
-    bool has_newest;              /* nothing happened after the last one of them */
-    /* What was alive before the first event, in no order: the rows of the allocs of blocks and
-     * segments; the action is free_requested where that had happened to the block since. */
+    bool has_newest;              /* the last of them is the last that happened */
+    /* What was alive before the first event: the alloc rows of blocks and segments, in no order.
+     * The action is free_requested for a block whose release had been requested by then. */
     tide_event *base;
     size_t n_base;
     tide_scope_row *scopes; /* in the order in which they began */
@@ -112,7 +111,7 @@ typedef struct tide_recording {
     int64_t created_unix_us;  /* when the recorder was created: time 0 of the rows */
     const char *clock_source; /* of all times: "monotonic", or "tsc": the processor's counter
                                  between readings of the monotonic clock; a static text */
-    /* Device times of scopes may lie this far from the recorder's clock, in ns (scope_times.h); -1:
+    /* How far device times of scopes may be off the recorder's clock, in ns (scope_times.h). -1:
      * there are none, or it is not known. */
     int64_t device_uncertainty_ns;
 } tide_recording;
@@ -129,8 +128,8 @@ typedef struct tide_recorder_stats {
     uint64_t n_dropped;
     size_t n_scopes;    /* opened so far */
     size_t n_stacks;    /* distinct call stacks */
-    size_t depot_bytes; /* memory that the stacks take */
-    size_t max_events;  /* what the log has room for */
+    size_t depot_bytes; /* memory used for stacks */
+    size_t max_events;  /* rows that the log has room for */
 } tide_recorder_stats;
 void tide_recorder_get_stats(tide_recorder *recorder, tide_recorder_stats *ret_stats);
 

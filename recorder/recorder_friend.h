@@ -1,8 +1,10 @@
 /* recorder_friend.h - how the cache feeds the recorder.
  *
- * Order of an allocation: tide_recorder_note (outside the cache's lock: captures the stack, interns
- * it and the name, reads the thread's open scope), then under the lock, which is the cache's and
- * the log's at once, tide_recorder_row_begin and tide_recorder_row_end for each row.
+ * An allocation first calls tide_recorder_take_note, outside of every lock: it captures the stack,
+ * interns it and the name, and reads the thread's open scope. Then the cache takes its lock, which
+ * is the log's at the same time, and calls tide_recorder_row_begin and tide_recorder_row_end for
+ * each row. So rows are numbered in the order in which requests are served, and only writing them
+ * happens under the lock.
  */
 #ifndef TIDE_RECORDER_RECORDER_FRIEND_H
 #define TIDE_RECORDER_RECORDER_FRIEND_H
@@ -17,64 +19,64 @@ extern "C" {
 
 struct tide_lock;
 
-/* Makes the recorder that of one cache for as long as it lifetimes; false when it is another one's,
- * alive or not: two caches would use the same addresses for different blocks. NULL recorder: true.
- */
+/* Reserves the recorder for one cache, for ever. False: it was claimed before, even if that cache
+ * is gone, because two caches would use the same addresses for different blocks. NULL recorder:
+ * true. */
 bool tide_recorder_claim(tide_recorder *recorder);
 
-/* Texts that describe the device, for the log file; without one, and with a NULL recorder, nothing.
- */
+/* Writes texts that describe the device to the log file. Does nothing without a log file or with a
+ * NULL recorder. */
 void tide_recorder_describe_device(tide_recorder *recorder, const tide_device_info *info);
 
-/* What the caller of an allocation or release contributes to its rows. */
+/* What the calling thread contributes to the rows of an allocation or release. */
 typedef struct tide_note {
     uint32_t stack; /* of the depot; each TIDE_NONE: none */
     uint32_t scope; /* innermost open one of the calling thread */
     uint32_t name;  /* string of the recorder */
 } tide_note;
 
-/* Never fails: what cannot be had is TIDE_NONE. `name` may be NULL. With a NULL recorder all is
+/* Cannot fail: what is missing is TIDE_NONE. `name` may be NULL. With a NULL recorder everything is
  * TIDE_NONE. */
 tide_note tide_recorder_note(tide_recorder *recorder, const char *name);
-/* The same to where it will be read: returned, three fields come back in two registers by way of
- * memory, and wait there. */
+/* The same, written to where it will be read. A returned struct of three fields travels in two
+ * registers and is taken apart through memory, which costs a stall on this path. */
 void tide_recorder_take_note(tide_recorder *recorder, const char *name, tide_note *ret_note);
 
-/* The lock of the log (lock_internal.h). The cache takes it for its own: requests and their rows
- * have one order, and one lock. */
+/* The lock of the log (common/lock_friend.h). The cache uses it as its own lock: with one lock,
+ * requests and their rows have one order. */
 struct tide_lock *tide_recorder_lock(tide_recorder *recorder);
 
-/* Under the lock: the place of the next row, with its time; the caller writes every other field and
- * ends the row before it does anything else. NULL when nothing is written down now. The recorder is
- * not NULL. */
+/* Called under the lock: the place of the next row, with its time filled in. The caller writes
+ * every other field and ends the row before it does anything else. NULL: the row is not recorded,
+ * because the recorder is paused or the log is full. The recorder must not be NULL. */
 tide_event *tide_recorder_row_begin(tide_recorder *recorder);
 void tide_recorder_row_end(tide_recorder *recorder);
 
-/* Under the lock: the same with a row that is put together already. NULL recorder: nothing. */
+/* Called under the lock: appends a complete row. With a NULL recorder nothing happens. */
 void tide_recorder_append(tide_recorder *recorder, tide_event event);
 
-/* Rows that were appended so far; and a row by its number, 0 for the first one, which the log must
- * still have. No row may be appended meanwhile: for replays, whose thread is the only one. */
+/* How many rows were appended so far, and a row by its number, 0 for the first; false: the log does
+ * not have it. No row may be appended meanwhile: this is for replays, which have one thread. */
 uint64_t tide_recorder_n_rows(const tide_recorder *recorder);
 bool tide_recorder_row(const tide_recorder *recorder, uint64_t number, tide_event *ret_event);
 
-/* Under the lock: the number of a stream in the recording's table of streams; made at its first
- * use. 255 different streams at most: later ones share the last number. */
+/* Called under the lock: the number of a stream in the recording's table of streams. A new stream
+ * is added. There are 255 numbers; later streams share the last one. */
 uint8_t tide_recorder_stream(tide_recorder *recorder, uint8_t device, uint64_t handle);
 
-/* While it is paused nothing is written down: appends, notes and scopes return at once, and what
- * they would have recorded is counted nowhere. The log then has holes and fits the cache no more,
- * so this is for measuring what recording costs after the last snapshot was taken. */
+/* While the recorder is paused nothing is recorded or counted: appends, notes and scopes return at
+ * once. Afterwards the log has gaps and no longer matches the cache. Use this only to measure what
+ * recording costs, after the last snapshot. */
 void tide_recorder_set_paused(tide_recorder *recorder, bool is_paused);
 
-/* How its stacks were captured; all 0 where none are, and with a NULL recorder. */
+/* How stacks were captured. All 0 when none are, and with a NULL recorder. */
 void tide_recorder_get_unwinder_stats(tide_recorder *recorder, tide_unwinder_stats *ret_stats);
 
 /* The text of a string's number; NULL for TIDE_NONE and unknown numbers, and with a NULL recorder.
  * Valid until the recorder is destroyed. */
 const char *tide_recorder_text(tide_recorder *recorder, uint32_t number);
 
-/* Writes "step 3/backward/layer 2": the scope within the ones around it, eight of them at most. ""
+/* Writes "step 3/backward/layer 2": the scope and those around it, the eight innermost at most. ""
  * for TIDE_NONE, unknown numbers and with a NULL recorder. */
 void tide_recorder_scope_path(tide_recorder *recorder, uint32_t scope, char *text, size_t n_bytes);
 
@@ -85,20 +87,20 @@ typedef struct tide_found_row {
     bool is_found; /* false: the other fields are 0 */
 } tide_found_row;
 
-/* The latest that happened to an address. */
+/* What happened to an address last. */
 typedef struct tide_address_history {
-    tide_found_row alloc;        /* of the block that holds the address now, or held it last */
-    tide_found_row freed;        /* of that block: where its release was requested, or completed if
-                                    the log has only that; not found: it is alive, or not in the
-                                    log */
-    tide_found_row completed;    /* of that block, where `freed` is only the request */
-    tide_found_row segment_free; /* the segment that held the address went back after that */
-    bool is_unused;              /* no block held it between its segment's purchase and now */
-    int64_t now_ns;              /* time of the search, as rows have it */
+    tide_found_row alloc;     /* of the block that contains the address now, or did last */
+    tide_found_row freed;     /* the request to release that block, or its completion if the log
+                                 has only that; not found: the block is alive, or its release is
+                                 not in the log */
+    tide_found_row completed; /* the completion of that release, if `freed` is only the request */
+    tide_found_row segment_free; /* later, the segment around the address was given back */
+    bool is_unused;              /* no block has contained it since its segment was bought */
+    int64_t now_ns;              /* when the search was made, on the recorder's clock */
 } tide_address_history;
 
-/* Under the lock: searches the newest max_rows rows, newest first. Nothing is found with a NULL
- * recorder and in a log that stopped. */
+/* Called under the lock: searches the newest max_rows rows, newest first. Nothing is found with a
+ * NULL recorder or in a log that has stopped. */
 void tide_recorder_look_back(tide_recorder *recorder, uint64_t address, size_t max_rows,
                              tide_address_history *ret_history);
 

@@ -1,3 +1,4 @@
+/* scope_times.c - puts device events where scopes begin and end, and turns them into times. */
 #include "recorder/scope_times.h"
 
 #include <math.h>
@@ -8,71 +9,74 @@
 #include "recorder/scope_times_internal.h"
 
 enum {
-    N_TRIES = 16,         /* of an anchor: the first ones meet a device that has to wake up */
-    N_COST = 32,          /* marks that tell what one takes */
-    MAX_SHARED_NS = 10000 /* of host time between two ends of scopes that share an event */
+    N_TRIES = 16,         /* for an anchor: in the first tries the device may still be waking up */
+    N_COST = 32,          /* marks by which the cost of one is measured */
+    MAX_SHARED_NS = 10000 /* host time between two ends of scopes that may share an event */
 };
 
-/* An event on the stream, at the begin or end of scopes. */
+/* An event on the stream where scopes begin or end. */
 typedef struct mark {
     tide_device_event *event; /* owned */
     int64_t device_ns;        /* since the first anchor; valid after a collection */
-    tide_scope_kind kind;     /* the outermost of the scopes that it bounds */
+    tide_scope_kind kind;     /* of the outermost scope that begins or ends here */
 } mark;
 
-/* A scope whose times are not written down yet. */
+/* A scope whose times are not in the recording yet. */
 typedef struct pending {
     tide_scope scope;
     tide_scope_kind kind;
-    size_t begin_mark; /* NO_MARK: resolved */
-    size_t end_mark;   /* NO_MARK: still open */
-    int64_t begin_ns;  /* device time, once resolved */
+    size_t begin_mark; /* NO_MARK: begin_ns is known */
+    size_t end_mark;   /* NO_MARK: the scope is still open */
+    int64_t begin_ns;  /* device time, valid when begin_mark is NO_MARK */
 } pending;
 
 #define NO_MARK SIZE_MAX
-#define NEVER_NS (INT64_MIN / 2) /* so long ago that no mark is shared */
+#define NEVER_NS (INT64_MIN / 2) /* as marked_ns: so long ago that no mark is shared */
 
 /* One instant on both clocks. */
 typedef struct anchor {
     int64_t host_ns;       /* on the recorder's clock */
-    int64_t half_width_ns; /* the instant lies this near to host_ns */
+    int64_t half_width_ns; /* the instant is at most this far from host_ns */
 } anchor;
 
 struct tide_scope_times {
     const tide_hostmem *mem; /* borrowed; the recorder's */
     tide_recorder *recorder; /* borrowed */
     tide_device *device;     /* borrowed */
-    tide_stream stream;      /* what the events are ordered on */
-    mark *marks;             /* owned; n_made events, of which the first n_marks are in use */
+    tide_stream stream;      /* the events are recorded on it */
+    mark *marks;             /* owned; n_made have events, the first n_marks are in use */
     size_t n_marks;
     size_t n_made;
     size_t marks_capacity;
-    pending *pendings; /* owned; in the order of their begins */
+    pending *pendings; /* owned; in the order in which the scopes began */
     size_t n_pendings;
     size_t pendings_capacity;
-    tide_device_event *base;  /* owned; elapsed times are taken from here: short, so that they are
-                                 exact although the runtime returns them in single precision */
+    tide_device_event *base; /* owned; elapsed times are measured from here. It moves along with the
+                                collections: the runtime returns times in single precision, which
+                                is exact only for short ones */
     tide_device_event *spare; /* owned; for anchors */
-    tide_scope_kind deepest;  /* of the scopes that are timed; those inside of them are not */
-    double mark_ns;           /* what one takes, of the device's time and the host's */
-    size_t n_marks_of[TIDE_N_SCOPE_KINDS]; /* by kind, of the last collection */
+    tide_scope_kind deepest;  /* scopes up to this kind are timed, deeper ones are not */
+    double mark_ns;           /* time that one mark costs, on the device or on the host */
+    size_t n_marks_of[TIDE_N_SCOPE_KINDS]; /* marks of the last collection, by kind */
     int64_t marked_ns;                     /* host time of the latest mark */
-    uint64_t n_submitted;                  /* of the device at the latest mark */
-    int64_t shared_ns;      /* largest host time between two ends that shared a mark */
-    int64_t base_ns;        /* of the base, since the first anchor on the device's clock */
-    double rounding_ns;     /* that the chain of bases may have gathered */
+    uint64_t n_submitted;                  /* the device's count at the latest mark */
+    int64_t shared_ns;      /* longest host time between two ends that shared a mark */
+    int64_t base_ns;        /* device time of the base since the first anchor */
+    double rounding_ns;     /* error that the chain of bases may have accumulated */
     anchor first;           /* device time 0 */
-    tide_scope first_scope; /* the first that may be timed */
-    tide_status status;     /* of marks: once it is a failure, no more are taken */
-    tide_error error;       /* the same for people */
+    tide_scope first_scope; /* the first scope that may be timed */
+    tide_status status;     /* the first failure; no more marks are taken after it */
+    tide_error error;       /* its message */
 };
 
-/* Device time of a reached event that is not before the base. */
+/* Device time of an event that the device has reached and that is not before the base. */
 static tide_status device_time(const tide_scope_times *times, const tide_device_event *event,
                                int64_t *ret_ns, double *ret_rounding_ns, tide_error *error) {
     double ms = 0;
     TIDE_TRY(tide_device_event_elapsed(times->device, times->base, event, &ms, error));
     *ret_ns = times->base_ns + (int64_t)llround(ms * 1e6);
+    /* A float has 24 significant bits, so it is off by at most 2^-24 of the time; plus our
+     * rounding. */
     *ret_rounding_ns = fabs(ms) * 1e6 * ldexp(1, -24) + 0.5;
     return TIDE_OK;
 }
@@ -83,7 +87,8 @@ static void swap_events(tide_device_event **a, tide_device_event **b) {
     *b = event;
 }
 
-/* On an idle device. *kept is one of two events, replaced by the one of the best try. */
+/* Called on an idle device, so that the event is reached between the two readings of the host's
+ * clock. The narrowest try wins; *kept becomes the event of that try. */
 static tide_status take_anchor(tide_scope_times *times, tide_device_event **kept,
                                anchor *ret_anchor, tide_error *error) {
     anchor best = {0, INT64_MAX};
@@ -101,10 +106,10 @@ static tide_status take_anchor(tide_scope_times *times, tide_device_event **kept
     return TIDE_OK;
 }
 
-/* Whether the latest mark will do once more: where nothing was submitted since, the device reaches
- * a further one right after it, or, if it has nothing to do, by as much later as the host is. Most
- * scopes of a step begin where another one ends, and an event costs the host a call and the device
- * some work. */
+/* Whether the latest mark can be used once more. If nothing was submitted since, the device would
+ * reach a further mark directly after it, or, when idle, as much later as the host submits it.
+ * Sharing pays: most scopes of a step begin where another one ends, and each event costs the host a
+ * call and the device some work. */
 static bool shares_mark(tide_scope_times *times) {
     uint64_t n_submitted = atomic_load_explicit(&times->device->n_submitted, memory_order_relaxed);
     int64_t now_ns = tide_recorder_now_ns(times->recorder);
@@ -119,7 +124,7 @@ static bool shares_mark(tide_scope_times *times) {
     return false;
 }
 
-/* Records the next event of the pool, for a scope of that kind. */
+/* Records the next event of the pool for a scope of that kind, or shares the latest one. */
 static tide_status put_mark(tide_scope_times *times, tide_scope_kind kind, size_t *ret_mark,
                             tide_error *error) {
     if (shares_mark(times)) {
@@ -145,8 +150,9 @@ static tide_status put_mark(tide_scope_times *times, tide_scope_kind kind, size_
     return TIDE_OK;
 }
 
-/* Records events back to back: what the device needs for one, or what the host does, whichever is
- * more, since the device cannot come sooner to an event than the host. */
+/* Measures what one mark costs by recording several back to back. The result is the time of the
+ * slower side, device or host, because the device cannot reach an event before the host has
+ * submitted it. */
 static tide_status measure_mark(tide_scope_times *times, tide_error *error) {
     double ms = 0;
     size_t last = 0;
@@ -240,7 +246,7 @@ void tide_scope_times_begin(tide_scope_times *times, tide_scope scope, tide_scop
     }
 }
 
-/* Scopes that were opened later have higher numbers: of those still open, they lie inside. */
+/* Scopes opened later have higher numbers, so the open ones among them are inside `scope`. */
 static bool ends_with(const pending *row, tide_scope scope) {
     return row->end_mark == NO_MARK && row->scope >= scope;
 }
@@ -266,7 +272,7 @@ void tide_scope_times_end(tide_scope_times *times, tide_scope scope) {
     }
 }
 
-/* Writes down the scopes that have ended and keeps those that have not. */
+/* Records the times of the scopes that have ended, and keeps the others. */
 static void settle(tide_scope_times *times) {
     size_t n_left = 0;
     for (size_t i = 0; i < times->n_pendings; i++) {
@@ -297,6 +303,7 @@ static tide_status collect(tide_scope_times *times, tide_error *error) {
     settle(times);
     if (times->n_marks > 0) {
         mark *last = &times->marks[times->n_marks - 1];
+        /* The last event becomes the base of the next collection, and the old base a free event. */
         times->base_ns = last->device_ns;
         times->rounding_ns += rounding_ns;
         swap_events(&times->base, &last->event);
@@ -336,7 +343,7 @@ tide_status tide_scope_times_finish(tide_scope_times *times, tide_error *error) 
     double rounding_ns = 0;
     TIDE_TRY(tide_device_synchronize(times->device, error));
     TIDE_TRY(tide_scope_times_collect(times, error));
-    /* The events in the pool are free now: the anchor keeps one of them. */
+    /* All events of the pool are free now, and the anchor uses one of them. */
     size_t kept = 0;
     times->marked_ns = NEVER_NS;
     TIDE_TRY(put_mark(times, TIDE_SCOPE_STEP, &kept, error));
@@ -344,6 +351,8 @@ tide_status tide_scope_times_finish(tide_scope_times *times, tide_error *error) 
     TIDE_TRY(device_time(times, times->marks[kept].event, &device_ns, &rounding_ns, error));
     times->n_marks = kept;
     int64_t host_ns = last.host_ns - times->first.host_ns;
+    /* The device's clock may run faster or slower than the host's; between the two anchors it is
+     * taken as a straight line. */
     double factor = device_ns > 0 && host_ns > 0 ? (double)host_ns / (double)device_ns : 1;
     int64_t width_ns = last.half_width_ns > times->first.half_width_ns ? last.half_width_ns
                                                                        : times->first.half_width_ns;

@@ -1,20 +1,21 @@
-/* scope_times.h - when the device did what a scope encloses: device events where each scope of one
- * thread begins and ends, and their times on the recorder's clock.
+/* scope_times.h - measures when the device did the work of a scope.
  *
- * The host only submits work; the device does it later. So each scope that the thread opens while
- * this is attached records an event on a stream where it begins and one where it ends, and after a
- * synchronisation the times between events become device begin and duration of the scope.
+ * The host only submits work, and the device does it later. So each scope that the thread opens
+ * while this object is attached records a device event where it begins and one where it ends. After
+ * a synchronisation, the times between events become the device begin and duration of the scope.
  *
- * The two clocks are tied together when the object is created and when it is finished: an event is
- * recorded on an idle device and waited for, so that its time lies between two readings of the
- * host's clock; the narrowest of several tries counts. Between the two anchors the device's time is
- * taken as a straight line. What that leaves open is stated by the recording, in ns.
+ * The device's clock is tied to the recorder's by two anchors, one when the object is created and
+ * one when it is finished. For an anchor, an event is recorded on the idle device and waited for,
+ * so that its time lies between two readings of the host's clock; the narrowest of several tries
+ * counts. Between the anchors the device's clock is taken to run at a constant rate. The recording
+ * states the remaining uncertainty in ns.
  *
- * Where a scope begins or ends right after another one and nothing was submitted in between, both
- * share one event. What an event takes is measured when the object is created, so that whoever
- * measures short steps can leave out the scopes whose events would be too many.
+ * Where a scope begins or ends directly after another one, with nothing submitted in between, both
+ * share one event. The cost of an event is measured when the object is created, so that a caller
+ * with short steps can leave out scopes whose events would cost too much (tide_scope_times_limit).
  *
- * Of the thread that creates it, except where said. One at a time on a recorder.
+ * The object belongs to the thread that creates it, except where noted. A recorder can have one at
+ * a time.
  */
 #ifndef TIDE_RECORDER_SCOPE_TIMES_H
 #define TIDE_RECORDER_SCOPE_TIMES_H
@@ -29,36 +30,35 @@
 extern "C" {
 #endif
 
-/* Two events of a GPU are told apart only when they lie further apart than this: what the CUDA
- * runtime's documentation says of cudaEventElapsedTime. Part of the stated uncertainty. */
+/* The resolution of GPU events according to the CUDA runtime's documentation of
+ * cudaEventElapsedTime. Part of the stated uncertainty. */
 #define TIDE_EVENT_RESOLUTION_NS 500
 
 typedef struct tide_scope_times tide_scope_times;
 
 /* Waits for the device, takes the first anchor, and times the calling thread's scopes from now on.
- * TIDE_INVALID when another one is attached to the recorder. Device and recorder are borrowed and
- * outlive it. */
+ * TIDE_INVALID: the recorder has such an object already. Device and recorder are borrowed and
+ * outlive the object. */
 TIDE_NODISCARD tide_status tide_scope_times_create(tide_recorder *recorder, tide_device *device,
                                                    tide_stream stream, tide_scope_times **ret_times,
                                                    tide_error *error);
 
-/* From now on scopes are timed only to the depth at which the events of the scopes of the last
- * collection would take no more than `share` of span_ns: all, or steps, phases and layers, or steps
- * and phases, which always are. Never deeper than before. */
+/* From now on times scopes only to the depth at which the events of the last collection cost at
+ * most `share` of span_ns: all scopes; or steps, phases and layers; or steps and phases, which are
+ * always timed. The depth never grows again. */
 void tide_scope_times_limit(tide_scope_times *times, int64_t span_ns, double share);
 
-/* After a synchronisation of the device: gives the scopes that have ended their times, by the first
- * anchor alone, and uses their events again. Returns what went wrong since the last call: after a
- * failure no further scope is timed. */
+/* Call it after a synchronisation of the device. Gives the scopes that have ended their times,
+ * based on the first anchor alone, and frees their events for reuse. Returns the first failure
+ * since the last call; after one, no further scope is timed. */
 TIDE_NODISCARD tide_status tide_scope_times_collect(tide_scope_times *times, tide_error *error);
 
 /* Waits for the device, collects, takes the second anchor, corrects every time given so far, and
- * states the uncertainty. Scopes that end later are timed by the first anchor, uncorrected. Once.
- */
+ * states the uncertainty. Call it once. Scopes that end later get uncorrected times. */
 TIDE_NODISCARD tide_status tide_scope_times_finish(tide_scope_times *times, tide_error *error);
 
-/* Detaches; scopes that were not collected keep no times. Any thread, when the owner is done. NULL
- * is allowed. */
+/* Detaches from the recorder. Scopes that were not collected get no times. Any thread may call it
+ * once the owner is done. NULL is allowed. */
 void tide_scope_times_destroy(tide_scope_times *times);
 
 #ifdef __cplusplus

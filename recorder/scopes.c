@@ -1,5 +1,8 @@
-/* Named intervals. Each thread has its own chain of open scopes, linked through the rows' parents;
- * the recorder keeps the innermost one of each thread. */
+/* scopes.c - named intervals.
+ *
+ * Each thread has its own chain of open scopes. A chain is linked through the parents of its rows,
+ * and the recorder keeps the innermost scope of each thread.
+ */
 #define _POSIX_C_SOURCE 200809L
 
 #include <math.h>
@@ -13,8 +16,8 @@
 
 enum { N_CACHED = 4 }; /* recorders that one thread uses in turn without taking a lock */
 
-/* Which recorders this thread used lately. The time of creation tells a recorder from an earlier
- * one at the same address, whose thread state is gone. */
+/* The recorders that this thread used last. The time of creation tells a recorder from an earlier
+ * one at the same address, whose state of this thread is gone. */
 typedef struct thread_cache {
     int64_t birth_ns; /* first use by this thread; 0: not used yet */
     struct {
@@ -37,7 +40,8 @@ static tide_recorder_thread *find_cached(const tide_recorder *recorder) {
     return NULL;
 }
 
-/* Under the scopes lock; NULL: this thread never opened a scope of this recorder. */
+/* Called under the scopes lock. NULL: this thread has not opened a scope of this recorder. A later
+ * thread may have the address of an earlier one's cache, so the time of birth is compared, too. */
 static tide_recorder_thread *find_listed(const tide_recorder *recorder) {
     tide_recorder_thread *thread = recorder->threads;
     while (thread != NULL && (thread->address != &cache || thread->birth_ns != cache.birth_ns)) {
@@ -54,7 +58,8 @@ static void remember(const tide_recorder *recorder, tide_recorder_thread *thread
     cache.next = (entry + 1) % N_CACHED;
 }
 
-/* Under the scopes lock: the calling thread's state, made at its first scope; NULL: no memory. */
+/* Called under the scopes lock: the calling thread's state, made at its first scope; NULL: no
+ * memory. */
 static tide_recorder_thread *thread_of(tide_recorder *recorder) {
     tide_recorder_thread *thread = find_cached(recorder);
     if (thread != NULL) {
@@ -95,7 +100,7 @@ uint32_t tide_recorder_innermost(tide_recorder *recorder) {
     return thread == NULL ? TIDE_NONE : thread->innermost;
 }
 
-/* Under the scopes lock; TIDE_NONE: no memory, or the table is at its bound. */
+/* Called under the scopes lock. TIDE_NONE: there is no memory, or the table is full. */
 static tide_scope append_scope(tide_recorder *recorder, tide_scope_row row) {
     tide_recorder_thread *thread = thread_of(recorder);
     if (thread == NULL || recorder->n_scopes >= recorder->max_scopes) {
@@ -107,9 +112,10 @@ static tide_scope append_scope(tide_recorder *recorder, tide_scope_row row) {
     if (scopes == NULL) {
         return TIDE_NONE;
     }
-    recorder->scopes = scopes;
+    recorder->scopes = scopes; /* it may have moved */
     row.begin_ns = tide_recorder_now_ns(recorder);
-    /* The clock may go back a little where the log has not anchored it for long. */
+    /* The clock may step back a little when no row has anchored it for long (tick_clock_friend.h).
+     */
     if (recorder->n_scopes > 0 && row.begin_ns < scopes[recorder->n_scopes - 1].begin_ns) {
         row.begin_ns = scopes[recorder->n_scopes - 1].begin_ns;
     }
@@ -173,7 +179,7 @@ tide_scope tide_scope_begin(tide_recorder *recorder, tide_scope_kind kind, const
     return scope;
 }
 
-/* Whether `scope` is open on this thread: on the chain from the innermost one outwards. */
+/* Whether `scope` is open on this thread, that is, in its chain. */
 static bool is_open(const tide_recorder *recorder, const tide_recorder_thread *thread,
                     tide_scope scope) {
     uint32_t open = thread->innermost;

@@ -1,7 +1,8 @@
-/* state_internal.h - what a recorder consists of, shared by its source files alone.
+/* state_internal.h - the parts of a recorder, for its own source files alone.
  *
- * Three locks: the log's, which is the cache's too, the strings' and the scopes'. The latter two
- * are never held together, and nothing else is locked while one of them is held.
+ * There are three locks: the log's, which is also the cache's, the strings', and the scopes'. The
+ * strings' and the scopes' locks are never held together. Only the journal's lock is taken under
+ * one of the three.
  */
 #ifndef TIDE_RECORDER_STATE_INTERNAL_H
 #define TIDE_RECORDER_STATE_INTERNAL_H
@@ -27,38 +28,40 @@ enum { TIDE_MAX_STREAMS = 255, TIDE_REASON_TEXT = 512 };
 /* What a recorder knows about one thread. Only that thread reads and writes `innermost`. */
 typedef struct tide_recorder_thread {
     struct tide_recorder_thread *next; /* owned list; newest first */
-    const void *address;               /* of the thread's own cache: with birth_ns its identity */
-    int64_t birth_ns;   /* when that cache was first used: another thread may get the address */
+    const void *address; /* of the thread's cache (scopes.c); with birth_ns its identity */
+    int64_t birth_ns; /* when that cache was first used: a later thread may get the same address */
     uint32_t innermost; /* open scope, or TIDE_NONE */
-    uint16_t number;    /* 0, 1, 2, ...; threads beyond the range share the last */
+    uint16_t number;    /* 0, 1, 2, ...; threads beyond the range share the last number */
 } tide_recorder_thread;
 
 struct tide_recorder {
     const tide_hostmem *mem; /* borrowed */
     tide_recorder_config config;
     int64_t created_ns; /* CLOCK_MONOTONIC; time 0 of all rows, and with the address the identity */
-    tide_tick_clock clock; /* who holds the log's lock may anchor it */
+    tide_tick_clock clock; /* anchored only under the log's lock */
     int64_t created_unix_us;
 
-    atomic_bool is_paused; /* nothing is written down */
+    atomic_bool is_paused; /* nothing is recorded */
 
     tide_unwinder *unwinder;               /* owned; NULL: no stacks are captured */
     char stacks_missing[TIDE_REASON_TEXT]; /* "" when stacks are captured */
     tide_stack_depot *depot;               /* owned; has its own lock */
 
-    bool has_file;         /* the log lies in one */
-    tide_log_file file;    /* valid then */
-    tide_journal *journal; /* owned; into that file; NULL: there is none */
+    bool has_file;         /* the log is in a file */
+    tide_log_file file;    /* valid if has_file */
+    tide_journal *journal; /* owned; in that file; NULL without one */
 
-    unsigned char apart[TIDE_LINES_APART]; /* unused: what stands above is read without a lock */
+    /* Unused. The fields above are read without a lock, on every request; the fields below are
+     * written under it. In one cache line each write would take the line away from all readers. */
+    unsigned char apart[TIDE_LINES_APART];
     tide_lock log_lock; /* guards log, last_ns, streams, n_streams and is_claimed */
     tide_event_log log;
-    int64_t last_ns; /* time of the newest row: none is earlier */
+    int64_t last_ns; /* time of the newest row; the next one is not earlier */
     tide_stream_row streams[TIDE_MAX_STREAMS];
     size_t n_streams;
-    bool is_claimed; /* a cache records here */
+    bool is_claimed; /* a cache records here, or did */
 
-    unsigned char apart_too[TIDE_LINES_APART]; /* unused */
+    unsigned char apart_too[TIDE_LINES_APART]; /* unused, for the same reason */
     pthread_mutex_t strings_lock;              /* guards strings */
     tide_strings strings;
 
@@ -66,15 +69,15 @@ struct tide_recorder {
     tide_scope_row *scopes;      /* owned, or in the file; n_scopes of scopes_capacity */
     size_t n_scopes;
     size_t scopes_capacity;
-    size_t max_scopes; /* the table takes no more bytes than the event log may */
+    size_t max_scopes; /* so that the table takes no more bytes than the event log may */
     uint64_t n_scopes_dropped;
     tide_recorder_thread *threads; /* owned */
     size_t n_threads;
     tide_scope_times *times;            /* borrowed; NULL: no scope is timed on the device */
-    const tide_recorder_thread *timed;  /* whose scopes `times` takes */
+    const tide_recorder_thread *timed;  /* the thread whose scopes are timed */
     int64_t device_uncertainty_ns;      /* of the scopes' device times; -1: not stated */
     tide_kernel_trace *trace;           /* borrowed; NULL: no kernels are traced */
-    const tide_recorder_thread *traced; /* whose scopes `trace` takes */
+    const tide_recorder_thread *traced; /* the thread whose kernels are traced */
     tide_kernel_row *kernels;           /* owned; n_kernels of kernels_capacity */
     size_t n_kernels;
     size_t kernels_capacity;
@@ -85,14 +88,14 @@ static inline bool tide_recorder_is_paused(tide_recorder *recorder) {
     return atomic_load_explicit(&recorder->is_paused, memory_order_relaxed);
 }
 
-/* The calling thread's innermost open scope, or TIDE_NONE. Takes no lock when the thread used this
- * recorder lately. */
+/* The calling thread's innermost open scope, or TIDE_NONE. Takes no lock when the thread has used
+ * this recorder recently. */
 uint32_t tide_recorder_innermost(tide_recorder *recorder);
 
-/* The string's number; TIDE_NONE for NULL and when there is no memory. */
+/* The number of a text; TIDE_NONE for NULL and when there is no memory. */
 uint32_t tide_recorder_intern(tide_recorder *recorder, const char *text);
 
-/* The same for a name that the calling thread is likely to have given before. */
+/* The same for a name that the calling thread has probably given before: then no lock is taken. */
 uint32_t tide_recorder_name(tide_recorder *recorder, const char *name);
 
 void tide_recorder_scopes_fini(tide_recorder *recorder);

@@ -1,4 +1,4 @@
-/* recorder_text.c - what messages take from a recording that goes on: texts, scopes, and what
+/* text.c - what error messages need from a recording that is going on: texts, scopes, and what
  * happened to an address. */
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "recorder/recorder_friend.h"
 #include "recorder/state_internal.h"
 
-enum { MAX_DEPTH = 8 }; /* scopes of a path, the innermost ones */
+enum { MAX_DEPTH = 8 }; /* scopes in a path, counted from the innermost */
 
 const char *tide_recorder_text(tide_recorder *recorder, uint32_t number) {
     if (recorder == NULL || number == TIDE_NONE) {
@@ -18,7 +18,7 @@ const char *tide_recorder_text(tide_recorder *recorder, uint32_t number) {
     return text;
 }
 
-/* Copies the scope and those around it, innermost first; returns how many. */
+/* Copies the scope and those around it, innermost first, and returns how many. */
 static size_t copy_chain(tide_recorder *recorder, uint32_t scope, tide_scope_row rows[MAX_DEPTH]) {
     size_t n = 0;
     pthread_mutex_lock(&recorder->scopes_lock);
@@ -49,11 +49,11 @@ void tide_recorder_scope_path(tide_recorder *recorder, uint32_t scope, char *tex
     }
 }
 
-/* Takes in one more row, from the newest to the oldest. True when the rest is of no interest. */
+/* Looks at one more row; rows come newest first. True: older rows cannot add anything. */
 static bool look_at(const tide_event *event, uint64_t number, uint64_t address,
                     tide_address_history *history) {
     if (!tide_action_has_address(event->action) || address - event->address >= event->block_bytes) {
-        return false; /* below wraps round to a huge number */
+        return false; /* for an address below the block the difference wraps around */
     }
     const tide_found_row row = {*event, number, true};
     switch (event->action) {
@@ -85,7 +85,8 @@ void tide_recorder_look_back(tide_recorder *recorder, uint64_t address, size_t m
     tide_address_history history = {.now_ns = 0};
     if (recorder != NULL) {
         const tide_event_log *log = &recorder->log;
-        /* A log that stopped knows nothing of what came after it. */
+        /* A log that has stopped does not have the latest events, so its answers would be outdated.
+         */
         size_t n_rows = tide_event_log_has_newest(log) ? tide_event_log_n_kept(log) : 0;
         n_rows = n_rows < max_rows ? n_rows : max_rows;
         for (size_t i = 0; i < n_rows; i++) {

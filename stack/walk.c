@@ -129,8 +129,8 @@ static inline uint64_t pc_of(const tide_stack_memory *memory, size_t frame) {
 }
 
 /* How many of the remembered frames, counted from the outermost, still hold: a walk that starts at
- * any of them would load the same words as before. A frame holds if its return address and all
- * words further out are unchanged. */
+ * any of them would load the same words as before. A frame holds if all
+ * words loaded further out are unchanged; is_frame compares its own return address and rbp. */
 static inline size_t count_unchanged(const tide_stack_memory *memory) {
     if (memory->n_frames == 0) {
         return 0;
