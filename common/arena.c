@@ -1,3 +1,4 @@
+/* arena.c - hands out memory from chunks, front to back. */
 #include "common/arena.h"
 
 #include <stdint.h>
@@ -7,7 +8,7 @@ enum { ALIGNMENT = 16, CHUNK_BYTES = 64 * 1024 };
 
 struct tide_arena_chunk {
     _Alignas(ALIGNMENT)
-        tide_arena_chunk *older; /* owned; the bytes handed out follow this header */
+        tide_arena_chunk *older; /* owned; the memory of the chunk follows this header */
 };
 
 void tide_arena_init(tide_arena *arena, const tide_hostmem *mem) {
@@ -25,11 +26,14 @@ void tide_arena_fini(tide_arena *arena) {
 }
 
 void *tide_arena_alloc(tide_arena *arena, size_t n_items, size_t item_bytes) {
+    /* Half of the range, so that rounding up and the header below cannot overflow either. */
     if (item_bytes != 0 && n_items > (SIZE_MAX / 2) / item_bytes) {
         return NULL;
     }
     size_t n_wanted = (n_items * item_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (arena->newest == NULL || arena->n_bytes - arena->n_used < n_wanted) {
+        /* What is left of the old chunk is given up: items are small beside a chunk, and large ones
+         * get a chunk of their own size. */
         size_t n_bytes = n_wanted > CHUNK_BYTES ? n_wanted : CHUNK_BYTES;
         tide_arena_chunk *chunk = arena->mem->alloc(arena->mem->ctx, sizeof(*chunk) + n_bytes);
         if (chunk == NULL) {

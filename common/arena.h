@@ -1,5 +1,5 @@
-/* arena.h - memory that is released all at once: for documents whose parts live as long as the
- * whole.
+/* arena.h - memory that is released all at once, for documents whose parts live as long as the
+ * document.
  *
  * Not thread-safe.
  */
@@ -26,14 +26,14 @@ typedef struct tide_arena {
 void tide_arena_init(tide_arena *arena, const tide_hostmem *mem);
 void tide_arena_fini(tide_arena *arena);
 
-/* Zeroed, aligned to 16 bytes; NULL when there is no memory or the product overflows. 0 items give
- * a valid pointer. */
+/* Zeroed memory, aligned to 16 bytes. NULL when there is none or the product overflows. 0 items
+ * give a valid pointer. */
 void *tide_arena_alloc(tide_arena *arena, size_t n_items, size_t item_bytes);
 
-/* A copy of the items; NULL when there is no memory. `items` may be NULL where there are none. */
+/* A copy of the items; NULL when there is no memory. `items` may be NULL if n_items is 0. */
 void *tide_arena_copy(tide_arena *arena, const void *items, size_t n_items, size_t item_bytes);
 
-/* A copy of `text` (of its first n_bytes); NULL when there is no memory. */
+/* A copy of `text`, or of its first n_bytes. NULL when there is no memory. */
 char *tide_arena_text(tide_arena *arena, const char *text);
 char *tide_arena_text_n(tide_arena *arena, const char *text, size_t n_bytes);
 

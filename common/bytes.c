@@ -1,3 +1,4 @@
+/* bytes.c - parses and prints sizes with binary units. */
 #include "common/bytes.h"
 
 #include <errno.h>
@@ -32,7 +33,8 @@ tide_status tide_bytes_parse(const char *text, uint64_t *ret_bytes, tide_error *
         }
         errno = 0;
         unsigned long long whole = strtoull(text, NULL, 10);
-        bool is_exact = is_whole && UNITS[i].bytes == 1.0; /* beyond 2^53, too */
+        /* A double is exact up to 2^53 only; plain bytes must be exact up to 2^63 - 1. */
+        bool is_exact = is_whole && UNITS[i].bytes == 1.0;
         double bytes = number * UNITS[i].bytes;
         if (is_exact ? errno != 0 || whole > INT64_MAX : bytes >= 9223372036854775808.0) {
             return tide_fail(error, TIDE_LIMIT, "'%s' is beyond the limit of 2^63 - 1 bytes", text);
@@ -51,14 +53,14 @@ char *tide_bytes_format(int64_t n_bytes, char text[TIDE_BYTES_TEXT]) {
     }
     size_t unit = 1;
     double shown = (double)n_bytes;
-    /* 1023.995 would be printed as 1024.00: the next unit reads better. */
+    /* From 1023.995 on two decimals would read 1024.00: the next unit is better. */
     while (unit + 1 < sizeof(UNITS) / sizeof(UNITS[0]) &&
            shown >= (unit == 1 ? 1024.0 : 1023.995)) {
         shown /= 1024.0;
         unit++;
     }
-    /* Halves upwards, as in the viewer: printf would round 1.125, which binary sizes often are, to
-     * the even 1.12. */
+    /* Halves are rounded up, as in the viewer. printf would round 1.125 to the even 1.12, and
+     * binary sizes often end in such halves. */
     double rounded = (double)(uint64_t)(shown * 100.0 + 0.5) / 100.0;
     snprintf(text, TIDE_BYTES_TEXT, unit == 1 ? "%.0f %s" : "%.2f %s", unit == 1 ? shown : rounded,
              UNITS[unit].name);

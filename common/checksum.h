@@ -1,4 +1,4 @@
-/* checksum.h - CRC-32 as gzip, zlib and PNG use it (polynomial 0xEDB88320, reflected), for small
+/* checksum.h - the CRC-32 of gzip, zlib and PNG (polynomial 0xEDB88320, reflected), for small
  * pieces of files.
  */
 #ifndef TIDE_COMMON_CHECKSUM_H
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Goes on from `crc`, the checksum of what came before; 0 at the beginning. */
+/* Continues from `crc`, the checksum of the bytes before; begin with 0. */
 uint32_t tide_crc32(uint32_t crc, const void *data, size_t n_bytes);
 
 #ifdef __cplusplus

@@ -8,10 +8,10 @@
 extern "C" {
 #endif
 
-/* CLOCK_MONOTONIC in ns: never goes back, has no meaning as a date. Any thread. */
+/* CLOCK_MONOTONIC in ns. It never goes back and has no meaning as a date. Any thread. */
 int64_t tide_clock_now_ns(void);
 
-/* ns that the calling thread has spent computing: what others do on the machine does not count. */
+/* The processor time of the calling thread in ns: time that other programs take does not count. */
 int64_t tide_clock_thread_ns(void);
 
 /* Microseconds since 1970-01-01 UTC. */

@@ -1,3 +1,4 @@
+/* elf_note.c - walks the notes of an ELF file. */
 #include "common/elf_note.h"
 
 #include <elf.h>
@@ -6,10 +7,11 @@
 size_t tide_elf_build_id(const unsigned char *notes, size_t n_bytes,
                          unsigned char ret_id[TIDE_MAX_BUILD_ID]) {
     size_t at = 0;
-    while (n_bytes - at >= sizeof(Elf64_Nhdr)) { /* the same for 32 bits */
+    while (n_bytes - at >= sizeof(Elf64_Nhdr)) { /* Elf32_Nhdr is the same */
         Elf64_Nhdr note;
         memcpy(&note, notes + at, sizeof(note));
         at += sizeof(note);
+        /* Names and contents are padded to 4 bytes. */
         size_t n_name = ((size_t)note.n_namesz + 3) / 4 * 4;
         size_t n_id = ((size_t)note.n_descsz + 3) / 4 * 4;
         if (n_name > n_bytes - at || n_id > n_bytes - at - n_name) {

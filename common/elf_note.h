@@ -1,5 +1,5 @@
-/* elf_note.h - the build-id among the notes of an ELF file: what tells one build of a program or
- * library from all others.
+/* elf_note.h - finds the build-id among the notes of an ELF file. It identifies one build of a
+ * program or library.
  */
 #ifndef TIDE_COMMON_ELF_NOTE_H
 #define TIDE_COMMON_ELF_NOTE_H
@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-enum { TIDE_MAX_BUILD_ID = 64 }; /* bytes; longer ones count as none */
+enum { TIDE_MAX_BUILD_ID = 64 }; /* bytes; a longer build-id is ignored */
 
-/* The build-id's length; 0: there is none among these notes, which need not be well formed. */
+/* Returns the length of the build-id; 0: there is none. The notes may be malformed. */
 size_t tide_elf_build_id(const unsigned char *notes, size_t n_bytes,
                          unsigned char ret_id[TIDE_MAX_BUILD_ID]);
 

@@ -1,3 +1,4 @@
+/* event.c - the names of kinds, in the order of their enums. */
 #include "common/event.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
-/* event.h - the plain tables that a recording consists of: events, scopes, segments and blocks, and
- * the names of their kinds. The recorder fills them, the snapshot stores them, everything else
- * reads them; they know nobody.
+/* event.h - the plain tables of a recording: events, scopes, segments, blocks, kernels and streams,
+ * and the names of their kinds. The recorder fills them, the snapshot stores them, everything else
+ * reads them. They depend on no other module.
  *
- * Numbers that refer to another table are indices into it; TIDE_NONE means "none". Bytes and
- * nanoseconds throughout.
+ * A number that refers to another table is an index into it; TIDE_NONE means "none". Sizes are in
+ * bytes, times in nanoseconds.
  */
 #ifndef TIDE_COMMON_EVENT_H
 #define TIDE_COMMON_EVENT_H
@@ -18,8 +18,7 @@ extern "C" {
 
 #define TIDE_NONE UINT32_MAX /* an index that refers to nothing; -1 in a snapshot file */
 
-/* What a row of the event table tells. Stored by name in the documents, by these numbers in the
- * columns. */
+/* What a row of the event table is about. Documents store the name, columns the number. */
 typedef enum tide_action {
     TIDE_ACTION_ALLOC = 0,
     TIDE_ACTION_FREE,           /* requested and completed at once */
@@ -29,14 +28,15 @@ typedef enum tide_action {
     TIDE_ACTION_SEGMENT_FREE,
     TIDE_ACTION_SEGMENT_MAP, /* expandable segments: a part got memory */
     TIDE_ACTION_SEGMENT_UNMAP,
-    TIDE_ACTION_OOM,  /* requested_bytes asked for; address is not valid */
-    TIDE_ACTION_MARK, /* a note at an instant; name says what */
+    TIDE_ACTION_OOM,  /* an allocation of requested_bytes failed; the address is not valid */
+    TIDE_ACTION_MARK, /* a note at an instant; its name says what happened */
     TIDE_N_ACTIONS
 } tide_action;
 
-/* What the bytes are. Given by the caller at allocation, never guessed. The list is open: a file
- * may have words of its own, which are numbered behind these (snapshot/categories.h). The numbers
- * stand in files and logs: a new one goes to the end. */
+/* What the bytes are used for. The caller says so at allocation; nothing is guessed. The list is
+ * open: a file may define categories of its own, which are numbered after these
+ * (snapshot/categories.h). Files and logs contain the numbers, so a new category goes to the end.
+ */
 typedef enum tide_category {
     TIDE_UNKNOWN = 0,
     TIDE_PARAMETER,
@@ -50,7 +50,7 @@ typedef enum tide_category {
     TIDE_N_CATEGORIES
 } tide_category;
 
-enum { TIDE_MAX_CATEGORIES = 64 }; /* of one file, these included; every category is below it */
+enum { TIDE_MAX_CATEGORIES = 64 }; /* in one file, including the above; all numbers are below it */
 
 typedef enum tide_scope_kind {
     TIDE_SCOPE_STEP = 0,
@@ -58,7 +58,7 @@ typedef enum tide_scope_kind {
                        */
     TIDE_SCOPE_LAYER,
     TIDE_SCOPE_OPERATOR,
-    TIDE_SCOPE_USER, /* anything else a program names */
+    TIDE_SCOPE_USER, /* any other interval that a program names */
     TIDE_N_SCOPE_KINDS
 } tide_scope_kind;
 
@@ -69,8 +69,7 @@ typedef enum tide_block_state {
     TIDE_N_BLOCK_STATES
 } tide_block_state;
 
-/* One row of the event table. Fixed size, 48 bytes; the order of rows is the order in which things
- * happened. */
+/* One row of the event table, 48 bytes. Rows are in the order in which the events happened. */
 typedef struct tide_event {
     int64_t time_ns;          /* since the recorder was created */
     uint64_t address;         /* of the block or segment; undefined for oom and mark */
@@ -100,7 +99,7 @@ typedef struct tide_scope_row {
     uint8_t kind;               /* tide_scope_kind */
 } tide_scope_row;
 
-/* A part of a segment, as it stood at one instant. */
+/* A part of a segment at one instant. */
 typedef struct tide_block_row {
     uint64_t offset_bytes;    /* from the segment's address */
     uint64_t block_bytes;     /* multiple of 512 for our own allocator */
@@ -112,15 +111,15 @@ typedef struct tide_block_row {
     uint8_t category;         /* tide_category */
 } tide_block_row;
 
-/* Which requests a segment serves, as PyTorch divides them. */
+/* The requests that a segment serves, with the same limit as in PyTorch. */
 typedef enum tide_segment_pool {
     TIDE_SEGMENT_UNKNOWN = 0,
     TIDE_SEGMENT_SMALL, /* of at most 1 MiB */
     TIDE_SEGMENT_LARGE
 } tide_segment_pool;
 
-/* Bytes bought from a device in one call, or a run of mapped memory, with the blocks that fill them
- * without gap or overlap. */
+/* Memory bought from a device in one call, or a run of mapped memory. Its blocks fill it without
+ * gap or overlap. */
 typedef struct tide_segment_row {
     uint64_t address;     /* of its first byte */
     uint64_t total_bytes; /* as bought; expandable: of this run of mapped memory */
@@ -130,9 +129,9 @@ typedef struct tide_segment_row {
     uint8_t device;       /* index of the device */
     uint8_t stream;       /* index in the table of streams */
     uint8_t pool;         /* tide_segment_pool */
-    bool is_expandable;   /* memory mapped into reserved addresses: rows segment_map and
-                             segment_unmap give and take it, and may join or cut segments */
-    uint32_t pool_id[2];  /* of a private pool: {n, 0} a graph's, {0, n} the user's; else {0, 0} */
+    bool is_expandable; /* memory mapped into reserved addresses; segment_map and segment_unmap rows
+                           add and remove it, and may join or split segments */
+    uint32_t pool_id[2]; /* of a private pool: {n, 0} a graph's, {0, n} the user's; else {0, 0} */
 } tide_segment_row;
 
 /* One row of the table of kernels: launches of one kernel in one place. */
@@ -152,14 +151,14 @@ typedef struct tide_stream_row {
     uint8_t device;  /* index of the device it belongs to */
 } tide_stream_row;
 
-/* Names as they stand in files and reports: "alloc", "parameter", "step", "free". "?" for a number
- * out of range. */
+/* Names as in files and reports: "alloc", "parameter", "step", "free". "?" for a number out of
+ * range. */
 const char *tide_action_name(int action);
 const char *tide_category_name(int category);
 const char *tide_scope_kind_name(int kind);
 const char *tide_block_state_name(int state);
 
-/* False for oom and mark: the address of such a row means nothing. */
+/* False for oom and mark, whose rows have no valid address. */
 bool tide_action_has_address(int action);
 
 /* The number of a name, or -1. */

@@ -1,3 +1,4 @@
+/* hostmem.c - the default heap, and helpers for any heap. */
 #include "common/hostmem.h"
 
 #include <stdint.h>
@@ -29,6 +30,7 @@ void *tide_hostmem_zeroed(const tide_hostmem *mem, size_t n_items, size_t item_b
         return NULL;
     }
     size_t n_bytes = n_items * item_bytes;
+    /* malloc(0) may return NULL, which would look like a failure. */
     void *memory = mem->alloc(mem->ctx, n_bytes == 0 ? 1 : n_bytes);
     if (memory != NULL) {
         memset(memory, 0, n_bytes);

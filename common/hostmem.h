@@ -1,5 +1,5 @@
-/* hostmem.h - where tidemark's own host memory comes from: three functions and a context, so that
- * tests can fail the n-th call and programs can bring their own heap.
+/* hostmem.h - the source of tidemark's own host memory: three functions and a context, so that
+ * tests can make the n-th call fail and programs can supply their own heap.
  */
 #ifndef TIDE_COMMON_HOSTMEM_H
 #define TIDE_COMMON_HOSTMEM_H
@@ -10,26 +10,26 @@
 extern "C" {
 #endif
 
-/* A heap. Borrowed by whatever is made with it, and outlives that; the functions must be callable
- * from any thread. */
+/* A heap. It is borrowed by everything that is made with it, and must outlive that. Its functions
+ * must be callable from any thread. */
 typedef struct tide_hostmem {
     void *(*alloc)(void *ctx, size_t n_bytes); /* NULL when there is none left */
     void *(*resize)(void *ctx, void *memory,
                     size_t n_bytes);          /* as realloc: on NULL the old memory stays valid */
     void (*release)(void *ctx, void *memory); /* NULL is allowed */
-    void *ctx; /* handed to each function; owned by whoever made it */
+    void *ctx; /* passed to each function; owned by the maker of the heap */
 } tide_hostmem;
 
-/* malloc, realloc, free. Never NULL, lives for ever. */
+/* The heap of malloc, realloc and free. Never NULL; it always exists. */
 const tide_hostmem *tide_hostmem_default(void);
 
 /* Zeroed memory for n_items of item_bytes each; NULL when there is none or the product overflows.
  */
 void *tide_hostmem_zeroed(const tide_hostmem *mem, size_t n_items, size_t item_bytes);
 
-/* Makes room for `n_needed` items of `item_bytes` in a growable array, doubling. Returns the array,
- * perhaps moved, and writes its new capacity; NULL when there is no memory, with array and capacity
- * as they were. */
+/* Makes room for `n_needed` items of `item_bytes` in a growable array by doubling its capacity.
+ * Returns the array, which may have moved, and writes its new capacity. NULL when there is no
+ * memory; array and capacity are then unchanged. */
 void *tide_hostmem_grow(const tide_hostmem *mem, void *items, size_t *capacity, size_t n_needed,
                         size_t item_bytes);
 

@@ -1,3 +1,4 @@
+/* map.c - open addressing with linear probing. */
 #include "common/map.h"
 
 #include <string.h>
@@ -37,7 +38,8 @@ void tide_map_fini(tide_map *map) {
     *map = (tide_map){.mem = map->mem};
 }
 
-/* The slot that holds the key, or the free one where it would go. The map must have a free slot. */
+/* The slot of the key, or the free one where it would go. The map must have a free slot, or the
+ * search would not end; the map is at most half full. */
 static size_t slot_of(const tide_map *map, uint64_t key) {
     size_t i = (size_t)tide_hash_u64(key) & (map->n_slots - 1);
     while (map->slots[i].used && map->slots[i].key != key) {
@@ -96,7 +98,8 @@ bool tide_map_remove(tide_map *map, uint64_t key) {
     if (!map->slots[hole].used) {
         return false;
     }
-    /* Move back every follower that may not be reached across the hole any more. */
+    /* A search stops at a free slot, so every follower whose search would cross the hole moves into
+     * it. That replaces tombstones, which would slow down searches after many removals. */
     for (size_t i = (hole + 1) & mask; map->slots[i].used; i = (i + 1) & mask) {
         size_t home = (size_t)tide_hash_u64(map->slots[i].key) & mask;
         if (((i - home) & mask) >= ((i - hole) & mask)) {

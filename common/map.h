@@ -1,7 +1,6 @@
-/* map.h - a hash table from 64-bit keys to 64-bit values: open addressing, linear probing, no
- * tombstones.
+/* map.h - a hash table from 64-bit keys to 64-bit values.
  *
- * Not thread-safe. Zero-initialised storage plus tide_map_init is a valid empty map.
+ * Not thread-safe. tide_map_init makes an empty map, which takes no memory.
  */
 #ifndef TIDE_COMMON_MAP_H
 #define TIDE_COMMON_MAP_H
@@ -20,7 +19,7 @@ extern "C" {
 typedef struct tide_map_slot {
     uint64_t key;
     uint64_t value;
-    bool used; /* false: key and value mean nothing */
+    bool used; /* false: the slot is free, and key and value are not valid */
 } tide_map_slot;
 
 typedef struct tide_map {
@@ -33,18 +32,18 @@ typedef struct tide_map {
 void tide_map_init(tide_map *map, const tide_hostmem *mem);
 void tide_map_fini(tide_map *map);
 
-/* True and the value when the key is there. `ret_value` may be NULL. */
+/* Whether the key is in the map, and if so its value. `ret_value` may be NULL. */
 bool tide_map_find(const tide_map *map, uint64_t key, uint64_t *ret_value);
 
 /* Inserts or replaces. TIDE_NO_MEMORY leaves the map as it was. */
 TIDE_NODISCARD tide_status tide_map_put(tide_map *map, uint64_t key, uint64_t value);
 
-/* False when the key was not there. */
+/* False: the key was not in the map. */
 bool tide_map_remove(tide_map *map, uint64_t key);
 
-/* For maps from the hash of a text to its number. The number of the text that is_equal says is the
- * wanted one; false, and the key to put a new one under, where there is none: texts with the same
- * hash stand under the keys that follow it. The caller must not remove texts from such a map. */
+/* For maps from the hash of a text to its number. Finds the number for which is_equal is true.
+ * False: there is none, and *ret_key is the key for a new text. Texts with the same hash have keys
+ * that follow one another, so a text must never be removed from such a map. */
 static inline bool tide_map_find_equal(const tide_map *map, uint64_t hash,
                                        bool (*is_equal)(const void *ctx, uint64_t number),
                                        const void *ctx, uint64_t *ret_key, uint64_t *ret_number) {
@@ -58,10 +57,12 @@ static inline bool tide_map_find_equal(const tide_map *map, uint64_t hash,
     return false;
 }
 
-/* A good 64-bit mixer for keys and hashes (splitmix64's finaliser). */
+/* Mixes the bits of a key or hash (the finaliser of splitmix64). */
 uint64_t tide_hash_u64(uint64_t x);
 
-/* A 64-bit hash of bytes; not for untrusted keys that must resist flooding. */
+/* A 64-bit hash of bytes. It has no secret, so an attacker who chooses the keys can make them
+ * collide.
+ */
 uint64_t tide_hash_bytes(const void *data, size_t n_bytes);
 
 #ifdef __cplusplus

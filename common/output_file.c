@@ -1,3 +1,4 @@
+/* output_file.c - writes a file beside its place and renames it when it is complete. */
 #define _GNU_SOURCE /* renameat2 */
 #include "common/output_file.h"
 
@@ -11,17 +12,17 @@
 
 enum { PATH_BYTES = TIDE_TEMPORARY_PATH_BYTES, MAX_LINKS = 40 /* as many as Linux follows */ };
 
-_Static_assert(PATH_BYTES >= 4096, "realpath writes so much");
+_Static_assert(PATH_BYTES >= 4096, "realpath may write PATH_MAX bytes");
 
 /* ---- the place ---- */
 
-/* Where a file that is not there yet would be. Returns 0 or errno. */
+/* The absolute path of a file that does not exist yet. Returns 0 or errno. */
 static int resolve_folder(const char *path, char ret_target[PATH_BYTES]) {
     char folder[PATH_BYTES];
     const char *slash = strrchr(path, '/');
     const char *base = slash != NULL ? slash + 1 : path;
     if (base[0] == '\0') {
-        return ENOENT; /* "NAME/": a folder that is not there */
+        return ENOENT; /* "NAME/" is a folder that does not exist */
     }
     int n = snprintf(folder, sizeof(folder), "%.*s.", (int)(base - path), path);
     if (n >= PATH_BYTES) {
@@ -31,12 +32,13 @@ static int resolve_folder(const char *path, char ret_target[PATH_BYTES]) {
         return errno;
     }
     size_t n_target = strlen(ret_target);
-    const char *between = n_target > 1 ? "/" : ""; /* but for the root */
+    const char *between = n_target > 1 ? "/" : ""; /* the root ends with a slash already */
     n = snprintf(ret_target + n_target, PATH_BYTES - n_target, "%s%s", between, base);
     return n < (int)(PATH_BYTES - n_target) ? 0 : ENAMETOOLONG;
 }
 
-/* Replaces the link's own path by what it holds. Returns 0 or errno: EINVAL, ENOENT: no link. */
+/* Replaces the path of a link by that of its target. Returns 0 or errno; EINVAL and ENOENT mean
+ * that the path is no link. */
 static int follow_link(char path[PATH_BYTES]) {
     char held[PATH_BYTES];
     ssize_t n = readlink(path, held, sizeof(held) - 1);
@@ -53,7 +55,8 @@ static int follow_link(char path[PATH_BYTES]) {
     return 0;
 }
 
-/* The absolute path of the file itself, also at the end of links that lead to no file yet. */
+/* The absolute path of the file itself. realpath fails for a link to a file that does not exist
+ * yet, so such links are followed here. */
 static int resolve(const char *path, char ret_target[PATH_BYTES]) {
     char at[PATH_BYTES];
     if (strlen(path) >= sizeof(at)) {
@@ -84,8 +87,9 @@ static tide_status cannot(const char *path, const char *why, tide_error *error) 
     return tide_fail(error, TIDE_IO, "%s cannot be written: %s: choose another place", path, why);
 }
 
-/* What is there must be a file that may be written: renaming over a device such as /dev/null would
- * replace it, and a write-protected file would be gone all the same. */
+/* An existing target must be a regular file that may be written. Renaming would replace a device
+ * such as /dev/null, and also a write-protected file, because it only needs rights on the folder.
+ */
 static tide_status check_older(const tide_output_file *file, const struct stat *older,
                                tide_error *error) {
     if (S_ISDIR(older->st_mode)) {
@@ -103,8 +107,9 @@ static tide_status check_older(const tide_output_file *file, const struct stat *
     return TIDE_OK;
 }
 
-/* The new file's owner and rights become those of the older one. Only root may give files away:
- * else it stays whoever wrote it, and another group gets none of the rights of the older one's. */
+/* Gives the new file the owner and the rights of the older one. Only root may change the owner. If
+ * the group cannot be changed either, the new file's group gets no rights: it may not be the group
+ * that the older file's rights were meant for. */
 static void take_rights(int fd, const struct stat *older) {
     struct stat made;
     mode_t mode = older->st_mode & 0777;
@@ -112,7 +117,7 @@ static void take_rights(int fd, const struct stat *older) {
         fchown(fd, older->st_uid, older->st_gid) != 0 && made.st_gid != older->st_gid) {
         mode &= ~(mode_t)S_IRWXG;
     }
-    (void)fchmod(fd, mode); /* refused by some file systems: the umask's stay */
+    (void)fchmod(fd, mode); /* some file systems refuse it; the rights by the umask stay then */
 }
 
 tide_status tide_output_file_open(const char *path, tide_output_file *ret_file, tide_error *error) {
@@ -158,7 +163,8 @@ bool tide_output_file_write(tide_output_file *file, const void *bytes, size_t n_
     return file->reason == 0;
 }
 
-/* On the disk before it takes a name; EINVAL: nothing that can be synchronised. */
+/* Writes the content to the disk before the file gets its name, so that a power failure cannot
+ * leave an empty file under that name. EINVAL: the file system cannot synchronise. */
 static void finish(tide_output_file *file) {
     if (file->reason == 0 && fsync(file->temporary.fd) != 0 && errno != EINVAL) {
         file->reason = errno;
@@ -190,7 +196,8 @@ tide_status tide_output_file_commit(tide_output_file *file, tide_error *error) {
 
 tide_status tide_output_file_commit_new(tide_output_file *file, tide_error *error) {
     finish(file);
-    /* Unlike rename, a link takes no file away that is there. Not every file system has links. */
+    /* Unlike rename, link fails if the target exists. On file systems without links the kernel may
+     * have a rename that does. */
     if (file->reason == 0 && link(file->temporary.path, file->target) != 0) {
         file->reason = errno;
         if (errno != EEXIST && renameat2(AT_FDCWD, file->temporary.path, AT_FDCWD, file->target,
@@ -198,7 +205,7 @@ tide_status tide_output_file_commit_new(tide_output_file *file, tide_error *erro
             file->reason = 0;
         }
     }
-    tide_temporary_file_remove(&file->temporary); /* by a link it has two names */
+    tide_temporary_file_remove(&file->temporary); /* after link the file has two names */
     if (file->reason == EEXIST) {
         return tide_fail(error, TIDE_INVALID, "%s is there and is not replaced: name another file",
                          file->path);
@@ -207,6 +214,6 @@ tide_status tide_output_file_commit_new(tide_output_file *file, tide_error *erro
 }
 
 void tide_output_file_abandon(tide_output_file *file) {
-    (void)close(file->temporary.fd); /* nothing of it is kept */
+    (void)close(file->temporary.fd); /* an error does not matter: the content is thrown away */
     tide_temporary_file_remove(&file->temporary);
 }

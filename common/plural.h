@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* `one` for 1, else `many`. */
+/* Returns `one` for 1, otherwise `many`. */
 static inline const char *tide_plural(uint64_t n, const char *one, const char *many) {
     return n == 1 ? one : many;
 }

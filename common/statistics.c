@@ -1,10 +1,11 @@
+/* statistics.c - figures of samples, without sorting or memory of its own. */
 #include "common/statistics.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-/* A double that is not negative, as a number with the same order. */
+/* The bits of a double that is not negative. As integers they have the same order. */
 static uint64_t order_of(double sample) {
     uint64_t bits = 0;
     sample += 0.0; /* -0 becomes 0 */
@@ -12,8 +13,9 @@ static uint64_t order_of(double sample) {
     return bits;
 }
 
-/* The k-th smallest measured sample: halves the range of doubles until one is left, so that nothing
- * is allocated and many samples take no longer than 64 passes. There are more than k. */
+/* The k-th smallest measured sample, counted from 0; there are more than k. Halves the range of all
+ * doubles until one value is left. That takes at most 64 passes over the samples and no memory, so
+ * it works on a caller's constant array. */
 static double kth(const double *samples, size_t n, size_t k) {
     uint64_t low = 0;
     uint64_t high = order_of(HUGE_VAL);
@@ -42,7 +44,7 @@ static size_t count_measured(const double *samples, size_t n) {
     return n_measured;
 }
 
-/* Of the measured samples, whose mean is known. */
+/* The sum of squared distances of the measured samples from their mean. */
 static double sum_of_squares(const double *samples, size_t n, double mean) {
     double squares = 0.0;
     for (size_t i = 0; i < n; i++) {
@@ -115,7 +117,8 @@ double tide_statistics_exponent(const double *x, const double *y, size_t n) {
     return square > 1e-24 ? product / square : (double)NAN;
 }
 
-/* Student's 97.5 % quantile; a fraction of a degree is rounded down, which widens the interval. */
+/* Student's 97.5 % quantile. A fraction of a degree of freedom is rounded down, which makes the
+ * interval wider, never too narrow. */
 static double student(double degrees) {
     static const double FIRST[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
                                    2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
@@ -149,7 +152,7 @@ tide_ratio tide_ratio_of_means(const double *samples, size_t n, const double *ba
     }
     double f_over = (double)(n_over - 1);
     double f_under = (double)(n_under - 1);
-    double u_over = 0.0; /* of a mean of 0 there is no spread */
+    double u_over = 0.0; /* samples whose mean is 0 are all 0 */
     if (over.mean > 0.0) {
         u_over = over.std * over.std / ((double)n_over * over.mean * over.mean);
     }

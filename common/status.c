@@ -1,3 +1,4 @@
+/* status.c - names of statuses, and messages of errors. */
 #include "common/status.h"
 
 #include <stdio.h>
@@ -65,7 +66,7 @@ void tide_error_prefix(tide_error *error, const char *format, ...) {
         return;
     }
     size_t n_left = sizeof(error->message) - (size_t)n_written;
-    /* Cutting a message that is too long is meant; the precision tells the compiler so. */
+    /* A message that is too long is cut. The precision shows the compiler that this is intended. */
     snprintf(error->message + n_written, n_left, ": %.*s", n_left > 3 ? (int)(n_left - 3) : 0,
              behind);
 }

@@ -1,9 +1,8 @@
-/* status.h - the one way tidemark reports failure: a status value, and a message for people beside
- * it.
+/* status.h - how tidemark reports failures: a status value, and a message for people.
  *
- * Anything that can fail returns a tide_status. Detail for people goes into an optional tide_error,
- * always the last parameter: NULL is allowed and means that nobody wants it. `ret_` parameters are
- * written only on TIDE_OK.
+ * Every function that can fail returns a tide_status. Details for people go into an optional
+ * tide_error, which is always the last parameter; NULL means that the caller wants none. `ret_`
+ * parameters are written only on TIDE_OK.
  */
 #ifndef TIDE_COMMON_STATUS_H
 #define TIDE_COMMON_STATUS_H
@@ -25,23 +24,22 @@ extern "C" {
 
 typedef enum tide_status {
     TIDE_OK = 0,
-    TIDE_NO_MEMORY,   /* the host has no memory left */
-    TIDE_INVALID,     /* an argument, option or request that makes no sense */
-    TIDE_DEVICE_OOM,  /* the device (or the memory limit) has no memory left: an answer, not a fault
-                       */
-    TIDE_DEVICE_LOST, /* sticky: nothing on this device will work again */
+    TIDE_NO_MEMORY,     /* the host has no memory left */
+    TIDE_INVALID,       /* an argument, option or request is not valid */
+    TIDE_DEVICE_OOM,    /* the device, or the memory limit, has no memory left: a normal answer */
+    TIDE_DEVICE_LOST,   /* sticky: nothing on this device will work again */
     TIDE_DEVICE_ABSENT, /* no such device here */
     TIDE_DEVICE_FAILED, /* the device refused a call for another reason */
-    TIDE_NOT_READY,     /* an event that has not been reached yet */
+    TIDE_NOT_READY,     /* the device has not reached the event yet */
     TIDE_UNSUPPORTED,   /* this build, device or version cannot do it */
     TIDE_IO,            /* a file could not be opened, read, written or renamed */
-    TIDE_FORMAT,        /* a file is not what it should be: foreign, truncated or damaged */
+    TIDE_FORMAT,        /* a file is in another format, truncated or damaged */
     TIDE_LIMIT,         /* a number is beyond a stated limit */
     TIDE_GATE           /* everything ran, but a stated bound was missed */
 } tide_status;
 
-/* A message for people: what, where, and the remedy. The first line stands alone; more lines may
- * follow. */
+/* A message for people: what happened, where, and the remedy. The first line is complete in itself;
+ * more lines may follow. */
 typedef struct tide_error {
     char message[2048]; /* always terminated; "" when nothing failed */
 } tide_error;
@@ -49,15 +47,15 @@ typedef struct tide_error {
 /* The name of a status, as in "device out of memory". Never NULL. */
 const char *tide_status_text(tide_status status);
 
-/* Writes the message (cut at the buffer's end) and returns `status`, so that it can stand in a
- * return statement. `error` may be NULL. */
+/* Writes the message, cut to the buffer, and returns `status`, so that it can be used in a return
+ * statement. `error` may be NULL. */
 tide_status tide_fail(tide_error *error, tide_status status, const char *format, ...)
     TIDE_PRINTF(3, 4);
 tide_status tide_fail_list(tide_error *error, tide_status status, const char *format,
                            va_list arguments) TIDE_PRINTF(3, 0);
 
-/* Puts "PREFIX: " before the message that is there; for callers that know the place a callee could
- * not know. */
+/* Puts "PREFIX: " before the message, for a caller that knows the context which its callee did not.
+ */
 void tide_error_prefix(tide_error *error, const char *format, ...) TIDE_PRINTF(2, 3);
 
 #define TIDE_TRY(call)                                                                             \

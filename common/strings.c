@@ -1,3 +1,4 @@
+/* strings.c - interns texts. */
 #include "common/strings.h"
 
 #include <string.h>

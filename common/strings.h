@@ -1,4 +1,4 @@
-/* strings.h - a table of distinct texts, each with a number: 0, 1, 2, ... in order of first
+/* strings.h - a table of distinct texts. Each has a number: 0, 1, 2, ... in the order of first
  * appearance.
  *
  * Not thread-safe. Texts live until the table is destroyed.
@@ -19,11 +19,10 @@ extern "C" {
 
 typedef struct tide_strings {
     const tide_hostmem *mem; /* borrowed; outlives the table */
-    char **texts;            /* owned, each text too */
+    char **texts;            /* owned, and so is each text */
     size_t n_texts;
     size_t capacity;  /* of texts */
-    tide_map by_hash; /* hash of a text -> its number; collisions are stepped over by adding 1 to
-                         the hash */
+    tide_map by_hash; /* hash of a text -> its number; if another text has the hash, hash + 1 */
 } tide_strings;
 
 void tide_strings_init(tide_strings *strings, const tide_hostmem *mem);
@@ -37,7 +36,7 @@ TIDE_NODISCARD tide_status tide_strings_intern(tide_strings *strings, const char
 TIDE_NODISCARD tide_status tide_strings_intern_n(tide_strings *strings, const char *text,
                                                  size_t n_bytes, uint32_t *ret_number);
 
-/* The text of a number; NULL when there is none. Valid until the table is destroyed. */
+/* The text of a number, valid until the table is destroyed; NULL for an unknown number. */
 const char *tide_strings_text(const tide_strings *strings, uint32_t number);
 
 #ifdef __cplusplus

@@ -1,3 +1,9 @@
+/* temporary_file.c - makes unfinished files, and removes them when a signal ends the process.
+ *
+ * A signal handler may run at any instruction of any thread and may take no lock. So the list of
+ * files is an array of fixed size, and a place of it has an owner that changes atomically: free,
+ * being filled, or complete.
+ */
 #define _GNU_SOURCE /* getrandom, O_NOFOLLOW */
 #include "common/temporary_file.h"
 
@@ -16,19 +22,19 @@
 #include <unistd.h>
 
 enum {
-    MAX_ATTEMPTS = 16, /* two of 2^64 names are the same about never */
-    MAX_WAITS = 1000,  /* for another thread that is just making its file */
-    WAIT_NS = 1000000, /* each of them */
+    MAX_ATTEMPTS = 16, /* to find a free name; two of 2^64 are practically never the same */
+    MAX_WAITS = 1000,  /* times that the handler waits for a thread which is making its file */
+    WAIT_NS = 1000000, /* each time */
     N_NAME_BYTES = 40  /* ".tidemark-", 16 digits, ".tmp" and a NUL */
 };
 
 /* One place of the list. Its text is written only while `owner` is negative. */
 typedef struct place {
-    atomic_int owner; /* 0: free; the process, negative while it is making the file */
+    atomic_int owner; /* 0: free; the process ID, negative while the file is being made */
     char path[TIDE_TEMPORARY_PATH_BYTES];
 } place;
 
-/* A handler of signals is handed nothing, so the list is the process'. */
+/* A signal handler gets no argument of ours, so the list is global. */
 static struct {
     atomic_bool is_ending; /* from now on no text of the list changes */
     place places[TIDE_TEMPORARY_MAX];
@@ -54,14 +60,15 @@ static int name(const char *target, char path[TIDE_TEMPORARY_PATH_BYTES]) {
     return 0;
 }
 
-/* A free place, which is this process' from now on. Returns 0 or errno. */
+/* Takes a free place for this process. Returns 0 or errno. */
 static int claim(int process, size_t *ret_slot) {
     for (size_t i = 0; i < TIDE_TEMPORARY_MAX; i++) {
         int none = 0;
         if (!atomic_compare_exchange_strong(&list.places[i].owner, &none, -process)) {
             continue;
         }
-        /* Either this sees that the process ends, or the handler sees that the place is taken. */
+        /* Both are sequentially consistent: either this thread sees that the process is ending, or
+         * the handler sees that the place is taken and waits for it. */
         if (atomic_load(&list.is_ending)) {
             atomic_store(&list.places[i].owner, 0);
             return EINTR;
@@ -72,7 +79,8 @@ static int claim(int process, size_t *ret_slot) {
     return EMFILE;
 }
 
-/* With all signals blocked: the handler would wait for this thread, which it interrupts. */
+/* Called with all signals blocked: a handler on this thread would wait for the file that this
+ * thread is making. */
 static int make(const char *target, mode_t mode, tide_temporary_file *ret_file) {
     int process = (int)getpid();
     size_t slot = 0;
@@ -107,12 +115,12 @@ int tide_temporary_file_open(const char *target, mode_t mode, tide_temporary_fil
         return reason;
     }
     reason = make(target, mode, ret_file);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* it could be set just now */
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* cannot fail: it worked above */
     return reason;
 }
 
 void tide_temporary_file_remove(tide_temporary_file *file) {
-    (void)unlink(file->path); /* gone already, or its folder is */
+    (void)unlink(file->path); /* fails if the file or its folder is gone already */
     tide_temporary_file_forget(file);
 }
 
@@ -130,7 +138,7 @@ void tide_temporary_files_end(void) {
             (void)nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
         }
         if (atomic_load(&at->owner) == process) {
-            (void)unlink(at->path); /* its thread may have done so just now */
+            (void)unlink(at->path); /* fails if its thread has just done so */
         }
     }
 }

@@ -1,5 +1,5 @@
-/* temporary_file.h - files that are not finished yet, and the list of them, by which a process that
- * a signal ends takes them away.
+/* temporary_file.h - unfinished files, and the list of them by which a process that is ended by a
+ * signal removes them.
  *
  * All functions but the last are thread-safe.
  */
@@ -15,28 +15,28 @@ extern "C" {
 
 enum {
     TIDE_TEMPORARY_MAX = 128,        /* unfinished files of a process at the same time */
-    TIDE_TEMPORARY_PATH_BYTES = 4096 /* of a path with its NUL: the system takes no longer one */
+    TIDE_TEMPORARY_PATH_BYTES = 4096 /* longest path that the system accepts, with its NUL */
 };
 
 typedef struct tide_temporary_file {
     int fd;           /* open for reading and writing; the caller closes it */
     size_t slot;      /* its place in the list */
-    const char *path; /* the list's, until removed or forgotten */
+    const char *path; /* owned by the list; valid until the file is removed or forgotten */
 } tide_temporary_file;
 
-/* Makes an empty file with a name that nobody can guess, in the folder of `target`, and puts it
- * into the list. `mode`: its rights, less those of the umask. Returns 0, or errno: EMFILE, too,
- * when the list is full, and EINTR in a process that is about to end. */
+/* Makes an empty file with an unpredictable name in the folder of `target`, and adds it to the
+ * list. `mode` has its rights, less those of the umask. Returns 0 or errno; EMFILE also when the
+ * list is full, and EINTR when the process is about to end. */
 int tide_temporary_file_open(const char *target, mode_t mode, tide_temporary_file *ret_file);
 
-/* Unlinks it, unless it is gone, and takes it off the list. The descriptor stays open. */
+/* Unlinks the file, if it still exists, and takes it off the list. The descriptor stays open. */
 void tide_temporary_file_remove(tide_temporary_file *file);
 
-/* Takes it off the list: it has got its own name by now. The descriptor stays open. */
+/* Takes the file off the list, because it has its final name now. The descriptor stays open. */
 void tide_temporary_file_forget(tide_temporary_file *file);
 
-/* For the handler of a signal that ends the process: unlinks all that are in the list and lets no
- * further one be made. A process that was forked has no part in its parent's files. */
+/* For the handler of a signal that ends the process: unlinks all files of the list and allows no
+ * more to be made. Files of a parent process are left alone. */
 void tide_temporary_files_end(void);
 
 #ifdef __cplusplus

@@ -1,3 +1,4 @@
+/* text_file.c - finds "KEY SEPARATOR VALUE" in a small text file. */
 #include "common/text_file.h"
 
 #include <stdio.h>
@@ -25,6 +26,6 @@ bool tide_text_file_value(const char *path, const char *key, char separator, cha
         ret_value[n_bytes] = '\0';
         found = true;
     }
-    (void)fclose(file); /* opened for reading: nothing to lose */
+    (void)fclose(file); /* opened for reading, so nothing can be lost */
     return found;
 }

@@ -1,5 +1,4 @@
-/* text_file.h - single values out of small text files, such as those in /proc.
- */
+/* text_file.h - reads single values from small text files, such as those in /proc. */
 #ifndef TIDE_COMMON_TEXT_FILE_H
 #define TIDE_COMMON_TEXT_FILE_H
 
@@ -10,9 +9,9 @@
 extern "C" {
 #endif
 
-/* The rest of the first line that begins with `key`, after the first `separator`, without quotes
- * and blanks before it; cut to n_room bytes with the NUL. False, and nothing is written, when there
- * is no such file or line. */
+/* Writes the rest of the first line that begins with `key`, from its first `separator` on, without
+ * quotes and leading blanks. It is cut to n_room bytes, including the NUL. False: there is no such
+ * file or line, and nothing is written. */
 bool tide_text_file_value(const char *path, const char *key, char separator, char *ret_value,
                           size_t n_room);
 

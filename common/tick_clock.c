@@ -1,24 +1,25 @@
+/* tick_clock.c - reads the time stamp counter, and ties it to the real clock every 1 or 2 ms. */
 #include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/tick_clock_friend.h"
 
-enum { TRIES = 8 };                        /* to read both clocks without being interrupted */
-#define MAX_TICKS (UINT64_C(1) << 22)      /* between two anchors: 1 to 2 ms */
-#define TOO_MANY_TICKS (UINT64_C(1) << 31) /* since the last anchor: the machine may have slept */
+enum { TRIES = 8 };                        /* to read both clocks without an interruption */
+#define MAX_TICKS (UINT64_C(1) << 22)      /* after which a new anchor is due: 1 to 2 ms */
+#define TOO_MANY_TICKS (UINT64_C(1) << 31) /* since the last anchor: perhaps after a suspension */
 #define MIN_BASE_TICKS                                                                             \
-    (UINT64_C(1) << 25) /* from the first anchor on: 10 ms, so that errors of                      \
-                           50 ns in both make 10 millionths */
-#define READ_TICKS 4096 /* both clocks in a row take less, uninterrupted */
+    (UINT64_C(1) << 25) /* since the first anchor: 10 ms, so that an error of                      \
+                           50 ns at both ends is 10 millionths */
+#define READ_TICKS 4096 /* reading both clocks takes less unless it is interrupted */
 
 #if defined(__x86_64__)
 static inline uint64_t read_ticks(void) {
     return __builtin_ia32_rdtsc();
 }
 
-/* The kernel has found the counters of all processors constant and equal, or it would not keep its
- * own time by them. */
+/* The kernel keeps its own time by these counters only if it has found them constant and equal on
+ * all processors, so we ask which clock it uses. */
 static bool can_trust_ticks(void) {
     char name[8] = "";
     FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "r");
@@ -39,8 +40,7 @@ static bool can_trust_ticks(void) {
 }
 #endif
 
-/* Both at the same instant, as nearly as possible; false: other things came in between each time.
- */
+/* Reads both clocks as nearly at the same instant as possible. False: every try was interrupted. */
 static bool read_both(uint64_t *ret_ticks, int64_t *ret_ns) {
     for (int i = 0; i < TRIES; i++) {
         uint64_t before = read_ticks();
@@ -60,11 +60,13 @@ void tide_tick_clock_init(tide_tick_clock *clock) {
     clock->has_ticks = can_trust_ticks() && read_both(&clock->first_ticks, &clock->first_ns);
 }
 
-/* The length of a tick is known, and the last anchor is not too far back. False with a time in
- * ret_ns: it is no more exact, but has been told. */
+/* Reads the time by ticks. False: that is not possible or no longer exact, because the length of a
+ * tick is unknown or the last anchor is too old. In the latter case *ret_ns has the time by ticks
+ * all the same: callers may have been given it, and time must not go back behind it. */
 static inline bool read_by_ticks(const tide_tick_clock *clock, int64_t *ret_ns) {
     uint32_t version = atomic_load_explicit(&clock->version, memory_order_acquire);
-    /* Each before what follows, and so before the version is looked at again. */
+    /* A sequence lock: acquire loads stay in order, so all are done before the version is compared
+     * again. If it has changed, or was odd, an anchor was being set. */
     uint64_t anchor = atomic_load_explicit(&clock->ticks, memory_order_acquire);
     int64_t anchor_ns = atomic_load_explicit(&clock->ns, memory_order_acquire);
     uint64_t tick_ns = atomic_load_explicit(&clock->tick_ns, memory_order_acquire);
@@ -73,7 +75,7 @@ static inline bool read_by_ticks(const tide_tick_clock *clock, int64_t *ret_ns) 
         return false;
     }
     uint64_t ticks = read_ticks();
-    uint64_t since = ticks > anchor ? ticks - anchor : 0; /* it may be read ahead of time */
+    uint64_t since = ticks > anchor ? ticks - anchor : 0; /* the counter may be read early */
     if (since >= TOO_MANY_TICKS) {
         return false;
     }
@@ -81,8 +83,8 @@ static inline bool read_by_ticks(const tide_tick_clock *clock, int64_t *ret_ns) 
     return since < MAX_TICKS;
 }
 
-/* The system's time, but not before the time that the last anchor leads to, which others have been
- * told; 0: there is none. */
+/* The system's time, but not before last_ns, the time by the last anchor, which callers may have
+ * been given; 0: there is no anchor. */
 static int64_t read_slowly(int64_t last_ns) {
     int64_t ns = tide_clock_now_ns();
     return last_ns > ns ? last_ns : ns;
@@ -93,11 +95,11 @@ int64_t tide_tick_clock_read(const tide_tick_clock *clock) {
     return read_by_ticks(clock, &ns) ? ns : read_slowly(ns);
 }
 
-/* A new anchor; not before the time that the last one leads to, which has been told already. */
+/* Sets a new anchor. Its time must not be before the one that the last anchor leads to. */
 static void set_anchor(tide_tick_clock *clock, uint64_t ticks, int64_t ns, uint64_t tick_ns) {
     uint32_t version = atomic_load_explicit(&clock->version, memory_order_relaxed);
     atomic_store_explicit(&clock->version, version + 1, memory_order_relaxed);
-    /* Each after what stands before it, and so after the odd version. */
+    /* Release stores stay in order, so a reader that sees one of them also sees the odd version. */
     atomic_store_explicit(&clock->ticks, ticks, memory_order_release);
     atomic_store_explicit(&clock->ns, ns, memory_order_release);
     atomic_store_explicit(&clock->tick_ns, tick_ns, memory_order_release);
@@ -109,7 +111,7 @@ int64_t tide_tick_clock_read_and_anchor(tide_tick_clock *clock) {
     if (read_by_ticks(clock, &ns)) {
         return ns;
     }
-    int64_t last_ns = ns; /* by the last anchor, 0 when there is none */
+    int64_t last_ns = ns; /* by the last anchor; 0: there is none */
     uint64_t ticks = 0;
     if (!clock->has_ticks || !read_both(&ticks, &ns) ||
         ticks - clock->first_ticks < MIN_BASE_TICKS) {
@@ -117,6 +119,7 @@ int64_t tide_tick_clock_read_and_anchor(tide_tick_clock *clock) {
     }
     double tick_ns = (double)(ns - clock->first_ns) / (double)(ticks - clock->first_ticks);
     uint64_t anchor = atomic_load_explicit(&clock->ticks, memory_order_relaxed);
+    /* After a suspension, or with an absurd length of a tick, nothing before now can be trusted. */
     bool begins_anew = anchor != 0 && ticks - anchor >= TOO_MANY_TICKS;
     if (begins_anew || !(tick_ns > 0.01 && tick_ns < 100.0)) {
         clock->first_ticks = ticks;
@@ -124,7 +127,8 @@ int64_t tide_tick_clock_read_and_anchor(tide_tick_clock *clock) {
         set_anchor(clock, 0, 0, 0);
         return ns;
     }
-    ns = last_ns > ns ? last_ns : ns; /* ahead by a little: time waits for the clock */
+    ns = last_ns > ns ? last_ns : ns; /* the ticks were ahead: time stands still until the clock has
+                                         caught up */
     set_anchor(clock, ticks, ns, (uint64_t)(tick_ns * 4294967296.0));
     return ns;
 }

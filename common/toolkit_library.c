@@ -1,3 +1,4 @@
+/* toolkit_library.c - looks for a library where CUDA toolkits and python packages put it. */
 #define _POSIX_C_SOURCE 200809L /* glob */
 #include "common/toolkit_library.h"
 
@@ -16,19 +17,19 @@ static void try_file(void **library, const char *path) {
     }
 }
 
-/* Where a folder is that may hold it: behind what a variable of the environment says, or at a place
- * of its own. */
+/* A folder that may have the library: below the value of an environment variable, or at a fixed
+ * place. */
 typedef struct place {
-    const char *variable; /* NULL: there is none */
-    bool is_list;         /* of folders between colons, as PATH is */
-    const char *rest;     /* of the folder, or all of it; a pattern */
+    const char *variable; /* NULL: the place is fixed */
+    bool is_list;         /* the variable has several folders between colons, as PATH has */
+    const char *rest;     /* the path below the variable's, or the whole path; a glob pattern */
 } place;
 
 #define PACKAGES "python3*/site-packages/nvidia/*/lib"
 #define SYSTEM_PACKAGES "python3*/dist-packages/nvidia/*/lib"
 
-/* What the toolkit and python's environments set, then what their installers choose. A python that
- * was activated is on PATH. */
+/* In order of preference: what the user or an activated environment has set, then the defaults of
+ * installers. An activated python is found by PATH. */
 static const place PLACES[] = {
     {"CUDA_HOME", false, "/lib64"},
     {"CUDA_HOME", false, "/lib"},
@@ -51,7 +52,7 @@ static const place PLACES[] = {
     {NULL, false, "/usr/lib/" SYSTEM_PACKAGES},
 };
 
-/* Every file that FOLDER REST / FILE matches; n: of the folder's name. */
+/* Tries every file that matches FOLDER REST / FILE. The folder's name has n bytes. */
 static void try_pattern(void **library, const char *folder, size_t n, const char *rest,
                         const char *file) {
     char pattern[PATTERN_BYTES];

@@ -1,5 +1,5 @@
-/* toolkit_library.h - libraries that come with the CUDA toolkit or with PyTorch and are opened only
- * when they are needed: where their files are looked for.
+/* toolkit_library.h - finds libraries that come with the CUDA toolkit or with PyTorch, and that are
+ * opened only when they are needed.
  */
 #ifndef TIDE_COMMON_TOOLKIT_LIBRARY_H
 #define TIDE_COMMON_TOOLKIT_LIBRARY_H
@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* The file of that name, "libcublas.so.13", where the loader finds it, or else in the first of the
- * places below that has one which can be opened; NULL: nowhere. Never to be closed by others than
- * the caller. */
+/* Opens the library of that name, such as "libcublas.so.13": the one that the loader finds, or else
+ * the first that can be opened at the places below. NULL: there is none. The caller may close it.
+ */
 void *tide_toolkit_library_open(const char *file);
 
 /* The places, for messages. */

@@ -1,5 +1,4 @@
-/* utf8.h - characters of UTF-8 text that nobody vouches for.
- */
+/* utf8.h - characters of text that may or may not be UTF-8. */
 #ifndef TIDE_COMMON_UTF8_H
 #define TIDE_COMMON_UTF8_H
 
@@ -9,8 +8,9 @@
 extern "C" {
 #endif
 
-/* Bytes of the character that `text` begins with, of n_bytes; 0 when it is none: not UTF-8 at all,
- * too long a form, a surrogate, beyond U+10FFFF, or cut. NUL is a character of one byte. */
+/* The length of the character at the beginning of `text`, which has n_bytes. 0: there is no valid
+ * character, because the bytes are no UTF-8, a longer form than necessary, a surrogate, above
+ * U+10FFFF, or cut off. NUL is a character of one byte. */
 size_t tide_utf8_length(const unsigned char *text, size_t n_bytes);
 
 #ifdef __cplusplus
