@@ -68,7 +68,7 @@ static void bytes_are_formatted(void **state) {
                  {1023, "1023 B"},
                  {1024, "1.00 KiB"},
                  {1048575, "1.00 MiB"},
-                 {1179648, "1.13 MiB"}, /* 1.125 and 1.375: halves upwards, both */
+                 {1179648, "1.13 MiB"}, /* 1.125 and 1.375 are both rounded up */
                  {1441792, "1.38 MiB"},
                  {1179647, "1.12 MiB"},
                  {1610612736, "1.50 GiB"},
@@ -82,7 +82,7 @@ static void bytes_are_formatted(void **state) {
 static void map_agrees_with_a_plain_array(void **state) {
     (void)state;
     enum { N_KEYS = 512, N_STEPS = 40000 };
-    uint64_t values[N_KEYS] = {0}; /* 0: not there */
+    uint64_t values[N_KEYS] = {0}; /* 0: the key is not in the map */
     tide_map map;
     tide_map_init(&map, tide_hostmem_default());
     uint64_t random = 42;
@@ -149,7 +149,8 @@ static void statistics_are_of_the_sample(void **state) {
     assert_float_equal(of.mean, 5.0, 0.0);
     assert_true(fabs(of.std - sqrt(32.0 / 7.0)) < 1e-15);
     assert_float_equal(tide_statistics_population_std(samples, 9), 2.0, 0.0);
-    assert_float_equal(tide_statistics_of(samples, 1).std, -1.0, 0.0); /* one tells no spread */
+    assert_float_equal(tide_statistics_of(samples, 1).std, -1.0,
+                       0.0); /* a single sample has no spread */
     assert_float_equal(tide_statistics_population_std(samples, 1), 0.0, 0.0);
     assert_float_equal(of.median, 4.5, 0.0);
     assert_float_equal(of.min, 2.0, 0.0);
@@ -188,10 +189,10 @@ static void ratios_know_how_far_they_may_be_off(void **state) {
     of = tide_ratio_of_means(NULL, 0, NULL, 0);
     assert_true(of.ratio == -1.0 && of.half_width == -1.0);
     of = tide_ratio_of_means(wild, 3, wild, 3);
-    assert_true(of.half_width >= -1.0); /* no NaN */
+    assert_true(of.half_width >= -1.0); /* not NaN */
 }
 
-/* Many samples: Student's quantile nears the normal one, 2.0017 for 58 degrees. */
+/* For many samples Student's quantile is near the normal one: 2.0017 for 58 degrees of freedom. */
 static void ratios_of_many_samples(void **state) {
     (void)state;
     double samples[30];

@@ -22,7 +22,7 @@ enum { N_PATH = 256 };
 
 static char folder[] = "/tmp/tidemark-output-XXXXXX";
 
-/* The path of a file in the folder; the eighth call from now gives the same memory again. */
+/* The path of a file in the folder. It is valid until the eighth call from now. */
 static const char *at(const char *name) {
     static char paths[8][N_PATH];
     static size_t n;
@@ -86,7 +86,7 @@ static void links_lead_to_the_file(void **state) {
     assert_int_equal(mkdir(at("sub"), 0700), 0);
     assert_int_equal(symlink("sub/second", at("first")), 0);
     assert_int_equal(symlink("third", at("sub/second")), 0);
-    /* Nothing is there yet, and then something is. */
+    /* First the target does not exist, then it does. */
     for (int i = 0; i < 2; i++) {
         assert_int_equal(save(at("first"), i == 0 ? "1" : "2", NULL), TIDE_OK);
         expect_content(at("sub/third"), i == 0 ? "1" : "2");
@@ -131,7 +131,7 @@ static void a_protected_file_stays(void **state) {
     assert_int_equal(chmod(at("a"), 0444), 0);
     assert_int_equal(chmod(folder, 0777), 0);
     uid_t user = geteuid();
-    if (user == 0) { /* nothing is protected from root */
+    if (user == 0) { /* root may write everything */
         assert_int_equal(seteuid(65534), 0);
     }
     tide_status status = save(at("a"), "new", &error);
@@ -204,7 +204,7 @@ static int make_folder(void **state) {
     return mkdtemp(folder) == NULL ? -1 : 0;
 }
 
-/* Fails when anything was left behind. */
+/* Fails if any file was left behind. */
 static int remove_folder(void **state) {
     (void)state;
     return rmdir(folder);

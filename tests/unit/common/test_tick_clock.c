@@ -1,4 +1,4 @@
-/* test_tick_clock.c - time by ticks lies between two readings of the real clock and never goes
+/* test_tick_clock.c - the time by ticks is between two readings of the real clock, and never goes
  * back.
  */
 #include <setjmp.h>
@@ -13,13 +13,13 @@
 #include "common/tick_clock_friend.h"
 
 enum {
-    WITHIN_NS = 20000, /* of the real clock; a wrong length of a tick is out by more in no time */
+    WITHIN_NS = 20000, /* allowed error; with a wrong length of a tick it is soon larger */
     LONG_NS = 120000000,
-    OLD_ANCHOR_NS = 20000000, /* longer than an anchor is gone by */
+    OLD_ANCHOR_NS = 20000000, /* longer than an anchor is used */
     AHEAD_NS = 1000000000
 };
 
-/* What both ways of reading say lies between two readings of the real clock. */
+/* Both ways of reading give a time between two readings of the real clock. */
 static void reads_the_real_clock(void **state) {
     (void)state;
     tide_tick_clock clock;
@@ -36,7 +36,7 @@ static void reads_the_real_clock(void **state) {
         assert_true(ns >= last_ns);
         last_ns = ns;
     }
-    /* Long enough that the length of a tick is known, where there are ticks. */
+    /* By now the length of a tick must be known, if there are ticks. */
     assert_int_equal(clock.has_ticks, atomic_load(&clock.tick_ns) != 0);
     assert_string_equal(tide_tick_clock_source(&clock), clock.has_ticks ? "tsc" : "monotonic");
 }
@@ -54,7 +54,7 @@ static void without_a_counter_the_real_clock_is_read(void **state) {
     assert_int_equal(atomic_load(&clock.tick_ns), 0);
 }
 
-/* A machine that slept, or an anchor of long ago: the clock begins anew. */
+/* After a suspension of the machine the anchor is too old, and the clock begins anew. */
 static void an_old_anchor_is_dropped(void **state) {
     (void)state;
     tide_tick_clock clock;
@@ -63,7 +63,7 @@ static void an_old_anchor_is_dropped(void **state) {
         skip();
     }
     atomic_store(&clock.tick_ns, UINT64_C(1) << 31);
-    atomic_store(&clock.ticks, 1); /* when the counter began */
+    atomic_store(&clock.ticks, 1); /* the first tick of the counter */
     int64_t before_ns = tide_clock_now_ns();
     int64_t ns = tide_tick_clock_read_and_anchor(&clock);
     assert_true(ns >= before_ns - WITHIN_NS && ns <= tide_clock_now_ns() + WITHIN_NS);
@@ -71,8 +71,8 @@ static void an_old_anchor_is_dropped(void **state) {
     assert_true(ns >= before_ns - WITHIN_NS && ns <= tide_clock_now_ns() + WITHIN_NS);
 }
 
-/* An anchor may lie ahead of the real clock. What was told stays true when it is too old to go by.
- */
+/* An anchor may be ahead of the real clock. Times that were read by it must not be undercut when it
+ * is too old to be used. */
 static void never_goes_back_behind_an_anchor(void **state) {
     (void)state;
     tide_tick_clock clock;

@@ -1,5 +1,5 @@
-/* test_kernel_trace.c - kernels are counted to the scope in which they were launched, by a CUPTI
- * whose records are made up; and what goes wrong is told.
+/* test_kernel_trace.c - kernels count for the scope in which they were launched, and failures are
+ * reported. A library of our own stands in for CUPTI and delivers made-up records.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
@@ -26,7 +26,7 @@
 #if TIDEMARK_HAVE_CUPTI_HEADER
 #include <cupti.h>
 
-/* Ours and the toolkit's are the same. */
+/* Our declarations agree with the toolkit's. */
 _Static_assert((int)TIDE_CUPTI_ACTIVITY_KIND_DRIVER == (int)CUPTI_ACTIVITY_KIND_DRIVER, "");
 _Static_assert((int)TIDE_CUPTI_ACTIVITY_KIND_RUNTIME == (int)CUPTI_ACTIVITY_KIND_RUNTIME, "");
 _Static_assert((int)TIDE_CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ==
@@ -96,7 +96,7 @@ static void expect_times(const tide_recording *recording, size_t i, uint64_t n_l
     assert_true(row->min_ns == min_ns && row->max_ns == max_ns);
 }
 
-/* One step with two layers; the kernel runs once a layer, `work` ns in the first. */
+/* One step with two layers. The kernel runs once in each layer, for `work` ns in the first. */
 static void run_step(tide_recorder *recorder, int index, uint64_t work) {
     tide_scope step = tide_scope_begin(recorder, TIDE_SCOPE_STEP, "step", index);
     tide_scope forward = tide_scope_begin(recorder, TIDE_SCOPE_PHASE, "forward", -1);
@@ -108,7 +108,7 @@ static void run_step(tide_recorder *recorder, int index, uint64_t work) {
         if (l == 0) {
             tide_scope_end(recorder, attention);
         }
-        tide_scope_end(recorder, layer); /* ends the second one's attention, too */
+        tide_scope_end(recorder, layer); /* in the second layer this also ends attention */
     }
     fake->launch("sm90_gemm", 9);
     tide_scope_end(recorder, forward);
@@ -122,7 +122,7 @@ static void kernels_are_counted_where_they_were_launched(void **state) {
     tide_recording recording;
     assert_int_equal(tide_recorder_create(NULL, &recorder, NULL), TIDE_OK);
     assert_int_equal(tide_kernel_trace_create(recorder, &trace, NULL), TIDE_OK);
-    run_step(recorder, 0, 1000); /* not yet */
+    run_step(recorder, 0, 1000); /* not traced yet */
     assert_int_equal(tide_kernel_trace_begin(trace, NULL), TIDE_OK);
     assert_int_equal(fake->n_enabled, 4);
     fake->launch("outside", 5);
@@ -132,7 +132,7 @@ static void kernels_are_counted_where_they_were_launched(void **state) {
     run_step(recorder, 2, 200);
     assert_int_equal(tide_kernel_trace_end(trace, NULL), TIDE_OK);
     assert_int_equal(tide_kernel_trace_end(trace, NULL), TIDE_OK);
-    run_step(recorder, 3, 1000); /* no longer */
+    run_step(recorder, 3, 1000); /* no longer traced */
     tide_kernel_trace_destroy(trace);
     assert_true(fake->n_enabled == 0 && fake->n_pushed == 0 && fake->n_buffers == 0);
     assert_int_equal(tide_recorder_copy(recorder, NULL, &recording, NULL), TIDE_OK);
@@ -143,7 +143,7 @@ static void kernels_are_counted_where_they_were_launched(void **state) {
     expect_times(&recording, 1, 4, 28, 7, 7);
     expect_row(&recording, 2, "sm90_gemm", "forward", "forward");
     expect_times(&recording, 2, 2, 18, 9, 9);
-    expect_row(&recording, 3, "outside", "", ""); /* known to be so at the end */
+    expect_row(&recording, 3, "outside", "", ""); /* only the last collection can tell */
     expect_times(&recording, 3, 1, 5, 5, 5);
     tide_recording_fini(&recording);
     tide_recorder_destroy(recorder);
@@ -185,7 +185,7 @@ static void records_may_come_late(void **state) {
     }
 }
 
-/* More records than one buffer holds. */
+/* Records for more than one buffer. */
 static void buffers_follow_each_other(void **state) {
     (void)state;
     enum { N_LAUNCHES = 20000 };
@@ -260,7 +260,7 @@ static void a_missing_library_is_told(void **state) {
     assert_int_equal(setenv("TIDEMARK_CUPTI", "/nowhere/libcupti.so", 1), 0);
     assert_int_equal(tide_kernel_trace_create(recorder, &trace, &error), TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "TIDEMARK_CUPTI names, /nowhere/libcupti.so"));
-    assert_int_equal(setenv("TIDEMARK_CUPTI", "libm.so.6", 1), 0); /* another library */
+    assert_int_equal(setenv("TIDEMARK_CUPTI", "libm.so.6", 1), 0); /* not a CUPTI */
     assert_int_equal(tide_kernel_trace_create(recorder, &trace, &error), TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "has no cuptiActivityRegisterCallbacks"));
     tide_recorder_destroy(recorder);
@@ -294,7 +294,8 @@ static void host_memory_may_end_anywhere(void **state) {
             assert_true(n > 10);
             break;
         }
-        assert_true(status == TIDE_NO_MEMORY || status == TIDE_OK); /* OK: a scope was dropped */
+        assert_true(status == TIDE_NO_MEMORY ||
+                    status == TIDE_OK); /* TIDE_OK: a scope was dropped instead */
     }
 }
 

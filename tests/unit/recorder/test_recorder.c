@@ -1,5 +1,6 @@
 /* test_recorder.c - the event log and its two policies, interning of stacks and names, scopes, and
- * what happens when the host has no memory left. */
+ * recording when the host has no memory left.
+ */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,7 +91,7 @@ static void a_log_that_stops_keeps_the_oldest(void **state) {
     tide_recorder_destroy(recorder);
 }
 
-static void senseless_configurations_are_refused(void **state) {
+static void invalid_configurations_are_refused(void **state) {
     (void)state;
     tide_recorder_config config;
     tide_recorder *recorder = NULL;
@@ -121,7 +122,7 @@ static void nothing_happens_without_a_recorder(void **state) {
 
 static void the_depot_stores_each_stack_once(void **state) {
     (void)state;
-    enum { N = 5000 }; /* several times the first table */
+    enum { N = 5000 }; /* the table of the depot has to grow several times */
     tide_stack_depot *depot = NULL;
     assert_int_equal(tide_stack_depot_create(tide_hostmem_default(), &depot), TIDE_OK);
     for (int pass = 0; pass < 2; pass++) {
@@ -179,9 +180,9 @@ static void scopes_nest(void **state) {
     assert_true(tide_recorder_note(recorder, NULL).scope == phase);
     tide_scope open = tide_scope_begin(recorder, TIDE_SCOPE_LAYER, "layer", 1);
     tide_scope inner = tide_scope_begin(recorder, TIDE_SCOPE_OPERATOR, "ffn", -5);
-    tide_scope_end(recorder, layer); /* closed already: nothing */
+    tide_scope_end(recorder, layer); /* it is closed already, so nothing happens */
     assert_true(tide_recorder_note(recorder, NULL).scope == inner);
-    tide_scope_end(recorder, phase); /* closes what is open inside */
+    tide_scope_end(recorder, phase); /* also closes the scopes inside */
     assert_true(tide_recorder_note(recorder, NULL).scope == step);
 
     tide_recording recording = copy(recorder);
@@ -208,12 +209,12 @@ static void scopes_nest(void **state) {
 
 static void recorders_do_not_mix_up_their_scopes(void **state) {
     (void)state;
-    enum { N = 7 }; /* more than a thread remembers */
+    enum { N = 7 }; /* more recorders than a thread remembers */
     tide_recorder *recorders[N];
     tide_scope outer[N], inner[N];
     for (size_t i = 0; i < N; i++) {
         recorders[i] = create(64, TIDE_FULL_STOP, false);
-        for (size_t j = 0; j < i; j++) { /* different numbers in each */
+        for (size_t j = 0; j < i; j++) { /* so that numbers differ between the recorders */
             tide_scope_end(recorders[i], tide_scope_begin(recorders[i], TIDE_SCOPE_USER, "x", -1));
         }
         outer[i] = tide_scope_begin(recorders[i], TIDE_SCOPE_STEP, "outer", 0);
@@ -230,7 +231,8 @@ static void recorders_do_not_mix_up_their_scopes(void **state) {
         assert_true(tide_recorder_note(recorders[i], NULL).scope == outer[i]);
         tide_recorder_destroy(recorders[i]);
     }
-    /* A heap gives the same address again; the scope that was left open must not come back. */
+    /* The heap reuses addresses. A scope left open in a destroyed recorder must not reappear in one
+     * at the same address. */
     for (size_t i = 0; i < N; i++) {
         tide_recorder *recorder = create(64, TIDE_FULL_STOP, false);
         assert_true(tide_recorder_note(recorder, NULL).scope == TIDE_NONE);
@@ -239,7 +241,7 @@ static void recorders_do_not_mix_up_their_scopes(void **state) {
     }
 }
 
-/* True when nothing was refused. */
+/* True: the heap refused nothing, so that everything was recorded. */
 static bool record_a_little(const tide_hostmem *mem, bool *ret_created) {
     tide_recorder_config config;
     tide_recorder_config_init(&config);
@@ -284,7 +286,7 @@ static void no_memory_never_breaks_the_program(void **state) {
         bool complete = record_a_little(&heap.mem, &created);
         assert_int_equal(heap.n_live, 0);
         if (complete) {
-            assert_true(n > 8); /* otherwise nothing was refused at all */
+            assert_true(n > 8); /* otherwise the heap never refused anything */
             return;
         }
     }
@@ -303,7 +305,7 @@ static void scopes_beyond_the_bound_are_counted(void **state) {
     tide_scope lost = tide_scope_begin(recorder, TIDE_SCOPE_USER, "scope", -1);
     assert_true(lost == TIDE_NONE);
     assert_true(tide_recorder_note(recorder, NULL).scope == last);
-    tide_scope_end(recorder, lost); /* closes nothing */
+    tide_scope_end(recorder, lost); /* must close nothing */
     assert_true(tide_recorder_note(recorder, NULL).scope == last);
     tide_recording recording = copy(recorder);
     assert_int_equal(recording.n_scopes, max_scopes);
@@ -312,7 +314,7 @@ static void scopes_beyond_the_bound_are_counted(void **state) {
     tide_recorder_destroy(recorder);
 }
 
-static void a_missing_libunwind_is_told(void **state) {
+static void a_missing_libunwind_is_reported(void **state) {
     (void)state;
     assert_int_equal(setenv("TIDEMARK_UNWINDER", "libunwind", 1), 0);
     assert_int_equal(setenv("TIDEMARK_LIBUNWIND", "/no/such/file.so", 1), 0);
@@ -370,14 +372,14 @@ static void a_pause_leaves_nothing_behind(void **state) {
     append_n(recorder, 0, 2);
     tide_recorder_set_paused(recorder, true);
     append_n(recorder, 2, 2);
-    tide_note note = tide_recorder_note(recorder, "unheard of");
+    tide_note note = tide_recorder_note(recorder, "not recorded");
     assert_true(note.stack == TIDE_NONE && note.scope == TIDE_NONE && note.name == TIDE_NONE);
-    tide_scope scope = tide_scope_begin(recorder, TIDE_SCOPE_STEP, "unheard of, too", 0);
+    tide_scope scope = tide_scope_begin(recorder, TIDE_SCOPE_STEP, "not recorded either", 0);
     assert_true(scope == TIDE_NONE);
     tide_scope_end(recorder, scope);
     tide_recorder_set_paused(recorder, false);
     append_n(recorder, 4, 1);
-    scope = tide_scope_begin(recorder, TIDE_SCOPE_STEP, "heard of", 0);
+    scope = tide_scope_begin(recorder, TIDE_SCOPE_STEP, "recorded", 0);
     assert_true(tide_recorder_note(recorder, NULL).scope == scope);
     tide_scope_end(recorder, scope);
     tide_recording recording = copy(recorder);
@@ -397,7 +399,7 @@ int main(void) {
         cmocka_unit_test(a_log_that_is_not_full_keeps_all),
         cmocka_unit_test(a_ring_keeps_the_newest),
         cmocka_unit_test(a_log_that_stops_keeps_the_oldest),
-        cmocka_unit_test(senseless_configurations_are_refused),
+        cmocka_unit_test(invalid_configurations_are_refused),
         cmocka_unit_test(nothing_happens_without_a_recorder),
         cmocka_unit_test(the_depot_stores_each_stack_once),
         cmocka_unit_test(streams_get_numbers),
@@ -405,7 +407,7 @@ int main(void) {
         cmocka_unit_test(recorders_do_not_mix_up_their_scopes),
         cmocka_unit_test(no_memory_never_breaks_the_program),
         cmocka_unit_test(scopes_beyond_the_bound_are_counted),
-        cmocka_unit_test(a_missing_libunwind_is_told),
+        cmocka_unit_test(a_missing_libunwind_is_reported),
         cmocka_unit_test(stacks_are_walked_without_libunwind),
         cmocka_unit_test(an_unknown_unwinder_is_refused),
         cmocka_unit_test(a_pause_leaves_nothing_behind),

@@ -21,10 +21,10 @@ enum { N_THREADS = 4, N_ROUNDS = 400, N_EVENTS = N_THREADS * N_ROUNDS * 2 };
 typedef struct shared_state {
     tide_recorder *recorder;
     atomic_int n_running;
-    atomic_int n_wrong; /* scopes that were not the thread's own */
+    atomic_int n_wrong; /* notes with a scope of another thread */
 } shared_state;
 
-/* What one thread is told. */
+/* The argument of one thread. */
 typedef struct worker {
     shared_state *shared;
     uint64_t number;
@@ -60,7 +60,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* Whatever a row refers to is there, and threads' scopes are their own. */
+/* Everything that a row refers to is in the copy, and each thread has its own scopes. */
 static void check(const tide_recording *recording) {
     int64_t last_ns = 0;
     for (size_t i = 0; i < recording->n_events; i++) {
@@ -124,7 +124,8 @@ static void threads_record_while_another_copies(void **state) {
     assert_int_equal(recording.n_events, N_EVENTS);
     assert_int_equal(recording.n_scopes, N_EVENTS);
     assert_int_equal(recording.n_dropped, 0);
-    /* Each of the two places above, once in each thread: the stacks end in the thread's start. */
+    /* One stack for each of the two places above. It is the same in all threads, because stacks end
+     * at the start of the thread. */
     if (tide_recorder_stacks_missing(shared.recorder) == NULL) {
         assert_int_equal(recording.n_stacks, 2);
     }
@@ -141,7 +142,7 @@ static void *begin_and_leave(void *argument) {
     return NULL;
 }
 
-/* Threads that come one after the other often get the same memory for their own variables. */
+/* Threads that follow one another often get the same memory for thread-local variables. */
 static void a_new_thread_starts_without_scopes(void **state) {
     (void)state;
     tide_recorder *recorder = NULL;
@@ -162,19 +163,19 @@ static void a_new_thread_starts_without_scopes(void **state) {
     tide_recorder_destroy(recorder);
 }
 
-enum { N_STACKS = 3000 }; /* more than the depot's first table has room for */
+enum { N_STACKS = 3000 }; /* the table of the depot has to grow */
 
-/* One thread's share of interning. */
+/* What one thread interns. */
 typedef struct interner {
     tide_stack_depot *depot;
     uint64_t number;
-    uint32_t numbers[N_STACKS]; /* what the depot called each stack */
+    uint32_t numbers[N_STACKS]; /* the number that the depot gave each stack */
 } interner;
 
 static void *intern_all(void *argument) {
     interner *me = argument;
     for (uint64_t i = 0; i < N_STACKS; i++) {
-        /* Half of the threads forwards, half backwards: they meet. */
+        /* Half of the threads go forwards and half backwards, so that they meet. */
         uint64_t stack = me->number % 2 == 0 ? i : N_STACKS - 1 - i;
         const uint64_t pcs[] = {stack, stack * 3, 17};
         me->numbers[stack] = tide_stack_depot_intern(me->depot, pcs, 3);

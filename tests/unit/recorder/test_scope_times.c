@@ -1,6 +1,6 @@
-/* test_scope_times.c - device times of scopes, on a device that works behind the host's back and
- * whose clock is off and runs at another speed: what is written down lies within the stated
- * uncertainty of what happened.
+/* test_scope_times.c - device times of scopes. The test's device does its work later than the host
+ * submits it, and has a clock of another origin and speed. The recorded times must be within the
+ * stated uncertainty of the true ones.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,16 +21,17 @@
 
 /* Owned by the test's device. */
 struct tide_device_event {
-    int64_t host_ns; /* when the device reached it, by the host's clock: what nobody is told */
+    int64_t host_ns; /* when the device reached it, by the host's clock; the code under test cannot
+                        see this */
 };
 
-/* One stream that does its work in order, after the host has submitted it. */
+/* A device with one stream, which does its work in order. */
 typedef struct late_device {
     tide_device base;
     int64_t busy_until_ns; /* by the host's clock */
     int64_t last_ns;       /* when the latest event was reached */
-    int64_t record_ns;     /* that it takes for an event */
-    double speed;          /* of its clock against the host's */
+    int64_t record_ns;     /* time that an event takes on the device */
+    double speed;          /* of its clock, relative to the host's */
     size_t n_records;      /* events recorded so far */
 } late_device;
 
@@ -68,12 +69,13 @@ static tide_status late_record(tide_device *device, tide_device_event *event, ti
     return TIDE_OK;
 }
 
-/* Milliseconds of the device's own clock, in single precision, as the runtime returns them. */
+/* Milliseconds of the device's clock in single precision, which is what the CUDA runtime returns.
+ */
 static tide_status late_elapsed(tide_device *device, const tide_device_event *begin,
                                 const tide_device_event *end, double *ret_ms, tide_error *error) {
     late_device *late = (late_device *)device;
     (void)error;
-    assert_true(tide_clock_now_ns() >= end->host_ns); /* it was waited for */
+    assert_true(tide_clock_now_ns() >= end->host_ns); /* the caller must have waited for it */
     *ret_ms = (double)(float)((double)(end->host_ns - begin->host_ns) * late->speed * 1e-6);
     return TIDE_OK;
 }
@@ -100,7 +102,8 @@ static late_device make_device(double speed) {
                          .speed = speed};
 }
 
-/* Host time 0 of the recorder; the readings of both clocks lie a few hundred ns apart at worst. */
+/* The host's time at which the recorder's clock was 0. The two readings are at most a few hundred
+ * ns apart. */
 enum { EPOCH_TOLERANCE_NS = 2000 };
 
 static int64_t epoch_of(const tide_recorder *recorder) {
@@ -121,10 +124,10 @@ static void expect_near(int64_t actual_ns, int64_t expected_ns, int64_t toleranc
     }
 }
 
-/* For the anchor, and for what an event takes. */
+/* Events for the anchor, and for measuring what an event costs. */
 enum { N_STEPS = 12, WORK_NS = 3000000, N_RECORDS_BEFORE = 16 + 32 };
 
-/* A scope of a step, and when the device reached its events. */
+/* A scope, and the times at which the device reached its events. */
 typedef struct truth {
     tide_scope scope;
     int64_t begin_ns;
@@ -133,7 +136,8 @@ typedef struct truth {
 
 static void truths_are_met(void **state) {
     (void)state;
-    late_device late = make_device(1.02); /* two percent fast: after 50 ms a whole millisecond */
+    late_device late =
+        make_device(1.02); /* two percent fast: it is off by a millisecond after 50 ms */
     tide_recorder *recorder = NULL;
     tide_scope_times *times = NULL;
     tide_recording recording;
@@ -149,7 +153,7 @@ static void truths_are_met(void **state) {
         inner[i].scope = tide_scope_begin(recorder, TIDE_SCOPE_OPERATOR, "inner", -1);
         inner[i].begin_ns = late.last_ns;
         submit(&late, WORK_NS);
-        /* The end of the outer one ends the inner one, too. */
+        /* Ending the outer scope also ends the inner one. */
         if (i % 2 == 0) {
             tide_scope_end(recorder, inner[i].scope);
             inner[i].end_ns = late.last_ns;
@@ -163,7 +167,8 @@ static void truths_are_met(void **state) {
         outer[i].end_ns = late.last_ns;
         inner[i].end_ns = i % 2 == 0 ? inner[i].end_ns : late.last_ns;
     }
-    /* 2 a step that ends both, 3 or 4 events else: one where two scopes end together. */
+    /* A step that ends both scopes at once takes 2 events, other steps take 3 or 4: scopes that end
+     * together share one. */
     assert_int_equal(late.n_records, N_RECORDS_BEFORE + N_STEPS / 2 * 4 + N_STEPS / 2 * 3);
     assert_int_equal(tide_scope_times_finish(times, NULL), TIDE_OK);
     tide_scope_end(recorder, before);
@@ -179,7 +184,7 @@ static void truths_are_met(void **state) {
             expect_near(row->device_begin_ns + row->device_duration_ns,
                         truths[k]->end_ns - epoch_ns, tolerance_ns);
         }
-        /* Host time is not device time: the host left the scope long before. */
+        /* The host left the scope long before the device did. */
         const tide_scope_row *row = &recording.scopes[inner[i].scope];
         assert_true(row->device_duration_ns > WORK_NS / 100 * 99);
         assert_true(i % 2 != 0 || i % 3 == 0 || row->duration_ns < WORK_NS / 3);
@@ -196,12 +201,13 @@ static void wait_ns(int64_t n_ns) {
     }
 }
 
-/* Without work in between an end and a begin are one event; with work, or after a while, two. */
+/* An end and a begin without work in between share an event. With work, or after a while, they have
+ * two. */
 static void neighbours_share_an_event(void **state) {
     (void)state;
     static const struct {
         int64_t work_ns, wait_ns;
-        size_t n_records; /* of all three scopes */
+        size_t n_records; /* events of all three scopes */
         bool counts;
     } CASES[] = {{0, 0, 3, true}, {50000, 0, 4, true}, {0, 50000, 4, true}, {0, 0, 6, false}};
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
@@ -213,7 +219,8 @@ static void neighbours_share_an_event(void **state) {
         assert_int_equal(tide_recorder_create(NULL, &recorder, NULL), TIDE_OK);
         assert_int_equal(tide_scope_times_create(recorder, &late.base, 0, &times, NULL), TIDE_OK);
         size_t n_met = 0;
-        for (int try = 0; try < 50; try++) { /* a busy machine may keep the host away for a while */
+        for (int try = 0; try < 50;
+             try++) { /* on a busy machine this thread may not run for a while */
             size_t n_before = late.n_records;
             tide_scope first = tide_scope_begin(recorder, TIDE_SCOPE_USER, "first", -1);
             submit(&late, 20000);
@@ -243,7 +250,8 @@ static void neighbours_share_an_event(void **state) {
     }
 }
 
-/* A step of 2 phases of 3 layers of 2 operators, with work in each; the first of its scopes. */
+/* Runs a step of 2 phases of 3 layers of 2 operators, with work in each. Returns its first scope.
+ */
 static tide_scope run_tree(tide_recorder *recorder, late_device *late) {
     tide_scope step = tide_scope_begin(recorder, TIDE_SCOPE_STEP, "step", -1);
     for (int p = 0; p < 2; p++) {
@@ -264,13 +272,13 @@ static tide_scope run_tree(tide_recorder *recorder, late_device *late) {
     return step;
 }
 
-/* Scopes inside of those that can be afforded are left out; and once left out, they stay so. */
+/* Scopes that are deeper than the share allows are not timed, and stay untimed. */
 static void too_many_events_are_left_out(void **state) {
     (void)state;
     enum { RECORD_NS = 100000, N_SCOPES = 1 + 2 + 6 + 12 };
     static const struct {
-        int64_t events;          /* that the share of the span is enough for */
-        tide_scope_kind deepest; /* that is then timed */
+        int64_t events;          /* how many the share of the span allows */
+        tide_scope_kind deepest; /* kind of scope that is timed then */
     } CASES[] = {{1000, TIDE_SCOPE_USER},
                  {10, TIDE_SCOPE_LAYER},
                  {3, TIDE_SCOPE_PHASE},
@@ -344,13 +352,13 @@ static void only_scopes_of_the_owner_are_timed(void **state) {
     assert_true(recording.scopes[closed].device_begin_ns >= 0);
     assert_true(recording.scopes[after].device_begin_ns == -1);
     tide_recording_fini(&recording);
-    /* Detached: another one may follow. */
+    /* After it was detached, another object can be attached. */
     assert_int_equal(tide_scope_times_create(recorder, &late.base, 0, &second, NULL), TIDE_OK);
     tide_scope_times_destroy(second);
     tide_recorder_destroy(recorder);
 }
 
-/* A few timed scopes; the first failure on the way. */
+/* Times a few scopes and returns the first failure. */
 static tide_status use(tide_recorder *recorder, tide_device *device) {
     tide_scope_times *times = NULL;
     TIDE_TRY(tide_scope_times_create(recorder, device, 0, &times, NULL));
@@ -416,7 +424,7 @@ static void host_memory_may_end_anywhere(void **state) {
             assert_true(n > 4);
             break;
         }
-        /* Strings, rows and threads of scopes count as dropped scopes instead. */
+        /* Without memory for a string, a row or a thread's state, the scope counts as dropped. */
         assert_true(status == TIDE_NO_MEMORY || status == TIDE_OK);
     }
 }

@@ -72,9 +72,9 @@ static void the_cfa_is_defined_in_every_way(void **state) {
     expect(RUN(0, 0x13, 0x7a), TIDE_UNWIND_RSP, 48);    /* -6 * -8 */
     expect_other(RUN(0, 0x0d, 10));                     /* r10 */
     expect_other(RUN(0, 0x0f, 3, 0x76, 0x78, 0x06));    /* *(rbp - 8) */
-    /* An expression that has been left again. */
+    /* An expression that is replaced by a register. */
     expect(RUN(4, 0x0f, 3, 0x76, 0x78, 0x06, 0x44, 0x0c, 7, 8), TIDE_UNWIND_RSP, 8);
-    /* More than a rule holds. */
+    /* Offsets that do not fit into a rule. */
     expect_other(RUN(0, 0x0e, 0xff, 0xff, 0xff, 0xff, 0x0f));
 }
 
@@ -87,8 +87,8 @@ static void registers_are_saved_in_every_way(void **state) {
     expect(RUN(0, 0x86, 2, 0xc6), TIDE_UNWIND_RSP, 8);    /* restored */
     expect(RUN(0, 0x86, 2, 0x06, 6), TIDE_UNWIND_RSP, 8); /* the same, long */
     expect(RUN(0, 0x86, 2, 0x08, 6), TIDE_UNWIND_RSP, 8); /* same value */
-    expect(RUN(0, 0x83, 5, 0x8c, 4), TIDE_UNWIND_RSP, 8); /* rbx, r12: no matter */
-    expect(RUN(0, 0x10, 3, 1, 0x96), TIDE_UNWIND_RSP, 8); /* rbx by an expression: none, either */
+    expect(RUN(0, 0x83, 5, 0x8c, 4), TIDE_UNWIND_RSP, 8); /* rbx and r12 do not matter */
+    expect(RUN(0, 0x10, 3, 1, 0x96), TIDE_UNWIND_RSP, 8); /* nor does rbx by an expression */
     expect(RUN(0, 0x2e, 32, 0x00), TIDE_UNWIND_RSP, 8);   /* size of arguments */
     expect_other(RUN(0, 0x09, 6, 12));                    /* rbp in r12 */
     expect_other(RUN(0, 0x10, 6, 2, 0x77, 0x08));         /* rbp by an expression */
@@ -104,7 +104,7 @@ static void registers_are_saved_in_every_way(void **state) {
 
 static void states_are_remembered_and_restored(void **state) {
     (void)state;
-    /* push rbp; remember; pop rbp; ret; restore: the code behind the return. */
+    /* push rbp; remember; pop rbp; ret; restore: code that follows a return in mid-function. */
     static const uint8_t program[] = {0x41, 0x0e, 16, 0x86, 2,    0x41,
                                       0x0a, 0x0e, 8,  0xc6, 0x41, 0x0b};
     expect_saved(run(program, sizeof(program), 1), TIDE_UNWIND_RSP, 16, -16);
@@ -122,7 +122,7 @@ static void senseless_programs_have_no_rule(void **state) {
     expect_other(RUN(0, 0x0e, 0x80));
     expect_other(RUN(9, 0x04, 1, 2));
     expect_other(RUN(0, 0x0f, 9, 0x76)); /* expression beyond the end */
-    /* Nobody said where the CFA is. */
+    /* No instruction defines the CFA. */
     static const uint8_t nothing[] = {0};
     expect_other(tide_cfa_run(&(tide_cfa_program){.common = {nothing, nothing + 1},
                                                   .own = {nothing, nothing + 1},
@@ -202,7 +202,7 @@ static void entries_are_read(void **state) {
     static const uint8_t data[] = {11, 0x00, 1, 2, 3, 4, 5, 6, 7, 8, 0x1b, 0x00};
     s = build("zPLR", data, sizeof(data));
     expect_saved(rule_at(&s, TEXT + 8), TIDE_UNWIND_RBP, 16, -16);
-    /* Data of which only a part is known. */
+    /* Augmentation data with a part that the reader does not know. */
     s = build("zR", (const uint8_t[]){3, 0x00, 0xaa, 0xbb}, 4);
     expect_saved(rule_at(&s, TEXT + 8), TIDE_UNWIND_RBP, 16, -16);
 }

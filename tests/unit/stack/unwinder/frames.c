@@ -10,9 +10,11 @@
 #define NOT_INLINED __attribute__((noinline))
 
 static volatile unsigned n_returns;
-static volatile char *volatile last_room; /* known outside, so that all of it must be there */
+static volatile char
+    *volatile last_room; /* visible to other code, so that the compiler keeps the room */
 
-/* All of them go on the same way. What comes after the call keeps it from being the last one. */
+/* The way on is the same in all functions. The code after the call keeps the compiler from making
+ * it a tail call. */
 #define GO_ON tide_test_frames(path >> 3, depth - 1, inner, data)
 
 static NOT_INLINED void small(uint64_t path, unsigned depth, void (*inner)(void *), void *data) {
@@ -39,7 +41,7 @@ static NOT_INLINED void large(uint64_t path, unsigned depth, void (*inner)(void 
     n_returns += (unsigned)room[0];
 }
 
-/* The frame's size is known at run time alone, so the CFA is found by rbp. */
+/* The size of the frame is known only at run time, so the CFA is computed from rbp. */
 static NOT_INLINED void variable(uint64_t path, unsigned depth, void (*inner)(void *), void *data) {
     volatile char *room = alloca((size_t)(16 + (path & 0xff)));
     room[0] = 1;
@@ -47,7 +49,7 @@ static NOT_INLINED void variable(uint64_t path, unsigned depth, void (*inner)(vo
     n_returns += (unsigned)room[0];
 }
 
-/* A realigned frame, whose CFA gcc describes by an expression if the size varies, too. */
+/* A realigned frame. If its size varies as well, gcc describes its CFA by an expression. */
 static NOT_INLINED void aligned(uint64_t path, unsigned depth, void (*inner)(void *), void *data) {
     _Alignas(64) volatile char room[64];
     volatile char *more = alloca((size_t)(16 + (path & 0xff)));
@@ -57,13 +59,13 @@ static NOT_INLINED void aligned(uint64_t path, unsigned depth, void (*inner)(voi
     n_returns += (unsigned)room[0] + (unsigned)more[0];
 }
 
-/* The last thing it does is a call, for which it leaves no frame where compilers do that. */
+/* Ends with a tail call, for which optimising compilers leave no frame. */
 static NOT_INLINED void leaving(uint64_t path, unsigned depth, void (*inner)(void *), void *data) {
     n_returns += 1;
     GO_ON;
 }
 
-/* So many values alive across the call that rbp holds one of them. */
+/* Keeps so many values alive across the call that rbp holds one of them. */
 static NOT_INLINED void busy(uint64_t path, unsigned depth, void (*inner)(void *), void *data) {
     uint64_t a = path * 3, b = path * 5, c = path * 7, d = path * 11, e = path * 13, f = path * 17;
     GO_ON;

@@ -1,6 +1,6 @@
-/* test_unwinder.c - call stacks as the unwinder finds them, compared with libunwind's and glibc's
- * on every capture: frames of all kinds in all orders, deep and cut stacks, jumps, signals,
- * coroutines, threads, libraries without tables, and libraries that take another's place.
+/* test_unwinder.c - compares every captured stack with those of libunwind and glibc: frames of all
+ * kinds in random order, deep and cut stacks, jumps, signals, coroutines, threads, libraries
+ * without tables, and libraries that are loaded in the place of others.
  */
 #define _GNU_SOURCE
 #include <alloca.h>
@@ -22,8 +22,9 @@
 #include "unit/stack/unwinder/frames.h"
 #include "unit/stack/unwinder/unwinder_check.h"
 
-/* AddressSanitizer puts rooms of its own around those of alloca; ThreadSanitizer forbids memory to
- * be allocated below a signal, even one that a thread raises itself. */
+/* AddressSanitizer adds space around that of alloca, so places on the stack cannot be chosen.
+ * ThreadSanitizer reports allocations inside signal handlers, even if the thread raised the signal.
+ */
 #if defined(__SANITIZE_ADDRESS__)
 #define HAS_ADDRESS_SANITIZER 1
 #elif defined(__SANITIZE_THREAD__)
@@ -69,7 +70,8 @@ static uint64_t random_bits(uint64_t *seed) {
     return *seed >> 11 ^ *seed << 17;
 }
 
-/* Kinds of frames.c that any walk knows: all but the realigned one. */
+/* Changes the path so that it has only frames which our walk knows: all kinds but the realigned
+ * one. */
 static uint64_t ordinary(uint64_t path) {
     for (unsigned shift = 0; shift + 3 <= 63; shift += 3) {
         if ((path >> shift & 7) == 4) {
@@ -81,8 +83,8 @@ static uint64_t ordinary(uint64_t path) {
 
 static volatile unsigned n_times = 2; /* unknown to the compiler: one call, one return address */
 
-/* Paths that share their outer frames with the one before, as those of a program do, and some that
- * do not; twice each. */
+/* Goes n_ways paths, each twice. Most share their outer frames with the path before, as the stacks
+ * of a program do. */
 static void go_all_ways(frames_function *frames, size_t n_ways, bool only_ordinary) {
     uint64_t seed = 20;
     uint64_t path = 0;
@@ -111,7 +113,7 @@ static void frames_of_all_kinds(void **state) {
     assert_true(stats.n_frames_walked < 12 * 6000);
 }
 
-/* One alone and thousands of others between: nothing is carried over. */
+/* A stack that libunwind walked must not change what the thread remembers for the others. */
 static void realigned_frames_are_left_to_libunwind(void **state) {
     (void)state;
     begin(128);
@@ -145,12 +147,12 @@ static void deep_and_cut_stacks(void **state) {
     }
 }
 
-enum { GAP_BYTES = 1 << 16 }; /* more stack than anything between two captures uses */
+enum { GAP_BYTES = 1 << 16 }; /* more stack than any call between two captures uses */
 
 typedef void reaching(unsigned depth, uint64_t target);
 
-/* Captures with the stack pointer at `target`, wherever its caller stands: all that distinguishes
- * two such stacks is rbp. */
+/* Captures with the stack pointer at `target`, wherever its caller is, so that two such stacks
+ * differ only in rbp. */
 static __attribute__((noinline)) void capture_at(unsigned depth, uint64_t target) {
     uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
     volatile char *room = alloca((size_t)(here - target));
@@ -159,8 +161,8 @@ static __attribute__((noinline)) void capture_at(unsigned depth, uint64_t target
     room[0] = 2;
 }
 
-/* Both are called from one place, and the room keeps what the frames further in hold away from what
- * the other one writes. */
+/* Calls both functions from one place. The room keeps the inner frames apart, so that a later stack
+ * does not overwrite those of an earlier one. */
 static __attribute__((noinline)) void recurse_to(unsigned depth, uint64_t target) {
     volatile char room[512];
     reaching *const volatile further = depth == 0 ? capture_at : recurse_to;
@@ -169,7 +171,8 @@ static __attribute__((noinline)) void recurse_to(unsigned depth, uint64_t target
     n_times = 2u + (unsigned)(room[0] - 1);
 }
 
-/* The frames of the earlier stack lie untouched in the large frame of the later one. */
+/* The later stack has a large frame where the frames of the earlier one are left untouched. The
+ * walk must not take them for its own. */
 static void stacks_that_differ_in_a_saved_rbp_alone(void **state) {
     (void)state;
     begin(128);
@@ -291,26 +294,27 @@ static void libraries_with_and_without_tables(void **state) {
         begin(128);
         frames_function *frames = open_library(paths[i], &libraries[i]);
         bool has_tables = i < 2;
-        stacks.trusts_glibc = has_tables; /* it stops at the first frame without a table */
+        stacks.trusts_glibc = has_tables; /* backtrace() stops at a frame without a table */
         go_all_ways(frames, 500, true);
         tide_unwinder_stats stats = end();
         assert_int_equal(stats.n_given_up, has_tables ? 0 : 1000);
     }
-    /* Not before: libunwind takes a library for the one that lay there before. */
+    /* Closed only now, because libunwind remembers tables by address, and would use those of a
+     * closed library for another one in its place. */
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(dlclose(libraries[i]), 0);
     }
 }
 
-/* Two libraries whose code lies at the same addresses and whose tables differ. */
+/* Two libraries are loaded at the same addresses in turn, and their tables differ. */
 static void a_library_in_the_place_of_another(void **state) {
     (void)state;
     begin(128);
     stacks.trusts_glibc = true;
     static const char *const paths[] = {FRAMES_SMALL, FRAMES_LARGER};
     frames_function *places[2] = {NULL, NULL};
-    size_t n_stacks = 0; /* of the first round */
-    /* libunwind's own memory does not survive this, so nobody is compared with it. */
+    size_t n_stacks = 0; /* after the first round */
+    /* libunwind's cache gets this wrong, so there is no comparison with it. */
     assert_int_equal(setenv("TIDEMARK_UNWINDER", "memo", 1), 0);
     tide_unwinder_destroy(stacks.unwinder);
     assert_int_equal(
@@ -328,7 +332,7 @@ static void a_library_in_the_place_of_another(void **state) {
         size_t n_now = 0;
         tide_stack_depot_get_stats(stacks.depot, &n_now, NULL);
         n_stacks = round == 0 ? n_now : n_stacks;
-        assert_int_equal(n_now, n_stacks); /* the same addresses in both */
+        assert_int_equal(n_now, n_stacks); /* both have the same return addresses */
     }
     assert_true(places[0] == places[1]);
     tide_unwinder_stats stats = end();
@@ -336,7 +340,7 @@ static void a_library_in_the_place_of_another(void **state) {
     assert_int_equal(stats.n_captures, 20 * 4);
 }
 
-static uint64_t inner_place; /* of the frame that the library called last */
+static uint64_t inner_place; /* address of the frame that the library called last */
 
 static __attribute__((noinline)) void note_place(void *data) {
     inner_place = (uint64_t)(uintptr_t)__builtin_frame_address(0);
@@ -346,7 +350,7 @@ static __attribute__((noinline)) void note_place(void *data) {
     n_times = 2;
 }
 
-/* Calls a small frame of the library from a stack pointer near `target`. */
+/* Calls a function of the library with the stack pointer near `target`. */
 typedef void calling(frames_function *frames, uint64_t target, void *data);
 
 static __attribute__((noinline)) void call_at(frames_function *frames, uint64_t target,
@@ -367,8 +371,8 @@ static __attribute__((noinline)) void call_at_too(frames_function *frames, uint6
     n_times = 2u + (unsigned)(room[0] - 2);
 }
 
-/* Two libraries called from where the innermost frame of both is at the same address: what the
- * first one left on the stack lies in the larger frame of the second. */
+/* Two libraries are called so that their innermost frames have the same address. What the first one
+ * left on the stack then lies inside the larger frame of the second. */
 static void a_library_in_the_place_and_on_the_stack_of_another(void **state) {
     (void)state;
     if (HAS_ADDRESS_SANITIZER) {
@@ -439,7 +443,7 @@ static void threads_share_rules_and_follow_one_another(void **state) {
     assert_int_equal(stats.n_given_up, 0);
 }
 
-/* More unwinders than a thread remembers, in turn. */
+/* A thread uses more unwinders in turn than it remembers. */
 static void several_unwinders_in_one_thread(void **state) {
     (void)state;
     enum { N_UNWINDERS = 6 };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MORE_FRAMES = 8 }; /* of backtrace: this file's own, and those of a sanitizer */
+enum { MORE_FRAMES = 8 }; /* that backtrace() finds: those of this file, and of a sanitizer */
 
 bool unwinder_check_begin(unwinder_check *check, int max_frames) {
     tide_error error = {""};
@@ -23,12 +23,12 @@ bool unwinder_check_begin(unwinder_check *check, int max_frames) {
     return true;
 }
 
-/* Whether backtrace(), called by a function further in or out, found the same callers. */
+/* Whether backtrace() found the same callers. It may have been called a few frames further in. */
 static bool is_same(const unwinder_check *check, uint32_t number, void *const *found,
                     size_t n_found) {
     size_t n_pcs = 0;
     const uint64_t *pcs = tide_stack_depot_get(check->depot, number, &n_pcs);
-    /* The innermost frames are those of the caller: two different calls in it. */
+    /* The innermost addresses differ: the caller has a call for each of the two unwinders. */
     size_t first = 0;
     while (first < n_found && n_pcs > 1 && (uint64_t)(uintptr_t)found[first] != pcs[1]) {
         first++;

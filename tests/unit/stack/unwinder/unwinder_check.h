@@ -1,5 +1,5 @@
-/* unwinder_check.h - captures call stacks and compares each with what others find at the same
- * place: the unwinder itself with libunwind (TIDEMARK_UNWINDER=check), this with glibc's
+/* unwinder_check.h - captures call stacks and compares each with two other unwinders at the same
+ * place: the unwinder compares with libunwind (TIDEMARK_UNWINDER=check), and this file with glibc's
  * backtrace().
  */
 #ifndef TIDE_TESTS_UNWINDER_CHECK_H
@@ -20,18 +20,19 @@ typedef struct unwinder_check {
     tide_stack_depot *depot; /* owned */
     tide_unwinder *unwinder; /* owned */
     size_t max_frames;       /* of the unwinder */
-    bool trusts_glibc;       /* compare with backtrace(), too; set by unwinder_check_begin */
-    size_t n_differ;         /* stacks that were not backtrace()'s */
+    bool trusts_glibc;       /* compare with backtrace() as well; set by unwinder_check_begin */
+    size_t n_differ;         /* stacks that backtrace() did not agree with */
     size_t n_missing;        /* captures without a stack */
 } unwinder_check;
 
-/* False, with a line on stderr, where libunwind is missing or the unwinder cannot be had. */
+/* False, with a line on stderr: libunwind is missing, or the unwinder could not be made. */
 bool unwinder_check_begin(unwinder_check *check, int max_frames);
 
-/* Captures and compares; the counts are those of one thread. Returns the stack's number. */
+/* Captures a stack, compares it, and returns its number. One thread at a time may use the counts.
+ */
 uint32_t unwinder_check_capture(unwinder_check *check);
 
-/* False, with a line for each kind on stderr, when anything differed. */
+/* False, with a line on stderr for each kind of difference: stacks differed. */
 bool unwinder_check_end(unwinder_check *check, tide_unwinder_stats *ret_stats);
 
 #ifdef __cplusplus
