@@ -256,14 +256,6 @@ void tide_event_log_row_end(tide_event_log *log) {
     }
 }
 
-void tide_event_log_append(tide_event_log *log, const tide_event *event) {
-    tide_event *row = tide_event_log_row_begin(log);
-    if (row != NULL) {
-        *row = *event;
-        tide_event_log_row_end(log);
-    }
-}
-
 size_t tide_event_log_n_kept(const tide_event_log *log) {
     return (size_t)(log->n_written - log->n_folded);
 }

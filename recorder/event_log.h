@@ -78,8 +78,6 @@ void tide_event_log_fini(tide_event_log *log);
 tide_event *tide_event_log_row_begin(tide_event_log *log);
 void tide_event_log_row_end(tide_event_log *log);
 
-void tide_event_log_append(tide_event_log *log, const tide_event *event);
-
 /* The number of rows that the log still has. */
 size_t tide_event_log_n_kept(const tide_event_log *log);
 

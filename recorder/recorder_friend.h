@@ -69,7 +69,8 @@ uint8_t tide_recorder_stream(tide_recorder *recorder, uint8_t device, uint64_t h
  * recording costs, after the last snapshot. */
 void tide_recorder_set_paused(tide_recorder *recorder, bool is_paused);
 
-/* How stacks were captured. All 0 when none are, and with a NULL recorder. */
+/* How stacks were captured. All 0 when none are, and with a NULL recorder. For tests that expect
+ * every stack of a run to be walked without libunwind. */
 void tide_recorder_get_unwinder_stats(tide_recorder *recorder, tide_unwinder_stats *ret_stats);
 
 /* The text of a string's number; NULL for TIDE_NONE and unknown numbers, and with a NULL recorder.

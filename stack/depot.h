@@ -52,7 +52,7 @@ uint32_t tide_stack_depot_intern_hashed(tide_stack_depot *depot, uint64_t hash, 
                                         size_t n_pcs);
 
 /* The addresses of a stack, innermost first, valid until the depot is destroyed. NULL for an
- * unknown number. */
+ * unknown number. For tests that compare single stacks; a recording copies all of them. */
 const uint64_t *tide_stack_depot_get(tide_stack_depot *depot, uint32_t number, size_t *ret_n_pcs);
 
 /* Distinct stacks, and the bytes that they and the tables take. Either may be NULL. */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "recorder/event_log.h"
+#include "support/event_log.h"
 #include "recorder/log_file_internal.h"
 #include "common/clock.h"
 
@@ -31,7 +31,7 @@ static int64_t append_all(tide_event_log *log, size_t n_events) {
                             .scope = 3,
                             .name = 1,
                             .action = is_alloc ? TIDE_ACTION_ALLOC : TIDE_ACTION_FREE};
-        tide_event_log_append(log, &event);
+        append_event(log, &event);
     }
     return tide_clock_now_ns() - begin_ns;
 }

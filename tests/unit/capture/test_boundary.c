@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "allocator/cache.h"
-#include "recorder/event_log.h"
+#include "support/event_log.h"
 #include "recorder/journal_internal.h"
 #include "recorder/log_file_internal.h"
 #include "capture/capture_internal.h"
@@ -237,7 +237,7 @@ static void a_ring_of_any_length_knows_what_was_alive(void **state) {
                                                  n_rows * sizeof(tide_event), true, NULL),
                              TIDE_OK);
             for (size_t i = 0; i < N_EVENTS; i++) {
-                tide_event_log_append(&log, &events[i]);
+                append_event(&log, &events[i]);
             }
             assert_int_equal(tide_event_log_n_kept(&log), n_rows);
             assert_true(tide_event_log_has_newest(&log));
@@ -258,7 +258,7 @@ static void a_full_base_ends_the_log(void **state) {
         const tide_event_log_memory memory = {rows, 7, base, max_base, NULL};
         tide_event_log_init_in(&log, tide_hostmem_default(), &memory, true);
         for (size_t i = 0; i < N_EVENTS; i++) {
-            tide_event_log_append(&log, &events[i]);
+            append_event(&log, &events[i]);
         }
         assert_int_equal(tide_event_log_n_kept(&log), 7);
         assert_int_equal(tide_event_log_n_dropped(&log), N_EVENTS - 7);
@@ -341,7 +341,7 @@ static void a_ring_knows_what_was_mapped(void **state) {
                                              n_rows * sizeof(tide_event), true, NULL),
                          TIDE_OK);
         for (size_t i = 0; i < all.n_events; i++) {
-            tide_event_log_append(&log, &all.events[i]);
+            append_event(&log, &all.events[i]);
         }
         size_t first = all.n_events - n_rows;
         tide_event *base = tide_arena_alloc(&arena, log.n_base, sizeof(*base));
@@ -385,7 +385,7 @@ static void leave_file(const char *path, size_t n_rows, size_t max_base, const t
         snprintf(text, sizeof(text), "%u", i);
         tide_journal_string(journal, i + 2000, text);
         tide_journal_stack(journal, i, &pc, 1);
-        tide_event_log_append(&log, &events[i]);
+        append_event(&log, &events[i]);
     }
     assert_int_equal(atomic_load(&file.header->counters.n_records_refused), 0);
     if (is_midst) {
@@ -487,7 +487,7 @@ static void a_file_of_any_length_knows_what_was_alive(void **state) {
         const tide_event_log_memory memory = {rows, 5, base, max_base, NULL};
         tide_event_log_init_in(&log, tide_hostmem_default(), &memory, true);
         for (size_t i = 0; i < N_EVENTS; i++) {
-            tide_event_log_append(&log, &events[i]);
+            append_event(&log, &events[i]);
         }
         size_t n_lost = N_EVENTS - 5 - (size_t)tide_event_log_first(&log);
         tide_event_log_fini(&log);
