@@ -12,8 +12,8 @@ const PICTURES = [
   ['events', 'one', 1000, '#panel=events'],
 ];
 
-const [reports, images] = process.argv.slice(2),
-  browser = await openBrowser();
+const [reports, images] = process.argv.slice(2);
+const browser = await openBrowser();
 if (browser === null) process.exit(77);
 for (const [name, report, height, address] of PICTURES) {
   const page = await browser.newPage({ viewport: { width: 1600, height } });

@@ -12,11 +12,11 @@ import { explained } from '../../viewer/src/worker.js';
 import { damaged, kindsOfDamage } from './damage.mjs';
 import { randomNumbers, smallDocuments } from './synthetic.mjs';
 
-const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261122),
-  N_FILES = Number(process.env.TIDEMARK_TEST_FILES ?? 2500),
-  VERDICTS = process.env.TIDEMARK_VERDICTS;
-const GOLDEN = new URL('../golden/snapshots/', import.meta.url),
-  SHARED = process.env.TIDEMARK_SHARED ?? new URL('../../../shared', import.meta.url).pathname;
+const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261122);
+const N_FILES = Number(process.env.TIDEMARK_TEST_FILES ?? 2500);
+const VERDICTS = process.env.TIDEMARK_VERDICTS;
+const GOLDEN = new URL('../golden/snapshots/', import.meta.url);
+const SHARED = process.env.TIDEMARK_SHARED ?? new URL('../../../shared', import.meta.url).pathname;
 const skip = VERDICTS ? false : 'TIDEMARK_VERDICTS names no program';
 
 /** What the program says of each file: "ok", or its message. */
@@ -46,8 +46,8 @@ const placeIn = (message) =>
 
 /** Files on which they do not agree. */
 async function disagreements(files) {
-  const program = programSays(files.map(({ bytes }) => bytes)),
-    found = [];
+  const program = programSays(files.map(({ bytes }) => bytes));
+  const found = [];
   for (const [i, { what, bytes }] of files.entries()) {
     const page = await pageSays(bytes);
     if (placeIn(page) !== placeIn(program[i])) found.push({ what, program: program[i], page });
@@ -57,11 +57,11 @@ async function disagreements(files) {
 
 /** Damages some files in turn, each time in another way. */
 function damage(bases, n, seed) {
-  const random = randomNumbers(seed),
-    kinds = kindsOfDamage(bases[0].isPickle);
+  const random = randomNumbers(seed);
+  const kinds = kindsOfDamage(bases[0].isPickle);
   return Array.from({ length: n }, (_, i) => {
-    const { name, bytes } = bases[i % bases.length],
-      kind = kinds[Math.floor(random() * kinds.length)];
+    const { name, bytes } = bases[i % bases.length];
+    const kind = kinds[Math.floor(random() * kinds.length)];
     return { what: `${name}, file ${i}, ${kind}`, bytes: damaged(bytes, kind, random) };
   });
 }
@@ -123,9 +123,9 @@ test('damaged pickles are read by both or by none', { skip }, async () => {
   const bases = readdirSync(GOLDEN)
     .filter((name) => name.endsWith('.pickle'))
     .map((name) => ({ name, bytes: readFileSync(new URL(name, GOLDEN)), isPickle: true }));
-  const files = damage(bases, 800, SEED),
-    program = programSays(files.map(({ bytes }) => bytes)),
-    found = [];
+  const files = damage(bases, 800, SEED);
+  const program = programSays(files.map(({ bytes }) => bytes));
+  const found = [];
   for (const [i, { what, bytes }] of files.entries()) {
     const page = await pageSays(bytes);
     if ((page === 'ok') !== (program[i] === 'ok')) found.push({ what, program: program[i], page });

@@ -26,8 +26,8 @@ const training = makeRun(readSnapshot(trainingRun({ layers: 5, warmup: 1, steps:
 
 /** Blocks as the plainest walk finds them: what happened to each, event by event. */
 function plainBlocks(document) {
-  const alive = new Map(),
-    blocks = [];
+  const alive = new Map();
+  const blocks = [];
   let address = 0;
   document.events.action.forEach((action, e) => {
     address += document.events.address_delta[e];
@@ -50,14 +50,14 @@ function plainBlocks(document) {
 const sorted = (list) => [...list].sort((a, b) => a - b);
 
 test(`blocks of instants and ranges equal a plain walk (seed ${SEED})`, () => {
-  const document = randomRun(1500, SEED),
-    run = makeRun(readSnapshot(document), 'r'),
-    plain = plainBlocks(document),
-    random = randomNumbers(SEED);
+  const document = randomRun(1500, SEED);
+  const run = makeRun(readSnapshot(document), 'r');
+  const plain = plainBlocks(document);
+  const random = randomNumbers(SEED);
   const matching = (test) => plain.flatMap((block, i) => (test(block) ? [i] : []));
   for (let round = 0; round < 200; round++) {
-    const first = Math.floor(random() * run.index.nStates),
-      last = first + 1 + Math.floor(random() * (run.index.nStates - first));
+    const first = Math.floor(random() * run.index.nStates);
+    const last = first + 1 + Math.floor(random() * (run.index.nStates - first));
     const was = (kind) => sorted(blocksOf(run, { kind, first, last }, null));
     assert.deepEqual(
       sorted(blocksOf(run, { kind: 'alive', state: first }, null)),
@@ -121,9 +121,9 @@ test('each level adds up exactly to the one above it', () => {
 });
 
 test('the sums of blocks are those of the file', () => {
-  const document = randomRun(900, SEED),
-    run = makeRun(readSnapshot(document), 'r'),
-    plain = plainBlocks(document);
+  const document = randomRun(900, SEED);
+  const run = makeRun(readSnapshot(document), 'r');
+  const plain = plainBlocks(document);
   const whole = wholeOf(run, blocksOf(run, { kind: 'allocated', first: 0, last: run.index.nStates }, null));
   assert.equal(
     whole.bytes,
@@ -153,11 +153,11 @@ test('layers are one group or each its own', () => {
 });
 
 test('what the legend hides is not counted', () => {
-  const { blocks } = training.index,
-    visible = Uint8Array.from(blocks.category, (c) => (CATEGORIES[c] === 'parameter' ? 0 : 1));
-  const what = whatOf(training, 'peak', -1, null),
-    all = wholeOf(training, blocksOf(training, what, null)),
-    some = wholeOf(training, blocksOf(training, what, visible));
+  const { blocks } = training.index;
+  const visible = Uint8Array.from(blocks.category, (c) => (CATEGORIES[c] === 'parameter' ? 0 : 1));
+  const what = whatOf(training, 'peak', -1, null);
+  const all = wholeOf(training, blocksOf(training, what, null));
+  const some = wholeOf(training, blocksOf(training, what, visible));
   const parameters = splitAmount(training, levelsOf(training, 'category', false), all).find(
     ({ label }) => label === 'parameters',
   );
@@ -238,8 +238,8 @@ test('groups are sorted by any column', () => {
 });
 
 test('leaves hold every block once, with the whole path', () => {
-  const levels = levelsOf(training, 'category', false),
-    whole = wholeOf(training, blocksOf(training, whatOf(training, 'peak', -1, null), null));
+  const levels = levelsOf(training, 'category', false);
+  const whole = wholeOf(training, blocksOf(training, whatOf(training, 'peak', -1, null), null));
   const leaves = leavesOf(training, levels, whole);
   assert.equal(
     leaves.reduce((sum, { amount }) => sum + amount.bytes, 0),
@@ -250,8 +250,8 @@ test('leaves hold every block once, with the whole path', () => {
 
 /** A snapshot of frames alone: [function, file, line], innermost first. */
 function stackOf(frames) {
-  const strings = [],
-    text = (value) => (strings.includes(value) ? strings.indexOf(value) : strings.push(value) - 1);
+  const strings = [];
+  const text = (value) => (strings.includes(value) ? strings.indexOf(value) : strings.push(value) - 1);
   const snapshot = {
     strings,
     frames: { function: [], file: [], line: [] },
@@ -321,8 +321,8 @@ test('frames of libraries and of the tool are folded, and nothing gets lost', ()
     ['block', 'model/block.c', 3],
     ['main', 'cli/main.c', 1],
   ];
-  const snapshot = stackOf(frames),
-    parts = foldedStack(snapshot, frames.length - 1);
+  const snapshot = stackOf(frames);
+  const parts = foldedStack(snapshot, frames.length - 1);
   assert.deepEqual(
     parts.map(({ isFolded, frames: list }) => [isFolded, list.length]),
     [
@@ -375,8 +375,8 @@ test('packages below every training program are those of the command line', () =
 });
 
 test('rows of a level add up, also where not all of them are shown', () => {
-  const run = makeRun(readSnapshot(randomRun(4500, SEED)), 'r'),
-    levels = levelsOf(run, 'category', true);
+  const run = makeRun(readSnapshot(randomRun(4500, SEED)), 'r');
+  const levels = levelsOf(run, 'category', true);
   const whole = wholeOf(run, blocksOf(run, { kind: 'allocated', first: 0, last: run.index.nStates }, null));
   const state = {
     rootKey: 'k',
@@ -434,8 +434,8 @@ test('long ranges are split; the times are printed, not judged', (t) => {
     'long',
   );
   const since = (label, body) => {
-    const began = performance.now(),
-      value = body();
+    const began = performance.now();
+    const value = body();
     t.diagnostic(`${label}: ${(performance.now() - began).toFixed(1)} ms`);
     return value;
   };
@@ -444,8 +444,8 @@ test('long ranges are split; the times are printed, not judged', (t) => {
   const all = since('whole range', () =>
     wholeOf(run, blocksOf(run, { kind: 'allocated', first: 0, last: run.index.nStates }, null)),
   );
-  const categories = since('categories', () => splitAmount(run, levels, all)),
-    scopes = since('scopes', () => splitAmount(run, levels, categories[0]));
+  const categories = since('categories', () => splitAmount(run, levels, all));
+  const scopes = since('scopes', () => splitAmount(run, levels, categories[0]));
   since('names', () => splitAmount(run, levels, scopes[0]));
   for (const warm of ['instant', 'instant again']) {
     since(warm, () => {

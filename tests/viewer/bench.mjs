@@ -9,11 +9,11 @@ import { openBrowser, openPage, reportHtml, temporaryFolder } from './pages.mjs'
 
 const HZ = 60;
 const INPUT_MS = 2500; // of panning, of zooming
-const given = process.argv.slice(2),
-  option = (name, usual) => (given.includes(name) ? given.splice(given.indexOf(name), 2)[1] : usual);
-const RUNS = Number(option('--runs', '3')),
-  OUT = option('--out', ''),
-  CACHE = option('--cache', join(new URL('../../build', import.meta.url).pathname, 'bench-viewer'));
+const given = process.argv.slice(2);
+const option = (name, usual) => (given.includes(name) ? given.splice(given.indexOf(name), 2)[1] : usual);
+const RUNS = Number(option('--runs', '3'));
+const OUT = option('--out', '');
+const CACHE = option('--cache', join(new URL('../../build', import.meta.url).pathname, 'bench-viewer'));
 const CASES = {
   '100k': [1e5, {}],
   '1m': [1e6, {}],
@@ -58,8 +58,8 @@ function watch() {
   window.seen = { began: 0, shown: 0, freeze: 0 };
   document.addEventListener('change', () => (window.seen.began = performance.now()), { capture: true });
   const look = () => {
-    const canvas = document.querySelector('.canvases canvas'),
-      title = document.getElementById('headline')?.textContent ?? '';
+    const canvas = document.querySelector('.canvases canvas');
+    const title = document.getElementById('headline')?.textContent ?? '';
     if (
       canvas &&
       canvas.width > 0 &&
@@ -91,8 +91,8 @@ const shown = (page) => page.waitForFunction(() => window.seen.shown > 0, null, 
 
 /** Process numbers of renderers. */
 async function renderers(browser) {
-  const session = await browser.newBrowserCDPSession(),
-    { processInfo } = await session.send('SystemInfo.getProcessInfo');
+  const session = await browser.newBrowserCDPSession();
+  const { processInfo } = await session.send('SystemInfo.getProcessInfo');
   await session.detach();
   return processInfo.filter((each) => each.type === 'renderer').map((each) => each.id);
 }
@@ -174,9 +174,9 @@ async function answers(page, type, inputs) {
 }
 
 async function interact(browser, page, isTraced) {
-  const box = await page.locator('.canvases').first().boundingBox(),
-    session = await page.context().newCDPSession(page),
-    y = box.y + box.height * 0.55;
+  const box = await page.locator('.canvases').first().boundingBox();
+  const session = await page.context().newCDPSession(page);
+  const y = box.y + box.height * 0.55;
   const mouse = (type, x, more = {}) =>
     session.send('Input.dispatchMouseEvent', { type, x, y, button: 'none', ...more }).catch(() => undefined);
   await page.mouse.move(box.x + box.width / 2, y);
@@ -228,10 +228,10 @@ async function opened(folder, name, init, body) {
   const browser = await openBrowser();
   if (browser === null) process.exit(77);
   try {
-    const isHtml = name === 'html',
-      files = name === 'two' ? [await fileOf('1m'), await fileOf('1m')] : [await fileOf(name)];
-    const html = reportHtml(isHtml ? [{ label: 'large', bytes: readFileSync(files[0]) }] : []),
-      page = await openPage(browser, folder, html, { init });
+    const isHtml = name === 'html';
+    const files = name === 'two' ? [await fileOf('1m'), await fileOf('1m')] : [await fileOf(name)];
+    const html = reportHtml(isHtml ? [{ label: 'large', bytes: readFileSync(files[0]) }] : []);
+    const page = await openPage(browser, folder, html, { init });
     if (!isHtml) {
       await page.waitForSelector('html[data-ready=yes]');
       await pause(500);
@@ -267,8 +267,8 @@ async function measure(folder, name) {
   };
 }
 
-const folder = temporaryFolder(),
-  samples = {};
+const folder = temporaryFolder();
+const samples = {};
 for (const name of CHOSEN) {
   samples[name] = [];
   for (let run = 0; run < RUNS; run++) {
@@ -288,9 +288,9 @@ if (OUT)
   );
 console.log('| case | measure | target | measured (median of runs) | runs |\n|---|---|---|---|---|');
 for (const [name, key, sign, target, unit] of TARGETS.filter(([each]) => samples[each])) {
-  const values = samples[name].map((sample) => sample[key]),
-    middle = median(values),
-    isMet = sign === '<=' ? middle <= target : middle >= target;
+  const values = samples[name].map((sample) => sample[key]);
+  const middle = median(values);
+  const isMet = sign === '<=' ? middle <= target : middle >= target;
   console.log(
     `| ${name} | ${key} | ${sign} ${target} ${unit} | ${middle.toFixed(2)} ${unit}${isMet ? '' : ' (missed)'} | ${values.map((value) => value.toFixed(2)).join(' ')} |`,
   );

@@ -23,9 +23,9 @@ test('the page says whose memory it shows', () => {
     const document = trainingRun({ warmup: 0, steps: 1 });
     return runOf({ ...document, run: { ...document.run, implementation } });
   };
-  const own = of('tidemark'),
-    forecast = of('pytorch-eager-2026'),
-    unknown = of(undefined);
+  const own = of('tidemark');
+  const forecast = of('pytorch-eager-2026');
+  const unknown = of(undefined);
   assert.match(subtitleOf([own]), /^tidemark's own model in C · /);
   assert.match(subtitleOf([forecast]), /^PyTorch, eager · /);
   assert.doesNotMatch(subtitleOf([unknown]), /tidemark|PyTorch/);
@@ -44,8 +44,8 @@ test('the middle of each phase and layer lies in the same phase and layer of the
       if (step < 0) continue;
       const [x0, x1] = scopeSpan(fp32.snapshot, fp32.extents, fp32.axes[kind], s);
       if (x1 <= x0) continue;
-      const at = alignedPlace(there, (x0 + x1) / 2),
-        path = scopePath(fp32.snapshot, s);
+      const at = alignedPlace(there, (x0 + x1) / 2);
+      const path = scopePath(fp32.snapshot, s);
       const spans = Array.from({ length: bf16.snapshot.scopes.count }, (_, t) => t)
         .filter((t) => scopePath(bf16.snapshot, t) === path)
         .map((t) => scopeSpan(bf16.snapshot, bf16.extents, bf16.axes[kind], t));
@@ -61,8 +61,8 @@ test('the middle of each phase and layer lies in the same phase and layer of the
 
 test('a run is aligned with itself to the point, and beyond its ends', () => {
   for (const kind of ['event', 'time']) {
-    const same = alignRuns(fp32, fp32, kind),
-      { lo, hi } = fp32.axes[kind];
+    const same = alignRuns(fp32, fp32, kind);
+    const { lo, hi } = fp32.axes[kind];
     for (const x of [lo - 10, lo, lo + (hi - lo) / 3, hi, hi + 1000])
       assert.ok(Math.abs(alignedPlace(same, x) - x) < 1e-6 * (hi - lo), `${kind} ${x}`);
     for (const state of [0, 1, 77, fp32.index.nStates - 1]) {
@@ -78,10 +78,10 @@ test('a view of a step shows the same step of the other run with the same margin
       (s) => run.snapshot.scopes.kind[s] === 0 && scopePath(run.snapshot, s) === 'step 0',
     );
   for (const kind of ['event', 'time']) {
-    const [a0, a1] = scopeSpan(fp32.snapshot, fp32.extents, fp32.axes[kind], stepOf(fp32)),
-      [b0, b1] = scopeSpan(bf16.snapshot, bf16.extents, bf16.axes[kind], stepOf(bf16));
-    const margin = 0.02,
-      there = alignedView(alignRuns(fp32, bf16, kind), a0 - margin * (a1 - a0), a1 + margin * (a1 - a0));
+    const [a0, a1] = scopeSpan(fp32.snapshot, fp32.extents, fp32.axes[kind], stepOf(fp32));
+    const [b0, b1] = scopeSpan(bf16.snapshot, bf16.extents, bf16.axes[kind], stepOf(bf16));
+    const margin = 0.02;
+    const there = alignedView(alignRuns(fp32, bf16, kind), a0 - margin * (a1 - a0), a1 + margin * (a1 - a0));
     assert.ok(
       Math.abs(there[0] - (b0 - margin * (b1 - b0))) < 0.01 * (b1 - b0),
       `${kind}: ${there} for ${b0}, ${b1}`,
@@ -94,8 +94,8 @@ test('a view of a step shows the same step of the other run with the same margin
 });
 
 test('what only one run has shows nothing in the other', () => {
-  const { snapshot, extents, axes } = bf16,
-    extra = [...snapshot.scopes.kind.keys()].find((s) => scopePath(snapshot, s) === 'warm-up 1');
+  const { snapshot, extents, axes } = bf16;
+  const extra = [...snapshot.scopes.kind.keys()].find((s) => scopePath(snapshot, s) === 'warm-up 1');
   assert.equal(
     alignedView(alignRuns(bf16, fp32, 'event'), ...scopeSpan(snapshot, extents, axes.event, extra)),
     null,
@@ -103,8 +103,8 @@ test('what only one run has shows nothing in the other', () => {
 });
 
 test('where a run ended out of memory is not taken for the end of the step', () => {
-  const cut = runOf(trainingRun({ limitBytes: 500e6, warmup: 1, steps: 2 })),
-    there = alignRuns(cut, fp32, 'event');
+  const cut = runOf(trainingRun({ limitBytes: 500e6, warmup: 1, steps: 2 }));
+  const there = alignRuns(cut, fp32, 'event');
   const end = alignedPlace(there, cut.axes.event.hi);
   assert.ok(end < fp32.axes.event.hi * 0.6, `${end} of ${fp32.axes.event.hi}`);
 });
@@ -136,8 +136,8 @@ test('differences add up to the totals of both runs, whatever makes a row', () =
     assert.equal(sums.second.bytes[0], 0);
     rows.slice(1).forEach((row, i) => assert.ok(Math.abs(row.difference) <= Math.abs(rows[i].difference)));
     for (const row of rows.slice(0, 5)) {
-      const found = blocksOfRow(fp32, by, row.key),
-        alive = aliveAt(fp32.index, states[0]).filter((b) => found[b]);
+      const found = blocksOfRow(fp32, by, row.key);
+      const alive = aliveAt(fp32.index, states[0]).filter((b) => found[b]);
       assert.equal(
         alive.reduce((sum, b) => sum + fp32.index.blocks.bytes[b], 0),
         row.bytes[0],
@@ -179,8 +179,8 @@ test('what only one run holds is on its side alone', () => {
 });
 
 test('runs without a sentence from the command line get one: what is saved, where, and what it does to the time', () => {
-  const thin = runOf(trainingRun({ layers: 4, warmup: 1, steps: 2 }), 'thin'),
-    said = comparisonSentence([fp32, thin]);
+  const thin = runOf(trainingRun({ layers: 4, warmup: 1, steps: 2 }), 'thin');
+  const said = comparisonSentence([fp32, thin]);
   assert.match(
     said,
     /^thin lowers the peak by [\d.]+ %, from [\d.]+ MiB to [\d.]+ MiB: .* less; a step takes [\d.,]+ ms instead of [\d.,]+ ms \([\d.]+×\)\.$/,

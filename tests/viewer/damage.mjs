@@ -85,8 +85,8 @@ function place(text, pattern, random) {
 
 /** A whole value from an offset on. */
 function valueEnd(text, begin) {
-  let depth = 0,
-    isText = false;
+  let depth = 0;
+  let isText = false;
   for (let at = begin; at < text.length; at++) {
     const c = text[at];
     if (isText) {
@@ -124,8 +124,8 @@ const KINDS = {
     return made;
   },
   'bytes in a row changed': (text, random) => {
-    const at = Math.floor(random() * text.length),
-      n = 1 + Math.floor(random() * 6);
+    const at = Math.floor(random() * text.length);
+    const n = 1 + Math.floor(random() * 6);
     return cut(
       text,
       at,
@@ -156,13 +156,13 @@ const KINDS = {
         );
   },
   'a value replaced': (text, random) => {
-    const found = place(text, /"\w+":/g, random),
-      begin = found === null ? 0 : found.index + found[0].length;
+    const found = place(text, /"\w+":/g, random);
+    const begin = found === null ? 0 : found.index + found[0].length;
     return cut(text, begin, valueEnd(text, begin), pick(random, VALUES));
   },
   'an item replaced': (text, random) => {
-    const found = place(text, /[[,](?=[\d"{-])/g, random),
-      begin = found === null ? 0 : found.index + 1;
+    const found = place(text, /[[,](?=[\d"{-])/g, random);
+    const begin = found === null ? 0 : found.index + 1;
     return cut(text, begin, valueEnd(text, begin), pick(random, VALUES));
   },
   'a key removed': (text, random) => {
@@ -203,12 +203,20 @@ const PICKLE_KINDS = [
   'bytes removed',
 ];
 
-/** @param {boolean} isPickle @returns {string[]} */
+/**
+ * @param {boolean} isPickle
+ * @returns {string[]}
+ */
 export function kindsOfDamage(isPickle = false) {
   return isPickle ? PICKLE_KINDS : Object.keys(KINDS);
 }
 
-/** @param {Buffer} bytes @param {string} kind @param {() => number} random @returns {Buffer} */
+/**
+ * @param {Buffer} bytes
+ * @param {string} kind
+ * @param {() => number} random
+ * @returns {Buffer}
+ */
 export function damaged(bytes, kind, random) {
   return Buffer.from(KINDS[kind](bytes.toString('latin1'), random), 'latin1');
 }

@@ -21,8 +21,8 @@ import { randomNumbers, toldEvents, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 const run = makeRun(readSnapshot(trainingRun({ layers: 4, warmup: 1, steps: 2 })), 'training');
-const { strings } = run.snapshot,
-  events = toldEvents(run.snapshot);
+const { strings } = run.snapshot;
+const events = toldEvents(run.snapshot);
 const all = { actions: null, query: null, first: 0, last: run.index.nStates };
 const listed = (rows) => Array.from({ length: rows.count }, (_, i) => rows.eventAt(i));
 const every = Array.from({ length: events.count }, (_, e) => e);
@@ -76,8 +76,8 @@ test('an address finds the events whose bytes hold it', () => {
 });
 
 test(`the row of an event is the last one at or before it (seed ${SEED})`, () => {
-  const rows = filterEvents(run, { ...all, query: compileQuery('attention') }),
-    list = listed(rows);
+  const rows = filterEvents(run, { ...all, query: compileQuery('attention') });
+  const list = listed(rows);
   for (let e = 0; e < events.count; e += 7)
     assert.equal(
       rows.rowOf(e),
@@ -118,10 +118,10 @@ test('CSV has exact numbers, a field for each column, and no formula', () => {
     readSnapshot(trainingRun({ layers: 1, warmup: 0, steps: 1, label: (name) => `=${name}` })),
     'hostile',
   );
-  const e = 20,
-    fields = eventCsvLine(hostile, e, () => '+stack')
-      .trimEnd()
-      .split(',');
+  const e = 20;
+  const fields = eventCsvLine(hostile, e, () => '+stack')
+    .trimEnd()
+    .split(',');
   assert.equal(fields.length, eventsCsvHead().trimEnd().split(',').length);
   assert.equal(Number(fields[1]), hostile.snapshot.events.timeNs[e]);
   assert.equal(Number(fields[3]), toldEvents(hostile.snapshot).requestedBytes[e]);
@@ -156,16 +156,16 @@ test('a short list scrolls as it is, a long one comes to each of its ends', () =
 });
 
 test('the list of many events opens at once; the times are printed, not judged', (t) => {
-  const many = makeRun(readSnapshot(trainingRun({ layers: 48, warmup: 0, steps: 100 })), 'many'),
-    began = performance.now();
+  const many = makeRun(readSnapshot(trainingRun({ layers: 48, warmup: 0, steps: 100 })), 'many');
+  const began = performance.now();
   const rows = filterEvents(many, { actions: null, query: null, first: 0, last: many.index.nStates });
-  const opened = performance.now(),
-    found = filterEvents(many, {
-      actions: [ACTION.ALLOC],
-      query: compileQuery('op1'),
-      first: 0,
-      last: many.index.nStates,
-    });
+  const opened = performance.now();
+  const found = filterEvents(many, {
+    actions: [ACTION.ALLOC],
+    query: compileQuery('op1'),
+    first: 0,
+    last: many.index.nStates,
+  });
   t.diagnostic(
     `${rows.count} events: all ${(opened - began).toFixed(1)} ms, filtered to ${found.count} ${(performance.now() - opened).toFixed(1)} ms`,
   );

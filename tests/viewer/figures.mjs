@@ -65,8 +65,8 @@ export function profile({ shape, device, pairs }, folder, format) {
     (precision) => `custom-train-c${size('--context')}-b${size('--batch')}-${precision}`,
   );
   const runs = names.map((name, i) => {
-    const path = join(folder, `${name}.json.gz`),
-      document = load(path);
+    const path = join(folder, `${name}.json.gz`);
+    const document = load(path);
     return {
       name,
       short: PRECISIONS[i],
@@ -83,7 +83,7 @@ export const PHASES = ['forward', 'backward', 'optimizer', 'step'];
 const CATEGORY_WORDS = {
   parameter: 'parameters',
   gradient: 'gradients',
-  optimizer_state: 'optimizer state',
+  optimizer_state: 'AdamW state',
   activation: 'activations',
   temporary: 'temporaries',
   input: 'inputs',
@@ -92,8 +92,8 @@ const CATEGORY_WORDS = {
 
 /** Why the second run, of the narrower type, takes more than the first; "" where it does not. */
 function causeOf([wide, narrow]) {
-  const bytes = (run, category) => run.summary.peak.by_category[category].bytes,
-    more = narrow.summary.peak.allocated_bytes - wide.summary.peak.allocated_bytes;
+  const bytes = (run, category) => run.summary.peak.by_category[category].bytes;
+  const more = narrow.summary.peak.allocated_bytes - wide.summary.peak.allocated_bytes;
   if (more <= Math.floor(wide.summary.peak.allocated_bytes / 1000)) return '';
   const inDirection = (sign) => {
     const all = Object.keys(CATEGORY_WORDS)
@@ -109,9 +109,9 @@ function causeOf([wide, narrow]) {
     };
   };
   const list = (texts) =>
-      texts.length > 1 ? `${texts.slice(0, -1).join(', ')} and ${texts.at(-1)}` : texts[0],
-    grown = inDirection(1),
-    shrunk = inDirection(-1);
+    texts.length > 1 ? `${texts.slice(0, -1).join(', ')} and ${texts.at(-1)}` : texts[0];
+  const grown = inDirection(1);
+  const shrunk = inDirection(-1);
   return ` ${narrow.short} takes ${bytesText(more)} more than ${wide.short} although its type is smaller: ${list(
     grown.named.map(({ category, change }) => `${bytesText(change)} more of ${CATEGORY_WORDS[category]}`),
   )}${
@@ -123,22 +123,22 @@ function causeOf([wide, narrow]) {
 
 /** The sentence that compares two runs of one workload that both came to their end. */
 export function sentenceOf([base, other]) {
-  const bytes = (run, category) => run.summary.peak.by_category[category].bytes,
-    peak = (run) => run.summary.peak.allocated_bytes;
+  const bytes = (run, category) => run.summary.peak.by_category[category].bytes;
+  const peak = (run) => run.summary.peak.allocated_bytes;
   const dominant = (run) =>
     Object.keys(CATEGORY_WORDS).reduce((a, b) => (bytes(run, b) > bytes(run, a) ? b : a));
   const [one, two] = [dominant(base), dominant(other)].map((category) => CATEGORY_WORDS[category]);
-  const difference = peak(other) - peak(base),
-    perMille = Math.floor(peak(base) / 1000);
-  const ends = `${bytesText(peak(base))} with ${base.short}, ${bytesText(peak(other))} with ${other.short}`,
-    cause = causeOf([base, other]);
+  const difference = peak(other) - peak(base);
+  const perMille = Math.floor(peak(base) / 1000);
+  const ends = `${bytesText(peak(base))} with ${base.short}, ${bytesText(peak(other))} with ${other.short}`;
+  const cause = causeOf([base, other]);
   if (Math.abs(difference) <= 10 * perMille) {
     return one === two
       ? `The peak is set by ${one} (${bytesText(bytes(base, dominant(base)))} of ${bytesText(peak(base))}) in the ${base.summary.peak.phase} phase in both: ${other.short} hardly changes it (${ends}).${cause}`
       : `The peak is set by ${one} with ${base.short} and by ${two} with ${other.short}, at nearly the same height (${ends}).${cause}`;
   }
-  const lower = difference < 0,
-    percent = `${(Math.abs(100 * difference) / peak(base)).toFixed(1)} %`;
+  const lower = difference < 0;
+  const percent = `${(Math.abs(100 * difference) / peak(base)).toFixed(1)} %`;
   const changes = Object.keys(CATEGORY_WORDS)
     .map((category) => ({ category, change: bytes(other, category) - bytes(base, category) }))
     .filter(({ change }) => Math.abs(change) > 10 * perMille)
@@ -159,8 +159,8 @@ export function sentenceOf([base, other]) {
 }
 
 function percentText(share) {
-  const percent = 100 * share,
-    size = Math.abs(percent);
+  const percent = 100 * share;
+  const size = Math.abs(percent);
   return size > 0 && size < 0.001
     ? `${percent < 0 ? 'above -' : 'below '}0.001 %`
     : `${percent.toFixed(size >= 9.95 ? 0 : size >= 0.995 ? 1 : size >= 0.0995 ? 2 : 3)} %`;
@@ -168,8 +168,8 @@ function percentText(share) {
 
 /** What is said of the recorder after 9 pairs of steps: of 9 samples the 2nd and the 8th hold the median in 96 of 100 cases. */
 export function recorderText(document) {
-  const { n, ns, share, shares } = recorderCost(document),
-    [low, middle, high] = [1, 4, 7].map((i) => shares[i]);
+  const { n, ns, share, shares } = recorderCost(document);
+  const [low, middle, high] = [1, 4, 7].map((i) => shares[i]);
   const pairs =
     low > 0
       ? `${percentText(middle)} of a step, ${percentText(low)} to ${percentText(high)} with 95 % confidence`
@@ -179,8 +179,8 @@ export function recorderText(document) {
 
 /** The data that a report carries: files by label, and the comparison. */
 export function embedded(path) {
-  const html = readFileSync(path, 'utf8'),
-    decoded = (text) => Buffer.from(text, 'base64');
+  const html = readFileSync(path, 'utf8');
+  const decoded = (text) => Buffer.from(text, 'base64');
   const files = [
     ...html.matchAll(/<script [^>]*class="tidemark-snapshot" data-label="([^"]*)">([^<]*)</g),
   ].map(([, label, data]) => ({ label, bytes: decoded(data) }));

@@ -43,8 +43,8 @@ function checkSummary({ document, summary }) {
   assert.equal(file.summary.length, 1);
   const [{ counts, dropped, unmatched, peak, max, end }] = file.summary;
   assert.deepEqual([counts, dropped, unmatched, max, end], [summary.counts, 0, 0, summary.max, summary.end]);
-  const { by_phase, by_scope, by_stack, ...figures } = peak,
-    expected = summary.peak;
+  const { by_phase, by_scope, by_stack, ...figures } = peak;
+  const expected = summary.peak;
   const { by_phase: phases, by_scope: scopes, by_stack: stacks, ...rest } = expected;
   assert.deepEqual(figures, rest);
   for (const [rows, key, groups] of [
@@ -70,8 +70,8 @@ function checkSummary({ document, summary }) {
 
 /** Blocks and segments that the file says are there at the end, against those that the events lead to. */
 function checkEnd({ document }) {
-  const { file, unit, events } = document,
-    { segments, runs, blocks } = stateAfter(document, events.length - 1);
+  const { file, unit, events } = document;
+  const { segments, runs, blocks } = stateAfter(document, events.length - 1);
   assert.deepEqual(
     new Map(file.end.segments.map((segment) => [segment.address * unit, segment.total_bytes])),
     new Map([...segments, ...runs].sort(([a], [b]) => a - b)),
@@ -118,10 +118,10 @@ function checkTiming({ document: { file } }, device) {
 
 /** The models' parameters are the blocks of that name; their bytes follow the precision. */
 function checkParameters({ document, summary, short }) {
-  const { run } = document.file,
-    weights = summary.blocks.filter(
-      (block) => block.category === 'parameter' && !document.text(block.name).endsWith('.bf16'),
-    );
+  const { run } = document.file;
+  const weights = summary.blocks.filter(
+    (block) => block.category === 'parameter' && !document.text(block.name).endsWith('.bf16'),
+  );
   assert.equal(
     weights.reduce((total, block) => total + block.requested, 0),
     4 * run.model.n_parameters,
@@ -140,19 +140,19 @@ const lossText = ({ file: { loss } }) =>
   `loss: ${loss[0].toFixed(6)} in the run's first step, ${loss[1].toFixed(6)} in the first measured one, ${loss[4].toFixed(6)} in the last`;
 
 function checkJson(result) {
-  const { runs, device } = result,
-    {
-      sentences,
-      tables: [table, ...others],
-    } = JSON.parse(result.printed);
+  const { runs, device } = result;
+  const {
+    sentences,
+    tables: [table, ...others],
+  } = JSON.parse(result.printed);
   assert.deepEqual([others.length, table.rows.length], [0, runs.length]);
   const rateKeys =
     device === 'cpu'
       ? [...PHASES.flatMap((phase) => [`${phase}_ms`, `${phase}_std_ms`]), 'tokens_per_second']
       : [];
   for (const [i, run] of runs.entries()) {
-    const row = table.rows[i],
-      { max } = run.summary;
+    const row = table.rows[i];
+    const { max } = run.summary;
     assert.deepEqual(Object.keys(row), [
       'run',
       'outcome',
@@ -189,8 +189,8 @@ function checkJson(result) {
 }
 
 function checkText(result) {
-  const { runs, device } = result,
-    lines = result.printed.split('\n');
+  const { runs, device } = result;
+  const lines = result.printed.split('\n');
   const head = lines.findIndex((line) => line.startsWith('  run '));
   const times = device === 'cpu';
   assert.deepEqual(lines[head].trim().split(/ {2,}/), [
@@ -259,8 +259,8 @@ const printedJson = (...options) => {
 };
 
 function checkCompare({ runs, device }) {
-  const { sentences, table } = printedJson('compare', ...runs.map((run) => run.path)),
-    [base, other] = runs;
+  const { sentences, table } = printedJson('compare', ...runs.map((run) => run.path));
+  const [base, other] = runs;
   assert.equal(sentences.find((sentence) => sentence.key === 'comparison').text, sentenceOf(runs));
   assert.deepEqual(
     sentences.filter((sentence) => sentence.key === 'emulated').map((sentence) => sentence.text),
@@ -335,8 +335,8 @@ const COUNTED = {
 };
 
 function checkSummaryCommand({ path, document, summary, short }, device) {
-  const { sentences, table } = printedJson('summary', path, '--top', '100000'),
-    { peak, max, end } = summary;
+  const { sentences, table } = printedJson('summary', path, '--top', '100000');
+  const { peak, max, end } = summary;
   const said = (key) => sentences.find((sentence) => sentence.key === key)?.text ?? '';
   const parts = CATEGORIES.map((category) => [category, peak.by_category[category].bytes])
     .filter(([, bytes]) => bytes > 0)

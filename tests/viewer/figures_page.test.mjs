@@ -43,8 +43,8 @@ function shown({ document, summary }) {
       break;
     }
   }
-  const blocks = alive(stateAfter(document, at)),
-    by = (keyOf) => groups(document, blocks, keyOf);
+  const blocks = alive(stateAfter(document, at));
+  const by = (keyOf) => groups(document, blocks, keyOf);
   return {
     at,
     bytes: course[at + 1].allocated_bytes,
@@ -161,8 +161,8 @@ const msText = (ms) =>
   ms >= 1000 ? count(Math.round(ms)) : ms >= 100 ? ms.toFixed(1) : ms >= 10 ? ms.toFixed(2) : ms.toFixed(3);
 
 function meanStd(mean, std) {
-  const decimals = Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(std)))),
-    [whole, part] = mean.toFixed(decimals).split('.');
+  const decimals = Math.max(0, Math.min(6, 1 - Math.floor(Math.log10(std))));
+  const [whole, part] = mean.toFixed(decimals).split('.');
   return `${count(whole)}${part ? `.${part}` : ''} ± ${std.toFixed(decimals)} ms`;
 }
 
@@ -258,14 +258,14 @@ async function checkTable(page, { runs, device }) {
 
 /** A run alone: the sentence on top and the legend, at the peak. */
 async function checkAlone(run, folder) {
-  const report = join(folder, `${run.name}.html`),
-    { document } = run,
-    { at, bytes, categories } = shown(run);
+  const report = join(folder, `${run.name}.html`);
+  const { document } = run;
+  const { at, bytes, categories } = shown(run);
   assert.equal(tidemark('view', run.path, '-o', report).status, 0);
   const page = await openPage(browser, folder, readFileSync(report, 'utf8'));
-  const { scope } = document.events[at],
-    step = document.scopes[stepOf(document, scope)],
-    first = document.scopes[stepOf(document, document.events[run.summary.peak.event].scope)];
+  const { scope } = document.events[at];
+  const step = document.scopes[stepOf(document, scope)];
+  const first = document.scopes[stepOf(document, document.events[run.summary.peak.event].scope)];
   const nameOf = ({ name, index }) => `${name === 'warmup' ? 'warm-up' : name} ${index}`;
   const parts = [...categories]
     .filter(([, group]) => group.bytes >= 0.02 * bytes)

@@ -38,8 +38,8 @@ function foldedRun(stacks) {
 }
 
 function checkNodes(run, flame, list) {
-  const { nodes } = flame,
-    { bytes } = run.index.blocks;
+  const { nodes } = flame;
+  const { bytes } = run.index.blocks;
   assert.equal(
     nodes[0].bytes,
     list.reduce((sum, block) => sum + bytes[block], 0),
@@ -63,17 +63,17 @@ function checkNodes(run, flame, list) {
 
 test('every frame has the bytes of those below it and its own', () => {
   for (const isUnfolded of [false, true]) {
-    const list = allocated(training),
-      flame = buildFlame(training, list, isUnfolded, byCategory(training));
+    const list = allocated(training);
+    const flame = buildFlame(training, list, isUnfolded, byCategory(training));
     assert.ok(flame.nodes.length > 12);
     checkNodes(training, flame, list);
   }
 });
 
 test('unfolded, each frame has the blocks whose stacks pass through it in that place', () => {
-  const list = allocated(training),
-    flame = buildFlame(training, list, true, byCategory(training)),
-    { blocks } = training.index;
+  const list = allocated(training);
+  const flame = buildFlame(training, list, true, byCategory(training));
+  const { blocks } = training.index;
   const outward = (stack) =>
     stackFrames(training.snapshot, stack)
       .map(({ function: name }) => name)
@@ -102,8 +102,8 @@ test('frames of libraries are one, whatever they are and however many', () => {
     ['lib0', 'lib1'],
     ['main', 'lib1'],
   ]);
-  const flame = buildFlame(run, allocated(run), false, byCategory(run)),
-    { nodes } = flame;
+  const flame = buildFlame(run, allocated(run), false, byCategory(run));
+  const { nodes } = flame;
   checkNodes(run, flame, allocated(run));
   const rows = flameRows(run, flame, 0).map(({ depth, text, bytes }) => [
     depth,
@@ -118,8 +118,8 @@ test('frames of libraries are one, whatever they are and however many', () => {
     [2, 'work', 3],
     [1, 'lib1', 4],
   ]);
-  const folded = nodes.findIndex(({ frame }) => frame === FLAME.FOLDED),
-    mask = blocksUnder(run, run, flamePath(flame, folded), false);
+  const folded = nodes.findIndex(({ frame }) => frame === FLAME.FOLDED);
+  const mask = blocksUnder(run, run, flamePath(flame, folded), false);
   assert.deepEqual([...mask], [1, 1, 0, 0, 1]);
   const other = foldedRun([
     ['main', 'lib9', 'work'],
@@ -163,15 +163,15 @@ test('blocks without a call stack have a frame of their own', () => {
 });
 
 test(`a point leads to the frame drawn there, at any zoom (seed ${SEED})`, () => {
-  const flame = buildFlame(training, allocated(training), false, byCategory(training)),
-    { nodes } = flame,
-    random = randomNumbers(SEED);
+  const flame = buildFlame(training, allocated(training), false, byCategory(training));
+  const { nodes } = flame;
+  const random = randomNumbers(SEED);
   let found = 0;
   for (let round = 0; round < 3000; round++) {
-    const zoomed = Math.floor(random() * nodes.length),
-      share = random(),
-      depth = Math.floor(random() * (flame.depth + 1)),
-      at = nodeAt(flame, zoomed, share, depth);
+    const zoomed = Math.floor(random() * nodes.length);
+    const share = random();
+    const depth = Math.floor(random() * (flame.depth + 1));
+    const at = nodeAt(flame, zoomed, share, depth);
     const bytes = nodes[zoomed].from + share * nodes[zoomed].bytes;
     const expected = nodes.findIndex(
       (node) => node.depth === depth && bytes >= node.from && bytes < node.from + node.bytes,

@@ -31,8 +31,8 @@ class Repeated {
 
 /** Writes a list of numbers without holding its text. */
 async function writeColumn(out, key, length, value, isDelta) {
-  let text = `"${key}":[`,
-    before = 0;
+  let text = `"${key}":[`;
+  let before = 0;
   for (let row = 0; row < length; row++) {
     const now = value(row);
     text += `${row > 0 ? ',' : ''}${isDelta ? now - before : now}`;
@@ -50,29 +50,29 @@ async function writeColumn(out, key, length, value, isDelta) {
  * @returns {Promise<number>} its events
  */
 export async function writeLarge(path, nEvents, options = {}) {
-  const document = trainingRun({ layers: 36, operators: 4, warmup: 1, steps: 2, ...options }),
-    { events, scopes } = document;
-  const scope = summed(events.scope_delta),
-    address = summed(events.address_delta),
-    time = summed(events.time_delta),
-    begin = summed(scopes.begin_delta);
-  const step = scopes.kind.lastIndexOf(0),
-    inStep = (s) => s >= step,
-    firstRow = scope.findIndex(inStep),
-    n = scope.length,
-    nScopes = scopes.kind.length;
+  const document = trainingRun({ layers: 36, operators: 4, warmup: 1, steps: 2, ...options });
+  const { events, scopes } = document;
+  const scope = summed(events.scope_delta);
+  const address = summed(events.address_delta);
+  const time = summed(events.time_delta);
+  const begin = summed(scopes.begin_delta);
+  const step = scopes.kind.lastIndexOf(0);
+  const inStep = (s) => s >= step;
+  const firstRow = scope.findIndex(inStep);
+  const n = scope.length;
+  const nScopes = scopes.kind.length;
   const times = Math.max(1, Math.round((nEvents - firstRow) / (n - firstRow)));
-  const rows = new Repeated(n, firstRow, n, times),
-    places = new Repeated(nScopes, step, nScopes, times);
-  const lastNs = begin[step] + scopes.duration[step],
-    stepNs = lastNs - begin[step] + 5000,
-    random = randomNumbers(7);
+  const rows = new Repeated(n, firstRow, n, times);
+  const places = new Repeated(nScopes, step, nScopes, times);
+  const lastNs = begin[step] + scopes.duration[step];
+  const stepNs = lastNs - begin[step] + 5000;
+  const random = randomNumbers(7);
   const noise = (length, ns) => Float64Array.from({ length }, () => Math.floor(random() * ns));
-  const jitter = noise(rows.length, 9000),
-    beginJitter = noise(places.length, 900),
-    durationJitter = noise(places.length, 9000);
-  const out = createGzip({ level: 6 }),
-    file = createWriteStream(path);
+  const jitter = noise(rows.length, 9000);
+  const beginJitter = noise(places.length, 900);
+  const durationJitter = noise(places.length, 9000);
+  const out = createGzip({ level: 6 });
+  const file = createWriteStream(path);
   out.pipe(file);
   const rest = { ...document };
   for (const key of ['events', 'scopes', 'summary']) delete rest[key];

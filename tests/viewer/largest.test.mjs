@@ -7,21 +7,21 @@ import { blocksOfGroup, largestAt } from '../../viewer/src/largest.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { trainingRun } from './synthetic.mjs';
 
-const document = trainingRun({ warmup: 1, steps: 2 }),
-  run = makeRun(readSnapshot(document), 'run');
+const document = trainingRun({ warmup: 1, steps: 2 });
+const run = makeRun(readSnapshot(document), 'run');
 
 test('groups add up to the total, the largest first, and are found again block by block', () => {
   for (const state of [run.peakState, 100, run.index.nStates - 1]) {
-    const groups = largestAt(run, state),
-      { blocks, totals } = run.index;
+    const groups = largestAt(run, state);
+    const { blocks, totals } = run.index;
     assert.equal(
       groups.reduce((sum, group) => sum + group.bytes, 0),
       totals[state],
     );
     groups.slice(1).forEach((group, i) => assert.ok(group.bytes <= groups[i].bytes));
     for (const group of groups.slice(0, 4)) {
-      const found = blocksOfGroup(run, group.path),
-        alive = aliveAt(run.index, state).filter((b) => found[b]);
+      const found = blocksOfGroup(run, group.path);
+      const alive = aliveAt(run.index, state).filter((b) => found[b]);
       assert.equal(alive.length, group.count);
       assert.equal(
         alive.reduce((sum, b) => sum + blocks.bytes[b], 0),
@@ -41,8 +41,8 @@ test('where nothing has a name or a category, the line of the program stands for
   const bare = structuredClone(document);
   bare.events.name.fill(-1);
   bare.events.category.fill(0);
-  const without = makeRun(readSnapshot(bare), 'bare'),
-    groups = largestAt(without, without.peakState);
+  const without = makeRun(readSnapshot(bare), 'bare');
+  const groups = largestAt(without, without.peakState);
   assert.equal(
     groups.reduce((sum, group) => sum + group.bytes, 0),
     without.index.totals[without.peakState],

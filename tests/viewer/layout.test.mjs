@@ -128,11 +128,11 @@ test(
           ],
           { stdio: 'ignore' },
         );
-        const run = runOf(JSON.parse(gunzipSync(readFileSync(path)).toString())),
-          { nStates, blocks } = run.index;
+        const run = runOf(JSON.parse(gunzipSync(readFileSync(path)).toString()));
+        const { nStates, blocks } = run.index;
         for (let state = 0; state < nStates; state += 211) {
-          const layout = layoutAt(run, state),
-            placed = layout.segments.flatMap((s) => s.pieces).filter((piece) => piece.block >= 0);
+          const layout = layoutAt(run, state);
+          const placed = layout.segments.flatMap((s) => s.pieces).filter((piece) => piece.block >= 0);
           assert.equal(layout.account.unexplained, 0, `${settings} ${state}`);
           assert.deepEqual(
             placed.map((piece) => piece.block).sort((a, b) => a - b),
@@ -151,8 +151,8 @@ test(
         const report = JSON.parse(
           execFileSync(cli, ['summary', path, '--fragmentation', '--format', 'json']).toString(),
         );
-        const rows = JSON.stringify(report),
-          { account } = layoutAt(run, run.snapshot.events.count > 0 ? run.index.peakState : 0);
+        const rows = JSON.stringify(report);
+        const { account } = layoutAt(run, run.snapshot.events.count > 0 ? run.index.peakState : 0);
         for (const key of ['asked', 'rounding', 'unsplit', 'splittable', 'releasable']) {
           if (account[key] > 0)
             assert.ok(
@@ -176,10 +176,10 @@ test('the map fits its rows, keeps proportions, and finds each piece again', () 
     ['segment_alloc', 100 * MIB, 300 * MIB],
     ['alloc', 200 * MIB, 1 * MIB],
   ]);
-  const { segments } = layoutAt(run, 6),
-    width = 500,
-    scale = scaleToFit(segments, width, 6),
-    { rects, nRows } = layOutMap(segments, width, scale);
+  const { segments } = layoutAt(run, 6);
+  const width = 500;
+  const scale = scaleToFit(segments, width, 6);
+  const { rects, nRows } = layOutMap(segments, width, scale);
   assert.ok(nRows <= 6 && nRows >= 5, String(nRows));
   const drawn = segments.map((_, s) =>
     rects.filter((rect) => rect.segment === s).reduce((sum, rect) => sum + rect.width, 0),

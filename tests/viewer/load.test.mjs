@@ -27,10 +27,10 @@ function refused(change, pattern, document = trainingRun({ layers: 1, steps: 1 }
 
 /** Allocated and pending bytes after each event as the format's document says, in the plainest way. */
 function plainWalk(document) {
-  const alive = new Map(),
-    states = [];
-  let address = 0,
-    unmatched = 0;
+  const alive = new Map();
+  const states = [];
+  let address = 0;
+  let unmatched = 0;
   const sum = (state) =>
     [...alive.values()]
       .filter((block) => block.state === state)
@@ -39,8 +39,8 @@ function plainWalk(document) {
   note();
   document.events.action.forEach((action, e) => {
     address += document.events.address_delta[e];
-    const block = alive.get(address),
-      bytes = document.events.block_bytes[e];
+    const block = alive.get(address);
+    const bytes = document.events.block_bytes[e];
     if (action === 0) {
       if (block) unmatched++;
       alive.set(address, { state: 'allocated', bytes });
@@ -56,20 +56,20 @@ function plainWalk(document) {
 }
 
 test(`blocks follow a walk of the events, whatever they say (seed ${SEED})`, () => {
-  const random = randomNumbers(SEED),
-    r = new Recording();
+  const random = randomNumbers(SEED);
+  const r = new Recording();
   for (let i = 0; i < 3000; i++) {
-    const address = 1 + Math.floor(random() * 60),
-      block = 512 * (1 + Math.floor(random() * 9));
+    const address = 1 + Math.floor(random() * 60);
+    const block = 512 * (1 + Math.floor(random() * 9));
     r.event(
       ['alloc', 'alloc', 'free', 'free_requested', 'free_completed', 'mark'][Math.floor(random() * 6)],
       { address, requested: block - 7, block },
     );
   }
-  const document = r.document(),
-    snapshot = readSnapshot(document),
-    blocks = buildBlocks(snapshot),
-    { totals } = buildIndex(blocks);
+  const document = r.document();
+  const snapshot = readSnapshot(document);
+  const blocks = buildBlocks(snapshot);
+  const { totals } = buildIndex(blocks);
   const { states, unmatched } = plainWalk(document);
   assert.deepEqual(
     [...totals],
@@ -88,12 +88,12 @@ test(`blocks follow a walk of the events, whatever they say (seed ${SEED})`, () 
 });
 
 test('rows of a block name its allocation and its free', () => {
-  const snapshot = readSnapshot(randomRun(500, SEED)),
-    events = toldEvents(snapshot),
-    blocks = buildBlocks(snapshot);
+  const snapshot = readSnapshot(randomRun(500, SEED));
+  const events = toldEvents(snapshot);
+  const blocks = buildBlocks(snapshot);
   for (let b = 0; b < blocks.count; b++) {
-    const born = allocRow(blocks, b),
-      freed = freeRow(blocks, b);
+    const born = allocRow(blocks, b);
+    const freed = freeRow(blocks, b);
     assert.equal(events.action[born], 0);
     assert.equal(events.address[born], blocks.address[b]);
     assert.equal(blocks.bornState[b], born + 1);
@@ -106,9 +106,9 @@ test('rows of a block name its allocation and its free', () => {
 });
 
 test('the device with the highest peak is shown, and any other can be', () => {
-  const snapshot = readSnapshot(runOnDevices()),
-    run = makeRun(snapshot, 'x'),
-    other = makeRun(snapshot, 'x', 0);
+  const snapshot = readSnapshot(runOnDevices());
+  const run = makeRun(snapshot, 'x');
+  const other = makeRun(snapshot, 'x', 0);
   assert.deepEqual([run.device, run.peak.bytes, run.devices], [1, 4096, [0, 1]]);
   assert.deepEqual([other.device, other.peak.bytes, other.devices], [0, 1536, [0, 1]]);
   assert.match(run.warnings.join(), /device 1 is shown, 3 events of the others/);
@@ -209,9 +209,9 @@ test('segments of the start keep all of their blocks', () => {
 });
 
 test('every block of a large start is found again when it is freed', () => {
-  const n = 5000,
-    document = new Recording().document(),
-    rows = Array.from({ length: n }, (_, i) => i);
+  const n = 5000;
+  const document = new Recording().document();
+  const rows = Array.from({ length: n }, (_, i) => i);
   document.start.segments = [
     {
       device: 0,
@@ -243,8 +243,8 @@ test('every block of a large start is found again when it is freed', () => {
     category: rows.map(() => 0),
     name: rows.map(() => -1),
   };
-  const blocks = buildBlocks(readSnapshot(document)),
-    { totals } = buildIndex(blocks);
+  const blocks = buildBlocks(readSnapshot(document));
+  const { totals } = buildIndex(blocks);
   assert.deepEqual([blocks.nUnmatched, totals[0], totals[n]], [0, n * 512, 0]);
 });
 
@@ -375,51 +375,48 @@ test('a document read in pieces of any size is what JSON.parse makes of it', asy
 });
 
 test('what is not strict JSON is refused, with byte and key path', async () => {
-  const text = JSON.stringify(trainingRun({ layers: 1, steps: 1 })),
-    refusals = [
-      [text.slice(0, -1), /^byte \d+, run: ',' or '}' was expected, not the end of the file/],
-      [
-        text.slice(0, text.indexOf('"action":[') + 30),
-        /^byte \d+, events\.action\[\d+\]: .* not the end of the file/,
-      ],
-      [text.slice(0, 9), /^byte 9, format: ':' was expected/],
-      [`${text} 1`, /nothing after the document's end was expected, not '1'/],
-      ['', /neither a JSON object nor/],
-      ['[]', /neither a JSON object nor/],
-      [text.replace('"stream":[0', '"stream":[00'), /events\.stream\[0\]: an integer/],
-      [text.replace('"stream":[0', '"stream":[,0'), /events\.stream\[0\]: an integer/],
-      [text.replace('"stream":[0,', '"stream":[0,,'), /events\.stream\[1\]/],
-      [text.replace('"stream":[0,', '"stream":[0.5,'), /events\.stream\[0\]: 0\.5 is not an integer/],
-      [text.replace('"stream":[0,', '"stream":[1e400,'), /events\.stream\[0\]/],
-      [text.replace('"stream":[0,', '"stream":[null,'), /events\.stream\[0\]: .* not 'n'/],
-      [text.replace('"stream":[0,', '"stream":["<b>",'), /events\.stream\[0\]: .* not '"'/],
-      [text.replace('"stream":[0,', '"stream":[0 0,'), /events\.stream\[0\]: ',' or '\]'/],
-      [text.replace('"stream":[0,', '"stream":[-,'), /events\.stream\[0\]/],
-      [text.replace('"stream":[', '"stream":[],"stream":['), /events\.stream: /],
-      [text.replace('"version":1', '"version":1,"version":1'), /version: this key comes twice/],
-      [
-        text.replace('"log":{', '"log":{"full_policy":"","full_policy":"",'),
-        /log\.full_policy: this key comes twice/,
-      ],
-      [
-        text.replace('"strings":[', '"strings":["\u0001",'),
-        /strings\[0\]: a text holds the control character/,
-      ],
-      [text.replace('"strings":[', '"strings":["\\u0000",'), /an escape that means no character/],
-      [text.replace('"strings":[', '"strings":["\\ud800",'), /an escape that means no character/],
-      [text.replace('"strings":[', '"strings":["\\x",'), /an escape that means no character/],
-      [
-        text.replace('"run":{', `"deep":${'['.repeat(40)}${']'.repeat(40)},"run":{`),
-        /nested deeper than the limit of 32/,
-      ],
-      [
-        text.replace('"strings":[', `"strings":["${'y'.repeat(2 ** 20 + 1)}",`),
-        /longer than the limit of 1048576/,
-      ],
-      [text.replace('"version":1', '"version":tru'), /version: an integer/],
-      [text.replace('"version":1', '"version":1}'), /the key 'address_unit_bytes' is missing/],
-      [text.replace('"oom":[]', '"oom":7'), /oom: an array was expected/],
-    ];
+  const text = JSON.stringify(trainingRun({ layers: 1, steps: 1 }));
+  const refusals = [
+    [text.slice(0, -1), /^byte \d+, run: ',' or '}' was expected, not the end of the file/],
+    [
+      text.slice(0, text.indexOf('"action":[') + 30),
+      /^byte \d+, events\.action\[\d+\]: .* not the end of the file/,
+    ],
+    [text.slice(0, 9), /^byte 9, format: ':' was expected/],
+    [`${text} 1`, /nothing after the document's end was expected, not '1'/],
+    ['', /neither a JSON object nor/],
+    ['[]', /neither a JSON object nor/],
+    [text.replace('"stream":[0', '"stream":[00'), /events\.stream\[0\]: an integer/],
+    [text.replace('"stream":[0', '"stream":[,0'), /events\.stream\[0\]: an integer/],
+    [text.replace('"stream":[0,', '"stream":[0,,'), /events\.stream\[1\]/],
+    [text.replace('"stream":[0,', '"stream":[0.5,'), /events\.stream\[0\]: 0\.5 is not an integer/],
+    [text.replace('"stream":[0,', '"stream":[1e400,'), /events\.stream\[0\]/],
+    [text.replace('"stream":[0,', '"stream":[null,'), /events\.stream\[0\]: .* not 'n'/],
+    [text.replace('"stream":[0,', '"stream":["<b>",'), /events\.stream\[0\]: .* not '"'/],
+    [text.replace('"stream":[0,', '"stream":[0 0,'), /events\.stream\[0\]: ',' or '\]'/],
+    [text.replace('"stream":[0,', '"stream":[-,'), /events\.stream\[0\]/],
+    [text.replace('"stream":[', '"stream":[],"stream":['), /events\.stream: /],
+    [text.replace('"version":1', '"version":1,"version":1'), /version: this key comes twice/],
+    [
+      text.replace('"log":{', '"log":{"full_policy":"","full_policy":"",'),
+      /log\.full_policy: this key comes twice/,
+    ],
+    [text.replace('"strings":[', '"strings":["\u0001",'), /strings\[0\]: a text holds the control character/],
+    [text.replace('"strings":[', '"strings":["\\u0000",'), /an escape that means no character/],
+    [text.replace('"strings":[', '"strings":["\\ud800",'), /an escape that means no character/],
+    [text.replace('"strings":[', '"strings":["\\x",'), /an escape that means no character/],
+    [
+      text.replace('"run":{', `"deep":${'['.repeat(40)}${']'.repeat(40)},"run":{`),
+      /nested deeper than the limit of 32/,
+    ],
+    [
+      text.replace('"strings":[', `"strings":["${'y'.repeat(2 ** 20 + 1)}",`),
+      /longer than the limit of 1048576/,
+    ],
+    [text.replace('"version":1', '"version":tru'), /version: an integer/],
+    [text.replace('"version":1', '"version":1}'), /the key 'address_unit_bytes' is missing/],
+    [text.replace('"oom":[]', '"oom":7'), /oom: an array was expected/],
+  ];
   for (const [broken, pattern] of refusals) {
     assert.notEqual(broken, text);
     await assert.rejects(
@@ -444,10 +441,10 @@ test('a key of a file cannot reach into objects of the page', async () => {
 });
 
 test('files are known by their content: plain, compressed, base64', async () => {
-  const document = trainingRun({ layers: 2, steps: 1 }),
-    text = JSON.stringify(document),
-    packed = gzipSync(text),
-    seen = [];
+  const document = trainingRun({ layers: 2, steps: 1 });
+  const text = JSON.stringify(document);
+  const packed = gzipSync(text);
+  const seen = [];
   const expected = makeRun(readSnapshot(document), 'x');
   for (const source of [
     new Blob([text]),

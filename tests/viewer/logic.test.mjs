@@ -40,8 +40,8 @@ const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 
 /** Allocated bytes after each event, walked in the plainest way: address -> block. */
 function plainTotals(document) {
-  const alive = new Map(),
-    totals = [0];
+  const alive = new Map();
+  const totals = [0];
   let address = 0;
   document.events.action.forEach((action, e) => {
     address += document.events.address_delta[e];
@@ -53,17 +53,17 @@ function plainTotals(document) {
 }
 
 test('totals equal a plain walk', () => {
-  const document = randomRun(700, SEED),
-    index = buildIndex(buildBlocks(readSnapshot(document)));
+  const document = randomRun(700, SEED);
+  const index = buildIndex(buildBlocks(readSnapshot(document)));
   assert.deepEqual([...index.totals], plainTotals(document));
 });
 
 test('the first state with the largest total, for every range', () => {
-  const index = buildIndex(buildBlocks(readSnapshot(randomRun(1500, SEED)))),
-    random = randomNumbers(SEED);
+  const index = buildIndex(buildBlocks(readSnapshot(randomRun(1500, SEED))));
+  const random = randomNumbers(SEED);
   for (let round = 0; round < 500; round++) {
-    const lo = Math.floor(random() * index.nStates),
-      hi = lo + 1 + Math.floor(random() * (index.nStates - lo));
+    const lo = Math.floor(random() * index.nStates);
+    const hi = lo + 1 + Math.floor(random() * (index.nStates - lo));
     let best = lo;
     for (let s = lo; s < Math.min(hi, index.nStates); s++) if (index.totals[s] > index.totals[best]) best = s;
     assert.equal(largestState(index, lo, Math.min(hi, index.nStates)), best);
@@ -71,9 +71,9 @@ test('the first state with the largest total, for every range', () => {
 });
 
 test('blocks alive add up to the total, sorted by category, then birth', () => {
-  const index = buildIndex(buildBlocks(readSnapshot(randomRun(4000, SEED)))),
-    { blocks } = index,
-    random = randomNumbers(SEED);
+  const index = buildIndex(buildBlocks(readSnapshot(randomRun(4000, SEED))));
+  const { blocks } = index;
+  const random = randomNumbers(SEED);
   for (const state of [
     0,
     1,
@@ -101,11 +101,11 @@ test('blocks alive add up to the total, sorted by category, then birth', () => {
 
 test('what is alive at the peak adds up exactly', () => {
   for (const document of [trainingRun(), randomRun(2000, SEED)]) {
-    const snapshot = readSnapshot(document),
-      index = buildIndex(buildBlocks(snapshot)),
-      peak = breakdownAt(index, snapshot.categories, index.peakState);
-    const sum = (rows) => rows.reduce((a, row) => a + row.bytes, 0),
-      count = (rows) => rows.reduce((a, row) => a + row.count, 0);
+    const snapshot = readSnapshot(document);
+    const index = buildIndex(buildBlocks(snapshot));
+    const peak = breakdownAt(index, snapshot.categories, index.peakState);
+    const sum = (rows) => rows.reduce((a, row) => a + row.bytes, 0);
+    const count = (rows) => rows.reduce((a, row) => a + row.count, 0);
     assert.equal(peak.bytes, Math.max(...plainTotals(document)));
     assert.equal(
       peak.requestedBytes,
@@ -162,9 +162,9 @@ test('blocks of the start are alive from the beginning and can be freed', () => 
     category: [1],
     name: [0],
   };
-  const snapshot = readSnapshot(document),
-    blocks = buildBlocks(snapshot),
-    index = buildIndex(blocks);
+  const snapshot = readSnapshot(document);
+  const blocks = buildBlocks(snapshot);
+  const index = buildIndex(blocks);
   assert.deepEqual([...index.totals], [1024, 0]);
   assert.equal(blocks.nUnmatched, 0);
   assert.equal(CATEGORIES[blocks.category[0]], 'parameter');
@@ -173,8 +173,8 @@ test('blocks of the start are alive from the beginning and can be freed', () => 
 
 test('a block that waits for another stream is not alive, at the start and after its release', () => {
   const r = new Recording();
-  const used = r.alloc('used', 'input', 4000),
-    other = r.alloc('other', 'activation', 1000);
+  const used = r.alloc('used', 'input', 4000);
+  const other = r.alloc('other', 'activation', 1000);
   r.event('free_requested', used);
   r.alloc('more', 'activation', 512);
   r.event('free_completed', used);
@@ -211,9 +211,9 @@ test('a block that waits for another stream is not alive, at the start and after
       ],
     },
   ];
-  const snapshot = readSnapshot(document),
-    blocks = buildBlocks(snapshot),
-    index = buildIndex(blocks);
+  const snapshot = readSnapshot(document);
+  const blocks = buildBlocks(snapshot);
+  const index = buildIndex(blocks);
   assert.deepEqual([...index.totals], [1024, 5120, 6144, 2048, 2560, 2560, 2560, 1536]);
   assert.equal(blocks.nUnmatched, 0);
   assert.equal(index.peakState, 2);
@@ -243,8 +243,8 @@ test('the page opens on the measured step that holds the peak', () => {
   assert.equal(scopePath(run.snapshot, run.homeScope), 'step 0');
   assert.equal(run.peak.bytes, run.index.totals[run.index.peakState]);
   for (const axis of [run.axes.event, run.axes.time]) {
-    const [x0, x1] = homeView(run, axis),
-      at = axis.ofEvent(run.peakState - 1);
+    const [x0, x1] = homeView(run, axis);
+    const at = axis.ofEvent(run.peakState - 1);
     assert.ok(x0 < at && at < x1);
     assert.ok(x1 - x0 < (axis.hi - axis.lo) / 2);
   }
@@ -308,8 +308,8 @@ test('runs are compared by category, peak and time; the first is the base', () =
   const runs = [trainingRun(), trainingRun({ bytes: 2, precision: 'bf16-mixed' })].map((d, i) =>
     makeRun(readSnapshot(d), String(i)),
   );
-  const sections = compareRuns(runs),
-    row = (title, label) => sections.find((s) => s.title === title).rows.find((r) => r.label === label);
+  const sections = compareRuns(runs);
+  const row = (title, label) => sections.find((s) => s.title === title).rows.find((r) => r.label === label);
   assert.deepEqual(
     row('Peak', 'allocated').values,
     runs.map((run) => run.peak.bytes),
@@ -343,8 +343,8 @@ function runOf(mib) {
 }
 
 test('a run far below the others has a scale of its own, and says so', () => {
-  const runs = [runOf(8000), runOf(900), runOf(1100)],
-    common = sharedScale(runs);
+  const runs = [runOf(8000), runOf(900), runOf(1100)];
+  const common = sharedScale(runs);
   assert.deepEqual(scalesOf(runs), [common, sharedScale([runs[1]]), common]);
   assert.equal(scaleNote(scalesOf(runs), 1), `own scale: 1/${Math.round(8000 / 900)} of the others'`);
   assert.equal(scaleNote(scalesOf(runs), 0), '');
@@ -373,8 +373,8 @@ test('a run without recorded allocations says so, and has no bytes to compare', 
 });
 
 test('a peak that a warm-up step reached first is shown in the measured step, and that is said', () => {
-  const run = makeRun(readSnapshot(trainingRun({ warmup: 2 })), 'x'),
-    first = run.snapshot.events.scope[run.index.peakState - 1];
+  const run = makeRun(readSnapshot(trainingRun({ warmup: 2 })), 'x');
+  const first = run.snapshot.events.scope[run.index.peakState - 1];
   const where = scopePath(run.snapshot, first).split(' › ')[0];
   assert.match(where, /^warm-up/);
   assert.match(
@@ -391,13 +391,13 @@ test('what is reserved keeps its label, with the capacity that is out of sight, 
     [trainingRun({ device: 'virtual', limitBytes: 500e6 }), /^reserved [\d.]+ MiB$/],
   ]) {
     for (const width of [360, 700, 1010]) {
-      const run = makeRun(readSnapshot(document), 'x'),
-        axis = run.axes.event,
-        [x0, x1] = homeView(run, axis),
-        maxBytes = sharedScale([run]);
-      const geometry = layOut(width, 336, run.lanes),
-        raster = createRaster(Math.round(geometry.plot.w), Math.round(geometry.plot.h)),
-        labels = [];
+      const run = makeRun(readSnapshot(document), 'x');
+      const axis = run.axes.event;
+      const [x0, x1] = homeView(run, axis);
+      const maxBytes = sharedScale([run]);
+      const geometry = layOut(width, 336, run.lanes);
+      const raster = createRaster(Math.round(geometry.plot.w), Math.round(geometry.plot.h));
+      const labels = [];
       const context = new Proxy(
         {},
         {
@@ -413,8 +413,8 @@ test('what is reserved keeps its label, with the capacity that is out of sight, 
           set: (state, key, value) => Reflect.set(state, key, value),
         },
       );
-      const stacking = buildStacking(buildColouring([run], 'category'), 0, new Set()),
-        colours = groupPixels(stacking.colouring.groups, '#ffffff');
+      const stacking = buildStacking(buildColouring([run], 'category'), 0, new Set());
+      const colours = groupPixels(stacking.colouring.groups, '#ffffff');
       renderRaster(raster, axis, {
         x0,
         perColumn: (x1 - x0) / raster.width,
@@ -574,12 +574,12 @@ test('numbers are decoded through the names that the file gives', () => {
 });
 
 test('words that nobody here knows are categories of their own, above those that are known', () => {
-  const document = trainingRun(),
-    before = makeRun(readSnapshot(document), 'before'),
-    bytesOf = (run, name) => run.peak.categories.find(({ key }) => key === name)?.bytes ?? 0;
+  const document = trainingRun();
+  const before = makeRun(readSnapshot(document), 'before');
+  const bytesOf = (run, name) => run.peak.categories.find(({ key }) => key === name)?.bytes ?? 0;
   document.categories = document.categories.map((name) => (name === 'optimizer_state' ? 'kv cache' : name));
-  const run = makeRun(readSnapshot(document), 'after'),
-    n = bytesOf(before, 'optimizer_state');
+  const run = makeRun(readSnapshot(document), 'after');
+  const n = bytesOf(before, 'optimizer_state');
   assert.deepEqual(run.snapshot.categories, [...CATEGORIES, 'kv cache']);
   assert.deepEqual([n > 0, bytesOf(run, 'kv cache'), bytesOf(run, 'optimizer_state')], [true, n, 0]);
   assert.equal(aliveAt(run.index, run.peakState).length, aliveAt(before.index, before.peakState).length);
@@ -708,16 +708,16 @@ test(
   'a file that the program writes is read, and its own summary agrees',
   { skip: existsSync(process.env.TIDEMARK_CLI ?? '') ? false : 'TIDEMARK_CLI names no program' },
   () => {
-    const folder = mkdtempSync(join(tmpdir(), 'tidemark-logic-')),
-      path = join(folder, 'run.json.gz');
+    const folder = mkdtempSync(join(tmpdir(), 'tidemark-logic-'));
+    const path = join(folder, 'run.json.gz');
     try {
       execFileSync(
         process.env.TIDEMARK_CLI,
         ['profile', '--size', 'small', '--device', 'virtual', '--steps', '2', '--warmup', '1', '-o', path],
         { stdio: 'ignore' },
       );
-      const text = gunzipSync(readFileSync(path)).toString(),
-        summary = JSON.parse(text).summary[0];
+      const text = gunzipSync(readFileSync(path)).toString();
+      const summary = JSON.parse(text).summary[0];
       const run = makeRun(readSnapshot(JSON.parse(text)), 'small');
       assert.equal(run.peak.bytes, summary.peak.allocated_bytes);
       assert.equal(run.index.peakState - 1, summary.peak.event);

@@ -164,8 +164,8 @@ test('two runs share one memory scale and a comparison', async () => {
   assert.match(await text(page, '#banners'), /bf16: bf16 is emulated on the cpu/);
   const tops = await page.evaluate(() =>
     [...document.querySelectorAll('.canvases')].map((frame) => {
-      const canvas = frame.querySelector('canvas'),
-        context = canvas.getContext('2d');
+      const canvas = frame.querySelector('canvas');
+      const context = canvas.getContext('2d');
       const column = context.getImageData(Math.round(canvas.width / 2), 0, 1, canvas.height - 100).data;
       for (let y = 0; y < canvas.height - 100; y++)
         if (column[4 * y] === 0 && column[4 * y + 1] === 114) return canvas.height - 100 - y;
@@ -190,7 +190,7 @@ const SENTENCES = {
   names: NAMES,
   sentence: NAMES.map(
     (name) =>
-      `${name} peaks at 981.47 MiB, set by optimizer state (490.73 MiB of 981.47 MiB) in the backward phase, beside 245.37 MiB of parameters.`,
+      `${name} peaks at 981.47 MiB, set by AdamW state (490.73 MiB of 981.47 MiB) in the backward phase, beside 245.37 MiB of parameters.`,
   ).join(' '),
 };
 
@@ -238,8 +238,8 @@ test('what is too long of the comparison is behind a button; only the first sent
 });
 
 test('a much smaller run has its own scale, and Y puts all on one', async () => {
-  const page = await opened(THREE, SENTENCES),
-    note = page.locator('.run').nth(2).locator('.note');
+  const page = await opened(THREE, SENTENCES);
+  const note = page.locator('.run').nth(2).locator('.note');
   assert.match(await note.innerText(), /^own scale: 1\/\d+ of the others'$/);
   assert.ok(await page.locator('.run').first().locator('.note').isHidden());
   await page.keyboard.press('y');
@@ -322,8 +322,8 @@ test('all text has a contrast of at least 4.5 to 1, in light and dark', async ()
           : channels(getComputedStyle(node).backgroundColor)[3] === 0
             ? ground(node.parentElement)
             : getComputedStyle(node).backgroundColor;
-      const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT),
-        found = [];
+      const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+      const found = [];
       let seen = 0;
       for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
         const parent = node.parentElement;
@@ -407,8 +407,8 @@ test('a run out of memory says where it ended', async () => {
 });
 
 test('another device is chosen, and stands in the address', async () => {
-  const page = await opened([{ label: 'two', document: runOnDevices() }]),
-    shown = () => page.locator('#device-select').inputValue();
+  const page = await opened([{ label: 'two', document: runOnDevices() }]);
+  const shown = () => page.locator('#device-select').inputValue();
   assert.deepEqual(
     [await shown(), await text(page, '#headline')],
     ['1', 'Peak 4.00\u00a0KiB allocated: no call stack 4.00\u00a0KiB.'],
@@ -429,8 +429,8 @@ test('another device is chosen, and stands in the address', async () => {
 
 /** Every text of a document that can be another without the document being refused, made markup; and, one by one, the documents with one of the others. */
 function markedUp(document, markup) {
-  const marked = structuredClone(document),
-    refused = [];
+  const marked = structuredClone(document);
+  const refused = [];
   const visit = (value, put, path) => {
     if (typeof value === 'string') {
       put(markup);
@@ -537,10 +537,10 @@ test('inline script that is not the viewer does not run, and text cannot become 
 test('files can be dropped and chosen; a bad one is refused in a sentence and the page stays usable', async () => {
   const page = await opened([]);
   assert.ok(await page.locator('#empty').isVisible());
-  const good = join(folder, 'dropped.json.gz'),
-    plain = join(folder, 'plain.json'),
-    bad = join(folder, 'bad.json.gz'),
-    cut = join(folder, 'cut.json.gz');
+  const good = join(folder, 'dropped.json.gz');
+  const plain = join(folder, 'plain.json');
+  const bad = join(folder, 'bad.json.gz');
+  const cut = join(folder, 'cut.json.gz');
   const packed = gzipSync(JSON.stringify(RUN.document));
   writeFileSync(good, packed);
   writeFileSync(plain, JSON.stringify(RUN.document));
@@ -570,9 +570,9 @@ test('files can be dropped and chosen; a bad one is refused in a sentence and th
 });
 
 test('a report that the library writes opens, labels and comparison included', async () => {
-  const snapshot = join(folder, 'for-c.json.gz'),
-    report = join(folder, 'report.html'),
-    label = 'fp32 "first" <b>&amp;';
+  const snapshot = join(folder, 'for-c.json.gz');
+  const report = join(folder, 'report.html');
+  const label = 'fp32 "first" <b>&amp;';
   writeFileSync(snapshot, gzipSync(JSON.stringify(RUN.document)));
   execFileSync(process.env.TIDEMARK_WRITE_REPORT, [
     report,
@@ -590,8 +590,8 @@ test('a report that the library writes opens, labels and comparison included', a
 });
 
 test("PyTorch's pickles open, and one that names code does not", async () => {
-  const good = join(folder, 'dump.pickle'),
-    bad = join(folder, 'code.pickle');
+  const good = join(folder, 'dump.pickle');
+  const bad = join(folder, 'code.pickle');
   const blocks =
     '[{"size": 1048576, "requested_size": 1000000, "state": "active_allocated", "frames": [{"name": "<b>f</b>", "filename": "/me/train.py", "line": 7}]}]';
   execFileSync('python3', [

@@ -112,8 +112,8 @@ export async function treeOf(page, split) {
   await page.getByLabel('Split by').selectOption(split);
   await openAllRows(page);
   return page.evaluate(() => {
-    const roots = [],
-      above = [];
+    const roots = [];
+    const above = [];
     for (const row of document.querySelectorAll('.tree-grid [aria-level]')) {
       if (row.dataset.kind === 'block') continue;
       const [bytes, requested, count] = [...row.querySelectorAll('.number')].map((cell) => cell.textContent);

@@ -32,8 +32,8 @@ async function saved(page, button) {
 }
 
 test('the tree is gone through by keys: open, close, choose, and choose again', async () => {
-  const page = await opened([RUN]),
-    before = await picture(page);
+  const page = await opened([RUN]);
+  const before = await picture(page);
   await page.locator('.tree-row[tabindex="0"]').focus();
   const first = await focusedRow(page);
   await page.keyboard.press('ArrowLeft');
@@ -64,8 +64,8 @@ test('the tree is gone through by keys: open, close, choose, and choose again', 
 });
 
 test('columns sort, and say so', async () => {
-  const page = await opened([RUN]),
-    names = () => page.locator('.tree-row[aria-level="1"] .label').allInnerTexts();
+  const page = await opened([RUN]);
+  const names = () => page.locator('.tree-row[aria-level="1"] .label').allInnerTexts();
   const bytes = () => page.locator('.tree-row[aria-level="1"] .number:nth-child(3)').allInnerTexts();
   const head = (name) => page.locator('.tree-head [role=columnheader]', { hasText: name });
   assert.equal(await head('bytes').getAttribute('aria-sort'), 'descending');
@@ -85,17 +85,17 @@ test('columns sort, and say so', async () => {
 });
 
 test('what the tree shows follows the cursor and the legend, and adds up', async () => {
-  const page = await opened([RUN]),
-    exact = async () =>
-      Number((await page.locator('.tree-panel .panel-summary b').getAttribute('title')).replace(/\D/g, ''));
+  const page = await opened([RUN]);
+  const exact = async () =>
+    Number((await page.locator('.tree-panel .panel-summary b').getAttribute('title')).replace(/\D/g, ''));
   const atPeak = await exact();
   await page.getByRole('button', { name: 'at the cursor' }).click();
   await page.locator('.canvases').focus();
   const box = await page.locator('.canvases').boundingBox();
   await page.mouse.click(box.x + box.width * 0.3, box.y + box.height / 2);
   await settled(page);
-  const rows = await treeOf(page, 'category'),
-    atCursor = await exact();
+  const rows = await treeOf(page, 'category');
+  const atCursor = await exact();
   assert.notEqual(atCursor, atPeak);
   assert.equal(
     rows.reduce((sum, row) => sum + row.exact, 0),
@@ -116,9 +116,9 @@ test('thousands of groups come in chunks, and what is left stands in a row of it
   await page.locator('.tree-row[tabindex="0"]').focus();
   await page.keyboard.press('ArrowRight');
   await settled(page);
-  const count = () => page.locator('.tree-row[aria-level]').count(),
-    before = await count(),
-    total = await page.locator('.tree-row[aria-level="1"] .number').first().getAttribute('title');
+  const count = () => page.locator('.tree-row[aria-level]').count();
+  const before = await count();
+  const total = await page.locator('.tree-row[aria-level="1"] .number').first().getAttribute('title');
   const more = page.locator('[data-kind=more]').first();
   assert.match(await more.innerText(), /\d+ more: show \d+/);
   await more.click();
@@ -156,10 +156,10 @@ test('the flame graph zooms by click and key, says what is there, and isolates i
   const page = await opened([RUN]);
   await page.getByRole('tab', { name: 'Flame graph' }).click();
   await settled(page);
-  const frame = page.locator('.flame-frame'),
-    drawn = () => page.evaluate(() => document.querySelector('.flame-frame canvas').toDataURL());
-  const whole = await drawn(),
-    box = await frame.boundingBox();
+  const frame = page.locator('.flame-frame');
+  const drawn = () => page.evaluate(() => document.querySelector('.flame-frame canvas').toDataURL());
+  const whole = await drawn();
+  const box = await frame.boundingBox();
   await page.mouse.move(box.x + 40, box.y + 30);
   await settled(page);
   assert.match(
@@ -243,8 +243,8 @@ test('events are filtered, and the filtered ones saved with exact numbers', asyn
 });
 
 test('a phase that is pointed at lights up in the timelines', async () => {
-  const page = await opened([RUN]),
-    before = await picture(page);
+  const page = await opened([RUN]);
+  const before = await picture(page);
   await page.locator('.phase button', { hasText: 'backward' }).focus();
   await settled(page);
   assert.notEqual(await picture(page), before);
@@ -256,8 +256,8 @@ test('a phase that is pointed at lights up in the timelines', async () => {
 });
 
 test('rates and kernels stand with the times', async () => {
-  const document = structuredClone(DOCUMENT),
-    id = (name) => document.strings.push(name) - 1;
+  const document = structuredClone(DOCUMENT);
+  const id = (name) => document.strings.push(name) - 1;
   document.timing = { ...document.timing, flops: 4e12, stated_peak_flops: 8e13, recorder_ns_per_event: 150 };
   document.kernels = {
     name: [],

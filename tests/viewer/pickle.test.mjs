@@ -46,17 +46,17 @@ async function imported(path) {
 
 /** Everything that a run is made of, with texts in the place of their numbers. */
 function told({ snapshot, derived }) {
-  const { strings, frames, stacks, scopes, start, events } = snapshot,
-    text = (i) => (i < 0 ? null : strings[i]);
+  const { strings, frames, stacks, scopes, start, events } = snapshot;
+  const text = (i) => (i < 0 ? null : strings[i]);
   const frame = (f) => `${text(frames.function[f])} ${text(frames.file[f])}:${frames.line[f]}`;
   const chains = [];
   for (let s = 0; s < stacks.frame.length; s++)
     chains.push(`${frame(stacks.frame[s])}${stacks.parent[s] < 0 ? '' : ` < ${chains[stacks.parent[s]]}`}`);
-  const chain = (s) => (s < 0 ? null : chains[s]),
-    texts = (column) => Array.from(column, text),
-    plain = (column) => Array.from(column);
-  const told = toldEvents(snapshot),
-    stream = (s) => `${snapshot.streams[s].device}/${snapshot.streams[s].handle}`;
+  const chain = (s) => (s < 0 ? null : chains[s]);
+  const texts = (column) => Array.from(column, text);
+  const plain = (column) => Array.from(column);
+  const told = toldEvents(snapshot);
+  const stream = (s) => `${snapshot.streams[s].device}/${snapshot.streams[s].handle}`;
   return {
     origin: snapshot.origin,
     clock: snapshot.clockSource,
@@ -146,8 +146,8 @@ test(
   { skip: NO_CLI || (REAL.length > 0 ? false : `no files in ${SHARED}`) },
   async () => {
     for (const name of REAL) {
-      const summary = execFileSync(CLI, ['summary', join(SHARED, name)], { encoding: 'utf8' }),
-        { snapshot, derived } = await opened(join(SHARED, name));
+      const summary = execFileSync(CLI, ['summary', join(SHARED, name)], { encoding: 'utf8' });
+      const { snapshot, derived } = await opened(join(SHARED, name));
       const run = makeRun(snapshot, name, undefined, derived);
       assert.equal(
         Number(/\((\d+) bytes\) allocated/.exec(summary)[1]),
@@ -161,17 +161,17 @@ test(
 
 /** Traces that may contradict their segments in every way, as a script of Python. */
 function randomTraces(seed) {
-  const random = randomNumbers(seed),
-    whole = (n) => Math.floor(random() * n),
-    pick = (list) => list[whole(list.length)],
-    devices = 1 + whole(3);
+  const random = randomNumbers(seed);
+  const whole = (n) => Math.floor(random() * n);
+  const pick = (list) => list[whole(list.length)];
+  const devices = 1 + whole(3);
   const frames = Array.from({ length: 6 }, (_, i) => ({
     name: pick(['forward', 'apply', 'c10::cuda::f()', '']),
     filename: pick(['/me/a.py', '??', '/x/site-packages/torch/b.py']),
     line: i - 1,
   }));
-  const stack = () => Array.from({ length: whole(4) }, () => pick(frames)),
-    address = () => 2 ** 30 + 512 * pick([0, 1, 2, 4, 8, 2048, 4096, 8192, 9000, 20000, 40000]);
+  const stack = () => Array.from({ length: whole(4) }, () => pick(frames));
+  const address = () => 2 ** 30 + 512 * pick([0, 1, 2, 4, 8, 2048, 4096, 8192, 9000, 20000, 40000]);
   const size = () => pick([1, 512, 700, 1024, 2048, 2 ** 20, 2 ** 20 + 1, 3 * 2 ** 20, 5 * 2 ** 20 + 77]);
   const event = (i) => {
     const action = pick([
@@ -205,8 +205,8 @@ function randomTraces(seed) {
     return made;
   };
   const segment = (device, i) => {
-    const sizes = Array.from({ length: 1 + whole(5) }, () => 512 * pick([1, 2, 4, 2048, 8192])),
-      total = sizes.reduce((a, b) => a + b, 0);
+    const sizes = Array.from({ length: 1 + whole(5) }, () => 512 * pick([1, 2, 4, 2048, 8192]));
+    const total = sizes.reduce((a, b) => a + b, 0);
     return {
       device,
       address: 2 ** 30 + i * 2 ** 26,
@@ -260,8 +260,8 @@ test(
   async () => {
     let nContradictions = 0;
     for (let i = 0; i < 12; i++) {
-      const path = pickledJson('random.pickle', randomTraces(SEED + i), 2 + (i % 4)),
-        ours = await opened(path);
+      const path = pickledJson('random.pickle', randomTraces(SEED + i), 2 + (i % 4));
+      const ours = await opened(path);
       assertSame(ours, await imported(path), `seed ${SEED + i}`);
       nContradictions += ours.snapshot.origin.contradictions;
     }
@@ -275,10 +275,10 @@ test('all that plain data may be is read, of every protocol', () => {
       'plain.pickle',
       `pickle.dump([0, 1, 255, 256, 65535, 65536, -1, -(2**31), 2**31, 2**53 - 1, -(2**40), 2**63 - 1, 2**64, 1.5, None, True, False, "", "a\\u00e9\\u4e2d", "x" * 300${protocol > 2 ? ', b"b"' : ''}, (), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4), {}, {"k": [1]}, []], open(OUT, "wb"), protocol=${protocol})`,
     );
-    const value = readPickle(readFileSync(path)),
-      items = value.items.map((item) =>
-        typeof item === 'object' && item !== null ? pickleKind(item) : item,
-      );
+    const value = readPickle(readFileSync(path));
+    const items = value.items.map((item) =>
+      typeof item === 'object' && item !== null ? pickleKind(item) : item,
+    );
     assert.deepEqual(items.slice(0, 12), [
       0,
       1,
@@ -409,8 +409,8 @@ test('a pickle is known by its content, compressed or not', async () => {
 });
 
 test('the block that the allocator makes of a request', () => {
-  const none = new Array(16).fill(0),
-    eighths = new Array(16).fill(8);
+  const none = new Array(16).fill(0);
+  const eighths = new Array(16).fill(8);
   assert.deepEqual(
     [1, 512, 513, 2 ** 20 + 1].map((bytes) => roundRequest(none, bytes)),
     [512, 512, 1024, 2 ** 20 + 512],
@@ -424,11 +424,11 @@ test('the block that the allocator makes of a request', () => {
 test(`the set of points finds what is above and below (seed ${SEED})`, () => {
   const random = randomNumbers(SEED);
   for (const bound of [1, 31, 32, 33, 1025, 40000]) {
-    const points = new PointSet(bound),
-      members = new Set();
+    const points = new PointSet(bound);
+    const members = new Set();
     for (let i = 0; i < 2000; i++) {
-      const point = Math.floor(random() * bound),
-        asked = Math.floor(random() * bound);
+      const point = Math.floor(random() * bound);
+      const asked = Math.floor(random() * bound);
       if (random() < 0.5) points.insert(point) ?? members.add(point);
       else points.remove(point) ?? members.delete(point);
       if (i % 20 > 0) continue;
@@ -454,10 +454,10 @@ test(
         ', "address": (1 << 21) + 1024',
       )}]}], "device_traces": [[]], "external_annotations": [{"stage": 1}]}, open(OUT, "wb"))`,
     );
-    const page = await opened(path),
-      {
-        snapshot: { frames: read, start, origin, odd, strings },
-      } = page;
+    const page = await opened(path);
+    const {
+      snapshot: { frames: read, start, origin, odd, strings },
+    } = page;
     assert.deepEqual([...read.line].sort(), [0, 0, 0, 3]);
     assert.deepEqual(Array.from(read.function, (i) => strings[i]).sort(), ['f', 'g', 'h', 'i']);
     assert.deepEqual([...start.blocks.state], [1, 0, 1, 0], 'gaps are free blocks');
@@ -478,8 +478,8 @@ test(
 );
 
 test('the same tree as JSON is the same run', { skip: NO_CLI }, async () => {
-  const run = join(folder, 'run.json.gz'),
-    [pickle, json] = ['pytorch', 'pytorch-json'].map((format) => join(folder, `run.${format}`));
+  const run = join(folder, 'run.json.gz');
+  const [pickle, json] = ['pytorch', 'pytorch-json'].map((format) => join(folder, `run.${format}`));
   execFileSync(
     CLI,
     ['profile', '--device', 'virtual', '--layers', '1', '--steps', '1', '--warmup', '0', '-o', run],

@@ -27,9 +27,9 @@ export function decode(bytes) {
   const file = JSON.parse(gunzipSync(bytes).toString('utf8'));
   const unit = file.address_unit_bytes;
   const { events: columns } = file;
-  const times = running(columns.time_delta),
-    addresses = running(columns.address_delta),
-    scopes = running(columns.scope_delta);
+  const times = running(columns.time_delta);
+  const addresses = running(columns.address_delta);
+  const scopes = running(columns.scope_delta);
   const events = columns.action.map((action, i) => ({
     time: times[i],
     action: file.actions[action],
@@ -57,9 +57,9 @@ export const load = (path) => decode(readFileSync(path));
 
 /** Segments and blocks by address, as one end of the document states them; runs of mapped memory apart. */
 function stateOf(document, end) {
-  const segments = new Map(),
-    runs = new Map(),
-    blocks = new Map();
+  const segments = new Map();
+  const runs = new Map();
+  const blocks = new Map();
   for (const segment of document.file[end].segments) {
     const address = segment.address * document.unit;
     (segment.is_expandable ? runs : segments).set(address, segment.total_bytes);
@@ -96,8 +96,8 @@ function mapRun(runs, address, bytes, must) {
 function unmapRun(runs, address, bytes, must) {
   const run = [...runs].find(([from, length]) => from <= address && address + bytes <= from + length);
   must(run !== undefined);
-  const [from, length] = run,
-    end = address + bytes;
+  const [from, length] = run;
+  const end = address + bytes;
   runs.delete(from);
   if (from < address) runs.set(from, address - from);
   if (end < from + length) runs.set(end, from + length - end);
@@ -106,8 +106,8 @@ function unmapRun(runs, address, bytes, must) {
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 
 function totalsOf({ segments, runs, blocks }) {
-  const all = [...blocks.values()],
-    allocated = all.filter((block) => block.allocated);
+  const all = [...blocks.values()];
+  const allocated = all.filter((block) => block.allocated);
   return {
     requested_bytes: sum(all.map((block) => block.requested)),
     allocated_bytes: sum(allocated.map((block) => block.bytes)),
@@ -119,8 +119,8 @@ function totalsOf({ segments, runs, blocks }) {
 }
 
 function apply(state, event, i) {
-  const { segments, runs, blocks } = state,
-    block = blocks.get(event.address);
+  const { segments, runs, blocks } = state;
+  const block = blocks.get(event.address);
   const must = (holds) => {
     if (!holds) throw new Error(`event ${i}: ${event.action} at ${event.address} does not fit`);
   };
@@ -170,8 +170,8 @@ export function stateAfter(document, until) {
 
 /** The four quantities after each event, the instant before the first coming first. */
 function course(document) {
-  const state = stateOf(document, 'start'),
-    rows = [totalsOf(state)];
+  const state = stateOf(document, 'start');
+  const rows = [totalsOf(state)];
   for (const [i, event] of document.events.entries()) {
     apply(state, event, i);
     rows.push(totalsOf(state));
@@ -218,25 +218,25 @@ export const alive = (state) => [...state.blocks].filter(([, block]) => block.al
 
 /** What the file's `summary[0]` must say. Lists of groups are maps by path or stack. */
 export function summarise(document) {
-  const rows = course(document),
-    { events } = document;
+  const rows = course(document);
+  const { events } = document;
   const max = (key) => {
     const bytes = rows.reduce((most, row) => Math.max(most, row[key]), 0);
     return { bytes, event: rows.findIndex((row) => row[key] === bytes) - 1 };
   };
-  const highest = max('allocated_bytes'),
-    at = highest.event,
-    state = stateAfter(document, at),
-    blocks = alive(state);
+  const highest = max('allocated_bytes');
+  const at = highest.event;
+  const state = stateAfter(document, at);
+  const blocks = alive(state);
   const counts = Object.fromEntries(
     document.file.actions.map((action) => [action, events.filter((event) => event.action === action).length]),
   );
-  const scope = at < 0 ? -1 : events[at].scope,
-    step = stepOf(document, scope);
+  const scope = at < 0 ? -1 : events[at].scope;
+  const step = stepOf(document, scope);
   const byCategory = groups(document, blocks, (block) => block.category);
   const none = { bytes: 0, requested_bytes: 0, count: 0, largest: '' };
-  let rounding = 0,
-    unsplit = 0;
+  let rounding = 0;
+  let unsplit = 0;
   for (const [, { bytes, requested }] of blocks) {
     const up = Math.min(Math.ceil(requested / ROUNDING_BYTES) * ROUNDING_BYTES, bytes);
     rounding += up - requested;
@@ -278,11 +278,11 @@ export function summarise(document) {
 /** Mean, deviation of the population, median, least and greatest; -1 each without samples. */
 /** What is printed has the standard deviation of the sample, a file stores that of the population. */
 export function statistics(samples, isStored = false) {
-  const measured = samples.filter((sample) => sample >= 0),
-    n = measured.length;
+  const measured = samples.filter((sample) => sample >= 0);
+  const n = measured.length;
   if (n === 0) return { mean: -1, std: -1, median: -1, min: -1, max: -1 };
-  const mean = sum(measured) / n,
-    sorted = [...measured].sort((a, b) => a - b);
+  const mean = sum(measured) / n;
+  const sorted = [...measured].sort((a, b) => a - b);
   const std =
     n > 1 || isStored ? Math.sqrt(sum(measured.map((x) => (x - mean) ** 2)) / (isStored ? n : n - 1)) : -1;
   return {
@@ -304,19 +304,19 @@ export function phaseTimes(document, name) {
 
 /** FLOP of a training step's matrix products, summed product by product; backward has two for each of forward. */
 export function trainingFlops({ run }) {
-  const { d_model: C, d_ff: F, n_layers: L, vocab_size: V } = run.model,
-    T = run.context_length,
-    B = run.batch_size;
-  const product = (m, n, k) => 2 * m * n * k,
-    tokens = B * T;
+  const { d_model: C, d_ff: F, n_layers: L, vocab_size: V } = run.model;
+  const T = run.context_length;
+  const B = run.batch_size;
+  const product = (m, n, k) => 2 * m * n * k;
+  const tokens = B * T;
   const layer = 4 * product(tokens, C, C) + 3 * product(tokens, F, C) + 2 * product(B * T, T, C);
   return 3 * (L * layer + product(tokens, V, C));
 }
 
 /** Which share of a step the recorder took. */
 export function recorderCost(document) {
-  const { timing } = document.file,
-    step = document.scopes.findLastIndex((row) => row.kind === 'step' && row.name === 'step');
+  const { timing } = document.file;
+  const step = document.scopes.findLastIndex((row) => row.kind === 'step' && row.name === 'step');
   const isInPhase = (scope) => stepOf(document, scope) === step && pathOf(document, scope, true) !== '';
   const n = document.events.filter((event) => event.scope >= 0 && isInPhase(event.scope)).length;
   const stepMs = statistics(timing.phases.find((phase) => phase.name === 'step').host_ms).mean;
@@ -335,8 +335,8 @@ export function recorderCost(document) {
 /** "1.13 MiB": two decimals, halves upwards. */
 export function bytesText(n) {
   const units = ['B', 'KiB', 'MiB', 'GiB'];
-  let unit = 0,
-    divisor = 1;
+  let unit = 0;
+  let divisor = 1;
   while (unit < 3 && n / divisor >= (unit === 0 ? 1024 : 1023.995)) {
     divisor *= 1024;
     unit++;

@@ -12,8 +12,8 @@ import { initialState } from '../../viewer/src/store.js';
 import { trainingRun } from './synthetic.mjs';
 
 const run = makeRun(readSnapshot(trainingRun({ warmup: 1, steps: 2 })), 'run');
-const { blocks } = run.index,
-  { snapshot } = run;
+const { blocks } = run.index;
+const { snapshot } = run;
 const search = (text) => searchBlocks(run, compileQuery(text));
 
 /** Brute force: every text of every block. */
@@ -54,8 +54,8 @@ test('regular expressions; a broken one finds nothing and says so', () => {
 });
 
 test('an address finds the blocks that ever held it', () => {
-  const at = blocks.address[3] + Math.floor(blocks.bytes[3] / 2),
-    found = search(`0x${at.toString(16)}`);
+  const at = blocks.address[3] + Math.floor(blocks.bytes[3] / 2);
+  const found = search(`0x${at.toString(16)}`);
   for (let b = 0; b < blocks.count; b++) {
     assert.equal(found[b], at >= blocks.address[b] && at < blocks.address[b] + blocks.bytes[b] ? 1 : 0);
   }
@@ -63,8 +63,8 @@ test('an address finds the blocks that ever held it', () => {
 });
 
 test('what was found is summed at an instant', () => {
-  const found = search('layer 1'),
-    alive = aliveAt(run.index, run.peakState).filter((b) => found[b]);
+  const found = search('layer 1');
+  const alive = aliveAt(run.index, run.peakState).filter((b) => found[b]);
   assert.deepEqual(sumFound(run, found, run.peakState), {
     nBlocks: found.reduce((a, b) => a + b, 0),
     nAlive: alive.length,
@@ -93,8 +93,8 @@ test('the state of the page comes back from its address', () => {
     range: { run: 0, first: 3, last: 40 },
     pinned: { run: 0, block: 5 },
   };
-  const text = encodeAddress(state, { x0: 12.5, x1: 1e9 }, 'layers & "more"', 'time', 'category', 2),
-    back = decodeAddress(`#${text}`, [run]);
+  const text = encodeAddress(state, { x0: 12.5, x1: 1e9 }, 'layers & "more"', 'time', 'category', 2);
+  const back = decodeAddress(`#${text}`, [run]);
   assert.deepEqual(back, {
     state: {
       axis: 'event',

@@ -51,14 +51,14 @@ test('a search dims what it does not find, sums what it does, goes to the next w
 });
 
 test('the address brings a page back as it was', async () => {
-  const page = await opened([RUN]),
-    url = page.url();
+  const page = await opened([RUN]);
+  const url = page.url();
   for (const key of ['t', '3', 'w', 'w']) await page.keyboard.press(key);
   await page.keyboard.press('/');
   await page.keyboard.type('attn');
   await page.waitForFunction(() => location.hash.includes('find=attn') && location.hash.includes('view='));
-  const hash = await page.evaluate(() => location.hash),
-    shown = await picture(page);
+  const hash = await page.evaluate(() => location.hash);
+  const shown = await picture(page);
   const again = await page.context().newPage();
   await again.goto(`${url}${hash}`);
   await again.waitForSelector('html[data-ready=yes]', { state: 'attached' });
@@ -102,8 +102,8 @@ test('full stop and comma step through the events, with the cursor held', async 
 test('digits open the panels, and L changes between light and dark', async () => {
   const page = await opened([RUN]);
   for (const tab of await page.locator('#dock-tabs [role=tab]:visible').all()) {
-    const title = await tab.innerText(),
-      key = { Tree: '1', 'Flame graph': '2', 'Memory map': '3', Events: '4' }[title];
+    const title = await tab.innerText();
+    const key = { Tree: '1', 'Flame graph': '2', 'Memory map': '3', Events: '4' }[title];
     await page.keyboard.press(key);
     await settled(page);
     assert.equal(await tab.getAttribute('aria-selected'), 'true', title);
@@ -147,8 +147,8 @@ test('two runs: their differences, row by row, and the strip under the timelines
 });
 
 test('the largest groups stand beside the timeline; a click shows one alone, a second all again', async () => {
-  const page = await opened([RUN]),
-    row = page.locator('.largest button').first();
+  const page = await opened([RUN]);
+  const row = page.locator('.largest button').first();
   assert.match(await text(page, '#largest'), /Largest at the peak[\s\S]*MiB/);
   await row.click();
   await settled(page);

@@ -40,8 +40,8 @@ const keysOf = ({ groups }) => groups.map((group) => group.key);
 
 /** A file in which some frees are missing, so that blocks are handed out on top of others. */
 function contradictoryRun(n) {
-  const document = randomRun(n, SEED + 9),
-    { action } = document.events;
+  const document = randomRun(n, SEED + 9);
+  const { action } = document.events;
   for (let e = 0; e < action.length; e += 5) if (action[e] === 1) action[e] = 9;
   const run = runOf(document);
   assert.ok(run.index.blocks.replaced.length > 10);
@@ -62,8 +62,8 @@ const sumOf = (blocks, list) => list.reduce((sum, b) => sum + blocks.bytes[b], 0
 test('every way to colour puts each block into one group, and groups of one key are one in all runs', () => {
   const runs = [trainingRun(), trainingRun({ bytes: 2, layers: 6 }), randomRun(900, SEED)].map(runOf);
   for (const colourBy of COLOUR_BY) {
-    const colouring = buildColouring(runs, colourBy),
-      keys = keysOf(colouring);
+    const colouring = buildColouring(runs, colourBy);
+    const keys = keysOf(colouring);
     assert.equal(new Set(keys).size, keys.length);
     runs.forEach((run, r) => {
       assert.equal(colouring.groupings[r].groupOf.length, run.index.blocks.count);
@@ -79,15 +79,15 @@ test('every way to colour puts each block into one group, and groups of one key 
 });
 
 test('the paths of scopes are those of the tables', () => {
-  const { snapshot } = runOf(trainingRun()),
-    { paths, pathOf } = scopeGroups(snapshot);
+  const { snapshot } = runOf(trainingRun());
+  const { paths, pathOf } = scopeGroups(snapshot);
   pathOf.forEach((path, scope) => assert.equal(paths[path], scopeGroup(snapshot, scope).path));
   assert.equal(new Set(paths).size, paths.length);
 });
 
 test('categories lie in their order and keep their colours; one colouring is made once per list of runs', () => {
-  const runs = [runOf(randomRun(600, SEED))],
-    colouring = colouringOf(runs, 'category');
+  const runs = [runOf(randomRun(600, SEED))];
+  const colouring = colouringOf(runs, 'category');
   assert.deepEqual(keysOf(colouring), CATEGORIES);
   assert.deepEqual(
     colouring.groups.map((group) => group.colour),
@@ -197,9 +197,9 @@ test('hidden groups leave the totals of the rest, and their peak', () => {
     ...COLOUR_BY.map((colourBy) => [runOf(randomRun(2500, SEED)), colourBy]),
     [contradictoryRun(2500), 'size'],
   ]) {
-    const colouring = buildColouring([run], colourBy),
-      hidden = keysOf(colouring).filter((_, i) => i % 2 === 1),
-      stacking = buildStacking(colouring, 0, new Set(hidden));
+    const colouring = buildColouring([run], colourBy);
+    const hidden = keysOf(colouring).filter((_, i) => i % 2 === 1);
+    const stacking = buildStacking(colouring, 0, new Set(hidden));
     for (let s = 0; s < stacking.nStates; s += 7)
       assert.equal(stacking.totals[s], sumOf(stacking.blocks, plainStack(stacking, s)));
     assert.equal(stacking.totals[stacking.peakState], Math.max(...stacking.totals));
@@ -209,23 +209,23 @@ test('hidden groups leave the totals of the rest, and their peak', () => {
 });
 
 test('the order of a stack, what lies at a byte, and what lies below a block', () => {
-  const whole = runOf(randomRun(3000, SEED)),
-    random = randomNumbers(SEED);
+  const whole = runOf(randomRun(3000, SEED));
+  const random = randomNumbers(SEED);
   for (const [run, colourBy, hidden] of [
     [whole, 'category', []],
     [whole, 'size', []],
     [whole, 'category', ['activation', 'parameter']],
     [contradictoryRun(3000), 'category', []],
   ]) {
-    const stacking = stackingOf(run, colourBy, hidden),
-      { blocks } = stacking;
+    const stacking = stackingOf(run, colourBy, hidden);
+    const { blocks } = stacking;
     for (let round = 0; round < 25; round++) {
-      const state = Math.floor(random() * stacking.nStates),
-        stack = plainStack(stacking, state);
+      const state = Math.floor(random() * stacking.nStates);
+      const stack = plainStack(stacking, state);
       assert.deepEqual([...stackAt(stacking, state)], stack);
       if (stack.length === 0) continue;
-      const at = Math.floor(random() * stack.length),
-        below = sumOf(blocks, stack.slice(0, at));
+      const at = Math.floor(random() * stack.length);
+      const below = sumOf(blocks, stack.slice(0, at));
       assert.equal(blockAtBytes(stacking, state, below), stack[at]);
       assert.equal(blockAtBytes(stacking, state, below + blocks.bytes[stack[at]] - 1), stack[at]);
       const states = Int32Array.from({ length: 40 }, (_, i) => state - 20 + i).filter(
@@ -234,8 +234,8 @@ test('the order of a stack, what lies at a byte, and what lies below a block', (
       assert.deepEqual(
         [...bytesBelow(stacking, stack[at], states)],
         [...states].map((s) => {
-          const there = plainStack(stacking, s),
-            i = there.indexOf(stack[at]);
+          const there = plainStack(stacking, s);
+          const i = there.indexOf(stack[at]);
           return i < 0 ? NaN : sumOf(blocks, there.slice(0, i));
         }),
       );
@@ -245,12 +245,12 @@ test('the order of a stack, what lies at a byte, and what lies below a block', (
 });
 
 test('picked blocks lie at the bottom of their group where bands are drawn', () => {
-  const run = runOf(randomRun(800, SEED)),
-    stacking = stackingOf(run),
-    { groupOf } = stacking.grouping,
-    isPicked = Uint8Array.from(groupOf, (_, b) => (b % 3 === 0 ? 1 : 0));
-  const stack = [...stackAt(stacking, 400, isPicked)],
-    plain = plainStack(stacking, 400);
+  const run = runOf(randomRun(800, SEED));
+  const stacking = stackingOf(run);
+  const { groupOf } = stacking.grouping;
+  const isPicked = Uint8Array.from(groupOf, (_, b) => (b % 3 === 0 ? 1 : 0));
+  const stack = [...stackAt(stacking, 400, isPicked)];
+  const plain = plainStack(stacking, 400);
   assert.deepEqual(
     stack,
     plain.sort((a, b) => groupOf[a] - groupOf[b] || isPicked[b] - isPicked[a] || a - b),
@@ -262,27 +262,27 @@ test('picked blocks lie at the bottom of their group where bands are drawn', () 
 });
 
 test('sweeps agree with plain sums, however the states come', () => {
-  const whole = runOf(randomRun(6000, SEED)),
-    random = randomNumbers(SEED + 3);
+  const whole = runOf(randomRun(6000, SEED));
+  const random = randomNumbers(SEED + 3);
   for (const [run, colourBy, hidden] of [
     [whole, 'category', ['gradient']],
     [whole, 'size', []],
     [contradictoryRun(4000), 'category', ['input']],
   ]) {
-    const stacking = stackingOf(run, colourBy, hidden),
-      { blocks, grouping, isShown } = stacking,
-      n = isShown.length;
-    const isPicked = Uint8Array.from(grouping.groupOf, () => (random() < 0.3 ? 1 : 0)),
-      picking = buildPicking(grouping, isPicked);
-    const bands = makeBandSweep(grouping, picking),
-      nodes = makeBlockSweep(stacking, picking, 400_000, new Int32Array(blocks.count));
+    const stacking = stackingOf(run, colourBy, hidden);
+    const { blocks, grouping, isShown } = stacking;
+    const n = isShown.length;
+    const isPicked = Uint8Array.from(grouping.groupOf, () => (random() < 0.3 ? 1 : 0));
+    const picking = buildPicking(grouping, isPicked);
+    const bands = makeBandSweep(grouping, picking);
+    const nodes = makeBlockSweep(stacking, picking, 400_000, new Int32Array(blocks.count));
     for (let round = 0, state = 0; round < 300; round++) {
       state =
         random() < 0.8
           ? Math.min(stacking.nStates - 1, state + Math.floor(random() * 30))
           : Math.floor(random() * stacking.nStates);
-      const sums = new Float64Array(n),
-        picked = new Float64Array(n);
+      const sums = new Float64Array(n);
+      const picked = new Float64Array(n);
       for (let b = 0; b < blocks.count; b++) {
         if (!(blocks.bornState[b] <= state && state < blocks.diedState[b])) continue;
         sums[grouping.groupOf[b]] += blocks.bytes[b];
@@ -294,8 +294,8 @@ test('sweeps agree with plain sums, however the states come', () => {
       nodes.moveTo(state);
       for (let g = 0; g < n; g++) {
         const tall = [];
-        let bytes = 0,
-          pickedBytes = 0;
+        let bytes = 0;
+        let pickedBytes = 0;
         for (let node = nodes.first[g]; node >= 0; node = nodes.next[node]) {
           bytes += nodes.bytes[node];
           pickedBytes += nodes.picked[node];
@@ -335,20 +335,20 @@ function heightOf({ pixels, height }, column) {
 }
 
 test(`each column shows the largest total of its span, at random zooms, whatever is hidden, as bands or blocks (seed ${SEED})`, () => {
-  const document = randomRun(5000, SEED),
-    run = runOf(document),
-    random = randomNumbers(SEED + 1);
-  const times = run.snapshot.events.timeNs,
-    n = times.length,
-    axes = [eventAxis(n), timeAxis(times, times[n - 1] + 1000)];
+  const document = randomRun(5000, SEED);
+  const run = runOf(document);
+  const random = randomNumbers(SEED + 1);
+  const times = run.snapshot.events.timeNs;
+  const n = times.length;
+  const axes = [eventAxis(n), timeAxis(times, times[n - 1] + 1000)];
   let compared = 0;
   for (const hidden of [[], ['activation', 'gradient', 'unknown']]) {
-    const stacking = stackingOf(run, 'category', hidden),
-      plain = Array.from({ length: n + 1 }, (_, s) => sumOf(stacking.blocks, plainStack(stacking, s)));
+    const stacking = stackingOf(run, 'category', hidden);
+    const plain = Array.from({ length: n + 1 }, (_, s) => sumOf(stacking.blocks, plainStack(stacking, s)));
     for (let round = 0; round < 120; round++) {
-      const axis = axes[round & 1],
-        span = axis.hi - axis.lo,
-        raster = createRaster(12, 900);
+      const axis = axes[round & 1];
+      const span = axis.hi - axis.lo;
+      const raster = createRaster(12, 900);
       const view = viewOf(stacking, axis, {
         x0: axis.lo + (random() * 1.2 - 0.1) * span,
         perColumn: (span * random() ** 6) / 12 + 1e-3,
@@ -356,13 +356,13 @@ test(`each column shows the largest total of its span, at random zooms, whatever
       });
       renderRaster(raster, axis, view);
       for (let c = 0; c < 12; c++) {
-        const first = Math.round(view.x0 / view.perColumn) + c,
-          x0 = first * view.perColumn,
-          x1 = (first + 1) * view.perColumn;
+        const first = Math.round(view.x0 / view.perColumn) + c;
+        const x0 = first * view.perColumn;
+        const x1 = (first + 1) * view.perColumn;
         let most = -1;
         for (let s = 1; s <= n; s++) {
-          const begin = axis.kind === 'event' ? s - 1 : times[s - 1],
-            end = axis.kind === 'event' ? s : s < n ? times[s] : axis.hi;
+          const begin = axis.kind === 'event' ? s - 1 : times[s - 1];
+          const end = axis.kind === 'event' ? s : s < n ? times[s] : axis.hi;
           if (begin < x1 && end > x0 && begin < axis.hi && x0 < axis.hi && x1 > axis.lo)
             most = Math.max(most, plain[s]);
         }
@@ -377,12 +377,12 @@ test(`each column shows the largest total of its span, at random zooms, whatever
 });
 
 test('a raster that was panned equals one drawn afresh, and draws only the new columns', () => {
-  const run = runOf(randomRun(3000, SEED)),
-    axis = eventAxis(3000);
+  const run = runOf(randomRun(3000, SEED));
+  const axis = eventAxis(3000);
   for (const bands of [false, true]) {
-    const stacking = stackingOf(run, 'size'),
-      view = viewOf(stacking, axis, { x0: 500, perColumn: 1.5, bands }),
-      panned = createRaster(200, 80);
+    const stacking = stackingOf(run, 'size');
+    const view = viewOf(stacking, axis, { x0: 500, perColumn: 1.5, bands });
+    const panned = createRaster(200, 80);
     renderRaster(panned, axis, view);
     for (const columns of [7, -3, 40, -90, 0]) {
       view.x0 += columns * view.perColumn;
@@ -397,12 +397,12 @@ test('a raster that was panned equals one drawn afresh, and draws only the new c
 });
 
 test('other groups, other picks and other colours are drawn anew', () => {
-  const run = runOf(randomRun(500, SEED)),
-    axis = eventAxis(500),
-    colouring = buildColouring([run], 'category'),
-    stacking = buildStacking(colouring, 0, new Set());
-  const raster = createRaster(50, 60),
-    view = viewOf(stacking, axis, { perColumn: 10 });
+  const run = runOf(randomRun(500, SEED));
+  const axis = eventAxis(500);
+  const colouring = buildColouring([run], 'category');
+  const stacking = buildStacking(colouring, 0, new Set());
+  const raster = createRaster(50, 60);
+  const view = viewOf(stacking, axis, { perColumn: 10 });
   renderRaster(raster, axis, view);
   renderRaster(raster, axis, view);
   assert.equal(raster.nDrawn, 0);
@@ -428,9 +428,9 @@ function steps() {
 }
 
 test('the height of a column is its total, and a block is found and outlined where it lies', () => {
-  const stacking = stackingOf(steps()),
-    axis = eventAxis(5),
-    raster = createRaster(5, 100);
+  const stacking = stackingOf(steps());
+  const axis = eventAxis(5);
+  const raster = createRaster(5, 100);
   for (const bands of [false, true]) {
     renderRaster(raster, axis, viewOf(stacking, axis, { maxBytes: 100 * 512, bands }));
     assert.deepEqual(
@@ -472,9 +472,9 @@ test('a block too thin for a pixel is still outlined where it lies', () => {
   r.alloc('thin', 'parameter', 512);
   r.alloc('top', 'parameter', 20 * 512 * 100);
   r.event('mark', {});
-  const stacking = stackingOf(runOf(r.document())),
-    axis = eventAxis(4),
-    raster = createRaster(4, 100);
+  const stacking = stackingOf(runOf(r.document()));
+  const axis = eventAxis(4);
+  const raster = createRaster(4, 100);
   renderRaster(raster, axis, viewOf(stacking, axis, { maxBytes: 100 * 512 * 100 }));
   assert.deepEqual(outlineOf(raster, 1), [
     [1, 40, 41],
@@ -484,10 +484,10 @@ test('a block too thin for a pixel is still outlined where it lies', () => {
 });
 
 test('what is not picked is dim, block by block and in bands, and the picked part of a band is as high as its bytes', () => {
-  const stacking = stackingOf(steps()),
-    axis = eventAxis(5),
-    raster = createRaster(5, 100),
-    isPicked = Uint8Array.of(0, 1, 0);
+  const stacking = stackingOf(steps());
+  const axis = eventAxis(5);
+  const raster = createRaster(5, 100);
+  const isPicked = Uint8Array.of(0, 1, 0);
   for (const bands of [false, true]) {
     const view = viewOf(stacking, axis, {
       maxBytes: 100 * 512,
@@ -495,8 +495,8 @@ test('what is not picked is dim, block by block and in bands, and the picked par
       picking: buildPicking(stacking.grouping, isPicked),
     });
     renderRaster(raster, axis, view);
-    const at = (c, row) => raster.pixels[c * 100 + row],
-      place = (key) => keysOf(stacking.colouring).indexOf(key);
+    const at = (c, row) => raster.pixels[c * 100 + row];
+    const place = (key) => keysOf(stacking.colouring).indexOf(key);
     assert.equal(at(2, 20), view.colours.dim[place('parameter')]);
     assert.equal(at(2, 50), view.colours.plain[place('activation')]);
     assert.equal(at(2, 80), view.colours.dim[place('temporary')]);
@@ -504,16 +504,16 @@ test('what is not picked is dim, block by block and in bands, and the picked par
 });
 
 test('what is freed but still in use by another stream is pending until its free completes', () => {
-  const r = new Recording(),
-    used = r.alloc('used', 'input', 4096);
+  const r = new Recording();
+  const used = r.alloc('used', 'input', 4096);
   r.alloc('other', 'input', 512);
   r.event('free_requested', used);
   r.event('mark', {});
   r.event('free_completed', used);
   const {
-      index: { blocks },
-    } = runOf(r.document()),
-    pending = pendingOf(blocks);
+    index: { blocks },
+  } = runOf(r.document());
+  const pending = pendingOf(blocks);
   assert.deepEqual(
     [0, 1, 2, 3, 4, 5].map((state) => amountAt(pending, state)),
     [0, 0, 0, 4096, 4096, 0],
@@ -525,8 +525,8 @@ test('what is freed but still in use by another stream is pending until its free
 test('a range of states and a piece of the axis are two ways to say the same', () => {
   const run = runOf(trainingRun());
   for (const axis of [run.axes.event, run.axes.time]) {
-    const [x0, x1] = [axis.ofEvent(100), axis.ofEvent(200)],
-      states = statesOfSpan(axis, x0, x1, run.index.nStates);
+    const [x0, x1] = [axis.ofEvent(100), axis.ofEvent(200)];
+    const states = statesOfSpan(axis, x0, x1, run.index.nStates);
     assert.deepEqual(states, { first: 101, last: 201 }, axis.kind);
     assert.deepEqual(spanOfStates(axis, states), [x0, x1]);
     assert.deepEqual(statesOfSpan(axis, x1, x0, run.index.nStates), states, 'from right to left');
@@ -561,8 +561,8 @@ test('scopes in others of their kind have rows of their own, low ones where they
 });
 
 test('a legend is broken into lines that fit', () => {
-  const entries = ['a', 'bbbb', 'cc'].map((text) => ({ colour: '#000000', text })),
-    { placed, height } = flowLegend(entries, 100, (text) => text.length * 10);
+  const entries = ['a', 'bbbb', 'cc'].map((text) => ({ colour: '#000000', text }));
+  const { placed, height } = flowLegend(entries, 100, (text) => text.length * 10);
   assert.deepEqual(
     placed.map(({ x, y }) => [x, y]),
     [
@@ -579,9 +579,9 @@ test('a legend is broken into lines that fit', () => {
 });
 
 test('bands are named where the name fits, and only there', () => {
-  const stacking = stackingOf(steps()),
-    axis = eventAxis(5),
-    raster = createRaster(100, 100);
+  const stacking = stackingOf(steps());
+  const axis = eventAxis(5);
+  const raster = createRaster(100, 100);
   renderRaster(raster, axis, viewOf(stacking, axis, { perColumn: 0.05, maxBytes: 100 * 512, bands: true }));
   const names = (minRows, minColumns) =>
     bandLabels(raster, minRows, () => minColumns).map(({ group }) => stacking.colouring.groups[group].key);
@@ -625,13 +625,13 @@ test('blocks of before the recording are hatched, wherever the picture is panned
     category: Array(40).fill(0),
     name: Array(40).fill(-1),
   };
-  const stacking = stackingOf(runOf(document)),
-    axis = eventAxis(40),
-    raster = createRaster(20, 50),
-    view = viewOf(stacking, axis, { x0: 3 });
+  const stacking = stackingOf(runOf(document));
+  const axis = eventAxis(40);
+  const raster = createRaster(20, 50);
+  const view = viewOf(stacking, axis, { x0: 3 });
   renderRaster(raster, axis, view);
-  const hatch = view.colours.hatch[0],
-    hatched = () => [...raster.pixels].filter((pixel) => pixel === hatch).length;
+  const hatch = view.colours.hatch[0];
+  const hatched = () => [...raster.pixels].filter((pixel) => pixel === hatch).length;
   const before = hatched();
   assert.ok(before > 60, String(before));
   view.x0 = 8;

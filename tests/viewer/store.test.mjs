@@ -11,8 +11,8 @@ function storeWithFrames() {
 }
 
 test('a listener is called once a frame, for its keys alone', () => {
-  const { store, frame, waiting } = storeWithFrames(),
-    calls = [];
+  const { store, frame, waiting } = storeWithFrames();
+  const calls = [];
   store.on(['phase', 'dock'], (state) => calls.push([state.phase, state.dock]));
   store.set({ phase: 'forward' });
   store.set({ phase: 'backward', dock: 'map' });
@@ -36,8 +36,8 @@ test('what does not change tells nobody', () => {
 });
 
 test('what a listener changes is told in the next frame', () => {
-  const { store, frame } = storeWithFrames(),
-    seen = [];
+  const { store, frame } = storeWithFrames();
+  const seen = [];
   store.on(['dock'], () => store.set({ instant: 'cursor' }));
   store.on(['instant'], (state) => seen.push(state.instant));
   store.set({ dock: 'flame' });

@@ -265,8 +265,8 @@ export function trainingRun({
   times = device === 'cpu',
 } = {}) {
   const r = new Recording();
-  let live = 0,
-    reserved = 0;
+  let live = 0;
+  let reserved = 0;
   class Full extends Error {}
   const take = (name, category, n) => {
     if (live + n > limitBytes) {
@@ -390,9 +390,9 @@ export function trainingRun({
 
 /** Random blocks without scopes or names, about `n` events. */
 export function randomRun(n, seed) {
-  const r = new Recording(),
-    random = randomNumbers(seed),
-    alive = [];
+  const r = new Recording();
+  const random = randomNumbers(seed);
+  const alive = [];
   const categories = CATEGORIES;
   while (r.events.length < n) {
     r.nsPerEvent = random() < 0.2 ? 0 : Math.floor(random() * 5000);
@@ -411,13 +411,13 @@ export function randomRun(n, seed) {
 
 /** A run on three devices, of which the first two are used, the second more. */
 export function runOnDevices() {
-  const document = new Recording().document(),
-    rows = [
-      [0, 1, 512],
-      [0, 2, 512],
-      [1, 1, 4096],
-      [0, 3, 512],
-    ]; // device, address, bytes
+  const document = new Recording().document();
+  const rows = [
+    [0, 1, 512],
+    [0, 2, 512],
+    [1, 1, 4096],
+    [0, 3, 512],
+  ]; // device, address, bytes
   document.devices = ['a', 'b', 'c'].map((name) => ({ kind: 'cuda', name, total_bytes: 1e9 }));
   document.events = {
     time_delta: rows.map(() => 1),
@@ -452,15 +452,15 @@ export function toldEvents({ events, subjects }) {
 /** Small documents that the program reads, too, and that hold together all that a document can. */
 export function smallDocuments() {
   const training = trainingRun({
-      layers: 1,
-      warmup: 0,
-      steps: 1,
-      operators: 1,
-      times: false,
-      limitBytes: 2e8,
-    }),
-    started = randomRun(40, 7),
-    segments = runOnDevices();
+    layers: 1,
+    warmup: 0,
+    steps: 1,
+    operators: 1,
+    times: false,
+    limitBytes: 2e8,
+  });
+  const started = randomRun(40, 7);
+  const segments = runOnDevices();
   const name = training.strings.push('gemm', 'forward', 'forward > layer') - 3;
   training.kernels = {
     name: [name, name],

@@ -22,8 +22,8 @@ async function closed(page) {
 
 /** Drags on the strip from one share of its width to another. */
 async function dragStrip(page, from, to, { shift = false } = {}) {
-  const box = await page.locator('.overview').first().boundingBox(),
-    y = box.y + box.height / 2;
+  const box = await page.locator('.overview').first().boundingBox();
+  const y = box.y + box.height / 2;
   if (shift) await page.keyboard.down('Shift');
   await page.mouse.move(box.x + from * box.width, y);
   await page.mouse.down();
@@ -41,8 +41,8 @@ const placeOf = (page, name) =>
   }, name);
 
 test('the window in the strip moves and stretches, by mouse and by keyboard', async () => {
-  const page = await opened([RUN]),
-    near = (a, b) => assert.ok(Math.abs(a - b) < 0.02, `${a} and ${b}`);
+  const page = await opened([RUN]);
+  const near = (a, b) => assert.ok(Math.abs(a - b) < 0.02, `${a} and ${b}`);
   const [left, width] = await placeOf(page, 'window');
   await dragStrip(page, left + width / 2, left + width / 2 + 0.2);
   let [nowLeft, nowWidth] = await placeOf(page, 'window');
@@ -67,8 +67,8 @@ test('the window in the strip moves and stretches, by mouse and by keyboard', as
 });
 
 test('dragging beside the window, or with Shift, chooses a range of states; Escape lets it go', async () => {
-  const page = await opened([RUN]),
-    nEvents = RUN.document.events.action.length;
+  const page = await opened([RUN]);
+  const nEvents = RUN.document.events.action.length;
   const [left] = await placeOf(page, 'window');
   await dragStrip(page, left - 0.15, left - 0.05);
   const [rangeLeft, rangeWidth] = await placeOf(page, 'range');
@@ -104,9 +104,9 @@ test('dragging beside the window, or with Shift, chooses a range of states; Esca
 });
 
 test('dragging with Shift in the timeline chooses a range too, and does not pan', async () => {
-  const page = await opened([RUN]),
-    [left] = await placeOf(page, 'window'),
-    box = await page.locator('.canvases').boundingBox();
+  const page = await opened([RUN]);
+  const [left] = await placeOf(page, 'window');
+  const box = await page.locator('.canvases').boundingBox();
   await page.keyboard.down('Shift');
   await page.mouse.move(box.x + 200, box.y + 80);
   await page.mouse.down();
@@ -121,18 +121,18 @@ test('dragging with Shift in the timeline chooses a range too, and does not pan'
 });
 
 test('the legend hides a group and shows one alone, by mouse and by keyboard, and the peak is that of what is left', async () => {
-  const page = await opened([RUN]),
-    button = (name) => page.locator('#legend button.group', { hasText: name }),
-    pressed = async () => {
-      await page.waitForTimeout(60);
-      return page
-        .locator('#legend button.group')
-        .evaluateAll((all) =>
-          all
-            .filter((each) => each.getAttribute('aria-pressed') === 'true')
-            .map((each) => each.querySelector('.label').textContent),
-        );
-    };
+  const page = await opened([RUN]);
+  const button = (name) => page.locator('#legend button.group', { hasText: name });
+  const pressed = async () => {
+    await page.waitForTimeout(60);
+    return page
+      .locator('#legend button.group')
+      .evaluateAll((all) =>
+        all
+          .filter((each) => each.getAttribute('aria-pressed') === 'true')
+          .map((each) => each.querySelector('.label').textContent),
+      );
+  };
   const all = await pressed();
   await button('optimizer state').click();
   assert.deepEqual(
@@ -160,8 +160,8 @@ test('colours by scope, call stack, size and lifetime have their own legends; ma
     r.path = [`caller${i}`];
     r.alloc('x', 'unknown', (40 - i) << 16);
   }
-  const page = await opened([RUN]),
-    select = page.locator('#legend select');
+  const page = await opened([RUN]);
+  const select = page.locator('#legend select');
   for (const [value, pattern] of [
     ['scope', /layer # › attention/],
     ['stack', /attention \(attention\.c:\d+\)/],
@@ -185,10 +185,10 @@ test('colours by scope, call stack, size and lifetime have their own legends; ma
 });
 
 test('pointing at a phase in a lane makes that phase stand out, and leaving it lets it go', async () => {
-  const page = await opened([RUN]),
-    picture = () => page.evaluate(() => document.querySelector('.canvases canvas').toDataURL());
-  const before = await picture(),
-    box = await page.locator('.canvases').boundingBox();
+  const page = await opened([RUN]);
+  const picture = () => page.evaluate(() => document.querySelector('.canvases canvas').toDataURL());
+  const before = await picture();
+  const box = await page.locator('.canvases').boundingBox();
   await page.mouse.move(box.x + 400, box.y + box.height - 23 * 3 + 10);
   await page.waitForTimeout(120);
   assert.notEqual(await picture(), before);
@@ -199,17 +199,17 @@ test('pointing at a phase in a lane makes that phase stand out, and leaving it l
 });
 
 test('the picture is saved with title, legend and timelines', async () => {
-  const page = await opened([RUN]),
-    [download] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'PNG' }).click(),
-    ]);
+  const page = await opened([RUN]);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'PNG' }).click(),
+  ]);
   assert.equal(download.suggestedFilename(), 'small-train-fp32.png');
-  const bytes = readFileSync(await download.path()),
-    canvas = await page
-      .locator('.canvases canvas')
-      .first()
-      .evaluate((each) => [each.width, each.height]);
+  const bytes = readFileSync(await download.path());
+  const canvas = await page
+    .locator('.canvases canvas')
+    .first()
+    .evaluate((each) => [each.width, each.height]);
   assert.equal(bytes.subarray(1, 4).toString(), 'PNG');
   assert.ok(bytes.readUInt32BE(16) > canvas[0] && bytes.readUInt32BE(20) > canvas[1] + 60);
   page.problems = page.problems.filter((problem) => !problem.startsWith('request: blob:'));
@@ -227,8 +227,8 @@ test('the cursor of one run is shown at the same place of the others', async () 
         frame.querySelectorAll('canvas')[1].toDataURL(),
       ),
     );
-  const before = await overlay(),
-    box = await page.locator('.canvases').first().boundingBox();
+  const before = await overlay();
+  const box = await page.locator('.canvases').first().boundingBox();
   await page.mouse.move(box.x + 500, box.y + 60);
   await page.waitForTimeout(120);
   const after = await overlay();

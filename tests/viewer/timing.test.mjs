@@ -70,10 +70,10 @@ test('events count that lie in a phase of the last step', () => {
     phases: [{ name: 'step', host_ms: [100, 100], device_ms: [] }],
     recorder_ns_per_event: 200,
   });
-  const { snapshot } = run,
-    { scopes, events, strings } = snapshot;
-  let last = -1,
-    n = 0;
+  const { snapshot } = run;
+  const { scopes, events, strings } = snapshot;
+  let last = -1;
+  let n = 0;
   for (let s = 0; s < scopes.count; s++)
     if (scopes.kind[s] === 0 && strings[scopes.name[s]] === 'step') last = s;
   for (let e = 0; e < events.count; e++) {
@@ -145,9 +145,9 @@ test(
   'the words about the recorder are those of the command line',
   { skip: existsSync(process.env.TIDEMARK_CLI ?? '') ? false : 'TIDEMARK_CLI names no program' },
   () => {
-    const folder = mkdtempSync(join(tmpdir(), 'tidemark-timing-')),
-      path = join(folder, 'run.json.gz'),
-      changed = join(folder, 'changed.json');
+    const folder = mkdtempSync(join(tmpdir(), 'tidemark-timing-'));
+    const path = join(folder, 'run.json.gz');
+    const changed = join(folder, 'changed.json');
     const summary = (file) =>
       /^recorder: (.*)$/m.exec(
         execFileSync(process.env.TIDEMARK_CLI, ['summary', file], { encoding: 'utf8' }),

@@ -6,20 +6,25 @@
 import { SCOPE } from './format.js';
 import { enclosing, scopeSpan } from './lanes.js';
 
-/** @typedef {{from: Float64Array, to: Float64Array}} Alignment anchors, both never decreasing, at least two. Where two have the same
- * `from`, the other run has something in between that this one lacks, such as one more step of warm-up. */
+/**
+ * @typedef {{from: Float64Array, to: Float64Array}} Alignment anchors, both never decreasing, at least two.
+ *   Where two have the same `from`, the other run has something in between that this one lacks, such as one
+ *   more step of warm-up.
+ */
 
 const EDGE_SHARE = 0.1; // of a view: what lies beyond such a gap and is less is margin
 const LEAST_SHARE = 0.01; // of a view's usual width in the other run: below it, the other run has nothing like it
 
 /**
- * A name for each step, phase and layer that is the same in every run which has it: "step 0/forward/layer 3", with a number behind
+ * A name for each step, phase and layer that is the same in every run which has it: "step 0/forward/layer 3",
+ * with a number behind
  * it where it comes more than once.
- * @param {import('./format.js').Snapshot} snapshot @returns {Map<string, number>} name to scope
+ * @param {import('./format.js').Snapshot} snapshot
+ * @returns {Map<string, number>} name to scope
  */
 function namedScopes({ scopes, strings }) {
-  const names = new Map(),
-    ofScope = new Array(scopes.count).fill('');
+  const names = new Map();
+  const ofScope = new Array(scopes.count).fill('');
   /** @type {Map<string, number>} */
   const seen = new Map();
   for (let s = 0; s < scopes.count; s++) {
@@ -28,8 +33,8 @@ function namedScopes({ scopes, strings }) {
       ofScope[s] = parent;
       continue;
     }
-    const own = `${parent}/${scopes.name[s] < 0 ? '' : strings[scopes.name[s]]} ${scopes.index[s]}`,
-      times = seen.get(own) ?? 0;
+    const own = `${parent}/${scopes.name[s] < 0 ? '' : strings[scopes.name[s]]} ${scopes.index[s]}`;
+    const times = seen.get(own) ?? 0;
     seen.set(own, times + 1);
     ofScope[s] = times === 0 ? own : `${own} again ${times}`;
     names.set(ofScope[s], s);
@@ -37,11 +42,14 @@ function namedScopes({ scopes, strings }) {
   return names;
 }
 
-/** Scopes that hold the event at which the run had no memory left: where they would have ended nobody knows.
- * @param {import('./run.js').Run} run @returns {Set<number>} */
+/**
+ * Scopes that hold the event at which the run had no memory left: where they would have ended nobody knows.
+ * @param {import('./run.js').Run} run
+ * @returns {Set<number>}
+ */
 function cutScopes({ snapshot: { oom, events, scopes } }) {
-  const cut = new Set(),
-    last = oom[oom.length - 1];
+  const cut = new Set();
+  const last = oom[oom.length - 1];
   if (last === undefined) return cut;
   for (const kind of [SCOPE.STEP, SCOPE.PHASE, SCOPE.LAYER])
     cut.add(enclosing(scopes, events.scope[last.event], kind));
@@ -49,22 +57,24 @@ function cutScopes({ snapshot: { oom, events, scopes } }) {
 }
 
 /**
- * @param {import('./run.js').Run} a @param {import('./run.js').Run} b @param {'event' | 'time'} kind of the axes
+ * @param {import('./run.js').Run} a
+ * @param {import('./run.js').Run} b
+ * @param {'event' | 'time'} kind of the axes
  * @returns {Alignment} from a's axis to b's
  */
 export function alignRuns(a, b, kind) {
-  const axisA = a.axes[kind],
-    axisB = b.axes[kind],
-    namesB = namedScopes(b.snapshot),
-    cutA = cutScopes(a),
-    cutB = cutScopes(b);
+  const axisA = a.axes[kind];
+  const axisB = b.axes[kind];
+  const namesB = namedScopes(b.snapshot);
+  const cutA = cutScopes(a);
+  const cutB = cutScopes(b);
   /** @type {[number, number][]} */
   const pairs = [];
   for (const [name, s] of namedScopes(a.snapshot)) {
     const t = namesB.get(name);
     if (t === undefined) continue;
-    const [a0, a1] = scopeSpan(a.snapshot, a.extents, axisA, s),
-      [b0, b1] = scopeSpan(b.snapshot, b.extents, axisB, t);
+    const [a0, a1] = scopeSpan(a.snapshot, a.extents, axisA, s);
+    const [b0, b1] = scopeSpan(b.snapshot, b.extents, axisB, t);
     if (a1 <= a0 || b1 <= b0) continue;
     pairs.push([a0, b0]);
     if (!cutA.has(s) && !cutB.has(t)) pairs.push([a1, b1]);
@@ -82,25 +92,35 @@ export function alignRuns(a, b, kind) {
   return withEnds(kept, axisA, axisB, cutA.size + cutB.size === 0);
 }
 
-/** Adds the ends of both axes where they lie beyond the anchors. @param {[number, number][]} kept
- * @param {import('./axis.js').Axis} a @param {import('./axis.js').Axis} b @param {boolean} isWhole both came to their end @returns {Alignment} */
+/**
+ * Adds the ends of both axes where they lie beyond the anchors.
+ * @param {[number, number][]} kept
+ * @param {import('./axis.js').Axis} a
+ * @param {import('./axis.js').Axis} b
+ * @param {boolean} isWhole both came to their end
+ * @returns {Alignment}
+ */
 function withEnds(kept, a, b, isWhole) {
-  const [first] = kept,
-    last = kept[kept.length - 1];
+  const [first] = kept;
+  const last = kept[kept.length - 1];
   if (first === undefined || (a.lo < first[0] && b.lo <= first[1])) kept.unshift([a.lo, b.lo]);
   if (last === undefined || (isWhole && a.hi > last[0] && b.hi >= last[1])) kept.push([a.hi, b.hi]);
   if (kept.length === 1) kept.push([kept[0][0] + 1, kept[0][1] + 1]);
   return { from: Float64Array.from(kept, (pair) => pair[0]), to: Float64Array.from(kept, (pair) => pair[1]) };
 }
 
-/** The place in the other run; beyond the anchors it goes on at the pace of all of them. @param {Alignment} alignment @param {number} x */
+/**
+ * The place in the other run; beyond the anchors it goes on at the pace of all of them.
+ * @param {Alignment} alignment
+ * @param {number} x
+ */
 export function alignedPlace({ from, to }, x) {
-  const n = from.length,
-    pace = (to[n - 1] - to[0]) / (from[n - 1] - from[0]) || 1;
+  const n = from.length;
+  const pace = (to[n - 1] - to[0]) / (from[n - 1] - from[0]) || 1;
   if (x <= from[0]) return to[0] + (x - from[0]) * pace;
   if (x >= from[n - 1]) return to[n - 1] + (x - from[n - 1]) * pace;
-  let lo = 0,
-    hi = n - 1;
+  let lo = 0;
+  let hi = n - 1;
   while (hi - lo > 1) {
     const middle = (lo + hi) >>> 1;
     if (from[middle] <= x) lo = middle;
@@ -110,38 +130,44 @@ export function alignedPlace({ from, to }, x) {
 }
 
 /**
- * The part of the other run's axis that answers to a view. A view's margin beyond a step that the other run has other steps beside
+ * The part of the other run's axis that answers to a view. A view's margin beyond a step that the other run
+ * has other steps beside
  * stays a margin.
- * @param {Alignment} alignment @param {number} x0 @param {number} x1
+ * @param {Alignment} alignment
+ * @param {number} x0
+ * @param {number} x1
  * @returns {[number, number] | null} null: the other run has nothing like it
  */
 export function alignedView(alignment, x0, x1) {
-  const { from, to } = alignment,
-    edge = (x1 - x0) * EDGE_SHARE,
-    n = from.length;
-  let left = alignedPlace(alignment, x0),
-    right = alignedPlace(alignment, x1),
-    leftGap = x0,
-    rightGap = x1;
+  const { from, to } = alignment;
+  const edge = (x1 - x0) * EDGE_SHARE;
+  const n = from.length;
+  let left = alignedPlace(alignment, x0);
+  let right = alignedPlace(alignment, x1);
+  let leftGap = x0;
+  let rightGap = x1;
   for (let i = 1; i < n && from[i] <= x1; i++) {
     if (from[i] !== from[i - 1] || from[i] < x0) continue;
     if (from[i] <= x0 + edge) [left, leftGap] = [to[i], from[i]];
     else if (from[i] >= x1 - edge && rightGap === x1) [right, rightGap] = [to[i - 1], from[i]];
   }
-  const pace = (right - left) / (rightGap - leftGap),
-    usual = (to[n - 1] - to[0]) / (from[n - 1] - from[0]);
+  const pace = (right - left) / (rightGap - leftGap);
+  const usual = (to[n - 1] - to[0]) / (from[n - 1] - from[0]);
   if (!(pace > usual * LEAST_SHARE)) return null;
   return [left - (leftGap - x0) * pace, right + (x1 - rightGap) * pace];
 }
 
 /**
  * The state of another run at the place that answers to a state of this one.
- * @param {Alignment} alignment @param {import('./axis.js').Axis} axis this run's @param {import('./axis.js').Axis} other
- * @param {number} state @param {number} nStates of the other run
+ * @param {Alignment} alignment
+ * @param {import('./axis.js').Axis} axis this run's
+ * @param {import('./axis.js').Axis} other
+ * @param {number} state
+ * @param {number} nStates of the other run
  */
 export function alignedState(alignment, axis, other, state, nStates) {
-  const x = axis.ofEvent(Math.max(0, state - 1)),
-    at = alignedPlace(alignment, x);
+  const x = axis.ofEvent(Math.max(0, state - 1));
+  const at = alignedPlace(alignment, x);
   const [lo] = other.states(Math.max(other.lo, Math.min(other.hi - other.minSpan / 1e3, at)), other.hi);
   return Math.max(0, Math.min(nStates - 1, lo));
 }

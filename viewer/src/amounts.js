@@ -18,7 +18,8 @@ import { categoryText, layersText, namePattern } from './text.js';
 const LABEL_FRAMES = 3;
 
 /**
- * @typedef {'category' | 'scope' | 'site' | 'stack'} Split by what the first level splits; site: the frame that a stack is told by
+ * @typedef {'category' | 'scope' | 'site' | 'stack'} Split by what the first level splits; site: the frame
+ *   that a stack is told by
  *
  * @typedef {object} Level one way to group blocks
  * @property {string} name of the level
@@ -40,18 +41,22 @@ const LABEL_FRAMES = 3;
  * @typedef {'bytes' | 'requestedBytes' | 'count' | 'label'} Order
  */
 
-/** Paths of scopes without steps, a layer's number left out or kept: a group per scope, and what tells the groups.
- * @param {import('./format.js').Snapshot} snapshot @param {boolean} singleLayers */
+/**
+ * Paths of scopes without steps, a layer's number left out or kept: a group per scope, and what tells the
+ * groups.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {boolean} singleLayers
+ */
 function groupScopes(snapshot, singleLayers) {
-  const { scopes } = snapshot,
-    group = new Int32Array(scopes.count),
-    layer = new Int32Array(scopes.count).fill(-1);
+  const { scopes } = snapshot;
+  const group = new Int32Array(scopes.count);
+  const layer = new Int32Array(scopes.count).fill(-1);
   /** @type {{scope: number, children: Map<string, number>}[]} group 0: outside every scope */
   const groups = [{ scope: -1, children: new Map() }];
   for (let s = 0; s < scopes.count; s++) {
-    const parent = scopes.parent[s],
-      above = parent < 0 ? 0 : group[parent],
-      isLayer = scopes.kind[s] === SCOPE.LAYER && scopes.index[s] >= 0;
+    const parent = scopes.parent[s];
+    const above = parent < 0 ? 0 : group[parent];
+    const isLayer = scopes.kind[s] === SCOPE.LAYER && scopes.index[s] >= 0;
     layer[s] = parent >= 0 && layer[parent] >= 0 ? layer[parent] : isLayer ? scopes.index[s] : -1;
     if (scopes.kind[s] === SCOPE.STEP) {
       group[s] = above;
@@ -76,19 +81,26 @@ const singleScopes = oncePer((/** @type {import('./format.js').Snapshot} */ snap
   groupScopes(snapshot, true),
 );
 
-/** Names that differ in numbers alone as one: per string the first such. @type {(snapshot: import('./format.js').Snapshot) => Int32Array} */
+/**
+ * Names that differ in numbers alone as one: per string the first such.
+ * @type {(snapshot: import('./format.js').Snapshot) => Int32Array}
+ */
 const patternOf = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
   /** @type {Map<string, number>} */
   const first = new Map();
   return Int32Array.from(snapshot.strings, (text, i) => {
-    const pattern = namePattern(text),
-      known = first.get(pattern);
+    const pattern = namePattern(text);
+    const known = first.get(pattern);
     if (known === undefined) first.set(pattern, i);
     return known ?? i;
   });
 });
 
-/** A whole stack, by which those of two runs are told to be the same. @param {import('./format.js').Snapshot} snapshot @param {number} stack */
+/**
+ * A whole stack, by which those of two runs are told to be the same.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} stack
+ */
 function stackText(snapshot, stack) {
   return (
     stackFrames(snapshot, stack)
@@ -97,17 +109,25 @@ function stackText(snapshot, stack) {
   );
 }
 
-/** The user's frames of a stack: "linear (ops.c:12) < block (block.c:40)". @param {import('./format.js').Snapshot} snapshot @param {number} stack */
+/**
+ * The user's frames of a stack: "linear (ops.c:12) < block (block.c:40)".
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} stack
+ */
 function stackLabel(snapshot, stack) {
-  const frames = foldedStack(snapshot, stack).flatMap((part) => (part.isFolded ? [] : part.frames)),
-    shown = frames.slice(0, LABEL_FRAMES);
+  const frames = foldedStack(snapshot, stack).flatMap((part) => (part.isFolded ? [] : part.frames));
+  const shown = frames.slice(0, LABEL_FRAMES);
   return (
     shown.map((frame) => frameText(snapshot, frame)).join(' < ') +
       (shown.length < frames.length ? ' < …' : '') || 'no call stack'
   );
 }
 
-/** @param {import('./run.js').Run} run @param {boolean} singleLayers @returns {Level} */
+/**
+ * @param {import('./run.js').Run} run
+ * @param {boolean} singleLayers
+ * @returns {Level}
+ */
 function scopeLevel(run, singleLayers) {
   const {
     snapshot,
@@ -128,14 +148,18 @@ function scopeLevel(run, singleLayers) {
   };
 }
 
-/** @param {import('./run.js').Run} run @param {boolean} singleLayers @returns {Level} */
+/**
+ * @param {import('./run.js').Run} run
+ * @param {boolean} singleLayers
+ * @returns {Level}
+ */
 function nameLevel(run, singleLayers) {
   const {
-      snapshot,
-      index: { blocks },
-    } = run,
-    pattern = patternOf(snapshot),
-    { strings } = snapshot;
+    snapshot,
+    index: { blocks },
+  } = run;
+  const pattern = patternOf(snapshot);
+  const { strings } = snapshot;
   const text = (/** @type {number} */ g) =>
     g < 0 ? '(no name)' : singleLayers ? strings[g] : namePattern(strings[g]);
   return {
@@ -151,10 +175,10 @@ function nameLevel(run, singleLayers) {
 /** What a run's blocks can be split by. */
 const partsOf = oncePer((/** @type {import('./run.js').Run} */ run) => {
   const {
-      snapshot,
-      index: { blocks },
-    } = run,
-    unknown = CATEGORIES.indexOf('unknown');
+    snapshot,
+    index: { blocks },
+  } = run;
+  const unknown = CATEGORIES.indexOf('unknown');
   return {
     categories: blocks.category.some((c) => c !== unknown),
     scopes: snapshot.scopes.count > 0 && blocks.scope.some((s) => s >= 0),
@@ -162,22 +186,28 @@ const partsOf = oncePer((/** @type {import('./run.js').Run} */ run) => {
   };
 });
 
-/** How a run is split where nobody chose: by category if it has any, else by the user's own frames. @param {import('./run.js').Run} run @returns {Split} */
+/**
+ * How a run is split where nobody chose: by category if it has any, else by the user's own frames.
+ * @param {import('./run.js').Run} run
+ * @returns {Split}
+ */
 export function usualSplit(run) {
   return partsOf(run).categories ? 'category' : 'site';
 }
 
 /**
  * The levels of a tree. A level on which all blocks of the run are alike is left out.
- * @param {import('./run.js').Run} run @param {Split} split @param {boolean} singleLayers false: layers, and names that differ in numbers, are one
+ * @param {import('./run.js').Run} run
+ * @param {Split} split
+ * @param {boolean} singleLayers false: layers, and names that differ in numbers, are one
  * @returns {Level[]}
  */
 export function levelsOf(run, split, singleLayers) {
   const {
-      snapshot,
-      index: { blocks },
-    } = run,
-    has = partsOf(run);
+    snapshot,
+    index: { blocks },
+  } = run;
+  const has = partsOf(run);
   /** @type {Level} */
   const category = {
     name: 'category',
@@ -202,8 +232,8 @@ export function levelsOf(run, split, singleLayers) {
     label: (g) => stackLabel(snapshot, g),
     of: (block) => blocks.stack[block],
   };
-  const scope = has.scopes ? [scopeLevel(run, singleLayers)] : [],
-    name = has.names ? [nameLevel(run, singleLayers)] : [];
+  const scope = has.scopes ? [scopeLevel(run, singleLayers)] : [];
+  const name = has.names ? [nameLevel(run, singleLayers)] : [];
   const categories = has.categories ? [category] : [];
   if (split === 'category') return [...categories, ...scope, ...name, stack];
   if (split === 'scope') return [...scope, ...categories, ...name, stack];
@@ -211,10 +241,14 @@ export function levelsOf(run, split, singleLayers) {
   return [site, ...scope, ...categories, ...name, stack];
 }
 
-/** The first block born in `state` or later: blocks stand in the order of their birth. @param {Int32Array} bornState @param {number} state */
+/**
+ * The first block born in `state` or later: blocks stand in the order of their birth.
+ * @param {Int32Array} bornState
+ * @param {number} state
+ */
 function firstBorn(bornState, state) {
-  let lo = 0,
-    hi = bornState.length;
+  let lo = 0;
+  let hi = bornState.length;
   while (lo < hi) {
     const middle = (lo + hi) >> 1;
     if (bornState[middle] < state) lo = middle + 1;
@@ -225,14 +259,17 @@ function firstBorn(bornState, state) {
 
 /**
  * @typedef {{kind: 'alive', state: number}} Alive in a state
- * @typedef {{kind: 'allocated' | 'freed' | 'kept', first: number, last: number}} Happened by the events that led to the states first <= s < last;
- *     kept: allocated, and still alive in the last of them
+ * @typedef {{kind: 'allocated' | 'freed' | 'kept', first: number, last: number}} Happened by the events that
+ *   led to the states first <= s < last; kept: allocated, and still alive in the last of them
  */
 
-/** @param {import('./blocks.js').Blocks} blocks @param {Happened} what */
+/**
+ * @param {import('./blocks.js').Blocks} blocks
+ * @param {Happened} what
+ */
 function allocatedIn(blocks, { kind, first, last }) {
-  const from = firstBorn(blocks.bornState, Math.max(1, first)),
-    to = Math.max(from, firstBorn(blocks.bornState, last));
+  const from = firstBorn(blocks.bornState, Math.max(1, first));
+  const to = Math.max(from, firstBorn(blocks.bornState, last));
   const list = new Int32Array(to - from);
   let n = 0;
   for (let block = from; block < to; block++)
@@ -240,11 +277,15 @@ function allocatedIn(blocks, { kind, first, last }) {
   return list.subarray(0, n);
 }
 
-/** Blocks that were freed, or replaced without a free. @param {import('./blocks.js').Blocks} blocks @param {Happened} what */
+/**
+ * Blocks that were freed, or replaced without a free.
+ * @param {import('./blocks.js').Blocks} blocks
+ * @param {Happened} what
+ */
 function freedIn(blocks, { first, last }) {
-  const { act } = blocks,
-    replaced = replacedAt(blocks),
-    list = [];
+  const { act } = blocks;
+  const replaced = replacedAt(blocks);
+  const list = [];
   for (let e = Math.max(0, first - 1); e < last - 1 && e < act.length; e++) {
     if (act[e] < 0 && act[e] > NO_BLOCK) list.push(~act[e]);
     const gone = replaced?.get(e);
@@ -253,8 +294,12 @@ function freedIn(blocks, { first, last }) {
   return Int32Array.from(list);
 }
 
-/** @param {import('./run.js').Run} run @param {Alive | Happened} what @param {Uint8Array | null} visible per block 1 or 0; null: all
- * @returns {Int32Array} */
+/**
+ * @param {import('./run.js').Run} run
+ * @param {Alive | Happened} what
+ * @param {Uint8Array | null} visible per block 1 or 0; null: all
+ * @returns {Int32Array}
+ */
 export function blocksOf(run, what, visible) {
   const { blocks } = run.index;
   const list =
@@ -268,14 +313,16 @@ export function blocksOf(run, what, visible) {
 
 /**
  * What the page's choice of an instant means for one run. Of a range the peak is its own.
- * @param {import('./run.js').Run} run @param {import('./store.js').State['instant']} instant
- * @param {number} cursor state; -1: none, which counts as the peak @param {{first: number, last: number} | null} range null: the whole run
+ * @param {import('./run.js').Run} run
+ * @param {import('./store.js').State['instant']} instant
+ * @param {number} cursor state; -1: none, which counts as the peak
+ * @param {{first: number, last: number} | null} range null: the whole run
  * @returns {Alive | Happened}
  */
 export function whatOf(run, instant, cursor, range) {
-  const { nStates } = run.index,
-    last = Math.min(range?.last ?? nStates, nStates),
-    first = Math.min(range?.first ?? 0, last - 1);
+  const { nStates } = run.index;
+  const last = Math.min(range?.last ?? nStates, nStates);
+  const first = Math.min(range?.first ?? 0, last - 1);
   if (instant === 'cursor' && cursor >= 0) return { kind: 'alive', state: Math.min(cursor, nStates - 1) };
   if (instant === 'range-allocated') return { kind: 'allocated', first, last };
   if (instant === 'range-freed') return { kind: 'freed', first, last };
@@ -283,12 +330,17 @@ export function whatOf(run, instant, cursor, range) {
   return { kind: 'alive', state: range === null ? run.peakState : largestState(run.index, first, last) };
 }
 
-/** All blocks as one group. @param {import('./run.js').Run} run @param {Int32Array} list @returns {Amount} */
+/**
+ * All blocks as one group.
+ * @param {import('./run.js').Run} run
+ * @param {Int32Array} list
+ * @returns {Amount}
+ */
 export function wholeOf(run, list) {
   const { bytes, requestedBytes } = run.index.blocks;
-  let sum = 0,
-    requested = 0,
-    largest = list.length > 0 ? list[0] : -1;
+  let sum = 0;
+  let requested = 0;
+  let largest = list.length > 0 ? list[0] : -1;
   for (const block of list) {
     sum += bytes[block];
     requested += requestedBytes[block];
@@ -308,21 +360,24 @@ export function wholeOf(run, list) {
 
 /**
  * The groups of the next level inside a group, largest first.
- * @param {import('./run.js').Run} run @param {Level[]} levels @param {Amount} parent @returns {Amount[]} empty at the last level
+ * @param {import('./run.js').Run} run
+ * @param {Level[]} levels
+ * @param {Amount} parent
+ * @returns {Amount[]} empty at the last level
  */
 export function splitAmount(run, levels, parent) {
-  const level = levels[parent.depth + 1],
-    { bytes, requestedBytes } = run.index.blocks;
+  const level = levels[parent.depth + 1];
+  const { bytes, requestedBytes } = run.index.blocks;
   if (level === undefined) return [];
   /** @type {Map<number, number>} */
   const slots = new Map();
   /** @type {{group: number, bytes: number, requestedBytes: number, count: number, largest: number, layers: Set<number> | null, from: number}[]} */
   const sums = [];
-  const list = parent.blocks,
-    slotOf = new Int32Array(list.length);
+  const list = parent.blocks;
+  const slotOf = new Int32Array(list.length);
   for (let i = 0; i < list.length; i++) {
-    const block = list[i],
-      group = level.of(block);
+    const block = list[i];
+    const group = level.of(block);
     let slot = slots.get(group);
     if (slot === undefined) {
       slots.set(group, (slot = sums.length));
@@ -372,7 +427,11 @@ export function splitAmount(run, levels, parent) {
     .sort((a, b) => b.bytes - a.bytes || b.count - a.count);
 }
 
-/** @param {Amount[]} amounts sorted in place @param {Order} order @param {boolean} isDescending */
+/**
+ * @param {Amount[]} amounts sorted in place
+ * @param {Order} order
+ * @param {boolean} isDescending
+ */
 export function sortAmounts(amounts, order, isDescending) {
   const sign = isDescending ? -1 : 1;
   return amounts.sort(
@@ -385,13 +444,16 @@ export function sortAmounts(amounts, order, isDescending) {
 
 /**
  * The blocks of a run that lie on a path of groups, in any run: groups are told by their texts.
- * @param {import('./run.js').Run} run @param {Split} split @param {boolean} singleLayers @param {string[]} path texts of the groups, outermost first
+ * @param {import('./run.js').Run} run
+ * @param {Split} split
+ * @param {boolean} singleLayers
+ * @param {string[]} path texts of the groups, outermost first
  * @returns {Uint8Array} per block 1 or 0
  */
 export function pickOf(run, split, singleLayers, path) {
-  const levels = levelsOf(run, split, singleLayers).slice(0, path.length),
-    { count } = run.index.blocks,
-    mask = new Uint8Array(count);
+  const levels = levelsOf(run, split, singleLayers).slice(0, path.length);
+  const { count } = run.index.blocks;
+  const mask = new Uint8Array(count);
   if (levels.length < path.length) return mask;
   /** @type {Map<number, boolean>[]} */
   const known = levels.map(() => new Map());
@@ -410,7 +472,10 @@ export function pickOf(run, split, singleLayers, path) {
 }
 
 /**
- * Every group of the last level with its whole path, for a table. @param {import('./run.js').Run} run @param {Level[]} levels @param {Amount} whole
+ * Every group of the last level with its whole path, for a table.
+ * @param {import('./run.js').Run} run
+ * @param {Level[]} levels
+ * @param {Amount} whole
  * @returns {{path: string[], amount: Amount}[]}
  */
 export function leavesOf(run, levels, whole) {

@@ -31,7 +31,10 @@ import { makeTreePanel } from './tree.js';
 
 const ADDRESS_DELAY_MS = 250; // after the last change
 
-/** Colours runs in a task of its own: the page answers before it shows them. @param {import('./run.js').Run[]} runs */
+/**
+ * Colours runs in a task of its own: the page answers before it shows them.
+ * @param {import('./run.js').Run[]} runs
+ */
 function colourRuns(runs) {
   colouringOf(runs, usualColour(runs));
   return new Promise((resolve) => setTimeout(resolve));
@@ -59,7 +62,11 @@ class Page {
     this.addressTimer = 0;
   }
 
-  /** Brings an instant of a run into sight. @param {number} run @param {number} state */
+  /**
+   * Brings an instant of a run into sight.
+   * @param {number} run
+   * @param {number} state
+   */
   revealInstant(run, state) {
     this.timelines.stages[run]?.reveal(state);
     this.timelines.follow(this.timelines.stages[run]);
@@ -77,9 +84,9 @@ class Page {
   askAddress() {
     clearTimeout(this.addressTimer);
     this.addressTimer = setTimeout(() => {
-      const state = this.store.get(),
-        { runs } = state,
-        device = runs.length === 1 && runs[0].device !== this.usualDevice ? runs[0].device : -1;
+      const state = this.store.get();
+      const { runs } = state;
+      const device = runs.length === 1 && runs[0].device !== this.usualDevice ? runs[0].device : -1;
       const text = encodeAddress(
         state,
         this.timelines.firstView(),
@@ -102,10 +109,14 @@ class Page {
     if (find !== this.searchBox.text) this.searchBox.setText(find);
   }
 
-  /** Gives the page other runs. @param {import('./run.js').Run[]} runs @param {string} sentence of the comparison, from the command line; "": none */
+  /**
+   * Gives the page other runs.
+   * @param {import('./run.js').Run[]} runs
+   * @param {string} sentence of the comparison, from the command line; "": none
+   */
   showRuns(runs, sentence) {
-    const several = runs.length > 1,
-      hasTimelines = runs.some((run) => run.isRecorded);
+    const several = runs.length > 1;
+    const hasTimelines = runs.some((run) => run.isRecorded);
     byId('empty').hidden = runs.length > 0;
     const main = byId('page');
     main.hidden = runs.length === 0;
@@ -115,8 +126,8 @@ class Page {
     for (const id of ['axis-button', 'home-button', 'whole-button', 'picture-button', 'search'])
       byId(id).hidden = !hasTimelines;
     byId('scale-button').hidden = true;
-    const given = runs.map((run) => run.given),
-      isNamed = several && new Set(given).size === runs.length && !given.includes('');
+    const given = runs.map((run) => run.given);
+    const isNamed = several && new Set(given).size === runs.length && !given.includes('');
     (isNamed ? given : distinctParts(runs.map((run) => run.label))).forEach((short, i, all) => {
       const before = all.slice(0, i).filter((other) => other === short).length;
       runs[i].short = before > 0 ? `${short} (${before + 1})` : short;
@@ -147,16 +158,23 @@ class Page {
     this.applyAddress();
   }
 
-  /** Gives the page what was read. @param {import('./run.js').Run[]} runs @param {string} sentence */
+  /**
+   * Gives the page what was read.
+   * @param {import('./run.js').Run[]} runs
+   * @param {string} sentence
+   */
   showLoaded(runs, sentence) {
     this.usualDevice = runs[0]?.device ?? 0;
     this.showRuns(runs, sentence);
   }
 
-  /** A choice of the device where the file of one run has several. @param {import('./run.js').Run[]} runs */
+  /**
+   * A choice of the device where the file of one run has several.
+   * @param {import('./run.js').Run[]} runs
+   */
   showDevices(runs) {
-    const select = /** @type {HTMLSelectElement} */ (byId('device-select')),
-      run = runs[0];
+    const select = /** @type {HTMLSelectElement} */ (byId('device-select'));
+    const run = runs[0];
     select.hidden = runs.length !== 1 || run.devices.length < 2;
     if (select.hidden) return;
     select.replaceChildren(
@@ -175,7 +193,11 @@ class Page {
     };
   }
 
-  /** Shows another device of the one run. @param {import('./run.js').Run} run @param {number} device */
+  /**
+   * Shows another device of the one run.
+   * @param {import('./run.js').Run} run
+   * @param {number} device
+   */
   showDevice(run, device) {
     const other = makeRun(run.snapshot, run.label, device);
     other.given = run.given;
@@ -185,18 +207,21 @@ class Page {
 
   /** Shows the device that the address names. */
   applyDevice() {
-    const { runs } = this.store.get(),
-      { device } = decodeAddress(location.hash, runs),
-      wanted = device < 0 ? this.usualDevice : device;
+    const { runs } = this.store.get();
+    const { device } = decodeAddress(location.hash, runs);
+    const wanted = device < 0 ? this.usualDevice : device;
     if (runs.length === 1 && runs[0].device !== wanted && runs[0].devices.includes(wanted))
       this.showDevice(runs[0], wanted);
   }
 
-  /** The cards of one run; with several, a choice of the run above them. @param {number} chosen */
+  /**
+   * The cards of one run; with several, a choice of the run above them.
+   * @param {number} chosen
+   */
   showRunPanels(chosen) {
-    const panels = byId('panels'),
-      { runs } = this.store.get(),
-      run = runs[chosen];
+    const panels = byId('panels');
+    const { runs } = this.store.get();
+    const run = runs[chosen];
     if (run === undefined) return;
     const hadFocus = panels.querySelector('.of-run[role=tablist]')?.contains(document.activeElement);
     panels.querySelectorAll('.of-run').forEach((old) => old.remove());
@@ -218,7 +243,10 @@ class Page {
     panels.append(this.timing);
   }
 
-  /** @param {File[]} files @param {boolean} add to the runs that are there */
+  /**
+   * @param {File[]} files
+   * @param {boolean} add to the runs that are there
+   */
   async openFiles(files, add) {
     byId('banners').replaceChildren();
     const loaded = await readFiles(files);
@@ -278,9 +306,9 @@ class Page {
 
   /** The buttons at the top, and what others do. */
   makeTools() {
-    const input = /** @type {HTMLInputElement} */ (byId('file-input')),
-      help = /** @type {HTMLDialogElement} */ (byId('help')),
-      choose = () => input.click();
+    const input = /** @type {HTMLInputElement} */ (byId('file-input'));
+    const help = /** @type {HTMLDialogElement} */ (byId('help'));
+    const choose = () => input.click();
     /** @type {[string, string, string, () => void][]} name, text, title, what it does */
     const tools = [
       ['axis', 'x: time', 'Switch between time and event order (T)', () => switchAxis(this.store)],

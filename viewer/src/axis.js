@@ -10,14 +10,19 @@
  * @property {number} lo where the whole run begins
  * @property {number} hi where it ends
  * @property {number} minSpan the least that a view may show
- * @property {(x0: number, x1: number) => [number, number]} states [first, one past last] shown by [x0, x1); empty outside the run
+ * @property {(x0: number, x1: number) => [number, number]} states [first, one past last] shown by [x0, x1);
+ *   empty outside the run
  * @property {(event: number) => number} ofEvent where an event stands; events.count gives the end
  */
 
-/** Number of values <= x in a sorted array. @param {Float64Array} sorted @param {number} x */
+/**
+ * Number of values <= x in a sorted array.
+ * @param {Float64Array} sorted
+ * @param {number} x
+ */
 export function countUpTo(sorted, x) {
-  let lo = 0,
-    hi = sorted.length;
+  let lo = 0;
+  let hi = sorted.length;
   while (lo < hi) {
     const middle = (lo + hi) >>> 1;
     if (sorted[middle] <= x) lo = middle + 1;
@@ -26,10 +31,14 @@ export function countUpTo(sorted, x) {
   return lo;
 }
 
-/** Number of values < x in a sorted array. @param {Float64Array} sorted @param {number} x */
+/**
+ * Number of values < x in a sorted array.
+ * @param {Float64Array} sorted
+ * @param {number} x
+ */
 function countBelow(sorted, x) {
-  let lo = 0,
-    hi = sorted.length;
+  let lo = 0;
+  let hi = sorted.length;
   while (lo < hi) {
     const middle = (lo + hi) >>> 1;
     if (sorted[middle] < x) lo = middle + 1;
@@ -38,7 +47,10 @@ function countBelow(sorted, x) {
   return lo;
 }
 
-/** @param {number} nEvents @returns {Axis} */
+/**
+ * @param {number} nEvents
+ * @returns {Axis}
+ */
 export function eventAxis(nEvents) {
   return {
     kind: 'event',
@@ -60,8 +72,8 @@ export function eventAxis(nEvents) {
  * @returns {Axis}
  */
 export function timeAxis(timeNs, endNs) {
-  const lo = timeNs.length > 0 ? timeNs[0] : 0,
-    hi = Math.max(endNs, lo + 1);
+  const lo = timeNs.length > 0 ? timeNs[0] : 0;
+  const hi = Math.max(endNs, lo + 1);
   return {
     kind: 'time',
     lo,

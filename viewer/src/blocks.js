@@ -25,8 +25,8 @@ import { ACTION, NO_BLOCK, STATE, subjectOf } from './subjects.js';
  * @property {Indices} scope of the allocation
  * @property {Int32Array} bornState 0: before the first event
  * @property {Int32Array} diedState n + 1: never; 0: pending from the start on, never alive
- * @property {Int32Array} pendingState the first state in which its bytes can be handed out again: diedState where the free
- *   completed at once; n + 1: never
+ * @property {Int32Array} pendingState the first state in which its bytes can be handed out again: diedState
+ *   where the free completed at once; n + 1: never
  * @property {Int32Array} act per event: block >= 0 handed out, ~block taken back, NO_BLOCK or below: neither
  * @property {Int32Array} replaced blocks on top of which another was handed out, in the order of their end
  * @property {number} nUnmatched events that do not fit to what was there before
@@ -34,25 +34,43 @@ import { ACTION, NO_BLOCK, STATE, subjectOf } from './subjects.js';
  * @property {number} nOtherEvents events of other devices, which are left out
  */
 
-/** The event that handed a block out. @param {Blocks} blocks @param {number} block @returns {number} -1: before the first */
+/**
+ * The event that handed a block out.
+ * @param {Blocks} blocks
+ * @param {number} block
+ * @returns {number} -1: before the first
+ */
 export function allocRow({ bornState }, block) {
   return bornState[block] - 1;
 }
 
-/** The event that took a block back, or asked to. @param {Blocks} blocks @param {number} block @returns {number} -1: none, or before the first */
+/**
+ * The event that took a block back, or asked to.
+ * @param {Blocks} blocks
+ * @param {number} block
+ * @returns {number} -1: none, or before the first
+ */
 export function freeRow({ diedState, act }, block) {
   const row = diedState[block] - 1;
   return act[row] === ~block ? row : -1;
 }
 
-/** How many of some devices are others. @param {Uint8Array} devices @param {number} device */
+/**
+ * How many of some devices are others.
+ * @param {Uint8Array} devices
+ * @param {number} device
+ */
 function countOthers(devices, device) {
   let n = 0;
   for (let i = 0; i < devices.length; i++) if (devices[i] !== device) n++;
   return n;
 }
 
-/** The number of each block of the file among those of a device, or -1. @param {import('./format.js').Snapshot} snapshot @param {number} device */
+/**
+ * The number of each block of the file among those of a device, or -1.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} device
+ */
 function ownBlocks({ events, subjects, start }, device) {
   const own = new Int32Array(subjects.nBlocks).fill(-1);
   let n = 0;
@@ -64,7 +82,11 @@ function ownBlocks({ events, subjects, start }, device) {
   return { own, count: n };
 }
 
-/** @param {Int32Array} act @param {Int32Array} own @returns {Int32Array} by the numbers of a device's blocks */
+/**
+ * @param {Int32Array} act
+ * @param {Int32Array} own
+ * @returns {Int32Array} by the numbers of a device's blocks
+ */
 function ownActs(act, own) {
   return act.map((a) => {
     const block = a > NO_BLOCK ? own[subjectOf(a)] : -1;
@@ -72,16 +94,20 @@ function ownActs(act, own) {
   });
 }
 
-/** Puts down when blocks were born, died and could be handed out again. @param {Blocks} blocks @param {import('./format.js').Snapshot} snapshot
- * @param {(subject: number) => number} blockOf -1: none of the device's */
+/**
+ * Puts down when blocks were born, died and could be handed out again.
+ * @param {Blocks} blocks
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {(subject: number) => number} blockOf -1: none of the device's
+ */
 function fillLives(blocks, { events, subjects }, blockOf) {
-  const { act, bornState, diedState, pendingState, stack, scope } = blocks,
-    { count, action: actions, stack: stacks, scope: scopes } = events,
-    never = count + 1,
-    replaced = [];
+  const { act, bornState, diedState, pendingState, stack, scope } = blocks;
+  const { count, action: actions, stack: stacks, scope: scopes } = events;
+  const never = count + 1;
+  const replaced = [];
   for (let e = 0; e < count; e++) {
-    const a = act[e],
-      action = actions[e];
+    const a = act[e];
+    const action = actions[e];
     if (a >= 0) {
       stack[a] = stacks[e];
       scope[a] = scopes[e];
@@ -90,8 +116,8 @@ function fillLives(blocks, { events, subjects }, blockOf) {
       diedState[~a] = e + 1;
       if (action !== ACTION.FREE_REQUESTED) pendingState[~a] = e + 1;
     } else if (action === ACTION.FREE || action === ACTION.FREE_COMPLETED) {
-      const subject = subjectOf(events.act[e]),
-        block = subject < subjects.nBlocks ? blockOf(subject) : -1;
+      const subject = subjectOf(events.act[e]);
+      const block = subject < subjects.nBlocks ? blockOf(subject) : -1;
       if (block >= 0) pendingState[block] = e + 1;
     }
   }
@@ -106,22 +132,27 @@ function fillLives(blocks, { events, subjects }, blockOf) {
 }
 
 /**
- * @param {import('./format.js').Snapshot} snapshot @param {number} [device]
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} [device]
  * @returns {Blocks}
  */
 export function buildBlocks(snapshot, device = 0) {
-  const { events, subjects, start } = snapshot,
-    never = events.count + 1,
-    nOtherEvents = countOthers(events.device, device);
-  const some = nOtherEvents + countOthers(start.device, device) === 0 ? null : ownBlocks(snapshot, device),
-    own = some?.own,
-    count = some?.count ?? subjects.nBlocks;
-  const atStart = subjects.atStart.filter((_, block) => !own || own[block] >= 0),
-    diedState = new Int32Array(count).fill(never);
+  const { events, subjects, start } = snapshot;
+  const never = events.count + 1;
+  const nOtherEvents = countOthers(events.device, device);
+  const some = nOtherEvents + countOthers(start.device, device) === 0 ? null : ownBlocks(snapshot, device);
+  const own = some?.own;
+  const count = some?.count ?? subjects.nBlocks;
+  const atStart = subjects.atStart.filter((_, block) => !own || own[block] >= 0);
+  const diedState = new Int32Array(count).fill(never);
   // Where nothing ever waits for another stream, one column says both.
   const isPending =
     events.action.includes(ACTION.FREE_REQUESTED) || start.blocks.state.includes(STATE.PENDING);
-  /** @template {import('./columns.js').Numbers} T @param {T} column of subjects @returns {T} */
+  /**
+   * @template {import('./columns.js').Numbers} T
+   * @param {T} column of subjects
+   * @returns {T}
+   */
   const kept = (column) =>
     /** @type {T} */ (own ? column.filter((_, s) => own[s] >= 0) : column.subarray(0, count));
   const blocks = {
@@ -167,20 +198,24 @@ export const replacedAt = oncePer((/** @type {Blocks} */ { replaced, diedState }
  * @property {number} nUnmatched rows that give back more than is there
  */
 
-/** @param {import('./format.js').Snapshot} snapshot @param {number} device @returns {Reserved} */
+/**
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} device
+ * @returns {Reserved}
+ */
 export function buildReserved(snapshot, device) {
   const { events, start, subjects } = snapshot;
-  let now = 0,
-    nUnmatched = 0;
+  let now = 0;
+  let nUnmatched = 0;
   for (let i = 0; i < start.count; i++) if (start.device[i] === device) now += start.totalBytes[i];
-  const state = [0],
-    bytes = [now];
+  const state = [0];
+  const bytes = [now];
   for (let e = 0; e < events.count; e++) {
     const action = events.action[e];
     if (action < ACTION.SEGMENT_ALLOC || action > ACTION.SEGMENT_UNMAP || events.device[e] !== device)
       continue;
-    const gives = action === ACTION.SEGMENT_ALLOC || action === ACTION.SEGMENT_MAP,
-      changed = subjects.bytes[subjectOf(events.act[e])];
+    const gives = action === ACTION.SEGMENT_ALLOC || action === ACTION.SEGMENT_MAP;
+    const changed = subjects.bytes[subjectOf(events.act[e])];
     if (!gives && changed > now) {
       nUnmatched++;
       continue;
@@ -197,10 +232,14 @@ export function buildReserved(snapshot, device) {
   };
 }
 
-/** Devices on which anything was allocated, in the order of the file. @param {import('./format.js').Snapshot} snapshot @returns {number[]} */
+/**
+ * Devices on which anything was allocated, in the order of the file.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @returns {number[]}
+ */
 export function devicesUsed(snapshot) {
-  const { events, start } = snapshot,
-    used = new Uint8Array(256);
+  const { events, start } = snapshot;
+  const used = new Uint8Array(256);
   for (let e = 0; e < events.count; e++) used[events.device[e]] = 1;
   for (let i = 0; i < start.count; i++)
     if (start.firstBlock[i + 1] > start.firstBlock[i]) used[start.device[i]] = 1;

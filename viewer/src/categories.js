@@ -5,12 +5,16 @@ import { CATEGORIES } from './colours.js';
 const MOST_CATEGORIES = 64;
 const MOST_CATEGORY_BYTES = 128;
 
-/** The number of a category's name, a new one where it is met first; "" counts as unknown. @param {string[]} names grows @param {string} given
- * @returns {number | string} or why there can be none */
+/**
+ * The number of a category's name, a new one where it is met first; "" counts as unknown.
+ * @param {string[]} names grows
+ * @param {string} given
+ * @returns {number | string} or why there can be none
+ */
 export function categoryNumber(names, given) {
-  const name = given === '' ? 'unknown' : given,
-    known = names.indexOf(name),
-    nBytes = new TextEncoder().encode(name).length;
+  const name = given === '' ? 'unknown' : given;
+  const known = names.indexOf(name);
+  const nBytes = new TextEncoder().encode(name).length;
   if (known >= 0) return known;
   if (nBytes > MOST_CATEGORY_BYTES)
     return `a category's name of ${nBytes} bytes: the limit is ${MOST_CATEGORY_BYTES}`;

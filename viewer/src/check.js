@@ -17,12 +17,21 @@ const MANY = 2 ** 62; // from here on sums are made with exact numbers
 
 /** @typedef {import('./columns.js').Column} Column */
 
-/** @param {string} place @param {string} message @returns {never} */
+/**
+ * @param {string} place
+ * @param {string} message
+ * @returns {never}
+ */
 function refusePlace(place, message) {
   throw new FormatError(`${place}: ${message}`, place);
 }
 
-/** A value as the file has it. @param {Column} column @param {number} row @returns {number | bigint} */
+/**
+ * A value as the file has it.
+ * @param {Column} column
+ * @param {number} row
+ * @returns {number | bigint}
+ */
 function exactAt({ values, exact }, row) {
   return exact?.get(row) ?? values[row];
 }
@@ -38,7 +47,11 @@ const hasExact = ({ exact }) => exact !== undefined && exact !== null;
  * @property {(row: number) => string} message
  */
 
-/** Refuses the first row that fails a test, by the first test that it fails. @param {number} count @param {Test[]} tests */
+/**
+ * Refuses the first row that fails a test, by the first test that it fails.
+ * @param {number} count
+ * @param {Test[]} tests
+ */
 function testRows(count, tests) {
   const possible = tests.filter((test) => test.isPossible);
   if (possible.length === 0) return;
@@ -47,10 +60,18 @@ function testRows(count, tests) {
   }
 }
 
-/** @param {any} table @param {string} name @param {string} key @param {number} n rows of the other table @param {string} what those are @param {number} lo @returns {Test} */
+/**
+ * @param {any} table
+ * @param {string} name
+ * @param {string} key
+ * @param {number} n rows of the other table
+ * @param {string} what those are
+ * @param {number} lo
+ * @returns {Test}
+ */
 function indexTest(table, name, key, n, what, lo = -1) {
-  const column = /** @type {Column} */ (table[key]),
-    { values } = column;
+  const column = /** @type {Column} */ (table[key]);
+  const { values } = column;
   return {
     isPossible: column.max >= n || column.min < lo,
     fails: (row) => values[row] >= n || values[row] < lo,
@@ -60,7 +81,11 @@ function indexTest(table, name, key, n, what, lo = -1) {
   };
 }
 
-/** @param {any} table @param {string} name @returns {Test} */
+/**
+ * @param {any} table
+ * @param {string} name
+ * @returns {Test}
+ */
 function parentTest(table, name) {
   const values = /** @type {Column} */ (table.parent).values;
   let isPossible = false;
@@ -73,15 +98,27 @@ function parentTest(table, name) {
   };
 }
 
-/** From the numbers of a file to ours; null: they are ours. @param {string[] | undefined} names of the file @param {string[]} ours @param {number} other what an unknown name counts as */
+/**
+ * From the numbers of a file to ours; null: they are ours.
+ * @param {string[] | undefined} names of the file
+ * @param {string[]} ours
+ * @param {number} other what an unknown name counts as
+ */
 function numbersOf(names, ours, other) {
   return names === undefined ? null : names.map((name) => (ours.includes(name) ? ours.indexOf(name) : other));
 }
 
-/** @param {any} table @param {string} name @param {string} key @param {number[] | null} map @param {string} mapName @returns {Test} a number without a name */
+/**
+ * @param {any} table
+ * @param {string} name
+ * @param {string} key
+ * @param {number[] | null} map
+ * @param {string} mapName
+ * @returns {Test} a number without a name
+ */
 function nameTest(table, name, key, map, mapName) {
-  const column = /** @type {Column} */ (table[key]),
-    { values } = column;
+  const column = /** @type {Column} */ (table[key]);
+  const { values } = column;
   return {
     isPossible: map !== null && (column.max >= map.length || map.includes(NO_NUMBER)),
     fails: (row) => (map?.[values[row]] ?? NO_NUMBER) === NO_NUMBER,
@@ -90,12 +127,15 @@ function nameTest(table, name, key, map, mapName) {
   };
 }
 
-/** @param {any} doc @param {Record<string, string[]>} ours names of version 1 */
+/**
+ * @param {any} doc
+ * @param {Record<string, string[]>} ours names of version 1
+ */
 function checkNames(doc, ours) {
   const { events, scopes } = doc;
-  const categories = doc.categories === undefined ? null : doc.categories.map(() => 0),
-    actions = numbersOf(doc.actions, ours.actions, NO_NUMBER),
-    kinds = numbersOf(doc.scope_kinds, ours.kinds, N_KINDS - 1);
+  const categories = doc.categories === undefined ? null : doc.categories.map(() => 0);
+  const actions = numbersOf(doc.actions, ours.actions, NO_NUMBER);
+  const kinds = numbersOf(doc.scope_kinds, ours.kinds, N_KINDS - 1);
   testRows(events.action.values.length, [
     nameTest(events, 'events', 'action', actions, 'actions'),
     nameTest(events, 'events', 'category', categories, 'categories'),
@@ -104,10 +144,13 @@ function checkNames(doc, ours) {
   return { categories, actions, kinds, states: numbersOf(doc.block_states, ours.states, NO_NUMBER) };
 }
 
-/** @param {any} doc @param {bigint} unit */
+/**
+ * @param {any} doc
+ * @param {bigint} unit
+ */
 function checkAddresses(doc, unit) {
-  const { address_delta: address } = doc.events,
-    most = MOST_INTEGER / unit;
+  const { address_delta: address } = doc.events;
+  const most = MOST_INTEGER / unit;
   testRows(address.values.length, [
     {
       isPossible: address.max * Number(unit) > MANY,
@@ -141,10 +184,17 @@ function checkStreamsAndStacks({ devices, streams, strings, frames, stacks }) {
   ]);
 }
 
-/** Two columns of which the sum must be within 2^63 - 1, where both are there. @param {any} table @param {string} begin @param {string} length @param {string} message @returns {Test} */
+/**
+ * Two columns of which the sum must be within 2^63 - 1, where both are there.
+ * @param {any} table
+ * @param {string} begin
+ * @param {string} length
+ * @param {string} message
+ * @returns {Test}
+ */
 function endTest(table, begin, length, message) {
-  const from = /** @type {Column} */ (table[begin]),
-    of = /** @type {Column} */ (table[length]);
+  const from = /** @type {Column} */ (table[begin]);
+  const of = /** @type {Column} */ (table[length]);
   return {
     isPossible: from.max + of.max > MANY,
     place: (row) => `scopes.${length}[${row}]`,
@@ -154,10 +204,13 @@ function endTest(table, begin, length, message) {
   };
 }
 
-/** @param {any} doc @param {number[] | null} kinds */
+/**
+ * @param {any} doc
+ * @param {number[] | null} kinds
+ */
 function checkScopes({ scopes, strings }, kinds) {
-  const { begin_delta: begin, kind } = scopes,
-    { values } = begin;
+  const { begin_delta: begin, kind } = scopes;
+  const { values } = begin;
   let isSorted = true;
   for (let row = 1; row < values.length && isSorted; row++) isSorted = values[row] >= values[row - 1];
   testRows(values.length, [
@@ -198,7 +251,12 @@ function checkKernels({ kernels, strings }) {
   ]);
 }
 
-/** @param {any} doc @param {any} block @param {string} place @param {{categories: number[] | null, states: number[] | null}} maps */
+/**
+ * @param {any} doc
+ * @param {any} block
+ * @param {string} place
+ * @param {{categories: number[] | null, states: number[] | null}} maps
+ */
 function checkBlock({ stacks, scopes, strings }, block, place, { categories, states }) {
   const ours = (/** @type {number[] | null} */ map, /** @type {number} */ number) =>
     map === null ? number : (map[number] ?? NO_NUMBER);
@@ -218,7 +276,13 @@ function checkBlock({ stacks, scopes, strings }, block, place, { categories, sta
     );
 }
 
-/** @param {any} doc @param {any} segment @param {string} place @param {bigint} unit @param {{categories: number[] | null, states: number[] | null}} maps */
+/**
+ * @param {any} doc
+ * @param {any} segment
+ * @param {string} place
+ * @param {bigint} unit
+ * @param {{categories: number[] | null, states: number[] | null}} maps
+ */
 function checkSegment(doc, segment, place, unit, maps) {
   const { device, stream, total_bytes: total, blocks } = segment;
   if (device >= doc.devices.length || stream >= doc.streams.length)
@@ -241,16 +305,20 @@ function checkSegment(doc, segment, place, unit, maps) {
     refusePlace(`${place}.total_bytes`, `the blocks fill ${filled} of ${total} bytes`);
 }
 
-/** @param {any} doc @param {bigint} unit @param {{actions: number[] | null, categories: number[] | null}} maps */
+/**
+ * @param {any} doc
+ * @param {bigint} unit
+ * @param {{actions: number[] | null, categories: number[] | null}} maps
+ */
 function checkEvents({ devices, streams, strings, stacks, scopes, events }, unit, { actions, categories }) {
-  const { action, address_delta: address, requested_bytes: requested, block_bytes: block } = events,
-    count = action.values.length;
+  const { action, address_delta: address, requested_bytes: requested, block_bytes: block } = events;
+  const count = action.values.length;
   const actionAt = (/** @type {number} */ row) =>
     actions === null ? action.values[row] : actions[action.values[row]];
-  const asks = requested.values,
-    has = block.values,
-    isOver = (/** @type {number} */ row) =>
-      actionAt(row) <= LAST_FREE && exactAt(requested, row) > exactAt(block, row);
+  const asks = requested.values;
+  const has = block.values;
+  const isOver = (/** @type {number} */ row) =>
+    actionAt(row) <= LAST_FREE && exactAt(requested, row) > exactAt(block, row);
   let mayAsk = hasExact(requested) || hasExact(block);
   for (let row = 0; row < count && !mayAsk; row++)
     mayAsk = asks[row] > has[row] && actionAt(row) <= LAST_FREE;
@@ -281,10 +349,14 @@ function checkEvents({ devices, streams, strings, stacks, scopes, events }, unit
   ]);
 }
 
-/** @param {any} doc as readDocument gives it @param {Record<string, string[]>} ours names of version 1: actions, kinds, states @throws {FormatError} */
+/**
+ * @param {any} doc as readDocument gives it
+ * @param {Record<string, string[]>} ours names of version 1: actions, kinds, states
+ * @throws {FormatError}
+ */
 export function checkDocument(doc, ours) {
-  const unit = BigInt(doc.address_unit_bytes),
-    maps = checkNames(doc, ours);
+  const unit = BigInt(doc.address_unit_bytes);
+  const maps = checkNames(doc, ours);
   checkAddresses(doc, unit);
   checkStreamsAndStacks(doc);
   checkScopes(doc, maps.kinds);

@@ -3,16 +3,18 @@
 const URL_LIFE_MS = 60_000; // until the browser has begun to save, at the latest
 
 /**
- * Puts a text into the clipboard. Pages opened from disk may lack the modern way in; the old one needs a selection.
- * @param {string} text @returns {Promise<boolean>} false: the browser refused
+ * Puts a text into the clipboard. Pages opened from disk may lack the modern way in; the old one needs a
+ * selection.
+ * @param {string} text
+ * @returns {Promise<boolean>} false: the browser refused
  */
 export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const area = document.createElement('textarea'),
-      had = /** @type {HTMLElement | null} */ (document.activeElement);
+    const area = document.createElement('textarea');
+    const had = /** @type {HTMLElement | null} */ (document.activeElement);
     area.value = text;
     area.className = 'offscreen';
     document.body.append(area);
@@ -26,11 +28,13 @@ export async function copyText(text) {
 
 /**
  * Saves parts as a file.
- * @param {string} name @param {BlobPart[]} parts @param {string} [type]
+ * @param {string} name
+ * @param {BlobPart[]} parts
+ * @param {string} [type]
  */
 export function saveFile(name, parts, type = 'text/csv;charset=utf-8') {
-  const link = document.createElement('a'),
-    url = URL.createObjectURL(new Blob(parts, { type }));
+  const link = document.createElement('a');
+  const url = URL.createObjectURL(new Blob(parts, { type }));
   link.href = url;
   link.download = name;
   document.body.append(link);

@@ -18,7 +18,10 @@ export const CATEGORIES = Object.freeze([
   'unknown',
 ]);
 
-/** The names of all categories of several snapshots, the known ones first. @param {{categories: readonly string[]}[]} snapshots */
+/**
+ * The names of all categories of several snapshots, the known ones first.
+ * @param {{categories: readonly string[]}[]} snapshots
+ */
 export function categoriesOf(snapshots) {
   return [...new Set([...CATEGORIES, ...snapshots.flatMap(({ categories }) => categories)])];
 }
@@ -80,8 +83,13 @@ const SEQUENCE = Object.freeze([
   '#ffeb45',
 ]);
 
-/** A word that nobody here knows has one of the colours that no known one has, by its letters alone: the same in every file,
- * at the price that two such words may share one. @param {string} name @returns {string} "#rrggbb" */
+/**
+ * A word that nobody here knows has one of the colours that no known one has, by its letters alone: the same
+ * in every file,
+ * at the price that two such words may share one.
+ * @param {string} name
+ * @returns {string} "#rrggbb"
+ */
 export function categoryColour(name) {
   const rest = RANKED.length - N_TAKEN;
   return (
@@ -90,20 +98,30 @@ export function categoryColour(name) {
   );
 }
 
-/** The colour of the group of so many that are larger; -1: of what is in no group. @param {number} rank */
+/**
+ * The colour of the group of so many that are larger; -1: of what is in no group.
+ * @param {number} rank
+ */
 export function rankedColour(rank) {
   if (rank < 0) return NO_COLOUR;
-  const round = Math.floor(rank / RANKED.length),
-    colour = RANKED[rank % RANKED.length];
+  const round = Math.floor(rank / RANKED.length);
+  const colour = RANKED[rank % RANKED.length];
   return round === 0 ? colour : hexOf(shade(colour, [0.3, -0.25, 0.15, -0.12][(round - 1) % 4]));
 }
 
-/** The colour of a class in an order. @param {number} at 0: the least @param {number} n classes, at most 9 */
+/**
+ * The colour of a class in an order.
+ * @param {number} at 0: the least
+ * @param {number} n classes, at most 9
+ */
 export function sequentialColour(at, n) {
   return SEQUENCE[n > 1 ? Math.round((at * (SEQUENCE.length - 1)) / (n - 1)) : 0];
 }
 
-/** @param {string} hex @returns {[number, number, number]} 0..255 */
+/**
+ * @param {string} hex
+ * @returns {[number, number, number]} 0..255
+ */
 function channels(hex) {
   const n = parseInt(hex.slice(1), 16);
   return [n >> 16, (n >> 8) & 255, n & 255];
@@ -114,29 +132,47 @@ function hexOf([r, g, b]) {
   return `#${((r << 16) | (g << 8) | b).toString(16).padStart(6, '0')}`;
 }
 
-/** @param {number[]} from @param {number[]} to @param {number} share of `to` */
+/**
+ * @param {number[]} from
+ * @param {number[]} to
+ * @param {number} share of `to`
+ */
 function mixed(from, to, share) {
   return from.map((c, i) => Math.round(c + (to[i] - c) * share));
 }
 
-/** Mixes towards white (amount > 0) or black (amount < 0). @param {string} hex @param {number} amount */
+/**
+ * Mixes towards white (amount > 0) or black (amount < 0).
+ * @param {string} hex
+ * @param {number} amount
+ */
 function shade(hex, amount) {
   return mixed(channels(hex), amount > 0 ? [255, 255, 255] : [0, 0, 0], Math.abs(amount));
 }
 
-/** Almost the background, with a trace of its own hue. @param {string} hex @param {string} background */
+/**
+ * Almost the background, with a trace of its own hue.
+ * @param {string} hex
+ * @param {string} background
+ */
 function dimmed(hex, background) {
-  const own = channels(hex),
-    grey = luminance(hex) ** (1 / 2.2) * 255;
+  const own = channels(hex);
+  const grey = luminance(hex) ** (1 / 2.2) * 255;
   return mixed(mixed(own, [grey, grey, grey], 0.6), channels(background), 0.74);
 }
 
-/** A pixel as ImageData stores it on a little-endian machine. @param {number[]} rgb */
+/**
+ * A pixel as ImageData stores it on a little-endian machine.
+ * @param {number[]} rgb
+ */
 function pixel([r, g, b]) {
   return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }
 
-/** @param {string} hex @returns {number} 0..1 */
+/**
+ * @param {string} hex
+ * @returns {number} 0..1
+ */
 function luminance(hex) {
   const [r, g, b] = channels(hex).map((c) => {
     const s = c / 255;
@@ -145,7 +181,10 @@ function luminance(hex) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-/** Text that reads on a colour. @param {string} hex */
+/**
+ * Text that reads on a colour.
+ * @param {string} hex
+ */
 export function inkOn(hex) {
   return luminance(hex) > 0.2 ? '#14171c' : '#ffffff';
 }
@@ -160,7 +199,11 @@ export function inkOn(hex) {
  * @property {Uint32Array} dimEdge
  */
 
-/** @param {{colour: string}[]} groups @param {string} given the background, "#rrggbb"; grey where it is the name of a colour @returns {Pixels} */
+/**
+ * @param {{colour: string}[]} groups
+ * @param {string} given the background, "#rrggbb"; grey where it is the name of a colour
+ * @returns {Pixels}
+ */
 export function groupPixels(groups, given) {
   const background = /^#[0-9a-f]{6}$/i.test(given) ? given : '#808080';
   const make = (/** @type {(colour: string) => number[]} */ of) =>

@@ -19,7 +19,10 @@ export class Scratch {
   }
 }
 
-/** Where the last byte at hand stands that is no digit: no number that begins before it runs beyond the bytes. @param {import('./json.js').JsonReader} json */
+/**
+ * Where the last byte at hand stands that is no digit: no number that begins before it runs beyond the bytes.
+ * @param {import('./json.js').JsonReader} json
+ */
 function lastOther({ bytes, at, end }) {
   let last = end - 1;
   while (last >= at && bytes[last] >= BYTE.ZERO && bytes[last] <= BYTE.ZERO + 9) last--;
@@ -27,21 +30,24 @@ function lastOther({ bytes, at, end }) {
 }
 
 /**
- * Takes numbers of up to nine digits without white space, each with its comma, and stops before anything else.
- * @param {import('./json.js').JsonReader} json @param {Int32Array} some filled from its begin @returns {number} how many
+ * Takes numbers of up to nine digits without white space, each with its comma, and stops before anything
+ * else.
+ * @param {import('./json.js').JsonReader} json
+ * @param {Int32Array} some filled from its begin
+ * @returns {number} how many
  */
 function takeShort(json, some) {
-  const { MINUS, ZERO, COMMA } = BYTE,
-    { bytes } = json,
-    safe = Math.min(json.end - SHORT_BYTES, lastOther(json));
-  let { at } = json,
-    n = 0;
+  const { MINUS, ZERO, COMMA } = BYTE;
+  const { bytes } = json;
+  const safe = Math.min(json.end - SHORT_BYTES, lastOther(json));
+  let { at } = json;
+  let n = 0;
   while (at < safe && n < SOME) {
-    const isNegative = bytes[at] === MINUS,
-      first = isNegative ? at + 1 : at;
-    let value = 0,
-      digit = 0,
-      next = first;
+    const isNegative = bytes[at] === MINUS;
+    const first = isNegative ? at + 1 : at;
+    let value = 0;
+    let digit = 0;
+    let next = first;
     while ((digit = bytes[next] - ZERO) >>> 0 <= 9) {
       value = (Math.imul(value, 10) + digit) | 0;
       next++;
@@ -60,7 +66,11 @@ function takeShort(json, some) {
   return n;
 }
 
-/** The kind of array that holds such numbers in the fewest bytes. @param {number} min @param {number} max */
+/**
+ * The kind of array that holds such numbers in the fewest bytes.
+ * @param {number} min
+ * @param {number} max
+ */
 function smallestType(min, max) {
   return min >= 0 && max < 2 ** 8
     ? Uint8Array
@@ -77,7 +87,11 @@ function smallestType(min, max) {
 
 /** The digits of one column. Its state is kept while more bytes are waited for. */
 export class ColumnReader {
-  /** @param {import('./shapes.js').ColumnRule} rule @param {Scratch} scratch @param {number} nExpected numbers, as far as is known */
+  /**
+   * @param {import('./shapes.js').ColumnRule} rule
+   * @param {Scratch} scratch
+   * @param {number} nExpected numbers, as far as is known
+   */
   constructor(rule, scratch, nExpected) {
     this.rule = rule;
     this.isDelta = rule.isDelta;
@@ -99,7 +113,8 @@ export class ColumnReader {
 
   /**
    * Takes numbers, each with the comma or bracket after it; leaves what is not whole yet.
-   * @param {import('./json.js').JsonReader} json @returns {boolean} true when the closing bracket was taken
+   * @param {import('./json.js').JsonReader} json
+   * @returns {boolean} true when the closing bracket was taken
    */
   take(json) {
     for (;;) {
@@ -110,15 +125,18 @@ export class ColumnReader {
     }
   }
 
-  /** Takes one number of any length, and what follows it. @param {import('./json.js').JsonReader} json
-   * @returns {number} the comma or bracket after it; -1 where it is not whole yet */
+  /**
+   * Takes one number of any length, and what follows it.
+   * @param {import('./json.js').JsonReader} json
+   * @returns {number} the comma or bracket after it; -1 where it is not whole yet
+   */
   takeOne(json) {
     const { bytes, end } = json;
-    let { at } = json,
-      value = 0;
+    let { at } = json;
+    let value = 0;
     while (at < end && isSpace(bytes[at])) at++;
-    const begin = at,
-      isNegative = at < end && bytes[at] === BYTE.MINUS;
+    const begin = at;
+    const isNegative = at < end && bytes[at] === BYTE.MINUS;
     if (isNegative) at++;
     const first = at;
     for (; at < end && bytes[at] >= BYTE.ZERO && bytes[at] <= BYTE.ZERO + 9; at++)
@@ -138,12 +156,16 @@ export class ColumnReader {
     return next;
   }
 
-  /** The same for what is no plain number before a comma or bracket. @param {import('./json.js').JsonReader} json @param {number} begin */
+  /**
+   * The same for what is no plain number before a comma or bracket.
+   * @param {import('./json.js').JsonReader} json
+   * @param {number} begin
+   */
   takeOdd(json, begin) {
-    const { levels, nOdd, firstOdd } = json,
-      depth = levels.length,
-      level = levels[depth - 1],
-      before = json.at;
+    const { levels, nOdd, firstOdd } = json;
+    const depth = levels.length;
+    const level = levels[depth - 1];
+    const before = json.at;
     level.nItems = this.count; // of those that were begun: the place that a message names
     json.at = begin;
     if (begin >= json.end && !json.isLast) {
@@ -156,8 +178,8 @@ export class ColumnReader {
       return BYTE.CLOSE_LIST;
     }
     level.nItems++;
-    let value = null,
-      next = -1;
+    let value = null;
+    let next = -1;
     const {
       rule: { lo, hi, odd },
     } = this;
@@ -181,7 +203,12 @@ export class ColumnReader {
     return next;
   }
 
-  /** Puts the first `n` of scratch.some behind the others. @param {import('./json.js').JsonReader} json @param {number} begin where they stand @param {number} n */
+  /**
+   * Puts the first `n` of scratch.some behind the others.
+   * @param {import('./json.js').JsonReader} json
+   * @param {number} begin where they stand
+   * @param {number} n
+   */
   add(json, begin, n) {
     const {
       scratch: { some, sums },
@@ -190,9 +217,9 @@ export class ColumnReader {
       most,
     } = this;
     if (n === 0) return;
-    let { sum } = this,
-      min = Infinity,
-      max = -Infinity;
+    let { sum } = this;
+    let min = Infinity;
+    let max = -Infinity;
     if (isDelta && (this.exactSum !== null || Math.abs(sum) > SAFE_SUM)) {
       for (let i = 0, at = begin; i < n; i++, at = json.bytes.indexOf(BYTE.COMMA, at) + 1)
         this.addOne(json, at, some[i]);
@@ -212,15 +239,19 @@ export class ColumnReader {
     this.put(json, isDelta ? sums : some, n, { min, max });
   }
 
-  /** Replaces what is out of range among the first `n` of scratch.some, in a column that is only shown. @param {import('./json.js').JsonReader} json @param {number} n
-   * @returns {[number, number]} the range of what stands there now */
+  /**
+   * Replaces what is out of range among the first `n` of scratch.some, in a column that is only shown.
+   * @param {import('./json.js').JsonReader} json
+   * @param {number} n
+   * @returns {[number, number]} the range of what stands there now
+   */
   replaceOdd(json, n) {
     const {
       scratch: { some },
       rule: { lo },
     } = this;
-    let min = Infinity,
-      max = -Infinity;
+    let min = Infinity;
+    let max = -Infinity;
     for (let i = 0; i < n; i++) {
       if (some[i] < lo || some[i] > this.most) some[i] = this.unknownAt(json, i);
       min = Math.min(min, some[i]);
@@ -229,7 +260,11 @@ export class ColumnReader {
     return [min, max];
   }
 
-  /** What an odd number is read as; it is counted. @param {import('./json.js').JsonReader} json @param {number} i of those that are being taken */
+  /**
+   * What an odd number is read as; it is counted.
+   * @param {import('./json.js').JsonReader} json
+   * @param {number} i of those that are being taken
+   */
   unknownAt(json, i) {
     const { unknown, isFine } = /** @type {{unknown: number, isFine: boolean}} */ (this.rule.odd);
     json.levels[json.levels.length - 1].nItems = this.count + i + 1;
@@ -237,14 +272,19 @@ export class ColumnReader {
     return unknown;
   }
 
-  /** Finds the first of some numbers that is out of range. @param {import('./json.js').JsonReader} json @param {number} begin where they stand
-   * @param {Int32Array | Float64Array} values @param {number} n */
+  /**
+   * Finds the first of some numbers that is out of range.
+   * @param {import('./json.js').JsonReader} json
+   * @param {number} begin where they stand
+   * @param {Int32Array | Float64Array} values
+   * @param {number} n
+   */
   stray(json, begin, values, n) {
     const {
-        rule: { lo, hi },
-        most,
-      } = this,
-      row = values.findIndex((value) => value < lo || value > most);
+      rule: { lo, hi },
+      most,
+    } = this;
+    const row = values.findIndex((value) => value < lo || value > most);
     let at = begin;
     if (row >= n || this.strayRow >= 0) return;
     for (let i = 0; i < row; i++) at = json.bytes.indexOf(BYTE.COMMA, at) + 1;
@@ -257,7 +297,11 @@ export class ColumnReader {
     json.fail(`${values[row]} is out of range: ${lo} to ${hi} is allowed`, at);
   }
 
-  /** @param {import('./json.js').JsonReader} json @param {number} begin where it stands @param {number | bigint} given as it stands in the file */
+  /**
+   * @param {import('./json.js').JsonReader} json
+   * @param {number} begin where it stands
+   * @param {number | bigint} given as it stands in the file
+   */
   addOne(json, begin, given) {
     const {
       rule: { lo, hi, odd },
@@ -271,7 +315,11 @@ export class ColumnReader {
     this.put(json, this.scratch.sums, 1, { min: near, max: near });
   }
 
-  /** @param {import('./json.js').JsonReader} json @param {number} begin @param {number | bigint} value */
+  /**
+   * @param {import('./json.js').JsonReader} json
+   * @param {number} begin
+   * @param {number | bigint} value
+   */
   strayOne(json, begin, value) {
     if (this.isDelta) {
       this.strayRow = this.count;
@@ -282,7 +330,11 @@ export class ColumnReader {
     json.fail(`${value} is out of range: ${this.rule.lo} to ${this.rule.hi} is allowed`, begin);
   }
 
-  /** What a difference leads to. @param {number | bigint} given @returns {number | bigint} */
+  /**
+   * What a difference leads to.
+   * @param {number | bigint} given
+   * @returns {number | bigint}
+   */
   summed(given) {
     if (this.exactSum === null && typeof given === 'number') {
       const sum = this.sum + given;
@@ -295,7 +347,12 @@ export class ColumnReader {
     return isFar ? exact : this.sum;
   }
 
-  /** @param {import('./json.js').JsonReader} json @param {Int32Array | Float64Array} from @param {number} n @param {{min: number, max: number}} range of those */
+  /**
+   * @param {import('./json.js').JsonReader} json
+   * @param {Int32Array | Float64Array} from
+   * @param {number} n
+   * @param {{min: number, max: number}} range of those
+   */
   put(json, from, n, { min, max }) {
     const count = this.count + n;
     if (count > MAX_ROWS) json.fail(`more than the limit of ${MAX_ROWS} values`);

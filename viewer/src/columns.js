@@ -4,7 +4,10 @@
 
 /** A document that is not what it should be; its message names the place. */
 export class FormatError extends Error {
-  /** @param {string} message @param {string} [place] key path of a value of which the byte is not known yet */
+  /**
+   * @param {string} message
+   * @param {string} [place] key path of a value of which the byte is not known yet
+   */
   constructor(message, place = '') {
     super(message);
     this.place = place;
@@ -19,7 +22,8 @@ export const MOST_BYTES = 2 ** 63;
 export const MAX_ROWS = 100_000_000;
 
 /**
- * @typedef {Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array | Float64Array} Numbers
+ * @typedef {Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array | Float64Array}
+ *   Numbers
  * @typedef {Int8Array | Int16Array | Int32Array} Indices rows of another table, or -1
  *
  * @typedef {object} Column as the reader of a file found it
@@ -36,22 +40,34 @@ export const MAX_ROWS = 100_000_000;
  * @property {boolean} [isDelta] the file holds differences, to be added up
  */
 
-/** Gives an array's memory back now, where the browser can, not when it next looks for what nobody uses. @param {Numbers} array not used again */
+/**
+ * Gives an array's memory back now, where the browser can, not when it next looks for what nobody uses.
+ * @param {Numbers} array not used again
+ */
 export function release({ buffer }) {
   /** @type {any} */ (buffer).transfer?.(0);
 }
 
-/** A value as a message shows it. @param {unknown} value */
+/**
+ * A value as a message shows it.
+ * @param {unknown} value
+ */
 export function shownValue(value) {
   return String(JSON.stringify(value)).slice(0, 40);
 }
 
-/** Copies a list of a parsed document. @param {any[]} list @param {string} path @param {boolean} isDelta @returns {Column} */
+/**
+ * Copies a list of a parsed document.
+ * @param {any[]} list
+ * @param {string} path
+ * @param {boolean} isDelta
+ * @returns {Column}
+ */
 function columnOfList(list, path, isDelta) {
   const values = new Float64Array(list.length);
-  let sum = 0,
-    min = Infinity,
-    max = -Infinity;
+  let sum = 0;
+  let min = Infinity;
+  let max = -Infinity;
   for (let i = 0; i < list.length; i++) {
     const value = list[i];
     if (!Number.isInteger(value))
@@ -70,13 +86,20 @@ function columnOfList(list, path, isDelta) {
   };
 }
 
-/** @param {any} value @returns {value is Column} */
+/**
+ * @param {any} value
+ * @returns {value is Column}
+ */
 export function isColumn(value) {
   return typeof value === 'object' && value !== null && ArrayBuffer.isView(value.values);
 }
 
-/** Number of rows of a table: the length of one of its columns; 0 where the table is absent.
- * @param {any} table @param {string} place name of the table @param {string} key */
+/**
+ * Number of rows of a table: the length of one of its columns; 0 where the table is absent.
+ * @param {any} table
+ * @param {string} place name of the table
+ * @param {string} key
+ */
 export function rowsOf(table, place, key) {
   const column = table[key];
   if (Object.keys(table).length === 0) return 0;
@@ -87,17 +110,20 @@ export function rowsOf(table, place, key) {
 
 /**
  * A column, each of its numbers checked.
- * @param {any} table @param {string} place name of the table @param {string} key
- * @param {number} count rows that the column must have @param {Rule} rule
+ * @param {any} table
+ * @param {string} place name of the table
+ * @param {string} key
+ * @param {number} count rows that the column must have
+ * @param {Rule} rule
  * @returns {Column}
  */
 function checked(table, place, key, count, rule) {
-  const path = `${place}.${key}`,
-    given = table[key] ?? (count === 0 ? [] : undefined),
-    isDelta = rule.isDelta === true;
+  const path = `${place}.${key}`;
+  const given = table[key] ?? (count === 0 ? [] : undefined);
+  const isDelta = rule.isDelta === true;
   if (!Array.isArray(given) && !isColumn(given)) throw new FormatError(`${path} is missing or not a list`);
-  const column = isColumn(given) ? given : columnOfList(given, path, isDelta),
-    { values, min, max } = column;
+  const column = isColumn(given) ? given : columnOfList(given, path, isDelta);
+  const { values, min, max } = column;
   if (values.length !== count)
     throw new FormatError(`${path} has ${values.length} rows where ${count} are expected`);
   if (count > 0 && (min < rule.lo || max > rule.hi)) {
@@ -107,7 +133,12 @@ function checked(table, place, key, count, rule) {
   return column;
 }
 
-/** A column's values in an array of another type. @param {Column} column @param {any} Type of array @returns {any} */
+/**
+ * A column's values in an array of another type.
+ * @param {Column} column
+ * @param {any} Type of array
+ * @returns {any}
+ */
 function valuesAs(column, Type) {
   const { values } = column;
   if (values instanceof Type) return values;
@@ -117,9 +148,17 @@ function valuesAs(column, Type) {
   return made;
 }
 
-/** A column of references to the rows of a table of `n`, or -1.
- * @param {any} table @param {string} place @param {string} key @param {number} count @param {number} n rows of the other table
- * @param {string} what those are @param {boolean} [isDelta] @returns {Indices} */
+/**
+ * A column of references to the rows of a table of `n`, or -1.
+ * @param {any} table
+ * @param {string} place
+ * @param {string} key
+ * @param {number} count
+ * @param {number} n rows of the other table
+ * @param {string} what those are
+ * @param {boolean} [isDelta]
+ * @returns {Indices}
+ */
 export function indicesOf(table, place, key, count, n, what, isDelta = false) {
   const column = checked(table, place, key, count, {
     lo: -1,
@@ -130,8 +169,16 @@ export function indicesOf(table, place, key, count, n, what, isDelta = false) {
   return valuesAs(column, n <= 2 ** 7 ? Int8Array : n <= 2 ** 15 ? Int16Array : Int32Array);
 }
 
-/** A column of rows of a small table. @param {any} table @param {string} place @param {string} key @param {number} count
- * @param {number} n rows of the other table @param {string} what those are @returns {Uint8Array} */
+/**
+ * A column of rows of a small table.
+ * @param {any} table
+ * @param {string} place
+ * @param {string} key
+ * @param {number} count
+ * @param {number} n rows of the other table
+ * @param {string} what those are
+ * @returns {Uint8Array}
+ */
 export function bytesOf(table, place, key, count, n, what) {
   return valuesAs(
     checked(table, place, key, count, { lo: 0, hi: n - 1, what: `one of ${n} ${what}` }),
@@ -139,22 +186,42 @@ export function bytesOf(table, place, key, count, n, what) {
   );
 }
 
-/** A column of numbers of any size, in 4 bytes each where they fit.
- * @param {any} table @param {string} place @param {string} key @param {number} count @param {Rule} rule
- * @returns {Float64Array | Uint32Array} */
+/**
+ * A column of numbers of any size, in 4 bytes each where they fit.
+ * @param {any} table
+ * @param {string} place
+ * @param {string} key
+ * @param {number} count
+ * @param {Rule} rule
+ * @returns {Float64Array | Uint32Array}
+ */
 export function amountsOf(table, place, key, count, rule) {
   const column = checked(table, place, key, count, rule);
   return valuesAs(column, column.min >= 0 && column.max < 2 ** 32 ? Uint32Array : Float64Array);
 }
 
-/** A column of numbers in 8 bytes each.
- * @param {any} table @param {string} place @param {string} key @param {number} count @param {Rule} rule @returns {Float64Array} */
+/**
+ * A column of numbers in 8 bytes each.
+ * @param {any} table
+ * @param {string} place
+ * @param {string} key
+ * @param {number} count
+ * @param {Rule} rule
+ * @returns {Float64Array}
+ */
 export function float64Of(table, place, key, count, rule) {
   return valuesAs(checked(table, place, key, count, rule), Float64Array);
 }
 
-/** A column of numbers in 4 bytes each.
- * @param {any} table @param {string} place @param {string} key @param {number} count @param {Rule} rule @returns {Int32Array} */
+/**
+ * A column of numbers in 4 bytes each.
+ * @param {any} table
+ * @param {string} place
+ * @param {string} key
+ * @param {number} count
+ * @param {Rule} rule
+ * @returns {Int32Array}
+ */
 export function int32Of(table, place, key, count, rule) {
   return valuesAs(checked(table, place, key, count, rule), Int32Array);
 }

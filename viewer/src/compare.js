@@ -16,10 +16,19 @@ const OWN_SCALE_SHARE = 1 / 8; // of the common scale; what stays below it would
  * @typedef {{title: string, rows: Row[]}} Section
  */
 
-/** @param {import('./run.js').Run[]} runs @returns {Section[]} */
+/**
+ * @param {import('./run.js').Run[]} runs
+ * @returns {Section[]}
+ */
 export function compareRuns(runs) {
   const ended = runs.map(endedEarly);
-  /** @param {string} label @param {string} category @param {'bytes' | 'ms'} unit @param {number[]} values @returns {Row} */
+  /**
+   * @param {string} label
+   * @param {string} category
+   * @param {'bytes' | 'ms'} unit
+   * @param {number[]} values
+   * @returns {Row}
+   */
   const row = (label, category, unit, values) => ({
     label,
     category,
@@ -84,7 +93,10 @@ export function compareRuns(runs) {
   return sections;
 }
 
-/** The scale that all runs share: bytes at the top. @param {import('./run.js').Run[]} runs */
+/**
+ * The scale that all runs share: bytes at the top.
+ * @param {import('./run.js').Run[]} runs
+ */
 export function sharedScale(runs) {
   let top = 1;
   for (const run of runs) {
@@ -100,8 +112,12 @@ export function sharedScale(runs) {
   return top * 1.07;
 }
 
-/** Bytes at the top of each timeline: one scale for all, but runs whose lines stay far below it have one of their own.
- * @param {import('./run.js').Run[]} runs @returns {number[]} */
+/**
+ * Bytes at the top of each timeline: one scale for all, but runs whose lines stay far below it have one of
+ * their own.
+ * @param {import('./run.js').Run[]} runs
+ * @returns {number[]}
+ */
 export function scalesOf(runs) {
   const common = sharedScale(runs);
   const isLow = runs.map(
@@ -114,7 +130,11 @@ export function scalesOf(runs) {
   return isLow.map((low) => (low ? /** @type {number} */ (own.shift()) : common));
 }
 
-/** What the title of a run says of its scale; "" where it is the common one. @param {number[]} scales @param {number} i */
+/**
+ * What the title of a run says of its scale; "" where it is the common one.
+ * @param {number[]} scales
+ * @param {number} i
+ */
 export function scaleNote(scales, i) {
   const common = Math.max(...scales);
   if (!(scales[i] < common)) return '';

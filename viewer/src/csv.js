@@ -1,14 +1,20 @@
 /* csv.js - tables as comma-separated values that spreadsheets open without running anything. */
 
-/** One field: numbers as they are; a text that a spreadsheet would take for a formula gets an apostrophe in front.
- * @param {string | number} value */
+/**
+ * One field: numbers as they are; a text that a spreadsheet would take for a formula gets an apostrophe in
+ * front.
+ * @param {string | number} value
+ */
 export function csvField(value) {
   if (typeof value === 'number') return String(value);
   const safe = /^[-=+@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** A row with its end of line. @param {(string | number)[]} values */
+/**
+ * A row with its end of line.
+ * @param {(string | number)[]} values
+ */
 export function csvLine(values) {
   return `${values.map(csvField).join(',')}\r\n`;
 }

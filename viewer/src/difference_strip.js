@@ -9,29 +9,33 @@ import { fitText } from './scene.js';
 import { categoryText, formatBytes } from './text.js';
 
 const STRIP_ROW = 26; // CSS pixels
-const MORE = '#d55e00',
-  LESS = '#0072b2'; // apart for colour-blind eyes; up and down tell them apart as well
+const MORE = '#d55e00';
+const LESS = '#0072b2'; // apart for colour-blind eyes; up and down tell them apart as well
 
 /**
- * The differences along what a stage shows. In each column both runs show the instant of their largest total in it.
- * @param {import('./stage.js').Stage} base @param {import('./stage.js').Stage} other @param {import('./alignment.js').Alignment} alignment
+ * The differences along what a stage shows. In each column both runs show the instant of their largest total
+ * in it.
+ * @param {import('./stage.js').Stage} base
+ * @param {import('./stage.js').Stage} other
+ * @param {import('./alignment.js').Alignment} alignment
  * @param {number} nColumns
- * @returns {{rows: Float64Array[], states: [number, number][]}} per category of the two snapshots (categoriesOf) and column: bytes, NaN outside of either run
+ * @returns {{rows: Float64Array[], states: [number, number][]}} per category of the two snapshots
+ *   (categoriesOf) and column: bytes, NaN outside of either run
  */
 export function differenceColumns(base, other, alignment, nColumns) {
-  const names = categoriesOf([base.run.snapshot, other.run.snapshot]),
-    rows = names.map(() => new Float64Array(nColumns).fill(NaN));
+  const names = categoriesOf([base.run.snapshot, other.run.snapshot]);
+  const rows = names.map(() => new Float64Array(nColumns).fill(NaN));
   const places = [base, other].map(({ run: { snapshot } }) =>
     names.map((name) => snapshot.categories.indexOf(name)),
   );
   const [a, b] = [base, other].map(({ run: { snapshot } }) => new Float64Array(snapshot.categories.length));
-  const { x0, x1 } = base.scene?.view ?? base.view,
-    per = (x1 - x0) / nColumns,
-    states = /** @type {[number, number][]} */ ([]);
+  const { x0, x1 } = base.scene?.view ?? base.view;
+  const per = (x1 - x0) / nColumns;
+  const states = /** @type {[number, number][]} */ ([]);
   let before = /** @type {[number, number]} */ ([-1, -1]);
   for (let column = 0; column < nColumns; column++) {
-    const from = x0 + column * per,
-      to = from + per;
+    const from = x0 + column * per;
+    const to = from + per;
     const sa = columnState(base.run.index, base.axis, from, to);
     const sb = columnState(
       other.run.index,
@@ -51,8 +55,12 @@ export function differenceColumns(base, other, alignment, nColumns) {
 
 /** The strip of one pair of runs. */
 export class DifferenceStrip {
-  /** @param {import('./stage.js').Stage} base @param {import('./stage.js').Stage} other
-   * @param {() => import('./alignment.js').Alignment} alignment of the base with the other, on the axis that is shown */
+  /**
+   * @param {import('./stage.js').Stage} base
+   * @param {import('./stage.js').Stage} other
+   * @param {() => import('./alignment.js').Alignment} alignment of the base with the other, on the axis that
+   *   is shown
+   */
   constructor(base, other, alignment) {
     this.base = base;
     this.other = other;
@@ -86,17 +94,17 @@ export class DifferenceStrip {
     const { scene } = this.base;
     if (scene === null) return;
     const {
-        geometry: { width, plot },
-        theme,
-        pixelRatio,
-      } = scene,
-      n = Math.round(plot.w),
-      { rows } = differenceColumns(this.base, this.other, this.alignment(), n);
+      geometry: { width, plot },
+      theme,
+      pixelRatio,
+    } = scene;
+    const n = Math.round(plot.w);
+    const { rows } = differenceColumns(this.base, this.other, this.alignment(), n);
     const isSame = (/** @type {number} */ c) =>
       rows[c].every((bytes) => !(bytes !== 0 && Number.isFinite(bytes)));
-    const shown = this.present.filter((c) => !isSame(c)),
-      same = this.present.filter(isSame),
-      height = shown.length * STRIP_ROW;
+    const shown = this.present.filter((c) => !isSame(c));
+    const same = this.present.filter(isSame);
+    const height = shown.length * STRIP_ROW;
     this.frame.style.height = `${height}px`;
     this.canvas.width = Math.round(width * pixelRatio);
     this.canvas.height = Math.round(height * pixelRatio);
@@ -127,11 +135,19 @@ export class DifferenceStrip {
     );
   }
 
-  /** One category: a middle line, more above it, less below. @param {CanvasRenderingContext2D} context @param {Float64Array} row
-   * @param {number} top @param {number} most bytes @param {{x: number, w: number}} plot @param {import('./scene.js').Theme} theme @param {string} category */
+  /**
+   * One category: a middle line, more above it, less below.
+   * @param {CanvasRenderingContext2D} context
+   * @param {Float64Array} row
+   * @param {number} top
+   * @param {number} most bytes
+   * @param {{x: number, w: number}} plot
+   * @param {import('./scene.js').Theme} theme
+   * @param {string} category
+   */
   drawRow(context, row, top, most, plot, theme, category) {
-    const middle = top + STRIP_ROW / 2,
-      half = STRIP_ROW / 2 - 2;
+    const middle = top + STRIP_ROW / 2;
+    const half = STRIP_ROW / 2 - 2;
     context.fillStyle = theme.grid;
     context.fillRect(plot.x, middle - 0.5, plot.w, 1);
     let largest = 0;

@@ -26,14 +26,17 @@ const checkpointSums = oncePer(
 );
 
 /**
- * Bytes alive in a state, per category of the run's snapshot. Costs at most the events since the last checkpoint.
- * @param {import('./run.js').Run} run @param {number} state @param {Float64Array} [out] filled in
+ * Bytes alive in a state, per category of the run's snapshot. Costs at most the events since the last
+ * checkpoint.
+ * @param {import('./run.js').Run} run
+ * @param {number} state
+ * @param {Float64Array} [out] filled in
  */
 export function categoryBytesAt(run, state, out = new Float64Array(run.snapshot.categories.length)) {
-  const { act, category, bytes } = run.index.blocks,
-    base = Math.floor(state / CHECKPOINT_STATES),
-    sums = checkpointSums(run),
-    n = run.snapshot.categories.length;
+  const { act, category, bytes } = run.index.blocks;
+  const base = Math.floor(state / CHECKPOINT_STATES);
+  const sums = checkpointSums(run);
+  const n = run.snapshot.categories.length;
   for (let c = 0; c < n; c++) out[c] = sums[base * n + c];
   for (let e = base * CHECKPOINT_STATES; e < state; e++) {
     const a = act[e];
@@ -57,11 +60,15 @@ export function categoryBytesAt(run, state, out = new Float64Array(run.snapshot.
  *
  * @typedef {object} Differences
  * @property {DifferenceRow[]} rows the largest change first
- * @property {Record<'first' | 'both' | 'second', {rows: number, bytes: [number, number]}>} sums of the rows only in the base, in both, only in the other
+ * @property {Record<'first' | 'both' | 'second', {rows: number, bytes: [number, number]}>} sums of the rows
+ *   only in the base, in both, only in the other
  */
 
-/** Names of the rows that a run's blocks belong to, made once per scope, name and stack.
- * @param {import('./run.js').Run} run @param {DifferenceKey} by */
+/**
+ * Names of the rows that a run's blocks belong to, made once per scope, name and stack.
+ * @param {import('./run.js').Run} run
+ * @param {DifferenceKey} by
+ */
 function rowNames({ snapshot, index: { blocks } }, by) {
   /** @type {Map<number, string>} */
   const paths = new Map();
@@ -101,37 +108,45 @@ function rowNames({ snapshot, index: { blocks } }, by) {
   };
 }
 
-/** What makes blocks of two runs one row. @param {{category: string, label: string, detail: string}} row */
+/**
+ * What makes blocks of two runs one row.
+ * @param {{category: string, label: string, detail: string}} row
+ */
 function keyOfRow({ category, label, detail }) {
   return `${category}\n${label}\n${detail}`;
 }
 
 /**
  * Which blocks of a run belong to a row.
- * @param {import('./run.js').Run} run @param {DifferenceKey} by @param {string} key of the row @returns {Uint8Array} per block 1 or 0
+ * @param {import('./run.js').Run} run
+ * @param {DifferenceKey} by
+ * @param {string} key of the row
+ * @returns {Uint8Array} per block 1 or 0
  */
 export function blocksOfRow(run, by, key) {
-  const { blocks } = run.index,
-    nameOf = rowNames(run, by),
-    found = new Uint8Array(blocks.count);
+  const { blocks } = run.index;
+  const nameOf = rowNames(run, by);
+  const found = new Uint8Array(blocks.count);
   for (let b = 0; b < blocks.count; b++) if (keyOfRow(nameOf(b)) === key) found[b] = 1;
   return found;
 }
 
 /**
  * Compares what two runs hold, each in a state of its own.
- * @param {[import('./run.js').Run, import('./run.js').Run]} runs the base first @param {[number, number]} states
- * @param {DifferenceKey} by @returns {Differences}
+ * @param {[import('./run.js').Run, import('./run.js').Run]} runs the base first
+ * @param {[number, number]} states
+ * @param {DifferenceKey} by
+ * @returns {Differences}
  */
 export function differencesAt(runs, states, by) {
   /** @type {Map<string, DifferenceRow>} */
   const rows = new Map();
   for (const i of /** @type {const} */ ([0, 1])) {
-    const { index } = runs[i],
-      nameOf = rowNames(runs[i], by);
+    const { index } = runs[i];
+    const nameOf = rowNames(runs[i], by);
     for (const b of aliveAt(index, states[i])) {
-      const name = nameOf(b),
-        key = keyOfRow(name);
+      const name = nameOf(b);
+      const key = keyOfRow(name);
       let row = rows.get(key);
       if (row === undefined)
         rows.set(key, (row = { key, ...name, bytes: [0, 0], count: [0, 0], difference: 0 }));
@@ -159,7 +174,11 @@ export function differencesAt(runs, states, by) {
   return { rows: sorted, sums };
 }
 
-/** In which of the two runs a row's blocks are. @param {DifferenceRow} row @returns {'first' | 'both' | 'second'} */
+/**
+ * In which of the two runs a row's blocks are.
+ * @param {DifferenceRow} row
+ * @returns {'first' | 'both' | 'second'}
+ */
 export function sideOf(row) {
   return row.count[0] === 0 ? 'second' : row.count[1] === 0 ? 'first' : 'both';
 }

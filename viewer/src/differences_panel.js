@@ -11,16 +11,19 @@ const CHUNK = 200; // rows made at once
 
 /** @typedef {'all' | 'first' | 'both' | 'second'} Side */
 
-/** @param {import('./store.js').Store} store @returns {import('./dock.js').DockPanel} */
+/**
+ * @param {import('./store.js').Store} store
+ * @returns {import('./dock.js').DockPanel}
+ */
 export function makeDifferencesPanel(store) {
-  const controls = element('div', { class: 'controls' }),
-    sides = element('div', { class: 'tabs', role: 'group', 'aria-label': 'Rows' }),
-    scroll = element('div', {
-      class: 'scroll tall',
-      tabindex: '0',
-      role: 'region',
-      'aria-label': 'Differences',
-    });
+  const controls = element('div', { class: 'controls' });
+  const sides = element('div', { class: 'tabs', role: 'group', 'aria-label': 'Rows' });
+  const scroll = element('div', {
+    class: 'scroll tall',
+    tabindex: '0',
+    role: 'region',
+    'aria-label': 'Differences',
+  });
   const panel = element('div', {}, controls, sides, scroll);
   const choice = {
     by: /** @type {import('./differences.js').DifferenceKey} */ ('name'),
@@ -31,14 +34,18 @@ export function makeDifferencesPanel(store) {
 
   /** The base and the run beside it. */
   const pair = () => {
-    const { runs, shown } = store.get(),
-      other = shown > 0 ? shown : 1;
+    const { runs, shown } = store.get();
+    const other = shown > 0 ? shown : 1;
     return { a: runs[0], b: runs[other], other };
   };
-  /** The instants compared: each run's peak, or the cursor's and the place in the other run that answers to it. @returns {[number, number]} */
+  /**
+   * The instants compared: each run's peak, or the cursor's and the place in the other run that answers to
+   * it.
+   * @returns {[number, number]}
+   */
   const instants = () => {
-    const { cursor, axis } = store.get(),
-      { a, b, other } = pair();
+    const { cursor, axis } = store.get();
+    const { a, b, other } = pair();
     if (cursor === null || !cursor.held || (cursor.run !== 0 && cursor.run !== other))
       return [a.peakState, b.peakState];
     const [from, to] = cursor.run === 0 ? [a, b] : [b, a];
@@ -55,8 +62,8 @@ export function makeDifferencesPanel(store) {
   const show = () => {
     const { a, b } = pair();
     if (panel.hidden || b === undefined || !a.isRecorded || !b.isRecorded) return;
-    const { cursor } = store.get(),
-      found = differencesAt([a, b], instants(), choice.by);
+    const { cursor } = store.get();
+    const found = differencesAt([a, b], instants(), choice.by);
     const rows = found.rows.filter((row) => choice.side === 'all' || sideOf(row) === choice.side);
     const select = /** @type {HTMLSelectElement} */ (
       element(
@@ -137,7 +144,11 @@ export function makeDifferencesPanel(store) {
     scroll.replaceChildren(tableOf(a, b, rows));
   };
 
-  /** @param {import('./run.js').Run} a @param {import('./run.js').Run} b @param {import('./differences.js').DifferenceRow[]} rows */
+  /**
+   * @param {import('./run.js').Run} a
+   * @param {import('./run.js').Run} b
+   * @param {import('./differences.js').DifferenceRow[]} rows
+   */
   const tableOf = (a, b, rows) => {
     const head = element(
       'tr',
@@ -169,7 +180,10 @@ export function makeDifferencesPanel(store) {
     );
   };
 
-  /** @param {import('./differences.js').DifferenceRow} row @param {number} most bytes of the longest bar */
+  /**
+   * @param {import('./differences.js').DifferenceRow} row
+   * @param {number} most bytes of the longest bar
+   */
   const rowOf = (row, most) => {
     const bar = element('span', {
       class: row.difference > 0 ? 'difference more' : 'difference less',
@@ -179,9 +193,9 @@ export function makeDifferencesPanel(store) {
     const isolate = pushButton(
       row.label,
       () => {
-        const isSame = choice.row === row.key && store.get().pick !== null,
-          { by } = choice,
-          memory = new Map();
+        const isSame = choice.row === row.key && store.get().pick !== null;
+        const { by } = choice;
+        const memory = new Map();
         choice.row = isSame ? '' : row.key;
         store.set({
           pick: isSame

@@ -2,7 +2,10 @@
  */
 import { byId, element } from './dom.js';
 
-/** In the order of their tabs and of the digits that open them. @type {{key: import('./store.js').State['dock'], title: string}[]} */
+/**
+ * In the order of their tabs and of the digits that open them.
+ * @type {{key: import('./store.js').State['dock'], title: string}[]}
+ */
 export const DOCK_PANELS = [
   { key: 'tree', title: 'Tree' },
   { key: 'flame', title: 'Flame graph' },
@@ -11,11 +14,17 @@ export const DOCK_PANELS = [
   { key: 'differences', title: 'Differences' },
 ];
 
-/** @typedef {{element: HTMLElement, show: () => void}} DockPanel show is called when the panel comes into sight */
+/**
+ * @typedef {{element: HTMLElement, show: () => void}} DockPanel show is called when the panel comes into
+ *   sight
+ */
 
 /** The row of tabs and the panel that is open. */
 export class Dock {
-  /** @param {import('./store.js').Store} store @param {Record<string, DockPanel>} panels by key; those that are absent have no tab */
+  /**
+   * @param {import('./store.js').Store} store
+   * @param {Record<string, DockPanel>} panels by key; those that are absent have no tab
+   */
   constructor(store, panels) {
     this.panels = panels;
     this.tabs = new Map(

@@ -16,11 +16,16 @@ const PROGRESS_MS = 50;
 const KNOWN_PARTS = { ...PARTS, ...TABLES };
 
 /**
- * @typedef {() => Promise<Uint8Array | null>} Pull the next bytes, null at the end; what lies before them in their buffer may be overwritten
+ * @typedef {() => Promise<Uint8Array | null>} Pull the next bytes, null at the end; what lies before them in
+ *   their buffer may be overwritten
  * @typedef {(done: {bytes: number, rows: number}) => void} Report
  */
 
-/** The keys and items of a key path. @param {string} place @returns {(string | number)[]} */
+/**
+ * The keys and items of a key path.
+ * @param {string} place
+ * @returns {(string | number)[]}
+ */
 function keysOfPath(place) {
   return place
     .replaceAll(']', '')
@@ -30,7 +35,11 @@ function keysOfPath(place) {
 
 /** A parser whose bytes come in: those that were not read yet, and room for more. */
 class JsonStream extends JsonReader {
-  /** @param {Pull} pull @param {Report} report @param {number} mostBytes of the document */
+  /**
+   * @param {Pull} pull
+   * @param {Report} report
+   * @param {number} mostBytes of the document
+   */
   constructor(pull, report, mostBytes) {
     super(new Uint8Array(0), false);
     this.pull = pull;
@@ -86,11 +95,16 @@ class JsonStream extends JsonReader {
     while (!this.isLast && this.end < wanted);
   }
 
-  /** Takes a part; where the bytes at hand end in it, NEED_MORE, and nothing is taken. @template T @param {() => T} part @returns {T | typeof NEED_MORE} */
+  /**
+   * Takes a part; where the bytes at hand end in it, NEED_MORE, and nothing is taken.
+   * @template T
+   * @param {() => T} part
+   * @returns {T | typeof NEED_MORE}
+   */
   attempt(part) {
-    const { at, nOdd, firstOdd } = this,
-      depth = this.levels.length,
-      outer = depth > 0 ? { ...this.levels[depth - 1] } : null;
+    const { at, nOdd, firstOdd } = this;
+    const depth = this.levels.length;
+    const outer = depth > 0 ? { ...this.levels[depth - 1] } : null;
     try {
       return part();
     } catch (problem) {
@@ -102,7 +116,12 @@ class JsonStream extends JsonReader {
     }
   }
 
-  /** Takes a part, from its begin again where the bytes at hand end in it. @template T @param {() => T} part @returns {Promise<T>} */
+  /**
+   * Takes a part, from its begin again where the bytes at hand end in it.
+   * @template T
+   * @param {() => T} part
+   * @returns {Promise<T>}
+   */
   async whole(part) {
     for (;;) {
       const taken = this.attempt(part);
@@ -113,17 +132,21 @@ class JsonStream extends JsonReader {
 
   /** Takes a value of which nothing is kept, however long it is. */
   async skipLong() {
-    const outer = this.levels.length,
-      step = () => this.skipStep(outer);
+    const outer = this.levels.length;
+    const step = () => this.skipStep(outer);
     do {
       while (this.attempt(step) === NEED_MORE) await this.loadTwice();
     } while (this.levels.length > outer);
   }
 
-  /** @param {import('./shapes.js').ColumnRule} rule @param {number} nRows of the columns before it; -1: there are none @param {Scratch} scratch */
+  /**
+   * @param {import('./shapes.js').ColumnRule} rule
+   * @param {number} nRows of the columns before it; -1: there are none
+   * @param {Scratch} scratch
+   */
   async column(rule, nRows, scratch) {
-    const offset = this.base + this.at,
-      reader = new ColumnReader(rule, scratch, nRows < 0 ? ROOM_AT_FIRST : nRows);
+    const offset = this.base + this.at;
+    const reader = new ColumnReader(rule, scratch, nRows < 0 ? ROOM_AT_FIRST : nRows);
     await this.whole(() => this.enter(true));
     while (!reader.take(this)) await this.load();
     this.levels.pop();
@@ -144,10 +167,13 @@ class JsonStream extends JsonReader {
     return reader.finish();
   }
 
-  /** @param {string} name @param {Scratch} scratch */
+  /**
+   * @param {string} name
+   * @param {Scratch} scratch
+   */
   async table(name, scratch) {
-    const table = Object.create(null),
-      rules = TABLES[name];
+    const table = Object.create(null);
+    const rules = TABLES[name];
     let nRows = -1;
     await this.fields(rules, Object.keys(rules), async (key) => {
       table[key] = await this.column(rules[key], nRows, scratch);
@@ -157,8 +183,12 @@ class JsonStream extends JsonReader {
     return table;
   }
 
-  /** Calls body(key) for each known key of an object, after its colon. @param {Record<string, any>} known @param {readonly string[]} required
-   * @param {(key: string) => Promise<void>} body */
+  /**
+   * Calls body(key) for each known key of an object, after its colon.
+   * @param {Record<string, any>} known
+   * @param {readonly string[]} required
+   * @param {(key: string) => Promise<void>} body
+   */
   async fields(known, required, body) {
     await this.whole(() => this.enter(false));
     const { seen } = this.levels[this.levels.length - 1];
@@ -169,7 +199,10 @@ class JsonStream extends JsonReader {
     this.checkRequired(required, seen);
   }
 
-  /** The byte at which the value of a key path stands. @param {string} place as checkDocument names it */
+  /**
+   * The byte at which the value of a key path stands.
+   * @param {string} place as checkDocument names it
+   */
   async offsetOf(place) {
     for (const part of keysOfPath(place)) {
       const isItem = typeof part === 'number';
@@ -185,8 +218,8 @@ class JsonStream extends JsonReader {
   }
 
   async document() {
-    const made = Object.create(null),
-      scratch = new Scratch();
+    const made = Object.create(null);
+    const scratch = new Scratch();
     if ((await this.whole(() => this.look())) !== BYTE.OPEN)
       throw new FormatError('this is not a tidemark snapshot: it holds neither a JSON object nor a pickle');
     await this.fields(KNOWN_PARTS, REQUIRED_PARTS, async (key) => {
@@ -200,13 +233,23 @@ class JsonStream extends JsonReader {
   }
 }
 
-/** @param {Pull} pull @param {Report} report @param {number} [mostBytes] of the uncompressed text
- * @returns {Promise<Record<string, any>>} for readSnapshot @throws {FormatError} */
+/**
+ * @param {Pull} pull
+ * @param {Report} report
+ * @param {number} [mostBytes] of the uncompressed text
+ * @returns {Promise<Record<string, any>>} for readSnapshot
+ * @throws {FormatError}
+ */
 export function readDocument(pull, report, mostBytes = MOST_DOCUMENT_BYTES) {
   return new JsonStream(pull, report, mostBytes).document();
 }
 
-/** The byte of the document at which the value of a key path stands. @param {Pull} pull @param {string} place @returns {Promise<number>} */
+/**
+ * The byte of the document at which the value of a key path stands.
+ * @param {Pull} pull
+ * @param {string} place
+ * @returns {Promise<number>}
+ */
 export function findPlace(pull, place) {
   return new JsonStream(pull, () => undefined, MOST_DOCUMENT_BYTES).offsetOf(place);
 }

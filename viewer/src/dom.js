@@ -2,14 +2,20 @@
  */
 import { categoryColour } from './colours.js';
 
-/** An element that the page always has. @param {string} id @returns {HTMLElement} */
+/**
+ * An element that the page always has.
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
 export function byId(id) {
   return /** @type {HTMLElement} */ (document.getElementById(id));
 }
 
 /**
  * An element with children; texts become text nodes.
- * @param {string} tag @param {Record<string, string>} [attributes] @param {...(Node | string | null)} children
+ * @param {string} tag
+ * @param {Record<string, string>} [attributes]
+ * @param {...(Node | string | null)} children
  * @returns {HTMLElement}
  */
 export function element(tag, attributes = {}, ...children) {
@@ -19,25 +25,43 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** A small square in a colour. @param {string} colour @returns {HTMLElement} */
+/**
+ * A small square in a colour.
+ * @param {string} colour
+ * @returns {HTMLElement}
+ */
 export function colourSwatch(colour) {
   const made = element('span', { class: 'swatch', 'aria-hidden': 'true' });
   made.style.background = colour;
   return made;
 }
 
-/** A small square in a category's colour. @param {string} category @returns {HTMLElement} */
+/**
+ * A small square in a category's colour.
+ * @param {string} category
+ * @returns {HTMLElement}
+ */
 export function swatch(category) {
   return colourSwatch(categoryColour(category));
 }
 
-/** A framed part of the page with a heading. @param {string} title @param {...(Node | string | null)} children @returns {HTMLElement} */
+/**
+ * A framed part of the page with a heading.
+ * @param {string} title
+ * @param {...(Node | string | null)} children
+ * @returns {HTMLElement}
+ */
 export function card(title, ...children) {
   return element('section', { class: 'card' }, element('h2', {}, title), ...children);
 }
 
-/** A button that does something when it is pressed. @param {string} text @param {() => void} press @param {Record<string, string>} [attributes]
- * @returns {HTMLButtonElement} */
+/**
+ * A button that does something when it is pressed.
+ * @param {string} text
+ * @param {() => void} press
+ * @param {Record<string, string>} [attributes]
+ * @returns {HTMLButtonElement}
+ */
 export function pushButton(text, press, attributes = {}) {
   const made = /** @type {HTMLButtonElement} */ (element('button', { type: 'button', ...attributes }, text));
   made.addEventListener('click', press);

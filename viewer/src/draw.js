@@ -13,7 +13,11 @@ import { formatBytes, formatCount, formatDuration } from './text.js';
 
 const MAX_NAME = 260; // CSS pixels
 
-/** Names of the groups, where their bands have room. @param {import('./scene.js').Scene} scene @param {import('./scene.js').Box[]} taken */
+/**
+ * Names of the groups, where their bands have room.
+ * @param {import('./scene.js').Scene} scene
+ * @param {import('./scene.js').Box[]} taken
+ */
 function drawBandNames(scene, taken) {
   const {
     context,
@@ -39,11 +43,11 @@ function drawBandNames(scene, taken) {
     17 * pixelRatio,
     (g) => ((widths.get(g) ?? 0) + 16) * pixelRatio,
   )) {
-    const { label, colour } = groups[group],
-      isPale = (raster.view?.picking ?? null) !== null,
-      w = widths.get(group) ?? 0;
-    const x = plot.x + column / pixelRatio,
-      y = plot.y + plot.h - row / pixelRatio;
+    const { label, colour } = groups[group];
+    const isPale = (raster.view?.picking ?? null) !== null;
+    const w = widths.get(group) ?? 0;
+    const x = plot.x + column / pixelRatio;
+    const y = plot.y + plot.h - row / pixelRatio;
     if (place(taken, [{ x: x - w / 2, y: y - 8, w, h: 16 }]) !== null)
       haloText(
         scene,
@@ -57,10 +61,16 @@ function drawBandNames(scene, taken) {
 }
 
 /**
- * @typedef {{canvas: HTMLCanvasElement | OffscreenCanvas, context: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D, data: ImageData}} RasterImage a canvas of the raster's size
+ * @typedef {{canvas: HTMLCanvasElement | OffscreenCanvas, context: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D, data: ImageData}}
+ *   RasterImage a canvas of the raster's size
  */
 
-/** Brings the image up to date. @param {import('./raster.js').Raster} raster @param {RasterImage} image @param {[number, number]} drawn columns that are new in the raster */
+/**
+ * Brings the image up to date.
+ * @param {import('./raster.js').Raster} raster
+ * @param {RasterImage} image
+ * @param {[number, number]} drawn columns that are new in the raster
+ */
 export function refreshImage(raster, { context, data }, [c0, c1]) {
   if (c0 === c1) return;
   const pixels = new Uint32Array(data.data.buffer);
@@ -69,10 +79,14 @@ export function refreshImage(raster, { context, data }, [c0, c1]) {
   context.putImageData(data, 0, 0);
 }
 
-/** Paints everything but the overlay. @param {import('./scene.js').Scene} scene @param {CanvasImageSource} image of the raster */
+/**
+ * Paints everything but the overlay.
+ * @param {import('./scene.js').Scene} scene
+ * @param {CanvasImageSource} image of the raster
+ */
 export function drawScene(scene, image) {
-  const { context, geometry, theme } = scene,
-    { plot } = geometry;
+  const { context, geometry, theme } = scene;
+  const { plot } = geometry;
   context.fillStyle = theme.bg;
   context.fillRect(0, 0, geometry.width, geometry.height);
   drawByteAxis(scene);
@@ -85,8 +99,8 @@ export function drawScene(scene, image) {
   drawPending(scene);
   /** @type {import('./scene.js').Box[]} */
   const taken = [];
-  const drawPeak = placePeak(scene, taken),
-    drawOoms = placeOom(scene, taken);
+  const drawPeak = placePeak(scene, taken);
+  const drawOoms = placeOom(scene, taken);
   drawBandNames(scene, taken);
   drawPhaseSpans(scene);
   drawReserved(scene);
@@ -96,11 +110,16 @@ export function drawScene(scene, image) {
   drawPeak();
 }
 
-/** The rim of a block. @param {import('./scene.js').Scene} scene @param {[number, number, number][]} spans of columns @param {string} colour
- * @param {number} thick CSS pixels */
+/**
+ * The rim of a block.
+ * @param {import('./scene.js').Scene} scene
+ * @param {[number, number, number][]} spans of columns
+ * @param {string} colour
+ * @param {number} thick CSS pixels
+ */
 function strokeSpans({ context, geometry: { plot }, pixelRatio }, spans, colour, thick) {
-  const unit = 1 / pixelRatio,
-    half = thick / 2;
+  const unit = 1 / pixelRatio;
+  const half = thick / 2;
   const line = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ row) =>
     context.fillRect(plot.x + from * unit, plot.y + plot.h - row * unit - half, (to - from) * unit, thick);
   const bar = (/** @type {number} */ column, /** @type {number} */ bottom, /** @type {number} */ top) =>
@@ -112,8 +131,8 @@ function strokeSpans({ context, geometry: { plot }, pixelRatio }, spans, colour,
     );
   context.fillStyle = colour;
   for (let i = 0; i < spans.length;) {
-    const [column, bottom, top] = spans[i],
-      before = spans[i - 1];
+    const [column, bottom, top] = spans[i];
+    const before = spans[i - 1];
     let end = i + 1; // of the columns that are alike
     while (
       end < spans.length &&
@@ -149,35 +168,45 @@ function strokeSpans({ context, geometry: { plot }, pixelRatio }, spans, colour,
  * @property {{first: number, last: number} | null} range of states
  */
 
-/** Its line, and under it where and how much. @param {import('./scene.js').Scene} scene @param {number} x CSS pixels @param {number} state @param {boolean} isHeld */
+/**
+ * Its line, and under it where and how much.
+ * @param {import('./scene.js').Scene} scene
+ * @param {number} x CSS pixels
+ * @param {number} state
+ * @param {boolean} isHeld
+ */
 function drawCursor(scene, x, state, isHeld) {
-  const { context, geometry, run, stacking, axis, theme } = scene,
-    { plot } = geometry;
+  const { context, geometry, run, stacking, axis, theme } = scene;
+  const { plot } = geometry;
   if (x < plot.x || x > plot.x + plot.w) return;
   context.fillStyle = theme.ink;
   context.globalAlpha = isHeld ? 1 : 0.45;
   context.fillRect(Math.round(x) - (isHeld ? 0.5 : 0), plot.y, isHeld ? 1.5 : 1, geometry.height - plot.y);
   context.globalAlpha = 1;
   if (state < 0) return;
-  const at = axis.ofEvent(Math.max(0, state - 1)),
-    where = axis.kind === 'event' ? `event ${formatCount(at)}` : formatDuration(at);
+  const at = axis.ofEvent(Math.max(0, state - 1));
+  const where = axis.kind === 'event' ? `event ${formatCount(at)}` : formatDuration(at);
   const text = `${where} · ${formatBytes(stacking.totals[state])}${stacking.isFiltered ? ` of ${formatBytes(run.index.totals[state])}` : ''}`;
   drawPill(scene, text, pillBox(scene, text, x, plot.y + plot.h + 3, Infinity), theme.ink, theme.bg);
 }
 
-/** A range of states, with the bytes at both of its ends. @param {import('./scene.js').Scene} scene @param {{first: number, last: number}} range */
+/**
+ * A range of states, with the bytes at both of its ends.
+ * @param {import('./scene.js').Scene} scene
+ * @param {{first: number, last: number}} range
+ */
 function drawRange(scene, range) {
   const {
-      context,
-      geometry: { plot },
-      run: {
-        index: { totals },
-      },
-      theme,
-    } = scene,
-    [left, right] = spanOfStates(scene.axis, range).map((x) => toPixel(scene, x));
-  const from = Math.max(plot.x, left),
-    to = Math.min(plot.x + plot.w, right);
+    context,
+    geometry: { plot },
+    run: {
+      index: { totals },
+    },
+    theme,
+  } = scene;
+  const [left, right] = spanOfStates(scene.axis, range).map((x) => toPixel(scene, x));
+  const from = Math.max(plot.x, left);
+  const to = Math.min(plot.x + plot.w, right);
   if (to < from) return;
   context.fillStyle = theme.accent;
   context.globalAlpha = 0.16;
@@ -185,13 +214,16 @@ function drawRange(scene, range) {
   context.globalAlpha = 1;
   if (left >= plot.x) context.fillRect(left - 0.75, plot.y, 1.5, plot.h);
   if (right <= plot.x + plot.w) context.fillRect(right - 0.75, plot.y, 1.5, plot.h);
-  const a = totals[range.first],
-    b = totals[range.last - 1],
-    text = `${formatBytes(a)} → ${formatBytes(b)}, ${b >= a ? '+' : '−'}${formatBytes(Math.abs(b - a))}`;
+  const a = totals[range.first];
+  const b = totals[range.last - 1];
+  const text = `${formatBytes(a)} → ${formatBytes(b)}, ${b >= a ? '+' : '−'}${formatBytes(Math.abs(b - a))}`;
   drawPill(scene, text, pillBox(scene, text, (from + to) / 2, plot.y + 2, Infinity), theme.accent, theme.bg);
 }
 
-/** @param {import('./scene.js').Scene} scene @param {number} scope pointed at */
+/**
+ * @param {import('./scene.js').Scene} scene
+ * @param {number} scope pointed at
+ */
 function drawScopeSpan(scene, scope) {
   const {
     context,
@@ -201,8 +233,8 @@ function drawScopeSpan(scene, scope) {
   const [x0, x1] = scopeSpan(scene.run.snapshot, scene.run.extents, scene.axis, scope).map((x) =>
     toPixel(scene, x),
   );
-  const left = Math.max(plot.x, x0),
-    right = Math.min(plot.x + plot.w, x1);
+  const left = Math.max(plot.x, x0);
+  const right = Math.min(plot.x + plot.w, x1);
   context.fillStyle = theme.accent;
   context.globalAlpha = 0.13;
   context.fillRect(left, plot.y, Math.max(1, right - left), plot.h);
@@ -211,7 +243,10 @@ function drawScopeSpan(scene, scope) {
   context.fillRect(right - 1, plot.y, 1, plot.h);
 }
 
-/** @param {import('./scene.js').Scene} scene @param {Marks} marks */
+/**
+ * @param {import('./scene.js').Scene} scene
+ * @param {Marks} marks
+ */
 export function drawOverlay(scene, marks) {
   const { context, geometry, theme } = scene;
   context.clearRect(0, 0, geometry.width, geometry.height);

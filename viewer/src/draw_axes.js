@@ -35,9 +35,9 @@ export function drawEventAxis(scene) {
     view,
   } = scene;
   const y = plot.y + plot.h + 14;
-  const lo = Math.max(view.x0, axis.lo),
-    hi = Math.min(view.x1, axis.hi),
-    room = toPixel(scene, hi) - toPixel(scene, lo);
+  const lo = Math.max(view.x0, axis.lo);
+  const hi = Math.min(view.x1, axis.hi);
+  const room = toPixel(scene, hi) - toPixel(scene, lo);
   const { ticks, step } = decimalTicks(
     lo,
     hi,
@@ -50,8 +50,8 @@ export function drawEventAxis(scene) {
   context.textAlign = 'right';
   context.fillText(axis.kind === 'event' ? 'event' : 'time', plot.x - 8, y);
   for (const tick of ticks) {
-    const x = toPixel(scene, tick),
-      text = axis.kind === 'event' ? formatCount(tick) : timeTickText(tick, step, axis.hi);
+    const x = toPixel(scene, tick);
+    const text = axis.kind === 'event' ? formatCount(tick) : timeTickText(tick, step, axis.hi);
     context.fillRect(Math.round(x), plot.y + plot.h, 1, 4);
     const half = context.measureText(text).width / 2;
     if (x - half < plot.x - 2 || x + half > plot.x + plot.w + RIGHT) continue;

@@ -6,7 +6,11 @@ import { fitText, FONT, FONT_STRONG, toPixel } from './scene.js';
 
 const LETTER = 7; // CSS pixels that one letter takes, roughly: fewer than three do not help
 
-/** True for the scopes of the phase that stands out. @param {import('./scene.js').Scene} scene @param {number} scope */
+/**
+ * True for the scopes of the phase that stands out.
+ * @param {import('./scene.js').Scene} scene
+ * @param {number} scope
+ */
 function isOfPhase(
   {
     run: {
@@ -21,8 +25,8 @@ function isOfPhase(
 
 /** @param {import('./scene.js').Scene} scene */
 export function drawLanes(scene) {
-  const { context, geometry, run, axis, view, theme } = scene,
-    { plot } = geometry;
+  const { context, geometry, run, axis, view, theme } = scene;
+  const { plot } = geometry;
   const perPixel = (view.x1 - view.x0) / plot.w;
   context.textBaseline = 'middle';
   for (const { lane, y, h } of geometry.lanes) {
@@ -47,22 +51,27 @@ export function drawLanes(scene) {
   }
 }
 
-/** @param {import('./scene.js').Scene} scene @param {import('./lanes.js').LaneItem} item @param {number} y @param {number} h
- * @param {boolean} shortly only the number, where there is one */
+/**
+ * @param {import('./scene.js').Scene} scene
+ * @param {import('./lanes.js').LaneItem} item
+ * @param {number} y
+ * @param {number} h
+ * @param {boolean} shortly only the number, where there is one
+ */
 function drawLaneItem(scene, item, y, h, shortly) {
   const {
-      context,
-      geometry: { plot },
-      run,
-      theme,
-    } = scene,
-    { scopes } = run.snapshot;
-  const x0 = toPixel(scene, item.x0),
-    x1 = toPixel(scene, item.x1),
-    gap = x1 - x0 > 3 ? 1 : 0;
+    context,
+    geometry: { plot },
+    run,
+    theme,
+  } = scene;
+  const { scopes } = run.snapshot;
+  const x0 = toPixel(scene, item.x0);
+  const x1 = toPixel(scene, item.x1);
+  const gap = x1 - x0 > 3 ? 1 : 0;
   const alternate = scopes.index[item.scope] >= 0 ? scopes.index[item.scope] & 1 : item.scope & 1;
-  const isHome = item.scope === run.homeScope,
-    isPointedAt = isOfPhase(scene, item.scope);
+  const isHome = item.scope === run.homeScope;
+  const isPointedAt = isOfPhase(scene, item.scope);
   context.fillStyle = isPointedAt
     ? theme.accent
     : isHome
@@ -77,12 +86,12 @@ function drawLaneItem(scene, item, y, h, shortly) {
     context.lineWidth = 1;
     context.strokeRect(x0 + 0.5, y + 0.5, x1 - x0 - gap - 1, h - 1);
   }
-  const left = Math.max(x0, plot.x),
-    right = Math.min(x1, plot.x + plot.w),
-    room = right - left - 3;
+  const left = Math.max(x0, plot.x);
+  const right = Math.min(x1, plot.x + plot.w);
+  const room = right - left - 3;
   if (room < 9 || h < 14) return;
-  const hasNumber = scopes.index[item.scope] >= 0,
-    whole = scopeText(run.snapshot, item.scope);
+  const hasNumber = scopes.index[item.scope] >= 0;
+  const whole = scopeText(run.snapshot, item.scope);
   context.font = isPointedAt ? FONT_STRONG : FONT;
   const text =
     shortly && hasNumber
@@ -96,22 +105,25 @@ function drawLaneItem(scene, item, y, h, shortly) {
   context.fillText(text, (left + right) / 2, y + h / 2 + 0.5);
 }
 
-/** The spans of the phase that stands out, over the stack. @param {import('./scene.js').Scene} scene */
+/**
+ * The spans of the phase that stands out, over the stack.
+ * @param {import('./scene.js').Scene} scene
+ */
 export function drawPhaseSpans(scene) {
   const {
-      context,
-      geometry: { plot, lanes },
-      run,
-      axis,
-      view,
-      theme,
-    } = scene,
-    row = lanes.find(({ lane }) => lane.kind === SCOPE.PHASE && !lane.isDevice);
+    context,
+    geometry: { plot, lanes },
+    run,
+    axis,
+    view,
+    theme,
+  } = scene;
+  const row = lanes.find(({ lane }) => lane.kind === SCOPE.PHASE && !lane.isDevice);
   if (scene.phase === null || row === undefined) return;
   for (const item of laneItems(run.snapshot, run.extents, axis, row.lane, view.x0, view.x1, 0)) {
     if (!isOfPhase(scene, item.scope)) continue;
-    const left = Math.max(plot.x, toPixel(scene, item.x0)),
-      right = Math.min(plot.x + plot.w, toPixel(scene, item.x1));
+    const left = Math.max(plot.x, toPixel(scene, item.x0));
+    const right = Math.min(plot.x + plot.w, toPixel(scene, item.x1));
     context.fillStyle = theme.accent;
     context.globalAlpha = 0.12;
     context.fillRect(left, plot.y, Math.max(1, right - left), plot.h);

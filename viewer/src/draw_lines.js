@@ -5,27 +5,30 @@ import { drawHatch, drawPill, FONT, haloText, pillBox, place, toPixel, toRow } f
 import { amountAt, pendingOf } from './pending.js';
 import { formatBytes } from './text.js';
 
-/** On top of the stack, hatched: what is freed but still in use by another stream. @param {import('./scene.js').Scene} scene */
+/**
+ * On top of the stack, hatched: what is freed but still in use by another stream.
+ * @param {import('./scene.js').Scene} scene
+ */
 export function drawPending(scene) {
   const {
-      context,
-      geometry: { plot },
-      run,
-      stacking,
-      raster,
-      pixelRatio,
-      theme,
-    } = scene,
-    pending = pendingOf(run.index.blocks);
+    context,
+    geometry: { plot },
+    run,
+    stacking,
+    raster,
+    pixelRatio,
+    theme,
+  } = scene;
+  const pending = pendingOf(run.index.blocks);
   if (pending.maxBytes === 0 || stacking.isFiltered) return;
   context.save();
   context.beginPath();
   for (let x = 0; x < plot.w; x++) {
-    const state = raster.states[Math.min(raster.width - 1, Math.round(x * pixelRatio))],
-      amount = state < 0 ? 0 : amountAt(pending, state);
+    const state = raster.states[Math.min(raster.width - 1, Math.round(x * pixelRatio))];
+    const amount = state < 0 ? 0 : amountAt(pending, state);
     if (amount === 0) continue;
-    const total = stacking.totals[state],
-      top = toRow(scene, total + amount);
+    const total = stacking.totals[state];
+    const top = toRow(scene, total + amount);
     context.rect(plot.x + x, top, 1, Math.max(1, toRow(scene, total) - top));
   }
   context.clip();
@@ -42,20 +45,23 @@ export function drawPending(scene) {
   context.restore();
 }
 
-/** The largest reserved bytes per pixel, as a line. @param {import('./scene.js').Scene} scene */
+/**
+ * The largest reserved bytes per pixel, as a line.
+ * @param {import('./scene.js').Scene} scene
+ */
 export function drawReserved(scene) {
   const {
-      context,
-      geometry: { plot },
-      run,
-      raster,
-      pixelRatio,
-      theme,
-    } = scene,
-    { state, bytes } = run.reserved;
+    context,
+    geometry: { plot },
+    run,
+    raster,
+    pixelRatio,
+    theme,
+  } = scene;
+  const { state, bytes } = run.reserved;
   context.beginPath();
-  let k = 0,
-    drawing = false;
+  let k = 0;
+  let drawing = false;
   for (let x = 0; x < plot.w; x++) {
     const here = raster.states[Math.min(raster.width - 1, Math.round(x * pixelRatio))];
     if (here < 0) {
@@ -75,21 +81,25 @@ export function drawReserved(scene) {
   context.stroke();
 }
 
-/** The most that is reserved in view, at either end of where it is, or beside what stands there. @param {import('./scene.js').Scene} scene @param {import('./scene.js').Box[]} taken */
+/**
+ * The most that is reserved in view, at either end of where it is, or beside what stands there.
+ * @param {import('./scene.js').Scene} scene
+ * @param {import('./scene.js').Box[]} taken
+ */
 export function labelReserved(scene, taken) {
   const {
-      context,
-      geometry: { plot },
-      run,
-      maxBytes,
-      theme,
-      raster,
-    } = scene,
-    { state, bytes } = run.reserved;
-  let most = -1,
-    from = 0,
-    to = 0,
-    k = 0;
+    context,
+    geometry: { plot },
+    run,
+    maxBytes,
+    theme,
+    raster,
+  } = scene;
+  const { state, bytes } = run.reserved;
+  let most = -1;
+  let from = 0;
+  let to = 0;
+  let k = 0;
   for (let c = 0; c < raster.width; c++) {
     if (raster.states[c] < 0) continue;
     while (k + 1 < state.length && state[k + 1] <= raster.states[c]) k++;
@@ -101,12 +111,12 @@ export function labelReserved(scene, taken) {
   const beyond =
     run.capacityBytes > maxBytes ? ` of ${formatBytes(run.capacityBytes)} ${run.capacityText}` : '';
   context.font = FONT;
-  const text = `reserved ${formatBytes(most)}${beyond}`,
-    w = context.measureText(text).width + 8,
-    y = toRow(scene, most);
+  const text = `reserved ${formatBytes(most)}${beyond}`;
+  const w = context.measureText(text).width + 8;
+  const y = toRow(scene, most);
   const inside = (/** @type {number} */ x) => Math.max(plot.x + 2, Math.min(plot.x + plot.w - w, x));
-  const left = inside(plot.x + (from / raster.width) * plot.w + 4),
-    right = inside(plot.x + (to / raster.width) * plot.w - w - 2);
+  const left = inside(plot.x + (from / raster.width) * plot.w + 4);
+  const right = inside(plot.x + (to / raster.width) * plot.w - w - 2);
   const rows = [y - 17, y + 2].filter((row) => row > 0 && row + 14 < plot.y + plot.h);
   const ends = taken.some((other) => other.x + other.w / 2 < plot.x + plot.w / 2)
     ? [right, left]
@@ -124,7 +134,11 @@ export function labelReserved(scene, taken) {
   haloText(scene, text, box.x + 4, box.y + 8, theme.ink);
 }
 
-/** Memory limit or device capacity, where it is in sight. @param {import('./scene.js').Scene} scene @param {import('./scene.js').Box[]} taken */
+/**
+ * Memory limit or device capacity, where it is in sight.
+ * @param {import('./scene.js').Scene} scene
+ * @param {import('./scene.js').Box[]} taken
+ */
 export function drawCapacity(scene, taken) {
   const {
     context,
@@ -134,8 +148,8 @@ export function drawCapacity(scene, taken) {
     theme,
   } = scene;
   if (run.capacityBytes <= 0 || run.capacityBytes > maxBytes) return;
-  const text = `${run.capacityText} ${formatBytes(run.capacityBytes)}`,
-    y = Math.round(toRow(scene, run.capacityBytes)) + 0.5;
+  const text = `${run.capacityText} ${formatBytes(run.capacityBytes)}`;
+  const y = Math.round(toRow(scene, run.capacityBytes)) + 0.5;
   context.strokeStyle = theme.danger;
   context.lineWidth = 1.5;
   context.setLineDash([6, 4]);
@@ -154,32 +168,36 @@ export function drawCapacity(scene, taken) {
   haloText(scene, text, box.x + 4, box.y + 8, theme.danger);
 }
 
-/** The peak's marker. Returns what draws it, so that other labels can keep clear of it first.
- * @param {import('./scene.js').Scene} scene @param {import('./scene.js').Box[]} taken @returns {() => void} */
+/**
+ * The peak's marker. Returns what draws it, so that other labels can keep clear of it first.
+ * @param {import('./scene.js').Scene} scene
+ * @param {import('./scene.js').Box[]} taken
+ * @returns {() => void}
+ */
 export function placePeak(scene, taken) {
   const {
-      context,
-      geometry: { plot },
-      run,
-      stacking,
-      axis,
-      view,
-      theme,
-    } = scene,
-    { peakState } = stacking,
-    peakBytes = stacking.totals[peakState];
-  const at = axis.ofEvent(Math.max(0, peakState - 1)),
-    next = axis.ofEvent(peakState);
+    context,
+    geometry: { plot },
+    run,
+    stacking,
+    axis,
+    view,
+    theme,
+  } = scene;
+  const { peakState } = stacking;
+  const peakBytes = stacking.totals[peakState];
+  const at = axis.ofEvent(Math.max(0, peakState - 1));
+  const next = axis.ofEvent(peakState);
   if (next < view.x0 || at > view.x1 || peakBytes === 0) return () => {};
   const x = Math.max(
     plot.x,
     Math.min(plot.x + plot.w, toPixel(scene, axis.kind === 'event' ? at + 0.5 : at)),
   );
-  const y = toRow(scene, peakBytes),
-    room = y - plot.y > 25,
-    text = `peak ${stacking.isFiltered ? 'of what is shown ' : ''}${formatBytes(peakBytes)}`;
-  const { oom } = run.snapshot,
-    end = oom.length > 0 ? toPixel(scene, axis.ofEvent(oom[oom.length - 1].event)) : -Infinity;
+  const y = toRow(scene, peakBytes);
+  const room = y - plot.y > 25;
+  const text = `peak ${stacking.isFiltered ? 'of what is shown ' : ''}${formatBytes(peakBytes)}`;
+  const { oom } = run.snapshot;
+  const end = oom.length > 0 ? toPixel(scene, axis.ofEvent(oom[oom.length - 1].event)) : -Infinity;
   const box = pillBox(scene, text, x, room ? y - 29 : y + 6, end >= x ? end - 10 : Infinity);
   taken.push(box);
   return () => {
@@ -193,8 +211,12 @@ export function placePeak(scene, taken) {
   };
 }
 
-/** Where the run ended for want of memory. Returns what draws it. @param {import('./scene.js').Scene} scene @param {import('./scene.js').Box[]} taken
- * @returns {(() => void)[]} */
+/**
+ * Where the run ended for want of memory. Returns what draws it.
+ * @param {import('./scene.js').Scene} scene
+ * @param {import('./scene.js').Box[]} taken
+ * @returns {(() => void)[]}
+ */
 export function placeOom(scene, taken) {
   const {
     geometry: { plot },
@@ -206,15 +228,15 @@ export function placeOom(scene, taken) {
   return run.snapshot.oom
     .filter((oom) => axis.ofEvent(oom.event) >= view.x0 && axis.ofEvent(oom.event) <= view.x1)
     .map((oom) => {
-      const x = toPixel(scene, axis.ofEvent(oom.event)),
-        total = run.index.totals[oom.event + 1],
-        bottom = toRow(scene, total);
-      const top = Math.max(plot.y, toRow(scene, total + oom.requestedBytes)),
-        text = `out of memory: ${formatBytes(oom.requestedBytes)} more`;
+      const x = toPixel(scene, axis.ofEvent(oom.event));
+      const total = run.index.totals[oom.event + 1];
+      const bottom = toRow(scene, total);
+      const top = Math.max(plot.y, toRow(scene, total + oom.requestedBytes));
+      const text = `out of memory: ${formatBytes(oom.requestedBytes)} more`;
       const at = (/** @type {number} */ middle, /** @type {number} */ below, /** @type {number} */ limit) =>
         pillBox(scene, text, middle, Math.max(plot.y, Math.min(plot.y + plot.h - 26, bottom + below)), limit);
-      const width = at(x, 0, Infinity).w,
-        roomRight = x + width + 30 < plot.x + plot.w;
+      const width = at(x, 0, Infinity).w;
+      const roomRight = x + width + 30 < plot.x + plot.w;
       const choices = [24, 50, -60].map((below) =>
         roomRight ? at(x + 24 + width / 2, below, Infinity) : at(x, below, x - 10),
       );

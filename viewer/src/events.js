@@ -21,7 +21,10 @@ const ACTION_TEXTS = {
   [ACTION.MARK]: 'mark',
 };
 
-/** Groups of actions to choose from. @type {{text: string, actions: number[] | null}[]} */
+/**
+ * Groups of actions to choose from.
+ * @type {{text: string, actions: number[] | null}[]}
+ */
 export const ACTION_CHOICES = [
   { text: 'all actions', actions: null },
   { text: 'allocations', actions: [ACTION.ALLOC] },
@@ -59,7 +62,12 @@ export const EVENT_COLUMNS = Object.freeze([
  * @property {(event: number) => number} rowOf the last row at or before an event; 0 where there is none
  */
 
-/** Rows from one event up to another. @param {number} from @param {number} to @returns {EventRows} */
+/**
+ * Rows from one event up to another.
+ * @param {number} from
+ * @param {number} to
+ * @returns {EventRows}
+ */
 function rowsBetween(from, to) {
   const count = Math.max(0, to - from);
   return {
@@ -69,14 +77,17 @@ function rowsBetween(from, to) {
   };
 }
 
-/** @param {Int32Array} list of events, in order @returns {EventRows} */
+/**
+ * @param {Int32Array} list of events, in order
+ * @returns {EventRows}
+ */
 function rowsOfList(list) {
   return {
     count: list.length,
     eventAt: (row) => list[row],
     rowOf: (event) => {
-      let lo = 0,
-        hi = list.length;
+      let lo = 0;
+      let hi = list.length;
       while (lo < hi) {
         const middle = (lo + hi) >> 1;
         if (list[middle] <= event) lo = middle + 1;
@@ -87,27 +98,35 @@ function rowsOfList(list) {
   };
 }
 
-/** @param {import('./run.js').Run} run @param {EventFilter} filter @returns {EventRows} */
+/**
+ * @param {import('./run.js').Run} run
+ * @param {EventFilter} filter
+ * @returns {EventRows}
+ */
 export function filterEvents({ snapshot }, { actions, query, first, last }) {
-  const { events } = snapshot,
-    from = Math.max(0, first - 1),
-    to = Math.min(events.count, last - 1);
+  const { events } = snapshot;
+  const from = Math.max(0, first - 1);
+  const to = Math.min(events.count, last - 1);
   if (actions === null && query === null) return rowsBetween(from, to);
   const isWanted = new Uint8Array(256).fill(actions === null ? 1 : 0);
   for (const action of actions ?? []) isWanted[action] = 1;
-  const isFound = query === null ? () => true : eventTest(snapshot, query),
-    list = new Int32Array(Math.max(0, to - from));
+  const isFound = query === null ? () => true : eventTest(snapshot, query);
+  const list = new Int32Array(Math.max(0, to - from));
   let n = 0;
   for (let e = from; e < to; e++) if (isWanted[events.action[e]] && isFound(e)) list[n++] = e;
   return rowsOfList(list.slice(0, n));
 }
 
-/** Whether an event is found: by name, category, scope, call stack or an address inside of it.
- * @param {import('./format.js').Snapshot} snapshot @param {import('./search.js').Query} query @returns {(event: number) => boolean} */
+/**
+ * Whether an event is found: by name, category, scope, call stack or an address inside of it.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {import('./search.js').Query} query
+ * @returns {(event: number) => boolean}
+ */
 function eventTest(snapshot, query) {
-  const { address, bytes, name, category } = snapshot.subjects,
-    { act, scope, stack } = snapshot.events,
-    wanted = query.address;
+  const { address, bytes, name, category } = snapshot.subjects;
+  const { act, scope, stack } = snapshot.events;
+  const wanted = query.address;
   if (query.problem !== '') return () => false;
   if (wanted >= 0) {
     return (e) => {
@@ -127,7 +146,11 @@ function eventTest(snapshot, query) {
   };
 }
 
-/** Only blocks have a category. @param {import('./format.js').Snapshot} snapshot @param {number} event */
+/**
+ * Only blocks have a category.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} event
+ */
 function hasCategory({ events }, event) {
   return events.action[event] <= ACTION.FREE_COMPLETED;
 }
@@ -137,26 +160,37 @@ export function actionText(action) {
   return ACTION_TEXTS[action] ?? '?';
 }
 
-/** An address as "0x7f12a0000000". @param {number} address */
+/**
+ * An address as "0x7f12a0000000".
+ * @param {number} address
+ */
 export function addressText(address) {
   return `0x${address.toString(16)}`;
 }
 
-/** "5,657.123 ms": neighbours differ. @param {number} ns */
+/**
+ * "5,657.123 ms": neighbours differ.
+ * @param {number} ns
+ */
 function eventTime(ns) {
   const us = Math.round(ns / 1000);
   return `${formatCount(Math.floor(us / 1000))}.${String(us % 1000).padStart(3, '0')} ms`;
 }
 
-/** A row's texts, in the order of EVENT_COLUMNS; what has no name is told by its call site. @param {import('./run.js').Run} run @param {number} e event @returns {string[]} */
+/**
+ * A row's texts, in the order of EVENT_COLUMNS; what has no name is told by its call site.
+ * @param {import('./run.js').Run} run
+ * @param {number} e event
+ * @returns {string[]}
+ */
 export function eventTexts(run, e) {
-  const { snapshot, isVirtual } = run,
-    { events, subjects, strings, devices } = snapshot,
-    action = events.action[e],
-    s = subjectOf(events.act[e]);
-  const isPlaced = action !== ACTION.OOM && action !== ACTION.MARK,
-    isBlock = hasCategory(snapshot, e),
-    bytes = (/** @type {number} */ n) => (n >= 0 && n < Number.MAX_SAFE_INTEGER ? formatBytes(n) : '');
+  const { snapshot, isVirtual } = run;
+  const { events, subjects, strings, devices } = snapshot;
+  const action = events.action[e];
+  const s = subjectOf(events.act[e]);
+  const isPlaced = action !== ACTION.OOM && action !== ACTION.MARK;
+  const isBlock = hasCategory(snapshot, e);
+  const bytes = (/** @type {number} */ n) => (n >= 0 && n < Number.MAX_SAFE_INTEGER ? formatBytes(n) : '');
   return [
     formatCount(e),
     isVirtual || snapshot.clockSource === 'none' ? '' : eventTime(events.timeNs[e]),
@@ -179,7 +213,11 @@ export function eventTexts(run, e) {
   ];
 }
 
-/** The block that an event hands out or takes back; -1: none. @param {import('./run.js').Run} run @param {number} event */
+/**
+ * The block that an event hands out or takes back; -1: none.
+ * @param {import('./run.js').Run} run
+ * @param {number} event
+ */
 export function blockOfEvent({ index: { blocks } }, event) {
   const act = blocks.act[event];
   return act > NO_BLOCK ? subjectOf(act) : -1;
@@ -203,10 +241,15 @@ export function eventsCsvHead() {
   ]);
 }
 
-/** One event as a line of CSV, with exact numbers. @param {import('./run.js').Run} run @param {number} e @param {(stack: number) => string} stackText */
+/**
+ * One event as a line of CSV, with exact numbers.
+ * @param {import('./run.js').Run} run
+ * @param {number} e
+ * @param {(stack: number) => string} stackText
+ */
 export function eventCsvLine({ snapshot }, e, stackText) {
-  const { events, subjects, strings } = snapshot,
-    s = subjectOf(events.act[e]);
+  const { events, subjects, strings } = snapshot;
+  const s = subjectOf(events.act[e]);
   return csvLine([
     e,
     events.timeNs[e],

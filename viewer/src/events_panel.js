@@ -30,7 +30,10 @@ const RIGHT_COLUMNS = new Set(['event', 'time', 'requested', 'block']);
 
 /** The panel. */
 class EventsPanel {
-  /** @param {import('./store.js').Store} store @param {(run: number, state: number) => void} reveal brings an instant into sight */
+  /**
+   * @param {import('./store.js').Store} store
+   * @param {(run: number, state: number) => void} reveal brings an instant into sight
+   */
   constructor(store, reveal) {
     this.store = store;
     this.reveal = reveal;
@@ -144,10 +147,10 @@ class EventsPanel {
   /** Works out the rows anew, and stays at the cursor. */
   filter() {
     if (this.element.hidden) return;
-    const state = this.store.get(),
-      run = state.runs[state.shown],
-      range = shownRange(state),
-      text = this.query.value.trim();
+    const state = this.store.get();
+    const run = state.runs[state.shown];
+    const range = shownRange(state);
+    const text = this.query.value.trim();
     this.run = run?.isRecorded ? run : null;
     if (this.run === null) return;
     const query = text === '' ? null : compileQuery(text);
@@ -182,8 +185,8 @@ class EventsPanel {
 
   /** @param {number} event */
   select(event) {
-    const { rows, list } = this,
-      row = rows.rowOf(event);
+    const { rows, list } = this;
+    const row = rows.rowOf(event);
     this.selected = event;
     if (rows.count > 0) list.reveal(row);
     else list.draw();
@@ -194,10 +197,13 @@ class EventsPanel {
     this.fillDetails();
   }
 
-  /** Holds the cursor at a row. @param {number} row */
+  /**
+   * Holds the cursor at a row.
+   * @param {number} row
+   */
   choose(row) {
-    const { rows } = this,
-      { shown } = this.store.get();
+    const { rows } = this;
+    const { shown } = this.store.get();
     if (rows.count === 0) return;
     const event = rows.eventAt(Math.max(0, Math.min(rows.count - 1, row)));
     this.goTo(event);
@@ -210,11 +216,14 @@ class EventsPanel {
     this.store.set({ cursor: { run: this.store.get().shown, state: event + 1, held: true } });
   }
 
-  /** @param {HTMLElement} row @param {number} i */
+  /**
+   * @param {HTMLElement} row
+   * @param {number} i
+   */
   fillRow(row, i) {
-    const run = /** @type {import('./run.js').Run} */ (this.run),
-      event = this.rows.eventAt(i),
-      cells = row.children;
+    const run = /** @type {import('./run.js').Run} */ (this.run);
+    const event = this.rows.eventAt(i);
+    const cells = row.children;
     if (row.id === '') row.id = `event-row-${this.list.rows.indexOf(row)}`;
     row.dataset.row = String(i);
     row.setAttribute('aria-rowindex', String(i + 2));
@@ -227,9 +236,9 @@ class EventsPanel {
   /** @param {KeyboardEvent} event */
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const at = this.rows.rowOf(this.selected),
-      page = this.list.pageRows,
-      isOn = this.rows.eventAt(at) === this.selected;
+    const at = this.rows.rowOf(this.selected);
+    const page = this.list.pageRows;
+    const isOn = this.rows.eventAt(at) === this.selected;
     /** @type {Record<string, number>} */
     const targets = {
       ArrowDown: this.rows.eventAt(at) > this.selected ? at : at + 1,
@@ -255,22 +264,22 @@ class EventsPanel {
       this.details.replaceChildren(element('p', { class: 'muted' }, 'Before the first event.'));
       return;
     }
-    const { snapshot } = run,
-      { events } = snapshot,
-      texts = eventTexts(run, selected),
-      block = blockOfEvent(run, selected),
-      { shown } = this.store.get();
+    const { snapshot } = run;
+    const { events } = snapshot;
+    const texts = eventTexts(run, selected);
+    const block = blockOfEvent(run, selected);
+    const { shown } = this.store.get();
     const fact = (/** @type {string} */ key, /** @type {string} */ value) =>
       value === '' ? [] : [element('dt', {}, key), element('dd', {}, value)];
     const of = (/** @type {string} */ column) => texts[EVENT_COLUMNS.indexOf(column)];
-    const subject = subjectOf(events.act[selected]),
-      requested = snapshot.subjects.requestedBytes[subject],
-      whole = snapshot.subjects.bytes[subject];
+    const subject = subjectOf(events.act[selected]);
+    const requested = snapshot.subjects.requestedBytes[subject];
+    const whole = snapshot.subjects.bytes[subject];
     const links = [];
     if (block >= 0) {
-      const { blocks } = run.index,
-        born = allocRow(blocks, block),
-        other = born === selected ? freeRow(blocks, block) : born;
+      const { blocks } = run.index;
+      const born = allocRow(blocks, block);
+      const other = born === selected ? freeRow(blocks, block) : born;
       links.push(pushButton('pin the allocation', () => this.store.set({ pinned: { run: shown, block } })));
       if (other >= 0)
         links.push(
@@ -351,8 +360,11 @@ class EventsPanel {
   }
 }
 
-/** @param {import('./store.js').Store} store @param {(run: number, state: number) => void} reveal brings an instant into sight
- * @returns {import('./dock.js').DockPanel} */
+/**
+ * @param {import('./store.js').Store} store
+ * @param {(run: number, state: number) => void} reveal brings an instant into sight
+ * @returns {import('./dock.js').DockPanel}
+ */
 export function makeEventsPanel(store, reveal) {
   const panel = new EventsPanel(store, reveal);
   return { element: panel.element, show: () => panel.show() };

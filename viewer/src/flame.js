@@ -44,9 +44,15 @@ const outwardParts = oncePer((/** @type {import('./format.js').Snapshot} */ snap
   };
 });
 
-/** What a stack passes through: frames, or FOLDED and how many; what starts the program and its threads is left out where
- * frames are folded, so that stacks meet in the user's outermost frame. @param {import('./format.js').Snapshot} snapshot @param {number} stack @param {boolean} isUnfolded
- * @returns {{frame: number, n: number}[]} */
+/**
+ * What a stack passes through: frames, or FOLDED and how many; what starts the program and its threads is
+ * left out where
+ * frames are folded, so that stacks meet in the user's outermost frame.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} stack
+ * @param {boolean} isUnfolded
+ * @returns {{frame: number, n: number}[]}
+ */
 function stepsOf(snapshot, stack, isUnfolded) {
   if (stack < 0) return [{ frame: stack === BEFORE_STACK ? FLAME.BEFORE : FLAME.NONE, n: 0 }];
   return outwardParts(snapshot)(stack).flatMap(({ isFolded, frames }, i, { length }) =>
@@ -58,7 +64,12 @@ function stepsOf(snapshot, stack, isUnfolded) {
   );
 }
 
-/** @param {number} frame @param {number} parent @param {number} depth @returns {FlameNode} */
+/**
+ * @param {number} frame
+ * @param {number} parent
+ * @param {number} depth
+ * @returns {FlameNode}
+ */
 function flameNode(frame, parent, depth) {
   return {
     frame,
@@ -77,15 +88,24 @@ function flameNode(frame, parent, depth) {
   };
 }
 
-/** A block's stack, or what stands in its place. @param {import('./blocks.js').Blocks} blocks @param {number} block */
+/**
+ * A block's stack, or what stands in its place.
+ * @param {import('./blocks.js').Blocks} blocks
+ * @param {number} block
+ */
 function stackOf({ stack, bornState }, block) {
   return stack[block] < 0 && bornState[block] === 0 ? BEFORE_STACK : stack[block];
 }
 
-/** Bytes and blocks per stack and group. @param {import('./run.js').Run} run @param {Int32Array} list blocks @param {(block: number) => number} groupOf */
+/**
+ * Bytes and blocks per stack and group.
+ * @param {import('./run.js').Run} run
+ * @param {Int32Array} list blocks
+ * @param {(block: number) => number} groupOf
+ */
 function sumStacks(run, list, groupOf) {
-  const { blocks } = run.index,
-    { bytes, requestedBytes } = blocks;
+  const { blocks } = run.index;
+  const { bytes, requestedBytes } = blocks;
   /** @type {Map<number, {bytes: number, requestedBytes: number, count: number, groups: Map<number, number>}>} */
   const sums = new Map();
   for (const block of list) {
@@ -103,7 +123,10 @@ function sumStacks(run, list, groupOf) {
 }
 
 /**
- * @param {import('./run.js').Run} run @param {Int32Array} list blocks @param {boolean} isUnfolded @param {(block: number) => number} groupOf
+ * @param {import('./run.js').Run} run
+ * @param {Int32Array} list blocks
+ * @param {boolean} isUnfolded
+ * @param {(block: number) => number} groupOf
  * @returns {Flame}
  */
 export function buildFlame(run, list, isUnfolded, groupOf) {
@@ -148,7 +171,10 @@ export function buildFlame(run, list, isUnfolded, groupOf) {
   return { nodes, depth };
 }
 
-/** @param {import('./run.js').Run} run @param {FlameNode} node */
+/**
+ * @param {import('./run.js').Run} run
+ * @param {FlameNode} node
+ */
 export function flameText(run, { frame, fewest, most }) {
   if (frame === FLAME.ALL) return 'all';
   if (frame === FLAME.NONE) return 'no call stack';
@@ -158,14 +184,23 @@ export function flameText(run, { frame, fewest, most }) {
   return frameText(run.snapshot, frame);
 }
 
-/** A node's path from the outermost frame on, without the node of all blocks. @param {Flame} flame @param {number} at @returns {number[]} frames */
+/**
+ * A node's path from the outermost frame on, without the node of all blocks.
+ * @param {Flame} flame
+ * @param {number} at
+ * @returns {number[]} frames
+ */
 export function flamePath({ nodes }, at) {
   const path = [];
   for (let i = at; i > 0; i = nodes[i].parent) path.push(nodes[i].frame);
   return path.reverse();
 }
 
-/** The node that a path of frames leads to, as far as it goes. @param {Flame} flame @param {number[]} path */
+/**
+ * The node that a path of frames leads to, as far as it goes.
+ * @param {Flame} flame
+ * @param {number[]} path
+ */
 export function followPath({ nodes }, path) {
   let at = 0;
   for (const frame of path) {
@@ -178,7 +213,10 @@ export function followPath({ nodes }, path) {
 
 /**
  * The node under a point of the graph.
- * @param {Flame} flame @param {number} zoomed node that is as wide as the graph @param {number} share 0..1 from its left @param {number} depth row
+ * @param {Flame} flame
+ * @param {number} zoomed node that is as wide as the graph
+ * @param {number} share 0..1 from its left
+ * @param {number} depth row
  * @returns {number} -1: none
  */
 export function nodeAt({ nodes }, zoomed, share, depth) {
@@ -195,21 +233,29 @@ export function nodeAt({ nodes }, zoomed, share, depth) {
   return at;
 }
 
-/** What tells frames of two runs to be the same. @param {import('./format.js').Snapshot} snapshot @param {number} frame */
+/**
+ * What tells frames of two runs to be the same.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} frame
+ */
 function frameKey({ frames, strings }, frame) {
   if (frame < 0) return frame;
   return `${frames.function[frame] < 0 ? '' : strings[frames.function[frame]]} ${frames.file[frame] < 0 ? '' : strings[frames.file[frame]]} ${frames.line[frame]}`;
 }
 
 /**
- * The blocks under a frame, in any run. @param {import('./run.js').Run} run @param {import('./run.js').Run} of the run of the path
- * @param {number[]} path frames @param {boolean} isUnfolded @returns {Uint8Array} per block 1 or 0
+ * The blocks under a frame, in any run.
+ * @param {import('./run.js').Run} run
+ * @param {import('./run.js').Run} of the run of the path
+ * @param {number[]} path frames
+ * @param {boolean} isUnfolded
+ * @returns {Uint8Array} per block 1 or 0
  */
 export function blocksUnder(run, of, path, isUnfolded) {
-  const { blocks } = run.index,
-    { count } = blocks,
-    mask = new Uint8Array(count),
-    keys = path.map((frame) => frameKey(of.snapshot, frame));
+  const { blocks } = run.index;
+  const { count } = blocks;
+  const mask = new Uint8Array(count);
+  const keys = path.map((frame) => frameKey(of.snapshot, frame));
   /** @type {Map<number, number>} */
   const known = new Map();
   for (let block = 0; block < count; block++) {
@@ -228,12 +274,17 @@ export function blocksUnder(run, of, path, isUnfolded) {
   return mask;
 }
 
-/** The graph as an indented text, largest first, down to a share of all bytes. @param {import('./run.js').Run} run @param {Flame} flame @param {number} least share
- * @returns {{depth: number, text: string, bytes: number, count: number}[]} */
+/**
+ * The graph as an indented text, largest first, down to a share of all bytes.
+ * @param {import('./run.js').Run} run
+ * @param {Flame} flame
+ * @param {number} least share
+ * @returns {{depth: number, text: string, bytes: number, count: number}[]}
+ */
 export function flameRows(run, { nodes }, least) {
   /** @type {{depth: number, text: string, bytes: number, count: number}[]} */
-  const rows = [],
-    pending = [0];
+  const rows = [];
+  const pending = [0];
   while (pending.length > 0) {
     const node = nodes[/** @type {number} */ (pending.pop())];
     rows.push({ depth: node.depth, text: flameText(run, node), bytes: node.bytes, count: node.count });

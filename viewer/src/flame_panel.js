@@ -112,8 +112,8 @@ class FlamePanel {
   listen() {
     const { frame, list } = this;
     const target = (/** @type {MouseEvent} */ event) => {
-      const box = this.canvas.getBoundingClientRect(),
-        row = Math.floor((event.clientY - box.top) / FLAME_ROW);
+      const box = this.canvas.getBoundingClientRect();
+      const row = Math.floor((event.clientY - box.top) / FLAME_ROW);
       return nodeAt(
         this.flame,
         this.zoomed,
@@ -145,8 +145,8 @@ class FlamePanel {
 
   update() {
     if (this.element.hidden) return;
-    const state = this.store.get(),
-      looked = lookAtBlocks(state);
+    const state = this.store.get();
+    const looked = lookAtBlocks(state);
     if (looked?.run !== this.looked?.run) this.zoomPath = [];
     const at = this.at > 0 && this.at < this.flame.nodes.length ? flamePath(this.flame, this.at) : [];
     this.looked = looked;
@@ -186,12 +186,12 @@ class FlamePanel {
   }
 
   draw() {
-    const { flame, looked, canvas } = this,
-      width = this.width || this.scroll.clientWidth,
-      height = flame.depth * FLAME_ROW;
+    const { flame, looked, canvas } = this;
+    const width = this.width || this.scroll.clientWidth;
+    const height = flame.depth * FLAME_ROW;
     if (this.element.hidden || looked === null || width === 0 || flame.nodes.length === 0) return;
-    const ratio = window.devicePixelRatio || 1,
-      context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+    const ratio = window.devicePixelRatio || 1;
+    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
     this.frame.style.height = `${height}px`;
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
       canvas.width = Math.round(width * ratio);
@@ -206,22 +206,29 @@ class FlamePanel {
     this.isolate.disabled = this.chosen() <= 0;
   }
 
-  /** Where a node lies. @param {import('./flame.js').FlameNode} node @param {number} width */
+  /**
+   * Where a node lies.
+   * @param {import('./flame.js').FlameNode} node
+   * @param {number} width
+   */
   boxOf(node, width) {
-    const { nodes, depth } = this.flame,
-      zoomed = nodes[this.zoomed],
-      total = Math.max(1, zoomed.bytes);
+    const { nodes, depth } = this.flame;
+    const zoomed = nodes[this.zoomed];
+    const total = Math.max(1, zoomed.bytes);
     const isAround = node.depth <= zoomed.depth;
-    const x = isAround ? 0 : ((node.from - zoomed.from) / total) * width,
-      w = isAround ? width : (node.bytes / total) * width;
+    const x = isAround ? 0 : ((node.from - zoomed.from) / total) * width;
+    const w = isAround ? width : (node.bytes / total) * width;
     return { x, y: (this.isUpward ? depth - 1 - node.depth : node.depth) * FLAME_ROW, w, h: FLAME_ROW - 1 };
   }
 
-  /** @param {CanvasRenderingContext2D} context @param {number} width */
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} width
+   */
   drawNodes(context, width) {
-    const { nodes } = this.flame,
-      theme = pageTheme(),
-      { groups } = groupsOfBlocks(this.store.get());
+    const { nodes } = this.flame;
+    const theme = pageTheme();
+    const { groups } = groupsOfBlocks(this.store.get());
     const pending = [this.zoomed];
     for (let i = nodes[this.zoomed].parent; i >= 0; i = nodes[i].parent)
       this.drawNode(context, i, width, theme, groups);
@@ -233,17 +240,23 @@ class FlamePanel {
     }
   }
 
-  /** A frame whose blocks are of one group has its colour; in one of several they stand side by side below its name.
-   * @param {CanvasRenderingContext2D} context @param {number} i node @param {number} width @param {import('./scene.js').Theme} theme
-   * @param {import('./stacking.js').StackGroup[]} groups */
+  /**
+   * A frame whose blocks are of one group has its colour; in one of several they stand side by side below its
+   * name.
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} i node
+   * @param {number} width
+   * @param {import('./scene.js').Theme} theme
+   * @param {import('./stacking.js').StackGroup[]} groups
+   */
   drawNode(context, i, width, theme, groups) {
-    const { nodes } = this.flame,
-      node = nodes[i],
-      { x, y, w, h } = this.boxOf(node, width),
-      inner = Math.max(w - 1, Math.min(w, 0.6));
-    const shares = [...node.groups].sort((a, b) => a[0] - b[0]),
-      isPlain = shares.length === 1 && node.frame >= 0,
-      isAround = node.depth < nodes[this.zoomed].depth;
+    const { nodes } = this.flame;
+    const node = nodes[i];
+    const { x, y, w, h } = this.boxOf(node, width);
+    const inner = Math.max(w - 1, Math.min(w, 0.6));
+    const shares = [...node.groups].sort((a, b) => a[0] - b[0]);
+    const isPlain = shares.length === 1 && node.frame >= 0;
+    const isAround = node.depth < nodes[this.zoomed].depth;
     const ground = isPlain
       ? groups[shares[0][0]].colour
       : node.frame === FLAME.FOLDED
@@ -278,13 +291,20 @@ class FlamePanel {
     }
   }
 
-  /** @param {CanvasRenderingContext2D} context @param {import('./flame.js').FlameNode} node @param {number} x @param {number} y @param {number} width @param {string} ink */
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {import('./flame.js').FlameNode} node
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {string} ink
+   */
   drawText(context, node, x, y, width, ink) {
-    const { run } = /** @type {import('./instant.js').Looked} */ (this.looked),
-      name = flameText(run, node),
-      room = width - 10;
-    const full = `${name}  ${formatBytes(node.bytes)}`,
-      text = context.measureText(full).width <= room ? full : name;
+    const { run } = /** @type {import('./instant.js').Looked} */ (this.looked);
+    const name = flameText(run, node);
+    const room = width - 10;
+    const full = `${name}  ${formatBytes(node.bytes)}`;
+    const text = context.measureText(full).width <= room ? full : name;
     context.save();
     context.beginPath();
     context.rect(x, y - FLAME_ROW, width - 3, 2 * FLAME_ROW);
@@ -294,13 +314,17 @@ class FlamePanel {
     context.restore();
   }
 
-  /** A node in words. @param {number} i @returns {HTMLElement[]} */
+  /**
+   * A node in words.
+   * @param {number} i
+   * @returns {HTMLElement[]}
+   */
   facts(i) {
-    const { run, whole } = /** @type {import('./instant.js').Looked} */ (this.looked),
-      { nodes } = this.flame,
-      node = nodes[i];
-    const place = node.frame < 0 ? '' : framePlace(run.snapshot, node.frame),
-      parent = nodes[Math.max(0, node.parent)];
+    const { run, whole } = /** @type {import('./instant.js').Looked} */ (this.looked);
+    const { nodes } = this.flame;
+    const node = nodes[i];
+    const place = node.frame < 0 ? '' : framePlace(run.snapshot, node.frame);
+    const parent = nodes[Math.max(0, node.parent)];
     const shares = [
       `${formatShare(node.bytes / Math.max(1, whole.bytes))} of all`,
       ...(node.depth > 1 ? [`${formatShare(node.bytes / Math.max(1, parent.bytes))} of its caller`] : []),
@@ -322,7 +346,11 @@ class FlamePanel {
     ];
   }
 
-  /** @param {number} node -1: none @param {number} clientX @param {number} clientY */
+  /**
+   * @param {number} node -1: none
+   * @param {number} clientX
+   * @param {number} clientY
+   */
   point(node, clientX, clientY) {
     if (this.under !== node) {
       this.under = node;
@@ -332,13 +360,16 @@ class FlamePanel {
     else showTooltip(this.facts(node), clientX, clientY);
   }
 
-  /** The keyboard goes to a node. @param {number} node */
+  /**
+   * The keyboard goes to a node.
+   * @param {number} node
+   */
   goTo(node) {
     if (node < 0) return;
     this.at = node;
     this.draw();
-    const box = this.boxOf(this.flame.nodes[node], this.width),
-      around = this.canvas.getBoundingClientRect();
+    const box = this.boxOf(this.flame.nodes[node], this.width);
+    const around = this.canvas.getBoundingClientRect();
     this.scroll.scrollTop = Math.max(
       box.y + FLAME_ROW - this.scroll.clientHeight,
       Math.min(this.scroll.scrollTop, box.y),
@@ -351,12 +382,12 @@ class FlamePanel {
   /** @param {KeyboardEvent} event */
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || this.flame.nodes.length === 0) return;
-    const { nodes } = this.flame,
-      at = this.at < 0 ? this.zoomed : this.at,
-      node = nodes[at],
-      siblings = node.parent < 0 ? [at] : nodes[node.parent].children;
-    const inward = () => this.goTo(node.children[0] ?? at),
-      outward = () => this.goTo(Math.max(0, node.parent));
+    const { nodes } = this.flame;
+    const at = this.at < 0 ? this.zoomed : this.at;
+    const node = nodes[at];
+    const siblings = node.parent < 0 ? [at] : nodes[node.parent].children;
+    const inward = () => this.goTo(node.children[0] ?? at);
+    const outward = () => this.goTo(Math.max(0, node.parent));
     /** @type {Record<string, () => void>} */
     const keys = {
       ArrowDown: this.isUpward ? outward : inward,
@@ -372,12 +403,15 @@ class FlamePanel {
     keys[event.key]();
   }
 
-  /** Isolates the blocks under a node, or all again. @param {number} node */
+  /**
+   * Isolates the blocks under a node, or all again.
+   * @param {number} node
+   */
   pick(node) {
     if (this.looked === null || node <= 0) return;
-    const { run } = this.looked,
-      path = flamePath(this.flame, node),
-      { isUnfolded } = this;
+    const { run } = this.looked;
+    const path = flamePath(this.flame, node);
+    const { isUnfolded } = this;
     /** @type {Map<import('./run.js').Run, Uint8Array>} */
     const known = new Map();
     const ofRun = (/** @type {import('./run.js').Run} */ any) => {
@@ -429,7 +463,10 @@ class FlamePanel {
   }
 }
 
-/** @param {import('./store.js').Store} store @returns {import('./dock.js').DockPanel} */
+/**
+ * @param {import('./store.js').Store} store
+ * @returns {import('./dock.js').DockPanel}
+ */
 export function makeFlamePanel(store) {
   const panel = new FlamePanel(store);
   return { element: panel.element, show: () => panel.show() };

@@ -67,7 +67,8 @@ const UNKNOWN_ACTION = 255;
  * @property {Int32Array} index number of the step or layer, or -1
  * @property {Float64Array} beginNs
  * @property {Float64Array} durationNs -1: still open
- * @property {Float64Array} deviceBeginNs when the device did it, on the same clock; -1: not measured; no rows where none was
+ * @property {Float64Array} deviceBeginNs when the device did it, on the same clock; -1: not measured; no rows
+ *   where none was
  * @property {Float64Array} deviceDurationNs -1: not measured
  *
  * @typedef {object} Segments what stood before the first event
@@ -112,7 +113,8 @@ const UNKNOWN_ACTION = 255;
  * @property {number} flops of the matrix products of one measured step; -1: unknown
  * @property {number} statedPeakFlops of the device per second; -1: unknown
  * @property {number} recorderNsPerEvent -1: not measured
- * @property {{recordedMs: number[], unrecordedMs: number[]} | null} recorderPairs steps with and without recording, in pairs
+ * @property {{recordedMs: number[], unrecordedMs: number[]} | null} recorderPairs steps with and without
+ *   recording, in pairs
  * @property {number[]} losses of every step, those of the warm-up first; empty: unknown
  *
  * @typedef {object} Kernel one kernel in one place, over all measured steps
@@ -131,13 +133,15 @@ const UNKNOWN_ACTION = 255;
  * @property {Int32Array} line 0: unknown
  * @property {Uint8Array} inlined 1: into the frame of its caller
  *
- * @typedef {{parent: Indices, frame: Indices}} Stacks a tree: a row's frame is the innermost, its parent's the caller's
+ * @typedef {{parent: Indices, frame: Indices}} Stacks a tree: a row's frame is the innermost, its parent's
+ *   the caller's
  * @typedef {{event: number, requestedBytes: number}} Oom
  *
  * @typedef {object} Snapshot
  * @property {Record<string, any>} run as it stands in the document
  * @property {string} clockSource
- * @property {{format: string, events: number, contradictions: number} | null} origin of a document made from another program's file
+ * @property {{format: string, events: number, contradictions: number} | null} origin of a document made from
+ *   another program's file
  * @property {Device[]} devices
  * @property {Stream[]} streams
  * @property {Record<string, any>} allocator its settings, as they stand in the document
@@ -155,7 +159,8 @@ const UNKNOWN_ACTION = 255;
  * @property {Events} events
  * @property {import('./subjects.js').Subjects} subjects what the events speak of
  * @property {Oom[]} oom
- * @property {{count: number, first: string} | null} odd values that were read as unknown, and where the first stands
+ * @property {{count: number, first: string} | null} odd values that were read as unknown, and where the first
+ *   stands
  */
 
 /** @param {unknown} value */
@@ -163,7 +168,11 @@ function isObject(value) {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** @param {any} parent @param {string} key @returns {Record<string, any>} {} where it is absent */
+/**
+ * @param {any} parent
+ * @param {string} key
+ * @returns {Record<string, any>} {} where it is absent
+ */
 function section(parent, key) {
   const value = parent[key];
   if (value === undefined || value === null) return {};
@@ -171,7 +180,12 @@ function section(parent, key) {
   return value;
 }
 
-/** @param {any} parent @param {string} key @param {string} place @returns {any[]} [] where it is absent */
+/**
+ * @param {any} parent
+ * @param {string} key
+ * @param {string} place
+ * @returns {any[]} [] where it is absent
+ */
 function list(parent, key, place) {
   const value = parent[key];
   if (value === undefined || value === null) return [];
@@ -179,28 +193,44 @@ function list(parent, key, place) {
   return value;
 }
 
-/** The same, of at most `limit` objects. @param {any} parent @param {string} key @param {string} place @param {number} limit */
+/**
+ * The same, of at most `limit` objects.
+ * @param {any} parent
+ * @param {string} key
+ * @param {string} place
+ * @param {number} limit
+ */
 function listOfObjects(parent, key, place, limit) {
-  const found = list(parent, key, place),
-    bad = found.findIndex((value) => !isObject(value));
+  const found = list(parent, key, place);
+  const bad = found.findIndex((value) => !isObject(value));
   if (bad >= 0) throw new FormatError(`${place}[${bad}] is not an object`);
   if (found.length > limit) throw new FormatError(`${place} has ${found.length} rows; ${limit} is the limit`);
   return found;
 }
 
-/** @param {unknown} value @param {number} fallback */
+/**
+ * @param {unknown} value
+ * @param {number} fallback
+ */
 function numberOr(value, fallback) {
   return typeof value === 'number' && Number.isFinite(value) ? value : fallback;
 }
 
-/** @param {unknown} value @param {string} fallback */
+/**
+ * @param {unknown} value
+ * @param {string} fallback
+ */
 function textOr(value, fallback) {
   return typeof value === 'string' ? value : fallback;
 }
 
-/** Maps the numbers of a file to ours by the names that the file gives them.
- * @param {any} doc @param {string} key @param {string[]} usual names of version 1, used where the file has none
- * @param {(name: string) => number} numberOf */
+/**
+ * Maps the numbers of a file to ours by the names that the file gives them.
+ * @param {any} doc
+ * @param {string} key
+ * @param {string[]} usual names of version 1, used where the file has none
+ * @param {(name: string) => number} numberOf
+ */
 function mapping(doc, key, usual, numberOf) {
   const names = doc[key] === undefined ? usual : list(doc, key, key);
   return Uint8Array.from(names, (name, i) => {
@@ -209,8 +239,11 @@ function mapping(doc, key, usual, numberOf) {
   });
 }
 
-/** The file's names of categories: those that are known, and behind them its own words. @param {any} doc
- * @returns {{names: string[], numbers: Uint8Array}} numbers: from the file's to the index in names */
+/**
+ * The file's names of categories: those that are known, and behind them its own words.
+ * @param {any} doc
+ * @returns {{names: string[], numbers: Uint8Array}} numbers: from the file's to the index in names
+ */
 function readCategories(doc) {
   /** @type {string[]} */
   const names = [...CATEGORIES];
@@ -222,22 +255,34 @@ function readCategories(doc) {
   return { names, numbers };
 }
 
-/** A column of numbers that the file gives names. @param {any} table @param {string} place @param {string} key @param {number} count
- * @param {Uint8Array} map from its numbers to ours @param {string} what those are @returns {Uint8Array} */
+/**
+ * A column of numbers that the file gives names.
+ * @param {any} table
+ * @param {string} place
+ * @param {string} key
+ * @param {number} count
+ * @param {Uint8Array} map from its numbers to ours
+ * @param {string} what those are
+ * @returns {Uint8Array}
+ */
 function renumberedOf(table, place, key, count, map, what) {
-  const values = bytesOf(table, place, key, count, map.length, what),
-    ours = new Uint8Array(count);
+  const values = bytesOf(table, place, key, count, map.length, what);
+  const ours = new Uint8Array(count);
   for (let i = 0; i < count; i++) ours[i] = map[values[i]];
   release(values);
   return ours;
 }
 
-/** @param {any} doc @param {number} nStrings @returns {{frames: Frames, stacks: Stacks}} */
+/**
+ * @param {any} doc
+ * @param {number} nStrings
+ * @returns {{frames: Frames, stacks: Stacks}}
+ */
 function readStacks(doc, nStrings) {
-  const f = section(doc, 'frames'),
-    s = section(doc, 'stacks');
-  const nFrames = rowsOf(f, 'frames', 'function'),
-    nStacks = rowsOf(s, 'stacks', 'frame');
+  const f = section(doc, 'frames');
+  const s = section(doc, 'stacks');
+  const nFrames = rowsOf(f, 'frames', 'function');
+  const nStacks = rowsOf(s, 'stacks', 'frame');
   const frames = {
     function: indicesOf(f, 'frames', 'function', nFrames, nStrings, 'strings'),
     file: indicesOf(f, 'frames', 'file', nFrames, nStrings, 'strings'),
@@ -257,7 +302,10 @@ function readStacks(doc, nStrings) {
   return { frames, stacks };
 }
 
-/** @param {Indices} parent @param {string} place */
+/**
+ * @param {Indices} parent
+ * @param {string} place
+ */
 function requireParentsFirst(parent, place) {
   for (let i = 0; i < parent.length; i++) {
     if (parent[i] >= i)
@@ -265,10 +313,14 @@ function requireParentsFirst(parent, place) {
   }
 }
 
-/** @param {any} doc @param {number} nStrings @returns {Scopes} */
+/**
+ * @param {any} doc
+ * @param {number} nStrings
+ * @returns {Scopes}
+ */
 function readScopes(doc, nStrings) {
-  const s = section(doc, 'scopes'),
-    count = rowsOf(s, 'scopes', 'name');
+  const s = section(doc, 'scopes');
+  const count = rowsOf(s, 'scopes', 'name');
   const kinds = mapping(doc, 'scope_kinds', SCOPE_NAMES, (name) => {
     const kind = SCOPE_NAMES.indexOf(name);
     return kind < 0 ? SCOPE.USER : kind;
@@ -299,10 +351,17 @@ function readScopes(doc, nStrings) {
 }
 
 /**
- * @typedef {{strings: number, stacks: number, scopes: number, devices: number, streams: number, categories: Uint8Array, addressUnit: number}} Tables what rows may refer to
+ * @typedef {{strings: number, stacks: number, scopes: number, devices: number, streams: number, categories: Uint8Array, addressUnit: number}}
+ *   Tables what rows may refer to
  */
 
-/** @param {any} row @param {string} place @param {string} key @param {number} lo @param {number} hi */
+/**
+ * @param {any} row
+ * @param {string} place
+ * @param {string} key
+ * @param {number} lo
+ * @param {number} hi
+ */
 function cell(row, place, key, lo, hi) {
   const value = Number(row[key] ?? (lo < 0 ? -1 : 0));
   if (!Number.isInteger(value) || value < lo || value > hi) {
@@ -311,16 +370,26 @@ function cell(row, place, key, lo, hi) {
   return value;
 }
 
-/** A number, or the name of one. @param {any} value @param {string[]} names */
+/**
+ * A number, or the name of one.
+ * @param {any} value
+ * @param {string[]} names
+ */
 function numbered(value, names) {
   return typeof value === 'string' ? names.indexOf(value) : value;
 }
 
-/** @param {any} block @param {string} place @param {Tables} tables @param {string[]} states @param {string[]} categories names of the file */
+/**
+ * @param {any} block
+ * @param {string} place
+ * @param {Tables} tables
+ * @param {string[]} states
+ * @param {string[]} categories names of the file
+ */
 function readBlock(block, place, tables, states, categories) {
   if (!isObject(block)) throw new FormatError(`${place} is not an object`);
-  const state = STATE_NAMES.indexOf(states[numbered(block.state, states)]),
-    category = numbered(block.category ?? 0, categories);
+  const state = STATE_NAMES.indexOf(states[numbered(block.state, states)]);
+  const category = numbered(block.category ?? 0, categories);
   if (state < 0)
     throw new FormatError(`${place}.state is ${shownValue(block.state)}, which this viewer does not know`);
   if (!(category >= 0 && category < tables.categories.length))
@@ -340,10 +409,14 @@ function readBlock(block, place, tables, states, categories) {
   return row;
 }
 
-/** @param {any} doc @param {Tables} tables @returns {Segments} */
+/**
+ * @param {any} doc
+ * @param {Tables} tables
+ * @returns {Segments}
+ */
 function readStart(doc, tables) {
-  const segments = listOfObjects(section(doc, 'start'), 'segments', 'start.segments', Infinity),
-    place = (/** @type {number} */ i) => `start.segments[${i}]`;
+  const segments = listOfObjects(section(doc, 'start'), 'segments', 'start.segments', Infinity);
+  const place = (/** @type {number} */ i) => `start.segments[${i}]`;
   const states = doc.block_states === undefined ? STATE_NAMES : list(doc, 'block_states', 'block_states');
   const categories = doc.categories === undefined ? CATEGORY_NAMES : list(doc, 'categories', 'categories');
   /** @type {ReturnType<typeof readBlock>[]} */
@@ -406,10 +479,15 @@ function readStart(doc, tables) {
   };
 }
 
-/** @param {any} doc @param {Tables} tables @param {Segments} start @returns {{events: Events, subjects: import('./subjects.js').Subjects}} */
+/**
+ * @param {any} doc
+ * @param {Tables} tables
+ * @param {Segments} start
+ * @returns {{events: Events, subjects: import('./subjects.js').Subjects}}
+ */
 function readEvents(doc, tables, start) {
-  const e = section(doc, 'events'),
-    count = rowsOf(e, 'events', 'action');
+  const e = section(doc, 'events');
+  const count = rowsOf(e, 'events', 'action');
   const actions = mapping(doc, 'actions', ACTION_NAMES, (name) =>
     ACTION_NAMES.includes(name) ? ACTION_NAMES.indexOf(name) : UNKNOWN_ACTION,
   );
@@ -438,8 +516,8 @@ function readEvents(doc, tables, start) {
     category: renumberedOf(e, 'events', 'category', count, tables.categories, 'categories'),
     name: indicesOf(e, 'events', 'name', count, tables.strings, 'rows'),
   };
-  const { action, device, requestedBytes, blockBytes } = told,
-    unknown = action.indexOf(UNKNOWN_ACTION);
+  const { action, device, requestedBytes, blockBytes } = told;
+  const unknown = action.indexOf(UNKNOWN_ACTION);
   if (unknown >= 0) throw new FormatError(`events.action[${unknown}] is one that this viewer does not know`);
   for (let i = 0; i < count; i++) {
     if (requestedBytes[i] > blockBytes[i] && action[i] <= ACTION.FREE_COMPLETED) {
@@ -483,14 +561,17 @@ function readLosses(doc) {
   });
 }
 
-/** @param {any} doc @returns {Timing} */
+/**
+ * @param {any} doc
+ * @returns {Timing}
+ */
 function readTiming(doc) {
-  const timing = section(doc, 'timing'),
-    pairs = section(timing, 'recorder_pairs');
+  const timing = section(doc, 'timing');
+  const pairs = section(timing, 'recorder_pairs');
   const samples = (/** @type {any} */ from, /** @type {string} */ key, /** @type {string} */ place) =>
     list(from, key, `${place}.${key}`).filter((x) => typeof x === 'number' && x >= 0);
-  const recordedMs = samples(pairs, 'recorded_ms', 'timing.recorder_pairs'),
-    unrecordedMs = samples(pairs, 'unrecorded_ms', 'timing.recorder_pairs');
+  const recordedMs = samples(pairs, 'recorded_ms', 'timing.recorder_pairs');
+  const unrecordedMs = samples(pairs, 'unrecorded_ms', 'timing.recorder_pairs');
   if (recordedMs.length !== unrecordedMs.length) {
     throw new FormatError(
       `timing.recorder_pairs has ${recordedMs.length} samples in recorded_ms, ${unrecordedMs.length} in unrecorded_ms`,
@@ -513,21 +594,25 @@ function readTiming(doc) {
   };
 }
 
-/** @param {any} doc @param {string[]} strings @returns {Kernel[]} */
+/**
+ * @param {any} doc
+ * @param {string[]} strings
+ * @returns {Kernel[]}
+ */
 function readKernels(doc, strings) {
-  const k = section(doc, 'kernels'),
-    count = rowsOf(k, 'kernels', 'name');
+  const k = section(doc, 'kernels');
+  const count = rowsOf(k, 'kernels', 'name');
   const text = (/** @type {string} */ key) =>
     Array.from(indicesOf(k, 'kernels', key, count, strings.length, 'strings'), (i) => strings[i] ?? '');
   const amount = (/** @type {string} */ key) =>
     float64Of(k, 'kernels', key, count, { lo: 0, hi: MOST_BYTES, what: 'a count or a time' });
-  const name = text('name'),
-    phase = text('phase'),
-    path = text('path'),
-    launches = amount('launches');
-  const totalNs = amount('total_ns'),
-    minNs = amount('min_ns'),
-    maxNs = amount('max_ns');
+  const name = text('name');
+  const phase = text('phase');
+  const path = text('path');
+  const launches = amount('launches');
+  const totalNs = amount('total_ns');
+  const minNs = amount('min_ns');
+  const maxNs = amount('max_ns');
   return name.map((_, i) => ({
     name: name[i],
     phase: phase[i],
@@ -548,7 +633,11 @@ function readOrigin(doc) {
     : null;
 }
 
-/** @param {Events} events @param {import('./subjects.js').Subjects} subjects @returns {Oom[]} */
+/**
+ * @param {Events} events
+ * @param {import('./subjects.js').Subjects} subjects
+ * @returns {Oom[]}
+ */
 function oomRows({ count, action, act }, { requestedBytes }) {
   const found = [];
   for (
@@ -561,7 +650,11 @@ function oomRows({ count, action, act }, { requestedBytes }) {
   return found;
 }
 
-/** @param {any} doc a parsed document, its columns lists or Column @returns {Snapshot} @throws {FormatError} */
+/**
+ * @param {any} doc a parsed document, its columns lists or Column
+ * @returns {Snapshot}
+ * @throws {FormatError}
+ */
 export function readSnapshot(doc) {
   if (!isObject(doc) || doc.format !== FORMAT_NAME) {
     throw new FormatError(`this is not a tidemark snapshot: "format" is not "${FORMAT_NAME}"`);
@@ -595,9 +688,9 @@ export function readSnapshot(doc) {
     streams: streams.length,
     addressUnit: doc.address_unit_bytes === 1 ? 1 : 512,
   };
-  const start = readStart(doc, tables),
-    { events, subjects } = readEvents(doc, tables, start),
-    log = section(doc, 'log');
+  const start = readStart(doc, tables);
+  const { events, subjects } = readEvents(doc, tables, start);
+  const log = section(doc, 'log');
   return {
     run: section(doc, 'run'),
     clockSource: textOr(section(doc, 'clock').source, 'monotonic'),

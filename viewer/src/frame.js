@@ -4,7 +4,10 @@
 const asked = new Set();
 let isFrameAsked = false;
 
-/** What work asks for in turn is done before the same picture. @param {() => void} work the same function is the same work */
+/**
+ * What work asks for in turn is done before the same picture.
+ * @param {() => void} work the same function is the same work
+ */
 export function beforePicture(work) {
   asked.add(work);
   if (isFrameAsked) return;

@@ -61,7 +61,11 @@ function isRecording(name) {
   );
 }
 
-/** Of a program in C or C++. @param {string} name @param {string} file */
+/**
+ * Of a program in C or C++.
+ * @param {string} name
+ * @param {string} file
+ */
 function nativeKind(name, file) {
   if (TOOL_FOLDERS.some((folder) => file.startsWith(folder))) return FRAME.TOOL;
   return file === '' || file === '??' || file.startsWith('/usr/') || ENTRY_FUNCTIONS.has(name)
@@ -69,13 +73,19 @@ function nativeKind(name, file) {
     : FRAME.USER;
 }
 
-/** @param {import('./format.js').Snapshot} snapshot @param {number} frame */
+/**
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} frame
+ */
 function fileOf(snapshot, frame) {
   const file = snapshot.frames.file[frame];
   return file < 0 ? '' : snapshot.strings[file].replaceAll('\\', '/');
 }
 
-/** @param {import('./format.js').Snapshot} snapshot @param {number} frame */
+/**
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} frame
+ */
 function functionOf(snapshot, frame) {
   const name = snapshot.frames.function[frame];
   return name < 0 ? '' : snapshot.strings[name];
@@ -83,13 +93,13 @@ function functionOf(snapshot, frame) {
 
 /** FRAME per frame. Where any frame is Python, only Python can be the user's. */
 export const frameKinds = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
-  const count = snapshot.frames.function.length,
-    kinds = new Uint8Array(count).fill(FRAME.LIBRARY);
+  const count = snapshot.frames.function.length;
+  const kinds = new Uint8Array(count).fill(FRAME.LIBRARY);
   let hasPython = false;
   for (let f = 0; f < count && !hasPython; f++) hasPython = fileOf(snapshot, f).endsWith('.py');
   for (let f = 0; f < count; f++) {
-    const file = fileOf(snapshot, f),
-      name = functionOf(snapshot, f);
+    const file = fileOf(snapshot, f);
+    const name = functionOf(snapshot, f);
     if (isRecording(name)) kinds[f] = FRAME.TOOL;
     else if (hasPython) kinds[f] = isPythonOfUser(file) ? FRAME.USER : FRAME.LIBRARY;
     else kinds[f] = nativeKind(name, file);
@@ -102,20 +112,20 @@ export const frameKinds = oncePer((/** @type {import('./format.js').Snapshot} */
  * operation whose gradient is computed; else its first outside of the allocator; else its innermost.
  */
 export const toldBy = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
-  const { parent, frame } = snapshot.stacks,
-    kinds = frameKinds(snapshot),
-    count = frame.length;
-  const user = new Int32Array(count).fill(-1),
-    gradient = new Int32Array(count).fill(-1),
-    outside = new Int32Array(count).fill(-1);
+  const { parent, frame } = snapshot.stacks;
+  const kinds = frameKinds(snapshot);
+  const count = frame.length;
+  const user = new Int32Array(count).fill(-1);
+  const gradient = new Int32Array(count).fill(-1);
+  const outside = new Int32Array(count).fill(-1);
   const isGradient = Uint8Array.from(kinds, (_, f) => {
     const name = functionOf(snapshot, f);
     return name.startsWith('torch::autograd::') && name.includes('::apply(') ? 1 : 0;
   });
   const told = new Int32Array(count);
   for (let s = 0; s < count; s++) {
-    const f = frame[s],
-      p = parent[s];
+    const f = frame[s];
+    const p = parent[s];
     user[s] = kinds[f] === FRAME.USER ? f : p < 0 ? -1 : user[p];
     gradient[s] = isGradient[f] ? f : p < 0 ? -1 : gradient[p];
     outside[s] = kinds[f] !== FRAME.TOOL ? f : p < 0 ? -1 : outside[p];
@@ -124,19 +134,27 @@ export const toldBy = oncePer((/** @type {import('./format.js').Snapshot} */ sna
   return told;
 });
 
-/** "forward (model.py:104)", without the arguments of a C++ function and without folders; "no call stack" for -1.
- * @param {import('./format.js').Snapshot} snapshot @param {number} frame */
+/**
+ * "forward (model.py:104)", without the arguments of a C++ function and without folders; "no call stack" for
+ * -1.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} frame
+ */
 export function frameText(snapshot, frame) {
   if (frame < 0) return 'no call stack';
-  const name = functionOf(snapshot, frame),
-    file = fileOf(snapshot, frame),
-    line = snapshot.frames.line[frame];
+  const name = functionOf(snapshot, frame);
+  const file = fileOf(snapshot, frame);
+  const line = snapshot.frames.line[frame];
   const open = name.includes(':') ? name.indexOf('(') : -1;
   const short = (open > 0 ? name.slice(0, open) : name) || '?';
   return line > 0 ? `${short} (${file.slice(file.lastIndexOf('/') + 1)}:${line})` : short;
 }
 
-/** Where a frame is in the sources: "file:line", or "". @param {import('./format.js').Snapshot} snapshot @param {number} frame */
+/**
+ * Where a frame is in the sources: "file:line", or "".
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} frame
+ */
 export function framePlace({ frames, strings }, frame) {
   const file = frames.file[frame] < 0 ? '' : strings[frames.file[frame]];
   return frames.line[frame] > 0 ? `${file}:${frames.line[frame]}` : file;
@@ -145,35 +163,43 @@ export function framePlace({ frames, strings }, frame) {
 const BEFORE_RECORDING = -2; // a site: the block was there before the first event, and has no call stack
 
 /**
- * The site of each block: the frame that its stack is told by, -1 without a call stack, -2 from before the recording.
- * @param {import('./format.js').Snapshot} snapshot @param {import('./blocks.js').Blocks} blocks @returns {(block: number) => number}
+ * The site of each block: the frame that its stack is told by, -1 without a call stack, -2 from before the
+ * recording.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {import('./blocks.js').Blocks} blocks
+ * @returns {(block: number) => number}
  */
 export function sitesOf(snapshot, { stack, bornState }) {
   const told = toldBy(snapshot);
   return (block) => (stack[block] >= 0 ? told[stack[block]] : bornState[block] === 0 ? BEFORE_RECORDING : -1);
 }
 
-/** @param {import('./format.js').Snapshot} snapshot @param {number} site */
+/**
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} site
+ */
 export function siteText(snapshot, site) {
   return site === BEFORE_RECORDING ? 'from before the recording' : frameText(snapshot, site);
 }
 
 /**
- * A stack innermost first, as runs of frames to show and runs to fold: what is not the user's is folded, except where
+ * A stack innermost first, as runs of frames to show and runs to fold: what is not the user's is folded,
+ * except where
  * nothing would be left.
- * @param {import('./format.js').Snapshot} snapshot @param {number} stack -1: none
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} stack -1: none
  * @returns {{isFolded: boolean, frames: number[]}[]}
  */
 export function foldedStack(snapshot, stack) {
-  const { parent, frame } = snapshot.stacks,
-    kinds = frameKinds(snapshot);
+  const { parent, frame } = snapshot.stacks;
+  const kinds = frameKinds(snapshot);
   /** @type {{isFolded: boolean, frames: number[]}[]} */
   const parts = [];
   const told = stack < 0 ? -1 : toldBy(snapshot)[stack];
   for (let s = stack; s >= 0; s = parent[s]) {
-    const f = frame[s],
-      isFolded = kinds[f] !== FRAME.USER && f !== told,
-      last = parts[parts.length - 1];
+    const f = frame[s];
+    const isFolded = kinds[f] !== FRAME.USER && f !== told;
+    const last = parts[parts.length - 1];
     if (last?.isFolded === isFolded) last.frames.push(f);
     else parts.push({ isFolded, frames: [f] });
   }

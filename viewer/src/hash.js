@@ -18,15 +18,17 @@ const MAX_TEXT = 200; // of what is searched for
  */
 
 /**
- * @param {import('./store.js').State} state @param {{x0: number, x1: number} | null} view null: where the page opens
- * @param {string} find @param {'event' | 'time'} usualAxis the axis on which the page opens
+ * @param {import('./store.js').State} state
+ * @param {{x0: number, x1: number} | null} view null: where the page opens
+ * @param {string} find
+ * @param {'event' | 'time'} usualAxis the axis on which the page opens
  * @param {import('./store.js').State['colourBy']} usualColour
  * @param {number} [device] that is shown; -1: the one that the page opens with
  * @returns {string} without "#"; "" where all is as the page opens
  */
 export function encodeAddress(state, view, find, usualAxis, usualColour, device = -1) {
-  const out = new URLSearchParams(),
-    usual = initialState();
+  const out = new URLSearchParams();
+  const usual = initialState();
   if (device >= 0) out.set('device', String(device));
   if (state.axis !== usualAxis) out.set('x', state.axis);
   if (state.colourBy !== usualColour) out.set('colour', state.colourBy);
@@ -42,31 +44,39 @@ export function encodeAddress(state, view, find, usualAxis, usualColour, device 
   return out.toString();
 }
 
-/** Whole numbers joined by dots, each below its limit; null otherwise. @param {string | null} text @param {number} n */
+/**
+ * Whole numbers joined by dots, each below its limit; null otherwise.
+ * @param {string | null} text
+ * @param {number} n
+ */
 function numbers(text, n) {
   const parts = (text ?? '').split('.').map((part) => (/^\d{1,15}$/.test(part) ? Number(part) : NaN));
   return parts.length === n && parts.every(Number.isInteger) ? parts : null;
 }
 
-/** @param {string} hash with or without "#" @param {import('./run.js').Run[]} runs @returns {Address} */
+/**
+ * @param {string} hash with or without "#"
+ * @param {import('./run.js').Run[]} runs
+ * @returns {Address}
+ */
 export function decodeAddress(hash, runs) {
   const given = new URLSearchParams(hash.replace(/^#/, ''));
   /** @type {Partial<import('./store.js').State>} */
   const state = {};
-  const x = given.get('x'),
-    colour = given.get('colour'),
-    dock = given.get('panel'),
-    instant = given.get('of');
+  const x = given.get('x');
+  const colour = given.get('colour');
+  const dock = given.get('panel');
+  const instant = given.get('of');
   if (isOneOf(AXES, x)) state.axis = x;
   if (isOneOf(COLOURS, colour)) state.colourBy = colour;
   if (isOneOf(DOCKS, dock)) state.dock = dock;
   if (isOneOf(INSTANTS, instant)) state.instant = instant;
   if (given.has('hide')) state.hidden = new Set(given.getAll('hide'));
-  const device = numbers(given.get('device'), 1)?.[0] ?? -1,
-    shown = numbers(given.get('run'), 1),
-    cursor = numbers(given.get('cursor'), 2),
-    range = numbers(given.get('range'), 3),
-    pinned = numbers(given.get('block'), 2);
+  const device = numbers(given.get('device'), 1)?.[0] ?? -1;
+  const shown = numbers(given.get('run'), 1);
+  const cursor = numbers(given.get('cursor'), 2);
+  const range = numbers(given.get('range'), 3);
+  const pinned = numbers(given.get('block'), 2);
   if (shown && shown[0] < runs.length) state.shown = shown[0];
   const states = (/** @type {number} */ run) => runs[run]?.index.nStates ?? 0;
   if (cursor && cursor[1] < states(cursor[0]))

@@ -5,28 +5,35 @@ import { byId, element } from './dom.js';
 import { endedEarly, implementationText } from './run.js';
 import { categoryText, formatBytes, formatMs, formatRatio, formatShare, splitSentence } from './text.js';
 
-/** Of several runs the first sentence stands out; what is too long for the screen is behind a button. @param {string} text @param {boolean} several */
+/**
+ * Of several runs the first sentence stands out; what is too long for the screen is behind a button.
+ * @param {string} text
+ * @param {boolean} several
+ */
 export function showHeadline(text, several) {
-  const [first, rest] = several ? splitSentence(text) : [text, ''],
-    line = byId('headline');
+  const [first, rest] = several ? splitSentence(text) : [text, ''];
+  const line = byId('headline');
   line.classList.toggle('several', several);
   line.classList.remove('open');
   line.replaceChildren(first, ...(rest ? [' ', element('span', { class: 'rest' }, rest)] : []));
 }
 
-/** What ran; of several runs how many, and whose memory they all are. @param {import('./run.js').Run[]} runs */
+/**
+ * What ran; of several runs how many, and whose memory they all are.
+ * @param {import('./run.js').Run[]} runs
+ */
 export function subtitleOf(runs) {
   if (runs.length < 2) return runs[0]?.title ?? '';
-  const whose = new Set(runs.map((run) => implementationText(run.snapshot.run.implementation))),
-    [only] = whose;
+  const whose = new Set(runs.map((run) => implementationText(run.snapshot.run.implementation)));
+  const [only] = whose;
   return `${runs.length} runs compared${whose.size === 1 && only !== '' ? ` · ${only}` : ''}`;
 }
 
 /** Shows or hides the button that unfolds it. */
 export function fitHeadline() {
-  const line = byId('headline'),
-    button = byId('more-button'),
-    isOpen = line.classList.contains('open');
+  const line = byId('headline');
+  const button = byId('more-button');
+  const isOpen = line.classList.contains('open');
   button.hidden = !isOpen && line.scrollHeight <= line.clientHeight + 2;
   button.textContent = isOpen ? 'less' : 'more';
   button.setAttribute('aria-expanded', String(isOpen));
@@ -34,17 +41,21 @@ export function fitHeadline() {
 
 const LEAST_CHANGE = 0.01; // of the base's peak; what changes less is not named
 
-/** What a run saves against the base, where, and what it does to the time. @param {import('./run.js').Run} base @param {import('./run.js').Run} run */
+/**
+ * What a run saves against the base, where, and what it does to the time.
+ * @param {import('./run.js').Run} base
+ * @param {import('./run.js').Run} run
+ */
 function pairSentence(base, run) {
-  const ended = [base, run].find(endedEarly),
-    rest = ended === run ? base : run;
+  const ended = [base, run].find(endedEarly);
+  const rest = ended === run ? base : run;
   if (!base.isRecorded || !run.isRecorded)
     return `${run.short} and ${base.short} cannot be compared: allocations were not recorded.`;
   if (ended !== undefined)
     return `${ended.short} ran out of memory at ${formatBytes(ended.peak.bytes)}; ${rest.short} peaks at ${formatBytes(rest.peak.bytes)}.`;
-  const change = run.peak.bytes / base.peak.bytes - 1,
-    from = formatBytes(base.peak.bytes),
-    to = formatBytes(run.peak.bytes);
+  const change = run.peak.bytes / base.peak.bytes - 1;
+  const from = formatBytes(base.peak.bytes);
+  const to = formatBytes(run.peak.bytes);
   const peaks =
     Math.abs(change) < LEAST_CHANGE
       ? `${run.short} peaks as ${base.short} does (${to}, ${from})`
@@ -68,7 +79,10 @@ function pairSentence(base, run) {
   return `${peaks}${parts.length > 0 ? `: ${parts.join(', ')}` : ''}${time}.`;
 }
 
-/** What several runs come to, where the command line gave no sentence. @param {import('./run.js').Run[]} runs */
+/**
+ * What several runs come to, where the command line gave no sentence.
+ * @param {import('./run.js').Run[]} runs
+ */
 export function comparisonSentence(runs) {
   const [base, ...others] = runs;
   return others.map((run) => pairSentence(base, run)).join(' ');

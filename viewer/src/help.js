@@ -22,7 +22,10 @@ const HELP_ROWS = [
   ['`?`', 'these keys'],
 ];
 
-/** @param {string} text @returns {(Node | string)[]} */
+/**
+ * @param {string} text
+ * @returns {(Node | string)[]}
+ */
 function withKeys(text) {
   return text.split('`').map((part, i) => (i % 2 === 1 ? element('kbd', {}, part) : part));
 }

@@ -20,13 +20,16 @@ export const CHECKPOINT_STATES = 2048;
  * @property {number} peakState first state with most allocated bytes
  */
 
-/** @param {import('./blocks.js').Blocks} blocks @returns {Float64Array} */
+/**
+ * @param {import('./blocks.js').Blocks} blocks
+ * @returns {Float64Array}
+ */
 function buildTotals(blocks) {
-  const { act, bytes } = blocks,
-    totals = new Float64Array(act.length + 1);
+  const { act, bytes } = blocks;
+  const totals = new Float64Array(act.length + 1);
   const { diedState, replaced, nAtStart } = blocks;
-  let total = 0,
-    next = 0;
+  let total = 0;
+  let next = 0;
   for (let b = 0; b < nAtStart; b++) if (diedState[b] > 0) total += bytes[b];
   totals[0] = total;
   for (let e = 0; e < act.length; e++) {
@@ -38,15 +41,18 @@ function buildTotals(blocks) {
   return totals;
 }
 
-/** @param {Float64Array} totals @returns {Int32Array[]} */
+/**
+ * @param {Float64Array} totals
+ * @returns {Int32Array[]}
+ */
 export function buildPyramid(totals) {
   /** @type {Int32Array[]} */
   const pyramid = [];
   for (let below = /** @type {Int32Array | null} */ (null), length = totals.length; length > 1;) {
     const level = new Int32Array(Math.ceil(length / PYRAMID_BASE));
     for (let group = 0; group < level.length; group++) {
-      let best = -1,
-        bestTotal = -1;
+      let best = -1;
+      let bestTotal = -1;
       const end = Math.min(length, (group + 1) * PYRAMID_BASE);
       for (let i = group * PYRAMID_BASE; i < end; i++) {
         const state = below === null ? i : below[i];
@@ -64,17 +70,25 @@ export function buildPyramid(totals) {
   return pyramid;
 }
 
-/** Takes out what is dead in a state. @param {number[]} list of blocks @param {Int32Array} diedState @param {number} state */
+/**
+ * Takes out what is dead in a state.
+ * @param {number[]} list of blocks
+ * @param {Int32Array} diedState
+ * @param {number} state
+ */
 function dropDead(list, diedState, state) {
   let n = 0;
   for (let i = 0; i < list.length; i++) if (diedState[list[i]] > state) list[n++] = list[i];
   list.length = n;
 }
 
-/** @param {import('./blocks.js').Blocks} blocks @returns {Checkpoint[]} */
+/**
+ * @param {import('./blocks.js').Blocks} blocks
+ * @returns {Checkpoint[]}
+ */
 function buildCheckpoints(blocks) {
-  const { act, category, nCategories, diedState, nAtStart } = blocks,
-    checkpoints = [];
+  const { act, category, nCategories, diedState, nAtStart } = blocks;
+  const checkpoints = [];
   /** @type {number[][]} per category, in order of birth; dead ones are dropped at the next checkpoint */
   const alive = Array.from({ length: nCategories }, () => []);
   for (let b = 0; b < nAtStart; b++) alive[category[b]].push(b);
@@ -93,7 +107,10 @@ function buildCheckpoints(blocks) {
   return checkpoints;
 }
 
-/** @param {import('./blocks.js').Blocks} blocks @returns {MemoryIndex} */
+/**
+ * @param {import('./blocks.js').Blocks} blocks
+ * @returns {MemoryIndex}
+ */
 export function buildIndex(blocks) {
   const totals = buildTotals(blocks);
   const index = {
@@ -110,7 +127,9 @@ export function buildIndex(blocks) {
 
 /**
  * The first state with the largest total among lo <= s < hi (not empty).
- * @param {{totals: Float64Array, pyramid: Int32Array[]}} index @param {number} lo @param {number} hi
+ * @param {{totals: Float64Array, pyramid: Int32Array[]}} index
+ * @param {number} lo
+ * @param {number} hi
  */
 export function largestState(index, lo, hi) {
   const { totals, pyramid } = index;
@@ -118,13 +137,13 @@ export function largestState(index, lo, hi) {
   const visit = (/** @type {number} */ state) => {
     if (totals[state] > totals[best] || (totals[state] === totals[best] && state < best)) best = state;
   };
-  let a = lo,
-    b = hi,
-    level = -1;
+  let a = lo;
+  let b = hi;
+  let level = -1;
   while (b - a > 2 * PYRAMID_BASE && level + 1 < pyramid.length) {
     const at = (/** @type {number} */ i) => (level < 0 ? i : pyramid[level][i]);
-    const aUp = Math.ceil(a / PYRAMID_BASE),
-      bUp = Math.floor(b / PYRAMID_BASE);
+    const aUp = Math.ceil(a / PYRAMID_BASE);
+    const bUp = Math.floor(b / PYRAMID_BASE);
     for (let i = a; i < aUp * PYRAMID_BASE; i++) visit(at(i));
     for (let i = bUp * PYRAMID_BASE; i < b; i++) visit(at(i));
     a = aUp;
@@ -137,13 +156,14 @@ export function largestState(index, lo, hi) {
 
 /**
  * The blocks alive in a state, sorted by category, then birth: bottom first in the picture.
- * @param {MemoryIndex} index @param {number} state
+ * @param {MemoryIndex} index
+ * @param {number} state
  * @returns {number[]}
  */
 export function aliveAt(index, state) {
   const { act, category, nCategories, diedState } = index.blocks;
-  const base = Math.floor(state / CHECKPOINT_STATES),
-    checkpoint = index.checkpoints[base];
+  const base = Math.floor(state / CHECKPOINT_STATES);
+  const checkpoint = index.checkpoints[base];
   /** @type {number[][]} */
   const alive = Array.from({ length: nCategories }, (_, c) =>
     Array.from(checkpoint.block.subarray(checkpoint.from[c], checkpoint.from[c + 1])).filter(

@@ -39,39 +39,58 @@ const INSTANT_CHOICES = [
  * @property {import('./amounts.js').Amount} whole
  */
 
-/** Per block 1 where the legend shows it; null: it hides nothing. @param {import('./store.js').State} state */
+/**
+ * Per block 1 where the legend shows it; null: it hides nothing.
+ * @param {import('./store.js').State} state
+ */
 function visibleBlocks({ hidden, colourBy, runs, shown }) {
   if (hidden.size === 0) return null;
-  const { groups, groupings } = colouringOf(runs, colourBy),
-    isShown = Uint8Array.from(groups, ({ key }) => (hidden.has(key) ? 0 : 1));
+  const { groups, groupings } = colouringOf(runs, colourBy);
+  const isShown = Uint8Array.from(groups, ({ key }) => (hidden.has(key) ? 0 : 1));
   return isShown.includes(0) ? Uint8Array.from(groupings[shown].groupOf, (group) => isShown[group]) : null;
 }
 
-/** The groups by which the timelines are coloured, and each block's. @param {import('./store.js').State} state
- * @returns {{groups: import('./stacking.js').StackGroup[], groupOf: (block: number) => number}} */
+/**
+ * The groups by which the timelines are coloured, and each block's.
+ * @param {import('./store.js').State} state
+ * @returns {{groups: import('./stacking.js').StackGroup[], groupOf: (block: number) => number}}
+ */
 export function groupsOfBlocks({ colourBy, runs, shown }) {
-  const { groups, groupings } = colouringOf(runs, colourBy),
-    { groupOf } = groupings[shown];
+  const { groups, groupings } = colouringOf(runs, colourBy);
+  const { groupOf } = groupings[shown];
   return { groups, groupOf: (block) => groupOf[block] };
 }
 
-/** Each block's colour in the timelines. @param {import('./store.js').State} state @returns {(block: number) => string} */
+/**
+ * Each block's colour in the timelines.
+ * @param {import('./store.js').State} state
+ * @returns {(block: number) => string}
+ */
 export function blockColours(state) {
   const { groups, groupOf } = groupsOfBlocks(state);
   return (block) => groups[groupOf(block)].colour;
 }
 
-/** The cursor's state in the run that is shown; -1: it is in none. @param {import('./store.js').State} state */
+/**
+ * The cursor's state in the run that is shown; -1: it is in none.
+ * @param {import('./store.js').State} state
+ */
 export function shownCursor({ cursor, shown }) {
   return cursor !== null && cursor.run === shown ? cursor.state : -1;
 }
 
-/** The range in the run that is shown. @param {import('./store.js').State} state */
+/**
+ * The range in the run that is shown.
+ * @param {import('./store.js').State} state
+ */
 export function shownRange({ range, shown }) {
   return range !== null && range.run === shown ? range : null;
 }
 
-/** @param {import('./store.js').State} state @returns {Looked | null} null: no run, or nothing recorded */
+/**
+ * @param {import('./store.js').State} state
+ * @returns {Looked | null} null: no run, or nothing recorded
+ */
 export function lookAtBlocks(state) {
   const run = state.runs[state.shown];
   if (run === undefined || !run.isRecorded) return null;
@@ -79,7 +98,10 @@ export function lookAtBlocks(state) {
   return { run, what, whole: wholeOf(run, blocksOf(run, what, visibleBlocks(state))) };
 }
 
-/** "alive after event 1,234, in step 1, backward", "allocated in events 10 to 99". @param {Looked} looked */
+/**
+ * "alive after event 1,234, in step 1, backward", "allocated in events 10 to 99".
+ * @param {Looked} looked
+ */
 export function whatText({ run, what }) {
   if (what.kind !== 'alive') {
     const isWhole = what.first === 0 && what.last === run.index.nStates;
@@ -89,12 +111,19 @@ export function whatText({ run, what }) {
   return `alive ${what.state === 0 ? 'before the first event' : `after event ${formatCount(what.state - 1)}`}${place ? `, in ${place}` : ''}`;
 }
 
-/** "1.50 GiB in 120 blocks, 1.49 GiB requested". @param {import('./amounts.js').Amount} amount */
+/**
+ * "1.50 GiB in 120 blocks, 1.49 GiB requested".
+ * @param {import('./amounts.js').Amount} amount
+ */
 export function amountText({ bytes, count, requestedBytes }) {
   return `${formatBytes(bytes)} in ${formatCount(count)} block${count === 1 ? '' : 's'}, ${formatBytes(requestedBytes)} requested`;
 }
 
-/** Buttons that choose what is shown, kept up to date. @param {import('./store.js').Store} store @returns {HTMLElement} */
+/**
+ * Buttons that choose what is shown, kept up to date.
+ * @param {import('./store.js').Store} store
+ * @returns {HTMLElement}
+ */
 export function makeInstantBar(store) {
   const buttons = INSTANT_CHOICES.map(({ key, text, title }) => ({
     key,

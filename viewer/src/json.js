@@ -42,31 +42,25 @@ function isDigit(byte) {
   return byte >= 48 && byte <= 57;
 }
 
-/** @param {Uint8Array} bytes @param {number} begin @param {number} end @returns {string} a letter for each byte */
-export function lettersOf(bytes, begin, end) {
+/**
+ * @param {Uint8Array} bytes
+ * @param {number} begin
+ * @param {number} end
+ * @returns {string} a letter for each byte
+ */
+function lettersOf(bytes, begin, end) {
   return String.fromCharCode.apply(null, /** @type {any} */ (bytes.subarray(begin, end)));
 }
 
 /**
- * One more level at the end of a key path, `start.segments`, as the program shows it: without bytes that are not
- * printable, and a level that has no room is left out.
- * @param {string} path
- * @param {string} key a letter for each byte
+ * Bytes of the character of UTF-8 at `at`; 0: none stands there.
+ * @param {Uint8Array} bytes
+ * @param {number} at
+ * @param {number} end
  */
-export function pathOfKey(path, key) {
-  if (path.length + 32 >= MOST_PATH) return path;
-  return `${path}${path ? '.' : ''}${key.slice(0, MOST_KEY_SHOWN).replace(/[^ -~]/g, '?')}`;
-}
-
-/** The same for `start.segments[3]`. @param {string} path @param {number} index */
-export function pathOfItem(path, index) {
-  return path.length + 32 >= MOST_PATH ? path : `${path}[${index}]`;
-}
-
-/** Bytes of the character of UTF-8 at `at`; 0: none stands there. @param {Uint8Array} bytes @param {number} at @param {number} end */
 function characterBytes(bytes, at, end) {
-  const first = bytes[at],
-    n = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0x80 ? 2 : 1;
+  const first = bytes[at];
+  const n = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0x80 ? 2 : 1;
   if (n === 1) return 1;
   if (first < 0xc2 || first > 0xf4 || n > end - at) return 0;
   for (let i = 1; i < n; i++) if ((bytes[at + i] & 0xc0) !== 0x80) return 0;
@@ -79,7 +73,12 @@ function characterBytes(bytes, at, end) {
     : n;
 }
 
-/** Bytes of the escape at `at`; 0: it means no character. @param {Uint8Array} bytes @param {number} at @param {number} end */
+/**
+ * Bytes of the escape at `at`; 0: it means no character.
+ * @param {Uint8Array} bytes
+ * @param {number} at
+ * @param {number} end
+ */
 function escapeBytes(bytes, at, end) {
   const codeAt = (/** @type {number} */ begin) => {
     const digits = begin + 4 <= end ? lettersOf(bytes, begin, begin + 4) : '';
@@ -100,14 +99,18 @@ function escapeBytes(bytes, at, end) {
  * @property {boolean} isArray else an object
  * @property {boolean} hasItems something was read on this level
  * @property {number} nItems array: items begun
- * @property {string} key object: the key at hand as it stands in the file, a letter for each of its first bytes
+ * @property {string} key object: the key at hand as it stands in the file, a letter for each of its first
+ *   bytes
  * @property {number} keySize bytes of it
  * @property {number} keyAt offset of it in the document, behind its quote
  * @property {Set<string>} seen known keys that were read
  */
 
 export class JsonReader {
-  /** @param {Uint8Array} bytes @param {boolean} isLast the document ends with them */
+  /**
+   * @param {Uint8Array} bytes
+   * @param {boolean} isLast the document ends with them
+   */
   constructor(bytes, isLast) {
     this.bytes = bytes;
     this.at = 0;
@@ -131,18 +134,30 @@ export class JsonReader {
     return path;
   }
 
-  /** @param {string} message @param {number} [at] @returns {never} */
+  /**
+   * @param {string} message
+   * @param {number} [at]
+   * @returns {never}
+   */
   fail(message, at = this.at) {
     this.failAt(message, this.base + at);
   }
 
-  /** @param {string} message @param {number} offset in the document @returns {never} */
+  /**
+   * @param {string} message
+   * @param {number} offset in the document
+   * @returns {never}
+   */
   failAt(message, offset) {
     const path = this.placeText();
     throw new FormatError(`byte ${offset}${path ? `, ${path}` : ''}: ${message}`);
   }
 
-  /** What is there is not what was expected. @param {string} what @returns {never} */
+  /**
+   * What is there is not what was expected.
+   * @param {string} what
+   * @returns {never}
+   */
   expected(what) {
     const byte = this.look();
     this.fail(
@@ -176,10 +191,13 @@ export class JsonReader {
     this.levels.push({ isArray, hasItems: false, nItems: 0, key: '', keySize: 0, keyAt: 0, seen: new Set() });
   }
 
-  /** Takes the comma between items, or the closing bracket: then it is false. @param {number} close */
+  /**
+   * Takes the comma between items, or the closing bracket: then it is false.
+   * @param {number} close
+   */
   more(close) {
-    const level = this.levels[this.levels.length - 1],
-      byte = this.look();
+    const level = this.levels[this.levels.length - 1];
+    const byte = this.look();
     if (byte === close) {
       this.at++;
       this.levels.pop();
@@ -200,11 +218,14 @@ export class JsonReader {
     return true;
   }
 
-  /** Takes a text's quotes and what is between them. @returns {number} where it begins; it ends before the quote before `at` */
+  /**
+   * Takes a text's quotes and what is between them.
+   * @returns {number} where it begins; it ends before the quote before `at`
+   */
   takeRawText() {
     if (this.look() !== BYTE.QUOTE) this.expected('a text');
-    const { bytes, end } = this,
-      begin = this.at + 1;
+    const { bytes, end } = this;
+    const begin = this.at + 1;
     let at = begin;
     while (at < end && bytes[at] !== BYTE.QUOTE) {
       if (bytes[at] < 32)
@@ -221,7 +242,11 @@ export class JsonReader {
     return begin;
   }
 
-  /** Refuses text that is not UTF-8, or has an escape that means nothing. @param {number} begin @param {number} end */
+  /**
+   * Refuses text that is not UTF-8, or has an escape that means nothing.
+   * @param {number} begin
+   * @param {number} end
+   */
   checkText(begin, end) {
     const { bytes } = this;
     for (let at = begin; at < end;) {
@@ -229,14 +254,19 @@ export class JsonReader {
         at++;
         continue;
       }
-      const isEscape = bytes[at] === BYTE.BACKSLASH,
-        n = isEscape ? escapeBytes(bytes, at, end) : characterBytes(bytes, at, end);
+      const isEscape = bytes[at] === BYTE.BACKSLASH;
+      const n = isEscape ? escapeBytes(bytes, at, end) : characterBytes(bytes, at, end);
       if (n === 0) this.fail(isEscape ? 'an escape that means no character' : 'not UTF-8', at);
       at += n;
     }
   }
 
-  /** What the text between two offsets says. @param {number} begin @param {number} end @returns {string} */
+  /**
+   * What the text between two offsets says.
+   * @param {number} begin
+   * @param {number} end
+   * @returns {string}
+   */
   textOf(begin, end) {
     const { bytes } = this;
     let isPlain = end - begin <= SHORT_TEXT;
@@ -257,9 +287,9 @@ export class JsonReader {
   takeKey() {
     if (!this.more(BYTE.CLOSE)) return false;
     if (this.look() !== BYTE.QUOTE) this.expected('a key');
-    const begin = this.takeRawText(),
-      level = this.levels[this.levels.length - 1],
-      end = this.at - 1;
+    const begin = this.takeRawText();
+    const level = this.levels[this.levels.length - 1];
+    const end = this.at - 1;
     level.key = lettersOf(this.bytes, begin, Math.min(end, begin + MOST_KEY_SHOWN));
     level.keySize = end - begin;
     level.keyAt = this.base + begin;
@@ -269,7 +299,10 @@ export class JsonReader {
     return true;
   }
 
-  /** The key at hand, if it is one of some; "" otherwise. @param {Record<string, any>} known */
+  /**
+   * The key at hand, if it is one of some; "" otherwise.
+   * @param {Record<string, any>} known
+   */
   knownKey(known) {
     const { key, keySize, keyAt, seen } = this.levels[this.levels.length - 1];
     if (keySize !== key.length || !Object.hasOwn(known, key)) return '';
@@ -278,12 +311,20 @@ export class JsonReader {
     return key;
   }
 
-  /** After an object's end. @param {readonly string[]} required @param {Set<string>} seen */
+  /**
+   * After an object's end.
+   * @param {readonly string[]} required
+   * @param {Set<string>} seen
+   */
   checkRequired(required, seen) {
     for (const key of required) if (!seen.has(key)) this.fail(`the key '${key}' is missing`, this.at - 1);
   }
 
-  /** The next of the known keys; the others are skipped; "" at the object's end. @param {Record<string, any>} known @param {readonly string[]} required */
+  /**
+   * The next of the known keys; the others are skipped; "" at the object's end.
+   * @param {Record<string, any>} known
+   * @param {readonly string[]} required
+   */
   nextField(known, required) {
     const { seen } = this.levels[this.levels.length - 1];
     while (this.takeKey()) {
@@ -297,16 +338,16 @@ export class JsonReader {
 
   /** The length of the number at hand by JSON's grammar; 0: none; never much more than the limit. */
   numberSize() {
-    const { bytes, at: begin } = this,
-      end = Math.min(this.end, begin + 2 * MOST_NUMBER_BYTES);
+    const { bytes, at: begin } = this;
+    const end = Math.min(this.end, begin + 2 * MOST_NUMBER_BYTES);
     let at = begin + (begin < end && bytes[begin] === BYTE.MINUS ? 1 : 0);
     const digits = () => {
       const first = at;
       while (at < end && isDigit(bytes[at])) at++;
       return at - first;
     };
-    const first = at,
-      nDigits = digits();
+    const first = at;
+    const nDigits = digits();
     if (nDigits === 0 || (bytes[first] === BYTE.ZERO && nDigits > 1)) return this.numberEnds(at, 0);
     if (at < end && bytes[at] === BYTE.POINT) {
       at++;
@@ -320,31 +361,39 @@ export class JsonReader {
     return this.numberEnds(at, at - begin);
   }
 
-  /** @param {number} at @param {number} size */
+  /**
+   * @param {number} at
+   * @param {number} size
+   */
   numberEnds(at, size) {
     if (at >= this.end) this.ended();
     return size;
   }
 
-  /** An integer in [lo, hi]; a BigInt where a browser's number would not be exact. @param {number | bigint} lo @param {number | bigint} hi @returns {number | bigint} */
+  /**
+   * An integer in [lo, hi]; a BigInt where a browser's number would not be exact.
+   * @param {number | bigint} lo
+   * @param {number | bigint} hi
+   * @returns {number | bigint}
+   */
   getExact(lo, hi) {
     this.look();
-    const { bytes, end, at: begin } = this,
-      isNegative = begin < end && bytes[begin] === BYTE.MINUS,
-      first = begin + (isNegative ? 1 : 0);
-    let at = first,
-      value = 0;
+    const { bytes, end, at: begin } = this;
+    const isNegative = begin < end && bytes[begin] === BYTE.MINUS;
+    const first = begin + (isNegative ? 1 : 0);
+    let at = first;
+    let value = 0;
     while (at < end && isDigit(bytes[at]) && at - first < 20) value = value * 10 + bytes[at++] - BYTE.ZERO;
     if (at >= end) this.ended();
-    const next = at < end ? bytes[at] : 0,
-      isWhole =
-        at > first &&
-        at - first < 20 &&
-        (bytes[first] !== BYTE.ZERO || at === first + 1) &&
-        next !== BYTE.POINT &&
-        (next | 32) !== 101;
-    const size = value > FAR ? BigInt(lettersOf(bytes, first, at)) : value,
-      exact = isNegative ? -size : size;
+    const next = at < end ? bytes[at] : 0;
+    const isWhole =
+      at > first &&
+      at - first < 20 &&
+      (bytes[first] !== BYTE.ZERO || at === first + 1) &&
+      next !== BYTE.POINT &&
+      (next | 32) !== 101;
+    const size = value > FAR ? BigInt(lettersOf(bytes, first, at)) : value;
+    const exact = isNegative ? -size : size;
     if (!isWhole || size > (isNegative ? MOST_INTEGER + 1n : MOST_INTEGER)) {
       const n = at - first < 20 ? this.numberSize() : 20;
       if (n === 0) this.expected('an integer within 2^63');
@@ -355,7 +404,11 @@ export class JsonReader {
     return exact;
   }
 
-  /** The same as a number, beyond 2^53 the nearest. @param {number | bigint} lo @param {number | bigint} hi */
+  /**
+   * The same as a number, beyond 2^53 the nearest.
+   * @param {number | bigint} lo
+   * @param {number | bigint} hi
+   */
   getInteger(lo, hi) {
     return Number(this.getExact(lo, hi));
   }
@@ -403,7 +456,10 @@ export class JsonReader {
     }
   }
 
-  /** What comes next. @returns {'object' | 'array' | 'text' | 'number' | 'boolean' | 'null' | ''} "": no value */
+  /**
+   * What comes next.
+   * @returns {'object' | 'array' | 'text' | 'number' | 'boolean' | 'null' | ''} "": no value
+   */
   peek() {
     const byte = this.look();
     if (byte === BYTE.OPEN) return 'object';
@@ -418,7 +474,10 @@ export class JsonReader {
     if (this.nOdd++ === 0) this.firstOdd = this.placeText();
   }
 
-  /** Counts and takes a value that is of another kind than those; false: it is of one of them, or no value. @param {string[]} kinds */
+  /**
+   * Counts and takes a value that is of another kind than those; false: it is of one of them, or no value.
+   * @param {string[]} kinds
+   */
   skipsOdd(...kinds) {
     const kind = this.peek();
     if (kind === '' || kinds.includes(kind)) return false;
@@ -427,16 +486,22 @@ export class JsonReader {
     return true;
   }
 
-  /** An integer that is only shown: what is none, or out of range, is `unknown`. @param {number | bigint} lo @param {number | bigint} hi @param {number} unknown
-   * @param {boolean} isFine an integer out of range is nothing to tell about */
+  /**
+   * An integer that is only shown: what is none, or out of range, is `unknown`.
+   * @param {number | bigint} lo
+   * @param {number | bigint} hi
+   * @param {number} unknown
+   * @param {boolean} isFine an integer out of range is nothing to tell about
+   */
   getOddInteger(lo, hi, unknown, isFine = false) {
     if (this.peek() === '') return this.getInteger(lo, hi);
     if (this.skipsOdd('number')) return unknown;
-    const { at } = this,
-      size = this.numberSize(),
-      isWhole = size > 0 && size < MOST_NUMBER_BYTES && !/[.e]/i.test(lettersOf(this.bytes, at, at + size));
-    const exact = isWhole ? BigInt(lettersOf(this.bytes, at, at + size)) : null,
-      isGood = exact !== null && exact >= lo && exact <= hi;
+    const { at } = this;
+    const size = this.numberSize();
+    const isWhole =
+      size > 0 && size < MOST_NUMBER_BYTES && !/[.e]/i.test(lettersOf(this.bytes, at, at + size));
+    const exact = isWhole ? BigInt(lettersOf(this.bytes, at, at + size)) : null;
+    const isGood = exact !== null && exact >= lo && exact <= hi;
     if (!isGood && !(isFine && isWhole)) this.countOdd();
     this.skip();
     return isGood ? Number(exact) : unknown;
@@ -446,18 +511,20 @@ export class JsonReader {
   getHandle() {
     if (this.peek() === '') return this.getInteger(-MOST_INTEGER - 1n, MOST_INTEGER);
     if (this.skipsOdd('number')) return -1;
-    const { at } = this,
-      size = this.numberSize(),
-      letters = lettersOf(this.bytes, at, at + Math.min(size, MOST_NUMBER_BYTES)),
-      exact = /^-?\d+$/.test(letters) ? BigInt(letters) : 2n ** 64n;
+    const { at } = this;
+    const size = this.numberSize();
+    const letters = lettersOf(this.bytes, at, at + Math.min(size, MOST_NUMBER_BYTES));
+    const exact = /^-?\d+$/.test(letters) ? BigInt(letters) : 2n ** 64n;
     const isGood = exact >= -MOST_INTEGER - 1n && exact < 2n ** 64n;
     if (!isGood) this.countOdd();
     this.skip();
     return isGood ? Number(BigInt.asIntN(64, exact)) : -1;
   }
 
-  /** One step of skipping a value that lies on level `outer`: a bracket, or a value with its key.
-   * @param {number} outer levels around the value */
+  /**
+   * One step of skipping a value that lies on level `outer`: a bracket, or a value with its key.
+   * @param {number} outer levels around the value
+   */
   skipStep(outer) {
     if (this.levels.length > outer) {
       const { isArray } = this.levels[this.levels.length - 1];

@@ -15,7 +15,10 @@ const PAN_PER_KEY = 0.12;
  * @property {() => void} switchTheme
  */
 
-/** Keys that move one timeline. @type {Record<string, (stage: import('./stage.js').Stage, pointer: import('./pointer.js').Pointer) => void>} */
+/**
+ * Keys that move one timeline.
+ * @type {Record<string, (stage: import('./stage.js').Stage, pointer: import('./pointer.js').Pointer) => void>}
+ */
 const MOVES = {
   KeyW: (stage, pointer) => stage.zoom(ZOOM_PER_KEY, pointer.at?.x ?? null),
   KeyS: (stage, pointer) => stage.zoom(1 / ZOOM_PER_KEY, pointer.at?.x ?? null),
@@ -25,7 +28,10 @@ const MOVES = {
   ArrowRight: (stage) => stage.pan(PAN_PER_KEY),
 };
 
-/** Keys for the whole page. @type {Record<string, (context: KeyContext) => void>} */
+/**
+ * Keys for the whole page.
+ * @type {Record<string, (context: KeyContext) => void>}
+ */
 const COMMANDS = {
   KeyY: ({ timelines }) => timelines.switchScale(),
   KeyF: ({ timelines }) => timelines.showAll('showWhole'),
@@ -43,17 +49,24 @@ export function switchAxis(store) {
   store.set({ axis: store.get().axis === 'time' ? 'event' : 'time' });
 }
 
-/** Lets go of all that was chosen. @param {import('./store.js').Store} store */
+/**
+ * Lets go of all that was chosen.
+ * @param {import('./store.js').Store} store
+ */
 export function clearChoices(store) {
   store.set({ pinned: null, cursor: null, range: null, pick: null });
   if (store.get().hidden.size > 0) store.set({ hidden: new Set() });
 }
 
-/** Holds the cursor one event further on. @param {KeyContext} context @param {-1 | 1} direction */
+/**
+ * Holds the cursor one event further on.
+ * @param {KeyContext} context
+ * @param {-1 | 1} direction
+ */
 function stepEvent({ store, timelines }, direction) {
-  const { cursor, runs, shown } = store.get(),
-    index = cursor?.run ?? shown,
-    run = runs[index];
+  const { cursor, runs, shown } = store.get();
+  const index = cursor?.run ?? shown;
+  const run = runs[index];
   if (run === undefined || !run.isRecorded) return;
   const from = cursor?.state ?? run.peakState - direction;
   const state = Math.max(0, Math.min(run.index.nStates - 1, from + direction));
@@ -62,7 +75,11 @@ function stepEvent({ store, timelines }, direction) {
   timelines.follow(timelines.stages[index]);
 }
 
-/** Tabs are gone through with the arrows. @param {HTMLElement} tab @param {'ArrowLeft' | 'ArrowRight'} key */
+/**
+ * Tabs are gone through with the arrows.
+ * @param {HTMLElement} tab
+ * @param {'ArrowLeft' | 'ArrowRight'} key
+ */
 function stepTab(tab, key) {
   const next = /** @type {HTMLElement | null} */ (
     key === 'ArrowLeft' ? tab.previousElementSibling : tab.nextElementSibling
@@ -71,11 +88,14 @@ function stepTab(tab, key) {
   next?.click();
 }
 
-/** @param {KeyContext} context @param {KeyboardEvent} event */
+/**
+ * @param {KeyContext} context
+ * @param {KeyboardEvent} event
+ */
 function onKey(context, event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  const { store, timelines, pointer, searchBox } = context,
-    target = /** @type {HTMLElement} */ (event.target);
+  const { store, timelines, pointer, searchBox } = context;
+  const target = /** @type {HTMLElement} */ (event.target);
   const help = /** @type {HTMLDialogElement} */ (byId('help'));
   if (target.closest?.('input, select, textarea') || help.open) return;
   if (event.key === '?') return help.showModal();
@@ -90,8 +110,8 @@ function onKey(context, event) {
   }
   const stage = pointer.activeStage();
   if (stage === undefined) return;
-  const tab = /** @type {HTMLElement | null} */ (target.closest?.('[role=tab]')),
-    focused = timelines.stages.find((each) => each.frame === target);
+  const tab = /** @type {HTMLElement | null} */ (target.closest?.('[role=tab]'));
+  const focused = timelines.stages.find((each) => each.frame === target);
   if (tab && (event.key === 'ArrowLeft' || event.key === 'ArrowRight')) {
     stepTab(tab, event.key);
   } else if (focused && (event.key === 'ArrowUp' || event.key === 'ArrowDown')) {

@@ -22,12 +22,13 @@ const SCOPE_SEPARATOR = ' › ';
 
 /**
  * Which events each scope spans. Taken from the events, so that it needs no clock.
- * @param {import('./format.js').Snapshot} snapshot @returns {Extents}
+ * @param {import('./format.js').Snapshot} snapshot
+ * @returns {Extents}
  */
 export function scopeExtents(snapshot) {
   const { scopes, events } = snapshot;
-  const first = new Int32Array(scopes.count).fill(-1),
-    last = new Int32Array(scopes.count).fill(-1);
+  const first = new Int32Array(scopes.count).fill(-1);
+  const last = new Int32Array(scopes.count).fill(-1);
   for (let e = 0; e < events.count; e++) {
     const scope = events.scope[e];
     if (scope < 0) continue;
@@ -52,7 +53,10 @@ const LANES = Object.freeze([
   { kind: SCOPE.USER, title: 'user', rows: 3 },
 ]);
 
-/** Per scope how many around it are of its kind. @param {import('./format.js').Scopes} scopes */
+/**
+ * Per scope how many around it are of its kind.
+ * @param {import('./format.js').Scopes} scopes
+ */
 function nestingDepths({ count, parent, kind }) {
   const depth = new Uint8Array(count);
   for (let s = 0; s < count; s++) {
@@ -64,15 +68,17 @@ function nestingDepths({ count, parent, kind }) {
 }
 
 /**
- * A lane per kind of scope, with rows below it for those that lie in another of their kind; what lies deeper than its rows
+ * A lane per kind of scope, with rows below it for those that lie in another of their kind; what lies deeper
+ * than its rows
  * is found by zooming into the events. The device's lanes stand last.
- * @param {import('./format.js').Snapshot} snapshot @returns {Lane[]} only those that hold anything
+ * @param {import('./format.js').Snapshot} snapshot
+ * @returns {Lane[]} only those that hold anything
  */
 export function buildLanes(snapshot) {
-  const { scopes } = snapshot,
-    depth = nestingDepths(scopes);
-  const lanes = /** @type {(Omit<Lane, 'scopes'> & {scopes: number[]})[]} */ ([]),
-    device = /** @type {typeof lanes} */ ([]);
+  const { scopes } = snapshot;
+  const depth = nestingDepths(scopes);
+  const lanes = /** @type {(Omit<Lane, 'scopes'> & {scopes: number[]})[]} */ ([]);
+  const device = /** @type {typeof lanes} */ ([]);
   for (const { kind, title, rows } of LANES) {
     const own = Array.from({ length: rows }, (_, row) => ({
       kind,
@@ -109,36 +115,52 @@ export function buildLanes(snapshot) {
 
 /**
  * Where a scope stands on an axis.
- * @param {import('./format.js').Snapshot} snapshot @param {Extents} extents
- * @param {import('./axis.js').Axis} axis @param {number} scope
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {Extents} extents
+ * @param {import('./axis.js').Axis} axis
+ * @param {number} scope
  * @returns {[number, number]} empty where it holds no event, in event order
  */
 export function scopeSpan(snapshot, extents, axis, scope) {
   if (axis.kind === 'event') {
     return extents.first[scope] < 0 ? [0, 0] : [extents.first[scope], extents.last[scope] + 1];
   }
-  const begin = snapshot.scopes.beginNs[scope],
-    duration = snapshot.scopes.durationNs[scope];
+  const begin = snapshot.scopes.beginNs[scope];
+  const duration = snapshot.scopes.durationNs[scope];
   return [begin, duration < 0 ? axis.hi : begin + duration];
 }
 
-/** When the device did what a scope encloses; in event order, beside the events of that time.
- * @param {import('./format.js').Snapshot} snapshot @param {import('./axis.js').Axis} axis @param {number} scope @returns {[number, number]} */
+/**
+ * When the device did what a scope encloses; in event order, beside the events of that time.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {import('./axis.js').Axis} axis
+ * @param {number} scope
+ * @returns {[number, number]}
+ */
 function deviceSpan({ scopes, events }, axis, scope) {
-  const begin = scopes.deviceBeginNs[scope],
-    end = begin + Math.max(0, scopes.deviceDurationNs[scope]);
+  const begin = scopes.deviceBeginNs[scope];
+  const end = begin + Math.max(0, scopes.deviceDurationNs[scope]);
   return axis.kind === 'event'
     ? [countUpTo(events.timeNs, begin), countUpTo(events.timeNs, end)]
     : [begin, end];
 }
 
-/** @typedef {{x0: (i: number) => number, x1: (i: number) => number, reach: Float64Array}} LaneSpans per scope of a lane; reach: the farthest end up to it */
+/**
+ * @typedef {{x0: (i: number) => number, x1: (i: number) => number, reach: Float64Array}} LaneSpans per scope
+ *   of a lane; reach: the farthest end up to it
+ */
 
 /** @type {WeakMap<Lane, Map<string, LaneSpans>>} */
 const laneSpansKept = new WeakMap();
 
-/** Where the scopes of a lane begin and end: out of the columns, but for the device's, which are looked up.
- * @param {import('./format.js').Snapshot} snapshot @param {Extents} extents @param {import('./axis.js').Axis} axis @param {Lane} lane @returns {Omit<LaneSpans, 'reach'>} */
+/**
+ * Where the scopes of a lane begin and end: out of the columns, but for the device's, which are looked up.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {Extents} extents
+ * @param {import('./axis.js').Axis} axis
+ * @param {Lane} lane
+ * @returns {Omit<LaneSpans, 'reach'>}
+ */
 function laneEdges(snapshot, { first, last }, axis, { scopes, isDevice }) {
   const { beginNs, durationNs } = snapshot.scopes;
   if (isDevice) {
@@ -153,7 +175,13 @@ function laneEdges(snapshot, { first, last }, axis, { scopes, isDevice }) {
   };
 }
 
-/** @param {import('./format.js').Snapshot} snapshot @param {Extents} extents @param {import('./axis.js').Axis} axis @param {Lane} lane @returns {LaneSpans} */
+/**
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {Extents} extents
+ * @param {import('./axis.js').Axis} axis
+ * @param {Lane} lane
+ * @returns {LaneSpans}
+ */
 function laneSpans(snapshot, extents, axis, lane) {
   let kept = laneSpansKept.get(lane);
   if (kept === undefined) laneSpansKept.set(lane, (kept = new Map()));
@@ -169,17 +197,22 @@ function laneSpans(snapshot, extents, axis, lane) {
 
 /**
  * The scopes of a lane that a view shows; of several on one pixel the first.
- * @param {import('./format.js').Snapshot} snapshot @param {Extents} extents @param {import('./axis.js').Axis} axis
- * @param {Lane} lane @param {number} x0 @param {number} x1 @param {number} perPixel axis units
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {Extents} extents
+ * @param {import('./axis.js').Axis} axis
+ * @param {Lane} lane
+ * @param {number} x0
+ * @param {number} x1
+ * @param {number} perPixel axis units
  * @returns {LaneItem[]}
  */
 export function laneItems(snapshot, extents, axis, lane, x0, x1, perPixel) {
-  const spans = laneSpans(snapshot, extents, axis, lane),
-    items = [];
+  const spans = laneSpans(snapshot, extents, axis, lane);
+  const items = [];
   let drawnTo = -Infinity;
   for (let i = countUpTo(spans.reach, x0); i < lane.scopes.length; i++) {
-    const from = spans.x0(i),
-      to = spans.x1(i);
+    const from = spans.x0(i);
+    const to = spans.x1(i);
     if (to <= x0 || to <= from) continue;
     if (from >= x1) break;
     if (to - from < perPixel && to < drawnTo + perPixel) continue;
@@ -189,7 +222,11 @@ export function laneItems(snapshot, extents, axis, lane, x0, x1, perPixel) {
   return items;
 }
 
-/** "step 1", "warm-up 0", "layer 5", "attention". @param {import('./format.js').Snapshot} snapshot @param {number} scope */
+/**
+ * "step 1", "warm-up 0", "layer 5", "attention".
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} scope
+ */
 export function scopeText(snapshot, scope) {
   const { scopes, strings } = snapshot;
   const name = scopes.name[scope] < 0 ? '?' : strings[scopes.name[scope]];
@@ -197,15 +234,23 @@ export function scopeText(snapshot, scope) {
   return scopes.index[scope] < 0 ? text : `${text} ${scopes.index[scope]}`;
 }
 
-/** "step 1 › forward › layer 5 › attention"; "" outside. @param {import('./format.js').Snapshot} snapshot @param {number} scope */
+/**
+ * "step 1 › forward › layer 5 › attention"; "" outside.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} scope
+ */
 export function scopePath(snapshot, scope) {
   const parts = [];
   for (let s = scope; s >= 0; s = snapshot.scopes.parent[s]) parts.push(scopeText(snapshot, s));
   return parts.reverse().join(SCOPE_SEPARATOR);
 }
 
-/** The scope of a kind that encloses `scope` (or is it), or -1.
- * @param {import('./format.js').Scopes} scopes @param {number} scope @param {number} kind */
+/**
+ * The scope of a kind that encloses `scope` (or is it), or -1.
+ * @param {import('./format.js').Scopes} scopes
+ * @param {number} scope
+ * @param {number} kind
+ */
 export function enclosing(scopes, scope, kind) {
   let s = scope;
   while (s >= 0 && scopes.kind[s] !== kind) s = scopes.parent[s];
@@ -213,13 +258,16 @@ export function enclosing(scopes, scope, kind) {
 }
 
 /**
- * The path by which blocks are summed up: without steps, and with layers as `#`, unless each counts for itself.
- * @param {import('./format.js').Snapshot} snapshot @param {number} scope @param {boolean} [singleLayers]
+ * The path by which blocks are summed up: without steps, and with layers as `#`, unless each counts for
+ * itself.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} scope
+ * @param {boolean} [singleLayers]
  * @returns {{path: string, layer: number}} layer -1: in none
  */
 export function scopeGroup(snapshot, scope, singleLayers = false) {
-  const { scopes } = snapshot,
-    parts = [];
+  const { scopes } = snapshot;
+  const parts = [];
   let layer = -1;
   for (let s = scope; s >= 0; s = scopes.parent[s]) {
     if (scopes.kind[s] === SCOPE.STEP) continue;
@@ -235,17 +283,18 @@ export function scopeGroup(snapshot, scope, singleLayers = false) {
 
 /**
  * The paths of `scopeGroup` for all scopes at once; most scopes repeat those of the step before.
- * @param {import('./format.js').Snapshot} snapshot @returns {{paths: string[], pathOf: Int32Array}} pathOf: per scope
+ * @param {import('./format.js').Snapshot} snapshot
+ * @returns {{paths: string[], pathOf: Int32Array}} pathOf: per scope
  */
 export function scopeGroups(snapshot) {
-  const { scopes } = snapshot,
-    paths = ['outside every scope'],
-    pathOf = new Int32Array(scopes.count);
+  const { scopes } = snapshot;
+  const paths = ['outside every scope'];
+  const pathOf = new Int32Array(scopes.count);
   /** @type {Map<string | number, number>[]} per path its continuations: by name, "#" for layers, by text where there is another number */
   const longer = [new Map()];
   for (let s = 0; s < scopes.count; s++) {
-    const from = scopes.parent[s] < 0 ? 0 : pathOf[scopes.parent[s]],
-      hasNumber = scopes.index[s] >= 0;
+    const from = scopes.parent[s] < 0 ? 0 : pathOf[scopes.parent[s]];
+    const hasNumber = scopes.index[s] >= 0;
     if (scopes.kind[s] === SCOPE.STEP) {
       pathOf[s] = from;
       continue;

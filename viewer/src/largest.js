@@ -14,29 +14,40 @@ import { scopeGroup } from './lanes.js';
  * @property {number} count
  */
 
-/** The levels by which blocks are grouped here. @param {import('./run.js').Run} run */
+/**
+ * The levels by which blocks are grouped here.
+ * @param {import('./run.js').Run} run
+ */
 function largestLevels(run) {
-  const levels = levelsOf(run, usualSplit(run), false),
-    named = levels.filter(({ name }) => name === 'category' || name === 'name');
+  const levels = levelsOf(run, usualSplit(run), false);
+  const named = levels.filter(({ name }) => name === 'category' || name === 'name');
   return levels.some(({ name }) => name === 'name') ? named : levels.slice(0, 1);
 }
 
-/** Texts by which a group is found in other runs. @param {ReturnType<typeof largestLevels>} levels @param {number} block */
+/**
+ * Texts by which a group is found in other runs.
+ * @param {ReturnType<typeof largestLevels>} levels
+ * @param {number} block
+ */
 function pathOfBlock(levels, block) {
   return levels.map((level) => level.text(level.of(block)));
 }
 
-/** @param {import('./run.js').Run} run @param {number} state @returns {LargeGroup[]} largest first */
+/**
+ * @param {import('./run.js').Run} run
+ * @param {number} state
+ * @returns {LargeGroup[]} largest first
+ */
 export function largestAt(run, state) {
-  const levels = largestLevels(run),
-    {
-      snapshot,
-      index: { blocks },
-    } = run;
+  const levels = largestLevels(run);
+  const {
+    snapshot,
+    index: { blocks },
+  } = run;
   return leavesOf(run, levels, wholeOf(run, blocksOf(run, { kind: 'alive', state }, null)))
     .map(({ amount }) => {
-      const scopes = new Set(Array.from(amount.blocks, (block) => blocks.scope[block])),
-        paths = new Set();
+      const scopes = new Set(Array.from(amount.blocks, (block) => blocks.scope[block]));
+      const paths = new Set();
       for (const scope of scopes)
         paths.add(scope < 0 ? '' : scopeGroup(snapshot, scope).path.replace('layer #', 'layers'));
       return {
@@ -51,11 +62,16 @@ export function largestAt(run, state) {
     .sort((a, b) => b.bytes - a.bytes || b.count - a.count);
 }
 
-/** The blocks of a group, in any run. @param {import('./run.js').Run} run @param {string[]} path @returns {Uint8Array} per block 1 or 0 */
+/**
+ * The blocks of a group, in any run.
+ * @param {import('./run.js').Run} run
+ * @param {string[]} path
+ * @returns {Uint8Array} per block 1 or 0
+ */
 export function blocksOfGroup(run, path) {
-  const levels = largestLevels(run),
-    { count } = run.index.blocks,
-    found = new Uint8Array(count);
+  const levels = largestLevels(run);
+  const { count } = run.index.blocks;
+  const found = new Uint8Array(count);
   /** @type {Map<number, boolean>[]} */
   const known = levels.map(() => new Map());
   for (let b = 0; b < count && levels.length === path.length; b++) {

@@ -8,21 +8,28 @@ import { formatBytes, formatPlural, formatShare } from './text.js';
 
 const LISTED_GROUPS = 10;
 
-/** @param {import('./store.js').Store} store @returns {HTMLElement} follows the store; hidden where the run has no blocks */
+/**
+ * @param {import('./store.js').Store} store
+ * @returns {HTMLElement} follows the store; hidden where the run has no blocks
+ */
 export function makeLargestCard(store) {
-  const list = element('ol', { class: 'largest' }),
-    rest = element('p', { class: 'muted small' }),
-    title = element('span', {});
+  const list = element('ol', { class: 'largest' });
+  const rest = element('p', { class: 'muted small' });
+  const title = element('span', {});
   const made = card('', list, rest);
   made.classList.add('largest-card');
   made.querySelector('h2')?.append(title);
-  let chosen = '',
-    shownFor = ''; // what the list shows, and of which instant
+  let chosen = '';
+  let shownFor = ''; // what the list shows, and of which instant
 
-  /** @param {import('./largest.js').LargeGroup} group @param {number} total @param {(block: number) => string} colourOf */
+  /**
+   * @param {import('./largest.js').LargeGroup} group
+   * @param {number} total
+   * @param {(block: number) => string} colourOf
+   */
   const rowOf = (group, total, colourOf) => {
-    const key = group.path.join('\n'),
-      isChosen = chosen === key && store.get().pick !== null;
+    const key = group.path.join('\n');
+    const isChosen = chosen === key && store.get().pick !== null;
     const button = pushButton(
       group.label,
       () => {
@@ -50,30 +57,30 @@ export function makeLargestCard(store) {
   };
 
   const update = () => {
-    const { runs, shown, cursor } = store.get(),
-      held = cursor?.held ? cursor : null,
-      run = runs[held?.run ?? shown];
+    const { runs, shown, cursor } = store.get();
+    const held = cursor?.held ? cursor : null;
+    const run = runs[held?.run ?? shown];
     made.hidden = run === undefined || !run.isRecorded;
     if (made.hidden) return;
-    const { colourBy, pick } = store.get(),
-      now = [
-        runs.map(({ label, device }) => `${label} ${device}`),
-        held?.run ?? shown,
-        held?.state,
-        colourBy,
-        pick?.label,
-      ].join();
+    const { colourBy, pick } = store.get();
+    const now = [
+      runs.map(({ label, device }) => `${label} ${device}`),
+      held?.run ?? shown,
+      held?.state,
+      colourBy,
+      pick?.label,
+    ].join();
     if (now === shownFor) return; // the cursor follows the pointer: nothing changes here
     shownFor = now;
-    const state = held?.state ?? run.peakState,
-      total = run.index.totals[state],
-      groups = largestAt(run, state),
-      colourOf = blockColours({ ...store.get(), shown: held?.run ?? shown });
+    const state = held?.state ?? run.peakState;
+    const total = run.index.totals[state];
+    const groups = largestAt(run, state);
+    const colourOf = blockColours({ ...store.get(), shown: held?.run ?? shown });
     title.textContent = `Largest at the ${held ? 'cursor' : 'peak'}${runs.length > 1 ? ` of ${run.short}` : ''}`;
-    const had = document.activeElement,
-      focused = list.contains(had)
-        ? [...list.querySelectorAll('button')].indexOf(/** @type {HTMLButtonElement} */ (had))
-        : -1;
+    const had = document.activeElement;
+    const focused = list.contains(had)
+      ? [...list.querySelectorAll('button')].indexOf(/** @type {HTMLButtonElement} */ (had))
+      : -1;
     list.replaceChildren(...groups.slice(0, LISTED_GROUPS).map((group) => rowOf(group, total, colourOf)));
     if (focused >= 0) list.querySelectorAll('button')[focused]?.focus();
     const others = groups.slice(LISTED_GROUPS);

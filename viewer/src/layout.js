@@ -28,7 +28,8 @@ const LARGE_GRANULE_BYTES = 20 * 2 ** 20; // that expandable segments map for th
  * @property {number} releasableBytes of these, what the device would get back if the cache was emptied
  * @property {number} largestFreeBytes
  *
- * @typedef {object} Account reserved = asked + rounding + unsplit + pending + splittable + releasable + unexplained
+ * @typedef {object} Account reserved = asked + rounding + unsplit + pending + splittable + releasable +
+ *   unexplained
  * @property {number} asked of allocated blocks: what was asked for
  * @property {number} rounding what rounding up to 512 adds
  * @property {number} unsplit the rest of the whole blocks
@@ -65,10 +66,14 @@ const pendingBlocks = oncePer((/** @type {import('./run.js').Run} */ { index: { 
   return found;
 });
 
-/** Position of the first segment that ends beyond an address. @param {Segment[]} segments by address @param {number} address */
+/**
+ * Position of the first segment that ends beyond an address.
+ * @param {Segment[]} segments by address
+ * @param {number} address
+ */
 function firstBeyond(segments, address) {
-  let lo = 0,
-    hi = segments.length;
+  let lo = 0;
+  let hi = segments.length;
   while (lo < hi) {
     const middle = (lo + hi) >>> 1;
     if (segments[middle].address + segments[middle].bytes <= address) lo = middle + 1;
@@ -77,10 +82,15 @@ function firstBeyond(segments, address) {
   return lo;
 }
 
-/** Takes a range of addresses out of the segments. @param {Segment[]} segments @param {number} begin @param {number} end */
+/**
+ * Takes a range of addresses out of the segments.
+ * @param {Segment[]} segments
+ * @param {number} begin
+ * @param {number} end
+ */
 function take(segments, begin, end) {
-  const from = firstBeyond(segments, begin),
-    left = [];
+  const from = firstBeyond(segments, begin);
+  const left = [];
   let to = from;
   for (; to < segments.length && segments[to].address < end; to++) {
     const { address, bytes } = segments[to];
@@ -90,22 +100,26 @@ function take(segments, begin, end) {
   segments.splice(from, to - from, ...left);
 }
 
-/** Gives a range of addresses to the segments; mapped memory joins its neighbours. @param {Segment[]} segments @param {Segment} added */
+/**
+ * Gives a range of addresses to the segments; mapped memory joins its neighbours.
+ * @param {Segment[]} segments
+ * @param {Segment} added
+ */
 function give(segments, added) {
   if (added.bytes === 0) return;
   take(segments, added.address, added.address + added.bytes);
-  const at = firstBeyond(segments, added.address),
-    joined = { ...added };
+  const at = firstBeyond(segments, added.address);
+  const joined = { ...added };
   const joins = (/** @type {Segment | undefined} */ other) =>
     other !== undefined &&
     other.isExpandable &&
     added.isExpandable &&
     other.stream === added.stream &&
     (other.pool === added.pool || other.pool === '' || added.pool === '');
-  const before = segments[at - 1],
-    after = segments[at];
-  let from = at,
-    to = at;
+  const before = segments[at - 1];
+  const after = segments[at];
+  let from = at;
+  let to = at;
   if (joins(before) && before.address + before.bytes === added.address) {
     joined.address = before.address;
     joined.bytes += before.bytes;
@@ -120,7 +134,14 @@ function give(segments, added) {
   segments.splice(from, to - from, joined);
 }
 
-/** @param {number} address @param {number} bytes @param {number} stream @param {boolean} isExpandable @param {string} pool @returns {Segment} */
+/**
+ * @param {number} address
+ * @param {number} bytes
+ * @param {number} stream
+ * @param {boolean} isExpandable
+ * @param {string} pool
+ * @returns {Segment}
+ */
 function emptySegment(address, bytes, stream, isExpandable, pool) {
   return {
     address,
@@ -135,7 +156,12 @@ function emptySegment(address, bytes, stream, isExpandable, pool) {
   };
 }
 
-/** The segments of a state, by address, without their pieces. @param {import('./run.js').Run} run @param {number} state @returns {Segment[]} */
+/**
+ * The segments of a state, by address, without their pieces.
+ * @param {import('./run.js').Run} run
+ * @param {number} state
+ * @returns {Segment[]}
+ */
 function segmentsAt(run, state) {
   const {
     snapshot: { start, events, subjects },
@@ -158,10 +184,10 @@ function segmentsAt(run, state) {
   }
   for (const e of segmentRows(run)) {
     if (e >= state) break;
-    const action = events.action[e],
-      subject = subjectOf(events.act[e]),
-      address = subjects.address[subject],
-      bytes = subjects.bytes[subject];
+    const action = events.action[e];
+    const subject = subjectOf(events.act[e]);
+    const address = subjects.address[subject];
+    const bytes = subjects.bytes[subject];
     if (action === ACTION.SEGMENT_ALLOC || action === ACTION.SEGMENT_MAP)
       give(
         segments,
@@ -172,21 +198,25 @@ function segmentsAt(run, state) {
   return segments;
 }
 
-/** Fills the segments with blocks and gaps. @param {Segment[]} segments @param {import('./blocks.js').Blocks} blocks
- * @param {{block: number, isPending: boolean}[]} active by address */
+/**
+ * Fills the segments with blocks and gaps.
+ * @param {Segment[]} segments
+ * @param {import('./blocks.js').Blocks} blocks
+ * @param {{block: number, isPending: boolean}[]} active by address
+ */
 function fillSegments(segments, blocks, active) {
   let next = 0;
   for (const segment of segments) {
-    const end = segment.address + segment.bytes,
-      own = /** @type {Piece[]} */ ([]);
+    const end = segment.address + segment.bytes;
+    const own = /** @type {Piece[]} */ ([]);
     let at = segment.address;
     const add = (/** @type {number} */ to, /** @type {number} */ block, /** @type {boolean} */ isPending) => {
       if (at < to) own.push({ address: at, bytes: to - at, block, isPending });
       at = Math.max(at, to);
     };
     for (; next < active.length && blocks.address[active[next].block] < end; next++) {
-      const { block, isPending } = active[next],
-        begin = blocks.address[block];
+      const { block, isPending } = active[next];
+      const begin = blocks.address[block];
       if (begin < at || begin + blocks.bytes[block] > end) continue; // it lies in no segment: the account shows it
       add(begin, -1, false);
       add(begin + blocks.bytes[block], block, isPending);
@@ -198,7 +228,11 @@ function fillSegments(segments, blocks, active) {
   }
 }
 
-/** By the file, else by the size of a block in it, else by its own. @param {Segment} segment @param {import('./blocks.js').Blocks} blocks */
+/**
+ * By the file, else by the size of a block in it, else by its own.
+ * @param {Segment} segment
+ * @param {import('./blocks.js').Blocks} blocks
+ */
 function findPool(segment, blocks) {
   if (segment.pool !== '') return;
   const held = segment.pieces.find((piece) => piece.block >= 0);
@@ -226,7 +260,13 @@ function sumFree(segment) {
       : 0;
 }
 
-/** @param {import('./blocks.js').Blocks} blocks @param {{block: number, isPending: boolean}[]} active @param {Segment[]} segments @param {number} reserved @returns {Account} */
+/**
+ * @param {import('./blocks.js').Blocks} blocks
+ * @param {{block: number, isPending: boolean}[]} active
+ * @param {Segment[]} segments
+ * @param {number} reserved
+ * @returns {Account}
+ */
 function accountOf(blocks, active, segments, reserved) {
   const account = {
     asked: 0,
@@ -239,8 +279,8 @@ function accountOf(blocks, active, segments, reserved) {
     reserved,
   };
   for (const { block, isPending } of active) {
-    const asked = blocks.requestedBytes[block],
-      slack = blocks.bytes[block] - asked;
+    const asked = blocks.requestedBytes[block];
+    const slack = blocks.bytes[block] - asked;
     if (isPending) {
       account.pending += blocks.bytes[block];
       continue;
@@ -265,10 +305,14 @@ function accountOf(blocks, active, segments, reserved) {
   return account;
 }
 
-/** Reserved bytes in a state. @param {import('./run.js').Run} run @param {number} state */
+/**
+ * Reserved bytes in a state.
+ * @param {import('./run.js').Run} run
+ * @param {number} state
+ */
 export function reservedAt({ reserved }, state) {
-  let lo = 0,
-    hi = reserved.state.length - 1;
+  let lo = 0;
+  let hi = reserved.state.length - 1;
   while (lo < hi) {
     const middle = (lo + hi + 1) >>> 1;
     if (reserved.state[middle] <= state) lo = middle;
@@ -277,11 +321,15 @@ export function reservedAt({ reserved }, state) {
   return reserved.bytes[lo];
 }
 
-/** @param {import('./run.js').Run} run @param {number} state @returns {Layout} */
+/**
+ * @param {import('./run.js').Run} run
+ * @param {number} state
+ * @returns {Layout}
+ */
 export function layoutAt(run, state) {
-  const { index } = run,
-    { blocks } = index,
-    segments = segmentsAt(run, state);
+  const { index } = run;
+  const { blocks } = index;
+  const segments = segmentsAt(run, state);
   const active = aliveAt(index, state).map((block) => ({ block, isPending: false }));
   for (const block of pendingBlocks(run)) {
     if (

@@ -61,12 +61,12 @@ export class Legend {
 
   /** Makes the list anew. */
   build() {
-    const { runs, colourBy } = this.store.get(),
-      recorded = runs.some((run) => run.isRecorded);
+    const { runs, colourBy } = this.store.get();
+    const recorded = runs.some((run) => run.isRecorded);
     byId('legend').hidden = !recorded;
     if (!recorded) return;
-    const colouring = colouringOf(runs, colourBy),
-      { groups } = colouring;
+    const colouring = colouringOf(runs, colourBy);
+    const { groups } = colouring;
     this.colouring = colouring;
     this.sweep = null;
     this.select.value = colourBy;
@@ -92,8 +92,8 @@ export class Legend {
     ).groups[group];
     const mark = element('span', { class: isOld ? 'swatch old' : 'swatch', 'aria-hidden': 'true' });
     mark.style.background = colour;
-    const bytes = element('b'),
-      share = element('span', { class: 'muted' });
+    const bytes = element('b');
+    const share = element('span', { class: 'muted' });
     const button = element(
       'button',
       { type: 'button', class: 'group', title: `${title}\nClick hides, Alt click shows it alone` },
@@ -111,12 +111,15 @@ export class Legend {
     return { group, button, bytes, share };
   }
 
-  /** @param {string} key @param {boolean} isSolo */
+  /**
+   * @param {string} key
+   * @param {boolean} isSolo
+   */
   press(key, isSolo) {
-    const { hidden } = this.store.get(),
-      keys = (this.colouring?.groups ?? []).map((group) => group.key);
-    const others = keys.filter((each) => each !== key),
-      isAlone = !hidden.has(key) && others.every((each) => hidden.has(each));
+    const { hidden } = this.store.get();
+    const keys = (this.colouring?.groups ?? []).map((group) => group.key);
+    const others = keys.filter((each) => each !== key);
+    const isAlone = !hidden.has(key) && others.every((each) => hidden.has(each));
     const next = new Set(hidden);
     if (isSolo) return this.store.set({ hidden: new Set(isAlone ? [] : others) });
     if (!next.delete(key)) next.add(key);
@@ -130,9 +133,9 @@ export class Legend {
 
   /** Bytes at the cursor, or else at the peak. */
   showBytes() {
-    const { runs, cursor, shown } = this.store.get(),
-      at = cursor?.run ?? shown,
-      run = runs[at];
+    const { runs, cursor, shown } = this.store.get();
+    const at = cursor?.run ?? shown;
+    const run = runs[at];
     if (
       this.colouring === null ||
       run === undefined ||
@@ -143,8 +146,8 @@ export class Legend {
     if (this.sweep === null || this.sweptRun !== at)
       this.sweep = makeBandSweep(this.colouring.groupings[at], null);
     this.sweptRun = at;
-    const state = cursor?.state ?? run.peakState,
-      total = run.index.totals[state];
+    const state = cursor?.state ?? run.peakState;
+    const total = run.index.totals[state];
     this.sweep.moveTo(state);
     for (const { group, bytes, share } of this.items.values()) {
       const amount = this.sweep.sums[group];

@@ -8,9 +8,7 @@ import { makeRun } from './run.js';
 import { located, openSource, readSource, TOO_LONG } from './unpack.js';
 import { explained } from './worker.js';
 
-/**
- * @typedef {(progress: import('./unpack.js').Progress) => void} OnProgress
- */
+/** @typedef {(progress: import('./unpack.js').Progress) => void} OnProgress */
 
 const SMALL_SOURCE = 200_000; // bytes, or characters of base64: read before a worker has come up
 const SMALL_TEXT = 2 ** 24; // bytes of uncompressed text: a small file may hold any number of them, and the page would stand still
@@ -45,8 +43,8 @@ function startWorker() {
   return new Promise((resolve) => {
     try {
       workerUrl ??= makeWorkerUrl();
-      const worker = new Worker(/** @type {string} */ (workerUrl)),
-        timer = setTimeout(() => finish(null), START_MS);
+      const worker = new Worker(/** @type {string} */ (workerUrl));
+      const timer = setTimeout(() => finish(null), START_MS);
       const finish = (/** @type {Worker | null} */ made) => {
         clearTimeout(timer);
         worker.onmessage = worker.onerror = null;
@@ -69,19 +67,27 @@ export function prepareLoading() {
   waiting ??= startWorker();
 }
 
-/** The worker that waits, or one that is started. @returns {Promise<Worker | null>} */
+/**
+ * The worker that waits, or one that is started.
+ * @returns {Promise<Worker | null>}
+ */
 function takeWorker() {
   const starting = waiting ?? startWorker();
   waiting = null; // it is this file's; whoever comes meanwhile starts one
   return starting;
 }
 
-/** Sends a worker the text as it comes, a few pieces ahead of it: what reads them and what uncompresses them run beside each other.
- * @param {Worker} worker @param {import('./document.js').Pull} pull @param {() => Promise<ArrayBuffer>} room for a piece, as soon as the worker can take more */
+/**
+ * Sends a worker the text as it comes, a few pieces ahead of it: what reads them and what uncompresses them
+ * run beside each other.
+ * @param {Worker} worker
+ * @param {import('./document.js').Pull} pull
+ * @param {() => Promise<ArrayBuffer>} room for a piece, as soon as the worker can take more
+ */
 async function sendText(worker, pull, room) {
-  let piece = new Uint8Array(await room()),
-    end = PIECE_ROOM,
-    answered = performance.now();
+  let piece = new Uint8Array(await room());
+  let end = PIECE_ROOM;
+  let answered = performance.now();
   const send = () => worker.postMessage({ piece: piece.subarray(PIECE_ROOM, end) }, [piece.buffer]);
   for (let part = await pull(); part !== null; part = await pull()) {
     for (let at = 0; at < part.length;) {
@@ -103,17 +109,22 @@ async function sendText(worker, pull, room) {
   worker.postMessage({ piece: null });
 }
 
-/** @param {Worker} worker @param {import('./unpack.js').Source} source @param {OnProgress} onProgress @returns {Promise<import('./unpack.js').Loaded>} */
+/**
+ * @param {Worker} worker
+ * @param {import('./unpack.js').Source} source
+ * @param {OnProgress} onProgress
+ * @returns {Promise<import('./unpack.js').Loaded>}
+ */
 function readInWorker(worker, source, onProgress) {
-  let bytes = 0,
-    nAhead = PIECES_AHEAD,
-    wake = () => {};
-  const used = /** @type {ArrayBuffer[]} */ ([]),
-    room = async () => {
-      while (nAhead === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
-      nAhead--;
-      return used.pop() ?? new ArrayBuffer(PIECE_BYTES);
-    };
+  let bytes = 0;
+  let nAhead = PIECES_AHEAD;
+  let wake = () => {};
+  const used = /** @type {ArrayBuffer[]} */ ([]);
+  const room = async () => {
+    while (nAhead === 0) await new Promise((resolve) => (wake = () => resolve(undefined)));
+    nAhead--;
+    return used.pop() ?? new ArrayBuffer(PIECE_BYTES);
+  };
   return new Promise((resolve, reject) => {
     const opened = openSource(source, (n) => (bytes += n));
     worker.onmessage = async ({ data }) => {
@@ -141,7 +152,12 @@ function readInWorker(worker, source, onProgress) {
   }).finally(() => worker.terminate());
 }
 
-/** @param {import('./unpack.js').Source} source @param {OnProgress} onProgress @param {number} [most] bytes of text @returns {Promise<import('./unpack.js').Loaded | null>} null: it is longer */
+/**
+ * @param {import('./unpack.js').Source} source
+ * @param {OnProgress} onProgress
+ * @param {number} [most] bytes of text
+ * @returns {Promise<import('./unpack.js').Loaded | null>} null: it is longer
+ */
 async function readHere(source, onProgress, most) {
   try {
     return await readSource(source, onProgress, most);
@@ -152,7 +168,12 @@ async function readHere(source, onProgress, most) {
   }
 }
 
-/** In a worker, where there can be one. @param {import('./unpack.js').Source} source @param {OnProgress} onProgress @returns {Promise<import('./unpack.js').Loaded>} */
+/**
+ * In a worker, where there can be one.
+ * @param {import('./unpack.js').Source} source
+ * @param {OnProgress} onProgress
+ * @returns {Promise<import('./unpack.js').Loaded>}
+ */
 async function readElsewhere(source, onProgress) {
   const worker = await takeWorker();
   return worker === null
@@ -161,15 +182,18 @@ async function readElsewhere(source, onProgress) {
 }
 
 /**
- * @param {import('./unpack.js').Source} source a snapshot: a file, its bytes, or base64 @param {string} label
- * @param {OnProgress} [onProgress] @returns {Promise<import('./run.js').Run>} @throws {FormatError} its message is a sentence without its end
+ * @param {import('./unpack.js').Source} source a snapshot: a file, its bytes, or base64
+ * @param {string} label
+ * @param {OnProgress} [onProgress]
+ * @returns {Promise<import('./run.js').Run>}
+ * @throws {FormatError} its message is a sentence without its end
  */
 export async function loadRun(source, label, onProgress = () => undefined) {
   const isSmall = (source instanceof Blob ? source.size : source.length) < SMALL_SOURCE;
   const loaded =
-      (isSmall ? await readHere(source, onProgress, SMALL_TEXT) : null) ??
-      (await readElsewhere(source, onProgress)),
-    { snapshot, derived } = loaded;
+    (isSmall ? await readHere(source, onProgress, SMALL_TEXT) : null) ??
+    (await readElsewhere(source, onProgress));
+  const { snapshot, derived } = loaded;
   const run = makeRun(snapshot, label, undefined, derived);
   await new Promise((resolve) => setTimeout(resolve)); // what comes next is a task of its own: the page answers in between
   return run;

@@ -10,15 +10,18 @@ import { pageTheme } from './timelines.js';
 import { formatBytes, formatCount, formatPlural, formatShare } from './text.js';
 import { hideTooltip, showTooltip } from './tooltip.js';
 
-const MAP_ROW = 20,
-  MAP_ROW_GAP = 6; // CSS pixels
+const MAP_ROW = 20;
+const MAP_ROW_GAP = 6; // CSS pixels
 const ROWS_IN_SIGHT = 10;
-const ZOOM_STEP = 1.6,
-  MOST_ZOOM = 4096;
+const ZOOM_STEP = 1.6;
+const MOST_ZOOM = 4096;
 const HATCH = 5; // CSS pixels between the lines of what is pending
 const LISTED_SEGMENTS = 12;
 
-/** What each part of the reserved bytes is, in the words of `tidemark summary`. @type {[keyof import('./layout.js').Account, string, string][]} */
+/**
+ * What each part of the reserved bytes is, in the words of `tidemark summary`.
+ * @type {[keyof import('./layout.js').Account, string, string][]}
+ */
 const ACCOUNT_ROWS = [
   ['asked', 'requested', 'what the program asked for'],
   ['rounding', 'rounding', 'what rounding requests up to 512 bytes adds'],
@@ -110,8 +113,8 @@ class MapPanel {
 
   /** The run and the state that are shown. */
   instant() {
-    const { runs, shown, cursor } = this.store.get(),
-      run = runs[cursor?.run ?? shown];
+    const { runs, shown, cursor } = this.store.get();
+    const run = runs[cursor?.run ?? shown];
     return {
       run,
       number: cursor?.run ?? shown,
@@ -123,12 +126,12 @@ class MapPanel {
   show() {
     const { run, state, isCursor } = this.instant();
     if (this.element.hidden || run === undefined || !run.isRecorded) return;
-    const layout = layoutAt(run, state),
-      segments = [...layout.segments];
+    const layout = layoutAt(run, state);
+    const segments = [...layout.segments];
     if (this.order === 'size') segments.sort((a, b) => b.bytes - a.bytes);
     if (this.order === 'free') segments.sort((a, b) => b.cachedBytes - a.cachedBytes);
-    const width = this.scroll.clientWidth,
-      scale = scaleToFit(segments, width, ROWS_IN_SIGHT) / this.zoom;
+    const width = this.scroll.clientWidth;
+    const scale = scaleToFit(segments, width, ROWS_IN_SIGHT) / this.zoom;
     this.drawn = { layout, segments, ...layOutMap(segments, width, scale) };
     this.spacer.style.height = `${this.drawn.nRows * (MAP_ROW + MAP_ROW_GAP)}px`;
     const { splittable, releasable, reserved } = layout.account;
@@ -154,29 +157,29 @@ class MapPanel {
 
   draw() {
     if (this.drawn === null) return;
-    const { run, number } = this.instant(),
-      { segments, rects } = this.drawn,
-      { pinned, pick } = this.store.get(),
-      theme = pageTheme();
-    const width = this.scroll.clientWidth,
-      height = this.scroll.clientHeight,
-      ratio = Math.min(2, window.devicePixelRatio || 1),
-      top = this.scroll.scrollTop;
+    const { run, number } = this.instant();
+    const { segments, rects } = this.drawn;
+    const { pinned, pick } = this.store.get();
+    const theme = pageTheme();
+    const width = this.scroll.clientWidth;
+    const height = this.scroll.clientHeight;
+    const ratio = Math.min(2, window.devicePixelRatio || 1);
+    const top = this.scroll.scrollTop;
     this.canvas.style.transform = `translateY(${top}px)`;
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
-    const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext('2d')),
-      picked = pick?.ofRun(run),
-      colourOf = blockColours({ ...this.store.get(), shown: number });
+    const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext('2d'));
+    const picked = pick?.ofRun(run);
+    const colourOf = blockColours({ ...this.store.get(), shown: number });
     context.setTransform(ratio, 0, 0, ratio, 0, -top * ratio);
-    const first = Math.floor(top / (MAP_ROW + MAP_ROW_GAP)),
-      last = Math.ceil((top + height) / (MAP_ROW + MAP_ROW_GAP));
+    const first = Math.floor(top / (MAP_ROW + MAP_ROW_GAP));
+    const last = Math.ceil((top + height) / (MAP_ROW + MAP_ROW_GAP));
     for (const [i, rect] of rects.entries()) {
       if (rect.row < first || rect.row > last) continue;
-      const piece = segments[rect.segment].pieces[rect.piece],
-        y = rect.row * (MAP_ROW + MAP_ROW_GAP) + 1;
+      const piece = segments[rect.segment].pieces[rect.piece];
+      const y = rect.row * (MAP_ROW + MAP_ROW_GAP) + 1;
       context.globalAlpha = piece.block >= 0 && picked && !picked[piece.block] ? 0.2 : 1;
       context.fillStyle = piece.block < 0 ? theme.lane : colourOf(piece.block);
       context.fillRect(rect.x, y, rect.width, MAP_ROW);
@@ -203,8 +206,8 @@ class MapPanel {
   /** @param {{clientX: number, clientY: number}} event */
   indexUnder(event) {
     if (this.drawn === null) return -1;
-    const box = this.scroll.getBoundingClientRect(),
-      y = event.clientY - box.top + this.scroll.scrollTop;
+    const box = this.scroll.getBoundingClientRect();
+    const y = event.clientY - box.top + this.scroll.scrollTop;
     const rect = rectAt(this.drawn.rects, event.clientX - box.left, Math.floor(y / (MAP_ROW + MAP_ROW_GAP)));
     return rect === null ? -1 : this.drawn.rects.indexOf(rect);
   }
@@ -216,12 +219,15 @@ class MapPanel {
     else showTooltip(this.facts(index), event.clientX, event.clientY);
   }
 
-  /** @param {number} index of a rectangle @returns {(Node | string)[]} */
+  /**
+   * @param {number} index of a rectangle
+   * @returns {(Node | string)[]}
+   */
   facts(index) {
-    const { run } = this.instant(),
-      { segments, rects } = /** @type {NonNullable<MapPanel['drawn']>} */ (this.drawn);
-    const segment = segments[rects[index].segment],
-      piece = segment.pieces[rects[index].piece];
+    const { run } = this.instant();
+    const { segments, rects } = /** @type {NonNullable<MapPanel['drawn']>} */ (this.drawn);
+    const segment = segments[rects[index].segment];
+    const piece = segment.pieces[rects[index].piece];
     const place = element(
       'p',
       { class: 'muted' },
@@ -251,9 +257,9 @@ class MapPanel {
   /** @param {number} index of a rectangle */
   pin(index) {
     if (index < 0 || this.drawn === null) return;
-    const { segments, rects } = this.drawn,
-      { block } = segments[rects[index].segment].pieces[rects[index].piece],
-      { run, number, state } = this.instant();
+    const { segments, rects } = this.drawn;
+    const { block } = segments[rects[index].segment].pieces[rects[index].piece];
+    const { run, number, state } = this.instant();
     if (run !== undefined && block >= 0)
       this.store.set({ pinned: { run: number, block }, cursor: { run: number, state, held: true } });
   }
@@ -261,14 +267,14 @@ class MapPanel {
   /** @param {KeyboardEvent} event */
   onKey(event) {
     if (this.drawn === null || event.ctrlKey || event.metaKey || event.altKey) return;
-    const n = this.drawn.rects.length,
-      step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const n = this.drawn.rects.length;
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step !== undefined && n > 0) {
       event.preventDefault();
       this.at = Math.max(0, Math.min(n - 1, this.at + step));
-      const { row, x } = this.drawn.rects[this.at],
-        y = row * (MAP_ROW + MAP_ROW_GAP),
-        box = this.scroll.getBoundingClientRect();
+      const { row, x } = this.drawn.rects[this.at];
+      const y = row * (MAP_ROW + MAP_ROW_GAP);
+      const box = this.scroll.getBoundingClientRect();
       if (y < this.scroll.scrollTop) this.scroll.scrollTop = y;
       if (y + MAP_ROW > this.scroll.scrollTop + this.scroll.clientHeight)
         this.scroll.scrollTop = y + MAP_ROW - this.scroll.clientHeight + 2;
@@ -282,7 +288,11 @@ class MapPanel {
     }
   }
 
-  /** The account of the bytes, and the segments that keep most of what is free. @param {import('./run.js').Run} run @param {import('./layout.js').Layout} layout */
+  /**
+   * The account of the bytes, and the segments that keep most of what is free.
+   * @param {import('./run.js').Run} run
+   * @param {import('./layout.js').Layout} layout
+   */
   showAccount(run, { account, segments }) {
     const rows = ACCOUNT_ROWS.filter(([key]) => account[key] !== 0).map(([key, name, what]) =>
       element(
@@ -352,13 +362,16 @@ class MapPanel {
     );
   }
 
-  /** @param {import('./run.js').Run} run @param {import('./layout.js').Segment} segment that holds a block */
+  /**
+   * @param {import('./run.js').Run} run
+   * @param {import('./layout.js').Segment} segment that holds a block
+   */
   heldRow(run, segment) {
-    const { blocks } = run.index,
-      held = segment.pieces.filter((piece) => piece.block >= 0),
-      { number, state } = this.instant();
-    const keeper = held.reduce((a, b) => (b.bytes > a.bytes ? b : a)).block,
-      stack = blocks.stack[keeper];
+    const { blocks } = run.index;
+    const held = segment.pieces.filter((piece) => piece.block >= 0);
+    const { number, state } = this.instant();
+    const keeper = held.reduce((a, b) => (b.bytes > a.bytes ? b : a)).block;
+    const stack = blocks.stack[keeper];
     const name =
       blocks.name[keeper] >= 0
         ? run.snapshot.strings[blocks.name[keeper]]
@@ -395,13 +408,23 @@ class MapPanel {
   }
 }
 
-/** @param {import('./run.js').Run} run @param {number} stream index */
+/**
+ * @param {import('./run.js').Run} run
+ * @param {number} stream index
+ */
 function streamText({ snapshot }, stream) {
   const handle = snapshot.streams[stream]?.handle ?? 0;
   return handle === 0 ? 'default stream' : `stream 0x${handle.toString(16)}`;
 }
 
-/** Lines across what waits for another stream. @param {CanvasRenderingContext2D} context @param {number} x @param {number} y @param {number} width @param {string} colour */
+/**
+ * Lines across what waits for another stream.
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width
+ * @param {string} colour
+ */
 function hatchPiece(context, x, y, width, colour) {
   context.save();
   context.beginPath();
@@ -418,7 +441,10 @@ function hatchPiece(context, x, y, width, colour) {
   context.restore();
 }
 
-/** @param {import('./store.js').Store} store @returns {import('./dock.js').DockPanel} */
+/**
+ * @param {import('./store.js').Store} store
+ * @returns {import('./dock.js').DockPanel}
+ */
 export function makeMapPanel(store) {
   const panel = new MapPanel(store);
   return { element: panel.element, show: () => panel.show() };

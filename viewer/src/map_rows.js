@@ -15,32 +15,39 @@ const SEGMENT_GAP = 3; // between segments
  * @property {boolean} isLast it ends here
  */
 
-/** Bytes a pixel, so that all segments fill `nRows` rows at most. @param {import('./layout.js').Segment[]} segments @param {number} width @param {number} nRows */
+/**
+ * Bytes a pixel, so that all segments fill `nRows` rows at most.
+ * @param {import('./layout.js').Segment[]} segments
+ * @param {number} width
+ * @param {number} nRows
+ */
 export function scaleToFit(segments, width, nRows) {
-  const total = segments.reduce((sum, segment) => sum + segment.bytes, 0),
-    room = Math.max(1, width * nRows - segments.length * (LEAST_WIDTH + SEGMENT_GAP));
+  const total = segments.reduce((sum, segment) => sum + segment.bytes, 0);
+  const room = Math.max(1, width * nRows - segments.length * (LEAST_WIDTH + SEGMENT_GAP));
   return Math.max(1, total / room);
 }
 
 /**
  * Lays the pieces out. A segment that does not fit the rest of its row goes on in the next one.
- * @param {import('./layout.js').Segment[]} segments in the order wanted @param {number} width of a row, CSS pixels @param {number} bytesPerPixel
+ * @param {import('./layout.js').Segment[]} segments in the order wanted
+ * @param {number} width of a row, CSS pixels
+ * @param {number} bytesPerPixel
  * @returns {{rects: MapRect[], nRows: number}}
  */
 export function layOutMap(segments, width, bytesPerPixel) {
   const rects = /** @type {MapRect[]} */ ([]);
-  let row = 0,
-    x = 0;
+  let row = 0;
+  let x = 0;
   segments.forEach((segment, s) => {
-    const wide = Math.max(LEAST_WIDTH, segment.bytes / bytesPerPixel),
-      perByte = wide / segment.bytes;
+    const wide = Math.max(LEAST_WIDTH, segment.bytes / bytesPerPixel);
+    const perByte = wide / segment.bytes;
     if (x > 0 && x + Math.min(wide, LEAST_WIDTH) > width) {
       row++;
       x = 0;
     }
     segment.pieces.forEach((piece, p) => {
-      let left = piece.bytes * perByte,
-        isFirst = p === 0;
+      let left = piece.bytes * perByte;
+      let isFirst = p === 0;
       while (left > 0) {
         if (width - x < 1e-6) {
           row++;
@@ -70,10 +77,15 @@ export function layOutMap(segments, width, bytesPerPixel) {
   return { rects, nRows: rects.length > 0 ? rects[rects.length - 1].row + 1 : 0 };
 }
 
-/** The rectangle at a place, or null. @param {MapRect[]} rects in order @param {number} x @param {number} row */
+/**
+ * The rectangle at a place, or null.
+ * @param {MapRect[]} rects in order
+ * @param {number} x
+ * @param {number} row
+ */
 export function rectAt(rects, x, row) {
-  let lo = 0,
-    hi = rects.length;
+  let lo = 0;
+  let hi = rects.length;
   while (lo < hi) {
     const middle = (lo + hi) >>> 1;
     if (rects[middle].row < row || (rects[middle].row === row && rects[middle].x <= x)) lo = middle + 1;

@@ -9,17 +9,27 @@ import { bytesOfBase64 } from './unpack.js';
 const AT_ONCE = 2; // files that are read beside each other
 const PATIENCE_MS = 150; // before progress is shown
 
-/** A sentence above the page. @param {string} text @param {boolean} isError */
+/**
+ * A sentence above the page.
+ * @param {string} text
+ * @param {boolean} isError
+ */
 export function banner(text, isError) {
   byId('banners').append(element('div', { class: isError ? 'banner error' : 'banner' }, text));
 }
 
-/** A file's name without what all of them end in. @param {string} name */
+/**
+ * A file's name without what all of them end in.
+ * @param {string} name
+ */
 function labelOf(name) {
   return name.replace(/^.*\//, '').replace(/\.(json|pickle|pkl)(\.gz)?$/, '');
 }
 
-/** A line above the page that says how far reading is. @param {string} label */
+/**
+ * A line above the page that says how far reading is.
+ * @param {string} label
+ */
 function progressLine(label) {
   const line = element(
     'div',
@@ -36,8 +46,8 @@ function progressLine(label) {
   return {
     /** @param {import('./unpack.js').Progress} progress */
     show: ({ bytes, totalBytes, rows }) => {
-      const percent = Math.floor((100 * bytes) / totalBytes),
-        events = rows > 0 ? `, ${formatCount(rows)} events` : '';
+      const percent = Math.floor((100 * bytes) / totalBytes);
+      const events = rows > 0 ? `, ${formatCount(rows)} events` : '';
       line.setAttribute('aria-valuenow', String(percent));
       line.textContent = `Reading ${label}: ${percent} %${events} …`;
     },
@@ -48,7 +58,11 @@ function progressLine(label) {
   };
 }
 
-/** @param {string} label @param {import('./unpack.js').Source} source @returns {Promise<import('./run.js').Run | null>} null: a banner says why */
+/**
+ * @param {string} label
+ * @param {import('./unpack.js').Source} source
+ * @returns {Promise<import('./run.js').Run | null>} null: a banner says why
+ */
 async function readRun(label, source) {
   const progress = progressLine(label);
   try {
@@ -65,8 +79,13 @@ async function readRun(label, source) {
   }
 }
 
-/** Reads runs beside each other, a few at once. @template T @param {T[]} from @param {(each: T) => Promise<import('./run.js').Run | null>} read
- * @returns {Promise<(import('./run.js').Run | null)[]>} in the order of `from` */
+/**
+ * Reads runs beside each other, a few at once.
+ * @template T
+ * @param {T[]} from
+ * @param {(each: T) => Promise<import('./run.js').Run | null>} read
+ * @returns {Promise<(import('./run.js').Run | null)[]>} in the order of `from`
+ */
 async function readAll(from, read) {
   /** @type {(import('./run.js').Run | null)[]} */
   const runs = from.map(() => null);
@@ -81,17 +100,27 @@ async function readAll(from, read) {
   return runs;
 }
 
-/** @param {import('./run.js').Run | null} run @returns {run is import('./run.js').Run} */
+/**
+ * @param {import('./run.js').Run | null} run
+ * @returns {run is import('./run.js').Run}
+ */
 function isRun(run) {
   return run !== null;
 }
 
-/** Reads files that someone chose. @param {File[]} files @returns {Promise<import('./run.js').Run[]>} those that could be read */
+/**
+ * Reads files that someone chose.
+ * @param {File[]} files
+ * @returns {Promise<import('./run.js').Run[]>} those that could be read
+ */
 export async function readFiles(files) {
   return (await readAll(files, (file) => readRun(labelOf(file.name), file))).filter(isRun);
 }
 
-/** What `tidemark compare` says of the runs, or empty texts. @returns {{sentence: string, names: string[]}} */
+/**
+ * What `tidemark compare` says of the runs, or empty texts.
+ * @returns {{sentence: string, names: string[]}}
+ */
 function readComparison() {
   const found = { sentence: '', names: /** @type {string[]} */ ([]) };
   for (const node of document.querySelectorAll('script.tidemark-comparison')) {
@@ -107,14 +136,16 @@ function readComparison() {
   return found;
 }
 
-/** Reads what the command line put into the page, and takes it out of the document.
- * @returns {Promise<{runs: import('./run.js').Run[], sentence: string}>} */
+/**
+ * Reads what the command line put into the page, and takes it out of the document.
+ * @returns {Promise<{runs: import('./run.js').Run[], sentence: string}>}
+ */
 export async function readEmbedded() {
-  const { sentence, names } = readComparison(),
-    nodes = [...document.querySelectorAll('script.tidemark-snapshot')];
+  const { sentence, names } = readComparison();
+  const nodes = [...document.querySelectorAll('script.tidemark-snapshot')];
   const runs = await readAll(nodes, (node) => {
-    const text = (node.textContent ?? '').trim(),
-      label = labelOf(node.getAttribute('data-label') ?? 'snapshot');
+    const text = (node.textContent ?? '').trim();
+    const label = labelOf(node.getAttribute('data-label') ?? 'snapshot');
     node.remove();
     return readRun(label, text);
   });

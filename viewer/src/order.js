@@ -3,10 +3,14 @@
 import { replacedAt } from './blocks.js';
 import { NO_BLOCK } from './subjects.js';
 
-/** Number of blocks born in states <= state. @param {import('./blocks.js').Blocks} blocks @param {number} state */
+/**
+ * Number of blocks born in states <= state.
+ * @param {import('./blocks.js').Blocks} blocks
+ * @param {number} state
+ */
 export function bornUpTo({ bornState, count }, state) {
-  let lo = 0,
-    hi = count;
+  let lo = 0;
+  let hi = count;
   while (lo < hi) {
     const middle = (lo + hi) >>> 1;
     if (bornState[middle] <= state) lo = middle + 1;
@@ -16,13 +20,17 @@ export function bornUpTo({ bornState, count }, state) {
 }
 
 /**
- * The blocks shown in a state, bottom first. Where bands are drawn, those picked lie at the bottom of their group.
- * @param {import('./stacking.js').Stacking} stacking @param {number} state @param {Uint8Array | null} [isPicked] per block @returns {Int32Array}
+ * The blocks shown in a state, bottom first. Where bands are drawn, those picked lie at the bottom of their
+ * group.
+ * @param {import('./stacking.js').Stacking} stacking
+ * @param {number} state
+ * @param {Uint8Array | null} [isPicked] per block
+ * @returns {Int32Array}
  */
 export function stackAt({ blocks, isShown, grouping: { groupOf } }, state, isPicked = null) {
-  const { diedState } = blocks,
-    nBorn = bornUpTo(blocks, state),
-    ends = new Int32Array(2 * isShown.length + 1);
+  const { diedState } = blocks;
+  const nBorn = bornUpTo(blocks, state);
+  const ends = new Int32Array(2 * isShown.length + 1);
   const layer = (/** @type {number} */ b) => 2 * groupOf[b] + (isPicked === null || isPicked[b] ? 0 : 1);
   for (let b = 0; b < nBorn; b++) if (diedState[b] > state && isShown[groupOf[b]]) ends[layer(b) + 1]++;
   for (let k = 1; k < ends.length; k++) ends[k] += ends[k - 1];
@@ -34,7 +42,10 @@ export function stackAt({ blocks, isShown, grouping: { groupOf } }, state, isPic
 
 /**
  * The block of a state that holds the byte so far from the bottom, or -1 above all.
- * @param {import('./stacking.js').Stacking} stacking @param {number} state @param {number} nBytes @param {Uint8Array | null} [isPicked] as in `stackAt`
+ * @param {import('./stacking.js').Stacking} stacking
+ * @param {number} state
+ * @param {number} nBytes
+ * @param {Uint8Array | null} [isPicked] as in `stackAt`
  */
 export function blockAtBytes(stacking, state, nBytes, isPicked = null) {
   const { bytes } = stacking.blocks;
@@ -49,19 +60,22 @@ export function blockAtBytes(stacking, state, nBytes, isPicked = null) {
 
 /**
  * Bytes that lie under a block, in states in rising order.
- * @param {import('./stacking.js').Stacking} stacking @param {number} block @param {Int32Array} states @param {Uint8Array | null} [isPicked] as in `stackAt`
+ * @param {import('./stacking.js').Stacking} stacking
+ * @param {number} block
+ * @param {Int32Array} states
+ * @param {Uint8Array | null} [isPicked] as in `stackAt`
  * @returns {Float64Array} per state; NaN: the block is not shown there
  */
 export function bytesBelow({ blocks, isShown, grouping: { groupOf } }, block, states, isPicked = null) {
-  const { act, bytes, bornState, diedState } = blocks,
-    replaced = replacedAt(blocks),
-    below = new Float64Array(states.length).fill(NaN);
-  const layer = (/** @type {number} */ b) => 2 * groupOf[b] + (isPicked === null || isPicked[b] ? 0 : 1),
-    own = layer(block);
+  const { act, bytes, bornState, diedState } = blocks;
+  const replaced = replacedAt(blocks);
+  const below = new Float64Array(states.length).fill(NaN);
+  const layer = (/** @type {number} */ b) => 2 * groupOf[b] + (isPicked === null || isPicked[b] ? 0 : 1);
+  const own = layer(block);
   const isBelow = (/** @type {number} */ b) =>
     isShown[groupOf[b]] && (layer(b) < own || (layer(b) === own && b < block));
-  let now = -1,
-    sum = 0;
+  let now = -1;
+  let sum = 0;
   for (let i = 0; i < states.length; i++) {
     const state = states[i];
     if (state < bornState[block] || state >= diedState[block] || !isShown[groupOf[block]]) continue;

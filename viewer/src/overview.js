@@ -13,11 +13,19 @@ const STRIP_DRAG = 4; // less is a click
 const KEY_SHARE = 0.1; // of the window, that an arrow moves it
 const ALMOST_ALL = 0.97; // of the run in the window: nothing beside it to drag on
 
-/** Which edges a drag moves: both, one, or those of the range. @typedef {'window' | 'from' | 'to' | 'select' | 'range-from' | 'range-to'} Grip */
+/**
+ * Which edges a drag moves: both, one, or those of the range.
+ * @typedef {'window' | 'from' | 'to' | 'select' | 'range-from' | 'range-to'} Grip
+ */
 
 /** The strip of one run. */
 export class Overview {
-  /** @param {import('./store.js').Store} store @param {import('./stage.js').Stage} stage @param {number} index of the run @param {() => void} onView called after the stage's view was moved */
+  /**
+   * @param {import('./store.js').Store} store
+   * @param {import('./stage.js').Stage} stage
+   * @param {number} index of the run
+   * @param {() => void} onView called after the stage's view was moved
+   */
   constructor(store, stage, index, onView) {
     this.store = store;
     this.stage = stage;
@@ -52,10 +60,13 @@ export class Overview {
     this.listen();
   }
 
-  /** Draws the run anew. @param {import('./scene.js').Theme} theme */
+  /**
+   * Draws the run anew.
+   * @param {import('./scene.js').Theme} theme
+   */
   resize(theme) {
-    const pixelRatio = Math.min(2, window.devicePixelRatio || 1),
-      width = Math.max(1, Math.round(this.element.clientWidth * pixelRatio));
+    const pixelRatio = Math.min(2, window.devicePixelRatio || 1);
+    const width = Math.max(1, Math.round(this.element.clientWidth * pixelRatio));
     this.raster = createRaster(width, Math.round(STRIP_HEIGHT * pixelRatio));
     this.image = new ImageData(width, this.raster.height);
     this.canvas.width = width;
@@ -66,8 +77,8 @@ export class Overview {
 
   /** Brings picture, window and range up to date. */
   update() {
-    const { axis, stacking, picking, run } = this.stage,
-      { raster } = this;
+    const { axis, stacking, picking, run } = this.stage;
+    const { raster } = this;
     if (raster.width < 2 || !run.isRecorded) return;
     if (raster.view !== null && raster.view.stacking.colouring !== stacking.colouring)
       this.colours = groupPixels(stacking.colouring.groups, this.background ?? '#000000');
@@ -92,8 +103,8 @@ export class Overview {
       'aria-valuetext',
       `${this.placeText(x0)} to ${this.placeText(x1)} of ${this.placeText(axis.hi)}`,
     );
-    const { range } = this.store.get(),
-      isOurs = range !== null && range.run === this.index;
+    const { range } = this.store.get();
+    const isOurs = range !== null && range.run === this.index;
     this.range.hidden = !isOurs;
     if (isOurs && range) {
       const { totals } = run.index;
@@ -104,31 +115,41 @@ export class Overview {
 
   /** @param {number} x on the axis */
   placeText(x) {
-    const { axis } = this.stage,
-      at = Math.max(axis.lo, Math.min(axis.hi, x));
+    const { axis } = this.stage;
+    const at = Math.max(axis.lo, Math.min(axis.hi, x));
     return axis.kind === 'event'
       ? `event ${formatCount(at)}`
       : timeTickText(at, (axis.hi - axis.lo) / 100, axis.hi);
   }
 
-  /** 0 at the left end of the run, 1 at the right. @param {number} x on the axis */
+  /**
+   * 0 at the left end of the run, 1 at the right.
+   * @param {number} x on the axis
+   */
   shareOf(x) {
     const { axis } = this.stage;
     return Math.max(0, Math.min(1, (x - axis.lo) / (axis.hi - axis.lo)));
   }
 
-  /** @param {HTMLElement} box @param {number} x0 @param {number} x1 on the axis */
+  /**
+   * @param {HTMLElement} box
+   * @param {number} x0
+   * @param {number} x1 on the axis
+   */
   placeBox(box, x0, x1) {
-    const left = this.shareOf(x0),
-      width = this.shareOf(x1) - left;
+    const left = this.shareOf(x0);
+    const width = this.shareOf(x1) - left;
     box.style.left = `${100 * left}%`;
     box.style.width = `${100 * width}%`;
   }
 
-  /** On the axis. @param {PointerEvent | MouseEvent} event */
+  /**
+   * On the axis.
+   * @param {PointerEvent | MouseEvent} event
+   */
   placeOf(event) {
-    const box = this.element.getBoundingClientRect(),
-      { axis } = this.stage;
+    const box = this.element.getBoundingClientRect();
+    const { axis } = this.stage;
     return axis.lo + Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * (axis.hi - axis.lo);
   }
 
@@ -145,14 +166,14 @@ export class Overview {
   /** @param {PointerEvent} event */
   begin(event) {
     if (event.button !== 0) return;
-    const x = this.placeOf(event),
-      { view, axis } = this.stage,
-      target = /** @type {HTMLElement} */ (event.target);
+    const x = this.placeOf(event);
+    const { view, axis } = this.stage;
+    const target = /** @type {HTMLElement} */ (event.target);
     let grip = /** @type {Grip} */ (target.dataset.grip ?? 'select');
     const isAll = view.x1 - view.x0 >= (axis.hi - axis.lo) * ALMOST_ALL;
     if (event.shiftKey || (grip === 'window' && isAll)) grip = 'select';
-    const { range } = this.store.get(),
-      [x0, x1] = grip.startsWith('range') && range ? spanOfStates(axis, range) : [view.x0, view.x1];
+    const { range } = this.store.get();
+    const [x0, x1] = grip.startsWith('range') && range ? spanOfStates(axis, range) : [view.x0, view.x1];
     this.drag = { grip, x, x0, x1, moved: false };
     this.element.setPointerCapture(event.pointerId);
     event.preventDefault();
@@ -161,12 +182,12 @@ export class Overview {
 
   /** @param {PointerEvent} event */
   move(event) {
-    const { drag } = this,
-      { axis } = this.stage;
+    const { drag } = this;
+    const { axis } = this.stage;
     if (drag === null) return;
-    const x = this.placeOf(event),
-      by = x - drag.x,
-      perPixel = (axis.hi - axis.lo) / this.element.clientWidth;
+    const x = this.placeOf(event);
+    const by = x - drag.x;
+    const perPixel = (axis.hi - axis.lo) / this.element.clientWidth;
     if (!drag.moved && Math.abs(by) < STRIP_DRAG * perPixel) return;
     drag.moved = true;
     if (drag.grip === 'select') this.select(drag.x, x);
@@ -177,47 +198,56 @@ export class Overview {
     else this.show(drag.x0, Math.max(drag.x1 + by, drag.x0 + axis.minSpan));
   }
 
-  /** A click beside the window brings it there. @param {PointerEvent} event */
+  /**
+   * A click beside the window brings it there.
+   * @param {PointerEvent} event
+   */
   end(event) {
     const { drag } = this;
     this.drag = null;
     if (drag === null || drag.moved || drag.grip !== 'select' || event.shiftKey || event.detail > 1) return;
-    const { view } = this.stage,
-      half = (view.x1 - view.x0) / 2;
+    const { view } = this.stage;
+    const half = (view.x1 - view.x0) / 2;
     this.show(drag.x - half, drag.x + half);
   }
 
-  /** @param {number} x0 @param {number} x1 */
+  /**
+   * @param {number} x0
+   * @param {number} x1
+   */
   show(x0, x1) {
     this.stage.show(...withinAxis(this.stage.axis, x0, x1));
     this.onView();
   }
 
-  /** @param {number} x0 @param {number} x1 */
+  /**
+   * @param {number} x0
+   * @param {number} x1
+   */
   select(x0, x1) {
-    const { run, axis } = this.stage,
-      states = statesOfSpan(axis, x0, x1, run.index.nStates);
+    const { run, axis } = this.stage;
+    const states = statesOfSpan(axis, x0, x1, run.index.nStates);
     if (states !== null) this.store.set({ range: { run: this.index, ...states }, shown: this.index });
   }
 
   /** The range, or where there is none the whole run. */
   zoomToRange() {
-    const { range } = this.store.get(),
-      { axis } = this.stage;
+    const { range } = this.store.get();
+    const { axis } = this.stage;
     if (range === null || range.run !== this.index) {
       this.stage.showWhole();
       this.onView();
       return;
     }
-    const [x0, x1] = spanOfStates(axis, range),
-      margin = (x1 - x0) * 0.02;
+    const [x0, x1] = spanOfStates(axis, range);
+    const margin = (x1 - x0) * 0.02;
     this.show(x0 - margin, x1 + margin);
   }
 
   /** @param {KeyboardEvent} event */
   onKey(event) {
-    const { view, axis } = this.stage,
-      span = view.x1 - view.x0;
+    const { view, axis } = this.stage;
+    const span = view.x1 - view.x0;
     const way = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (way !== undefined && event.shiftKey)

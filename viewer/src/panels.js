@@ -20,10 +20,12 @@ import {
 
 /** @param {import('./run.js').Run[]} runs */
 export function compareCard(runs) {
-  const sections = compareRuns(runs),
-    hasRatios = sections.some(({ rows }) => rows.some((row) => row.ratios.slice(1).some(Number.isFinite)));
-  const ended = runs.filter(endedEarly).map((run) => run.short),
-    toBase = `times as much as ${runs[0].short}`;
+  const sections = compareRuns(runs);
+  const hasRatios = sections.some(({ rows }) =>
+    rows.some((row) => row.ratios.slice(1).some(Number.isFinite)),
+  );
+  const ended = runs.filter(endedEarly).map((run) => run.short);
+  const toBase = `times as much as ${runs[0].short}`;
   const head = element(
     'tr',
     {},
@@ -113,39 +115,48 @@ export function compareCard(runs) {
   );
 }
 
-/** When a block lived, in words. @param {import('./run.js').Run} run @param {number} block */
+/**
+ * When a block lived, in words.
+ * @param {import('./run.js').Run} run
+ * @param {number} block
+ */
 function lifeText(run, block) {
-  const { blocks } = run.index,
-    { events } = run.snapshot;
-  const born = blocks.bornState[block] - 1,
-    died = blocks.diedState[block] - 1,
-    never = died >= events.count;
+  const { blocks } = run.index;
+  const { events } = run.snapshot;
+  const born = blocks.bornState[block] - 1;
+  const died = blocks.diedState[block] - 1;
+  const never = died >= events.count;
   const from = born < 0 ? 'before the first event' : `event ${formatCount(born)}`;
   const to = never ? 'the end' : `event ${formatCount(died)}`;
   const ns = born < 0 || never ? null : events.timeNs[died] - events.timeNs[born];
   return `${from} to ${to}${ns !== null && !run.isVirtual ? ` (${formatDuration(ns)})` : ''}`;
 }
 
-/** A block for a tooltip: of its call stack the user's frames. @param {import('./run.js').Run} run @param {number} block @param {number} maxFrames
- * @returns {HTMLElement[]} */
+/**
+ * A block for a tooltip: of its call stack the user's frames.
+ * @param {import('./run.js').Run} run
+ * @param {number} block
+ * @param {number} maxFrames
+ * @returns {HTMLElement[]}
+ */
 export function blockFacts(run, block, maxFrames) {
-  const { blocks } = run.index,
-    { snapshot } = run,
-    category = snapshot.categories[blocks.category[block]];
-  const requested = blocks.requestedBytes[block],
-    whole = blocks.bytes[block];
-  const stack = blocks.stack[block],
-    told = stack < 0 ? -1 : run.userFrame[stack],
-    code = told < 0 ? '' : frameText(snapshot, told);
-  const isNamed = blocks.name[block] >= 0,
-    name = isNamed ? snapshot.strings[blocks.name[block]] : code || '(no name)';
+  const { blocks } = run.index;
+  const { snapshot } = run;
+  const category = snapshot.categories[blocks.category[block]];
+  const requested = blocks.requestedBytes[block];
+  const whole = blocks.bytes[block];
+  const stack = blocks.stack[block];
+  const told = stack < 0 ? -1 : run.userFrame[stack];
+  const code = told < 0 ? '' : frameText(snapshot, told);
+  const isNamed = blocks.name[block] >= 0;
+  const name = isNamed ? snapshot.strings[blocks.name[block]] : code || '(no name)';
   const fact = (/** @type {string} */ key, /** @type {(Node | string)[]} */ ...value) => [
     element('dt', {}, key),
     element('dd', {}, ...value),
   ];
-  const parts = foldedStack(snapshot, blocks.stack[block]),
-    frames = parts.flatMap((part) => (part.isFolded ? [] : part.frames)),
-    shown = frames.slice(0, maxFrames);
+  const parts = foldedStack(snapshot, blocks.stack[block]);
+  const frames = parts.flatMap((part) => (part.isFolded ? [] : part.frames));
+  const shown = frames.slice(0, maxFrames);
   const list = element('ol', { class: 'frames' }, ...shown.map((frame) => frameItem(snapshot, frame)));
   const left = parts.reduce((sum, part) => sum + part.frames.length, 0) - shown.length;
   if (left > 0) list.append(element('li', { class: 'muted more' }, `${left} more`));
@@ -167,11 +178,16 @@ export function blockFacts(run, block, maxFrames) {
   ];
 }
 
-/** A scope in a tooltip. @param {import('./run.js').Run} run @param {number} scope @returns {HTMLElement[]} */
+/**
+ * A scope in a tooltip.
+ * @param {import('./run.js').Run} run
+ * @param {number} scope
+ * @returns {HTMLElement[]}
+ */
 export function scopeFacts(run, scope) {
-  const { snapshot, extents } = run,
-    ns = snapshot.scopes.durationNs[scope],
-    first = extents.first[scope];
+  const { snapshot, extents } = run;
+  const ns = snapshot.scopes.durationNs[scope];
+  const first = extents.first[scope];
   const parts = first < 0 ? ['no events'] : [formatPlural(extents.last[scope] - first + 1, 'event')];
   if (!run.isVirtual) parts.unshift(ns < 0 ? 'still open' : formatDuration(ns));
   return [
@@ -180,11 +196,16 @@ export function scopeFacts(run, scope) {
   ];
 }
 
-/** What the picture shows at an instant, where no block is. @param {import('./run.js').Run} run @param {number} state @returns {HTMLElement[]} */
+/**
+ * What the picture shows at an instant, where no block is.
+ * @param {import('./run.js').Run} run
+ * @param {number} state
+ * @returns {HTMLElement[]}
+ */
 export function stateFacts(run, state) {
-  const { snapshot, reserved } = run,
-    k = reserved.state.findLastIndex((s) => s <= state),
-    pending = amountAt(pendingOf(run.index.blocks), state);
+  const { snapshot, reserved } = run;
+  const k = reserved.state.findLastIndex((s) => s <= state);
+  const pending = amountAt(pendingOf(run.index.blocks), state);
   const scope = state > 0 ? snapshot.events.scope[state - 1] : -1;
   return [
     element('p', { class: 'block-name' }, `${formatBytes(run.index.totals[state])} allocated`),

@@ -13,10 +13,15 @@ import { aliveAt } from './index.js';
  * @property {CategorySum[]} categories those that have blocks, in the order of their numbers
  */
 
-/** @param {import('./index.js').MemoryIndex} index @param {readonly string[]} categories of the snapshot @param {number} state @returns {Breakdown} */
+/**
+ * @param {import('./index.js').MemoryIndex} index
+ * @param {readonly string[]} categories of the snapshot
+ * @param {number} state
+ * @returns {Breakdown}
+ */
 export function breakdownAt(index, categories, state) {
-  const { category, bytes, requestedBytes } = index.blocks,
-    sums = categories.map((key) => ({ key, bytes: 0, count: 0 }));
+  const { category, bytes, requestedBytes } = index.blocks;
+  const sums = categories.map((key) => ({ key, bytes: 0, count: 0 }));
   const whole = { bytes: 0, requestedBytes: 0, count: 0 };
   for (const b of aliveAt(index, state)) {
     sums[category[b]].bytes += bytes[b];
@@ -30,15 +35,16 @@ export function breakdownAt(index, categories, state) {
 
 /**
  * The frames of a call stack, innermost first.
- * @param {import('./format.js').Snapshot} snapshot @param {number} stack -1: none
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} stack -1: none
  * @returns {{function: string, place: string}[]} place "file:line", or ""
  */
 export function stackFrames(snapshot, stack) {
-  const { stacks, frames, strings } = snapshot,
-    list = [];
+  const { stacks, frames, strings } = snapshot;
+  const list = [];
   for (let s = stack; s >= 0; s = stacks.parent[s]) {
-    const f = stacks.frame[s],
-      file = frames.file[f] < 0 ? '' : strings[frames.file[f]];
+    const f = stacks.frame[s];
+    const file = frames.file[f] < 0 ? '' : strings[frames.file[f]];
     list.push({
       function: frames.function[f] < 0 ? '??' : strings[frames.function[f]],
       place: frames.line[f] > 0 ? `${file}:${frames.line[f]}` : file,

@@ -2,7 +2,10 @@
  */
 import { oncePer } from './once.js';
 
-/** @typedef {{state: Int32Array, bytes: Float64Array, maxBytes: number}} Steps the states at which an amount changes, and to what; state[0] is 0 */
+/**
+ * @typedef {{state: Int32Array, bytes: Float64Array, maxBytes: number}} Steps the states at which an amount
+ *   changes, and to what; state[0] is 0
+ */
 
 /** How many bytes are pending, state by state. */
 export const pendingOf = oncePer(
@@ -14,10 +17,10 @@ export const pendingOf = oncePer(
       changes.set(diedState[b], (changes.get(diedState[b]) ?? 0) + bytes[b]);
       changes.set(pendingState[b], (changes.get(pendingState[b]) ?? 0) - bytes[b]);
     }
-    const state = Int32Array.from(changes.keys()).sort(),
-      sums = new Float64Array(state.length);
-    let now = 0,
-      maxBytes = 0;
+    const state = Int32Array.from(changes.keys()).sort();
+    const sums = new Float64Array(state.length);
+    let now = 0;
+    let maxBytes = 0;
     state.forEach((s, i) => {
       sums[i] = now += changes.get(s) ?? 0;
       maxBytes = Math.max(maxBytes, now);
@@ -26,10 +29,13 @@ export const pendingOf = oncePer(
   },
 );
 
-/** @param {Steps} steps @param {number} state */
+/**
+ * @param {Steps} steps
+ * @param {number} state
+ */
 export function amountAt({ state: states, bytes }, state) {
-  let lo = 0,
-    hi = states.length;
+  let lo = 0;
+  let hi = states.length;
   while (hi - lo > 1) {
     const middle = (lo + hi) >>> 1;
     if (states[middle] <= state) lo = middle;

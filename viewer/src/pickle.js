@@ -15,7 +15,10 @@ const CONTAINER_BYTES = 24;
 
 /** A list, a tuple, or a dict with its keys and values in turn. Values that stand in several places are one object. */
 export class PickleContainer {
-  /** @param {'list' | 'tuple' | 'dict'} kind @param {number} offset of its opcode */
+  /**
+   * @param {'list' | 'tuple' | 'dict'} kind
+   * @param {number} offset of its opcode
+   */
   constructor(kind, offset) {
     this.kind = kind;
     this.offset = offset;
@@ -44,7 +47,10 @@ class PickleOther {
 const PICKLED_BYTES = new PickleOther('bytes');
 const PICKLED_HUGE = new PickleOther('an integer beyond 64 bits');
 
-/** What a value is called in a message. @param {any} value */
+/**
+ * What a value is called in a message.
+ * @param {any} value
+ */
 export function pickleKind(value) {
   if (value === undefined) return 'nothing';
   if (value === null) return 'None';
@@ -76,15 +82,21 @@ class Unpickler {
     this.isDone = false;
   }
 
-  /** @param {string} message @returns {never} */
+  /**
+   * @param {string} message
+   * @returns {never}
+   */
   fail(message) {
     throw new FormatError(`byte ${this.opcodeAt}, opcode ${this.opcodeName}: ${message}`);
   }
 
-  /** Before memory is taken. @param {number} n bytes */
+  /**
+   * Before memory is taken.
+   * @param {number} n bytes
+   */
   charge(n) {
-    const nBytes = this.base + this.bytes.length,
-      nAllowed = FREE_BYTES + DENSITY * nBytes;
+    const nBytes = this.base + this.bytes.length;
+    const nAllowed = FREE_BYTES + DENSITY * nBytes;
     this.nCharged += n;
     if (this.nCharged > nAllowed)
       this.fail(
@@ -92,7 +104,10 @@ class Unpickler {
       );
   }
 
-  /** The offset of the next n bytes, which are taken. @param {number} n */
+  /**
+   * The offset of the next n bytes, which are taken.
+   * @param {number} n
+   */
   take(n) {
     const left = this.bytes.length - this.at;
     if (n > left) this.fail(`the file is truncated: ${left} bytes follow, ${n} are needed`);
@@ -100,7 +115,10 @@ class Unpickler {
     return this.at - n;
   }
 
-  /** An unsigned little-endian number. @param {1 | 2 | 4 | 8} n bytes */
+  /**
+   * An unsigned little-endian number.
+   * @param {1 | 2 | 4 | 8} n bytes
+   */
   number(n) {
     const at = this.take(n);
     if (n === 1) return this.bytes[at];
@@ -128,7 +146,11 @@ class Unpickler {
     return /** @type {number} */ (base);
   }
 
-  /** Moves the stack's values from `base` on into a container. @param {PickleContainer} to @param {number} base */
+  /**
+   * Moves the stack's values from `base` on into a container.
+   * @param {PickleContainer} to
+   * @param {number} base
+   */
   fill(to, base) {
     const n = this.stack.length - base;
     if (to.kind === 'dict' && n % 2 !== 0) this.fail('a key without a value');
@@ -148,20 +170,31 @@ class Unpickler {
     return new PickleContainer(kind, this.opcodeAt);
   }
 
-  /** A container of the values from `base` on, in their place. @param {'list' | 'tuple' | 'dict'} kind @param {number} base */
+  /**
+   * A container of the values from `base` on, in their place.
+   * @param {'list' | 'tuple' | 'dict'} kind
+   * @param {number} base
+   */
   gather(kind, base) {
     const made = this.make(kind);
     this.fill(made, base);
     this.stack.push(made);
   }
 
-  /** @param {number} n values above the last mark @returns {number} where they begin */
+  /**
+   * @param {number} n values above the last mark
+   * @returns {number} where they begin
+   */
   last(n) {
     if (this.stack.length - this.bottom() < n) this.fail('the stack has too few values for it');
     return this.stack.length - n;
   }
 
-  /** The values from `base` on go into the container below them. @param {'list' | 'dict'} kind @param {number} base */
+  /**
+   * The values from `base` on go into the container below them.
+   * @param {'list' | 'dict'} kind
+   * @param {number} base
+   */
   appendBelow(kind, base) {
     const to = base > this.bottom() ? this.stack[base - 1] : undefined;
     if (!(to instanceof PickleContainer) || to.kind !== kind)
@@ -171,8 +204,8 @@ class Unpickler {
 
   /** @param {1 | 4 | 8} n bytes of its length */
   text(n) {
-    const at = this.run(n),
-      end = this.at;
+    const at = this.run(n);
+    const end = this.at;
     let text = '';
     for (let i = at; i < end && end - at <= 40; i++) {
       if (this.bytes[i] === 0 || this.bytes[i] > 126) return this.repaired(at, end);
@@ -181,25 +214,35 @@ class Unpickler {
     return end - at <= 40 ? text : this.repaired(at, end);
   }
 
-  /** What is not UTF-8 becomes U+FFFD, and so does NUL. @param {number} at @param {number} end */
+  /**
+   * What is not UTF-8 becomes U+FFFD, and so does NUL.
+   * @param {number} at
+   * @param {number} end
+   */
   repaired(at, end) {
     return this.decoder.decode(this.bytes.subarray(at, end)).replaceAll('\0', '\ufffd');
   }
 
-  /** A run of bytes behind its length. @param {1 | 4 | 8} n bytes of the length */
+  /**
+   * A run of bytes behind its length.
+   * @param {1 | 4 | 8} n bytes of the length
+   */
   run(n) {
     const length = this.number(n);
     if (length > MOST_PICKLE_TEXT) this.fail(`${length} bytes, the limit is ${MOST_PICKLE_TEXT}`);
     return this.take(length);
   }
 
-  /** Two's complement, little-endian, of any length. @param {number} n bytes */
+  /**
+   * Two's complement, little-endian, of any length.
+   * @param {number} n bytes
+   */
   long(n) {
     if (n > MOST_PICKLE_TEXT) this.fail(`an integer of ${n} bytes, the limit is ${MOST_PICKLE_TEXT}`);
     const at = this.take(n);
     if (n === 0) return 0;
-    const isNegative = this.bytes[at + n - 1] >= 128,
-      filling = isNegative ? 255 : 0;
+    const isNegative = this.bytes[at + n - 1] >= 128;
+    const filling = isNegative ? 255 : 0;
     let value = 0n;
     for (let i = n; i > 0; i--) {
       if (i > 8 && this.bytes[at + i - 1] !== filling) return PICKLED_HUGE;
@@ -250,15 +293,18 @@ class Unpickler {
     this.marks.push(this.stack.length);
   }
 
-  /** Takes one opcode. @returns {any} what it leaves */
+  /**
+   * Takes one opcode.
+   * @returns {any} what it leaves
+   */
   step() {
     this.opcodeAt = this.base + this.at;
     if (this.at >= this.bytes.length)
       throw new FormatError(
         `byte ${this.opcodeAt}: the pickle is truncated: it ends without the opcode STOP`,
       );
-    const code = this.bytes[this.at++],
-      opcode = PICKLE_OPCODES.get(code);
+    const code = this.bytes[this.at++];
+    const opcode = PICKLE_OPCODES.get(code);
     if (opcode === undefined)
       throw new FormatError(
         `byte ${this.opcodeAt}: 0x${code.toString(16).padStart(2, '0')} is no opcode of a pickle`,
@@ -287,10 +333,13 @@ class Unpickler {
     return root;
   }
 
-  /** The bytes at hand without those that were taken, and more. @param {Uint8Array[]} parts */
+  /**
+   * The bytes at hand without those that were taken, and more.
+   * @param {Uint8Array[]} parts
+   */
   refill(parts) {
-    const left = this.bytes.subarray(this.at),
-      bytes = new Uint8Array(parts.reduce((n, part) => n + part.length, left.length));
+    const left = this.bytes.subarray(this.at);
+    const bytes = new Uint8Array(parts.reduce((n, part) => n + part.length, left.length));
     let at = left.length;
     bytes.set(left);
     for (const part of parts) {
@@ -304,16 +353,22 @@ class Unpickler {
   }
 }
 
-/** @param {Unpickler} of @param {any} value */
+/**
+ * @param {Unpickler} of
+ * @param {any} value
+ */
 const pushed = (of, value) => of.stack.push(value);
 
-const NAMES_CODE = 'names code to be imported',
-  CALLS_CODE = 'calls code',
-  IS_OUTSIDE = 'refers to an object outside the file';
-const IS_OLD = 'belongs to protocols 0 and 1',
-  IS_A_SET = 'makes a set';
+const NAMES_CODE = 'names code to be imported';
+const CALLS_CODE = 'calls code';
+const IS_OUTSIDE = 'refers to an object outside the file';
+const IS_OLD = 'belongs to protocols 0 and 1';
+const IS_A_SET = 'makes a set';
 
-/** By code: Python's name, and what is done or why it is refused. @type {Map<number, [string, string | ((of: Unpickler) => any)]>} */
+/**
+ * By code: Python's name, and what is done or why it is refused.
+ * @type {Map<number, [string, string | ((of: Unpickler) => any)]>}
+ */
 const PICKLE_OPCODES = new Map(
   /** @type {[string | number, string, string | ((of: Unpickler) => any)][]} */ ([
     ['(', 'MARK', (of) => of.mark()],
@@ -395,17 +450,26 @@ const PICKLE_OPCODES = new Map(
   ]).map(([code, name, run]) => [typeof code === 'string' ? code.charCodeAt(0) : code, [name, run]]),
 );
 
-/** @param {Uint8Array} bytes @returns {any} null, booleans, numbers, texts, PickleReal, PickleContainer ... @throws {FormatError} */
+/**
+ * @param {Uint8Array} bytes
+ * @returns {any} null, booleans, numbers, texts, PickleReal, PickleContainer ...
+ * @throws {FormatError}
+ */
 export function readPickle(bytes) {
   return new Unpickler(bytes).root();
 }
 
-/** The same while the bytes come in: of those that were taken none are held. @param {import('./document.js').Pull} pull @param {() => void} report called now and then
- * @returns {Promise<{root: any, nBytes: number}>} @throws {FormatError} */
+/**
+ * The same while the bytes come in: of those that were taken none are held.
+ * @param {import('./document.js').Pull} pull
+ * @param {() => void} report called now and then
+ * @returns {Promise<{root: any, nBytes: number}>}
+ * @throws {FormatError}
+ */
 export async function readPickleStream(pull, report) {
   const of = new Unpickler(new Uint8Array(0));
-  let root,
-    isLast = false;
+  let root;
+  let isLast = false;
   while (!of.isDone) {
     if (!isLast && of.bytes.length - of.at < MOST_OPCODE_BYTES) {
       const parts = [];

@@ -11,14 +11,16 @@ const PICTURE_FONT = 'system-ui, sans-serif';
 
 /**
  * Breaks a legend into lines.
- * @param {{colour: string, text: string}[]} entries @param {number} room CSS pixels @param {(text: string) => number} measure
+ * @param {{colour: string, text: string}[]} entries
+ * @param {number} room CSS pixels
+ * @param {(text: string) => number} measure
  * @returns {{placed: Entry[], height: number}}
  */
 export function flowLegend(entries, room, measure) {
   /** @type {Entry[]} */
   const placed = [];
-  let x = 0,
-    y = 0;
+  let x = 0;
+  let y = 0;
   for (const { colour, text } of entries) {
     const width = 16 + measure(text) + 18;
     if (x > 0 && x + width > room) {
@@ -33,18 +35,19 @@ export function flowLegend(entries, room, measure) {
 
 /**
  * The timelines of all stages, one below the other.
- * @param {import('./stage.js').Stage[]} stages @param {string} title
+ * @param {import('./stage.js').Stage[]} stages
+ * @param {string} title
  * @returns {HTMLCanvasElement | null} null: there is none
  */
 export function pictureOf(stages, title) {
-  const shown = stages.filter((stage) => stage.scene !== null),
-    [first] = shown;
+  const shown = stages.filter((stage) => stage.scene !== null);
+  const [first] = shown;
   if (first === undefined || first.scene === null) return null;
-  const { theme, pixelRatio } = first.scene,
-    width = Math.max(...shown.map((stage) => stage.base.width / pixelRatio)) + 2 * PICTURE_MARGIN;
-  const canvas = document.createElement('canvas'),
-    context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')),
-    room = width - 2 * PICTURE_MARGIN;
+  const { theme, pixelRatio } = first.scene;
+  const width = Math.max(...shown.map((stage) => stage.base.width / pixelRatio)) + 2 * PICTURE_MARGIN;
+  const canvas = document.createElement('canvas');
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+  const room = width - 2 * PICTURE_MARGIN;
   const {
     colouring: { groups },
     isShown,

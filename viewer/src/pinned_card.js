@@ -17,10 +17,15 @@ import { categoryText, formatBytes, formatCount, formatDuration, formatExactByte
  * @property {number} stack
  */
 
-/** Where a block's life began and ended. @param {import('./run.js').Run} run @param {number} block @returns {[LifeEnd, LifeEnd]} */
+/**
+ * Where a block's life began and ended.
+ * @param {import('./run.js').Run} run
+ * @param {number} block
+ * @returns {[LifeEnd, LifeEnd]}
+ */
 function lifeEnds({ snapshot: { events }, index: { blocks } }, block) {
-  const free = freeRow(blocks, block),
-    died = blocks.diedState[block];
+  const free = freeRow(blocks, block);
+  const died = blocks.diedState[block];
   const end =
     died > events.count
       ? 'never: alive at the end'
@@ -43,13 +48,18 @@ function lifeEnds({ snapshot: { events }, index: { blocks } }, block) {
   ];
 }
 
-/** A block's facts in pairs of key and value. @param {import('./run.js').Run} run @param {number} block @returns {[string, string][]} */
+/**
+ * A block's facts in pairs of key and value.
+ * @param {import('./run.js').Run} run
+ * @param {number} block
+ * @returns {[string, string][]}
+ */
 function factsOf(run, block) {
-  const { blocks } = run.index,
-    { snapshot } = run,
-    requested = blocks.requestedBytes[block],
-    whole = blocks.bytes[block],
-    [born, died] = lifeEnds(run, block);
+  const { blocks } = run.index;
+  const { snapshot } = run;
+  const requested = blocks.requestedBytes[block];
+  const whole = blocks.bytes[block];
+  const [born, died] = lifeEnds(run, block);
   const ns =
     born.event >= 0 && died.event >= 0 && !run.isVirtual
       ? snapshot.events.timeNs[died.event] - snapshot.events.timeNs[born.event]
@@ -67,10 +77,14 @@ function factsOf(run, block) {
   ];
 }
 
-/** A block's name, or what stands for it. @param {import('./run.js').Run} run @param {number} block */
+/**
+ * A block's name, or what stands for it.
+ * @param {import('./run.js').Run} run
+ * @param {number} block
+ */
 function nameOf({ snapshot, userFrame, index: { blocks } }, block) {
-  const name = blocks.name[block],
-    stack = blocks.stack[block];
+  const name = blocks.name[block];
+  const stack = blocks.stack[block];
   return name >= 0
     ? snapshot.strings[name]
     : stack >= 0
@@ -78,10 +92,14 @@ function nameOf({ snapshot, userFrame, index: { blocks } }, block) {
       : '(no name)';
 }
 
-/** The allocation as text. @param {import('./run.js').Run} run @param {number} block */
+/**
+ * The allocation as text.
+ * @param {import('./run.js').Run} run
+ * @param {number} block
+ */
 export function blockText(run, block) {
-  const { snapshot } = run,
-    [born, died] = lifeEnds(run, block);
+  const { snapshot } = run;
+  const [born, died] = lifeEnds(run, block);
   const end = (/** @type {string} */ verb, /** @type {LifeEnd} */ { event, text, scope, stack }) => [
     `${verb} ${event < 0 ? text : `by event ${formatCount(event)}`}`,
     ...(scope >= 0 ? [`  in ${scopePath(snapshot, scope)}`] : []),
@@ -91,12 +109,13 @@ export function blockText(run, block) {
 }
 
 /**
- * @param {import('./run.js').Run} run @param {number} block
+ * @param {import('./run.js').Run} run
+ * @param {number} block
  * @param {{close: () => void, goTo: (event: number) => void}} actions goTo holds the cursor at an event
  */
 export function pinnedCard(run, block, { close, goTo }) {
-  const { snapshot } = run,
-    category = snapshot.categories[run.index.blocks.category[block]];
+  const { snapshot } = run;
+  const category = snapshot.categories[run.index.blocks.category[block]];
   const done = element('span', { class: 'muted small', role: 'status' });
   const copy = pushButton(
     'copy',

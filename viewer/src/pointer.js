@@ -12,7 +12,10 @@ const DRAG_PIXELS = 4; // less is a click
 
 /** What the pointer, or the keyboard in its stead, does on the timelines. */
 export class Pointer {
-  /** @param {import('./store.js').Store} store @param {import('./timelines.js').Timelines} timelines */
+  /**
+   * @param {import('./store.js').Store} store
+   * @param {import('./timelines.js').Timelines} timelines
+   */
   constructor(store, timelines) {
     this.store = store;
     this.timelines = timelines;
@@ -48,10 +51,15 @@ export class Pointer {
       stage.marks = { ...stage.marks, block: -1, scope: -1, spans: [] };
   }
 
-  /** Shows what lies under the pointer. @param {import('./stage.js').Stage} stage @param {number} clientX @param {number} clientY */
+  /**
+   * Shows what lies under the pointer.
+   * @param {import('./stage.js').Stage} stage
+   * @param {number} clientX
+   * @param {number} clientY
+   */
   point(stage, clientX, clientY) {
-    const target = stage.target(clientX, clientY),
-      { stages } = this.timelines;
+    const target = stage.target(clientX, clientY);
+    const { stages } = this.timelines;
     for (const other of stages)
       if (other !== stage && other.marks.x !== null) {
         other.marks = { ...other.marks, x: null, state: -1, block: -1, scope: -1 };
@@ -73,8 +81,9 @@ export class Pointer {
     stage.drawMarks();
     if (target.state >= 0) this.lookAt(stage, target.state, false);
     this.pointAtPhase(stage, target.scope);
-    const { pinned } = this.store.get(),
-      isPinned = target.block >= 0 && pinned?.block === target.block && pinned.run === stages.indexOf(stage);
+    const { pinned } = this.store.get();
+    const isPinned =
+      target.block >= 0 && pinned?.block === target.block && pinned.run === stages.indexOf(stage);
     if (!inside || isPinned) return hideTooltip(); // what is pinned stands beside the timelines already
     const { run } = stage;
     showTooltip(
@@ -87,15 +96,19 @@ export class Pointer {
       clientY,
     );
     if (target.block >= 0) {
-      const { blocks } = run.index,
-        name = run.snapshot.strings[blocks.name[target.block]] ?? 'no name';
+      const { blocks } = run.index;
+      const name = run.snapshot.strings[blocks.name[target.block]] ?? 'no name';
       byId('live').textContent =
         `${name}, ${categoryText(run.snapshot.categories[blocks.category[target.block]])}, ${formatBytes(blocks.requestedBytes[target.block])}`;
     }
     return undefined;
   }
 
-  /** The phase of a lane stands out everywhere. @param {import('./stage.js').Stage | null} stage @param {number} scope -1: none */
+  /**
+   * The phase of a lane stands out everywhere.
+   * @param {import('./stage.js').Stage | null} stage
+   * @param {number} scope -1: none
+   */
   pointAtPhase(stage, scope) {
     const { scopes, strings } = stage?.run.snapshot ?? { scopes: null, strings: [] };
     const phase =
@@ -107,17 +120,24 @@ export class Pointer {
     this.store.set({ phase });
   }
 
-  /** The instant that the panels show; a held one stays until it is let go. @param {import('./stage.js').Stage} stage
-   * @param {number} state @param {boolean} held */
+  /**
+   * The instant that the panels show; a held one stays until it is let go.
+   * @param {import('./stage.js').Stage} stage
+   * @param {number} state
+   * @param {boolean} held
+   */
   lookAt(stage, state, held) {
-    const { cursor } = this.store.get(),
-      run = this.timelines.stages.indexOf(stage);
+    const { cursor } = this.store.get();
+    const run = this.timelines.stages.indexOf(stage);
     if (cursor?.held && !held) return;
     if (cursor === null || cursor.state !== state || cursor.run !== run || cursor.held !== held)
       this.store.set({ cursor: { run, state, held } });
   }
 
-  /** Shows what the keyboard's cursor is on, once the picture is drawn. @param {import('./stage.js').Stage} stage */
+  /**
+   * Shows what the keyboard's cursor is on, once the picture is drawn.
+   * @param {import('./stage.js').Stage} stage
+   */
   pointByKey(stage) {
     requestAnimationFrame(() => {
       if (stage.cursor === null) return;
@@ -140,12 +160,15 @@ export class Pointer {
     this.click(stage, { clientX: box.left + stage.cursor.x, clientY: box.top + stage.cursor.y });
   }
 
-  /** Pins an allocation and holds the cursor there; a click on a lane zooms to the scope.
-   * @param {import('./stage.js').Stage} stage @param {{clientX: number, clientY: number}} event */
+  /**
+   * Pins an allocation and holds the cursor there; a click on a lane zooms to the scope.
+   * @param {import('./stage.js').Stage} stage
+   * @param {{clientX: number, clientY: number}} event
+   */
   click(stage, event) {
-    const target = stage.target(event.clientX, event.clientY),
-      { pinned } = this.store.get(),
-      run = this.timelines.stages.indexOf(stage);
+    const target = stage.target(event.clientX, event.clientY);
+    const { pinned } = this.store.get();
+    const run = this.timelines.stages.indexOf(stage);
     if (target.state >= 0) {
       const isSame = target.block >= 0 && pinned?.run === run && pinned.block === target.block;
       this.store.set({
@@ -156,17 +179,21 @@ export class Pointer {
       else this.lookAt(stage, target.state, true);
       if (target.block >= 0) hideTooltip();
     } else if (target.scope >= 0) {
-      const [x0, x1] = scopeSpan(stage.run.snapshot, stage.run.extents, stage.axis, target.scope),
-        margin = (x1 - x0) * 0.02;
+      const [x0, x1] = scopeSpan(stage.run.snapshot, stage.run.extents, stage.axis, target.scope);
+      const margin = (x1 - x0) * 0.02;
       stage.show(x0 - margin, Math.max(x1 + margin, x0 + stage.axis.minSpan));
       this.timelines.follow(stage);
     }
   }
 
-  /** @param {import('./stage.js').Stage} stage @param {number} x0 @param {number} x1 on its axis */
+  /**
+   * @param {import('./stage.js').Stage} stage
+   * @param {number} x0
+   * @param {number} x1 on its axis
+   */
   select(stage, x0, x1) {
-    const run = this.timelines.stages.indexOf(stage),
-      states = statesOfSpan(stage.axis, x0, x1, stage.run.index.nStates);
+    const run = this.timelines.stages.indexOf(stage);
+    const states = statesOfSpan(stage.axis, x0, x1, stage.run.index.nStates);
     if (states !== null) this.store.set({ range: { run, ...states }, shown: run });
   }
 
@@ -215,7 +242,10 @@ export class Pointer {
     stage.frame.classList.remove('dragging');
   }
 
-  /** @param {import('./stage.js').Stage} stage @param {WheelEvent} event */
+  /**
+   * @param {import('./stage.js').Stage} stage
+   * @param {WheelEvent} event
+   */
   onWheel(stage, event) {
     event.preventDefault();
     const x = event.clientX - stage.frame.getBoundingClientRect().left;
@@ -225,7 +255,10 @@ export class Pointer {
     this.timelines.follow(stage);
   }
 
-  /** @param {import('./stage.js').Stage} stage @param {PointerEvent} event */
+  /**
+   * @param {import('./stage.js').Stage} stage
+   * @param {PointerEvent} event
+   */
   onMove(stage, event) {
     this.at = {
       stage,

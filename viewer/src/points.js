@@ -31,12 +31,15 @@ export class PointSet {
     }
   }
 
-  /** The smallest member above a point; -1: there is none. @param {number} point */
+  /**
+   * The smallest member above a point; -1: there is none.
+   * @param {number} point
+   */
   above(point) {
     const { levels } = this;
     for (let level = 0; level < levels.length; level++) {
-      const bit = point & 31,
-        word = bit === 31 ? 0 : levels[level][point >>> BITS] & (-2 << bit);
+      const bit = point & 31;
+      const word = bit === 31 ? 0 : levels[level][point >>> BITS] & (-2 << bit);
       point >>>= BITS;
       if (word === 0) continue;
       point = point * 32 + 31 - Math.clz32(word & -word);
@@ -46,12 +49,15 @@ export class PointSet {
     return -1;
   }
 
-  /** The largest member at or below a point; -1: there is none. @param {number} point */
+  /**
+   * The largest member at or below a point; -1: there is none.
+   * @param {number} point
+   */
   atOrBelow(point) {
     const { levels } = this;
     for (let level = 0; level < levels.length && point >= 0; level++) {
-      const bit = point & 31,
-        word = levels[level][point >>> BITS] & (bit === 31 ? -1 : (2 << bit) - 1);
+      const bit = point & 31;
+      const word = levels[level][point >>> BITS] & (bit === 31 ? -1 : (2 << bit) - 1);
       point >>>= BITS;
       if (word === 0) {
         point--;

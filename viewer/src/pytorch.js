@@ -56,7 +56,11 @@ const MOST_SETTINGS = 1024;
 
 /** Where a value stands, for messages. */
 class Place {
-  /** @param {Place | null} up @param {string | number} key @param {number} [offset] of the container at hand */
+  /**
+   * @param {Place | null} up
+   * @param {string | number} key
+   * @param {number} [offset] of the container at hand
+   */
   constructor(up, key, offset = 0) {
     this.up = up;
     this.key = key;
@@ -76,7 +80,10 @@ class Place {
     return this.key === '' ? before : pathOfKey(before, lettersOf(bytes, 0, bytes.length));
   }
 
-  /** @param {string} message @returns {never} */
+  /**
+   * @param {string} message
+   * @returns {never}
+   */
   fail(message) {
     /** @type {Place | null} */
     let place = this;
@@ -85,7 +92,11 @@ class Place {
     throw new FormatError(`byte ${place.offset}${path ? `, ${path}` : ''}: ${message}`);
   }
 
-  /** @param {any} value @param {string} what @returns {never} */
+  /**
+   * @param {any} value
+   * @param {string} what
+   * @returns {never}
+   */
   expected(value, what) {
     return this.fail(
       value === undefined
@@ -94,14 +105,21 @@ class Place {
     );
   }
 
-  /** @param {any} value @returns {any[]} */
+  /**
+   * @param {any} value
+   * @returns {any[]}
+   */
   list(value) {
     if (!(value instanceof PickleContainer) || value.kind === 'dict') this.expected(value, 'a list');
     this.offset = value.offset;
     return value.items;
   }
 
-  /** By key; of a key that comes twice the later value, as in Python. @param {any} value @returns {Map<any, any>} */
+  /**
+   * By key; of a key that comes twice the later value, as in Python.
+   * @param {any} value
+   * @returns {Map<any, any>}
+   */
   dict(value) {
     if (!(value instanceof PickleContainer) || value.kind !== 'dict') this.expected(value, 'a dict');
     this.offset = value.offset;
@@ -111,21 +129,33 @@ class Place {
     return found;
   }
 
-  /** @param {any} value @param {number} min @param {number} max @returns {number} */
+  /**
+   * @param {any} value
+   * @param {number} min
+   * @param {number} max
+   * @returns {number}
+   */
   integer(value, min, max) {
     if (typeof value !== 'number') this.expected(value, 'an integer');
     if (value < min || value > max) this.fail(`${value} is not in the range of ${min} to ${max}`);
     return value;
   }
 
-  /** @param {any} value @returns {string} */
+  /**
+   * @param {any} value
+   * @returns {string}
+   */
   text(value) {
     if (typeof value !== 'string') this.expected(value, 'a text');
     return value;
   }
 }
 
-/** A container of that kind; a tuple is a list, too. @param {any} value @param {'list' | 'dict'} kind */
+/**
+ * A container of that kind; a tuple is a list, too.
+ * @param {any} value
+ * @param {'list' | 'dict'} kind
+ */
 function isOfKind(value, kind) {
   return value instanceof PickleContainer && (value.kind === 'dict') === (kind === 'dict');
 }
@@ -139,7 +169,10 @@ class Interner {
     this.numbers = new Map();
   }
 
-  /** @param {string} text @returns {number} */
+  /**
+   * @param {string} text
+   * @returns {number}
+   */
   number(text) {
     let number = this.numbers.get(text);
     if (number === undefined) {
@@ -188,7 +221,11 @@ export class PytorchImport {
     this.firstOdd = ''; // where the first of them stands
   }
 
-  /** Counts rows before they are made. @param {number} n @param {Place} at */
+  /**
+   * Counts rows before they are made.
+   * @param {number} n
+   * @param {Place} at
+   */
   count(n, at) {
     this.nRowsRead += n;
     if (this.nRowsRead > this.mostRows) {
@@ -198,29 +235,40 @@ export class PytorchImport {
     }
   }
 
-  /** Counts a value that is only shown and not what it should be: it is read as unknown. @param {Place} at */
+  /**
+   * Counts a value that is only shown and not what it should be: it is read as unknown.
+   * @param {Place} at
+   */
   countOdd(at) {
     if (this.nOdd++ === 0) this.firstOdd = at.path();
   }
 
-  /** @param {any} value @param {Place} at @returns {number} -1 for no text and for "" */
+  /**
+   * @param {any} value
+   * @param {Place} at
+   * @returns {number} -1 for no text and for ""
+   */
   optionalText(value, at) {
     if (value !== undefined && typeof value !== 'string') this.countOdd(at);
     return typeof value !== 'string' || value === '' ? -1 : this.strings.number(value);
   }
 
-  /** @param {any} value @param {Place} at @returns {number} */
+  /**
+   * @param {any} value
+   * @param {Place} at
+   * @returns {number}
+   */
   frame(value, at) {
     const known = this.known.get(value);
     if (known !== undefined) return known;
-    const isDict = isOfKind(value, 'dict'),
-      dict = isDict ? at.dict(value) : new Map([['name', value]]); // of what is no dict, a text is the function
+    const isDict = isOfKind(value, 'dict');
+    const dict = isDict ? at.dict(value) : new Map([['name', value]]); // of what is no dict, a text is the function
     if (!isDict) this.countOdd(at);
     const name =
-        isDict || typeof value === 'string' ? this.optionalText(dict.get('name'), at.at('name')) : -1,
-      file = this.optionalText(dict.get('filename'), at.at('filename'));
-    const given = dict.get('line'),
-      line = typeof given === 'number' && given >= 0 && given < 2 ** 31 ? given : 0; // 2^64 - 1 is PyTorch's word for an unknown line
+      isDict || typeof value === 'string' ? this.optionalText(dict.get('name'), at.at('name')) : -1;
+    const file = this.optionalText(dict.get('filename'), at.at('filename'));
+    const given = dict.get('line');
+    const line = typeof given === 'number' && given >= 0 && given < 2 ** 31 ? given : 0; // 2^64 - 1 is PyTorch's word for an unknown line
     const key = `${name}/${file}/${line}`;
     let frame = this.frameNumbers.get(key);
     if (frame === undefined) {
@@ -233,7 +281,11 @@ export class PytorchImport {
     return frame;
   }
 
-  /** The node of a list of frames, innermost first; -1 for an empty list and for none. @param {any} value @param {Place} of */
+  /**
+   * The node of a list of frames, innermost first; -1 for an empty list and for none.
+   * @param {any} value
+   * @param {Place} of
+   */
   stack(value, of) {
     if (value === undefined || value === null) return -1;
     const known = this.known.get(value);
@@ -246,8 +298,8 @@ export class PytorchImport {
     const list = at.list(value);
     let node = -1;
     for (let i = list.length - 1; i >= 0; i--) {
-      const frame = this.frame(list[i], at.at(i)),
-        key = (node + 1) * 2 ** 26 + frame;
+      const frame = this.frame(list[i], at.at(i));
+      const key = (node + 1) * 2 ** 26 + frame;
       let next = this.nodes.get(key);
       if (next === undefined) {
         next = this.stacks.parent.push(node) - 1;
@@ -260,11 +312,16 @@ export class PytorchImport {
     return node;
   }
 
-  /** The number of a stream of a device, which is added if it is new. @param {number} device @param {any} value @param {Place} of */
+  /**
+   * The number of a stream of a device, which is added if it is new.
+   * @param {number} device
+   * @param {any} value
+   * @param {Place} of
+   */
   stream(device, value, of) {
-    const at = of.at('stream'),
-      isHandle = typeof value === 'number',
-      handle = isHandle ? value : 0;
+    const at = of.at('stream');
+    const isHandle = typeof value === 'number';
+    const handle = isHandle ? value : 0;
     if (!isHandle && value !== undefined) this.countOdd(at);
     const found = this.streams.findIndex((each) => each.handle === handle && each.device === device);
     if (found >= 0) return found;
@@ -272,18 +329,24 @@ export class PytorchImport {
     return this.streams.push({ device, handle }) - 1;
   }
 
-  /** @param {any} value @param {Place} at @param {number} place where its segment was filled up to @param {DumpSegment} segment @returns {DumpBlock} */
+  /**
+   * @param {any} value
+   * @param {Place} at
+   * @param {number} place where its segment was filled up to
+   * @param {DumpSegment} segment
+   * @returns {DumpBlock}
+   */
   block(value, at, place, segment) {
-    const dict = at.dict(value),
-      states = {
-        inactive: STATE.FREE,
-        active_allocated: STATE.ALLOCATED,
-        active_pending_free: STATE.PENDING,
-        active_awaiting_free: STATE.PENDING,
-      };
+    const dict = at.dict(value);
+    const states = {
+      inactive: STATE.FREE,
+      active_allocated: STATE.ALLOCATED,
+      active_pending_free: STATE.PENDING,
+      active_awaiting_free: STATE.PENDING,
+    };
     let offset = place;
-    const bytes = at.at('size').integer(dict.get('size'), 0, MOST_REQUEST),
-      state = new Map(Object.entries(states)).get(dict.get('state'));
+    const bytes = at.at('size').integer(dict.get('size'), 0, MOST_REQUEST);
+    const state = new Map(Object.entries(states)).get(dict.get('state'));
     if (state === undefined)
       at.at('state').fail('inactive, active_allocated or active_pending_free was expected');
     if (dict.has('address')) {
@@ -304,14 +367,14 @@ export class PytorchImport {
       name: -1,
     };
     if (state === STATE.FREE) return block; // requested_size may be that of the last user
-    let requested = dict.get('requested_size'),
-      frames = dict.get('frames');
+    let requested = dict.get('requested_size');
+    let frames = dict.get('frames');
     if (dict.has('history') && requested === undefined) {
       // the first releases: the block's last users, newest first
-      const history = at.at('history'),
-        given = dict.get('history'),
-        list = isOfKind(given, 'list') ? history.list(given) : [],
-        isUsable = list.length > 0 && isOfKind(list[0], 'dict');
+      const history = at.at('history');
+      const given = dict.get('history');
+      const list = isOfKind(given, 'list') ? history.list(given) : [];
+      const isUsable = list.length > 0 && isOfKind(list[0], 'dict');
       if (!isOfKind(given, 'list') || (list.length > 0 && !isUsable)) this.countOdd(history);
       const newest = isUsable ? history.at(0).dict(list[0]) : new Map();
       requested = newest.get('real_size') ?? requested;
@@ -324,13 +387,16 @@ export class PytorchImport {
     return block;
   }
 
-  /** @param {any} value @param {Place} at */
+  /**
+   * @param {any} value
+   * @param {Place} at
+   */
   segment(value, at) {
-    const dict = at.dict(value),
-      device = at.at('device').integer(dict.get('device'), 0, MOST_PARTS - 1);
+    const dict = at.dict(value);
+    const device = at.at('device').integer(dict.get('device'), 0, MOST_PARTS - 1);
     this.nDevices = Math.max(this.nDevices, device + 1);
-    const type = dict.get('segment_type'),
-      poolAt = at.at('segment_pool_id');
+    const type = dict.get('segment_type');
+    const poolAt = at.at('segment_pool_id');
     const segment = {
       device,
       address: at.at('address').integer(dict.get('address'), 0, MOST_ADDRESS),
@@ -342,8 +408,8 @@ export class PytorchImport {
       blocks: /** @type {DumpBlock[]} */ ([]),
     };
     if (dict.has('segment_pool_id')) {
-      const given = dict.get('segment_pool_id'),
-        pair = isOfKind(given, 'dict') || !(given instanceof PickleContainer) ? [] : poolAt.list(given);
+      const given = dict.get('segment_pool_id');
+      const pair = isOfKind(given, 'dict') || !(given instanceof PickleContainer) ? [] : poolAt.list(given);
       if (
         pair.length === 2 &&
         pair.every((number) => typeof number === 'number' && number >= 0 && number < 2 ** 32)
@@ -351,8 +417,8 @@ export class PytorchImport {
         segment.poolId = pair;
       else this.countOdd(poolAt);
     }
-    const blocksAt = at.at('blocks'),
-      blocks = blocksAt.list(dict.get('blocks'));
+    const blocksAt = at.at('blocks');
+    const blocks = blocksAt.list(dict.get('blocks'));
     this.count(blocks.length, blocksAt);
     let filled = 0;
     const addGap = (/** @type {number} */ bytes) => {
@@ -384,23 +450,32 @@ export class PytorchImport {
 
   /** @param {any} value */
   readSegments(value) {
-    const at = new Place(null, 'segments'),
-      list = at.list(value);
+    const at = new Place(null, 'segments');
+    const list = at.list(value);
     this.count(list.length, at);
     list.forEach((segment, i) => this.segment(segment, at.at(i)));
     this.end.sort((a, b) => a.device - b.device || a.address - b.address);
   }
 
-  /** What is no text is told by its kind. @param {any} value @returns {string} "" for none */
+  /**
+   * What is no text is told by its kind.
+   * @param {any} value
+   * @returns {string} "" for none
+   */
   textOrKind(value) {
     return value === undefined || value === null ? '' : typeof value === 'string' ? value : pickleKind(value);
   }
 
-  /** @param {number} device @param {any} value @param {Place} at @returns {TraceRow} */
+  /**
+   * @param {number} device
+   * @param {any} value
+   * @param {Place} at
+   * @returns {TraceRow}
+   */
   event(device, value, at) {
-    const dict = at.dict(value),
-      actionName = at.at('action').text(dict.get('action')),
-      known = ACTION_NAMES.indexOf(actionName);
+    const dict = at.dict(value);
+    const actionName = at.at('action').text(dict.get('action'));
+    const known = ACTION_NAMES.indexOf(actionName);
     /** @type {TraceRow} */
     const row = {
       action: known < 0 ? ACTION.MARK : known,
@@ -424,9 +499,9 @@ export class PytorchImport {
       row.blockBytes = row.requestedBytes; // of blocks: until the walk finds out
     }
     if (row.action === ACTION.OOM) {
-      const given = dict.get('device_free'),
-        isFree = typeof given === 'number' && given >= 0,
-        free = isFree ? given : UNLIMITED;
+      const given = dict.get('device_free');
+      const isFree = typeof given === 'number' && given >= 0;
+      const free = isFree ? given : UNLIMITED;
       if (!isFree && given !== undefined) this.countOdd(at.at('device_free'));
       row.blockBytes = free >= UNLIMITED ? 2 ** 63 : free;
     } else if (row.action !== ACTION.MARK || actionName === 'annotate') {
@@ -436,8 +511,8 @@ export class PytorchImport {
       this.hasTimes = true;
       row.timeUs = at.at('time_us').integer(dict.get('time_us'), 0, MOST_US);
     }
-    const compile = this.textOrKind(dict.get('compile_context')),
-      metadata = this.textOrKind(dict.get('user_metadata'));
+    const compile = this.textOrKind(dict.get('compile_context'));
+    const metadata = this.textOrKind(dict.get('user_metadata'));
     row.compile = compile === '' || compile === 'N/A' ? -1 : this.strings.number(compile);
     this.setMetadata(row, metadata);
     if (dict.has('category')) row.category = this.category(dict.get('category'), at.at('category'));
@@ -446,7 +521,11 @@ export class PytorchImport {
     return row;
   }
 
-  /** A name that is not known is a category of the file's own. @param {any} value @param {Place} at */
+  /**
+   * A name that is not known is a category of the file's own.
+   * @param {any} value
+   * @param {Place} at
+   */
   category(value, at) {
     if (typeof value !== 'string') {
       this.countOdd(at);
@@ -457,7 +536,11 @@ export class PytorchImport {
     return Number(number);
   }
 
-  /** "NAME @ REST", as the export writes it: a tensor's name, and what the user says about the place. @param {TraceRow} row @param {string} text */
+  /**
+   * "NAME @ REST", as the export writes it: a tensor's name, and what the user says about the place.
+   * @param {TraceRow} row
+   * @param {string} text
+   */
   setMetadata(row, text) {
     const cut = text.indexOf(' @ ');
     if (text === '') return;
@@ -473,19 +556,19 @@ export class PytorchImport {
 
   /** @param {any} value */
   readTraces(value) {
-    const at = new Place(null, 'device_traces'),
-      traces = value === undefined ? [] : at.list(value); // the first releases had none
+    const at = new Place(null, 'device_traces');
+    const traces = value === undefined ? [] : at.list(value); // the first releases had none
     if (traces.length > MOST_PARTS) at.fail(`${traces.length} devices, the limit is ${MOST_PARTS}`);
     this.nDevices = Math.max(this.nDevices, traces.length);
     for (let device = 0; device < this.nDevices; device++) {
-      const rows = /** @type {TraceRow[]} */ ([]),
-        of = at.at(device),
-        events = device < traces.length ? of.list(traces[device]) : [];
+      const rows = /** @type {TraceRow[]} */ ([]);
+      const of = at.at(device);
+      const events = device < traces.length ? of.list(traces[device]) : [];
       this.count(events.length, of);
       this.nEvents += events.length;
       events.forEach((event, i) => {
-        const row = this.event(device, event, of.at(i)),
-          before = rows[rows.length - 1];
+        const row = this.event(device, event, of.at(i));
+        const before = rows[rows.length - 1];
         if (before && isOneFree(before, row)) before.action = ACTION.FREE;
         else rows.push(row);
       });
@@ -505,10 +588,10 @@ export class PytorchImport {
     if (items.length / 2 > MOST_SETTINGS)
       at.fail(`${items.length / 2} settings, the limit is ${MOST_SETTINGS}`);
     for (let i = 0; i < items.length; i += 2) {
-      const name = at.text(items[i]),
-        given = items[i + 1],
-        number =
-          typeof given === 'boolean' ? Number(given) : given instanceof PickleReal ? given.value : given;
+      const name = at.text(items[i]);
+      const given = items[i + 1];
+      const number =
+        typeof given === 'boolean' ? Number(given) : given instanceof PickleReal ? given.value : given;
       if (typeof number === 'number' && Number.isFinite(number)) {
         this.settings[name] = number;
         if (name === 'max_split_size' && number > 0 && number < MOST_REQUEST)
@@ -521,14 +604,18 @@ export class PytorchImport {
     }
   }
 
-  /** {"1": 0, "2": 4, ..., "32768": 8}: each interval by its lower bound in MiB. @param {any} value @param {Place} at */
+  /**
+   * {"1": 0, "2": 4, ..., "32768": 8}: each interval by its lower bound in MiB.
+   * @param {any} value
+   * @param {Place} at
+   */
   divisions(value, at) {
     if (!isOfKind(value, 'dict')) this.countOdd(at);
     const dict = isOfKind(value, 'dict') ? at.dict(value) : new Map();
     for (let i = 0; i < N_INTERVALS; i++) {
       const key = String(2 ** i);
-      const given = dict.get(key),
-        isGood = typeof given === 'number' && given >= 0 && given < 2 ** 32;
+      const given = dict.get(key);
+      const isGood = typeof given === 'number' && given >= 0 && given < 2 ** 32;
       if (!isGood && given !== undefined) this.countOdd(at.at(key));
       this.roundupDivisions[i] = isGood ? given : 0;
     }
@@ -539,7 +626,11 @@ export class PytorchImport {
   }
 }
 
-/** A free that was requested and completed without anything in between is one row. @param {TraceRow} a @param {TraceRow} b */
+/**
+ * A free that was requested and completed without anything in between is one row.
+ * @param {TraceRow} a
+ * @param {TraceRow} b
+ */
 function isOneFree(a, b) {
   return (
     a.action === ACTION.FREE_REQUESTED &&
@@ -554,7 +645,11 @@ function isOneFree(a, b) {
   );
 }
 
-/** @param {any} root of a pickle, or of the same tree as JSON @param {number} nBytes of it @returns {{found: PytorchImport, annotations: {time: number, order: number, name: number, device: number, begins: boolean}[]}} */
+/**
+ * @param {any} root of a pickle, or of the same tree as JSON
+ * @param {number} nBytes of it
+ * @returns {{found: PytorchImport, annotations: {time: number, order: number, name: number, device: number, begins: boolean}[]}}
+ */
 export function readPytorch(root, nBytes) {
   const isList = root instanceof PickleContainer && root.kind === 'list'; // the first releases wrote the segments alone
   const parts = isList
@@ -574,7 +669,11 @@ export function readPytorch(root, nBytes) {
   return { found, annotations: readAnnotations(found, parts.get('external_annotations')) };
 }
 
-/** By time. @param {PytorchImport} found @param {any} value */
+/**
+ * By time.
+ * @param {PytorchImport} found
+ * @param {any} value
+ */
 function readAnnotations(found, value) {
   if (value === undefined || value === null) return [];
   const at = new Place(null, 'external_annotations');
@@ -585,12 +684,12 @@ function readAnnotations(found, value) {
   const list = at.list(value);
   found.count(list.length, at);
   const edges = list.flatMap((each, order) => {
-    const of = at.at(order),
-      dict = isOfKind(each, 'dict') ? of.dict(each) : new Map(),
-      stage = dict.get('stage'),
-      text = dict.get('name'),
-      time = dict.get('time_us'),
-      device = dict.get('device') ?? 0;
+    const of = at.at(order);
+    const dict = isOfKind(each, 'dict') ? of.dict(each) : new Map();
+    const stage = dict.get('stage');
+    const text = dict.get('name');
+    const time = dict.get('time_us');
+    const device = dict.get('device') ?? 0;
     if (
       (stage !== 'START' && stage !== 'END') ||
       typeof text !== 'string' ||

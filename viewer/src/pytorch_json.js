@@ -8,28 +8,44 @@ const FREE_TREE_BYTES = 256 * 1024;
 const TREE_DENSITY = 6; // bytes of memory to a byte of text, at most: 8 a value, 24 a container
 const LOOKED_AT = 4096; // first bytes of a file, in which its first key stands
 
-/** True for the text of such a file; our own has other keys. @param {Uint8Array} first bytes of the text */
+/**
+ * True for the text of such a file; our own has other keys.
+ * @param {Uint8Array} first bytes of the text
+ */
 export function isPytorchJson(first) {
   return FIRST_KEY.test(String.fromCharCode(...first.subarray(0, LOOKED_AT)));
 }
 
-/** @param {JsonReader} json @returns {number | PickleReal} */
+/**
+ * @param {JsonReader} json
+ * @returns {number | PickleReal}
+ */
 function numberOf(json) {
-  const begin = json.at,
-    size = json.numberSize(),
-    value = json.getReal(),
-    isWhole = /^-?\d+$/.test(String.fromCharCode(...json.bytes.subarray(begin, begin + size)));
+  const begin = json.at;
+  const size = json.numberSize();
+  const value = json.getReal();
+  const isWhole = /^-?\d+$/.test(String.fromCharCode(...json.bytes.subarray(begin, begin + size)));
   return isWhole && Math.abs(value) < 2 ** 64 ? value : new PickleReal(value);
 }
 
-/** Memory that the tree takes is bounded by the text that it was made of. @param {JsonReader} json @param {{nCharged: number}} spent @param {number} n bytes */
+/**
+ * Memory that the tree takes is bounded by the text that it was made of.
+ * @param {JsonReader} json
+ * @param {{nCharged: number}} spent
+ * @param {number} n bytes
+ */
 function chargeTree(json, spent, n) {
   spent.nCharged += n;
   if (spent.nCharged > FREE_TREE_BYTES + TREE_DENSITY * json.end)
     json.fail(`up to here the ${json.end} bytes make more memory than a snapshot does`);
 }
 
-/** A container and what is in it; keys and values of a dict come in turn. @param {JsonReader} json @param {boolean} isList @param {{nCharged: number}} spent */
+/**
+ * A container and what is in it; keys and values of a dict come in turn.
+ * @param {JsonReader} json
+ * @param {boolean} isList
+ * @param {{nCharged: number}} spent
+ */
 function containerOf(json, isList, spent) {
   chargeTree(json, spent, 24);
   const made = new PickleContainer(isList ? 'list' : 'dict', json.at);
@@ -42,7 +58,11 @@ function containerOf(json, isList, spent) {
   return made;
 }
 
-/** @param {JsonReader} json @param {{nCharged: number}} spent @returns {any} as readPickle gives it */
+/**
+ * @param {JsonReader} json
+ * @param {{nCharged: number}} spent
+ * @returns {any} as readPickle gives it
+ */
 function valueOf(json, spent) {
   const kind = json.peek();
   chargeTree(json, spent, 8);
@@ -54,10 +74,14 @@ function valueOf(json, spent) {
   return null;
 }
 
-/** @param {Uint8Array} bytes the whole text @returns {any} as readPickle gives it @throws {import('./columns.js').FormatError} */
+/**
+ * @param {Uint8Array} bytes the whole text
+ * @returns {any} as readPickle gives it
+ * @throws {import('./columns.js').FormatError}
+ */
 export function readPytorchJson(bytes) {
-  const json = new JsonReader(bytes, true),
-    root = valueOf(json, { nCharged: 0 });
+  const json = new JsonReader(bytes, true);
+  const root = valueOf(json, { nCharged: 0 });
   if (json.look() >= 0) json.expected("nothing after the document's end");
   return root;
 }

@@ -15,11 +15,15 @@ const NO_INDEX = -1;
  * @typedef {import('./pytorch.js').TraceRow} TraceRow
  * @typedef {{time: number, order: number, name: number, device: number, begins: boolean}} Edge
  * @typedef {{parent: number, name: number, thread: number, beginNs: number, durationNs: number}} ScopeRow
- * @typedef {{at: number, timeUs: number, isAny: boolean, base: number, compileText: number, metadataText: number, compile: number, metadata: number}} Lane
+ * @typedef {{at: number, timeUs: number, isAny: boolean, base: number, compileText: number, metadataText: number, compile: number, metadata: number}}
+ *   Lane
  */
 
 class Merger {
-  /** @param {import('./pytorch.js').PytorchImport} found @param {Edge[]} edges */
+  /**
+   * @param {import('./pytorch.js').PytorchImport} found
+   * @param {Edge[]} edges
+   */
   constructor(found, edges) {
     this.found = found;
     this.edges = edges;
@@ -67,7 +71,10 @@ class Merger {
     if (this.open.length < MOST_OPEN) this.open.push(scope);
   }
 
-  /** An end whose begin is not in the file ends nothing. @param {Edge} edge */
+  /**
+   * An end whose begin is not in the file ends nothing.
+   * @param {Edge} edge
+   */
   end(edge) {
     for (let i = this.open.length; i > 0; i--) {
       const scope = this.scopes[this.open[i - 1]];
@@ -78,7 +85,10 @@ class Merger {
     }
   }
 
-  /** Up to a row at timeUs: what begins then has begun, what ends then has not ended. @param {number} timeUs */
+  /**
+   * Up to a row at timeUs: what begins then has begun, what ends then has not ended.
+   * @param {number} timeUs
+   */
   advance(timeUs) {
     for (; this.at < this.edges.length; this.at++) {
       const edge = this.edges[this.at];
@@ -88,12 +98,18 @@ class Merger {
     }
   }
 
-  /** A scope for a run of rows with one text; -1 where there is no text.
-   * @param {Lane} lane @param {number} device @param {string} prefix @param {number} text @param {number} parent */
+  /**
+   * A scope for a run of rows with one text; -1 where there is no text.
+   * @param {Lane} lane
+   * @param {number} device
+   * @param {string} prefix
+   * @param {number} text
+   * @param {number} parent
+   */
   beginText(lane, device, prefix, text, parent) {
     if (text < 0) return -1;
-    const { strings } = this.found,
-      name = strings.number(`${prefix}${strings.texts[text]}`);
+    const { strings } = this.found;
+    const name = strings.number(`${prefix}${strings.texts[text]}`);
     return (
       this.scopes.push({
         parent,
@@ -105,7 +121,12 @@ class Merger {
     );
   }
 
-  /** The scope of the lane's next row. @param {Lane} lane @param {number} device @param {TraceRow} row */
+  /**
+   * The scope of the lane's next row.
+   * @param {Lane} lane
+   * @param {number} device
+   * @param {TraceRow} row
+   */
   scopeOf(lane, device, row) {
     const base = this.open.length > 0 ? this.open[this.open.length - 1] : -1;
     const isOther = !lane.isAny || base !== lane.base || row.compile !== lane.compileText;
@@ -121,15 +142,18 @@ class Merger {
     return lane.metadata >= 0 ? lane.metadata : inner;
   }
 
-  /** When the next row of a device happened. @param {number} device */
+  /**
+   * When the next row of a device happened.
+   * @param {number} device
+   */
   timeOfNext(device) {
     return Math.max(this.lanes[device].timeUs, this.found.traces[device][this.lanes[device].at].timeUs);
   }
 
   /** The device whose next row comes first, the lowest on ties; -1: none has any left. */
   nextDevice() {
-    let next = -1,
-      earliest = 0;
+    let next = -1;
+    let earliest = 0;
     for (let device = 0; device < this.lanes.length; device++) {
       if (this.lanes[device].at === this.found.traces[device].length) continue;
       const time = this.timeOfNext(device);
@@ -143,8 +167,8 @@ class Merger {
 
   run() {
     for (let device = this.nextDevice(); device >= 0; device = this.nextDevice()) {
-      const lane = this.lanes[device],
-        row = this.found.traces[device][lane.at];
+      const lane = this.lanes[device];
+      const row = this.found.traces[device][lane.at];
       lane.timeUs = this.timeOfNext(device);
       this.advance(lane.timeUs);
       row.scope = this.scopeOf(lane, device, row);
@@ -155,10 +179,15 @@ class Merger {
   }
 }
 
-/** A column as the reader of documents makes it. @param {number[]} list @param {boolean} [isSummed] @returns {import('./columns.js').Column} */
+/**
+ * A column as the reader of documents makes it.
+ * @param {number[]} list
+ * @param {boolean} [isSummed]
+ * @returns {import('./columns.js').Column}
+ */
 function columnOf(list, isSummed = false) {
-  let min = Infinity,
-    max = -Infinity;
+  let min = Infinity;
+  let max = -Infinity;
   for (const value of list) {
     if (value < min) min = value;
     if (value > max) max = value;
@@ -216,7 +245,12 @@ function scopeTable(scopes) {
   };
 }
 
-/** @param {any} root of a snapshot by PyTorch: of its pickle, or of the same tree as JSON @param {number} nBytes of it @returns {Record<string, any>} for readSnapshot @throws {import('./columns.js').FormatError} */
+/**
+ * @param {any} root of a snapshot by PyTorch: of its pickle, or of the same tree as JSON
+ * @param {number} nBytes of it
+ * @returns {Record<string, any>} for readSnapshot
+ * @throws {import('./columns.js').FormatError}
+ */
 export function documentOfPytorch(root, nBytes) {
   const { found, annotations } = readPytorch(root, nBytes);
   walkBack(found);

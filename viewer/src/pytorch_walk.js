@@ -30,7 +30,11 @@ const MIN_BLOCK_BYTES = 512;
  * @property {number} category
  */
 
-/** Up to the next step of a d-th of the power of two below; powers of two stay. @param {number} bytes @param {number} divisions */
+/**
+ * Up to the next step of a d-th of the power of two below; powers of two stay.
+ * @param {number} bytes
+ * @param {number} divisions
+ */
 function roundDivided(bytes, divisions) {
   let floor = MIN_BLOCK_BYTES;
   while (floor <= Math.floor(bytes / 2)) floor *= 2;
@@ -39,7 +43,11 @@ function roundDivided(bytes, divisions) {
   return step === 0 ? 2 * floor : Math.ceil(bytes / step) * step;
 }
 
-/** The block that the allocator makes of a request by its rounding rule alone. @param {number[]} divisionsOf per power of two of MiB @param {number} bytes */
+/**
+ * The block that the allocator makes of a request by its rounding rule alone.
+ * @param {number[]} divisionsOf per power of two of MiB
+ * @param {number} bytes
+ */
 export function roundRequest(divisionsOf, bytes) {
   if (bytes < MIN_BLOCK_BYTES) return MIN_BLOCK_BYTES;
   let interval = 0;
@@ -54,10 +62,14 @@ const isMapAction = (action) => action === ACTION.SEGMENT_MAP || action === ACTI
 /** @param {number} action */
 const isSegmentAction = (action) => action === ACTION.SEGMENT_ALLOC || action === ACTION.SEGMENT_FREE;
 
-/** The first of sorted numbers that is not below one. @param {Float64Array} sorted @param {number} value */
+/**
+ * The first of sorted numbers that is not below one.
+ * @param {Float64Array} sorted
+ * @param {number} value
+ */
 function lowerBound(sorted, value) {
-  let low = 0,
-    high = sorted.length;
+  let low = 0;
+  let high = sorted.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
     if (sorted[middle] < value) low = middle + 1;
@@ -67,7 +79,10 @@ function lowerBound(sorted, value) {
 }
 
 class Walk {
-  /** @param {import('./pytorch.js').PytorchImport} found @param {number} device */
+  /**
+   * @param {import('./pytorch.js').PytorchImport} found
+   * @param {number} device
+   */
   constructor(found, device) {
     this.found = found;
     this.device = device;
@@ -121,8 +136,8 @@ class Walk {
 
   /** @param {number} address */
   isMapped(address) {
-    let low = 0,
-      high = this.ranges.length;
+    let low = 0;
+    let high = this.ranges.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (this.ranges[middle].end <= address) low = middle + 1;
@@ -131,10 +146,15 @@ class Walk {
     return low < this.ranges.length && this.ranges[low].begin <= address;
   }
 
-  /** The block of a request when the next block in use, or the segment's end, lies at `next`. @param {number} address @param {number} requested @param {number} next */
+  /**
+   * The block of a request when the next block in use, or the segment's end, lies at `next`.
+   * @param {number} address
+   * @param {number} requested
+   * @param {number} next
+   */
   blockOf(address, requested, next) {
-    const rounded = roundRequest(this.found.roundupDivisions, requested),
-      gap = next - address;
+    const rounded = roundRequest(this.found.roundupDivisions, requested);
+    const gap = next - address;
     if (next === Infinity) return rounded;
     if (gap < rounded) return gap >= requested ? gap : rounded; // settings of which the file says nothing
     if (rounded <= SMALL_REQUEST || this.isMapped(address)) return rounded;
@@ -154,7 +174,10 @@ class Walk {
     else this.walls.remove(point);
   }
 
-  /** The rows that freed it repeat the block's sizes. @param {UsedBlock} block */
+  /**
+   * The rows that freed it repeat the block's sizes.
+   * @param {UsedBlock} block
+   */
   settle(block) {
     for (const row of [block.requestedRow, block.completedRow]) {
       if (row !== null)
@@ -173,23 +196,32 @@ class Walk {
     this.refreshWall(point);
   }
 
-  /** @param {number} point @param {UsedBlock} block */
+  /**
+   * @param {number} point
+   * @param {UsedBlock} block
+   */
   putBlock(point, block) {
     block.next = this.nextWall(point);
-    const before = point > 0 ? this.walls.atOrBelow(point - 1) : -1,
-      below = before < 0 ? null : this.blockAt[before];
+    const before = point > 0 ? this.walls.atOrBelow(point - 1) : -1;
+    const below = before < 0 ? null : this.blockAt[before];
     if (below !== null) below.next = Math.min(below.next, block.address);
     this.blockAt[point] = block;
     this.refreshWall(point);
   }
 
-  /** A size that no alloc row told. @param {UsedBlock} block */
+  /**
+   * A size that no alloc row told.
+   * @param {UsedBlock} block
+   */
   guessSize(block) {
     if (block.blockBytes === 0)
       block.blockBytes = this.blockOf(block.address, block.requestedBytes, block.next);
   }
 
-  /** @param {TraceRow} row @returns {UsedBlock} */
+  /**
+   * @param {TraceRow} row
+   * @returns {UsedBlock}
+   */
   freedBlock(row) {
     const isCompleted = row.action === ACTION.FREE_COMPLETED;
     return {
@@ -208,8 +240,8 @@ class Walk {
 
   /** @param {TraceRow} row */
   takeBackFree(row) {
-    const point = lowerBound(this.points, row.address),
-      other = this.blockAt[point];
+    const point = lowerBound(this.points, row.address);
+    const other = this.blockAt[point];
     if (other !== null) {
       // it was allocated later, by nobody in the trace
       this.found.nContradictions++;
@@ -222,8 +254,8 @@ class Walk {
 
   /** @param {TraceRow} row */
   takeBackRequest(row) {
-    const point = lowerBound(this.points, row.address),
-      block = this.blockAt[point];
+    const point = lowerBound(this.points, row.address);
+    const block = this.blockAt[point];
     if (block === null || block.state !== STATE.PENDING) {
       this.found.nContradictions++;
       if (block === null) this.putBlock(point, this.freedBlock(row));
@@ -235,8 +267,8 @@ class Walk {
 
   /** @param {TraceRow} row */
   takeBackAlloc(row) {
-    const point = lowerBound(this.points, row.address),
-      block = this.blockAt[point];
+    const point = lowerBound(this.points, row.address);
+    const block = this.blockAt[point];
     if (block === null) {
       // its free is not in the trace
       this.found.nContradictions++;
@@ -258,8 +290,8 @@ class Walk {
 
   /** @param {DumpSegment} segment */
   putSegment(segment) {
-    const begin = lowerBound(this.points, segment.address),
-      end = lowerBound(this.points, segment.address + segment.totalBytes);
+    const begin = lowerBound(this.points, segment.address);
+    const end = lowerBound(this.points, segment.address + segment.totalBytes);
     if (this.segmentAt[begin] !== null) {
       this.found.nContradictions++;
       return;
@@ -272,8 +304,8 @@ class Walk {
 
   /** @param {number} address */
   removeSegment(address) {
-    const begin = lowerBound(this.points, address),
-      segment = this.segmentAt[begin];
+    const begin = lowerBound(this.points, address);
+    const segment = this.segmentAt[begin];
     if (segment === null) {
       this.found.nContradictions++;
       return;
@@ -285,10 +317,13 @@ class Walk {
     this.refreshWall(end);
   }
 
-  /** An annotation names a block that is alive then. @param {TraceRow} row */
+  /**
+   * An annotation names a block that is alive then.
+   * @param {TraceRow} row
+   */
   takeBackMark(row) {
-    const point = lowerBound(this.points, row.address),
-      block = this.blockAt[point];
+    const point = lowerBound(this.points, row.address);
+    const block = this.blockAt[point];
     if (row.address !== 0 && this.points[point] === row.address && block !== null) block.name = row.name;
   }
 
@@ -308,8 +343,8 @@ class Walk {
     for (const segment of this.dump) {
       if (!segment.isExpandable) this.putSegment(segment);
       for (const block of segment.blocks) {
-        const address = segment.address + block.offset,
-          point = lowerBound(this.points, address);
+        const address = segment.address + block.offset;
+        const point = lowerBound(this.points, address);
         if (block.state === STATE.FREE || this.blockAt[point] !== null) continue;
         this.putBlock(point, {
           address,
@@ -327,7 +362,10 @@ class Walk {
     }
   }
 
-  /** Expandable segments before the first event: one per stretch that is mapped without a gap. @returns {DumpSegment[]} */
+  /**
+   * Expandable segments before the first event: one per stretch that is mapped without a gap.
+   * @returns {DumpSegment[]}
+   */
   expandableAtStart() {
     /** @type {{address: number, change: number, stream: number, segment: DumpSegment | null}[]} both ends of all pieces, as they count then */
     const edges = [];
@@ -346,11 +384,11 @@ class Walk {
     }
     edges.sort((a, b) => a.stream - b.stream || a.address - b.address);
     const made = [];
-    let nCovering = 0,
-      open = bareSegment(this.device, 0, 0, 0);
+    let nCovering = 0;
+    let open = bareSegment(this.device, 0, 0, 0);
     for (let i = 0; i < edges.length;) {
-      const { stream, address } = edges[i],
-        before = nCovering;
+      const { stream, address } = edges[i];
+      const before = nCovering;
       /** @type {DumpSegment | null} */
       let of = null;
       for (; i < edges.length && edges[i].stream === stream && edges[i].address === address; i++) {
@@ -380,13 +418,13 @@ class Walk {
     const homelessBelow = (/** @type {number} */ end) => {
       // blocks that no segment holds get one of their own size
       for (; next < blocks.length && blocks[next].address < end; next++) {
-        const { address, blockBytes } = blocks[next],
-          segment = bareSegment(
-            this.device,
-            address,
-            blockBytes,
-            this.found.stream(this.device, undefined, NOWHERE),
-          );
+        const { address, blockBytes } = blocks[next];
+        const segment = bareSegment(
+          this.device,
+          address,
+          blockBytes,
+          this.found.stream(this.device, undefined, NOWHERE),
+        );
         this.found.nContradictions++;
         segment.blocks.push(usedAtStart(blocks[next], 0));
         this.found.start.push(segment);
@@ -445,12 +483,22 @@ const NOWHERE = {
   }),
 };
 
-/** @param {number} device @param {number} address @param {number} totalBytes @param {number} stream @returns {DumpSegment} */
+/**
+ * @param {number} device
+ * @param {number} address
+ * @param {number} totalBytes
+ * @param {number} stream
+ * @returns {DumpSegment}
+ */
 function bareSegment(device, address, totalBytes, stream) {
   return { device, address, totalBytes, stream, pool: '', poolId: [0, 0], isExpandable: false, blocks: [] };
 }
 
-/** @param {UsedBlock} block @param {number} offset @returns {import('./pytorch.js').DumpBlock} */
+/**
+ * @param {UsedBlock} block
+ * @param {number} offset
+ * @returns {import('./pytorch.js').DumpBlock}
+ */
 function usedAtStart(block, offset) {
   return {
     offset,
@@ -463,7 +511,10 @@ function usedAtStart(block, offset) {
   };
 }
 
-/** Finds the block sizes of all rows, and the start, of all devices. @param {import('./pytorch.js').PytorchImport} found */
+/**
+ * Finds the block sizes of all rows, and the start, of all devices.
+ * @param {import('./pytorch.js').PytorchImport} found
+ */
 export function walkBack(found) {
   for (let device = 0; device < found.nDevices; device++) new Walk(found, device).run();
 }

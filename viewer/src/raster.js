@@ -38,7 +38,11 @@ const NAMED_GROUPS = 24; // largest groups, whose bands may carry their names
  * @property {number} nDrawn columns drawn by the last call, for tests
  */
 
-/** @param {number} width @param {number} height @returns {Raster} */
+/**
+ * @param {number} width
+ * @param {number} height
+ * @returns {Raster}
+ */
 export function createRaster(width, height) {
   return {
     width,
@@ -53,12 +57,19 @@ export function createRaster(width, height) {
   };
 }
 
-/** The view with its left edge on a whole column, so that pans reuse columns. @param {RasterView} view */
+/**
+ * The view with its left edge on a whole column, so that pans reuse columns.
+ * @param {RasterView} view
+ */
 function snapped(view) {
   return { ...view, x0: Math.round(view.x0 / view.perColumn) * view.perColumn };
 }
 
-/** True when both show the same things in the same way, wherever. @param {RasterView} a @param {RasterView} b */
+/**
+ * True when both show the same things in the same way, wherever.
+ * @param {RasterView} a
+ * @param {RasterView} b
+ */
 function isAlike(a, b) {
   return (
     a.perColumn === b.perColumn &&
@@ -73,7 +84,8 @@ function isAlike(a, b) {
 
 /**
  * Whole columns by which `view` lies to the right of what the raster holds, or null.
- * @param {Raster} raster @param {RasterView} view
+ * @param {Raster} raster
+ * @param {RasterView} view
  */
 function panDistance(raster, view) {
   const old = raster.view;
@@ -82,7 +94,11 @@ function panDistance(raster, view) {
   return Math.abs(distance) < raster.width ? distance : null;
 }
 
-/** Moves what is there by `distance` columns to the left. @param {Raster} raster @param {number} distance */
+/**
+ * Moves what is there by `distance` columns to the left.
+ * @param {Raster} raster
+ * @param {number} distance
+ */
 function shift(raster, distance) {
   for (const [buffer, size] of /** @type {[Uint32Array | Int32Array, number][]} */ ([
     [raster.pixels, raster.height],
@@ -94,7 +110,11 @@ function shift(raster, distance) {
   }
 }
 
-/** Makes room for what depends on the stacking. @param {Raster} raster @param {RasterView} view */
+/**
+ * Makes room for what depends on the stacking.
+ * @param {Raster} raster
+ * @param {RasterView} view
+ */
 function prepare(raster, { stacking }) {
   if (raster.view?.stacking === stacking) return;
   const { groups } = stacking.colouring;
@@ -108,12 +128,14 @@ function prepare(raster, { stacking }) {
 
 /**
  * Brings the buffers up to date and returns the range of columns that was drawn.
- * @param {Raster} raster @param {import('./axis.js').Axis} axis @param {RasterView} wanted
+ * @param {Raster} raster
+ * @param {import('./axis.js').Axis} axis
+ * @param {RasterView} wanted
  * @returns {[number, number]}
  */
 export function renderRaster(raster, axis, wanted) {
-  const view = snapped(wanted),
-    distance = panDistance(raster, view);
+  const view = snapped(wanted);
+  const distance = panDistance(raster, view);
   /** @type {[number, number]} */
   let range = [0, raster.width];
   if (distance === null) {
@@ -130,30 +152,37 @@ export function renderRaster(raster, axis, wanted) {
 
 /**
  * The state that a span shows: the one with the largest total; -1 outside the run.
- * @param {{totals: Float64Array, pyramid: Int32Array[], nStates: number}} index of all blocks, or a stacking @param {import('./axis.js').Axis} axis
- * @param {number} x0 @param {number} x1
+ * @param {{totals: Float64Array, pyramid: Int32Array[], nStates: number}} index of all blocks, or a stacking
+ * @param {import('./axis.js').Axis} axis
+ * @param {number} x0
+ * @param {number} x1
  */
 export function columnState(index, axis, x0, x1) {
   const [lo, hi] = axis.states(x0, x1);
   return lo >= hi ? -1 : largestState(index, lo, Math.min(hi, index.nStates));
 }
 
-/** @param {Raster} raster @param {import('./axis.js').Axis} axis @param {number} c0 @param {number} c1 */
+/**
+ * @param {Raster} raster
+ * @param {import('./axis.js').Axis} axis
+ * @param {number} c0
+ * @param {number} c1
+ */
 function drawColumns(raster, axis, c0, c1) {
-  const { pixels, height, states, bands } = raster,
-    view = /** @type {RasterView} */ (raster.view);
-  const first = Math.round(view.x0 / view.perColumn),
-    perColumnBands = 2 * raster.named.length;
+  const { pixels, height, states, bands } = raster;
+  const view = /** @type {RasterView} */ (raster.view);
+  const first = Math.round(view.x0 / view.perColumn);
+  const perColumnBands = 2 * raster.named.length;
   const paint = view.bands ? bandPainter(raster, view, first) : blockPainter(raster, view, first);
   for (let column = c0; column < c1; column++) {
-    const base = column * height,
-      end = base + height,
-      state = columnState(
-        view.stacking,
-        axis,
-        (first + column) * view.perColumn,
-        (first + column + 1) * view.perColumn,
-      );
+    const base = column * height;
+    const end = base + height;
+    const state = columnState(
+      view.stacking,
+      axis,
+      (first + column) * view.perColumn,
+      (first + column + 1) * view.perColumn,
+    );
     states[column] = state;
     if (state >= 0 && column > c0 && states[column - 1] === state && !paint.isSlanted) {
       pixels.copyWithin(base, base - height, base);
@@ -165,48 +194,66 @@ function drawColumns(raster, axis, c0, c1) {
   }
 }
 
-/** @typedef {{isSlanted: boolean, column: (column: number, state: number) => number}} Painter column: paints one, returns where the empty rows begin;
- * isSlanted: columns of one state differ */
+/**
+ * @typedef {{isSlanted: boolean, column: (column: number, state: number) => number}} Painter column: paints
+ *   one, returns where the empty rows begin; isSlanted: columns of one state differ
+ */
 
-/** What both painters do at the border of two groups: a row of the background where there is room, and the measure of the named.
- * @param {Raster} raster */
+/**
+ * What both painters do at the border of two groups: a row of the background where there is room, and the
+ * measure of the named.
+ * @param {Raster} raster
+ */
 function groupBorders({ pixels, height, named, bands }) {
   const slots = new Map([...named].map((group, slot) => [group, slot]));
   return {
-    /** @param {number} column @param {number} group @param {number} from @param {number} to pixels */
+    /**
+     * @param {number} column
+     * @param {number} group
+     * @param {number} from
+     * @param {number} to pixels
+     */
     measure: (column, group, from, to) => {
       const slot = slots.get(group);
       if (slot === undefined) return;
       bands[2 * (column * named.length + slot)] = from - column * height;
       bands[2 * (column * named.length + slot) + 1] = to - column * height;
     },
-    /** @param {number} from where the group below began @param {number} at where it ends and the next begins */
+    /**
+     * @param {number} from where the group below began
+     * @param {number} at where it ends and the next begins
+     */
     part: (from, at) => {
       if (at - from >= GAP_ROWS) pixels[at - 1] = 0;
     },
   };
 }
 
-/** @param {Raster} raster @param {RasterView} view @param {number} origin ordinal of the first column on the axis @returns {Painter} */
+/**
+ * @param {Raster} raster
+ * @param {RasterView} view
+ * @param {number} origin ordinal of the first column on the axis
+ * @returns {Painter}
+ */
 function bandPainter(raster, { stacking, picking, maxBytes, colours }, origin) {
-  const { pixels, height } = raster,
-    { isShown } = stacking,
-    { measure, part } = groupBorders(raster);
-  const sweep = makeBandSweep(stacking.grouping, picking),
-    { sums, picked } = sweep,
-    perByte = height / maxBytes;
+  const { pixels, height } = raster;
+  const { isShown } = stacking;
+  const { measure, part } = groupBorders(raster);
+  const sweep = makeBandSweep(stacking.grouping, picking);
+  const { sums, picked } = sweep;
+  const perByte = height / maxBytes;
   const isOld = oldGroups(stacking);
   const column = (/** @type {number} */ c, /** @type {number} */ state) => {
-    const base = c * height,
-      end = base + height;
-    let at = base,
-      total = 0,
-      below = base;
+    const base = c * height;
+    const end = base + height;
+    let at = base;
+    let total = 0;
+    let below = base;
     sweep.moveTo(state);
     for (let g = 0; g < sums.length; g++) {
       if (!isShown[g] || sums[g] === 0) continue;
-      const from = at,
-        stopPicked = Math.min(end, base + Math.round((total + picked[g]) * perByte));
+      const from = at;
+      const stopPicked = Math.min(end, base + Math.round((total + picked[g]) * perByte));
       total += sums[g];
       const stop = Math.min(end, base + Math.round(total * perByte));
       if (stop <= at) continue;
@@ -223,35 +270,40 @@ function bandPainter(raster, { stacking, picking, maxBytes, colours }, origin) {
   return { isSlanted: isOld.includes(1), column };
 }
 
-/** @param {Raster} raster @param {RasterView} view @param {number} origin ordinal of the first column on the axis @returns {Painter} */
+/**
+ * @param {Raster} raster
+ * @param {RasterView} view
+ * @param {number} origin ordinal of the first column on the axis
+ * @returns {Painter}
+ */
 function blockPainter(raster, { stacking, picking, maxBytes, colours }, origin) {
-  const { pixels, height } = raster,
-    {
-      isShown,
-      blocks: { bornState },
-      grouping: { isLight },
-    } = stacking,
-    { measure, part } = groupBorders(raster);
+  const { pixels, height } = raster;
+  const {
+    isShown,
+    blocks: { bornState },
+    grouping: { isLight },
+  } = stacking;
+  const { measure, part } = groupBorders(raster);
   if (raster.nodeOf.length !== stacking.blocks.count) raster.nodeOf = new Int32Array(stacking.blocks.count);
-  const perByte = height / maxBytes,
-    sweep = makeBlockSweep(stacking, picking, TALL_ROWS / perByte, raster.nodeOf);
-  const { first, next, block, bytes, picked } = sweep,
-    isPicked = picking?.isPicked ?? null;
-  const hasOld = stacking.blocks.nAtStart > 0,
-    isOld = oldGroups(stacking);
+  const perByte = height / maxBytes;
+  const sweep = makeBlockSweep(stacking, picking, TALL_ROWS / perByte, raster.nodeOf);
+  const { first, next, block, bytes, picked } = sweep;
+  const isPicked = picking?.isPicked ?? null;
+  const hasOld = stacking.blocks.nAtStart > 0;
+  const isOld = oldGroups(stacking);
   const column = (/** @type {number} */ c, /** @type {number} */ state) => {
-    const base = c * height,
-      end = base + height;
-    let at = base,
-      total = 0,
-      below = base;
+    const base = c * height;
+    const end = base + height;
+    let at = base;
+    let total = 0;
+    let below = base;
     sweep.moveTo(state);
     for (let g = 0; g < isShown.length; g++) {
       const from = at;
       for (let node = first[g]; node >= 0; node = next[node]) {
-        const b = block[node],
-          start = at,
-          stopPicked = b < 0 ? Math.min(end, base + Math.round((total + picked[node]) * perByte)) : 0;
+        const b = block[node];
+        const start = at;
+        const stopPicked = b < 0 ? Math.min(end, base + Math.round((total + picked[node]) * perByte)) : 0;
         total += bytes[node];
         const stop = Math.min(end, base + Math.round(total * perByte));
         if (stop <= at) continue;
@@ -261,8 +313,8 @@ function blockPainter(raster, { stacking, picking, maxBytes, colours }, origin) 
           for (const dim = colours.dim[g]; at < stop;) pixels[at++] = dim;
           continue;
         }
-        const isDim = isPicked !== null && isPicked[b] === 0,
-          hatches = hasOld && !isDim && bornState[b] === 0 && !isOld[g] && stop - at >= HATCH_ROWS;
+        const isDim = isPicked !== null && isPicked[b] === 0;
+        const hatches = hasOld && !isDim && bornState[b] === 0 && !isOld[g] && stop - at >= HATCH_ROWS;
         for (
           const colour = isDim ? colours.dim[g] : isLight[b] ? colours.light[g] : colours.plain[g];
           at < stop;
@@ -283,12 +335,22 @@ function blockPainter(raster, { stacking, picking, maxBytes, colours }, origin) 
   return { isSlanted: hasOld, column };
 }
 
-/** Per group 1 where all its blocks are from before the recording. @param {import('./stacking.js').Stacking} stacking */
+/**
+ * Per group 1 where all its blocks are from before the recording.
+ * @param {import('./stacking.js').Stacking} stacking
+ */
 function oldGroups({ colouring: { groups } }) {
   return Uint8Array.from(groups, (group) => (group.isOld ? 1 : 0));
 }
 
-/** Slanted lines. @param {Uint32Array} pixels @param {number} from @param {number} to @param {number} phase column + row at `from` @param {number} colour */
+/**
+ * Slanted lines.
+ * @param {Uint32Array} pixels
+ * @param {number} from
+ * @param {number} to
+ * @param {number} phase column + row at `from`
+ * @param {number} colour
+ */
 function hatch(pixels, from, to, phase, colour) {
   for (let at = from + (((-phase % HATCH_STEP) + HATCH_STEP) % HATCH_STEP); at < to; at += HATCH_STEP)
     pixels[at] = colour;
@@ -296,11 +358,14 @@ function hatch(pixels, from, to, phase, colour) {
 
 /**
  * Turns columns [c0, c1) into the rows of an image, top row first; in tiles, to stay in the cache.
- * @param {Raster} raster @param {Uint32Array} image width * height @param {number} c0 @param {number} c1
+ * @param {Raster} raster
+ * @param {Uint32Array} image width * height
+ * @param {number} c0
+ * @param {number} c1
  */
 export function copyToImage(raster, image, c0, c1) {
-  const { width, height, pixels } = raster,
-    TILE = 16;
+  const { width, height, pixels } = raster;
+  const TILE = 16;
   for (let cc = c0; cc < c1; cc += TILE) {
     const cEnd = Math.min(c1, cc + TILE);
     for (let rr = 0; rr < height; rr += TILE) {
@@ -312,7 +377,12 @@ export function copyToImage(raster, image, c0, c1) {
   }
 }
 
-/** Moves an image by `distance` columns to the left. @param {Raster} raster @param {Uint32Array} image @param {number} distance */
+/**
+ * Moves an image by `distance` columns to the left.
+ * @param {Raster} raster
+ * @param {Uint32Array} image
+ * @param {number} distance
+ */
 export function shiftImage({ width, height }, image, distance) {
   for (let row = 0, at = 0; row < height; row++, at += width) {
     if (distance > 0) image.copyWithin(at, at + distance, at + width);
@@ -320,24 +390,36 @@ export function shiftImage({ width, height }, image, distance) {
   }
 }
 
-/** The order within groups that the raster shows. @param {RasterView} view */
+/**
+ * The order within groups that the raster shows.
+ * @param {RasterView} view
+ */
 function pickedFirst({ bands, picking }) {
   return bands && picking !== null ? picking.isPicked : null;
 }
 
-/** The block at a column and a row from the bottom, or -1. @param {Raster} raster @param {number} column @param {number} row may be in a row */
+/**
+ * The block at a column and a row from the bottom, or -1.
+ * @param {Raster} raster
+ * @param {number} column
+ * @param {number} row may be in a row
+ */
 export function blockAt({ width, height, states, view }, column, row) {
   if (view === null || column < 0 || column >= width || row < 0 || states[column] < 0) return -1;
   return blockAtBytes(view.stacking, states[column], (row * view.maxBytes) / height, pickedFirst(view));
 }
 
-/** The blocks of a column that have a row of their own, bottom first. @param {Raster} raster @param {number} column
- * @returns {{block: number, lo: number, hi: number}[]} rows [lo, hi) */
+/**
+ * The blocks of a column that have a row of their own, bottom first.
+ * @param {Raster} raster
+ * @param {number} column
+ * @returns {{block: number, lo: number, hi: number}[]} rows [lo, hi)
+ */
 export function blocksInColumn({ height, states, view }, column) {
   if (view === null || !(states[column] >= 0)) return [];
-  const { bytes } = view.stacking.blocks,
-    perByte = height / view.maxBytes,
-    drawn = [];
+  const { bytes } = view.stacking.blocks;
+  const perByte = height / view.maxBytes;
+  const drawn = [];
   let total = 0;
   for (const block of stackAt(view.stacking, states[column], pickedFirst(view))) {
     const lo = Math.round(total * perByte);
@@ -350,14 +432,15 @@ export function blocksInColumn({ height, states, view }, column) {
 
 /**
  * Where a block lies: per column the rows [bottom, top), at least one, as a list of [column, bottom, top].
- * @param {Raster} raster @param {number} block
+ * @param {Raster} raster
+ * @param {number} block
  * @returns {[number, number, number][]}
  */
 export function outlineOf({ height, states, view }, block) {
   if (view === null) return [];
-  const { stacking, maxBytes } = view,
-    perByte = height / maxBytes,
-    bytes = stacking.blocks.bytes[block];
+  const { stacking, maxBytes } = view;
+  const perByte = height / maxBytes;
+  const bytes = stacking.blocks.bytes[block];
   /** @type {[number, number, number][]} */
   const spans = [];
   bytesBelow(stacking, block, states, pickedFirst(view)).forEach((below, column) => {
@@ -373,20 +456,23 @@ export function outlineOf({ height, states, view }, block) {
 }
 
 /**
- * Where the name of each group fits into its band: the widest stretch in which the band keeps `minRows` in common.
- * @param {Raster} raster @param {number} minRows @param {(group: number) => number} minColumns per group
+ * Where the name of each group fits into its band: the widest stretch in which the band keeps `minRows` in
+ * common.
+ * @param {Raster} raster
+ * @param {number} minRows
+ * @param {(group: number) => number} minColumns per group
  * @returns {{group: number, column: number, row: number}[]} middles
  */
 export function bandLabels(raster, minRows, minColumns) {
-  const { width, bands, named } = raster,
-    STEP = 8,
-    labels = [];
+  const { width, bands, named } = raster;
+  const STEP = 8;
+  const labels = [];
   for (let slot = 0; slot < named.length; slot++) {
     let best = { width: 0, column: 0, row: 0 };
     for (let from = 0; from < width; from += STEP) {
-      let bottom = -1,
-        top = Infinity,
-        c = from;
+      let bottom = -1;
+      let top = Infinity;
+      let c = from;
       let kept = { bottom: 0, top: 0 };
       for (; c < width; c += STEP) {
         const at = 2 * (c * named.length + slot);

@@ -31,7 +31,8 @@ import { categoryText, formatBytes, formatCount } from './text.js';
  * @property {number[]} devices those on which anything was allocated
  * @property {import('./index.js').MemoryIndex} index
  * @property {import('./blocks.js').Reserved} reserved
- * @property {Int32Array} userFrame per stack the frame of the user's program that it is told by; worked out when it is first asked for
+ * @property {Int32Array} userFrame per stack the frame of the user's program that it is told by; worked out
+ *   when it is first asked for
  * @property {import('./lanes.js').Extents} extents
  * @property {import('./lanes.js').Lane[]} lanes
  * @property {{event: import('./axis.js').Axis, time: import('./axis.js').Axis}} axes
@@ -52,10 +53,13 @@ import { categoryText, formatBytes, formatCount } from './text.js';
  * @property {number[]} devices
  */
 
-/** @param {number[]} samples @returns {Statistics} */
+/**
+ * @param {number[]} samples
+ * @returns {Statistics}
+ */
 export function statisticsOf(samples) {
-  const n = samples.length,
-    sorted = [...samples].sort((a, b) => a - b);
+  const n = samples.length;
+  const sorted = [...samples].sort((a, b) => a - b);
   const mean = sorted.reduce((a, b) => a + b, 0) / n;
   const std = n > 1 ? Math.sqrt(sorted.reduce((a, x) => a + (x - mean) ** 2, 0) / (n - 1)) : -1;
   const median = n % 2 ? sorted[(n - 1) / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
@@ -63,8 +67,11 @@ export function statisticsOf(samples) {
 }
 
 /**
- * Times between two events of the device where there are any, else host times. The cpu device reads its events off the host's clock.
- * @param {import('./format.js').Snapshot} snapshot @param {import('./format.js').Device | undefined} device @returns {PhaseTiming[]}
+ * Times between two events of the device where there are any, else host times. The cpu device reads its
+ * events off the host's clock.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {import('./format.js').Device | undefined} device
+ * @returns {PhaseTiming[]}
  */
 function buildTiming(snapshot, device) {
   return snapshot.timing.phases
@@ -79,12 +86,13 @@ function buildTiming(snapshot, device) {
 /**
  * The peak to show: the first state with most bytes inside a measured step, when some measured step
  * reaches the run's peak; else the run's peak, wherever it is.
- * @param {import('./format.js').Snapshot} snapshot @param {import('./index.js').MemoryIndex} index
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {import('./index.js').MemoryIndex} index
  * @param {import('./lanes.js').Extents} extents
  */
 function choosePeak(snapshot, index, extents) {
-  const { scopes, strings, oom } = snapshot,
-    peakBytes = index.totals[index.peakState];
+  const { scopes, strings, oom } = snapshot;
+  const peakBytes = index.totals[index.peakState];
   const last = oom[oom.length - 1]; // where the run ended is what its reader wants to see
   if (snapshot.run.outcome === 'oom' && last) {
     return {
@@ -102,18 +110,24 @@ function choosePeak(snapshot, index, extents) {
   return { peakState: index.peakState, homeScope: enclosing(scopes, scope, SCOPE.STEP) };
 }
 
-/** Whose memory a run is; "" where the file does not say it. @param {unknown} implementation */
+/**
+ * Whose memory a run is; "" where the file does not say it.
+ * @param {unknown} implementation
+ */
 export function implementationText(implementation) {
   if (implementation === 'tidemark') return "tidemark's own model in C";
   const text = typeof implementation === 'string' ? implementation : '';
   return text.startsWith('pytorch-eager-') ? 'PyTorch, eager' : text;
 }
 
-/** @param {import('./format.js').Snapshot} snapshot @param {import('./format.js').Device | undefined} device */
+/**
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {import('./format.js').Device | undefined} device
+ */
 function buildTitle(snapshot, device) {
-  const { run } = snapshot,
-    parts = [],
-    implementation = implementationText(run.implementation);
+  const { run } = snapshot;
+  const parts = [];
+  const implementation = implementationText(run.implementation);
   if (implementation !== '') parts.push(implementation);
   if (typeof run.model?.size === 'string') parts.push(run.model.size);
   for (const key of ['mode', 'precision']) if (run[key]) parts.push(String(run[key]));
@@ -126,11 +140,15 @@ function buildTitle(snapshot, device) {
   return parts.join(' · ');
 }
 
-/** @param {import('./format.js').Snapshot} snapshot @param {Derived} derived @param {import('./format.js').Device | undefined} device */
+/**
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {Derived} derived
+ * @param {import('./format.js').Device | undefined} device
+ */
 function buildWarnings(snapshot, { index, reserved, devices }, device) {
-  const warnings = [],
-    { blocks } = index,
-    nUnmatched = blocks.nUnmatched + reserved.nUnmatched;
+  const warnings = [];
+  const { blocks } = index;
+  const nUnmatched = blocks.nUnmatched + reserved.nUnmatched;
   if (snapshot.run.outcome === 'stopped') {
     warnings.push('The run was stopped before its end, where its peak may lie.');
   }
@@ -143,8 +161,8 @@ function buildWarnings(snapshot, { index, reserved, devices }, device) {
     warnings.push('Taken while the run went on: its peak may have come later.');
   }
   if (snapshot.nDropped > 0) {
-    const kept = snapshot.fullPolicy === 'keep-newest' ? 'the newest were kept' : 'recording stopped there',
-      lost = `${formatCount(snapshot.nDropped)} ${snapshot.nDropped === 1 ? 'event was' : 'events were'}`;
+    const kept = snapshot.fullPolicy === 'keep-newest' ? 'the newest were kept' : 'recording stopped there';
+    const lost = `${formatCount(snapshot.nDropped)} ${snapshot.nDropped === 1 ? 'event was' : 'events were'}`;
     warnings.push(
       snapshot.fullPolicy !== ''
         ? `The event log was full: ${kept}, ${lost} dropped, and what they did is not shown. Record with a larger log to see them.`
@@ -190,7 +208,10 @@ function buildWarnings(snapshot, { index, reserved, devices }, device) {
   return warnings;
 }
 
-/** When the last event or scope ended. @param {import('./format.js').Snapshot} snapshot */
+/**
+ * When the last event or scope ended.
+ * @param {import('./format.js').Snapshot} snapshot
+ */
 function endNs(snapshot) {
   const { events, scopes } = snapshot;
   let end = events.count > 0 ? events.timeNs[events.count - 1] : 0;
@@ -199,8 +220,13 @@ function endNs(snapshot) {
   return end;
 }
 
-/** The memory of one device, or of the one with the highest peak, the first on ties. Needs no document: a worker does it.
- * @param {import('./format.js').Snapshot} snapshot @param {number} [device] @returns {Derived} */
+/**
+ * The memory of one device, or of the one with the highest peak, the first on ties. Needs no document: a
+ * worker does it.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} [device]
+ * @returns {Derived}
+ */
 export function deriveRun(snapshot, device) {
   const devices = devicesUsed(snapshot);
   let best = null;
@@ -219,16 +245,18 @@ export function deriveRun(snapshot, device) {
 }
 
 /**
- * @param {import('./format.js').Snapshot} snapshot @param {string} label @param {number} [chosen] device; the one with the highest peak where none is given
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {string} label
+ * @param {number} [chosen] device; the one with the highest peak where none is given
  * @param {Derived} [derived] where it is there already
  * @returns {Run}
  */
 export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, chosen)) {
-  const { index, reserved, extents, lanes, devices } = derived,
-    { blocks } = index;
+  const { index, reserved, extents, lanes, devices } = derived;
+  const { blocks } = index;
   const { peakState, homeScope } = choosePeak(snapshot, index, extents);
-  const device = snapshot.devices[blocks.device],
-    limit = Number(snapshot.run.memory_limit_bytes);
+  const device = snapshot.devices[blocks.device];
+  const limit = Number(snapshot.run.memory_limit_bytes);
   const capacityBytes = limit > 0 ? limit : device && device.totalBytes > 0 ? device.totalBytes : -1;
   return {
     label,
@@ -262,22 +290,27 @@ export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, c
   };
 }
 
-/** True when the run ended because the device had no memory left. @param {Run} run */
+/**
+ * True when the run ended because the device had no memory left.
+ * @param {Run} run
+ */
 export function endedEarly(run) {
   return run.snapshot.run.outcome === 'oom' && run.snapshot.oom.length > 0;
 }
 
 /**
  * How far into its last step a run came that ended early, as a share of the same step of a run that did not.
- * @param {Run} run @param {Run} whole @param {'event' | 'time'} kind of the axis
+ * @param {Run} run
+ * @param {Run} whole
+ * @param {'event' | 'time'} kind of the axis
  */
 export function reachedShare(run, whole, kind) {
-  const { scopes: ours, events, oom } = run.snapshot,
-    { scopes: theirs, strings } = whole.snapshot;
+  const { scopes: ours, events, oom } = run.snapshot;
+  const { scopes: theirs, strings } = whole.snapshot;
   if (run.homeScope < 0 || whole.homeScope < 0) return 1;
-  const at = events.scope[oom[oom.length - 1].event],
-    phase = enclosing(ours, at, SCOPE.PHASE),
-    layer = enclosing(ours, at, SCOPE.LAYER);
+  const at = events.scope[oom[oom.length - 1].event];
+  const phase = enclosing(ours, at, SCOPE.PHASE);
+  const layer = enclosing(ours, at, SCOPE.LAYER);
   const alike = (/** @type {number} */ a, /** @type {number} */ b) =>
     run.snapshot.strings[ours.name[a]] === strings[theirs.name[b]] && ours.index[a] === theirs.index[b];
   const [x0, x1] = scopeSpan(whole.snapshot, whole.extents, whole.axes[kind], whole.homeScope);
@@ -297,22 +330,32 @@ export function reachedShare(run, whole, kind) {
   return end > x0 && x1 > x0 ? Math.min(1, (end - x0) / (x1 - x0)) : 1;
 }
 
-/** The part of an axis on which the page opens: the step of the peak, else the whole run; a step that ended early is
+/**
+ * The part of an axis on which the page opens: the step of the peak, else the whole run; a step that ended
+ * early is
  * as wide as it would be, had it come to its end like that of `whole`.
- * @param {Run} run @param {import('./axis.js').Axis} axis @param {Run | null} [whole] @returns {[number, number]} */
+ * @param {Run} run
+ * @param {import('./axis.js').Axis} axis
+ * @param {Run | null} [whole]
+ * @returns {[number, number]}
+ */
 export function homeView(run, axis, whole = null) {
   if (run.homeScope < 0) return [axis.lo, axis.hi];
   const [x0, end] = scopeSpan(run.snapshot, run.extents, axis, run.homeScope);
   const x1 = whole !== null && endedEarly(run) ? x0 + (end - x0) / reachedShare(run, whole, axis.kind) : end;
-  const x1Shown = Math.max(x1, x0 + axis.minSpan),
-    margin = (x1Shown - x0) * 0.01;
+  const x1Shown = Math.max(x1, x0 + axis.minSpan);
+  const margin = (x1Shown - x0) * 0.01;
   return [x0 - margin, x1Shown + margin];
 }
 
-/** "step 1, optimizer", or "" where there are no scopes. @param {Run} run @param {number} state */
+/**
+ * "step 1, optimizer", or "" where there are no scopes.
+ * @param {Run} run
+ * @param {number} state
+ */
 export function placeOfState(run, state) {
-  const { snapshot } = run,
-    scope = state > 0 ? snapshot.events.scope[state - 1] : -1;
+  const { snapshot } = run;
+  const scope = state > 0 ? snapshot.events.scope[state - 1] : -1;
   return [SCOPE.STEP, SCOPE.PHASE]
     .map((kind) => enclosing(snapshot.scopes, scope, kind))
     .filter((s) => s >= 0)
@@ -320,22 +363,33 @@ export function placeOfState(run, state) {
     .join(', ');
 }
 
-/** How many of some numbers, which never decrease, are at most `limit`. @param {Int32Array} sorted @param {number} limit */
+/**
+ * How many of some numbers, which never decrease, are at most `limit`.
+ * @param {Int32Array} sorted
+ * @param {number} limit
+ */
 function countAtMost(sorted, limit) {
   let n = 0;
   while (n < sorted.length && sorted[n] <= limit) n++;
   return n;
 }
 
-/** The peak in one sentence, or where the run ended; lines do not break between number and unit. @param {Run} run */
+/**
+ * The peak in one sentence, or where the run ended; lines do not break between number and unit.
+ * @param {Run} run
+ */
 export function headline(run) {
   return headlineText(run).replace(/(\d) (?=[KMGTP]?i?B\b)/g, '$1\u00a0');
 }
 
-/** Bytes at the peak by the frame that each stack is told by, largest first: for files without categories. @param {Run} run @returns {{label: string, bytes: number}[]} */
+/**
+ * Bytes at the peak by the frame that each stack is told by, largest first: for files without categories.
+ * @param {Run} run
+ * @returns {{label: string, bytes: number}[]}
+ */
 function sitesAtPeak({ snapshot, index, peakState }) {
-  const { blocks } = index,
-    siteOf = sitesOf(snapshot, blocks);
+  const { blocks } = index;
+  const siteOf = sitesOf(snapshot, blocks);
   /** @type {Map<number, number>} by site */
   const bytes = new Map();
   for (const b of aliveAt(index, peakState)) {
@@ -349,8 +403,8 @@ function sitesAtPeak({ snapshot, index, peakState }) {
 
 /** @param {Run} run */
 function headlineText(run) {
-  const { snapshot, peak, index } = run,
-    place = placeOfState(run, run.peakState);
+  const { snapshot, peak, index } = run;
+  const place = placeOfState(run, run.peakState);
   if (!run.isRecorded) return 'Allocations were not recorded; the file holds times alone.';
   const hasCategories = peak.categories.some((c) => c.key !== 'unknown');
   const groups = hasCategories
@@ -364,10 +418,10 @@ function headlineText(run) {
     .map(({ label, bytes }) => `${label} ${formatBytes(bytes)}`);
   const oom = snapshot.oom[snapshot.oom.length - 1];
   if (endedEarly(run)) {
-    const where = placeOfState(run, oom.event + 1),
-      allocated = run.index.totals[oom.event + 1];
-    const limit = run.capacityBytes > 0 ? ` of ${formatBytes(run.capacityBytes)}` : '',
-      reserved = formatBytes(run.reserved.bytes[countAtMost(run.reserved.state, oom.event + 1) - 1]);
+    const where = placeOfState(run, oom.event + 1);
+    const allocated = run.index.totals[oom.event + 1];
+    const limit = run.capacityBytes > 0 ? ` of ${formatBytes(run.capacityBytes)}` : '';
+    const reserved = formatBytes(run.reserved.bytes[countAtMost(run.reserved.state, oom.event + 1) - 1]);
     return `Out of memory${where ? ` in ${where}` : ''}: ${formatBytes(oom.requestedBytes)} more did not fit beside ${reserved} reserved${limit}, ${formatBytes(allocated)} of it allocated: ${parts.join(', ')}.`;
   }
   const first = enclosing(

@@ -22,7 +22,8 @@ export const FONT_STRONG = '600 12px system-ui, sans-serif';
  * @property {{y: number, h: number, lane: import('./lanes.js').Lane}[]} lanes
  *
  * @typedef {{x0: number, x1: number}} View a piece of the axis
- * @typedef {Record<'bg' | 'ink' | 'muted' | 'grid' | 'accent' | 'danger' | 'lane' | 'laneAlt' | 'measured', string>} Theme
+ * @typedef {Record<'bg' | 'ink' | 'muted' | 'grid' | 'accent' | 'danger' | 'lane' | 'laneAlt' | 'measured', string>}
+ *   Theme
  *
  * @typedef {object} Scene all that a picture needs
  * @property {CanvasRenderingContext2D} context scaled to CSS pixels
@@ -43,7 +44,12 @@ function laneHeight({ isThin }) {
   return isThin ? THIN_HEIGHT : LANE_HEIGHT;
 }
 
-/** @param {number} width @param {number} height @param {import('./lanes.js').Lane[]} lanes @returns {Geometry} */
+/**
+ * @param {number} width
+ * @param {number} height
+ * @param {import('./lanes.js').Lane[]} lanes
+ * @returns {Geometry}
+ */
 export function layOut(width, height, lanes) {
   const plot = {
     x: GUTTER,
@@ -64,23 +70,39 @@ export function layOut(width, height, lanes) {
   };
 }
 
-/** Height of everything but the plot. @param {import('./lanes.js').Lane[]} lanes */
+/**
+ * Height of everything but the plot.
+ * @param {import('./lanes.js').Lane[]} lanes
+ */
 export function heightBesidesPlot(lanes) {
   return TOP + TICK_ROW + lanes.reduce((sum, lane) => sum + laneHeight(lane) + LANE_GAP, 0);
 }
 
-/** @param {Scene} scene @param {number} x on the axis */
+/**
+ * @param {Scene} scene
+ * @param {number} x on the axis
+ */
 export function toPixel({ geometry, view }, x) {
   return geometry.plot.x + ((x - view.x0) / (view.x1 - view.x0)) * geometry.plot.w;
 }
 
-/** @param {Scene} scene @param {number} nBytes */
+/**
+ * @param {Scene} scene
+ * @param {number} nBytes
+ */
 export function toRow({ geometry, maxBytes }, nBytes) {
   return geometry.plot.y + geometry.plot.h * (1 - nBytes / maxBytes);
 }
 
-/** Text with a rim, by default in the background's colour, so that it reads on anything.
- * @param {Scene} scene @param {string} text @param {number} x @param {number} y @param {string} colour @param {string} [rim] */
+/**
+ * Text with a rim, by default in the background's colour, so that it reads on anything.
+ * @param {Scene} scene
+ * @param {string} text
+ * @param {number} x
+ * @param {number} y
+ * @param {string} colour
+ * @param {string} [rim]
+ */
 export function haloText({ context, theme }, text, x, y, colour, rim = theme.bg) {
   context.lineJoin = 'round';
   context.lineWidth = 4;
@@ -90,8 +112,12 @@ export function haloText({ context, theme }, text, x, y, colour, rim = theme.bg)
   context.fillText(text, x, y);
 }
 
-/** The first box that overlaps none that is taken, or null; it is taken from then on.
- * @param {Box[]} taken @param {Box[]} choices @returns {Box | null} */
+/**
+ * The first box that overlaps none that is taken, or null; it is taken from then on.
+ * @param {Box[]} taken
+ * @param {Box[]} choices
+ * @returns {Box | null}
+ */
 export function place(taken, choices) {
   const free = (/** @type {Box} */ a) =>
     taken.every((b) => a.x >= b.x + b.w || b.x >= a.x + a.w || a.y >= b.y + b.h || b.y >= a.y + a.h);
@@ -101,8 +127,15 @@ export function place(taken, choices) {
   return box;
 }
 
-/** A pill's box: about x, kept inside the plot and left of `limit`. @param {Scene} scene @param {string} text
- * @param {number} x @param {number} y top @param {number} limit @returns {Box} */
+/**
+ * A pill's box: about x, kept inside the plot and left of `limit`.
+ * @param {Scene} scene
+ * @param {string} text
+ * @param {number} x
+ * @param {number} y top
+ * @param {number} limit
+ * @returns {Box}
+ */
 export function pillBox({ context, geometry: { plot } }, text, x, y, limit) {
   context.font = FONT_STRONG;
   const w = context.measureText(text).width + 14;
@@ -114,7 +147,13 @@ export function pillBox({ context, geometry: { plot } }, text, x, y, limit) {
   };
 }
 
-/** @param {Scene} scene @param {string} text @param {Box} box @param {string} fill @param {string} ink */
+/**
+ * @param {Scene} scene
+ * @param {string} text
+ * @param {Box} box
+ * @param {string} fill
+ * @param {string} ink
+ */
 export function drawPill({ context }, text, box, fill, ink) {
   context.font = FONT_STRONG;
   context.fillStyle = fill;
@@ -127,7 +166,12 @@ export function drawPill({ context }, text, box, fill, ink) {
   context.fillText(text, box.x + 7, box.y + 10.5);
 }
 
-/** Slanted lines in a frame: bytes that nobody has. @param {Scene} scene @param {Box} box @param {string} colour */
+/**
+ * Slanted lines in a frame: bytes that nobody has.
+ * @param {Scene} scene
+ * @param {Box} box
+ * @param {string} colour
+ */
 export function drawHatch({ context }, box, colour) {
   context.save();
   context.beginPath();
@@ -147,12 +191,16 @@ export function drawHatch({ context }, box, colour) {
   context.strokeRect(box.x, box.y, box.w, box.h);
 }
 
-/** The longest beginning of a text that fits, with "…" where it is cut; "": not even three letters.
- * @param {CanvasRenderingContext2D} context @param {string} text @param {number} room CSS pixels */
+/**
+ * The longest beginning of a text that fits, with "…" where it is cut; "": not even three letters.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} text
+ * @param {number} room CSS pixels
+ */
 export function fitText(context, text, room) {
   if (context.measureText(text).width <= room) return text;
-  let lo = 0,
-    hi = text.length;
+  let lo = 0;
+  let hi = text.length;
   while (lo < hi) {
     const middle = (lo + hi + 1) >>> 1;
     if (context.measureText(`${text.slice(0, middle)}…`).width <= room) lo = middle;

@@ -15,8 +15,10 @@ import { categoryText } from './text.js';
  */
 
 /**
- * "/attn\.(q|k)/" is a regular expression, "0x7f..." an address, anything else a piece of text; upper and lower case are one.
- * @param {string} text not empty @returns {Query}
+ * "/attn\.(q|k)/" is a regular expression, "0x7f..." an address, anything else a piece of text; upper and
+ * lower case are one.
+ * @param {string} text not empty
+ * @returns {Query}
  */
 export function compileQuery(text) {
   if (/^0x[0-9a-f]{1,13}$/i.test(text))
@@ -36,31 +38,39 @@ export function compileQuery(text) {
 
 /** The texts of scopes, each once, and which of them each scope has: most repeat those of the step before. */
 const scopeTexts = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
-  const { scopes } = snapshot,
-    textOf = new Int32Array(scopes.count);
+  const { scopes } = snapshot;
+  const textOf = new Int32Array(scopes.count);
   /** @type {Map<string, number>} */
   const ids = new Map();
   for (let s = 0; s < scopes.count; s++) {
-    const text = scopeText(snapshot, s),
-      id = ids.get(text) ?? ids.size;
+    const text = scopeText(snapshot, s);
+    const id = ids.get(text) ?? ids.size;
     ids.set(text, id);
     textOf[s] = id;
   }
   return { texts: [...ids.keys()], textOf };
 });
 
-/** 1 for each scope that is found itself or lies in one that is. @param {import('./format.js').Snapshot} snapshot @param {Query} query */
+/**
+ * 1 for each scope that is found itself or lies in one that is.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {Query} query
+ */
 function foundScopes(snapshot, query) {
-  const { count, parent } = snapshot.scopes,
-    { texts, textOf } = scopeTexts(snapshot),
-    isFound = texts.map(query.test),
-    found = new Uint8Array(count);
+  const { count, parent } = snapshot.scopes;
+  const { texts, textOf } = scopeTexts(snapshot);
+  const isFound = texts.map(query.test);
+  const found = new Uint8Array(count);
   for (let s = 0; s < count; s++)
     found[s] = isFound[textOf[s]] || (parent[s] >= 0 && found[parent[s]]) ? 1 : 0;
   return found;
 }
 
-/** 1 for each call stack with a frame whose function or file is found. @param {import('./format.js').Snapshot} snapshot @param {Uint8Array} texts */
+/**
+ * 1 for each call stack with a frame whose function or file is found.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {Uint8Array} texts
+ */
 function foundStacks({ stacks, frames }, texts) {
   const found = new Uint8Array(stacks.parent.length);
   const has = (/** @type {number} */ text) => text >= 0 && texts[text] === 1;
@@ -76,7 +86,11 @@ function foundStacks({ stacks, frames }, texts) {
   return found;
 }
 
-/** What of a snapshot's texts, scopes, call stacks and categories is found, 1 or 0 each. @param {import('./format.js').Snapshot} snapshot @param {Query} query */
+/**
+ * What of a snapshot's texts, scopes, call stacks and categories is found, 1 or 0 each.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {Query} query
+ */
 export function findTexts(snapshot, query) {
   const texts = Uint8Array.from(snapshot.strings, (text) => (query.test(text) ? 1 : 0));
   return {
@@ -89,7 +103,12 @@ export function findTexts(snapshot, query) {
   };
 }
 
-/** Which blocks are found, 1 or 0 each. @param {import('./run.js').Run} run @param {Query} query @returns {Uint8Array} */
+/**
+ * Which blocks are found, 1 or 0 each.
+ * @param {import('./run.js').Run} run
+ * @param {Query} query
+ * @returns {Uint8Array}
+ */
 export function searchBlocks({ snapshot, index: { blocks } }, query) {
   const found = new Uint8Array(blocks.count);
   if (query.problem !== '') return found;
@@ -116,13 +135,15 @@ export function searchBlocks({ snapshot, index: { blocks } }, query) {
 
 /**
  * What was found, in sum.
- * @param {import('./run.js').Run} run @param {Uint8Array} found @param {number} state the instant for the bytes alive
+ * @param {import('./run.js').Run} run
+ * @param {Uint8Array} found
+ * @param {number} state the instant for the bytes alive
  * @returns {{nBlocks: number, nAlive: number, aliveBytes: number}}
  */
 export function sumFound({ index }, found, state) {
-  let nBlocks = 0,
-    nAlive = 0,
-    aliveBytes = 0;
+  let nBlocks = 0;
+  let nAlive = 0;
+  let aliveBytes = 0;
   for (let b = 0; b < found.length; b++) nBlocks += found[b];
   for (const b of aliveAt(index, state)) {
     if (!found[b]) continue;
@@ -132,7 +153,12 @@ export function sumFound({ index }, found, state) {
   return { nBlocks, nAlive, aliveBytes };
 }
 
-/** The next block that was found, from one on, around the end. @param {Uint8Array} found @param {number} from @returns {number} -1: none */
+/**
+ * The next block that was found, from one on, around the end.
+ * @param {Uint8Array} found
+ * @param {number} from
+ * @returns {number} -1: none
+ */
 export function nextFound(found, from) {
   const at = found.indexOf(1, from + 1);
   return at >= 0 ? at : found.indexOf(1);

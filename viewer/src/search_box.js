@@ -7,7 +7,10 @@ import { formatBytes, formatCount, formatShare } from './text.js';
 
 /** The search field. What it finds keeps its colours, all else dims. */
 export class SearchBox {
-  /** @param {import('./store.js').Store} store @param {(run: number, state: number) => void} reveal brings an instant into sight */
+  /**
+   * @param {import('./store.js').Store} store
+   * @param {(run: number, state: number) => void} reveal brings an instant into sight
+   */
   constructor(store, reveal) {
     this.store = store;
     this.reveal = reveal;
@@ -32,8 +35,8 @@ export class SearchBox {
 
   /** Searches once before the first letter: that takes longer than further searches. */
   prepare() {
-    const { runs, colourBy } = this.store.get(),
-      all = { test: () => true, address: -1, problem: '' };
+    const { runs, colourBy } = this.store.get();
+    const all = { test: () => true, address: -1, problem: '' };
     runs.forEach((run, r) => buildPicking(colouringOf(runs, colourBy).groupings[r], searchBlocks(run, all)));
   }
 
@@ -66,8 +69,8 @@ export class SearchBox {
       this.own = null;
       return;
     }
-    const query = compileQuery(text),
-      found = this.found;
+    const query = compileQuery(text);
+    const found = this.found;
     this.own = {
       label: text,
       ofRun: (run) => {
@@ -83,15 +86,15 @@ export class SearchBox {
 
   /** What was found, at the cursor or else at the peak. */
   update() {
-    const { pick, runs, shown, cursor } = this.store.get(),
-      run = runs[cursor?.run ?? shown],
-      result = byId('search-result');
+    const { pick, runs, shown, cursor } = this.store.get();
+    const run = runs[cursor?.run ?? shown];
+    const result = byId('search-result');
     if (pick === null || pick !== this.own || run === undefined) {
       result.textContent = '';
       return;
     }
-    const state = cursor?.state ?? run.peakState,
-      { nBlocks, nAlive, aliveBytes } = sumFound(run, pick.ofRun(run), state);
+    const state = cursor?.state ?? run.peakState;
+    const { nBlocks, nAlive, aliveBytes } = sumFound(run, pick.ofRun(run), state);
     const total = run.index.totals[state];
     result.textContent =
       nBlocks === 0
@@ -101,8 +104,8 @@ export class SearchBox {
 
   /** Pins the next allocation that was found and goes there. */
   goToNext() {
-    const { pick, runs, shown, pinned } = this.store.get(),
-      run = runs[shown];
+    const { pick, runs, shown, pinned } = this.store.get();
+    const run = runs[shown];
     if (pick === null || run === undefined) return;
     const block = nextFound(pick.ofRun(run), pinned?.run === shown ? pinned.block : -1);
     if (block < 0) return;

@@ -17,17 +17,28 @@ const MOST_STRINGS = 100_000_000;
 const MOST_INDEX = 2 ** 32 - 2; // 2^32 - 1 is the program's own for "none"
 const MOST_BYTE = 255;
 
-/** @typedef {import('./json.js').JsonReader} JsonReader @typedef {(json: JsonReader) => any} Shape */
+/**
+ * @typedef {import('./json.js').JsonReader} JsonReader
+ * @typedef {(json: JsonReader) => any} Shape
+ */
 
 /** @type {Shape} */
 const aText = (json) => json.getText();
-/** @param {number | bigint} lo @param {number | bigint} hi @returns {Shape} */
+/**
+ * @param {number | bigint} lo
+ * @param {number | bigint} hi
+ * @returns {Shape}
+ */
 const anInteger = (lo, hi) => (json) => json.getInteger(lo, hi);
-/** @param {number | bigint} lo @param {number | bigint} hi @returns {Shape} a BigInt beyond 2^53 */
+/**
+ * @param {number | bigint} lo
+ * @param {number | bigint} hi
+ * @returns {Shape} a BigInt beyond 2^53
+ */
 const anExact = (lo, hi) => (json) => json.getExact(lo, hi);
-const aNumber = anInteger(-1, MOST_INTEGER),
-  aCount = anInteger(0, MOST_INTEGER),
-  anAmount = anExact(0, MOST_INTEGER);
+const aNumber = anInteger(-1, MOST_INTEGER);
+const aCount = anInteger(0, MOST_INTEGER);
+const anAmount = anExact(0, MOST_INTEGER);
 
 // What is only shown costs nobody a file where it is wrong: docs/snapshot-format.md, "Odd values".
 /** @type {Shape} */
@@ -36,11 +47,17 @@ const anOddText = (json) => (json.skipsOdd('text') ? '' : json.getText());
 const anOddBoolean = (json) => (json.skipsOdd('boolean') ? false : json.getBoolean());
 /** @type {Shape} */
 const anOddReal = (json) => (json.peek() === 'null' && json.skipsOdd('') ? -1 : json.getReal());
-/** @param {number | bigint} lo @returns {Shape} */
+/**
+ * @param {number | bigint} lo
+ * @returns {Shape}
+ */
 const anOddInteger = (lo) => (json) => json.getOddInteger(lo, MOST_INTEGER, -1);
 const anOddNumber = anOddInteger(-1);
 
-/** @param {Shape} shape @returns {Shape} the same, of texts that are short */
+/**
+ * @param {Shape} shape
+ * @returns {Shape} the same, of texts that are short
+ */
 function ofShortTexts(shape) {
   return (json) => {
     const usual = json.textLimit;
@@ -53,13 +70,21 @@ function ofShortTexts(shape) {
   };
 }
 
-/** @param {Record<string, Shape>} fields @param {readonly string[]} [required] @returns {Shape} {} where there is none */
+/**
+ * @param {Record<string, Shape>} fields
+ * @param {readonly string[]} [required]
+ * @returns {Shape} {} where there is none
+ */
 function anOddObject(fields, required) {
   const whole = anObject(fields, required);
   return (json) => (json.skipsOdd('object') ? {} : whole(json));
 }
 
-/** @param {Record<string, Shape>} fields @param {readonly string[]} [required] @returns {Shape} */
+/**
+ * @param {Record<string, Shape>} fields
+ * @param {readonly string[]} [required]
+ * @returns {Shape}
+ */
 function anObject(fields, required = []) {
   return (json) => {
     const made = Object.create(null); // a key may be __proto__
@@ -70,7 +95,11 @@ function anObject(fields, required = []) {
   };
 }
 
-/** @param {Shape} item @param {number} [limit] @returns {Shape} */
+/**
+ * @param {Shape} item
+ * @param {number} [limit]
+ * @returns {Shape}
+ */
 function aList(item, limit = Infinity) {
   return (json) => {
     const items = [];
@@ -83,17 +112,25 @@ function aList(item, limit = Infinity) {
   };
 }
 
-/** @param {string[]} keys @param {Shape} shape @returns {Record<string, Shape>} */
+/**
+ * @param {string[]} keys
+ * @param {Shape} shape
+ * @returns {Record<string, Shape>}
+ */
 const alike = (keys, shape) => Object.fromEntries(keys.map((key) => [key, shape]));
 
-/** Names come before their number is looked at. @param {(name: string) => string} refused why a name is, or "" @returns {Shape} */
+/**
+ * Names come before their number is looked at.
+ * @param {(name: string) => string} refused why a name is, or ""
+ * @returns {Shape}
+ */
 function names(refused) {
   return (json) => {
     const found = [];
     json.enter(true);
     while (json.nextItem()) {
-      const { at } = json,
-        name = json.getText();
+      const { at } = json;
+      const name = json.getText();
       if (found.length === MOST_NAMES) json.fail(`more than the limit of ${MOST_NAMES} names`, at);
       const reason = refused(name);
       if (reason !== '') json.fail(reason, at);
@@ -203,15 +240,18 @@ const aSetting = (json) => {
   return json.skipsOdd('number') ? '?' : json.getReal();
 };
 
-/** Settings, whose keys are data. @type {Shape} */
+/**
+ * Settings, whose keys are data.
+ * @type {Shape}
+ */
 const settings = (json) => {
   const made = Object.create(null);
   let n = 0;
   json.enter(false);
   const level = json.levels[json.levels.length - 1];
   while (json.takeKey()) {
-    const begin = level.keyAt - json.base,
-      key = json.textOf(begin, begin + level.keySize);
+    const begin = level.keyAt - json.base;
+    const key = json.textOf(begin, begin + level.keySize);
     if (n++ === MOST_ALLOCATOR_SETTINGS)
       json.fail(`more than the limit of ${MOST_ALLOCATOR_SETTINGS} of them`);
     if (key in made) json.fail('this key comes twice');
@@ -229,10 +269,13 @@ const aBlock = anObject(
   ['offset_bytes', 'block_bytes', 'requested_bytes', 'state', 'stack', 'scope', 'category', 'name'],
 );
 
-/** Of anything but two numbers: [0, 0]. @type {Shape} */
+/**
+ * Of anything but two numbers: [0, 0].
+ * @type {Shape}
+ */
 const aPoolId = (json) => {
-  const { nOdd } = json,
-    none = [0, 0];
+  const { nOdd } = json;
+  const none = [0, 0];
   if (json.peek() !== 'array') return json.skipsOdd('') ? none : (json.skip(), none);
   const found = aList((of) => of.getOddInteger(0, 2 ** 32 - 1, -1, true))(json);
   if (found.length === 2 && Math.min(...found) >= 0) return found;
@@ -261,7 +304,10 @@ const aState = anObject(
   ['segments'],
 );
 
-/** Whole parts of a document, but its tables. @type {Record<string, Shape>} */
+/**
+ * Whole parts of a document, but its tables.
+ * @type {Record<string, Shape>}
+ */
 export const PARTS = {
   format: (json) => {
     const { at } = json;
@@ -269,15 +315,15 @@ export const PARTS = {
     return 'tidemark-snapshot';
   },
   version: (json) => {
-    const { at } = json,
-      version = json.getInteger(1, MOST_INTEGER);
+    const { at } = json;
+    const version = json.getInteger(1, MOST_INTEGER);
     if (version > 1)
       json.fail(`the file has version ${version}, this viewer reads version 1: use a newer one`, at);
     return version;
   },
   address_unit_bytes: (json) => {
-    const { at } = json,
-      unit = json.getInteger(1, 512);
+    const { at } = json;
+    const unit = json.getInteger(1, 512);
     if (unit !== 1 && unit !== 512) json.fail('only 1 and 512 are allowed', at);
     return unit;
   },
@@ -337,24 +383,42 @@ export const REQUIRED_PARTS = [
 
 /**
  * What a column may hold, once its differences are added up.
- * @typedef {{lo: number, hi: number | bigint, isDelta: boolean, odd: {unknown: number, isFine: boolean} | null}} ColumnRule
- *   odd: of a column that is only shown, what a wrong value is read as, and whether one out of range is nothing to tell about
+ * @typedef {{lo: number, hi: number | bigint, isDelta: boolean, odd: {unknown: number, isFine: boolean} | null}}
+ *   ColumnRule odd: of a column that is only shown, what a wrong value is read as, and whether one out of
+ *   range is nothing to tell about
  */
 
-/** @param {number} lo @param {number | bigint} hi @returns {ColumnRule} */
+/**
+ * @param {number} lo
+ * @param {number | bigint} hi
+ * @returns {ColumnRule}
+ */
 const rule = (lo, hi) => ({ lo, hi, isDelta: false, odd: null });
-/** @param {number} lo @param {number | bigint} hi @returns {ColumnRule} */
+/**
+ * @param {number} lo
+ * @param {number | bigint} hi
+ * @returns {ColumnRule}
+ */
 const deltaRule = (lo, hi) => ({ lo, hi, isDelta: true, odd: null });
-/** @param {number} lo @param {number} hi @param {number} unknown @param {boolean} [isFine] @returns {ColumnRule} */
+/**
+ * @param {number} lo
+ * @param {number} hi
+ * @param {number} unknown
+ * @param {boolean} [isFine]
+ * @returns {ColumnRule}
+ */
 const oddRule = (lo, hi, unknown, isFine = false) => ({ lo, hi, isDelta: false, odd: { unknown, isFine } });
-const anIndexRule = rule(-1, MOST_INDEX),
-  aRowRule = rule(0, MOST_INDEX),
-  aBytesRule = rule(0, MOST_INTEGER),
-  aByteRule = rule(0, MOST_BYTE),
-  aNumberRule = rule(0, MOST_BYTE - 1),
-  aTimeRule = rule(-1, MOST_INTEGER);
+const anIndexRule = rule(-1, MOST_INDEX);
+const aRowRule = rule(0, MOST_INDEX);
+const aBytesRule = rule(0, MOST_INTEGER);
+const aByteRule = rule(0, MOST_BYTE);
+const aNumberRule = rule(0, MOST_BYTE - 1);
+const aTimeRule = rule(-1, MOST_INTEGER);
 
-/** The tables, column by column. All are required. @type {Record<string, Record<string, ColumnRule>>} */
+/**
+ * The tables, column by column. All are required.
+ * @type {Record<string, Record<string, ColumnRule>>}
+ */
 export const TABLES = {
   frames: {
     function: anIndexRule,

@@ -5,7 +5,11 @@ import { foldedStack, framePlace } from './frames.js';
 import { stackFrames } from './peak.js';
 import { formatCount } from './text.js';
 
-/** A frame in a list. @param {import('./format.js').Snapshot} snapshot @param {number} frame */
+/**
+ * A frame in a list.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} frame
+ */
 export function frameItem(snapshot, frame) {
   const name = snapshot.frames.function[frame];
   return element(
@@ -17,7 +21,10 @@ export function frameItem(snapshot, frame) {
   );
 }
 
-/** @param {import('./format.js').Snapshot} snapshot @param {number} stack -1: none */
+/**
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} stack -1: none
+ */
 export function stackView(snapshot, stack) {
   const parts = foldedStack(snapshot, stack);
   if (parts.length === 0) return element('p', { class: 'muted' }, 'no call stack recorded');
@@ -27,8 +34,8 @@ export function stackView(snapshot, stack) {
       list.append(...frames.map((frame) => frameItem(snapshot, frame)));
       continue;
     }
-    const text = `${formatCount(frames.length)} library frame${frames.length === 1 ? '' : 's'}`,
-      folded = element('li', { class: 'folded' });
+    const text = `${formatCount(frames.length)} library frame${frames.length === 1 ? '' : 's'}`;
+    const folded = element('li', { class: 'folded' });
     const button = pushButton(
       text,
       () => {
@@ -45,7 +52,11 @@ export function stackView(snapshot, stack) {
   return list;
 }
 
-/** A whole stack as text, a frame a line. @param {import('./format.js').Snapshot} snapshot @param {number} stack */
+/**
+ * A whole stack as text, a frame a line.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {number} stack
+ */
 export function stackLines(snapshot, stack) {
   return stackFrames(snapshot, stack).map((frame) => `  ${frame.function} ${frame.place}`.trimEnd());
 }

@@ -28,7 +28,8 @@ const MIN_SUM_STATES = 64;
  * @typedef {object} Grouping one run's blocks by group
  * @property {import('./run.js').Run} run
  * @property {Uint8Array | Uint16Array | Int32Array} groupOf per block
- * @property {Uint8Array} isLight per block: its lightness step, the other one than that of the block below it at its birth
+ * @property {Uint8Array} isLight per block: its lightness step, the other one than that of the block below it
+ *   at its birth
  * @property {number} sumStates states from one row of `sums` to the next
  * @property {Float64Array} sums bytes per group, for the states 0, sumStates, ...
  *
@@ -48,19 +49,36 @@ const MIN_SUM_STATES = 64;
  * @property {Int32Array[]} pyramid over `totals`
  * @property {number} peakState first state with most bytes shown
  *
- * @typedef {{key: string, label: string, title: string, colour: string, order: number, isOld?: boolean}} Kind a group to be; order and colour are chosen later where they are NaN and ""
+ * @typedef {{key: string, label: string, title: string, colour: string, order: number, isOld?: boolean}} Kind
+ *   a group to be; order and colour are chosen later where they are NaN and ""
  */
 
-/** @param {string} key @param {string} label @param {Partial<Kind>} [more] @returns {Kind} */
+/**
+ * @param {string} key
+ * @param {string} label
+ * @param {Partial<Kind>} [more]
+ * @returns {Kind}
+ */
 function kindOf(key, label, more = {}) {
   return { key, label, title: label, colour: '', order: NaN, ...more };
 }
 
-/** @typedef {(run: import('./run.js').Run, group: (kind: Kind) => number) => (block: number) => number} Classifier gives, per run, the group of a block */
+/**
+ * @typedef {(run: import('./run.js').Run, group: (kind: Kind) => number) => (block: number) => number}
+ *   Classifier gives, per run, the group of a block
+ */
 
-/** One group per row of a table that blocks refer to; blocks of before the recording that refer to nothing are apart.
- * @param {import('./blocks.js').Blocks} blocks @param {import('./format.js').Indices} column of `blocks` @param {Int32Array} told what tells a row of the table @param {string} prefix
- * @param {string} without label of what refers to nothing @param {(told: number) => Kind} kind @param {(kind: Kind) => number} group */
+/**
+ * One group per row of a table that blocks refer to; blocks of before the recording that refer to nothing are
+ * apart.
+ * @param {import('./blocks.js').Blocks} blocks
+ * @param {import('./format.js').Indices} column of `blocks`
+ * @param {Int32Array} told what tells a row of the table
+ * @param {string} prefix
+ * @param {string} without label of what refers to nothing
+ * @param {(told: number) => Kind} kind
+ * @param {(kind: Kind) => number} group
+ */
 function byTable(blocks, column, told, prefix, without, kind, group) {
   const none = kindOf(`${prefix}:none`, without, { colour: rankedColour(-1) });
   const before = kindOf(`${prefix}:before`, 'from before the recording', {
@@ -74,8 +92,11 @@ function byTable(blocks, column, told, prefix, without, kind, group) {
   );
 }
 
-/** @param {(block: number) => number} numberOf what tells groups apart, -2 and more @param {(number: number) => Kind} kind of such a number
- * @param {(kind: Kind) => number} group */
+/**
+ * @param {(block: number) => number} numberOf what tells groups apart, -2 and more
+ * @param {(number: number) => Kind} kind of such a number
+ * @param {(kind: Kind) => number} group
+ */
 function byNumber(numberOf, kind, group) {
   /** @type {number[]} */
   const known = [];
@@ -106,7 +127,11 @@ const SIZE_TEXTS = Object.freeze([
 ]);
 const AGE_DECADES = 8; // classes by lifetime, besides that of what is never freed
 
-/** Lifetimes below 10 µs, 100 µs, ..., or below 10, 100, ... events where there is no clock. @param {boolean} isTimed @param {number} decade */
+/**
+ * Lifetimes below 10 µs, 100 µs, ..., or below 10, 100, ... events where there is no clock.
+ * @param {boolean} isTimed
+ * @param {number} decade
+ */
 function ageText(isTimed, decade) {
   const text = (/** @type {number} */ d) =>
     isTimed ? formatDuration(10 ** (d + 4)).replace(/\.0+(?=\s)/, '') : formatCount(10 ** (d + 1));
@@ -123,7 +148,11 @@ function hasClock(run) {
   return !run.isVirtual && run.snapshot.clockSource !== 'none';
 }
 
-/** @param {ColourBy} colourBy @param {import('./run.js').Run[]} runs @returns {Classifier} */
+/**
+ * @param {ColourBy} colourBy
+ * @param {import('./run.js').Run[]} runs
+ * @returns {Classifier}
+ */
 function classifierOf(colourBy, runs) {
   if (colourBy === 'category') {
     return ({ index: { blocks }, snapshot: { categories } }, group) =>
@@ -165,8 +194,8 @@ function classifierOf(colourBy, runs) {
         'stack',
         'no call stack',
         (frame) => {
-          const label = frameText(snapshot, frame),
-            file = snapshot.frames.file[frame];
+          const label = frameText(snapshot, frame);
+          const file = snapshot.frames.file[frame];
           return kindOf(`stack:${label} ${file < 0 ? '' : snapshot.strings[file]}`, label, {
             title: file < 0 ? label : `${label} in ${snapshot.strings[file]}`,
           });
@@ -191,10 +220,13 @@ function classifyBySize({ index: { blocks } }, group) {
   );
 }
 
-/** @param {boolean} isTimed @returns {Classifier} */
+/**
+ * @param {boolean} isTimed
+ * @returns {Classifier}
+ */
 function classifierByAge(isTimed) {
-  const n = AGE_DECADES,
-    unit = isTimed ? 'time' : 'events';
+  const n = AGE_DECADES;
+  const unit = isTimed ? 'time' : 'events';
   return (
     {
       index: {
@@ -206,8 +238,8 @@ function classifierByAge(isTimed) {
   ) =>
     byNumber(
       (block) => {
-        const born = bornState[block],
-          died = diedState[block];
+        const born = bornState[block];
+        const died = diedState[block];
         if (died > events.count || died === 0) return n; // 0: pending from the start on, never shown
         const life = isTimed
           ? (events.timeNs[died - 1] - (born > 0 ? events.timeNs[born - 1] : 0)) / 1000
@@ -226,13 +258,15 @@ function classifierByAge(isTimed) {
 }
 
 /**
- * Groups of all runs in the order of the stack: what stays lies at the bottom, what comes and goes on top of it.
- * @param {Kind[]} kinds @param {{peakBytes: Float64Array, bytes: Float64Array, lived: Float64Array}} measures per kind
+ * Groups of all runs in the order of the stack: what stays lies at the bottom, what comes and goes on top of
+ * it.
+ * @param {Kind[]} kinds
+ * @param {{peakBytes: Float64Array, bytes: Float64Array, lived: Float64Array}} measures per kind
  * @returns {{groups: StackGroup[], place: Int32Array}} place: of each kind
  */
 function arrangeGroups(kinds, { peakBytes, bytes, lived }) {
-  const all = kinds.map((_, k) => k),
-    bySize = [...all].sort((a, b) => peakBytes[b] - peakBytes[a] || lived[b] - lived[a]);
+  const all = kinds.map((_, k) => k);
+  const bySize = [...all].sort((a, b) => peakBytes[b] - peakBytes[a] || lived[b] - lived[a]);
   let rank = 0;
   for (const k of bySize) if (kinds[k].colour === '') kinds[k].colour = rankedColour(rank++);
   const persistence = all.map((k) => (kinds[k].isOld ? Infinity : lived[k] / Math.max(1, bytes[k])));
@@ -256,11 +290,16 @@ function arrangeGroups(kinds, { peakBytes, bytes, lived }) {
   };
 }
 
-/** @param {import('./run.js').Run} run @param {Int32Array} kindOfBlock renumbered in place @param {Int32Array} place @returns {Grouping} */
+/**
+ * @param {import('./run.js').Run} run
+ * @param {Int32Array} kindOfBlock renumbered in place
+ * @param {Int32Array} place
+ * @returns {Grouping}
+ */
 function buildGrouping(run, kindOfBlock, place) {
-  const { blocks, nStates } = run.index,
-    { act, bytes, diedState, count } = blocks,
-    nGroups = place.length;
+  const { blocks, nStates } = run.index;
+  const { act, bytes, diedState, count } = blocks;
+  const nGroups = place.length;
   const groupOf =
     nGroups <= 256
       ? new Uint8Array(count)
@@ -269,11 +308,11 @@ function buildGrouping(run, kindOfBlock, place) {
         : new Int32Array(count);
   for (let b = 0; b < count; b++) groupOf[b] = place[kindOfBlock[b]];
   const sumStates = 2 ** Math.ceil(Math.log2(Math.max(MIN_SUM_STATES, 4 * nGroups)));
-  const sums = new Float64Array(Math.ceil(nStates / sumStates) * nGroups),
-    now = new Float64Array(nGroups);
-  const isLight = new Uint8Array(count),
-    below = new Int32Array(count),
-    youngest = new Int32Array(nGroups).fill(-1);
+  const sums = new Float64Array(Math.ceil(nStates / sumStates) * nGroups);
+  const now = new Float64Array(nGroups);
+  const isLight = new Uint8Array(count);
+  const below = new Int32Array(count);
+  const youngest = new Int32Array(nGroups).fill(-1);
   const bear = (/** @type {number} */ b, /** @type {number} */ state) => {
     const g = groupOf[b];
     let under = youngest[g];
@@ -298,7 +337,11 @@ function buildGrouping(run, kindOfBlock, place) {
   return { run, groupOf, isLight, sumStates, sums };
 }
 
-/** @param {import('./run.js').Run[]} runs @param {ColourBy} colourBy @returns {Colouring} */
+/**
+ * @param {import('./run.js').Run[]} runs
+ * @param {ColourBy} colourBy
+ * @returns {Colouring}
+ */
 export function buildColouring(runs, colourBy) {
   /** @type {Kind[]} */
   const kinds = [];
@@ -314,9 +357,9 @@ export function buildColouring(runs, colourBy) {
   };
   const classify = classifierOf(colourBy, runs);
   const kindsOfBlocks = runs.map((run) => {
-    const { count } = run.index.blocks,
-      of = classify(run, group),
-      kindOfBlock = new Int32Array(count);
+    const { count } = run.index.blocks;
+    const of = classify(run, group);
+    const kindOfBlock = new Int32Array(count);
     for (let b = 0; b < count; b++) kindOfBlock[b] = of(b);
     return kindOfBlock;
   });
@@ -336,12 +379,12 @@ export function buildColouring(runs, colourBy) {
       },
       r,
     ) => {
-      const kindOfBlock = kindsOfBlocks[r],
-        { bytes: all, lived, peakBytes } = measures;
+      const kindOfBlock = kindsOfBlocks[r];
+      const { bytes: all, lived, peakBytes } = measures;
       for (let b = 0; b < count; b++) {
-        const k = kindOfBlock[b],
-          born = bornState[b],
-          died = diedState[b];
+        const k = kindOfBlock[b];
+        const born = bornState[b];
+        const died = diedState[b];
         all[k] += bytes[b];
         lived[k] += (bytes[b] * (died - born)) / nStates;
         if (born <= peakState && peakState < died) peakBytes[k] += bytes[b];
@@ -355,7 +398,11 @@ export function buildColouring(runs, colourBy) {
 /** @type {WeakMap<import('./run.js').Run[], Map<ColourBy, Colouring>>} */
 const colourings = new WeakMap();
 
-/** As `buildColouring`, kept as long as the list of runs. @param {import('./run.js').Run[]} runs @param {ColourBy} colourBy */
+/**
+ * As `buildColouring`, kept as long as the list of runs.
+ * @param {import('./run.js').Run[]} runs
+ * @param {ColourBy} colourBy
+ */
 export function colouringOf(runs, colourBy) {
   let kept = colourings.get(runs);
   if (kept === undefined) colourings.set(runs, (kept = new Map()));
@@ -364,11 +411,15 @@ export function colouringOf(runs, colourBy) {
   return colouring;
 }
 
-/** Bytes in every state of the blocks of some groups. @param {Grouping} grouping @param {Uint8Array} isShown per group */
+/**
+ * Bytes in every state of the blocks of some groups.
+ * @param {Grouping} grouping
+ * @param {Uint8Array} isShown per group
+ */
 function shownTotals({ run, groupOf }, isShown) {
-  const { blocks, nStates } = run.index,
-    { act, bytes } = blocks,
-    totals = new Float64Array(nStates);
+  const { blocks, nStates } = run.index;
+  const { act, bytes } = blocks;
+  const totals = new Float64Array(nStates);
   const replaced = replacedAt(blocks);
   let total = 0;
   for (let b = 0; b < blocks.nAtStart; b++)
@@ -385,12 +436,17 @@ function shownTotals({ run, groupOf }, isShown) {
   return totals;
 }
 
-/** @param {Colouring} colouring @param {number} r the run @param {Set<string>} hidden keys of groups @returns {Stacking} */
+/**
+ * @param {Colouring} colouring
+ * @param {number} r the run
+ * @param {Set<string>} hidden keys of groups
+ * @returns {Stacking}
+ */
 export function buildStacking(colouring, r, hidden) {
-  const grouping = colouring.groupings[r],
-    { index } = grouping.run;
-  const isShown = Uint8Array.from(colouring.groups, ({ key }) => (hidden.has(key) ? 0 : 1)),
-    isFiltered = isShown.includes(0);
+  const grouping = colouring.groupings[r];
+  const { index } = grouping.run;
+  const isShown = Uint8Array.from(colouring.groups, ({ key }) => (hidden.has(key) ? 0 : 1));
+  const isFiltered = isShown.includes(0);
   const stacking = {
     colouring,
     grouping,
@@ -416,21 +472,25 @@ export function buildStacking(colouring, r, hidden) {
  * @property {Float64Array} sums their bytes, as in Grouping
  */
 
-/** @param {Grouping} grouping @param {Uint8Array} isPicked per block @returns {Picking} */
+/**
+ * @param {Grouping} grouping
+ * @param {Uint8Array} isPicked per block
+ * @returns {Picking}
+ */
 export function buildPicking({ run, groupOf, sumStates, sums: whole }, isPicked) {
   const {
-      blocks: { count, bytes, bornState, diedState },
-      nStates,
-    } = run.index,
-    nGroups = whole.length / Math.ceil(nStates / sumStates);
+    blocks: { count, bytes, bornState, diedState },
+    nStates,
+  } = run.index;
+  const nGroups = whole.length / Math.ceil(nStates / sumStates);
   const sums = new Float64Array(whole.length);
   // A block adds to the first row that it lives to see and takes from the first that it does not; rows are summed up then.
-  const shift = Math.log2(sumStates),
-    last = sumStates - 1;
+  const shift = Math.log2(sumStates);
+  const last = sumStates - 1;
   for (let b = 0; b < count; b++) {
     if (isPicked[b] === 0) continue;
-    const from = ((bornState[b] + last) >> shift) * nGroups,
-      to = ((diedState[b] + last) >> shift) * nGroups;
+    const from = ((bornState[b] + last) >> shift) * nGroups;
+    const to = ((diedState[b] + last) >> shift) * nGroups;
     if (from >= to) continue;
     sums[from + groupOf[b]] += bytes[b];
     if (to < sums.length) sums[to + groupOf[b]] -= bytes[b];
@@ -439,7 +499,11 @@ export function buildPicking({ run, groupOf, sumStates, sums: whole }, isPicked)
   return { isPicked, sums };
 }
 
-/** How a page opens: where no block has a category, its call stack tells more. @param {import('./run.js').Run[]} runs @returns {ColourBy} */
+/**
+ * How a page opens: where no block has a category, its call stack tells more.
+ * @param {import('./run.js').Run[]} runs
+ * @returns {ColourBy}
+ */
 export function usualColour(runs) {
   const unknown = CATEGORIES.indexOf('unknown');
   const isBare =

@@ -13,14 +13,19 @@ const BAND_SHARE = 1 / 250; // a column that holds more of a step than this show
 const BAND_STATES = 24; // and more states than this
 
 /**
- * @typedef {{x: number, state: number, block: number, scope: number}} Target what lies under a point; -1: nothing
+ * @typedef {{x: number, state: number, block: number, scope: number}} Target what lies under a point; -1:
+ *   nothing
  */
 
 /** The canvases of a run, and the part of the axis that they show. */
 export class Stage {
-  /** @param {import('./run.js').Run} run @param {boolean} alone @param {'event' | 'time'} kind
+  /**
+   * @param {import('./run.js').Run} run
+   * @param {boolean} alone
+   * @param {'event' | 'time'} kind
    * @param {import('./run.js').Run | null} whole a run that came to its end, to align with; null: none
-   * @param {import('./stacking.js').Stacking} stacking what is drawn */
+   * @param {import('./stacking.js').Stacking} stacking what is drawn
+   */
   constructor(run, alone, kind, whole, stacking) {
     this.run = run;
     this.stacking = stacking;
@@ -110,14 +115,18 @@ export class Stage {
     this.view = { x0, x1 };
   }
 
-  /** Fits the canvases into the frame. @param {number} plotHeight CSS pixels @param {number} maxBytes
-   * @param {import('./scene.js').Theme} theme */
+  /**
+   * Fits the canvases into the frame.
+   * @param {number} plotHeight CSS pixels
+   * @param {number} maxBytes
+   * @param {import('./scene.js').Theme} theme
+   */
   resize(plotHeight, maxBytes, theme) {
     if (!this.run.isRecorded) return;
     const height = plotHeight + heightBesidesPlot(this.run.lanes);
     this.frame.style.height = `${height}px`;
-    const width = this.frame.clientWidth,
-      pixelRatio = Math.min(2, window.devicePixelRatio || 1);
+    const width = this.frame.clientWidth;
+    const pixelRatio = Math.min(2, window.devicePixelRatio || 1);
     for (const canvas of [this.base, this.over]) {
       canvas.width = Math.round(width * pixelRatio);
       canvas.height = Math.round(height * pixelRatio);
@@ -155,7 +164,10 @@ export class Stage {
     this.colours = groupPixels(this.stacking.colouring.groups, theme.bg);
   }
 
-  /** Draws other groups, or the same in other colours. @param {import('./stacking.js').Stacking} stacking */
+  /**
+   * Draws other groups, or the same in other colours.
+   * @param {import('./stacking.js').Stacking} stacking
+   */
   setStacking(stacking) {
     const isOther = this.stacking.colouring !== stacking.colouring;
     this.stacking = stacking;
@@ -164,7 +176,10 @@ export class Stage {
     if (this.isPicked !== null) this.setPick(this.isPicked);
   }
 
-  /** Dims all other blocks. @param {Uint8Array | null} isPicked per block 1 or 0; null: none is dim */
+  /**
+   * Dims all other blocks.
+   * @param {Uint8Array | null} isPicked per block 1 or 0; null: none is dim
+   */
   setPick(isPicked) {
     this.isPicked = isPicked;
     this.picking = isPicked === null ? null : buildPicking(this.stacking.grouping, isPicked);
@@ -178,11 +193,11 @@ export class Stage {
   draw() {
     const { scene } = this;
     if (scene === null) return;
-    const { raster } = scene,
-      perColumn = (this.view.x1 - this.view.x0) / raster.width;
+    const { raster } = scene;
+    const perColumn = (this.view.x1 - this.view.x0) / raster.width;
     scene.axis = this.axis;
-    const middle = (this.view.x0 + this.view.x1) / 2,
-      [s0, s1] = this.axis.states(middle, middle + perColumn * 16);
+    const middle = (this.view.x0 + this.view.x1) / 2;
+    const [s0, s1] = this.axis.states(middle, middle + perColumn * 16);
     const bands = perColumn > this.stepSpan() * BAND_SHARE || (s1 - s0) / 16 > BAND_STATES;
     scene.stacking = this.stacking;
     scene.phase = this.phase;
@@ -213,7 +228,10 @@ export class Stage {
     this.drawMarks();
   }
 
-  /** @param {number} state looked at; -1: none @param {boolean} isHeld */
+  /**
+   * @param {number} state looked at; -1: none
+   * @param {boolean} isHeld
+   */
   setCursor(state, isHeld) {
     if (this.marks.cursor === state && this.marks.isHeld === isHeld) return;
     this.marks.cursor = state;
@@ -233,7 +251,10 @@ export class Stage {
     this.marks.pinnedSpans = this.spansOf(this.marks.pinned);
   }
 
-  /** Where a block lies in the picture. @param {number} block -1: none */
+  /**
+   * Where a block lies in the picture.
+   * @param {number} block -1: none
+   */
   spansOf(block) {
     return this.scene === null || block < 0 ? [] : outlineOf(this.scene.raster, block);
   }
@@ -244,13 +265,16 @@ export class Stage {
     drawOverlay({ ...this.scene, context }, this.marks);
   }
 
-  /** Zooms by `factor` (below 1: closer) about a point of the frame; null: its middle.
-   * @param {number} factor @param {number | null} x CSS pixels */
+  /**
+   * Zooms by `factor` (below 1: closer) about a point of the frame; null: its middle.
+   * @param {number} factor
+   * @param {number | null} x CSS pixels
+   */
   zoom(factor, x) {
     if (this.scene === null) return;
-    const { plot } = this.scene.geometry,
-      { x0, x1 } = this.view,
-      span = x1 - x0;
+    const { plot } = this.scene.geometry;
+    const { x0, x1 } = this.view;
+    const span = x1 - x0;
     const share = x === null ? 0.5 : Math.max(0, Math.min(1, (x - plot.x) / plot.w));
     const widest = Math.max((this.axis.hi - this.axis.lo) * 1.02, this.stepSpan());
     const next = Math.max(this.axis.minSpan, Math.min(widest, span * factor));
@@ -258,26 +282,36 @@ export class Stage {
     this.show(at - next * share, at + next * (1 - share));
   }
 
-  /** Pans by a share of what is shown. @param {number} share */
+  /**
+   * Pans by a share of what is shown.
+   * @param {number} share
+   */
   pan(share) {
     const span = this.view.x1 - this.view.x0;
     this.show(this.view.x0 + span * share, this.view.x1 + span * share);
   }
 
-  /** Shows [x0, x1], moved so that some of the run stays in sight. @param {number} x0 @param {number} x1 */
+  /**
+   * Shows [x0, x1], moved so that some of the run stays in sight.
+   * @param {number} x0
+   * @param {number} x1
+   */
   show(x0, x1) {
-    const span = x1 - x0,
-      low = this.axis.lo - span * 0.9,
-      high = this.axis.hi - span * 0.1;
+    const span = x1 - x0;
+    const low = this.axis.lo - span * 0.9;
+    const high = this.axis.hi - span * 0.1;
     const left = Math.max(Math.min(low, high), Math.min(Math.max(low, high), x0));
     this.view = { x0: left, x1: left + span };
   }
 
-  /** Moves the view, if it must, so that a state lies in it. @param {number} state */
+  /**
+   * Moves the view, if it must, so that a state lies in it.
+   * @param {number} state
+   */
   reveal(state) {
-    const { x0, x1 } = this.view,
-      at = this.axis.ofEvent(Math.max(0, state - 1)),
-      span = x1 - x0;
+    const { x0, x1 } = this.view;
+    const at = this.axis.ofEvent(Math.max(0, state - 1));
+    const span = x1 - x0;
     if (at < x0 || at >= x1) this.show(at - span / 2, at + span / 2);
   }
 
@@ -295,30 +329,38 @@ export class Stage {
     this.view = { x0: this.axis.lo - margin, x1: this.axis.hi + margin };
   }
 
-  /** The place on the axis under a point of the page. @param {number} clientX */
+  /**
+   * The place on the axis under a point of the page.
+   * @param {number} clientX
+   */
   placeAt(clientX) {
-    const plot = this.scene?.geometry.plot ?? { x: 0, w: 1 },
-      share = (clientX - this.frame.getBoundingClientRect().left - plot.x) / plot.w;
+    const plot = this.scene?.geometry.plot ?? { x: 0, w: 1 };
+    const share = (clientX - this.frame.getBoundingClientRect().left - plot.x) / plot.w;
     return this.view.x0 + share * (this.view.x1 - this.view.x0);
   }
 
-  /** What lies under a point of the page. @param {number} clientX @param {number} clientY @returns {Target} */
+  /**
+   * What lies under a point of the page.
+   * @param {number} clientX
+   * @param {number} clientY
+   * @returns {Target}
+   */
   target(clientX, clientY) {
     const nothing = { x: 0, state: -1, block: -1, scope: -1 };
     if (this.scene === null) return nothing;
-    const { geometry, raster, pixelRatio, view } = this.scene,
-      { plot } = geometry,
-      box = this.frame.getBoundingClientRect();
-    const x = clientX - box.left,
-      y = clientY - box.top;
+    const { geometry, raster, pixelRatio, view } = this.scene;
+    const { plot } = geometry;
+    const box = this.frame.getBoundingClientRect();
+    const x = clientX - box.left;
+    const y = clientY - box.top;
     if (x < plot.x || x >= plot.x + plot.w) return { ...nothing, x };
     const column = Math.min(raster.width - 1, Math.floor((x - plot.x) * pixelRatio));
     if (y >= plot.y && y < plot.y + plot.h) {
       const row = Math.max(0, (plot.y + plot.h - y) * pixelRatio - 0.5);
       return { x, state: raster.states[column], block: blockAt(raster, column, row), scope: -1 };
     }
-    const perPixel = (view.x1 - view.x0) / plot.w,
-      at = view.x0 + (x - plot.x) * perPixel;
+    const perPixel = (view.x1 - view.x0) / plot.w;
+    const at = view.x0 + (x - plot.x) * perPixel;
     const lane = geometry.lanes.find((row) => y >= row.y && y < row.y + row.h);
     if (lane === undefined) return { ...nothing, x };
     const items = laneItems(
@@ -334,16 +376,20 @@ export class Stage {
     return { x, state: -1, block: -1, scope: hit ? hit.scope : -1 };
   }
 
-  /** Moves the keyboard's cursor to the next allocation that is drawn above (1) or below (-1) it, or to the largest (0);
-   * at first it stands at the peak, or in the middle of what is shown. @param {-1 | 0 | 1} direction */
+  /**
+   * Moves the keyboard's cursor to the next allocation that is drawn above (1) or below (-1) it, or to the
+   * largest (0);
+   * at first it stands at the peak, or in the middle of what is shown.
+   * @param {-1 | 0 | 1} direction
+   */
   moveCursor(direction) {
     if (this.scene === null) return;
     const {
-        geometry: { plot },
-        raster,
-        pixelRatio,
-      } = this.scene,
-      at = this.axis.ofEvent(Math.max(0, this.run.peakState - 1));
+      geometry: { plot },
+      raster,
+      pixelRatio,
+    } = this.scene;
+    const at = this.axis.ofEvent(Math.max(0, this.run.peakState - 1));
     const share = (at - this.view.x0) / (this.view.x1 - this.view.x0);
     const x = this.cursor?.x ?? plot.x + plot.w * (share >= 0 && share < 1 ? share : 0.5) + 1;
     const column = Math.max(0, Math.min(raster.width - 1, Math.floor((x - plot.x) * pixelRatio)));

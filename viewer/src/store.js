@@ -29,7 +29,8 @@
  * @property {Pick | null} pick
  * @property {string | null} phase name of the phase pointed at
  * @property {'tree' | 'flame' | 'map' | 'events' | 'differences'} dock the panel under the timelines
- * @property {'peak' | 'cursor' | 'range-alive' | 'range-allocated' | 'range-freed'} instant what tree and flame graph show
+ * @property {'peak' | 'cursor' | 'range-alive' | 'range-allocated' | 'range-freed'} instant what tree and
+ *   flame graph show
  * @property {number} shown the run that the panels of one run show
  */
 
@@ -68,7 +69,10 @@ export class Store {
     return this.state;
   }
 
-  /** Changes parts of the state; what is equal to what was there tells nobody. @param {Partial<State>} patch */
+  /**
+   * Changes parts of the state; what is equal to what was there tells nobody.
+   * @param {Partial<State>} patch
+   */
   set(patch) {
     for (const key of /** @type {(keyof State)[]} */ (Object.keys(patch))) {
       if (this.state[key] !== patch[key]) this.changed.add(key);
@@ -79,7 +83,11 @@ export class Store {
     this.schedule(() => this.flush());
   }
 
-  /** Calls `listener` when one of the keys has changed. @param {(keyof State)[]} keys @param {(state: State) => void} listener */
+  /**
+   * Calls `listener` when one of the keys has changed.
+   * @param {(keyof State)[]} keys
+   * @param {(state: State) => void} listener
+   */
   on(keys, listener) {
     this.listeners.push({ keys, listener });
   }

@@ -37,10 +37,12 @@ export const NO_BLOCK = -0x40000000;
  * @property {Uint8Array} category
  * @property {Indices} name
  *
- * @typedef {object} Subjects blocks in the order of their birth, those of the start first; then what other events speak of
+ * @typedef {object} Subjects blocks in the order of their birth, those of the start first; then what other
+ *   events speak of
  * @property {number} count
  * @property {number} nBlocks
- * @property {{row: number, segment: number}[]} atStart of the first blocks, pending ones among them: where they stand in the file
+ * @property {{row: number, segment: number}[]} atStart of the first blocks, pending ones among them: where
+ *   they stand in the file
  * @property {Float64Array} address in bytes
  * @property {Amounts} requestedBytes
  * @property {Amounts} bytes whole blocks or segments; OOM: those that were free
@@ -50,11 +52,16 @@ export const NO_BLOCK = -0x40000000;
  *
  * @typedef {object} Acts
  * @property {Int32Array} act per event: subject >= 0 handed out, ~subject taken back, else NO_BLOCK - subject
- * @property {[number, number][]} replaced blocks on top of which another was handed out, and the event that did so
+ * @property {[number, number][]} replaced blocks on top of which another was handed out, and the event that
+ *   did so
  * @property {number[]} nUnmatched per device, events that do not fit to what was there before
  */
 
-/** What an event speaks of. @param {number} act @returns {number} */
+/**
+ * What an event speaks of.
+ * @param {number} act
+ * @returns {number}
+ */
 export function subjectOf(act) {
   return act >= 0 ? act : act > NO_BLOCK ? ~act : NO_BLOCK - act;
 }
@@ -69,10 +76,14 @@ class AddressMap {
     this.values = new Int32Array(SLOTS_AT_FIRST);
   }
 
-  /** The slot of an address; made where there is none, with the value -1. @param {number} address in bytes @returns {number} */
+  /**
+   * The slot of an address; made where there is none, with the value -1.
+   * @param {number} address in bytes
+   * @returns {number}
+   */
   slot(address) {
-    const { keys } = this,
-      mask = keys.length - 1;
+    const { keys } = this;
+    const mask = keys.length - 1;
     let at = ((Math.imul(address / 512, 0x9e3779b1) ^ Math.imul(address / 2 ** 41, 0x85ebca6b)) >>> 8) & mask;
     while (keys[at] !== address) {
       if (keys[at] === -1) {
@@ -90,7 +101,10 @@ class AddressMap {
     return at;
   }
 
-  /** @param {number} address @param {number} block */
+  /**
+   * @param {number} address
+   * @param {number} block
+   */
   put(address, block) {
     const slot = this.slot(address); // before the values are named: it may make new ones
     this.values[slot] = block;
@@ -105,7 +119,11 @@ class AddressMap {
   }
 }
 
-/** Blocks of segments, but free ones. @param {import('./format.js').Segments} start @returns {{row: number, segment: number}[]} */
+/**
+ * Blocks of segments, but free ones.
+ * @param {import('./format.js').Segments} start
+ * @returns {{row: number, segment: number}[]}
+ */
 function startRows(start) {
   const found = [];
   for (let segment = 0; segment < start.count; segment++) {
@@ -116,21 +134,29 @@ function startRows(start) {
   return found;
 }
 
-/** @param {number[]} counts per device @param {number} device */
+/**
+ * @param {number[]} counts per device
+ * @param {number} device
+ */
 function countOne(counts, device) {
   counts[device] = (counts[device] ?? 0) + 1;
 }
 
-/** Finds what each event speaks of. @param {Told} told @param {import('./format.js').Segments} start @param {{row: number, segment: number}[]} atStart
- * @returns {Acts & {nBlocks: number, count: number}} */
+/**
+ * Finds what each event speaks of.
+ * @param {Told} told
+ * @param {import('./format.js').Segments} start
+ * @param {{row: number, segment: number}[]} atStart
+ * @returns {Acts & {nBlocks: number, count: number}}
+ */
 function pairEvents({ action, device, address }, start, atStart) {
-  const act = new Int32Array(action.length),
-    nUnmatched = /** @type {number[]} */ ([]),
-    replaced = /** @type {[number, number][]} */ ([]);
-  const maps = /** @type {AddressMap[]} */ ([]),
-    aliveOn = (/** @type {number} */ on) => (maps[on] ??= new AddressMap());
-  let nBlocks = atStart.length,
-    next = nBlocks;
+  const act = new Int32Array(action.length);
+  const nUnmatched = /** @type {number[]} */ ([]);
+  const replaced = /** @type {[number, number][]} */ ([]);
+  const maps = /** @type {AddressMap[]} */ ([]);
+  const aliveOn = (/** @type {number} */ on) => (maps[on] ??= new AddressMap());
+  let nBlocks = atStart.length;
+  let next = nBlocks;
   for (let e = 0; e < act.length; e++) if (action[e] === ACTION.ALLOC) nBlocks++;
   const isFreed = new Uint8Array(nBlocks);
   atStart.forEach(({ row, segment }, block) => {
@@ -143,10 +169,10 @@ function pairEvents({ action, device, address }, start, atStart) {
       act[e] = NO_BLOCK - count++;
       continue;
     }
-    const alive = aliveOn(device[e]),
-      slot = alive.slot(address[e]),
-      block = alive.values[slot],
-      isAlloc = action[e] === ACTION.ALLOC;
+    const alive = aliveOn(device[e]);
+    const slot = alive.slot(address[e]);
+    const block = alive.values[slot];
+    const isAlloc = action[e] === ACTION.ALLOC;
     if (isAlloc === block >= 0) countOne(nUnmatched, device[e]);
     if (isAlloc) {
       if (block >= 0) replaced.push([block, e]);
@@ -160,28 +186,35 @@ function pairEvents({ action, device, address }, start, atStart) {
   return { act, replaced, nUnmatched, nBlocks, count };
 }
 
-/** Room for as many numbers as a column has, of its kind where those of the start fit. @template {Amounts | Indices} T
- * @param {T} like @param {number} count @param {Float64Array | Int32Array} atStart @returns {T} */
+/**
+ * Room for as many numbers as a column has, of its kind where those of the start fit.
+ * @template {Amounts | Indices} T
+ * @param {T} like
+ * @param {number} count
+ * @param {Float64Array | Int32Array} atStart
+ * @returns {T}
+ */
 function roomLike(like, count, atStart) {
   const isLarge = like instanceof Uint32Array && atStart.some((value) => value >= 2 ** 32);
   return new /** @type {any} */ (isLarge ? Float64Array : like.constructor)(count);
 }
 
 /**
- * @param {Told} told @param {import('./format.js').Segments} start what stood before the first event
+ * @param {Told} told
+ * @param {import('./format.js').Segments} start what stood before the first event
  * @returns {{subjects: Subjects, acts: Acts}}
  */
 export function makeSubjects(told, start) {
-  const atStart = startRows(start),
-    { blocks } = start,
-    { count, nBlocks, ...acts } = pairEvents(told, start, atStart),
-    { act } = acts;
-  const address = new Float64Array(count),
-    stream = new Uint8Array(count),
-    category = new Uint8Array(count),
-    name = roomLike(told.name, count, blocks.name);
-  const requestedBytes = roomLike(told.requestedBytes, count, blocks.requestedBytes),
-    bytes = roomLike(told.blockBytes, count, blocks.blockBytes);
+  const atStart = startRows(start);
+  const { blocks } = start;
+  const { count, nBlocks, ...acts } = pairEvents(told, start, atStart);
+  const { act } = acts;
+  const address = new Float64Array(count);
+  const stream = new Uint8Array(count);
+  const category = new Uint8Array(count);
+  const name = roomLike(told.name, count, blocks.name);
+  const requestedBytes = roomLike(told.requestedBytes, count, blocks.requestedBytes);
+  const bytes = roomLike(told.blockBytes, count, blocks.blockBytes);
   atStart.forEach(({ row, segment }, s) => {
     address[s] = start.address[segment] + blocks.offsetBytes[row];
     requestedBytes[s] = blocks.requestedBytes[row];

@@ -17,37 +17,41 @@ const SCAN_PER_EVENT = 4; // births that are looked at in the time of following 
  * @property {(state: number) => void} moveTo
  */
 
-/** @param {import('./stacking.js').Grouping} grouping @param {import('./stacking.js').Picking | null} picking @returns {BandSweep} */
+/**
+ * @param {import('./stacking.js').Grouping} grouping
+ * @param {import('./stacking.js').Picking | null} picking
+ * @returns {BandSweep}
+ */
 export function makeBandSweep(grouping, picking) {
   const {
-      groupOf,
-      sumStates,
-      run: {
-        index: { nStates, blocks },
-      },
-    } = grouping,
-    { act, bytes } = blocks,
-    replaced = replacedAt(blocks);
-  const nRows = Math.ceil(nStates / sumStates),
-    nGroups = grouping.sums.length / nRows;
-  const isPicked = picking?.isPicked ?? null,
-    sums = new Float64Array(nGroups),
-    picked = picking === null ? sums : new Float64Array(nGroups);
+    groupOf,
+    sumStates,
+    run: {
+      index: { nStates, blocks },
+    },
+  } = grouping;
+  const { act, bytes } = blocks;
+  const replaced = replacedAt(blocks);
+  const nRows = Math.ceil(nStates / sumStates);
+  const nGroups = grouping.sums.length / nRows;
+  const isPicked = picking?.isPicked ?? null;
+  const sums = new Float64Array(nGroups);
+  const picked = picking === null ? sums : new Float64Array(nGroups);
   let now = -1;
   const add = (/** @type {number} */ b, /** @type {number} */ sign) => {
     sums[groupOf[b]] += sign * bytes[b];
     if (isPicked !== null && isPicked[b]) picked[groupOf[b]] += sign * bytes[b];
   };
   const change = (/** @type {number} */ event, /** @type {number} */ sign) => {
-    const a = act[event],
-      gone = replaced?.get(event);
+    const a = act[event];
+    const gone = replaced?.get(event);
     if (gone !== undefined) add(gone, -sign);
     if (a >= 0) add(a, sign);
     else if (a > NO_BLOCK) add(~a, -sign);
   };
   const moveTo = (/** @type {number} */ state) => {
-    const row = Math.min(nRows - 1, Math.round(state / sumStates)),
-      from = row * sumStates;
+    const row = Math.min(nRows - 1, Math.round(state / sumStates));
+    const from = row * sumStates;
     if (now < 0 || Math.abs(state - now) > Math.abs(state - from) + nGroups / 4) {
       sums.set(grouping.sums.subarray(row * nGroups, (row + 1) * nGroups));
       if (picking !== null) picked.set(picking.sums.subarray(row * nGroups, (row + 1) * nGroups));
@@ -60,7 +64,8 @@ export function makeBandSweep(grouping, picking) {
 }
 
 /**
- * @typedef {object} BlockSweep the stack as a list of nodes per group: each tall block, and each run of others between two
+ * @typedef {object} BlockSweep the stack as a list of nodes per group: each tall block, and each run of
+ *   others between two
  * @property {Int32Array} first per group: its lowest node, or -1
  * @property {number[]} next per node: the one above it, or -1
  * @property {number[]} block per node: a tall block, or -1
@@ -70,7 +75,8 @@ export function makeBandSweep(grouping, picking) {
  */
 
 /**
- * @param {import('./stacking.js').Stacking} stacking @param {import('./stacking.js').Picking | null} picking
+ * @param {import('./stacking.js').Stacking} stacking
+ * @param {import('./stacking.js').Picking | null} picking
  * @param {number} tallBytes blocks of so many get a node of their own
  * @param {Int32Array} nodeOf scratch, per block
  * @returns {BlockSweep}
@@ -81,12 +87,12 @@ export function makeBlockSweep(
   tallBytes,
   nodeOf,
 ) {
-  const { act, bytes, diedState } = blocks,
-    nGroups = isShown.length;
-  const replaced = replacedAt(blocks),
-    first = new Int32Array(nGroups),
-    last = new Int32Array(nGroups),
-    isPicked = picking?.isPicked ?? null;
+  const { act, bytes, diedState } = blocks;
+  const nGroups = isShown.length;
+  const replaced = replacedAt(blocks);
+  const first = new Int32Array(nGroups);
+  const last = new Int32Array(nGroups);
+  const isPicked = picking?.isPicked ?? null;
   const [next, before, tall, sum, picked, alive, spare] = Array.from(
     { length: 7 },
     () => /** @type {number[]} */ ([]),
@@ -106,8 +112,8 @@ export function makeBlockSweep(
   const bear = (/** @type {number} */ b) => {
     const group = groupOf[b];
     if (!isShown[group]) return;
-    const isTall = bytes[b] >= tallBytes,
-      above = last[group];
+    const isTall = bytes[b] >= tallBytes;
+    const above = last[group];
     const node = !isTall && above >= 0 && tall[above] < 0 ? above : addNode(group, isTall ? b : -1);
     nodeOf[b] = node;
     alive[node]++;
@@ -115,8 +121,8 @@ export function makeBlockSweep(
     if (isPicked === null || isPicked[b]) picked[node] += bytes[b];
   };
   const bury = (/** @type {number} */ b) => {
-    const group = groupOf[b],
-      node = nodeOf[b];
+    const group = groupOf[b];
+    const node = nodeOf[b];
     if (!isShown[group]) return;
     sum[node] -= bytes[b];
     if (isPicked === null || isPicked[b]) picked[node] -= bytes[b];
@@ -138,8 +144,8 @@ export function makeBlockSweep(
     if (now < 0 || state < now || (state - now) * SCAN_PER_EVENT > (blocks.count * state) / nStates + 256)
       restart(state);
     for (; now < state; now++) {
-      const a = act[now],
-        gone = replaced?.get(now);
+      const a = act[now];
+      const gone = replaced?.get(now);
       if (gone !== undefined) bury(gone);
       if (a >= 0) bear(a);
       else if (a > NO_BLOCK) bury(~a);

@@ -2,15 +2,21 @@
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
-/** A number with commas between groups of three digits. @param {number} n */
+/**
+ * A number with commas between groups of three digits.
+ * @param {number} n
+ */
 export function formatCount(n) {
   return String(Math.round(n)).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 }
 
-/** "1.50 GiB", "512 B": exact below 1 KiB, two decimals above. @param {number} nBytes */
+/**
+ * "1.50 GiB", "512 B": exact below 1 KiB, two decimals above.
+ * @param {number} nBytes
+ */
 export function formatBytes(nBytes) {
-  let value = Math.abs(nBytes),
-    unit = 0;
+  let value = Math.abs(nBytes);
+  let unit = 0;
   while (value >= (unit === 0 ? 1024 : 1023.995) && unit < BYTE_UNITS.length - 1) {
     // not "1024.00 MiB"
     value /= 1024;
@@ -20,15 +26,21 @@ export function formatBytes(nBytes) {
   return `${sign}${unit === 0 ? value : value.toFixed(2)} ${BYTE_UNITS[unit]}`;
 }
 
-/** "1,572,864 B". @param {number} nBytes */
+/**
+ * "1,572,864 B".
+ * @param {number} nBytes
+ */
 export function formatExactBytes(nBytes) {
   return `${formatCount(nBytes)} B`;
 }
 
-/** A binary tick such as "256 MiB" or "1.5 GiB", without needless decimals. @param {number} nBytes */
+/**
+ * A binary tick such as "256 MiB" or "1.5 GiB", without needless decimals.
+ * @param {number} nBytes
+ */
 export function formatTickBytes(nBytes) {
-  let value = nBytes,
-    unit = 0;
+  let value = nBytes;
+  let unit = 0;
   while (value >= 1024 && unit < BYTE_UNITS.length - 1) {
     value /= 1024;
     unit++;
@@ -36,18 +48,28 @@ export function formatTickBytes(nBytes) {
   return `${Number(value.toFixed(3))} ${BYTE_UNITS[unit]}`;
 }
 
-/** Three significant digits, never in exponents. @param {number} value */
+/**
+ * Three significant digits, never in exponents.
+ * @param {number} value
+ */
 function threeDigits(value) {
   const size = Math.abs(value);
   return size >= 100 ? value.toFixed(0) : size >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
-/** "1 event", "1,234 events". @param {number} count @param {string} word of one */
+/**
+ * "1 event", "1,234 events".
+ * @param {number} count
+ * @param {string} word of one
+ */
 export function formatPlural(count, word) {
   return `${formatCount(count)} ${word}${count === 1 ? '' : 's'}`;
 }
 
-/** "12.3 ms", "640 ns", "1.20 s". @param {number} ns */
+/**
+ * "12.3 ms", "640 ns", "1.20 s".
+ * @param {number} ns
+ */
 export function formatDuration(ns) {
   if (ns < 1e3) return `${Math.round(ns)} ns`;
   if (ns < 1e6) return `${threeDigits(ns / 1e3)} µs`;
@@ -55,14 +77,20 @@ export function formatDuration(ns) {
   return `${threeDigits(ns / 1e9)} s`;
 }
 
-/** Milliseconds to four digits: "1,234", "123.4", "12.34", "1.234". @param {number} ms */
+/**
+ * Milliseconds to four digits: "1,234", "123.4", "12.34", "1.234".
+ * @param {number} ms
+ */
 export function formatMs(ms) {
   if (ms >= 1000) return formatCount(ms);
   return ms >= 100 ? ms.toFixed(1) : ms >= 10 ? ms.toFixed(2) : ms.toFixed(3);
 }
 
-/** "1,620.14 ± 0.32 ms": both with the decimals that show two digits of the deviation, down to 1 ns.
- * @param {number} mean @param {number} std ms, -1: there is none */
+/**
+ * "1,620.14 ± 0.32 ms": both with the decimals that show two digits of the deviation, down to 1 ns.
+ * @param {number} mean
+ * @param {number} std ms, -1: there is none
+ */
 export function formatMeanStd(mean, std) {
   if (std < 0) return `${formatMs(mean)} ms`;
   if (!(std > 0)) return `${formatMs(mean)} ± 0 ms`;
@@ -71,19 +99,29 @@ export function formatMeanStd(mean, std) {
   return `${formatCount(Number(whole))}${part ? `.${part}` : ''} ± ${std.toFixed(decimals)} ms`;
 }
 
-/** The first sentence, up to a semicolon, and what follows it; the dot of "2.7B" ends nothing. @param {string} text @returns {[string, string]} */
+/**
+ * The first sentence, up to a semicolon, and what follows it; the dot of "2.7B" ends nothing.
+ * @param {string} text
+ * @returns {[string, string]}
+ */
 export function splitSentence(text) {
-  const end = /[.!?;](?=\s)|\n/.exec(text),
-    at = end === null ? text.length : end.index + 1;
+  const end = /[.!?;](?=\s)|\n/.exec(text);
+  const at = end === null ? text.length : end.index + 1;
   return [text.slice(0, at).trim(), text.slice(at).trim()];
 }
 
-/** "12.3 %". @param {number} share 0..1 */
+/**
+ * "12.3 %".
+ * @param {number} share 0..1
+ */
 export function formatShare(share) {
   return share > 0 && share < 0.001 ? '<0.1 %' : `${(share * 100).toFixed(1)} %`;
 }
 
-/** "1.93×", "0.025×". @param {number} ratio */
+/**
+ * "1.93×", "0.025×".
+ * @param {number} ratio
+ */
 export function formatRatio(ratio) {
   return Number.isFinite(ratio)
     ? `${ratio >= 100 ? formatCount(ratio) : ratio >= 0.1 ? ratio.toFixed(2) : Number(ratio.toPrecision(2))}×`
@@ -102,14 +140,18 @@ const CATEGORY_PLURALS = new Map([
   ['unknown', 'uncategorised'],
 ]);
 
-/** A category's name in a sentence. @param {string} name */
+/**
+ * A category's name in a sentence.
+ * @param {string} name
+ */
 export function categoryText(name) {
   return CATEGORY_PLURALS.get(name) ?? name;
 }
 
 /**
  * What tells names apart: without the parts, between hyphens, that all of them begin and end with.
- * @param {string[]} names @returns {string[]} the names themselves where nothing would be left of one
+ * @param {string[]} names
+ * @returns {string[]} the names themselves where nothing would be left of one
  */
 export function distinctParts(names) {
   const split = names.map((name) => name.split('-'));
@@ -118,26 +160,38 @@ export function distinctParts(names) {
     while (lists.length > 0 && lists.every((list) => n < list.length - 1 && list[n] === lists[0][n])) n++;
     return n;
   };
-  const front = shared(split),
-    back = shared(split.map((parts) => parts.slice(front).reverse()));
+  const front = shared(split);
+  const back = shared(split.map((parts) => parts.slice(front).reverse()));
   const short = split.map((parts) => parts.slice(front, parts.length - back).join('-'));
   return names.length > 1 && new Set(short).size === names.length ? short : names;
 }
 
-/** A tensor's name without its numbers: "layers.*.attn.q". @param {string} name */
+/**
+ * A tensor's name without its numbers: "layers.*.attn.q".
+ * @param {string} name
+ */
 export function namePattern(name) {
   return name.replace(/\d+/g, '*');
 }
 
-/** True for a text that is one of a list. @template {string} T @param {readonly T[]} list @param {string | null} text @returns {text is T} */
+/**
+ * True for a text that is one of a list.
+ * @template {string} T
+ * @param {readonly T[]} list
+ * @param {string | null} text
+ * @returns {text is T}
+ */
 export function isOneOf(list, text) {
   return text !== null && /** @type {readonly string[]} */ (list).includes(text);
 }
 
-/** "layers 0–35", "layers 1, 5" or "layer 3". @param {Set<number>} layers */
+/**
+ * "layers 0–35", "layers 1, 5" or "layer 3".
+ * @param {Set<number>} layers
+ */
 export function layersText(layers) {
-  const sorted = [...layers].sort((a, b) => a - b),
-    n = sorted.length;
+  const sorted = [...layers].sort((a, b) => a - b);
+  const n = sorted.length;
   if (n === 1) return `layer ${sorted[0]}`;
   if (sorted[n - 1] - sorted[0] === n - 1) return `layers ${sorted[0]}–${sorted[n - 1]}`;
   return n <= 3 ? `layers ${sorted.join(', ')}` : `${n} layers`;

@@ -2,8 +2,8 @@
 
 /** @param {() => void} onChange called when the colours have changed */
 export function startTheme(onChange) {
-  const dark = window.matchMedia('(prefers-color-scheme: dark)'),
-    root = document.documentElement;
+  const dark = window.matchMedia('(prefers-color-scheme: dark)');
+  const root = document.documentElement;
   let chosen = '';
   const apply = () => {
     root.dataset.theme = chosen || (dark.matches ? 'dark' : 'light');

@@ -2,7 +2,8 @@
 
 /**
  * Ticks of bytes from 0 to maxBytes: a power of two apart, so that labels are 256 MiB, 1 GiB, ...
- * @param {number} maxBytes @param {number} maxTicks at most this many, besides 0
+ * @param {number} maxBytes
+ * @param {number} maxTicks at most this many, besides 0
  * @returns {number[]}
  */
 export function byteTicks(maxBytes, maxTicks) {
@@ -16,7 +17,10 @@ export function byteTicks(maxBytes, maxTicks) {
 
 /**
  * Ticks at 1, 2 or 5 times a power of ten within [lo, hi]; at least `minStep` apart.
- * @param {number} lo @param {number} hi @param {number} maxTicks @param {number} [minStep]
+ * @param {number} lo
+ * @param {number} hi
+ * @param {number} maxTicks
+ * @param {number} [minStep]
  * @returns {{ticks: number[], step: number}}
  */
 export function decimalTicks(lo, hi, maxTicks, minStep = 0) {
@@ -25,15 +29,17 @@ export function decimalTicks(lo, hi, maxTicks, minStep = 0) {
   const rough = Math.max(span / maxTicks, minStep);
   const power = 10 ** Math.floor(Math.log10(rough));
   const factor = [1, 2, 5, 10].find((f) => f * power >= rough * (1 - 1e-9)) ?? 10;
-  const step = factor * power,
-    ticks = [];
+  const step = factor * power;
+  const ticks = [];
   for (let i = Math.ceil(lo / step - 1e-9) + 0; i * step <= hi + step * 1e-9; i++) ticks.push(i * step);
   return { ticks, step };
 }
 
 /**
  * The label of a time tick, in the unit that suits the whole axis and the decimals that suit the step.
- * @param {number} ns @param {number} step ns between ticks @param {number} hi ns at the axis' end
+ * @param {number} ns
+ * @param {number} step ns between ticks
+ * @param {number} hi ns at the axis' end
  */
 export function timeTickText(ns, step, hi) {
   const [unit, size] =

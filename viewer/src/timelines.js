@@ -14,7 +14,10 @@ const MIN_PLOT = 220;
 const SEVERAL_PLOT = 150;
 const DOCK_ROOM = 330; // of the window's height, which the panel under the timelines needs
 
-/** The colours of the page, for what is drawn. @returns {import('./scene.js').Theme} */
+/**
+ * The colours of the page, for what is drawn.
+ * @returns {import('./scene.js').Theme}
+ */
 export function pageTheme() {
   const style = getComputedStyle(document.documentElement);
   const value = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
@@ -33,7 +36,10 @@ export function pageTheme() {
 
 /** The stages of the runs on the page. */
 export class Timelines {
-  /** @param {import('./store.js').Store} store @param {() => void} onView called when what is shown of the axis has changed */
+  /**
+   * @param {import('./store.js').Store} store
+   * @param {() => void} onView called when what is shown of the axis has changed
+   */
   constructor(store, onView) {
     this.store = store;
     this.onView = onView;
@@ -85,11 +91,14 @@ export class Timelines {
     );
   }
 
-  /** Makes the timelines anew. @param {import('./run.js').Run[]} runs */
+  /**
+   * Makes the timelines anew.
+   * @param {import('./run.js').Run[]} runs
+   */
   show(runs) {
     const whole = runs.find((run) => !endedEarly(run)) ?? null;
-    const { axis, colourBy, hidden } = this.store.get(),
-      colouring = colouringOf(runs, colourBy);
+    const { axis, colourBy, hidden } = this.store.get();
+    const colouring = colouringOf(runs, colourBy);
     this.runs = runs;
     this.stages = runs.map(
       (run, i) => new Stage(run, runs.length === 1, axis, whole, buildStacking(colouring, i, hidden)),
@@ -108,11 +117,14 @@ export class Timelines {
     this.showStrip(this.store.get().shown);
   }
 
-  /** Puts the differences between the base and another run under the timelines. @param {number} shown number of the other run; 0: the next one */
+  /**
+   * Puts the differences between the base and another run under the timelines.
+   * @param {number} shown number of the other run; 0: the next one
+   */
   showStrip(shown) {
     this.strip?.element.remove();
-    const [base] = this.stages,
-      other = this.stages[shown > 0 ? shown : 1];
+    const [base] = this.stages;
+    const other = this.stages[shown > 0 ? shown : 1];
     this.strip =
       base?.run.isRecorded && other?.run.isRecorded
         ? new DifferenceStrip(base, other, () => this.alignment(base, other))
@@ -120,16 +132,23 @@ export class Timelines {
     if (this.strip !== null) byId('runs').append(this.strip.element);
   }
 
-  /** From the axis of one stage to that of another. @param {Stage} from @param {Stage} to */
+  /**
+   * From the axis of one stage to that of another.
+   * @param {Stage} from
+   * @param {Stage} to
+   */
   alignment(from, to) {
-    const { kind } = from.axis,
-      key = `${this.stages.indexOf(from)} ${this.stages.indexOf(to)} ${kind}`;
+    const { kind } = from.axis;
+    const key = `${this.stages.indexOf(from)} ${this.stages.indexOf(to)} ${kind}`;
     let alignment = this.alignments.get(key);
     if (alignment === undefined) this.alignments.set(key, (alignment = alignRuns(from.run, to.run, kind)));
     return alignment;
   }
 
-  /** The instant that is looked at, and the one that answers to it in the other runs. @param {import('./store.js').Cursor | null} cursor */
+  /**
+   * The instant that is looked at, and the one that answers to it in the other runs.
+   * @param {import('./store.js').Cursor | null} cursor
+   */
   showCursor(cursor) {
     const leader = cursor === null ? undefined : this.stages[cursor.run];
     this.stages.forEach((stage, i) => {
@@ -156,18 +175,18 @@ export class Timelines {
   /** Sizes the timelines to the window: one fills it, several share it. */
   layOut() {
     if (this.stages.length === 0) return;
-    const colours = pageTheme(),
-      n = this.stages.length,
-      runs = this.stages.map((stage) => stage.run);
-    const own = scalesOf(runs),
-      top = Math.max(...own),
-      scales = this.oneScale ? own.map(() => top) : own;
+    const colours = pageTheme();
+    const n = this.stages.length;
+    const runs = this.stages.map((stage) => stage.run);
+    const own = scalesOf(runs);
+    const top = Math.max(...own);
+    const scales = this.oneScale ? own.map(() => top) : own;
     const button = byId('scale-button');
     button.hidden = own.every((scale) => scale === top);
     button.textContent = `y: ${this.oneScale ? 'one scale' : 'own scales'}`;
     this.stages.forEach((stage, i) => stage.setNote(scaleNote(scales, i)));
-    const isWide = window.innerWidth > 1100,
-      above = byId('runs').getBoundingClientRect().top + window.scrollY;
+    const isWide = window.innerWidth > 1100;
+    const above = byId('runs').getBoundingClientRect().top + window.scrollY;
     const besides = this.stages.reduce(
       (sum, stage) => sum + stage.element.offsetHeight - stage.frame.offsetHeight + stage.heightBesides(),
       0,
@@ -180,7 +199,11 @@ export class Timelines {
     this.askDraw();
   }
 
-  /** Gives every other run the same part of its own axis: from the same place in the same step and phase to the same. @param {Stage} leader */
+  /**
+   * Gives every other run the same part of its own axis: from the same place in the same step and phase to
+   * the same.
+   * @param {Stage} leader
+   */
   follow(leader) {
     const { x0, x1 } = leader.view;
     for (const stage of this.stages) {
@@ -191,7 +214,10 @@ export class Timelines {
     this.viewChanged();
   }
 
-  /** Every run's step of the peak, or all of it. @param {'showHome' | 'showWhole'} show */
+  /**
+   * Every run's step of the peak, or all of it.
+   * @param {'showHome' | 'showWhole'} show
+   */
   showAll(show) {
     for (const stage of this.stages) stage[show]();
     this.viewChanged();

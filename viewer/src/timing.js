@@ -14,7 +14,8 @@ const PATH_DEPTH = 32; // scopes of a path that are told
  * @property {number} eventShare nEvents times nsPerEvent; -1: unknown
  * @property {number} nPairs of steps, with and without recording; 0: not compared
  * @property {number} pairShare median of the pairs; may be below 0 by chance
- * @property {number} lowShare 95 % confidence interval of the median; of fewer than MIN_PAIRS pairs their range
+ * @property {number} lowShare 95 % confidence interval of the median; of fewer than MIN_PAIRS pairs their
+ *   range
  * @property {number} highShare
  *
  * @typedef {object} KernelSum one kernel in all places
@@ -34,16 +35,22 @@ const PATH_DEPTH = 32; // scopes of a path that are told
  * @property {KernelSum[]} kernels most time first
  */
 
-/** A loss as the command line has it. @param {number} loss */
+/**
+ * A loss as the command line has it.
+ * @param {number} loss
+ */
 function lossText(loss) {
   return Number.isNaN(loss) ? 'nan' : Number.isFinite(loss) ? loss.toFixed(6) : loss > 0 ? 'inf' : '-inf';
 }
 
-/** The losses of the steps that the command line shows; "" where there are none. @param {import('./format.js').Timing} timing */
+/**
+ * The losses of the steps that the command line shows; "" where there are none.
+ * @param {import('./format.js').Timing} timing
+ */
 export function lossesText({ losses, warmupSteps }) {
-  const n = losses.length,
-    measured = warmupSteps > 0 && warmupSteps < n ? warmupSteps : 0,
-    odd = losses.findIndex((loss) => !Number.isFinite(loss));
+  const n = losses.length;
+  const measured = warmupSteps > 0 && warmupSteps < n ? warmupSteps : 0;
+  const odd = losses.findIndex((loss) => !Number.isFinite(loss));
   if (n === 0) return '';
   return `${lossText(losses[0])} in the run's first step${measured > 0 ? `, ${lossText(losses[measured])} in the first measured one` : ''}${
     n - 1 > measured ? `, ${lossText(losses[n - 1])} in the last` : ''
@@ -55,25 +62,31 @@ function meanOf(samples) {
   return samples.length > 0 ? samples.reduce((a, b) => a + b, 0) / samples.length : -1;
 }
 
-/** The last scope "step N"; -1: none. @param {import('./format.js').Snapshot} snapshot */
+/**
+ * The last scope "step N"; -1: none.
+ * @param {import('./format.js').Snapshot} snapshot
+ */
 function lastStep({ scopes, strings }) {
   for (let s = scopes.count - 1; s >= 0; s--)
     if (scopes.kind[s] === SCOPE.STEP && scopes.name[s] >= 0 && strings[scopes.name[s]] === 'step') return s;
   return -1;
 }
 
-/** Events in the phases of the last step: what a step releases at its end, outside every phase, is not among what is timed.
- * @param {import('./format.js').Snapshot} snapshot */
+/**
+ * Events in the phases of the last step: what a step releases at its end, outside every phase, is not among
+ * what is timed.
+ * @param {import('./format.js').Snapshot} snapshot
+ */
 function countStepEvents(snapshot) {
-  const { scopes, events, nDropped, fullPolicy } = snapshot,
-    step = lastStep(snapshot);
+  const { scopes, events, nDropped, fullPolicy } = snapshot;
+  const step = lastStep(snapshot);
   if (step < 0 || events.count === 0) return -1;
   if (nDropped > 0 && (fullPolicy !== 'keep-newest' || events.timeNs[0] > scopes.beginNs[step])) return -1; // not all of the step's are there
   /** @type {Map<number, boolean>} */
   const known = new Map();
   const isInPhase = (/** @type {number} */ scope) => {
-    let s = scope,
-      inPhase = false;
+    let s = scope;
+    let inPhase = false;
     for (let i = 0; i < PATH_DEPTH && s > step; i++) {
       inPhase ||= scopes.kind[s] === SCOPE.PHASE;
       s = scopes.parent[s];
@@ -91,12 +104,16 @@ function countStepEvents(snapshot) {
   return n;
 }
 
-/** How many of n sorted samples to leave out at each end, so that the rest holds the median of what they were drawn from with
- * 95 % confidence, whatever its distribution. @param {number} n */
+/**
+ * How many of n sorted samples to leave out at each end, so that the rest holds the median of what they were
+ * drawn from with
+ * 95 % confidence, whatever its distribution.
+ * @param {number} n
+ */
 function outsideOf(n) {
-  let term = 2 ** -n,
-    sum = term,
-    k = 0;
+  let term = 2 ** -n;
+  let sum = term;
+  let k = 0;
   while (sum <= 0.025) {
     term *= (n - k) / (k + 1);
     sum += term;
@@ -105,14 +122,17 @@ function outsideOf(n) {
   return Math.max(0, k - 1);
 }
 
-/** What recording cost: from what one event costs, and from steps with and without recording.
- * @param {import('./format.js').Snapshot} snapshot @returns {RecorderCost} */
+/**
+ * What recording cost: from what one event costs, and from steps with and without recording.
+ * @param {import('./format.js').Snapshot} snapshot
+ * @returns {RecorderCost}
+ */
 export function recorderCost(snapshot) {
-  const { timing } = snapshot,
-    nEvents = countStepEvents(snapshot),
-    nsPerEvent = timing.recorderNsPerEvent;
-  const stepMs = meanOf(timing.phases.find(({ name }) => name === 'step')?.hostMs ?? []),
-    pairs = timing.recorderPairs;
+  const { timing } = snapshot;
+  const nEvents = countStepEvents(snapshot);
+  const nsPerEvent = timing.recorderNsPerEvent;
+  const stepMs = meanOf(timing.phases.find(({ name }) => name === 'step')?.hostMs ?? []);
+  const pairs = timing.recorderPairs;
   const cost = {
     nEvents,
     nsPerEvent,
@@ -128,9 +148,9 @@ export function recorderCost(snapshot) {
     ![...pairs.recordedMs, ...pairs.unrecordedMs].every((ms) => ms > 0)
   )
     return cost;
-  const shares = pairs.recordedMs.map((ms, i) => 1 - pairs.unrecordedMs[i] / ms).sort((a, b) => a - b),
-    n = shares.length,
-    outside = outsideOf(n);
+  const shares = pairs.recordedMs.map((ms, i) => 1 - pairs.unrecordedMs[i] / ms).sort((a, b) => a - b);
+  const n = shares.length;
+  const outside = outsideOf(n);
   return {
     ...cost,
     nPairs: n,
@@ -140,15 +160,21 @@ export function recorderCost(snapshot) {
   };
 }
 
-/** Two digits that count: "12 %", "0.012 %". @param {number} share */
+/**
+ * Two digits that count: "12 %", "0.012 %".
+ * @param {number} share
+ */
 function percentText(share) {
-  const percent = 100 * share,
-    size = Math.abs(percent);
+  const percent = 100 * share;
+  const size = Math.abs(percent);
   if (size > 0 && size < 0.001) return percent < 0 ? 'above -0.001 %' : 'below 0.001 %';
   return `${percent.toFixed(size >= 9.95 ? 0 : size >= 0.995 ? 1 : size >= 0.0995 ? 2 : 3)} %`;
 }
 
-/** What recording cost, in the words of the command line; "": nothing is known. @param {RecorderCost} cost */
+/**
+ * What recording cost, in the words of the command line; "": nothing is known.
+ * @param {RecorderCost} cost
+ */
 export function recorderText({ nEvents, nsPerEvent, eventShare, nPairs, pairShare, lowShare, highShare }) {
   const parts = [];
   if (eventShare >= 0)
@@ -156,8 +182,8 @@ export function recorderText({ nEvents, nsPerEvent, eventShare, nPairs, pairShar
       `${percentText(eventShare)} of a step by its cost per event (${formatPlural(nEvents, 'event')} of ${nsPerEvent.toFixed(0)} ns)`,
     );
   if (nPairs > 0) {
-    const isSure = nPairs >= MIN_PAIRS,
-      pairs = `(${nPairs} pair${nPairs === 1 ? '' : 's'} of steps)`;
+    const isSure = nPairs >= MIN_PAIRS;
+    const pairs = `(${nPairs} pair${nPairs === 1 ? '' : 's'} of steps)`;
     const found =
       lowShare <= 0
         ? `not distinguishable from 0 within ± ${percentText(Math.max(Math.abs(lowShare), Math.abs(highShare)))}`
@@ -169,7 +195,11 @@ export function recorderText({ nEvents, nsPerEvent, eventShare, nPairs, pairShar
   return parts.join('; ');
 }
 
-/** Kernels by name, over all places. @param {import('./format.js').Kernel[]} kernels @returns {KernelSum[]} */
+/**
+ * Kernels by name, over all places.
+ * @param {import('./format.js').Kernel[]} kernels
+ * @returns {KernelSum[]}
+ */
 export function sumKernels(kernels) {
   /** @type {Map<string, import('./format.js').Kernel[]>} */
   const byName = new Map();
@@ -177,8 +207,8 @@ export function sumKernels(kernels) {
   const all = kernels.reduce((sum, { totalNs }) => sum + totalNs, 0);
   return [...byName]
     .map(([name, list]) => {
-      const launches = list.reduce((sum, kernel) => sum + kernel.launches, 0),
-        totalNs = list.reduce((sum, kernel) => sum + kernel.totalNs, 0);
+      const launches = list.reduce((sum, kernel) => sum + kernel.launches, 0);
+      const totalNs = list.reduce((sum, kernel) => sum + kernel.totalNs, 0);
       const places = [...list]
         .sort((a, b) => b.totalNs - a.totalNs)
         .map(({ path }) => path || 'outside every scope');
@@ -194,13 +224,16 @@ export function sumKernels(kernels) {
     .sort((a, b) => b.totalNs - a.totalNs);
 }
 
-/** @param {import('./run.js').Run} run @returns {TimingFacts} */
+/**
+ * @param {import('./run.js').Run} run
+ * @returns {TimingFacts}
+ */
 export function timingFacts({ snapshot, timing }) {
   const {
-      run,
-      timing: { flops, statedPeakFlops },
-    } = snapshot,
-    stepMs = timing.find(({ name }) => name === 'step')?.statistics.mean ?? -1;
+    run,
+    timing: { flops, statedPeakFlops },
+  } = snapshot;
+  const stepMs = timing.find(({ name }) => name === 'step')?.statistics.mean ?? -1;
   const tokens = run.batch_size > 0 && run.context_length > 0 ? run.batch_size * run.context_length : -1;
   const flopsPerSecond = stepMs > 0 && flops > 0 ? flops / (stepMs * 1e-3) : -1;
   return {

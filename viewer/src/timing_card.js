@@ -7,7 +7,11 @@ import { formatCount, formatDuration, formatMeanStd, formatMs, formatShare } fro
 
 const LISTED_KERNELS = 8;
 
-/** One phase's samples as dots, mean and spread. @param {import('./run.js').PhaseTiming} phase @param {number} longest ms at the right edge */
+/**
+ * One phase's samples as dots, mean and spread.
+ * @param {import('./run.js').PhaseTiming} phase
+ * @param {number} longest ms at the right edge
+ */
 function sampleStrip(phase, longest) {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('class', 'samples');
@@ -21,9 +25,9 @@ function sampleStrip(phase, longest) {
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
     svg.append(made);
   };
-  const { mean, samples } = phase.statistics,
-    std = Math.max(0, phase.statistics.std),
-    at = (/** @type {number} */ ms) => `${(97 * ms) / longest}%`;
+  const { mean, samples } = phase.statistics;
+  const std = Math.max(0, phase.statistics.std);
+  const at = (/** @type {number} */ ms) => `${(97 * ms) / longest}%`;
   put('rect', { class: 'mean', x: 0, y: 8, width: at(mean), height: 8 });
   put('rect', {
     class: 'spread',
@@ -36,14 +40,18 @@ function sampleStrip(phase, longest) {
   return svg;
 }
 
-/** A phase, which the timelines light up while it is pointed at or has the keyboard. @param {import('./store.js').Store} store
- * @param {import('./run.js').PhaseTiming} phase @param {number} longest ms */
+/**
+ * A phase, which the timelines light up while it is pointed at or has the keyboard.
+ * @param {import('./store.js').Store} store
+ * @param {import('./run.js').PhaseTiming} phase
+ * @param {number} longest ms
+ */
 function phaseRow(store, phase, longest) {
   const {
-      name,
-      statistics: { mean, std, median, min, max },
-    } = phase,
-    set = (/** @type {string | null} */ value) => () => store.set({ phase: value });
+    name,
+    statistics: { mean, std, median, min, max },
+  } = phase;
+  const set = (/** @type {string | null} */ value) => () => store.set({ phase: value });
   const button = pushButton(name, set(name), { class: 'name link', title: `Show ${name} in the timelines` });
   const row = element(
     'div',
@@ -66,13 +74,20 @@ function phaseRow(store, phase, longest) {
   return row;
 }
 
-/** "1.25 TFLOP/s". @param {number} flops per second */
+/**
+ * "1.25 TFLOP/s".
+ * @param {number} flops per second
+ */
 function rateText(flops) {
   const [value, unit] = flops >= 1e12 ? [flops / 1e12, 'TFLOP/s'] : [flops / 1e9, 'GFLOP/s'];
   return `${value >= 100 ? formatCount(value) : value.toPrecision(3)} ${unit}`;
 }
 
-/** @param {import('./timing.js').TimingFacts} facts @param {string} losses @returns {HTMLElement[]} */
+/**
+ * @param {import('./timing.js').TimingFacts} facts
+ * @param {string} losses
+ * @returns {HTMLElement[]}
+ */
 function rateFacts({ tokensPerSecond, flopsPerSecond, peakShare, recorder }, losses) {
   const fact = (/** @type {string} */ key, /** @type {string} */ value, /** @type {string} */ title) => [
     element('dt', {}, key),
@@ -105,15 +120,15 @@ function rateFacts({ tokensPerSecond, flopsPerSecond, peakShare, recorder }, los
 
 /** @param {import('./timing.js').KernelSum[]} kernels */
 function kernelTable(kernels) {
-  const body = element('tbody'),
-    head = element(
-      'tr',
-      {},
-      element('th', { scope: 'col' }, 'kernel'),
-      ...['launches', 'total', 'mean', 'share'].map((name) =>
-        element('th', { scope: 'col', class: 'number' }, name),
-      ),
-    );
+  const body = element('tbody');
+  const head = element(
+    'tr',
+    {},
+    element('th', { scope: 'col' }, 'kernel'),
+    ...['launches', 'total', 'mean', 'share'].map((name) =>
+      element('th', { scope: 'col', class: 'number' }, name),
+    ),
+  );
   const row = (
     /** @type {import('./timing.js').KernelSum} */ { name, launches, totalNs, meanNs, share, places },
   ) =>
@@ -126,8 +141,8 @@ function kernelTable(kernels) {
       ),
     );
   body.append(...kernels.slice(0, LISTED_KERNELS).map(row));
-  const rest = kernels.slice(LISTED_KERNELS),
-    table = element('table', { class: 'compare kernels' }, element('thead', {}, head), body);
+  const rest = kernels.slice(LISTED_KERNELS);
+  const table = element('table', { class: 'compare kernels' }, element('thead', {}, head), body);
   const more =
     rest.length === 0
       ? null
@@ -147,15 +162,18 @@ function kernelTable(kernels) {
   );
 }
 
-/** @param {import('./store.js').Store} store @param {import('./run.js').Run} run */
+/**
+ * @param {import('./store.js').Store} store
+ * @param {import('./run.js').Run} run
+ */
 function cardOf(store, run) {
   const { timing, snapshot } = run;
   if (timing.length === 0) {
     const why = run.isVirtual ? 'a virtual device computes nothing' : 'the file holds no measured steps';
     return card('Time per step', element('p', { class: 'muted' }, `not computed: ${why}`));
   }
-  const longest = Math.max(...timing.map(({ statistics: { max, mean, std } }) => Math.max(max, mean + std))),
-    facts = timingFacts(run);
+  const longest = Math.max(...timing.map(({ statistics: { max, mean, std } }) => Math.max(max, mean + std)));
+  const facts = timingFacts(run);
   const n = timing[0].statistics.samples.length;
   const note = `mean ${n === 1 ? 'of 1 step' : `± sample standard deviation of ${n} steps`} after ${Math.max(0, snapshot.timing.warmupSteps)} of warm-up, ${timing[0].clock} clock; one dot per step`;
   return card(
@@ -167,12 +185,16 @@ function cardOf(store, run) {
   );
 }
 
-/** The times of the run that is shown. @param {import('./store.js').Store} store @returns {HTMLElement} follows the store */
+/**
+ * The times of the run that is shown.
+ * @param {import('./store.js').Store} store
+ * @returns {HTMLElement} follows the store
+ */
 export function makeTimingCard(store) {
   const made = element('div', { class: 'timing' });
   const fill = () => {
-    const { runs, shown } = store.get(),
-      run = runs[shown];
+    const { runs, shown } = store.get();
+    const run = runs[shown];
     made.replaceChildren(...(run ? [cardOf(store, run)] : []));
   };
   store.on(['runs', 'shown'], fill);

@@ -4,7 +4,11 @@ import { byId } from './dom.js';
 
 const GAP = 16; // CSS pixels between the pointer and the box
 
-/** @param {(Node | string)[]} content @param {number} clientX @param {number} clientY */
+/**
+ * @param {(Node | string)[]} content
+ * @param {number} clientX
+ * @param {number} clientY
+ */
 export function showTooltip(content, clientX, clientY) {
   const tooltip = byId('tooltip');
   tooltip.hidden = false;

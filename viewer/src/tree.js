@@ -51,14 +51,21 @@ class RowView {
     this.written = new Map();
   }
 
-  /** @param {HTMLElement} to @param {string} text */
+  /**
+   * @param {HTMLElement} to
+   * @param {string} text
+   */
   write(to, text) {
     if (this.written.get(to) === text) return;
     this.written.set(to, text);
     to.textContent = text;
   }
 
-  /** @param {string} name @param {string | null} value @param {HTMLElement} [of] */
+  /**
+   * @param {string} name
+   * @param {string | null} value
+   * @param {HTMLElement} [of]
+   */
   mark(name, value, of = this.element) {
     const key = of === this.element ? name : `${name} ${this.cells.indexOf(of)}`;
     if (this.written.get(key) === String(value)) return;
@@ -67,7 +74,11 @@ class RowView {
     else of.setAttribute(name, value);
   }
 
-  /** @param {import('./tree_rows.js').TreeRow} row @param {number} total bytes @param {{isPicked: boolean, hasFocus: boolean}} marks */
+  /**
+   * @param {import('./tree_rows.js').TreeRow} row
+   * @param {number} total bytes
+   * @param {{isPicked: boolean, hasFocus: boolean}} marks
+   */
   fill(row, total, { isPicked, hasFocus }) {
     const share = total > 0 ? row.bytes / total : 0;
     this.write(this.label, row.label);
@@ -214,16 +225,16 @@ class TreePanel {
 
   update() {
     if (this.element.hidden) return;
-    const state = this.store.get(),
-      looked = lookAtBlocks(state);
+    const state = this.store.get();
+    const looked = lookAtBlocks(state);
     this.looked = looked;
     this.grid.hidden = looked === null;
     if (looked === null) {
       this.summary.textContent = 'Nothing was recorded.';
       return;
     }
-    const { run, whole } = looked,
-      levels = levelsOf(run, this.splitOf(run), this.singleLayers);
+    const { run, whole } = looked;
+    const levels = levelsOf(run, this.splitOf(run), this.singleLayers);
     this.splitSelect.value = this.splitOf(run);
     this.state.rootKey = `${state.shown}${this.splitOf(run)}${this.singleLayers}`;
     if (this.begun !== run && whole.count > 0) {
@@ -241,8 +252,8 @@ class TreePanel {
   }
 
   draw() {
-    const { pick, pinned, shown } = this.store.get(),
-      total = this.looked?.whole.bytes ?? 0;
+    const { pick, pinned, shown } = this.store.get();
+    const total = this.looked?.whole.bytes ?? 0;
     if (this.own !== null && this.own.pick !== pick) this.own = null;
     const hadFocus = this.body.contains(document.activeElement);
     if (!this.rows.some(({ key }) => key === this.focusKey)) this.focusKey = this.rows[0]?.key ?? '';
@@ -275,33 +286,45 @@ class TreePanel {
     this.update();
   }
 
-  /** @param {EventTarget | null} target @returns {number} -1: none */
+  /**
+   * @param {EventTarget | null} target
+   * @returns {number} -1: none
+   */
   indexOf(target) {
     const row = target instanceof Element ? target.closest('.tree-row') : null;
     return this.views.findIndex((view, i) => i < this.rows.length && view.element === row);
   }
 
-  /** @param {number} index @param {boolean} moves the focus of the page, too */
+  /**
+   * @param {number} index
+   * @param {boolean} moves the focus of the page, too
+   */
   setFocus(index, moves) {
-    const at = Math.max(0, Math.min(this.rows.length - 1, index)),
-      row = this.rows[at];
+    const at = Math.max(0, Math.min(this.rows.length - 1, index));
+    const row = this.rows[at];
     if (row === undefined) return;
     this.focusKey = row.key;
     this.rows.forEach(({ key }, i) => this.views[i].mark('tabindex', key === row.key ? '0' : '-1'));
     if (moves) this.views[at].element.focus();
   }
 
-  /** @param {import('./tree_rows.js').TreeRow} row @param {boolean} isOpen */
+  /**
+   * @param {import('./tree_rows.js').TreeRow} row
+   * @param {boolean} isOpen
+   */
   setOpen(row, isOpen) {
     if (isOpen) this.state.open.add(row.key);
     else this.state.open.delete(row.key);
     this.askUpdate();
   }
 
-  /** Opens all rows beside one, which lie below the same parent. @param {number} index */
+  /**
+   * Opens all rows beside one, which lie below the same parent.
+   * @param {number} index
+   */
   openSiblings(index) {
-    const { level } = this.rows[index],
-      from = this.rows.findLastIndex((each, i) => i < index && each.level < level) + 1;
+    const { level } = this.rows[index];
+    const from = this.rows.findLastIndex((each, i) => i < index && each.level < level) + 1;
     for (let i = from; i < this.rows.length && this.rows[i].level >= level; i++)
       if (this.rows[i].level === level && this.rows[i].isOpen === false)
         this.state.open.add(this.rows[i].key);
@@ -313,14 +336,17 @@ class TreePanel {
     beforePicture(this.fillRows);
   }
 
-  /** What Enter and a click do. @param {import('./tree_rows.js').TreeRow} row */
+  /**
+   * What Enter and a click do.
+   * @param {import('./tree_rows.js').TreeRow} row
+   */
   choose(row) {
-    const { shown, pinned } = this.store.get(),
-      { looked } = this;
+    const { shown, pinned } = this.store.get();
+    const { looked } = this;
     if (looked === null) return;
     if (row.kind === 'more') {
-      const key = row.key.slice(0, -'/more'.length),
-        index = this.rows.indexOf(row);
+      const key = row.key.slice(0, -'/more'.length);
+      const index = this.rows.indexOf(row);
       this.state.shownOf.set(key, (this.state.shownOf.get(key) ?? CHUNK_ROWS) + CHUNK_ROWS);
       this.update();
       this.setFocus(index, true);
@@ -336,11 +362,14 @@ class TreePanel {
     }
   }
 
-  /** @param {import('./tree_rows.js').TreeRow} row @param {import('./run.js').Run} run */
+  /**
+   * @param {import('./tree_rows.js').TreeRow} row
+   * @param {import('./run.js').Run} run
+   */
   pick(row, run) {
-    const split = this.splitOf(run),
-      { singleLayers } = this,
-      levels = levelsOf(run, split, singleLayers);
+    const split = this.splitOf(run);
+    const { singleLayers } = this;
+    const levels = levelsOf(run, split, singleLayers);
     const path = row.path.map((group, i) => levels[i].text(group));
     /** @type {Map<import('./run.js').Run, Uint8Array>} */
     const known = new Map();
@@ -358,8 +387,8 @@ class TreePanel {
 
   /** @param {MouseEvent} event */
   onClick(event) {
-    const index = this.indexOf(event.target),
-      row = this.rows[index];
+    const index = this.indexOf(event.target);
+    const row = this.rows[index];
     if (row === undefined) return;
     this.setFocus(index, true);
     if (row.isOpen !== null && /** @type {Element} */ (event.target).closest('.twisty'))
@@ -369,8 +398,8 @@ class TreePanel {
 
   /** @param {KeyboardEvent} event */
   onKey(event) {
-    const index = this.indexOf(event.target),
-      row = this.rows[index];
+    const index = this.indexOf(event.target);
+    const row = this.rows[index];
     if (row === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     const parent = this.rows.findLastIndex((each, i) => i < index && each.level < row.level);
     /** @type {Record<string, () => void>} */
@@ -414,8 +443,8 @@ class TreePanel {
   save() {
     const { looked } = this;
     if (looked === null) return;
-    const { run, whole } = looked,
-      levels = levelsOf(run, this.splitOf(run), this.singleLayers);
+    const { run, whole } = looked;
+    const levels = levelsOf(run, this.splitOf(run), this.singleLayers);
     const lines = leavesOf(run, levels, whole).map(({ path, amount }) =>
       csvLine([...path, amount.bytes, amount.requestedBytes, amount.count]),
     );
@@ -426,7 +455,10 @@ class TreePanel {
   }
 }
 
-/** @param {import('./store.js').Store} store @returns {import('./dock.js').DockPanel} */
+/**
+ * @param {import('./store.js').Store} store
+ * @returns {import('./dock.js').DockPanel}
+ */
 export function makeTreePanel(store) {
   const panel = new TreePanel(store);
   return { element: panel.element, show: () => panel.show() };

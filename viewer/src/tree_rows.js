@@ -34,16 +34,25 @@ export const CHUNK_ROWS = 200; // children shown at first, and by each press of 
 
 /**
  * The rows in sight, from the outermost group on.
- * @param {TreeState} state @param {import('./run.js').Run} run @param {import('./amounts.js').Amount} whole @param {import('./amounts.js').Level[]} levels
+ * @param {TreeState} state
+ * @param {import('./run.js').Run} run
+ * @param {import('./amounts.js').Amount} whole
+ * @param {import('./amounts.js').Level[]} levels
  * @returns {TreeRow[]}
  */
 export function treeRows(state, run, whole, levels) {
   const { blocks } = run.index;
   /** @type {TreeRow[]} */
   const rows = [];
-  /** Adds rows one by one up to what is shown of them, and a row for those that are not.
-   * @template T @param {string} key @param {number} level @param {T[]} all @param {(item: T) => void} add
-   * @param {(item: T) => {bytes: number, requestedBytes: number, count: number}} amountOf */
+  /**
+   * Adds rows one by one up to what is shown of them, and a row for those that are not.
+   * @template T
+   * @param {string} key
+   * @param {number} level
+   * @param {T[]} all
+   * @param {(item: T) => void} add
+   * @param {(item: T) => {bytes: number, requestedBytes: number, count: number}} amountOf
+   */
   const addShown = (key, level, all, add, amountOf) => {
     const n = state.shownOf.get(key) ?? CHUNK_ROWS;
     for (const item of all.slice(0, n)) add(item);
@@ -55,8 +64,8 @@ export function treeRows(state, run, whole, levels) {
       rest.requestedBytes += requestedBytes;
       rest.count += count;
     }
-    const left = all.length - n,
-      next = Math.min(CHUNK_ROWS, left);
+    const left = all.length - n;
+    const next = Math.min(CHUNK_ROWS, left);
     rows.push({
       key: `${key}/more`,
       kind: 'more',
@@ -72,15 +81,15 @@ export function treeRows(state, run, whole, levels) {
     });
   };
   const addBlocks = (/** @type {string} */ key, /** @type {import('./amounts.js').Amount} */ amount) => {
-    const list = [...amount.blocks].sort((a, b) => blocks.bytes[b] - blocks.bytes[a] || a - b),
-      level = amount.depth + 2;
+    const list = [...amount.blocks].sort((a, b) => blocks.bytes[b] - blocks.bytes[a] || a - b);
+    const level = amount.depth + 2;
     addShown(
       key,
       level,
       list,
       (block) => {
-        const name = blocks.name[block] < 0 ? '' : run.snapshot.strings[blocks.name[block]],
-          path = scopePath(run.snapshot, blocks.scope[block]);
+        const name = blocks.name[block] < 0 ? '' : run.snapshot.strings[blocks.name[block]];
+        const path = scopePath(run.snapshot, blocks.scope[block]);
         const label = [name, path].filter(Boolean).join(', ') || `block ${formatCount(block)}`;
         rows.push({
           key: `${key}/b${block}`,
@@ -112,9 +121,9 @@ export function treeRows(state, run, whole, levels) {
       parent.depth + 2,
       children,
       (amount) => {
-        const own = `${key}/${amount.group}`,
-          isOpen = state.open.has(own),
-          path = [...above, amount.group];
+        const own = `${key}/${amount.group}`;
+        const isOpen = state.open.has(own);
+        const path = [...above, amount.group];
         rows.push({
           key: own,
           kind: 'group',

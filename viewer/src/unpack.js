@@ -14,7 +14,8 @@ const PROTO = 0x80;
 const PART_LENGTH = 2 ** 18; // a multiple of 4, as base64 needs it
 
 /**
- * @typedef {Blob | Uint8Array<ArrayBuffer> | string} Source a file, bytes, or base64; gzip-compressed or plain
+ * @typedef {Blob | Uint8Array<ArrayBuffer> | string} Source a file, bytes, or base64; gzip-compressed or
+ *   plain
  * @typedef {object} Progress
  * @property {number} bytes of the file that were read
  * @property {number} totalBytes of the file
@@ -22,13 +23,17 @@ const PART_LENGTH = 2 ** 18; // a multiple of 4, as base64 needs it
  * @typedef {{snapshot: import('./format.js').Snapshot, derived: import('./run.js').Derived}} Loaded
  */
 
-/** @param {string} text base64 @returns {Uint8Array<ArrayBuffer>} @throws {FormatError} */
+/**
+ * @param {string} text base64
+ * @returns {Uint8Array<ArrayBuffer>}
+ * @throws {FormatError}
+ */
 export function bytesOfBase64(text) {
   const decoder = /** @type {any} */ (Uint8Array);
   try {
     if (typeof decoder.fromBase64 === 'function') return decoder.fromBase64(text);
-    const binary = atob(text),
-      bytes = new Uint8Array(binary.length);
+    const binary = atob(text);
+    const bytes = new Uint8Array(binary.length);
     for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
     return bytes;
   } catch {
@@ -36,7 +41,11 @@ export function bytesOfBase64(text) {
   }
 }
 
-/** A source's bytes, part by part. @param {Source} source @returns {ReadableStream<Uint8Array<ArrayBuffer>>} */
+/**
+ * A source's bytes, part by part.
+ * @param {Source} source
+ * @returns {ReadableStream<Uint8Array<ArrayBuffer>>}
+ */
 function streamOf(source) {
   if (source instanceof Blob) return source.stream();
   let at = 0;
@@ -49,13 +58,16 @@ function streamOf(source) {
   });
 }
 
-/** @param {Source} source @param {(bytes: number) => void} count called with the bytes of the file that were taken
- * @returns {Promise<import('./document.js').Pull>} of the uncompressed text */
+/**
+ * @param {Source} source
+ * @param {(bytes: number) => void} count called with the bytes of the file that were taken
+ * @returns {Promise<import('./document.js').Pull>} of the uncompressed text
+ */
 async function uncompressed(source, count) {
   const reader = streamOf(source).getReader();
   let next = await reader.read();
-  const [first, second] = next.value ?? [],
-    isPacked = first === 0x1f && second === 0x8b;
+  const [first, second] = next.value ?? [];
+  const isPacked = first === 0x1f && second === 0x8b;
   const counted = new ReadableStream({
     async pull(controller) {
       if (next.done) return controller.close();
@@ -79,7 +91,12 @@ async function uncompressed(source, count) {
   };
 }
 
-/** All that comes, in one piece. @param {import('./document.js').Pull} pull @param {() => void} report @returns {Promise<Uint8Array>} */
+/**
+ * All that comes, in one piece.
+ * @param {import('./document.js').Pull} pull
+ * @param {() => void} report
+ * @returns {Promise<Uint8Array>}
+ */
 async function inOnePiece(pull, report) {
   const parts = [];
   let length = 0;
@@ -99,8 +116,13 @@ async function inOnePiece(pull, report) {
   return whole;
 }
 
-/** The text of a snapshot, or the bytes of a pickle. @param {Source} source @param {(bytes: number) => void} count called with the bytes of the
- * file that were taken @returns {Promise<{pull: import('./document.js').Pull, totalBytes: number}>} @throws {FormatError} */
+/**
+ * The text of a snapshot, or the bytes of a pickle.
+ * @param {Source} source
+ * @param {(bytes: number) => void} count called with the bytes of the file that were taken
+ * @returns {Promise<{pull: import('./document.js').Pull, totalBytes: number}>}
+ * @throws {FormatError}
+ */
 export async function openSource(source, count) {
   const totalBytes =
     source instanceof Blob
@@ -112,7 +134,12 @@ export async function openSource(source, count) {
   return { pull: await uncompressed(source, count), totalBytes };
 }
 
-/** @param {import('./document.js').Pull} pull @param {boolean} isPickle else JSON @param {() => void} report @returns {Promise<Record<string, any>>} for readSnapshot */
+/**
+ * @param {import('./document.js').Pull} pull
+ * @param {boolean} isPickle else JSON
+ * @param {() => void} report
+ * @returns {Promise<Record<string, any>>} for readSnapshot
+ */
 async function readPytorchTree(pull, isPickle, report) {
   if (isPickle) {
     const { root, nBytes } = await readPickleStream(pull, report);
@@ -122,10 +149,15 @@ async function readPytorchTree(pull, isPickle, report) {
   return documentOfPytorch(readPytorchJson(whole), whole.length);
 }
 
-/** @param {import('./document.js').Pull} pull @param {(rows: number) => void} report events read @returns {Promise<Loaded>} @throws {FormatError} */
+/**
+ * @param {import('./document.js').Pull} pull
+ * @param {(rows: number) => void} report events read
+ * @returns {Promise<Loaded>}
+ * @throws {FormatError}
+ */
 export async function readText(pull, report) {
-  const first = await pull(),
-    isPickle = first?.[0] === PROTO; // the first opcode of every pickle since protocol 2; no JSON begins like that
+  const first = await pull();
+  const isPickle = first?.[0] === PROTO; // the first opcode of every pickle since protocol 2; no JSON begins like that
   let isTaken = false;
   const again = async () => (isTaken ? pull() : ((isTaken = true), first));
   const isPytorch = isPickle || isPytorchJson(first ?? new Uint8Array(0));
@@ -138,7 +170,12 @@ export async function readText(pull, report) {
   return { snapshot, derived: deriveRun(snapshot) };
 }
 
-/** A refusal that names a key path alone gets its byte: the source is read once more, up to there. @param {Source} source @param {unknown} problem @returns {Promise<unknown>} */
+/**
+ * A refusal that names a key path alone gets its byte: the source is read once more, up to there.
+ * @param {Source} source
+ * @param {unknown} problem
+ * @returns {Promise<unknown>}
+ */
 export async function located(source, problem) {
   if (!(problem instanceof FormatError) || problem.place === '') return problem;
   const { pull } = await openSource(source, () => undefined);
@@ -148,11 +185,16 @@ export async function located(source, problem) {
 /** Thrown where a source holds more than was to be read here. */
 export const TOO_LONG = Symbol('too long');
 
-/** @param {Source} source @param {(progress: Progress) => void} report @param {number} [most] bytes of text that are read; then TOO_LONG is thrown
- * @returns {Promise<Loaded>} @throws {FormatError} */
+/**
+ * @param {Source} source
+ * @param {(progress: Progress) => void} report
+ * @param {number} [most] bytes of text that are read; then TOO_LONG is thrown
+ * @returns {Promise<Loaded>}
+ * @throws {FormatError}
+ */
 export async function readSource(source, report, most = Infinity) {
-  let bytes = 0,
-    nText = 0;
+  let bytes = 0;
+  let nText = 0;
   const { pull, totalBytes } = await openSource(source, (n) => (bytes += n));
   const limited = async () => {
     const part = await pull();

@@ -51,17 +51,23 @@ export class ScaledScroll {
       : (this.offset / Math.max(1, this.mostOffset)) * (MOST_PIXELS - this.height);
   }
 
-  /** The scroll bar was moved. @param {number} scrollTop */
+  /**
+   * The scroll bar was moved.
+   * @param {number} scrollTop
+   */
   moveByBar(scrollTop) {
     this.moveTo(
       this.total <= MOST_PIXELS ? scrollTop : (scrollTop / (MOST_PIXELS - this.height)) * this.mostOffset,
     );
   }
 
-  /** Brings a row into sight with as little movement as needed, or into the middle where it is far. @param {number} index */
+  /**
+   * Brings a row into sight with as little movement as needed, or into the middle where it is far.
+   * @param {number} index
+   */
   reveal(index) {
-    const top = index * this.rowHeight,
-      bottom = top + this.rowHeight;
+    const top = index * this.rowHeight;
+    const bottom = top + this.rowHeight;
     if (top >= this.offset && bottom <= this.offset + this.height) return;
     const isNear = Math.abs(top - this.offset) < 2 * this.height;
     this.moveTo(!isNear ? top - this.height / 2 : top < this.offset ? top : bottom - this.height);
@@ -128,8 +134,8 @@ export class VirtualList {
 
   draw() {
     if (this.height === 0) this.height = this.element.clientHeight;
-    const { place, options } = this,
-      height = this.height - options.headHeight;
+    const { place, options } = this;
+    const height = this.height - options.headHeight;
     if (height <= 0) return;
     place.height = height;
     place.moveTo(place.offset);
@@ -140,8 +146,8 @@ export class VirtualList {
       this.element.scrollTop = place.scrollTop;
       this.scrollTop = place.scrollTop;
     }
-    const first = Math.floor(place.offset / options.rowHeight),
-      n = Math.min(place.count - first, Math.ceil(height / options.rowHeight) + 1);
+    const first = Math.floor(place.offset / options.rowHeight);
+    const n = Math.min(place.count - first, Math.ceil(height / options.rowHeight) + 1);
     while (this.rows.length < n) {
       this.rows.push(options.makeRow());
       this.body.append(this.rows[this.rows.length - 1]);

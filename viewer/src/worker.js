@@ -4,11 +4,16 @@ import { readText } from './unpack.js';
 
 /**
  * @typedef {{piece: Uint8Array | null}} Text the next of the text; null: its end
- * @typedef {{wants: true, used: ArrayBuffer | null} | {rows: number} | {loaded: import('./unpack.js').Loaded} | {problem: string, place: string, isFormat: boolean}} Answer
- *   wants: more text; the first says that the worker is there. used: of a piece that was read, to be filled again
+ * @typedef {{wants: true, used: ArrayBuffer | null} | {rows: number} | {loaded: import('./unpack.js').Loaded} | {problem: string, place: string, isFormat: boolean}}
+ *   Answer wants: more text; the first says that the worker is there. used: of a piece that was read, to be
+ *   filled again
  */
 
-/** The buffers of all typed arrays in a value, to be handed over instead of copied. @param {any} value @param {Set<ArrayBuffer>} found */
+/**
+ * The buffers of all typed arrays in a value, to be handed over instead of copied.
+ * @param {any} value
+ * @param {Set<ArrayBuffer>} found
+ */
 export function buffersOf(value, found = new Set()) {
   if (ArrayBuffer.isView(value)) found.add(/** @type {ArrayBuffer} */ (value.buffer));
   else if (Array.isArray(value) && typeof value[0] !== 'object') return found;
@@ -17,7 +22,12 @@ export function buffersOf(value, found = new Set()) {
   return found;
 }
 
-/** What a failure is called, for people. @param {unknown} problem @returns {{problem: string, place: string, isFormat: boolean}} place: a key path of which the byte is not known yet, or "" */
+/**
+ * What a failure is called, for people.
+ * @param {unknown} problem
+ * @returns {{problem: string, place: string, isFormat: boolean}} place: a key path of which the byte is not
+ *   known yet, or ""
+ */
 export function explained(problem) {
   const { name, message } = /** @type {Error} */ (problem);
   if (name === 'RangeError' && /alloc|length|size/i.test(message))
@@ -32,9 +42,9 @@ export function serveLoading(scope) {
   const say = (/** @type {Answer} */ answer, /** @type {ArrayBuffer[]} */ buffers = []) =>
     scope.postMessage(answer, buffers);
   const coming = /** @type {Text[]} */ ([]);
-  let wake = () => {},
-    last = /** @type {Uint8Array | null} */ (null),
-    read = last; // the last piece may hold the begin of a number
+  let wake = () => {};
+  let last = /** @type {Uint8Array | null} */ (null);
+  let read = last; // the last piece may hold the begin of a number
   scope.onmessage = (/** @type {MessageEvent} */ { data }) => {
     coming.push(data);
     wake();
