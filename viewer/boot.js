@@ -1,5 +1,5 @@
-// boot.js - starts the viewer: the page holds its script compressed. The build puts this text into the page as it is, and the
-// page's policy names the hashes of both scripts, so nothing else can enter the page this way.
+// boot.js - starts the viewer, whose script the page holds compressed. The page's policy names the hashes of
+// this script and of the viewer's, so that no other script can run.
 (() => {
   const packed = document.getElementById('packed');
   const fail = (text) => {

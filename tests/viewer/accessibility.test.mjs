@@ -1,4 +1,5 @@
-// What axe-core finds in the page, in every panel, in light and dark, with one run, several and none; and the page by keyboard alone.
+// The page under axe-core: every panel, light and dark, with one run, several and none; and the page by
+// keyboard alone.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -23,7 +24,7 @@ const RUN = { label: 'small-train-fp32', document: trainingRun({ warmup: 1, step
 const OTHER = { label: 'small-train-bf16', document: trainingRun({ warmup: 1, steps: 2, bytes: 2 }) };
 const ENDED = { label: 'small-oom', document: trainingRun({ limitBytes: 500e6 }) };
 
-/** What axe-core objects to, as "rule: element". */
+/** The violations that axe-core reports, as "rule: element". */
 async function violations(page) {
   await page.evaluate(source);
   const found = await page.evaluate(async () =>

@@ -1,6 +1,6 @@
-// Program and page agree on damaged files: both read one, or both refuse it and name the same place. Files that the program
-// takes and its page refuses, or the other way round, were found by damaging some; here a few thousand are damaged anew, from
-// a fixed seed. TIDEMARK_TEST_SEED and TIDEMARK_TEST_FILES ask for others and for more.
+// Program and page agree on damaged files: both read a file, or both refuse it and name the same place.
+// Damaging files at random once found some that only one of them accepted. This test damages a few thousand
+// files from a fixed seed; TIDEMARK_TEST_SEED and TIDEMARK_TEST_FILES select others and more.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ const GOLDEN = new URL('../golden/snapshots/', import.meta.url);
 const SHARED = process.env.TIDEMARK_SHARED ?? new URL('../../../shared', import.meta.url).pathname;
 const skip = VERDICTS ? false : 'TIDEMARK_VERDICTS names no program';
 
-/** What the program says of each file: "ok", or its message. */
+/** The program's verdict on each file: "ok", or its message. */
 function programSays(files) {
   const input = files.flatMap((bytes) => [Buffer.from(new Uint32Array([bytes.length]).buffer), bytes]);
   const { stdout, status } = spawnSync(VERDICTS, { input: Buffer.concat(input), maxBuffer: 2 ** 28 });
@@ -29,7 +29,7 @@ function programSays(files) {
   return lines;
 }
 
-/** What the page says of a file. */
+/** The page's verdict on a file. */
 async function pageSays(bytes) {
   try {
     await readSource(new Uint8Array(bytes), () => undefined);
@@ -44,7 +44,7 @@ async function pageSays(bytes) {
 const placeIn = (message) =>
   /^byte \d+(?:, [^:]*)?(?=:)/.exec(message)?.[0] ?? (message === 'ok' ? 'ok' : 'refused');
 
-/** Files on which they do not agree. */
+/** Files on which the verdicts differ. */
 async function disagreements(files) {
   const program = programSays(files.map(({ bytes }) => bytes));
   const found = [];
@@ -55,7 +55,7 @@ async function disagreements(files) {
   return found;
 }
 
-/** Damages some files in turn, each time in another way. */
+/** Damages several files in turn, each time differently. */
 function damage(bases, n, seed) {
   const random = randomNumbers(seed);
   const kinds = kindsOfDamage(bases[0].isPickle);
@@ -130,5 +130,5 @@ test('damaged pickles are read by both or by none', { skip }, async () => {
     const page = await pageSays(bytes);
     if ((page === 'ok') !== (program[i] === 'ok')) found.push({ what, program: program[i], page });
   }
-  assert.equal(found.length, 0, told(found)); // of two damages in one file each may name another
+  assert.equal(found.length, 0, told(found)); // with two damages in one file, each side may name another one
 });

@@ -1,4 +1,4 @@
-// What is alive, allocated, freed or kept, split level by level; frames of the user; tables that leave the page.
+// Bytes alive, allocated, freed or kept, split level by level; frames of the user; exported tables.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -16,7 +16,7 @@ import {
 import { CATEGORIES } from '../../viewer/src/colours.js';
 import { csvField, csvLine, textTable } from '../../viewer/src/csv.js';
 import { readSnapshot } from '../../viewer/src/format.js';
-import { FRAME, foldedStack, frameKinds, frameText, toldBy } from '../../viewer/src/frames.js';
+import { FRAME, foldedStack, frameKinds, frameText, representativeFrames } from '../../viewer/src/frames.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { CHUNK_ROWS, treeRows } from '../../viewer/src/tree_rows.js';
 import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mjs';
@@ -24,7 +24,7 @@ import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mj
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 const training = makeRun(readSnapshot(trainingRun({ layers: 5, warmup: 1, steps: 2 })), 'training');
 
-/** Blocks as the plainest walk finds them: what happened to each, event by event. */
+/** The blocks by the simplest walk over the events. */
 function plainBlocks(document) {
   const alive = new Map();
   const blocks = [];
@@ -92,7 +92,7 @@ test('the peak of a range is the largest total in it', () => {
   });
 });
 
-/** Checks all groups below one, and says how many there are. */
+/** Checks all groups below one, and returns their number. */
 function checkSums(run, levels, parent) {
   const children = splitAmount(run, levels, parent);
   if (parent.depth === levels.length - 1) return assert.equal(children.length, 0) ?? 1;
@@ -248,7 +248,7 @@ test('leaves hold every block once, with the whole path', () => {
   assert.ok(leaves.every(({ path }) => path.length === levels.length));
 });
 
-/** A snapshot of frames alone: [function, file, line], innermost first. */
+/** A snapshot with frames only: [function, file, line], innermost first. */
 function stackOf(frames) {
   const strings = [];
   const text = (value) => (strings.includes(value) ? strings.indexOf(value) : strings.push(value) - 1);
@@ -269,7 +269,7 @@ function stackOf(frames) {
 
 const told = (frames) => {
   const snapshot = stackOf(frames);
-  return frameText(snapshot, toldBy(snapshot)[frames.length - 1]);
+  return frameText(snapshot, representativeFrames(snapshot)[frames.length - 1]);
 };
 
 test('a stack is told by the first frame of the user', () => {

@@ -1,4 +1,5 @@
-// The viewer in a browser, measured: loading, panning, zooming, pointing, searching, memory. ./dev bench viewer
+// Measures the viewer in a browser: loading, panning, zooming, pointing, searching, memory. ./dev bench
+// viewer
 //   node tests/viewer/bench.mjs [--runs N] [--out FILE.json] [CASE...]   cases: 100k 1m 3m deep html two
 // Needs TIDEMARK_VIEWER_HTML, playwright-core and Chromium. Headless, software drawing, window 1600x1000.
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -8,7 +9,7 @@ import { writeLarge } from './large.mjs';
 import { openBrowser, openPage, reportHtml, temporaryFolder } from './pages.mjs';
 
 const HZ = 60;
-const INPUT_MS = 2500; // of panning, of zooming
+const INPUT_MS = 2500; // duration of panning, and of zooming
 const given = process.argv.slice(2);
 const option = (name, usual) => (given.includes(name) ? given.splice(given.indexOf(name), 2)[1] : usual);
 const RUNS = Number(option('--runs', '3'));
@@ -53,7 +54,7 @@ const quantile = (list, q) =>
   [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(q * list.length))] ?? NaN;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Runs in the page before it: notes when a picture of runs stands. */
+/** Runs in the page before its script: records when the runs are drawn. */
 function watch() {
   window.seen = { began: 0, shown: 0, freeze: 0 };
   document.addEventListener('change', () => (window.seen.began = performance.now()), { capture: true });
@@ -73,7 +74,7 @@ function watch() {
   requestAnimationFrame(look);
 }
 
-/** Notes the longest time until then that no timer was served. It takes memory of its own. */
+/** Records the longest time until then without a timer callback. It takes memory of its own. */
 function watchFreezes() {
   let last = performance.now();
   const channel = new MessageChannel();
@@ -89,7 +90,7 @@ function watchFreezes() {
 
 const shown = (page) => page.waitForFunction(() => window.seen.shown > 0, null, { timeout: 60000 });
 
-/** Process numbers of renderers. */
+/** Process IDs of renderers. */
 async function renderers(browser) {
   const session = await browser.newBrowserCDPSession();
   const { processInfo } = await session.send('SystemInfo.getProcessInfo');
@@ -97,7 +98,7 @@ async function renderers(browser) {
   return processInfo.filter((each) => each.type === 'renderer').map((each) => each.id);
 }
 
-/** The most memory that a renderer has held, in MB: since the browser last began to count anew, which it does at times. */
+/** The peak memory of the renderers in MB, since the browser last reset it, which it sometimes does. */
 async function mostMemory(browser) {
   return Math.max(
     ...(await renderers(browser)).map(
@@ -106,7 +107,10 @@ async function mostMemory(browser) {
   );
 }
 
-/** The most memory that a renderer ever held, up to its load `before`, and what its heap holds now, in MB. */
+/**
+ * The peak memory of the renderers, at least `before` (the peak while loading), and the size of the heap now,
+ * in MB.
+ */
 async function memory(browser, page, before) {
   const peak = Math.max(before, await mostMemory(browser));
   const session = await page.context().newCDPSession(page);
@@ -125,7 +129,10 @@ async function memory(browser, page, before) {
   };
 }
 
-/** Sends inputs at 60 Hz and counts the frames that the compositor drew meanwhile; not where `isTraced` is false: a trace takes memory. */
+/**
+ * Sends inputs at 60 Hz and counts the frames that the compositor drew meanwhile; does not count if
+ * `isTraced` is false, because a trace takes memory.
+ */
 async function drawn(browser, page, isTraced, send) {
   if (isTraced)
     await browser.startTracing(page, {
@@ -158,7 +165,7 @@ async function drawn(browser, page, isTraced, send) {
   };
 }
 
-/** From an input to the frame after it, for each of some inputs. */
+/** The time from each input to the frame after it. */
 async function answers(page, type, inputs) {
   await page.evaluate((kind) => {
     window.answers = [];
@@ -215,7 +222,7 @@ async function interact(browser, page, isTraced) {
   };
 }
 
-/** @returns {Promise<string>} the file of a case, made where it is not there yet */
+/** @returns {Promise<string>} the file of a case, which is created if it does not exist */
 async function fileOf(name) {
   const path = join(CACHE, `${name}.json.gz`);
   mkdirSync(CACHE, { recursive: true });
@@ -223,7 +230,7 @@ async function fileOf(name) {
   return path;
 }
 
-/** Opens a case as a user does: a file is chosen in a page that has come up. Then `body(browser, page)`. */
+/** Opens a case as a user does, by choosing a file in an open page, and then runs `body(browser, page)`. */
 async function opened(folder, name, init, body) {
   const browser = await openBrowser();
   if (browser === null) process.exit(77);
@@ -247,7 +254,10 @@ async function opened(folder, name, init, body) {
   }
 }
 
-/** Times in one browser; memory in another, after the same inputs, since what measures times takes some. */
+/**
+ * Measures times in one browser, and memory in another after the same inputs, because measuring times takes
+ * memory.
+ */
 async function measure(folder, name) {
   const times = await opened(folder, name, `(${watch})(); (${watchFreezes})();`, async (browser, page) => {
     const { began, shown: at, freeze } = await page.evaluate(() => window.seen);

@@ -1,4 +1,4 @@
-// Two runs beside each other: places that answer to each other, and what one holds that the other does not.
+// Two runs side by side: corresponding places, and differences of their blocks.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { alignedPlace, alignedState, alignedView, alignRuns } from '../../viewer/src/alignment.js';

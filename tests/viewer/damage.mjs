@@ -1,4 +1,4 @@
-// Damage to files, as a disk, a bad program or an attacker does it: deterministic.
+// Damages files as a disk, a faulty program or an attacker would, deterministically.
 
 const NUMBERS = [
   '-1',
@@ -75,7 +75,7 @@ const VALUES = [
 
 const pick = (random, list) => list[Math.floor(random() * list.length)];
 
-/** Every match of a pattern, of which one is chosen: where the small parts are, as often as in the columns. */
+/** Chooses one of all matches of a pattern, so that small parts are damaged as often as columns. */
 function place(text, pattern, random) {
   const found = [...text.matchAll(pattern)];
   if (found.length === 0) return null;
@@ -83,7 +83,7 @@ function place(text, pattern, random) {
   return pick(random, random() < 0.5 && small.length > 0 ? small : found);
 }
 
-/** A whole value from an offset on. */
+/** The end of the value at an offset. */
 function valueEnd(text, begin) {
   let depth = 0;
   let isText = false;

@@ -1,4 +1,5 @@
-// The list of events: filters, rows and their places, texts, CSV, and the scroll bar of a list of any length.
+// The list of events: filters, rows and their positions, texts, CSV, and the scroll bar of a list of any
+// length.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allocRow, freeRow } from '../../viewer/src/blocks.js';

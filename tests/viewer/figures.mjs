@@ -10,7 +10,10 @@ export const EMULATED = 'bf16 is emulated on the cpu: its bytes are real, its ti
 const MODEL = ['--layers', '2', '--d-model', '64', '--heads', '4', '--d-ff', '160', '--vocab', '500'];
 const STEPS = ['--warmup', '1', '--steps', '4'];
 
-/** A shape whose peak the activations set, one where bf16 cannot lower it, and one with blocks that are not split to the end. */
+/**
+ * A shape with a peak of activations, one where bf16 cannot lower the peak, and one with blocks that are not
+ * split to the end.
+ */
 export const CASES = [
   {
     name: 'activations',
@@ -43,7 +46,7 @@ export function tidemark(...options) {
   return { status, stdout, stderr };
 }
 
-/** Runs a case in a folder of its own and recomputes what it wrote. */
+/** Runs a case in a folder of its own and recomputes its output. */
 export function profile({ shape, device, pairs }, folder, format) {
   const options = [
     'profile',
@@ -83,14 +86,14 @@ export const PHASES = ['forward', 'backward', 'optimizer', 'step'];
 const CATEGORY_WORDS = {
   parameter: 'parameters',
   gradient: 'gradients',
-  optimizer_state: 'AdamW state',
+  optimizer_state: 'optimizer state',
   activation: 'activations',
   temporary: 'temporaries',
   input: 'inputs',
   weight_copy: 'copies of weights',
 };
 
-/** Why the second run, of the narrower type, takes more than the first; "" where it does not. */
+/** The reason why the second run, with the narrower type, takes more than the first; "" if it does not. */
 function causeOf([wide, narrow]) {
   const bytes = (run, category) => run.summary.peak.by_category[category].bytes;
   const more = narrow.summary.peak.allocated_bytes - wide.summary.peak.allocated_bytes;
@@ -121,7 +124,7 @@ function causeOf([wide, narrow]) {
   }, each at its own peak.`;
 }
 
-/** The sentence that compares two runs of one workload that both came to their end. */
+/** The sentence that compares two complete runs of one workload. */
 export function sentenceOf([base, other]) {
   const bytes = (run, category) => run.summary.peak.by_category[category].bytes;
   const peak = (run) => run.summary.peak.allocated_bytes;
@@ -166,7 +169,10 @@ function percentText(share) {
     : `${percent.toFixed(size >= 9.95 ? 0 : size >= 0.995 ? 1 : size >= 0.0995 ? 2 : 3)} %`;
 }
 
-/** What is said of the recorder after 9 pairs of steps: of 9 samples the 2nd and the 8th hold the median in 96 of 100 cases. */
+/**
+ * The sentence on the recorder after 9 pairs of steps: the 2nd and the 8th of 9 samples enclose the median in
+ * 96 of 100 cases.
+ */
 export function recorderText(document) {
   const { n, ns, share, shares } = recorderCost(document);
   const [low, middle, high] = [1, 4, 7].map((i) => shares[i]);
@@ -177,7 +183,7 @@ export function recorderText(document) {
   return `recorder: ${percentText(share)} of a step by its cost per event (${n} events of ${ns.toFixed(0)} ns); recording on and off: ${pairs} (9 pairs of steps)`;
 }
 
-/** The data that a report carries: files by label, and the comparison. */
+/** The data in a report: files by label, and the comparison. */
 export function embedded(path) {
   const html = readFileSync(path, 'utf8');
   const decoded = (text) => Buffer.from(text, 'base64');

@@ -1,5 +1,5 @@
-// Every figure that `profile --precision fp32,bf16-mixed` writes and prints, and that summary and compare print of its files,
-// against the same figure recomputed from the events and samples.
+// Every figure that `profile --precision fp32,bf16-mixed` writes and prints, and that summary and compare
+// print of its files, against the same figure recomputed from the events and samples.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import { CATEGORIES, bytesText, stateAfter, statistics, trainingFlops } from './
 
 const root = temporaryFolder();
 
-/** Equal but for the last digits of a sum. */
+/** Equal except for the last digits of a sum. */
 function near(actual, expected, what) {
   assert.equal(typeof actual, 'number', what);
   assert.ok(
@@ -68,7 +68,7 @@ function checkSummary({ document, summary }) {
   }
 }
 
-/** Blocks and segments that the file says are there at the end, against those that the events lead to. */
+/** The blocks and segments that the file lists at its end, against those that the events lead to. */
 function checkEnd({ document }) {
   const { file, unit, events } = document;
   const { segments, runs, blocks } = stateAfter(document, events.length - 1);
@@ -131,7 +131,7 @@ function checkParameters({ document, summary, short }) {
 
 const tokensPerSecond = ({ document: { file }, times }) =>
   (file.run.batch_size * file.run.context_length) / (times('step').mean / 1000);
-// Nothing is computed on the virtual device, and whose memory it shows is said.
+// The virtual device computes nothing, and the output says whose memory it shows.
 const devicesLine = (device) =>
   `2 runs on ${device}${device === 'virtual' ? " (tidemark's own model in C); times: not computed" : ''}`;
 
@@ -326,7 +326,7 @@ function checkCompare({ runs, device }) {
   }
 }
 
-/** Requested bytes of blocks that wait for a stream count, their allocated bytes do not: the table says so. */
+/** Blocks that wait for a stream count in requested bytes but not in allocated bytes; the table says so. */
 const COUNTED = {
   requested: 'sizes asked for, until the release completes',
   allocated: 'whole blocks, until the release is requested',

@@ -1,5 +1,5 @@
-// Every figure that the report of `profile --precision fp32,bf16-mixed` shows in its panels, against the same figure recomputed
-// from the events and samples of the files in it.
+// Every figure that the report of `profile --precision fp32,bf16-mixed` shows in its panels, against the same
+// figure recomputed from the events and samples of the files in it.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ const count = (n) => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 const share = (part) => (part > 0 && part < 0.001 ? '<0.1 %' : `${(100 * part).toFixed(1)} %`);
 const plain = (text) => text.replace(/[\s\u00a0]+/g, ' ').trim();
 
-/** The state that the page shows: of the measured steps that reach the run's peak, the first instant in the first one. */
+/** The state that the page shows: the first instant in a measured step that reaches the run's peak. */
 function shown({ document, summary }) {
   const { course, peak } = summary;
   let at = peak.event;
@@ -59,7 +59,7 @@ function shown({ document, summary }) {
   };
 }
 
-/** Each row says what its group has; what is below adds up, to the byte. */
+/** Each row shows the sums of its group, and its children add up to the byte. */
 function checkRows(rows, expected, total) {
   assert.deepEqual(
     rows.map((row) => [row.name, row.bytes, row.exact, row.share, row.count]),
@@ -93,8 +93,10 @@ function checkSums(row) {
   row.below.forEach(checkSums);
 }
 
-/** A list: the largest first. Which of two groups of the same size comes first nobody promised: so a row's blocks are those of
- * some group of its size. */
+/**
+ * A list, largest first. The order of groups of equal size is not specified, so a row may match any group of
+ * its size.
+ */
 function checkList(rows, groups, total) {
   const sorted = [...groups.values()].sort((a, b) => b.bytes - a.bytes);
   assert.deepEqual(
@@ -256,7 +258,7 @@ async function checkTable(page, { runs, device }) {
   ]);
 }
 
-/** A run alone: the sentence on top and the legend, at the peak. */
+/** A single run: the sentence on top and the legend, at the peak. */
 async function checkAlone(run, folder) {
   const report = join(folder, `${run.name}.html`);
   const { document } = run;
@@ -280,7 +282,7 @@ async function checkAlone(run, folder) {
   );
   const legend = (await page.locator('#legend li').allInnerTexts())
     .map(plain)
-    .filter((text) => !text.endsWith('–')); // of which nothing is alive there
+    .filter((text) => !text.endsWith('–')); // without bytes alive there
   assert.deepEqual(
     legend.sort(),
     [...categories]

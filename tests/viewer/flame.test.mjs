@@ -22,7 +22,7 @@ const training = makeRun(readSnapshot(trainingRun({ layers: 4, warmup: 0, steps:
 const allocated = (run) => blocksOf(run, { kind: 'allocated', first: 0, last: run.index.nStates }, null);
 const byCategory = (run) => (block) => run.index.blocks.category[block];
 
-/** A run whose stacks pass through frames of libraries: names that begin with "lib" have no source. */
+/** A run whose stacks pass through frames of libraries; names that begin with "lib" have no source. */
 function foldedRun(stacks) {
   const r = new Recording();
   stacks.forEach((names, i) => {

@@ -1,6 +1,6 @@
-// Large snapshots for the benchmark: the first steps of a made-up training run, and its last step over and over, with times
-// of events and scopes that differ from row to row as measured ones do, so that a file takes as many bytes for an event as
-// one that was measured. Deterministic.
+// Large snapshots for the benchmark, deterministic: the first steps of a synthetic training run, and then its
+// last step repeated. Times vary from row to row as measured ones do, so that an event takes as many bytes as
+// in a measured file.
 import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { createGzip } from 'node:zlib';
@@ -12,7 +12,7 @@ function summed(deltas) {
   return deltas.map((delta) => (sum += delta));
 }
 
-/** The rows of a table, column by column: `first` once, then `again` many times. */
+/** The rows of a table by column: `first` once, then `again` repeatedly. */
 class Repeated {
   constructor(count, from, to, times) {
     this.length = count + (times - 1) * (to - from);
@@ -21,7 +21,7 @@ class Repeated {
     this.count = count;
   }
 
-  /** The row of the short run that a row of the long one repeats, and the how manyth time that is. */
+  /** The row of the short run that a row of the long run repeats, and the number of the repetition. */
   at(row) {
     const { from, to } = this;
     if (row < to) return [row, 0];
@@ -29,7 +29,7 @@ class Repeated {
   }
 }
 
-/** Writes a list of numbers without holding its text. */
+/** Writes a list of numbers without building its whole text. */
 async function writeColumn(out, key, length, value, isDelta) {
   let text = `"${key}":[`;
   let before = 0;
@@ -87,7 +87,7 @@ export async function writeLarge(path, nEvents, options = {}) {
       return r === step ? column[r] + k : column[r];
     },
     begin_delta: () => {
-      let last = 0; // begins never decrease
+      let last = 0; // begins do not decrease
       return (row) => {
         const [r, k] = places.at(row);
         return (last = Math.max(last, begin[r] + k * stepNs + beginJitter[row]));

@@ -1,4 +1,4 @@
-// The memory map: segments, blocks and gaps at any instant, and where they stand in the picture.
+// The memory map: segments, blocks and gaps at any instant, and their places in the picture.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { Recording } from './synthetic.mjs';
 const runOf = (document) => makeRun(readSnapshot(document), 'run');
 const MIB = 2 ** 20;
 
-/** Rows at addresses that the test says, in bytes. */
+/** Rows at addresses chosen by the test, in bytes. */
 function rowsAt(rows) {
   const r = new Recording();
   for (const [action, address, bytes, requested = bytes] of rows)

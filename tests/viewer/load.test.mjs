@@ -1,4 +1,4 @@
-// From a file to a run: what the modules that read files make of them, without a document.
+// From a file to a run: the modules that read files, without a page.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -25,7 +25,7 @@ function refused(change, pattern, document = trainingRun({ layers: 1, steps: 1 }
   );
 }
 
-/** Allocated and pending bytes after each event as the format's document says, in the plainest way. */
+/** Allocated and pending bytes after each event by the format's document, computed in the simplest way. */
 function plainWalk(document) {
   const alive = new Map();
   const states = [];
@@ -334,7 +334,7 @@ test('numbers are kept in few bytes where they fit, and exactly where they do no
   assert.deepEqual([...events.requestedBytes], [5 * 2 ** 30 + 1, 2 ** 33]);
 });
 
-/** Reads a text in pieces of so many bytes. */
+/** Reads a text in pieces of a given size. */
 async function documentOf(text, piece = 1 << 16) {
   const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text;
   let at = 0;
@@ -348,7 +348,7 @@ async function documentOf(text, piece = 1 << 16) {
   );
 }
 
-/** Columns as the lists that they stand for; null prototypes gone. */
+/** Columns as plain lists, and objects with the usual prototype. */
 function plain(value) {
   if (ArrayBuffer.isView(value?.values))
     return value.isSummed

@@ -1,4 +1,4 @@
-// The viewer's modules without a document: format, blocks, index, raster, axis, ticks, peak, compare, text.
+// The viewer's modules without a page: format, blocks, index, raster, axis, ticks, peak, compare, text.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -38,7 +38,7 @@ import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mj
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 
-/** Allocated bytes after each event, walked in the plainest way: address -> block. */
+/** Allocated bytes after each event, by the simplest walk, with a map from address to block. */
 function plainTotals(document) {
   const alive = new Map();
   const totals = [0];
@@ -335,7 +335,7 @@ test('no ratios to a run that ended before its time', () => {
   );
 });
 
-/** A run of one block, of so many MiB. */
+/** A run of one block, of a given number of MiB. */
 function runOf(mib) {
   const r = new Recording();
   r.alloc('only', 'parameter', mib * 2 ** 20);

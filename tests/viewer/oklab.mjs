@@ -1,5 +1,5 @@
-// How far two colours are apart, in OKLab, for normal and for colour-blind eyes (full protanopia, deuteranopia and tritanopia
-// by the matrices of Machado, Oliveira and Fernandes, 2009, on linear light).
+// The distance of two colours in OKLab, for normal and for colour-blind vision (full protanopia, deuteranopia
+// and tritanopia by the matrices of Machado, Oliveira and Fernandes, 2009, on linear light).
 
 const EYES = {
   normal: [
@@ -57,7 +57,7 @@ function seen(hex, matrix) {
   );
 }
 
-/** Per kind of eyes. */
+/** Per kind of vision. */
 export function colourDistances(a, b) {
   return Object.fromEntries(
     Object.entries(EYES).map(([eyes, matrix]) => {

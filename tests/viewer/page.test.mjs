@@ -19,7 +19,7 @@ const RUN = {
   document: { ...TRAINING, run: { ...TRAINING.run, implementation: 'tidemark' } },
 };
 
-/** Three blocks of known place: after the first event of 4 the lowest, and so on; the last state lasts. */
+/** Three blocks at known places: the lowest is allocated first, and so on; the last state is long. */
 function knownRun(names = ['low', 'middle', 'top']) {
   const r = new Recording();
   const path = names[0];
@@ -32,7 +32,7 @@ function knownRun(names = ['low', 'middle', 'top']) {
   return r.document({ run: { precision: path } });
 }
 
-/** The middle of the timeline, at a share of the height of what is allocated at the peak. */
+/** A point of the timeline, at a share of its width and of the height of the peak. */
 async function onTimeline(page, x, share) {
   return page.evaluate(
     ([x, share]) => {
@@ -96,7 +96,7 @@ test('pointing at an allocation says what it is; clicking pins it; Escape unpins
   }
   assert.match(
     await text(page, '#tooltip'),
-    /category\s*temporaries\s*size\s*1\.00 MiB = 1,048,576 B\s*life\s*event 2 to the end[\s\S]*scope\s*step 0 › low\s*stack\s*low/,
+    /category\s*temporaries\s*size\s*1\.00 MiB = 1,048,576 B\s*lifetime\s*event 2 to the end[\s\S]*scope\s*step 0 › low\s*stack\s*low/,
   );
   assert.match(await text(page, '#live'), /top, temporaries, 1\.00 MiB/);
   const at = await onTimeline(page, 0.6, 1 / 2);
@@ -176,7 +176,7 @@ test('two runs share one memory scale and a comparison', async () => {
   await closed(page);
 });
 
-/** Three runs as a list of runs gives them, the third far smaller than the others, with names and a long comparison. */
+/** Three runs with names and a long comparison; the third is far smaller than the others. */
 const THREE = [
   RUN,
   { label: 'large-train-c2048-b4-bf16', document: trainingRun({ bytes: 2 }) },
@@ -190,7 +190,7 @@ const SENTENCES = {
   names: NAMES,
   sentence: NAMES.map(
     (name) =>
-      `${name} peaks at 981.47 MiB, set by AdamW state (490.73 MiB of 981.47 MiB) in the backward phase, beside 245.37 MiB of parameters.`,
+      `${name} peaks at 981.47 MiB, set by optimizer state (490.73 MiB of 981.47 MiB) in the backward phase, beside 245.37 MiB of parameters.`,
   ).join(' '),
 };
 
@@ -427,7 +427,10 @@ test('another device is chosen, and stands in the address', async () => {
   await closed(page);
 });
 
-/** Every text of a document that can be another without the document being refused, made markup; and, one by one, the documents with one of the others. */
+/**
+ * The document with markup in every text that may hold any text; and, one by one, documents with markup in
+ * one other text.
+ */
 function markedUp(document, markup) {
   const marked = structuredClone(document);
   const refused = [];

@@ -33,7 +33,7 @@ export async function openBrowser() {
   return playwright.chromium.launch({ executablePath: CHROMIUM, args: FLAGS, headless: true });
 }
 
-/** A report as the command line writes it: the page with documents (or raw bytes) in it. */
+/** A report as the command line writes it: the page with embedded documents (or raw bytes). */
 export function reportHtml(runs, comparison = null) {
   const page = readFileSync(VIEWER_HTML, 'utf8');
   const escape = (text) =>
@@ -50,15 +50,17 @@ export function reportHtml(runs, comparison = null) {
   return page.replace('<!--DATA-->', () => `${data.join('')}<!--DATA-->`);
 }
 
-/** A folder for files of one test; removed at exit. */
+/** Creates a folder for one test's files, which is removed at exit. */
 export function temporaryFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-viewer-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Opens `html` from disk, after the script `init` where there is one; `page.problems` collects console errors, page errors and requests beyond
- * the file itself and what the page made (the script of its workers). */
+/**
+ * Opens `html` from disk, after the optional script `init`. `page.problems` collects console errors, page
+ * errors, and requests other than the file itself and the script of the page's workers.
+ */
 export async function openPage(browser, folder, html, { init, ...options } = {}) {
   const path = join(folder, `page-${Math.random().toString(36).slice(2)}.html`);
   writeFileSync(path, html);
@@ -85,7 +87,7 @@ export async function openPage(browser, folder, html, { init, ...options } = {})
   return page;
 }
 
-/** Waits until the page has shown what was asked of it: its parts are told once a frame. */
+/** Waits until the page has applied all changes: its parts are notified once a frame. */
 export function settled(page) {
   return page.evaluate(
     () =>
@@ -107,7 +109,7 @@ export async function openAllRows(page) {
   });
 }
 
-/** Opens all groups of the tree split in one way, and reads its rows, each with those below it; rows of blocks are left out. */
+/** Opens all groups of the tree in one split, and reads its rows as a tree, without rows of blocks. */
 export async function treeOf(page, split) {
   await page.getByLabel('Split by').selectOption(split);
   await openAllRows(page);

@@ -25,7 +25,7 @@ async function closed(page) {
   await page.context().close();
 }
 
-/** The text of the file that pressing a button saves. */
+/** The text of the file that a button saves. */
 async function saved(page, button) {
   const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
   return { name: download.suggestedFilename(), text: readFileSync(await download.path(), 'utf8') };

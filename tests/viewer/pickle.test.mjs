@@ -34,7 +34,7 @@ function pickled(name, script) {
 
 const opened = async (path) => readSource(new Blob([readFileSync(path)]), () => undefined);
 
-/** What the program makes of the same file: it stands in the report. */
+/** The program's result for the same file, which the report holds. */
 async function imported(path) {
   const report = join(folder, 'report.html');
   execFileSync(CLI, ['view', path, '-o', report], { stdio: 'ignore' });
@@ -44,7 +44,7 @@ async function imported(path) {
   return readSource(new Uint8Array(bytes), () => undefined);
 }
 
-/** Everything that a run is made of, with texts in the place of their numbers. */
+/** All parts of a run, with texts in place of their numbers. */
 function told({ snapshot, derived }) {
   const { strings, frames, stacks, scopes, start, events } = snapshot;
   const text = (i) => (i < 0 ? null : strings[i]);
@@ -110,7 +110,7 @@ function told({ snapshot, derived }) {
   };
 }
 
-/** Column by column, so that a difference is named shortly. */
+/** Compares column by column, so that a message is short. */
 function assertSame(ours, theirs, name) {
   for (const [part, columns] of Object.entries(told(theirs))) {
     const mine = told(ours)[part];
@@ -159,7 +159,7 @@ test(
   },
 );
 
-/** Traces that may contradict their segments in every way, as a script of Python. */
+/** Traces that may contradict their segments in every way, as a Python script. */
 function randomTraces(seed) {
   const random = randomNumbers(seed);
   const whole = (n) => Math.floor(random() * n);
@@ -244,7 +244,10 @@ function randomTraces(seed) {
   };
 }
 
-/** A document in JSON, pickled with a protocol; lists of two numbers become tuples, texts that are alike one object. */
+/**
+ * A document in JSON, pickled with a protocol; lists of two numbers become tuples, and equal texts one
+ * object.
+ */
 function pickledJson(name, document, protocol) {
   writeFileSync(join(folder, 'in.json'), JSON.stringify(document));
   return pickled(
@@ -310,7 +313,7 @@ test('all that plain data may be is read, of every protocol', () => {
   }
 });
 
-/** Both refuse; ours says what theirs says behind the file's name. */
+/** Both refuse; the page's message is the program's without the file's name. */
 async function refusedAlike(bytes, pattern) {
   const path = join(folder, 'bad.pickle');
   writeFileSync(path, bytes);

@@ -1,5 +1,5 @@
-// Every figure of a snapshot anew, from its start state and its events: code of its own, by docs/snapshot-format.md
-// alone, that shares nothing with the program's reader nor with the viewer's modules.
+// Recomputes every figure of a snapshot from its start state and its events. This code follows
+// docs/snapshot-format.md alone and shares nothing with the program's reader or the viewer's modules.
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 
@@ -55,7 +55,7 @@ export function decode(bytes) {
 
 export const load = (path) => decode(readFileSync(path));
 
-/** Segments and blocks by address, as one end of the document states them; runs of mapped memory apart. */
+/** Segments and blocks by address at one end of the document, with separate runs of mapped memory. */
 function stateOf(document, end) {
   const segments = new Map();
   const runs = new Map();
@@ -81,7 +81,7 @@ function stateOf(document, end) {
   return { segments, runs, blocks };
 }
 
-/** Memory for [address, + bytes): one with the runs that it touches. */
+/** Adds mapped memory [address, + bytes) and merges it with adjacent runs. */
 function mapRun(runs, address, bytes, must) {
   for (const [from, length] of [...runs]) {
     must(from + length <= address || address + bytes <= from);
@@ -161,14 +161,14 @@ function apply(state, event, i) {
   }
 }
 
-/** What stands after event number `until` (-1: before the first). */
+/** The state after event number `until` (-1: before the first). */
 export function stateAfter(document, until) {
   const state = stateOf(document, 'start');
   for (let i = 0; i <= until; i++) apply(state, document.events[i], i);
   return state;
 }
 
-/** The four quantities after each event, the instant before the first coming first. */
+/** The four quantities after each event, beginning with the instant before the first. */
 function course(document) {
   const state = stateOf(document, 'start');
   const rows = [totalsOf(state)];
@@ -198,7 +198,7 @@ export function stepOf(document, scope) {
   return -1;
 }
 
-/** Bytes of blocks by what `keyOf` says of them. */
+/** Bytes of blocks by the key from `keyOf`. */
 export function groups(document, blocks, keyOf) {
   const found = new Map();
   const sorted = [...blocks].sort(([a, x], [b, y]) => y.bytes - x.bytes || x.born - y.born || a - b);
@@ -216,7 +216,7 @@ export function groups(document, blocks, keyOf) {
 
 export const alive = (state) => [...state.blocks].filter(([, block]) => block.allocated);
 
-/** What the file's `summary[0]` must say. Lists of groups are maps by path or stack. */
+/** The expected `summary[0]` of the file. Lists of groups are maps by path or stack. */
 export function summarise(document) {
   const rows = course(document);
   const { events } = document;
@@ -276,7 +276,7 @@ export function summarise(document) {
 }
 
 /** Mean, deviation of the population, median, least and greatest; -1 each without samples. */
-/** What is printed has the standard deviation of the sample, a file stores that of the population. */
+/** Printed figures use the standard deviation of the sample; files store that of the population. */
 export function statistics(samples, isStored = false) {
   const measured = samples.filter((sample) => sample >= 0);
   const n = measured.length;
@@ -302,7 +302,9 @@ export function phaseTimes(document, name) {
   return samples.some((ms) => ms >= 0) ? { samples, ...statistics(samples) } : null;
 }
 
-/** FLOP of a training step's matrix products, summed product by product; backward has two for each of forward. */
+/**
+ * FLOP of a training step's matrix products, summed product by product; backward has two for each of forward.
+ */
 export function trainingFlops({ run }) {
   const { d_model: C, d_ff: F, n_layers: L, vocab_size: V } = run.model;
   const T = run.context_length;
@@ -313,7 +315,7 @@ export function trainingFlops({ run }) {
   return 3 * (L * layer + product(tokens, V, C));
 }
 
-/** Which share of a step the recorder took. */
+/** The recorder's share of a step. */
 export function recorderCost(document) {
   const { timing } = document.file;
   const step = document.scopes.findLastIndex((row) => row.kind === 'step' && row.name === 'step');

@@ -16,7 +16,7 @@ const { blocks } = run.index;
 const { snapshot } = run;
 const search = (text) => searchBlocks(run, compileQuery(text));
 
-/** Brute force: every text of every block. */
+/** A search by brute force, in every text of every block. */
 function expected(test) {
   return Array.from({ length: blocks.count }, (_, b) => {
     const parts = scopePath(snapshot, blocks.scope[b]).split(' › ');

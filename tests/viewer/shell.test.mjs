@@ -1,4 +1,5 @@
-// The frame of the page in Chromium: search, keys, panels, the memory map, differences, and the address that keeps it all.
+// The frame of the page in Chromium: search, keys, panels, the memory map, differences, and the address that
+// restores all of it.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { openBrowser, openPage, reportHtml, settled, temporaryFolder } from './pages.mjs';

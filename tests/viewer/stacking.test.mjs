@@ -1,4 +1,4 @@
-// Groups, colours, the sweeps over states and the raster that is drawn with them, against plain recomputation.
+// Groups, colours, sweeps over states and the raster, against direct recomputation.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventAxis, timeAxis } from '../../viewer/src/axis.js';
@@ -38,7 +38,7 @@ const stackingOf = (run, colourBy = 'category', hidden = []) =>
   buildStacking(buildColouring([run], colourBy), 0, new Set(hidden));
 const keysOf = ({ groups }) => groups.map((group) => group.key);
 
-/** A file in which some frees are missing, so that blocks are handed out on top of others. */
+/** A file with missing frees, so that blocks are allocated on top of others. */
 function contradictoryRun(n) {
   const document = randomRun(n, SEED + 9);
   const { action } = document.events;
@@ -48,7 +48,7 @@ function contradictoryRun(n) {
   return run;
 }
 
-/** The blocks alive and shown in a state, in the order of the stack, in the plainest way. */
+/** The blocks alive and shown in a state, in stacking order, computed in the simplest way. */
 function plainStack({ blocks, grouping, isShown }, state) {
   const alive = [];
   for (let b = 0; b < blocks.count; b++)
@@ -327,7 +327,7 @@ function viewOf(stacking, axis, more = {}) {
   };
 }
 
-/** Rows that hold a pixel, or lie below one, in a column. */
+/** The number of rows up to the topmost pixel of a column. */
 function heightOf({ pixels, height }, column) {
   let top = height;
   while (top > 0 && pixels[column * height + top - 1] === 0) top--;

@@ -1,9 +1,9 @@
-// The page's state: who is told of what, and when.
+// The page's state: which listeners are notified, and when.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Store } from '../../viewer/src/store.js';
 
-/** A store whose frames come when the test says so. */
+/** A store whose frames the test triggers. */
 function storeWithFrames() {
   const waiting = [];
   const store = new Store((flush) => waiting.push(flush));

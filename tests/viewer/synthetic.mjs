@@ -1,5 +1,5 @@
-// Documents in the snapshot format, made up: a transformer's training steps with scopes, stacks and
-// names, as regular or as hostile as a test wants them. Deterministic.
+// Synthetic documents in the snapshot format, deterministic: a transformer's training steps with scopes,
+// stacks and names, as regular or as hostile as a test needs.
 import { subjectOf } from '../../viewer/src/subjects.js';
 
 const CATEGORIES = [
@@ -435,7 +435,9 @@ export function runOnDevices() {
   return document;
 }
 
-/** The rows of a snapshot's events with what each speaks of: address, bytes, stream, category and name. */
+/**
+ * The rows of a snapshot's events with the data of their subjects: address, bytes, stream, category and name.
+ */
 export function toldEvents({ events, subjects }) {
   const of = (column) => Array.from(events.act, (act) => column[subjectOf(act)]);
   return {
@@ -449,7 +451,7 @@ export function toldEvents({ events, subjects }) {
   };
 }
 
-/** Small documents that the program reads, too, and that hold together all that a document can. */
+/** Small valid documents that together contain everything a document can. */
 export function smallDocuments() {
   const training = trainingRun({
     layers: 1,

@@ -1,4 +1,4 @@
-// What a run's times say: rates, what recording cost in the words of the command line, kernels.
+// Figures from a run's times: rates, the cost of recording in the words of the command line, kernels.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -124,7 +124,7 @@ test('kernels are summed over their places', () => {
   ]);
 });
 
-/* Pairs of steps: recording that costs, that does not show, and too few. */
+/* Pairs of steps: with a cost of recording, without a visible one, and too few. */
 const PAIRS = {
   shows: [
     [10.2, 10.1, 10.3, 10.2, 10.25, 10.15, 10.2, 10.3],

@@ -1,5 +1,5 @@
-// Arrays that the viewer has released are gone here too: node 20 has no ArrayBuffer.prototype.transfer, without which
-// nothing would be released, and nobody would see that something is read again.
+// Detaches arrays that the viewer releases. Node 20 has no ArrayBuffer.prototype.transfer, so without this
+// nothing would be released, and tests would miss later reads of a released array.
 ArrayBuffer.prototype.transfer ??= function transfer() {
   return structuredClone(this, { transfer: [this] });
 };

@@ -1,26 +1,26 @@
-/* alignment.js - which place on the axis of one run answers to a place on that of another: the same step, phase and layer.
+/* alignment.js - maps a place on one run's axis to the same step, phase and layer on another run's axis.
  *
- * Scopes that both runs have are pairs of anchors, begin to begin and end to end; between anchors the way is a straight line. Two
- * runs of the same model in other precisions have other events and other times, but the same steps, phases and layers.
+ * The begins and the ends of scopes that both runs have are the anchors. Between two anchors the map is
+ * linear. Two runs of the same model in different precisions differ in events and times, but share steps,
+ * phases and layers.
  */
 import { SCOPE } from './format.js';
 import { enclosing, scopeSpan } from './lanes.js';
 
 /**
- * @typedef {{from: Float64Array, to: Float64Array}} Alignment anchors, both never decreasing, at least two.
- *   Where two have the same `from`, the other run has something in between that this one lacks, such as one
- *   more step of warm-up.
+ * @typedef {{from: Float64Array, to: Float64Array}} Alignment at least two anchors; neither column decreases.
+ *   Two anchors with the same `from` enclose something that this run lacks, such as one more warm-up step.
  */
 
-const EDGE_SHARE = 0.1; // of a view: what lies beyond such a gap and is less is margin
-const LEAST_SHARE = 0.01; // of a view's usual width in the other run: below it, the other run has nothing like it
+const EDGE_SHARE = 0.1; // share of a view: a smaller part beyond such a gap counts as margin
+// share of a view's usual width in the other run; below it the other run has no counterpart
+const LEAST_SHARE = 0.01;
 
 /**
- * A name for each step, phase and layer that is the same in every run which has it: "step 0/forward/layer 3",
- * with a number behind
- * it where it comes more than once.
+ * Names each step, phase and layer in the same way in every run: "step 0/forward/layer 3". A name that
+ * repeats gets a number.
  * @param {import('./format.js').Snapshot} snapshot
- * @returns {Map<string, number>} name to scope
+ * @returns {Map<string, number>} from name to scope
  */
 function namedScopes({ scopes, strings }) {
   const names = new Map();
@@ -43,7 +43,7 @@ function namedScopes({ scopes, strings }) {
 }
 
 /**
- * Scopes that hold the event at which the run had no memory left: where they would have ended nobody knows.
+ * The scopes that enclose the out-of-memory event. Where they would have ended is unknown.
  * @param {import('./run.js').Run} run
  * @returns {Set<number>}
  */
@@ -93,11 +93,11 @@ export function alignRuns(a, b, kind) {
 }
 
 /**
- * Adds the ends of both axes where they lie beyond the anchors.
+ * Adds the ends of both axes if they lie beyond the anchors.
  * @param {[number, number][]} kept
  * @param {import('./axis.js').Axis} a
  * @param {import('./axis.js').Axis} b
- * @param {boolean} isWhole both came to their end
+ * @param {boolean} isWhole both runs ended normally
  * @returns {Alignment}
  */
 function withEnds(kept, a, b, isWhole) {
@@ -110,7 +110,7 @@ function withEnds(kept, a, b, isWhole) {
 }
 
 /**
- * The place in the other run; beyond the anchors it goes on at the pace of all of them.
+ * The place in the other run. Beyond the anchors the map keeps their average slope.
  * @param {Alignment} alignment
  * @param {number} x
  */
@@ -130,13 +130,12 @@ export function alignedPlace({ from, to }, x) {
 }
 
 /**
- * The part of the other run's axis that answers to a view. A view's margin beyond a step that the other run
- * has other steps beside
- * stays a margin.
+ * The part of the other run's axis that corresponds to a view. If other steps of the other run follow where
+ * this view has only a margin, it stays a margin.
  * @param {Alignment} alignment
  * @param {number} x0
  * @param {number} x1
- * @returns {[number, number] | null} null: the other run has nothing like it
+ * @returns {[number, number] | null} null: the other run has no counterpart
  */
 export function alignedView(alignment, x0, x1) {
   const { from, to } = alignment;
@@ -158,7 +157,7 @@ export function alignedView(alignment, x0, x1) {
 }
 
 /**
- * The state of another run at the place that answers to a state of this one.
+ * The state of another run that corresponds to a state of this one.
  * @param {Alignment} alignment
  * @param {import('./axis.js').Axis} axis this run's
  * @param {import('./axis.js').Axis} other

@@ -1,8 +1,10 @@
-/* amounts.js - what is alive at an instant, or was allocated, freed or kept in a range, split level by level: by category,
- * scope, name and call stack, or by other orders of these. Each level adds up exactly to the one above it.
+/* amounts.js - splits the bytes that are alive at an instant, or were allocated, freed or kept in a range,
+ * level by level: by category, scope, name and call stack, in several orders. Each level adds up exactly to
+ * the one above it.
  *
- * A level gives each block a number; texts are made for the groups that are looked at. Children are split off when they
- * are asked for, so that a range of a million events costs one pass over its blocks, and so does each group opened.
+ * A level gives each block a number; labels are made only for groups that are shown. Children are computed on
+ * demand, so a range of a million events costs one pass over its blocks, and so does each group that is
+ * opened.
  */
 import { replacedAt } from './blocks.js';
 import { CATEGORIES } from './colours.js';
@@ -18,19 +20,19 @@ import { categoryText, layersText, namePattern } from './text.js';
 const LABEL_FRAMES = 3;
 
 /**
- * @typedef {'category' | 'scope' | 'site' | 'stack'} Split by what the first level splits; site: the frame
- *   that a stack is told by
+ * @typedef {'category' | 'scope' | 'site' | 'stack'} Split the key of the first level; site: the frame that
+ *   stands for a stack
  *
  * @typedef {object} Level one way to group blocks
  * @property {string} name of the level
  * @property {(block: number) => number} of the group of a block
- * @property {(group: number) => string} text of a group, the same in every run
- * @property {(group: number) => string} label of a group for people; "layer #" stands for its layers
- * @property {((block: number) => number) | null} layer of a block, where groups hold several layers
+ * @property {(group: number) => string} text identifies a group in every run
+ * @property {(group: number) => string} label a group's label; "layer #" stands for all its layers
+ * @property {((block: number) => number) | null} layer of a block, if groups hold several layers
  *
  * @typedef {object} Amount a group of blocks
  * @property {string} label for people
- * @property {number} depth -1: all blocks; else the level that made it
+ * @property {number} depth the level that made it; -1: all blocks
  * @property {number} group number in its level
  * @property {number} bytes whole blocks
  * @property {number} requestedBytes
@@ -42,7 +44,7 @@ const LABEL_FRAMES = 3;
  */
 
 /**
- * Paths of scopes without steps, a layer's number left out or kept: a group per scope, and what tells the
+ * Scope paths without steps, with or without the numbers of layers: a group per scope, and the paths of the
  * groups.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {boolean} singleLayers
@@ -82,7 +84,7 @@ const singleScopes = oncePer((/** @type {import('./format.js').Snapshot} */ snap
 );
 
 /**
- * Names that differ in numbers alone as one: per string the first such.
+ * Merges names that differ only in numbers: maps each string to the first such string.
  * @type {(snapshot: import('./format.js').Snapshot) => Int32Array}
  */
 const patternOf = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
@@ -97,7 +99,7 @@ const patternOf = oncePer((/** @type {import('./format.js').Snapshot} */ snapsho
 });
 
 /**
- * A whole stack, by which those of two runs are told to be the same.
+ * A whole stack as text, which identifies it in other runs.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} stack
  */
@@ -135,7 +137,8 @@ function scopeLevel(run, singleLayers) {
   } = run;
   /** @type {ReturnType<typeof groupScopes> | null} */
   let kept = null;
-  const groups = () => (kept ??= (singleLayers ? singleScopes : foldedScopes)(snapshot)); // when the level is opened
+  // computed when the level is opened
+  const groups = () => (kept ??= (singleLayers ? singleScopes : foldedScopes)(snapshot));
   const text = (/** @type {number} */ g) => scopeGroup(snapshot, groups().scopes[g], singleLayers).path;
   return {
     name: 'scope',
@@ -172,7 +175,7 @@ function nameLevel(run, singleLayers) {
   };
 }
 
-/** What a run's blocks can be split by. */
+/** The ways to split a run's blocks. */
 const partsOf = oncePer((/** @type {import('./run.js').Run} */ run) => {
   const {
     snapshot,
@@ -187,7 +190,7 @@ const partsOf = oncePer((/** @type {import('./run.js').Run} */ run) => {
 });
 
 /**
- * How a run is split where nobody chose: by category if it has any, else by the user's own frames.
+ * The default split of a run: by category if it has any, else by the user's frames.
  * @param {import('./run.js').Run} run
  * @returns {Split}
  */
@@ -196,10 +199,10 @@ export function usualSplit(run) {
 }
 
 /**
- * The levels of a tree. A level on which all blocks of the run are alike is left out.
+ * The levels of a tree, without those that put all blocks of the run into one group.
  * @param {import('./run.js').Run} run
  * @param {Split} split
- * @param {boolean} singleLayers false: layers, and names that differ in numbers, are one
+ * @param {boolean} singleLayers false: layers, and names that differ only in numbers, are merged
  * @returns {Level[]}
  */
 export function levelsOf(run, split, singleLayers) {
@@ -242,7 +245,7 @@ export function levelsOf(run, split, singleLayers) {
 }
 
 /**
- * The first block born in `state` or later: blocks stand in the order of their birth.
+ * The first block born in `state` or later. Blocks are sorted by birth.
  * @param {Int32Array} bornState
  * @param {number} state
  */
@@ -260,7 +263,7 @@ function firstBorn(bornState, state) {
 /**
  * @typedef {{kind: 'alive', state: number}} Alive in a state
  * @typedef {{kind: 'allocated' | 'freed' | 'kept', first: number, last: number}} Happened by the events that
- *   led to the states first <= s < last; kept: allocated, and still alive in the last of them
+ *   led to the states first <= s < last; kept: allocated there and still alive in the last of these states
  */
 
 /**
@@ -288,8 +291,8 @@ function freedIn(blocks, { first, last }) {
   const list = [];
   for (let e = Math.max(0, first - 1); e < last - 1 && e < act.length; e++) {
     if (act[e] < 0 && act[e] > NO_BLOCK) list.push(~act[e]);
-    const gone = replaced?.get(e);
-    if (gone !== undefined) list.push(gone);
+    const replacedBlock = replaced?.get(e);
+    if (replacedBlock !== undefined) list.push(replacedBlock);
   }
   return Int32Array.from(list);
 }
@@ -312,10 +315,10 @@ export function blocksOf(run, what, visible) {
 }
 
 /**
- * What the page's choice of an instant means for one run. Of a range the peak is its own.
+ * The blocks of one run that the page's choice of an instant selects. A range has its own peak.
  * @param {import('./run.js').Run} run
  * @param {import('./store.js').State['instant']} instant
- * @param {number} cursor state; -1: none, which counts as the peak
+ * @param {number} cursor state; -1: none, which selects the peak
  * @param {{first: number, last: number} | null} range null: the whole run
  * @returns {Alive | Happened}
  */
@@ -371,7 +374,9 @@ export function splitAmount(run, levels, parent) {
   if (level === undefined) return [];
   /** @type {Map<number, number>} */
   const slots = new Map();
-  /** @type {{group: number, bytes: number, requestedBytes: number, count: number, largest: number, layers: Set<number> | null, from: number}[]} */
+  /**
+   * @type {{group: number, bytes: number, requestedBytes: number, count: number, largest: number, layers: Set<number> | null, from: number}[]}
+   */
   const sums = [];
   const list = parent.blocks;
   const slotOf = new Int32Array(list.length);
@@ -443,7 +448,7 @@ export function sortAmounts(amounts, order, isDescending) {
 }
 
 /**
- * The blocks of a run that lie on a path of groups, in any run: groups are told by their texts.
+ * The blocks of any run that lie on a path of groups. Texts identify the groups.
  * @param {import('./run.js').Run} run
  * @param {Split} split
  * @param {boolean} singleLayers

@@ -1,5 +1,4 @@
-/* app.js - the page: makes its parts, gives them the runs, and keeps its address.
- */
+/* app.js - the page: creates its parts, gives them the runs, and keeps the address up to date. */
 import { makeDifferencesPanel } from './differences_panel.js';
 import { saveFile } from './clipboard.js';
 import { Dock } from './dock.js';
@@ -32,7 +31,7 @@ import { makeTreePanel } from './tree.js';
 const ADDRESS_DELAY_MS = 250; // after the last change
 
 /**
- * Colours runs in a task of its own: the page answers before it shows them.
+ * Groups and colours runs in a task of its own, so that the page stays responsive before it shows them.
  * @param {import('./run.js').Run[]} runs
  */
 function colourRuns(runs) {
@@ -40,7 +39,7 @@ function colourRuns(runs) {
   return new Promise((resolve) => setTimeout(resolve));
 }
 
-/** The page: its parts, and what one tells the others. */
+/** The page: its parts, and the messages between them. */
 class Page {
   constructor() {
     this.store = new Store(beforePicture);
@@ -63,7 +62,7 @@ class Page {
   }
 
   /**
-   * Brings an instant of a run into sight.
+   * Scrolls to an instant of a run.
    * @param {number} run
    * @param {number} state
    */
@@ -80,7 +79,7 @@ class Page {
     this.timelines.layOut();
   }
 
-  /** Writes the state of the page into its address, a moment after the last change. */
+  /** Writes the state of the page into the address, a moment after the last change. */
   askAddress() {
     clearTimeout(this.addressTimer);
     this.addressTimer = setTimeout(() => {
@@ -100,7 +99,7 @@ class Page {
     }, ADDRESS_DELAY_MS);
   }
 
-  /** Shows what the address says. */
+  /** Restores the state that the address holds. */
   applyAddress() {
     const { state, view, find } = decodeAddress(location.hash, this.store.get().runs);
     this.store.set(state);
@@ -110,9 +109,9 @@ class Page {
   }
 
   /**
-   * Gives the page other runs.
+   * Replaces the runs of the page.
    * @param {import('./run.js').Run[]} runs
-   * @param {string} sentence of the comparison, from the command line; "": none
+   * @param {string} sentence the comparison from the command line; "": none
    */
   showRuns(runs, sentence) {
     const several = runs.length > 1;
@@ -159,7 +158,7 @@ class Page {
   }
 
   /**
-   * Gives the page what was read.
+   * Shows the runs that were read.
    * @param {import('./run.js').Run[]} runs
    * @param {string} sentence
    */
@@ -169,7 +168,7 @@ class Page {
   }
 
   /**
-   * A choice of the device where the file of one run has several.
+   * Offers a choice of the device if the only run has several.
    * @param {import('./run.js').Run[]} runs
    */
   showDevices(runs) {
@@ -215,7 +214,7 @@ class Page {
   }
 
   /**
-   * The cards of one run; with several, a choice of the run above them.
+   * Shows the cards of one run, below tabs to choose the run if there are several.
    * @param {number} chosen
    */
   showRunPanels(chosen) {
@@ -291,7 +290,7 @@ class Page {
     );
   }
 
-  /** What the timelines show, as a file. */
+  /** Saves the timelines as a picture. */
   savePicture() {
     const canvas = pictureOf(this.timelines.stages, byId('headline').textContent ?? '');
     canvas?.toBlob((blob) => {
@@ -304,7 +303,7 @@ class Page {
     });
   }
 
-  /** The buttons at the top, and what others do. */
+  /** Creates the buttons at the top and connects the others. */
   makeTools() {
     const input = /** @type {HTMLInputElement} */ (byId('file-input'));
     const help = /** @type {HTMLDialogElement} */ (byId('help'));
@@ -386,7 +385,7 @@ class Page {
       events: makeEventsPanel(this.store, (run, state) => this.revealInstant(run, state)),
       differences: makeDifferencesPanel(this.store),
     });
-    // The script runs while the browser still reads the data, which stand last in the page.
+    // The script runs while the browser still reads the data at the end of the page.
     if (document.readyState === 'loading')
       await new Promise((resolve) => document.addEventListener('DOMContentLoaded', resolve));
     const { runs, sentence } = await readEmbedded();

@@ -1,7 +1,7 @@
-/* axis.js - the shared x axis: event order or time, and which states a piece of it shows.
+/* axis.js - the shared x axis: event order or time, and the states that a part of it shows.
  *
- * In event order, event e stands at x = e and the state after it spans [e, e + 1). In time, x is ns
- * since the recorder was created, and a state lasts until the next event.
+ * In event order, event e stands at x = e and the state after it spans [e, e + 1). In time, x is ns since the
+ * recorder was created, and a state lasts until the next event.
  */
 
 /**
@@ -9,7 +9,7 @@
  * @property {'event' | 'time'} kind
  * @property {number} lo where the whole run begins
  * @property {number} hi where it ends
- * @property {number} minSpan the least that a view may show
+ * @property {number} minSpan the narrowest view
  * @property {(x0: number, x1: number) => [number, number]} states [first, one past last] shown by [x0, x1);
  *   empty outside the run
  * @property {(event: number) => number} ofEvent where an event stands; events.count gives the end

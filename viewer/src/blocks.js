@@ -1,8 +1,8 @@
-/* blocks.js - from events to the blocks of one device: what was handed out, from which event to which.
+/* blocks.js - turns events into the blocks of one device, each with the events that allocated and freed it.
  *
- * State s is what holds after s events: state 0 is the start, state n the end of n events. A block is
- * alive in the states bornState <= s < diedState. "Alive" means allocated: until its free is
- * requested. While another stream still uses it, it is pending: diedState <= s < pendingState.
+ * State s holds after s events: state 0 is the start, and state n follows the last of n events. A block is
+ * alive in the states bornState <= s < diedState. "Alive" means allocated, which lasts until the free is
+ * requested. A block that another stream still uses is then pending: diedState <= s < pendingState.
  */
 import { oncePer } from './once.js';
 import { ACTION, NO_BLOCK, STATE, subjectOf } from './subjects.js';
@@ -11,9 +11,9 @@ import { ACTION, NO_BLOCK, STATE, subjectOf } from './subjects.js';
  * @typedef {import('./columns.js').Indices} Indices
  * @typedef {import('./subjects.js').Amounts} Amounts
  *
- * @typedef {object} Blocks in order of birth, those of the start first
+ * @typedef {object} Blocks in order of birth; blocks from before the recording come first
  * @property {number} count
- * @property {number} nAtStart how many of them stood before the first event, pending ones among them
+ * @property {number} nAtStart number of blocks from before the first event, pending ones included
  * @property {Float64Array} address in bytes
  * @property {Amounts} requestedBytes
  * @property {Amounts} bytes whole blocks
@@ -24,18 +24,20 @@ import { ACTION, NO_BLOCK, STATE, subjectOf } from './subjects.js';
  * @property {Indices} stack of the allocation
  * @property {Indices} scope of the allocation
  * @property {Int32Array} bornState 0: before the first event
- * @property {Int32Array} diedState n + 1: never; 0: pending from the start on, never alive
- * @property {Int32Array} pendingState the first state in which its bytes can be handed out again: diedState
- *   where the free completed at once; n + 1: never
- * @property {Int32Array} act per event: block >= 0 handed out, ~block taken back, NO_BLOCK or below: neither
- * @property {Int32Array} replaced blocks on top of which another was handed out, in the order of their end
- * @property {number} nUnmatched events that do not fit to what was there before
+ * @property {Int32Array} diedState n + 1: never; 0: pending from the start, never alive
+ * @property {Int32Array} pendingState the first state in which its bytes are available again: diedState if
+ *   the free completed at once; n + 1: never
+ * @property {Int32Array} act per event: block >= 0 was allocated, ~block was freed, NO_BLOCK or below:
+ *   neither
+ * @property {Int32Array} replaced blocks whose address was allocated again without a free, in the order of
+ *   their end
+ * @property {number} nUnmatched events that contradict the state before them
  * @property {number} device the one shown
- * @property {number} nOtherEvents events of other devices, which are left out
+ * @property {number} nOtherEvents skipped events of other devices
  */
 
 /**
- * The event that handed a block out.
+ * The event that allocated a block.
  * @param {Blocks} blocks
  * @param {number} block
  * @returns {number} -1: before the first
@@ -45,7 +47,7 @@ export function allocRow({ bornState }, block) {
 }
 
 /**
- * The event that took a block back, or asked to.
+ * The event that freed a block or requested its free.
  * @param {Blocks} blocks
  * @param {number} block
  * @returns {number} -1: none, or before the first
@@ -56,7 +58,7 @@ export function freeRow({ diedState, act }, block) {
 }
 
 /**
- * How many of some devices are others.
+ * Number of entries that belong to other devices.
  * @param {Uint8Array} devices
  * @param {number} device
  */
@@ -67,7 +69,7 @@ function countOthers(devices, device) {
 }
 
 /**
- * The number of each block of the file among those of a device, or -1.
+ * Maps each block of the file to its number on a device, or -1.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} device
  */
@@ -85,7 +87,7 @@ function ownBlocks({ events, subjects, start }, device) {
 /**
  * @param {Int32Array} act
  * @param {Int32Array} own
- * @returns {Int32Array} by the numbers of a device's blocks
+ * @returns {Int32Array} by block number on the device
  */
 function ownActs(act, own) {
   return act.map((a) => {
@@ -95,10 +97,10 @@ function ownActs(act, own) {
 }
 
 /**
- * Puts down when blocks were born, died and could be handed out again.
+ * Records when blocks were born, died and became available again.
  * @param {Blocks} blocks
  * @param {import('./format.js').Snapshot} snapshot
- * @param {(subject: number) => number} blockOf -1: none of the device's
+ * @param {(subject: number) => number} blockOf -1: not on the device
  */
 function fillLives(blocks, { events, subjects }, blockOf) {
   const { act, bornState, diedState, pendingState, stack, scope } = blocks;
@@ -145,7 +147,7 @@ export function buildBlocks(snapshot, device = 0) {
   const count = some?.count ?? subjects.nBlocks;
   const atStart = subjects.atStart.filter((_, block) => !own || own[block] >= 0);
   const diedState = new Int32Array(count).fill(never);
-  // Where nothing ever waits for another stream, one column says both.
+  // If no free ever waits for another stream, one column serves as both.
   const isPending =
     events.action.includes(ACTION.FREE_REQUESTED) || start.blocks.state.includes(STATE.PENDING);
   /**
@@ -185,17 +187,17 @@ export function buildBlocks(snapshot, device = 0) {
   return blocks;
 }
 
-/** Per event the block that it replaced without a free, which `act` does not tell; null: none. */
+/** The block that each event replaced without a free, which `act` does not hold; null: none. */
 export const replacedAt = oncePer((/** @type {Blocks} */ { replaced, diedState }) =>
   replaced.length === 0 ? null : new Map(Array.from(replaced, (block) => [diedState[block] - 1, block])),
 );
 
 /**
- * @typedef {object} Reserved reserved bytes: the states at which they change, and what they change to
+ * @typedef {object} Reserved the states at which the reserved bytes change, and the new values
  * @property {Int32Array} state state[0] is 0
  * @property {Float64Array} bytes
  * @property {number} maxBytes
- * @property {number} nUnmatched rows that give back more than is there
+ * @property {number} nUnmatched rows that release more than is reserved
  */
 
 /**
@@ -233,7 +235,7 @@ export function buildReserved(snapshot, device) {
 }
 
 /**
- * Devices on which anything was allocated, in the order of the file.
+ * Devices with at least one allocation, in the order of the file.
  * @param {import('./format.js').Snapshot} snapshot
  * @returns {number[]}
  */

@@ -1,15 +1,15 @@
-/* categories.js - the categories of one file: those that are known, and behind them the file's own words. */
+/* categories.js - the categories of one file: the built-in ones, followed by the file's own. */
 import { CATEGORIES } from './colours.js';
 
-/** Of one file, the known ones included; as the program has it. */
+/** The most categories of one file, built-in ones included; the same limit as in the program. */
 const MOST_CATEGORIES = 64;
 const MOST_CATEGORY_BYTES = 128;
 
 /**
- * The number of a category's name, a new one where it is met first; "" counts as unknown.
+ * The number of a category's name; a new name gets a new number, and "" counts as unknown.
  * @param {string[]} names grows
  * @param {string} given
- * @returns {number | string} or why there can be none
+ * @returns {number | string} or the reason for the refusal
  */
 export function categoryNumber(names, given) {
   const name = given === '' ? 'unknown' : given;

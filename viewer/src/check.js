@@ -1,7 +1,8 @@
-/* check.js - a document that was read: whether its tables fit together. The twin of the program's validation
- * (snapshot/reader.c, snapshot/validate.c): the same checks in the same order, so that both name the same place.
+/* check.js - checks that the tables of a document agree with each other. It mirrors the program's validation
+ * (snapshot/reader.c, snapshot/validate.c): the same checks in the same order, so that both report the same
+ * place.
  *
- * Least and greatest value of a column tell most of it; rows are looked at only where something can be wrong.
+ * The minimum and maximum of a column settle most checks; rows are visited only if something can be wrong.
  */
 import { CATEGORIES } from './colours.js';
 import { FormatError } from './columns.js';
@@ -10,10 +11,10 @@ import { MOST_INTEGER } from './json.js';
 const N_ACTIONS = 10;
 const N_KINDS = 5;
 const N_STATES = 3;
-const LAST_FREE = 3; // actions up to here are of blocks
-const LAST_ADDRESS = 7; // up to here rows have an address of their own
+const LAST_FREE = 3; // actions up to this one concern blocks
+const LAST_ADDRESS = 7; // actions up to this one have an address of their own
 const NO_NUMBER = 255;
-const MANY = 2 ** 62; // from here on sums are made with exact numbers
+const MANY = 2 ** 62; // from this bound on, sums use exact numbers
 
 /** @typedef {import('./columns.js').Column} Column */
 
@@ -27,7 +28,7 @@ function refusePlace(place, message) {
 }
 
 /**
- * A value as the file has it.
+ * A value as it stands in the file.
  * @param {Column} column
  * @param {number} row
  * @returns {number | bigint}
@@ -41,14 +42,14 @@ const hasExact = ({ exact }) => exact !== undefined && exact !== null;
 
 /**
  * @typedef {object} Test of the rows of a table
- * @property {boolean} isPossible some row may fail
+ * @property {boolean} isPossible whether any row may fail
  * @property {(row: number) => boolean} fails
  * @property {(row: number) => string} place
  * @property {(row: number) => string} message
  */
 
 /**
- * Refuses the first row that fails a test, by the first test that it fails.
+ * Refuses the first row that fails a test, with the message of the first test it fails.
  * @param {number} count
  * @param {Test[]} tests
  */
@@ -99,10 +100,10 @@ function parentTest(table, name) {
 }
 
 /**
- * From the numbers of a file to ours; null: they are ours.
+ * Maps the numbers of a file to ours; null: they are the same.
  * @param {string[] | undefined} names of the file
  * @param {string[]} ours
- * @param {number} other what an unknown name counts as
+ * @param {number} other number for an unknown name
  */
 function numbersOf(names, ours, other) {
   return names === undefined ? null : names.map((name) => (ours.includes(name) ? ours.indexOf(name) : other));
@@ -114,7 +115,7 @@ function numbersOf(names, ours, other) {
  * @param {string} key
  * @param {number[] | null} map
  * @param {string} mapName
- * @returns {Test} a number without a name
+ * @returns {Test} the number that has no name
  */
 function nameTest(table, name, key, map, mapName) {
   const column = /** @type {Column} */ (table[key]);
@@ -185,7 +186,7 @@ function checkStreamsAndStacks({ devices, streams, strings, frames, stacks }) {
 }
 
 /**
- * Two columns of which the sum must be within 2^63 - 1, where both are there.
+ * Two columns whose sum must not exceed 2^63 - 1, in rows that have both.
  * @param {any} table
  * @param {string} begin
  * @param {string} length

@@ -1,9 +1,9 @@
-/* clipboard.js - takes text out of the page: into the clipboard, or into a file that the browser saves. */
+/* clipboard.js - copies text from the page to the clipboard, or to a file that the browser saves. */
 
-const URL_LIFE_MS = 60_000; // until the browser has begun to save, at the latest
+const URL_LIFE_MS = 60_000; // by then the browser has begun to save
 
 /**
- * Puts a text into the clipboard. Pages opened from disk may lack the modern way in; the old one needs a
+ * Copies a text to the clipboard. Pages opened from disk may lack the modern interface; the old one needs a
  * selection.
  * @param {string} text
  * @returns {Promise<boolean>} false: the browser refused

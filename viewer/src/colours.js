@@ -1,11 +1,14 @@
-/* colours.js - one colour per category, found by its name: the same in every run and every file; and
- * the colours of other groupings.
+/* colours.js - one colour per category name, the same in every run and every file; and the colours of other
+ * groupings.
  *
- * Okabe and Ito's palette, which stays apart for colour-blind eyes; a grey that does so too for what has no category.
+ * Okabe and Ito's palette, which colour-blind readers can tell apart, and a grey for blocks without a
+ * category that they can tell apart as well.
  */
 
-/** The categories that are known, in the order in which they are stacked, bottom first. A file may have words of its own:
- * the categories of a snapshot are these and, above them, its own. */
+/**
+ * The built-in categories in stacking order, bottom first. A snapshot may add categories of its own, which
+ * are stacked above these.
+ */
 export const CATEGORIES = Object.freeze([
   'parameter',
   'optimizer_state',
@@ -19,7 +22,7 @@ export const CATEGORIES = Object.freeze([
 ]);
 
 /**
- * The names of all categories of several snapshots, the known ones first.
+ * The names of all categories of several snapshots, the built-in ones first.
  * @param {{categories: readonly string[]}[]} snapshots
  */
 export function categoriesOf(snapshots) {
@@ -39,8 +42,10 @@ const CATEGORY_COLOURS = new Map([
   ['unknown', NO_COLOUR],
 ]);
 
-/** For groups without a colour of their own, largest first: the palette, then lighter and darker steps of its hues, each
- * as far as can be from all before it for every kind of eyes. */
+/**
+ * For groups without a colour of their own, largest first: the palette, then lighter and darker steps of its
+ * hues. Each is as far as possible from all before it, for normal and for colour-blind vision.
+ */
 const RANKED = Object.freeze([
   '#0072b2',
   '#e69f00',
@@ -68,9 +73,9 @@ const RANKED = Object.freeze([
   '#b8724e',
 ]);
 
-const N_TAKEN = 8; // of them, by categories that are known
+const N_TAKEN = 8; // number of these taken by built-in categories
 
-/** From little to much: cividis in equal steps of lightness. */
+/** A sequence from little to much: cividis in equal steps of lightness. */
 const SEQUENCE = Object.freeze([
   '#001f4c',
   '#183468',
@@ -84,9 +89,8 @@ const SEQUENCE = Object.freeze([
 ]);
 
 /**
- * A word that nobody here knows has one of the colours that no known one has, by its letters alone: the same
- * in every file,
- * at the price that two such words may share one.
+ * A file's own category gets one of the colours that no built-in category has, chosen by its letters alone.
+ * So its colour is the same in every file, but two such categories may share one.
  * @param {string} name
  * @returns {string} "#rrggbb"
  */
@@ -99,7 +103,7 @@ export function categoryColour(name) {
 }
 
 /**
- * The colour of the group of so many that are larger; -1: of what is in no group.
+ * The colour of a group by its rank in size, 0 for the largest; -1: blocks in no group.
  * @param {number} rank
  */
 export function rankedColour(rank) {
@@ -110,7 +114,7 @@ export function rankedColour(rank) {
 }
 
 /**
- * The colour of a class in an order.
+ * The colour of a class in a sequence.
  * @param {number} at 0: the least
  * @param {number} n classes, at most 9
  */
@@ -151,7 +155,7 @@ function shade(hex, amount) {
 }
 
 /**
- * Almost the background, with a trace of its own hue.
+ * Almost the background, with a trace of the colour's own hue.
  * @param {string} hex
  * @param {string} background
  */
@@ -182,7 +186,7 @@ function luminance(hex) {
 }
 
 /**
- * Text that reads on a colour.
+ * The text colour that is legible on a colour.
  * @param {string} hex
  */
 export function inkOn(hex) {
@@ -194,14 +198,14 @@ export function inkOn(hex) {
  * @property {Uint32Array} plain
  * @property {Uint32Array} light the other lightness step: neighbours alternate
  * @property {Uint32Array} edge the line that separates blocks
- * @property {Uint32Array} hatch lines over blocks that were there before the recording
- * @property {Uint32Array} dim not picked
+ * @property {Uint32Array} hatch lines over blocks from before the recording
+ * @property {Uint32Array} dim for blocks that are not picked
  * @property {Uint32Array} dimEdge
  */
 
 /**
  * @param {{colour: string}[]} groups
- * @param {string} given the background, "#rrggbb"; grey where it is the name of a colour
+ * @param {string} given the background, "#rrggbb"; a named colour counts as grey
  * @returns {Pixels}
  */
 export function groupPixels(groups, given) {

@@ -1,26 +1,27 @@
-/* column_reader.js - the digits of one column of integers, straight from the text into a typed array.
+/* column_reader.js - parses one column of integers straight from the text into a typed array.
  *
- * Nearly all of a document is such columns. What the rules of the column do not allow is refused with its place, as the
- * program refuses it (snapshot/reader_tables.c).
+ * Nearly all of a document consists of such columns. A value that the column's rule forbids is refused with
+ * its place, as in the program (snapshot/reader_tables.c).
  */
 import { FAR, MAX_ROWS, release } from './columns.js';
 import { BYTE, isSpace, MOST_INTEGER, NEED_MORE } from './json.js';
 
-const SOME = 8192; // numbers that the fast loop takes at once: they stay in the processor's cache
+const SOME = 8192; // numbers per batch of the fast loop; a batch stays in the processor's cache
 const SHORT_BYTES = 12; // a sign, nine digits, and the two bytes after them
-const SAFE_SUM = FAR - SOME * 1e9; // up to here the sums of that many short numbers are exact
-const SAFE_DIGITS = 15; // so many are exact in a number of a browser
+const SAFE_SUM = FAR - SOME * 1e9; // below this, sums of that many short numbers are exact
+const SAFE_DIGITS = 15; // this many digits are exact in a JavaScript number
 
-/** Numbers on their way from the text to a column, a cache's worth. */
+/** The batch of numbers between text and column; it fits the cache. */
 export class Scratch {
   constructor() {
     this.some = new Int32Array(SOME); // as they stand in the file
-    this.sums = new Float64Array(SOME); // the same added up, or too large for 4 bytes
+    this.sums = new Float64Array(SOME); // the running sums, or values too large for 4 bytes
   }
 }
 
 /**
- * Where the last byte at hand stands that is no digit: no number that begins before it runs beyond the bytes.
+ * The position of the last non-digit among the bytes at hand. No number that begins before it can continue
+ * past the bytes.
  * @param {import('./json.js').JsonReader} json
  */
 function lastOther({ bytes, at, end }) {
@@ -30,11 +31,11 @@ function lastOther({ bytes, at, end }) {
 }
 
 /**
- * Takes numbers of up to nine digits without white space, each with its comma, and stops before anything
+ * Parses numbers of up to nine digits without white space, each with its comma, and stops before anything
  * else.
  * @param {import('./json.js').JsonReader} json
- * @param {Int32Array} some filled from its begin
- * @returns {number} how many
+ * @param {Int32Array} some filled from its start
+ * @returns {number} the count
  */
 function takeShort(json, some) {
   const { MINUS, ZERO, COMMA } = BYTE;
@@ -67,7 +68,7 @@ function takeShort(json, some) {
 }
 
 /**
- * The kind of array that holds such numbers in the fewest bytes.
+ * The array type that holds such numbers in the fewest bytes.
  * @param {number} min
  * @param {number} max
  */
@@ -85,7 +86,7 @@ function smallestType(min, max) {
             : Float64Array;
 }
 
-/** The digits of one column. Its state is kept while more bytes are waited for. */
+/** Parses one column. Its state is kept while it waits for more bytes. */
 export class ColumnReader {
   /**
    * @param {import('./shapes.js').ColumnRule} rule
@@ -97,11 +98,11 @@ export class ColumnReader {
     this.isDelta = rule.isDelta;
     this.most = Number(rule.hi);
     this.scratch = scratch;
-    /** @type {import('./columns.js').Numbers} of the smallest type for what is there, with room behind it */
+    /** @type {import('./columns.js').Numbers} of the smallest type for the values so far, with spare room */
     this.values = new Uint8Array(nExpected);
     this.count = 0;
     this.sum = 0;
-    /** @type {bigint | null} the sum where a number of a browser would not be exact */
+    /** @type {bigint | null} the exact sum beyond the range of exact JavaScript numbers */
     this.exactSum = null;
     /** @type {Map<number, bigint> | null} by row, values that `values` does not hold exactly */
     this.exact = null;
@@ -112,7 +113,7 @@ export class ColumnReader {
   }
 
   /**
-   * Takes numbers, each with the comma or bracket after it; leaves what is not whole yet.
+   * Parses numbers, each with the comma or bracket after it; leaves an incomplete one.
    * @param {import('./json.js').JsonReader} json
    * @returns {boolean} true when the closing bracket was taken
    */
@@ -126,9 +127,9 @@ export class ColumnReader {
   }
 
   /**
-   * Takes one number of any length, and what follows it.
+   * Parses one number of any length and the byte after it.
    * @param {import('./json.js').JsonReader} json
-   * @returns {number} the comma or bracket after it; -1 where it is not whole yet
+   * @returns {number} the comma or bracket after it; -1 if it is incomplete
    */
   takeOne(json) {
     const { bytes, end } = json;
@@ -157,7 +158,7 @@ export class ColumnReader {
   }
 
   /**
-   * The same for what is no plain number before a comma or bracket.
+   * The same for anything but a plain number before a comma or bracket.
    * @param {import('./json.js').JsonReader} json
    * @param {number} begin
    */
@@ -166,7 +167,7 @@ export class ColumnReader {
     const depth = levels.length;
     const level = levels[depth - 1];
     const before = json.at;
-    level.nItems = this.count; // of those that were begun: the place that a message names
+    level.nItems = this.count; // of the numbers begun so far; messages name it
     json.at = begin;
     if (begin >= json.end && !json.isLast) {
       json.at = before;
@@ -204,9 +205,9 @@ export class ColumnReader {
   }
 
   /**
-   * Puts the first `n` of scratch.some behind the others.
+   * Appends the first `n` of scratch.some to the values.
    * @param {import('./json.js').JsonReader} json
-   * @param {number} begin where they stand
+   * @param {number} begin row of the first
    * @param {number} n
    */
   add(json, begin, n) {
@@ -240,10 +241,11 @@ export class ColumnReader {
   }
 
   /**
-   * Replaces what is out of range among the first `n` of scratch.some, in a column that is only shown.
+   * Replaces values out of range among the first `n` of scratch.some; used for columns that are only
+   * displayed.
    * @param {import('./json.js').JsonReader} json
    * @param {number} n
-   * @returns {[number, number]} the range of what stands there now
+   * @returns {[number, number]} the range of the values after that
    */
   replaceOdd(json, n) {
     const {
@@ -261,9 +263,9 @@ export class ColumnReader {
   }
 
   /**
-   * What an odd number is read as; it is counted.
+   * The replacement for an odd number, which is counted.
    * @param {import('./json.js').JsonReader} json
-   * @param {number} i of those that are being taken
+   * @param {number} i index in the batch
    */
   unknownAt(json, i) {
     const { unknown, isFine } = /** @type {{unknown: number, isFine: boolean}} */ (this.rule.odd);
@@ -273,9 +275,9 @@ export class ColumnReader {
   }
 
   /**
-   * Finds the first of some numbers that is out of range.
+   * Finds the first number of a batch that is out of range.
    * @param {import('./json.js').JsonReader} json
-   * @param {number} begin where they stand
+   * @param {number} begin row of the first
    * @param {Int32Array | Float64Array} values
    * @param {number} n
    */
@@ -299,7 +301,7 @@ export class ColumnReader {
 
   /**
    * @param {import('./json.js').JsonReader} json
-   * @param {number} begin where it stands
+   * @param {number} begin its row
    * @param {number | bigint} given as it stands in the file
    */
   addOne(json, begin, given) {
@@ -331,7 +333,7 @@ export class ColumnReader {
   }
 
   /**
-   * What a difference leads to.
+   * The sum after a difference.
    * @param {number | bigint} given
    * @returns {number | bigint}
    */
@@ -351,7 +353,7 @@ export class ColumnReader {
    * @param {import('./json.js').JsonReader} json
    * @param {Int32Array | Float64Array} from
    * @param {number} n
-   * @param {{min: number, max: number}} range of those
+   * @param {{min: number, max: number}} range of the batch
    */
   put(json, from, n, { min, max }) {
     const count = this.count + n;

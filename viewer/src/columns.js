@@ -1,12 +1,12 @@
-/* columns.js - columns of integers: checked against what they may hold, and kept in the smallest typed array that
- * holds them exactly.
+/* columns.js - columns of integers, checked against a rule and kept in the smallest typed array that holds
+ * them exactly.
  */
 
-/** A document that is not what it should be; its message names the place. */
+/** Thrown for an invalid document; the message names the place. */
 export class FormatError extends Error {
   /**
    * @param {string} message
-   * @param {string} [place] key path of a value of which the byte is not known yet
+   * @param {string} [place] key path of a value whose byte offset is not known yet
    */
   constructor(message, place = '') {
     super(message);
@@ -14,9 +14,9 @@ export class FormatError extends Error {
   }
 }
 
-/** Beyond this, one number of a browser stands for several integers. */
+/** Beyond this, a JavaScript number stands for several integers. */
 export const FAR = Number.MAX_SAFE_INTEGER;
-/** The format's own limit of a number of bytes: 2^63 - 1, which a browser rounds to 2^63. */
+/** The format's limit of a byte count: 2^63 - 1, which a JavaScript number rounds to 2^63. */
 export const MOST_BYTES = 2 ** 63;
 /** Rows of one table. */
 export const MAX_ROWS = 100_000_000;
@@ -24,24 +24,24 @@ export const MAX_ROWS = 100_000_000;
 /**
  * @typedef {Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array | Float64Array}
  *   Numbers
- * @typedef {Int8Array | Int16Array | Int32Array} Indices rows of another table, or -1
+ * @typedef {Int8Array | Int16Array | Int32Array} Indices row numbers of another table, or -1
  *
- * @typedef {object} Column as the reader of a file found it
+ * @typedef {object} Column as the column reader leaves it
  * @property {Numbers} values
- * @property {number} min 0 where there are none
+ * @property {number} min 0 if the column is empty
  * @property {number} max
- * @property {boolean} isSummed the values are sums of the differences in the file
+ * @property {boolean} isSummed the values are sums of differences in the file
  * @property {Map<number, bigint> | null} [exact] by row, values that `values` does not hold exactly
  *
- * @typedef {object} Rule what a column may hold
+ * @typedef {object} Rule the values that a column may hold
  * @property {number} lo least value
  * @property {number} hi greatest value
- * @property {string} what a value is, for messages
+ * @property {string} what the name of a value in messages
  * @property {boolean} [isDelta] the file holds differences, to be added up
  */
 
 /**
- * Gives an array's memory back now, where the browser can, not when it next looks for what nobody uses.
+ * Releases an array's memory at once if the browser can, rather than at the next garbage collection.
  * @param {Numbers} array not used again
  */
 export function release({ buffer }) {
@@ -95,7 +95,7 @@ export function isColumn(value) {
 }
 
 /**
- * Number of rows of a table: the length of one of its columns; 0 where the table is absent.
+ * Number of rows of a table, which is the length of any column; 0 if the table is absent.
  * @param {any} table
  * @param {string} place name of the table
  * @param {string} key
@@ -109,7 +109,7 @@ export function rowsOf(table, place, key) {
 }
 
 /**
- * A column, each of its numbers checked.
+ * A column whose numbers are all checked.
  * @param {any} table
  * @param {string} place name of the table
  * @param {string} key
@@ -155,7 +155,7 @@ function valuesAs(column, Type) {
  * @param {string} key
  * @param {number} count
  * @param {number} n rows of the other table
- * @param {string} what those are
+ * @param {string} what the name of these rows in messages
  * @param {boolean} [isDelta]
  * @returns {Indices}
  */
@@ -176,7 +176,7 @@ export function indicesOf(table, place, key, count, n, what, isDelta = false) {
  * @param {string} key
  * @param {number} count
  * @param {number} n rows of the other table
- * @param {string} what those are
+ * @param {string} what the name of these rows in messages
  * @returns {Uint8Array}
  */
 export function bytesOf(table, place, key, count, n, what) {
@@ -187,7 +187,7 @@ export function bytesOf(table, place, key, count, n, what) {
 }
 
 /**
- * A column of numbers of any size, in 4 bytes each where they fit.
+ * A column of numbers of any size, in 4 bytes each if they fit.
  * @param {any} table
  * @param {string} place
  * @param {string} key

@@ -3,7 +3,7 @@
 import { categoriesOf } from './colours.js';
 import { endedEarly } from './run.js';
 
-const OWN_SCALE_SHARE = 1 / 8; // of the common scale; what stays below it would be a flat line
+const OWN_SCALE_SHARE = 1 / 8; // share of the common scale; a run below it would be a flat line
 
 /**
  * @typedef {object} Row
@@ -11,7 +11,7 @@ const OWN_SCALE_SHARE = 1 / 8; // of the common scale; what stays below it would
  * @property {string} category its name, or ""
  * @property {'bytes' | 'ms'} unit
  * @property {number[]} values one per run; NaN: none
- * @property {number[]} ratios to the base; NaN: none, also where a run ended before its time
+ * @property {number[]} ratios to the base; NaN: none, as for a run that ended early
  *
  * @typedef {{title: string, rows: Row[]}} Section
  */
@@ -94,7 +94,7 @@ export function compareRuns(runs) {
 }
 
 /**
- * The scale that all runs share: bytes at the top.
+ * The common scale of all runs, as the bytes at its top.
  * @param {import('./run.js').Run[]} runs
  */
 export function sharedScale(runs) {
@@ -113,8 +113,7 @@ export function sharedScale(runs) {
 }
 
 /**
- * Bytes at the top of each timeline: one scale for all, but runs whose lines stay far below it have one of
- * their own.
+ * Bytes at the top of each timeline: one scale for all, except that runs far below it get their own.
  * @param {import('./run.js').Run[]} runs
  * @returns {number[]}
  */
@@ -131,7 +130,7 @@ export function scalesOf(runs) {
 }
 
 /**
- * What the title of a run says of its scale; "" where it is the common one.
+ * The note on a run's own scale; "" for the common one.
  * @param {number[]} scales
  * @param {number} i
  */

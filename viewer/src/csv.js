@@ -1,8 +1,8 @@
-/* csv.js - tables as comma-separated values that spreadsheets open without running anything. */
+/* csv.js - tables as comma-separated values from which a spreadsheet runs no formula. */
 
 /**
- * One field: numbers as they are; a text that a spreadsheet would take for a formula gets an apostrophe in
- * front.
+ * One field: numbers stay as they are; a text that a spreadsheet would take for a formula gets a leading
+ * apostrophe.
  * @param {string | number} value
  */
 export function csvField(value) {
@@ -12,7 +12,7 @@ export function csvField(value) {
 }
 
 /**
- * A row with its end of line.
+ * A row with its line break.
  * @param {(string | number)[]} values
  */
 export function csvLine(values) {
@@ -20,7 +20,7 @@ export function csvLine(values) {
 }
 
 /**
- * Rows as columns of text, numbers to the right: for the clipboard.
+ * Rows as aligned text for the clipboard, with numbers to the right.
  * @param {(string | number)[][]} rows the first is the head
  */
 export function textTable(rows) {

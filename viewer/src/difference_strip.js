@@ -1,4 +1,5 @@
-/* difference_strip.js - under the timelines of two runs: per category and pixel column, what the other run holds more or less than the base.
+/* difference_strip.js - below the timelines of two runs: how many bytes more or less than the base the other
+ * run holds, per category and pixel column.
  */
 import { alignedPlace } from './alignment.js';
 import { categoriesOf, categoryColour } from './colours.js';
@@ -10,17 +11,17 @@ import { categoryText, formatBytes } from './text.js';
 
 const STRIP_ROW = 26; // CSS pixels
 const MORE = '#d55e00';
-const LESS = '#0072b2'; // apart for colour-blind eyes; up and down tell them apart as well
+const LESS = '#0072b2'; // colour-blind readers can tell these two apart; the direction differs as well
 
 /**
- * The differences along what a stage shows. In each column both runs show the instant of their largest total
- * in it.
+ * The differences along a stage's view. In each column both runs show the instant of their largest total
+ * there.
  * @param {import('./stage.js').Stage} base
  * @param {import('./stage.js').Stage} other
  * @param {import('./alignment.js').Alignment} alignment
  * @param {number} nColumns
  * @returns {{rows: Float64Array[], states: [number, number][]}} per category of the two snapshots
- *   (categoriesOf) and column: bytes, NaN outside of either run
+ *   (categoriesOf) and column: bytes, NaN outside either run
  */
 export function differenceColumns(base, other, alignment, nColumns) {
   const names = categoriesOf([base.run.snapshot, other.run.snapshot]);
@@ -53,7 +54,7 @@ export function differenceColumns(base, other, alignment, nColumns) {
   return { rows, states };
 }
 
-/** The strip of one pair of runs. */
+/** The strip for one pair of runs. */
 export class DifferenceStrip {
   /**
    * @param {import('./stage.js').Stage} base
@@ -79,7 +80,7 @@ export class DifferenceStrip {
       ),
       this.frame,
     );
-    /** Categories that one of the runs has. */
+    /** The categories that either run has. */
     this.categories = categoriesOf([base.run.snapshot, other.run.snapshot]);
     this.present = this.categories
       .map((_, c) => c)
@@ -136,7 +137,7 @@ export class DifferenceStrip {
   }
 
   /**
-   * One category: a middle line, more above it, less below.
+   * One category: a middle line with more above it and less below.
    * @param {CanvasRenderingContext2D} context
    * @param {Float64Array} row
    * @param {number} top
@@ -177,7 +178,7 @@ export class DifferenceStrip {
   }
 }
 
-/** What fits beside a plot. */
+/** The text that fits beside a plot. */
 const SHORT_NAMES = new Map([
   ['parameter', 'parameters'],
   ['optimizer_state', 'optimizer'],
@@ -186,6 +187,6 @@ const SHORT_NAMES = new Map([
   ['workspace', 'workspace'],
   ['activation', 'activations'],
   ['temporary', 'temporaries'],
-  ['unknown', 'no category'],
+  ['unknown', 'uncategorised'],
   ['weight_copy', 'copies'],
 ]);

@@ -1,4 +1,5 @@
-/* differences.js - what one run holds and another does not: per category along the axis, and row by row at an instant.
+/* differences.js - what one run holds and another does not, per category along the axis and row by row at an
+ * instant.
  */
 import { aliveAt, CHECKPOINT_STATES } from './index.js';
 import { scopeGroup } from './lanes.js';
@@ -26,11 +27,11 @@ const checkpointSums = oncePer(
 );
 
 /**
- * Bytes alive in a state, per category of the run's snapshot. Costs at most the events since the last
+ * Bytes alive in a state, per category of the run's snapshot. The cost is at most the events since the last
  * checkpoint.
  * @param {import('./run.js').Run} run
  * @param {number} state
- * @param {Float64Array} [out] filled in
+ * @param {Float64Array} [out] receives the result
  */
 export function categoryBytesAt(run, state, out = new Float64Array(run.snapshot.categories.length)) {
   const { act, category, bytes } = run.index.blocks;
@@ -47,25 +48,25 @@ export function categoryBytesAt(run, state, out = new Float64Array(run.snapshot.
 }
 
 /**
- * @typedef {'scope' | 'name' | 'stack'} DifferenceKey what blocks of two runs must share to be one row
+ * @typedef {'scope' | 'name' | 'stack'} DifferenceKey the properties that blocks of two runs share in one row
  *
  * @typedef {object} DifferenceRow
  * @property {string} key
  * @property {string} category its name
  * @property {string} label
- * @property {string} detail scopes or frames around it
+ * @property {string} detail scopes or frames around the blocks
  * @property {[number, number]} bytes whole blocks in the base and in the other run
  * @property {[number, number]} count
- * @property {number} difference bytes of the other run less those of the base
+ * @property {number} difference bytes of the other run minus those of the base
  *
  * @typedef {object} Differences
  * @property {DifferenceRow[]} rows the largest change first
  * @property {Record<'first' | 'both' | 'second', {rows: number, bytes: [number, number]}>} sums of the rows
- *   only in the base, in both, only in the other
+ *   only in the base, in both runs, only in the other
  */
 
 /**
- * Names of the rows that a run's blocks belong to, made once per scope, name and stack.
+ * The row of each of a run's blocks; row names are made once per scope, name and stack.
  * @param {import('./run.js').Run} run
  * @param {DifferenceKey} by
  */
@@ -109,7 +110,7 @@ function rowNames({ snapshot, index: { blocks } }, by) {
 }
 
 /**
- * What makes blocks of two runs one row.
+ * The keys that can match blocks of two runs.
  * @param {{category: string, label: string, detail: string}} row
  */
 function keyOfRow({ category, label, detail }) {
@@ -117,7 +118,7 @@ function keyOfRow({ category, label, detail }) {
 }
 
 /**
- * Which blocks of a run belong to a row.
+ * The blocks of a run that belong to a row.
  * @param {import('./run.js').Run} run
  * @param {DifferenceKey} by
  * @param {string} key of the row
@@ -132,7 +133,7 @@ export function blocksOfRow(run, by, key) {
 }
 
 /**
- * Compares what two runs hold, each in a state of its own.
+ * Compares the blocks of two runs, each in its own state.
  * @param {[import('./run.js').Run, import('./run.js').Run]} runs the base first
  * @param {[number, number]} states
  * @param {DifferenceKey} by
@@ -175,7 +176,7 @@ export function differencesAt(runs, states, by) {
 }
 
 /**
- * In which of the two runs a row's blocks are.
+ * Which of the two runs have a row's blocks.
  * @param {DifferenceRow} row
  * @returns {'first' | 'both' | 'second'}
  */

@@ -1,4 +1,5 @@
-/* differences_panel.js - a table of what two runs hold: only in the base, in both, only in the other; with the difference in bytes.
+/* differences_panel.js - a table of the blocks only in the base, in both runs and only in the other, with the
+ * difference in bytes.
  */
 import { alignedState, alignRuns } from './alignment.js';
 import { copyText, saveFile } from './clipboard.js';
@@ -7,7 +8,7 @@ import { blocksOfRow, differencesAt, sideOf } from './differences.js';
 import { element, pushButton, swatch } from './dom.js';
 import { formatBytes, formatCount, formatExactBytes, formatRatio } from './text.js';
 
-const CHUNK = 200; // rows made at once
+const CHUNK = 200; // rows added at a time
 
 /** @typedef {'all' | 'first' | 'both' | 'second'} Side */
 
@@ -32,15 +33,14 @@ export function makeDifferencesPanel(store) {
     row: '',
   };
 
-  /** The base and the run beside it. */
+  /** The base and the run compared with it. */
   const pair = () => {
     const { runs, shown } = store.get();
     const other = shown > 0 ? shown : 1;
     return { a: runs[0], b: runs[other], other };
   };
   /**
-   * The instants compared: each run's peak, or the cursor's and the place in the other run that answers to
-   * it.
+   * The instants compared: each run's peak, or the cursor and the corresponding instant of the other run.
    * @returns {[number, number]}
    */
   const instants = () => {

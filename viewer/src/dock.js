@@ -1,9 +1,8 @@
-/* dock.js - the panels under the timelines, one of them open at a time.
- */
+/* dock.js - the panels below the timelines; one is open at a time. */
 import { byId, element } from './dom.js';
 
 /**
- * In the order of their tabs and of the digits that open them.
+ * The panels in the order of their tabs, which the digit keys open.
  * @type {{key: import('./store.js').State['dock'], title: string}[]}
  */
 export const DOCK_PANELS = [
@@ -15,15 +14,14 @@ export const DOCK_PANELS = [
 ];
 
 /**
- * @typedef {{element: HTMLElement, show: () => void}} DockPanel show is called when the panel comes into
- *   sight
+ * @typedef {{element: HTMLElement, show: () => void}} DockPanel show is called when the panel becomes visible
  */
 
 /** The row of tabs and the panel that is open. */
 export class Dock {
   /**
    * @param {import('./store.js').Store} store
-   * @param {Record<string, DockPanel>} panels by key; those that are absent have no tab
+   * @param {Record<string, DockPanel>} panels by key; an absent panel has no tab
    */
   constructor(store, panels) {
     this.panels = panels;

@@ -1,28 +1,28 @@
-/* document.js - a snapshot's document, read while its bytes come in.
+/* document.js - reads a snapshot's document while its bytes arrive.
  *
- * Nearly all of it is columns of integers: their digits go straight into typed arrays. The small parts between them are
- * read whole. So neither the text nor a list of its numbers is ever held at once. What is refused, and which byte and key a
- * message names, is as in the program (snapshot/reader.c).
+ * Nearly all of it is columns of integers, which are parsed straight into typed arrays. The small parts
+ * between them are read whole. So neither the whole text nor a list of its numbers is ever in memory.
+ * Refusals, and the byte and key that a message names, are those of the program (snapshot/reader.c).
  */
 import { FormatError } from './columns.js';
 import { ColumnReader, Scratch } from './column_reader.js';
 import { BYTE, JsonReader, NEED_MORE } from './json.js';
 import { PARTS, REQUIRED_PARTS, TABLES } from './shapes.js';
 
-/** Of the uncompressed text, as the program has it. */
+/** The limit of the uncompressed text, the same as in the program. */
 export const MOST_DOCUMENT_BYTES = 2 ** 31;
 const ROOM_AT_FIRST = 1 << 16;
 const PROGRESS_MS = 50;
 const KNOWN_PARTS = { ...PARTS, ...TABLES };
 
 /**
- * @typedef {() => Promise<Uint8Array | null>} Pull the next bytes, null at the end; what lies before them in
- *   their buffer may be overwritten
+ * @typedef {() => Promise<Uint8Array | null>} Pull the next bytes, null at the end; the buffer before them
+ *   may be overwritten
  * @typedef {(done: {bytes: number, rows: number}) => void} Report
  */
 
 /**
- * The keys and items of a key path.
+ * Splits a key path into keys and items.
  * @param {string} place
  * @returns {(string | number)[]}
  */
@@ -33,7 +33,7 @@ function keysOfPath(place) {
     .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
 }
 
-/** A parser whose bytes come in: those that were not read yet, and room for more. */
+/** A parser whose bytes arrive in parts: the unread bytes, and room for more. */
 class JsonStream extends JsonReader {
   /**
    * @param {Pull} pull
@@ -47,10 +47,10 @@ class JsonStream extends JsonReader {
     this.mostBytes = mostBytes;
     this.reportedAt = 0;
     this.nRows = 0;
-    this.isOwn = false; // bytes is room that was made here
+    this.isOwn = false; // whether `bytes` is a buffer of this object
   }
 
-  /** Adds bytes behind those that were not read yet, or finds that there are none. */
+  /** Appends bytes to the unread ones, or notes the end. */
   async load() {
     const next = await this.pull();
     if (next === null) {
@@ -88,7 +88,7 @@ class JsonStream extends JsonReader {
     this.report({ bytes: this.base + this.end, rows: this.nRows });
   }
 
-  /** Until there is twice as much as there was: what is tried again and again takes no more than twice its time. */
+  /** Doubles the bytes at hand, so that repeated attempts take at most twice the time of the last one. */
   async loadTwice() {
     const wanted = 2 * (this.end - this.at);
     do await this.load();
@@ -96,7 +96,7 @@ class JsonStream extends JsonReader {
   }
 
   /**
-   * Takes a part; where the bytes at hand end in it, NEED_MORE, and nothing is taken.
+   * Parses a part. If the bytes at hand end within it, returns NEED_MORE and consumes nothing.
    * @template T
    * @param {() => T} part
    * @returns {T | typeof NEED_MORE}
@@ -117,7 +117,7 @@ class JsonStream extends JsonReader {
   }
 
   /**
-   * Takes a part, from its begin again where the bytes at hand end in it.
+   * Parses a part, and starts it again with more bytes if the bytes at hand end within it.
    * @template T
    * @param {() => T} part
    * @returns {Promise<T>}
@@ -130,7 +130,7 @@ class JsonStream extends JsonReader {
     }
   }
 
-  /** Takes a value of which nothing is kept, however long it is. */
+  /** Skips a value of any length. */
   async skipLong() {
     const outer = this.levels.length;
     const step = () => this.skipStep(outer);
@@ -141,7 +141,7 @@ class JsonStream extends JsonReader {
 
   /**
    * @param {import('./shapes.js').ColumnRule} rule
-   * @param {number} nRows of the columns before it; -1: there are none
+   * @param {number} nRows of the columns before it; -1: none
    * @param {Scratch} scratch
    */
   async column(rule, nRows, scratch) {
@@ -200,7 +200,7 @@ class JsonStream extends JsonReader {
   }
 
   /**
-   * The byte at which the value of a key path stands.
+   * The byte offset of the value at a key path.
    * @param {string} place as checkDocument names it
    */
   async offsetOf(place) {
@@ -245,7 +245,7 @@ export function readDocument(pull, report, mostBytes = MOST_DOCUMENT_BYTES) {
 }
 
 /**
- * The byte of the document at which the value of a key path stands.
+ * The byte offset in the document of the value at a key path.
  * @param {Pull} pull
  * @param {string} place
  * @returns {Promise<number>}

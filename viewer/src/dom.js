@@ -1,9 +1,8 @@
-/* dom.js - how parts of the page make elements. Text from files goes into text nodes only.
- */
+/* dom.js - creates elements. Text from files enters the page in text nodes only. */
 import { categoryColour } from './colours.js';
 
 /**
- * An element that the page always has.
+ * An element that always exists in the page.
  * @param {string} id
  * @returns {HTMLElement}
  */
@@ -12,7 +11,7 @@ export function byId(id) {
 }
 
 /**
- * An element with children; texts become text nodes.
+ * Creates an element with children; texts become text nodes.
  * @param {string} tag
  * @param {Record<string, string>} [attributes]
  * @param {...(Node | string | null)} children
@@ -56,7 +55,7 @@ export function card(title, ...children) {
 }
 
 /**
- * A button that does something when it is pressed.
+ * A button with an action.
  * @param {string} text
  * @param {() => void} press
  * @param {Record<string, string>} [attributes]

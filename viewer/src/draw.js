@@ -1,5 +1,5 @@
-/* draw.js - paints one run onto canvases: raster, axes, lines, markers, lanes; and the overlay with what is pointed at and
- * pinned. Knows contexts and numbers, never the document.
+/* draw.js - paints one run onto canvases: raster, axes, lines, markers and lanes, and the overlay of what the
+ * pointer is on and what is pinned. It uses drawing contexts and numbers, never the document.
  */
 import { inkOn } from './colours.js';
 import { drawByteAxis, drawEventAxis } from './draw_axes.js';
@@ -14,7 +14,7 @@ import { formatBytes, formatCount, formatDuration } from './text.js';
 const MAX_NAME = 260; // CSS pixels
 
 /**
- * Names of the groups, where their bands have room.
+ * Writes the names of groups into bands that have room.
  * @param {import('./scene.js').Scene} scene
  * @param {import('./scene.js').Box[]} taken
  */
@@ -69,7 +69,7 @@ function drawBandNames(scene, taken) {
  * Brings the image up to date.
  * @param {import('./raster.js').Raster} raster
  * @param {RasterImage} image
- * @param {[number, number]} drawn columns that are new in the raster
+ * @param {[number, number]} drawn columns that changed in the raster
  */
 export function refreshImage(raster, { context, data }, [c0, c1]) {
   if (c0 === c1) return;
@@ -111,7 +111,7 @@ export function drawScene(scene, image) {
 }
 
 /**
- * The rim of a block.
+ * Draws the outline of a block.
  * @param {import('./scene.js').Scene} scene
  * @param {[number, number, number][]} spans of columns
  * @param {string} colour
@@ -133,7 +133,7 @@ function strokeSpans({ context, geometry: { plot }, pixelRatio }, spans, colour,
   for (let i = 0; i < spans.length;) {
     const [column, bottom, top] = spans[i];
     const before = spans[i - 1];
-    let end = i + 1; // of the columns that are alike
+    let end = i + 1; // end of the columns that are alike
     while (
       end < spans.length &&
       spans[end][0] === column + end - i &&
@@ -155,21 +155,22 @@ function strokeSpans({ context, geometry: { plot }, pixelRatio }, spans, colour,
 }
 
 /**
- * @typedef {object} Marks what lies above the picture
+ * @typedef {object} Marks what is drawn over the picture
  * @property {number | null} x of the pointer, in CSS pixels
  * @property {number} state under the pointer, or -1
- * @property {number} block pointed at
+ * @property {number} block under the pointer
  * @property {number} scope pointed at
  * @property {number} pinned block
- * @property {[number, number, number][]} spans of the block pointed at
+ * @property {[number, number, number][]} spans of the block under the pointer
  * @property {[number, number, number][]} pinnedSpans
- * @property {number} cursor state that is looked at here or at the same place of another run; -1: none
- * @property {boolean} isHeld the cursor stays where it is
+ * @property {number} cursor state under the cursor, here or at the corresponding place of another run; -1:
+ *   none
+ * @property {boolean} isHeld the cursor does not follow the pointer
  * @property {{first: number, last: number} | null} range of states
  */
 
 /**
- * Its line, and under it where and how much.
+ * Draws the cursor's line, with place and bytes below it.
  * @param {import('./scene.js').Scene} scene
  * @param {number} x CSS pixels
  * @param {number} state
@@ -191,7 +192,7 @@ function drawCursor(scene, x, state, isHeld) {
 }
 
 /**
- * A range of states, with the bytes at both of its ends.
+ * Draws a range of states, with the bytes at both ends.
  * @param {import('./scene.js').Scene} scene
  * @param {{first: number, last: number}} range
  */

@@ -1,5 +1,4 @@
-/* draw_axes.js - bytes at the left of a timeline, events or time under it.
- */
+/* draw_axes.js - draws the axes of a timeline: bytes at the left, events or time below. */
 import { FONT, RIGHT, toPixel, toRow } from './scene.js';
 import { byteTicks, decimalTicks, timeTickText } from './ticks.js';
 import { formatCount, formatTickBytes } from './text.js';

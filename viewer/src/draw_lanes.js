@@ -1,13 +1,12 @@
-/* draw_lanes.js - steps, phases, layers and operators as rows under the stack.
- */
+/* draw_lanes.js - draws steps, phases, layers and operators as rows below the stack. */
 import { SCOPE } from './format.js';
 import { laneItems, scopeText } from './lanes.js';
 import { fitText, FONT, FONT_STRONG, toPixel } from './scene.js';
 
-const LETTER = 7; // CSS pixels that one letter takes, roughly: fewer than three do not help
+const LETTER = 7; // CSS pixels, the rough width of a letter; fewer than three letters do not help
 
 /**
- * True for the scopes of the phase that stands out.
+ * True for scopes of the highlighted phase.
  * @param {import('./scene.js').Scene} scene
  * @param {number} scope
  */
@@ -39,14 +38,14 @@ export function drawLanes(scene) {
     context.rect(plot.x, y, plot.w, h);
     context.clip();
     const items = laneItems(run.snapshot, run.extents, axis, lane, view.x0, view.x1, perPixel);
-    const shortly = items.some(
+    const isShort = items.some(
       (item) =>
         run.snapshot.scopes.index[item.scope] >= 0 &&
         item.x0 >= view.x0 &&
         item.x1 <= view.x1 &&
         context.measureText(scopeText(run.snapshot, item.scope)).width > (item.x1 - item.x0) / perPixel - 3,
     );
-    for (const item of items) drawLaneItem(scene, item, y, h, shortly);
+    for (const item of items) drawLaneItem(scene, item, y, h, isShort);
     context.restore();
   }
 }
@@ -56,9 +55,9 @@ export function drawLanes(scene) {
  * @param {import('./lanes.js').LaneItem} item
  * @param {number} y
  * @param {number} h
- * @param {boolean} shortly only the number, where there is one
+ * @param {boolean} isShort only the number, if there is one
  */
-function drawLaneItem(scene, item, y, h, shortly) {
+function drawLaneItem(scene, item, y, h, isShort) {
   const {
     context,
     geometry: { plot },
@@ -81,7 +80,7 @@ function drawLaneItem(scene, item, y, h, shortly) {
         : theme.lane;
   context.fillRect(x0, y, Math.max(0.75, x1 - x0 - gap), h);
   if (theme.lane === theme.laneAlt && x1 - x0 > 3) {
-    // forced colours: told apart by lines
+    // with forced colours, lines separate the scopes
     context.strokeStyle = theme.muted;
     context.lineWidth = 1;
     context.strokeRect(x0 + 0.5, y + 0.5, x1 - x0 - gap - 1, h - 1);
@@ -94,7 +93,7 @@ function drawLaneItem(scene, item, y, h, shortly) {
   const whole = scopeText(run.snapshot, item.scope);
   context.font = isPointedAt ? FONT_STRONG : FONT;
   const text =
-    shortly && hasNumber
+    isShort && hasNumber
       ? String(scopes.index[item.scope])
       : room < 3 * LETTER
         ? whole
@@ -106,7 +105,7 @@ function drawLaneItem(scene, item, y, h, shortly) {
 }
 
 /**
- * The spans of the phase that stands out, over the stack.
+ * Marks the spans of the highlighted phase over the stack.
  * @param {import('./scene.js').Scene} scene
  */
 export function drawPhaseSpans(scene) {

@@ -1,12 +1,12 @@
-/* draw_lines.js - lines over the stack: what is reserved, the capacity, the peak, and where memory ran out; with their labels,
- * none on another.
+/* draw_lines.js - draws lines over the stack: reserved bytes, the capacity, the peak, and where memory ran
+ * out. No label covers another.
  */
 import { drawHatch, drawPill, FONT, haloText, pillBox, place, toPixel, toRow } from './scene.js';
 import { amountAt, pendingOf } from './pending.js';
 import { formatBytes } from './text.js';
 
 /**
- * On top of the stack, hatched: what is freed but still in use by another stream.
+ * Hatches, on top of the stack, the bytes whose free waits for another stream.
  * @param {import('./scene.js').Scene} scene
  */
 export function drawPending(scene) {
@@ -82,7 +82,7 @@ export function drawReserved(scene) {
 }
 
 /**
- * The most that is reserved in view, at either end of where it is, or beside what stands there.
+ * Labels the most reserved bytes in view, at either end of their line, or beside another label there.
  * @param {import('./scene.js').Scene} scene
  * @param {import('./scene.js').Box[]} taken
  */
@@ -135,7 +135,7 @@ export function labelReserved(scene, taken) {
 }
 
 /**
- * Memory limit or device capacity, where it is in sight.
+ * Draws the memory limit or device capacity if it is in view.
  * @param {import('./scene.js').Scene} scene
  * @param {import('./scene.js').Box[]} taken
  */
@@ -169,7 +169,7 @@ export function drawCapacity(scene, taken) {
 }
 
 /**
- * The peak's marker. Returns what draws it, so that other labels can keep clear of it first.
+ * Places the peak's marker and returns a function that draws it, so that other labels can avoid it first.
  * @param {import('./scene.js').Scene} scene
  * @param {import('./scene.js').Box[]} taken
  * @returns {() => void}
@@ -212,7 +212,7 @@ export function placePeak(scene, taken) {
 }
 
 /**
- * Where the run ended for want of memory. Returns what draws it.
+ * Places the marker of the out-of-memory end and returns a function that draws it.
  * @param {import('./scene.js').Scene} scene
  * @param {import('./scene.js').Box[]} taken
  * @returns {(() => void)[]}

@@ -1,7 +1,8 @@
-/* events.js - the events of a run as rows: which of them a filter leaves, where one stands among them, and each in words.
+/* events.js - the events of a run as rows: the ones that pass a filter, the row of an event, and the text of
+ * each.
  */
 import { csvLine } from './csv.js';
-import { frameText, toldBy } from './frames.js';
+import { frameText, representativeFrames } from './frames.js';
 import { scopePath } from './lanes.js';
 import { findTexts } from './search.js';
 import { ACTION, NO_BLOCK, subjectOf } from './subjects.js';
@@ -22,7 +23,7 @@ const ACTION_TEXTS = {
 };
 
 /**
- * Groups of actions to choose from.
+ * The choices of actions.
  * @type {{text: string, actions: number[] | null}[]}
  */
 export const ACTION_CHOICES = [
@@ -53,17 +54,17 @@ export const EVENT_COLUMNS = Object.freeze([
  * @typedef {object} EventFilter
  * @property {number[] | null} actions null: all
  * @property {import('./search.js').Query | null} query null: all
- * @property {number} first state of the range: the events that lead to first <= s < last
+ * @property {number} first state of the range; its events lead to the states first <= s < last
  * @property {number} last
  *
- * @typedef {object} EventRows the events that a filter leaves, in order
+ * @typedef {object} EventRows the events that pass a filter, in order
  * @property {number} count
  * @property {(row: number) => number} eventAt
- * @property {(event: number) => number} rowOf the last row at or before an event; 0 where there is none
+ * @property {(event: number) => number} rowOf the last row at or before an event; 0 if there is none
  */
 
 /**
- * Rows from one event up to another.
+ * The rows from one event up to another.
  * @param {number} from
  * @param {number} to
  * @returns {EventRows}
@@ -118,7 +119,7 @@ export function filterEvents({ snapshot }, { actions, query, first, last }) {
 }
 
 /**
- * Whether an event is found: by name, category, scope, call stack or an address inside of it.
+ * Whether a search matches an event: by name, category, scope, call stack or an address inside its block.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {import('./search.js').Query} query
  * @returns {(event: number) => boolean}
@@ -147,7 +148,7 @@ function eventTest(snapshot, query) {
 }
 
 /**
- * Only blocks have a category.
+ * Only events of blocks have a category.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} event
  */
@@ -169,7 +170,7 @@ export function addressText(address) {
 }
 
 /**
- * "5,657.123 ms": neighbours differ.
+ * A time such as "5,657.123 ms", precise enough that neighbours differ.
  * @param {number} ns
  */
 function eventTime(ns) {
@@ -178,7 +179,7 @@ function eventTime(ns) {
 }
 
 /**
- * A row's texts, in the order of EVENT_COLUMNS; what has no name is told by its call site.
+ * A row's texts in the order of EVENT_COLUMNS. The call site stands in for a missing name.
  * @param {import('./run.js').Run} run
  * @param {number} e event
  * @returns {string[]}
@@ -204,7 +205,7 @@ export function eventTexts(run, e) {
     subjects.name[s] >= 0
       ? strings[subjects.name[s]]
       : events.stack[e] >= 0
-        ? frameText(snapshot, toldBy(snapshot)[events.stack[e]])
+        ? frameText(snapshot, representativeFrames(snapshot)[events.stack[e]])
         : '',
     isBlock ? categoryText(snapshot.categories[subjects.category[s]]) : '',
     isPlaced ? addressText(subjects.address[s]) : '',
@@ -214,7 +215,7 @@ export function eventTexts(run, e) {
 }
 
 /**
- * The block that an event hands out or takes back; -1: none.
+ * The block that an event allocates or frees; -1: none.
  * @param {import('./run.js').Run} run
  * @param {number} event
  */
@@ -223,7 +224,7 @@ export function blockOfEvent({ index: { blocks } }, event) {
   return act > NO_BLOCK ? subjectOf(act) : -1;
 }
 
-/** The head of the table as CSV. */
+/** The table's header as CSV. */
 export function eventsCsvHead() {
   return csvLine([
     'event',

@@ -1,5 +1,5 @@
-/* events_panel.js - all events as a list: filtered, gone through with the arrow keys, which move the cursor everywhere,
- * with the chosen one in full beside it.
+/* events_panel.js - all events as a filtered list. Arrow keys go through it and move the cursor everywhere;
+ * the chosen event stands beside it in full.
  */
 import { allocRow, freeRow } from './blocks.js';
 import { copyText, saveFile } from './clipboard.js';
@@ -24,15 +24,15 @@ import { formatCount, formatExactBytes, formatPlural } from './text.js';
 import { VirtualList } from './virtual_list.js';
 
 const EVENT_ROW = 24; // CSS pixels
-const MOST_COPIED = 20_000; // rows; more are for a file
-const SAVED_AT_ONCE = 20_000; // lines of CSV between two pictures
+const MOST_COPIED = 20_000; // rows; more than these are saved as a file instead
+const SAVED_AT_ONCE = 20_000; // lines of CSV between two frames
 const RIGHT_COLUMNS = new Set(['event', 'time', 'requested', 'block']);
 
 /** The panel. */
 class EventsPanel {
   /**
    * @param {import('./store.js').Store} store
-   * @param {(run: number, state: number) => void} reveal brings an instant into sight
+   * @param {(run: number, state: number) => void} reveal scrolls to an instant
    */
   constructor(store, reveal) {
     this.store = store;
@@ -144,7 +144,7 @@ class EventsPanel {
     this.filter();
   }
 
-  /** Works out the rows anew, and stays at the cursor. */
+  /** Recomputes the rows and stays at the cursor. */
   filter() {
     if (this.element.hidden) return;
     const state = this.store.get();
@@ -170,13 +170,13 @@ class EventsPanel {
     this.select(this.cursorEvent());
   }
 
-  /** The event that led to the cursor, or to the peak; -1: none. */
+  /** The event before the cursor's state, or before the peak; -1: none. */
   cursorEvent() {
     const cursor = shownCursor(this.store.get());
     return (cursor >= 0 ? cursor : (this.run?.peakState ?? 0)) - 1;
   }
 
-  /** The cursor was moved, here or elsewhere. */
+  /** Follows a cursor that moved here or elsewhere. */
   follow() {
     if (this.element.hidden || this.run === null) return;
     const event = this.cursorEvent();
@@ -257,7 +257,7 @@ class EventsPanel {
     }
   }
 
-  /** The chosen event in full. */
+  /** Shows the chosen event in full. */
   fillDetails() {
     const { run, selected } = this;
     if (run === null || selected < 0 || selected >= run.snapshot.events.count) {
@@ -327,7 +327,7 @@ class EventsPanel {
       : 'the browser did not allow it';
   }
 
-  /** Writes the rows into a file, some at a time so that the page stays usable. */
+  /** Writes the rows to a file, a batch at a time so that the page stays responsive. */
   async save() {
     const { run, rows } = this;
     if (run === null || this.isSaving) return;
@@ -362,7 +362,7 @@ class EventsPanel {
 
 /**
  * @param {import('./store.js').Store} store
- * @param {(run: number, state: number) => void} reveal brings an instant into sight
+ * @param {(run: number, state: number) => void} reveal scrolls to an instant
  * @returns {import('./dock.js').DockPanel}
  */
 export function makeEventsPanel(store, reveal) {

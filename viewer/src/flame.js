@@ -1,23 +1,24 @@
-/* flame.js - a flame graph: bytes by call stack from the outermost frame on. Frames that are not the user's are folded
- * into one where they follow one another, unless they are asked for.
+/* flame.js - a flame graph: bytes by call stack, from the outermost frame inwards. Consecutive frames that
+ * are not the user's are folded into one unless the reader unfolds them.
  */
 import { foldedStack, frameText } from './frames.js';
 import { oncePer } from './once.js';
 
-/** What stands in the place of a frame. */
+/** Values that stand for no single frame. */
 export const FLAME = Object.freeze({ ALL: -1, FOLDED: -2, NONE: -3, BEFORE: -4 });
 
-const BEFORE_STACK = -2; // in the place of a stack: of blocks from before the recording, of which nothing else is known
+// stands for the stack of blocks from before the recording, about which nothing else is known
+const BEFORE_STACK = -2;
 
 /**
  * @typedef {object} FlameNode
- * @property {number} frame FLAME where it is none
+ * @property {number} frame or a value of FLAME
  * @property {number} parent index of a node; -1: none
  * @property {number} depth 0: all blocks
  * @property {number} bytes whole blocks
  * @property {number} requestedBytes
  * @property {number} count blocks
- * @property {number} ownBytes of the stacks that end here
+ * @property {number} ownBytes bytes of the stacks that end here
  * @property {number} from bytes to the left of it, in the whole graph
  * @property {number} fewest frames folded here
  * @property {number} most frames folded here
@@ -28,7 +29,10 @@ const BEFORE_STACK = -2; // in the place of a stack: of blocks from before the r
  * @typedef {{nodes: FlameNode[], depth: number}} Flame nodes[0]: all blocks; depth: rows
  */
 
-/** The frames of a stack from the outermost on, as parts to show and parts to fold; worked out once per stack. */
+/**
+ * The frames of a stack from the outermost inwards, as parts to show and parts to fold; computed once per
+ * stack.
+ */
 const outwardParts = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
   /** @type {Map<number, {isFolded: boolean, frames: number[]}[]>} */
   const known = new Map();
@@ -45,9 +49,8 @@ const outwardParts = oncePer((/** @type {import('./format.js').Snapshot} */ snap
 });
 
 /**
- * What a stack passes through: frames, or FOLDED and how many; what starts the program and its threads is
- * left out where
- * frames are folded, so that stacks meet in the user's outermost frame.
+ * The nodes that a stack passes through: frames, or FOLDED with a count. When frames are folded, the start-up
+ * code of the program and its threads is left out, so that stacks meet in the user's outermost frame.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} stack
  * @param {boolean} isUnfolded
@@ -89,7 +92,7 @@ function flameNode(frame, parent, depth) {
 }
 
 /**
- * A block's stack, or what stands in its place.
+ * A block's stack, or the value that stands for it.
  * @param {import('./blocks.js').Blocks} blocks
  * @param {number} block
  */
@@ -106,7 +109,9 @@ function stackOf({ stack, bornState }, block) {
 function sumStacks(run, list, groupOf) {
   const { blocks } = run.index;
   const { bytes, requestedBytes } = blocks;
-  /** @type {Map<number, {bytes: number, requestedBytes: number, count: number, groups: Map<number, number>}>} */
+  /**
+   * @type {Map<number, {bytes: number, requestedBytes: number, count: number, groups: Map<number, number>}>}
+   */
   const sums = new Map();
   for (const block of list) {
     const stack = stackOf(blocks, block);
@@ -160,7 +165,7 @@ export function buildFlame(run, list, isUnfolded, groupOf) {
     nodes[at].ownBytes += sum.bytes;
   }
   for (const node of nodes) {
-    // a parent stands before its children
+    // a parent comes before its children
     node.children = [...node.childOf.values()].sort((a, b) => nodes[b].bytes - nodes[a].bytes || a - b);
     let { from } = node;
     for (const child of node.children) {
@@ -185,7 +190,7 @@ export function flameText(run, { frame, fewest, most }) {
 }
 
 /**
- * A node's path from the outermost frame on, without the node of all blocks.
+ * A node's path from the outermost frame, without the root.
  * @param {Flame} flame
  * @param {number} at
  * @returns {number[]} frames
@@ -197,7 +202,7 @@ export function flamePath({ nodes }, at) {
 }
 
 /**
- * The node that a path of frames leads to, as far as it goes.
+ * The node at the end of a path of frames, or as far along it as the graph goes.
  * @param {Flame} flame
  * @param {number[]} path
  */
@@ -214,7 +219,7 @@ export function followPath({ nodes }, path) {
 /**
  * The node under a point of the graph.
  * @param {Flame} flame
- * @param {number} zoomed node that is as wide as the graph
+ * @param {number} zoomed node that fills the graph's width
  * @param {number} share 0..1 from its left
  * @param {number} depth row
  * @returns {number} -1: none
@@ -234,7 +239,7 @@ export function nodeAt({ nodes }, zoomed, share, depth) {
 }
 
 /**
- * What tells frames of two runs to be the same.
+ * The text that identifies a frame in other runs.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} frame
  */
@@ -244,9 +249,9 @@ function frameKey({ frames, strings }, frame) {
 }
 
 /**
- * The blocks under a frame, in any run.
+ * The blocks below a frame, in any run.
  * @param {import('./run.js').Run} run
- * @param {import('./run.js').Run} of the run of the path
+ * @param {import('./run.js').Run} of the run that the path belongs to
  * @param {number[]} path frames
  * @param {boolean} isUnfolded
  * @returns {Uint8Array} per block 1 or 0
@@ -275,7 +280,7 @@ export function blocksUnder(run, of, path, isUnfolded) {
 }
 
 /**
- * The graph as an indented text, largest first, down to a share of all bytes.
+ * The graph as indented text, largest first, down to a share of all bytes.
  * @param {import('./run.js').Run} run
  * @param {Flame} flame
  * @param {number} least share

@@ -1,5 +1,5 @@
-/* flame_panel.js - the flame graph on a canvas: zoom by click, what is under the pointer or the keyboard in words, and
- * the blocks under a frame isolated in the timelines.
+/* flame_panel.js - the flame graph on a canvas: a click zooms, a tooltip describes the frame under pointer or
+ * keyboard, and the blocks below a frame can be isolated in the timelines.
  */
 import { copyText } from './clipboard.js';
 import { inkOn } from './colours.js';
@@ -16,16 +16,16 @@ import {
   nodeAt,
 } from './flame.js';
 import { framePlace } from './frames.js';
-import { amountText, groupsOfBlocks, lookAtBlocks, makeInstantBar, whatText } from './instant.js';
+import { amountText, groupsOfBlocks, selectBlocks, makeInstantBar, whatText } from './instant.js';
 import { pageTheme } from './timelines.js';
 import { formatBytes, formatCount, formatExactBytes, formatShare } from './text.js';
 import { hideTooltip, showTooltip } from './tooltip.js';
 
 const FLAME_ROW = 21; // CSS pixels
-const FLAME_STRIPE = 4; // CSS pixels: what groups are in a frame
+const FLAME_STRIPE = 4; // CSS pixels: the stripe that shows the groups in a frame
 const LEAST_FRAME = 0.4; // CSS pixels: narrower frames, and all above them, are not drawn
 const FRAME_TEXT = 26; // CSS pixels: narrower frames have no text
-const LISTED_FRAMES = 0.005; // of all bytes: what the list in words leaves out
+const LISTED_FRAMES = 0.005; // share of all bytes below which the list in words leaves frames out
 
 /** The panel. */
 class FlamePanel {
@@ -33,16 +33,16 @@ class FlamePanel {
   constructor(store) {
     this.store = store;
     this.isUnfolded = false;
-    this.width = 0; // CSS pixels; kept, because asking the browser makes it lay out the page
-    this.isUpward = false; // the outermost frame lies below, as flames do
-    /** @type {number[]} frames to the node that is as wide as the graph */
+    this.width = 0; // CSS pixels; cached, because reading it forces a layout
+    this.isUpward = false; // the outermost frame is at the bottom
+    /** @type {number[]} path of the node that fills the width */
     this.zoomPath = [];
     this.zoomed = 0;
-    /** Node that the keyboard is on, and that under the pointer; -1: none. */
+    /** The node at the keyboard's cursor, and the one under the pointer; -1: none. */
     this.at = -1;
     this.under = -1;
-    /** @type {import('./instant.js').Looked | null} */
-    this.looked = null;
+    /** @type {import('./instant.js').Selection | null} */
+    this.selection = null;
     /** @type {import('./flame.js').Flame} */
     this.flame = { nodes: [], depth: 0 };
     this.canvas = /** @type {HTMLCanvasElement} */ (element('canvas', { 'aria-hidden': 'true' }));
@@ -55,7 +55,7 @@ class FlamePanel {
     this.summary = element('p', { class: 'panel-summary' });
     this.list = element('details', { class: 'flame-list' }, element('summary', {}, 'the same in words'));
     this.isolate = pushButton('isolate', () => this.pick(this.chosen()), {
-      title: 'Show only the blocks under this frame in the timelines (Shift and click, or Shift and Enter)',
+      title: 'Show only the blocks below this frame in the timelines (Shift and click, or Shift and Enter)',
     });
     this.out = pushButton('zoom out', () => this.zoomTo(0), { title: 'Back to all blocks (Esc)' });
     this.element = element(
@@ -100,7 +100,7 @@ class FlamePanel {
         'Show the frames of libraries and of the tool one by one',
         (isOn) => (this.isUnfolded = isOn),
       ),
-      check('upward', 'The outermost frame below', (isOn) => (this.isUpward = isOn)),
+      check('upward', 'Put the outermost frame at the bottom', (isOn) => (this.isUpward = isOn)),
       element('span', { class: 'spring' }),
       done,
       this.out,
@@ -146,16 +146,16 @@ class FlamePanel {
   update() {
     if (this.element.hidden) return;
     const state = this.store.get();
-    const looked = lookAtBlocks(state);
-    if (looked?.run !== this.looked?.run) this.zoomPath = [];
+    const selection = selectBlocks(state);
+    if (selection?.run !== this.selection?.run) this.zoomPath = [];
     const at = this.at > 0 && this.at < this.flame.nodes.length ? flamePath(this.flame, this.at) : [];
-    this.looked = looked;
-    this.scroll.hidden = looked === null;
-    if (looked === null) {
+    this.selection = selection;
+    this.scroll.hidden = selection === null;
+    if (selection === null) {
       this.summary.textContent = 'Nothing was recorded.';
       return;
     }
-    const { run, whole } = looked;
+    const { run, whole } = selection;
     this.flame = buildFlame(run, whole.blocks, this.isUnfolded, groupsOfBlocks(state).groupOf);
     this.zoomed = followPath(this.flame, this.zoomPath);
     this.at = this.at < 0 ? -1 : followPath(this.flame, at);
@@ -163,17 +163,17 @@ class FlamePanel {
     this.summary.replaceChildren(
       element('b', { title: formatExactBytes(whole.bytes) }, formatBytes(whole.bytes)),
       amountText(whole).slice(formatBytes(whole.bytes).length),
-      element('span', { class: 'muted' }, `; ${whatText(looked)}`),
+      element('span', { class: 'muted' }, `; ${whatText(selection)}`),
     );
     this.frame.setAttribute(
       'aria-label',
-      `Bytes by call stack: ${amountText(whole)}; ${whatText(looked)}. Arrows go from frame to frame, Enter zooms, Shift and Enter isolates. The same stands in words below.`,
+      `Bytes by call stack: ${amountText(whole)}; ${whatText(selection)}. Arrows go from frame to frame, Enter zooms, Shift and Enter isolates. The list below says the same in words.`,
     );
     this.fillList();
     this.draw();
   }
 
-  /** The node that buttons act on: where the keyboard is, else what is zoomed to. */
+  /** The node that buttons act on: the keyboard's, else the zoomed one. */
   chosen() {
     return this.at > 0 ? this.at : this.zoomed;
   }
@@ -186,10 +186,10 @@ class FlamePanel {
   }
 
   draw() {
-    const { flame, looked, canvas } = this;
+    const { flame, selection, canvas } = this;
     const width = this.width || this.scroll.clientWidth;
     const height = flame.depth * FLAME_ROW;
-    if (this.element.hidden || looked === null || width === 0 || flame.nodes.length === 0) return;
+    if (this.element.hidden || selection === null || width === 0 || flame.nodes.length === 0) return;
     const ratio = window.devicePixelRatio || 1;
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
     this.frame.style.height = `${height}px`;
@@ -207,7 +207,7 @@ class FlamePanel {
   }
 
   /**
-   * Where a node lies.
+   * The rectangle of a node.
    * @param {import('./flame.js').FlameNode} node
    * @param {number} width
    */
@@ -241,8 +241,8 @@ class FlamePanel {
   }
 
   /**
-   * A frame whose blocks are of one group has its colour; in one of several they stand side by side below its
-   * name.
+   * Draws a node. A frame with blocks of one group has the group's colour; the colours of several groups
+   * stand side by side below the name.
    * @param {CanvasRenderingContext2D} context
    * @param {number} i node
    * @param {number} width
@@ -300,7 +300,7 @@ class FlamePanel {
    * @param {string} ink
    */
   drawText(context, node, x, y, width, ink) {
-    const { run } = /** @type {import('./instant.js').Looked} */ (this.looked);
+    const { run } = /** @type {import('./instant.js').Selection} */ (this.selection);
     const name = flameText(run, node);
     const room = width - 10;
     const full = `${name}  ${formatBytes(node.bytes)}`;
@@ -315,12 +315,12 @@ class FlamePanel {
   }
 
   /**
-   * A node in words.
+   * Describes a node.
    * @param {number} i
    * @returns {HTMLElement[]}
    */
   facts(i) {
-    const { run, whole } = /** @type {import('./instant.js').Looked} */ (this.looked);
+    const { run, whole } = /** @type {import('./instant.js').Selection} */ (this.selection);
     const { nodes } = this.flame;
     const node = nodes[i];
     const place = node.frame < 0 ? '' : framePlace(run.snapshot, node.frame);
@@ -356,12 +356,12 @@ class FlamePanel {
       this.under = node;
       this.draw();
     }
-    if (node < 0 || this.looked === null) hideTooltip();
+    if (node < 0 || this.selection === null) hideTooltip();
     else showTooltip(this.facts(node), clientX, clientY);
   }
 
   /**
-   * The keyboard goes to a node.
+   * Moves the keyboard's cursor to a node.
    * @param {number} node
    */
   goTo(node) {
@@ -404,12 +404,12 @@ class FlamePanel {
   }
 
   /**
-   * Isolates the blocks under a node, or all again.
+   * Isolates the blocks below a node, or shows all again.
    * @param {number} node
    */
   pick(node) {
-    if (this.looked === null || node <= 0) return;
-    const { run } = this.looked;
+    if (this.selection === null || node <= 0) return;
+    const { run } = this.selection;
     const path = flamePath(this.flame, node);
     const { isUnfolded } = this;
     /** @type {Map<import('./run.js').Run, Uint8Array>} */
@@ -423,10 +423,10 @@ class FlamePanel {
     this.store.set({ pick: this.store.get().pick?.label === label ? null : { label, ofRun } });
   }
 
-  /** The graph in words, where it is open. */
+  /** Fills the list in words if it is open. */
   fillList() {
-    if (!this.list.hasAttribute('open') || this.looked === null) return;
-    const { run, whole } = this.looked;
+    if (!this.list.hasAttribute('open') || this.selection === null) return;
+    const { run, whole } = this.selection;
     const rows = flameRows(run, this.flame, LISTED_FRAMES).map(({ depth, text, bytes, count }) => {
       const row = element(
         'li',
@@ -451,8 +451,8 @@ class FlamePanel {
 
   /** @param {number} least share of all bytes */
   asText(least) {
-    if (this.looked === null) return '';
-    const { run, whole } = this.looked;
+    if (this.selection === null) return '';
+    const { run, whole } = this.selection;
     const rows = flameRows(run, this.flame, least).map(({ depth, text, bytes, count }) => [
       `${'  '.repeat(depth)}${text}`,
       bytes,

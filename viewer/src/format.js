@@ -1,7 +1,7 @@
-/* format.js - from a snapshot's document to typed columns, refusing what cannot be right.
+/* format.js - turns a snapshot's document into typed columns and refuses what cannot be right.
  *
- * Files are untrusted: every index is checked against its table, parents stand before children, so
- * that no later module meets a number that leads nowhere. Unknown keys are ignored.
+ * Files are untrusted: every index is checked against its table, and parents must precede children, so later
+ * modules can follow every number. Unknown keys are ignored.
  */
 import { categoryNumber } from './categories.js';
 import { CATEGORIES } from './colours.js';
@@ -59,7 +59,7 @@ const UNKNOWN_ACTION = 255;
 /**
  * @typedef {import('./columns.js').Indices} Indices
  *
- * @typedef {object} Scopes a tree of named intervals; parents stand before children
+ * @typedef {object} Scopes a tree of named intervals; parents precede children
  * @property {number} count
  * @property {Indices} parent -1: none
  * @property {Uint8Array} kind SCOPE
@@ -67,11 +67,11 @@ const UNKNOWN_ACTION = 255;
  * @property {Int32Array} index number of the step or layer, or -1
  * @property {Float64Array} beginNs
  * @property {Float64Array} durationNs -1: still open
- * @property {Float64Array} deviceBeginNs when the device did it, on the same clock; -1: not measured; no rows
- *   where none was
+ * @property {Float64Array} deviceBeginNs begin of the device's work, on the same clock; -1: not measured; no
+ *   rows if no scope was measured
  * @property {Float64Array} deviceDurationNs -1: not measured
  *
- * @typedef {object} Segments what stood before the first event
+ * @typedef {object} Segments the segments before the first event
  * @property {number} count
  * @property {Uint8Array} device
  * @property {Float64Array} address in bytes
@@ -79,11 +79,12 @@ const UNKNOWN_ACTION = 255;
  * @property {Uint8Array} stream
  * @property {Uint8Array} isExpandable 1: memory mapped into reserved addresses
  * @property {string[]} pool "small", "large" or ""
- * @property {string[]} poolId "n, 0" a private pool of a graph, "0, n" one of the user; "" the usual one
+ * @property {string[]} poolId "n, 0": a private pool of a graph; "0, n": a pool of the user; "": the default
+ *   pool
  * @property {Int32Array} firstBlock row of `blocks`; one more at the end
  * @property {SegmentBlocks} blocks
  *
- * @typedef {object} SegmentBlocks the blocks that tile the segments, free ones too
+ * @typedef {object} SegmentBlocks the blocks that tile the segments, free ones included
  * @property {number} count
  * @property {Float64Array} offsetBytes in the segment
  * @property {Float64Array} blockBytes
@@ -94,9 +95,9 @@ const UNKNOWN_ACTION = 255;
  * @property {Uint8Array} category index in the categories of the snapshot
  * @property {Int32Array} name
  *
- * @typedef {object} EventColumns of equal length, in the order in which things happened
+ * @typedef {object} EventColumns of equal length, in chronological order
  * @property {number} count
- * @property {Float64Array} timeNs never decreasing: a clock that steps back is held
+ * @property {Float64Array} timeNs never decreasing; a clock that steps back is held
  * @property {Uint8Array} action ACTION
  * @property {Uint8Array} device
  * @property {Indices} stack
@@ -113,9 +114,9 @@ const UNKNOWN_ACTION = 255;
  * @property {number} flops of the matrix products of one measured step; -1: unknown
  * @property {number} statedPeakFlops of the device per second; -1: unknown
  * @property {number} recorderNsPerEvent -1: not measured
- * @property {{recordedMs: number[], unrecordedMs: number[]} | null} recorderPairs steps with and without
- *   recording, in pairs
- * @property {number[]} losses of every step, those of the warm-up first; empty: unknown
+ * @property {{recordedMs: number[], unrecordedMs: number[]} | null} recorderPairs pairs of steps with and
+ *   without recording
+ * @property {number[]} losses of every step, warm-up first; empty: unknown
  *
  * @typedef {object} Kernel one kernel in one place, over all measured steps
  * @property {string} name
@@ -131,23 +132,23 @@ const UNKNOWN_ACTION = 255;
  * @property {Indices} function string, or -1
  * @property {Indices} file string, or -1
  * @property {Int32Array} line 0: unknown
- * @property {Uint8Array} inlined 1: into the frame of its caller
+ * @property {Uint8Array} inlined 1: inlined into its caller
  *
- * @typedef {{parent: Indices, frame: Indices}} Stacks a tree: a row's frame is the innermost, its parent's
+ * @typedef {{parent: Indices, frame: Indices}} Stacks a tree: a row holds the innermost frame, and its parent
  *   the caller's
  * @typedef {{event: number, requestedBytes: number}} Oom
  *
  * @typedef {object} Snapshot
  * @property {Record<string, any>} run as it stands in the document
  * @property {string} clockSource
- * @property {{format: string, events: number, contradictions: number} | null} origin of a document made from
- *   another program's file
+ * @property {{format: string, events: number, contradictions: number} | null} origin the source of a document
+ *   made from another program's file
  * @property {Device[]} devices
  * @property {Stream[]} streams
  * @property {Record<string, any>} allocator its settings, as they stand in the document
  * @property {Timing} timing
  * @property {Kernel[]} kernels
- * @property {string} fullPolicy what was done when the event log was full: "stop", "keep-newest" or ""
+ * @property {string} fullPolicy the policy for a full event log: "stop", "keep-newest" or ""
  * @property {number} nDropped
  * @property {number} nScopesDropped
  * @property {string[]} strings
@@ -157,10 +158,10 @@ const UNKNOWN_ACTION = 255;
  * @property {Scopes} scopes
  * @property {Segments} start
  * @property {Events} events
- * @property {import('./subjects.js').Subjects} subjects what the events speak of
+ * @property {import('./subjects.js').Subjects} subjects the blocks and segments that events refer to
  * @property {Oom[]} oom
- * @property {{count: number, first: string} | null} odd values that were read as unknown, and where the first
- *   stands
+ * @property {{count: number, first: string} | null} odd number of values read as unknown, and the place of
+ *   the first
  */
 
 /** @param {unknown} value */
@@ -171,7 +172,7 @@ function isObject(value) {
 /**
  * @param {any} parent
  * @param {string} key
- * @returns {Record<string, any>} {} where it is absent
+ * @returns {Record<string, any>} {} if it is absent
  */
 function section(parent, key) {
   const value = parent[key];
@@ -184,7 +185,7 @@ function section(parent, key) {
  * @param {any} parent
  * @param {string} key
  * @param {string} place
- * @returns {any[]} [] where it is absent
+ * @returns {any[]} [] if it is absent
  */
 function list(parent, key, place) {
   const value = parent[key];
@@ -225,10 +226,10 @@ function textOr(value, fallback) {
 }
 
 /**
- * Maps the numbers of a file to ours by the names that the file gives them.
+ * Maps the numbers of a file to ours by their names.
  * @param {any} doc
  * @param {string} key
- * @param {string[]} usual names of version 1, used where the file has none
+ * @param {string[]} usual names of version 1, for files without names
  * @param {(name: string) => number} numberOf
  */
 function mapping(doc, key, usual, numberOf) {
@@ -240,9 +241,9 @@ function mapping(doc, key, usual, numberOf) {
 }
 
 /**
- * The file's names of categories: those that are known, and behind them its own words.
+ * The category names of the file: the built-in ones, followed by the file's own.
  * @param {any} doc
- * @returns {{names: string[], numbers: Uint8Array}} numbers: from the file's to the index in names
+ * @returns {{names: string[], numbers: Uint8Array}} numbers: maps the file's numbers to indices of names
  */
 function readCategories(doc) {
   /** @type {string[]} */
@@ -256,13 +257,13 @@ function readCategories(doc) {
 }
 
 /**
- * A column of numbers that the file gives names.
+ * A column of numbers that the file names.
  * @param {any} table
  * @param {string} place
  * @param {string} key
  * @param {number} count
  * @param {Uint8Array} map from its numbers to ours
- * @param {string} what those are
+ * @param {string} what the name of these numbers in messages
  * @returns {Uint8Array}
  */
 function renumberedOf(table, place, key, count, map, what) {
@@ -352,7 +353,7 @@ function readScopes(doc, nStrings) {
 
 /**
  * @typedef {{strings: number, stacks: number, scopes: number, devices: number, streams: number, categories: Uint8Array, addressUnit: number}}
- *   Tables what rows may refer to
+ *   Tables the tables that rows may refer to
  */
 
 /**
@@ -506,7 +507,7 @@ function readEvents(doc, tables, start) {
   });
   for (let i = 0; i < count; i++) address[i] *= tables.addressUnit;
   for (let i = 1; i < count; i++) if (timeNs[i] < timeNs[i - 1]) timeNs[i] = timeNs[i - 1];
-  const told = {
+  const table = {
     action: renumberedOf(e, 'events', 'action', count, actions, 'actions'),
     device: bytesOf(e, 'events', 'device', count, tables.devices, 'devices'),
     address,
@@ -516,7 +517,7 @@ function readEvents(doc, tables, start) {
     category: renumberedOf(e, 'events', 'category', count, tables.categories, 'categories'),
     name: indicesOf(e, 'events', 'name', count, tables.strings, 'rows'),
   };
-  const { action, device, requestedBytes, blockBytes } = told;
+  const { action, device, requestedBytes, blockBytes } = table;
   const unknown = action.indexOf(UNKNOWN_ACTION);
   if (unknown >= 0) throw new FormatError(`events.action[${unknown}] is one that this viewer does not know`);
   for (let i = 0; i < count; i++) {
@@ -526,8 +527,8 @@ function readEvents(doc, tables, start) {
       );
     }
   }
-  const { subjects, acts } = makeSubjects(told, start);
-  for (const column of [address, requestedBytes, blockBytes, told.stream, told.category, told.name])
+  const { subjects, acts } = makeSubjects(table, start);
+  for (const column of [address, requestedBytes, blockBytes, table.stream, table.category, table.name])
     release(column);
   return {
     subjects,
@@ -651,7 +652,7 @@ function oomRows({ count, action, act }, { requestedBytes }) {
 }
 
 /**
- * @param {any} doc a parsed document, its columns lists or Column
+ * @param {any} doc a parsed document, whose columns are lists or Column objects
  * @returns {Snapshot}
  * @throws {FormatError}
  */

@@ -1,12 +1,12 @@
-/* frame.js - work that is done before the next picture: once, however often it was asked for. */
+/* frame.js - runs work once before the next frame, however often it was requested. */
 
 /** @type {Set<() => void>} */
 const asked = new Set();
 let isFrameAsked = false;
 
 /**
- * What work asks for in turn is done before the same picture.
- * @param {() => void} work the same function is the same work
+ * Requests made by such work run before the same frame.
+ * @param {() => void} work identity decides: the same function runs once
  */
 export function beforePicture(work) {
   asked.add(work);

@@ -1,11 +1,13 @@
-/* frames.js - whose code the frames of call stacks are, and which frame a stack is told by.
+/* frames.js - classifies the frames of call stacks by whose code they are, and picks the frame that stands
+ * for a stack.
  *
- * Stacks that PyTorch records begin deep inside of it, and pass through it and through Python's interpreter again and
- * again. What a reader looks for is the first frame on the way out that is neither; the rule is that of the command line.
+ * Stacks that PyTorch records begin deep inside PyTorch, and pass through it and Python's interpreter
+ * repeatedly. The frame that readers look for is the innermost one that belongs to neither. The command line
+ * has the same rule.
  */
 import { oncePer } from './once.js';
 
-/** Whose code a frame is. */
+/** The owner of a frame's code. */
 export const FRAME = Object.freeze({ USER: 0, LIBRARY: 1, TOOL: 2 });
 
 /* Packages that stand between a program and its tensors, or around its training loop. */
@@ -24,7 +26,7 @@ const PLUMBING = new Set([
   'jaxtyping',
   'beartype',
 ]);
-/* Folders of tidemark: what allocates and records, and what runs the program's commands. */
+/* Folders of tidemark that allocate, record, or run the program's commands. */
 const TOOL_FOLDERS = [
   'allocator/',
   'capture/',
@@ -62,7 +64,7 @@ function isRecording(name) {
 }
 
 /**
- * Of a program in C or C++.
+ * Frames of a program in C or C++.
  * @param {string} name
  * @param {string} file
  */
@@ -91,7 +93,7 @@ function functionOf(snapshot, frame) {
   return name < 0 ? '' : snapshot.strings[name];
 }
 
-/** FRAME per frame. Where any frame is Python, only Python can be the user's. */
+/** The FRAME value of each frame. If any frame is Python, only Python frames can be the user's. */
 export const frameKinds = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
   const count = snapshot.frames.function.length;
   const kinds = new Uint8Array(count).fill(FRAME.LIBRARY);
@@ -108,10 +110,11 @@ export const frameKinds = oncePer((/** @type {import('./format.js').Snapshot} */
 });
 
 /**
- * Per stack the frame that it is told by: its first of the user's; where it has none (threads of autograd) that of the
- * operation whose gradient is computed; else its first outside of the allocator; else its innermost.
+ * The frame that stands for each stack: the innermost of the user's frames; in stacks without one (threads of
+ * autograd) that of the operation whose gradient is computed; else the innermost outside the allocator; else
+ * the innermost.
  */
-export const toldBy = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
+export const representativeFrames = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
   const { parent, frame } = snapshot.stacks;
   const kinds = frameKinds(snapshot);
   const count = frame.length;
@@ -122,16 +125,17 @@ export const toldBy = oncePer((/** @type {import('./format.js').Snapshot} */ sna
     const name = functionOf(snapshot, f);
     return name.startsWith('torch::autograd::') && name.includes('::apply(') ? 1 : 0;
   });
-  const told = new Int32Array(count);
+  const representative = new Int32Array(count);
   for (let s = 0; s < count; s++) {
     const f = frame[s];
     const p = parent[s];
     user[s] = kinds[f] === FRAME.USER ? f : p < 0 ? -1 : user[p];
     gradient[s] = isGradient[f] ? f : p < 0 ? -1 : gradient[p];
     outside[s] = kinds[f] !== FRAME.TOOL ? f : p < 0 ? -1 : outside[p];
-    told[s] = user[s] >= 0 ? user[s] : gradient[s] >= 0 ? gradient[s] : outside[s] >= 0 ? outside[s] : f;
+    representative[s] =
+      user[s] >= 0 ? user[s] : gradient[s] >= 0 ? gradient[s] : outside[s] >= 0 ? outside[s] : f;
   }
-  return told;
+  return representative;
 });
 
 /**
@@ -151,7 +155,7 @@ export function frameText(snapshot, frame) {
 }
 
 /**
- * Where a frame is in the sources: "file:line", or "".
+ * A frame's source location as "file:line", or "".
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} frame
  */
@@ -160,18 +164,19 @@ export function framePlace({ frames, strings }, frame) {
   return frames.line[frame] > 0 ? `${file}:${frames.line[frame]}` : file;
 }
 
-const BEFORE_RECORDING = -2; // a site: the block was there before the first event, and has no call stack
+const BEFORE_RECORDING = -2; // a site: the block is from before the first event and has no call stack
 
 /**
- * The site of each block: the frame that its stack is told by, -1 without a call stack, -2 from before the
+ * The site of each block: the frame that stands for its stack; -1: no call stack; -2: from before the
  * recording.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {import('./blocks.js').Blocks} blocks
  * @returns {(block: number) => number}
  */
 export function sitesOf(snapshot, { stack, bornState }) {
-  const told = toldBy(snapshot);
-  return (block) => (stack[block] >= 0 ? told[stack[block]] : bornState[block] === 0 ? BEFORE_RECORDING : -1);
+  const representative = representativeFrames(snapshot);
+  return (block) =>
+    stack[block] >= 0 ? representative[stack[block]] : bornState[block] === 0 ? BEFORE_RECORDING : -1;
 }
 
 /**
@@ -183,9 +188,8 @@ export function siteText(snapshot, site) {
 }
 
 /**
- * A stack innermost first, as runs of frames to show and runs to fold: what is not the user's is folded,
- * except where
- * nothing would be left.
+ * A stack, innermost frame first, as runs of frames to show and runs to fold. Frames that are not the user's
+ * are folded, unless nothing would be left.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} stack -1: none
  * @returns {{isFolded: boolean, frames: number[]}[]}
@@ -195,10 +199,10 @@ export function foldedStack(snapshot, stack) {
   const kinds = frameKinds(snapshot);
   /** @type {{isFolded: boolean, frames: number[]}[]} */
   const parts = [];
-  const told = stack < 0 ? -1 : toldBy(snapshot)[stack];
+  const representative = stack < 0 ? -1 : representativeFrames(snapshot)[stack];
   for (let s = stack; s >= 0; s = parent[s]) {
     const f = frame[s];
-    const isFolded = kinds[f] !== FRAME.USER && f !== told;
+    const isFolded = kinds[f] !== FRAME.USER && f !== representative;
     const last = parts[parts.length - 1];
     if (last?.isFolded === isFolded) last.frames.push(f);
     else parts.push({ isFolded, frames: [f] });

@@ -1,4 +1,5 @@
-/* hash.js - the state of the page as text for the address, and back. What does not fit the runs on the page is left out.
+/* hash.js - encodes the state of the page in the address, and decodes it. Parts that do not fit the runs on
+ * the page are dropped.
  */
 import { initialState } from './store.js';
 import { isOneOf } from './text.js';
@@ -7,24 +8,24 @@ const AXES = /** @type {const} */ (['event', 'time']);
 const COLOURS = /** @type {const} */ (['category', 'scope', 'stack', 'size', 'age']);
 const DOCKS = /** @type {const} */ (['tree', 'flame', 'map', 'events', 'differences']);
 const INSTANTS = /** @type {const} */ (['peak', 'cursor', 'range-alive', 'range-allocated', 'range-freed']);
-const MAX_TEXT = 200; // of what is searched for
+const MAX_TEXT = 200; // characters of the search text
 
 /**
- * @typedef {object} Address what an address says, besides the store's state
+ * @typedef {object} Address the contents of an address besides the store's state
  * @property {Partial<import('./store.js').State>} state
  * @property {{x0: number, x1: number} | null} view of the first run, on its axis
- * @property {string} find searched for
- * @property {number} device that is shown; -1: the one that the page opens with
+ * @property {string} find search text
+ * @property {number} device shown; -1: the default
  */
 
 /**
  * @param {import('./store.js').State} state
- * @param {{x0: number, x1: number} | null} view null: where the page opens
+ * @param {{x0: number, x1: number} | null} view null: the default view
  * @param {string} find
- * @param {'event' | 'time'} usualAxis the axis on which the page opens
+ * @param {'event' | 'time'} usualAxis the default axis
  * @param {import('./store.js').State['colourBy']} usualColour
  * @param {number} [device] that is shown; -1: the one that the page opens with
- * @returns {string} without "#"; "" where all is as the page opens
+ * @returns {string} without "#"; "" for the default state
  */
 export function encodeAddress(state, view, find, usualAxis, usualColour, device = -1) {
   const out = new URLSearchParams();

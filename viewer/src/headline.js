@@ -1,12 +1,11 @@
-/* headline.js - the sentence at the top, folded where it is too long for the screen.
- */
+/* headline.js - the sentence at the top, folded if it is too long for the screen. */
 import { categoriesOf } from './colours.js';
 import { byId, element } from './dom.js';
 import { endedEarly, implementationText } from './run.js';
 import { categoryText, formatBytes, formatMs, formatRatio, formatShare, splitSentence } from './text.js';
 
 /**
- * Of several runs the first sentence stands out; what is too long for the screen is behind a button.
+ * With several runs the first sentence stands out, and a button unfolds what does not fit the screen.
  * @param {string} text
  * @param {boolean} several
  */
@@ -19,7 +18,7 @@ export function showHeadline(text, several) {
 }
 
 /**
- * What ran; of several runs how many, and whose memory they all are.
+ * The subtitle: the workload, or the number of runs and the program whose memory they all show.
  * @param {import('./run.js').Run[]} runs
  */
 export function subtitleOf(runs) {
@@ -39,10 +38,10 @@ export function fitHeadline() {
   button.setAttribute('aria-expanded', String(isOpen));
 }
 
-const LEAST_CHANGE = 0.01; // of the base's peak; what changes less is not named
+const LEAST_CHANGE = 0.01; // share of the base's peak; smaller changes are not named
 
 /**
- * What a run saves against the base, where, and what it does to the time.
+ * How much memory a run saves against the base, in which categories, and how its time changes.
  * @param {import('./run.js').Run} base
  * @param {import('./run.js').Run} run
  */
@@ -80,7 +79,7 @@ function pairSentence(base, run) {
 }
 
 /**
- * What several runs come to, where the command line gave no sentence.
+ * The sentence on several runs, if the command line gave none.
  * @param {import('./run.js').Run[]} runs
  */
 export function comparisonSentence(runs) {

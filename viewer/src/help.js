@@ -1,8 +1,7 @@
-/* help.js - the keys and what they do, as the dialog shows them.
- */
+/* help.js - the list of keys in the help dialog. */
 import { byId, element } from './dom.js';
 
-/** Keys, or words for what the mouse does, and what happens. A word in backquotes is a key. */
+/** Each key or mouse action, and its effect. A word in backquotes is a key. */
 const HELP_ROWS = [
   ['`W` `S` or wheel', 'zoom at the cursor'],
   ['`A` `D`, `←` `→` or drag', 'pan'],
@@ -18,7 +17,7 @@ const HELP_ROWS = [
   ['`Shift` drag', 'choose a range for all panels'],
   ['click, `Alt` click', 'in the legend: hide, show alone'],
   ['`L`', 'light or dark'],
-  ['`Esc`', 'let go of all that was chosen; close'],
+  ['`Esc`', 'clear all choices; close a dialog'],
   ['`?`', 'these keys'],
 ];
 

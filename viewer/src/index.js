@@ -1,5 +1,5 @@
-/* index.js - what makes a picture of a million blocks cheap: the total in every state, a pyramid that
- * finds the largest total of any range of states, and checkpoints of the blocks alive.
+/* index.js - the index that makes drawing a million blocks cheap: the total of every state, a pyramid that
+ * finds the largest total in any range of states, and checkpoints of the blocks alive.
  */
 import { NO_BLOCK } from './subjects.js';
 
@@ -71,7 +71,7 @@ export function buildPyramid(totals) {
 }
 
 /**
- * Takes out what is dead in a state.
+ * Removes the blocks that are dead in a state.
  * @param {number[]} list of blocks
  * @param {Int32Array} diedState
  * @param {number} state

@@ -1,5 +1,5 @@
-/* instant.js - which blocks the tree and the flame graph show: those alive at the peak or at the cursor, or what was
- * allocated, freed or kept in the range; and the buttons that choose it.
+/* instant.js - selects the blocks that the tree and the flame graph show: those alive at the peak or at the
+ * cursor, or those allocated, freed or kept in the range; and the buttons for this choice.
  */
 import { blocksOf, whatOf, wholeOf } from './amounts.js';
 import { element, pushButton } from './dom.js';
@@ -12,35 +12,35 @@ const INSTANT_CHOICES = [
   {
     key: 'peak',
     text: 'at the peak',
-    title: 'What is alive where most is allocated, in the range or in the run',
+    title: 'Blocks alive at the peak of the range, or of the run',
   },
   {
     key: 'cursor',
     text: 'at the cursor',
-    title: 'What is alive where the timeline is pointed at; a click holds it there',
+    title: 'Blocks alive under the pointer; a click holds the cursor there',
   },
   {
     key: 'range-allocated',
     text: 'allocated',
-    title: 'What was allocated in the range, or in the run where no range is chosen',
+    title: 'Blocks allocated in the range, or in the run without one',
   },
-  { key: 'range-freed', text: 'freed', title: 'What was freed in the range, or in the run' },
+  { key: 'range-freed', text: 'freed', title: 'Blocks freed in the range, or in the run without one' },
   {
     key: 'range-alive',
     text: 'kept',
-    title: 'What was allocated in the range, or in the run, and is still alive at its end',
+    title: 'Blocks allocated in the range, or in the run without one, and still alive at its end',
   },
 ];
 
 /**
- * @typedef {object} Looked what is looked at
+ * @typedef {object} Selection the selection
  * @property {import('./run.js').Run} run
  * @property {import('./amounts.js').Alive | import('./amounts.js').Happened} what
  * @property {import('./amounts.js').Amount} whole
  */
 
 /**
- * Per block 1 where the legend shows it; null: it hides nothing.
+ * Per block 1 if the legend shows its group; null: no group is hidden.
  * @param {import('./store.js').State} state
  */
 function visibleBlocks({ hidden, colourBy, runs, shown }) {
@@ -72,7 +72,7 @@ export function blockColours(state) {
 }
 
 /**
- * The cursor's state in the run that is shown; -1: it is in none.
+ * The cursor's state in the run shown; -1: the cursor is elsewhere.
  * @param {import('./store.js').State} state
  */
 export function shownCursor({ cursor, shown }) {
@@ -80,7 +80,7 @@ export function shownCursor({ cursor, shown }) {
 }
 
 /**
- * The range in the run that is shown.
+ * The range in the run shown.
  * @param {import('./store.js').State} state
  */
 export function shownRange({ range, shown }) {
@@ -89,9 +89,9 @@ export function shownRange({ range, shown }) {
 
 /**
  * @param {import('./store.js').State} state
- * @returns {Looked | null} null: no run, or nothing recorded
+ * @returns {Selection | null} null: no run, or no recording
  */
-export function lookAtBlocks(state) {
+export function selectBlocks(state) {
   const run = state.runs[state.shown];
   if (run === undefined || !run.isRecorded) return null;
   const what = whatOf(run, state.instant, shownCursor(state), shownRange(state));
@@ -100,7 +100,7 @@ export function lookAtBlocks(state) {
 
 /**
  * "alive after event 1,234, in step 1, backward", "allocated in events 10 to 99".
- * @param {Looked} looked
+ * @param {Selection} selection
  */
 export function whatText({ run, what }) {
   if (what.kind !== 'alive') {
@@ -120,7 +120,7 @@ export function amountText({ bytes, count, requestedBytes }) {
 }
 
 /**
- * Buttons that choose what is shown, kept up to date.
+ * Creates the buttons that choose the selection, and keeps them up to date.
  * @param {import('./store.js').Store} store
  * @returns {HTMLElement}
  */

@@ -1,18 +1,19 @@
-/* json.js - a strict pull parser of JSON in UTF-8, for bytes that nobody vouches for.
+/* json.js - a strict pull parser of JSON in UTF-8, for untrusted bytes.
  *
- * It takes and refuses what the program's own parser does (snapshot/json_reader.c), in the same order, and names the same
- * byte and key path. The caller asks for what it expects; the first failure is thrown. The bytes at hand may end before
- * the document does: then NEED_MORE is thrown, and the caller tries again with more of them.
+ * It accepts and refuses the same input as the program's parser (snapshot/json_reader.c), in the same order,
+ * and names the same byte and key path. The caller asks for the values it expects; the first failure is
+ * thrown. If the bytes at hand end before the document does, NEED_MORE is thrown, and the caller tries again
+ * with more bytes.
  */
 import { FAR, FormatError } from './columns.js';
 
 const MOST_LEVELS = 32;
 const MOST_TEXT_BYTES = 2 ** 20;
 const MOST_NUMBER_BYTES = 512;
-const SHORT_TEXT = 64; // up to here a loop is faster than a TextDecoder
-const MOST_PATH = 256; // room for a key path in a message
+const SHORT_TEXT = 64; // up to this length a loop is faster than a TextDecoder
+const MOST_PATH = 256; // the longest key path in a message
 const MOST_KEY_SHOWN = 48;
-/** The greatest integer of the format, which a browser's own numbers cannot tell from 2^63. */
+/** The greatest integer of the format, which a JavaScript number cannot tell from 2^63. */
 export const MOST_INTEGER = 2n ** 63n - 1n;
 
 export const BYTE = Object.freeze({
@@ -29,7 +30,7 @@ export const BYTE = Object.freeze({
   CLOSE: 125,
 });
 
-/** Thrown where a value goes on behind the bytes at hand. */
+/** Thrown when a value continues beyond the bytes at hand. */
 export const NEED_MORE = Symbol('need more');
 
 /** @param {number} byte */
@@ -53,7 +54,7 @@ function lettersOf(bytes, begin, end) {
 }
 
 /**
- * Bytes of the character of UTF-8 at `at`; 0: none stands there.
+ * Length of the UTF-8 character at `at`; 0: the bytes are none.
  * @param {Uint8Array} bytes
  * @param {number} at
  * @param {number} end
@@ -74,7 +75,7 @@ function characterBytes(bytes, at, end) {
 }
 
 /**
- * Bytes of the escape at `at`; 0: it means no character.
+ * Length of the escape at `at`; 0: it is invalid.
  * @param {Uint8Array} bytes
  * @param {number} at
  * @param {number} end
@@ -94,22 +95,22 @@ function escapeBytes(bytes, at, end) {
 }
 
 /**
- * One level that the parser is inside of.
+ * One level of nesting.
  * @typedef {object} Level
- * @property {boolean} isArray else an object
- * @property {boolean} hasItems something was read on this level
- * @property {number} nItems array: items begun
- * @property {string} key object: the key at hand as it stands in the file, a letter for each of its first
- *   bytes
- * @property {number} keySize bytes of it
- * @property {number} keyAt offset of it in the document, behind its quote
- * @property {Set<string>} seen known keys that were read
+ * @property {boolean} isArray false: an object
+ * @property {boolean} hasItems whether anything was read on this level
+ * @property {number} nItems items begun, in an array
+ * @property {string} key the current key of an object as it stands in the file, one letter for each of its
+ *   first bytes
+ * @property {number} keySize bytes of the key
+ * @property {number} keyAt offset of the key in the document, after its quote
+ * @property {Set<string>} seen known keys read so far
  */
 
 export class JsonReader {
   /**
    * @param {Uint8Array} bytes
-   * @param {boolean} isLast the document ends with them
+   * @param {boolean} isLast the document ends with these bytes
    */
   constructor(bytes, isLast) {
     this.bytes = bytes;
@@ -120,8 +121,8 @@ export class JsonReader {
     /** @type {Level[]} */
     this.levels = [];
     this.textLimit = MOST_TEXT_BYTES; // bytes of a text; lower in some parts of a document
-    this.nOdd = 0; // values that were read as unknown
-    this.firstOdd = ''; // where the first of them stands
+    this.nOdd = 0; // number of values read as unknown
+    this.firstOdd = ''; // place of the first
     this.decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   }
 
@@ -154,7 +155,7 @@ export class JsonReader {
   }
 
   /**
-   * What is there is not what was expected.
+   * Fails because the next value is not the expected one.
    * @param {string} what
    * @returns {never}
    */
@@ -165,12 +166,12 @@ export class JsonReader {
     );
   }
 
-  /** The bytes at hand end here. */
+  /** Fails, or asks for more, at the end of the bytes at hand. */
   ended() {
     if (!this.isLast) throw NEED_MORE;
   }
 
-  /** The next byte behind white space, which is left there; -1 at the document's end. */
+  /** Peeks at the next byte after white space; -1 at the document's end. */
   look() {
     const { bytes, end } = this;
     while (this.at < end) {
@@ -192,7 +193,7 @@ export class JsonReader {
   }
 
   /**
-   * Takes the comma between items, or the closing bracket: then it is false.
+   * Consumes the comma before the next item, or the closing bracket, in which case it returns false.
    * @param {number} close
    */
   more(close) {
@@ -219,8 +220,8 @@ export class JsonReader {
   }
 
   /**
-   * Takes a text's quotes and what is between them.
-   * @returns {number} where it begins; it ends before the quote before `at`
+   * Consumes a text and its quotes.
+   * @returns {number} where the text begins; it ends before the quote before `at`
    */
   takeRawText() {
     if (this.look() !== BYTE.QUOTE) this.expected('a text');
@@ -243,7 +244,7 @@ export class JsonReader {
   }
 
   /**
-   * Refuses text that is not UTF-8, or has an escape that means nothing.
+   * Refuses text that is not UTF-8 or has an invalid escape.
    * @param {number} begin
    * @param {number} end
    */
@@ -262,7 +263,7 @@ export class JsonReader {
   }
 
   /**
-   * What the text between two offsets says.
+   * Decodes the text between two offsets.
    * @param {number} begin
    * @param {number} end
    * @returns {string}
@@ -283,7 +284,7 @@ export class JsonReader {
     return this.textOf(begin, this.at - 1);
   }
 
-  /** Takes the next key and its colon; false at the object's end. */
+  /** Consumes the next key and its colon; false at the object's end. */
   takeKey() {
     if (!this.more(BYTE.CLOSE)) return false;
     if (this.look() !== BYTE.QUOTE) this.expected('a key');
@@ -300,7 +301,7 @@ export class JsonReader {
   }
 
   /**
-   * The key at hand, if it is one of some; "" otherwise.
+   * The current key if it is one of a list; "" otherwise.
    * @param {Record<string, any>} known
    */
   knownKey(known) {
@@ -312,7 +313,7 @@ export class JsonReader {
   }
 
   /**
-   * After an object's end.
+   * Called after an object's end.
    * @param {readonly string[]} required
    * @param {Set<string>} seen
    */
@@ -336,7 +337,7 @@ export class JsonReader {
     return '';
   }
 
-  /** The length of the number at hand by JSON's grammar; 0: none; never much more than the limit. */
+  /** The length of the next number by JSON's grammar; 0: none. It stops soon after the limit. */
   numberSize() {
     const { bytes, at: begin } = this;
     const end = Math.min(this.end, begin + 2 * MOST_NUMBER_BYTES);
@@ -371,7 +372,7 @@ export class JsonReader {
   }
 
   /**
-   * An integer in [lo, hi]; a BigInt where a browser's number would not be exact.
+   * An integer in [lo, hi]; a BigInt beyond the range of exact JavaScript numbers.
    * @param {number | bigint} lo
    * @param {number | bigint} hi
    * @returns {number | bigint}
@@ -405,7 +406,7 @@ export class JsonReader {
   }
 
   /**
-   * The same as a number, beyond 2^53 the nearest.
+   * The same as a JavaScript number, rounded beyond 2^53.
    * @param {number | bigint} lo
    * @param {number | bigint} hi
    */
@@ -457,7 +458,7 @@ export class JsonReader {
   }
 
   /**
-   * What comes next.
+   * The kind of the next value.
    * @returns {'object' | 'array' | 'text' | 'number' | 'boolean' | 'null' | ''} "": no value
    */
   peek() {
@@ -469,13 +470,13 @@ export class JsonReader {
     return byte === 110 ? 'null' : byte === BYTE.MINUS || isDigit(byte) ? 'number' : '';
   }
 
-  /** Counts the value at hand, which is read as unknown. */
+  /** Counts the next value as odd: it is read as unknown. */
   countOdd() {
     if (this.nOdd++ === 0) this.firstOdd = this.placeText();
   }
 
   /**
-   * Counts and takes a value that is of another kind than those; false: it is of one of them, or no value.
+   * Counts and skips a value of any other kind than the given ones; false: it is of one of them, or no value.
    * @param {string[]} kinds
    */
   skipsOdd(...kinds) {
@@ -487,11 +488,11 @@ export class JsonReader {
   }
 
   /**
-   * An integer that is only shown: what is none, or out of range, is `unknown`.
+   * An integer that is only displayed: `unknown` for anything else or out of range.
    * @param {number | bigint} lo
    * @param {number | bigint} hi
    * @param {number} unknown
-   * @param {boolean} isFine an integer out of range is nothing to tell about
+   * @param {boolean} isFine an integer out of range is not counted as odd
    */
   getOddInteger(lo, hi, unknown, isFine = false) {
     if (this.peek() === '') return this.getInteger(lo, hi);
@@ -507,7 +508,10 @@ export class JsonReader {
     return isGood ? Number(exact) : unknown;
   }
 
-  /** The 64 bits of a native handle, which some write as a negative number and some as one from 2^63 on; -1 for what is none. */
+  /**
+   * The 64 bits of a native handle, which some programs write as a negative number and some as a number from
+   * 2^63 on; -1 for anything else.
+   */
   getHandle() {
     if (this.peek() === '') return this.getInteger(-MOST_INTEGER - 1n, MOST_INTEGER);
     if (this.skipsOdd('number')) return -1;
@@ -522,7 +526,7 @@ export class JsonReader {
   }
 
   /**
-   * One step of skipping a value that lies on level `outer`: a bracket, or a value with its key.
+   * One step of skipping a value on level `outer`: a bracket, or a value with its key.
    * @param {number} outer levels around the value
    */
   skipStep(outer) {
@@ -536,7 +540,7 @@ export class JsonReader {
     else this.skipScalar();
   }
 
-  /** Takes any value. */
+  /** Skips any value. */
   skip() {
     const outer = this.levels.length;
     do this.skipStep(outer);

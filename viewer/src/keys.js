@@ -1,5 +1,4 @@
-/* keys.js - the keyboard, by the place of its keys, so that W, A, S and D lie together on every layout.
- */
+/* keys.js - the keyboard, by the position of keys, so that W, A, S and D lie together on every layout. */
 import { byId } from './dom.js';
 import { DOCK_PANELS } from './dock.js';
 
@@ -50,7 +49,7 @@ export function switchAxis(store) {
 }
 
 /**
- * Lets go of all that was chosen.
+ * Clears all choices.
  * @param {import('./store.js').Store} store
  */
 export function clearChoices(store) {
@@ -59,7 +58,7 @@ export function clearChoices(store) {
 }
 
 /**
- * Holds the cursor one event further on.
+ * Holds the cursor and moves it by one event.
  * @param {KeyContext} context
  * @param {-1 | 1} direction
  */
@@ -76,7 +75,7 @@ function stepEvent({ store, timelines }, direction) {
 }
 
 /**
- * Tabs are gone through with the arrows.
+ * Arrow keys go through tabs.
  * @param {HTMLElement} tab
  * @param {'ArrowLeft' | 'ArrowRight'} key
  */

@@ -1,5 +1,4 @@
-/* lanes.js - steps, phases, layers and operators as rows under the timeline, on the same axis.
- */
+/* lanes.js - steps, phases, layers and operators as rows below the timeline, on the same axis. */
 import { countUpTo } from './axis.js';
 import { SCOPE } from './format.js';
 
@@ -7,21 +6,21 @@ const SCOPE_SEPARATOR = ' › ';
 
 /**
  * @typedef {object} Extents of scopes in events
- * @property {Int32Array} first first event inside, children included; -1: none
- * @property {Int32Array} last last event inside; -1: none
+ * @property {Int32Array} first the first event inside, children included; -1: none
+ * @property {Int32Array} last the last event inside; -1: none
  *
  * @typedef {object} Lane
  * @property {number} kind SCOPE
- * @property {string} title "": a further row of the lane above
- * @property {boolean} isDevice its scopes stand where the device did their work
- * @property {boolean} isThin a row of little that lies in the lane above: low, without names
- * @property {Int32Array} scopes in order of their begin
+ * @property {string} title "": another row of the lane above
+ * @property {boolean} isDevice its scopes are placed at the device's times
+ * @property {boolean} isThin a low row without names, for little work that lies within the lane above
+ * @property {Int32Array} scopes in order of begin
  *
  * @typedef {{scope: number, x0: number, x1: number}} LaneItem on the axis
  */
 
 /**
- * Which events each scope spans. Taken from the events, so that it needs no clock.
+ * The events that each scope spans. They come from the events themselves, so no clock is needed.
  * @param {import('./format.js').Snapshot} snapshot
  * @returns {Extents}
  */
@@ -44,7 +43,7 @@ export function scopeExtents(snapshot) {
   return { first, last };
 }
 
-const THIN_SHARE = 0.2; // of the time of the lane above
+const THIN_SHARE = 0.2; // share of the time of the lane above
 const LANES = Object.freeze([
   { kind: SCOPE.STEP, title: 'step', rows: 1 },
   { kind: SCOPE.PHASE, title: 'phase', rows: 2 },
@@ -54,7 +53,7 @@ const LANES = Object.freeze([
 ]);
 
 /**
- * Per scope how many around it are of its kind.
+ * Per scope the number of enclosing scopes of the same kind.
  * @param {import('./format.js').Scopes} scopes
  */
 function nestingDepths({ count, parent, kind }) {
@@ -68,11 +67,10 @@ function nestingDepths({ count, parent, kind }) {
 }
 
 /**
- * A lane per kind of scope, with rows below it for those that lie in another of their kind; what lies deeper
- * than its rows
- * is found by zooming into the events. The device's lanes stand last.
+ * A lane per kind of scope, with further rows for scopes nested in one of their kind. Deeper scopes than
+ * these rows appear in the list of events only. The device's lanes come last.
  * @param {import('./format.js').Snapshot} snapshot
- * @returns {Lane[]} only those that hold anything
+ * @returns {Lane[]} only lanes that hold anything
  */
 export function buildLanes(snapshot) {
   const { scopes } = snapshot;
@@ -114,12 +112,12 @@ export function buildLanes(snapshot) {
 }
 
 /**
- * Where a scope stands on an axis.
+ * The extent of a scope on an axis.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {Extents} extents
  * @param {import('./axis.js').Axis} axis
  * @param {number} scope
- * @returns {[number, number]} empty where it holds no event, in event order
+ * @returns {[number, number]} empty if it holds no event, in event order
  */
 export function scopeSpan(snapshot, extents, axis, scope) {
   if (axis.kind === 'event') {
@@ -131,7 +129,7 @@ export function scopeSpan(snapshot, extents, axis, scope) {
 }
 
 /**
- * When the device did what a scope encloses; in event order, beside the events of that time.
+ * The extent of the device's work for a scope; in event order, next to the events of that time.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {import('./axis.js').Axis} axis
  * @param {number} scope
@@ -147,14 +145,14 @@ function deviceSpan({ scopes, events }, axis, scope) {
 
 /**
  * @typedef {{x0: (i: number) => number, x1: (i: number) => number, reach: Float64Array}} LaneSpans per scope
- *   of a lane; reach: the farthest end up to it
+ *   of a lane; reach: the farthest end so far
  */
 
 /** @type {WeakMap<Lane, Map<string, LaneSpans>>} */
 const laneSpansKept = new WeakMap();
 
 /**
- * Where the scopes of a lane begin and end: out of the columns, but for the device's, which are looked up.
+ * The extents of a lane's scopes. They come from columns, except those of the device, which are selection up.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {Extents} extents
  * @param {import('./axis.js').Axis} axis
@@ -196,7 +194,7 @@ function laneSpans(snapshot, extents, axis, lane) {
 }
 
 /**
- * The scopes of a lane that a view shows; of several on one pixel the first.
+ * The scopes of a lane in a view; if several share a pixel, the first.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {Extents} extents
  * @param {import('./axis.js').Axis} axis
@@ -258,12 +256,11 @@ export function enclosing(scopes, scope, kind) {
 }
 
 /**
- * The path by which blocks are summed up: without steps, and with layers as `#`, unless each counts for
- * itself.
+ * The path that groups blocks: without steps, and with `#` for layers unless layers are separate.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} scope
  * @param {boolean} [singleLayers]
- * @returns {{path: string, layer: number}} layer -1: in none
+ * @returns {{path: string, layer: number}} layer -1: none
  */
 export function scopeGroup(snapshot, scope, singleLayers = false) {
   const { scopes } = snapshot;
@@ -282,7 +279,7 @@ export function scopeGroup(snapshot, scope, singleLayers = false) {
 }
 
 /**
- * The paths of `scopeGroup` for all scopes at once; most scopes repeat those of the step before.
+ * The paths of `scopeGroup` for all scopes at once; most scopes repeat those of the previous step.
  * @param {import('./format.js').Snapshot} snapshot
  * @returns {{paths: string[], pathOf: Int32Array}} pathOf: per scope
  */
@@ -290,7 +287,10 @@ export function scopeGroups(snapshot) {
   const { scopes } = snapshot;
   const paths = ['outside every scope'];
   const pathOf = new Int32Array(scopes.count);
-  /** @type {Map<string | number, number>[]} per path its continuations: by name, "#" for layers, by text where there is another number */
+  /**
+   * @type {Map<string | number, number>[]} the continuations of each path: by name, "#" for layers, or by
+   *   text for other numbers
+   */
   const longer = [new Map()];
   for (let s = 0; s < scopes.count; s++) {
     const from = scopes.parent[s] < 0 ? 0 : pathOf[scopes.parent[s]];

@@ -1,21 +1,21 @@
-/* largest.js - the answer to "what fills the card": the largest groups of blocks alive at an instant, by category and name, or, in
- * files without names, by the line of the program that asked for them.
+/* largest.js - answers what fills the card: the largest groups of blocks alive at an instant, by category and
+ * name, or, in files without names, by the allocating line of the program.
  */
 import { blocksOf, leavesOf, levelsOf, usualSplit, wholeOf } from './amounts.js';
 import { scopeGroup } from './lanes.js';
 
 /**
  * @typedef {object} LargeGroup
- * @property {string[]} path texts of its levels, which tell it in any run
+ * @property {string[]} path texts of its levels, which identify the group in any run
  * @property {string} label
- * @property {string} where the scopes in which its blocks were allocated, or ""
+ * @property {string} where the scopes of its allocations, or ""
  * @property {number} largest a block
  * @property {number} bytes whole blocks
  * @property {number} count
  */
 
 /**
- * The levels by which blocks are grouped here.
+ * The grouping levels of this list.
  * @param {import('./run.js').Run} run
  */
 function largestLevels(run) {
@@ -25,7 +25,7 @@ function largestLevels(run) {
 }
 
 /**
- * Texts by which a group is found in other runs.
+ * The texts that identify a group in other runs.
  * @param {ReturnType<typeof largestLevels>} levels
  * @param {number} block
  */

@@ -1,4 +1,5 @@
-/* largest_card.js - the largest groups of blocks at the peak or at the cursor, beside the timeline; a click shows one alone.
+/* largest_card.js - the largest groups of blocks at the peak or at the cursor, beside the timeline; a click
+ * isolates one.
  */
 import { card, colourSwatch, element, pushButton } from './dom.js';
 import { blockColours } from './instant.js';
@@ -10,7 +11,7 @@ const LISTED_GROUPS = 10;
 
 /**
  * @param {import('./store.js').Store} store
- * @returns {HTMLElement} follows the store; hidden where the run has no blocks
+ * @returns {HTMLElement} updates with the store; hidden if the run has no blocks
  */
 export function makeLargestCard(store) {
   const list = element('ol', { class: 'largest' });
@@ -20,7 +21,7 @@ export function makeLargestCard(store) {
   made.classList.add('largest-card');
   made.querySelector('h2')?.append(title);
   let chosen = '';
-  let shownFor = ''; // what the list shows, and of which instant
+  let shownFor = ''; // identifies the instant and the contents of the list
 
   /**
    * @param {import('./largest.js').LargeGroup} group
@@ -70,7 +71,7 @@ export function makeLargestCard(store) {
       colourBy,
       pick?.label,
     ].join();
-    if (now === shownFor) return; // the cursor follows the pointer: nothing changes here
+    if (now === shownFor) return; // the cursor follows the pointer: the list stays
     shownFor = now;
     const state = held?.state ?? run.peakState;
     const total = run.index.totals[state];

@@ -1,21 +1,21 @@
-/* layout.js - how the reserved memory was divided at one instant: segments, the blocks in them, the gaps between these, and an
- * account of every reserved byte. The same rules as the program's `summary --fragmentation`.
+/* layout.js - the division of the reserved memory at one instant: segments, their blocks, the gaps, and an
+ * account of every reserved byte. The rules are those of `tidemark summary --fragmentation`.
  */
 import { aliveAt } from './index.js';
 import { oncePer } from './once.js';
 import { ACTION, subjectOf } from './subjects.js';
 
-const ROUNDING_BYTES = 512; // what requests are rounded up to
-const SMALL_BYTES = 2 ** 20; // the largest request that a small pool serves
-const SMALL_SEGMENT_BYTES = 2 * 2 ** 20; // bought for it; also the granule of an expandable one
-const LARGE_GRANULE_BYTES = 20 * 2 ** 20; // that expandable segments map for the others
+const ROUNDING_BYTES = 512; // granule of rounding
+const SMALL_BYTES = 2 ** 20; // the largest request for the small pool
+const SMALL_SEGMENT_BYTES = 2 * 2 ** 20; // size of its segments; also the granule of an expandable one
+const LARGE_GRANULE_BYTES = 20 * 2 ** 20; // granule of expandable segments for larger requests
 
 /**
  * @typedef {object} Piece a block or a gap
  * @property {number} address
  * @property {number} bytes
  * @property {number} block -1: free
- * @property {boolean} isPending its free is requested, another stream still uses it
+ * @property {boolean} isPending its free is requested, but another stream still uses it
  *
  * @typedef {object} Segment
  * @property {number} address
@@ -23,26 +23,26 @@ const LARGE_GRANULE_BYTES = 20 * 2 ** 20; // that expandable segments map for th
  * @property {number} stream index in the table of streams
  * @property {boolean} isExpandable memory mapped into reserved addresses
  * @property {'small' | 'large' | ''} pool
- * @property {Piece[]} pieces by address; they fill it
- * @property {number} cachedBytes of its free pieces
- * @property {number} releasableBytes of these, what the device would get back if the cache was emptied
+ * @property {Piece[]} pieces by address; they tile the segment
+ * @property {number} cachedBytes bytes of its free pieces
+ * @property {number} releasableBytes of these, the bytes that emptying the cache would return to the device
  * @property {number} largestFreeBytes
  *
  * @typedef {object} Account reserved = asked + rounding + unsplit + pending + splittable + releasable +
  *   unexplained
- * @property {number} asked of allocated blocks: what was asked for
- * @property {number} rounding what rounding up to 512 adds
- * @property {number} unsplit the rest of the whole blocks
+ * @property {number} asked requested bytes of allocated blocks
+ * @property {number} rounding bytes added by rounding up to 512
+ * @property {number} unsplit the remaining bytes of whole blocks
  * @property {number} pending whole blocks whose free waits for another stream
- * @property {number} splittable cached in segments that blocks hold: only for requests that fit
- * @property {number} releasable cached, and the device's again if the cache is emptied
+ * @property {number} splittable cached in segments that also hold blocks; only requests that fit can use them
+ * @property {number} releasable cached; emptying the cache returns them to the device
  * @property {number} unexplained 0 unless the recording contradicts itself
  * @property {number} reserved the sum
  *
  * @typedef {{state: number, segments: Segment[], account: Account}} Layout
  */
 
-/** Events that buy, return, map or unmap memory of the run's device. */
+/** Events that allocate, free, map or unmap segments of the run's device. */
 const segmentRows = oncePer(
   (/** @type {import('./run.js').Run} */ { snapshot: { events }, index: { blocks } }) => {
     const found = [];
@@ -59,7 +59,7 @@ const segmentRows = oncePer(
   },
 );
 
-/** Blocks that once waited for another stream. */
+/** Blocks that waited for another stream at some time. */
 const pendingBlocks = oncePer((/** @type {import('./run.js').Run} */ { index: { blocks } }) => {
   const found = [];
   for (let b = 0; b < blocks.count; b++) if (blocks.pendingState[b] > blocks.diedState[b]) found.push(b);
@@ -83,7 +83,7 @@ function firstBeyond(segments, address) {
 }
 
 /**
- * Takes a range of addresses out of the segments.
+ * Removes a range of addresses from the segments.
  * @param {Segment[]} segments
  * @param {number} begin
  * @param {number} end
@@ -101,7 +101,7 @@ function take(segments, begin, end) {
 }
 
 /**
- * Gives a range of addresses to the segments; mapped memory joins its neighbours.
+ * Adds a range of addresses to the segments; mapped memory merges with its neighbours.
  * @param {Segment[]} segments
  * @param {Segment} added
  */
@@ -217,19 +217,21 @@ function fillSegments(segments, blocks, active) {
     for (; next < active.length && blocks.address[active[next].block] < end; next++) {
       const { block, isPending } = active[next];
       const begin = blocks.address[block];
-      if (begin < at || begin + blocks.bytes[block] > end) continue; // it lies in no segment: the account shows it
+      // it lies in no segment, which the account shows
+      if (begin < at || begin + blocks.bytes[block] > end) continue;
       add(begin, -1, false);
       add(begin + blocks.bytes[block], block, isPending);
     }
     add(end, -1, false);
-    segment.pieces = own; // parts of what was one segment do not share theirs
+    segment.pieces = own; // parts of a former segment do not share the list
     findPool(segment, blocks);
     sumFree(segment);
   }
 }
 
 /**
- * By the file, else by the size of a block in it, else by its own.
+ * The pool that the file names, else the one implied by the size of a block in the segment, else by the
+ * segment's size.
  * @param {Segment} segment
  * @param {import('./blocks.js').Blocks} blocks
  */

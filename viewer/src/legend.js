@@ -1,12 +1,13 @@
-/* legend.js - what the colours mean, and which of them are shown: a click hides a group, with Alt it stays alone.
+/* legend.js - explains the colours and filters by them: a click hides a group, and Alt-click hides all
+ * others.
  */
 import { byId, element } from './dom.js';
 import { colouringOf } from './stacking.js';
 import { makeBandSweep } from './sweep.js';
 import { formatBytes, formatCount, formatShare } from './text.js';
 
-const SHOWN_GROUPS = 12; // the largest; a button shows all
-const SHOWN_NARROW = 6; // where the window is narrow
+const SHOWN_GROUPS = 12; // number of groups shown; a button shows all
+const SHOWN_NARROW = 6; // the same in narrow windows
 
 /** @type {[import('./stacking.js').ColourBy, string][]} */
 const COLOUR_CHOICES = [
@@ -17,7 +18,7 @@ const COLOUR_CHOICES = [
   ['age', 'lifetime'],
 ];
 
-/** The legend, which is the filter. */
+/** The legend, which is also the filter. */
 export class Legend {
   /** @param {import('./store.js').Store} store */
   constructor(store) {
@@ -25,15 +26,18 @@ export class Legend {
     this.isOpen = false;
     /** @type {import('./stacking.js').Colouring | null} */
     this.colouring = null;
-    /** @type {import('./sweep.js').BandSweep | null} of the run whose bytes are shown */
+    /** @type {import('./sweep.js').BandSweep | null} totals of the run whose bytes are shown */
     this.sweep = null;
     this.sweptRun = -1;
-    /** @type {Map<string, {group: number, button: HTMLElement, bytes: HTMLElement, share: HTMLElement}>} by key */
+    /**
+     * @type {Map<string, {group: number, button: HTMLElement, bytes: HTMLElement, share: HTMLElement}>} by
+     *   key
+     */
     this.items = new Map();
     this.select = /** @type {HTMLSelectElement} */ (
       element(
         'select',
-        { 'aria-label': 'Colour by', title: 'What the colours tell' },
+        { 'aria-label': 'Colour by', title: 'What the colours mean' },
         ...COLOUR_CHOICES.map(([value, text]) => element('option', { value }, `by ${text}`)),
       )
     );
@@ -59,7 +63,7 @@ export class Legend {
     store.on(['cursor', 'shown', 'range'], () => this.showBytes());
   }
 
-  /** Makes the list anew. */
+  /** Rebuilds the list. */
   build() {
     const { runs, colourBy } = this.store.get();
     const recorded = runs.some((run) => run.isRecorded);
@@ -131,7 +135,7 @@ export class Legend {
     for (const [key, { button }] of this.items) button.setAttribute('aria-pressed', String(!hidden.has(key)));
   }
 
-  /** Bytes at the cursor, or else at the peak. */
+  /** Shows the bytes at the cursor, or else at the peak. */
   showBytes() {
     const { runs, cursor, shown } = this.store.get();
     const at = cursor?.run ?? shown;

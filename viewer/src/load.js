@@ -1,7 +1,8 @@
-/* load.js - loads runs, each in a worker of its own, so that the page stays usable and the worker's memory goes back.
+/* load.js - loads each run in its own worker, so that the page stays responsive and the worker's memory is
+ * released.
  *
- * The worker runs the page's own script, which sees that it is in a worker (main.js). Where the browser, or a page around
- * this one, allows no worker, and where a file is small, the page reads the file itself.
+ * The worker runs the page's own script, which sees that it is in a worker (main.js). Where the browser, or a
+ * page around this one, allows no worker, and where a file is small, the page reads the file itself.
  */
 import { FormatError, release } from './columns.js';
 import { makeRun } from './run.js';
@@ -10,20 +11,22 @@ import { explained } from './worker.js';
 
 /** @typedef {(progress: import('./unpack.js').Progress) => void} OnProgress */
 
-const SMALL_SOURCE = 200_000; // bytes, or characters of base64: read before a worker has come up
-const SMALL_TEXT = 2 ** 24; // bytes of uncompressed text: a small file may hold any number of them, and the page would stand still
-const PIECE_BYTES = 2 ** 19; // of text that are sent at once
-const PIECE_ROOM = 64; // of these, before the text: for the begin of a number whose end it holds
-const PIECES_AHEAD = 16; // that are sent before the worker has asked for them
-const ANSWER_MS = 25; // of uncompressing, after which the page answers
-const START_MS = 5000; // a worker that has not come up by then never will
+// bytes, or characters of base64: such a source is read before a worker would have started
+const SMALL_SOURCE = 200_000;
+// bytes of uncompressed text: a small file may expand to any size, which would block the page
+const SMALL_TEXT = 2 ** 24;
+const PIECE_BYTES = 2 ** 19; // bytes of text per message
+const PIECE_ROOM = 64; // bytes kept free before the text, for the begin of a number that continues in it
+const PIECES_AHEAD = 16; // pieces sent before the worker asks for more
+const ANSWER_MS = 25; // of decompression, after which the page handles events
+const START_MS = 5000; // a worker that has not started by then is given up
 
-/** @type {string | null} made once; null: none can be made */
+/** @type {string | null} created once; null: not created yet */
 let workerUrl = null;
-/** @type {Promise<Worker | null> | null} one that waits for the next file */
+/** @type {Promise<Worker | null> | null} the idle worker for the next file */
 let waiting = null;
 
-/** The address of the worker's script. It is a blob's, and no other is let through. */
+/** Creates the address of the worker's script. The policy lets only this address through. */
 function makeWorkerUrl() {
   const script = document.getElementById('viewer')?.textContent ?? '';
   if (script === '') throw new Error('the page holds no script to make a worker of');
@@ -38,7 +41,7 @@ function makeWorkerUrl() {
     : url;
 }
 
-/** @returns {Promise<Worker | null>} null: none can be made */
+/** @returns {Promise<Worker | null>} null: no worker can be created */
 function startWorker() {
   return new Promise((resolve) => {
     try {
@@ -62,27 +65,27 @@ function startWorker() {
   });
 }
 
-/** Has a worker ready, before there is anything to load. */
+/** Starts a worker before there is anything to load. */
 export function prepareLoading() {
   waiting ??= startWorker();
 }
 
 /**
- * The worker that waits, or one that is started.
+ * Takes the idle worker, or starts one.
  * @returns {Promise<Worker | null>}
  */
 function takeWorker() {
   const starting = waiting ?? startWorker();
-  waiting = null; // it is this file's; whoever comes meanwhile starts one
+  waiting = null; // this file owns it; another file starts its own
   return starting;
 }
 
 /**
- * Sends a worker the text as it comes, a few pieces ahead of it: what reads them and what uncompresses them
- * run beside each other.
+ * Sends a worker the text as it arrives, a few pieces ahead, so that decompression and parsing run in
+ * parallel.
  * @param {Worker} worker
  * @param {import('./document.js').Pull} pull
- * @param {() => Promise<ArrayBuffer>} room for a piece, as soon as the worker can take more
+ * @param {() => Promise<ArrayBuffer>} room a buffer for a piece, as soon as the worker can take more
  */
 async function sendText(worker, pull, room) {
   let piece = new Uint8Array(await room());
@@ -156,7 +159,7 @@ function readInWorker(worker, source, onProgress) {
  * @param {import('./unpack.js').Source} source
  * @param {OnProgress} onProgress
  * @param {number} [most] bytes of text
- * @returns {Promise<import('./unpack.js').Loaded | null>} null: it is longer
+ * @returns {Promise<import('./unpack.js').Loaded | null>} null: the text is longer
  */
 async function readHere(source, onProgress, most) {
   try {
@@ -169,12 +172,12 @@ async function readHere(source, onProgress, most) {
 }
 
 /**
- * In a worker, where there can be one.
+ * Reads a source in a worker if one can be created.
  * @param {import('./unpack.js').Source} source
  * @param {OnProgress} onProgress
  * @returns {Promise<import('./unpack.js').Loaded>}
  */
-async function readElsewhere(source, onProgress) {
+async function readInBackground(source, onProgress) {
   const worker = await takeWorker();
   return worker === null
     ? /** @type {import('./unpack.js').Loaded} */ (await readHere(source, onProgress))
@@ -186,15 +189,16 @@ async function readElsewhere(source, onProgress) {
  * @param {string} label
  * @param {OnProgress} [onProgress]
  * @returns {Promise<import('./run.js').Run>}
- * @throws {FormatError} its message is a sentence without its end
+ * @throws {FormatError} its message is a sentence without the full stop
  */
 export async function loadRun(source, label, onProgress = () => undefined) {
   const isSmall = (source instanceof Blob ? source.size : source.length) < SMALL_SOURCE;
   const loaded =
     (isSmall ? await readHere(source, onProgress, SMALL_TEXT) : null) ??
-    (await readElsewhere(source, onProgress));
+    (await readInBackground(source, onProgress));
   const { snapshot, derived } = loaded;
   const run = makeRun(snapshot, label, undefined, derived);
-  await new Promise((resolve) => setTimeout(resolve)); // what comes next is a task of its own: the page answers in between
+  // the rest runs in a new task, so that the page handles events in between
+  await new Promise((resolve) => setTimeout(resolve));
   return run;
 }

@@ -1,7 +1,8 @@
-/* map_panel.js - the memory map: segments and blocks by address at the instant looked at, what is free in them, and why it is not the device's.
+/* map_panel.js - the memory map: segments and blocks by address at one instant, the free bytes in them, and
+ * why the device does not have these.
  */
 import { colourSwatch, element, pushButton } from './dom.js';
-import { frameText, toldBy } from './frames.js';
+import { frameText, representativeFrames } from './frames.js';
 import { blockColours } from './instant.js';
 import { layoutAt } from './layout.js';
 import { layOutMap, rectAt, scaleToFit } from './map_rows.js';
@@ -15,24 +16,20 @@ const MAP_ROW_GAP = 6; // CSS pixels
 const ROWS_IN_SIGHT = 10;
 const ZOOM_STEP = 1.6;
 const MOST_ZOOM = 4096;
-const HATCH = 5; // CSS pixels between the lines of what is pending
+const HATCH = 5; // CSS pixels between the lines across pending blocks
 const LISTED_SEGMENTS = 12;
 
 /**
- * What each part of the reserved bytes is, in the words of `tidemark summary`.
+ * The rows of the account, in the words of `tidemark summary`.
  * @type {[keyof import('./layout.js').Account, string, string][]}
  */
 const ACCOUNT_ROWS = [
-  ['asked', 'requested', 'what the program asked for'],
-  ['rounding', 'rounding', 'what rounding requests up to 512 bytes adds'],
+  ['asked', 'requested', 'bytes that the program requested'],
+  ['rounding', 'rounding', 'bytes added by rounding requests up to 512'],
   ['unsplit', 'unsplit', 'the rest of blocks that were too small to be split'],
   ['pending', 'pending', 'freed, but another stream still uses it'],
   ['splittable', 'cached, held', 'free, in segments that hold blocks: only for requests that fit'],
-  [
-    'releasable',
-    'cached, releasable',
-    'free segments: the device would get them back if the cache was emptied',
-  ],
+  ['releasable', 'cached, releasable', 'free segments, which emptying the cache would return to the device'],
   ['unexplained', 'unexplained', 'the recording contradicts itself'],
 ];
 
@@ -43,9 +40,11 @@ class MapPanel {
     this.store = store;
     this.zoom = 1;
     this.order = /** @type {'address' | 'size' | 'free'} */ ('address');
-    /** Index of the rectangle that the keyboard is on; -1: none. */
+    /** Index of the rectangle at the keyboard's cursor; -1: none. */
     this.at = -1;
-    /** @type {{layout: import('./layout.js').Layout, segments: import('./layout.js').Segment[], rects: import('./map_rows.js').MapRect[], nRows: number} | null} */
+    /**
+     * @type {{layout: import('./layout.js').Layout, segments: import('./layout.js').Segment[], rects: import('./map_rows.js').MapRect[], nRows: number} | null}
+     */
     this.drawn = null;
     this.canvas = /** @type {HTMLCanvasElement} */ (element('canvas', { 'aria-hidden': 'true' }));
     this.spacer = element('div', { class: 'map-spacer' }, this.canvas);
@@ -289,7 +288,7 @@ class MapPanel {
   }
 
   /**
-   * The account of the bytes, and the segments that keep most of what is free.
+   * Fills the account of the bytes and the list of segments that hold the most free bytes.
    * @param {import('./run.js').Run} run
    * @param {import('./layout.js').Layout} layout
    */
@@ -376,7 +375,7 @@ class MapPanel {
       blocks.name[keeper] >= 0
         ? run.snapshot.strings[blocks.name[keeper]]
         : stack >= 0
-          ? frameText(run.snapshot, toldBy(run.snapshot)[stack])
+          ? frameText(run.snapshot, representativeFrames(run.snapshot)[stack])
           : 'no call stack';
     const button = pushButton(
       name,
@@ -418,7 +417,7 @@ function streamText({ snapshot }, stream) {
 }
 
 /**
- * Lines across what waits for another stream.
+ * Draws lines across blocks that wait for another stream.
  * @param {CanvasRenderingContext2D} context
  * @param {number} x
  * @param {number} y

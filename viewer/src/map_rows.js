@@ -1,5 +1,4 @@
-/* map_rows.js - where the segments of a layout stand in a picture: one after the other, as wide as they are large, broken into rows.
- */
+/* map_rows.js - places the segments of a layout in rows, one after the other, each as wide as it is large. */
 
 const LEAST_WIDTH = 5; // CSS pixels of the smallest segment
 const SEGMENT_GAP = 3; // between segments
@@ -11,12 +10,12 @@ const SEGMENT_GAP = 3; // between segments
  * @property {number} width
  * @property {number} segment index in the list given
  * @property {number} piece index in the segment's pieces
- * @property {boolean} isFirst the segment begins here
- * @property {boolean} isLast it ends here
+ * @property {boolean} isFirst the segment begins with this rectangle
+ * @property {boolean} isLast the segment ends with this rectangle
  */
 
 /**
- * Bytes a pixel, so that all segments fill `nRows` rows at most.
+ * Bytes per pixel such that all segments fill at most `nRows` rows.
  * @param {import('./layout.js').Segment[]} segments
  * @param {number} width
  * @param {number} nRows
@@ -28,8 +27,8 @@ export function scaleToFit(segments, width, nRows) {
 }
 
 /**
- * Lays the pieces out. A segment that does not fit the rest of its row goes on in the next one.
- * @param {import('./layout.js').Segment[]} segments in the order wanted
+ * Places the pieces. A segment that does not fit the rest of its row continues in the next one.
+ * @param {import('./layout.js').Segment[]} segments in the order of display
  * @param {number} width of a row, CSS pixels
  * @param {number} bytesPerPixel
  * @returns {{rects: MapRect[], nRows: number}}

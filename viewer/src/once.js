@@ -1,4 +1,4 @@
-/* once.js - what is derived from a value, worked out when it is first asked for and kept as long as the value lives. */
+/* once.js - computes a value derived from an object on first use and keeps it as long as the object lives. */
 
 /**
  * @template {object} K

@@ -1,4 +1,5 @@
-/* open.js - where runs come from: files that are chosen or dropped, and what the command line put into the page.
+/* open.js - opens runs: files that are chosen or dropped, and the data that the command line embedded in the
+ * page.
  */
 import { FormatError } from './columns.js';
 import { byId, element } from './dom.js';
@@ -6,11 +7,11 @@ import { loadRun, prepareLoading } from './load.js';
 import { formatCount } from './text.js';
 import { bytesOfBase64 } from './unpack.js';
 
-const AT_ONCE = 2; // files that are read beside each other
-const PATIENCE_MS = 150; // before progress is shown
+const AT_ONCE = 2; // files read in parallel
+const PATIENCE_MS = 150; // delay before progress is shown
 
 /**
- * A sentence above the page.
+ * Shows a sentence above the page.
  * @param {string} text
  * @param {boolean} isError
  */
@@ -19,7 +20,7 @@ export function banner(text, isError) {
 }
 
 /**
- * A file's name without what all of them end in.
+ * A file's name without folder and extension.
  * @param {string} name
  */
 function labelOf(name) {
@@ -27,7 +28,7 @@ function labelOf(name) {
 }
 
 /**
- * A line above the page that says how far reading is.
+ * Shows a progress line above the page.
  * @param {string} label
  */
 function progressLine(label) {
@@ -61,7 +62,7 @@ function progressLine(label) {
 /**
  * @param {string} label
  * @param {import('./unpack.js').Source} source
- * @returns {Promise<import('./run.js').Run | null>} null: a banner says why
+ * @returns {Promise<import('./run.js').Run | null>} null: a banner gives the reason
  */
 async function readRun(label, source) {
   const progress = progressLine(label);
@@ -80,7 +81,7 @@ async function readRun(label, source) {
 }
 
 /**
- * Reads runs beside each other, a few at once.
+ * Reads runs in parallel, a few at a time.
  * @template T
  * @param {T[]} from
  * @param {(each: T) => Promise<import('./run.js').Run | null>} read
@@ -109,16 +110,16 @@ function isRun(run) {
 }
 
 /**
- * Reads files that someone chose.
+ * Reads chosen files.
  * @param {File[]} files
- * @returns {Promise<import('./run.js').Run[]>} those that could be read
+ * @returns {Promise<import('./run.js').Run[]>} the readable ones
  */
 export async function readFiles(files) {
   return (await readAll(files, (file) => readRun(labelOf(file.name), file))).filter(isRun);
 }
 
 /**
- * What `tidemark compare` says of the runs, or empty texts.
+ * The sentence and names that `tidemark compare` gives, or empty texts.
  * @returns {{sentence: string, names: string[]}}
  */
 function readComparison() {
@@ -137,7 +138,7 @@ function readComparison() {
 }
 
 /**
- * Reads what the command line put into the page, and takes it out of the document.
+ * Reads the data that the command line embedded, and removes it from the document.
  * @returns {Promise<{runs: import('./run.js').Run[], sentence: string}>}
  */
 export async function readEmbedded() {

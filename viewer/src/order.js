@@ -1,4 +1,5 @@
-/* order.js - the order of the blocks in a stack: by group, in a group by birth; which block lies where, and where a block lies.
+/* order.js - the order of blocks in the stack, by group and then by birth; it finds the block at a height,
+ * and the height of a block.
  */
 import { replacedAt } from './blocks.js';
 import { NO_BLOCK } from './subjects.js';
@@ -20,7 +21,7 @@ export function bornUpTo({ bornState, count }, state) {
 }
 
 /**
- * The blocks shown in a state, bottom first. Where bands are drawn, those picked lie at the bottom of their
+ * The blocks shown in a state, bottom first. When bands are drawn, picked blocks are at the bottom of their
  * group.
  * @param {import('./stacking.js').Stacking} stacking
  * @param {number} state
@@ -41,7 +42,7 @@ export function stackAt({ blocks, isShown, grouping: { groupOf } }, state, isPic
 }
 
 /**
- * The block of a state that holds the byte so far from the bottom, or -1 above all.
+ * The block that holds the byte at a height from the bottom in a state; -1: above all blocks.
  * @param {import('./stacking.js').Stacking} stacking
  * @param {number} state
  * @param {number} nBytes
@@ -59,7 +60,7 @@ export function blockAtBytes(stacking, state, nBytes, isPicked = null) {
 }
 
 /**
- * Bytes that lie under a block, in states in rising order.
+ * Bytes below a block in each of several states, given in rising order.
  * @param {import('./stacking.js').Stacking} stacking
  * @param {number} block
  * @param {Int32Array} states
@@ -88,8 +89,8 @@ export function bytesBelow({ blocks, isShown, grouping: { groupOf } }, block, st
       const a = act[now];
       if (a >= 0) sum += isBelow(a) ? bytes[a] : 0;
       else if (a > NO_BLOCK) sum -= isBelow(~a) ? bytes[~a] : 0;
-      const gone = replaced?.get(now);
-      if (gone !== undefined && isBelow(gone)) sum -= bytes[gone];
+      const replacedBlock = replaced?.get(now);
+      if (replacedBlock !== undefined && isBelow(replacedBlock)) sum -= bytes[replacedBlock];
     }
     below[i] = sum;
   }

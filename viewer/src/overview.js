@@ -1,5 +1,5 @@
-/* overview.js - the whole run in a strip above its timeline: the part that the timeline shows as a window that can be moved
- * and stretched, and a range of states that all panels look at.
+/* overview.js - the whole run in a strip above its timeline. A window that can be moved and stretched marks
+ * the timeline's view, and a range of states filters all panels.
  */
 import { element } from './dom.js';
 import { groupPixels } from './colours.js';
@@ -9,12 +9,12 @@ import { timeTickText } from './ticks.js';
 import { formatBytes, formatCount } from './text.js';
 
 const STRIP_HEIGHT = 34; // CSS pixels
-const STRIP_DRAG = 4; // less is a click
-const KEY_SHARE = 0.1; // of the window, that an arrow moves it
-const ALMOST_ALL = 0.97; // of the run in the window: nothing beside it to drag on
+const STRIP_DRAG = 4; // a shorter drag is a click
+const KEY_SHARE = 0.1; // share of the window that an arrow key moves it by
+const ALMOST_ALL = 0.97; // share of the run in the window from which there is no room beside it to drag on
 
 /**
- * Which edges a drag moves: both, one, or those of the range.
+ * The edges that a drag moves: both, one, or those of the range.
  * @typedef {'window' | 'from' | 'to' | 'select' | 'range-from' | 'range-to'} Grip
  */
 
@@ -24,7 +24,7 @@ export class Overview {
    * @param {import('./store.js').Store} store
    * @param {import('./stage.js').Stage} stage
    * @param {number} index of the run
-   * @param {() => void} onView called after the stage's view was moved
+   * @param {() => void} onView called after the stage's view has moved
    */
   constructor(store, stage, index, onView) {
     this.store = store;
@@ -45,14 +45,16 @@ export class Overview {
         'data-grip': 'window',
         'aria-label': `Part of ${stage.run.short} that the timeline shows`,
         title:
-          'Drag to move, its edges to stretch; drag beside it, or with Shift, to choose a range; double click for the range or the whole run',
+          'Drag the window to move it, or its edges to stretch it. Drag beside it, or with Shift, to choose a range. Double-click to show the range or the whole run.',
       },
       grip('from'),
       grip('to'),
     );
     this.range = element('div', { class: 'range', hidden: '' }, grip('range-from'), grip('range-to'));
     this.element = element('div', { class: 'overview' }, this.canvas, this.window, this.range);
-    /** @type {{grip: Grip, x: number, x0: number, x1: number, moved: boolean} | null} x: where it began, on the axis */
+    /**
+     * @type {{grip: Grip, x: number, x0: number, x1: number, moved: boolean} | null} x: its start on the axis
+     */
     this.drag = null;
     this.raster = createRaster(1, 1);
     this.image = new ImageData(1, 1);
@@ -61,7 +63,7 @@ export class Overview {
   }
 
   /**
-   * Draws the run anew.
+   * Redraws the run.
    * @param {import('./scene.js').Theme} theme
    */
   resize(theme) {
@@ -109,7 +111,7 @@ export class Overview {
     if (isOurs && range) {
       const { totals } = run.index;
       this.placeBox(this.range, ...spanOfStates(axis, range));
-      this.range.title = `${formatBytes(totals[range.first])} to ${formatBytes(totals[range.last - 1])}; Esc lets go`;
+      this.range.title = `${formatBytes(totals[range.first])} to ${formatBytes(totals[range.last - 1])}; Esc clears it`;
     }
   }
 
@@ -144,7 +146,7 @@ export class Overview {
   }
 
   /**
-   * On the axis.
+   * The place on the axis.
    * @param {PointerEvent | MouseEvent} event
    */
   placeOf(event) {
@@ -199,7 +201,7 @@ export class Overview {
   }
 
   /**
-   * A click beside the window brings it there.
+   * Moves the window to a click beside it.
    * @param {PointerEvent} event
    */
   end(event) {
@@ -230,7 +232,7 @@ export class Overview {
     if (states !== null) this.store.set({ range: { run: this.index, ...states }, shown: this.index });
   }
 
-  /** The range, or where there is none the whole run. */
+  /** The range, or the whole run if there is none. */
   zoomToRange() {
     const { range } = this.store.get();
     const { axis } = this.stage;

@@ -1,5 +1,4 @@
-/* panels.js - the table that compares runs, and what tooltips say of blocks, scopes and instants.
- */
+/* panels.js - the table that compares runs, and the tooltips of blocks, scopes and instants. */
 import { compareRuns } from './compare.js';
 import { card, element, swatch } from './dom.js';
 import { foldedStack, frameText } from './frames.js';
@@ -46,7 +45,7 @@ export function compareCard(runs) {
   );
   const why =
     ended.length > 0
-      ? 'no ratio: a run that ended out of memory shows how far it came, not what it needs'
+      ? 'no ratio: a run that ended out of memory shows the bytes it reached, not the bytes it needs'
       : 'no ratio: one of the two has none';
   const text = (/** @type {number} */ value, /** @type {string} */ unit) =>
     !Number.isFinite(value)
@@ -109,18 +108,18 @@ export function compareCard(runs) {
       ? element(
           'p',
           { class: 'muted small' },
-          `${ended.join(', ')} ran out of memory: what stands here is how far it came, not what it needs${hasRatios ? '' : '; so there are no ratios'}.`,
+          `${ended.join(', ')} ran out of memory: these are the bytes it reached, not the bytes it needs${hasRatios ? '' : '; so there are no ratios'}.`,
         )
       : null,
   );
 }
 
 /**
- * When a block lived, in words.
+ * A block's lifetime in words.
  * @param {import('./run.js').Run} run
  * @param {number} block
  */
-function lifeText(run, block) {
+function lifetimeText(run, block) {
   const { blocks } = run.index;
   const { events } = run.snapshot;
   const born = blocks.bornState[block] - 1;
@@ -133,7 +132,7 @@ function lifeText(run, block) {
 }
 
 /**
- * A block for a tooltip: of its call stack the user's frames.
+ * A block's tooltip, with the user's frames of its call stack.
  * @param {import('./run.js').Run} run
  * @param {number} block
  * @param {number} maxFrames
@@ -146,8 +145,8 @@ export function blockFacts(run, block, maxFrames) {
   const requested = blocks.requestedBytes[block];
   const whole = blocks.bytes[block];
   const stack = blocks.stack[block];
-  const told = stack < 0 ? -1 : run.userFrame[stack];
-  const code = told < 0 ? '' : frameText(snapshot, told);
+  const frame = stack < 0 ? -1 : run.userFrame[stack];
+  const code = frame < 0 ? '' : frameText(snapshot, frame);
   const isNamed = blocks.name[block] >= 0;
   const name = isNamed ? snapshot.strings[blocks.name[block]] : code || '(no name)';
   const fact = (/** @type {string} */ key, /** @type {(Node | string)[]} */ ...value) => [
@@ -170,16 +169,16 @@ export function blockFacts(run, block, maxFrames) {
       ...(whole === requested
         ? []
         : fact('block', `${formatBytes(whole)}, ${formatExactBytes(whole - requested)} of it unused`)),
-      ...fact('life', lifeText(run, block)),
+      ...fact('lifetime', lifetimeText(run, block)),
       ...fact('scope', scopePath(snapshot, blocks.scope[block]) || 'outside every scope'),
-      ...(isNamed && told >= 0 && snapshot.stacks.frame[stack] !== told ? fact('code', code) : []),
+      ...(isNamed && frame >= 0 && snapshot.stacks.frame[stack] !== frame ? fact('code', code) : []),
       ...fact('stack', frames.length > 0 ? list : 'not recorded'),
     ),
   ];
 }
 
 /**
- * A scope in a tooltip.
+ * A scope's tooltip.
  * @param {import('./run.js').Run} run
  * @param {number} scope
  * @returns {HTMLElement[]}
@@ -197,7 +196,7 @@ export function scopeFacts(run, scope) {
 }
 
 /**
- * What the picture shows at an instant, where no block is.
+ * The tooltip of an instant, for places without a block.
  * @param {import('./run.js').Run} run
  * @param {number} state
  * @returns {HTMLElement[]}

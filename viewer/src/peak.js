@@ -1,16 +1,16 @@
-/* peak.js - what is alive in one state, by category: it adds up exactly to the allocated bytes.
+/* peak.js - sums the blocks alive in one state by category; the sums add up exactly to the allocated bytes.
  */
 import { aliveAt } from './index.js';
 
 /**
- * @typedef {{key: string, bytes: number, count: number}} CategorySum whole blocks of one category
+ * @typedef {{key: string, bytes: number, count: number}} CategorySum the blocks of one category
  *
  * @typedef {object} Breakdown
  * @property {number} state
  * @property {number} bytes
  * @property {number} requestedBytes
  * @property {number} count
- * @property {CategorySum[]} categories those that have blocks, in the order of their numbers
+ * @property {CategorySum[]} categories the categories that have blocks, by number
  */
 
 /**

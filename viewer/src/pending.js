@@ -1,13 +1,14 @@
-/* pending.js - bytes whose free was asked for while another stream still uses them: neither allocated nor free.
+/* pending.js - bytes whose free was requested while another stream still uses them; they are neither
+ * allocated nor free.
  */
 import { oncePer } from './once.js';
 
 /**
  * @typedef {{state: Int32Array, bytes: Float64Array, maxBytes: number}} Steps the states at which an amount
- *   changes, and to what; state[0] is 0
+ *   changes, and the new amounts; state[0] is 0
  */
 
-/** How many bytes are pending, state by state. */
+/** The pending bytes of each state. */
 export const pendingOf = oncePer(
   (/** @type {import('./blocks.js').Blocks} */ { count, bytes, diedState, pendingState }) => {
     /** @type {Map<number, number>} */

@@ -1,19 +1,23 @@
-/* pickle.js - plain data from a Python pickle of protocol 2 to 5. Nothing in it is run: opcodes that name code, call,
- * build objects or refer to something outside the file are refused by name, as the program refuses them.
+/* pickle.js - reads plain data from a Python pickle of protocol 2 to 5. Nothing in it is executed: opcodes
+ * that name code, make calls, build objects or refer to anything outside the file are refused by name, as in
+ * the program.
  */
 import { FormatError } from './columns.js';
 
-const MOST_DEPTH = 32; // containers within containers; marks at once
+const MOST_DEPTH = 32; // nested containers; open marks
 const MOST_PICKLE_TEXT = 2 ** 20;
-const MOST_OPCODE_BYTES = MOST_PICKLE_TEXT + 16; // with what follows it
+const MOST_OPCODE_BYTES = MOST_PICKLE_TEXT + 16; // with its argument
 const MOST_PICKLE_BYTES = 2 ** 31;
-const MEMO_SLACK = 256; // memo numbers that may be set beyond one a byte
-const FREE_BYTES = 256 * 1024; // of memory, whatever the pickle's size
-const DENSITY = 6; // bytes of memory per byte of the pickle, at most: 8 a value, 24 a container
+const MEMO_SLACK = 256; // memo numbers allowed beyond one per byte
+const FREE_BYTES = 256 * 1024; // bytes of memory for a pickle of any size
+const DENSITY = 6; // the most bytes of memory per byte of the pickle: 8 for a value, 24 for a container
 const VALUE_BYTES = 8;
 const CONTAINER_BYTES = 24;
 
-/** A list, a tuple, or a dict with its keys and values in turn. Values that stand in several places are one object. */
+/**
+ * A list, a tuple, or a dict with its keys and values in turn. Values that occur in several places are one
+ * object.
+ */
 export class PickleContainer {
   /**
    * @param {'list' | 'tuple' | 'dict'} kind
@@ -22,13 +26,13 @@ export class PickleContainer {
   constructor(kind, offset) {
     this.kind = kind;
     this.offset = offset;
-    this.depth = 0; // of containers within it
+    this.depth = 0; // depth of containers within it
     /** @type {any[]} */
     this.items = [];
   }
 }
 
-/** A number that Python holds as float. */
+/** A Python float. */
 export class PickleReal {
   /** @param {number} value */
   constructor(value) {
@@ -36,7 +40,7 @@ export class PickleReal {
   }
 }
 
-/** What has no other use here. */
+/** A value of a type that this reader has no use for. */
 class PickleOther {
   /** @param {string} kind */
   constructor(kind) {
@@ -48,7 +52,7 @@ const PICKLED_BYTES = new PickleOther('bytes');
 const PICKLED_HUGE = new PickleOther('an integer beyond 64 bits');
 
 /**
- * What a value is called in a message.
+ * The name of a value's type in messages.
  * @param {any} value
  */
 export function pickleKind(value) {
@@ -62,7 +66,7 @@ export function pickleKind(value) {
 }
 
 class Unpickler {
-  /** @param {Uint8Array} bytes the first at least */
+  /** @param {Uint8Array} bytes at least the first */
   constructor(bytes) {
     this.base = 0; // offset of bytes[0] in the pickle
     this.bytes = bytes;
@@ -78,7 +82,7 @@ class Unpickler {
     /** @type {number[]} heights of the stack */
     this.marks = [];
     this.nCharged = 0;
-    this.frameEnd = 0; // the furthest that a frame promises
+    this.frameEnd = 0; // the furthest end of a frame
     this.isDone = false;
   }
 
@@ -91,7 +95,7 @@ class Unpickler {
   }
 
   /**
-   * Before memory is taken.
+   * Accounts for memory before it is allocated.
    * @param {number} n bytes
    */
   charge(n) {
@@ -105,7 +109,7 @@ class Unpickler {
   }
 
   /**
-   * The offset of the next n bytes, which are taken.
+   * Consumes n bytes and returns their offset.
    * @param {number} n
    */
   take(n) {
@@ -147,7 +151,7 @@ class Unpickler {
   }
 
   /**
-   * Moves the stack's values from `base` on into a container.
+   * Moves the stack's values from `base` into a container.
    * @param {PickleContainer} to
    * @param {number} base
    */
@@ -171,7 +175,7 @@ class Unpickler {
   }
 
   /**
-   * A container of the values from `base` on, in their place.
+   * Replaces the values from `base` by a container of them.
    * @param {'list' | 'tuple' | 'dict'} kind
    * @param {number} base
    */
@@ -182,8 +186,8 @@ class Unpickler {
   }
 
   /**
-   * @param {number} n values above the last mark
-   * @returns {number} where they begin
+   * @param {number} n number of values above the last mark
+   * @returns {number} where these begin
    */
   last(n) {
     if (this.stack.length - this.bottom() < n) this.fail('the stack has too few values for it');
@@ -191,7 +195,7 @@ class Unpickler {
   }
 
   /**
-   * The values from `base` on go into the container below them.
+   * Moves the values from `base` into the container below them.
    * @param {'list' | 'dict'} kind
    * @param {number} base
    */
@@ -215,7 +219,7 @@ class Unpickler {
   }
 
   /**
-   * What is not UTF-8 becomes U+FFFD, and so does NUL.
+   * Reads a text. Invalid UTF-8 becomes U+FFFD, and so does NUL.
    * @param {number} at
    * @param {number} end
    */
@@ -224,7 +228,7 @@ class Unpickler {
   }
 
   /**
-   * A run of bytes behind its length.
+   * Reads a length and that many bytes.
    * @param {1 | 4 | 8} n bytes of the length
    */
   run(n) {
@@ -234,7 +238,7 @@ class Unpickler {
   }
 
   /**
-   * Two's complement, little-endian, of any length.
+   * Reads a little-endian integer of any length in two's complement.
    * @param {number} n bytes
    */
   long(n) {
@@ -294,8 +298,8 @@ class Unpickler {
   }
 
   /**
-   * Takes one opcode.
-   * @returns {any} what it leaves
+   * Executes one opcode.
+   * @returns {any} the result, once the pickle ends
    */
   step() {
     this.opcodeAt = this.base + this.at;
@@ -334,7 +338,7 @@ class Unpickler {
   }
 
   /**
-   * The bytes at hand without those that were taken, and more.
+   * Drops the consumed bytes and appends more.
    * @param {Uint8Array[]} parts
    */
   refill(parts) {
@@ -366,7 +370,7 @@ const IS_OLD = 'belongs to protocols 0 and 1';
 const IS_A_SET = 'makes a set';
 
 /**
- * By code: Python's name, and what is done or why it is refused.
+ * By code: Python's name, and the action or the reason for the refusal.
  * @type {Map<number, [string, string | ((of: Unpickler) => any)]>}
  */
 const PICKLE_OPCODES = new Map(
@@ -460,9 +464,9 @@ export function readPickle(bytes) {
 }
 
 /**
- * The same while the bytes come in: of those that were taken none are held.
+ * The same while the bytes arrive; consumed bytes are not kept.
  * @param {import('./document.js').Pull} pull
- * @param {() => void} report called now and then
+ * @param {() => void} report called from time to time
  * @returns {Promise<{root: any, nBytes: number}>}
  * @throws {FormatError}
  */

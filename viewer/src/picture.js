@@ -1,4 +1,5 @@
-/* picture.js - what the timelines show as one picture to keep: title, legend, and each run with its axes and lanes.
+/* picture.js - draws the timelines as one picture to save: title, legend, and each run with its axes and
+ * lanes.
  */
 import { fitText } from './scene.js';
 import { formatBytes } from './text.js';
@@ -10,7 +11,7 @@ const PICTURE_FONT = 'system-ui, sans-serif';
 /** @typedef {{x: number, y: number, colour: string, text: string}} Entry of a legend */
 
 /**
- * Breaks a legend into lines.
+ * Wraps a legend into lines.
  * @param {{colour: string, text: string}[]} entries
  * @param {number} room CSS pixels
  * @param {(text: string) => number} measure
@@ -37,7 +38,7 @@ export function flowLegend(entries, room, measure) {
  * The timelines of all stages, one below the other.
  * @param {import('./stage.js').Stage[]} stages
  * @param {string} title
- * @returns {HTMLCanvasElement | null} null: there is none
+ * @returns {HTMLCanvasElement | null} null: there is no timeline
  */
 export function pictureOf(stages, title) {
   const shown = stages.filter((stage) => stage.scene !== null);

@@ -1,4 +1,5 @@
-/* pinned_card.js - one allocation in full: what it is, where it was allocated and freed, with its events at hand.
+/* pinned_card.js - one allocation in full: its facts, where it was allocated and freed, and buttons that go
+ * to these events.
  */
 import { allocRow, freeRow } from './blocks.js';
 import { copyText } from './clipboard.js';
@@ -10,20 +11,20 @@ import { stackLines, stackView } from './stack_view.js';
 import { categoryText, formatBytes, formatCount, formatDuration, formatExactBytes } from './text.js';
 
 /**
- * @typedef {object} LifeEnd allocation or free
+ * @typedef {object} Endpoint allocation or free
  * @property {number} event -1: none
- * @property {string} text where there is no event
+ * @property {string} text for the reader if there is no event
  * @property {number} scope
  * @property {number} stack
  */
 
 /**
- * Where a block's life began and ended.
+ * Where a block was allocated and freed.
  * @param {import('./run.js').Run} run
  * @param {number} block
- * @returns {[LifeEnd, LifeEnd]}
+ * @returns {[Endpoint, Endpoint]}
  */
-function lifeEnds({ snapshot: { events }, index: { blocks } }, block) {
+function endpointsOf({ snapshot: { events }, index: { blocks } }, block) {
   const free = freeRow(blocks, block);
   const died = blocks.diedState[block];
   const end =
@@ -49,7 +50,7 @@ function lifeEnds({ snapshot: { events }, index: { blocks } }, block) {
 }
 
 /**
- * A block's facts in pairs of key and value.
+ * A block's facts as pairs of key and value.
  * @param {import('./run.js').Run} run
  * @param {number} block
  * @returns {[string, string][]}
@@ -59,7 +60,7 @@ function factsOf(run, block) {
   const { snapshot } = run;
   const requested = blocks.requestedBytes[block];
   const whole = blocks.bytes[block];
-  const [born, died] = lifeEnds(run, block);
+  const [born, died] = endpointsOf(run, block);
   const ns =
     born.event >= 0 && died.event >= 0 && !run.isVirtual
       ? snapshot.events.timeNs[died.event] - snapshot.events.timeNs[born.event]
@@ -73,12 +74,12 @@ function factsOf(run, block) {
         : [['block', `${formatBytes(whole)}, ${formatExactBytes(whole - requested)} of it unused`]]
     ),
     ['address', `${addressText(blocks.address[block])}, stream ${blocks.stream[block]}`],
-    .../** @type {[string, string][]} */ (ns >= 0 ? [['life', formatDuration(ns)]] : []),
+    .../** @type {[string, string][]} */ (ns >= 0 ? [['lifetime', formatDuration(ns)]] : []),
   ];
 }
 
 /**
- * A block's name, or what stands for it.
+ * A block's name, or a substitute.
  * @param {import('./run.js').Run} run
  * @param {number} block
  */
@@ -99,8 +100,8 @@ function nameOf({ snapshot, userFrame, index: { blocks } }, block) {
  */
 export function blockText(run, block) {
   const { snapshot } = run;
-  const [born, died] = lifeEnds(run, block);
-  const end = (/** @type {string} */ verb, /** @type {LifeEnd} */ { event, text, scope, stack }) => [
+  const [born, died] = endpointsOf(run, block);
+  const end = (/** @type {string} */ verb, /** @type {Endpoint} */ { event, text, scope, stack }) => [
     `${verb} ${event < 0 ? text : `by event ${formatCount(event)}`}`,
     ...(scope >= 0 ? [`  in ${scopePath(snapshot, scope)}`] : []),
     ...stackLines(snapshot, stack),
@@ -124,7 +125,7 @@ export function pinnedCard(run, block, { close, goTo }) {
     },
     { title: 'Copy the allocation as text' },
   );
-  const end = (/** @type {string} */ verb, /** @type {LifeEnd} */ { event, text, scope, stack }) =>
+  const end = (/** @type {string} */ verb, /** @type {Endpoint} */ { event, text, scope, stack }) =>
     element(
       'div',
       { class: 'life-end' },
@@ -152,7 +153,7 @@ export function pinnedCard(run, block, { close, goTo }) {
       element('dd', {}, key === 'category' ? swatch(category) : '', value),
     ]),
   );
-  const [born, died] = lifeEnds(run, block);
+  const [born, died] = endpointsOf(run, block);
   const made = card(
     'Pinned allocation',
     pushButton('×', close, { class: 'close', 'aria-label': 'Unpin', title: 'Unpin (Esc)' }),

@@ -1,4 +1,5 @@
-/* pointer.js - mouse, wheel, touch and the keyboard's cursor on the timelines: what is pointed at, and what a click does.
+/* pointer.js - mouse, wheel, touch and the keyboard's cursor on the timelines: tooltips, panning, zooming and
+ * clicks.
  */
 import { byId } from './dom.js';
 import { SCOPE } from './format.js';
@@ -8,9 +9,9 @@ import { statesOfSpan } from './spans.js';
 import { categoryText, formatBytes } from './text.js';
 import { hideTooltip, showTooltip } from './tooltip.js';
 
-const DRAG_PIXELS = 4; // less is a click
+const DRAG_PIXELS = 4; // a shorter move is a click
 
-/** What the pointer, or the keyboard in its stead, does on the timelines. */
+/** Handles the pointer, and the keyboard's cursor, on the timelines. */
 export class Pointer {
   /**
    * @param {import('./store.js').Store} store
@@ -21,12 +22,15 @@ export class Pointer {
     this.timelines = timelines;
     /** @type {{stage: import('./stage.js').Stage, x: number, clientX: number, clientY: number} | null} */
     this.at = null;
-    /** @type {{stage: import('./stage.js').Stage, clientX: number, from: number | null, moved: boolean} | null} from: where a range begins, on the axis; null: it pans */
+    /**
+     * @type {{stage: import('./stage.js').Stage, clientX: number, from: number | null, moved: boolean} | null}
+     *   from: begin of a range on the axis; null: the drag pans
+     */
     this.drag = null;
-    this.hasPhase = false; // the phase that stands out is the one pointed at in a lane
+    this.hasPhase = false; // the pointer highlighted the phase in a lane
   }
 
-  /** Nothing is pointed at any more. */
+  /** Clears what the pointer was on. */
   leave() {
     this.at = null;
     for (const stage of this.timelines.stages) stage.cursor = null;
@@ -44,7 +48,7 @@ export class Pointer {
     if (cursor !== null && !cursor.held) this.store.set({ cursor: null });
   }
 
-  /** What was under the pointer may lie elsewhere now. */
+  /** Looks again at the pointer's place after the view has changed. */
   viewChanged() {
     hideTooltip();
     for (const stage of this.timelines.stages)
@@ -52,7 +56,7 @@ export class Pointer {
   }
 
   /**
-   * Shows what lies under the pointer.
+   * Describes the place under the pointer.
    * @param {import('./stage.js').Stage} stage
    * @param {number} clientX
    * @param {number} clientY
@@ -84,7 +88,7 @@ export class Pointer {
     const { pinned } = this.store.get();
     const isPinned =
       target.block >= 0 && pinned?.block === target.block && pinned.run === stages.indexOf(stage);
-    if (!inside || isPinned) return hideTooltip(); // what is pinned stands beside the timelines already
+    if (!inside || isPinned) return hideTooltip(); // a pinned block is described beside the timelines already
     const { run } = stage;
     showTooltip(
       target.block >= 0
@@ -105,7 +109,7 @@ export class Pointer {
   }
 
   /**
-   * The phase of a lane stands out everywhere.
+   * Highlights the phase of a lane everywhere.
    * @param {import('./stage.js').Stage | null} stage
    * @param {number} scope -1: none
    */
@@ -121,7 +125,7 @@ export class Pointer {
   }
 
   /**
-   * The instant that the panels show; a held one stays until it is let go.
+   * Sets the instant that the panels show, unless the cursor is held.
    * @param {import('./stage.js').Stage} stage
    * @param {number} state
    * @param {boolean} held
@@ -135,7 +139,7 @@ export class Pointer {
   }
 
   /**
-   * Shows what the keyboard's cursor is on, once the picture is drawn.
+   * Describes the place of the keyboard's cursor, once the picture is drawn.
    * @param {import('./stage.js').Stage} stage
    */
   pointByKey(stage) {
@@ -161,7 +165,7 @@ export class Pointer {
   }
 
   /**
-   * Pins an allocation and holds the cursor there; a click on a lane zooms to the scope.
+   * Handles a click: pins an allocation and holds the cursor there, or zooms to the scope of a lane.
    * @param {import('./stage.js').Stage} stage
    * @param {{clientX: number, clientY: number}} event
    */
@@ -197,7 +201,7 @@ export class Pointer {
     if (states !== null) this.store.set({ range: { run, ...states }, shown: run });
   }
 
-  /** The timeline that keys act on: under the pointer, focused, or the first. */
+  /** The timeline that keys act on: the one under the pointer, the focused one, or the first. */
   activeStage() {
     const { stages } = this.timelines;
     return this.at?.stage ?? stages.find((stage) => stage.frame === document.activeElement) ?? stages[0];

@@ -1,7 +1,7 @@
-/* points.js - a set of numbers below a bound that finds the next and the previous member: bits in levels, each bit of a
- * level telling whether a word of the one below has any.
+/* points.js - a set of numbers below a bound that finds the next and the previous member. It has levels of
+ * bits; each bit says whether a word of the level below is not zero.
  */
-const BITS = 5; // of a number within one word
+const BITS = 5; // bits of a number within one word
 
 export class PointSet {
   /** @param {number} bound */
@@ -32,7 +32,7 @@ export class PointSet {
   }
 
   /**
-   * The smallest member above a point; -1: there is none.
+   * The smallest member above a point; -1: none.
    * @param {number} point
    */
   above(point) {
@@ -50,7 +50,7 @@ export class PointSet {
   }
 
   /**
-   * The largest member at or below a point; -1: there is none.
+   * The largest member at or below a point; -1: none.
    * @param {number} point
    */
   atOrBelow(point) {

@@ -1,5 +1,5 @@
-/* pytorch.js - from a pickle of torch.cuda.memory._dump_snapshot() to a document, as docs/pytorch-snapshots.md says: the
- * same rows, segments and scopes that the program makes of it.
+/* pytorch.js - turns the pickle of torch.cuda.memory._dump_snapshot() into a document, as
+ * docs/pytorch-snapshots.md says, with the same rows, segments and scopes as the program.
  */
 import { FormatError } from './columns.js';
 import { categoryNumber } from './categories.js';
@@ -12,14 +12,15 @@ const MOST_PARTS = 256; // devices, streams
 const MOST_REQUEST = 2 ** 60;
 const MOST_ADDRESS = 2 ** 61;
 const MOST_US = 2 ** 63 / 1000;
-const UNLIMITED = 2 ** 53 - 1; // and more, as device_free
+const UNLIMITED = 2 ** 53 - 1; // as many or more, as device_free
 const N_INTERVALS = 16;
-const ROW_BYTES = 24; // of the pickle: a value may stand in many places, and what is made of it must not outgrow the file
+// share of the pickle's bytes: a value may occur in many places, and its expansion must not outgrow the file
+const ROW_BYTES = 24;
 const FREE_ROWS = 1000;
 const MOST_SETTINGS = 1024;
 
 /**
- * @typedef {object} TraceRow an event before it is merged with those of other devices
+ * @typedef {object} TraceRow an event before the merge with those of other devices
  * @property {number} action ACTION
  * @property {number} device
  * @property {number} address
@@ -29,7 +30,7 @@ const MOST_SETTINGS = 1024;
  * @property {number} stream
  * @property {number} stack
  * @property {number} scope
- * @property {number} category index in the names that were met
+ * @property {number} category index in the category names met so far
  * @property {number} name string, or -1
  * @property {number} compile its compile_context: string, or -1
  * @property {number} metadata its user_metadata without the tensor's name: string, or -1
@@ -116,7 +117,7 @@ class Place {
   }
 
   /**
-   * By key; of a key that comes twice the later value, as in Python.
+   * The value of a key; the last one if the key repeats, as in Python.
    * @param {any} value
    * @returns {Map<any, any>}
    */
@@ -160,7 +161,7 @@ function isOfKind(value, kind) {
   return value instanceof PickleContainer && (value.kind === 'dict') === (kind === 'dict');
 }
 
-/** Gives each of some texts a number. */
+/** Numbers texts. */
 class Interner {
   constructor() {
     /** @type {string[]} */
@@ -187,16 +188,16 @@ export class PytorchImport {
   /** @param {number} nBytes of the pickle */
   constructor(nBytes) {
     this.strings = new Interner();
-    this.categories = [...CATEGORY_NAMES]; // and, behind them, the file's own
+    this.categories = [...CATEGORY_NAMES]; // followed by the file's own
     /** @type {{function: number[], file: number[], line: number[]}} */
     this.frames = { function: [], file: [], line: [] };
     /** @type {{parent: number[], frame: number[]}} */
     this.stacks = { parent: [], frame: [] };
     /** @type {Map<string, number>} */
     this.frameNumbers = new Map();
-    /** @type {Map<number, number>} parent and frame -> its node */
+    /** @type {Map<number, number>} from parent and frame to the node */
     this.nodes = new Map();
-    /** @type {Map<PickleContainer, number>} a list of frames, or a frame -> its number */
+    /** @type {Map<PickleContainer, number>} from a list of frames, or a frame, to its number */
     this.known = new Map();
     /** @type {{device: number, handle: number}[]} */
     this.streams = [];
@@ -217,12 +218,12 @@ export class PytorchImport {
     this.roundupDivisions = new Array(N_INTERVALS).fill(0);
     this.maxSplitBytes = Infinity;
     this.nContradictions = 0;
-    this.nOdd = 0; // values that were read as unknown
-    this.firstOdd = ''; // where the first of them stands
+    this.nOdd = 0; // number of values read as unknown
+    this.firstOdd = ''; // place of the first
   }
 
   /**
-   * Counts rows before they are made.
+   * Counts rows before they are created.
    * @param {number} n
    * @param {Place} at
    */
@@ -236,7 +237,7 @@ export class PytorchImport {
   }
 
   /**
-   * Counts a value that is only shown and not what it should be: it is read as unknown.
+   * Counts an odd value, one that is only displayed and is read as unknown.
    * @param {Place} at
    */
   countOdd(at) {
@@ -246,7 +247,7 @@ export class PytorchImport {
   /**
    * @param {any} value
    * @param {Place} at
-   * @returns {number} -1 for no text and for ""
+   * @returns {number} -1: no text, or ""
    */
   optionalText(value, at) {
     if (value !== undefined && typeof value !== 'string') this.countOdd(at);
@@ -262,13 +263,15 @@ export class PytorchImport {
     const known = this.known.get(value);
     if (known !== undefined) return known;
     const isDict = isOfKind(value, 'dict');
-    const dict = isDict ? at.dict(value) : new Map([['name', value]]); // of what is no dict, a text is the function
+    // a text instead of a dict is the function
+    const dict = isDict ? at.dict(value) : new Map([['name', value]]);
     if (!isDict) this.countOdd(at);
     const name =
       isDict || typeof value === 'string' ? this.optionalText(dict.get('name'), at.at('name')) : -1;
     const file = this.optionalText(dict.get('filename'), at.at('filename'));
     const given = dict.get('line');
-    const line = typeof given === 'number' && given >= 0 && given < 2 ** 31 ? given : 0; // 2^64 - 1 is PyTorch's word for an unknown line
+    // PyTorch writes 2^64 - 1 for an unknown line
+    const line = typeof given === 'number' && given >= 0 && given < 2 ** 31 ? given : 0;
     const key = `${name}/${file}/${line}`;
     let frame = this.frameNumbers.get(key);
     if (frame === undefined) {
@@ -313,7 +316,7 @@ export class PytorchImport {
   }
 
   /**
-   * The number of a stream of a device, which is added if it is new.
+   * The number of a device's stream; a new stream is added.
    * @param {number} device
    * @param {any} value
    * @param {Place} of
@@ -332,7 +335,7 @@ export class PytorchImport {
   /**
    * @param {any} value
    * @param {Place} at
-   * @param {number} place where its segment was filled up to
+   * @param {number} place address up to which its segment is filled
    * @param {DumpSegment} segment
    * @returns {DumpBlock}
    */
@@ -370,7 +373,7 @@ export class PytorchImport {
     let requested = dict.get('requested_size');
     let frames = dict.get('frames');
     if (dict.has('history') && requested === undefined) {
-      // the first releases: the block's last users, newest first
+      // the first releases list the block's last users, newest first
       const history = at.at('history');
       const given = dict.get('history');
       const list = isOfKind(given, 'list') ? history.list(given) : [];
@@ -422,7 +425,7 @@ export class PytorchImport {
     this.count(blocks.length, blocksAt);
     let filled = 0;
     const addGap = (/** @type {number} */ bytes) => {
-      // what the file says nothing of is free
+      // bytes that no block covers are free
       if (bytes <= 0) return;
       this.nContradictions++;
       segment.blocks.push({
@@ -458,7 +461,7 @@ export class PytorchImport {
   }
 
   /**
-   * What is no text is told by its kind.
+   * A text, or the name of the type of anything else.
    * @param {any} value
    * @returns {string} "" for none
    */
@@ -496,7 +499,7 @@ export class PytorchImport {
     const address = () => at.at('addr').integer(dict.get('addr'), 0, MOST_ADDRESS);
     if (row.action !== ACTION.MARK) {
       row.requestedBytes = at.at('size').integer(dict.get('size'), 0, MOST_REQUEST);
-      row.blockBytes = row.requestedBytes; // of blocks: until the walk finds out
+      row.blockBytes = row.requestedBytes; // for blocks, until the walk finds them
     }
     if (row.action === ACTION.OOM) {
       const given = dict.get('device_free');
@@ -522,7 +525,7 @@ export class PytorchImport {
   }
 
   /**
-   * A name that is not known is a category of the file's own.
+   * An unknown name becomes a category of the file's own.
    * @param {any} value
    * @param {Place} at
    */
@@ -537,7 +540,7 @@ export class PytorchImport {
   }
 
   /**
-   * "NAME @ REST", as the export writes it: a tensor's name, and what the user says about the place.
+   * "NAME @ REST", as the export writes it: a tensor's name, and the user's metadata.
    * @param {TraceRow} row
    * @param {string} text
    */
@@ -579,7 +582,7 @@ export class PytorchImport {
   /** @param {any} value */
   readSettings(value) {
     const at = new Place(null, 'allocator_settings');
-    if (value === undefined || value === null) return; // files of old have none
+    if (value === undefined || value === null) return; // old files have none
     if (!isOfKind(value, 'dict')) {
       this.countOdd(at);
       return;
@@ -605,7 +608,7 @@ export class PytorchImport {
   }
 
   /**
-   * {"1": 0, "2": 4, ..., "32768": 8}: each interval by its lower bound in MiB.
+   * {"1": 0, "2": 4, ..., "32768": 8}: the divisions per interval, which its lower bound in MiB names.
    * @param {any} value
    * @param {Place} at
    */
@@ -627,7 +630,7 @@ export class PytorchImport {
 }
 
 /**
- * A free that was requested and completed without anything in between is one row.
+ * A free that completed directly after its request becomes one row.
  * @param {TraceRow} a
  * @param {TraceRow} b
  */
@@ -647,11 +650,12 @@ function isOneFree(a, b) {
 
 /**
  * @param {any} root of a pickle, or of the same tree as JSON
- * @param {number} nBytes of it
+ * @param {number} nBytes its size
  * @returns {{found: PytorchImport, annotations: {time: number, order: number, name: number, device: number, begins: boolean}[]}}
  */
 export function readPytorch(root, nBytes) {
-  const isList = root instanceof PickleContainer && root.kind === 'list'; // the first releases wrote the segments alone
+  // the first releases wrote only the segments
+  const isList = root instanceof PickleContainer && root.kind === 'list';
   const parts = isList
     ? new Map([['segments', root]])
     : root instanceof PickleContainer && root.kind === 'dict'
@@ -670,7 +674,7 @@ export function readPytorch(root, nBytes) {
 }
 
 /**
- * By time.
+ * Sorts by time.
  * @param {PytorchImport} found
  * @param {any} value
  */
@@ -712,6 +716,6 @@ function readAnnotations(found, value) {
       },
     ];
   });
-  if (!found.hasTimes && found.nEvents > 0) return []; // without times, events cannot lie in them
+  if (!found.hasTimes && found.nEvents > 0) return []; // without times, no event can lie in them
   return edges.sort((a, b) => a.time - b.time || a.order - b.order);
 }

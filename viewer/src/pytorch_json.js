@@ -1,15 +1,17 @@
-/* pytorch_json.js - the tree of a snapshot by PyTorch as JSON: what the program's export pytorch-json writes, or Python's json. */
+/* pytorch_json.js - reads a PyTorch snapshot as JSON, which `tidemark export --to pytorch-json` or Python's
+ * json writes.
+ */
 import { JsonReader } from './json.js';
 import { PickleContainer, PickleReal } from './pickle.js';
 
 const FIRST_KEY =
   /^\s*\{\s*"(segments|device_traces|allocator_settings|external_annotations|host_segments|host_traces)/;
 const FREE_TREE_BYTES = 256 * 1024;
-const TREE_DENSITY = 6; // bytes of memory to a byte of text, at most: 8 a value, 24 a container
-const LOOKED_AT = 4096; // first bytes of a file, in which its first key stands
+const TREE_DENSITY = 6; // the most bytes of memory per byte of text: 8 for a value, 24 for a container
+const LOOKED_AT = 4096; // first bytes of a file, which hold its first key
 
 /**
- * True for the text of such a file; our own has other keys.
+ * True for such a file; our own format begins with other keys.
  * @param {Uint8Array} first bytes of the text
  */
 export function isPytorchJson(first) {
@@ -29,7 +31,7 @@ function numberOf(json) {
 }
 
 /**
- * Memory that the tree takes is bounded by the text that it was made of.
+ * The size of the text bounds the memory of the tree.
  * @param {JsonReader} json
  * @param {{nCharged: number}} spent
  * @param {number} n bytes
@@ -41,7 +43,7 @@ function chargeTree(json, spent, n) {
 }
 
 /**
- * A container and what is in it; keys and values of a dict come in turn.
+ * Reads a container and its contents; a dict's keys and values alternate.
  * @param {JsonReader} json
  * @param {boolean} isList
  * @param {{nCharged: number}} spent
@@ -61,7 +63,7 @@ function containerOf(json, isList, spent) {
 /**
  * @param {JsonReader} json
  * @param {{nCharged: number}} spent
- * @returns {any} as readPickle gives it
+ * @returns {any} in the form of readPickle
  */
 function valueOf(json, spent) {
   const kind = json.peek();
@@ -76,7 +78,7 @@ function valueOf(json, spent) {
 
 /**
  * @param {Uint8Array} bytes the whole text
- * @returns {any} as readPickle gives it
+ * @returns {any} in the form of readPickle
  * @throws {import('./columns.js').FormatError}
  */
 export function readPytorchJson(bytes) {

@@ -1,14 +1,15 @@
-/* pytorch_merge.js - the rows of all devices in one order, by time; the scopes they lie in: intervals that the user named,
- * and what the user said with each event; and the document that is made of it all.
+/* pytorch_merge.js - merges the rows of all devices by time, turns the intervals that the user named and the
+ * metadata of events into scopes, and builds the document.
  *
- * Rows of one device keep their order, whatever their times say: a device's time at a row is the highest so far.
+ * Rows of one device keep their order even if their times do not: the time of a row is the highest so far on
+ * its device.
  */
 import { SCOPE } from './format.js';
 import { readPytorch } from './pytorch.js';
 import { walkBack } from './pytorch_walk.js';
 import { ACTION } from './subjects.js';
 
-const MOST_OPEN = 1024; // intervals that one may lie in and still end; more begin and stay open
+const MOST_OPEN = 1024; // the deepest nesting of intervals that are closed; deeper ones stay open
 const NO_INDEX = -1;
 
 /**
@@ -30,7 +31,7 @@ class Merger {
     this.at = 0; // next edge
     /** @type {ScopeRow[]} */
     this.scopes = [];
-    /** @type {number[]} intervals, the innermost last */
+    /** @type {number[]} open intervals, the innermost last */
     this.open = [];
     /** @type {TraceRow[]} */
     this.events = [];
@@ -72,7 +73,7 @@ class Merger {
   }
 
   /**
-   * An end whose begin is not in the file ends nothing.
+   * An end without a begin in the file is ignored.
    * @param {Edge} edge
    */
   end(edge) {
@@ -86,7 +87,7 @@ class Merger {
   }
 
   /**
-   * Up to a row at timeUs: what begins then has begun, what ends then has not ended.
+   * Advances to a row at timeUs: begins at that time are applied, ends are not.
    * @param {number} timeUs
    */
   advance(timeUs) {
@@ -99,7 +100,7 @@ class Merger {
   }
 
   /**
-   * A scope for a run of rows with one text; -1 where there is no text.
+   * A scope for consecutive rows with the same text; -1: no text.
    * @param {Lane} lane
    * @param {number} device
    * @param {string} prefix
@@ -143,14 +144,14 @@ class Merger {
   }
 
   /**
-   * When the next row of a device happened.
+   * The time of a device's next row.
    * @param {number} device
    */
   timeOfNext(device) {
     return Math.max(this.lanes[device].timeUs, this.found.traces[device][this.lanes[device].at].timeUs);
   }
 
-  /** The device whose next row comes first, the lowest on ties; -1: none has any left. */
+  /** The device with the earliest next row, the lowest on ties; -1: no rows are left. */
   nextDevice() {
     let next = -1;
     let earliest = 0;
@@ -180,7 +181,7 @@ class Merger {
 }
 
 /**
- * A column as the reader of documents makes it.
+ * A column in the form of the document reader.
  * @param {number[]} list
  * @param {boolean} [isSummed]
  * @returns {import('./columns.js').Column}
@@ -207,7 +208,7 @@ function eventTable({ events, zeroUs }) {
       events.map((row) => row[key]),
       isSummed,
     );
-  let last = 0; // rows without an address repeat the one before
+  let last = 0; // rows without an address repeat the previous one
   const address = events.map((row) => (last = row.action > ACTION.SEGMENT_UNMAP ? last : row.address));
   return {
     time_delta: columnOf(
@@ -247,7 +248,7 @@ function scopeTable(scopes) {
 
 /**
  * @param {any} root of a snapshot by PyTorch: of its pickle, or of the same tree as JSON
- * @param {number} nBytes of it
+ * @param {number} nBytes its size
  * @returns {Record<string, any>} for readSnapshot
  * @throws {import('./columns.js').FormatError}
  */

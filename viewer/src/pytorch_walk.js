@@ -1,16 +1,17 @@
-/* pytorch_walk.js - the events of one device, taken back from the dump's segments one by one: the sizes of blocks, and what
- * stood before the first event.
+/* pytorch_walk.js - walks the events of one device back from the dump's segments, to find the sizes of blocks
+ * and the state before the first event.
  *
- * A trace tells what was asked for, not which block was given. The block follows from what lay behind it: the allocator
- * hands out a free block's beginning and keeps the rest, except that in the pool of large blocks a rest of at most 1 MiB
- * stays with the block. So a gap of at most 1 MiB between what was asked for and the next block in use is the block's own.
- * What contradicts is counted, and of two blocks in one place the one that the trace knows stays.
+ * A trace holds the requested size, not the block's. The block's size follows from the memory after it: the
+ * allocator splits the beginning off a free block, except that in the pool of large blocks a rest of at most
+ * 1 MiB stays with the block. So a gap of at most 1 MiB between the request's end and the next block in use
+ * belongs to the block. Contradictions are counted, and of two blocks in one place the one in the trace
+ * stays.
  */
 import { PointSet } from './points.js';
 import { ACTION, STATE } from './subjects.js';
 
-const SMALL_REQUEST = 2 ** 20; // requests up to it are served by the small pool
-const REST_BYTES = 2 ** 20; // a rest of a large block up to it is not split off
+const SMALL_REQUEST = 2 ** 20; // requests up to it come from the small pool
+const REST_BYTES = 2 ** 20; // a rest up to this size is not split off a large block
 const MIN_BLOCK_BYTES = 512;
 
 /**
@@ -21,9 +22,9 @@ const MIN_BLOCK_BYTES = 512;
  * @property {number} address
  * @property {number} requestedBytes
  * @property {number} blockBytes 0: not known yet
- * @property {number} next lowest block or wall seen behind it while it was in use; Infinity
- * @property {TraceRow | null} requestedRow that requested its free, or did all of it
- * @property {TraceRow | null} completedRow that completed its free
+ * @property {number} next lowest block or segment end seen after it while it was in use; Infinity: none
+ * @property {TraceRow | null} requestedRow row that requested its free, or did all of it
+ * @property {TraceRow | null} completedRow row that completed its free
  * @property {number} stack
  * @property {number} name
  * @property {number} state STATE
@@ -31,7 +32,7 @@ const MIN_BLOCK_BYTES = 512;
  */
 
 /**
- * Up to the next step of a d-th of the power of two below; powers of two stay.
+ * Rounds up to a multiple of 1/d of the next lower power of two; powers of two stay.
  * @param {number} bytes
  * @param {number} divisions
  */
@@ -44,7 +45,7 @@ function roundDivided(bytes, divisions) {
 }
 
 /**
- * The block that the allocator makes of a request by its rounding rule alone.
+ * The block size that the allocator's rounding rule alone gives a request.
  * @param {number[]} divisionsOf per power of two of MiB
  * @param {number} bytes
  */
@@ -63,7 +64,7 @@ const isMapAction = (action) => action === ACTION.SEGMENT_MAP || action === ACTI
 const isSegmentAction = (action) => action === ACTION.SEGMENT_ALLOC || action === ACTION.SEGMENT_FREE;
 
 /**
- * The first of sorted numbers that is not below one.
+ * The position of the first sorted number that is not below a value.
  * @param {Float64Array} sorted
  * @param {number} value
  */
@@ -89,14 +90,14 @@ class Walk {
     this.rows = found.traces[device];
     this.dump = found.end.filter((segment) => segment.device === device);
     this.points = this.allPoints();
-    /** @type {{begin: number, end: number}[]} addresses that were mapped at some time, ascending, without overlap */
+    /** @type {{begin: number, end: number}[]} addresses mapped at any time, ascending, without overlap */
     this.ranges = this.allRanges();
-    const n = this.points.length + 1; // an address behind all points is looked up, too
+    const n = this.points.length + 1; // an address behind all points is selection up, too
     /** @type {(UsedBlock | null)[]} the block in use at each point */
     this.blockAt = new Array(n).fill(null);
     /** @type {(DumpSegment | null)[]} the segment that begins at each point */
     this.segmentAt = new Array(n).fill(null);
-    this.nEnds = new Int32Array(n); // segments that end there
+    this.nEnds = new Int32Array(n); // number of segments that end there
     this.walls = new PointSet(n); // points with any of the three
   }
 
@@ -147,7 +148,7 @@ class Walk {
   }
 
   /**
-   * The block of a request when the next block in use, or the segment's end, lies at `next`.
+   * The block size of a request if the next block in use, or the segment's end, is at `next`.
    * @param {number} address
    * @param {number} requested
    * @param {number} next
@@ -156,7 +157,7 @@ class Walk {
     const rounded = roundRequest(this.found.roundupDivisions, requested);
     const gap = next - address;
     if (next === Infinity) return rounded;
-    if (gap < rounded) return gap >= requested ? gap : rounded; // settings of which the file says nothing
+    if (gap < rounded) return gap >= requested ? gap : rounded; // settings missing from the file
     if (rounded <= SMALL_REQUEST || this.isMapped(address)) return rounded;
     return rounded >= this.found.maxSplitBytes || gap - rounded <= REST_BYTES ? gap : rounded;
   }
@@ -175,7 +176,7 @@ class Walk {
   }
 
   /**
-   * The rows that freed it repeat the block's sizes.
+   * The rows of a block's free repeat its sizes.
    * @param {UsedBlock} block
    */
   settle(block) {
@@ -210,7 +211,7 @@ class Walk {
   }
 
   /**
-   * A size that no alloc row told.
+   * A size without an alloc row.
    * @param {UsedBlock} block
    */
   guessSize(block) {
@@ -243,7 +244,7 @@ class Walk {
     const point = lowerBound(this.points, row.address);
     const other = this.blockAt[point];
     if (other !== null) {
-      // it was allocated later, by nobody in the trace
+      // it was allocated later, without a row in the trace
       this.found.nContradictions++;
       this.guessSize(other);
       this.settle(other);
@@ -318,7 +319,7 @@ class Walk {
   }
 
   /**
-   * An annotation names a block that is alive then.
+   * An annotation names a block that is alive at that row.
    * @param {TraceRow} row
    */
   takeBackMark(row) {
@@ -363,11 +364,14 @@ class Walk {
   }
 
   /**
-   * Expandable segments before the first event: one per stretch that is mapped without a gap.
+   * Expandable segments before the first event, one per contiguous mapped range.
    * @returns {DumpSegment[]}
    */
   expandableAtStart() {
-    /** @type {{address: number, change: number, stream: number, segment: DumpSegment | null}[]} both ends of all pieces, as they count then */
+    /**
+     * @type {{address: number, change: number, stream: number, segment: DumpSegment | null}[]} both ends of
+     *   all pieces, with the change at each
+     */
     const edges = [];
     for (const segment of this.dump.filter((each) => each.isExpandable)) {
       edges.push(
@@ -405,7 +409,7 @@ class Walk {
     return made;
   }
 
-  /** Adds what is left of segments and blocks to the start. */
+  /** Adds the remaining segments and blocks to the start state. */
   addStart() {
     const segments = [
       ...this.expandableAtStart(),
@@ -416,7 +420,7 @@ class Walk {
     const blocks = /** @type {UsedBlock[]} */ (this.blockAt.filter((block) => block !== null));
     let next = 0;
     const homelessBelow = (/** @type {number} */ end) => {
-      // blocks that no segment holds get one of their own size
+      // blocks outside all segments get a segment of their own size
       for (; next < blocks.length && blocks[next].address < end; next++) {
         const { address, blockBytes } = blocks[next];
         const segment = bareSegment(
@@ -474,7 +478,7 @@ class Walk {
   }
 }
 
-/** @type {any} no message can come of a stream without a handle but that there are too many */
+/** @type {any} the only refusal possible for a stream without a handle is that there are too many */
 const NOWHERE = {
   at: () => ({
     fail: (/** @type {string} */ message) => {

@@ -1,29 +1,29 @@
-/* raster.js - the stacked picture, column by column, into a buffer of pixels.
+/* raster.js - draws the stacked picture, column by column, into a buffer of pixels.
  *
- * Each pixel column shows the instant of its span that has the largest total, so no peak is lost at any zoom, and its cost
- * is what can be told apart there, whatever the number of events. The buffer is column-major (column * height + row, row
- * 0 at the bottom), so that a pan moves it and draws only the new columns.
+ * Each pixel column shows the instant in its span with the largest total, so no peak is lost at any zoom. Its
+ * cost depends on the blocks that are visible, not on the number of events. The buffer is column-major
+ * (column * height + row, row 0 at the bottom), so that a pan moves it and draws only the new columns.
  */
 import { largestState } from './index.js';
 import { blockAtBytes, bytesBelow, stackAt } from './order.js';
 import { makeBandSweep, makeBlockSweep } from './sweep.js';
 
-const EDGE_ROWS = 5; // blocks at least this tall get a line between them and their neighbours
-const TALL_ROWS = 2.5; // and at least this tall the lightness step
-const GAP_ROWS = 4; // groups at least this tall are told apart by a row of the background
+const EDGE_ROWS = 5; // rows; blocks at least this tall are separated from their neighbours by a line
+const TALL_ROWS = 2.5; // rows; blocks at least this tall alternate in lightness
+const GAP_ROWS = 4; // rows; groups at least this tall are separated by a row of the background
 const HATCH_ROWS = 7;
 const HATCH_STEP = 8; // a power of two
-const NAMED_GROUPS = 24; // largest groups, whose bands may carry their names
+const NAMED_GROUPS = 24; // number of largest groups whose bands may carry names
 
 /**
  * @typedef {object} RasterView
  * @property {number} x0 left edge, on the axis
  * @property {number} perColumn axis units per pixel column
  * @property {number} maxBytes at the top
- * @property {boolean} bands groups instead of blocks: for when a column holds much
+ * @property {boolean} bands draw groups instead of blocks, for columns with many states
  * @property {'event' | 'time'} kind
  * @property {import('./stacking.js').Stacking} stacking
- * @property {import('./stacking.js').Picking | null} picking the others are dim
+ * @property {import('./stacking.js').Picking | null} picking the blocks that are not dim
  * @property {import('./colours.js').Pixels} colours per group of the stacking
  *
  * @typedef {object} Raster
@@ -31,9 +31,9 @@ const NAMED_GROUPS = 24; // largest groups, whose bands may carry their names
  * @property {number} height
  * @property {Uint32Array} pixels column-major; 0: empty
  * @property {Int32Array} states per column: the state it shows, or -1
- * @property {Int32Array} named groups whose bands are measured, in the order of the stack
+ * @property {Int32Array} named groups with measured bands, in stacking order
  * @property {Int32Array} bands per column and named group: its lowest row and the row above it
- * @property {RasterView | null} view what the buffers hold
+ * @property {RasterView | null} view the view in the buffers
  * @property {Int32Array} nodeOf scratch of the sweep
  * @property {number} nDrawn columns drawn by the last call, for tests
  */
@@ -66,7 +66,7 @@ function snapped(view) {
 }
 
 /**
- * True when both show the same things in the same way, wherever.
+ * True if both views differ only in position.
  * @param {RasterView} a
  * @param {RasterView} b
  */
@@ -83,7 +83,7 @@ function isAlike(a, b) {
 }
 
 /**
- * Whole columns by which `view` lies to the right of what the raster holds, or null.
+ * The number of whole columns from the raster's view to `view`, to the right; null: not a pan.
  * @param {Raster} raster
  * @param {RasterView} view
  */
@@ -95,7 +95,7 @@ function panDistance(raster, view) {
 }
 
 /**
- * Moves what is there by `distance` columns to the left.
+ * Moves the buffers by `distance` columns to the left.
  * @param {Raster} raster
  * @param {number} distance
  */
@@ -111,7 +111,7 @@ function shift(raster, distance) {
 }
 
 /**
- * Makes room for what depends on the stacking.
+ * Allocates the buffers that depend on the stacking.
  * @param {Raster} raster
  * @param {RasterView} view
  */
@@ -127,7 +127,7 @@ function prepare(raster, { stacking }) {
 }
 
 /**
- * Brings the buffers up to date and returns the range of columns that was drawn.
+ * Updates the buffers and returns the range of columns that were drawn.
  * @param {Raster} raster
  * @param {import('./axis.js').Axis} axis
  * @param {RasterView} wanted
@@ -151,7 +151,7 @@ export function renderRaster(raster, axis, wanted) {
 }
 
 /**
- * The state that a span shows: the one with the largest total; -1 outside the run.
+ * The state with the largest total in a span; -1: outside the run.
  * @param {{totals: Float64Array, pyramid: Int32Array[], nStates: number}} index of all blocks, or a stacking
  * @param {import('./axis.js').Axis} axis
  * @param {number} x0
@@ -200,8 +200,8 @@ function drawColumns(raster, axis, c0, c1) {
  */
 
 /**
- * What both painters do at the border of two groups: a row of the background where there is room, and the
- * measure of the named.
+ * Finishes a group, for both painters: draws a row of the background if there is room, and measures named
+ * groups.
  * @param {Raster} raster
  */
 function groupBorders({ pixels, height, named, bands }) {
@@ -220,8 +220,8 @@ function groupBorders({ pixels, height, named, bands }) {
       bands[2 * (column * named.length + slot) + 1] = to - column * height;
     },
     /**
-     * @param {number} from where the group below began
-     * @param {number} at where it ends and the next begins
+     * @param {number} from begin of the group below
+     * @param {number} at its end, and the begin of the next
      */
     part: (from, at) => {
       if (at - from >= GAP_ROWS) pixels[at - 1] = 0;
@@ -344,7 +344,7 @@ function oldGroups({ colouring: { groups } }) {
 }
 
 /**
- * Slanted lines.
+ * Draws slanted lines.
  * @param {Uint32Array} pixels
  * @param {number} from
  * @param {number} to
@@ -357,7 +357,7 @@ function hatch(pixels, from, to, phase, colour) {
 }
 
 /**
- * Turns columns [c0, c1) into the rows of an image, top row first; in tiles, to stay in the cache.
+ * Transposes columns [c0, c1) into the rows of an image, top row first, in tiles that fit the cache.
  * @param {Raster} raster
  * @param {Uint32Array} image width * height
  * @param {number} c0
@@ -391,7 +391,7 @@ export function shiftImage({ width, height }, image, distance) {
 }
 
 /**
- * The order within groups that the raster shows.
+ * The order within groups in the raster.
  * @param {RasterView} view
  */
 function pickedFirst({ bands, picking }) {
@@ -399,10 +399,10 @@ function pickedFirst({ bands, picking }) {
 }
 
 /**
- * The block at a column and a row from the bottom, or -1.
+ * The block at a column and a row from the bottom; -1: none.
  * @param {Raster} raster
  * @param {number} column
- * @param {number} row may be in a row
+ * @param {number} row may be fractional
  */
 export function blockAt({ width, height, states, view }, column, row) {
   if (view === null || column < 0 || column >= width || row < 0 || states[column] < 0) return -1;
@@ -410,7 +410,7 @@ export function blockAt({ width, height, states, view }, column, row) {
 }
 
 /**
- * The blocks of a column that have a row of their own, bottom first.
+ * The blocks of a column that fill at least one row, bottom first.
  * @param {Raster} raster
  * @param {number} column
  * @returns {{block: number, lo: number, hi: number}[]} rows [lo, hi)
@@ -431,7 +431,7 @@ export function blocksInColumn({ height, states, view }, column) {
 }
 
 /**
- * Where a block lies: per column the rows [bottom, top), at least one, as a list of [column, bottom, top].
+ * The place of a block: a list of [column, bottom, top] with at least one row per column.
  * @param {Raster} raster
  * @param {number} block
  * @returns {[number, number, number][]}
@@ -456,8 +456,7 @@ export function outlineOf({ height, states, view }, block) {
 }
 
 /**
- * Where the name of each group fits into its band: the widest stretch in which the band keeps `minRows` in
- * common.
+ * The place for each group's name: the widest stretch of columns whose bands share `minRows` rows.
  * @param {Raster} raster
  * @param {number} minRows
  * @param {(group: number) => number} minColumns per group

@@ -1,9 +1,8 @@
-/* run.js - one run with everything that is derived from its snapshot once.
- */
+/* run.js - one run with the values that are derived from its snapshot once. */
 import { eventAxis, timeAxis } from './axis.js';
 import { buildBlocks, buildReserved, devicesUsed } from './blocks.js';
 import { SCOPE } from './format.js';
-import { sitesOf, siteText, toldBy } from './frames.js';
+import { sitesOf, siteText, representativeFrames } from './frames.js';
 import { aliveAt, buildIndex, largestState } from './index.js';
 import { buildLanes, enclosing, scopeExtents, scopeSpan, scopeText } from './lanes.js';
 import { breakdownAt } from './peak.js';
@@ -13,7 +12,7 @@ import { categoryText, formatBytes, formatCount } from './text.js';
  * @typedef {object} Statistics
  * @property {number[]} samples ms
  * @property {number} mean
- * @property {number} std of the sample, divided by n - 1; -1: of one sample there is none
+ * @property {number} std of the sample, divided by n - 1; -1: a single sample
  * @property {number} median
  * @property {number} min
  * @property {number} max
@@ -21,31 +20,30 @@ import { categoryText, formatBytes, formatCount } from './text.js';
  * @typedef {{name: string, clock: 'host' | 'device', statistics: Statistics}} PhaseTiming
  *
  * @typedef {object} Run
- * @property {string} label name, from the file
- * @property {string} given the name that the command line gave it, or ""
- * @property {string} short what tells it from the runs beside it
- * @property {boolean} isRecorded false: times alone, no allocation
- * @property {string} title what ran
+ * @property {string} label name of the file
+ * @property {string} given the name from the command line, or ""
+ * @property {string} short the parts of its name that differ from the other runs
+ * @property {boolean} isRecorded false: only times, no allocations
+ * @property {string} title the workload
  * @property {import('./format.js').Snapshot} snapshot
  * @property {number} device the one shown
  * @property {number[]} devices those on which anything was allocated
  * @property {import('./index.js').MemoryIndex} index
  * @property {import('./blocks.js').Reserved} reserved
- * @property {Int32Array} userFrame per stack the frame of the user's program that it is told by; worked out
- *   when it is first asked for
+ * @property {Int32Array} userFrame per stack the frame that stands for it; computed on first use
  * @property {import('./lanes.js').Extents} extents
  * @property {import('./lanes.js').Lane[]} lanes
  * @property {{event: import('./axis.js').Axis, time: import('./axis.js').Axis}} axes
- * @property {number} peakState the peak that is shown: inside a measured step where one reaches it
- * @property {number} homeScope the step that holds it, or in which the run ended; -1: none
+ * @property {number} peakState the peak shown, inside a measured step if one reaches it
+ * @property {number} homeScope the step of that state, or in which the run ended; -1: none
  * @property {import('./peak.js').Breakdown} peak
  * @property {number} capacityBytes memory limit or device capacity; -1: none
  * @property {string} capacityText
- * @property {PhaseTiming[]} timing empty: not computed
+ * @property {PhaseTiming[]} timing empty: nothing was computed
  * @property {boolean} isVirtual
  * @property {string[]} warnings
  *
- * @typedef {object} Derived what a snapshot says of one device, computed once: everything that takes time
+ * @typedef {object} Derived the expensive values of one device, computed once
  * @property {import('./index.js').MemoryIndex} index
  * @property {import('./blocks.js').Reserved} reserved
  * @property {import('./lanes.js').Extents} extents
@@ -67,8 +65,8 @@ export function statisticsOf(samples) {
 }
 
 /**
- * Times between two events of the device where there are any, else host times. The cpu device reads its
- * events off the host's clock.
+ * Times between device events if there are any, else host times. The cpu device's events use the host's
+ * clock.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {import('./format.js').Device | undefined} device
  * @returns {PhaseTiming[]}
@@ -84,8 +82,8 @@ function buildTiming(snapshot, device) {
 }
 
 /**
- * The peak to show: the first state with most bytes inside a measured step, when some measured step
- * reaches the run's peak; else the run's peak, wherever it is.
+ * The peak to show: the first state inside a measured step that reaches the run's peak, if any does; else the
+ * run's peak.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {import('./index.js').MemoryIndex} index
  * @param {import('./lanes.js').Extents} extents
@@ -93,7 +91,7 @@ function buildTiming(snapshot, device) {
 function choosePeak(snapshot, index, extents) {
   const { scopes, strings, oom } = snapshot;
   const peakBytes = index.totals[index.peakState];
-  const last = oom[oom.length - 1]; // where the run ended is what its reader wants to see
+  const last = oom[oom.length - 1]; // a run that ended early opens at its end
   if (snapshot.run.outcome === 'oom' && last) {
     return {
       peakState: index.peakState,
@@ -111,7 +109,7 @@ function choosePeak(snapshot, index, extents) {
 }
 
 /**
- * Whose memory a run is; "" where the file does not say it.
+ * The program whose memory a run shows; "" if the file does not say.
  * @param {unknown} implementation
  */
 export function implementationText(implementation) {
@@ -165,18 +163,18 @@ function buildWarnings(snapshot, { index, reserved, devices }, device) {
     const lost = `${formatCount(snapshot.nDropped)} ${snapshot.nDropped === 1 ? 'event was' : 'events were'}`;
     warnings.push(
       snapshot.fullPolicy !== ''
-        ? `The event log was full: ${kept}, ${lost} dropped, and what they did is not shown. Record with a larger log to see them.`
-        : `${lost} lost, damaged in the event log or missing from it: what they did is not shown.`,
+        ? `The event log was full: ${kept}, ${lost} dropped, and their effects are not shown. Record with a larger log to see them.`
+        : `${lost} lost, damaged in the event log or missing from it: their effects are not shown.`,
     );
   }
   if (snapshot.nScopesDropped > 0) {
     warnings.push(
-      `The table of scopes was full: ${formatCount(snapshot.nScopesDropped)} scopes were dropped; what happened in them is shown in the scope around them, or in none.`,
+      `The table of scopes was full: ${formatCount(snapshot.nScopesDropped)} scopes were dropped; their events are shown in the scope around them, or in none.`,
     );
   }
   if (snapshot.origin !== null && snapshot.origin.contradictions > 0) {
     warnings.push(
-      `The ${snapshot.origin.format} file contradicts itself ${formatCount(snapshot.origin.contradictions)} times: what its events say and the segments at its end do not fit together.`,
+      `The ${snapshot.origin.format} file contradicts itself ${formatCount(snapshot.origin.contradictions)} times: its events and the segments at its end disagree.`,
     );
   }
   if (snapshot.odd !== null) {
@@ -186,7 +184,7 @@ function buildWarnings(snapshot, { index, reserved, devices }, device) {
   }
   if (nUnmatched > 0) {
     warnings.push(
-      `${formatCount(nUnmatched)} ${nUnmatched === 1 ? 'event does' : 'events do'} not fit to what was there before: frees without an allocation in this file, or allocations on top of others. Totals may be off by their bytes.`,
+      `${formatCount(nUnmatched)} ${nUnmatched === 1 ? 'event contradicts' : 'events contradict'} the state before: frees without an allocation in this file, or allocations on top of others. Totals may be off by their bytes.`,
     );
   }
   if (snapshot.events.count > 0 && snapshot.stacks.frame.length === 0) {
@@ -209,7 +207,7 @@ function buildWarnings(snapshot, { index, reserved, devices }, device) {
 }
 
 /**
- * When the last event or scope ended.
+ * The end of the last event or scope.
  * @param {import('./format.js').Snapshot} snapshot
  */
 function endNs(snapshot) {
@@ -221,8 +219,8 @@ function endNs(snapshot) {
 }
 
 /**
- * The memory of one device, or of the one with the highest peak, the first on ties. Needs no document: a
- * worker does it.
+ * The values of one device, by default the one with the highest peak, the first on ties. It runs in a worker,
+ * without a page.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} [device]
  * @returns {Derived}
@@ -247,8 +245,8 @@ export function deriveRun(snapshot, device) {
 /**
  * @param {import('./format.js').Snapshot} snapshot
  * @param {string} label
- * @param {number} [chosen] device; the one with the highest peak where none is given
- * @param {Derived} [derived] where it is there already
+ * @param {number} [chosen] device; by default the one with the highest peak
+ * @param {Derived} [derived] if it is computed already
  * @returns {Run}
  */
 export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, chosen)) {
@@ -271,7 +269,7 @@ export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, c
     reserved,
     extents,
     get userFrame() {
-      return toldBy(snapshot);
+      return representativeFrames(snapshot);
     },
     lanes,
     axes: {
@@ -291,7 +289,7 @@ export function makeRun(snapshot, label, chosen, derived = deriveRun(snapshot, c
 }
 
 /**
- * True when the run ended because the device had no memory left.
+ * True if the run ended because the device ran out of memory.
  * @param {Run} run
  */
 export function endedEarly(run) {
@@ -299,7 +297,7 @@ export function endedEarly(run) {
 }
 
 /**
- * How far into its last step a run came that ended early, as a share of the same step of a run that did not.
+ * The progress of a run that ended early in its last step, as a share of the same step of a complete run.
  * @param {Run} run
  * @param {Run} whole
  * @param {'event' | 'time'} kind of the axis
@@ -331,9 +329,8 @@ export function reachedShare(run, whole, kind) {
 }
 
 /**
- * The part of an axis on which the page opens: the step of the peak, else the whole run; a step that ended
- * early is
- * as wide as it would be, had it come to its end like that of `whole`.
+ * The default view: the step of the peak, else the whole run. A step that ended early is as wide as if it had
+ * completed like that of `whole`.
  * @param {Run} run
  * @param {import('./axis.js').Axis} axis
  * @param {Run | null} [whole]
@@ -349,7 +346,7 @@ export function homeView(run, axis, whole = null) {
 }
 
 /**
- * "step 1, optimizer", or "" where there are no scopes.
+ * Names a place such as "step 1, optimizer"; "" without scopes.
  * @param {Run} run
  * @param {number} state
  */
@@ -364,7 +361,7 @@ export function placeOfState(run, state) {
 }
 
 /**
- * How many of some numbers, which never decrease, are at most `limit`.
+ * Counts the numbers of a non-decreasing list that are at most `limit`.
  * @param {Int32Array} sorted
  * @param {number} limit
  */
@@ -375,7 +372,7 @@ function countAtMost(sorted, limit) {
 }
 
 /**
- * The peak in one sentence, or where the run ended; lines do not break between number and unit.
+ * The peak, or the end of the run, in one sentence; lines do not break between number and unit.
  * @param {Run} run
  */
 export function headline(run) {
@@ -383,7 +380,7 @@ export function headline(run) {
 }
 
 /**
- * Bytes at the peak by the frame that each stack is told by, largest first: for files without categories.
+ * Bytes at the peak by the frame that stands for each stack, largest first; for files without categories.
  * @param {Run} run
  * @returns {{label: string, bytes: number}[]}
  */
@@ -405,7 +402,7 @@ function sitesAtPeak({ snapshot, index, peakState }) {
 function headlineText(run) {
   const { snapshot, peak, index } = run;
   const place = placeOfState(run, run.peakState);
-  if (!run.isRecorded) return 'Allocations were not recorded; the file holds times alone.';
+  if (!run.isRecorded) return 'Allocations were not recorded; the file holds only times.';
   const hasCategories = peak.categories.some((c) => c.key !== 'unknown');
   const groups = hasCategories
     ? peak.categories

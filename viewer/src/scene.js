@@ -1,5 +1,5 @@
-/* scene.js - where things stand in a timeline, and the pieces its drawings are made of. Knows contexts and numbers, never
- * the document.
+/* scene.js - the geometry of a timeline, and the basic shapes of its drawings. It uses drawing contexts and
+ * numbers, never the document.
  */
 
 const GUTTER = 74; // CSS pixels left of the plot, for labels
@@ -21,11 +21,11 @@ export const FONT_STRONG = '600 12px system-ui, sans-serif';
  * @property {Box} plot
  * @property {{y: number, h: number, lane: import('./lanes.js').Lane}[]} lanes
  *
- * @typedef {{x0: number, x1: number}} View a piece of the axis
+ * @typedef {{x0: number, x1: number}} View a part of the axis
  * @typedef {Record<'bg' | 'ink' | 'muted' | 'grid' | 'accent' | 'danger' | 'lane' | 'laneAlt' | 'measured', string>}
  *   Theme
  *
- * @typedef {object} Scene all that a picture needs
+ * @typedef {object} Scene everything that a picture needs
  * @property {CanvasRenderingContext2D} context scaled to CSS pixels
  * @property {Geometry} geometry
  * @property {import('./run.js').Run} run
@@ -36,7 +36,7 @@ export const FONT_STRONG = '600 12px system-ui, sans-serif';
  * @property {import('./raster.js').Raster} raster
  * @property {Theme} theme
  * @property {number} pixelRatio raster columns per CSS pixel
- * @property {string | null} phase its scopes stand out
+ * @property {string | null} phase its scopes are highlighted
  */
 
 /** @param {import('./lanes.js').Lane} lane */
@@ -71,7 +71,7 @@ export function layOut(width, height, lanes) {
 }
 
 /**
- * Height of everything but the plot.
+ * Height of everything except the plot.
  * @param {import('./lanes.js').Lane[]} lanes
  */
 export function heightBesidesPlot(lanes) {
@@ -95,7 +95,7 @@ export function toRow({ geometry, maxBytes }, nBytes) {
 }
 
 /**
- * Text with a rim, by default in the background's colour, so that it reads on anything.
+ * Draws text with an outline, by default in the background's colour, so that it is legible on anything.
  * @param {Scene} scene
  * @param {string} text
  * @param {number} x
@@ -113,7 +113,7 @@ export function haloText({ context, theme }, text, x, y, colour, rim = theme.bg)
 }
 
 /**
- * The first box that overlaps none that is taken, or null; it is taken from then on.
+ * The first box that overlaps no reserved box, which is then reserved too; or null.
  * @param {Box[]} taken
  * @param {Box[]} choices
  * @returns {Box | null}
@@ -128,7 +128,7 @@ export function place(taken, choices) {
 }
 
 /**
- * A pill's box: about x, kept inside the plot and left of `limit`.
+ * A pill's box: centred at x, but inside the plot and left of `limit`.
  * @param {Scene} scene
  * @param {string} text
  * @param {number} x
@@ -167,7 +167,7 @@ export function drawPill({ context }, text, box, fill, ink) {
 }
 
 /**
- * Slanted lines in a frame: bytes that nobody has.
+ * Draws slanted lines in a frame, for bytes that no block has.
  * @param {Scene} scene
  * @param {Box} box
  * @param {string} colour
@@ -192,7 +192,7 @@ export function drawHatch({ context }, box, colour) {
 }
 
 /**
- * The longest beginning of a text that fits, with "…" where it is cut; "": not even three letters.
+ * The longest prefix of a text that fits, with "…" if it is cut; "": fewer than three letters fit.
  * @param {CanvasRenderingContext2D} context
  * @param {string} text
  * @param {number} room CSS pixels

@@ -1,6 +1,7 @@
-/* search.js - which blocks a search finds: by name, category, scope, call stack or address.
+/* search.js - finds blocks by name, category, scope, call stack or address.
  *
- * Texts are tested once each, not once per block: a million blocks share a few thousand names, scopes and frames.
+ * Each text is tested once, not once per block: a million blocks share a few thousand names, scopes and
+ * frames.
  */
 import { aliveAt } from './index.js';
 import { scopeText } from './lanes.js';
@@ -10,13 +11,13 @@ import { categoryText } from './text.js';
 /**
  * @typedef {object} Query
  * @property {(text: string) => boolean} test
- * @property {number} address -1: none is searched for
- * @property {string} problem why the search is none, or ""
+ * @property {number} address -1: the search is not for an address
+ * @property {string} problem why the search is invalid, or ""
  */
 
 /**
- * "/attn\.(q|k)/" is a regular expression, "0x7f..." an address, anything else a piece of text; upper and
- * lower case are one.
+ * "/attn\.(q|k)/" is a regular expression, "0x7f..." an address, anything else a part of a text; case does
+ * not matter.
  * @param {string} text not empty
  * @returns {Query}
  */
@@ -36,7 +37,7 @@ export function compileQuery(text) {
   }
 }
 
-/** The texts of scopes, each once, and which of them each scope has: most repeat those of the step before. */
+/** The distinct texts of scopes, and the text of each scope: most repeat those of the previous step. */
 const scopeTexts = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
   const { scopes } = snapshot;
   const textOf = new Int32Array(scopes.count);
@@ -52,7 +53,7 @@ const scopeTexts = oncePer((/** @type {import('./format.js').Snapshot} */ snapsh
 });
 
 /**
- * 1 for each scope that is found itself or lies in one that is.
+ * 1 for each scope that matches or lies in one that does.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {Query} query
  */
@@ -67,7 +68,7 @@ function foundScopes(snapshot, query) {
 }
 
 /**
- * 1 for each call stack with a frame whose function or file is found.
+ * 1 for each call stack with a frame whose function or file matches.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {Uint8Array} texts
  */
@@ -87,7 +88,7 @@ function foundStacks({ stacks, frames }, texts) {
 }
 
 /**
- * What of a snapshot's texts, scopes, call stacks and categories is found, 1 or 0 each.
+ * Which of a snapshot's texts, scopes, call stacks and categories match, 1 or 0 each.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {Query} query
  */
@@ -104,7 +105,7 @@ export function findTexts(snapshot, query) {
 }
 
 /**
- * Which blocks are found, 1 or 0 each.
+ * Which blocks match, 1 or 0 each.
  * @param {import('./run.js').Run} run
  * @param {Query} query
  * @returns {Uint8Array}
@@ -134,7 +135,7 @@ export function searchBlocks({ snapshot, index: { blocks } }, query) {
 }
 
 /**
- * What was found, in sum.
+ * The totals of a search.
  * @param {import('./run.js').Run} run
  * @param {Uint8Array} found
  * @param {number} state the instant for the bytes alive
@@ -154,7 +155,7 @@ export function sumFound({ index }, found, state) {
 }
 
 /**
- * The next block that was found, from one on, around the end.
+ * The next block found after a given one; it wraps around.
  * @param {Uint8Array} found
  * @param {number} from
  * @returns {number} -1: none

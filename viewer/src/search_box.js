@@ -1,23 +1,22 @@
-/* search_box.js - the field to search in, and what was found beside it.
- */
+/* search_box.js - the search field, with its result beside it. */
 import { byId } from './dom.js';
 import { compileQuery, nextFound, searchBlocks, sumFound } from './search.js';
 import { buildPicking, colouringOf } from './stacking.js';
 import { formatBytes, formatCount, formatShare } from './text.js';
 
-/** The search field. What it finds keeps its colours, all else dims. */
+/** The search field. Blocks that match keep their colours, and all others dim. */
 export class SearchBox {
   /**
    * @param {import('./store.js').Store} store
-   * @param {(run: number, state: number) => void} reveal brings an instant into sight
+   * @param {(run: number, state: number) => void} reveal scrolls to an instant
    */
   constructor(store, reveal) {
     this.store = store;
     this.reveal = reveal;
     this.input = /** @type {HTMLInputElement} */ (byId('search-input'));
-    /** @type {Map<import('./run.js').Run, Uint8Array>} of the present search */
+    /** @type {Map<import('./run.js').Run, Uint8Array>} result of the current search */
     this.found = new Map();
-    /** @type {import('./store.js').Pick | null} what the present search has set */
+    /** @type {import('./store.js').Pick | null} the pick that the current search has set */
     this.own = null;
     this.input.addEventListener('input', () => this.search());
     this.input.addEventListener('focus', () => this.prepare());
@@ -33,7 +32,7 @@ export class SearchBox {
     store.on(['pick', 'runs', 'cursor', 'shown'], () => this.update());
   }
 
-  /** Searches once before the first letter: that takes longer than further searches. */
+  /** Runs a first search before the first letter, because it takes longer than later ones. */
   prepare() {
     const { runs, colourBy } = this.store.get();
     const all = { test: () => true, address: -1, problem: '' };
@@ -84,7 +83,7 @@ export class SearchBox {
     if (query.problem !== '') this.input.reportValidity();
   }
 
-  /** What was found, at the cursor or else at the peak. */
+  /** Shows the result, at the cursor or else at the peak. */
   update() {
     const { pick, runs, shown, cursor } = this.store.get();
     const run = runs[cursor?.run ?? shown];
@@ -102,7 +101,7 @@ export class SearchBox {
         : `${formatBytes(aliveBytes)} (${formatShare(total > 0 ? aliveBytes / total : 0)}) in ${formatCount(nAlive)} alive at the ${cursor ? 'cursor' : 'peak'}; ${formatCount(nBlocks)} in all`;
   }
 
-  /** Pins the next allocation that was found and goes there. */
+  /** Pins the next allocation found and goes there. */
   goToNext() {
     const { pick, runs, shown, pinned } = this.store.get();
     const run = runs[shown];

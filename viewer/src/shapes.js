@@ -1,6 +1,6 @@
-/* shapes.js - what the parts of a document look like: the twin of the program's reader (snapshot/reader*.c), key by key.
+/* shapes.js - the schema of a document, key by key. It mirrors the program's reader (snapshot/reader*.c).
  *
- * A shape takes one value from a JsonReader, and refuses what it is not.
+ * A shape reads one value from a JsonReader, and refuses a value of any other kind.
  */
 import { categoryNumber } from './categories.js';
 import { CATEGORIES } from './colours.js';
@@ -8,13 +8,13 @@ import { MOST_INTEGER } from './json.js';
 
 const MOST_OF_A_KIND = 256; // devices, streams
 const MOST_NAMES = 255;
-const MOST_SHORT_BYTES = 4096; // of texts of which a table may hold many
+const MOST_SHORT_BYTES = 4096; // bytes of a text in a large table
 const MOST_SHOWN_PHASES = 64;
 const MOST_ALLOCATOR_SETTINGS = 1024;
 const MOST_SAMPLES = 1_000_000;
 const MOST_PAIRS = 1000;
 const MOST_STRINGS = 100_000_000;
-const MOST_INDEX = 2 ** 32 - 2; // 2^32 - 1 is the program's own for "none"
+const MOST_INDEX = 2 ** 32 - 2; // 2^32 - 1 means "none" in the program
 const MOST_BYTE = 255;
 
 /**
@@ -40,7 +40,7 @@ const aNumber = anInteger(-1, MOST_INTEGER);
 const aCount = anInteger(0, MOST_INTEGER);
 const anAmount = anExact(0, MOST_INTEGER);
 
-// What is only shown costs nobody a file where it is wrong: docs/snapshot-format.md, "Odd values".
+// Values that are only displayed do not make a file invalid: docs/snapshot-format.md, "Odd values".
 /** @type {Shape} */
 const anOddText = (json) => (json.skipsOdd('text') ? '' : json.getText());
 /** @type {Shape} */
@@ -56,7 +56,7 @@ const anOddNumber = anOddInteger(-1);
 
 /**
  * @param {Shape} shape
- * @returns {Shape} the same, of texts that are short
+ * @returns {Shape} the same for short texts
  */
 function ofShortTexts(shape) {
   return (json) => {
@@ -73,7 +73,7 @@ function ofShortTexts(shape) {
 /**
  * @param {Record<string, Shape>} fields
  * @param {readonly string[]} [required]
- * @returns {Shape} {} where there is none
+ * @returns {Shape} {} if there is none
  */
 function anOddObject(fields, required) {
   const whole = anObject(fields, required);
@@ -120,8 +120,8 @@ function aList(item, limit = Infinity) {
 const alike = (keys, shape) => Object.fromEntries(keys.map((key) => [key, shape]));
 
 /**
- * Names come before their number is looked at.
- * @param {(name: string) => string} refused why a name is, or ""
+ * Names are checked before their count is.
+ * @param {(name: string) => string} refused why a name is refused, or ""
  * @returns {Shape}
  */
 function names(refused) {
@@ -270,7 +270,7 @@ const aBlock = anObject(
 );
 
 /**
- * Of anything but two numbers: [0, 0].
+ * Two numbers; anything else is read as [0, 0].
  * @type {Shape}
  */
 const aPoolId = (json) => {
@@ -305,7 +305,7 @@ const aState = anObject(
 );
 
 /**
- * Whole parts of a document, but its tables.
+ * Parts of a document that are read whole, which are all except the tables.
  * @type {Record<string, Shape>}
  */
 export const PARTS = {
@@ -382,10 +382,10 @@ export const REQUIRED_PARTS = [
 ];
 
 /**
- * What a column may hold, once its differences are added up.
+ * The values that a column may hold, after its differences are summed.
  * @typedef {{lo: number, hi: number | bigint, isDelta: boolean, odd: {unknown: number, isFine: boolean} | null}}
- *   ColumnRule odd: of a column that is only shown, what a wrong value is read as, and whether one out of
- *   range is nothing to tell about
+ *   ColumnRule odd: in a column that is only displayed, the value that stands for an invalid one, and whether
+ *   out-of-range values go uncounted
  */
 
 /**

@@ -1,13 +1,14 @@
-/* spans.js - between states and places on an axis: what a piece of the axis holds, and where a range of states stands.
+/* spans.js - converts between states and places on an axis: the states in a part of the axis, and the extent
+ * of a range of states.
  */
 
 /**
- * The states that a piece of an axis shows.
+ * The states that a part of an axis shows.
  * @param {import('./axis.js').Axis} axis
  * @param {number} x0
  * @param {number} x1
  * @param {number} nStates
- * @returns {{first: number, last: number} | null} first <= s < last; null: it holds none
+ * @returns {{first: number, last: number} | null} first <= s < last; null: none
  */
 export function statesOfSpan(axis, x0, x1, nStates) {
   const lo = Math.max(axis.lo, Math.min(x0, x1));
@@ -19,7 +20,7 @@ export function statesOfSpan(axis, x0, x1, nStates) {
 }
 
 /**
- * Where a range of states stands.
+ * The extent of a range of states.
  * @param {import('./axis.js').Axis} axis
  * @param {{first: number, last: number}} range
  * @returns {[number, number]}
@@ -29,7 +30,7 @@ export function spanOfStates(axis, { first, last }) {
 }
 
 /**
- * Where a state stands: in the middle of its event, or when it began.
+ * The place of a state: in the middle of its event, or at its time.
  * @param {import('./axis.js').Axis} axis
  * @param {number} state
  */
@@ -38,7 +39,7 @@ export function placeOfStateOn(axis, state) {
 }
 
 /**
- * A view moved and, where it must be, narrowed into an axis.
+ * A view moved and, if necessary, narrowed to fit an axis.
  * @param {import('./axis.js').Axis} axis
  * @param {number} x0
  * @param {number} x1

@@ -1,4 +1,5 @@
-/* stack_view.js - a call stack as a list, innermost frame first; frames of libraries and of the tool are folded behind a button.
+/* stack_view.js - a call stack as a list, innermost frame first; frames of libraries and of the tool are
+ * folded behind a button.
  */
 import { element, pushButton } from './dom.js';
 import { foldedStack, framePlace } from './frames.js';
@@ -6,7 +7,7 @@ import { stackFrames } from './peak.js';
 import { formatCount } from './text.js';
 
 /**
- * A frame in a list.
+ * An item of the list.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} frame
  */
@@ -53,7 +54,7 @@ export function stackView(snapshot, stack) {
 }
 
 /**
- * A whole stack as text, a frame a line.
+ * A whole stack as text, one frame per line.
  * @param {import('./format.js').Snapshot} snapshot
  * @param {number} stack
  */

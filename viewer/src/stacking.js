@@ -1,8 +1,9 @@
-/* stacking.js - which group each block belongs to, by what the picture is coloured, and what hiding groups leaves.
+/* stacking.js - assigns blocks to groups by the chosen colouring, and computes what remains when groups are
+ * hidden.
  *
- * Groups are those of all runs on the page, so that one key has one colour and one place in every stack. What is
- * counted per group once (bytes in every so-manieth state) makes bands cheap at any zoom; hiding groups costs a pass over the
- * events for the totals of what is left, so that the peak of every column stays exact.
+ * Groups are common to all runs on the page, so that a key has one colour and one place in every stack. Sums
+ * per group in every n-th state make bands cheap at any zoom. Hiding groups costs a pass over the events for
+ * the totals of the rest, so that the peak of every column stays exact.
  */
 import { CATEGORIES, categoryColour, rankedColour, sequentialColour } from './colours.js';
 import { replacedAt } from './blocks.js';
@@ -18,17 +19,17 @@ const MIN_SUM_STATES = 64;
  * @typedef {'category' | 'scope' | 'stack' | 'size' | 'age'} ColourBy
  *
  * @typedef {object} StackGroup
- * @property {string} key its own among all ways to colour, the same in all runs
+ * @property {string} key unique among all colourings, the same in all runs
  * @property {string} label
- * @property {string} title in full
+ * @property {string} title full text
  * @property {string} colour "#rrggbb"
  * @property {number} peakBytes at the peaks of all runs
- * @property {boolean} isOld blocks from before the recording, of which nothing else is known
+ * @property {boolean} isOld blocks from before the recording, about which nothing else is known
  *
  * @typedef {object} Grouping one run's blocks by group
  * @property {import('./run.js').Run} run
  * @property {Uint8Array | Uint16Array | Int32Array} groupOf per block
- * @property {Uint8Array} isLight per block: its lightness step, the other one than that of the block below it
+ * @property {Uint8Array} isLight per block: its lightness step, which differs from that of the block below it
  *   at its birth
  * @property {number} sumStates states from one row of `sums` to the next
  * @property {Float64Array} sums bytes per group, for the states 0, sumStates, ...
@@ -38,19 +39,19 @@ const MIN_SUM_STATES = 64;
  * @property {StackGroup[]} groups bottom first
  * @property {Grouping[]} groupings per run
  *
- * @typedef {object} Stacking what a timeline draws: groups of a run without those hidden
+ * @typedef {object} Stacking the groups of a run that a timeline draws, without hidden ones
  * @property {Colouring} colouring
  * @property {Grouping} grouping
  * @property {import('./blocks.js').Blocks} blocks
  * @property {Uint8Array} isShown per group
- * @property {boolean} isFiltered some group is hidden
+ * @property {boolean} isFiltered whether any group is hidden
  * @property {number} nStates
  * @property {Float64Array} totals bytes shown, per state
  * @property {Int32Array[]} pyramid over `totals`
  * @property {number} peakState first state with most bytes shown
  *
  * @typedef {{key: string, label: string, title: string, colour: string, order: number, isOld?: boolean}} Kind
- *   a group to be; order and colour are chosen later where they are NaN and ""
+ *   a future group; an order of NaN and a colour of "" are chosen later
  */
 
 /**
@@ -65,36 +66,36 @@ function kindOf(key, label, more = {}) {
 
 /**
  * @typedef {(run: import('./run.js').Run, group: (kind: Kind) => number) => (block: number) => number}
- *   Classifier gives, per run, the group of a block
+ *   Classifier gives the group of a block, per run
  */
 
 /**
- * One group per row of a table that blocks refer to; blocks of before the recording that refer to nothing are
- * apart.
+ * One group per row of a table that blocks refer to. Blocks from before the recording without a reference
+ * form a group of their own.
  * @param {import('./blocks.js').Blocks} blocks
  * @param {import('./format.js').Indices} column of `blocks`
- * @param {Int32Array} told what tells a row of the table
+ * @param {Int32Array} identities the identity of each row of the table
  * @param {string} prefix
- * @param {string} without label of what refers to nothing
- * @param {(told: number) => Kind} kind
+ * @param {string} without label of blocks without a reference
+ * @param {(identity: number) => Kind} kind
  * @param {(kind: Kind) => number} group
  */
-function byTable(blocks, column, told, prefix, without, kind, group) {
+function byTable(blocks, column, identities, prefix, without, kind, group) {
   const none = kindOf(`${prefix}:none`, without, { colour: rankedColour(-1) });
   const before = kindOf(`${prefix}:before`, 'from before the recording', {
     colour: rankedColour(-1),
     isOld: true,
   });
   return byNumber(
-    (block) => (column[block] >= 0 ? told[column[block]] : blocks.bornState[block] === 0 ? -2 : -1),
+    (block) => (column[block] >= 0 ? identities[column[block]] : blocks.bornState[block] === 0 ? -2 : -1),
     (row) => (row >= 0 ? kind(row) : row === -1 ? none : before),
     group,
   );
 }
 
 /**
- * @param {(block: number) => number} numberOf what tells groups apart, -2 and more
- * @param {(number: number) => Kind} kind of such a number
+ * @param {(block: number) => number} numberOf the identity of a block's group, at least -2
+ * @param {(number: number) => Kind} kind the kind of such a number
  * @param {(kind: Kind) => number} group
  */
 function byNumber(numberOf, kind, group) {
@@ -125,10 +126,10 @@ const SIZE_TEXTS = Object.freeze([
   '128 MiB – 1 GiB',
   '1 GiB and more',
 ]);
-const AGE_DECADES = 8; // classes by lifetime, besides that of what is never freed
+const AGE_DECADES = 8; // classes of lifetimes, besides blocks that are never freed
 
 /**
- * Lifetimes below 10 µs, 100 µs, ..., or below 10, 100, ... events where there is no clock.
+ * The label of a class of lifetimes: below 10 µs, 100 µs, ..., or below 10, 100, ... events without a clock.
  * @param {boolean} isTimed
  * @param {number} decade
  */
@@ -240,7 +241,7 @@ function classifierByAge(isTimed) {
       (block) => {
         const born = bornState[block];
         const died = diedState[block];
-        if (died > events.count || died === 0) return n; // 0: pending from the start on, never shown
+        if (died > events.count || died === 0) return n; // 0: pending from the start, never shown
         const life = isTimed
           ? (events.timeNs[died - 1] - (born > 0 ? events.timeNs[born - 1] : 0)) / 1000
           : died - born;
@@ -258,18 +259,17 @@ function classifierByAge(isTimed) {
 }
 
 /**
- * Groups of all runs in the order of the stack: what stays lies at the bottom, what comes and goes on top of
- * it.
+ * Sorts the groups of all runs for the stack: persistent blocks at the bottom, short-lived ones on top.
  * @param {Kind[]} kinds
- * @param {{peakBytes: Float64Array, bytes: Float64Array, lived: Float64Array}} measures per kind
- * @returns {{groups: StackGroup[], place: Int32Array}} place: of each kind
+ * @param {{peakBytes: Float64Array, bytes: Float64Array, lifetime: Float64Array}} measures per kind
+ * @returns {{groups: StackGroup[], place: Int32Array}} place: the position of each kind
  */
-function arrangeGroups(kinds, { peakBytes, bytes, lived }) {
+function arrangeGroups(kinds, { peakBytes, bytes, lifetime }) {
   const all = kinds.map((_, k) => k);
-  const bySize = [...all].sort((a, b) => peakBytes[b] - peakBytes[a] || lived[b] - lived[a]);
+  const bySize = [...all].sort((a, b) => peakBytes[b] - peakBytes[a] || lifetime[b] - lifetime[a]);
   let rank = 0;
   for (const k of bySize) if (kinds[k].colour === '') kinds[k].colour = rankedColour(rank++);
-  const persistence = all.map((k) => (kinds[k].isOld ? Infinity : lived[k] / Math.max(1, bytes[k])));
+  const persistence = all.map((k) => (kinds[k].isOld ? Infinity : lifetime[k] / Math.max(1, bytes[k])));
   const order = [...all].sort((a, b) =>
     Number.isNaN(kinds[a].order) || Number.isNaN(kinds[b].order)
       ? persistence[b] - persistence[a] || peakBytes[b] - peakBytes[a]
@@ -313,7 +313,7 @@ function buildGrouping(run, kindOfBlock, place) {
   const isLight = new Uint8Array(count);
   const below = new Int32Array(count);
   const youngest = new Int32Array(nGroups).fill(-1);
-  const bear = (/** @type {number} */ b, /** @type {number} */ state) => {
+  const addBlock = (/** @type {number} */ b, /** @type {number} */ state) => {
     const g = groupOf[b];
     let under = youngest[g];
     while (under >= 0 && diedState[under] <= state) under = below[under];
@@ -323,14 +323,14 @@ function buildGrouping(run, kindOfBlock, place) {
     now[g] += bytes[b];
   };
   const replaced = replacedAt(blocks);
-  for (let b = 0; b < blocks.nAtStart; b++) if (diedState[b] > 0) bear(b, 0);
+  for (let b = 0; b < blocks.nAtStart; b++) if (diedState[b] > 0) addBlock(b, 0);
   for (let s = 0; s < nStates; s++) {
     if (s > 0) {
       const a = act[s - 1];
-      if (a >= 0) bear(a, s);
+      if (a >= 0) addBlock(a, s);
       else if (a > NO_BLOCK) now[groupOf[~a]] -= bytes[~a];
-      const gone = replaced?.get(s - 1);
-      if (gone !== undefined) now[groupOf[gone]] -= bytes[gone];
+      const replacedBlock = replaced?.get(s - 1);
+      if (replacedBlock !== undefined) now[groupOf[replacedBlock]] -= bytes[replacedBlock];
     }
     if (s % sumStates === 0) sums.set(now, (s / sumStates) * nGroups);
   }
@@ -366,7 +366,7 @@ export function buildColouring(runs, colourBy) {
   const measures = {
     peakBytes: new Float64Array(kinds.length),
     bytes: new Float64Array(kinds.length),
-    lived: new Float64Array(kinds.length),
+    lifetime: new Float64Array(kinds.length),
   };
   runs.forEach(
     (
@@ -380,13 +380,13 @@ export function buildColouring(runs, colourBy) {
       r,
     ) => {
       const kindOfBlock = kindsOfBlocks[r];
-      const { bytes: all, lived, peakBytes } = measures;
+      const { bytes: all, lifetime, peakBytes } = measures;
       for (let b = 0; b < count; b++) {
         const k = kindOfBlock[b];
         const born = bornState[b];
         const died = diedState[b];
         all[k] += bytes[b];
-        lived[k] += (bytes[b] * (died - born)) / nStates;
+        lifetime[k] += (bytes[b] * (died - born)) / nStates;
         if (born <= peakState && peakState < died) peakBytes[k] += bytes[b];
       }
     },
@@ -399,7 +399,7 @@ export function buildColouring(runs, colourBy) {
 const colourings = new WeakMap();
 
 /**
- * As `buildColouring`, kept as long as the list of runs.
+ * As `buildColouring`, cached as long as the list of runs.
  * @param {import('./run.js').Run[]} runs
  * @param {ColourBy} colourBy
  */
@@ -429,8 +429,8 @@ function shownTotals({ run, groupOf }, isShown) {
     const a = act[e];
     if (a >= 0) total += isShown[groupOf[a]] ? bytes[a] : 0;
     else if (a > NO_BLOCK) total -= isShown[groupOf[~a]] ? bytes[~a] : 0;
-    const gone = replaced?.get(e);
-    if (gone !== undefined && isShown[groupOf[gone]]) total -= bytes[gone];
+    const replacedBlock = replaced?.get(e);
+    if (replacedBlock !== undefined && isShown[groupOf[replacedBlock]]) total -= bytes[replacedBlock];
     totals[e + 1] = total;
   }
   return totals;
@@ -484,7 +484,8 @@ export function buildPicking({ run, groupOf, sumStates, sums: whole }, isPicked)
   } = run.index;
   const nGroups = whole.length / Math.ceil(nStates / sumStates);
   const sums = new Float64Array(whole.length);
-  // A block adds to the first row that it lives to see and takes from the first that it does not; rows are summed up then.
+  // A block adds its bytes to the first row in its lifetime and subtracts them from the first row after it;
+  // prefix sums follow.
   const shift = Math.log2(sumStates);
   const last = sumStates - 1;
   for (let b = 0; b < count; b++) {
@@ -500,7 +501,7 @@ export function buildPicking({ run, groupOf, sumStates, sums: whole }, isPicked)
 }
 
 /**
- * How a page opens: where no block has a category, its call stack tells more.
+ * The default colouring: by call stack if no block has a category, because that says more.
  * @param {import('./run.js').Run[]} runs
  * @returns {ColourBy}
  */

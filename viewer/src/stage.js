@@ -1,5 +1,4 @@
-/* stage.js - one run on the page: its canvases, what they show, and what lies under the pointer.
- */
+/* stage.js - one run on the page: its canvases, its view, and the block or scope under the pointer. */
 import { groupPixels } from './colours.js';
 import { drawOverlay, drawScene, refreshImage } from './draw.js';
 import { laneItems } from './lanes.js';
@@ -9,22 +8,22 @@ import { headline, homeView, implementationText } from './run.js';
 import { heightBesidesPlot, layOut } from './scene.js';
 import { buildPicking } from './stacking.js';
 
-const BAND_SHARE = 1 / 250; // a column that holds more of a step than this shows bands
-const BAND_STATES = 24; // and more states than this
+const BAND_SHARE = 1 / 250; // share of a step per column, above which bands are drawn
+const BAND_STATES = 24; // and states per column, above which they are
 
 /**
- * @typedef {{x: number, state: number, block: number, scope: number}} Target what lies under a point; -1:
- *   nothing
+ * @typedef {{x: number, state: number, block: number, scope: number}} Target the block and scope under a
+ *   point; -1: none
  */
 
-/** The canvases of a run, and the part of the axis that they show. */
+/** The canvases of a run, and its view. */
 export class Stage {
   /**
    * @param {import('./run.js').Run} run
    * @param {boolean} alone
    * @param {'event' | 'time'} kind
-   * @param {import('./run.js').Run | null} whole a run that came to its end, to align with; null: none
-   * @param {import('./stacking.js').Stacking} stacking what is drawn
+   * @param {import('./run.js').Run | null} whole a complete run to align with; null: none
+   * @param {import('./stacking.js').Stacking} stacking the groups drawn
    */
   constructor(run, alone, kind, whole, stacking) {
     this.run = run;
@@ -37,7 +36,7 @@ export class Stage {
     this.colours = groupPixels([], '#000000');
     /** @type {string | null} */
     this.phase = null;
-    /** @type {{x: number, y: number} | null} where the keyboard points, in CSS pixels of the frame */
+    /** @type {{x: number, y: number} | null} the keyboard's cursor, in CSS pixels of the frame */
     this.cursor = null;
     this.whole = whole;
     this.axis = run.axes[kind];
@@ -101,7 +100,7 @@ export class Stage {
     };
   }
 
-  /** @param {string} text of the memory scale; "": nothing to say */
+  /** @param {string} text about the memory scale; "": none */
   setNote(text) {
     this.note.textContent = text;
     this.note.hidden = text === '';
@@ -165,7 +164,7 @@ export class Stage {
   }
 
   /**
-   * Draws other groups, or the same in other colours.
+   * Changes the groups or their colours.
    * @param {import('./stacking.js').Stacking} stacking
    */
   setStacking(stacking) {
@@ -229,7 +228,7 @@ export class Stage {
   }
 
   /**
-   * @param {number} state looked at; -1: none
+   * @param {number} state selection at; -1: none
    * @param {boolean} isHeld
    */
   setCursor(state, isHeld) {
@@ -246,13 +245,13 @@ export class Stage {
     this.drawMarks();
   }
 
-  /** The outline costs a walk per column, so it is kept from one picture to the next. */
+  /** The outline of a block, cached between frames because it costs a walk per column. */
   outlinePinned() {
     this.marks.pinnedSpans = this.spansOf(this.marks.pinned);
   }
 
   /**
-   * Where a block lies in the picture.
+   * The place of a block in the picture.
    * @param {number} block -1: none
    */
   spansOf(block) {
@@ -266,7 +265,7 @@ export class Stage {
   }
 
   /**
-   * Zooms by `factor` (below 1: closer) about a point of the frame; null: its middle.
+   * Zooms by `factor` (below 1: closer) around a point of the frame; null: its middle.
    * @param {number} factor
    * @param {number | null} x CSS pixels
    */
@@ -283,7 +282,7 @@ export class Stage {
   }
 
   /**
-   * Pans by a share of what is shown.
+   * Pans by a share of the view.
    * @param {number} share
    */
   pan(share) {
@@ -292,7 +291,7 @@ export class Stage {
   }
 
   /**
-   * Shows [x0, x1], moved so that some of the run stays in sight.
+   * Shows [x0, x1], moved so that part of the run stays visible.
    * @param {number} x0
    * @param {number} x1
    */
@@ -305,7 +304,7 @@ export class Stage {
   }
 
   /**
-   * Moves the view, if it must, so that a state lies in it.
+   * Moves the view, if necessary, to include a state.
    * @param {number} state
    */
   reveal(state) {
@@ -315,7 +314,7 @@ export class Stage {
     if (at < x0 || at >= x1) this.show(at - span / 2, at + span / 2);
   }
 
-  /** Height of everything but the plot, in CSS pixels. */
+  /** Height of everything except the plot, in CSS pixels. */
   heightBesides() {
     return heightBesidesPlot(this.run.lanes);
   }
@@ -340,7 +339,7 @@ export class Stage {
   }
 
   /**
-   * What lies under a point of the page.
+   * The block and scope under a point of the page.
    * @param {number} clientX
    * @param {number} clientY
    * @returns {Target}
@@ -378,8 +377,7 @@ export class Stage {
 
   /**
    * Moves the keyboard's cursor to the next allocation that is drawn above (1) or below (-1) it, or to the
-   * largest (0);
-   * at first it stands at the peak, or in the middle of what is shown.
+   * largest (0); at first it is at the peak, or in the middle of the view.
    * @param {-1 | 0 | 1} direction
    */
   moveCursor(direction) {

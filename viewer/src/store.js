@@ -1,10 +1,11 @@
-/* store.js - what the page shows now, in one object; parts of the page are told when what they asked for changes.
+/* store.js - the state of the page in one object; parts of the page subscribe to changes of its keys.
  *
- * Nothing here knows the document. A part reads with `get`, changes with `set`, and is called back at most once a frame.
+ * This module does not use the document. A part reads with `get`, changes with `set`, and is called back at
+ * most once a frame.
  */
 
 /**
- * @typedef {object} Cursor the instant looked at
+ * @typedef {object} Cursor the selected instant
  * @property {number} run index in `runs`
  * @property {number} state
  * @property {boolean} held false: it follows the pointer
@@ -14,24 +15,24 @@
  * @property {number} first
  * @property {number} last
  *
- * @typedef {object} Pick the blocks that keep their colours while all others dim
- * @property {string} label what was chosen, for the button that clears it
+ * @typedef {object} Pick the blocks that keep their colours while all others are dimmed
+ * @property {string} label the choice, for the button that clears it
  * @property {(run: import('./run.js').Run) => Uint8Array} ofRun per block 1 or 0; called once per run
  *
  * @typedef {object} State
  * @property {import('./run.js').Run[]} runs
  * @property {'event' | 'time'} axis
  * @property {'category' | 'scope' | 'stack' | 'size' | 'age'} colourBy
- * @property {Set<string>} hidden keys of the groups that the legend has switched off, in all runs
+ * @property {Set<string>} hidden keys of the groups hidden by the legend, in all runs
  * @property {Cursor | null} cursor
  * @property {Range | null} range filters every panel
  * @property {{run: number, block: number} | null} pinned
  * @property {Pick | null} pick
- * @property {string | null} phase name of the phase pointed at
- * @property {'tree' | 'flame' | 'map' | 'events' | 'differences'} dock the panel under the timelines
- * @property {'peak' | 'cursor' | 'range-alive' | 'range-allocated' | 'range-freed'} instant what tree and
- *   flame graph show
- * @property {number} shown the run that the panels of one run show
+ * @property {string | null} phase name of the phase under the pointer
+ * @property {'tree' | 'flame' | 'map' | 'events' | 'differences'} dock the panel below the timelines
+ * @property {'peak' | 'cursor' | 'range-alive' | 'range-allocated' | 'range-freed'} instant the selection in
+ *   the tree and the flame graph
+ * @property {number} shown the run in the panels that show one run
  */
 
 /** @returns {State} */
@@ -52,13 +53,13 @@ export function initialState() {
   };
 }
 
-/** The page's state and who listens to it. */
+/** The page's state and its listeners. */
 export class Store {
   /** @param {(flush: () => void) => void} schedule calls `flush` before the next picture */
   constructor(schedule) {
     this.schedule = schedule;
     this.state = initialState();
-    /** @type {{keys: (keyof State)[], listener: (state: State) => void}[]} in the order of their subscription */
+    /** @type {{keys: (keyof State)[], listener: (state: State) => void}[]} in the order of subscription */
     this.listeners = [];
     /** @type {Set<keyof State>} changed since the last flush */
     this.changed = new Set();
@@ -70,7 +71,7 @@ export class Store {
   }
 
   /**
-   * Changes parts of the state; what is equal to what was there tells nobody.
+   * Changes parts of the state; equal values notify nobody.
    * @param {Partial<State>} patch
    */
   set(patch) {
@@ -84,7 +85,7 @@ export class Store {
   }
 
   /**
-   * Calls `listener` when one of the keys has changed.
+   * Calls `listener` when any of the keys has changed.
    * @param {(keyof State)[]} keys
    * @param {(state: State) => void} listener
    */
@@ -92,7 +93,7 @@ export class Store {
     this.listeners.push({ keys, listener });
   }
 
-  /** Tells all who listen, at once; what they change is told in the next round. */
+  /** Notifies all listeners at once; their changes are delivered in the next round. */
   flush() {
     this.isScheduled = false;
     const changed = this.changed;

@@ -1,7 +1,8 @@
-/* subjects.js - what events speak of. An allocation and its free say the same of a block: it is kept once.
+/* subjects.js - the blocks and segments that events refer to. An allocation and its free repeat a block's
+ * data, which is stored once.
  *
- * Files are not believed: a free without its block, one of other bytes than its block has, and an allocation on top of a
- * live one are counted.
+ * Files are untrusted: a free without its block, a free with other bytes than its block has, and an
+ * allocation on top of a live block are counted.
  */
 
 /** Actions, numbered as in the files of version 1. */
@@ -20,14 +21,14 @@ export const ACTION = Object.freeze({
 /** States of a block of a segment. */
 export const STATE = Object.freeze({ FREE: 0, ALLOCATED: 1, PENDING: 2 });
 
-/** An `act` up to here neither hands out nor takes back a block. */
+/** An `act` up to this value neither allocates nor frees a block. */
 export const NO_BLOCK = -0x40000000;
 
 /**
  * @typedef {import('./columns.js').Indices} Indices
  * @typedef {Float64Array | Uint32Array} Amounts
  *
- * @typedef {object} Told what a file says of its events, a row each
+ * @typedef {object} EventTable the columns of a file's events
  * @property {Uint8Array} action ACTION
  * @property {Uint8Array} device
  * @property {Float64Array} address in bytes
@@ -37,28 +38,29 @@ export const NO_BLOCK = -0x40000000;
  * @property {Uint8Array} category
  * @property {Indices} name
  *
- * @typedef {object} Subjects blocks in the order of their birth, those of the start first; then what other
- *   events speak of
+ * @typedef {object} Subjects blocks in order of birth, those of the start first; then the subjects of other
+ *   events
  * @property {number} count
  * @property {number} nBlocks
- * @property {{row: number, segment: number}[]} atStart of the first blocks, pending ones among them: where
- *   they stand in the file
+ * @property {{row: number, segment: number}[]} atStart rows in the file of the first blocks, pending ones
+ *   included
  * @property {Float64Array} address in bytes
  * @property {Amounts} requestedBytes
- * @property {Amounts} bytes whole blocks or segments; OOM: those that were free
+ * @property {Amounts} bytes bytes of whole blocks or segments; OOM: the free bytes
  * @property {Uint8Array} stream
  * @property {Uint8Array} category index in the categories of the snapshot
  * @property {Indices} name string, or -1
  *
  * @typedef {object} Acts
- * @property {Int32Array} act per event: subject >= 0 handed out, ~subject taken back, else NO_BLOCK - subject
- * @property {[number, number][]} replaced blocks on top of which another was handed out, and the event that
+ * @property {Int32Array} act per event: subject >= 0 was allocated, ~subject was freed, else NO_BLOCK -
+ *   subject
+ * @property {[number, number][]} replaced blocks on top of which another was allocated, and the event that
  *   did so
- * @property {number[]} nUnmatched per device, events that do not fit to what was there before
+ * @property {number[]} nUnmatched per device, events that contradict the state before them
  */
 
 /**
- * What an event speaks of.
+ * The subject of an event.
  * @param {number} act
  * @returns {number}
  */
@@ -68,7 +70,7 @@ export function subjectOf(act) {
 
 const SLOTS_AT_FIRST = 1024;
 
-/** The block at each address. Addresses come again and again, so they are never taken out. */
+/** Maps addresses to blocks. Addresses repeat, so entries are never removed. */
 class AddressMap {
   constructor() {
     this.count = 0;
@@ -77,7 +79,7 @@ class AddressMap {
   }
 
   /**
-   * The slot of an address; made where there is none, with the value -1.
+   * The slot of an address; a new one has the value -1.
    * @param {number} address in bytes
    * @returns {number}
    */
@@ -106,7 +108,7 @@ class AddressMap {
    * @param {number} block
    */
   put(address, block) {
-    const slot = this.slot(address); // before the values are named: it may make new ones
+    const slot = this.slot(address); // before `values` is read, because this may replace it
     this.values[slot] = block;
   }
 
@@ -120,7 +122,7 @@ class AddressMap {
 }
 
 /**
- * Blocks of segments, but free ones.
+ * The blocks of segments, without free ones.
  * @param {import('./format.js').Segments} start
  * @returns {{row: number, segment: number}[]}
  */
@@ -143,8 +145,8 @@ function countOne(counts, device) {
 }
 
 /**
- * Finds what each event speaks of.
- * @param {Told} told
+ * Finds the subject of each event.
+ * @param {EventTable} table
  * @param {import('./format.js').Segments} start
  * @param {{row: number, segment: number}[]} atStart
  * @returns {Acts & {nBlocks: number, count: number}}
@@ -187,34 +189,34 @@ function pairEvents({ action, device, address }, start, atStart) {
 }
 
 /**
- * Room for as many numbers as a column has, of its kind where those of the start fit.
+ * An array as long as a column, of its type if the numbers of the start fit.
  * @template {Amounts | Indices} T
  * @param {T} like
  * @param {number} count
  * @param {Float64Array | Int32Array} atStart
  * @returns {T}
  */
-function roomLike(like, count, atStart) {
+function arrayLike(like, count, atStart) {
   const isLarge = like instanceof Uint32Array && atStart.some((value) => value >= 2 ** 32);
   return new /** @type {any} */ (isLarge ? Float64Array : like.constructor)(count);
 }
 
 /**
- * @param {Told} told
- * @param {import('./format.js').Segments} start what stood before the first event
+ * @param {EventTable} table
+ * @param {import('./format.js').Segments} start state before the first event
  * @returns {{subjects: Subjects, acts: Acts}}
  */
-export function makeSubjects(told, start) {
+export function makeSubjects(table, start) {
   const atStart = startRows(start);
   const { blocks } = start;
-  const { count, nBlocks, ...acts } = pairEvents(told, start, atStart);
+  const { count, nBlocks, ...acts } = pairEvents(table, start, atStart);
   const { act } = acts;
   const address = new Float64Array(count);
   const stream = new Uint8Array(count);
   const category = new Uint8Array(count);
-  const name = roomLike(told.name, count, blocks.name);
-  const requestedBytes = roomLike(told.requestedBytes, count, blocks.requestedBytes);
-  const bytes = roomLike(told.blockBytes, count, blocks.blockBytes);
+  const name = arrayLike(table.name, count, blocks.name);
+  const requestedBytes = arrayLike(table.requestedBytes, count, blocks.requestedBytes);
+  const bytes = arrayLike(table.blockBytes, count, blocks.blockBytes);
   atStart.forEach(({ row, segment }, s) => {
     address[s] = start.address[segment] + blocks.offsetBytes[row];
     requestedBytes[s] = blocks.requestedBytes[row];
@@ -226,15 +228,15 @@ export function makeSubjects(told, start) {
   for (let e = 0; e < act.length; e++) {
     const s = subjectOf(act[e]);
     if (act[e] < 0 && s < nBlocks) {
-      if (told.blockBytes[e] !== bytes[s]) countOne(acts.nUnmatched, told.device[e]);
+      if (table.blockBytes[e] !== bytes[s]) countOne(acts.nUnmatched, table.device[e]);
       continue;
     }
-    address[s] = told.address[e];
-    requestedBytes[s] = told.requestedBytes[e];
-    bytes[s] = told.blockBytes[e];
-    stream[s] = told.stream[e];
-    category[s] = told.category[e];
-    name[s] = told.name[e];
+    address[s] = table.address[e];
+    requestedBytes[s] = table.requestedBytes[e];
+    bytes[s] = table.blockBytes[e];
+    stream[s] = table.stream[e];
+    category[s] = table.category[e];
+    name[s] = table.name[e];
   }
   return {
     subjects: { count, nBlocks, atStart, address, requestedBytes, bytes, stream, category, name },

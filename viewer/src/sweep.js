@@ -1,19 +1,20 @@
-/* sweep.js - what is alive, from one state to the next: bytes per group, or the blocks that are tall enough to be seen
- * with what lies between them.
+/* sweep.js - follows the live blocks from state to state: bytes per group, or the blocks that are tall enough
+ * to be seen and the sums between them.
  *
- * A picture asks for its columns from left to right. From one to the next a sweep follows the events, or begins anew where
- * that is shorter, so that a column costs neither the events of the run nor the blocks alive.
+ * A picture asks for its columns from left to right. Between columns a sweep follows the events, or starts
+ * again if that is cheaper. So the cost of a column depends neither on the events of the run nor on the
+ * blocks alive.
  */
 import { replacedAt } from './blocks.js';
 import { bornUpTo } from './order.js';
 import { NO_BLOCK } from './subjects.js';
 
-const SCAN_PER_EVENT = 4; // births that are looked at in the time of following one event
+const SCAN_PER_EVENT = 4; // births examined in the time of following one event
 
 /**
  * @typedef {object} BandSweep
  * @property {Float64Array} sums bytes per group, hidden ones included
- * @property {Float64Array} picked of these, bytes picked; without a picking the same array
+ * @property {Float64Array} picked picked bytes of these; without a picking the same array
  * @property {(state: number) => void} moveTo
  */
 
@@ -44,8 +45,8 @@ export function makeBandSweep(grouping, picking) {
   };
   const change = (/** @type {number} */ event, /** @type {number} */ sign) => {
     const a = act[event];
-    const gone = replaced?.get(event);
-    if (gone !== undefined) add(gone, -sign);
+    const replacedBlock = replaced?.get(event);
+    if (replacedBlock !== undefined) add(replacedBlock, -sign);
     if (a >= 0) add(a, sign);
     else if (a > NO_BLOCK) add(~a, -sign);
   };
@@ -64,20 +65,20 @@ export function makeBandSweep(grouping, picking) {
 }
 
 /**
- * @typedef {object} BlockSweep the stack as a list of nodes per group: each tall block, and each run of
- *   others between two
+ * @typedef {object} BlockSweep the stack as a list of nodes per group: one per tall block, and one per run of
+ *   other blocks between two
  * @property {Int32Array} first per group: its lowest node, or -1
  * @property {number[]} next per node: the one above it, or -1
  * @property {number[]} block per node: a tall block, or -1
  * @property {number[]} bytes per node
- * @property {number[]} picked per node: of these, bytes picked
+ * @property {number[]} picked per node: picked bytes of these
  * @property {(state: number) => void} moveTo
  */
 
 /**
  * @param {import('./stacking.js').Stacking} stacking
  * @param {import('./stacking.js').Picking | null} picking
- * @param {number} tallBytes blocks of so many get a node of their own
+ * @param {number} tallBytes blocks of at least this size get a node of their own
  * @param {Int32Array} nodeOf scratch, per block
  * @returns {BlockSweep}
  */
@@ -109,7 +110,7 @@ export function makeBlockSweep(
     last[group] = node;
     return node;
   };
-  const bear = (/** @type {number} */ b) => {
+  const addBlock = (/** @type {number} */ b) => {
     const group = groupOf[b];
     if (!isShown[group]) return;
     const isTall = bytes[b] >= tallBytes;
@@ -120,7 +121,7 @@ export function makeBlockSweep(
     sum[node] += bytes[b];
     if (isPicked === null || isPicked[b]) picked[node] += bytes[b];
   };
-  const bury = (/** @type {number} */ b) => {
+  const removeBlock = (/** @type {number} */ b) => {
     const group = groupOf[b];
     const node = nodeOf[b];
     if (!isShown[group]) return;
@@ -137,7 +138,7 @@ export function makeBlockSweep(
     first.fill(-1);
     last.fill(-1);
     next.length = before.length = tall.length = sum.length = picked.length = alive.length = spare.length = 0;
-    for (let b = 0, n = bornUpTo(blocks, state); b < n; b++) if (diedState[b] > state) bear(b);
+    for (let b = 0, n = bornUpTo(blocks, state); b < n; b++) if (diedState[b] > state) addBlock(b);
     now = state;
   };
   const moveTo = (/** @type {number} */ state) => {
@@ -145,10 +146,10 @@ export function makeBlockSweep(
       restart(state);
     for (; now < state; now++) {
       const a = act[now];
-      const gone = replaced?.get(now);
-      if (gone !== undefined) bury(gone);
-      if (a >= 0) bear(a);
-      else if (a > NO_BLOCK) bury(~a);
+      const replacedBlock = replaced?.get(now);
+      if (replacedBlock !== undefined) removeBlock(replacedBlock);
+      if (a >= 0) addBlock(a);
+      else if (a > NO_BLOCK) removeBlock(~a);
     }
   };
   return { first, next, block: tall, bytes: sum, picked, moveTo };

@@ -1,4 +1,4 @@
-/* text.js - bytes, times, counts and names as people read them. */
+/* text.js - formats bytes, times, counts and names for people. */
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
@@ -87,7 +87,7 @@ export function formatMs(ms) {
 }
 
 /**
- * "1,620.14 ± 0.32 ms": both with the decimals that show two digits of the deviation, down to 1 ns.
+ * "1,620.14 ± 0.32 ms": both with the decimals that show two digits of the deviation, but not below 1 ns.
  * @param {number} mean
  * @param {number} std ms, -1: there is none
  */
@@ -100,7 +100,7 @@ export function formatMeanStd(mean, std) {
 }
 
 /**
- * The first sentence, up to a semicolon, and what follows it; the dot of "2.7B" ends nothing.
+ * Splits off the first sentence, up to a full stop or semicolon; the dot of "2.7B" does not end it.
  * @param {string} text
  * @returns {[string, string]}
  */
@@ -149,9 +149,9 @@ export function categoryText(name) {
 }
 
 /**
- * What tells names apart: without the parts, between hyphens, that all of them begin and end with.
+ * Shortens names to the parts that differ: drops the hyphenated parts that all names begin or end with.
  * @param {string[]} names
- * @returns {string[]} the names themselves where nothing would be left of one
+ * @returns {string[]} the names themselves if one would become empty
  */
 export function distinctParts(names) {
   const split = names.map((name) => name.split('-'));
@@ -175,7 +175,7 @@ export function namePattern(name) {
 }
 
 /**
- * True for a text that is one of a list.
+ * True if a text is in a list.
  * @template {string} T
  * @param {readonly T[]} list
  * @param {string | null} text

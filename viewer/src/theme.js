@@ -1,4 +1,4 @@
-/* theme.js - light or dark: as the system has it, until someone chooses. */
+/* theme.js - the light or dark theme: the system's, until the user chooses. */
 
 /** @param {() => void} onChange called when the colours have changed */
 export function startTheme(onChange) {
@@ -13,7 +13,7 @@ export function startTheme(onChange) {
   window.matchMedia('(forced-colors: active)').addEventListener('change', apply);
   apply();
   return {
-    /** The other one, from now on. */
+    /** Switches to the other theme. */
     toggle() {
       chosen = root.dataset.theme === 'dark' ? 'light' : 'dark';
       apply();

@@ -1,7 +1,7 @@
-/* ticks.js - where the marks of an axis stand. */
+/* ticks.js - places the ticks of an axis. */
 
 /**
- * Ticks of bytes from 0 to maxBytes: a power of two apart, so that labels are 256 MiB, 1 GiB, ...
+ * Ticks of bytes from 0 to maxBytes: at multiples of a power of two, so that labels are 256 MiB, 1 GiB, ...
  * @param {number} maxBytes
  * @param {number} maxTicks at most this many, besides 0
  * @returns {number[]}
@@ -36,7 +36,7 @@ export function decimalTicks(lo, hi, maxTicks, minStep = 0) {
 }
 
 /**
- * The label of a time tick, in the unit that suits the whole axis and the decimals that suit the step.
+ * The label of a time tick, in a unit for the whole axis and with decimals for the step.
  * @param {number} ns
  * @param {number} step ns between ticks
  * @param {number} hi ns at the axis' end

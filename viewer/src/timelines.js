@@ -1,4 +1,5 @@
-/* timelines.js - the timelines of all runs, one below the other: their sizes, their scales, and what they show together.
+/* timelines.js - the timelines of all runs, one below the other: their sizes, their scales, and their common
+ * view.
  */
 import { alignedState, alignedView, alignRuns } from './alignment.js';
 import { scaleNote, scalesOf } from './compare.js';
@@ -12,10 +13,10 @@ import { Stage } from './stage.js';
 
 const MIN_PLOT = 220;
 const SEVERAL_PLOT = 150;
-const DOCK_ROOM = 330; // of the window's height, which the panel under the timelines needs
+const DOCK_ROOM = 330; // share of the window's height for the panel below the timelines
 
 /**
- * The colours of the page, for what is drawn.
+ * The colours of the page, for drawings.
  * @returns {import('./scene.js').Theme}
  */
 export function pageTheme() {
@@ -38,26 +39,29 @@ export function pageTheme() {
 export class Timelines {
   /**
    * @param {import('./store.js').Store} store
-   * @param {() => void} onView called when what is shown of the axis has changed
+   * @param {() => void} onView called when the view has changed
    */
   constructor(store, onView) {
     this.store = store;
     this.onView = onView;
     /** @type {Stage[]} */
     this.stages = [];
-    /** @type {DifferenceStrip | null} of the base and the run that is shown beside it */
+    /** @type {DifferenceStrip | null} strip of the base and the run compared with it */
     this.strip = null;
-    /** @type {Map<string, import('./alignment.js').Alignment>} by the numbers of two stages and the axis, made when first needed */
+    /**
+     * @type {Map<string, import('./alignment.js').Alignment>} by the numbers of two stages and the axis;
+     *   computed on first use
+     */
     this.alignments = new Map();
     /** @type {import('./run.js').Run[]} */
     this.runs = [];
-    /** @type {Overview[]} of those runs that were recorded */
+    /** @type {Overview[]} the stages of recorded runs */
     this.overviews = [];
-    this.oneScale = false; // asked for, where runs would have scales of their own
+    this.oneScale = false; // requested although runs would have scales of their own
     this.drawAll = () => {
       for (const stage of this.stages) stage.draw();
       this.strip?.draw();
-      // What is looked at is seen first; the overviews follow a picture later.
+      // Timelines are drawn first; the overviews follow a frame later.
       requestAnimationFrame(() => this.overviews.forEach((overview) => overview.update()));
     };
     store.on(['axis'], ({ axis }) => {
@@ -92,7 +96,7 @@ export class Timelines {
   }
 
   /**
-   * Makes the timelines anew.
+   * Rebuilds the timelines.
    * @param {import('./run.js').Run[]} runs
    */
   show(runs) {
@@ -118,7 +122,7 @@ export class Timelines {
   }
 
   /**
-   * Puts the differences between the base and another run under the timelines.
+   * Shows the differences between the base and another run below the timelines.
    * @param {number} shown number of the other run; 0: the next one
    */
   showStrip(shown) {
@@ -146,7 +150,7 @@ export class Timelines {
   }
 
   /**
-   * The instant that is looked at, and the one that answers to it in the other runs.
+   * Shows the selected instant, and the corresponding ones in the other runs.
    * @param {import('./store.js').Cursor | null} cursor
    */
   showCursor(cursor) {
@@ -172,7 +176,7 @@ export class Timelines {
     beforePicture(this.drawAll);
   }
 
-  /** Sizes the timelines to the window: one fills it, several share it. */
+  /** Fits the timelines to the window: one fills it, several share it. */
   layOut() {
     if (this.stages.length === 0) return;
     const colours = pageTheme();
@@ -200,8 +204,7 @@ export class Timelines {
   }
 
   /**
-   * Gives every other run the same part of its own axis: from the same place in the same step and phase to
-   * the same.
+   * Moves every other run to the corresponding view: from the same place in the same step and phase.
    * @param {Stage} leader
    */
   follow(leader) {
@@ -215,7 +218,7 @@ export class Timelines {
   }
 
   /**
-   * Every run's step of the peak, or all of it.
+   * Shows every run's step of the peak, or whole runs.
    * @param {'showHome' | 'showWhole'} show
    */
   showAll(show) {
@@ -223,7 +226,7 @@ export class Timelines {
     this.viewChanged();
   }
 
-  /** What is shown of the first run's axis; null: what it opens with. */
+  /** The view of the first run; null: the default view. */
   firstView() {
     const stage = this.stages[0];
     return stage === undefined || (stage.view.x0 === stage.home.x0 && stage.view.x1 === stage.home.x1)

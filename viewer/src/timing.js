@@ -1,24 +1,25 @@
-/* timing.js - what a run's times say: tokens and FLOP per second, what recording cost, the kernels. The same figures in
- * the same words as `tidemark summary`.
+/* timing.js - figures from a run's times: tokens and FLOP per second, the cost of recording, and the kernels.
+ * Figures and words are those of `tidemark summary`.
  */
 import { SCOPE } from './format.js';
 import { formatPlural } from './text.js';
 
-const MIN_PAIRS = 6; // fewer cannot be told from chance: 2 of 2^5 throws of 5 coins show one side only
-const PATH_DEPTH = 32; // scopes of a path that are told
+// fewer cannot be distinguished from chance: 2 of the 2^5 outcomes of 5 coins show one side only
+const MIN_PAIRS = 6;
+const PATH_DEPTH = 32; // scopes of a path in a text
 
 /**
- * @typedef {object} RecorderCost shares are of a recorded step
+ * @typedef {object} RecorderCost shares refer to a recorded step
  * @property {number} nEvents of the phases of the last measured step; -1: unknown
  * @property {number} nsPerEvent -1: not measured
  * @property {number} eventShare nEvents times nsPerEvent; -1: unknown
  * @property {number} nPairs of steps, with and without recording; 0: not compared
- * @property {number} pairShare median of the pairs; may be below 0 by chance
- * @property {number} lowShare 95 % confidence interval of the median; of fewer than MIN_PAIRS pairs their
- *   range
+ * @property {number} pairShare median of the pairs; may be negative by chance
+ * @property {number} lowShare 95 % confidence interval of the median; the range for fewer than MIN_PAIRS
+ *   pairs
  * @property {number} highShare
  *
- * @typedef {object} KernelSum one kernel in all places
+ * @typedef {object} KernelSum one kernel, summed over all places
  * @property {string} name
  * @property {number} launches
  * @property {number} totalNs
@@ -36,7 +37,7 @@ const PATH_DEPTH = 32; // scopes of a path that are told
  */
 
 /**
- * A loss as the command line has it.
+ * Formats a loss as the command line does.
  * @param {number} loss
  */
 function lossText(loss) {
@@ -44,7 +45,7 @@ function lossText(loss) {
 }
 
 /**
- * The losses of the steps that the command line shows; "" where there are none.
+ * The losses of the steps that the command line shows; "": none.
  * @param {import('./format.js').Timing} timing
  */
 export function lossesText({ losses, warmupSteps }) {
@@ -73,15 +74,15 @@ function lastStep({ scopes, strings }) {
 }
 
 /**
- * Events in the phases of the last step: what a step releases at its end, outside every phase, is not among
- * what is timed.
+ * Events in the phases of the last step. The frees at the end of a step, outside every phase, are not timed.
  * @param {import('./format.js').Snapshot} snapshot
  */
 function countStepEvents(snapshot) {
   const { scopes, events, nDropped, fullPolicy } = snapshot;
   const step = lastStep(snapshot);
   if (step < 0 || events.count === 0) return -1;
-  if (nDropped > 0 && (fullPolicy !== 'keep-newest' || events.timeNs[0] > scopes.beginNs[step])) return -1; // not all of the step's are there
+  // some of the step's events are missing
+  if (nDropped > 0 && (fullPolicy !== 'keep-newest' || events.timeNs[0] > scopes.beginNs[step])) return -1;
   /** @type {Map<number, boolean>} */
   const known = new Map();
   const isInPhase = (/** @type {number} */ scope) => {
@@ -96,7 +97,7 @@ function countStepEvents(snapshot) {
   let n = 0;
   for (let e = 0; e < events.count; e++) {
     const scope = events.scope[e];
-    if (scope <= step) continue; // a scope stands after those around it
+    if (scope <= step) continue; // a scope comes after the scopes around it
     let is = known.get(scope);
     if (is === undefined) known.set(scope, (is = isInPhase(scope)));
     if (is) n++;
@@ -105,9 +106,8 @@ function countStepEvents(snapshot) {
 }
 
 /**
- * How many of n sorted samples to leave out at each end, so that the rest holds the median of what they were
- * drawn from with
- * 95 % confidence, whatever its distribution.
+ * How many of n sorted samples to drop at each end such that the rest encloses the median of any distribution
+ * with 95 % confidence.
  * @param {number} n
  */
 function outsideOf(n) {
@@ -123,7 +123,7 @@ function outsideOf(n) {
 }
 
 /**
- * What recording cost: from what one event costs, and from steps with and without recording.
+ * The cost of recording, from the cost of one event, and from steps with and without recording.
  * @param {import('./format.js').Snapshot} snapshot
  * @returns {RecorderCost}
  */
@@ -161,7 +161,7 @@ export function recorderCost(snapshot) {
 }
 
 /**
- * Two digits that count: "12 %", "0.012 %".
+ * Two significant digits: "12 %", "0.012 %".
  * @param {number} share
  */
 function percentText(share) {
@@ -172,7 +172,7 @@ function percentText(share) {
 }
 
 /**
- * What recording cost, in the words of the command line; "": nothing is known.
+ * The cost of recording in the words of the command line; "": unknown.
  * @param {RecorderCost} cost
  */
 export function recorderText({ nEvents, nsPerEvent, eventShare, nPairs, pairShare, lowShare, highShare }) {

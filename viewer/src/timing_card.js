@@ -1,5 +1,5 @@
-/* timing_card.js - the times of one run: every sample of every phase, rates, what recording cost, the kernels. Pointing at
- * a phase lights it up in the timelines, and the other way round.
+/* timing_card.js - the times of one run: every sample of every phase, rates, the cost of recording, and the
+ * kernels. Pointing at a phase highlights it in the timelines, and vice versa.
  */
 import { card, element, pushButton } from './dom.js';
 import { lossesText, recorderText, timingFacts } from './timing.js';
@@ -8,7 +8,7 @@ import { formatCount, formatDuration, formatMeanStd, formatMs, formatShare } fro
 const LISTED_KERNELS = 8;
 
 /**
- * One phase's samples as dots, mean and spread.
+ * Draws one phase's samples as dots, with mean and spread.
  * @param {import('./run.js').PhaseTiming} phase
  * @param {number} longest ms at the right edge
  */
@@ -41,7 +41,7 @@ function sampleStrip(phase, longest) {
 }
 
 /**
- * A phase, which the timelines light up while it is pointed at or has the keyboard.
+ * A phase, which the timelines highlight while it has the pointer or the keyboard focus.
  * @param {import('./store.js').Store} store
  * @param {import('./run.js').PhaseTiming} phase
  * @param {number} longest ms
@@ -113,7 +113,7 @@ function rateFacts({ tokensPerSecond, flopsPerSecond, peakShare, recorder }, los
           )
         : []),
       ...(losses !== '' ? fact('loss', losses, 'Two runs with the same losses computed the same') : []),
-      ...(recorded !== '' ? fact('recorder', recorded, 'What writing the events down took') : []),
+      ...(recorded !== '' ? fact('recorder', recorded, 'The cost of writing events') : []),
     ),
   ];
 }
@@ -186,9 +186,9 @@ function cardOf(store, run) {
 }
 
 /**
- * The times of the run that is shown.
+ * The card of the run shown.
  * @param {import('./store.js').Store} store
- * @returns {HTMLElement} follows the store
+ * @returns {HTMLElement} updates with the store
  */
 export function makeTimingCard(store) {
   const made = element('div', { class: 'timing' });

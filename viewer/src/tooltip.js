@@ -1,5 +1,4 @@
-/* tooltip.js - the one box that follows the pointer, kept inside the window.
- */
+/* tooltip.js - the tooltip: one box that follows the pointer inside the window. */
 import { byId } from './dom.js';
 
 const GAP = 16; // CSS pixels between the pointer and the box
@@ -22,7 +21,7 @@ export function showTooltip(content, clientX, clientY) {
   tooltip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
 }
 
-/** Takes the box away. */
+/** Hides the box. */
 export function hideTooltip() {
   byId('tooltip').hidden = true;
 }

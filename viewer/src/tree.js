@@ -1,12 +1,12 @@
-/* tree.js - the tree of amounts as a panel: a grid of rows that open and close, sorted by any column, down to single
- * blocks; choosing a row isolates its blocks in the timelines.
+/* tree.js - the tree of amounts as a panel: a grid of rows that open and close, down to single blocks, sorted
+ * by any column. Choosing a row isolates its blocks in the timelines.
  */
 import { leavesOf, levelsOf, pickOf, splitAmount, usualSplit } from './amounts.js';
 import { copyText, saveFile } from './clipboard.js';
 import { csvLine, textTable } from './csv.js';
 import { element, pushButton } from './dom.js';
 import { beforePicture } from './frame.js';
-import { amountText, blockColours, lookAtBlocks, makeInstantBar, whatText } from './instant.js';
+import { amountText, blockColours, selectBlocks, makeInstantBar, whatText } from './instant.js';
 import { formatBytes, formatCount, formatExactBytes, formatShare } from './text.js';
 import { CHUNK_ROWS, treeRows } from './tree_rows.js';
 
@@ -26,7 +26,7 @@ const SPLITS = [
   ['stack', 'call stack › category › scope › name'],
 ];
 
-/** One row's elements, which are kept and filled anew. */
+/** The elements of one row, which are reused. */
 class RowView {
   constructor() {
     this.twisty = element('span', { class: 'twisty', 'aria-hidden': 'true' });
@@ -47,7 +47,7 @@ class RowView {
       ),
       ...this.cells,
     );
-    /** @type {Map<Node | string, string>} what stands where, so that only what changes is written */
+    /** @type {Map<Node | string, string>} the contents of each cell, so that only changes are written */
     this.written = new Map();
   }
 
@@ -101,7 +101,7 @@ class RowView {
   }
 }
 
-/** The panel. Rows are filled at most once a frame, and only while it is in sight. */
+/** The panel. Rows are filled at most once a frame, and only while it is visible. */
 class TreePanel {
   /** @param {import('./store.js').Store} store */
   constructor(store) {
@@ -115,7 +115,7 @@ class TreePanel {
       isDescending: true,
       colourOf: () => '',
     };
-    /** @type {import('./amounts.js').Split | null} null: as suits the run */
+    /** @type {import('./amounts.js').Split | null} null: the default of the run */
     this.split = null;
     this.singleLayers = false;
     /** @type {import('./tree_rows.js').TreeRow[]} */
@@ -123,11 +123,11 @@ class TreePanel {
     /** @type {RowView[]} */
     this.views = [];
     this.focusKey = '';
-    /** @type {{key: string, pick: import('./store.js').Pick} | null} what a row here has set */
+    /** @type {{key: string, pick: import('./store.js').Pick} | null} the pick that a row has set */
     this.own = null;
-    /** @type {import('./instant.js').Looked | null} */
-    this.looked = null;
-    /** @type {import('./run.js').Run | null} of which the largest group was opened at first */
+    /** @type {import('./instant.js').Selection | null} */
+    this.selection = null;
+    /** @type {import('./run.js').Run | null} roots whose largest group was opened initially */
     this.begun = null;
     this.fillRows = () => this.update();
     this.splitSelect = /** @type {HTMLSelectElement} */ (
@@ -170,7 +170,7 @@ class TreePanel {
       async () => {
         done.textContent = (await copyText(this.asText())) ? 'copied' : 'the browser did not allow it';
       },
-      { title: 'Copy the rows in sight as text' },
+      { title: 'Copy the visible rows as text' },
     );
     const save = pushButton('CSV', () => this.save(), {
       title: 'Save every group down to its call stack, with exact numbers',
@@ -182,7 +182,10 @@ class TreePanel {
       this.splitSelect,
       element(
         'label',
-        { class: 'check', title: 'Layers, and names that differ in numbers, each on a row of its own' },
+        {
+          class: 'check',
+          title: 'One row for each layer, and for each of the names that differ only in numbers',
+        },
         layers,
         'single layers',
       ),
@@ -226,14 +229,14 @@ class TreePanel {
   update() {
     if (this.element.hidden) return;
     const state = this.store.get();
-    const looked = lookAtBlocks(state);
-    this.looked = looked;
-    this.grid.hidden = looked === null;
-    if (looked === null) {
+    const selection = selectBlocks(state);
+    this.selection = selection;
+    this.grid.hidden = selection === null;
+    if (selection === null) {
       this.summary.textContent = 'Nothing was recorded.';
       return;
     }
-    const { run, whole } = looked;
+    const { run, whole } = selection;
     const levels = levelsOf(run, this.splitOf(run), this.singleLayers);
     this.splitSelect.value = this.splitOf(run);
     this.state.rootKey = `${state.shown}${this.splitOf(run)}${this.singleLayers}`;
@@ -244,7 +247,7 @@ class TreePanel {
     this.summary.replaceChildren(
       element('b', { title: formatExactBytes(whole.bytes) }, formatBytes(whole.bytes)),
       amountText(whole).slice(formatBytes(whole.bytes).length),
-      element('span', { class: 'muted' }, `; ${whatText(looked)}`),
+      element('span', { class: 'muted' }, `; ${whatText(selection)}`),
     );
     this.state.colourOf = blockColours(state);
     this.rows = treeRows(this.state, run, whole, levels);
@@ -253,7 +256,7 @@ class TreePanel {
 
   draw() {
     const { pick, pinned, shown } = this.store.get();
-    const total = this.looked?.whole.bytes ?? 0;
+    const total = this.selection?.whole.bytes ?? 0;
     if (this.own !== null && this.own.pick !== pick) this.own = null;
     const hadFocus = this.body.contains(document.activeElement);
     if (!this.rows.some(({ key }) => key === this.focusKey)) this.focusKey = this.rows[0]?.key ?? '';
@@ -297,7 +300,7 @@ class TreePanel {
 
   /**
    * @param {number} index
-   * @param {boolean} moves the focus of the page, too
+   * @param {boolean} moves whether to move the focus of the page
    */
   setFocus(index, moves) {
     const at = Math.max(0, Math.min(this.rows.length - 1, index));
@@ -319,7 +322,7 @@ class TreePanel {
   }
 
   /**
-   * Opens all rows beside one, which lie below the same parent.
+   * Opens a row and its siblings.
    * @param {number} index
    */
   openSiblings(index) {
@@ -331,19 +334,19 @@ class TreePanel {
     this.askUpdate();
   }
 
-  /** Fills the rows anew, however many were opened. */
+  /** Refills the rows, at any number of open rows. */
   askUpdate() {
     beforePicture(this.fillRows);
   }
 
   /**
-   * What Enter and a click do.
+   * The action of Enter and of a click.
    * @param {import('./tree_rows.js').TreeRow} row
    */
   choose(row) {
     const { shown, pinned } = this.store.get();
-    const { looked } = this;
-    if (looked === null) return;
+    const { selection } = this;
+    if (selection === null) return;
     if (row.kind === 'more') {
       const key = row.key.slice(0, -'/more'.length);
       const index = this.rows.indexOf(row);
@@ -358,7 +361,7 @@ class TreePanel {
       this.own = null;
       this.store.set({ pick: null });
     } else {
-      this.pick(row, looked.run);
+      this.pick(row, selection.run);
     }
   }
 
@@ -427,9 +430,9 @@ class TreePanel {
     keys[event.key]();
   }
 
-  /** The rows in sight. */
+  /** Fills the visible rows. */
   asText() {
-    const total = this.looked?.whole.bytes ?? 0;
+    const total = this.selection?.whole.bytes ?? 0;
     const rows = this.rows.map((row) => [
       `${'  '.repeat(row.level - 1)}${row.label}`,
       row.bytes,
@@ -441,9 +444,9 @@ class TreePanel {
   }
 
   save() {
-    const { looked } = this;
-    if (looked === null) return;
-    const { run, whole } = looked;
+    const { selection } = this;
+    if (selection === null) return;
+    const { run, whole } = selection;
     const levels = levelsOf(run, this.splitOf(run), this.singleLayers);
     const lines = leavesOf(run, levels, whole).map(({ path, amount }) =>
       csvLine([...path, amount.bytes, amount.requestedBytes, amount.count]),

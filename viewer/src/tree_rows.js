@@ -1,17 +1,17 @@
-/* tree_rows.js - the rows that a tree of amounts shows: what is open, sorted, down to single blocks. Children come in
- * chunks, and what is not shown yet stands in a row of its own, so that the rows of a level add up.
+/* tree_rows.js - the visible rows of a tree of amounts, sorted, down to single blocks. Children are shown in
+ * chunks, and a row sums those not shown yet, so that the rows of a level add up.
  */
 import { sortAmounts, splitAmount } from './amounts.js';
 import { scopePath } from './lanes.js';
 import { formatCount } from './text.js';
 
-export const CHUNK_ROWS = 200; // children shown at first, and by each press of "more"
+export const CHUNK_ROWS = 200; // children shown initially, and added by each press of "more"
 
 /**
- * @typedef {object} TreeState how a tree is looked at
- * @property {string} rootKey what tells trees apart: rows stay open for each of them
+ * @typedef {object} TreeState the view of a tree
+ * @property {string} rootKey identifies a tree; each keeps its own open rows
  * @property {Set<string>} open keys of the rows that are open
- * @property {Map<string, number>} shownOf children shown of a row, where it is not the first chunk alone
+ * @property {Map<string, number>} shownOf number of children shown of a row, if more than the first chunk
  * @property {import('./amounts.js').Order} order
  * @property {boolean} isDescending
  * @property {(block: number) => string} colourOf
@@ -20,9 +20,9 @@ export const CHUNK_ROWS = 200; // children shown at first, and by each press of 
  * @property {string} key path of groups, unique in the tree
  * @property {'group' | 'block' | 'more'} kind
  * @property {number} level from 1
- * @property {boolean | null} isOpen null: nothing lies below it
+ * @property {boolean | null} isOpen null: it has no children
  * @property {string} label
- * @property {string} title in full
+ * @property {string} title full text
  * @property {number} bytes
  * @property {number} requestedBytes
  * @property {number} count
@@ -33,7 +33,7 @@ export const CHUNK_ROWS = 200; // children shown at first, and by each press of 
  */
 
 /**
- * The rows in sight, from the outermost group on.
+ * The visible rows, from the outermost group.
  * @param {TreeState} state
  * @param {import('./run.js').Run} run
  * @param {import('./amounts.js').Amount} whole
@@ -45,7 +45,7 @@ export function treeRows(state, run, whole, levels) {
   /** @type {TreeRow[]} */
   const rows = [];
   /**
-   * Adds rows one by one up to what is shown of them, and a row for those that are not.
+   * Adds the rows to show, and a row that sums the others.
    * @template T
    * @param {string} key
    * @param {number} level

@@ -1,5 +1,5 @@
-/* unpack.js - from the bytes of a file to what a run is made of: base64, gzip, then the document. Needs no page: a worker
- * does it.
+/* unpack.js - turns the bytes of a file into the parts of a run: base64, gzip, then the document. It runs in
+ * a worker, without a page.
  */
 import { checkDocument } from './check.js';
 import { FormatError } from './columns.js';
@@ -11,7 +11,7 @@ import { documentOfPytorch } from './pytorch_merge.js';
 import { deriveRun } from './run.js';
 
 const PROTO = 0x80;
-const PART_LENGTH = 2 ** 18; // a multiple of 4, as base64 needs it
+const PART_LENGTH = 2 ** 18; // a multiple of 4 for base64
 
 /**
  * @typedef {Blob | Uint8Array<ArrayBuffer> | string} Source a file, bytes, or base64; gzip-compressed or
@@ -42,7 +42,7 @@ export function bytesOfBase64(text) {
 }
 
 /**
- * A source's bytes, part by part.
+ * The bytes of a source as a stream.
  * @param {Source} source
  * @returns {ReadableStream<Uint8Array<ArrayBuffer>>}
  */
@@ -60,7 +60,7 @@ function streamOf(source) {
 
 /**
  * @param {Source} source
- * @param {(bytes: number) => void} count called with the bytes of the file that were taken
+ * @param {(bytes: number) => void} count called with the number of bytes read from the file
  * @returns {Promise<import('./document.js').Pull>} of the uncompressed text
  */
 async function uncompressed(source, count) {
@@ -92,12 +92,12 @@ async function uncompressed(source, count) {
 }
 
 /**
- * All that comes, in one piece.
+ * Reads everything into one array.
  * @param {import('./document.js').Pull} pull
  * @param {() => void} report
  * @returns {Promise<Uint8Array>}
  */
-async function inOnePiece(pull, report) {
+async function readAll(pull, report) {
   const parts = [];
   let length = 0;
   for (let part = await pull(); part !== null; part = await pull()) {
@@ -117,9 +117,9 @@ async function inOnePiece(pull, report) {
 }
 
 /**
- * The text of a snapshot, or the bytes of a pickle.
+ * Opens the text of a snapshot, or the bytes of a pickle.
  * @param {Source} source
- * @param {(bytes: number) => void} count called with the bytes of the file that were taken
+ * @param {(bytes: number) => void} count called with the number of bytes read from the file
  * @returns {Promise<{pull: import('./document.js').Pull, totalBytes: number}>}
  * @throws {FormatError}
  */
@@ -136,7 +136,7 @@ export async function openSource(source, count) {
 
 /**
  * @param {import('./document.js').Pull} pull
- * @param {boolean} isPickle else JSON
+ * @param {boolean} isPickle false: JSON
  * @param {() => void} report
  * @returns {Promise<Record<string, any>>} for readSnapshot
  */
@@ -145,7 +145,7 @@ async function readPytorchTree(pull, isPickle, report) {
     const { root, nBytes } = await readPickleStream(pull, report);
     return documentOfPytorch(root, nBytes);
   }
-  const whole = await inOnePiece(pull, report);
+  const whole = await readAll(pull, report);
   return documentOfPytorch(readPytorchJson(whole), whole.length);
 }
 
@@ -157,7 +157,8 @@ async function readPytorchTree(pull, isPickle, report) {
  */
 export async function readText(pull, report) {
   const first = await pull();
-  const isPickle = first?.[0] === PROTO; // the first opcode of every pickle since protocol 2; no JSON begins like that
+  // the first opcode of every pickle since protocol 2; no JSON begins with it
+  const isPickle = first?.[0] === PROTO;
   let isTaken = false;
   const again = async () => (isTaken ? pull() : ((isTaken = true), first));
   const isPytorch = isPickle || isPytorchJson(first ?? new Uint8Array(0));
@@ -171,7 +172,7 @@ export async function readText(pull, report) {
 }
 
 /**
- * A refusal that names a key path alone gets its byte: the source is read once more, up to there.
+ * Adds the byte offset to a refusal that names only a key path: reads the source again up to there.
  * @param {Source} source
  * @param {unknown} problem
  * @returns {Promise<unknown>}
@@ -182,7 +183,7 @@ export async function located(source, problem) {
   return new FormatError(`byte ${await findPlace(pull, problem.place)}, ${problem.message}`);
 }
 
-/** Thrown where a source holds more than was to be read here. */
+/** Thrown when a source holds more text than the caller allows. */
 export const TOO_LONG = Symbol('too long');
 
 /**

@@ -1,5 +1,5 @@
-/* virtual_list.js - a list of any length of which only the rows in sight are elements. Heights beyond what browsers lay
- * out are scaled: the scroll bar covers the whole list, the wheel still moves by rows.
+/* virtual_list.js - a list of any length with elements for visible rows only. Heights beyond the limit of
+ * browsers are scaled: the scroll bar covers the whole list, and the wheel still moves by rows.
  */
 import { element } from './dom.js';
 import { beforePicture } from './frame.js';
@@ -15,14 +15,14 @@ const MOST_PIXELS = 8_000_000; // browsers lay out 16 to 33 million
  * @property {(row: HTMLElement, index: number) => void} fillRow
  */
 
-/** Place of the list's top and of the scroll bar. */
+/** The positions of the list's top and of the scroll bar. */
 export class ScaledScroll {
   /** @param {number} rowHeight */
   constructor(rowHeight) {
     this.rowHeight = rowHeight;
     this.count = 0;
-    this.height = 0; // of the view, CSS pixels
-    this.offset = 0; // of the view's top in the list, CSS pixels
+    this.height = 0; // height of the view, CSS pixels
+    this.offset = 0; // position of the view's top in the list, CSS pixels
   }
 
   /** Height of the whole list. */
@@ -44,7 +44,7 @@ export class ScaledScroll {
     this.offset = Math.max(0, Math.min(this.mostOffset, offset));
   }
 
-  /** Where the scroll bar stands for the offset. */
+  /** The position of the scroll bar for the offset. */
   get scrollTop() {
     return this.total <= MOST_PIXELS
       ? this.offset
@@ -52,7 +52,7 @@ export class ScaledScroll {
   }
 
   /**
-   * The scroll bar was moved.
+   * Follows the scroll bar.
    * @param {number} scrollTop
    */
   moveByBar(scrollTop) {
@@ -62,7 +62,7 @@ export class ScaledScroll {
   }
 
   /**
-   * Brings a row into sight with as little movement as needed, or into the middle where it is far.
+   * Scrolls to a row by the smallest distance, or centres it if it is far away.
    * @param {number} index
    */
   reveal(index) {
@@ -87,7 +87,7 @@ export class VirtualList {
     this.spacer = element('div', { class: 'virtual-spacer' }, options.head, this.window);
     this.element = element('div', { class: 'virtual-list' }, this.spacer);
     this.drawRows = () => this.draw();
-    /** Kept, because asking the browser makes it lay out the page: height of the view and place of the scroll bar. */
+    /** Height of the view and position of the scroll bar, cached because reading them forces a layout. */
     this.height = 0;
     this.scrollTop = 0;
     this.element.addEventListener('scroll', () => {
@@ -123,7 +123,7 @@ export class VirtualList {
     this.draw();
   }
 
-  /** Rows that fit. */
+  /** The number of rows that fit. */
   get pageRows() {
     return Math.max(1, Math.floor(this.place.height / this.options.rowHeight) - 1);
   }

@@ -1,16 +1,16 @@
-/* worker.js - the worker's side of loading: text in, columns out. */
+/* worker.js - the worker's side of loading: it receives text and returns columns. */
 import { FormatError } from './columns.js';
 import { readText } from './unpack.js';
 
 /**
- * @typedef {{piece: Uint8Array | null}} Text the next of the text; null: its end
+ * @typedef {{piece: Uint8Array | null}} Text the next piece of the text; null: the end
  * @typedef {{wants: true, used: ArrayBuffer | null} | {rows: number} | {loaded: import('./unpack.js').Loaded} | {problem: string, place: string, isFormat: boolean}}
- *   Answer wants: more text; the first says that the worker is there. used: of a piece that was read, to be
- *   filled again
+ *   Answer wants: requests more text; the first such message says that the worker has started. used: the
+ *   buffer of a piece that was read, for reuse
  */
 
 /**
- * The buffers of all typed arrays in a value, to be handed over instead of copied.
+ * The buffers of all typed arrays in a value, to be transferred instead of copied.
  * @param {any} value
  * @param {Set<ArrayBuffer>} found
  */
@@ -23,9 +23,9 @@ export function buffersOf(value, found = new Set()) {
 }
 
 /**
- * What a failure is called, for people.
+ * Describes a failure for people.
  * @param {unknown} problem
- * @returns {{problem: string, place: string, isFormat: boolean}} place: a key path of which the byte is not
+ * @returns {{problem: string, place: string, isFormat: boolean}} place: a key path whose byte offset is not
  *   known yet, or ""
  */
 export function explained(problem) {
@@ -44,7 +44,7 @@ export function serveLoading(scope) {
   const coming = /** @type {Text[]} */ ([]);
   let wake = () => {};
   let last = /** @type {Uint8Array | null} */ (null);
-  let read = last; // the last piece may hold the begin of a number
+  let read = last; // the last piece may hold the beginning of a number
   scope.onmessage = (/** @type {MessageEvent} */ { data }) => {
     coming.push(data);
     wake();
