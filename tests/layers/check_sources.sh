@@ -79,8 +79,6 @@ tests/viewer/page.test.mjs
 tests/viewer/pickle.test.mjs
 tests/viewer/stacking.test.mjs
 tests/viewer/synthetic.mjs
-viewer/src/format.js
-viewer/src/pytorch.js
 "
 unfinished() { [[ $UNFINISHED == *$'\n'"$1"$'\n'* ]]; }
 

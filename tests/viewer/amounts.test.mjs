@@ -5,11 +5,9 @@ import { test } from 'node:test';
 import {
   blocksOf,
   leavesOf,
-  levelsOf,
   pickOf,
   sortAmounts,
   splitAmount,
-  usualSplit,
   whatOf,
   wholeOf,
 } from '../../viewer/src/amounts.js';
@@ -19,6 +17,7 @@ import { readSnapshot } from '../../viewer/src/format.js';
 import { FRAME, foldedStack, frameKinds, frameText, representativeFrames } from '../../viewer/src/frames.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { CHUNK_ROWS, treeRows } from '../../viewer/src/tree_rows.js';
+import { levelsOf, usualSplit } from '../../viewer/src/levels.js';
 import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);

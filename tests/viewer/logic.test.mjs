@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { blocksOf, levelsOf, splitAmount, wholeOf } from '../../viewer/src/amounts.js';
+import { blocksOf, splitAmount, wholeOf } from '../../viewer/src/amounts.js';
 import { allocRow, buildBlocks, buildReserved, freeRow } from '../../viewer/src/blocks.js';
 import { CATEGORIES, groupPixels } from '../../viewer/src/colours.js';
 import { compareRuns, scaleNote, scalesOf, sharedScale } from '../../viewer/src/compare.js';
@@ -34,6 +34,7 @@ import {
   formatTickBytes,
   splitSentence,
 } from '../../viewer/src/text.js';
+import { levelsOf } from '../../viewer/src/levels.js';
 import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);

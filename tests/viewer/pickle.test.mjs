@@ -9,9 +9,9 @@ import { gzipSync } from 'node:zlib';
 import { FormatError } from '../../viewer/src/columns.js';
 import { pickleKind, readPickle, readPickleStream } from '../../viewer/src/pickle.js';
 import { PointSet } from '../../viewer/src/points.js';
-import { roundRequest } from '../../viewer/src/pytorch_walk.js';
 import { makeRun } from '../../viewer/src/run.js';
 import { readSource } from '../../viewer/src/unpack.js';
+import { roundRequest } from '../../viewer/src/pytorch_rounding.js';
 import { randomNumbers, toldEvents } from './synthetic.mjs';
 import './transfer.mjs';
 

@@ -4,7 +4,7 @@
  * linear. Two runs of the same model in different precisions differ in events and times, but share steps,
  * phases and layers.
  */
-import { SCOPE } from './format.js';
+import { SCOPE } from './format_names.js';
 import { enclosing, scopeSpan } from './lanes.js';
 
 /**

@@ -7,17 +7,10 @@
  * opened.
  */
 import { replacedAt } from './blocks.js';
-import { CATEGORIES } from './colours.js';
-import { SCOPE } from './format.js';
-import { foldedStack, frameText, sitesOf, siteText } from './frames.js';
 import { aliveAt, largestState } from './index.js';
-import { scopeGroup, scopeText } from './lanes.js';
-import { oncePer } from './once.js';
-import { stackFrames } from './peak.js';
+import { levelsOf } from './levels.js';
 import { NO_BLOCK } from './subjects.js';
-import { categoryText, layersText, namePattern } from './text.js';
-
-const LABEL_FRAMES = 3;
+import { layersText } from './text.js';
 
 /**
  * @typedef {'category' | 'scope' | 'site' | 'stack'} Split the key of the first level; site: the frame that
@@ -42,207 +35,6 @@ const LABEL_FRAMES = 3;
  *
  * @typedef {'bytes' | 'requestedBytes' | 'count' | 'label'} Order
  */
-
-/**
- * Scope paths without steps, with or without the numbers of layers: a group per scope, and the paths of the
- * groups.
- * @param {import('./format.js').Snapshot} snapshot
- * @param {boolean} singleLayers
- */
-function groupScopes(snapshot, singleLayers) {
-  const { scopes } = snapshot;
-  const group = new Int32Array(scopes.count);
-  const layer = new Int32Array(scopes.count).fill(-1);
-  /** @type {{scope: number, children: Map<string, number>}[]} group 0: outside every scope */
-  const groups = [{ scope: -1, children: new Map() }];
-  for (let s = 0; s < scopes.count; s++) {
-    const parent = scopes.parent[s];
-    const above = parent < 0 ? 0 : group[parent];
-    const isLayer = scopes.kind[s] === SCOPE.LAYER && scopes.index[s] >= 0;
-    layer[s] = parent >= 0 && layer[parent] >= 0 ? layer[parent] : isLayer ? scopes.index[s] : -1;
-    if (scopes.kind[s] === SCOPE.STEP) {
-      group[s] = above;
-      continue;
-    }
-    const key = isLayer && !singleLayers ? '#' : scopeText(snapshot, s);
-    let found = groups[above].children.get(key);
-    if (found === undefined) {
-      found = groups.length;
-      groups.push({ scope: s, children: new Map() });
-      groups[above].children.set(key, found);
-    }
-    group[s] = found;
-  }
-  return { group, layer, scopes: Int32Array.from(groups, ({ scope }) => scope) };
-}
-
-const foldedScopes = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) =>
-  groupScopes(snapshot, false),
-);
-const singleScopes = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) =>
-  groupScopes(snapshot, true),
-);
-
-/**
- * Merges names that differ only in numbers: maps each string to the first such string.
- * @type {(snapshot: import('./format.js').Snapshot) => Int32Array}
- */
-const patternOf = oncePer((/** @type {import('./format.js').Snapshot} */ snapshot) => {
-  /** @type {Map<string, number>} */
-  const first = new Map();
-  return Int32Array.from(snapshot.strings, (text, i) => {
-    const pattern = namePattern(text);
-    const known = first.get(pattern);
-    if (known === undefined) first.set(pattern, i);
-    return known ?? i;
-  });
-});
-
-/**
- * A whole stack as text, which identifies it in other runs.
- * @param {import('./format.js').Snapshot} snapshot
- * @param {number} stack
- */
-function stackText(snapshot, stack) {
-  return (
-    stackFrames(snapshot, stack)
-      .map((frame) => `${frame.function} (${frame.place})`)
-      .join(' < ') || 'no call stack'
-  );
-}
-
-/**
- * The user's frames of a stack: "linear (ops.c:12) < block (block.c:40)".
- * @param {import('./format.js').Snapshot} snapshot
- * @param {number} stack
- */
-function stackLabel(snapshot, stack) {
-  const frames = foldedStack(snapshot, stack).flatMap((part) => (part.isFolded ? [] : part.frames));
-  const shown = frames.slice(0, LABEL_FRAMES);
-  return (
-    shown.map((frame) => frameText(snapshot, frame)).join(' < ') +
-      (shown.length < frames.length ? ' < …' : '') || 'no call stack'
-  );
-}
-
-/**
- * @param {import('./run.js').Run} run
- * @param {boolean} singleLayers
- * @returns {Level}
- */
-function scopeLevel(run, singleLayers) {
-  const {
-    snapshot,
-    index: { blocks },
-  } = run;
-  /** @type {ReturnType<typeof groupScopes> | null} */
-  let kept = null;
-  // computed when the level is opened
-  const groups = () => (kept ??= (singleLayers ? singleScopes : foldedScopes)(snapshot));
-  const text = (/** @type {number} */ g) => scopeGroup(snapshot, groups().scopes[g], singleLayers).path;
-  return {
-    name: 'scope',
-    text,
-    label: text,
-    of: (block) => (blocks.scope[block] < 0 ? 0 : groups().group[blocks.scope[block]]),
-    layer: singleLayers
-      ? null
-      : (block) => (blocks.scope[block] < 0 ? -1 : groups().layer[blocks.scope[block]]),
-  };
-}
-
-/**
- * @param {import('./run.js').Run} run
- * @param {boolean} singleLayers
- * @returns {Level}
- */
-function nameLevel(run, singleLayers) {
-  const {
-    snapshot,
-    index: { blocks },
-  } = run;
-  const pattern = patternOf(snapshot);
-  const { strings } = snapshot;
-  const text = (/** @type {number} */ g) =>
-    g < 0 ? '(no name)' : singleLayers ? strings[g] : namePattern(strings[g]);
-  return {
-    name: 'name',
-    of: (block) =>
-      singleLayers || blocks.name[block] < 0 ? blocks.name[block] : pattern[blocks.name[block]],
-    text,
-    label: text,
-    layer: null,
-  };
-}
-
-/** The ways to split a run's blocks. */
-const partsOf = oncePer((/** @type {import('./run.js').Run} */ run) => {
-  const {
-    snapshot,
-    index: { blocks },
-  } = run;
-  const unknown = CATEGORIES.indexOf('unknown');
-  return {
-    categories: blocks.category.some((c) => c !== unknown),
-    scopes: snapshot.scopes.count > 0 && blocks.scope.some((s) => s >= 0),
-    names: blocks.name.some((n) => n >= 0),
-  };
-});
-
-/**
- * The default split of a run: by category if it has any, else by the user's frames.
- * @param {import('./run.js').Run} run
- * @returns {Split}
- */
-export function usualSplit(run) {
-  return partsOf(run).categories ? 'category' : 'site';
-}
-
-/**
- * The levels of a tree, without those that put all blocks of the run into one group.
- * @param {import('./run.js').Run} run
- * @param {Split} split
- * @param {boolean} singleLayers false: layers, and names that differ only in numbers, are merged
- * @returns {Level[]}
- */
-export function levelsOf(run, split, singleLayers) {
-  const {
-    snapshot,
-    index: { blocks },
-  } = run;
-  const has = partsOf(run);
-  /** @type {Level} */
-  const category = {
-    name: 'category',
-    of: (block) => blocks.category[block],
-    text: (g) => snapshot.categories[g],
-    label: (g) => categoryText(snapshot.categories[g]),
-    layer: null,
-  };
-  /** @type {Level} */
-  const site = {
-    name: 'call site',
-    layer: null,
-    text: (g) => siteText(snapshot, g),
-    label: (g) => siteText(snapshot, g),
-    of: sitesOf(snapshot, blocks),
-  };
-  /** @type {Level} */
-  const stack = {
-    name: 'call stack',
-    layer: null,
-    text: (g) => stackText(snapshot, g),
-    label: (g) => stackLabel(snapshot, g),
-    of: (block) => blocks.stack[block],
-  };
-  const scope = has.scopes ? [scopeLevel(run, singleLayers)] : [];
-  const name = has.names ? [nameLevel(run, singleLayers)] : [];
-  const categories = has.categories ? [category] : [];
-  if (split === 'category') return [...categories, ...scope, ...name, stack];
-  if (split === 'scope') return [...scope, ...categories, ...name, stack];
-  if (split === 'stack') return [stack, ...categories, ...scope, ...name];
-  return [site, ...scope, ...categories, ...name, stack];
-}
 
 /**
  * The first block born in `state` or later. Blocks are sorted by birth.
@@ -362,23 +154,22 @@ export function wholeOf(run, list) {
 }
 
 /**
- * The groups of the next level inside a group, largest first.
- * @param {import('./run.js').Run} run
- * @param {Level[]} levels
- * @param {Amount} parent
- * @returns {Amount[]} empty at the last level
+ * @typedef {{group: number, bytes: number, requestedBytes: number, count: number, largest: number, layers: Set<number> | null}}
+ *   GroupSum the sums of one group; layers: null unless groups hold several layers
  */
-export function splitAmount(run, levels, parent) {
-  const level = levels[parent.depth + 1];
-  const { bytes, requestedBytes } = run.index.blocks;
-  if (level === undefined) return [];
+
+/**
+ * Sums blocks by group.
+ * @param {import('./blocks.js').Blocks} blocks
+ * @param {ArrayLike<number>} list
+ * @param {Level} level
+ * @returns {{sums: GroupSum[], slotOf: Int32Array}} slotOf: index in sums, per block of the list
+ */
+function sumGroups({ bytes, requestedBytes }, list, level) {
   /** @type {Map<number, number>} */
   const slots = new Map();
-  /**
-   * @type {{group: number, bytes: number, requestedBytes: number, count: number, largest: number, layers: Set<number> | null, from: number}[]}
-   */
+  /** @type {GroupSum[]} */
   const sums = [];
-  const list = parent.blocks;
   const slotOf = new Int32Array(list.length);
   for (let i = 0; i < list.length; i++) {
     const block = list[i];
@@ -393,7 +184,6 @@ export function splitAmount(run, levels, parent) {
         count: 0,
         largest: block,
         layers: level.layer === null ? null : new Set(),
-        from: 0,
       });
     }
     const sum = sums[slot];
@@ -407,16 +197,28 @@ export function splitAmount(run, levels, parent) {
       if (layer >= 0) /** @type {Set<number>} */ (sum.layers).add(layer);
     }
   }
+  return { sums, slotOf };
+}
+
+/**
+ * The groups of the next level inside a group, largest first.
+ * @param {import('./run.js').Run} run
+ * @param {Level[]} levels
+ * @param {Amount} parent
+ * @returns {Amount[]} empty at the last level
+ */
+export function splitAmount(run, levels, parent) {
+  const level = levels[parent.depth + 1];
+  if (level === undefined) return [];
+  const list = parent.blocks;
+  const { sums, slotOf } = sumGroups(run.index.blocks, list, level);
   const sorted = new Int32Array(list.length);
-  let at = 0;
-  for (const sum of sums) {
-    sum.from = at;
-    at += sum.count;
-  }
-  const next = Int32Array.from(sums, (sum) => sum.from);
+  const begins = new Int32Array(sums.length + 1);
+  sums.forEach((sum, slot) => (begins[slot + 1] = begins[slot] + sum.count));
+  const next = begins.slice();
   for (let i = 0; i < list.length; i++) sorted[next[slotOf[i]]++] = list[i];
   return sums
-    .map(({ group, layers, from, ...sum }) => {
+    .map(({ group, layers, ...sum }, slot) => {
       const label =
         layers === null || layers.size === 0
           ? level.label(group)
@@ -426,7 +228,7 @@ export function splitAmount(run, levels, parent) {
         depth: parent.depth + 1,
         group,
         ...sum,
-        blocks: sorted.subarray(from, from + sum.count),
+        blocks: sorted.subarray(begins[slot], begins[slot + 1]),
       };
     })
     .sort((a, b) => b.bytes - a.bytes || b.count - a.count);

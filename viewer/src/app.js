@@ -1,4 +1,5 @@
 /* app.js - the page: creates its parts, gives them the runs, and keeps the address up to date. */
+import { compareCard } from './compare_card.js';
 import { makeDifferencesPanel } from './differences_panel.js';
 import { saveFile } from './clipboard.js';
 import { Dock } from './dock.js';
@@ -14,7 +15,6 @@ import { makeLargestCard } from './largest_card.js';
 import { makeMapPanel } from './map_panel.js';
 import { banner, readEmbedded, readFiles } from './open.js';
 import { Legend } from './legend.js';
-import { compareCard } from './panels.js';
 import { pictureOf } from './picture.js';
 import { pinnedCard } from './pinned_card.js';
 import { Pointer } from './pointer.js';

@@ -4,7 +4,8 @@
  * its place, as in the program (snapshot/reader_tables.c).
  */
 import { FAR, MAX_ROWS, release } from './columns.js';
-import { BYTE, isSpace, MOST_INTEGER, NEED_MORE } from './json.js';
+import { isSpace, MOST_INTEGER, NEED_MORE } from './json.js';
+import { BYTE } from './json_text.js';
 
 const SOME = 8192; // numbers per batch of the fast loop; a batch stays in the processor's cache
 const SHORT_BYTES = 12; // a sign, nine digits, and the two bytes after them

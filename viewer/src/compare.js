@@ -18,77 +18,48 @@ const OWN_SCALE_SHARE = 1 / 8; // share of the common scale; a run below it woul
 
 /**
  * @param {import('./run.js').Run[]} runs
+ * @param {string} label
+ * @param {string} category
+ * @param {'bytes' | 'ms'} unit
+ * @param {(run: import('./run.js').Run) => number} valueOf
+ * @returns {Row}
+ */
+function makeRow(runs, label, category, unit, valueOf) {
+  const values = runs.map((run) => (unit === 'ms' || run.isRecorded ? valueOf(run) : NaN));
+  const ended = runs.map(endedEarly);
+  const ratios = values.map((value, i) =>
+    values[0] > 0 && !ended[0] && !ended[i] ? value / values[0] : NaN,
+  );
+  return { label, category, unit, values, ratios };
+}
+
+/**
+ * @param {import('./run.js').Run[]} runs
  * @returns {Section[]}
  */
 export function compareRuns(runs) {
-  const ended = runs.map(endedEarly);
-  /**
-   * @param {string} label
-   * @param {string} category
-   * @param {'bytes' | 'ms'} unit
-   * @param {number[]} values
-   * @returns {Row}
-   */
-  const row = (label, category, unit, values) => ({
-    label,
-    category,
-    unit,
-    values,
-    ratios: values.map((value, i) => (values[0] > 0 && !ended[0] && !ended[i] ? value / values[0] : NaN)),
-  });
-  const bytesOf = (/** @type {(run: import('./run.js').Run) => number} */ value) =>
-    runs.map((run) => (run.isRecorded ? value(run) : NaN));
   const ofCategory = (/** @type {import('./run.js').Run} */ run, /** @type {string} */ name) =>
     run.peak.categories.find((c) => c.key === name)?.bytes ?? 0;
   const categories = categoriesOf(runs.map((run) => run.snapshot))
-    .map((name) =>
-      row(
-        name,
-        name,
-        'bytes',
-        bytesOf((run) => ofCategory(run, name)),
-      ),
-    )
-    .filter((r) => r.values.some((value) => value > 0));
+    .map((name) => makeRow(runs, name, name, 'bytes', (run) => ofCategory(run, name)))
+    .filter((row) => row.values.some((value) => value > 0));
   const sections = [
     { title: 'Alive at the peak', rows: categories },
     {
       title: 'Peak',
       rows: [
-        row(
-          'allocated',
-          '',
-          'bytes',
-          bytesOf((run) => run.peak.bytes),
-        ),
-        row(
-          'requested',
-          '',
-          'bytes',
-          bytesOf((run) => run.peak.requestedBytes),
-        ),
-        row(
-          'reserved, largest',
-          '',
-          'bytes',
-          bytesOf((run) => run.reserved.maxBytes),
-        ),
+        makeRow(runs, 'allocated', '', 'bytes', (run) => run.peak.bytes),
+        makeRow(runs, 'requested', '', 'bytes', (run) => run.peak.requestedBytes),
+        makeRow(runs, 'reserved, largest', '', 'bytes', (run) => run.reserved.maxBytes),
       ],
     },
   ];
   const phases = [...new Set(runs.flatMap((run) => run.timing.map((phase) => phase.name)))];
+  const meanOf = (/** @type {import('./run.js').Run} */ run, /** @type {string} */ name) =>
+    run.timing.find((phase) => phase.name === name)?.statistics.mean ?? NaN;
   if (phases.length > 0) {
-    sections.push({
-      title: 'Time, mean',
-      rows: phases.map((name) =>
-        row(
-          name,
-          '',
-          'ms',
-          runs.map((run) => run.timing.find((phase) => phase.name === name)?.statistics.mean ?? NaN),
-        ),
-      ),
-    });
+    const rows = phases.map((name) => makeRow(runs, name, '', 'ms', (run) => meanOf(run, name)));
+    sections.push({ title: 'Time, mean', rows });
   }
   return sections;
 }

@@ -6,7 +6,8 @@
  */
 import { FormatError } from './columns.js';
 import { ColumnReader, Scratch } from './column_reader.js';
-import { BYTE, JsonReader, NEED_MORE } from './json.js';
+import { JsonReader, NEED_MORE } from './json.js';
+import { BYTE } from './json_text.js';
 import { PARTS, REQUIRED_PARTS, TABLES } from './shapes.js';
 
 /** The limit of the uncompressed text, the same as in the program. */

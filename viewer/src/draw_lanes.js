@@ -1,5 +1,5 @@
 /* draw_lanes.js - draws steps, phases, layers and operators as rows below the stack. */
-import { SCOPE } from './format.js';
+import { SCOPE } from './format_names.js';
 import { laneItems, scopeText } from './lanes.js';
 import { fitText, FONT, FONT_STRONG, toPixel } from './scene.js';
 

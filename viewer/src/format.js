@@ -3,8 +3,6 @@
  * Files are untrusted: every index is checked against its table, and parents must precede children, so later
  * modules can follow every number. Unknown keys are ignored.
  */
-import { categoryNumber } from './categories.js';
-import { CATEGORIES } from './colours.js';
 import {
   amountsOf,
   bytesOf,
@@ -17,44 +15,25 @@ import {
   rowsOf,
   shownValue,
 } from './columns.js';
+import { ACTION_NAMES, SCOPE, SCOPE_NAMES, UNKNOWN_ACTION } from './format_names.js';
+import { readStart } from './format_start.js';
+import { readKernels, readTiming } from './format_timing.js';
+import {
+  isObject,
+  list,
+  listOfObjects,
+  mapping,
+  numberOr,
+  readCategories,
+  renumberedOf,
+  section,
+  textOr,
+} from './format_values.js';
 import { ACTION, makeSubjects, subjectOf } from './subjects.js';
 
 const FORMAT_NAME = 'tidemark-snapshot';
 const FORMAT_VERSION = 1;
 const MOST_DEVICES = 256;
-
-export const ACTION_NAMES = [
-  'alloc',
-  'free',
-  'free_requested',
-  'free_completed',
-  'segment_alloc',
-  'segment_free',
-  'segment_map',
-  'segment_unmap',
-  'oom',
-  'mark',
-];
-export const CATEGORY_NAMES = [
-  'unknown',
-  'parameter',
-  'gradient',
-  'optimizer_state',
-  'activation',
-  'temporary',
-  'workspace',
-  'input',
-  'weight_copy',
-];
-/** Kinds of scopes, numbered as in the files of version 1. */
-export const SCOPE = Object.freeze({ STEP: 0, PHASE: 1, LAYER: 2, OPERATOR: 3, USER: 4 });
-const SCOPE_NAMES = ['step', 'phase', 'layer', 'operator', 'user'];
-
-const STATE_NAMES = ['free', 'allocated', 'pending_free']; // by STATE
-
-/** For checkDocument. */
-export const USUAL_NAMES = { actions: ACTION_NAMES, kinds: SCOPE_NAMES, states: STATE_NAMES };
-const UNKNOWN_ACTION = 255;
 
 /**
  * @typedef {import('./columns.js').Indices} Indices
@@ -164,116 +143,6 @@ const UNKNOWN_ACTION = 255;
  *   the first
  */
 
-/** @param {unknown} value */
-function isObject(value) {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/**
- * @param {any} parent
- * @param {string} key
- * @returns {Record<string, any>} {} if it is absent
- */
-function section(parent, key) {
-  const value = parent[key];
-  if (value === undefined || value === null) return {};
-  if (!isObject(value)) throw new FormatError(`${key} is not an object`);
-  return value;
-}
-
-/**
- * @param {any} parent
- * @param {string} key
- * @param {string} place
- * @returns {any[]} [] if it is absent
- */
-function list(parent, key, place) {
-  const value = parent[key];
-  if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw new FormatError(`${place} is not a list`);
-  return value;
-}
-
-/**
- * The same, of at most `limit` objects.
- * @param {any} parent
- * @param {string} key
- * @param {string} place
- * @param {number} limit
- */
-function listOfObjects(parent, key, place, limit) {
-  const found = list(parent, key, place);
-  const bad = found.findIndex((value) => !isObject(value));
-  if (bad >= 0) throw new FormatError(`${place}[${bad}] is not an object`);
-  if (found.length > limit) throw new FormatError(`${place} has ${found.length} rows; ${limit} is the limit`);
-  return found;
-}
-
-/**
- * @param {unknown} value
- * @param {number} fallback
- */
-function numberOr(value, fallback) {
-  return typeof value === 'number' && Number.isFinite(value) ? value : fallback;
-}
-
-/**
- * @param {unknown} value
- * @param {string} fallback
- */
-function textOr(value, fallback) {
-  return typeof value === 'string' ? value : fallback;
-}
-
-/**
- * Maps the numbers of a file to ours by their names.
- * @param {any} doc
- * @param {string} key
- * @param {string[]} usual names of version 1, for files without names
- * @param {(name: string) => number} numberOf
- */
-function mapping(doc, key, usual, numberOf) {
-  const names = doc[key] === undefined ? usual : list(doc, key, key);
-  return Uint8Array.from(names, (name, i) => {
-    if (typeof name !== 'string') throw new FormatError(`${key}[${i}]: a text was expected`);
-    return numberOf(name);
-  });
-}
-
-/**
- * The category names of the file: the built-in ones, followed by the file's own.
- * @param {any} doc
- * @returns {{names: string[], numbers: Uint8Array}} numbers: maps the file's numbers to indices of names
- */
-function readCategories(doc) {
-  /** @type {string[]} */
-  const names = [...CATEGORIES];
-  const numbers = mapping(doc, 'categories', CATEGORY_NAMES, (given) => {
-    const number = categoryNumber(names, given);
-    if (typeof number === 'string') throw new FormatError(`categories: ${number}`);
-    return number;
-  });
-  return { names, numbers };
-}
-
-/**
- * A column of numbers that the file names.
- * @param {any} table
- * @param {string} place
- * @param {string} key
- * @param {number} count
- * @param {Uint8Array} map from its numbers to ours
- * @param {string} what the name of these numbers in messages
- * @returns {Uint8Array}
- */
-function renumberedOf(table, place, key, count, map, what) {
-  const values = bytesOf(table, place, key, count, map.length, what);
-  const ours = new Uint8Array(count);
-  for (let i = 0; i < count; i++) ours[i] = map[values[i]];
-  release(values);
-  return ours;
-}
-
 /**
  * @param {any} doc
  * @param {number} nStrings
@@ -352,137 +221,8 @@ function readScopes(doc, nStrings) {
 }
 
 /**
- * @typedef {{strings: number, stacks: number, scopes: number, devices: number, streams: number, categories: Uint8Array, addressUnit: number}}
- *   Tables the tables that rows may refer to
- */
-
-/**
- * @param {any} row
- * @param {string} place
- * @param {string} key
- * @param {number} lo
- * @param {number} hi
- */
-function cell(row, place, key, lo, hi) {
-  const value = Number(row[key] ?? (lo < 0 ? -1 : 0));
-  if (!Number.isInteger(value) || value < lo || value > hi) {
-    throw new FormatError(`${place}.${key} is ${shownValue(value)}, which is out of range`);
-  }
-  return value;
-}
-
-/**
- * A number, or the name of one.
- * @param {any} value
- * @param {string[]} names
- */
-function numbered(value, names) {
-  return typeof value === 'string' ? names.indexOf(value) : value;
-}
-
-/**
- * @param {any} block
- * @param {string} place
- * @param {Tables} tables
- * @param {string[]} states
- * @param {string[]} categories names of the file
- */
-function readBlock(block, place, tables, states, categories) {
-  if (!isObject(block)) throw new FormatError(`${place} is not an object`);
-  const state = STATE_NAMES.indexOf(states[numbered(block.state, states)]);
-  const category = numbered(block.category ?? 0, categories);
-  if (state < 0)
-    throw new FormatError(`${place}.state is ${shownValue(block.state)}, which this viewer does not know`);
-  if (!(category >= 0 && category < tables.categories.length))
-    throw new FormatError(`${place}.category is unknown`);
-  const row = {
-    offset: cell(block, place, 'offset_bytes', 0, MOST_BYTES),
-    bytes: cell(block, place, 'block_bytes', 0, MOST_BYTES),
-    requested: cell(block, place, 'requested_bytes', 0, MOST_BYTES),
-    state,
-    stack: cell(block, place, 'stack', -1, tables.stacks - 1),
-    scope: cell(block, place, 'scope', -1, tables.scopes - 1),
-    category: tables.categories[category],
-    name: cell(block, place, 'name', -1, tables.strings - 1),
-  };
-  if (row.requested > row.bytes)
-    throw new FormatError(`${place}.requested_bytes is ${row.requested}, more than the block's ${row.bytes}`);
-  return row;
-}
-
-/**
  * @param {any} doc
- * @param {Tables} tables
- * @returns {Segments}
- */
-function readStart(doc, tables) {
-  const segments = listOfObjects(section(doc, 'start'), 'segments', 'start.segments', Infinity);
-  const place = (/** @type {number} */ i) => `start.segments[${i}]`;
-  const states = doc.block_states === undefined ? STATE_NAMES : list(doc, 'block_states', 'block_states');
-  const categories = doc.categories === undefined ? CATEGORY_NAMES : list(doc, 'categories', 'categories');
-  /** @type {ReturnType<typeof readBlock>[]} */
-  const blocks = [];
-  const firstBlock = new Int32Array(segments.length + 1);
-  segments.forEach((segment, i) => {
-    let end = 0;
-    list(segment, 'blocks', `${place(i)}.blocks`).forEach((given, j) => {
-      const block = readBlock(given, `${place(i)}.blocks[${j}]`, tables, states, categories);
-      if (block.offset !== end)
-        throw new FormatError(
-          `${place(i)}.blocks[${j}].offset_bytes is ${block.offset}: the block before it ends at ${end}`,
-        );
-      end += block.bytes;
-      blocks.push(block);
-    });
-    firstBlock[i + 1] = blocks.length;
-    const total = cell(segment, place(i), 'total_bytes', 0, MOST_BYTES);
-    if (end !== total)
-      throw new FormatError(`${place(i)}.total_bytes is ${total}, but its blocks fill ${end}`);
-  });
-  const column = (
-    /** @type {any} */ Type,
-    /** @type {string} */ key,
-    /** @type {number} */ lo,
-    /** @type {number} */ hi,
-  ) =>
-    Type.from(segments, (/** @type {any} */ segment, /** @type {number} */ i) =>
-      cell(segment, place(i), key, lo, hi),
-    );
-  const pick = (/** @type {any} */ Type, /** @type {keyof typeof blocks[0]} */ key) =>
-    Type.from(blocks, (/** @type {typeof blocks[0]} */ row) => row[key]);
-  return {
-    count: segments.length,
-    device: column(Uint8Array, 'device', 0, tables.devices - 1),
-    address: column(Float64Array, 'address', 0, MOST_BYTES).map(
-      (/** @type {number} */ a) => a * tables.addressUnit,
-    ),
-    totalBytes: column(Float64Array, 'total_bytes', 0, MOST_BYTES),
-    stream: column(Uint8Array, 'stream', 0, tables.streams - 1),
-    isExpandable: Uint8Array.from(segments, (segment) => (segment.is_expandable === true ? 1 : 0)),
-    pool: segments.map((segment) => (['small', 'large'].includes(segment.pool) ? segment.pool : '')),
-    poolId: segments.map((segment) =>
-      Array.isArray(segment.pool_id) && segment.pool_id.some((/** @type {any} */ n) => n > 0)
-        ? segment.pool_id.map(Number).join(', ')
-        : '',
-    ),
-    firstBlock,
-    blocks: {
-      count: blocks.length,
-      offsetBytes: pick(Float64Array, 'offset'),
-      blockBytes: pick(Float64Array, 'bytes'),
-      requestedBytes: pick(Float64Array, 'requested'),
-      state: pick(Uint8Array, 'state'),
-      stack: pick(Int32Array, 'stack'),
-      scope: pick(Int32Array, 'scope'),
-      category: pick(Uint8Array, 'category'),
-      name: pick(Int32Array, 'name'),
-    },
-  };
-}
-
-/**
- * @param {any} doc
- * @param {Tables} tables
+ * @param {import('./format_start.js').Tables} tables
  * @param {Segments} start
  * @returns {{events: Events, subjects: import('./subjects.js').Subjects}}
  */
@@ -542,88 +282,6 @@ function readEvents(doc, tables, start) {
       scope: indicesOf(e, 'events', 'scope_delta', count, tables.scopes, 'scopes', true),
     },
   };
-}
-
-const LOSS_TEXTS = new Map([
-  ['nan', NaN],
-  ['inf', Infinity],
-  ['-inf', -Infinity],
-]);
-
-/** @param {any} doc */
-function readLosses(doc) {
-  if (doc.loss === null) throw new FormatError('loss is not a list');
-  return list(doc, 'loss', 'loss').map((value, i) => {
-    const loss =
-      typeof value === 'string' ? LOSS_TEXTS.get(value) : Number.isFinite(value) ? value : undefined;
-    if (loss === undefined)
-      throw new FormatError(`loss[${i}]: a number was expected, or "nan", "inf" or "-inf"`);
-    return /** @type {number} */ (loss);
-  });
-}
-
-/**
- * @param {any} doc
- * @returns {Timing}
- */
-function readTiming(doc) {
-  const timing = section(doc, 'timing');
-  const pairs = section(timing, 'recorder_pairs');
-  const samples = (/** @type {any} */ from, /** @type {string} */ key, /** @type {string} */ place) =>
-    list(from, key, `${place}.${key}`).filter((x) => typeof x === 'number' && x >= 0);
-  const recordedMs = samples(pairs, 'recorded_ms', 'timing.recorder_pairs');
-  const unrecordedMs = samples(pairs, 'unrecorded_ms', 'timing.recorder_pairs');
-  if (recordedMs.length !== unrecordedMs.length) {
-    throw new FormatError(
-      `timing.recorder_pairs has ${recordedMs.length} samples in recorded_ms, ${unrecordedMs.length} in unrecorded_ms`,
-    );
-  }
-  return {
-    warmupSteps: numberOr(timing.warmup_steps, -1),
-    phases: list(timing, 'phases', 'timing.phases')
-      .filter(isObject)
-      .map((phase) => ({
-        name: textOr(phase.name, '?'),
-        hostMs: samples(phase, 'host_ms', 'timing.phases[]'),
-        deviceMs: samples(phase, 'device_ms', 'timing.phases[]'),
-      })),
-    flops: numberOr(timing.flops, -1),
-    statedPeakFlops: numberOr(timing.stated_peak_flops, -1),
-    recorderNsPerEvent: numberOr(timing.recorder_ns_per_event, -1),
-    recorderPairs: recordedMs.length > 0 ? { recordedMs, unrecordedMs } : null,
-    losses: readLosses(doc),
-  };
-}
-
-/**
- * @param {any} doc
- * @param {string[]} strings
- * @returns {Kernel[]}
- */
-function readKernels(doc, strings) {
-  const k = section(doc, 'kernels');
-  const count = rowsOf(k, 'kernels', 'name');
-  const text = (/** @type {string} */ key) =>
-    Array.from(indicesOf(k, 'kernels', key, count, strings.length, 'strings'), (i) => strings[i] ?? '');
-  const amount = (/** @type {string} */ key) =>
-    float64Of(k, 'kernels', key, count, { lo: 0, hi: MOST_BYTES, what: 'a count or a time' });
-  const name = text('name');
-  const phase = text('phase');
-  const path = text('path');
-  const launches = amount('launches');
-  const totalNs = amount('total_ns');
-  const minNs = amount('min_ns');
-  const maxNs = amount('max_ns');
-  return name.map((_, i) => ({
-    name: name[i],
-    phase: phase[i],
-    path: path[i],
-    launches: launches[i],
-    totalNs: totalNs[i],
-    meanNs: Math.floor(totalNs[i] / launches[i]),
-    minNs: minNs[i],
-    maxNs: maxNs[i],
-  }));
 }
 
 /** @param {any} doc */

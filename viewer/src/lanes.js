@@ -1,6 +1,6 @@
 /* lanes.js - steps, phases, layers and operators as rows below the timeline, on the same axis. */
 import { countUpTo } from './axis.js';
-import { SCOPE } from './format.js';
+import { SCOPE } from './format_names.js';
 
 const SCOPE_SEPARATOR = ' › ';
 

@@ -1,8 +1,9 @@
 /* largest.js - answers what fills the card: the largest groups of blocks alive at an instant, by category and
  * name, or, in files without names, by the allocating line of the program.
  */
-import { blocksOf, leavesOf, levelsOf, usualSplit, wholeOf } from './amounts.js';
+import { blocksOf, leavesOf, wholeOf } from './amounts.js';
 import { scopeGroup } from './lanes.js';
+import { levelsOf, usualSplit } from './levels.js';
 
 /**
  * @typedef {object} LargeGroup

@@ -10,6 +10,52 @@ import { formatBytes, formatPlural, formatShare } from './text.js';
 const LISTED_GROUPS = 10;
 
 /**
+ * The row of a group.
+ * @param {import('./largest.js').LargeGroup} group
+ * @param {number} share of all bytes
+ * @param {string} colour
+ * @param {boolean} isChosen
+ * @param {() => void} press
+ */
+function groupRow(group, share, colour, isChosen, press) {
+  const where = group.where === '' ? '' : `, ${group.where}`;
+  const button = pushButton(group.label, press, {
+    class: 'link',
+    'aria-pressed': String(isChosen),
+    title: `${group.label}, ${formatPlural(group.count, 'block')}${where}: show these alone`,
+  });
+  return element(
+    'li',
+    {},
+    colourSwatch(colour),
+    element('span', { class: 'name' }, button),
+    element('span', { class: 'number' }, formatBytes(group.bytes)),
+    element('span', { class: 'number share' }, formatShare(share)),
+  );
+}
+
+/**
+ * The text about the groups that the list leaves out.
+ * @param {import('./largest.js').LargeGroup[]} others
+ */
+function restText(others) {
+  if (others.length === 0) return '';
+  const bytes = others.reduce((sum, group) => sum + group.bytes, 0);
+  return `${formatPlural(others.length, 'smaller group')}: ${formatBytes(bytes)}`;
+}
+
+/**
+ * @param {HTMLElement} title
+ * @param {HTMLElement[]} content
+ */
+function makeCard(title, ...content) {
+  const made = card('', ...content);
+  made.classList.add('largest-card');
+  made.querySelector('h2')?.append(title);
+  return made;
+}
+
+/**
  * @param {import('./store.js').Store} store
  * @returns {HTMLElement} updates with the store; hidden if the run has no blocks
  */
@@ -17,44 +63,25 @@ export function makeLargestCard(store) {
   const list = element('ol', { class: 'largest' });
   const rest = element('p', { class: 'muted small' });
   const title = element('span', {});
-  const made = card('', list, rest);
-  made.classList.add('largest-card');
-  made.querySelector('h2')?.append(title);
+  const made = makeCard(title, list, rest);
   let chosen = '';
   let shownFor = ''; // identifies the instant and the contents of the list
 
-  /**
-   * @param {import('./largest.js').LargeGroup} group
-   * @param {number} total
-   * @param {(block: number) => string} colourOf
-   */
-  const rowOf = (group, total, colourOf) => {
+  const pickGroup = (/** @type {import('./largest.js').LargeGroup} */ group) => {
     const key = group.path.join('\n');
     const isChosen = chosen === key && store.get().pick !== null;
-    const button = pushButton(
-      group.label,
-      () => {
-        chosen = isChosen ? '' : key;
-        store.set({
-          pick: isChosen
-            ? null
-            : { label: group.label, ofRun: oncePer((run) => blocksOfGroup(run, group.path)) },
-        });
-      },
-      {
-        class: 'link',
-        'aria-pressed': String(isChosen),
-        title: `${group.label}, ${formatPlural(group.count, 'block')}${group.where === '' ? '' : `, ${group.where}`}: show these alone`,
-      },
-    );
-    return element(
-      'li',
-      {},
-      colourSwatch(colourOf(group.largest)),
-      element('span', { class: 'name' }, button),
-      element('span', { class: 'number' }, formatBytes(group.bytes)),
-      element('span', { class: 'number share' }, formatShare(total > 0 ? group.bytes / total : 0)),
-    );
+    const ofRun = (/** @type {import('./run.js').Run} */ run) => blocksOfGroup(run, group.path);
+    const pick = { label: group.label, ofRun: oncePer(ofRun) };
+    chosen = isChosen ? '' : key;
+    store.set({ pick: isChosen ? null : pick });
+  };
+  const rowOf = (
+    /** @type {import('./largest.js').LargeGroup} */ group,
+    /** @type {number} */ share,
+    /** @type {string} */ colour,
+  ) => {
+    const isChosen = chosen === group.path.join('\n') && store.get().pick !== null;
+    return groupRow(group, share, colour, isChosen, () => pickGroup(group));
   };
 
   const update = () => {
@@ -64,13 +91,8 @@ export function makeLargestCard(store) {
     made.hidden = run === undefined || !run.isRecorded;
     if (made.hidden) return;
     const { colourBy, pick } = store.get();
-    const now = [
-      runs.map(({ label, device }) => `${label} ${device}`),
-      held?.run ?? shown,
-      held?.state,
-      colourBy,
-      pick?.label,
-    ].join();
+    const names = runs.map(({ label, device }) => `${label} ${device}`);
+    const now = [names, held?.run ?? shown, held?.state, colourBy, pick?.label].join();
     if (now === shownFor) return; // the cursor follows the pointer: the list stays
     shownFor = now;
     const state = held?.state ?? run.peakState;
@@ -82,13 +104,14 @@ export function makeLargestCard(store) {
     const focused = list.contains(had)
       ? [...list.querySelectorAll('button')].indexOf(/** @type {HTMLButtonElement} */ (had))
       : -1;
-    list.replaceChildren(...groups.slice(0, LISTED_GROUPS).map((group) => rowOf(group, total, colourOf)));
+    const shownGroups = groups.slice(0, LISTED_GROUPS);
+    list.replaceChildren(
+      ...shownGroups.map((group) =>
+        rowOf(group, total > 0 ? group.bytes / total : 0, colourOf(group.largest)),
+      ),
+    );
     if (focused >= 0) list.querySelectorAll('button')[focused]?.focus();
-    const others = groups.slice(LISTED_GROUPS);
-    rest.textContent =
-      others.length === 0
-        ? ''
-        : `${formatPlural(others.length, 'smaller group')}: ${formatBytes(others.reduce((sum, group) => sum + group.bytes, 0))}`;
+    rest.textContent = restText(groups.slice(LISTED_GROUPS));
   };
   store.on(['runs', 'shown', 'cursor', 'pick', 'colourBy'], update);
   return made;

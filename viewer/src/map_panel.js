@@ -311,9 +311,6 @@ class MapPanel {
         0,
         ...segments.filter((segment) => segment.pool === pool).map((segment) => segment.largestFreeBytes),
       );
-    const held = segments
-      .filter((segment) => segment.cachedBytes > segment.releasableBytes)
-      .sort((a, b) => b.cachedBytes - a.cachedBytes);
     this.account.replaceChildren(
       element(
         'table',
@@ -326,38 +323,39 @@ class MapPanel {
         { class: 'muted small' },
         `Largest free block: ${formatBytes(largest('large'))} in the large pool, ${formatBytes(largest('small'))} in the small one. A larger request needs new memory.`,
       ),
-      held.length === 0
-        ? element('p', { class: 'muted small' }, 'No segment keeps free memory because of a block in it.')
-        : element(
-            'table',
-            { class: 'compare' },
-            element('caption', {}, 'Free memory that blocks hold'),
-            element(
-              'tbody',
-              {},
-              ...held.slice(0, LISTED_SEGMENTS).map((segment) => this.heldRow(run, segment)),
-              ...(held.length > LISTED_SEGMENTS
-                ? [
-                    element(
-                      'tr',
-                      {},
-                      element(
-                        'th',
-                        { scope: 'row', class: 'muted' },
-                        formatPlural(held.length - LISTED_SEGMENTS, 'more segment'),
-                      ),
-                      element(
-                        'td',
-                        { class: 'number muted' },
-                        formatBytes(
-                          held.slice(LISTED_SEGMENTS).reduce((sum, segment) => sum + segment.cachedBytes, 0),
-                        ),
-                      ),
-                    ),
-                  ]
-                : []),
-            ),
-          ),
+      this.heldTable(run, segments),
+    );
+  }
+
+  /**
+   * The segments whose free bytes only smaller requests can use, because a block is in them.
+   * @param {import('./run.js').Run} run
+   * @param {import('./layout.js').Segment[]} segments
+   */
+  heldTable(run, segments) {
+    const held = segments
+      .filter((segment) => segment.cachedBytes > segment.releasableBytes)
+      .sort((a, b) => b.cachedBytes - a.cachedBytes);
+    if (held.length === 0)
+      return element('p', { class: 'muted small' }, 'No segment keeps free memory because of a block in it.');
+    const rows = held.slice(0, LISTED_SEGMENTS).map((segment) => this.heldRow(run, segment));
+    const others = held.slice(LISTED_SEGMENTS);
+    if (others.length > 0) {
+      const bytes = others.reduce((sum, segment) => sum + segment.cachedBytes, 0);
+      rows.push(
+        element(
+          'tr',
+          {},
+          element('th', { scope: 'row', class: 'muted' }, formatPlural(others.length, 'more segment')),
+          element('td', { class: 'number muted' }, formatBytes(bytes)),
+        ),
+      );
+    }
+    return element(
+      'table',
+      { class: 'compare' },
+      element('caption', {}, 'Free memory that blocks hold'),
+      element('tbody', {}, ...rows),
     );
   }
 

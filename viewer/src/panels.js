@@ -1,10 +1,8 @@
-/* panels.js - the table that compares runs, and the tooltips of blocks, scopes and instants. */
-import { compareRuns } from './compare.js';
-import { card, element, swatch } from './dom.js';
+/* panels.js - the tooltips of blocks, scopes and instants. */
+import { element, swatch } from './dom.js';
 import { foldedStack, frameText } from './frames.js';
 import { scopePath } from './lanes.js';
 import { amountAt, pendingOf } from './pending.js';
-import { endedEarly } from './run.js';
 import { frameItem } from './stack_view.js';
 import {
   categoryText,
@@ -12,107 +10,8 @@ import {
   formatCount,
   formatDuration,
   formatExactBytes,
-  formatMs,
   formatPlural,
-  formatRatio,
 } from './text.js';
-
-/** @param {import('./run.js').Run[]} runs */
-export function compareCard(runs) {
-  const sections = compareRuns(runs);
-  const hasRatios = sections.some(({ rows }) =>
-    rows.some((row) => row.ratios.slice(1).some(Number.isFinite)),
-  );
-  const ended = runs.filter(endedEarly).map((run) => run.short);
-  const toBase = `times as much as ${runs[0].short}`;
-  const head = element(
-    'tr',
-    {},
-    element('td'),
-    ...runs.flatMap((run, i) => {
-      const name = element('th', { scope: 'col', class: 'number', title: run.label }, run.short);
-      return i === 0 || !hasRatios
-        ? [name]
-        : [
-            name,
-            element(
-              'th',
-              { scope: 'col', class: 'number ratio', title: `${run.short}: ${toBase}`, 'aria-label': toBase },
-              '×',
-            ),
-          ];
-    }),
-  );
-  const why =
-    ended.length > 0
-      ? 'no ratio: a run that ended out of memory shows the bytes it reached, not the bytes it needs'
-      : 'no ratio: one of the two has none';
-  const text = (/** @type {number} */ value, /** @type {string} */ unit) =>
-    !Number.isFinite(value)
-      ? unit === 'ms'
-        ? 'not computed'
-        : 'not recorded'
-      : unit === 'ms'
-        ? `${formatMs(value)} ms`
-        : value === 0
-          ? '–'
-          : formatBytes(value);
-  const bodies = sections.map((section) =>
-    element(
-      'tbody',
-      {},
-      element(
-        'tr',
-        {},
-        element(
-          'th',
-          { scope: 'rowgroup', class: 'section', colspan: String(2 * runs.length) },
-          section.title,
-        ),
-      ),
-      ...section.rows.map((row) =>
-        element(
-          'tr',
-          {},
-          element(
-            'th',
-            { scope: 'row' },
-            row.category ? swatch(row.category) : null,
-            row.category ? categoryText(row.category) : row.label,
-          ),
-          ...row.values.flatMap((value, i) => {
-            const cell = element('td', { class: 'number' }, text(value, row.unit));
-            return i === 0 || !hasRatios
-              ? [cell]
-              : [
-                  cell,
-                  element(
-                    'td',
-                    { class: 'number ratio', title: Number.isFinite(row.ratios[i]) ? toBase : why },
-                    formatRatio(row.ratios[i]),
-                  ),
-                ];
-          }),
-        ),
-      ),
-    ),
-  );
-  return card(
-    'Comparison',
-    element(
-      'div',
-      { class: 'scroll' },
-      element('table', { class: 'compare' }, element('thead', {}, head), ...bodies),
-    ),
-    ended.length > 0
-      ? element(
-          'p',
-          { class: 'muted small' },
-          `${ended.join(', ')} ran out of memory: these are the bytes it reached, not the bytes it needs${hasRatios ? '' : '; so there are no ratios'}.`,
-        )
-      : null,
-  );
-}
 
 /**
  * A block's lifetime in words.

@@ -6,6 +6,7 @@ import { formatBytes } from './text.js';
 
 const PICTURE_MARGIN = 16; // CSS pixels
 const LINE = 20;
+const LEGEND_GROUPS = 24;
 const PICTURE_FONT = 'system-ui, sans-serif';
 
 /** @typedef {{x: number, y: number, colour: string, text: string}} Entry of a legend */
@@ -35,6 +36,47 @@ export function flowLegend(entries, room, measure) {
 }
 
 /**
+ * The entries of the legend: the largest groups shown, in stacking order.
+ * @param {import('./stacking.js').Stacking} stacking
+ */
+function legendEntries({ colouring: { groups }, isShown }) {
+  return groups
+    .map((_, g) => g)
+    .filter((g) => isShown[g] && groups[g].peakBytes > 0)
+    .sort((a, b) => groups[b].peakBytes - groups[a].peakBytes)
+    .slice(0, LEGEND_GROUPS)
+    .sort((a, b) => a - b)
+    .map((g) => ({ colour: groups[g].colour, text: groups[g].label }));
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Entry[]} placed
+ * @param {number} top
+ * @param {string} ink
+ */
+function drawLegend(context, placed, top, ink) {
+  context.font = `12px ${PICTURE_FONT}`;
+  for (const { x, y, colour, text } of placed) {
+    context.fillStyle = colour;
+    context.fillRect(PICTURE_MARGIN + x, top + y + 5, 10, 10);
+    context.fillStyle = ink;
+    context.fillText(text, PICTURE_MARGIN + x + 16, top + y + LINE / 2);
+  }
+}
+
+/**
+ * The line above a timeline.
+ * @param {import('./stage.js').Stage} stage
+ * @param {boolean} isAlone
+ */
+function stageTitle({ run, stacking }, isAlone) {
+  const name = isAlone ? '' : `${run.short}: `;
+  const peak = `${stacking.isFiltered ? 'peak of what is shown' : 'peak'} ${formatBytes(stacking.totals[stacking.peakState])}`;
+  return `${name}${peak}${run.title ? ` · ${run.title}` : ''}`;
+}
+
+/**
  * The timelines of all stages, one below the other.
  * @param {import('./stage.js').Stage[]} stages
  * @param {string} title
@@ -49,21 +91,9 @@ export function pictureOf(stages, title) {
   const canvas = document.createElement('canvas');
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
   const room = width - 2 * PICTURE_MARGIN;
-  const {
-    colouring: { groups },
-    isShown,
-  } = first.stacking;
   context.font = `12px ${PICTURE_FONT}`;
-  const largest = groups
-    .map((_, g) => g)
-    .filter((g) => isShown[g] && groups[g].peakBytes > 0)
-    .sort((a, b) => groups[b].peakBytes - groups[a].peakBytes)
-    .slice(0, 24);
-  const entries = largest
-    .sort((a, b) => a - b)
-    .map((g) => ({ colour: groups[g].colour, text: groups[g].label }));
   const { placed, height: legendHeight } = flowLegend(
-    entries,
+    legendEntries(first.stacking),
     room,
     (text) => context.measureText(text).width,
   );
@@ -84,27 +114,14 @@ export function pictureOf(stages, title) {
   let y = PICTURE_MARGIN;
   context.fillText(fitText(context, title, room), PICTURE_MARGIN, y + LINE / 2);
   y += LINE + 6;
-  context.font = `12px ${PICTURE_FONT}`;
-  for (const entry of placed) {
-    context.fillStyle = entry.colour;
-    context.fillRect(PICTURE_MARGIN + entry.x, y + entry.y + 5, 10, 10);
-    context.fillStyle = theme.ink;
-    context.fillText(entry.text, PICTURE_MARGIN + entry.x + 16, y + entry.y + LINE / 2);
-  }
+  drawLegend(context, placed, y, theme.ink);
   y += legendHeight;
-  for (const { run, base, stacking } of shown) {
+  for (const stage of shown) {
+    const { base } = stage;
     context.font = `600 13px ${PICTURE_FONT}`;
     context.fillStyle = theme.ink;
-    const peak = `${stacking.isFiltered ? 'peak of what is shown' : 'peak'} ${formatBytes(stacking.totals[stacking.peakState])}`;
-    context.fillText(
-      fitText(
-        context,
-        `${shown.length > 1 ? `${run.short}: ` : ''}${peak}${run.title ? ` · ${run.title}` : ''}`,
-        room,
-      ),
-      PICTURE_MARGIN,
-      y + 6 + LINE / 2,
-    );
+    const line = fitText(context, stageTitle(stage, shown.length === 1), room);
+    context.fillText(line, PICTURE_MARGIN, y + 6 + LINE / 2);
     y += 6 + LINE;
     context.drawImage(base, PICTURE_MARGIN, y, base.width / pixelRatio, base.height / pixelRatio);
     y += base.height / pixelRatio;

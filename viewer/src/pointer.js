@@ -2,7 +2,7 @@
  * clicks.
  */
 import { byId } from './dom.js';
-import { SCOPE } from './format.js';
+import { SCOPE } from './format_names.js';
 import { scopeSpan } from './lanes.js';
 import { blockFacts, scopeFacts, stateFacts } from './panels.js';
 import { statesOfSpan } from './spans.js';

@@ -3,14 +3,15 @@
  */
 import { FormatError } from './columns.js';
 import { categoryNumber } from './categories.js';
-import { ACTION_NAMES, CATEGORY_NAMES } from './format.js';
-import { lettersOf, pathOfItem, pathOfKey } from './json.js';
+import { ACTION_NAMES, CATEGORY_NAMES } from './format_names.js';
 import { PickleContainer, pickleKind, PickleReal } from './pickle.js';
-import { ACTION, STATE } from './subjects.js';
+import { Interner, isOfKind, Place } from './pytorch_place.js';
+import { readSegments } from './pytorch_segments.js';
+import { ACTION } from './subjects.js';
 
-const MOST_PARTS = 256; // devices, streams
-const MOST_REQUEST = 2 ** 60;
-const MOST_ADDRESS = 2 ** 61;
+export const MOST_PARTS = 256; // devices, streams
+export const MOST_REQUEST = 2 ** 60;
+export const MOST_ADDRESS = 2 ** 61;
 const MOST_US = 2 ** 63 / 1000;
 const UNLIMITED = 2 ** 53 - 1; // as many or more, as device_free
 const N_INTERVALS = 16;
@@ -54,135 +55,6 @@ const MOST_SETTINGS = 1024;
  * @property {boolean} isExpandable
  * @property {DumpBlock[]} blocks
  */
-
-/** Where a value stands, for messages. */
-class Place {
-  /**
-   * @param {Place | null} up
-   * @param {string | number} key
-   * @param {number} [offset] of the container at hand
-   */
-  constructor(up, key, offset = 0) {
-    this.up = up;
-    this.key = key;
-    this.offset = offset;
-  }
-
-  /** @param {string | number} key */
-  at(key) {
-    return new Place(this, key);
-  }
-
-  /** @returns {string} */
-  path() {
-    const before = this.up?.path() ?? '';
-    if (typeof this.key === 'number') return pathOfItem(before, this.key);
-    const bytes = new TextEncoder().encode(this.key);
-    return this.key === '' ? before : pathOfKey(before, lettersOf(bytes, 0, bytes.length));
-  }
-
-  /**
-   * @param {string} message
-   * @returns {never}
-   */
-  fail(message) {
-    /** @type {Place | null} */
-    let place = this;
-    while (place.offset === 0 && place.up !== null) place = place.up;
-    const path = this.path();
-    throw new FormatError(`byte ${place.offset}${path ? `, ${path}` : ''}: ${message}`);
-  }
-
-  /**
-   * @param {any} value
-   * @param {string} what
-   * @returns {never}
-   */
-  expected(value, what) {
-    return this.fail(
-      value === undefined
-        ? `it is missing: ${what} was expected`
-        : `${what} was expected, not ${pickleKind(value)}`,
-    );
-  }
-
-  /**
-   * @param {any} value
-   * @returns {any[]}
-   */
-  list(value) {
-    if (!(value instanceof PickleContainer) || value.kind === 'dict') this.expected(value, 'a list');
-    this.offset = value.offset;
-    return value.items;
-  }
-
-  /**
-   * The value of a key; the last one if the key repeats, as in Python.
-   * @param {any} value
-   * @returns {Map<any, any>}
-   */
-  dict(value) {
-    if (!(value instanceof PickleContainer) || value.kind !== 'dict') this.expected(value, 'a dict');
-    this.offset = value.offset;
-    const found = new Map();
-    for (let i = 0; i < value.items.length; i += 2)
-      if (typeof value.items[i] === 'string') found.set(value.items[i], value.items[i + 1]);
-    return found;
-  }
-
-  /**
-   * @param {any} value
-   * @param {number} min
-   * @param {number} max
-   * @returns {number}
-   */
-  integer(value, min, max) {
-    if (typeof value !== 'number') this.expected(value, 'an integer');
-    if (value < min || value > max) this.fail(`${value} is not in the range of ${min} to ${max}`);
-    return value;
-  }
-
-  /**
-   * @param {any} value
-   * @returns {string}
-   */
-  text(value) {
-    if (typeof value !== 'string') this.expected(value, 'a text');
-    return value;
-  }
-}
-
-/**
- * A container of that kind; a tuple is a list, too.
- * @param {any} value
- * @param {'list' | 'dict'} kind
- */
-function isOfKind(value, kind) {
-  return value instanceof PickleContainer && (value.kind === 'dict') === (kind === 'dict');
-}
-
-/** Numbers texts. */
-class Interner {
-  constructor() {
-    /** @type {string[]} */
-    this.texts = [];
-    /** @type {Map<string, number>} */
-    this.numbers = new Map();
-  }
-
-  /**
-   * @param {string} text
-   * @returns {number}
-   */
-  number(text) {
-    let number = this.numbers.get(text);
-    if (number === undefined) {
-      number = this.texts.push(text) - 1;
-      this.numbers.set(text, number);
-    }
-    return number;
-  }
-}
 
 export class PytorchImport {
   /** @param {number} nBytes of the pickle */
@@ -330,134 +202,6 @@ export class PytorchImport {
     if (found >= 0) return found;
     if (this.streams.length === MOST_PARTS) at.fail(`more than the limit of ${MOST_PARTS} streams`);
     return this.streams.push({ device, handle }) - 1;
-  }
-
-  /**
-   * @param {any} value
-   * @param {Place} at
-   * @param {number} place address up to which its segment is filled
-   * @param {DumpSegment} segment
-   * @returns {DumpBlock}
-   */
-  block(value, at, place, segment) {
-    const dict = at.dict(value);
-    const states = {
-      inactive: STATE.FREE,
-      active_allocated: STATE.ALLOCATED,
-      active_pending_free: STATE.PENDING,
-      active_awaiting_free: STATE.PENDING,
-    };
-    let offset = place;
-    const bytes = at.at('size').integer(dict.get('size'), 0, MOST_REQUEST);
-    const state = new Map(Object.entries(states)).get(dict.get('state'));
-    if (state === undefined)
-      at.at('state').fail('inactive, active_allocated or active_pending_free was expected');
-    if (dict.has('address')) {
-      const address = at.at('address').integer(dict.get('address'), 0, 2 ** 63);
-      if (address < segment.address + place)
-        at.at('address').fail(
-          `0x${address.toString(16)} is not where the block before it ends, 0x${(segment.address + place).toString(16)}`,
-        );
-      offset = address - segment.address;
-    }
-    const block = {
-      offset,
-      bytes,
-      requested: 0,
-      state: /** @type {number} */ (state),
-      stack: -1,
-      category: 0,
-      name: -1,
-    };
-    if (state === STATE.FREE) return block; // requested_size may be that of the last user
-    let requested = dict.get('requested_size');
-    let frames = dict.get('frames');
-    if (dict.has('history') && requested === undefined) {
-      // the first releases list the block's last users, newest first
-      const history = at.at('history');
-      const given = dict.get('history');
-      const list = isOfKind(given, 'list') ? history.list(given) : [];
-      const isUsable = list.length > 0 && isOfKind(list[0], 'dict');
-      if (!isOfKind(given, 'list') || (list.length > 0 && !isUsable)) this.countOdd(history);
-      const newest = isUsable ? history.at(0).dict(list[0]) : new Map();
-      requested = newest.get('real_size') ?? requested;
-      frames = isUsable ? newest.get('frames') : frames;
-    }
-    const isInside = typeof requested === 'number' && requested >= 0 && requested <= bytes;
-    if (!isInside && requested !== undefined) this.countOdd(at.at('requested_size'));
-    block.requested = isInside ? requested : bytes;
-    block.stack = this.stack(frames, at);
-    return block;
-  }
-
-  /**
-   * @param {any} value
-   * @param {Place} at
-   */
-  segment(value, at) {
-    const dict = at.dict(value);
-    const device = at.at('device').integer(dict.get('device'), 0, MOST_PARTS - 1);
-    this.nDevices = Math.max(this.nDevices, device + 1);
-    const type = dict.get('segment_type');
-    const poolAt = at.at('segment_pool_id');
-    const segment = {
-      device,
-      address: at.at('address').integer(dict.get('address'), 0, MOST_ADDRESS),
-      totalBytes: at.at('total_size').integer(dict.get('total_size'), 0, MOST_REQUEST),
-      stream: this.stream(device, dict.get('stream'), at),
-      pool: type === 'small' || type === 'large' ? type : '',
-      poolId: [0, 0],
-      isExpandable: dict.get('is_expandable') === true,
-      blocks: /** @type {DumpBlock[]} */ ([]),
-    };
-    if (dict.has('segment_pool_id')) {
-      const given = dict.get('segment_pool_id');
-      const pair = isOfKind(given, 'dict') || !(given instanceof PickleContainer) ? [] : poolAt.list(given);
-      if (
-        pair.length === 2 &&
-        pair.every((number) => typeof number === 'number' && number >= 0 && number < 2 ** 32)
-      )
-        segment.poolId = pair;
-      else this.countOdd(poolAt);
-    }
-    const blocksAt = at.at('blocks');
-    const blocks = blocksAt.list(dict.get('blocks'));
-    this.count(blocks.length, blocksAt);
-    let filled = 0;
-    const addGap = (/** @type {number} */ bytes) => {
-      // bytes that no block covers are free
-      if (bytes <= 0) return;
-      this.nContradictions++;
-      segment.blocks.push({
-        offset: filled,
-        bytes,
-        requested: 0,
-        state: STATE.FREE,
-        stack: -1,
-        category: 0,
-        name: -1,
-      });
-      filled += bytes;
-    };
-    blocks.forEach((given, i) => {
-      const block = this.block(given, blocksAt.at(i), filled, segment);
-      if (block.bytes > segment.totalBytes - block.offset)
-        blocksAt.at(i).fail(`the block ends behind its segment of ${segment.totalBytes} bytes`);
-      addGap(block.offset - filled);
-      filled += block.bytes;
-      segment.blocks.push(block);
-    });
-    addGap(segment.totalBytes - filled);
-    this.end.push(segment);
-  }
-
-  /** @param {any} value */
-  readSegments(value) {
-    const at = new Place(null, 'segments');
-    const list = at.list(value);
-    this.count(list.length, at);
-    list.forEach((segment, i) => this.segment(segment, at.at(i)));
-    this.end.sort((a, b) => a.device - b.device || a.address - b.address);
   }
 
   /**
@@ -668,7 +412,7 @@ export function readPytorch(root, nBytes) {
   }
   const found = new PytorchImport(nBytes);
   found.readSettings(parts.get('allocator_settings'));
-  found.readSegments(parts.get('segments'));
+  readSegments(found, parts.get('segments'));
   found.readTraces(parts.get('device_traces'));
   return { found, annotations: readAnnotations(found, parts.get('external_annotations')) };
 }

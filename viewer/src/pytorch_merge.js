@@ -4,7 +4,7 @@
  * Rows of one device keep their order even if their times do not: the time of a row is the highest so far on
  * its device.
  */
-import { SCOPE } from './format.js';
+import { SCOPE } from './format_names.js';
 import { readPytorch } from './pytorch.js';
 import { walkBack } from './pytorch_walk.js';
 import { ACTION } from './subjects.js';

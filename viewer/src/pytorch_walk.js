@@ -8,11 +8,11 @@
  * stays.
  */
 import { PointSet } from './points.js';
+import { roundRequest } from './pytorch_rounding.js';
 import { ACTION, STATE } from './subjects.js';
 
 const SMALL_REQUEST = 2 ** 20; // requests up to it come from the small pool
 const REST_BYTES = 2 ** 20; // a rest up to this size is not split off a large block
-const MIN_BLOCK_BYTES = 512;
 
 /**
  * @typedef {import('./pytorch.js').TraceRow} TraceRow
@@ -30,33 +30,6 @@ const MIN_BLOCK_BYTES = 512;
  * @property {number} state STATE
  * @property {number} category
  */
-
-/**
- * Rounds up to a multiple of 1/d of the next lower power of two; powers of two stay.
- * @param {number} bytes
- * @param {number} divisions
- */
-function roundDivided(bytes, divisions) {
-  let floor = MIN_BLOCK_BYTES;
-  while (floor <= Math.floor(bytes / 2)) floor *= 2;
-  if (floor === bytes) return bytes;
-  const step = Math.floor(floor / divisions);
-  return step === 0 ? 2 * floor : Math.ceil(bytes / step) * step;
-}
-
-/**
- * The block size that the allocator's rounding rule alone gives a request.
- * @param {number[]} divisionsOf per power of two of MiB
- * @param {number} bytes
- */
-export function roundRequest(divisionsOf, bytes) {
-  if (bytes < MIN_BLOCK_BYTES) return MIN_BLOCK_BYTES;
-  let interval = 0;
-  while (interval + 1 < divisionsOf.length && bytes >= 2 ** (21 + interval)) interval++;
-  const divisions = divisionsOf[interval];
-  if (divisions > 1 && bytes > MIN_BLOCK_BYTES * divisions) return roundDivided(bytes, divisions);
-  return Math.ceil(bytes / MIN_BLOCK_BYTES) * MIN_BLOCK_BYTES;
-}
 
 /** @param {number} action */
 const isMapAction = (action) => action === ACTION.SEGMENT_MAP || action === ACTION.SEGMENT_UNMAP;

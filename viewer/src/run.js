@@ -1,7 +1,7 @@
 /* run.js - one run with the values that are derived from its snapshot once. */
 import { eventAxis, timeAxis } from './axis.js';
 import { buildBlocks, buildReserved, devicesUsed } from './blocks.js';
-import { SCOPE } from './format.js';
+import { SCOPE } from './format_names.js';
 import { sitesOf, siteText, representativeFrames } from './frames.js';
 import { aliveAt, buildIndex, largestState } from './index.js';
 import { buildLanes, enclosing, scopeExtents, scopeSpan, scopeText } from './lanes.js';
@@ -139,14 +139,11 @@ function buildTitle(snapshot, device) {
 }
 
 /**
+ * Warnings about events and values that the file lacks or contradicts.
  * @param {import('./format.js').Snapshot} snapshot
- * @param {Derived} derived
- * @param {import('./format.js').Device | undefined} device
  */
-function buildWarnings(snapshot, { index, reserved, devices }, device) {
+function lossWarnings(snapshot) {
   const warnings = [];
-  const { blocks } = index;
-  const nUnmatched = blocks.nUnmatched + reserved.nUnmatched;
   if (snapshot.run.outcome === 'stopped') {
     warnings.push('The run was stopped before its end, where its peak may lie.');
   }
@@ -182,6 +179,18 @@ function buildWarnings(snapshot, { index, reserved, devices }, device) {
       `${formatCount(snapshot.odd.count)} ${snapshot.odd.count === 1 ? 'value is' : 'values are'} not what the format says and count as unknown, the first at ${snapshot.odd.first}.`,
     );
   }
+  return warnings;
+}
+
+/**
+ * @param {import('./format.js').Snapshot} snapshot
+ * @param {Derived} derived
+ * @param {import('./format.js').Device | undefined} device
+ */
+function buildWarnings(snapshot, { index, reserved, devices }, device) {
+  const warnings = lossWarnings(snapshot);
+  const { blocks } = index;
+  const nUnmatched = blocks.nUnmatched + reserved.nUnmatched;
   if (nUnmatched > 0) {
     warnings.push(
       `${formatCount(nUnmatched)} ${nUnmatched === 1 ? 'event contradicts' : 'events contradict'} the state before: frees without an allocation in this file, or allocations on top of others. Totals may be off by their bytes.`,

@@ -5,13 +5,11 @@
  * per group in every n-th state make bands cheap at any zoom. Hiding groups costs a pass over the events for
  * the totals of the rest, so that the peak of every column stays exact.
  */
-import { CATEGORIES, categoryColour, rankedColour, sequentialColour } from './colours.js';
+import { classifierOf } from './classify.js';
+import { CATEGORIES, rankedColour } from './colours.js';
 import { replacedAt } from './blocks.js';
-import { frameText } from './frames.js';
 import { buildPyramid, largestState } from './index.js';
-import { scopeGroups } from './lanes.js';
 import { NO_BLOCK } from './subjects.js';
-import { categoryText, formatCount, formatDuration } from './text.js';
 
 const MIN_SUM_STATES = 64;
 
@@ -49,218 +47,11 @@ const MIN_SUM_STATES = 64;
  * @property {Float64Array} totals bytes shown, per state
  * @property {Int32Array[]} pyramid over `totals`
  * @property {number} peakState first state with most bytes shown
- *
- * @typedef {{key: string, label: string, title: string, colour: string, order: number, isOld?: boolean}} Kind
- *   a future group; an order of NaN and a colour of "" are chosen later
  */
-
-/**
- * @param {string} key
- * @param {string} label
- * @param {Partial<Kind>} [more]
- * @returns {Kind}
- */
-function kindOf(key, label, more = {}) {
-  return { key, label, title: label, colour: '', order: NaN, ...more };
-}
-
-/**
- * @typedef {(run: import('./run.js').Run, group: (kind: Kind) => number) => (block: number) => number}
- *   Classifier gives the group of a block, per run
- */
-
-/**
- * One group per row of a table that blocks refer to. Blocks from before the recording without a reference
- * form a group of their own.
- * @param {import('./blocks.js').Blocks} blocks
- * @param {import('./format.js').Indices} column of `blocks`
- * @param {Int32Array} identities the identity of each row of the table
- * @param {string} prefix
- * @param {string} without label of blocks without a reference
- * @param {(identity: number) => Kind} kind
- * @param {(kind: Kind) => number} group
- */
-function byTable(blocks, column, identities, prefix, without, kind, group) {
-  const none = kindOf(`${prefix}:none`, without, { colour: rankedColour(-1) });
-  const before = kindOf(`${prefix}:before`, 'from before the recording', {
-    colour: rankedColour(-1),
-    isOld: true,
-  });
-  return byNumber(
-    (block) => (column[block] >= 0 ? identities[column[block]] : blocks.bornState[block] === 0 ? -2 : -1),
-    (row) => (row >= 0 ? kind(row) : row === -1 ? none : before),
-    group,
-  );
-}
-
-/**
- * @param {(block: number) => number} numberOf the identity of a block's group, at least -2
- * @param {(number: number) => Kind} kind the kind of such a number
- * @param {(kind: Kind) => number} group
- */
-function byNumber(numberOf, kind, group) {
-  /** @type {number[]} */
-  const known = [];
-  return (/** @type {number} */ block) => {
-    const number = numberOf(block) + 2;
-    return (known[number] ??= group(kind(number - 2)));
-  };
-}
-
-const SIZE_BOUNDS = Object.freeze([
-  4 * 2 ** 10,
-  32 * 2 ** 10,
-  256 * 2 ** 10,
-  2 * 2 ** 20,
-  16 * 2 ** 20,
-  128 * 2 ** 20,
-  2 ** 30,
-]);
-const SIZE_TEXTS = Object.freeze([
-  'below 4 KiB',
-  '4 – 32 KiB',
-  '32 – 256 KiB',
-  '256 KiB – 2 MiB',
-  '2 – 16 MiB',
-  '16 – 128 MiB',
-  '128 MiB – 1 GiB',
-  '1 GiB and more',
-]);
-const AGE_DECADES = 8; // classes of lifetimes, besides blocks that are never freed
-
-/**
- * The label of a class of lifetimes: below 10 µs, 100 µs, ..., or below 10, 100, ... events without a clock.
- * @param {boolean} isTimed
- * @param {number} decade
- */
-function ageText(isTimed, decade) {
-  const text = (/** @type {number} */ d) =>
-    isTimed ? formatDuration(10 ** (d + 4)).replace(/\.0+(?=\s)/, '') : formatCount(10 ** (d + 1));
-  const unit = isTimed ? '' : ' events';
-  return decade === 0
-    ? `below ${text(0)}${unit}`
-    : decade === AGE_DECADES - 1
-      ? `${text(decade - 1)}${unit} and longer`
-      : `${text(decade - 1)} – ${text(decade)}${unit}`;
-}
-
-/** @param {import('./run.js').Run} run */
-function hasClock(run) {
-  return !run.isVirtual && run.snapshot.clockSource !== 'none';
-}
-
-/**
- * @param {ColourBy} colourBy
- * @param {import('./run.js').Run[]} runs
- * @returns {Classifier}
- */
-function classifierOf(colourBy, runs) {
-  if (colourBy === 'category') {
-    return ({ index: { blocks }, snapshot: { categories } }, group) =>
-      byNumber(
-        (block) => blocks.category[block],
-        (c) =>
-          kindOf(categories[c], categoryText(categories[c]), {
-            colour: categoryColour(categories[c]),
-            order: c,
-          }),
-        group,
-      );
-  }
-  if (colourBy === 'scope') {
-    return ({ index: { blocks }, snapshot }, group) => {
-      const { paths, pathOf } = scopeGroups(snapshot);
-      return byTable(
-        blocks,
-        blocks.scope,
-        pathOf,
-        'scope',
-        paths[0],
-        (path) => kindOf(`scope:${paths[path]}`, paths[path]),
-        group,
-      );
-    };
-  }
-  if (colourBy === 'stack') {
-    return (run, group) => {
-      const {
-        index: { blocks },
-        snapshot,
-        userFrame,
-      } = run;
-      return byTable(
-        blocks,
-        blocks.stack,
-        userFrame,
-        'stack',
-        'no call stack',
-        (frame) => {
-          const label = frameText(snapshot, frame);
-          const file = snapshot.frames.file[frame];
-          return kindOf(`stack:${label} ${file < 0 ? '' : snapshot.strings[file]}`, label, {
-            title: file < 0 ? label : `${label} in ${snapshot.strings[file]}`,
-          });
-        },
-        group,
-      );
-    };
-  }
-  return colourBy === 'size' ? classifyBySize : classifierByAge(runs.every(hasClock));
-}
-
-/** @type {Classifier} */
-function classifyBySize({ index: { blocks } }, group) {
-  const n = SIZE_TEXTS.length;
-  return byNumber(
-    (block) => {
-      const at = SIZE_BOUNDS.findIndex((bound) => blocks.bytes[block] < bound);
-      return at < 0 ? n - 1 : at;
-    },
-    (k) => kindOf(`size:${k}`, SIZE_TEXTS[k], { colour: sequentialColour(k, n), order: n - k }),
-    group,
-  );
-}
-
-/**
- * @param {boolean} isTimed
- * @returns {Classifier}
- */
-function classifierByAge(isTimed) {
-  const n = AGE_DECADES;
-  const unit = isTimed ? 'time' : 'events';
-  return (
-    {
-      index: {
-        blocks: { bornState, diedState },
-      },
-      snapshot: { events },
-    },
-    group,
-  ) =>
-    byNumber(
-      (block) => {
-        const born = bornState[block];
-        const died = diedState[block];
-        if (died > events.count || died === 0) return n; // 0: pending from the start, never shown
-        const life = isTimed
-          ? (events.timeNs[died - 1] - (born > 0 ? events.timeNs[born - 1] : 0)) / 1000
-          : died - born;
-        return Math.max(0, Math.min(n - 1, Math.floor(Math.log10(Math.max(life, 1)) + 1e-9)));
-      },
-      (k) =>
-        k === n
-          ? kindOf('age:never', 'never freed', { colour: sequentialColour(n, n + 1), order: 0 })
-          : kindOf(`age:${unit}:${k}`, ageText(isTimed, k), {
-              colour: sequentialColour(k, n + 1),
-              order: n - k,
-            }),
-      group,
-    );
-}
 
 /**
  * Sorts the groups of all runs for the stack: persistent blocks at the bottom, short-lived ones on top.
- * @param {Kind[]} kinds
+ * @param {import('./classify.js').Kind[]} kinds
  * @param {{peakBytes: Float64Array, bytes: Float64Array, lifetime: Float64Array}} measures per kind
  * @returns {{groups: StackGroup[], place: Int32Array}} place: the position of each kind
  */
@@ -343,11 +134,11 @@ function buildGrouping(run, kindOfBlock, place) {
  * @returns {Colouring}
  */
 export function buildColouring(runs, colourBy) {
-  /** @type {Kind[]} */
+  /** @type {import('./classify.js').Kind[]} */
   const kinds = [];
   /** @type {Map<string, number>} */
   const ids = new Map();
-  const group = (/** @type {Kind} */ kind) => {
+  const group = (/** @type {import('./classify.js').Kind} */ kind) => {
     let id = ids.get(kind.key);
     if (id === undefined) {
       ids.set(kind.key, (id = kinds.length));

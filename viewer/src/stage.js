@@ -16,6 +16,45 @@ const BAND_STATES = 24; // and states per column, above which they are
  *   point; -1: none
  */
 
+/**
+ * The frame that holds a timeline's canvases.
+ * @param {import('./run.js').Run} run
+ * @param {'event' | 'time'} kind
+ * @param {HTMLCanvasElement[]} canvases
+ */
+function makeFrame(run, kind, ...canvases) {
+  const what = `Memory over ${kind === 'event' ? 'events' : 'time'} of ${run.short}`;
+  return element(
+    'div',
+    {
+      class: 'canvases',
+      tabindex: '0',
+      role: 'application',
+      'aria-roledescription': 'timeline',
+      'aria-label': `${what}. ${headline(run)} Up and down go through the allocations, Enter pins.`,
+    },
+    ...canvases,
+  );
+}
+
+/**
+ * The title of one of several runs.
+ * @param {import('./run.js').Run} run
+ * @param {HTMLElement} note
+ */
+function titleLine(run, note) {
+  const whose = implementationText(run.snapshot.run.implementation);
+  return element(
+    'div',
+    { class: 'run-title' },
+    element('h2', { title: run.title }, run.short),
+    run.short === run.label ? null : element('span', { class: 'muted small' }, run.label),
+    whose === '' || whose === run.short ? null : element('span', { class: 'muted small' }, whose),
+    note,
+    element('p', { class: 'muted small' }, headline(run)),
+  );
+}
+
 /** The canvases of a run, and its view. */
 export class Stage {
   /**
@@ -46,34 +85,12 @@ export class Stage {
     this.base = /** @type {HTMLCanvasElement} */ (element('canvas'));
     this.over = /** @type {HTMLCanvasElement} */ (element('canvas'));
     this.image = /** @type {HTMLCanvasElement} */ (element('canvas'));
-    this.frame = element(
-      'div',
-      {
-        class: 'canvases',
-        tabindex: '0',
-        role: 'application',
-        'aria-roledescription': 'timeline',
-        'aria-label': `Memory over ${kind === 'event' ? 'events' : 'time'} of ${run.short}. ${headline(run)} Up and down go through the allocations, Enter pins.`,
-      },
-      this.base,
-      this.over,
-    );
+    this.frame = makeFrame(run, kind, this.base, this.over);
     this.note = element('span', { class: 'note', hidden: '' });
-    const whose = implementationText(run.snapshot.run.implementation);
     this.element = element(
       'section',
       { class: 'run' },
-      alone
-        ? null
-        : element(
-            'div',
-            { class: 'run-title' },
-            element('h2', { title: run.title }, run.short),
-            run.short === run.label ? null : element('span', { class: 'muted small' }, run.label),
-            whose === '' || whose === run.short ? null : element('span', { class: 'muted small' }, whose),
-            this.note,
-            element('p', { class: 'muted small' }, headline(run)),
-          ),
+      alone ? null : titleLine(run, this.note),
       run.isRecorded
         ? this.frame
         : element(

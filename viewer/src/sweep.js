@@ -76,6 +76,39 @@ export function makeBandSweep(grouping, picking) {
  */
 
 /**
+ * A doubly linked list of nodes per group, bottom first. Removed nodes are reused.
+ * @param {number} nGroups
+ */
+function makeNodeLists(nGroups) {
+  const first = new Int32Array(nGroups);
+  const last = new Int32Array(nGroups);
+  const [next, before, tall, spare] = Array.from({ length: 4 }, () => /** @type {number[]} */ ([]));
+  const append = (/** @type {number} */ group, /** @type {number} */ block) => {
+    const node = spare.pop() ?? next.length;
+    next[node] = -1;
+    before[node] = last[group];
+    tall[node] = block;
+    if (last[group] >= 0) next[last[group]] = node;
+    else first[group] = node;
+    last[group] = node;
+    return node;
+  };
+  const remove = (/** @type {number} */ group, /** @type {number} */ node) => {
+    if (before[node] >= 0) next[before[node]] = next[node];
+    else first[group] = next[node];
+    if (next[node] >= 0) before[next[node]] = before[node];
+    else last[group] = before[node];
+    spare.push(node);
+  };
+  const clear = () => {
+    first.fill(-1);
+    last.fill(-1);
+    next.length = before.length = tall.length = spare.length = 0;
+  };
+  return { first, last, next, tall, append, remove, clear };
+}
+
+/**
  * @param {import('./stacking.js').Stacking} stacking
  * @param {import('./stacking.js').Picking | null} picking
  * @param {number} tallBytes blocks of at least this size get a node of their own
@@ -91,31 +124,20 @@ export function makeBlockSweep(
   const { act, bytes, diedState } = blocks;
   const nGroups = isShown.length;
   const replaced = replacedAt(blocks);
-  const first = new Int32Array(nGroups);
-  const last = new Int32Array(nGroups);
+  const lists = makeNodeLists(nGroups);
+  const { first, last, next, tall } = lists;
   const isPicked = picking?.isPicked ?? null;
-  const [next, before, tall, sum, picked, alive, spare] = Array.from(
-    { length: 7 },
-    () => /** @type {number[]} */ ([]),
-  );
+  const [sum, picked, alive] = Array.from({ length: 3 }, () => /** @type {number[]} */ ([]));
   let now = -1;
-  const addNode = (/** @type {number} */ group, /** @type {number} */ block) => {
-    const node = spare.pop() ?? next.length;
-    next[node] = -1;
-    before[node] = last[group];
-    tall[node] = block;
-    sum[node] = picked[node] = alive[node] = 0;
-    if (last[group] >= 0) next[last[group]] = node;
-    else first[group] = node;
-    last[group] = node;
-    return node;
-  };
   const addBlock = (/** @type {number} */ b) => {
     const group = groupOf[b];
     if (!isShown[group]) return;
     const isTall = bytes[b] >= tallBytes;
-    const above = last[group];
-    const node = !isTall && above >= 0 && tall[above] < 0 ? above : addNode(group, isTall ? b : -1);
+    let node = last[group];
+    if (isTall || node < 0 || tall[node] >= 0) {
+      node = lists.append(group, isTall ? b : -1);
+      sum[node] = picked[node] = alive[node] = 0;
+    }
     nodeOf[b] = node;
     alive[node]++;
     sum[node] += bytes[b];
@@ -127,17 +149,11 @@ export function makeBlockSweep(
     if (!isShown[group]) return;
     sum[node] -= bytes[b];
     if (isPicked === null || isPicked[b]) picked[node] -= bytes[b];
-    if (--alive[node] > 0) return;
-    if (before[node] >= 0) next[before[node]] = next[node];
-    else first[group] = next[node];
-    if (next[node] >= 0) before[next[node]] = before[node];
-    else last[group] = before[node];
-    spare.push(node);
+    if (--alive[node] === 0) lists.remove(group, node);
   };
   const restart = (/** @type {number} */ state) => {
-    first.fill(-1);
-    last.fill(-1);
-    next.length = before.length = tall.length = sum.length = picked.length = alive.length = spare.length = 0;
+    lists.clear();
+    sum.length = picked.length = alive.length = 0;
     for (let b = 0, n = bornUpTo(blocks, state); b < n; b++) if (diedState[b] > state) addBlock(b);
     now = state;
   };

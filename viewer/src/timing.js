@@ -1,7 +1,7 @@
 /* timing.js - figures from a run's times: tokens and FLOP per second, the cost of recording, and the kernels.
  * Figures and words are those of `tidemark summary`.
  */
-import { SCOPE } from './format.js';
+import { SCOPE } from './format_names.js';
 import { formatPlural } from './text.js';
 
 // fewer cannot be distinguished from chance: 2 of the 2^5 outcomes of 5 coins show one side only

@@ -1,12 +1,13 @@
 /* tree.js - the tree of amounts as a panel: a grid of rows that open and close, down to single blocks, sorted
  * by any column. Choosing a row isolates its blocks in the timelines.
  */
-import { leavesOf, levelsOf, pickOf, splitAmount, usualSplit } from './amounts.js';
+import { leavesOf, pickOf, splitAmount } from './amounts.js';
 import { copyText, saveFile } from './clipboard.js';
 import { csvLine, textTable } from './csv.js';
 import { element, pushButton } from './dom.js';
 import { beforePicture } from './frame.js';
 import { amountText, blockColours, selectBlocks, makeInstantBar, whatText } from './instant.js';
+import { levelsOf, usualSplit } from './levels.js';
 import { formatBytes, formatCount, formatExactBytes, formatShare } from './text.js';
 import { CHUNK_ROWS, treeRows } from './tree_rows.js';
 

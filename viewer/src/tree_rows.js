@@ -32,18 +32,21 @@ export const CHUNK_ROWS = 200; // children shown initially, and added by each pr
  * @property {number} block -1: none
  */
 
-/**
- * The visible rows, from the outermost group.
- * @param {TreeState} state
- * @param {import('./run.js').Run} run
- * @param {import('./amounts.js').Amount} whole
- * @param {import('./amounts.js').Level[]} levels
- * @returns {TreeRow[]}
- */
-export function treeRows(state, run, whole, levels) {
-  const { blocks } = run.index;
-  /** @type {TreeRow[]} */
-  const rows = [];
+/** Collects the visible rows of a tree. */
+class RowList {
+  /**
+   * @param {TreeState} state
+   * @param {import('./run.js').Run} run
+   * @param {import('./amounts.js').Level[]} levels
+   */
+  constructor(state, run, levels) {
+    this.state = state;
+    this.run = run;
+    this.levels = levels;
+    /** @type {TreeRow[]} */
+    this.rows = [];
+  }
+
   /**
    * Adds the rows to show, and a row that sums the others.
    * @template T
@@ -53,8 +56,8 @@ export function treeRows(state, run, whole, levels) {
    * @param {(item: T) => void} add
    * @param {(item: T) => {bytes: number, requestedBytes: number, count: number}} amountOf
    */
-  const addShown = (key, level, all, add, amountOf) => {
-    const n = state.shownOf.get(key) ?? CHUNK_ROWS;
+  addShown(key, level, all, add, amountOf) {
+    const n = this.state.shownOf.get(key) ?? CHUNK_ROWS;
     for (const item of all.slice(0, n)) add(item);
     if (all.length <= n) return;
     const rest = { bytes: 0, requestedBytes: 0, count: 0 };
@@ -66,7 +69,7 @@ export function treeRows(state, run, whole, levels) {
     }
     const left = all.length - n;
     const next = Math.min(CHUNK_ROWS, left);
-    rows.push({
+    this.rows.push({
       key: `${key}/more`,
       kind: 'more',
       level,
@@ -79,72 +82,109 @@ export function treeRows(state, run, whole, levels) {
       path: [],
       block: -1,
     });
-  };
-  const addBlocks = (/** @type {string} */ key, /** @type {import('./amounts.js').Amount} */ amount) => {
-    const list = [...amount.blocks].sort((a, b) => blocks.bytes[b] - blocks.bytes[a] || a - b);
+  }
+
+  /**
+   * @param {string} key
+   * @param {number} level
+   * @param {number} block
+   * @returns {TreeRow}
+   */
+  blockRow(key, level, block) {
+    const { snapshot, index } = this.run;
+    const { blocks } = index;
+    const name = blocks.name[block] < 0 ? '' : snapshot.strings[blocks.name[block]];
+    const path = scopePath(snapshot, blocks.scope[block]);
+    const label = [name, path].filter(Boolean).join(', ') || `block ${formatCount(block)}`;
+    return {
+      key: `${key}/b${block}`,
+      kind: 'block',
+      level,
+      isOpen: null,
+      label,
+      title: `${label}: Enter or a click shows it in full`,
+      bytes: blocks.bytes[block],
+      requestedBytes: blocks.requestedBytes[block],
+      count: 1,
+      colour: this.state.colourOf(block),
+      amount: null,
+      path: [],
+      block,
+    };
+  }
+
+  /**
+   * @param {string} key
+   * @param {import('./amounts.js').Amount} amount
+   */
+  addBlocks(key, amount) {
+    const { bytes, requestedBytes } = this.run.index.blocks;
+    const list = [...amount.blocks].sort((a, b) => bytes[b] - bytes[a] || a - b);
     const level = amount.depth + 2;
-    addShown(
+    this.addShown(
       key,
       level,
       list,
-      (block) => {
-        const name = blocks.name[block] < 0 ? '' : run.snapshot.strings[blocks.name[block]];
-        const path = scopePath(run.snapshot, blocks.scope[block]);
-        const label = [name, path].filter(Boolean).join(', ') || `block ${formatCount(block)}`;
-        rows.push({
-          key: `${key}/b${block}`,
-          kind: 'block',
-          level,
-          isOpen: null,
-          label,
-          title: `${label}: Enter or a click shows it in full`,
-          bytes: blocks.bytes[block],
-          requestedBytes: blocks.requestedBytes[block],
-          count: 1,
-          colour: state.colourOf(block),
-          amount: null,
-          path: [],
-          block,
-        });
-      },
-      (block) => ({ bytes: blocks.bytes[block], requestedBytes: blocks.requestedBytes[block], count: 1 }),
+      (block) => this.rows.push(this.blockRow(key, level, block)),
+      (block) => ({ bytes: bytes[block], requestedBytes: requestedBytes[block], count: 1 }),
     );
-  };
-  const addGroups = (
-    /** @type {string} */ key,
-    /** @type {import('./amounts.js').Amount} */ parent,
-    /** @type {number[]} */ above,
-  ) => {
-    const children = sortAmounts(splitAmount(run, levels, parent), state.order, state.isDescending);
-    addShown(
+  }
+
+  /**
+   * @param {string} key
+   * @param {import('./amounts.js').Amount} amount
+   * @param {number[]} above path of the parent
+   */
+  addGroup(key, amount, above) {
+    const isOpen = this.state.open.has(key);
+    const path = [...above, amount.group];
+    this.rows.push({
+      key,
+      kind: 'group',
+      level: amount.depth + 1,
+      isOpen,
+      label: amount.label,
+      title: amount.label,
+      bytes: amount.bytes,
+      requestedBytes: amount.requestedBytes,
+      count: amount.count,
+      colour: this.state.colourOf(amount.largest),
+      amount,
+      path,
+      block: -1,
+    });
+    if (isOpen && amount.depth + 1 < this.levels.length) this.addGroups(key, amount, path);
+    else if (isOpen) this.addBlocks(key, amount);
+  }
+
+  /**
+   * @param {string} key
+   * @param {import('./amounts.js').Amount} parent
+   * @param {number[]} above path of the parent
+   */
+  addGroups(key, parent, above) {
+    const { order, isDescending } = this.state;
+    const children = sortAmounts(splitAmount(this.run, this.levels, parent), order, isDescending);
+    this.addShown(
       key,
       parent.depth + 2,
       children,
-      (amount) => {
-        const own = `${key}/${amount.group}`;
-        const isOpen = state.open.has(own);
-        const path = [...above, amount.group];
-        rows.push({
-          key: own,
-          kind: 'group',
-          level: amount.depth + 1,
-          isOpen,
-          label: amount.label,
-          title: amount.label,
-          bytes: amount.bytes,
-          requestedBytes: amount.requestedBytes,
-          count: amount.count,
-          colour: state.colourOf(amount.largest),
-          amount,
-          path,
-          block: -1,
-        });
-        if (isOpen && amount.depth + 1 < levels.length) addGroups(own, amount, path);
-        else if (isOpen) addBlocks(own, amount);
-      },
+      (amount) => this.addGroup(`${key}/${amount.group}`, amount, above),
       (amount) => amount,
     );
-  };
-  addGroups(state.rootKey, whole, []);
-  return rows;
+  }
+}
+
+/**
+ * The visible rows, from the outermost group.
+ * @param {TreeState} state
+ * @param {import('./run.js').Run} run
+ * @param {import('./amounts.js').Amount} whole
+ * @param {import('./amounts.js').Level[]} levels
+ * @returns {TreeRow[]}
+ */
+export function treeRows(state, run, whole, levels) {
+  const list = new RowList(state, run, levels);
+  list.addGroups(state.rootKey, whole, []);
+  return list.rows;
 }

@@ -4,7 +4,8 @@
 import { checkDocument } from './check.js';
 import { FormatError } from './columns.js';
 import { findPlace, MOST_DOCUMENT_BYTES, readDocument } from './document.js';
-import { readSnapshot, USUAL_NAMES } from './format.js';
+import { readSnapshot } from './format.js';
+import { USUAL_NAMES } from './format_names.js';
 import { readPickleStream } from './pickle.js';
 import { isPytorchJson, readPytorchJson } from './pytorch_json.js';
 import { documentOfPytorch } from './pytorch_merge.js';
