@@ -73,12 +73,7 @@ tests/unit/snapshot/test_compare_rows.c
 tests/unit/snapshot/test_layout.c
 tests/unit/snapshot/test_roundtrip.c
 tests/unit/snapshot/test_summary.c
-tests/viewer/load.test.mjs
-tests/viewer/logic.test.mjs
-tests/viewer/page.test.mjs
-tests/viewer/pickle.test.mjs
-tests/viewer/stacking.test.mjs
-tests/viewer/synthetic.mjs
+tests/unit/model/test_ops_storage.c
 "
 unfinished() { [[ $UNFINISHED == *$'\n'"$1"$'\n'* ]]; }
 

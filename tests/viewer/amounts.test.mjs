@@ -18,7 +18,8 @@ import { FRAME, foldedStack, frameKinds, frameText, representativeFrames } from 
 import { makeRun } from '../../viewer/src/run.js';
 import { CHUNK_ROWS, treeRows } from '../../viewer/src/tree_rows.js';
 import { levelsOf, usualSplit } from '../../viewer/src/levels.js';
-import { randomNumbers, randomRun, Recording, trainingRun } from './synthetic.mjs';
+import { Recording } from './recording.mjs';
+import { randomNumbers, randomRun, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 const training = makeRun(readSnapshot(trainingRun({ layers: 5, warmup: 1, steps: 2 })), 'training');

@@ -9,7 +9,8 @@ import { aliveAt } from '../../viewer/src/index.js';
 import { comparisonSentence, subtitleOf } from '../../viewer/src/headline.js';
 import { enclosing, scopePath, scopeSpan } from '../../viewer/src/lanes.js';
 import { makeRun } from '../../viewer/src/run.js';
-import { randomRun, Recording, trainingRun } from './synthetic.mjs';
+import { Recording } from './recording.mjs';
+import { randomRun, trainingRun } from './synthetic.mjs';
 
 const runOf = (document, label = 'run') => makeRun(readSnapshot(document), label);
 const fp32 = runOf(trainingRun({ warmup: 1, steps: 2 }), 'fp32');

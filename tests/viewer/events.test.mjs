@@ -18,12 +18,12 @@ import { makeRun } from '../../viewer/src/run.js';
 import { compileQuery } from '../../viewer/src/search.js';
 import { ACTION } from '../../viewer/src/subjects.js';
 import { ScaledScroll } from '../../viewer/src/virtual_list.js';
-import { randomNumbers, toldEvents, trainingRun } from './synthetic.mjs';
+import { randomNumbers, eventRows, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 const run = makeRun(readSnapshot(trainingRun({ layers: 4, warmup: 1, steps: 2 })), 'training');
 const { strings } = run.snapshot;
-const events = toldEvents(run.snapshot);
+const events = eventRows(run.snapshot);
 const all = { actions: null, query: null, first: 0, last: run.index.nStates };
 const listed = (rows) => Array.from({ length: rows.count }, (_, i) => rows.eventAt(i));
 const every = Array.from({ length: events.count }, (_, e) => e);
@@ -125,7 +125,7 @@ test('CSV has exact numbers, a field for each column, and no formula', () => {
     .split(',');
   assert.equal(fields.length, eventsCsvHead().trimEnd().split(',').length);
   assert.equal(Number(fields[1]), hostile.snapshot.events.timeNs[e]);
-  assert.equal(Number(fields[3]), toldEvents(hostile.snapshot).requestedBytes[e]);
+  assert.equal(Number(fields[3]), eventRows(hostile.snapshot).requestedBytes[e]);
   assert.ok(fields[5].startsWith("'="), fields[5]);
   assert.equal(fields[11], "'+stack");
 });

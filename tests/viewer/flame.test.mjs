@@ -15,7 +15,8 @@ import {
 import { readSnapshot } from '../../viewer/src/format.js';
 import { stackFrames } from '../../viewer/src/peak.js';
 import { makeRun } from '../../viewer/src/run.js';
-import { randomNumbers, Recording, trainingRun } from './synthetic.mjs';
+import { Recording } from './recording.mjs';
+import { randomNumbers, trainingRun } from './synthetic.mjs';
 
 const SEED = Number(process.env.TIDEMARK_TEST_SEED ?? 20261121);
 const training = makeRun(readSnapshot(trainingRun({ layers: 4, warmup: 0, steps: 2 })), 'training');

@@ -11,7 +11,7 @@ import { aliveAt } from '../../viewer/src/index.js';
 import { layoutAt, reservedAt } from '../../viewer/src/layout.js';
 import { layOutMap, rectAt, scaleToFit } from '../../viewer/src/map_rows.js';
 import { makeRun } from '../../viewer/src/run.js';
-import { Recording } from './synthetic.mjs';
+import { Recording } from './recording.mjs';
 
 const runOf = (document) => makeRun(readSnapshot(document), 'run');
 const MIB = 2 ** 20;

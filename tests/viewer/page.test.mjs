@@ -1,13 +1,18 @@
 // The viewer's page in headless Chromium, opened from disk as people open it.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { gzipSync } from 'node:zlib';
-import { readSnapshot } from '../../viewer/src/format.js';
-import { openAllRows, openPage, reportHtml, settled, temporaryFolder, openBrowser } from './pages.mjs';
-import { Recording, runOnDevices, trainingRun } from './synthetic.mjs';
+import {
+  openPage,
+  reportHtml,
+  settled,
+  temporaryFolder,
+  openBrowser,
+  closed,
+  onTimeline,
+  text,
+} from './pages.mjs';
+import { Recording } from './recording.mjs';
+import { knownRun, runOnDevices, trainingRun } from './synthetic.mjs';
 
 const browser = await openBrowser();
 if (browser === null) process.exit(77);
@@ -19,32 +24,6 @@ const RUN = {
   document: { ...TRAINING, run: { ...TRAINING.run, implementation: 'tidemark' } },
 };
 
-/** Three blocks at known places: the lowest is allocated first, and so on; the last state is long. */
-function knownRun(names = ['low', 'middle', 'top']) {
-  const r = new Recording();
-  const path = names[0];
-  r.within('step', 'step', 0, () => {
-    r.begin('phase', path);
-    names.forEach((name, i) => r.alloc(name, ['parameter', 'activation', 'temporary'][i], 2 ** 20));
-    for (let i = 0; i < 9; i++) r.event('mark', {});
-    r.end();
-  });
-  return r.document({ run: { precision: path } });
-}
-
-/** A point of the timeline, at a share of its width and of the height of the peak. */
-async function onTimeline(page, x, share) {
-  return page.evaluate(
-    ([x, share]) => {
-      const box = document.querySelector('.canvases').getBoundingClientRect();
-      const plot = { x: 74, y: 10, w: box.width - 84, h: box.height - 10 - 24 - 23 * 2 };
-      return { x: box.left + plot.x + x * plot.w, y: box.top + plot.y + plot.h - (share / 1.07) * plot.h };
-    },
-    [x, share],
-  );
-}
-
-const text = (page, selector) => page.locator(selector).innerText();
 const picture = (page) => page.evaluate(() => document.querySelector('.canvases canvas').toDataURL());
 
 /** The picture once it has changed. */
@@ -60,11 +39,6 @@ async function changed(page, before) {
 
 async function opened(runs, comparison = null, options = {}) {
   return openPage(browser, folder, reportHtml(runs, comparison), options);
-}
-
-async function closed(page) {
-  assert.deepEqual(page.problems, []);
-  await page.context().close();
 }
 
 test('opens from disk on the step of the peak, with the peak in one sentence, nothing asked of a network', async () => {
@@ -358,45 +332,6 @@ test('a run that was only timed shows its times, without an empty timeline', asy
   await closed(both);
 });
 
-test('the page without data takes at most 150 kB', () => {
-  assert.ok(readFileSync(process.env.TIDEMARK_VIEWER_HTML).length <= 150_000);
-});
-
-test(
-  'the command line hands the names of its comparison to the page',
-  { skip: existsSync(process.env.TIDEMARK_CLI ?? '') ? false : 'TIDEMARK_CLI names no program' },
-  async () => {
-    const files = ['fp32', 'bf16-mixed'].map((precision) => join(folder, `small-${precision}.json.gz`));
-    for (const [i, precision] of ['fp32', 'bf16-mixed'].entries()) {
-      execFileSync(
-        process.env.TIDEMARK_CLI,
-        [
-          'profile',
-          '--size',
-          'small',
-          '--precision',
-          precision,
-          '--device',
-          'virtual',
-          '--steps',
-          '1',
-          '--warmup',
-          '0',
-          '-o',
-          files[i],
-        ],
-        { stdio: 'ignore' },
-      );
-    }
-    const report = join(folder, 'named.html');
-    execFileSync(process.env.TIDEMARK_CLI, ['view', ...files, '-o', report], { stdio: 'ignore' });
-    const page = await openPage(browser, folder, readFileSync(report, 'utf8'));
-    assert.deepEqual(await page.locator('.run h2').allInnerTexts(), ['fp32', 'bf16-mixed']);
-    assert.equal(await page.locator('.run h2 + span').first().innerText(), 'small-fp32');
-    await closed(page);
-  },
-);
-
 test('a run out of memory says where it ended', async () => {
   const page = await opened([{ label: 'oom', document: trainingRun({ limitBytes: 500e6 }) }]);
   assert.match(
@@ -427,240 +362,6 @@ test('another device is chosen, and stands in the address', async () => {
   await closed(page);
 });
 
-/**
- * The document with markup in every text that may hold any text; and, one by one, documents with markup in
- * one other text.
- */
-function markedUp(document, markup) {
-  const marked = structuredClone(document);
-  const refused = [];
-  const visit = (value, put, path) => {
-    if (typeof value === 'string') {
-      put(markup);
-      try {
-        readSnapshot(structuredClone(marked));
-      } catch {
-        refused.push({ label: path, document: structuredClone(marked) });
-        put(value);
-      }
-    } else if (
-      typeof value === 'object' &&
-      value !== null &&
-      !ArrayBuffer.isView(value) &&
-      typeof value[0] !== 'number'
-    ) {
-      for (const key of Object.keys(value))
-        visit(value[key], (other) => (value[key] = other), `${path}.${key}`);
-    }
-  };
-  visit(marked, () => undefined, '');
-  return { marked, refused };
-}
-
-test('markup in every text of a file stays text, whether the file is shown or refused', async () => {
-  const document = trainingRun({ layers: 1, warmup: 0, steps: 1 });
-  document.kernels = {
-    name: [0],
-    phase: [1],
-    path: [2],
-    launches: [1],
-    total_ns: [1],
-    mean_ns: [1],
-    min_ns: [1],
-    max_ns: [1],
-  };
-  document.origin = { format: 'other', events: 1, contradictions: 2 };
-  const { marked, refused } = markedUp(
-    document,
-    '<img src=x onerror="window.broken=1"><script>window.broken=2</script>',
-  );
-  assert.ok(refused.length > 3 && JSON.stringify(marked).split('<img').length > 80);
-  const page = await opened([{ label: 'marked', document: marked }, ...refused]);
-  assert.equal(await page.locator('#banners .error').count(), refused.length);
-  for (const panel of ['flame', 'map', 'events', 'tree']) {
-    await page.locator(`#tab-${panel}`).click();
-    await settled(page);
-  }
-  await openAllRows(page);
-  assert.equal(await page.evaluate(() => window.broken), undefined);
-  assert.equal(await page.locator('body img').count(), 0);
-  await closed(page);
-});
-
-test('markup in a file stays text, and nothing in it runs', async () => {
-  const evil = [
-    '<script>window.broken=1</script>',
-    '<img src=x onerror="window.broken=2">',
-    '"\'><svg onload=window.broken=3>&amp;',
-  ];
-  const document = knownRun(evil);
-  document.devices[0].name = evil[1];
-  document.run.model.size = evil[0];
-  document.timing.phases = [{ name: evil[2], host_ms: [1, 2], device_ms: [-1, -1] }];
-  const page = await opened(
-    [
-      { label: evil[1], document },
-      { label: evil[2], document },
-    ],
-    { sentence: evil[0] },
-  );
-  assert.equal(await text(page, '#headline'), evil[0]);
-  const shown = await page.locator('body').innerText();
-  for (const name of evil.slice(1)) assert.ok(shown.includes(name), name);
-  const at = await onTimeline(page, 0.6, 0.5 / 3);
-  await page.mouse.move(at.x, at.y);
-  assert.equal(await page.locator('#tooltip .block-name').innerText(), evil[0]);
-  await page.mouse.click(at.x, at.y);
-  await openAllRows(page);
-  assert.ok((await page.locator('.tree-grid').innerText()).includes(evil[0]));
-  assert.equal(await page.evaluate(() => window.broken), undefined);
-  assert.equal(await page.locator('body img, body svg[onload], body script').count(), 2);
-  await closed(page);
-});
-
-test('inline script that is not the viewer does not run, and text cannot become markup', async () => {
-  const page = await opened([RUN]);
-  page.problems.length = 0;
-  const result = await page.evaluate(() => {
-    const script = document.createElement('script');
-    try {
-      script.textContent = 'window.broken = 4';
-      document.body.append(script);
-      document.body.insertAdjacentHTML('beforeend', '<p id=injected>');
-    } catch (problem) {
-      return String(problem);
-    }
-    return 'accepted';
-  });
-  assert.match(result, /TypeError/);
-  assert.equal(await page.evaluate(() => window.broken ?? document.getElementById('injected')), null);
-  await page.context().close();
-});
-
-test('files can be dropped and chosen; a bad one is refused in a sentence and the page stays usable', async () => {
-  const page = await opened([]);
-  assert.ok(await page.locator('#empty').isVisible());
-  const good = join(folder, 'dropped.json.gz');
-  const plain = join(folder, 'plain.json');
-  const bad = join(folder, 'bad.json.gz');
-  const cut = join(folder, 'cut.json.gz');
-  const packed = gzipSync(JSON.stringify(RUN.document));
-  writeFileSync(good, packed);
-  writeFileSync(plain, JSON.stringify(RUN.document));
-  writeFileSync(bad, gzipSync('{"format": "something else"}'));
-  writeFileSync(cut, packed.subarray(0, packed.length / 2));
-  await page.setInputFiles('#file-input', [bad, cut]);
-  await page.waitForFunction(() => document.querySelectorAll('.banner.error').length === 2);
-  const said = await text(page, '#banners');
-  for (const pattern of [
-    /bad: byte 10, format: this is not a tidemark snapshot/,
-    /cut: the file is damaged or cut off/,
-  ])
-    assert.match(said, pattern);
-  await page.setInputFiles('#file-input', good);
-  await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('Peak 981'));
-  assert.ok(await page.locator('#empty').isHidden());
-  assert.equal(await page.locator('.banner').count(), 0);
-  const transfer = await page.evaluateHandle(async (content) => {
-    const data = new DataTransfer();
-    data.items.add(new File([content], 'one.json'));
-    data.items.add(new File([content], 'two.json'));
-    return data;
-  }, JSON.stringify(RUN.document));
-  await page.dispatchEvent('body', 'drop', { dataTransfer: transfer });
-  await page.waitForFunction(() => document.querySelectorAll('.run').length === 2);
-  await closed(page);
-});
-
-test('a report that the library writes opens, labels and comparison included', async () => {
-  const snapshot = join(folder, 'for-c.json.gz');
-  const report = join(folder, 'report.html');
-  const label = 'fp32 "first" <b>&amp;';
-  writeFileSync(snapshot, gzipSync(JSON.stringify(RUN.document)));
-  execFileSync(process.env.TIDEMARK_WRITE_REPORT, [
-    report,
-    '{"sentence": "one </script> sentence é"}',
-    label,
-    snapshot,
-    'second',
-    snapshot,
-  ]);
-  const page = await openPage(browser, folder, readFileSync(report, 'utf8'));
-  assert.equal(await text(page, '#headline'), 'one </script> sentence é');
-  assert.deepEqual(await page.locator('.run h2').allInnerTexts(), [label, 'second']);
-  assert.equal(await page.locator('script[data-label]').count(), 0);
-  await closed(page);
-});
-
-test("PyTorch's pickles open, and one that names code does not", async () => {
-  const good = join(folder, 'dump.pickle');
-  const bad = join(folder, 'code.pickle');
-  const blocks =
-    '[{"size": 1048576, "requested_size": 1000000, "state": "active_allocated", "frames": [{"name": "<b>f</b>", "filename": "/me/train.py", "line": 7}]}]';
-  execFileSync('python3', [
-    '-c',
-    `import collections, pickle, sys
-pickle.dump({"segments": [{"device": 0, "address": 4096, "total_size": 1048576, "stream": 0, "blocks": ${blocks}}], "device_traces": [[
-  {"action": "alloc", "addr": 4096, "size": 1000000, "stream": 0, "frames": []}]]}, open(sys.argv[1], "wb"))
-pickle.dump(collections.OrderedDict(a=1), open(sys.argv[2], "wb"))`,
-    good,
-    bad,
-  ]);
-  const page = await opened([]);
-  await page.setInputFiles('#file-input', [good, bad]);
-  await page.waitForFunction(() => document.getElementById('headline').textContent.startsWith('Peak 1.00'));
-  assert.match(
-    await text(page, '#banners'),
-    /code: byte \d+, opcode STACK_GLOBAL: refused, it names code to be imported/,
-  );
-  await closed(page);
-});
-
-test('runs are read in workers, by the page where it may have none and where they are small', async () => {
-  const large = {
-    label: 'large',
-    bytes: Buffer.from(`${' '.repeat(200_000)}${JSON.stringify(RUN.document)}`),
-  };
-  const page = await opened([large, RUN, { ...large, label: 'again' }], null, {
-    init: () => {
-      window.answers = [];
-      window.Worker = class extends Worker {
-        constructor(...given) {
-          super(...given);
-          this.addEventListener('message', ({ data }) => window.answers.push(Object.keys(data)[0]));
-          this.addEventListener('error', () => window.answers.push('error'));
-        }
-      };
-    },
-  });
-  assert.deepEqual(
-    (await page.evaluate(() => window.answers)).filter((each) => each === 'loaded' || each === 'error'),
-    ['loaded', 'loaded'],
-  );
-  await closed(page);
-  for (const init of [
-    () => delete window.Worker,
-    () =>
-      (window.Worker = class {
-        constructor() {
-          setTimeout(() => this.onerror(new Event('error')));
-        }
-        terminate() {}
-      }),
-  ]) {
-    const alone = await opened([large], null, { init });
-    assert.match(await text(alone, '#headline'), /^Peak 981/);
-    await closed(alone);
-  }
-});
-
-test('damaged data in the page is said, and the rest is shown', async () => {
-  const page = await opened([{ label: 'broken', bytes: Buffer.from([0x1f, 0x8b, 8, 0, 1, 2]) }, RUN]);
-  assert.match(await text(page, '#banners'), /broken: the file is damaged or cut off/);
-  assert.match(await text(page, '#headline'), /^Peak 981/);
-  await closed(page);
-});
-
 test('narrow windows do not scroll sideways, in light and dark', async () => {
   for (const [width, colorScheme] of [
     [800, 'dark'],
@@ -676,31 +377,4 @@ test('narrow windows do not scroll sideways, in light and dark', async () => {
     );
     await closed(page);
   }
-});
-
-test('100,000 events come onto the screen; the time is printed, not judged', async () => {
-  const document = trainingRun({ layers: 36, steps: 85, operators: 4 });
-  assert.ok(document.events.action.length >= 95_000, String(document.events.action.length));
-  const page = await opened([]);
-  const path = join(folder, 'large.json.gz');
-  writeFileSync(path, gzipSync(JSON.stringify(document)));
-  await page.evaluate(() => {
-    window.observed = new Promise((resolve) =>
-      new MutationObserver(() =>
-        requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now()))),
-      ).observe(window.document.getElementById('headline'), {
-        childList: true,
-        characterData: true,
-        subtree: true,
-      }),
-    );
-    window.document
-      .getElementById('file-input')
-      .addEventListener('change', () => (window.began = performance.now()), { capture: true });
-  });
-  await page.setInputFiles('#file-input', path);
-  const ms = await page.evaluate(async () => (await window.observed) - window.began);
-  console.log(`# ${document.events.action.length} events: ${ms.toFixed(0)} ms`);
-  assert.match(await text(page, '#headline'), /^Peak \S+\s[KMG]iB/);
-  await closed(page);
 });

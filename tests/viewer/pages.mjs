@@ -1,4 +1,5 @@
 // Opens viewer pages in the system's Chromium. Exits with 77 where Chromium or playwright-core is absent.
+import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -136,4 +137,25 @@ export async function treeOf(page, split) {
     }
     return roots;
   });
+}
+
+/** A point of the timeline, at a share of its width and of the height of the peak. */
+export async function onTimeline(page, x, share) {
+  return page.evaluate(
+    ([x, share]) => {
+      const box = document.querySelector('.canvases').getBoundingClientRect();
+      const plot = { x: 74, y: 10, w: box.width - 84, h: box.height - 10 - 24 - 23 * 2 };
+      return { x: box.left + plot.x + x * plot.w, y: box.top + plot.y + plot.h - (share / 1.07) * plot.h };
+    },
+    [x, share],
+  );
+}
+
+/** The text of an element. */
+export const text = (page, selector) => page.locator(selector).innerText();
+
+/** Closes a page that must have had no problems. */
+export async function closed(page) {
+  assert.deepEqual(page.problems, []);
+  await page.context().close();
 }

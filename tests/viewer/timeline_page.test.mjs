@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { openBrowser, openPage, reportHtml, temporaryFolder } from './pages.mjs';
-import { Recording, trainingRun } from './synthetic.mjs';
+import { Recording } from './recording.mjs';
+import { trainingRun } from './synthetic.mjs';
 
 const browser = await openBrowser();
 if (browser === null) process.exit(77);

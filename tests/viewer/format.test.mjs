@@ -1,0 +1,169 @@
+// From documents to snapshots: names, refusals, categories, empty documents, and the program's own files.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { blocksOf, splitAmount, wholeOf } from '../../viewer/src/amounts.js';
+import { CATEGORIES, groupPixels } from '../../viewer/src/colours.js';
+import { compareRuns } from '../../viewer/src/compare.js';
+import { FormatError } from '../../viewer/src/columns.js';
+import { readSnapshot } from '../../viewer/src/format.js';
+import { aliveAt } from '../../viewer/src/index.js';
+import { breakdownAt, stackFrames } from '../../viewer/src/peak.js';
+import { createRaster, renderRaster } from '../../viewer/src/raster.js';
+import { headline, homeView, makeRun } from '../../viewer/src/run.js';
+import { buildColouring, buildStacking } from '../../viewer/src/stacking.js';
+import { levelsOf } from '../../viewer/src/levels.js';
+import { Recording } from './recording.mjs';
+import { trainingRun } from './synthetic.mjs';
+
+test('stacks are read innermost first', () => {
+  const r = new Recording();
+  const stack = r.stack(['main', 'train', 'attention']);
+  r.event('mark', {});
+  assert.deepEqual(
+    stackFrames(readSnapshot(r.document()), stack).map((f) => f.function),
+    ['attention', 'train', 'main'],
+  );
+  assert.deepEqual(stackFrames(readSnapshot(r.document()), -1), []);
+});
+
+test('documents that cannot be right are refused, with the place', () => {
+  const refused = (change, pattern) => {
+    const document = structuredClone(trainingRun({ layers: 1, steps: 1 }));
+    change(document);
+    assert.throws(
+      () => readSnapshot(document),
+      (problem) => problem instanceof FormatError && pattern.test(problem.message),
+      String(pattern),
+    );
+  };
+  refused((d) => (d.format = 'other'), /not a tidemark snapshot/);
+  refused((d) => (d.version = 2), /version 2; this viewer reads version 1/);
+  refused((d) => d.events.stack.pop(), /events\.stack has \d+ rows where \d+ are expected/);
+  refused((d) => (d.events.stack[3] = 99999), /events\.stack\[3\] is 99999, not one of \d+ rows/);
+  refused((d) => (d.events.name[2] = 1.5), /events\.name\[2\] is 1\.5/);
+  refused((d) => (d.events.time_delta[1] = -1e9), /events\.time_delta\[1\] leads to/);
+  refused((d) => (d.events.category[4] = 200), /events\.category\[4\] is 200, not one of 9 categories/);
+  refused((d) => (d.events.action = 'x'), /events\.action is missing or not a list/);
+  refused((d) => (d.scopes.parent[0] = 0), /scopes\.parent\[0\] is 0: a parent must stand before/);
+  refused((d) => (d.stacks.parent[1] = 1), /stacks\.parent\[1\] is 1: a parent must stand before/);
+  refused((d) => (d.stacks.frame[0] = -1), /stacks\.frame\[0\] is -1/);
+  refused((d) => (d.strings[1] = {}), /strings\[1\] is not a text/);
+  refused((d) => (d.scopes.name[0] = null), /scopes\.name\[0\] is null/);
+  refused(
+    (d) => (d.actions = [...d.actions.slice(0, 4), '<b>']),
+    /events\.action\[\d+\] is one that this viewer does not know/,
+  );
+  refused(
+    (d) =>
+      (d.start = {
+        segments: [{ device: 0, address: 1, total_bytes: 512, blocks: [{ state: 1, offset_bytes: -5 }] }],
+      }),
+    /start\.segments\[0\]\.blocks\[0\]\.offset_bytes is -5/,
+  );
+  assert.throws(() => readSnapshot(null), /not a tidemark snapshot/);
+  assert.throws(() => readSnapshot([]), /not a tidemark snapshot/);
+});
+
+test('numbers are decoded through the names that the file gives', () => {
+  const document = trainingRun({ layers: 1, steps: 1 });
+  const swapped = structuredClone(document);
+  swapped.categories = [...document.categories].reverse();
+  swapped.events.category = document.events.category.map((c) => document.categories.length - 1 - c);
+  assert.deepEqual(readSnapshot(swapped).subjects.category, readSnapshot(document).subjects.category);
+});
+
+test('words that nobody here knows are categories of their own, above those that are known', () => {
+  const document = trainingRun();
+  const before = makeRun(readSnapshot(document), 'before');
+  const bytesOf = (run, name) => run.peak.categories.find(({ key }) => key === name)?.bytes ?? 0;
+  document.categories = document.categories.map((name) => (name === 'optimizer_state' ? 'kv cache' : name));
+  const run = makeRun(readSnapshot(document), 'after');
+  const n = bytesOf(before, 'optimizer_state');
+  assert.deepEqual(run.snapshot.categories, [...CATEGORIES, 'kv cache']);
+  assert.deepEqual([n > 0, bytesOf(run, 'kv cache'), bytesOf(run, 'optimizer_state')], [true, n, 0]);
+  assert.equal(aliveAt(run.index, run.peakState).length, aliveAt(before.index, before.peakState).length);
+  assert.equal(
+    buildColouring([run, before], 'category').groups.find(({ key }) => key === 'kv cache').label,
+    'kv cache',
+  );
+  assert.deepEqual(compareRuns([run, before])[0].rows.find(({ label }) => label === 'kv cache').values, [
+    n,
+    0,
+  ]);
+  document.categories = Array.from({ length: 56 }, (_, i) => `own ${i}`);
+  assert.throws(
+    () => readSnapshot(document),
+    /categories: more than the limit of 55 categories beside the 9/,
+  );
+  document.categories = ['parameter', 5];
+  assert.throws(() => readSnapshot(document), /categories\[1\]: a text was expected/);
+  document.categories = ['x'.repeat(129)];
+  assert.throws(() => readSnapshot(document), /categories: a category's name of 129 bytes: the limit is 128/);
+});
+
+test('an empty document is an empty run', () => {
+  const run = makeRun(readSnapshot(new Recording().document()), 'x');
+  assert.equal(run.peak.bytes, 0);
+  assert.deepEqual(homeView(run, run.axes.event), [0, 1]);
+  const stacking = buildStacking(buildColouring([run], 'category'), 0, new Set());
+  for (const bands of [false, true]) {
+    renderRaster(createRaster(10, 10), run.axes.time, {
+      x0: 0,
+      perColumn: 1,
+      maxBytes: 1,
+      bands,
+      kind: 'time',
+      stacking,
+      picking: null,
+      colours: groupPixels([], '#ffffff'),
+    });
+  }
+});
+
+test(
+  'a file that the program writes is read, and its own summary agrees',
+  { skip: existsSync(process.env.TIDEMARK_CLI ?? '') ? false : 'TIDEMARK_CLI names no program' },
+  () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tidemark-logic-'));
+    const path = join(folder, 'run.json.gz');
+    try {
+      execFileSync(
+        process.env.TIDEMARK_CLI,
+        ['profile', '--size', 'small', '--device', 'virtual', '--steps', '2', '--warmup', '1', '-o', path],
+        { stdio: 'ignore' },
+      );
+      const text = gunzipSync(readFileSync(path)).toString();
+      const summary = JSON.parse(text).summary[0];
+      const run = makeRun(readSnapshot(JSON.parse(text)), 'small');
+      assert.equal(run.peak.bytes, summary.peak.allocated_bytes);
+      assert.equal(run.index.peakState - 1, summary.peak.event);
+      assert.equal(run.reserved.maxBytes, summary.max.reserved.bytes);
+      const atFirst = breakdownAt(run.index, run.snapshot.categories, run.index.peakState);
+      assert.equal(atFirst.requestedBytes, summary.peak.requested_bytes);
+      assert.equal(atFirst.count, summary.peak.n_blocks);
+      for (const [name, row] of Object.entries(summary.peak.by_category)) {
+        const group = atFirst.categories.find((c) => c.key === name);
+        assert.deepEqual([group?.bytes ?? 0, group?.count ?? 0], [row.bytes, row.count], name);
+      }
+      const whole = wholeOf(run, blocksOf(run, { kind: 'alive', state: run.index.peakState }, null));
+      assert.deepEqual(
+        splitAmount(run, levelsOf(run, 'stack', false), whole).map((row) => row.bytes),
+        summary.peak.by_stack.map((row) => row.bytes),
+      );
+      assert.deepEqual(
+        splitAmount(run, levelsOf(run, 'scope', true), whole)
+          .map((row) => [row.label.replaceAll(' › ', ' > '), row.bytes])
+          .sort(),
+        summary.peak.by_scope.map((row) => [row.path || 'outside every scope', row.bytes]).sort(),
+      );
+      assert.match(headline(run), /in step \d/);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+);

@@ -1,0 +1,110 @@
+// What the formatter does not decide about the viewer's scripts.
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+
+const MOST_FILE_LINES = 500;
+const MOST_FUNCTION_LINES = 60; // of the viewer; a test may be longer
+const MOST_COLUMNS = 110; // of a comment; the formatter breaks code
+
+const ts = await import('typescript').then(
+  (module) => module.default,
+  () => null,
+);
+if (ts === null) {
+  console.log('skipped: typescript is not installed (npm ci in tests/viewer)');
+  process.exit(77);
+}
+
+const FOLDERS = ['../../viewer/', '../../viewer/src/', './', '../../docs/images/'];
+const scripts = FOLDERS.flatMap((folder) => {
+  const names = readdirSync(new URL(folder, import.meta.url)).filter((name) => /\.m?js$/.test(name));
+  return names.map((name) => readScript(new URL(folder + name, import.meta.url), folder + name));
+});
+
+function readScript(url, name) {
+  const text = readFileSync(url, 'utf8');
+  const tree = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true, ts.ScriptKind.JS);
+  return { name, text, tree };
+}
+
+/** Visits every node of a script. */
+function eachNode(node, visit) {
+  visit(node);
+  ts.forEachChild(node, (child) => eachNode(child, visit));
+}
+
+const lineOf = (tree, position) => tree.getLineAndCharacterOfPosition(position).line + 1;
+
+/** The comments of a script, each with its first line. */
+function commentsOf({ text, tree }) {
+  const found = new Map();
+  eachNode(tree, (node) => {
+    for (const ranges of [
+      ts.getLeadingCommentRanges(text, node.pos),
+      ts.getTrailingCommentRanges(text, node.end),
+    ])
+      for (const { pos, end } of ranges ?? []) found.set(pos, text.slice(pos, end));
+  });
+  return [...found].map(([pos, comment]) => ({ line: lineOf(tree, pos), comment }));
+}
+
+test('there are scripts to look at', () => assert.ok(scripts.length > 100));
+
+test('a statement declares one name', () => {
+  const chained = [];
+  for (const { name, tree } of scripts)
+    eachNode(tree, (node) => {
+      if (ts.isVariableStatement(node) && node.declarationList.declarations.length > 1)
+        chained.push(`${name}:${lineOf(tree, node.getStart(tree))}`);
+    });
+  assert.deepEqual(chained, []);
+});
+
+test('files and functions are short', () => {
+  const long = [];
+  for (const { name, text, tree } of scripts) {
+    const nLines = text.split('\n').length - 1;
+    if (nLines > MOST_FILE_LINES) long.push(`${name}: ${nLines} lines`);
+    eachNode(tree, (node) => {
+      if (!ts.isFunctionLike(node) || node.body === undefined) return;
+      const first = lineOf(tree, node.getStart(tree));
+      const n = lineOf(tree, node.end) - first + 1;
+      if (n > MOST_FUNCTION_LINES && name.startsWith('../../viewer/'))
+        long.push(`${name}:${first}: a function of ${n} lines`);
+    });
+  }
+  assert.deepEqual(long, []);
+});
+
+test('a tag of JSDoc begins its line, and comments keep within the columns', () => {
+  const wrong = [];
+  for (const script of scripts) {
+    const lines = script.text.split('\n');
+    for (const { line, comment } of commentsOf(script)) {
+      if (
+        /^\/\*\*[^]*?(?<!^\/\*\* )(?<!\n *\* )(?<![\w{`'])@(param|returns|typedef|property|throws)\b/.test(
+          comment,
+        )
+      )
+        wrong.push(`${script.name}:${line}: a tag within a line`);
+      comment.split('\n').forEach((_, i) => {
+        const { length } = lines[line - 1 + i];
+        if (length > MOST_COLUMNS && !/@\w+ \{|^\s*\* +\S+$/.test(lines[line - 1 + i]))
+          wrong.push(`${script.name}:${line + i}: ${length} columns`);
+      });
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test('every module is imported', () => {
+  const modules = scripts.filter(({ name }) => name.startsWith('../../viewer/src/'));
+  const imported = new Set(['main.js']);
+  for (const { text } of modules)
+    for (const [, name] of text.matchAll(/from '\.\/([\w.]+)'/g)) imported.add(name);
+  assert.deepEqual(
+    modules.map(({ name }) => name.split('/').at(-1)).filter((name) => !imported.has(name)),
+    [],
+  );
+});
