@@ -7,13 +7,12 @@
  */
 import { FAR, FormatError } from './columns.js';
 import { BYTE, characterBytes, escapeBytes, lettersOf } from './json_text.js';
+import { MOST_KEY_SHOWN, pathOfItem, pathOfKey } from './key_path.js';
 
 const MOST_LEVELS = 32;
 const MOST_TEXT_BYTES = 2 ** 20;
 const MOST_NUMBER_BYTES = 512;
 const SHORT_TEXT = 64; // up to this length a loop is faster than a TextDecoder
-const MOST_PATH = 256; // the longest key path in a message
-const MOST_KEY_SHOWN = 48;
 /** The greatest integer of the format, which a JavaScript number cannot tell from 2^63. */
 export const MOST_INTEGER = 2n ** 63n - 1n;
 

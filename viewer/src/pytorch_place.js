@@ -1,5 +1,7 @@
 /* pytorch_place.js - typed access to values of a PyTorch snapshot, with their places for messages. */
 import { FormatError } from './columns.js';
+import { lettersOf } from './json_text.js';
+import { pathOfItem, pathOfKey } from './key_path.js';
 import { PickleContainer, pickleKind } from './pickle.js';
 
 /** Where a value stands, for messages. */
@@ -23,9 +25,9 @@ export class Place {
   /** @returns {string} */
   path() {
     const before = this.up?.path() ?? '';
-    return typeof this.key === 'number'
-      ? `${before}[${this.key}]`
-      : `${before}${before && this.key ? '.' : ''}${this.key}`;
+    if (typeof this.key === 'number') return pathOfItem(before, this.key);
+    const bytes = new TextEncoder().encode(this.key);
+    return this.key === '' ? before : pathOfKey(before, lettersOf(bytes, 0, bytes.length));
   }
 
   /**
