@@ -1,5 +1,6 @@
 /* test_common.c - byte sizes as text, the hash table, interned strings, the arena, statistics,
- * status and names. */
+ * status and names.
+ */
 #define _POSIX_C_SOURCE 200809L /* mkstemp */
 #include <math.h>
 #include <setjmp.h>
@@ -142,7 +143,7 @@ static void arena_hands_out_zeroed_aligned_memory(void **state) {
     tide_arena_fini(&arena);
 }
 
-static void statistics_are_of_the_sample(void **state) {
+static void statistics_of_a_few_samples(void **state) {
     (void)state;
     const double samples[] = {2.0, 4.0, -1.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0};
     tide_statistics of = tide_statistics_of(samples, 9);
@@ -166,11 +167,9 @@ static void statistics_are_of_the_sample(void **state) {
     assert_true(isinf(tide_statistics_of(extremes + 3, 2).median));
 }
 
-/* A file may bring as many samples as it likes: sorting by comparing each with each would take
- * hours. */
-/* Against figures computed by hand from the formula in the header: 12, 14, 16 over 9, 10, 11 have
+/* Figures computed by hand from the formula in the header: 12, 14, 16 over 9, 10, 11 have
  * u = 4 / (3 196) and 1 / (3 100), 0.010136 together, and 3.565 degrees, of which 3 count. */
-static void ratios_know_how_far_they_may_be_off(void **state) {
+static void ratios_have_a_confidence_interval(void **state) {
     (void)state;
     const double over[] = {12.0, -1.0, 14.0, 16.0};
     const double under[] = {9.0, 10.0, 11.0};
@@ -204,6 +203,7 @@ static void ratios_of_many_samples(void **state) {
     assert_true(fabs(of.half_width - 2.0017 * sqrt(2.0 / (29.0 * 100.0))) < 1e-5);
 }
 
+/* A file may contain any number of samples: comparing each with each would take hours. */
 static void statistics_of_many_samples_are_exact(void **state) {
     (void)state;
     enum { N_SAMPLES = 1000001 };
@@ -281,8 +281,8 @@ int main(void) {
         cmocka_unit_test(map_agrees_with_a_plain_array),
         cmocka_unit_test(strings_are_interned),
         cmocka_unit_test(arena_hands_out_zeroed_aligned_memory),
-        cmocka_unit_test(statistics_are_of_the_sample),
-        cmocka_unit_test(ratios_know_how_far_they_may_be_off),
+        cmocka_unit_test(statistics_of_a_few_samples),
+        cmocka_unit_test(ratios_have_a_confidence_interval),
         cmocka_unit_test(ratios_of_many_samples),
         cmocka_unit_test(statistics_of_many_samples_are_exact),
         cmocka_unit_test(values_are_found_in_text_files),

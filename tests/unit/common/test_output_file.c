@@ -182,7 +182,7 @@ static void refusals_name_path_and_reason(void **state) {
     assert_int_equal(unlink(at("pipe")), 0);
 }
 
-static void so_many_at_a_time(void **state) {
+static void unfinished_files_are_limited(void **state) {
     (void)state;
     static tide_temporary_file files[TIDE_TEMPORARY_MAX];
     tide_temporary_file more;
@@ -218,7 +218,7 @@ int main(void) {
         cmocka_unit_test(a_protected_file_stays),
         cmocka_unit_test(a_new_file_replaces_none),
         cmocka_unit_test(refusals_name_path_and_reason),
-        cmocka_unit_test(so_many_at_a_time),
+        cmocka_unit_test(unfinished_files_are_limited),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

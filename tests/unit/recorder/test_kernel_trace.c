@@ -210,7 +210,7 @@ static void buffers_follow_each_other(void **state) {
     tide_recorder_destroy(recorder);
 }
 
-static void what_cupti_refuses_is_told(void **state) {
+static void refusals_of_cupti_are_reported(void **state) {
     (void)state;
     tide_recorder *recorder = NULL;
     tide_kernel_trace *trace = NULL;
@@ -251,7 +251,7 @@ static void what_cupti_refuses_is_told(void **state) {
     assert_int_equal(fake->n_enabled, 0);
 }
 
-static void a_missing_library_is_told(void **state) {
+static void a_missing_library_is_reported(void **state) {
     (void)state;
     tide_recorder *recorder = NULL;
     tide_kernel_trace *trace = NULL;
@@ -266,7 +266,7 @@ static void a_missing_library_is_told(void **state) {
     tide_recorder_destroy(recorder);
 }
 
-static void host_memory_may_end_anywhere(void **state) {
+static void host_memory_may_run_out_anywhere(void **state) {
     (void)state;
     for (size_t n = 1;; n++) {
         tide_hostmem_fault fault;
@@ -304,9 +304,9 @@ int main(void) {
         cmocka_unit_test_setup(kernels_are_counted_where_they_were_launched, start),
         cmocka_unit_test_setup(records_may_come_late, start),
         cmocka_unit_test_setup(buffers_follow_each_other, start),
-        cmocka_unit_test_setup(what_cupti_refuses_is_told, start),
-        cmocka_unit_test_setup(a_missing_library_is_told, start),
-        cmocka_unit_test_setup(host_memory_may_end_anywhere, start),
+        cmocka_unit_test_setup(refusals_of_cupti_are_reported, start),
+        cmocka_unit_test_setup(a_missing_library_is_reported, start),
+        cmocka_unit_test_setup(host_memory_may_run_out_anywhere, start),
     };
     tide_fake_cupti_getter getter = NULL;
     void *library = dlopen(TIDE_FAKE_CUPTI, RTLD_NOW | RTLD_LOCAL);

@@ -134,7 +134,7 @@ typedef struct truth {
     int64_t end_ns;
 } truth;
 
-static void truths_are_met(void **state) {
+static void recorded_times_are_within_their_uncertainty(void **state) {
     (void)state;
     late_device late =
         make_device(1.02); /* two percent fast: it is off by a millisecond after 50 ms */
@@ -273,7 +273,7 @@ static tide_scope run_tree(tide_recorder *recorder, late_device *late) {
 }
 
 /* Scopes that are deeper than the share allows are not timed, and stay untimed. */
-static void too_many_events_are_left_out(void **state) {
+static void scopes_that_cost_too_much_are_left_out(void **state) {
     (void)state;
     enum { RECORD_NS = 100000, N_SCOPES = 1 + 2 + 6 + 12 };
     static const struct {
@@ -378,7 +378,7 @@ static tide_status use(tide_recorder *recorder, tide_device *device) {
     return status == TIDE_OK ? finished : status;
 }
 
-static void every_failing_call_is_told(void **state) {
+static void every_failing_call_is_reported(void **state) {
     (void)state;
     late_device late = make_device(1);
     size_t n_failures = 0;
@@ -402,7 +402,7 @@ static void every_failing_call_is_told(void **state) {
     assert_true(n_failures > 60);
 }
 
-static void host_memory_may_end_anywhere(void **state) {
+static void host_memory_may_run_out_anywhere(void **state) {
     (void)state;
     late_device late = make_device(1);
     for (size_t n = 1;; n++) {
@@ -431,12 +431,12 @@ static void host_memory_may_end_anywhere(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(truths_are_met),
+        cmocka_unit_test(recorded_times_are_within_their_uncertainty),
         cmocka_unit_test(neighbours_share_an_event),
-        cmocka_unit_test(too_many_events_are_left_out),
+        cmocka_unit_test(scopes_that_cost_too_much_are_left_out),
         cmocka_unit_test(only_scopes_of_the_owner_are_timed),
-        cmocka_unit_test(every_failing_call_is_told),
-        cmocka_unit_test(host_memory_may_end_anywhere),
+        cmocka_unit_test(every_failing_call_is_reported),
+        cmocka_unit_test(host_memory_may_run_out_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

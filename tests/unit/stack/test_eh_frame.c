@@ -114,7 +114,7 @@ static void states_are_remembered_and_restored(void **state) {
     expect_other(RUN(0, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a));
 }
 
-static void senseless_programs_have_no_rule(void **state) {
+static void malformed_programs_have_no_rule(void **state) {
     (void)state;
     expect_other(RUN(0, 0x3f));                   /* unknown */
     expect_other(RUN(0, 0x01, 0, 0, 0, 0, 0, 0)); /* DW_CFA_set_loc */
@@ -302,7 +302,7 @@ int main(void) {
         cmocka_unit_test(the_cfa_is_defined_in_every_way),
         cmocka_unit_test(registers_are_saved_in_every_way),
         cmocka_unit_test(states_are_remembered_and_restored),
-        cmocka_unit_test(senseless_programs_have_no_rule),
+        cmocka_unit_test(malformed_programs_have_no_rule),
         cmocka_unit_test(entries_are_read),
         cmocka_unit_test(strange_entries_have_no_rule),
         cmocka_unit_test(damaged_entries_do_no_harm),
