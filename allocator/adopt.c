@@ -1,4 +1,4 @@
-/* cache_adopt.c - a cache whose segments come from tables: what replays start from. */
+/* adopt.c - segments from tables: the state from which a replay starts. */
 #include <inttypes.h>
 
 #include "allocator/cache_internal.h"
@@ -92,7 +92,7 @@ static void adopt_block(tide_cache *cache, tide_cache_block *block, const tide_b
     tide_cache_count_alloc(cache, block);
 }
 
-/* Cuts a block that is in no tree and as large as all rows together into theirs. */
+/* Cuts a block that is in no bin, and as large as all rows together, into theirs. */
 static void carve(tide_cache *cache, tide_cache_block *block, const tide_block_row *rows,
                   size_t n_rows) {
     tide_cache_block *const behind = block->after;
@@ -111,13 +111,14 @@ static void carve(tide_cache *cache, tide_cache_block *block, const tide_block_r
     if (behind != NULL) {
         behind->before = block;
     }
+    /* Only now, from the last one back: whether a block is split shows in its neighbours. */
     for (size_t i = n_rows; i > 0; i--) {
         adopt_block(cache, block, &rows[i - 1]);
         block = block->before;
     }
 }
 
-/* Host memory for so many more blocks, and what an allocation counts on. */
+/* Reserves host memory for n_blocks more, and for what every allocation counts on. */
 static tide_status reserve(tide_cache *cache, tide_stream stream, int pool, size_t n_blocks,
                            tide_error *error) {
     if (tide_cache_nodes_reserve(cache, n_blocks + TIDE_CACHE_ALLOC_BLOCKS, 1) != TIDE_OK ||

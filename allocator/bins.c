@@ -1,4 +1,4 @@
-/* cache_tree.c - free blocks of one pool in the order (stream, bytes, address).
+/* bins.c - free blocks of one pool in the order (stream, bytes, address).
  *
  * Each stream has a set of bins. A bin holds blocks of one size below 32 KiB and of sizes within 3
  * % above; a bitmap knows the bins that are not empty, so the best fit is in the bin of its size or
@@ -11,14 +11,15 @@
 
 /* ---- one bin ---- */
 
-/* The order within a set. */
+/* Whether the block stands before the key in the order of a set. */
 static bool is_below(const tide_cache_block *block, uint64_t block_bytes, uint64_t address) {
     return block->block_bytes != block_bytes ? block->block_bytes < block_bytes
                                              : block->address < address;
 }
 
-/* Parents have a higher priority than their children. Addresses are distinct and the mixing loses
- * nothing, so priorities are distinct, too. */
+/* Parents have a higher priority than their children. Hashing the address gives every block a
+ * random priority without a random number: distinct addresses give distinct ones, since the mixing
+ * can be undone, and the same blocks always make the same treap. */
 static uint64_t priority_of(const tide_cache_block *block) {
     uint64_t mixed = block->address * UINT64_C(0x9e3779b97f4a7c15);
     return (mixed ^ mixed >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -31,7 +32,8 @@ void tide_cache_bin_insert(tide_cache_block **root, tide_cache_block *block) {
         link =
             is_below(*link, block->block_bytes, block->address) ? &(*link)->right : &(*link)->left;
     }
-    /* The block takes this place; what hung here is parted into keys below and above it. */
+    /* The block takes this place. Its subtrees are what hung here, parted into keys below and above
+     * it. */
     tide_cache_block *rest = *link;
     tide_cache_block **below = &block->left;
     tide_cache_block **above = &block->right;
@@ -60,8 +62,7 @@ bool tide_cache_bin_remove(tide_cache_block **root, const tide_cache_block *bloc
     if (*link == NULL) {
         return false;
     }
-    /* Its two subtrees become one in its place: the root with the higher priority wins, again and
-     * again. */
+    /* Merges its two subtrees in its place: the root with the higher priority goes up each time. */
     tide_cache_block *left = block->left;
     tide_cache_block *right = block->right;
     while (left != NULL && right != NULL) {
@@ -108,7 +109,8 @@ static tide_cache_block *bin_below(tide_cache_block *root, uint64_t block_bytes,
 
 /* ---- the bins of a stream ---- */
 
-/* The last bin before `bin` that is not empty; TIDE_CACHE_BINS: none. */
+/* The last bin before `bin` that is not empty; TIDE_CACHE_BINS: none. Only giving back oversize
+ * blocks asks, so a plain walk will do. */
 static size_t previous_bin(const tide_cache_set *set, size_t bin) {
     while (bin > 0) {
         bin--;
@@ -152,8 +154,8 @@ static tide_cache_block *set_below(const tide_cache_set *set, uint64_t block_byt
 
 /* ---- the pool ---- */
 
-tide_cache_set *tide_cache_set_find(const tide_cache_bins *tree, tide_stream stream) {
-    tide_cache_set *set = tree->sets;
+tide_cache_set *tide_cache_set_find(const tide_cache_bins *bins, tide_stream stream) {
+    tide_cache_set *set = bins->sets;
     while (set != NULL && set->stream != stream) {
         set = set->next;
     }
@@ -161,15 +163,15 @@ tide_cache_set *tide_cache_set_find(const tide_cache_bins *tree, tide_stream str
 }
 
 tide_status tide_cache_bins_reserve(tide_cache *cache, int pool, tide_stream stream) {
-    tide_cache_bins *tree = &cache->free[pool];
-    if (tide_cache_set_of(tree, stream) != NULL) {
+    tide_cache_bins *bins = &cache->free[pool];
+    if (tide_cache_set_of(bins, stream) != NULL) {
         return TIDE_OK;
     }
     tide_cache_set *set = tide_cache_new_chunk(cache, 1, sizeof(*set));
     if (set == NULL) {
         return TIDE_NO_MEMORY;
     }
-    tide_cache_set **link = &tree->sets;
+    tide_cache_set **link = &bins->sets;
     while (*link != NULL && (*link)->stream < stream) {
         link = &(*link)->next;
     }
@@ -179,9 +181,9 @@ tide_status tide_cache_bins_reserve(tide_cache *cache, int pool, tide_stream str
     return TIDE_OK;
 }
 
-tide_cache_block *tide_cache_bins_at_least(const tide_cache_bins *tree, tide_stream stream,
+tide_cache_block *tide_cache_bins_at_least(const tide_cache_bins *bins, tide_stream stream,
                                            uint64_t block_bytes, uint64_t address) {
-    for (const tide_cache_set *set = tree->sets; set != NULL; set = set->next) {
+    for (const tide_cache_set *set = bins->sets; set != NULL; set = set->next) {
         tide_cache_block *block = set->stream < stream ? NULL
                                   : set->stream == stream
                                       ? tide_cache_set_at_least(set, block_bytes, address)
@@ -193,10 +195,10 @@ tide_cache_block *tide_cache_bins_at_least(const tide_cache_bins *tree, tide_str
     return NULL;
 }
 
-tide_cache_block *tide_cache_bins_below(const tide_cache_bins *tree, tide_stream stream,
+tide_cache_block *tide_cache_bins_below(const tide_cache_bins *bins, tide_stream stream,
                                         uint64_t block_bytes, uint64_t address) {
     tide_cache_block *found = NULL;
-    for (const tide_cache_set *set = tree->sets; set != NULL && set->stream <= stream;
+    for (const tide_cache_set *set = bins->sets; set != NULL && set->stream <= stream;
          set = set->next) {
         tide_cache_block *block = set->stream == stream ? set_below(set, block_bytes, address)
                                                         : set_below(set, UINT64_MAX, UINT64_MAX);
@@ -205,13 +207,13 @@ tide_cache_block *tide_cache_bins_below(const tide_cache_bins *tree, tide_stream
     return found;
 }
 
-tide_cache_block *tide_cache_bins_next(const tide_cache_bins *tree, const tide_cache_block *block) {
-    return tide_cache_bins_at_least(tree, block->segment->stream, block->block_bytes,
+tide_cache_block *tide_cache_bins_next(const tide_cache_bins *bins, const tide_cache_block *block) {
+    return tide_cache_bins_at_least(bins, block->segment->stream, block->block_bytes,
                                     block->address + 1);
 }
 
-tide_status tide_cache_bins_check(const tide_cache_bins *tree, tide_error *error) {
-    for (const tide_cache_set *set = tree->sets; set != NULL; set = set->next) {
+tide_status tide_cache_bins_check(const tide_cache_bins *bins, tide_error *error) {
+    for (const tide_cache_set *set = bins->sets; set != NULL; set = set->next) {
         if (set->next != NULL && set->next->stream <= set->stream) {
             return tide_fail(error, TIDE_INVALID, "cache check: sets of streams are out of order");
         }

@@ -1,3 +1,4 @@
+/* cache.c - requests and releases: how blocks are cut, handed out and joined again. */
 #include "allocator/cache.h"
 
 #include "allocator/cache_internal.h"
@@ -78,7 +79,7 @@ void tide_cache_destroy(tide_cache *cache) {
         if (segment->is_expandable) {
             continue;
         }
-        /* Nobody is left who could do anything about a refusal. */
+        /* A refusal changes nothing: the cache is going away, and so is its list of segments. */
         tide_status ignored = tide_device_release(cache->device, segment->address, NULL);
         (void)ignored;
     }
@@ -106,8 +107,8 @@ void tide_cache_append_block(tide_cache *cache, const tide_cache_block *block, t
     if (row == NULL) {
         return;
     }
-    /* Field by field, straight into the log: a row that is put together first and copied then waits
-     * for its small fields to arrive in memory before wide loads can read them. */
+    /* Field by field, straight into the log. A row that is built first and then copied stalls: the
+     * copy's wide loads wait until the narrow stores before them have reached the cache. */
     row->address = block->address;
     row->requested_bytes = block->requested_bytes;
     row->block_bytes = block->block_bytes;
@@ -121,7 +122,8 @@ void tide_cache_append_block(tide_cache *cache, const tide_cache_block *block, t
     tide_recorder_row_end(cache->recorder);
 }
 
-/* Where nobody listens nothing is asked for. */
+/* Skipped without a recorder: capturing a stack costs more than everything else here. Called before
+ * the lock is taken, so that threads unwind their stacks at the same time. */
 static inline void take_note(const tide_cache *cache, const char *name, tide_note *ret_note) {
     if (cache->recorder != NULL) {
         tide_recorder_take_note(cache->recorder, name, ret_note);
@@ -131,14 +133,14 @@ static inline void take_note(const tide_cache *cache, const char *name, tide_not
 }
 
 static inline void make_free(tide_cache *cache, tide_cache_block *block) {
-    tide_cache_bins *tree = &cache->free[block->segment->pool];
+    tide_cache_bins *bins = &cache->free[block->segment->pool];
     block->state = TIDE_BLOCK_FREE;
     block->requested_bytes = 0;
-    block->freed_at_lookup = tree->n_lookups;
-    tide_cache_bins_insert(tree, block);
+    block->freed_at_lookup = bins->n_lookups;
+    tide_cache_bins_insert(bins, block);
 }
 
-/* Cuts n_bytes off the front of a block that is in no tree; the rest becomes a free block. */
+/* Cuts n_bytes off the front of a block that is in no bin; the rest becomes a free block. */
 static inline void split(tide_cache *cache, tide_cache_block *block, size_t n_bytes) {
     tide_cache_block *rest = tide_cache_take_block(cache);
     rest->address = block->address + n_bytes;
@@ -155,6 +157,8 @@ static inline void split(tide_cache *cache, tide_cache_block *block, size_t n_by
     make_free(cache, rest);
 }
 
+/* PyTorch's rule, which decides how large a block gets: small blocks keep no tail of 512 bytes or
+ * more, large ones none above 1 MiB. A request for max_split_bytes or more takes a whole block. */
 static bool should_split(const tide_cache *cache, const tide_cache_request *request,
                          const tide_cache_block *block) {
     uint64_t rest_bytes = block->block_bytes - request->block_bytes;
@@ -165,7 +169,7 @@ static bool should_split(const tide_cache *cache, const tide_cache_request *requ
            rest_bytes > cache->config.small_bytes;
 }
 
-/* Gives the block, which is free and in no tree, to the caller of the request. */
+/* Gives the block, which is free and in no bin, to the caller of the request. */
 static inline void hand_out(tide_cache *cache, const tide_cache_request *request,
                             tide_cache_block *block) {
     bool was_split = tide_cache_is_split(block);
@@ -191,7 +195,8 @@ static inline void hand_out(tide_cache *cache, const tide_cache_request *request
 }
 
 /* There is host memory for whatever an allocation does: at most a segment, its blocks, a place in
- * the table, and the bins of its stream. */
+ * the table, and the bins of its stream. It is taken before anything changes, because a failure
+ * half way would leave device memory that nobody knows of. */
 static inline bool is_ready(const tide_cache *cache, const tide_cache_request *request) {
     const tide_cache_set *set = cache->free[request->pool].latest;
     return cache->nodes.n_unused_blocks >= TIDE_CACHE_ALLOC_BLOCKS &&
@@ -257,8 +262,8 @@ tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stre
     return status;
 }
 
-/* Takes a free neighbour out of its tree and into the block. Returns its bytes; 0 when there is
- * nothing to merge. */
+/* Takes a free neighbour out of its bin and makes it a part of the block. Returns its bytes; 0 when
+ * there is nothing to merge. */
 static inline uint64_t merge(tide_cache *cache, tide_cache_block *block,
                              tide_cache_block *neighbour) {
     if (neighbour == NULL || neighbour->state != TIDE_BLOCK_FREE) {
@@ -292,7 +297,7 @@ void tide_cache_settle_free(tide_cache *cache, tide_cache_block *block) {
     make_free(cache, block);
 }
 
-/* Of a block that is in the table of live ones no more. */
+/* The block has already left the live table. */
 static inline void become_free(tide_cache *cache, tide_cache_block *block) {
     int64_t n_split = 0;
     int64_t split_bytes = 0;
@@ -327,7 +332,7 @@ static tide_status release_locked(tide_cache *cache, uint64_t address, const tid
     if (block == NULL || block->state != TIDE_BLOCK_ALLOCATED) {
         return tide_cache_refuse_release(cache, address, error);
     }
-    if (block->uses == NULL) {
+    if (block->uses == NULL) { /* its own stream orders every later use behind this release */
         tide_cache_record_block(cache, block, TIDE_ACTION_FREE, note);
         tide_cache_count_request(cache, block);
         tide_cache_table_clear(&cache->live, slot);

@@ -1,8 +1,8 @@
 /* cache.h - the caching allocator: PyTorch's algorithm, to the byte, for any device.
  *
- * Bytes are bought from the device in segments, cut into blocks whose sizes are multiples of 512,
- * kept when they are released and handed out again best fit. docs/allocator.md has the rules;
- * settings carry PyTorch's names.
+ * The cache buys segments from the device and cuts them into blocks whose sizes are multiples of
+ * 512. It keeps released blocks and hands out the smallest one that fits. docs/allocator.md has the
+ * rules; settings carry PyTorch's names.
  *
  *   requested bytes   what callers asked for, until the release completes
  *   allocated bytes   whole blocks, until the release is requested
@@ -65,8 +65,8 @@ void tide_cache_config_init(tide_cache_config *config);
 TIDE_NODISCARD tide_status tide_cache_config_parse(tide_cache_config *config, const char *text,
                                                    tide_error *error);
 
-/* The same with what the environment variable TIDEMARK_ALLOC_CONF holds; nothing happens where it
- * is not set. */
+/* Applies the text of the environment variable TIDEMARK_ALLOC_CONF in the same way. Does nothing
+ * where the variable is not set. */
 TIDE_NODISCARD tide_status tide_cache_config_from_environment(tide_cache_config *config,
                                                               tide_error *error);
 
@@ -84,13 +84,14 @@ typedef struct tide_tag {
 TIDE_NODISCARD tide_status tide_cache_create(tide_device *device, tide_recorder *recorder,
                                              const tide_cache_config *config,
                                              tide_cache **ret_cache, tide_error *error);
-/* Returns all segments to the device, those of live blocks too, once the streams that still use
- * released ones are done. Records nothing. */
+/* Waits for the streams that still use released blocks and returns all segments to the device, also
+ * those with live blocks. Records nothing. */
 void tide_cache_destroy(tide_cache *cache);
 
-/* n_bytes 0: address 0, no event. `tag` NULL: unknown. TIDE_DEVICE_OOM: the message names bytes
- * asked for, free, allocated and reserved, and the largest categories and call stacks alive; an oom
- * row is recorded; the cache stays usable. */
+/* Allocates a block of at least n_bytes. n_bytes 0 gives address 0 and records no event. `tag` NULL
+ * means the category unknown. On TIDE_DEVICE_OOM the message names the bytes asked for, free,
+ * allocated and reserved, and the largest categories and call stacks alive; an oom row is recorded,
+ * and the cache stays usable. */
 TIDE_NODISCARD tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, tide_stream stream,
                                             const tide_tag *tag, uint64_t *ret_address,
                                             tide_error *error);
@@ -101,10 +102,10 @@ TIDE_NODISCARD tide_status tide_cache_alloc(tide_cache *cache, size_t n_bytes, t
  * released. */
 TIDE_NODISCARD tide_status tide_cache_record_stream(tide_cache *cache, uint64_t address,
                                                     tide_stream stream, tide_error *error);
-/* The block may be handed out again, on its own stream. Where other streams use it, the release is
- * only requested: it completes in the first tide_cache_alloc that finds these streams done. Where
- * the device fails to record how far they are, its status is returned and the block is as live as
- * before.
+/* Gives the block back: the cache may hand it out again, on its own stream. Where other streams use
+ * it, this only requests the release, and the first tide_cache_alloc that finds these streams done
+ * completes it. When the device fails to record the event that tells how far they are, its status
+ * is returned and the block stays allocated.
  *
  * Address 0 is allowed. TIDE_INVALID for an address that is not a live block's first byte: the
  * message names it and, as far as the recording reaches, the block's bytes, category and name, when
@@ -171,11 +172,11 @@ typedef struct tide_cache_group {
     uint8_t category; /* of its largest block; tide_category */
 } tide_cache_group;
 
-/* How things stood when memory ran out. */
+/* The cache at the moment when memory ran out. */
 typedef struct tide_cache_oom {
-    uint64_t requested_bytes; /* asked for, in vain */
-    uint64_t segment_bytes;   /* what would have been bought for it: a segment, or granules */
-    uint64_t free_bytes;      /* could still be bought then; UINT64_MAX: unlimited */
+    uint64_t requested_bytes; /* of the request that failed */
+    uint64_t segment_bytes;   /* what the cache tried to buy: a segment, or granules */
+    uint64_t free_bytes;      /* what could still be bought; UINT64_MAX: unlimited */
     uint64_t allocated_bytes; /* whole live blocks */
     uint64_t reserved_bytes;  /* whole segments */
     uint64_t limit_bytes;     /* the memory limit, or the device's total without one; UINT64_MAX:
@@ -186,13 +187,14 @@ typedef struct tide_cache_oom {
     size_t n_largest;
 } tide_cache_oom;
 
-/* Of the last time that memory ran out: what the message of tide_cache_alloc said, as numbers, so
- * that a program can resolve the stacks to function names. False when it never did. */
+/* What the message of tide_cache_alloc said when memory last ran out, as numbers, so that a program
+ * can resolve the stacks to function names. False when memory never ran out. */
 bool tide_cache_get_oom(tide_cache *cache, tide_cache_oom *ret_oom);
 
-/* From now on `hook` is called, with `ctx`, for each tide_cache_alloc that runs out of memory: on
- * its thread, before it returns, when the row is recorded and the cache may be used again. NULL:
- * none. Returns when no thread is in the former hook any more; not to be called in a hook. */
+/* From now on every tide_cache_alloc that runs out of memory calls `hook` with `ctx`: on its own
+ * thread, before it returns, once the row is recorded and the cache may be used again. NULL removes
+ * the hook. Returns when no thread is in the former hook any more, so it must not be called in a
+ * hook. */
 void tide_cache_set_oom_hook(tide_cache *cache, void (*hook)(void *ctx), void *ctx);
 
 /* Walks every invariant: blocks tile their segments, neighbours are coalesced, free lists and
@@ -212,9 +214,8 @@ typedef struct tide_cache_state {
     int64_t pause_ns;         /* longest that the copy kept another thread from going on */
 } tide_cache_state;
 
-/* Other threads go on meanwhile, but for the time that it takes to list the blocks and to copy the
- * rows that were recorded since the copy began. */
-
+/* Copies the state. Other threads wait only while the blocks are listed and the rows that were
+ * recorded since the copy began are copied. */
 TIDE_NODISCARD tide_status tide_cache_copy_state(tide_cache *cache, const tide_hostmem *mem,
                                                  tide_cache_state *ret_state, tide_error *error);
 void tide_cache_state_fini(tide_cache_state *state);

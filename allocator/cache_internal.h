@@ -1,5 +1,5 @@
-/* cache_internal.h - the parts of the cache, for its own files, for replays that start from a given
- * state, and for tests that damage one on purpose.
+/* cache_internal.h - the parts of the cache, for its own files, and for tests that damage one on
+ * purpose.
  */
 #ifndef TIDE_ALLOCATOR_CACHE_INTERNAL_H
 #define TIDE_ALLOCATOR_CACHE_INTERNAL_H
@@ -65,7 +65,8 @@ struct tide_cache_segment {
 
 enum { TIDE_CACHE_BINS = 1632, TIDE_CACHE_BIN_WORDS = (TIDE_CACHE_BINS + 63) / 64 };
 
-/* Free blocks of one stream in one pool, in bins by size (cache_tree.c). Stays once it is made. */
+/* Free blocks of one stream in one pool, in bins by size (bins.c). Never removed: a program that
+ * used a stream once will use it again. */
 typedef struct tide_cache_set tide_cache_set;
 struct tide_cache_set {
     tide_stream stream;                      /* no two sets of a pool have the same */
@@ -76,12 +77,12 @@ struct tide_cache_set {
 };
 _Static_assert(TIDE_CACHE_BIN_WORDS <= 32, "full_words has a bit for each word");
 
-/* Free blocks of one pool, ordered by (stream, bytes, address). It needs no memory for a block,
- * only for a stream's first one. */
+/* Free blocks of one pool, ordered by (stream, bytes, address). The links lie in the blocks, so
+ * only a stream's first block needs memory. */
 typedef struct tide_cache_bins {
     tide_cache_set *sets;   /* in chunks of the cache; by rising stream */
     tide_cache_set *latest; /* that was used last; NULL: none */
-    size_t n_blocks;        /* in the tree */
+    size_t n_blocks;        /* in all bins */
     uint64_t n_lookups;     /* searches so far; counted while garbage collection is on */
 } tide_cache_bins;
 
@@ -160,11 +161,12 @@ struct tide_cache {
                                is active the peak while blocks wait; the rest follows
                                (tide_cache_settle_stats) */
     int64_t n_pending[TIDE_N_POOLS];     /* blocks that wait for other streams */
-    int64_t pending_bytes[TIDE_N_POOLS]; /* of these */
+    int64_t pending_bytes[TIDE_N_POOLS]; /* their bytes */
     tide_cache_oom last_oom;             /* zero until memory runs out for the first time */
-    void (*oom_hook)(void *ctx);         /* called without the lock; NULL: none */
-    void *oom_ctx;                       /* borrowed; its first */
-    size_t n_in_oom_hook;                /* threads that are in it */
+    void (*oom_hook)(
+        void *ctx);       /* called without the lock, since it may use the cache; NULL: none */
+    void *oom_ctx;        /* borrowed; its first */
+    size_t n_in_oom_hook; /* threads that are running it */
 };
 
 /* What one allocation asks for, from rounding to the block. */
@@ -180,20 +182,20 @@ typedef struct tide_cache_request {
 /* cache.c. A row about a block; there is a recorder. */
 void tide_cache_append_block(tide_cache *cache, const tide_cache_block *block, tide_action action,
                              const tide_note *note);
-/* The same where there may be none. */
+/* Appends the row where there is a recorder. */
 static inline void tide_cache_record_block(tide_cache *cache, const tide_cache_block *block,
                                            tide_action action, const tide_note *note) {
     if (cache->recorder != NULL) {
         tide_cache_append_block(cache, block, action, note);
     }
 }
-/* Puts a block that is in no tree among the free ones, as one with its free neighbours. */
+/* Joins a block that is in no bin with its free neighbours and puts the result into its bin. */
 void tide_cache_settle_free(tide_cache *cache, tide_cache_block *block);
 /* The second half of a release: nobody uses the block any more, so it becomes free. */
 void tide_cache_complete_release(tide_cache *cache, tide_cache_block *block);
 
-/* cache_streams.c. The first half of the release of a block that other streams use: records an
- * event on each, and lets the uses wait. On failure the block is as live as before. */
+/* streams.c. The first half of the release of a block that other streams use: records an
+ * event on each and queues the uses. On failure the block stays allocated. */
 TIDE_NODISCARD tide_status tide_cache_begin_waiting(tide_cache *cache, tide_cache_block *block,
                                                     tide_error *error);
 /* Completes the releases whose streams are done: each stream's events from the oldest on, up to the
@@ -206,42 +208,43 @@ TIDE_NODISCARD tide_status tide_cache_wait_for_streams(tide_cache *cache, const 
 /* Gives all events back to the device. */
 void tide_cache_streams_fini(tide_cache *cache);
 
-/* cache_config.c. The size of the block for a request, and of the segment to buy for it. */
+/* config.c. The size of the block for a request, and of the segment to buy for it. */
 size_t tide_cache_round_bytes(const tide_cache_config *config, size_t n_bytes);
 size_t tide_cache_segment_bytes(const tide_cache_config *config, size_t block_bytes);
 
-/* cache_tree.c. Blocks carry their stream in their segment. After TIDE_OK blocks of the stream can
+/* bins.c. Blocks carry their stream in their segment. On TIDE_OK blocks of the stream can
  * be inserted. */
 TIDE_NODISCARD tide_status tide_cache_bins_reserve(tide_cache *cache, int pool, tide_stream stream);
 /* The bins' treaps; false when the block is not there. */
 void tide_cache_bin_insert(tide_cache_block **root, tide_cache_block *block);
 bool tide_cache_bin_remove(tide_cache_block **root, const tide_cache_block *block);
 /* NULL: nothing of this stream was ever reserved. */
-tide_cache_set *tide_cache_set_find(const tide_cache_bins *tree, tide_stream stream);
+tide_cache_set *tide_cache_set_find(const tide_cache_bins *bins, tide_stream stream);
 /* The first block of the set at or above the key. */
 tide_cache_block *tide_cache_set_at_least(const tide_cache_set *set, uint64_t block_bytes,
                                           uint64_t address);
 /* The first block at or above the key; the next one above a block; the last one below the key; of
  * any stream. NULL when there is none. */
-tide_cache_block *tide_cache_bins_at_least(const tide_cache_bins *tree, tide_stream stream,
+tide_cache_block *tide_cache_bins_at_least(const tide_cache_bins *bins, tide_stream stream,
                                            uint64_t block_bytes, uint64_t address);
-tide_cache_block *tide_cache_bins_next(const tide_cache_bins *tree, const tide_cache_block *block);
-tide_cache_block *tide_cache_bins_below(const tide_cache_bins *tree, tide_stream stream,
+tide_cache_block *tide_cache_bins_next(const tide_cache_bins *bins, const tide_cache_block *block);
+tide_cache_block *tide_cache_bins_below(const tide_cache_bins *bins, tide_stream stream,
                                         uint64_t block_bytes, uint64_t address);
-/* Sets are in order, and the bitmaps know which bins are empty. */
-TIDE_NODISCARD tide_status tide_cache_bins_check(const tide_cache_bins *tree, tide_error *error);
+/* Checks that sets are in order and that the bitmaps are right about empty bins. */
+TIDE_NODISCARD tide_status tide_cache_bins_check(const tide_cache_bins *bins, tide_error *error);
 
-/* cache_table.c */
+/* table.c */
 TIDE_NODISCARD tide_status tide_cache_table_init(tide_cache_table *table, const tide_hostmem *mem);
 void tide_cache_table_fini(tide_cache_table *table, const tide_hostmem *mem);
-/* After TIDE_OK so many blocks can be put there. Without memory it gets slower before it fails. */
+/* On TIDE_OK there is room for n_blocks more. Without memory for a larger table this one fills up
+ * to 7/8, where searches are longer, before it fails. */
 TIDE_NODISCARD tide_status tide_cache_table_reserve(tide_cache_table *table,
                                                     const tide_hostmem *mem, size_t n_blocks);
-/* Every block is found where it lies, and there are as many as it believes. */
+/* Checks that a search finds every block, and that their count is right. */
 TIDE_NODISCARD tide_status tide_cache_table_check(const tide_cache_table *table, tide_error *error);
 
-/* cache_nodes.c */
-/* After TIDE_OK that many nodes can be taken without asking for memory. */
+/* nodes.c */
+/* On TIDE_OK that many nodes can be taken without memory being asked for. */
 TIDE_NODISCARD tide_status tide_cache_nodes_reserve(tide_cache *cache, size_t n_blocks,
                                                     size_t n_segments);
 /* Zeroed memory for nodes of any kind, owned by the cache; NULL when there is none. */
@@ -250,18 +253,18 @@ tide_cache_segment *tide_cache_take_segment(tide_cache *cache);
 void tide_cache_drop_segment(tide_cache *cache, tide_cache_segment *segment);
 void tide_cache_nodes_fini(tide_cache *cache);
 
-/* cache_stats.c. Notes how much is active, for its peak. */
+/* stats.c. Raises the peak of what is active, if it is higher now. */
 void tide_cache_raise_active(tide_cache *cache);
 /* The statistics with all sums. */
 void tide_cache_settle_stats(const tide_cache *cache, tide_cache_stats *ret_stats);
 
-/* cache_segment.c. A free block for the request, taken out of the pool's tree, by the ladder: a
+/* segment.c. Takes a free block for the request out of its bin, by the ladder: a
  * cached one, garbage collection, a new segment, after giving back oversize blocks, after giving
  * back all unsplit cached blocks. TIDE_DEVICE_OOM when all of that fails. */
 TIDE_NODISCARD tide_status tide_cache_find_block(tide_cache *cache,
                                                  const tide_cache_request *request,
                                                  tide_cache_block **ret_block, tide_error *error);
-/* Enters a segment of one free block, which is in no tree yet. Nodes must have been reserved. */
+/* Enters a segment of one free block, which is in no bin yet. Nodes must have been reserved. */
 tide_cache_block *tide_cache_enter_segment(tide_cache *cache, uint64_t address, size_t total_bytes,
                                            tide_stream stream, int pool);
 /* Waits for the streams that use released blocks, then returns every unsplit free block to the
@@ -274,18 +277,18 @@ static inline bool tide_cache_is_split(const tide_cache_block *block) {
 /* In and out of the list of all segments. */
 void tide_cache_link_segment(tide_cache *cache, tide_cache_segment *segment);
 void tide_cache_unlink_segment(tide_cache *cache, tide_cache_segment *segment);
-/* What may be reserved still under the memory limit; UINT64_MAX without one. */
+/* Bytes still available under the limit; UINT64_MAX without one. */
 uint64_t tide_cache_limit_left(const tide_cache *cache);
 /* Bytes that could still be bought now: what the device has free, or less under the memory limit.
  */
 uint64_t tide_cache_buyable_bytes(tide_cache *cache);
 
-/* cache_expandable.c. Whether the settings allow expandable segments on the device, if they ask for
+/* expandable.c. Whether the settings allow expandable segments on the device, if they ask for
  * them: TIDE_UNSUPPORTED or TIDE_INVALID, with the reason. */
 TIDE_NODISCARD tide_status tide_cache_expandable_check(tide_device *device,
                                                        const tide_cache_config *config,
                                                        tide_error *error);
-/* What is mapped and unmapped at once, from the beginning of a range on. */
+/* Bytes that are mapped and unmapped together; granules begin at the start of a range. */
 size_t tide_cache_granule(const tide_cache *cache, int pool);
 /* A new range for the request, of which nothing is mapped: its only block. TIDE_DEVICE_OOM when the
  * device has no addresses, or could never hold the request. Nodes as for tide_cache_enter_range. */
@@ -304,11 +307,11 @@ tide_cache_segment *tide_cache_enter_range(tide_cache *cache, uint64_t address,
 /* The device has mapped memory behind the first n_bytes of an unmapped block, whole granules: it
  * becomes a free block of as many, and one with its free neighbours. Takes one node. */
 void tide_cache_note_mapped(tide_cache *cache, tide_cache_block *block, uint64_t n_bytes);
-/* A free block for the request, in no tree, from mapping memory at the lowest address that fits.
+/* Makes a free block for the request, in no bin, by mapping memory at the lowest address that fits.
  * TIDE_DEVICE_OOM when the device or the limit refuses; what is mapped by then stays, free. */
 TIDE_NODISCARD tide_status tide_cache_grow(tide_cache *cache, const tide_cache_request *request,
                                            tide_cache_block **ret_block, tide_error *error);
-/* Bytes that growing maps at most for the request. */
+/* The most bytes that growing maps for the request. */
 size_t tide_cache_growth_bytes(const tide_cache *cache, const tide_cache_request *request);
 /* Of the free blocks from the smallest sufficient one on: the first that is followed by a larger
  * one, where a block's size is what it could grow to. */
@@ -317,17 +320,17 @@ tide_cache_block *tide_cache_best_expandable(const tide_cache *cache, tide_cache
  * Stops at the first failure, with the cache consistent. */
 TIDE_NODISCARD tide_status tide_cache_shrink(tide_cache *cache, int pool, const tide_note *note,
                                              tide_error *error);
-/* The device takes all ranges back, with what is mapped. The cache is not usable afterwards. */
+/* Unmaps and returns all ranges. The cache is not usable afterwards. */
 void tide_cache_destroy_ranges(tide_cache *cache);
 
-/* cache_oom.c. Records the row, keeps the figures for tide_cache_get_oom, writes the message. */
+/* oom.c. Records the row, keeps the figures for tide_cache_get_oom, writes the message. */
 TIDE_NODISCARD tide_status tide_cache_out_of_memory(tide_cache *cache,
                                                     const tide_cache_request *request,
                                                     tide_error *error);
-/* Without the lock. */
+/* Called without the lock. */
 void tide_cache_call_oom_hook(tide_cache *cache);
 
-/* cache_history.c. TIDE_INVALID, and why the address cannot be released, or a stream recorded for
+/* history.c. TIDE_INVALID, and why the address cannot be released, or a stream recorded for
  * it: the message's first line says what is wrong with it, the lines after it what the recording
  * knows of its block. */
 TIDE_NODISCARD tide_status tide_cache_refuse_release(const tide_cache *cache, uint64_t address,

@@ -1,9 +1,9 @@
-/* cache_check.c - walks every invariant of a cache. */
+/* check.c - walks every invariant of a cache. */
 #include <inttypes.h>
 
 #include "allocator/cache_internal.h"
 
-/* What a walk over all segments counts; compared with what the cache believes. */
+/* What a walk over all segments counts, to be compared with what the cache keeps. */
 typedef struct recount {
     tide_cache_stats stats; /* `current` alone is filled in */
     size_t n_segments;
@@ -54,8 +54,8 @@ static void count_block(const tide_cache *cache, const tide_cache_block *block, 
 
 static tide_status check_free_block(const tide_cache *cache, const tide_cache_block *block,
                                     tide_error *error) {
-    const tide_cache_bins *tree = &cache->free[block->segment->pool];
-    if (tide_cache_bins_at_least(tree, block->segment->stream, block->block_bytes,
+    const tide_cache_bins *bins = &cache->free[block->segment->pool];
+    if (tide_cache_bins_at_least(bins, block->segment->stream, block->block_bytes,
                                  block->address) != block) {
         return VIOLATED(error, block, "free, but not found among the free blocks");
     }
@@ -68,7 +68,7 @@ static tide_status check_free_block(const tide_cache *cache, const tide_cache_bl
     if (block->after != NULL && block->after->state == TIDE_BLOCK_FREE) {
         return VIOLATED(error, block, "free, and so is its neighbour: not coalesced");
     }
-    if (block->freed_at_lookup > tree->n_lookups) {
+    if (block->freed_at_lookup > bins->n_lookups) {
         return VIOLATED(error, block, "was freed in the future");
     }
     return TIDE_OK;
@@ -82,7 +82,7 @@ static bool has_queue(const tide_cache *cache, const tide_cache_queue *wanted) {
     return queue != NULL;
 }
 
-/* Each use by another stream, and no stream twice. */
+/* Every use is by another stream, and no stream stands in the list twice. */
 static tide_status check_uses(const tide_cache *cache, const tide_cache_block *block,
                               recount *found, tide_error *error) {
     bool is_waiting = block->state == TIDE_BLOCK_PENDING_FREE;
@@ -144,7 +144,7 @@ static tide_status check_unmapped_block(const tide_cache *cache, const tide_cach
     return TIDE_OK;
 }
 
-/* The list of unmapped blocks is those of the range, by address, and the rest is mapped. */
+/* The list holds exactly the unmapped blocks of the range, by address; all others are mapped. */
 static tide_status check_range(const tide_cache *cache, const tide_cache_segment *range,
                                tide_error *error) {
     uint64_t unmapped_bytes = 0;
@@ -270,7 +270,7 @@ static bool is_use_of(const tide_cache_block *block, const tide_cache_use *wante
     return use != NULL;
 }
 
-/* What waits in a queue are uses of blocks that wait, and the end of the list is its last one. */
+/* Only uses of blocks that wait stand in a queue, and its list ends at `last`. */
 static tide_status check_queue(const tide_cache *cache, const tide_cache_queue *queue,
                                size_t *n_waiting, tide_error *error) {
     const tide_cache_use *last = NULL;
@@ -316,20 +316,20 @@ static tide_status check_streams(const tide_cache *cache, const recount *found, 
     return check_number("uses that wait", cache->streams.n_waiting, found->n_waiting, error);
 }
 
-/* A tree visited in order: keys rise, and there are as many as it believes. */
-static tide_status check_tree(const tide_cache *cache, int pool, size_t n_free, tide_error *error) {
-    const tide_cache_bins *tree = &cache->free[pool];
+/* Visits the bins in order: keys rise, and the count is right. */
+static tide_status check_bins(const tide_cache *cache, int pool, size_t n_free, tide_error *error) {
+    const tide_cache_bins *bins = &cache->free[pool];
     size_t n_blocks = 0;
-    const tide_cache_block *block = tide_cache_bins_at_least(tree, 0, 0, 0);
+    const tide_cache_block *block = tide_cache_bins_at_least(bins, 0, 0, 0);
     while (block != NULL && n_blocks <= n_free) {
         if (block->state != TIDE_BLOCK_FREE || block->segment->pool != pool) {
             return VIOLATED(error, block, "among the free blocks of a pool that it is not in");
         }
         n_blocks++;
-        block = tide_cache_bins_next(tree, block);
+        block = tide_cache_bins_next(bins, block);
     }
     TIDE_TRY(check_number("free blocks in a pool's order", n_blocks, n_free, error));
-    return check_number("free blocks of a pool", tree->n_blocks, n_free, error);
+    return check_number("free blocks of a pool", bins->n_blocks, n_free, error);
 }
 
 static tide_status check_stat(const char *what, const tide_stat *believed, const tide_stat *counted,
@@ -390,8 +390,8 @@ static tide_status check_locked(const tide_cache *cache, tide_error *error) {
     TIDE_TRY(tide_cache_table_check(&cache->live, error));
     TIDE_TRY(tide_cache_bins_check(&cache->free[TIDE_POOL_SMALL], error));
     TIDE_TRY(tide_cache_bins_check(&cache->free[TIDE_POOL_LARGE], error));
-    TIDE_TRY(check_tree(cache, TIDE_POOL_SMALL, found.n_free[TIDE_POOL_SMALL], error));
-    TIDE_TRY(check_tree(cache, TIDE_POOL_LARGE, found.n_free[TIDE_POOL_LARGE], error));
+    TIDE_TRY(check_bins(cache, TIDE_POOL_SMALL, found.n_free[TIDE_POOL_SMALL], error));
+    TIDE_TRY(check_bins(cache, TIDE_POOL_LARGE, found.n_free[TIDE_POOL_LARGE], error));
     TIDE_TRY(check_streams(cache, &found, error));
     tide_cache_settle_stats(cache, &believed);
     return check_stats(&believed, &found.stats, error);

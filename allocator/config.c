@@ -1,4 +1,4 @@
-/* cache_config.c - the settings: their text, their limits, and the sizes that follow from them. */
+/* config.c - the settings: their text, their limits, and the sizes that follow from them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,17 +24,17 @@ void tide_cache_config_init(tide_cache_config *config) {
                                   .per_process_memory_fraction = 1.0};
 }
 
-/* Of n > 0. */
+/* n is not 0. */
 static unsigned floor_log2(size_t n) {
     return 63 - (unsigned)__builtin_clzll(n);
 }
 
-/* To a multiple of a power of two. */
+/* `multiple` is a power of two. */
 static size_t round_up(size_t n, size_t multiple) {
     return (n + multiple - 1) & ~(multiple - 1);
 }
 
-/* Up to the next of `divisions` equal parts of the span between two powers of two. */
+/* Rounds up to the next step, where each span between two powers of two has `divisions` of them. */
 static size_t round_to_division(size_t n, size_t divisions) {
     size_t power = (size_t)1 << floor_log2(n);
     size_t step = power / divisions;

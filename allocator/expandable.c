@@ -1,13 +1,13 @@
-/* cache_expandable.c - expandable segments: one range of reserved addresses for each stream and
- * pool, behind which memory is mapped where a request needs it and taken away when all cached
- * memory goes back. A range is a segment whose blocks may also be unmapped: those lie in no tree,
- * but in the range's own list, the lowest address first, linked by `left` (lower) and `right`
- * (higher). Two unmapped blocks are never neighbours.
+/* expandable.c - expandable segments. Each stream and pool has a range of reserved addresses.
+ * Memory is mapped behind a part of it where a request needs it, and unmapped when all cached
+ * memory goes back. A range is a segment whose blocks may also be unmapped. Those lie in no bin but
+ * in the range's own list, by address, linked by `left` (lower) and `right` (higher). Two unmapped
+ * blocks are never neighbours.
  */
 #include "allocator/cache_internal.h"
 
-/* Addresses for a device without a capacity: enough for any request that makes sense, and for a
- * hundred streams. */
+/* Addresses of a range on a device without a capacity: more than any sensible request, and
+ * few enough for a hundred streams. */
 #define UNLIMITED_BYTES (UINT64_C(64) << 40)
 
 size_t tide_cache_granule(const tide_cache *cache, int pool) {
@@ -27,8 +27,8 @@ size_t tide_cache_growth_bytes(const tide_cache *cache, const tide_cache_request
     return (size_t)round_up(request->block_bytes, tide_cache_granule(cache, request->pool));
 }
 
-/* 1 1/8 of the device's memory, in whole granules: some of it may have to be mapped again further
- * up than where it was. */
+/* 1 1/8 of the device's memory, as in PyTorch: a range with live blocks in its midst may need more
+ * addresses than memory, since a request may have to be mapped behind them. */
 static uint64_t range_bytes(const tide_cache *cache, int pool) {
     const tide_device_info *info = tide_device_get_info(cache->device);
     uint64_t total_bytes = info->total_bytes < 0 ? UNLIMITED_BYTES : (uint64_t)info->total_bytes;
@@ -57,9 +57,9 @@ tide_status tide_cache_expandable_check(tide_device *device, const tide_cache_co
     return TIDE_OK;
 }
 
-/* The list of unmapped blocks. */
+/* ---- the list of unmapped blocks ---- */
 
-/* Enters an unmapped block behind `lower`, which is NULL for the first place. */
+/* Enters an unmapped block behind `lower`; NULL: at the front. */
 static void list_insert(tide_cache_block *block, tide_cache_block *lower) {
     tide_cache_segment *range = block->segment;
     block->left = lower;
@@ -122,7 +122,7 @@ static tide_cache_block *add_block(tide_cache *cache, tide_cache_segment *range,
     return block;
 }
 
-/* Growing. */
+/* ---- growing ---- */
 
 static void record_range(tide_cache *cache, const tide_cache_segment *range, uint64_t address,
                          uint64_t n_bytes, tide_action action, const tide_note *note) {
@@ -158,7 +158,7 @@ tide_cache_segment *tide_cache_enter_range(tide_cache *cache, uint64_t address,
     return range;
 }
 
-/* From here on up free and unmapped blocks follow one another for as many bytes. */
+/* Whether free and unmapped blocks follow one another from here on for n_bytes. */
 static bool has_room(const tide_cache_block *block, uint64_t n_bytes) {
     uint64_t found_bytes = 0;
     while (found_bytes < n_bytes && block != NULL &&
@@ -238,8 +238,8 @@ void tide_cache_note_mapped(tide_cache *cache, tide_cache_block *block, uint64_t
     tide_cache_settle_free(cache, block);
 }
 
-/* Maps memory for n_bytes from the beginning of an unmapped block on, in whole granules. The block
- * becomes free, and one with its free neighbours. */
+/* Maps whole granules for n_bytes at the beginning of an unmapped block. The block becomes free and
+ * joins its free neighbours. */
 static tide_status map_block(tide_cache *cache, tide_cache_block *block, uint64_t n_bytes,
                              const tide_note *note, tide_error *error) {
     tide_cache_segment *range = block->segment;
@@ -247,7 +247,7 @@ static tide_status map_block(tide_cache *cache, tide_cache_block *block, uint64_
     uint64_t address = block->address;
     n_bytes = round_up(n_bytes, granule_bytes);
     if (n_bytes > tide_cache_limit_left(cache)) {
-        return TIDE_DEVICE_OOM; /* the device is not asked */
+        return TIDE_DEVICE_OOM; /* the limit refuses; the device is not asked */
     }
     tide_status status =
         tide_device_map(cache->device, address, (size_t)n_bytes, granule_bytes, error);
@@ -279,19 +279,19 @@ tide_status tide_cache_grow(tide_cache *cache, const tide_cache_request *request
                            error));
     }
     while (block->block_bytes < wanted_bytes) {
-        /* What follows a free block that is too small, in a place with room, is unmapped. */
+        /* The place has room and its free block is too small, so what follows is unmapped. */
         tide_cache_block *next = block->after;
         TIDE_TRY(map_block(cache, next,
                            less_of(next->block_bytes, wanted_bytes - block->block_bytes),
                            &request->note, error));
-        block = next; /* the free one is a part of it now */
+        block = next; /* mapping joined the free block with it */
     }
     tide_cache_bins_remove(&cache->free[request->pool], block);
     *ret_block = block;
     return TIDE_OK;
 }
 
-/* Bytes that the block could have without moving: its own, and those unmapped right behind it. */
+/* The size to which the block could grow: its own bytes and those unmapped right behind it. */
 static uint64_t expandable_bytes(const tide_cache_block *block) {
     const tide_cache_block *after = block->after;
     return block->block_bytes +
@@ -299,21 +299,20 @@ static uint64_t expandable_bytes(const tide_cache_block *block) {
 }
 
 tide_cache_block *tide_cache_best_expandable(const tide_cache *cache, tide_cache_block *block) {
-    const tide_cache_bins *tree = &cache->free[block->segment->pool];
-    tide_cache_block *next = tide_cache_bins_next(tree, block);
+    const tide_cache_bins *bins = &cache->free[block->segment->pool];
+    tide_cache_block *next = tide_cache_bins_next(bins, block);
     while (block->segment->is_expandable && next != NULL &&
            next->segment->stream == block->segment->stream &&
            expandable_bytes(next) < expandable_bytes(block)) {
         block = next;
-        next = tide_cache_bins_next(tree, block);
+        next = tide_cache_bins_next(bins, block);
     }
     return block;
 }
 
-/* Giving back. */
+/* ---- giving back ---- */
 
-/* Takes unmapped neighbours into an unmapped block that is in no list, and puts it into the list.
- */
+/* Joins an unmapped block that is in no list with its unmapped neighbours and enters the result. */
 static void settle_unmapped(tide_cache *cache, tide_cache_block *block) {
     tide_cache_segment *range = block->segment;
     tide_cache_block *const neighbours[] = {block->before, block->after};
@@ -344,14 +343,14 @@ static void settle_unmapped(tide_cache *cache, tide_cache_block *block) {
     list_insert(block, unmapped_below(range, block->address));
 }
 
-/* The memory behind [begin, end) of a free block is gone. What is left of it on both sides becomes
- * free blocks of their own; their nodes have been reserved. */
+/* Notes that the memory behind [begin, end) of a free block is gone. The rests on both sides become
+ * free blocks; their nodes have been reserved. */
 static void note_unmapped(tide_cache *cache, tide_cache_block *block, uint64_t begin,
                           uint64_t end) {
     tide_cache_segment *range = block->segment;
     uint64_t block_end = block->address + block->block_bytes;
     tide_cache_bins_remove(&cache->free[range->pool], block);
-    block->state = TIDE_BLOCK_UNMAPPED; /* what is left of it is not to be merged with it */
+    block->state = TIDE_BLOCK_UNMAPPED; /* before its rests become free, which would join it */
     if (begin > block->address) {
         tide_cache_settle_free(cache, add_block(cache, range, block->address,
                                                 begin - block->address, block->before, block));
@@ -387,8 +386,10 @@ static tide_status release_range(tide_cache *cache, tide_cache_segment *range, t
     return TIDE_OK;
 }
 
-/* The device takes memory away at once: what was launched on the blocks has to be over. Of all
- * streams, since the one that a block belongs to may have been destroyed. */
+/* Unmapping takes effect at once, unlike cudaFree, which waits: so all work that was launched on
+ * the blocks must be over. Waits for the whole device, since a block's stream may have been
+ * destroyed.
+ */
 static tide_status wait_once(tide_cache *cache, bool *is_idle, tide_error *error) {
     if (*is_idle) {
         return TIDE_OK;
@@ -402,8 +403,8 @@ static tide_status wait_once(tide_cache *cache, bool *is_idle, tide_error *error
     return TIDE_OK;
 }
 
-/* Unmaps the whole granules of a free block; waits for the device before, unless that was done. A
- * failure half way leaves what is unmapped by then unmapped, and the rest free. */
+/* Unmaps the whole granules of a free block, and waits for the device first unless it is idle.
+ * After a failure half way the granules so far are unmapped and the others free. */
 static tide_status unmap_block(tide_cache *cache, tide_cache_block *block, bool *is_idle,
                                const tide_note *note, tide_error *error) {
     tide_cache_segment *range = block->segment;
@@ -414,7 +415,8 @@ static tide_status unmap_block(tide_cache *cache, tide_cache_block *block, bool 
     if (begin >= end) {
         return TIDE_OK;
     }
-    /* Two for what is left of the block; the others are those that an allocation counts on. */
+    /* Two for the rests of the block, and those that every allocation counts on: giving back
+     * happens in the midst of one, which has reserved them already. */
     if (tide_cache_nodes_reserve(cache, 2 + TIDE_CACHE_ALLOC_BLOCKS, 1) != TIDE_OK) {
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory to unmap %llu bytes",
                          (unsigned long long)(end - begin));
@@ -445,11 +447,11 @@ tide_status tide_cache_shrink(tide_cache *cache, int pool, const tide_note *note
         return TIDE_OK;
     }
     bool is_idle = false;
-    tide_cache_bins *tree = &cache->free[pool];
-    tide_cache_block *block = tide_cache_bins_at_least(tree, 0, 0, 0);
+    tide_cache_bins *bins = &cache->free[pool];
+    tide_cache_block *block = tide_cache_bins_at_least(bins, 0, 0, 0);
     while (block != NULL) {
-        /* The pieces that are left of this block are smaller: they stand before it. */
-        tide_cache_block *next = tide_cache_bins_next(tree, block);
+        /* Its rests are smaller and stand before it in the order, so the walk does not see them. */
+        tide_cache_block *next = tide_cache_bins_next(bins, block);
         tide_cache_segment *range = block->segment;
         if (range->is_expandable) {
             TIDE_TRY(unmap_block(cache, block, &is_idle, note, error));
@@ -466,7 +468,7 @@ void tide_cache_destroy_ranges(tide_cache *cache) {
     if (cache->ranges == NULL) {
         return;
     }
-    /* Nobody is left who could do anything about a refusal. */
+    /* A refusal changes nothing: the cache is going away. */
     tide_status ignored = tide_device_synchronize(cache->device, NULL);
     for (tide_cache_segment *range = cache->ranges; range != NULL; range = range->next_range) {
         const size_t granule_bytes = tide_cache_granule(cache, range->pool);

@@ -1,6 +1,6 @@
-/* cache_history.c - why an address cannot be released, or a stream recorded for it, and what the
- * recording knows of the block that it names. Only on the way to a refusal: nothing here has to be
- * fast.
+/* history.c - messages about an address that cannot be released, or for which no stream can be
+ * recorded, with what the recording knows of its block. Runs only before a refusal, so nothing here
+ * has to be fast.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,12 +8,12 @@
 #include "allocator/cache_internal.h"
 
 enum {
-    MAX_ROWS = 1 << 20, /* looked through from the newest one back: some milliseconds */
+    MAX_ROWS = 1 << 20, /* searched from the newest one back: some milliseconds */
     LINE_BYTES = 640,   /* of one line below the first: a scope, a name and numbers */
     SCOPE_BYTES = 256
 };
 
-/* What is refused, and what to do instead. */
+/* What the cache refuses, and what to do instead. */
 typedef struct refusal {
     const char *what;    /* before the address */
     const char *inside;  /* the address lies inside a block, or where no block was */
@@ -37,8 +37,8 @@ static void format_place(const tide_cache *cache, uint32_t scope, char text[LINE
     (void)snprintf(text, LINE_BYTES / 2, "%s%s", path[0] == '\0' ? "" : ", in ", path);
 }
 
-/* The last line, where any of the rows has a call stack: numbers of stacks would tell nobody
- * anything, and their symbols are resolved when a snapshot is taken. */
+/* The last line, where any of the rows has a call stack. The message points at the snapshot instead
+ * of naming the stack: a stack's number means nothing, and its symbols are resolved only there. */
 static const char *stacks_hint(const tide_address_history *history) {
     const tide_found_row *const rows[] = {&history->alloc, &history->freed, &history->completed,
                                           &history->segment_free};
@@ -90,7 +90,7 @@ static void format_row(const tide_cache *cache, const tide_address_history *hist
     }
 }
 
-/* The row of its allocation, as far as the block knows it. */
+/* The row of the block's allocation, from what the block itself keeps. */
 static tide_event alloc_row(const tide_cache_block *block) {
     return (tide_event){.requested_bytes = block->requested_bytes,
                         .scope = block->scope,
@@ -114,7 +114,7 @@ static tide_status refuse_inside(const tide_cache *cache, const refusal *refused
                      refused->inside, line, stacks_hint(&history));
 }
 
-/* Of an address in a released block that other streams still use. */
+/* The address lies in a released block that other streams still use. */
 static tide_status refuse_waiting(const tide_cache *cache, const refusal *refused,
                                   const tide_cache_block *block, uint64_t address,
                                   tide_error *error) {
@@ -140,7 +140,7 @@ static tide_status refuse_waiting(const tide_cache *cache, const refusal *refuse
                      line, freed, stacks_hint(&history));
 }
 
-/* What the recording has of an address that no live block holds; "" for what it has not. */
+/* What the recording knows of an address that no live block holds; "" where it knows nothing. */
 typedef struct last_block {
     char block[LINE_BYTES];     /* that held the address last */
     char freed[LINE_BYTES];     /* its release */
@@ -200,7 +200,7 @@ static tide_status refuse(const tide_cache *cache, const refusal *refused, uint6
     for (const tide_cache_segment *segment = cache->newest; segment != NULL;
          segment = segment->older) {
         if (address - segment->address >= segment->total_bytes) {
-            continue; /* below wraps round to a huge number */
+            continue; /* an address below wraps round to a huge number */
         }
         const tide_cache_block *block = segment->first_block;
         while (address - block->address >= block->block_bytes) {

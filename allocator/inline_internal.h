@@ -1,8 +1,7 @@
-/* inline_internal.h - what every allocation and every release goes through, small enough to
- * be compiled into their callers: the table of live blocks, the bins of free ones, nodes and
- * statistics.
+/* inline_internal.h - the steps of every allocation and release, small enough to be compiled into
+ * their callers: the table of live blocks, the bins of free ones, nodes and statistics.
  *
- * Included by cache_internal.h alone, at its end; what is not worth being inline is declared there.
+ * Only cache_internal.h includes this, at its end, and declares what is not worth being inline.
  */
 #ifndef TIDE_ALLOCATOR_INLINE_INTERNAL_H
 #define TIDE_ALLOCATOR_INLINE_INTERNAL_H
@@ -11,13 +10,14 @@
 
 /* ---- live blocks by address ---- */
 
-/* Where the block of an address lies unless others are in its way. Addresses are multiples of 512
- * in segments that are multiples of 2 MiB: the product spreads them over its highest bits. */
+/* The slot in which the block of an address lies unless another one took it. Addresses are
+ * multiples of 512, so their low bits tell nothing; the product mixes all bits into its highest
+ * ones. */
 static inline size_t tide_cache_table_home(const tide_cache_table *table, uint64_t address) {
     return (size_t)((address * UINT64_C(0x9e3779b97f4a7c15)) >> table->shift);
 }
 
-/* There is room. */
+/* There must be room. */
 static inline void tide_cache_table_put(tide_cache_table *table, tide_cache_block *block) {
     size_t i = tide_cache_table_home(table, block->address);
     while (table->slots[i].block != NULL) {
@@ -46,7 +46,8 @@ static inline tide_cache_block *tide_cache_table_find(const tide_cache_table *ta
 static inline void tide_cache_table_clear(tide_cache_table *table, size_t slot) {
     size_t mask = table->n_slots - 1;
     size_t hole = slot;
-    /* Every follower that would not be reached across the hole moves back into it. */
+    /* A search ends at an empty slot, so every follower that it could not reach any more moves back
+     * into the hole, and leaves a hole of its own. */
     for (size_t i = (hole + 1) & mask; table->slots[i].block != NULL; i = (i + 1) & mask) {
         size_t home = tide_cache_table_home(table, table->slots[i].address);
         if (((i - home) & mask) >= ((i - hole) & mask)) {
@@ -58,7 +59,7 @@ static inline void tide_cache_table_clear(tide_cache_table *table, size_t slot) 
     table->n_blocks--;
 }
 
-/* The block is there. */
+/* The block must be in the table. */
 static inline void tide_cache_table_remove(tide_cache_table *table, const tide_cache_block *block) {
     tide_cache_table_clear(table, tide_cache_table_slot(table, block->address));
 }
@@ -87,16 +88,17 @@ _Static_assert(TIDE_BIN_EXACT_UNITS + ((54 - TIDE_BIN_EXACT_SHIFT) << TIDE_BIN_S
                    TIDE_CACHE_BINS,
                "the largest size has the last bin");
 
-/* The set of the stream, which has been reserved; the one that was used last is the likely one. */
-static inline tide_cache_set *tide_cache_set_of(tide_cache_bins *tree, tide_stream stream) {
-    if (tree->latest == NULL || tree->latest->stream != stream) {
-        tree->latest = tide_cache_set_find(tree, stream);
+/* The set of the stream; NULL before it was reserved. Most requests name the same stream as the one
+ * before, so the last set is tried first. */
+static inline tide_cache_set *tide_cache_set_of(tide_cache_bins *bins, tide_stream stream) {
+    if (bins->latest == NULL || bins->latest->stream != stream) {
+        bins->latest = tide_cache_set_find(bins, stream);
     }
-    return tree->latest;
+    return bins->latest;
 }
 
-static inline void tide_cache_bins_insert(tide_cache_bins *tree, tide_cache_block *block) {
-    tide_cache_set *set = tide_cache_set_of(tree, block->segment->stream);
+static inline void tide_cache_bins_insert(tide_cache_bins *bins, tide_cache_block *block) {
+    tide_cache_set *set = tide_cache_set_of(bins, block->segment->stream);
     size_t bin = tide_cache_bin_of(block->block_bytes);
     if (set->bins[bin] == NULL) {
         block->left = NULL;
@@ -107,12 +109,12 @@ static inline void tide_cache_bins_insert(tide_cache_bins *tree, tide_cache_bloc
     } else {
         tide_cache_bin_insert(&set->bins[bin], block);
     }
-    tree->n_blocks++;
+    bins->n_blocks++;
 }
 
 /* False when the block is not there. */
-static inline bool tide_cache_bins_remove(tide_cache_bins *tree, tide_cache_block *block) {
-    tide_cache_set *set = tide_cache_set_of(tree, block->segment->stream);
+static inline bool tide_cache_bins_remove(tide_cache_bins *bins, tide_cache_block *block) {
+    tide_cache_set *set = tide_cache_set_of(bins, block->segment->stream);
     size_t bin = tide_cache_bin_of(block->block_bytes);
     if (set == NULL) {
         return false;
@@ -128,11 +130,12 @@ static inline bool tide_cache_bins_remove(tide_cache_bins *tree, tide_cache_bloc
             set->full_words &= ~(1u << (bin / 64));
         }
     }
-    tree->n_blocks--;
+    bins->n_blocks--;
     return true;
 }
 
-/* The first bin from `bin` on that is not empty; TIDE_CACHE_BINS: none. */
+/* The first bin from `bin` on that is not empty; TIDE_CACHE_BINS: none. The words' own bitmap skips
+ * empty words, so this reads two or three of them. */
 static inline size_t tide_cache_next_bin(const tide_cache_set *set, size_t bin) {
     size_t word = bin / 64;
     uint64_t bits = set->full[word] & (UINT64_MAX << (bin % 64));
@@ -147,11 +150,12 @@ static inline size_t tide_cache_next_bin(const tide_cache_set *set, size_t bin) 
     return word * 64 + (size_t)__builtin_ctzll(bits);
 }
 
-/* The smallest block of the stream that has so many bytes, the lowest address on ties; NULL: none.
+/* The smallest block of the stream with block_bytes or more, the lowest address on ties; NULL:
+ * none.
  */
-static inline tide_cache_block *tide_cache_bins_best(tide_cache_bins *tree, tide_stream stream,
+static inline tide_cache_block *tide_cache_bins_best(tide_cache_bins *bins, tide_stream stream,
                                                      uint64_t block_bytes) {
-    const tide_cache_set *set = tide_cache_set_of(tree, stream);
+    const tide_cache_set *set = tide_cache_set_of(bins, stream);
     if (set == NULL) {
         return NULL;
     }
@@ -185,7 +189,8 @@ static inline tide_cache_block *tide_cache_take_block(tide_cache *cache) {
     tide_cache_block *block = cache->nodes.unused_blocks;
     cache->nodes.unused_blocks = block->left;
     cache->nodes.n_unused_blocks--;
-    /* One by one: zeroing the whole of it first takes longer than all the rest (rep stos). */
+    /* Field by field: a compound literal zeroes the node with `rep stos`, whose start-up takes
+     * longer than all of this. */
     block->address = 0;
     block->block_bytes = 0;
     block->requested_bytes = 0;
@@ -224,8 +229,8 @@ static inline void tide_stat_change(tide_stat *stat, int64_t amount) {
     }
 }
 
-/* Of each pair of a pool and all of them only this is kept at once: what is there, the peaks, and
- * what came to the pool. The other sums follow from these (settle). */
+/* Each event updates only these: what is there, the peaks, and what came to the pool. The other
+ * sums follow from them when somebody asks (stats.c). */
 static inline void tide_stat_come(tide_stat stats[TIDE_N_POOLS], int pool, int64_t amount) {
     tide_stat *all = &stats[TIDE_POOL_ALL];
     tide_stat *own = &stats[pool];
@@ -249,9 +254,9 @@ static inline void tide_stat_add(tide_stat stats[TIDE_N_POOLS], int pool, int64_
     }
 }
 
-/* What a block adds to the statistics when it is handed out. It is active, too: `active` is
- * `allocation` and the blocks that wait for other streams, so that only its peak is kept, and that
- * only while some wait. */
+/* Counts a block that is handed out. It is active, too, but `active` needs no update: it is
+ * `allocation` plus the blocks that wait for other streams, so only its peak is kept, and only
+ * while some wait. */
 static inline void tide_cache_count_alloc(tide_cache *cache, const tide_cache_block *block) {
     tide_cache_stats *stats = &cache->stats;
     int pool = block->segment->pool;
@@ -266,7 +271,7 @@ static inline void tide_cache_count_alloc(tide_cache *cache, const tide_cache_bl
     }
 }
 
-/* Its release is requested. */
+/* Counts the request for the block's release. */
 static inline void tide_cache_count_request(tide_cache *cache, const tide_cache_block *block) {
     tide_cache_stats *stats = &cache->stats;
     int pool = block->segment->pool;
@@ -277,13 +282,13 @@ static inline void tide_cache_count_request(tide_cache *cache, const tide_cache_
     }
 }
 
-/* Its release is complete. */
+/* Counts the completion of the block's release. */
 static inline void tide_cache_count_completion(tide_cache *cache, const tide_cache_block *block) {
     tide_stat_go(cache->stats.requested_bytes, block->segment->pool,
                  (int64_t)block->requested_bytes);
 }
 
-/* Between the two it waits for other streams; sign -1: not any more. */
+/* Counts a block that waits for other streams between the two; sign -1: it waits no more. */
 static inline void tide_cache_count_pending(tide_cache *cache, const tide_cache_block *block,
                                             int sign) {
     int pool = block->segment->pool;
@@ -303,7 +308,8 @@ static inline void tide_cache_count_segment(tide_cache *cache, const tide_cache_
     }
 }
 
-/* Nothing for a block of an expandable segment, whose free granules can always go back. */
+/* Counts split blocks, which keep a segment from going back. Blocks of expandable segments are left
+ * out, since their free granules can always go back. */
 static inline void tide_cache_count_split(tide_cache *cache, const tide_cache_segment *segment,
                                           int64_t n_blocks, int64_t n_bytes) {
     if (!segment->is_expandable) {

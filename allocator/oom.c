@@ -1,4 +1,4 @@
-/* cache_oom.c - what is said, recorded and kept when memory runs out. */
+/* oom.c - what the cache reports, records and keeps when memory runs out. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,8 @@ static int larger_first(const void *a, const void *b) {
     return left->stack < right->stack ? -1 : left->stack > right->stack ? 1 : 0;
 }
 
-/* Fills in categories and groups. Without host memory for the groups there are none. */
+/* Fills in categories and groups. Without host memory there are no groups: the message about device
+ * memory must come out all the same. */
 static void describe_live(tide_cache *cache, tide_cache_oom *oom) {
     grouping all = {.mem = &cache->mem};
     bool has_memory = true;
@@ -127,7 +128,7 @@ static void add_summary(const tide_cache *cache, const tide_cache_oom *oom, tide
         is_larger ? bytes_text(oom->segment_bytes, segment) : "",
         bytes_text(oom->free_bytes, unused), bytes_text(oom->allocated_bytes, allocated),
         bytes_text(oom->reserved_bytes, reserved));
-    /* The cpu device has no size of its own: it is given what the host has free. */
+    /* The cpu device has no size of its own; it takes what the host has free when it opens. */
     const char *room = info->kind == TIDE_DEVICE_CPU ? "free at the start" : "capacity";
     tide_text_add(to, "%s %s; %s", is_limited ? "memory limit" : room,
                   bytes_text(oom->limit_bytes, limit),
@@ -189,7 +190,7 @@ static void add_stacks(tide_cache *cache, const tide_cache_oom *oom, tide_text *
     }
 }
 
-/* Bytes as a row has them: at most what a file can hold. */
+/* Rows hold signed numbers in files, so SIZE_MAX and "unlimited" become the largest of these. */
 static uint64_t row_bytes(uint64_t n_bytes) {
     return n_bytes > INT64_MAX ? INT64_MAX : n_bytes;
 }
@@ -267,7 +268,7 @@ void tide_cache_set_oom_hook(tide_cache *cache, void (*hook)(void *ctx), void *c
     tide_lock_acquire(cache->lock);
     cache->oom_hook = hook;
     cache->oom_ctx = ctx;
-    while (cache->n_in_oom_hook > 0) { /* they may still use what the former one was handed */
+    while (cache->n_in_oom_hook > 0) { /* a thread in the former hook may still use its ctx */
         tide_lock_release(cache->lock);
         (void)nanosleep(&(struct timespec){.tv_nsec = HOOK_POLL_NS}, NULL);
         tide_lock_acquire(cache->lock);

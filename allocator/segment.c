@@ -1,4 +1,4 @@
-/* cache_segment.c - where a block comes from: the ladder from the cached block to the last attempt
+/* segment.c - where a block comes from: the ladder from the cached block to the last attempt
  * to buy, and the ways in which segments go back to the device. */
 #include "allocator/cache_internal.h"
 #include "common/bytes.h"
@@ -42,13 +42,13 @@ static void record_segment(tide_cache *cache, const tide_cache_segment *segment,
 }
 
 /* The smallest sufficient free block of the stream, the lowest address on ties. There is one
- * candidate: when a rule about oversize blocks rejects it, there is none. */
+ * candidate: when a rule about oversize blocks rejects it, PyTorch looks no further either. */
 static tide_cache_block *find_cached(tide_cache *cache, const tide_cache_request *request) {
-    tide_cache_bins *tree = &cache->free[request->pool];
+    tide_cache_bins *bins = &cache->free[request->pool];
     if (collects_garbage(cache)) {
-        tree->n_lookups++;
+        bins->n_lookups++;
     }
-    tide_cache_block *block = tide_cache_bins_best(tree, request->stream, request->block_bytes);
+    tide_cache_block *block = tide_cache_bins_best(bins, request->stream, request->block_bytes);
     if (block == NULL) {
         return NULL;
     }
@@ -58,7 +58,7 @@ static tide_cache_block *find_cached(tide_cache *cache, const tide_cache_request
     if (!tide_cache_may_serve(&cache->config, request->block_bytes, block->block_bytes)) {
         return NULL;
     }
-    tide_cache_bins_remove(tree, block);
+    tide_cache_bins_remove(bins, block);
     return block;
 }
 
@@ -109,7 +109,7 @@ static tide_status buy(tide_cache *cache, const tide_cache_request *request,
     size_t total_bytes = tide_cache_segment_bytes(&cache->config, request->block_bytes);
     if (cache->config.memory_limit_bytes != TIDE_UNLIMITED &&
         reserved_bytes(cache) + total_bytes > cache->config.memory_limit_bytes) {
-        return TIDE_DEVICE_OOM; /* the device is not asked; cache_oom.c writes the message */
+        return TIDE_DEVICE_OOM; /* the device is not asked; oom.c writes the message */
     }
     if (cache->config.expandable_segments) {
         return tide_cache_grow(cache, request, ret_block, error);
@@ -157,10 +157,11 @@ static tide_status give_back(tide_cache *cache, tide_cache_block *block, const t
 
 static tide_status give_back_pool(tide_cache *cache, int pool, const tide_note *note,
                                   tide_error *error) {
-    tide_cache_bins *tree = &cache->free[pool];
-    tide_cache_block *block = tide_cache_bins_at_least(tree, 0, 0, 0);
+    tide_cache_bins *bins = &cache->free[pool];
+    tide_cache_block *block = tide_cache_bins_at_least(bins, 0, 0, 0);
     while (block != NULL) {
-        tide_cache_block *next = tide_cache_bins_next(tree, block);
+        tide_cache_block *next =
+            tide_cache_bins_next(bins, block); /* the block may be gone below */
         if (can_give_back(block)) {
             TIDE_TRY(give_back(cache, block, note, error));
         }
@@ -170,6 +171,7 @@ static tide_status give_back_pool(tide_cache *cache, int pool, const tide_note *
 }
 
 tide_status tide_cache_give_back_all(tide_cache *cache, const tide_note *note, tide_error *error) {
+    /* A block that waits keeps its segment, so waiting first lets more segments go back. */
     TIDE_TRY(tide_cache_wait_for_streams(cache, note, error));
     TIDE_TRY(give_back_pool(cache, TIDE_POOL_LARGE, note, error));
     return give_back_pool(cache, TIDE_POOL_SMALL, note, error);
@@ -184,10 +186,10 @@ static tide_status give_back_oversize(tide_cache *cache, const tide_cache_reques
     if (max_split_bytes == TIDE_UNLIMITED) {
         return TIDE_OK;
     }
-    tide_cache_bins *tree = &cache->free[request->pool];
+    tide_cache_bins *bins = &cache->free[request->pool];
     uint64_t wanted_bytes =
         request->block_bytes < max_split_bytes ? max_split_bytes : request->block_bytes;
-    tide_cache_block *block = tide_cache_bins_at_least(tree, request->stream, wanted_bytes, 0);
+    tide_cache_block *block = tide_cache_bins_at_least(bins, request->stream, wanted_bytes, 0);
     if (block != NULL && block->segment->stream == request->stream &&
         !block->segment->is_expandable) {
         if (can_give_back(block)) {
@@ -197,11 +199,11 @@ static tide_status give_back_oversize(tide_cache *cache, const tide_cache_reques
         return TIDE_OK;
     }
     uint64_t returned_bytes = 0;
-    block = tide_cache_bins_below(tree, request->stream, wanted_bytes, 0);
+    block = tide_cache_bins_below(bins, request->stream, wanted_bytes, 0);
     while (block != NULL && returned_bytes < wanted_bytes &&
            block->segment->stream == request->stream && block->block_bytes >= max_split_bytes) {
         tide_cache_block *smaller =
-            tide_cache_bins_below(tree, request->stream, block->block_bytes, block->address);
+            tide_cache_bins_below(bins, request->stream, block->block_bytes, block->address);
         if (can_give_back(block)) {
             returned_bytes += block->block_bytes;
             TIDE_TRY(give_back(cache, block, &request->note, error));
@@ -212,20 +214,20 @@ static tide_status give_back_oversize(tide_cache *cache, const tide_cache_reques
     return TIDE_OK;
 }
 
-static uint64_t age_of(const tide_cache_bins *tree, const tide_cache_block *block) {
-    return tree->n_lookups - block->freed_at_lookup;
+static uint64_t age_of(const tide_cache_bins *bins, const tide_cache_block *block) {
+    return bins->n_lookups - block->freed_at_lookup;
 }
 
 /* One round over the large pool: returns unsplit blocks whose age reaches the mean of those that
  * are left. `total_age` and `n_left` describe these and are updated. */
 static tide_status collect_round(tide_cache *cache, const tide_note *note, uint64_t *total_age,
                                  size_t *n_left, uint64_t *returned_bytes, tide_error *error) {
-    tide_cache_bins *tree = &cache->free[TIDE_POOL_LARGE];
+    tide_cache_bins *bins = &cache->free[TIDE_POOL_LARGE];
     double age_limit = (double)*total_age / (double)*n_left;
-    tide_cache_block *block = tide_cache_bins_at_least(tree, 0, 0, 0);
+    tide_cache_block *block = tide_cache_bins_at_least(bins, 0, 0, 0);
     while (block != NULL) {
-        tide_cache_block *next = tide_cache_bins_next(tree, block);
-        uint64_t age = age_of(tree, block);
+        tide_cache_block *next = tide_cache_bins_next(bins, block);
+        uint64_t age = age_of(bins, block);
         if (can_give_back(block) && (double)age >= age_limit) {
             uint64_t n_bytes = block->block_bytes;
             TIDE_TRY(give_back(cache, block, note, error));
@@ -244,18 +246,19 @@ static tide_status collect_garbage(tide_cache *cache, const tide_note *note, tid
     if (reserved_bytes(cache) <= threshold_bytes) {
         return TIDE_OK;
     }
-    const tide_cache_bins *tree = &cache->free[TIDE_POOL_LARGE];
+    const tide_cache_bins *bins = &cache->free[TIDE_POOL_LARGE];
     uint64_t wanted_bytes = reserved_bytes(cache) - threshold_bytes;
     uint64_t returned_bytes = 0;
     uint64_t total_age = 0;
     size_t n_left = 0;
-    for (const tide_cache_block *block = tide_cache_bins_at_least(tree, 0, 0, 0); block != NULL;
-         block = tide_cache_bins_next(tree, block)) {
+    for (const tide_cache_block *block = tide_cache_bins_at_least(bins, 0, 0, 0); block != NULL;
+         block = tide_cache_bins_next(bins, block)) {
         if (can_give_back(block)) {
-            total_age += age_of(tree, block);
+            total_age += age_of(bins, block);
             n_left++;
         }
     }
+    /* Each round raises the mean age of what is left, so rounds end when one returned nothing. */
     size_t n_before = n_left + 1;
     while (returned_bytes < wanted_bytes && n_left > 0 && n_left < n_before) {
         n_before = n_left;

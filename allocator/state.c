@@ -1,4 +1,4 @@
-/* cache_state.c - the cache as plain tables, and segments that come from such tables. */
+/* state.c - a copy of the cache as plain tables, in step with a copy of the recording. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ typedef struct listing {
     tide_segment_row *segments; /* owned; room for segments_capacity */
     tide_block_row *blocks;     /* owned; room for blocks_capacity */
     size_t segments_capacity, blocks_capacity;
-    size_t n_segments, n_blocks; /* in it; without enough room: at most so many are to come */
+    size_t n_segments, n_blocks; /* in it; where the room was too small: the most that may come */
 } listing;
 
 static void listing_fini(listing *list, const tide_hostmem *mem) {
@@ -38,8 +38,8 @@ static void listing_fini(listing *list, const tide_hostmem *mem) {
     list->blocks = NULL;
 }
 
-/* Room for all, and some more for what comes; zeroed, so that the pages are there already when they
- * are written under the lock. */
+/* Takes room for all, and some for what is bought meanwhile. Zeroing touches the pages now;
+ * otherwise each would fault while the lock is held. */
 static tide_status listing_reserve(listing *list, const tide_hostmem *mem) {
     size_t n_segments = list->n_segments + list->n_segments / 8 + 16;
     size_t n_blocks = list->n_blocks + list->n_blocks / 8 + 64;
@@ -55,7 +55,7 @@ static tide_status listing_reserve(listing *list, const tide_hostmem *mem) {
     return TIDE_OK;
 }
 
-/* At least as many as there are runs of memory: one more in a range than unmapped blocks. */
+/* An upper bound of the runs of memory: n unmapped blocks part a range into n + 1 runs at most. */
 static size_t count_runs(const tide_cache *cache) {
     size_t n_runs = cache->n_segments;
     for (const tide_cache_segment *range = cache->ranges; range != NULL;
@@ -89,7 +89,8 @@ static void list_runs(listing *list, const tide_cache_segment *segment) {
     }
 }
 
-/* Under the lock. False: there is no room any more; n_segments and n_blocks say for how many. */
+/* Lists everything; called under the lock. False: the room is too small, and n_segments and
+ * n_blocks say how much is needed. */
 static bool listing_fill(listing *list, const tide_cache *cache) {
     list->n_segments = count_runs(cache);
     list->n_blocks = cache->n_blocks;
@@ -105,7 +106,7 @@ static bool listing_fill(listing *list, const tide_cache *cache) {
     return true;
 }
 
-/* The same by address. */
+/* Writes the list into the state, by address. Sorting is left for when the lock is free again. */
 static tide_status listing_sort(const listing *list, const tide_hostmem *mem,
                                 tide_cache_state *state) {
     size_t n = list->n_segments;
@@ -129,8 +130,8 @@ static tide_status listing_sort(const listing *list, const tide_hostmem *mem,
     return TIDE_OK;
 }
 
-/* The instant that the copy is of: list and rows of one and the same hold of the lock. Without room
- * for the list nothing is copied; without room for the rows more is taken while the lock is held.
+/* Takes the list and the newest rows while the lock is held once, so that both are of one instant.
+ * When the room for the list is too small nothing is copied; room for rows is taken under the lock.
  */
 static tide_status copy_instant(tide_cache *cache, listing *list, tide_recorder_copying *copying,
                                 bool *ret_is_listed) {
@@ -147,11 +148,12 @@ static tide_status copy_instant(tide_cache *cache, listing *list, tide_recorder_
     return status;
 }
 
-/* What the cache and its recorder hold at one instant; the rest of the tables may follow. */
+/* Repeats the instant until the list has room. The recorder's other tables may follow later: they
+ * only grow, so they cover every row of the instant. */
 static tide_status copy_list(tide_cache *cache, const tide_hostmem *mem, listing *list,
                              tide_recorder_copying *copying) {
     bool is_listed = false;
-    while (!is_listed) { /* again where more was bought meanwhile than there is room for */
+    while (!is_listed) { /* more may be bought between two attempts */
         TIDE_TRY(copy_instant(cache, list, copying, &is_listed));
         if (!is_listed) {
             TIDE_TRY(listing_reserve(list, mem));

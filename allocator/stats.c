@@ -1,6 +1,8 @@
-/* cache_stats.c - statistics as torch.cuda.memory_stats() defines them. */
+/* stats.c - statistics as torch.cuda.memory_stats() defines them. */
 #include "allocator/cache_internal.h"
 
+/* Fills in the sums that counting leaves out, because they follow from the others: freed is what
+ * came and is not there any more, and all pools together are the sum of the pools. */
 static void settle(tide_stat stats[TIDE_N_POOLS]) {
     tide_stat *all = &stats[TIDE_POOL_ALL];
     all->allocated = 0;
@@ -23,7 +25,8 @@ void tide_cache_raise_active(tide_cache *cache) {
     }
 }
 
-/* Active is what is allocated and what waits: with nothing that waits the peaks are the same. */
+/* Active is what is allocated and what waits. While nothing waits both have the same peak, so the
+ * peak of active is only raised while something does. */
 static void settle_active(tide_stat active[TIDE_N_POOLS], const tide_stat allocated[TIDE_N_POOLS],
                           const int64_t pending[TIDE_N_POOLS]) {
     for (int pool = 0; pool < TIDE_N_POOLS; pool++) {

@@ -1,5 +1,5 @@
-/* cache_streams.c - blocks that more than one stream uses: who uses them, and when a release is
- * complete. */
+/* streams.c - blocks that several streams use: which streams, and when a release is complete.
+ */
 #include "allocator/cache_internal.h"
 
 enum { USES_PER_CHUNK = 64, QUEUES_PER_CHUNK = 8 };
@@ -25,7 +25,8 @@ static tide_cache_use *take_use(tide_cache *cache) {
     return use;
 }
 
-/* Its event, if it has one, stays with it: that is the pool of events. */
+/* An event stays with its node, and unused nodes with an event are the pool of events: making one
+ * costs a driver call. */
 static void drop_use(tide_cache *cache, tide_cache_use *use) {
     tide_cache_streams *streams = &cache->streams;
     tide_cache_use **pool = use->event == NULL ? &streams->unused_uses : &streams->spare_events;
@@ -50,7 +51,7 @@ static tide_cache_queue *take_queue(tide_cache *cache) {
     return queue;
 }
 
-/* The stream's queue, made at its first use; NULL when there is no memory. */
+/* Returns the queue of the stream, and makes it at its first use; NULL when there is no memory. */
 static tide_cache_queue *queue_of(tide_cache *cache, tide_stream stream) {
     tide_cache_queue **link = &cache->streams.queues;
     while (*link != NULL && (*link)->stream != stream) {
@@ -152,6 +153,7 @@ static tide_status record_event(tide_cache *cache, tide_cache_use *use, tide_err
 
 tide_status tide_cache_begin_waiting(tide_cache *cache, tide_cache_block *block,
                                      tide_error *error) {
+    /* All events first: when one fails nothing waits yet, and the block stays allocated. */
     for (tide_cache_use *use = block->uses; use != NULL; use = use->next) {
         TIDE_TRY(record_event(cache, use, error));
     }
@@ -169,8 +171,8 @@ tide_status tide_cache_begin_waiting(tide_cache *cache, tide_cache_block *block,
     return TIDE_OK;
 }
 
-/* The stream is done with the block of a waiting use, which is behind `earlier` in its queue (NULL:
- * the first one). With the block's last use its release is complete. */
+/* Ends the waiting use behind `earlier` in its queue (NULL: the first one), because its stream is
+ * done with the block. The end of the block's last use completes its release. */
 static void finish_use(tide_cache *cache, tide_cache_queue *queue, tide_cache_use *earlier,
                        const tide_note *note) {
     tide_cache_use *use = earlier == NULL ? queue->first : earlier->later;
@@ -200,7 +202,8 @@ static void finish_use(tide_cache *cache, tide_cache_queue *queue, tide_cache_us
 static tide_status poll_queue(tide_cache *cache, tide_cache_queue *queue, const tide_note *note,
                               tide_error *error) {
     tide_stream stream = queue->stream;
-    /* A queue that its last use has left is an unused node, and empty. */
+    /* The last use takes its queue along: that is an unused node then, and empty, which ends this.
+     */
     while (queue->first != NULL) {
         tide_status status = tide_device_event_query(cache->device, queue->first->event, error);
         if (status == TIDE_NOT_READY) {
@@ -226,8 +229,8 @@ tide_status tide_cache_poll_streams(tide_cache *cache, const tide_note *note, ti
     return TIDE_OK;
 }
 
-/* Waits for the latest event, which the stream reaches after all others, and for no work that was
- * submitted behind it. */
+/* Waits for the latest event, which the stream reaches after all others. Waiting for the stream
+ * itself would also wait for work that was submitted later. */
 static tide_status wait_for_queue(tide_cache *cache, tide_cache_queue *queue, const tide_note *note,
                                   tide_error *error) {
     if (queue->last == NULL) {
@@ -271,7 +274,7 @@ void tide_cache_finish_waiting(tide_cache *cache, uint64_t address) {
         for (tide_cache_use *use = queue->first; use != block->uses; use = use->later) {
             earlier = use;
         }
-        is_waiting = block->uses->next != NULL; /* with the last one the block is gone */
+        is_waiting = block->uses->next != NULL; /* the last one takes the block along */
         finish_use(cache, queue, earlier, &note);
     }
     tide_lock_release(cache->lock);
@@ -279,7 +282,7 @@ void tide_cache_finish_waiting(tide_cache *cache, uint64_t address) {
 
 void tide_cache_streams_fini(tide_cache *cache) {
     if (cache->streams.n_waiting > 0) {
-        /* Nobody is left who could do anything about a refusal. */
+        /* A refusal changes nothing: the cache is going away. */
         tide_status ignored = tide_device_synchronize(cache->device, NULL);
         (void)ignored;
     }

@@ -1,4 +1,4 @@
-/* cache_table.c - live blocks by address: how the table grows; the rest is inline. */
+/* table.c - how the table of live blocks grows; searching it is inline. */
 #include <inttypes.h>
 
 #include "allocator/cache_internal.h"
@@ -47,6 +47,8 @@ tide_status tide_cache_table_reserve(tide_cache_table *table, const tide_hostmem
     if (n_needed <= table->n_slots / 2 || grow(table, mem, n_needed) == TIDE_OK) {
         return TIDE_OK;
     }
+    /* Growing failed. A fuller table still works, only with longer searches; but one slot in eight
+     * stays empty, because an empty slot is what ends a search. */
     return n_needed <= table->n_slots - table->n_slots / 8 ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
