@@ -61,13 +61,8 @@ snapshot/pytorch:snapshot/export_internal.h
 snapshot/pytorch:snapshot/json_internal.h
 snapshot/pytorch:snapshot/point_set_internal.h
 snapshot/pytorch:snapshot/stack_tree_internal.h
-tests/oom/test_oom_run.c
 tests/support/synthetic.c
-tests/unit/allocator/test_cache.c
-tests/unit/allocator/test_cache_streams.c
-tests/unit/capture/test_boundary.c
 tests/unit/cli/test_sweep.c
-tests/unit/device/test_device_cuda.c
 tests/unit/snapshot/test_compare.c
 tests/unit/snapshot/test_compare_rows.c
 tests/unit/snapshot/test_layout.c

@@ -16,15 +16,12 @@
 
 #include <cmocka.h>
 
-#include "capture/capture.h"
-#include "model/workload.h"
 #include "snapshot/summary.h"
 #ifdef TIDE_TEST_CUDA
 #include "fake_cudart/fake_cudart.h"
 #endif
-#include "support/device_fault.h"
-#include "support/hostmem_fault.h"
 #include "support/system_fault.h"
+#include "tiny_run.h"
 
 enum { MAX_CALLS = 20000 };
 
@@ -45,140 +42,9 @@ static size_t next_call(size_t n) {
 #endif
 }
 
-/* One run, and where it fails. */
-typedef struct run {
-    tide_hostmem_fault heap;
-    tide_device_fault device;
-    tide_system_fault system; /* in use from init to end, fails calls up to the end of go */
-    tide_device *inner;       /* owned */
-    tide_recorder *recorder;  /* owned */
-    tide_cache *cache;        /* owned */
-    tide_workload *workload;  /* owned */
-    bool captures_stacks;
-    bool is_expandable; /* its segments */
-    const char *spec;   /* of the inner device */
-    tide_error error;   /* of the call that failed first */
-} run;
-
 static char folder[] = "/tmp/tidemark-oom-XXXXXX";
 static char path[sizeof(folder) + 32];
 static const char OLDER[] = "what stood there before";
-
-/* What every run does: one training step of two layers in one and the same order. */
-static tide_workload_config tiny_run(void) {
-    tide_workload_config config;
-    tide_workload_config_init(&config);
-    config.model = (tide_model_config){.size = "custom",
-                                       .vocab_size = 17,
-                                       .d_model = 8,
-                                       .d_ff = 16,
-                                       .n_layers = 2,
-                                       .n_heads = 2,
-                                       .context_length = 4,
-                                       .batch_size = 1,
-                                       .rope_theta = 10000};
-    config.clip_grad_norm = 1;
-    config.warmup_steps = 0;
-    config.steps = 1;
-    return config;
-}
-
-static tide_status create(run *on) {
-    const tide_device_options options = {.mem = &on->heap.mem,
-                                         .capacity_bytes = (uint64_t)64 << 20};
-    TIDE_TRY(tide_device_open(on->spec, &options, &on->inner, &on->error));
-    on->device.inner = on->inner;
-    on->device.base.info = *tide_device_get_info(on->inner);
-    tide_recorder_config recording;
-    tide_recorder_config_init(&recording);
-    recording.mem = &on->heap.mem;
-    recording.log_bytes = (size_t)1 << 20;
-    recording.capture_stacks = on->captures_stacks;
-    TIDE_TRY(tide_recorder_create(&recording, &on->recorder, &on->error));
-    tide_cache_config settings;
-    tide_cache_config_init(&settings);
-    settings.mem = &on->heap.mem;
-    settings.expandable_segments = on->is_expandable;
-    TIDE_TRY(tide_cache_create(&on->device.base, on->recorder, &settings, &on->cache, &on->error));
-    const tide_workload_config config = tiny_run();
-    return tide_workload_create(&config, on->cache, on->recorder, &on->workload, &on->error);
-}
-
-static tide_status train(run *on) {
-    tide_workload_result result;
-    tide_status status = tide_workload_run(on->workload, &result, &on->error);
-    tide_workload_result_fini(&result);
-    return status;
-}
-
-/* The calls that a run on these devices makes no use of. */
-static tide_status use_stream(run *on, tide_stream stream, void *data) {
-    tide_device *device = &on->device.base;
-    tide_device_event *event = NULL;
-    char byte = 0;
-    uint64_t free_bytes = 0;
-    uint64_t total_bytes = 0;
-    TIDE_TRY(tide_device_memory_info(device, &free_bytes, &total_bytes, &on->error));
-    TIDE_TRY(tide_device_set(device, data, 7, 100, stream, &on->error));
-    TIDE_TRY(
-        tide_device_copy(device, &byte, data, sizeof(byte), TIDE_COPY_TO_HOST, stream, &on->error));
-    TIDE_TRY(tide_device_event_create(device, &event, &on->error));
-    tide_status status = tide_device_event_record(device, event, stream, &on->error);
-    if (status == TIDE_OK) {
-        status = tide_device_event_query(device, event, &on->error);
-    }
-    if (status == TIDE_OK) {
-        status = tide_device_event_synchronize(device, event, &on->error);
-    }
-    tide_device_event_destroy(device, event);
-    return status;
-}
-
-/* A program's own buffer on a stream of its own. */
-static tide_status use_buffer(run *on) {
-    tide_device *device = &on->device.base;
-    tide_stream stream = 0;
-    uint64_t address = 0;
-    TIDE_TRY(tide_device_stream_create(device, &stream, &on->error));
-    tide_status status = tide_cache_alloc(on->cache, 100, stream, NULL, &address, &on->error);
-    if (status == TIDE_OK) {
-        status = use_stream(on, stream, tide_device_pointer(device, address));
-        assert_int_equal(tide_cache_release(on->cache, address, NULL), TIDE_OK);
-    }
-    return status == TIDE_OK ? tide_device_stream_destroy(device, stream, &on->error) : status;
-}
-
-static tide_status save(run *on, tide_error *error) {
-    const tide_capture_options options = {.mem = &on->heap.mem};
-    tide_snapshot *snapshot = NULL;
-    TIDE_TRY(tide_capture(on->recorder, on->cache, &options, &snapshot, error));
-    tide_status status = tide_snapshot_save(snapshot, path, error);
-    tide_snapshot_destroy(snapshot);
-    return status;
-}
-
-/* What was saved, with its summary. */
-static tide_status load(run *on) {
-    tide_snapshot *snapshot = NULL;
-    tide_summary *summary = NULL;
-    TIDE_TRY(tide_snapshot_load(path, &on->heap.mem, &snapshot, &on->error));
-    tide_status status = tide_summary_create(snapshot, &summary, &on->error);
-    tide_summary_destroy(summary);
-    tide_snapshot_destroy(snapshot);
-    return status;
-}
-
-/* All of it, up to the first failure; then memory goes back to the device. */
-static tide_status go(run *on) {
-    TIDE_TRY(create(on));
-    TIDE_TRY(train(on));
-    tide_workload_destroy(on->workload);
-    on->workload = NULL;
-    TIDE_TRY(use_buffer(on));
-    TIDE_TRY(save(on, &on->error));
-    TIDE_TRY(load(on));
-    return tide_cache_empty(on->cache, &on->error);
-}
 
 static size_t count_files(void) {
     size_t n_files = 0;
@@ -229,7 +95,7 @@ static void expect_file(void) {
     assert_int_equal(unlink(path), 0);
 }
 
-static void expect_whole(run *on, size_t requested_bytes) {
+static void expect_whole(tiny_run *on, size_t requested_bytes) {
     tide_error error = {""};
     tide_cache_stats stats;
     if (tide_cache_check(on->cache, &error) != TIDE_OK) {
@@ -241,8 +107,8 @@ static void expect_whole(run *on, size_t requested_bytes) {
 
 /* With nothing failing any more: the cache hands out and takes back, a second run on it trains, and
  * it can be written. */
-static void expect_the_next_calls_work(run *on) {
-    const tide_workload_config config = tiny_run();
+static void expect_the_next_calls_work(tiny_run *on) {
+    const tide_workload_config config = tiny_run_config();
     uint64_t address = 0;
     on->heap.fail_call = 0;
     on->device.fail_call = 0;
@@ -252,7 +118,7 @@ static void expect_the_next_calls_work(run *on) {
     tide_status status =
         tide_workload_create(&config, on->cache, on->recorder, &on->workload, &on->error);
     if (status == TIDE_OK) {
-        status = train(on);
+        status = tiny_run_train(on);
     }
     if (status != TIDE_OK) {
         fail_msg("the run after the failure: %s", on->error.message);
@@ -260,12 +126,12 @@ static void expect_the_next_calls_work(run *on) {
     tide_workload_destroy(on->workload);
     on->workload = NULL;
     expect_whole(on, 0);
-    assert_int_equal(save(on, NULL), TIDE_OK);
+    assert_int_equal(tiny_run_save(on, NULL), TIDE_OK);
     expect_file();
 }
 
 /* The device is lost for good: what needs it says so, what does not need it works. */
-static void expect_lost(run *on) {
+static void expect_lost(tiny_run *on) {
     uint64_t address = 0;
     double ms = 0;
     on->heap.fail_call = 0;
@@ -277,7 +143,7 @@ static void expect_lost(run *on) {
     status = tide_device_event_elapsed(&on->device.base, NULL, NULL, &ms, NULL);
     assert_int_equal(status, TIDE_DEVICE_LOST);
     expect_whole(on, 0);
-    assert_int_equal(save(on, NULL), TIDE_OK);
+    assert_int_equal(tiny_run_save(on, NULL), TIDE_OK);
     expect_file();
 }
 
@@ -290,7 +156,7 @@ static void reset_runtime(void) {
 #endif
 }
 
-static void end(run *on) {
+static void end(tiny_run *on) {
     bool is_lost = on->device.fail_call != 0 && on->device.fail_status == TIDE_DEVICE_LOST;
     tide_workload_destroy(on->workload);
     tide_cache_destroy(on->cache);
@@ -309,7 +175,7 @@ static void end(run *on) {
 }
 
 /* What the failed call of the system should come out as. */
-static tide_status status_of_system(const run *on) {
+static tide_status status_of_system(const tiny_run *on) {
     static const tide_system_call MEMORY[] = {TIDE_SYSTEM_MMAP, TIDE_SYSTEM_MUTEX_INIT,
                                               TIDE_SYSTEM_DEFLATE_INIT, TIDE_SYSTEM_INFLATE_INIT};
     for (size_t i = 0; i < sizeof(MEMORY) / sizeof(MEMORY[0]); i++) {
@@ -320,7 +186,7 @@ static tide_status status_of_system(const run *on) {
     return on->system.n_failed[TIDE_SYSTEM_MPROTECT] > 0 ? TIDE_DEVICE_OOM : TIDE_IO;
 }
 
-static bool has_failed(const run *on) {
+static bool has_failed(const tiny_run *on) {
     size_t n_failed = 0;
     for (size_t i = 0; i < TIDE_N_DEVICE_CALLS; i++) {
         n_failed += on->device.n_failed[i];
@@ -332,7 +198,7 @@ static bool has_failed(const run *on) {
 }
 
 /* What fails in a run, for messages. */
-static void name_failure(const run *on, char text[96]) {
+static void name_failure(const tiny_run *on, char text[96]) {
     const char *name = "";
     for (size_t i = 0; i < TIDE_N_SYSTEM_CALLS; i++) {
         name = on->system.n_failed[i] > 0 ? tide_system_call_name((tide_system_call)i) : name;
@@ -346,9 +212,9 @@ static void name_failure(const run *on, char text[96]) {
  * a scope or a name, a segment bought at the second attempt. False when the run ended before the
  * n-th call.
  */
-static bool run_once(run *on, tide_status expected) {
+static bool run_once(tiny_run *on, tide_status expected) {
     char failure[96];
-    tide_status status = go(on);
+    tide_status status = tiny_run_go(on);
     name_failure(on, failure);
     on->system.fail_call = 0;
     bool failed = has_failed(on);
@@ -377,16 +243,16 @@ static bool run_once(run *on, tide_status expected) {
     return failed;
 }
 
-static void init(run *on, const char *spec) {
+static void init(tiny_run *on, const char *spec) {
     put_older_file();
-    *on = (run){.spec = spec};
+    *on = (tiny_run){.spec = spec, .path = path};
     tide_system_fault_use(&on->system);
     tide_hostmem_fault_init(&on->heap, 0);
     tide_device_fault_init(&on->device, NULL);
 }
 
 static void sweep_host(const char *spec, bool captures_stacks, bool fails_on) {
-    static run on;
+    static tiny_run on;
     size_t n = 1;
     for (;; n = next_call(n)) {
         init(&on, spec);
@@ -418,7 +284,7 @@ static void any_host_allocation_may_fail_with_stacks(void **state) {
 
 static void any_host_allocation_may_fail_with_expandable_segments(void **state) {
     (void)state;
-    static run on;
+    static tiny_run on;
     bool failed = true;
     for (size_t n = 1; failed; n = next_call(n)) {
         init(&on, DEVICES[0]);
@@ -431,7 +297,7 @@ static void any_host_allocation_may_fail_with_expandable_segments(void **state) 
 
 static void any_call_of_the_system_may_fail(void **state) {
     (void)state;
-    static run on;
+    static tiny_run on;
     size_t n_failed[TIDE_N_SYSTEM_CALLS] = {0};
     bool failed = true;
     for (size_t n = 1; failed; n++) {
@@ -454,7 +320,7 @@ static void any_call_of_the_system_may_fail(void **state) {
 
 static void sweep_device(const char *spec, bool is_expandable, tide_status status,
                          size_t *ret_failed) {
-    static run on;
+    static tiny_run on;
     size_t n = 1;
     bool failed = true;
     for (; failed; n = next_call(n)) {
@@ -500,11 +366,11 @@ static int make_folder(void **state) {
     (void)snprintf(path, sizeof(path), "%s/run.json.gz", folder);
 #ifdef TIDE_TEST_CUDA
     /* What emulator and fake runtime keep from their first use on is not counted. */
-    static run on;
+    static tiny_run on;
     reset_runtime();
     init(&on, DEVICES[0]);
     tide_system_fault_use(NULL);
-    assert_int_equal(go(&on), TIDE_OK);
+    assert_int_equal(tiny_run_go(&on), TIDE_OK);
     end(&on);
     assert_int_equal(unlink(path), 0);
 #endif
