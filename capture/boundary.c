@@ -1,5 +1,7 @@
-/* Segments and blocks at one end of the event table, from those at the other end and the events
- * between. Only segments and blocks in use are followed: what lies between them is free. */
+/* boundary.c - segments and blocks at one end of the event table, from those at the other end and
+ * the events between. Only segments and live blocks are followed; the gaps between them are free
+ * blocks.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@ typedef struct walker {
     tide_map segment_at;   /* address -> index in segments */
     tide_mapped_runs runs; /* the expandable segments, which are not among the others */
     tide_map block_at;     /* address -> index in blocks */
-    bool is_lenient;       /* what does not fit is left out and counted */
+    bool is_lenient;       /* leave out and count what does not fit, instead of failing */
     size_t n_unfit;        /* blocks that were left out of a layout */
 } walker;
 
@@ -42,7 +44,7 @@ static void walker_fini(walker *w) {
     w->mem->release(w->mem->ctx, w->blocks);
 }
 
-/* TIDE_INVALID: there is one at this address. */
+/* TIDE_INVALID: a segment begins at this address already. */
 static tide_status add_segment(walker *w, tide_segment_row segment) {
     if (tide_map_find(&w->segment_at, segment.address, NULL)) {
         return TIDE_INVALID;
@@ -58,7 +60,7 @@ static tide_status add_segment(walker *w, tide_segment_row segment) {
     return TIDE_OK;
 }
 
-/* TIDE_INVALID: there is none at this address. */
+/* TIDE_INVALID: no segment begins at this address. */
 static tide_status remove_segment(walker *w, uint64_t address) {
     uint64_t index = 0;
     if (!tide_map_find(&w->segment_at, address, &index)) {
@@ -66,7 +68,7 @@ static tide_status remove_segment(walker *w, uint64_t address) {
     }
     tide_map_remove(&w->segment_at, address);
     size_t last = --w->n_segments;
-    if (index != last) { /* the last one takes its place */
+    if (index != last) { /* order does not matter here, so the last one fills the gap */
         w->segments[index] = w->segments[last];
         return tide_map_put(&w->segment_at, w->segments[index].address, index);
     }
@@ -152,7 +154,8 @@ static tide_status apply(walker *w, const tide_event *event) {
     }
 }
 
-/* A free row's stack and scope are the free's own: those of the allocation are not known. */
+/* Undoes a free. The row has the stack and scope of the free itself, so those of the allocation are
+ * unknown for now; recall fills them in where the log kept them. */
 static tide_status put_back(walker *w, const tide_event *event, tide_block_state state) {
     live_block block = block_of(event, state);
     block.row.stack = TIDE_NONE;
@@ -222,12 +225,13 @@ static void add_free(tide_boundary *to, uint64_t offset_bytes, uint64_t block_by
     }
 }
 
-/* The live blocks from *next on that lie in the segment, with free ones in the gaps. */
+/* Writes the live blocks from *next on that lie in the segment, and free blocks for the gaps. Both
+ * lists are sorted by address, so one walk over all segments sees every block once. */
 static tide_status tile(walker *w, tide_segment_row *segment, size_t *next, tide_boundary *to) {
     uint64_t used_bytes = 0; /* from the segment's address */
     segment->first_block = to->n_blocks;
     while (w->is_lenient && *next < w->n_blocks && w->blocks[*next].address < segment->address) {
-        (*next)++; /* outside all segments */
+        (*next)++; /* a block outside all segments */
         w->n_unfit++;
     }
     while (*next < w->n_blocks &&
@@ -266,7 +270,8 @@ static tide_status lay_out(walker *w, tide_arena *arena, tide_boundary *ret_boun
     if (w->n_blocks > 0) {
         qsort(w->blocks, w->n_blocks, sizeof(*w->blocks), compare_blocks);
     }
-    size_t max_blocks = 2 * w->n_blocks + w->n_segments; /* a gap before each, one at the end */
+    size_t max_blocks =
+        2 * w->n_blocks + w->n_segments; /* a gap before each, and one at each segment's end */
     tide_boundary to = {
         .segments = tide_arena_alloc(arena, w->n_segments, sizeof(*to.segments)),
         .blocks = tide_arena_alloc(arena, max_blocks, sizeof(*to.blocks)),
@@ -305,7 +310,7 @@ static tide_status explain(tide_status status, const tide_event *event, size_t r
                      row, tide_action_name(event->action), event->address);
 }
 
-/* Gives the blocks the stacks and scopes of their allocations. */
+/* Gives the blocks the stacks and scopes of their allocations, from the rows of the base. */
 static tide_status recall(const tide_boundary *start, const tide_event *base, size_t n_base,
                           const tide_hostmem *mem) {
     tide_map at; /* address -> row of the base */
@@ -386,7 +391,7 @@ tide_status tide_boundary_after(const tide_event *base, size_t n_base, const tid
     if (status == TIDE_OK) {
         status = lay_out(&w, arena, &start);
     }
-    if (status == TIDE_OK) { /* the layout has sorted the rows */
+    if (status == TIDE_OK) { /* the layout sorted the rows, which makes the maps' indices wrong */
         walker_fini(&w);
         walker_init(&w, arena->mem);
         status = load(&w, &start);
@@ -409,7 +414,7 @@ tide_status tide_boundary_after(const tide_event *base, size_t n_base, const tid
     return TIDE_OK;
 }
 
-/* Keeps the events that fit what was before them. */
+/* Applies the events and keeps those that fit what was before them. */
 static tide_status apply_fitting(walker *w, tide_event *events, size_t *n_events) {
     size_t n_kept = 0;
     for (size_t i = 0; i < *n_events; i++) {

@@ -4,8 +4,9 @@
 
 #include "capture/capture_internal.h"
 
-/* A heap on top of an arena, so that the copy of the recording lies in the document at once. Each
- * piece of memory is preceded by its size, for resize. */
+/* A heap on top of an arena. With it the recorder copies its tables straight into the document,
+ * which owns that arena, so that nothing is copied twice. Each piece is preceded by its size, for
+ * resize. */
 typedef struct piece {
     _Alignas(16) size_t n_bytes;
 } piece;
@@ -33,7 +34,7 @@ static void *arena_resize(void *ctx, void *memory, size_t n_bytes) {
 
 static void arena_release(void *ctx, void *memory) {
     (void)ctx;
-    (void)memory; /* goes with the document */
+    (void)memory; /* the document's arena frees all of it at once */
 }
 
 static tide_status out_of_memory(tide_error *error) {
@@ -52,7 +53,7 @@ void tide_capture_set_boundaries(const tide_boundary *start, const tide_boundary
     snapshot->n_end_blocks = end->n_blocks;
 }
 
-/* Start and end of the event table. Whole recordings begin with nothing. */
+/* Both ends of the event table. A recording that lost nothing begins with an empty cache. */
 static tide_status set_boundaries(const tide_cache_state *state, tide_snapshot *snapshot,
                                   tide_boundary *ret_start, tide_boundary *ret_end,
                                   tide_error *error) {
@@ -82,7 +83,7 @@ static uint32_t node_of(const uint32_t *nodes, size_t n_stacks, uint32_t stack) 
     return stack < n_stacks ? nodes[stack] : TIDE_NONE;
 }
 
-/* From stacks of the recording to nodes of the document's tree, in every row that has one. */
+/* Replaces the recording's stacks by nodes of the document's tree, in every row that has one. */
 static tide_status resolve_stacks(tide_recording *recording, tide_boundary *boundaries[2],
                                   tide_capture_modules *modules, tide_strings *strings,
                                   tide_snapshot *snapshot) {
@@ -91,7 +92,8 @@ static tide_status resolve_stacks(tide_recording *recording, tide_boundary *boun
     if (nodes == NULL) {
         return TIDE_NO_MEMORY;
     }
-    /* Stacks that no row refers to any more are not worth a look-up. */
+    /* Rows that the log dropped may have been the only ones with a stack: its symbols are not
+     * looked up. */
     memset(nodes, 0xff, n_stacks * sizeof(*nodes));
     for (size_t i = 0; i < recording->n_events; i++) {
         mark_stack(nodes, n_stacks, recording->events[i].stack);
@@ -114,7 +116,7 @@ static tide_status resolve_stacks(tide_recording *recording, tide_boundary *boun
     return TIDE_OK;
 }
 
-/* The recording's strings keep their numbers; those that symbols added come after them. */
+/* The recording's strings come first and keep their numbers; those of symbols come after them. */
 static tide_status set_strings(const tide_recording *recording, const tide_strings *strings,
                                tide_snapshot *snapshot) {
     const char **texts = tide_arena_alloc(&snapshot->arena, strings->n_texts, sizeof(const char *));
@@ -155,7 +157,8 @@ tide_status tide_capture_tables(tide_recording *recording, tide_boundary *bounda
     snapshot->n_scopes = recording->n_scopes;
     snapshot->kernels = recording->kernels;
     snapshot->n_kernels = recording->n_kernels;
-    /* Without a recorder nobody numbered the streams, and the segments are the default one's. */
+    /* Without a recorder streams have no numbers, so all segments count as those of the default
+     * one. */
     static const tide_stream_row DEFAULT_STREAM = {.handle = 0, .device = 0};
     snapshot->streams = recording->n_streams > 0 ? recording->streams : &DEFAULT_STREAM;
     snapshot->n_streams = recording->n_streams > 0 ? recording->n_streams : 1;
@@ -176,7 +179,7 @@ static tide_status set_descriptions(tide_cache *cache, const tide_capture_option
     return tide_capture_timing(options->timing, snapshot);
 }
 
-/* What the recording knows of itself; a copy without a recorder was zeroed. */
+/* Copies the recording's figures about itself; without a recorder they are all 0. */
 static void describe_recording(const tide_recording *recording, tide_snapshot *snapshot) {
     if (recording->clock_source != NULL) {
         snapshot->clock_source = recording->clock_source;

@@ -1,4 +1,4 @@
-/* Device, run and timing, copied into the document. */
+/* describe.c - copies device, run and timing into the document. */
 #include <string.h>
 
 #include "capture/capture_internal.h"

@@ -32,7 +32,7 @@ static void tell(const tide_dumper *dumper, const tide_dump *dump) {
     }
 }
 
-/* Consumes the job's copy. */
+/* Writes the file of a job and consumes its copy. */
 static void write_job(const tide_dumper *dumper, const tide_dump_job *job) {
     char path[TIDE_DUMP_PATH_BYTES] = "";
     tide_error error = {""};
@@ -56,7 +56,7 @@ static void write_job(const tide_dumper *dumper, const tide_dump_job *job) {
     tell(dumper, &dump);
 }
 
-/* The tables as they are now. `outcome` NULL: as the run is described. */
+/* Copies the tables. `outcome` replaces the run's own; NULL: keep that. */
 static tide_status copy_now(tide_dumper *dumper, const char *outcome,
                             const tide_snapshot_timing *timing, tide_dump_job *job,
                             tide_error *error) {
@@ -74,7 +74,8 @@ static tide_status copy_now(tide_dumper *dumper, const char *outcome,
     return TIDE_OK;
 }
 
-/* Copies and writes on this thread, which is the dumper's. `copied` NULL: nobody waits to hear. */
+/* Copies and writes on this thread, which is the dumper's. `copied` is told when the copy is done;
+ * NULL: nobody waits for it. */
 static void dump_here(tide_dumper *dumper, const char *label, atomic_int *copied) {
     tide_dump_job job = {.is_numbered = true};
     tide_error error = {""};
@@ -98,7 +99,7 @@ static void serve_last(tide_dumper *dumper) {
     }
 }
 
-/* The oldest job. False: there is none. */
+/* Takes the oldest job. False: there is none. */
 static bool take_job(tide_dumper *dumper, tide_dump_job *ret_job, bool *ret_is_stopping) {
     pthread_mutex_lock(&dumper->lock);
     bool has_job = dumper->n_jobs > 0;
@@ -118,7 +119,8 @@ static void *serve(void *argument) {
     for (;;) {
         tide_dump_job job;
         bool is_stopping = false;
-        while (sem_wait(&dumper->wake) != 0) { /* a debugger's signal */
+        while (sem_wait(&dumper->wake) !=
+               0) { /* all signals are blocked; only a debugger interrupts this */
         }
         serve_last(dumper);
         if (atomic_exchange(&dumper->n_signals, 0) > 0) {
@@ -136,9 +138,9 @@ static void *serve(void *argument) {
     }
 }
 
-/* ---- what the program asks for, on its threads ---- */
+/* ---- requests, on the program's threads ---- */
 
-/* Waits for room. Returns the job's ticket: it is done once n_written has come that far. */
+/* Waits for room and queues the job. It is done once n_written reaches the number returned. */
 static uint64_t hand_over(tide_dumper *dumper, const tide_dump_job *job) {
     pthread_mutex_lock(&dumper->lock);
     while (dumper->n_jobs == TIDE_MAX_WAITING) {
@@ -203,8 +205,8 @@ void tide_dumper_wait(tide_dumper *dumper) {
     await(dumper, ticket);
 }
 
-/* On the thread that ran out of memory, which may give up next: it goes on once the file is there.
- */
+/* Runs on the thread that ran out of memory. It waits for the file, because the program may exit
+ * right after the failure. */
 static void dump_oom(void *ctx) {
     tide_dumper *dumper = ctx;
     tide_dump_job job = {.label = "oom", .is_numbered = true};
@@ -221,7 +223,7 @@ static void dump_oom(void *ctx) {
     }
 }
 
-/* ---- its life ---- */
+/* ---- create and destroy ---- */
 
 static tide_status check_config(const tide_dumper_config *config, tide_error *error) {
     if (config->path == NULL || config->path[0] == '\0') {
@@ -235,7 +237,7 @@ static tide_status check_config(const tide_dumper_config *config, tide_error *er
     return TIDE_OK;
 }
 
-/* Signals are for the program's threads. */
+/* The new thread blocks all signals: the program expects its handlers on its own threads. */
 static int start_thread(tide_dumper *dumper) {
     sigset_t all;
     sigset_t before;
@@ -254,7 +256,7 @@ static void stop_thread(tide_dumper *dumper) {
     (void)pthread_join(dumper->thread, NULL);
 }
 
-/* Everything but the thread. */
+/* Fills in everything except the thread. */
 static void init(tide_dumper *dumper, const tide_dumper_config *config) {
     const char *label = tide_signal_label(config->signal_number);
     (void)snprintf(dumper->signal_text, sizeof(dumper->signal_text), "signal-%d",

@@ -1,5 +1,4 @@
-/* The names of snapshots that are taken while a program runs, and of the signals they are taken on.
- */
+/* dumper_files.c - names of the snapshots that a dumper writes, and of signals. */
 #define _POSIX_C_SOURCE 200809L
 #include <ctype.h>
 #include <signal.h>
@@ -48,7 +47,7 @@ tide_status tide_dump_path(const char *path, const char *label, bool is_numbered
 
 /* ---- signals ---- */
 
-/* Those that a program has to itself, and that do not stop it by themselves. */
+/* Signals that mean nothing to the system, so that a program may choose them freely. */
 static const struct {
     const char *label;
     int number;

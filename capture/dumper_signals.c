@@ -1,5 +1,6 @@
-/* How signals, exit and abort reach the dumpers of the process. A handler does nothing but wake
- * their threads; one for abort waits for them, too, for a while. */
+/* dumper_signals.c - how signals, exit and abort reach the dumpers of the process. A handler only
+ * wakes their threads, because hardly anything is safe in a handler; the one for abort also waits
+ * for them for a while, because the process ends when it returns. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <signal.h>
@@ -14,19 +15,20 @@ enum {
     MAX_DUMPERS = 16,
     MAX_SIGNAL = 64,
     POLL_MS = 2,
-    /* In a process that ends, perhaps with a lock held that the copy needs. */
+    /* How long a process that ends waits. The thread that aborts may hold a lock that the copy
+     * needs, so without a limit it could wait for ever. */
     COPY_PATIENCE_MS = 3000,
     WRITE_PATIENCE_MS = 60000
 };
 
-/* The signal slots of the process: a handler is handed nothing else. */
+/* The state of the process: a signal handler gets no argument of ours, so it must find it here. */
 static struct {
     _Atomic(tide_dumper *) dumpers[MAX_DUMPERS]; /* NULL: free */
-    atomic_int n_inside;                         /* handlers that may hold one of them */
+    atomic_int n_inside;                         /* handlers that may be using one of them */
     pthread_mutex_t lock;                        /* guards everything below */
-    struct sigaction before[MAX_SIGNAL + 1];     /* what the signal did without us */
-    int n_users[MAX_SIGNAL + 1];                 /* dumpers that listen to it */
-    bool hears_exit;                             /* there is no way back from atexit */
+    struct sigaction before[MAX_SIGNAL + 1];     /* the signal's action before ours */
+    int n_users[MAX_SIGNAL + 1];                 /* dumpers that listen to the signal */
+    bool hears_exit;                             /* stays true: atexit cannot be undone */
 } slots = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void wake_for_signal(int number) {
@@ -36,14 +38,15 @@ static void wake_for_signal(int number) {
         tide_dumper *dumper = atomic_load(&slots.dumpers[i]);
         if (dumper != NULL && dumper->config.signal_number == number) {
             atomic_fetch_add(&dumper->n_signals, 1);
-            (void)sem_post(&dumper->wake); /* full: it is awake */
+            (void)sem_post(&dumper->wake); /* fails only when full, and then the thread is awake */
         }
     }
     atomic_fetch_sub(&slots.n_inside, 1);
     errno = error_number;
 }
 
-/* Waits until the dumper's thread has written, or is stuck. Safe in a handler. */
+/* Waits until the dumper's thread has written, or makes no progress. Polls, because waiting on a
+ * condition is not safe in a handler. */
 static void await_last(tide_dumper *dumper) {
     long waited_ms = 0;
     int seen = TIDE_LAST_ASKED;
@@ -59,8 +62,9 @@ static void await_last(tide_dumper *dumper) {
     }
 }
 
-/* The last snapshots of a process that ends. On a dumper's own thread there is nobody to wait for,
- * and in a fork there is no such thread. */
+/* Takes the last snapshots of a process that ends. Leaves out a dumper whose own thread this is,
+ * since it would wait for itself, and one of the parent of a fork, whose thread does not exist
+ * here. */
 static void take_last(bool is_abort) {
     atomic_fetch_add(&slots.n_inside, 1);
     for (size_t i = 0; i < MAX_DUMPERS; i++) {
@@ -82,7 +86,8 @@ static void take_last(bool is_abort) {
 
 static void on_abort(int number) {
     take_last(true);
-    /* As without us: the signal comes again as soon as this returns. */
+    /* Restores the former action and raises the signal again, which is delivered when this returns:
+     * the process ends as it would without a dumper. */
     (void)sigaction(number, &slots.before[number], NULL);
     (void)raise(number);
 }
@@ -181,7 +186,7 @@ void tide_dumper_leave(tide_dumper *dumper) {
         unlisten(SIGABRT);
     }
     pthread_mutex_unlock(&slots.lock);
-    while (atomic_load(&slots.n_inside) > 0) { /* handlers that found it before */
+    while (atomic_load(&slots.n_inside) > 0) { /* a handler may have found it before it left */
         (void)nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
     }
 }

@@ -10,13 +10,13 @@ extern "C" {
 
 enum { TIDE_HOST_TEXT = 256 };
 
-/* Texts are "" and numbers -1 where the system does not tell. */
+/* Texts are "" and numbers are -1 where the system does not say. */
 typedef struct tide_host_info {
     char name[TIDE_HOST_TEXT]; /* host name */
     char os[TIDE_HOST_TEXT];   /* "Debian GNU/Linux 12 (bookworm), Linux 6.1.0" */
     char cpu[TIDE_HOST_TEXT];  /* the processor's own name */
-    int64_t n_cpus;            /* that this process may run on */
-    int64_t total_bytes;       /* of memory */
+    int64_t n_cpus;            /* processors on which this process may run */
+    int64_t total_bytes;       /* main memory */
 } tide_host_info;
 
 void tide_host_get_info(tide_host_info *ret_info);

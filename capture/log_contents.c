@@ -1,5 +1,5 @@
-/* A log file's areas, as far as they are there. Every number of the header is taken for what it
- * may be: anything. */
+/* log_contents.c - reads the areas of a log file as far as the file has them. Every number in the
+ * header may be wrong, so none is used before it is compared with a limit. */
 #define _GNU_SOURCE /* O_CLOEXEC, flock */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,16 +15,16 @@
 
 enum { MAX_TRIES = 4 };
 
-#define MAX_ROWS UINT64_C(100000000)   /* of a table of a snapshot */
+#define MAX_ROWS UINT64_C(100000000)   /* the most that a table of a snapshot holds */
 #define MAX_OFFSET (UINT64_C(1) << 56) /* beyond any file */
 
-/* A file that is being read. */
+/* The file that is being read. */
 typedef struct source {
     int descriptor;
-    uint64_t n_bytes; /* that it has */
+    uint64_t n_bytes; /* its size */
 } source;
 
-/* Bytes read; fewer than n_bytes at the end of the file and on a failure. */
+/* Returns the number of bytes read: fewer than n_bytes at the end of the file and on a failure. */
 static size_t read_at(const source *from, uint64_t offset, void *to, size_t n_bytes) {
     size_t n_done = 0;
     while (n_done < n_bytes) {
@@ -94,7 +94,7 @@ static tide_status read_header(const source *from, const char *path, tide_log_he
 
 /* ---- areas ---- */
 
-/* n_items of an area, or as many as the file has. NULL: no memory. */
+/* Reads n_items of an area, or as many as the file has. NULL: no memory. */
 static void *read_area(const tide_hostmem *mem, const source *from, uint64_t offset,
                        uint64_t n_items, size_t item_bytes, size_t *ret_n_items) {
     uint64_t n_there = offset < from->n_bytes ? (from->n_bytes - offset) / item_bytes : 0;
@@ -115,8 +115,8 @@ static bool is_zero(const tide_event *row) {
     return memcmp(row, &ZERO, sizeof(ZERO)) == 0;
 }
 
-/* The rows that are kept, oldest first, up to the first one that the file has not: what came after
- * a gap would be told of a state that nobody knows. */
+/* Reads the kept rows, oldest first, up to the first one that is not in the file. Rows behind a gap
+ * are useless: they change a state that the missing rows made, and nobody knows it. */
 static tide_status read_events(const source *from, tide_log_contents *contents,
                                tide_recover_report *report) {
     const tide_log_layout *layout = &contents->header.layout;
@@ -131,14 +131,14 @@ static tide_status read_events(const source *from, tide_log_contents *contents,
     size_t n_there = 0;
     contents->first_event = first;
     if (paused_at < first) {
-        contents->n_base = 0; /* it has taken in events with holes between them */
+        contents->n_base = 0; /* the base misses what happened while recording was paused */
     }
     contents->events = read_area(contents->mem, from, layout->events_offset + slot * 48, n_front,
                                  sizeof(tide_event), &n_there);
     if (contents->events == NULL) {
         return TIDE_NO_MEMORY;
     }
-    if (n_there == n_front && n_good > n_front) { /* the ring goes on at its begin */
+    if (n_there == n_front && n_good > n_front) { /* the ring continues at its beginning */
         const tide_hostmem *mem = contents->mem;
         size_t n_back = 0;
         tide_event *back = read_area(mem, from, layout->events_offset, n_good - n_front,
@@ -195,7 +195,8 @@ static tide_status read_areas(const source *from, tide_log_contents *contents,
 
 /* ---- the file ---- */
 
-/* A log that is being written is read until nothing was overwritten meanwhile. */
+/* Reads the log once. A process may be writing it, so the reading counts only when nothing was
+ * overwritten meanwhile. */
 static tide_status read_once(const source *from, const char *path, tide_log_contents *contents,
                              tide_recover_report *report, bool *ret_is_steady, tide_error *error) {
     tide_log_header after;

@@ -8,8 +8,8 @@
 #include "common/strings.h"
 #include "snapshot/symbols.h"
 
-/* How far each area is filled, by the counters that can be true (tide_log_counters has what each
- * counts). One that cannot be is replaced by what the rest of the file tells, and counted. */
+/* How far each area is filled (tide_log_counters says what each counts). A counter that cannot be
+ * true is replaced by a value that follows from the rest of the file, and counted below. */
 typedef struct tide_log_fill {
     uint64_t n_written;
     uint64_t n_folded;
@@ -21,19 +21,19 @@ typedef struct tide_log_fill {
     uint64_t n_records_refused;
     uint64_t paused_at;
     bool is_closed;
-    size_t n_events_damaged; /* counters of events: how many were lost is not known */
-    size_t n_scopes_damaged; /* counters of scopes: likewise */
+    size_t n_events_damaged; /* counters of lost events, whose number is then unknown */
+    size_t n_scopes_damaged; /* counters of lost scopes: likewise */
     size_t n_others_damaged; /* all others */
 } tide_log_fill;
 
-/* log_counters.c. `is_live`: a process moved them while they were read. */
+/* log_counters.c. `is_live`: a process may have changed them between two reads. */
 tide_log_fill tide_log_fill_of(const tide_log_header *header, bool is_live);
 
-/* The areas as they lie in the file, as far as it has them. */
+/* The areas of the file, as far as the file has them. */
 typedef struct tide_log_contents {
     const tide_hostmem *mem; /* borrowed */
-    tide_log_header header;  /* as it was when the reading began; its counters may say anything */
-    tide_log_fill fill;      /* what is believed of them */
+    tide_log_header header;  /* read first; its counters may be wrong */
+    tide_log_fill fill;      /* the repaired counters */
     unsigned char *journal;  /* owned; n_journal_bytes */
     size_t n_journal_bytes;
     tide_scope_row *scopes; /* owned */
@@ -45,7 +45,7 @@ typedef struct tide_log_contents {
     size_t n_events;
 } tide_log_contents;
 
-/* log_contents.c. Fills what the report has of missing bytes and rows, too. */
+/* log_contents.c. Also fills in the report's missing bytes and rows. */
 TIDE_NODISCARD tide_status tide_log_contents_read(const char *path, const tide_hostmem *mem,
                                                   tide_log_contents *ret_contents,
                                                   tide_recover_report *report, tide_error *error);
@@ -56,8 +56,8 @@ typedef struct tide_log_key_value {
     const char *value; /* borrowed from the journal */
 } tide_log_key_value;
 
-/* What the journal tells. Numbers of rows lead to it through the maps; a text that two numbers have
- * is there once. */
+/* The contents of the journal. The maps lead from numbers in rows to them; a text with two numbers
+ * is kept once. */
 typedef struct tide_log_tables {
     const tide_hostmem *mem;      /* borrowed */
     tide_strings strings;         /* owned */
@@ -74,10 +74,10 @@ typedef struct tide_log_tables {
     tide_symbol_module *modules;  /* owned; their texts lie in the journal */
     uint64_t *begins;             /* owned; first address of module i, */
     uint64_t *ends;               /* owned; one past the last */
-    uint64_t *biases;             /* owned; what its addresses had added */
+    uint64_t *biases;             /* owned; what the loader added to its addresses */
     size_t n_modules;
     size_t modules_capacity;   /* of modules and the three beside it */
-    tide_log_key_value *texts; /* owned; the later one of a key counts */
+    tide_log_key_value *texts; /* owned; the last one of a key counts */
     size_t n_texts;
     size_t texts_capacity;
 } tide_log_tables;
@@ -89,7 +89,7 @@ TIDE_NODISCARD tide_status tide_log_tables_read(const unsigned char *journal, si
 void tide_log_tables_init(tide_log_tables *tables, const tide_hostmem *mem);
 void tide_log_tables_fini(tide_log_tables *tables);
 
-/* log_texts.c. Run, device and settings as the texts have them. */
+/* log_texts.c. Enters run, device and settings from the texts into the document. */
 TIDE_NODISCARD tide_status tide_log_texts_apply(const tide_log_tables *tables,
                                                 tide_snapshot *snapshot);
 

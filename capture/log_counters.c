@@ -1,11 +1,11 @@
-/* A log's counters, taken for what they may be: a disk or a stray write may have changed any word
- * of them, and what is derived from a wrong one would be told as a fact. */
+/* log_counters.c - decides which counters of a log can be true. A disk or a stray write may have
+ * changed any of them, and a report must not state as a fact what follows from a wrong one. */
 #include "capture/log_contents_internal.h"
 
-/* What no process counts to: at an event a nanosecond, in a hundred days. */
+/* More than any process counts: one event a nanosecond for a hundred days. */
 #define MAX_COUNTED (UINT64_C(1) << 53)
 
-/* The counter, or `instead` where it is beyond `limit`, which goes into `n_damaged`. */
+/* Returns the counter, or `instead` where it is above `limit`, and counts that in `n_damaged`. */
 static uint64_t trusted(uint64_t counter, uint64_t limit, uint64_t instead, size_t *n_damaged) {
     if (counter <= limit) {
         return counter;
@@ -27,8 +27,8 @@ static bool is_ring(const tide_log_fill *fill, uint64_t max_events, bool is_live
     return n_kept <= max_events && (is_live || n_kept + 1 >= max_events);
 }
 
-/* What was written and overwritten: the one tells the other, because only a full ring overwrites.
- */
+/* Repairs the numbers of written and overwritten rows. Either follows from the other, because only
+ * a full ring overwrites. */
 static void trust_ring(tide_log_fill *fill, uint64_t max_events, bool is_live) {
     bool is_written_good = fill->n_written <= MAX_COUNTED;
     bool is_folded_good = fill->n_folded <= MAX_COUNTED;

@@ -1,5 +1,5 @@
-/* The journal's records, in order. A record whose checksum is wrong is stepped over to the next one
- * that is whole. */
+/* log_tables.c - reads the journal's records in order. Behind a record with a wrong checksum it
+ * goes on at the next one that is whole. */
 #include <string.h>
 
 #include "capture/log_contents_internal.h"
@@ -33,7 +33,7 @@ void tide_log_tables_fini(tide_log_tables *tables) {
     mem->release(mem->ctx, tables->texts);
 }
 
-/* A record's payload, whole by its checksum, though not its contents. */
+/* The payload of a record. Its checksum is right, but its contents may still be anything. */
 typedef struct payload {
     const unsigned char *bytes;
     size_t n_bytes;
@@ -72,11 +72,11 @@ static tide_status take_string(tide_log_tables *tables, payload from) {
     return tide_map_put(&tables->string_of, head.number, number);
 }
 
-/* The module that was loaded last over this address; TIDE_SYMBOL_NO_MODULE. */
+/* The module that was loaded last over this address, or TIDE_SYMBOL_NO_MODULE. */
 static uint64_t module_at(const tide_log_tables *tables, uint64_t pc) {
     for (size_t i = tables->n_modules; i > 0; i--) {
         if (pc > tables->begins[i - 1] && pc <= tables->ends[i - 1]) {
-            return i - 1; /* a return address may lie one past the last call */
+            return i - 1; /* a return address may lie one byte past a call at the module's end */
         }
     }
     return TIDE_SYMBOL_NO_MODULE;
@@ -121,7 +121,7 @@ static tide_status take_stream(tide_log_tables *tables, payload from) {
         return TIDE_FORMAT;
     }
     memcpy(&stream, from.bytes, sizeof(stream));
-    if (stream.number >= MAX_STREAMS || stream.device > 0) { /* one device is recorded */
+    if (stream.number >= MAX_STREAMS || stream.device > 0) { /* a log records one device */
         return TIDE_FORMAT;
     }
     tables->streams[stream.number] = (tide_stream_row){.handle = stream.handle, .device = 0};
@@ -131,7 +131,7 @@ static tide_status take_stream(tide_log_tables *tables, payload from) {
     return TIDE_OK;
 }
 
-/* Room for one more module. */
+/* Makes room for one more module. */
 static tide_status grow_modules(tide_log_tables *tables) {
     const tide_hostmem *mem = tables->mem;
     size_t capacity = 2 * tables->modules_capacity + 32;
@@ -190,11 +190,11 @@ static tide_status take(tide_log_tables *tables, uint32_t kind, payload from) {
     case TIDE_LOG_MODULE:
         return take_module(tables, from);
     default:
-        return TIDE_OK; /* of a later version */
+        return TIDE_OK; /* a kind of record from a later version */
     }
 }
 
-/* The record at this place, if it is whole. A mark with a wrong checksum is counted. */
+/* Reads the record at this place, if it is whole. Counts a mark with a wrong checksum. */
 static bool find_record(const unsigned char *bytes, size_t n_left, tide_log_record *ret_record,
                         size_t *n_wrong) {
     tide_log_record record;

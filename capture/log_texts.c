@@ -1,5 +1,5 @@
-/* The description of a run as texts of the journal, written by one half of this file and read by
- * the other. */
+/* log_texts.c - the description of a run as texts of the journal. One half of this file writes them
+ * and the other reads them, so that keys and formats stand together. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { KEY_BYTES = 128, NUMBER_BYTES = 40, MAX_SETTINGS = 1024 };
 
-/* Keys and the members of a struct that they stand for. */
+/* A key of the journal and the member of a struct that it stands for. */
 typedef enum member_kind { MEMBER_TEXT = 0, MEMBER_INTEGER, MEMBER_REAL, MEMBER_FLAG } member_kind;
 
 typedef struct member {
@@ -172,7 +172,7 @@ static tide_status read_members(const tide_log_key_value *text, const member *me
     return TIDE_OK;
 }
 
-/* A setting, in place of an earlier one of its name. */
+/* Enters a setting in place of an earlier one of the same name. */
 static tide_status read_setting(const char *name, const char *value, bool is_text,
                                 tide_snapshot_setting *settings, size_t *n_settings,
                                 tide_arena *arena) {

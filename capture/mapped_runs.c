@@ -1,5 +1,6 @@
-/* Memory of expandable segments: the runs of addresses that rows segment_map and segment_unmap give
- * and take. A run may be joined from several rows, and a row may take a part out of one. */
+/* mapped_runs.c - the mapped memory of expandable segments as runs of addresses. Rows segment_map
+ * add to them and rows segment_unmap take away. A run may come from several rows, and a row may
+ * take a part out of one. */
 #include <string.h>
 
 #include "capture/capture_internal.h"
@@ -59,7 +60,7 @@ tide_status tide_mapped_runs_add(tide_mapped_runs *of, const tide_segment_row *p
     run.is_expandable = true;
     while (at < of->n_runs && of->runs[at].device == run.device &&
            of->runs[at].address + of->runs[at].total_bytes == run.address) {
-        if (touches(&of->runs[at], &run)) { /* it goes on where this one ends */
+        if (touches(&of->runs[at], &run)) { /* joins the two neighbours */
             run.address = of->runs[at].address;
             run.total_bytes += of->runs[at].total_bytes;
             remove_at(of, at);
@@ -79,7 +80,7 @@ tide_status tide_mapped_runs_add(tide_mapped_runs *of, const tide_segment_row *p
 }
 
 tide_status tide_mapped_runs_remove(tide_mapped_runs *of, const tide_segment_row *piece) {
-    /* Every byte of it lies below the end of its run. */
+    /* The piece lies within one run, so the rest behind it ends where the run did. */
     size_t at = first_at(of, piece->device, piece->address + piece->total_bytes);
     if (at == of->n_runs || of->runs[at].device != piece->device ||
         of->runs[at].address > piece->address) {

@@ -16,7 +16,8 @@ static double measure_round(tide_recorder *recorder) {
     for (size_t i = 0; i < N_EVENTS; i++) {
         tide_note note;
         tide_recorder_take_note(recorder, NAMES[i % 4], &note);
-        tide_event *row = tide_recorder_row_begin(recorder); /* nobody else has this recorder */
+        tide_event *row =
+            tide_recorder_row_begin(recorder); /* the recorder is private, so no lock is needed */
         row->address = (uint64_t)i << 9;
         row->requested_bytes = 512;
         row->block_bytes = 512;
@@ -32,8 +33,8 @@ static double measure_round(tide_recorder *recorder) {
     return (double)(tide_clock_now_ns() - begin_ns) / N_EVENTS;
 }
 
-/* The same below `n_frames` calls. The count that is put back after the call keeps the compiler
- * from turning the recursion into a loop. */
+/* Measures below `n_frames` calls. Restoring the count after the call keeps the compiler from
+ * turning the recursion into a loop. */
 static double measure_below(tide_recorder *recorder, volatile int *n_frames) {
     if (*n_frames <= 0) {
         return measure_round(recorder);
@@ -52,12 +53,13 @@ tide_status tide_recorder_measure_ns(const tide_recorder_config *config, double 
         private_config = *config;
     }
     private_config.log_bytes = LOG_BYTES;
-    private_config.log_path = ""; /* never the file of the run */
+    private_config.log_path = ""; /* not into the log file of the run */
     tide_recorder *recorder = NULL;
     TIDE_TRY(tide_recorder_create(&private_config, &recorder, error));
     double samples[N_ROUNDS];
     volatile int n_frames = N_FRAMES;
-    (void)measure_below(recorder, &n_frames); /* warm: caches of the unwinder, pages of the log */
+    (void)measure_below(recorder,
+                        &n_frames); /* warms the unwinder's caches and the pages of the log */
     for (size_t i = 0; i < N_ROUNDS; i++) {
         samples[i] = measure_below(recorder, &n_frames);
     }

@@ -21,9 +21,9 @@ typedef struct recovery {
     tide_recording recording; /* in the arena */
 } recovery;
 
-/* ---- rows that cannot be what was written ---- */
+/* ---- rows with impossible contents ---- */
 
-/* A row with a state: its place and bytes. */
+/* Whether the place and the bytes of a row about a block or segment are possible. */
 static bool is_place(const tide_event *row) {
     return row->block_bytes > 0 && row->block_bytes <= MAX_BLOCK_BYTES &&
            row->requested_bytes <= row->block_bytes &&
@@ -41,8 +41,8 @@ static bool is_plausible(const tide_event *row) {
     return row->requested_bytes <= (uint64_t)INT64_MAX && row->block_bytes <= (uint64_t)INT64_MAX;
 }
 
-/* Drops rows that cannot be, and those whose time is out of line: later than what follows, or
- * earlier than what came before. */
+/* Drops impossible rows, and rows whose time is later than that of rows behind them or earlier than
+ * that of rows before them. */
 static void drop_damaged(recovery *of) {
     tide_event *rows = of->contents.events;
     size_t n_kept = 0;
@@ -83,7 +83,7 @@ static tide_status take_base(recovery *of) {
 
 /* ---- the row that was being overwritten ---- */
 
-/* Whether nothing of the row's memory is mapped. */
+/* Whether no part of the row's memory is mapped. */
 static bool is_unmapped(const recovery *of, const tide_event *row) {
     for (size_t i = 0; i < of->n_base; i++) {
         const tide_event *piece = &of->base[i];
@@ -96,7 +96,8 @@ static bool is_unmapped(const recovery *of, const tide_event *row) {
     return true;
 }
 
-/* Whether the base is that of after the oldest row: the process ended between the two. */
+/* Whether the base already holds the effect of the oldest row. A full log folds its oldest row into
+ * the base before it overwrites the row, and the process may have ended between the two. */
 static bool is_folded(const recovery *of, const tide_event *row) {
     bool is_segment = row->action >= TIDE_ACTION_SEGMENT_ALLOC;
     const tide_event *there = NULL;
@@ -136,7 +137,8 @@ static void drop_folded(recovery *of) {
 
 /* ---- what rows refer to ---- */
 
-/* The number behind `number`, or TIDE_NONE, counted, where the journal has none. */
+/* The document's number for a number in a row. Where the journal lacks it, counts that and returns
+ * TIDE_NONE. */
 static uint32_t look_up(recovery *of, const tide_map *map, uint32_t number) {
     uint64_t found = 0;
     if (number == TIDE_NONE) {
@@ -162,7 +164,7 @@ static void refer(recovery *of, tide_event *row) {
     }
 }
 
-/* What a scope may be. `last_ns`: when the one before it began. */
+/* Repairs a scope with impossible values. `last_ns`: the start of the scope before it. */
 static void repair_scope(recovery *of, size_t i, uint32_t no_name, int64_t *last_ns) {
     tide_scope_row *row = &of->contents.scopes[i];
     tide_scope_row good = *row;
@@ -209,7 +211,7 @@ static void *keep(tide_arena *arena, const void *rows, size_t n_rows, size_t row
     return copy;
 }
 
-/* The recording as tide_recorder_copy would have it, in the document's arena. */
+/* Makes the recording that tide_recorder_copy would have made, in the document's arena. */
 static tide_status build_recording(recovery *of) {
     tide_arena *arena = &of->snapshot->arena;
     const tide_log_contents *contents = &of->contents;
@@ -252,7 +254,7 @@ static tide_status describe(recovery *of) {
     snapshot->clock_source = "monotonic";
     snapshot->run.outcome = of->report->is_closed ? "" : "crashed";
     if (snapshot->n_dropped > of->report->n_dropped) {
-        snapshot->full_policy = ""; /* it was not, or not only, a full log that lost events */
+        snapshot->full_policy = ""; /* events were lost for other reasons than a full log */
     }
     snapshot->run.started_unix_us = layout->created_unix_us > 0 ? layout->created_unix_us : -1;
     return TIDE_OK;
@@ -278,7 +280,7 @@ static tide_status build(recovery *of) {
                                &of->snapshot->arena, &start, &end, &n_unfit));
     of->report->n_unfit = n_unfit;
     of->report->n_events = of->recording.n_events;
-    /* A counter that cannot be true hides how many were lost: it stands for one at least. */
+    /* A wrong counter hides how many events were lost, but at least one was. */
     of->recording.n_dropped = of->report->n_dropped + of->report->n_missing +
                               of->report->n_damaged + of->report->n_unfit +
                               of->report->n_event_counters_damaged;

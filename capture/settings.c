@@ -1,4 +1,4 @@
-/* The allocator's effective constants, under PyTorch's names, in bytes. */
+/* settings.c - the allocator's effective constants, under PyTorch's names, in bytes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static tide_status set_divisions(const size_t *divisions, tide_arena *arena,
                          (size_t)1 << i, divisions[i]);
         n_used += n < 0 ? 0 : (size_t)n;
         if (n_used >= sizeof(text) - 1) {
-            break; /* cannot happen: 16 x (1 + 5 + 1 + 20) bytes */
+            break; /* cannot happen: 16 entries take 16 x (1 + 5 + 1 + 20) bytes at most */
         }
     }
     setting->number = (double)divisions[0];

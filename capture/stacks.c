@@ -1,5 +1,5 @@
-/* Call stacks of a recording as one tree of frames, cut to what a person wants to read: from the
- * allocation's caller to main. */
+/* stacks.c - call stacks of a recording as one tree of frames, each cut to the part that a person
+ * wants to read: from the allocation's caller to main. */
 #include <string.h>
 
 #include "capture/capture_internal.h"
@@ -35,8 +35,8 @@ static bool starts_with(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Frames of the allocator and the recorder themselves, and of the tensors' thin wrappers. Where
- * there are no files, by the names that these have. */
+/* Whether the frame is of the allocator, the recorder or the tensors' thin wrappers, which end
+ * every stack and tell nobody anything. Without line tables the names of functions decide. */
 static bool is_ours(const builder *b, const tide_frame_row *frame) {
     const char *file = tide_strings_text(b->strings, frame->file);
     if (file != NULL) {
@@ -83,7 +83,7 @@ static tide_status intern_frame(builder *b, const tide_frame_row *frame, uint32_
     return TIDE_OK;
 }
 
-/* The child of `parent` with this frame, made if it is not there. */
+/* Finds the child of `parent` with this frame, or makes it. */
 static tide_status intern_node(builder *b, uint32_t parent, uint32_t frame, uint32_t *ret_node) {
     uint64_t key = (uint64_t)(uint32_t)(parent + 1u) << 32 | frame; /* TIDE_NONE + 1 is 0 */
     uint64_t node = 0;
@@ -103,7 +103,7 @@ static tide_status intern_node(builder *b, uint32_t parent, uint32_t frame, uint
     return TIDE_OK;
 }
 
-/* All frames of a stack, into b->one. */
+/* Reads all frames of a stack into b->one. */
 static tide_status expand(builder *b, const uint64_t *pcs, size_t n_pcs, size_t *ret_n_frames) {
     size_t n_frames = 0;
     for (size_t i = 0; i < n_pcs; i++) {
@@ -126,7 +126,8 @@ static tide_status expand(builder *b, const uint64_t *pcs, size_t n_pcs, size_t 
 static tide_status add_stack(builder *b, const uint64_t *pcs, size_t n_pcs, uint32_t *ret_node) {
     size_t end = 0;
     TIDE_TRY(expand(b, pcs, n_pcs, &end));
-    for (size_t i = end; i > 0; i--) { /* outermost first: main may call itself */
+    for (size_t i = end; i > 0;
+         i--) { /* from the outermost: main may call itself, and the first one counts */
         if (is_main(b, &b->one[i - 1])) {
             end = i;
             break;

@@ -1,3 +1,5 @@
+/* address_space.c - ranges in one array by address. Devices hold few ranges, so moving the entries
+ * behind a change is cheaper than a tree. */
 #include "device/address_space.h"
 
 #include <inttypes.h>
@@ -68,6 +70,7 @@ static tide_status place(tide_address_space *space, tide_address_range range, ui
                          tide_error *error) {
     uint64_t address = TIDE_DEVICE_BASE_ADDRESS;
     size_t at = 0;
+    /* First fit: the gap before each range in turn, then what is behind the last one. */
     while (at < space->n_ranges && space->ranges[at].address - address < range.n_bytes) {
         address = space->ranges[at].address + space->ranges[at].n_bytes;
         at++;

@@ -1,8 +1,8 @@
 /* address_space.h - hands out ranges of addresses: the lowest that fits, in granules of 2 MiB.
  *
- * cpu and virtual share it, so that both give the same addresses for the same calls. It counts what
- * is in use against a capacity, in whole granules: ranges that were taken, and of reserved ones
- * what is mapped. Not thread-safe: the device locks.
+ * The cpu and virtual devices share it, so that both give the same addresses for the same calls. It
+ * holds bytes in use against a capacity, in whole granules: all of a taken range, and what is
+ * mapped of a reserved one. Not thread-safe: the device locks.
  */
 #ifndef TIDE_DEVICE_ADDRESS_SPACE_H
 #define TIDE_DEVICE_ADDRESS_SPACE_H
@@ -21,7 +21,7 @@ extern "C" {
 typedef struct tide_address_range {
     uint64_t address;      /* a multiple of the granule */
     uint64_t n_bytes;      /* a multiple of the granule */
-    uint64_t mapped_bytes; /* reserved addresses: of them, with memory behind; else all n_bytes */
+    uint64_t mapped_bytes; /* reserved: bytes with memory behind them; taken: all n_bytes */
     bool is_reserved;      /* by tide_address_space_reserve; false: taken */
 } tide_address_range;
 
@@ -52,16 +52,16 @@ uint64_t tide_address_space_find(const tide_address_space *space, uint64_t addre
 TIDE_NODISCARD tide_status tide_address_space_give_back(tide_address_space *space, uint64_t address,
                                                         tide_error *error);
 
-/* Addresses alone, which count nothing against the capacity; found as taken ones are. */
+/* Reserves addresses alone, by the same rule; they do not count against the capacity. */
 TIDE_NODISCARD tide_status tide_address_space_reserve(tide_address_space *space, uint64_t n_bytes,
                                                       uint64_t *ret_address, tide_error *error);
 /* TIDE_INVALID for an address at which no reserved range starts, or behind which something is still
  * mapped. */
 TIDE_NODISCARD tide_status tide_address_space_unreserve(tide_address_space *space, uint64_t address,
                                                         tide_error *error);
-/* n_bytes of a reserved range, a multiple of the granule, count against the capacity from now on:
- * TIDE_DEVICE_OOM beyond it. TIDE_INVALID for bytes that are not of one reserved range. Which of
- * its bytes are mapped is the caller's to know. */
+/* Counts n_bytes of a reserved range, a multiple of the granule, against the capacity from now on;
+ * TIDE_DEVICE_OOM beyond it. TIDE_INVALID for bytes that are not of one reserved range. The caller
+ * keeps track of which bytes are mapped; this counts them only. */
 TIDE_NODISCARD tide_status tide_address_space_map(tide_address_space *space, uint64_t address,
                                                   uint64_t n_bytes, tide_error *error);
 /* The opposite; TIDE_INVALID as there, and where fewer bytes are mapped. */

@@ -10,13 +10,14 @@
 #define NOT_MEASURED "not measured"
 #define CARD(title) title, "virtual:" title
 #define MIB(n) (INT64_C(n) << 20)
-/* What a process had in use beyond what its allocator had reserved, by one message each. They say
- * GiB with two decimals: good for 15 MiB. A program with fewer kernels than PyTorch takes less. */
+/* Bytes that a process had in use beyond those that its allocator had reserved, from one message
+ * each. Messages have two decimals of a GiB, so the figures are good to 15 MiB. A program with
+ * fewer kernels than PyTorch takes less. */
 #define IN_USE "PyTorch's out-of-memory message, as published: in use less reserved: "
 
-/* Drivers differ by a few MiB from version to version: each figure is one report. Where a report
- * has whole MiB alone, the card has up to one MiB more; where it has two decimals of a GiB, the
- * figure is the least that is rounded to them. */
+/* Drivers differ by a few MiB from version to version; each figure is one report. Where a report
+ * has only whole MiB, the card has up to one MiB more. Where it has two decimals of a GiB, the
+ * figure is the smallest number that rounds to them. */
 static const tide_card CARDS[] = {
     {CARD("b200"), NULL, "NVIDIA B200", INT64_C(191514411008), MIB(712), WORKSPACE_OTHERS, 100,
      "XLA target description of NVIDIA B200, CUDA 12.8 (device_memory_size); PyTorch's messages "

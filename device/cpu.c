@@ -1,6 +1,6 @@
-/* device_cpu.c - host memory from a pool with a capacity. Addresses are those of the virtual
- * device; behind them lies one reservation of the host's address space, of which live segments are
- * usable.
+/* cpu.c - host memory from a pool with a capacity. Addresses are those of the virtual device. Each
+ * stands for a place in one reservation of the host's address space, in which only live segments
+ * can be read and written.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE, madvise */
 #include <errno.h>
@@ -23,7 +23,7 @@ static void cpu_close(tide_device *device) {
     tide_device_host_destroy(host);
 }
 
-/* Makes [address, + n_bytes) usable. */
+/* Makes the n_bytes at `address` readable and writable. */
 static tide_status commit(const tide_device_host *host, uint64_t address, uint64_t n_bytes,
                           tide_error *error) {
     if (mprotect(host_pointer(host, address), (size_t)n_bytes, PROT_READ | PROT_WRITE) == 0) {
@@ -34,8 +34,8 @@ static tide_status commit(const tide_device_host *host, uint64_t address, uint64
                      tide_bytes_format((int64_t)n_bytes, text), strerror(errno));
 }
 
-/* The pages go back to the host; a refusal of either call costs memory or a guard, and nothing can
- * be done about it here. */
+/* Gives the pages back to the host and protects the place, so that a use after the release faults.
+ * A refusal of either call costs memory or that guard, and no correctness. */
 static void decommit(const tide_device_host *host, uint64_t address, uint64_t n_bytes) {
     (void)madvise(host_pointer(host, address), (size_t)n_bytes, MADV_DONTNEED);
     (void)mprotect(host_pointer(host, address), (size_t)n_bytes, PROT_NONE);
@@ -140,7 +140,7 @@ static const tide_device_table CPU_TABLE = {
     .event_destroy = tide_device_host_event_destroy,
     .event_record = tide_device_host_event_record,
     .event_query = tide_device_host_event_query,
-    /* Always reached, so waiting for it is asking. */
+    /* Events are always reached, so waiting is the same as asking. */
     .event_synchronize = tide_device_host_event_query,
     .event_elapsed = tide_device_host_event_elapsed,
     .synchronize = tide_device_host_synchronize,
@@ -151,7 +151,7 @@ static const tide_device_table CPU_TABLE = {
     .unmap = cpu_unmap,
 };
 
-/* The number in a file that holds nothing else; false for "max" and missing files. */
+/* Reads a file that holds one number; false for "max" and for missing files. */
 static bool read_number(const char *path, uint64_t *ret_number) {
     char text[64] = "";
     FILE *file = fopen(path, "r");
@@ -173,7 +173,7 @@ static uint64_t less_of(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* What the host has free: MemAvailable, or less where a cgroup allows less. */
+/* Free memory of the host: MemAvailable, or less where a cgroup (version 2 or 1) allows less. */
 static uint64_t host_free_bytes(void) {
     static const struct {
         const char *limit;
@@ -196,9 +196,8 @@ static uint64_t host_free_bytes(void) {
     return free_bytes / TIDE_DEVICE_GRANULE * TIDE_DEVICE_GRANULE;
 }
 
-/* Of the first processor's caches the largest, as the kernel has them ("32768K"). What the C
- * library computes from the processor's own words is ten times too much on some virtual machines.
- */
+/* The largest cache of the first processor, as the kernel reports it ("32768K"). sysconf computes
+ * it from CPUID, which gives ten times too much on some virtual machines. */
 static int64_t host_cache_bytes(void) {
     uint64_t most_kib = 0;
     for (int i = 0; i < 8; i++) {

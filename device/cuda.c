@@ -1,4 +1,4 @@
-/* device_cuda.c - a GPU, through the CUDA runtime: the one C file that calls it for memory, streams
+/* cuda.c - a GPU, through the CUDA runtime: the one C file that calls it for memory, streams
  * and events. Without CUDA in the build it says how to get it.
  */
 #include "device/cuda_friend.h"
@@ -21,12 +21,12 @@ struct tide_device_event {
     bool is_recorded;        /* since it was handed out */
 };
 
-/* Before every call. */
+/* To be called before every runtime call. */
 static tide_status begin(tide_device *device, tide_error *error) {
     return tide_device_cuda_begin((tide_device_cuda *)device, error);
 }
 
-/* After every call. */
+/* Turns the result of a runtime call into a status. */
 static tide_status answer(tide_device *device, const char *call, cudaError_t result,
                           tide_error *error) {
     return tide_device_cuda_answer(device, call, (int)result, error);
@@ -44,7 +44,7 @@ static void cuda_close(tide_device *device) {
         tide_device_event *event = cuda->spare;
         cuda->spare = event->next;
         if (!atomic_load(&cuda->is_lost)) {
-            (void)cudaEventDestroy(event->event); /* nobody is left to be told */
+            (void)cudaEventDestroy(event->event); /* a failure changes nothing any more */
         }
         device->mem->release(device->mem->ctx, event);
     }
@@ -192,7 +192,7 @@ static tide_status cuda_event_record(tide_device *device, tide_device_event *eve
 static tide_status cuda_event_query(tide_device *device, tide_device_event *event,
                                     tide_error *error) {
     TIDE_TRY(begin(device, error));
-    if (!event->is_recorded) { /* what a former owner of it recorded is nobody's business */
+    if (!event->is_recorded) { /* a reused event still has the state of its former owner */
         return TIDE_OK;
     }
     return answer(device, "cudaEventQuery", cudaEventQuery(event->event), error);
@@ -226,7 +226,7 @@ static tide_status cuda_synchronize(tide_device *device, tide_error *error) {
     return answer(device, "cudaDeviceSynchronize", cudaDeviceSynchronize(), error);
 }
 
-/* What is submitted is finished first: the range holds its own work and no other. */
+/* Waits first, so that the range holds its own work and nothing that was submitted before. */
 static tide_status cuda_profiler_range(tide_device *device, bool begins, tide_error *error) {
     TIDE_TRY(cuda_synchronize(device, error));
     return begins ? answer(device, "cudaProfilerStart", cudaProfilerStart(), error)
@@ -262,8 +262,9 @@ tide_device_cuda *tide_device_cuda_of(tide_device *device) {
     return device->table == &CUDA_TABLE ? (tide_device_cuda *)device : NULL;
 }
 
-/* Makes the context, and measures what it takes where somebody can tell: other processes that
- * allocate on the GPU meanwhile are counted in, and a context that was there already is not. */
+/* Makes the context and measures its size as the growth of the memory in use on the GPU, where the
+ * management library is there to ask. Memory that other processes allocate meanwhile counts in; a
+ * context that the process had already does not. */
 static tide_status make_context(tide_device_cuda *cuda, tide_error *error) {
     char pci_bus_id[32] = "";
     int64_t used_before = -1;
@@ -272,6 +273,8 @@ static tide_status make_context(tide_device_cuda *cuda, tide_error *error) {
     }
     (void)cudaGetLastError();
     TIDE_TRY(tide_device_cuda_begin(cuda, error));
+    /* The runtime makes its context at the first call that needs one; cudaFree(NULL) does no more.
+     */
     TIDE_TRY(answer(&cuda->base, "the context", cudaFree(NULL), error));
     int64_t used_after = used_before < 0 ? -1 : tide_device_cuda_used_bytes(pci_bus_id);
     if (used_after > used_before) {

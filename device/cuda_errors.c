@@ -1,5 +1,5 @@
-/* device_cuda_errors.c - what the CUDA runtime's answers mean: which are answers, which are
- * failures, and which end everything.
+/* cuda_errors.c - the meaning of the CUDA runtime's errors: which are answers, which are failures,
+ * and which end the context.
  */
 #include "device/cuda_friend.h"
 
@@ -16,8 +16,8 @@
     RUN_AGAIN "the hardware failed: look for Xid lines in the system's log and for errors in "     \
               "nvidia-smi -q, and run the program again"
 
-/* Errors after which nothing works in this process' context any more: those of which the runtime's
- * header says so, and two of the hardware. By their numbers, since older headers lack some. */
+/* Errors that end the context of this process: those that the runtime's header says so of, and two
+ * of the hardware. They stand here by number, since older headers lack some of the names. */
 static const struct {
     int code;           /* a cudaError_t */
     const char *remedy; /* what to do about it */
@@ -69,7 +69,7 @@ static tide_status fail_lost(const char *spec, const char *call, cudaError_t cau
                      cudaGetErrorString(cause), (int)cause, remedy_of(cause));
 }
 
-/* `cuda` is lost. */
+/* Repeats the cause for a device that is lost already. */
 static tide_status fail_sticky(const tide_device_cuda *cuda, tide_error *error) {
     return fail_lost(cuda->base.info.spec, cuda->cause_call, (cudaError_t)cuda->cause, error);
 }
@@ -113,7 +113,8 @@ tide_status tide_device_cuda_answer(tide_device *device, const char *call, int r
     return is_end ? fail_lost(spec, call, code, error) : fail_call(spec, call, code, error);
 }
 
-/* What this thread made current last; -1: nothing, or it is not known. */
+/* The device that this thread made current last; -1: none, or unknown. Kept because cudaSetDevice
+ * before each launch would cost more than the launch's own checks. */
 static _Thread_local int current_ordinal = -1;
 
 static cudaError_t set_current(int ordinal) {

@@ -1,4 +1,4 @@
-/* device_cuda_find.c - which GPUs are here and what they are, and why there is none. */
+/* cuda_find.c - which GPUs are here, what they are, and why there is none. */
 #include "device/cuda_friend.h"
 
 #if TIDEMARK_HAVE_CUDA

@@ -1,5 +1,5 @@
-/* cuda_friend.h - what the files of the cuda device share with each other and with its
- * operators. No header of the toolkit is needed: a cudaError_t passes as an int.
+/* cuda_friend.h - what the files of the cuda device share with each other and with the
+ * operators in model/ops_cuda. It needs no header of the toolkit: a cudaError_t passes as an int.
  */
 #ifndef TIDE_DEVICE_CUDA_FRIEND_H
 #define TIDE_DEVICE_CUDA_FRIEND_H
@@ -18,18 +18,19 @@
 extern "C" {
 #endif
 
-/* Entry points of the driver (device_cuda_virtual.c). */
+/* Entry points of the driver (cuda_virtual.c). */
 typedef struct tide_device_cuda_driver tide_device_cuda_driver;
 
 typedef struct tide_device_cuda {
-    tide_device base;         /* first, so that a tide_device * is a tide_device_cuda * */
-    int ordinal;              /* the runtime's number of it */
-    pthread_mutex_t lock;     /* guards the members below, but for is_lost */
-    atomic_bool is_lost;      /* for good */
-    int cause;                /* cudaError_t that the device was lost to */
-    const char *cause_call;   /* static; where that was seen */
-    tide_device_event *spare; /* events that were destroyed, for the next to be created; owned */
-    tide_device_cuda_driver *driver; /* owned; NULL: not asked for yet */
+    tide_device base;       /* first, so that a tide_device * is a tide_device_cuda * */
+    int ordinal;            /* its number in the runtime */
+    pthread_mutex_t lock;   /* guards the members below except is_lost */
+    atomic_bool is_lost;    /* for good */
+    int cause;              /* cudaError_t of the call that lost the device */
+    const char *cause_call; /* static; name of that call */
+    tide_device_event
+        *spare; /* destroyed events, to be reused: making one is a driver call; owned */
+    tide_device_cuda_driver *driver; /* owned; NULL: not looked up yet */
 } tide_device_cuda;
 
 /* NULL: `device` is another one, or one that only passes calls on to a cuda device. */
@@ -39,29 +40,30 @@ tide_device_cuda *tide_device_cuda_of(tide_device *device);
  * TIDE_DEVICE_ABSENT says why not, and what would bring it. */
 TIDE_NODISCARD tide_status tide_device_cuda_find(int ordinal, tide_device_info *info,
                                                  tide_error *error);
-/* What it is: name, memory, compute capability, clocks, the GEMM library's workspace. */
+/* Fills in name, memory, compute capability, clocks and the GEMM library's workspace. */
 TIDE_NODISCARD tide_status tide_device_cuda_read_properties(tide_device_cuda *cuda,
                                                             tide_error *error);
 
-/* Before every call: a lost device says so, and the device is made the calling thread's current
- * one, since the thread may have called another, or the program changed it. */
+/* To be called before every runtime call. Fails on a lost device, and makes the device the calling
+ * thread's current one, since the thread or the program may have chosen another meanwhile. */
 TIDE_NODISCARD tide_status tide_device_cuda_begin(tide_device_cuda *cuda, tide_error *error);
 
-/* Before launches on GPU `ordinal`, whose device is open: makes it the calling thread's current
- * one. No more than a branch where it is already, by a call of the device or of this one: a program
- * that calls cudaSetDevice by itself is not seen. A refusal is left to the launch, which meets it,
- * too.
+/* To be called before launches on GPU `ordinal`, whose device is open: makes it the calling
+ * thread's current one. Costs only a branch where this or a device call did so last; it does not
+ * notice a program that calls cudaSetDevice by itself. Reports no failure, since the launch meets
+ * the same.
  */
 void tide_device_cuda_make_current(int ordinal);
 
-/* What a CUDA runtime call or a launch gave (a cudaError_t), as a status; `call` is for people and
- * static: "cudaMalloc", "swiglu_forward". Clears the runtime's last error. One that ends the
- * context makes the device lost: from then on every call of it answers TIDE_DEVICE_LOST and names
- * this cause. `device` may be one that only passes calls on to a cuda device. */
+/* Turns the result of a runtime call or a launch (a cudaError_t) into a status; `call` is for
+ * people and static: "cudaMalloc", "swiglu_forward". Clears the runtime's last error, which the
+ * next check would find again. An error that ends the context makes the device lost: from then on
+ * all its calls answer TIDE_DEVICE_LOST and name this cause. `device` may be one that only passes
+ * calls on to a cuda device. */
 TIDE_NODISCARD tide_status tide_device_cuda_answer(tide_device *device, const char *call,
                                                    int result, tide_error *error);
 
-/* device_cuda_virtual.c. Members of the device's table. */
+/* cuda_virtual.c. Members of the device's table. */
 TIDE_NODISCARD tide_status tide_device_cuda_map_granule(tide_device *device, size_t *ret_bytes,
                                                         tide_error *error);
 TIDE_NODISCARD tide_status tide_device_cuda_reserve(tide_device *device, size_t n_bytes,

@@ -1,4 +1,4 @@
-/* device_cuda_memory.c - memory in use on a GPU before this process has a context on it: the
+/* cuda_memory.c - memory in use on a GPU before this process has a context on it: the
  * runtime cannot say, because asking it makes the context.
  */
 #include <dlfcn.h>
@@ -6,7 +6,7 @@
 
 #include "device/cuda_friend.h"
 
-/* The part of the management library that is used. Its functions return 0 for success. */
+/* The functions of the management library that are used. They return 0 for success. */
 typedef struct nvml {
     int (*init)(void);
     int (*shutdown)(void);
@@ -29,7 +29,7 @@ static int64_t ask(const nvml *functions, const char *pci_bus_id) {
     }
     bool is_known = functions->find(pci_bus_id, &gpu) == 0 &&
                     functions->memory(gpu, total_free_used) == 0 && total_free_used[2] <= INT64_MAX;
-    (void)functions->shutdown(); /* it was initialised three lines above */
+    (void)functions->shutdown(); /* fails only without init, which succeeded above */
     return is_known ? (int64_t)total_free_used[2] : -1;
 }
 

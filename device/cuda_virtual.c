@@ -1,6 +1,6 @@
-/* device_cuda_virtual.c - reserved addresses of a GPU and memory behind them. The runtime has no
- * calls for it, so they are the driver's, which the runtime finds by name: nothing of libcuda is
- * linked. Error codes of the driver are the runtime's, by number.
+/* cuda_virtual.c - reserved addresses of a GPU and memory behind them. The runtime has no calls for
+ * this, so these are the driver's. The runtime finds them by name, so the program links nothing of
+ * libcuda and starts where there is none. The driver's error codes are the runtime's by number.
  */
 #include "device/cuda_friend.h"
 
@@ -16,7 +16,7 @@
 _Static_assert(sizeof(CUmemAllocationProp) == 32, "as the driver knows it");
 _Static_assert(sizeof(CUmemAccessDesc) == 12, "as the driver knows it");
 
-/* All of CUDA 10.2. */
+/* The driver has all of them since CUDA 10.2. */
 struct tide_device_cuda_driver {
     CUresult (*granularity)(size_t *, const CUmemAllocationProp *,
                             CUmemAllocationGranularity_flags);
@@ -32,7 +32,7 @@ struct tide_device_cuda_driver {
 
 enum { DRIVER_VERSION = 10020 };
 
-/* Where the driver has a function of this name it goes to `ret_function`. */
+/* Writes the driver's function of that name to `ret_function`. */
 static tide_status find_function(tide_device_cuda *cuda, const char *name, void *ret_function,
                                  tide_error *error) {
     void *function = NULL;
@@ -79,7 +79,8 @@ static tide_status find_driver(tide_device_cuda *cuda, tide_error *error) {
         found = NULL;
     }
     pthread_mutex_unlock(&cuda->lock);
-    mem->release(mem->ctx, found); /* in vain, or another thread was first */
+    mem->release(mem->ctx,
+                 found); /* NULL once it is in use; else it failed, or another thread was first */
     return status;
 }
 
@@ -167,16 +168,17 @@ static tide_status no_memory(const tide_device *device, size_t n_bytes, tide_err
                      tide_bytes_format((int64_t)n_bytes, text));
 }
 
-/* What is to be mapped: memory of its own for each granule. */
+/* A part of a range that is being mapped: each granule gets memory of its own, so that each can be
+ * unmapped alone. */
 typedef struct granules {
     const tide_device_cuda_driver *driver; /* borrowed */
     CUmemGenericAllocationHandle *handles; /* owned; of the granules from `address` up */
     uint64_t address;
     size_t granule_bytes;
     size_t n_granules;
-    size_t n_created;  /* handles that are held, of those from n_released on */
-    size_t n_mapped;   /* of the lowest ones */
-    size_t n_released; /* the same; the mapping keeps the memory */
+    size_t n_created;  /* handles [n_released, n_created) are held */
+    size_t n_mapped;   /* granules, from the lowest one up */
+    size_t n_released; /* handles, likewise; the mapping keeps the memory */
 } granules;
 
 static tide_status create_all(tide_device *device, granules *all, tide_error *error) {
@@ -212,7 +214,8 @@ static tide_status map_all(tide_device *device, granules *all, tide_error *error
         driver->set_access(all->address, all->n_granules * all->granule_bytes, &access, 1), error);
 }
 
-/* Back to nothing mapped; nobody could do more about a refusal. */
+/* Goes back to nothing mapped. A refusal here leaks memory, and there is no other way to free it.
+ */
 static void undo(const granules *all) {
     for (size_t i = all->n_mapped; i > 0; i--) {
         (void)all->driver->unmap(all->address + (i - 1) * all->granule_bytes, all->granule_bytes);
@@ -237,7 +240,7 @@ tide_status tide_device_cuda_map(tide_device *device, uint64_t address, size_t n
         return tide_fail(error, TIDE_NO_MEMORY, "no host memory for the handles of %zu granules",
                          all.n_granules);
     }
-    /* All memory first: there may be too little, and then no mapping has to be undone. */
+    /* All memory first: where there is too little, no mapping has to be undone. */
     status = create_all(device, &all, error);
     if (status == TIDE_OK) {
         status = map_all(device, &all, error);

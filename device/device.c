@@ -1,3 +1,4 @@
+/* device.c - opens a device by its name, and passes every call on to the table of its kind. */
 #include "device/device.h"
 
 #include <stdlib.h>

@@ -29,7 +29,7 @@ extern "C" {
     ((size_t)2 << 20) /* their segments start and end on multiples of this */
 
 typedef struct tide_device tide_device;
-typedef struct tide_device_event tide_device_event; /* owned by whoever created it */
+typedef struct tide_device_event tide_device_event; /* owned by its creator */
 typedef uint64_t tide_stream; /* a native stream handle; 0 is the default stream */
 
 typedef enum tide_device_kind {
@@ -49,12 +49,12 @@ typedef enum tide_copy_direction {
 
 typedef struct tide_device_info {
     tide_device_kind kind;  /* cuda, cpu or virtual */
-    char spec[64];          /* what opens it again: "cpu", "virtual:h100-80" */
+    char spec[64];          /* the name that opens it again: "cpu", "virtual:h100-80" */
     char name[128];         /* for people: "NVIDIA H100 80GB HBM3", "cpu" */
     int64_t total_bytes;    /* capacity; -1: unlimited */
-    int64_t context_bytes;  /* taken by context and libraries before the first allocation; -1: not
+    int64_t context_bytes;  /* size of context and libraries before the first allocation; -1: not
                                measured */
-    size_t workspace_bytes; /* what the GEMM library is given from the cache; 0: none */
+    size_t workspace_bytes; /* what the GEMM library gets from the cache; 0: nothing */
     int compute_capability; /* 90 for 9.0; -1: has none */
     int driver_version;     /* as the driver reports it; -1: none */
     int runtime_version;    /* as the runtime reports it; -1: none */
@@ -71,7 +71,7 @@ typedef struct tide_device_options {
 } tide_device_options;
 
 /* Opens "cpu", "virtual", "virtual:CARD", "cuda" or "cuda:N". TIDE_DEVICE_ABSENT when it is not
- * here (the message says why and what would work), TIDE_INVALID for an unknown spec (the message
+ * there (the message says why, and what would work), TIDE_INVALID for an unknown spec (the message
  * lists the valid ones). `options` may be NULL. The caller destroys the device, after every cache
  * on it. */
 TIDE_NODISCARD tide_status tide_device_open(const char *spec, const tide_device_options *options,
@@ -96,18 +96,19 @@ TIDE_NODISCARD tide_status tide_device_release(tide_device *device, uint64_t add
  * reason, on a device that cannot do this. */
 TIDE_NODISCARD tide_status tide_device_map_granule(tide_device *device, size_t *ret_bytes,
                                                    tide_error *error);
-/* n_bytes > 0, a multiple of the smallest granule: addresses without memory. TIDE_DEVICE_OOM when
- * there are none. */
+/* Reserves n_bytes > 0 of addresses without memory, a multiple of the smallest granule.
+ * TIDE_DEVICE_OOM when there are none. */
 TIDE_NODISCARD tide_status tide_device_reserve(tide_device *device, size_t n_bytes,
                                                uint64_t *ret_address, tide_error *error);
-/* All of a reserved range, behind which nothing is mapped; TIDE_INVALID for anything else. */
+/* Gives back a whole reserved range behind which nothing is mapped; TIDE_INVALID for anything else.
+ */
 TIDE_NODISCARD tide_status tide_device_unreserve(tide_device *device, uint64_t address,
                                                  size_t n_bytes, tide_error *error);
-/* Memory for n_bytes > 0 of a reserved range, in granules of granule_bytes: all of it or none.
- * TIDE_DEVICE_OOM when there is not so much. */
+/* Maps memory behind n_bytes > 0 of a reserved range, in granules of granule_bytes: all of it or
+ * none. TIDE_DEVICE_OOM when there is not enough. */
 TIDE_NODISCARD tide_status tide_device_map(tide_device *device, uint64_t address, size_t n_bytes,
                                            size_t granule_bytes, tide_error *error);
-/* Takes the memory behind one granule away. Nothing waits: work that uses it must be done. */
+/* Unmaps the memory behind one granule, at once: work that uses it must be done. */
 TIDE_NODISCARD tide_status tide_device_unmap(tide_device *device, uint64_t address,
                                              size_t granule_bytes, tide_error *error);
 
@@ -115,14 +116,14 @@ TIDE_NODISCARD tide_status tide_device_unmap(tide_device *device, uint64_t addre
 TIDE_NODISCARD tide_status tide_device_memory_info(tide_device *device, uint64_t *ret_free_bytes,
                                                    uint64_t *ret_total_bytes, tide_error *error);
 
-/* What a program uses to reach the byte at `address`: a host pointer on cpu, the address itself on
- * cuda, and on virtual the address too, which must never be dereferenced. Valid while the segment
- * lifetimes. */
+/* The pointer with which code reaches the byte at `address`: a host pointer on cpu, the address
+ * itself on cuda, and also on virtual, where it must never be dereferenced. Valid as long as the
+ * segment. */
 void *tide_device_pointer(tide_device *device, uint64_t address);
 
-/* Ordered on `stream`. One of dst, src is a host pointer unless the direction is
- * TIDE_COPY_ON_DEVICE: what it points to is read or written at any time until the stream has been
- * waited for. virtual: returns at once; a copy to the host gives zeros. */
+/* Copies in the order of `stream`. Unless the direction is TIDE_COPY_ON_DEVICE, one of dst and src
+ * is a host pointer, whose bytes may be read or written at any time until the caller has waited for
+ * the stream. On virtual a copy to the host gives zeros and others do nothing. */
 TIDE_NODISCARD tide_status tide_device_copy(tide_device *device, void *dst, const void *src,
                                             size_t n_bytes, tide_copy_direction direction,
                                             tide_stream stream, tide_error *error);
@@ -143,7 +144,8 @@ TIDE_NODISCARD tide_status tide_device_event_record(tide_device *device, tide_de
 /* TIDE_OK: reached. TIDE_NOT_READY: not yet. */
 TIDE_NODISCARD tide_status tide_device_event_query(tide_device *device, tide_device_event *event,
                                                    tide_error *error);
-/* Waits until it is reached, and for nothing else. An event that was never recorded is reached. */
+/* Waits until the event is reached, but not for work behind it. An event that was never recorded
+ * counts as reached. */
 TIDE_NODISCARD tide_status tide_device_event_synchronize(tide_device *device,
                                                          tide_device_event *event,
                                                          tide_error *error);
@@ -154,9 +156,10 @@ TIDE_NODISCARD tide_status tide_device_event_elapsed(tide_device *device,
                                                      tide_error *error);
 TIDE_NODISCARD tide_status tide_device_synchronize(tide_device *device, tide_error *error);
 
-/* Begins or ends what a profiler looks at that was told to wait for it, such as nsys profile
- * --capture-range=cudaProfilerApi; nothing where none listens. TIDE_UNSUPPORTED on a device that no
- * such profiler knows. */
+/* Begins or ends the range that a profiler records when it was told to wait for one, as nsys
+ * profile
+ * --capture-range=cudaProfilerApi is. Does nothing without a profiler. TIDE_UNSUPPORTED on a device
+ * that no profiler records. */
 TIDE_NODISCARD tide_status tide_device_profiler_range(tide_device *device, bool begins,
                                                       tide_error *error);
 

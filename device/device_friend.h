@@ -1,4 +1,4 @@
-/* device_friend.h - what a device implementation fills in. Implementations embed `struct
+/* device_friend.h - the table of functions that a device implements. Implementations embed `struct
  * tide_device` as their first member; tests add decorators the same way.
  */
 #ifndef TIDE_DEVICE_DEVICE_FRIEND_H
@@ -8,7 +8,7 @@
 
 #include "device/device.h"
 
-/* Contracts as in device.h. Every member must be set but those that say what NULL means. */
+/* The contracts are those of device.h. Only members that say what NULL means may be NULL. */
 typedef struct tide_device_table {
     void (*close)(tide_device *device);
     tide_status (*alloc)(tide_device *device, size_t n_bytes, uint64_t *ret_address,
@@ -34,7 +34,7 @@ typedef struct tide_device_table {
     tide_status (*event_elapsed)(tide_device *device, const tide_device_event *begin,
                                  const tide_device_event *end, double *ret_ms, tide_error *error);
     tide_status (*synchronize)(tide_device *device, tide_error *error);
-    /* NULL: no profiler knows this device. */
+    /* NULL: no profiler records this device. */
     tide_status (*profiler_range)(tide_device *device, bool begins, tide_error *error);
     /* Reserved addresses and memory behind them: all five, or all NULL where the device has no
      * such thing. */
@@ -53,13 +53,13 @@ struct tide_device {
     const tide_device_table *table; /* static */
     const tide_hostmem *mem;        /* borrowed; outlives the device */
     tide_device_info info;
-    /* Calls that handed work to the device. Copies and sets count themselves; operators that launch
-     * kernels count each, and say so. */
+    /* Calls that handed work to the device. Copies and sets are counted here; operators that launch
+     * kernels count each of them and set counts_work. */
     atomic_uint_fast64_t n_submitted;
-    bool counts_work; /* the operators do; false: nothing follows from the number */
+    bool counts_work; /* the operators count their launches; false: the number means nothing */
 };
 
-/* The calling operator hands work to the device. Any thread. */
+/* Counts one call that hands work to the device. Any thread. */
 static inline void tide_device_count_work(tide_device *device) {
     (void)atomic_fetch_add_explicit(&device->n_submitted, 1, memory_order_relaxed);
 }

@@ -1,3 +1,4 @@
+/* host.c - the members of the table that the cpu and virtual devices share. */
 #include "device/host_internal.h"
 
 #include "common/clock.h"

@@ -1,6 +1,6 @@
-/* host_internal.h - what cpu and virtual share: addresses under a lock, streams that are
- * only numbers, and events that are timestamps, because every operation on them is done when its
- * call returns.
+/* host_internal.h - what the cpu and virtual devices share: addresses under a lock, streams that
+ * are only numbers, and events that are only timestamps, because every operation has finished when
+ * its call returns.
  */
 #ifndef TIDE_DEVICE_HOST_INTERNAL_H
 #define TIDE_DEVICE_HOST_INTERNAL_H
@@ -14,14 +14,13 @@ typedef struct tide_device_host {
     tide_device base;         /* first, so that a tide_device * is a tide_device_host * */
     pthread_mutex_t lock;     /* guards space and last_stream */
     tide_address_space space; /* live segments */
-    uint64_t context_bytes;   /* taken off the capacity before the first segment */
+    uint64_t context_bytes;   /* subtracted from the capacity */
     tide_stream last_stream;  /* newest handle made; streams count 1, 2, 3, ... */
     unsigned char *pool;      /* cpu: the host's memory behind TIDE_DEVICE_BASE_ADDRESS, owned;
                                  virtual: NULL */
 } tide_device_host;
 
-/* total_bytes UINT64_MAX: unlimited. Takes the fields of `info` that are about the kind; writes
- * total_bytes. */
+/* total_bytes UINT64_MAX: unlimited. Copies `info` and fills in its total_bytes. */
 TIDE_NODISCARD tide_status tide_device_host_create(const tide_device_table *table,
                                                    const tide_device_options *options,
                                                    const tide_device_info *info,
@@ -29,7 +28,7 @@ TIDE_NODISCARD tide_status tide_device_host_create(const tide_device_table *tabl
                                                    tide_device_host **ret_host, tide_error *error);
 void tide_device_host_destroy(tide_device_host *host);
 
-/* Members of tide_device_table that both use as they are. */
+/* Members of tide_device_table that both use unchanged. */
 TIDE_NODISCARD tide_status tide_device_host_memory_info(tide_device *device,
                                                         uint64_t *ret_free_bytes,
                                                         uint64_t *ret_total_bytes,

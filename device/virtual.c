@@ -1,4 +1,4 @@
-/* device_virtual.c - addresses only: no memory, no compute, any capacity, deterministic. */
+/* virtual.c - addresses only: no memory, no compute, any capacity, deterministic. */
 #include <stdio.h>
 #include <string.h>
 
@@ -59,6 +59,7 @@ static tide_status virtual_copy(tide_device *device, void *dst, const void *src,
     (void)src;
     (void)stream;
     (void)error;
+    /* There are no bytes to copy; zeros are at least the same in each run. */
     if (direction == TIDE_COPY_TO_HOST) {
         memset(dst, 0, n_bytes);
     }
@@ -90,7 +91,7 @@ static const tide_device_table VIRTUAL_TABLE = {
     .event_destroy = tide_device_host_event_destroy,
     .event_record = tide_device_host_event_record,
     .event_query = tide_device_host_event_query,
-    /* Always reached, so waiting for it is asking. */
+    /* Events are always reached, so waiting is the same as asking. */
     .event_synchronize = tide_device_host_event_query,
     .event_elapsed = tide_device_host_event_elapsed,
     .synchronize = tide_device_host_synchronize,
