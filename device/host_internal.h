@@ -60,4 +60,17 @@ TIDE_NODISCARD tide_status tide_device_host_unreserve(tide_device *device, uint6
                                                       size_t n_bytes, tide_error *error);
 TIDE_NODISCARD tide_status tide_device_host_synchronize(tide_device *device, tide_error *error);
 
+/* These members in the table of a device. Events are always reached, so waiting for one is the same
+ * as asking. */
+#define TIDE_DEVICE_HOST_MEMBERS                                                                   \
+    .memory_info = tide_device_host_memory_info, .stream_create = tide_device_host_stream_create,  \
+    .stream_destroy = tide_device_host_stream_destroy,                                             \
+    .event_create = tide_device_host_event_create,                                                 \
+    .event_destroy = tide_device_host_event_destroy,                                               \
+    .event_record = tide_device_host_event_record, .event_query = tide_device_host_event_query,    \
+    .event_synchronize = tide_device_host_event_query,                                             \
+    .event_elapsed = tide_device_host_event_elapsed, .synchronize = tide_device_host_synchronize,  \
+    .map_granule = tide_device_host_map_granule, .reserve = tide_device_host_reserve,              \
+    .unreserve = tide_device_host_unreserve
+
 #endif
