@@ -1,6 +1,6 @@
-/* test_oom_files.c - the n-th allocation inside cJSON, which takes no heap, or the n-th call of the
- * system fails, for every n, where files are read with cJSON and reports are written: the status is
- * clear, nothing leaks, and an older report survives.
+/* test_oom_files.c - reading files with cJSON and writing reports while the n-th allocation inside
+ * cJSON, which takes no heap of ours, or the n-th call of the system fails, for every n: the status
+ * is clear, nothing leaks, and an older report survives.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <dirent.h>
@@ -69,7 +69,7 @@ static size_t count_files(void) {
     return n_files;
 }
 
-/* ---- what is tried ---- */
+/* ---- the operations ---- */
 
 static tide_status read_config(tide_error *error) {
     tide_model_config config = {.d_model = 1};
@@ -101,7 +101,7 @@ static tide_status write_report(tide_error *error) {
     return status;
 }
 
-/* A file that must be new. */
+/* Writes a file that must not exist yet. */
 static tide_status write_new(tide_error *error) {
     tide_output_file file;
     tide_status status = tide_output_file_open(path_of("new"), &file, error);
@@ -121,7 +121,8 @@ static void expect_clear(tide_status status, tide_status expected, const tide_er
     }
 }
 
-/* A report without its sentence is no failure: `can_do_without`. */
+/* A report may lack its sentence, so a failure there is no failure of the report: `can_do_without`.
+ */
 static void sweep_cjson(attempt call, bool can_do_without) {
     cJSON_Hooks hooks = {hook_alloc, hook_release};
     cJSON_InitHooks(&hooks);
@@ -196,7 +197,7 @@ static void any_call_of_the_system_may_fail(void **state) {
     }
 }
 
-/* The finished report takes the place of what a link leads to. */
+/* The finished report replaces the file to which a link leads. */
 static void a_report_follows_a_link(void **state) {
     (void)state;
     char link[sizeof(folder) + 64];

@@ -25,7 +25,7 @@
 
 enum { MAX_CALLS = 20000 };
 
-/* The same on the cuda device, where the program is linked with an emulated one. */
+/* The program is built twice: the second one links an emulated cuda device. */
 #ifdef TIDE_TEST_CUDA
 static const char *const DEVICES[] = {"cuda"};
 #else
@@ -33,7 +33,8 @@ static const char *const DEVICES[] = {"virtual", "cpu"};
 #endif
 enum { N_DEVICES = sizeof(DEVICES) / sizeof(DEVICES[0]) };
 
-/* Every call; of slow emulated runs every one of the first 50, where things are made, then some. */
+/* The next call to fail: every call. Emulated runs are slow, so after the first 50 calls, which
+ * create things, only every fifth one fails. */
 static size_t next_call(size_t n) {
 #ifdef TIDE_TEST_CUDA
     return n < 50 ? n + 1 : n + 5;
@@ -64,7 +65,7 @@ static void put_older_file(void) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* True when the file is the older one, whole. */
+/* Whether the file is still the older one, unchanged. */
 static bool is_older_file(void) {
     char text[sizeof(OLDER) + 1] = "";
     FILE *file = fopen(path, "r");
@@ -74,7 +75,7 @@ static bool is_older_file(void) {
     return n == sizeof(OLDER) - 1 && strcmp(text, OLDER) == 0;
 }
 
-/* The file is there, can be read, and means something. */
+/* Expects a file that can be read and summarised. */
 static void expect_file(void) {
     tide_error error = {""};
     tide_snapshot *snapshot = NULL;
@@ -105,8 +106,8 @@ static void expect_whole(tiny_run *on, size_t requested_bytes) {
     assert_true(stats.requested_bytes[TIDE_POOL_ALL].current == (int64_t)requested_bytes);
 }
 
-/* With nothing failing any more: the cache hands out and takes back, a second run on it trains, and
- * it can be written. */
+/* Expects that after the failure the cache hands out and takes back blocks, that a second run on it
+ * trains, and that a snapshot can be written. */
 static void expect_the_next_calls_work(tiny_run *on) {
     const tide_workload_config config = tiny_run_config();
     uint64_t address = 0;
@@ -130,7 +131,7 @@ static void expect_the_next_calls_work(tiny_run *on) {
     expect_file();
 }
 
-/* The device is lost for good: what needs it says so, what does not need it works. */
+/* Expects that calls that need the lost device say so, and that all others work. */
 static void expect_lost(tiny_run *on) {
     uint64_t address = 0;
     double ms = 0;
@@ -147,7 +148,7 @@ static void expect_lost(tiny_run *on) {
     expect_file();
 }
 
-/* A device that was lost has kept memory and addresses: of the fake runtime they go back here. The
+/* A lost device keeps its memory and addresses, so the fake runtime takes them back here. The
  * smaller workspace of this card makes runs shorter. */
 static void reset_runtime(void) {
 #ifdef TIDE_TEST_CUDA
@@ -168,13 +169,13 @@ static void end(tiny_run *on) {
     reset_runtime();
     assert_int_equal(on->heap.n_live, 0);
     tide_system_fault_use(NULL);
-    /* libbacktrace keeps its maps of the program. */
+    /* With stacks libbacktrace keeps maps of the program, so these are not counted. */
     for (size_t i = on->captures_stacks ? TIDE_SYSTEM_LOCKS : 0; i < TIDE_N_SYSTEM_KINDS; i++) {
         assert_int_equal(on->system.n_live[i], 0);
     }
 }
 
-/* What the failed call of the system should come out as. */
+/* The status that the failed call of the system should give. */
 static tide_status status_of_system(const tiny_run *on) {
     static const tide_system_call MEMORY[] = {TIDE_SYSTEM_MMAP, TIDE_SYSTEM_MUTEX_INIT,
                                               TIDE_SYSTEM_DEFLATE_INIT, TIDE_SYSTEM_INFLATE_INIT};
@@ -197,7 +198,7 @@ static bool has_failed(const tiny_run *on) {
     return n_failed > 0 || (on->heap.fail_call != 0 && on->heap.n_calls >= on->heap.fail_call);
 }
 
-/* What fails in a run, for messages. */
+/* Names the failing call, for messages. */
 static void name_failure(const tiny_run *on, char text[96]) {
     const char *name = "";
     for (size_t i = 0; i < TIDE_N_SYSTEM_CALLS; i++) {
@@ -207,10 +208,10 @@ static void name_failure(const tiny_run *on, char text[96]) {
                    on->heap.fail_call, on->device.fail_call, on->system.fail_call, name);
 }
 
-/* `expected`: the status where the failure shows; TIDE_OK: what the failed call of the system
- * should come out as. A failure that the code can do without may leave TIDE_OK: a recording without
- * a scope or a name, a segment bought at the second attempt. False when the run ended before the
- * n-th call.
+/* Runs once and checks everything afterwards. `expected` is the status of the failure; TIDE_OK: the
+ * one that status_of_system gives. The run may also end with TIDE_OK where it can do without the
+ * call: a recording without a scope or a name, a segment bought at the second attempt. False when
+ * the run ended before the n-th call.
  */
 static bool run_once(tiny_run *on, tide_status expected) {
     char failure[96];
@@ -275,8 +276,7 @@ static void any_host_allocation_may_fail(void **state) {
 #endif
 }
 
-#ifndef TIDE_TEST_CUDA /* emulated runs are slow, and the fake runtime's own calls are none of     \
-                          ours */
+#ifndef TIDE_TEST_CUDA /* emulated runs are slow, and the fake runtime makes calls, too */
 static void any_host_allocation_may_fail_with_stacks(void **state) {
     (void)state;
     sweep_host(DEVICES[0], true, false);
@@ -309,7 +309,7 @@ static void any_call_of_the_system_may_fail(void **state) {
             n_failed[i] += on.system.n_failed[i];
         }
     }
-    /* The calls from there on are for other programs. */
+    /* Other tests make the calls from there on. */
     for (size_t i = 0; i < TIDE_SYSTEM_FOPEN; i++) {
         if (n_failed[i] == 0) {
             fail_msg("no call of %s was reached", tide_system_call_name((tide_system_call)i));
@@ -349,7 +349,7 @@ static void any_device_call_may_fail(void **state) {
             }
         }
     }
-#ifndef TIDE_TEST_CUDA /* not every call was failed */
+#ifndef TIDE_TEST_CUDA /* there only some calls failed */
     for (size_t i = 0; i < TIDE_N_DEVICE_CALLS; i++) {
         if (n_failed[i] == 0) {
             fail_msg("no call of kind %zu was reached", i);
@@ -365,7 +365,7 @@ static int make_folder(void **state) {
     }
     (void)snprintf(path, sizeof(path), "%s/run.json.gz", folder);
 #ifdef TIDE_TEST_CUDA
-    /* What emulator and fake runtime keep from their first use on is not counted. */
+    /* A first run lets emulator and fake runtime allocate what they keep, which is not counted. */
     static tiny_run on;
     reset_runtime();
     init(&on, DEVICES[0]);

@@ -10,7 +10,7 @@
 
 #include "cache_fixture.h"
 
-/* Three live blocks in one segment, the second released: live, free, live, free. */
+/* Makes three blocks in one segment and releases the second one: live, free, live, free. */
 static void open_sample(fixture *on) {
     fixture_open(on, 0, 0, "");
     (void)fixture_alloc(on, 4 * MIB);
@@ -123,10 +123,11 @@ static void wrong_count(fixture *on) {
     on->cache->n_blocks++;
 }
 
-/* What the damages below wrote over, so that the events in their way can be given back. */
+/* The bytes that a damage overwrote. They are put back, so that the events that hang from the field
+ * can be destroyed. */
 static struct {
     void *at;                          /* the field */
-    unsigned char was[sizeof(void *)]; /* its bytes before */
+    unsigned char was[sizeof(void *)]; /* its former bytes */
     size_t n_bytes;                    /* of the field */
 } kept[2];
 static size_t n_kept;
@@ -308,7 +309,7 @@ static void a_partition_becomes_part_of_the_cache(void **state) {
     fixture on;
     uint64_t base = UINT64_C(1) << 40;
     fixture_open(&on, 0, 0, "");
-    on.device.inner = NULL; /* it takes any address back */
+    on.device.inner = NULL; /* so that the decorator accepts any address */
     assert_int_equal(
         tide_cache_adopt_segment(on.cache, base, 20 * MIB, 3, TIDE_POOL_LARGE, ROWS, 4, &on.error),
         TIDE_OK);

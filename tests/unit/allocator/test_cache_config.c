@@ -58,7 +58,7 @@ static void settings_are_read(void **state) {
     for (size_t i = 0; i < TIDE_N_ROUNDUP_INTERVALS; i++) {
         assert_int_equal(config.roundup_power2_divisions[i], 4);
     }
-    /* what is not named stays */
+    /* settings that the text does not name keep their values */
     tide_error error = {""};
     assert_int_equal(tide_cache_config_parse(&config, "max_split_size_mb:64", &error), TIDE_OK);
     assert_int_equal(config.max_split_bytes, 64 * MIB);
@@ -69,7 +69,8 @@ static void division_lists_are_read_as_pytorch_reads_them(void **state) {
     (void)state;
     tide_cache_config config =
         parsed("roundup_power2_divisions:[256:1,512:2,1024:4,>:8],max_split_size_mb:50");
-    /* below the first key: its value; ">" fills from the last named key on, overwriting it */
+    /* keys below the first one take its value; ">" fills from the last named key on, that one
+     * included */
     static const size_t EXPECTED[TIDE_N_ROUNDUP_INTERVALS] = {1, 1, 1, 1, 1, 1, 1, 1,
                                                               1, 2, 8, 8, 8, 8, 8, 8};
     assert_memory_equal(config.roundup_power2_divisions, EXPECTED, sizeof(EXPECTED));
@@ -152,7 +153,7 @@ static void nonsense_is_refused_and_changes_nothing(void **state) {
     assert_int_equal(tide_cache_config_parse(&config, longest, NULL), TIDE_LIMIT);
 }
 
-/* A string that PyTorch takes, with what changes nothing there, is taken here. */
+/* A text that PyTorch accepts is accepted here, including settings at their default. */
 static void defaults_of_what_cannot_apply_are_accepted(void **state) {
     (void)state;
     tide_cache_config config = parsed(
@@ -190,7 +191,7 @@ static void requests_are_rounded_to_blocks(void **state) {
     } CASES[] = {
         {0, 1, 512},           {0, 511, 512},
         {0, 512, 512},         {0, 513, 1024},
-        {0, 1048577, 1049088}, {1, 3000, 3072}, /* 1 is the same as off */
+        {0, 1048577, 1049088}, {1, 3000, 3072}, /* 1 has the effect of off */
         {4, 2048, 2048},                        /* not above 512 * 4 */
         {4, 2049, 2560},       {4, 3000, 3072},
         {4, 4096, 4096},       {4, 5 * MIB + 1, 6 * MIB},
@@ -216,7 +217,7 @@ static void the_interval_of_a_request_decides_its_divisions(void **state) {
     assert_int_equal(tide_cache_round_bytes(&config, 2 * MIB + 1), 2 * MIB + MIB / 2);
     assert_int_equal(tide_cache_round_bytes(&config, 4 * MIB + 1), 4 * MIB + MIB / 2);
     assert_int_equal(tide_cache_round_bytes(&config, ((size_t)100 << 30) + 1),
-                     ((size_t)104 << 30)); /* beyond 64 GiB: the last interval */
+                     ((size_t)104 << 30)); /* the last interval holds from 64 GiB on */
 }
 
 static void contradicting_sizes_make_no_cache(void **state) {
@@ -248,7 +249,7 @@ static void a_fraction_of_the_device_is_a_limit(void **state) {
     assert_int_equal(tide_cache_create(device, NULL, &config, &cache, NULL), TIDE_OK);
     assert_int_equal(tide_cache_get_config(cache)->memory_limit_bytes, 50 * MIB);
     tide_cache_destroy(cache);
-    config.memory_limit_bytes = 30 * MIB; /* the lower of the two counts */
+    config.memory_limit_bytes = 30 * MIB; /* the lower of the two limits holds */
     assert_int_equal(tide_cache_create(device, NULL, &config, &cache, NULL), TIDE_OK);
     assert_int_equal(tide_cache_get_config(cache)->memory_limit_bytes, 30 * MIB);
     tide_cache_destroy(cache);

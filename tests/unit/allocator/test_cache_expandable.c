@@ -1,5 +1,5 @@
-/* test_cache_expandable.c - expandable segments by hand-computed examples: what is mapped where,
- * what is found, what goes back, and what a failing device leaves. */
+/* test_cache_expandable.c - expandable segments by examples computed by hand: what is mapped where,
+ * which block serves a request, what goes back, and the state that a failing device leaves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,8 +49,8 @@ static void granules_are_mapped_for_the_rounded_request(void **state) {
     (void)state;
     fixture on;
     fixture_open(&on, 1024 * MIB, 0, ON);
-    /* Range of the small pool: 1 1/8 x 1024 = 1152 MiB. That of the large pool: in granules of 20
-     * MiB, 1160. */
+    /* The range of the small pool has 1 1/8 x 1024 = 1152 MiB. That of the large pool has granules
+     * of 20 MiB, so 1160. */
     assert_int_equal(fixture_alloc(&on, 1), BASE);
     const uint64_t large = BASE + 1152 * MIB;
     assert_int_equal(fixture_alloc(&on, 2 * MIB), large);
@@ -157,7 +157,7 @@ static void whole_free_granules_go_back(void **state) {
     assert_int_equal(now.blocks[3].offset_bytes, 10 * MIB);
     assert_int_equal(now.n_blocks, 5);
     tide_cache_state_fini(&now);
-    /* Again: nothing left to unmap, and nothing to wait for. */
+    /* The second time there is nothing to unmap and nothing to wait for. */
     assert_int_equal(tide_cache_empty(on.cache, &on.error), TIDE_OK);
     assert_int_equal(on.device.n_synchronized, 1);
     fixture_release(&on, a);
@@ -230,7 +230,7 @@ static void the_limit_counts_segments_and_what_is_mapped(void **state) {
     assert_int_equal(tide_cache_alloc(on.cache, 12 * MIB, 0, NULL, &address, &on.error),
                      TIDE_DEVICE_OOM);
     assert_actions(&on, "MaMao");
-    assert_int_equal(on.device.n_maps, 2); /* the device was not asked */
+    assert_int_equal(on.device.n_maps, 2); /* the limit refused without asking the device */
     fixture_close(&on);
     /* 21 MiB as a segment would fit 30; as granules they are 40. */
     fixture_open(&on, 0, 30 * MIB, ON);
@@ -312,7 +312,7 @@ static void expect_violation(fixture *on, const char *says) {
     }
 }
 
-/* What is wrong with a range is found. */
+/* tide_cache_check finds damage of a range. */
 static void the_check_knows_ranges(void **state) {
     (void)state;
     fixture on;

@@ -102,7 +102,7 @@ static void memory_is_mapped_and_holds_what_is_written(void **state) {
     assert_int_equal(tide_cache_empty(on.cache, NULL), TIDE_OK);
     assert_int_equal(fake->used_bytes, 0);
     assert_int_equal(fake->n_ranges, 0);
-    (void)alloc(&on, 100); /* what lives goes with the cache */
+    (void)alloc(&on, 100); /* destroying the cache unmaps live blocks, too */
     (void)alloc(&on, 3 * MIB);
     assert_int_equal(fake->n_ranges, 2);
     fixture_close(&on);
@@ -124,7 +124,8 @@ static void unmapping_waits_for_the_stream(void **state) {
     assert_int_equal(tide_cache_release(on.cache, address, NULL), TIDE_OK);
     assert_int_equal(tide_cache_empty(on.cache, NULL), TIDE_OK);
     assert_int_equal(tide_fake_cudart_state()->used_bytes, 0);
-    assert_int_equal(tide_device_synchronize(on.device, NULL), TIDE_OK); /* or the copy faults */
+    assert_int_equal(tide_device_synchronize(on.device, NULL),
+                     TIDE_OK); /* the copy would fault here */
     fixture_close(&on);
     nothing_is_left();
 }
@@ -154,7 +155,7 @@ static void a_driver_without_it_is_told_by_name(void **state) {
     assert_int_equal(open_cache(&on, "expandable_segments:True"), TIDE_UNSUPPORTED);
     assert_non_null(strstr(on.error.message, "does not support it"));
     fixture_close(&on);
-    fixture_init(&on); /* and nobody is asked where it is not wanted */
+    fixture_init(&on); /* without the setting the driver is not asked */
     tide_fake_cudart_state()->has_no_mapping = true;
     assert_int_equal(open_cache(&on, ""), TIDE_OK);
     fixture_close(&on);
@@ -180,7 +181,7 @@ static void too_little_memory_maps_nothing(void **state) {
     uint64_t first = alloc(&on, 30 * MIB);
     assert_int_equal(tide_cache_alloc(on.cache, 95 * MIB, 0, NULL, &address, &on.error),
                      TIDE_DEVICE_OOM);
-    assert_int_equal(fake->used_bytes, 40 * MIB); /* what was mapped for it is not any more */
+    assert_int_equal(fake->used_bytes, 40 * MIB); /* what was mapped for it was unmapped */
     assert_int_equal(alloc(&on, 60 * MIB), first + 30 * MIB);
     assert_int_equal(fake->used_bytes, 100 * MIB);
     assert_int_equal(cudaGetLastError(), cudaSuccess);
@@ -189,8 +190,8 @@ static void too_little_memory_maps_nothing(void **state) {
     nothing_is_left();
 }
 
-/* Growing, sharing, running out, giving back: everything that a cache asks of runtime and driver.
- */
+/* Grows, shares, runs out of memory and gives back: every call that a cache makes of runtime and
+ * driver. */
 static tide_status scenario(fixture *on) {
     uint64_t a = 0;
     uint64_t b = 0;
@@ -222,7 +223,7 @@ static void sweep(cudaError_t failure, tide_status expected) {
         tide_fake_cudart_fail(NULL, n, failure);
         tide_status status = scenario(&on);
         const char *failed_in = fake->failed_in;
-        /* Memory whose handle could not be let go is missed later. */
+        /* Memory whose handle could not be released stays in use. */
         const bool is_missed = status == TIDE_DEVICE_OOM && failed_in != NULL &&
                                strcmp(failed_in, "cuMemRelease") == 0;
         if (status != TIDE_OK && status != expected && on.device != NULL && !is_missed) {

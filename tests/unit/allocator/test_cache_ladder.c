@@ -70,7 +70,7 @@ static void a_device_that_is_full_is_asked_again(void **state) {
     assert_true(returned[0].address == large && returned[1].address == other);
     assert_true(returned[2].address == small);
     tide_cache_state_fini(&now);
-    assert_int_equal(on.device.n_allocs, 5); /* refused once */
+    assert_int_equal(on.device.n_allocs, 5); /* one of them was refused */
     assert_int_equal(fixture_stats(&on).num_alloc_retries, 1);
     fixture_close(&on);
 }
@@ -83,11 +83,12 @@ static void oversize_blocks_serve_oversize_requests_of_about_their_size(void **s
     assert_int_equal(fixture_stats(&on).oversize_allocations.current, 1);
     assert_int_equal(fixture_stats(&on).oversize_segments.current, 1);
     fixture_release(&on, a);
-    uint64_t b = fixture_alloc(&on, 24 * MIB); /* below max_split: not from an oversize block */
-    uint64_t c = fixture_alloc(&on, 80 * MIB); /* 100 is 20 more, which is too much */
+    uint64_t b =
+        fixture_alloc(&on, 24 * MIB); /* below max_split, so an oversize block does not serve it */
+    uint64_t c = fixture_alloc(&on, 80 * MIB); /* 100 MiB are 20 more than asked for: too much */
     assert_true(b != a && c != a);
     assert_int_equal(on.device.n_allocs, 3);
-    assert_true(fixture_alloc(&on, 80 * MIB + 1) == a); /* and now it is below 20 more */
+    assert_true(fixture_alloc(&on, 80 * MIB + 1) == a); /* now they are less than 20 more */
     assert_int_equal(on.device.n_allocs, 3);
     tide_cache_stats stats = fixture_stats(&on);
     assert_int_equal(stats.allocated_bytes[TIDE_POOL_ALL].current, 204 * MIB); /* not split */
@@ -167,7 +168,7 @@ static void oversize_blocks_of_other_streams_are_left_to_the_last_attempt(void *
     fixture_close(&on);
 }
 
-/* Two cached blocks, the first older; the next request fits neither. */
+/* Two cached blocks, of which the first is older; neither serves the next request. */
 static void garbage_of_two_ages(fixture *on) {
     uint64_t a = fixture_alloc(on, 20 * MIB);
     uint64_t b = fixture_alloc(on, 24 * MIB);
@@ -203,7 +204,9 @@ static void no_garbage_is_collected_without_limit_threshold_or_need(void **state
     garbage_of_two_ages(&on);
     assert_actions(&on, "SaSafSafSa");
     fixture_close(&on);
-    fixture_open(&on, 0, 100 * MIB, "garbage_collection_threshold:0.7"); /* 70 is not above 70 */
+    fixture_open(
+        &on, 0, 100 * MIB,
+        "garbage_collection_threshold:0.7"); /* 70 MiB reserved are not above 0.7 of the limit */
     garbage_of_two_ages(&on);
     assert_actions(&on, "SaSafSafSa");
     fixture_close(&on);

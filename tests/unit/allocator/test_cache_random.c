@@ -107,7 +107,7 @@ static void step(walk *of, const setup *under) {
     }
 }
 
-/* What the walk itself knows: the sum of its requests, and the limits. */
+/* Compares the cache with the sums that the walk keeps itself, and with the limits. */
 static void compare(walk *of) {
     const tide_cache_config *config = tide_cache_get_config(of->on.cache);
     tide_cache_stats stats = fixture_stats(&of->on);
@@ -122,7 +122,7 @@ static void compare(walk *of) {
     assert_true((uint64_t)stats.reserved_bytes[TIDE_POOL_ALL].peak <= config->memory_limit_bytes);
 }
 
-/* The rows, replayed, give the statistics. */
+/* Adding up the rows must give the statistics. */
 static void compare_rows(walk *of) {
     tide_cache_state now;
     int64_t allocated_bytes = 0;
@@ -180,7 +180,7 @@ static size_t walk_under(const setup *under, uint64_t seed, int n_steps) {
     assert_int_equal(of.on.device.mapped_bytes, 0);
     if (!tide_cache_get_config(of.on.cache)->expandable_segments) {
         assert_int_equal(of.on.cache->n_segments, 0);
-    } /* else there may be addresses that were reserved in vain */
+    } /* otherwise reserved addresses of failed attempts may be left */
     fixture_close(&of.on);
     assert_int_equal(of.on.device.n_ranges, 0);
     return of.n_refused;
@@ -201,7 +201,7 @@ static void random_requests_keep_every_invariant(void **state) {
     }
 }
 
-/* Every setting with every other one, on a device with too little memory that also fails. */
+/* Combines every setting with every other one, on a small device whose calls also fail. */
 static void every_combination_of_settings_keeps_them(void **state) {
     (void)state;
     static const char *const SETTINGS[] = {
@@ -225,7 +225,7 @@ static void every_combination_of_settings_keeps_them(void **state) {
     }
 }
 
-/* The same requests on cpu and virtual: the same blocks at the same addresses. */
+/* The same requests give the same blocks at the same addresses on cpu and virtual. */
 static void compare_cpu_and_virtual(bool is_expandable) {
     static const char *const SPECS[] = {"cpu", "virtual"};
     tide_device *devices[2] = {NULL, NULL};
@@ -254,7 +254,7 @@ static void compare_cpu_and_virtual(bool is_expandable) {
             }
         }
         assert_true(addresses[0] == addresses[1]);
-        if (addresses[0] != 0) { /* memory is there */
+        if (addresses[0] != 0) { /* the cpu device has memory behind it */
             memset(tide_device_pointer(devices[0], addresses[0]), 1, 1);
             memset((char *)tide_device_pointer(devices[0], addresses[0]) + n_bytes - 1, 1, 1);
         }

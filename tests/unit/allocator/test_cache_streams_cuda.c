@@ -82,7 +82,7 @@ static void late_events_delay_the_reuse(void **state) {
     fake->event_delay = 1000;
     assert_int_equal(tide_cache_record_stream(on.cache, block, on.streams[2], NULL), TIDE_OK);
     assert_int_equal(tide_cache_release(on.cache, block, NULL), TIDE_OK);
-    assert_int_equal(fake->n_events, 2); /* used again */
+    assert_int_equal(fake->n_events, 2); /* events are reused */
     assert_int_equal(tide_cache_empty(on.cache, NULL), TIDE_OK);
     assert_int_equal(active_bytes(&on), MIB + 512);
     fixture_close(&on);
@@ -91,8 +91,8 @@ static void late_events_delay_the_reuse(void **state) {
     assert_string_equal(fake->mistake, "");
 }
 
-/* Several streams, late events, too little memory: everything that a cache asks of the runtime. A
- * failure is answered with its status, and the cache stays whole. */
+/* Several streams, late events and too little memory make every call that a cache makes of the
+ * runtime. The status of a failed call comes out, and the cache stays consistent. */
 static size_t scenario(const fixture *on, tide_status planted) {
     uint64_t live[N_SLOTS] = {0};
     size_t n_refused = 0;
@@ -152,7 +152,7 @@ static void every_call_of_the_runtime_may_fail(void **state) {
                     assert_int_equal(fake->n_events, 0);
                 }
             }
-            assert_true(n > 1); /* the scenario calls it */
+            assert_true(n > 1); /* the scenario makes this call */
         }
     }
     tide_fake_cudart_reset();

@@ -70,7 +70,7 @@ static void a_failing_wait_changes_nothing(void **state) {
     fixture_close(&on);
 }
 
-/* Whatever fails is answered with the planted status, and everything can be taken down. */
+/* The planted status of the failed call comes out, and everything can be destroyed. */
 static void scenario(fixture *on, tide_status planted) {
     uint64_t live[8] = {0};
     on->device.late_queries = 3;

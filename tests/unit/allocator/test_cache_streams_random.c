@@ -14,18 +14,20 @@
 
 enum { N_STEPS = 2500, N_SEEDS = 5, N_SLOTS = 64, N_STREAMS = 5, MAX_BLOCKS = 4096 };
 
-/* One allocation, from its beginning to the completion of its release. */
+/* The life of one block, from its allocation to the completion of its release. */
 typedef struct life {
     uint64_t address;
     uint64_t requested_bytes;
     uint64_t block_bytes;
     tide_stream stream;     /* allocated on */
-    bool users[N_STREAMS];  /* other streams that use it; once released: that it waits for */
-    size_t late[N_STREAMS]; /* released: queries that its event there does not answer yet */
+    bool users[N_STREAMS];  /* other streams that use it, and after the release the streams it waits
+                               for */
+    size_t late[N_STREAMS]; /* after the release: queries that its event on that stream still
+                               answers with "not ready" */
     bool is_waiting;        /* released */
 } life;
 
-/* What one stream has still to reach, oldest first: numbers of lifetimes. */
+/* The events that one stream has not reached, oldest first, as numbers of lives. */
 typedef struct line {
     size_t of[MAX_BLOCKS];
     size_t first;
@@ -34,13 +36,13 @@ typedef struct line {
 
 typedef struct walk {
     fixture on;
-    life lifetimes[MAX_BLOCKS]; /* all that ever were */
+    life lifetimes[MAX_BLOCKS]; /* of the whole test */
     size_t n_lifetimes;
-    size_t slots[N_SLOTS]; /* number of a life that is allocated, + 1; 0: none */
+    size_t slots[N_SLOTS]; /* number of an allocated life, + 1; 0: none */
     line lines[N_STREAMS];
-    size_t n_queries; /* that the device should have seen */
+    size_t n_queries; /* queries that the device should have seen */
     uint64_t random;
-    size_t n_waited; /* lifetimes that an allocation found not done */
+    size_t n_waited; /* lives that an allocation found still waiting */
     size_t n_waited_for;
     size_t n_refused;
 } walk;
@@ -64,7 +66,7 @@ static bool is_done(const life *one) {
     return true;
 }
 
-/* Lives that nothing waits for any more are over. */
+/* Ends the lives that wait for no stream any more. */
 static void complete(walk *of) {
     for (size_t i = 0; i < of->n_lifetimes; i++) {
         if (of->lifetimes[i].is_waiting && is_done(&of->lifetimes[i])) {
@@ -73,7 +75,7 @@ static void complete(walk *of) {
     }
 }
 
-/* What the first lines of an allocation do. */
+/* Does what the cache does at the beginning of an allocation. */
 static void model_poll(walk *of) {
     for (size_t s = 0; s < N_STREAMS; s++) {
         line *waiting = &of->lines[s];
@@ -100,7 +102,7 @@ static void model_synchronize(walk *of) {
     complete(of);
 }
 
-/* After a call that may have waited for all streams. */
+/* To be called after a call that may have waited for all streams. */
 static void follow_synchronize(walk *of) {
     if (of->on.device.n_waited_for != of->n_waited_for) {
         of->n_waited_for = of->on.device.n_waited_for;
@@ -178,7 +180,7 @@ static void step_release(walk *of, size_t slot) {
     of->on.device.fail_call = 0;
     if (fails) {
         assert_int_equal(status, TIDE_DEVICE_FAILED);
-        return; /* as live as before */
+        return; /* the block stays allocated */
     }
     assert_int_equal(status, TIDE_OK);
     for (size_t s = 0; s < N_STREAMS; s++) {
@@ -246,7 +248,7 @@ static void compare(walk *of) {
     assert_int_equal(of->on.device.n_queries, of->n_queries);
 }
 
-/* What the rows add up to, now and at its highest. */
+/* The sum of the rows, now and at its peak. */
 typedef struct total {
     int64_t now;
     int64_t peak;
@@ -257,7 +259,8 @@ static void add(total *to, int64_t n_bytes) {
     to->peak = to->now > to->peak ? to->now : to->peak;
 }
 
-/* The rows, added up, give the statistics; every request is completed at most once, and later. */
+/* Adding up the rows must give the statistics, and each request completes at most once, and later.
+ */
 static void compare_rows(walk *of) {
     tide_cache_state now;
     total allocated = {0, 0};

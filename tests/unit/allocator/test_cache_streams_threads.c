@@ -12,8 +12,8 @@
 
 enum { N_THREADS = 4, N_STEPS = 6000, N_SLOTS = 8 };
 
-/* Where a thread leaves a block for whoever comes next, who uses it on its stream and releases it.
- */
+/* A place where a thread leaves a block. The next thread takes it, uses it on its own stream and
+ * releases it. */
 typedef struct shelf {
     pthread_mutex_t lock; /* guards the address */
     uint64_t address;     /* 0: empty */
@@ -88,7 +88,7 @@ static void threads_may_use_each_others_blocks(void **state) {
         workers[i] = (worker){.cache = on.cache, .shared = &shared, .stream = i + 1};
         assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     }
-    for (int i = 0; i < 40; i++) { /* beside them: whole copies and checks */
+    for (int i = 0; i < 40; i++) { /* meanwhile this thread copies and checks the cache */
         tide_cache_state now;
         fixture_check(&on);
         assert_int_equal(tide_cache_copy_state(on.cache, NULL, &now, NULL), TIDE_OK);

@@ -32,7 +32,7 @@ static uint64_t seed_of(uint64_t n) {
 /* ---- free blocks ---- */
 
 typedef struct forest {
-    fixture on; /* its large pool is used as a tree, behind its back */
+    fixture on; /* the test uses the bins of its large pool directly */
     tide_cache_bins *tree;
     tide_cache_segment segments[N_STREAMS];
     tide_cache_block blocks[N_BLOCKS];
@@ -74,7 +74,7 @@ static bool is_before(const tide_cache_block *a, const tide_cache_block *b) {
     return compare(a, b->segment->stream, b->block_bytes, b->address) < 0;
 }
 
-/* The first at or above the key, or the last below it. */
+/* Finds the first block at or above the key, or the last one below it. */
 static tide_cache_block *find(forest *of, tide_stream stream, uint64_t block_bytes,
                               uint64_t address, bool is_above) {
     tide_cache_block *found = NULL;
@@ -129,7 +129,8 @@ static void grow_forest(uint64_t seed) {
     fixture_open(&of.on, 0, 0, "");
     of.tree = &of.on.cache->free[TIDE_POOL_LARGE];
     for (size_t i = 0; i < N_STREAMS; i++) {
-        static const tide_stream STREAMS[N_STREAMS] = {3, 1, 2}; /* sets are put in order */
+        static const tide_stream STREAMS[N_STREAMS] = {
+            3, 1, 2}; /* not in order: the cache must sort its sets */
         of.segments[i].stream = STREAMS[i];
         assert_int_equal(
             tide_cache_bins_reserve(of.on.cache, TIDE_POOL_LARGE, of.segments[i].stream), TIDE_OK);
@@ -160,7 +161,8 @@ static void free_blocks_are_found_in_order(void **state) {
     }
 }
 
-/* Thousands of one size, released in rising order: as a list or a plain tree this takes seconds. */
+/* Thousands of one size, released in rising order: with a list or an unbalanced tree this takes
+ * seconds. */
 static void many_of_one_size_stay_quick(void **state) {
     (void)state;
     enum { N_EQUAL = 100000 };
@@ -186,7 +188,7 @@ static void many_of_one_size_stay_quick(void **state) {
 
 /* ---- live blocks ---- */
 
-/* Addresses whose slots are the last ones of a table of this size, so that runs wrap round. */
+/* Addresses that belong into the last slots of a table of this size, so that runs wrap round. */
 static uint64_t crowded_address(const tide_cache_table *table) {
     for (;;) {
         uint64_t address = (next_random() >> 20) << 9;
@@ -228,13 +230,14 @@ static void live_blocks_are_found_by_address(void **state) {
     static tide_cache_block blocks[N_BLOCKS];
     for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
         (void)seed_of(seed);
-        fill_and_empty(tide_hostmem_default(), blocks, 120); /* never grows: it stays crowded */
+        fill_and_empty(tide_hostmem_default(), blocks,
+                       120); /* too few to make the table grow, so it stays crowded */
         fill_and_empty(tide_hostmem_default(), blocks, N_BLOCKS);
     }
 }
 
-/* Without memory the table takes blocks beyond the point where it would have grown, but not so many
- * that a search would never end. */
+/* Without memory the table takes more blocks than it otherwise would before it grows, but keeps
+ * empty slots, at which searches end. */
 static void a_table_without_memory_refuses_in_time(void **state) {
     (void)state;
     static tide_cache_block blocks[1024];

@@ -33,12 +33,12 @@ typedef struct model {
     bool pending[N_EVENTS + 1]; /* by alloc row + 1 */
 } model;
 
-/* Not in the order of their numbers. */
+/* Addresses are not in the order of the segments' numbers. */
 static uint64_t segment_address(size_t s) {
     return (uint64_t)0x100000 * (1 + s * 5 % MAX_SEGMENTS);
 }
 
-/* Length in units of the run of equal values from unit u on. */
+/* The number of units from u on with equal values. */
 static size_t run_of(const uint32_t *units, size_t u) {
     size_t end = u + 1;
     while (end < N_UNITS && units[end] == units[u]) {
@@ -74,7 +74,7 @@ static tide_event change_block(model *m, const tide_event *events, size_t row, s
         event.category = (uint8_t)(random % TIDE_N_CATEGORIES);
         return event;
     }
-    tide_event event = events[alloc - 1]; /* repeats its block */
+    tide_event event = events[alloc - 1]; /* the row of a free repeats its block */
     event.stack = 7777;
     event.scope = 8888;
     if (!m->pending[alloc] && random % 3 == 0) {
@@ -93,7 +93,7 @@ static bool is_empty(const uint32_t *units) {
     return units[0] == 0 && run_of(units, 0) == N_UNITS;
 }
 
-/* Row `row` of a random history. */
+/* Makes row `row` of a random history. */
 static tide_event step(model *m, const tide_event *events, size_t row, uint64_t *random) {
     for (;;) {
         *random = tide_hash_u64(*random + 0x9e3779b97f4a7c15u);
@@ -111,8 +111,8 @@ static tide_event step(model *m, const tide_event *events, size_t row, uint64_t 
     }
 }
 
-/* `known`: blocks allocated before this row were put back without stack and scope, unless they are
- * still there at the end. */
+/* Compares a boundary with the truth. `known`: blocks allocated before this row came back without
+ * stack and scope, except those that still exist at the end. */
 static void compare(const model *m, const tide_boundary *boundary, const tide_event *events,
                     const model *end) {
     size_t n_live = 0, b = 0;
@@ -159,7 +159,7 @@ static void compare(const model *m, const tide_boundary *boundary, const tide_ev
 static void both_directions_agree_with_a_simulation(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        static model states[N_EVENTS + 1]; /* states[i]: before row i */
+        static model states[N_EVENTS + 1]; /* states[i] is the truth before row i */
         static tide_event events[N_EVENTS];
         uint64_t random = seed;
         memset(states, 0, sizeof(states));
@@ -185,7 +185,7 @@ static void both_directions_agree_with_a_simulation(void **state) {
     }
 }
 
-/* A random history, and the truth before each of its rows. */
+/* Makes a random history, and the truth before each of its rows. */
 static void make_history(uint64_t seed, model states[N_EVENTS + 1], tide_event events[N_EVENTS]) {
     uint64_t random = seed;
     memset(states, 0, (N_EVENTS + 1) * sizeof(states[0]));
@@ -195,7 +195,8 @@ static void make_history(uint64_t seed, model states[N_EVENTS + 1], tide_event e
     }
 }
 
-/* Both ways from what the log has kept to the truth at both ends, stacks and scopes included. */
+/* Computes both ends from what the log kept, in both directions, and compares them with the truth,
+ * stacks and scopes included. */
 static void check_log(const tide_event_log *log, const model *states, const tide_event *events) {
     static tide_event kept[N_EVENTS], base[N_EVENTS];
     size_t first = (size_t)tide_event_log_first(log), n_kept = tide_event_log_n_kept(log);
@@ -238,7 +239,7 @@ static void a_ring_of_any_length_knows_what_was_alive(void **state) {
     }
 }
 
-/* A base that is too small for what is alive ends the log: what it has is still true. */
+/* A base that is too small for what is alive stops the log. What the log has is still true. */
 static void a_full_base_ends_the_log(void **state) {
     (void)state;
     static model states[N_EVENTS + 1];
@@ -261,11 +262,11 @@ static void a_full_base_ends_the_log(void **state) {
 
 /* ---- the same from a file ---- */
 
-enum { N_SCOPES = N_EVENTS + 1000 }; /* as many as the history has numbers of */
+enum { N_SCOPES = N_EVENTS + 1000 }; /* one for each number in the history */
 
-/* Writes the history into a log file with these areas and leaves it as a killed process does.
- * `is_midst`: killed in the midst of the last row, with the oldest one in the base already but in
- * its place and counted still. */
+/* Writes the history into a log file with areas of these sizes and leaves it as a killed process
+ * does. `is_midst`: the process died while it wrote the last row, when the oldest one was in the
+ * base already but still in its place and counted. */
 static void leave_file(const char *path, size_t n_rows, size_t max_base, const tide_event *events,
                        bool is_midst) {
     const tide_hostmem *mem = tide_hostmem_default();
@@ -278,7 +279,7 @@ static void leave_file(const char *path, size_t n_rows, size_t max_base, const t
     assert_int_equal(tide_journal_create(mem, &file, &journal), TIDE_OK);
     tide_event_log_memory memory = tide_log_file_memory(&file);
     tide_event_log_init_in(&log, mem, &memory, true);
-    atomic_store(&file.header->counters.n_scopes, N_SCOPES); /* zeroed ones */
+    atomic_store(&file.header->counters.n_scopes, N_SCOPES); /* all of them zero */
     for (uint32_t i = 0; i < N_EVENTS; i++) {
         const uint64_t pc = i + 1;
         snprintf(text, sizeof(text), "%u", i);
@@ -300,7 +301,7 @@ static void leave_file(const char *path, size_t n_rows, size_t max_base, const t
     mem->release(mem->ctx, file.path);
 }
 
-/* The rows of one end of the document, with the numbers that the history gave. */
+/* Reads one end of the document, with the numbers of the history. */
 static tide_boundary numbered(const tide_snapshot *snapshot, const tide_segment_row *segments,
                               size_t n_segments, const tide_block_row *blocks, size_t n_blocks,
                               tide_arena *arena) {
@@ -330,8 +331,8 @@ static tide_boundary numbered(const tide_snapshot *snapshot, const tide_segment_
     return made;
 }
 
-/* n_rows of n_total are kept; one fewer may be where the process was in the midst of one. A log
- * that its base has ended keeps others than the last ones: n_lost came after them. */
+/* Expects that n_rows of n_total are kept, or one fewer when the process died while it wrote one. A
+ * log that its base stopped does not keep the last rows: n_lost rows came after them. */
 static void check_file(const char *path, size_t n_total, size_t n_lost, const model *states,
                        const tide_event *events) {
     tide_recover_report report;
@@ -380,7 +381,8 @@ static void a_file_of_any_length_knows_what_was_alive(void **state) {
             assert_int_equal(unlink(path), 0);
         }
     }
-    for (size_t max_base = 1; max_base < 12; max_base++) { /* the base ends the log */
+    for (size_t max_base = 1; max_base < 12;
+         max_base++) { /* too small, so the base stops the log */
         tide_event_log log;
         static tide_event rows[5], base[12];
         const tide_event_log_memory memory = {rows, 5, base, max_base, NULL};
@@ -410,7 +412,7 @@ static void events_of_another_cache_are_told(void **state) {
     assert_int_equal(tide_boundary_before(&none, foreign, 2, NULL, 0, &arena, &ret, &error),
                      TIDE_INVALID);
     assert_non_null(strstr(error.message, "event 1 (alloc at 0xabc00)"));
-    /* A block outside all segments; two on top of each other. */
+    /* A block outside all segments, and two blocks that overlap. */
     assert_int_equal(tide_boundary_after(NULL, 0, foreign, 2, &arena, NULL, &ret, &error),
                      TIDE_INVALID);
     const tide_event overlapping[] = {base_event(TIDE_ACTION_SEGMENT_ALLOC, 0x10000, 4096),

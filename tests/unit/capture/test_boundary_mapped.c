@@ -14,8 +14,8 @@
 #include "capture/capture_internal.h"
 #include "boundary_fixture.h"
 
-/* Blocks of all sizes come and go in expandable segments; now and then what is free is given back.
- */
+/* Allocates and releases blocks of all sizes in expandable segments, and sometimes empties the
+ * cache. */
 static tide_recording record_expandable(void) {
     tide_device *device = NULL;
     tide_recorder *recorder = NULL;
@@ -70,7 +70,7 @@ static void same_boundary(const tide_boundary *a, const tide_boundary *b) {
     }
 }
 
-/* Memory is mapped and unmapped by pieces that need not be the same. */
+/* The pieces that are unmapped need not be those that were mapped. */
 static void a_ring_knows_what_was_mapped(void **state) {
     (void)state;
     tide_recording all = record_expandable();
@@ -115,7 +115,7 @@ static void assert_run(const tide_boundary *of, size_t i, uint64_t address, uint
     assert_true(of->segments[i].is_expandable);
 }
 
-/* Mapped memory is joined with what it touches, and any part of it may go again. */
+/* Mapped memory joins what it touches, and any part of it may be unmapped. */
 static void mapped_memory_is_joined_and_cut(void **state) {
     (void)state;
     enum { K = 1024, BASE = 0x100000 };
@@ -123,9 +123,9 @@ static void mapped_memory_is_joined_and_cut(void **state) {
         base_event(TIDE_ACTION_SEGMENT_MAP, BASE, 8 * K),
         base_event(TIDE_ACTION_ALLOC, BASE, 6 * K),
         base_event(TIDE_ACTION_SEGMENT_MAP, BASE + 16 * K, 8 * K),
-        base_event(TIDE_ACTION_SEGMENT_MAP, BASE + 8 * K, 8 * K),    /* closes the gap */
-        base_event(TIDE_ACTION_ALLOC, BASE + 6 * K, 4 * K),          /* across what was one */
-        base_event(TIDE_ACTION_SEGMENT_UNMAP, BASE + 12 * K, 8 * K), /* of two of the rows */
+        base_event(TIDE_ACTION_SEGMENT_MAP, BASE + 8 * K, 8 * K), /* closes the gap */
+        base_event(TIDE_ACTION_ALLOC, BASE + 6 * K, 4 * K), /* across the boundary of two rows */
+        base_event(TIDE_ACTION_SEGMENT_UNMAP, BASE + 12 * K, 8 * K), /* parts of two rows */
         base_event(TIDE_ACTION_FREE, BASE + 6 * K, 4 * K),
         base_event(TIDE_ACTION_SEGMENT_UNMAP, BASE + 20 * K, 4 * K), /* a whole run */
         base_event(TIDE_ACTION_SEGMENT_MAP, BASE + 24 * K, 4 * K),   /* touches another stream's */
@@ -166,7 +166,7 @@ static void mapped_memory_is_joined_and_cut(void **state) {
             }
         }
     }
-    /* Twice, and where nothing is. */
+    /* Mapping twice, and unmapping what is not mapped. */
     const tide_event twice[] = {events[0], base_event(TIDE_ACTION_SEGMENT_MAP, BASE + 4 * K, K)};
     const tide_event never[] = {events[0],
                                 base_event(TIDE_ACTION_SEGMENT_UNMAP, BASE + 4 * K, 8 * K)};

@@ -57,7 +57,7 @@ static tide_snapshot *capture(const fixture *f) {
     return snapshot;
 }
 
-/* The first `n_steps` of a history of allocations and releases of all pools. */
+/* Runs the first `n_steps` of a history of allocations and releases in all pools. */
 static void run_history(tide_cache *cache, size_t n_steps) {
     static const size_t SIZES[] = {300, 5000, 700000, 3 << 20, 12 << 20, 1 << 20};
     uint64_t live[16] = {0};
@@ -81,15 +81,15 @@ static void run_history(tide_cache *cache, size_t n_steps) {
     }
 }
 
-/* The boundary that is expected at a row of a whole recording: found by applying the rows before
- * it, each block looked for by address among all rows. */
+/* The expected boundary at a row of a whole recording. It comes from the rows before it, and each
+ * block is searched by address among all rows. */
 typedef struct expected {
     size_t n_segments;
     size_t n_live;
     uint64_t reserved_bytes, live_bytes;
 } expected;
 
-/* The alloc row of the block that is alive at `address` before `row`, or NULL. */
+/* Finds the alloc row of the block that is alive at `address` before `row`, or NULL. */
 static const tide_event *live_at(const tide_snapshot *whole, size_t row, uint64_t address) {
     for (size_t i = row; i > 0; i--) {
         const tide_event *event = &whole->events[i - 1];
@@ -131,8 +131,8 @@ static expected expect_at(const tide_snapshot *whole, size_t row) {
     return e;
 }
 
-/* Each block of a boundary of `snapshot` is the one that `whole` has there before its row `row`,
- * and none is missing. Tiling is what tide_snapshot_validate looks at. */
+/* Expects that each block of a boundary of `snapshot` is the one that `whole` has there before its
+ * row `row`, and that none is missing. tide_snapshot_validate checks the tiling. */
 static void expect_boundary(const tide_snapshot *snapshot, const tide_segment_row *segments,
                             size_t n_segments, const tide_block_row *blocks,
                             const tide_snapshot *whole, size_t row) {
@@ -182,7 +182,7 @@ static void a_whole_recording_starts_with_nothing(void **state) {
     destroy_fixture(&f);
 }
 
-/* What a log of n_events keeps of the history, against a recording that kept all. */
+/* Compares what a log of n_events keeps of the history with a recording that kept everything. */
 static void compare_with_whole(size_t n_events, tide_full_policy policy, size_t n_steps) {
     fixture all = create_fixture(10000, TIDE_FULL_KEEP_NEWEST);
     fixture few = create_fixture(n_events, policy);
@@ -262,7 +262,7 @@ static void settings_are_complete(void **state) {
     const char *divisions = find_setting(snapshot, "roundup_power2_divisions")->text;
     assert_non_null(divisions);
     assert_memory_equal(divisions, "[1:0,2:4,4:0,8:0,", 17);
-    /* What is written can be read back by the allocator itself. */
+    /* The allocator can read the written settings back. */
     char conf[600];
     (void)snprintf(conf, sizeof(conf), "roundup_power2_divisions:%s", divisions);
     tide_cache_config again;
@@ -309,7 +309,7 @@ static void descriptions_are_copied(void **state) {
     recorded[1] = 0.0;
     unrecorded[1] = 0.0;
     phase.name = "?";
-    destroy_fixture(&f); /* the snapshot owns all that it points to */
+    destroy_fixture(&f); /* the snapshot must own all that it points to */
     assert_string_equal(snapshot->run.command, "tidemark profile");
     assert_string_equal(snapshot->run.model.size, "small");
     assert_string_equal(snapshot->run.mode, "");
@@ -355,7 +355,7 @@ static void no_memory_leaves_nothing_behind(void **state) {
         tide_error error = {""};
         tide_status status = tide_capture(f.recorder, f.cache, &options, &snapshot, &error);
         if (status == TIDE_OK) {
-            assert_true(n > 10); /* otherwise nothing was refused at all */
+            assert_true(n > 10); /* otherwise no allocation failed at all */
             tide_snapshot_destroy(snapshot);
             assert_int_equal(heap.n_live, 0);
             destroy_fixture(&f);
@@ -406,7 +406,8 @@ static void a_file_is_written_and_read(void **state) {
     assert_int_equal(remove(path), 0);
 }
 
-/* On a device without a bound neither what was asked for nor what was free fits a file's numbers.
+/* On a device without a capacity neither the request nor the free bytes fit into the numbers of a
+ * file.
  */
 static void an_absurd_request_does_not_spoil_the_file(void **state) {
     (void)state;

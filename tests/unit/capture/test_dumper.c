@@ -1,5 +1,5 @@
-/* test_dumper.c - snapshots of a program while it runs: other threads go on, every file is the
- * picture of one instant, none replaces another, and what cannot be is refused.
+/* test_dumper.c - snapshots of a program while it runs: other threads go on, every file shows
+ * one instant, none replaces another, and impossible requests are refused.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
@@ -25,7 +25,7 @@
 
 enum { N_SLOTS = 24, N_DUMPS = 12, MAX_TOLD = 64 };
 
-/* What the dumper told, in its order. */
+/* What the dumper reported, in that order. */
 typedef struct told {
     pthread_mutex_t lock;
     size_t n;                    /* told */
@@ -41,8 +41,8 @@ typedef struct fixture {
     char folder[40];
     char path[64];
     told told;
-    atomic_bool is_stopped; /* the threads come to an end */
-    atomic_uint n_failed;   /* calls of theirs that should have worked */
+    atomic_bool is_stopped; /* tells the threads to end */
+    atomic_uint n_failed;   /* failed calls of the threads */
 } fixture;
 
 static void note(void *ctx, const tide_dump *dump) {
@@ -112,7 +112,7 @@ static void expect_file(const fixture *f, const char *name, size_t n_min_events)
 
 /* ---- while threads allocate ---- */
 
-/* Allocates into the slot or releases what is there. */
+/* Allocates into an empty slot, or releases the block of a full one. */
 static void turn(fixture *f, uint64_t *slot, uint64_t random) {
     static const size_t SIZES[] = {500, 60000, 2 << 20, 900000, 13 << 20};
     const tide_tag tag = {(tide_category)(random % TIDE_N_CATEGORIES), "worked.on"};
@@ -203,7 +203,7 @@ static void steps_are_counted(void **state) {
     assert_int_equal(tide_dumper_step(dumper, 3, NULL, NULL), TIDE_OK); /* the name is taken */
     tide_dumper_destroy(dumper);
     assert_int_equal(f.told.n, 3);
-    expect_file(&f, "run.step-3.json.gz", 4); /* and its segment */
+    expect_file(&f, "run.step-3.json.gz", 4); /* three blocks and their segment */
     expect_file(&f, "run.step-6.json.gz", 7);
     expect_file(&f, "run.step-3-2.json.gz", 8);
     end(&f);
@@ -222,7 +222,7 @@ static void a_program_goes_on_when_memory_has_run_out(void **state) {
     for (size_t i = 1; i <= 3; i++) {
         uint64_t none = 0;
         assert_int_equal(tide_cache_alloc(f.cache, LIMIT, 0, NULL, &none, NULL), TIDE_DEVICE_OOM);
-        /* The file is there when the call returns; the third one is one too many. */
+        /* The file exists when the call returns. The third snapshot is above the limit. */
         assert_int_equal(f.told.n, i < 2 ? i : 2);
     }
     assert_int_equal(tide_cache_release(f.cache, address, NULL), TIDE_OK);
@@ -237,13 +237,13 @@ static void a_program_goes_on_when_memory_has_run_out(void **state) {
     tide_snapshot_destroy(snapshot);
     assert_int_equal(unlink(path), 0);
     expect_file(&f, "run.oom-2.json.gz", 4);
-    /* Without the dumper the cache says no more. */
+    /* Once the dumper is destroyed the cache calls it no more. */
     assert_int_equal(tide_cache_alloc(f.cache, (size_t)2 * LIMIT, 0, NULL, &address, NULL),
                      TIDE_DEVICE_OOM);
     end(&f);
 }
 
-/* Runs out of memory again and again. */
+/* Runs out of memory repeatedly. */
 static void *ask_for_too_much(void *argument) {
     fixture *f = argument;
     while (!atomic_load(&f->is_stopped)) {
@@ -422,7 +422,7 @@ static void without_host_memory_nothing_breaks(void **state) {
         }
         end(&f);
         if (is_written && heap.n_calls < n) {
-            assert_true(n > 5); /* otherwise nothing was refused at all */
+            assert_true(n > 5); /* otherwise no allocation failed at all */
             return;
         }
     }

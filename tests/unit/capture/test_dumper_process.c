@@ -22,7 +22,7 @@
 
 enum { N_SIGNALS = 3 };
 
-/* What the child has. */
+/* The state of the child. */
 typedef struct program {
     tide_device *device;
     tide_recorder *recorder;
@@ -39,7 +39,7 @@ static void tell(void *ctx, const tide_dump *dump) {
     }
 }
 
-/* An allocation in main, so to speak. */
+/* Makes one allocation. */
 static void begin(program *me, const char *path) {
     tide_dumper_config config;
     uint64_t address = 0;
@@ -87,7 +87,7 @@ static void abort_with_the_lock(program *me) {
     abort();
 }
 
-/* A process that ends as it should writes nothing that nobody asked for. */
+/* A process that ends normally writes no snapshot that was not asked for. */
 static void leave_orderly(program *me) {
     tide_dumper_destroy(me->dumper);
     tide_cache_destroy(me->cache);
@@ -96,7 +96,7 @@ static void leave_orderly(program *me) {
     exit(0);
 }
 
-/* What a parent knows of its child. */
+/* The parent's view of its child. */
 typedef struct child {
     pid_t process;
     int told; /* other end of the pipe */
@@ -115,7 +115,7 @@ static child start(void (*body)(program *me)) {
     if (made.process == 0) {
         program me = {.told = ends[1]};
         (void)close(ends[0]);
-        (void)alarm(60); /* whatever happens to the parent */
+        (void)alarm(60); /* ends the child even if the parent dies */
         begin(&me, made.path);
         body(&me);
         _exit(6);
@@ -127,7 +127,7 @@ static child start(void (*body)(program *me)) {
 
 static char next_letter(const child *of) {
     char letter = 0;
-    return read(of->told, &letter, 1) == 1 ? letter : '.'; /* '.': it is gone */
+    return read(of->told, &letter, 1) == 1 ? letter : '.'; /* '.': the child is gone */
 }
 
 static int wait_for(child *of) {

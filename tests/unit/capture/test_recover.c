@@ -69,7 +69,7 @@ static void destroy(program *p) {
     tide_device_close(p->device);
 }
 
-/* A scope, a block more or less; two places of allocation. */
+/* Opens a scope and allocates or releases a block, from one of two places. */
 static void step(program *p, int i) {
     char name[32];
     p->random = tide_hash_u64(p->random + 0x9e3779b97f4a7c15u);
@@ -121,7 +121,7 @@ static uint64_t run_child(const char *log_path, size_t log_bytes, uint64_t seed,
     }
     close(ends[1]);
     uint64_t n_reported = 0;
-    /* From the first report on, so that there is a log. */
+    /* Waits for the first report, so that there is a log. */
     assert_int_equal(read(ends[0], &n_reported, sizeof(n_reported)), sizeof(n_reported));
     int64_t begin_ns = tide_clock_now_ns();
     uint64_t n = 0;
@@ -164,7 +164,7 @@ static void same_event(const tide_snapshot *got, const tide_event *a, const tide
     }
 }
 
-/* What was recovered, against the same program run here and recorded whole. */
+/* Compares the recovered snapshot with the same program run here and recorded whole. */
 static void compare(const tide_snapshot *got, uint64_t n_dropped, uint64_t seed) {
     program p;
     create(&p, "", (size_t)64 << 20, true, seed);
@@ -176,7 +176,7 @@ static void compare(const tide_snapshot *got, uint64_t n_dropped, uint64_t seed)
     for (size_t i = 0; i < got->n_events; i++) {
         same_event(got, &got->events[i], all, &all->events[n_dropped + i]);
     }
-    /* The picture at the end: blocks alive, whatever the window. */
+    /* The state at the end: the live blocks, whatever rows the log kept. */
     if (all->n_events == n_dropped + got->n_events) {
         assert_int_equal(got->n_end_blocks, all->n_end_blocks);
         for (size_t i = 0; i < got->n_end_blocks; i++) {
@@ -201,7 +201,7 @@ static tide_snapshot *recover(const char *path, tide_recover_report *report) {
     return snapshot;
 }
 
-/* Nothing is wrong with the log, and it has all that was reported. */
+/* Expects that the log has no damage and holds all that was reported. */
 static void expect_all(const tide_recover_report *report, uint64_t n_reported) {
     uint64_t n = report->n_events + report->n_dropped;
     assert_true(n >= n_reported && n <= n_reported + MAX_EVENTS_PER_STEP);
@@ -239,7 +239,8 @@ static void an_abort_loses_nothing(void **state) {
     nothing_is_lost((size_t)8 << 20, 3, true);
 }
 
-/* Long enough that the ring goes round: rows, base and counters are killed at any place. */
+/* Runs so long that the ring wraps, so the process may die while it writes rows, base or counters.
+ */
 static void a_kill_of_a_ring_loses_nothing(void **state) {
     (void)state;
     const char *path = in_folder("ring.log");
@@ -325,7 +326,7 @@ static void other_files_are_left_alone(void **state) {
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){1 << 20, before.rlim_max}), 0);
     expect_refusal(in_folder("limited.log"), 2 << 20, "ulimit -f");
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    /* Nothing half-made is left. */
+    /* No unfinished file is left. */
     assert_int_equal(unlink(path), 0);
     char command[2 * PATH];
     snprintf(command, sizeof(command), "test -z \"$(ls -A '%s')\"", folder);

@@ -1,5 +1,5 @@
-/* test_recover_damage.c - a log file that ends anywhere, or has any byte changed: what comes of it
- * is a document that contradicts nothing, or a message; never a crash, never more than was there.
+/* test_recover_damage.c - a log file that ends anywhere, or has any byte changed, gives a
+ * consistent document or a message; never a crash, and never more than was there.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -33,7 +33,7 @@ enum {
     READ_BACK_EVERY = 64
 };
 
-/* A log as a crash leaves it, or as it is closed; and what is in it. */
+/* A log as a crash or a close leaves it, with its contents. */
 typedef struct log_bytes {
     unsigned char bytes[MAX_BYTES];
     size_t n_bytes;
@@ -45,8 +45,8 @@ static char log_path[PATH + 16];
 static char snapshot_path[PATH + 16];
 static log_bytes good; /* the closed log of the history below */
 
-/* Into the file that is there: one that is emptied and filled again is flushed to the disk by some
- * file systems. */
+/* Writes into the existing file. Some file systems flush a file to the disk when it was emptied and
+ * is filled again, which would slow the test down. */
 static void write_bytes(const unsigned char *bytes, size_t n_bytes) {
     static int file = -1;
     if (file < 0) {
@@ -125,7 +125,7 @@ static int remove_folder(void **state) {
     return unlink(log_path) == 0 && unlink(snapshot_path) == 0 && rmdir(folder) == 0 ? 0 : -1;
 }
 
-/* The file that is written of it is one that the reader takes. */
+/* Expects that the reader accepts the file that is written of it. */
 static void check_read_back(const tide_snapshot *snapshot) {
     tide_snapshot *again = NULL;
     tide_error error = {""};
@@ -138,8 +138,8 @@ static void check_read_back(const tide_snapshot *snapshot) {
     tide_snapshot_destroy(again);
 }
 
-/* Recovers what lies at log_path, checks the document, returns its events; -1: nothing, and a
- * message says why. */
+/* Recovers the file at log_path, checks the document and returns its events; -1: a message said why
+ * there is none. */
 static int try_recover(tide_recover_report *report) {
     tide_snapshot *snapshot = NULL;
     tide_summary *summary = NULL;
@@ -156,11 +156,11 @@ static int try_recover(tide_recover_report *report) {
         fail_msg("%s: %s", place, error.message);
     }
     assert_int_equal(report->n_events, snapshot->n_events);
-    static size_t n_tried; /* a file costs ten times what the rest does, so not each is written */
+    static size_t n_tried; /* writing costs ten times the rest, so only some files are written */
     if (report->n_counters_damaged > 0 || n_tried++ % READ_BACK_EVERY == 0) {
         check_read_back(snapshot);
     }
-    /* A full log is not made out to be the reason for what was damaged. */
+    /* The report must not blame a full log for what was damaged. */
     bool is_damaged =
         report->n_missing + report->n_damaged + report->n_unfit + report->n_event_counters_damaged >
         0;
@@ -185,7 +185,7 @@ static void the_whole_log_is_read(void **state) {
     assert_memory_equal(&report, &NOTHING_WRONG, sizeof(report));
 }
 
-/* Cut at every byte: each row that is whole is there, in order, up to the cut. */
+/* Cuts the file at every byte: each whole row before the cut must be there, in order. */
 static void it_may_end_anywhere(void **state) {
     (void)state;
     tide_log_header header;
@@ -220,13 +220,13 @@ static void any_byte_may_be_wrong(void **state) {
         bytes[at] ^= (unsigned char)(1 + random % 255);
         write_bytes(bytes, good.n_bytes);
         int n_events = try_recover(&report);
-        if (at >= TIDE_LOG_HEADER_BYTES) { /* one row may go, and those that need it */
+        if (at >= TIDE_LOG_HEADER_BYTES) { /* one row may be lost, and those that depend on it */
             assert_true(n_events >= (int)good.n_events - 3);
         }
     }
 }
 
-/* Puts the header's checksum right, so that what it says is believed. */
+/* Corrects the checksum of the header, so that the reader accepts it. */
 static void seal(unsigned char *bytes) {
     tide_log_header header;
     memcpy(&header, bytes, sizeof(header));
@@ -234,7 +234,7 @@ static void seal(unsigned char *bytes) {
     memcpy(bytes, &header, sizeof(header));
 }
 
-/* A place worth damaging: header, an area, or anywhere. */
+/* Chooses a place to damage: in the header, in an area, or anywhere. */
 static size_t place_of(uint64_t random) {
     switch (random % 4) {
     case 0:
@@ -268,8 +268,8 @@ static void much_may_be_wrong(void **state) {
     }
 }
 
-/* Each counter by itself, with what a stray write may leave there. Whatever the others show is
- * still told, and a counter that cannot be true is not told as if it were. */
+/* Damages each counter alone, as a stray write may. The report still has what the others show, and
+ * does not state a wrong counter as a fact. */
 static void any_counter_may_be_wrong(void **state) {
     (void)state;
     static const uint64_t WORDS[] = {0,
@@ -316,7 +316,7 @@ static void other_versions_are_refused(void **state) {
     assert_non_null(strstr(error.message, "another kind of machine"));
 }
 
-/* Whatever call for host memory fails: a message, and nothing is left behind. */
+/* Each failing host allocation gives a message and leaves nothing behind. */
 static void host_memory_may_run_out(void **state) {
     (void)state;
     write_bytes(good.bytes, good.n_bytes);
@@ -329,7 +329,7 @@ static void host_memory_may_run_out(void **state) {
         tide_error error = {""};
         tide_status status = tide_recover(log_path, &heap.mem, &snapshot, &report, &error);
         if (status == TIDE_OK) {
-            assert_true(n > 20); /* otherwise nothing was refused at all */
+            assert_true(n > 20); /* otherwise no allocation failed at all */
             tide_snapshot_destroy(snapshot);
             assert_int_equal(heap.n_live, 0);
             return;
@@ -340,7 +340,7 @@ static void host_memory_may_run_out(void **state) {
     }
 }
 
-/* The same for a recorder with a file: no file is left behind either. */
+/* The same for a recorder with a log file, which leaves no file behind either. */
 static void a_recorder_may_have_no_memory(void **state) {
     (void)state;
     char path[PATH + 16];
@@ -358,7 +358,7 @@ static void a_recorder_may_have_no_memory(void **state) {
         tide_status status = tide_recorder_create(&config, &recorder, NULL);
         tide_recorder_destroy(recorder);
         assert_int_equal(heap.n_live, 0);
-        (void)unlink(path); /* an empty log may be there; rmdir tells of anything else */
+        (void)unlink(path); /* an empty log may exist; rmdir fails for anything else */
         if (status == TIDE_OK) {
             assert_true(n > 5);
             return;

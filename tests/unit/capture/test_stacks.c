@@ -16,14 +16,14 @@
 #define NOT_INLINED __attribute__((noinline))
 #define INLINED __attribute__((always_inline)) static inline
 
-/* Lines of the calls below, so that the test need not repeat them. */
+/* Line numbers of the calls below, taken here so that the test does not repeat them. */
 typedef struct call_lines {
     int alloc, helper, middle, outer;
 } call_lines;
 
 static call_lines lines;
 
-/* One line each: the call's own. clang-format would split them. */
+/* Each function is one line, the line of its call. clang-format would split them. */
 /* clang-format off */
 NOT_INLINED static uint64_t allocate_here(tide_cache *cache, size_t n_bytes) {
     uint64_t address = 0;
@@ -75,7 +75,7 @@ static tide_snapshot *capture(const fixture *f) {
     return snapshot;
 }
 
-/* Without libbacktrace there are names at best, and none of static functions. */
+/* Without libbacktrace there are only names, and none of static functions. */
 static bool has_lines(const tide_snapshot *snapshot) {
     for (size_t i = 0; i < snapshot->n_frames; i++) {
         if (snapshot->frames[i].line > 0) {
@@ -85,7 +85,7 @@ static bool has_lines(const tide_snapshot *snapshot) {
     return false;
 }
 
-/* The frame at `*node`, and on to its caller's. */
+/* Returns the frame at `*node` and moves on to its caller. */
 static const tide_frame_row *next_frame(const tide_snapshot *snapshot, uint32_t *node) {
     assert_true(*node < snapshot->n_stacks);
     const tide_stack_row *row = &snapshot->stacks[*node];
@@ -135,7 +135,7 @@ static void a_chain_reads_as_it_was_called(void **state) {
         const tide_frame_row *frame = next_frame(snapshot, &node);
         assert_string_equal(tide_snapshot_text(snapshot, frame->function),
                             "a_chain_reads_as_it_was_called");
-        while (node != TIDE_NONE) { /* the test runner's, down to main */
+        while (node != TIDE_NONE) { /* frames of the test runner, down to main */
             frame = next_frame(snapshot, &node);
             assert_int_equal(node == TIDE_NONE,
                              strcmp(tide_snapshot_text(snapshot, frame->function), "main") == 0);

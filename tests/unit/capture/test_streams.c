@@ -96,7 +96,7 @@ static const tide_summary_device *only_device(const tide_summary *summary) {
     return &summary->devices[0];
 }
 
-/* At the peak the 4 MiB are active and requested, but not allocated, and nobody's. */
+/* At the peak the 4 MiB are active and requested, but not allocated, and count for no category. */
 static void expect_peak(const tide_summary_device *device, int64_t event) {
     const tide_summary_peak *peak = &device->peak;
     assert_int_equal(peak->event, event);
@@ -125,7 +125,7 @@ static void expect_whole(const tide_snapshot *snapshot) {
     for (size_t i = 0; i < 9; i++) {
         assert_int_equal(snapshot->events[i].action, ACTIONS[i]);
     }
-    for (size_t i = 3; i <= 6; i += 3) { /* both halves repeat the block */
+    for (size_t i = 3; i <= 6; i += 3) { /* both rows of the release repeat the block */
         assert_true(snapshot->events[i].address == snapshot->events[1].address);
         assert_int_equal(snapshot->events[i].block_bytes, 4 * MIB);
         assert_int_equal(snapshot->events[i].category, TIDE_INPUT);

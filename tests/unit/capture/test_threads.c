@@ -27,17 +27,17 @@ typedef struct shared_state {
     tide_recorder *recorder;
     tide_cache *cache;
     /* Live blocks: the address, a multiple of 512, plus the number of the thread that allocated it;
-     * 0: none. Whoever takes one out releases it. */
+     * 0: none. The thread that takes a block out releases it. */
     _Atomic uint64_t slots[N_SLOTS];
-    pthread_barrier_t start; /* all of them at once */
+    pthread_barrier_t start; /* starts all threads at once */
     atomic_int n_crossed;    /* blocks that another thread released */
     atomic_int n_running;
-    atomic_int n_failed;    /* calls that should have worked */
+    atomic_int n_failed;    /* failed calls */
     atomic_bool is_stopped; /* enough snapshots were taken */
     char folder[32];
 } shared_state;
 
-/* What one thread is told. */
+/* The arguments of one thread. */
 typedef struct worker {
     shared_state *shared;
     uint64_t number;
@@ -79,7 +79,7 @@ static void *work(void *argument) {
     (void)pthread_barrier_wait(&shared->start);
     tide_error error = {""};
     for (uint64_t i = 0; i < N_ROUNDS || !is_enough(shared); i++) {
-        (void)sched_yield(); /* the others' turn, on few cores too */
+        (void)sched_yield(); /* lets the others run, also on few cores */
         tide_scope outer = tide_scope_begin(shared->recorder, TIDE_SCOPE_STEP, "step", (int32_t)i);
         uint64_t address = exchange(shared, me->number, i);
         tide_scope inner = tide_scope_begin(shared->recorder, TIDE_SCOPE_OPERATOR, "exchange", -1);
@@ -100,7 +100,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* What the file says about its end: by its rows, and by its segments. */
+/* Compares the end of the file by its rows with the end by its segments. */
 static void expect_agreement(const tide_snapshot *snapshot) {
     tide_error error = {""};
     tide_summary *summary = NULL;

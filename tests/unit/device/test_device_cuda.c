@@ -16,7 +16,8 @@
 #include "device/cuda_friend.h"
 #include "cuda_fixture.h"
 
-/* Opening fails with one line that has `words` and the remedy, and no call is left unanswered. */
+/* Expects that opening fails with one line that has `words` and the remedy, and that the runtime
+ * keeps no error. */
 static void assert_absent(const char *spec, const char *words) {
     tide_device *device = NULL;
     tide_error error = {""};
@@ -34,7 +35,8 @@ static void absent_devices_say_why(void **state) {
     tide_fake_cudart *fake = tide_fake_cudart_state();
     fake->driver = TIDE_FAKE_DRIVER_NONE;
     assert_absent("cuda", "no NVIDIA driver is installed");
-    assert_int_equal(cudaGetLastError(), cudaErrorInsufficientDriver); /* it stays */
+    assert_int_equal(cudaGetLastError(),
+                     cudaErrorInsufficientDriver); /* this error stays, as in the runtime */
     assert_int_equal(cudaGetLastError(), cudaErrorInsufficientDriver);
 
     tide_fake_cudart_reset();
@@ -137,7 +139,7 @@ static void segments_are_released_once(void **state) {
     assert_int_equal(tide_device_release(device, address, NULL), TIDE_OK);
     assert_int_equal(tide_device_release(device, address, &error), TIDE_INVALID);
     assert_non_null(strstr(error.message, "cudaFree on cuda:0: invalid argument"));
-    assert_int_equal(fake->n_mistakes, 2); /* 0 never reaches the runtime */
+    assert_int_equal(fake->n_mistakes, 2); /* address 0 does not reach the runtime */
     assert_int_equal(cudaPeekAtLastError(), cudaSuccess);
     tide_device_close(device);
 }
@@ -229,7 +231,7 @@ static void late_events_are_not_ready_and_then_are(void **state) {
     assert_int_equal(tide_device_event_query(device, end, NULL), TIDE_OK);
     assert_int_equal(tide_device_event_elapsed(device, begin, end, &ms, NULL), TIDE_OK);
     assert_true(ms >= 0);
-    /* Waiting for one event leaves the other as it is. */
+    /* Waiting for one event does not reach the other. */
     assert_int_equal(tide_device_event_record(device, begin, 0, NULL), TIDE_OK);
     assert_int_equal(tide_device_event_record(device, end, 0, NULL), TIDE_OK);
     assert_int_equal(tide_device_event_synchronize(device, begin, NULL), TIDE_OK);
@@ -239,7 +241,7 @@ static void late_events_are_not_ready_and_then_are(void **state) {
     assert_int_equal(tide_device_event_record(device, begin, 0, NULL), TIDE_OK);
     tide_device_event_destroy(device, begin);
     assert_int_equal(tide_device_event_create(device, &begin, NULL), TIDE_OK);
-    assert_int_equal(fake->n_events, 2); /* the destroyed one came back, as a new one */
+    assert_int_equal(fake->n_events, 2); /* the destroyed event was reused as a new one */
     assert_int_equal(tide_device_event_query(device, begin, NULL), TIDE_OK);
     assert_int_equal(tide_device_event_synchronize(device, begin, NULL), TIDE_OK);
     tide_device_event_destroy(device, begin);
@@ -260,7 +262,7 @@ static void profiler_ranges_answer_as_calls_do(void **state) {
     assert_int_equal(tide_device_profiler_range(device, false, &error), TIDE_DEVICE_FAILED);
     assert_int_equal(tide_device_profiler_range(device, false, NULL), TIDE_OK);
     tide_device_close(device);
-    /* Where no such profiler looks, it says so. */
+    /* A device that no profiler records says so. */
     assert_int_equal(tide_device_open("cpu", NULL, &device, NULL), TIDE_OK);
     assert_int_equal(tide_device_profiler_range(device, true, &error), TIDE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "no profiler knows the device cpu"));

@@ -34,7 +34,8 @@ static void what_cannot_be_told_is_not(void **state) {
     assert_true(context_of("cuda:0", "init") == -1);
     assert_true(context_of("cuda:0", "find") == -1);
     assert_true(context_of("cuda:0", "memory") == -1);
-    assert_true(context_of("cuda:0", "shutdown") == INT64_C(512) << 20); /* it was told by then */
+    assert_true(context_of("cuda:0", "shutdown") ==
+                INT64_C(512) << 20);             /* the answer came before shutdown failed */
     assert_true(context_of("cuda:1", "") == -1); /* a GPU that the library does not know */
 }
 

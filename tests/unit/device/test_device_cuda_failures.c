@@ -16,8 +16,8 @@
 #include "device/cuda_friend.h"
 #include "support/hostmem_fault.h"
 
-/* What a program does with a device: segments, copies, streams, events; everything undone on the
- * way out whatever fails. Returns the first failure. */
+/* Uses a device as a program does: segments, copies, streams, events. Undoes everything on the way
+ * out and returns the first failure. */
 static tide_status use_device(tide_device *device, tide_error *error) {
     uint64_t address = 0;
     uint64_t free_bytes = 0;
@@ -72,8 +72,8 @@ static tide_status use_device(tide_device *device, tide_error *error) {
     return last != TIDE_OK ? last : released;
 }
 
-/* Opens, uses and closes a device with call n failing; true when nothing failed. What `failure`
- * ends the context is expected to make the device lost. */
+/* Opens, uses and closes a device while call n fails; true when nothing failed. A `failure` that
+ * ends the context must make the device lost. */
 static bool sweep_point(size_t n, cudaError_t failure, tide_status expected) {
     tide_fake_cudart_reset();
     tide_fake_cudart *fake = tide_fake_cudart_state();
@@ -107,8 +107,8 @@ static bool sweep_point(size_t n, cudaError_t failure, tide_status expected) {
         assert_int_equal(n_left, 0);
         return true;
     }
-    /* What fails while closing is told to nobody; the context's memory is an extra that nobody
-     * misses. Releasing is not tried again. */
+    /* Closing reports no failure, and the size of the context is optional. A failed release is not
+     * repeated. */
     const char *const failed_in = fake->failed_in;
     const bool is_extra = strcmp(failed_in, "cudaDeviceGetPCIBusId") == 0;
     const bool releases = is_closing || strcmp(failed_in, "cudaFree") == 0 ||
@@ -132,7 +132,7 @@ static void sweep(cudaError_t failure, tide_status expected) {
     while (!sweep_point(n, failure, expected)) {
         n++;
     }
-    assert_true(n > 30); /* the calls that were failed, one by one */
+    assert_true(n > 30); /* so many calls failed, one in each round */
 }
 
 static void every_call_may_run_out_of_memory(void **state) {
@@ -145,10 +145,10 @@ static void every_call_may_fail(void **state) {
     sweep(cudaErrorUnknown, TIDE_DEVICE_FAILED);
 }
 
-/* What ends the context, and what the message advises. */
+/* Errors that end the context, and the advice of their messages. */
 static const struct {
     cudaError_t error;
-    const char *remedy; /* words of it */
+    const char *remedy; /* words of the advice */
 } CAUSES[] = {
     {cudaErrorECCUncorrectable, "the hardware failed: look for Xid lines"},
     {cudaErrorNvlinkUncorrectable, "the hardware failed"},
@@ -175,7 +175,8 @@ static void every_call_may_lose_the_device(void **state) {
     }
 }
 
-/* Every error there may be, so that none that the process survives is taken for its end either. */
+/* Tries every number of an error, so that an error that the process survives does not count as its
+ * end. */
 static void some_errors_lose_the_device_and_others_do_not(void **state) {
     (void)state;
     size_t n_ends = 0;
@@ -213,7 +214,7 @@ static void a_lost_device_stays_lost(void **state) {
     assert_non_null(strstr(error.message, "since cudaDeviceSynchronize"));
     tide_device_close(device);
     device = NULL;
-    /* Nor does it come back in this process. */
+    /* Opening it again in this process fails, too. */
     assert_int_equal(tide_device_open("cuda", NULL, &device, &error), TIDE_DEVICE_ABSENT);
     assert_null(device);
 }
@@ -236,7 +237,7 @@ static void no_host_memory_is_said(void **state) {
     }
 }
 
-/* One of several that use a device at the same time; NULL when all went well. */
+/* One of several threads that use a device at the same time; NULL when nothing failed. */
 static void *use_in_thread(void *device) {
     for (int i = 0; i < 50; i++) {
         if (use_device(device, NULL) != TIDE_OK) {
