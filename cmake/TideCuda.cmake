@@ -1,8 +1,8 @@
-# The CUDA toolkit, where it is wanted and found. Sets TIDEMARK_HAVE_CUDA and enables the language.
+# Looks for the CUDA toolkit where TIDEMARK_CUDA asks for it. Sets TIDEMARK_HAVE_CUDA and enables the language.
 
 set(TIDEMARK_HAVE_CUDA OFF)
 if(NOT TIDEMARK_CUDA STREQUAL "OFF")
-    # Searched by hand: check_language looks at PATH alone, and an nvcc without its toolkit is fatal later on.
+    # Not check_language: it looks only at PATH, and an nvcc without its toolkit would be a fatal error later.
     find_program(TIDEMARK_NVCC nvcc PATHS /usr/local/cuda/bin)
     if(TIDEMARK_NVCC)
         find_package(CUDAToolkit QUIET)
@@ -15,8 +15,8 @@ if(NOT TIDEMARK_CUDA STREQUAL "OFF")
     endif()
 endif()
 if(TIDEMARK_HAVE_CUDA)
-    # Machine code for compute capability 8.0 and 9.0, and PTX of 9.0 for what comes after. Before the language is enabled:
-    # CMake would pick a default of its own.
+    # Machine code for compute capability 8.0 and 9.0, and PTX of 9.0 for later GPUs. This must come before the language is
+    # enabled, because CMake picks a default of its own then.
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
         set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPUs to compile for, as CMake names them")
     endif()

@@ -1,4 +1,4 @@
-# Libraries. libunwind is opened at run time and is not needed here.
+# The libraries that the build needs. libunwind is not one of them: it is opened at run time.
 
 find_package(ZLIB REQUIRED)
 find_package(Threads REQUIRED)
@@ -10,7 +10,7 @@ add_library(tide_cjson INTERFACE)
 target_include_directories(tide_cjson SYSTEM INTERFACE "${CJSON_INCLUDE_DIR}")
 target_link_libraries(tide_cjson INTERFACE "${CJSON_LIBRARY}")
 
-# libbacktrace comes with GCC, in a folder that other compilers do not look into.
+# libbacktrace comes with GCC, in a folder where other compilers do not look.
 execute_process(COMMAND gcc -print-file-name=include OUTPUT_VARIABLE TIDE_GCC_INCLUDE
     OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 execute_process(COMMAND gcc -print-file-name=libbacktrace.a OUTPUT_VARIABLE TIDE_GCC_BACKTRACE
@@ -22,7 +22,7 @@ if(NOT BACKTRACE_LIBRARY AND EXISTS "${TIDE_GCC_BACKTRACE}")
 endif()
 add_library(tide_backtrace INTERFACE)
 if(BACKTRACE_INCLUDE_DIR AND BACKTRACE_LIBRARY)
-    # Copied, so that the rest of gcc's include folder does not come along.
+    # Copied, because the folder itself holds gcc's own standard headers, which another compiler must not see.
     file(COPY "${BACKTRACE_INCLUDE_DIR}/backtrace.h" DESTINATION "${CMAKE_BINARY_DIR}/backtrace")
     if(EXISTS "${BACKTRACE_INCLUDE_DIR}/backtrace-supported.h")
         file(COPY "${BACKTRACE_INCLUDE_DIR}/backtrace-supported.h" DESTINATION "${CMAKE_BINARY_DIR}/backtrace")

@@ -11,7 +11,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
-# -O2 with asserts: TIDE_ASSERT guards against our own mistakes in every build.
+# -O2 without NDEBUG: TIDE_ASSERT guards against our own mistakes in every build.
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2")
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2")
 set(CMAKE_C_FLAGS_RELEASE "-O2")
@@ -21,10 +21,11 @@ add_library(tide_flags INTERFACE)
 set(TIDE_WARNINGS
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-qual -Wundef -Wvla -Wformat=2)
 set(TIDE_HOST_OPTIONS
-    # Call stacks in snapshots: line tables, every caller in the chain, and paths that name no one's machine.
+    # For call stacks in snapshots: line tables, every caller in the chain, and paths relative to the sources, so that they
+    # are the same on every machine.
     -g -fno-omit-frame-pointer -fno-optimize-sibling-calls
     "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
-# The folder of compilation too: clang writes paths relative to it, which debuggers then join with it.
+# The folder of compilation is mapped, too: clang writes paths relative to it, and debuggers join the two.
 if(CMAKE_C_COMPILER_ID MATCHES "Clang")
     list(APPEND TIDE_HOST_OPTIONS -fdebug-compilation-dir=.)
 else()
@@ -41,7 +42,7 @@ target_compile_options(tide_flags INTERFACE
     "$<$<COMPILE_LANGUAGE:C,CXX>:${TIDE_WARNINGS}>"
     "$<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>"
     "$<$<COMPILE_LANGUAGE:C,CXX>:${TIDE_HOST_OPTIONS}>")
-# nvcc: line tables of the host's part for call stacks, of the device's for tools; never -G, which makes slow code.
+# nvcc: line tables of host code for call stacks and of device code for tools; never -G, which makes slow code.
 set(TIDE_NVCC_OPTIONS -g -lineinfo
     "-Xcompiler=-fno-omit-frame-pointer,-fno-optimize-sibling-calls,-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
 if(TIDEMARK_WERROR)

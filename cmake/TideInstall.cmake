@@ -1,5 +1,6 @@
-# What a user installs: program and viewer (their folders say so), the library with its headers, the CMake package,
-# the pkg-config file, and the documents. One archive holds all modules that a program needs to record itself.
+# Installs the library with its headers, the CMake package, the pkg-config file and the documents; cli/ and viewer/ install
+# the program and its page. One archive holds all modules that a program needs to record itself, so that users link one
+# library and need not know their order.
 
 include(CMakePackageConfigHelpers)
 
@@ -16,7 +17,7 @@ set_target_properties(tide_library PROPERTIES OUTPUT_NAME tidemark EXPORT_NAME t
 target_include_directories(tide_library INTERFACE
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>" "$<INSTALL_INTERFACE:${TIDE_INCLUDE_DIR}>")
 target_link_libraries(tide_library INTERFACE ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS} m)
-# Only inside the build: an archive of sanitized objects is nobody's to install.
+# Only inside the build: an archive of sanitized objects is not installed.
 if(TIDEMARK_SANITIZE)
     target_link_options(tide_library INTERFACE "$<BUILD_INTERFACE:-fsanitize=${TIDEMARK_SANITIZE}>")
 endif()
@@ -31,7 +32,7 @@ if(BACKTRACE_INCLUDE_DIR AND BACKTRACE_LIBRARY)
     target_link_libraries(tide_library INTERFACE "${BACKTRACE_LIBRARY}")
     string(PREPEND TIDE_PC_LIBS_PRIVATE "${BACKTRACE_LIBRARY} ")
 endif()
-# By its path, as libbacktrace: CMake finds no toolkit where there is no nvcc, and users need none.
+# By its path, like libbacktrace: CMake finds no toolkit without nvcc, and users need no nvcc.
 set(TIDE_CUDART_PATH "")
 if(TIDEMARK_HAVE_CUDA)
     get_target_property(TIDE_CUDART_PATH CUDA::cudart_static IMPORTED_LOCATION)
@@ -49,8 +50,8 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/tidemarkConfigVersion.cm
 install(FILES "${PROJECT_BINARY_DIR}/tidemarkConfig.cmake" "${PROJECT_BINARY_DIR}/tidemarkConfigVersion.cmake"
     DESTINATION "${TIDE_PACKAGE_DIR}")
 
-# The prefix is found from where the file lies, so that an installed tree can be moved; not where libraries have a
-# folder of their own, outside the prefix.
+# The file finds the prefix from its own place, so that an installed tree can be moved. Where libraries are installed outside
+# the prefix it cannot, and names the prefix.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
     set(TIDE_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
 else()
@@ -62,7 +63,7 @@ cmake_path(APPEND TIDE_PC_LIB_DIR "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/tidemark.pc.in" "${PROJECT_BINARY_DIR}/tidemark.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/tidemark.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
-# Named one by one: what is installed is a promise, and a new header of a module makes none by itself.
+# Named one by one: an installed header is a promise, and a new header of a module must not make one by itself.
 file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/public_headers.txt" TIDE_PUBLIC_HEADERS REGEX "^[^#]")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/public_headers.txt")
 foreach(header IN LISTS TIDE_PUBLIC_HEADERS)

@@ -1,4 +1,4 @@
-/* own_buffers.c - a program that takes its own buffers from tidemark's allocator and writes down
+/* own_buffers.c - a program that takes its own buffers from tidemark's allocator and records
  * where they went: own_buffers [FILE.json.gz]. docs/using-the-library.md explains it line by line.
  */
 #include <stdio.h>
@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
     if (status != TIDE_OK) {
         fprintf(stderr, "%s: %s\n", tide_status_text(status), error.message);
     }
-    tide_cache_destroy(cache); /* its blocks go with it, after a failure too */
+    tide_cache_destroy(cache); /* also returns blocks that are still live after a failure */
     tide_recorder_destroy(recorder);
     tide_device_close(device);
     return status == TIDE_OK ? 0 : 1;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One step of the install test: run.sh STEP WORK. The steps share the folder WORK: WORK/prefix is the installed tree,
+# One step of the install test: run.sh STEP WORK. The steps share the folder WORK: WORK/moved is the installed tree,
 # WORK/foreign the build of a project that knows nothing but that tree.
 set -eu
 step=$1
@@ -13,7 +13,7 @@ fail() {
     exit 1
 }
 
-# What the example wrote must be what the installed program reads.
+# The installed program must be able to read what the example writes.
 summarise() { # EXAMPLE SNAPSHOT
     "$1" "$2" | grep -q '^peak 25165824 bytes allocated' || fail "$1 did not reach its peak of 24 MiB"
     "$prefix/bin/tidemark" summary "$2" >"$2.txt" || fail "the installed tidemark cannot read $2"
@@ -27,7 +27,7 @@ tree)
     rm -rf "$work"
     mkdir -p "$work"
     "$TIDE_CMAKE" --install "$TIDE_BUILD" --prefix "$work/prefix" >/dev/null
-    mv "$work/prefix" "$prefix" # nothing may depend on where it was put first
+    mv "$work/prefix" "$prefix" # nothing may depend on the first place
     for file in bin/tidemark share/tidemark/viewer.html include/tidemark/tidemark.h \
         include/tidemark/allocator/cache.h "$TIDE_LIBDIR/libtidemark.a" "$TIDE_LIBDIR/pkgconfig/tidemark.pc" \
         "$TIDE_LIBDIR/cmake/tidemark/tidemarkConfig.cmake" "$TIDE_DOCDIR/LICENSE" \
@@ -48,7 +48,7 @@ foreign)
         fail "the foreign project does not build: $(tail -n 40 "$work/build.log")"
     ;;
 missing)
-    # Without an archive that it was built against, the package says which one and what to do.
+    # Where an archive is missing that the library was built against, the package names it and says what to do.
     rm -rf "$work/lacking"
     cp -r "$prefix" "$work/lacking"
     for what in backtrace cudart; do
@@ -76,7 +76,7 @@ pkg_config)
     "$work/unwinding_by_pkg_config"
     ;;
 page)
-    # The commands of docs/using-the-library.md as they stand there, but for those that install the tree.
+    # Runs the commands of docs/using-the-library.md, except those that install the tree.
     command -v pkg-config >/dev/null || exit 77
     export PKG_CONFIG_PATH="$prefix/$TIDE_LIBDIR/pkgconfig" PATH="$prefix/bin:$PATH"
     mkdir -p "$work/page" && cd "$work/page"
@@ -91,7 +91,7 @@ unwinding)
     "$work/foreign/unwinding"
     ;;
 unwinding_selftest)
-    # A process in which libunwind does stand before the system's unwinder: the test must say so.
+    # In a process in which libunwind really replaces the system's unwinder the test must fail.
     /sbin/ldconfig -p | grep -q 'libunwind\.so\.8' || exit 77
     status=0
     LD_PRELOAD=libunwind.so.8 "$work/foreign/unwinding" >"$work/selftest.txt" 2>&1 || status=$?
