@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks what no compiler checks: check_sources.sh ROOT
-#   - modules include only the modules that they may know
+#   - modules include only the modules that they may know, and the rooms of cli/ only what they share
 #   - internal headers are included by their own folder alone, friend headers by the folders that are declared here
 #   - the list of installed headers is what tidemark.h includes
 #   - libraries never print, exit or abort
@@ -97,6 +97,9 @@ check_includes() {
             fail "$file:$line: $module must not include ${header%%/*}/"
         fi
         [ "${header%/*}" != "$folder" ] || continue
+        if [[ $module == cli && $header == cli/*/* ]]; then
+            fail "$file:$line: $header is of another room of cli/; what rooms share lies in cli/ itself"
+        fi
         case "$header" in
         */internal.h | *_internal.h)
             unfinished "$folder:$header" || fail "$file:$line: $header is for its own folder alone"

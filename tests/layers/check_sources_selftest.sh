@@ -60,8 +60,8 @@ write model/step.c '#include "recorder/recorder_friend.h"'
 write cli/bench/sides.c '#include "recorder/recorder_friend.h"'
 write cli/fit/fit.c '#include "cli/fit/internal.h"\nint main(void) { printf("x"); exit(1); }'
 write cli/fit/internal.h ''
-write cli/fit/search.h ''
-write cli/sweep/sweep.c '#include "cli/fit/search.h"'
+write cli/table.h ''
+write cli/sweep/sweep.c '#include "cli/table.h"\n#include "run/run.h"'
 write run/child.c 'void f(void) { _exit(127); }'
 write tests/unit/allocator/test_cache.c '#include "allocator/cache_internal.h"'
 write viewer/src/good.js 'element.textContent = name;'
@@ -80,6 +80,10 @@ plant run/print.c '#include "cli/table.h"' 'run must not include cli/'
 plant device/bad.c '#include "stack/depot.h"' 'device must not include stack/'
 plant stack/bad.c '#include "recorder/event_log.h"' 'stack must not include recorder/'
 plant replay/bad.c '#include "tests/support/x.h"' 'replay must not include tests/'
+
+# Rooms of the program.
+plant cli/sweep/bad.c '#include "cli/fit/search.h"' 'of another room of cli/'
+plant cli/bad.c '#include "cli/fit/search.h"' 'of another room of cli/'
 
 # Inner headers.
 plant replay/bad.c '#include "allocator/cache_internal.h"' 'for its own folder alone'
