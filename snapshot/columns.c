@@ -39,13 +39,13 @@ static const tide_column_rule FRAMES[] = {
     {"line", NUMBER(tide_frame_row, line, 0, INT32_MAX), .odd = &ODD_LINE},
     {"inlined", NUMBER(tide_frame_row, inlined, 0, 1), .odd = &ODD_INLINED},
 };
-const tide_column_table TIDE_FRAME_COLUMNS = TABLE("frames", FRAMES, tide_frame_row);
+const tide_column_table tide_frame_columns = TABLE("frames", FRAMES, tide_frame_row);
 
 static const tide_column_rule STACKS[] = {
     {"parent", INDEX(tide_stack_row, parent)},
     {"frame", INDEX_GIVEN(tide_stack_row, frame)},
 };
-const tide_column_table TIDE_STACK_COLUMNS = TABLE("stacks", STACKS, tide_stack_row);
+const tide_column_table tide_stack_columns = TABLE("stacks", STACKS, tide_stack_row);
 
 static const tide_column_rule SCOPES[] = {
     {"parent", INDEX(tide_scope_row, parent)},
@@ -58,7 +58,7 @@ static const tide_column_rule SCOPES[] = {
     {"device_begin", NUMBER(tide_scope_row, device_begin_ns, -1, INT64_MAX)},
     {"device_duration", NUMBER(tide_scope_row, device_duration_ns, -1, INT64_MAX)},
 };
-const tide_column_table TIDE_SCOPE_COLUMNS = TABLE("scopes", SCOPES, tide_scope_row);
+const tide_column_table tide_scope_columns = TABLE("scopes", SCOPES, tide_scope_row);
 
 static int64_t mean_ns(const void *row) {
     const tide_kernel_row *kernel = row;
@@ -75,7 +75,7 @@ static const tide_column_rule KERNELS[] = {
     {"min_ns", NUMBER(tide_kernel_row, min_ns, 0, INT64_MAX)},
     {"max_ns", NUMBER(tide_kernel_row, max_ns, 0, INT64_MAX)},
 };
-const tide_column_table TIDE_KERNEL_COLUMNS = TABLE("kernels", KERNELS, tide_kernel_row);
+const tide_column_table tide_kernel_columns = TABLE("kernels", KERNELS, tide_kernel_row);
 
 static const tide_column_rule EVENTS[] = {
     {"time_delta", NUMBER(tide_event, time_ns, 0, INT64_MAX), .encoding = TIDE_COLUMN_DELTA},
@@ -90,7 +90,7 @@ static const tide_column_rule EVENTS[] = {
     {"category", NUMBER(tide_event, category, 0, MAX_NAMED)},
     {"name", INDEX(tide_event, name)},
 };
-const tide_column_table TIDE_EVENT_COLUMNS = TABLE("events", EVENTS, tide_event);
+const tide_column_table tide_event_columns = TABLE("events", EVENTS, tide_event);
 
 static const tide_column_rule BLOCKS[] = {
     {"offset_bytes", NUMBER(tide_block_row, offset_bytes, 0, INT64_MAX)},
@@ -102,7 +102,7 @@ static const tide_column_rule BLOCKS[] = {
     {"category", NUMBER(tide_block_row, category, 0, MAX_NAMED)},
     {"name", INDEX(tide_block_row, name)},
 };
-const tide_column_table TIDE_BLOCK_COLUMNS = TABLE("blocks", BLOCKS, tide_block_row);
+const tide_column_table tide_block_columns = TABLE("blocks", BLOCKS, tide_block_row);
 
 size_t tide_column_keys(const tide_column_table *table, const char *ret_keys[TIDE_JSON_MAX_FIELDS],
                         const tide_column_rule *ret_rules[TIDE_JSON_MAX_FIELDS]) {

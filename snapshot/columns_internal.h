@@ -44,13 +44,13 @@ typedef struct tide_column_table {
     size_t row_bytes;
 } tide_column_table;
 
-extern const tide_column_table TIDE_FRAME_COLUMNS;  /* tide_frame_row */
-extern const tide_column_table TIDE_STACK_COLUMNS;  /* tide_stack_row */
-extern const tide_column_table TIDE_SCOPE_COLUMNS;  /* tide_scope_row */
-extern const tide_column_table TIDE_KERNEL_COLUMNS; /* tide_kernel_row */
-extern const tide_column_table TIDE_EVENT_COLUMNS;  /* tide_event */
+extern const tide_column_table tide_frame_columns;  /* tide_frame_row */
+extern const tide_column_table tide_stack_columns;  /* tide_stack_row */
+extern const tide_column_table tide_scope_columns;  /* tide_scope_row */
+extern const tide_column_table tide_kernel_columns; /* tide_kernel_row */
+extern const tide_column_table tide_event_columns;  /* tide_event */
 /* Blocks are few and stand in objects: here the keys are those of one object. */
-extern const tide_column_table TIDE_BLOCK_COLUMNS; /* tide_block_row */
+extern const tide_column_table tide_block_columns; /* tide_block_row */
 
 /* The keys that a reader takes, with the rule of each; returns how many. */
 size_t tide_column_keys(const tide_column_table *table, const char *ret_keys[TIDE_JSON_MAX_FIELDS],

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "snapshot/export_internal.h"
+#include "snapshot/export_friend.h"
 
 static const tide_exporter *const EXPORTERS[] = {
     &tide_exporter_perfetto, &tide_exporter_folded,       &tide_exporter_csv,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "snapshot/export_internal.h"
+#include "snapshot/export_friend.h"
 #include "snapshot/scope_paths.h"
 
 enum { STEP_NONE = -1 };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "snapshot/export_internal.h"
+#include "snapshot/export_friend.h"
 #include "snapshot/json_writer.h"
 
 enum { HOST_PROCESS = 1, FIRST_DEVICE = 2, N_THREADS = 65536, NAME_BYTES = 256 };

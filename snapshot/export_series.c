@@ -1,6 +1,6 @@
 /* Allocated and reserved bytes after each row, from the lifetimes of the blocks: what the summary
  * counts, also where a file's rows do not fit together. */
-#include "snapshot/export_internal.h"
+#include "snapshot/export_friend.h"
 
 static void add_start(const tide_lifetimes *lifetimes, const tide_snapshot *snapshot,
                       tide_export_series *series) {

@@ -1,5 +1,5 @@
 /* Our own format, of whatever was read. */
-#include "snapshot/export_internal.h"
+#include "snapshot/export_friend.h"
 
 static tide_status export_tidemark(const tide_snapshot *snapshot,
                                    const tide_export_options *options, const tide_export_sink *sink,

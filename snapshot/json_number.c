@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "snapshot/json_internal.h"
+#include "snapshot/json_friend.h"
 
 enum {
     NUMBER_BYTES = TIDE_JSON_NUMBER_BYTES,

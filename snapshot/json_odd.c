@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "snapshot/json_internal.h"
+#include "snapshot/json_friend.h"
 
 void tide_json_count_odd(tide_json *json) {
     if (json->status == TIDE_OK && json->n_odd++ == 0) {

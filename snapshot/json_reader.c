@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "snapshot/json_internal.h"
+#include "snapshot/json_friend.h"
 
 enum { PATH_BYTES = TIDE_JSON_PLACE_BYTES };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/utf8.h"
-#include "snapshot/json_internal.h"
+#include "snapshot/json_friend.h"
 
 /* Value of four hexadecimal digits, or -1. */
 static int32_t hex4(const char *text) {

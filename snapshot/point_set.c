@@ -1,4 +1,4 @@
-#include "snapshot/point_set_internal.h"
+#include "snapshot/point_set_friend.h"
 
 enum { WORD_BITS = 64 };
 

@@ -42,7 +42,7 @@ static tide_block_row read_block(tide_json *json, const block_keys *block) {
 static void read_blocks(tide_reader *reader, growing_state *state, tide_segment_row *segment) {
     tide_json *json = &reader->json;
     block_keys keys;
-    keys.n = tide_column_keys(&TIDE_BLOCK_COLUMNS, keys.keys, keys.rules);
+    keys.n = tide_column_keys(&tide_block_columns, keys.keys, keys.rules);
     segment->first_block = state->n_blocks;
     tide_json_enter_array(json);
     while (tide_json_next_item(json)) {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/map.h"
-#include "snapshot/json_internal.h"
+#include "snapshot/json_friend.h"
 #include "snapshot/reader_internal.h"
 
 enum { MAX_REPEATED = 1 << 20 }; /* texts that stood in the table before */

@@ -83,27 +83,27 @@ static void *read_table(tide_reader *reader, const tide_column_table *columns, s
 
 void tide_read_frames(tide_reader *reader) {
     tide_snapshot *snapshot = reader->snapshot;
-    snapshot->frames = read_table(reader, &TIDE_FRAME_COLUMNS, &snapshot->n_frames);
+    snapshot->frames = read_table(reader, &tide_frame_columns, &snapshot->n_frames);
 }
 
 void tide_read_stacks(tide_reader *reader) {
     tide_snapshot *snapshot = reader->snapshot;
-    snapshot->stacks = read_table(reader, &TIDE_STACK_COLUMNS, &snapshot->n_stacks);
+    snapshot->stacks = read_table(reader, &tide_stack_columns, &snapshot->n_stacks);
 }
 
 void tide_read_scopes(tide_reader *reader) {
     tide_snapshot *snapshot = reader->snapshot;
-    reader->scopes = read_table(reader, &TIDE_SCOPE_COLUMNS, &snapshot->n_scopes);
+    reader->scopes = read_table(reader, &tide_scope_columns, &snapshot->n_scopes);
     snapshot->scopes = reader->scopes;
 }
 
 void tide_read_kernels(tide_reader *reader) {
     tide_snapshot *snapshot = reader->snapshot;
-    snapshot->kernels = read_table(reader, &TIDE_KERNEL_COLUMNS, &snapshot->n_kernels);
+    snapshot->kernels = read_table(reader, &tide_kernel_columns, &snapshot->n_kernels);
 }
 
 void tide_read_events(tide_reader *reader) {
     tide_snapshot *snapshot = reader->snapshot;
-    reader->events = read_table(reader, &TIDE_EVENT_COLUMNS, &snapshot->n_events);
+    reader->events = read_table(reader, &tide_event_columns, &snapshot->n_events);
     snapshot->events = reader->events;
 }

@@ -1,4 +1,4 @@
-#include "snapshot/stack_tree_internal.h"
+#include "snapshot/stack_tree_friend.h"
 
 #include <string.h>
 

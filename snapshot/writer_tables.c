@@ -89,8 +89,8 @@ static void write_strings(tide_json_writer *json, const tide_snapshot *snapshot)
 
 static void write_block(tide_json_writer *json, const tide_block_row *block) {
     tide_json_begin_object(json);
-    for (size_t i = 0; i < TIDE_BLOCK_COLUMNS.n_rules; i++) {
-        const tide_column_rule *rule = &TIDE_BLOCK_COLUMNS.rules[i];
+    for (size_t i = 0; i < tide_block_columns.n_rules; i++) {
+        const tide_column_rule *rule = &tide_block_columns.rules[i];
         int64_t value = 0;
         tide_column_load(rule, sizeof(*block), block, 1, &value);
         tide_json_key_integer(json, rule->key, value);
@@ -169,12 +169,12 @@ static void write_oom(tide_json_writer *json, const tide_snapshot *snapshot) {
 
 void tide_write_tables(tide_json_writer *json, const tide_snapshot *snapshot, uint64_t unit_bytes) {
     write_strings(json, snapshot);
-    write_table(json, &(table_part){&TIDE_FRAME_COLUMNS, snapshot->frames, snapshot->n_frames, 1});
-    write_table(json, &(table_part){&TIDE_STACK_COLUMNS, snapshot->stacks, snapshot->n_stacks, 1});
-    write_table(json, &(table_part){&TIDE_SCOPE_COLUMNS, snapshot->scopes, snapshot->n_scopes, 1});
+    write_table(json, &(table_part){&tide_frame_columns, snapshot->frames, snapshot->n_frames, 1});
+    write_table(json, &(table_part){&tide_stack_columns, snapshot->stacks, snapshot->n_stacks, 1});
+    write_table(json, &(table_part){&tide_scope_columns, snapshot->scopes, snapshot->n_scopes, 1});
     if (snapshot->n_kernels > 0) {
         write_table(json,
-                    &(table_part){&TIDE_KERNEL_COLUMNS, snapshot->kernels, snapshot->n_kernels, 1});
+                    &(table_part){&tide_kernel_columns, snapshot->kernels, snapshot->n_kernels, 1});
     }
     write_state(json, "start",
                 &(state_part){snapshot->start_segments, snapshot->n_start_segments,
@@ -183,6 +183,6 @@ void tide_write_tables(tide_json_writer *json, const tide_snapshot *snapshot, ui
                 &(state_part){snapshot->end_segments, snapshot->n_end_segments,
                               snapshot->end_blocks, unit_bytes});
     write_table(
-        json, &(table_part){&TIDE_EVENT_COLUMNS, snapshot->events, snapshot->n_events, unit_bytes});
+        json, &(table_part){&tide_event_columns, snapshot->events, snapshot->n_events, unit_bytes});
     write_oom(json, snapshot);
 }

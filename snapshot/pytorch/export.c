@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "snapshot/export_internal.h"
+#include "snapshot/export_friend.h"
 #include "snapshot/pytorch/export_internal.h"
 
 /* Viewers in JavaScript hold integers exactly up to here. */

@@ -10,7 +10,7 @@
 #include "snapshot/categories.h"
 #include "snapshot/pytorch/pickle.h"
 #include "snapshot/snapshot.h"
-#include "snapshot/stack_tree_internal.h"
+#include "snapshot/stack_tree_friend.h"
 
 enum {
     TIDE_PYTORCH_MAX_DEVICES = 256,

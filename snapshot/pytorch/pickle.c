@@ -185,7 +185,7 @@ static tide_status step(tide_pickle_machine *machine) {
     }
     unsigned char code =
         (unsigned char)machine->window.bytes[machine->at++ - machine->window.begin];
-    const tide_pickle_opcode *opcode = &TIDE_PICKLE_OPCODES[code];
+    const tide_pickle_opcode *opcode = &tide_pickle_opcodes[code];
     if (opcode->name == NULL) {
         return tide_fail(machine->error, TIDE_FORMAT, "byte %zu: 0x%02x is no opcode of a pickle",
                          machine->opcode_at, (unsigned)code);

@@ -56,7 +56,7 @@ typedef struct tide_pickle_opcode {
 } tide_pickle_opcode;
 
 /* 256 of them. */
-extern const tide_pickle_opcode TIDE_PICKLE_OPCODES[];
+extern const tide_pickle_opcode tide_pickle_opcodes[];
 
 /* "byte 12, opcode NAME: ..." */
 TIDE_PRINTF(3, 4)

@@ -2,7 +2,7 @@
  * machine as a pickle would give them, a list's items a thousand at a time. */
 #include <string.h>
 
-#include "snapshot/json_internal.h"
+#include "snapshot/json_friend.h"
 #include "snapshot/pytorch/pickle_internal.h"
 
 enum { BATCH = 1000 }; /* items of a list, or keys of a dict with their values, at once */
@@ -20,7 +20,7 @@ static tide_status both(const translator *t, tide_status status) {
 }
 
 static tide_status run(translator *t, char opcode) {
-    return TIDE_PICKLE_OPCODES[(unsigned char)opcode].run(&t->machine);
+    return tide_pickle_opcodes[(unsigned char)opcode].run(&t->machine);
 }
 
 static tide_status push_text(translator *t, size_t at, size_t size) {

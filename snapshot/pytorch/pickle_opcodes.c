@@ -347,7 +347,7 @@ static tide_status run_dup(tide_pickle_machine *m) {
 #define IS_OF_OLD "belongs to protocols 0 and 1"
 #define MAKES_A_SET "makes a set"
 
-const tide_pickle_opcode TIDE_PICKLE_OPCODES[256] = {
+const tide_pickle_opcode tide_pickle_opcodes[256] = {
     ['('] = {"MARK", run_mark, NULL},
     ['.'] = {"STOP", run_stop, NULL},
     ['0'] = {"POP", run_pop, NULL},

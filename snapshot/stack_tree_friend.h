@@ -1,10 +1,10 @@
-/* stack_tree_internal.h - call stacks as one tree of frames, built frame by frame: what a
+/* stack_tree_friend.h - call stacks as one tree of frames, built frame by frame: what a
  * document's tables of frames and stacks hold.
  *
  * Not thread-safe.
  */
-#ifndef TIDE_SNAPSHOT_STACK_TREE_INTERNAL_H
-#define TIDE_SNAPSHOT_STACK_TREE_INTERNAL_H
+#ifndef TIDE_SNAPSHOT_STACK_TREE_FRIEND_H
+#define TIDE_SNAPSHOT_STACK_TREE_FRIEND_H
 
 #include "common/map.h"
 #include "snapshot/snapshot.h"

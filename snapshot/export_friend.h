@@ -1,8 +1,8 @@
-/* export_internal.h - what exporters share: their names, text into a sink, and the byte totals row
+/* export_friend.h - what exporters share: their names, text into a sink, and the byte totals row
  * by row.
  */
-#ifndef TIDE_SNAPSHOT_EXPORT_INTERNAL_H
-#define TIDE_SNAPSHOT_EXPORT_INTERNAL_H
+#ifndef TIDE_SNAPSHOT_EXPORT_FRIEND_H
+#define TIDE_SNAPSHOT_EXPORT_FRIEND_H
 
 #include "snapshot/export.h"
 #include "snapshot/lifetimes.h"

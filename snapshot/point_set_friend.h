@@ -1,8 +1,8 @@
-/* point_set_internal.h - a set of numbers below a bound that finds the next and the previous
+/* point_set_friend.h - a set of numbers below a bound that finds the next and the previous
  * member: bits in levels, each bit of a level telling whether a word of the one below has any.
  */
-#ifndef TIDE_SNAPSHOT_POINT_SET_INTERNAL_H
-#define TIDE_SNAPSHOT_POINT_SET_INTERNAL_H
+#ifndef TIDE_SNAPSHOT_POINT_SET_FRIEND_H
+#define TIDE_SNAPSHOT_POINT_SET_FRIEND_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
-/* json_internal.h - what the files of the JSON reader share.
+/* json_friend.h - what the files of the JSON reader share.
  */
-#ifndef TIDE_SNAPSHOT_JSON_INTERNAL_H
-#define TIDE_SNAPSHOT_JSON_INTERNAL_H
+#ifndef TIDE_SNAPSHOT_JSON_FRIEND_H
+#define TIDE_SNAPSHOT_JSON_FRIEND_H
 
 #include "snapshot/json_reader.h"
 
